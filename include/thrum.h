@@ -1,0 +1,22 @@
+/*
+ * thrum: tasks that get a stack only when they block, on a work-stealing scheduler.
+ *
+ * This is the umbrella; each concept has a header of its own.
+ */
+#ifndef THRUM_H
+#define THRUM_H
+
+#include "thrum/base.h"
+#include "thrum/blocking.h"
+#include "thrum/cond.h"
+#include "thrum/config.h"
+#include "thrum/event.h"
+#include "thrum/metrics.h"
+#include "thrum/mutex.h"
+#include "thrum/sched.h"
+#include "thrum/sem.h"
+#include "thrum/spawn.h"
+#include "thrum/task.h"
+#include "thrum/waitgroup.h"
+
+#endif

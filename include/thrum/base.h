@@ -1,0 +1,87 @@
+/*
+ * thrum/base.h: what every other header needs: time, error codes, function shapes, attributes.
+ *
+ * Conventions of the whole library
+ *   - A call returns 0 or a count on success and a negative errno code on failure; it never reports
+ *     through `errno`, since a fiber can move between threads.
+ *   - Time is `thrum_time`: nanoseconds on the monotonic clock. Deadlines are absolute.
+ *   - "Any thread" means: a task or fiber of any scheduler, or a plain thread that never heard of one.
+ *   - No call is safe in a signal handler unless its comment says so.
+ *   - Misuse that no caller can handle prints one line (call, object, fiber) and aborts.
+ */
+#ifndef THRUM_BASE_H
+#define THRUM_BASE_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define THRUM_VERSION_MAJOR 0
+#define THRUM_VERSION_MINOR 1
+#define THRUM_VERSION_PATCH 0
+
+#if defined(_WIN32)
+#error "thrum runs on Linux"
+#endif
+
+#ifdef __cplusplus
+#define THRUM_BEGIN_DECLS extern "C" {
+#define THRUM_END_DECLS }
+#define THRUM_STATIC_ASSERT(cond, msg) static_assert(cond, msg)
+#else
+#define THRUM_BEGIN_DECLS
+#define THRUM_END_DECLS
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define THRUM_STATIC_ASSERT(cond, msg) _Static_assert(cond, msg)
+#else
+#define THRUM_STATIC_ASSERT(cond, msg) struct thrum_no_static_assert
+#endif
+#endif
+
+#if defined(__GNUC__)
+#define THRUM_NODISCARD __attribute__((warn_unused_result))
+#define THRUM_API __attribute__((visibility("default")))
+#else
+#define THRUM_NODISCARD
+#define THRUM_API
+#endif
+
+THRUM_BEGIN_DECLS
+
+/* Nanoseconds on the monotonic clock; as a deadline, an absolute instant on it. */
+typedef int64_t thrum_time;
+
+/* As a deadline: wait for ever. As a duration: longer than any other. */
+#define THRUM_FOREVER INT64_MAX
+
+/* What a spawned task runs; the shape of C11's thrd_start_t. The value goes to whoever joins. */
+typedef int (*thrum_fn)(void *arg);
+
+typedef struct thrum_sched thrum_sched;   /* a scheduler: its workers and its queues */
+typedef struct thrum_handle thrum_handle; /* a spawned task that can be joined */
+
+/* The present, in nanoseconds. Any thread and signal handlers; never suspends. */
+THRUM_API thrum_time thrum_now(void);
+
+/*
+ * The instant that lies this far ahead of now, saturating at THRUM_FOREVER; a negative distance
+ * gives an instant in the past. Any thread and signal handlers; never suspends.
+ */
+THRUM_API thrum_time thrum_after(thrum_time ns);
+THRUM_API thrum_time thrum_after_us(int64_t us);
+THRUM_API thrum_time thrum_after_ms(int64_t ms);
+THRUM_API thrum_time thrum_after_s(int64_t s);
+
+/*
+ * A short text for a code that a thrum call returned (negative; 0 is "success"). The text is
+ * constant and is never freed. Any thread and signal handlers; never suspends.
+ */
+THRUM_API const char *thrum_strerror(int err);
+
+/* "major.minor.patch" of the library that is linked, a constant. Any thread and signal handlers. */
+THRUM_API const char *thrum_version(void);
+
+THRUM_END_DECLS
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * thrum/blocking.h: calls that block the thread, such as reading a file.
+ */
+#ifndef THRUM_BLOCKING_H
+#define THRUM_BLOCKING_H
+
+#include "thrum/base.h"
+
+THRUM_BEGIN_DECLS
+
+/*
+ * Runs `fn(arg)` on a thread of the scheduler's blocking pool while the calling fiber waits and its
+ * worker goes on; `*result` (may be NULL) gets its value. The pool grows to `blocking_threads_max`
+ * (beyond that calls wait their turn) and shrinks after `blocking_keepalive`.
+ * On the pool's thread `fn` is a plain thread's code: it may use every primitive, and blocks in
+ * them. A plain thread just calls `fn` itself. Tasks suspend.
+ * Returns 0 once fn has returned; -EAGAIN or -ENOMEM when no thread could be had and none exists,
+ * with fn not begun.
+ */
+THRUM_API int thrum_blocking(thrum_fn fn, void *arg, int *result);
+
+THRUM_END_DECLS
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * thrum/cond.h: waiting for a condition that a mutex protects.
+ *
+ * Waiters are woken first come, first served. There are no spurious wakes, but another caller may
+ * have changed the condition again: wait in a loop.
+ */
+#ifndef THRUM_COND_H
+#define THRUM_COND_H
+
+#include "thrum/base.h"
+#include "thrum/mutex.h"
+
+THRUM_BEGIN_DECLS
+
+typedef struct thrum_cond {
+    uint32_t reserved_word;
+    uint32_t reserved_pad;
+    void *reserved_first;
+    void *reserved_last;
+} thrum_cond;
+THRUM_STATIC_ASSERT(sizeof(thrum_cond) == 24, "part of the ABI");
+
+/* clang-format off */
+#define THRUM_COND_INIT { 0, 0, NULL, NULL }
+/* clang-format on */
+
+THRUM_API void thrum_cond_init(thrum_cond *cond);
+
+/* -EBUSY, unchanged, while it is waited for. */
+THRUM_API int thrum_cond_destroy(thrum_cond *cond);
+
+/*
+ * Unlocks the mutex, waits to be woken, locks it again. A signal sent after the unlock is not missed.
+ * Any thread that holds the mutex (else it aborts, as thrum_mutex_unlock); suspends. Returns 0, with
+ * the mutex held.
+ */
+THRUM_API int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex);
+
+/* Wakes the first waiter (signal) or all (broadcast), if any. Any thread; never suspends. */
+THRUM_API void thrum_cond_signal(thrum_cond *cond);
+THRUM_API void thrum_cond_broadcast(thrum_cond *cond);
+
+THRUM_END_DECLS
+
+#endif

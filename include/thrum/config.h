@@ -1,0 +1,98 @@
+/*
+ * thrum/config.h: every parameter of a scheduler.
+ *
+ * `thrum_config_init` fills in the defaults and then lets the environment override them; what the
+ * program sets after that wins. The names of the variables stand beside the fields. A value that the
+ * environment gives and that makes no sense is ignored.
+ */
+#ifndef THRUM_CONFIG_H
+#define THRUM_CONFIG_H
+
+#include "thrum/base.h"
+
+THRUM_BEGIN_DECLS
+
+/* How tasks are queued and found. docs/policies.md says which to choose when. */
+typedef enum {
+    THRUM_SHARDED, /* a queue per worker, work stealing: the default */
+    THRUM_FIFO,    /* strictly in the order posted (not in this version: start says -ENOTSUP) */
+    THRUM_GLOBAL   /* one queue under one mutex: the baseline to measure against */
+} thrum_policy;
+
+typedef enum { THRUM_LOCAL_LOCKFREE, THRUM_LOCAL_MUTEX } thrum_local;
+typedef enum { THRUM_STEAL_HALF, THRUM_STEAL_ONE } thrum_steal;
+typedef enum { THRUM_OVERFLOW_HALF, THRUM_OVERFLOW_ONE } thrum_overflow;
+typedef enum { THRUM_GRAB_BATCH, THRUM_GRAB_ONE } thrum_grab;
+
+/* How a stack is kept from running into its neighbour. docs/stacks.md tells them apart. */
+typedef enum {
+    THRUM_GUARD_AUTO,     /* the best that the kernel grants, stack by stack */
+    THRUM_GUARD_MADVISE,  /* MADV_GUARD_INSTALL: no extra mappings (Linux 6.13) */
+    THRUM_GUARD_MPROTECT, /* a PROT_NONE page: costs mappings (vm.max_map_count) */
+    THRUM_GUARD_CANARY    /* an untouched page and words that are checked at every switch */
+} thrum_guard;
+
+/* As a worker count: as many as the affinity mask and the cgroup quotas grant, never 0. */
+#define THRUM_WORKERS_AUTO ((unsigned)-1)
+/* The most workers that one scheduler can have; a larger count is -EINVAL. */
+#define THRUM_WORKERS_MAX 1024u
+
+typedef struct thrum_config {
+    size_t size;      /* sizeof(thrum_config) as the program knows it; set by the init */
+    const char *name; /* names the threads and the reports; copied at start; NULL: "thrum" */
+
+    unsigned workers;    /* THRUM_WORKERS: threads that run tasks; default THRUM_WORKERS_AUTO.
+                            0 (only bound threads run tasks) is not in this version: -ENOTSUP */
+    thrum_policy policy; /* THRUM_POLICY: sharded, fifo, global */
+    size_t stack_size;   /* THRUM_STACK_SIZE: bytes a fiber may use unless its attr says otherwise;
+                            rounded up to a power of two from 16 KiB to 64 MiB; default 128 KiB */
+
+    /* The local queue of the sharded policy. */
+    unsigned local_capacity;  /* THRUM_LOCAL_CAPACITY: a power of two, 2 to 32768; default 256 */
+    thrum_local local_queue;  /* THRUM_LOCAL_QUEUE: lockfree, mutex */
+    thrum_steal steal;        /* THRUM_STEAL: half, one: how much a thief takes */
+    thrum_overflow overflow;  /* THRUM_OVERFLOW: half, one: how much leaves a full queue */
+    thrum_grab grab;          /* THRUM_GRAB: batch, one: how much a worker takes from the shared queue */
+    unsigned lifo_limit;      /* THRUM_LIFO_LIMIT: runs in a row through the LIFO slot before the
+                                 queues come first once; 0: no LIFO slot; default 3 */
+    unsigned global_interval; /* THRUM_GLOBAL_INTERVAL: every so many picks the shared queue comes
+                                 first; at least 1; default 61 */
+    unsigned searchers_max;   /* THRUM_SEARCHERS_MAX: workers that look for work to steal at a time;
+                                 0, the default: half of the busy ones, at least 1 */
+    thrum_time spin_ns;       /* THRUM_SPIN_NS: look again for so long before parking; default 0 */
+
+    unsigned fifo_block; /* THRUM_FIFO_BLOCK: ready queue block of the fifo policy (later version) */
+
+    bool affinity;        /* THRUM_AFFINITY: 0, 1: tie worker i to the i-th CPU that is granted */
+    bool pin_all;         /* THRUM_PIN_ALL: 0, 1: a task stays on the worker that first ran it */
+    bool wake_hint;       /* THRUM_WAKE_HINT: 0, 1: a fiber made ready by a worker runs next on it;
+                             default 1 */
+    bool help_when_bound; /* a bound thread that waits runs tasks meanwhile (later version) */
+
+    thrum_guard guard;   /* THRUM_GUARD: auto, madvise, mprotect, canary */
+    bool catch_overflow; /* THRUM_CATCH_OVERFLOW: 0, 1: report stack overflows by name; default 1 */
+
+    /* Calls that block the thread (thrum_blocking). */
+    unsigned blocking_threads_max; /* THRUM_BLOCKING_THREADS_MAX: at least 1; default 256 */
+    thrum_time blocking_keepalive; /* THRUM_BLOCKING_KEEPALIVE_MS: ns an idle one stays; default 10 s */
+
+    /*
+     * Hooks; each may be NULL and gets `hook_ctx`. They may be called from any thread of the
+     * scheduler, must not suspend and must not call back into this scheduler.
+     */
+    void *hook_ctx;
+    void (*worker_start)(void *ctx, int worker);  /* on the worker's thread, before its first task */
+    void (*worker_stop)(void *ctx, int worker);   /* on the worker's thread, after its last task */
+    void *(*alloc)(void *ctx, size_t size);       /* 16-byte aligned memory, or NULL; with `free` */
+    void (*free)(void *ctx, void *ptr);           /* with `alloc`: both or neither, else -EINVAL */
+    void (*panic)(void *ctx, const char *line);   /* takes the one line instead of stderr; if it
+                                                     returns, the program aborts */
+    void (*deadlock)(void *ctx, const char *line); /* everyone blocked (later version) */
+} thrum_config;
+
+/* Fills in the defaults, then the environment. Any thread; never suspends. */
+THRUM_API void thrum_config_init(thrum_config *config);
+
+THRUM_END_DECLS
+
+#endif

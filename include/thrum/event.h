@@ -1,0 +1,52 @@
+/*
+ * thrum/event.h: a flag to wait for. A manual event stays signaled until it is cleared and wakes
+ * everyone; an auto event lets one waiter through and is cleared by that.
+ */
+#ifndef THRUM_EVENT_H
+#define THRUM_EVENT_H
+
+#include "thrum/base.h"
+
+THRUM_BEGIN_DECLS
+
+typedef enum { THRUM_EVENT_AUTO, THRUM_EVENT_MANUAL } thrum_event_mode;
+
+typedef struct thrum_event {
+    uint32_t reserved_word;
+    uint32_t reserved_mode;
+    void *reserved_first;
+    void *reserved_last;
+} thrum_event;
+THRUM_STATIC_ASSERT(sizeof(thrum_event) == 24, "part of the ABI");
+
+/* clang-format off */
+#define THRUM_EVENT_INIT(mode, signaled) { (signaled) ? 4u : 0u, (uint32_t)(mode), NULL, NULL }
+/* clang-format on */
+
+THRUM_API void thrum_event_init(thrum_event *event, thrum_event_mode mode, bool signaled);
+
+/* -EBUSY, unchanged, while it is waited for. */
+THRUM_API int thrum_event_destroy(thrum_event *event);
+
+/*
+ * Signals. A manual event wakes all who wait; an auto event wakes the first, or stays signaled for
+ * the next to come. Signals do not add up. What the caller wrote before is visible to who is let
+ * through. Any thread; never suspends.
+ */
+THRUM_API void thrum_event_signal(thrum_event *event);
+
+/* Takes the signal back. Any thread; never suspends. */
+THRUM_API void thrum_event_clear(thrum_event *event);
+
+/* Waits until it is signaled; an auto event is cleared by that. Any thread; may suspend. 0. */
+THRUM_API int thrum_event_wait(thrum_event *event);
+
+/* Whether it is signaled; takes the signal of an auto event. Any thread; never suspends. */
+THRUM_API THRUM_NODISCARD bool thrum_event_test(thrum_event *event);
+
+/* Whether it is signaled, changing nothing. Any thread; never suspends. */
+THRUM_API bool thrum_event_is_signaled(const thrum_event *event);
+
+THRUM_END_DECLS
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * thrum/sched.h: starting, stopping and waiting for a scheduler.
+ */
+#ifndef THRUM_SCHED_H
+#define THRUM_SCHED_H
+
+#include "thrum/base.h"
+#include "thrum/config.h"
+
+THRUM_BEGIN_DECLS
+
+/*
+ * Starts a scheduler, runs `entry(arg)` as its first fiber, waits for all that it started and stops.
+ * `config` may be NULL (defaults and environment); it is not kept.
+ * Plain threads only; blocks the thread. Returns entry's value, or the negative code of what kept it
+ * from starting (as thrum_sched_start; -EDEADLK from a task).
+ */
+THRUM_API int thrum_run(const thrum_config *config, thrum_fn entry, void *arg);
+
+/*
+ * Starts a scheduler and its worker threads. `*out` is the caller's until thrum_sched_stop.
+ * Any thread; does not suspend. Errors, with nothing left behind: -EINVAL (a field out of its range,
+ * a `size` that is not known), -ENOMEM, -EAGAIN (not one worker thread could be started; when only
+ * some could, it starts with those), -ENOTSUP (named in the config's comments).
+ */
+THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_config *config);
+
+/*
+ * Waits for everything that was posted or spawned, and for what that spawns, wherever it runs; then
+ * ends the threads and frees the scheduler. From then on posts by outside threads get -ESHUTDOWN,
+ * so none may start after this has returned 0. It waits as long as a fiber is blocked.
+ * Plain threads and tasks of other schedulers; blocks the caller. Errors, with the scheduler still
+ * running: -EDEADLK from one of its own tasks, -EBUSY when another thread is stopping it already.
+ */
+THRUM_API THRUM_NODISCARD int thrum_sched_stop(thrum_sched *sched);
+
+/*
+ * Waits for an instant at which nothing was runnable and nothing ran (blocked fibers do not count).
+ * Plain threads and tasks of other schedulers; blocks the caller, a fiber of another scheduler
+ * through its blocking pool. -ETIMEDOUT past the deadline; -EDEADLK from one of its own tasks.
+ * What the tasks wrote before that instant is visible afterwards.
+ */
+THRUM_API THRUM_NODISCARD int thrum_sched_wait_idle(thrum_sched *sched, thrum_time deadline);
+
+/* As thrum_sched_wait_idle, for an instant at which no task is posted and no fiber is alive. */
+THRUM_API THRUM_NODISCARD int thrum_sched_wait_done(thrum_sched *sched, thrum_time deadline);
+
+/* The scheduler whose task is calling, else NULL. Any thread; never suspends. */
+THRUM_API thrum_sched *thrum_sched_current(void);
+
+/* The number of its worker threads. Any thread; never suspends. */
+THRUM_API unsigned thrum_sched_workers(const thrum_sched *sched);
+
+/*
+ * The number of the worker that runs the caller, from 0, or -1 off a worker. It may be another one
+ * after any call that may suspend, unless the task is pinned. Any thread; never suspends.
+ */
+THRUM_API int thrum_worker_id(void);
+
+THRUM_END_DECLS
+
+#endif

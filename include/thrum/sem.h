@@ -1,0 +1,44 @@
+/*
+ * thrum/sem.h: a counting semaphore. Waiters are served first come, first served.
+ */
+#ifndef THRUM_SEM_H
+#define THRUM_SEM_H
+
+#include "thrum/base.h"
+
+THRUM_BEGIN_DECLS
+
+typedef struct thrum_sem {
+    uint64_t reserved_word;
+    void *reserved_first;
+    void *reserved_last;
+} thrum_sem;
+THRUM_STATIC_ASSERT(sizeof(thrum_sem) == 24, "part of the ABI");
+
+/* The largest value; a post beyond it aborts. */
+#define THRUM_SEM_MAX INT32_MAX
+
+/* clang-format off */
+#define THRUM_SEM_INIT(n) { (uint64_t)(n) << 2, NULL, NULL }
+/* clang-format on */
+
+THRUM_API void thrum_sem_init(thrum_sem *sem, unsigned value);
+
+/* -EBUSY, unchanged, while it is waited for. */
+THRUM_API int thrum_sem_destroy(thrum_sem *sem);
+
+/*
+ * Takes one, waiting until there is one. Any thread; may suspend. Returns 0; what was written before
+ * the post that it took is visible.
+ */
+THRUM_API int thrum_sem_wait(thrum_sem *sem);
+
+/* Takes one if there is one, else -EAGAIN. Any thread; never suspends. */
+THRUM_API THRUM_NODISCARD int thrum_sem_trywait(thrum_sem *sem);
+
+/* Gives one, to the first waiter if there is any, who may free the semaphore. Any thread; never suspends. */
+THRUM_API void thrum_sem_post(thrum_sem *sem);
+
+THRUM_END_DECLS
+
+#endif

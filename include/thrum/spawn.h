@@ -1,0 +1,105 @@
+/*
+ * thrum/spawn.h: spawned tasks. They may block, be named, be joined, and keep values of their own.
+ *
+ * What happened before the spawn is visible to the task; what the task did is visible to whoever
+ * joined it.
+ */
+#ifndef THRUM_SPAWN_H
+#define THRUM_SPAWN_H
+
+#include "thrum/base.h"
+
+THRUM_BEGIN_DECLS
+
+/* Flags of an attr. */
+#define THRUM_PINNED 1u /* never leaves its worker: the one named, else the one that spawns it, else
+                           (from outside) the one that runs it first */
+#define THRUM_NEXT 2u   /* a hint: run it next on this worker, before what is queued */
+
+/* The longest name that is kept; longer ones are cut. */
+#define THRUM_NAME_MAX 31
+
+typedef struct thrum_attr {
+    size_t size;        /* sizeof(thrum_attr); set by the init */
+    thrum_sched *sched; /* where to run; NULL: the caller's own scheduler */
+    const char *name;   /* for reports; copied; NULL: none */
+    unsigned flags;     /* THRUM_PINNED, THRUM_NEXT */
+    int worker;         /* with THRUM_PINNED: its worker; -1: see there */
+    size_t stack_size;  /* bytes; 0: the scheduler's; rounded up as in thrum_config */
+} thrum_attr;
+
+/* clang-format off */
+#define THRUM_ATTR_INIT { sizeof(thrum_attr), NULL, NULL, 0, -1, 0 }
+/* clang-format on */
+
+/* Sets the defaults: the values of THRUM_ATTR_INIT. Any thread; never suspends. */
+THRUM_API void thrum_attr_init(thrum_attr *attr);
+
+/*
+ * Starts `fn(arg)` as a detached task. `attr` may be NULL and is not kept.
+ * Without a scheduler in the attr: tasks only, else -EINVAL; with one: any thread. Never suspends.
+ * Errors, with nothing started: -EINVAL, -ENOMEM, -ESHUTDOWN (from outside, while it stops).
+ */
+THRUM_API int thrum_go(thrum_fn fn, void *arg);
+THRUM_API int thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg);
+
+/* The same, joinable: `*out` must be given to thrum_join or thrum_detach exactly once. */
+THRUM_API THRUM_NODISCARD int thrum_spawn(thrum_handle **out, thrum_fn fn, void *arg);
+THRUM_API THRUM_NODISCARD int thrum_spawn_with(thrum_handle **out, const thrum_attr *attr,
+                                               thrum_fn fn, void *arg);
+
+/*
+ * Waits for the task and frees the handle. `*result` (may be NULL) gets what its function returned.
+ * Any thread, also after its scheduler has stopped; may suspend. Returns the joiner's own fate: 0, or
+ * -EDEADLK for a task that would join itself (the handle is kept). Joining twice aborts.
+ */
+THRUM_API int thrum_join(thrum_handle *handle, int *result);
+
+/* Gives the handle up: the task goes on and its result is dropped. Any thread; never suspends. */
+THRUM_API int thrum_detach(thrum_handle *handle);
+
+/*
+ * Lets everything run that is queued now, on any worker, before the caller goes on. Tasks suspend; a
+ * plain thread gives its time slice away.
+ */
+THRUM_API void thrum_yield(void);
+
+/*
+ * The name of the running task: "" when it has none, NULL off a task. Valid until the task ends or
+ * is renamed. thrum_set_name copies; -EINVAL off a task. Tasks; never suspends.
+ */
+THRUM_API const char *thrum_name(void);
+THRUM_API int thrum_set_name(const char *name);
+
+/* ---- values of a task's own ---- */
+
+typedef struct thrum_key {
+    uint32_t index;
+} thrum_key;
+
+/* The most keys that can exist at a time. */
+#define THRUM_KEYS_MAX 64
+
+/*
+ * Makes a key. Every task (and every plain thread) begins with NULL under it. At a task's end
+ * `destructor` (may be NULL) gets each value that is not NULL, on the task's fiber, where it may
+ * suspend; a plain thread's values are not destroyed. -EAGAIN when THRUM_KEYS_MAX exist.
+ * Any thread; never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_key_create(thrum_key *key, void (*destructor)(void *value));
+
+/*
+ * Ends a key without calling destructors; its values are forgotten. -EINVAL for none of ours.
+ * No other call may use the key meanwhile.
+ */
+THRUM_API int thrum_key_delete(thrum_key key);
+
+/* The running task's value (or the plain thread's), NULL if none. Any thread; never suspends. */
+THRUM_API void *thrum_key_get(thrum_key key);
+
+/* Sets it. -EINVAL for a key that does not exist, -ENOMEM. Any thread; never suspends. */
+THRUM_API THRUM_NODISCARD int thrum_key_set(thrum_key key, void *value);
+
+THRUM_END_DECLS
+
+#endif

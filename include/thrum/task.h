@@ -1,0 +1,70 @@
+/*
+ * thrum/task.h: intrusive tasks. Posting one allocates nothing.
+ *
+ * The object belongs to the scheduler from the post until its body begins; from then on to the body,
+ * which may free it, reuse it, or post it again. A body may block. A body that posts its own task is
+ * run again after it has returned: two runs never overlap, and such a body must not free the task.
+ */
+#ifndef THRUM_TASK_H
+#define THRUM_TASK_H
+
+#include "thrum/base.h"
+
+THRUM_BEGIN_DECLS
+
+typedef struct thrum_task thrum_task;
+typedef void (*thrum_task_fn)(thrum_task *self, void *arg);
+
+struct thrum_task {
+    void *reserved_link;          /* the queue's */
+    uint32_t reserved_kind;       /* what this is, for the queues */
+    int32_t reserved_worker;      /* -1: any */
+    thrum_task_fn reserved_fn;    /* read them through the calls below */
+    void *reserved_arg;
+    uint64_t reserved_state;
+    uint64_t reserved[4];
+};
+THRUM_STATIC_ASSERT(sizeof(thrum_task) == 72, "a task is at most 72 bytes");
+
+/* What a post may ask for. Hints never change what is correct. */
+typedef enum {
+    THRUM_HINT_NONE,
+    THRUM_HINT_NEXT, /* run it next on this worker */
+    THRUM_HINT_YIELD /* behind everything that is queued, also by other workers */
+} thrum_hint;
+
+/* clang-format off */
+#define THRUM_TASK_INIT(fn, arg) { NULL, 1u, -1, (fn), (arg), 0, { 0, 0, 0, 0 } }
+/* clang-format on */
+
+/* Makes a task; nothing is to be undone. The task must not be posted. Any thread. */
+THRUM_API void thrum_task_init(thrum_task *task, thrum_task_fn fn, void *arg);
+
+/* Another body for later runs. By the owner, or from its own body. Never suspends. */
+THRUM_API void thrum_task_set_body(thrum_task *task, thrum_task_fn fn, void *arg);
+
+/*
+ * Ties later runs to one worker, from 0 (-1: any). By the owner. A number that the scheduler does
+ * not have makes the post -EINVAL.
+ */
+THRUM_API void thrum_task_set_worker(thrum_task *task, int worker);
+
+/*
+ * Queues a task. What the caller wrote before is visible to the body. Any thread; never suspends.
+ * Errors, with the task still the caller's: -EBUSY when it is posted already (as far as can be seen
+ * without an atomic operation), -EINVAL, -ESHUTDOWN (from outside, while the scheduler stops).
+ */
+THRUM_API THRUM_NODISCARD int thrum_task_post(thrum_sched *sched, thrum_task *task);
+THRUM_API THRUM_NODISCARD int thrum_task_post_hint(thrum_sched *sched, thrum_task *task,
+                                                   thrum_hint hint);
+
+/*
+ * Queues n tasks, in this order, with one operation on the shared queue and as many wakes as there
+ * is work for. All or none; errors as thrum_task_post. A task may stand in it only once.
+ */
+THRUM_API THRUM_NODISCARD int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[],
+                                                    size_t n);
+
+THRUM_END_DECLS
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * atomic.h: the only file that touches the compiler's atomic builtins.
+ *
+ * The order is part of the name. Objects are plain integers and pointers (public headers serve C++,
+ * which knows no _Atomic); a field that several threads write carries an `x` in front of its name.
+ * Every acquire or release names its partner where it is used, every relaxed says why it is enough,
+ * every seq_cst names the store-load race that it decides: tools/check-style resolves the names.
+ */
+#ifndef TH_ATOMIC_H
+#define TH_ATOMIC_H
+
+#include "base/cc.h"
+
+#define th_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define th_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define th_load_seq(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
+
+#define th_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define th_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define th_store_seq(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+
+#define th_xchg_relaxed(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELAXED)
+#define th_xchg_acquire(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE)
+#define th_xchg_release(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
+#define th_xchg_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
+#define th_xchg_seq(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
+
+#define th_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define th_add_release(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELEASE)
+#define th_add_acq_rel(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
+#define th_add_seq(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
+#define th_sub_relaxed(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELAXED)
+#define th_sub_acq_rel(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_ACQ_REL)
+#define th_sub_seq(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_SEQ_CST)
+#define th_or_release(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELEASE)
+#define th_or_acq_rel(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
+#define th_or_seq(p, v) __atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST)
+#define th_and_acq_rel(p, v) __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL)
+#define th_and_seq(p, v) __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
+
+/*
+ * Compare-exchange: true when *p was *expected and is now `want`; else *expected is what it was. The
+ * strong form fails only for a different value. On failure the load is relaxed unless the name ends
+ * in `_acquire_both`.
+ */
+#define th_cas_relaxed(p, expected, want)                                                         \
+    __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+#define th_cas_acquire(p, expected, want)                                                         \
+    __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+#define th_cas_release(p, expected, want)                                                         \
+    __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
+#define th_cas_acq_rel(p, expected, want)                                                         \
+    __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
+#define th_cas_acq_rel_acquire_both(p, expected, want)                                            \
+    __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define th_cas_seq(p, expected, want)                                                             \
+    __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
+
+/*
+ * The thread sanitizers do not know fences (gcc refuses them there): those builds add to a word of
+ * the caller's own instead, which is as strong for the purposes it is used for. The simulator, which
+ * compiles the same way, gives __tsan_atomic_thread_fence its true meaning (TH_SIM).
+ */
+#if TH_TSAN && !defined(TH_SIM)
+void th_fence_for_tsan(void);
+#define th_fence_seq() th_fence_for_tsan()
+#define th_fence_acquire() th_fence_for_tsan()
+#define th_fence_release() th_fence_for_tsan()
+#else
+#define th_fence_seq() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define th_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define th_fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
+
+/* A counter with one writer: others may read it at any time. No locked instruction. */
+static inline void th_count(uint64_t *xcounter, uint64_t n) {
+    /* relaxed: only this thread writes, and readers want no more than some recent value */
+    th_store_relaxed(xcounter, th_load_relaxed(xcounter) + n);
+}
+
+#endif

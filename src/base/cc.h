@@ -1,0 +1,60 @@
+/*
+ * cc.h: what we use of the compilers beyond C11, and nothing else.
+ */
+#ifndef TH_CC_H
+#define TH_CC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define th_likely(x) __builtin_expect(!!(x), 1)
+#define th_unlikely(x) __builtin_expect(!!(x), 0)
+
+#define TH_NOINLINE __attribute__((noinline))
+#define TH_ALWAYS_INLINE inline __attribute__((always_inline))
+#define TH_NORETURN __attribute__((noreturn))
+#define TH_COLD __attribute__((cold, noinline))
+#define TH_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#define TH_UNUSED __attribute__((unused))
+#define TH_NODISCARD __attribute__((warn_unused_result))
+
+/* What two threads write lies at least this far apart: two lines, since they are fetched in pairs. */
+#define TH_CACHE_LINE 128
+
+#define th_container(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+/* Which sanitizer this is built for; gcc and clang say it differently. */
+#if defined(__SANITIZE_THREAD__)
+#define TH_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TH_TSAN 1
+#endif
+#endif
+#ifndef TH_TSAN
+#define TH_TSAN 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TH_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TH_ASAN 1
+#endif
+#endif
+#ifndef TH_ASAN
+#define TH_ASAN 0
+#endif
+
+/*
+ * A function that the thread sanitizer does not see at all, not even its entry: it may leave on
+ * another context than it came in on (base/annotate.h).
+ */
+#if defined(__clang__)
+#define TH_NO_TSAN __attribute__((disable_sanitizer_instrumentation))
+#else
+#define TH_NO_TSAN __attribute__((no_sanitize_thread))
+#endif
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * wait.h: the one way to wait and to be woken.
+ *
+ * A *waiter* stands for one wait of one fiber or of one plain thread. It lives on the stack that
+ * waits and is queued on a primitive's list, under that primitive's lock. The waker takes it off the
+ * list under the lock, unlocks, and then wakes it: its last access to the primitive comes before the
+ * wake, so the woken side may free the primitive at once. core/WAITING.md has the argument.
+ *
+ * The state word, xword:
+ *
+ *     bit  0     PARKED     the fiber's stack is safe to resume / the thread sleeps on the word
+ *     bits 1-2   outcome    0 waiting, WOKEN, TIMEDOUT, CANCELLED: who won
+ *     bit  3     RELEASED   the wait may return; the waker never touches the waiter after setting it
+ *
+ * A wait that only a wake can end skips the claim: the one RELEASED step says WOKEN too. Waits that
+ * something else can end as well (timeout, cancel) are claimed first, under the list's lock.
+ */
+#ifndef TH_WAIT_H
+#define TH_WAIT_H
+
+#include "base/cc.h"
+
+typedef struct th_fiber th_fiber;
+
+#define TH_WAIT_PARKED 1u
+#define TH_WAIT_WOKEN 2u
+#define TH_WAIT_TIMEDOUT 4u
+#define TH_WAIT_CANCELLED 6u
+#define TH_WAIT_OUTCOME 6u
+#define TH_WAIT_RELEASED 8u
+
+typedef struct th_waiter {
+    struct th_waiter *next; /* the list's, protected by its lock */
+    struct th_waiter *prev;
+    th_fiber *fiber;  /* who waits; NULL: a plain thread */
+    uint32_t xword;   /* see above */
+    int32_t value;    /* what the waker hands over; written before the wake */
+    int64_t since_ns; /* the primitive's own use (how long the first waiter has waited) */
+} th_waiter;
+
+/* Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. */
+void th_waiter_init(th_waiter *waiter);
+
+/*
+ * Waits until the waiter is released; returns the outcome (TH_WAIT_WOKEN, ...). The caller must have
+ * put it on a list and unlocked that list. Fibers suspend; threads sleep in the kernel. What the waker
+ * wrote before the wake is visible.
+ */
+uint32_t th_waiter_wait(th_waiter *waiter);
+
+/* Wakes a plain waiter that the caller has taken off its list (and unlocked it). */
+void th_waiter_wake(th_waiter *waiter);
+
+/*
+ * For waits that several things can end, under the list's lock: true for the one that decides the
+ * outcome. The winner takes it off the list, unlocks and calls th_waiter_release.
+ */
+bool th_waiter_claim(th_waiter *waiter, uint32_t outcome);
+void th_waiter_release(th_waiter *waiter);
+
+/*
+ * Who the caller is, as the owner of a lock: one number for each run of a task and for each plain
+ * thread, never 0, never used again.
+ */
+uint64_t th_self_id(void);
+
+/* One step of waiting for a short lock that somebody holds: relax, soon give the time slice away. */
+void th_backoff(unsigned *spins);
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * platform.h: the whole contract with the operating system and the processor's context switch.
+ *
+ * linux/ implements it; the simulator implements it again. Nothing above this floor includes a system
+ * header for anything named here. Calls that can fail return 0 or a negative errno code; none of
+ * them touches the caller's errno, unless it says so.
+ */
+#ifndef TH_PLATFORM_H
+#define TH_PLATFORM_H
+
+#include <stdarg.h>
+
+#include "base/cc.h"
+#include "platform/context.h"
+
+/* ---- clock ---- */
+
+#define TH_FOREVER INT64_MAX
+
+/* Nanoseconds on CLOCK_MONOTONIC. */
+int64_t th_os_now(void);
+
+/*
+ * A cheap counter that runs at a constant rate on every core (the TSC, the virtual counter), for
+ * measuring short spans; th_os_ticks_ns converts a difference. Falls back to th_os_now.
+ */
+uint64_t th_os_ticks(void);
+int64_t th_os_ticks_ns(uint64_t ticks);
+
+/* ---- futex (private) ---- */
+
+/*
+ * Sleeps while *xword == value, until woken or until the absolute deadline (TH_FOREVER: none).
+ * Returns 0 (woken, spuriously too), -EAGAIN (the value differed), -EINTR, -ETIMEDOUT.
+ */
+int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline);
+
+/* Wakes up to n sleepers. The word may be gone already: waking nobody, or somebody else, is allowed. */
+void th_os_futex_wake(uint32_t *xword, int n);
+
+/* ---- threads ---- */
+
+typedef struct th_os_thread {
+    uintptr_t handle;
+} th_os_thread;
+
+/*
+ * Starts a thread with all signals blocked but the faults (SEGV, BUS, FPE, ILL, TRAP, ABRT), so that
+ * the program's own threads get the program's signals. `name` is cut to what the system keeps.
+ */
+int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg);
+void th_os_thread_join(th_os_thread thread);
+void th_os_thread_detach(th_os_thread thread);
+
+/* Ties the calling thread to one CPU, counted among those it may use (modulo their number). */
+int th_os_thread_bind_cpu(unsigned index);
+
+/* Lets another thread run. */
+void th_os_thread_yield(void);
+
+/* A processor's hint that this is a spin loop. */
+void th_os_relax(void);
+
+/*
+ * One pointer for each thread, NULL at first. Never inlined: a fiber that moved to another thread
+ * must not use an address that the compiler remembered.
+ */
+void *th_os_self_get(void);
+void th_os_self_set(void *self);
+
+/* Calls `on_exit(self)` when a thread ends whose pointer is not NULL. Once, before any is set. */
+int th_os_self_on_exit(void (*on_exit)(void *self));
+
+/* The thread's errno, by calls that are never inlined for the same reason. */
+int th_os_errno_get(void);
+void th_os_errno_set(int value);
+
+/* ---- topology ---- */
+
+/*
+ * How many workers make sense: the affinity mask's CPUs, limited by the cgroup quotas of this process
+ * and of every ancestor group (v1 and v2), rounded up; at least 1.
+ */
+unsigned th_os_cpus(void);
+
+/* The same, reading /proc and /sys below `root` and taking `affinity` as the mask's count: for tests. */
+unsigned th_os_cpus_at(const char *root, unsigned affinity);
+
+/* ---- environment and messages ---- */
+
+const char *th_os_env(const char *name);
+/* Writes a whole line to stderr with one write; async-signal-safe. */
+void th_os_stderr(const char *text, size_t length);
+TH_NORETURN void th_os_abort(void);
+
+/* ---- memory ---- */
+
+void *th_os_alloc(size_t size); /* 16-byte aligned, or NULL */
+void th_os_free(void *ptr);
+
+size_t th_os_page_size(void);
+
+/* Reserves and commits address space lazily: readable, writable, zero, no huge pages. NULL: refused. */
+void *th_os_map(size_t size);
+void th_os_unmap(void *addr, size_t size);
+
+/* Gives the pages back; they read as zero afterwards. The guards inside stay. */
+void th_os_discard(void *addr, size_t size);
+
+/* Replaces the pages by fresh ones, as if just mapped (the thread sanitizer forgets what was there). */
+int th_os_remap(void *addr, size_t size);
+
+/* Makes pages fault on any access. Fails when the kernel does not know it or refuses it here. */
+int th_os_guard_madvise(void *addr, size_t size);
+int th_os_guard_mprotect(void *addr, size_t size);
+/* Undoes th_os_guard_mprotect. */
+int th_os_unguard_mprotect(void *addr, size_t size);
+
+/* vm.max_map_count, or a safe guess. */
+size_t th_os_map_count_max(void);
+
+/* How many bytes from `addr` up are not resident before the first page that is: a stack's free depth. */
+size_t th_os_untouched(void *addr, size_t size);
+
+/* ---- faults ---- */
+
+/*
+ * Asked by the handler of SIGSEGV and SIGBUS, on the alternate stack, with the address that faulted:
+ * returns true when it has dealt with the fault for good by printing (the program then aborts).
+ */
+typedef bool (*th_os_fault_fn)(uintptr_t address);
+
+/*
+ * Installs the handler, once for the process however often it is asked; faults that `ask` does not
+ * know go on to the handler that was there before, as if ours did not exist.
+ */
+int th_os_fault_catch(th_os_fault_fn ask);
+
+/* An alternate signal stack for the calling thread, unless it has one. */
+int th_os_fault_thread_enter(void **altstack);
+void th_os_fault_thread_leave(void *altstack);
+
+#endif
