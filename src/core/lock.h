@@ -1,0 +1,54 @@
+/*
+ * lock.h: a small mutual exclusion for the library's own rare and short work (growing a table,
+ * starting a thread, the queue of the blocking pool). Whoever waits for it blocks the thread, so
+ * nothing may be suspended while one is held.
+ *
+ *     xword   0 free · 1 held · 2 held, and somebody may sleep on it
+ *
+ * Fair it is not; the one that takes it past the sleepers is running anyway. Taken and released with
+ * one locked instruction each while nobody competes. The word may be freed by whoever takes the lock
+ * last: the release's exchange is the last access, a late futex wake on a stale word does no harm.
+ */
+#ifndef TH_LOCK_H
+#define TH_LOCK_H
+
+#include "base/atomic.h"
+#include "base/cc.h"
+
+typedef struct th_lock {
+    uint32_t xword; /* see above; all threads */
+} th_lock;
+
+/* clang-format off */
+#define TH_LOCK_INIT { 0 }
+/* clang-format on */
+
+static inline void th_lock_init(th_lock *lock) {
+    lock->xword = 0;
+}
+
+/* The slow halves; nobody else calls them. */
+void th_lock_acquire_slow(th_lock *lock);
+void th_lock_wake(th_lock *lock);
+
+/* Takes it if it is free. */
+static inline bool th_lock_try(th_lock *lock) {
+    uint32_t free_word = 0;
+    /* pairs: th_lock_release; takes over what the holder before wrote */
+    return th_cas_acquire(&lock->xword, &free_word, 1);
+}
+
+static inline void th_lock_acquire(th_lock *lock) {
+    if (th_unlikely(!th_lock_try(lock))) {
+        th_lock_acquire_slow(lock);
+    }
+}
+
+static inline void th_lock_release(th_lock *lock) {
+    /* pairs: th_lock_try, th_lock_acquire_slow; publishes what was written under the lock */
+    if (th_unlikely(th_xchg_release(&lock->xword, 0) == 2)) {
+        th_lock_wake(lock);
+    }
+}
+
+#endif
