@@ -1,0 +1,51 @@
+# A small face for CMake. `make help` says what there is.
+
+PRESET ?= gcc-release
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+DIR ?= /usr/include
+BUILD = build/$(PRESET)
+
+export JOBS
+
+.PHONY: all test test-full demo bench check format install clean help
+
+all: ## build the library, the examples and the tests (PRESET=gcc-release)
+	@tools/build $(PRESET)
+
+test: ## build and run all the tests that are quick
+	@tools/setup
+	@tools/run-tests $(PRESET) -LE full
+	@tools/matrix $(PRESET)
+
+test-full: ## the whole matrix: every test in every cell and build; takes hours
+	@tools/setup ci
+	@tools/run-full
+
+demo: ## treesum over real input, checked with sha256sum -c (DIR=/usr/include)
+	@tools/setup
+	@tools/build gcc-release treesum
+	@examples/treesum-demo build/gcc-release/examples/treesum $(DIR)
+
+bench: ## the benchmark (BENCH="--only NAME --runs 5")
+	@tools/setup
+	@tools/build gcc-release thrum-bench
+	@build/gcc-release/bench/thrum-bench $(BENCH)
+
+check: ## style and floors
+	@tools/check-floors
+	@tools/check-style
+
+format: ## let clang-format lay out the sources
+	@clang-format -i $$(git ls-files '*.c' '*.h')
+
+install: ## install below PREFIX (/usr/local); DESTDIR is honoured
+	@cmake -S . -B build/install -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@cmake --build build/install -j $(JOBS)
+	@cmake --install build/install --prefix $(PREFIX)
+
+clean: ## remove all that was built
+	@rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12

@@ -1,0 +1,30 @@
+# The flags of everything that is compiled here: the library, tests, examples, benchmark.
+
+set(THRUM_WARNINGS -Wall -Wextra -Wundef -Wshadow -Wconversion -Wstrict-prototypes)
+if(THRUM_WERROR)
+  list(APPEND THRUM_WARNINGS -Werror)
+endif()
+
+set(THRUM_SANITIZE_FLAGS "")
+if(THRUM_SANITIZE)
+  set(THRUM_SANITIZE_FLAGS -fsanitize=${THRUM_SANITIZE} -fno-omit-frame-pointer)
+  if(THRUM_SANITIZE MATCHES "undefined")
+    list(APPEND THRUM_SANITIZE_FLAGS -fno-sanitize-recover=all)
+  endif()
+endif()
+
+# Whoever links a library that was built with a sanitizer needs its run time too.
+function(thrum_flags target)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:C>:${THRUM_WARNINGS}> ${THRUM_SANITIZE_FLAGS})
+  target_link_options(${target} PRIVATE ${THRUM_SANITIZE_FLAGS})
+endfunction()
+
+# A program of ours. `thrum_program(name source... [LINK library...])`
+function(thrum_program name)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
+  target_link_libraries(${name} PRIVATE thrum_static Threads::Threads ${arg_LINK})
+  thrum_flags(${name})
+endfunction()

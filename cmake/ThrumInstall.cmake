@@ -1,0 +1,27 @@
+# Headers, static and shared library, find_package(thrum), pkg-config.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thrum)
+set(installed thrum_static)
+if(THRUM_SHARED)
+  list(APPEND installed thrum)
+endif()
+
+install(TARGETS ${installed} EXPORT thrum-targets)
+install(FILES include/thrum.h TYPE INCLUDE)
+install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+install(EXPORT thrum-targets NAMESPACE thrum:: DESTINATION ${package_dir})
+
+configure_package_config_file(cmake/thrum-config.cmake.in ${PROJECT_BINARY_DIR}/thrum-config.cmake
+  INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may change names.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/thrum-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/thrum-config.cmake
+              ${PROJECT_BINARY_DIR}/thrum-config-version.cmake DESTINATION ${package_dir})
+
+# The paths in thrum.pc are relative to the file, so that an installed tree can be moved.
+file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+configure_file(cmake/thrum.pc.in ${PROJECT_BINARY_DIR}/thrum.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/thrum.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,213 @@
+/*
+ * check.h: what a test file needs. Each file is a program; each TEST runs in a process of its own.
+ *
+ *     TEST(a_free_mutex_is_locked_at_once) {
+ *         / * What the test shows, in one line. * /
+ *         CHECK_EQ(thrum_mutex_lock(&mutex), 0);
+ *     }
+ *
+ * A check that fails, in any fiber or thread, prints one line and ends the process with status 1.
+ * CTest finds the tests by the text `TEST(name) {` at a line's start. Lines that it knows besides, as
+ * comments of their own:
+ *
+ *     matrix: policy workers      run each test for every policy and worker count (by environment)
+ *     matrix: quick 1 2 8         ... these worker counts in `make test`, the others in test-full
+ *     variants:                   ... and once with each variant of the sharded policy at 4 workers
+ *     limit: 200                  seconds that a test may take (60, stress 120)
+ *     full:                       not in `make test`, only in test-full
+ *     alone:                      no other test runs beside it
+ *     link: -Wl,--wrap=mmap       link options
+ *
+ * Include it once in a program; it brings main.
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct check_test {
+    const char *name;
+    void (*run)(void);
+    struct check_test *next;
+} check_test;
+
+static check_test *check_first;
+static check_test **check_last = &check_first;
+
+#define TEST(test)                                                                                 \
+    static void test_##test(void);                                                                 \
+    __attribute__((constructor)) static void check_register_##test(void) {                         \
+        static check_test entry = {#test, test_##test, NULL};                                      \
+        *check_last = &entry;                                                                      \
+        check_last = &entry.next;                                                                  \
+    }                                                                                              \
+    static void test_##test(void)
+
+#define CHECK(cond) ((cond) ? (void)0 : check_failed(__FILE__, __LINE__, "%s", #cond))
+
+/* Two integers; both are shown as int64_t. */
+#define CHECK_EQ(a, b) check_eq(__FILE__, __LINE__, #a " == " #b, (int64_t)(a), (int64_t)(b))
+
+/* Two strings. */
+#define CHECK_STR(a, b) check_str(__FILE__, __LINE__, #a " is " #b, (a), (b))
+
+/* Ends the test: it cannot be run here. CTest counts it as skipped. */
+#define CHECK_SKIP(...) check_skip(__FILE__, __LINE__, __VA_ARGS__)
+
+#define CHECK_UNUSED __attribute__((unused))
+
+CHECK_UNUSED __attribute__((noreturn, noinline, cold, format(printf, 4, 5))) static void
+check_end(int status, const char *file, int line, const char *format, ...) {
+    char text[1024];
+    __builtin_va_list args;
+    int n = snprintf(text, sizeof(text), "%s:%d: %s", file, line,
+                     status == 1 ? "check failed: " : "skipped: ");
+    __builtin_va_start(args, format);
+    n += vsnprintf(text + n, sizeof(text) - (size_t)n - 1, format, args);
+    __builtin_va_end(args);
+    if (n > (int)sizeof(text) - 2) {
+        n = (int)sizeof(text) - 2;
+    }
+    text[n] = '\n';
+    if (write(STDERR_FILENO, text, (size_t)n + 1) < 0) {
+        _exit(status); /* nobody to tell */
+    }
+    _exit(status);
+}
+
+#define check_failed(file, line, ...) check_end(1, file, line, __VA_ARGS__)
+#define check_skip(file, line, ...) check_end(77, file, line, __VA_ARGS__)
+
+CHECK_UNUSED static void check_eq(const char *file, int line, const char *text, int64_t a,
+                                  int64_t b) {
+    if (a != b) {
+        check_failed(file, line, "%s (%" PRId64 " and %" PRId64 ")", text, a, b);
+    }
+}
+
+CHECK_UNUSED static void check_str(const char *file, int line, const char *text, const char *a,
+                                   const char *b) {
+    if (a == NULL || b == NULL || strcmp(a, b) != 0) {
+        check_failed(file, line, "%s (\"%s\" and \"%s\")", text, a == NULL ? "(null)" : a,
+                     b == NULL ? "(null)" : b);
+    }
+}
+
+/* How much of its counts a test should do here, in percent: heavy builds set CHECK_SCALE. */
+CHECK_UNUSED static int check_repeat(void) {
+    const char *text = getenv("CHECK_SCALE");
+    int percent = text == NULL ? 100 : atoi(text);
+    return percent < 1 ? 1 : percent;
+}
+
+/* A count, scaled, at least 1. */
+CHECK_UNUSED static int check_scaled(int n) {
+    int64_t scaled = (int64_t)n * check_repeat() / 100;
+    return scaled < 1 ? 1 : (int)scaled;
+}
+
+/* The number in an environment variable, else `otherwise`: CTest sets THRUM_WORKERS in a matrix. */
+CHECK_UNUSED static int check_env(const char *name, int otherwise) {
+    const char *text = getenv(name);
+    return text == NULL || text[0] == '\0' ? otherwise : atoi(text);
+}
+
+/* The child's half of check_dies. */
+CHECK_UNUSED __attribute__((noreturn)) static void check_dies_child(void (*fn)(void *), void *arg,
+                                                                    int out) {
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    dup2(out, STDERR_FILENO);
+    close(out);
+    alarm(30);
+    fn(arg);
+    _exit(0);
+}
+
+/* Demands that fn(arg), in a process of its own, aborts and prints `expected` on stderr. */
+#define check_dies(fn, arg, expected) check_dies_at(__FILE__, __LINE__, fn, arg, expected)
+
+CHECK_UNUSED static void check_dies_at(const char *file, int line, void (*fn)(void *), void *arg,
+                                       const char *expected) {
+    int ends[2];
+    char text[8192];
+    char rest[512];
+    size_t length = 0;
+    int status = 0;
+    ssize_t n;
+    fflush(NULL);
+    if (pipe(ends) != 0) {
+        check_failed(file, line, "pipe: %s", strerror(errno));
+    }
+    pid_t child = fork();
+    if (child < 0) {
+        check_failed(file, line, "fork: %s", strerror(errno));
+    }
+    if (child == 0) {
+        close(ends[0]);
+        check_dies_child(fn, arg, ends[1]);
+    }
+    close(ends[1]);
+    do {
+        bool full = length == sizeof(text) - 1;
+        n = full ? read(ends[0], rest, sizeof(rest))
+                 : read(ends[0], text + length, sizeof(text) - 1 - length);
+        if (n > 0 && !full) {
+            length += (size_t)n;
+        }
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    close(ends[0]);
+    text[length] = '\0';
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) {
+        check_failed(file, line, "no abort: wait status 0x%x, it printed: %.800s",
+                     (unsigned)status, text);
+    }
+    if (strstr(text, expected) == NULL) {
+        check_failed(file, line, "\"%s\" is not in: %.800s", expected, text);
+    }
+}
+
+static int check_usage(const char *program) {
+    fprintf(stderr, "usage: %s --list | --all | TEST...\n", program);
+    return 2;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        return check_usage(argv[0]);
+    }
+    for (int i = 1; i < argc; i++) {
+        bool all = strcmp(argv[i], "--all") == 0;
+        bool list = strcmp(argv[i], "--list") == 0;
+        bool found = false;
+        for (check_test *test = check_first; test != NULL; test = test->next) {
+            if (list) {
+                printf("%s\n", test->name);
+            } else if (all || strcmp(test->name, argv[i]) == 0) {
+                test->run();
+            } else {
+                continue;
+            }
+            found = true;
+        }
+        if (!found) {
+            fprintf(stderr, "%s: no test named %s\n", argv[0], argv[i]);
+            return check_usage(argv[0]);
+        }
+    }
+    return 0;
+}
+
+#endif

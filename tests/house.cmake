@@ -1,0 +1,1 @@
+# Tests of the house: headers, style, floors, install, README.

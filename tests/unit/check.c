@@ -1,0 +1,64 @@
+/*
+ * The test runner's own tests: what tests/check.h promises.
+ */
+#include "check.h"
+
+static void *fail_in_thread(void *arg) {
+    CHECK_EQ(1, 2);
+    return arg;
+}
+
+static void fails(void *arg) {
+    fail_in_thread(arg);
+}
+
+static void aborts(void *arg) {
+    fprintf(stderr, "the line that is %s for\n", (const char *)arg);
+    abort();
+}
+
+static void dies_without_abort(void *arg) {
+    check_dies(fails, arg, "");
+}
+
+/* The exit status of a child that runs fn, its stderr dropped. */
+static int status_of(void (*fn)(void *), void *arg) {
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(freopen("/dev/null", "w", stderr) != NULL);
+        fn(arg);
+        _exit(0);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(failed_check_ends_the_process_with_status_1) {
+    /* A failed check is seen by whoever started the test. */
+    CHECK_EQ(status_of(fails, NULL), 1);
+}
+
+TEST(check_dies_accepts_an_abort_with_its_line) {
+    /* A death test finds a piece of what was printed. */
+    check_dies(aborts, "looked", "is looked for");
+}
+
+static void dies_with_another_line(void *arg) {
+    check_dies(aborts, arg, "never printed");
+}
+
+TEST(check_dies_fails_without_abort_or_line) {
+    /* A death test fails when nobody aborts, and when the line is another one. */
+    CHECK_EQ(status_of(dies_without_abort, NULL), 1);
+    CHECK_EQ(status_of(dies_with_another_line, "looked"), 1);
+}
+
+TEST(counts_are_scaled) {
+    /* CHECK_SCALE shrinks counts, never to nothing. */
+    CHECK_EQ(setenv("CHECK_SCALE", "10", 1), 0);
+    CHECK_EQ(check_scaled(1000), 100);
+    CHECK_EQ(check_scaled(1), 1);
+    CHECK_EQ(unsetenv("CHECK_SCALE"), 0);
+    CHECK_EQ(check_scaled(1000), 1000);
+}
