@@ -66,9 +66,13 @@ void th_os_relax(void);
  * must not use an address that the compiler remembered.
  */
 void *th_os_self_get(void);
-void th_os_self_set(void *self);
+/* -ENOMEM only after many pthread keys were made by others; the old pointer stays then. */
+int th_os_self_set(void *self);
 
-/* Calls `on_exit(self)` when a thread ends whose pointer is not NULL. Once, before any is set. */
+/*
+ * Calls `on_exit(self)` when a thread ends whose pointer is not NULL; th_os_self_get still answers
+ * meanwhile. Asked once, before any pointer is set. -EAGAIN: no more pthread keys.
+ */
 int th_os_self_on_exit(void (*on_exit)(void *self));
 
 /* The thread's errno, by calls that are never inlined for the same reason. */
@@ -104,8 +108,11 @@ size_t th_os_page_size(void);
 void *th_os_map(size_t size);
 void th_os_unmap(void *addr, size_t size);
 
-/* Gives the pages back; they read as zero afterwards. The guards inside stay. */
-void th_os_discard(void *addr, size_t size);
+/*
+ * Gives the pages back; they read as zero afterwards. The guards inside stay. Fails (-EINVAL, nothing
+ * done) for memory that is locked (mlockall) on kernels before 5.18.
+ */
+int th_os_discard(void *addr, size_t size);
 
 /* Replaces the pages by fresh ones, as if just mapped (the thread sanitizer forgets what was there). */
 int th_os_remap(void *addr, size_t size);

@@ -1,0 +1,49 @@
+/*
+ * faults.c: the words behind faults.h.
+ */
+#include "platform/faults.h"
+
+uint64_t th_os_faults[TH_OS_FAULT_KINDS];
+
+bool th_os_fails_slow(th_os_fault kind) {
+    uint64_t *xword = &th_os_faults[kind];
+    uint64_t old = th_load_relaxed(xword); /* relaxed: the word publishes nothing but itself */
+    for (;;) {
+        if ((uint32_t)old == 0)
+            return false;
+        bool fails = (old >> 32) == 0;
+        uint64_t want = fails ? old - 1 : old - (UINT64_C(1) << 32);
+        /* relaxed: as above. Lock-free; a word that came back to its old value is as good. */
+        if (th_cas_relaxed(xword, &old, want))
+            return fails;
+    }
+}
+
+void th_os_fail(th_os_fault kind, uint32_t after, uint32_t times) {
+    uint64_t word = times == 0 ? 0 : (uint64_t)after << 32 | times;
+    th_store_relaxed(&th_os_faults[kind], word); /* relaxed: see th_os_fails */
+}
+
+uint32_t th_os_fails_left(th_os_fault kind) {
+    return (uint32_t)th_load_relaxed(&th_os_faults[kind]); /* relaxed: a figure for tests */
+}
+
+void th_os_fail_map(uint32_t after, uint32_t times) {
+    th_os_fail(TH_OS_FAULT_MAP, after, times);
+}
+
+void th_os_fail_guard_madvise(uint32_t after, uint32_t times) {
+    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, after, times);
+}
+
+void th_os_fail_guard_mprotect(uint32_t after, uint32_t times) {
+    th_os_fail(TH_OS_FAULT_GUARD_MPROTECT, after, times);
+}
+
+void th_os_fail_thread(uint32_t after, uint32_t times) {
+    th_os_fail(TH_OS_FAULT_THREAD, after, times);
+}
+
+void th_os_fail_alloc(uint32_t after, uint32_t times) {
+    th_os_fail(TH_OS_FAULT_ALLOC, after, times);
+}

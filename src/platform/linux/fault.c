@@ -1,0 +1,138 @@
+/*
+ * fault.c: SIGSEGV and SIGBUS, for the report of a stack that overflowed.
+ *
+ * Our handler runs on the alternate stack, asks core whether it knows the address, and otherwise
+ * behaves as if it were not there: the action that was installed before is carried out as the kernel
+ * would have done it. Two things cannot be had: a previous handler that did not ask for an alternate
+ * stack runs on it nevertheless, and it sees the mask of our handler for the first few instructions.
+ */
+#define _GNU_SOURCE
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
+
+static const int signals[2] = {SIGSEGV, SIGBUS};
+static struct sigaction previous[2]; /* written under install_lock before our handler is installed */
+static uint32_t xspent[2];           /* 1: the previous handler wanted to run once, and has */
+static th_os_fault_fn xask;
+static bool installed; /* under install_lock */
+static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void pass_on(int index, siginfo_t *info, void *ucontext);
+
+static void handle(int signal, siginfo_t *info, void *ucontext) {
+    int saved = errno;
+    /* Codes above 0 come from the kernel; SI_KERNEL is a fault whose address it does not know. */
+    if (info->si_code > 0 && info->si_code != SI_KERNEL) {
+        th_os_fault_fn ask = th_load_acquire(&xask); /* pairs: th_os_fault_catch; the function's data */
+        if (ask != NULL && ask((uintptr_t)info->si_addr))
+            th_os_abort();
+    }
+    errno = saved;
+    pass_on(signal == signals[1], info, ucontext);
+}
+
+/* Puts `action` back in place of ours and lets the signal come again, now to it. */
+static void give_back(int signal, const struct sigaction *action, const siginfo_t *info) {
+    sigaction(signal, action, NULL);
+    if (info->si_code <= 0) /* sent by somebody: a return would not repeat it */
+        syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+}
+
+/* Does what the previous action would have done. */
+static void pass_on(int index, siginfo_t *info, void *ucontext) {
+    int signal = signals[index];
+    struct sigaction old = previous[index];
+    if (old.sa_handler == SIG_IGN && info->si_code <= 0)
+        return;
+    /* relaxed: only the exchange's own outcome counts */
+    if ((old.sa_flags & (int)SA_RESETHAND) && th_xchg_relaxed(&xspent[index], 1) != 0)
+        old.sa_handler = SIG_DFL;
+    if (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN) {
+        /* The fault repeats on return; the kernel then kills, for an ignored fault as well. */
+        give_back(signal, &old, info);
+        return;
+    }
+
+    /* The mask that the kernel would have set; on return it restores the interrupted one itself. */
+    sigset_t mask;
+    sigorset(&mask, &((ucontext_t *)ucontext)->uc_sigmask, &old.sa_mask);
+    if (!(old.sa_flags & SA_NODEFER))
+        sigaddset(&mask, signal);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    if (old.sa_flags & SA_SIGINFO)
+        old.sa_sigaction(signal, info, ucontext);
+    else
+        old.sa_handler(signal);
+}
+
+int th_os_fault_catch(th_os_fault_fn ask) {
+    int code = 0;
+    int saved = errno;
+    pthread_mutex_lock(&install_lock);
+    th_store_release(&xask, ask); /* pairs: handle; whatever the function reads */
+    for (int i = 0; i < 2 && !installed && code == 0; i++) {
+        struct sigaction ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+        sigemptyset(&ours.sa_mask);
+        /* The old one is known before ours can run. */
+        if (sigaction(signals[i], NULL, &previous[i]) != 0 ||
+            sigaction(signals[i], &ours, NULL) != 0)
+            code = -errno;
+    }
+    installed = installed || code == 0;
+    pthread_mutex_unlock(&install_lock);
+    errno = saved;
+    return code;
+}
+
+/* Room for the kernel's frame with all vector registers, and for a report and a previous handler. */
+static size_t altstack_size(void) {
+    size_t page = th_os_page_size();
+    size_t size = 65536 + (size_t)getauxval(AT_MINSIGSTKSZ);
+    return (size + page - 1) & ~(page - 1);
+}
+
+int th_os_fault_thread_enter(void **altstack) {
+    *altstack = NULL;
+    int saved = errno;
+    int code = 0;
+    stack_t now;
+    if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) {
+        stack_t ours = {.ss_sp = th_os_map(altstack_size()), .ss_size = altstack_size()};
+        if (ours.ss_sp == NULL) {
+            code = -ENOMEM;
+        } else if (sigaltstack(&ours, NULL) != 0) {
+            code = -errno;
+            th_os_unmap(ours.ss_sp, ours.ss_size);
+        } else {
+            *altstack = ours.ss_sp;
+        }
+    }
+    errno = saved;
+    return code;
+}
+
+void th_os_fault_thread_leave(void *altstack) {
+    if (altstack == NULL)
+        return;
+    int saved = errno;
+    stack_t now;
+    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == altstack) {
+        stack_t off = {.ss_flags = SS_DISABLE};
+        sigaltstack(&off, NULL);
+    }
+    th_os_unmap(altstack, altstack_size());
+    errno = saved;
+}

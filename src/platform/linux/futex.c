@@ -1,0 +1,38 @@
+/*
+ * futex.c: sleeping on a word and waking its sleepers.
+ *
+ * Private futexes. The deadline is absolute on CLOCK_MONOTONIC (FUTEX_WAIT_BITSET takes it so), so a
+ * wait that is interrupted and repeated does not sleep longer.
+ */
+#define _GNU_SOURCE
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
+    struct timespec until;
+    struct timespec *timeout = NULL;
+    if (deadline != TH_FOREVER) {
+        if (deadline < 0)
+            deadline = 0; /* long past; the kernel refuses negative times */
+        until.tv_sec = (time_t)(deadline / 1000000000);
+        until.tv_nsec = (long)(deadline % 1000000000);
+        timeout = &until;
+    }
+    int saved = errno;
+    long result = syscall(SYS_futex, xword, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, timeout,
+                          NULL, FUTEX_BITSET_MATCH_ANY);
+    int code = result < 0 ? -errno : 0;
+    errno = saved;
+    return code;
+}
+
+void th_os_futex_wake(uint32_t *xword, int n) {
+    int saved = errno; /* EFAULT when the word is gone: allowed */
+    syscall(SYS_futex, xword, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n, NULL, NULL, 0);
+    errno = saved;
+}

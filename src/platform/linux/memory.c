@@ -1,0 +1,151 @@
+/*
+ * memory.c: the heap, and whole pages: mapping, guards, giving back, what is resident.
+ */
+#define _GNU_SOURCE
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "platform/faults.h"
+
+/* Newer than the headers that we may be built with. */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102 /* Linux 6.13 */
+#endif
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
+#endif
+
+/* Where /proc says nothing: the kernel's own default. */
+#define MAP_COUNT_DEFAULT 65530
+
+void *th_os_alloc(size_t size) {
+    if (th_os_fails(TH_OS_FAULT_ALLOC))
+        return NULL;
+    int saved = errno;
+    void *ptr = malloc(size); /* 16-aligned on every 64-bit machine */
+    errno = saved;
+    return ptr;
+}
+
+void th_os_free(void *ptr) {
+    int saved = errno;
+    free(ptr);
+    errno = saved;
+}
+
+size_t th_os_page_size(void) {
+    static size_t xsize;
+    size_t size = th_load_relaxed(&xsize); /* relaxed: everyone would write the same */
+    if (size == 0) {
+        size = (size_t)sysconf(_SC_PAGESIZE);
+        th_store_relaxed(&xsize, size); /* relaxed: likewise */
+    }
+    return size;
+}
+
+static void *map_at(void *addr, size_t size, int flags) {
+    int saved = errno;
+    void *ptr = mmap(addr, size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+    if (ptr == MAP_FAILED)
+        ptr = NULL;
+    else
+        madvise(ptr, size, MADV_NOHUGEPAGE); /* EINVAL: a kernel without huge pages, all the better */
+    errno = saved;
+    return ptr;
+}
+
+void *th_os_map(size_t size) {
+    return th_os_fails(TH_OS_FAULT_MAP) ? NULL : map_at(NULL, size, 0);
+}
+
+int th_os_remap(void *addr, size_t size) {
+    return map_at(addr, size, MAP_FIXED) == NULL ? -ENOMEM : 0;
+}
+
+void th_os_unmap(void *addr, size_t size) {
+    int saved = errno;
+    munmap(addr, size);
+    errno = saved;
+}
+
+/* 0 or a negative errno code, and errno as it was. */
+static int advise(void *addr, size_t size, int advice) {
+    int saved = errno;
+    int code = madvise(addr, size, advice) == 0 ? 0 : -errno;
+    errno = saved;
+    return code;
+}
+
+int th_os_discard(void *addr, size_t size) {
+    int code = advise(addr, size, MADV_DONTNEED);
+    if (code == -EINVAL) /* locked in memory (mlockall) */
+        code = advise(addr, size, MADV_DONTNEED_LOCKED);
+    return code;
+}
+
+int th_os_guard_madvise(void *addr, size_t size) {
+    if (th_os_fails(TH_OS_FAULT_GUARD_MADVISE))
+        return -EINVAL;
+    return advise(addr, size, MADV_GUARD_INSTALL);
+}
+
+static int protect(void *addr, size_t size, int protection) {
+    int saved = errno;
+    int code = mprotect(addr, size, protection) == 0 ? 0 : -errno;
+    errno = saved;
+    return code;
+}
+
+int th_os_guard_mprotect(void *addr, size_t size) {
+    if (th_os_fails(TH_OS_FAULT_GUARD_MPROTECT))
+        return -ENOMEM;
+    return protect(addr, size, PROT_NONE);
+}
+
+int th_os_unguard_mprotect(void *addr, size_t size) {
+    return protect(addr, size, PROT_READ | PROT_WRITE);
+}
+
+size_t th_os_map_count_max(void) {
+    int saved = errno;
+    size_t count = 0;
+    int fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        char text[32];
+        ssize_t n = read(fd, text, sizeof text - 1);
+        close(fd);
+        for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9' && count < SIZE_MAX / 20; i++)
+            count = count * 10 + (size_t)(text[i] - '0');
+    }
+    errno = saved;
+    return count == 0 ? MAP_COUNT_DEFAULT : count;
+}
+
+size_t th_os_untouched(void *addr, size_t size) {
+    unsigned char resident[256];
+    size_t page = th_os_page_size();
+    size_t done = 0;
+    int saved = errno;
+    while (done < size) {
+        size_t pages = (size - done + page - 1) / page;
+        if (pages > sizeof resident)
+            pages = sizeof resident;
+        if (mincore((char *)addr + done, pages * page, resident) != 0)
+            break;
+        size_t i = 0;
+        while (i < pages && (resident[i] & 1) == 0)
+            i++;
+        done += i * page;
+        if (i < pages)
+            break;
+    }
+    errno = saved;
+    return done < size ? done : size;
+}

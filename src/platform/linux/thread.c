@@ -1,0 +1,139 @@
+/*
+ * thread.c: threads, the one pointer that each of them has, and its errno.
+ *
+ * Threads start with every signal blocked but the faults: those belong to whoever made them. The
+ * parent blocks them around the creation, since the child inherits its mask and must never run
+ * without it.
+ */
+#define _GNU_SOURCE
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "platform/faults.h"
+
+/* What a new thread needs; it frees this itself. */
+typedef struct start {
+    void (*entry)(void *);
+    void *arg;
+    char name[16]; /* the kernel keeps 15 bytes */
+} start;
+
+static void *thread_main(void *ptr) {
+    start s = *(start *)ptr;
+    free(ptr);
+    pthread_setname_np(pthread_self(), s.name);
+    s.entry(s.arg);
+    return NULL;
+}
+
+static void block_all_but_faults(sigset_t *old) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    sigset_t set;
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&set, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &set, old);
+}
+
+int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg) {
+    if (th_os_fails(TH_OS_FAULT_THREAD))
+        return -EAGAIN;
+    int saved = errno;
+    start *s = malloc(sizeof *s);
+    if (s == NULL) {
+        errno = saved;
+        return -ENOMEM;
+    }
+    *s = (start){.entry = entry, .arg = arg};
+    if (name != NULL)
+        memcpy(s->name, name, strnlen(name, sizeof s->name - 1));
+
+    sigset_t old;
+    pthread_t id;
+    block_all_but_faults(&old);
+    int code = pthread_create(&id, NULL, thread_main, s);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (code == 0)
+        thread->handle = (uintptr_t)id;
+    else
+        free(s);
+    errno = saved;
+    return -code;
+}
+
+void th_os_thread_join(th_os_thread thread) {
+    pthread_join((pthread_t)thread.handle, NULL);
+}
+
+void th_os_thread_detach(th_os_thread thread) {
+    pthread_detach((pthread_t)thread.handle);
+}
+
+void th_os_thread_yield(void) {
+    sched_yield();
+}
+
+/* ---- the thread's pointer ---- */
+
+/*
+ * initial-exec: one instruction to read also in the shared library; the C library keeps room for
+ * such variables of libraries that are loaded late.
+ */
+static __thread void *self __attribute__((tls_model("initial-exec")));
+
+static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
+static pthread_key_t exit_key;
+static bool exit_key_made; /* written under exit_once, before any pointer is set */
+static void (*exit_callback)(void *);
+
+/* The empty assembly keeps the compiler from taking two calls for one (it would be a pure function). */
+TH_NOINLINE void *th_os_self_get(void) {
+    __asm__ volatile("" ::: "memory");
+    return self;
+}
+
+TH_NOINLINE int th_os_self_set(void *value) {
+    __asm__ volatile("" ::: "memory");
+    if (exit_key_made) {
+        int code = pthread_setspecific(exit_key, value);
+        if (code != 0)
+            return -code;
+    }
+    self = value;
+    return 0;
+}
+
+/* The C library has cleared the key's value already; th_os_self_get still answers. */
+static void thread_ends(void *value) {
+    exit_callback(value);
+    if (self == value)
+        self = NULL;
+}
+
+static void make_exit_key(void) {
+    exit_key_made = pthread_key_create(&exit_key, thread_ends) == 0;
+}
+
+int th_os_self_on_exit(void (*on_exit)(void *self)) {
+    exit_callback = on_exit;
+    pthread_once(&exit_once, make_exit_key);
+    return exit_key_made ? 0 : -EAGAIN;
+}
+
+/* ---- errno ---- */
+
+TH_NOINLINE int th_os_errno_get(void) {
+    __asm__ volatile("" ::: "memory");
+    return errno;
+}
+
+TH_NOINLINE void th_os_errno_set(int value) {
+    __asm__ volatile("" ::: "memory");
+    errno = value;
+}

@@ -1,0 +1,316 @@
+/*
+ * topology.c: how many CPUs this process may really use.
+ *
+ * Two limits hold together. The affinity mask counts CPUs; a cgroup quota grants CPU time for each
+ * period, and every group up to the root may have one, so the least of them all counts. Version 1
+ * keeps it in cpu.cfs_quota_us and cpu.cfs_period_us (-1: none), version 2 in cpu.max ("max": none),
+ * and both may be mounted at once.
+ *
+ * /proc/self/cgroup names our group inside each hierarchy, /proc/self/mountinfo tells where a
+ * hierarchy, or only a part of it (a container's), is mounted. A mount that shows some other part
+ * says nothing about us. Whatever can't be read or understood is no limit.
+ */
+#define _GNU_SOURCE
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Paths are cut off here; a longer one is no limit. */
+#define PATH_SIZE 8192
+#define NO_LIMIT (~0u)
+/* Masks grow until the kernel's fits; no machine has more. */
+#define CPUS_MAX (1 << 20)
+
+static unsigned affinity_count(void);
+static unsigned quota_of_hierarchy(const char *root, bool v2);
+
+unsigned th_os_cpus(void) {
+    return th_os_cpus_at("", affinity_count());
+}
+
+unsigned th_os_cpus_at(const char *root, unsigned affinity) {
+    int saved = errno;
+    unsigned count = affinity;
+    unsigned v1 = quota_of_hierarchy(root, false);
+    unsigned v2 = quota_of_hierarchy(root, true);
+    if (v1 < count)
+        count = v1;
+    if (v2 < count)
+        count = v2;
+    errno = saved;
+    return count == 0 ? 1 : count;
+}
+
+/* ---- affinity ---- */
+
+/* The calling thread's mask; the caller frees it with CPU_FREE. NULL: it can't be had. */
+static cpu_set_t *affinity_mask(int *cpus) {
+    for (*cpus = 1024; *cpus <= CPUS_MAX; *cpus *= 2) {
+        cpu_set_t *set = CPU_ALLOC((size_t)*cpus);
+        if (set == NULL)
+            return NULL;
+        size_t size = CPU_ALLOC_SIZE((size_t)*cpus);
+        CPU_ZERO_S(size, set);
+        if (sched_getaffinity(0, size, set) == 0)
+            return set;
+        CPU_FREE(set);
+        if (errno != EINVAL) /* EINVAL: the kernel's mask is longer */
+            return NULL;
+    }
+    return NULL;
+}
+
+static unsigned affinity_count(void) {
+    int saved = errno;
+    int cpus;
+    unsigned count = 1;
+    cpu_set_t *set = affinity_mask(&cpus);
+    if (set != NULL) {
+        count = (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)cpus), set);
+        CPU_FREE(set);
+    }
+    errno = saved;
+    return count;
+}
+
+int th_os_thread_bind_cpu(unsigned index) {
+    int saved = errno;
+    int cpus;
+    int code = -ENOMEM;
+    cpu_set_t *set = affinity_mask(&cpus);
+    if (set != NULL) {
+        size_t size = CPU_ALLOC_SIZE((size_t)cpus);
+        unsigned skip = index % (unsigned)CPU_COUNT_S(size, set);
+        int cpu = 0;
+        while (!CPU_ISSET_S((size_t)cpu, size, set) || skip-- > 0)
+            cpu++;
+        CPU_ZERO_S(size, set);
+        CPU_SET_S((size_t)cpu, size, set);
+        code = -pthread_setaffinity_np(pthread_self(), size, set);
+        CPU_FREE(set);
+    }
+    errno = saved;
+    return code;
+}
+
+/* ---- cgroups ---- */
+
+/* Where our group lies: `mount` is the mounted part's folder, `group` the path below it. */
+typedef struct place {
+    char mount[PATH_SIZE];
+    char group[PATH_SIZE];
+} place;
+
+static bool find_place(const char *root, bool v2, place *found);
+static unsigned quota_at(const char *root, const char *folder, bool v2);
+
+/* The least quota of our group and all its ancestors as far as the mount shows them. */
+static unsigned quota_of_hierarchy(const char *root, bool v2) {
+    unsigned least = NO_LIMIT;
+    place *p = malloc(sizeof *p);
+    char *folder = malloc(2 * PATH_SIZE);
+    if (p != NULL && folder != NULL && find_place(root, v2, p)) {
+        size_t mount_length = strlen(p->mount);
+        snprintf(folder, 2 * (size_t)PATH_SIZE, "%s%s", p->mount, p->group);
+        for (;;) {
+            unsigned quota = quota_at(root, folder, v2);
+            if (quota < least)
+                least = quota;
+            char *slash = strrchr(folder, '/');
+            if (strlen(folder) <= mount_length || slash == NULL)
+                break;
+            *slash = '\0';
+        }
+    }
+    free(folder);
+    free(p);
+    return least;
+}
+
+/* Opens root + path for reading. */
+static FILE *open_below(const char *root, const char *path) {
+    char whole[2 * PATH_SIZE + 64];
+    int length = snprintf(whole, sizeof whole, "%s%s", root, path);
+    return length < 0 || (size_t)length >= sizeof whole ? NULL : fopen(whole, "re");
+}
+
+/* Is `word` one of the words in the comma-separated list? */
+static bool list_has(const char *list, const char *word) {
+    size_t length = strlen(word);
+    while (*list != '\0') {
+        size_t n = strcspn(list, ",");
+        if (n == length && memcmp(list, word, n) == 0)
+            return true;
+        list += n;
+        list += *list == ',';
+    }
+    return false;
+}
+
+/* Our group's path as /proc/self/cgroup tells it ("ID:CONTROLLERS:PATH"), without a slash at its end. */
+static bool find_group(const char *root, bool v2, char group[PATH_SIZE]) {
+    FILE *f = open_below(root, "/proc/self/cgroup");
+    bool found = false;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
+    while (f != NULL && !found && (length = getline(&line, &room, f)) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':');
+        char *path = controllers == NULL ? NULL : strchr(controllers + 1, ':');
+        if (path == NULL)
+            continue;
+        *controllers++ = '\0';
+        *path++ = '\0';
+        bool ours = v2 ? strcmp(line, "0") == 0 && *controllers == '\0' : list_has(controllers, "cpu");
+        size_t n = strlen(path);
+        if (!ours || n >= PATH_SIZE || path[0] != '/')
+            continue;
+        memcpy(group, path, n + 1);
+        while (n > 0 && group[n - 1] == '/')
+            group[--n] = '\0';
+        found = true;
+    }
+    free(line);
+    if (f != NULL)
+        fclose(f);
+    return found;
+}
+
+/* mountinfo writes space, tab, newline and backslash as \ooo. */
+static void unescape(char *text) {
+    char *out = text;
+    while (*text != '\0') {
+        if (text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && text[2] >= '0' &&
+            text[2] <= '7' && text[3] >= '0' && text[3] <= '7') {
+            *out++ = (char)((text[1] - '0') * 64 + (text[2] - '0') * 8 + (text[3] - '0'));
+            text += 4;
+        } else {
+            *out++ = *text++;
+        }
+    }
+    *out = '\0';
+}
+
+/*
+ * The rest of `group` below the mounted part `part`: NULL when the part does not hold the group.
+ * A part above our cgroup namespace shows as "/..": how we are called from there is not known, but
+ * its own limit holds for us.
+ */
+static const char *below_part(const char *group, const char *part) {
+    size_t n = strlen(part);
+    while (n > 0 && part[n - 1] == '/')
+        n--;
+    if (strncmp(part, "/..", 3) == 0 && strncmp(group, "/..", 3) != 0)
+        return "";
+    if (strncmp(group, part, n) != 0 || (group[n] != '/' && group[n] != '\0'))
+        return NULL;
+    return strncmp(group + n, "/..", 3) == 0 ? NULL : group + n;
+}
+
+/*
+ * One line of mountinfo: "ID PARENT MAJOR:MINOR PART MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE
+ * SUPEROPTIONS". True when it mounts a hierarchy of the wanted kind.
+ */
+static bool parse_mount(char *line, bool v2, char **part, char **mount) {
+    char *rest;
+    char *dash = strstr(line, " - ");
+    if (dash == NULL)
+        return false;
+    *dash = '\0';
+    char *type = strtok_r(dash + 3, " \n", &rest);
+    strtok_r(NULL, " \n", &rest);
+    char *options = strtok_r(NULL, " \n", &rest);
+    if (type == NULL || strcmp(type, v2 ? "cgroup2" : "cgroup") != 0)
+        return false;
+    if (!v2 && (options == NULL || !list_has(options, "cpu")))
+        return false;
+
+    char *field = strtok_r(line, " ", &rest);
+    for (int i = 0; i < 3 && field != NULL; i++)
+        field = strtok_r(NULL, " ", &rest);
+    *part = field;
+    *mount = field == NULL ? NULL : strtok_r(NULL, " ", &rest);
+    if (*mount == NULL)
+        return false;
+    unescape(*part);
+    unescape(*mount);
+    return true;
+}
+
+static bool find_place(const char *root, bool v2, place *found) {
+    char *group = malloc(PATH_SIZE);
+    bool ok = false;
+    FILE *f = NULL;
+    if (group != NULL && find_group(root, v2, group))
+        f = open_below(root, "/proc/self/mountinfo");
+    char *line = NULL;
+    size_t room = 0;
+    while (f != NULL && !ok && getline(&line, &room, f) > 0) {
+        char *part, *mount;
+        if (!parse_mount(line, v2, &part, &mount) || strlen(mount) >= PATH_SIZE)
+            continue;
+        const char *below = below_part(group, part);
+        if (below == NULL)
+            continue;
+        strcpy(found->mount, mount);
+        strcpy(found->group, below);
+        ok = true;
+    }
+    free(line);
+    free(group);
+    if (f != NULL)
+        fclose(f);
+    return ok;
+}
+
+/* Reads the first line of folder/name. */
+static bool read_line(const char *root, const char *folder, const char *name, char *text, int size) {
+    char path[2 * PATH_SIZE];
+    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = length < 0 || (size_t)length >= sizeof path ? NULL : open_below(root, path);
+    if (f == NULL)
+        return false;
+    bool ok = fgets(text, size, f) != NULL;
+    fclose(f);
+    return ok;
+}
+
+/* A positive number and nothing else but blanks behind it; *rest is where it ended. 0: it is none. */
+static uint64_t positive(const char *text, const char **rest) {
+    if (*text < '0' || *text > '9')
+        return 0;
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0 || (*end != ' ' && *end != '\n' && *end != '\0'))
+        return 0;
+    *rest = end + strspn(end, " \n");
+    return value;
+}
+
+/* One group's quota in CPUs, rounded up. */
+static unsigned quota_at(const char *root, const char *folder, bool v2) {
+    char text[128], period_text[128];
+    const char *rest = NULL;
+    uint64_t quota = 0, period = 0;
+    if (v2) {
+        if (read_line(root, folder, "cpu.max", text, sizeof text))
+            quota = positive(text, &rest);
+        if (quota > 0)
+            period = positive(rest, &rest);
+    } else if (read_line(root, folder, "cpu.cfs_quota_us", text, sizeof text) &&
+               read_line(root, folder, "cpu.cfs_period_us", period_text, sizeof period_text)) {
+        quota = positive(text, &rest);
+        period = positive(period_text, &rest);
+    }
+    if (quota == 0 || period == 0 || *rest != '\0')
+        return NO_LIMIT;
+    uint64_t cpus = quota / period + (quota % period != 0);
+    return cpus < NO_LIMIT ? (unsigned)cpus : NO_LIMIT;
+}
