@@ -7,7 +7,7 @@
  *     }
  *
  * A check that fails, in any fiber or thread, prints one line and ends the process with status 1.
- * CTest finds the tests by the text `TEST(name) {` at a line's start. Lines that it knows besides, as
+ * CTest finds the tests by the text `TEST(name) {` at a line's start. It knows these lines too, as
  * comments of their own:
  *
  *     matrix: policy workers      run each test for every policy and worker count (by environment)
@@ -171,8 +171,8 @@ CHECK_UNUSED static void check_dies_at(const char *file, int line, void (*fn)(vo
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) {
-        check_failed(file, line, "no abort: wait status 0x%x, it printed: %.800s",
-                     (unsigned)status, text);
+        check_failed(file, line, "no abort: wait status 0x%x, it printed: %.800s", (unsigned)status,
+                     text);
     }
     if (strstr(text, expected) == NULL) {
         check_failed(file, line, "\"%s\" is not in: %.800s", expected, text);
