@@ -1,0 +1,369 @@
+/*
+ * support.h: what many tests need around a scheduler.
+ *
+ *   rig      a scheduler as the environment asks for it (THRUM_WORKERS, ...) with an allocator that
+ *            counts: a test that leaks fails when the rig stops, and any allocation can be refused
+ *   crew     plain threads that never heard of a scheduler
+ *   holder   a task that keeps one worker busy, so that what is queued meanwhile queues up
+ *   gate     a fiber that keeps a scheduler from stopping until it is opened
+ *   order    in which order things happened
+ *
+ * While a rig runs a watchdog counts down: a test that hangs prints the workers' counters and what it
+ * hung in before the runner's time limit would end it silently.
+ */
+#ifndef SUPPORT_H
+#define SUPPORT_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* included first: for the threads' names and affinity */
+#endif
+
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <thrum.h>
+#include <time.h>
+
+#include "check.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#endif
+#ifndef UNDER_TSAN
+#define UNDER_TSAN 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define UNDER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define UNDER_ASAN 1
+#endif
+#endif
+#ifndef UNDER_ASAN
+#define UNDER_ASAN 0
+#endif
+
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+/* How much slower everything is here, for counts and for the watchdog. */
+#if UNDER_TSAN
+#define SLOWNESS 8
+#elif UNDER_ASAN
+#define SLOWNESS 3
+#else
+#define SLOWNESS 1
+#endif
+
+/* A count for this build, at least 1. */
+#define SCALED(n) check_scaled((n) < SLOWNESS ? 1 : (n) / SLOWNESS)
+
+/* Waits for something that another thread will do, in a plain thread or a task that may hold its worker. */
+#define SPIN_UNTIL(cond)   \
+    do {                   \
+        while (!(cond))    \
+            sched_yield(); \
+    } while (0)
+
+/* The same for a fiber that lets others run meanwhile. */
+#define YIELD_UNTIL(cond)  \
+    do {                   \
+        while (!(cond))    \
+            thrum_yield(); \
+    } while (0)
+
+/* ---- rig ---- */
+
+typedef struct rig {
+    thrum_config config; /* to be changed between rig_init and rig_start; hook_ctx is the rig */
+    thrum_sched *sched;
+    struct rig *next; /* the watchdog's list */
+
+    atomic_long live;    /* blocks handed out */
+    atomic_long calls;   /* allocations asked for so far */
+    atomic_long fail_at; /* the number of the one call that is refused, from 1; 0: none */
+    atomic_bool fail_all;
+    atomic_long refused;
+} rig;
+
+#define RIG_MAGIC 0x7468726d626c6f63u
+
+typedef struct rig_block {
+    _Alignas(16) unsigned long magic;
+    rig *owner;
+} rig_block;
+
+static inline void *rig_alloc(void *ctx, size_t size) {
+    rig *r = ctx;
+    const long call = atomic_fetch_add(&r->calls, 1) + 1;
+    if (atomic_load(&r->fail_all) || call == atomic_load(&r->fail_at)) {
+        atomic_fetch_add(&r->refused, 1);
+        return NULL;
+    }
+    rig_block *b = malloc(sizeof(*b) + size);
+    if (b == NULL)
+        return NULL;
+    b->magic = RIG_MAGIC;
+    b->owner = r;
+    memset(b + 1, 0xa5, size); /* nobody may count on zeroes */
+    atomic_fetch_add(&r->live, 1);
+    return b + 1;
+}
+
+static inline void rig_free(void *ctx, void *ptr) {
+    rig *r = ctx;
+    if (ptr == NULL)
+        return;
+    rig_block *b = (rig_block *)ptr - 1;
+    CHECK(b->magic == RIG_MAGIC); /* freed twice, or never ours */
+    CHECK(b->owner == r);
+    b->magic = 0;
+    atomic_fetch_sub(&r->live, 1);
+    free(b);
+}
+
+/* ---- the watchdog ---- */
+
+/* A little less than the runner's limit; a stress test defines it as 110. */
+#ifndef WATCHDOG_SECONDS
+#define WATCHDOG_SECONDS 55
+#endif
+#define WATCHDOG_FACTOR (UNDER_TSAN ? 3 : UNDER_ASAN ? 2 : 1)
+
+static pthread_mutex_t watchdog_lock = PTHREAD_MUTEX_INITIALIZER;
+static rig *watchdog_rigs;
+static pthread_once_t watchdog_once = PTHREAD_ONCE_INIT;
+
+static inline long watchdog_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long)t.tv_sec;
+}
+
+/* Nothing has to be waited for here: it is the one place that only lets time pass. */
+static inline void *watchdog_main(void *arg) {
+    (void)arg;
+    const char *text = getenv("THRUM_TEST_WATCHDOG");
+    const long limit = text != NULL ? atol(text) : WATCHDOG_SECONDS * WATCHDOG_FACTOR;
+    const long end = watchdog_now() + limit;
+    while (watchdog_now() < end) {
+        const struct timespec nap = {.tv_sec = 1, .tv_nsec = 0};
+        nanosleep(&nap, NULL);
+    }
+    fprintf(stderr, "watchdog: nothing finished within %ld s\n", limit);
+    /* without the lock: whoever holds it may be what hangs, and the process ends anyhow */
+    for (const rig *r = watchdog_rigs; r != NULL; r = r->next) {
+        fprintf(stderr, "watchdog: scheduler %s, %u workers\n",
+                r->config.name != NULL ? r->config.name : "(no name)",
+                thrum_sched_workers(r->sched));
+        thrum_metrics_print(r->sched, stderr, THRUM_TEXT);
+    }
+    fflush(stderr);
+    abort();
+}
+
+static inline void watchdog_start(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, watchdog_main, NULL) == 0)
+        pthread_detach(thread);
+}
+
+static inline void watchdog_add(rig *r) {
+    pthread_once(&watchdog_once, watchdog_start);
+    pthread_mutex_lock(&watchdog_lock);
+    r->next = watchdog_rigs;
+    watchdog_rigs = r;
+    pthread_mutex_unlock(&watchdog_lock);
+}
+
+static inline void watchdog_remove(rig *r) {
+    pthread_mutex_lock(&watchdog_lock);
+    for (rig **p = &watchdog_rigs; *p != NULL; p = &(*p)->next) {
+        if (*p == r) {
+            *p = r->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&watchdog_lock);
+}
+
+/* ---- starting and stopping ---- */
+
+/* A config with the environment's overrides and the counting allocator. */
+static inline void rig_init(rig *r) {
+    memset(r, 0, sizeof(*r));
+    thrum_config_init(&r->config);
+    r->config.hook_ctx = r;
+    r->config.alloc = rig_alloc;
+    r->config.free = rig_free;
+}
+
+static inline void rig_start(rig *r) {
+    CHECK_EQ(thrum_sched_start(&r->sched, &r->config), 0);
+    CHECK(r->sched != NULL);
+    watchdog_add(r);
+}
+
+/* rig_init and rig_start; workers 0: as the environment says. */
+static inline void rig_begin(rig *r, unsigned workers) {
+    rig_init(r);
+    if (workers != 0)
+        r->config.workers = workers;
+    rig_start(r);
+}
+
+/* Fails the test if anything that was allocated is still there. */
+static inline void rig_check_freed(rig *r) {
+    CHECK_EQ(atomic_load(&r->live), 0);
+}
+
+static inline void rig_stop(rig *r) {
+    watchdog_remove(r);
+    CHECK_EQ(thrum_sched_stop(r->sched), 0);
+    r->sched = NULL;
+    rig_check_freed(r);
+}
+
+static inline thrum_attr rig_attr(const rig *r) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = r->sched;
+    return attr;
+}
+
+/* Runs fn(arg) as a fiber of the rig's scheduler and waits for it, from a plain thread. */
+static inline int rig_run(rig *r, thrum_fn fn, void *arg) {
+    const thrum_attr attr = rig_attr(r);
+    thrum_handle *handle = NULL;
+    int result = 0;
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, fn, arg), 0);
+    CHECK_EQ(thrum_join(handle, &result), 0);
+    return result;
+}
+
+/* Starts fn(arg) detached, from anywhere. */
+static inline void rig_go(rig *r, thrum_fn fn, void *arg) {
+    const thrum_attr attr = rig_attr(r);
+    CHECK_EQ(thrum_go_with(&attr, fn, arg), 0);
+}
+
+/* The usual frame: start, run one fiber that does it all, stop. */
+static inline void rig_do(unsigned workers, thrum_fn fn, void *arg) {
+    rig r;
+    rig_begin(&r, workers);
+    CHECK_EQ(rig_run(&r, fn, arg), 0);
+    rig_stop(&r);
+}
+
+static inline void rig_wait_done(rig *r) {
+    CHECK_EQ(thrum_sched_wait_done(r->sched, THRUM_FOREVER), 0);
+}
+
+/* ---- crew ---- */
+
+#define CREW_MAX 16
+
+typedef struct crew_seat {
+    void *arg;
+    int index; /* from 0 */
+} crew_seat;
+
+typedef struct crew {
+    pthread_t threads[CREW_MAX];
+    crew_seat seats[CREW_MAX];
+    int count;
+} crew;
+
+/* Starts n plain threads; each gets its crew_seat. */
+static inline void crew_start(crew *c, int n, void *(*fn)(void *seat), void *arg) {
+    CHECK(n <= CREW_MAX);
+    c->count = n;
+    for (int i = 0; i < n; i++) {
+        c->seats[i] = (crew_seat){.arg = arg, .index = i};
+        CHECK_EQ(pthread_create(&c->threads[i], NULL, fn, &c->seats[i]), 0);
+    }
+}
+
+static inline void crew_join(crew *c) {
+    for (int i = 0; i < c->count; i++)
+        CHECK_EQ(pthread_join(c->threads[i], NULL), 0);
+}
+
+/* ---- holder ---- */
+
+typedef struct holder {
+    thrum_task task;
+    atomic_bool in;
+    atomic_bool out;
+    atomic_bool left;
+} holder;
+
+static inline void holder_body(thrum_task *self, void *arg) {
+    holder *h = arg;
+    (void)self;
+    atomic_store(&h->in, true);
+    SPIN_UNTIL(atomic_load(&h->out));
+    atomic_store(&h->left, true);
+}
+
+/* Keeps `worker` (-1: some worker) busy; returns once it is. From a plain thread. */
+static inline void holder_begin(rig *r, holder *h, int worker) {
+    atomic_init(&h->in, false);
+    atomic_init(&h->out, false);
+    atomic_init(&h->left, false);
+    thrum_task_init(&h->task, holder_body, h);
+    thrum_task_set_worker(&h->task, worker);
+    CHECK_EQ(thrum_task_post(r->sched, &h->task), 0);
+    SPIN_UNTIL(atomic_load(&h->in));
+}
+
+/* Lets the worker go on; the holder may go out of scope afterwards. */
+static inline void holder_end(holder *h) {
+    atomic_store(&h->out, true);
+    SPIN_UNTIL(atomic_load(&h->left));
+}
+
+/* ---- gate ---- */
+
+typedef struct gate {
+    thrum_sem sem;
+} gate;
+
+static inline int gate_body(void *arg) {
+    gate *g = arg;
+    return thrum_sem_wait(&g->sem);
+}
+
+static inline void gate_begin(rig *r, gate *g) {
+    thrum_sem_init(&g->sem, 0);
+    rig_go(r, gate_body, g);
+}
+
+/* The scheduler may be gone as soon as this returns. Any thread. */
+static inline void gate_open(gate *g) {
+    thrum_sem_post(&g->sem);
+}
+
+/* ---- order ---- */
+
+#define ORDER_MAX 4096
+
+typedef struct order {
+    atomic_int count;
+    int seen[ORDER_MAX];
+} order;
+
+static inline void order_add(order *o, int what) {
+    const int i = atomic_fetch_add(&o->count, 1);
+    CHECK(i < ORDER_MAX);
+    o->seen[i] = what;
+}
+
+#endif

@@ -1,0 +1,374 @@
+/*
+ * config.c: thrum_config: its defaults, what the environment changes, which values start refuses.
+ */
+#include <stdint.h>
+
+#include "support/support.h"
+
+static const char *const variables[] = {
+    "THRUM_WORKERS",
+    "THRUM_POLICY",
+    "THRUM_STACK_SIZE",
+    "THRUM_LOCAL_CAPACITY",
+    "THRUM_LOCAL_QUEUE",
+    "THRUM_STEAL",
+    "THRUM_OVERFLOW",
+    "THRUM_GRAB",
+    "THRUM_LIFO_LIMIT",
+    "THRUM_GLOBAL_INTERVAL",
+    "THRUM_SEARCHERS_MAX",
+    "THRUM_SPIN_NS",
+    "THRUM_FIFO_BLOCK",
+    "THRUM_AFFINITY",
+    "THRUM_PIN_ALL",
+    "THRUM_WAKE_HINT",
+    "THRUM_GUARD",
+    "THRUM_CATCH_OVERFLOW",
+    "THRUM_BLOCKING_THREADS_MAX",
+    "THRUM_BLOCKING_KEEPALIVE_MS",
+};
+
+static void clear_environment(void) {
+    for (size_t i = 0; i < COUNT_OF(variables); i++)
+        unsetenv(variables[i]);
+}
+
+static thrum_config with(const char *name, const char *value) {
+    thrum_config c;
+    clear_environment();
+    setenv(name, value, 1);
+    memset(&c, 0x5a, sizeof(c));
+    thrum_config_init(&c);
+    clear_environment();
+    return c;
+}
+
+static thrum_config defaults(void) {
+    thrum_config c;
+    clear_environment();
+    memset(&c, 0x5a, sizeof(c));
+    thrum_config_init(&c);
+    return c;
+}
+
+static void check_same(const thrum_config *a, const thrum_config *b) {
+    CHECK_EQ(a->size, b->size);
+    CHECK(a->name == b->name);
+    CHECK_EQ(a->workers, b->workers);
+    CHECK_EQ(a->policy, b->policy);
+    CHECK_EQ(a->stack_size, b->stack_size);
+    CHECK_EQ(a->local_capacity, b->local_capacity);
+    CHECK_EQ(a->local_queue, b->local_queue);
+    CHECK_EQ(a->steal, b->steal);
+    CHECK_EQ(a->overflow, b->overflow);
+    CHECK_EQ(a->grab, b->grab);
+    CHECK_EQ(a->lifo_limit, b->lifo_limit);
+    CHECK_EQ(a->global_interval, b->global_interval);
+    CHECK_EQ(a->searchers_max, b->searchers_max);
+    CHECK_EQ(a->spin_ns, b->spin_ns);
+    CHECK_EQ(a->fifo_block, b->fifo_block);
+    CHECK_EQ(a->affinity, b->affinity);
+    CHECK_EQ(a->pin_all, b->pin_all);
+    CHECK_EQ(a->wake_hint, b->wake_hint);
+    CHECK_EQ(a->help_when_bound, b->help_when_bound);
+    CHECK_EQ(a->guard, b->guard);
+    CHECK_EQ(a->catch_overflow, b->catch_overflow);
+    CHECK_EQ(a->blocking_threads_max, b->blocking_threads_max);
+    CHECK_EQ(a->blocking_keepalive, b->blocking_keepalive);
+}
+
+TEST(defaults_are_those_of_the_header) {
+    /* The defaults are those that the header states, whatever the memory held before. */
+    const thrum_config c = defaults();
+    CHECK_EQ(c.size, sizeof(thrum_config));
+    CHECK(c.name == NULL || strcmp(c.name, "thrum") == 0);
+    CHECK_EQ(c.workers, THRUM_WORKERS_AUTO);
+    CHECK_EQ(c.policy, THRUM_SHARDED);
+    CHECK_EQ(c.stack_size, 128u << 10);
+    CHECK_EQ(c.local_capacity, 256);
+    CHECK_EQ(c.local_queue, THRUM_LOCAL_LOCKFREE);
+    CHECK_EQ(c.steal, THRUM_STEAL_HALF);
+    CHECK_EQ(c.overflow, THRUM_OVERFLOW_HALF);
+    CHECK_EQ(c.grab, THRUM_GRAB_BATCH);
+    CHECK_EQ(c.lifo_limit, 3);
+    CHECK_EQ(c.global_interval, 61);
+    CHECK_EQ(c.searchers_max, 0);
+    CHECK_EQ(c.spin_ns, 0);
+    CHECK(!c.affinity);
+    CHECK(!c.pin_all);
+    CHECK(c.wake_hint);
+    CHECK(!c.help_when_bound);
+    CHECK_EQ(c.guard, THRUM_GUARD_AUTO);
+    CHECK(c.catch_overflow);
+    CHECK_EQ(c.blocking_threads_max, 256);
+    CHECK_EQ(c.blocking_keepalive, 10000000000);
+    CHECK(c.hook_ctx == NULL);
+    CHECK(c.worker_start == NULL && c.worker_stop == NULL);
+    CHECK(c.alloc == NULL && c.free == NULL);
+    CHECK(c.panic == NULL && c.deadlock == NULL);
+}
+
+TEST(environment_overrides_each_field) {
+    /* Each variable changes its field. */
+    CHECK_EQ(with("THRUM_WORKERS", "7").workers, 7);
+    CHECK_EQ(with("THRUM_POLICY", "sharded").policy, THRUM_SHARDED);
+    CHECK_EQ(with("THRUM_POLICY", "fifo").policy, THRUM_FIFO);
+    CHECK_EQ(with("THRUM_POLICY", "global").policy, THRUM_GLOBAL);
+    CHECK_EQ(with("THRUM_STACK_SIZE", "65536").stack_size, 65536);
+    CHECK_EQ(with("THRUM_LOCAL_CAPACITY", "2").local_capacity, 2);
+    CHECK_EQ(with("THRUM_LOCAL_CAPACITY", "32768").local_capacity, 32768);
+    CHECK_EQ(with("THRUM_LOCAL_QUEUE", "mutex").local_queue, THRUM_LOCAL_MUTEX);
+    CHECK_EQ(with("THRUM_LOCAL_QUEUE", "lockfree").local_queue, THRUM_LOCAL_LOCKFREE);
+    CHECK_EQ(with("THRUM_STEAL", "one").steal, THRUM_STEAL_ONE);
+    CHECK_EQ(with("THRUM_STEAL", "half").steal, THRUM_STEAL_HALF);
+    CHECK_EQ(with("THRUM_OVERFLOW", "one").overflow, THRUM_OVERFLOW_ONE);
+    CHECK_EQ(with("THRUM_OVERFLOW", "half").overflow, THRUM_OVERFLOW_HALF);
+    CHECK_EQ(with("THRUM_GRAB", "one").grab, THRUM_GRAB_ONE);
+    CHECK_EQ(with("THRUM_GRAB", "batch").grab, THRUM_GRAB_BATCH);
+    CHECK_EQ(with("THRUM_LIFO_LIMIT", "0").lifo_limit, 0);
+    CHECK_EQ(with("THRUM_GLOBAL_INTERVAL", "1").global_interval, 1);
+    CHECK_EQ(with("THRUM_SEARCHERS_MAX", "5").searchers_max, 5);
+    CHECK_EQ(with("THRUM_SPIN_NS", "1234").spin_ns, 1234);
+    CHECK_EQ(with("THRUM_FIFO_BLOCK", "32").fifo_block, 32);
+    CHECK(with("THRUM_AFFINITY", "1").affinity);
+    CHECK(with("THRUM_PIN_ALL", "1").pin_all);
+    CHECK(!with("THRUM_WAKE_HINT", "0").wake_hint);
+    CHECK_EQ(with("THRUM_GUARD", "auto").guard, THRUM_GUARD_AUTO);
+    CHECK_EQ(with("THRUM_GUARD", "madvise").guard, THRUM_GUARD_MADVISE);
+    CHECK_EQ(with("THRUM_GUARD", "mprotect").guard, THRUM_GUARD_MPROTECT);
+    CHECK_EQ(with("THRUM_GUARD", "canary").guard, THRUM_GUARD_CANARY);
+    CHECK(!with("THRUM_CATCH_OVERFLOW", "0").catch_overflow);
+    CHECK_EQ(with("THRUM_BLOCKING_THREADS_MAX", "9").blocking_threads_max, 9);
+    CHECK_EQ(with("THRUM_BLOCKING_KEEPALIVE_MS", "250").blocking_keepalive, 250000000);
+}
+
+TEST(environment_leaves_the_other_fields) {
+    /* A variable changes nothing but its field. */
+    const thrum_config plain = defaults();
+    thrum_config c = with("THRUM_WORKERS", "3");
+    CHECK_EQ(c.workers, 3);
+    c.workers = plain.workers;
+    check_same(&c, &plain);
+    c = with("THRUM_GUARD", "canary");
+    c.guard = plain.guard;
+    check_same(&c, &plain);
+}
+
+TEST(environment_garbage_is_ignored) {
+    /* Values that make no sense are ignored: the default stays. */
+    static const struct {
+        const char *name, *value;
+    } garbage[] = {
+        {"THRUM_WORKERS", ""},
+        {"THRUM_WORKERS", "many"},
+        {"THRUM_WORKERS", "-1"},
+        {"THRUM_WORKERS", "4x"},
+        {"THRUM_WORKERS", "1025"},
+        {"THRUM_WORKERS", "4294967297"},
+        {"THRUM_WORKERS", "99999999999999999999999"},
+        {"THRUM_POLICY", ""},
+        {"THRUM_POLICY", "best"},
+        {"THRUM_POLICY", "global2"},
+        {"THRUM_STACK_SIZE", "lots"},
+        {"THRUM_STACK_SIZE", "-65536"},
+        {"THRUM_STACK_SIZE", "99999999999999999999999"},
+        {"THRUM_LOCAL_CAPACITY", "0"},
+        {"THRUM_LOCAL_CAPACITY", "1"},
+        {"THRUM_LOCAL_CAPACITY", "100"},
+        {"THRUM_LOCAL_CAPACITY", "65536"},
+        {"THRUM_LOCAL_CAPACITY", "4294967298"},
+        {"THRUM_LOCAL_QUEUE", "lock"},
+        {"THRUM_STEAL", "all"},
+        {"THRUM_OVERFLOW", "2"},
+        {"THRUM_GRAB", "-"},
+        {"THRUM_LIFO_LIMIT", "x"},
+        {"THRUM_LIFO_LIMIT", "-3"},
+        {"THRUM_GLOBAL_INTERVAL", "0"},
+        {"THRUM_GLOBAL_INTERVAL", "never"},
+        {"THRUM_SEARCHERS_MAX", "half"},
+        {"THRUM_SPIN_NS", "-5"},
+        {"THRUM_SPIN_NS", "5us"},
+        {"THRUM_AFFINITY", "2"},
+        {"THRUM_PIN_ALL", "maybe"},
+        {"THRUM_WAKE_HINT", "7"},
+        {"THRUM_GUARD", "none"},
+        {"THRUM_CATCH_OVERFLOW", ""},
+        {"THRUM_BLOCKING_THREADS_MAX", "0"},
+        {"THRUM_BLOCKING_THREADS_MAX", "-4"},
+        {"THRUM_BLOCKING_KEEPALIVE_MS", "-1"},
+        {"THRUM_BLOCKING_KEEPALIVE_MS", "soon"},
+        {"THRUM_BLOCKING_KEEPALIVE_MS", "9223372036854775807"}, /* in ms: past the end of time */
+    };
+    const thrum_config plain = defaults();
+    for (size_t i = 0; i < COUNT_OF(garbage); i++) {
+        thrum_config c = with(garbage[i].name, garbage[i].value);
+        /* a keepalive that saturates makes sense, too */
+        if (c.blocking_keepalive == THRUM_FOREVER)
+            c.blocking_keepalive = plain.blocking_keepalive;
+        check_same(&c, &plain);
+    }
+}
+
+TEST(program_wins_over_environment) {
+    /* What the program sets after the init wins over the environment. */
+    thrum_config c = with("THRUM_WORKERS", "5");
+    thrum_sched *sched = NULL;
+    setenv("THRUM_WORKERS", "5", 1);
+    c.workers = 2;
+    CHECK_EQ(thrum_sched_start(&sched, &c), 0);
+    CHECK_EQ(thrum_sched_workers(sched), 2);
+    CHECK_EQ(thrum_sched_stop(sched), 0);
+}
+
+TEST(null_config_reads_the_environment) {
+    /* A NULL config means defaults and environment. */
+    thrum_sched *sched = NULL;
+    clear_environment();
+    setenv("THRUM_WORKERS", "3", 1);
+    CHECK_EQ(thrum_sched_start(&sched, NULL), 0);
+    CHECK_EQ(thrum_sched_workers(sched), 3);
+    CHECK_EQ(thrum_sched_stop(sched), 0);
+}
+
+static void check_refused(const rig *r, int error) {
+    thrum_sched *sched = NULL;
+    CHECK_EQ(thrum_sched_start(&sched, &r->config), error);
+    CHECK_EQ(atomic_load(&r->live), 0);
+}
+
+#define CHECK_FIELD(field, value, error) \
+    do {                                 \
+        rig r_;                          \
+        rig_init(&r_);                   \
+        r_.config.workers = 1;           \
+        r_.config.field = (value);       \
+        check_refused(&r_, (error));     \
+    } while (0)
+
+TEST(start_refuses_each_field_out_of_range) {
+    /* Every field out of its range keeps the scheduler from starting, with nothing left behind. */
+    clear_environment();
+    CHECK_FIELD(size, 0, -EINVAL);
+    CHECK_FIELD(size, sizeof(thrum_config) + 4096, -EINVAL);
+    CHECK_FIELD(size, SIZE_MAX, -EINVAL);
+    CHECK_FIELD(workers, THRUM_WORKERS_MAX + 1, -EINVAL);
+    CHECK_FIELD(workers, (unsigned)-2, -EINVAL);
+    CHECK_FIELD(policy, (thrum_policy)17, -EINVAL);
+    CHECK_FIELD(stack_size, (64u << 20) + 1, -EINVAL);
+    CHECK_FIELD(stack_size, SIZE_MAX, -EINVAL);
+    CHECK_FIELD(local_capacity, 0, -EINVAL);
+    CHECK_FIELD(local_capacity, 1, -EINVAL);
+    CHECK_FIELD(local_capacity, 3, -EINVAL);
+    CHECK_FIELD(local_capacity, 255, -EINVAL);
+    CHECK_FIELD(local_capacity, 65536, -EINVAL);
+    CHECK_FIELD(local_queue, (thrum_local)17, -EINVAL);
+    CHECK_FIELD(steal, (thrum_steal)17, -EINVAL);
+    CHECK_FIELD(overflow, (thrum_overflow)17, -EINVAL);
+    CHECK_FIELD(grab, (thrum_grab)17, -EINVAL);
+    CHECK_FIELD(global_interval, 0, -EINVAL);
+    CHECK_FIELD(spin_ns, -1, -EINVAL);
+    CHECK_FIELD(guard, (thrum_guard)17, -EINVAL);
+    CHECK_FIELD(blocking_threads_max, 0, -EINVAL);
+    CHECK_FIELD(blocking_keepalive, -1, -EINVAL);
+    CHECK_FIELD(alloc, NULL, -EINVAL); /* its free stays */
+    CHECK_FIELD(free, NULL, -EINVAL);
+}
+
+TEST(start_refuses_what_is_not_in_this_version) {
+    /* What a later version will do is refused as such. */
+    clear_environment();
+    CHECK_FIELD(policy, THRUM_FIFO, -ENOTSUP);
+    CHECK_FIELD(workers, 0, -ENOTSUP);
+}
+
+TEST(start_without_out_is_invalid) {
+    /* No place for the handle is a bad argument. */
+    thrum_config c = defaults();
+    CHECK_EQ(thrum_sched_start(NULL, &c), -EINVAL);
+}
+
+static int answer(void *arg) {
+    return *(int *)arg;
+}
+
+static void check_runs(rig *r) {
+    int number = 42;
+    rig_start(r);
+    CHECK_EQ(rig_run(r, answer, &number), 42);
+    rig_stop(r);
+}
+
+#define CHECK_ACCEPTED(field, value) \
+    do {                             \
+        rig r_;                      \
+        rig_init(&r_);               \
+        r_.config.workers = 2;       \
+        r_.config.field = (value);   \
+        check_runs(&r_);             \
+    } while (0)
+
+TEST(start_accepts_the_ends_of_each_range) {
+    /* The ends of every range work. */
+    clear_environment();
+    CHECK_ACCEPTED(workers, 1);
+    CHECK_ACCEPTED(workers, 64);
+    CHECK_ACCEPTED(policy, THRUM_GLOBAL);
+    CHECK_ACCEPTED(stack_size, 1); /* rounded up */
+    CHECK_ACCEPTED(stack_size, 16u << 10);
+    CHECK_ACCEPTED(stack_size, 100000);
+    CHECK_ACCEPTED(stack_size, 64u << 20);
+    CHECK_ACCEPTED(local_capacity, 2);
+    CHECK_ACCEPTED(local_capacity, 32768);
+    CHECK_ACCEPTED(local_queue, THRUM_LOCAL_MUTEX);
+    CHECK_ACCEPTED(steal, THRUM_STEAL_ONE);
+    CHECK_ACCEPTED(overflow, THRUM_OVERFLOW_ONE);
+    CHECK_ACCEPTED(grab, THRUM_GRAB_ONE);
+    CHECK_ACCEPTED(lifo_limit, 0);
+    CHECK_ACCEPTED(lifo_limit, UINT32_MAX);
+    CHECK_ACCEPTED(global_interval, 1);
+    CHECK_ACCEPTED(global_interval, UINT32_MAX);
+    CHECK_ACCEPTED(searchers_max, 1);
+    CHECK_ACCEPTED(searchers_max, UINT32_MAX);
+    CHECK_ACCEPTED(spin_ns, 20000);
+    CHECK_ACCEPTED(affinity, true);
+    CHECK_ACCEPTED(pin_all, true);
+    CHECK_ACCEPTED(wake_hint, false);
+    CHECK_ACCEPTED(catch_overflow, false);
+    CHECK_ACCEPTED(guard, THRUM_GUARD_MPROTECT);
+    CHECK_ACCEPTED(guard, THRUM_GUARD_CANARY);
+    CHECK_ACCEPTED(blocking_threads_max, 1);
+    CHECK_ACCEPTED(blocking_keepalive, 0);
+    CHECK_ACCEPTED(blocking_keepalive, THRUM_FOREVER);
+    CHECK_ACCEPTED(name, "");
+    CHECK_ACCEPTED(name, "a name that is far longer than what the system keeps for a thread");
+}
+
+TEST(config_and_name_are_not_kept) {
+    /* The config may change or go as soon as start has returned; the name is copied. */
+    char name[16] = "short-lived";
+    rig r;
+    int number = 7;
+    thrum_config c;
+    rig_init(&r);
+    r.config.workers = 2;
+    r.config.name = name;
+    c = r.config;
+    CHECK_EQ(thrum_sched_start(&r.sched, &c), 0);
+    memset(name, 0, sizeof(name));
+    memset(&c, 0xff, sizeof(c));
+    CHECK_EQ(rig_run(&r, answer, &number), 7);
+    CHECK_EQ(thrum_sched_stop(r.sched), 0);
+    rig_check_freed(&r);
+}
+
+TEST(automatic_worker_count_is_never_zero) {
+    /* Left to itself a scheduler has at least one worker. */
+    rig r;
+    clear_environment();
+    rig_init(&r);
+    r.config.workers = THRUM_WORKERS_AUTO;
+    rig_start(&r);
+    CHECK(thrum_sched_workers(r.sched) >= 1);
+    CHECK(thrum_sched_workers(r.sched) <= THRUM_WORKERS_MAX);
+    rig_stop(&r);
+}
