@@ -15,8 +15,8 @@ all: ## build the library, the examples and the tests (PRESET=gcc-release)
 
 test: ## build and run all the tests that are quick
 	@tools/setup
-	@tools/run-tests $(PRESET) -LE full
-	@tools/matrix $(PRESET)
+	@status=0; tools/run-tests $(PRESET) -LE full || status=1; \
+		tools/matrix $(PRESET) || status=1; exit $$status
 
 test-full: ## the whole matrix: every test in every cell and build; takes hours
 	@tools/setup ci

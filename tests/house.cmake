@@ -1,1 +1,25 @@
-# Tests of the house: headers, style, floors, install, README.
+# Tests of the house: style, floors, headers, what is exported and installed, the snippets. They say
+# the same in every build, so that they run in the plain release builds only.
+if(THRUM_SANITIZE OR CMAKE_CROSSCOMPILING OR NOT CMAKE_BUILD_TYPE STREQUAL "Release"
+   OR NOT THRUM_CONTEXT STREQUAL "auto")
+  return()
+endif()
+
+function(house_test name)
+  add_test(NAME house/${name} COMMAND ${ARGN})
+  set_tests_properties(house/${name} PROPERTIES LABELS "house;quick" TIMEOUT 120
+    ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+endfunction()
+
+house_test(floors ${PROJECT_SOURCE_DIR}/tools/check-floors)
+house_test(style ${PROJECT_SOURCE_DIR}/tools/check-style)
+house_test(checks_can_fail ${PROJECT_SOURCE_DIR}/tools/check-self-test)
+house_test(headers ${PROJECT_SOURCE_DIR}/tools/check-headers)
+house_test(snippets ${PROJECT_SOURCE_DIR}/tools/check-readme $<TARGET_FILE:thrum_static>)
+if(THRUM_SHARED)
+  house_test(exports ${PROJECT_SOURCE_DIR}/tools/check-exports $<TARGET_FILE:thrum>)
+  if(THRUM_INSTALL)
+    house_test(install ${CMAKE_CURRENT_SOURCE_DIR}/install/install.sh
+      ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
+  endif()
+endif()
