@@ -1,9 +1,9 @@
 /*
  * lock.c: the lock's slow half: spin a little, then sleep in the kernel.
  *
- * A sleeper always marks the word 2 before it sleeps, and whoever took the lock after waiting keeps the
- * mark, since it can't know whether others still sleep: so a release that sees 1 has nobody to wake,
- * and one that sees 2 wakes one at most once too often.
+ * A sleeper always marks the word 2 before it sleeps, and whoever took the lock after waiting
+ * keeps the mark, since it can't know whether others still sleep: so a release that sees 1 has
+ * nobody to wake, and one that sees 2 wakes one at most once too often.
  */
 #include "core/lock.h"
 

@@ -5,9 +5,10 @@
  *
  *     xword   0 free · 1 held · 2 held, and somebody may sleep on it
  *
- * Fair it is not; the one that takes it past the sleepers is running anyway. Taken and released with
- * one locked instruction each while nobody competes. The word may be freed by whoever takes the lock
- * last: the release's exchange is the last access, a late futex wake on a stale word does no harm.
+ * Fair it is not; the one that takes it past the sleepers is running anyway. Taken and released
+ * with one locked instruction each while nobody competes. The word may be freed by whoever takes
+ * the lock last: the release's exchange is the last access, a late futex wake on a stale word
+ * does no harm.
  */
 #ifndef TH_LOCK_H
 #define TH_LOCK_H
