@@ -1,0 +1,51 @@
+/*
+ * wordlock.h: the word that every primitive turns on, and the list lock inside it.
+ *
+ *     bit 0    LOCKED    the list is being changed; the holder backs everybody else off
+ *     bit 1    WAITERS   the list is not empty (for all but the holder of LOCKED)
+ *     bits 2.. the primitive's own flags or count
+ *
+ * State and list lock share one word because of the lifetime rule (README.md): the store that
+ * publishes a new state also unlocks the list, so it can be the last access to the primitive.
+ *
+ * Rule of the lock, unless the primitive's file says otherwise: while LOCKED is set, the word is
+ * changed by its holder alone. Every fast path is a compare-exchange from a word without LOCKED;
+ * so the holder knows the word and may publish with a plain release store.
+ */
+#ifndef TH_WORDLOCK_H
+#define TH_WORDLOCK_H
+
+#include "base/atomic.h"
+#include "base/cc.h"
+
+#define TH_WORD_LOCKED 1u
+#define TH_WORD_WAITERS 2u
+#define TH_WORD_SHIFT 2
+
+/*
+ * Takes the list lock if the word still is `seen`, a word without LOCKED; one attempt. ABA does no
+ * harm: the word is the whole state beside the list, which is read only after this.
+ */
+static inline bool th_word32_lock(uint32_t *xword, uint32_t seen) {
+    /* pairs: th_word32_publish; takes over the list, and what earlier callers published */
+    return th_cas_acquire(xword, &seen, seen | TH_WORD_LOCKED);
+}
+
+/* The new word, without LOCKED: the holder's last access to the primitive. */
+static inline void th_word32_publish(uint32_t *xword, uint32_t word) {
+    /* pairs: th_word32_lock; publishes the list, and passes on what the holder had acquired */
+    th_store_release(xword, word);
+}
+
+/* The same for a word of 64 bits. */
+static inline bool th_word64_lock(uint64_t *xword, uint64_t seen) {
+    /* pairs: th_word64_publish; takes over the list, and what earlier callers published */
+    return th_cas_acquire(xword, &seen, seen | TH_WORD_LOCKED);
+}
+
+static inline void th_word64_publish(uint64_t *xword, uint64_t word) {
+    /* pairs: th_word64_lock; publishes the list, and passes on what the holder had acquired */
+    th_store_release(xword, word);
+}
+
+#endif
