@@ -1,0 +1,158 @@
+/*
+ * event.c: the event, manual and auto.
+ *
+ *     word    bit 0 LOCKED · bit 1 WAITERS · bit 2 SIGNALED          mode: constant
+ *
+ * Invariant: SIGNALED means an empty list and an unlocked word: who signals while somebody waits
+ * hands the signal over (auto) or wakes everyone (manual). While LOCKED is set only its holder
+ * changes the word.
+ *
+ * A signal that finds the event signaled still writes the word. Were it only to look, its caller's
+ * writes might become visible after another thread has cleared the event and looked for them in
+ * vain: a lost wakeup. README.md has the argument.
+ */
+#include "thrum/event.h"
+
+#include "base/check.h"
+#include "core/wait.h"
+#include "sync/waitlist.h"
+#include "sync/wordlock.h"
+
+#define SIGNALED 4u
+#define FLAGS (TH_WORD_LOCKED | TH_WORD_WAITERS)
+
+static inline th_waitlist list_of(thrum_event *event) {
+    return (th_waitlist){&event->reserved_first, &event->reserved_last};
+}
+
+static inline bool is_auto(const thrum_event *event) {
+    return event->reserved_mode == (uint32_t)THRUM_EVENT_AUTO;
+}
+
+/*
+ * Passes a signaled event, taking the signal of an auto one. The word must be SIGNALED, hence
+ * without flags. False: the word changed.
+ */
+static inline bool pass(thrum_event *event, uint32_t seen) {
+    if (is_auto(event)) {
+        /* pairs: mark; what the signalers wrote before is visible */
+        return th_cas_acquire(&event->reserved_word, &seen, 0);
+    }
+    return true; /* the caller's load was the acquire */
+}
+
+static TH_NOINLINE void wait_slow(thrum_event *event) {
+    uint32_t *xword = &event->reserved_word;
+    unsigned spins = 0;
+    th_waiter me;
+    th_waiter_init(&me);
+    for (;;) {
+        /* pairs: mark; what the signaler of a manual event wrote is visible */
+        uint32_t seen = th_load_acquire(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if ((seen & SIGNALED) != 0) {
+            if (pass(event, seen)) {
+                return;
+            }
+        } else if (th_word32_lock(xword, seen)) {
+            th_waitlist_push(list_of(event), &me);
+            th_word32_publish(xword, seen | TH_WORD_WAITERS);
+            (void)th_waiter_wait(&me); /* woken: the event may be gone */
+            return;
+        }
+    }
+}
+
+int thrum_event_wait(thrum_event *event) {
+    /* pairs: mark, th_word32_publish; what the signaler of a manual event wrote is visible */
+    uint32_t seen = th_load_acquire(&event->reserved_word);
+    if ((seen & SIGNALED) == 0 || !pass(event, seen)) {
+        wait_slow(event);
+    }
+    return 0;
+}
+
+bool thrum_event_test(thrum_event *event) {
+    for (;;) {
+        /* pairs: mark; what the signaler of a manual event wrote is visible */
+        uint32_t seen = th_load_acquire(&event->reserved_word);
+        if ((seen & SIGNALED) == 0) {
+            return false;
+        }
+        if (pass(event, seen)) { /* lock-free: a failure is another's success */
+            return true;
+        }
+    }
+}
+
+bool thrum_event_is_signaled(const thrum_event *event) {
+    /* pairs: mark, th_word32_publish; what the signaler wrote before is visible */
+    return (th_load_acquire(&event->reserved_word) & SIGNALED) != 0;
+}
+
+/* Lets one through (auto) or all (manual). The list lock is the caller's, the list is not empty. */
+static void wake_waiters(thrum_event *event) {
+    uint32_t *xword = &event->reserved_word;
+    if (is_auto(event)) {
+        th_waiter *first = th_waitlist_pop(list_of(event));
+        bool empty = th_waitlist_is_empty(list_of(event));
+        th_word32_publish(xword, empty ? 0 : TH_WORD_WAITERS);
+        th_waiter_wake(first);
+    } else {
+        th_waiter *chain = th_waitlist_detach(list_of(event));
+        th_word32_publish(xword, SIGNALED);
+        th_waitlist_wake_all(chain);
+    }
+}
+
+/* Signals where nobody waits, also from SIGNALED to SIGNALED (see above). */
+static inline bool mark(uint32_t *xword, uint32_t seen) {
+    /* pairs: pass, thrum_event_wait, thrum_event_test, thrum_event_clear; publishes what the
+       caller wrote */
+    return th_cas_release(xword, &seen, SIGNALED);
+}
+
+void thrum_event_signal(thrum_event *event) {
+    uint32_t *xword = &event->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint32_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if ((seen & TH_WORD_WAITERS) != 0) {
+            if (th_word32_lock(xword, seen)) {
+                wake_waiters(event);
+                return;
+            }
+        } else if (mark(xword, seen)) {
+            return;
+        }
+    }
+}
+
+void thrum_event_clear(thrum_event *event) {
+    uint32_t *xword = &event->reserved_word;
+    /* relaxed: nothing to take back if not signaled; a signal not seen comes after the clear */
+    uint32_t seen = th_load_relaxed(xword);
+    while ((seen & SIGNALED) != 0) {
+        /* pairs: mark; who clears and then looks sees what the signal was about */
+        if (th_cas_acquire(xword, &seen, 0)) {
+            return;
+        }
+    }
+}
+
+void thrum_event_init(thrum_event *event, thrum_event_mode mode, bool signaled) {
+    *event = (thrum_event)THRUM_EVENT_INIT(mode, signaled);
+}
+
+int thrum_event_destroy(thrum_event *event) {
+    /* pairs: th_word32_publish, mark; the owner goes on with what they left */
+    if ((th_load_acquire(&event->reserved_word) & FLAGS) != 0) {
+        return -EBUSY;
+    }
+    *event = (thrum_event)THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false);
+    return 0;
+}
