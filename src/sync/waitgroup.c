@@ -1,0 +1,157 @@
+/*
+ * waitgroup.c: the waitgroup.
+ *
+ *     word    bit 0 LOCKED · bit 1 WAITERS · bits 2 to 32 the count
+ *
+ * A done is one fetch-and-subtract, so it never retries under contention. The price is that it
+ * does not ask for LOCKED; in exchange these rules hold (README.md has the argument):
+ *
+ *   1. The list is changed by the holder of LOCKED, or, while the count is 0 and WAITERS is set,
+ *      by the one whose done made the count 0: that word is a lock too.
+ *   2. LOCKED is taken, and a count raised, only from a word that is neither.
+ *   3. A done may lower the count under the holder of LOCKED, which therefore publishes with a
+ *      compare-exchange; when the count fell to 0 meanwhile, the holder does the waking, and who
+ *      made it 0 has touched the waitgroup for the last time.
+ */
+#include "thrum/waitgroup.h"
+
+#include "base/check.h"
+#include "core/wait.h"
+#include "sync/waitlist.h"
+#include "sync/wordlock.h"
+
+#define ONE ((uint64_t)1 << TH_WORD_SHIFT)
+#define FLAGS ((uint64_t)(TH_WORD_LOCKED | TH_WORD_WAITERS))
+
+static inline th_waitlist list_of(thrum_waitgroup *wg) {
+    return (th_waitlist){&wg->reserved_first, &wg->reserved_last};
+}
+
+static inline uint64_t count_of(uint64_t word) {
+    return word >> TH_WORD_SHIFT;
+}
+
+/* Somebody holds the list, or the waking is under way. */
+static inline bool is_locked(uint64_t word) {
+    return (word & TH_WORD_LOCKED) != 0 || (word < ONE && word != 0);
+}
+
+/* Everyone's wake, by who holds the list while the count is 0. */
+static TH_NOINLINE void wake_all(thrum_waitgroup *wg) {
+    th_waiter *chain = th_waitlist_detach(list_of(wg));
+    th_word64_publish(&wg->reserved_word, 0);
+    th_waitlist_wake_all(chain);
+}
+
+static void subtract(thrum_waitgroup *wg, uint64_t n) {
+    /* pairs: thrum_waitgroup_wait, th_word64_lock, subtract; publishes the caller's writes, and the
+       last one takes over everybody's, to pass them on with the wakes */
+    uint64_t before = th_sub_acq_rel(&wg->reserved_word, n << TH_WORD_SHIFT);
+    if (th_unlikely(count_of(before) < n)) {
+        th_misuse("thrum_waitgroup_add", "count below zero", wg);
+    }
+    if (count_of(before) == n && (before & FLAGS) == TH_WORD_WAITERS) {
+        wake_all(wg);
+    }
+}
+
+static void raise(thrum_waitgroup *wg, uint64_t n) {
+    uint64_t *xword = &wg->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint64_t seen = th_load_relaxed(xword);
+        if (th_unlikely(is_locked(seen))) {
+            th_backoff(&spins);
+        } else if (th_unlikely(count_of(seen) + n > THRUM_WAITGROUP_MAX)) {
+            th_misuse("thrum_waitgroup_add", "count beyond THRUM_WAITGROUP_MAX", wg);
+        } else if (th_cas_relaxed(xword, &seen, seen + (n << TH_WORD_SHIFT))) {
+            /* relaxed: raising the count publishes nothing; what makes a task see the raised count
+               is the spawn. Being a read-modify-write it breaks no release sequence of a done */
+            return;
+        }
+    }
+}
+
+void thrum_waitgroup_add(thrum_waitgroup *wg, int n) {
+    if (n < 0) {
+        subtract(wg, (uint64_t)(-(int64_t)n));
+    } else if (n > 0) {
+        raise(wg, (uint64_t)n);
+    }
+}
+
+void thrum_waitgroup_done(thrum_waitgroup *wg) {
+    subtract(wg, 1);
+}
+
+/*
+ * Queues the caller's waiter and gives the list lock back. False: the count fell to 0 meanwhile;
+ * the others that waited are woken and the caller need not wait.
+ */
+static bool enqueue(thrum_waitgroup *wg, th_waiter *me) {
+    uint64_t *xword = &wg->reserved_word;
+    th_waitlist_push(list_of(wg), me);
+    /* relaxed: the compare-exchange decides */
+    uint64_t seen = th_load_relaxed(xword);
+    while (count_of(seen) > 0) {
+        uint64_t unlocked = (seen & ~(uint64_t)TH_WORD_LOCKED) | TH_WORD_WAITERS;
+        /* pairs: subtract, th_word64_lock; publishes the list. Lock-free: it fails when a done
+           succeeded, at most as often as the count is high */
+        if (th_cas_release(xword, &seen, unlocked)) {
+            return true;
+        }
+    }
+    /* Ours is the list now. What the dones wrote we must see, and pass on with the wakes. */
+    /* pairs: subtract; nobody writes any more, so this reads the last done's value */
+    (void)th_load_acquire(xword);
+    th_waitlist_remove(list_of(wg), me);
+    wake_all(wg);
+    return false;
+}
+
+static TH_NOINLINE void wait_slow(thrum_waitgroup *wg) {
+    uint64_t *xword = &wg->reserved_word;
+    unsigned spins = 0;
+    th_waiter me;
+    th_waiter_init(&me);
+    for (;;) {
+        /* pairs: subtract, th_word64_publish; what was written before every done is visible */
+        uint64_t seen = th_load_acquire(xword);
+        if (seen == 0) {
+            return;
+        }
+        if (is_locked(seen)) {
+            th_backoff(&spins);
+        } else if (th_word64_lock(xword, seen)) {
+            if (enqueue(wg, &me)) {
+                (void)th_waiter_wait(&me); /* woken: the waitgroup may be gone */
+            }
+            return;
+        }
+    }
+}
+
+int thrum_waitgroup_wait(thrum_waitgroup *wg) {
+    /* pairs: subtract, th_word64_publish; what was written before every done is visible */
+    if (th_load_acquire(&wg->reserved_word) != 0) {
+        wait_slow(wg);
+    }
+    return 0;
+}
+
+void thrum_waitgroup_init(thrum_waitgroup *wg, unsigned n) {
+    if (n > THRUM_WAITGROUP_MAX) {
+        th_misuse("thrum_waitgroup_init", "count beyond THRUM_WAITGROUP_MAX", wg);
+    }
+    *wg = (thrum_waitgroup)THRUM_WAITGROUP_INIT(n);
+}
+
+int thrum_waitgroup_destroy(thrum_waitgroup *wg) {
+    /* pairs: subtract, th_word64_publish; the owner goes on with what they left */
+    if ((th_load_acquire(&wg->reserved_word) & FLAGS) != 0) {
+        return -EBUSY;
+    }
+    *wg = (thrum_waitgroup)THRUM_WAITGROUP_INIT(0);
+    return 0;
+}
