@@ -1,0 +1,98 @@
+/*
+ * cond.c: the condition variable.
+ *
+ *     word    bit 0 LOCKED · bit 1 WAITERS
+ *
+ * A waiter is on the list before it unlocks the mutex; so whoever changes the condition under the
+ * mutex afterwards finds it there. While LOCKED is set only its holder changes the word.
+ */
+#include "thrum/cond.h"
+
+#include "base/check.h"
+#include "core/wait.h"
+#include "sync/mutex_owner.h"
+#include "sync/waitlist.h"
+#include "sync/wordlock.h"
+
+static inline th_waitlist list_of(thrum_cond *cond) {
+    return (th_waitlist){&cond->reserved_first, &cond->reserved_last};
+}
+
+static void enqueue(thrum_cond *cond, th_waiter *me) {
+    uint32_t *xword = &cond->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint32_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word32_lock(xword, seen)) {
+            th_waitlist_push(list_of(cond), me);
+            th_word32_publish(xword, TH_WORD_WAITERS);
+            return;
+        }
+    }
+}
+
+int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
+    if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
+        th_misuse("thrum_cond_wait", "mutex not held by the caller", mutex);
+    }
+    th_waiter me;
+    th_waiter_init(&me);
+    enqueue(cond, &me);
+    thrum_mutex_unlock(mutex);
+    (void)th_waiter_wait(&me); /* woken: the cond may be gone, the mutex not */
+    return thrum_mutex_lock(mutex);
+}
+
+/*
+ * Takes the list lock; false when nobody waits. The first look may be a plain one: a waiter that
+ * the caller must not miss queued before an unlock of the mutex that happened before this call.
+ */
+static bool lock_list(thrum_cond *cond) {
+    uint32_t *xword = &cond->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: see above; the compare-exchange decides */
+        uint32_t seen = th_load_relaxed(xword);
+        if (seen == 0) {
+            return false;
+        }
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word32_lock(xword, seen)) {
+            return true;
+        }
+    }
+}
+
+void thrum_cond_signal(thrum_cond *cond) {
+    if (lock_list(cond)) {
+        th_waiter *first = th_waitlist_pop(list_of(cond));
+        bool empty = th_waitlist_is_empty(list_of(cond));
+        th_word32_publish(&cond->reserved_word, empty ? 0 : TH_WORD_WAITERS);
+        th_waiter_wake(first);
+    }
+}
+
+void thrum_cond_broadcast(thrum_cond *cond) {
+    if (lock_list(cond)) {
+        th_waiter *chain = th_waitlist_detach(list_of(cond));
+        th_word32_publish(&cond->reserved_word, 0);
+        th_waitlist_wake_all(chain);
+    }
+}
+
+void thrum_cond_init(thrum_cond *cond) {
+    *cond = (thrum_cond)THRUM_COND_INIT;
+}
+
+int thrum_cond_destroy(thrum_cond *cond) {
+    /* pairs: th_word32_publish; the caller goes on with what they left */
+    if (th_load_acquire(&cond->reserved_word) != 0) {
+        return -EBUSY;
+    }
+    *cond = (thrum_cond)THRUM_COND_INIT;
+    return 0;
+}

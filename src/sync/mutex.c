@@ -1,0 +1,248 @@
+/*
+ * mutex.c: the mutex.
+ *
+ *     word    bit 0 LOCKED   the list lock (wordlock.h)
+ *             bit 1 WAITERS  the list is not empty
+ *             bit 2 HELD     somebody owns the mutex
+ *             bit 3 WOKEN    the first waiter has been woken and is on its way
+ *             bit 4 HANDOFF  ... and owns the mutex already
+ *
+ * Invariants, for all but the holder of LOCKED: WOKEN implies WAITERS; HANDOFF implies WOKEN and
+ * HELD. A waiter stays on the list until it has the mutex, also while it is on its way: so it
+ * keeps its place when a running caller is faster. Only the first is ever woken, and one at a
+ * time: waking another for every unlock would cost a switch each, to find the mutex taken again.
+ * Once the first has waited HANDOFF_NS, the unlock makes it the owner, and nobody can pass it
+ * any more.
+ *
+ * While LOCKED is set only its holder changes the word. README.md has the argument.
+ */
+#include "thrum/mutex.h"
+
+#include "base/check.h"
+#include "core/wait.h"
+#include "platform/platform.h"
+#include "sync/mutex_owner.h"
+#include "sync/waitlist.h"
+#include "sync/wordlock.h"
+
+#define HELD 4u
+#define WOKEN 8u
+#define HANDOFF 16u
+
+/* How long the first waiter may be passed by. */
+#define HANDOFF_NS 1000000
+
+/*
+ * An unlock that finds the first waiter on its way reads the clock only every so often (a power of
+ * two): a clock costs more than the unlock.
+ */
+#define PASSES_PER_LOOK 32u
+
+/* How often a caller looks again before it queues; a switch costs less than a long spin. */
+#define SPINS_MAX 4u
+
+/* Lives on the stack of who waits. */
+struct mutex_waiter {
+    th_waiter waiter; /* first: the list's elements are these */
+    uint64_t self;    /* who it is: an unlock may make it the owner; constant */
+};
+
+static inline th_waitlist list_of(thrum_mutex *mutex) {
+    return (th_waitlist){&mutex->reserved_first, &mutex->reserved_last};
+}
+
+/* Takes a free mutex, past the queue if there is one. False: the word changed. */
+static inline bool take(thrum_mutex *mutex, uint32_t seen, uint64_t self) {
+    /* pairs: thrum_mutex_unlock, pass_on; what the previous owners wrote is visible */
+    if (th_cas_acquire(&mutex->reserved_word, &seen, seen | HELD)) {
+        th_mutex_set_owner(mutex, self);
+        return true;
+    }
+    return false;
+}
+
+static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self);
+static TH_NOINLINE void unlock_slow(thrum_mutex *mutex);
+
+int thrum_mutex_lock(thrum_mutex *mutex) {
+    uint64_t self = th_self_id();
+    /* relaxed: the compare-exchange decides */
+    uint32_t seen = th_load_relaxed(&mutex->reserved_word);
+    if (th_likely((seen & (HELD | TH_WORD_LOCKED)) == 0) && th_likely(take(mutex, seen, self))) {
+        return 0;
+    }
+    return lock_slow(mutex, self);
+}
+
+int thrum_mutex_trylock(thrum_mutex *mutex) {
+    uint64_t self = th_self_id();
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides; a holder seen late is one that was */
+        uint32_t seen = th_load_relaxed(&mutex->reserved_word);
+        if ((seen & HELD) != 0) {
+            return -EBUSY;
+        }
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (take(mutex, seen, self)) {
+            return 0;
+        }
+    }
+}
+
+void thrum_mutex_unlock(thrum_mutex *mutex) {
+    if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
+        th_misuse("thrum_mutex_unlock", "not held by the caller", mutex);
+    }
+    th_mutex_set_owner(mutex, 0);
+    uint32_t seen = HELD;
+    /* relaxed: the compare-exchange decides */
+    if (th_likely(th_load_relaxed(&mutex->reserved_word) == HELD) &&
+        /* pairs: take, th_word32_lock; publishes what was written under the mutex */
+        th_likely(th_cas_release(&mutex->reserved_word, &seen, 0))) {
+        return;
+    }
+    unlock_slow(mutex);
+}
+
+/* ---- waiting ---- */
+
+/*
+ * Waits for a moment to queue. False: the mutex was free and is taken. True: the list lock is the
+ * caller's, the mutex is held by another, and *word is what the word was before.
+ */
+static bool lock_list_unless_free(thrum_mutex *mutex, uint64_t self, uint32_t *word) {
+    unsigned spins = 0;
+    unsigned looks = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint32_t seen = th_load_relaxed(&mutex->reserved_word);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if ((seen & HELD) == 0) {
+            if (take(mutex, seen, self)) {
+                return false;
+            }
+        } else if (looks < SPINS_MAX) {
+            looks++;
+            th_os_relax();
+        } else if (th_word32_lock(&mutex->reserved_word, seen)) {
+            *word = seen;
+            return true;
+        }
+    }
+}
+
+/*
+ * The first waiter, woken, comes for the mutex. True: it is ours and we are off the list. False: a
+ * running caller was faster; we are first again, as one that is not woken, and must wait.
+ */
+static bool arrive(thrum_mutex *mutex, struct mutex_waiter *me) {
+    uint32_t *xword = &mutex->reserved_word;
+    uint32_t seen;
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word32_lock(xword, seen)) {
+            break;
+        }
+    }
+    th_waitlist_remove(list_of(mutex), &me->waiter);
+    if ((seen & HELD) == 0 || (seen & HANDOFF) != 0) {
+        th_mutex_set_owner(mutex, me->self);
+        bool empty = th_waitlist_is_empty(list_of(mutex));
+        th_word32_publish(xword, empty ? HELD : HELD | TH_WORD_WAITERS);
+        return true;
+    }
+    int64_t since_ns = me->waiter.since_ns;
+    th_waiter_init(&me->waiter);
+    me->waiter.since_ns = since_ns;
+    th_waitlist_push_front(list_of(mutex), &me->waiter);
+    th_word32_publish(xword, seen & ~WOKEN);
+    return false;
+}
+
+static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self) {
+    if (th_mutex_is_owner(mutex, self)) {
+        return -EDEADLK;
+    }
+    uint32_t word;
+    struct mutex_waiter me;
+    if (!lock_list_unless_free(mutex, self, &word)) {
+        return 0;
+    }
+    th_waiter_init(&me.waiter);
+    me.self = self;
+    me.waiter.since_ns = th_os_now();
+    th_waitlist_push(list_of(mutex), &me.waiter);
+    th_word32_publish(&mutex->reserved_word, word | TH_WORD_WAITERS);
+    do {
+        (void)th_waiter_wait(&me.waiter);
+    } while (!arrive(mutex, &me));
+    return 0;
+}
+
+/* ---- unlocking with waiters ---- */
+
+/*
+ * Gives the mutex up, or to the first waiter, and wakes that unless it is on its way. The caller
+ * has the list lock; `seen` is the word without it; the list is not empty.
+ */
+static void pass_on(thrum_mutex *mutex, uint32_t seen, int64_t now) {
+    th_waiter *first = th_waitlist_first(list_of(mutex));
+    uint32_t word = seen | WOKEN;
+    if (now - first->since_ns >= HANDOFF_NS) {
+        th_mutex_set_owner(mutex, ((struct mutex_waiter *)(void *)first)->self);
+        word |= HANDOFF;
+    } else {
+        word &= ~HELD;
+    }
+    th_word32_publish(&mutex->reserved_word, word);
+    if ((seen & WOKEN) == 0) {
+        th_waiter_wake(first); /* it waits until this, so it is still there */
+    }
+}
+
+static TH_NOINLINE void unlock_slow(thrum_mutex *mutex) {
+    uint32_t *xword = &mutex->reserved_word;
+    unsigned spins = 0;
+    /* reserved_pad counts unlocks; the mutex itself protects it */
+    bool look = (++mutex->reserved_pad & (PASSES_PER_LOOK - 1)) == 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint32_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if ((seen & TH_WORD_WAITERS) == 0 || ((seen & WOKEN) != 0 && !look)) {
+            /* pairs: take, th_word32_lock; publishes what was written under the mutex */
+            if (th_cas_release(xword, &seen, seen & ~HELD)) {
+                return;
+            }
+        } else {
+            int64_t now = th_os_now();
+            if (th_word32_lock(xword, seen)) {
+                pass_on(mutex, seen, now);
+                return;
+            }
+        }
+    }
+}
+
+/* ---- the beginning and the end ---- */
+
+void thrum_mutex_init(thrum_mutex *mutex) {
+    *mutex = (thrum_mutex)THRUM_MUTEX_INIT;
+}
+
+int thrum_mutex_destroy(thrum_mutex *mutex) {
+    /* pairs: thrum_mutex_unlock, unlock_slow; the caller goes on with what the last owner left */
+    if (th_load_acquire(&mutex->reserved_word) != 0) {
+        return -EBUSY;
+    }
+    *mutex = (thrum_mutex)THRUM_MUTEX_INIT;
+    return 0;
+}
