@@ -75,6 +75,13 @@ int th_os_self_set(void *self);
  */
 int th_os_self_on_exit(void (*on_exit)(void *self));
 
+/*
+ * The calling thread's own storage: TH_OS_SELF_BYTES, zero at first, at the same address as long as the
+ * thread lives. Never inlined, as above.
+ */
+#define TH_OS_SELF_BYTES 256
+void *th_os_self_storage(void);
+
 /* The thread's errno, by calls that are never inlined for the same reason. */
 int th_os_errno_get(void);
 void th_os_errno_set(int value);

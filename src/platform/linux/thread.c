@@ -126,6 +126,14 @@ int th_os_self_on_exit(void (*on_exit)(void *self)) {
     return exit_key_made ? 0 : -EAGAIN;
 }
 
+static __thread char storage[TH_OS_SELF_BYTES]
+    __attribute__((aligned(16), tls_model("initial-exec")));
+
+TH_NOINLINE void *th_os_self_storage(void) {
+    __asm__ volatile("" ::: "memory");
+    return storage;
+}
+
 /* ---- errno ---- */
 
 TH_NOINLINE int th_os_errno_get(void) {
