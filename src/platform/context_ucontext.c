@@ -1,0 +1,35 @@
+/*
+ * context_ucontext.c: contexts by makecontext and swapcontext, the portable fallback.
+ *
+ * The C library's swap saves and restores the signal mask too, which belongs to the thread and not to
+ * the context: a fiber that moves would carry its thread's mask to another one. All threads that run
+ * fibers are started with the same mask, so this shows only where a program changes it in a fiber or
+ * binds threads of its own.
+ */
+#include "platform/context.h"
+
+#include <stdlib.h>
+
+/* makecontext passes ints only: pointers travel as two halves each. */
+static void begin(unsigned entry_high, unsigned entry_low, unsigned arg_high, unsigned arg_low) {
+    uint64_t entry = (uint64_t)entry_high << 32 | entry_low;
+    uint64_t arg = (uint64_t)arg_high << 32 | arg_low;
+    ((void (*)(void *))(uintptr_t)entry)((void *)(uintptr_t)arg);
+    abort(); /* it must not return */
+}
+
+void th_context_make(th_context *context, void *bottom, void *top, void (*entry)(void *), void *arg) {
+    uint64_t e = (uintptr_t)entry, a = (uintptr_t)arg;
+    if (getcontext(&context->state) != 0)
+        abort();
+    context->state.uc_stack.ss_sp = bottom;
+    context->state.uc_stack.ss_size = (size_t)((char *)top - (char *)bottom);
+    context->state.uc_link = NULL;
+    makecontext(&context->state, (void (*)(void))begin, 4, (unsigned)(e >> 32), (unsigned)e,
+                (unsigned)(a >> 32), (unsigned)a);
+}
+
+void th_context_switch(th_context *from, const th_context *to) {
+    if (swapcontext(&from->state, &to->state) != 0)
+        abort();
+}
