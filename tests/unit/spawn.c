@@ -1,0 +1,654 @@
+/*
+ * spawn.c: go, spawn, join and detach in every order, their results, attributes and errors.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 */
+#include "support/support.h"
+
+static int echo(void *arg) {
+    return *(int *)arg;
+}
+
+static int yield_then_echo(void *arg) {
+    for (int i = 0; i < 20; i++) {
+        thrum_yield();
+    }
+    return *(int *)arg;
+}
+
+/* ---- join ---- */
+
+static int join_values(void *arg) {
+    static const int values[] = {0, 1, -1, INT_MAX, INT_MIN, -ESHUTDOWN};
+    (void)arg;
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        int value = values[i], result = value + (value <= 0 ? 1 : -1);
+        thrum_handle *handle = NULL;
+        CHECK_EQ(thrum_spawn(&handle, echo, &value), 0);
+        CHECK(handle != NULL);
+        CHECK_EQ(thrum_join(handle, &result), 0);
+        CHECK_EQ(result, value);
+    }
+    return 0;
+}
+
+TEST(join_hands_over_the_result) {
+    /* Any value, and the joiner's own fate is apart from it. */
+    rig_do(0, join_values, NULL);
+}
+
+static int join_without_result(void *arg) {
+    int value = 3;
+    thrum_handle *handle = NULL;
+    (void)arg;
+    CHECK_EQ(thrum_spawn(&handle, yield_then_echo, &value), 0);
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+    return 0;
+}
+
+TEST(join_may_drop_the_result) {
+    /* A NULL result is allowed. */
+    rig_do(0, join_without_result, NULL);
+}
+
+typedef struct child {
+    atomic_bool ended;
+    thrum_sem go;
+    int value; /* plain: the join makes it visible */
+} child;
+
+static int mark_end(void *arg) {
+    child *c = arg;
+    c->value = 77;
+    atomic_store(&c->ended, true);
+    return 8;
+}
+
+static int join_after_end(void *arg) {
+    child c = {.ended = false};
+    int result = 0;
+    thrum_handle *handle = NULL;
+    (void)arg;
+    CHECK_EQ(thrum_spawn(&handle, mark_end, &c), 0);
+    YIELD_UNTIL(atomic_load(&c.ended));
+    CHECK_EQ(thrum_join(handle, &result), 0);
+    CHECK_EQ(result, 8);
+    CHECK_EQ(c.value, 77);
+    return 0;
+}
+
+TEST(join_after_the_task_has_ended) {
+    /* The result is kept until it is asked for. */
+    rig_do(0, join_after_end, NULL);
+}
+
+static int wait_then_end(void *arg) {
+    child *c = arg;
+    CHECK_EQ(thrum_sem_wait(&c->go), 0);
+    return mark_end(arg);
+}
+
+static int post_go(void *arg) {
+    for (int i = 0; i < 10; i++) {
+        thrum_yield();
+    }
+    thrum_sem_post(&((child *)arg)->go);
+    return 0;
+}
+
+static int join_before_end(void *arg) {
+    child c = {.go = THRUM_SEM_INIT(0)};
+    int result = 0;
+    thrum_handle *handle = NULL;
+    (void)arg;
+    CHECK_EQ(thrum_spawn(&handle, wait_then_end, &c), 0);
+    CHECK_EQ(thrum_go(post_go, &c), 0);
+    CHECK_EQ(thrum_join(handle, &result), 0); /* the child waits for what comes after us */
+    CHECK(atomic_load(&c.ended));
+    CHECK_EQ(result, 8);
+    CHECK_EQ(c.value, 77);
+    return 0;
+}
+
+TEST(join_before_the_task_has_ended) {
+    /* The joiner suspends, and its worker goes on. */
+    rig_do(0, join_before_end, NULL);
+}
+
+TEST(plain_thread_joins) {
+    /* Before and after the end, without ever having bound to the scheduler. */
+    rig r;
+    child c = {.go = THRUM_SEM_INIT(0)};
+    int result = 0;
+    thrum_handle *handle = NULL;
+    rig_begin(&r, 0);
+    const thrum_attr attr = rig_attr(&r);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, mark_end, &c), 0);
+    SPIN_UNTIL(atomic_load(&c.ended));
+    CHECK_EQ(thrum_join(handle, &result), 0);
+    CHECK_EQ(result, 8);
+    CHECK_EQ(c.value, 77);
+
+    atomic_store(&c.ended, false);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, wait_then_end, &c), 0);
+    thrum_sem_post(&c.go);
+    result = 0;
+    CHECK_EQ(thrum_join(handle, &result), 0);
+    CHECK(atomic_load(&c.ended));
+    CHECK_EQ(result, 8);
+    rig_stop(&r);
+}
+
+typedef struct across {
+    rig *r;
+    child c;
+} across;
+
+static int join_across(void *arg) {
+    across *a = arg;
+    thrum_attr attr = rig_attr(a->r);
+    thrum_handle *handle = NULL;
+    int result = 0;
+    for (int i = 0; i < 100; i++) {
+        a->c = (child){.go = THRUM_SEM_INIT(0)};
+        CHECK_EQ(thrum_spawn_with(&handle, &attr, wait_then_end, &a->c), 0);
+        thrum_sem_post(&a->c.go);
+        CHECK_EQ(thrum_join(handle, &result), 0);
+        CHECK_EQ(result, 8);
+        CHECK_EQ(a->c.value, 77);
+    }
+    return 0;
+}
+
+TEST(fiber_of_another_scheduler_joins) {
+    /* A fiber may spawn on a scheduler that is not its own, and join there. */
+    rig r1, r2;
+    rig_begin(&r1, 0);
+    rig_begin(&r2, 0);
+    across a = {.r = &r2};
+    CHECK_EQ(rig_run(&r1, join_across, &a), 0);
+    rig_stop(&r2);
+    rig_stop(&r1);
+}
+
+TEST(join_after_the_scheduler_has_stopped) {
+    /* The handle outlives the scheduler. */
+    rig r;
+    int value = 1234, result = 0;
+    thrum_handle *handles[10];
+    rig_begin(&r, 0);
+    const thrum_attr attr = rig_attr(&r);
+    for (size_t i = 0; i < COUNT_OF(handles); i++) {
+        CHECK_EQ(thrum_spawn_with(&handles[i], &attr, echo, &value), 0);
+    }
+    watchdog_remove(&r);
+    CHECK_EQ(thrum_sched_stop(r.sched), 0);
+    for (size_t i = 0; i < COUNT_OF(handles); i++) {
+        if (i % 2 == 0) {
+            CHECK_EQ(thrum_join(handles[i], &result), 0);
+            CHECK_EQ(result, 1234);
+        } else {
+            CHECK_EQ(thrum_detach(handles[i]), 0);
+        }
+    }
+    rig_check_freed(&r);
+}
+
+typedef struct own {
+    thrum_handle *handle;
+    thrum_sem known;
+} own;
+
+static int join_own(void *arg) {
+    own *o = arg;
+    int result = 5;
+    CHECK_EQ(thrum_sem_wait(&o->known), 0);
+    CHECK_EQ(thrum_join(o->handle, &result), -EDEADLK);
+    CHECK_EQ(result, 5);
+    return 6;
+}
+
+TEST(joining_oneself_is_a_deadlock) {
+    /* Refused; the handle is kept and another may join. */
+    rig r;
+    own o = {.known = THRUM_SEM_INIT(0)};
+    int result = 0;
+    rig_begin(&r, 0);
+    const thrum_attr attr = rig_attr(&r);
+    CHECK_EQ(thrum_spawn_with(&o.handle, &attr, join_own, &o), 0);
+    thrum_sem_post(&o.known);
+    CHECK_EQ(thrum_join(o.handle, &result), 0);
+    CHECK_EQ(result, 6);
+    rig_stop(&r);
+}
+
+static int nest(void *arg) {
+    int depth = *(int *)arg, result = 0;
+    if (depth == 0) {
+        return 1;
+    }
+    depth--;
+    thrum_handle *handle = NULL;
+    CHECK_EQ(thrum_spawn(&handle, nest, &depth), 0);
+    CHECK_EQ(thrum_join(handle, &result), 0);
+    return result + 1;
+}
+
+TEST(joins_nest) {
+    /* Each fiber waits for the next, 200 deep. */
+    rig r;
+    int depth = 200;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, nest, &depth), 201);
+    rig_stop(&r);
+}
+
+/* ---- detach ---- */
+
+static int detach_before_end(void *arg) {
+    child *c = arg;
+    thrum_handle *handle = NULL;
+    CHECK_EQ(thrum_spawn(&handle, wait_then_end, c), 0);
+    CHECK_EQ(thrum_detach(handle), 0);
+    thrum_sem_post(&c->go);
+    return 0;
+}
+
+TEST(detach_before_the_task_has_ended) {
+    /* The task goes on, nothing is leaked. */
+    child c = {.go = THRUM_SEM_INIT(0)};
+    rig_do(0, detach_before_end, &c);
+    CHECK(atomic_load(&c.ended));
+}
+
+static int detach_after_end(void *arg) {
+    child *c = arg;
+    thrum_handle *handle = NULL;
+    CHECK_EQ(thrum_spawn(&handle, mark_end, c), 0);
+    YIELD_UNTIL(atomic_load(&c->ended));
+    CHECK_EQ(thrum_detach(handle), 0);
+    return 0;
+}
+
+TEST(detach_after_the_task_has_ended) {
+    /* The result is dropped, nothing is leaked. */
+    child c = {.ended = false};
+    rig_do(0, detach_after_end, &c);
+}
+
+TEST(plain_thread_detaches) {
+    /* From outside, before and after the end. */
+    rig r;
+    child c = {.go = THRUM_SEM_INIT(0)};
+    thrum_handle *handle = NULL;
+    rig_begin(&r, 0);
+    const thrum_attr attr = rig_attr(&r);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, wait_then_end, &c), 0);
+    CHECK_EQ(thrum_detach(handle), 0);
+    thrum_sem_post(&c.go);
+    rig_wait_done(&r);
+    CHECK(atomic_load(&c.ended));
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, mark_end, &c), 0);
+    rig_wait_done(&r);
+    CHECK_EQ(thrum_detach(handle), 0);
+    rig_stop(&r);
+}
+
+static int detach_self(void *arg) {
+    own *o = arg;
+    CHECK_EQ(thrum_sem_wait(&o->known), 0);
+    CHECK_EQ(thrum_detach(o->handle), 0);
+    thrum_yield();
+    return 1;
+}
+
+TEST(task_detaches_itself) {
+    /* A task may give up its own handle. */
+    rig r;
+    own o = {.known = THRUM_SEM_INIT(0)};
+    rig_begin(&r, 0);
+    const thrum_attr attr = rig_attr(&r);
+    CHECK_EQ(thrum_spawn_with(&o.handle, &attr, detach_self, &o), 0);
+    thrum_sem_post(&o.known);
+    rig_stop(&r);
+}
+
+/* ---- go ---- */
+
+static atomic_int runs;
+
+static int count_run(void *arg) {
+    (void)arg;
+    atomic_fetch_add(&runs, 1);
+    return 0;
+}
+
+static int go_each_way(void *arg) {
+    rig *r = arg;
+    thrum_attr attr = THRUM_ATTR_INIT;
+    CHECK_EQ(thrum_go(count_run, NULL), 0);
+    CHECK_EQ(thrum_go_with(NULL, count_run, NULL), 0);
+    CHECK_EQ(thrum_go_with(&attr, count_run, NULL), 0);
+    thrum_attr_init(&attr);
+    attr.sched = r->sched;
+    CHECK_EQ(thrum_go_with(&attr, count_run, NULL), 0);
+    attr.flags = THRUM_NEXT;
+    CHECK_EQ(thrum_go_with(&attr, count_run, NULL), 0);
+    attr.flags = THRUM_PINNED;
+    CHECK_EQ(thrum_go_with(&attr, count_run, NULL), 0);
+    attr.flags = THRUM_PINNED | THRUM_NEXT;
+    CHECK_EQ(thrum_go_with(&attr, count_run, NULL), 0);
+    return 0;
+}
+
+TEST(go_starts_in_every_way) {
+    /* Without an attr, with a NULL one, with each flag. */
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, go_each_way, &r), 0);
+    rig_go(&r, count_run, NULL); /* and from outside */
+    rig_stop(&r);
+    CHECK_EQ(atomic_load(&runs), 8);
+}
+
+TEST(attr_init_equals_the_initializer) {
+    /* Both give the documented defaults. */
+    const thrum_attr constant = THRUM_ATTR_INIT;
+    thrum_attr attr;
+    memset(&attr, 0x5a, sizeof(attr));
+    thrum_attr_init(&attr);
+    CHECK_EQ(attr.size, sizeof(attr));
+    CHECK(attr.sched == NULL);
+    CHECK(attr.name == NULL);
+    CHECK_EQ(attr.flags, 0);
+    CHECK_EQ(attr.worker, -1);
+    CHECK_EQ(attr.stack_size, 0);
+    CHECK_EQ(constant.size, attr.size);
+    CHECK(constant.sched == NULL && constant.name == NULL);
+    CHECK_EQ(constant.flags, 0);
+    CHECK_EQ(constant.worker, -1);
+    CHECK_EQ(constant.stack_size, 0);
+}
+
+/* ---- errors ---- */
+
+static int must_not_run(void *arg) {
+    (void)arg;
+    CHECK(false);
+    return 0;
+}
+
+TEST(without_a_scheduler_it_is_invalid) {
+    /* Off a task, and without one in the attr, there is nothing to run on. */
+    const thrum_attr attr = THRUM_ATTR_INIT;
+    thrum_handle *handle = NULL;
+    CHECK_EQ(thrum_go(must_not_run, NULL), -EINVAL);
+    CHECK_EQ(thrum_go_with(NULL, must_not_run, NULL), -EINVAL);
+    CHECK_EQ(thrum_go_with(&attr, must_not_run, NULL), -EINVAL);
+    CHECK_EQ(thrum_spawn(&handle, must_not_run, NULL), -EINVAL);
+    CHECK_EQ(thrum_spawn_with(&handle, NULL, must_not_run, NULL), -EINVAL);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, must_not_run, NULL), -EINVAL);
+}
+
+static void check_attr_refused(const thrum_attr *attr) {
+    thrum_handle *handle = NULL;
+    CHECK_EQ(thrum_go_with(attr, must_not_run, NULL), -EINVAL);
+    CHECK_EQ(thrum_spawn_with(&handle, attr, must_not_run, NULL), -EINVAL);
+}
+
+static int refused_attrs(void *arg) {
+    rig *r = arg;
+    const int workers = (int)thrum_sched_workers(r->sched);
+    thrum_attr attr = rig_attr(r);
+    attr.size = 0;
+    check_attr_refused(&attr);
+    attr.size = sizeof(attr) + 64;
+    check_attr_refused(&attr);
+    attr = rig_attr(r);
+    attr.flags = 1u << 31;
+    check_attr_refused(&attr);
+    attr = rig_attr(r);
+    attr.stack_size = (64u << 20) + 1;
+    check_attr_refused(&attr);
+    attr.stack_size = SIZE_MAX;
+    check_attr_refused(&attr);
+    attr = rig_attr(r);
+    attr.flags = THRUM_PINNED;
+    attr.worker = workers;
+    check_attr_refused(&attr);
+    attr.worker = INT_MAX;
+    check_attr_refused(&attr);
+    attr.worker = -2;
+    check_attr_refused(&attr);
+    return 0;
+}
+
+TEST(bad_attrs_are_invalid) {
+    /* Unknown size or flags, a worker that does not exist, a stack that is too large. */
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, refused_attrs, &r), 0);
+    CHECK_EQ(refused_attrs(&r), 0); /* and from outside */
+    rig_stop(&r);
+}
+
+static int refused_arguments(void *arg) {
+    thrum_handle *handle = NULL;
+    (void)arg;
+    CHECK_EQ(thrum_go(NULL, NULL), -EINVAL);
+    CHECK_EQ(thrum_spawn(NULL, must_not_run, NULL), -EINVAL);
+    CHECK_EQ(thrum_spawn(&handle, NULL, NULL), -EINVAL);
+    CHECK_EQ(thrum_join(NULL, NULL), -EINVAL);
+    CHECK_EQ(thrum_detach(NULL), -EINVAL);
+    return 0;
+}
+
+TEST(missing_arguments_are_invalid) {
+    /* No function, no place for the handle, no handle. */
+    rig_do(0, refused_arguments, NULL);
+}
+
+/* ---- misuse ---- */
+
+static int join_twice(void *arg) {
+    int value = 1;
+    thrum_handle *handle = NULL;
+    (void)arg;
+    CHECK_EQ(thrum_spawn(&handle, echo, &value), 0);
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+    return thrum_join(handle, NULL);
+}
+
+static int join_then_detach(void *arg) {
+    int value = 1;
+    thrum_handle *handle = NULL;
+    (void)arg;
+    CHECK_EQ(thrum_spawn(&handle, echo, &value), 0);
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+    return thrum_detach(handle);
+}
+
+static int detach_then_join(void *arg) {
+    child c = {.ended = false};
+    thrum_handle *handle = NULL;
+    (void)arg;
+    CHECK_EQ(thrum_spawn(&handle, mark_end, &c), 0);
+    CHECK_EQ(thrum_detach(handle), 0);
+    return thrum_join(handle, NULL);
+}
+
+static int detach_twice(void *arg) {
+    child c = {.ended = false};
+    thrum_handle *handle = NULL;
+    (void)arg;
+    CHECK_EQ(thrum_spawn(&handle, mark_end, &c), 0);
+    YIELD_UNTIL(atomic_load(&c.ended));
+    CHECK_EQ(thrum_detach(handle), 0);
+    return thrum_detach(handle);
+}
+
+static void run_alone(void *fn) {
+    thrum_config config;
+    thrum_config_init(&config);
+    thrum_run(&config, *(thrum_fn *)fn, NULL);
+}
+
+TEST(handle_given_up_twice_aborts) {
+    /* One line that names the call, in release builds too. */
+    thrum_fn fn = join_twice;
+    check_dies(run_alone, &fn, "thrum: thrum_join: ");
+    fn = join_then_detach;
+    check_dies(run_alone, &fn, "thrum: thrum_detach: ");
+    fn = detach_then_join;
+    check_dies(run_alone, &fn, "thrum: thrum_join: ");
+    fn = detach_twice;
+    check_dies(run_alone, &fn, "thrum: thrum_detach: ");
+}
+
+/* ---- stack size ---- */
+
+static __attribute__((noinline)) int touch(size_t bytes) {
+    volatile char *block = __builtin_alloca(bytes);
+    int sum = 0;
+    for (size_t i = bytes; i > 0; i -= 512) {
+        block[i - 1] = (char)(i / 512);
+    }
+    thrum_yield(); /* the switch must keep it all */
+    for (size_t i = bytes; i > 0; i -= 512) {
+        sum += block[i - 1] == (char)(i / 512);
+    }
+    return sum == (int)((bytes + 511) / 512) ? 0 : 1;
+}
+
+static int touch_a_megabyte(void *arg) {
+    (void)arg;
+    return touch(1u << 20);
+}
+
+static int touch_some(void *arg) {
+    (void)arg;
+    return touch(UNDER_ASAN || UNDER_TSAN ? 2048 : 6144);
+}
+
+static int touch_stacks(void *arg) {
+    rig *r = arg;
+    thrum_attr attr = rig_attr(r);
+    thrum_handle *large[8], *small[8];
+    int result = 1;
+    for (int round = 0; round < 5; round++) {
+        for (size_t i = 0; i < COUNT_OF(large); i++) {
+            attr.stack_size = 4u << 20;
+            CHECK_EQ(thrum_spawn_with(&large[i], &attr, touch_a_megabyte, NULL), 0);
+            attr.stack_size = 16u << 10;
+            CHECK_EQ(thrum_spawn_with(&small[i], &attr, touch_some, NULL), 0);
+        }
+        for (size_t i = 0; i < COUNT_OF(large); i++) {
+            CHECK_EQ(thrum_join(large[i], &result), 0);
+            CHECK_EQ(result, 0);
+            CHECK_EQ(thrum_join(small[i], &result), 0);
+            CHECK_EQ(result, 0);
+        }
+    }
+    return 0;
+}
+
+TEST(tasks_get_the_stack_they_ask_for) {
+    /* A megabyte on a stack of four, beside stacks of the smallest size, again and again. */
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, touch_stacks, &r), 0);
+    rig_stop(&r);
+}
+
+static int touch_default(void *arg) {
+    (void)arg;
+    return touch(768u << 10);
+}
+
+TEST(stack_size_of_the_config_is_the_default) {
+    /* Tasks without an attr get it; any task may be the one that runs on a worker's first fiber. */
+    rig r;
+    rig_init(&r);
+    r.config.stack_size = 1u << 20;
+    rig_start(&r);
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(rig_run(&r, touch_default, NULL), 0);
+    }
+    rig_stop(&r);
+}
+
+/* ---- order on one worker ---- */
+
+static order seen;
+
+static int note(void *arg) {
+    order_add(&seen, (int)(intptr_t)arg);
+    return 0;
+}
+
+static int spawn_with_hints(void *arg) {
+    thrum_attr attr = rig_attr(arg);
+    CHECK_EQ(thrum_go(note, (void *)(intptr_t)1), 0);
+    CHECK_EQ(thrum_go(note, (void *)(intptr_t)2), 0);
+    attr.flags = THRUM_NEXT;
+    CHECK_EQ(thrum_go_with(&attr, note, (void *)(intptr_t)3), 0);
+    CHECK_EQ(thrum_go_with(&attr, note, (void *)(intptr_t)4), 0);
+    CHECK_EQ(thrum_go(note, (void *)(intptr_t)5), 0);
+    return 0;
+}
+
+TEST(next_runs_first_on_one_worker) {
+    /* The NEXT hint puts a task before what is queued; the one it displaces goes behind. */
+    static const int expected[] = {4, 1, 2, 3, 5};
+    rig r;
+    rig_init(&r);
+    r.config.workers = 1;
+    r.config.policy = THRUM_SHARDED;
+    rig_start(&r);
+    CHECK_EQ(rig_run(&r, spawn_with_hints, &r), 0);
+    rig_wait_done(&r);
+    CHECK_EQ(atomic_load(&seen.count), 5);
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        CHECK_EQ(seen.seen[i], expected[i]);
+    }
+    rig_stop(&r);
+}
+
+static int spawn_many(void *arg) {
+    (void)arg;
+    for (int i = 0; i < 200; i++) {
+        CHECK_EQ(thrum_go(note, (void *)(intptr_t)i), 0);
+    }
+    return 0;
+}
+
+TEST(spawned_tasks_start_in_order_on_one_worker) {
+    /* First in, first out, as long as the local queue holds them. */
+    rig r;
+    rig_begin(&r, 1);
+    CHECK_EQ(rig_run(&r, spawn_many, NULL), 0);
+    rig_wait_done(&r);
+    CHECK_EQ(atomic_load(&seen.count), 200);
+    for (int i = 0; i < 200; i++) {
+        CHECK_EQ(seen.seen[i], i);
+    }
+    rig_stop(&r);
+}
+
+TEST(tasks_spawned_outside_start_in_order_on_one_worker) {
+    /* The shared queue is first in, first out, too. */
+    rig r;
+    holder h;
+    rig_begin(&r, 1);
+    holder_begin(&r, &h, -1);
+    for (int i = 0; i < 1000; i++) {
+        rig_go(&r, note, (void *)(intptr_t)i);
+    }
+    holder_end(&h);
+    rig_wait_done(&r);
+    CHECK_EQ(atomic_load(&seen.count), 1000);
+    for (int i = 0; i < 1000; i++) {
+        CHECK_EQ(seen.seen[i], i);
+    }
+    rig_stop(&r);
+}
