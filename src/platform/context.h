@@ -20,10 +20,12 @@
 #endif
 
 /*
- * Prepares a context that, when first switched to, calls entry(arg) on the stack below `top` (which is
- * rounded down to what the ABI wants). `bottom` is the lowest usable byte. entry must not return.
+ * Prepares a context that, when first switched to, calls entry(arg) on the stack below `top` (which
+ * is rounded down to what the ABI wants). `bottom` is the lowest usable byte. entry must not
+ * return.
  */
-void th_context_make(th_context *context, void *bottom, void *top, void (*entry)(void *), void *arg);
+void th_context_make(th_context *context, void *bottom, void *top, void (*entry)(void *),
+                     void *arg);
 
 /*
  * Saves the caller in *from and goes on with *to. Returns when somebody switches back, maybe on

@@ -1,10 +1,10 @@
 /*
  * context_ucontext.c: contexts by makecontext and swapcontext, the portable fallback.
  *
- * The C library's swap saves and restores the signal mask too, which belongs to the thread and not to
- * the context: a fiber that moves would carry its thread's mask to another one. All threads that run
- * fibers are started with the same mask, so this shows only where a program changes it in a fiber or
- * binds threads of its own.
+ * The C library's swap saves and restores the signal mask too, which belongs to the thread and not
+ * to the context: a fiber that moves would carry its thread's mask to another one. All threads that
+ * run fibers are started with the same mask, so this shows only where a program changes it in a
+ * fiber or binds threads of its own.
  */
 #include "platform/context.h"
 
@@ -18,7 +18,8 @@ static void begin(unsigned entry_high, unsigned entry_low, unsigned arg_high, un
     abort(); /* it must not return */
 }
 
-void th_context_make(th_context *context, void *bottom, void *top, void (*entry)(void *), void *arg) {
+void th_context_make(th_context *context, void *bottom, void *top, void (*entry)(void *),
+                     void *arg) {
     uint64_t e = (uintptr_t)entry, a = (uintptr_t)arg;
     if (getcontext(&context->state) != 0)
         abort();

@@ -29,7 +29,8 @@ static_assert(sizeof(frame) == TH_FRAME_SIZE, "frame");
 
 void th_context_entry(void);
 
-void th_context_make(th_context *context, void *bottom, void *top, void (*entry)(void *), void *arg) {
+void th_context_make(th_context *context, void *bottom, void *top, void (*entry)(void *),
+                     void *arg) {
     /* Popping the frame leaves the pointer 16-aligned, as the ABI wants it before a call. */
     frame *f = (frame *)(((uintptr_t)top & ~(uintptr_t)15) - sizeof(frame));
     memset(f, 0, sizeof *f);

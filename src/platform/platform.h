@@ -1,9 +1,9 @@
 /*
  * platform.h: the whole contract with the operating system and the processor's context switch.
  *
- * linux/ implements it; the simulator implements it again. Nothing above this floor includes a system
- * header for anything named here. Calls that can fail return 0 or a negative errno code; none of
- * them touches the caller's errno, unless it says so.
+ * linux/ implements it; the simulator implements it again. Nothing above this floor includes a
+ * system header for anything named here. Calls that can fail return 0 or a negative errno code;
+ * none of them touches the caller's errno, unless it says so.
  */
 #ifndef TH_PLATFORM_H
 #define TH_PLATFORM_H
@@ -35,7 +35,8 @@ int64_t th_os_ticks_ns(uint64_t ticks);
  */
 int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline);
 
-/* Wakes up to n sleepers. The word may be gone already: waking nobody, or somebody else, is allowed. */
+/* Wakes up to n sleepers. The word may be gone already: waking nobody, or somebody else, is
+ * allowed. */
 void th_os_futex_wake(uint32_t *xword, int n);
 
 /* ---- threads ---- */
@@ -45,8 +46,8 @@ typedef struct th_os_thread {
 } th_os_thread;
 
 /*
- * Starts a thread with all signals blocked but the faults (SEGV, BUS, FPE, ILL, TRAP, ABRT), so that
- * the program's own threads get the program's signals. `name` is cut to what the system keeps.
+ * Starts a thread with all signals blocked but the faults (SEGV, BUS, FPE, ILL, TRAP, ABRT), so
+ * that the program's own threads get the program's signals. `name` is cut to what the system keeps.
  */
 int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg);
 void th_os_thread_join(th_os_thread thread);
@@ -76,8 +77,8 @@ int th_os_self_set(void *self);
 int th_os_self_on_exit(void (*on_exit)(void *self));
 
 /*
- * The calling thread's own storage: TH_OS_SELF_BYTES, zero at first, at the same address as long as the
- * thread lives. Never inlined, as above.
+ * The calling thread's own storage: TH_OS_SELF_BYTES, zero at first, at the same address as long as
+ * the thread lives. Never inlined, as above.
  */
 #define TH_OS_SELF_BYTES 256
 void *th_os_self_storage(void);
@@ -89,12 +90,13 @@ void th_os_errno_set(int value);
 /* ---- topology ---- */
 
 /*
- * How many workers make sense: the affinity mask's CPUs, limited by the cgroup quotas of this process
- * and of every ancestor group (v1 and v2), rounded up; at least 1.
+ * How many workers make sense: the affinity mask's CPUs, limited by the cgroup quotas of this
+ * process and of every ancestor group (v1 and v2), rounded up; at least 1.
  */
 unsigned th_os_cpus(void);
 
-/* The same, reading /proc and /sys below `root` and taking `affinity` as the mask's count: for tests. */
+/* The same, reading /proc and /sys below `root` and taking `affinity` as the mask's count: for
+ * tests. */
 unsigned th_os_cpus_at(const char *root, unsigned affinity);
 
 /* ---- environment and messages ---- */
@@ -111,17 +113,19 @@ void th_os_free(void *ptr);
 
 size_t th_os_page_size(void);
 
-/* Reserves and commits address space lazily: readable, writable, zero, no huge pages. NULL: refused. */
+/* Reserves and commits address space lazily: readable, writable, zero, no huge pages. NULL:
+ * refused. */
 void *th_os_map(size_t size);
 void th_os_unmap(void *addr, size_t size);
 
 /*
- * Gives the pages back; they read as zero afterwards. The guards inside stay. Fails (-EINVAL, nothing
- * done) for memory that is locked (mlockall) on kernels before 5.18.
+ * Gives the pages back; they read as zero afterwards. The guards inside stay. Fails (-EINVAL,
+ * nothing done) for memory that is locked (mlockall) on kernels before 5.18.
  */
 int th_os_discard(void *addr, size_t size);
 
-/* Replaces the pages by fresh ones, as if just mapped (the thread sanitizer forgets what was there). */
+/* Replaces the pages by fresh ones, as if just mapped (the thread sanitizer forgets what was
+ * there). */
 int th_os_remap(void *addr, size_t size);
 
 /* Makes pages fault on any access. Fails when the kernel does not know it or refuses it here. */
@@ -133,14 +137,16 @@ int th_os_unguard_mprotect(void *addr, size_t size);
 /* vm.max_map_count, or a safe guess. */
 size_t th_os_map_count_max(void);
 
-/* How many bytes from `addr` up are not resident before the first page that is: a stack's free depth. */
+/* How many bytes from `addr` up are not resident before the first page that is: a stack's free
+ * depth. */
 size_t th_os_untouched(void *addr, size_t size);
 
 /* ---- faults ---- */
 
 /*
- * Asked by the handler of SIGSEGV and SIGBUS, on the alternate stack, with the address that faulted:
- * returns true when it has dealt with the fault for good by printing (the program then aborts).
+ * Asked by the handler of SIGSEGV and SIGBUS, on the alternate stack, with the address that
+ * faulted: returns true when it has dealt with the fault for good by printing (the program then
+ * aborts).
  */
 typedef bool (*th_os_fault_fn)(uintptr_t address);
 

@@ -2,13 +2,13 @@
  * clock.c: the monotonic clock, and the processor's own counter for short spans.
  *
  * The counter is used when it runs at one rate on all cores and in all sleep states: on x86 when
- * CPUID promises an invariant TSC, on aarch64 always (its rate stands in a register). Else ticks are
- * nanoseconds of the clock.
+ * CPUID promises an invariant TSC, on aarch64 always (its rate stands in a register). Else ticks
+ * are nanoseconds of the clock.
  *
- * The TSC's rate is measured against CLOCK_MONOTONIC: from a pair of readings taken when the program
- * was loaded to another pair at the first conversion, at least 2 ms later (the first conversion waits
- * for it if need be). Each pair is the closest of five, good to about 50 ns, so the rate is good to
- * 50 millionths at worst and better the later it is asked for.
+ * The TSC's rate is measured against CLOCK_MONOTONIC: from a pair of readings taken when the
+ * program was loaded to another pair at the first conversion, at least 2 ms later (the first
+ * conversion waits for it if need be). Each pair is the closest of five, good to about 50 ns, so
+ * the rate is good to 50 millionths at worst and better the later it is asked for.
  */
 #include "platform/platform.h"
 
@@ -35,8 +35,8 @@ typedef struct reading {
     int64_t ns;
 } reading;
 
-static bool invariant;      /* written once, when the program is loaded */
-static reading loaded;      /* likewise */
+static bool invariant;        /* written once, when the program is loaded */
+static reading loaded;        /* likewise */
 static uint64_t xns_per_tick; /* 32.32 fixed point; 0: not measured yet */
 
 uint64_t th_os_ticks(void) {

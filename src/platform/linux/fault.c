@@ -2,9 +2,10 @@
  * fault.c: SIGSEGV and SIGBUS, for the report of a stack that overflowed.
  *
  * Our handler runs on the alternate stack, asks core whether it knows the address, and otherwise
- * behaves as if it were not there: the action that was installed before is carried out as the kernel
- * would have done it. Two things cannot be had: a previous handler that did not ask for an alternate
- * stack runs on it nevertheless, and it sees the mask of our handler for the first few instructions.
+ * behaves as if it were not there: the action that was installed before is carried out as the
+ * kernel would have done it. Two things cannot be had: a previous handler that did not ask for an
+ * alternate stack runs on it nevertheless, and it sees the mask of our handler for the first few
+ * instructions.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -24,8 +25,9 @@
 #endif
 
 static const int signals[2] = {SIGSEGV, SIGBUS};
-static struct sigaction previous[2]; /* written under install_lock before our handler is installed */
-static uint32_t xspent[2];           /* 1: the previous handler wanted to run once, and has */
+static struct sigaction
+    previous[2];           /* written under install_lock before our handler is installed */
+static uint32_t xspent[2]; /* 1: the previous handler wanted to run once, and has */
 static th_os_fault_fn xask;
 static bool installed; /* under install_lock */
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,7 +38,8 @@ static void handle(int signal, siginfo_t *info, void *ucontext) {
     int saved = errno;
     /* Codes above 0 come from the kernel; SI_KERNEL is a fault whose address it does not know. */
     if (info->si_code > 0 && info->si_code != SI_KERNEL) {
-        th_os_fault_fn ask = th_load_acquire(&xask); /* pairs: th_os_fault_catch; the function's data */
+        th_os_fault_fn ask =
+            th_load_acquire(&xask); /* pairs: th_os_fault_catch; the function's data */
         if (ask != NULL && ask((uintptr_t)info->si_addr))
             th_os_abort();
     }
@@ -97,7 +100,8 @@ int th_os_fault_catch(th_os_fault_fn ask) {
     return code;
 }
 
-/* Room for the kernel's frame with all vector registers, and for a report and a previous handler. */
+/* Room for the kernel's frame with all vector registers, and for a report and a previous handler.
+ */
 static size_t altstack_size(void) {
     size_t page = th_os_page_size();
     size_t size = 65536 + (size_t)getauxval(AT_MINSIGSTKSZ);

@@ -1,8 +1,8 @@
 /*
  * futex.c: sleeping on a word and waking its sleepers.
  *
- * Private futexes. The deadline is absolute on CLOCK_MONOTONIC (FUTEX_WAIT_BITSET takes it so), so a
- * wait that is interrupted and repeated does not sleep longer.
+ * Private futexes. The deadline is absolute on CLOCK_MONOTONIC (FUTEX_WAIT_BITSET takes it so), so
+ * a wait that is interrupted and repeated does not sleep longer.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"

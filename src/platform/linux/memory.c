@@ -56,7 +56,8 @@ static void *map_at(void *addr, size_t size, int flags) {
     if (ptr == MAP_FAILED)
         ptr = NULL;
     else
-        madvise(ptr, size, MADV_NOHUGEPAGE); /* EINVAL: a kernel without huge pages, all the better */
+        madvise(ptr, size,
+                MADV_NOHUGEPAGE); /* EINVAL: a kernel without huge pages, all the better */
     errno = saved;
     return ptr;
 }

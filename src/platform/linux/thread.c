@@ -92,7 +92,8 @@ static pthread_key_t exit_key;
 static bool exit_key_made; /* written under exit_once, before any pointer is set */
 static void (*exit_callback)(void *);
 
-/* The empty assembly keeps the compiler from taking two calls for one (it would be a pure function). */
+/* The empty assembly keeps the compiler from taking two calls for one (it would be a pure
+ * function). */
 TH_NOINLINE void *th_os_self_get(void) {
     __asm__ volatile("" ::: "memory");
     return self;

@@ -3,8 +3,8 @@
  *
  * Two limits hold together. The affinity mask counts CPUs; a cgroup quota grants CPU time for each
  * period, and every group up to the root may have one, so the least of them all counts. Version 1
- * keeps it in cpu.cfs_quota_us and cpu.cfs_period_us (-1: none), version 2 in cpu.max ("max": none),
- * and both may be mounted at once.
+ * keeps it in cpu.cfs_quota_us and cpu.cfs_period_us (-1: none), version 2 in cpu.max ("max":
+ * none), and both may be mounted at once.
  *
  * /proc/self/cgroup names our group inside each hierarchy, /proc/self/mountinfo tells where a
  * hierarchy, or only a part of it (a container's), is mounted. A mount that shows some other part
@@ -152,7 +152,8 @@ static bool list_has(const char *list, const char *word) {
     return false;
 }
 
-/* Our group's path as /proc/self/cgroup tells it ("ID:CONTROLLERS:PATH"), without a slash at its end. */
+/* Our group's path as /proc/self/cgroup tells it ("ID:CONTROLLERS:PATH"), without a slash at its
+ * end. */
 static bool find_group(const char *root, bool v2, char group[PATH_SIZE]) {
     FILE *f = open_below(root, "/proc/self/cgroup");
     bool found = false;
@@ -167,7 +168,8 @@ static bool find_group(const char *root, bool v2, char group[PATH_SIZE]) {
             continue;
         *controllers++ = '\0';
         *path++ = '\0';
-        bool ours = v2 ? strcmp(line, "0") == 0 && *controllers == '\0' : list_has(controllers, "cpu");
+        bool ours =
+            v2 ? strcmp(line, "0") == 0 && *controllers == '\0' : list_has(controllers, "cpu");
         size_t n = strlen(path);
         if (!ours || n >= PATH_SIZE || path[0] != '/')
             continue;
@@ -270,7 +272,8 @@ static bool find_place(const char *root, bool v2, place *found) {
 }
 
 /* Reads the first line of folder/name. */
-static bool read_line(const char *root, const char *folder, const char *name, char *text, int size) {
+static bool read_line(const char *root, const char *folder, const char *name, char *text,
+                      int size) {
     char path[2 * PATH_SIZE];
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *f = length < 0 || (size_t)length >= sizeof path ? NULL : open_below(root, path);
@@ -281,7 +284,8 @@ static bool read_line(const char *root, const char *folder, const char *name, ch
     return ok;
 }
 
-/* A positive number and nothing else but blanks behind it; *rest is where it ended. 0: it is none. */
+/* A positive number and nothing else but blanks behind it; *rest is where it ended. 0: it is none.
+ */
 static uint64_t positive(const char *text, const char **rest) {
     if (*text < '0' || *text > '9')
         return 0;
