@@ -1,0 +1,162 @@
+/*
+ * harness.h: what a row of the benchmark is, and how one is measured.
+ *
+ * Words
+ *   case      one piece of work that gives one or more rows, e.g. the wake latency's p50 and p99
+ *   row       one named figure with a unit; its name and unit are those of the project's targets
+ *   sample    what one measurement of a row gave
+ *   span      a stretch of time with the context switches and futex calls that fell into it
+ *   baseline  the simplest thing that does the same work, or the least that the work could cost
+ *   must      what the row has to reach on the reference machine
+ *
+ * Each sample is taken in a process of its own (see bench_sample_take): memory starts out clean, a
+ * row that hangs or crashes fails alone, and every row may use globals.
+ */
+#ifndef BENCH_HARNESS_H
+#define BENCH_HARNESS_H
+
+#include "thrum.h"
+
+/* The most rows that one case gives. */
+#define BENCH_ROWS_MAX 4
+
+/* What a locked add costs on the machine that the musts were written for, in ns. */
+#define BENCH_REFERENCE_RMW 5.6
+
+/* What one measurement is to be made with. */
+typedef struct bench_args {
+    unsigned workers;
+    thrum_policy policy;
+    unsigned divide; /* how many times less work than the row's definition (--quick); else 1 */
+} bench_args;
+
+typedef struct bench_sample {
+    double value; /* in the row's unit */
+    uint64_t ops; /* how many operations were counted */
+    uint64_t context_switches;
+    uint64_t futex_calls;
+} bench_sample;
+
+/* How a must is to be read. */
+typedef enum {
+    BENCH_NO_MUST,
+    BENCH_SCALED, /* time: it grows with the machine's locked add; 0: none for that many workers */
+    BENCH_FIXED,  /* bytes and counts: the same everywhere */
+    BENCH_OF_BASELINE /* so many times the baseline of the same run */
+} bench_must;
+
+typedef struct bench_row {
+    const char *name;
+    const char *unit;
+    bench_must must;
+    double limit[2];        /* with one worker, with two or more */
+    unsigned baseline_part; /* 1 + the part of the same case that is its baseline; 0: the case's */
+} bench_row;
+
+typedef void (*bench_fn)(const bench_args *args, bench_sample *out);
+
+typedef struct bench_case {
+    const char *what; /* one line for --list */
+    bench_row rows[BENCH_ROWS_MAX];
+    unsigned count;       /* how many of them */
+    unsigned workers_min; /* fewer make no sense; 0: it has no workers, and is measured once */
+    bool workers_same;    /* the worker count changes nothing: by default measured with the least */
+    bench_fn run;         /* fills a sample for each row, or calls bench_skip or bench_fail */
+    bench_fn baseline;    /* NULL: none; fills a value (in the row's unit) for each row */
+    const char *baseline_what;
+} bench_case;
+
+/* The cases of one file, in the order in which they are measured. */
+typedef struct bench_theme {
+    const bench_case *cases;
+    size_t count;
+} bench_theme;
+
+extern const bench_theme bench_yardsticks;
+extern const bench_theme bench_switch;
+extern const bench_theme bench_spawn;
+extern const bench_theme bench_sync;
+extern const bench_theme bench_wake;
+extern const bench_theme bench_memory;
+
+/* ---- for the rows ---- */
+
+/* Nanoseconds on the monotonic clock, the same for thrum and for the baselines. */
+int64_t bench_now(void);
+
+/* The work of the row's definition, or the part of it that --quick leaves; at least `least`. */
+unsigned bench_scale(const bench_args *args, unsigned full, unsigned least);
+
+/* Ends this sample: the row is left out, with the reason (bench_skip), or has failed. */
+_Noreturn void bench_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Fails the row unless the condition holds: that the work was done, and done once. */
+#define bench_check(cond, ...) ((cond) ? (void)0 : bench_fail(__VA_ARGS__))
+/* ... unless the call returned 0. */
+#define bench_ok(call) bench_check((call) == 0, "%s failed", #call)
+
+typedef struct bench_span {
+    const thrum_sched *sched; /* whose futex calls are counted; NULL: nobody's */
+    uint64_t context_switches;
+    uint64_t futex_calls;
+    int64_t begin_ns;
+    double ns;
+} bench_span;
+
+/*
+ * The clock is read last at the begin and first at the end, so that the counting is not timed.
+ * Context switches are those of the whole process.
+ */
+void bench_span_begin(bench_span *span, const thrum_sched *sched);
+void bench_span_end(bench_span *span);
+
+/* The time of one operation. */
+bench_sample bench_span_per_op(const bench_span *span, uint64_t ops);
+/* The same counts, with another figure as the value. */
+bench_sample bench_span_value(const bench_span *span, uint64_t ops, double value);
+
+/* The scheduler's counters at present, all workers'. */
+thrum_metrics bench_metrics(const thrum_sched *sched);
+
+/* The configuration that a sample asks for; all else as the environment says. */
+thrum_config bench_config(const bench_args *args);
+
+/* Starts a scheduler with all of its workers, and stops it. */
+thrum_sched *bench_start(const bench_args *args);
+void bench_stop(thrum_sched *sched);
+
+/* Runs `entry(arg)` as the first fiber of such a scheduler and waits for all that it started. */
+void bench_inside(const bench_args *args, thrum_fn entry, void *arg);
+
+/* The value below which the given share of them lies; sorts them. */
+double bench_quantile(double *values, size_t n, double share);
+
+/* Plain threads for the baselines: starts n of them and waits for their ends. */
+void bench_threads(unsigned n, void *(*entry)(void *), void *arg);
+
+/* Ties the calling thread to the n-th CPU that it may use; false when there are not so many. */
+bool bench_bind_cpu(unsigned n);
+
+/* Bare futexes, for baselines. The wait returns when *xword is no longer `value`. */
+void bench_futex_wait(uint32_t *xword, uint32_t value);
+void bench_futex_wake(uint32_t *xword);
+
+/* Sleeps, the thread and all. */
+void bench_sleep_us(int64_t us);
+
+/* ---- for the program ---- */
+
+typedef enum { BENCH_DONE, BENCH_SKIPPED, BENCH_FAILED } bench_outcome;
+
+#define BENCH_NOTE_MAX 160
+
+/*
+ * Takes one sample of a case in a child process, which may last so many seconds; `note` says why
+ * when it was skipped or has failed. With `here` it is taken in this process, for debuggers and
+ * profilers: a failure then ends the program.
+ */
+bench_outcome bench_sample_take(bench_fn fn, const bench_args *args, unsigned seconds, bool here,
+                                bench_sample out[BENCH_ROWS_MAX], char note[BENCH_NOTE_MAX]);
+
+#endif

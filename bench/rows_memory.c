@@ -1,0 +1,191 @@
+/*
+ * rows_memory.c: what a blocked fiber costs, everything included.
+ *
+ * Counted are the resident and swapped pages, the page tables, and the kernel's record of each
+ * mapping, before and after; all of it by the fiber. The fibers are blocked for certain when this
+ * is read: the scheduler has been idle. Afterwards all are woken and must be counted once each.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+/* What the kernel keeps for each mapping: a vm_area_struct and its share of the tree, rounded up.
+ */
+#define MAPPING_BYTES 256
+
+/* What it keeps for each thread on x86_64 and aarch64, and no process is charged for: its stack. */
+#define KERNEL_STACK_BYTES 16384
+
+/* Memory that must be there for each fiber, so that the machine does not begin to swap. */
+#define NEEDED_PER_FIBER 6144
+
+/* ---- what is in use ---- */
+
+/* A figure of a /proc file, in bytes. */
+static double proc_bytes(const char *path, const char *name) {
+    FILE *file = fopen(path, "r");
+    char line[256];
+    size_t length = strlen(name);
+    double kb = 0;
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, name, length) == 0 && line[length] == ':')
+            kb = strtod(line + length + 1, NULL);
+    }
+    if (file != NULL)
+        fclose(file);
+    return kb * 1024;
+}
+
+static double mappings(void) {
+    FILE *file = fopen("/proc/self/maps", "r");
+    double lines = 0;
+    for (int c = file != NULL ? getc(file) : EOF; c != EOF; c = getc(file))
+        lines += c == '\n';
+    if (file != NULL)
+        fclose(file);
+    return lines;
+}
+
+static double bytes_in_use(void) {
+    static const char status[] = "/proc/self/status";
+    return proc_bytes(status, "VmRSS") + proc_bytes(status, "VmSwap") +
+           proc_bytes(status, "VmPTE") + mappings() * MAPPING_BYTES;
+}
+
+/* ---- blocked fibers ---- */
+
+typedef struct block {
+    unsigned fibers;
+    thrum_waitgroup waiting; /* fibers that have not yet come to the gate */
+    thrum_waitgroup running; /* ... that have not yet gone */
+    thrum_event gate;
+} block;
+
+static block blocked;
+
+static int block_fiber(void *arg) {
+    unsigned char *woken = arg;
+    thrum_waitgroup_done(&blocked.waiting);
+    bench_ok(thrum_event_wait(&blocked.gate));
+    ++*woken;
+    thrum_waitgroup_done(&blocked.running);
+    return 0;
+}
+
+static int block_all(void *arg) {
+    unsigned char *woken = arg;
+    for (unsigned i = 0; i < blocked.fibers; i++)
+        bench_ok(thrum_go(block_fiber, &woken[i]));
+    return 0;
+}
+
+static void run_blocked(const bench_args *args, bench_sample *out, unsigned fibers) {
+    if (proc_bytes("/proc/meminfo", "MemAvailable") < (double)fibers * NEEDED_PER_FIBER)
+        bench_skip("not enough memory for %u fibers", fibers);
+    unsigned char *woken = malloc(fibers);
+    bench_check(woken != NULL, "no memory");
+    memset(woken, 0, fibers);
+    blocked = (block){.fibers = fibers,
+                      .waiting = THRUM_WAITGROUP_INIT(fibers),
+                      .running = THRUM_WAITGROUP_INIT(fibers),
+                      .gate = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false)};
+    double before = bytes_in_use();
+    bench_span span;
+    thrum_sched *sched = bench_start(args);
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = sched;
+    bench_span_begin(&span, sched);
+    bench_ok(thrum_go_with(&attr, block_all, woken));
+    bench_ok(thrum_waitgroup_wait(&blocked.waiting));
+    bench_ok(thrum_sched_wait_idle(sched, thrum_after_s(60)));
+    bench_span_end(&span);
+    double after = bytes_in_use();
+    thrum_event_signal(&blocked.gate);
+    bench_ok(thrum_waitgroup_wait(&blocked.running));
+    bench_stop(sched);
+    for (unsigned i = 0; i < fibers; i++)
+        bench_check(woken[i] == 1, "fiber %u was woken %u times", i, (unsigned)woken[i]);
+    free(woken);
+    out[0] = bench_span_value(&span, fibers, (after - before) / fibers);
+    out[1] = bench_span_per_op(&span, fibers);
+}
+
+static void run_blocked_100k(const bench_args *args, bench_sample *out) {
+    run_blocked(args, out, bench_scale(args, 100000, 10000));
+}
+
+static void run_blocked_1m(const bench_args *args, bench_sample *out) {
+    run_blocked(args, out, bench_scale(args, 1000000, 50000));
+}
+
+/* ---- blocked threads ---- */
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void *block_thread(void *arg) {
+    pthread_barrier_t *ready = arg;
+    pthread_barrier_wait(ready);
+    pthread_mutex_lock(&gate);
+    pthread_mutex_unlock(&gate);
+    return NULL;
+}
+
+/* Threads with the smallest stack there is, one guard page and what the kernel keeps for them. */
+static void base_threads(const bench_args *args, bench_sample *out) {
+    unsigned n = bench_scale(args, 1000, 200);
+    pthread_t *threads = calloc(n, sizeof(threads[0]));
+    pthread_attr_t attr;
+    pthread_barrier_t ready;
+    bench_check(threads != NULL, "no memory");
+    bench_ok(pthread_attr_init(&attr));
+    bench_ok(pthread_attr_setstacksize(&attr, 16384));
+    bench_ok(pthread_barrier_init(&ready, NULL, n + 1));
+    bench_ok(pthread_mutex_lock(&gate));
+    double before = bytes_in_use();
+    int64_t begin = bench_now();
+    for (unsigned i = 0; i < n; i++)
+        bench_ok(pthread_create(&threads[i], &attr, block_thread, &ready));
+    pthread_barrier_wait(&ready);
+    double ns = (double)(bench_now() - begin);
+    bench_sleep_us(20000);
+    double after = bytes_in_use();
+    bench_ok(pthread_mutex_unlock(&gate));
+    for (unsigned i = 0; i < n; i++)
+        bench_ok(pthread_join(threads[i], NULL));
+    free(threads);
+    out[0] = (bench_sample){.value = (after - before) / n + KERNEL_STACK_BYTES, .ops = n};
+    out[1] = (bench_sample){.value = ns / n, .ops = n};
+}
+
+static const bench_case cases[] = {
+    {.what = "bytes for each of 100,000 blocked fibers; the time to make and block one",
+     .rows = {{.name = "blocked-memory",
+               .unit = "bytes",
+               .must = BENCH_FIXED,
+               .limit = {4.4 * 1024, 4.4 * 1024}},
+              {.name = "blocked-time", .unit = "ns/op"}},
+     .count = 2,
+     .workers_min = 1,
+     .workers_same = true,
+     .run = run_blocked_100k,
+     .baseline = base_threads,
+     .baseline_what = "blocked threads"},
+    {.what = "the same for a million",
+     .rows = {{.name = "blocked-memory-1m",
+               .unit = "bytes",
+               .must = BENCH_FIXED,
+               .limit = {4.4 * 1024, 4.4 * 1024}},
+              {.name = "blocked-time-1m", .unit = "ns/op"}},
+     .count = 2,
+     .workers_min = 1,
+     .workers_same = true,
+     .run = run_blocked_1m,
+     .baseline = base_threads,
+     .baseline_what = "blocked threads"},
+};
+
+const bench_theme bench_memory = {cases, sizeof(cases) / sizeof(cases[0])};
