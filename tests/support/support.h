@@ -8,8 +8,8 @@
  *   gate     a fiber that keeps a scheduler from stopping until it is opened
  *   order    in which order things happened
  *
- * While a rig runs a watchdog counts down: a test that hangs prints the workers' counters and what it
- * hung in before the runner's time limit would end it silently.
+ * While a rig runs a watchdog counts down: a test that hangs prints the workers' counters and what
+ * it hung in before the runner's time limit would end it silently.
  */
 #ifndef SUPPORT_H
 #define SUPPORT_H
@@ -66,19 +66,29 @@
 /* A count for this build, at least 1. */
 #define SCALED(n) check_scaled((n) < SLOWNESS ? 1 : (n) / SLOWNESS)
 
-/* Waits for something that another thread will do, in a plain thread or a task that may hold its worker. */
-#define SPIN_UNTIL(cond)   \
-    do {                   \
-        while (!(cond))    \
-            sched_yield(); \
+/* Waits for something that another thread will do, in a plain thread or a task that may hold its
+ * worker. */
+#define SPIN_UNTIL(cond)                                                                           \
+    do {                                                                                           \
+        while (!(cond))                                                                            \
+            sched_yield();                                                                         \
     } while (0)
 
 /* The same for a fiber that lets others run meanwhile. */
-#define YIELD_UNTIL(cond)  \
-    do {                   \
-        while (!(cond))    \
-            thrum_yield(); \
+#define YIELD_UNTIL(cond)                                                                          \
+    do {                                                                                           \
+        while (!(cond))                                                                            \
+            thrum_yield();                                                                         \
     } while (0)
+
+/*
+ * The thread that the caller is on now. The C library declares pthread_self constant, so a compiler
+ * would remember it across a wait.
+ */
+CHECK_UNUSED static __attribute__((noinline)) pthread_t thread_now(void) {
+    __asm__ volatile("" ::: "memory");
+    return pthread_self();
+}
 
 /* ---- rig ---- */
 
