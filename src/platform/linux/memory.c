@@ -20,6 +20,7 @@
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
 #endif
+#define MADV_NONSENSE 0x7abc /* no kernel's */
 
 /* Where /proc says nothing: the kernel's own default. */
 #define MAP_COUNT_DEFAULT 65530
@@ -91,9 +92,25 @@ int th_os_discard(void *addr, size_t size) {
     return code;
 }
 
+/*
+ * Emulators (qemu-user, some sandboxes) take any advice for a hint and say yes: a guard that they
+ * grant is none. One piece of nonsense, asked once, tells them apart.
+ */
+static bool believes_nonsense(void *addr, size_t size) {
+    static int xanswer;                     /* 0: not asked yet, 1: yes, 2: no */
+    int answer = th_load_relaxed(&xanswer); /* relaxed: everyone would find the same */
+    if (answer == 0) {
+        answer = advise(addr, size, MADV_NONSENSE) == 0 ? 1 : 2;
+        th_store_relaxed(&xanswer, answer); /* relaxed: likewise */
+    }
+    return answer == 1;
+}
+
 int th_os_guard_madvise(void *addr, size_t size) {
     if (th_os_fails(TH_OS_FAULT_GUARD_MADVISE))
         return -EINVAL;
+    if (th_unlikely(believes_nonsense(addr, size)))
+        return -ENOSYS;
     return advise(addr, size, MADV_GUARD_INSTALL);
 }
 
