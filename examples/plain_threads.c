@@ -1,0 +1,67 @@
+/*
+ * plain_threads.c: threads that never heard of the scheduler use the same primitives. A fiber that
+ * waits suspends, a thread that waits sleeps in the kernel; neither need know which the other is.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <thrum.h>
+
+enum { THREADS = 4, ORDERS = 500 };
+
+static thrum_mutex till = THRUM_MUTEX_INIT;
+static thrum_sem orders = THRUM_SEM_INIT(0);
+static thrum_sem served = THRUM_SEM_INIT(0);
+static long income; /* under `till` */
+
+static void pay(long amount) {
+    if (thrum_mutex_lock(&till) != 0) {
+        abort(); /* we hold it already */
+    }
+    income += amount;
+    thrum_mutex_unlock(&till);
+}
+
+static void *customer(void *arg) {
+    for (int i = 0; i < ORDERS; i++) {
+        thrum_sem_post(&orders);
+        thrum_sem_wait(&served);
+        pay(2);
+    }
+    return arg;
+}
+
+static int cook(void *arg) {
+    (void)arg;
+    for (int i = 0; i < ORDERS; i++) {
+        thrum_sem_wait(&orders);
+        pay(-1);
+        thrum_sem_post(&served);
+    }
+    return 0;
+}
+
+int main(void) {
+    thrum_sched *sched;
+    int err = thrum_sched_start(&sched, NULL);
+    if (err != 0) {
+        fprintf(stderr, "plain_threads: %s\n", thrum_strerror(err));
+        return 1;
+    }
+    /* From outside a scheduler, the attr says where a task is to run. */
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = sched;
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        if (pthread_create(&threads[i], NULL, customer, NULL) != 0 ||
+            thrum_go_with(&attr, cook, NULL) != 0) {
+            return 1;
+        }
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    err = thrum_sched_stop(sched); /* waits for the cooks */
+    printf("income %ld\n", income);
+    return err == 0 && income == THREADS * ORDERS ? 0 : 1;
+}
