@@ -1,0 +1,284 @@
+/*
+ * The platform floor on the real system: clock, futex, threads, memory, and the faults on demand.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+
+#include "base/annotate.h"
+#include "base/atomic.h"
+#include "check.h"
+#include "platform/faults.h"
+#include "platform/platform.h"
+
+#define MS ((int64_t)1000000)
+
+/* ---- clock ---- */
+
+TEST(ticks_agree_with_the_clock) {
+    /* A span measured both ways comes out the same within a percent or 20 us. */
+    uint64_t ticks = th_os_ticks();
+    int64_t before = th_os_now();
+    while (th_os_now() - before < 5 * MS)
+        th_os_relax();
+    int64_t by_clock = th_os_now() - before;
+    int64_t by_ticks = th_os_ticks_ns(th_os_ticks() - ticks);
+    int64_t late = th_os_now() - before; /* we may have been preempted between the readings */
+    CHECK(by_ticks >= by_clock - by_clock / 100 - 20000);
+    CHECK(by_ticks <= late + late / 100 + 20000);
+    CHECK_EQ(th_os_ticks_ns(0), 0);
+}
+
+TEST(clock_does_not_go_back) {
+    /* Later readings are not smaller. */
+    int64_t last = th_os_now();
+    for (int i = 0; i < 100000; i++) {
+        int64_t now = th_os_now();
+        CHECK(now >= last);
+        last = now;
+    }
+}
+
+/* ---- futex ---- */
+
+TEST(futex_wait_returns_at_once_when_the_word_differs) {
+    /* -EAGAIN, with and without a deadline. */
+    uint32_t word = 1;
+    CHECK_EQ(th_os_futex_wait(&word, 0, TH_FOREVER), -EAGAIN);
+    CHECK_EQ(th_os_futex_wait(&word, 0, th_os_now() + 1000 * MS), -EAGAIN);
+}
+
+TEST(futex_deadline_is_absolute) {
+    /* A past one, however far, ends at once; a later one not before its time. */
+    uint32_t word = 1;
+    CHECK_EQ(th_os_futex_wait(&word, 1, th_os_now() - 1), -ETIMEDOUT);
+    CHECK_EQ(th_os_futex_wait(&word, 1, 0), -ETIMEDOUT);
+    CHECK_EQ(th_os_futex_wait(&word, 1, INT64_MIN), -ETIMEDOUT);
+    int64_t deadline = th_os_now() + 5 * MS;
+    CHECK_EQ(th_os_futex_wait(&word, 1, deadline), -ETIMEDOUT);
+    CHECK(th_os_now() >= deadline);
+}
+
+static uint32_t xdoor;
+static uint32_t xpassed;
+
+static void pass_door(void *arg) {
+    (void)arg;
+    while (th_load_acquire(&xdoor) == 0) /* pairs: futex_wakes_its_sleepers */
+        CHECK(th_os_futex_wait(&xdoor, 0, INT64_MAX - 1) != -ETIMEDOUT);
+    th_add_relaxed(&xpassed, 1); /* relaxed: read after the join */
+}
+
+TEST(futex_wakes_its_sleepers) {
+    /* All of them, the far deadlines doing no harm. */
+    th_os_thread threads[3];
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(th_os_thread_start(&threads[i], "sleeper", pass_door, NULL), 0);
+    th_os_thread_yield();
+    th_store_release(&xdoor, 1); /* pairs: pass_door; opens it */
+    th_os_futex_wake(&xdoor, INT32_MAX);
+    for (int i = 0; i < 3; i++)
+        th_os_thread_join(threads[i]);
+    CHECK_EQ(xpassed, 3);
+}
+
+/* ---- threads ---- */
+
+static sigset_t thread_mask;
+static char thread_name[32];
+
+static void look_at_thread(void *arg) {
+    (void)arg;
+    pthread_sigmask(SIG_SETMASK, NULL, &thread_mask);
+    pthread_getname_np(pthread_self(), thread_name, sizeof thread_name);
+}
+
+TEST(thread_has_its_name_and_no_signals) {
+    /* All signals but the faults are blocked there, and the maker's mask is as it was. */
+    th_os_thread thread;
+    sigset_t before, after;
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    CHECK_EQ(th_os_thread_start(&thread, "a name that is far too long", look_at_thread, NULL), 0);
+    th_os_thread_join(thread);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    CHECK_STR(thread_name, "a name that is ");
+    for (int s = 1; s < 32; s++) {
+        bool fault = s == SIGSEGV || s == SIGBUS || s == SIGFPE || s == SIGILL || s == SIGTRAP ||
+                     s == SIGABRT;
+        if (s != SIGKILL && s != SIGSTOP)
+            CHECK_EQ(sigismember(&thread_mask, s), !fault);
+        CHECK_EQ(sigismember(&before, s), sigismember(&after, s));
+    }
+}
+
+TEST(thread_without_a_name_starts) {
+    /* NULL leaves the program's name. */
+    th_os_thread thread;
+    CHECK_EQ(th_os_thread_start(&thread, NULL, look_at_thread, NULL), 0);
+    th_os_thread_join(thread);
+}
+
+static int seven;
+static void *exited_self;
+static void *self_meanwhile;
+static int exits;
+
+static void on_exit_remember(void *self) {
+    exited_self = self;
+    self_meanwhile = th_os_self_get();
+    exits++;
+}
+
+static void set_self(void *arg) {
+    CHECK(th_os_self_get() == NULL);
+    CHECK_EQ(th_os_self_set(&seven), 0);
+    CHECK(th_os_self_get() == &seven);
+    if (arg != NULL)
+        CHECK_EQ(th_os_self_set(NULL), 0);
+}
+
+TEST(thread_pointer_is_told_at_exit) {
+    /* Once for a thread whose pointer is set, never for one that has cleared it. */
+    th_os_thread thread;
+    CHECK_EQ(th_os_self_on_exit(on_exit_remember), 0);
+    CHECK_EQ(th_os_thread_start(&thread, "self", set_self, NULL), 0);
+    th_os_thread_join(thread);
+    CHECK_EQ(exits, 1);
+    CHECK(exited_self == &seven && self_meanwhile == &seven);
+    CHECK_EQ(th_os_thread_start(&thread, "self", set_self, &seven), 0);
+    th_os_thread_join(thread);
+    CHECK_EQ(exits, 1);
+    CHECK(th_os_self_get() == NULL);
+}
+
+static void bind_to(void *arg) {
+    for (unsigned i = 0; i < 4; i++) {
+        CHECK_EQ(th_os_thread_bind_cpu(*(unsigned *)arg + i), 0); /* of those left: always one */
+        cpu_set_t set;
+        CHECK_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+        CHECK_EQ(CPU_COUNT(&set), 1);
+    }
+}
+
+TEST(thread_is_bound_to_one_cpu) {
+    /* The index counts the CPUs that are granted, modulo their number. */
+    th_os_thread thread;
+    unsigned index = 1000001;
+    CHECK_EQ(th_os_thread_start(&thread, "bound", bind_to, &index), 0);
+    th_os_thread_join(thread);
+}
+
+/* ---- errno ---- */
+
+TEST(errno_is_left_alone) {
+    /* Calls that fail inside do not show it. */
+    uint32_t word = 1;
+    void *alt;
+    th_os_thread thread;
+    th_os_errno_set(4711);
+    th_os_futex_wait(&word, 0, TH_FOREVER);
+    th_os_futex_wait(&word, 1, 0);
+    th_os_futex_wake((uint32_t *)8, 1);
+    th_os_guard_madvise((void *)8, 1);
+    th_os_guard_mprotect((void *)8, 1);
+    th_os_unguard_mprotect((void *)8, 1);
+    th_os_discard((void *)8, 1);
+    th_os_untouched((void *)4096, 4096);
+    CHECK(th_os_map(SIZE_MAX / 2) == NULL);
+    if (!TH_ASAN && !TH_TSAN) /* they call it a mistake */
+        CHECK(th_os_alloc(SIZE_MAX / 2) == NULL);
+    th_os_cpus_at("/nowhere", 3);
+    th_os_map_count_max();
+    CHECK_EQ(th_os_fault_thread_enter(&alt), 0);
+    th_os_fault_thread_leave(alt);
+    CHECK_EQ(th_os_thread_start(&thread, "x", look_at_thread, NULL), 0);
+    CHECK_EQ(th_os_errno_get(), 4711);
+    th_os_thread_join(thread);
+    CHECK_EQ(errno, 4711);
+}
+
+/* ---- memory ---- */
+
+TEST(mapped_memory_is_zero_and_can_be_given_back) {
+    /* It reads as zero, keeps what is written, and reads as zero again after the discard. */
+    size_t page = th_os_page_size();
+    char *p = th_os_map(8 * page);
+    CHECK(p != NULL);
+    CHECK_EQ(th_os_untouched(p, 8 * page), 8 * page);
+    p[5 * page] = 1;
+    CHECK_EQ(th_os_untouched(p, 8 * page), 5 * page);
+    CHECK_EQ(th_os_discard(p, 8 * page), 0);
+    CHECK_EQ(th_os_untouched(p, 8 * page), 8 * page);
+    CHECK_EQ(p[5 * page], 0);
+    p[page] = 2;
+    CHECK_EQ(th_os_remap(p, 2 * page), 0);
+    CHECK_EQ(p[page], 0);
+    th_os_unmap(p, 8 * page);
+}
+
+TEST(untouched_counts_over_many_pages) {
+    /* More than one call's worth of pages. */
+    size_t page = th_os_page_size();
+    size_t size = 1000 * page;
+    char *p = th_os_map(size);
+    CHECK(p != NULL);
+    p[700 * page + 17] = 1;
+    CHECK_EQ(th_os_untouched(p, size), 700 * page);
+    CHECK_EQ(th_os_untouched(p, 700 * page), 700 * page);
+    th_os_unmap(p, size);
+}
+
+TEST(mprotect_guard_can_be_undone) {
+    /* The page is ordinary memory again. */
+    size_t page = th_os_page_size();
+    char *p = th_os_map(2 * page);
+    CHECK(p != NULL);
+    CHECK_EQ(th_os_guard_mprotect(p, page), 0);
+    CHECK_EQ(th_os_unguard_mprotect(p, page), 0);
+    *p = 1;
+    th_os_unmap(p, 2 * page);
+}
+
+TEST(system_limits_make_sense) {
+    /* Never zero. */
+    CHECK(th_os_map_count_max() >= 1000);
+    CHECK(th_os_cpus() >= 1);
+    CHECK(th_os_page_size() >= 4096);
+}
+
+/* ---- faults on demand ---- */
+
+TEST(ordered_faults_come_in_their_turn) {
+    /* After so many successes so many failures, then all is well; 0 switches it off. */
+    size_t page = th_os_page_size();
+    th_os_fail_map(2, 3);
+    for (int i = 0; i < 8; i++) {
+        void *p = th_os_map(page);
+        CHECK_EQ(p == NULL, i >= 2 && i < 5);
+        if (p != NULL)
+            th_os_unmap(p, page);
+    }
+    CHECK_EQ(th_os_fails_left(TH_OS_FAULT_MAP), 0);
+    th_os_fail_alloc(0, 5);
+    CHECK(th_os_alloc(1) == NULL);
+    CHECK_EQ(th_os_fails_left(TH_OS_FAULT_ALLOC), 4);
+    th_os_fail_alloc(0, 0);
+    void *p = th_os_alloc(1);
+    CHECK(p != NULL);
+    th_os_free(p);
+    th_os_thread thread;
+    th_os_fail_thread(0, 1);
+    CHECK_EQ(th_os_thread_start(&thread, "x", look_at_thread, NULL), -EAGAIN);
+}
+
+TEST(stderr_line_is_written_whole) {
+    /* What abort's caller prints arrives before the end. */
+    int ends[2];
+    char text[8] = {0};
+    CHECK_EQ(pipe(ends), 0);
+    int saved = dup(STDERR_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    th_os_stderr("line\n", 5);
+    dup2(saved, STDERR_FILENO);
+    CHECK_EQ(read(ends[0], text, sizeof text), 5);
+    CHECK_STR(text, "line\n");
+}
