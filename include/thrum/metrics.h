@@ -23,7 +23,6 @@ typedef struct thrum_metrics {
     uint64_t runs_inject; /* the shared queue */
     uint64_t runs_stolen; /* taken from another worker and run at once */
     uint64_t runs_pinned; /* the pinned inbox */
-    uint64_t runs_handoff; /* handed over from a fiber that blocked */
 
     uint64_t tasks_started;  /* bodies begun */
     uint64_t fibers_resumed; /* fibers that went on after a wait */
@@ -59,8 +58,8 @@ typedef struct thrum_metrics {
 } thrum_metrics;
 
 /* clang-format off */
-#define THRUM_METRICS_INIT { sizeof(thrum_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-                             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define THRUM_METRICS_INIT { sizeof(thrum_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+                             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /* In place of a worker's number: the sum over all. */

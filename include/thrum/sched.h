@@ -36,8 +36,8 @@ THRUM_API THRUM_NODISCARD int thrum_sched_stop(thrum_sched *sched);
 
 /*
  * Waits for an instant at which nothing was runnable and nothing ran (blocked fibers do not count).
- * Plain threads and tasks of other schedulers; blocks the caller, a fiber of another scheduler
- * through its blocking pool. -ETIMEDOUT past the deadline; -EDEADLK from one of its own tasks.
+ * Plain threads and tasks of other schedulers; blocks the caller (a thread of its own waits in the
+ * place of a task: -EAGAIN when there is none to be had). -ETIMEDOUT past the deadline; -EDEADLK from one of its own tasks.
  * What the tasks wrote before that instant is visible afterwards.
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_wait_idle(thrum_sched *sched, thrum_time deadline);

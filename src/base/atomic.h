@@ -39,27 +39,27 @@
 #define th_and_seq(p, v) __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
 
 /*
- * Compare-exchange: true when *p was *expected and is now `want`; else *expected is what it was. The
- * strong form fails only for a different value. On failure the load is relaxed unless the name ends
- * in `_acquire_both`.
+ * Compare-exchange: true when *p was *expected and is now `want`; else *expected is what it was.
+ * The strong form fails only for a different value. On failure the load is relaxed unless the name
+ * ends in `_acquire_both`.
  */
-#define th_cas_relaxed(p, expected, want)                                                         \
+#define th_cas_relaxed(p, expected, want)                                                          \
     __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
-#define th_cas_acquire(p, expected, want)                                                         \
+#define th_cas_acquire(p, expected, want)                                                          \
     __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
-#define th_cas_release(p, expected, want)                                                         \
+#define th_cas_release(p, expected, want)                                                          \
     __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
-#define th_cas_acq_rel(p, expected, want)                                                         \
+#define th_cas_acq_rel(p, expected, want)                                                          \
     __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
-#define th_cas_acq_rel_acquire_both(p, expected, want)                                            \
+#define th_cas_acq_rel_acquire_both(p, expected, want)                                             \
     __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
-#define th_cas_seq(p, expected, want)                                                             \
+#define th_cas_seq(p, expected, want)                                                              \
     __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
 
 /*
  * The thread sanitizers do not know fences (gcc refuses them there): those builds add to a word of
- * the caller's own instead, which is as strong for the purposes it is used for. The simulator, which
- * compiles the same way, gives __tsan_atomic_thread_fence its true meaning (TH_SIM).
+ * the caller's own instead, which is as strong for the purposes it is used for. The simulator,
+ * which compiles the same way, gives __tsan_atomic_thread_fence its true meaning (TH_SIM).
  */
 #if TH_TSAN && !defined(TH_SIM)
 void th_fence_for_tsan(void);

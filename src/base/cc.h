@@ -19,7 +19,8 @@
 #define TH_UNUSED __attribute__((unused))
 #define TH_NODISCARD __attribute__((warn_unused_result))
 
-/* What two threads write lies at least this far apart: two lines, since they are fetched in pairs. */
+/* What two threads write lies at least this far apart: two lines, since they are fetched in pairs.
+ */
 #define TH_CACHE_LINE 128
 
 #define th_container(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))

@@ -11,8 +11,8 @@
 #include "base/cc.h"
 
 /*
- * Stops the program with one line: "thrum: CALL: WHAT (object ADDRESS, fiber NAME)". The panic hook of
- * the running scheduler may take the line. Implemented by core/panic.c.
+ * Stops the program with one line: "thrum: CALL: WHAT (object ADDRESS, fiber NAME)". The panic hook
+ * of the running scheduler may take the line. Implemented by core/panic.c.
  */
 TH_NORETURN TH_COLD void th_misuse(const char *call, const char *what, const void *object);
 

@@ -2,15 +2,17 @@
  * wait.h: the one way to wait and to be woken.
  *
  * A *waiter* stands for one wait of one fiber or of one plain thread. It lives on the stack that
- * waits and is queued on a primitive's list, under that primitive's lock. The waker takes it off the
- * list under the lock, unlocks, and then wakes it: its last access to the primitive comes before the
- * wake, so the woken side may free the primitive at once. core/WAITING.md has the argument.
+ * waits and is queued on a primitive's list, under that primitive's lock. The waker takes it off
+ * the list under the lock, unlocks, and then wakes it: its last access to the primitive comes
+ * before the wake, so the woken side may free the primitive at once. core/WAITING.md has the
+ * argument.
  *
  * The state word, xword:
  *
  *     bit  0     PARKED     the fiber's stack is safe to resume / the thread sleeps on the word
  *     bits 1-2   outcome    0 waiting, WOKEN, TIMEDOUT, CANCELLED: who won
- *     bit  3     RELEASED   the wait may return; the waker never touches the waiter after setting it
+ *     bit  3     RELEASED   the wait may return; the waker never touches the waiter after setting
+ * it
  *
  * A wait that only a wake can end skips the claim: the one RELEASED step says WOKEN too. Waits that
  * something else can end as well (timeout, cancel) are claimed first, under the list's lock.
@@ -42,9 +44,9 @@ typedef struct th_waiter {
 void th_waiter_init(th_waiter *waiter);
 
 /*
- * Waits until the waiter is released; returns the outcome (TH_WAIT_WOKEN, ...). The caller must have
- * put it on a list and unlocked that list. Fibers suspend; threads sleep in the kernel. What the waker
- * wrote before the wake is visible.
+ * Waits until the waiter is released; returns the outcome (TH_WAIT_WOKEN, ...). The caller must
+ * have put it on a list and unlocked that list. Fibers suspend; threads sleep in the kernel. What
+ * the waker wrote before the wake is visible.
  */
 uint32_t th_waiter_wait(th_waiter *waiter);
 
@@ -64,7 +66,8 @@ void th_waiter_release(th_waiter *waiter);
  */
 uint64_t th_self_id(void);
 
-/* One step of waiting for a short lock that somebody holds: relax, soon give the time slice away. */
+/* One step of waiting for a short lock that somebody holds: relax, soon give the time slice away.
+ */
 void th_backoff(unsigned *spins);
 
 #endif

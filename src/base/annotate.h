@@ -1,0 +1,74 @@
+/*
+ * annotate.h: what the address and thread sanitizers and valgrind must be told about fibers.
+ *
+ * Thread sanitizer. Every task has a context of its own, and each worker thread has one in which
+ * the scheduler itself runs:
+ *   - a task that calls into the scheduler enters the worker's context (synchronising: the
+ * scheduler sees what the task did) and leaves it again without synchronising, so that tasks which
+ * ran one after another on one worker do not look ordered;
+ *   - what does order them is said explicitly: th_tsan_publish in the context of who spawns,
+ *     th_tsan_receive in the context of the body. Wakes are ordered by the waiter's own atomic
+ * word;
+ *   - the machine switches between fibers only while in a worker's context. Functions in which that
+ *     happens, or in which the context changes, are TH_NO_TSAN: their entry and exit would be
+ * booked on different contexts. Address sanitizer: told of each switch, and of the stack that is
+ * switched to. Valgrind: told of each stack when it is made and when it goes.
+ */
+#ifndef TH_ANNOTATE_H
+#define TH_ANNOTATE_H
+
+#include "base/cc.h"
+
+/* ---- thread sanitizer ---- */
+
+#if TH_TSAN && !defined(TH_SIM)
+#include <sanitizer/tsan_interface.h>
+#define TH_TSAN_CONTEXTS 1 /* every task on a fiber and context of its own */
+
+#define th_tsan_create() __tsan_create_fiber(0)
+#define th_tsan_destroy(context) __tsan_destroy_fiber(context)
+#define th_tsan_here() __tsan_get_current_fiber()
+/* To the worker's context: it acquires what the task did. */
+#define th_tsan_to_worker(context) __tsan_switch_to_fiber((context), 0)
+/* To a task's context: it learns nothing by that. */
+#define th_tsan_to_task(context) __tsan_switch_to_fiber((context), 1 /* no sync */)
+#define th_tsan_release(object) __tsan_release((void *)(uintptr_t)(object))
+#define th_tsan_acquire(object) __tsan_acquire((void *)(uintptr_t)(object))
+#else
+#define TH_TSAN_CONTEXTS 0
+#define th_tsan_create() NULL
+#define th_tsan_destroy(context) ((void)(context))
+#define th_tsan_here() NULL
+#define th_tsan_to_worker(context) ((void)(context))
+#define th_tsan_to_task(context) ((void)(context))
+#define th_tsan_release(object) ((void)(object))
+#define th_tsan_acquire(object) ((void)(object))
+#endif
+
+/* ---- address sanitizer ---- */
+
+#if TH_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+/* `fake` keeps the leaver's fake stack; NULL when it never comes back. */
+#define th_asan_leave(fake, bottom, size) __sanitizer_start_switch_fiber((fake), (bottom), (size))
+#define th_asan_arrive(fake, bottom, size) __sanitizer_finish_switch_fiber((fake), (bottom), (size))
+#define th_asan_unpoison(addr, size) __asan_unpoison_memory_region((addr), (size))
+#else
+#define th_asan_leave(fake, bottom, size) ((void)(fake), (void)(bottom), (void)(size))
+#define th_asan_arrive(fake, bottom, size) ((void)(fake), (void)(bottom), (void)(size))
+#define th_asan_unpoison(addr, size) ((void)(addr), (void)(size))
+#endif
+
+/* ---- valgrind ---- */
+
+#if defined(TH_VALGRIND)
+#include <valgrind/valgrind.h>
+#define th_valgrind_stack(bottom, top) VALGRIND_STACK_REGISTER((bottom), (top))
+#define th_valgrind_stack_gone(id) VALGRIND_STACK_DEREGISTER(id)
+#else
+#define th_valgrind_stack(bottom, top) ((void)(bottom), (void)(top), 0u)
+#define th_valgrind_stack_gone(id) ((void)(id))
+#endif
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * base.c: time, codes and the version (thrum/base.h).
+ */
+#include "thrum/base.h"
+
+#include "platform/platform.h"
+
+thrum_time thrum_now(void) {
+    return th_os_now();
+}
+
+thrum_time thrum_after(thrum_time ns) {
+    thrum_time when;
+    if (!__builtin_add_overflow(th_os_now(), ns, &when)) {
+        return when;
+    }
+    return THRUM_FOREVER; /* now is positive: it can only have run over the top */
+}
+
+static thrum_time after(int64_t count, int64_t unit_ns) {
+    thrum_time ns;
+    if (__builtin_mul_overflow(count, unit_ns, &ns)) {
+        ns = count > 0 ? THRUM_FOREVER : INT64_MIN;
+    }
+    return thrum_after(ns);
+}
+
+thrum_time thrum_after_us(int64_t us) {
+    return after(us, 1000);
+}
+
+thrum_time thrum_after_ms(int64_t ms) {
+    return after(ms, 1000000);
+}
+
+thrum_time thrum_after_s(int64_t s) {
+    return after(s, 1000000000);
+}
+
+const char *thrum_strerror(int err) {
+    switch (err) {
+    case 0:
+        return "success";
+    case -EINVAL:
+        return "invalid argument";
+    case -ENOMEM:
+        return "out of memory";
+    case -EAGAIN:
+        return "not available now";
+    case -EBUSY:
+        return "in use";
+    case -EDEADLK:
+        return "the caller would wait for itself";
+    case -ESHUTDOWN:
+        return "the scheduler is stopping";
+    case -ETIMEDOUT:
+        return "the deadline has passed";
+    case -ECANCELED:
+        return "cancelled";
+    case -ENOTSUP:
+        return "not in this version";
+    case -EPIPE:
+        return "closed";
+    case -ELOOP:
+        return "a cycle";
+    case -EIO:
+        return "could not be written";
+    default:
+        return err > 0 ? "not an error" : "unknown error";
+    }
+}
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+const char *thrum_version(void) {
+    return TEXT(THRUM_VERSION_MAJOR) "." TEXT(THRUM_VERSION_MINOR) "." TEXT(THRUM_VERSION_PATCH);
+}

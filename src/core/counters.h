@@ -1,0 +1,46 @@
+/*
+ * counters.h: what a worker counts. One writer each, no locked instruction; read by
+ * thrum_metrics_read.
+ */
+#ifndef TH_COUNTERS_H
+#define TH_COUNTERS_H
+
+#include "base/atomic.h"
+
+/* In the order of thrum_metrics, without those that are not counted by workers. */
+#define TH_COUNTERS(X)                                                                             \
+    X(runs_lifo)                                                                                   \
+    X(runs_ring)                                                                                   \
+    X(runs_inject)                                                                                 \
+    X(runs_stolen)                                                                                 \
+    X(runs_pinned)                                                                                 \
+    X(tasks_started)                                                                               \
+    X(fibers_resumed)                                                                              \
+    X(steals_tried)                                                                                \
+    X(steals_done)                                                                                 \
+    X(stolen)                                                                                      \
+    X(rescues)                                                                                     \
+    X(offloads)                                                                                    \
+    X(offloaded)                                                                                   \
+    X(parks)                                                                                       \
+    X(wakes_submit)                                                                                \
+    X(wakes_chain)                                                                                 \
+    X(wakes_pinned)                                                                                \
+    X(wakes_timer)                                                                                 \
+    X(wakes_empty)                                                                                 \
+    X(switches)                                                                                    \
+    X(suspends)                                                                                    \
+    X(yields)                                                                                      \
+    X(stacks_created)                                                                              \
+    X(stacks_reused)                                                                               \
+    X(stacks_freed)                                                                                \
+    X(futex_waits)                                                                                 \
+    X(futex_wakes)
+
+#define TH_COUNTER_FIELD(name) uint64_t x##name;
+typedef struct th_counters {
+    TH_COUNTERS(TH_COUNTER_FIELD)
+} th_counters;
+#undef TH_COUNTER_FIELD
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * driver.h: how the core reaches what is built on it (the blocking pool; later the poller, the
+ * tracer) without naming it.
+ *
+ * A driver has one instance a scheduler, made at first use and kept in the scheduler's slot for it.
+ */
+#ifndef TH_DRIVER_H
+#define TH_DRIVER_H
+
+#include "base/cc.h"
+#include "thrum/config.h"
+#include "thrum/metrics.h"
+
+#define TH_DRIVERS_MAX 8
+
+typedef struct th_driver {
+    const char *name;
+    void (*stop)(void *instance); /* every fiber has ended; frees the instance */
+    void (*metrics)(void *instance, thrum_metrics *metrics); /* adds its figures */
+} th_driver;
+
+/*
+ * The address of this scheduler's instance pointer for the driver, NULL while there is none.
+ * Whoever sets it does so once, by compare-exchange. NULL: no slot is left.
+ */
+void **th_sched_driver_slot(thrum_sched *sched, const th_driver *driver);
+
+/* Adds every driver's figures. */
+void th_drivers_metrics(const thrum_sched *sched, thrum_metrics *metrics);
+
+/* Stops them all; the scheduler's part of it. */
+void th_drivers_stop(thrum_sched *sched);
+
+/* What drivers need of a scheduler. */
+const thrum_config *th_sched_config(const thrum_sched *sched);
+void *th_sched_alloc(thrum_sched *sched, size_t size); /* zeroed, 16-byte aligned, or NULL */
+void th_sched_free(thrum_sched *sched, void *ptr);
+
+#endif

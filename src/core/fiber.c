@@ -1,0 +1,276 @@
+/*
+ * fiber.c: making fibers, keeping idle ones, switching between them.
+ */
+#include "core/fiber.h"
+
+#include "base/annotate.h"
+#include "base/check.h"
+#include "core/idle.h"
+#include "core/worker.h"
+#include "platform/platform.h"
+#include "thrum/base.h"
+
+/* Stack tops are coloured within their page, or all control blocks would compete for the same
+ * lines. */
+#define COLOUR_STEP ((size_t)128)
+#define COLOURS 16
+
+/* The rest of a stack below its hottest part goes back to the system before it is kept. */
+#define KEEP_BYTES ((size_t)16 * 1024)
+
+static uint64_t xnumbers; /* each fiber's number is the upper half of its runs' ids */
+
+/* Switching away and coming back: everything that must hold at the very moment. */
+TH_NO_TSAN void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
+    to->worker = worker;
+    worker->current = to;
+    th_count(&worker->counters.xswitches, 1);
+    bool for_ever = worker->left.kind == TH_COMMIT_RETIRE;
+    th_asan_leave(for_ever ? NULL : &from->asan_fake, to->stack.bottom,
+                  (size_t)(to->stack.top - to->stack.bottom));
+    th_context_switch(&from->context, &to->context);
+    th_asan_arrive(from->asan_fake, NULL, NULL);
+    th_commit(from->worker);
+}
+
+/* Where a fresh fiber begins: as if it came back from a switch. */
+static TH_NO_TSAN void fiber_main(void *arg) {
+    th_fiber *fiber = arg;
+#if TH_ASAN
+    const void *bottom;
+    size_t size;
+    th_asan_arrive(NULL, &bottom, &size);
+    th_fiber *home = &fiber->worker->home;
+    if (!home->stack.bottom) { /* the first switch on this thread came from its own stack */
+        home->stack.bottom = (char *)(uintptr_t)bottom;
+        home->stack.top = home->stack.bottom + size;
+    }
+#endif
+    th_commit(fiber->worker);
+    th_loop(fiber);
+    th_broken(__FILE__, __LINE__, "a fiber's loop returned");
+}
+
+void th_fiber_check_canary(const th_fiber *fiber) {
+    if (th_unlikely(!th_stack_canary_ok(&fiber->stack))) {
+        th_misuse("stack overflow", "the canary below the stack is gone", fiber);
+    }
+}
+
+TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
+    th_worker *worker = fiber->worker;
+    if (th_unlikely(fiber->stack.guard == THRUM_GUARD_CANARY)) {
+        th_fiber_check_canary(fiber);
+    }
+    th_work *work = worker->sched->policy->pick(worker);
+    if (!work && commit == TH_COMMIT_YIELD) {
+        return; /* nobody else: it goes on at once */
+    }
+    worker->left = (th_left){.kind = commit, .fiber = fiber, .arg = arg};
+    th_count(&worker->counters.xsuspends, 1);
+    th_fiber *to;
+    if (work && work->kind == TH_WORK_FIBER) {
+        to = th_fiber_of(work); /* straight to the next: one switch a handoff */
+        th_count(&worker->counters.xfibers_resumed, 1);
+    } else {
+        worker->handoff = work;
+        to = th_idle_take(worker); /* there is one: a task only starts while there is */
+    }
+    th_switch_to(worker, fiber, to);
+}
+
+th_fiber *th_fiber_self(void) {
+    th_worker *worker = th_here();
+    if (!worker) {
+        return NULL;
+    }
+    th_fiber *fiber = worker->current;
+    return fiber && fiber->body ? fiber : NULL;
+}
+
+uint64_t th_fiber_fresh_id(void) {
+    /* relaxed: only the numbers must differ; their top bit is left to plain threads (thread.c) */
+    return ((th_add_relaxed(&xnumbers, 1u) + 1) & 0x7fffffff) << 32;
+}
+
+th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single) {
+    th_stack stack;
+    if (th_stack_get(&sched->stacks, stack_class, &stack)) {
+        return NULL;
+    }
+    char *top = stack.top;
+    uint64_t run_id = th_fiber_fresh_id();
+    if (th_stack_class_size(stack_class) >= 64 * 1024) {
+        top -= COLOUR_STEP * ((run_id >> 32) % COLOURS);
+    }
+    uintptr_t at = ((uintptr_t)top - sizeof(th_fiber)) & ~(uintptr_t)63;
+    th_fiber *fiber = (th_fiber *)at;
+    th_asan_unpoison(stack.bottom, (size_t)(stack.top - stack.bottom));
+    *fiber = (th_fiber){.work = {.kind = TH_WORK_FIBER, .worker = -1},
+                        .sched = sched,
+                        .stack = stack,
+                        .run_id = run_id,
+                        .single = single};
+    fiber->valgrind = th_valgrind_stack(stack.bottom, stack.top);
+    fiber->tsan = single ? th_tsan_create() : NULL; /* bodies run on single ones there */
+    th_context_make(&fiber->context, stack.bottom, fiber, fiber_main, fiber);
+    return fiber;
+}
+
+void th_fiber_free(th_fiber *fiber) {
+    th_stacks *stacks = &fiber->sched->stacks;
+    th_stack stack = fiber->stack;
+    th_valgrind_stack_gone(fiber->valgrind);
+    if (fiber->single) {
+        th_tsan_destroy(fiber->tsan);
+    }
+    th_asan_unpoison(stack.bottom, (size_t)(stack.top - stack.bottom));
+    if (TH_TSAN_CONTEXTS) {
+        th_os_remap(stack.bottom, (size_t)(stack.top - stack.bottom));
+    }
+    th_stack_put(stacks, stack);
+}
+
+/* ---- what the fiber before left to do ---- */
+
+TH_NO_TSAN void th_commit(th_worker *worker) {
+    th_left left = worker->left;
+    worker->left.kind = TH_COMMIT_NONE;
+    switch (left.kind) {
+    case TH_COMMIT_NONE:
+        return;
+    case TH_COMMIT_WAIT:
+        th_wait_commit(worker, left.fiber, left.arg);
+        break;
+    case TH_COMMIT_YIELD:
+        th_count(&worker->counters.xyields, 1);
+        th_ready_on(worker, left.fiber, THRUM_HINT_YIELD);
+        break;
+    case TH_COMMIT_IDLE:
+        th_idle_put(worker, left.fiber);
+        return;
+    case TH_COMMIT_RETIRE:
+        th_fiber_free(left.fiber);
+        th_count(&worker->counters.xstacks_freed, 1);
+        return;
+    }
+    /*
+     * The run ended by suspending. Counted last: whoever queued the fiber again counted that
+     * before.
+     */
+    th_flow_ended(&worker->flow.xsuspended);
+}
+
+/* ---- idle fibers ---- */
+
+/* Measures how deep the stack went, and gives the rest back. */
+static void trim(th_worker *worker, th_fiber *fiber) {
+    if (!fiber->ran) {
+        return;
+    }
+    fiber->ran = false;
+    size_t used = th_stack_high_water(&fiber->stack);
+    if (used > worker->stack_high_water_seen) {
+        worker->stack_high_water_seen = used;
+        th_store_relaxed(&worker->xstack_high_water, used); /* relaxed: a figure to look at */
+    }
+    if (used > KEEP_BYTES) {
+        th_stack_trim(&fiber->stack, KEEP_BYTES);
+    }
+}
+
+static void spill(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_fiber *first = worker->idle;
+    th_fiber *last = first;
+    trim(worker, first);
+    for (unsigned i = 1; i < TH_IDLE_KEPT; i++) {
+        last = last->next;
+        trim(worker, last);
+    }
+    worker->idle = last->next;
+    worker->idle_count -= TH_IDLE_KEPT;
+    th_lock_acquire(&sched->fibers_lock);
+    last->next = sched->fibers;
+    sched->fibers = first;
+    sched->fibers_count += TH_IDLE_KEPT;
+    th_lock_release(&sched->fibers_lock);
+}
+
+void th_idle_put(th_worker *worker, th_fiber *fiber) {
+    fiber->next = worker->idle;
+    worker->idle = fiber;
+    if (th_unlikely(++worker->idle_count >= 2 * TH_IDLE_KEPT)) {
+        spill(worker);
+    }
+}
+
+TH_NO_TSAN th_fiber *th_idle_take(th_worker *worker) {
+    th_fiber *fiber = worker->idle;
+    th_check(fiber != NULL);
+    worker->idle = fiber->next;
+    worker->idle_count--;
+    return fiber;
+}
+
+bool th_idle_refill(th_worker *worker) {
+    if (th_likely(worker->idle != NULL)) {
+        return true;
+    }
+    thrum_sched *sched = worker->sched;
+    th_lock_acquire(&sched->fibers_lock);
+    for (int i = 0; i < TH_IDLE_KEPT / 4 && sched->fibers; i++) {
+        th_fiber *fiber = sched->fibers;
+        sched->fibers = fiber->next;
+        sched->fibers_count--;
+        fiber->next = worker->idle;
+        worker->idle = fiber;
+        worker->idle_count++;
+    }
+    th_lock_release(&sched->fibers_lock);
+    if (worker->idle) {
+        th_count(&worker->counters.xstacks_reused, worker->idle_count);
+        return true;
+    }
+    th_fiber *fiber = th_fiber_new(sched, sched->stack_class, false);
+    if (!fiber) {
+        return false;
+    }
+    th_count(&worker->counters.xstacks_created, 1);
+    th_idle_put(worker, fiber);
+    return true;
+}
+
+/* Frees what the scheduler keeps beyond a few, a handful at a time; true while there is more. */
+static bool give_back(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_fiber *surplus = NULL;
+    th_lock_acquire(&sched->fibers_lock);
+    for (int i = 0; i < TH_IDLE_KEPT && sched->fibers_count > TH_IDLE_KEPT; i++) {
+        th_fiber *fiber = sched->fibers;
+        sched->fibers = fiber->next;
+        sched->fibers_count--;
+        fiber->next = surplus;
+        surplus = fiber;
+    }
+    th_lock_release(&sched->fibers_lock);
+    bool more = surplus != NULL;
+    while (surplus) {
+        th_fiber *next = surplus->next;
+        th_fiber_free(surplus);
+        th_count(&worker->counters.xstacks_freed, 1);
+        surplus = next;
+    }
+    return more;
+}
+
+void th_idle_trim(th_worker *worker) {
+    for (th_fiber *fiber = worker->idle; fiber; fiber = fiber->next) {
+        trim(worker, fiber);
+    }
+    thrum_sched *sched = worker->sched;
+    /* relaxed: a guess; the last one to park gives back the surplus, unless work comes meanwhile */
+    while (th_park_parked(th_load_relaxed(&sched->xpark)) + 1 >= sched->workers_count &&
+           !sched->policy->pending(worker) && give_back(worker)) {
+    }
+}

@@ -1,0 +1,109 @@
+/*
+ * fiber.h: a stack with saved registers, and switching between them.
+ *
+ * The control block lies at the top of its own stack, so that a blocked fiber costs one page. A
+ * fiber is a worker's loop until a task that it started blocks; then it is that task's until the
+ * task ends.
+ */
+#ifndef TH_FIBER_H
+#define TH_FIBER_H
+
+#include "core/local.h"
+#include "core/stack.h"
+#include "platform/context.h"
+#include "queue/work.h"
+#include "thrum/sched.h"
+#include "thrum/spawn.h"
+#include "thrum/task.h"
+
+typedef struct th_worker th_worker;
+
+typedef struct th_fiber {
+    th_work work;          /* kind TH_WORK_FIBER; worker: where it must run, or -1 */
+    th_context context;    /* valid while it is switched away */
+    th_worker *worker;     /* who runs it: written by whoever switches to it, read by itself */
+    thrum_sched *sched;    /* constant */
+    struct th_fiber *next; /* in a list of idle fibers */
+    th_stack stack;        /* constant */
+    uint64_t run_id; /* who its present run is, as the owner of locks; unique in the process */
+    bool single;     /* constant: runs one task and is then freed (another stack size; tsan) */
+    bool ran;        /* a body ran on it since its stack was last trimmed */
+
+    /* The present run's; undone at its end when `dirty`. */
+    bool dirty;
+    bool body;   /* a task's body is on it */
+    bool repost; /* the body posted its own task: */
+    uint8_t repost_hint;
+    thrum_sched *repost_sched;
+    thrum_task *task;     /* the intrusive task whose body runs, or NULL */
+    thrum_handle *handle; /* the spawned task, or NULL */
+    th_locals locals;
+    char name[THRUM_NAME_MAX + 1];
+
+    /* For the tools (base/annotate.h). */
+    void *tsan;
+    void *asan_fake;
+    unsigned valgrind;
+} th_fiber;
+
+static inline th_fiber *th_fiber_of(th_work *work) {
+    return th_container(work, th_fiber, work);
+}
+
+/* The fiber whose body is calling, or NULL: on a plain thread, in a hook. */
+th_fiber *th_fiber_self(void);
+
+/* Makes one with its loop ready to be switched to; NULL: no stack. */
+th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single);
+void th_fiber_free(th_fiber *fiber);
+
+/* The upper half of the ids of a fiber's next 2^32 runs. */
+uint64_t th_fiber_fresh_id(void);
+
+/* Stops the program when the stack has overflowed, as far as a canary can tell. */
+void th_fiber_check_canary(const th_fiber *fiber);
+
+/*
+ * What is left to do for a fiber once the worker is off its stack: done by whatever runs next on
+ * the worker, first thing.
+ */
+typedef enum {
+    TH_COMMIT_NONE,
+    TH_COMMIT_WAIT,  /* its waiter may now be woken from elsewhere */
+    TH_COMMIT_YIELD, /* it queues behind everybody */
+    TH_COMMIT_IDLE,  /* it is a spare loop of the worker */
+    TH_COMMIT_RETIRE /* it is done for good */
+} th_commit_kind;
+
+/*
+ * Gives the worker up until somebody makes this fiber ready (core/WAITING.md). Returns on whatever
+ * worker it is by then: fiber->worker. Worker's context.
+ */
+void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg);
+
+/*
+ * Queues a fiber that has been woken. th_ready: from any thread and context; th_ready_on: from a
+ * worker of its scheduler, in the worker's context, with a hint (thrum_hint).
+ */
+void th_ready(th_fiber *fiber);
+void th_ready_on(th_worker *worker, th_fiber *fiber, unsigned hint);
+
+/* The commit of a wait: from now on whoever wakes the waiter queues the fiber. */
+void th_wait_commit(th_worker *worker, th_fiber *fiber, void *waiter);
+
+/* Switches from the running fiber to another; the commit is set already. Worker's context. */
+void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to);
+
+/* The first thing after arriving on a stack. */
+void th_commit(th_worker *worker);
+
+/* The body of every fiber: core/loop.c. */
+void th_loop(void *fiber);
+
+/* Keeps idle fibers: a worker's own, then its scheduler's. */
+void th_idle_put(th_worker *worker, th_fiber *fiber);
+th_fiber *th_idle_take(th_worker *worker);
+bool th_idle_refill(th_worker *worker); /* at least one afterwards, or false */
+void th_idle_trim(th_worker *worker);   /* before parking: gives back what deep tasks used */
+
+#endif

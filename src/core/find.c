@@ -1,0 +1,180 @@
+/*
+ * find.c: a worker's next work: from its queues, from other workers, or after sleeping.
+ */
+#include "core/find.h"
+
+#include "core/panic.h"
+#include "core/park.h"
+#include "platform/platform.h"
+
+/*
+ * A thief whose loot ran in less than this a task costs its victim more than it helps: it backs off
+ * for a while that doubles. Found by measurement (docs/tuning.md); too high, and small tasks stay
+ * on one core.
+ */
+#define TINY_RUN_NS 80
+#define NAP_MIN_NS 10000
+#define NAP_MAX_NS 100000
+
+static uint64_t runs_begun(const th_worker *worker) {
+    const th_counters *c = &worker->counters; /* the owner's own */
+    return c->xtasks_started + c->xfibers_resumed;
+}
+
+/* Whether to back off: how long did it take to run what was stolen last? */
+static bool should_nap(th_worker *worker) {
+    if (!worker->stole_at || worker->searching) {
+        return false;
+    }
+    uint64_t runs = runs_begun(worker) - worker->stole_runs;
+    int64_t span_ns = th_os_ticks_ns(th_os_ticks() - worker->stole_at);
+    worker->stole_at = 0;
+    if (!runs || span_ns >= (int64_t)runs * TINY_RUN_NS) {
+        worker->nap_last_ns = 0;
+        return false;
+    }
+    int64_t ns = worker->nap_last_ns ? 2 * worker->nap_last_ns : NAP_MIN_NS;
+    worker->nap_last_ns = ns < NAP_MAX_NS ? ns : NAP_MAX_NS;
+    worker->nap_ns = worker->nap_last_ns;
+    return true;
+}
+
+static th_work *search(th_worker *worker) {
+    if (!th_search_begin(worker)) {
+        return NULL;
+    }
+    th_count(&worker->counters.xsteals_tried, 1);
+    th_work *work = worker->sched->policy->steal(worker);
+    if (work) {
+        th_count(&worker->counters.xsteals_done, 1);
+        th_count(&worker->counters.xruns_stolen, 1);
+        worker->stole_at = th_os_ticks();
+        worker->stole_runs = runs_begun(worker);
+    }
+    return work;
+}
+
+static th_work *find_once(th_worker *worker) {
+    th_work *work = worker->handoff;
+    if (work) {
+        worker->handoff = NULL;
+        return work;
+    }
+    if ((work = worker->sched->policy->pick(worker))) {
+        return work;
+    }
+    if ((work = th_deferred_take(worker))) {
+        return work;
+    }
+    if (worker->sched->workers_count == 1) {
+        return NULL;
+    }
+    if (should_nap(worker)) {
+        th_park(worker);
+        if ((work = worker->sched->policy->pick(worker))) {
+            return work;
+        }
+    }
+    return search(worker);
+}
+
+th_work *th_find(th_worker *worker) {
+    for (;;) {
+        th_work *work = find_once(worker);
+        if (work) {
+            worker->woken = false;
+            if (th_unlikely(worker->searching || worker->sentinel)) {
+                th_went_busy(worker);
+            }
+            return work;
+        }
+        /* pairs: thrum_sched_stop; every task has ended */
+        if (th_load_acquire(&worker->sched->xexit)) {
+            return NULL;
+        }
+        th_park(worker);
+    }
+}
+
+th_work *th_pinned_take(th_worker *worker) {
+    th_inject *inbox = &worker->inbox;
+    if (!worker->pinned.first) {
+        if (th_likely(th_inject_is_empty(inbox)) || !th_inject_turn_begin(inbox)) {
+            return NULL;
+        }
+        worker->pinned = th_inject_take(inbox, 1, SIZE_MAX);
+        th_inject_turn_end(inbox);
+    }
+    th_work *work = th_chain_take(&worker->pinned);
+    if (work) {
+        worker->lifo_runs = 0;
+        worker->pinned_runs++;
+        th_count(&worker->counters.xruns_pinned, 1);
+    }
+    return work;
+}
+
+th_work *th_pinned_take_yielded(th_worker *worker) {
+    th_work *work = th_chain_take(&worker->pinned_yields);
+    if (work) {
+        th_count(&worker->counters.xruns_pinned, 1);
+    }
+    return work;
+}
+
+/* ---- tasks that wait for a stack ---- */
+
+/* So often in a row, a millisecond apart, with nothing left that could free a stack. */
+#define DEFERRED_TRIES 1000
+
+/* Fibers that wait for something: they may end, and free a stack. */
+static bool anything_blocked(thrum_sched *sched) {
+    uint64_t started = 0;
+    uint64_t finished = 0;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        const th_worker *w = &sched->workers[i];
+        finished += th_load_relaxed(&w->flow.xfinished); /* relaxed: asked again and again */
+        started += th_load_relaxed(&w->counters.xtasks_started); /* relaxed: as above */
+    }
+    return started != finished;
+}
+
+static void defer_again(th_worker *worker, uint64_t tries) {
+    worker->defer_until = th_os_now() + TH_DEFER_NS;
+    if (tries >= DEFERRED_TRIES && !anything_blocked(worker->sched)) {
+        th_panic(worker->sched,
+                 "thrum: no stack can be had, and nothing is left that could free one");
+    }
+}
+
+void th_deferred_put(th_worker *worker, th_work *work) {
+    thrum_sched *sched = worker->sched;
+    th_lock_acquire(&sched->deferred_lock);
+    th_chain_append(&sched->deferred, work);
+    /* relaxed: a hint; whoever put it there looks again itself */
+    th_store_relaxed(&sched->xdeferred, (uint32_t)sched->deferred.count);
+    uint64_t tries = ++sched->deferred_tries;
+    th_lock_release(&sched->deferred_lock);
+    defer_again(worker, tries);
+}
+
+th_work *th_deferred_take(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* relaxed: a hint, see th_deferred_put */
+    if (th_likely(!th_load_relaxed(&sched->xdeferred)) || th_os_now() < worker->defer_until) {
+        return NULL;
+    }
+    bool spare = th_idle_refill(worker);
+    th_lock_acquire(&sched->deferred_lock);
+    uint64_t tries = spare ? 0 : sched->deferred_tries + 1;
+    th_work *work = spare ? th_chain_take(&sched->deferred) : NULL;
+    th_store_relaxed(&sched->xdeferred, (uint32_t)sched->deferred.count); /* relaxed: as above */
+    sched->deferred_tries = tries;
+    th_lock_release(&sched->deferred_lock);
+    if (work) {
+        th_count(&worker->counters.xruns_inject, 1);
+    } else if (!spare) {
+        defer_again(worker, tries);
+    }
+    return work;
+}

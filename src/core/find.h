@@ -1,0 +1,24 @@
+/*
+ * find.h: where a worker's next work comes from.
+ */
+#ifndef TH_FIND_H
+#define TH_FIND_H
+
+#include "core/worker.h"
+
+/* The next work: picked, stolen, or after sleeping. NULL: the worker shall leave. */
+th_work *th_find(th_worker *worker);
+
+/* The oldest pinned work, or NULL. The owner only. */
+th_work *th_pinned_take(th_worker *worker);
+/* The oldest pinned fiber that yielded: it comes behind everything else. */
+th_work *th_pinned_take_yielded(th_worker *worker);
+
+/* How long a worker waits before it asks for a stack again. */
+#define TH_DEFER_NS 1000000
+
+/* Tasks for which no stack could be had: put aside, and taken up again when there is one. */
+void th_deferred_put(th_worker *worker, th_work *work);
+th_work *th_deferred_take(th_worker *worker);
+
+#endif

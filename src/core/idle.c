@@ -1,0 +1,148 @@
+/*
+ * idle.c: wait_idle and wait_done. core/IDLE.md has the argument.
+ */
+#include "core/idle.h"
+
+#include "core/outside.h"
+#include "core/wait.h"
+#include "platform/platform.h"
+
+/* One caller, on its own stack; in the scheduler's list, under idle_lock. */
+typedef struct th_idle_waiter {
+    struct th_idle_waiter *next;
+    uint32_t xflag; /* 1: look again; the futex */
+} th_idle_waiter;
+
+/*
+ * First everything that ended, then everything that began: if the sums are equal, there was an
+ * instant between the two at which all that had begun had ended.
+ */
+bool th_idle_now(thrum_sched *sched, bool done) {
+    uint64_t ended = 0;
+    uint64_t began = 0;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        const th_flow *flow = &sched->workers[i].flow;
+        ended += th_load_acquire(&flow->xfinished); /* pairs: th_flow_ended; what began before it */
+        if (!done) {
+            ended += th_load_acquire(&flow->xsuspended); /* pairs: th_flow_ended; as above */
+        }
+    }
+    th_fence_acquire(); /* pairs: th_flow_ended; no count below is read before those above */
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        const th_flow *flow = &sched->workers[i].flow;
+        began += th_load_relaxed(&flow->xcreated); /* relaxed: not older than the ends read above */
+        if (!done) {
+            began += th_load_relaxed(&flow->xreadied); /* relaxed: as above */
+        }
+    }
+    th_lock_acquire(&th_outside_lock); /* no record is retired between its thread and the sum */
+    for (const th_outside *r = &sched->outsiders.retired; r;
+         r = r == &sched->outsiders.retired ? sched->outsiders.first : r->next_of_sched) {
+        began += th_load_relaxed(&r->xcreated); /* relaxed: as above */
+        if (!done) {
+            began += th_load_relaxed(&r->xreadied); /* relaxed: as above */
+        }
+    }
+    th_lock_release(&th_outside_lock);
+    return began == ended;
+}
+
+void th_idle_notify(thrum_sched *sched) {
+    if (!th_idle_now(sched, false) && !th_idle_now(sched, true)) {
+        return;
+    }
+    th_lock_acquire(&sched->idle_lock);
+    for (th_idle_waiter *w = sched->idle_waiters; w; w = w->next) {
+        th_store_release(&w->xflag, 1u); /* pairs: wait_in_thread; only says: look again */
+        th_os_futex_wake(&w->xflag, 1);  /* under the lock: the waiter is still there */
+    }
+    th_lock_release(&sched->idle_lock);
+}
+
+static void enlist(thrum_sched *sched, th_idle_waiter *waiter) {
+    th_lock_acquire(&sched->idle_lock);
+    waiter->next = sched->idle_waiters;
+    sched->idle_waiters = waiter;
+    th_lock_release(&sched->idle_lock);
+    /* seq: announced before the sums are read; a worker parks, then looks for waiters (th_park) */
+    th_add_seq(&sched->xidle_waiters, 1u);
+    th_fence_seq(); /* seq: as above */
+}
+
+static void delist(thrum_sched *sched, th_idle_waiter *waiter) {
+    th_sub_relaxed(&sched->xidle_waiters, 1u); /* relaxed: one look too many does no harm */
+    th_lock_acquire(&sched->idle_lock);
+    th_idle_waiter **link = &sched->idle_waiters;
+    while (*link != waiter) {
+        link = &(*link)->next;
+    }
+    *link = waiter->next;
+    th_lock_release(&sched->idle_lock);
+}
+
+static int wait_in_thread(thrum_sched *sched, thrum_time deadline, bool done) {
+    th_idle_waiter waiter = {0};
+    int result = 0;
+    enlist(sched, &waiter);
+    while (!th_idle_now(sched, done) && !result) {
+        if (th_os_futex_wait(&waiter.xflag, 0, deadline) == -ETIMEDOUT) {
+            result = -ETIMEDOUT;
+        }
+        /* relaxed: the sums are read again after it; pairs with nothing */
+        th_store_relaxed(&waiter.xflag, 0u);
+        th_fence_seq(); /* seq: the flag is down before the sums are read; th_idle_notify raises it
+                           after */
+    }
+    if (result && th_idle_now(sched, done)) {
+        result = 0; /* one last look */
+    }
+    delist(sched, &waiter);
+    return result;
+}
+
+/* A fiber of another scheduler has a thread wait in its place: rare enough for one of its own. */
+typedef struct idle_call {
+    thrum_sched *sched;
+    thrum_time deadline;
+    bool done;
+    int result;
+    th_waiter waiter;
+} idle_call;
+
+static void wait_for_fiber(void *arg) {
+    idle_call *call = arg;
+    call->result = wait_in_thread(call->sched, call->deadline, call->done);
+    th_waiter_wake(&call->waiter);
+}
+
+static int wait_in_fiber(thrum_sched *sched, thrum_time deadline, bool done) {
+    idle_call call = {.sched = sched, .deadline = deadline, .done = done};
+    th_waiter_init(&call.waiter);
+    th_os_thread thread;
+    int failed = th_os_thread_start(&thread, "thrum-wait", wait_for_fiber, &call);
+    if (failed) {
+        return failed;
+    }
+    th_waiter_wait(&call.waiter);
+    th_os_thread_join(thread); /* it has nothing more to do */
+    return call.result;
+}
+
+int th_idle_wait(thrum_sched *sched, thrum_time deadline, bool done) {
+    if (!sched) {
+        return -EINVAL;
+    }
+    if (thrum_sched_current() == sched) {
+        return -EDEADLK;
+    }
+    return th_fiber_self() ? wait_in_fiber(sched, deadline, done)
+                           : wait_in_thread(sched, deadline, done);
+}
+
+int thrum_sched_wait_idle(thrum_sched *sched, thrum_time deadline) {
+    return th_idle_wait(sched, deadline, false);
+}
+
+int thrum_sched_wait_done(thrum_sched *sched, thrum_time deadline) {
+    return th_idle_wait(sched, deadline, true);
+}

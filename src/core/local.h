@@ -1,0 +1,26 @@
+/*
+ * local.h: values of a task's own (thrum_key_*), also for plain threads.
+ */
+#ifndef TH_LOCAL_H
+#define TH_LOCAL_H
+
+#include "base/cc.h"
+
+#define TH_LOCALS_INLINE 3
+
+typedef struct th_local {
+    uint32_t key;    /* index + 1; 0: unused */
+    uint32_t serial; /* of the key when the value was set: a deleted key's values are forgotten */
+    void *value;
+} th_local;
+
+typedef struct th_locals {
+    th_local few[TH_LOCALS_INLINE];
+    th_local *more;            /* the rest, THRUM_KEYS_MAX of them, or NULL */
+    struct thrum_sched *sched; /* whose memory `more` is; NULL: the thread's own */
+} th_locals;
+
+/* Calls the destructors (which may set values again: a few rounds) and frees. */
+void th_locals_end(th_locals *locals, bool destruct);
+
+#endif

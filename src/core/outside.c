@@ -1,0 +1,132 @@
+/*
+ * outside.c: see outside.h. The argument why stop cannot free what an outsider still uses stands in
+ * core/STOP.md.
+ */
+#include "core/outside.h"
+
+#include "core/wait.h"
+#include "core/worker.h"
+#include "platform/platform.h"
+
+th_lock th_outside_lock = TH_LOCK_INIT;
+
+static th_outside *find(th_thread *thread, thrum_sched *sched) {
+    for (th_outside *r = thread->outside; r; r = r->next_of_thread) {
+        /* relaxed: it only turns from ours to NULL after the caller's last use, which the user
+         * orders */
+        if (th_load_relaxed(&r->xsched) == sched) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+static th_outside *attach(th_thread *thread, thrum_sched *sched) {
+    th_outside *r = find(thread, NULL); /* one whose scheduler is gone */
+    bool fresh = !r;
+    if (fresh) {
+        r = th_os_alloc(sizeof *r);
+        if (!r) {
+            return NULL;
+        }
+        *r = (th_outside){0};
+        th_thread_keep(thread);
+    }
+    th_lock_acquire(&th_outside_lock);
+    if (fresh) {
+        r->next_of_thread = thread->outside;
+        thread->outside = r;
+    }
+    th_store_relaxed(&r->xcreated, 0); /* relaxed: read under the lock */
+    th_store_relaxed(&r->xreadied, 0); /* relaxed: read under the lock */
+    th_store_relaxed(&r->xwakes, 0);   /* relaxed: read under the lock */
+    r->next_of_sched = sched->outsiders.first;
+    sched->outsiders.first = r;
+    th_store_relaxed(&r->xsched, sched); /* relaxed: only this thread reads it without the lock */
+    th_lock_release(&th_outside_lock);
+    return r;
+}
+
+th_outside *th_outside_enter(thrum_sched *sched, bool post) {
+    th_thread *thread = th_thread_self();
+    th_outside *r = find(thread, sched);
+    if (th_unlikely(!r)) {
+        r = attach(thread, sched);
+    }
+    if (th_unlikely(!r)) {
+        th_lock_acquire(&sched->outsiders.shared_lock);
+        r = &sched->outsiders.retired;
+    }
+    /* seq: inside before stopping is read; th_outside_wait_left sets stopping before inside is read
+     */
+    th_xchg_seq(&r->xinside, 1u);
+    /* seq: as above */
+    if (post && th_unlikely(th_load_seq(&sched->xstopping))) {
+        th_outside_leave(sched, r);
+        return NULL;
+    }
+    return r;
+}
+
+void th_outside_leave(thrum_sched *sched, th_outside *r) {
+    if (th_unlikely(r == &sched->outsiders.retired)) {
+        th_store_relaxed(&r->xinside, 0u); /* relaxed: under the shared lock */
+        th_lock_release(&sched->outsiders.shared_lock);
+        return;
+    }
+    /* pairs: th_outside_wait_left; our last access to the scheduler came before */
+    th_store_release(&r->xinside, 0u);
+}
+
+void th_outside_wait_left(thrum_sched *sched) {
+    th_fence_seq(); /* seq: the caller's flag before inside is read; pairs with th_outside_enter */
+    th_lock_acquire(&th_outside_lock);
+    for (th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
+        unsigned spins = 0;
+        /* pairs: th_outside_leave; what the thread did inside is done */
+        while (th_load_acquire(&r->xinside)) {
+            th_backoff(&spins); /* short: nobody waits for anything inside */
+        }
+    }
+    th_lock_release(&th_outside_lock);
+    th_lock_acquire(&sched->outsiders.shared_lock);
+    th_lock_release(&sched->outsiders.shared_lock);
+}
+
+void th_outside_detach_all(thrum_sched *sched) {
+    th_lock_acquire(&th_outside_lock);
+    for (th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
+        th_store_relaxed(&r->xsched, NULL); /* relaxed: the thread uses it for another one only */
+    }
+    sched->outsiders.first = NULL;
+    th_lock_release(&th_outside_lock);
+}
+
+static void unlink_of_sched(thrum_sched *sched, th_outside *gone) {
+    th_outside **link = &sched->outsiders.first;
+    while (*link != gone) {
+        link = &(*link)->next_of_sched;
+    }
+    *link = gone->next_of_sched;
+}
+
+void th_outside_retire_all(th_thread *thread) {
+    th_lock_acquire(&th_outside_lock);
+    th_outside *r = thread->outside;
+    thread->outside = NULL;
+    for (th_outside *next; r; r = next) {
+        next = r->next_of_thread;
+        thrum_sched *sched = r->xsched;
+        if (sched) {
+            th_outside *sum = &sched->outsiders.retired;
+            th_lock_acquire(&sched->outsiders.shared_lock);
+            th_count(&sum->xcreated, r->xcreated);
+            th_count(&sum->xreadied, r->xreadied);
+            th_count(&sum->xwakes, r->xwakes);
+            th_lock_release(&sched->outsiders.shared_lock);
+            unlink_of_sched(sched, r);
+        }
+        th_os_free(r);
+    }
+    th_lock_release(&th_outside_lock);
+}

@@ -1,0 +1,57 @@
+/*
+ * outside.h: threads that use a scheduler without being one of its workers.
+ *
+ * Each such thread has a record with each scheduler that it uses. In it, it says when it is inside
+ * a call (stop frees the scheduler only after all have left), and counts what it queues
+ * (core/IDLE.md). A record belongs to its thread, which frees it; the scheduler's list is under one
+ * lock of the process.
+ */
+#ifndef TH_OUTSIDE_H
+#define TH_OUTSIDE_H
+
+#include "core/counters.h"
+#include "core/lock.h"
+#include "core/thread.h"
+#include "thrum/sched.h"
+
+struct th_outside {
+    /* The thread's, under th_outside_lock where the scheduler's side reads it. */
+    struct th_outside *next_of_thread;
+    /* Under th_outside_lock. */
+    struct th_outside *next_of_sched;
+    thrum_sched *xsched; /* NULL once the scheduler is gone; the thread reads it without the lock */
+
+    uint32_t xinside;  /* 1 while the thread is in a call on the scheduler; the thread writes it */
+    uint64_t xcreated; /* as th_flow; the thread writes them */
+    uint64_t xreadied;
+    uint64_t xwakes; /* futex calls that woke a worker */
+};
+
+typedef struct th_outsiders {
+    th_outside *first; /* under th_outside_lock */
+    th_outside
+        retired; /* counts of threads that have ended, and of those without memory for a record */
+    th_lock shared_lock;  /* held while `retired` is used in place of a record */
+    th_counters counters; /* the wakes among them, for thrum_metrics_read */
+} th_outsiders;
+
+/* One for the process: attaching, retiring and summing are rare. */
+extern th_lock th_outside_lock;
+
+/*
+ * Announces that the calling thread is inside a call on the scheduler. Never fails: without memory
+ * for a record the threads concerned take turns. With `post`, NULL when the scheduler is stopping.
+ */
+th_outside *th_outside_enter(thrum_sched *sched, bool post);
+void th_outside_leave(thrum_sched *sched, th_outside *record);
+
+/* For stop: waits until nobody is inside, whatever entered before the flag it set was seen. */
+void th_outside_wait_left(thrum_sched *sched);
+
+/* For stop, at the end: forgets the scheduler in every record. */
+void th_outside_detach_all(thrum_sched *sched);
+
+/* For a thread that ends: its records' counts go to their schedulers. */
+void th_outside_retire_all(th_thread *thread);
+
+#endif

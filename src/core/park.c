@@ -1,0 +1,450 @@
+/*
+ * park.c: see park.h. States, rules and the races that they prevent: core/PARKING.md.
+ */
+#include "core/park.h"
+
+#include "base/check.h"
+#include "core/find.h"
+#include "core/idle.h"
+#include "platform/platform.h"
+
+/* The sentinel's sleep begins so short and doubles while there is nothing to rescue. */
+#define SENTINEL_MIN_NS 50000
+#define SENTINEL_MAX_NS 4000000
+
+/* ---- waking ---- */
+
+/* Claims a sleeper by its own word. `clear`: bits that the claimer has taken care of. */
+static bool claim(th_worker *target, uint32_t clear, uint32_t give) {
+    uint32_t word = th_load_relaxed(&target->xsleep); /* relaxed: the exchange decides */
+    for (;;) {
+        uint32_t want = word & ~clear;
+        if (word & TH_SLEEP_PARKED) {
+            want = (want & ~TH_SLEEP_PARKED) | TH_SLEEP_NOTIFIED | give;
+        } else if (want == word) {
+            return false;
+        }
+        /* lock-free: the word changes a bounded number of times while its worker goes to sleep */
+        /* pairs: announce, woken; the claimer's writes, and its reads of the worker */
+        if (th_cas_acq_rel(&target->xsleep, &word, want)) {
+            return (word & TH_SLEEP_PARKED) != 0;
+        }
+    }
+}
+
+static void send_wake(th_worker *target, th_worker *by, thrum_sched *sched) {
+    if (by) {
+        th_count(&by->counters.xfutex_wakes, 1);
+    } else {
+        /* relaxed: a figure to look at; several threads add to it */
+        th_add_relaxed(&sched->outsiders.counters.xfutex_wakes, 1u);
+    }
+    th_os_futex_wake(&target->xsleep, 1);
+}
+
+static void count_wake(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
+    if (!by) {
+        /* relaxed: a figure to look at; several threads add to it */
+        th_add_relaxed(&sched->outsiders.counters.xwakes_submit, 1u);
+    } else if (cause == TH_WAKE_SUBMIT) {
+        th_count(&by->counters.xwakes_submit, 1);
+    } else {
+        th_count(&by->counters.xwakes_chain, 1);
+    }
+}
+
+/*
+ * Takes a sleeper off the stack (skipping those who left by themselves), else the sentinel, and
+ * grants the search token in the same exchange. The token stays granted while stale entries are
+ * skipped.
+ */
+void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
+    bool granted = false;
+    /* pairs: announce; the links and words of those in the stack */
+    uint64_t word = th_load_acquire(&sched->xpark);
+    for (;;) {
+        if (!granted && th_park_searchers(word)) {
+            return; /* somebody is looking already */
+        }
+        unsigned top = th_park_top(word);
+        unsigned which = top ? top : th_park_sentinel(word);
+        if (!which) {
+            break;
+        }
+        th_worker *target = &sched->workers[which - 1];
+        uint64_t want = word;
+        if (top) {
+            /* relaxed: the tag in the exchange tells whether it is still the top's link */
+            want = th_park_with_top(word, th_load_relaxed(&target->xidle_next));
+        } else if (th_park_searchers(word)) {
+            break; /* the sentinel is claimed by its own word alone, and we hold a token */
+        }
+        want += granted ? 0 : TH_PARK_SEARCHER_ONE;
+        /* lock-free: it fails only when another pop, push or count succeeded; ABA: parkword.h */
+        /* seq: the token before the queues are looked at by the last searcher; th_search_end */
+        if (!th_cas_seq(&sched->xpark, &word, want)) {
+            continue;
+        }
+        granted = true;
+        if (claim(target, top ? TH_SLEEP_LISTED : 0, TH_SLEEP_TOKEN)) {
+            count_wake(sched, by, cause);
+            send_wake(target, by, sched);
+            return;
+        }
+        if (!top) {
+            break; /* the sentinel is on its way by itself */
+        }
+        /* pairs: announce; as above */
+        word = th_load_acquire(&sched->xpark);
+    }
+    if (granted) {
+        /* seq: the token is gone before anyone relies on a searcher; whoever parks looks again
+         * after */
+        th_sub_seq(&sched->xpark, TH_PARK_SEARCHER_ONE);
+    }
+}
+
+void th_wake_worker(th_worker *target) {
+    th_fence_seq(); /* seq: the push before the sleep word is read; announce, then the inbox is read
+                     */
+    /* relaxed: ordered by the fence */
+    if (!(th_load_relaxed(&target->xsleep) & TH_SLEEP_PARKED)) {
+        return;
+    }
+    if (claim(target, 0, 0)) {
+        th_worker *by = th_here();
+        if (by && by->sched == target->sched) {
+            th_count(&by->counters.xwakes_pinned, 1);
+        } else {
+            by = NULL;
+            /* relaxed: a figure to look at; several threads add to it */
+            th_add_relaxed(&target->sched->outsiders.counters.xwakes_pinned, 1u);
+        }
+        send_wake(target, by, target->sched);
+    }
+}
+
+/* ---- stopping ---- */
+
+void th_wake_all(thrum_sched *sched) {
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_worker *target = &sched->workers[i];
+        if (claim(target, 0, 0)) {
+            th_os_futex_wake(&target->xsleep, 1);
+        }
+    }
+}
+
+/* ---- searching ---- */
+
+static unsigned searchers_max(const thrum_sched *sched, uint64_t word) {
+    if (sched->searchers_max) {
+        return sched->searchers_max;
+    }
+    unsigned parked = th_park_parked(word);
+    unsigned busy = sched->workers_count > parked ? sched->workers_count - parked : 0;
+    return busy > 3 ? busy / 2 : 1;
+}
+
+bool th_search_begin(th_worker *worker) {
+    if (worker->searching) {
+        return true;
+    }
+    thrum_sched *sched = worker->sched;
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
+    do {
+        if (th_park_searchers(word) >= searchers_max(sched, word)) {
+            return false;
+        }
+        /* lock-free: it fails only when another change of the word succeeded */
+        /* seq: searching before the queues are read; th_notify relies on it */
+    } while (!th_cas_seq(&sched->xpark, &word, word + TH_PARK_SEARCHER_ONE));
+    worker->searching = true;
+    return true;
+}
+
+/* Searching whatever the limit says: it has seen something. */
+static void search_anyway(th_worker *worker) {
+    if (!worker->searching) {
+        worker->searching = true;
+        /* seq: as in th_search_begin */
+        th_add_seq(&worker->sched->xpark, TH_PARK_SEARCHER_ONE);
+    }
+}
+
+/* Whether another worker runs while others sleep and nobody is the sentinel. */
+static bool sentinel_missing(const thrum_sched *sched, uint64_t word) {
+    return !th_park_sentinel(word) && th_park_top(word) &&
+           th_park_parked(word) + 1 < sched->workers_count;
+}
+
+void th_went_busy(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    bool last = false;
+    uint64_t word;
+    if (worker->sentinel) {
+        worker->sentinel = false;
+        word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
+        /* lock-free: it fails only when another change of the word succeeded */
+        /* seq: no sentinel any more; who parks after it takes the role in the same order */
+        while (!th_cas_seq(&sched->xpark, &word, th_park_with_sentinel(word, 0))) {
+        }
+        word = th_park_with_sentinel(word, 0);
+        last = !worker->searching;
+    }
+    if (worker->searching) {
+        worker->searching = false;
+        /*
+         * seq: no searcher any more, before the queues are read: a submitter who still saw one, and
+         * so woke nobody, had published before (th_notify, th_notify_shared)
+         */
+        word = th_sub_seq(&sched->xpark, TH_PARK_SEARCHER_ONE) - TH_PARK_SEARCHER_ONE;
+        last = true;
+    }
+    if (last && !th_park_searchers(word) && th_park_anyone(word) &&
+        (sentinel_missing(sched, word) || sched->policy->pending(worker))) {
+        th_wake_one(sched, worker, TH_WAKE_CHAIN);
+    }
+}
+
+/* ---- parking ---- */
+
+/*
+ * Announces in both words. From here on the worker may be claimed: by its own word, and, once that
+ * stands in the park word, as the stack's top or as the sentinel.
+ */
+static void announce(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    unsigned me = worker->index + 1;
+    /* pairs: claim; what the worker did before it sleeps */
+    uint32_t old = th_or_acq_rel(&worker->xsleep, TH_SLEEP_PARKED);
+    bool entry = (old & TH_SLEEP_LISTED) != 0; /* left behind earlier: it serves again */
+    bool listed = false;
+    bool nap;
+    bool sentinel;
+    bool push;
+    uint64_t want;
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
+    do {
+        bool all = th_park_parked(word) + 1 >= sched->workers_count;
+        nap = worker->nap_ns && !(word & TH_PARK_NAP);
+        sentinel = !all && (worker->sentinel || !th_park_sentinel(word));
+        push = !sentinel && !entry;
+        if (push && !listed) {
+            listed = true;
+            /* pairs: claim; before the entry can be popped */
+            th_or_acq_rel(&worker->xsleep, TH_SLEEP_LISTED);
+        }
+        want = word + TH_PARK_PARKED_ONE;
+        want -= worker->searching ? TH_PARK_SEARCHER_ONE : 0;
+        want |= nap ? TH_PARK_NAP : 0;
+        if (sentinel || worker->sentinel) {
+            want = th_park_with_sentinel(want, sentinel ? me : 0);
+        }
+        if (push) {
+            /* relaxed: published by the exchange */
+            th_store_relaxed(&worker->xidle_next, th_park_top(word));
+            want = th_park_with_top(want, me);
+        }
+        /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
+        /* seq: announced before the queues are read; th_notify, th_notify_shared publish, then read
+         */
+    } while (!th_cas_seq(&sched->xpark, &word, want));
+    if (listed && !push) {
+        /* pairs: claim; there is no entry after all, so nobody else clears it */
+        th_and_acq_rel(&worker->xsleep, ~TH_SLEEP_LISTED);
+    }
+    worker->searching = false;
+    worker->napping = worker->nap_ns != 0;
+    worker->nap_bit = nap;
+    worker->sentinel = sentinel;
+}
+
+/* Goes on without having been claimed; false when somebody did claim it meanwhile. */
+static bool leave_by_itself(th_worker *worker) {
+    /* pairs: claim; whoever claimed it first gave it work */
+    return (th_and_acq_rel(&worker->xsleep, ~TH_SLEEP_PARKED) & TH_SLEEP_PARKED) != 0;
+}
+
+/* Awake again, either way. */
+static void unannounce(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* pairs: claim; what the claimer did before it */
+    uint32_t old = th_and_acq_rel(&worker->xsleep, ~(TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
+    worker->searching = (old & TH_SLEEP_TOKEN) != 0;
+    worker->woken = true;
+    uint64_t change = TH_PARK_PARKED_ONE + (worker->nap_bit ? TH_PARK_NAP : 0);
+    worker->napping = false;
+    worker->nap_bit = false;
+    worker->nap_ns = 0;
+    /* seq: one order with all other changes of the word */
+    th_sub_seq(&sched->xpark, change);
+}
+
+/*
+ * The sentinel, with everybody parked: there is nothing to watch. It becomes one of the stack, and
+ * sleeps without limit. False when that has changed meanwhile, or it was claimed.
+ */
+static bool retire_sentinel(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* pairs: claim; before the entry can be popped */
+    uint32_t old = th_or_acq_rel(&worker->xsleep, TH_SLEEP_LISTED);
+    bool entry = (old & TH_SLEEP_LISTED) != 0;
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
+    while ((old & TH_SLEEP_PARKED) && th_park_parked(word) == sched->workers_count) {
+        uint64_t want = th_park_with_sentinel(word, 0);
+        if (!entry) {
+            /* relaxed: published by the exchange */
+            th_store_relaxed(&worker->xidle_next, th_park_top(word));
+            want = th_park_with_top(want, worker->index + 1);
+        }
+        /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
+        /* seq: all were parked at this point of the word's order; who goes on after it sees no
+         * sentinel */
+        if (th_cas_seq(&sched->xpark, &word, want)) {
+            worker->sentinel = false;
+            return true;
+        }
+    }
+    if (!entry) {
+        /* pairs: claim; there is no entry after all, so nobody else clears it */
+        th_and_acq_rel(&worker->xsleep, ~TH_SLEEP_LISTED);
+    }
+    return false;
+}
+
+/*
+ * The sentinel's round: true when it has something to do. A worker that has work and has not picked
+ * anything since the last look has not come round; if it has, a second look follows soon, and after
+ * that the long sleep again.
+ */
+static bool sentinel_round(th_worker *worker, int64_t *sleep_ns) {
+    thrum_sched *sched = worker->sched;
+    bool unsure = false;
+    /* relaxed: a hint; whoever deferred a task looks again itself */
+    if (th_load_relaxed(&sched->xdeferred)) {
+        return true;
+    }
+    worker->handoff = sched->policy->rescue(worker, &unsure);
+    if (worker->handoff) {
+        worker->sentinel_ns = SENTINEL_MIN_NS;
+        return true;
+    }
+    /* relaxed: a guess; a submitter who saw a searcher left it to that one */
+    if (!th_park_searchers(th_load_relaxed(&sched->xpark)) && sched->policy->pending(worker)) {
+        search_anyway(worker);
+        return true;
+    }
+    if (unsure && !worker->second_look) {
+        worker->second_look = true;
+        *sleep_ns = SENTINEL_MIN_NS;
+        return false;
+    }
+    worker->second_look = false;
+    worker->sentinel_ns *= 2;
+    if (worker->sentinel_ns > SENTINEL_MAX_NS) {
+        worker->sentinel_ns = SENTINEL_MAX_NS;
+    }
+    *sleep_ns = worker->sentinel_ns;
+    return false;
+}
+
+static int64_t first_sleep(th_worker *worker) {
+    /* relaxed: whoever defers a task looks for it itself as well */
+    bool deferred = th_load_relaxed(&worker->sched->xdeferred) != 0;
+    if (worker->napping) {
+        return worker->nap_ns;
+    }
+    if (worker->sentinel) {
+        worker->sentinel_ns = SENTINEL_MIN_NS;
+        return SENTINEL_MIN_NS;
+    }
+    return deferred ? TH_DEFER_NS : TH_FOREVER;
+}
+
+static void sleep_until_woken(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    int64_t ns = first_sleep(worker);
+    int64_t deadline = ns == TH_FOREVER ? ns : th_os_now() + ns;
+    for (;;) {
+        /* pairs: claim; NOTIFIED says that it has been claimed */
+        uint32_t word = th_load_acquire(&worker->xsleep);
+        if (!(word & TH_SLEEP_PARKED)) {
+            return;
+        }
+        th_count(&worker->counters.xfutex_waits, 1);
+        if (th_os_futex_wait(&worker->xsleep, word, deadline) != -ETIMEDOUT) {
+            continue; /* claimed, or an entry popped, or a spurious wake: the word tells */
+        }
+        th_count(&worker->counters.xwakes_timer, 1);
+        if (worker->sentinel && !worker->napping) {
+            /* relaxed: a hint, and the exchange decides */
+            if (!th_load_relaxed(&sched->xdeferred) &&
+                th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count &&
+                retire_sentinel(worker)) {
+                deadline = TH_FOREVER;
+                continue;
+            }
+            if (!sentinel_round(worker, &ns)) {
+                deadline = th_os_now() + ns;
+                continue;
+            }
+        }
+        leave_by_itself(worker);
+        return;
+    }
+}
+
+/* Looks again for a while before it parks: not by default, it cost every benchmark that we have. */
+static bool spin(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    int64_t until = th_os_now() + sched->config.spin_ns;
+    do {
+        if (sched->policy->pending(worker)) {
+            return true;
+        }
+        th_os_relax();
+    } while (th_os_now() < until);
+    return false;
+}
+
+void th_park(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    if (!worker->nap_ns) {
+        if (sched->config.spin_ns > 0 && spin(worker)) {
+            search_anyway(worker);
+            return;
+        }
+        th_idle_trim(worker);
+    }
+    if (worker->woken) {
+        worker->woken = false;
+        th_count(&worker->counters.xwakes_empty, 1);
+    }
+    announce(worker);
+    th_fence_seq(); /* seq: announced before the queues are read; th_notify, th_wake_worker */
+    /* relaxed: ordered by the fence; a waiter announces itself, then sums */
+    if (th_load_relaxed(&sched->xidle_waiters)) {
+        th_idle_notify(sched);
+    }
+    /* relaxed: ordered by the fence; stop sets it, then wakes all */
+    bool go_on =
+        !worker->napping && (th_load_relaxed(&sched->xexit) || sched->policy->pending(worker));
+    if (go_on) {
+        leave_by_itself(worker);
+    } else {
+        th_count(&worker->counters.xparks, 1);
+        sleep_until_woken(worker);
+    }
+    bool anyway = worker->searching;
+    unannounce(worker);
+    if (anyway && worker->searching) {
+        /* a token from the claimer, and one of its own: one is enough */
+        th_sub_seq(&sched->xpark, TH_PARK_SEARCHER_ONE); /* seq: one order of all changes */
+    } else if (anyway) {
+        worker->searching = true;
+    } else if (go_on) {
+        worker->woken = false;
+        search_anyway(worker);
+    }
+}

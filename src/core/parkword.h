@@ -1,0 +1,74 @@
+/*
+ * parkword.h: the one word in which parking is decided.
+ *
+ *     bits  0-10   top        the idle stack's top: a worker's number + 1, or 0
+ *     bits 11-21   sentinel   the parked worker that sleeps for a bounded time, + 1, or 0
+ *     bits 22-32   searchers  workers that look for work to steal, and woken ones on their way to
+ * it bits 33-43   parked     workers that have announced that they park, until they go on bit  44
+ * nap        one of them backs off from stealing and comes back by itself very soon bits 45-63 tag
+ * grows with every push and pop, so that a stale top is not taken for a new
+ *
+ * ABA: a popper reads top and that worker's link, and is then delayed. Its exchange succeeds
+ * wrongly only if exactly a multiple of 2^19 pushes and pops happen meanwhile and the same worker
+ * is on top again. Each of them goes with a futex call of a microsecond or more: half a second of
+ * nothing else, to the exact count. The consequence would be a worker that is not on the stack: it
+ * is still found by the sentinel's rounds, late.
+ */
+#ifndef TH_PARKWORD_H
+#define TH_PARKWORD_H
+
+#include "base/cc.h"
+
+#define TH_PARK_FIELD 0x7ffu
+#define TH_PARK_TOP_SHIFT 0
+#define TH_PARK_SENTINEL_SHIFT 11
+#define TH_PARK_SEARCHERS_SHIFT 22
+#define TH_PARK_PARKED_SHIFT 33
+#define TH_PARK_NAP (1ull << 44)
+#define TH_PARK_TAG_ONE (1ull << 45)
+
+#define TH_PARK_SEARCHER_ONE (1ull << TH_PARK_SEARCHERS_SHIFT)
+#define TH_PARK_PARKED_ONE (1ull << TH_PARK_PARKED_SHIFT)
+
+static inline unsigned th_park_top(uint64_t word) {
+    return (unsigned)(word >> TH_PARK_TOP_SHIFT) & TH_PARK_FIELD;
+}
+
+static inline unsigned th_park_sentinel(uint64_t word) {
+    return (unsigned)(word >> TH_PARK_SENTINEL_SHIFT) & TH_PARK_FIELD;
+}
+
+static inline unsigned th_park_searchers(uint64_t word) {
+    return (unsigned)(word >> TH_PARK_SEARCHERS_SHIFT) & TH_PARK_FIELD;
+}
+
+static inline unsigned th_park_parked(uint64_t word) {
+    return (unsigned)(word >> TH_PARK_PARKED_SHIFT) & TH_PARK_FIELD;
+}
+
+/* Whether there is somebody who could be woken. */
+static inline bool th_park_anyone(uint64_t word) {
+    return (word & (((uint64_t)TH_PARK_FIELD << TH_PARK_TOP_SHIFT) |
+                    ((uint64_t)TH_PARK_FIELD << TH_PARK_SENTINEL_SHIFT))) != 0;
+}
+
+static inline uint64_t th_park_with_top(uint64_t word, unsigned top) {
+    word &= ~((uint64_t)TH_PARK_FIELD << TH_PARK_TOP_SHIFT);
+    return (word | ((uint64_t)top << TH_PARK_TOP_SHIFT)) + TH_PARK_TAG_ONE;
+}
+
+static inline uint64_t th_park_with_sentinel(uint64_t word, unsigned sentinel) {
+    word &= ~((uint64_t)TH_PARK_FIELD << TH_PARK_SENTINEL_SHIFT);
+    return word | ((uint64_t)sentinel << TH_PARK_SENTINEL_SHIFT);
+}
+
+/*
+ * A worker's own word, which it sleeps on. A stack entry is left lazily: who goes on by itself
+ * leaves its entry behind (LISTED), and whoever pops it finds it not PARKED and skips it.
+ */
+#define TH_SLEEP_PARKED 1u   /* may be claimed: set by the worker, cleared by whoever claims it */
+#define TH_SLEEP_LISTED 2u   /* has an entry in the idle stack: cleared by whoever popped it */
+#define TH_SLEEP_NOTIFIED 4u /* was claimed; the claimer gave it a search token if TOKEN is set */
+#define TH_SLEEP_TOKEN 8u
+
+#endif

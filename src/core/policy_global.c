@@ -1,0 +1,100 @@
+/*
+ * policy_global.c: one queue under one mutex. The honest baseline, kept simple on purpose: hints
+ * are ignored, everybody takes one at a time, and whatever is queued wakes somebody.
+ */
+#include "core/find.h"
+#include "core/park.h"
+#include "core/worker.h"
+
+#define PINNED_LIMIT 16 /* pinned runs in a row before the shared queue comes first once */
+
+static void append(thrum_sched *sched, th_worker *by, th_chain chain) {
+    th_lock_acquire(&sched->global_lock);
+    if (sched->global.last) {
+        th_work_link(sched->global.last, chain.first);
+        sched->global.last = chain.last;
+        sched->global.count += chain.count;
+    } else {
+        sched->global = chain;
+    }
+    /* relaxed: others look at it without the lock only to spare the lock, or after a fence */
+    th_store_relaxed(&sched->xglobal_count, sched->global.count);
+    th_lock_release(&sched->global_lock);
+    th_notify_shared(sched, by, TH_WAKE_SUBMIT);
+}
+
+static void submit(th_worker *worker, th_work *work, unsigned hint) {
+    (void)hint;
+    th_work_link(work, NULL);
+    append(worker->sched, worker, (th_chain){work, work, 1});
+}
+
+static void submit_chain(th_worker *worker, th_chain chain) {
+    append(worker->sched, worker, chain);
+}
+
+static void submit_outside(thrum_sched *sched, th_chain chain) {
+    append(sched, NULL, chain);
+}
+
+static th_work *take(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* relaxed: spares the lock when there is nothing */
+    if (!th_load_relaxed(&sched->xglobal_count)) {
+        return NULL;
+    }
+    th_lock_acquire(&sched->global_lock);
+    th_work *work = th_chain_take(&sched->global);
+    th_store_relaxed(&sched->xglobal_count, sched->global.count); /* relaxed: as in append */
+    th_lock_release(&sched->global_lock);
+    if (work) {
+        worker->pinned_runs = 0;
+        th_count(&worker->counters.xruns_inject, 1);
+    }
+    return work;
+}
+
+static th_work *pick(th_worker *worker) {
+    th_count(&worker->xtick, 1);
+    th_work *work;
+    if (th_unlikely(--worker->until_inject == 0)) {
+        worker->until_inject = worker->sched->config.global_interval;
+        if ((work = th_deferred_take(worker)) || (work = th_pinned_take_yielded(worker)) ||
+            (work = take(worker))) {
+            return work;
+        }
+    }
+    if (worker->pinned_runs < PINNED_LIMIT && (work = th_pinned_take(worker))) {
+        return work;
+    }
+    if ((work = take(worker)) || (work = th_pinned_take(worker))) {
+        return work;
+    }
+    return th_pinned_take_yielded(worker);
+}
+
+static th_work *steal(th_worker *worker) {
+    (void)worker;
+    return NULL;
+}
+
+static bool pending(th_worker *worker) {
+    /* relaxed: ordered by the parker's fence */
+    return th_load_relaxed(&worker->sched->xglobal_count) || !th_inject_is_empty(&worker->inbox);
+}
+
+static th_work *rescue(th_worker *worker, bool *unsure) {
+    (void)worker;
+    (void)unsure;
+    return NULL;
+}
+
+const th_policy th_policy_global = {
+    .submit = submit,
+    .submit_chain = submit_chain,
+    .submit_outside = submit_outside,
+    .pick = pick,
+    .steal = steal,
+    .pending = pending,
+    .rescue = rescue,
+};

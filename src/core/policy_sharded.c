@@ -1,0 +1,334 @@
+/*
+ * policy_sharded.c: a queue for each worker, one shared queue, and stealing.
+ *
+ * The order of a pick: every so many picks the shared queue; the LIFO slot, unless it has been used
+ * often enough in a row; pinned work, likewise; the worker's own queue; a batch from the shared
+ * queue; the slot and pinned work after all; pinned fibers that yielded. Then the loop (find.c)
+ * steals, and parks.
+ */
+#include "core/find.h"
+#include "core/park.h"
+#include "core/worker.h"
+#include "thrum/task.h"
+
+#define PINNED_LIMIT 16 /* pinned runs in a row before the other queues come first once */
+#define STEAL_MAX 128   /* work taken from another worker at a time: a buffer on the stack */
+
+/* ---- the local queue: the ring, behind a lock if the config says so ---- */
+
+static inline void queue_lock(th_local_queue *queue) {
+    if (th_unlikely(queue->locked)) {
+        th_lock_acquire(&queue->lock);
+    }
+}
+
+static inline void queue_unlock(th_local_queue *queue) {
+    if (th_unlikely(queue->locked)) {
+        th_lock_release(&queue->lock);
+    }
+}
+
+/* Half of the full queue, and the task that found it full, go to the shared queue in one piece. */
+static TH_COLD void overflow(th_worker *worker, th_work *work) {
+    thrum_sched *sched = worker->sched;
+    th_chain chain = {0};
+    if (sched->config.overflow == THRUM_OVERFLOW_HALF) {
+        queue_lock(&worker->ring);
+        chain = th_ring_spill(&worker->ring.ring, th_ring_capacity(&worker->ring.ring) / 2);
+        queue_unlock(&worker->ring);
+    }
+    th_chain_append(&chain, work);
+    th_count(&worker->counters.xoffloads, 1);
+    th_count(&worker->counters.xoffloaded, chain.count);
+    th_inject_push(&sched->inject, chain);
+    th_notify_shared(sched, worker, TH_WAKE_SUBMIT);
+}
+
+static inline void push(th_worker *worker, th_work *work) {
+    queue_lock(&worker->ring);
+    bool pushed = th_ring_push(&worker->ring.ring, work);
+    queue_unlock(&worker->ring);
+    if (th_unlikely(!pushed)) {
+        overflow(worker, work);
+        return;
+    }
+    th_notify(worker, th_ring_size(&worker->ring.ring) >= 2);
+}
+
+/* ---- submitting ---- */
+
+/* The owner fills an empty slot by a plain store: others only ever empty it. */
+static inline void submit_next(th_worker *worker, th_work *work) {
+    /* relaxed: if it is empty it stays so, if not the exchange decides */
+    if (!th_load_relaxed(&worker->xslot)) {
+        /* pairs: take_slot, rescue_slot; publishes the work */
+        th_store_release(&worker->xslot, work);
+        th_notify(worker, false);
+        return;
+    }
+    /* pairs: take_slot, rescue_slot; publishes the work, and takes what was there */
+    th_work *old = th_xchg_acq_rel(&worker->xslot, work);
+    if (old) {
+        push(worker, old);
+    }
+}
+
+/* Yields reach the shared queue in batches: one operation on it for many. */
+static void flush_yields(th_worker *worker) {
+    th_chain chain = th_ring_spill(&worker->yields, TH_YIELDS);
+    if (chain.count) {
+        th_inject_push(&worker->sched->inject, chain);
+        th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
+    }
+}
+
+static void submit(th_worker *worker, th_work *work, unsigned hint) {
+    if (hint == THRUM_HINT_NEXT && worker->sched->config.lifo_limit) {
+        submit_next(worker, work);
+    } else if (hint == THRUM_HINT_YIELD) {
+        while (!th_ring_push(&worker->yields, work)) {
+            flush_yields(worker);
+        }
+        th_notify(worker, false);
+    } else {
+        push(worker, work);
+    }
+}
+
+static void submit_chain(th_worker *worker, th_chain chain) {
+    queue_lock(&worker->ring);
+    th_ring_push_chain(&worker->ring.ring, &chain, chain.count);
+    queue_unlock(&worker->ring);
+    if (chain.count) {
+        th_inject_push(&worker->sched->inject, chain);
+        th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
+    } else {
+        th_notify(worker, th_ring_size(&worker->ring.ring) >= 2);
+    }
+}
+
+static void submit_outside(thrum_sched *sched, th_chain chain) {
+    th_inject_push(&sched->inject, chain);
+    th_notify_shared(sched, NULL, TH_WAKE_SUBMIT);
+}
+
+/* ---- picking ---- */
+
+static inline th_work *take_slot(th_worker *worker) {
+    /* relaxed: spares the exchange when there is nothing */
+    if (!th_load_relaxed(&worker->xslot)) {
+        return NULL;
+    }
+    /* pairs: rescue_slot; whoever exchanged it for NULL has it. Our own fill needs no acquire */
+    th_work *work = th_xchg_acq_rel(&worker->xslot, NULL);
+    if (work) {
+        worker->lifo_runs++;
+        th_count(&worker->counters.xruns_lifo, 1);
+    }
+    return work;
+}
+
+static inline th_work *take_ring(th_worker *worker) {
+    queue_lock(&worker->ring);
+    th_work *work = th_ring_pop(&worker->ring.ring);
+    queue_unlock(&worker->ring);
+    if (work) {
+        worker->lifo_runs = 0;
+        worker->pinned_runs = 0;
+        th_count(&worker->counters.xruns_ring, 1);
+    }
+    return work;
+}
+
+/* A share of the shared queue: the first is returned, the rest goes to the own queue. */
+static th_work *take_inject(th_worker *worker, size_t most) {
+    thrum_sched *sched = worker->sched;
+    if (th_inject_is_empty(&sched->inject) || !th_inject_turn_begin(&sched->inject)) {
+        return NULL;
+    }
+    th_ring *ring = &worker->ring.ring;
+    if (most > 1) {
+        size_t room = th_ring_free(ring);
+        most = most < room + 1 ? most : room + 1;
+    }
+    th_chain chain = th_inject_take(&sched->inject, sched->workers_count, most);
+    th_inject_turn_end(&sched->inject);
+    th_work *work = th_chain_take(&chain);
+    if (!work) {
+        return NULL;
+    }
+    if (chain.first) {
+        queue_lock(&worker->ring);
+        th_ring_push_chain(ring, &chain, chain.count);
+        queue_unlock(&worker->ring);
+    }
+    worker->lifo_runs = 0;
+    worker->pinned_runs = 0;
+    th_count(&worker->counters.xruns_inject, 1);
+    /* Who came while we had the turn went away: so we look whether there is more for him. */
+    if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= 2) {
+        th_notify(worker, true);
+    }
+    return work;
+}
+
+static size_t batch(const th_worker *worker) {
+    return worker->sched->config.grab == THRUM_GRAB_ONE ? 1
+                                                        : th_ring_capacity(&worker->ring.ring) / 2;
+}
+
+/* Every so many picks: what would otherwise starve behind a busy queue. */
+static th_work *pick_fairly(th_worker *worker) {
+    worker->until_inject = worker->sched->config.global_interval;
+    for (th_work *work; (work = th_chain_take(&worker->pinned_yields));) {
+        th_chain_append(&worker->pinned, work);
+    }
+    flush_yields(worker);
+    th_work *work = th_deferred_take(worker);
+    return work ? work : take_inject(worker, 1);
+}
+
+static th_work *pick(th_worker *worker) {
+    th_count(&worker->xtick, 1);
+    th_work *work;
+    if (th_unlikely(--worker->until_inject == 0) && (work = pick_fairly(worker))) {
+        return work;
+    }
+    if (worker->lifo_runs < worker->sched->config.lifo_limit && (work = take_slot(worker))) {
+        return work;
+    }
+    if (worker->pinned_runs < PINNED_LIMIT && (work = th_pinned_take(worker))) {
+        return work;
+    }
+    if ((work = take_ring(worker))) {
+        return work;
+    }
+    if (th_ring_size(&worker->yields)) {
+        flush_yields(worker);
+    }
+    if ((work = take_inject(worker, batch(worker)))) {
+        return work;
+    }
+    worker->lifo_runs = 0;
+    if ((work = take_slot(worker)) || (work = th_pinned_take(worker))) {
+        return work;
+    }
+    return th_pinned_take_yielded(worker);
+}
+
+/* ---- stealing ---- */
+
+/* Takes from one victim: the oldest is returned, the rest goes to the own queue, which is empty. */
+static th_work *steal_from(th_worker *worker, th_worker *victim) {
+    th_work *taken[STEAL_MAX];
+    thrum_sched *sched = worker->sched;
+    uint64_t most = th_ring_capacity(&worker->ring.ring) / 2 + 1;
+    most = most < STEAL_MAX ? most : STEAL_MAX;
+    if (sched->config.steal == THRUM_STEAL_ONE) {
+        most = 1;
+    }
+    queue_lock(&victim->ring);
+    uint64_t n = th_ring_steal(&victim->ring.ring, taken, most);
+    queue_unlock(&victim->ring);
+    if (!n) {
+        return NULL;
+    }
+    th_count(&worker->counters.xstolen, n);
+    queue_lock(&worker->ring);
+    for (uint64_t i = 1; i < n; i++) {
+        bool pushed = th_ring_push(&worker->ring.ring, taken[i]);
+        th_check(pushed); /* the own queue was empty, and nobody else fills it */
+    }
+    queue_unlock(&worker->ring);
+    return taken[0];
+}
+
+static th_work *steal(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    unsigned n = sched->workers_count;
+    unsigned at = th_random_below(&worker->random, n);
+    unsigned stride = sched->strides[th_random_below(&worker->random, sched->strides_count)];
+    for (unsigned i = 0; i < n; i++, at = (at + stride) % n) {
+        th_worker *victim = &sched->workers[at];
+        th_work *work;
+        if (victim != worker && th_ring_size(&victim->ring.ring) &&
+            (work = steal_from(worker, victim))) {
+            return work;
+        }
+    }
+    return NULL;
+}
+
+/* ---- what nobody comes for ---- */
+
+static bool pending(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    if (!th_inject_is_empty(&sched->inject) || !th_inject_is_empty(&worker->inbox)) {
+        return true;
+    }
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        if (th_ring_size(&sched->workers[i].ring.ring) >= 2) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static th_work *rescue_slot(th_worker *victim) {
+    /* relaxed: spares the exchange when there is nothing */
+    if (!th_load_relaxed(&victim->xslot)) {
+        return NULL;
+    }
+    /* pairs: submit_next; whoever exchanged it for NULL has it */
+    return th_xchg_acq_rel(&victim->xslot, NULL);
+}
+
+static th_work *rescue_yields(th_worker *worker, th_worker *victim) {
+    th_work *taken[TH_YIELDS];
+    uint64_t n = th_ring_steal(&victim->yields, taken, TH_YIELDS);
+    th_chain rest = {0};
+    for (uint64_t i = 1; i < n; i++) {
+        th_chain_append(&rest, taken[i]);
+    }
+    if (rest.count) {
+        th_inject_push(&worker->sched->inject, rest);
+    }
+    return n ? taken[0] : NULL;
+}
+
+static th_work *rescue(th_worker *worker, bool *unsure) {
+    thrum_sched *sched = worker->sched;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_worker *victim = &sched->workers[i];
+        /* relaxed: a guess, what is taken is taken by exchange */
+        if (victim == worker ||
+            (!th_load_relaxed(&victim->xslot) && !th_ring_size(&victim->ring.ring) &&
+             !th_ring_size(&victim->yields))) {
+            continue;
+        }
+        uint64_t tick = th_load_relaxed(&victim->xtick); /* relaxed: only whether it moves */
+        if (tick != worker->seen_ticks[i]) {
+            worker->seen_ticks[i] = tick;
+            *unsure = true;
+            continue;
+        }
+        th_work *work = steal_from(worker, victim);
+        work = work ? work : rescue_slot(victim);
+        work = work ? work : rescue_yields(worker, victim);
+        if (work) {
+            th_count(&worker->counters.xrescues, 1);
+            return work;
+        }
+    }
+    return NULL;
+}
+
+const th_policy th_policy_sharded = {
+    .submit = submit,
+    .submit_chain = submit_chain,
+    .submit_outside = submit_outside,
+    .pick = pick,
+    .steal = steal,
+    .pending = pending,
+    .rescue = rescue,
+};

@@ -1,0 +1,112 @@
+/*
+ * run.c: running one task, from its start to what its end leaves to do.
+ *
+ * Everything that belongs to a run (identity, name, values, pinning) is set up here and undone
+ * here: it must not leak to the next task on the same fiber.
+ */
+#include "core/run.h"
+
+#include <string.h>
+
+#include "base/annotate.h"
+#include "base/check.h"
+#include "core/idle.h"
+#include "core/worker.h"
+
+/* From the worker's context to the task's, which learns what whoever published `object` did. */
+static TH_NO_TSAN void begin(th_fiber *fiber, const void *object) {
+    th_tsan_to_task(fiber->tsan);
+    th_tsan_acquire(object);
+    (void)fiber;
+}
+
+/* In the task's context: destructors of its values run as part of it. */
+static TH_COLD void undo(th_fiber *fiber) {
+    fiber->dirty = false;
+    th_locals_end(&fiber->locals, true);
+    fiber->name[0] = '\0';
+    fiber->handle = NULL;
+}
+
+/* A new identity; the lower half of the number must not run over. */
+static inline void new_run(th_fiber *fiber) {
+    if (th_unlikely((uint32_t)++fiber->run_id == 0)) {
+        fiber->run_id = th_fiber_fresh_id();
+    }
+}
+
+static TH_NO_TSAN void run_go(th_fiber *fiber, th_go *go) {
+    thrum_fn fn = go->fn;
+    void *arg = go->arg;
+    begin(fiber, go);
+    th_enter(fiber->worker);
+    th_slab_put(&fiber->worker->go, go); /* while it is warm */
+    th_leave(fiber->worker);
+    fn(arg);
+}
+
+static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
+    memcpy(fiber->name, handle->name, sizeof fiber->name);
+    fiber->dirty = true;
+    fiber->handle = handle;
+    if (handle->pinned) {
+        fiber->work.worker = (int32_t)fiber->worker->index;
+    }
+    begin(fiber, handle);
+    int result = handle->fn(handle->arg);
+    undo(fiber);
+    th_handle_finish(handle, result);
+}
+
+static TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task) {
+    void *arg;
+    fiber->task = task;
+    if (task->reserved_worker >= 0) {
+        fiber->work.worker = (int32_t)fiber->worker->index;
+    }
+    begin(fiber, task);
+    thrum_task_fn fn = th_task_take(task, &arg);
+    fn(task, arg); /* afterwards the task is only touched if its body posted it again */
+    if (th_unlikely(fiber->repost)) {
+        th_tsan_release(task);
+    }
+}
+
+TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
+    th_worker *worker = fiber->worker;
+    th_count(&worker->counters.xtasks_started, 1);
+    new_run(fiber);
+    fiber->body = true;
+    fiber->ran = true;
+    if (th_unlikely(worker->sched->config.pin_all)) {
+        fiber->work.worker = (int32_t)worker->index;
+    }
+    switch (work->kind) {
+    case TH_WORK_GO:
+        run_go(fiber, (th_go *)work);
+        break;
+    case TH_WORK_SPAWN:
+        run_spawned(fiber, (thrum_handle *)work);
+        break;
+    case TH_WORK_TASK:
+        run_task(fiber, (thrum_task *)(void *)work);
+        break;
+    default:
+        th_misuse("thrum", "a corrupt object in a run queue", work);
+    }
+    if (th_unlikely(fiber->dirty)) {
+        undo(fiber);
+    }
+    if (th_unlikely(fiber->stack.guard == THRUM_GUARD_CANARY)) {
+        th_fiber_check_canary(fiber);
+    }
+    worker = fiber->worker; /* it may have moved */
+    th_enter(worker);
+    if (th_unlikely(fiber->repost)) {
+        th_task_repost(fiber);
+    }
+    fiber->work.worker = -1;
+    fiber->body = false;
+    fiber->task = NULL;
+    th_flow_ended(&worker->flow.xfinished); /* last: all that it queued is counted */
+}

@@ -1,0 +1,64 @@
+/*
+ * run.h: what the scheduler keeps of a spawned task, and the steps of running one.
+ */
+#ifndef TH_RUN_H
+#define TH_RUN_H
+
+#include <stdalign.h>
+
+#include "core/fiber.h"
+#include "core/slab.h"
+#include "core/wait.h"
+#include "queue/work.h"
+#include "thrum/base.h"
+
+/* A task of thrum_go: its function and its argument. Given back to the slab before the body begins.
+ */
+typedef struct th_go {
+    th_work work; /* kind TH_WORK_GO */
+    thrum_fn fn;
+    void *arg;
+} th_go;
+_Static_assert(sizeof(th_go) == 32, "two to a cache line");
+
+/*
+ * A task with attributes, or with a handle: then it lives on until it has ended and was joined or
+ * detached, whichever comes last. xjoin decides between the two:
+ *
+ *   0          runs, nobody has asked
+ *   a waiter   runs, somebody waits for it
+ *   DONE       has ended; `result` is there
+ *   DETACHED   runs, nobody will ask
+ *   FREE       is none any more: using it again is misuse, as long as the slot is not reused
+ */
+struct thrum_handle {
+    alignas(16) th_work work; /* kind TH_WORK_SPAWN */
+    thrum_fn fn;
+    void *arg;
+    th_slab *slab;   /* constant: where it came from */
+    uintptr_t xjoin; /* see above */
+    int result;      /* written by the task's end, before DONE */
+    uint8_t stack_class;
+    bool pinned; /* stays on the worker that runs it first */
+    char name[THRUM_NAME_MAX + 1];
+};
+_Static_assert(sizeof(struct thrum_handle) % 16 == 0, "an object of a slab");
+
+#define TH_JOIN_RUNNING ((uintptr_t)0)
+#define TH_JOIN_DONE ((uintptr_t)1)
+#define TH_JOIN_DETACHED ((uintptr_t)2)
+#define TH_JOIN_FREE ((uintptr_t)3)
+
+/* Worker's context. */
+void th_run(th_fiber *fiber, th_work *work);
+
+/* Task's context: after the body, destructors included. */
+void th_handle_finish(thrum_handle *handle, int result);
+
+/* An intrusive task whose body posted it again while it ran. */
+void th_task_repost(th_fiber *fiber);
+
+/* The task's context: clears the mark that it is posted, and reads what to run. */
+thrum_task_fn th_task_take(thrum_task *task, void **arg);
+
+#endif

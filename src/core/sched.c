@@ -1,0 +1,323 @@
+/*
+ * sched.c: starting and stopping a scheduler. core/STOP.md has the argument for the order of
+ * stopping.
+ */
+#include "thrum/sched.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "core/config.h"
+#include "core/find.h"
+#include "core/idle.h"
+#include "core/overflow.h"
+#include "core/park.h"
+#include "core/run.h"
+#include "core/worker.h"
+#include "platform/platform.h"
+#include "thrum/spawn.h"
+
+/* ---- the workers' threads ---- */
+
+/* The thread's own stack is left for the first fiber's, and comes back when the worker leaves. */
+static TH_NO_TSAN void run_fibers(th_worker *worker) {
+    th_fiber *first = th_idle_take(worker);
+    worker->current = &worker->home;
+    th_switch_to(worker, &worker->home, first);
+    worker->current = &worker->home;
+}
+
+static void worker_main(void *arg) {
+    th_worker *worker = arg;
+    thrum_sched *sched = worker->sched;
+    th_thread *thread = th_thread_self();
+    const thrum_config *config = &sched->config;
+    if (config->affinity) {
+        th_os_thread_bind_cpu(worker->index);
+    }
+    if (config->catch_overflow && th_os_fault_thread_enter(&worker->altstack)) {
+        worker->altstack = NULL; /* an overflow is then not reported by name */
+    }
+    worker->tsan = th_tsan_here();
+    worker->home.tsan = worker->tsan;
+    if (config->worker_start) {
+        config->worker_start(config->hook_ctx, (int)worker->index);
+    }
+    thread->worker = worker;
+    run_fibers(worker);
+    thread->worker = NULL;
+    if (config->worker_stop) {
+        config->worker_stop(config->hook_ctx, (int)worker->index);
+    }
+    if (worker->altstack) {
+        th_os_fault_thread_leave(worker->altstack);
+    }
+    th_thread_ends(thread);
+}
+
+/* Numbers below n that have no divisor in common with it: steps that reach every worker. */
+static bool make_strides(thrum_sched *sched) {
+    unsigned n = sched->workers_count;
+    sched->strides = th_sched_alloc(sched, n * sizeof *sched->strides);
+    for (unsigned i = 1; sched->strides && i <= n; i++) {
+        unsigned a = i;
+        unsigned b = n;
+        while (b) {
+            unsigned rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1) {
+            sched->strides[sched->strides_count++] = i;
+        }
+    }
+    return sched->strides != NULL;
+}
+
+/* Everything that a worker needs before it runs: its queues, its loop's fiber and a spare. */
+static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
+    unsigned capacity = sched->config.local_capacity;
+    th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
+    worker->sched = sched;
+    worker->index = index;
+    worker->until_inject = sched->config.global_interval;
+    worker->sentinel_ns = 0;
+    worker->home = (th_fiber){.worker = worker, .sched = sched};
+    worker->go.slab = sched->go_slab;
+    worker->spawn.slab = sched->spawn_slab;
+    th_random_seed(&worker->random, (uint64_t)index + 1);
+    th_ring_init(&worker->ring.ring, slots, capacity);
+    worker->ring.locked = sched->config.local_queue == THRUM_LOCAL_MUTEX;
+    th_ring_init(&worker->yields, worker->xyield_slots, TH_YIELDS);
+    th_inject_init(&worker->inbox);
+    worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
+    if (!slots || !worker->seen_ticks || !th_idle_refill(worker)) {
+        return false;
+    }
+    th_fiber *spare = th_fiber_new(sched, sched->stack_class, false);
+    if (spare) {
+        th_count(&worker->counters.xstacks_created, 1);
+        th_idle_put(worker, spare);
+    }
+    return spare != NULL;
+}
+
+static bool make_workers(thrum_sched *sched, unsigned count) {
+    size_t align = alignof(th_worker);
+    sched->workers_block = th_sched_alloc(sched, count * sizeof(th_worker) + align);
+    if (!sched->workers_block) {
+        return false;
+    }
+    uintptr_t at = ((uintptr_t)sched->workers_block + align - 1) & ~(uintptr_t)(align - 1);
+    sched->workers = (th_worker *)at;
+    sched->workers_count = count;
+    if (!make_strides(sched)) {
+        return false;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (!worker_init(&sched->workers[i], sched, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void sched_free(thrum_sched *sched) {
+    thrum_config config = sched->config;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_worker *worker = &sched->workers[i];
+        th_slab_flush(&worker->go);
+        th_slab_flush(&worker->spawn);
+        th_sched_free(sched, worker->ring.ring.xslots);
+        th_sched_free(sched, worker->seen_ticks);
+    }
+    if (sched->go_slab) {
+        th_slab_close(sched->go_slab);
+    }
+    if (sched->spawn_slab) {
+        th_slab_close(sched->spawn_slab);
+    }
+    th_sched_free(sched, sched->strides);
+    th_stacks_destroy(&sched->stacks);
+    th_sched_free(sched, sched->workers_block);
+    config.free(config.hook_ctx, sched->block);
+}
+
+static thrum_sched *sched_new(const thrum_config *config) {
+    size_t align = alignof(thrum_sched);
+    void *block = config->alloc(config->hook_ctx, sizeof(thrum_sched) + align);
+    if (!block) {
+        return NULL;
+    }
+    uintptr_t at = ((uintptr_t)block + align - 1) & ~(uintptr_t)(align - 1);
+    thrum_sched *sched = (thrum_sched *)at;
+    memset(sched, 0, sizeof *sched);
+    sched->block = block;
+    sched->config = *config;
+    snprintf(sched->name, sizeof sched->name, "%s", config->name);
+    sched->config.name = sched->name;
+    sched->policy = config->policy == THRUM_GLOBAL ? &th_policy_global : &th_policy_sharded;
+    sched->searchers_max = config->searchers_max;
+    sched->stack_class = th_stack_class(config->stack_size);
+    th_inject_init(&sched->inject);
+    th_stacks_init(&sched->stacks, config->guard, config->alloc, config->free, config->hook_ctx);
+    sched->go_slab = th_slab_new(sizeof(th_go), config->alloc, config->free, config->hook_ctx);
+    sched->spawn_slab =
+        th_slab_new(sizeof(thrum_handle), config->alloc, config->free, config->hook_ctx);
+    if (!sched->go_slab || !sched->spawn_slab || !make_workers(sched, config->workers)) {
+        sched_free(sched);
+        return NULL;
+    }
+    return sched;
+}
+
+/* ---- starting ---- */
+
+/*
+ * Threads look at the workers' count from the first moment, so with fewer threads than asked for
+ * the scheduler is made anew with as many workers as there can be threads.
+ */
+static int start_threads(thrum_sched *sched, unsigned *started) {
+    int failed = 0;
+    for (*started = 0; *started < sched->workers_count; ++*started) {
+        th_worker *worker = &sched->workers[*started];
+        char name[24]; /* the system keeps 15 bytes of it */
+        snprintf(name, sizeof name, "%.10s/%u", sched->name, *started);
+        failed = th_os_thread_start(&worker->thread, name, worker_main, worker);
+        if (failed) {
+            break;
+        }
+    }
+    return failed;
+}
+
+static void end_threads(thrum_sched *sched, unsigned started) {
+    th_store_release(&sched->xexit, 1u); /* pairs: th_find; nothing is left to be run */
+    th_fence_seq(); /* seq: the flag before the sleep words are read; th_park announces, then reads
+                       it */
+    th_wake_all(sched);
+    for (unsigned i = 0; i < started; i++) {
+        th_os_thread_join(sched->workers[i].thread);
+    }
+}
+
+int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
+    thrum_config settled;
+    int result = out ? th_config_settle(&settled, config) : -EINVAL;
+    if (result) {
+        return result;
+    }
+    if (settled.catch_overflow) {
+        th_overflow_catch();
+    }
+    for (;;) {
+        thrum_sched *sched = sched_new(&settled);
+        if (!sched) {
+            return -ENOMEM;
+        }
+        unsigned started;
+        result = start_threads(sched, &started);
+        if (!result) {
+            *out = sched;
+            return 0;
+        }
+        end_threads(sched, started);
+        sched_free(sched);
+        if (started == 0) {
+            return result;
+        }
+        settled.workers = started;
+    }
+}
+
+/* ---- stopping ---- */
+
+int thrum_sched_stop(thrum_sched *sched) {
+    if (!sched) {
+        return -EINVAL;
+    }
+    if (thrum_sched_current() == sched) {
+        return -EDEADLK;
+    }
+    uint32_t running = 0;
+    /* seq: stopping before the records are read; th_outside_enter is inside before it reads
+     * stopping */
+    if (!th_cas_seq(&sched->xstopping, &running, 1u)) {
+        return -EBUSY;
+    }
+    th_outside_wait_left(sched); /* what they posted is counted */
+    int result = th_idle_wait(sched, THRUM_FOREVER, true);
+    if (result) {
+        th_store_release(&sched->xstopping, 0u); /* pairs: th_outside_enter; as if never asked */
+        return result;
+    }
+    th_drivers_stop(sched);
+    end_threads(sched, sched->workers_count);
+    th_outside_wait_left(sched); /* their work has ended, but they may still be on their way out */
+    th_outside_detach_all(sched);
+    sched_free(sched);
+    return 0;
+}
+
+/* ---- thrum_run ---- */
+
+typedef struct first_task {
+    thrum_fn entry;
+    void *arg;
+    int result;
+} first_task;
+
+static int run_first(void *arg) {
+    first_task *first = arg;
+    first->result = first->entry(first->arg);
+    return 0;
+}
+
+int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
+    if (!entry) {
+        return -EINVAL;
+    }
+    if (thrum_sched_current()) {
+        return -EDEADLK;
+    }
+    thrum_sched *sched;
+    int result = thrum_sched_start(&sched, config);
+    if (result) {
+        return result;
+    }
+    first_task first = {entry, arg, 0};
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = sched;
+    attr.name = "main";
+    int failed = thrum_go_with(&attr, run_first, &first);
+    result = thrum_sched_stop(sched);
+    th_check(result == 0); /* nobody else has the handle */
+    return failed ? failed : first.result;
+}
+
+/* ---- looking at it ---- */
+
+unsigned thrum_sched_workers(const thrum_sched *sched) {
+    return sched->workers_count;
+}
+
+const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker) {
+    return &sched->workers[worker].counters;
+}
+
+const th_counters *th_sched_counters_outside(const thrum_sched *sched) {
+    return &sched->outsiders.counters;
+}
+
+uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker) {
+    uint64_t most = 0;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        if (worker < 0 || (unsigned)worker == i) {
+            /* relaxed: a figure to look at */
+            uint64_t seen = th_load_relaxed(&sched->workers[i].xstack_high_water);
+            most = seen > most ? seen : most;
+        }
+    }
+    return most;
+}

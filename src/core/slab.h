@@ -1,0 +1,82 @@
+/*
+ * slab.h: task objects. A worker takes them from and gives them back to a cache of its own; a full
+ * cache sends a magazine of them home to the depot, where empty ones come for it. So a worker that
+ * spawns and one that runs do not move memory one object at a time, and thieves do not keep it.
+ *
+ * The depot is under a lock, taken once a magazine. The slab of what has handles may outlive its
+ * scheduler: handles can be joined after it has stopped.
+ */
+#ifndef TH_SLAB_H
+#define TH_SLAB_H
+
+#include "base/cc.h"
+#include "core/lock.h"
+
+#define TH_MAGAZINE 128
+
+typedef struct th_slab_object {
+    struct th_slab_object *next;          /* in a magazine */
+    struct th_slab_object *next_magazine; /* the first of a full magazine, in the depot */
+} th_slab_object;
+
+typedef struct th_slab {
+    size_t object_size;                     /* constant */
+    void *(*alloc)(void *ctx, size_t size); /* constant */
+    void (*free)(void *ctx, void *ptr);
+    void *ctx;
+
+    th_lock lock;              /* protects the rest */
+    th_slab_object *magazines; /* full ones */
+    th_slab_object *loose;     /* what came back one by one */
+    void *chunks;              /* all memory, linked by its first word */
+    size_t total;              /* objects in it */
+    size_t loose_count;
+    size_t live; /* once closed: objects still out */
+    bool closed; /* its scheduler is gone: the last object frees it */
+} th_slab;
+
+typedef struct th_slab_cache {
+    th_slab *slab;
+    th_slab_object *first;
+    unsigned count;
+    th_slab_object *spare; /* a second magazine, full or NULL: a cache that swings costs no lock */
+} th_slab_cache;
+
+th_slab *th_slab_new(size_t object_size, void *(*alloc)(void *, size_t),
+                     void (*free)(void *, void *), void *ctx);
+
+/* Every cache has been flushed. Frees it, now or with the last object that is still out. */
+void th_slab_close(th_slab *slab);
+
+void th_slab_flush(th_slab_cache *cache); /* all that it keeps goes to the depot */
+
+/* Any thread: gives one back without a cache; the slab may be gone afterwards. Takes one; NULL. */
+void th_slab_put_outside(th_slab *slab, void *object);
+void *th_slab_get_outside(th_slab *slab);
+
+/* The slow halves. */
+bool th_slab_fill(th_slab_cache *cache);
+void th_slab_spill(th_slab_cache *cache);
+
+/* The cache's owner. NULL: no memory. */
+static inline void *th_slab_get(th_slab_cache *cache) {
+    if (th_unlikely(!cache->first) && !th_slab_fill(cache)) {
+        return NULL;
+    }
+    th_slab_object *object = cache->first;
+    cache->first = object->next;
+    cache->count--;
+    return object;
+}
+
+static inline void th_slab_put(th_slab_cache *cache, void *ptr) {
+    th_slab_object *object = ptr;
+    if (th_unlikely(cache->count == TH_MAGAZINE)) {
+        th_slab_spill(cache);
+    }
+    object->next = cache->first;
+    cache->first = object;
+    cache->count++;
+}
+
+#endif

@@ -1,0 +1,258 @@
+/*
+ * spawn.c: thrum/spawn.h: starting, joining, naming.
+ */
+#include "thrum/spawn.h"
+
+#include <string.h>
+
+#include "base/annotate.h"
+#include "base/atomic.h"
+#include "base/check.h"
+#include "core/idle.h"
+#include "core/run.h"
+#include "core/submit.h"
+#include "core/worker.h"
+#include "platform/platform.h"
+#include "thrum/task.h"
+
+int thrum_go(thrum_fn fn, void *arg) {
+    th_worker *worker = th_here();
+    if (th_unlikely(!worker || !fn)) {
+        return -EINVAL;
+    }
+    th_enter(worker);
+    th_go *go = th_slab_get(&worker->go);
+    if (th_unlikely(!go)) {
+        th_leave(worker);
+        return -ENOMEM;
+    }
+    *go = (th_go){.work = {.kind = TH_WORK_GO, .worker = -1}, .fn = fn, .arg = arg};
+    th_publish(worker, go);
+    th_flow_began(&worker->flow.xcreated);
+    th_submit(worker, &go->work, THRUM_HINT_NONE);
+    th_leave(worker);
+    return 0;
+}
+
+void thrum_attr_init(thrum_attr *attr) {
+    *attr = (thrum_attr)THRUM_ATTR_INIT;
+}
+
+/* ---- tasks with attributes, or a handle ---- */
+
+static const thrum_attr attr_default = THRUM_ATTR_INIT;
+
+static bool attr_is_valid(const thrum_attr *attr, const thrum_sched *sched) {
+    return attr->size == sizeof *attr && !(attr->flags & ~(THRUM_PINNED | THRUM_NEXT)) &&
+           attr->worker >= -1 && attr->worker < (int)sched->workers_count &&
+           attr->stack_size <= TH_STACK_SIZE_MAX;
+}
+
+/* What the attr says, into a fresh object. */
+static void handle_fill(thrum_handle *handle, const thrum_attr *attr, thrum_sched *sched,
+                        const th_worker *here, thrum_fn fn, void *arg) {
+    bool pinned = (attr->flags & THRUM_PINNED) != 0;
+    int worker = !pinned ? -1 : attr->worker >= 0 ? attr->worker : here ? (int)here->index : -1;
+    handle->work = (th_work){.kind = TH_WORK_SPAWN, .worker = worker};
+    handle->fn = fn;
+    handle->arg = arg;
+    handle->slab = sched->spawn_slab;
+    handle->pinned = pinned;
+    handle->stack_class =
+        (uint8_t)(attr->stack_size ? th_stack_class(attr->stack_size) : sched->stack_class);
+    handle->name[0] = '\0';
+    if (attr->name) {
+        size_t length = strnlen(attr->name, THRUM_NAME_MAX);
+        memcpy(handle->name, attr->name, length);
+        handle->name[length] = '\0';
+    }
+}
+
+static int start_here(th_worker *worker, thrum_handle **out, const thrum_attr *attr, thrum_fn fn,
+                      void *arg) {
+    thrum_attr copy = *attr; /* in the caller's context */
+    th_enter(worker);
+    thrum_handle *handle = th_slab_get(&worker->spawn);
+    th_leave(worker);
+    if (!handle) {
+        return -ENOMEM;
+    }
+    handle_fill(handle, &copy, worker->sched, worker, fn, arg);
+    /* relaxed: published with the work */
+    th_store_relaxed(&handle->xjoin, out ? TH_JOIN_RUNNING : TH_JOIN_DETACHED);
+    if (out) {
+        *out = handle; /* before it may run and be looked for */
+    }
+    th_tsan_release(handle);
+    th_enter(worker);
+    th_flow_began(&worker->flow.xcreated);
+    th_submit(worker, &handle->work, copy.flags & THRUM_NEXT ? THRUM_HINT_NEXT : THRUM_HINT_NONE);
+    th_leave(worker);
+    return 0;
+}
+
+static int start_outside(thrum_sched *sched, thrum_handle **out, const thrum_attr *attr,
+                         thrum_fn fn, void *arg) {
+    th_outside *record = th_outside_enter(sched, true);
+    if (!record) {
+        return -ESHUTDOWN;
+    }
+    thrum_handle *handle = th_slab_get_outside(sched->spawn_slab);
+    if (handle) {
+        handle_fill(handle, attr, sched, NULL, fn, arg);
+        /* relaxed: published with the work */
+        th_store_relaxed(&handle->xjoin, out ? TH_JOIN_RUNNING : TH_JOIN_DETACHED);
+        if (out) {
+            *out = handle;
+        }
+        th_tsan_release(handle);
+        th_flow_began(&record->xcreated);
+        th_submit_outside(sched, &handle->work);
+    }
+    th_outside_leave(sched, record);
+    return handle ? 0 : -ENOMEM;
+}
+
+static int start(thrum_handle **out, const thrum_attr *attr, thrum_fn fn, void *arg) {
+    th_worker *worker = th_here();
+    attr = attr ? attr : &attr_default;
+    thrum_sched *sched = attr->sched ? attr->sched : worker ? worker->sched : NULL;
+    if (!fn || !sched || !attr_is_valid(attr, sched)) {
+        return -EINVAL;
+    }
+    return worker && worker->sched == sched ? start_here(worker, out, attr, fn, arg)
+                                            : start_outside(sched, out, attr, fn, arg);
+}
+
+int thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg) {
+    return start(NULL, attr, fn, arg);
+}
+
+int thrum_spawn(thrum_handle **out, thrum_fn fn, void *arg) {
+    return out ? start(out, NULL, fn, arg) : -EINVAL;
+}
+
+int thrum_spawn_with(thrum_handle **out, const thrum_attr *attr, thrum_fn fn, void *arg) {
+    return out ? start(out, attr, fn, arg) : -EINVAL;
+}
+
+/* ---- the end of a task, and those who wait for it ---- */
+
+static void handle_free(thrum_handle *handle) {
+    th_slab *slab = handle->slab;
+    th_worker *worker = th_here();
+    /* relaxed: read by misuse only */
+    th_store_relaxed(&handle->xjoin, TH_JOIN_FREE);
+    if (worker && worker->spawn.slab == slab) {
+        th_enter(worker);
+        th_slab_put(&worker->spawn, handle);
+        th_leave(worker);
+    } else {
+        th_slab_put_outside(slab, handle);
+    }
+}
+
+void th_handle_finish(thrum_handle *handle, int result) {
+    handle->result = result;
+    /* pairs: thrum_join, thrum_detach; publishes the result, takes the waiter they left */
+    uintptr_t old = th_xchg_acq_rel(&handle->xjoin, TH_JOIN_DONE);
+    if (old == TH_JOIN_DETACHED) {
+        handle_free(handle);
+    } else if (old != TH_JOIN_RUNNING) {
+        th_waiter_wake((th_waiter *)old); /* the handle may be gone by now */
+    }
+}
+
+static bool is_self(const thrum_handle *handle) {
+    const th_fiber *fiber = th_fiber_self();
+    return fiber && fiber->handle == handle;
+}
+
+/* Neither joined nor detached yet: all that a handle may be. */
+static void check_handle(const char *call, const thrum_handle *handle, uintptr_t state) {
+    if (state != TH_JOIN_RUNNING && state != TH_JOIN_DONE) {
+        th_misuse(call, "the handle was joined or detached before", handle);
+    }
+}
+
+int thrum_join(thrum_handle *handle, int *result) {
+    if (!handle) {
+        return -EINVAL;
+    }
+    if (is_self(handle)) {
+        return -EDEADLK;
+    }
+    th_waiter waiter;
+    th_waiter_init(&waiter);
+    uintptr_t state = TH_JOIN_RUNNING;
+    /* pairs: th_handle_finish; hands the waiter over, or acquires the result */
+    if (th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)&waiter)) {
+        th_waiter_wait(&waiter);
+    } else {
+        check_handle("thrum_join", handle, state);
+    }
+    if (result) {
+        *result = handle->result;
+    }
+    handle_free(handle);
+    return 0;
+}
+
+int thrum_detach(thrum_handle *handle) {
+    if (!handle) {
+        return -EINVAL;
+    }
+    uintptr_t state = TH_JOIN_RUNNING;
+    /* pairs: th_handle_finish; whoever comes second frees it */
+    if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, TH_JOIN_DETACHED)) {
+        check_handle("thrum_detach", handle, state);
+        handle_free(handle);
+    }
+    return 0;
+}
+
+/* ---- the running task ---- */
+
+static TH_NO_TSAN void yield_in_fiber(th_fiber *fiber) {
+    int saved = th_os_errno_get();
+    th_enter(fiber->worker);
+    th_suspend(fiber, TH_COMMIT_YIELD, NULL);
+    th_leave(fiber->worker);
+    th_os_errno_set(saved);
+}
+
+void thrum_yield(void) {
+    th_fiber *fiber = th_fiber_self();
+    if (fiber) {
+        yield_in_fiber(fiber);
+    } else {
+        th_os_thread_yield();
+    }
+}
+
+const char *thrum_name(void) {
+    const th_fiber *fiber = th_fiber_self();
+    return fiber ? fiber->name : NULL;
+}
+
+int thrum_set_name(const char *name) {
+    th_fiber *fiber = th_fiber_self();
+    if (!fiber || !name) {
+        return -EINVAL;
+    }
+    size_t length = strnlen(name, THRUM_NAME_MAX);
+    memmove(fiber->name, name, length);
+    fiber->name[length] = '\0';
+    fiber->dirty = true;
+    return 0;
+}
+
+int thrum_worker_id(void) {
+    const th_worker *worker = th_here();
+    return worker ? (int)worker->index : -1;
+}
+
+thrum_sched *thrum_sched_current(void) {
+    const th_worker *worker = th_here();
+    return worker ? worker->sched : NULL;
+}

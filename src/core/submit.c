@@ -1,0 +1,40 @@
+/*
+ * submit.c: see submit.h.
+ */
+#include "core/submit.h"
+
+#include "core/park.h"
+
+/* To the inbox of the one worker that may run it. */
+static void submit_pinned(thrum_sched *sched, th_work *work) {
+    th_worker *target = &sched->workers[work->worker];
+    th_inject_push(&target->inbox, (th_chain){work, work, 1});
+    th_wake_worker(target);
+}
+
+void th_submit(th_worker *worker, th_work *work, unsigned hint) {
+    if (th_likely(work->worker < 0)) {
+        worker->sched->policy->submit(worker, work, hint);
+    } else if ((unsigned)work->worker == worker->index) {
+        /* nobody else ever looks there */
+        th_chain_append(hint == THRUM_HINT_YIELD ? &worker->pinned_yields : &worker->pinned, work);
+    } else {
+        submit_pinned(worker->sched, work);
+    }
+}
+
+void th_submit_outside(thrum_sched *sched, th_work *work) {
+    if (th_likely(work->worker < 0)) {
+        sched->policy->submit_outside(sched, (th_chain){work, work, 1});
+    } else {
+        submit_pinned(sched, work);
+    }
+}
+
+void th_submit_chain(th_worker *worker, th_chain chain) {
+    worker->sched->policy->submit_chain(worker, chain);
+}
+
+void th_submit_chain_outside(thrum_sched *sched, th_chain chain) {
+    sched->policy->submit_outside(sched, chain);
+}

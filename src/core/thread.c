@@ -1,0 +1,51 @@
+/*
+ * thread.c: a thread's record, and who it is.
+ */
+#include "core/thread.h"
+
+#include "base/atomic.h"
+#include "base/check.h"
+#include "core/outside.h"
+#include "core/wait.h"
+#include "core/worker.h"
+
+_Static_assert(sizeof(th_thread) <= TH_OS_SELF_BYTES, "the record fits into the thread's storage");
+
+/* Plain threads are numbered with the top bit set; fibers' runs without (fiber.c). */
+#define TH_ID_THREAD (1ull << 63)
+static uint64_t xthread_ids;
+
+void th_thread_ends(void *self) {
+    th_thread *thread = self;
+    th_outside_retire_all(thread);
+    th_locals_end(&thread->locals, false);
+    thread->exit_registered = false; /* a later destructor may need it again */
+}
+
+void th_thread_keep(th_thread *thread) {
+    if (!thread->exit_registered) {
+        /* When the system refuses, the record's memory stays until the process ends. */
+        thread->exit_registered =
+            th_os_self_on_exit(th_thread_ends) == 0 && th_os_self_set(thread) == 0;
+    }
+}
+
+uint64_t th_self_id(void) {
+    th_thread *thread = th_thread_self();
+    if (th_likely(thread->worker != NULL)) {
+        return thread->worker->current->run_id;
+    }
+    if (th_unlikely(!thread->id)) {
+        /* relaxed: only the numbers must differ */
+        thread->id = TH_ID_THREAD | (th_add_relaxed(&xthread_ids, 1u) + 1);
+    }
+    return thread->id;
+}
+
+void th_backoff(unsigned *spins) {
+    if (++*spins < 32) {
+        th_os_relax();
+    } else {
+        th_os_thread_yield(); /* the holder may be waiting for this very core */
+    }
+}

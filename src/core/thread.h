@@ -1,0 +1,37 @@
+/*
+ * thread.h: what the library keeps of each operating-system thread, worker or not.
+ */
+#ifndef TH_THREAD_H
+#define TH_THREAD_H
+
+#include "core/local.h"
+#include "platform/platform.h"
+
+typedef struct th_worker th_worker;
+typedef struct th_outside th_outside;
+
+typedef struct th_thread {
+    th_worker *worker;    /* the worker that this thread is, else NULL */
+    uint64_t id;          /* who a plain thread is as the owner of locks; 0: not asked yet */
+    th_outside *outside;  /* its records with schedulers whose worker it is not */
+    th_locals locals;     /* its values under keys */
+    bool exit_registered; /* th_thread_ends will be called */
+} th_thread;
+
+/* Constant for the thread; in storage of its own, never NULL. */
+static inline th_thread *th_thread_self(void) {
+    return th_os_self_storage();
+}
+
+/* The worker that runs the caller, or NULL: ask again after anything that may switch. */
+static inline th_worker *th_here(void) {
+    return th_thread_self()->worker;
+}
+
+/* Sees to it that what hangs on the record is freed when the thread ends. */
+void th_thread_keep(th_thread *thread);
+
+/* For a worker's thread, as it ends: the same at once. */
+void th_thread_ends(void *thread);
+
+#endif

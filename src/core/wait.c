@@ -1,0 +1,147 @@
+/*
+ * wait.c: the only place where anything suspends for somebody else, or becomes ready.
+ * core/WAITING.md has the states, the three cases of a wake, and why each primitive may be freed by
+ * whom it woke.
+ */
+#include "core/wait.h"
+
+#include "base/annotate.h"
+#include "base/atomic.h"
+#include "base/check.h"
+#include "core/fiber.h"
+#include "core/idle.h"
+#include "core/submit.h"
+#include "core/worker.h"
+#include "platform/platform.h"
+
+static bool released(th_waiter *waiter) {
+    /* pairs: th_waiter_wake, th_waiter_release; what the waker wrote */
+    return (th_load_acquire(&waiter->xword) & TH_WAIT_RELEASED) != 0;
+}
+
+/*
+ * A fiber. Not shown to the thread sanitizer: it comes back on another worker's context; the
+ * acquire in `released` is, on the fiber's own.
+ */
+static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
+    int saved = th_os_errno_get();
+    th_enter(fiber->worker);
+    th_suspend(fiber, TH_COMMIT_WAIT, waiter);
+    th_leave(fiber->worker);
+    th_os_errno_set(saved);
+}
+
+static void wait_in_thread(th_waiter *waiter) {
+    uint32_t word = 0;
+    /* pairs: th_waiter_wake; nothing to publish, PARKED only asks for the futex call */
+    if (th_cas_release(&waiter->xword, &word, TH_WAIT_PARKED)) {
+        while (!released(waiter)) {
+            /* relaxed: the kernel compares again */
+            uint32_t now = th_load_relaxed(&waiter->xword);
+            if (!(now & TH_WAIT_RELEASED)) {
+                th_os_futex_wait(&waiter->xword, now, TH_FOREVER);
+            }
+        }
+        return;
+    }
+    /* somebody else decides already: claimed, its release is a moment away */
+    unsigned spins = 0;
+    while (!released(waiter)) {
+        th_backoff(&spins);
+    }
+}
+
+uint32_t th_waiter_wait(th_waiter *waiter) {
+    if (!released(waiter)) {
+        if (waiter->fiber) {
+            wait_in_fiber(waiter->fiber, waiter);
+        } else {
+            wait_in_thread(waiter);
+        }
+        th_check(released(waiter));
+    }
+    return waiter->xword & TH_WAIT_OUTCOME; /* nobody writes it any more */
+}
+
+void th_waiter_init(th_waiter *waiter) {
+    *waiter = (th_waiter){.fiber = th_fiber_self()};
+}
+
+/* After the step that released it: whoever finds it parked brings it back. */
+static void unpark(th_waiter *waiter, th_fiber *fiber, uint32_t old) {
+    if (!(old & TH_WAIT_PARKED)) {
+        return; /* it has not left yet: it sees for itself, or its committer queues it */
+    }
+    if (fiber) {
+        th_ready(fiber);
+    } else {
+        th_os_futex_wake(&waiter->xword, 1); /* the word may be gone: allowed */
+    }
+}
+
+void th_waiter_wake(th_waiter *waiter) {
+    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
+    /*
+     * pairs: released; publishes what the waker wrote
+     * pairs: th_wait_commit; PARKED means that the fiber's registers are saved
+     */
+    uint32_t old = th_xchg_acq_rel(&waiter->xword, TH_WAIT_WOKEN | TH_WAIT_RELEASED);
+    unpark(waiter, fiber, old);
+}
+
+bool th_waiter_claim(th_waiter *waiter, uint32_t outcome) {
+    uint32_t word = th_load_relaxed(&waiter->xword); /* relaxed: the exchange decides */
+    do {
+        if (word & TH_WAIT_OUTCOME) {
+            return false;
+        }
+        /* wait-free: each word changes at most twice before it is decided */
+        /* relaxed: the release that follows publishes */
+    } while (!th_cas_relaxed(&waiter->xword, &word, word | outcome));
+    return true;
+}
+
+void th_waiter_release(th_waiter *waiter) {
+    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
+    /* pairs: released, th_wait_commit; as th_waiter_wake */
+    uint32_t old = th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
+    unpark(waiter, fiber, old);
+}
+
+TH_NO_TSAN void th_wait_commit(th_worker *worker, th_fiber *fiber, void *arg) {
+    th_waiter *waiter = arg;
+    uint32_t word = th_load_relaxed(&waiter->xword); /* relaxed: the exchange decides */
+    while (!(word & TH_WAIT_RELEASED)) {
+        /* wait-free: the word changes at most twice more */
+        /* pairs: th_waiter_wake, th_waiter_release; publishes the saved registers */
+        if (th_cas_release(&waiter->xword, &word, word | TH_WAIT_PARKED)) {
+            return; /* the waiter, and the fiber, may be gone by now */
+        }
+    }
+    /* the wake came before the commit: it left the fiber to us */
+    th_ready_on(worker, fiber, THRUM_HINT_NEXT);
+}
+
+TH_NO_TSAN void th_ready_on(th_worker *worker, th_fiber *fiber, unsigned hint) {
+    th_flow_began(&worker->flow.xreadied);
+    if (hint == THRUM_HINT_NEXT && !worker->sched->config.wake_hint) {
+        hint = THRUM_HINT_NONE;
+    }
+    th_submit(worker, &fiber->work, hint);
+}
+
+void th_ready(th_fiber *fiber) {
+    thrum_sched *sched = fiber->sched;
+    th_worker *worker = th_here();
+    if (th_likely(worker && worker->sched == sched)) {
+        th_enter(worker);
+        th_ready_on(worker, fiber, THRUM_HINT_NEXT);
+        th_leave(worker);
+        return;
+    }
+    /* Inside before the fiber is queued: it may end, and its scheduler with it. */
+    th_outside *record = th_outside_enter(sched, false);
+    th_flow_began(&record->xreadied);
+    th_submit_outside(sched, &fiber->work);
+    th_outside_leave(sched, record);
+}

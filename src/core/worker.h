@@ -1,0 +1,193 @@
+/*
+ * worker.h: a thread that runs tasks for a scheduler, and the scheduler itself.
+ *
+ * Fields are grouped by who writes them, the groups kept a cache line apart.
+ */
+#ifndef TH_WORKER_H
+#define TH_WORKER_H
+
+#include <stdalign.h>
+
+#include "base/annotate.h"
+#include "base/random.h"
+#include "core/counters.h"
+#include "core/driver.h"
+#include "core/fiber.h"
+#include "core/lock.h"
+#include "core/outside.h"
+#include "core/parkword.h"
+#include "core/slab.h"
+#include "core/thread.h"
+#include "queue/inject.h"
+#include "queue/ring.h"
+
+#define TH_YIELDS 16    /* yields gathered before they go to the inject queue in one operation */
+#define TH_IDLE_KEPT 64 /* idle fibers that a worker keeps for itself, at most twice as many */
+
+/* What a worker is about to leave behind on the stack that it leaves. */
+typedef struct th_left {
+    th_commit_kind kind;
+    th_fiber *fiber;
+    void *arg;
+} th_left;
+
+/* What wait_idle and wait_done sum: one writer each (core/IDLE.md). */
+typedef struct th_flow {
+    uint64_t xcreated;   /* tasks posted or spawned, counted before they are published */
+    uint64_t xreadied;   /* fibers queued again, counted before they are published */
+    uint64_t xfinished;  /* tasks that ended for good */
+    uint64_t xsuspended; /* runs that ended by giving the worker up */
+} th_flow;
+
+/* A local queue: the ring, behind a lock when the config says so. */
+typedef struct th_local_queue {
+    th_ring ring;
+    th_lock lock;
+    bool locked; /* constant */
+} th_local_queue;
+
+struct th_worker {
+    /* Constant once it runs. */
+    thrum_sched *sched;
+    unsigned index;
+    void *tsan; /* the context in which the scheduler runs on this thread */
+    th_os_thread thread;
+    void *altstack;
+
+    /* The owner's alone. */
+    th_fiber *current; /* the fiber that is on it */
+    th_work *handoff;  /* work for the loop that is switched to */
+    th_left left;
+    th_fiber *idle; /* spare loops, most recently used first */
+    unsigned idle_count;
+    unsigned until_inject; /* picks until the inject queue comes first */
+    unsigned lifo_runs;    /* runs in a row through the LIFO slot */
+    unsigned pinned_runs;  /* ... through the pinned inbox */
+    bool searching;        /* counted among the searchers */
+    bool sentinel;         /* has the sentinel's role */
+    bool napping;          /* sleeps for a moment, backing off from stealing */
+    bool nap_bit;          /* ... and the nap bit says so */
+    bool woken;            /* from sleep, and has not found anything yet */
+    bool second_look;      /* the sentinel's: it looks again soon */
+    int64_t nap_ns;        /* how long it is about to back off from stealing; 0: not at all */
+    int64_t nap_last_ns;   /* how long it did last */
+    uint64_t stole_at;     /* when it last stole, in ticks ... */
+    uint64_t stole_runs;   /* ... and how many runs it had begun */
+    int64_t defer_until;   /* asking for a stack is of no use before */
+    th_random random;
+    th_chain pinned;                /* from the inbox, oldest first */
+    th_chain pinned_yields;         /* pinned fibers that yielded: behind everything else */
+    th_slab_cache go;               /* task objects of thrum_go */
+    th_slab_cache spawn;            /* ... of what has a handle or attributes */
+    uint64_t stack_high_water_seen; /* see xstack_high_water */
+    th_fiber home; /* the thread's own stack, on which the loop's fibers are left in the end */
+
+    /* Written by the owner, read by others. */
+    alignas(
+        TH_CACHE_LINE) th_work *xslot; /* LIFO slot: the owner fills it; it and rescuers empty it */
+    uint64_t xtick;                    /* picks so far: shows the sentinel that it comes round */
+    th_flow flow;
+    uint64_t xstack_high_water;
+    th_counters counters;
+
+    th_local_queue ring;
+    th_ring yields; /* fibers that yielded, on their way to the inject queue */
+    th_work *xyield_slots[TH_YIELDS];
+
+    th_inject inbox; /* pinned work; only the owner consumes */
+
+    /* Sleeping (core/PARKING.md). */
+    alignas(TH_CACHE_LINE) uint32_t xsleep; /* TH_SLEEP_*: the futex */
+    uint32_t xidle_next;  /* below it in the idle stack: index + 1; who pushes it */
+    int64_t sentinel_ns;  /* the sentinel's present interval; the owner's */
+    uint64_t *seen_ticks; /* the sentinel's: each worker's xtick when it last looked */
+};
+
+typedef struct th_policy {
+    /* From a worker, in its context. The hint is a thrum_hint. */
+    void (*submit)(th_worker *worker, th_work *work, unsigned hint);
+    void (*submit_chain)(th_worker *worker, th_chain chain);
+    /* From any other thread, or for another scheduler. */
+    void (*submit_outside)(thrum_sched *sched, th_chain chain);
+    /* The next work without looking at other workers, or NULL. */
+    th_work *(*pick)(th_worker *worker);
+    /* The next work from other workers, or NULL. */
+    th_work *(*steal)(th_worker *worker);
+    /* Whether there is something that nobody else is certain to come for. */
+    bool (*pending)(th_worker *worker);
+    /* The sentinel's look: work whose owner has not come round since the last look, or NULL. */
+    th_work *(*rescue)(th_worker *worker, bool *unsure);
+} th_policy;
+
+extern const th_policy th_policy_sharded;
+extern const th_policy th_policy_global;
+
+struct thrum_sched {
+    /* Constant once it runs. */
+    thrum_config config;
+    char name[32];
+    const th_policy *policy;
+    th_worker *workers;
+    void *workers_block; /* what `workers` was aligned in */
+    void *block;         /* what this was aligned in */
+    unsigned workers_count;
+    unsigned searchers_max; /* 0: half of the busy ones */
+    unsigned stack_class;
+    unsigned *strides; /* numbers coprime to the number of workers */
+    unsigned strides_count;
+
+    alignas(TH_CACHE_LINE) uint64_t xpark; /* parkword.h */
+    alignas(TH_CACHE_LINE) uint32_t xexit; /* 1: workers leave when they find nothing */
+    uint32_t xstopping;                    /* 1: outsiders' posts are refused */
+    uint32_t xdeferred;                    /* tasks in `deferred` */
+    uint32_t xidle_waiters;                /* callers of wait_idle and wait_done */
+
+    th_inject inject; /* sharded */
+
+    alignas(TH_CACHE_LINE) th_lock global_lock; /* global: its one mutex */
+    th_chain global;
+    uint64_t xglobal_count;
+
+    alignas(TH_CACHE_LINE) th_outsiders outsiders;
+
+    th_lock fibers_lock; /* protects the next two */
+    th_fiber *fibers;    /* idle ones that no worker keeps */
+    unsigned fibers_count;
+    th_stacks stacks;
+
+    th_lock deferred_lock;   /* protects `deferred` */
+    th_chain deferred;       /* tasks that wait for a stack */
+    uint64_t deferred_tries; /* in vain, in a row */
+
+    th_lock idle_lock; /* protects the list of idle waiters */
+    struct th_idle_waiter *idle_waiters;
+
+    th_slab *go_slab;
+    th_slab *spawn_slab;
+
+    th_lock drivers_lock; /* protects the assignment of slots */
+    const th_driver *drivers[TH_DRIVERS_MAX];
+    void *driver_instances[TH_DRIVERS_MAX];
+};
+
+/* ---- entering the scheduler's context from a task's and leaving it (base/annotate.h) ---- */
+
+/* Macros: the compilers refuse to inline between code that is instrumented and code that is not. */
+#define th_enter(worker_) th_tsan_to_worker((worker_)->tsan)
+#define th_leave(worker_) th_tsan_to_task((worker_)->current->tsan)
+
+/* In the worker's context: whoever runs the object will know what the calling task did. */
+#if TH_TSAN_CONTEXTS
+#define th_publish(worker_, object_)                                                               \
+    (th_leave(worker_), th_tsan_release(object_), th_enter(worker_))
+#else
+#define th_publish(worker_, object_) ((void)(worker_), (void)(object_))
+#endif
+
+/* ---- accessors for the floors above ---- */
+
+const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker);
+const th_counters *th_sched_counters_outside(const thrum_sched *sched);
+uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker);
+
+#endif

@@ -1,0 +1,132 @@
+/*
+ * inject.h: the shared, unbounded queue, and the same thing as a pinned inbox.
+ *
+ * Producers push onto a stack, one work or a whole chain with one compare-exchange. Consumers take
+ * turns: who has the turn takes the stack as a whole, turns it round and serves from that list,
+ * oldest first; what it does not take stays for the next turn.
+ *
+ * Order:     of two pushes, the one whose exchange came first is served first.
+ * Progress:  push is lock-free; no ABA, since nothing is popped from the stack but all of it. A
+ * consumer that finds the turn taken goes away; parking counts the queue as not empty, so nobody
+ *            sleeps on it.
+ * Why turns: popping one by one from a shared list would read the link of work that another
+ * consumer has already run and freed.
+ */
+#ifndef TH_INJECT_H
+#define TH_INJECT_H
+
+#include <stdalign.h>
+
+#include "base/atomic.h"
+#include "queue/work.h"
+
+typedef struct th_inject {
+    alignas(TH_CACHE_LINE) th_work *xtop;  /* producers: newest first */
+    alignas(TH_CACHE_LINE) uint32_t xturn; /* consumers: 1 while somebody has the turn */
+    uint32_t xrest;                        /* written with the turn: 1 while `list` holds work */
+    th_chain list;                         /* with the turn: oldest first */
+} th_inject;
+
+static inline void th_inject_init(th_inject *inject) {
+    *inject = (th_inject){0};
+}
+
+/* Any thread: appends a chain, first to last. */
+static inline void th_inject_push(th_inject *inject, th_chain chain) {
+    /*
+     * On the stack the newest comes first, so the chain's links are turned: in the common case, one
+     * work, that is nothing at all.
+     */
+    th_work *bottom = chain.first;
+    th_work *top = bottom;
+    th_work *work = chain.count > 1 ? th_work_next(bottom) : NULL;
+    for (size_t i = 1; i < chain.count; i++) {
+        th_work *next = th_work_next(work);
+        th_work_link(work, top);
+        top = work;
+        work = next;
+    }
+    th_work *old = th_load_relaxed(&inject->xtop); /* relaxed: the exchange decides */
+    do {
+        th_work_link(bottom, old);
+        /* lock-free: it fails only when another producer or a consumer succeeded */
+        /* pairs: th_inject_refill; publishes the work and its links */
+    } while (!th_cas_release(&inject->xtop, &old, top));
+}
+
+/* Any thread: whether there may be something. After a full fence it is exact enough to park on. */
+static inline bool th_inject_is_empty(const th_inject *inject) {
+    /* relaxed: a guess, or ordered by the parker's fence */
+    return th_load_relaxed(&inject->xtop) == NULL && th_load_relaxed(&inject->xrest) == 0;
+}
+
+/* With the turn: moves what was pushed behind what is left. */
+static inline void th_inject_refill(th_inject *inject) {
+    /* relaxed: spares the exchange when there is nothing */
+    if (th_load_relaxed(&inject->xtop) == NULL) {
+        return;
+    }
+    /* pairs: th_inject_push; the whole stack, each push of it released */
+    th_work *work = th_xchg_acquire(&inject->xtop, NULL);
+    th_chain pushed = {.last = work};
+    while (work) {
+        th_work *next = th_work_next(work);
+        th_work_link(work, pushed.first);
+        pushed.first = work;
+        pushed.count++;
+        work = next;
+    }
+    if (!pushed.first) {
+        return;
+    }
+    if (inject->list.last) {
+        th_work_link(inject->list.last, pushed.first);
+        inject->list.last = pushed.last;
+        inject->list.count += pushed.count;
+    } else {
+        inject->list = pushed;
+    }
+}
+
+/* Any thread: takes the turn if it is free. */
+static inline bool th_inject_turn_begin(th_inject *inject) {
+    uint32_t free_turn = 0;
+    /* relaxed: spares the exchange */
+    return th_load_relaxed(&inject->xturn) == 0 &&
+           /* pairs: th_inject_turn_end; the list as the last holder left it */
+           th_cas_acquire(&inject->xturn, &free_turn, 1);
+}
+
+static inline void th_inject_turn_end(th_inject *inject) {
+    /* relaxed: ordered before the turn's release; others only guess by it */
+    th_store_relaxed(&inject->xrest, inject->list.first ? 1u : 0u);
+    /* pairs: th_inject_turn_begin; publishes the list */
+    th_store_release(&inject->xturn, 0);
+}
+
+/*
+ * With the turn: up to `share` of every `of` parts of what is there (rounded up), at most `most`.
+ */
+static inline th_chain th_inject_take(th_inject *inject, size_t of, size_t most) {
+    th_inject_refill(inject);
+    size_t want = inject->list.count / of + (inject->list.count % of ? 1 : 0);
+    want = want < most ? want : most;
+    th_chain taken = {0};
+    if (want == 0) {
+        return taken;
+    }
+    taken.first = inject->list.first;
+    for (size_t i = 0; i < want; i++) {
+        taken.last = inject->list.first;
+        inject->list.first = th_work_next(inject->list.first);
+    }
+    if (!inject->list.first) {
+        inject->list.last = NULL;
+    }
+    inject->list.count -= want;
+    taken.count = want;
+    th_work_link(taken.last, NULL);
+    return taken;
+}
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * work.h: what a run queue holds.
+ *
+ * "Start this task" and "resume this fiber" are the two kinds of work; both begin with this header,
+ * so that every queue has one intrusive link. A public thrum_task begins with the same three
+ * fields.
+ */
+#ifndef TH_WORK_H
+#define TH_WORK_H
+
+#include "base/cc.h"
+
+typedef enum {
+    TH_WORK_TASK = 1,  /* a thrum_task of the user's (the public initializer says 1) */
+    TH_WORK_GO = 2,    /* a detached task from a worker's slab: function and argument only */
+    TH_WORK_SPAWN = 3, /* a task with a handle or attributes */
+    TH_WORK_FIBER = 4  /* a fiber that can go on */
+} th_work_kind;
+
+typedef struct th_work {
+    struct th_work *next; /* the queue's that it is in; else nobody's */
+    uint32_t kind;        /* th_work_kind; constant while it is queued */
+    int32_t worker;       /* pinned to this worker, or -1; constant while it is queued */
+} th_work;
+
+/*
+ * The link is written by whoever queues and read by whoever dequeues, and the queue orders the two.
+ * The body that then runs may free the object in a context of its own that the thread sanitizer
+ * does not see ordered after the scheduler's (base/annotate.h), so there these accesses are not
+ * shown to it.
+ */
+#if TH_TSAN && !defined(TH_SIM)
+#define TH_WORK_LINK TH_NO_TSAN TH_NOINLINE TH_UNUSED
+#else
+#define TH_WORK_LINK inline
+#endif
+
+static TH_WORK_LINK th_work *th_work_next(const th_work *work) {
+    return work->next;
+}
+
+static TH_WORK_LINK void th_work_link(th_work *work, th_work *next) {
+    work->next = next;
+}
+
+/* A chain of work, first to last, that somebody owns alone. */
+typedef struct th_chain {
+    th_work *first;
+    th_work *last;
+    size_t count;
+} th_chain;
+
+static inline void th_chain_append(th_chain *chain, th_work *work) {
+    th_work_link(work, NULL);
+    if (chain->last) {
+        th_work_link(chain->last, work);
+    } else {
+        chain->first = work;
+    }
+    chain->last = work;
+    chain->count++;
+}
+
+static inline th_work *th_chain_take(th_chain *chain) {
+    th_work *work = chain->first;
+    if (work) {
+        chain->first = th_work_next(work);
+        if (!chain->first) {
+            chain->last = NULL;
+        }
+        chain->count--;
+    }
+    return work;
+}
+
+#endif
