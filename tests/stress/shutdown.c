@@ -1,0 +1,189 @@
+/*
+ * shutdown.c: stopping against spawning, starting and stopping under load.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#define WATCHDOG_SECONDS 110
+#include "support/support.h"
+
+typedef struct flood {
+    rig *r;
+    gate g;
+    atomic_int accepted, ran;  /* posts from outside */
+    atomic_int started, ended; /* tasks from inside */
+    atomic_int posting;        /* threads that have not been refused yet */
+    int inside_left;
+} flood;
+
+static void outside_task(thrum_task *self, void *arg) {
+    flood *f = arg;
+    free(self);
+    atomic_fetch_add(&f->ran, 1);
+}
+
+static int inside_fiber(void *arg) {
+    flood *f = arg;
+    const int n = atomic_fetch_add(&f->started, 1);
+    if (n < f->inside_left) {
+        CHECK_EQ(thrum_go(inside_fiber, f), 0);
+        if (n % 2 == 0) {
+            CHECK_EQ(thrum_go(inside_fiber, f), 0);
+        }
+    }
+    if (n % 5 == 0) {
+        thrum_yield();
+    }
+    atomic_fetch_add(&f->ended, 1);
+    return 0;
+}
+
+static void *flood_thread(void *seat) {
+    flood *f = ((crew_seat *)seat)->arg;
+    const thrum_attr attr = rig_attr(f->r);
+    for (int i = 0;; i++) {
+        int error;
+        if (i % 4 == 0) {
+            error = thrum_go_with(&attr, inside_fiber, f);
+        } else {
+            thrum_task *task = malloc(sizeof(*task));
+            CHECK(task != NULL);
+            thrum_task_init(task, outside_task, f);
+            error = thrum_task_post(f->r->sched, task);
+            if (error == 0) {
+                atomic_fetch_add(&f->accepted, 1);
+            } else {
+                free(task);
+            }
+        }
+        if (error != 0) {
+            CHECK_EQ(error, -ESHUTDOWN);
+            break;
+        }
+        while (atomic_load(&f->accepted) - atomic_load(&f->ran) > 2000) {
+            sched_yield();
+        }
+    }
+    if (atomic_fetch_sub(&f->posting, 1) == 1) {
+        gate_open(&f->g);
+    }
+    return NULL;
+}
+
+TEST(flooded_from_both_sides_while_it_stops) {
+    /* Start, flood from inside and outside, stop: everything accepted runs, then nothing is left.
+     */
+    for (int round = 0; round < SCALED(200); round++) {
+        rig r;
+        crew c;
+        flood f = {.r = &r, .posting = 2, .inside_left = 500};
+        rig_begin(&r, 0);
+        gate_begin(&r, &f.g);
+        rig_go(&r, inside_fiber, &f);
+        crew_start(&c, 2, flood_thread, &f);
+        SPIN_UNTIL(atomic_load(&f.accepted) > round % 50);
+        rig_stop(&r);
+        crew_join(&c);
+        CHECK_EQ(atomic_load(&f.ran), atomic_load(&f.accepted));
+        CHECK_EQ(atomic_load(&f.ended), atomic_load(&f.started));
+    }
+}
+
+static atomic_int ended;
+
+static int spawn_more(void *arg) {
+    const intptr_t left = (intptr_t)arg;
+    if (left > 0) {
+        CHECK_EQ(thrum_go(spawn_more, (void *)(left - 1)), 0);
+        CHECK_EQ(thrum_go(spawn_more, (void *)(left - 1)), 0);
+    }
+    thrum_yield();
+    atomic_fetch_add(&ended, 1);
+    return 0;
+}
+
+TEST(started_and_stopped_under_load) {
+    /* Two thousand times, with a tree of tasks that still grows when stop begins. */
+    const unsigned workers = (unsigned)check_env("THRUM_WORKERS", 2);
+    const int rounds = SCALED(2000) / (workers > 8 ? 10 : 1) + 1;
+    for (int i = 0; i < rounds; i++) {
+        rig r;
+        atomic_store(&ended, 0);
+        rig_begin(&r, 0);
+        rig_go(&r, spawn_more, (void *)(intptr_t)3);
+        rig_stop(&r);
+        CHECK_EQ(atomic_load(&ended), 15);
+    }
+}
+
+TEST(started_and_stopped_empty) {
+    /* Workers that have hardly begun are stopped. */
+    const unsigned workers = (unsigned)check_env("THRUM_WORKERS", 2);
+    const int rounds = SCALED(2000) / (workers > 8 ? 10 : 1) + 1;
+    for (int i = 0; i < rounds; i++) {
+        rig r;
+        rig_begin(&r, 0);
+        rig_stop(&r);
+    }
+}
+
+static int run_small(void *arg) {
+    (void)arg;
+    CHECK_EQ(thrum_go(spawn_more, (void *)(intptr_t)2), 0);
+    return 4;
+}
+
+static void *run_in_thread(void *seat) {
+    const int rounds = *(int *)((crew_seat *)seat)->arg;
+    for (int i = 0; i < rounds; i++) {
+        rig r;
+        rig_init(&r);
+        CHECK_EQ(thrum_run(&r.config, run_small, NULL), 4);
+        rig_check_freed(&r);
+    }
+    return NULL;
+}
+
+TEST(several_run_side_by_side) {
+    /* Schedulers that start and stop in four threads at once share nothing that hurts. */
+    crew c;
+    int rounds = SCALED(200);
+    if (check_env("THRUM_WORKERS", 2) > 8) {
+        rounds = rounds / 10 + 1;
+    }
+    crew_start(&c, 4, run_in_thread, &rounds);
+    crew_join(&c);
+    CHECK_EQ(atomic_load(&ended), 4 * rounds * 7);
+}
+
+typedef struct late {
+    rig *r;
+    thrum_sem sem;
+} late;
+
+static int wait_late(void *arg) {
+    return thrum_sem_wait(&((late *)arg)->sem);
+}
+
+static void *wake_late(void *seat) {
+    late *l = ((crew_seat *)seat)->arg;
+    for (int i = 0; i < 20; i++) {
+        thrum_sem_post(&l->sem);
+    }
+    return NULL;
+}
+
+TEST(last_fibers_are_woken_from_outside) {
+    /* While stop waits for blocked fibers, an outside thread wakes them: a wake is no post. */
+    for (int round = 0; round < SCALED(500); round++) {
+        rig r;
+        crew c;
+        late l = {.r = &r, .sem = THRUM_SEM_INIT(0)};
+        rig_begin(&r, round % 3 == 0 ? 1 : 2);
+        for (int i = 0; i < 20; i++) {
+            rig_go(&r, wait_late, &l);
+        }
+        crew_start(&c, 1, wake_late, &l);
+        rig_stop(&r);
+        crew_join(&c);
+    }
+}
