@@ -1,0 +1,361 @@
+/*
+ * metrics.c: reads the workers' counters and prints them.
+ *
+ * Words: a *source* is whoever counts: each worker, and the threads outside, whose counters stand
+ * together. The figures of the whole scheduler are the sum over all sources (a maximum for the high
+ * water), and what only the whole scheduler has, such as its pool for blocking calls.
+ *
+ * Invariants
+ *   - Nothing here writes a counter or stops a worker: it loads words that have one writer each.
+ *   - `fields` lists every figure of thrum_metrics; a static assertion counts them, so that a new
+ *     one can't be forgotten in print.
+ *   - A struct of the caller's is filled up to the size that the caller knows, never beyond.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "core/counters.h"
+#include "core/driver.h"
+#include "core/worker.h"
+#include "thrum/metrics.h"
+#include "thrum/sched.h"
+
+/* The text has a column a source up to so many workers; beyond, the least and the most. */
+#define COLUMNS_MAX 8
+
+/* A stream and whether writing to it failed: the caller asks once, at the end. */
+typedef struct printer {
+    const thrum_sched *sched;
+    FILE *out;
+    bool failed;
+} printer;
+
+/* ---- reading ---- */
+
+static void add_counters(thrum_metrics *m, const th_counters *counters) {
+/* relaxed: a counter has one writer and orders nothing; any recent value will do */
+#define ADD(name) m->name += th_load_relaxed(&counters->x##name);
+    TH_COUNTERS(ADD)
+#undef ADD
+}
+
+static void read_worker(const thrum_sched *sched, unsigned worker, thrum_metrics *m) {
+    *m = (thrum_metrics){.size = sizeof(*m)};
+    m->workers = 1;
+    add_counters(m, th_sched_counters(sched, worker));
+    m->stack_high_water = th_sched_stack_high_water(sched, (int)worker);
+}
+
+static void read_outside(const thrum_sched *sched, thrum_metrics *m) {
+    *m = (thrum_metrics){.size = sizeof(*m)};
+    add_counters(m, th_sched_counters_outside(sched));
+}
+
+static void read_all(const thrum_sched *sched, thrum_metrics *m) {
+    *m = (thrum_metrics){.size = sizeof(*m)};
+    m->workers = thrum_sched_workers(sched);
+    for (unsigned worker = 0; worker < m->workers; worker++)
+        add_counters(m, th_sched_counters(sched, worker));
+    add_counters(m, th_sched_counters_outside(sched));
+    m->stack_high_water = th_sched_stack_high_water(sched, THRUM_ALL_WORKERS);
+    th_drivers_metrics(sched, m);
+}
+
+/*
+ * Whether a struct of this size can be one of ours: it holds at least the head, ends with a whole
+ * figure, and is not so large that it was never set.
+ */
+static bool size_is_known(size_t size) {
+    return size >= offsetof(thrum_metrics, runs_lifo) && size % sizeof(uint64_t) == 0 &&
+           size <= 16 * sizeof(thrum_metrics);
+}
+
+int thrum_metrics_read(const thrum_sched *sched, int worker_or_all, thrum_metrics *out) {
+    if (sched == NULL || out == NULL || !size_is_known(out->size))
+        return -EINVAL;
+    thrum_metrics m;
+    if (worker_or_all == THRUM_ALL_WORKERS)
+        read_all(sched, &m);
+    else if (worker_or_all >= 0 && (unsigned)worker_or_all < thrum_sched_workers(sched))
+        read_worker(sched, (unsigned)worker_or_all, &m);
+    else
+        return -EINVAL;
+    m.size = out->size; /* stays what the caller knows, so that the struct can be used again */
+    memcpy(out, &m, out->size < sizeof(m) ? out->size : sizeof(m));
+    return 0;
+}
+
+/* ---- the fields ---- */
+
+typedef enum {
+    COUNTER,     /* every source counts it */
+    MAXIMUM,     /* every worker has one; the whole has the largest */
+    ALL_COUNTER, /* only the whole scheduler has it */
+    ALL_GAUGE    /* ... and it can fall again */
+} field_kind;
+
+typedef struct field {
+    const char *name;
+    size_t offset;
+    field_kind kind;
+    const char *help;
+} field;
+
+/* clang-format off */
+#define FIELD(name, kind, help) { #name, offsetof(thrum_metrics, name), kind, help }
+/* clang-format on */
+
+static const field fields[] = {
+    FIELD(runs_lifo, COUNTER, "Work run from the LIFO slot."),
+    FIELD(runs_ring, COUNTER, "Work run from the worker's own queue."),
+    FIELD(runs_inject, COUNTER, "Work run from the shared queue."),
+    FIELD(runs_stolen, COUNTER, "Work taken from another worker and run at once."),
+    FIELD(runs_pinned, COUNTER, "Work run from the pinned inbox."),
+    FIELD(tasks_started, COUNTER, "Task bodies begun."),
+    FIELD(fibers_resumed, COUNTER, "Fibers that went on after a wait."),
+    FIELD(steals_tried, COUNTER, "Searches through the other workers."),
+    FIELD(steals_done, COUNTER, "Searches that found something."),
+    FIELD(stolen, COUNTER, "Work taken by stealing."),
+    FIELD(rescues, COUNTER, "Work taken by the sentinel from a worker that did not come round."),
+    FIELD(offloads, COUNTER, "Times a full queue spilled into the shared one."),
+    FIELD(offloaded, COUNTER, "Work moved by spilling."),
+    FIELD(parks, COUNTER, "Times a worker went to sleep."),
+    FIELD(wakes_submit, COUNTER, "Wakes sent because of new work."),
+    FIELD(wakes_chain, COUNTER, "Wakes sent because a searcher found more than it needed."),
+    FIELD(wakes_pinned, COUNTER, "Wakes sent because of pinned work."),
+    FIELD(wakes_timer, COUNTER, "Sleeps that ended by themselves."),
+    FIELD(wakes_empty, COUNTER, "Wakes that found nothing."),
+    FIELD(switches, COUNTER, "Context switches between fibers."),
+    FIELD(suspends, COUNTER, "Waits that gave up the worker."),
+    FIELD(yields, COUNTER, "Yields."),
+    FIELD(stacks_created, COUNTER, "Fibers that were set up."),
+    FIELD(stacks_reused, COUNTER, "Fibers taken from a cache."),
+    FIELD(stacks_freed, COUNTER, "Stacks given back to the system."),
+    FIELD(stack_high_water, MAXIMUM, "The most bytes of a stack seen in use."),
+    FIELD(blocking_calls, ALL_COUNTER, "Calls that went to the blocking pool."),
+    FIELD(blocking_threads, ALL_GAUGE, "Threads of the blocking pool at present."),
+    FIELD(futex_waits, COUNTER, "System calls: sleeps of workers."),
+    FIELD(futex_wakes, COUNTER, "System calls: wakes sent."),
+};
+#undef FIELD
+
+#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+static_assert(offsetof(thrum_metrics, runs_lifo) + FIELDS * sizeof(uint64_t) ==
+                  sizeof(thrum_metrics),
+              "every figure of thrum_metrics is printed");
+
+static uint64_t figure(const thrum_metrics *m, const field *f) {
+    uint64_t value;
+    memcpy(&value, (const char *)m + f->offset, sizeof(value));
+    return value;
+}
+
+/* Whether a worker of its own has this figure; else only the whole scheduler has. */
+static bool workers_have(const field *f) {
+    return f->kind == COUNTER || f->kind == MAXIMUM;
+}
+
+/* Whether the threads outside can have counted it: they keep no stacks. */
+static bool outside_has(const field *f) {
+    return f->kind == COUNTER;
+}
+
+static bool is_gauge(const field *f) {
+    return f->kind == MAXIMUM || f->kind == ALL_GAUGE;
+}
+
+/* ---- printing ---- */
+
+TH_PRINTF(2, 3)
+static void print(printer *p, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (vfprintf(p->out, format, args) < 0)
+        p->failed = true;
+    va_end(args);
+}
+
+/* A name inside quotes, as both JSON and Prometheus read it. */
+static void print_quoted(printer *p, const char *text) {
+    print(p, "\"");
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            print(p, "\\%c", *c);
+        else if (*c == '\n')
+            print(p, "\\n");
+        else
+            print(p, "%c", (unsigned char)*c < ' ' ? ' ' : *c);
+    }
+    print(p, "\"");
+}
+
+static void print_columns(printer *p, unsigned workers) {
+    thrum_metrics columns[COLUMNS_MAX];
+    thrum_metrics outside;
+    thrum_metrics all;
+    print(p, "%-18s", "");
+    for (unsigned worker = 0; worker < workers; worker++) {
+        read_worker(p->sched, worker, &columns[worker]);
+        print(p, "      worker %u", worker);
+    }
+    print(p, " %13s %13s\n", "outside", "all");
+    read_outside(p->sched, &outside);
+    read_all(p->sched, &all);
+    for (size_t i = 0; i < FIELDS; i++) {
+        const field *f = &fields[i];
+        print(p, "%-18s", f->name);
+        for (unsigned worker = 0; worker < workers; worker++) {
+            if (workers_have(f))
+                print(p, " %13" PRIu64, figure(&columns[worker], f));
+            else
+                print(p, " %13s", "-");
+        }
+        if (outside_has(f))
+            print(p, " %13" PRIu64, figure(&outside, f));
+        else
+            print(p, " %13s", "-");
+        print(p, " %13" PRIu64 "\n", figure(&all, f));
+    }
+}
+
+/* The least and the most that any one worker has, for schedulers too wide for columns. */
+static void print_ranges(printer *p, unsigned workers) {
+    thrum_metrics all;
+    read_all(p->sched, &all);
+    print(p, "%-18s %13s %13s %13s\n", "", "least", "most", "all");
+    for (size_t i = 0; i < FIELDS; i++) {
+        const field *f = &fields[i];
+        print(p, "%-18s", f->name);
+        if (workers_have(f)) {
+            uint64_t least = UINT64_MAX;
+            uint64_t most = 0;
+            for (unsigned worker = 0; worker < workers; worker++) {
+                thrum_metrics m;
+                read_worker(p->sched, worker, &m);
+                uint64_t value = figure(&m, f);
+                least = value < least ? value : least;
+                most = value > most ? value : most;
+            }
+            print(p, " %13" PRIu64 " %13" PRIu64, least, most);
+        } else {
+            print(p, " %13s %13s", "-", "-");
+        }
+        print(p, " %13" PRIu64 "\n", figure(&all, f));
+    }
+}
+
+static void print_text(printer *p) {
+    unsigned workers = thrum_sched_workers(p->sched);
+    print(p, "scheduler ");
+    print_quoted(p, p->sched->name);
+    print(p, ", %u worker%s\n", workers, workers == 1 ? "" : "s");
+    if (workers <= COLUMNS_MAX)
+        print_columns(p, workers);
+    else
+        print_ranges(p, workers);
+}
+
+static void print_sample(printer *p, const field *f, const char *worker, uint64_t value) {
+    print(p, "thrum_%s%s{sched=", f->name, is_gauge(f) ? "" : "_total");
+    print_quoted(p, p->sched->name);
+    if (worker != NULL)
+        print(p, ",worker=\"%s\"", worker);
+    print(p, "} %" PRIu64 "\n", value);
+}
+
+/*
+ * The exposition wants all samples of a name together, so each source is read again for each name.
+ * No sample carries a sum: whoever asks sums over `worker` himself, without counting twice.
+ */
+static void print_prometheus(printer *p) {
+    unsigned workers = thrum_sched_workers(p->sched);
+    print(p, "# HELP thrum_workers Threads that run tasks.\n# TYPE thrum_workers gauge\n");
+    print(p, "thrum_workers{sched=");
+    print_quoted(p, p->sched->name);
+    print(p, "} %u\n", workers);
+    for (size_t i = 0; i < FIELDS; i++) {
+        const field *f = &fields[i];
+        const char *suffix = is_gauge(f) ? "" : "_total";
+        print(p, "# HELP thrum_%s%s %s\n", f->name, suffix, f->help);
+        print(p, "# TYPE thrum_%s%s %s\n", f->name, suffix, is_gauge(f) ? "gauge" : "counter");
+        thrum_metrics m;
+        for (unsigned worker = 0; workers_have(f) && worker < workers; worker++) {
+            char label[16];
+            snprintf(label, sizeof(label), "%u", worker);
+            read_worker(p->sched, worker, &m);
+            print_sample(p, f, label, figure(&m, f));
+        }
+        if (outside_has(f)) {
+            read_outside(p->sched, &m);
+            print_sample(p, f, "outside", figure(&m, f));
+        }
+        if (!workers_have(f)) {
+            read_all(p->sched, &m);
+            print_sample(p, f, NULL, figure(&m, f));
+        }
+    }
+}
+
+static bool whole_has(const field *f) {
+    return f != NULL;
+}
+
+/* One object of the figures that its source has. */
+static void print_object(printer *p, const thrum_metrics *m, bool (*has)(const field *)) {
+    const char *comma = "";
+    print(p, "{");
+    for (size_t i = 0; i < FIELDS; i++) {
+        const field *f = &fields[i];
+        if (!has(f))
+            continue;
+        print(p, "%s\"%s\": %" PRIu64, comma, f->name, figure(m, f));
+        comma = ", ";
+    }
+    print(p, "}");
+}
+
+static void print_json(printer *p) {
+    unsigned workers = thrum_sched_workers(p->sched);
+    thrum_metrics m;
+    print(p, "{\"sched\": ");
+    print_quoted(p, p->sched->name);
+    print(p, ",\n \"workers\": %u,\n \"all\": ", workers);
+    read_all(p->sched, &m);
+    print_object(p, &m, whole_has);
+    print(p, ",\n \"outside\": ");
+    read_outside(p->sched, &m);
+    print_object(p, &m, outside_has);
+    print(p, ",\n \"worker\": [");
+    for (unsigned worker = 0; worker < workers; worker++) {
+        print(p, "%s", worker == 0 ? "\n  " : ",\n  ");
+        read_worker(p->sched, worker, &m);
+        print_object(p, &m, workers_have);
+    }
+    print(p, "]}\n");
+}
+
+int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format) {
+    if (sched == NULL || out == NULL)
+        return -EINVAL;
+    printer p = {.sched = sched, .out = out};
+    switch (format) {
+    case THRUM_TEXT:
+        print_text(&p);
+        break;
+    case THRUM_PROMETHEUS:
+        print_prometheus(&p);
+        break;
+    case THRUM_JSON:
+        print_json(&p);
+        break;
+    default:
+        return -EINVAL;
+    }
+    /* What is still buffered can fail too, and nobody but us would ask. */
+    if (fflush(out) != 0)
+        p.failed = true;
+    return p.failed ? -EIO : 0;
+}
