@@ -1,0 +1,138 @@
+/*
+ * migrate.c: fibers move between workers, and take all that is theirs with them.
+ */
+/* matrix: policy workers */
+/* matrix: quick 2 8 */
+#define WATCHDOG_SECONDS 110
+#include "support/support.h"
+
+typedef struct traveller {
+    uint64_t seen; /* workers, a bit each */
+    int moves;
+} traveller;
+
+static int limit;
+static atomic_int arrived;
+
+/* Yields until it has been on two workers. Something else must be runnable for it to move at all.
+ */
+static int travel(void *arg) {
+    traveller *t = arg;
+    const int home = thrum_worker_id();
+    while (thrum_worker_id() == home) {
+        thrum_yield();
+        t->seen |= 1ull << (unsigned)thrum_worker_id();
+    }
+    atomic_fetch_add(&arrived, 1);
+    return 0;
+}
+
+static void need_two_workers(void) {
+    if (check_env("THRUM_WORKERS", 2) < 2) {
+        CHECK_SKIP("one worker has nowhere to move to");
+    }
+}
+
+TEST(yielding_fibers_see_several_workers) {
+    /* Each of them comes to a second worker. */
+    rig r;
+    static traveller all[64];
+    need_two_workers();
+    rig_begin(&r, 0);
+    for (int i = 0; i < 64; i++) {
+        rig_go(&r, travel, &all[i]);
+    }
+    rig_stop(&r);
+    CHECK_EQ(atomic_load(&arrived), 64);
+}
+
+/* ---- what they take along ---- */
+
+static __attribute__((noinline)) void set_errno(int value) {
+    __asm__ volatile("" ::: "memory");
+    errno = value;
+}
+
+static __attribute__((noinline)) int get_errno(void) {
+    __asm__ volatile("" ::: "memory");
+    return errno;
+}
+
+static thrum_key key;
+static atomic_int destroyed;
+
+static void destroy(void *value) {
+    (void)value;
+    atomic_fetch_add(&destroyed, 1);
+}
+
+static int carry(void *arg) {
+    const int me = (int)(intptr_t)arg;
+    char name[16];
+    thrum_mutex mutex = THRUM_MUTEX_INIT;
+    volatile double sum = 0; /* floating point goes along, too */
+    int values[32];
+    snprintf(name, sizeof(name), "fiber %d", me);
+    CHECK_EQ(thrum_set_name(name), 0);
+    CHECK_EQ(thrum_key_set(key, values), 0);
+    CHECK_EQ(thrum_mutex_lock(&mutex), 0);
+    set_errno(me + 1);
+    for (int i = 0; i < 32; i++) {
+        values[i] = me * 100 + i;
+    }
+    for (int i = 0; i < limit; i++) {
+        thrum_yield();
+        sum += 0.5;
+        CHECK_STR(thrum_name(), name);
+        CHECK(thrum_key_get(key) == values);
+        CHECK_EQ(get_errno(), me + 1);
+        CHECK_EQ(values[i % 32], me * 100 + i % 32);
+        CHECK_EQ(thrum_mutex_lock(&mutex), -EDEADLK); /* still its owner */
+    }
+    thrum_mutex_unlock(&mutex);
+    CHECK(sum == 0.5 * limit);
+    return 0;
+}
+
+TEST(fibers_carry_what_is_theirs) {
+    /* Name, values, errno, stack, and the locks that they own. */
+    rig r;
+    limit = SCALED(500);
+    CHECK_EQ(thrum_key_create(&key, destroy), 0);
+    rig_begin(&r, 0);
+    for (int i = 0; i < 100; i++) {
+        rig_go(&r, carry, (void *)(intptr_t)i);
+    }
+    rig_stop(&r);
+    CHECK_EQ(atomic_load(&destroyed), 100);
+    CHECK_EQ(thrum_key_delete(key), 0);
+}
+
+/* ---- pinned among the free ---- */
+
+static int stay_put(void *arg) {
+    const int worker = thrum_worker_id();
+    for (int i = 0; i < limit; i++) {
+        thrum_yield();
+        CHECK_EQ(thrum_worker_id(), worker);
+    }
+    (void)arg;
+    return 0;
+}
+
+TEST(pinned_fibers_stay_among_free_ones) {
+    /* While others move around them. */
+    rig r;
+    limit = SCALED(1000);
+    CHECK_EQ(thrum_key_create(&key, NULL), 0);
+    rig_begin(&r, 0);
+    thrum_attr attr = rig_attr(&r);
+    attr.flags = THRUM_PINNED;
+    for (int i = 0; i < 40; i++) {
+        attr.worker = i % (int)thrum_sched_workers(r.sched);
+        CHECK_EQ(thrum_go_with(&attr, stay_put, NULL), 0);
+        rig_go(&r, carry, (void *)(intptr_t)i);
+    }
+    rig_stop(&r);
+    CHECK_EQ(thrum_key_delete(key), 0);
+}
