@@ -4,7 +4,6 @@
  */
 #define _GNU_SOURCE
 #include <assert.h>
-#include <fenv.h>
 #include <unwind.h>
 
 #include "base/annotate.h"
@@ -225,32 +224,49 @@ TEST(callee_saved_registers_survive) {
 /* In memory, so that it is computed where it stands. */
 static volatile double one = 1.0, three = 3.0;
 
-static unsigned control_word(void) {
+/* The C library's fesetround, without its libm, and flushing to zero, which it has no call for. */
 #if defined(__x86_64__)
+enum { NEAREST = 0, DOWN = 1, UP = 2, FLUSH = 0x8040 };
+static unsigned control_word(void) {
     uint16_t x87;
     __asm__ volatile("fnstcw %0" : "=m"(x87));
     return (__builtin_ia32_stmxcsr() & ~0x3fu) | (unsigned)x87 << 16;
+}
+static void set_rounding(unsigned mode, unsigned flush) {
+    uint16_t x87 = (uint16_t)((control_word() >> 16 & ~0xc00u) | mode << 10);
+    __asm__ volatile("fldcw %0" : : "m"(x87));
+    __builtin_ia32_ldmxcsr((__builtin_ia32_stmxcsr() & ~0x6000u) | mode << 13 | flush);
+}
+static unsigned rounding(void) {
+    return control_word() >> 13 & 3;
+}
+#elif defined(__aarch64__)
+enum { NEAREST = 0, UP = 1, DOWN = 2, FLUSH = 1 << 24 };
+static unsigned control_word(void) {
+    uint64_t fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    return (unsigned)fpcr;
+}
+static void set_rounding(unsigned mode, unsigned flush) {
+    uint64_t fpcr = (control_word() & ~(3u << 22)) | mode << 22 | flush;
+    __asm__ volatile("msr fpcr, %0" : : "r"(fpcr));
+}
+static unsigned rounding(void) {
+    return control_word() >> 22 & 3;
+}
 #else
-    return (unsigned)fegetround();
+#error "how is the rounding mode set here?"
 #endif
-}
-
-static void set_flush_to_zero(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040); /* no call of the C library's does */
-#endif
-}
 
 static double fiber_third;
 
 static void round_up(side *self) {
-    CHECK_EQ(fegetround(), FE_DOWNWARD); /* as its maker had it */
-    fesetround(FE_UPWARD);
-    set_flush_to_zero();
+    CHECK_EQ(rounding(), DOWN); /* as its maker had it */
+    set_rounding(UP, FLUSH);
     unsigned word = control_word();
     for (int i = 0; i < 3; i++) {
         go(self, self->from);
-        CHECK_EQ(fegetround(), FE_UPWARD);
+        CHECK_EQ(rounding(), UP);
         CHECK_EQ(control_word(), word);
         fiber_third = one / three;
     }
@@ -260,14 +276,14 @@ TEST(rounding_mode_is_kept_per_context) {
     /* A context computes as it was told to, whatever the others do; a new one as its maker did. */
     side me, fiber;
     here(&me);
-    fesetround(FE_DOWNWARD);
+    set_rounding(DOWN, 0);
     make(&fiber, round_up);
-    fesetround(FE_TONEAREST);
+    set_rounding(NEAREST, 0);
     unsigned word = control_word();
     double third = one / three;
     for (int i = 0; i < 4; i++) {
         go(&me, &fiber);
-        CHECK_EQ(fegetround(), FE_TONEAREST);
+        CHECK_EQ(rounding(), NEAREST);
         CHECK_EQ(control_word(), word);
         CHECK(one / three == third);
     }
