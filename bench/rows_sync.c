@@ -71,10 +71,17 @@ static crowd run_crowd(const bench_args *args, bench_sample *out, unsigned fiber
 
 /* ---- yield ---- */
 
+/*
+ * A yield may return at once when its worker sees nobody to give way to. That is not what is asked
+ * for here, so only those count that gave way, as the scheduler says; most must have.
+ */
 static void run_yield(const bench_args *args, bench_sample *out) {
     unsigned steps = bench_scale(args, 1000, 50);
     crowd c = run_crowd(args, out, 1000, steps, thrum_yield);
-    bench_check(c.yields == out->ops, "%llu yields were counted", (unsigned long long)c.yields);
+    bench_check(c.yields <= out->ops && c.yields >= out->ops / 2, "%llu of %llu yields gave way",
+                (unsigned long long)c.yields, (unsigned long long)out->ops);
+    out->value *= (double)out->ops / (double)c.yields;
+    out->ops = c.yields;
 }
 
 static void base_sched_yield(const bench_args *args, bench_sample *out) {

@@ -24,49 +24,65 @@ static lone_word other;
 
 /* ---- instructions ---- */
 
-static void run_rmw(const bench_args *args, bench_sample *out) {
-    unsigned n = bench_scale(args, 20000000, 1000000);
-    bench_span span;
-    bench_span_begin(&span, NULL);
-    for (unsigned i = 0; i < n; i++)
-        th_add_seq(&word.xvalue, 1u); /* seq: no race; it is the instruction that is timed */
-    bench_span_end(&span);
-    bench_check(word.xvalue >= n, "the adds did not add up");
-    out[0] = bench_span_per_op(&span, n);
+/*
+ * The best of some stretches: whoever else runs here can only add to what an instruction takes, and
+ * what the targets are scaled by should not depend on it.
+ */
+#define STRETCHES 10
+
+static void run_stretches(const bench_args *args, bench_sample *out, void (*stretch)(uint32_t n)) {
+    uint32_t n = bench_scale(args, 2000000, 200000);
+    for (unsigned i = 0; i < STRETCHES; i++) {
+        bench_span span;
+        word.xvalue = 0;
+        bench_span_begin(&span, NULL);
+        stretch(n);
+        bench_span_end(&span);
+        bench_check(word.xvalue == n, "%u of %u operations were done", word.xvalue, n);
+        bench_sample sample = bench_span_per_op(&span, n);
+        if (i == 0 || sample.value < out[0].value)
+            out[0] = sample;
+    }
 }
 
-static void run_fence(const bench_args *args, bench_sample *out) {
-    unsigned n = bench_scale(args, 20000000, 1000000);
+static void stretch_rmw(uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        th_add_seq(&word.xvalue, 1u); /* seq: no race; it is the instruction that is timed */
+}
+
+static void stretch_fence(uint32_t n) {
     uint32_t seen = 0;
-    bench_span span;
-    bench_span_begin(&span, NULL);
-    for (unsigned i = 1; i <= n; i++) {
+    for (uint32_t i = 1; i <= n; i++) {
         /* relaxed: the fence orders the two, nobody else looks */
         th_store_relaxed(&word.xvalue, i);
         th_fence_seq(); /* seq: no race; it is the instruction that is timed */
         /* relaxed: as above */
         seen |= th_load_relaxed(&other.xvalue);
     }
-    bench_span_end(&span);
-    bench_check(word.xvalue == n && seen == 0, "the stores did not arrive");
-    out[0] = bench_span_per_op(&span, n);
+    bench_check(seen == 0, "somebody wrote here");
 }
 
 /* With the load before it, as it is always met. */
-static void run_cas(const bench_args *args, bench_sample *out) {
-    unsigned n = bench_scale(args, 20000000, 1000000);
-    unsigned done = 0;
-    bench_span span;
-    bench_span_begin(&span, NULL);
-    for (unsigned i = 0; i < n; i++) {
+static void stretch_cas(uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
         /* relaxed: nobody else looks */
         uint32_t expected = th_load_relaxed(&word.xvalue);
         /* seq: no race; it is the instruction that is timed */
-        done += th_cas_seq(&word.xvalue, &expected, expected + 1);
+        if (!th_cas_seq(&word.xvalue, &expected, expected + 1))
+            bench_fail("a compare-exchange without rivals failed");
     }
-    bench_span_end(&span);
-    bench_check(done == n, "a compare-exchange without rivals failed");
-    out[0] = bench_span_per_op(&span, n);
+}
+
+static void run_rmw(const bench_args *args, bench_sample *out) {
+    run_stretches(args, out, stretch_rmw);
+}
+
+static void run_fence(const bench_args *args, bench_sample *out) {
+    run_stretches(args, out, stretch_fence);
+}
+
+static void run_cas(const bench_args *args, bench_sample *out) {
+    run_stretches(args, out, stretch_cas);
 }
 
 /* ---- a cache line between two cores ---- */
