@@ -13,8 +13,7 @@ static atomic_int total, strayed;
 
 static int tour(void *arg) {
     int home = thrum_worker_id();
-    int *mine =
-        &visits; /* keeping this address across a wait is wrong in a task that is not pinned */
+    int *mine = &visits; /* kept across waits: right only because the task is pinned */
     for (int i = 0; i < ROUNDS; i++) {
         *mine += 1;
         thrum_yield();

@@ -1,0 +1,44 @@
+/*
+ * ahead.h: a fiber per directory, which lists it before the walk gets there.
+ *
+ * When a directory is listed, fibers are started for the next directories in it, and so on. Each
+ * holds a *ticket* until the walk enters (or discards) its directory; tickets are only ever tried,
+ * never waited for. So what is prepared is bounded: as many fibers and listings as there are
+ * tickets. What was not prepared is listed when the walk comes to it, without a ticket, again on a
+ * fiber of its own.
+ *
+ * A directory takes no more than about a quarter of the tickets that are free, so that there are
+ * some left for what is deeper and needed sooner.
+ */
+#ifndef TREESUM_AHEAD_H
+#define TREESUM_AHEAD_H
+
+#include "tree.h"
+
+struct ahead {
+    struct tree *tree;
+    thrum_mutex mutex;
+    unsigned tickets; /* free ones, under the mutex */
+};
+
+enum {
+    AHEAD_TICKETS = 128,
+    AHEAD_BYTES = 128 << 10 /* the window of a listing that was prepared */
+};
+
+void ahead_init(struct ahead *ahead, struct tree *tree);
+
+/*
+ * The directory of this name, listed or on the way; only the walk calls this, for the names of a
+ * directory in order. Then ahead_wait, after which it is the walk's.
+ */
+struct dir *ahead_enter(struct ahead *ahead, struct dir *parent, const char *name, bool linked);
+void ahead_wait(struct ahead *ahead, struct dir *dir);
+
+/* Lists a directory once more, on the calling fiber. */
+void ahead_relist(struct dir *dir, const char *after);
+
+/* The walk leaves: waits for what was prepared in this directory, and frees it. */
+void ahead_leave(struct ahead *ahead, struct dir *dir);
+
+#endif

@@ -1,0 +1,195 @@
+/*
+ * listing.c: see listing.h.
+ *
+ * Names are gathered until twice the window is full, then sorted and cut back to the window; from
+ * then on whatever sorts behind its last name is passed over. So the memory is at most three
+ * windows (the gathered names, and the copy of those that stay), whatever the directory holds.
+ */
+#define _GNU_SOURCE 1
+#include "listing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+struct builder {
+    struct entry *entries;
+    char *names;
+    size_t count, count_max;
+    size_t used, used_max; /* bytes of `names` */
+    bool cut;              /* something was left out: the last entry is the limit */
+    uint32_t kept;         /* entries that were there after the last cut */
+};
+
+static void gather(struct builder *b, DIR *stream, const struct listing_options *options);
+static bool classify(DIR *stream, const struct dirent *found, bool follow, struct entry *entry);
+static void add(struct builder *b, const char *name, struct entry entry);
+static bool beyond_limit(const struct builder *b, const char *name);
+static void sort(struct builder *b);
+static void cut(struct builder *b, size_t bytes_max);
+static size_t bytes_of(const struct builder *b);
+
+struct listing *listing_read(int fd, const struct listing_options *options) {
+    struct listing *listing = memory_new(sizeof *listing);
+    *listing = (struct listing){.bytes = sizeof *listing};
+    DIR *stream = fdopendir(fd);
+    if (stream == NULL) {
+        listing->err = errno;
+        close(fd);
+        return listing;
+    }
+    struct builder b = {0};
+    gather(&b, stream, options);
+    listing->err = errno;
+    closedir(stream);
+
+    sort(&b);
+    if (bytes_of(&b) > options->bytes_max) {
+        cut(&b, options->bytes_max);
+    }
+    if (b.count > 0) { /* give back what the growing took too much */
+        b.entries = memory_resize(b.entries, b.count * sizeof *b.entries);
+        b.names = memory_resize(b.names, b.used);
+    }
+    listing->entries = b.entries;
+    listing->names = b.names;
+    listing->count = (uint32_t)b.count;
+    listing->more = b.cut;
+    listing->bytes += bytes_of(&b);
+    return listing;
+}
+
+void listing_free(struct listing *listing) {
+    if (listing != NULL) {
+        free(listing->entries);
+        free(listing->names);
+        free(listing);
+    }
+}
+
+/* Leaves errno 0 at the directory's end, else why it ended before. */
+static void gather(struct builder *b, DIR *stream, const struct listing_options *options) {
+    for (;;) {
+        errno = 0;
+        const struct dirent *found = readdir(stream);
+        if (found == NULL) {
+            return;
+        }
+        const char *name = found->d_name;
+        bool itself = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+        bool before = options->after != NULL && strcmp(name, options->after) <= 0;
+        if (itself || before || beyond_limit(b, name)) {
+            continue;
+        }
+        struct entry entry = {0};
+        if (classify(stream, found, options->follow, &entry)) {
+            add(b, name, entry);
+            if (bytes_of(b) > 2 * options->bytes_max) {
+                sort(b);
+                cut(b, options->bytes_max);
+            }
+        }
+    }
+}
+
+/* Whether it is a file, a directory, or something that must be complained about. */
+static bool classify(DIR *stream, const struct dirent *found, bool follow, struct entry *entry) {
+    mode_t mode;
+    entry->linked = follow && (found->d_type == DT_UNKNOWN || found->d_type == DT_LNK);
+    if (found->d_type == DT_UNKNOWN || (follow && found->d_type == DT_LNK)) {
+        struct stat status;
+        if (fstatat(dirfd(stream), found->d_name, &status, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
+            entry->kind = ENTRY_BAD;
+            entry->err = (uint16_t)errno;
+            return true;
+        }
+        mode = status.st_mode;
+    } else {
+        mode = (mode_t)DTTOIF(found->d_type);
+    }
+    entry->kind = S_ISDIR(mode) ? ENTRY_DIR : ENTRY_FILE;
+    return S_ISDIR(mode) || S_ISREG(mode);
+}
+
+/* The first 8 bytes as a number that compares as they do. */
+static uint64_t key_of(const char *name) {
+    uint64_t key = 0;
+    for (int i = 0; i < 8; i++) {
+        key = key << 8 | (unsigned char)*name;
+        name += *name != '\0';
+    }
+    return key;
+}
+
+static void add(struct builder *b, const char *name, struct entry entry) {
+    size_t size = strlen(name) + 1;
+    if (b->count == b->count_max) {
+        b->count_max = b->count_max == 0 ? 16 : b->count_max * 2;
+        b->entries = memory_resize(b->entries, b->count_max * sizeof *b->entries);
+    }
+    if (b->used + size > b->used_max) {
+        b->used_max = (b->used + size) * 2;
+        b->names = memory_resize(b->names, b->used_max);
+    }
+    entry.key = key_of(name);
+    entry.name = (uint32_t)b->used;
+    b->entries[b->count++] = entry;
+    memcpy(b->names + b->used, name, size);
+    b->used += size;
+}
+
+static bool beyond_limit(const struct builder *b, const char *name) {
+    return b->cut && strcmp(name, b->names + b->entries[b->kept - 1].name) > 0;
+}
+
+static int compare(const void *left, const void *right, void *names) {
+    const struct entry *a = left, *b = right;
+    if (a->key != b->key) {
+        return a->key < b->key ? -1 : 1;
+    }
+    return strcmp((const char *)names + a->name, (const char *)names + b->name);
+}
+
+static void sort(struct builder *b) {
+    if (b->count > 1) {
+        qsort_r(b->entries, b->count, sizeof *b->entries, compare, b->names);
+    }
+}
+
+/* Keeps the first names, sorted before, that fit; at least one. */
+static void cut(struct builder *b, size_t bytes_max) {
+    size_t keep = 0, used = 0;
+    while (keep < b->count) {
+        size_t size = strlen(b->names + b->entries[keep].name) + 1;
+        if (keep > 0 && used + size + (keep + 1) * sizeof *b->entries > bytes_max) {
+            break;
+        }
+        used += size;
+        keep++;
+    }
+    char *names = memory_new(used);
+    size_t at = 0;
+    for (size_t i = 0; i < keep; i++) {
+        const char *name = b->names + b->entries[i].name;
+        size_t size = strlen(name) + 1;
+        memcpy(names + at, name, size);
+        b->entries[i].name = (uint32_t)at;
+        at += size;
+    }
+    free(b->names);
+    b->names = names;
+    b->used = b->used_max = used;
+    b->cut = b->cut || keep < b->count;
+    b->count = keep;
+    b->kept = (uint32_t)keep;
+}
+
+static size_t bytes_of(const struct builder *b) {
+    return b->used + b->count * sizeof *b->entries;
+}

@@ -1,0 +1,42 @@
+/*
+ * output.h: turns items, in order, into the lines on stdout and stderr, and frees what they carry.
+ *
+ * It belongs to one fiber or thread. Writing may block: from a fiber it goes through
+ * thrum_blocking.
+ */
+#ifndef TREESUM_OUTPUT_H
+#define TREESUM_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "progress.h"
+#include "walk.h"
+
+struct output {
+    struct tree *tree;
+    struct progress *progress;
+    bool failed;      /* something was reported on stderr: exit status 1 */
+    bool is_terminal; /* stdout: nothing is held back */
+
+    char *path; /* of the present directory, with a slash at its end; then of the present item */
+    size_t path_size, path_max;
+
+    char *buffer; /* for stdout */
+    size_t used;
+};
+
+void output_init(struct output *output, struct tree *tree, struct progress *progress);
+
+/* The next item. After a write error items are only freed, and the tree is told to stop. */
+void output_item(struct output *output, const struct item *item);
+
+/* Writes what is still held back. */
+void output_flush(struct output *output);
+
+/* Call before waiting for more: somebody may be looking. */
+void output_pause(struct output *output);
+
+void output_end(struct output *output);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * progress.c: see progress.h.
+ */
+#define _GNU_SOURCE 1
+#include "progress.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { INTERVAL_MS = 100 };
+
+static const char erase[] = "\r\033[K";
+
+static void *redraw(void *arg);
+
+void progress_start(struct progress *progress) {
+    *progress = (struct progress){.start = thrum_now(), .screen = THRUM_MUTEX_INIT};
+    atomic_init(&progress->xfiles, 0);
+    atomic_init(&progress->xbytes, 0);
+    if (isatty(STDERR_FILENO) != 1 || pipe2(progress->ending, O_CLOEXEC) != 0) {
+        return;
+    }
+    if (pthread_create(&progress->thread, NULL, redraw, progress) != 0) {
+        close(progress->ending[0]);
+        close(progress->ending[1]);
+        return;
+    }
+    progress->enabled = true;
+}
+
+void progress_end(struct progress *progress) {
+    if (!progress->enabled) {
+        return;
+    }
+    close(progress->ending[1]);
+    pthread_join(progress->thread, NULL);
+    close(progress->ending[0]);
+    progress->enabled = false;
+}
+
+void progress_add(struct progress *progress, unsigned files, unsigned long long bytes) {
+    atomic_fetch_add_explicit(&progress->xfiles, files, memory_order_relaxed);
+    atomic_fetch_add_explicit(&progress->xbytes, bytes, memory_order_relaxed);
+}
+
+static void lock(struct progress *progress) {
+    if (thrum_mutex_lock(&progress->screen) != 0) {
+        abort(); /* held already: a bug */
+    }
+}
+
+static void show(const char *text, size_t size) {
+    if (write(STDERR_FILENO, text, size) < 0) {
+        return; /* the line is a courtesy */
+    }
+}
+
+bool progress_hide(struct progress *progress, bool to_terminal) {
+    if (!progress->enabled || !to_terminal) {
+        return false;
+    }
+    lock(progress);
+    if (progress->visible) {
+        show(erase, sizeof erase - 1);
+        progress->visible = false;
+    }
+    return true;
+}
+
+void progress_show(struct progress *progress, bool hidden) {
+    if (hidden) {
+        thrum_mutex_unlock(&progress->screen);
+    }
+}
+
+static void draw(struct progress *progress) {
+    unsigned long long files = atomic_load_explicit(&progress->xfiles, memory_order_relaxed);
+    unsigned long long bytes = atomic_load_explicit(&progress->xbytes, memory_order_relaxed);
+    double seconds = (double)(thrum_now() - progress->start) / 1e9;
+    double megabytes = (double)bytes / 1e6;
+    char line[128];
+    int length = snprintf(line, sizeof line, "%s%llu files, %.1f MB, %.1f MB/s", erase, files,
+                          megabytes, seconds > 0 ? megabytes / seconds : 0.0);
+    lock(progress);
+    show(line, (size_t)length);
+    progress->visible = true;
+    thrum_mutex_unlock(&progress->screen);
+}
+
+/* The thread: draws until the other end of the pipe is closed. */
+static void *redraw(void *arg) {
+    struct progress *progress = arg;
+    struct pollfd ending = {.fd = progress->ending[0], .events = POLLIN};
+    do {
+        draw(progress);
+    } while (poll(&ending, 1, INTERVAL_MS) == 0);
+    progress_show(progress, progress_hide(progress, true));
+    return NULL;
+}

@@ -1,0 +1,24 @@
+/*
+ * reading.h: the contents of files, a piece at a time. Everything here may block the thread.
+ */
+#ifndef TREESUM_READING_H
+#define TREESUM_READING_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "tree.h"
+
+/*
+ * Opens a regular file and says how long it seems to be. Returns an fd, a negative errno, or
+ * -TREE_NOT_REGULAR.
+ */
+int reading_open(const struct tree *tree, const struct dir *dir, const char *name, off_t *size);
+
+/*
+ * Reads until the buffer is full or the file ends; returns the bytes read or a negative errno. A
+ * read that ends short just where the file is `expected` to end is its end; 0: there is no telling.
+ */
+ssize_t reading_fill(int fd, void *buffer, size_t size, off_t expected);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * tree.h: the directories of a walk, their paths, and how to open what is in them.
+ *
+ * A `struct dir` is made when a walk comes to a directory (or prepares to) and freed when the last
+ * line about it has been written. In between its name, parent and anchor do not change, so any
+ * thread may build paths from it; the rest belongs to whoever walks (the fiber that lists the
+ * directory, until it says so by `listed`).
+ *
+ * Files are opened by their path from the nearest *anchor*: usually the working directory. A path
+ * must be shorter than PATH_MAX, but a tree may be deeper; so where the path from the last anchor
+ * grows long, a directory is kept open and becomes the anchor of what is below it. There are at
+ * most `anchors_max` of them: beyond that long paths are opened piece by piece, which is slow and
+ * always works. So the number of open directories does not depend on the tree.
+ */
+#ifndef TREESUM_TREE_H
+#define TREESUM_TREE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <thrum.h>
+
+#include "listing.h"
+
+struct ahead;
+
+/* Where an errno stands: it is no regular file. */
+enum { TREE_NOT_REGULAR = 1 << 16 };
+
+/* What all directories of one run share. */
+struct tree {
+    bool follow;              /* -L */
+    atomic_int xanchors_free; /* directories that may still be kept open */
+    atomic_bool xstop;        /* nothing more is wanted: the output failed */
+
+    thrum_mutex mutex;
+    thrum_cond freed;
+    size_t listed_bytes; /* under `mutex`: of all listings that the walk has taken and not freed */
+};
+
+struct dir {
+    struct tree *tree;
+    struct dir *parent;      /* NULL: an argument of the command line */
+    struct listing *listing; /* NULL: not listed, failed, or used up */
+    char *after;             /* when `listing` was given up: go on behind this name; else NULL */
+    uint32_t next;           /* the walk's place in the listing */
+    int err;                 /* errno when it could not be listed */
+
+    int anchor;   /* its own fd when it is an anchor, else -1 */
+    bool linked;  /* it or a directory above it was reached through a symbolic link */
+    dev_t device; /* both only with -L, against loops */
+    ino_t inode;
+
+    /* Being listed ahead of the walk (ahead.h). */
+    struct ahead *ahead;
+    thrum_event listed;
+    struct dir *ahead_first, *ahead_last; /* directories in it, sorted, of which it holds tickets */
+    struct dir *ahead_next;               /* the next one of the parent's list */
+    uint32_t ahead_count, ahead_place; /* how many they are; up to where the listing was searched */
+
+    size_t name_size; /* strlen */
+    char name[];
+};
+
+void tree_init(struct tree *tree, bool follow, int anchors_max);
+
+/* `linked`: the name is a symbolic link. */
+struct dir *dir_new(struct tree *tree, struct dir *parent, const char *name, bool linked);
+void dir_free(struct dir *dir);
+
+/*
+ * Reads the names behind `after` (NULL: all) into `dir->listing`, no more than `bytes_max` of them.
+ * What goes wrong stands in `dir->err` afterwards (with `listing` NULL) or in the listing.
+ * Blocks the thread.
+ */
+void dir_list(struct dir *dir, const char *after, size_t bytes_max);
+
+/*
+ * Opens a file in a directory (`dir` NULL: an argument of the command line). Links are followed as
+ * the tree says. Returns an fd or a negative errno. Blocks the thread.
+ */
+int dir_open_file(const struct tree *tree, const struct dir *dir, const char *name);
+
+/* The walk has taken a listing; a listing is no longer needed and freed. */
+void tree_take(struct tree *tree, const struct listing *listing);
+void tree_give_back(struct tree *tree, struct listing *listing);
+
+/* The bytes that are taken; waits until they are at most this many. */
+size_t tree_taken(struct tree *tree);
+void tree_wait_taken(struct tree *tree, size_t bytes_max);
+
+static inline bool tree_stopped(struct tree *tree) {
+    return atomic_load_explicit(&tree->xstop, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * walk.h: goes through a tree in order and says what it meets, as a stream of items.
+ *
+ * Tree order: the names of a directory sorted byte by byte, files and directories together; what is
+ * in a directory stands where the directory's name stands. Each directory is entered and left once.
+ *
+ * Who consumes the items frees what they carry: the listing of a DROP, the directory of a LEAVE.
+ * Nothing that follows refers to it, and all that went before and does is consumed by then. That is
+ * why names need no copies and directories no reference counts.
+ */
+#ifndef TREESUM_WALK_H
+#define TREESUM_WALK_H
+
+#include <stdint.h>
+
+#include "tree.h"
+
+enum item_kind {
+    ITEM_ENTER, /* `dir`: what follows is in it */
+    ITEM_FILE,  /* `name` in the present directory, or an argument outside of all */
+    ITEM_ERROR, /* the same, which has failed; NULL: the present directory itself */
+    ITEM_DROP,  /* `listing`: used up */
+    ITEM_LEAVE  /* `dir`: what follows is in its parent */
+};
+
+enum { DIGEST_SIZE = 32 };
+
+struct item {
+    uint8_t kind;
+    int err; /* errno of an ERROR; of a FILE once it was read */
+    union {
+        struct dir *dir;
+        const char *name;
+        struct listing *listing;
+    };
+    union { /* of a FILE */
+        struct {
+            uint32_t offset, size; /* its content in a buffer, until it is hashed */
+        };
+        unsigned char digest[DIGEST_SIZE];
+    };
+};
+
+/* The directory that the walk is in after an item. */
+static inline const struct dir *item_dir(const struct item *item, const struct dir *dir) {
+    if (item->kind == ITEM_ENTER) {
+        return item->dir;
+    }
+    return item->kind == ITEM_LEAVE ? item->dir->parent : dir;
+}
+
+/* What the walk needs from who walks; all get `ctx`. */
+struct walk_ops {
+    void (*emit)(void *ctx, const struct item *item);
+    /* Hands on what was emitted: the walk is about to wait for listings to be given back. */
+    void (*flush)(void *ctx);
+    /* Makes and lists a directory in `parent` (NULL: an argument). */
+    struct dir *(*enter)(void *ctx, struct dir *parent, const char *name, bool linked);
+    /* Lists a directory once more, from `after` on. */
+    void (*relist)(void *ctx, struct dir *dir, const char *after);
+    /* The walk leaves: nothing else may refer to the directory from now on. */
+    void (*leave)(void *ctx, struct dir *dir);
+};
+
+/* Walks what an argument of the command line names: a directory, a file, or a link to one. */
+void walk_path(struct tree *tree, const char *path, const struct walk_ops *ops, void *ctx);
+
+/* The size of a window when the walk itself needs one (listing.h). */
+enum { WINDOW_BYTES = 16 << 20 };
+
+/* Only when the listings in use take more than this are those on the way to the root given up. */
+enum { LISTED_BYTES_MAX = 32 << 20 };
+
+#endif
