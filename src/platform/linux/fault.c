@@ -35,7 +35,7 @@ static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static void pass_on(int index, siginfo_t *info, void *ucontext);
 
 static void handle(int signal, siginfo_t *info, void *ucontext) {
-    int saved = errno;
+    int saved = th_os_errno_get();
     /* Codes above 0 come from the kernel; SI_KERNEL is a fault whose address it does not know. */
     if (info->si_code > 0 && info->si_code != SI_KERNEL) {
         th_os_fault_fn ask =
@@ -43,7 +43,7 @@ static void handle(int signal, siginfo_t *info, void *ucontext) {
         if (ask != NULL && ask((uintptr_t)info->si_addr))
             th_os_abort();
     }
-    errno = saved;
+    th_os_errno_set(saved);
     pass_on(signal == signals[1], info, ucontext);
 }
 
@@ -83,7 +83,7 @@ static void pass_on(int index, siginfo_t *info, void *ucontext) {
 
 int th_os_fault_catch(th_os_fault_fn ask) {
     int code = 0;
-    int saved = errno;
+    int saved = th_os_errno_get();
     pthread_mutex_lock(&install_lock);
     th_store_release(&xask, ask); /* pairs: handle; whatever the function reads */
     for (int i = 0; i < 2 && !installed && code == 0; i++) {
@@ -92,11 +92,11 @@ int th_os_fault_catch(th_os_fault_fn ask) {
         /* The old one is known before ours can run. */
         if (sigaction(signals[i], NULL, &previous[i]) != 0 ||
             sigaction(signals[i], &ours, NULL) != 0)
-            code = -errno;
+            code = -th_os_errno_get();
     }
     installed = installed || code == 0;
     pthread_mutex_unlock(&install_lock);
-    errno = saved;
+    th_os_errno_set(saved);
     return code;
 }
 
@@ -110,7 +110,7 @@ static size_t altstack_size(void) {
 
 int th_os_fault_thread_enter(void **altstack) {
     *altstack = NULL;
-    int saved = errno;
+    int saved = th_os_errno_get();
     int code = 0;
     stack_t now;
     if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) {
@@ -118,25 +118,25 @@ int th_os_fault_thread_enter(void **altstack) {
         if (ours.ss_sp == NULL) {
             code = -ENOMEM;
         } else if (sigaltstack(&ours, NULL) != 0) {
-            code = -errno;
+            code = -th_os_errno_get();
             th_os_unmap(ours.ss_sp, ours.ss_size);
         } else {
             *altstack = ours.ss_sp;
         }
     }
-    errno = saved;
+    th_os_errno_set(saved);
     return code;
 }
 
 void th_os_fault_thread_leave(void *altstack) {
     if (altstack == NULL)
         return;
-    int saved = errno;
+    int saved = th_os_errno_get();
     stack_t now;
     if (sigaltstack(NULL, &now) == 0 && now.ss_sp == altstack) {
         stack_t off = {.ss_flags = SS_DISABLE};
         sigaltstack(&off, NULL);
     }
     th_os_unmap(altstack, altstack_size());
-    errno = saved;
+    th_os_errno_set(saved);
 }

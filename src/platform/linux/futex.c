@@ -23,16 +23,16 @@ int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
         until.tv_nsec = (long)(deadline % 1000000000);
         timeout = &until;
     }
-    int saved = errno;
+    int saved = th_os_errno_get();
     long result = syscall(SYS_futex, xword, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, timeout,
                           NULL, FUTEX_BITSET_MATCH_ANY);
-    int code = result < 0 ? -errno : 0;
-    errno = saved;
+    int code = result < 0 ? -th_os_errno_get() : 0;
+    th_os_errno_set(saved);
     return code;
 }
 
 void th_os_futex_wake(uint32_t *xword, int n) {
-    int saved = errno; /* EFAULT when the word is gone: allowed */
+    int saved = th_os_errno_get(); /* EFAULT when the word is gone: allowed */
     syscall(SYS_futex, xword, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n, NULL, NULL, 0);
-    errno = saved;
+    th_os_errno_set(saved);
 }

@@ -28,16 +28,16 @@
 void *th_os_alloc(size_t size) {
     if (th_os_fails(TH_OS_FAULT_ALLOC))
         return NULL;
-    int saved = errno;
+    int saved = th_os_errno_get();
     void *ptr = malloc(size); /* 16-aligned on every 64-bit machine */
-    errno = saved;
+    th_os_errno_set(saved);
     return ptr;
 }
 
 void th_os_free(void *ptr) {
-    int saved = errno;
+    int saved = th_os_errno_get();
     free(ptr);
-    errno = saved;
+    th_os_errno_set(saved);
 }
 
 size_t th_os_page_size(void) {
@@ -51,7 +51,7 @@ size_t th_os_page_size(void) {
 }
 
 static void *map_at(void *addr, size_t size, int flags) {
-    int saved = errno;
+    int saved = th_os_errno_get();
     void *ptr = mmap(addr, size, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
     if (ptr == MAP_FAILED)
@@ -59,7 +59,7 @@ static void *map_at(void *addr, size_t size, int flags) {
     else
         madvise(ptr, size,
                 MADV_NOHUGEPAGE); /* EINVAL: a kernel without huge pages, all the better */
-    errno = saved;
+    th_os_errno_set(saved);
     return ptr;
 }
 
@@ -72,16 +72,16 @@ int th_os_remap(void *addr, size_t size) {
 }
 
 void th_os_unmap(void *addr, size_t size) {
-    int saved = errno;
+    int saved = th_os_errno_get();
     munmap(addr, size);
-    errno = saved;
+    th_os_errno_set(saved);
 }
 
 /* 0 or a negative errno code, and errno as it was. */
 static int advise(void *addr, size_t size, int advice) {
-    int saved = errno;
-    int code = madvise(addr, size, advice) == 0 ? 0 : -errno;
-    errno = saved;
+    int saved = th_os_errno_get();
+    int code = madvise(addr, size, advice) == 0 ? 0 : -th_os_errno_get();
+    th_os_errno_set(saved);
     return code;
 }
 
@@ -115,9 +115,9 @@ int th_os_guard_madvise(void *addr, size_t size) {
 }
 
 static int protect(void *addr, size_t size, int protection) {
-    int saved = errno;
-    int code = mprotect(addr, size, protection) == 0 ? 0 : -errno;
-    errno = saved;
+    int saved = th_os_errno_get();
+    int code = mprotect(addr, size, protection) == 0 ? 0 : -th_os_errno_get();
+    th_os_errno_set(saved);
     return code;
 }
 
@@ -132,7 +132,7 @@ int th_os_unguard_mprotect(void *addr, size_t size) {
 }
 
 size_t th_os_map_count_max(void) {
-    int saved = errno;
+    int saved = th_os_errno_get();
     size_t count = 0;
     int fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
@@ -142,7 +142,7 @@ size_t th_os_map_count_max(void) {
         for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9' && count < SIZE_MAX / 20; i++)
             count = count * 10 + (size_t)(text[i] - '0');
     }
-    errno = saved;
+    th_os_errno_set(saved);
     return count == 0 ? MAP_COUNT_DEFAULT : count;
 }
 
@@ -150,7 +150,7 @@ size_t th_os_untouched(void *addr, size_t size) {
     unsigned char resident[256];
     size_t page = th_os_page_size();
     size_t done = 0;
-    int saved = errno;
+    int saved = th_os_errno_get();
     while (done < size) {
         size_t pages = (size - done + page - 1) / page;
         if (pages > sizeof resident)
@@ -164,6 +164,6 @@ size_t th_os_untouched(void *addr, size_t size) {
         if (i < pages)
             break;
     }
-    errno = saved;
+    th_os_errno_set(saved);
     return done < size ? done : size;
 }

@@ -44,10 +44,10 @@ static void block_all_but_faults(sigset_t *old) {
 int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg) {
     if (th_os_fails(TH_OS_FAULT_THREAD))
         return -EAGAIN;
-    int saved = errno;
+    int saved = th_os_errno_get();
     start *s = malloc(sizeof *s);
     if (s == NULL) {
-        errno = saved;
+        th_os_errno_set(saved);
         return -ENOMEM;
     }
     *s = (start){.entry = entry, .arg = arg};
@@ -63,7 +63,7 @@ int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(voi
         thread->handle = (uintptr_t)id;
     else
         free(s);
-    errno = saved;
+    th_os_errno_set(saved);
     return -code;
 }
 
@@ -137,12 +137,16 @@ TH_NOINLINE void *th_os_self_storage(void) {
 
 /* ---- errno ---- */
 
-TH_NOINLINE int th_os_errno_get(void) {
+/*
+ * Not shown to the thread sanitizer: errno is the thread's, and tasks that run on it one after another are
+ * different threads to that tool.
+ */
+TH_NOINLINE TH_NO_TSAN int th_os_errno_get(void) {
     __asm__ volatile("" ::: "memory");
     return errno;
 }
 
-TH_NOINLINE void th_os_errno_set(int value) {
+TH_NOINLINE TH_NO_TSAN void th_os_errno_set(int value) {
     __asm__ volatile("" ::: "memory");
     errno = value;
 }

@@ -34,7 +34,7 @@ unsigned th_os_cpus(void) {
 }
 
 unsigned th_os_cpus_at(const char *root, unsigned affinity) {
-    int saved = errno;
+    int saved = th_os_errno_get();
     unsigned count = affinity;
     unsigned v1 = quota_of_hierarchy(root, false);
     unsigned v2 = quota_of_hierarchy(root, true);
@@ -42,7 +42,7 @@ unsigned th_os_cpus_at(const char *root, unsigned affinity) {
         count = v1;
     if (v2 < count)
         count = v2;
-    errno = saved;
+    th_os_errno_set(saved);
     return count == 0 ? 1 : count;
 }
 
@@ -59,14 +59,14 @@ static cpu_set_t *affinity_mask(int *cpus) {
         if (sched_getaffinity(0, size, set) == 0)
             return set;
         CPU_FREE(set);
-        if (errno != EINVAL) /* EINVAL: the kernel's mask is longer */
+        if (th_os_errno_get() != EINVAL) /* EINVAL: the kernel's mask is longer */
             return NULL;
     }
     return NULL;
 }
 
 static unsigned affinity_count(void) {
-    int saved = errno;
+    int saved = th_os_errno_get();
     int cpus;
     unsigned count = 1;
     cpu_set_t *set = affinity_mask(&cpus);
@@ -74,12 +74,12 @@ static unsigned affinity_count(void) {
         count = (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)cpus), set);
         CPU_FREE(set);
     }
-    errno = saved;
+    th_os_errno_set(saved);
     return count;
 }
 
 int th_os_thread_bind_cpu(unsigned index) {
-    int saved = errno;
+    int saved = th_os_errno_get();
     int cpus;
     int code = -ENOMEM;
     cpu_set_t *set = affinity_mask(&cpus);
@@ -94,7 +94,7 @@ int th_os_thread_bind_cpu(unsigned index) {
         code = -pthread_setaffinity_np(pthread_self(), size, set);
         CPU_FREE(set);
     }
-    errno = saved;
+    th_os_errno_set(saved);
     return code;
 }
 
