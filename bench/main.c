@@ -39,7 +39,7 @@ static const bench_theme *const themes[] = {
 static const char usage[] =
     "usage: thrum-bench [options]\n"
     "  --list                name the rows, say what they measure\n"
-    "  --only NAME[,NAME]    these rows (the yardsticks are measured always)\n"
+    "  --only NAME[,NAME]    these rows (and the yardsticks, but for --in-process)\n"
     "  --workers N[,N]       with so many workers (1,2)\n"
     "  --policy P[,P]        sharded, fifo, global (sharded)\n"
     "  --runs R              samples of each row (5)\n"
@@ -217,7 +217,8 @@ static void add_job(bench_jobs *jobs, const options *o, const bench_case *bench,
 
 /* A case, with each policy and each number of workers that makes sense for it. */
 static void add_case(bench_jobs *jobs, const options *o, const bench_case *bench) {
-    bool wanted = bench->workers_min == 0 || o->only == NULL;
+    /* Profiles should show the row, and its process should not be tied to a CPU by yardsticks. */
+    bool wanted = o->only == NULL || (bench->workers_min == 0 && !o->here);
     for (unsigned part = 0; part < bench->count && !wanted; part++)
         wanted = is_listed(o->only, bench->rows[part].name);
     if (!wanted)
