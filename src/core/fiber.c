@@ -63,7 +63,7 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
         th_fiber_check_canary(fiber);
     }
     th_work *work = worker->sched->policy->pick(worker);
-    if (!work && commit == TH_COMMIT_YIELD) {
+    if (!work && commit == TH_COMMIT_YIELD && !worker->sched->policy->pending(worker)) {
         return; /* nobody else: it goes on at once */
     }
     worker->left = (th_left){.kind = commit, .fiber = fiber, .arg = arg};

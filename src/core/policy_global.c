@@ -9,6 +9,7 @@
 #define PINNED_LIMIT 16 /* pinned runs in a row before the shared queue comes first once */
 
 static void append(thrum_sched *sched, th_worker *by, th_chain chain) {
+    th_work_link(chain.last, NULL);
     th_lock_acquire(&sched->global_lock);
     if (sched->global.last) {
         th_work_link(sched->global.last, chain.first);
@@ -25,7 +26,6 @@ static void append(thrum_sched *sched, th_worker *by, th_chain chain) {
 
 static void submit(th_worker *worker, th_work *work, unsigned hint) {
     (void)hint;
-    th_work_link(work, NULL);
     append(worker->sched, worker, (th_chain){work, work, 1});
 }
 

@@ -73,10 +73,14 @@ static inline void submit_next(th_worker *worker, th_work *work) {
     }
 }
 
-/* Yields reach the shared queue in batches: one operation on it for many. */
+/*
+ * Yields reach the shared queue in batches: one operation on it for many. What the own queue holds
+ * at this moment comes before them.
+ */
 static void flush_yields(th_worker *worker) {
     th_chain chain = th_ring_spill(&worker->yields, TH_YIELDS);
     if (chain.count) {
+        worker->inject_end = th_ring_tail(&worker->ring.ring);
         th_inject_push(&worker->sched->inject, chain);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
     }
@@ -182,19 +186,18 @@ static size_t batch(const th_worker *worker) {
 
 /*
  * Every so many picks: what would otherwise starve behind a busy queue. While the own queue holds
- * work that came from the shared one, that is older, and its turn comes by itself: taking from the
- * shared queue then would only turn their order round.
+ * work that is older than what the shared one has (it came from there, or was there when yields
+ * went there), its turn comes first: taking from the shared queue then would only turn the order
+ * round.
  */
 static th_work *pick_fairly(th_worker *worker) {
     worker->until_inject = worker->sched->config.global_interval;
-    for (th_work *work; (work = th_chain_take(&worker->pinned_yields));) {
-        th_chain_append(&worker->pinned, work);
-    }
-    flush_yields(worker);
     th_work *work = th_deferred_take(worker);
     if (!work && th_ring_head(&worker->ring.ring) >= worker->inject_end) {
         work = take_inject(worker, 1);
+        work = work ? work : th_pinned_take_yielded(worker);
     }
+    flush_yields(worker);
     return work;
 }
 

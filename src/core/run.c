@@ -93,7 +93,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
         run_task(fiber, (thrum_task *)(void *)work);
         break;
     default:
-        th_misuse("thrum", "a corrupt object in a run queue", work);
+        th_misuse("run", "a corrupt object in a run queue", work);
     }
     if (th_unlikely(fiber->dirty)) {
         undo(fiber);

@@ -17,7 +17,12 @@ void th_submit(th_worker *worker, th_work *work, unsigned hint) {
         worker->sched->policy->submit(worker, work, hint);
     } else if ((unsigned)work->worker == worker->index) {
         /* nobody else ever looks there */
-        th_chain_append(hint == THRUM_HINT_YIELD ? &worker->pinned_yields : &worker->pinned, work);
+        if (hint == THRUM_HINT_YIELD) {
+            worker->inject_end = th_ring_tail(&worker->ring.ring); /* what is there comes first */
+            th_chain_append(&worker->pinned_yields, work);
+        } else {
+            th_chain_append(&worker->pinned, work);
+        }
     } else {
         submit_pinned(worker->sched, work);
     }

@@ -16,6 +16,7 @@
 #include "core/worker.h"
 
 #define POSTED 1u
+#define BEGUN 2u
 
 _Static_assert(offsetof(thrum_task, reserved_link) == offsetof(th_work, next) &&
                    offsetof(thrum_task, reserved_kind) == offsetof(th_work, kind) &&
@@ -41,19 +42,19 @@ void thrum_task_set_worker(thrum_task *task, int worker) {
 
 thrum_task_fn th_task_take(thrum_task *task, void **arg) {
     /* relaxed: the post published it; for whoever posts again it is best effort */
-    th_store_relaxed(&task->reserved_state, 0u);
+    th_store_relaxed(&task->reserved_state, BEGUN);
     *arg = task->reserved_arg;
     return task->reserved_fn;
 }
 
 /* 0 and marked as posted, or why it cannot be. */
-static int mark_posted(const thrum_sched *sched, thrum_task *task) {
+static int mark_posted(const thrum_sched *sched, thrum_task *task, uint64_t *before) {
     if (!sched || !task || !task->reserved_fn || task->reserved_kind != TH_WORK_TASK ||
         task->reserved_worker < -1 || task->reserved_worker >= (int)sched->workers_count) {
         return -EINVAL;
     }
-    /* relaxed: best effort, no extra atomic operation */
-    if (th_load_relaxed(&task->reserved_state) & POSTED) {
+    *before = th_load_relaxed(&task->reserved_state); /* relaxed: best effort, no extra atomic */
+    if (*before == POSTED) {
         return -EBUSY;
     }
     th_store_relaxed(&task->reserved_state, POSTED); /* relaxed: as above */
@@ -94,9 +95,9 @@ void th_task_repost(th_fiber *fiber) {
     }
 }
 
-static int post(thrum_sched *sched, thrum_task *task, thrum_hint hint) {
+static int post(thrum_sched *sched, thrum_task *task, thrum_hint hint, bool begun) {
     th_worker *worker = th_here();
-    if (worker && worker->current->task == task) {
+    if (begun && worker && worker->current->task == task) {
         return post_self(worker->current, sched, hint);
     }
     th_tsan_release(task);
@@ -121,11 +122,12 @@ int thrum_task_post_hint(thrum_sched *sched, thrum_task *task, thrum_hint hint) 
     if (th_unlikely((unsigned)hint > THRUM_HINT_YIELD)) {
         return -EINVAL;
     }
-    int result = mark_posted(sched, task);
+    uint64_t before;
+    int result = mark_posted(sched, task, &before);
     if (th_likely(!result)) {
-        result = post(sched, task, hint);
+        result = post(sched, task, hint, before == BEGUN);
         if (th_unlikely(result)) {
-            th_store_relaxed(&task->reserved_state, 0u); /* relaxed: it is the caller's again */
+            th_store_relaxed(&task->reserved_state, before); /* relaxed: it is the caller's again */
         }
     }
     return result;
@@ -147,8 +149,12 @@ static void unmark(thrum_task *const tasks[], size_t n) {
 static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_t n) {
     const th_worker *worker = th_here();
     for (size_t i = 0; i < n; i++) {
-        int result =
-            worker && worker->current->task == tasks[i] ? -EINVAL : mark_posted(sched, tasks[i]);
+        uint64_t before = 0;
+        int result = mark_posted(sched, tasks[i], &before);
+        if (!result && before == BEGUN && worker && worker->current->task == tasks[i]) {
+            th_store_relaxed(&tasks[i]->reserved_state, before); /* relaxed: as it was */
+            result = -EINVAL;
+        }
         if (result) {
             unmark(tasks, i);
             return result;
