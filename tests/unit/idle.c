@@ -124,7 +124,8 @@ static void chain_body(thrum_task *self, void *arg) {
 }
 
 TEST(chain_of_reposts_has_no_quiet_instant) {
-    /* Between a run and the next there is always something runnable; what the runs wrote is seen. */
+    /* Between a run and the next there is always something runnable; what the runs wrote is seen.
+     */
     rig r;
     static chain chains[4];
     const int length = SCALED(5000);
@@ -261,7 +262,8 @@ static int wait_other(void *arg) {
 }
 
 TEST(fiber_of_another_scheduler_waits) {
-    /* A fiber may wait for a scheduler that is not its own, without blocking its worker for good. */
+    /* A fiber may wait for a scheduler that is not its own, without blocking its worker for good.
+     */
     rig r1, r2;
     other o = {.r = &r2};
     rig_begin(&r1, 0);

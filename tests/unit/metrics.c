@@ -79,7 +79,6 @@ TEST(sources_sum_up_to_what_was_run) {
         CHECK_EQ(runs_of(&m), m.tasks_started + m.fibers_resumed);
         CHECK_EQ(m.tasks_started, (uint64_t)(round + 1) * 151);
         CHECK_EQ(m.suspends, m.fibers_resumed);
-        CHECK(m.yields >= (uint64_t)(round + 1) * 51);
     }
     rig_stop(&r);
 }
@@ -175,13 +174,18 @@ static int yield_100(void *arg) {
 }
 
 TEST(yields_are_counted) {
-    /* Exactly, by the fibers that called it. */
+    /* Those that gave way to somebody: of two fibers on one worker, all while both are there. */
     rig r;
-    rig_begin(&r, 0);
+    holder h;
+    rig_begin(&r, 1);
+    holder_begin(&r, &h, -1);
     rig_go(&r, yield_100, NULL);
     rig_go(&r, yield_100, NULL);
+    holder_end(&h);
     rig_wait_done(&r);
-    CHECK_EQ(read_all(&r).yields, 200);
+    const thrum_metrics m = read_all(&r);
+    CHECK(m.yields >= 199 && m.yields <= 200);
+    CHECK_EQ(m.fibers_resumed, m.yields);
     rig_stop(&r);
 }
 
@@ -242,19 +246,20 @@ TEST(stacks_are_counted) {
     /* Those of fibers that blocked at once were set up, those of the next crowd are reused. */
     rig r;
     mill m = {.r = &r, .sem = THRUM_SEM_INIT(0)};
+    enum { CROWD = 500 }; /* more than a worker keeps for itself */
     rig_begin(&r, 1);
     for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < 30; i++) {
+        for (int i = 0; i < CROWD; i++) {
             rig_go(&r, mill_wait, &m);
         }
         CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
-        for (int i = 0; i < 30; i++) {
+        for (int i = 0; i < CROWD; i++) {
             thrum_sem_post(&m.sem);
         }
         rig_wait_done(&r);
         const thrum_metrics now = read_all(&r);
-        CHECK(now.stacks_created >= 30);
-        if (round > 0) {
+        CHECK(now.stacks_created >= CROWD);
+        if (round > 0 && !UNDER_TSAN) { /* there each task gets a fresh one */
             CHECK(now.stacks_reused > 0);
         }
     }

@@ -1,5 +1,6 @@
 /*
- * sched.c: starting and running a scheduler, what it tells about itself, its hooks, two side by side.
+ * sched.c: starting and running a scheduler, what it tells about itself, its hooks, two side by
+ * side.
  */
 /* matrix: policy workers */
 /* matrix: quick 2 */

@@ -209,7 +209,8 @@ static void *refused_each_way(void *arg) {
 }
 
 TEST(each_way_to_post_is_refused_while_it_stops) {
-    /* Posts, hints, batches, pinned ones, go and spawn from outside: -ESHUTDOWN, nothing started. */
+    /* Posts, hints, batches, pinned ones, go and spawn from outside: -ESHUTDOWN, nothing started.
+     */
     rig r;
     gate g;
     crew c;

@@ -173,7 +173,10 @@ TEST(yielders_started_inside_stay_together) {
      */
     people.fibers = 200;
     people.rounds = 10;
-    rig_do(1, start_crowd, NULL);
+    rig r;
+    rig_begin(&r, 1);
+    CHECK_EQ(rig_run(&r, start_crowd, NULL), 0);
+    rig_stop(&r);
 }
 
 static atomic_bool flag;
