@@ -23,7 +23,7 @@ static void bounce(void *arg) {
     (void)arg;
     for (;;) {
         seen++;
-        th_context_switch(&there, &here);
+        th_context_jump(&there, &here);
     }
 }
 
@@ -32,12 +32,12 @@ static void run_switch(const bench_args *args, bench_sample *out) {
     char *stack = malloc(STACK_SIZE);
     bench_check(stack != NULL, "no memory");
     th_context_make(&there, stack, stack + STACK_SIZE, bounce, NULL);
-    th_context_switch(&here, &there);
+    th_context_jump(&here, &there);
     seen = 0;
     bench_span span;
     bench_span_begin(&span, NULL);
     for (unsigned i = 0; i < rounds; i++)
-        th_context_switch(&here, &there);
+        th_context_jump(&here, &there);
     bench_span_end(&span);
     bench_check(seen == rounds, "%u switches did not arrive", rounds - (unsigned)seen);
     out[0] = bench_span_per_op(&span, 2 * (uint64_t)rounds);

@@ -28,7 +28,7 @@ TH_NO_TSAN void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
     bool for_ever = worker->left.kind == TH_COMMIT_RETIRE;
     th_asan_leave(for_ever ? NULL : &from->asan_fake, to->stack.bottom,
                   (size_t)(to->stack.top - to->stack.bottom));
-    th_context_switch(&from->context, &to->context);
+    th_context_jump(&from->context, &to->context);
     th_asan_arrive(from->asan_fake, NULL, NULL);
     th_commit(from->worker);
 }
@@ -141,6 +141,9 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
         return;
     case TH_COMMIT_WAIT:
         th_wait_commit(worker, left.fiber, left.arg);
+        break;
+    case TH_COMMIT_UNLOCK:
+        th_wait_commit_unlock(left.arg);
         break;
     case TH_COMMIT_YIELD:
         th_count(&worker->counters.xyields, 1);
@@ -265,6 +268,7 @@ static bool give_back(th_worker *worker) {
 }
 
 void th_idle_trim(th_worker *worker) {
+    trim(worker, worker->current); /* the loop's own: it stands far above what is given back */
     for (th_fiber *fiber = worker->idle; fiber; fiber = fiber->next) {
         trim(worker, fiber);
     }

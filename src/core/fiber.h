@@ -70,6 +70,7 @@ void th_fiber_check_canary(const th_fiber *fiber);
 typedef enum {
     TH_COMMIT_NONE,
     TH_COMMIT_WAIT,  /* its waiter may now be woken from elsewhere */
+    TH_COMMIT_UNLOCK, /* the same, and the lock of the list it stands on is given up */
     TH_COMMIT_YIELD, /* it queues behind everybody */
     TH_COMMIT_IDLE,  /* it is a spare loop of the worker */
     TH_COMMIT_RETIRE /* it is done for good */
@@ -90,6 +91,9 @@ void th_ready_on(th_worker *worker, th_fiber *fiber, unsigned hint);
 
 /* The commit of a wait: from now on whoever wakes the waiter queues the fiber. */
 void th_wait_commit(th_worker *worker, th_fiber *fiber, void *waiter);
+
+/* The commit of a wait with the list's lock held. */
+void th_wait_commit_unlock(void *commit);
 
 /* Switches from the running fiber to another; the commit is set already. Worker's context. */
 void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to);

@@ -39,6 +39,7 @@ static void worker_main(void *arg) {
     if (config->catch_overflow && th_os_fault_thread_enter(&worker->altstack)) {
         worker->altstack = NULL; /* an overflow is then not reported by name */
     }
+    worker->errno_at = th_os_errno_at();
     worker->tsan = th_tsan_here();
     worker->home.tsan = worker->tsan;
     if (config->worker_start) {

@@ -227,11 +227,11 @@ int thrum_detach(thrum_handle *handle) {
 /* ---- the running task ---- */
 
 static TH_NO_TSAN void yield_in_fiber(th_fiber *fiber) {
-    int saved = th_os_errno_get();
+    int saved = *fiber->worker->errno_at;
     th_enter(fiber->worker);
     th_suspend(fiber, TH_COMMIT_YIELD, NULL);
     th_leave(fiber->worker);
-    th_os_errno_set(saved);
+    *fiber->worker->errno_at = saved;
 }
 
 void thrum_yield(void) {

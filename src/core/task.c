@@ -168,7 +168,7 @@ static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_
  * What is tied to a worker goes to its inbox one by one; the rest is one chain. Each pointer is
  * read before anything is queued behind it: a task may free what comes before it in the array.
  */
-static th_chain submit_pinned(thrum_sched *sched, th_worker *worker, thrum_task *const tasks[],
+static th_chain batch_pinned(thrum_sched *sched, th_worker *worker, thrum_task *const tasks[],
                               size_t n) {
     th_chain chain = {0};
     for (size_t i = 0; i < n; i++) {
@@ -196,7 +196,7 @@ int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[], size_t 
     if (worker && worker->sched == sched) {
         th_enter(worker);
         th_count(&worker->flow.xcreated, n); /* relaxed: as th_flow_began */
-        th_chain chain = submit_pinned(sched, worker, tasks, n);
+        th_chain chain = batch_pinned(sched, worker, tasks, n);
         if (chain.count) {
             th_submit_chain(worker, chain);
         }
@@ -209,7 +209,7 @@ int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[], size_t 
         return -ESHUTDOWN;
     }
     th_count(&record->xcreated, n); /* relaxed: as th_flow_began */
-    th_chain chain = submit_pinned(sched, NULL, tasks, n);
+    th_chain chain = batch_pinned(sched, NULL, tasks, n);
     if (chain.count) {
         th_submit_chain_outside(sched, chain);
     }

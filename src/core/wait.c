@@ -24,11 +24,11 @@ static bool released(th_waiter *waiter) {
  * acquire in `released` is, on the fiber's own.
  */
 static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
-    int saved = th_os_errno_get();
+    int saved = *fiber->worker->errno_at;
     th_enter(fiber->worker);
     th_suspend(fiber, TH_COMMIT_WAIT, waiter);
     th_leave(fiber->worker);
-    th_os_errno_set(saved);
+    *fiber->worker->errno_at = saved;
 }
 
 static void wait_in_thread(th_waiter *waiter) {
@@ -63,6 +63,55 @@ uint32_t th_waiter_wait(th_waiter *waiter) {
     return waiter->xword & TH_WAIT_OUTCOME; /* nobody writes it any more */
 }
 
+/* ---- waiting with the list locked ---- */
+
+typedef struct unlock_commit {
+    th_waiter *waiter;
+    th_unlock unlock;
+} unlock_commit;
+
+static void give_up(th_unlock unlock) {
+    if (unlock.wide) {
+        /* pairs: th_word64_lock; publishes the list, and that the waiter is parked */
+        th_store_release((uint64_t *)unlock.xword, unlock.unlocked);
+    } else {
+        /* pairs: th_word32_lock; publishes the list, and that the waiter is parked */
+        th_store_release((uint32_t *)unlock.xword, (uint32_t)unlock.unlocked);
+    }
+}
+
+void th_wait_commit_unlock(void *arg) {
+    const unlock_commit *commit = arg;
+    /* relaxed: nobody finds the waiter before the lock is given up, which publishes this */
+    th_store_relaxed(&commit->waiter->xword, TH_WAIT_PARKED);
+    give_up(commit->unlock); /* the waiter, its fiber and what it waited on may be gone by now */
+}
+
+static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, unlock_commit *commit) {
+    int saved = *fiber->worker->errno_at;
+    th_enter(fiber->worker);
+    th_suspend(fiber, TH_COMMIT_UNLOCK, commit);
+    th_leave(fiber->worker);
+    *fiber->worker->errno_at = saved;
+}
+
+uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
+    /*
+     * A thread gives the lock up and then sleeps. So does a fiber under the thread sanitizer: for that
+     * tool the lock would be given up by the worker, with all that the worker knows.
+     */
+    if (!waiter->fiber || TH_TSAN_CONTEXTS) {
+        give_up(unlock);
+        return th_waiter_wait(waiter);
+    }
+    unlock_commit commit = {waiter, unlock};
+    wait_unlock_in_fiber(waiter->fiber, &commit);
+    th_check(released(waiter));
+    return waiter->xword & TH_WAIT_OUTCOME; /* nobody writes it any more */
+}
+
+/* ---- the rest ---- */
+
 void th_waiter_init(th_waiter *waiter) {
     *waiter = (th_waiter){.fiber = th_fiber_self()};
 }
@@ -81,6 +130,15 @@ static void unpark(th_waiter *waiter, th_fiber *fiber, uint32_t old) {
 
 void th_waiter_wake(th_waiter *waiter) {
     th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
+    /* pairs: th_wait_commit, th_wait_commit_unlock; the fiber's registers are saved */
+    uint32_t word = th_load_acquire(&waiter->xword);
+    if (word == TH_WAIT_PARKED) {
+        /* A wait that only a wake ends, and it is parked: nobody else writes the word. */
+        /* pairs: released; publishes what the waker wrote */
+        th_store_release(&waiter->xword, TH_WAIT_WOKEN | TH_WAIT_RELEASED);
+        unpark(waiter, fiber, word);
+        return;
+    }
     /*
      * pairs: released; publishes what the waker wrote
      * pairs: th_wait_commit; PARKED means that the fiber's registers are saved

@@ -33,4 +33,11 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
  */
 void th_context_switch(th_context *from, const th_context *to);
 
+/* The same where it is inlined, if it can be: for the one place in the library that switches. */
+#ifndef TH_CONTEXT_INLINE
+static inline void th_context_jump(th_context *from, const th_context *to) {
+    th_context_switch(from, to);
+}
+#endif
+
 #endif

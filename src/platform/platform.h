@@ -84,6 +84,7 @@ int th_os_self_on_exit(void (*on_exit)(void *self));
 void *th_os_self_storage(void);
 
 /* The thread's errno, by calls that are never inlined for the same reason. */
+int *th_os_errno_at(void); /* the same address as long as the thread lives */
 int th_os_errno_get(void);
 void th_os_errno_set(int value);
 

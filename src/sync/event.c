@@ -57,8 +57,8 @@ static TH_NOINLINE void wait_slow(thrum_event *event) {
             }
         } else if (th_word32_lock(xword, seen)) {
             th_waitlist_push(list_of(event), &me);
-            th_word32_publish(xword, seen | TH_WORD_WAITERS);
-            (void)th_waiter_wait(&me); /* woken: the event may be gone */
+            (void)th_waiter_wait_unlock(
+                &me, (th_unlock){xword, seen | TH_WORD_WAITERS, false}); /* woken: the event may be gone */
             return;
         }
     }

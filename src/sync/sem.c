@@ -95,8 +95,8 @@ static TH_NOINLINE void wait_slow(thrum_sem *sem) {
             }
         } else if (th_word64_lock(xword, seen)) {
             th_waitlist_push(list_of(sem), &me);
-            th_word64_publish(xword, seen | TH_WORD_WAITERS);
-            (void)th_waiter_wait(&me); /* woken: the unit is ours, the semaphore may be gone */
+            (void)th_waiter_wait_unlock(
+                &me, (th_unlock){xword, seen | TH_WORD_WAITERS, true}); /* woken: the unit is ours, the semaphore may be gone */
             return;
         }
     }

@@ -110,7 +110,8 @@ static bool enqueue(thrum_waitgroup *wg, th_waiter *me) {
     return false;
 }
 
-static TH_NOINLINE void wait_slow(thrum_waitgroup *wg) {
+/* 0, so that the call can be a tail call: after a switch each return costs a misprediction. */
+static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
     th_waiter me;
@@ -119,7 +120,7 @@ static TH_NOINLINE void wait_slow(thrum_waitgroup *wg) {
         /* pairs: subtract, th_word64_publish; what was written before every done is visible */
         uint64_t seen = th_load_acquire(xword);
         if (seen == 0) {
-            return;
+            return 0;
         }
         if (is_locked(seen)) {
             th_backoff(&spins);
@@ -127,17 +128,17 @@ static TH_NOINLINE void wait_slow(thrum_waitgroup *wg) {
             if (enqueue(wg, &me)) {
                 (void)th_waiter_wait(&me); /* woken: the waitgroup may be gone */
             }
-            return;
+            return 0;
         }
     }
 }
 
 int thrum_waitgroup_wait(thrum_waitgroup *wg) {
     /* pairs: subtract, th_word64_publish; what was written before every done is visible */
-    if (th_load_acquire(&wg->reserved_word) != 0) {
-        wait_slow(wg);
+    if (th_load_acquire(&wg->reserved_word) == 0) {
+        return 0;
     }
-    return 0;
+    return wait_slow(wg);
 }
 
 void thrum_waitgroup_init(thrum_waitgroup *wg, unsigned n) {

@@ -137,6 +137,10 @@ TH_NOINLINE void *th_os_self_storage(void) {
 
 /* ---- errno ---- */
 
+TH_NOINLINE int *th_os_errno_at(void) {
+    return &errno;
+}
+
 /*
  * Not shown to the thread sanitizer: errno is the thread's, and tasks that run on it one after another are
  * different threads to that tool.
