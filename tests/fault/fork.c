@@ -1,0 +1,73 @@
+/*
+ * fork.c: fork and exec beside running workers.
+ */
+#include "support/support.h"
+
+#include <spawn.h>
+
+extern char **environ;
+
+static int run_true(void *arg) {
+    (void)arg;
+    int status = 0;
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        execl("/bin/true", "true", (char *)NULL);
+        _exit(9);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int run_true_blocking(void *arg) {
+    int result = -1;
+    CHECK_EQ(thrum_blocking(run_true, arg, &result), 0);
+    return result;
+}
+
+static atomic_bool over;
+
+static int keep_busy(void *arg) {
+    (void)arg;
+    while (!atomic_load(&over)) {
+        thrum_yield();
+    }
+    return 0;
+}
+
+TEST(fork_and_exec_beside_workers) {
+    /* From a plain thread, a fiber and the blocking pool, while workers run. */
+    rig r;
+    rig_begin(&r, 3);
+    rig_go(&r, keep_busy, NULL);
+    rig_go(&r, keep_busy, NULL);
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(run_true(NULL), 0);
+        CHECK_EQ(rig_run(&r, run_true, NULL), 0);
+        CHECK_EQ(rig_run(&r, run_true_blocking, NULL), 0);
+    }
+    atomic_store(&over, true);
+    rig_stop(&r);
+}
+
+static int spawn_true(void *arg) {
+    char *args[] = {(char *)(uintptr_t) "true", NULL};
+    pid_t child = 0;
+    int status = 0;
+    (void)arg;
+    CHECK_EQ(posix_spawn(&child, "/bin/true", NULL, NULL, args, environ), 0);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(posix_spawn_on_a_fiber) {
+    /* Its use of the stack fits a fiber's. */
+    rig r;
+    rig_begin(&r, 2);
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(rig_run(&r, spawn_true, NULL), 0);
+    }
+    rig_stop(&r);
+}

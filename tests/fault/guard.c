@@ -1,0 +1,295 @@
+/*
+ * guard.c: stack overflows inside fibers, with each kind of guard; and faults that are none.
+ */
+#include "support/support.h"
+
+#include <signal.h>
+
+#include "platform/faults.h"
+
+/* Uses the stack, so little at a time that no guard page is stepped over, `depth` bytes from
+ * `start`. */
+static __attribute__((noinline)) int dig(uintptr_t start, size_t depth) {
+    volatile char block[512];
+    for (size_t i = 0; i < sizeof(block); i++) {
+        block[i] = 1;
+    }
+    if (start - (uintptr_t)block >= depth) {
+        return 1;
+    }
+    return dig(start, depth) + block[100];
+}
+
+static int overflow(void *arg) {
+    volatile char here = 0;
+    (void)arg;
+    return dig((uintptr_t)&here, SIZE_MAX / 2);
+}
+
+/* Just beyond the end, where another stack would begin a page later. */
+static int overflow_a_little(void *arg) {
+    volatile char here = 0;
+    (void)arg;
+    dig((uintptr_t)&here, (16u << 10) + 1024);
+    thrum_yield();
+    return 0;
+}
+
+typedef struct attempt {
+    const char *guard; /* THRUM_GUARD, or NULL */
+    thrum_fn fn;
+    size_t stack_size;
+    bool as_task;
+    bool catch_off;
+    void (*before)(void);
+} attempt;
+
+static void overflow_task(thrum_task *self, void *arg) {
+    (void)self;
+    CHECK_EQ(thrum_set_name("deep diver"), 0);
+    overflow(arg);
+}
+
+static void perform(void *arg) {
+    const attempt *a = arg;
+    rig r;
+    thrum_task task = THRUM_TASK_INIT(overflow_task, NULL);
+    if (a->guard != NULL) {
+        setenv("THRUM_GUARD", a->guard, 1);
+    }
+    if (a->catch_off) {
+        setenv("THRUM_CATCH_OVERFLOW", "0", 1);
+    }
+    if (a->before != NULL) {
+        a->before();
+    }
+    rig_init(&r);
+    r.config.workers = 2;
+    rig_start(&r);
+    thrum_attr attr = rig_attr(&r);
+    attr.name = "deep diver";
+    attr.stack_size = a->stack_size;
+    if (a->as_task) {
+        CHECK_EQ(thrum_task_post(r.sched, &task), 0);
+    } else {
+        CHECK_EQ(thrum_go_with(&attr, a->fn, NULL), 0);
+    }
+    CHECK_EQ(thrum_sched_stop(r.sched), 0);
+}
+
+static int answer(void *arg) {
+    (void)arg;
+    return 42;
+}
+
+/* Whether this kernel grants guards of this kind. */
+static bool granted(const char *guard) {
+    rig r;
+    setenv("THRUM_GUARD", guard, 1);
+    rig_init(&r);
+    const int result = thrum_run(&r.config, answer, NULL);
+    CHECK(result == 42 || result == -ENOMEM);
+    unsetenv("THRUM_GUARD");
+    return result == 42;
+}
+
+/* Asked in a child: check_dies forks, and this process must not have had threads by then. */
+static void skip_unless_granted(const char *guard) {
+    int status = 0;
+    fflush(NULL);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        _exit(granted(guard) ? 0 : 5);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 5) {
+        CHECK_SKIP("this kernel refuses %s guards", guard);
+    }
+    CHECK_EQ(WEXITSTATUS(status), 0);
+}
+
+static void check_reported(const char *guard) {
+    attempt a = {.guard = guard, .fn = overflow};
+    check_dies(perform, &a, "stack overflow");
+    check_dies(perform, &a, "deep diver");
+    check_dies(perform, &a, "131072");
+    a.stack_size = 1u << 20;
+    check_dies(perform, &a, "1048576");
+    a.as_task = true;
+    check_dies(perform, &a, "deep diver");
+}
+
+TEST(overflow_is_reported) {
+    /* With the best guard there is: the fiber's name and the size of its stack. */
+    check_reported(NULL);
+}
+
+TEST(overflow_into_a_madvise_guard) {
+    /* Reported with name and size. */
+    skip_unless_granted("madvise");
+    check_reported("madvise");
+}
+
+TEST(overflow_into_an_mprotect_guard) {
+    /* Reported with name and size. */
+    skip_unless_granted("mprotect");
+    check_reported("mprotect");
+}
+
+TEST(overflow_over_a_canary) {
+    /* Found at the next switch, and reported with name and size, too. */
+    attempt a = {.guard = "canary", .fn = overflow_a_little, .stack_size = 16u << 10};
+    check_dies(perform, &a, "stack overflow");
+    check_dies(perform, &a, "deep diver");
+    check_dies(perform, &a, "16384");
+}
+
+static int overflow_and_end(void *arg) {
+    volatile char here = 0;
+    (void)arg;
+    return dig((uintptr_t)&here, (16u << 10) + 1024);
+}
+
+TEST(overflow_over_a_canary_without_a_switch) {
+    /* Found at the task's end. */
+    attempt a = {.guard = "canary", .fn = overflow_and_end, .stack_size = 16u << 10};
+    check_dies(perform, &a, "deep diver");
+}
+
+/* ---- switched off, and other handlers ---- */
+
+static void take_fault(int signal, siginfo_t *info, void *context) {
+    static const char text[] = "the program's own handler\n";
+    (void)signal;
+    (void)info;
+    (void)context;
+    if (write(STDERR_FILENO, text, sizeof(text) - 1) > 0) {
+        abort();
+    }
+}
+
+static void catch_faults(void) {
+    struct sigaction action = {.sa_sigaction = take_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigemptyset(&action.sa_mask);
+    CHECK_EQ(sigaction(SIGSEGV, &action, NULL), 0);
+    CHECK_EQ(sigaction(SIGBUS, &action, NULL), 0);
+}
+
+static int read_nowhere(void *arg) {
+    int *volatile nowhere = (int *)(uintptr_t)64;
+    (void)arg;
+    return *nowhere;
+}
+
+TEST(other_faults_reach_the_handler_before) {
+    /* A wild pointer in a fiber is none of ours. */
+    attempt a = {.fn = read_nowhere, .before = catch_faults};
+    check_dies(perform, &a, "the program's own handler");
+}
+
+TEST(overflow_comes_before_the_other_handler) {
+    /* What is ours is reported although the program has a handler. */
+    attempt a = {.fn = overflow, .before = catch_faults};
+    check_dies(perform, &a, "stack overflow");
+}
+
+static int status_of(const attempt *a, char *text, size_t size) {
+    int ends[2], status = 0;
+    size_t length = 0;
+    CHECK_EQ(pipe(ends), 0);
+    fflush(NULL);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        close(ends[0]);
+        check_dies_child(perform, (void *)(uintptr_t)a, ends[1]);
+    }
+    close(ends[1]);
+    for (ssize_t n; (n = read(ends[0], text + length, size - 1 - length)) > 0;) {
+        length += (size_t)n;
+    }
+    text[length] = '\0';
+    close(ends[0]);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    return status;
+}
+
+TEST(catching_can_be_switched_off) {
+    /* An overflow then is a plain fault, without a line of ours. */
+    const attempt a = {.fn = overflow, .catch_off = true};
+    char text[65536];
+    const int status = status_of(&a, text, sizeof(text));
+    CHECK(strstr(text, "thrum:") == NULL);
+    if (!UNDER_ASAN && !UNDER_TSAN) { /* those catch it themselves */
+        CHECK(WIFSIGNALED(status));
+        CHECK(WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS);
+    }
+}
+
+TEST(fault_without_a_handler_kills) {
+    /* Without anybody before us a wild pointer ends the process as ever. */
+    const attempt a = {.fn = read_nowhere};
+    char text[65536];
+    const int status = status_of(&a, text, sizeof(text));
+    CHECK(strstr(text, "thrum:") == NULL);
+    if (!UNDER_ASAN && !UNDER_TSAN) {
+        CHECK(WIFSIGNALED(status));
+        CHECK_EQ(WTERMSIG(status), SIGSEGV);
+    }
+}
+
+/* ---- guards that are refused ---- */
+
+TEST(auto_falls_back_when_guards_are_refused) {
+    /* Down to the canary; everything works. */
+    rig r;
+    rig_init(&r);
+    r.config.guard = THRUM_GUARD_AUTO;
+    th_os_fail_guard_madvise(0, UINT32_MAX);
+    rig_start(&r);
+    CHECK_EQ(rig_run(&r, answer, NULL), 42);
+    rig_stop(&r);
+    th_os_fail_guard_mprotect(0, UINT32_MAX);
+    rig_start(&r);
+    CHECK_EQ(rig_run(&r, answer, NULL), 42);
+    rig_stop(&r);
+}
+
+TEST(forced_guard_that_is_refused_is_an_error) {
+    /* A guard that was asked for by name is never silently another one. */
+    rig r;
+    rig_init(&r);
+    r.config.guard = THRUM_GUARD_MPROTECT;
+    th_os_fail_guard_mprotect(0, UINT32_MAX);
+    CHECK_EQ(thrum_sched_start(&r.sched, &r.config), -ENOMEM);
+    rig_check_freed(&r);
+    r.config.guard = THRUM_GUARD_MADVISE;
+    th_os_fail_guard_madvise(0, UINT32_MAX);
+    CHECK_EQ(thrum_sched_start(&r.sched, &r.config), -ENOMEM);
+    rig_check_freed(&r);
+}
+
+static int wait_on(void *arg) {
+    return thrum_sem_wait(arg);
+}
+
+TEST(guards_refused_now_and_then) {
+    /* Fibers with guards of different kinds beside each other. */
+    rig r;
+    thrum_sem sem = THRUM_SEM_INIT(0);
+    rig_init(&r);
+    r.config.guard = THRUM_GUARD_AUTO;
+    rig_start(&r);
+    for (int i = 0; i < 300; i++) {
+        th_os_fail_guard_madvise(0, (uint32_t)i % 3);
+        th_os_fail_guard_mprotect(0, (uint32_t)i % 2);
+        rig_go(&r, wait_on, &sem);
+    }
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    for (int i = 0; i < 300; i++) {
+        thrum_sem_post(&sem);
+    }
+    rig_stop(&r);
+}

@@ -1,0 +1,247 @@
+/*
+ * maps.c: stacks that cannot be mapped: tasks stay queued, waits are unharmed, and everything goes
+ * on when there are stacks again.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 */
+#include "support/support.h"
+
+#include "platform/faults.h"
+
+static void refuse_maps(bool on) {
+    th_os_fail_map(0, on ? UINT32_MAX : 0);
+}
+
+static uint32_t refused(void) {
+    return UINT32_MAX - th_os_fails_left(TH_OS_FAULT_MAP);
+}
+
+static int answer(void *arg) {
+    (void)arg;
+    return 42;
+}
+
+TEST(start_fails_at_each_mapping) {
+    /* -ENOMEM and nothing left behind. */
+    for (uint32_t n = 0;; n++) {
+        rig r;
+        rig_init(&r);
+        th_os_fail_map(n, UINT32_MAX); /* smaller ones are tried, too */
+        const int error = thrum_sched_start(&r.sched, &r.config);
+        const bool had_all = th_os_fails_left(TH_OS_FAULT_MAP) == UINT32_MAX;
+        refuse_maps(false);
+        if (error == 0) {
+            CHECK_EQ(rig_run(&r, answer, NULL), 42);
+            CHECK_EQ(thrum_sched_stop(r.sched), 0);
+        } else {
+            CHECK_EQ(error, -ENOMEM);
+        }
+        rig_check_freed(&r);
+        if (had_all) {
+            CHECK_EQ(error, 0);
+            CHECK(n > 0);
+            break;
+        }
+    }
+}
+
+typedef struct crowd {
+    rig *r;
+    thrum_sem sem;
+    atomic_int begun, through;
+} crowd;
+
+static int wait_in_crowd(void *arg) {
+    crowd *c = arg;
+    atomic_fetch_add(&c->begun, 1);
+    CHECK_EQ(thrum_sem_wait(&c->sem), 0);
+    atomic_fetch_add(&c->through, 1);
+    return 0;
+}
+
+static void wait_in_task(thrum_task *self, void *arg) {
+    (void)self;
+    wait_in_crowd(arg);
+}
+
+#define CROWD 300
+
+/* More waiting tasks than there are stacks; returns when a mapping was refused for want of more. */
+static void overcrowd(rig *r, crowd *c) {
+    static thrum_task tasks[CROWD];
+    memset(c, 0, sizeof(*c));
+    c->r = r;
+    thrum_sem_init(&c->sem, 0);
+    refuse_maps(true);
+    for (int i = 0; i < CROWD; i++) {
+        if (i % 2 == 0) {
+            rig_go(r, wait_in_crowd, c);
+        } else {
+            thrum_task_init(&tasks[i], wait_in_task, c);
+            CHECK_EQ(thrum_task_post(r->sched, &tasks[i]), 0);
+        }
+    }
+    SPIN_UNTIL(refused() > 0);
+    CHECK(atomic_load(&c->begun) < CROWD);
+}
+
+TEST(tasks_wait_for_stacks_that_come_free) {
+    /* No mapping ever works again: those that hold a stack are served, end, and make room for
+     * others. */
+    rig r;
+    crowd c;
+    rig_begin(&r, 0);
+    overcrowd(&r, &c);
+    for (int i = 0; i < CROWD; i++) {
+        thrum_sem_post(&c.sem);
+    }
+    rig_wait_done(&r);
+    CHECK_EQ(atomic_load(&c.through), CROWD);
+    refuse_maps(false);
+    rig_stop(&r);
+}
+
+TEST(tasks_go_on_when_mapping_works_again) {
+    /* All wait for what only a queued task could bring; new stacks set them free. */
+    rig r;
+    crowd c;
+    rig_begin(&r, 0);
+    overcrowd(&r, &c);
+    CHECK_EQ(thrum_sched_wait_done(r.sched, thrum_after_ms(10)), -ETIMEDOUT);
+    CHECK_EQ(atomic_load(&c.through), 0);
+    refuse_maps(false);
+    SPIN_UNTIL(atomic_load(&c.begun) == CROWD);
+    for (int i = 0; i < CROWD; i++) {
+        thrum_sem_post(&c.sem);
+    }
+    rig_stop(&r);
+    CHECK_EQ(atomic_load(&c.through), CROWD);
+}
+
+TEST(stop_waits_for_tasks_without_a_stack) {
+    /* Tasks that are only queued are run before stop returns. */
+    rig r;
+    crowd c;
+    rig_begin(&r, 0);
+    overcrowd(&r, &c);
+    for (int i = 0; i < CROWD; i++) {
+        thrum_sem_post(&c.sem);
+    }
+    rig_stop(&r);
+    refuse_maps(false);
+    CHECK_EQ(atomic_load(&c.through), CROWD);
+}
+
+/* ---- waits of those who run ---- */
+
+typedef struct pair {
+    thrum_sem a, b;
+    atomic_bool ready, over;
+} pair;
+
+static int ping(void *arg) {
+    pair *p = arg;
+    atomic_store(&p->ready, true);
+    while (!atomic_load(&p->over)) {
+        thrum_sem_post(&p->b);
+        CHECK_EQ(thrum_sem_wait(&p->a), 0);
+        thrum_yield();
+    }
+    thrum_sem_post(&p->b);
+    return 0;
+}
+
+static int pong(void *arg) {
+    pair *p = arg;
+    for (;;) {
+        CHECK_EQ(thrum_sem_wait(&p->b), 0);
+        if (atomic_load(&p->over)) {
+            return 0;
+        }
+        thrum_sem_post(&p->a);
+    }
+}
+
+TEST(waits_need_no_mapping) {
+    /* Fibers that run already go on waiting and waking each other while no stack can be had. */
+    rig r;
+    crowd c;
+    pair p = {.a = THRUM_SEM_INIT(0), .b = THRUM_SEM_INIT(0)};
+    rig_begin(&r, 0);
+    rig_go(&r, pong, &p);
+    rig_go(&r, ping, &p);
+    SPIN_UNTIL(atomic_load(&p.ready));
+    overcrowd(&r, &c);
+    for (int i = 0; i < CROWD; i++) {
+        thrum_sem_post(&c.sem);
+    }
+    SPIN_UNTIL(atomic_load(&c.through) == CROWD);
+    atomic_store(&p.over, true);
+    thrum_sem_post(&p.a);
+    rig_stop(&r);
+    refuse_maps(false);
+}
+
+TEST(task_with_a_stack_of_its_own_waits_for_it) {
+    /* A task that wants another size stays queued until its stack can be mapped; others pass it. */
+    rig r;
+    thrum_handle *handle = NULL;
+    int result = 0;
+    rig_begin(&r, 0);
+    thrum_attr attr = rig_attr(&r);
+    attr.stack_size = 8u << 20;
+    refuse_maps(true);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, answer, NULL), 0);
+    SPIN_UNTIL(refused() > 0);
+    for (int i = 0; i < 100; i++) {
+        CHECK_EQ(rig_run(&r, answer, NULL), 42);
+    }
+    refuse_maps(false);
+    CHECK_EQ(thrum_join(handle, &result), 0);
+    CHECK_EQ(result, 42);
+    rig_stop(&r);
+}
+
+TEST(many_tasks_wait_for_stacks_of_several_sizes) {
+    /* Each gets its own in the end. */
+    rig r;
+    thrum_handle *handles[60];
+    int result = 0;
+    rig_begin(&r, 0);
+    thrum_attr attr = rig_attr(&r);
+    refuse_maps(true);
+    for (int i = 0; i < 60; i++) {
+        attr.stack_size = (size_t)(32u << 10) << (i % 9);
+        CHECK_EQ(thrum_spawn_with(&handles[i], &attr, answer, NULL), 0);
+    }
+    SPIN_UNTIL(refused() > 0);
+    refuse_maps(false);
+    for (int i = 0; i < 60; i++) {
+        CHECK_EQ(thrum_join(handles[i], &result), 0);
+        CHECK_EQ(result, 42);
+    }
+    rig_stop(&r);
+}
+
+static void take_line(void *ctx, const char *line) {
+    (void)ctx;
+    fprintf(stderr, "HOOK<%s>\n", line);
+}
+
+static void nothing_left(void *arg) {
+    rig r;
+    (void)arg;
+    rig_init(&r);
+    r.config.panic = take_line;
+    rig_start(&r);
+    thrum_attr attr = rig_attr(&r);
+    attr.stack_size = 8u << 20;
+    refuse_maps(true);
+    CHECK_EQ(thrum_go_with(&attr, answer, NULL), 0);
+    CHECK_EQ(thrum_sched_stop(r.sched), 0);
+}
+
+TEST(panic_when_nothing_can_free_a_stack) {
+    /* With a task that never gets its stack and nothing left to resume, the panic hook is told. */
+    check_dies(nothing_left, NULL, "HOOK<thrum: no stack");
+}

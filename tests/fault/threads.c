@@ -1,0 +1,125 @@
+/*
+ * threads.c: threads that cannot be started.
+ */
+/* matrix: policy workers */
+/* matrix: quick 2 */
+#include "support/support.h"
+
+#include "platform/faults.h"
+
+static int answer(void *arg) {
+    (void)arg;
+    return 42;
+}
+
+TEST(no_thread_at_all) {
+    /* -EAGAIN, nothing left behind, and later it starts. */
+    rig r;
+    rig_init(&r);
+    th_os_fail_thread(0, UINT32_MAX);
+    CHECK_EQ(thrum_sched_start(&r.sched, &r.config), -EAGAIN);
+    rig_check_freed(&r);
+    CHECK_EQ(thrum_run(&r.config, answer, NULL), -EAGAIN);
+    rig_check_freed(&r);
+    th_os_fail_thread(0, 0);
+    rig_start(&r);
+    CHECK_EQ(rig_run(&r, answer, NULL), 42);
+    rig_stop(&r);
+}
+
+static int spawn_some(void *arg) {
+    thrum_handle *handles[50];
+    int result = 0;
+    (void)arg;
+    for (int i = 0; i < 50; i++) {
+        CHECK_EQ(thrum_spawn(&handles[i], answer, NULL), 0);
+    }
+    for (int i = 0; i < 50; i++) {
+        CHECK_EQ(thrum_join(handles[i], &result), 0);
+        CHECK_EQ(result, 42);
+    }
+    return 0;
+}
+
+TEST(fewer_threads_than_asked_for) {
+    /* It starts with those that could be had, numbers them from 0, and works. */
+    for (uint32_t had = 1; had < 5; had++) {
+        rig r;
+        rig_init(&r);
+        r.config.workers = 5;
+        th_os_fail_thread(had, 1);
+        rig_start(&r);
+        CHECK_EQ(th_os_fails_left(TH_OS_FAULT_THREAD), 0);
+        CHECK_EQ(thrum_sched_workers(r.sched), had);
+        CHECK_EQ(rig_run(&r, spawn_some, NULL), 0);
+        thrum_attr attr = rig_attr(&r);
+        attr.flags = THRUM_PINNED;
+        attr.worker = (int)had - 1;
+        CHECK_EQ(thrum_go_with(&attr, answer, NULL), 0);
+        attr.worker = (int)had;
+        CHECK_EQ(thrum_go_with(&attr, answer, NULL), -EINVAL);
+        rig_stop(&r);
+    }
+}
+
+static int call_without_threads(void *arg) {
+    int result = 7;
+    (void)arg;
+    th_os_fail_thread(0, UINT32_MAX);
+    CHECK_EQ(thrum_blocking(answer, NULL, &result), -EAGAIN);
+    CHECK_EQ(result, 7);
+    CHECK_EQ(thrum_blocking(answer, NULL, &result), -EAGAIN);
+    th_os_fail_thread(0, 0);
+    CHECK_EQ(thrum_blocking(answer, NULL, &result), 0);
+    CHECK_EQ(result, 42);
+    th_os_fail_thread(0, UINT32_MAX); /* there is one now: it serves all */
+    CHECK_EQ(thrum_blocking(answer, NULL, &result), 0);
+    th_os_fail_thread(0, 0);
+    return 0;
+}
+
+TEST(blocking_call_without_threads) {
+    /* -EAGAIN with the call not begun while there is none; one that is there is enough. */
+    rig_do(0, call_without_threads, NULL);
+}
+
+static thrum_mutex inside = THRUM_MUTEX_INIT;
+static atomic_int calls;
+
+static int count_call(void *arg) {
+    (void)arg;
+    atomic_fetch_add(&calls, 1);
+    return 0;
+}
+
+static int call_with_failures(void *arg) {
+    (void)arg;
+    for (int i = 0; i < 20; i++) {
+        const int error = thrum_blocking(count_call, NULL, NULL);
+        if (error == 0) {
+            continue;
+        }
+        CHECK_EQ(error, -EAGAIN);
+        CHECK_EQ(thrum_mutex_lock(&inside), 0);
+        thrum_mutex_unlock(&inside);
+        i--;
+        thrum_yield();
+    }
+    return 0;
+}
+
+TEST(blocking_calls_while_threads_are_refused_now_and_then) {
+    /* Each call is made once or refused once; none is lost. */
+    rig r;
+    rig_init(&r);
+    r.config.blocking_keepalive = 0;
+    rig_start(&r);
+    for (int i = 0; i < 20; i++) {
+        th_os_fail_thread((uint32_t)i % 3, 2);
+        rig_go(&r, call_with_failures, NULL);
+    }
+    rig_wait_done(&r);
+    th_os_fail_thread(0, 0);
+    CHECK_EQ(atomic_load(&calls), 400);
+    rig_stop(&r);
+}
