@@ -11,7 +11,6 @@
 
 #include "memory.h"
 #include "offload.h"
-#include "walk.h"
 
 static int list_prepared(void *arg);
 static int list_wanted(void *arg);
@@ -82,15 +81,17 @@ static int list(struct dir *dir, size_t bytes_max) {
 }
 
 static int list_prepared(void *arg) {
-    return list(arg, AHEAD_BYTES);
+    struct dir *dir = arg;
+    return list(dir, dir->tree->window < AHEAD_BYTES ? dir->tree->window : AHEAD_BYTES);
 }
 
 static int list_wanted(void *arg) {
-    return list(arg, WINDOW_BYTES);
+    struct dir *dir = arg;
+    return list(dir, dir->tree->window);
 }
 
 void ahead_relist(struct dir *dir, const char *after) {
-    struct listing_call call = {.dir = dir, .after = after, .bytes_max = WINDOW_BYTES};
+    struct listing_call call = {.dir = dir, .after = after, .bytes_max = dir->tree->window};
     offload(call_list, &call);
 }
 

@@ -41,13 +41,13 @@ static void flush(void *ctx) {
 static struct dir *enter(void *ctx, struct dir *parent, const char *name, bool linked) {
     struct serial *serial = ctx;
     struct dir *dir = dir_new(serial->tree, parent, name, linked);
-    dir_list(dir, NULL, WINDOW_BYTES);
+    dir_list(dir, NULL, serial->tree->window);
     return dir;
 }
 
 static void relist(void *ctx, struct dir *dir, const char *after) {
     (void)ctx;
-    dir_list(dir, after, WINDOW_BYTES);
+    dir_list(dir, after, dir->tree->window);
 }
 
 static void leave(void *ctx, struct dir *dir) {

@@ -28,9 +28,13 @@ struct ahead;
 /* Where an errno stands: it is no regular file. */
 enum { TREE_NOT_REGULAR = 1 << 16 };
 
+enum { WINDOW_DEFAULT = 16 << 20 };
+
 /* What all directories of one run share. */
 struct tree {
-    bool follow;              /* -L */
+    bool follow;   /* -L */
+    size_t window; /* the most that one listing may take, in bytes */
+    int anchors_max;
     atomic_int xanchors_free; /* directories that may still be kept open */
     atomic_bool xstop;        /* nothing more is wanted: the output failed */
 
@@ -63,14 +67,14 @@ struct dir {
     char name[];
 };
 
-void tree_init(struct tree *tree, bool follow, int anchors_max);
+void tree_init(struct tree *tree, bool follow, size_t window, int anchors_max);
 
 /* `linked`: the name is a symbolic link. */
 struct dir *dir_new(struct tree *tree, struct dir *parent, const char *name, bool linked);
 void dir_free(struct dir *dir);
 
 /*
- * Reads the names behind `after` (NULL: all) into `dir->listing`, no more than `bytes_max` of them.
+ * Reads the names behind `after` (NULL: all) into `dir->listing`, as many as fit into `bytes_max`.
  * What goes wrong stands in `dir->err` afterwards (with `listing` NULL) or in the listing.
  * Blocks the thread.
  */

@@ -142,7 +142,8 @@ static void relist(struct walk *walk, struct dir *dir) {
  * until what has been given up is consumed and freed.
  */
 static void make_room(struct walk *walk, struct dir *dir, const char *name) {
-    if (tree_taken(walk->tree) <= LISTED_BYTES_MAX) {
+    size_t bytes_max = 2 * walk->tree->window;
+    if (tree_taken(walk->tree) <= bytes_max) {
         return;
     }
     for (; dir != NULL; dir = dir->parent) {
@@ -154,7 +155,7 @@ static void make_room(struct walk *walk, struct dir *dir, const char *name) {
         name = dir->name;
     }
     walk->ops->flush(walk->ctx);
-    tree_wait_taken(walk->tree, LISTED_BYTES_MAX);
+    tree_wait_taken(walk->tree, bytes_max);
 }
 
 static void emit_name(struct walk *walk, enum item_kind kind, const char *name, int err) {

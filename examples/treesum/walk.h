@@ -65,10 +65,4 @@ struct walk_ops {
 /* Walks what an argument of the command line names: a directory, a file, or a link to one. */
 void walk_path(struct tree *tree, const char *path, const struct walk_ops *ops, void *ctx);
 
-/* The size of a window when the walk itself needs one (listing.h). */
-enum { WINDOW_BYTES = 16 << 20 };
-
-/* Only when the listings in use take more than this are those on the way to the root given up. */
-enum { LISTED_BYTES_MAX = 32 << 20 };
-
 #endif
