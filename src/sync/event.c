@@ -41,7 +41,8 @@ static inline bool pass(thrum_event *event, uint32_t seen) {
     return true; /* the caller's load was the acquire */
 }
 
-static TH_NOINLINE void wait_slow(thrum_event *event) {
+/* Returns 0, so that the call can be a tail call: after a switch each return is mispredicted. */
+static TH_NOINLINE int wait_slow(thrum_event *event) {
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
     th_waiter me;
@@ -53,13 +54,13 @@ static TH_NOINLINE void wait_slow(thrum_event *event) {
             th_backoff(&spins);
         } else if ((seen & SIGNALED) != 0) {
             if (pass(event, seen)) {
-                return;
+                return 0;
             }
         } else if (th_word32_lock(xword, seen)) {
             th_waitlist_push(list_of(event), &me);
-            (void)th_waiter_wait_unlock(
-                &me, (th_unlock){xword, seen | TH_WORD_WAITERS, false}); /* woken: the event may be gone */
-            return;
+            const th_unlock unlock = {xword, seen | TH_WORD_WAITERS, false};
+            (void)th_waiter_wait_unlock(&me, unlock);
+            return 0; /* woken: the event may be gone */
         }
     }
 }
@@ -67,10 +68,10 @@ static TH_NOINLINE void wait_slow(thrum_event *event) {
 int thrum_event_wait(thrum_event *event) {
     /* pairs: mark, th_word32_publish; what the signaler of a manual event wrote is visible */
     uint32_t seen = th_load_acquire(&event->reserved_word);
-    if ((seen & SIGNALED) == 0 || !pass(event, seen)) {
-        wait_slow(event);
+    if ((seen & SIGNALED) != 0 && pass(event, seen)) {
+        return 0;
     }
-    return 0;
+    return wait_slow(event);
 }
 
 bool thrum_event_test(thrum_event *event) {

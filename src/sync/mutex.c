@@ -38,7 +38,10 @@
  */
 #define PASSES_PER_LOOK 32u
 
-/* How often a caller looks again before it queues; a switch costs less than a long spin. */
+/*
+ * How often a caller looks again before it queues, unless others wait already; a switch costs less
+ * than a long spin.
+ */
 #define SPINS_MAX 4u
 
 /* Lives on the stack of who waits. */
@@ -124,7 +127,7 @@ static bool lock_list_unless_free(thrum_mutex *mutex, uint64_t self, uint32_t *w
             if (take(mutex, seen, self)) {
                 return false;
             }
-        } else if (looks < SPINS_MAX) {
+        } else if (looks < SPINS_MAX && (seen & TH_WORD_WAITERS) == 0) {
             looks++;
             th_os_relax();
         } else if (th_word32_lock(&mutex->reserved_word, seen)) {

@@ -39,7 +39,7 @@ static inline bool give(uint64_t *xword, uint64_t seen) {
     return th_cas_release(xword, &seen, seen + ONE);
 }
 
-static TH_NOINLINE void wait_slow(thrum_sem *sem);
+static TH_NOINLINE int wait_slow(thrum_sem *sem);
 static TH_NOINLINE void post_slow(thrum_sem *sem);
 
 int thrum_sem_wait(thrum_sem *sem) {
@@ -49,8 +49,7 @@ int thrum_sem_wait(thrum_sem *sem) {
     if (th_likely(has_unit(seen)) && th_likely(take(xword, seen))) {
         return 0;
     }
-    wait_slow(sem);
-    return 0;
+    return wait_slow(sem);
 }
 
 int thrum_sem_trywait(thrum_sem *sem) {
@@ -78,8 +77,11 @@ void thrum_sem_post(thrum_sem *sem) {
     post_slow(sem);
 }
 
-/* Takes a unit, or queues and waits for one to be handed over. */
-static TH_NOINLINE void wait_slow(thrum_sem *sem) {
+/*
+ * Takes a unit, or queues and waits for one to be handed over. Returns 0, so that the call can be a
+ * tail call: after a switch each return costs a misprediction.
+ */
+static TH_NOINLINE int wait_slow(thrum_sem *sem) {
     uint64_t *xword = &sem->reserved_word;
     unsigned spins = 0;
     th_waiter me;
@@ -91,13 +93,13 @@ static TH_NOINLINE void wait_slow(thrum_sem *sem) {
             th_backoff(&spins);
         } else if (has_unit(seen)) {
             if (take(xword, seen)) {
-                return;
+                return 0;
             }
         } else if (th_word64_lock(xword, seen)) {
             th_waitlist_push(list_of(sem), &me);
-            (void)th_waiter_wait_unlock(
-                &me, (th_unlock){xword, seen | TH_WORD_WAITERS, true}); /* woken: the unit is ours, the semaphore may be gone */
-            return;
+            const th_unlock unlock = {xword, seen | TH_WORD_WAITERS, true};
+            (void)th_waiter_wait_unlock(&me, unlock);
+            return 0; /* woken: the unit is ours, the semaphore may be gone */
         }
     }
 }

@@ -24,10 +24,13 @@
 
 /*
  * Takes the list lock if the word still is `seen`, a word without LOCKED; one attempt. ABA does no
- * harm: the word is the whole state beside the list, which is read only after this.
+ * harm: the word is the whole state beside the list, which is read only after this. The partner may
+ * also be the commit of a wait, which gives the lock up on a fiber's behalf
+ * (th_waiter_wait_unlock).
  */
 static inline bool th_word32_lock(uint32_t *xword, uint32_t seen) {
-    /* pairs: th_word32_publish; takes over the list, and what earlier callers published */
+    /* pairs: th_word32_publish, th_waiter_wait_unlock; takes over the list, and what earlier
+     * callers published */
     return th_cas_acquire(xword, &seen, seen | TH_WORD_LOCKED);
 }
 
@@ -39,7 +42,8 @@ static inline void th_word32_publish(uint32_t *xword, uint32_t word) {
 
 /* The same for a word of 64 bits. */
 static inline bool th_word64_lock(uint64_t *xword, uint64_t seen) {
-    /* pairs: th_word64_publish; takes over the list, and what earlier callers published */
+    /* pairs: th_word64_publish, th_waiter_wait_unlock; takes over the list, and what earlier
+     * callers published */
     return th_cas_acquire(xword, &seen, seen | TH_WORD_LOCKED);
 }
 
