@@ -14,8 +14,12 @@
 
 #include "memory.h"
 
-/* From this length on a directory wants to be an anchor: what is in it must fit into PATH_MAX. */
-enum { ANCHOR_LENGTH = PATH_MAX - 2 * (NAME_MAX + 2) };
+/*
+ * When the path to a directory is so long, it becomes an anchor. It should at the second length,
+ * while what is in it fits into PATH_MAX. It may at the first, which spares the kernel long walks,
+ * as long as most anchors are free.
+ */
+enum { ANCHOR_EARLY = 512, ANCHOR_LATE = PATH_MAX - 2 * (NAME_MAX + 2) };
 
 static size_t path_length(const struct dir *dir);
 static int open_below(const struct dir *dir, const char *name, int flags);
@@ -23,8 +27,14 @@ static int open_long(int base, char *path, size_t length, int flags);
 static bool is_loop(struct dir *dir, int fd);
 static void drop_anchor(struct dir *dir, int fd);
 
-void tree_init(struct tree *tree, bool follow, int anchors_max) {
-    *tree = (struct tree){.follow = follow, .mutex = THRUM_MUTEX_INIT, .freed = THRUM_COND_INIT};
+void tree_init(struct tree *tree, bool follow, size_t window, int anchors_max) {
+    *tree = (struct tree){
+        .follow = follow,
+        .window = window,
+        .anchors_max = anchors_max,
+        .mutex = THRUM_MUTEX_INIT,
+        .freed = THRUM_COND_INIT,
+    };
     atomic_init(&tree->xanchors_free, anchors_max);
     atomic_init(&tree->xstop, false);
 }
@@ -157,7 +167,9 @@ static int open_long(int base, char *path, size_t length, int flags) {
 
 /* Makes the directory an anchor if the path to it is long and one more may be open. */
 static void drop_anchor(struct dir *dir, int fd) {
-    if (dir->anchor >= 0 || path_length(dir) < ANCHOR_LENGTH) {
+    int free_anchors = atomic_load(&dir->tree->xanchors_free);
+    size_t length = 2 * free_anchors > dir->tree->anchors_max ? ANCHOR_EARLY : ANCHOR_LATE;
+    if (dir->anchor >= 0 || path_length(dir) < length) {
         return;
     }
     if (atomic_fetch_sub(&dir->tree->xanchors_free, 1) > 0) {
