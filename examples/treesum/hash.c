@@ -44,6 +44,7 @@ void batch_start(struct batch *batch) {
         return;
     }
     thrum_waitgroup_add(&batch->unfinished, 1);
+    atomic_fetch_add_explicit(&batch->hasher->xbatches, 1, memory_order_relaxed);
     if (thrum_task_post(thrum_sched_current(), &batch->task) != 0) {
         abort(); /* it is posted already: a bug */
     }
@@ -56,6 +57,7 @@ static void run_batch(thrum_task *self, void *arg) {
         hash_small(batch);
         start_large(batch);
     }
+    atomic_fetch_sub_explicit(&batch->hasher->xbatches, 1, memory_order_relaxed);
     thrum_waitgroup_done(&batch->unfinished);
 }
 

@@ -21,6 +21,8 @@ struct hasher {
     struct tree *tree;
     struct progress *progress;
     struct desks desks;
+    unsigned workers;
+    atomic_uint xbatches; /* started, and not ended but for large files */
 };
 
 struct batch {
@@ -37,5 +39,10 @@ void batch_init(struct batch *batch, struct hasher *hasher, const struct dir *di
 
 /* Starts on it. Its owner waits for `unfinished`. Tasks only. */
 void batch_start(struct batch *batch);
+
+/* Whether there are fewer batches at work than workers. */
+static inline bool hasher_is_hungry(struct hasher *hasher) {
+    return atomic_load_explicit(&hasher->xbatches, memory_order_relaxed) < hasher->workers;
+}
 
 #endif

@@ -10,7 +10,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "ahead.h"
 #include "hash.h"
@@ -52,6 +51,7 @@ static int run(void *arg) {
     struct parallel *parallel = arg;
     unsigned workers = thrum_sched_workers(thrum_sched_current());
     unsigned desks = workers < 4 ? 16 : workers > 16 ? 64 : 4 * workers;
+    parallel->hasher.workers = workers;
     parallel->hasher.tree = parallel->tree;
     parallel->hasher.progress = parallel->progress;
     desks_init(&parallel->hasher.desks, desks);
@@ -124,6 +124,9 @@ static void flush(void *ctx) {
 static struct dir *enter(void *ctx, struct dir *parent, const char *name, bool linked) {
     struct parallel *parallel = ctx;
     struct dir *dir = ahead_enter(&parallel->ahead, parent, name, linked);
+    if (!thrum_event_is_signaled(&dir->listed) && hasher_is_hungry(&parallel->hasher)) {
+        flush(parallel); /* a small batch, but somebody has nothing to do */
+    }
     ahead_wait(&parallel->ahead, dir);
     return dir;
 }
