@@ -69,11 +69,11 @@ void th_fiber_check_canary(const th_fiber *fiber);
  */
 typedef enum {
     TH_COMMIT_NONE,
-    TH_COMMIT_WAIT,  /* its waiter may now be woken from elsewhere */
+    TH_COMMIT_WAIT,   /* its waiter may now be woken from elsewhere */
     TH_COMMIT_UNLOCK, /* the same, and the lock of the list it stands on is given up */
-    TH_COMMIT_YIELD, /* it queues behind everybody */
-    TH_COMMIT_IDLE,  /* it is a spare loop of the worker */
-    TH_COMMIT_RETIRE /* it is done for good */
+    TH_COMMIT_YIELD,  /* it queues behind everybody */
+    TH_COMMIT_IDLE,   /* it is a spare loop of the worker */
+    TH_COMMIT_RETIRE  /* it is done for good */
 } th_commit_kind;
 
 /*

@@ -5,6 +5,7 @@
 
 #include "core/panic.h"
 #include "core/park.h"
+#include "core/wait.h"
 #include "platform/platform.h"
 
 /*
@@ -15,6 +16,9 @@
 #define TINY_RUN_NS 80
 #define NAP_MIN_NS 10000
 #define NAP_MAX_NS 100000
+
+/* Looks at a queue whose turn somebody else has before it parks all the same. */
+#define TURN_SPINS 64
 
 static uint64_t runs_begun(const th_worker *worker) {
     const th_counters *c = &worker->counters; /* the owner's own */
@@ -78,7 +82,21 @@ static th_work *find_once(th_worker *worker) {
     return search(worker);
 }
 
+/*
+ * The shared queue has work and somebody else its turn: that is over very soon, unless its holder
+ * was preempted. Parking would only find the same queue not empty.
+ */
+static bool wait_for_turn(th_worker *worker, unsigned *spins) {
+    bool lost = worker->turn_lost && *spins < TURN_SPINS;
+    worker->turn_lost = false;
+    if (lost) {
+        th_backoff(spins);
+    }
+    return lost;
+}
+
 th_work *th_find(th_worker *worker) {
+    unsigned spins = 0;
     for (;;) {
         th_work *work = find_once(worker);
         if (work) {
@@ -88,22 +106,29 @@ th_work *th_find(th_worker *worker) {
             }
             return work;
         }
-        /* pairs: thrum_sched_stop; every task has ended */
+        /* pairs: end_threads; every task has ended */
         if (th_load_acquire(&worker->sched->xexit)) {
             return NULL;
         }
-        th_park(worker);
+        if (!wait_for_turn(worker, &spins)) {
+            th_park(worker);
+        }
     }
 }
 
-th_work *th_pinned_take(th_worker *worker) {
+void th_pinned_collect(th_worker *worker) {
     th_inject *inbox = &worker->inbox;
+    if (th_likely(th_inject_is_empty(inbox)) || !th_inject_turn_begin(inbox)) {
+        return; /* the turn is always free: nobody else consumes */
+    }
+    th_chain came = th_inject_take(inbox, 1, SIZE_MAX);
+    th_inject_turn_end(inbox);
+    th_chain_join(&worker->pinned, came);
+}
+
+th_work *th_pinned_take(th_worker *worker) {
     if (!worker->pinned.first) {
-        if (th_likely(th_inject_is_empty(inbox)) || !th_inject_turn_begin(inbox)) {
-            return NULL;
-        }
-        worker->pinned = th_inject_take(inbox, 1, SIZE_MAX);
-        th_inject_turn_end(inbox);
+        th_pinned_collect(worker);
     }
     th_work *work = th_chain_take(&worker->pinned);
     if (work) {

@@ -9,6 +9,9 @@
 /* The next work: picked, stolen, or after sleeping. NULL: the worker shall leave. */
 th_work *th_find(th_worker *worker);
 
+/* What came to the inbox goes behind what the owner has of pinned work. The owner only. */
+void th_pinned_collect(th_worker *worker);
+
 /* The oldest pinned work, or NULL. The owner only. */
 th_work *th_pinned_take(th_worker *worker);
 /* The oldest pinned fiber that yielded: it comes behind everything else. */

@@ -35,8 +35,9 @@ void th_went_busy(th_worker *worker);
 
 /*
  * After a worker queued something for everybody, in its own queue: whether to wake is decided here.
- * `backlog`: two or more are there. For one, the sentinel's coming round is soon enough, provided
- * there is a sentinel. Costs one load, with a backlog a fence before it.
+ * `backlog`: by this push it became two or more. While it is that, nobody falls asleep over it, so
+ * later pushes need not look; and for a single one the sentinel's coming round is soon enough,
+ * provided there is a sentinel. Costs one load, at the edge a fence before it.
  */
 static inline void th_notify(th_worker *worker, bool backlog) {
     thrum_sched *sched = worker->sched;

@@ -11,13 +11,7 @@
 static void append(thrum_sched *sched, th_worker *by, th_chain chain) {
     th_work_link(chain.last, NULL);
     th_lock_acquire(&sched->global_lock);
-    if (sched->global.last) {
-        th_work_link(sched->global.last, chain.first);
-        sched->global.last = chain.last;
-        sched->global.count += chain.count;
-    } else {
-        sched->global = chain;
-    }
+    th_chain_join(&sched->global, chain);
     /* relaxed: others look at it without the lock only to spare the lock, or after a fence */
     th_store_relaxed(&sched->xglobal_count, sched->global.count);
     th_lock_release(&sched->global_lock);

@@ -11,8 +11,11 @@
 #include "core/worker.h"
 #include "thrum/task.h"
 
-#define PINNED_LIMIT 16 /* pinned runs in a row before the other queues come first once */
-#define STEAL_MAX 128   /* work taken from another worker at a time: a buffer on the stack */
+#define PINNED_LIMIT 16  /* pinned runs in a row before the other queues come first once */
+#define PREFETCH_AHEAD 3 /* found by measurement: yield of 1000 fibers */
+#define PREFETCH_LINES 6
+#define BACKLOG 2     /* so many in a queue are worth a wake; see th_notify */
+#define STEAL_MAX 128 /* work taken from another worker at a time: a buffer on the stack */
 
 /* ---- the local queue: the ring, behind a lock if the config says so ---- */
 
@@ -52,7 +55,7 @@ static inline void push(th_worker *worker, th_work *work) {
         overflow(worker, work);
         return;
     }
-    th_notify(worker, th_ring_size(&worker->ring.ring) >= 2);
+    th_notify(worker, th_ring_size(&worker->ring.ring) == BACKLOG);
 }
 
 /* ---- submitting ---- */
@@ -74,32 +77,35 @@ static inline void submit_next(th_worker *worker, th_work *work) {
 }
 
 /*
- * Yields reach the shared queue in batches: one operation on it for many. What the own queue holds
- * at this moment comes before them.
+ * Fibers that yield queue behind everything on a queue of their worker's own, from which others may
+ * steal. In the shared queue, as other schedulers have it, a crowd of them would wander from core
+ * to core and each resume would fetch its stack from the other one (docs/tuning.md has the
+ * figures).
  */
-static void flush_yields(th_worker *worker) {
-    th_chain chain = th_ring_spill(&worker->yields, TH_YIELDS);
-    if (chain.count) {
-        worker->inject_end = th_ring_tail(&worker->ring.ring);
+static void submit_yield(th_worker *worker, th_work *work) {
+    worker->yields_end = th_ring_tail(&worker->ring.ring); /* what is there comes first */
+    if (th_unlikely(!th_ring_push(&worker->yields, work))) {
+        th_chain chain = th_ring_spill(&worker->yields, TH_YIELDS / 2);
+        th_chain_append(&chain, work);
         th_inject_push(&worker->sched->inject, chain);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
+        return;
     }
+    th_notify(worker, th_ring_size(&worker->yields) == BACKLOG);
 }
 
 static void submit(th_worker *worker, th_work *work, unsigned hint) {
     if (hint == THRUM_HINT_NEXT && worker->sched->config.lifo_limit) {
         submit_next(worker, work);
     } else if (hint == THRUM_HINT_YIELD) {
-        while (!th_ring_push(&worker->yields, work)) {
-            flush_yields(worker);
-        }
-        th_notify(worker, false);
+        submit_yield(worker, work);
     } else {
         push(worker, work);
     }
 }
 
 static void submit_chain(th_worker *worker, th_chain chain) {
+    uint64_t before = th_ring_size(&worker->ring.ring);
     queue_lock(&worker->ring);
     th_ring_push_chain(&worker->ring.ring, &chain, chain.count);
     queue_unlock(&worker->ring);
@@ -109,7 +115,7 @@ static void submit_chain(th_worker *worker, th_chain chain) {
         th_inject_push(&worker->sched->inject, chain);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
     } else {
-        th_notify(worker, th_ring_size(&worker->ring.ring) >= 2);
+        th_notify(worker, before < BACKLOG && th_ring_size(&worker->ring.ring) >= BACKLOG);
     }
 }
 
@@ -149,7 +155,11 @@ static inline th_work *take_ring(th_worker *worker) {
 /* A share of the shared queue: the first is returned, the rest goes to the own queue. */
 static th_work *take_inject(th_worker *worker, size_t most) {
     thrum_sched *sched = worker->sched;
-    if (th_inject_is_empty(&sched->inject) || !th_inject_turn_begin(&sched->inject)) {
+    if (th_inject_is_empty(&sched->inject)) {
+        return NULL;
+    }
+    if (!th_inject_turn_begin(&sched->inject)) {
+        worker->turn_lost = true;
         return NULL;
     }
     th_ring *ring = &worker->ring.ring;
@@ -173,7 +183,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
     worker->pinned_runs = 0;
     th_count(&worker->counters.xruns_inject, 1);
     /* Who came while we had the turn went away: so we look whether there is more for him. */
-    if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= 2) {
+    if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= BACKLOG) {
         th_notify(worker, true);
     }
     return work;
@@ -185,19 +195,44 @@ static size_t batch(const th_worker *worker) {
 }
 
 /*
- * Every so many picks: what would otherwise starve behind a busy queue. While the own queue holds
- * work that is older than what the shared one has (it came from there, or was there when yields
- * went there), its turn comes first: taking from the shared queue then would only turn the order
- * round.
+ * What will be resumed some picks from now: a crowd of fibers does not fit into the near caches.
+ * Fetched are the control block and the frames right below it; nothing is read, since it may be
+ * stolen meanwhile.
+ */
+static inline void prefetch_fiber(const th_ring *ring) {
+    const char *ahead = (const char *)th_ring_peek(ring, PREFETCH_AHEAD);
+    for (int line = -PREFETCH_LINES; ahead && line < 2; line++) {
+        __builtin_prefetch(ahead + line * 64);
+    }
+}
+
+static th_work *take_yield(th_worker *worker) {
+    prefetch_fiber(&worker->yields);
+    th_work *work = th_ring_pop(&worker->yields);
+    if (work) {
+        th_count(&worker->counters.xruns_ring, 1);
+        return work;
+    }
+    return th_pinned_take_yielded(worker);
+}
+
+/*
+ * Every so many picks: what would otherwise starve behind a busy queue, in turn from the shared
+ * queue and from those who yielded. While the own queue holds work that is older (it came from the
+ * shared one, or was there when they yielded) its turn comes first: or the order would only be
+ * turned round.
  */
 static th_work *pick_fairly(th_worker *worker) {
     worker->until_inject = worker->sched->config.global_interval;
+    uint64_t head = th_ring_head(&worker->ring.ring);
     th_work *work = th_deferred_take(worker);
-    if (!work && th_ring_head(&worker->ring.ring) >= worker->inject_end) {
-        work = take_inject(worker, 1);
-        work = work ? work : th_pinned_take_yielded(worker);
+    worker->fair_turn = !worker->fair_turn;
+    if (!work && worker->fair_turn && head >= worker->yields_end) {
+        work = take_yield(worker);
     }
-    flush_yields(worker);
+    if (!work && head >= worker->inject_end) {
+        work = take_inject(worker, 1);
+    }
     return work;
 }
 
@@ -213,26 +248,23 @@ static th_work *pick(th_worker *worker) {
     if (worker->pinned_runs < PINNED_LIMIT && (work = th_pinned_take(worker))) {
         return work;
     }
-    if ((work = take_ring(worker))) {
-        return work;
-    }
-    if (th_ring_size(&worker->yields)) {
-        flush_yields(worker);
-    }
-    if ((work = take_inject(worker, batch(worker)))) {
+    if ((work = take_ring(worker)) || (work = take_inject(worker, batch(worker)))) {
         return work;
     }
     worker->lifo_runs = 0;
     if ((work = take_slot(worker)) || (work = th_pinned_take(worker))) {
         return work;
     }
-    return th_pinned_take_yielded(worker);
+    return take_yield(worker);
 }
 
 /* ---- stealing ---- */
 
-/* Takes from one victim: the oldest is returned, the rest goes to the own queue, which is empty. */
-static th_work *steal_from(th_worker *worker, th_worker *victim) {
+/*
+ * Takes from one queue of a victim's: the oldest is returned, the rest goes to the own queue, which
+ * is empty.
+ */
+static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) {
     th_work *taken[STEAL_MAX];
     thrum_sched *sched = worker->sched;
     uint64_t most = th_ring_capacity(&worker->ring.ring) / 2 + 1;
@@ -241,7 +273,7 @@ static th_work *steal_from(th_worker *worker, th_worker *victim) {
         most = 1;
     }
     queue_lock(&victim->ring);
-    uint64_t n = th_ring_steal(&victim->ring.ring, taken, most);
+    uint64_t n = th_ring_steal(ring, taken, most);
     queue_unlock(&victim->ring);
     if (!n) {
         return NULL;
@@ -264,8 +296,14 @@ static th_work *steal(th_worker *worker) {
     for (unsigned i = 0; i < n; i++, at = (at + stride) % n) {
         th_worker *victim = &sched->workers[at];
         th_work *work;
-        if (victim != worker && th_ring_size(&victim->ring.ring) &&
-            (work = steal_from(worker, victim))) {
+        if (victim == worker) {
+            continue;
+        }
+        if (th_ring_size(&victim->ring.ring) &&
+            (work = steal_from(worker, victim, &victim->ring.ring))) {
+            return work;
+        }
+        if (th_ring_size(&victim->yields) && (work = steal_from(worker, victim, &victim->yields))) {
             return work;
         }
     }
@@ -280,7 +318,8 @@ static bool pending(th_worker *worker) {
         return true;
     }
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        if (th_ring_size(&sched->workers[i].ring.ring) >= 2) {
+        if (th_ring_size(&sched->workers[i].ring.ring) >= BACKLOG ||
+            th_ring_size(&sched->workers[i].yields) >= BACKLOG) {
             return true;
         }
     }
@@ -294,19 +333,6 @@ static th_work *rescue_slot(th_worker *victim) {
     }
     /* pairs: submit_next; whoever exchanged it for NULL has it */
     return th_xchg_acq_rel(&victim->xslot, NULL);
-}
-
-static th_work *rescue_yields(th_worker *worker, th_worker *victim) {
-    th_work *taken[TH_YIELDS];
-    uint64_t n = th_ring_steal(&victim->yields, taken, TH_YIELDS);
-    th_chain rest = {0};
-    for (uint64_t i = 1; i < n; i++) {
-        th_chain_append(&rest, taken[i]);
-    }
-    if (rest.count) {
-        th_inject_push(&worker->sched->inject, rest);
-    }
-    return n ? taken[0] : NULL;
 }
 
 static th_work *rescue(th_worker *worker, bool *unsure) {
@@ -325,9 +351,9 @@ static th_work *rescue(th_worker *worker, bool *unsure) {
             *unsure = true;
             continue;
         }
-        th_work *work = steal_from(worker, victim);
+        th_work *work = steal_from(worker, victim, &victim->ring.ring);
         work = work ? work : rescue_slot(victim);
-        work = work ? work : rescue_yields(worker, victim);
+        work = work ? work : steal_from(worker, victim, &victim->yields);
         if (work) {
             th_count(&worker->counters.xrescues, 1);
             th_count(&worker->counters.xruns_stolen, 1);

@@ -90,10 +90,11 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     th_random_seed(&worker->random, (uint64_t)index + 1);
     th_ring_init(&worker->ring.ring, slots, capacity);
     worker->ring.locked = sched->config.local_queue == THRUM_LOCAL_MUTEX;
-    th_ring_init(&worker->yields, worker->xyield_slots, TH_YIELDS);
+    th_work **yield_slots = th_sched_alloc(sched, TH_YIELDS * sizeof *yield_slots);
+    th_ring_init(&worker->yields, yield_slots, TH_YIELDS);
     th_inject_init(&worker->inbox);
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
-    if (!slots || !worker->seen_ticks || !th_idle_refill(worker)) {
+    if (!slots || !yield_slots || !worker->seen_ticks || !th_idle_refill(worker)) {
         return false;
     }
     th_fiber *spare = th_fiber_new(sched, sched->stack_class, false);
@@ -131,6 +132,7 @@ static void sched_free(thrum_sched *sched) {
         th_slab_flush(&worker->go);
         th_slab_flush(&worker->spawn);
         th_sched_free(sched, worker->ring.ring.xslots);
+        th_sched_free(sched, worker->yields.xslots);
         th_sched_free(sched, worker->seen_ticks);
     }
     if (sched->go_slab) {

@@ -3,6 +3,7 @@
  */
 #include "core/submit.h"
 
+#include "core/find.h"
 #include "core/park.h"
 
 /* To the inbox of the one worker that may run it. */
@@ -12,17 +13,25 @@ static void submit_pinned(thrum_sched *sched, th_work *work) {
     th_wake_worker(target);
 }
 
+/*
+ * To the owner's own list, where nobody else looks: behind what has come to its inbox by now, or a
+ * fiber that posts from here would overtake what it posted from another worker before.
+ */
+static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) {
+    th_pinned_collect(worker);
+    if (hint == THRUM_HINT_YIELD) {
+        worker->yields_end = th_ring_tail(&worker->ring.ring); /* what is there comes first */
+        th_chain_append(&worker->pinned_yields, work);
+    } else {
+        th_chain_append(&worker->pinned, work);
+    }
+}
+
 void th_submit(th_worker *worker, th_work *work, unsigned hint) {
     if (th_likely(work->worker < 0)) {
         worker->sched->policy->submit(worker, work, hint);
     } else if ((unsigned)work->worker == worker->index) {
-        /* nobody else ever looks there */
-        if (hint == THRUM_HINT_YIELD) {
-            worker->inject_end = th_ring_tail(&worker->ring.ring); /* what is there comes first */
-            th_chain_append(&worker->pinned_yields, work);
-        } else {
-            th_chain_append(&worker->pinned, work);
-        }
+        submit_pinned_here(worker, work, hint);
     } else {
         submit_pinned(worker->sched, work);
     }

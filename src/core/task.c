@@ -169,7 +169,7 @@ static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_
  * read before anything is queued behind it: a task may free what comes before it in the array.
  */
 static th_chain batch_pinned(thrum_sched *sched, th_worker *worker, thrum_task *const tasks[],
-                              size_t n) {
+                             size_t n) {
     th_chain chain = {0};
     for (size_t i = 0; i < n; i++) {
         th_work *work = work_of(tasks[i]);

@@ -97,8 +97,8 @@ static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, unlock_commit *comm
 
 uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
     /*
-     * A thread gives the lock up and then sleeps. So does a fiber under the thread sanitizer: for that
-     * tool the lock would be given up by the worker, with all that the worker knows.
+     * A thread gives the lock up and then sleeps. So does a fiber under the thread sanitizer: for
+     * that tool the lock would be given up by the worker, with all that the worker knows.
      */
     if (!waiter->fiber || TH_TSAN_CONTEXTS) {
         give_up(unlock);

@@ -51,9 +51,10 @@ void th_waiter_init(th_waiter *waiter);
 uint32_t th_waiter_wait(th_waiter *waiter);
 
 /*
- * The same, with the list's lock still held: `unlocked`, stored with release, gives it up, and on a fiber that
- * happens only once it can be resumed. So whoever finds the waiter on the list finds it parked, and
- * neither side needs a locked instruction on the waiter. What is done with the lock held must not wait.
+ * The same, with the list's lock still held: `unlocked`, stored with release, gives it up, and on a
+ * fiber that happens only once it can be resumed. So whoever finds the waiter on the list finds it
+ * parked, and neither side needs a locked instruction on the waiter. What is done with the lock
+ * held must not wait.
  */
 typedef struct th_unlock {
     void *xword;       /* the list's word ... */

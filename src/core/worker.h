@@ -21,7 +21,8 @@
 #include "queue/inject.h"
 #include "queue/ring.h"
 
-#define TH_YIELDS 16    /* yields gathered before they go to the inject queue in one operation */
+#define TH_YIELDS                                                                                  \
+    1024 /* fibers that yielded and wait at their worker; more go to the inject queue */
 #define TH_IDLE_KEPT 64 /* idle fibers that a worker keeps for itself, at most twice as many */
 
 /* What a worker is about to leave behind on the stack that it leaves. */
@@ -51,7 +52,7 @@ struct th_worker {
     thrum_sched *sched;
     unsigned index;
     int *errno_at; /* the thread's errno: saved and restored around a wait */
-    void *tsan; /* the context in which the scheduler runs on this thread */
+    void *tsan;    /* the context in which the scheduler runs on this thread */
     th_os_thread thread;
     void *altstack;
 
@@ -62,20 +63,23 @@ struct th_worker {
     th_fiber *idle; /* spare loops, most recently used first */
     unsigned idle_count;
     unsigned until_inject; /* picks until the inject queue comes first */
-    uint64_t inject_end;   /* ring position behind the last work that came from the inject queue */
-    unsigned lifo_runs;    /* runs in a row through the LIFO slot */
-    unsigned pinned_runs;  /* ... through the pinned inbox */
-    bool searching;        /* counted among the searchers */
-    bool sentinel;         /* has the sentinel's role */
-    bool napping;          /* sleeps for a moment, backing off from stealing */
-    bool nap_bit;          /* ... and the nap bit says so */
-    bool woken;            /* from sleep, and has not found anything yet */
-    bool second_look;      /* the sentinel's: it looks again soon */
-    int64_t nap_ns;        /* how long it is about to back off from stealing; 0: not at all */
-    int64_t nap_last_ns;   /* how long it did last */
-    uint64_t stole_at;     /* when it last stole, in ticks ... */
-    uint64_t stole_runs;   /* ... and how many runs it had begun */
-    int64_t defer_until;   /* asking for a stack is of no use before */
+    uint64_t yields_end;   /* ring position behind what was there when the last fiber yielded */
+    bool fair_turn;       /* whose turn it is at the fair pick: the yields' or the inject queue's */
+    uint64_t inject_end;  /* ring position behind the last work that came from the inject queue */
+    unsigned lifo_runs;   /* runs in a row through the LIFO slot */
+    unsigned pinned_runs; /* ... through the pinned inbox */
+    bool searching;       /* counted among the searchers */
+    bool sentinel;        /* has the sentinel's role */
+    bool napping;         /* sleeps for a moment, backing off from stealing */
+    bool nap_bit;         /* ... and the nap bit says so */
+    bool woken;           /* from sleep, and has not found anything yet */
+    bool turn_lost;       /* the shared queue has work, but somebody else has the turn */
+    bool second_look;     /* the sentinel's: it looks again soon */
+    int64_t nap_ns;       /* how long it is about to back off from stealing; 0: not at all */
+    int64_t nap_last_ns;  /* how long it did last */
+    uint64_t stole_at;    /* when it last stole, in ticks ... */
+    uint64_t stole_runs;  /* ... and how many runs it had begun */
+    int64_t defer_until;  /* asking for a stack is of no use before */
     th_random random;
     th_chain pinned;                /* from the inbox, oldest first */
     th_chain pinned_yields;         /* pinned fibers that yielded: behind everything else */
@@ -93,8 +97,7 @@ struct th_worker {
     th_counters counters;
 
     th_local_queue ring;
-    th_ring yields; /* fibers that yielded, on their way to the inject queue */
-    th_work *xyield_slots[TH_YIELDS];
+    th_ring yields; /* fibers that yielded: behind everything else */
 
     th_inject inbox; /* pinned work; only the owner consumes */
 

@@ -76,16 +76,7 @@ static inline void th_inject_refill(th_inject *inject) {
         pushed.count++;
         work = next;
     }
-    if (!pushed.first) {
-        return;
-    }
-    if (inject->list.last) {
-        th_work_link(inject->list.last, pushed.first);
-        inject->list.last = pushed.last;
-        inject->list.count += pushed.count;
-    } else {
-        inject->list = pushed;
-    }
+    th_chain_join(&inject->list, pushed);
 }
 
 /* Any thread: takes the turn if it is free. */

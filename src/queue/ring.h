@@ -93,6 +93,13 @@ static inline uint64_t th_ring_push_chain(th_ring *ring, th_chain *chain, uint64
     return pushed;
 }
 
+/* The owner: what is so many places behind the oldest, or NULL. Others may take it at any time. */
+static inline th_work *th_ring_peek(const th_ring *ring, uint64_t ahead) {
+    uint64_t at = th_load_relaxed(&ring->xhead) + ahead; /* relaxed: only a hint */
+    /* relaxed: the owner wrote it */
+    return at < th_ring_tail(ring) ? th_load_relaxed(th_ring_slot(ring, at)) : NULL;
+}
+
 /* The owner: the oldest, or NULL. */
 static inline th_work *th_ring_pop(th_ring *ring) {
     uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */

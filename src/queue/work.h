@@ -61,6 +61,20 @@ static inline void th_chain_append(th_chain *chain, th_work *work) {
     chain->count++;
 }
 
+/* Appends all of `more`, whose last link is NULL. */
+static inline void th_chain_join(th_chain *chain, th_chain more) {
+    if (!more.first) {
+        return;
+    }
+    if (chain->last) {
+        th_work_link(chain->last, more.first);
+        chain->last = more.last;
+        chain->count += more.count;
+    } else {
+        *chain = more;
+    }
+}
+
 static inline th_work *th_chain_take(th_chain *chain) {
     th_work *work = chain->first;
     if (work) {
