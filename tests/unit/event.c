@@ -304,7 +304,7 @@ TEST(freed_as_soon_as_the_wait_returned) {
     rig_begin(&r, 0);
     for (int kinds = 0; kinds < 4; kinds++) {
         cast *c = cast_new(&r);
-        handover h = {.rounds = SCALED(kinds == 3 ? 3000 : 300)};
+        handover h = {.rounds = SCALED(kinds == 3 ? 3000 : 150)};
         cast_add(c, (kinds & 1) != 0, free_after_wait, &h);
         cast_add(c, (kinds & 2) != 0, signal_freed, &h);
         cast_join(c);

@@ -244,7 +244,7 @@ TEST(freed_as_soon_as_the_wait_returned) {
     rig_begin(&r, 0);
     for (int kinds = 0; kinds < 4; kinds++) {
         cast *c = cast_new(&r);
-        handover h = {.rounds = SCALED(kinds == 3 ? 1000 : 300)};
+        handover h = {.rounds = SCALED(kinds == 3 ? 1000 : 100)};
         cast_add(c, (kinds & 1) != 0, free_after_wait, &h);
         for (int k = 0; k < HELPERS; k++)
             cast_add(c, (kinds & 2) != 0, done_to_freed, &h);
@@ -308,7 +308,7 @@ TEST(freed_by_the_last_of_two_waiters) {
     rig_begin(&r, 0);
     for (int kinds = 0; kinds < 3; kinds++) {
         cast *c = cast_new(&r);
-        doubles d = {.rounds = SCALED(kinds == 0 ? 1000 : 300)};
+        doubles d = {.rounds = SCALED(kinds == 0 ? 1000 : 100)};
         cast_add(c, kinds != 1, first_waiter, &d);
         for (int k = 0; k < 3; k++)
             cast_add(c, kinds == 0 || (kinds == 2 && k == 1), other_player, &d);
