@@ -52,10 +52,12 @@
  * A function that the thread sanitizer does not see at all, not even its entry: it may leave on
  * another context than it came in on (base/annotate.h).
  */
-#if defined(__clang__)
-#define TH_NO_TSAN __attribute__((disable_sanitizer_instrumentation))
+#if !TH_TSAN
+#define TH_NO_TSAN
+#elif defined(__clang__) /* inlined into a function that is seen, it would be seen as well */
+#define TH_NO_TSAN __attribute__((disable_sanitizer_instrumentation, noinline))
 #else
-#define TH_NO_TSAN __attribute__((no_sanitize_thread))
+#define TH_NO_TSAN __attribute__((no_sanitize_thread, noinline))
 #endif
 
 #endif

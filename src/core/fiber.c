@@ -20,6 +20,16 @@
 
 static uint64_t xnumbers; /* each fiber's number is the upper half of its runs' ids */
 
+#if TH_TSAN_CONTEXTS
+TH_NO_TSAN void th_enter(th_worker *worker) {
+    th_tsan_to_worker(worker->tsan);
+}
+
+TH_NO_TSAN void th_leave(th_worker *worker) {
+    th_tsan_to_task(worker->current->tsan);
+}
+#endif
+
 /* Switching away and coming back: everything that must hold at the very moment. */
 TH_NO_TSAN void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
     to->worker = worker;

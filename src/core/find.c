@@ -5,6 +5,7 @@
 
 #include "core/panic.h"
 #include "core/park.h"
+#include "core/submit.h"
 #include "core/wait.h"
 #include "platform/platform.h"
 
@@ -183,6 +184,8 @@ void th_deferred_put(th_worker *worker, th_work *work) {
     defer_again(worker, tries);
 }
 
+static th_work *deferred_pop(th_worker *worker, bool spare);
+
 th_work *th_deferred_take(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     /* relaxed: a hint, see th_deferred_put */
@@ -190,6 +193,16 @@ th_work *th_deferred_take(th_worker *worker) {
         return NULL;
     }
     bool spare = th_idle_refill(worker);
+    th_work *work = deferred_pop(worker, spare);
+    while (work && work->worker >= 0 && (unsigned)work->worker != worker->index) {
+        th_submit(worker, work, THRUM_HINT_NONE); /* pinned: another one's */
+        work = deferred_pop(worker, spare);
+    }
+    return work;
+}
+
+static th_work *deferred_pop(th_worker *worker, bool spare) {
+    thrum_sched *sched = worker->sched;
     th_lock_acquire(&sched->deferred_lock);
     uint64_t tries = spare ? 0 : sched->deferred_tries + 1;
     th_work *work = spare ? th_chain_take(&sched->deferred) : NULL;

@@ -17,6 +17,17 @@ th_work *th_pinned_take(th_worker *worker);
 /* The oldest pinned fiber that yielded: it comes behind everything else. */
 th_work *th_pinned_take_yielded(th_worker *worker);
 
+/*
+ * A fiber yields: what is in the own queue comes first, also at the fair pick. The mark is only
+ * moved once it has been passed, or under a stream of yields it would run away from the queue's
+ * head for ever.
+ */
+static inline void th_yields_mark(th_worker *worker) {
+    if (th_ring_head(&worker->ring.ring) >= worker->yields_end) {
+        worker->yields_end = th_ring_tail(&worker->ring.ring);
+    }
+}
+
 /* How long a worker waits before it asks for a stack again. */
 #define TH_DEFER_NS 1000000
 

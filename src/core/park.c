@@ -54,52 +54,39 @@ static void count_wake(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
 }
 
 /*
- * Takes a sleeper off the stack (skipping those who left by themselves), else the sentinel, and
- * grants the search token in the same exchange. The token stays granted while stale entries are
- * skipped.
+ * Takes a sleeper off the stack, else the sentinel, and grants the search token in the same
+ * exchange. The entry may be stale (its worker went on by itself): then the token is given back
+ * before the next try. Whoever submits meanwhile sees a searcher that is none and relies on it, so
+ * giving it back without looking at the word again would lose his wake.
  */
 void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
-    bool granted = false;
-    /* pairs: announce; the links and words of those in the stack */
-    uint64_t word = th_load_acquire(&sched->xpark);
+    unsigned leaving = 0; /* the sentinel, found on its way: it will look for itself */
     for (;;) {
-        if (!granted && th_park_searchers(word)) {
-            return; /* somebody is looking already */
-        }
+        /* pairs: announce; the links and words of those in the stack */
+        uint64_t word = th_load_acquire(&sched->xpark);
         unsigned top = th_park_top(word);
         unsigned which = top ? top : th_park_sentinel(word);
-        if (!which) {
-            break;
+        if (th_park_searchers(word) || !which || (!top && which == leaving)) {
+            return; /* somebody is looking already, or nobody sleeps */
         }
         th_worker *target = &sched->workers[which - 1];
-        uint64_t want = word;
+        uint64_t want = word + TH_PARK_SEARCHER_ONE;
         if (top) {
             /* relaxed: the tag in the exchange tells whether it is still the top's link */
-            want = th_park_with_top(word, th_load_relaxed(&target->xidle_next));
-        } else if (th_park_searchers(word)) {
-            break; /* the sentinel is claimed by its own word alone, and we hold a token */
+            want = th_park_with_top(want, th_load_relaxed(&target->xidle_next));
         }
-        want += granted ? 0 : TH_PARK_SEARCHER_ONE;
-        /* lock-free: it fails only when another pop, push or count succeeded; ABA: parkword.h */
-        /* seq: the token before the queues are looked at by the last searcher; th_search_end */
+        /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
+        /* seq: the token before the queues are looked at by the last searcher; th_went_busy */
         if (!th_cas_seq(&sched->xpark, &word, want)) {
             continue;
         }
-        granted = true;
         if (claim(target, top ? TH_SLEEP_LISTED : 0, TH_SLEEP_TOKEN)) {
             count_wake(sched, by, cause);
             send_wake(target, by, sched);
             return;
         }
-        if (!top) {
-            break; /* the sentinel is on its way by itself */
-        }
-        /* pairs: announce; as above */
-        word = th_load_acquire(&sched->xpark);
-    }
-    if (granted) {
-        /* seq: the token is gone before anyone relies on a searcher; whoever parks looks again
-         * after */
+        leaving = top ? leaving : which;
+        /* seq: no searcher any more, before the word is read again */
         th_sub_seq(&sched->xpark, TH_PARK_SEARCHER_ONE);
     }
 }
@@ -201,8 +188,11 @@ void th_went_busy(th_worker *worker) {
         word = th_sub_seq(&sched->xpark, TH_PARK_SEARCHER_ONE) - TH_PARK_SEARCHER_ONE;
         last = true;
     }
-    if (last && !th_park_searchers(word) && th_park_anyone(word) &&
-        (sentinel_missing(sched, word) || sched->policy->pending(worker))) {
+    if (!last || th_park_searchers(word) || !th_park_anyone(word)) {
+        return;
+    }
+    th_fence_seq(); /* seq: as said above; the exchange alone does not order the reads after it */
+    if (sentinel_missing(sched, word) || sched->policy->pending(worker)) {
         th_wake_one(sched, worker, TH_WAKE_CHAIN);
     }
 }
@@ -379,7 +369,7 @@ static void sleep_until_woken(th_worker *worker) {
         th_count(&worker->counters.xwakes_timer, 1);
         if (worker->sentinel && !worker->napping) {
             /* relaxed: a hint, and the exchange decides */
-            if (!th_load_relaxed(&sched->xdeferred) &&
+            if (!th_load_relaxed(&sched->xdeferred) && !sched->policy->pending(worker) &&
                 th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count &&
                 retire_sentinel(worker)) {
                 deadline = TH_FOREVER;

@@ -8,7 +8,9 @@
 
 #define PINNED_LIMIT 16 /* pinned runs in a row before the shared queue comes first once */
 
-static void append(thrum_sched *sched, th_worker *by, th_chain chain) {
+/* Not shown to the thread sanitizer: the chain lies on the stack of a task, and this may run as its
+ * worker. */
+static TH_NO_TSAN void append(thrum_sched *sched, th_worker *by, th_chain chain) {
     th_work_link(chain.last, NULL);
     th_lock_acquire(&sched->global_lock);
     th_chain_join(&sched->global, chain);
@@ -18,20 +20,21 @@ static void append(thrum_sched *sched, th_worker *by, th_chain chain) {
     th_notify_shared(sched, by, TH_WAKE_SUBMIT);
 }
 
-static void submit(th_worker *worker, th_work *work, unsigned hint) {
+static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
     (void)hint;
     append(worker->sched, worker, (th_chain){work, work, 1});
 }
 
-static void submit_chain(th_worker *worker, th_chain chain) {
-    append(worker->sched, worker, chain);
+static void submit_chain(th_worker *worker, th_chain *chain) {
+    append(worker->sched, worker, *chain);
 }
 
 static void submit_outside(thrum_sched *sched, th_chain chain) {
     append(sched, NULL, chain);
 }
 
-static th_work *take(th_worker *worker) {
+/* Likewise, since it is the other side of the same lock. */
+static TH_NO_TSAN th_work *take(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     /* relaxed: spares the lock when there is nothing */
     if (!th_load_relaxed(&sched->xglobal_count)) {

@@ -43,7 +43,7 @@ static TH_COLD void overflow(th_worker *worker, th_work *work) {
     th_chain_append(&chain, work);
     th_count(&worker->counters.xoffloads, 1);
     th_count(&worker->counters.xoffloaded, chain.count);
-    th_inject_push(&sched->inject, chain);
+    th_inject_push(&sched->inject, chain.first, chain.count);
     th_notify_shared(sched, worker, TH_WAKE_SUBMIT);
 }
 
@@ -83,11 +83,11 @@ static inline void submit_next(th_worker *worker, th_work *work) {
  * figures).
  */
 static void submit_yield(th_worker *worker, th_work *work) {
-    worker->yields_end = th_ring_tail(&worker->ring.ring); /* what is there comes first */
+    th_yields_mark(worker);
     if (th_unlikely(!th_ring_push(&worker->yields, work))) {
         th_chain chain = th_ring_spill(&worker->yields, TH_YIELDS / 2);
         th_chain_append(&chain, work);
-        th_inject_push(&worker->sched->inject, chain);
+        th_inject_push(&worker->sched->inject, chain.first, chain.count);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
         return;
     }
@@ -104,15 +104,15 @@ static void submit(th_worker *worker, th_work *work, unsigned hint) {
     }
 }
 
-static void submit_chain(th_worker *worker, th_chain chain) {
+static void submit_chain(th_worker *worker, th_chain *chain) {
     uint64_t before = th_ring_size(&worker->ring.ring);
     queue_lock(&worker->ring);
-    th_ring_push_chain(&worker->ring.ring, &chain, chain.count);
+    th_ring_push_chain(&worker->ring.ring, chain, chain->count);
     queue_unlock(&worker->ring);
-    if (chain.count) {
+    if (chain->count) {
         worker->inject_end =
             th_ring_tail(&worker->ring.ring); /* what is there comes before the rest */
-        th_inject_push(&worker->sched->inject, chain);
+        th_inject_push(&worker->sched->inject, chain->first, chain->count);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
     } else {
         th_notify(worker, before < BACKLOG && th_ring_size(&worker->ring.ring) >= BACKLOG);
@@ -120,7 +120,7 @@ static void submit_chain(th_worker *worker, th_chain chain) {
 }
 
 static void submit_outside(thrum_sched *sched, th_chain chain) {
-    th_inject_push(&sched->inject, chain);
+    th_inject_push(&sched->inject, chain.first, chain.count);
     th_notify_shared(sched, NULL, TH_WAKE_SUBMIT);
 }
 

@@ -9,7 +9,7 @@
 /* To the inbox of the one worker that may run it. */
 static void submit_pinned(thrum_sched *sched, th_work *work) {
     th_worker *target = &sched->workers[work->worker];
-    th_inject_push(&target->inbox, (th_chain){work, work, 1});
+    th_inject_push(&target->inbox, work, 1);
     th_wake_worker(target);
 }
 
@@ -20,7 +20,7 @@ static void submit_pinned(thrum_sched *sched, th_work *work) {
 static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) {
     th_pinned_collect(worker);
     if (hint == THRUM_HINT_YIELD) {
-        worker->yields_end = th_ring_tail(&worker->ring.ring); /* what is there comes first */
+        th_yields_mark(worker);
         th_chain_append(&worker->pinned_yields, work);
     } else {
         th_chain_append(&worker->pinned, work);
@@ -45,7 +45,7 @@ void th_submit_outside(thrum_sched *sched, th_work *work) {
     }
 }
 
-void th_submit_chain(th_worker *worker, th_chain chain) {
+void th_submit_chain(th_worker *worker, th_chain *chain) {
     worker->sched->policy->submit_chain(worker, chain);
 }
 

@@ -15,7 +15,7 @@ void th_submit(th_worker *worker, th_work *work, unsigned hint);
 void th_submit_outside(thrum_sched *sched, th_work *work);
 
 /* A chain of work none of which is pinned. */
-void th_submit_chain(th_worker *worker, th_chain chain);
+void th_submit_chain(th_worker *worker, th_chain *chain); /* the worker's `batch` */
 void th_submit_chain_outside(thrum_sched *sched, th_chain chain);
 
 #endif

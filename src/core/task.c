@@ -168,20 +168,19 @@ static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_
  * What is tied to a worker goes to its inbox one by one; the rest is one chain. Each pointer is
  * read before anything is queued behind it: a task may free what comes before it in the array.
  */
-static th_chain batch_pinned(thrum_sched *sched, th_worker *worker, thrum_task *const tasks[],
-                             size_t n) {
-    th_chain chain = {0};
+static void batch_pinned(thrum_sched *sched, th_worker *worker, thrum_task *const tasks[], size_t n,
+                         th_chain *chain) {
+    *chain = (th_chain){0};
     for (size_t i = 0; i < n; i++) {
         th_work *work = work_of(tasks[i]);
         if (work->worker < 0) {
-            th_chain_append(&chain, work);
+            th_chain_append(chain, work);
         } else if (worker) {
             th_submit(worker, work, THRUM_HINT_NONE);
         } else {
             th_submit_outside(sched, work);
         }
     }
-    return chain;
 }
 
 int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[], size_t n) {
@@ -196,9 +195,9 @@ int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[], size_t 
     if (worker && worker->sched == sched) {
         th_enter(worker);
         th_count(&worker->flow.xcreated, n); /* relaxed: as th_flow_began */
-        th_chain chain = batch_pinned(sched, worker, tasks, n);
-        if (chain.count) {
-            th_submit_chain(worker, chain);
+        batch_pinned(sched, worker, tasks, n, &worker->batch);
+        if (worker->batch.count) {
+            th_submit_chain(worker, &worker->batch);
         }
         th_leave(worker);
         return 0;
@@ -209,7 +208,8 @@ int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[], size_t 
         return -ESHUTDOWN;
     }
     th_count(&record->xcreated, n); /* relaxed: as th_flow_began */
-    th_chain chain = batch_pinned(sched, NULL, tasks, n);
+    th_chain chain;
+    batch_pinned(sched, NULL, tasks, n, &chain);
     if (chain.count) {
         th_submit_chain_outside(sched, chain);
     }

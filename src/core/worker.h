@@ -82,6 +82,7 @@ struct th_worker {
     int64_t defer_until;  /* asking for a stack is of no use before */
     th_random random;
     th_chain pinned;                /* from the inbox, oldest first */
+    th_chain batch;                 /* being posted: not on the task's stack (base/annotate.h) */
     th_chain pinned_yields;         /* pinned fibers that yielded: behind everything else */
     th_slab_cache go;               /* task objects of thrum_go */
     th_slab_cache spawn;            /* ... of what has a handle or attributes */
@@ -111,7 +112,7 @@ struct th_worker {
 typedef struct th_policy {
     /* From a worker, in its context. The hint is a thrum_hint. */
     void (*submit)(th_worker *worker, th_work *work, unsigned hint);
-    void (*submit_chain)(th_worker *worker, th_chain chain);
+    void (*submit_chain)(th_worker *worker, th_chain *chain);
     /* From any other thread, or for another scheduler. */
     void (*submit_outside)(thrum_sched *sched, th_chain chain);
     /* The next work without looking at other workers, or NULL. */
@@ -177,9 +178,13 @@ struct thrum_sched {
 
 /* ---- entering the scheduler's context from a task's and leaving it (base/annotate.h) ---- */
 
-/* Macros: the compilers refuse to inline between code that is instrumented and code that is not. */
-#define th_enter(worker_) th_tsan_to_worker((worker_)->tsan)
-#define th_leave(worker_) th_tsan_to_task((worker_)->current->tsan)
+#if TH_TSAN_CONTEXTS
+void th_enter(th_worker *worker);
+void th_leave(th_worker *worker);
+#else
+#define th_enter(worker_) ((void)(worker_))
+#define th_leave(worker_) ((void)(worker_))
+#endif
 
 /* In the worker's context: whoever runs the object will know what the calling task did. */
 #if TH_TSAN_CONTEXTS

@@ -31,16 +31,16 @@ static inline void th_inject_init(th_inject *inject) {
     *inject = (th_inject){0};
 }
 
-/* Any thread: appends a chain, first to last. */
-static inline void th_inject_push(th_inject *inject, th_chain chain) {
+/* Any thread: appends `count` work, linked from `first`. */
+static inline void th_inject_push(th_inject *inject, th_work *first, size_t count) {
     /*
      * On the stack the newest comes first, so the chain's links are turned: in the common case, one
      * work, that is nothing at all.
      */
-    th_work *bottom = chain.first;
+    th_work *bottom = first;
     th_work *top = bottom;
-    th_work *work = chain.count > 1 ? th_work_next(bottom) : NULL;
-    for (size_t i = 1; i < chain.count; i++) {
+    th_work *work = count > 1 ? th_work_next(bottom) : NULL;
+    for (size_t i = 1; i < count; i++) {
         th_work *next = th_work_next(work);
         th_work_link(work, top);
         top = work;

@@ -39,7 +39,7 @@ static void *produce(void *seat) {
         for (int k = 0; k < size && i < f->per_producer; k++, i++) {
             th_chain_append(&chain, &make(s->index, i)->work);
         }
-        th_inject_push(&f->inject, chain);
+        th_inject_push(&f->inject, chain.first, chain.count);
         while (i * PRODUCERS - atomic_load(&f->taken) > 20000) {
             sched_yield(); /* memory stays bounded */
         }
@@ -125,7 +125,7 @@ TEST(take_gives_a_share) {
     for (int i = 0; i < 10; i++) {
         th_chain_append(&chain, &works[i]);
     }
-    th_inject_push(&inject, chain);
+    th_inject_push(&inject, chain.first, chain.count);
     CHECK(!th_inject_is_empty(&inject));
     CHECK(th_inject_turn_begin(&inject));
     CHECK(!th_inject_turn_begin(&inject)); /* taken */

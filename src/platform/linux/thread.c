@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "platform/faults.h"
 
 /* What a new thread needs; it frees this itself. */
@@ -112,7 +113,7 @@ TH_NOINLINE int th_os_self_set(void *value) {
 
 /* The C library has cleared the key's value already; th_os_self_get still answers. */
 static void thread_ends(void *value) {
-    exit_callback(value);
+    th_load_relaxed(&exit_callback)(value); /* relaxed: set before the thread's pointer was */
     if (self == value)
         self = NULL;
 }
@@ -122,7 +123,7 @@ static void make_exit_key(void) {
 }
 
 int th_os_self_on_exit(void (*on_exit)(void *self)) {
-    exit_callback = on_exit;
+    th_store_relaxed(&exit_callback, on_exit); /* relaxed: always the same one */
     pthread_once(&exit_once, make_exit_key);
     return exit_key_made ? 0 : -EAGAIN;
 }
