@@ -1,8 +1,8 @@
 #!/bin/sh
 # A million small files in less than 256 MiB: tests/examples/treesum-million.sh BINARY
 #
-# Half of them in one directory, which does not fit into one window, half in 500 others; and chains
-# of directories beside them. Takes 700 MB of disk and some minutes.
+# Half of them in one directory, which does not fit into one window, half in 500 others; and beside
+# them 20,000 empty directories and a chain of 1900. Takes 700 MB of disk and some minutes.
 set -eu
 export LC_ALL=C
 [ $# -eq 1 ] || { echo "usage: $0 BINARY" >&2; exit 2; }
@@ -23,6 +23,9 @@ while [ $i -lt 500 ]; do # links to the same files: each name is hashed all the 
     cp -rl tree/many/000 "tree/many/$(printf %03d $i)"
     i=$((i + 1))
 done
+mkdir tree/empty
+(cd tree/empty && seq -f 'directory-%05.0f' 20000 | xargs mkdir)
+mkdir -p "tree/chain/$(yes d | head -n 1900 | paste -s -d /)"
 [ "$(find tree -type f | wc -l)" -eq 1000000 ] || { echo "not a million files" >&2; exit 1; }
 
 status=0
