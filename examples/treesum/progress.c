@@ -23,12 +23,12 @@ void progress_start(struct progress *progress) {
     if (isatty(STDERR_FILENO) != 1 || pipe2(progress->ending, O_CLOEXEC) != 0) {
         return;
     }
+    progress->enabled = true; /* before the thread, which reads it */
     if (pthread_create(&progress->thread, NULL, redraw, progress) != 0) {
+        progress->enabled = false;
         close(progress->ending[0]);
         close(progress->ending[1]);
-        return;
     }
-    progress->enabled = true;
 }
 
 void progress_end(struct progress *progress) {
