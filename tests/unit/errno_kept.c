@@ -6,12 +6,12 @@
 #include "support/support.h"
 
 /* The compiler may remember errno's address across a wait: every access goes through a call. */
-static __attribute__((noinline)) void set_errno(int value) {
+static NO_TSAN __attribute__((noinline)) void set_errno(int value) {
     __asm__ volatile("" ::: "memory");
     errno = value;
 }
 
-static __attribute__((noinline)) int get_errno(void) {
+static NO_TSAN __attribute__((noinline)) int get_errno(void) {
     __asm__ volatile("" ::: "memory");
     return errno;
 }

@@ -39,9 +39,9 @@ static int named(void *arg) {
 TEST(attr_names_the_task) {
     /* The name is copied at the spawn and stays with the fiber wherever it goes. */
     rig r;
-    char name[16];
+    char name[32];
     thrum_handle *handles[20];
-    static char expected[20][16];
+    static char expected[20][32];
     rig_begin(&r, 0);
     thrum_attr attr = rig_attr(&r);
     attr.name = name;
