@@ -30,6 +30,7 @@
 #define th_add_acq_rel(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
 #define th_add_seq(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define th_sub_relaxed(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELAXED)
+#define th_sub_release(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELEASE)
 #define th_sub_acq_rel(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_ACQ_REL)
 #define th_sub_seq(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_SEQ_CST)
 #define th_or_release(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELEASE)

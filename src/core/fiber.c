@@ -141,6 +141,22 @@ void th_fiber_free(th_fiber *fiber) {
     th_stack_put(stacks, stack);
 }
 
+/* Measures how deep the stack went, and gives the rest back. */
+static void trim(th_worker *worker, th_fiber *fiber) {
+    if (!fiber->ran) {
+        return;
+    }
+    fiber->ran = false;
+    size_t used = th_stack_high_water(&fiber->stack);
+    if (used > worker->stack_high_water_seen) {
+        worker->stack_high_water_seen = used;
+        th_store_relaxed(&worker->xstack_high_water, used); /* relaxed: a figure to look at */
+    }
+    if (used > KEEP_BYTES) {
+        th_stack_trim(&fiber->stack, KEEP_BYTES);
+    }
+}
+
 /* ---- what the fiber before left to do ---- */
 
 TH_NO_TSAN void th_commit(th_worker *worker) {
@@ -163,6 +179,7 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
         th_idle_put(worker, left.fiber);
         return;
     case TH_COMMIT_RETIRE:
+        trim(worker, left.fiber);
         th_fiber_free(left.fiber);
         th_count(&worker->counters.xstacks_freed, 1);
         return;
@@ -175,22 +192,6 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
 }
 
 /* ---- idle fibers ---- */
-
-/* Measures how deep the stack went, and gives the rest back. */
-static void trim(th_worker *worker, th_fiber *fiber) {
-    if (!fiber->ran) {
-        return;
-    }
-    fiber->ran = false;
-    size_t used = th_stack_high_water(&fiber->stack);
-    if (used > worker->stack_high_water_seen) {
-        worker->stack_high_water_seen = used;
-        th_store_relaxed(&worker->xstack_high_water, used); /* relaxed: a figure to look at */
-    }
-    if (used > KEEP_BYTES) {
-        th_stack_trim(&fiber->stack, KEEP_BYTES);
-    }
-}
 
 static void spill(th_worker *worker) {
     thrum_sched *sched = worker->sched;

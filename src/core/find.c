@@ -150,8 +150,8 @@ th_work *th_pinned_take_yielded(th_worker *worker) {
 
 /* ---- tasks that wait for a stack ---- */
 
-/* So often in a row, a millisecond apart, with nothing left that could free a stack. */
-#define DEFERRED_TRIES 1000
+/* So long in vain, with nothing left that could free a stack. */
+#define DEFERRED_MAX_NS 1000000000
 
 /* Fibers that wait for something: they may end, and free a stack. */
 static bool anything_blocked(thrum_sched *sched) {
@@ -165,12 +165,21 @@ static bool anything_blocked(thrum_sched *sched) {
     return started != finished;
 }
 
-static void defer_again(th_worker *worker, uint64_t tries) {
-    worker->defer_until = th_os_now() + TH_DEFER_NS;
-    if (tries >= DEFERRED_TRIES && !anything_blocked(worker->sched)) {
+static void defer_again(th_worker *worker, int64_t since) {
+    int64_t now = th_os_now();
+    worker->defer_until = now + TH_DEFER_NS;
+    if (now - since >= DEFERRED_MAX_NS && !anything_blocked(worker->sched)) {
         th_panic(worker->sched,
                  "thrum: no stack can be had, and nothing is left that could free one");
     }
+}
+
+/* With deferred_lock: since when it is in vain. */
+static int64_t in_vain_since(thrum_sched *sched) {
+    if (!sched->deferred_since) {
+        sched->deferred_since = th_os_now();
+    }
+    return sched->deferred_since;
 }
 
 void th_deferred_put(th_worker *worker, th_work *work) {
@@ -179,9 +188,10 @@ void th_deferred_put(th_worker *worker, th_work *work) {
     th_chain_append(&sched->deferred, work);
     /* relaxed: a hint; whoever put it there looks again itself */
     th_store_relaxed(&sched->xdeferred, (uint32_t)sched->deferred.count);
-    uint64_t tries = ++sched->deferred_tries;
+    int64_t since = in_vain_since(sched);
     th_lock_release(&sched->deferred_lock);
-    defer_again(worker, tries);
+    th_notify_shared(sched, worker, TH_WAKE_CHAIN); /* another may sleep with a stack to spare */
+    defer_again(worker, since);
 }
 
 static th_work *deferred_pop(th_worker *worker, bool spare);
@@ -204,13 +214,15 @@ th_work *th_deferred_take(th_worker *worker) {
 static th_work *deferred_pop(th_worker *worker, bool spare) {
     thrum_sched *sched = worker->sched;
     th_lock_acquire(&sched->deferred_lock);
-    uint64_t tries = spare ? 0 : sched->deferred_tries + 1;
+    if (spare) {
+        sched->deferred_since = 0;
+    }
+    int64_t since = spare ? 0 : in_vain_since(sched);
     th_work *work = spare ? th_chain_take(&sched->deferred) : NULL;
     th_store_relaxed(&sched->xdeferred, (uint32_t)sched->deferred.count); /* relaxed: as above */
-    sched->deferred_tries = tries;
     th_lock_release(&sched->deferred_lock);
     if (!work && !spare) {
-        defer_again(worker, tries);
+        defer_again(worker, since);
     }
     return work;
 }

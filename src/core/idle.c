@@ -10,7 +10,8 @@
 /* One caller, on its own stack; in the scheduler's list, under idle_lock. */
 typedef struct th_idle_waiter {
     struct th_idle_waiter *next;
-    uint32_t xflag; /* 1: look again; the futex */
+    bool done;      /* what for: wait_done, else wait_idle */
+    uint32_t xflag; /* 1: there was such an instant; the futex */
 } th_idle_waiter;
 
 /*
@@ -48,13 +49,14 @@ bool th_idle_now(thrum_sched *sched, bool done) {
 }
 
 void th_idle_notify(thrum_sched *sched) {
-    if (!th_idle_now(sched, false) && !th_idle_now(sched, true)) {
-        return;
-    }
-    th_lock_acquire(&sched->idle_lock);
+    th_lock_acquire(&sched->idle_lock); /* whoever is on the list now began to wait before we sum */
+    bool idle = th_idle_now(sched, false);
+    bool done = th_idle_now(sched, true);
     for (th_idle_waiter *w = sched->idle_waiters; w; w = w->next) {
-        th_store_release(&w->xflag, 1u); /* pairs: wait_in_thread; only says: look again */
-        th_os_futex_wake(&w->xflag, 1);  /* under the lock: the waiter is still there */
+        if (w->done ? done : idle) {
+            th_store_release(&w->xflag, 1u); /* pairs: wait_in_thread; all that had ended by then */
+            th_os_futex_wake(&w->xflag, 1);  /* under the lock: the waiter is still there */
+        }
     }
     th_lock_release(&sched->idle_lock);
 }
@@ -70,7 +72,6 @@ static void enlist(thrum_sched *sched, th_idle_waiter *waiter) {
 }
 
 static void delist(thrum_sched *sched, th_idle_waiter *waiter) {
-    th_sub_relaxed(&sched->xidle_waiters, 1u); /* relaxed: one look too many does no harm */
     th_lock_acquire(&sched->idle_lock);
     th_idle_waiter **link = &sched->idle_waiters;
     while (*link != waiter) {
@@ -78,20 +79,27 @@ static void delist(thrum_sched *sched, th_idle_waiter *waiter) {
     }
     *link = waiter->next;
     th_lock_release(&sched->idle_lock);
+    /* pairs: th_idle_wait_left; our last access to the scheduler */
+    th_sub_release(&sched->xidle_waiters, 1u);
+}
+
+void th_idle_wait_left(thrum_sched *sched) {
+    unsigned spins = 0;
+    /* pairs: delist; whoever waited has gone */
+    while (th_load_acquire(&sched->xidle_waiters)) {
+        th_backoff(&spins); /* nothing runs any more, so they are on their way */
+    }
 }
 
 static int wait_in_thread(thrum_sched *sched, thrum_time deadline, bool done) {
-    th_idle_waiter waiter = {0};
+    th_idle_waiter waiter = {.done = done};
     int result = 0;
     enlist(sched, &waiter);
-    while (!th_idle_now(sched, done) && !result) {
+    /* pairs: th_idle_notify; what the tasks wrote before the instant that it saw */
+    while (!th_load_acquire(&waiter.xflag) && !th_idle_now(sched, done) && !result) {
         if (th_os_futex_wait(&waiter.xflag, 0, deadline) == -ETIMEDOUT) {
             result = -ETIMEDOUT;
         }
-        /* relaxed: the sums are read again after it; pairs with nothing */
-        th_store_relaxed(&waiter.xflag, 0u);
-        th_fence_seq(); /* seq: the flag is down before the sums are read; th_idle_notify raises it
-                           after */
     }
     if (result && th_idle_now(sched, done)) {
         result = 0; /* one last look */

@@ -30,6 +30,9 @@ bool th_idle_now(thrum_sched *sched, bool done);
 /* A worker has announced that it parks: tells those who wait for it, if it was the last. */
 void th_idle_notify(thrum_sched *sched);
 
+/* For stop, when nothing runs: until those who wait for that have returned. */
+void th_idle_wait_left(thrum_sched *sched);
+
 /* thrum_sched_wait_idle, or _wait_done. */
 int th_idle_wait(thrum_sched *sched, int64_t deadline, bool done);
 

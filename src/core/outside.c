@@ -21,7 +21,27 @@ static th_outside *find(th_thread *thread, thrum_sched *sched) {
     return NULL;
 }
 
-static th_outside *attach(th_thread *thread, thrum_sched *sched) {
+static thrum_sched *live; /* every scheduler that has not been stopped, under th_outside_lock */
+
+void th_outside_open(thrum_sched *sched) {
+    th_lock_acquire(&th_outside_lock);
+    sched->next_live = live;
+    live = sched;
+    th_lock_release(&th_outside_lock);
+}
+
+/* With the lock. A post may come so late that its scheduler is gone: its memory must not be read.
+ */
+static bool is_live(const thrum_sched *sched) {
+    const thrum_sched *s = live;
+    while (s && s != sched) {
+        s = s->next_live;
+    }
+    return s != NULL;
+}
+
+/* NULL, with *gone telling whether the scheduler is; else there is no memory. */
+static th_outside *attach(th_thread *thread, thrum_sched *sched, bool *gone) {
     th_outside *r = find(thread, NULL); /* one whose scheduler is gone */
     bool fresh = !r;
     if (fresh) {
@@ -33,6 +53,14 @@ static th_outside *attach(th_thread *thread, thrum_sched *sched) {
         th_thread_keep(thread);
     }
     th_lock_acquire(&th_outside_lock);
+    *gone = !is_live(sched);
+    if (*gone) {
+        th_lock_release(&th_outside_lock);
+        if (fresh) {
+            th_os_free(r);
+        }
+        return NULL;
+    }
     if (fresh) {
         r->next_of_thread = thread->outside;
         thread->outside = r;
@@ -47,19 +75,41 @@ static th_outside *attach(th_thread *thread, thrum_sched *sched) {
     return r;
 }
 
+/* Without memory for a record: threads in that situation share one, and take turns with it. */
+static th_outside *enter_shared(thrum_sched *sched) {
+    th_lock_acquire(&th_outside_lock);
+    bool gone = !is_live(sched);
+    if (!gone) {
+        th_lock_acquire(&sched->outsiders.shared_lock);
+    }
+    th_lock_release(&th_outside_lock);
+    return gone ? NULL : &sched->outsiders.retired;
+}
+
 th_outside *th_outside_enter(thrum_sched *sched, bool post) {
     th_thread *thread = th_thread_self();
+    bool gone = false;
+    bool shared = false;
     th_outside *r = find(thread, sched);
     if (th_unlikely(!r)) {
-        r = attach(thread, sched);
+        r = attach(thread, sched, &gone);
     }
     if (th_unlikely(!r)) {
-        th_lock_acquire(&sched->outsiders.shared_lock);
-        r = &sched->outsiders.retired;
+        r = gone ? NULL : enter_shared(sched);
+        shared = true;
+        if (!r) {
+            return NULL;
+        }
     }
-    /* seq: inside before stopping is read; th_outside_wait_left sets stopping before inside is read
-     */
+    /* seq: inside before the next two are read; th_outside_close and stop write those, then read
+     * inside */
     th_xchg_seq(&r->xinside, 1u);
+    /* seq: as above; once the record is detached the scheduler may be gone */
+    if (th_unlikely(!shared && th_load_seq(&r->xsched) != sched)) {
+        /* pairs: wait_left; nothing was done */
+        th_store_release(&r->xinside, 0u);
+        return NULL;
+    }
     /* seq: as above */
     if (post && th_unlikely(th_load_seq(&sched->xstopping))) {
         th_outside_leave(sched, r);
@@ -78,9 +128,8 @@ void th_outside_leave(thrum_sched *sched, th_outside *r) {
     th_store_release(&r->xinside, 0u);
 }
 
-void th_outside_wait_left(thrum_sched *sched) {
-    th_fence_seq(); /* seq: the caller's flag before inside is read; pairs with th_outside_enter */
-    th_lock_acquire(&th_outside_lock);
+/* With the lock: until none of the scheduler's outsiders is inside. */
+static void wait_left(thrum_sched *sched) {
     for (th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
         unsigned spins = 0;
         /* pairs: th_outside_leave; what the thread did inside is done */
@@ -88,16 +137,30 @@ void th_outside_wait_left(thrum_sched *sched) {
             th_backoff(&spins); /* short: nobody waits for anything inside */
         }
     }
-    th_lock_release(&th_outside_lock);
     th_lock_acquire(&sched->outsiders.shared_lock);
     th_lock_release(&sched->outsiders.shared_lock);
 }
 
-void th_outside_detach_all(thrum_sched *sched) {
+void th_outside_wait_left(thrum_sched *sched) {
+    th_fence_seq(); /* seq: the caller's flag before inside is read; th_outside_enter */
     th_lock_acquire(&th_outside_lock);
-    for (th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
-        th_store_relaxed(&r->xsched, NULL); /* relaxed: the thread uses it for another one only */
+    wait_left(sched);
+    th_lock_release(&th_outside_lock);
+}
+
+void th_outside_close(thrum_sched *sched) {
+    th_lock_acquire(&th_outside_lock);
+    thrum_sched **link = &live;
+    while (*link != sched) {
+        link = &(*link)->next_live;
     }
+    *link = sched->next_live;
+    for (th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
+        /* seq: detached before inside is read; th_outside_enter is inside before it reads this */
+        th_store_seq(&r->xsched, NULL);
+    }
+    th_fence_seq(); /* seq: as above */
+    wait_left(sched);
     sched->outsiders.first = NULL;
     th_lock_release(&th_outside_lock);
 }

@@ -40,7 +40,8 @@ extern th_lock th_outside_lock;
 
 /*
  * Announces that the calling thread is inside a call on the scheduler. Never fails: without memory
- * for a record the threads concerned take turns. With `post`, NULL when the scheduler is stopping.
+ * for a record the threads concerned take turns. With `post`, NULL when the scheduler is stopping
+ * or gone.
  */
 th_outside *th_outside_enter(thrum_sched *sched, bool post);
 void th_outside_leave(thrum_sched *sched, th_outside *record);
@@ -48,8 +49,11 @@ void th_outside_leave(thrum_sched *sched, th_outside *record);
 /* For stop: waits until nobody is inside, whatever entered before the flag it set was seen. */
 void th_outside_wait_left(thrum_sched *sched);
 
-/* For stop, at the end: forgets the scheduler in every record. */
-void th_outside_detach_all(thrum_sched *sched);
+/* For start: from now on it may be entered. */
+void th_outside_open(thrum_sched *sched);
+
+/* For stop, at the end: forgets the scheduler in every record, and waits until nobody is inside. */
+void th_outside_close(thrum_sched *sched);
 
 /* For a thread that ends: its records' counts go to their schedulers. */
 void th_outside_retire_all(th_thread *thread);

@@ -35,5 +35,5 @@ void th_misuse(const char *call, const char *what, const void *object) {
 void th_broken(const char *file, int line_number, const char *condition) {
     char line[LINE_MAX_BYTES];
     snprintf(line, sizeof line, "thrum: broken inside at %s:%d: %s", file, line_number, condition);
-    th_panic(NULL, line);
+    th_panic(thrum_sched_current(), line);
 }

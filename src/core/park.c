@@ -346,8 +346,9 @@ static int64_t first_sleep(th_worker *worker) {
         return worker->nap_ns;
     }
     if (worker->sentinel) {
-        worker->sentinel_ns = SENTINEL_MIN_NS;
-        return SENTINEL_MIN_NS;
+        worker->sentinel_ns = deferred ? TH_DEFER_NS : SENTINEL_MIN_NS;
+        worker->second_look = false;
+        return worker->sentinel_ns;
     }
     return deferred ? TH_DEFER_NS : TH_FOREVER;
 }
@@ -390,7 +391,8 @@ static bool spin(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     int64_t until = th_os_now() + sched->config.spin_ns;
     do {
-        if (sched->policy->pending(worker)) {
+        /* relaxed: a hint; th_park looks again */
+        if (sched->policy->pending(worker) || th_load_relaxed(&sched->xexit)) {
             return true;
         }
         th_os_relax();
@@ -414,7 +416,9 @@ void th_park(th_worker *worker) {
     announce(worker);
     th_fence_seq(); /* seq: announced before the queues are read; th_notify, th_wake_worker */
     /* relaxed: ordered by the fence; a waiter announces itself, then sums */
-    if (th_load_relaxed(&sched->xidle_waiters)) {
+    if (th_load_relaxed(&sched->xidle_waiters) &&
+        /* relaxed: of those that park at the same time, the last one sees all */
+        th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
         th_idle_notify(sched);
     }
     /* relaxed: ordered by the fence; stop sets it, then wakes all */

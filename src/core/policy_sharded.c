@@ -14,8 +14,10 @@
 #define PINNED_LIMIT 16  /* pinned runs in a row before the other queues come first once */
 #define PREFETCH_AHEAD 3 /* found by measurement: yield of 1000 fibers */
 #define PREFETCH_LINES 6
-#define BACKLOG 2     /* so many in a queue are worth a wake; see th_notify */
-#define STEAL_MAX 128 /* work taken from another worker at a time: a buffer on the stack */
+#define INJECT_STREAK 256 /* runs from the shared queue before one that yielded */
+#define POLLS_PER_LOOK 32 /* resumes of those who yielded between two looks at other workers */
+#define BACKLOG 2         /* so many in a queue are worth a wake; see th_notify */
+#define STEAL_MAX 128     /* work taken from another worker at a time: a buffer on the stack */
 
 /* ---- the local queue: the ring, behind a lock if the config says so ---- */
 
@@ -83,7 +85,12 @@ static inline void submit_next(th_worker *worker, th_work *work) {
  * figures).
  */
 static void submit_yield(th_worker *worker, th_work *work) {
-    th_yields_mark(worker);
+    if (work->kind != TH_WORK_FIBER) { /* a task that is to come last: to the shared queue's tail */
+        th_inject_push(&worker->sched->inject, work, 1);
+        th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
+        return;
+    }
+    uint64_t at = th_ring_tail(&worker->yields);
     if (th_unlikely(!th_ring_push(&worker->yields, work))) {
         th_chain chain = th_ring_spill(&worker->yields, TH_YIELDS / 2);
         th_chain_append(&chain, work);
@@ -91,6 +98,7 @@ static void submit_yield(th_worker *worker, th_work *work) {
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
         return;
     }
+    worker->yield_marks[at % TH_YIELDS] = th_ring_tail(&worker->ring.ring);
     th_notify(worker, th_ring_size(&worker->yields) == BACKLOG);
 }
 
@@ -110,8 +118,11 @@ static void submit_chain(th_worker *worker, th_chain *chain) {
     th_ring_push_chain(&worker->ring.ring, chain, chain->count);
     queue_unlock(&worker->ring);
     if (chain->count) {
-        worker->inject_end =
-            th_ring_tail(&worker->ring.ring); /* what is there comes before the rest */
+        /* What is there comes before the rest. The mark stays until it was of use. */
+        if (worker->inject_served && th_ring_head(&worker->ring.ring) >= worker->inject_end) {
+            worker->inject_end = th_ring_tail(&worker->ring.ring);
+            worker->inject_served = false;
+        }
         th_inject_push(&worker->sched->inject, chain->first, chain->count);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
     } else {
@@ -169,6 +180,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
     }
     th_chain chain = th_inject_take(&sched->inject, sched->workers_count, most);
     th_inject_turn_end(&sched->inject);
+    worker->inject_served = true;
     th_work *work = th_chain_take(&chain);
     if (!work) {
         return NULL;
@@ -182,8 +194,14 @@ static th_work *take_inject(th_worker *worker, size_t most) {
     worker->lifo_runs = 0;
     worker->pinned_runs = 0;
     th_count(&worker->counters.xruns_inject, 1);
-    /* Who came while we had the turn went away: so we look whether there is more for him. */
-    if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= BACKLOG) {
+    /*
+     * seq: the turn is free before the queue is read: who came while we had it went away, and may
+     * have parked (pending); so we look whether there is more for him
+     */
+    th_fence_seq();
+    if (!th_inject_is_empty(&sched->inject)) {
+        th_wake_one(sched, worker, TH_WAKE_CHAIN);
+    } else if (th_ring_size(ring) >= BACKLOG) {
         th_notify(worker, true);
     }
     return work;
@@ -206,31 +224,58 @@ static inline void prefetch_fiber(const th_ring *ring) {
     }
 }
 
+static th_work *look_around(th_worker *worker);
+
 static th_work *take_yield(th_worker *worker) {
     prefetch_fiber(&worker->yields);
     th_work *work = th_ring_pop(&worker->yields);
     if (work) {
         th_count(&worker->counters.xruns_ring, 1);
-        return work;
     }
-    return th_pinned_take_yielded(worker);
+    return work;
 }
 
 /*
- * Every so many picks: what would otherwise starve behind a busy queue, in turn from the shared
- * queue and from those who yielded. While the own queue holds work that is older (it came from the
- * shared one, or was there when they yielded) its turn comes first: or the order would only be
- * turned round.
+ * Who yielded comes behind all that was queued then, and before all that was queued since: in the
+ * own queue, exactly; in the shared one, as far as it is not more than INJECT_STREAK; on other
+ * workers, where something waits behind a long task, every so often (or a worker that polls would
+ * never help).
+ */
+static th_work *pick_yielded(th_worker *worker) {
+    uint64_t head = th_ring_head(&worker->ring.ring);
+    bool mine = th_ring_size(&worker->yields) &&
+                worker->yield_marks[th_ring_head(&worker->yields) % TH_YIELDS] <= head;
+    bool pinned = worker->pinned_yields.first && worker->yields_end <= head;
+    if (th_likely(!mine && !pinned)) {
+        return NULL;
+    }
+    th_work *work;
+    if (worker->inject_streak < INJECT_STREAK && head >= worker->inject_end &&
+        (work = take_inject(worker, 1))) {
+        worker->inject_streak++;
+        return work;
+    }
+    worker->inject_streak = 0;
+    if (++worker->polls % POLLS_PER_LOOK == 0 && (work = look_around(worker))) {
+        return work;
+    }
+    worker->yield_turn = !worker->yield_turn;
+    if (pinned && (worker->yield_turn || !mine)) {
+        return th_pinned_take_yielded(worker);
+    }
+    work = take_yield(worker);
+    return work ? work : th_pinned_take_yielded(worker);
+}
+
+/*
+ * Every so many picks: what would otherwise starve behind a busy queue. While the own queue holds
+ * work that came from the shared one, that is older, and its turn comes by itself: taking from the
+ * shared queue then would only turn the order round.
  */
 static th_work *pick_fairly(th_worker *worker) {
     worker->until_inject = worker->sched->config.global_interval;
-    uint64_t head = th_ring_head(&worker->ring.ring);
     th_work *work = th_deferred_take(worker);
-    worker->fair_turn = !worker->fair_turn;
-    if (!work && worker->fair_turn && head >= worker->yields_end) {
-        work = take_yield(worker);
-    }
-    if (!work && head >= worker->inject_end) {
+    if (!work && th_ring_head(&worker->ring.ring) >= worker->inject_end) {
         work = take_inject(worker, 1);
     }
     return work;
@@ -248,14 +293,14 @@ static th_work *pick(th_worker *worker) {
     if (worker->pinned_runs < PINNED_LIMIT && (work = th_pinned_take(worker))) {
         return work;
     }
-    if ((work = take_ring(worker)) || (work = take_inject(worker, batch(worker)))) {
+    worker->pinned_runs = 0;
+    if ((work = pick_yielded(worker)) || (work = take_ring(worker)) ||
+        (work = take_inject(worker, batch(worker)))) {
+        worker->lifo_runs = 0;
         return work;
     }
     worker->lifo_runs = 0;
-    if ((work = take_slot(worker)) || (work = th_pinned_take(worker))) {
-        return work;
-    }
-    return take_yield(worker);
+    return (work = take_slot(worker)) ? work : th_pinned_take(worker);
 }
 
 /* ---- stealing ---- */
@@ -314,7 +359,9 @@ static th_work *steal(th_worker *worker) {
 
 static bool pending(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    if (!th_inject_is_empty(&sched->inject) || !th_inject_is_empty(&worker->inbox)) {
+    /* Whoever has the shared queue's turn looks after it, and wakes, when he has given it up. */
+    if ((!th_inject_is_empty(&sched->inject) && !th_inject_is_taken(&sched->inject)) ||
+        !th_inject_is_empty(&worker->inbox)) {
         return true;
     }
     for (unsigned i = 0; i < sched->workers_count; i++) {
@@ -361,6 +408,25 @@ static th_work *rescue(th_worker *worker, bool *unsure) {
         }
     }
     return NULL;
+}
+
+/* For a worker that polls: nobody is the sentinel while all are busy, so it does that one's work.
+ */
+static th_work *look_around(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    bool unsure = false;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_worker *victim = &sched->workers[i];
+        if (victim != worker && th_ring_size(&victim->ring.ring) >= BACKLOG &&
+            th_ring_size(&worker->ring.ring) == 0) {
+            th_work *work = steal_from(worker, victim, &victim->ring.ring);
+            if (work) {
+                th_count(&worker->counters.xruns_stolen, 1);
+                return work;
+            }
+        }
+    }
+    return th_ring_size(&worker->ring.ring) ? NULL : rescue(worker, &unsure);
 }
 
 const th_policy th_policy_sharded = {

@@ -92,9 +92,12 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->ring.locked = sched->config.local_queue == THRUM_LOCAL_MUTEX;
     th_work **yield_slots = th_sched_alloc(sched, TH_YIELDS * sizeof *yield_slots);
     th_ring_init(&worker->yields, yield_slots, TH_YIELDS);
+    worker->yield_marks = th_sched_alloc(sched, TH_YIELDS * sizeof *worker->yield_marks);
+    worker->inject_served = true;
     th_inject_init(&worker->inbox);
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
-    if (!slots || !yield_slots || !worker->seen_ticks || !th_idle_refill(worker)) {
+    if (!slots || !yield_slots || !worker->yield_marks || !worker->seen_ticks ||
+        !th_idle_refill(worker)) {
         return false;
     }
     th_fiber *spare = th_fiber_new(sched, sched->stack_class, false);
@@ -133,6 +136,7 @@ static void sched_free(thrum_sched *sched) {
         th_slab_flush(&worker->spawn);
         th_sched_free(sched, worker->ring.ring.xslots);
         th_sched_free(sched, worker->yields.xslots);
+        th_sched_free(sched, worker->yield_marks);
         th_sched_free(sched, worker->seen_ticks);
     }
     if (sched->go_slab) {
@@ -219,6 +223,7 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
         if (!sched) {
             return -ENOMEM;
         }
+        th_outside_open(sched);
         unsigned started;
         result = start_threads(sched, &started);
         if (!result) {
@@ -226,6 +231,7 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
             return 0;
         }
         end_threads(sched, started);
+        th_outside_close(sched);
         sched_free(sched);
         if (started == 0) {
             return result;
@@ -255,27 +261,16 @@ int thrum_sched_stop(thrum_sched *sched) {
         th_store_release(&sched->xstopping, 0u); /* pairs: th_outside_enter; as if never asked */
         return result;
     }
+    th_idle_wait_left(sched);
     th_drivers_stop(sched);
     end_threads(sched, sched->workers_count);
-    th_outside_wait_left(sched); /* their work has ended, but they may still be on their way out */
-    th_outside_detach_all(sched);
+    th_outside_close(
+        sched); /* their work has ended, but they may still be on their way in or out */
     sched_free(sched);
     return 0;
 }
 
 /* ---- thrum_run ---- */
-
-typedef struct first_task {
-    thrum_fn entry;
-    void *arg;
-    int result;
-} first_task;
-
-static int run_first(void *arg) {
-    first_task *first = arg;
-    first->result = first->entry(first->arg);
-    return 0;
-}
 
 int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
     if (!entry) {
@@ -289,14 +284,18 @@ int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
     if (result) {
         return result;
     }
-    first_task first = {entry, arg, 0};
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = sched;
     attr.name = "main";
-    int failed = thrum_go_with(&attr, run_first, &first);
+    thrum_handle *handle;
+    int entered = thrum_spawn_with(&handle, &attr, entry, arg);
+    if (!entered) {
+        result = thrum_join(handle, &entered); /* outsiders may post until the entry has returned */
+        th_check(result == 0);
+    }
     result = thrum_sched_stop(sched);
-    th_check(result == 0); /* nobody else has the handle */
-    return failed ? failed : first.result;
+    th_check(result == 0); /* nobody else stops it */
+    return entered;
 }
 
 /* ---- looking at it ---- */

@@ -48,12 +48,13 @@ static bool carve(th_slab *slab, th_slab_cache *cache) {
         for (int j = 0; j < TH_MAGAZINE; j++) {
             at -= slab->object_size;
             th_slab_object *object = (th_slab_object *)(void *)at;
-            object->next = first;
+            th_slab_link(object, first);
             first = object;
         }
         first->next_magazine = magazines;
         magazines = first;
     }
+    th_tsan_release(slab); /* fresh memory was written here, by the worker: th_slab_seen */
     cache->first = magazines;
     cache->count = TH_MAGAZINE;
     th_lock_acquire(&slab->lock);
@@ -74,9 +75,9 @@ static bool carve(th_slab *slab, th_slab_cache *cache) {
 static void take_loose(th_slab *slab, th_slab_cache *cache) {
     while (slab->loose && cache->count < TH_MAGAZINE) {
         th_slab_object *object = slab->loose;
-        slab->loose = object->next;
+        slab->loose = th_slab_next(object);
         slab->loose_count--;
-        object->next = cache->first;
+        th_slab_link(object, cache->first);
         cache->first = object;
         cache->count++;
     }
@@ -111,8 +112,8 @@ void th_slab_flush(th_slab_cache *cache) {
     th_lock_acquire(&slab->lock);
     while (cache->first) {
         th_slab_object *object = cache->first;
-        cache->first = object->next;
-        object->next = slab->loose;
+        cache->first = th_slab_next(object);
+        th_slab_link(object, slab->loose);
         slab->loose = object;
         slab->loose_count++;
     }
@@ -132,7 +133,7 @@ static void slab_free(th_slab *slab) {
 void th_slab_put_outside(th_slab *slab, void *ptr) {
     th_slab_object *object = ptr;
     th_lock_acquire(&slab->lock);
-    object->next = slab->loose;
+    th_slab_link(object, slab->loose);
     slab->loose = object;
     slab->loose_count++;
     bool last = slab->closed && --slab->live == 0;
@@ -147,7 +148,7 @@ void *th_slab_get_outside(th_slab *slab) {
     th_lock_acquire(&slab->lock);
     th_slab_object *object = slab->loose;
     if (object) {
-        slab->loose = object->next;
+        slab->loose = th_slab_next(object);
         slab->loose_count--;
     }
     th_lock_release(&slab->lock);

@@ -87,12 +87,16 @@ static TH_NO_TSAN TH_NOINLINE int get_result(const thrum_handle *handle) {
 
 static int start_here(th_worker *worker, thrum_handle **out, const thrum_attr *attr, thrum_fn fn,
                       void *arg) {
+    if (!attr_is_valid(attr, worker->sched)) {
+        return -EINVAL;
+    }
     th_enter(worker);
     thrum_handle *handle = th_slab_get(&worker->spawn);
     th_leave(worker);
     if (!handle) {
         return -ENOMEM;
     }
+    th_slab_seen(worker->sched->spawn_slab);
     handle_fill(handle, attr, worker->sched, worker, fn, arg, out != NULL);
     unsigned hint = attr->flags & THRUM_NEXT ? THRUM_HINT_NEXT : THRUM_HINT_NONE;
     if (out) {
@@ -112,8 +116,13 @@ static int start_outside(thrum_sched *sched, thrum_handle **out, const thrum_att
     if (!record) {
         return -ESHUTDOWN;
     }
+    if (!attr_is_valid(attr, sched)) {
+        th_outside_leave(sched, record);
+        return -EINVAL;
+    }
     thrum_handle *handle = th_slab_get_outside(sched->spawn_slab);
     if (handle) {
+        th_slab_seen(sched->spawn_slab);
         handle_fill(handle, attr, sched, NULL, fn, arg, out != NULL);
         if (out) {
             *out = handle;
@@ -130,7 +139,7 @@ static int start(thrum_handle **out, const thrum_attr *attr, thrum_fn fn, void *
     th_worker *worker = th_here();
     attr = attr ? attr : &attr_default;
     thrum_sched *sched = attr->sched ? attr->sched : worker ? worker->sched : NULL;
-    if (!fn || !sched || !attr_is_valid(attr, sched)) {
+    if (!fn || !sched) {
         return -EINVAL;
     }
     return worker && worker->sched == sched ? start_here(worker, out, attr, fn, arg)

@@ -43,14 +43,31 @@ void thrum_task_set_worker(thrum_task *task, int worker) {
 thrum_task_fn th_task_take(thrum_task *task, void **arg) {
     /* relaxed: the post published it; for whoever posts again it is best effort */
     th_store_relaxed(&task->reserved_state, BEGUN);
+    /* relaxed: as above; by which run it was begun */
+    th_store_relaxed(&task->reserved[0], th_here()->current->run_id);
     *arg = task->reserved_arg;
     return task->reserved_fn;
+}
+
+/*
+ * Whether a task that has begun is the one whose body is calling. The address alone does not say
+ * so: the body may have freed its own and got the same memory for another one.
+ */
+static bool is_own(const th_worker *worker, thrum_task *task) {
+    return worker && worker->current->task == task &&
+           /* relaxed: if it is ours, this very run wrote it */
+           th_load_relaxed(&task->reserved[0]) == worker->current->run_id;
+}
+
+/* Whether the task is tied to a worker that there is; the caller is inside the scheduler. */
+static bool fits(const thrum_sched *sched, const thrum_task *task) {
+    return task->reserved_worker < (int)sched->workers_count;
 }
 
 /* 0 and marked as posted, or why it cannot be. */
 static int mark_posted(const thrum_sched *sched, thrum_task *task, uint64_t *before) {
     if (!sched || !task || !task->reserved_fn || task->reserved_kind != TH_WORK_TASK ||
-        task->reserved_worker < -1 || task->reserved_worker >= (int)sched->workers_count) {
+        task->reserved_worker < -1) {
         return -EINVAL;
     }
     *before = th_load_relaxed(&task->reserved_state); /* relaxed: best effort, no extra atomic */
@@ -66,15 +83,25 @@ static int mark_posted(const thrum_sched *sched, thrum_task *task, uint64_t *bef
  * (th_task_repost).
  */
 static int post_self(th_fiber *fiber, thrum_sched *sched, thrum_hint hint) {
+    bool fit;
     if (sched == fiber->sched) {
-        th_flow_began(&fiber->worker->flow.xcreated);
+        fit = fits(sched, fiber->task);
+        if (fit) {
+            th_flow_began(&fiber->worker->flow.xcreated);
+        }
     } else {
         th_outside *record = th_outside_enter(sched, true);
         if (!record) {
             return -ESHUTDOWN;
         }
-        th_flow_began(&record->xcreated);
+        fit = fits(sched, fiber->task);
+        if (fit) {
+            th_flow_began(&record->xcreated);
+        }
         th_outside_leave(sched, record);
+    }
+    if (!fit) {
+        return -EINVAL;
     }
     fiber->repost = true;
     fiber->repost_hint = (uint8_t)hint;
@@ -97,11 +124,14 @@ void th_task_repost(th_fiber *fiber) {
 
 static int post(thrum_sched *sched, thrum_task *task, thrum_hint hint, bool begun) {
     th_worker *worker = th_here();
-    if (begun && worker && worker->current->task == task) {
+    if (begun && is_own(worker, task)) {
         return post_self(worker->current, sched, hint);
     }
     th_tsan_release(task);
     if (worker && worker->sched == sched) {
+        if (!fits(sched, task)) {
+            return -EINVAL;
+        }
         th_enter(worker);
         th_flow_began(&worker->flow.xcreated);
         th_submit(worker, work_of(task), hint);
@@ -112,10 +142,13 @@ static int post(thrum_sched *sched, thrum_task *task, thrum_hint hint, bool begu
     if (!record) {
         return -ESHUTDOWN;
     }
-    th_flow_began(&record->xcreated);
-    th_submit_outside(sched, work_of(task));
+    bool fit = fits(sched, task);
+    if (fit) {
+        th_flow_began(&record->xcreated);
+        th_submit_outside(sched, work_of(task));
+    }
     th_outside_leave(sched, record);
-    return 0;
+    return fit ? 0 : -EINVAL;
 }
 
 int thrum_task_post_hint(thrum_sched *sched, thrum_task *task, thrum_hint hint) {
@@ -151,7 +184,7 @@ static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_
     for (size_t i = 0; i < n; i++) {
         uint64_t before = 0;
         int result = mark_posted(sched, tasks[i], &before);
-        if (!result && before == BEGUN && worker && worker->current->task == tasks[i]) {
+        if (!result && before == BEGUN && is_own(worker, tasks[i])) {
             th_store_relaxed(&tasks[i]->reserved_state, before); /* relaxed: as it was */
             result = -EINVAL;
         }
@@ -183,6 +216,48 @@ static void batch_pinned(thrum_sched *sched, th_worker *worker, thrum_task *cons
     }
 }
 
+static bool all_fit(const thrum_sched *sched, thrum_task *const tasks[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (!fits(sched, tasks[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int post_batch_here(th_worker *worker, thrum_task *const tasks[], size_t n) {
+    if (!all_fit(worker->sched, tasks, n)) {
+        return -EINVAL;
+    }
+    th_enter(worker);
+    th_count(&worker->flow.xcreated, n); /* relaxed: as th_flow_began */
+    batch_pinned(worker->sched, worker, tasks, n, &worker->batch);
+    if (worker->batch.count) {
+        th_submit_chain(worker, &worker->batch);
+    }
+    th_leave(worker);
+    return 0;
+}
+
+static int post_batch_outside(thrum_sched *sched, thrum_task *const tasks[], size_t n) {
+    th_outside *record = th_outside_enter(sched, true);
+    if (!record) {
+        return -ESHUTDOWN;
+    }
+    int result = -EINVAL;
+    if (all_fit(sched, tasks, n)) {
+        th_count(&record->xcreated, n); /* relaxed: as th_flow_began */
+        th_chain chain;
+        batch_pinned(sched, NULL, tasks, n, &chain);
+        if (chain.count) {
+            th_submit_chain_outside(sched, chain);
+        }
+        result = 0;
+    }
+    th_outside_leave(sched, record);
+    return result;
+}
+
 int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[], size_t n) {
     if (!sched || (n && !tasks)) {
         return -EINVAL;
@@ -192,27 +267,10 @@ int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[], size_t 
         return result;
     }
     th_worker *worker = th_here();
-    if (worker && worker->sched == sched) {
-        th_enter(worker);
-        th_count(&worker->flow.xcreated, n); /* relaxed: as th_flow_began */
-        batch_pinned(sched, worker, tasks, n, &worker->batch);
-        if (worker->batch.count) {
-            th_submit_chain(worker, &worker->batch);
-        }
-        th_leave(worker);
-        return 0;
-    }
-    th_outside *record = th_outside_enter(sched, true);
-    if (!record) {
+    result = worker && worker->sched == sched ? post_batch_here(worker, tasks, n)
+                                              : post_batch_outside(sched, tasks, n);
+    if (result) {
         unmark(tasks, n);
-        return -ESHUTDOWN;
     }
-    th_count(&record->xcreated, n); /* relaxed: as th_flow_began */
-    th_chain chain;
-    batch_pinned(sched, NULL, tasks, n, &chain);
-    if (chain.count) {
-        th_submit_chain_outside(sched, chain);
-    }
-    th_outside_leave(sched, record);
-    return 0;
+    return result;
 }

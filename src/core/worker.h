@@ -63,23 +63,28 @@ struct th_worker {
     th_fiber *idle; /* spare loops, most recently used first */
     unsigned idle_count;
     unsigned until_inject; /* picks until the inject queue comes first */
-    uint64_t yields_end;   /* ring position behind what was there when the last fiber yielded */
-    bool fair_turn;       /* whose turn it is at the fair pick: the yields' or the inject queue's */
-    uint64_t inject_end;  /* ring position behind the last work that came from the inject queue */
-    unsigned lifo_runs;   /* runs in a row through the LIFO slot */
-    unsigned pinned_runs; /* ... through the pinned inbox */
-    bool searching;       /* counted among the searchers */
-    bool sentinel;        /* has the sentinel's role */
-    bool napping;         /* sleeps for a moment, backing off from stealing */
-    bool nap_bit;         /* ... and the nap bit says so */
-    bool woken;           /* from sleep, and has not found anything yet */
-    bool turn_lost;       /* the shared queue has work, but somebody else has the turn */
-    bool second_look;     /* the sentinel's: it looks again soon */
-    int64_t nap_ns;       /* how long it is about to back off from stealing; 0: not at all */
-    int64_t nap_last_ns;  /* how long it did last */
-    uint64_t stole_at;    /* when it last stole, in ticks ... */
-    uint64_t stole_runs;  /* ... and how many runs it had begun */
-    int64_t defer_until;  /* asking for a stack is of no use before */
+    uint64_t yields_end;   /* ring position behind what was there when a pinned fiber yielded */
+    uint64_t
+        *yield_marks; /* for each slot of `yields`: where the ring's tail was when it yielded */
+    unsigned inject_streak; /* runs from the inject queue since the last one that yielded */
+    unsigned polls;         /* resumes of fibers that yielded */
+    bool yield_turn;        /* whose turn: pinned ones that yielded, or the others */
+    bool inject_served;     /* something was taken since inject_end was set */
+    uint64_t inject_end;    /* ring position behind the last work that came from the inject queue */
+    unsigned lifo_runs;     /* runs in a row through the LIFO slot */
+    unsigned pinned_runs;   /* ... through the pinned inbox */
+    bool searching;         /* counted among the searchers */
+    bool sentinel;          /* has the sentinel's role */
+    bool napping;           /* sleeps for a moment, backing off from stealing */
+    bool nap_bit;           /* ... and the nap bit says so */
+    bool woken;             /* from sleep, and has not found anything yet */
+    bool turn_lost;         /* the shared queue has work, but somebody else has the turn */
+    bool second_look;       /* the sentinel's: it looks again soon */
+    int64_t nap_ns;         /* how long it is about to back off from stealing; 0: not at all */
+    int64_t nap_last_ns;    /* how long it did last */
+    uint64_t stole_at;      /* when it last stole, in ticks ... */
+    uint64_t stole_runs;    /* ... and how many runs it had begun */
+    int64_t defer_until;    /* asking for a stack is of no use before */
     th_random random;
     th_chain pinned;                /* from the inbox, oldest first */
     th_chain batch;                 /* being posted: not on the task's stack (base/annotate.h) */
@@ -161,15 +166,17 @@ struct thrum_sched {
     unsigned fibers_count;
     th_stacks stacks;
 
-    th_lock deferred_lock;   /* protects `deferred` */
-    th_chain deferred;       /* tasks that wait for a stack */
-    uint64_t deferred_tries; /* in vain, in a row */
+    th_lock deferred_lock;  /* protects `deferred` */
+    th_chain deferred;      /* tasks that wait for a stack */
+    int64_t deferred_since; /* when asking for a stack first was in vain; 0: it was not */
 
     th_lock idle_lock; /* protects the list of idle waiters */
     struct th_idle_waiter *idle_waiters;
 
     th_slab *go_slab;
     th_slab *spawn_slab;
+
+    thrum_sched *next_live; /* among all of the process, under th_outside_lock */
 
     th_lock drivers_lock; /* protects the assignment of slots */
     const th_driver *drivers[TH_DRIVERS_MAX];

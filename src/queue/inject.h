@@ -60,6 +60,11 @@ static inline bool th_inject_is_empty(const th_inject *inject) {
     return th_load_relaxed(&inject->xtop) == NULL && th_load_relaxed(&inject->xrest) == 0;
 }
 
+/* Any thread: whether somebody has the turn; he looks after the queue when he has given it up. */
+static inline bool th_inject_is_taken(const th_inject *inject) {
+    return th_load_relaxed(&inject->xturn) != 0; /* relaxed: as th_inject_is_empty */
+}
+
 /* With the turn: moves what was pushed behind what is left. */
 static inline void th_inject_refill(th_inject *inject) {
     /* relaxed: spares the exchange when there is nothing */
