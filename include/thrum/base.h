@@ -5,7 +5,8 @@
  *   - A call returns 0 or a count on success and a negative errno code on failure; it never reports
  *     through `errno`, since a fiber can move between threads.
  *   - Time is `thrum_time`: nanoseconds on the monotonic clock. Deadlines are absolute.
- *   - "Any thread" means: a task or fiber of any scheduler, or a plain thread that never heard of one.
+ *   - "Any thread" means: a task or fiber of any scheduler, or a plain thread that never heard of
+ * one.
  *   - No call is safe in a signal handler unless its comment says so.
  *   - Misuse that no caller can handle prints one line (call, object, fiber) and aborts.
  */

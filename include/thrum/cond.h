@@ -30,9 +30,9 @@ THRUM_API void thrum_cond_init(thrum_cond *cond);
 THRUM_API int thrum_cond_destroy(thrum_cond *cond);
 
 /*
- * Unlocks the mutex, waits to be woken, locks it again. A signal sent after the unlock is not missed.
- * Any thread that holds the mutex (else it aborts, as thrum_mutex_unlock); suspends. Returns 0, with
- * the mutex held.
+ * Unlocks the mutex, waits to be woken, locks it again. A signal sent after the unlock is not
+ * missed. Any thread that holds the mutex (else it aborts, as thrum_mutex_unlock); suspends.
+ * Returns 0, with the mutex held.
  */
 THRUM_API int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex);
 

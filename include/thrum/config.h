@@ -2,8 +2,8 @@
  * thrum/config.h: every parameter of a scheduler.
  *
  * `thrum_config_init` fills in the defaults and then lets the environment override them; what the
- * program sets after that wins. The names of the variables stand beside the fields. A value that the
- * environment gives and that makes no sense is ignored.
+ * program sets after that wins. The names of the variables stand beside the fields. A value that
+ * the environment gives and that makes no sense is ignored.
  */
 #ifndef THRUM_CONFIG_H
 #define THRUM_CONFIG_H
@@ -48,20 +48,21 @@ typedef struct thrum_config {
                             rounded up to a power of two from 16 KiB to 64 MiB; default 128 KiB */
 
     /* The local queue of the sharded policy. */
-    unsigned local_capacity;  /* THRUM_LOCAL_CAPACITY: a power of two, 2 to 32768; default 256 */
-    thrum_local local_queue;  /* THRUM_LOCAL_QUEUE: lockfree, mutex */
-    thrum_steal steal;        /* THRUM_STEAL: half, one: how much a thief takes */
-    thrum_overflow overflow;  /* THRUM_OVERFLOW: half, one: how much leaves a full queue */
-    thrum_grab grab;          /* THRUM_GRAB: batch, one: how much a worker takes from the shared queue */
-    unsigned lifo_limit;      /* THRUM_LIFO_LIMIT: runs in a row through the LIFO slot before the
-                                 queues come first once; 0: no LIFO slot; default 3 */
+    unsigned local_capacity; /* THRUM_LOCAL_CAPACITY: a power of two, 2 to 32768; default 256 */
+    thrum_local local_queue; /* THRUM_LOCAL_QUEUE: lockfree, mutex */
+    thrum_steal steal;       /* THRUM_STEAL: half, one: how much a thief takes */
+    thrum_overflow overflow; /* THRUM_OVERFLOW: half, one: how much leaves a full queue */
+    thrum_grab grab;     /* THRUM_GRAB: batch, one: how much a worker takes from the shared queue */
+    unsigned lifo_limit; /* THRUM_LIFO_LIMIT: runs in a row through the LIFO slot before the
+                            queues come first once; 0: no LIFO slot; default 3 */
     unsigned global_interval; /* THRUM_GLOBAL_INTERVAL: every so many picks the shared queue comes
                                  first; at least 1; default 61 */
     unsigned searchers_max;   /* THRUM_SEARCHERS_MAX: workers that look for work to steal at a time;
                                  0, the default: half of the busy ones, at least 1 */
     thrum_time spin_ns;       /* THRUM_SPIN_NS: look again for so long before parking; default 0 */
 
-    unsigned fifo_block; /* THRUM_FIFO_BLOCK: ready queue block of the fifo policy (later version) */
+    unsigned
+        fifo_block; /* THRUM_FIFO_BLOCK: ready queue block of the fifo policy (later version) */
 
     bool affinity;        /* THRUM_AFFINITY: 0, 1: tie worker i to the i-th CPU that is granted */
     bool pin_all;         /* THRUM_PIN_ALL: 0, 1: a task stays on the worker that first ran it */
@@ -74,19 +75,23 @@ typedef struct thrum_config {
 
     /* Calls that block the thread (thrum_blocking). */
     unsigned blocking_threads_max; /* THRUM_BLOCKING_THREADS_MAX: at least 1; default 256 */
-    thrum_time blocking_keepalive; /* THRUM_BLOCKING_KEEPALIVE_MS: ns an idle one stays; default 10 s */
+    thrum_time
+        blocking_keepalive; /* THRUM_BLOCKING_KEEPALIVE_MS: ns an idle one stays; default 10 s */
 
     /*
-     * Hooks; each may be NULL and gets `hook_ctx`. They may be called from any thread of the
-     * scheduler, must not suspend and must not call back into this scheduler.
+     * Hooks; each may be NULL and gets `hook_ctx`. They may be called from any thread that uses
+     * the scheduler, also while a primitive's list is locked: they must not suspend, post, spawn or
+     * use thrum's primitives.
      */
     void *hook_ctx;
-    void (*worker_start)(void *ctx, int worker);  /* on the worker's thread, before its first task */
-    void (*worker_stop)(void *ctx, int worker);   /* on the worker's thread, after its last task */
-    void *(*alloc)(void *ctx, size_t size);       /* 16-byte aligned memory, or NULL; with `free` */
-    void (*free)(void *ctx, void *ptr);           /* with `alloc`: both or neither, else -EINVAL */
-    void (*panic)(void *ctx, const char *line);   /* takes the one line instead of stderr; if it
-                                                     returns, the program aborts */
+    void (*worker_start)(void *ctx, int worker); /* on the worker's thread, before its first task */
+    void (*worker_stop)(void *ctx, int worker);  /* on the worker's thread, after its last task */
+    void *(*alloc)(void *ctx, size_t size);      /* 16-byte aligned memory, or NULL; with `free` */
+    void (*free)(void *ctx, void *ptr);          /* with `alloc`: both or neither, else -EINVAL */
+    void (*panic)(void *ctx, const char *line);  /* takes the one line of a task's misuse instead
+                                                    of stderr; if it returns, the program aborts.
+                                                    Stack overflows are reported from a signal
+                                                    handler, and so always to stderr */
     void (*deadlock)(void *ctx, const char *line); /* everyone blocked (later version) */
 } thrum_config;
 

@@ -14,7 +14,7 @@
 THRUM_BEGIN_DECLS
 
 typedef struct thrum_metrics {
-    size_t size; /* sizeof(thrum_metrics); set by the init */
+    size_t size;      /* sizeof(thrum_metrics); set by the init */
     unsigned workers; /* how many workers the figures are of */
 
     /* Work that was run, by where it came from. Their sum is all that was run. */
@@ -32,24 +32,25 @@ typedef struct thrum_metrics {
     uint64_t stolen;       /* work taken by them */
     uint64_t rescues;      /* work taken by the sentinel from a worker that did not come round */
 
-    uint64_t offloads;       /* times a full queue spilled into the shared one */
-    uint64_t offloaded;      /* work moved by that */
+    uint64_t offloads;  /* times a full queue spilled into the shared one */
+    uint64_t offloaded; /* work moved by that */
 
-    uint64_t parks;          /* times a worker went to sleep */
-    uint64_t wakes_submit;   /* wakes sent because of new work */
-    uint64_t wakes_chain;    /* ... because a searcher found more than it needed */
-    uint64_t wakes_pinned;   /* ... because of pinned work */
-    uint64_t wakes_timer;    /* sleeps that ended by themselves (sentinel, backing off) */
-    uint64_t wakes_empty;    /* wakes that found nothing */
+    uint64_t parks;        /* times a worker went to sleep */
+    uint64_t wakes_submit; /* wakes sent because of new work */
+    uint64_t wakes_chain;  /* ... because a searcher found more than it needed */
+    uint64_t wakes_pinned; /* ... because of pinned work */
+    uint64_t wakes_timer;  /* sleeps that ended by themselves (sentinel, backing off) */
+    uint64_t wakes_empty;  /* wakes that found nothing */
 
-    uint64_t switches;       /* context switches between fibers */
-    uint64_t suspends;       /* waits that gave up the worker */
+    uint64_t switches; /* context switches between fibers */
+    uint64_t suspends; /* waits that gave up the worker */
     uint64_t yields;
 
     uint64_t stacks_created; /* fibers that were set up */
     uint64_t stacks_reused;  /* fibers taken from a cache */
     uint64_t stacks_freed;   /* stacks given back to the system */
-    uint64_t stack_high_water; /* the most bytes of a stack seen in use when it was kept or parked */
+    uint64_t
+        stack_high_water; /* the most bytes of a stack seen in use when it was kept or parked */
 
     uint64_t blocking_calls;   /* thrum_blocking (all workers' only) */
     uint64_t blocking_threads; /* threads of the blocking pool at present (all workers' only) */

@@ -1,9 +1,9 @@
 /*
  * thrum/mutex.h: mutual exclusion between fibers and threads alike.
  *
- * Waiters queue first come, first served. A running caller may take a free mutex past the queue until
- * the first waiter has waited 1 ms; then it is handed over. The owner is the task (or thread) that
- * locked, wherever it runs by then. Not recursive, not a cancellation point.
+ * Waiters queue first come, first served. A running caller may take a free mutex past the queue
+ * until the first waiter has waited 1 ms; then it is handed over. The owner is the task (or thread)
+ * that locked, wherever it runs by then. Not recursive, not a cancellation point.
  */
 #ifndef THRUM_MUTEX_H
 #define THRUM_MUTEX_H

@@ -10,18 +10,18 @@
 THRUM_BEGIN_DECLS
 
 /*
- * Starts a scheduler, runs `entry(arg)` as its first fiber, waits for all that it started and stops.
- * `config` may be NULL (defaults and environment); it is not kept.
- * Plain threads only; blocks the thread. Returns entry's value, or the negative code of what kept it
- * from starting (as thrum_sched_start; -EDEADLK from a task).
+ * Starts a scheduler, runs `entry(arg)` as its first fiber, waits for all that it started and
+ * stops. Outside threads may post until the entry has returned. `config` may be NULL (defaults and
+ * environment); it is not kept. Plain threads only; blocks the thread. Returns entry's value, or
+ * the negative code of what kept it from starting (as thrum_sched_start; -EDEADLK from a task).
  */
 THRUM_API int thrum_run(const thrum_config *config, thrum_fn entry, void *arg);
 
 /*
  * Starts a scheduler and its worker threads. `*out` is the caller's until thrum_sched_stop.
- * Any thread; does not suspend. Errors, with nothing left behind: -EINVAL (a field out of its range,
- * a `size` that is not known), -ENOMEM, -EAGAIN (not one worker thread could be started; when only
- * some could, it starts with those), -ENOTSUP (named in the config's comments).
+ * Any thread; does not suspend. Errors, with nothing left behind: -EINVAL (a field out of its
+ * range, a `size` that is not known), -ENOMEM, -EAGAIN (not one worker thread could be started;
+ * when only some could, it starts with those), -ENOTSUP (named in the config's comments).
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_config *config);
 
@@ -29,16 +29,19 @@ THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_c
  * Waits for everything that was posted or spawned, and for what that spawns, wherever it runs; then
  * ends the threads and frees the scheduler. From then on posts by outside threads get -ESHUTDOWN,
  * so none may start after this has returned 0. It waits as long as a fiber is blocked.
- * Plain threads and tasks of other schedulers; blocks the caller. Errors, with the scheduler still
- * running: -EDEADLK from one of its own tasks, -EBUSY when another thread is stopping it already.
+ * Plain threads and tasks of other schedulers; blocks the caller (and, at the end, a task's worker:
+ * threads are joined). Errors, with the scheduler still running: -EDEADLK from one of its own
+ * tasks, -EBUSY when another thread is stopping it already, from a task -EAGAIN and -ENOMEM as
+ * thrum_sched_wait_done.
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_stop(thrum_sched *sched);
 
 /*
  * Waits for an instant at which nothing was runnable and nothing ran (blocked fibers do not count).
  * Plain threads and tasks of other schedulers; blocks the caller (a thread of its own waits in the
- * place of a task: -EAGAIN when there is none to be had). -ETIMEDOUT past the deadline; -EDEADLK from one of its own tasks.
- * What the tasks wrote before that instant is visible afterwards.
+ * place of a task: -EAGAIN or -ENOMEM when there is none to be had). -ETIMEDOUT past the deadline;
+ * -EDEADLK from one of its own tasks. What the tasks wrote before that instant is visible
+ * afterwards.
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_wait_idle(thrum_sched *sched, thrum_time deadline);
 

@@ -28,15 +28,16 @@ THRUM_API void thrum_sem_init(thrum_sem *sem, unsigned value);
 THRUM_API int thrum_sem_destroy(thrum_sem *sem);
 
 /*
- * Takes one, waiting until there is one. Any thread; may suspend. Returns 0; what was written before
- * the post that it took is visible.
+ * Takes one, waiting until there is one. Any thread; may suspend. Returns 0; what was written
+ * before the post that it took is visible.
  */
 THRUM_API int thrum_sem_wait(thrum_sem *sem);
 
 /* Takes one if there is one, else -EAGAIN. Any thread; never suspends. */
 THRUM_API THRUM_NODISCARD int thrum_sem_trywait(thrum_sem *sem);
 
-/* Gives one, to the first waiter if there is any, who may free the semaphore. Any thread; never suspends. */
+/* Gives one, to the first waiter if there is any, who may free the semaphore. Any thread; never
+ * suspends. */
 THRUM_API void thrum_sem_post(thrum_sem *sem);
 
 THRUM_END_DECLS

@@ -12,9 +12,12 @@
 THRUM_BEGIN_DECLS
 
 /* Flags of an attr. */
-#define THRUM_PINNED 1u /* never leaves its worker: the one named, else the one that spawns it, else
-                           (from outside) the one that runs it first */
-#define THRUM_NEXT 2u   /* a hint: run it next on this worker, before what is queued */
+#define THRUM_PINNED                                                                               \
+    1u /* never leaves its worker: the one named, else the one that spawns it, else                \
+          (from outside) the one that runs it first */
+#define THRUM_NEXT                                                                                 \
+    2u /* a hint: run it next on this worker, before what is queued; without effect                \
+          from outside */
 
 /* The longest name that is kept; longer ones are cut. */
 #define THRUM_NAME_MAX 31
@@ -50,8 +53,8 @@ THRUM_API THRUM_NODISCARD int thrum_spawn_with(thrum_handle **out, const thrum_a
 
 /*
  * Waits for the task and frees the handle. `*result` (may be NULL) gets what its function returned.
- * Any thread, also after its scheduler has stopped; may suspend. Returns the joiner's own fate: 0, or
- * -EDEADLK for a task that would join itself (the handle is kept). Joining twice aborts.
+ * Any thread, also after its scheduler has stopped; may suspend. Returns the joiner's own fate: 0,
+ * or -EDEADLK for a task that would join itself (the handle is kept). Joining twice aborts.
  */
 THRUM_API int thrum_join(thrum_handle *handle, int *result);
 
@@ -59,8 +62,10 @@ THRUM_API int thrum_join(thrum_handle *handle, int *result);
 THRUM_API int thrum_detach(thrum_handle *handle);
 
 /*
- * Lets everything run that is queued now, on any worker, before the caller goes on. Tasks suspend; a
- * plain thread gives its time slice away.
+ * Lets what is queued now run before the caller goes on: all that its worker has, and what the
+ * shared queue holds. What other workers have queued they run themselves; a worker whose fibers
+ * only poll takes over what waits behind a long task there. Tasks suspend; a plain thread gives its
+ * time slice away.
  */
 THRUM_API void thrum_yield(void);
 

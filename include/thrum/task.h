@@ -1,9 +1,10 @@
 /*
  * thrum/task.h: intrusive tasks. Posting one allocates nothing.
  *
- * The object belongs to the scheduler from the post until its body begins; from then on to the body,
- * which may free it, reuse it, or post it again. A body may block. A body that posts its own task is
- * run again after it has returned: two runs never overlap, and such a body must not free the task.
+ * The object belongs to the scheduler from the post until its body begins; from then on to the
+ * body, which may free it, reuse it, or post it again. A body may block. A body that posts its own
+ * task is run again after it has returned: two runs never overlap, and such a body must not free
+ * the task.
  */
 #ifndef THRUM_TASK_H
 #define THRUM_TASK_H
@@ -16,21 +17,22 @@ typedef struct thrum_task thrum_task;
 typedef void (*thrum_task_fn)(thrum_task *self, void *arg);
 
 struct thrum_task {
-    void *reserved_link;          /* the queue's */
-    uint32_t reserved_kind;       /* what this is, for the queues */
-    int32_t reserved_worker;      /* -1: any */
-    thrum_task_fn reserved_fn;    /* read them through the calls below */
+    void *reserved_link;       /* the queue's */
+    uint32_t reserved_kind;    /* what this is, for the queues */
+    int32_t reserved_worker;   /* -1: any */
+    thrum_task_fn reserved_fn; /* read them through the calls below */
     void *reserved_arg;
     uint64_t reserved_state;
     uint64_t reserved[4];
 };
 THRUM_STATIC_ASSERT(sizeof(thrum_task) == 72, "a task is at most 72 bytes");
 
-/* What a post may ask for. Hints never change what is correct. */
+/* What a post from a worker may ask for. Hints never change what is correct; outsiders' have no
+ * effect. */
 typedef enum {
     THRUM_HINT_NONE,
     THRUM_HINT_NEXT, /* run it next on this worker */
-    THRUM_HINT_YIELD /* behind everything that is queued, also by other workers */
+    THRUM_HINT_YIELD /* at the end of the shared queue: behind what this worker has queued */
 } thrum_hint;
 
 /* clang-format off */
@@ -59,8 +61,9 @@ THRUM_API THRUM_NODISCARD int thrum_task_post_hint(thrum_sched *sched, thrum_tas
                                                    thrum_hint hint);
 
 /*
- * Queues n tasks, in this order, with one operation on the shared queue and as many wakes as there
- * is work for. All or none; errors as thrum_task_post. A task may stand in it only once.
+ * Queues n tasks, in this order, with one operation on the shared queue and one wake, which wakes
+ * the next as long as there is work for more. All or none; errors as thrum_task_post. A task may
+ * stand in it only once.
  */
 THRUM_API THRUM_NODISCARD int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[],
                                                     size_t n);

@@ -28,8 +28,8 @@ THRUM_API void thrum_waitgroup_init(thrum_waitgroup *wg, unsigned n);
 THRUM_API int thrum_waitgroup_destroy(thrum_waitgroup *wg);
 
 /*
- * Adds n (may be negative) to the count; at 0 everyone who waits is woken. Add for a task before you
- * start it. Any thread; never suspends. Aborts when the count leaves its range.
+ * Adds n (may be negative) to the count; at 0 everyone who waits is woken. Add for a task before
+ * you start it. Any thread; never suspends. Aborts when the count leaves its range.
  */
 THRUM_API void thrum_waitgroup_add(thrum_waitgroup *wg, int n);
 
@@ -37,8 +37,8 @@ THRUM_API void thrum_waitgroup_add(thrum_waitgroup *wg, int n);
 THRUM_API void thrum_waitgroup_done(thrum_waitgroup *wg);
 
 /*
- * Waits until the count is 0. Any thread; may suspend. Returns 0; what was written before every done
- * is visible.
+ * Waits until the count is 0. Any thread; may suspend. Returns 0; what was written before every
+ * done is visible.
  */
 THRUM_API int thrum_waitgroup_wait(thrum_waitgroup *wg);
 

@@ -159,8 +159,11 @@ static bool anything_blocked(thrum_sched *sched) {
     uint64_t finished = 0;
     for (unsigned i = 0; i < sched->workers_count; i++) {
         const th_worker *w = &sched->workers[i];
-        finished += th_load_relaxed(&w->flow.xfinished); /* relaxed: asked again and again */
-        started += th_load_relaxed(&w->counters.xtasks_started); /* relaxed: as above */
+        /*
+         * relaxed: asked again and again */
+        started += *th_load_relaxed(&w->counters.xtasks_started); /* relaxed: as above
+                                                                   */
+        finished += th_load_relaxed(&w->flow.xfinished);
     }
     return started != finished;
 }

@@ -25,7 +25,7 @@ static bool claim(th_worker *target, uint32_t clear, uint32_t give) {
             return false;
         }
         /* lock-free: the word changes a bounded number of times while its worker goes to sleep */
-        /* pairs: announce, woken; the claimer's writes, and its reads of the worker */
+        /* pairs: announce, unannounce; the claimer's writes, and its reads of the worker */
         if (th_cas_acq_rel(&target->xsleep, &word, want)) {
             return (word & TH_SLEEP_PARKED) != 0;
         }
@@ -92,8 +92,8 @@ void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
 }
 
 void th_wake_worker(th_worker *target) {
-    th_fence_seq(); /* seq: the push before the sleep word is read; announce, then the inbox is read
-                     */
+    /* seq: the push before the sleep word is read; announce, then the inbox is read */
+    th_fence_seq();
     /* relaxed: ordered by the fence */
     if (!(th_load_relaxed(&target->xsleep) & TH_SLEEP_PARKED)) {
         return;
@@ -171,8 +171,11 @@ void th_went_busy(th_worker *worker) {
     uint64_t word;
     if (worker->sentinel) {
         worker->sentinel = false;
-        word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
-        /* lock-free: it fails only when another change of the word succeeded */
+        /*
+         * relaxed: the exchange decides */ /* lock-free: it fails only when another change of
+         * the word succeeded
+         */
+        word = th_load_relaxed(&sched->xpark);
         /* seq: no sentinel any more; who parks after it takes the role in the same order */
         while (!th_cas_seq(&sched->xpark, &word, th_park_with_sentinel(word, 0))) {
         }
@@ -414,8 +417,11 @@ void th_park(th_worker *worker) {
         th_count(&worker->counters.xwakes_empty, 1);
     }
     announce(worker);
-    th_fence_seq(); /* seq: announced before the queues are read; th_notify, th_wake_worker */
-    /* relaxed: ordered by the fence; a waiter announces itself, then sums */
+    /*
+     * seq: announced before the queues are read; th_notify, th_wake_worker */ /* relaxed:
+     * ordered by the fence; a waiter announces itself, then sums
+     */
+    th_fence_seq();
     if (th_load_relaxed(&sched->xidle_waiters) &&
         /* relaxed: of those that park at the same time, the last one sees all */
         th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {

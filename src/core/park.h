@@ -42,8 +42,8 @@ void th_went_busy(th_worker *worker);
 static inline void th_notify(th_worker *worker, bool backlog) {
     thrum_sched *sched = worker->sched;
     if (backlog) {
-        th_fence_seq(); /* seq: the push before the park word is read; th_park announces, then looks
-                         */
+        /* seq: the push before the park word is read; th_park announces, then looks */
+        th_fence_seq();
     }
     /* relaxed: ordered by the fence; without one a stale word is made good by the sentinel */
     uint64_t word = th_load_relaxed(&sched->xpark);
@@ -57,8 +57,11 @@ static inline void th_notify(th_worker *worker, bool backlog) {
 
 /* After anybody queued something in a shared queue. */
 static inline void th_notify_shared(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
-    th_fence_seq(); /* seq: the push before the park word is read; th_park announces, then looks */
-    /* relaxed: ordered by the fence */
+    /*
+     * seq: the push before the park word is read; th_park announces, then looks */ /* relaxed:
+     * ordered by the fence
+     */
+    th_fence_seq();
     uint64_t word = th_load_relaxed(&sched->xpark);
     if (th_park_anyone(word) && !th_park_searchers(word)) {
         th_wake_one(sched, by, cause);

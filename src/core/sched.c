@@ -201,8 +201,8 @@ static int start_threads(thrum_sched *sched, unsigned *started) {
 
 static void end_threads(thrum_sched *sched, unsigned started) {
     th_store_release(&sched->xexit, 1u); /* pairs: th_find; nothing is left to be run */
-    th_fence_seq(); /* seq: the flag before the sleep words are read; th_park announces, then reads
-                       it */
+    /* seq: the flag before the sleep words are read; th_park announces, then reads it */
+    th_fence_seq();
     th_wake_all(sched);
     for (unsigned i = 0; i < started; i++) {
         th_os_thread_join(sched->workers[i].thread);

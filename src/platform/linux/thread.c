@@ -113,7 +113,7 @@ TH_NOINLINE int th_os_self_set(void *value) {
 
 /* The C library has cleared the key's value already; th_os_self_get still answers. */
 static void thread_ends(void *value) {
-    th_load_relaxed(&exit_callback)(value); /* relaxed: set before the thread's pointer was */
+    th_load_relaxed (&exit_callback)(value); /* relaxed: set before the thread's pointer was */
     if (self == value)
         self = NULL;
 }
@@ -143,8 +143,8 @@ TH_NOINLINE int *th_os_errno_at(void) {
 }
 
 /*
- * Not shown to the thread sanitizer: errno is the thread's, and tasks that run on it one after another are
- * different threads to that tool.
+ * Not shown to the thread sanitizer: errno is the thread's, and tasks that run on it one after
+ * another are different threads to that tool.
  */
 TH_NOINLINE TH_NO_TSAN int th_os_errno_get(void) {
     __asm__ volatile("" ::: "memory");
