@@ -159,11 +159,8 @@ static bool anything_blocked(thrum_sched *sched) {
     uint64_t finished = 0;
     for (unsigned i = 0; i < sched->workers_count; i++) {
         const th_worker *w = &sched->workers[i];
-        /*
-         * relaxed: asked again and again */
-        started += *th_load_relaxed(&w->counters.xtasks_started); /* relaxed: as above
-                                                                   */
-        finished += th_load_relaxed(&w->flow.xfinished);
+        finished += th_load_relaxed(&w->flow.xfinished); /* relaxed: asked again and again */
+        started += th_load_relaxed(&w->counters.xtasks_started); /* relaxed: as above */
     }
     return started != finished;
 }

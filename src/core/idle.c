@@ -54,11 +54,8 @@ void th_idle_notify(thrum_sched *sched) {
     bool done = th_idle_now(sched, true);
     for (th_idle_waiter *w = sched->idle_waiters; w; w = w->next) {
         if (w->done ? done : idle) {
-            /*
-             * pairs: wait_in_thread; all that had ended by then */
-            th_os_futex_wake(&w->xflag, *1); /* under the lock: the waiter is still there
-                                              */
-            th_store_release(&w->xflag, 1u);
+            th_store_release(&w->xflag, 1u); /* pairs: wait_in_thread; all that had ended by then */
+            th_os_futex_wake(&w->xflag, 1);  /* under the lock: the waiter is still there */
         }
     }
     th_lock_release(&sched->idle_lock);

@@ -65,13 +65,9 @@ static th_outside *attach(th_thread *thread, thrum_sched *sched, bool *gone) {
         r->next_of_thread = thread->outside;
         thread->outside = r;
     }
-    /*
-     * relaxed: read under the lock */
-    th_store_relaxed(&r->xreadied, 0); /* relaxed: read
-                                        * under the lock
-                                        */
-    th_store_relaxed(&r->xcreated, 0);
-    th_store_relaxed(&r->xwakes, 0); /* relaxed: read under the lock */
+    th_store_relaxed(&r->xcreated, 0); /* relaxed: read under the lock */
+    th_store_relaxed(&r->xreadied, 0); /* relaxed: read under the lock */
+    th_store_relaxed(&r->xwakes, 0);   /* relaxed: read under the lock */
     r->next_of_sched = sched->outsiders.first;
     sched->outsiders.first = r;
     th_store_relaxed(&r->xsched, sched); /* relaxed: only this thread reads it without the lock */

@@ -171,11 +171,8 @@ void th_went_busy(th_worker *worker) {
     uint64_t word;
     if (worker->sentinel) {
         worker->sentinel = false;
-        /*
-         * relaxed: the exchange decides */ /* lock-free: it fails only when another change of
-         * the word succeeded
-         */
-        word = th_load_relaxed(&sched->xpark);
+        word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
+        /* lock-free: it fails only when another change of the word succeeded */
         /* seq: no sentinel any more; who parks after it takes the role in the same order */
         while (!th_cas_seq(&sched->xpark, &word, th_park_with_sentinel(word, 0))) {
         }
@@ -417,11 +414,8 @@ void th_park(th_worker *worker) {
         th_count(&worker->counters.xwakes_empty, 1);
     }
     announce(worker);
-    /*
-     * seq: announced before the queues are read; th_notify, th_wake_worker */ /* relaxed:
-     * ordered by the fence; a waiter announces itself, then sums
-     */
-    th_fence_seq();
+    th_fence_seq(); /* seq: announced before the queues are read; th_notify, th_wake_worker */
+    /* relaxed: ordered by the fence; a waiter announces itself, then sums */
     if (th_load_relaxed(&sched->xidle_waiters) &&
         /* relaxed: of those that park at the same time, the last one sees all */
         th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {

@@ -57,11 +57,8 @@ static inline void th_notify(th_worker *worker, bool backlog) {
 
 /* After anybody queued something in a shared queue. */
 static inline void th_notify_shared(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
-    /*
-     * seq: the push before the park word is read; th_park announces, then looks */ /* relaxed:
-     * ordered by the fence
-     */
-    th_fence_seq();
+    th_fence_seq(); /* seq: the push before the park word is read; th_park announces, then looks */
+    /* relaxed: ordered by the fence */
     uint64_t word = th_load_relaxed(&sched->xpark);
     if (th_park_anyone(word) && !th_park_searchers(word)) {
         th_wake_one(sched, by, cause);

@@ -162,12 +162,8 @@ static int take_slot(th_stacks *stacks, unsigned class_index, uint32_t *slot, ui
 static void give_slot(th_stack_class_books *books, uint32_t slot) {
     th_lock_acquire(&books->lock);
     uint32_t *xword = word_of(books, slot);
-    /*
-     * relaxed: the lock protects it */
-    th_store_relaxed(xword, guard | books->free_first);
-    * /* relaxed: likewise
-       */
-        uint32_t guard = th_load_relaxed(xword) & ~NEXT_MASK;
+    uint32_t guard = th_load_relaxed(xword) & ~NEXT_MASK; /* relaxed: the lock protects it */
+    th_store_relaxed(xword, guard | books->free_first);   /* relaxed: likewise */
     books->free_first = slot;
     books->live--;
     th_lock_release(&books->lock);

@@ -72,11 +72,8 @@ static inline bool th_ring_push(th_ring *ring, th_work *work) {
     if (th_unlikely(tail - ring->head_seen > ring->mask) && th_ring_free(ring) == 0) {
         return false;
     }
-    /*
-     * relaxed: published by the tail */ /* pairs: th_ring_steal; publishes the slot and the
-     * work behind it
-     */
-    th_store_relaxed(th_ring_slot(ring, tail), work);
+    th_store_relaxed(th_ring_slot(ring, tail), work); /* relaxed: published by the tail */
+    /* pairs: th_ring_steal; publishes the slot and the work behind it */
     th_store_release(&ring->xtail, tail + 1);
     return true;
 }
@@ -98,19 +95,15 @@ static inline uint64_t th_ring_push_chain(th_ring *ring, th_chain *chain, uint64
 
 /* The owner: what is so many places behind the oldest, or NULL. Others may take it at any time. */
 static inline th_work *th_ring_peek(const th_ring *ring, uint64_t ahead) {
-    /* relaxed: only a hint */ /* relaxed: the owner wrote it */
-    uint64_t at = th_load_relaxed(&ring->xhead) + ahead;
+    uint64_t at = th_load_relaxed(&ring->xhead) + ahead; /* relaxed: only a hint */
+    /* relaxed: the owner wrote it */
     return at < th_ring_tail(ring) ? th_load_relaxed(th_ring_slot(ring, at)) : NULL;
 }
 
 /* The owner: the oldest, or NULL. */
 static inline th_work *th_ring_pop(th_ring *ring) {
-    /*
-     * relaxed: only the owner writes it */
-    uint64_t head = th_load_relaxed(&ring->xhead); /*
-                                                    * relaxed: the exchange decides
-                                                    */
-    uint64_t tail = th_load_relaxed(&ring->xtail);
+    uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
+    uint64_t head = th_load_relaxed(&ring->xhead); /* relaxed: the exchange decides */
     /* lock-free: it fails only when a thief has taken; no ABA: head never comes back */
     while (head != tail) {
         th_work *work = th_load_relaxed(th_ring_slot(ring, head)); /* relaxed: the owner wrote it */
@@ -163,12 +156,8 @@ static inline uint64_t th_ring_steal(th_ring *ring, th_work **out, uint64_t want
  */
 static inline th_chain th_ring_spill(th_ring *ring, uint64_t want) {
     th_chain chain = {0};
-    /*
-     * relaxed: only the owner writes it */
-    uint64_t head = th_load_relaxed(&ring->xhead); /*
-                                                    * relaxed: the exchange decides
-                                                    */
-    uint64_t tail = th_load_relaxed(&ring->xtail);
+    uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
+    uint64_t head = th_load_relaxed(&ring->xhead); /* relaxed: the exchange decides */
     while (head != tail) {
         uint64_t n = tail - head < want ? tail - head : want;
         /* lock-free: it fails only when a thief has taken; no ABA: head never comes back */
