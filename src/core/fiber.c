@@ -6,6 +6,7 @@
 #include "base/annotate.h"
 #include "base/check.h"
 #include "core/idle.h"
+#include "core/overflow.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/base.h"
@@ -21,12 +22,23 @@
 static uint64_t xnumbers; /* each fiber's number is the upper half of its runs' ids */
 
 #if TH_TSAN_CONTEXTS
+/*
+ * What tasks did is known to whoever waited until the scheduler was idle (th_idle_now). Tasks tied
+ * to one worker are ordered by that, as by a thread: they may share data without more ado.
+ */
 TH_NO_TSAN void th_enter(th_worker *worker) {
+    th_tsan_release(worker->sched);
+    if (worker->current->work.worker >= 0) {
+        th_tsan_release(worker);
+    }
     th_tsan_to_worker(worker->tsan);
 }
 
 TH_NO_TSAN void th_leave(th_worker *worker) {
     th_tsan_to_task(worker->current->tsan);
+    if (worker->current->work.worker >= 0) {
+        th_tsan_acquire(worker);
+    }
 }
 #endif
 
@@ -63,7 +75,7 @@ static TH_NO_TSAN void fiber_main(void *arg) {
 
 void th_fiber_check_canary(const th_fiber *fiber) {
     if (th_unlikely(!th_stack_canary_ok(&fiber->stack))) {
-        th_misuse("stack overflow", "the canary below the stack is gone", fiber);
+        th_overflow_stop(fiber);
     }
 }
 

@@ -184,6 +184,7 @@ static int64_t in_vain_since(thrum_sched *sched) {
 
 void th_deferred_put(th_worker *worker, th_work *work) {
     thrum_sched *sched = worker->sched;
+    worker->took_deferred = false;
     th_lock_acquire(&sched->deferred_lock);
     th_chain_append(&sched->deferred, work);
     /* relaxed: a hint; whoever put it there looks again itself */
@@ -195,6 +196,14 @@ void th_deferred_put(th_worker *worker, th_work *work) {
 }
 
 static th_work *deferred_pop(th_worker *worker, bool spare);
+
+void th_deferred_began(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    worker->took_deferred = false;
+    th_lock_acquire(&sched->deferred_lock);
+    sched->deferred_since = 0; /* asking was not in vain */
+    th_lock_release(&sched->deferred_lock);
+}
 
 th_work *th_deferred_take(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -208,15 +217,13 @@ th_work *th_deferred_take(th_worker *worker) {
         th_submit(worker, work, THRUM_HINT_NONE); /* pinned: another one's */
         work = deferred_pop(worker, spare);
     }
+    worker->took_deferred = work != NULL;
     return work;
 }
 
 static th_work *deferred_pop(th_worker *worker, bool spare) {
     thrum_sched *sched = worker->sched;
     th_lock_acquire(&sched->deferred_lock);
-    if (spare) {
-        sched->deferred_since = 0;
-    }
     int64_t since = spare ? 0 : in_vain_since(sched);
     th_work *work = spare ? th_chain_take(&sched->deferred) : NULL;
     th_store_relaxed(&sched->xdeferred, (uint32_t)sched->deferred.count); /* relaxed: as above */

@@ -34,5 +34,6 @@ static inline void th_yields_mark(th_worker *worker) {
 /* Tasks for which no stack could be had: put aside, and taken up again when there is one. */
 void th_deferred_put(th_worker *worker, th_work *work);
 th_work *th_deferred_take(th_worker *worker);
+void th_deferred_began(th_worker *worker); /* one of them has its stack */
 
 #endif

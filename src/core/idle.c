@@ -45,6 +45,9 @@ bool th_idle_now(thrum_sched *sched, bool done) {
         }
     }
     th_lock_release(&th_outside_lock);
+    if (began == ended) {
+        th_tsan_acquire(sched);
+    }
     return began == ended;
 }
 

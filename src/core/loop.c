@@ -72,6 +72,9 @@ TH_NO_TSAN void th_loop(void *arg) {
             run_apart(worker, self, work, class);
             continue;
         }
+        if (th_unlikely(worker->took_deferred)) {
+            th_deferred_began(worker);
+        }
         th_run(self, work);
         if (th_unlikely(self->single)) {
             retire(self);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/panic.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 
@@ -30,14 +31,9 @@ static char *put_text(char *at, const char *text) {
     return at + length;
 }
 
-static bool report(uintptr_t address) {
-    th_worker *worker = th_here();
-    th_fiber *fiber = worker ? worker->current : NULL;
-    if (!fiber || fiber == &worker->home || !th_stack_find_guard(&fiber->stack, address)) {
-        return false;
-    }
-    char line[256];
-    char *at = put_text(line, "thrum: stack overflow in fiber ");
+/* "thrum: stack overflow in fiber NAME: SIZE bytes of stack, 0xLOW to 0xHIGH, " */
+static char *put_fiber(char *at, const th_fiber *fiber) {
+    at = put_text(at, "thrum: stack overflow in fiber ");
     at = put_text(at, fiber->name[0] ? fiber->name : "unnamed");
     at = put_text(at, ": ");
     at = put_number(at, th_stack_class_size(fiber->stack.class_index), 10);
@@ -45,11 +41,30 @@ static bool report(uintptr_t address) {
     at = put_number(at, (uintptr_t)fiber->stack.bottom, 16);
     at = put_text(at, " to 0x");
     at = put_number(at, (uintptr_t)fiber->stack.top, 16);
-    at = put_text(at, ", touched 0x");
+    return put_text(at, ", ");
+}
+
+static bool report(uintptr_t address) {
+    th_worker *worker = th_here();
+    th_fiber *fiber = worker ? worker->current : NULL;
+    if (!fiber || fiber == &worker->home || !th_stack_find_guard(&fiber->stack, address)) {
+        return false;
+    }
+    char line[256];
+    char *at = put_fiber(line, fiber);
+    at = put_text(at, "touched 0x");
     at = put_number(at, address, 16);
     at = put_text(at, "\n");
     th_os_stderr(line, (size_t)(at - line));
     return true;
+}
+
+_Noreturn void th_overflow_stop(const th_fiber *fiber) {
+    char line[256];
+    char *at = put_fiber(line, fiber);
+    at = put_text(at, "the canary below it is gone");
+    *at = '\0';
+    th_panic(fiber->sched, line);
 }
 
 void th_overflow_catch(void) {

@@ -7,4 +7,9 @@
 /* Installs the handler, once for the process; failing to is not an error, only less of a report. */
 void th_overflow_catch(void);
 
+struct th_fiber;
+
+/* The canary below the fiber's stack is gone: the same report, then the end. */
+_Noreturn void th_overflow_stop(const struct th_fiber *fiber);
+
 #endif

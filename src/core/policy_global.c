@@ -13,6 +13,7 @@
 static TH_NO_TSAN void append(thrum_sched *sched, th_worker *by, th_chain chain) {
     th_work_link(chain.last, NULL);
     th_lock_acquire(&sched->global_lock);
+    th_tsan_release(&sched->global); /* the lock, as that tool would see it */
     th_chain_join(&sched->global, chain);
     /* relaxed: others look at it without the lock only to spare the lock, or after a fence */
     th_store_relaxed(&sched->xglobal_count, sched->global.count);
@@ -41,6 +42,7 @@ static TH_NO_TSAN th_work *take(th_worker *worker) {
         return NULL;
     }
     th_lock_acquire(&sched->global_lock);
+    th_tsan_acquire(&sched->global);
     th_work *work = th_chain_take(&sched->global);
     th_store_relaxed(&sched->xglobal_count, sched->global.count); /* relaxed: as in append */
     th_lock_release(&sched->global_lock);

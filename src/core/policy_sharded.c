@@ -84,7 +84,7 @@ static inline void submit_next(th_worker *worker, th_work *work) {
  * to core and each resume would fetch its stack from the other one (docs/tuning.md has the
  * figures).
  */
-static void submit_yield(th_worker *worker, th_work *work) {
+static TH_NO_TSAN void submit_yield(th_worker *worker, th_work *work) {
     if (work->kind != TH_WORK_FIBER) { /* a task that is to come last: to the shared queue's tail */
         th_inject_push(&worker->sched->inject, work, 1);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
@@ -275,6 +275,10 @@ static th_work *pick_yielded(th_worker *worker) {
 static th_work *pick_fairly(th_worker *worker) {
     worker->until_inject = worker->sched->config.global_interval;
     th_work *work = th_deferred_take(worker);
+    worker->fair_last = !worker->fair_last && worker->until_inject == 1;
+    if (worker->until_inject == 1 && !worker->fair_last) {
+        return work; /* an interval of 1: every other pick, or the own queue would starve */
+    }
     if (!work && th_ring_head(&worker->ring.ring) >= worker->inject_end) {
         work = take_inject(worker, 1);
     }

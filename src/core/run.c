@@ -13,13 +13,16 @@
 
 /* From the worker's context to the task's, which learns what whoever published `object` did. */
 static TH_NO_TSAN void begin(th_fiber *fiber, const void *object) {
-    th_tsan_to_task(fiber->tsan);
+    th_leave(fiber->worker);
     th_tsan_acquire(object);
     (void)fiber;
 }
 
 /* In the task's context: destructors of its values run as part of it. */
 static TH_COLD void undo(th_fiber *fiber) {
+    if (th_unlikely(fiber->stack.guard == THRUM_GUARD_CANARY)) {
+        th_fiber_check_canary(fiber); /* while it has its name */
+    }
     fiber->dirty = false;
     th_locals_end(&fiber->locals, true);
     fiber->name[0] = '\0';

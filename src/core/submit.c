@@ -7,7 +7,7 @@
 #include "core/park.h"
 
 /* To the inbox of the one worker that may run it. */
-static void submit_pinned(thrum_sched *sched, th_work *work) {
+static TH_NO_TSAN void submit_pinned(thrum_sched *sched, th_work *work) {
     th_worker *target = &sched->workers[work->worker];
     th_inject_push(&target->inbox, work, 1);
     th_wake_worker(target);
@@ -27,7 +27,8 @@ static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) 
     }
 }
 
-void th_submit(th_worker *worker, th_work *work, unsigned hint) {
+/* Not shown to the thread sanitizer, since work is read in the worker's context (queue/work.h). */
+TH_NO_TSAN void th_submit(th_worker *worker, th_work *work, unsigned hint) {
     if (th_likely(work->worker < 0)) {
         worker->sched->policy->submit(worker, work, hint);
     } else if ((unsigned)work->worker == worker->index) {
@@ -37,7 +38,7 @@ void th_submit(th_worker *worker, th_work *work, unsigned hint) {
     }
 }
 
-void th_submit_outside(thrum_sched *sched, th_work *work) {
+TH_NO_TSAN void th_submit_outside(thrum_sched *sched, th_work *work) {
     if (th_likely(work->worker < 0)) {
         sched->policy->submit_outside(sched, (th_chain){work, work, 1});
     } else {

@@ -127,11 +127,11 @@ static int post(thrum_sched *sched, thrum_task *task, thrum_hint hint, bool begu
     if (begun && is_own(worker, task)) {
         return post_self(worker->current, sched, hint);
     }
-    th_tsan_release(task);
     if (worker && worker->sched == sched) {
         if (!fits(sched, task)) {
             return -EINVAL;
         }
+        th_tsan_release(task); /* from here on it may be gone */
         th_enter(worker);
         th_flow_began(&worker->flow.xcreated);
         th_submit(worker, work_of(task), hint);
@@ -144,6 +144,7 @@ static int post(thrum_sched *sched, thrum_task *task, thrum_hint hint, bool begu
     }
     bool fit = fits(sched, task);
     if (fit) {
+        th_tsan_release(task);
         th_flow_began(&record->xcreated);
         th_submit_outside(sched, work_of(task));
     }
@@ -192,7 +193,6 @@ static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_
             unmark(tasks, i);
             return result;
         }
-        th_tsan_release(tasks[i]);
     }
     return 0;
 }
@@ -201,8 +201,8 @@ static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_
  * What is tied to a worker goes to its inbox one by one; the rest is one chain. Each pointer is
  * read before anything is queued behind it: a task may free what comes before it in the array.
  */
-static void batch_pinned(thrum_sched *sched, th_worker *worker, thrum_task *const tasks[], size_t n,
-                         th_chain *chain) {
+static TH_NO_TSAN void batch_pinned(thrum_sched *sched, th_worker *worker,
+                                    thrum_task *const tasks[], size_t n, th_chain *chain) {
     *chain = (th_chain){0};
     for (size_t i = 0; i < n; i++) {
         th_work *work = work_of(tasks[i]);
@@ -221,6 +221,7 @@ static bool all_fit(const thrum_sched *sched, thrum_task *const tasks[], size_t 
         if (!fits(sched, tasks[i])) {
             return false;
         }
+        th_tsan_release(tasks[i]); /* soon it may be gone */
     }
     return true;
 }

@@ -31,10 +31,11 @@ void th_thread_keep(th_thread *thread) {
 }
 
 uint64_t th_self_id(void) {
-    th_thread *thread = th_thread_self();
-    if (th_likely(thread->worker != NULL)) {
-        return thread->worker->current->run_id;
+    const th_worker *worker = th_here();
+    if (th_likely(worker != NULL)) {
+        return worker->current->run_id;
     }
+    th_thread *thread = th_thread_self();
     if (th_unlikely(!thread->id)) {
         /* relaxed: only the numbers must differ */
         thread->id = TH_ID_THREAD | (th_add_relaxed(&xthread_ids, 1u) + 1);

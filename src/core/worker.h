@@ -69,6 +69,7 @@ struct th_worker {
     unsigned inject_streak; /* runs from the inject queue since the last one that yielded */
     unsigned polls;         /* resumes of fibers that yielded */
     bool yield_turn;        /* whose turn: pinned ones that yielded, or the others */
+    bool fair_last;         /* the pick before was a fair one (an interval of 1) */
     bool inject_served;     /* something was taken since inject_end was set */
     uint64_t inject_end;    /* ring position behind the last work that came from the inject queue */
     unsigned lifo_runs;     /* runs in a row through the LIFO slot */
@@ -78,6 +79,7 @@ struct th_worker {
     bool napping;           /* sleeps for a moment, backing off from stealing */
     bool nap_bit;           /* ... and the nap bit says so */
     bool woken;             /* from sleep, and has not found anything yet */
+    bool took_deferred;     /* the task in hand waited for a stack */
     bool turn_lost;         /* the shared queue has work, but somebody else has the turn */
     bool second_look;       /* the sentinel's: it looks again soon */
     int64_t nap_ns;         /* how long it is about to back off from stealing; 0: not at all */
