@@ -7,7 +7,8 @@
 /* matrix: policy workers */
 /* matrix: quick 2 8 */
 /* variants: */
-#define WATCHDOG_SECONDS 110
+/* limit: 45 */
+#define WATCHDOG_SECONDS 40
 #include "support/support.h"
 
 typedef struct long_task {
@@ -64,6 +65,47 @@ TEST(task_in_the_ring) {
 TEST(task_posted_behind_all) {
     /* A single task on its way to the shared queue. */
     check_rescue(THRUM_HINT_YIELD);
+}
+
+/* ---- beside workers that only poll ---- */
+
+static atomic_bool polled_enough;
+
+static int poll_on(void *arg) {
+    (void)arg;
+    YIELD_UNTIL(atomic_load(&polled_enough));
+    return 0;
+}
+
+static void check_rescue_by_pollers(thrum_hint hint) {
+    rig r;
+    need_two_workers();
+    rig_begin(&r, 0);
+    for (unsigned i = 1; i < thrum_sched_workers(r.sched); i++) {
+        rig_go(&r, poll_on, NULL);
+    }
+    const int rounds = SCALED(thrum_sched_workers(r.sched) > 8 ? 20 : 200);
+    for (int i = 0; i < rounds; i++) {
+        long_task l = {.r = &r, .hint = hint};
+        CHECK_EQ(rig_run(&r, post_and_spin, &l), 0);
+    }
+    atomic_store(&polled_enough, true);
+    rig_stop(&r);
+}
+
+TEST(task_in_the_ring_beside_pollers) {
+    /* The other workers never sleep: their fibers poll, and one takes over what waits. */
+    check_rescue_by_pollers(THRUM_HINT_NONE);
+}
+
+TEST(task_in_the_lifo_slot_beside_pollers) {
+    /* The same with the slot. */
+    check_rescue_by_pollers(THRUM_HINT_NEXT);
+}
+
+TEST(task_posted_behind_all_beside_pollers) {
+    /* ... and on the way to the shared queue. */
+    check_rescue_by_pollers(THRUM_HINT_YIELD);
 }
 
 /* ---- a fiber that was woken ---- */

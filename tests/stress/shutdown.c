@@ -187,3 +187,111 @@ TEST(last_fibers_are_woken_from_outside) {
         crew_join(&c);
     }
 }
+
+/* ---- two schedulers ---- */
+
+typedef struct neighbours {
+    rig *from, *to;
+    gate g;
+    atomic_int accepted, ran;
+    atomic_int posting;
+} neighbours;
+
+static void neighbour_task(thrum_task *self, void *arg) {
+    neighbours *n = arg;
+    free(self);
+    atomic_fetch_add(&n->ran, 1);
+}
+
+static int flood_neighbour(void *arg) {
+    neighbours *n = arg;
+    for (int i = 0;; i++) {
+        thrum_task *task = malloc(sizeof(*task));
+        CHECK(task != NULL);
+        thrum_task_init(task, neighbour_task, n);
+        const int error = thrum_task_post(n->to->sched, task);
+        if (error != 0) {
+            CHECK_EQ(error, -ESHUTDOWN);
+            free(task);
+            break;
+        }
+        atomic_fetch_add(&n->accepted, 1);
+        YIELD_UNTIL(atomic_load(&n->accepted) - atomic_load(&n->ran) < 500);
+        if (i % 10 == 0) {
+            thrum_yield(); /* and goes on on another thread */
+        }
+    }
+    if (atomic_fetch_sub(&n->posting, 1) == 1) {
+        gate_open(&n->g);
+    }
+    return 0;
+}
+
+TEST(flooded_by_another_scheduler_while_it_stops) {
+    /* Tasks of one scheduler are outsiders to the other: refused, or run. */
+    rig from;
+    rig_begin(&from, 0);
+    for (int round = 0; round < SCALED(150); round++) {
+        rig to;
+        neighbours n = {.from = &from, .to = &to, .posting = 6};
+        rig_begin(&to, 2);
+        gate_begin(&to, &n.g);
+        for (int i = 0; i < 6; i++) {
+            rig_go(&from, flood_neighbour, &n);
+        }
+        SPIN_UNTIL(atomic_load(&n.accepted) > round % 50);
+        rig_stop(&to);
+        rig_wait_done(&from);
+        CHECK_EQ(atomic_load(&n.ran), atomic_load(&n.accepted));
+    }
+    rig_stop(&from);
+}
+
+/* ---- handles across the stop ---- */
+
+#define HANDLES 100
+
+typedef struct heirs {
+    thrum_handle *handles[HANDLES];
+    atomic_int next;
+} heirs;
+
+static int yield_and_end(void *arg) {
+    for (intptr_t i = (intptr_t)arg % 7; i > 0; i--) {
+        thrum_yield();
+    }
+    return (int)(intptr_t)arg;
+}
+
+static void *join_while_it_stops(void *seat) {
+    heirs *h = ((crew_seat *)seat)->arg;
+    for (int i; (i = atomic_fetch_add(&h->next, 1)) < HANDLES;) {
+        int result = -1;
+        if (i % 4 == 3) {
+            CHECK_EQ(thrum_detach(h->handles[i]), 0);
+        } else {
+            CHECK_EQ(thrum_join(h->handles[i], &result), 0);
+            CHECK_EQ(result, i);
+        }
+    }
+    return NULL;
+}
+
+TEST(handles_are_given_up_while_it_stops) {
+    /* Plain threads join and detach before, during and after the end of the scheduler. */
+    for (int round = 0; round < SCALED(200); round++) {
+        rig r;
+        crew c;
+        heirs h = {.next = 0};
+        rig_begin(&r, 0);
+        const thrum_attr attr = rig_attr(&r);
+        for (intptr_t i = 0; i < HANDLES; i++) {
+            CHECK_EQ(thrum_spawn_with(&h.handles[i], &attr, yield_and_end, (void *)i), 0);
+        }
+        crew_start(&c, 3, join_while_it_stops, &h);
+        watchdog_remove(&r);
+        CHECK_EQ(thrum_sched_stop(r.sched), 0);
+        crew_join(&c);
+        rig_check_freed(&r); /* the last handle took the rest along */
+    }
+}
