@@ -34,11 +34,18 @@
 #define th_tsan_to_task(context) __tsan_switch_to_fiber((context), 1 /* no sync */)
 #define th_tsan_release(object) __tsan_release((void *)(uintptr_t)(object))
 #define th_tsan_acquire(object) __tsan_acquire((void *)(uintptr_t)(object))
+/* Around a mapping: its memory has no history, not even that of a write by whoever maps it. */
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+#define th_tsan_fresh_begin() AnnotateIgnoreWritesBegin(__FILE__, __LINE__)
+#define th_tsan_fresh_end() AnnotateIgnoreWritesEnd(__FILE__, __LINE__)
 /* In a copying loop that is not to be seen: or the compiler makes it a memcpy, which is. */
 #define th_tsan_unseen() __asm__ volatile("" ::: "memory")
 #else
 #define TH_TSAN_CONTEXTS 0
 #define th_tsan_unseen() ((void)0)
+#define th_tsan_fresh_begin() ((void)0)
+#define th_tsan_fresh_end() ((void)0)
 #define th_tsan_create() NULL
 #define th_tsan_destroy(context) ((void)(context))
 #define th_tsan_here() NULL

@@ -115,7 +115,37 @@ uint64_t th_fiber_fresh_id(void) {
     return ((th_add_relaxed(&xnumbers, 1u) + 1) & 0x7fffffff) << 32;
 }
 
-th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single) {
+static th_fiber *make(thrum_sched *sched, unsigned stack_class, bool single);
+static void unmake(th_fiber *fiber);
+
+/*
+ * A context inherits what its maker knows, and a worker knows what every task before did: then
+ * tasks would look ordered by the making of their fibers. So in thread-sanitizer builds fibers are
+ * made and unmade in a context that knows nothing else.
+ */
+TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single) {
+    th_worker *worker = th_here();
+    if (!TH_TSAN_CONTEXTS || !worker) {
+        return make(sched, stack_class, single);
+    }
+    th_tsan_to_task(worker->tsan_maker);
+    th_fiber *fiber = make(sched, stack_class, single);
+    th_tsan_to_worker(worker->tsan);
+    return fiber;
+}
+
+TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
+    th_worker *worker = th_here();
+    if (!TH_TSAN_CONTEXTS || !worker) {
+        unmake(fiber);
+        return;
+    }
+    th_tsan_to_task(worker->tsan_maker);
+    unmake(fiber);
+    th_tsan_to_worker(worker->tsan);
+}
+
+static TH_NO_TSAN th_fiber *make(thrum_sched *sched, unsigned stack_class, bool single) {
     th_stack stack;
     if (th_stack_get(&sched->stacks, stack_class, &stack)) {
         return NULL;
@@ -139,7 +169,7 @@ th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single) {
     return fiber;
 }
 
-void th_fiber_free(th_fiber *fiber) {
+static TH_NO_TSAN void unmake(th_fiber *fiber) {
     th_stacks *stacks = &fiber->sched->stacks;
     th_stack stack = fiber->stack;
     th_valgrind_stack_gone(fiber->valgrind);
@@ -147,9 +177,6 @@ void th_fiber_free(th_fiber *fiber) {
         th_tsan_destroy(fiber->tsan);
     }
     th_asan_unpoison(stack.bottom, (size_t)(stack.top - stack.bottom));
-    if (TH_TSAN_CONTEXTS) {
-        th_os_remap(stack.bottom, (size_t)(stack.top - stack.bottom));
-    }
     th_stack_put(stacks, stack);
 }
 

@@ -42,6 +42,7 @@ static void worker_main(void *arg) {
     worker->errno_at = th_os_errno_at();
     worker->tsan = th_tsan_here();
     worker->home.tsan = worker->tsan;
+    worker->tsan_maker = th_tsan_create();
     if (config->worker_start) {
         config->worker_start(config->hook_ctx, (int)worker->index);
     }
@@ -51,6 +52,7 @@ static void worker_main(void *arg) {
     if (config->worker_stop) {
         config->worker_stop(config->hook_ctx, (int)worker->index);
     }
+    th_tsan_destroy(worker->tsan_maker);
     if (worker->altstack) {
         th_os_fault_thread_leave(worker->altstack);
     }

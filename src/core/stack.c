@@ -11,6 +11,9 @@
  * its word belongs to who got it, and so a guard is installed, and pages are given back, without
  * the lock. Words are read and written atomically only because th_stacks_each looks at those in use
  * as well.
+ *
+ * Not shown to the thread sanitizer: stacks are got and put in a context that is not the caller's
+ * (core/fiber.c), on the caller's stack.
  */
 #include "core/stack.h"
 
@@ -55,7 +58,7 @@ static void give_slot(th_stack_class_books *books, uint32_t slot);
 static void describe(const th_stack_slab *slab, unsigned class_index, uint32_t slot, th_stack *out);
 static bool add_slab(th_stacks *stacks, unsigned class_index);
 
-int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *out) {
+TH_NO_TSAN int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *out) {
     uint32_t slot;
     uint32_t *xword;
     th_debug(class_index < TH_STACK_CLASSES);
@@ -82,7 +85,7 @@ int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *out) {
     return 0;
 }
 
-void th_stack_put(th_stacks *stacks, th_stack stack) {
+TH_NO_TSAN void th_stack_put(th_stacks *stacks, th_stack stack) {
     size_t size = (size_t)(stack.top - stack.bottom);
     th_asan_unpoison(stack.bottom, size);
     /* Refused only where memory is locked: then the pages stay, dirty, and nothing depends on it.
@@ -98,19 +101,19 @@ void th_stack_put(th_stacks *stacks, th_stack stack) {
 
 /* ---- sizes ---- */
 
-unsigned th_stack_class(size_t size) {
+TH_NO_TSAN unsigned th_stack_class(size_t size) {
     unsigned class_index = 0;
     while (class_index < TH_STACK_CLASSES - 1 && th_stack_class_size(class_index) < size)
         class_index++;
     return class_index;
 }
 
-size_t th_stack_class_size(unsigned class_index) {
+TH_NO_TSAN size_t th_stack_class_size(unsigned class_index) {
     return TH_STACK_SIZE_MIN << class_index;
 }
 
 /* With its guard, in whole pages. */
-static size_t slot_size(unsigned class_index) {
+TH_NO_TSAN static size_t slot_size(unsigned class_index) {
     size_t page = th_os_page_size();
     size_t size = th_stack_class_size(class_index);
     if (size >= GUARD_INSIDE_PAGES * page)
@@ -118,8 +121,8 @@ static size_t slot_size(unsigned class_index) {
     return ((size + page - 1) & ~(page - 1)) + page;
 }
 
-static void describe(const th_stack_slab *slab, unsigned class_index, uint32_t slot,
-                     th_stack *out) {
+TH_NO_TSAN static void describe(const th_stack_slab *slab, unsigned class_index, uint32_t slot,
+                                th_stack *out) {
     size_t size = slot_size(class_index);
     char *low = slab->base + (slot & (SLAB_SLOTS_MAX - 1)) * size;
     *out = (th_stack){
@@ -132,12 +135,13 @@ static void describe(const th_stack_slab *slab, unsigned class_index, uint32_t s
 
 /* ---- slots; under the class's lock ---- */
 
-static uint32_t *word_of(const th_stack_class_books *books, uint32_t slot) {
+TH_NO_TSAN static uint32_t *word_of(const th_stack_class_books *books, uint32_t slot) {
     return &books->slabs[slot >> SLOT_BITS]->xwords[slot & (SLAB_SLOTS_MAX - 1)];
 }
 
 /* The slot given back last, else one never used, else the first of a new slab. */
-static int take_slot(th_stacks *stacks, unsigned class_index, uint32_t *slot, uint32_t **xword) {
+TH_NO_TSAN static int take_slot(th_stacks *stacks, unsigned class_index, uint32_t *slot,
+                                uint32_t **xword) {
     th_stack_class_books *books = &stacks->classes[class_index];
     uint32_t guard = 0;
     if (books->free_first != NO_SLOT) {
@@ -159,7 +163,7 @@ static int take_slot(th_stacks *stacks, unsigned class_index, uint32_t *slot, ui
     return 0;
 }
 
-static void give_slot(th_stack_class_books *books, uint32_t slot) {
+TH_NO_TSAN static void give_slot(th_stack_class_books *books, uint32_t slot) {
     th_lock_acquire(&books->lock);
     uint32_t *xword = word_of(books, slot);
     uint32_t guard = th_load_relaxed(xword) & ~NEXT_MASK; /* relaxed: the lock protects it */
@@ -170,7 +174,7 @@ static void give_slot(th_stack_class_books *books, uint32_t slot) {
 }
 
 /* Room for one more slab in the table. */
-static bool grow_table(th_stacks *stacks, th_stack_class_books *books) {
+TH_NO_TSAN static bool grow_table(th_stacks *stacks, th_stack_class_books *books) {
     if (books->slab_count < books->slab_room)
         return true;
     if (books->slab_room >= SLABS_MAX)
@@ -190,7 +194,7 @@ static bool grow_table(th_stacks *stacks, th_stack_class_books *books) {
 
 /* Maps as many slots as fit into the next size, or into half as much, until the system grants it.
  */
-static bool add_slab(th_stacks *stacks, unsigned class_index) {
+TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
     th_stack_class_books *books = &stacks->classes[class_index];
     if (!grow_table(stacks, books))
         return false;
@@ -226,7 +230,7 @@ static bool add_slab(th_stacks *stacks, unsigned class_index) {
 
 /* ---- guards ---- */
 
-static int install_mprotect(void *low, size_t max) {
+TH_NO_TSAN static int install_mprotect(void *low, size_t max) {
     /* relaxed: a count, it publishes nothing */
     if (th_add_relaxed(&xmprotect_count, 1) < max &&
         th_os_guard_mprotect(low, th_os_page_size()) == 0)
@@ -236,7 +240,7 @@ static int install_mprotect(void *low, size_t max) {
 }
 
 /* The slot is ours and has none yet. Sets stack->guard. */
-static int install_guard(th_stacks *stacks, th_stack *stack) {
+TH_NO_TSAN static int install_guard(th_stacks *stacks, th_stack *stack) {
     char *low = stack->bottom - th_os_page_size();
     thrum_guard kind = stacks->kind;
     if (kind == THRUM_GUARD_AUTO || kind == THRUM_GUARD_MADVISE) {
@@ -259,18 +263,18 @@ static int install_guard(th_stacks *stacks, th_stack *stack) {
     return -ENOMEM;
 }
 
-bool th_stack_find_guard(const th_stack *stack, uintptr_t address) {
+TH_NO_TSAN bool th_stack_find_guard(const th_stack *stack, uintptr_t address) {
     uintptr_t bottom = (uintptr_t)stack->bottom;
     return address < bottom && address >= bottom - th_os_page_size();
 }
 
-size_t th_stacks_mprotect_count(void) {
+TH_NO_TSAN size_t th_stacks_mprotect_count(void) {
     return th_load_relaxed(&xmprotect_count); /* relaxed: a figure for tests */
 }
 
 /* ---- pages ---- */
 
-void th_stack_trim(const th_stack *stack, size_t keep) {
+TH_NO_TSAN void th_stack_trim(const th_stack *stack, size_t keep) {
     size_t size = (size_t)(stack->top - stack->bottom);
     if (keep >= size)
         return;
@@ -279,15 +283,16 @@ void th_stack_trim(const th_stack *stack, size_t keep) {
         th_os_discard(stack->bottom, deep);
 }
 
-size_t th_stack_high_water(const th_stack *stack) {
+TH_NO_TSAN size_t th_stack_high_water(const th_stack *stack) {
     size_t size = (size_t)(stack->top - stack->bottom);
     return size - th_os_untouched(stack->bottom, size);
 }
 
 /* ---- the whole ---- */
 
-void th_stacks_init(th_stacks *stacks, thrum_guard kind, void *(*alloc)(void *ctx, size_t size),
-                    void (*free)(void *ctx, void *ptr), void *ctx) {
+TH_NO_TSAN void th_stacks_init(th_stacks *stacks, thrum_guard kind,
+                               void *(*alloc)(void *ctx, size_t size),
+                               void (*free)(void *ctx, void *ptr), void *ctx) {
     *stacks = (th_stacks){
         .kind = kind,
         .alloc = alloc,
@@ -303,7 +308,7 @@ void th_stacks_init(th_stacks *stacks, thrum_guard kind, void *(*alloc)(void *ct
     }
 }
 
-void th_stacks_destroy(th_stacks *stacks) {
+TH_NO_TSAN void th_stacks_destroy(th_stacks *stacks) {
     for (unsigned c = 0; c < TH_STACK_CLASSES; c++) {
         th_stack_class_books *books = &stacks->classes[c];
         for (uint32_t s = 0; s < books->slab_count; s++) {
@@ -322,7 +327,7 @@ void th_stacks_destroy(th_stacks *stacks) {
     }
 }
 
-size_t th_stacks_live(th_stacks *stacks) {
+TH_NO_TSAN size_t th_stacks_live(th_stacks *stacks) {
     size_t live = 0;
     for (unsigned c = 0; c < TH_STACK_CLASSES; c++) {
         th_lock_acquire(&stacks->classes[c].lock);
@@ -332,8 +337,9 @@ size_t th_stacks_live(th_stacks *stacks) {
     return live;
 }
 
-void th_stacks_each(th_stacks *stacks, void (*visit)(void *ctx, const th_stack *stack, bool in_use),
-                    void *ctx) {
+TH_NO_TSAN void th_stacks_each(th_stacks *stacks,
+                               void (*visit)(void *ctx, const th_stack *stack, bool in_use),
+                               void *ctx) {
     for (unsigned c = 0; c < TH_STACK_CLASSES; c++) {
         th_stack_class_books *books = &stacks->classes[c];
         th_lock_acquire(&books->lock);

@@ -51,8 +51,9 @@ struct th_worker {
     /* Constant once it runs. */
     thrum_sched *sched;
     unsigned index;
-    int *errno_at; /* the thread's errno: saved and restored around a wait */
-    void *tsan;    /* the context in which the scheduler runs on this thread */
+    int *errno_at;    /* the thread's errno: saved and restored around a wait */
+    void *tsan_maker; /* the context in which fibers are made */
+    void *tsan;       /* the context in which the scheduler runs on this thread */
     th_os_thread thread;
     void *altstack;
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/annotate.h"
 #include "platform/faults.h"
 
 /* Newer than the headers that we may be built with. */
@@ -52,8 +53,10 @@ size_t th_os_page_size(void) {
 
 static void *map_at(void *addr, size_t size, int flags) {
     int saved = th_os_errno_get();
+    th_tsan_fresh_begin();
     void *ptr = mmap(addr, size, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+    th_tsan_fresh_end();
     if (ptr == MAP_FAILED)
         ptr = NULL;
     else
