@@ -15,6 +15,9 @@
  * on one core.
  */
 #define TINY_RUN_NS 80
+/* Once it does, longer runs are needed to stop it: two workers at tiny tasks make each other slow.
+ */
+#define SMALL_RUN_NS 400
 #define NAP_MIN_NS 10000
 #define NAP_MAX_NS 100000
 
@@ -34,7 +37,8 @@ static bool should_nap(th_worker *worker) {
     uint64_t runs = runs_begun(worker) - worker->stole_runs;
     int64_t span_ns = th_os_ticks_ns(th_os_ticks() - worker->stole_at);
     worker->stole_at = 0;
-    if (!runs || span_ns >= (int64_t)runs * TINY_RUN_NS) {
+    int64_t limit_ns = worker->nap_last_ns ? SMALL_RUN_NS : TINY_RUN_NS;
+    if (!runs || span_ns >= (int64_t)runs * limit_ns) {
         worker->nap_last_ns = 0;
         return false;
     }

@@ -69,7 +69,7 @@ static TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task) {
         fiber->work.worker = (int32_t)fiber->worker->index;
     }
     begin(fiber, task);
-    thrum_task_fn fn = th_task_take(task, &arg);
+    thrum_task_fn fn = th_task_take(task, &arg, fiber->run_id);
     fn(task, arg); /* afterwards the task is only touched if its body posted it again */
     if (th_unlikely(fiber->repost)) {
         th_tsan_release(task);

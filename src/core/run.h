@@ -59,6 +59,6 @@ void th_handle_finish(thrum_handle *handle, int result);
 void th_task_repost(th_fiber *fiber);
 
 /* The task's context: clears the mark that it is posted, and reads what to run. */
-thrum_task_fn th_task_take(thrum_task *task, void **arg);
+thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id);
 
 #endif

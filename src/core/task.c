@@ -40,11 +40,11 @@ void thrum_task_set_worker(thrum_task *task, int worker) {
     task->reserved_worker = worker;
 }
 
-thrum_task_fn th_task_take(thrum_task *task, void **arg) {
+thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id) {
     /* relaxed: the post published it; for whoever posts again it is best effort */
     th_store_relaxed(&task->reserved_state, BEGUN);
     /* relaxed: as above; by which run it was begun */
-    th_store_relaxed(&task->reserved[0], th_here()->current->run_id);
+    th_store_relaxed(&task->reserved[0], run_id);
     *arg = task->reserved_arg;
     return task->reserved_fn;
 }
