@@ -16,6 +16,9 @@
 #define COLOUR_STEP ((size_t)128)
 #define COLOURS 16
 
+/* Yields of a fiber that is alone on its worker, before its worker looks at the others. */
+#define LONE_YIELDS 16
+
 /* The rest of a stack below its hottest part goes back to the system before it is kept. */
 #define KEEP_BYTES ((size_t)16 * 1024)
 
@@ -85,8 +88,11 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
         th_fiber_check_canary(fiber);
     }
     th_work *work = worker->sched->policy->pick(worker);
-    if (!work && commit == TH_COMMIT_YIELD && !worker->sched->policy->pending(worker)) {
-        return; /* nobody else: it goes on at once */
+    /* Nobody else: it goes on at once, but now and then the long way, to see who could be helped.
+     */
+    if (!work && commit == TH_COMMIT_YIELD && ++worker->lone_yields % LONE_YIELDS &&
+        !worker->sched->policy->pending(worker)) {
+        return;
     }
     worker->left = (th_left){.kind = commit, .fiber = fiber, .arg = arg};
     th_count(&worker->counters.xsuspends, 1);

@@ -29,16 +29,29 @@ static uint64_t runs_begun(const th_worker *worker) {
     return c->xtasks_started + c->xfibers_resumed;
 }
 
-/* Whether to back off: how long did it take to run what was stolen last? */
+void th_loot_begin(th_worker *worker) {
+    if (worker->sched->workers_count > 1) {
+        worker->stole_at = th_os_ticks();
+        worker->stole_runs = runs_begun(worker);
+    }
+}
+
+/*
+ * Whether to back off, once what was taken last has been run: how long did it take? Somebody else
+ * must be running: never do all of them back off.
+ */
 static bool should_nap(th_worker *worker) {
-    if (!worker->stole_at || worker->searching) {
+    if (!worker->stole_at || worker->searching || th_ring_size(&worker->ring.ring)) {
         return false;
     }
     uint64_t runs = runs_begun(worker) - worker->stole_runs;
     int64_t span_ns = th_os_ticks_ns(th_os_ticks() - worker->stole_at);
     worker->stole_at = 0;
     int64_t limit_ns = worker->nap_last_ns ? SMALL_RUN_NS : TINY_RUN_NS;
-    if (!runs || span_ns >= (int64_t)runs * limit_ns) {
+    /* relaxed: a guess; if it is wrong for all at once they come back within NAP_MAX_NS */
+    uint64_t word = th_load_relaxed(&worker->sched->xpark);
+    bool alone = th_park_parked(word) + 1 >= worker->sched->workers_count;
+    if (alone || !runs || span_ns >= (int64_t)runs * limit_ns) {
         worker->nap_last_ns = 0;
         return false;
     }
@@ -57,8 +70,7 @@ static th_work *search(th_worker *worker) {
     if (work) {
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xruns_stolen, 1);
-        worker->stole_at = th_os_ticks();
-        worker->stole_runs = runs_begun(worker);
+        th_loot_begin(worker);
     }
     return work;
 }
@@ -69,6 +81,9 @@ static th_work *find_once(th_worker *worker) {
         worker->handoff = NULL;
         return work;
     }
+    if (th_unlikely(worker->stole_at) && should_nap(worker)) {
+        th_park(worker);
+    }
     if ((work = worker->sched->policy->pick(worker))) {
         return work;
     }
@@ -77,12 +92,6 @@ static th_work *find_once(th_worker *worker) {
     }
     if (worker->sched->workers_count == 1) {
         return NULL;
-    }
-    if (should_nap(worker)) {
-        th_park(worker);
-        if ((work = worker->sched->policy->pick(worker))) {
-            return work;
-        }
     }
     return search(worker);
 }

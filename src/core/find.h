@@ -28,6 +28,9 @@ static inline void th_yields_mark(th_worker *worker) {
     }
 }
 
+/* A worker has taken several tasks that others may have spawned: how long will they run? */
+void th_loot_begin(th_worker *worker);
+
 /* How long a worker waits before it asks for a stack again. */
 #define TH_DEFER_NS 1000000
 

@@ -46,7 +46,8 @@ static TH_COLD void overflow(th_worker *worker, th_work *work) {
     th_count(&worker->counters.xoffloads, 1);
     th_count(&worker->counters.xoffloaded, chain.count);
     th_inject_push(&sched->inject, chain.first, chain.count);
-    th_notify_shared(sched, worker, TH_WAKE_SUBMIT);
+    th_notify(worker,
+              true); /* as a backlog: whoever backs off or is the sentinel comes by itself */
 }
 
 static inline void push(th_worker *worker, th_work *work) {
@@ -189,6 +190,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         queue_lock(&worker->ring);
         th_ring_push_chain(ring, &chain, chain.count);
         queue_unlock(&worker->ring);
+        th_loot_begin(worker);
         worker->inject_end = th_ring_tail(ring);
     }
     worker->lifo_runs = 0;
@@ -199,9 +201,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
      * have parked (pending); so we look whether there is more for him
      */
     th_fence_seq();
-    if (!th_inject_is_empty(&sched->inject)) {
-        th_wake_one(sched, worker, TH_WAKE_CHAIN);
-    } else if (th_ring_size(ring) >= BACKLOG) {
+    if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= BACKLOG) {
         th_notify(worker, true);
     }
     return work;

@@ -68,6 +68,7 @@ struct th_worker {
     uint64_t
         *yield_marks; /* for each slot of `yields`: where the ring's tail was when it yielded */
     unsigned inject_streak; /* runs from the inject queue since the last one that yielded */
+    unsigned lone_yields;   /* yields that found nobody to give way to */
     unsigned polls;         /* resumes of fibers that yielded */
     bool yield_turn;        /* whose turn: pinned ones that yielded, or the others */
     bool fair_last;         /* the pick before was a fair one (an interval of 1) */
