@@ -90,7 +90,7 @@ typedef struct thrum_config {
     void (*free)(void *ctx, void *ptr);          /* with `alloc`: both or neither, else -EINVAL */
     void (*panic)(void *ctx, const char *line);  /* takes the one line of a task's misuse instead
                                                     of stderr; if it returns, the program aborts.
-                                                    Stack overflows that fault are told from a signal
+                                                    Stack overflows that fault are told by a signal
                                                     handler, and so always to stderr */
     void (*deadlock)(void *ctx, const char *line); /* everyone blocked (later version) */
 } thrum_config;

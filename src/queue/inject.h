@@ -7,10 +7,9 @@
  *
  * Order:     of two pushes, the one whose exchange came first is served first.
  * Progress:  push is lock-free; no ABA, since nothing is popped from the stack but all of it. A
- * consumer that finds the turn taken goes away, and may sleep: whoever has the turn looks again when
- * he has given it up, and wakes somebody if there is more.
- * Why turns: popping one by one from a shared list would read the link of work that another
- * consumer has already run and freed.
+ * consumer that finds the turn taken goes away, and may sleep: whoever has the turn looks again
+ * when he has given it up, and wakes somebody if there is more. Why turns: popping one by one from
+ * a shared list would read the link of work that another consumer has already run and freed.
  */
 #ifndef TH_INJECT_H
 #define TH_INJECT_H
