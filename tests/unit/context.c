@@ -413,7 +413,9 @@ static void gdb_target(void) {
 
 /* gdb's commands: the walk from inside, then the suspended fiber's from its saved stack pointer. */
 #if defined(TH_CONTEXT_X86_64)
-#define GDB_TO_SUSPENDED "-ex 'set $rsp=*(long*)gdb_suspended' -ex 'set $rip=&th_context_resume' "
+#define GDB_TO_SUSPENDED                                                                           \
+    "-ex 'set $new=*gdb_suspended' -ex 'set $rsp=$new.sp' -ex 'set $rbp=$new.bp' "                 \
+    "-ex 'set $rip=$new.ip' "
 #define GDB_FIRST_FRAME "th_context_entry"
 #elif defined(TH_CONTEXT_AARCH64)
 #define GDB_TO_SUSPENDED "-ex 'set $sp=*(long*)gdb_suspended' -ex 'set $pc=&th_context_resume' "
