@@ -10,7 +10,11 @@
 
 th_lock th_outside_lock = TH_LOCK_INIT;
 
-static th_outside *find(th_thread *thread, thrum_sched *sched) {
+/*
+ * What hangs on a thread is used by every task that comes by on it, in contexts that the thread
+ * sanitizer does not see ordered: so finding and making records is not shown to it.
+ */
+static TH_NO_TSAN th_outside *find(th_thread *thread, thrum_sched *sched) {
     for (th_outside *r = thread->outside; r; r = r->next_of_thread) {
         /* relaxed: it only turns from ours to NULL after the caller's last use, which the user
          * orders */
@@ -41,15 +45,17 @@ static bool is_live(const thrum_sched *sched) {
 }
 
 /* NULL, with *gone telling whether the scheduler is; else there is no memory. */
-static th_outside *attach(th_thread *thread, thrum_sched *sched, bool *gone) {
+static TH_NO_TSAN th_outside *attach(th_thread *thread, thrum_sched *sched, bool *gone) {
     th_outside *r = find(thread, NULL); /* one whose scheduler is gone */
     bool fresh = !r;
     if (fresh) {
+        th_tsan_fresh_begin();
         r = th_os_alloc(sizeof *r);
+        th_tsan_fresh_end();
         if (!r) {
             return NULL;
         }
-        *r = (th_outside){0};
+        r->xinside = 0; /* the rest is set below */
         th_thread_keep(thread);
     }
     th_lock_acquire(&th_outside_lock);

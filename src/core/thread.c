@@ -22,7 +22,7 @@ void th_thread_ends(void *self) {
     thread->exit_registered = false; /* a later destructor may need it again */
 }
 
-void th_thread_keep(th_thread *thread) {
+TH_NO_TSAN void th_thread_keep(th_thread *thread) {
     if (!thread->exit_registered) {
         /* When the system refuses, the record's memory stays until the process ends. */
         thread->exit_registered =
