@@ -60,4 +60,11 @@
 #define TH_NO_TSAN __attribute__((no_sanitize_thread, noinline))
 #endif
 
+/* The same for a small function in a header, which is inlined in all other builds. */
+#if TH_TSAN
+#define TH_INLINE_NO_TSAN TH_NO_TSAN TH_UNUSED
+#else
+#define TH_INLINE_NO_TSAN inline
+#endif
+
 #endif

@@ -66,11 +66,11 @@ void th_slab_spill(th_slab_cache *cache);
  * The links lie in objects that tasks write too, in contexts of their own: not shown to the thread
  * sanitizer, as those of queue/work.h.
  */
-static TH_NO_TSAN TH_UNUSED inline th_slab_object *th_slab_next(const th_slab_object *object) {
+static TH_INLINE_NO_TSAN th_slab_object *th_slab_next(const th_slab_object *object) {
     return object->next;
 }
 
-static TH_NO_TSAN TH_UNUSED inline void th_slab_link(th_slab_object *object, th_slab_object *next) {
+static TH_INLINE_NO_TSAN void th_slab_link(th_slab_object *object, th_slab_object *next) {
     object->next = next;
 }
 

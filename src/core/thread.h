@@ -26,7 +26,7 @@ static inline th_thread *th_thread_self(void) {
 /* The worker that runs the caller, or NULL: ask again after anything that may switch. */
 /* (Not shown to the thread sanitizer: a thread's storage was made before the task's context knew of
  * it.) */
-static TH_NO_TSAN TH_UNUSED inline th_worker *th_here(void) {
+static TH_INLINE_NO_TSAN th_worker *th_here(void) {
     return th_thread_self()->worker;
 }
 
