@@ -62,6 +62,61 @@ TEST(fewer_threads_than_asked_for) {
     }
 }
 
+/* ---- hooks of workers that came and went ---- */
+
+typedef struct hooked {
+    rig r; /* first: the allocator's ctx */
+    atomic_int running[8];
+    atomic_int ran;
+} hooked;
+
+static void on_start(void *ctx, int worker) {
+    hooked *h = ctx;
+    CHECK_EQ(atomic_fetch_add(&h->running[worker], 1), 0);
+}
+
+static void on_stop(void *ctx, int worker) {
+    hooked *h = ctx;
+    CHECK_EQ(atomic_fetch_sub(&h->running[worker], 1), 1);
+}
+
+static void see_worker(thrum_task *self, void *arg) {
+    hooked *h = arg;
+    (void)self;
+    CHECK_EQ(atomic_load(&h->running[thrum_worker_id()]), 1);
+    atomic_fetch_add(&h->ran, 1);
+}
+
+TEST(hooks_are_paired_when_threads_are_refused) {
+    /* Each start of a worker has its stop, also of those that were given up again. */
+    for (uint32_t had = 0; had < 6; had++) {
+        static hooked h;
+        thrum_task tasks[20];
+        memset(&h, 0, sizeof(h));
+        rig_init(&h.r);
+        h.r.config.workers = 6;
+        h.r.config.worker_start = on_start;
+        h.r.config.worker_stop = on_stop;
+        th_os_fail_thread(had, 1);
+        if (had == 0) {
+            CHECK_EQ(thrum_sched_start(&h.r.sched, &h.r.config), -EAGAIN);
+            rig_check_freed(&h.r);
+        } else {
+            rig_start(&h.r);
+            for (int i = 0; i < 20; i++) {
+                thrum_task_init(&tasks[i], see_worker, &h);
+                thrum_task_set_worker(&tasks[i], i % (int)had);
+                CHECK_EQ(thrum_task_post(h.r.sched, &tasks[i]), 0);
+            }
+            rig_stop(&h.r);
+            CHECK_EQ(atomic_load(&h.ran), 20);
+        }
+        for (int i = 0; i < 8; i++) {
+            CHECK_EQ(atomic_load(&h.running[i]), 0);
+        }
+    }
+}
+
 static int call_without_threads(void *arg) {
     int result = 7;
     (void)arg;
