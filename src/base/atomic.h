@@ -73,6 +73,13 @@ void th_fence_for_tsan(void);
 #define th_fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 #endif
 
+/*
+ * Orders the accesses of this thread for the compiler only; the processors are ordered by another
+ * thread's th_os_barrier. The thread sanitizers' runtimes and the simulator get their accesses in
+ * program order anyway.
+ */
+#define th_fence_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
 /* A counter with one writer: others may read it at any time. No locked instruction. */
 static inline void th_count(uint64_t *xcounter, uint64_t n) {
     /* relaxed: only this thread writes, and readers want no more than some recent value */

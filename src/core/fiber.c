@@ -46,7 +46,7 @@ TH_NO_TSAN void th_leave(th_worker *worker) {
 #endif
 
 /* Switching away and coming back: everything that must hold at the very moment. */
-TH_NO_TSAN void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
+static TH_INLINE_NO_TSAN void switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
     to->worker = worker;
     worker->current = to;
     th_count(&worker->counters.xswitches, 1);
@@ -56,6 +56,10 @@ TH_NO_TSAN void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
     th_context_jump(&from->context, &to->context);
     th_asan_arrive(from->asan_fake, NULL, NULL);
     th_commit(from->worker);
+}
+
+TH_NO_TSAN void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
+    switch_to(worker, from, to);
 }
 
 /* Where a fresh fiber begins: as if it came back from a switch. */
@@ -84,7 +88,7 @@ void th_fiber_check_canary(const th_fiber *fiber) {
 
 TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
     th_worker *worker = fiber->worker;
-    if (th_unlikely(fiber->stack.guard == THRUM_GUARD_CANARY)) {
+    if (th_unlikely(fiber->canary)) {
         th_fiber_check_canary(fiber);
     }
     th_work *work = worker->sched->policy->pick(worker);
@@ -104,7 +108,7 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
         worker->handoff = work;
         to = th_idle_take(worker); /* there is one: a task only starts while there is */
     }
-    th_switch_to(worker, fiber, to);
+    switch_to(worker, fiber, to);
 }
 
 th_fiber *th_fiber_self(void) {
@@ -168,6 +172,7 @@ static TH_NO_TSAN th_fiber *make(thrum_sched *sched, unsigned stack_class, bool 
                         .sched = sched,
                         .stack = stack,
                         .run_id = run_id,
+                        .canary = stack.guard == THRUM_GUARD_CANARY,
                         .single = single};
     fiber->valgrind = th_valgrind_stack(stack.bottom, stack.top);
     fiber->tsan = single ? th_tsan_create() : NULL; /* bodies run on single ones there */

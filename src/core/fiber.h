@@ -19,21 +19,25 @@
 typedef struct th_worker th_worker;
 
 typedef struct th_fiber {
-    th_work work;          /* kind TH_WORK_FIBER; worker: where it must run, or -1 */
-    th_context context;    /* valid while it is switched away */
-    th_worker *worker;     /* who runs it: written by whoever switches to it, read by itself */
+    /* One cache line, which is all that giving way needs: a crowd of fibers shares a small cache.
+     */
+    th_work work;       /* kind TH_WORK_FIBER; worker: where it must run, or -1 */
+    th_context context; /* valid while it is switched away */
+    th_worker *worker;  /* who runs it: written by whoever switches to it, read by itself */
+    bool body;          /* a task's body is on it */
+    bool canary;        /* constant: its stack has no other guard */
+    bool single;        /* constant: runs one task and is then freed (another stack size; tsan) */
+    bool ran;           /* a body ran on it since its stack was last trimmed */
+    bool dirty;         /* something of the present run is left to undo at its end */
+    bool repost;        /* the body posted its own task, with this hint: */
+    uint8_t repost_hint;
+
     thrum_sched *sched;    /* constant */
     struct th_fiber *next; /* in a list of idle fibers */
     th_stack stack;        /* constant */
     uint64_t run_id; /* who its present run is, as the owner of locks; unique in the process */
-    bool single;     /* constant: runs one task and is then freed (another stack size; tsan) */
-    bool ran;        /* a body ran on it since its stack was last trimmed */
 
     /* The present run's; undone at its end when `dirty`. */
-    bool dirty;
-    bool body;   /* a task's body is on it */
-    bool repost; /* the body posted its own task: */
-    uint8_t repost_hint;
     thrum_sched *repost_sched;
     thrum_task *task;     /* the intrusive task whose body runs, or NULL */
     thrum_handle *handle; /* the spawned task, or NULL */

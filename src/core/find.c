@@ -10,48 +10,96 @@
 #include "platform/platform.h"
 
 /*
- * A thief whose loot ran in less than this a task costs its victim more than it helps: it backs off
- * for a while that doubles. Found by measurement (docs/tuning.md); too high, and small tasks stay
- * on one core.
+ * Backing off from stealing: longer runs are worth it whatever they cost the victim; for shorter
+ * ones the thief compares how much gets done while it takes part and while it does not. Found by
+ * measurement (docs/tuning.md).
  */
-#define TINY_RUN_NS 80
-/* Once it does, longer runs are needed to stop it: two workers at tiny tasks make each other slow.
- */
-#define SMALL_RUN_NS 400
+#define SHORT_RUN_NS 1000
 #define NAP_MIN_NS 10000
-#define NAP_MAX_NS 100000
+#define NAP_MAX_NS 200000
+#define PACE_MIN_NS 20000  /* so long a measurement is needed */
+#define PACE_MAX_NS 500000 /* beyond it what was measured counts half */
+#define LOOT_PER_LOOK 64   /* a thief that helps looks again now and then whether it does */
 
 /* Looks at a queue whose turn somebody else has before it parks all the same. */
 #define TURN_SPINS 64
 
 static uint64_t runs_begun(const th_worker *worker) {
-    const th_counters *c = &worker->counters; /* the owner's own */
-    return c->xtasks_started + c->xfibers_resumed;
+    const th_counters *c = &worker->counters;
+    /* relaxed: how many, roughly */
+    return th_load_relaxed(&c->xtasks_started) + th_load_relaxed(&c->xfibers_resumed);
 }
 
 void th_loot_begin(th_worker *worker) {
-    if (worker->sched->workers_count > 1) {
-        worker->stole_at = th_os_ticks();
-        worker->stole_runs = runs_begun(worker);
+    th_loot *loot = &worker->loot;
+    thrum_sched *sched = worker->sched;
+    if (sched->workers_count == 1) {
+        return;
     }
+    if (sched->workers_count == 2) {
+        loot->victim = &sched->workers[!worker->index]; /* from wherever it came */
+    }
+    loot->at = th_os_ticks();
+    loot->runs = runs_begun(worker);
+    loot->victim_runs = loot->victim ? runs_begun(loot->victim) : 0;
+}
+
+static void pace_add(th_pace *pace, uint64_t runs, uint64_t ticks) {
+    if (th_os_ticks_ns(pace->ticks) > PACE_MAX_NS) {
+        pace->runs /= 2;
+        pace->ticks /= 2;
+    }
+    pace->runs += runs;
+    pace->ticks += ticks;
+}
+
+/* Whether the two get more done together than the victim alone: at least a quarter. */
+static bool helps(const th_loot *loot) {
+    const th_pace *together = &loot->together;
+    const th_pace *apart = &loot->apart;
+    return 4.0 * (double)together->runs * (double)apart->ticks >=
+           5.0 * (double)apart->runs * (double)together->ticks;
+}
+
+/* What to do next, when runs are short. */
+static bool backs_off(th_loot *loot) {
+    if (th_os_ticks_ns(loot->apart.ticks) < PACE_MIN_NS) {
+        return true; /* to learn how fast the victim is alone */
+    }
+    if (th_os_ticks_ns(loot->together.ticks) < PACE_MIN_NS) {
+        return false;
+    }
+    return !helps(loot) || ++loot->looks % LOOT_PER_LOOK == 0;
+}
+
+static bool has_own(const th_worker *worker) {
+    return th_ring_size(&worker->ring.ring) || th_ring_size(&worker->yields) ||
+           th_claim_any(&worker->claim) || th_claim_any(&worker->yields_claim) ||
+           th_load_relaxed(&worker->xslot); /* relaxed: only the owner fills it */
 }
 
 /*
- * Whether to back off, once what was taken last has been run: how long did it take? Somebody else
- * must be running: never do all of them back off.
+ * Whether to back off, once what was taken last has been run. Somebody else must be running: never
+ * do all of them back off.
  */
 static bool should_nap(th_worker *worker) {
-    if (!worker->stole_at || worker->searching || th_ring_size(&worker->ring.ring)) {
+    th_loot *loot = &worker->loot;
+    if (worker->searching || has_own(worker)) {
         return false;
     }
-    uint64_t runs = runs_begun(worker) - worker->stole_runs;
-    int64_t span_ns = th_os_ticks_ns(th_os_ticks() - worker->stole_at);
-    worker->stole_at = 0;
-    int64_t limit_ns = worker->nap_last_ns ? SMALL_RUN_NS : TINY_RUN_NS;
+    uint64_t runs = runs_begun(worker) - loot->runs;
+    uint64_t ticks = th_os_ticks() - loot->at;
+    loot->at = 0;
     /* relaxed: a guess; if it is wrong for all at once they come back within NAP_MAX_NS */
     uint64_t word = th_load_relaxed(&worker->sched->xpark);
     bool alone = th_park_parked(word) + 1 >= worker->sched->workers_count;
-    if (alone || !runs || span_ns >= (int64_t)runs * limit_ns) {
+    bool is_short = runs && th_os_ticks_ns(ticks) < (int64_t)runs * SHORT_RUN_NS;
+    if (alone || !is_short || !loot->victim) {
+        worker->nap_last_ns = 0;
+        return false;
+    }
+    pace_add(&loot->together, runs + runs_begun(loot->victim) - loot->victim_runs, ticks);
+    if (!backs_off(loot)) {
         worker->nap_last_ns = 0;
         return false;
     }
@@ -59,6 +107,15 @@ static bool should_nap(th_worker *worker) {
     worker->nap_last_ns = ns < NAP_MAX_NS ? ns : NAP_MAX_NS;
     worker->nap_ns = worker->nap_last_ns;
     return true;
+}
+
+/* Backs off, and sees what the victim gets done meanwhile. */
+static void nap(th_worker *worker) {
+    th_loot *loot = &worker->loot;
+    uint64_t at = th_os_ticks();
+    uint64_t runs = runs_begun(loot->victim);
+    th_park(worker);
+    pace_add(&loot->apart, runs_begun(loot->victim) - runs, th_os_ticks() - at);
 }
 
 static th_work *search(th_worker *worker) {
@@ -81,8 +138,8 @@ static th_work *find_once(th_worker *worker) {
         worker->handoff = NULL;
         return work;
     }
-    if (th_unlikely(worker->stole_at) && should_nap(worker)) {
-        th_park(worker);
+    if (th_unlikely(worker->loot.at) && should_nap(worker)) {
+        nap(worker);
     }
     if ((work = worker->sched->policy->pick(worker))) {
         return work;

@@ -168,9 +168,11 @@ static bool sentinel_missing(const thrum_sched *sched, uint64_t word) {
 void th_went_busy(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     bool last = false;
+    bool rescued = false; /* more than it is about to run */
     uint64_t word;
     if (worker->sentinel) {
         worker->sentinel = false;
+        rescued = th_ring_size(&worker->ring.ring) != 0;
         word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
         /* lock-free: it fails only when another change of the word succeeded */
         /* seq: no sentinel any more; who parks after it takes the role in the same order */
@@ -192,7 +194,7 @@ void th_went_busy(th_worker *worker) {
         return;
     }
     th_fence_seq(); /* seq: as said above; the exchange alone does not order the reads after it */
-    if (sentinel_missing(sched, word) || sched->policy->pending(worker)) {
+    if (rescued || sentinel_missing(sched, word) || sched->policy->pending(worker)) {
         th_wake_one(sched, worker, TH_WAKE_CHAIN);
     }
 }

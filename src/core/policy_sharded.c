@@ -9,15 +9,17 @@
 #include "core/find.h"
 #include "core/park.h"
 #include "core/worker.h"
+#include "platform/platform.h"
 #include "thrum/task.h"
 
-#define PINNED_LIMIT 16  /* pinned runs in a row before the other queues come first once */
-#define PREFETCH_AHEAD 3 /* found by measurement: yield of 1000 fibers */
-#define PREFETCH_LINES 6
+#define PINNED_LIMIT 16   /* pinned runs in a row before the other queues come first once */
 #define INJECT_STREAK 256 /* runs from the shared queue before one that yielded */
 #define POLLS_PER_LOOK 32 /* resumes of those who yielded between two looks at other workers */
 #define BACKLOG 2         /* so many in a queue are worth a wake; see th_notify */
 #define STEAL_MAX 128     /* work taken from another worker at a time: a buffer on the stack */
+#define PROBE_MAX 8       /* ... by a thief that backs off and looks whether it still should */
+#define BRISK_NS 8000     /* TH_CLAIM runs in this time: claiming so many keeps nobody waiting */
+#define RESCUE_MAX (1 + 2 * TH_CLAIM) /* what the gate is for: the slot and two claims */
 
 /* ---- the local queue: the ring, behind a lock if the config says so ---- */
 
@@ -61,21 +63,22 @@ static inline void push(th_worker *worker, th_work *work) {
     th_notify(worker, th_ring_size(&worker->ring.ring) == BACKLOG);
 }
 
+/* The own queue's position of what comes next. */
+static inline uint64_t own_head(const th_worker *worker) {
+    return th_claim_head(&worker->claim, &worker->ring.ring);
+}
+
 /* ---- submitting ---- */
 
-/* The owner fills an empty slot by a plain store: others only ever empty it. */
+/* Only the owner fills the slot, so once it is empty it stays so. */
 static inline void submit_next(th_worker *worker, th_work *work) {
-    /* relaxed: if it is empty it stays so, if not the exchange decides */
-    if (!th_load_relaxed(&worker->xslot)) {
-        /* pairs: take_slot, rescue_slot; publishes the work */
-        th_store_release(&worker->xslot, work);
-        th_notify(worker, false);
-        return;
-    }
-    /* pairs: take_slot, rescue_slot; publishes the work, and takes what was there */
-    th_work *old = th_xchg_acq_rel(&worker->xslot, work);
+    th_work *old = th_gate_take(&worker->gate, &worker->xslot);
+    /* pairs: th_gate_rescue; publishes the work */
+    th_store_release(&worker->xslot, work);
     if (old) {
         push(worker, old);
+    } else {
+        th_notify(worker, false);
     }
 }
 
@@ -99,7 +102,7 @@ static TH_NO_TSAN void submit_yield(th_worker *worker, th_work *work) {
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
         return;
     }
-    worker->yield_marks[at % TH_YIELDS] = th_ring_tail(&worker->ring.ring);
+    worker->yield_marks[at % TH_YIELD_MARKS] = th_ring_tail(&worker->ring.ring);
     th_notify(worker, th_ring_size(&worker->yields) == BACKLOG);
 }
 
@@ -120,7 +123,7 @@ static void submit_chain(th_worker *worker, th_chain *chain) {
     queue_unlock(&worker->ring);
     if (chain->count) {
         /* What is there comes before the rest. The mark stays until it was of use. */
-        if (worker->inject_served && th_ring_head(&worker->ring.ring) >= worker->inject_end) {
+        if (worker->inject_served && own_head(worker) >= worker->inject_end) {
             worker->inject_end = th_ring_tail(&worker->ring.ring);
             worker->inject_served = false;
         }
@@ -139,12 +142,7 @@ static void submit_outside(thrum_sched *sched, th_chain chain) {
 /* ---- picking ---- */
 
 static inline th_work *take_slot(th_worker *worker) {
-    /* relaxed: spares the exchange when there is nothing */
-    if (!th_load_relaxed(&worker->xslot)) {
-        return NULL;
-    }
-    /* pairs: rescue_slot; whoever exchanged it for NULL has it. Our own fill needs no acquire */
-    th_work *work = th_xchg_acq_rel(&worker->xslot, NULL);
+    th_work *work = th_gate_take(&worker->gate, &worker->xslot);
     if (work) {
         worker->lifo_runs++;
         th_count(&worker->counters.xruns_lifo, 1);
@@ -152,10 +150,47 @@ static inline th_work *take_slot(th_worker *worker) {
     return work;
 }
 
+/*
+ * What is claimed cannot be stolen, only rescued; so several are claimed at once only while runs
+ * are so short that nobody could wait for them for long. The clock is read once in TH_CLAIM takes.
+ */
+static inline bool may_claim(th_worker *worker) {
+    if (worker->sched->workers_count == 1) {
+        return true;
+    }
+    if (worker->unpaced) {
+        worker->unpaced--;
+        return worker->brisk;
+    }
+    uint64_t now = th_os_ticks();
+    worker->brisk = th_os_ticks_ns(now - worker->paced_at) < BRISK_NS;
+    worker->paced_at = now;
+    worker->unpaced = TH_CLAIM - 1;
+    return worker->brisk;
+}
+
+/* From one of the worker's own rings, or what was claimed of it before. */
+static inline th_work *take_own(th_worker *worker, th_claim *claim, th_ring *ring) {
+    th_work *work = th_claim_take(claim, &worker->gate);
+    if (work || !th_ring_size(ring)) {
+        return work;
+    }
+    work = th_claim_fill(claim, ring, may_claim(worker));
+    if (th_claim_any(claim)) {
+        worker->unpaced = 0;
+    }
+    return work;
+}
+
 static inline th_work *take_ring(th_worker *worker) {
-    queue_lock(&worker->ring);
-    th_work *work = th_ring_pop(&worker->ring.ring);
-    queue_unlock(&worker->ring);
+    th_work *work;
+    if (th_unlikely(worker->ring.locked)) {
+        th_lock_acquire(&worker->ring.lock);
+        work = th_ring_pop(&worker->ring.ring);
+        th_lock_release(&worker->ring.lock);
+    } else {
+        work = take_own(worker, &worker->claim, &worker->ring.ring);
+    }
     if (work) {
         worker->lifo_runs = 0;
         worker->pinned_runs = 0;
@@ -212,23 +247,10 @@ static size_t batch(const th_worker *worker) {
                                                         : th_ring_capacity(&worker->ring.ring) / 2;
 }
 
-/*
- * What will be resumed some picks from now: a crowd of fibers does not fit into the near caches.
- * Fetched are the control block and the frames right below it; nothing is read, since it may be
- * stolen meanwhile.
- */
-static inline void prefetch_fiber(const th_ring *ring) {
-    const char *ahead = (const char *)th_ring_peek(ring, PREFETCH_AHEAD);
-    for (int line = -PREFETCH_LINES; ahead && line < 2; line++) {
-        __builtin_prefetch(ahead + line * 64);
-    }
-}
-
 static th_work *look_around(th_worker *worker);
 
 static th_work *take_yield(th_worker *worker) {
-    prefetch_fiber(&worker->yields);
-    th_work *work = th_ring_pop(&worker->yields);
+    th_work *work = take_own(worker, &worker->yields_claim, &worker->yields);
     if (work) {
         th_count(&worker->counters.xruns_ring, 1);
     }
@@ -242,9 +264,10 @@ static th_work *take_yield(th_worker *worker) {
  * never help).
  */
 static th_work *pick_yielded(th_worker *worker) {
-    uint64_t head = th_ring_head(&worker->ring.ring);
-    bool mine = th_ring_size(&worker->yields) &&
-                worker->yield_marks[th_ring_head(&worker->yields) % TH_YIELDS] <= head;
+    uint64_t head = own_head(worker);
+    uint64_t oldest = th_claim_head(&worker->yields_claim, &worker->yields);
+    bool mine = oldest != th_ring_tail(&worker->yields) &&
+                worker->yield_marks[oldest % TH_YIELD_MARKS] <= head;
     bool pinned = worker->pinned_yields.first && worker->yields_end <= head;
     if (th_likely(!mine && !pinned)) {
         return NULL;
@@ -279,7 +302,7 @@ static th_work *pick_fairly(th_worker *worker) {
     if (worker->until_inject == 1 && !worker->fair_last) {
         return work; /* an interval of 1: every other pick, or the own queue would starve */
     }
-    if (!work && th_ring_head(&worker->ring.ring) >= worker->inject_end) {
+    if (!work && own_head(worker) >= worker->inject_end) {
         work = take_inject(worker, 1);
     }
     return work;
@@ -304,21 +327,33 @@ static th_work *pick(th_worker *worker) {
         return work;
     }
     worker->lifo_runs = 0;
-    return (work = take_slot(worker)) ? work : th_pinned_take(worker);
+    if ((work = take_slot(worker)) || (work = th_pinned_take(worker))) {
+        return work;
+    }
+    return pick_yielded(worker); /* it may have waited for claimed work that was rescued */
 }
 
 /* ---- stealing ---- */
 
-/*
- * Takes from one queue of a victim's: the oldest is returned, the rest goes to the own queue, which
- * is empty.
- */
+/* The first of what was taken is returned, the rest goes to the own queue, which is empty. */
+static th_work *keep(th_worker *worker, th_work *const taken[], uint64_t n) {
+    queue_lock(&worker->ring);
+    for (uint64_t i = 1; i < n; i++) {
+        if (!th_ring_push(&worker->ring.ring, taken[i])) {
+            th_inject_push(&worker->sched->inject, taken[i], 1);
+        }
+    }
+    queue_unlock(&worker->ring);
+    return taken[0];
+}
+
+/* Takes from one queue of a victim's. */
 static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) {
     th_work *taken[STEAL_MAX];
-    thrum_sched *sched = worker->sched;
     uint64_t most = th_ring_capacity(&worker->ring.ring) / 2 + 1;
     most = most < STEAL_MAX ? most : STEAL_MAX;
-    if (sched->config.steal == THRUM_STEAL_ONE) {
+    most = worker->nap_last_ns && most > PROBE_MAX ? PROBE_MAX : most;
+    if (worker->sched->config.steal == THRUM_STEAL_ONE) {
         most = 1;
     }
     queue_lock(&victim->ring);
@@ -328,13 +363,8 @@ static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) 
         return NULL;
     }
     th_count(&worker->counters.xstolen, n);
-    queue_lock(&worker->ring);
-    for (uint64_t i = 1; i < n; i++) {
-        bool pushed = th_ring_push(&worker->ring.ring, taken[i]);
-        th_check(pushed); /* the own queue was empty, and nobody else fills it */
-    }
-    queue_unlock(&worker->ring);
-    return taken[0];
+    worker->loot.victim = victim;
+    return keep(worker, taken, n);
 }
 
 static th_work *steal(th_worker *worker) {
@@ -377,23 +407,33 @@ static bool pending(th_worker *worker) {
     return false;
 }
 
-static th_work *rescue_slot(th_worker *victim) {
-    /* relaxed: spares the exchange when there is nothing */
-    if (!th_load_relaxed(&victim->xslot)) {
+/* Whether the victim has something that only the gate gives away. */
+static bool has_private(const th_worker *victim) {
+    /* relaxed: a guess, what is taken is taken behind the gate */
+    return th_load_relaxed(&victim->xslot) || th_claim_seen(&victim->claim) ||
+           th_claim_seen(&victim->yields_claim);
+}
+
+/* What the victim is about to run, oldest first, and what it would run next. */
+static th_work *rescue_private(th_worker *worker, th_worker *victim) {
+    th_work *taken[RESCUE_MAX];
+    if (!has_private(victim) || !th_gate_rescue_begin(&victim->gate, th_os_barrier)) {
         return NULL;
     }
-    /* pairs: submit_next; whoever exchanged it for NULL has it */
-    return th_xchg_acq_rel(&victim->xslot, NULL);
+    uint64_t n = th_claim_rescue(&victim->claim, taken);
+    taken[n] = th_gate_rescue(&victim->xslot);
+    n += taken[n] != NULL;
+    n += th_claim_rescue(&victim->yields_claim, taken + n);
+    th_gate_rescue_end(&victim->gate);
+    return n ? keep(worker, taken, n) : NULL;
 }
 
 static th_work *rescue(th_worker *worker, bool *unsure) {
     thrum_sched *sched = worker->sched;
     for (unsigned i = 0; i < sched->workers_count; i++) {
         th_worker *victim = &sched->workers[i];
-        /* relaxed: a guess, what is taken is taken by exchange */
-        if (victim == worker ||
-            (!th_load_relaxed(&victim->xslot) && !th_ring_size(&victim->ring.ring) &&
-             !th_ring_size(&victim->yields))) {
+        if (victim == worker || (!has_private(victim) && !th_ring_size(&victim->ring.ring) &&
+                                 !th_ring_size(&victim->yields))) {
             continue;
         }
         uint64_t tick = th_load_relaxed(&victim->xtick); /* relaxed: only whether it moves */
@@ -403,7 +443,7 @@ static th_work *rescue(th_worker *worker, bool *unsure) {
             continue;
         }
         th_work *work = steal_from(worker, victim, &victim->ring.ring);
-        work = work ? work : rescue_slot(victim);
+        work = work ? work : rescue_private(worker, victim);
         work = work ? work : steal_from(worker, victim, &victim->yields);
         if (work) {
             th_count(&worker->counters.xrescues, 1);

@@ -20,7 +20,7 @@ static TH_NO_TSAN void begin(th_fiber *fiber, const void *object) {
 
 /* In the task's context: destructors of its values run as part of it. */
 static TH_COLD void undo(th_fiber *fiber) {
-    if (th_unlikely(fiber->stack.guard == THRUM_GUARD_CANARY)) {
+    if (th_unlikely(fiber->canary)) {
         th_fiber_check_canary(fiber); /* while it has its name */
     }
     fiber->dirty = false;
@@ -101,7 +101,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     if (th_unlikely(fiber->dirty)) {
         undo(fiber);
     }
-    if (th_unlikely(fiber->stack.guard == THRUM_GUARD_CANARY)) {
+    if (th_unlikely(fiber->canary)) {
         th_fiber_check_canary(fiber);
     }
     worker = fiber->worker; /* it may have moved */

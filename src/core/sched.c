@@ -94,8 +94,10 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->ring.locked = sched->config.local_queue == THRUM_LOCAL_MUTEX;
     th_work **yield_slots = th_sched_alloc(sched, TH_YIELDS * sizeof *yield_slots);
     th_ring_init(&worker->yields, yield_slots, TH_YIELDS);
-    worker->yield_marks = th_sched_alloc(sched, TH_YIELDS * sizeof *worker->yield_marks);
+    worker->yield_marks = th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->yield_marks);
     worker->inject_served = true;
+    /* relaxed: nobody else knows it yet */
+    th_store_relaxed(&worker->gate.xrevoked, sched->can_order ? TH_GATE_OPEN : TH_GATE_SHUT);
     th_inject_init(&worker->inbox);
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
     if (!slots || !yield_slots || !worker->yield_marks || !worker->seen_ticks ||
@@ -122,6 +124,7 @@ static bool make_workers(thrum_sched *sched, unsigned count) {
     if (!make_strides(sched)) {
         return false;
     }
+    sched->can_order = th_os_barrier_start() == 0;
     for (unsigned i = 0; i < count; i++) {
         if (!worker_init(&sched->workers[i], sched, i)) {
             return false;

@@ -37,9 +37,6 @@
 #define SLAB_BYTES_FIRST ((size_t)4 << 20)
 #define SLAB_BYTES_MAX ((size_t)64 << 20)
 
-/* From so many pages up the guard is part of the class's size. */
-#define GUARD_INSIDE_PAGES 16
-
 static_assert(THRUM_GUARD_AUTO == 0 && THRUM_GUARD_CANARY == 3, "a guard fits into two bits");
 static_assert(TH_STACK_SIZE_MIN << (TH_STACK_CLASSES - 1) == TH_STACK_SIZE_MAX, "classes");
 
@@ -112,13 +109,13 @@ TH_NO_TSAN size_t th_stack_class_size(unsigned class_index) {
     return TH_STACK_SIZE_MIN << class_index;
 }
 
-/* With its guard, in whole pages. */
+/*
+ * With its guard, in whole pages: an odd number of them, so that the tops of a crowd spread over
+ * all sets of the processor's address caches.
+ */
 TH_NO_TSAN static size_t slot_size(unsigned class_index) {
     size_t page = th_os_page_size();
-    size_t size = th_stack_class_size(class_index);
-    if (size >= GUARD_INSIDE_PAGES * page)
-        return size;
-    return ((size + page - 1) & ~(page - 1)) + page;
+    return ((th_stack_class_size(class_index) + page - 1) & ~(page - 1)) + page;
 }
 
 TH_NO_TSAN static void describe(const th_stack_slab *slab, unsigned class_index, uint32_t slot,

@@ -6,8 +6,8 @@
  *
  *     | guard, one page | usable: bottom .......... top |
  *
- * From 16 pages up (64 KiB where a page is 4 KiB) the class is the whole slot: a 128 KiB stack has
- * 124 KiB to use. Below that the guard is added outside, since it would be too large a part.
+ * The guard is added to the class: a slot is an odd number of pages. With a power of two the tops
+ * of a crowd would compete for a few sets of the processor's address caches.
  *
  * Slots are carved from *slabs*: mappings of 4 MiB at first, doubled up to 64 MiB, or as much less
  * as the system grants. They are reserved address space; what counts as memory is the pages

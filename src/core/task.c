@@ -65,7 +65,8 @@ static bool fits(const thrum_sched *sched, const thrum_task *task) {
 }
 
 /* 0 and marked as posted, or why it cannot be. */
-static int mark_posted(const thrum_sched *sched, thrum_task *task, uint64_t *before) {
+static TH_ALWAYS_INLINE int mark_posted(const thrum_sched *sched, thrum_task *task,
+                                        uint64_t *before) {
     if (!sched || !task || !task->reserved_fn || task->reserved_kind != TH_WORK_TASK ||
         task->reserved_worker < -1) {
         return -EINVAL;

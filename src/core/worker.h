@@ -18,11 +18,13 @@
 #include "core/parkword.h"
 #include "core/slab.h"
 #include "core/thread.h"
+#include "queue/claim.h"
 #include "queue/inject.h"
 #include "queue/ring.h"
 
 #define TH_YIELDS                                                                                  \
     1024 /* fibers that yielded and wait at their worker; more go to the inject queue */
+#define TH_YIELD_MARKS (2 * TH_YIELDS) /* those that are claimed keep theirs */
 #define TH_IDLE_KEPT 64 /* idle fibers that a worker keeps for itself, at most twice as many */
 
 /* What a worker is about to leave behind on the stack that it leaves. */
@@ -47,6 +49,23 @@ typedef struct th_local_queue {
     bool locked; /* constant */
 } th_local_queue;
 
+/* How fast work got done, in a thief's measurement. */
+typedef struct th_pace {
+    uint64_t runs;
+    uint64_t ticks;
+} th_pace;
+
+/* What a thief knows about whether its stealing helps (docs/tuning.md). */
+typedef struct th_loot {
+    const th_worker *victim; /* whom it was taken from, if that can be told */
+    uint64_t at;             /* when it was taken, in ticks; 0: nothing is being measured */
+    uint64_t runs;           /* runs that the thief had begun then ... */
+    uint64_t victim_runs;    /* ... and the victim */
+    th_pace together;        /* both ran */
+    th_pace apart;           /* the thief backed off */
+    unsigned looks;
+} th_loot;
+
 struct th_worker {
     /* Constant once it runs. */
     thrum_sched *sched;
@@ -63,10 +82,9 @@ struct th_worker {
     th_left left;
     th_fiber *idle; /* spare loops, most recently used first */
     unsigned idle_count;
-    unsigned until_inject; /* picks until the inject queue comes first */
-    uint64_t yields_end;   /* ring position behind what was there when a pinned fiber yielded */
-    uint64_t
-        *yield_marks; /* for each slot of `yields`: where the ring's tail was when it yielded */
+    unsigned until_inject;  /* picks until the inject queue comes first */
+    uint64_t yields_end;    /* ring position behind what was there when a pinned fiber yielded */
+    uint64_t *yield_marks;  /* for each place in `yields`: the ring's tail when it yielded */
     unsigned inject_streak; /* runs from the inject queue since the last one that yielded */
     unsigned lone_yields;   /* yields that found nobody to give way to */
     unsigned polls;         /* resumes of fibers that yielded */
@@ -85,10 +103,12 @@ struct th_worker {
     bool turn_lost;         /* the shared queue has work, but somebody else has the turn */
     bool second_look;       /* the sentinel's: it looks again soon */
     int64_t nap_ns;         /* how long it is about to back off from stealing; 0: not at all */
+    bool brisk;             /* the last runs were short: it may claim several at once */
+    unsigned unpaced;       /* takes until it looks at the clock again */
+    uint64_t paced_at;      /* when it last did, in ticks */
     int64_t nap_last_ns;    /* how long it did last */
-    uint64_t stole_at;      /* when it last stole, in ticks ... */
-    uint64_t stole_runs;    /* ... and how many runs it had begun */
-    int64_t defer_until;    /* asking for a stack is of no use before */
+    th_loot loot;
+    int64_t defer_until; /* asking for a stack is of no use before */
     th_random random;
     th_chain pinned;                /* from the inbox, oldest first */
     th_chain batch;                 /* being posted: not on the task's stack (base/annotate.h) */
@@ -99,15 +119,17 @@ struct th_worker {
     th_fiber home; /* the thread's own stack, on which the loop's fibers are left in the end */
 
     /* Written by the owner, read by others. */
-    alignas(
-        TH_CACHE_LINE) th_work *xslot; /* LIFO slot: the owner fills it; it and rescuers empty it */
-    uint64_t xtick;                    /* picks so far: shows the sentinel that it comes round */
+    alignas(TH_CACHE_LINE) th_gate gate; /* of the slot and of what is claimed */
+    th_work *xslot; /* LIFO slot: the owner fills it; it and rescuers empty it */
+    uint64_t xtick; /* picks so far: shows the sentinel that it comes round */
     th_flow flow;
     uint64_t xstack_high_water;
     th_counters counters;
 
     th_local_queue ring;
-    th_ring yields; /* fibers that yielded: behind everything else */
+    th_ring yields;        /* fibers that yielded: behind everything else */
+    th_claim claim;        /* out of the ring, about to run */
+    th_claim yields_claim; /* out of `yields` */
 
     th_inject inbox; /* pinned work; only the owner consumes */
 
@@ -148,6 +170,7 @@ struct thrum_sched {
     unsigned workers_count;
     unsigned searchers_max; /* 0: half of the busy ones */
     unsigned stack_class;
+    bool can_order;    /* th_os_barrier works here */
     unsigned *strides; /* numbers coprime to the number of workers */
     unsigned strides_count;
 

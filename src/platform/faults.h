@@ -16,6 +16,7 @@ typedef enum th_os_fault {
     TH_OS_FAULT_GUARD_MPROTECT, /* th_os_guard_mprotect */
     TH_OS_FAULT_THREAD,         /* th_os_thread_start */
     TH_OS_FAULT_ALLOC,          /* th_os_alloc */
+    TH_OS_FAULT_BARRIER,        /* th_os_barrier_start */
     TH_OS_FAULT_KINDS
 } th_os_fault;
 
@@ -26,6 +27,7 @@ void th_os_fail_guard_madvise(uint32_t after, uint32_t times);
 void th_os_fail_guard_mprotect(uint32_t after, uint32_t times);
 void th_os_fail_thread(uint32_t after, uint32_t times);
 void th_os_fail_alloc(uint32_t after, uint32_t times);
+void th_os_fail_barrier(uint32_t after, uint32_t times);
 
 /* Failures ordered and not yet had: when it is what was ordered, the code never came that far. */
 uint32_t th_os_fails_left(th_os_fault kind);

@@ -93,13 +93,6 @@ static inline uint64_t th_ring_push_chain(th_ring *ring, th_chain *chain, uint64
     return pushed;
 }
 
-/* The owner: what is so many places behind the oldest, or NULL. Others may take it at any time. */
-static inline th_work *th_ring_peek(const th_ring *ring, uint64_t ahead) {
-    uint64_t at = th_load_relaxed(&ring->xhead) + ahead; /* relaxed: only a hint */
-    /* relaxed: the owner wrote it */
-    return at < th_ring_tail(ring) ? th_load_relaxed(th_ring_slot(ring, at)) : NULL;
-}
-
 /* The owner: the oldest, or NULL. */
 static inline th_work *th_ring_pop(th_ring *ring) {
     uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
@@ -114,6 +107,30 @@ static inline th_work *th_ring_pop(th_ring *ring) {
         }
     }
     return NULL;
+}
+
+/*
+ * The owner: takes up to `want` of the oldest, but no more than half (rounded up), into `out`;
+ * returns how many, and where the first one stood. The slots are read after they are taken, as
+ * th_ring_spill does.
+ */
+static inline uint64_t th_ring_pop_many(th_ring *ring, th_work **out, uint64_t want, uint64_t *at) {
+    uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
+    uint64_t head = th_load_relaxed(&ring->xhead); /* relaxed: the exchange decides */
+    while (head != tail) {
+        uint64_t size = tail - head;
+        uint64_t n = size - size / 2 < want ? size - size / 2 : want;
+        /* lock-free: it fails only when a thief has taken; no ABA: head never comes back */
+        /* pairs: th_ring_steal; as th_ring_pop */
+        if (th_cas_release(&ring->xhead, &head, head + n)) {
+            *at = head;
+            for (uint64_t i = 0; i < n; i++) {
+                out[i] = th_load_relaxed(th_ring_slot(ring, head + i)); /* relaxed: as spill */
+            }
+            return n;
+        }
+    }
+    return 0;
 }
 
 /*

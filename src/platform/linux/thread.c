@@ -9,11 +9,14 @@
 #include "platform/platform.h"
 
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/atomic.h"
 #include "platform/faults.h"
@@ -154,4 +157,26 @@ TH_NOINLINE TH_NO_TSAN int th_os_errno_get(void) {
 TH_NOINLINE TH_NO_TSAN void th_os_errno_set(int value) {
     __asm__ volatile("" ::: "memory");
     errno = value;
+}
+
+/* ---- ordering all threads ---- */
+
+static long membarrier(int command) {
+    return syscall(SYS_membarrier, command, 0, 0);
+}
+
+int th_os_barrier_start(void) {
+    int before = errno;
+    bool can = !th_os_fails(TH_OS_FAULT_BARRIER) &&
+               membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+    errno = before;
+    return can ? 0 : -ENOSYS;
+}
+
+void th_os_barrier(void) {
+    int before = errno;
+    if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
+        th_os_abort(); /* it could be registered, so it is known: it has no other way to fail */
+    }
+    errno = before;
 }

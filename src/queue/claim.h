@@ -1,0 +1,88 @@
+/*
+ * claim.h: a few pieces of work that the owner has taken from its ring in one exchange, to run them
+ * one by one. Behind the gate, so that they can be rescued from an owner that does not come round.
+ *
+ * Words:      xplace: the owner fills all when all are empty; it and rescuers empty them.
+ *             next, count, at: the owner's.
+ * Invariant:  places below `next` are empty.
+ */
+#ifndef TH_CLAIM_H
+#define TH_CLAIM_H
+
+#include <stdalign.h>
+
+#include "queue/gate.h"
+#include "queue/ring.h"
+
+#define TH_CLAIM 8u
+
+typedef struct th_claim {
+    alignas(TH_CACHE_LINE) th_work *xplace[TH_CLAIM];
+    uint32_t next;  /* the first that may be there */
+    uint32_t count; /* as many were filled */
+    uint64_t at;    /* the ring's position of place 0 */
+} th_claim;
+
+/* The owner: whether there is something left, or was before it was rescued. */
+static inline bool th_claim_any(const th_claim *claim) {
+    return claim->next < claim->count;
+}
+
+/* The owner: the position of what it takes next, out of the claim or out of the ring. */
+static inline uint64_t th_claim_head(const th_claim *claim, const th_ring *ring) {
+    return th_claim_any(claim) ? claim->at + claim->next : th_ring_head(ring);
+}
+
+/* The owner: the oldest, or NULL. */
+static inline th_work *th_claim_take(th_claim *claim, th_gate *gate) {
+    while (th_claim_any(claim)) {
+        th_work *work = th_gate_take(gate, &claim->xplace[claim->next++]);
+        if (th_likely(work)) {
+            return work;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * The owner, when nothing is claimed: takes from the ring, and returns the oldest. Several when the
+ * ring holds twice as many: what is claimed cannot be stolen.
+ */
+static inline th_work *th_claim_fill(th_claim *claim, th_ring *ring, bool several) {
+    if (!several || th_ring_size(ring) < 2 * TH_CLAIM) {
+        return th_ring_pop(ring);
+    }
+    th_work *taken[TH_CLAIM];
+    uint64_t n = th_ring_pop_many(ring, taken, TH_CLAIM, &claim->at);
+    for (uint64_t i = 1; i < n; i++) {
+        /* pairs: th_gate_rescue; publishes the work */
+        th_store_release(&claim->xplace[i], taken[i]);
+    }
+    claim->next = 1;
+    claim->count = (uint32_t)n;
+    return n ? taken[0] : NULL;
+}
+
+/* A rescuer, between begin and end of the gate: all that is there; returns how many. */
+static inline uint64_t th_claim_rescue(th_claim *claim, th_work **out) {
+    uint64_t n = 0;
+    for (unsigned i = 0; i < TH_CLAIM; i++) {
+        th_work *work = th_gate_rescue(&claim->xplace[i]);
+        if (work) {
+            out[n++] = work;
+        }
+    }
+    return n;
+}
+
+/* Anybody: whether there seems to be something. */
+static inline bool th_claim_seen(const th_claim *claim) {
+    for (unsigned i = 0; i < TH_CLAIM; i++) {
+        if (th_load_relaxed(&claim->xplace[i])) { /* relaxed: a guess */
+            return true;
+        }
+    }
+    return false;
+}
+
+#endif
