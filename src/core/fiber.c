@@ -305,6 +305,16 @@ bool th_idle_refill(th_worker *worker) {
     return true;
 }
 
+void th_idle_give(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_fiber *fiber = th_idle_take(worker);
+    th_lock_acquire(&sched->fibers_lock);
+    fiber->next = sched->fibers;
+    sched->fibers = fiber;
+    sched->fibers_count++;
+    th_lock_release(&sched->fibers_lock);
+}
+
 /* Frees what the scheduler keeps beyond a few, a handful at a time; true while there is more. */
 static bool give_back(th_worker *worker) {
     thrum_sched *sched = worker->sched;

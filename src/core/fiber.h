@@ -112,6 +112,7 @@ void th_loop(void *fiber);
 void th_idle_put(th_worker *worker, th_fiber *fiber);
 th_fiber *th_idle_take(th_worker *worker);
 bool th_idle_refill(th_worker *worker); /* at least one afterwards, or false */
+void th_idle_give(th_worker *worker);   /* one of its own, for whoever refills first */
 void th_idle_trim(th_worker *worker);   /* before parking: gives back what deep tasks used */
 
 #endif

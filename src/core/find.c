@@ -284,8 +284,11 @@ th_work *th_deferred_take(th_worker *worker) {
     bool spare = th_idle_refill(worker);
     th_work *work = deferred_pop(worker, spare);
     while (work && work->worker >= 0 && (unsigned)work->worker != worker->index) {
-        th_submit(worker, work, THRUM_HINT_NONE); /* pinned: another one's */
-        work = deferred_pop(worker, spare);
+        /* Another one's, which came here because that one had no stack: so it gets this one's. */
+        th_idle_give(worker);
+        th_submit(worker, work, THRUM_HINT_NONE);
+        /* With no other spare nothing is taken, or that one would come back at once. */
+        work = worker->idle ? deferred_pop(worker, true) : NULL;
     }
     worker->took_deferred = work != NULL;
     return work;

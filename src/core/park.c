@@ -397,6 +397,10 @@ static bool spin(th_worker *worker) {
         if (sched->policy->pending(worker) || th_load_relaxed(&sched->xexit)) {
             return true;
         }
+        /* relaxed: a hint, as above; parking is what they wait for */
+        if (th_load_relaxed(&sched->xidle_waiters)) {
+            return false;
+        }
         th_os_relax();
     } while (th_os_now() < until);
     return false;

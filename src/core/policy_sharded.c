@@ -218,9 +218,6 @@ static th_work *take_inject(th_worker *worker, size_t most) {
     th_inject_turn_end(&sched->inject);
     worker->inject_served = true;
     th_work *work = th_chain_take(&chain);
-    if (!work) {
-        return NULL;
-    }
     if (chain.first) {
         queue_lock(&worker->ring);
         th_ring_push_chain(ring, &chain, chain.count);
@@ -228,9 +225,11 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         th_loot_begin(worker);
         worker->inject_end = th_ring_tail(ring);
     }
-    worker->lifo_runs = 0;
-    worker->pinned_runs = 0;
-    th_count(&worker->counters.xruns_inject, 1);
+    if (work) {
+        worker->lifo_runs = 0;
+        worker->pinned_runs = 0;
+        th_count(&worker->counters.xruns_inject, 1);
+    }
     /*
      * seq: the turn is free before the queue is read: who came while we had it went away, and may
      * have parked (pending); so we look whether there is more for him

@@ -112,8 +112,11 @@ static void end_last(thrum_task *self, void *arg) {
     atomic_store(&((wanderer *)arg)->over, true);
 }
 
-/* Whether the fiber moved, so that one worker has no spare stack and the other has two. */
-static bool run_short(void) {
+/*
+ * Whether the fiber moved, so that one worker has no spare stack and the other has two; then more
+ * tasks are run, for anybody or for the one that has none.
+ */
+static bool run_short(bool tied) {
     rig r;
     wanderer w = {.sem = THRUM_SEM_INIT(0)};
     rig_init(&r);
@@ -133,6 +136,7 @@ static bool run_short(void) {
     for (int i = 0; i < 4; i++) {
         atomic_store(&w.over, false);
         thrum_task_init(&w.last, end_last, &w);
+        thrum_task_set_worker(&w.last, tied ? atomic_load(&w.began_on) : -1);
         CHECK_EQ(thrum_task_post(r.sched, &w.last), 0);
         SPIN_UNTIL(atomic_load(&w.over));
         wait_parked(&r, 2);
@@ -146,7 +150,18 @@ TEST(worker_without_a_stack_leaves_its_work_to_one_with_spares) {
     /* No mapping works any more; the worker that is woken has no stack, the one that sleeps has. */
     int moved = 0;
     for (int i = 0; i < 10; i++) {
-        moved += run_short();
+        moved += run_short(false);
+    }
+    if (moved == 0) {
+        CHECK_SKIP("the fiber stayed on its worker");
+    }
+}
+
+TEST(work_tied_to_a_worker_without_a_stack_gets_another_ones) {
+    /* Only worker 0 may run it, and only worker 1 has a stack to spare. */
+    int moved = 0;
+    for (int i = 0; i < 10; i++) {
+        moved += run_short(true);
     }
     if (moved == 0) {
         CHECK_SKIP("the fiber stayed on its worker");
