@@ -307,6 +307,11 @@ static th_work *pick_fairly(th_worker *worker) {
     return work;
 }
 
+static inline bool any_yielded(const th_worker *worker) {
+    return th_claim_head(&worker->yields_claim, &worker->yields) != th_ring_tail(&worker->yields) ||
+           worker->pinned_yields.first;
+}
+
 static th_work *pick(th_worker *worker) {
     th_count(&worker->xtick, 1);
     th_work *work;
@@ -320,8 +325,8 @@ static th_work *pick(th_worker *worker) {
         return work;
     }
     worker->pinned_runs = 0;
-    if ((work = pick_yielded(worker)) || (work = take_ring(worker)) ||
-        (work = take_inject(worker, batch(worker)))) {
+    if ((th_unlikely(any_yielded(worker)) && (work = pick_yielded(worker))) ||
+        (work = take_ring(worker)) || (work = take_inject(worker, batch(worker)))) {
         worker->lifo_runs = 0;
         return work;
     }
