@@ -26,6 +26,7 @@
 #define TH_TSAN_CONTEXTS 1 /* every task on a fiber and context of its own */
 
 #define th_tsan_create() __tsan_create_fiber(0)
+void *th_tsan_create_one_of_many(void); /* the same, always from a context without history */
 #define th_tsan_destroy(context) __tsan_destroy_fiber(context)
 #define th_tsan_here() __tsan_get_current_fiber()
 /* To the worker's context: it acquires what the task did. */
@@ -47,6 +48,7 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 #define th_tsan_fresh_begin() ((void)0)
 #define th_tsan_fresh_end() ((void)0)
 #define th_tsan_create() NULL
+#define th_tsan_create_one_of_many() NULL
 #define th_tsan_destroy(context) ((void)(context))
 #define th_tsan_here() NULL
 #define th_tsan_to_worker(context) ((void)(context))

@@ -175,7 +175,8 @@ static TH_NO_TSAN th_fiber *make(thrum_sched *sched, unsigned stack_class, bool 
                         .canary = stack.guard == THRUM_GUARD_CANARY,
                         .single = single};
     fiber->valgrind = th_valgrind_stack(stack.bottom, stack.top);
-    fiber->tsan = single ? th_tsan_create() : NULL; /* bodies run on single ones there */
+    fiber->tsan =
+        single ? th_tsan_create_one_of_many() : NULL; /* bodies run on single ones there */
     th_context_make(&fiber->context, stack.bottom, fiber, fiber_main, fiber);
     return fiber;
 }
