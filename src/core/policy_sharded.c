@@ -222,6 +222,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         queue_lock(&worker->ring);
         th_ring_push_chain(ring, &chain, chain.count);
         queue_unlock(&worker->ring);
+        worker->loot.victim = NULL; /* nobody in particular */
         th_loot_begin(worker);
         worker->inject_end = th_ring_tail(ring);
     }
