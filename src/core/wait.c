@@ -172,7 +172,7 @@ TH_NO_TSAN void th_wait_commit(th_worker *worker, th_fiber *fiber, void *arg) {
     while (!(word & TH_WAIT_RELEASED)) {
         /* wait-free: the word changes at most twice more */
         /* pairs: th_waiter_wake, th_waiter_release; publishes the saved registers */
-        if (th_cas_release(&waiter->xword, &word, word | TH_WAIT_PARKED)) {
+        if (th_cas_release_unseen(&waiter->xword, &word, word | TH_WAIT_PARKED)) {
             return; /* the waiter, and the fiber, may be gone by now */
         }
     }
