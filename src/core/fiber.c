@@ -39,6 +39,7 @@ TH_NO_TSAN void th_enter(th_worker *worker) {
 
 TH_NO_TSAN void th_leave(th_worker *worker) {
     th_tsan_to_task(worker->current->tsan);
+    th_tsan_acquire(&worker->tsan); /* the thread's own variables, and what its start hook did */
     if (worker->current->work.worker >= 0) {
         th_tsan_acquire(worker);
     }
@@ -125,37 +126,25 @@ uint64_t th_fiber_fresh_id(void) {
     return ((th_add_relaxed(&xnumbers, 1u) + 1) & 0x7fffffff) << 32;
 }
 
-static th_fiber *make(thrum_sched *sched, unsigned stack_class, bool single);
-static void unmake(th_fiber *fiber);
-
 /*
  * A context inherits what its maker knows, and a worker knows what every task before did: then
- * tasks would look ordered by the making of their fibers. So in thread-sanitizer builds fibers are
- * made and unmade in a context that knows nothing else.
+ * tasks would look ordered by the making of their fibers. So in thread-sanitizer builds contexts
+ * are made in one that knows nothing else. It does not know the worker's own stack either, on
+ * which this runs: whatever shows an access to a local must not be called here.
  */
+static TH_NO_TSAN void *make_context(void) {
+    th_worker *worker = TH_TSAN_CONTEXTS ? th_here() : NULL;
+    if (worker) {
+        th_tsan_to_task(worker->tsan_maker);
+    }
+    void *context = th_tsan_create_one_of_many();
+    if (worker) {
+        th_tsan_to_worker(worker->tsan);
+    }
+    return context;
+}
+
 TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single) {
-    th_worker *worker = th_here();
-    if (!TH_TSAN_CONTEXTS || !worker) {
-        return make(sched, stack_class, single);
-    }
-    th_tsan_to_task(worker->tsan_maker);
-    th_fiber *fiber = make(sched, stack_class, single);
-    th_tsan_to_worker(worker->tsan);
-    return fiber;
-}
-
-TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
-    th_worker *worker = th_here();
-    if (!TH_TSAN_CONTEXTS || !worker) {
-        unmake(fiber);
-        return;
-    }
-    th_tsan_to_task(worker->tsan_maker);
-    unmake(fiber);
-    th_tsan_to_worker(worker->tsan);
-}
-
-static TH_NO_TSAN th_fiber *make(thrum_sched *sched, unsigned stack_class, bool single) {
     th_stack stack;
     if (th_stack_get(&sched->stacks, stack_class, &stack)) {
         return NULL;
@@ -175,13 +164,12 @@ static TH_NO_TSAN th_fiber *make(thrum_sched *sched, unsigned stack_class, bool 
                         .canary = stack.guard == THRUM_GUARD_CANARY,
                         .single = single};
     fiber->valgrind = th_valgrind_stack(stack.bottom, stack.top);
-    fiber->tsan =
-        single ? th_tsan_create_one_of_many() : NULL; /* bodies run on single ones there */
+    fiber->tsan = single ? make_context() : NULL; /* bodies run on single ones there */
     th_context_make(&fiber->context, stack.bottom, fiber, fiber_main, fiber);
     return fiber;
 }
 
-static TH_NO_TSAN void unmake(th_fiber *fiber) {
+TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
     th_stacks *stacks = &fiber->sched->stacks;
     th_stack stack = fiber->stack;
     th_valgrind_stack_gone(fiber->valgrind);

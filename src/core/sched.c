@@ -46,6 +46,7 @@ static void worker_main(void *arg) {
     if (config->worker_start) {
         config->worker_start(config->hook_ctx, (int)worker->index);
     }
+    th_tsan_release(&worker->tsan); /* all tasks know how their thread began: th_leave */
     thread->worker = worker;
     run_fibers(worker);
     thread->worker = NULL;
