@@ -11,8 +11,13 @@
  * word;
  *   - the machine switches between fibers only while in a worker's context. Functions in which that
  *     happens, or in which the context changes, are TH_NO_TSAN: their entry and exit would be
- * booked on different contexts. Address sanitizer: told of each switch, and of the stack that is
- * switched to. Valgrind: told of each stack when it is made and when it goes.
+ *     booked on different contexts;
+ *   - so the stack of a task is written by its own context and by the worker's in turn, and what
+ *     the worker's wrote there is not ordered before what the task's does next. Code that runs in
+ *     the worker's context on a task's stack must not show accesses to locals: their addresses are
+ *     not handed out, or what touches them is TH_NO_TSAN.
+ * Address sanitizer: told of each switch, and of the stack that is switched to. Valgrind: told of
+ * each stack when it is made and when it goes.
  */
 #ifndef TH_ANNOTATE_H
 #define TH_ANNOTATE_H

@@ -17,7 +17,7 @@
 #include "core/worker.h"
 
 /* The class of stack that the work wants. */
-static inline unsigned stack_class(const th_worker *worker, const th_work *work) {
+static TH_INLINE_NO_TSAN unsigned stack_class(const th_worker *worker, const th_work *work) {
     return work->kind == TH_WORK_SPAWN ? ((const thrum_handle *)work)->stack_class
                                        : worker->sched->stack_class;
 }

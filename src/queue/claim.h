@@ -56,11 +56,11 @@ static inline th_work *th_claim_fill(th_claim *claim, th_ring *ring, bool severa
     uint64_t n = th_ring_pop_many(ring, taken, TH_CLAIM, &claim->at);
     for (uint64_t i = 1; i < n; i++) {
         /* pairs: th_gate_rescue; publishes the work */
-        th_store_release(&claim->xplace[i], taken[i]);
+        th_store_release(&claim->xplace[i], th_work_kept(&taken[i]));
     }
     claim->next = 1;
     claim->count = (uint32_t)n;
-    return n ? taken[0] : NULL;
+    return n ? th_work_kept(&taken[0]) : NULL;
 }
 
 /* A rescuer, between begin and end of the gate: all that is there; returns how many. */

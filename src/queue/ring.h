@@ -125,7 +125,8 @@ static inline uint64_t th_ring_pop_many(th_ring *ring, th_work **out, uint64_t w
         if (th_cas_release(&ring->xhead, &head, head + n)) {
             *at = head;
             for (uint64_t i = 0; i < n; i++) {
-                out[i] = th_load_relaxed(th_ring_slot(ring, head + i)); /* relaxed: as spill */
+                /* relaxed: as spill */
+                th_work_keep(&out[i], th_load_relaxed(th_ring_slot(ring, head + i)));
             }
             return n;
         }

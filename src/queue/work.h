@@ -43,6 +43,18 @@ static TH_WORK_LINK void th_work_link(th_work *work, th_work *next) {
     work->next = next;
 }
 
+/*
+ * A place in an array on the caller's stack, which is the worker's context's and a task's in turn
+ * (base/annotate.h).
+ */
+static TH_WORK_LINK void th_work_keep(th_work **place, th_work *work) {
+    *place = work;
+}
+
+static TH_WORK_LINK th_work *th_work_kept(th_work *const *place) {
+    return *place;
+}
+
 /* A chain of work, first to last, that somebody owns alone. */
 typedef struct th_chain {
     th_work *first;

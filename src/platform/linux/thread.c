@@ -96,14 +96,16 @@ static pthread_key_t exit_key;
 static bool exit_key_made; /* written under exit_once, before any pointer is set */
 static void (*exit_callback)(void *);
 
-/* The empty assembly keeps the compiler from taking two calls for one (it would be a pure
- * function). */
-TH_NOINLINE void *th_os_self_get(void) {
+/*
+ * The empty assembly keeps the compiler from taking two calls for one (it would be a pure
+ * function). Not shown to the thread sanitizer, as errno below.
+ */
+TH_NOINLINE TH_NO_TSAN void *th_os_self_get(void) {
     __asm__ volatile("" ::: "memory");
     return self;
 }
 
-TH_NOINLINE int th_os_self_set(void *value) {
+TH_NOINLINE TH_NO_TSAN int th_os_self_set(void *value) {
     __asm__ volatile("" ::: "memory");
     if (exit_key_made) {
         int code = pthread_setspecific(exit_key, value);
