@@ -263,3 +263,97 @@ TEST(wait_done_orders_tasks) {
     /* What ended before it, and what is started after it. */
     check_silent(waited_in_turn);
 }
+
+/* ---- the stack ---- */
+
+static __attribute__((noinline)) void fill(char *at, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        at[i] = (char)(i % 100);
+    }
+    __asm__ volatile("" ::"r"(at) : "memory"); /* an address that is known elsewhere is watched */
+}
+
+/* Writes, in the task's context, where the frames were of whatever was called before. */
+static __attribute__((noinline)) void write_below(void) {
+    char below[6000];
+    fill(below, sizeof below);
+}
+
+typedef struct calls {
+    thrum_sem sem;
+    thrum_mutex mutex;
+    thrum_event event;
+    thrum_waitgroup left;
+    thrum_task task;
+} calls;
+
+static int post_and_end(void *arg) {
+    calls *c = arg;
+    write_below();
+    CHECK_EQ(thrum_mutex_lock(&c->mutex), 0);
+    write_below();
+    thrum_yield();
+    write_below();
+    thrum_mutex_unlock(&c->mutex);
+    write_below();
+    thrum_sem_post(&c->sem);
+    write_below();
+    CHECK_EQ(thrum_event_wait(&c->event), 0);
+    write_below();
+    thrum_waitgroup_done(&c->left);
+    write_below();
+    return 0;
+}
+
+static void write_in_task(thrum_task *self, void *arg) {
+    (void)self;
+    (void)arg;
+    write_below();
+}
+
+static int call_all(void *arg) {
+    calls *c = arg;
+    thrum_handle *handle = NULL;
+    enum { TASKS = 40 }; /* enough to be claimed several at a time */
+    write_below();
+    thrum_waitgroup_init(&c->left, TASKS);
+    for (int i = 0; i < TASKS; i++) {
+        CHECK_EQ(thrum_go(post_and_end, c), 0);
+        write_below();
+    }
+    thrum_task_init(&c->task, write_in_task, NULL);
+    CHECK_EQ(thrum_task_post(thrum_sched_current(), &c->task), 0);
+    write_below();
+    for (int i = 0; i < TASKS; i++) {
+        CHECK_EQ(thrum_sem_wait(&c->sem), 0);
+        write_below();
+    }
+    CHECK_EQ(thrum_spawn(&handle, change_plainly, NULL), 0);
+    write_below();
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+    write_below();
+    thrum_event_signal(&c->event);
+    write_below();
+    CHECK_EQ(thrum_waitgroup_wait(&c->left), 0);
+    write_below();
+    return 0;
+}
+
+static void stacks_written(void) {
+    for (unsigned workers = 1; workers <= 2; workers++) {
+        static calls both[2];
+        calls *c = &both[workers - 1];
+        rig r;
+        thrum_sem_init(&c->sem, 0);
+        thrum_mutex_init(&c->mutex);
+        thrum_event_init(&c->event, THRUM_EVENT_MANUAL, false);
+        rig_begin(&r, workers);
+        rig_go(&r, call_all, c);
+        rig_stop(&r);
+    }
+}
+
+TEST(scheduler_leaves_nothing_on_a_stack) {
+    /* It runs on the stacks of the tasks that call it, in a context of its own. */
+    check_silent(stacks_written);
+}
