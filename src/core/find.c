@@ -275,6 +275,11 @@ void th_deferred_began(th_worker *worker) {
     th_lock_release(&sched->deferred_lock);
 }
 
+/* A task that is about to give the worker up needs a spare fiber to do so; the loop needs none. */
+static bool may_give(const th_worker *worker) {
+    return worker->idle_count > 1 || !worker->current->body;
+}
+
 th_work *th_deferred_take(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     /* relaxed: a hint, see th_deferred_put */
@@ -285,10 +290,13 @@ th_work *th_deferred_take(th_worker *worker) {
     th_work *work = deferred_pop(worker, spare);
     while (work && work->worker >= 0 && (unsigned)work->worker != worker->index) {
         /* Another one's, which came here because that one had no stack: so it gets this one's. */
-        th_idle_give(worker);
+        bool given = may_give(worker);
+        if (given) {
+            th_idle_give(worker);
+        }
         th_submit(worker, work, THRUM_HINT_NONE);
         /* With no other spare nothing is taken, or that one would come back at once. */
-        work = worker->idle ? deferred_pop(worker, true) : NULL;
+        work = given && worker->idle ? deferred_pop(worker, true) : NULL;
     }
     worker->took_deferred = work != NULL;
     return work;
