@@ -17,7 +17,7 @@
  *     the worker's context on a task's stack must not show accesses to locals: their addresses are
  *     not handed out, or what touches them is TH_NO_TSAN.
  * Address sanitizer: told of each switch, and of the stack that is switched to. Valgrind: told of
- * each stack when it is made and when it goes.
+ * each stack when it is made and when it goes, and that its memory may then be written again.
  */
 #ifndef TH_ANNOTATE_H
 #define TH_ANNOTATE_H
@@ -80,12 +80,15 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 /* ---- valgrind ---- */
 
 #if defined(TH_VALGRIND)
-#include <valgrind/valgrind.h>
+#include <valgrind/memcheck.h>
 #define th_valgrind_stack(bottom, top) VALGRIND_STACK_REGISTER((bottom), (top))
 #define th_valgrind_stack_gone(id) VALGRIND_STACK_DEREGISTER(id)
+/* Where frames were popped nothing may be touched, until a stack is handed back: it is zero. */
+#define th_valgrind_zeroed(addr, size) ((void)VALGRIND_MAKE_MEM_DEFINED((addr), (size)))
 #else
 #define th_valgrind_stack(bottom, top) ((void)(bottom), (void)(top), 0u)
 #define th_valgrind_stack_gone(id) ((void)(id))
+#define th_valgrind_zeroed(addr, size) ((void)(addr), (void)(size))
 #endif
 
 #endif

@@ -91,6 +91,7 @@ TH_NO_TSAN void th_stack_put(th_stacks *stacks, th_stack stack) {
         th_os_remap(stack.bottom, size); /* it would take the old accesses for races */
     else
         th_os_discard(stack.bottom, size);
+    th_valgrind_zeroed(stack.bottom, size);
     if (stack.guard == THRUM_GUARD_CANARY)
         th_os_discard(stack.bottom - th_os_page_size(), th_os_page_size());
     give_slot(&stacks->classes[stack.class_index], stack.slot);
