@@ -24,6 +24,7 @@ typedef struct side {
     struct side *from; /* who switched here last */
     void (*body)(struct side *self);
     char *stack; /* NULL: a thread's own */
+    unsigned valgrind;
 } side;
 
 /*
@@ -57,12 +58,14 @@ static void make(side *s, void (*body)(side *)) {
                 .stack = stack,
                 .bottom = stack,
                 .size = STACK_SIZE,
-                .tsan = th_tsan_create()};
+                .tsan = th_tsan_create(),
+                .valgrind = th_valgrind_stack(stack, stack + STACK_SIZE)};
     th_context_make(&s->context, stack, stack + STACK_SIZE, begin, s);
 }
 
 static void drop(side *s) {
     th_tsan_destroy(s->tsan);
+    th_valgrind_stack_gone(s->valgrind);
     th_os_unmap(s->stack, STACK_SIZE);
 }
 
@@ -287,7 +290,9 @@ TEST(rounding_mode_is_kept_per_context) {
         CHECK_EQ(control_word(), word);
         CHECK(one / three == third);
     }
+#if !defined(TH_VALGRIND) /* it computes in its own way; the control words it keeps */
     CHECK(fiber_third > third);
+#endif
     drop(&fiber);
 }
 
