@@ -75,6 +75,8 @@ static bool backs_off(th_loot *loot) {
 static bool has_own(const th_worker *worker) {
     return th_ring_size(&worker->ring.ring) || th_ring_size(&worker->yields) ||
            th_claim_any(&worker->claim) || th_claim_any(&worker->yields_claim) ||
+           worker->pinned.first || worker->pinned_yields.first ||
+           !th_inject_is_empty(&worker->inbox) ||
            th_load_relaxed(&worker->xslot); /* relaxed: only the owner fills it */
 }
 

@@ -23,7 +23,7 @@ th_work *th_pinned_take_yielded(th_worker *worker);
  * head for ever.
  */
 static inline void th_yields_mark(th_worker *worker) {
-    if (th_ring_head(&worker->ring.ring) >= worker->yields_end) {
+    if (th_claim_head(&worker->claim, &worker->ring.ring) >= worker->yields_end) {
         worker->yields_end = th_ring_tail(&worker->ring.ring);
     }
 }

@@ -12,13 +12,14 @@
 #include "platform/platform.h"
 #include "thrum/task.h"
 
-#define PINNED_LIMIT 16   /* pinned runs in a row before the other queues come first once */
-#define INJECT_STREAK 256 /* runs from the shared queue before one that yielded */
-#define POLLS_PER_LOOK 32 /* resumes of those who yielded between two looks at other workers */
-#define BACKLOG 2         /* so many in a queue are worth a wake; see th_notify */
-#define STEAL_MAX 128     /* work taken from another worker at a time: a buffer on the stack */
-#define PROBE_MAX 8       /* ... by a thief that backs off and looks whether it still should */
-#define BRISK_NS 8000     /* TH_CLAIM runs in this time: claiming so many keeps nobody waiting */
+#define PINNED_LIMIT 16      /* pinned runs in a row before the other queues come first once */
+#define INJECT_STREAK 256    /* runs from the shared queue before one that yielded */
+#define POLLS_PER_LOOK 32    /* resumes of those who yielded between two looks at other workers */
+#define SEARCHES_PER_LOOK 64 /* searches between two looks at what only the gate gives away */
+#define BACKLOG 2            /* so many in a queue are worth a wake; see th_notify */
+#define STEAL_MAX 128        /* work taken from another worker at a time: a buffer on the stack */
+#define PROBE_MAX 8          /* ... by a thief that backs off and looks whether it still should */
+#define BRISK_NS 8000        /* TH_CLAIM runs in this time: claiming so many keeps nobody waiting */
 #define RESCUE_MAX (1 + 2 * TH_CLAIM) /* what the gate is for: the slot and two claims */
 
 /* ---- the local queue: the ring, behind a lock if the config says so ---- */
@@ -341,7 +342,12 @@ static th_work *pick(th_worker *worker) {
 /* ---- stealing ---- */
 
 /* The first of what was taken is returned, the rest goes to the own queue, which is empty. */
-static th_work *keep(th_worker *worker, th_work *const taken[], uint64_t n) {
+static th_work *keep(th_worker *worker, const th_worker *victim, th_work *const taken[],
+                     uint64_t n) {
+    if (worker->loot.victim != victim) {
+        worker->loot.victim = victim;
+        worker->loot.at = 0; /* what was being measured has to do with another one */
+    }
     queue_lock(&worker->ring);
     for (uint64_t i = 1; i < n; i++) {
         if (!th_ring_push(&worker->ring.ring, taken[i])) {
@@ -368,13 +374,20 @@ static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) 
         return NULL;
     }
     th_count(&worker->counters.xstolen, n);
-    worker->loot.victim = victim;
-    return keep(worker, taken, n);
+    return keep(worker, victim, taken, n);
 }
+
+static th_work *rescue_any(th_worker *worker, bool *unsure);
 
 static th_work *steal(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     unsigned n = sched->workers_count;
+    bool unsure = false;
+    th_work *rescued;
+    /* Thieves that find something in the rings all the time let nobody be the sentinel. */
+    if (++worker->searches % SEARCHES_PER_LOOK == 0 && (rescued = rescue_any(worker, &unsure))) {
+        return rescued;
+    }
     unsigned at = th_random_below(&worker->random, n);
     unsigned stride = sched->strides[th_random_below(&worker->random, sched->strides_count)];
     for (unsigned i = 0; i < n; i++, at = (at + stride) % n) {
@@ -430,10 +443,12 @@ static th_work *rescue_private(th_worker *worker, th_worker *victim) {
     n += taken[n] != NULL;
     n += th_claim_rescue(&victim->yields_claim, taken + n);
     th_gate_rescue_end(&victim->gate);
-    return n ? keep(worker, taken, n) : NULL;
+    return n ? keep(worker, victim, taken, n) : NULL;
 }
 
-static th_work *rescue(th_worker *worker, bool *unsure) {
+/* What is behind the gate is older than the ring: it comes first, or whoever steals the ring's
+ * newest all the time would never come to it. */
+static th_work *rescue_any(th_worker *worker, bool *unsure) {
     thrum_sched *sched = worker->sched;
     for (unsigned i = 0; i < sched->workers_count; i++) {
         th_worker *victim = &sched->workers[i];
@@ -447,16 +462,23 @@ static th_work *rescue(th_worker *worker, bool *unsure) {
             *unsure = true;
             continue;
         }
-        th_work *work = steal_from(worker, victim, &victim->ring.ring);
-        work = work ? work : rescue_private(worker, victim);
+        th_work *work = rescue_private(worker, victim);
+        work = work ? work : steal_from(worker, victim, &victim->ring.ring);
         work = work ? work : steal_from(worker, victim, &victim->yields);
         if (work) {
             th_count(&worker->counters.xrescues, 1);
-            th_count(&worker->counters.xruns_stolen, 1);
             return work;
         }
     }
     return NULL;
+}
+
+static th_work *rescue(th_worker *worker, bool *unsure) {
+    th_work *work = rescue_any(worker, unsure);
+    if (work) {
+        th_count(&worker->counters.xruns_stolen, 1);
+    }
+    return work;
 }
 
 /* For a worker that polls: nobody is the sentinel while all are busy, so it does that one's work.
@@ -464,18 +486,21 @@ static th_work *rescue(th_worker *worker, bool *unsure) {
 static th_work *look_around(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     bool unsure = false;
-    for (unsigned i = 0; i < sched->workers_count; i++) {
+    if (th_ring_size(&worker->ring.ring)) {
+        return NULL;
+    }
+    th_work *work = rescue(worker, &unsure);
+    if (work && th_ring_size(&worker->ring.ring) >= BACKLOG) {
+        th_notify(worker, true); /* it is no searcher, so nobody looks after what it keeps */
+    }
+    for (unsigned i = 0; i < sched->workers_count && !work; i++) {
         th_worker *victim = &sched->workers[i];
         if (victim != worker && th_ring_size(&victim->ring.ring) >= BACKLOG &&
-            th_ring_size(&worker->ring.ring) == 0) {
-            th_work *work = steal_from(worker, victim, &victim->ring.ring);
-            if (work) {
-                th_count(&worker->counters.xruns_stolen, 1);
-                return work;
-            }
+            (work = steal_from(worker, victim, &victim->ring.ring))) {
+            th_count(&worker->counters.xruns_stolen, 1);
         }
     }
-    return th_ring_size(&worker->ring.ring) ? NULL : rescue(worker, &unsure);
+    return work;
 }
 
 const th_policy th_policy_sharded = {

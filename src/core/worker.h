@@ -88,6 +88,7 @@ struct th_worker {
     unsigned inject_streak; /* runs from the inject queue since the last one that yielded */
     unsigned lone_yields;   /* yields that found nobody to give way to */
     unsigned polls;         /* resumes of fibers that yielded */
+    unsigned searches;      /* looks for something to steal */
     bool yield_turn;        /* whose turn: pinned ones that yielded, or the others */
     bool fair_last;         /* the pick before was a fair one (an interval of 1) */
     bool inject_served;     /* something was taken since inject_end was set */

@@ -16,7 +16,7 @@ typedef enum th_os_fault {
     TH_OS_FAULT_GUARD_MPROTECT, /* th_os_guard_mprotect */
     TH_OS_FAULT_THREAD,         /* th_os_thread_start */
     TH_OS_FAULT_ALLOC,          /* th_os_alloc */
-    TH_OS_FAULT_BARRIER,        /* th_os_barrier_start */
+    TH_OS_FAULT_BARRIER,        /* th_os_barrier_start, th_os_barrier */
     TH_OS_FAULT_KINDS
 } th_os_fault;
 

@@ -91,10 +91,11 @@ void th_os_errno_set(int value);
 /*
  * Orders the accesses of every thread of the process that runs at this moment, as if each of them
  * executed a full fence somewhere between the call and its return (a system call, up to 20 us).
- * th_os_barrier_start asks for it once, and says whether the system can (0 or -ENOSYS).
+ * th_os_barrier_start asks for it once, and says whether the system can (0 or -ENOSYS). False: it
+ * could not, this time (no memory) or ever (a sandbox that was entered meanwhile).
  */
 int th_os_barrier_start(void);
-void th_os_barrier(void);
+bool th_os_barrier(void);
 
 /* ---- topology ---- */
 

@@ -9,7 +9,8 @@
  * Words:      taking: the owner. revoked: rescuers, one at a time; TH_GATE_SHUT for ever where the
  *             system cannot order processors: then the owner exchanges, and so does a rescuer.
  * Invariant:  the owner takes by plain accesses only while no rescuer takes.
- * Progress:   wait-free for the owner. A rescuer goes away when the owner is just taking.
+ * Progress:   wait-free for the owner. A rescuer goes away when the owner is just taking, or the
+ *             system cannot order processors just now.
  */
 #ifndef TH_GATE_H
 #define TH_GATE_H
@@ -49,16 +50,18 @@ static inline th_work *th_gate_take(th_gate *gate, th_work **xplace) {
     return work;
 }
 
-/* A rescuer: false when it must go away. Otherwise th_gate_rescue, and th_gate_rescue_end. */
-static inline bool th_gate_rescue_begin(th_gate *gate, void (*barrier)(void)) {
+/*
+ * A rescuer: false when it must go away. Otherwise th_gate_rescue, and th_gate_rescue_end. The
+ * barrier says whether it could order the processors.
+ */
+static inline bool th_gate_rescue_begin(th_gate *gate, bool (*barrier)(void)) {
     uint32_t state = TH_GATE_OPEN;
     /* pairs: th_gate_rescue_end; one rescuer at a time */
     if (!th_cas_acquire(&gate->xrevoked, &state, TH_GATE_REVOKED)) {
         return state == TH_GATE_SHUT; /* everybody exchanges */
     }
-    barrier();
     /* pairs: th_gate_take; what it has emptied */
-    if (th_load_acquire(&gate->xtaking)) {
+    if (!barrier() || th_load_acquire(&gate->xtaking)) {
         /* pairs: th_gate_take; nothing to tell */
         th_store_release(&gate->xrevoked, TH_GATE_OPEN);
         return false;

@@ -323,3 +323,67 @@ TEST(pinned_fibers_wake_each_other) {
     }
     rig_stop(&r);
 }
+
+/* ---- order ---- */
+
+#define EARLY 20
+#define LATE 40
+
+static order pinned_order;
+static thrum_task queued[EARLY + LATE];
+
+static int yield_pinned(void *number) {
+    thrum_yield();
+    order_add(&pinned_order, (int)(intptr_t)number);
+    return 0;
+}
+
+static void go_pinned(rig *r, thrum_fn fn, void *arg) {
+    thrum_attr attr = rig_attr(r);
+    attr.flags = THRUM_PINNED;
+    attr.worker = 0;
+    CHECK_EQ(thrum_go_with(&attr, fn, arg), 0);
+}
+
+static rig *ordered;
+
+static void run_in_order(thrum_task *self, void *arg) {
+    const int number = (int)(self - queued);
+    (void)arg;
+    order_add(&pinned_order, number);
+    if (number == 0) {
+        for (int i = EARLY; i < EARLY + LATE; i++) {
+            CHECK_EQ(thrum_task_post(ordered->sched, &queued[i]), 0);
+        }
+    } else if (number == EARLY - 3) {
+        go_pinned(ordered, yield_pinned, (void *)(intptr_t)-2);
+    }
+}
+
+static int queue_then_yield_pinned(void *number) {
+    for (int i = 0; i < EARLY; i++) {
+        CHECK_EQ(thrum_task_post(ordered->sched, &queued[i]), 0);
+    }
+    return yield_pinned(number);
+}
+
+TEST(pinned_yielder_comes_before_what_was_queued_after_it) {
+    /* Also when another pinned fiber yields while the worker has claimed what they wait for. */
+    rig r;
+    rig_init(&r);
+    r.config.policy = THRUM_SHARDED;
+    r.config.workers = 1;
+    rig_start(&r);
+    ordered = &r;
+    for (int i = 0; i < EARLY + LATE; i++) {
+        thrum_task_init(&queued[i], run_in_order, NULL);
+    }
+    go_pinned(&r, queue_then_yield_pinned, (void *)(intptr_t)-1);
+    rig_wait_done(&r);
+    CHECK_EQ(atomic_load(&pinned_order.count), EARLY + LATE + 2);
+    for (int i = 0; i < EARLY; i++) {
+        CHECK_EQ(pinned_order.seen[i], i);
+    }
+    CHECK_EQ(pinned_order.seen[EARLY], -1);
+    rig_stop(&r);
+}
