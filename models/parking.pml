@@ -45,6 +45,15 @@
 #ifndef STOP /* 1: at the end the workers are ended */
 #define STOP 0
 #endif
+#ifndef ASLEEP /* 1: in the beginning all sleep; 2: all but one, with a sentinel; 0: all look for work */
+#define ASLEEP 0
+#endif
+#ifndef STRICT /* 1: shared work is not left to the sentinel either (FINDINGS.md, 1) */
+#define STRICT 0
+#endif
+#ifndef FIX /* 1: with what FINDINGS.md proposes */
+#define FIX 0
+#endif
 #ifndef BUG
 #define BUG 0
 #endif
@@ -100,6 +109,12 @@ bit iturn;
 #define SHARED_WORK (itop || ilist)
 #else
 #define SHARED_WORK (itop)
+#endif
+/* Beside somebody who is awake, a sentinel that sleeps for a bounded time (FINDINGS.md, 1). */
+#if STRICT || !TIMER
+#define LATE false
+#else
+#define LATE ((waiting & sentinel) && waiting != ALL)
 #endif
 #if PINNED
 byte inbox[WORKERS];
@@ -184,9 +199,14 @@ inline claim(who, clear, give) {
 /* th_wake_one: read the word; done, or take the top, else the sentinel, with a token. */
 inline wake_one_take() {
     if
-    :: SEARCHERS(xpark) || !ANYONE(xpark) || (!TOP(xpark) && SENTINEL(xpark) == leaving) ->
+    :: SEARCHERS(xpark) || !ANYONE(xpark) -> leaving = 0; goto woke
+    :: !SEARCHERS(xpark) && leaving && !TOP(xpark) && SENTINEL(xpark) == leaving ->
+#if FIX
+       goto left
+#else
        leaving = 0;
        goto woke
+#endif
     :: else ->
        token_give();
        if
@@ -272,6 +292,17 @@ stale:
         goto wake
 #endif
     };
+#if FIX
+left: /* the sentinel that was leaving: has it come back? */
+    atomic {
+        got = (xsleep[leaving - 1] & PARKED) != 0;
+        leaving = 0;
+        if
+        :: got -> got = false; goto wake
+        :: else -> goto woke
+        fi
+    };
+#endif
 #endif
 
 #if PINNED
@@ -341,6 +372,13 @@ proctype worker(byte me) {
     bool got, listed_too;
     byte v, taken, target, leaving, back, asked;
     short w;
+
+#if ASLEEP
+    if
+    :: HAS(waiting, me) -> goto end_asleep
+    :: else
+    fi;
+#endif
 
 find: /* th_find, find_once, should_nap */
 #if NAPS
@@ -855,7 +893,9 @@ awake: /* unannounce */
         nap_bit = false;
 #endif
         if
+#if TIMER
         :: token && searching -> token = false; go_on = false /* one is enough */
+#endif
         :: !token && !searching && go_on -> go_on = false
         :: else ->
            searching = searching || token;
@@ -866,10 +906,10 @@ awake: /* unannounce */
     };
     atomic {
         if
-#if BUG != 15
-        :: searching -> token_back()
-#else
+#if BUG == 15
         :: searching
+#elif TIMER
+        :: searching -> token_back()
 #endif
         :: else -> token_give(); searching = true /* search_anyway */
         fi
@@ -1028,6 +1068,17 @@ stale:
         goto wake
 #endif
     };
+#if FIX
+left: /* the sentinel that was leaving: has it come back? */
+    atomic {
+        got = (xsleep[leaving - 1] & PARKED) != 0;
+        leaving = 0;
+        if
+        :: got -> got = false; goto wake
+        :: else -> goto woke
+        fi
+    };
+#endif
 woke:
     if
     :: back == AFTER_TAKE -> back = 0; goto took
@@ -1050,6 +1101,25 @@ init {
     bool got;
 
     atomic {
+#if ASLEEP
+        do
+        :: i < WORKERS - (ASLEEP - 1) ->
+           waiting = waiting | BIT(i);
+           xpark = xpark + PARKED_ONE;
+           xsleep[i] = PARKED;
+           if
+           :: ASLEEP == 2 && i == 0 ->
+              sentinel = BIT(i);
+              xpark = WITH_SENTINEL(xpark, i + 1)
+           :: else ->
+              xsleep[i] = PARKED | LISTED;
+              push_entry(i)
+           fi;
+           i++
+        :: else -> break
+        od;
+        i = 0;
+#endif
         do
         :: i < WORKERS -> run worker(i); i++
         :: else -> break
@@ -1071,14 +1141,14 @@ wait:
     fi;
     atomic {
         /* Promise 1: at this moment nobody sleeps over shared work. */
-        assert(!waiting || !SHARED_WORK);
+        assert(!waiting || !SHARED_WORK || LATE);
 #if PINNED
         assert(!HAS(waiting, 0) || !inbox[0]);
         assert(!HAS(waiting, 1) || !inbox[1]);
         assert(!HAS(waiting, WORKERS - 1) || !inbox[WORKERS - 1]);
 #endif
 #if SPAWNS && !NAPS /* beside naps a backlog may be left to the sentinel */
-        assert(!waiting || !(BACKLOG(0) || BACKLOG(1) || BACKLOG(WORKERS - 1)));
+        assert(!waiting || LATE || !(BACKLOG(0) || BACKLOG(1) || BACKLOG(WORKERS - 1)));
 #endif
 #if TIMER
         if
