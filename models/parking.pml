@@ -18,6 +18,9 @@
 #ifndef POSTS /* by each of them */
 #define POSTS 2
 #endif
+#ifndef CHAIN /* tasks in one post */
+#define CHAIN 1
+#endif
 #ifndef PINNED /* 1: a post goes to the shared queue or to an inbox; 2: always to an inbox */
 #define PINNED 0
 #endif
@@ -78,6 +81,7 @@
 #define NOTIFIED 4
 #define TOKEN 8
 
+#define RINGS (SPAWNS || CHAIN > 1)
 #if PINNED
 #define PINNED_HERE (inbox[me] != 0)
 #else
@@ -85,7 +89,7 @@
 #endif
 #if SLOT
 #define OWN_NOTHING (!PINNED_HERE && !ring[me] && !slot[me])
-#elif SPAWNS
+#elif RINGS
 #define OWN_NOTHING (!PINNED_HERE && !ring[me])
 #else
 #define OWN_NOTHING (!PINNED_HERE)
@@ -119,7 +123,7 @@ bit iturn;
 #if PINNED
 byte inbox[WORKERS];
 #endif
-#if SPAWNS
+#if RINGS
 byte ring[WORKERS];
 #define BACKLOG(i) (ring[i] >= 2)
 #else
@@ -128,7 +132,7 @@ byte ring[WORKERS];
 #if SLOT
 bit slot[WORKERS];
 #endif
-#if TIMER && SPAWNS
+#if TIMER && RINGS
 byte moved[WORKERS]; /* bits: has picked since that worker looked (xtick, seen_ticks) */
 #endif
 #if STOP
@@ -140,7 +144,7 @@ bit xexit;
 #define ROUNDS 4 /* of the sentinel in vain before nothing more is expected of it */
 
 byte in_stack;                        /* bits: has an entry in the stack */
-byte outstanding = OUTSIDERS * POSTS; /* tasks that have not ended */
+byte outstanding = OUTSIDERS * POSTS * CHAIN; /* tasks that have not ended */
 byte outside = OUTSIDERS;             /* threads that have not finished */
 #if SPAWNS
 byte spawns = SPAWNS;
@@ -270,7 +274,7 @@ post: /* submit_outside */
         fi
     };
 #else
-    atomic { itop++; posts-- };
+    atomic { itop = itop + CHAIN; posts-- };
 #endif
 wake: /* th_notify_shared, th_wake_one */
     atomic { wake_one_take() };
@@ -362,7 +366,7 @@ finish:
 #define ROUND 3
 #define BUSY 4
 
-proctype worker(byte me) {
+proctype worker(byte me; bool asleep) {
     bool searching;      /* worker->searching */
     bool nap_bit, nap;   /* worker->nap_bit, nap_ns != 0 */
     bool handoff;        /* worker->handoff */
@@ -375,7 +379,7 @@ proctype worker(byte me) {
 
 #if ASLEEP
     if
-    :: HAS(waiting, me) -> goto end_asleep
+    :: asleep -> asleep = false; goto end_asleep
     :: else
     fi;
 #endif
@@ -407,7 +411,7 @@ pick:
         fi
     };
 #endif
-#if SPAWNS
+#if RINGS
     atomic {
 #if TIMER
         moved[me] = ALL;
@@ -469,7 +473,7 @@ turn: /* th_inject_turn_begin */
     atomic {
         if
         :: itop ->
-#if SPAWNS
+#if CHAIN > 1
            taken = (itop + WORKERS - 1) / WORKERS;
 #else
            taken = 1; /* grab one */
@@ -478,7 +482,7 @@ turn: /* th_inject_turn_begin */
         :: else -> goto search
         fi
     };
-#if SPAWNS
+#if CHAIN > 1
     atomic {
         if
         :: taken > 1 -> ring[me] = ring[me] + taken - 1; taken = 1
@@ -492,7 +496,7 @@ turn: /* th_inject_turn_begin */
         :: else
         fi
     };
-#if SPAWNS
+#if CHAIN > 1
     atomic {
         if
         :: BACKLOG(me) -> goto more
@@ -531,7 +535,7 @@ search: /* th_search_begin */
         :: else -> goto nothing
         fi
     };
-#if SPAWNS
+#if RINGS
     /* steal */
     atomic {
         if
@@ -711,7 +715,7 @@ pending_own:
         fi
     };
 #endif
-#if SPAWNS
+#if RINGS
     do
     :: v < WORKERS ->
        atomic {
@@ -805,7 +809,7 @@ timed_answer:
     xsleep[me] = xsleep[me] & ~LISTED;
 
 round: /* sentinel_round */
-#if SPAWNS
+#if RINGS
     /* rescue_any */
     do
     :: v == me -> v++
@@ -917,7 +921,7 @@ awake: /* unannounce */
 up:
     atomic {
         if
-#if TIMER && SPAWNS
+#if TIMER && RINGS
         :: handoff -> handoff = false; goto found
 #endif
 #if NAPS
@@ -940,7 +944,7 @@ found: /* th_went_busy */
         :: searching && !HAS(sentinel, me) -> goto no_searcher
         fi
     };
-#if SPAWNS
+#if RINGS
     got = ring[me] > 0; /* rescued more than it is about to run */
 #if BUG == 18
     got = false;
@@ -1098,7 +1102,9 @@ leave:
 
 init {
     byte i, n;
+#if STOP
     bool got;
+#endif
 
     atomic {
 #if ASLEEP
@@ -1107,21 +1113,24 @@ init {
            waiting = waiting | BIT(i);
            xpark = xpark + PARKED_ONE;
            xsleep[i] = PARKED;
+#if ASLEEP == 2
            if
-           :: ASLEEP == 2 && i == 0 ->
+           :: i == 0 ->
               sentinel = BIT(i);
               xpark = WITH_SENTINEL(xpark, i + 1)
-           :: else ->
-              xsleep[i] = PARKED | LISTED;
-              push_entry(i)
+           :: else -> xsleep[i] = PARKED | LISTED; push_entry(i)
            fi;
+#else
+           xsleep[i] = PARKED | LISTED;
+           push_entry(i);
+#endif
            i++
         :: else -> break
         od;
         i = 0;
 #endif
         do
-        :: i < WORKERS -> run worker(i); i++
+        :: i < WORKERS -> run worker(i, HAS(waiting, i)); i++
         :: else -> break
         od;
         i = 0;
@@ -1132,13 +1141,34 @@ init {
         i = 0
     };
 
-wait:
-    if
 #if STOP
-    :: outstanding == 0 && outside == 0 -> goto stop
-#endif
-    :: timeout
+    if
+    :: outstanding == 0 && outside == 0
+    :: timeout -> assert(false) /* nothing moves, and yet there is something to do */
     fi;
+    /* end_threads, th_wake_all */
+#if BUG != 25
+    xexit = 1;
+#endif
+    do
+    :: i < WORKERS ->
+       atomic { claim(i, 0, 0) };
+       if
+       :: got -> waiting = waiting & ~BIT(i)
+       :: else
+       fi;
+       i++
+    :: else -> break
+    od;
+#if BUG == 25
+    xexit = 1;
+#endif
+    timeout;
+    assert(_nr_pr == 1); /* all have left */
+    assert(PARKED_COUNT(xpark) == 0)
+#else
+wait:
+    timeout;
     atomic {
         /* Promise 1: at this moment nobody sleeps over shared work. */
         assert(!waiting || !SHARED_WORK || LATE);
@@ -1147,7 +1177,7 @@ wait:
         assert(!HAS(waiting, 1) || !inbox[1]);
         assert(!HAS(waiting, WORKERS - 1) || !inbox[WORKERS - 1]);
 #endif
-#if SPAWNS && !NAPS /* beside naps a backlog may be left to the sentinel */
+#if RINGS && !NAPS /* beside naps a backlog may be left to the sentinel */
         assert(!waiting || LATE || !(BACKLOG(0) || BACKLOG(1) || BACKLOG(WORKERS - 1)));
 #endif
 #if TIMER
@@ -1166,28 +1196,11 @@ wait:
         od;
         assert(i == WORKERS && n == 0);
 #else
-        assert(LONGS || SPAWNS || outstanding == 0);
+        assert(LONGS || outstanding == 0);
         assert(outstanding || waiting == ALL);
 #endif
         /* No token is left. */
         assert(SEARCHERS(xpark) == 0 && !(xpark & NAP))
     };
-
-#if STOP
-    false; /* nothing moves, and yet there is something to do */
-stop: /* end_threads, th_wake_all: whoever does not end is an invalid end state */
-    xexit = 1;
-    do
-    :: i < WORKERS ->
-       atomic { claim(i, 0, 0) };
-       if
-       :: got -> waiting = waiting & ~BIT(i)
-       :: else
-       fi;
-       i++
-    :: else -> break
-    od;
-    timeout;
-    assert(_nr_pr == 1 && PARKED_COUNT(xpark) == 0)
 #endif
 }
