@@ -890,8 +890,9 @@ awake: /* unannounce */
         if
 #if BUG == 17
         :: false
-#endif
+#else
         :: nap_bit -> xpark = xpark & ~NAP
+#endif
         :: else
         fi;
         nap_bit = false;
