@@ -13,7 +13,11 @@
 #include "base/cc.h"
 #include "core/lock.h"
 
+#ifdef TH_SIM
+#define TH_MAGAZINE 4
+#else
 #define TH_MAGAZINE 128
+#endif
 
 typedef struct th_slab_object {
     struct th_slab_object *next;          /* in a magazine */
