@@ -159,10 +159,10 @@ typedef struct site_entry {
     uint16_t ops;    /* bits: which operations */
     uint8_t order;   /* the strongest order it was called with */
     uint8_t failure; /* likewise */
-    uint32_t group;
     uint64_t hits;
 } site_entry;
 #define SITES 4096u
+#define MUTANT_SITES 256u
 
 /* Nothing of the simulator's lies in static variables: they are put back after each run. */
 typedef struct engine {
@@ -227,8 +227,9 @@ typedef struct engine {
     char said[512];
 
     /* Mutants. */
-    const void *mutant_sites[64];
+    const void *mutant_sites[MUTANT_SITES];
     unsigned mutant_count;
+    uint8_t mutant_map[65536]; /* by a hash of the place: whether it may be one */
     int mutant_kind;
     bool mutant_hit;
     site_entry *sites;
@@ -237,6 +238,7 @@ typedef struct engine {
     /* All runs. */
     uint64_t *seen_hashes;
     uint64_t seen_size, seen_count;
+    uint64_t runs;
     uint64_t ticked;
     void (*on_outcome)(const char *outcome);
     uint64_t scratch[512]; /* main.c's */
@@ -304,6 +306,7 @@ const char *order_name(int order);
 
 typedef struct tally {
     uint64_t runs, distinct, steps_sum, steps_max;
+    uint64_t digest; /* of all schedules: the same seed gives the same */
     double seconds;
     bool complete; /* exhaustive: all of it */
 } tally;
@@ -313,6 +316,7 @@ typedef struct plan {
     strategy strategy;
     memory_mode mode;
     uint64_t runs;
+    uint64_t first; /* the number of the first */
     uint64_t seed;
     double seconds_max; /* 0: none */
 } plan;
@@ -323,6 +327,8 @@ bool explore(const plan *p, tally *t);
 bool run_once(const sim_world *world, strategy s, memory_mode mode, uint64_t seed, uint64_t run);
 /* The decisions of `given` under the limits in E->limits. */
 bool replay(const sim_world *world, memory_mode mode, const uint8_t *given, uint32_t count);
+double seconds_now(void);
+bool warm_up(const sim_world *world, memory_mode mode, uint64_t seed);
 void report_fault(const plan *p, uint64_t run);
 void trace_given(const sim_world *world, memory_mode mode, uint32_t count);
 void engine_start(void);

@@ -15,6 +15,8 @@
 
 #include "engine.h"
 
+#define WARM_UPS 4
+
 engine *E;
 static sim_world *worlds;
 
@@ -67,14 +69,15 @@ static void crashed(int signal) {
 
 static void tick(int signal) {
     (void)signal;
-    if (E->current && E->steps == E->ticked) {
+    uint64_t here = E->runs << 32 | E->steps;
+    if (E->current && here == E->ticked) {
         E->failed = true;
         snprintf(E->fault, sizeof E->fault, "hang");
         snprintf(E->message, sizeof E->message, "thread %u computes for ever", me());
         E->current = NULL;
         siglongjmp(E->out, 1);
     }
-    E->ticked = E->steps;
+    E->ticked = here;
 }
 
 void engine_start(void) {
@@ -135,6 +138,7 @@ static void prepare(const sim_world *world, strategy s, memory_mode mode) {
         memcpy(E->data, E->data_copy, E->data_size);
         E->data_dirty = false;
     }
+    E->runs++;
     E->failed = false;
     E->fault[0] = E->message[0] = E->outcome[0] = E->said[0] = 0;
     E->mutant_hit = false;
@@ -216,24 +220,43 @@ uint64_t distinct_count(void) {
 
 /* ---- many runs ---- */
 
-static double seconds(void) {
+double seconds_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-bool explore(const plan *p, tally *t) {
-    double began = seconds();
+/*
+ * How long a run is, roughly: where pct and bounded act. From a few runs of its own, so that any
+ * run of a seed can be done again without those before it. True if one of them fails, as run 0.
+ */
+bool warm_up(const sim_world *world, memory_mode mode, uint64_t seed) {
+    uint64_t sum = 0;
     E->steps_typical = 0;
+    for (uint64_t run = 0; run < WARM_UPS; run++) {
+        if (run_once(world, S_RANDOM, mode, seed, run)) {
+            return true;
+        }
+        sum += E->steps;
+    }
+    E->steps_typical = sum / WARM_UPS;
+    return false;
+}
+
+bool explore(const plan *p, tally *t) {
+    double began = seconds_now();
     E->given_count = 0;
+    if (p->strategy == S_PCT || p->strategy == S_BOUNDED) {
+        warm_up(p->world, p->mode, p->seed); /* what fails there, S_RANDOM has found */
+    }
     bool failed = false;
-    for (uint64_t run = 0; run < p->runs && !failed; run++) {
+    for (uint64_t run = p->first; run < p->first + p->runs && !failed; run++) {
         failed = run_once(p->world, p->strategy, p->mode, p->seed, run);
         t->runs++;
         t->steps_sum += E->steps;
         t->steps_max = E->steps > t->steps_max ? E->steps : t->steps_max;
-        E->steps_typical = t->steps_sum / t->runs;
         distinct_add(E->hash);
+        t->digest = (t->digest ^ E->hash ^ E->steps) * 0x9fb21c651e98df25ull;
         if (E->outcome[0] && E->on_outcome) {
             E->on_outcome(E->outcome);
         }
@@ -241,11 +264,11 @@ bool explore(const plan *p, tally *t) {
             t->complete = true;
             break;
         }
-        if (p->seconds_max > 0 && (run & 63) == 63 && seconds() - began > p->seconds_max) {
+        if (p->seconds_max > 0 && (run & 63) == 63 && seconds_now() - began > p->seconds_max) {
             break;
         }
     }
-    t->seconds += seconds() - began;
+    t->seconds += seconds_now() - began;
     t->distinct = distinct_count();
     return failed;
 }
@@ -282,12 +305,12 @@ static uint32_t minimise(const sim_world *world, memory_mode mode, uint8_t *log,
     char fault[sizeof E->fault];
     memcpy(fault, E->fault, sizeof fault);
     uint8_t *trial = malloc(LOG_MAX);
-    double until = seconds() + 20;
+    double until = seconds_now() + 20;
     bool changed = true;
-    while (changed && seconds() < until) {
+    while (changed && seconds_now() < until) {
         changed = false;
-        for (uint32_t chunk = count ? count : 1; chunk >= 1 && seconds() < until; chunk /= 2) {
-            for (uint32_t from = 0; from < count && seconds() < until; from += chunk) {
+        for (uint32_t chunk = count ? count : 1; chunk >= 1 && seconds_now() < until; chunk /= 2) {
+            for (uint32_t from = 0; from < count && seconds_now() < until; from += chunk) {
                 uint32_t to = from + chunk < count ? from + chunk : count;
                 bool any = false;
                 memcpy(trial, log, count);

@@ -14,13 +14,14 @@ typedef struct options {
     const char *mode;
     const char *strategy;
     const char *replay;
-    const char *summary;
     uint64_t runs;
     uint64_t seed;
     int64_t run;
     double seconds;
     double scale;
     bool list;
+    bool list_heavy;
+    bool rows; /* nothing but the lines */
     bool quiet;
 } options;
 
@@ -35,8 +36,7 @@ static const char usage[] =
     "  --seconds S        at most so long for each\n"
     "  --seed N           another seed, other runs (default 1)\n"
     "  --run N            only the N-th run of a seed, traced\n"
-    "  --replay FILE      the decisions of a file, traced\n"
-    "  --summary FILE     a line for each is also written there\n";
+    "  --replay FILE      the decisions of a file, traced\n";
 
 static bool wanted(const options *o, const sim_world *w) {
     if (!o->world) {
@@ -176,20 +176,13 @@ static bool row(const options *o, totals *sum, const sim_world *w, strategy s, m
         snprintf(verdict, sizeof verdict, "%s", t.complete ? "complete" : "not complete");
     }
     char line[512];
-    snprintf(line, sizeof line, "%-28s %-10s %-4s %10llu %10llu %6.0f %6llu %8.2f %9.0f  %s%s",
+    snprintf(line, sizeof line, "%-28s %-10s %-4s %10llu %10llu %6.0f %6llu %08x %8.2f %9.0f  %s%s",
              w->name, strategy_names[s], mode_names[mode], (unsigned long long)t.runs,
              (unsigned long long)t.distinct, (double)t.steps_sum / (double)t.runs,
-             (unsigned long long)t.steps_max, t.seconds,
+             (unsigned long long)t.steps_max, (unsigned)(t.digest >> 32), t.seconds,
              t.seconds > 0 ? (double)t.runs / t.seconds : 0.0, bad ? "FAULT " : "", verdict);
     puts(line);
     fflush(stdout);
-    if (o->summary) {
-        FILE *f = fopen(o->summary, "a");
-        if (f) {
-            fprintf(f, "%s\n", line);
-            fclose(f);
-        }
-    }
     if (bad && failed) {
         report_fault(&p, run);
     }
@@ -287,32 +280,38 @@ static int one_run(const options *o) {
     const sim_world *w = world_named(o->world ? o->world : "");
     int mode = index_of(mode_names, M_COUNT, o->mode ? o->mode : "c11");
     int s = index_of(strategy_names, S_COUNT, o->strategy ? o->strategy : "random");
-    /* The number of steps so far decides where pct and bounded act: the runs before come first. */
-    E->steps_typical = 0;
-    uint64_t sum = 0;
-    for (uint64_t run = 0; run <= (uint64_t)o->run; run++) {
-        run_once(w, (strategy)s, (memory_mode)mode, o->seed, run);
-        sum += E->steps;
-        E->steps_typical = sum / (run + 1);
-    }
+    warm_up(w, (memory_mode)mode, o->seed);
+    run_once(w, (strategy)s, (memory_mode)mode, o->seed, (uint64_t)o->run);
     memcpy(E->given, E->log, E->log_count);
     trace_given(w, (memory_mode)mode, E->log_count);
     return E->failed;
 }
 
 static int parse(options *o, int argc, char **argv) {
-    static const struct option longs[] = {
-        {"list", no_argument, NULL, 'l'},          {"world", required_argument, NULL, 'w'},
-        {"mode", required_argument, NULL, 'm'},    {"strategy", required_argument, NULL, 's'},
-        {"runs", required_argument, NULL, 'n'},    {"scale", required_argument, NULL, 'c'},
-        {"seconds", required_argument, NULL, 't'}, {"seed", required_argument, NULL, 'x'},
-        {"run", required_argument, NULL, 'r'},     {"replay", required_argument, NULL, 'p'},
-        {"summary", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {{"list", no_argument, NULL, 'l'},
+                                          {"list-heavy", no_argument, NULL, 'h'},
+                                          {"rows", no_argument, NULL, 'b'},
+                                          {"world", required_argument, NULL, 'w'},
+                                          {"mode", required_argument, NULL, 'm'},
+                                          {"strategy", required_argument, NULL, 's'},
+                                          {"runs", required_argument, NULL, 'n'},
+                                          {"scale", required_argument, NULL, 'c'},
+                                          {"seconds", required_argument, NULL, 't'},
+                                          {"seed", required_argument, NULL, 'x'},
+                                          {"run", required_argument, NULL, 'r'},
+                                          {"replay", required_argument, NULL, 'p'},
+                                          {NULL, 0, NULL, 0}};
     int c;
     while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         switch (c) {
         case 'l':
             o->list = true;
+            break;
+        case 'b':
+            o->rows = true;
+            break;
+        case 'h':
+            o->list = o->list_heavy = true;
             break;
         case 'w':
             o->world = optarg;
@@ -343,9 +342,6 @@ static int parse(options *o, int argc, char **argv) {
         case 'p':
             o->replay = optarg;
             break;
-        case 'o':
-            o->summary = optarg;
-            break;
         default:
             fputs(usage, stderr);
             return 2;
@@ -366,7 +362,9 @@ int main(int argc, char **argv) {
     engine_start();
     if (o.list) {
         for (const sim_world *w = world_first(); w; w = w->next) {
-            printf("%s\n", w->name);
+            if (wanted(&o, w) && (!o.list_heavy || w->heavy)) {
+                printf("%s\n", w->name);
+            }
         }
         return 0;
     }
@@ -377,12 +375,17 @@ int main(int argc, char **argv) {
         return one_run(&o);
     }
     totals sum = {0};
-    printf("%-28s %-10s %-4s %10s %10s %6s %6s %8s %9s\n", "world", "strategy", "mode", "runs",
-           "distinct", "steps", "most", "seconds", "runs/s");
+    if (!o.rows) {
+        printf("%-28s %-10s %-4s %10s %10s %6s %6s %8s %8s %9s\n", "world", "strategy", "mode",
+               "runs", "distinct", "steps", "most", "digest", "seconds", "runs/s");
+    }
     for (const sim_world *w = world_first(); w; w = w->next) {
         if (wanted(&o, w)) {
             world_rows(&o, &sum, w);
         }
+    }
+    if (o.rows) {
+        return sum.bad != 0;
     }
     printf("%llu rows, %llu runs, %llu distinct, %.1f s: %s\n", (unsigned long long)sum.rows,
            (unsigned long long)sum.runs, (unsigned long long)sum.distinct, sum.seconds,
