@@ -37,7 +37,7 @@ sim: ## the simulator's worlds (WORLD= SEED= RUNS= MODE= REPLAY=); tests/sim/REA
 	@tools/sim
 
 mutate: ## weakened memory orders against the worlds (MUTATE="--only TEXT --seconds 60", "--again")
-	@tools/setup
+	@tools/setup ci
 	@tools/mutate $(MUTATE)
 
 check: ## style and floors
