@@ -237,7 +237,8 @@ typedef struct engine {
     /* All runs. */
     uint64_t *seen_hashes;
     uint64_t seen_size, seen_count;
-    uint64_t ticked;
+    uint64_t started;              /* runs */
+    uint64_t ticked, ticked_steps; /* of which run, after how many steps: at the last tick */
     void (*on_outcome)(const char *outcome);
     uint64_t scratch[512]; /* main.c's */
 

@@ -67,14 +67,15 @@ static void crashed(int signal) {
 
 static void tick(int signal) {
     (void)signal;
-    if (E->current && E->steps == E->ticked) {
+    if (E->current && E->started == E->ticked && E->steps == E->ticked_steps) {
         E->failed = true;
         snprintf(E->fault, sizeof E->fault, "hang");
         snprintf(E->message, sizeof E->message, "thread %u computes for ever", me());
         E->current = NULL;
         siglongjmp(E->out, 1);
     }
-    E->ticked = E->steps;
+    E->ticked = E->started;
+    E->ticked_steps = E->steps;
 }
 
 void engine_start(void) {
@@ -123,6 +124,7 @@ static uint64_t mix(uint64_t x) {
 }
 
 static void prepare(const sim_world *world, strategy s, memory_mode mode) {
+    E->started++;
     E->world = world;
     E->strategy = s;
     E->mode = mode;
