@@ -13,6 +13,7 @@ typedef struct block {
 } block;
 _Static_assert(sizeof(block) == 16, "blocks stay 16-aligned");
 
+#define FENCE_BYTES 16u
 #define CLASSES 32u /* of 16 bytes each; larger blocks are not handed out again */
 
 void arena_begin(void) {
@@ -45,9 +46,11 @@ void *sim_memory(size_t size) {
         E->free_blocks[size / 16] = b->next;
         shadow_fresh((uintptr_t)(b + 1), size);
     } else {
-        b = (block *)(void *)take(sizeof *b + size, 16);
+        b = (block *)(void *)take(sizeof *b + size + FENCE_BYTES, 16);
         b->size = size;
-        shadow_freed((uintptr_t)b, sizeof *b, NULL); /* who runs over its block meets this */
+        /* Who runs over the ends of its block meets these. */
+        shadow_freed((uintptr_t)b, sizeof *b, NULL);
+        shadow_freed((uintptr_t)(b + 1) + size, FENCE_BYTES, NULL);
     }
     b->next = NULL;
     memset(b + 1, 0xa5, size);
