@@ -83,6 +83,8 @@ void engine_start(void) {
     E->locs = map(LOCS_MAX * sizeof *E->locs, 0);
     E->cells = map((ARENA_BYTES + DATA_BYTES) / 8 * sizeof *E->cells, 0);
     E->pages = map(ARENA_BYTES / PAGE_BYTES * sizeof *E->pages, 0);
+    E->labels = map(LABELS * sizeof *E->labels, 0);
+    E->known = map(KNOWN * sizeof *E->known, 0);
     E->log = map(LOG_MAX, 0);
     E->log_options = map(LOG_MAX, 0);
     E->log_what = map(LOG_MAX, 0);
