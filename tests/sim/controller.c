@@ -43,6 +43,7 @@ void controller_begin(void) {
     E->thread_count = 0;
     E->runnable = 0;
     E->asleep = 0;
+    E->tired = 0;
     E->buffers = 0;
     E->steps = 0;
     E->sleeps = 0;
@@ -159,6 +160,7 @@ static void wake(sim_thread *t, sim_reason reason) {
     unsigned number = (unsigned)(t - E->threads);
     t->state = T_RUNNABLE;
     t->reason = reason;
+    E->tired &= ~(1u << number);
     E->runnable |= 1u << number;
     E->asleep &= ~(1u << number);
 }
@@ -249,6 +251,18 @@ static void do_extra(unsigned which) {
     expire();
 }
 
+/*
+ * Of threads that could go on for one that yields, those that have not yielded themselves; when all
+ * have, it begins anew. A search through all decisions would else let two threads that wait for a
+ * third hand over to each other for ever.
+ */
+static uint32_t fresh(uint32_t others) {
+    if (!(others & ~E->tired)) {
+        E->tired &= 1u << me();
+    }
+    return others & ~E->tired;
+}
+
 static void schedule(bool may_stay) {
     if (unlikely(++E->steps > E->world->steps_max)) {
         fail("livelock", "more than %u steps", E->world->steps_max);
@@ -265,6 +279,9 @@ static void schedule(bool may_stay) {
         }
         uint32_t mine = 1u << me();
         uint32_t others = E->runnable & ~mine;
+        if (!may_stay && E->limits.fair) {
+            others = fresh(others);
+        }
         bool stay = may_stay && (E->runnable & mine);
         if (!others && !stay) { /* it yields, and there is nobody else */
             stay = true;
@@ -304,7 +321,7 @@ void sim_point(void) {
 void sim_yield_point(void) {
     E->current->priority = --E->lowest;
     model_drain(E->current);
-    E->current->yielded = true;
+    E->tired |= 1u << me();
     sim_pass(100);
     schedule(false);
 }

@@ -130,8 +130,7 @@ typedef struct sim_thread {
     const void *word; /* asleep on */
     int64_t deadline;
     unsigned joins;
-    uint64_t slept; /* the order in which sleepers came */
-    bool yielded;
+    uint64_t slept;    /* the order in which sleepers came */
     uint32_t priority; /* PCT: more is sooner */
     char name[16];
     void (*entry)(void *);
@@ -158,6 +157,7 @@ typedef struct limits {
     uint8_t refusals, timers, spurious;
     bool inserts; /* stores may go before newer ones */
     bool reuse;   /* freed memory is handed out at once */
+    bool fair;    /* who waits in a loop goes on only when all others had their turn */
 } limits;
 
 typedef struct cell {
@@ -186,6 +186,7 @@ typedef struct engine {
     unsigned thread_count;
     uint32_t runnable; /* bits */
     uint32_t asleep;   /* bits: with a deadline */
+    uint32_t tired;    /* bits: has yielded since the others had their turn */
     unsigned buffers;  /* threads with something in their store buffers */
     uint64_t steps;
     uint64_t sleeps;

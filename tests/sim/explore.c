@@ -320,9 +320,9 @@ static void write_choices(const char *path, const sim_world *world, memory_mode 
         perror(path);
         return;
     }
-    fprintf(f, "world %s\nmode %s\nlimits %u %u %u %d %d\nchoices", world->name, mode_names[mode],
-            E->limits.refusals, E->limits.timers, E->limits.spurious, E->limits.inserts,
-            E->limits.reuse);
+    fprintf(f, "world %s\nmode %s\nlimits %u %u %u %d %d %d\nchoices", world->name,
+            mode_names[mode], E->limits.refusals, E->limits.timers, E->limits.spurious,
+            E->limits.inserts, E->limits.reuse, E->limits.fair);
     for (uint32_t i = 0; i < count; i++) {
         if (log[i]) {
             fprintf(f, " %u:%u", i, log[i]);

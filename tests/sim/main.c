@@ -259,9 +259,9 @@ static int replay_file(const char *path) {
     }
     char world[64];
     char mode[16];
-    unsigned l[5];
-    if (fscanf(f, "world %63s mode %15s limits %u %u %u %u %u choices", world, mode, &l[0], &l[1],
-               &l[2], &l[3], &l[4]) != 7) {
+    unsigned l[6];
+    if (fscanf(f, "world %63s mode %15s limits %u %u %u %u %u %u choices", world, mode, &l[0],
+               &l[1], &l[2], &l[3], &l[4], &l[5]) != 8) {
         fprintf(stderr, "%s: not a file of choices\n", path);
         return 2;
     }
@@ -269,7 +269,8 @@ static int replay_file(const char *path) {
                          .timers = (uint8_t)l[1],
                          .spurious = (uint8_t)l[2],
                          .inserts = l[3] != 0,
-                         .reuse = l[4] != 0};
+                         .reuse = l[4] != 0,
+                         .fair = l[5] != 0};
     uint32_t count = 0;
     unsigned at;
     unsigned choice;

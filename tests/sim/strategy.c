@@ -45,6 +45,7 @@ void strategy_begin(void) {
             .spurious = some && rng() % 4 == 0 ? (uint8_t)spurious : 0,
             .inserts = E->mode == M_C11 && (some ? rng() % 4 == 0 : w->inserts),
             .reuse = some && rng() % 2, /* a search needs the same in each run */
+            .fair = !some,
         };
     }
     E->refusals_left = E->limits.refusals;
