@@ -86,6 +86,7 @@ void *sim_pages(size_t size) {
 
 void sim_pages_free(void *addr, size_t size) {
     size_t first = (size_t)((char *)addr - E->arena) / PAGE_BYTES;
+    shadow_unmapped((uintptr_t)addr, size, __builtin_return_address(0));
     for (size_t i = 0; i < (size + PAGE_BYTES - 1) / PAGE_BYTES; i++) {
         E->pages[first + i] = 0;
     }

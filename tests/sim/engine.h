@@ -160,11 +160,12 @@ typedef struct limits {
     bool fair;    /* who waits in a loop goes on only when all others had their turn */
 } limits;
 
+#define CELL_SLOTS 7u
 typedef struct cell {
-    uint64_t slots[4];
+    uint64_t slots[CELL_SLOTS];
     uint32_t loc[2]; /* stamp << 16 | index */
-    uint64_t unused[3];
 } cell;
+_Static_assert(sizeof(cell) == 64, "one line of the cache");
 
 /* ---- everything ---- */
 
@@ -298,7 +299,6 @@ void model_fence(int order, const void *site);
 void model_fence_thread(sim_thread *t);
 void model_drain_one(sim_thread *t);
 void model_drain(sim_thread *t);
-void model_forget(uintptr_t addr, size_t size); /* its words are plain memory again */
 
 /* seqcst.c */
 void seq_begin(void);
@@ -312,6 +312,7 @@ clock_vec seq_known(uint64_t label);
 /* shadow.c */
 void shadow_access(uintptr_t addr, size_t size, bool write, bool atomic, const void *site);
 void shadow_fresh(uintptr_t addr, size_t size); /* nobody has touched it */
+void shadow_unmapped(uintptr_t addr, size_t size, const void *site);
 void shadow_freed(uintptr_t addr, size_t size, const void *site);
 cell *cell_of(uintptr_t addr); /* NULL: not watched */
 

@@ -58,6 +58,10 @@ static loc *find(void *addr, unsigned size) {
     if (E->locs_count >= LOCS_MAX) {
         fail("limit", "more than %u words are used atomically", LOCS_MAX);
     }
+    const uint32_t other = c->loc[(at & 4) ? 0 : 1];
+    if (other >> 16 == E->stamp && (size == 8 || E->locs[other & 0xffff].size == 8)) {
+        fail("mixed", "atomics of two sizes on one word");
+    }
     loc *l = &E->locs[E->locs_count];
     *entry = (uint32_t)E->stamp << 16 | E->locs_count++;
     l->addr = at;
@@ -72,21 +76,6 @@ static loc *find(void *addr, unsigned size) {
     s->value = raw_read(addr, size);
     s->initial = true;
     return l;
-}
-
-void model_forget(uintptr_t addr, size_t size) {
-    for (uintptr_t at = addr & ~(uintptr_t)7; at < addr + size; at += 8) {
-        cell *c = cell_of(at);
-        if (!c) {
-            return;
-        }
-        if (c->loc[0] >> 16 == E->stamp && addr < at + 4) {
-            c->loc[0] = 0;
-        }
-        if (c->loc[1] >> 16 == E->stamp && addr + size > at + 4) {
-            c->loc[1] = 0;
-        }
-    }
 }
 
 static store *at_place(loc *l, unsigned place) {
@@ -525,6 +514,7 @@ void model_fence(int order, const void *site) {
 }
 
 uint32_t sim_newest(const uint32_t *word) {
+    shadow_access((uintptr_t)word, sizeof *word, false, true, __builtin_return_address(0));
     model_drain(E->current);
     return *(const volatile uint32_t *)word;
 }

@@ -133,6 +133,32 @@ PLANTED(double_free_plain, "use-after-free") {
     sim_free(block);
 }
 
+THREAD(frees_and_tells) {
+    sim_free(th_load_relaxed(&shared));
+    th_store_release(&flag, 1u);
+}
+/* Touched by one who knows that it is freed: no race, only a use after free. */
+PLANTED(touched_after_free, "use-after-free") {
+    th_store_relaxed(&shared, sim_alloc(sizeof *shared));
+    int t = sim_spawn(frees_and_tells, NULL);
+    while (!th_load_acquire(&flag)) {
+        th_os_relax();
+    }
+    *th_load_relaxed(&shared) = 1;
+    sim_join(t);
+}
+
+THREAD(sleeps_on_shared) {
+    th_os_futex_wait(th_load_relaxed(&shared), 0, th_os_now() + 1000);
+}
+/* A wait on a word that is gone: the kernel would read it. */
+PLANTED(sleeps_on_freed, "use-after-free") {
+    th_store_relaxed(&shared, sim_alloc(sizeof *shared));
+    sim_free(th_load_relaxed(&shared));
+    int t = sim_spawn(sleeps_on_shared, NULL);
+    sim_join(t);
+}
+
 static void reads(void *arg) {
     sim_check(*(unsigned *)arg == 1);
     th_store_relaxed(&flag, 1u); /* not a release: the read may come after */

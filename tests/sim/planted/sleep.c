@@ -150,7 +150,7 @@ static void waits(waiter *w) {
     }
 }
 /* As soon as it is done the waiter gives its record away: the waker still touches it. */
-PLANTED(waker_touches_waiter, "use-after-free") {
+PLANTED(waker_touches_waiter, "race use-after-free") {
     waiter *w = th_os_map(4096);
     int t = sim_spawn(wakes_waiter, w);
     waits(w);
