@@ -13,6 +13,7 @@ typedef struct block {
 } block;
 _Static_assert(sizeof(block) == 16, "blocks stay 16-aligned");
 
+#define FENCE_BYTES 16u
 #define CLASSES 32u /* of 16 bytes each; larger blocks are not handed out again */
 
 void arena_begin(void) {
@@ -45,9 +46,11 @@ void *sim_memory(size_t size) {
         E->free_blocks[size / 16] = b->next;
         shadow_fresh((uintptr_t)(b + 1), size);
     } else {
-        b = (block *)(void *)take(sizeof *b + size, 16);
+        b = (block *)(void *)take(sizeof *b + size + FENCE_BYTES, 16);
         b->size = size;
-        shadow_freed((uintptr_t)b, sizeof *b, NULL); /* who runs over its block meets this */
+        /* Who runs over the ends of its block meets these. */
+        shadow_freed((uintptr_t)b, sizeof *b, NULL);
+        shadow_freed((uintptr_t)(b + 1) + size, FENCE_BYTES, NULL);
     }
     b->next = NULL;
     memset(b + 1, 0xa5, size);
@@ -83,6 +86,7 @@ void *sim_pages(size_t size) {
 
 void sim_pages_free(void *addr, size_t size) {
     size_t first = (size_t)((char *)addr - E->arena) / PAGE_BYTES;
+    shadow_unmapped((uintptr_t)addr, size, __builtin_return_address(0));
     for (size_t i = 0; i < (size + PAGE_BYTES - 1) / PAGE_BYTES; i++) {
         E->pages[first + i] = 0;
     }

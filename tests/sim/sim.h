@@ -32,7 +32,7 @@ typedef struct sim_world {
     void (*asleep)(void);
 
     /* A program of the simulator's own tests: what it must find or must not. */
-    const char *expect;          /* the fault that must be found, in mode c11 at least */
+    const char *expect;          /* the fault that must be found (one of), in mode c11 at least */
     bool expect_tso, expect_seq; /* ... in these, too; else it must not be seen there */
     const char *outcomes; /* all outcomes that C11 allows, as "00 01 11"; each must be reached */
     const char *outcomes_tso;
