@@ -22,8 +22,12 @@
 #include "queue/inject.h"
 #include "queue/ring.h"
 
-#define TH_YIELDS                                                                                  \
-    1024 /* fibers that yielded and wait at their worker; more go to the inject queue */
+/* Fibers that yielded and wait at their worker; more go to the inject queue. */
+#ifdef TH_SIM
+#define TH_YIELDS 4
+#else
+#define TH_YIELDS 1024
+#endif
 #define TH_YIELD_MARKS (2 * TH_YIELDS) /* those that are claimed keep theirs */
 #define TH_IDLE_KEPT 64 /* idle fibers that a worker keeps for itself, at most twice as many */
 
