@@ -6,7 +6,7 @@
 #include "core/park.h"
 #include "core/worker.h"
 
-#define PINNED_LIMIT 16 /* pinned runs in a row before the shared queue comes first once */
+#define PINNED_LIMIT TH_LIMIT(16, 2) /* pinned runs in a row before the others come once */
 
 /* Not shown to the thread sanitizer: the chain lies on the stack of a task, and this may run as its
  * worker. */

@@ -34,11 +34,7 @@
 #define IN_USE 0x3ffffffeu
 #define GUARD_SHIFT 30
 
-#ifdef TH_SIM /* each run maps anew */
-#define SLAB_BYTES_FIRST ((size_t)256 << 10)
-#else
-#define SLAB_BYTES_FIRST ((size_t)4 << 20)
-#endif
+#define SLAB_BYTES_FIRST TH_LIMIT((size_t)4 << 20, (size_t)128 << 10)
 #define SLAB_BYTES_MAX ((size_t)64 << 20)
 
 static_assert(THRUM_GUARD_AUTO == 0 && THRUM_GUARD_CANARY == 3, "a guard fits into two bits");

@@ -23,13 +23,10 @@
 #include "queue/ring.h"
 
 /* Fibers that yielded and wait at their worker; more go to the inject queue. */
-#ifdef TH_SIM
-#define TH_YIELDS 4
-#else
-#define TH_YIELDS 1024
-#endif
+#define TH_YIELDS TH_LIMIT(1024, 4)
 #define TH_YIELD_MARKS (2 * TH_YIELDS) /* those that are claimed keep theirs */
-#define TH_IDLE_KEPT 64 /* idle fibers that a worker keeps for itself, at most twice as many */
+/* Idle fibers that a worker keeps for itself, at most twice as many. */
+#define TH_IDLE_KEPT TH_LIMIT(64, 2)
 
 /* What a worker is about to leave behind on the stack that it leaves. */
 typedef struct th_left {
