@@ -84,6 +84,10 @@ void sim_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Which thread runs: 0 is the world's body. */
 unsigned sim_thread_number(void);
 
-/* Which of the library's decisions come from here: config.seed and the like stay constant. */
+/*
+ * A function whose accesses the simulator does not see, for `asleep`: it looks at the newest values
+ * and takes no step. It must not call what is seen.
+ */
+#define SIM_UNSEEN __attribute__((noinline, no_sanitize_thread))
 
 #endif
