@@ -30,7 +30,9 @@ static void watch(thrum_sched *sched) {
 
 thrum_sched *whole_start(const thrum_config *config) {
     thrum_sched *sched = NULL;
+    sim_may_refuse(false);
     sim_check(thrum_sched_start(&sched, config) == 0);
+    sim_may_refuse(true);
     watch(sched);
     return sched;
 }
@@ -79,6 +81,7 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
 }
 
 thrum_sched *whole_start_bare(const thrum_config *config) {
+    sim_may_refuse(false); /* what it cannot bear */
     thrum_config settled;
     sim_check(th_config_settle(&settled, config) == 0);
     void *block = settled.alloc(NULL, sizeof(thrum_sched) + alignof(thrum_sched));
@@ -110,6 +113,7 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
         th_worker *worker = &sched->workers[i];
         sim_check(th_os_thread_start(&worker->thread, "bare", bare_worker, worker) == 0);
     }
+    sim_may_refuse(true);
     return sched;
 }
 

@@ -16,7 +16,7 @@
 /* Small rings and stacks; the rest as the library has it. */
 thrum_config whole_config(unsigned workers);
 
-/* Starts it, for tasks that suspend; or bare. whole_asleep looks at it from then on. */
+/* Starts it, for tasks that suspend; or bare. Nothing is refused then. whole_asleep looks at it. */
 thrum_sched *whole_start(const thrum_config *config);
 thrum_sched *whole_start_bare(const thrum_config *config);
 /* Stops it; that must succeed. */
