@@ -417,8 +417,8 @@ static bool pending(th_worker *worker) {
         return true;
     }
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        if (th_ring_size(&sched->workers[i].ring.ring) >= BACKLOG ||
-            th_ring_size(&sched->workers[i].yields) >= BACKLOG) {
+        if (th_ring_size_parking(&sched->workers[i].ring.ring) >= BACKLOG ||
+            th_ring_size_parking(&sched->workers[i].yields) >= BACKLOG) {
             return true;
         }
     }
