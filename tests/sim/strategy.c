@@ -53,6 +53,7 @@ void strategy_begin(void) {
     E->spurious_left = E->limits.spurious;
     E->switch_mask = (1u << (rng() % 6)) - 1;
     E->stale_mask = (1u << (1 + rng() % 4)) - 1;
+    E->refusal_mask = w->refusals ? (1u << (rng() % 4)) - 1 : 0;
     if (E->strategy == S_BOUNDED) {
         E->switch_mask = ~0u;
     }
@@ -185,7 +186,7 @@ unsigned sim_choose(sim_what what, unsigned n) {
             choice = (unsigned)(rng() % n);
             break;
         case SIM_REFUSAL:
-            choice = rng() % 8 == 0;
+            choice = !(rng() & E->refusal_mask);
             break;
         case SIM_SPURIOUS:
             choice = rng() % 4 == 0 ? (unsigned)(rng() % n) : 0;
