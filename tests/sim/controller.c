@@ -358,13 +358,13 @@ bool sim_wake_one(const void *word) {
 
 void sim_fence_everywhere(void) {
     TRACE("barrier: a fence in every thread");
-    model_fence_thread(E->current); /* what the caller did is known to all, */
+    model_fence_thread(E->current); /* the others' fences tell them what it did before */
     for (unsigned i = 0; i < E->thread_count; i++) {
-        if (E->threads[i].state != T_ENDED) {
+        if (i != me()) { /* those that have ended were switched away, a fence as well */
             model_fence_thread(&E->threads[i]);
         }
     }
-    model_fence_thread(E->current); /* and what all did to the caller */
+    model_fence_thread(E->current);
 }
 
 /* ---- what the library says ---- */
