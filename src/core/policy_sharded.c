@@ -304,7 +304,13 @@ static th_work *pick_fairly(th_worker *worker) {
         return work; /* an interval of 1: every other pick, or the own queue would starve */
     }
     if (!work && own_head(worker) >= worker->inject_end) {
+        /* Not counted as the end of what runs in a row: with a short interval the slot or pinned
+         * work would begin anew each time, and never let the own queue come. */
+        unsigned lifo_runs = worker->lifo_runs;
+        unsigned pinned_runs = worker->pinned_runs;
         work = take_inject(worker, 1);
+        worker->lifo_runs = lifo_runs;
+        worker->pinned_runs = pinned_runs;
     }
     return work;
 }

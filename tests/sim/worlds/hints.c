@@ -4,6 +4,7 @@
  * Bare schedulers: each task runs exactly once, and knows what its poster wrote.
  */
 #include "base/atomic.h"
+#include "platform/platform.h"
 #include "whole.h"
 
 static thrum_sched *sched;
@@ -144,6 +145,56 @@ SIM_WORLD(hints_order_inside, .asleep = whole_asleep) {
     for (unsigned i = 0; i < 4; i++) {
         sim_check(order[i] == expected[i]);
     }
+}
+
+/* ---- nothing starves ---- */
+
+static uint32_t xenough;
+
+/* Posts itself for ever, until another one has run. */
+static void stream_on(thrum_task *self, void *arg) {
+    (void)arg;
+    th_os_relax(); /* who posts from outside goes on as well */
+    /* relaxed: it orders nothing */
+    if (!th_load_relaxed(&xenough)) {
+        thrum_hint hint = (thrum_hint)told[whole_number(self)];
+        sim_check(thrum_task_post_hint(sched, self, hint) == 0);
+    }
+}
+
+static void enough(thrum_task *self, void *arg) {
+    whole_count(self, arg);
+    th_store_relaxed(&xenough, 1u); /* relaxed: it orders nothing */
+}
+
+static void post_enough(thrum_task *self, void *arg) {
+    (void)arg;
+    (void)self;
+    thrum_task_init(&whole_tasks[0], enough, NULL);
+    thrum_task_set_worker(&whole_tasks[0], (int)sim_pick(2) - 1);
+    sim_check(thrum_task_post(sched, &whole_tasks[0]) == 0);
+}
+
+/*
+ * One worker and two streams, with any hint, pinned or not: the limit of the slot, of pinned runs
+ * in a row, and the interval of the shared queue let the other one come, wherever it is queued.
+ */
+SIM_WORLD(hints_streams, .asleep = whole_asleep) {
+    thrum_config config = any_config(1);
+    config.policy = sim_pick(2) ? THRUM_GLOBAL : THRUM_SHARDED;
+    sched = whole_start_bare(&config);
+    for (unsigned i = 1; i < 3; i++) {
+        thrum_task_init(&whole_tasks[i], stream_on, NULL);
+        thrum_task_set_worker(&whole_tasks[i], (int)sim_pick(2) - 1);
+        told[i] = (int)sim_pick(3);
+        sim_check(thrum_task_post(sched, &whole_tasks[i]) == 0);
+    }
+    if (sim_pick(2)) {
+        whole_post(sched, 3, post_enough, NULL);
+    } else {
+        post_enough(NULL, NULL);
+    }
+    end(1);
 }
 
 /* ---- what is behind the gate, while its owner comes and goes ---- */
