@@ -212,6 +212,36 @@ SIM_WORLD(sched_yields, .heavy = true, .asleep = whole_asleep) {
     }
 }
 
+/* Posts two to its own queue, one to the shared one, and yields: all three come before it. */
+static int yields_behind(void *arg) {
+    (void)arg;
+    for (unsigned turn = 0; turn < 2; turn++) {
+        whole_post(sched, 0, whole_count, NULL);
+        whole_post(sched, 1, whole_count, NULL);
+        thrum_task_init(&whole_tasks[2], whole_count, NULL);
+        sim_check(thrum_task_post_hint(sched, &whole_tasks[2], THRUM_HINT_YIELD) == 0);
+        thrum_yield();
+        for (unsigned i = 0; i < 3; i++) {
+            sim_check(whole_ran[i] == turn + 1);
+        }
+    }
+    return 0;
+}
+
+/* Who yields comes behind what was queued then; also a pinned one, and beside one that polls. */
+SIM_WORLD(sched_yield_order, .heavy = true, .asleep = whole_asleep) {
+    begin(1, sim_pick(2) ? THRUM_GLOBAL : THRUM_SHARDED);
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = sched;
+    attr.flags = sim_pick(2) ? THRUM_PINNED : 0;
+    attr.worker = 0;
+    if (sim_pick(2)) {
+        go(gives_way, (void *)0);
+    }
+    sim_check(thrum_go_with(&attr, yields_behind, NULL) == 0);
+    whole_stop(sched);
+}
+
 /* ---- beside it ---- */
 
 static void reads_metrics(void *arg) {
