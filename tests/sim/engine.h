@@ -200,14 +200,16 @@ typedef struct engine {
     /* Decisions. */
     strategy strategy;
     uint64_t random;
-    uint32_t switch_mask; /* random: one in so many points switches */
-    uint32_t stale_mask;  /* one in so many loads sees an old value */
-    uint64_t changes[8];  /* PCT, bounded: steps */
+    uint32_t switch_mask;  /* random: one in so many points switches */
+    uint32_t stale_mask;   /* one in so many loads sees an old value */
+    uint32_t refusal_mask; /* one in so many requests is refused */
+    uint64_t changes[8];   /* PCT, bounded: steps */
     unsigned changes_count;
     uint64_t steps_typical;
     uint32_t lowest; /* PCT: priorities go down from here */
     unsigned preempted;
     unsigned refusals_left, timers_left, spurious_left;
+    bool refuses; /* the world's own wish: sim_may_refuse */
     uint8_t *log;
     uint8_t *log_options; /* how many there were; exhaustive and replay */
     uint8_t *log_what;
