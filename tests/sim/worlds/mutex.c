@@ -9,7 +9,6 @@
 #include "platform/sim/controller.h"
 #include "sync/wordlock.h"
 
-#define WOKEN 8u
 #define MS ((int64_t)1000000)
 
 static thrum_mutex *mutex;
@@ -149,13 +148,15 @@ CREW_WORLDS(mutex_destroyed, destroyed)
 
 /* ---- the limit ---- */
 
-static void count_in_turn(void *unused) {
+static void count_when_told(void *unused) {
+    crew_until(th_load_relaxed(&xgo) == 1);
     count_once(unused);
 }
 
 static void let_in(void *unused) {
     (void)unused;
     lock();
+    th_store_relaxed(&xgo, 1);
     crew_until((word() & TH_WORD_WAITERS) != 0);
     sim_pass(2 * MS);
     thrum_mutex_unlock(mutex);
@@ -171,7 +172,7 @@ static void one_counted(void) {
 }
 
 /* The first has waited for more than 1 ms: the unlock makes it the owner. */
-static const crew_play handoff = {make, one_counted, 2, {let_in, count_in_turn}};
+static const crew_play handoff = {make, one_counted, 2, {let_in, count_when_told}};
 CREW_WORLDS(mutex_handoff, handoff)
 CREW_WORLD_SCHED(mutex_handoff, handoff)
 
@@ -183,6 +184,7 @@ static void make_about_to_look(void) {
 static void overtake_then_let_in(void *unused) {
     (void)unused;
     lock();
+    th_store_relaxed(&xgo, 1);
     crew_until((word() & TH_WORD_WAITERS) != 0);
     thrum_mutex_unlock(mutex); /* wakes it */
     lock();                    /* maybe past it */
@@ -197,7 +199,7 @@ static void overtake_then_let_in(void *unused) {
 
 /* The hand-over to one that was woken before and has not come yet. */
 static const crew_play handoff_on_its_way = {
-    make_about_to_look, one_counted, 2, {overtake_then_let_in, count_in_turn}};
+    make_about_to_look, one_counted, 2, {overtake_then_let_in, count_when_told}};
 CREW_WORLDS(mutex_handoff_on_its_way, handoff_on_its_way)
 
 /* A hand-over with a queue behind it: each has its turn, nobody is left. */
