@@ -121,9 +121,9 @@ int sim_thread_start(const char *name, void (*entry)(void *), void *arg, uintptr
         return number;
     }
     sim_thread *t = &E->threads[number];
-    self->now.order[me()]++;
-    self->now.seen[me()]++;
     t->now = self->now;
+    self->now.order[me()]++; /* what it does from now on is not known to the new one */
+    self->now.seen[me()]++;
     t->now.order[number] = t->now.seen[number] = 1;
     *handle = (uintptr_t)number;
     TRACE("starts thread %d (%s)", number, t->name);
