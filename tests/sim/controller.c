@@ -358,8 +358,9 @@ bool sim_wake_one(const void *word) {
 
 void sim_fence_everywhere(void) {
     TRACE("barrier: a fence in every thread");
+    model_fence_thread(E->current); /* the others' fences tell them what it did before */
     for (unsigned i = 0; i < E->thread_count; i++) {
-        if (E->threads[i].state != T_ENDED) {
+        if (i != me()) { /* those that have ended were switched away, a fence as well */
             model_fence_thread(&E->threads[i]);
         }
     }
