@@ -438,6 +438,10 @@ void sim_note(const char *format, ...) {
     }
 }
 
+void sim_may_refuse(bool may) {
+    E->refuses = may;
+}
+
 unsigned sim_thread_number(void) {
     return me();
 }

@@ -192,6 +192,7 @@ typedef struct engine {
     uint32_t lowest; /* PCT: priorities go down from here */
     unsigned preempted;
     unsigned refusals_left, timers_left, spurious_left;
+    bool refuses; /* the world's own wish: sim_may_refuse */
     uint8_t *log;
     uint8_t *log_options; /* how many there were; exhaustive and replay */
     uint8_t *log_what;

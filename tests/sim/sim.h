@@ -74,6 +74,9 @@ void sim_failed(const char *fault, const char *file, int line, const char *what)
 /* How a litmus test ended: one word, as in `outcomes`. */
 void sim_outcome(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Whether memory and threads may be refused now, in a world that has `.refusals`: yes at first. */
+void sim_may_refuse(bool may);
+
 /* Memory that the simulator watches: freed memory may not be touched. */
 void *sim_alloc(size_t size);
 void sim_free(void *ptr);

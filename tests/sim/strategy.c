@@ -47,6 +47,7 @@ void strategy_begin(void) {
             .reuse = rng() % 2,
         };
     }
+    E->refuses = true;
     E->refusals_left = E->limits.refusals;
     E->timers_left = E->limits.timers;
     E->spurious_left = E->limits.spurious;
@@ -158,7 +159,7 @@ unsigned strategy_thread(uint32_t others, bool stay, unsigned extras) {
 static bool allowed(sim_what what) {
     switch (what) {
     case SIM_REFUSAL:
-        return E->refusals_left > 0;
+        return E->refusals_left > 0 && E->refuses;
     case SIM_SPURIOUS:
         return E->spurious_left > 0;
     default:
