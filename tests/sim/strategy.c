@@ -44,7 +44,7 @@ void strategy_begin(void) {
             .timers = some ? (uint8_t)(rng() % (timers + 1)) : 0,
             .spurious = some && rng() % 4 == 0 ? (uint8_t)spurious : 0,
             .inserts = E->mode == M_C11 && (some ? rng() % 4 == 0 : w->inserts),
-            .reuse = rng() % 2,
+            .reuse = some && rng() % 2, /* a search needs the same in each run */
         };
     }
     E->refuses = true;
