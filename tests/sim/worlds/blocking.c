@@ -20,7 +20,8 @@ static int done[4]; /* plain: written by the calls, read by who made them */
 static void make(unsigned threads_max) {
     thrum_sched *sched = crew_bare_sched();
     sched->config.blocking_threads_max = threads_max;
-    sched->config.blocking_keepalive = KEEPALIVE;
+    /* Those who leave by themselves also look: for ever, a job left behind shows. */
+    sched->config.blocking_keepalive = sim_pick(2) ? THRUM_FOREVER : KEEPALIVE;
     pool = th_blocking_pool_new(sched);
 }
 

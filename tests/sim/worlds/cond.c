@@ -97,6 +97,43 @@ static void signal_outside(void *unused) {
 static const crew_play outside = {make, end, 2, {wait_only, signal_outside}};
 CREW_WORLDS(cond_outside, outside, .exhaustive = true)
 
+static void wait_once_and_free(void *unused) {
+    (void)unused;
+    lock();
+    turn = 1;
+    sim_check(thrum_cond_wait(cond, mutex) == 0); /* no wake is spurious */
+    sim_check(turn == 2);
+    thrum_mutex_unlock(mutex);
+    end();
+}
+
+static bool pass_turn(void) {
+    lock();
+    bool mine = turn == 1;
+    turn += mine;
+    thrum_mutex_unlock(mutex);
+    return mine;
+}
+
+static void signal_waiting(void *unused) {
+    (void)unused;
+    crew_until(pass_turn());
+    thrum_cond_signal(cond);
+}
+
+static void broadcast_waiting(void *unused) {
+    (void)unused;
+    crew_until(pass_turn());
+    thrum_cond_broadcast(cond);
+}
+
+/* The mutex is free, so the one that is woken frees the cond at once. */
+static const crew_play freed_by_woken = {make, NULL, 2, {wait_once_and_free, signal_waiting}};
+CREW_WORLDS(cond_freed_by_woken, freed_by_woken)
+
+static const crew_play freed_by_all = {make, NULL, 2, {wait_once_and_free, broadcast_waiting}};
+CREW_WORLDS(cond_freed_by_all, freed_by_all)
+
 /* ---- several waiters ---- */
 
 static void signal_twice(void *unused) {
