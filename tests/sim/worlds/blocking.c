@@ -5,6 +5,7 @@
  * The small worlds use the pool without a scheduler; those on a whole one are marked.
  */
 #include <thrum/blocking.h>
+#include <thrum/metrics.h>
 
 #include "base/atomic.h"
 #include "core/worker.h"
@@ -151,13 +152,19 @@ static thrum_sched *start(thrum_time after) {
     return sched;
 }
 
-/* The pool is made by two first calls at once; stop ends it. */
+/* The pool is made by two first calls at once, and looked at meanwhile; stop ends it. */
 SIM_WORLD(blocking_two_fibers_sched, .heavy = true) {
     thrum_sched *sched = start(sim_pick(2) ? KEEPALIVE : THRUM_FOREVER);
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = sched;
     for (intptr_t i = 0; i < 2; i++) {
         sim_check(thrum_go_with(&attr, fiber, (void *)i) == 0);
+    }
+    thrum_metrics metrics = THRUM_METRICS_INIT;
+    for (int i = 0; i < 3; i++) {
+        sim_check(thrum_metrics_read(sched, THRUM_ALL_WORKERS, &metrics) == 0);
+        sim_check(metrics.blocking_calls <= 2 && metrics.blocking_threads <= 1);
+        crew_give_way();
     }
     sim_check(thrum_sched_stop(sched) == 0);
     sim_check(done[0] == 1 && done[1] == 1);

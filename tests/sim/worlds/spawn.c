@@ -248,3 +248,36 @@ SIM_WORLD(spawn_go_sched, .heavy = true) {
     sim_check(thrum_sched_stop(sched) == 0);
     sim_check(counts[0] == 1 && counts[1] == 1);
 }
+
+/*
+ * Memory may be refused while it runs: a spawn says so, and starts nothing; a task that has no
+ * stack waits for one.
+ */
+static int parent_refused(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        thrum_handle *spawned = NULL;
+        int result = 0;
+        int code = thrum_spawn(&spawned, child, &counts[i]);
+        sim_check(code == 0 || code == -ENOMEM);
+        if (code == 0) {
+            sim_check(thrum_join(spawned, &result) == 0);
+            sim_check(result == 7);
+        }
+        sim_check(counts[i] == (code == 0));
+    }
+    data = 1;
+    return 0;
+}
+
+SIM_WORLD(spawn_refused_sched, .heavy = true, .refusals = 3) {
+    sim_may_refuse(false);
+    thrum_sched *sched = crew_sched_start();
+    sim_may_refuse(true);
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = sched;
+    int code = thrum_go_with(&attr, parent_refused, NULL);
+    sim_check(code == 0 || code == -ENOMEM);
+    sim_check(thrum_sched_stop(sched) == 0);
+    sim_check(data == (code == 0));
+}
