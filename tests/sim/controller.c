@@ -356,10 +356,14 @@ bool sim_wake_one(const void *word) {
     return true;
 }
 
+/* The caller's fence is the first and the last; between them each other thread's, in its time. */
 void sim_fence_everywhere(void) {
     TRACE("barrier: a fence in every thread");
+    model_fence_thread(E->current);
     for (unsigned i = 0; i < E->thread_count; i++) {
-        if (E->threads[i].state != T_ENDED) {
+        if (i != me() && E->threads[i].state != T_ENDED) {
+            sim_point();
+            TRACE("barrier: a fence in thread %u", i);
             model_fence_thread(&E->threads[i]);
         }
     }
