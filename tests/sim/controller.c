@@ -444,3 +444,11 @@ void sim_note(const char *format, ...) {
 unsigned sim_thread_number(void) {
     return me();
 }
+
+sim_moment sim_moment_now(void) {
+    return (sim_moment){.thread = me(), .time = E->current->now.order[me()]};
+}
+
+bool sim_moment_before(sim_moment moment) {
+    return moment.thread == me() || moment.time <= E->current->now.order[moment.thread];
+}
