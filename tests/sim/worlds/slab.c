@@ -1,7 +1,7 @@
 /*
  * slab.c: task objects out of slabs (core/slab.h): caches of two workers, objects that go home to
  * another cache than they came from, strangers without a cache, slabs that outlive their scheduler.
- * Magazines of 4 and two of them in a chunk, so that caches fill, spill and run dry.
+ * Magazines of 4 and four of them in a chunk, so that caches fill, spill and run dry.
  */
 #include "core/slab.h"
 
@@ -9,13 +9,13 @@
 #include "queue/inject.h"
 #include "sim.h"
 
-/* Eight of them are a chunk. It begins with what the slab's links lie upon. */
+/* Sixteen of them are a chunk. It begins with what the slab's links lie upon. */
 typedef struct thing {
     th_work work;
     unsigned owner; /* plain: two who have got it at once would race */
-    char rest[240 - sizeof(th_work) - sizeof(unsigned)];
+    char rest[112 - sizeof(th_work) - sizeof(unsigned)];
 } thing;
-_Static_assert(sizeof(thing) == 240, "two magazines in a chunk");
+_Static_assert(sizeof(thing) == 112, "four magazines in a chunk");
 
 static th_slab *slab;
 static th_slab_cache caches[2];
@@ -50,14 +50,16 @@ static void check_mine(thing *t) {
     t->owner = ~0u;
 }
 
-/* Five at once, more than a magazine, and back. */
+#define SWING (2 * TH_MAGAZINE + 1)
+
+/* So many at once that giving them back sends a full magazine home. */
 static void swing(void *arg) {
     th_slab_cache *cache = arg;
-    thing *got[5];
-    for (unsigned i = 0; i < 5; i++) {
+    thing *got[SWING];
+    for (unsigned i = 0; i < SWING; i++) {
         got[i] = mine(th_slab_get(cache));
     }
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < SWING; i++) {
         check_mine(got[i]);
         th_slab_put(cache, got[i]);
     }
