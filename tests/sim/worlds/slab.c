@@ -52,17 +52,22 @@ static void check_mine(thing *t) {
 
 #define SWING (2 * TH_MAGAZINE + 1)
 
-/* So many at once that giving them back sends a full magazine home. */
-static void swing(void *arg) {
-    th_slab_cache *cache = arg;
+static void get_and_put(th_slab_cache *cache, unsigned n) {
     thing *got[SWING];
-    for (unsigned i = 0; i < SWING; i++) {
+    for (unsigned i = 0; i < n; i++) {
         got[i] = mine(th_slab_get(cache));
     }
-    for (unsigned i = 0; i < SWING; i++) {
+    for (unsigned i = 0; i < n; i++) {
         check_mine(got[i]);
         th_slab_put(cache, got[i]);
     }
+}
+
+/* So many at once that giving them back sends a full magazine home; then the spare one is used. */
+static void swing(void *arg) {
+    th_slab_cache *cache = arg;
+    get_and_put(cache, SWING);
+    get_and_put(cache, TH_MAGAZINE);
     th_slab_flush(cache);
 }
 
