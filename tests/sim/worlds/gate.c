@@ -139,9 +139,10 @@ static void claim_rescuer(void *arg) {
 
 /* policy_sharded, take_own. */
 static bool take_own(int *last) {
-    th_work *work = th_claim_take(&claim, &gate);
     uint64_t head = th_claim_head(&claim, &ring);
-    sim_check(head <= th_ring_tail(&ring));
+    th_work *work = th_claim_take(&claim, &gate);
+    /* pushed one by one, an item's number is its position: nothing below the head is left */
+    sim_check(head >= (uint64_t)(*last + 1) && head <= th_ring_tail(&ring));
     if (!work && th_ring_size(&ring)) {
         work = th_claim_fill(&claim, &ring, true);
     }

@@ -67,7 +67,7 @@ static void get_and_put(th_slab_cache *cache, unsigned n) {
 static void swing(void *arg) {
     th_slab_cache *cache = arg;
     get_and_put(cache, SWING);
-    get_and_put(cache, TH_MAGAZINE);
+    get_and_put(cache, TH_MAGAZINE + 1);
     th_slab_flush(cache);
 }
 
