@@ -71,7 +71,7 @@ static void finish(unsigned n) {
 }
 
 /* "Owner and rescuer take the same work": one fill, one take, one rescue. */
-SIM_WORLD(gate_take, .exhaustive = true, .inserts = true) {
+SIM_WORLD(gate_take, .exhaustive = true, .preemptions = 4, .inserts = true) {
     begin(TH_GATE_OPEN, 1);
     int t = sim_spawn(rescuer, NULL);
     fill(0);
@@ -82,7 +82,7 @@ SIM_WORLD(gate_take, .exhaustive = true, .inserts = true) {
 
 /* The owner refills between rescues: "the owner reads OPEN of R5, and still sees what R4 took",
  * "the owner fills a place while a rescuer exchanges". Some barriers are refused. */
-SIM_WORLD(gate_refill, .refusals = 2) {
+SIM_WORLD(gate_refill, .exhaustive = true, .refusals = 2) {
     begin(TH_GATE_OPEN, 3);
     int t = sim_spawn(rescuer, NULL);
     own(0, 4);

@@ -76,7 +76,7 @@ static void consumer(void *arg) {
 }
 
 /* A producer and a consumer: a push is seen whole, with its links; the rest stays in order. */
-SIM_WORLD(inject_push, .exhaustive = true) {
+SIM_WORLD(inject_push, .exhaustive = true, .preemptions = 4) {
     begin();
     int t = sim_spawn(producer_0, NULL);
     take_turn(2, 1);
@@ -86,7 +86,7 @@ SIM_WORLD(inject_push, .exhaustive = true) {
 }
 
 /* Two producers at the top: "part of a chain is seen", the order of each. */
-SIM_WORLD(inject_two_producers) {
+SIM_WORLD(inject_two_producers, .exhaustive = true) {
     begin();
     int a = sim_spawn(producer_0, NULL);
     int b = sim_spawn(producer_1, NULL);
@@ -97,7 +97,7 @@ SIM_WORLD(inject_two_producers) {
 }
 
 /* "Two consumers have the turn", and the list as the last holder left it. */
-SIM_WORLD(inject_two_consumers) {
+SIM_WORLD(inject_two_consumers, .exhaustive = true) {
     begin();
     produce(0);
     int a = sim_spawn(consumer, NULL);
@@ -145,7 +145,7 @@ static void allocating_producer(void *arg) {
     }
 }
 
-SIM_WORLD(inject_freed_at_once) {
+SIM_WORLD(inject_freed_at_once, .exhaustive = true) {
     begin();
     int a = sim_spawn(allocating_producer, NULL);
     int b = sim_spawn(allocating_producer, NULL);
@@ -253,7 +253,7 @@ SIM_WORLD(inject_parked_consumer) {
 }
 
 /* A push alone against the parker. */
-SIM_WORLD(inject_parked_push) {
+SIM_WORLD(inject_parked_push, .exhaustive = true, .preemptions = 3) {
     begin();
     at_once = 2;
     int a = sim_spawn(notifying_producer, NULL);
@@ -278,7 +278,7 @@ static void pin_3(void *arg) {
 }
 
 /* A pinned inbox: the turn is always free, the order is each poster's, no post is slept over. */
-SIM_WORLD(inject_inbox) {
+SIM_WORLD(inject_inbox, .exhaustive = true) {
     begin();
     void (*const posters[])(void *) = {pin_0, pin_3};
     int threads[] = {sim_spawn(posters[0], NULL), sim_spawn(posters[1], NULL)};

@@ -28,7 +28,7 @@ static void twice(void *arg) {
 }
 
 /* Two threads, one sleeps while the other holds it: 0, 1 and 2 of the word, spurious wakes. */
-SIM_WORLD(lock_two, .exhaustive = true, .spurious = 3) {
+SIM_WORLD(lock_two, .exhaustive = true, .preemptions = 4, .spurious = 3) {
     int t = sim_spawn(twice, NULL);
     twice(NULL);
     sim_join(t);
@@ -36,7 +36,7 @@ SIM_WORLD(lock_two, .exhaustive = true, .spurious = 3) {
 }
 
 /* Three: whoever takes it after waiting keeps the mark, or a third one sleeps for ever. */
-SIM_WORLD(lock_three, .spurious = 3) {
+SIM_WORLD(lock_three, .exhaustive = true, .spurious = 3) {
     int a = sim_spawn(twice, NULL);
     int b = sim_spawn(twice, NULL);
     twice(NULL);
@@ -58,7 +58,7 @@ static void try_twice(void *arg) {
 }
 
 /* Tries that give up, beside one that waits. */
-SIM_WORLD(lock_try) {
+SIM_WORLD(lock_try, .exhaustive = true) {
     int a = sim_spawn(try_twice, NULL);
     int b = sim_spawn(twice, NULL);
     try_twice(NULL);
@@ -84,7 +84,7 @@ static void leave(void *arg) {
     }
 }
 
-SIM_WORLD(lock_freed_by_last) {
+SIM_WORLD(lock_freed_by_last, .exhaustive = true, .preemptions = 3) {
     object *o = sim_alloc(sizeof *o);
     *o = (object){.users = 3};
     int a = sim_spawn(leave, o);

@@ -122,7 +122,7 @@ SIM_WORLD(ring_push_chain) {
 }
 
 /* Nothing but what a chain's publication says: the thief alone takes. */
-SIM_WORLD(ring_chain_published, .exhaustive = true) {
+SIM_WORLD(ring_chain_published, .exhaustive = true, .preemptions = 4) {
     begin(4, 3, 4);
     int t = sim_spawn(thief, NULL);
     th_chain chain = items_chain(0, 3);
@@ -216,7 +216,7 @@ static void producer(void *arg) {
     th_inject_push(&inject, item_make(3), 1);
 }
 
-SIM_WORLD(ring_share) {
+SIM_WORLD(ring_share, .exhaustive = true) {
     begin(2, 2, 2);
     th_inject_init(&inject);
     int others[2] = {sim_spawn(producer, NULL), sim_spawn(thief, NULL)};

@@ -133,7 +133,7 @@ UNSEEN void watch_exchange(bool done) {
 static void thief(void *arg) {
     (void)arg;
     th_work *got[4];
-    for (unsigned round = 0; round < 3; round++) {
+    for (unsigned round = 0; round < 2; round++) {
         th_ring_steal(&ring, got, 2);
     }
 }
@@ -153,13 +153,14 @@ static void spill(void) {
 }
 
 /* Pushes, one by one or two as a chain, and takes as `take` does when the ring is full. */
-static void own(uint64_t capacity, unsigned thieves_count, bool chains, void (*take)(void)) {
+static void own(uint64_t capacity, unsigned thieves_count, unsigned n, bool chains,
+                void (*take)(void)) {
     int threads[THIEVES_MAX];
     th_ring_init(&ring, slots, capacity);
     for (unsigned i = 0; i < thieves_count; i++) {
         threads[i] = sim_spawn(thief, NULL);
     }
-    for (unsigned i = 0; i < 6;) {
+    for (unsigned i = 0; i < n;) {
         bool pushed;
         if (chains) {
             th_chain chain = {0};
@@ -180,25 +181,25 @@ static void own(uint64_t capacity, unsigned thieves_count, bool chains, void (*t
 
 /* The owner pops from a full ring of 2. */
 SIM_WORLD(ring_order_pop) {
-    own(2, 2, false, pop_one);
+    own(2, 2, 6, false, pop_one);
 }
 
 /* One thief. */
-SIM_WORLD(ring_order_one_thief) {
-    own(2, 1, false, pop_one);
+SIM_WORLD(ring_order_one_thief, .exhaustive = true) {
+    own(2, 1, 4, false, pop_one);
 }
 
 /* Chains look at the head each time. */
 SIM_WORLD(ring_order_chain) {
-    own(2, 2, true, pop_one);
+    own(2, 2, 6, true, pop_one);
 }
 
 /* The owner claims two at once. */
 SIM_WORLD(ring_order_claim) {
-    own(4, 2, false, pop_several);
+    own(4, 2, 6, false, pop_several);
 }
 
 /* The owner spills half. */
 SIM_WORLD(ring_order_spill) {
-    own(4, 2, false, spill);
+    own(4, 2, 6, false, spill);
 }

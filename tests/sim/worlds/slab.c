@@ -78,7 +78,7 @@ static void flush_and_close(void) {
 }
 
 /* Two caches that run dry, fill from the depot and go home to it. */
-SIM_WORLD(slab_two_caches) {
+SIM_WORLD(slab_two_caches, .exhaustive = true) {
     begin();
     int t = sim_spawn(swing, &caches[1]);
     swing(&caches[0]);
@@ -96,7 +96,7 @@ static void give(void *arg) {
 }
 
 /* One worker gets, the other gives back: whole magazines travel through the depot. */
-SIM_WORLD(slab_one_way) {
+SIM_WORLD(slab_one_way, .exhaustive = true) {
     begin();
     th_inject_init(&passed);
     int t = sim_spawn(give, NULL);
@@ -155,7 +155,7 @@ static void put_second(void *arg) {
 
 /* Handles are joined after their scheduler has stopped, or just then: the slab is freed once, by
  * the closer or by the last that is given back. */
-SIM_WORLD(slab_close_with_live, .exhaustive = true) {
+SIM_WORLD(slab_close_with_live, .exhaustive = true, .preemptions = 3) {
     begin();
     kept[0] = th_slab_get(&caches[0]);
     kept[1] = th_slab_get(&caches[0]);
@@ -188,7 +188,7 @@ static void get_some(void *arg) {
 }
 
 /* Chunks that are refused: NULL for who asked, and nothing lost. */
-SIM_WORLD(slab_refused, .refusals = 4) {
+SIM_WORLD(slab_refused, .exhaustive = true, .refusals = 4) {
     slab = th_slab_new(sizeof(thing), alloc, give_back, NULL);
     if (!slab) {
         return;
