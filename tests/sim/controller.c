@@ -373,11 +373,14 @@ bool sim_wake_one(const void *word) {
     return true;
 }
 
+/* The caller's fence is the first and the last; between them each other thread's, in its time. */
 void sim_fence_everywhere(void) {
     TRACE("barrier: a fence in every thread");
     model_fence_thread(E->current); /* the others' fences tell them what it did before */
     for (unsigned i = 0; i < E->thread_count; i++) {
         if (i != me()) { /* those that have ended were switched away, a fence as well */
+            sim_point();
+            TRACE("barrier: a fence in thread %u", i);
             model_fence_thread(&E->threads[i]);
         }
     }
@@ -461,4 +464,12 @@ void sim_may_refuse(bool may) {
 
 unsigned sim_thread_number(void) {
     return me();
+}
+
+sim_moment sim_moment_now(void) {
+    return (sim_moment){.thread = me(), .time = E->current->now.order[me()]};
+}
+
+bool sim_moment_before(sim_moment moment) {
+    return moment.thread == me() || moment.time <= E->current->now.order[moment.thread];
 }

@@ -71,6 +71,18 @@ unsigned sim_pick(unsigned n);
 void sim_failed(const char *fault, const char *file, int line, const char *what)
     __attribute__((noreturn));
 
+/*
+ * Now, in this thread; later, in another one: whether that happens before what the caller does. The
+ * memory modes have no load buffering, which processors have: a read never sees what is stored
+ * after it in the run. A world that asks this shows that the orders forbid it, too.
+ */
+typedef struct sim_moment {
+    unsigned thread;
+    uint32_t time;
+} sim_moment;
+sim_moment sim_moment_now(void);
+bool sim_moment_before(sim_moment moment);
+
 /* How a litmus test ended: one word, as in `outcomes`. */
 void sim_outcome(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
