@@ -178,3 +178,29 @@ SAME_IN_ALL(rmw_coherence, "0112 0212 1201 1202") {
     TOGETHER(add_read, add_read_too);
     sim_outcome("%u%u%u%u", r0, r1, r2, r3);
 }
+
+/* ---- more stores than the simulator remembers of a word ---- */
+
+THREAD(store_9_10) {
+    th_store_relaxed(&x, 9u);
+    th_store_relaxed(&x, 10u);
+    th_store_relaxed(&y, 1u);
+}
+THREAD(read_x_y_x) {
+    r0 = th_load_relaxed(&x);
+    r1 = th_load_relaxed(&y);
+    r2 = th_load_relaxed(&x);
+}
+/*
+ * The history is full when the threads begin. x goes forward from 8, y says nothing about it; in
+ * one order of stores y comes after x = a.
+ */
+#define FORWARD "808 809 80a 909 90a a0a"
+LITMUS(co_long, FORWARD " 818 819 81a 919 91a a1a", FORWARD " 81a 91a a1a",
+       FORWARD " 81a 91a a1a") {
+    for (unsigned i = 1; i <= 8; i++) {
+        th_store_relaxed(&x, i);
+    }
+    TOGETHER(store_9_10, read_x_y_x);
+    sim_outcome("%x%x%x", r0, r1, r2);
+}
