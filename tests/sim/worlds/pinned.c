@@ -186,6 +186,35 @@ SIM_WORLD(pinned_fibers, .heavy = true, .asleep = whole_asleep) {
     sim_check(turns[0] == 2 && turns[1] == 2);
 }
 
+/* Posts to worker 0 from wherever it is just then. */
+static int wanders(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 4; i++) {
+        post_to(i, 0, THRUM_HINT_NONE);
+        thrum_yield();
+    }
+    return 0;
+}
+
+static int gives_way(void *arg) {
+    (void)arg;
+    thrum_yield();
+    thrum_yield();
+    return 0;
+}
+
+/* A fiber that moves to the worker for which it posted does not overtake what is in its inbox. */
+SIM_WORLD(pinned_inbox_order, .heavy = true, .asleep = whole_asleep) {
+    thrum_config config = any_policy(2);
+    sched = whole_start(&config);
+    go_pinned(-1, gives_way, NULL);
+    go_pinned(-1, gives_way, NULL);
+    go_pinned(-1, wanders, NULL);
+    whole_stop(sched);
+    whole_ran_once(0, 4);
+    in_order();
+}
+
 /* Where they were first run, and only there. */
 static int stays_anywhere(void *arg) {
     unsigned *turn = arg;
