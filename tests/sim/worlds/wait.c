@@ -8,6 +8,7 @@
 #include "base/atomic.h"
 #include "core/fiber.h"
 #include "crew.h"
+#include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -109,7 +110,9 @@ static void wake_each_other(int mine) {
     crew_until(th_load_acquire(&xready[!mine]) == 1);
     data[mine] = 1;
     th_waiter_wake(waiters[!mine]);
+    th_os_errno_set(10 + mine);
     sim_check(th_waiter_wait(waiter) == TH_WAIT_WOKEN);
+    sim_check(th_os_errno_get() == 10 + mine); /* the fiber's own, on whatever thread it is now */
     sim_check(data[!mine] == 1);
     gone(waiter);
 }
@@ -126,7 +129,7 @@ static void right(void *unused) {
 
 /* Two that wake each other: each is in the middle of its own suspend. */
 static const crew_play crossed = {nothing, NULL, 2, {left, right}};
-CREW_WORLDS(wait_crossed, crossed)
+CREW_WORLDS(wait_crossed, crossed, .exhaustive = true)
 
 /* ---- with the list's lock held ---- */
 

@@ -57,7 +57,7 @@ static void wait_and_free(void *unused) {
 
 /* Each done has touched the waitgroup for the last time, and what all wrote is visible. */
 static const crew_play handover = {make_2, NULL, 3, {wait_and_free, first_done, second_done}};
-CREW_WORLDS(waitgroup_handover, handover)
+CREW_WORLDS(waitgroup_handover, handover, .exhaustive = true)
 CREW_WORLD_SCHED(waitgroup_handover, handover)
 
 static void wait_last_frees(void *unused) {
