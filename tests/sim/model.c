@@ -146,11 +146,13 @@ static void seen_in_seq(loc *l, uint64_t label) {
 /* A new store at the place; the history's oldest goes when there is no room. */
 static store *insert(loc *l, unsigned place) {
     unsigned slot;
+    unsigned moved = place; /* stores from here on have another place now */
     if (l->count == HISTORY) {
         slot = l->order[0];
         memmove(l->order, l->order + 1, HISTORY - 1);
         l->count--;
         place--;
+        moved = 0;
     } else {
         uint32_t used = 0;
         for (unsigned i = 0; i < l->count; i++) {
@@ -162,7 +164,7 @@ static store *insert(loc *l, unsigned place) {
     l->order[place] = (uint8_t)slot;
     l->count++;
     l->generation[slot]++;
-    for (unsigned i = place; i < l->count; i++) {
+    for (unsigned i = moved; i < l->count; i++) {
         l->slots[l->order[i]].at = (uint8_t)i;
     }
     return &l->slots[slot];
