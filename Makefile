@@ -8,7 +8,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all test test-full demo bench check format install clean help
+.PHONY: all test test-full demo bench sim mutate check format install clean help
 
 all: ## build the library, the examples and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -31,6 +31,14 @@ bench: ## the benchmark (BENCH="--only NAME --runs 5")
 	@tools/setup
 	@tools/build gcc-release thrum-bench
 	@build/gcc-release/bench/thrum-bench $(BENCH)
+
+sim: ## the simulator's worlds (WORLD= SEED= RUNS= MODE= REPLAY=); tests/sim/README.md
+	@tools/setup
+	@tools/sim
+
+mutate: ## weakened memory orders against the worlds (MUTATE="--only TEXT --seconds 60", "--again")
+	@tools/setup ci
+	@tools/mutate $(MUTATE)
 
 check: ## style and floors
 	@tools/check-floors

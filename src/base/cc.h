@@ -25,8 +25,13 @@
 
 #define th_container(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
-/* Which sanitizer this is built for; gcc and clang say it differently. */
-#if defined(__SANITIZE_THREAD__)
+/*
+ * Which sanitizer this is built for; gcc and clang say it differently. The simulator's build
+ * (TH_SIM) has the thread sanitizer's callbacks, but none of its limits.
+ */
+#if defined(TH_SIM)
+#define TH_TSAN 0
+#elif defined(__SANITIZE_THREAD__)
 #define TH_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -35,6 +40,13 @@
 #endif
 #ifndef TH_TSAN
 #define TH_TSAN 0
+#endif
+
+/* A limit of which there is a small one for the simulator, whose worlds are to reach it. */
+#ifdef TH_SIM
+#define TH_LIMIT(real_, simulated_) (simulated_)
+#else
+#define TH_LIMIT(real_, simulated_) (real_)
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)

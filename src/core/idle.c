@@ -28,7 +28,6 @@ bool th_idle_now(thrum_sched *sched, bool done) {
             ended += th_load_acquire(&flow->xsuspended); /* pairs: th_flow_ended; as above */
         }
     }
-    th_fence_acquire(); /* pairs: th_flow_ended; no count below is read before those above */
     for (unsigned i = 0; i < sched->workers_count; i++) {
         const th_flow *flow = &sched->workers[i].flow;
         began += th_load_relaxed(&flow->xcreated); /* relaxed: not older than the ends read above */

@@ -13,7 +13,7 @@
 #include "base/cc.h"
 #include "core/lock.h"
 
-#define TH_MAGAZINE 128
+#define TH_MAGAZINE TH_LIMIT(128, 4)
 
 typedef struct th_slab_object {
     struct th_slab_object *next;          /* in a magazine */

@@ -1,0 +1,42 @@
+/*
+ * env.c: no environment, two processors, no signals; what is printed ends the run.
+ */
+#include "platform/platform.h"
+
+#include "platform/sim/controller.h"
+
+const char *th_os_env(const char *name) {
+    (void)name;
+    return NULL;
+}
+
+void th_os_stderr(const char *text, size_t length) {
+    sim_said(text, length);
+}
+
+void th_os_abort(void) {
+    sim_aborted();
+}
+
+unsigned th_os_cpus(void) {
+    return 2;
+}
+
+unsigned th_os_cpus_at(const char *root, unsigned affinity) {
+    (void)root;
+    return affinity;
+}
+
+int th_os_fault_catch(th_os_fault_fn ask) {
+    (void)ask;
+    return 0;
+}
+
+int th_os_fault_thread_enter(void **altstack) {
+    *altstack = NULL;
+    return 0;
+}
+
+void th_os_fault_thread_leave(void *altstack) {
+    (void)altstack;
+}

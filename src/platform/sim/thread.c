@@ -1,0 +1,112 @@
+/*
+ * thread.c: threads of the simulator.
+ */
+#include "platform/platform.h"
+
+#include <errno.h>
+
+#include "platform/faults.h"
+#include "platform/sim/controller.h"
+
+/* What a new thread needs, in memory of the run. */
+typedef struct start {
+    void (*entry)(void *);
+    void *arg;
+} start;
+
+static void (*exit_callback)(void *);
+
+static void thread_main(void *ptr) {
+    start s = *(start *)ptr;
+    sim_memory_free(ptr);
+    s.entry(s.arg);
+    sim_thread_ends();
+}
+
+void sim_thread_ends(void) {
+    void *self = sim_local_here()->self;
+    if (self != NULL && exit_callback != NULL) {
+        exit_callback(self);
+        sim_local_here()->self = NULL;
+    }
+}
+
+int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg) {
+    if (th_os_fails(TH_OS_FAULT_THREAD) || sim_choose(SIM_REFUSAL, 2) != 0)
+        return -EAGAIN;
+    start *s = sim_memory(sizeof *s);
+    *s = (start){.entry = entry, .arg = arg};
+    uintptr_t handle;
+    int code = sim_thread_start(name, thread_main, s, &handle);
+    if (code != 0) {
+        sim_memory_free(s);
+        return code;
+    }
+    sim_point(); /* it may run, and end, before its starter knows its handle */
+    thread->handle = handle;
+    sim_wrote(&thread->handle, sizeof thread->handle);
+    return 0;
+}
+
+void th_os_thread_join(th_os_thread thread) {
+    sim_thread_join(thread.handle);
+}
+
+void th_os_thread_detach(th_os_thread thread) {
+    (void)thread;
+}
+
+int th_os_thread_bind_cpu(unsigned index) {
+    (void)index;
+    return 0;
+}
+
+void th_os_thread_yield(void) {
+    sim_yield_point();
+}
+
+void th_os_relax(void) {
+    sim_yield_point();
+}
+
+void *th_os_self_get(void) {
+    return sim_local_here()->self;
+}
+
+int th_os_self_set(void *self) {
+    sim_local_here()->self = self;
+    return 0;
+}
+
+int th_os_self_on_exit(void (*on_exit)(void *self)) {
+    exit_callback = on_exit;
+    return 0;
+}
+
+void *th_os_self_storage(void) {
+    return sim_local_here()->storage;
+}
+
+int *th_os_errno_at(void) {
+    return &sim_local_here()->error;
+}
+
+int th_os_errno_get(void) {
+    return sim_local_here()->error;
+}
+
+void th_os_errno_set(int value) {
+    sim_local_here()->error = value;
+}
+
+int th_os_barrier_start(void) {
+    return th_os_fails(TH_OS_FAULT_BARRIER) ? -ENOSYS : 0;
+}
+
+bool th_os_barrier(void) {
+    sim_point();
+    if (th_os_fails(TH_OS_FAULT_BARRIER) || sim_choose(SIM_REFUSAL, 2) != 0)
+        return false;
+    sim_fence_everywhere();
+    return true;
+}

@@ -1,0 +1,384 @@
+/*
+ * engine.h: the simulator's own state. All of it lies in one mapping, so that the program's data
+ * and bss, which belong to the library and the worlds, can be put back after each run.
+ *
+ * Files: controller.c  threads, who goes on, sleeping
+ *        strategy.c    how decisions are taken, and the log of them
+ *        model.c       what an atomic access sees and publishes
+ *        seqcst.c      the order of seq_cst accesses and fences
+ *        shadow.c      races of plain accesses, memory that is not allocated
+ *        arena.c       memory of a run
+ *        tsan.c        the callbacks that the compilers insert
+ *        explore.c     runs, reports, minimising, replay
+ *        mutate.c      weakened orders
+ */
+#ifndef SIM_ENGINE_H
+#define SIM_ENGINE_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "platform/context.h"
+#include "platform/sim/controller.h"
+#include "sim.h"
+
+#define SIM_THREADS 8
+#define HISTORY 8u      /* stores of one word that can still be seen */
+#define STALE_MAX 3u    /* a thread sees an old value so often in a row, at most */
+#define BUFFER 16u      /* stores that a store buffer holds */
+#define LOCS_MAX 8192u  /* words that are used atomically, in one run */
+#define LOG_MAX 131072u /* decisions of a run */
+#define ARENA_BYTES ((size_t)64 << 20)
+#define DATA_BYTES ((size_t)4 << 20) /* room for data and bss of the program */
+#define STACK_BYTES ((size_t)64 << 10)
+#define PAGE_BYTES ((size_t)4096)
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ---- clocks ---- */
+
+typedef uint32_t clock_vec __attribute__((vector_size(32)));
+
+typedef struct view {
+    clock_vec order; /* happens-before: what races are judged by */
+    clock_vec seen;  /* what may not be unseen: the same, and what fences of one order told */
+    uint64_t fence;  /* the newest seq_cst fence that comes before: its label */
+    uint64_t label;  /* the newest seq_cst access or fence that comes before */
+    uint64_t lower;  /* ... or that a fence must come behind, for what was stored before it */
+} view;
+
+static inline clock_vec vec_max(clock_vec a, clock_vec b) {
+    clock_vec m = (clock_vec)(a > b);
+    return (a & m) | (b & ~m);
+}
+
+static inline void view_join(view *to, const view *from) {
+    to->order = vec_max(to->order, from->order);
+    to->seen = vec_max(to->seen, from->seen);
+    to->fence = to->fence > from->fence ? to->fence : from->fence;
+    to->label = to->label > from->label ? to->label : from->label;
+    to->lower = to->lower > from->lower ? to->lower : from->lower;
+}
+
+/* ---- words ---- */
+
+typedef struct store {
+    uint64_t value;
+    uint64_t seq;  /* its label, the place in the order of seq_cst accesses; 0: none */
+    uint32_t time; /* of its thread */
+    uint8_t thread;
+    uint8_t at;   /* its place in the history */
+    bool glued;   /* a read-modify-write: nothing comes between it and the one before */
+    bool initial; /* a plain store, or what was there */
+    view publishes;
+} store;
+
+typedef struct read_mark {
+    uint32_t time;
+    uint8_t slot; /* the store that was read */
+    uint8_t stale;
+    uint16_t generation; /* of that slot */
+} read_mark;
+
+#define MARKS 4
+
+typedef struct loc {
+    uintptr_t addr;
+    uint8_t size;
+    uint8_t count;          /* stores in the history */
+    uint64_t label;         /* a store at the end comes behind this in the order of seq_cst */
+    uint8_t order[HISTORY]; /* oldest first: slots */
+    uint16_t generation[HISTORY];
+    uint8_t stale[SIM_THREADS];
+    uint8_t marks_count[SIM_THREADS];
+    read_mark marks[SIM_THREADS][MARKS];
+    store slots[HISTORY];
+} loc;
+
+/* ---- seq_cst ---- */
+
+#define LABELS 16384u
+#define KNOWN 4096u
+
+typedef struct fence_known {
+    clock_vec seen;
+    uint64_t label;
+} fence_known;
+
+/* ---- threads ---- */
+
+typedef enum { T_NONE, T_RUNNABLE, T_ASLEEP, T_JOINING, T_ENDED } thread_state;
+
+typedef struct pending_store {
+    uintptr_t addr;
+    uint64_t value;
+    uint8_t size;
+    bool seq;
+    uint32_t time;
+    const void *site;
+    view publishes;
+} pending_store;
+
+typedef struct sim_thread {
+    th_context context;
+    thread_state state;
+    sim_reason reason;
+    const void *word; /* asleep on */
+    int64_t deadline;
+    unsigned joins;
+    uint64_t slept;    /* the order in which sleepers came */
+    uint32_t priority; /* PCT: more is sooner */
+    char name[16];
+    void (*entry)(void *);
+    void *arg;
+    char *stack;
+    sim_local local;
+
+    view now;
+    view released;   /* at the last release fence */
+    view to_acquire; /* what relaxed loads saw: an acquire fence takes it */
+    pending_store buffer[BUFFER];
+    unsigned buffered;
+} sim_thread;
+
+/* ---- strategies and modes ---- */
+
+typedef enum { S_RANDOM, S_PCT, S_BOUNDED, S_EXHAUSTIVE, S_REPLAY, S_COUNT } strategy;
+typedef enum { M_SEQ, M_TSO, M_C11, M_COUNT } memory_mode;
+extern const char *const strategy_names[S_COUNT];
+extern const char *const mode_names[M_COUNT];
+
+/* What a run may do; its log means something only together with these. */
+typedef struct limits {
+    uint8_t refusals, timers, spurious;
+    bool inserts; /* stores may go before newer ones */
+    bool reuse;   /* freed memory is handed out at once */
+    bool fair;    /* who waits in a loop goes on only when all others had their turn */
+} limits;
+
+#define CELL_SLOTS 7u
+typedef struct cell {
+    uint64_t slots[CELL_SLOTS];
+    uint32_t loc[2]; /* stamp << 16 | index */
+} cell;
+_Static_assert(sizeof(cell) == 64, "one line of the cache");
+
+/* ---- everything ---- */
+
+typedef struct site_entry {
+    const void *addr;
+    uint16_t ops;    /* bits: which operations */
+    uint8_t order;   /* the strongest order it was called with */
+    uint8_t failure; /* likewise */
+    uint64_t hits;
+} site_entry;
+#define SITES 4096u
+#define MUTANT_SITES 256u
+
+/* Nothing of the simulator's lies in static variables: they are put back after each run. */
+typedef struct engine {
+    /* The run. */
+    sim_thread *current; /* NULL: no run */
+    sim_thread threads[SIM_THREADS];
+    unsigned thread_count;
+    uint32_t runnable; /* bits */
+    uint32_t asleep;   /* bits: with a deadline */
+    uint32_t tired;    /* bits: has yielded since the others had their turn */
+    unsigned buffers;  /* threads with something in their store buffers */
+    uint64_t steps;
+    uint64_t sleeps;
+    int64_t now;
+    uint16_t stamp;
+    const sim_world *world;
+    memory_mode mode;
+    limits limits;
+
+    /* Decisions. */
+    strategy strategy;
+    uint64_t random;
+    uint32_t switch_mask;  /* random: one in so many points switches */
+    uint32_t stale_mask;   /* one in so many loads sees an old value */
+    uint32_t refusal_mask; /* one in so many requests is refused */
+    uint64_t changes[8];   /* PCT, bounded: steps */
+    unsigned changes_count;
+    uint64_t steps_typical;
+    uint32_t lowest; /* PCT: priorities go down from here */
+    unsigned preempted;
+    unsigned refusals_left, timers_left, spurious_left;
+    bool refuses; /* the world's own wish: sim_may_refuse */
+    uint8_t *log;
+    uint8_t *log_options; /* how many there were; exhaustive and replay */
+    uint8_t *log_what;
+    uint32_t log_count;
+    uint8_t *given; /* decisions to follow */
+    uint32_t given_count;
+    uint64_t hash;
+
+    /* Memory. */
+    clock_vec fences;                 /* what seq_cst fences know together */
+    uint64_t label_last, label_fence; /* the last one, the last fence's */
+    uint64_t label_old; /* the newest access that saw, or was put before, what is not newest */
+    uint64_t *labels;   /* ascending */
+    unsigned labels_count, known_count;
+    fence_known *known; /* what each fence and those before it knew */
+    loc *locs;
+    uint32_t locs_count;
+    cell *cells;
+    uint16_t *pages; /* stamp of the run in which the page is allocated */
+    char *arena;
+    size_t arena_used;
+    char *data; /* the program's own */
+    size_t data_size;
+    char *data_copy;
+    bool data_dirty;
+    struct block *free_blocks[32];
+    unsigned live;
+    uint64_t live_bytes;
+
+    /* The end. */
+    th_context explorer;
+    sigjmp_buf out;
+    bool failed;
+    char fault[32];
+    char message[512];
+    char outcome[32];
+    char said[512];
+
+    /* Mutants. */
+    const void *mutant_sites[MUTANT_SITES];
+    unsigned mutant_count;
+    uint8_t mutant_map[65536]; /* by a hash of the place: whether it may be one */
+    int mutant_kind;
+    bool mutant_hit;
+    site_entry *sites;
+    bool note_sites;
+
+    /* All runs. */
+    uint64_t *seen_hashes;
+    uint64_t seen_size, seen_count;
+    uint64_t started;              /* runs */
+    uint64_t ticked, ticked_steps; /* of which run, after how many steps: at the last tick */
+    void (*on_outcome)(const char *outcome);
+    uint64_t scratch[512]; /* main.c's */
+
+    /* Trace. */
+    bool tracing;
+    FILE *trace;
+} engine;
+
+extern engine *E;
+
+/* controller.c */
+void controller_begin(void);
+void thread_enter(void); /* from the explorer: runs until the run is over */
+void run_over(void) __attribute__((noreturn));
+void fail(const char *fault, const char *format, ...)
+    __attribute__((noreturn, format(printf, 2, 3)));
+static inline unsigned me(void) {
+    return (unsigned)(E->current - E->threads);
+}
+
+/* strategy.c */
+void strategy_begin(void);
+unsigned strategy_thread(uint32_t others, bool may_stay, unsigned extras);
+bool exhaustive_next(void);
+uint64_t rng(void);
+
+/* model.c */
+void model_begin(void);
+uint64_t model_load(void *addr, unsigned size, int order, const void *site);
+void model_store(void *addr, unsigned size, uint64_t value, int order, const void *site);
+typedef enum { RMW_XCHG, RMW_ADD, RMW_SUB, RMW_AND, RMW_OR, RMW_XOR, RMW_NAND } rmw_op;
+uint64_t model_rmw(void *addr, unsigned size, rmw_op op, uint64_t operand, int order,
+                   const void *site);
+/* Returns what was there. */
+uint64_t model_cas(void *addr, unsigned size, uint64_t expected, uint64_t want, int order,
+                   int failure, const void *site);
+void model_fence(int order, const void *site);
+void model_fence_thread(sim_thread *t);
+void model_drain_one(sim_thread *t);
+void model_drain(sim_thread *t);
+
+/* seqcst.c */
+void seq_begin(void);
+/* Where a store goes that is the newest of its word, or is not. */
+uint64_t seq_store_label(const loc *l, const sim_thread *t, bool newest);
+void seq_fence(sim_thread *t);
+void seq_old(uint64_t label);
+/* What the fences up to the label know. */
+clock_vec seq_known(uint64_t label);
+
+/* shadow.c */
+void shadow_access(uintptr_t addr, size_t size, bool write, bool atomic, const void *site);
+void shadow_fresh(uintptr_t addr, size_t size); /* nobody has touched it */
+void shadow_unmapped(uintptr_t addr, size_t size, const void *site);
+void shadow_freed(uintptr_t addr, size_t size, const void *site);
+cell *cell_of(uintptr_t addr); /* NULL: not watched */
+
+/* arena.c */
+void arena_begin(void);
+void arena_end(void);
+void *arena_pages(size_t size);
+
+/* explore.c */
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define TRACE(...)                                                                                 \
+    do {                                                                                           \
+        if (unlikely(E->tracing)) {                                                                \
+            note(__VA_ARGS__);                                                                     \
+        }                                                                                          \
+    } while (0)
+const char *site_name(const void *site);
+const char *order_name(int order);
+
+typedef struct tally {
+    uint64_t runs, distinct, steps_sum, steps_max;
+    uint64_t digest; /* of all schedules: the same seed gives the same */
+    double seconds;
+    bool complete; /* exhaustive: all of it */
+} tally;
+
+typedef struct plan {
+    const sim_world *world;
+    strategy strategy;
+    memory_mode mode;
+    uint64_t runs;
+    uint64_t first; /* the number of the first */
+    uint64_t seed;
+    double seconds_max; /* 0: none */
+} plan;
+
+/* Runs until a fault (true) or the end of the plan. */
+bool explore(const plan *p, tally *t);
+/* One run: true when it failed. The decisions are in E->log. */
+bool run_once(const sim_world *world, strategy s, memory_mode mode, uint64_t seed, uint64_t run);
+/* The decisions of `given` under the limits in E->limits. */
+bool replay(const sim_world *world, memory_mode mode, const uint8_t *given, uint32_t count);
+double seconds_now(void);
+bool warm_up(const sim_world *world, memory_mode mode, uint64_t seed);
+void report_fault(const plan *p, uint64_t run);
+void trace_given(const sim_world *world, memory_mode mode, uint32_t count);
+void engine_start(void);
+void distinct_begin(uint64_t runs);
+bool distinct_add(uint64_t hash);
+uint64_t distinct_count(void);
+
+/* mutate.c */
+int mutated_order(int order, const void *site, unsigned op);
+enum { OP_LOAD = 1, OP_STORE = 2, OP_RMW = 4, OP_CAS = 8, OP_FENCE = 16, OP_CAS_FAILURE = 32 };
+enum {
+    MUT_NONE,
+    MUT_WEAKEN_ACQUIRE, /* loses its acquire half (seq_cst first loses its order) */
+    MUT_WEAKEN_RELEASE,
+    MUT_WEAKEN_SEQ,
+    MUT_DELETE
+};
+const char *mutant_name(int kind);
+int mutate_main(int argc, char **argv);
+sim_world *world_first(void);
+
+#endif

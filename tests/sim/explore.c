@@ -1,0 +1,412 @@
+/*
+ * explore.c: runs of a world, one after another, each from the same memory; what is done about one
+ * that fails: its decisions are cut down to what matters, written into a file, and told as a trace.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "engine.h"
+
+#define WARM_UPS 4
+
+engine *E;
+static sim_world *worlds;
+
+extern char __data_start[];
+extern char _end[];
+
+/* ---- worlds ---- */
+
+void sim_register(sim_world *world) {
+    sim_world **link = &worlds;
+    while (*link && strcmp((*link)->name, world->name) < 0) {
+        link = &(*link)->next;
+    }
+    world->next = *link;
+    *link = world;
+    if (!world->steps_max) {
+        world->steps_max = 20000;
+    }
+}
+
+sim_world *world_first(void) {
+    return worlds;
+}
+
+/* ---- start ---- */
+
+static void *map(size_t size, uintptr_t at) {
+    void *p =
+        mmap((void *)at, size, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+    if (p == MAP_FAILED) {
+        perror("mmap");
+        exit(2);
+    }
+    return p;
+}
+
+static void crashed(int signal) {
+    if (!E->current) {
+        const char text[] = "the simulator itself crashed\n";
+        fwrite(text, 1, sizeof text - 1, stderr);
+        abort();
+    }
+    E->failed = true;
+    snprintf(E->fault, sizeof E->fault, "crash");
+    snprintf(E->message, sizeof E->message, "signal %d in thread %u", signal, me());
+    E->current = NULL;
+    siglongjmp(E->out, 1);
+}
+
+static void tick(int signal) {
+    (void)signal;
+    if (E->current && E->started == E->ticked && E->steps == E->ticked_steps) {
+        E->failed = true;
+        snprintf(E->fault, sizeof E->fault, "hang");
+        snprintf(E->message, sizeof E->message, "thread %u computes for ever", me());
+        E->current = NULL;
+        siglongjmp(E->out, 1);
+    }
+    E->ticked = E->started;
+    E->ticked_steps = E->steps;
+}
+
+void engine_start(void) {
+    E = map(sizeof *E, 0);
+    E->locs = map(LOCS_MAX * sizeof *E->locs, 0);
+    E->cells = map((ARENA_BYTES + DATA_BYTES) / 8 * sizeof *E->cells, 0);
+    E->pages = map(ARENA_BYTES / PAGE_BYTES * sizeof *E->pages, 0);
+    E->labels = map(LABELS * sizeof *E->labels, 0);
+    E->known = map(KNOWN * sizeof *E->known, 0);
+    E->log = map(LOG_MAX, 0);
+    E->log_options = map(LOG_MAX, 0);
+    E->log_what = map(LOG_MAX, 0);
+    E->given = map(LOG_MAX, 0);
+    E->sites = map(SITES * sizeof *E->sites, 0);
+    /* Always the same place: what the library computes from addresses is the same in each run. */
+    E->arena = map(ARENA_BYTES, 0x200000000000);
+    for (unsigned i = 0; i < SIM_THREADS; i++) {
+        E->threads[i].stack = E->arena + i * STACK_BYTES;
+    }
+    struct sigaction crash = {.sa_handler = crashed, .sa_flags = SA_ONSTACK | SA_NODEFER};
+    stack_t stack = {.ss_sp = map(65536, 0), .ss_size = 65536};
+    sigaltstack(&stack, NULL);
+    sigaction(SIGSEGV, &crash, NULL);
+    sigaction(SIGBUS, &crash, NULL);
+    sigaction(SIGFPE, &crash, NULL);
+    sigaction(SIGILL, &crash, NULL);
+    crash.sa_handler = tick;
+    sigaction(SIGVTALRM, &crash, NULL);
+    struct itimerval every = {{0, 400000}, {0, 400000}}; /* a run takes much less */
+    setitimer(ITIMER_VIRTUAL, &every, NULL);
+
+    E->data = __data_start;
+    E->data_size = (size_t)(_end - __data_start);
+    if (E->data_size > DATA_BYTES) {
+        fprintf(stderr, "the program's data is too large\n");
+        exit(2);
+    }
+    E->data_copy = map(E->data_size, 0);
+    memcpy(E->data_copy, E->data, E->data_size);
+}
+
+/* ---- a run ---- */
+
+static uint64_t mix(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+static void prepare(const sim_world *world, strategy s, memory_mode mode) {
+    E->started++;
+    E->world = world;
+    E->strategy = s;
+    E->mode = mode;
+    if (++E->stamp == 0) {
+        madvise(E->cells, (ARENA_BYTES + DATA_BYTES) / 8 * sizeof *E->cells, MADV_DONTNEED);
+        madvise(E->pages, ARENA_BYTES / PAGE_BYTES * sizeof *E->pages, MADV_DONTNEED);
+        E->stamp = 1;
+    }
+    if (E->data_dirty) {
+        memcpy(E->data, E->data_copy, E->data_size);
+        E->data_dirty = false;
+    }
+    E->failed = false;
+    E->fault[0] = E->message[0] = E->outcome[0] = E->said[0] = 0;
+    E->mutant_hit = false;
+    strategy_begin();
+    arena_begin();
+    model_begin();
+    controller_begin();
+}
+
+static bool go(void) {
+    if (sigsetjmp(E->out, 0) == 0) {
+        thread_enter();
+    }
+    E->current = NULL;
+    if (!E->failed && E->live && !E->world->keeps_memory) {
+        E->failed = true;
+        snprintf(E->fault, sizeof E->fault, "leak");
+        snprintf(E->message, sizeof E->message, "%u blocks, %llu bytes", E->live,
+                 (unsigned long long)E->live_bytes);
+    }
+    return E->failed;
+}
+
+bool run_once(const sim_world *world, strategy s, memory_mode mode, uint64_t seed, uint64_t run) {
+    E->random = mix(seed * 0x9e3779b97f4a7c15ull + run + 1) | 1;
+    prepare(world, s, mode);
+    return go();
+}
+
+bool replay(const sim_world *world, memory_mode mode, const uint8_t *given, uint32_t count) {
+    if (given != E->given) {
+        memcpy(E->given, given, count);
+    }
+    E->given_count = count;
+    E->random = 1;
+    prepare(world, S_REPLAY, mode);
+    return go();
+}
+
+/* ---- distinct schedules ---- */
+
+void distinct_begin(uint64_t runs) {
+    if (E->seen_hashes) {
+        munmap(E->seen_hashes, E->seen_size * sizeof *E->seen_hashes);
+    }
+    if (runs > 1u << 25) {
+        runs = 1u << 25;
+    }
+    E->seen_size = 1024;
+    while (E->seen_size < 2 * runs) {
+        E->seen_size *= 2;
+    }
+    E->seen_hashes = map(E->seen_size * sizeof *E->seen_hashes, 0);
+    E->seen_count = 0;
+}
+
+bool distinct_add(uint64_t hash) {
+    if (hash == 0) {
+        hash = 1;
+    }
+    if (E->seen_count > E->seen_size / 4 * 3) {
+        return false; /* full: what follows is not counted */
+    }
+    uint64_t at = hash & (E->seen_size - 1);
+    while (E->seen_hashes[at]) {
+        if (E->seen_hashes[at] == hash) {
+            return false;
+        }
+        at = (at + 1) & (E->seen_size - 1);
+    }
+    E->seen_hashes[at] = hash;
+    E->seen_count++;
+    return true;
+}
+
+uint64_t distinct_count(void) {
+    return E->seen_count;
+}
+
+/* ---- many runs ---- */
+
+double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/*
+ * How long a run is, roughly: where pct and bounded act. From a few runs of its own, so that any
+ * run of a seed can be done again without those before it. True if one of them fails, as run 0.
+ */
+bool warm_up(const sim_world *world, memory_mode mode, uint64_t seed) {
+    uint64_t sum = 0;
+    E->steps_typical = 0;
+    for (uint64_t run = 0; run < WARM_UPS; run++) {
+        if (run_once(world, S_RANDOM, mode, seed, run)) {
+            return true;
+        }
+        sum += E->steps;
+    }
+    E->steps_typical = sum / WARM_UPS;
+    return false;
+}
+
+bool explore(const plan *p, tally *t) {
+    double began = seconds_now();
+    E->given_count = 0;
+    if (p->strategy == S_PCT || p->strategy == S_BOUNDED) {
+        warm_up(p->world, p->mode, p->seed); /* what fails there, S_RANDOM has found */
+    }
+    bool failed = false;
+    for (uint64_t run = p->first; run < p->first + p->runs && !failed; run++) {
+        failed = run_once(p->world, p->strategy, p->mode, p->seed, run);
+        t->runs++;
+        t->steps_sum += E->steps;
+        t->steps_max = E->steps > t->steps_max ? E->steps : t->steps_max;
+        distinct_add(E->hash);
+        t->digest = (t->digest ^ E->hash ^ E->steps) * 0x9fb21c651e98df25ull;
+        if (E->outcome[0] && E->on_outcome) {
+            E->on_outcome(E->outcome);
+        }
+        if (p->strategy == S_EXHAUSTIVE && !failed && !exhaustive_next()) {
+            t->complete = true;
+            break;
+        }
+        if (p->seconds_max > 0 && (run & 63) == 63 && seconds_now() - began > p->seconds_max) {
+            break;
+        }
+    }
+    t->seconds += seconds_now() - began;
+    t->distinct = distinct_count();
+    return failed;
+}
+
+/* ---- traces ---- */
+
+const char *site_name(const void *site) {
+    static char text[4][32];
+    static unsigned next;
+    char *s = text[next++ % 4];
+    snprintf(s, sizeof text[0], "@%p", site);
+    return s;
+}
+
+const char *order_name(int order) {
+    static const char *const names[] = {"relaxed", "consume", "acquire",
+                                        "release", "acq_rel", "seq_cst"};
+    return order >= 0 && order < 6 ? names[order] : "?";
+}
+
+void note(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (E->current) {
+        fprintf(E->trace, "%6llu  %u %-10s ", (unsigned long long)E->steps, me(), E->current->name);
+    }
+    vfprintf(E->trace, format, args);
+    fputc('\n', E->trace);
+    va_end(args);
+}
+
+/* Minimising: decisions become quiet ones as long as the same fault is found. */
+static uint32_t minimise(const sim_world *world, memory_mode mode, uint8_t *log, uint32_t count) {
+    char fault[sizeof E->fault];
+    memcpy(fault, E->fault, sizeof fault);
+    uint8_t *trial = malloc(LOG_MAX);
+    double until = seconds_now() + 20;
+    bool changed = true;
+    while (changed && seconds_now() < until) {
+        changed = false;
+        for (uint32_t chunk = count ? count : 1; chunk >= 1 && seconds_now() < until; chunk /= 2) {
+            for (uint32_t from = 0; from < count && seconds_now() < until; from += chunk) {
+                uint32_t to = from + chunk < count ? from + chunk : count;
+                bool any = false;
+                memcpy(trial, log, count);
+                for (uint32_t i = from; i < to; i++) {
+                    any = any || trial[i];
+                    trial[i] = 0;
+                }
+                if (any && replay(world, mode, trial, count) && strcmp(E->fault, fault) == 0) {
+                    memcpy(log, trial, count);
+                    changed = true;
+                }
+            }
+        }
+        while (count && !log[count - 1]) {
+            count--;
+        }
+    }
+    free(trial);
+    return count;
+}
+
+static void write_choices(const char *path, const sim_world *world, memory_mode mode,
+                          const uint8_t *log, uint32_t count) {
+    FILE *f = fopen(path, "w");
+    if (!f) {
+        perror(path);
+        return;
+    }
+    fprintf(f, "world %s\nmode %s\nlimits %u %u %u %d %d %d\nchoices", world->name,
+            mode_names[mode], E->limits.refusals, E->limits.timers, E->limits.spurious,
+            E->limits.inserts, E->limits.reuse, E->limits.fair);
+    for (uint32_t i = 0; i < count; i++) {
+        if (log[i]) {
+            fprintf(f, " %u:%u", i, log[i]);
+        }
+    }
+    fprintf(f, "\n");
+    fclose(f);
+}
+
+/* Names of the places in a trace, by one call of addr2line. */
+static void print_named(char *text) {
+    char command[128];
+    snprintf(command, sizeof command, "tools/sim-trace %s", program_invocation_name);
+    FILE *named = popen(command, "w");
+    if (!named) {
+        fputs(text, stdout);
+        return;
+    }
+    fputs(text, named);
+    pclose(named);
+}
+
+void trace_given(const sim_world *world, memory_mode mode, uint32_t count) {
+    char *text = NULL;
+    size_t size = 0;
+    E->trace = open_memstream(&text, &size);
+    E->tracing = true;
+    replay(world, mode, E->given, count);
+    E->tracing = false;
+    if (E->failed) {
+        fprintf(E->trace, "%s: %s\n", E->fault, E->message);
+    }
+    fclose(E->trace);
+    fflush(stdout);
+    print_named(text);
+    free(text);
+}
+
+void report_fault(const plan *p, uint64_t run) {
+    uint8_t *log = malloc(LOG_MAX);
+    uint32_t count = E->log_count;
+    memcpy(log, E->log, count);
+    printf("\n%s: %s: %s\n", p->world->name, E->fault, E->message);
+    printf("  found by %s, mode %s, seed %llu, run %llu, after %llu steps\n",
+           strategy_names[p->strategy], mode_names[p->mode], (unsigned long long)p->seed,
+           (unsigned long long)run, (unsigned long long)E->steps);
+    char fault[sizeof E->fault];
+    memcpy(fault, E->fault, sizeof fault);
+    bool same = replay(p->world, p->mode, log, count) && strcmp(E->fault, fault) == 0;
+    if (!same) {
+        printf("  the replay does not show it: %s %s\n", E->fault, E->message);
+    } else {
+        count = minimise(p->world, p->mode, log, count);
+    }
+    mkdir("build", 0777);
+    mkdir("build/sim-faults", 0777);
+    char path[256];
+    snprintf(path, sizeof path, "build/sim-faults/%s-%s.choices", p->world->name,
+             mode_names[p->mode]);
+    write_choices(path, p->world, p->mode, log, count);
+    memcpy(E->given, log, count);
+    trace_given(p->world, p->mode, count);
+    printf("  again: make sim WORLD=%s MODE=%s REPLAY=%s\n\n", p->world->name, mode_names[p->mode],
+           path);
+    free(log);
+}

@@ -1,0 +1,108 @@
+/*
+ * sim.h: what a world uses: a small program over the library that the simulator runs again and
+ * again, each time with other decisions. tests/sim/README.md says how to write one.
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- what a world is ---- */
+
+typedef struct sim_world {
+    const char *name;
+    const char *file;
+    void (*body)(void); /* the first thread */
+
+    /* Zero in what follows is a default. */
+    unsigned steps_max;   /* more is a livelock (20,000) */
+    unsigned refusals;    /* how many allocations, mappings, threads may fail in a run (0) */
+    unsigned timers_max;  /* how many deadlines may pass early in a run (2) */
+    unsigned spurious;    /* how many futex waits may return for no reason in a run (2) */
+    bool inserts;         /* the exhaustive search also tries orders of unordered stores */
+    bool exhaustive;      /* small enough to be searched through */
+    bool keeps_memory;    /* memory that is left at the end is no leak */
+    bool heavy;           /* a whole scheduler: fewer runs by default */
+    unsigned runs;        /* by each strategy, in mode c11 */
+    unsigned preemptions; /* the exhaustive search's bound (2) */
+
+    /* Called when all threads sleep and the clock must jump: fail if there is work to do. */
+    void (*asleep)(void);
+
+    /* A program of the simulator's own tests: what it must find or must not. */
+    const char *expect;          /* the fault that must be found (one of), in mode c11 at least */
+    bool expect_tso, expect_seq; /* ... in these, too; else it must not be seen there */
+    const char *outcomes; /* all outcomes that C11 allows, as "00 01 11"; each must be reached */
+    const char *outcomes_tso;
+    const char *outcomes_seq;
+
+    struct sim_world *next;
+} sim_world;
+
+/*
+ * SIM_WORLD(name, .field = value, ...) { the first thread's body }
+ */
+#define SIM_WORLD(name_, ...)                                                                      \
+    static void sim_body_##name_(void);                                                            \
+    static sim_world sim_world_##name_ = {                                                         \
+        .name = #name_, .file = __FILE__, .body = sim_body_##name_, __VA_ARGS__};                  \
+    __attribute__((constructor)) static void sim_register_##name_(void) {                          \
+        sim_register(&sim_world_##name_);                                                          \
+    }                                                                                              \
+    static void sim_body_##name_(void)
+
+void sim_register(sim_world *world);
+
+/* ---- what its body calls ---- */
+
+/* Up to seven more threads; joined by sim_join. */
+int sim_spawn(void (*entry)(void *), void *arg);
+void sim_join(int thread);
+/* Starts them all, waits for all. */
+void sim_together(unsigned n, void (*const entries[])(void *), void *arg);
+
+/* A decision of the world's own, 0 .. n-1. */
+unsigned sim_pick(unsigned n);
+
+/* The run is wrong. */
+#define sim_check(cond) ((cond) ? (void)0 : sim_failed("check", __FILE__, __LINE__, #cond))
+void sim_failed(const char *fault, const char *file, int line, const char *what)
+    __attribute__((noreturn));
+
+/*
+ * Now, in this thread; later, in another one: whether that happens before what the caller does. The
+ * memory modes have no load buffering, which processors have: a read never sees what is stored
+ * after it in the run. A world that asks this shows that the orders forbid it, too.
+ */
+typedef struct sim_moment {
+    unsigned thread;
+    uint32_t time;
+} sim_moment;
+sim_moment sim_moment_now(void);
+bool sim_moment_before(sim_moment moment);
+
+/* How a litmus test ended: one word, as in `outcomes`. */
+void sim_outcome(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Whether memory and threads may be refused now, in a world that has `.refusals`: yes at first. */
+void sim_may_refuse(bool may);
+
+/* Memory that the simulator watches: freed memory may not be touched. */
+void *sim_alloc(size_t size);
+void sim_free(void *ptr);
+
+/* A line in the trace. */
+void sim_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Which thread runs: 0 is the world's body. */
+unsigned sim_thread_number(void);
+
+/*
+ * A function whose accesses the simulator does not see, for `asleep`: it looks at the newest values
+ * and takes no step. It must not call what is seen.
+ */
+#define SIM_UNSEEN __attribute__((noinline, no_sanitize_thread))
+
+#endif

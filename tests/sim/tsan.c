@@ -1,0 +1,174 @@
+/*
+ * tsan.c: what -fsanitize=thread makes the compilers call, of gcc and of clang.
+ */
+#include <string.h>
+
+#include "engine.h"
+
+#define SITE __builtin_return_address(0)
+#define WATCH(addr, size, write)                                                                   \
+    do {                                                                                           \
+        if (likely(E && E->current)) {                                                             \
+            shadow_access((uintptr_t)(addr), (size), (write), false, SITE);                        \
+        }                                                                                          \
+    } while (0)
+
+void __tsan_init(void);
+void __tsan_init(void) {
+}
+void __tsan_func_entry(void *pc);
+void __tsan_func_entry(void *pc) {
+    (void)pc;
+}
+void __tsan_func_exit(void);
+void __tsan_func_exit(void) {
+}
+
+#define PLAIN(size)                                                                                \
+    void __tsan_read##size(void *a);                                                               \
+    void __tsan_read##size(void *a) {                                                              \
+        WATCH(a, size, false);                                                                     \
+    }                                                                                              \
+    void __tsan_write##size(void *a);                                                              \
+    void __tsan_write##size(void *a) {                                                             \
+        WATCH(a, size, true);                                                                      \
+    }                                                                                              \
+    void __tsan_read_write##size(void *a);                                                         \
+    void __tsan_read_write##size(void *a) {                                                        \
+        WATCH(a, size, true);                                                                      \
+    }                                                                                              \
+    void __tsan_volatile_read##size(void *a);                                                      \
+    void __tsan_volatile_read##size(void *a) {                                                     \
+        WATCH(a, size, false);                                                                     \
+    }                                                                                              \
+    void __tsan_volatile_write##size(void *a);                                                     \
+    void __tsan_volatile_write##size(void *a) {                                                    \
+        WATCH(a, size, true);                                                                      \
+    }                                                                                              \
+    void __tsan_unaligned_read##size(void *a);                                                     \
+    void __tsan_unaligned_read##size(void *a) {                                                    \
+        WATCH(a, size, false);                                                                     \
+    }                                                                                              \
+    void __tsan_unaligned_write##size(void *a);                                                    \
+    void __tsan_unaligned_write##size(void *a) {                                                   \
+        WATCH(a, size, true);                                                                      \
+    }                                                                                              \
+    void __tsan_unaligned_read_write##size(void *a);                                               \
+    void __tsan_unaligned_read_write##size(void *a) {                                              \
+        WATCH(a, size, true);                                                                      \
+    }
+PLAIN(1)
+PLAIN(2)
+PLAIN(4)
+PLAIN(8)
+PLAIN(16)
+
+void __tsan_read_range(void *a, size_t size);
+void __tsan_read_range(void *a, size_t size) {
+    WATCH(a, size, false);
+}
+void __tsan_write_range(void *a, size_t size);
+void __tsan_write_range(void *a, size_t size) {
+    WATCH(a, size, true);
+}
+
+void sim_wrote(const void *addr, size_t size) {
+    WATCH(addr, size, true);
+}
+
+/* Copies and fills that a compiler made of assignments; the linker sends them here (--wrap). */
+void *__real_memcpy(void *to, const void *from, size_t n);
+void *__real_memmove(void *to, const void *from, size_t n);
+void *__real_memset(void *to, int value, size_t n);
+void *__wrap_memcpy(void *to, const void *from, size_t n);
+void *__wrap_memmove(void *to, const void *from, size_t n);
+void *__wrap_memset(void *to, int value, size_t n);
+
+void *__wrap_memcpy(void *to, const void *from, size_t n) {
+    if (n) {
+        WATCH(from, n, false);
+        WATCH(to, n, true);
+    }
+    return __real_memcpy(to, from, n);
+}
+
+void *__wrap_memmove(void *to, const void *from, size_t n) {
+    if (n) {
+        WATCH(from, n, false);
+        WATCH(to, n, true);
+    }
+    return __real_memmove(to, from, n);
+}
+
+void *__wrap_memset(void *to, int value, size_t n) {
+    if (n) {
+        WATCH(to, n, true);
+    }
+    return __real_memset(to, value, n);
+}
+
+/* ---- atomics ---- */
+
+#define RMW(bits, type, name, op)                                                                  \
+    type __tsan_atomic##bits##_##name(volatile type *a, type v, int order);                        \
+    type __tsan_atomic##bits##_##name(volatile type *a, type v, int order) {                       \
+        return (type)model_rmw((void *)(uintptr_t)a, sizeof(type), op, (uint64_t)v, order, SITE);  \
+    }
+#define ATOMICS(bits, type)                                                                        \
+    type __tsan_atomic##bits##_load(const volatile type *a, int order);                            \
+    type __tsan_atomic##bits##_load(const volatile type *a, int order) {                           \
+        return (type)model_load((void *)(uintptr_t)a, sizeof(type), order, SITE);                  \
+    }                                                                                              \
+    void __tsan_atomic##bits##_store(volatile type *a, type v, int order);                         \
+    void __tsan_atomic##bits##_store(volatile type *a, type v, int order) {                        \
+        model_store((void *)(uintptr_t)a, sizeof(type), (uint64_t)v, order, SITE);                 \
+    }                                                                                              \
+    RMW(bits, type, exchange, RMW_XCHG)                                                            \
+    RMW(bits, type, fetch_add, RMW_ADD)                                                            \
+    RMW(bits, type, fetch_sub, RMW_SUB)                                                            \
+    RMW(bits, type, fetch_and, RMW_AND)                                                            \
+    RMW(bits, type, fetch_or, RMW_OR)                                                              \
+    RMW(bits, type, fetch_xor, RMW_XOR)                                                            \
+    RMW(bits, type, fetch_nand, RMW_NAND)                                                          \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile type *a, type *expected, type want, \
+                                                      int order, int failure);                     \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile type *a, type *expected, type want, \
+                                                      int order, int failure) {                    \
+        type was = (type)model_cas((void *)(uintptr_t)a, sizeof(type), (uint64_t)*expected,        \
+                                   (uint64_t)want, order, failure, SITE);                          \
+        bool same = was == *expected;                                                              \
+        *expected = was;                                                                           \
+        return same;                                                                               \
+    }                                                                                              \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile type *a, type *expected, type want,   \
+                                                    int order, int failure);                       \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile type *a, type *expected, type want,   \
+                                                    int order, int failure) {                      \
+        type was = (type)model_cas((void *)(uintptr_t)a, sizeof(type), (uint64_t)*expected,        \
+                                   (uint64_t)want, order, failure, SITE);                          \
+        bool same = was == *expected;                                                              \
+        *expected = was;                                                                           \
+        return same;                                                                               \
+    }                                                                                              \
+    type __tsan_atomic##bits##_compare_exchange_val(volatile type *a, type expected, type want,    \
+                                                    int order, int failure);                       \
+    type __tsan_atomic##bits##_compare_exchange_val(volatile type *a, type expected, type want,    \
+                                                    int order, int failure) {                      \
+        return (type)model_cas((void *)(uintptr_t)a, sizeof(type), (uint64_t)expected,             \
+                               (uint64_t)want, order, failure, SITE);                              \
+    }
+ATOMICS(8, uint8_t)
+ATOMICS(16, uint16_t)
+ATOMICS(32, uint32_t)
+ATOMICS(64, uint64_t)
+
+void __tsan_atomic_thread_fence(int order);
+void __tsan_atomic_thread_fence(int order) {
+    model_fence(order, SITE);
+}
+
+/* The compiler alone: the simulator executes in program order anyway. */
+void __tsan_atomic_signal_fence(int order);
+void __tsan_atomic_signal_fence(int order) {
+    (void)order;
+}
