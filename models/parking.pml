@@ -51,12 +51,6 @@
 #ifndef ASLEEP /* 1: in the beginning all sleep; 2: all but one, with a sentinel; 0: all look for work */
 #define ASLEEP 0
 #endif
-#ifndef STRICT /* 1: shared work is not left to the sentinel either (FINDINGS.md, 1) */
-#define STRICT 0
-#endif
-#ifndef FIX /* 1: with what FINDINGS.md proposes */
-#define FIX 0
-#endif
 #ifndef BUG
 #define BUG 0
 #endif
@@ -114,8 +108,8 @@ bit iturn;
 #else
 #define SHARED_WORK (itop)
 #endif
-/* Beside somebody who is awake, a sentinel that sleeps for a bounded time (FINDINGS.md, 1). */
-#if STRICT || !TIMER
+/* Beside somebody who is awake, a sentinel that sleeps for a bounded time: backlogs are left to it. */
+#if !TIMER
 #define LATE false
 #else
 #define LATE ((waiting & sentinel) && waiting != ALL)
@@ -205,7 +199,7 @@ inline wake_one_take() {
     if
     :: SEARCHERS(xpark) || !ANYONE(xpark) -> leaving = 0; goto woke
     :: !SEARCHERS(xpark) && leaving && !TOP(xpark) && SENTINEL(xpark) == leaving ->
-#if FIX
+#if BUG != 26 /* stops at a sentinel that was leaving and has parked again */
        goto left
 #else
        leaving = 0;
@@ -296,7 +290,7 @@ stale:
         goto wake
 #endif
     };
-#if FIX
+#if BUG != 26 /* stops at a sentinel that was leaving and has parked again */
 left: /* the sentinel that was leaving: has it come back? */
     atomic {
         got = (xsleep[leaving - 1] & PARKED) != 0;
@@ -1073,7 +1067,7 @@ stale:
         goto wake
 #endif
     };
-#if FIX
+#if BUG != 26 /* stops at a sentinel that was leaving and has parked again */
 left: /* the sentinel that was leaving: has it come back? */
     atomic {
         got = (xsleep[leaving - 1] & PARKED) != 0;
@@ -1172,7 +1166,7 @@ wait:
     timeout;
     atomic {
         /* Promise 1: at this moment nobody sleeps over shared work. */
-        assert(!waiting || !SHARED_WORK || LATE);
+        assert(!waiting || !SHARED_WORK);
 #if PINNED
         assert(!HAS(waiting, 0) || !inbox[0]);
         assert(!HAS(waiting, 1) || !inbox[1]);
