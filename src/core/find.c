@@ -179,8 +179,8 @@ th_work *th_find(th_worker *worker) {
             }
             return work;
         }
-        /* pairs: end_threads; every task has ended */
-        if (th_load_acquire(&worker->sched->xexit)) {
+        /* relaxed: every task has ended, and nothing is read any more */
+        if (th_load_relaxed(&worker->sched->xexit)) {
             return NULL;
         }
         if (!wait_for_turn(worker, &spins)) {

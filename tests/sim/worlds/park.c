@@ -125,6 +125,20 @@ SIM_WORLD(park_meet_2, .asleep = whole_asleep_shared) {
     end(2);
 }
 
+static void post_one_meet(void *arg) {
+    (void)arg;
+    whole_post(sched, 1, meet, (void *)2);
+}
+
+/* Rule T: one poster meets the leaving sentinel, the other relies on his token meanwhile. */
+SIM_WORLD(park_meet_posters, .asleep = whole_asleep_shared) {
+    begin(2);
+    int t = sim_spawn(post_one_meet, NULL);
+    whole_post(sched, 0, meet, (void *)2);
+    sim_join(t);
+    end(2);
+}
+
 SIM_WORLD(park_meet_3, .asleep = whole_asleep_shared) {
     begin(3);
     for (unsigned i = 0; i < 3; i++) {
