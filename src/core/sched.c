@@ -206,7 +206,7 @@ static int start_threads(thrum_sched *sched, unsigned *started) {
 }
 
 static void end_threads(thrum_sched *sched, unsigned started) {
-    th_store_relaxed(&sched->xexit, 1u); /* relaxed: nothing is left to be run */
+    th_store_release(&sched->xexit, 1u); /* pairs: th_find; nothing is left to be run */
     /* seq: the flag before the sleep words are read; th_park announces, then reads it */
     th_fence_seq();
     th_wake_all(sched);
@@ -256,8 +256,9 @@ int thrum_sched_stop(thrum_sched *sched) {
         return -EDEADLK;
     }
     uint32_t running = 0;
-    /* relaxed: the fence in th_outside_wait_left orders it before the records are read */
-    if (!th_cas_relaxed(&sched->xstopping, &running, 1u)) {
+    /* pairs: th_outside_enter; what came before the call, for whoever is refused. The fence in
+     * th_outside_wait_left orders it before the records are read */
+    if (!th_cas_release(&sched->xstopping, &running, 1u)) {
         return -EBUSY;
     }
     th_outside_wait_left(sched); /* what they posted is counted */
