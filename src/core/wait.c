@@ -5,6 +5,8 @@
  */
 #include "core/wait.h"
 
+#include <errno.h>
+
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "base/check.h"
@@ -17,6 +19,10 @@
 static bool released(th_waiter *waiter) {
     /* pairs: th_waiter_wake, th_waiter_release; what the waker wrote */
     return (th_load_acquire(&waiter->xword) & TH_WAIT_RELEASED) != 0;
+}
+
+static uint32_t outcome_of(const th_waiter *waiter) {
+    return waiter->xword & TH_WAIT_OUTCOME; /* nobody writes it any more */
 }
 
 /*
@@ -60,7 +66,85 @@ uint32_t th_waiter_wait(th_waiter *waiter) {
         }
         th_check(released(waiter));
     }
-    return waiter->xword & TH_WAIT_OUTCOME; /* nobody writes it any more */
+    return outcome_of(waiter);
+}
+
+/* ---- waiting until a deadline ---- */
+
+/* The time is out: true if nothing else came first. By the waiting thread itself. */
+static bool give_up_waiting(th_waiter *waiter) {
+    if (!th_waiter_claim(waiter, TH_WAIT_TIMEDOUT)) {
+        return false;
+    }
+    /* relaxed: who claims it in vain leaves it alone */
+    th_store_relaxed(&waiter->xword, TH_WAIT_TIMEDOUT | TH_WAIT_RELEASED);
+    return true;
+}
+
+static void wait_in_thread_until(th_waiter *waiter, int64_t deadline) {
+    uint32_t word = 0;
+    unsigned spins = 0;
+    /* pairs: th_waiter_release; nothing to publish, PARKED only asks for the futex call */
+    bool parked = th_cas_release(&waiter->xword, &word, TH_WAIT_PARKED);
+    while (!released(waiter)) {
+        /* relaxed: the kernel compares again */
+        uint32_t now = th_load_relaxed(&waiter->xword);
+        if (now & TH_WAIT_RELEASED) {
+            continue;
+        }
+        if (!parked || (now & TH_WAIT_OUTCOME)) {
+            th_backoff(&spins); /* claimed, its release is a moment away */
+        } else if (th_os_futex_wait(&waiter->xword, now, deadline) == -ETIMEDOUT) {
+            (void)give_up_waiting(waiter);
+        }
+    }
+}
+
+static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t deadline) {
+    th_timed timed = {.kind = TH_WORK_WAIT, .worker = -1, .of = {waiter}};
+    th_timers *timers = th_timers_of(fiber->sched, fiber->worker);
+    th_lock_acquire(&timers->lock);
+    bool tell = th_timers_insert(timers, &timed, deadline);
+    th_lock_release(&timers->lock);
+    if (tell) {
+        th_timers_tell(timers);
+    }
+    wait_in_fiber(fiber, waiter);
+    if (outcome_of(waiter) != TH_WAIT_TIMEDOUT) {
+        th_timed_remove(&timed);
+    }
+}
+
+uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
+    if (deadline == TH_FOREVER) {
+        return th_waiter_wait(waiter);
+    }
+    if (released(waiter)) {
+        return outcome_of(waiter);
+    }
+    if (deadline <= th_os_now() && give_up_waiting(waiter)) {
+        return TH_WAIT_TIMEDOUT;
+    }
+    if (waiter->fiber) {
+        wait_in_fiber_until(waiter->fiber, waiter, deadline);
+    } else {
+        wait_in_thread_until(waiter, deadline);
+    }
+    th_check(released(waiter));
+    return outcome_of(waiter);
+}
+
+bool th_waiter_time_out(th_waiter *waiter, th_work **work) {
+    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
+    if (!th_waiter_claim(waiter, TH_WAIT_TIMEDOUT)) {
+        return false;
+    }
+    /* pairs: released, th_wait_commit; as th_waiter_wake */
+    uint32_t old = th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
+    if (old & TH_WAIT_PARKED) {
+        *work = &fiber->work; /* else it sees for itself, or its committer queues it */
+    }
+    return true;
 }
 
 /* ---- waiting with the list locked ---- */
@@ -107,7 +191,7 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
     unlock_commit commit = {waiter, unlock};
     wait_unlock_in_fiber(waiter->fiber, &commit);
     th_check(released(waiter));
-    return waiter->xword & TH_WAIT_OUTCOME; /* nobody writes it any more */
+    return outcome_of(waiter);
 }
 
 /* ---- the rest ---- */

@@ -38,6 +38,8 @@ typedef struct th_waiter {
     uint32_t xword;   /* see above */
     int32_t value;    /* what the waker hands over; written before the wake */
     int64_t since_ns; /* the primitive's own use (how long the first waiter has waited) */
+    bool timed;       /* constant: something else than a wake may end it, so wakers claim it first */
+    bool listed;      /* a timed one stands on its list; under the list's lock */
 } th_waiter;
 
 /* Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. */
@@ -63,6 +65,19 @@ typedef struct th_unlock {
 } th_unlock;
 uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock);
 
+/*
+ * The same as th_waiter_wait for a `timed` waiter, until the deadline: then TH_WAIT_TIMEDOUT, and
+ * the caller takes it off its list, if it still stands there. In the past: at once, unless it was
+ * woken. THRUM_FOREVER: none.
+ */
+uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline);
+
+/*
+ * From timers: true if the time is out, and the waiter not touched any more; *work is what must be
+ * queued, if anything. False: something else came first.
+ */
+bool th_waiter_time_out(th_waiter *waiter, struct th_work **work);
+
 /* Wakes a plain waiter that the caller has taken off its list (and unlocked it). */
 void th_waiter_wake(th_waiter *waiter);
 
@@ -72,6 +87,15 @@ void th_waiter_wake(th_waiter *waiter);
  */
 bool th_waiter_claim(th_waiter *waiter, uint32_t outcome);
 void th_waiter_release(th_waiter *waiter);
+
+/* Either kind, taken off its list; a timed one was claimed for WOKEN. */
+static inline void th_waiter_let_go(th_waiter *waiter) {
+    if (th_unlikely(waiter->timed)) {
+        th_waiter_release(waiter);
+    } else {
+        th_waiter_wake(waiter);
+    }
+}
 
 /*
  * Who the caller is, as the owner of a lock: one number for each run of a task and for each plain

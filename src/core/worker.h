@@ -18,6 +18,7 @@
 #include "core/parkword.h"
 #include "core/slab.h"
 #include "core/thread.h"
+#include "core/timer.h"
 #include "queue/claim.h"
 #include "queue/inject.h"
 #include "queue/ring.h"
@@ -40,6 +41,8 @@ typedef struct th_flow {
     uint64_t xreadied;   /* fibers queued again, counted before they are published */
     uint64_t xfinished;  /* tasks that ended for good */
     uint64_t xsuspended; /* runs that ended by giving the worker up */
+    uint64_t xroused;    /* of xreadied: tasks that nothing but a wakeup could make due */
+    uint64_t xdormant;   /* of xsuspended: tasks that began to wait like that */
 } th_flow;
 
 /* A local queue: the ring, behind a lock when the config says so. */
@@ -109,10 +112,15 @@ struct th_worker {
     uint64_t paced_at;      /* when it last did, in ticks */
     int64_t nap_last_ns;    /* how long it did last */
     th_loot loot;
+    th_timers *timers;   /* constant: where its deadlines stand: its own, or worker 0's */
+    unsigned timer_skip; /* picks before it looks at its timers again */
+    unsigned timer_skips;  /* ... as it was set last */
+    int64_t timer_looked;  /* when it looked last */
     int64_t defer_until; /* asking for a stack is of no use before */
     th_random random;
     th_chain pinned;                /* from the inbox, oldest first */
     th_chain batch;                 /* being posted: not on the task's stack (base/annotate.h) */
+    th_chain due;                   /* from timers: likewise */
     th_chain pinned_yields;         /* pinned fibers that yielded: behind everything else */
     th_slab_cache go;               /* task objects of thrum_go */
     th_slab_cache spawn;            /* ... of what has a handle or attributes */
@@ -134,6 +142,8 @@ struct th_worker {
 
     th_inject inbox; /* pinned work; only the owner consumes */
 
+    th_timers own_timers;
+
     /* Sleeping (core/PARKING.md). */
     alignas(TH_CACHE_LINE) uint32_t xsleep; /* TH_SLEEP_*: the futex */
     uint32_t xidle_next;  /* below it in the idle stack: index + 1; who pushes it */
@@ -153,6 +163,7 @@ typedef struct th_policy {
     th_work *(*steal)(th_worker *worker);
     /* Whether there is something that nobody else is certain to come for. */
     bool (*pending)(th_worker *worker);
+    bool one_order; /* all workers share one set of timers */
     /* The sentinel's look: work whose owner has not come round since the last look, or NULL. */
     th_work *(*rescue)(th_worker *worker, bool *unsure);
 } th_policy;
@@ -172,6 +183,7 @@ struct thrum_sched {
     unsigned searchers_max; /* 0: half of the busy ones */
     unsigned stack_class;
     bool can_order;    /* th_os_barrier works here */
+    bool xtimed;       /* somebody has used timers */
     unsigned *strides; /* numbers coprime to the number of workers */
     unsigned strides_count;
 

@@ -8,6 +8,8 @@
  */
 #include "thrum/cond.h"
 
+#include <errno.h>
+
 #include "base/check.h"
 #include "core/wait.h"
 #include "sync/mutex_owner.h"
@@ -32,6 +34,40 @@ static void enqueue(thrum_cond *cond, th_waiter *me) {
             return;
         }
     }
+}
+
+/* The time of a waiter is out, and no signal reached it. */
+static void leave(thrum_cond *cond, th_waiter *me) {
+    uint32_t *xword = &cond->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint32_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word32_lock(xword, seen)) {
+            th_waitlist_leave(list_of(cond), me);
+            th_word32_publish(xword, th_waitlist_is_empty(list_of(cond)) ? 0 : TH_WORD_WAITERS);
+            return;
+        }
+    }
+}
+
+int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadline) {
+    if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
+        th_misuse("thrum_cond_wait_until", "mutex not held by the caller", mutex);
+    }
+    th_waiter me;
+    th_waiter_init(&me);
+    me.timed = true;
+    enqueue(cond, &me);
+    thrum_mutex_unlock(mutex);
+    bool late = th_waiter_wait_until(&me, deadline) == TH_WAIT_TIMEDOUT;
+    if (late) {
+        leave(cond, &me);
+    }
+    int locked = thrum_mutex_lock(mutex);
+    return locked ? locked : late ? -ETIMEDOUT : 0;
 }
 
 int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
@@ -72,7 +108,9 @@ void thrum_cond_signal(thrum_cond *cond) {
         th_waiter *first = th_waitlist_pop(list_of(cond));
         bool empty = th_waitlist_is_empty(list_of(cond));
         th_word32_publish(&cond->reserved_word, empty ? 0 : TH_WORD_WAITERS);
-        th_waiter_wake(first);
+        if (first) {
+            th_waiter_let_go(first);
+        }
     }
 }
 

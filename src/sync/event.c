@@ -13,6 +13,8 @@
  */
 #include "thrum/event.h"
 
+#include <errno.h>
+
 #include "base/check.h"
 #include "core/wait.h"
 #include "sync/waitlist.h"
@@ -74,6 +76,51 @@ int thrum_event_wait(thrum_event *event) {
     return wait_slow(event);
 }
 
+/* The time of a waiter is out, and no signal was handed to it. */
+static void leave(thrum_event *event, th_waiter *me) {
+    uint32_t *xword = &event->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint32_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word32_lock(xword, seen)) {
+            th_waitlist_leave(list_of(event), me);
+            bool empty = th_waitlist_is_empty(list_of(event));
+            th_word32_publish(xword, empty ? seen & SIGNALED : TH_WORD_WAITERS);
+            return;
+        }
+    }
+}
+
+int thrum_event_wait_until(thrum_event *event, thrum_time deadline) {
+    uint32_t *xword = &event->reserved_word;
+    unsigned spins = 0;
+    th_waiter me;
+    th_waiter_init(&me);
+    me.timed = true;
+    for (;;) {
+        /* pairs: mark; what the signaler of a manual event wrote is visible */
+        uint32_t seen = th_load_acquire(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if ((seen & SIGNALED) != 0) {
+            if (pass(event, seen)) {
+                return 0;
+            }
+        } else if (th_word32_lock(xword, seen)) {
+            th_waitlist_push(list_of(event), &me);
+            th_word32_publish(xword, TH_WORD_WAITERS);
+            if (th_waiter_wait_until(&me, deadline) == TH_WAIT_TIMEDOUT) {
+                leave(event, &me);
+                return -ETIMEDOUT;
+            }
+            return 0; /* woken: the event may be gone */
+        }
+    }
+}
+
 bool thrum_event_test(thrum_event *event) {
     for (;;) {
         /* pairs: mark; what the signaler of a manual event wrote is visible */
@@ -98,8 +145,10 @@ static void wake_waiters(thrum_event *event) {
     if (is_auto(event)) {
         th_waiter *first = th_waitlist_pop(list_of(event));
         bool empty = th_waitlist_is_empty(list_of(event));
-        th_word32_publish(xword, empty ? 0 : TH_WORD_WAITERS);
-        th_waiter_wake(first);
+        th_word32_publish(xword, empty ? (first ? 0 : SIGNALED) : TH_WORD_WAITERS);
+        if (first) {
+            th_waiter_let_go(first);
+        }
     } else {
         th_waiter *chain = th_waitlist_detach(list_of(event));
         th_word32_publish(xword, SIGNALED);

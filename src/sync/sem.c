@@ -9,6 +9,8 @@
  */
 #include "thrum/sem.h"
 
+#include <errno.h>
+
 #include "base/check.h"
 #include "core/wait.h"
 #include "sync/waitlist.h"
@@ -104,6 +106,52 @@ static TH_NOINLINE int wait_slow(thrum_sem *sem) {
     }
 }
 
+/* The time of a waiter is out, and no unit was handed to it. */
+static void leave(thrum_sem *sem, th_waiter *me) {
+    uint64_t *xword = &sem->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint64_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word64_lock(xword, seen)) {
+            th_waitlist_leave(list_of(sem), me);
+            bool empty = th_waitlist_is_empty(list_of(sem));
+            seen &= ~(uint64_t)TH_WORD_WAITERS;
+            th_word64_publish(xword, empty ? seen : seen | TH_WORD_WAITERS);
+            return;
+        }
+    }
+}
+
+int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
+    uint64_t *xword = &sem->reserved_word;
+    unsigned spins = 0;
+    th_waiter me;
+    th_waiter_init(&me);
+    me.timed = true;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint64_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (has_unit(seen)) {
+            if (take(xword, seen)) {
+                return 0;
+            }
+        } else if (th_word64_lock(xword, seen)) {
+            th_waitlist_push(list_of(sem), &me);
+            th_word64_publish(xword, seen | TH_WORD_WAITERS);
+            if (th_waiter_wait_until(&me, deadline) == TH_WAIT_TIMEDOUT) {
+                leave(sem, &me);
+                return -ETIMEDOUT;
+            }
+            return 0; /* woken: the unit is ours, the semaphore may be gone */
+        }
+    }
+}
+
 /* Hands the unit to the first waiter, or raises the value. */
 static TH_NOINLINE void post_slow(thrum_sem *sem) {
     uint64_t *xword = &sem->reserved_word;
@@ -117,8 +165,10 @@ static TH_NOINLINE void post_slow(thrum_sem *sem) {
             if (th_word64_lock(xword, seen)) {
                 th_waiter *first = th_waitlist_pop(list_of(sem));
                 bool empty = th_waitlist_is_empty(list_of(sem));
-                th_word64_publish(xword, empty ? 0 : TH_WORD_WAITERS);
-                th_waiter_wake(first);
+                th_word64_publish(xword, empty ? (first ? 0 : ONE) : TH_WORD_WAITERS);
+                if (first) {
+                    th_waiter_let_go(first);
+                }
                 return;
             }
         } else if (seen >= ONE * THRUM_SEM_MAX) {

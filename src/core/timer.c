@@ -1,0 +1,177 @@
+/*
+ * timer.c: see timer.h.
+ */
+#include "core/timer.h"
+
+#include "base/check.h"
+#include "core/idle.h"
+#include "core/park.h"
+#include "core/submit.h"
+#include "core/task.h"
+#include "core/wait.h"
+#include "core/worker.h"
+#include "platform/platform.h"
+#include "thrum/task.h"
+
+/* So many are fired, or moved within the wheel, before the lock is given up for a moment. */
+#define FIRE_MAX 64u
+#define TURN_MAX 256u
+
+/* A worker looks at its timers about so often, and after so many picks at the latest. */
+#define LOOK_NS 20000
+#define SKIPS_MAX 64u
+
+_Static_assert(sizeof(th_timed) == sizeof(thrum_task) &&
+                   offsetof(th_timed, kind) == offsetof(thrum_task, reserved_kind) &&
+                   offsetof(th_timed, state) == offsetof(thrum_task, reserved_state) &&
+                   offsetof(th_timed, timer) == offsetof(thrum_task, reserved),
+               "a task can stand in timers");
+
+void th_timers_init(th_timers *timers, th_worker *owner) {
+    *timers = (th_timers){.xearliest = INT64_MAX, .owner = owner};
+    th_lock_init(&timers->lock);
+    th_wheel_init(&timers->wheel, th_os_now());
+}
+
+th_timers *th_timers_of(thrum_sched *sched, th_worker *here) {
+    if (here) {
+        return here->timers;
+    }
+    uintptr_t thread = (uintptr_t)th_thread_self();
+    return sched->workers[(thread >> 12) % sched->workers_count].timers;
+}
+
+/* With the lock. */
+static void set_earliest(th_timers *timers) {
+    /* relaxed: a worker that is about to sleep reads it behind a fence, or is told */
+    th_store_relaxed(&timers->xearliest, th_wheel_earliest(&timers->wheel));
+}
+
+bool th_timers_insert(th_timers *timers, th_timed *timed, int64_t deadline) {
+    bool *xtimed = &timers->owner->sched->xtimed;
+    if (th_unlikely(!th_load_relaxed(xtimed))) { /* relaxed: a hint for who helps others */
+        th_store_relaxed(xtimed, true);          /* relaxed: as above */
+    }
+    th_wheel_insert(&timers->wheel, &timed->timer, deadline);
+    th_store_relaxed(&timed->xtimers, timers); /* relaxed: published by the lock */
+    int64_t before = th_load_relaxed(&timers->xearliest); /* relaxed: the lock is ours */
+    if (deadline < before) {
+        th_store_relaxed(&timers->xearliest, deadline); /* relaxed: see set_earliest */
+    }
+    return deadline < before;
+}
+
+void th_timers_tell(th_timers *timers) {
+    if (timers->owner != th_here()) {
+        th_wake_worker(timers->owner); /* fences: the deadline before the sleep word is read */
+    }
+}
+
+void th_timed_remove(th_timed *timed) {
+    /* pairs: take_due; who fired it touches it no more */
+    th_timers *timers = th_load_acquire(&timed->xtimers);
+    if (!timers) {
+        return;
+    }
+    th_lock_acquire(&timers->lock);
+    if (th_load_relaxed(&timed->xtimers)) { /* relaxed: the lock is ours */
+        th_wheel_remove(&timers->wheel, &timed->timer);
+        th_store_relaxed(&timed->xtimers, NULL); /* relaxed: as above */
+        set_earliest(timers);
+    }
+    th_lock_release(&timers->lock);
+}
+
+/* ---- firing ---- */
+
+/*
+ * With the lock: up to FIRE_MAX that are due; what is to be queued is appended to the chain. One
+ * that something else has made due meanwhile is being waited for by whoever did (th_timed_remove).
+ */
+static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
+    unsigned n = 0;
+    th_timer *timer;
+    while (n < FIRE_MAX && (timer = th_wheel_pop(&timers->wheel, now))) {
+        th_timed *timed = th_timed_of(timer);
+        th_work *work = NULL;
+        bool ours = timed->kind == TH_WORK_WAIT
+                        ? th_waiter_time_out(timed->of[0], &work)
+                        : th_task_expire((thrum_task *)(void *)timed, &work);
+        n++;
+        if (work) {
+            th_chain_append(due, work);
+        } else if (!ours) {
+            /* pairs: th_timed_remove; we are done with it */
+            th_store_release(&timed->xtimers, NULL);
+        }
+    }
+    return n;
+}
+
+bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
+    th_chain *due = &by->due;
+    bool any = false;
+    unsigned n;
+    do {
+        th_lock_acquire(&timers->lock);
+        while (th_wheel_turn(&timers->wheel, now, TURN_MAX)) {
+            th_lock_release(&timers->lock);
+            th_lock_acquire(&timers->lock);
+        }
+        n = take_due(timers, now, due);
+        set_earliest(timers);
+        th_lock_release(&timers->lock);
+        any = any || due->first;
+        th_count(&by->flow.xreadied, due->count); /* relaxed: as th_flow_began */
+        while (due->first) {
+            th_submit(by, th_chain_take(due), THRUM_HINT_NONE);
+        }
+    } while (n == FIRE_MAX);
+    return any;
+}
+
+void th_timers_poll_slow(th_worker *worker) {
+    int64_t now = th_os_now();
+    int64_t passed = now - worker->timer_looked;
+    unsigned picks = worker->timer_skips + 1;
+    /* About a look in LOOK_NS, judged by the picks since the last one. */
+    int64_t pick_ns = passed / picks;
+    worker->timer_skips = pick_ns >= LOOK_NS  ? 0
+                          : pick_ns < LOOK_NS / (int64_t)SKIPS_MAX ? SKIPS_MAX
+                                              : (unsigned)(LOOK_NS / pick_ns);
+    worker->timer_skip = worker->timer_skips;
+    worker->timer_looked = now;
+    /* relaxed: a deadline that is not seen yet was put in just now */
+    if (th_load_relaxed(&worker->timers->xearliest) <= now) {
+        th_timers_fire(worker, worker->timers, now);
+    }
+}
+
+bool th_timers_help(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    if (!th_load_relaxed(&sched->xtimed)) { /* relaxed: a hint; the owner fires them anyway */
+        return false;
+    }
+    int64_t now = th_os_now();
+    bool any = false;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_timers *timers = &sched->workers[i].own_timers;
+        if (th_load_relaxed(&timers->xearliest) <= now) { /* relaxed: a hint, as above */
+            any = th_timers_fire(worker, timers, now) || any;
+        }
+    }
+    return any;
+}
+
+int64_t th_timers_sleep_until(const th_worker *worker, bool sentinel) {
+    /* relaxed: behind the fence of who parks; who puts in an earlier one wakes it (th_timers_tell)
+     */
+    int64_t until = th_load_relaxed(&worker->own_timers.xearliest);
+    const thrum_sched *sched = worker->sched;
+    for (unsigned i = 0; sentinel && i < sched->workers_count; i++) {
+        int64_t theirs = th_load_relaxed(&sched->workers[i].own_timers.xearliest); /* relaxed: a
+                                                                                       hint */
+        until = theirs < until ? theirs : until;
+    }
+    return until;
+}
