@@ -35,6 +35,8 @@ THRUM_API int thrum_cond_destroy(thrum_cond *cond);
  * Returns 0, with the mutex held.
  */
 THRUM_API int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex);
+/* The same until the deadline: -ETIMEDOUT, with the mutex held; no signal was consumed. */
+THRUM_API int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadline);
 
 /* Wakes the first waiter (signal) or all (broadcast), if any. Any thread; never suspends. */
 THRUM_API void thrum_cond_signal(thrum_cond *cond);

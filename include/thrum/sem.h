@@ -32,6 +32,8 @@ THRUM_API int thrum_sem_destroy(thrum_sem *sem);
  * before the post that it took is visible.
  */
 THRUM_API int thrum_sem_wait(thrum_sem *sem);
+/* The same until the deadline: -ETIMEDOUT, and nothing was taken. */
+THRUM_API THRUM_NODISCARD int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline);
 
 /* Takes one if there is one, else -EAGAIN. Any thread; never suspends. */
 THRUM_API THRUM_NODISCARD int thrum_sem_trywait(thrum_sem *sem);

@@ -41,6 +41,8 @@ THRUM_API void thrum_waitgroup_done(thrum_waitgroup *wg);
  * done is visible.
  */
 THRUM_API int thrum_waitgroup_wait(thrum_waitgroup *wg);
+/* The same until the deadline: -ETIMEDOUT. */
+THRUM_API THRUM_NODISCARD int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline);
 
 THRUM_END_DECLS
 

@@ -92,6 +92,7 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
     if (th_unlikely(fiber->canary)) {
         th_fiber_check_canary(fiber);
     }
+    th_timers_poll(worker);
     th_work *work = worker->sched->policy->pick(worker);
     /* Nobody else: it goes on at once, but now and then the long way, to see who could be helped.
      */

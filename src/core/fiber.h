@@ -39,6 +39,8 @@ typedef struct th_fiber {
 
     /* The present run's; undone at its end when `dirty`. */
     thrum_sched *repost_sched;
+    int64_t repost_deadline;
+    bool repost_waits;
     thrum_task *task;     /* the intrusive task whose body runs, or NULL */
     thrum_handle *handle; /* the spawned task, or NULL */
     th_locals locals;

@@ -143,8 +143,12 @@ static th_work *find_once(th_worker *worker) {
     if (th_unlikely(worker->loot.at) && should_nap(worker)) {
         nap(worker);
     }
+    th_timers_poll(worker);
     if ((work = worker->sched->policy->pick(worker))) {
         return work;
+    }
+    if (th_timers_help(worker) && (work = worker->sched->policy->pick(worker))) {
+        return work; /* overdue, of one that does not come round, or its own */
     }
     if ((work = th_deferred_take(worker))) {
         return work;

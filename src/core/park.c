@@ -313,6 +313,9 @@ static bool retire_sentinel(th_worker *worker) {
 static bool sentinel_round(th_worker *worker, int64_t *sleep_ns) {
     thrum_sched *sched = worker->sched;
     bool unsure = false;
+    if (th_timers_help(worker)) {
+        return true;
+    }
     /* relaxed: a hint; whoever deferred a task looks again itself */
     if (th_load_relaxed(&sched->xdeferred)) {
         return true;
@@ -355,6 +358,12 @@ static int64_t first_sleep(th_worker *worker) {
     return deferred ? TH_DEFER_NS : TH_FOREVER;
 }
 
+/* Its own timers end any sleep; as the sentinel, everybody's. */
+static int64_t with_timers(const th_worker *worker, int64_t deadline) {
+    int64_t first = th_timers_sleep_until(worker, worker->sentinel);
+    return first < deadline ? first : deadline;
+}
+
 static void sleep_until_woken(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     int64_t ns = first_sleep(worker);
@@ -366,11 +375,12 @@ static void sleep_until_woken(th_worker *worker) {
             return;
         }
         th_count(&worker->counters.xfutex_waits, 1);
-        if (th_os_futex_wait(&worker->xsleep, word, deadline) != -ETIMEDOUT) {
+        if (th_os_futex_wait(&worker->xsleep, word, with_timers(worker, deadline)) != -ETIMEDOUT) {
             continue; /* claimed, or an entry popped, or a spurious wake: the word tells */
         }
         th_count(&worker->counters.xwakes_timer, 1);
-        if (worker->sentinel && !worker->napping) {
+        bool timers_due = th_timers_sleep_until(worker, worker->sentinel) <= th_os_now();
+        if (worker->sentinel && !worker->napping && !timers_due) {
             /* relaxed: a hint, and the exchange decides */
             if (!th_load_relaxed(&sched->xdeferred) && !sched->policy->pending(worker) &&
                 th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count &&

@@ -14,6 +14,7 @@
 #include "core/overflow.h"
 #include "core/park.h"
 #include "core/run.h"
+#include "core/task.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
@@ -100,6 +101,8 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     /* relaxed: nobody else knows it yet */
     th_store_relaxed(&worker->gate.xrevoked, sched->can_order ? TH_GATE_OPEN : TH_GATE_SHUT);
     th_inject_init(&worker->inbox);
+    th_timers_init(&worker->own_timers, worker);
+    worker->timers = sched->policy->one_order ? &sched->workers[0].own_timers : &worker->own_timers;
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
     if (!slots || !yield_slots || !worker->yield_marks || !worker->seen_ticks ||
         !th_idle_refill(worker)) {
@@ -248,23 +251,48 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
 
 /* ---- stopping ---- */
 
-int thrum_sched_stop(thrum_sched *sched) {
+/* Values of xstopping: posts from outside are refused while it is not RUNNING. */
+enum { RUNNING, STOPPING, CANCELLED /* a stop's deadline has passed; another may come */ };
+
+/*
+ * Until nothing is left: what only waits for a wakeup is cancelled once nothing else is there that
+ * could wake it.
+ */
+static int drain(thrum_sched *sched, thrum_time deadline) {
+    for (;;) {
+        int result = th_idle_wait(sched, deadline, TH_IDLE_QUIET);
+        if (result || th_idle_now(sched, TH_IDLE_DONE)) {
+            return result;
+        }
+        th_tasks_cancel(sched);
+    }
+}
+
+int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
     if (!sched) {
         return -EINVAL;
     }
     if (thrum_sched_current() == sched) {
         return -EDEADLK;
     }
-    uint32_t running = 0;
+    uint32_t before = RUNNING;
     /* seq: stopping before the records are read; th_outside_enter is inside before it reads
      * stopping */
-    if (!th_cas_seq(&sched->xstopping, &running, 1u)) {
+    if (!th_cas_seq(&sched->xstopping, &before, STOPPING) &&
+        /* seq: as above */
+        (before != CANCELLED || !th_cas_seq(&sched->xstopping, &before, STOPPING))) {
         return -EBUSY;
     }
     th_outside_wait_left(sched); /* what they posted is counted */
-    int result = th_idle_wait(sched, THRUM_FOREVER, true);
+    int result = drain(sched, deadline);
+    if (result == -ETIMEDOUT) {
+        th_timers_cancel_all(sched);
+        th_store_release(&sched->xstopping,
+                         CANCELLED); /* pairs: th_outside_enter; still stopping */
+        return result;
+    }
     if (result) {
-        th_store_release(&sched->xstopping, 0u); /* pairs: th_outside_enter; as if never asked */
+        th_store_release(&sched->xstopping, RUNNING); /* pairs: th_outside_enter; as never asked */
         return result;
     }
     th_idle_wait_left(sched);
@@ -274,6 +302,10 @@ int thrum_sched_stop(thrum_sched *sched) {
         sched); /* their work has ended, but they may still be on their way in or out */
     sched_free(sched);
     return 0;
+}
+
+int thrum_sched_stop(thrum_sched *sched) {
+    return thrum_sched_stop_until(sched, THRUM_FOREVER);
 }
 
 /* ---- thrum_run ---- */

@@ -23,7 +23,8 @@
 
 _Static_assert(sizeof(th_timed) == sizeof(thrum_task) &&
                    offsetof(th_timed, kind) == offsetof(thrum_task, reserved_kind) &&
-                   offsetof(th_timed, state) == offsetof(thrum_task, reserved_state) &&
+                   offsetof(th_timed, xmark) == offsetof(thrum_task, reserved_mark) &&
+                   offsetof(th_timed, xword) == offsetof(thrum_task, reserved_word) &&
                    offsetof(th_timed, timer) == offsetof(thrum_task, reserved),
                "a task can stand in timers");
 
@@ -47,13 +48,21 @@ static void set_earliest(th_timers *timers) {
     th_store_relaxed(&timers->xearliest, th_wheel_earliest(&timers->wheel));
 }
 
+/* With the lock. The rest of the mark is its owner's, who does not write it now. */
+static void mark_in(th_timed *timed, bool in) {
+    uint32_t mark = th_load_relaxed(&timed->xmark); /* relaxed: the lock is ours */
+    /* relaxed: as above */
+    th_store_relaxed(&timed->xmark, in ? mark | TH_TIMED_IN : mark & ~TH_TIMED_IN);
+}
+
 bool th_timers_insert(th_timers *timers, th_timed *timed, int64_t deadline) {
     bool *xtimed = &timers->owner->sched->xtimed;
     if (th_unlikely(!th_load_relaxed(xtimed))) { /* relaxed: a hint for who helps others */
         th_store_relaxed(xtimed, true);          /* relaxed: as above */
     }
     th_wheel_insert(&timers->wheel, &timed->timer, deadline);
-    th_store_relaxed(&timed->xtimers, timers); /* relaxed: published by the lock */
+    timed->timers = timers;
+    mark_in(timed, true);
     int64_t before = th_load_relaxed(&timers->xearliest); /* relaxed: the lock is ours */
     if (deadline < before) {
         th_store_relaxed(&timers->xearliest, deadline); /* relaxed: see set_earliest */
@@ -67,17 +76,17 @@ void th_timers_tell(th_timers *timers) {
     }
 }
 
+void th_timers_take_out(th_timers *timers, th_timed *timed) {
+    th_wheel_remove(&timers->wheel, &timed->timer);
+    mark_in(timed, false);
+    set_earliest(timers);
+}
+
 void th_timed_remove(th_timed *timed) {
-    /* pairs: take_due; who fired it touches it no more */
-    th_timers *timers = th_load_acquire(&timed->xtimers);
-    if (!timers) {
-        return;
-    }
-    th_lock_acquire(&timers->lock);
-    if (th_load_relaxed(&timed->xtimers)) { /* relaxed: the lock is ours */
-        th_wheel_remove(&timers->wheel, &timed->timer);
-        th_store_relaxed(&timed->xtimers, NULL); /* relaxed: as above */
-        set_earliest(timers);
+    th_timers *timers = timed->timers;
+    th_lock_acquire(&timers->lock); /* whoever is firing it has done with it then */
+    if (th_load_relaxed(&timed->xmark) & TH_TIMED_IN) { /* relaxed: the lock is ours */
+        th_timers_take_out(timers, timed);
     }
     th_lock_release(&timers->lock);
 }
@@ -86,7 +95,7 @@ void th_timed_remove(th_timed *timed) {
 
 /*
  * With the lock: up to FIRE_MAX that are due; what is to be queued is appended to the chain. One
- * that something else has made due meanwhile is being waited for by whoever did (th_timed_remove).
+ * that something else has made due meanwhile is left to whoever did (th_timed_remove).
  */
 static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
     unsigned n = 0;
@@ -94,15 +103,15 @@ static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
     while (n < FIRE_MAX && (timer = th_wheel_pop(&timers->wheel, now))) {
         th_timed *timed = th_timed_of(timer);
         th_work *work = NULL;
-        bool ours = timed->kind == TH_WORK_WAIT
-                        ? th_waiter_time_out(timed->of[0], &work)
-                        : th_task_expire((thrum_task *)(void *)timed, &work);
         n++;
+        mark_in(timed, false);
+        if (timed->kind == TH_WORK_WAIT) {
+            th_waiter_time_out(timed->of[0], &work);
+        } else {
+            th_task_expire((thrum_task *)(void *)timed, &work);
+        }
         if (work) {
             th_chain_append(due, work);
-        } else if (!ours) {
-            /* pairs: th_timed_remove; we are done with it */
-            th_store_release(&timed->xtimers, NULL);
         }
     }
     return n;
@@ -136,9 +145,9 @@ void th_timers_poll_slow(th_worker *worker) {
     unsigned picks = worker->timer_skips + 1;
     /* About a look in LOOK_NS, judged by the picks since the last one. */
     int64_t pick_ns = passed / picks;
-    worker->timer_skips = pick_ns >= LOOK_NS  ? 0
+    worker->timer_skips = pick_ns >= LOOK_NS                       ? 0
                           : pick_ns < LOOK_NS / (int64_t)SKIPS_MAX ? SKIPS_MAX
-                                              : (unsigned)(LOOK_NS / pick_ns);
+                                                                   : (unsigned)(LOOK_NS / pick_ns);
     worker->timer_skip = worker->timer_skips;
     worker->timer_looked = now;
     /* relaxed: a deadline that is not seen yet was put in just now */

@@ -33,13 +33,16 @@ typedef struct th_timers {
  * A thrum_task is laid out the same way; its function and argument are in `of`.
  */
 typedef struct th_timed {
-    th_timers *xtimers; /* those it stands in; NULL: in none. Written with their lock */
-    uint32_t kind;      /* TH_WORK_TASK or TH_WORK_WAIT */
-    int32_t worker;     /* a task's */
-    void *of[2];        /* a wait: the waiter */
-    uint64_t state;     /* a task's */
+    th_timers *timers; /* those it stands in, or stood in last */
+    uint32_t kind;     /* TH_WORK_TASK or TH_WORK_WAIT */
+    int32_t worker;    /* a task's */
+    void *of[2];       /* a wait: the waiter */
+    uint32_t xmark;    /* TH_TIMED_IN, with the lock of the timers; the rest is a task's */
+    uint32_t xword;    /* a task's */
     th_timer timer;
 } th_timed;
+
+#define TH_TIMED_IN 256u /* it stands in the timers */
 
 static inline th_timed *th_timed_of(th_timer *timer) {
     return th_container(timer, th_timed, timer);
@@ -55,7 +58,13 @@ bool th_timers_insert(th_timers *timers, th_timed *timed, int64_t deadline);
 /* After the lock was given up: wakes the owner if it sleeps too long. Any thread and context. */
 void th_timers_tell(th_timers *timers);
 
-/* Takes it out wherever it stands, if it does. Any thread. */
+/* Takes it out, with the lock. */
+void th_timers_take_out(th_timers *timers, th_timed *timed);
+
+/*
+ * Takes it out if it is still there; afterwards nobody touches it any more on account of timers. By
+ * who has decided that it is not the deadline that ends it. Any thread.
+ */
 void th_timed_remove(th_timed *timed);
 
 /* Fires what is due in these timers into the worker's queue; true if there was something. */
@@ -69,5 +78,11 @@ bool th_timers_help(th_worker *worker);
 
 /* Until when the worker may sleep, for its own timers, and as the sentinel for everybody's. */
 int64_t th_timers_sleep_until(const th_worker *worker, bool sentinel);
+
+/*
+ * For stop, past its deadline: what stands in timers does not wait any longer. Tasks run once, with
+ * their cancelled flag set; waits return -ECANCELED.
+ */
+void th_timers_cancel_all(thrum_sched *sched);
 
 #endif

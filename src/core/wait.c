@@ -76,8 +76,8 @@ static bool give_up_waiting(th_waiter *waiter) {
     if (!th_waiter_claim(waiter, TH_WAIT_TIMEDOUT)) {
         return false;
     }
-    /* relaxed: who claims it in vain leaves it alone */
-    th_store_relaxed(&waiter->xword, TH_WAIT_TIMEDOUT | TH_WAIT_RELEASED);
+    /* pairs: released; nothing to publish, and who comes too late may add its own bit */
+    th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
     return true;
 }
 
@@ -110,7 +110,7 @@ static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t dead
         th_timers_tell(timers);
     }
     wait_in_fiber(fiber, waiter);
-    if (outcome_of(waiter) != TH_WAIT_TIMEDOUT) {
+    if (outcome_of(waiter) == TH_WAIT_WOKEN) {
         th_timed_remove(&timed);
     }
 }
@@ -132,6 +132,10 @@ uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
     }
     th_check(released(waiter));
     return outcome_of(waiter);
+}
+
+int th_waiter_result(uint32_t outcome) {
+    return outcome == TH_WAIT_WOKEN ? 0 : outcome == TH_WAIT_TIMEDOUT ? -ETIMEDOUT : -ECANCELED;
 }
 
 bool th_waiter_time_out(th_waiter *waiter, th_work **work) {
@@ -250,6 +254,19 @@ void th_waiter_release(th_waiter *waiter) {
     unpark(waiter, fiber, old);
 }
 
+void th_waiter_missed(th_waiter *waiter) {
+    /* pairs: th_waiter_wait_missed; what the waker did before */
+    th_or_acq_rel(&waiter->xword, TH_WAIT_LEFT);
+}
+
+void th_waiter_wait_missed(th_waiter *waiter) {
+    unsigned spins = 0;
+    /* pairs: th_waiter_missed; it is gone */
+    while (!(th_load_acquire(&waiter->xword) & TH_WAIT_LEFT)) {
+        th_backoff(&spins); /* it is between two instructions */
+    }
+}
+
 TH_NO_TSAN void th_wait_commit(th_worker *worker, th_fiber *fiber, void *arg) {
     th_waiter *waiter = arg;
     uint32_t word = th_load_relaxed(&waiter->xword); /* relaxed: the exchange decides */
@@ -283,7 +300,7 @@ void th_ready(th_fiber *fiber) {
     }
     /* Inside before the fiber is queued: it may end, and its scheduler with it. */
     th_outside *record = th_outside_enter(sched, false);
-    th_flow_began(&record->xreadied);
+    th_flow_began(&record->flow.xreadied);
     th_submit_outside(sched, &fiber->work);
     th_outside_leave(sched, record);
 }

@@ -21,6 +21,7 @@
 #define TH_WAIT_H
 
 #include "base/cc.h"
+#include "queue/work.h"
 
 typedef struct th_fiber th_fiber;
 
@@ -30,6 +31,7 @@ typedef struct th_fiber th_fiber;
 #define TH_WAIT_CANCELLED 6u
 #define TH_WAIT_OUTCOME 6u
 #define TH_WAIT_RELEASED 8u
+#define TH_WAIT_LEFT 16u /* a waker that came too late is done with it (th_waiter_missed) */
 
 typedef struct th_waiter {
     struct th_waiter *next; /* the list's, protected by its lock */
@@ -38,8 +40,8 @@ typedef struct th_waiter {
     uint32_t xword;   /* see above */
     int32_t value;    /* what the waker hands over; written before the wake */
     int64_t since_ns; /* the primitive's own use (how long the first waiter has waited) */
-    bool timed;       /* constant: something else than a wake may end it, so wakers claim it first */
-    bool listed;      /* a timed one stands on its list; under the list's lock */
+    bool timed;  /* constant: something else than a wake may end it, so wakers claim it first */
+    bool listed; /* a timed one stands on its list; under the list's lock */
 } th_waiter;
 
 /* Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. */
@@ -73,10 +75,10 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock);
 uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline);
 
 /*
- * From timers: true if the time is out, and the waiter not touched any more; *work is what must be
- * queued, if anything. False: something else came first.
+ * From timers: true if the deadline comes first; then the waiter is not touched any more, and *work
+ * is what must be queued, if anything.
  */
-bool th_waiter_time_out(th_waiter *waiter, struct th_work **work);
+bool th_waiter_time_out(th_waiter *waiter, th_work **work);
 
 /* Wakes a plain waiter that the caller has taken off its list (and unlocked it). */
 void th_waiter_wake(th_waiter *waiter);
@@ -87,6 +89,16 @@ void th_waiter_wake(th_waiter *waiter);
  */
 bool th_waiter_claim(th_waiter *waiter, uint32_t outcome);
 void th_waiter_release(th_waiter *waiter);
+
+/*
+ * Where the waker found the waiter without a list lock (join): it could not claim it, and says that
+ * it touches it no more; the waiter, which knows that it was found, waits for that.
+ */
+void th_waiter_missed(th_waiter *waiter);
+void th_waiter_wait_missed(th_waiter *waiter);
+
+/* An outcome as a code: 0, -ETIMEDOUT, -ECANCELED. */
+int th_waiter_result(uint32_t outcome);
 
 /* Either kind, taken off its list; a timed one was claimed for WOKEN. */
 static inline void th_waiter_let_go(th_waiter *waiter) {

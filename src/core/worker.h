@@ -13,6 +13,7 @@
 #include "core/counters.h"
 #include "core/driver.h"
 #include "core/fiber.h"
+#include "core/flow.h"
 #include "core/lock.h"
 #include "core/outside.h"
 #include "core/parkword.h"
@@ -34,16 +35,6 @@ typedef struct th_left {
     th_fiber *fiber;
     void *arg;
 } th_left;
-
-/* What wait_idle and wait_done sum: one writer each (core/IDLE.md). */
-typedef struct th_flow {
-    uint64_t xcreated;   /* tasks posted or spawned, counted before they are published */
-    uint64_t xreadied;   /* fibers queued again, counted before they are published */
-    uint64_t xfinished;  /* tasks that ended for good */
-    uint64_t xsuspended; /* runs that ended by giving the worker up */
-    uint64_t xroused;    /* of xreadied: tasks that nothing but a wakeup could make due */
-    uint64_t xdormant;   /* of xsuspended: tasks that began to wait like that */
-} th_flow;
 
 /* A local queue: the ring, behind a lock when the config says so. */
 typedef struct th_local_queue {
@@ -112,11 +103,11 @@ struct th_worker {
     uint64_t paced_at;      /* when it last did, in ticks */
     int64_t nap_last_ns;    /* how long it did last */
     th_loot loot;
-    th_timers *timers;   /* constant: where its deadlines stand: its own, or worker 0's */
-    unsigned timer_skip; /* picks before it looks at its timers again */
-    unsigned timer_skips;  /* ... as it was set last */
-    int64_t timer_looked;  /* when it looked last */
-    int64_t defer_until; /* asking for a stack is of no use before */
+    th_timers *timers;    /* constant: where its deadlines stand: its own, or worker 0's */
+    unsigned timer_skip;  /* picks before it looks at its timers again */
+    unsigned timer_skips; /* ... as it was set last */
+    int64_t timer_looked; /* when it looked last */
+    int64_t defer_until;  /* asking for a stack is of no use before */
     th_random random;
     th_chain pinned;                /* from the inbox, oldest first */
     th_chain batch;                 /* being posted: not on the task's stack (base/annotate.h) */
@@ -240,6 +231,19 @@ void th_leave(th_worker *worker);
 #else
 #define th_publish(worker_, object_) ((void)(worker_), (void)(object_))
 #endif
+
+/* Before a pick: fires what is due. Costs two loads when there are no timers. Worker's context. */
+static inline void th_timers_poll(th_worker *worker) {
+    /* relaxed: what is put in at this moment is seen at a later pick */
+    if (th_likely(th_load_relaxed(&worker->timers->xearliest) == INT64_MAX)) {
+        return;
+    }
+    if (worker->timer_skip) {
+        worker->timer_skip--;
+    } else {
+        th_timers_poll_slow(worker);
+    }
+}
 
 /* ---- accessors for the floors above ---- */
 

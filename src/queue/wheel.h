@@ -56,4 +56,13 @@ static inline th_timer *th_wheel_pop(th_wheel *w, int64_t now) {
     th_wheel_remove(w, t);
     return t;
 }
+static inline th_timer *th_wheel_any(th_wheel *w) {
+    return w->first;
+}
+static inline th_timer *th_wheel_any_forever(th_wheel *w) {
+    th_timer *t = w->first;
+    while (t && t->deadline != INT64_MAX)
+        t = t->next;
+    return t;
+}
 #endif

@@ -62,12 +62,12 @@ int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadl
     me.timed = true;
     enqueue(cond, &me);
     thrum_mutex_unlock(mutex);
-    bool late = th_waiter_wait_until(&me, deadline) == TH_WAIT_TIMEDOUT;
-    if (late) {
+    int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+    if (result) {
         leave(cond, &me);
     }
     int locked = thrum_mutex_lock(mutex);
-    return locked ? locked : late ? -ETIMEDOUT : 0;
+    return locked ? locked : result;
 }
 
 int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {

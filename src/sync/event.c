@@ -81,14 +81,16 @@ static void leave(thrum_event *event, th_waiter *me) {
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
     for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint32_t seen = th_load_relaxed(xword);
+        /* pairs: th_word32_publish; who took us off the list has done with us */
+        uint32_t seen = th_load_acquire(xword);
+        if ((seen & SIGNALED) != 0) {
+            return; /* the list is empty */
+        }
         if ((seen & TH_WORD_LOCKED) != 0) {
             th_backoff(&spins);
         } else if (th_word32_lock(xword, seen)) {
             th_waitlist_leave(list_of(event), me);
-            bool empty = th_waitlist_is_empty(list_of(event));
-            th_word32_publish(xword, empty ? seen & SIGNALED : TH_WORD_WAITERS);
+            th_word32_publish(xword, th_waitlist_is_empty(list_of(event)) ? 0 : TH_WORD_WAITERS);
             return;
         }
     }
@@ -112,11 +114,11 @@ int thrum_event_wait_until(thrum_event *event, thrum_time deadline) {
         } else if (th_word32_lock(xword, seen)) {
             th_waitlist_push(list_of(event), &me);
             th_word32_publish(xword, TH_WORD_WAITERS);
-            if (th_waiter_wait_until(&me, deadline) == TH_WAIT_TIMEDOUT) {
+            int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+            if (result) {
                 leave(event, &me);
-                return -ETIMEDOUT;
             }
-            return 0; /* woken: the event may be gone */
+            return result; /* woken: it is ours, and the object may be gone */
         }
     }
 }

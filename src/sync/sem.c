@@ -111,15 +111,16 @@ static void leave(thrum_sem *sem, th_waiter *me) {
     uint64_t *xword = &sem->reserved_word;
     unsigned spins = 0;
     for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint64_t seen = th_load_relaxed(xword);
+        /* pairs: th_word64_publish; who took us off the list has done with us */
+        uint64_t seen = th_load_acquire(xword);
+        if (has_unit(seen)) {
+            return; /* the list is empty */
+        }
         if ((seen & TH_WORD_LOCKED) != 0) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
             th_waitlist_leave(list_of(sem), me);
-            bool empty = th_waitlist_is_empty(list_of(sem));
-            seen &= ~(uint64_t)TH_WORD_WAITERS;
-            th_word64_publish(xword, empty ? seen : seen | TH_WORD_WAITERS);
+            th_word64_publish(xword, th_waitlist_is_empty(list_of(sem)) ? 0 : TH_WORD_WAITERS);
             return;
         }
     }
@@ -143,11 +144,11 @@ int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
         } else if (th_word64_lock(xword, seen)) {
             th_waitlist_push(list_of(sem), &me);
             th_word64_publish(xword, seen | TH_WORD_WAITERS);
-            if (th_waiter_wait_until(&me, deadline) == TH_WAIT_TIMEDOUT) {
+            int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+            if (result) {
                 leave(sem, &me);
-                return -ETIMEDOUT;
             }
-            return 0; /* woken: the unit is ours, the semaphore may be gone */
+            return result; /* woken: it is ours, and the object may be gone */
         }
     }
 }

@@ -159,11 +159,14 @@ int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline) {
         if (is_locked(seen)) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
-            if (enqueue(wg, &me) && th_waiter_wait_until(&me, deadline) == TH_WAIT_TIMEDOUT) {
-                leave(wg, &me);
-                return -ETIMEDOUT;
+            if (enqueue(wg, &me)) {
+                int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+                if (result) {
+                    leave(wg, &me);
+                }
+                return result; /* woken: the waitgroup may be gone */
             }
-            return 0; /* woken: the waitgroup may be gone */
+            return 0;
         }
     }
 }

@@ -1,0 +1,212 @@
+/*
+ * task_wake.c: what makes a waiting task due: wakeups, signals, deadlines, cancels; and the
+ * beginning of a run. task.h has the word, core/TASKS.md the argument.
+ */
+#include "base/atomic.h"
+#include "core/idle.h"
+#include "core/run.h"
+#include "core/submit.h"
+#include "core/task.h"
+#include "core/wait.h"
+#include "core/worker.h"
+
+/* ---- waiting ---- */
+
+bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline) {
+    uint32_t waiting = TH_TASK_WAITING | (deadline == INT64_MAX ? TH_TASK_DORMANT : 0);
+    bool waits = true;
+    th_lock_acquire(&timers->lock);
+    /* In the timers before it waits: whoever makes it due takes it out again, behind the lock. */
+    bool tell = th_timers_insert(timers, th_task_timed(task), deadline);
+    uint32_t word = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
+    do {
+        if (word & (TH_TASK_WOKEN | TH_TASK_SIGNALED)) {
+            waits = false;
+            break;
+        }
+        /* lock-free: it fails when a wakeup, a signal or a cancel came */
+        /* pairs: rouse; that it stands in the timers, and in which */
+    } while (!th_cas_release(&task->reserved_word, &word, waiting));
+    if (!waits) {
+        th_timers_take_out(timers, th_task_timed(task));
+    }
+    th_lock_release(&timers->lock); /* from here on the task may be gone */
+    if (waits && tell) {
+        th_timers_tell(timers);
+    }
+    return waits;
+}
+
+bool th_task_expire(thrum_task *task, th_work **work) {
+    uint32_t word = TH_TASK_WAITING;
+    /* relaxed: timers publish nothing; the lock orders what the post wrote */
+    if (!th_cas_relaxed(&task->reserved_word, &word, TH_TASK_WAITING | TH_TASK_EXPIRED)) {
+        return false;
+    }
+    *work = th_task_work(task);
+    return true;
+}
+
+/* ---- being woken ---- */
+
+/* It was waiting, and the caller is the one who makes it due. */
+static TH_NO_TSAN void make_due(thrum_task *task, bool dormant) {
+    th_timed_remove(th_task_timed(task));
+    thrum_sched *sched = th_task_timed(task)->timers->owner->sched;
+    th_work *work = th_task_work(task);
+    th_worker *worker = th_here();
+    if (worker && worker->sched == sched) {
+        th_enter(worker);
+        th_flow_began(&worker->flow.xreadied);
+        if (dormant) {
+            th_flow_began(&worker->flow.xroused);
+        }
+        th_submit(worker, work, THRUM_HINT_NONE);
+        th_leave(worker);
+        return;
+    }
+    /* The scheduler is there: it waits for the task, which is ours. */
+    th_outside *record = th_outside_enter(sched, false);
+    th_flow_began(&record->flow.xreadied);
+    if (dormant) {
+        th_flow_began(&record->flow.xroused);
+    }
+    th_submit_outside(sched, work);
+    th_outside_leave(sched, record);
+}
+
+/* Adds to the word; makes the task due if that fell to us. */
+static void rouse(thrum_task *task, uint32_t bits) {
+    th_tsan_release(task); /* from here on it may be gone */
+    /* pairs: th_task_take; what the caller wrote. pairs: th_task_begin_waiting; where it stands */
+    uint32_t old = th_or_acq_rel(&task->reserved_word, bits);
+    if ((old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING) {
+        make_due(task, (old & TH_TASK_DORMANT) != 0);
+    }
+}
+
+void thrum_task_wakeup(thrum_task *task) {
+    rouse(task, TH_TASK_WOKEN);
+}
+
+void thrum_task_signal(thrum_task *task) {
+    rouse(task, TH_TASK_SIGNALED);
+}
+
+int thrum_task_cancel(thrum_task *task) {
+    if (!task) {
+        return -EINVAL;
+    }
+    uint32_t mark = th_load_relaxed(&task->reserved_mark); /* relaxed: best effort */
+    if (!th_task_is_posted(mark)) {
+        return -EBUSY;
+    }
+    rouse(task, TH_TASK_CANCELLED);
+    return 0;
+}
+
+/*
+ * Cancels one of those that wait in the timers without a deadline, or at all; false: there is none.
+ * The lock is held until it is decided: what stands in the timers is still there.
+ */
+static bool cancel_one(th_timers *timers, bool all) {
+    th_lock_acquire(&timers->lock);
+    th_timer *timer = all ? th_wheel_any(&timers->wheel) : th_wheel_any_forever(&timers->wheel);
+    if (!timer) {
+        th_lock_release(&timers->lock);
+        return false;
+    }
+    th_timed *timed = th_timed_of(timer);
+    th_waiter *waiter = NULL;
+    bool ours = false;
+    uint32_t old = 0;
+    th_timers_take_out(timers, timed);
+    if (timed->kind == TH_WORK_WAIT) {
+        waiter = timed->of[0];
+        ours = th_waiter_claim(waiter, TH_WAIT_CANCELLED);
+    } else {
+        /* pairs: th_task_take; nothing to tell */
+        old = th_or_acq_rel(&timed->xword, TH_TASK_CANCELLED);
+        ours = (old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING;
+    }
+    th_lock_release(&timers->lock);
+    if (ours && waiter) {
+        th_waiter_release(waiter);
+    } else if (ours) {
+        make_due((thrum_task *)(void *)timed, (old & TH_TASK_DORMANT) != 0);
+    }
+    return true;
+}
+
+static void cancel_each(thrum_sched *sched, bool all) {
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        while (cancel_one(&sched->workers[i].own_timers, all)) {
+        }
+    }
+}
+
+void th_tasks_cancel(thrum_sched *sched) {
+    cancel_each(sched, false);
+}
+
+void th_timers_cancel_all(thrum_sched *sched) {
+    cancel_each(sched, true);
+}
+
+/* ---- a run begins ---- */
+
+/* The run came with something in the word: what of it belongs to this run. */
+static TH_COLD uint32_t begin_roused(thrum_task *task, bool without_deadline) {
+    /* pairs: rouse; what whoever woke it wrote. A signal stays until it is taken */
+    uint32_t old = th_and_acq_rel(&task->reserved_word, TH_TASK_SIGNALED);
+    uint32_t run = old & TH_TASK_CANCELLED;
+    if (old & TH_TASK_WAITING) {
+        return run | (old & TH_TASK_EXPIRED);
+    }
+    return run | (without_deadline ? TH_TASK_EXPIRED : 0);
+}
+
+thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id) {
+    /* relaxed: the queue published it */
+    bool plain = (th_load_relaxed(&task->reserved_mark) & ~TH_TIMED_IN) == TH_TASK_POSTED;
+    uint32_t run = plain ? TH_TASK_EXPIRED : 0;
+    /* pairs: rouse; what came before a wakeup that this run absorbs */
+    if (th_unlikely(th_load_acquire(&task->reserved_word))) {
+        run = begin_roused(task, plain);
+    }
+    /* relaxed: for whoever posts again it is best effort */
+    th_store_relaxed(&task->reserved_mark, TH_TASK_BEGUN);
+    /* relaxed: as above; by which run it was begun */
+    th_store_relaxed(&task->reserved[0], run_id);
+    th_store_relaxed(&task->reserved[1], run); /* relaxed: the body's */
+    *arg = task->reserved_arg;
+    return task->reserved_fn;
+}
+
+/* ---- what the body asks ---- */
+
+bool thrum_task_is_expired(const thrum_task *task) {
+    return (th_load_relaxed(&task->reserved[1]) & TH_TASK_EXPIRED) !=
+           0; /* relaxed: the run's own */
+}
+
+bool thrum_task_is_cancelled(const thrum_task *task) {
+    /* relaxed: the run's own */
+    return (th_load_relaxed(&task->reserved[1]) & TH_TASK_CANCELLED) != 0;
+}
+
+bool thrum_task_is_signaled(const thrum_task *task) {
+    /* pairs: rouse; what the sender wrote */
+    return (th_load_acquire(&task->reserved_word) & TH_TASK_SIGNALED) != 0;
+}
+
+bool thrum_task_receive_signal(thrum_task *task) {
+    /* relaxed: spares the exchange when there is none */
+    if (!(th_load_relaxed(&task->reserved_word) & TH_TASK_SIGNALED)) {
+        return false;
+    }
+    /* pairs: rouse; what the sender wrote */
+    uint32_t old = th_and_acq_rel(&task->reserved_word, ~TH_TASK_SIGNALED);
+    th_tsan_acquire(task);
+    return (old & TH_TASK_SIGNALED) != 0;
+}
