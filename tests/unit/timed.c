@@ -48,7 +48,7 @@ typedef struct race {
 } race;
 
 static int take_or_not(void *arg) {
-    race *x = arg;
+    race *x = ((actor *)arg)->arg;
     for (int i = 0; i < 200; i++) {
         int result = thrum_sem_wait_until(&x->sem, thrum_after_us(20));
         if (result == 0) {
@@ -62,7 +62,7 @@ static int take_or_not(void *arg) {
 }
 
 static int give_some(void *arg) {
-    race *x = arg;
+    race *x = ((actor *)arg)->arg;
     for (int i = 0; i < 300; i++) {
         thrum_sem_post(&x->sem);
         if (i % 3 == 0) {
