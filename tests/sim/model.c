@@ -477,7 +477,7 @@ uint64_t model_cas(void *addr, unsigned size, uint64_t expected, uint64_t want, 
     order = mutated_order(order, site, OP_CAS);
     failure = mutated_order(failure, site, OP_CAS_FAILURE);
     sim_thread *t = E->current;
-    shadow_access((uintptr_t)addr, size, true, true, site);
+    shadow_access((uintptr_t)addr, size, false, true, site);
     loc *l = find(addr, size);
     if (unlikely(!l)) {
         uint64_t old = raw_read(addr, size);
@@ -498,6 +498,7 @@ uint64_t model_cas(void *addr, unsigned size, uint64_t expected, uint64_t want, 
     store *s = at_place(l, place);
     uint64_t old = s->value;
     if (old == expected) {
+        shadow_access((uintptr_t)addr, size, true, true, site); /* a failing one writes nothing */
         rmw_at(l, t, place, RMW_XCHG, want, order);
     } else {
         if (l->count > 1) {
