@@ -79,6 +79,7 @@ extern const bench_theme bench_sync;
 extern const bench_theme bench_wake;
 extern const bench_theme bench_memory;
 extern const bench_theme bench_time;
+extern const bench_theme bench_timers;
 
 /* ---- for the rows ---- */
 

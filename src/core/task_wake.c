@@ -111,7 +111,8 @@ int thrum_task_cancel(thrum_task *task) {
  */
 static bool cancel_one(th_timers *timers, bool all) {
     th_lock_acquire(&timers->lock);
-    th_timer *timer = all ? th_wheel_any(&timers->wheel) : th_wheel_any_forever(&timers->wheel);
+    th_timer *timer =
+        all ? th_wheel_next(&timers->wheel, NULL) : th_wheel_first_never(&timers->wheel);
     if (!timer) {
         th_lock_release(&timers->lock);
         return false;
