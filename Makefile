@@ -8,7 +8,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all test test-full demo bench sim mutate check format install clean help
+.PHONY: all test test-full demo bench sim mutate models check format install clean help
 
 all: ## build the library, the examples and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -39,6 +39,10 @@ sim: ## the simulator's worlds (WORLD= SEED= RUNS= MODE= REPLAY=); tests/sim/REA
 mutate: ## weakened memory orders against the worlds (MUTATE="--only TEXT --seconds 60", "--again")
 	@tools/setup ci
 	@tools/mutate $(MUTATE)
+
+models: ## Spin's search through the models of parking; models/README.md
+	@tools/setup ci
+	@models/run
 
 check: ## style and floors
 	@tools/check-floors

@@ -33,9 +33,13 @@
 #define th_sub_release(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELEASE)
 #define th_sub_acq_rel(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_ACQ_REL)
 #define th_sub_seq(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_SEQ_CST)
+#define th_or_relaxed(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELAXED)
+#define th_or_acquire(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQUIRE)
 #define th_or_release(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELEASE)
 #define th_or_acq_rel(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
 #define th_or_seq(p, v) __atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST)
+#define th_and_relaxed(p, v) __atomic_fetch_and((p), (v), __ATOMIC_RELAXED)
+#define th_and_acquire(p, v) __atomic_fetch_and((p), (v), __ATOMIC_ACQUIRE)
 #define th_and_acq_rel(p, v) __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL)
 #define th_and_seq(p, v) __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
 

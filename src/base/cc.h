@@ -42,6 +42,13 @@
 #define TH_TSAN 0
 #endif
 
+/* A limit of which there is a small one for the simulator, whose worlds are to reach it. */
+#ifdef TH_SIM
+#define TH_LIMIT(real_, simulated_) (simulated_)
+#else
+#define TH_LIMIT(real_, simulated_) (real_)
+#endif
+
 #if defined(__SANITIZE_ADDRESS__)
 #define TH_ASAN 1
 #elif defined(__has_feature)

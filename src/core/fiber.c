@@ -17,7 +17,7 @@
 #define COLOURS 16
 
 /* Yields of a fiber that is alone on its worker, before its worker looks at the others. */
-#define LONE_YIELDS 16
+#define LONE_YIELDS TH_LIMIT(16, 3)
 
 /* The rest of a stack below its hottest part goes back to the system before it is kept. */
 #define KEEP_BYTES ((size_t)16 * 1024)
@@ -273,7 +273,7 @@ bool th_idle_refill(th_worker *worker) {
     }
     thrum_sched *sched = worker->sched;
     th_lock_acquire(&sched->fibers_lock);
-    for (int i = 0; i < TH_IDLE_KEPT / 4 && sched->fibers; i++) {
+    for (int i = 0; i < (TH_IDLE_KEPT + 3) / 4 && sched->fibers; i++) {
         th_fiber *fiber = sched->fibers;
         sched->fibers = fiber->next;
         sched->fibers_count--;

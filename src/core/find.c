@@ -22,7 +22,7 @@
 #define LOOT_PER_LOOK 64   /* a thief that helps looks again now and then whether it does */
 
 /* Looks at a queue whose turn somebody else has before it parks all the same. */
-#define TURN_SPINS 64
+#define TURN_SPINS TH_LIMIT(64, 2)
 
 static uint64_t runs_begun(const th_worker *worker) {
     const th_counters *c = &worker->counters;
@@ -183,8 +183,8 @@ th_work *th_find(th_worker *worker) {
             }
             return work;
         }
-        /* pairs: end_threads; every task has ended */
-        if (th_load_acquire(&worker->sched->xexit)) {
+        /* relaxed: every task has ended, and nothing is read any more */
+        if (th_load_relaxed(&worker->sched->xexit)) {
             return NULL;
         }
         if (!wait_for_turn(worker, &spins)) {

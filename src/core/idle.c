@@ -60,7 +60,6 @@ bool th_idle_now(thrum_sched *sched, th_idle_what what) {
         ends += th_load_acquire(&flow->xfinished); /* pairs: th_flow_ended; what began before it */
         ends += ended(flow, what);
     }
-    th_fence_acquire(); /* pairs: th_flow_ended; no count below is read before those above */
     for (unsigned i = 0; i < sched->workers_count; i++) {
         const th_flow *flow = &sched->workers[i].flow;
         began += th_load_relaxed(&flow->xcreated); /* relaxed: not older than the ends read above */
@@ -81,8 +80,9 @@ void th_idle_notify(thrum_sched *sched) {
     th_lock_acquire(&sched->idle_lock); /* whoever is on the list now began to wait before we sum */
     for (th_idle_waiter *w = sched->idle_waiters; w; w = w->next) {
         if (th_idle_now(sched, w->what)) {
-            th_store_release(&w->xflag, 1u); /* pairs: wait_in_thread; all that had ended by then */
-            th_os_futex_wake(&w->xflag, 1);  /* under the lock: the waiter is still there */
+            /* relaxed: delist takes the lock, which orders all that had ended by then */
+            th_store_relaxed(&w->xflag, 1u);
+            th_os_futex_wake(&w->xflag, 1); /* under the lock: the waiter is still there */
         }
     }
     th_lock_release(&sched->idle_lock);
@@ -93,9 +93,9 @@ static void enlist(thrum_sched *sched, th_idle_waiter *waiter) {
     waiter->next = sched->idle_waiters;
     sched->idle_waiters = waiter;
     th_lock_release(&sched->idle_lock);
+    th_add_relaxed(&sched->xidle_waiters, 1u); /* relaxed: ordered by the fence */
     /* seq: announced before the sums are read; a worker parks, then looks for waiters (th_park) */
-    th_add_seq(&sched->xidle_waiters, 1u);
-    th_fence_seq(); /* seq: as above */
+    th_fence_seq();
 }
 
 static void delist(thrum_sched *sched, th_idle_waiter *waiter) {
@@ -122,8 +122,8 @@ static int wait_in_thread(thrum_sched *sched, thrum_time deadline, th_idle_what 
     th_idle_waiter waiter = {.what = what};
     int result = 0;
     enlist(sched, &waiter);
-    /* pairs: th_idle_notify; what the tasks wrote before the instant that it saw */
-    while (!th_load_acquire(&waiter.xflag) && !th_idle_now(sched, what) && !result) {
+    /* relaxed: as in th_idle_notify */
+    while (!th_load_relaxed(&waiter.xflag) && !th_idle_now(sched, what) && !result) {
         if (th_os_futex_wait(&waiter.xflag, 0, deadline) == -ETIMEDOUT) {
             result = -ETIMEDOUT;
         }

@@ -10,7 +10,7 @@
 #include "platform/platform.h"
 
 /* What a holder needs on another core; longer, and it was probably preempted. */
-#define SPINS_MAX 40
+#define SPINS_MAX TH_LIMIT(40, 1)
 
 void th_lock_acquire_slow(th_lock *lock) {
     for (unsigned i = 0; i < SPINS_MAX; i++) {

@@ -161,10 +161,11 @@ void th_outside_close(thrum_sched *sched) {
     }
     *link = sched->next_live;
     for (th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
-        /* seq: detached before inside is read; th_outside_enter is inside before it reads this */
-        th_store_seq(&r->xsched, NULL);
+        /* relaxed: ordered by the fence */
+        th_store_relaxed(&r->xsched, NULL);
     }
-    th_fence_seq(); /* seq: as above */
+    /* seq: detached before inside is read; th_outside_enter is inside before it reads xsched */
+    th_fence_seq();
     wait_left(sched);
     sched->outsiders.first = NULL;
     th_lock_release(&th_outside_lock);

@@ -25,8 +25,8 @@ static bool claim(th_worker *target, uint32_t clear, uint32_t give) {
             return false;
         }
         /* lock-free: the word changes a bounded number of times while its worker goes to sleep */
-        /* pairs: announce, unannounce; the claimer's writes, and its reads of the worker */
-        if (th_cas_acq_rel(&target->xsleep, &word, want)) {
+        /* pairs: announce, unannounce; the pop of the entry, and what the worker is woken for */
+        if (th_cas_release(&target->xsleep, &word, want)) {
             return (word & TH_SLEEP_PARKED) != 0;
         }
     }
@@ -66,18 +66,25 @@ void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
         uint64_t word = th_load_acquire(&sched->xpark);
         unsigned top = th_park_top(word);
         unsigned which = top ? top : th_park_sentinel(word);
-        if (th_park_searchers(word) || !which || (!top && which == leaving)) {
+        if (th_park_searchers(word) || !which) {
             return; /* somebody is looking already, or nobody sleeps */
         }
         th_worker *target = &sched->workers[which - 1];
+        /*
+         * relaxed: the word was read before. If it parked again meanwhile, it may have looked
+         * before somebody else published who relied on our token; otherwise it is still to look.
+         */
+        if (!top && which == leaving && !(th_load_relaxed(&target->xsleep) & TH_SLEEP_PARKED)) {
+            return;
+        }
         uint64_t want = word + TH_PARK_SEARCHER_ONE;
         if (top) {
             /* relaxed: the tag in the exchange tells whether it is still the top's link */
             want = th_park_with_top(want, th_load_relaxed(&target->xidle_next));
         }
         /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
-        /* seq: the token before the queues are looked at by the last searcher; th_went_busy */
-        if (!th_cas_seq(&sched->xpark, &word, want)) {
+        /* relaxed: one order of all changes of the word; the claim publishes it */
+        if (!th_cas_relaxed(&sched->xpark, &word, want)) {
             continue;
         }
         if (claim(target, top ? TH_SLEEP_LISTED : 0, TH_SLEEP_TOKEN)) {
@@ -86,8 +93,8 @@ void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
             return;
         }
         leaving = top ? leaving : which;
-        /* seq: no searcher any more, before the word is read again */
-        th_sub_seq(&sched->xpark, TH_PARK_SEARCHER_ONE);
+        /* relaxed: the same word is read again, so not as it was before this */
+        th_sub_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE);
     }
 }
 
@@ -144,8 +151,8 @@ bool th_search_begin(th_worker *worker) {
             return false;
         }
         /* lock-free: it fails only when another change of the word succeeded */
-        /* seq: searching before the queues are read; th_notify relies on it */
-    } while (!th_cas_seq(&sched->xpark, &word, word + TH_PARK_SEARCHER_ONE));
+        /* relaxed: whoever relies on a token relies on the look after its end (th_went_busy) */
+    } while (!th_cas_relaxed(&sched->xpark, &word, word + TH_PARK_SEARCHER_ONE));
     worker->searching = true;
     return true;
 }
@@ -154,8 +161,8 @@ bool th_search_begin(th_worker *worker) {
 static void search_anyway(th_worker *worker) {
     if (!worker->searching) {
         worker->searching = true;
-        /* seq: as in th_search_begin */
-        th_add_seq(&worker->sched->xpark, TH_PARK_SEARCHER_ONE);
+        /* relaxed: as in th_search_begin */
+        th_add_relaxed(&worker->sched->xpark, TH_PARK_SEARCHER_ONE);
     }
 }
 
@@ -175,25 +182,26 @@ void th_went_busy(th_worker *worker) {
         rescued = th_ring_size(&worker->ring.ring) != 0;
         word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
         /* lock-free: it fails only when another change of the word succeeded */
-        /* seq: no sentinel any more; who parks after it takes the role in the same order */
-        while (!th_cas_seq(&sched->xpark, &word, th_park_with_sentinel(word, 0))) {
+        /* relaxed: who parks after it in the order of the word's changes takes the role */
+        while (!th_cas_relaxed(&sched->xpark, &word, th_park_with_sentinel(word, 0))) {
         }
         word = th_park_with_sentinel(word, 0);
         last = !worker->searching;
     }
     if (worker->searching) {
         worker->searching = false;
-        /*
-         * seq: no searcher any more, before the queues are read: a submitter who still saw one, and
-         * so woke nobody, had published before (th_notify, th_notify_shared)
-         */
-        word = th_sub_seq(&sched->xpark, TH_PARK_SEARCHER_ONE) - TH_PARK_SEARCHER_ONE;
+        /* relaxed: the fence below orders it before the queues are read */
+        word = th_sub_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE) - TH_PARK_SEARCHER_ONE;
         last = true;
     }
     if (!last || th_park_searchers(word) || !th_park_anyone(word)) {
         return;
     }
-    th_fence_seq(); /* seq: as said above; the exchange alone does not order the reads after it */
+    /*
+     * seq: no searcher any more, before the queues are read: a submitter who still saw one, and so
+     * woke nobody, had published before (th_notify, th_notify_shared)
+     */
+    th_fence_seq();
     if (rescued || sentinel_missing(sched, word) || sched->policy->pending(worker)) {
         th_wake_one(sched, worker, TH_WAKE_CHAIN);
     }
@@ -208,8 +216,8 @@ void th_went_busy(th_worker *worker) {
 static void announce(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     unsigned me = worker->index + 1;
-    /* pairs: claim; what the worker did before it sleeps */
-    uint32_t old = th_or_acq_rel(&worker->xsleep, TH_SLEEP_PARKED);
+    /* pairs: claim; without LISTED its entry was popped before */
+    uint32_t old = th_or_acquire(&worker->xsleep, TH_SLEEP_PARKED);
     bool entry = (old & TH_SLEEP_LISTED) != 0; /* left behind earlier: it serves again */
     bool listed = false;
     bool nap;
@@ -224,8 +232,8 @@ static void announce(th_worker *worker) {
         push = !sentinel && !entry;
         if (push && !listed) {
             listed = true;
-            /* pairs: claim; before the entry can be popped */
-            th_or_acq_rel(&worker->xsleep, TH_SLEEP_LISTED);
+            /* relaxed: published by the exchange, before the entry can be popped */
+            th_or_relaxed(&worker->xsleep, TH_SLEEP_LISTED);
         }
         want = word + TH_PARK_PARKED_ONE;
         want -= worker->searching ? TH_PARK_SEARCHER_ONE : 0;
@@ -239,12 +247,11 @@ static void announce(th_worker *worker) {
             want = th_park_with_top(want, me);
         }
         /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
-        /* seq: announced before the queues are read; th_notify, th_notify_shared publish, then read
-         */
-    } while (!th_cas_seq(&sched->xpark, &word, want));
+        /* pairs: th_wake_one; link and LISTED of the entry. The fence in th_park orders the rest */
+    } while (!th_cas_release(&sched->xpark, &word, want));
     if (listed && !push) {
-        /* pairs: claim; there is no entry after all, so nobody else clears it */
-        th_and_acq_rel(&worker->xsleep, ~TH_SLEEP_LISTED);
+        /* relaxed: there is no entry after all, so nobody else clears it */
+        th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LISTED);
     }
     worker->searching = false;
     worker->napping = worker->nap_ns != 0;
@@ -254,23 +261,23 @@ static void announce(th_worker *worker) {
 
 /* Goes on without having been claimed; false when somebody did claim it meanwhile. */
 static bool leave_by_itself(th_worker *worker) {
-    /* pairs: claim; whoever claimed it first gave it work */
-    return (th_and_acq_rel(&worker->xsleep, ~TH_SLEEP_PARKED) & TH_SLEEP_PARKED) != 0;
+    /* relaxed: the word decides; unannounce acquires what whoever claimed it first did */
+    return (th_and_relaxed(&worker->xsleep, ~TH_SLEEP_PARKED) & TH_SLEEP_PARKED) != 0;
 }
 
 /* Awake again, either way. */
 static void unannounce(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     /* pairs: claim; what the claimer did before it */
-    uint32_t old = th_and_acq_rel(&worker->xsleep, ~(TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
+    uint32_t old = th_and_acquire(&worker->xsleep, ~(TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
     worker->searching = (old & TH_SLEEP_TOKEN) != 0;
     worker->woken = true;
     uint64_t change = TH_PARK_PARKED_ONE + (worker->nap_bit ? TH_PARK_NAP : 0);
     worker->napping = false;
     worker->nap_bit = false;
     worker->nap_ns = 0;
-    /* seq: one order with all other changes of the word */
-    th_sub_seq(&sched->xpark, change);
+    /* relaxed: one order with all other changes of the word */
+    th_sub_relaxed(&sched->xpark, change);
 }
 
 /*
@@ -279,8 +286,8 @@ static void unannounce(th_worker *worker) {
  */
 static bool retire_sentinel(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    /* pairs: claim; before the entry can be popped */
-    uint32_t old = th_or_acq_rel(&worker->xsleep, TH_SLEEP_LISTED);
+    /* pairs: claim; as in announce */
+    uint32_t old = th_or_acquire(&worker->xsleep, TH_SLEEP_LISTED);
     bool entry = (old & TH_SLEEP_LISTED) != 0;
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
     while ((old & TH_SLEEP_PARKED) && th_park_parked(word) == sched->workers_count) {
@@ -291,16 +298,16 @@ static bool retire_sentinel(th_worker *worker) {
             want = th_park_with_top(want, worker->index + 1);
         }
         /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
-        /* seq: all were parked at this point of the word's order; who goes on after it sees no
-         * sentinel */
-        if (th_cas_seq(&sched->xpark, &word, want)) {
+        /* pairs: th_wake_one; link and LISTED of the entry. All were parked at this point of the
+         * word's order; who goes on after it sees no sentinel */
+        if (th_cas_release(&sched->xpark, &word, want)) {
             worker->sentinel = false;
             return true;
         }
     }
     if (!entry) {
-        /* pairs: claim; there is no entry after all, so nobody else clears it */
-        th_and_acq_rel(&worker->xsleep, ~TH_SLEEP_LISTED);
+        /* relaxed: there is no entry after all, so nobody else clears it */
+        th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LISTED);
     }
     return false;
 }
@@ -369,8 +376,8 @@ static void sleep_until_woken(th_worker *worker) {
     int64_t ns = first_sleep(worker);
     int64_t deadline = ns == TH_FOREVER ? ns : th_os_now() + ns;
     for (;;) {
-        /* pairs: claim; NOTIFIED says that it has been claimed */
-        uint32_t word = th_load_acquire(&worker->xsleep);
+        /* relaxed: unannounce acquires what the claimer did */
+        uint32_t word = th_load_relaxed(&worker->xsleep);
         if (!(word & TH_SLEEP_PARKED)) {
             return;
         }
@@ -450,7 +457,8 @@ void th_park(th_worker *worker) {
     unannounce(worker);
     if (anyway && worker->searching) {
         /* a token from the claimer, and one of its own: one is enough */
-        th_sub_seq(&sched->xpark, TH_PARK_SEARCHER_ONE); /* seq: one order of all changes */
+        /* relaxed: one order of all changes */
+        th_sub_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE);
     } else if (anyway) {
         worker->searching = true;
     } else if (go_on) {

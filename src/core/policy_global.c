@@ -6,7 +6,7 @@
 #include "core/park.h"
 #include "core/worker.h"
 
-#define PINNED_LIMIT 16 /* pinned runs in a row before the shared queue comes first once */
+#define PINNED_LIMIT TH_LIMIT(16, 2) /* pinned runs in a row before the others come once */
 
 /* Not shown to the thread sanitizer: the chain lies on the stack of a task, and this may run as its
  * worker. */
@@ -53,15 +53,23 @@ static TH_NO_TSAN th_work *take(th_worker *worker) {
     return work;
 }
 
+/* Every so many picks: what pinned work would keep waiting. */
+static th_work *pick_fairly(th_worker *worker) {
+    worker->until_inject = worker->sched->config.global_interval;
+    th_work *work = th_deferred_take(worker);
+    worker->fair_last = !worker->fair_last && worker->until_inject == 1;
+    if (work || (worker->until_inject == 1 && !worker->fair_last)) {
+        return work; /* an interval of 1: every other pick, or pinned work would starve */
+    }
+    work = th_pinned_take_yielded(worker);
+    return work ? work : take(worker);
+}
+
 static th_work *pick(th_worker *worker) {
     th_count(&worker->xtick, 1);
     th_work *work;
-    if (th_unlikely(--worker->until_inject == 0)) {
-        worker->until_inject = worker->sched->config.global_interval;
-        if ((work = th_deferred_take(worker)) || (work = th_pinned_take_yielded(worker)) ||
-            (work = take(worker))) {
-            return work;
-        }
+    if (th_unlikely(--worker->until_inject == 0) && (work = pick_fairly(worker))) {
+        return work;
     }
     if (worker->pinned_runs < PINNED_LIMIT && (work = th_pinned_take(worker))) {
         return work;

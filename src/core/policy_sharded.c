@@ -12,14 +12,14 @@
 #include "platform/platform.h"
 #include "thrum/task.h"
 
-#define PINNED_LIMIT 16      /* pinned runs in a row before the other queues come first once */
-#define INJECT_STREAK 256    /* runs from the shared queue before one that yielded */
-#define POLLS_PER_LOOK 32    /* resumes of those who yielded between two looks at other workers */
-#define SEARCHES_PER_LOOK 64 /* searches between two looks at what only the gate gives away */
-#define BACKLOG 2            /* so many in a queue are worth a wake; see th_notify */
-#define STEAL_MAX 128        /* work taken from another worker at a time: a buffer on the stack */
-#define PROBE_MAX 8          /* ... by a thief that backs off and looks whether it still should */
-#define BRISK_NS 8000        /* TH_CLAIM runs in this time: claiming so many keeps nobody waiting */
+#define PINNED_LIMIT TH_LIMIT(16, 2)      /* pinned runs in a row before the others come once */
+#define INJECT_STREAK TH_LIMIT(256, 2)    /* runs from the shared queue before one that yielded */
+#define POLLS_PER_LOOK TH_LIMIT(32, 2)    /* resumes of who yielded between looks at the others */
+#define SEARCHES_PER_LOOK TH_LIMIT(64, 4) /* searches between looks at what the gate gives away */
+#define BACKLOG 2                         /* so many in a queue are worth a wake; see th_notify */
+#define STEAL_MAX 128 /* work taken from another worker at a time: a buffer on the stack */
+#define PROBE_MAX 8   /* ... by a thief that backs off and looks whether it still should */
+#define BRISK_NS 8000 /* TH_CLAIM runs in this time: claiming so many keeps nobody waiting */
 #define RESCUE_MAX (1 + 2 * TH_CLAIM) /* what the gate is for: the slot and two claims */
 
 /* ---- the local queue: the ring, behind a lock if the config says so ---- */
@@ -304,7 +304,13 @@ static th_work *pick_fairly(th_worker *worker) {
         return work; /* an interval of 1: every other pick, or the own queue would starve */
     }
     if (!work && own_head(worker) >= worker->inject_end) {
+        /* Not counted as the end of what runs in a row: with a short interval the slot or pinned
+         * work would begin anew each time, and never let the own queue come. */
+        unsigned lifo_runs = worker->lifo_runs;
+        unsigned pinned_runs = worker->pinned_runs;
         work = take_inject(worker, 1);
+        worker->lifo_runs = lifo_runs;
+        worker->pinned_runs = pinned_runs;
     }
     return work;
 }
@@ -417,8 +423,8 @@ static bool pending(th_worker *worker) {
         return true;
     }
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        if (th_ring_size(&sched->workers[i].ring.ring) >= BACKLOG ||
-            th_ring_size(&sched->workers[i].yields) >= BACKLOG) {
+        if (th_ring_size_parking(&sched->workers[i].ring.ring) >= BACKLOG ||
+            th_ring_size_parking(&sched->workers[i].yields) >= BACKLOG) {
             return true;
         }
     }

@@ -209,7 +209,7 @@ static int start_threads(thrum_sched *sched, unsigned *started) {
 }
 
 static void end_threads(thrum_sched *sched, unsigned started) {
-    th_store_release(&sched->xexit, 1u); /* pairs: th_find; nothing is left to be run */
+    th_store_relaxed(&sched->xexit, 1u); /* relaxed: nothing is left to be run */
     /* seq: the flag before the sleep words are read; th_park announces, then reads it */
     th_fence_seq();
     th_wake_all(sched);
@@ -276,11 +276,10 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
         return -EDEADLK;
     }
     uint32_t before = RUNNING;
-    /* seq: stopping before the records are read; th_outside_enter is inside before it reads
-     * stopping */
-    if (!th_cas_seq(&sched->xstopping, &before, STOPPING) &&
-        /* seq: as above */
-        (before != CANCELLED || !th_cas_seq(&sched->xstopping, &before, STOPPING))) {
+    /* relaxed: the fence in th_outside_wait_left orders it before the records are read */
+    if (!th_cas_relaxed(&sched->xstopping, &before, STOPPING) &&
+        /* pairs: below; what the call that timed out has cancelled */
+        (before != CANCELLED || !th_cas_acquire(&sched->xstopping, &before, STOPPING))) {
         return -EBUSY;
     }
     th_outside_wait_left(sched); /* what they posted is counted */
@@ -288,11 +287,11 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
     if (result == -ETIMEDOUT) {
         th_timers_cancel_all(sched);
         th_store_release(&sched->xstopping,
-                         CANCELLED); /* pairs: th_outside_enter; still stopping */
+                         CANCELLED); /* pairs: the exchange above; still stopping */
         return result;
     }
     if (result) {
-        th_store_release(&sched->xstopping, RUNNING); /* pairs: th_outside_enter; as never asked */
+        th_store_relaxed(&sched->xstopping, RUNNING); /* relaxed: as if never asked */
         return result;
     }
     th_idle_wait_left(sched);

@@ -6,11 +6,7 @@
 #include "base/annotate.h"
 #include "base/check.h"
 
-#ifdef TH_SIM /* each run carves anew */
-#define CHUNK_BYTES ((size_t)2 * 1024)
-#else
-#define CHUNK_BYTES ((size_t)64 * 1024)
-#endif
+#define CHUNK_BYTES TH_LIMIT((size_t)64 * 1024, (size_t)2 * 1024)
 #define CHUNK_HEAD 16
 
 static bool carve(th_slab *slab, th_slab_cache *cache);

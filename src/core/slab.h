@@ -13,11 +13,7 @@
 #include "base/cc.h"
 #include "core/lock.h"
 
-#ifdef TH_SIM
-#define TH_MAGAZINE 4
-#else
-#define TH_MAGAZINE 128
-#endif
+#define TH_MAGAZINE TH_LIMIT(128, 4)
 
 typedef struct th_slab_object {
     struct th_slab_object *next;          /* in a magazine */

@@ -34,12 +34,8 @@
 #define IN_USE 0x3ffffffeu
 #define GUARD_SHIFT 30
 
-#ifdef TH_SIM /* each run maps anew */
-#define SLAB_BYTES_FIRST ((size_t)256 << 10)
-#else
-#define SLAB_BYTES_FIRST ((size_t)4 << 20)
-#endif
-#define SLAB_BYTES_MAX ((size_t)64 << 20)
+#define SLAB_BYTES_FIRST TH_LIMIT((size_t)4 << 20, (size_t)64 << 10)
+#define SLAB_BYTES_MAX TH_LIMIT((size_t)64 << 20, (size_t)64 << 10)
 
 static_assert(THRUM_GUARD_AUTO == 0 && THRUM_GUARD_CANARY == 3, "a guard fits into two bits");
 static_assert(TH_STACK_SIZE_MIN << (TH_STACK_CLASSES - 1) == TH_STACK_SIZE_MAX, "classes");

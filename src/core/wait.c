@@ -39,8 +39,8 @@ static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
 
 static void wait_in_thread(th_waiter *waiter) {
     uint32_t word = 0;
-    /* pairs: th_waiter_wake; nothing to publish, PARKED only asks for the futex call */
-    if (th_cas_release(&waiter->xword, &word, TH_WAIT_PARKED)) {
+    /* relaxed: nothing to publish, PARKED only asks for the futex call */
+    if (th_cas_relaxed(&waiter->xword, &word, TH_WAIT_PARKED)) {
         while (!released(waiter)) {
             /* relaxed: the kernel compares again */
             uint32_t now = th_load_relaxed(&waiter->xword);

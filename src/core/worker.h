@@ -24,10 +24,11 @@
 #include "queue/inject.h"
 #include "queue/ring.h"
 
-#define TH_YIELDS                                                                                  \
-    1024 /* fibers that yielded and wait at their worker; more go to the inject queue */
+/* Fibers that yielded and wait at their worker; more go to the inject queue. */
+#define TH_YIELDS TH_LIMIT(1024, 4)
 #define TH_YIELD_MARKS (2 * TH_YIELDS) /* those that are claimed keep theirs */
-#define TH_IDLE_KEPT 64 /* idle fibers that a worker keeps for itself, at most twice as many */
+/* Idle fibers that a worker keeps for itself, at most twice as many. */
+#define TH_IDLE_KEPT TH_LIMIT(64, 2)
 
 /* What a worker is about to leave behind on the stack that it leaves. */
 typedef struct th_left {

@@ -14,7 +14,7 @@
 #include "queue/gate.h"
 #include "queue/ring.h"
 
-#define TH_CLAIM 8u
+#define TH_CLAIM TH_LIMIT(8u, 2u)
 
 typedef struct th_claim {
     alignas(TH_CACHE_LINE) th_work *xplace[TH_CLAIM];

@@ -42,8 +42,9 @@ static inline th_work *th_gate_take(th_gate *gate, th_work **xplace) {
         work = th_load_relaxed(xplace); /* relaxed: the owner wrote it, or a rescuer emptied it */
         th_store_relaxed(xplace, NULL); /* relaxed: published by the end of the taking */
     } else {
-        /* pairs: th_gate_rescue; whoever exchanged it for NULL has it. Our own needs no acquire */
-        work = th_xchg_acq_rel(xplace, NULL);
+        /* relaxed: the owner wrote what it gets, and nobody learns from a NULL; whoever exchanged
+         * it for NULL has it */
+        work = th_xchg_relaxed(xplace, NULL);
     }
     /* pairs: th_gate_rescue_begin; the place is empty */
     th_store_release(&gate->xtaking, 0u);
@@ -62,7 +63,8 @@ static inline bool th_gate_rescue_begin(th_gate *gate, bool (*barrier)(void)) {
     }
     /* pairs: th_gate_take; what it has emptied */
     if (!barrier() || th_load_acquire(&gate->xtaking)) {
-        /* pairs: th_gate_take; nothing to tell */
+        /* pairs: th_gate_take; nothing of our own, but what the rescuer before us has emptied: its
+         * release ends with this store */
         th_store_release(&gate->xrevoked, TH_GATE_OPEN);
         return false;
     }
@@ -74,8 +76,9 @@ static inline th_work *th_gate_rescue(th_work **xplace) {
     if (!th_load_relaxed(xplace)) {
         return NULL;
     }
-    /* pairs: th_claim_fill, submit_next; and th_gate_take: whoever exchanged it for NULL has it */
-    return th_xchg_acq_rel(xplace, NULL);
+    /* pairs: th_claim_fill, submit_next; the work. Whoever exchanged it for NULL has it; the NULL
+     * itself tells nobody anything, th_gate_rescue_end does */
+    return th_xchg_acquire(xplace, NULL);
 }
 
 static inline void th_gate_rescue_end(th_gate *gate) {

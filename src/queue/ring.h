@@ -44,6 +44,18 @@ static inline uint64_t th_ring_size(const th_ring *ring) {
     return tail > head ? tail - head : 0;
 }
 
+/*
+ * Whoever parks, behind its fence: no less than what is there while only the owner takes. With a
+ * plain guess a new head and an old tail could make a long queue look short.
+ */
+static inline uint64_t th_ring_size_parking(const th_ring *ring) {
+    /* pairs: th_ring_pop, th_ring_pop_many; the tail that we read next is not older than this head
+     */
+    uint64_t head = th_load_acquire(&ring->xhead);
+    uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: ordered by the fence, and as said */
+    return tail > head ? tail - head : 0;
+}
+
 /* The owner: where the next push goes; and where the next take comes from, at the latest. */
 static inline uint64_t th_ring_tail(const th_ring *ring) {
     return th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */

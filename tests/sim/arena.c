@@ -13,6 +13,10 @@ typedef struct block {
 } block;
 _Static_assert(sizeof(block) == 16, "blocks stay 16-aligned");
 
+#define FENCE_BYTES 16u
+/* Fresh memory is filled unwatched: a cell for each word of it cost more than all else together. */
+void *__real_memset(void *to, int value, size_t n);
+
 #define CLASSES 32u /* of 16 bytes each; larger blocks are not handed out again */
 
 void arena_begin(void) {
@@ -45,12 +49,14 @@ void *sim_memory(size_t size) {
         E->free_blocks[size / 16] = b->next;
         shadow_fresh((uintptr_t)(b + 1), size);
     } else {
-        b = (block *)(void *)take(sizeof *b + size, 16);
+        b = (block *)(void *)take(sizeof *b + size + FENCE_BYTES, 16);
         b->size = size;
-        shadow_freed((uintptr_t)b, sizeof *b, NULL); /* who runs over its block meets this */
+        /* Who runs over the ends of its block meets these. */
+        shadow_freed((uintptr_t)b, sizeof *b, NULL);
+        shadow_freed((uintptr_t)(b + 1) + size, FENCE_BYTES, NULL);
     }
     b->next = NULL;
-    memset(b + 1, 0xa5, size);
+    __real_memset(b + 1, 0xa5, size);
     E->live++;
     E->live_bytes += size;
     return b + 1;
@@ -75,7 +81,7 @@ void sim_memory_free(void *ptr) {
 void *sim_pages(size_t size) {
     size = (size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
     char *at = take(size, PAGE_BYTES);
-    memset(at, 0, size);
+    __real_memset(at, 0, size);
     E->live++;
     E->live_bytes += size;
     return at;
@@ -83,6 +89,7 @@ void *sim_pages(size_t size) {
 
 void sim_pages_free(void *addr, size_t size) {
     size_t first = (size_t)((char *)addr - E->arena) / PAGE_BYTES;
+    shadow_unmapped((uintptr_t)addr, size, __builtin_return_address(0));
     for (size_t i = 0; i < (size + PAGE_BYTES - 1) / PAGE_BYTES; i++) {
         E->pages[first + i] = 0;
     }

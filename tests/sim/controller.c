@@ -43,6 +43,7 @@ void controller_begin(void) {
     E->thread_count = 0;
     E->runnable = 0;
     E->asleep = 0;
+    E->tired = 0;
     E->buffers = 0;
     E->steps = 0;
     E->sleeps = 0;
@@ -121,9 +122,9 @@ int sim_thread_start(const char *name, void (*entry)(void *), void *arg, uintptr
         return number;
     }
     sim_thread *t = &E->threads[number];
-    self->now.order[me()]++;
-    self->now.seen[me()]++;
     t->now = self->now;
+    self->now.order[me()]++; /* what it does from now on is not known to the new one */
+    self->now.seen[me()]++;
     t->now.order[number] = t->now.seen[number] = 1;
     *handle = (uintptr_t)number;
     TRACE("starts thread %d (%s)", number, t->name);
@@ -159,6 +160,7 @@ static void wake(sim_thread *t, sim_reason reason) {
     unsigned number = (unsigned)(t - E->threads);
     t->state = T_RUNNABLE;
     t->reason = reason;
+    E->tired &= ~(1u << number);
     E->runnable |= 1u << number;
     E->asleep &= ~(1u << number);
 }
@@ -249,6 +251,18 @@ static void do_extra(unsigned which) {
     expire();
 }
 
+/*
+ * Of threads that could go on for one that yields, those that have not yielded themselves; when all
+ * have, it begins anew. A search through all decisions would else let two threads that wait for a
+ * third hand over to each other for ever.
+ */
+static uint32_t fresh(uint32_t others) {
+    if (!(others & ~E->tired)) {
+        E->tired &= 1u << me();
+    }
+    return others & ~E->tired;
+}
+
 static void schedule(bool may_stay) {
     if (unlikely(++E->steps > E->world->steps_max)) {
         fail("livelock", "more than %u steps", E->world->steps_max);
@@ -265,6 +279,9 @@ static void schedule(bool may_stay) {
         }
         uint32_t mine = 1u << me();
         uint32_t others = E->runnable & ~mine;
+        if (!may_stay && E->limits.fair) {
+            others = fresh(others);
+        }
         bool stay = may_stay && (E->runnable & mine);
         if (!others && !stay) { /* it yields, and there is nobody else */
             stay = true;
@@ -304,7 +321,7 @@ void sim_point(void) {
 void sim_yield_point(void) {
     E->current->priority = --E->lowest;
     model_drain(E->current);
-    E->current->yielded = true;
+    E->tired |= 1u << me();
     sim_pass(100);
     schedule(false);
 }
@@ -356,10 +373,14 @@ bool sim_wake_one(const void *word) {
     return true;
 }
 
+/* The caller's fence is the first and the last; between them each other thread's, in its time. */
 void sim_fence_everywhere(void) {
     TRACE("barrier: a fence in every thread");
+    model_fence_thread(E->current); /* the others' fences tell them what it did before */
     for (unsigned i = 0; i < E->thread_count; i++) {
-        if (E->threads[i].state != T_ENDED) {
+        if (i != me()) { /* those that have ended were switched away, a fence as well */
+            sim_point();
+            TRACE("barrier: a fence in thread %u", i);
             model_fence_thread(&E->threads[i]);
         }
     }
@@ -437,6 +458,18 @@ void sim_note(const char *format, ...) {
     }
 }
 
+void sim_may_refuse(bool may) {
+    E->refuses = may;
+}
+
 unsigned sim_thread_number(void) {
     return me();
+}
+
+sim_moment sim_moment_now(void) {
+    return (sim_moment){.thread = me(), .time = E->current->now.order[me()]};
+}
+
+bool sim_moment_before(sim_moment moment) {
+    return moment.thread == me() || moment.time <= E->current->now.order[moment.thread];
 }

@@ -5,6 +5,7 @@
  * Files: controller.c  threads, who goes on, sleeping
  *        strategy.c    how decisions are taken, and the log of them
  *        model.c       what an atomic access sees and publishes
+ *        seqcst.c      the order of seq_cst accesses and fences
  *        shadow.c      races of plain accesses, memory that is not allocated
  *        arena.c       memory of a run
  *        tsan.c        the callbacks that the compilers insert
@@ -45,7 +46,9 @@ typedef uint32_t clock_vec __attribute__((vector_size(32)));
 typedef struct view {
     clock_vec order; /* happens-before: what races are judged by */
     clock_vec seen;  /* what may not be unseen: the same, and what fences of one order told */
-    uint32_t fence;  /* the newest seq_cst fence that comes before */
+    uint64_t fence;  /* the newest seq_cst fence that comes before: its label */
+    uint64_t label;  /* the newest seq_cst access or fence that comes before */
+    uint64_t lower;  /* ... or that a fence must come behind, for what was stored before it */
 } view;
 
 static inline clock_vec vec_max(clock_vec a, clock_vec b) {
@@ -57,14 +60,16 @@ static inline void view_join(view *to, const view *from) {
     to->order = vec_max(to->order, from->order);
     to->seen = vec_max(to->seen, from->seen);
     to->fence = to->fence > from->fence ? to->fence : from->fence;
+    to->label = to->label > from->label ? to->label : from->label;
+    to->lower = to->lower > from->lower ? to->lower : from->lower;
 }
 
 /* ---- words ---- */
 
 typedef struct store {
     uint64_t value;
+    uint64_t seq;  /* its label, the place in the order of seq_cst accesses; 0: none */
     uint32_t time; /* of its thread */
-    uint32_t seq;  /* the place in the order of seq_cst accesses; 0: none */
     uint8_t thread;
     uint8_t at;   /* its place in the history */
     bool glued;   /* a read-modify-write: nothing comes between it and the one before */
@@ -85,8 +90,7 @@ typedef struct loc {
     uintptr_t addr;
     uint8_t size;
     uint8_t count;          /* stores in the history */
-    uint8_t last_seq;       /* slot of the newest seq_cst store + 1 */
-    uint8_t threads;        /* who has read or written it: bits */
+    uint64_t label;         /* a store at the end comes behind this in the order of seq_cst */
     uint8_t order[HISTORY]; /* oldest first: slots */
     uint16_t generation[HISTORY];
     uint8_t stale[SIM_THREADS];
@@ -94,6 +98,16 @@ typedef struct loc {
     read_mark marks[SIM_THREADS][MARKS];
     store slots[HISTORY];
 } loc;
+
+/* ---- seq_cst ---- */
+
+#define LABELS 16384u
+#define KNOWN 4096u
+
+typedef struct fence_known {
+    clock_vec seen;
+    uint64_t label;
+} fence_known;
 
 /* ---- threads ---- */
 
@@ -116,8 +130,7 @@ typedef struct sim_thread {
     const void *word; /* asleep on */
     int64_t deadline;
     unsigned joins;
-    uint64_t slept; /* the order in which sleepers came */
-    bool yielded;
+    uint64_t slept;    /* the order in which sleepers came */
     uint32_t priority; /* PCT: more is sooner */
     char name[16];
     void (*entry)(void *);
@@ -144,13 +157,15 @@ typedef struct limits {
     uint8_t refusals, timers, spurious;
     bool inserts; /* stores may go before newer ones */
     bool reuse;   /* freed memory is handed out at once */
+    bool fair;    /* who waits in a loop goes on only when all others had their turn */
 } limits;
 
+#define CELL_SLOTS 7u
 typedef struct cell {
-    uint64_t slots[4];
+    uint64_t slots[CELL_SLOTS];
     uint32_t loc[2]; /* stamp << 16 | index */
-    uint64_t unused[3];
 } cell;
+_Static_assert(sizeof(cell) == 64, "one line of the cache");
 
 /* ---- everything ---- */
 
@@ -172,6 +187,7 @@ typedef struct engine {
     unsigned thread_count;
     uint32_t runnable; /* bits */
     uint32_t asleep;   /* bits: with a deadline */
+    uint32_t tired;    /* bits: has yielded since the others had their turn */
     unsigned buffers;  /* threads with something in their store buffers */
     uint64_t steps;
     uint64_t sleeps;
@@ -184,14 +200,16 @@ typedef struct engine {
     /* Decisions. */
     strategy strategy;
     uint64_t random;
-    uint32_t switch_mask; /* random: one in so many points switches */
-    uint32_t stale_mask;  /* one in so many loads sees an old value */
-    uint64_t changes[8];  /* PCT, bounded: steps */
+    uint32_t switch_mask;  /* random: one in so many points switches */
+    uint32_t stale_mask;   /* one in so many loads sees an old value */
+    uint32_t refusal_mask; /* one in so many requests is refused */
+    uint64_t changes[8];   /* PCT, bounded: steps */
     unsigned changes_count;
     uint64_t steps_typical;
     uint32_t lowest; /* PCT: priorities go down from here */
     unsigned preempted;
     unsigned refusals_left, timers_left, spurious_left;
+    bool refuses; /* the world's own wish: sim_may_refuse */
     uint8_t *log;
     uint8_t *log_options; /* how many there were; exhaustive and replay */
     uint8_t *log_what;
@@ -201,8 +219,12 @@ typedef struct engine {
     uint64_t hash;
 
     /* Memory. */
-    view fences; /* what seq_cst fences know together */
-    uint32_t seq_clock;
+    clock_vec fences;                 /* what seq_cst fences know together */
+    uint64_t label_last, label_fence; /* the last one, the last fence's */
+    uint64_t label_old; /* the newest access that saw, or was put before, what is not newest */
+    uint64_t *labels;   /* ascending */
+    unsigned labels_count, known_count;
+    fence_known *known; /* what each fence and those before it knew */
     loc *locs;
     uint32_t locs_count;
     cell *cells;
@@ -238,8 +260,8 @@ typedef struct engine {
     /* All runs. */
     uint64_t *seen_hashes;
     uint64_t seen_size, seen_count;
-    uint64_t runs;
-    uint64_t ticked;
+    uint64_t started;              /* runs */
+    uint64_t ticked, ticked_steps; /* of which run, after how many steps: at the last tick */
     void (*on_outcome)(const char *outcome);
     uint64_t scratch[512]; /* main.c's */
 
@@ -280,11 +302,20 @@ void model_fence(int order, const void *site);
 void model_fence_thread(sim_thread *t);
 void model_drain_one(sim_thread *t);
 void model_drain(sim_thread *t);
-void model_forget(uintptr_t addr, size_t size); /* its words are plain memory again */
+
+/* seqcst.c */
+void seq_begin(void);
+/* Where a store goes that is the newest of its word, or is not. */
+uint64_t seq_store_label(const loc *l, const sim_thread *t, bool newest);
+void seq_fence(sim_thread *t);
+void seq_old(uint64_t label);
+/* What the fences up to the label know. */
+clock_vec seq_known(uint64_t label);
 
 /* shadow.c */
 void shadow_access(uintptr_t addr, size_t size, bool write, bool atomic, const void *site);
 void shadow_fresh(uintptr_t addr, size_t size); /* nobody has touched it */
+void shadow_unmapped(uintptr_t addr, size_t size, const void *site);
 void shadow_freed(uintptr_t addr, size_t size, const void *site);
 cell *cell_of(uintptr_t addr); /* NULL: not watched */
 

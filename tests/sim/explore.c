@@ -69,15 +69,15 @@ static void crashed(int signal) {
 
 static void tick(int signal) {
     (void)signal;
-    uint64_t here = E->runs << 32 | E->steps;
-    if (E->current && here == E->ticked) {
+    if (E->current && E->started == E->ticked && E->steps == E->ticked_steps) {
         E->failed = true;
         snprintf(E->fault, sizeof E->fault, "hang");
         snprintf(E->message, sizeof E->message, "thread %u computes for ever", me());
         E->current = NULL;
         siglongjmp(E->out, 1);
     }
-    E->ticked = here;
+    E->ticked = E->started;
+    E->ticked_steps = E->steps;
 }
 
 void engine_start(void) {
@@ -85,6 +85,8 @@ void engine_start(void) {
     E->locs = map(LOCS_MAX * sizeof *E->locs, 0);
     E->cells = map((ARENA_BYTES + DATA_BYTES) / 8 * sizeof *E->cells, 0);
     E->pages = map(ARENA_BYTES / PAGE_BYTES * sizeof *E->pages, 0);
+    E->labels = map(LABELS * sizeof *E->labels, 0);
+    E->known = map(KNOWN * sizeof *E->known, 0);
     E->log = map(LOG_MAX, 0);
     E->log_options = map(LOG_MAX, 0);
     E->log_what = map(LOG_MAX, 0);
@@ -104,7 +106,7 @@ void engine_start(void) {
     sigaction(SIGILL, &crash, NULL);
     crash.sa_handler = tick;
     sigaction(SIGVTALRM, &crash, NULL);
-    struct itimerval every = {{2, 0}, {2, 0}};
+    struct itimerval every = {{0, 400000}, {0, 400000}}; /* a run takes much less */
     setitimer(ITIMER_VIRTUAL, &every, NULL);
 
     E->data = __data_start;
@@ -126,6 +128,7 @@ static uint64_t mix(uint64_t x) {
 }
 
 static void prepare(const sim_world *world, strategy s, memory_mode mode) {
+    E->started++;
     E->world = world;
     E->strategy = s;
     E->mode = mode;
@@ -138,7 +141,6 @@ static void prepare(const sim_world *world, strategy s, memory_mode mode) {
         memcpy(E->data, E->data_copy, E->data_size);
         E->data_dirty = false;
     }
-    E->runs++;
     E->failed = false;
     E->fault[0] = E->message[0] = E->outcome[0] = E->said[0] = 0;
     E->mutant_hit = false;
@@ -339,9 +341,9 @@ static void write_choices(const char *path, const sim_world *world, memory_mode 
         perror(path);
         return;
     }
-    fprintf(f, "world %s\nmode %s\nlimits %u %u %u %d %d\nchoices", world->name, mode_names[mode],
-            E->limits.refusals, E->limits.timers, E->limits.spurious, E->limits.inserts,
-            E->limits.reuse);
+    fprintf(f, "world %s\nmode %s\nlimits %u %u %u %d %d %d\nchoices", world->name,
+            mode_names[mode], E->limits.refusals, E->limits.timers, E->limits.spurious,
+            E->limits.inserts, E->limits.reuse, E->limits.fair);
     for (uint32_t i = 0; i < count; i++) {
         if (log[i]) {
             fprintf(f, " %u:%u", i, log[i]);

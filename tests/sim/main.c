@@ -164,7 +164,7 @@ static bool row(const options *o, totals *sum, const sim_world *w, strategy s, m
                  : may  ? "not yet found"
                         : "not there",
                  failed ? E->fault : "");
-        bad = failed && (!may || strcmp(E->fault, w->expect) != 0);
+        bad = failed && (!may || !in_list(w->expect, E->fault));
     } else if (allowed && !failed) {
         bad = !outcomes_right(allowed, s == S_EXHAUSTIVE ? t.complete : true, verdict,
                               sizeof verdict);
@@ -252,9 +252,9 @@ static int replay_file(const char *path) {
     }
     char world[64];
     char mode[16];
-    unsigned l[5];
-    if (fscanf(f, "world %63s mode %15s limits %u %u %u %u %u choices", world, mode, &l[0], &l[1],
-               &l[2], &l[3], &l[4]) != 7) {
+    unsigned l[6];
+    if (fscanf(f, "world %63s mode %15s limits %u %u %u %u %u %u choices", world, mode, &l[0],
+               &l[1], &l[2], &l[3], &l[4], &l[5]) != 8) {
         fprintf(stderr, "%s: not a file of choices\n", path);
         return 2;
     }
@@ -262,7 +262,8 @@ static int replay_file(const char *path) {
                          .timers = (uint8_t)l[1],
                          .spurious = (uint8_t)l[2],
                          .inserts = l[3] != 0,
-                         .reuse = l[4] != 0};
+                         .reuse = l[4] != 0,
+                         .fair = l[5] != 0};
     uint32_t count = 0;
     unsigned at;
     unsigned choice;

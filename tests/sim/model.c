@@ -12,14 +12,16 @@
  * In all modes happens-before is that of the C11 orders, so that races are found in each. The real
  * memory holds the newest value of each word.
  *
- * seq_cst, in the terms of RC11: the order in which seq_cst accesses and fences are executed is
- * taken for their order S. A fence knows what earlier fences know (`seen`). An access after a fence
- * knows the seq_cst stores that came before the fence; a seq_cst access knows all earlier seq_cst
- * stores to its word, and what earlier fences know.
+ * seq_cst, in the terms of RC11: there is an order S of those accesses and fences (seqcst.c). A
+ * fence knows what earlier fences know (`seen`). An access after a fence knows the seq_cst stores
+ * that came before the fence; a seq_cst access knows all earlier seq_cst stores to its word, and
+ * what earlier fences know.
  */
 #include "engine.h"
 
 #include <string.h>
+
+#include "values.h"
 
 enum { RELAXED = 0, CONSUME, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST };
 
@@ -32,64 +34,8 @@ static bool releases(int order) {
 }
 
 void model_begin(void) {
-    E->fences = (view){0};
-    E->seq_clock = 0;
     E->locs_count = 0;
-}
-
-/* ---- memory ---- */
-
-static uint64_t raw_read(const void *addr, unsigned size) {
-    switch (size) {
-    case 1:
-        return *(const volatile uint8_t *)addr;
-    case 2:
-        return *(const volatile uint16_t *)addr;
-    case 4:
-        return *(const volatile uint32_t *)addr;
-    default:
-        return *(const volatile uint64_t *)addr;
-    }
-}
-
-static void raw_write(void *addr, unsigned size, uint64_t value) {
-    switch (size) {
-    case 1:
-        *(volatile uint8_t *)addr = (uint8_t)value;
-        break;
-    case 2:
-        *(volatile uint16_t *)addr = (uint16_t)value;
-        break;
-    case 4:
-        *(volatile uint32_t *)addr = (uint32_t)value;
-        break;
-    default:
-        *(volatile uint64_t *)addr = value;
-        break;
-    }
-}
-
-static uint64_t cut(uint64_t value, unsigned size) {
-    return size >= 8 ? value : value & ((1ull << (8 * size)) - 1);
-}
-
-static uint64_t apply(rmw_op op, uint64_t old, uint64_t operand) {
-    switch (op) {
-    case RMW_XCHG:
-        return operand;
-    case RMW_ADD:
-        return old + operand;
-    case RMW_SUB:
-        return old - operand;
-    case RMW_AND:
-        return old & operand;
-    case RMW_OR:
-        return old | operand;
-    case RMW_XOR:
-        return old ^ operand;
-    default:
-        return ~(old & operand);
-    }
+    seq_begin();
 }
 
 /* ---- words ---- */
@@ -112,12 +58,16 @@ static loc *find(void *addr, unsigned size) {
     if (E->locs_count >= LOCS_MAX) {
         fail("limit", "more than %u words are used atomically", LOCS_MAX);
     }
+    const uint32_t other = c->loc[(at & 4) ? 0 : 1];
+    if (other >> 16 == E->stamp && (size == 8 || E->locs[other & 0xffff].size == 8)) {
+        fail("mixed", "atomics of two sizes on one word");
+    }
     loc *l = &E->locs[E->locs_count];
     *entry = (uint32_t)E->stamp << 16 | E->locs_count++;
     l->addr = at;
     l->size = (uint8_t)size;
     l->count = 1;
-    l->last_seq = 0;
+    l->label = 0;
     l->order[0] = 0;
     memset(l->stale, 0, sizeof l->stale);
     memset(l->marks_count, 0, sizeof l->marks_count);
@@ -128,34 +78,29 @@ static loc *find(void *addr, unsigned size) {
     return l;
 }
 
-void model_forget(uintptr_t addr, size_t size) {
-    for (uintptr_t at = addr & ~(uintptr_t)7; at < addr + size; at += 8) {
-        cell *c = cell_of(at);
-        if (!c) {
-            return;
-        }
-        if (c->loc[0] >> 16 == E->stamp && addr < at + 4) {
-            c->loc[0] = 0;
-        }
-        if (c->loc[1] >> 16 == E->stamp && addr + size > at + 4) {
-            c->loc[1] = 0;
-        }
-    }
-}
-
 static store *at_place(loc *l, unsigned place) {
     return &l->slots[l->order[place]];
 }
 
-/* The oldest place in the history that the thread may still see, or put a store behind. */
-static unsigned first_place(const loc *l, const sim_thread *t, bool seq) {
+/* A load that is no seq_cst one, and a seq_cst store at the end of S. */
+#define NOT_SEQ 0u
+#define SEQ_LAST UINT64_MAX
+
+/*
+ * The oldest place in the history that the thread may still see, or put a store behind; at a place
+ * directly behind `label` in S, or in no place there.
+ */
+static unsigned first_place(const loc *l, const sim_thread *t, uint64_t label) {
     unsigned self = (unsigned)(t - E->threads);
-    clock_vec seen = seq ? vec_max(t->now.seen, E->fences.seen) : t->now.seen;
+    clock_vec seen = t->now.seen;
+    if (label) {
+        seen = vec_max(seen, seq_known(label));
+    }
     unsigned place = l->count;
     while (--place > 0) {
         const store *s = &l->slots[l->order[place]];
         if (s->thread == self || s->time <= seen[s->thread] ||
-            (s->seq && (seq || s->seq < t->now.fence))) {
+            (s->seq && (s->seq <= label || s->seq < t->now.fence))) {
             break;
         }
     }
@@ -193,14 +138,21 @@ static void sees(sim_thread *t, const store *s, int order) {
     view_join(acquires(order) ? &t->now : &t->to_acquire, &s->publishes);
 }
 
+/* Stores that will be newer come behind it in S. */
+static void seen_in_seq(loc *l, uint64_t label) {
+    l->label = l->label > label ? l->label : label;
+}
+
 /* A new store at the place; the history's oldest goes when there is no room. */
 static store *insert(loc *l, unsigned place) {
     unsigned slot;
+    unsigned moved = place; /* stores from here on have another place now */
     if (l->count == HISTORY) {
         slot = l->order[0];
         memmove(l->order, l->order + 1, HISTORY - 1);
         l->count--;
         place--;
+        moved = 0;
     } else {
         uint32_t used = 0;
         for (unsigned i = 0; i < l->count; i++) {
@@ -212,7 +164,7 @@ static store *insert(loc *l, unsigned place) {
     l->order[place] = (uint8_t)slot;
     l->count++;
     l->generation[slot]++;
-    for (unsigned i = place; i < l->count; i++) {
+    for (unsigned i = moved; i < l->count; i++) {
         l->slots[l->order[i]].at = (uint8_t)i;
     }
     return &l->slots[slot];
@@ -249,7 +201,12 @@ static void put(loc *l, sim_thread *t, unsigned place, uint64_t value, int order
     s->time = t->now.order[self];
     s->glued = glued;
     s->initial = false;
-    s->seq = order == SEQ_CST ? ++E->seq_clock : 0;
+    s->seq = 0;
+    t->now.lower = t->now.lower > l->label ? t->now.lower : l->label;
+    if (order == SEQ_CST && E->mode == M_C11) {
+        t->now.label = s->seq = seq_store_label(l, t, newest);
+    }
+    seen_in_seq(l, s->seq > t->now.fence ? s->seq : t->now.fence);
     publish(t, &s->publishes, order);
     if (glued) {
         view_join(&s->publishes, &before);
@@ -285,14 +242,31 @@ static unsigned choose_place(loc *l, const sim_thread *t, bool seq) {
     if (likely(newest == 0)) {
         return 0;
     }
-    unsigned first = first_place(l, t, seq);
+    unsigned first = first_place(l, t, seq ? t->now.label : NOT_SEQ);
     if (first == newest || l->stale[self] >= STALE_MAX) {
         l->stale[self] = 0;
         return newest;
     }
-    unsigned back = sim_choose(SIM_VALUE, newest - first + 1);
-    l->stale[self] = back ? (uint8_t)(l->stale[self] + 1) : 0;
-    return newest - back;
+    unsigned place = newest - sim_choose(SIM_VALUE, newest - first + 1);
+    uint64_t label = at_place(l, place)->publishes.label;
+    if (seq && label > t->now.label && place < first_place(l, t, label)) {
+        place = newest; /* behind the store that it sees, in S, are newer ones */
+    }
+    l->stale[self] = place < newest ? (uint8_t)(l->stale[self] + 1) : 0;
+    return place;
+}
+
+static uint64_t read_at(loc *l, sim_thread *t, unsigned place, int order) {
+    const store *s = at_place(l, place);
+    if (l->count > 1) {
+        mark(l, t, l->order[place]);
+    }
+    sees(t, s, order);
+    if (order == SEQ_CST && place + 1u < l->count) {
+        seq_old(t->now.label);
+    }
+    seen_in_seq(l, order == SEQ_CST ? t->now.label : t->now.fence);
+    return s->value;
 }
 
 uint64_t model_load(void *addr, unsigned size, int order, const void *site) {
@@ -315,12 +289,7 @@ uint64_t model_load(void *addr, unsigned size, int order, const void *site) {
         }
     }
     unsigned place = choose_place(l, t, order == SEQ_CST);
-    store *s = at_place(l, place);
-    uint64_t value = s->value;
-    if (l->count > 1) {
-        mark(l, t, l->order[place]);
-    }
-    sees(t, s, order);
+    uint64_t value = read_at(l, t, place, order);
     if (unlikely(E->tracing)) {
         trace_access("load", addr, value, order, site, l->count - 1u - place);
     }
@@ -377,7 +346,7 @@ static unsigned choose_gap(loc *l, const sim_thread *t, bool seq) {
     if (likely(!E->limits.inserts || end < 2)) {
         return end;
     }
-    unsigned first = first_place(l, t, seq);
+    unsigned first = first_place(l, t, seq ? SEQ_LAST : NOT_SEQ);
     unsigned gaps[HISTORY];
     unsigned n = 0;
     gaps[n++] = end;
@@ -417,7 +386,7 @@ static unsigned choose_rmw(loc *l, const sim_thread *t, bool seq) {
     if (likely(!E->limits.inserts || newest == 0)) {
         return newest;
     }
-    unsigned first = first_place(l, t, seq);
+    unsigned first = first_place(l, t, seq ? SEQ_LAST : NOT_SEQ);
     unsigned places[HISTORY];
     unsigned n = 0;
     places[n++] = newest;
@@ -463,6 +432,12 @@ uint64_t model_rmw(void *addr, unsigned size, rmw_op op, uint64_t operand, int o
     return old;
 }
 
+/* May a read-modify-write stand behind an old store? */
+static bool fits_behind(loc *l, const sim_thread *t, unsigned place, bool seq) {
+    return E->limits.inserts && !at_place(l, place + 1)->glued &&
+           place >= first_place(l, t, seq ? SEQ_LAST : NOT_SEQ);
+}
+
 uint64_t model_cas(void *addr, unsigned size, uint64_t expected, uint64_t want, int order,
                    int failure, const void *site) {
     expected = cut(expected, size);
@@ -487,24 +462,19 @@ uint64_t model_cas(void *addr, unsigned size, uint64_t expected, uint64_t want, 
         return old;
     }
     model_drain(t);
-    /* A failing one is a load: it may see what is old. A succeeding one stands behind what it read.
-     */
+    /* A failing one is a load of its own order: it may see what is old. */
     unsigned newest = l->count - 1u;
-    unsigned place = choose_place(l, t, order == SEQ_CST);
+    unsigned place = choose_place(l, t, failure == SEQ_CST);
     if (place != newest && at_place(l, place)->value == expected &&
-        (!E->limits.inserts || at_place(l, place + 1)->glued)) {
+        !fits_behind(l, t, place, order == SEQ_CST)) {
         place = newest;
     }
-    store *s = at_place(l, place);
-    uint64_t old = s->value;
+    uint64_t old = at_place(l, place)->value;
     if (old == expected) {
         shadow_access((uintptr_t)addr, size, true, true, site); /* a failing one writes nothing */
         rmw_at(l, t, place, RMW_XCHG, want, order);
     } else {
-        if (l->count > 1) {
-            mark(l, t, l->order[place]);
-        }
-        sees(t, s, failure);
+        read_at(l, t, place, failure);
     }
     if (unlikely(E->tracing)) {
         trace_access(old == expected ? "cas" : "cas fails", addr, old, order, site, newest - place);
@@ -518,9 +488,7 @@ void model_fence_thread(sim_thread *t) {
     unsigned self = (unsigned)(t - E->threads);
     model_drain(t);
     view_join(&t->now, &t->to_acquire);
-    t->now.seen = vec_max(t->now.seen, E->fences.seen);
-    E->fences.seen = t->now.seen;
-    t->now.fence = ++E->seq_clock;
+    seq_fence(t);
     t->released = t->now;
     t->now.order[self]++;
     t->now.seen[self]++;
@@ -549,6 +517,7 @@ void model_fence(int order, const void *site) {
 }
 
 uint32_t sim_newest(const uint32_t *word) {
+    shadow_access((uintptr_t)word, sizeof *word, false, true, __builtin_return_address(0));
     model_drain(E->current);
     return *(const volatile uint32_t *)word;
 }

@@ -1,10 +1,10 @@
 /*
- * shadow.c: each 8 bytes that are watched have a cell: the last accesses, four at most, and which
+ * shadow.c: each 8 bytes that are watched have a cell: the last accesses, seven at most, and which
  * words in it are used atomically. Watched are the arena (heap, stacks) and the program's data.
  *
  * A slot: bits 48-63 the run's stamp, 24-47 the thread's time, 16-23 the bytes, 8-10 the thread,
- * then flags. A race: two accesses to one byte, one of them a write, not both atomic, neither
- * happens before the other.
+ * then flags. Those of this run come first. A race: two accesses to one byte, one of them a write,
+ * not both atomic, neither happens before the other.
  */
 #include <string.h>
 
@@ -59,16 +59,15 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
     unsigned self = me();
     uint64_t mine = (uint64_t)E->stamp << 48 | (uint64_t)t->now.order[self] << 24 |
                     (uint64_t)bytes << 16 | (uint64_t)self << 8 | flags;
-    unsigned free_slot = 4;
-    unsigned old_slot = 4; /* one that this access stands for */
-    for (unsigned i = 0; i < 4; i++) {
+    unsigned old_slot = CELL_SLOTS; /* one that this access stands for */
+    unsigned i;
+    for (i = 0; i < CELL_SLOTS; i++) {
         uint64_t s = c->slots[i];
         if (s == mine) {
             return;
         }
         if (STAMP(s) != E->stamp) {
-            free_slot = i;
-            continue;
+            break;
         }
         if (unlikely(s & GONE)) {
             gone(addr, site);
@@ -86,16 +85,34 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
             old_slot = i;
         }
     }
-    unsigned slot = old_slot < 4 ? old_slot : free_slot < 4 ? free_slot : (unsigned)E->steps & 3u;
-    c->slots[slot] = mine;
+    if (old_slot < CELL_SLOTS) {
+        i = old_slot;
+    } else if (i == CELL_SLOTS) { /* full: one is forgotten, and a race with it not seen */
+        i = (unsigned)E->steps % CELL_SLOTS;
+    }
+    c->slots[i] = mine;
+}
+
+/* A plain store: its words begin a new history when they are next used atomically. */
+static void forget(cell *c, unsigned bytes) {
+    for (unsigned half = 0; half < 2; half++) {
+        if (c->loc[half] >> 16 == E->stamp) {
+            unsigned reach = half ? 0xf0 : E->locs[c->loc[half] & 0xffff].size == 8 ? 0xff : 0x0f;
+            if (bytes & reach) {
+                c->loc[half] = 0;
+            }
+        }
+    }
 }
 
 void shadow_access(uintptr_t addr, size_t size, bool write, bool atomic, const void *site) {
     uintptr_t off = addr - (uintptr_t)E->arena;
     cell *c;
     if (likely(off < ARENA_BYTES)) {
-        if (unlikely(E->pages[off / PAGE_BYTES] != E->stamp)) {
-            gone(addr, site);
+        for (size_t page = off / PAGE_BYTES; page <= (off + size - 1) / PAGE_BYTES; page++) {
+            if (unlikely(E->pages[page] != E->stamp)) {
+                gone(addr, site);
+            }
         }
         c = &E->cells[off >> 3];
     } else {
@@ -116,16 +133,24 @@ void shadow_access(uintptr_t addr, size_t size, bool write, bool atomic, const v
         unsigned bytes = ((1u << n) - 1) << first;
         check_cell(c, addr, bytes, flags, site);
         if (write && !atomic) {
-            if (unlikely(c->loc[0] >> 16 == E->stamp) && (bytes & 0x0f)) {
-                c->loc[0] = 0;
-            }
-            if (unlikely(c->loc[1] >> 16 == E->stamp) && (bytes & 0xf0)) {
-                c->loc[1] = 0;
+            if (unlikely(c->loc[0] >> 16 == E->stamp || c->loc[1] >> 16 == E->stamp)) {
+                forget(c, bytes);
             }
         }
         addr += n;
         size -= n;
         c++;
+    }
+}
+
+/* Whoever has touched it must be known to be done: to give it back is to write to all of it. */
+void shadow_unmapped(uintptr_t addr, size_t size, const void *site) {
+    for (uintptr_t at = addr; at < addr + size; at += 8) {
+        cell *c = cell_of(at);
+        if (STAMP(c->slots[0]) == E->stamp) {
+            check_cell(c, at, 0xff, WRITE, site);
+        }
+        c->loc[0] = c->loc[1] = 0;
     }
 }
 

@@ -32,7 +32,7 @@ typedef struct sim_world {
     void (*asleep)(void);
 
     /* A program of the simulator's own tests: what it must find or must not. */
-    const char *expect;          /* the fault that must be found, in mode c11 at least */
+    const char *expect;          /* the fault that must be found (one of), in mode c11 at least */
     bool expect_tso, expect_seq; /* ... in these, too; else it must not be seen there */
     const char *outcomes; /* all outcomes that C11 allows, as "00 01 11"; each must be reached */
     const char *outcomes_tso;
@@ -71,8 +71,23 @@ unsigned sim_pick(unsigned n);
 void sim_failed(const char *fault, const char *file, int line, const char *what)
     __attribute__((noreturn));
 
+/*
+ * Now, in this thread; later, in another one: whether that happens before what the caller does. The
+ * memory modes have no load buffering, which processors have: a read never sees what is stored
+ * after it in the run. A world that asks this shows that the orders forbid it, too.
+ */
+typedef struct sim_moment {
+    unsigned thread;
+    uint32_t time;
+} sim_moment;
+sim_moment sim_moment_now(void);
+bool sim_moment_before(sim_moment moment);
+
 /* How a litmus test ended: one word, as in `outcomes`. */
 void sim_outcome(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Whether memory and threads may be refused now, in a world that has `.refusals`: yes at first. */
+void sim_may_refuse(bool may);
 
 /* Memory that the simulator watches: freed memory may not be touched. */
 void *sim_alloc(size_t size);
@@ -84,6 +99,10 @@ void sim_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Which thread runs: 0 is the world's body. */
 unsigned sim_thread_number(void);
 
-/* Which of the library's decisions come from here: config.seed and the like stay constant. */
+/*
+ * A function whose accesses the simulator does not see, for `asleep`: it looks at the newest values
+ * and takes no step. It must not call what is seen.
+ */
+#define SIM_UNSEEN __attribute__((noinline, no_sanitize_thread))
 
 #endif

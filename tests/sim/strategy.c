@@ -44,14 +44,17 @@ void strategy_begin(void) {
             .timers = some ? (uint8_t)(rng() % (timers + 1)) : 0,
             .spurious = some && rng() % 4 == 0 ? (uint8_t)spurious : 0,
             .inserts = E->mode == M_C11 && (some ? rng() % 4 == 0 : w->inserts),
-            .reuse = rng() % 2,
+            .reuse = some && rng() % 2, /* a search needs the same in each run */
+            .fair = !some,
         };
     }
+    E->refuses = true;
     E->refusals_left = E->limits.refusals;
     E->timers_left = E->limits.timers;
     E->spurious_left = E->limits.spurious;
     E->switch_mask = (1u << (rng() % 6)) - 1;
     E->stale_mask = (1u << (1 + rng() % 4)) - 1;
+    E->refusal_mask = w->refusals ? (1u << (rng() % 4)) - 1 : 0;
     if (E->strategy == S_BOUNDED) {
         E->switch_mask = ~0u;
     }
@@ -158,7 +161,7 @@ unsigned strategy_thread(uint32_t others, bool stay, unsigned extras) {
 static bool allowed(sim_what what) {
     switch (what) {
     case SIM_REFUSAL:
-        return E->refusals_left > 0;
+        return E->refusals_left > 0 && E->refuses;
     case SIM_SPURIOUS:
         return E->spurious_left > 0;
     default:
@@ -184,7 +187,7 @@ unsigned sim_choose(sim_what what, unsigned n) {
             choice = (unsigned)(rng() % n);
             break;
         case SIM_REFUSAL:
-            choice = rng() % 8 == 0;
+            choice = !(rng() & E->refusal_mask);
             break;
         case SIM_SPURIOUS:
             choice = rng() % 4 == 0 ? (unsigned)(rng() % n) : 0;

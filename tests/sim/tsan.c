@@ -72,6 +72,10 @@ void __tsan_write_range(void *a, size_t size) {
     WATCH(a, size, true);
 }
 
+void sim_wrote(const void *addr, size_t size) {
+    WATCH(addr, size, true);
+}
+
 /* Copies and fills that a compiler made of assignments; the linker sends them here (--wrap). */
 void *__real_memcpy(void *to, const void *from, size_t n);
 void *__real_memmove(void *to, const void *from, size_t n);

@@ -67,6 +67,9 @@ void *sim_pages(size_t size);
 void sim_pages_free(void *addr, size_t size);
 void sim_pages_fresh(void *addr, size_t size); /* their contents are gone */
 
+/* The system has written what the library reads: an access of the caller's. */
+void sim_wrote(const void *addr, size_t size);
+
 /* A line that the library printed, and the end of the program: both end the run. */
 void sim_said(const char *text, size_t length);
 void sim_aborted(void) __attribute__((noreturn));

@@ -1,16 +1,21 @@
 /*
- * memory.c: heap and pages of the simulator. Guards are taken for granted: who oversteps one meets
- * memory that is not allocated.
+ * memory.c: heap and pages of the simulator. Guards may be refused, and do nothing.
  */
 #include "platform/platform.h"
+
+#include <errno.h>
 
 #include "platform/faults.h"
 #include "platform/sim/controller.h"
 
 #define PAGE ((size_t)4096)
 
+static bool refused(th_os_fault kind) {
+    return th_os_fails(kind) || sim_choose(SIM_REFUSAL, 2) != 0;
+}
+
 void *th_os_alloc(size_t size) {
-    if (th_os_fails(TH_OS_FAULT_ALLOC) || sim_choose(SIM_REFUSAL, 2) != 0)
+    if (refused(TH_OS_FAULT_ALLOC))
         return NULL;
     return sim_memory(size);
 }
@@ -25,7 +30,7 @@ size_t th_os_page_size(void) {
 }
 
 void *th_os_map(size_t size) {
-    if (th_os_fails(TH_OS_FAULT_MAP) || sim_choose(SIM_REFUSAL, 2) != 0)
+    if (refused(TH_OS_FAULT_MAP))
         return NULL;
     return sim_pages(size);
 }
@@ -48,13 +53,13 @@ int th_os_remap(void *addr, size_t size) {
 int th_os_guard_madvise(void *addr, size_t size) {
     (void)addr;
     (void)size;
-    return 0;
+    return refused(TH_OS_FAULT_GUARD_MADVISE) ? -ENOMEM : 0;
 }
 
 int th_os_guard_mprotect(void *addr, size_t size) {
     (void)addr;
     (void)size;
-    return 0;
+    return refused(TH_OS_FAULT_GUARD_MPROTECT) ? -ENOMEM : 0;
 }
 
 int th_os_unguard_mprotect(void *addr, size_t size) {

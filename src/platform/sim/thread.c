@@ -36,10 +36,16 @@ int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(voi
         return -EAGAIN;
     start *s = sim_memory(sizeof *s);
     *s = (start){.entry = entry, .arg = arg};
-    int code = sim_thread_start(name, thread_main, s, &thread->handle);
-    if (code != 0)
+    uintptr_t handle;
+    int code = sim_thread_start(name, thread_main, s, &handle);
+    if (code != 0) {
         sim_memory_free(s);
-    return code;
+        return code;
+    }
+    sim_point(); /* it may run, and end, before its starter knows its handle */
+    thread->handle = handle;
+    sim_wrote(&thread->handle, sizeof thread->handle);
+    return 0;
 }
 
 void th_os_thread_join(th_os_thread thread) {

@@ -1,0 +1,65 @@
+/*
+ * crew.h: who plays the parts of a world about waiting. A part is a function that uses a primitive;
+ * one and the same play is given by plain threads, by fibers and threads in any mixture, and on a
+ * whole scheduler.
+ *
+ * The fibers of a mixture run on two workers of a scheduler that is all ready list: the library's
+ * own th_suspend, th_commit and th_ready, and nothing else, so that a run is short.
+ */
+#ifndef CREW_H
+#define CREW_H
+
+#include <stddef.h>
+
+#include <thrum.h>
+
+#include "sim.h"
+
+#define CREW_MAX 4
+
+typedef struct crew_play {
+    void (*before)(void); /* alone: makes the objects */
+    void (*after)(void);  /* alone: all parts have ended; may be NULL */
+    unsigned n;
+    void (*parts[CREW_MAX])(void *unused);
+} crew_play;
+
+void crew_threads(const crew_play *play);
+void crew_mixed(const crew_play *play); /* a decision of the run: who is a thread, who a fiber */
+void crew_sched(const crew_play *play); /* tasks of a scheduler; maybe the last part is a thread */
+
+/* A scheduler of 2 workers, started and stopped in the usual way. */
+thrum_sched *crew_sched_start(void);
+
+/* A scheduler that has memory and a config and nothing else: for what only asks for these. */
+thrum_sched *crew_bare_sched(void);
+
+/*
+ * Overwrites the stack below the caller's frame, where the frames of the calls before were. Who
+ * still touches a waiter that has returned from there races with this.
+ */
+void crew_scrub(void);
+
+/* Waits, a little each time, for what another part will do soon. Tells the caller nothing. */
+#define crew_until(cond)                                                                           \
+    do {                                                                                           \
+        while (!(cond)) {                                                                          \
+            crew_give_way();                                                                       \
+        }                                                                                          \
+    } while (0)
+void crew_give_way(void);
+
+/* The two cheap performances of a play; a `.heavy` one is written where it is wanted. */
+#define CREW_WORLDS(name, play, ...)                                                               \
+    SIM_WORLD(name##_threads, __VA_ARGS__) {                                                       \
+        crew_threads(&(play));                                                                     \
+    }                                                                                              \
+    SIM_WORLD(name##_mixed) {                                                                      \
+        crew_mixed(&(play));                                                                       \
+    }
+#define CREW_WORLD_SCHED(name, play)                                                               \
+    SIM_WORLD(name##_sched, .heavy = true) {                                                       \
+        crew_sched(&(play));                                                                       \
+    }
+
+#endif

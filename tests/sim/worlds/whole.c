@@ -1,0 +1,255 @@
+/*
+ * whole.c: see whole.h.
+ */
+#include "whole.h"
+
+#include <string.h>
+
+#include "core/config.h"
+#include "core/find.h"
+#include "core/park.h"
+#include "core/run.h"
+#include "core/worker.h"
+#include "platform/platform.h"
+
+#define SCHEDS 2
+static thrum_sched *scheds[SCHEDS];
+
+thrum_config whole_config(unsigned workers) {
+    thrum_config config;
+    thrum_config_init(&config);
+    config.workers = workers;
+    config.local_capacity = 2;
+    config.stack_size = 16384;
+    return config;
+}
+
+static void watch(thrum_sched *sched) {
+    scheds[scheds[0] != NULL] = sched;
+}
+
+thrum_sched *whole_start(const thrum_config *config) {
+    thrum_sched *sched = NULL;
+    sim_may_refuse(false);
+    sim_check(thrum_sched_start(&sched, config) == 0);
+    sim_may_refuse(true);
+    watch(sched);
+    return sched;
+}
+
+void whole_stop(thrum_sched *sched) {
+    sim_check(thrum_sched_stop(sched) == 0);
+    for (unsigned i = 0; i < SCHEDS; i++) {
+        if (scheds[i] == sched) {
+            scheds[i] = NULL;
+        }
+    }
+}
+
+/* ---- bare ---- */
+
+static void bare_worker(void *arg) {
+    th_worker *worker = arg;
+    th_thread *thread = th_thread_self();
+    worker->errno_at = th_os_errno_at();
+    worker->current = &worker->home;
+    thread->worker = worker;
+    for (th_work *work; (work = th_find(worker));) {
+        th_run(&worker->home, work);
+    }
+    thread->worker = NULL;
+    th_thread_ends(thread);
+}
+
+static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
+    unsigned capacity = sched->config.local_capacity;
+    worker->sched = sched;
+    worker->index = index;
+    worker->until_inject = sched->config.global_interval;
+    worker->home = (th_fiber){.worker = worker, .sched = sched, .work.worker = -1};
+    th_random_seed(&worker->random, (uint64_t)index + 1);
+    th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
+    th_ring_init(&worker->ring.ring, slots, capacity);
+    worker->ring.locked = sched->config.local_queue == THRUM_LOCAL_MUTEX;
+    slots = th_sched_alloc(sched, TH_YIELDS * sizeof *slots);
+    th_ring_init(&worker->yields, slots, TH_YIELDS);
+    worker->yield_marks = th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->yield_marks);
+    worker->inject_served = true;
+    worker->gate.xrevoked = TH_GATE_OPEN;
+    th_inject_init(&worker->inbox);
+    worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
+}
+
+thrum_sched *whole_start_bare(const thrum_config *config) {
+    sim_may_refuse(false); /* what it cannot bear */
+    thrum_config settled;
+    sim_check(th_config_settle(&settled, config) == 0);
+    void *block = settled.alloc(NULL, sizeof(thrum_sched) + alignof(thrum_sched));
+    uintptr_t mask = alignof(thrum_sched) - 1;
+    thrum_sched *sched = (thrum_sched *)(((uintptr_t)block + mask) & ~mask);
+    memset(sched, 0, sizeof *sched);
+    sched->block = block;
+    sched->config = settled;
+    sched->policy = settled.policy == THRUM_GLOBAL ? &th_policy_global : &th_policy_sharded;
+    sched->searchers_max = settled.searchers_max;
+    unsigned count = settled.workers;
+    sched->workers_count = count;
+    sched->can_order = true;
+    sched->workers_block = th_sched_alloc(sched, count * sizeof(th_worker) + alignof(th_worker));
+    mask = alignof(th_worker) - 1;
+    sched->workers = (th_worker *)(((uintptr_t)sched->workers_block + mask) & ~mask);
+    sched->strides = th_sched_alloc(sched, count * sizeof *sched->strides);
+    for (unsigned i = 1; i <= count; i++) { /* coprime to 1, 2 and 3: that is enough here */
+        if (i == 1 || (i < count && count == 3)) {
+            sched->strides[sched->strides_count++] = i;
+        }
+    }
+    for (unsigned i = 0; i < count; i++) {
+        bare_init(sched, &sched->workers[i], i);
+    }
+    th_outside_open(sched);
+    watch(sched);
+    for (unsigned i = 0; i < count; i++) {
+        th_worker *worker = &sched->workers[i];
+        sim_check(th_os_thread_start(&worker->thread, "bare", bare_worker, worker) == 0);
+    }
+    sim_may_refuse(true);
+    return sched;
+}
+
+/* ---- all threads sleep ---- */
+
+#define RESTED(cond) ((cond) ? (void)0 : sim_failed("lost wakeup", __FILE__, __LINE__, #cond))
+
+SIM_UNSEEN static uint64_t ring_size(const th_ring *ring) {
+    return ring->xtail - ring->xhead;
+}
+
+SIM_UNSEEN static bool backs_off(const thrum_sched *sched) {
+    bool any = sched->xdeferred != 0;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        any |= sched->workers[i].napping;
+    }
+    return any;
+}
+
+SIM_UNSEEN static void worker_rests(const th_worker *w) {
+    RESTED(w->xsleep & TH_SLEEP_PARKED);
+    RESTED(!w->inbox.xtop && !w->inbox.xrest);
+    RESTED(!w->pinned.first && !w->pinned_yields.first);
+    RESTED(!w->xslot && !w->handoff);
+    RESTED(!ring_size(&w->ring.ring) && !ring_size(&w->yields));
+    for (unsigned i = 0; i < TH_CLAIM; i++) {
+        RESTED(!w->claim.xplace[i] && !w->yields_claim.xplace[i]);
+    }
+    RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED));
+}
+
+/* Whether begins and ends are equal: nothing runs (done: nothing is left). */
+SIM_UNSEEN static bool balanced(const thrum_sched *sched, bool done) {
+    uint64_t began = sched->outsiders.retired.xcreated;
+    uint64_t ended = 0;
+    began += done ? 0 : sched->outsiders.retired.xreadied;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        const th_flow *flow = &sched->workers[i].flow;
+        began += flow->xcreated + (done ? 0 : flow->xreadied);
+        ended += flow->xfinished + (done ? 0 : flow->xsuspended);
+    }
+    for (const th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
+        began += r->xcreated + (done ? 0 : r->xreadied);
+    }
+    return began == ended;
+}
+
+SIM_UNSEEN static void sched_rests(const thrum_sched *sched) {
+    if (backs_off(sched)) {
+        return;
+    }
+    RESTED(!sched->inject.xtop && !sched->inject.xrest && !sched->inject.xturn);
+    RESTED(!sched->xglobal_count);
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        worker_rests(&sched->workers[i]);
+    }
+    uint64_t word = sched->xpark;
+    RESTED(((word >> TH_PARK_PARKED_SHIFT) & TH_PARK_FIELD) == sched->workers_count);
+    RESTED(((word >> TH_PARK_SEARCHERS_SHIFT) & TH_PARK_FIELD) == 0);
+    RESTED(!sched->xexit);
+    RESTED(balanced(sched, false));
+    RESTED(!sched->xidle_waiters || !balanced(sched, true));
+}
+
+SIM_UNSEEN void whole_asleep(void) {
+    for (unsigned i = 0; i < SCHEDS; i++) {
+        if (scheds[i]) {
+            sched_rests(scheds[i]);
+        }
+    }
+}
+
+SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
+    bool parked = false;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        const th_worker *w = &sched->workers[i];
+        if (w->xsleep & TH_SLEEP_PARKED) {
+            parked = true;
+            RESTED(!w->inbox.xtop && !w->inbox.xrest);
+        }
+        RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED)); /* claimed, and not woken */
+    }
+    if (!parked) {
+        return;
+    }
+    RESTED(!sched->inject.xtop && !sched->inject.xrest);
+    RESTED(!sched->xglobal_count);
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        RESTED(ring_size(&sched->workers[i].ring.ring) < 2);
+    }
+}
+
+SIM_UNSEEN void whole_asleep_shared(void) {
+    for (unsigned i = 0; i < SCHEDS; i++) {
+        if (scheds[i] && !backs_off(scheds[i])) {
+            shared_rests(scheds[i]);
+        }
+    }
+}
+
+/* ---- tasks that count ---- */
+
+thrum_task whole_tasks[WHOLE_TASKS];
+unsigned whole_ran[WHOLE_TASKS];
+
+unsigned whole_number(const thrum_task *task) {
+    unsigned i = (unsigned)(task - whole_tasks);
+    sim_check(i < WHOLE_TASKS);
+    return i;
+}
+
+void whole_count(thrum_task *self, void *arg) {
+    (void)arg;
+    whole_ran[whole_number(self)]++;
+}
+
+void whole_post(thrum_sched *sched, unsigned i, thrum_task_fn fn, void *arg) {
+    thrum_task_init(&whole_tasks[i], fn, arg);
+    sim_check(thrum_task_post(sched, &whole_tasks[i]) == 0);
+}
+
+void whole_ran_once(unsigned from, unsigned to) {
+    for (unsigned i = from; i < to; i++) {
+        sim_check(whole_ran[i] == 1);
+    }
+}
+
+/* ---- gates ---- */
+
+void whole_open(whole_gate *gate) {
+    th_store_relaxed(&gate->xopen, 1u); /* relaxed: it orders nothing that the library should */
+    th_os_futex_wake(&gate->xopen, 8);
+}
+
+void whole_pass(whole_gate *gate) {
+    while (!th_load_relaxed(&gate->xopen)) { /* relaxed: as above */
+        th_os_futex_wait(&gate->xopen, 0, TH_FOREVER);
+    }
+}
