@@ -13,6 +13,7 @@
 #include "core/counters.h"
 #include "core/driver.h"
 #include "core/fiber.h"
+#include "core/fifo.h"
 #include "core/lock.h"
 #include "core/outside.h"
 #include "core/parkword.h"
@@ -160,6 +161,7 @@ typedef struct th_policy {
 
 extern const th_policy th_policy_sharded;
 extern const th_policy th_policy_global;
+extern const th_policy th_policy_fifo;
 
 struct thrum_sched {
     /* Constant once it runs. */
@@ -183,6 +185,8 @@ struct thrum_sched {
     uint32_t xidle_waiters;                /* callers of wait_idle and wait_done */
 
     th_inject inject; /* sharded */
+
+    th_fifo fifo; /* fifo */
 
     alignas(TH_CACHE_LINE) th_lock global_lock; /* global: its one mutex */
     th_chain global;

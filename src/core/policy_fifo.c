@@ -1,0 +1,211 @@
+/*
+ * policy_fifo.c: tasks are taken in the order in which they were posted.
+ *
+ *     front   what was posted: a lock-free stack, newest first
+ *     rest    what was drained from it, in order; it belongs to the scheduling role
+ *     ready   a block of it that is published: anybody takes the oldest by one exchange
+ *
+ * Who finds nothing ready takes the scheduling role, if it is free: it drains the front, puts it in
+ * order, publishes a block, gives the role up and wakes as many sleepers as there is work for. A
+ * scheduler with one worker needs no role and no ready queue: the rest is that worker's.
+ *
+ * core/FIFO.md says why nothing is lost in between.
+ */
+#include "core/fifo.h"
+
+#include "core/find.h"
+#include "core/park.h"
+#include "core/worker.h"
+
+#define PINNED_LIMIT 16 /* pinned runs in a row before the order comes first once */
+
+/* ---- submitting ---- */
+
+static inline bool is_sole(const thrum_sched *sched) {
+    return sched->workers_count == 1;
+}
+
+/*
+ * With the role: what is due goes behind the rest, oldest first. Expired deadlines belong here:
+ * they come before what the front holds, in the order of their deadlines.
+ */
+static inline void refill(th_fifo *fifo) {
+    th_chain_join(&fifo->rest, th_mpsc_drain(&fifo->front));
+}
+
+/* The one worker that there is: it need not go through the front, only stay behind it. */
+static TH_NO_TSAN void append_sole(thrum_sched *sched, th_chain chain) {
+    th_fifo *fifo = &sched->fifo;
+    refill(fifo);
+    th_work_link(chain.last, NULL);
+    th_chain_join(&fifo->rest, chain);
+}
+
+/*
+ * A worker's post. With a single one the sentinel's coming round is soon enough, as in th_notify:
+ * the poster itself comes by at the end of its task, mostly before.
+ */
+static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
+    thrum_sched *sched = worker->sched;
+    th_fifo *fifo = &sched->fifo;
+    if (is_sole(sched)) {
+        append_sole(sched, chain);
+        return;
+    }
+    bool backlog = !th_mpsc_push(&fifo->front, chain.first, chain.count) || chain.count > 1 ||
+                   th_mcsp_size(&fifo->ready);
+    /* seq: pushed before the park word is read; th_park announces, then looks */
+    uint64_t word = th_load_seq(&sched->xpark);
+    if (!th_park_anyone(word) || th_park_searchers(word)) {
+        return;
+    }
+    if (!th_park_sentinel(word) || backlog) {
+        th_wake_one(sched, worker, TH_WAKE_SUBMIT);
+    }
+}
+
+static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
+    (void)hint;
+    append(worker, (th_chain){work, work, 1});
+}
+
+static void submit_chain(th_worker *worker, th_chain *chain) {
+    append(worker, *chain);
+}
+
+static void submit_outside(thrum_sched *sched, th_chain chain) {
+    th_mpsc_push(&sched->fifo.front, chain.first, chain.count);
+    /* seq: pushed before the park word is read; th_park announces, then looks */
+    uint64_t word = th_load_seq(&sched->xpark);
+    if (th_park_anyone(word) && !th_park_searchers(word)) {
+        th_wake_one(sched, NULL, TH_WAKE_SUBMIT);
+    }
+}
+
+/* ---- the scheduling role ---- */
+
+static inline bool has_unready(const th_fifo *fifo) {
+    /* relaxed: a guess, or ordered by the caller's fence */
+    return !th_mpsc_is_empty(&fifo->front) || th_load_relaxed(&fifo->xrest);
+}
+
+/*
+ * After the role: what is left is for others, as many as there is work for. Not one who wakes the
+ * next one: each wake takes its waker some 20 us, and one who sleeps in between stops the chain.
+ */
+static void wake_others(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* seq: published, and the role given up, before the park word is read; th_park announces, looks
+     * and signals */
+    th_fence_seq();
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: ordered by the fence */
+    if (!th_park_anyone(word)) {
+        return;
+    }
+    uint64_t left = th_mcsp_size(&sched->fifo.ready) + (has_unready(&sched->fifo) ? 1 : 0);
+    uint64_t coming = th_park_searchers(word) - (worker->searching ? 1u : 0u);
+    if (left > coming) {
+        th_wake_many(sched, worker, left - coming, TH_WAKE_CHAIN);
+    }
+}
+
+/* Nothing is ready: drains, publishes, wakes; returns the oldest, or NULL. */
+static th_work *schedule(th_worker *worker) {
+    th_fifo *fifo = &worker->sched->fifo;
+    if (!has_unready(fifo)) {
+        return NULL;
+    }
+    if (!th_role_take(&fifo->role)) {
+        worker->turn_lost = true; /* its holder publishes very soon */
+        return NULL;
+    }
+    refill(fifo);
+    /* Only the role's holder fills the ready queue: once it is empty it stays so. */
+    th_work *work = th_mcsp_size(&fifo->ready) ? NULL : th_chain_take(&fifo->rest);
+    bool more = th_mcsp_publish(&fifo->ready, &fifo->rest) != 0 || !work;
+    more |= fifo->rest.first != NULL;
+    /* relaxed: ordered before the role is given up; others guess by it, or have fenced */
+    th_store_relaxed(&fifo->xrest, fifo->rest.first ? 1u : 0u);
+    work = work ? work : th_mcsp_take(&fifo->ready);
+    if (th_role_give(&fifo->role) || more) {
+        wake_others(worker);
+    }
+    return work;
+}
+
+/* ---- picking ---- */
+
+static TH_NO_TSAN th_work *take_sole(th_fifo *fifo) {
+    if (!fifo->rest.first) {
+        refill(fifo);
+    }
+    return th_chain_take(&fifo->rest);
+}
+
+static inline th_work *take(th_worker *worker) {
+    th_fifo *fifo = &worker->sched->fifo;
+    th_work *work;
+    if (is_sole(worker->sched)) {
+        work = take_sole(fifo);
+    } else {
+        work = th_mcsp_take(&fifo->ready);
+        work = work ? work : schedule(worker);
+    }
+    if (work) {
+        worker->pinned_runs = 0;
+        th_count(&worker->counters.xruns_inject, 1);
+    }
+    return work;
+}
+
+static th_work *pick(th_worker *worker) {
+    th_count(&worker->xtick, 1);
+    th_work *work;
+    if (th_unlikely(--worker->until_inject == 0)) {
+        worker->until_inject = worker->sched->config.global_interval;
+        if ((work = th_deferred_take(worker)) || (work = th_pinned_take_yielded(worker)) ||
+            (work = take(worker))) {
+            return work;
+        }
+    }
+    if (worker->pinned_runs < PINNED_LIMIT && (work = th_pinned_take(worker))) {
+        return work;
+    }
+    if ((work = take(worker)) || (work = th_pinned_take(worker))) {
+        return work;
+    }
+    return th_pinned_take_yielded(worker);
+}
+
+static th_work *steal(th_worker *worker) {
+    (void)worker;
+    return NULL;
+}
+
+/* What somebody has in hand with the role is that one's to look after: it is signalled. */
+static bool pending(th_worker *worker) {
+    th_fifo *fifo = &worker->sched->fifo;
+    if (!th_inject_is_empty(&worker->inbox) || th_mcsp_size(&fifo->ready)) {
+        return true;
+    }
+    if (is_sole(worker->sched)) {
+        return fifo->rest.first || !th_mpsc_is_empty(&fifo->front);
+    }
+    return has_unready(fifo) && !th_role_signal(&fifo->role);
+}
+
+static th_work *rescue(th_worker *worker, bool *unsure) {
+    (void)worker;
+    (void)unsure;
+    return NULL;
+}
+
+const th_policy th_policy_fifo = {
+    .submit = submit,
+    .submit_chain = submit_chain,
+    .submit_outside = submit_outside,
+    .pick = pick,
+    .steal = steal,
+    .pending = pending,
+    .rescue = rescue,
+};
