@@ -186,7 +186,7 @@ void th_went_busy(th_worker *worker) {
     uint64_t word;
     if (worker->sentinel) {
         worker->sentinel = false;
-        rescued = th_ring_size(&worker->ring.ring) != 0;
+        rescued = th_ring_size(&worker->ring.ring) != 0 || th_claim_any(&worker->claim);
         word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
         /* lock-free: it fails only when another change of the word succeeded */
         /* seq: no sentinel any more; who parks after it takes the role in the same order */

@@ -16,8 +16,11 @@
 #include "core/find.h"
 #include "core/park.h"
 #include "core/worker.h"
+#include "platform/platform.h"
 
 #define PINNED_LIMIT 16 /* pinned runs in a row before the order comes first once */
+#define BRISK_NS 1000   /* runs as short as this are claimed several at a time */
+#define LOOK_NS 200000  /* between two looks at what others have claimed */
 
 /* ---- submitting ---- */
 
@@ -41,6 +44,13 @@ static TH_NO_TSAN void append_sole(thrum_sched *sched, th_chain chain) {
     th_chain_join(&fifo->rest, chain);
 }
 
+/* What was put back until now goes before what comes. */
+static TH_NO_TSAN th_chain with_outbox(th_worker *worker, th_chain chain) {
+    th_chain all = th_claim_take_all(&worker->yields_claim, &worker->gate);
+    th_chain_join(&all, chain);
+    return all;
+}
+
 /*
  * A worker's post. With a single one the sentinel's coming round is soon enough, as in th_notify:
  * the poster itself comes by at the end of its task, mostly before.
@@ -51,6 +61,12 @@ static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
     if (is_sole(sched)) {
         append_sole(sched, chain);
         return;
+    }
+    if (th_unlikely(th_claim_any(&worker->yields_claim))) {
+        chain = with_outbox(worker, chain);
+    }
+    if (!chain.first) {
+        return; /* it was rescued */
     }
     bool backlog = !th_mpsc_push(&fifo->front, chain.first, chain.count) || chain.count > 1 ||
                    th_mcsp_size(&fifo->ready);
@@ -66,10 +82,20 @@ static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
 
 static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
     (void)hint;
+    /*
+     * A task that its body posted again and a fiber that yielded: nobody can tell that it was
+     * queued before this worker shows up again, so a few of them go in one exchange, once what was
+     * claimed has been run.
+     */
+    if (worker->unseen && th_claim_any(&worker->claim) &&
+        th_claim_put(&worker->yields_claim, work)) {
+        return;
+    }
     append(worker, (th_chain){work, work, 1});
 }
 
-static void submit_chain(th_worker *worker, th_chain *chain) {
+static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
+    th_work_link(chain->last, NULL);
     append(worker, *chain);
 }
 
@@ -133,7 +159,117 @@ static th_work *schedule(th_worker *worker) {
     return work;
 }
 
-/* ---- picking ---- */
+/* ---- taking ---- */
+
+static bool has_private(const th_worker *victim) {
+    return th_claim_seen(&victim->claim) || th_claim_seen(&victim->yields_claim);
+}
+
+/*
+ * What the victim has claimed, and what it is about to post: the first is returned, the rest is
+ * claimed by the rescuer, who has nothing claimed.
+ */
+static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) {
+    th_work *taken[TH_CLAIM];
+    th_work *posts[TH_CLAIM];
+    th_chain chain = {0};
+    if (!th_gate_rescue_begin(&victim->gate, th_os_barrier)) {
+        return NULL;
+    }
+    uint64_t n = th_claim_rescue(&victim->claim, taken);
+    uint64_t posted = th_claim_rescue(&victim->yields_claim, posts);
+    th_gate_rescue_end(&victim->gate);
+    for (uint64_t i = 0; i < posted; i++) {
+        th_chain_append(&chain, posts[i]);
+    }
+    if (posted) {
+        append(worker, chain);
+    }
+    return th_claim_keep(&worker->claim, taken, n);
+}
+
+/* Of each worker that has not come round since the last look. */
+static th_work *rescue_any(th_worker *worker, bool *unsure) {
+    thrum_sched *sched = worker->sched;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_worker *victim = &sched->workers[i];
+        if (victim == worker || !has_private(victim)) {
+            continue;
+        }
+        uint64_t tick = th_load_relaxed(&victim->xtick); /* relaxed: only whether it moves */
+        if (tick != worker->seen_ticks[i]) {
+            worker->seen_ticks[i] = tick;
+            *unsure = true;
+            continue;
+        }
+        th_work *work = rescue_private(worker, victim);
+        if (work) {
+            th_count(&worker->counters.xrescues, 1);
+            return work;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Whether runs are so short that nobody waits long for what is claimed; and whether it is time to
+ * look after what others have claimed. The clock is read once in TH_CLAIM takes while runs are
+ * short, else each time.
+ */
+static inline bool is_brisk(th_worker *worker, bool *look) {
+    if (worker->brisk && worker->unpaced) {
+        worker->unpaced--;
+        return true;
+    }
+    uint64_t now = th_os_ticks();
+    unsigned takes = worker->brisk ? TH_CLAIM : 1;
+    worker->brisk = th_os_ticks_ns(now - worker->paced_at) < BRISK_NS * takes;
+    worker->paced_at = now;
+    worker->unpaced = TH_CLAIM - 1;
+    if (th_os_ticks_ns(now - worker->looked_at) > LOOK_NS) {
+        worker->looked_at = now;
+        *look = true;
+    }
+    return worker->brisk;
+}
+
+/*
+ * The oldest; several at once when there is plenty for all, and runs are short: each take by itself
+ * moves a cache line from worker to worker, which takes as long as ten short runs.
+ */
+static th_work *take_ready(th_worker *worker) {
+    th_mcsp *ready = &worker->sched->fifo.ready;
+    uint64_t size = th_mcsp_size(ready);
+    if (!size) {
+        return NULL;
+    }
+    bool look = false;
+    bool brisk = is_brisk(worker, &look);
+    th_work *work;
+    if (th_unlikely(look) && (work = rescue_any(worker, &look))) {
+        return work;
+    }
+    uint64_t share = size / (2 * worker->sched->workers_count);
+    if (!brisk || share < 2) {
+        return th_mcsp_take(ready);
+    }
+    th_work *taken[TH_CLAIM];
+    uint64_t n = th_mcsp_take_many(ready, taken, share < TH_CLAIM ? share : TH_CLAIM);
+    worker->unpaced = 0;
+    return th_claim_keep(&worker->claim, taken, n);
+}
+
+static th_work *take_of_many(th_worker *worker) {
+    th_work *work = th_claim_take(&worker->claim, &worker->gate);
+    if (work) {
+        return work;
+    }
+    if (th_claim_any(&worker->yields_claim)) {
+        append(worker, (th_chain){0});
+    }
+    work = take_ready(worker);
+    return work ? work : schedule(worker);
+}
 
 static TH_NO_TSAN th_work *take_sole(th_fifo *fifo) {
     if (!fifo->rest.first) {
@@ -143,20 +279,16 @@ static TH_NO_TSAN th_work *take_sole(th_fifo *fifo) {
 }
 
 static inline th_work *take(th_worker *worker) {
-    th_fifo *fifo = &worker->sched->fifo;
-    th_work *work;
-    if (is_sole(worker->sched)) {
-        work = take_sole(fifo);
-    } else {
-        work = th_mcsp_take(&fifo->ready);
-        work = work ? work : schedule(worker);
-    }
+    thrum_sched *sched = worker->sched;
+    th_work *work = is_sole(sched) ? take_sole(&sched->fifo) : take_of_many(worker);
     if (work) {
         worker->pinned_runs = 0;
         th_count(&worker->counters.xruns_inject, 1);
     }
     return work;
 }
+
+/* ---- picking ---- */
 
 static th_work *pick(th_worker *worker) {
     th_count(&worker->xtick, 1);
@@ -195,9 +327,11 @@ static bool pending(th_worker *worker) {
 }
 
 static th_work *rescue(th_worker *worker, bool *unsure) {
-    (void)worker;
-    (void)unsure;
-    return NULL;
+    th_work *work = is_sole(worker->sched) ? NULL : rescue_any(worker, unsure);
+    if (work) {
+        th_count(&worker->counters.xruns_stolen, 1);
+    }
+    return work;
 }
 
 const th_policy th_policy_fifo = {

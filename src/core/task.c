@@ -115,7 +115,9 @@ void th_task_repost(th_fiber *fiber) {
     th_work *work = work_of(fiber->task);
     fiber->repost = false;
     if (sched == fiber->sched) {
+        fiber->worker->unseen = true;
         th_submit(fiber->worker, work, fiber->repost_hint);
+        fiber->worker->unseen = false;
     } else {
         th_outside *record = th_outside_enter(sched, false);
         th_submit_outside(sched, work);

@@ -109,6 +109,8 @@ struct th_worker {
     bool brisk;             /* the last runs were short: it may claim several at once */
     unsigned unpaced;       /* takes until it looks at the clock again */
     uint64_t paced_at;      /* when it last did, in ticks */
+    uint64_t looked_at;     /* fifo: when it last looked after the others, in ticks */
+    bool unseen;            /* nobody can tell when what is being submitted was: it may wait */
     int64_t nap_last_ns;    /* how long it did last */
     th_loot loot;
     int64_t defer_until; /* asking for a stack is of no use before */
@@ -131,8 +133,8 @@ struct th_worker {
 
     th_local_queue ring;
     th_ring yields;        /* fibers that yielded: behind everything else */
-    th_claim claim;        /* out of the ring, about to run */
-    th_claim yields_claim; /* out of `yields` */
+    th_claim claim;        /* out of the ring, or what is ready, about to run */
+    th_claim yields_claim; /* out of `yields`; fifo: what is about to be posted */
 
     th_inject inbox; /* pinned work; only the owner consumes */
 

@@ -38,10 +38,15 @@ static inline uint64_t th_mcsp_publish(th_mcsp *queue, th_chain *chain) {
     return chain->first ? th_ring_push_chain(&queue->ring, chain, chain->count) : 0;
 }
 
+/* Any thread: up to `want` of the oldest, but no more than half, into `out`; returns how many. */
+static inline uint64_t th_mcsp_take_many(th_mcsp *queue, th_work **out, uint64_t want) {
+    return th_ring_steal(&queue->ring, out, want);
+}
+
 /* Any thread: the oldest, or NULL. */
 static inline th_work *th_mcsp_take(th_mcsp *queue) {
     th_work *work;
-    return th_ring_steal(&queue->ring, &work, 1) ? work : NULL;
+    return th_mcsp_take_many(queue, &work, 1) ? th_work_kept(&work) : NULL;
 }
 
 #endif

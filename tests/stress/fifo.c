@@ -15,6 +15,7 @@ static void begin(rig *r, unsigned workers, unsigned block) {
 /* ---- several posters ---- */
 
 #define POSTERS 4
+#define CLAIM 8 /* what a worker takes at a time, at most, while runs are short */
 
 typedef struct numbered {
     thrum_task task;
@@ -54,7 +55,7 @@ static void check_posters(unsigned workers, unsigned block) {
     begin(&r, workers, block);
     st.r = &r;
     st.n = SCALED(100000);
-    st.slack = (int)workers - 1;
+    st.slack = ((int)workers - 1) * CLAIM;
     for (int i = 0; i < POSTERS; i++) {
         st.tasks[i] = calloc((size_t)st.n, sizeof(numbered));
         CHECK(st.tasks[i] != NULL);
@@ -228,6 +229,7 @@ TEST(fibers_block_and_go_on_amid_tasks) {
         rig r;
         crew posters;
         begin(&r, workers, workers % 2 ? 1 : 64);
+        const long before = atomic_load(&accepted);
         for (size_t i = 0; i < COUNT_OF(pairs); i++) {
             pairs[i] = (pair){.rounds = SCALED(2000)};
             thrum_sem_init(&pairs[i].a, 0);
@@ -236,9 +238,7 @@ TEST(fibers_block_and_go_on_amid_tasks) {
             rig_go(&r, pinger, &pairs[i]);
         }
         crew_start(&posters, 2, post_until_refused, r.sched);
-        for (int i = 0; i < 200; i++) {
-            sched_yield();
-        }
+        SPIN_UNTIL(atomic_load(&accepted) > before + 2000);
         rig_stop(&r);
         crew_join(&posters);
         CHECK_EQ(atomic_load(&ran), atomic_load(&accepted));

@@ -214,6 +214,8 @@ TEST(pinned_work_stands_outside_the_order) {
 
 /* ---- several workers: the order of taking ---- */
 
+#define CLAIM 8 /* what a worker takes at a time, at most, while runs are short */
+
 typedef struct many {
     thrum_task task;
     int number;
@@ -226,8 +228,8 @@ static atomic_int begun;
 static int slack; /* so many may have been taken before, and have not begun */
 
 /*
- * As many as were posted before have been taken before. Each of the other workers may still be on
- * its way from the queue into the body.
+ * As many as were posted before have been taken before. Each of the other workers may have
+ * some that it has taken, and not begun.
  */
 static void begin_in_order(thrum_task *self, void *arg) {
     const many *m = arg;
@@ -249,7 +251,7 @@ static void check_order_of_taking(unsigned workers, unsigned block) {
     const int n = SCALED(MANY);
     rig r;
     begin(&r, workers, block);
-    slack = (int)workers - 1;
+    slack = ((int)workers - 1) * CLAIM;
     init_many(n, begin_in_order);
     for (int i = 0; i < n; i++) {
         CHECK_EQ(thrum_task_post(r.sched, &tasks[i].task), 0);
@@ -421,8 +423,8 @@ TEST(what_was_run_came_from_the_shared_queue) {
     thrum_metrics m = THRUM_METRICS_INIT;
     CHECK_EQ(thrum_metrics_read(r.sched, THRUM_ALL_WORKERS, &m), 0);
     CHECK_EQ(m.tasks_started, 100);
-    CHECK_EQ(m.runs_inject, 99);
+    CHECK_EQ(m.runs_inject + m.runs_stolen, 99); /* stolen: what was claimed, and rescued */
     CHECK_EQ(m.runs_pinned, 1);
-    CHECK_EQ(m.runs_lifo + m.runs_ring + m.runs_stolen, 0);
+    CHECK_EQ(m.runs_lifo + m.runs_ring, 0);
     rig_stop(&r);
 }
