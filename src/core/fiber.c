@@ -213,7 +213,9 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
         break;
     case TH_COMMIT_YIELD:
         th_count(&worker->counters.xyields, 1);
+        worker->unseen = true;
         th_ready_on(worker, left.fiber, THRUM_HINT_YIELD);
+        worker->unseen = false;
         break;
     case TH_COMMIT_IDLE:
         th_idle_put(worker, left.fiber);

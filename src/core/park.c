@@ -57,17 +57,18 @@ static void count_wake(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
  * Takes a sleeper off the stack, else the sentinel, and grants the search token in the same
  * exchange. The entry may be stale (its worker went on by itself): then the token is given back
  * before the next try. Whoever submits meanwhile sees a searcher that is none and relies on it, so
- * giving it back without looking at the word again would lose his wake.
+ * giving it back without looking at the word again would lose his wake. False when nobody sleeps,
+ * or, unless `anyway`, somebody is looking already.
  */
-void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
+static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bool anyway) {
     unsigned leaving = 0; /* the sentinel, found on its way: it will look for itself */
     for (;;) {
         /* pairs: announce; the links and words of those in the stack */
         uint64_t word = th_load_acquire(&sched->xpark);
         unsigned top = th_park_top(word);
         unsigned which = top ? top : th_park_sentinel(word);
-        if (th_park_searchers(word) || !which) {
-            return; /* somebody is looking already, or nobody sleeps */
+        if ((th_park_searchers(word) && !anyway) || !which) {
+            return false; /* somebody is looking already, or nobody sleeps */
         }
         th_worker *target = &sched->workers[which - 1];
         /*
@@ -75,7 +76,7 @@ void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
          * before somebody else published who relied on our token; otherwise it is still to look.
          */
         if (!top && which == leaving && !(th_load_relaxed(&target->xsleep) & TH_SLEEP_PARKED)) {
-            return;
+            return false;
         }
         uint64_t want = word + TH_PARK_SEARCHER_ONE;
         if (top) {
@@ -90,11 +91,24 @@ void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
         if (claim(target, top ? TH_SLEEP_LISTED : 0, TH_SLEEP_TOKEN)) {
             count_wake(sched, by, cause);
             send_wake(target, by, sched);
-            return;
+            return true;
         }
         leaving = top ? leaving : which;
         /* relaxed: the same word is read again, so not as it was before this */
         th_sub_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE);
+    }
+}
+
+void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
+    wake_next(sched, by, cause, false);
+}
+
+/*
+ * Each of them has a token, so each looks, or hands the duty on (rule T). That one of them is
+ * searching already is no reason to leave the others asleep: there is work for all.
+ */
+void th_wake_many(thrum_sched *sched, th_worker *by, uint64_t n, th_wake_cause cause) {
+    while (n-- && wake_next(sched, by, cause, true)) {
     }
 }
 
@@ -179,7 +193,7 @@ void th_went_busy(th_worker *worker) {
     uint64_t word;
     if (worker->sentinel) {
         worker->sentinel = false;
-        rescued = th_ring_size(&worker->ring.ring) != 0;
+        rescued = th_ring_size(&worker->ring.ring) != 0 || th_claim_any(&worker->claim);
         word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
         /* lock-free: it fails only when another change of the word succeeded */
         /* relaxed: who parks after it in the order of the word's changes takes the role */

@@ -13,6 +13,9 @@ typedef enum { TH_WAKE_SUBMIT, TH_WAKE_CHAIN } th_wake_cause;
 /* Wakes one sleeper, with a search token, unless a searcher is on its way already. */
 void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause);
 
+/* Wakes up to n sleepers, with a search token each, whoever searches already. */
+void th_wake_many(thrum_sched *sched, th_worker *by, uint64_t n, th_wake_cause cause);
+
 /* Wakes this worker for work that only it can run, if it sleeps. Fences. Any thread. */
 void th_wake_worker(th_worker *target);
 

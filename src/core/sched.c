@@ -154,13 +154,32 @@ static void sched_free(thrum_sched *sched) {
     if (sched->spawn_slab) {
         th_slab_close(sched->spawn_slab);
     }
+    th_sched_free(sched, sched->fifo.ready.ring.xslots);
     th_sched_free(sched, sched->strides);
     th_stacks_destroy(&sched->stacks);
     th_sched_free(sched, sched->workers_block);
     config.free(config.hook_ctx, sched->block);
 }
 
+/* The ready queue of the fifo policy; a scheduler with one worker has none. */
+static bool make_ready(thrum_sched *sched) {
+    if (sched->config.policy != THRUM_FIFO || sched->config.workers == 1) {
+        return true;
+    }
+    unsigned capacity = th_fifo_capacity(sched->config.fifo_block);
+    th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
+    if (slots) {
+        th_mcsp_init(&sched->fifo.ready, slots, capacity);
+    }
+    return slots != NULL;
+}
+
 static thrum_sched *sched_new(const thrum_config *config) {
+    static const th_policy *const policies[] = {
+        [THRUM_SHARDED] = &th_policy_sharded,
+        [THRUM_FIFO] = &th_policy_fifo,
+        [THRUM_GLOBAL] = &th_policy_global,
+    };
     size_t align = alignof(thrum_sched);
     void *block = config->alloc(config->hook_ctx, sizeof(thrum_sched) + align);
     if (!block) {
@@ -173,7 +192,7 @@ static thrum_sched *sched_new(const thrum_config *config) {
     sched->config = *config;
     snprintf(sched->name, sizeof sched->name, "%s", config->name);
     sched->config.name = sched->name;
-    sched->policy = config->policy == THRUM_GLOBAL ? &th_policy_global : &th_policy_sharded;
+    sched->policy = policies[config->policy];
     sched->searchers_max = config->searchers_max;
     sched->stack_class = th_stack_class(config->stack_size);
     th_inject_init(&sched->inject);
@@ -181,7 +200,8 @@ static thrum_sched *sched_new(const thrum_config *config) {
     sched->go_slab = th_slab_new(sizeof(th_go), config->alloc, config->free, config->hook_ctx);
     sched->spawn_slab =
         th_slab_new(sizeof(thrum_handle), config->alloc, config->free, config->hook_ctx);
-    if (!sched->go_slab || !sched->spawn_slab || !make_workers(sched, config->workers)) {
+    if (!sched->go_slab || !sched->spawn_slab || !make_ready(sched) ||
+        !make_workers(sched, config->workers)) {
         sched_free(sched);
         return NULL;
     }
@@ -278,7 +298,7 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
     uint32_t before = RUNNING;
     /* relaxed: the fence in th_outside_wait_left orders it before the records are read */
     if (!th_cas_relaxed(&sched->xstopping, &before, STOPPING) &&
-        /* pairs: below; what the call that timed out has cancelled */
+        /* pairs: thrum_sched_stop_until; what the call that timed out has cancelled */
         (before != CANCELLED || !th_cas_acquire(&sched->xstopping, &before, STOPPING))) {
         return -EBUSY;
     }
@@ -286,8 +306,8 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
     int result = drain(sched, deadline);
     if (result == -ETIMEDOUT) {
         th_timers_cancel_all(sched);
-        th_store_release(&sched->xstopping,
-                         CANCELLED); /* pairs: the exchange above; still stopping */
+        /* pairs: thrum_sched_stop_until; still stopping */
+        th_store_release(&sched->xstopping, CANCELLED);
         return result;
     }
     if (result) {

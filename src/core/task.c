@@ -155,7 +155,9 @@ void th_task_repost(th_fiber *fiber) {
                    .deadline = fiber->repost_deadline};
     fiber->repost = false;
     if (sched == fiber->sched) {
+        fiber->worker->unseen = true;
         queue_here(fiber->worker, fiber->task, &how);
+        fiber->worker->unseen = false;
     } else {
         th_outside *record = th_outside_enter(sched, false);
         queue_outside(sched, record, fiber->task, &how);

@@ -187,8 +187,8 @@ thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id) {
 /* ---- what the body asks ---- */
 
 bool thrum_task_is_expired(const thrum_task *task) {
-    return (th_load_relaxed(&task->reserved[1]) & TH_TASK_EXPIRED) !=
-           0; /* relaxed: the run's own */
+    /* relaxed: the run's own */
+    return (th_load_relaxed(&task->reserved[1]) & TH_TASK_EXPIRED) != 0;
 }
 
 bool thrum_task_is_cancelled(const thrum_task *task) {

@@ -117,20 +117,55 @@ static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
     return n;
 }
 
+/* Pinned work goes to the inbox of its worker; the rest stays in the chain. */
+static TH_NO_TSAN void submit_pinned_due(th_worker *by, th_chain *due) {
+    th_chain rest = {0};
+    th_work *work;
+    while ((work = th_chain_take(due))) {
+        if (work->worker < 0) {
+            th_chain_append(&rest, work);
+        } else {
+            th_submit(by, work, THRUM_HINT_NONE);
+        }
+    }
+    *due = rest;
+}
+
+/* With the lock: where there is one order, deadlines are queued in theirs. */
+static uint64_t submit_in_order(th_worker *by, th_chain *due) {
+    const th_policy *policy = by->sched->policy;
+    if (!policy->submit_due || !due->first) {
+        return 0;
+    }
+    th_count(&by->flow.xreadied, due->count); /* relaxed: as th_flow_began */
+    submit_pinned_due(by, due);
+    uint64_t count = due->count;
+    if (count) {
+        policy->submit_due(by, due);
+    }
+    *due = (th_chain){0};
+    return count;
+}
+
 bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
     th_chain *due = &by->due;
     bool any = false;
     unsigned n;
     do {
+        uint64_t ordered;
         th_lock_acquire(&timers->lock);
         while (th_wheel_turn(&timers->wheel, now, TURN_MAX)) {
             th_lock_release(&timers->lock);
             th_lock_acquire(&timers->lock);
         }
         n = take_due(timers, now, due);
+        any = any || due->first;
+        ordered = submit_in_order(by, due);
         set_earliest(timers);
         th_lock_release(&timers->lock);
-        any = any || due->first;
+        if (ordered) {
+            by->sched->policy->notify_due(by, ordered);
+        }
         th_count(&by->flow.xreadied, due->count); /* relaxed: as th_flow_began */
         while (due->first) {
             th_submit(by, th_chain_take(due), THRUM_HINT_NONE);

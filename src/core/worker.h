@@ -13,6 +13,7 @@
 #include "core/counters.h"
 #include "core/driver.h"
 #include "core/fiber.h"
+#include "core/fifo.h"
 #include "core/flow.h"
 #include "core/lock.h"
 #include "core/outside.h"
@@ -102,6 +103,9 @@ struct th_worker {
     bool brisk;             /* the last runs were short: it may claim several at once */
     unsigned unpaced;       /* takes until it looks at the clock again */
     uint64_t paced_at;      /* when it last did, in ticks */
+    uint64_t looked_at;     /* fifo: when it last looked after the others, in ticks */
+    unsigned due_runs;      /* fifo: runs in a row whose deadline had passed */
+    bool unseen;            /* nobody can tell when what is being submitted was: it may wait */
     int64_t nap_last_ns;    /* how long it did last */
     th_loot loot;
     th_timers *timers;    /* constant: where its deadlines stand: its own, or worker 0's */
@@ -129,8 +133,8 @@ struct th_worker {
 
     th_local_queue ring;
     th_ring yields;        /* fibers that yielded: behind everything else */
-    th_claim claim;        /* out of the ring, about to run */
-    th_claim yields_claim; /* out of `yields` */
+    th_claim claim;        /* out of the ring, or what is ready, about to run */
+    th_claim yields_claim; /* out of `yields`; fifo: what is about to be posted */
 
     th_inject inbox; /* pinned work; only the owner consumes */
 
@@ -155,6 +159,13 @@ typedef struct th_policy {
     th_work *(*steal)(th_worker *worker);
     /* Whether there is something that nobody else is certain to come for. */
     bool (*pending)(th_worker *worker);
+    /*
+     * Tasks and fibers whose deadline has passed, none of them pinned, in order; with the lock of
+     * the timers, so that the chains come in order as well. NULL: they are submitted like others.
+     */
+    void (*submit_due)(th_worker *worker, th_chain *chain);
+    /* After it, without the lock: wakes whom it takes. */
+    void (*notify_due)(th_worker *worker, uint64_t count);
     bool one_order; /* all workers share one set of timers */
     /* The sentinel's look: work whose owner has not come round since the last look, or NULL. */
     th_work *(*rescue)(th_worker *worker, bool *unsure);
@@ -162,6 +173,7 @@ typedef struct th_policy {
 
 extern const th_policy th_policy_sharded;
 extern const th_policy th_policy_global;
+extern const th_policy th_policy_fifo;
 
 struct thrum_sched {
     /* Constant once it runs. */
@@ -186,6 +198,8 @@ struct thrum_sched {
     uint32_t xidle_waiters;                /* callers of wait_idle and wait_done */
 
     th_inject inject; /* sharded */
+
+    th_fifo fifo; /* fifo */
 
     alignas(TH_CACHE_LINE) th_lock global_lock; /* global: its one mutex */
     th_chain global;
