@@ -183,8 +183,8 @@ th_work *th_find(th_worker *worker) {
             }
             return work;
         }
-        /* relaxed: every task has ended, and nothing is read any more */
-        if (th_load_relaxed(&worker->sched->xexit)) {
+        /* pairs: end_threads; every task has ended: the user's hook is told (worker_stop) */
+        if (th_load_acquire(&worker->sched->xexit)) {
             return NULL;
         }
         if (!wait_for_turn(worker, &spins)) {

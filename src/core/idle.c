@@ -89,11 +89,11 @@ void th_idle_notify(thrum_sched *sched) {
 }
 
 static void enlist(thrum_sched *sched, th_idle_waiter *waiter) {
+    th_add_relaxed(&sched->xidle_waiters, 1u); /* relaxed: ordered by the fence */
     th_lock_acquire(&sched->idle_lock);
     waiter->next = sched->idle_waiters;
     sched->idle_waiters = waiter;
     th_lock_release(&sched->idle_lock);
-    th_add_relaxed(&sched->xidle_waiters, 1u); /* relaxed: ordered by the fence */
     /* seq: announced before the sums are read; a worker parks, then looks for waiters (th_park) */
     th_fence_seq();
 }

@@ -300,8 +300,8 @@ static void unannounce(th_worker *worker) {
  */
 static bool retire_sentinel(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    /* pairs: claim; as in announce */
-    uint32_t old = th_or_acquire(&worker->xsleep, TH_SLEEP_LISTED);
+    /* relaxed: while PARKED, LISTED is as announce acquired it */
+    uint32_t old = th_or_relaxed(&worker->xsleep, TH_SLEEP_LISTED);
     bool entry = (old & TH_SLEEP_LISTED) != 0;
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
     while ((old & TH_SLEEP_PARKED) && th_park_parked(word) == sched->workers_count) {

@@ -229,7 +229,7 @@ static int start_threads(thrum_sched *sched, unsigned *started) {
 }
 
 static void end_threads(thrum_sched *sched, unsigned started) {
-    th_store_relaxed(&sched->xexit, 1u); /* relaxed: nothing is left to be run */
+    th_store_release(&sched->xexit, 1u); /* pairs: th_find; nothing is left to be run */
     /* seq: the flag before the sleep words are read; th_park announces, then reads it */
     th_fence_seq();
     th_wake_all(sched);
@@ -296,8 +296,9 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
         return -EDEADLK;
     }
     uint32_t before = RUNNING;
-    /* relaxed: the fence in th_outside_wait_left orders it before the records are read */
-    if (!th_cas_relaxed(&sched->xstopping, &before, STOPPING) &&
+    /* pairs: th_outside_enter; what came before the call, for whoever is refused. The fence in
+     * th_outside_wait_left orders it before the records are read */
+    if (!th_cas_release(&sched->xstopping, &before, STOPPING) &&
         /* pairs: thrum_sched_stop_until; what the call that timed out has cancelled */
         (before != CANCELLED || !th_cas_acquire(&sched->xstopping, &before, STOPPING))) {
         return -EBUSY;

@@ -70,6 +70,10 @@ static TH_ALWAYS_INLINE int mark_posted(const thrum_sched *sched, thrum_task *ta
     }
     /* relaxed: one that is seen late is one that came late */
     uint32_t word = th_load_relaxed(&task->reserved_word);
+    if (th_unlikely(word & TH_TASK_CANCELLED)) {
+        /* relaxed: it came too late for the run before, and is none of this post's */
+        th_and_relaxed(&task->reserved_word, ~TH_TASK_CANCELLED);
+    }
     bool woken = (word & (TH_TASK_WOKEN | TH_TASK_SIGNALED)) != 0;
     /* relaxed: as above */
     th_store_relaxed(&task->reserved_mark, woken ? TH_TASK_POSTED_WOKEN : TH_TASK_POSTED);

@@ -20,7 +20,7 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
     bool tell = th_timers_insert(timers, th_task_timed(task), deadline);
     uint32_t word = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
     do {
-        if (word & (TH_TASK_WOKEN | TH_TASK_SIGNALED)) {
+        if (word & (TH_TASK_WOKEN | TH_TASK_SIGNALED | TH_TASK_CANCELLED)) {
             waits = false;
             break;
         }

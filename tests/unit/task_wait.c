@@ -585,6 +585,7 @@ typedef struct letter {
 static void read_letter(thrum_task *self, void *arg) {
     letter *l = arg;
     l->read = l->text;
+    thrum_task_receive_signal(self); /* else the next post would be immediate */
     if (l->read < 100) {
         CHECK_EQ(thrum_task_post_wait(l->sched, self), 0);
     }

@@ -328,6 +328,62 @@ SIM_WORLD(stop_run, .heavy = true) {
     sim_check(results[0] == 7 && results[1] == 7);
 }
 
+/* ---- what stopping orders ---- */
+
+static int written; /* plain */
+
+static void writes(thrum_task *self, void *arg) {
+    (void)arg;
+    whole_count(self, NULL);
+    written = 7;
+}
+
+static void reads(void *ctx, int worker) {
+    (void)ctx;
+    (void)worker;
+    sim_check(written == 7);
+}
+
+static void begin_with_hook(unsigned workers) {
+    thrum_config config = whole_config(workers);
+    config.worker_stop = reads;
+    sched = whole_start(&config);
+}
+
+/* The workers' last hook comes after what its caller wrote before the stop. */
+SIM_WORLD(stop_hook, .heavy = true) {
+    begin_with_hook(1);
+    written = 7;
+    whole_stop(sched);
+}
+
+/* ... and after all tasks, also those of other workers. */
+SIM_WORLD(stop_hook_after_tasks, .heavy = true) {
+    begin_with_hook(2);
+    whole_post(sched, 0, writes, NULL);
+    whole_stop(sched);
+}
+
+static void posts_until_refused(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 3; i++) {
+        thrum_task_init(&whole_tasks[i], whole_count, NULL);
+        if (thrum_task_post(sched, &whole_tasks[i]) == -ESHUTDOWN) {
+            sim_check(written == 7);
+            return;
+        }
+    }
+}
+
+/* Who is refused may read what was written before the stop: why, mostly. */
+SIM_WORLD(stop_refusal_tells) {
+    begin_bare(1);
+    int t = sim_spawn(posts_until_refused, NULL);
+    written = 7;
+    whole_stop(sched);
+    sim_join(t);
+}
+
 /* ---- a task stops another scheduler ---- */
 
 static thrum_sched *other;
