@@ -105,14 +105,25 @@ int thrum_task_cancel(thrum_task *task) {
     return 0;
 }
 
+static th_timer *first_to_cancel(const th_wheel *wheel) {
+    th_timer *timer = NULL;
+    while ((timer = th_wheel_next(wheel, timer))) {
+        const th_timed *timed = th_timed_of(timer);
+        const th_waiter *waiter = timed->kind == TH_WORK_WAIT ? timed->of[0] : NULL;
+        if (!waiter || !waiter->shielded) {
+            break;
+        }
+    }
+    return timer;
+}
+
 /*
  * Cancels one of those that wait in the timers without a deadline, or at all; false: there is none.
  * The lock is held until it is decided: what stands in the timers is still there.
  */
 static bool cancel_one(th_timers *timers, bool all) {
     th_lock_acquire(&timers->lock);
-    th_timer *timer =
-        all ? th_wheel_next(&timers->wheel, NULL) : th_wheel_first_never(&timers->wheel);
+    th_timer *timer = all ? first_to_cancel(&timers->wheel) : th_wheel_first_never(&timers->wheel);
     if (!timer) {
         th_lock_release(&timers->lock);
         return false;
