@@ -313,7 +313,7 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
         return result;
     }
     if (result) {
-        th_store_relaxed(&sched->xstopping, RUNNING); /* relaxed: as if never asked */
+        th_store_relaxed(&sched->xstopping, before); /* relaxed: as if never asked */
         return result;
     }
     th_idle_wait_left(sched);

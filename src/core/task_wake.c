@@ -105,6 +105,7 @@ int thrum_task_cancel(thrum_task *task) {
     return 0;
 }
 
+/* With the timers' lock: one of those that can be cancelled, or NULL. */
 static th_timer *first_to_cancel(const th_wheel *wheel) {
     th_timer *timer = NULL;
     while ((timer = th_wheel_next(wheel, timer))) {
@@ -117,42 +118,61 @@ static th_timer *first_to_cancel(const th_wheel *wheel) {
     return timer;
 }
 
-/*
- * Cancels one of those that wait in the timers without a deadline, or at all; false: there is none.
- * The lock is held until it is decided: what stands in the timers is still there.
- */
-static bool cancel_one(th_timers *timers, bool all) {
-    th_lock_acquire(&timers->lock);
-    th_timer *timer = all ? first_to_cancel(&timers->wheel) : th_wheel_first_never(&timers->wheel);
-    if (!timer) {
-        th_lock_release(&timers->lock);
-        return false;
-    }
-    th_timed *timed = th_timed_of(timer);
-    th_waiter *waiter = NULL;
-    bool ours = false;
-    uint32_t old = 0;
-    th_timers_take_out(timers, timed);
+/* What a stop cancels, from the timers until it is queued: linked by the words of the timers. */
+typedef struct cancelled {
+    th_link *first;
+    th_link **last;
+} cancelled;
+
+/* With the timers' lock: true if it is the caller who ends its wait. */
+static bool cancel_timed(th_timed *timed) {
     if (timed->kind == TH_WORK_WAIT) {
-        waiter = timed->of[0];
-        ours = th_waiter_claim(waiter, TH_WAIT_CANCELLED);
-    } else {
-        /* pairs: th_task_take; nothing to tell */
-        old = th_or_acq_rel(&timed->xword, TH_TASK_CANCELLED);
-        ours = (old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING;
+        return th_waiter_claim(timed->of[0], TH_WAIT_CANCELLED);
     }
-    th_lock_release(&timers->lock);
-    if (ours && waiter) {
-        th_waiter_release(waiter);
-    } else if (ours) {
-        make_due((thrum_task *)(void *)timed, (old & TH_TASK_DORMANT) != 0);
-    }
-    return true;
+    /* pairs: th_task_take; nothing to tell */
+    uint32_t old = th_or_acq_rel(&timed->xword, TH_TASK_CANCELLED);
+    return (old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING;
 }
 
+/* Takes out what waits without a deadline, or all: one holding of the lock, so that it ends. */
+static void take_cancelled(th_timers *timers, bool all, cancelled *taken) {
+    th_lock_acquire(&timers->lock);
+    for (;;) {
+        th_timer *timer =
+            all ? first_to_cancel(&timers->wheel) : th_wheel_first_never(&timers->wheel);
+        if (!timer) {
+            break;
+        }
+        th_timed *timed = th_timed_of(timer);
+        th_timers_take_out(timers, timed);
+        if (cancel_timed(timed)) {
+            timer->list.next = NULL;
+            *taken->last = &timer->list;
+            taken->last = &timer->list.next;
+        }
+    }
+    th_lock_release(&timers->lock);
+}
+
+/*
+ * Nothing goes on before all that waits has been taken out: what is cancelled and waits again at
+ * once is left to the next stop, or this one might never return.
+ */
 static void cancel_each(thrum_sched *sched, bool all) {
+    cancelled taken = {.first = NULL};
+    taken.last = &taken.first;
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        while (cancel_one(&sched->workers[i].own_timers, all)) {
+        take_cancelled(&sched->workers[i].own_timers, all, &taken);
+    }
+    for (th_link *link = taken.first; link;) {
+        th_timed *timed = th_timed_of(th_container(link, th_timer, list));
+        link = link->next; /* from here on the timed may be gone */
+        if (timed->kind == TH_WORK_WAIT) {
+            th_waiter_release(timed->of[0]);
+        } else {
+            /* relaxed: nobody else writes the word's DORMANT before the run */
+            bool dormant = (th_load_relaxed(&timed->xword) & TH_TASK_DORMANT) != 0;
+            make_due((thrum_task *)(void *)timed, dormant);
         }
     }
 }
