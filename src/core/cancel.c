@@ -38,7 +38,7 @@ static inline bool is_on(const thrum_sched *sched) {
         th_fence_seq(); /* seq: xblocked before the flag; th_cancel_all: the flag, then xblocked */
     }
     /* relaxed: ordered by the barrier, or the fence */
-    return th_unlikely(th_load_relaxed(&sched->xcancelling));
+    return th_unlikely(th_load_relaxed(&sched->xcancelling) != 0);
 }
 
 bool th_cancel_is_on(const th_fiber *fiber) {
@@ -84,7 +84,7 @@ static void visit(void *ctx, const th_stack *stack, bool in_use) {
 void th_cancel_all(thrum_sched *sched) {
     unsigned spins = 0;
     th_lock_acquire(&sched->cancel_lock);
-    th_store_relaxed(&sched->xcancelling, true); /* relaxed: ordered by the barrier, or the fence */
+    th_store_relaxed(&sched->xcancelling, 1u); /* relaxed: ordered by the barrier, or the fence */
     while (sched->can_order && !th_os_barrier()) {
         th_backoff(&spins); /* no memory for it just now */
     }

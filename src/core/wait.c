@@ -23,7 +23,8 @@ static bool released(th_waiter *waiter) {
 }
 
 static uint32_t outcome_of(const th_waiter *waiter) {
-    return waiter->xword & TH_WAIT_OUTCOME; /* nobody writes it any more */
+    /* relaxed: it was acquired; what may still be added is LEFT */
+    return th_load_relaxed(&waiter->xword) & TH_WAIT_OUTCOME;
 }
 
 /*
@@ -204,7 +205,9 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
         th_store_release(&waiter->fiber->xblocked, waiter);
         if (th_cancel_is_on(waiter->fiber)) {
             give_up(unlock);
-            return th_waiter_wait(waiter);
+            uint32_t outcome = th_waiter_wait(waiter);
+            th_cancel_end(waiter->fiber); /* it may have been released before it was looked at */
+            return outcome;
         }
     }
     unlock_commit commit = {waiter, unlock};

@@ -186,10 +186,10 @@ struct thrum_sched {
     unsigned workers_count;
     unsigned searchers_max; /* 0: half of the busy ones */
     unsigned stack_class;
-    bool can_order;    /* th_os_barrier works here */
-    bool xtimed;       /* somebody has used timers */
-    bool xcancelling;  /* waits are cancelled (cancel.h) */
-    unsigned *strides; /* numbers coprime to the number of workers */
+    uint32_t xcancelling; /* 1: waits are cancelled (cancel.h) */
+    bool can_order;       /* th_os_barrier works here */
+    bool xtimed;          /* somebody has used timers */
+    unsigned *strides;    /* numbers coprime to the number of workers */
     unsigned strides_count;
 
     alignas(TH_CACHE_LINE) uint64_t xpark; /* parkword.h */
