@@ -145,6 +145,11 @@ static TH_NO_TSAN void *make_context(void) {
     return context;
 }
 
+/* At the very top of each stack: its fiber, which lies somewhat below. */
+static inline th_fiber **anchor_of(const th_stack *stack) {
+    return (th_fiber **)(void *)(stack->top - sizeof(th_fiber *));
+}
+
 TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single) {
     th_stack stack;
     if (th_stack_get(&sched->stacks, stack_class, &stack)) {
@@ -155,7 +160,7 @@ TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool
     if (th_stack_class_size(stack_class) >= 64 * 1024) {
         top -= COLOUR_STEP * ((run_id >> 32) % COLOURS);
     }
-    uintptr_t at = ((uintptr_t)top - sizeof(th_fiber)) & ~(uintptr_t)63;
+    uintptr_t at = ((uintptr_t)top - sizeof(th_fiber *) - sizeof(th_fiber)) & ~(uintptr_t)63;
     th_fiber *fiber = (th_fiber *)at;
     th_asan_unpoison(stack.bottom, (size_t)(stack.top - stack.bottom));
     *fiber = (th_fiber){.work = {.kind = TH_WORK_FIBER, .worker = -1},
@@ -167,7 +172,13 @@ TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool
     fiber->valgrind = th_valgrind_stack(stack.bottom, stack.top);
     fiber->tsan = single ? make_context() : NULL; /* bodies run on single ones there */
     th_context_make(&fiber->context, stack.bottom, fiber, fiber_main, fiber);
+    /* pairs: th_fiber_on; the fiber as it was made */
+    th_store_release(anchor_of(&stack), fiber);
     return fiber;
+}
+
+TH_NO_TSAN th_fiber *th_fiber_on(const th_stack *stack) {
+    return th_load_acquire(anchor_of(stack)); /* pairs: th_fiber_new; the fiber as it was made */
 }
 
 TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
@@ -178,6 +189,8 @@ TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
         th_tsan_destroy(fiber->tsan);
     }
     th_asan_unpoison(stack.bottom, (size_t)(stack.top - stack.bottom));
+    /* relaxed: whoever finds it meanwhile finds it not blocked, and nothing is unmapped */
+    th_store_relaxed(anchor_of(&stack), NULL);
     th_stack_put(stacks, stack);
 }
 

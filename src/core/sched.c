@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "core/cancel.h"
 #include "core/config.h"
 #include "core/find.h"
 #include "core/idle.h"
@@ -306,7 +307,7 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
     th_outside_wait_left(sched); /* what they posted is counted */
     int result = drain(sched, deadline);
     if (result == -ETIMEDOUT) {
-        th_timers_cancel_all(sched);
+        th_cancel_all(sched);
         /* pairs: thrum_sched_stop_until; still stopping */
         th_store_release(&sched->xstopping, CANCELLED);
         return result;

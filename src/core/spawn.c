@@ -222,7 +222,7 @@ int thrum_join_until(thrum_handle *handle, int *result, thrum_time deadline) {
     }
     th_waiter waiter;
     th_waiter_init(&waiter);
-    waiter.timed = deadline != THRUM_FOREVER;
+    waiter.timed = deadline != THRUM_FOREVER || waiter.fiber; /* a fiber's can be cancelled */
     uintptr_t state = TH_JOIN_RUNNING;
     /* pairs: th_handle_finish; hands the waiter over, or acquires the result */
     if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)&waiter)) {
@@ -281,7 +281,7 @@ int thrum_sleep_until(thrum_time deadline) {
     th_waiter_init(&waiter);
     waiter.timed = true;
     if (deadline == THRUM_FOREVER) {
-        deadline--; /* as good as for ever; nothing else can end it yet */
+        deadline--; /* as good as for ever */
     }
     int result = th_waiter_result(th_waiter_wait_until(&waiter, deadline));
     return result == -ETIMEDOUT ? 0 : result;

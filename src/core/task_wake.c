@@ -105,6 +105,19 @@ int thrum_task_cancel(thrum_task *task) {
     return 0;
 }
 
+/* With the timers' lock: one of those that can be cancelled, or NULL. */
+static th_timer *first_to_cancel(const th_wheel *wheel) {
+    th_timer *timer = NULL;
+    while ((timer = th_wheel_next(wheel, timer))) {
+        const th_timed *timed = th_timed_of(timer);
+        const th_waiter *waiter = timed->kind == TH_WORK_WAIT ? timed->of[0] : NULL;
+        if (!waiter || !waiter->shielded) {
+            break;
+        }
+    }
+    return timer;
+}
+
 /* What a stop cancels, from the timers until it is queued: linked by the words of the timers. */
 typedef struct cancelled {
     th_link *first;
@@ -126,7 +139,7 @@ static void take_cancelled(th_timers *timers, bool all, cancelled *taken) {
     th_lock_acquire(&timers->lock);
     for (;;) {
         th_timer *timer =
-            all ? th_wheel_next(&timers->wheel, NULL) : th_wheel_first_never(&timers->wheel);
+            all ? first_to_cancel(&timers->wheel) : th_wheel_first_never(&timers->wheel);
         if (!timer) {
             break;
         }

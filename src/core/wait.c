@@ -10,6 +10,7 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "base/check.h"
+#include "core/cancel.h"
 #include "core/fiber.h"
 #include "core/idle.h"
 #include "core/submit.h"
@@ -60,7 +61,10 @@ static void wait_in_thread(th_waiter *waiter) {
 uint32_t th_waiter_wait(th_waiter *waiter) {
     if (!released(waiter)) {
         if (waiter->fiber) {
-            wait_in_fiber(waiter->fiber, waiter);
+            if (!th_cancel_begin(waiter->fiber, waiter)) {
+                wait_in_fiber(waiter->fiber, waiter);
+            }
+            th_cancel_end(waiter->fiber);
         } else {
             wait_in_thread(waiter);
         }
@@ -109,8 +113,11 @@ static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t dead
     if (tell) {
         th_timers_tell(timers);
     }
-    wait_in_fiber(fiber, waiter);
-    if (outcome_of(waiter) == TH_WAIT_WOKEN) {
+    if (!th_cancel_begin(fiber, waiter)) {
+        wait_in_fiber(fiber, waiter);
+    }
+    th_cancel_end(fiber);
+    if (outcome_of(waiter) != TH_WAIT_TIMEDOUT) {
         th_timed_remove(&timed);
     }
 }
@@ -192,9 +199,20 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
         give_up(unlock);
         return th_waiter_wait(waiter);
     }
+    if (waiter->leave) {
+        /* pairs: visit; the waiter; th_cancel_all finds the lock taken until it is parked */
+        th_store_release(&waiter->fiber->xblocked, waiter);
+        if (th_cancel_is_on(waiter->fiber)) {
+            give_up(unlock);
+            return th_waiter_wait(waiter);
+        }
+    }
     unlock_commit commit = {waiter, unlock};
     wait_unlock_in_fiber(waiter->fiber, &commit);
     th_check(released(waiter));
+    if (waiter->leave) {
+        th_cancel_end(waiter->fiber);
+    }
     return outcome_of(waiter);
 }
 
@@ -251,6 +269,13 @@ void th_waiter_release(th_waiter *waiter) {
     th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
     /* pairs: released, th_wait_commit; as th_waiter_wake */
     uint32_t old = th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
+    unpark(waiter, fiber, old);
+}
+
+void th_waiter_release_cancelled(th_waiter *waiter) {
+    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
+    /* pairs: released, th_wait_commit; as th_waiter_wake */
+    uint32_t old = th_xchg_acq_rel(&waiter->xword, TH_WAIT_CANCELLED | TH_WAIT_RELEASED);
     unpark(waiter, fiber, old);
 }
 

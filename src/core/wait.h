@@ -40,8 +40,15 @@ typedef struct th_waiter {
     uint32_t xword;   /* see above */
     int32_t value;    /* what the waker hands over; written before the wake */
     int64_t since_ns; /* the primitive's own use (how long the first waiter has waited) */
-    bool timed;  /* constant: something else than a wake may end it, so wakers claim it first */
-    bool listed; /* a timed one stands on its list; under the list's lock */
+    bool timed;    /* constant: something else than a wake may end it, so wakers claim it first */
+    bool shielded; /* constant: never cancelled, only its deadline ends it early */
+    bool listed;   /* it stands on its list; under the list's lock */
+    /*
+     * For one that is not timed and can be cancelled (cancel.h), else NULL: takes it off the list,
+     * under the list's lock, if it still stands there.
+     */
+    bool (*leave)(void *object, struct th_waiter *waiter);
+    void *object; /* whose list */
 } th_waiter;
 
 /* Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. */
@@ -89,6 +96,9 @@ void th_waiter_wake(th_waiter *waiter);
  */
 bool th_waiter_claim(th_waiter *waiter, uint32_t outcome);
 void th_waiter_release(th_waiter *waiter);
+
+/* The same for one that is not timed, and was taken off its list: TH_WAIT_CANCELLED. */
+void th_waiter_release_cancelled(th_waiter *waiter);
 
 /*
  * Where the waker found the waiter without a list lock (join): it could not claim it, and says that

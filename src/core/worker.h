@@ -188,6 +188,7 @@ struct thrum_sched {
     unsigned stack_class;
     bool can_order;    /* th_os_barrier works here */
     bool xtimed;       /* somebody has used timers */
+    bool xcancelling;  /* waits are cancelled (cancel.h) */
     unsigned *strides; /* numbers coprime to the number of workers */
     unsigned strides_count;
 
@@ -215,6 +216,8 @@ struct thrum_sched {
     th_lock deferred_lock;  /* protects `deferred` */
     th_chain deferred;      /* tasks that wait for a stack */
     int64_t deferred_since; /* when asking for a stack first was in vain; 0: it was not */
+
+    th_lock cancel_lock; /* held while waits are cancelled */
 
     th_lock idle_lock; /* protects the list of idle waiters */
     struct th_idle_waiter *idle_waiters;

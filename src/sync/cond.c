@@ -37,7 +37,8 @@ static void enqueue(thrum_cond *cond, th_waiter *me) {
 }
 
 /* The time of a waiter is out, and no signal reached it. */
-static void leave(thrum_cond *cond, th_waiter *me) {
+static bool leave(void *object, th_waiter *me) {
+    thrum_cond *cond = object;
     uint32_t *xword = &cond->reserved_word;
     unsigned spins = 0;
     for (;;) {
@@ -46,9 +47,9 @@ static void leave(thrum_cond *cond, th_waiter *me) {
         if ((seen & TH_WORD_LOCKED) != 0) {
             th_backoff(&spins);
         } else if (th_word32_lock(xword, seen)) {
-            th_waitlist_leave(list_of(cond), me);
+            bool listed = th_waitlist_leave(list_of(cond), me);
             th_word32_publish(xword, th_waitlist_is_empty(list_of(cond)) ? 0 : TH_WORD_WAITERS);
-            return;
+            return listed;
         }
     }
 }
@@ -76,10 +77,14 @@ int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
     }
     th_waiter me;
     th_waiter_init(&me);
+    me.leave = leave;
+    me.object = cond;
     enqueue(cond, &me);
     thrum_mutex_unlock(mutex);
-    (void)th_waiter_wait(&me); /* woken: the cond may be gone, the mutex not */
-    return thrum_mutex_lock(mutex);
+    /* woken: the cond may be gone, the mutex not */
+    int result = th_waiter_result(th_waiter_wait(&me));
+    int locked = thrum_mutex_lock(mutex);
+    return locked ? locked : result;
 }
 
 /*

@@ -43,12 +43,35 @@ static inline bool pass(thrum_event *event, uint32_t seen) {
     return true; /* the caller's load was the acquire */
 }
 
+/* The time of a waiter is out, and no signal was handed to it. */
+static bool leave(void *object, th_waiter *me) {
+    thrum_event *event = object;
+    uint32_t *xword = &event->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* pairs: th_word32_publish; who took us off the list has done with us */
+        uint32_t seen = th_load_acquire(xword);
+        if ((seen & SIGNALED) != 0) {
+            return false; /* the list is empty */
+        }
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word32_lock(xword, seen)) {
+            bool listed = th_waitlist_leave(list_of(event), me);
+            th_word32_publish(xword, th_waitlist_is_empty(list_of(event)) ? 0 : TH_WORD_WAITERS);
+            return listed;
+        }
+    }
+}
+
 /* Returns 0, so that the call can be a tail call: after a switch each return is mispredicted. */
 static TH_NOINLINE int wait_slow(thrum_event *event) {
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
     th_waiter me;
     th_waiter_init(&me);
+    me.leave = leave;
+    me.object = event;
     for (;;) {
         /* pairs: mark; what the signaler of a manual event wrote is visible */
         uint32_t seen = th_load_acquire(xword);
@@ -61,8 +84,8 @@ static TH_NOINLINE int wait_slow(thrum_event *event) {
         } else if (th_word32_lock(xword, seen)) {
             th_waitlist_push(list_of(event), &me);
             const th_unlock unlock = {xword, seen | TH_WORD_WAITERS, false};
-            (void)th_waiter_wait_unlock(&me, unlock);
-            return 0; /* woken: the event may be gone */
+            /* woken: the event may be gone */
+            return th_waiter_result(th_waiter_wait_unlock(&me, unlock));
         }
     }
 }
@@ -74,26 +97,6 @@ int thrum_event_wait(thrum_event *event) {
         return 0;
     }
     return wait_slow(event);
-}
-
-/* The time of a waiter is out, and no signal was handed to it. */
-static void leave(thrum_event *event, th_waiter *me) {
-    uint32_t *xword = &event->reserved_word;
-    unsigned spins = 0;
-    for (;;) {
-        /* pairs: th_word32_publish; who took us off the list has done with us */
-        uint32_t seen = th_load_acquire(xword);
-        if ((seen & SIGNALED) != 0) {
-            return; /* the list is empty */
-        }
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word32_lock(xword, seen)) {
-            th_waitlist_leave(list_of(event), me);
-            th_word32_publish(xword, th_waitlist_is_empty(list_of(event)) ? 0 : TH_WORD_WAITERS);
-            return;
-        }
-    }
 }
 
 int thrum_event_wait_until(thrum_event *event, thrum_time deadline) {

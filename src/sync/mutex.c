@@ -190,6 +190,7 @@ static arrival arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time de
         return LATE;
     }
     th_waiter_init(&me->waiter);
+    me->waiter.shielded = true;
     me->waiter.timed = timed;
     me->waiter.since_ns = since_ns;
     th_waitlist_push_front(list_of(mutex), &me->waiter);
@@ -215,6 +216,7 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time d
     }
     th_waiter_init(&me.waiter);
     me.self = self;
+    me.waiter.shielded = true; /* locking is no point of cancellation */
     me.waiter.timed = deadline != THRUM_FOREVER;
     me.waiter.since_ns = th_os_now();
     th_waitlist_push(list_of(mutex), &me.waiter);

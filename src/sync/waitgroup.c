@@ -113,14 +113,15 @@ static bool enqueue(thrum_waitgroup *wg, th_waiter *me) {
 }
 
 /* The time of a waiter is out, and it was not woken. */
-static void leave(thrum_waitgroup *wg, th_waiter *me) {
+static bool leave(void *object, th_waiter *me) {
+    thrum_waitgroup *wg = object;
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
     for (;;) {
         /* pairs: th_word64_publish; who took it off the list did so before */
         uint64_t seen = th_load_acquire(xword);
         if (seen == 0) {
-            return; /* they were all taken off */
+            return false; /* they were all taken off */
         }
         if (is_locked(seen)) {
             th_backoff(&spins);
@@ -128,7 +129,7 @@ static void leave(thrum_waitgroup *wg, th_waiter *me) {
             break;
         }
     }
-    th_waitlist_leave(list_of(wg), me);
+    bool listed = th_waitlist_leave(list_of(wg), me);
     uint64_t waiters = th_waitlist_is_empty(list_of(wg)) ? 0 : TH_WORD_WAITERS;
     /* relaxed: the compare-exchange decides */
     uint64_t seen = th_load_relaxed(xword);
@@ -136,12 +137,13 @@ static void leave(thrum_waitgroup *wg, th_waiter *me) {
         uint64_t unlocked = (seen & ~FLAGS) | waiters;
         /* pairs: subtract, th_word64_lock; publishes the list. Lock-free: as enqueue */
         if (th_cas_release(xword, &seen, unlocked)) {
-            return;
+            return listed;
         }
     }
     /* pairs: subtract; as enqueue: the waking is ours */
     (void)th_load_acquire(xword);
     wake_all(wg);
+    return listed;
 }
 
 int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline) {
@@ -177,6 +179,8 @@ static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
     unsigned spins = 0;
     th_waiter me;
     th_waiter_init(&me);
+    me.leave = leave;
+    me.object = wg;
     for (;;) {
         /* pairs: subtract, th_word64_publish; what was written before every done is visible */
         uint64_t seen = th_load_acquire(xword);
@@ -186,10 +190,8 @@ static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
         if (is_locked(seen)) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
-            if (enqueue(wg, &me)) {
-                (void)th_waiter_wait(&me); /* woken: the waitgroup may be gone */
-            }
-            return 0;
+            /* woken: the waitgroup may be gone */
+            return enqueue(wg, &me) ? th_waiter_result(th_waiter_wait(&me)) : 0;
         }
     }
 }

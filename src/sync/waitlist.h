@@ -101,10 +101,10 @@ static inline th_waiter *th_waitlist_pop(th_waitlist list) {
             *list.last = NULL;
         }
         th_expensive(th_waitlist_is_valid(list));
+        first->listed = false;
         if (th_likely(!first->timed)) {
             break;
         }
-        first->listed = false;
         if (th_waiter_claim(first, TH_WAIT_WOKEN)) {
             break;
         }
@@ -117,11 +117,9 @@ static inline th_waiter *th_waitlist_detach(th_waitlist list) {
     th_waiter *chain = NULL;
     th_waiter **link = &chain;
     for (th_waiter *w = *list.first; w != NULL; w = w->next) {
-        if (th_unlikely(w->timed)) {
-            w->listed = false;
-            if (!th_waiter_claim(w, TH_WAIT_WOKEN)) {
-                continue;
-            }
+        w->listed = false;
+        if (th_unlikely(w->timed) && !th_waiter_claim(w, TH_WAIT_WOKEN)) {
+            continue;
         }
         *link = w;
         link = &w->next;
@@ -132,12 +130,14 @@ static inline th_waiter *th_waitlist_detach(th_waitlist list) {
     return chain;
 }
 
-/* A waiter whose time is out leaves, if it is still there. */
-static inline void th_waitlist_leave(th_waitlist list, th_waiter *waiter) {
-    if (waiter->listed) {
+/* A waiter that does not wait any longer leaves. False: it was taken off before. */
+static inline bool th_waitlist_leave(th_waitlist list, th_waiter *waiter) {
+    bool listed = waiter->listed;
+    if (listed) {
         th_waitlist_remove(list, waiter);
         waiter->listed = false;
     }
+    return listed;
 }
 
 /* Wakes a detached chain in order. Each is gone once it is woken: its `next` is read before. */

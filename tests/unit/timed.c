@@ -244,8 +244,7 @@ static int take_in_turn(void *arg) {
     actor *a = arg;
     queue *q = a->arg;
     bool brief = a->index % 2 != 0;
-    int result =
-        thrum_sem_wait_until(&q->sem, brief ? thrum_after_ms(3) : thrum_after_s(1000));
+    int result = thrum_sem_wait_until(&q->sem, brief ? thrum_after_ms(3) : thrum_after_s(1000));
     if (brief && result == -ETIMEDOUT) {
         atomic_fetch_add(&q->late, 1);
     } else {
@@ -295,8 +294,7 @@ typedef struct pass {
 static int await(void *arg) {
     pass *p = ((actor *)arg)->arg;
     bool brief = ((actor *)arg)->index % 2 == 0;
-    int result =
-        thrum_event_wait_until(&p->event, brief ? thrum_after_ms(1) : thrum_after_s(1000));
+    int result = thrum_event_wait_until(&p->event, brief ? thrum_after_ms(1) : thrum_after_s(1000));
     CHECK_EQ(result, brief ? -ETIMEDOUT : 0);
     atomic_fetch_add(brief ? &p->late : &p->woken, 1);
     return 0;
@@ -326,8 +324,8 @@ static int wait_on_cond(void *arg) {
     pass *p = ((actor *)arg)->arg;
     bool brief = ((actor *)arg)->index % 2 == 0;
     CHECK_EQ(thrum_mutex_lock(&p->mutex), 0);
-    int result = thrum_cond_wait_until(&p->cond, &p->mutex,
-                                       brief ? thrum_after_ms(1) : thrum_after_s(1000));
+    int result =
+        thrum_cond_wait_until(&p->cond, &p->mutex, brief ? thrum_after_ms(1) : thrum_after_s(1000));
     CHECK_EQ(result, brief ? -ETIMEDOUT : 0);
     atomic_fetch_add(brief ? &p->late : &p->woken, 1);
     thrum_mutex_unlock(&p->mutex);

@@ -11,6 +11,7 @@
 #include "core/run.h"
 #include "core/worker.h"
 #include "platform/platform.h"
+#include "platform/sim/controller.h"
 
 #define SCHEDS 2
 static thrum_sched *scheds[SCHEDS];
@@ -61,6 +62,15 @@ static void bare_worker(void *arg) {
     th_thread_ends(thread);
 }
 
+/* Unseen: a wheel has many lists. */
+SIM_UNSEEN static void bare_timers(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_timers *timers = &worker->own_timers;
+    *timers = (th_timers){.xearliest = INT64_MAX, .owner = worker};
+    th_wheel_init(&timers->wheel, sim_now());
+    worker->timers = sched->policy->one_order ? &sched->workers[0].own_timers : timers;
+}
+
 static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     unsigned capacity = sched->config.local_capacity;
     worker->sched = sched;
@@ -77,6 +87,7 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     worker->inject_served = true;
     worker->gate.xrevoked = TH_GATE_OPEN;
     th_inject_init(&worker->inbox);
+    bare_timers(worker);
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
 }
 
@@ -90,7 +101,9 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
     memset(sched, 0, sizeof *sched);
     sched->block = block;
     sched->config = settled;
-    sched->policy = settled.policy == THRUM_GLOBAL ? &th_policy_global : &th_policy_sharded;
+    sched->policy = settled.policy == THRUM_GLOBAL ? &th_policy_global
+                    : settled.policy == THRUM_FIFO ? &th_policy_fifo
+                                                   : &th_policy_sharded;
     sched->searchers_max = settled.searchers_max;
     unsigned count = settled.workers;
     sched->workers_count = count;
@@ -103,6 +116,11 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
         if (i == 1 || (i < count && count == 3)) {
             sched->strides[sched->strides_count++] = i;
         }
+    }
+    if (settled.policy == THRUM_FIFO && count > 1) {
+        unsigned capacity = th_fifo_capacity(settled.fifo_block);
+        th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
+        th_mcsp_init(&sched->fifo.ready, slots, capacity);
     }
     for (unsigned i = 0; i < count; i++) {
         bare_init(sched, &sched->workers[i], i);
@@ -121,6 +139,23 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
 
 #define RESTED(cond) ((cond) ? (void)0 : sim_failed("lost wakeup", __FILE__, __LINE__, #cond))
 
+/* The exact first deadline. The wheel's own functions are watched, so this one looks itself. */
+SIM_UNSEEN static int64_t first_deadline(const th_wheel *wheel) {
+    int64_t first = wheel->near.first ? wheel->near.first->deadline : INT64_MAX;
+    if (!wheel->levels &&
+        wheel->slots[TH_WHEEL_OPEN].ring.next == &wheel->slots[TH_WHEEL_OPEN].ring) {
+        return first;
+    }
+    for (unsigned i = 0; i <= TH_WHEEL_OPEN; i++) {
+        const th_link *ring = &wheel->slots[i].ring;
+        for (const th_link *at = ring->next; at != ring; at = at->next) {
+            int64_t deadline = th_container(at, th_timer, list)->deadline;
+            first = deadline < first ? deadline : first;
+        }
+    }
+    return first;
+}
+
 SIM_UNSEEN static uint64_t ring_size(const th_ring *ring) {
     return ring->xtail - ring->xhead;
 }
@@ -133,39 +168,69 @@ SIM_UNSEEN static bool backs_off(const thrum_sched *sched) {
     return any;
 }
 
+SIM_UNSEEN static bool inject_is_empty(const th_inject *inject) {
+    return !inject->front.xtop && !inject->xrest && !inject->list.first;
+}
+
+SIM_UNSEEN static bool fifo_is_empty(const th_fifo *fifo) {
+    return !fifo->front.xtop && !fifo->rest.first && !fifo->xrest && !fifo->due.xtop &&
+           !fifo->overdue.first && !fifo->xoverdue && !ring_size(&fifo->ready.ring);
+}
+
+/*
+ * Nothing is overdue, and if nobody else is awake to see to it, the owner, parked, sleeps until the
+ * first deadline at the latest.
+ */
+SIM_UNSEEN static void timers_rest(const th_worker *w) {
+    const th_timers *timers = &w->own_timers;
+    int64_t first = first_deadline(&timers->wheel);
+    RESTED(timers->lock.xword == 0);
+    RESTED(timers->xearliest <= first);
+    if (!(w->xsleep & TH_SLEEP_PARKED)) {
+        return;
+    }
+    RESTED(sim_sleeps_until(&w->xsleep) <= timers->xearliest);
+    RESTED(first == INT64_MAX || first > sim_now());
+}
+
 SIM_UNSEEN static void worker_rests(const th_worker *w) {
     RESTED(w->xsleep & TH_SLEEP_PARKED);
-    RESTED(!w->inbox.xtop && !w->inbox.xrest);
+    RESTED(inject_is_empty(&w->inbox));
     RESTED(!w->pinned.first && !w->pinned_yields.first);
-    RESTED(!w->xslot && !w->handoff);
+    RESTED(!w->xslot && !w->handoff && !w->due.first);
     RESTED(!ring_size(&w->ring.ring) && !ring_size(&w->yields));
     for (unsigned i = 0; i < TH_CLAIM; i++) {
         RESTED(!w->claim.xplace[i] && !w->yields_claim.xplace[i]);
     }
     RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED));
+    timers_rest(w);
+}
+
+/* What of a flow began and has not ended (done: counting who is suspended). */
+SIM_UNSEEN static int64_t open_of(const th_flow *flow, bool done) {
+    uint64_t began = flow->xcreated + (done ? 0 : flow->xreadied);
+    uint64_t ended = flow->xfinished + (done ? 0 : flow->xsuspended);
+    return (int64_t)(began - ended);
 }
 
 /* Whether begins and ends are equal: nothing runs (done: nothing is left). */
 SIM_UNSEEN static bool balanced(const thrum_sched *sched, bool done) {
-    uint64_t began = sched->outsiders.retired.xcreated;
-    uint64_t ended = 0;
-    began += done ? 0 : sched->outsiders.retired.xreadied;
+    int64_t open = open_of(&sched->outsiders.retired.flow, done);
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        const th_flow *flow = &sched->workers[i].flow;
-        began += flow->xcreated + (done ? 0 : flow->xreadied);
-        ended += flow->xfinished + (done ? 0 : flow->xsuspended);
+        open += open_of(&sched->workers[i].flow, done);
     }
     for (const th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
-        began += r->xcreated + (done ? 0 : r->xreadied);
+        open += open_of(&r->flow, done);
     }
-    return began == ended;
+    return open == 0;
 }
 
 SIM_UNSEEN static void sched_rests(const thrum_sched *sched) {
     if (backs_off(sched)) {
         return;
     }
-    RESTED(!sched->inject.xtop && !sched->inject.xrest && !sched->inject.xturn);
+    RESTED(inject_is_empty(&sched->inject) && !sched->inject.xturn);
+    RESTED(fifo_is_empty(&sched->fifo) && !sched->fifo.role.xrole);
     RESTED(!sched->xglobal_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         worker_rests(&sched->workers[i]);
@@ -192,14 +257,15 @@ SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
         const th_worker *w = &sched->workers[i];
         if (w->xsleep & TH_SLEEP_PARKED) {
             parked = true;
-            RESTED(!w->inbox.xtop && !w->inbox.xrest);
+            RESTED(inject_is_empty(&w->inbox));
         }
+        timers_rest(w);
         RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED)); /* claimed, and not woken */
     }
     if (!parked) {
         return;
     }
-    RESTED(!sched->inject.xtop && !sched->inject.xrest);
+    RESTED(inject_is_empty(&sched->inject) && fifo_is_empty(&sched->fifo));
     RESTED(!sched->xglobal_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         RESTED(ring_size(&sched->workers[i].ring.ring) < 2);
