@@ -3,7 +3,7 @@
  * again; and with the timed waits of fibers.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 5 8 */
+/* matrix: quick 1 2 4 8 */
 #include "support/actors.h"
 
 #define FAR (thrum_after_s(100000))
