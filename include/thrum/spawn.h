@@ -53,8 +53,9 @@ THRUM_API THRUM_NODISCARD int thrum_spawn_with(thrum_handle **out, const thrum_a
 
 /*
  * Waits for the task and frees the handle. `*result` (may be NULL) gets what its function returned.
- * Any thread, also after its scheduler has stopped; may suspend. Returns the joiner's own fate: 0,
- * or -EDEADLK for a task that would join itself (the handle is kept). Joining twice aborts.
+ * Any thread, also after its scheduler has stopped; may suspend. Returns the joiner's own fate: 0;
+ * -EDEADLK for a task that would join itself, -ECANCELED (thrum_sched_stop_until), with the handle
+ * kept. Joining twice aborts.
  */
 THRUM_API int thrum_join(thrum_handle *handle, int *result);
 /*
