@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "core/idle.h"
 #include "core/overflow.h"
+#include "core/timer.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/base.h"
@@ -144,6 +145,8 @@ static TH_NO_TSAN void *make_context(void) {
     }
     return context;
 }
+
+_Static_assert(sizeof(th_timed) <= TH_STACK_RECORD, "a fiber's timer lies beside its stack");
 
 /* At the very top of each stack: its fiber, which lies somewhat below. */
 static inline th_fiber **anchor_of(const th_stack *stack) {

@@ -35,7 +35,7 @@ typedef struct th_fiber {
     thrum_sched *sched;         /* constant */
     struct th_waiter *xblocked; /* what it waits on, if that can be cancelled (cancel.h) */
     struct th_fiber *next;      /* in a list of idle fibers */
-    th_stack stack;             /* constant */
+    th_stack stack;             /* constant; its record is what it has in timers (th_timed) */
     uint64_t run_id; /* who its present run is, as the owner of locks; unique in the process */
 
     /* The present run's; undone at its end when `dirty`. */

@@ -36,7 +36,7 @@ typedef struct th_timed {
     th_timers *timers; /* those it stands in, or stood in last */
     uint32_t kind;     /* TH_WORK_TASK or TH_WORK_WAIT */
     int32_t worker;    /* a task's */
-    void *of[2];       /* a wait: the waiter */
+    void *of[2];       /* a wait: the waiter, and its fiber */
     uint32_t xmark;    /* TH_TIMED_IN, with the lock of the timers; the rest is a task's */
     uint32_t xword;    /* a task's */
     th_timer timer;

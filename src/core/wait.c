@@ -106,10 +106,12 @@ static void wait_in_thread_until(th_waiter *waiter, int64_t deadline) {
 }
 
 static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t deadline) {
-    th_timed timed = {.kind = TH_WORK_WAIT, .worker = -1, .of = {waiter}};
+    th_timed *timed =
+        fiber->stack.record; /* not on the stack: it is looked at while that is cold */
+    *timed = (th_timed){.kind = TH_WORK_WAIT, .worker = -1, .of = {waiter, fiber}};
     th_timers *timers = th_timers_of(fiber->sched, fiber->worker);
     th_lock_acquire(&timers->lock);
-    bool tell = th_timers_insert(timers, &timed, deadline);
+    bool tell = th_timers_insert(timers, timed, deadline);
     th_lock_release(&timers->lock);
     if (tell) {
         th_timers_tell(timers);
@@ -119,7 +121,7 @@ static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t dead
     }
     th_cancel_end(fiber);
     if (outcome_of(waiter) != TH_WAIT_TIMEDOUT) {
-        th_timed_remove(&timed);
+        th_timed_remove(timed);
     }
 }
 
