@@ -15,6 +15,7 @@
 #include "core/park.h"
 #include "core/run.h"
 #include "core/task.h"
+#include "core/wait.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
@@ -279,12 +280,14 @@ enum { RUNNING, STOPPING, CANCELLED /* a stop's deadline has passed; another may
  * could wake it.
  */
 static int drain(thrum_sched *sched, thrum_time deadline) {
+    unsigned spins = 0;
     for (;;) {
         int result = th_idle_wait(sched, deadline, TH_IDLE_QUIET);
         if (result || th_idle_now(sched, TH_IDLE_DONE)) {
             return result;
         }
         th_tasks_cancel(sched);
+        th_backoff(&spins); /* one that is not ours to cancel: its waker is about to queue it */
     }
 }
 

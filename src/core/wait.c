@@ -110,6 +110,7 @@ static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t dead
         th_timers_tell(timers);
     }
     wait_in_fiber(fiber, waiter);
+    th_check(released(waiter)); /* before the outcome: its committer did not acquire it for us */
     if (outcome_of(waiter) == TH_WAIT_WOKEN) {
         th_timed_remove(&timed);
     }

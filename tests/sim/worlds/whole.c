@@ -40,6 +40,10 @@ thrum_sched *whole_start(const thrum_config *config) {
 
 void whole_stop(thrum_sched *sched) {
     sim_check(thrum_sched_stop(sched) == 0);
+    whole_forget(sched);
+}
+
+void whole_forget(const thrum_sched *sched) {
     for (unsigned i = 0; i < SCHEDS; i++) {
         if (scheds[i] == sched) {
             scheds[i] = NULL;

@@ -21,6 +21,8 @@ thrum_sched *whole_start(const thrum_config *config);
 thrum_sched *whole_start_bare(const thrum_config *config);
 /* Stops it; that must succeed. */
 void whole_stop(thrum_sched *sched);
+/* It has been stopped by somebody else. */
+void whole_forget(const thrum_sched *sched);
 
 /*
  * The hook. When all threads sleep (and no task blocks its thread) a scheduler must be at rest:
