@@ -22,7 +22,8 @@ static bool released(th_waiter *waiter) {
 }
 
 static uint32_t outcome_of(const th_waiter *waiter) {
-    return waiter->xword & TH_WAIT_OUTCOME; /* nobody writes it any more */
+    /* relaxed: it is decided; who was too late may add LEFT at this moment (th_waiter_missed) */
+    return th_load_relaxed(&waiter->xword) & TH_WAIT_OUTCOME;
 }
 
 /*

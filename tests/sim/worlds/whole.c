@@ -10,6 +10,7 @@
 #include "core/park.h"
 #include "core/run.h"
 #include "core/worker.h"
+#include "crew.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"
 
@@ -66,15 +67,6 @@ static void bare_worker(void *arg) {
     th_thread_ends(thread);
 }
 
-/* Unseen: a wheel has many lists. */
-SIM_UNSEEN static void bare_timers(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    th_timers *timers = &worker->own_timers;
-    *timers = (th_timers){.xearliest = INT64_MAX, .owner = worker};
-    th_wheel_init(&timers->wheel, sim_now());
-    worker->timers = sched->policy->one_order ? &sched->workers[0].own_timers : timers;
-}
-
 static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     unsigned capacity = sched->config.local_capacity;
     worker->sched = sched;
@@ -91,7 +83,8 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     worker->inject_served = true;
     worker->gate.xrevoked = TH_GATE_OPEN;
     th_inject_init(&worker->inbox);
-    bare_timers(worker);
+    crew_timers_init(&worker->own_timers, worker);
+    worker->timers = sched->policy->one_order ? &sched->workers[0].own_timers : &worker->own_timers;
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
 }
 
