@@ -163,8 +163,7 @@ static void submit_due(th_worker *worker, th_chain *chain) {
 /* One of them is for whoever fired them. */
 static void notify_due(th_worker *worker, uint64_t count) {
     thrum_sched *sched = worker->sched;
-    th_fence_seq(); /* seq: pushed before the park word is read; th_park announces, then looks */
-    /* relaxed: ordered by the fence */
+    /* relaxed: a guess; whoever drains them wakes for the rest (take_due, schedule) */
     if (count > 1 && th_park_anyone(th_load_relaxed(&sched->xpark))) {
         th_wake_many(sched, worker, count - 1, TH_WAKE_CHAIN);
     }
@@ -362,8 +361,7 @@ static inline th_work *take(th_worker *worker) {
 
 /* ---- picking ---- */
 
-static th_work *pick(th_worker *worker) {
-    th_count(&worker->xtick, 1);
+static th_work *pick_any(th_worker *worker) {
     th_work *work;
     if (th_unlikely(--worker->until_inject == 0)) {
         worker->until_inject = worker->sched->config.global_interval;
@@ -379,6 +377,19 @@ static th_work *pick(th_worker *worker) {
         return work;
     }
     return th_pinned_take_yielded(worker);
+}
+
+/*
+ * With deadlines that have passed left behind, fired by this worker maybe, what was picked may take
+ * long (pinned, claimed, or it was the others' turn): somebody must be there to come for them.
+ */
+static th_work *pick(th_worker *worker) {
+    th_count(&worker->xtick, 1);
+    th_work *work = pick_any(worker);
+    if (th_unlikely(has_due(&worker->sched->fifo)) && work) {
+        th_watch_timers(worker->sched, worker);
+    }
+    return work;
 }
 
 static th_work *steal(th_worker *worker) {

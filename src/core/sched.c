@@ -302,15 +302,15 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
     /* pairs: th_outside_enter; what came before the call, for whoever is refused. The fence in
      * th_outside_wait_left orders it before the records are read */
     if (!th_cas_release(&sched->xstopping, &before, STOPPING) &&
-        /* pairs: thrum_sched_stop_until; what the call that timed out has cancelled */
-        (before != CANCELLED || !th_cas_acquire(&sched->xstopping, &before, STOPPING))) {
+        /* relaxed: the fence in th_outside_wait_left acquires what the call that timed out did */
+        (before != CANCELLED || !th_cas_relaxed(&sched->xstopping, &before, STOPPING))) {
         return -EBUSY;
     }
     th_outside_wait_left(sched); /* what they posted is counted */
     int result = drain(sched, deadline);
     if (result == -ETIMEDOUT) {
         th_timers_cancel_all(sched);
-        /* pairs: thrum_sched_stop_until; still stopping */
+        /* pairs: th_outside_wait_left; still stopping */
         th_store_release(&sched->xstopping, CANCELLED);
         return result;
     }

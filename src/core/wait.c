@@ -77,8 +77,8 @@ static bool give_up_waiting(th_waiter *waiter) {
     if (!th_waiter_claim(waiter, TH_WAIT_TIMEDOUT)) {
         return false;
     }
-    /* pairs: released; nothing to publish, and who comes too late may add its own bit */
-    th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
+    /* relaxed: nothing to publish, it is our own; who comes too late may add its bit */
+    th_or_relaxed(&waiter->xword, TH_WAIT_RELEASED);
     return true;
 }
 

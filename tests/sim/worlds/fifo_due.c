@@ -182,6 +182,48 @@ SIM_WORLD(fifo_due_meet_posters, .asleep = whole_asleep_shared) {
     end(3);
 }
 
+/* Two in the shared order behind a task that holds its worker are everybody's. */
+static void posts_and_holds(thrum_task *self, void *arg) {
+    (void)arg;
+    body(self, NULL);
+    post(1);
+    thrum_task_init(&tasks[2], meet, (void *)1);
+    sim_check(thrum_task_post(sched, &tasks[2]) == 0);
+    whole_pass(&gate);
+}
+
+SIM_WORLD(fifo_backlog, .asleep = whole_asleep_shared) {
+    start(2, 1);
+    thrum_task_init(&tasks[0], posts_and_holds, NULL);
+    sim_check(thrum_task_post(sched, &tasks[0]) == 0);
+    end(3);
+}
+
+/* Whoever has fired one may have pinned work to run before it, which takes long. */
+static void opens(thrum_task *self, void *arg) {
+    body(self, arg);
+    whole_open(&gate);
+}
+
+static void holds(thrum_task *self, void *arg) {
+    body(self, arg);
+    whole_pass(&gate);
+}
+
+SIM_WORLD(fifo_due_behind_pinned) {
+    start(2, 1);
+    thrum_task_init(&tasks[0], opens, NULL);
+    thrum_task_init(&tasks[1], holds, NULL);
+    thrum_task_set_worker(&tasks[1], 0);
+    due[0] = thrum_after(2 * SOON);
+    sim_check(thrum_task_post_until(sched, &tasks[0], due[0]) == 0);
+    while (sim_pick(2) && thrum_now() < due[0]) {
+        th_os_relax();
+    }
+    sim_check(thrum_task_post(sched, &tasks[1]) == 0);
+    end(2);
+}
+
 /* ---- waiting tasks ---- */
 
 static void woken(thrum_task *self, void *arg) {

@@ -117,6 +117,33 @@ SIM_WORLD(stop_chain, .asleep = whole_asleep) {
     }
 }
 
+/* The same by a body that has posted it itself: while that runs nobody is cancelled. */
+static void posts_and_wakes(thrum_task *self, void *arg) {
+    (void)arg;
+    look(self);
+    post_wait(1, body);
+    for (unsigned i = 0; i < 3; i++) {
+        th_os_relax();
+    }
+    thrum_task_wakeup(&tasks[1]);
+}
+
+static void quiet(unsigned workers) {
+    begin(workers, THRUM_SHARDED);
+    thrum_task_init(&tasks[0], posts_and_wakes, NULL);
+    sim_check(thrum_task_post(sched, &tasks[0]) == 0);
+    whole_stop(sched);
+    sim_check(runs[1] == 1 && !cancelled[1]);
+}
+
+SIM_WORLD(stop_quiet, .asleep = whole_asleep) {
+    quiet(1);
+}
+
+SIM_WORLD(stop_quiet_2, .asleep = whole_asleep) {
+    quiet(2);
+}
+
 /* A cancelled task that asks to wait again is told not to; that it posts others is right. */
 static void asks_again(thrum_task *self, void *arg) {
     (void)arg;

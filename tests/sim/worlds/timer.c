@@ -286,6 +286,26 @@ SIM_WORLD(timer_stuck_outside_fifo, .asleep = whole_asleep_shared) {
     stuck_outside(2, THRUM_FIFO);
 }
 
+/*
+ * One that goes busy for a pinned task at that moment, while another one looks for work and finds
+ * none: either it sees the deadline, or whoever sets it sees that it runs.
+ */
+static void posts_holder(void *arg) {
+    (void)arg;
+    thrum_task_init(&tasks[0], holds, NULL);
+    thrum_task_set_worker(&tasks[0], 0);
+    sim_check(thrum_task_post(sched, &tasks[0]) == 0);
+}
+
+SIM_WORLD(timer_stuck_pinned) {
+    begin(2, THRUM_FIFO); /* all timers are worker 0's */
+    int t = sim_spawn(posts_holder, NULL);
+    whole_post(sched, 0, whole_count, NULL);
+    post_at(1, opens, thrum_after(SOON));
+    sim_join(t);
+    end(2);
+}
+
 /* ---- pinned ---- */
 
 static void on_its_worker(thrum_task *self, void *arg) {

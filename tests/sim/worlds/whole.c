@@ -174,6 +174,14 @@ SIM_UNSEEN static bool fifo_is_empty(const th_fifo *fifo) {
            !fifo->overdue.first && !fifo->xoverdue && !ring_size(&fifo->ready.ring);
 }
 
+SIM_UNSEEN static uint64_t fifo_posted(const th_fifo *fifo) {
+    uint64_t n = fifo->rest.count + ring_size(&fifo->ready.ring);
+    for (const th_work *work = fifo->front.xtop; work; work = work->next) {
+        n++;
+    }
+    return n;
+}
+
 /*
  * Nothing is overdue, and if nobody else is awake to see to it, the owner, parked, sleeps until the
  * first deadline at the latest.
@@ -262,7 +270,8 @@ SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
     if (!parked) {
         return;
     }
-    RESTED(inject_is_empty(&sched->inject) && fifo_is_empty(&sched->fifo));
+    RESTED(inject_is_empty(&sched->inject));
+    RESTED(!sched->fifo.due.xtop && !sched->fifo.overdue.first && fifo_posted(&sched->fifo) < 2);
     RESTED(!sched->xglobal_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         RESTED(ring_size(&sched->workers[i].ring.ring) < 2);

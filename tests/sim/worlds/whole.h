@@ -36,7 +36,7 @@ void whole_asleep(void);
 /*
  * The same for worlds in which tasks block their thread: only what promise 1 says, of the workers
  * that are parked: nothing in the shared queue, nor in the inbox of one that is parked, nor two in
- * a ring.
+ * a ring, nor, of fifo, one whose deadline has passed, nor two of the others.
  */
 void whole_asleep_shared(void);
 
