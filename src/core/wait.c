@@ -85,8 +85,8 @@ static bool give_up_waiting(th_waiter *waiter) {
 static void wait_in_thread_until(th_waiter *waiter, int64_t deadline) {
     uint32_t word = 0;
     unsigned spins = 0;
-    /* pairs: th_waiter_release; nothing to publish, PARKED only asks for the futex call */
-    bool parked = th_cas_release(&waiter->xword, &word, TH_WAIT_PARKED);
+    /* relaxed: nothing to publish, PARKED only asks for the futex call */
+    bool parked = th_cas_relaxed(&waiter->xword, &word, TH_WAIT_PARKED);
     while (!released(waiter)) {
         /* relaxed: the kernel compares again */
         uint32_t now = th_load_relaxed(&waiter->xword);
@@ -258,7 +258,7 @@ void th_waiter_release(th_waiter *waiter) {
 
 void th_waiter_missed(th_waiter *waiter) {
     /* pairs: th_waiter_wait_missed; what the waker did before */
-    th_or_acq_rel(&waiter->xword, TH_WAIT_LEFT);
+    th_or_release(&waiter->xword, TH_WAIT_LEFT);
 }
 
 void th_waiter_wait_missed(th_waiter *waiter) {
