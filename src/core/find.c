@@ -177,10 +177,12 @@ th_work *th_find(th_worker *worker) {
     for (;;) {
         th_work *work = find_once(worker);
         if (work) {
-            worker->woken = false;
             if (th_unlikely(worker->searching || worker->sentinel)) {
                 th_went_busy(worker);
+            } else if (th_unlikely(worker->woken)) {
+                th_went_busy_alone(worker);
             }
+            worker->woken = false;
             return work;
         }
         /* pairs: end_threads; every task has ended: the user's hook is told (worker_stop) */

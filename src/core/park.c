@@ -112,14 +112,15 @@ void th_wake_many(thrum_sched *sched, th_worker *by, uint64_t n, th_wake_cause c
     }
 }
 
-void th_wake_worker(th_worker *target) {
+bool th_wake_worker(th_worker *target) {
     /* seq: the push before the sleep word is read; announce, then the inbox is read */
     th_fence_seq();
     /* relaxed: ordered by the fence */
     if (!(th_load_relaxed(&target->xsleep) & TH_SLEEP_PARKED)) {
-        return;
+        return false;
     }
-    if (claim(target, 0, 0)) {
+    bool claimed = claim(target, 0, 0);
+    if (claimed) {
         th_worker *by = th_here();
         if (by && by->sched == target->sched) {
             th_count(&by->counters.xwakes_pinned, 1);
@@ -129,6 +130,16 @@ void th_wake_worker(th_worker *target) {
             th_add_relaxed(&target->sched->outsiders.counters.xwakes_pinned, 1u);
         }
         send_wake(target, by, target->sched);
+    }
+    return claimed;
+}
+
+void th_watch_timers(thrum_sched *sched, th_worker *by) {
+    /* relaxed: ordered by the caller. Who parks after that word sees that not all sleep, and takes
+     * the sentinel's role */
+    uint64_t word = th_load_relaxed(&sched->xpark);
+    if (th_park_anyone(word) && !th_park_searchers(word) && !th_park_sentinel(word)) {
+        th_wake_one(sched, by, TH_WAKE_SUBMIT);
     }
 }
 
@@ -186,6 +197,22 @@ static bool sentinel_missing(const thrum_sched *sched, uint64_t word) {
            th_park_parked(word) + 1 < sched->workers_count;
 }
 
+/* Deadlines of its own that nobody else looks after while it runs. */
+static bool timers_unwatched(const th_worker *worker, uint64_t word) {
+    return !th_park_sentinel(word) &&
+           /* relaxed: ordered by the fence; who puts one in fences, then looks who is awake */
+           th_load_relaxed(&worker->own_timers.xearliest) != INT64_MAX;
+}
+
+void th_went_busy_alone(th_worker *worker) {
+    /* seq: no sleeper any more, before its deadlines are read; who puts one in (th_timers_tell)
+     * fences before it reads the park word */
+    th_fence_seq();
+    if (timers_unwatched(worker, 0)) {
+        th_watch_timers(worker->sched, worker);
+    }
+}
+
 void th_went_busy(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     bool last = false;
@@ -216,7 +243,8 @@ void th_went_busy(th_worker *worker) {
      * woke nobody, had published before (th_notify, th_notify_shared)
      */
     th_fence_seq();
-    if (rescued || sentinel_missing(sched, word) || sched->policy->pending(worker)) {
+    if (rescued || sentinel_missing(sched, word) || timers_unwatched(worker, word) ||
+        sched->policy->pending(worker)) {
         th_wake_one(sched, worker, TH_WAKE_CHAIN);
     }
 }

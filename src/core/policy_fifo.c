@@ -23,7 +23,8 @@
 #define PINNED_LIMIT 16 /* pinned runs in a row before the order comes first once */
 #define BRISK_NS 1000   /* runs as short as this are claimed several at a time */
 #define LOOK_NS 200000  /* between two looks at what others have claimed */
-#define DUE_STREAK 256  /* so many whose deadline has passed; then one of the others */
+#define DUE_STREAK                                                                                 \
+    TH_LIMIT(256u, 4u) /* so many whose deadline has passed; then one of the others */
 
 /* ---- submitting ---- */
 
@@ -36,10 +37,16 @@ static inline void refill(th_fifo *fifo) {
     th_chain_join(&fifo->rest, th_mpsc_drain(&fifo->front));
 }
 
-/* With the role, or as the one worker: the one whose deadline passed first, or NULL. */
-static inline th_work *take_overdue(th_fifo *fifo) {
-    th_chain_join(&fifo->overdue, th_mpsc_drain(&fifo->due));
+/*
+ * With the role, or as the one worker: the one whose deadline passed first, or NULL. `more`: others
+ * came with it, which nobody saw while they were in hand.
+ */
+static inline th_work *take_overdue(th_fifo *fifo, bool *more) {
+    th_chain came = th_mpsc_drain(&fifo->due);
+    bool any = came.first != NULL;
+    th_chain_join(&fifo->overdue, came);
     th_work *work = th_chain_take(&fifo->overdue);
+    *more = any && fifo->overdue.first;
     /* relaxed: ordered before the role is given up; others guess by it, or have fenced */
     th_store_relaxed(&fifo->xoverdue, fifo->overdue.first ? 1u : 0u);
     return work;
@@ -156,8 +163,7 @@ static void submit_due(th_worker *worker, th_chain *chain) {
 /* One of them is for whoever fired them. */
 static void notify_due(th_worker *worker, uint64_t count) {
     thrum_sched *sched = worker->sched;
-    th_fence_seq(); /* seq: pushed before the park word is read; th_park announces, then looks */
-    /* relaxed: ordered by the fence */
+    /* relaxed: a guess; whoever drains them wakes for the rest (take_due, schedule) */
     if (count > 1 && th_park_anyone(th_load_relaxed(&sched->xpark))) {
         th_wake_many(sched, worker, count - 1, TH_WAKE_CHAIN);
     }
@@ -179,8 +185,9 @@ static th_work *take_due(th_worker *worker) {
     if (!th_role_take(&fifo->role)) {
         return NULL; /* its holder is told, and looks after us */
     }
-    th_work *work = take_overdue(fifo);
-    if (th_role_give(&fifo->role)) {
+    bool more;
+    th_work *work = take_overdue(fifo, &more);
+    if (th_role_give(&fifo->role) || more) {
         wake_others(worker);
     }
     worker->due_runs++;
@@ -197,13 +204,14 @@ static th_work *schedule(th_worker *worker) {
         worker->turn_lost = true; /* its holder publishes very soon */
         return NULL;
     }
-    th_work *work = take_overdue(fifo);
+    bool more;
+    th_work *work = take_overdue(fifo, &more);
     refill(fifo);
     /* Only the role's holder fills the ready queue: once it is empty it stays so. */
     if (!work && !th_mcsp_size(&fifo->ready)) {
         work = th_chain_take(&fifo->rest);
     }
-    bool more = th_mcsp_publish(&fifo->ready, &fifo->rest) != 0 || !work;
+    more = th_mcsp_publish(&fifo->ready, &fifo->rest) != 0 || !work;
     more |= fifo->rest.first || fifo->overdue.first;
     /* relaxed: ordered before the role is given up; others guess by it, or have fenced */
     th_store_relaxed(&fifo->xrest, fifo->rest.first ? 1u : 0u);
@@ -328,8 +336,9 @@ static th_work *take_of_many(th_worker *worker) {
 
 static TH_NO_TSAN th_work *take_sole(th_worker *worker, th_fifo *fifo) {
     th_work *work;
+    bool more;
     if (th_unlikely(has_due(fifo)) && worker->due_runs++ < DUE_STREAK &&
-        (work = take_overdue(fifo))) {
+        (work = take_overdue(fifo, &more))) {
         return work;
     }
     worker->due_runs = 0;
@@ -337,7 +346,7 @@ static TH_NO_TSAN th_work *take_sole(th_worker *worker, th_fifo *fifo) {
         refill(fifo);
     }
     work = th_chain_take(&fifo->rest);
-    return work ? work : take_overdue(fifo);
+    return work ? work : take_overdue(fifo, &more);
 }
 
 static inline th_work *take(th_worker *worker) {
@@ -352,8 +361,7 @@ static inline th_work *take(th_worker *worker) {
 
 /* ---- picking ---- */
 
-static th_work *pick(th_worker *worker) {
-    th_count(&worker->xtick, 1);
+static th_work *pick_any(th_worker *worker) {
     th_work *work;
     if (th_unlikely(--worker->until_inject == 0)) {
         worker->until_inject = worker->sched->config.global_interval;
@@ -369,6 +377,19 @@ static th_work *pick(th_worker *worker) {
         return work;
     }
     return th_pinned_take_yielded(worker);
+}
+
+/*
+ * With deadlines that have passed left behind, fired by this worker maybe, what was picked may take
+ * long (pinned, claimed, or it was the others' turn): somebody must be there to come for them.
+ */
+static th_work *pick(th_worker *worker) {
+    th_count(&worker->xtick, 1);
+    th_work *work = pick_any(worker);
+    if (th_unlikely(has_due(&worker->sched->fifo)) && work) {
+        th_watch_timers(worker->sched, worker);
+    }
+    return work;
 }
 
 static th_work *steal(th_worker *worker) {

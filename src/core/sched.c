@@ -16,6 +16,7 @@
 #include "core/park.h"
 #include "core/run.h"
 #include "core/task.h"
+#include "core/wait.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
@@ -280,12 +281,14 @@ enum { RUNNING, STOPPING, CANCELLED /* a stop's deadline has passed; another may
  * could wake it.
  */
 static int drain(thrum_sched *sched, thrum_time deadline) {
+    unsigned spins = 0;
     for (;;) {
         int result = th_idle_wait(sched, deadline, TH_IDLE_QUIET);
         if (result || th_idle_now(sched, TH_IDLE_DONE)) {
             return result;
         }
         th_tasks_cancel(sched);
+        th_backoff(&spins); /* one that is not ours to cancel: its waker is about to queue it */
     }
 }
 
@@ -300,15 +303,15 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
     /* pairs: th_outside_enter; what came before the call, for whoever is refused. The fence in
      * th_outside_wait_left orders it before the records are read */
     if (!th_cas_release(&sched->xstopping, &before, STOPPING) &&
-        /* pairs: thrum_sched_stop_until; what the call that timed out has cancelled */
-        (before != CANCELLED || !th_cas_acquire(&sched->xstopping, &before, STOPPING))) {
+        /* relaxed: the fence in th_outside_wait_left acquires what the call that timed out did */
+        (before != CANCELLED || !th_cas_relaxed(&sched->xstopping, &before, STOPPING))) {
         return -EBUSY;
     }
     th_outside_wait_left(sched); /* what they posted is counted */
     int result = drain(sched, deadline);
     if (result == -ETIMEDOUT) {
         th_cancel_all(sched);
-        /* pairs: thrum_sched_stop_until; still stopping */
+        /* pairs: th_outside_wait_left; still stopping */
         th_store_release(&sched->xstopping, CANCELLED);
         return result;
     }

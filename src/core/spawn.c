@@ -205,8 +205,8 @@ static void check_handle(const char *call, const thrum_handle *handle, uintptr_t
 /* The time is out. False: it has ended after all. */
 static bool give_up_joining(thrum_handle *handle, th_waiter *waiter) {
     uintptr_t state = (uintptr_t)waiter;
-    /* pairs: th_handle_finish; acquires the result when it was first */
-    if (th_cas_acq_rel_acquire_both(&handle->xjoin, &state, TH_JOIN_RUNNING)) {
+    /* relaxed: only takes the waiter back; th_waiter_wait_missed acquires an end that was first */
+    if (th_cas_relaxed(&handle->xjoin, &state, TH_JOIN_RUNNING)) {
         return true;
     }
     th_waiter_wait_missed(waiter);

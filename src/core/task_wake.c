@@ -129,8 +129,8 @@ static bool cancel_timed(th_timed *timed) {
     if (timed->kind == TH_WORK_WAIT) {
         return th_waiter_claim(timed->of[0], TH_WAIT_CANCELLED);
     }
-    /* pairs: th_task_take; nothing to tell */
-    uint32_t old = th_or_acq_rel(&timed->xword, TH_TASK_CANCELLED);
+    /* relaxed: nothing to tell; the lock orders it with the post and with who makes it due */
+    uint32_t old = th_or_relaxed(&timed->xword, TH_TASK_CANCELLED);
     return (old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING;
 }
 
@@ -190,7 +190,7 @@ void th_timers_cancel_all(thrum_sched *sched) {
 /* The run came with something in the word: what of it belongs to this run. */
 static TH_COLD uint32_t begin_roused(thrum_task *task, bool without_deadline) {
     /* pairs: rouse; what whoever woke it wrote. A signal stays until it is taken */
-    uint32_t old = th_and_acq_rel(&task->reserved_word, TH_TASK_SIGNALED);
+    uint32_t old = th_and_acquire(&task->reserved_word, TH_TASK_SIGNALED);
     uint32_t run = old & TH_TASK_CANCELLED;
     if (old & TH_TASK_WAITING) {
         return run | (old & TH_TASK_EXPIRED);
@@ -202,8 +202,9 @@ thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id) {
     /* relaxed: the queue published it */
     bool plain = (th_load_relaxed(&task->reserved_mark) & ~TH_TIMED_IN) == TH_TASK_POSTED;
     uint32_t run = plain ? TH_TASK_EXPIRED : 0;
-    /* pairs: rouse; what came before a wakeup that this run absorbs */
-    if (th_unlikely(th_load_acquire(&task->reserved_word))) {
+    /* relaxed: if it is not 0, begin_roused acquires what came before a wakeup that this run
+     * absorbs; one that is not seen comes later and is remembered */
+    if (th_unlikely(th_load_relaxed(&task->reserved_word))) {
         run = begin_roused(task, plain);
     }
     /* relaxed: for whoever posts again it is best effort */
@@ -238,7 +239,7 @@ bool thrum_task_receive_signal(thrum_task *task) {
         return false;
     }
     /* pairs: rouse; what the sender wrote */
-    uint32_t old = th_and_acq_rel(&task->reserved_word, ~TH_TASK_SIGNALED);
+    uint32_t old = th_and_acquire(&task->reserved_word, ~TH_TASK_SIGNALED);
     th_tsan_acquire(task);
     return (old & TH_TASK_SIGNALED) != 0;
 }

@@ -17,8 +17,8 @@
  * So many are fired at a time: when they run, their stacks are still in the cache. And so many are
  * moved within the wheel before the lock is given up for a moment.
  */
-#define FIRE_MAX 64u
-#define TURN_MAX 256u
+#define FIRE_MAX TH_LIMIT(64u, 2u)
+#define TURN_MAX TH_LIMIT(256u, 2u)
 
 /* A worker looks at its timers about so often, and after so many picks at the latest. */
 #define LOOK_NS 20000
@@ -74,8 +74,11 @@ bool th_timers_insert(th_timers *timers, th_timed *timed, int64_t deadline) {
 }
 
 void th_timers_tell(th_timers *timers) {
-    if (timers->owner != th_here()) {
-        th_wake_worker(timers->owner); /* fences: the deadline before the sleep word is read */
+    th_worker *here = th_here();
+    thrum_sched *sched = timers->owner->sched;
+    /* fences: the deadline before the sleep word, and the park word, are read */
+    if (timers->owner == here || !th_wake_worker(timers->owner)) {
+        th_watch_timers(sched, here && here->sched == sched ? here : NULL);
     }
 }
 

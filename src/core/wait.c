@@ -23,7 +23,7 @@ static bool released(th_waiter *waiter) {
 }
 
 static uint32_t outcome_of(const th_waiter *waiter) {
-    /* relaxed: it was acquired; what may still be added is LEFT */
+    /* relaxed: it is decided; who was too late may add LEFT at this moment (th_waiter_missed) */
     return th_load_relaxed(&waiter->xword) & TH_WAIT_OUTCOME;
 }
 
@@ -81,16 +81,16 @@ static bool give_up_waiting(th_waiter *waiter) {
     if (!th_waiter_claim(waiter, TH_WAIT_TIMEDOUT)) {
         return false;
     }
-    /* pairs: released; nothing to publish, and who comes too late may add its own bit */
-    th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
+    /* relaxed: nothing to publish, it is our own; who comes too late may add its bit */
+    th_or_relaxed(&waiter->xword, TH_WAIT_RELEASED);
     return true;
 }
 
 static void wait_in_thread_until(th_waiter *waiter, int64_t deadline) {
     uint32_t word = 0;
     unsigned spins = 0;
-    /* pairs: th_waiter_release; nothing to publish, PARKED only asks for the futex call */
-    bool parked = th_cas_release(&waiter->xword, &word, TH_WAIT_PARKED);
+    /* relaxed: nothing to publish, PARKED only asks for the futex call */
+    bool parked = th_cas_relaxed(&waiter->xword, &word, TH_WAIT_PARKED);
     while (!released(waiter)) {
         /* relaxed: the kernel compares again */
         uint32_t now = th_load_relaxed(&waiter->xword);
@@ -120,6 +120,7 @@ static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t dead
         wait_in_fiber(fiber, waiter);
     }
     th_cancel_end(fiber);
+    th_check(released(waiter)); /* before the outcome: its committer did not acquire it for us */
     if (outcome_of(waiter) != TH_WAIT_TIMEDOUT) {
         th_timed_remove(timed);
     }
@@ -286,7 +287,7 @@ void th_waiter_release_cancelled(th_waiter *waiter) {
 
 void th_waiter_missed(th_waiter *waiter) {
     /* pairs: th_waiter_wait_missed; what the waker did before */
-    th_or_acq_rel(&waiter->xword, TH_WAIT_LEFT);
+    th_or_release(&waiter->xword, TH_WAIT_LEFT);
 }
 
 void th_waiter_wait_missed(th_waiter *waiter) {

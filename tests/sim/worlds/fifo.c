@@ -7,7 +7,7 @@
 #include "queue/mcsp.h"
 #include "queue/mpsc.h"
 #include "queue/role.h"
-#include "sim.h"
+#include "whole.h"
 
 #define ITEMS 4
 
@@ -347,18 +347,18 @@ static void body(thrum_task *self, void *arg) {
     order[th_add_relaxed(&xcount, 1u)] = i;
 }
 
-static void start(unsigned workers, unsigned block) {
-    thrum_config config;
-    thrum_config_init(&config);
-    config.workers = workers;
+static void start_as(unsigned workers, unsigned block, bool bare) {
+    thrum_config config = whole_config(workers);
     config.policy = THRUM_FIFO;
     config.fifo_block = block;
-    config.local_capacity = 2;
-    config.stack_size = 16384;
-    sim_check(thrum_sched_start(&sched, &config) == 0);
+    sched = bare ? whole_start_bare(&config) : whole_start(&config);
     for (unsigned i = 0; i < TASKS; i++) {
         thrum_task_init(&tasks[i], body, NULL);
     }
+}
+
+static void start(unsigned workers, unsigned block) {
+    start_as(workers, block, true);
 }
 
 static void all_ran(void) {
@@ -373,35 +373,35 @@ static void outside(unsigned workers, unsigned block) {
     for (unsigned i = 0; i < TASKS; i++) {
         sim_check(thrum_task_post(sched, &tasks[i]) == 0);
     }
-    sim_check(thrum_sched_stop(sched) == 0);
+    whole_stop(sched);
     all_ran();
     for (unsigned i = 0; workers == 1 && i < TASKS; i++) {
         sim_check(order[i] == i);
     }
 }
 
-SIM_WORLD(fifo_outside_1, .heavy = true) {
+SIM_WORLD(fifo_outside_1, .asleep = whole_asleep) {
     outside(1, 1);
 }
 
-SIM_WORLD(fifo_outside_2, .heavy = true) {
+SIM_WORLD(fifo_outside_2, .asleep = whole_asleep) {
     outside(2, 2);
 }
 
-SIM_WORLD(fifo_outside_2_block_1, .heavy = true) {
+SIM_WORLD(fifo_outside_2_block_1, .asleep = whole_asleep) {
     outside(2, 1);
 }
 
-SIM_WORLD(fifo_outside_3, .heavy = true) {
+SIM_WORLD(fifo_outside_3, .asleep = whole_asleep) {
     outside(3, 1);
 }
 
 /* A batch from outside, with everybody asleep. */
-SIM_WORLD(fifo_batch_3, .heavy = true) {
+SIM_WORLD(fifo_batch_3, .asleep = whole_asleep) {
     start(3, 2);
     thrum_task *batch[TASKS] = {&tasks[0], &tasks[1], &tasks[2], &tasks[3]};
     sim_check(thrum_task_post_batch(sched, batch, TASKS) == 0);
-    sim_check(thrum_sched_stop(sched) == 0);
+    whole_stop(sched);
     all_ran();
 }
 
@@ -421,15 +421,15 @@ static void inside(unsigned workers) {
     thrum_task_set_body(&tasks[0], post_two, NULL);
     thrum_task_set_body(&tasks[2], post_two, NULL);
     sim_check(thrum_task_post(sched, &tasks[0]) == 0);
-    sim_check(thrum_sched_stop(sched) == 0);
+    whole_stop(sched);
     all_ran();
 }
 
-SIM_WORLD(fifo_inside_2, .heavy = true) {
+SIM_WORLD(fifo_inside_2, .asleep = whole_asleep) {
     inside(2);
 }
 
-SIM_WORLD(fifo_inside_3, .heavy = true) {
+SIM_WORLD(fifo_inside_3, .asleep = whole_asleep) {
     inside(3);
 }
 
@@ -451,7 +451,7 @@ static void post_one(void *arg) {
 }
 
 /* Two threads post, each one task, while the workers fall asleep. */
-SIM_WORLD(fifo_two_posters, .heavy = true) {
+SIM_WORLD(fifo_two_posters, .asleep = whole_asleep) {
     start(2, 1);
     thrum_task_set_body(&tasks[0], meet, NULL);
     int t = sim_spawn(post_one, &tasks[1]);
@@ -459,7 +459,7 @@ SIM_WORLD(fifo_two_posters, .heavy = true) {
     sim_check(thrum_task_post(sched, &tasks[2]) == 0);
     sim_join(t);
     sim_check(thrum_task_post(sched, &tasks[3]) == 0);
-    sim_check(thrum_sched_stop(sched) == 0);
+    whole_stop(sched);
     all_ran();
 }
 
@@ -478,14 +478,14 @@ static void wakes(thrum_task *self, void *arg) {
     thrum_sem_post(&sem);
 }
 
-SIM_WORLD(fifo_fiber_2, .heavy = true) {
-    start(2, 2);
+SIM_WORLD(fifo_fiber_2, .heavy = true, .asleep = whole_asleep) {
+    start_as(2, 2, false);
     thrum_sem_init(&sem, 0);
     thrum_task_set_body(&tasks[0], waits, NULL);
     thrum_task_set_body(&tasks[1], wakes, NULL);
     for (unsigned i = 0; i < TASKS; i++) {
         sim_check(thrum_task_post(sched, &tasks[i]) == 0);
     }
-    sim_check(thrum_sched_stop(sched) == 0);
+    whole_stop(sched);
     all_ran();
 }

@@ -10,6 +10,7 @@
 #include "core/park.h"
 #include "core/run.h"
 #include "core/worker.h"
+#include "crew.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"
 
@@ -40,6 +41,10 @@ thrum_sched *whole_start(const thrum_config *config) {
 
 void whole_stop(thrum_sched *sched) {
     sim_check(thrum_sched_stop(sched) == 0);
+    whole_forget(sched);
+}
+
+void whole_forget(const thrum_sched *sched) {
     for (unsigned i = 0; i < SCHEDS; i++) {
         if (scheds[i] == sched) {
             scheds[i] = NULL;
@@ -62,15 +67,6 @@ static void bare_worker(void *arg) {
     th_thread_ends(thread);
 }
 
-/* Unseen: a wheel has many lists. */
-SIM_UNSEEN static void bare_timers(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    th_timers *timers = &worker->own_timers;
-    *timers = (th_timers){.xearliest = INT64_MAX, .owner = worker};
-    th_wheel_init(&timers->wheel, sim_now());
-    worker->timers = sched->policy->one_order ? &sched->workers[0].own_timers : timers;
-}
-
 static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     unsigned capacity = sched->config.local_capacity;
     worker->sched = sched;
@@ -87,7 +83,8 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     worker->inject_served = true;
     worker->gate.xrevoked = TH_GATE_OPEN;
     th_inject_init(&worker->inbox);
-    bare_timers(worker);
+    crew_timers_init(&worker->own_timers, worker);
+    worker->timers = sched->policy->one_order ? &sched->workers[0].own_timers : &worker->own_timers;
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
 }
 
@@ -175,6 +172,14 @@ SIM_UNSEEN static bool inject_is_empty(const th_inject *inject) {
 SIM_UNSEEN static bool fifo_is_empty(const th_fifo *fifo) {
     return !fifo->front.xtop && !fifo->rest.first && !fifo->xrest && !fifo->due.xtop &&
            !fifo->overdue.first && !fifo->xoverdue && !ring_size(&fifo->ready.ring);
+}
+
+SIM_UNSEEN static uint64_t fifo_posted(const th_fifo *fifo) {
+    uint64_t n = fifo->rest.count + ring_size(&fifo->ready.ring);
+    for (const th_work *work = fifo->front.xtop; work; work = work->next) {
+        n++;
+    }
+    return n;
 }
 
 /*
@@ -265,7 +270,8 @@ SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
     if (!parked) {
         return;
     }
-    RESTED(inject_is_empty(&sched->inject) && fifo_is_empty(&sched->fifo));
+    RESTED(inject_is_empty(&sched->inject));
+    RESTED(!sched->fifo.due.xtop && !sched->fifo.overdue.first && fifo_posted(&sched->fifo) < 2);
     RESTED(!sched->xglobal_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         RESTED(ring_size(&sched->workers[i].ring.ring) < 2);
