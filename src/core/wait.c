@@ -117,7 +117,7 @@ static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t dead
         wait_in_fiber(fiber, waiter);
     }
     th_cancel_end(fiber);
-    if (outcome_of(waiter) != TH_WAIT_TIMEDOUT) {
+    if (released(waiter) && outcome_of(waiter) != TH_WAIT_TIMEDOUT) {
         th_timed_remove(&timed);
     }
 }
