@@ -3,9 +3,10 @@
  * threads that are still in a call about a task when stop frees the scheduler.
  */
 #define WATCHDOG_SECONDS 110
-#include "support/support.h"
-
 #include <sys/mman.h>
+
+#include "core/worker.h"
+#include "support/support.h"
 
 #define FAR (thrum_after_s(100000))
 
@@ -249,11 +250,12 @@ static void mapped_free(void *ctx, void *ptr) {
                0) == p);
 }
 
-typedef enum { POST, POST_AGAIN, POST_WAIT, WAKEUP, SIGNAL, CANCEL, CALLS } call;
+typedef enum { POST, POST_WAIT, WAKEUP, SIGNAL, CANCEL, CALLS } call;
 
 /*
  * The thread makes its call step by step (the processor's trap flag). After one of the steps it
- * stands still for a while, and stop is called: it may get everything done meanwhile but the end.
+ * stands still for a while. By then stop has been called, which waits for a task that the thread is
+ * making due, or it is called now: it may get everything done meanwhile but the end.
  */
 static struct {
     thrum_task task;
@@ -261,20 +263,20 @@ static struct {
     call call;
     int steps, stall_at;
     bool accepted;
-    atomic_bool ready, stalled, stopped;
+    atomic_bool may_stop, stopped;
     atomic_int ran;
 } st;
 
 static volatile sig_atomic_t walking;
 
 /* Only how likely it is to see a fault depends on the time that this takes. */
-#define STALL_NS 300000
+#define STALL_NS 1000000
 
 static void step_taken(int signal) {
     (void)signal;
     if (walking && ++st.steps == st.stall_at) {
         const thrum_time end = thrum_after(STALL_NS);
-        atomic_store(&st.stalled, true);
+        atomic_store(&st.may_stop, true);
         while (!atomic_load(&st.stopped) && thrum_now() < end) {
         }
     }
@@ -301,7 +303,6 @@ static void count_run(thrum_task *self, void *arg) {
 static __attribute__((noinline)) int make_call(void) {
     switch (st.call) {
     case POST:
-    case POST_AGAIN:
         return thrum_task_post(st.sched, &st.task);
     case POST_WAIT:
         return thrum_task_post_wait(st.sched, &st.task);
@@ -318,15 +319,17 @@ static __attribute__((noinline)) int make_call(void) {
 
 static void *call_step_by_step(void *seat) {
     (void)seat;
-    if (st.call == POST_AGAIN) { /* it is known to the scheduler */
+    if (st.call <= POST_WAIT) { /* the thread is known to the scheduler */
         CHECK_EQ(thrum_task_post(st.sched, &st.task), 0);
-        SPIN_UNTIL(atomic_load(&st.ran) == 1);
-        CHECK_EQ(thrum_sched_wait_idle(st.sched, THRUM_FOREVER), 0);
+        CHECK_EQ(thrum_sched_wait_done(st.sched, THRUM_FOREVER), 0);
         atomic_store(&st.ran, 0);
-    } else if (st.call >= WAKEUP) {
+    } else {
         CHECK_EQ(thrum_task_post_until(st.sched, &st.task, FAR), 0);
     }
-    atomic_store(&st.ready, true);
+    if (st.call >= WAKEUP) { /* stop waits for it already */
+        atomic_store(&st.may_stop, true);
+        SPIN_UNTIL(th_load_acquire(&st.sched->xidle_waiters) == 1);
+    }
     walking = 1;
     walk_begin();
     const int result = make_call();
@@ -334,18 +337,18 @@ static void *call_step_by_step(void *seat) {
     walking = 0;
     CHECK(result == 0 || (st.call <= POST_WAIT && result == -ESHUTDOWN));
     st.accepted = result == 0;
-    atomic_store(&st.stalled, true); /* or it was over before */
+    atomic_store(&st.may_stop, true); /* or it was over before */
     return NULL;
 }
 
 /* Returns how many steps the call takes, when it need not stand still. */
-static int call_and_stop(call what, thrum_policy policy, int stall_at) {
+static int call_and_stop(call what, int round, int stall_at) {
     rig r;
     crew c;
     memset(&st, 0, sizeof(st));
     rig_init(&r);
-    r.config.workers = 1 + (unsigned)stall_at % 2;
-    r.config.policy = policy;
+    r.config.workers = 1 + (unsigned)round % 2;
+    r.config.policy = policies[round % 3];
     if (!UNDER_ASAN) {
         r.config.alloc = mapped_alloc;
         r.config.free = mapped_free;
@@ -356,7 +359,7 @@ static int call_and_stop(call what, thrum_policy policy, int stall_at) {
     st.stall_at = stall_at;
     thrum_task_init(&st.task, count_run, NULL);
     crew_start(&c, 1, call_step_by_step, NULL);
-    SPIN_UNTIL(atomic_load(&st.stalled));
+    SPIN_UNTIL(atomic_load(&st.may_stop));
     watchdog_remove(&r);
     CHECK_EQ(thrum_sched_stop(st.sched), 0);
     atomic_store(&st.stopped, true);
@@ -376,13 +379,13 @@ TEST(calls_from_outside_that_are_not_over_when_stop_frees) {
     }
     const struct sigaction action = {.sa_handler = step_taken};
     CHECK_EQ(sigaction(SIGTRAP, &action, NULL), 0);
-    const int rounds = SCALED(120);
+    const int rounds = SCALED(50);
     for (call what = POST; what < CALLS; what++) {
-        const int steps = call_and_stop(what, THRUM_SHARDED, 0);
+        const int steps = call_and_stop(what, 0, 0);
         const int stride = 1 + steps / rounds;
         CHECK(steps > 10);
-        for (int at = 1; at <= steps; at += stride) {
-            call_and_stop(what, policies[at % 3], at);
+        for (int round = 0; round * stride < steps; round++) {
+            call_and_stop(what, round, 1 + round * stride);
         }
     }
 }

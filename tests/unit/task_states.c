@@ -195,9 +195,9 @@ static void check_one(rig *r, state s, event e) {
 static void check_events(event first, event last) {
     rig r;
     rig_begin(&r, 0);
-    for (int s = NEW; s < STATES; s++) {
-        for (int e = first; e <= (int)last; e++) {
-            check_one(&r, (state)s, (event)e);
+    for (state s = NEW; s < STATES; s++) {
+        for (event e = first; e <= last; e++) {
+            check_one(&r, s, e);
         }
     }
     rig_stop(&r);
@@ -247,8 +247,8 @@ TEST(a_body_wakes_and_signals_its_own_task) {
     /* Its next post is immediate; a cancel finds it begun. */
     rig r;
     rig_begin(&r, 0);
-    for (int e = WAKEUP; e < EVENTS; e++) {
-        own o = {.sched = r.sched, .event = (event)e};
+    for (event e = WAKEUP; e < EVENTS; e++) {
+        own o = {.sched = r.sched, .event = e};
         thrum_task_init(&o.task, send_to_itself, &o);
         CHECK_EQ(thrum_task_post(r.sched, &o.task), 0);
         rig_wait_done(&r);
