@@ -29,6 +29,7 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
     } while (!th_cas_release(&task->reserved_word, &word, waiting));
     if (!waits) {
         th_timers_take_out(timers, th_task_timed(task));
+        th_tsan_release(task); /* its words were the timers' */
     }
     th_lock_release(&timers->lock); /* from here on the task may be gone */
     if (waits && tell) {
@@ -44,6 +45,7 @@ bool th_task_expire(thrum_task *task, th_work **work) {
         return false;
     }
     *work = th_task_work(task);
+    th_tsan_release(task); /* its words were the timers' */
     return true;
 }
 
@@ -52,6 +54,7 @@ bool th_task_expire(thrum_task *task, th_work **work) {
 /* It was waiting, and the caller is the one who makes it due. */
 static TH_NO_TSAN void make_due(thrum_task *task, bool dormant) {
     th_timed_remove(th_task_timed(task));
+    th_tsan_release(task); /* its words were the timers' */
     thrum_sched *sched = th_task_timed(task)->timers->owner->sched;
     th_work *work = th_task_work(task);
     th_worker *worker = th_here();
