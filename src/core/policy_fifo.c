@@ -153,13 +153,21 @@ static void submit_due(th_worker *worker, th_chain *chain) {
     th_mpsc_push(&worker->sched->fifo.due, chain->first, chain->count);
 }
 
-/* One of them is for whoever fired them. */
+/*
+ * One of them is for whoever fired them. It may take something pinned first, so with a single one
+ * it sees to it that there is a sentinel, as in th_notify.
+ */
 static void notify_due(th_worker *worker, uint64_t count) {
     thrum_sched *sched = worker->sched;
     th_fence_seq(); /* seq: pushed before the park word is read; th_park announces, then looks */
-    /* relaxed: ordered by the fence */
-    if (count > 1 && th_park_anyone(th_load_relaxed(&sched->xpark))) {
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: ordered by the fence */
+    if (!th_park_anyone(word)) {
+        return;
+    }
+    if (count > 1) {
         th_wake_many(sched, worker, count - 1, TH_WAKE_CHAIN);
+    } else if (!th_park_sentinel(word) && !th_park_searchers(word)) {
+        th_wake_one(sched, worker, TH_WAKE_CHAIN);
     }
 }
 
@@ -179,8 +187,11 @@ static th_work *take_due(th_worker *worker) {
     if (!th_role_take(&fifo->role)) {
         return NULL; /* its holder is told, and looks after us */
     }
+    bool shown = th_load_relaxed(&fifo->xoverdue) != 0; /* relaxed: the role is ours */
     th_work *work = take_overdue(fifo);
-    if (th_role_give(&fifo->role)) {
+    /* Who looked while it was neither in `due` nor shown to be here saw nothing, nor signalled. */
+    bool more = !shown && fifo->overdue.first;
+    if (th_role_give(&fifo->role) || more) {
         wake_others(worker);
     }
     worker->due_runs++;
@@ -352,15 +363,23 @@ static inline th_work *take(th_worker *worker) {
 
 /* ---- picking ---- */
 
+/* Now and then what may otherwise starve comes first. */
+static th_work *pick_fairly(th_worker *worker) {
+    worker->until_inject = worker->sched->config.global_interval;
+    th_work *work = th_deferred_take(worker);
+    worker->fair_last = !worker->fair_last && worker->until_inject == 1;
+    if (work || (worker->until_inject == 1 && !worker->fair_last)) {
+        return work; /* an interval of 1: every other pick, or pinned work would starve */
+    }
+    work = th_pinned_take_yielded(worker);
+    return work ? work : take(worker);
+}
+
 static th_work *pick(th_worker *worker) {
     th_count(&worker->xtick, 1);
     th_work *work;
-    if (th_unlikely(--worker->until_inject == 0)) {
-        worker->until_inject = worker->sched->config.global_interval;
-        if ((work = th_deferred_take(worker)) || (work = th_pinned_take_yielded(worker)) ||
-            (work = take(worker))) {
-            return work;
-        }
+    if (th_unlikely(--worker->until_inject == 0) && (work = pick_fairly(worker))) {
+        return work;
     }
     if (worker->pinned_runs < PINNED_LIMIT && (work = th_pinned_take(worker))) {
         return work;
