@@ -160,7 +160,7 @@ static void submit_due(th_worker *worker, th_chain *chain) {
     th_mpsc_push(&worker->sched->fifo.due, chain->first, chain->count);
 }
 
-/* One of them is for whoever fired them. */
+/* One of them is for whoever fired them; who leaves it behind sees to it (pick). */
 static void notify_due(th_worker *worker, uint64_t count) {
     thrum_sched *sched = worker->sched;
     /* relaxed: a guess; whoever drains them wakes for the rest (take_due, schedule) */
@@ -361,14 +361,22 @@ static inline th_work *take(th_worker *worker) {
 
 /* ---- picking ---- */
 
+/* Now and then what may otherwise starve comes first. */
+static th_work *pick_fairly(th_worker *worker) {
+    worker->until_inject = worker->sched->config.global_interval;
+    th_work *work = th_deferred_take(worker);
+    worker->fair_last = !worker->fair_last && worker->until_inject == 1;
+    if (work || (worker->until_inject == 1 && !worker->fair_last)) {
+        return work; /* an interval of 1: every other pick, or pinned work would starve */
+    }
+    work = th_pinned_take_yielded(worker);
+    return work ? work : take(worker);
+}
+
 static th_work *pick_any(th_worker *worker) {
     th_work *work;
-    if (th_unlikely(--worker->until_inject == 0)) {
-        worker->until_inject = worker->sched->config.global_interval;
-        if ((work = th_deferred_take(worker)) || (work = th_pinned_take_yielded(worker)) ||
-            (work = take(worker))) {
-            return work;
-        }
+    if (th_unlikely(--worker->until_inject == 0) && (work = pick_fairly(worker))) {
+        return work;
     }
     if (worker->pinned_runs < PINNED_LIMIT && (work = th_pinned_take(worker))) {
         return work;

@@ -339,6 +339,67 @@ TEST(all_workers_are_reached_while_bodies_hold_theirs) {
     }
 }
 
+static uint64_t parks(const rig *r) {
+    thrum_metrics m = THRUM_METRICS_INIT;
+    CHECK_EQ(thrum_metrics_read(r->sched, THRUM_ALL_WORKERS, &m), 0);
+    return m.parks;
+}
+
+static atomic_bool was_due;
+
+static void note_due(thrum_task *self, void *arg) {
+    (void)self;
+    (void)arg;
+    atomic_store(&was_due, true);
+}
+
+static void wait_for_due(thrum_task *self, void *arg) {
+    (void)self;
+    (void)arg;
+    SPIN_UNTIL(atomic_load(&was_due));
+}
+
+TEST(a_deadline_is_met_beside_pinned_work) {
+    /* All sleep, one is woken by two deadlines, and runs the pinned one first, which is long. */
+    for (unsigned workers = 2; workers <= 3; workers++) {
+        rig r;
+        thrum_task due = THRUM_TASK_INIT(note_due, NULL);
+        thrum_task pinned = THRUM_TASK_INIT(wait_for_due, NULL);
+        begin(&r, workers, 16);
+        atomic_store(&was_due, false);
+        SPIN_UNTIL(parks(&r) >= workers);
+        const thrum_time until = thrum_after_ms(10);
+        thrum_task_set_worker(&pinned, 0);
+        CHECK_EQ(thrum_task_post_until(r.sched, &pinned, until), 0);
+        CHECK_EQ(thrum_task_post_until(r.sched, &due, until), 0);
+        rig_stop(&r);
+    }
+}
+
+static void post_until_noted(thrum_task *self, void *arg) {
+    const rig *r = arg;
+    if (!atomic_load(&was_due)) {
+        CHECK_EQ(thrum_task_post(r->sched, self), 0);
+    }
+}
+
+TEST(pinned_work_comes_with_an_interval_of_1) {
+    /* Every pick would be the fair one, which pinned work has no part in. */
+    rig r;
+    thrum_task pinned = THRUM_TASK_INIT(note_due, NULL);
+    thrum_task endless = THRUM_TASK_INIT(post_until_noted, &r);
+    rig_init(&r);
+    r.config.workers = 1;
+    r.config.policy = THRUM_FIFO;
+    r.config.global_interval = 1;
+    rig_start(&r);
+    atomic_store(&was_due, false);
+    thrum_task_set_worker(&pinned, 0);
+    CHECK_EQ(thrum_task_post(r.sched, &endless), 0);
+    CHECK_EQ(thrum_task_post(r.sched, &pinned), 0);
+    rig_stop(&r);
+}
+
 static uint64_t most_wakes(const rig *r, uint64_t before[8]) {
     uint64_t most = 0;
     for (int i = 0; i < (int)thrum_sched_workers(r->sched); i++) {
@@ -349,12 +410,6 @@ static uint64_t most_wakes(const rig *r, uint64_t before[8]) {
         most = sent > most ? sent : most;
     }
     return most;
-}
-
-static uint64_t parks(const rig *r) {
-    thrum_metrics m = THRUM_METRICS_INIT;
-    CHECK_EQ(thrum_metrics_read(r->sched, THRUM_ALL_WORKERS, &m), 0);
-    return m.parks;
 }
 
 TEST(one_who_finds_work_for_all_wakes_them_all) {
