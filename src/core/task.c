@@ -133,6 +133,7 @@ static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, con
             return;
         }
         th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED_WOKEN); /* relaxed: still ours */
+        th_tsan_release(task); /* its words were the timers' */
     }
     th_submit(worker, work_of(task), how->hint);
 }
@@ -148,6 +149,7 @@ static void queue_outside(thrum_sched *sched, th_outside *record, thrum_task *ta
             return;
         }
         th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED_WOKEN); /* relaxed: still ours */
+        th_tsan_release(task); /* its words were the timers' */
     }
     th_submit_outside(sched, work_of(task));
 }

@@ -29,7 +29,6 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
     } while (!th_cas_release(&task->reserved_word, &word, waiting));
     if (!waits) {
         th_timers_take_out(timers, th_task_timed(task));
-        th_tsan_release(task); /* its words were the timers' */
     }
     th_lock_release(&timers->lock); /* from here on the task may be gone */
     if (waits && tell) {

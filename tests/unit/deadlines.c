@@ -143,7 +143,7 @@ enum { BATCH = 6000, PASSES = 100, LATER = 200 };
 static struct {
     rig *r;
     thrum_time deadline;
-    int begun, at_due, at_later; /* plain: there is one worker */
+    atomic_int begun, at_due, at_later; /* of one worker: atomic for the thread sanitizer only */
     thrum_task later;
 } busy;
 
@@ -189,9 +189,9 @@ TEST(a_deadline_that_passes_amid_a_batch) {
         thrum_task_init(&batch[i], run_of_batch, NULL);
         all[i] = &batch[i];
     }
+    busy.deadline = thrum_after_ms(20); /* should it pass before the batch begins: no matter */
     CHECK_EQ(thrum_task_post_batch(r.sched, all, BATCH), 0);
     thrum_task due = THRUM_TASK_INIT(run_due, NULL);
-    busy.deadline = thrum_after_ms(20); /* should it pass before the batch begins: no matter */
     CHECK_EQ(thrum_task_post_until(r.sched, &due, busy.deadline), 0);
     holder_end(&h);
     rig_stop(&r);
