@@ -55,3 +55,8 @@ SIM_WORLD(fifo_claims) {
 SIM_WORLD(fifo_claims_3) {
     claims(3);
 }
+
+SIM_WORLD(fifo_claims_shut) {
+    whole_gates_shut = true;
+    claims(2);
+}

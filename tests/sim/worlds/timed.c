@@ -214,18 +214,32 @@ static void wg_before(void) {
     thrum_waitgroup_init(wg, 2);
 }
 
+static int done_a, done_b; /* plain: who is let through sees both */
+
+static void wg_wait(unsigned i, thrum_time after) {
+    got[i] = late_or(thrum_waitgroup_wait_until(wg, thrum_after(after)));
+    sim_check(!got[i] || (done_a == 1 && done_b == 1));
+}
+
 static void wg_wait_a(void *arg) {
     (void)arg;
-    got[0] = late_or(thrum_waitgroup_wait_until(wg, thrum_after(LATER)));
+    wg_wait(0, LATER);
 }
 
 static void wg_wait_b(void *arg) {
     (void)arg;
-    got[1] = late_or(thrum_waitgroup_wait_until(wg, thrum_after(2 * LATER)));
+    wg_wait(1, 2 * LATER);
 }
 
-static void wg_done(void *arg) {
+static void wg_done_a(void *arg) {
     (void)arg;
+    done_a = 1;
+    thrum_waitgroup_done(wg);
+}
+
+static void wg_done_b(void *arg) {
+    (void)arg;
+    done_b = 1;
     thrum_waitgroup_done(wg);
 }
 
@@ -236,7 +250,8 @@ static void wg_after(void) {
 }
 
 /* The last done against waits that give up. */
-static const crew_play wg_late = {wg_before, wg_after, 4, {wg_wait_a, wg_wait_b, wg_done, wg_done}};
+static const crew_play wg_late = {
+    wg_before, wg_after, 4, {wg_wait_a, wg_wait_b, wg_done_a, wg_done_b}};
 CREW_WORLDS(timed_waitgroup, wg_late, .timers_max = 3)
 CREW_WORLD_SCHED(timed_waitgroup, wg_late)
 
@@ -254,7 +269,7 @@ static void wg_freed_after(void) {
 }
 
 static const crew_play wg_freed = {
-    wg_before, wg_freed_after, 3, {wg_wait_and_free, wg_done, wg_done}};
+    wg_before, wg_freed_after, 3, {wg_wait_and_free, wg_done_a, wg_done_b}};
 CREW_WORLDS(timed_waitgroup_freed, wg_freed, .timers_max = 2)
 
 /* ---- the condition variable ---- */

@@ -299,6 +299,9 @@ static void posts_holder(void *arg) {
 
 SIM_WORLD(timer_stuck_pinned) {
     begin(2, THRUM_FIFO); /* all timers are worker 0's */
+    while (!at_rest()) {
+        sleep_until(thrum_after(LATER));
+    }
     int t = sim_spawn(posts_holder, NULL);
     whole_post(sched, 0, whole_count, NULL);
     post_at(1, opens, thrum_after(SOON));

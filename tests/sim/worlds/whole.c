@@ -67,6 +67,8 @@ static void bare_worker(void *arg) {
     th_thread_ends(thread);
 }
 
+bool whole_gates_shut;
+
 static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     unsigned capacity = sched->config.local_capacity;
     worker->sched = sched;
@@ -81,7 +83,7 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     th_ring_init(&worker->yields, slots, TH_YIELDS);
     worker->yield_marks = th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->yield_marks);
     worker->inject_served = true;
-    worker->gate.xrevoked = TH_GATE_OPEN;
+    worker->gate.xrevoked = whole_gates_shut ? TH_GATE_SHUT : TH_GATE_OPEN;
     th_inject_init(&worker->inbox);
     crew_timers_init(&worker->own_timers, worker);
     worker->timers = sched->policy->one_order ? &sched->workers[0].own_timers : &worker->own_timers;
@@ -104,7 +106,7 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
     sched->searchers_max = settled.searchers_max;
     unsigned count = settled.workers;
     sched->workers_count = count;
-    sched->can_order = true;
+    sched->can_order = !whole_gates_shut;
     sched->workers_block = th_sched_alloc(sched, count * sizeof(th_worker) + alignof(th_worker));
     mask = alignof(th_worker) - 1;
     sched->workers = (th_worker *)(((uintptr_t)sched->workers_block + mask) & ~mask);

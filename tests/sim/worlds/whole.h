@@ -19,6 +19,7 @@ thrum_config whole_config(unsigned workers);
 /* Starts it, for tasks that suspend; or bare. Nothing is refused then. whole_asleep looks at it. */
 thrum_sched *whole_start(const thrum_config *config);
 thrum_sched *whole_start_bare(const thrum_config *config);
+extern bool whole_gates_shut; /* the next bare one: as where the system has no barrier */
 /* Stops it; that must succeed. */
 void whole_stop(thrum_sched *sched);
 /* It has been stopped by somebody else. */
