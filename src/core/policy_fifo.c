@@ -154,8 +154,8 @@ static void submit_due(th_worker *worker, th_chain *chain) {
 }
 
 /*
- * One of them is for whoever fired them. It may take something pinned first, so with a single one
- * it sees to it that there is a sentinel, as in th_notify.
+ * One of them is for whoever fired them, and picks next (pick). With a single one and no sentinel
+ * nobody else would come for it.
  */
 static void notify_due(th_worker *worker, uint64_t count) {
     thrum_sched *sched = worker->sched;
@@ -166,8 +166,8 @@ static void notify_due(th_worker *worker, uint64_t count) {
     }
     if (count > 1) {
         th_wake_many(sched, worker, count - 1, TH_WAKE_CHAIN);
-    } else if (!th_park_sentinel(word) && !th_park_searchers(word)) {
-        th_wake_one(sched, worker, TH_WAKE_CHAIN);
+    } else {
+        worker->owes_due = !th_park_sentinel(word);
     }
 }
 
@@ -375,8 +375,7 @@ static th_work *pick_fairly(th_worker *worker) {
     return work ? work : take(worker);
 }
 
-static th_work *pick(th_worker *worker) {
-    th_count(&worker->xtick, 1);
+static inline th_work *pick_any(th_worker *worker) {
     th_work *work;
     if (th_unlikely(--worker->until_inject == 0) && (work = pick_fairly(worker))) {
         return work;
@@ -388,6 +387,18 @@ static th_work *pick(th_worker *worker) {
         return work;
     }
     return th_pinned_take_yielded(worker);
+}
+
+static th_work *pick(th_worker *worker) {
+    th_count(&worker->xtick, 1);
+    th_work *work = pick_any(worker);
+    if (th_unlikely(worker->owes_due)) {
+        worker->owes_due = false;
+        if (has_due(&worker->sched->fifo)) { /* it takes something else first */
+            th_wake_one(worker->sched, worker, TH_WAKE_CHAIN);
+        }
+    }
+    return work;
 }
 
 static th_work *steal(th_worker *worker) {

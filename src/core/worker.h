@@ -105,6 +105,7 @@ struct th_worker {
     uint64_t paced_at;      /* when it last did, in ticks */
     uint64_t looked_at;     /* fifo: when it last looked after the others, in ticks */
     unsigned due_runs;      /* fifo: runs in a row whose deadline had passed */
+    bool owes_due;          /* fifo: it fired a single task, and nobody else would come for it */
     bool unseen;            /* nobody can tell when what is being submitted was: it may wait */
     int64_t nap_last_ns;    /* how long it did last */
     th_loot loot;
