@@ -185,11 +185,21 @@ inline publish() {
     od
 }
 
+#if DUES == 1
+/* The end of pick: whether it has taken something else than the single one that it fired. */
+inline look_after_due() {
+    if
+    :: owes && BUG != 11 && (dues || xoverdue) -> owes = false; wake_one() /* 11: it does not */
+    :: else -> owes = false
+    fi
+}
+#endif
+
 proctype worker(byte me; bool asleep) {
     byte work, target, i, piece, left, coming, asked, back;
     bool searching, lost, more, got;
 #if DUES
-    bool shown;
+    bool shown, owes;
 #endif
 
     if
@@ -417,6 +427,9 @@ given:
     };
 
 nothing:
+#if DUES == 1
+    atomic { look_after_due() };
+#endif
     atomic { /* search */
         if
         :: !searching && !searchers -> searching = true; searchers++
@@ -531,8 +544,11 @@ sleep: /* sleep_until_woken */
 end_asleep:
     atomic { !HAS(waiting, me) -> searching = true; goto find };
 
-found: /* th_went_busy */
-    atomic {
+found:
+#if DUES == 1
+    atomic { look_after_due() };
+#endif
+    atomic { /* th_went_busy */
         lost = false;
         if
         :: !searching -> goto run_task
@@ -574,9 +590,7 @@ fire: /* th_timers_fire: submit_due, notify_due */
         od
     };
 #if DUES == 1
-#if BUG != 11 /* a single one wakes nobody */
-    atomic { wake_one() };
-#endif
+    owes = true;
 #else
     do
     :: atomic { left < DUES - 1 && parked -> claim_any(); left++ }
@@ -584,6 +598,9 @@ fire: /* th_timers_fire: submit_due, notify_due */
     od;
 #endif
 #if PINNED
+#if DUES == 1
+    atomic { look_after_due() };
+#endif
     atomic { longs++ };
     atomic { outstanding == longs -> longs--; outstanding-- };
 #endif
