@@ -36,6 +36,7 @@ typedef struct member {
     th_fiber fiber; /* first: the work in the ready list is found by it */
     void (*part)(void *unused);
     char *stack;
+    th_timed timed; /* beside its stack, as everywhere */
 } member;
 
 static struct {
@@ -144,6 +145,7 @@ static void add_fiber(void (*part)(void *)) {
     m->fiber.work = (th_work){.kind = TH_WORK_FIBER, .worker = -1};
     m->fiber.sched = &mini.sched;
     m->fiber.body = true;
+    m->fiber.stack.record = &m->timed;
     m->fiber.run_id = mini.left;
     th_context_make(&m->fiber.context, m->stack, m->stack + STACK, fiber_main, m);
     th_chain_append(&mini.ready, &m->fiber.work);
