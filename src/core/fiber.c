@@ -194,6 +194,7 @@ TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
     th_asan_unpoison(stack.bottom, (size_t)(stack.top - stack.bottom));
     /* relaxed: whoever finds it meanwhile finds it not blocked, and nothing is unmapped */
     th_store_relaxed(anchor_of(&stack), NULL);
+    th_tsan_release(stack.record); /* for its next user: th_waiter_wait_until */
     th_stack_put(stacks, stack);
 }
 

@@ -208,8 +208,10 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
     if (count == 0)
         count = 1;
     size_t words = (count * sizeof(uint32_t) + 7) & ~(size_t)7;
+    th_tsan_fresh_begin();
     th_stack_slab *slab =
         stacks->alloc(stacks->ctx, sizeof *slab + words + count * TH_STACK_RECORD);
+    th_tsan_fresh_end();
     if (slab == NULL)
         return false;
     slab->base = th_os_map(count * size);

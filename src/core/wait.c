@@ -108,6 +108,7 @@ static void wait_in_thread_until(th_waiter *waiter, int64_t deadline) {
 static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t deadline) {
     th_timed *timed =
         fiber->stack.record; /* not on the stack: it is looked at while that is cold */
+    th_tsan_acquire(timed);  /* whoever had it before: th_fiber_free */
     *timed = (th_timed){.kind = TH_WORK_WAIT, .worker = -1, .of = {waiter, fiber}};
     th_timers *timers = th_timers_of(fiber->sched, fiber->worker);
     th_lock_acquire(&timers->lock);
