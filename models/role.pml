@@ -186,7 +186,10 @@ inline publish() {
 }
 
 #if DUES == 1
-/* The end of pick: whether it has taken something else than the single one that it fired. */
+/*
+ * The end of pick, where there is no sentinel: whether it has taken something else than the single
+ * one that it fired. With several of them the model does without, as if there were a sentinel.
+ */
 inline look_after_due() {
     if
     :: owes && BUG != 11 && (dues || xoverdue) -> owes = false; wake_one() /* 11: it does not */
@@ -594,7 +597,7 @@ fire: /* th_timers_fire: submit_due, notify_due */
 #else
     do
     :: atomic { left < DUES - 1 && parked -> claim_any(); left++ }
-    :: else -> left = 0; break
+    :: atomic { left = 0; break } /* no fence: the word may be an older one */
     od;
 #endif
 #if PINNED

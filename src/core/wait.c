@@ -281,8 +281,8 @@ void th_waiter_release(th_waiter *waiter) {
 
 void th_waiter_release_cancelled(th_waiter *waiter) {
     th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
-    /* pairs: released, th_wait_commit; as th_waiter_wake */
-    uint32_t old = th_xchg_acq_rel(&waiter->xword, TH_WAIT_CANCELLED | TH_WAIT_RELEASED);
+    /* pairs: th_wait_commit; PARKED. What we did before it knows by the lock in th_cancel_end */
+    uint32_t old = th_xchg_acquire(&waiter->xword, TH_WAIT_CANCELLED | TH_WAIT_RELEASED);
     unpark(waiter, fiber, old);
 }
 

@@ -53,6 +53,17 @@ SIM_WORLD(cancel_sem, .heavy = true) {
     sim_check(codes[0] == -ECANCELED);
 }
 
+/* The same where the system cannot order processors: the fiber fences, and so does who cancels. */
+SIM_WORLD(cancel_without_barrier, .heavy = true) {
+    begin(1);
+    sched->can_order = false;
+    thrum_sem *sem = sim_alloc(sizeof *sem);
+    thrum_sem_init(sem, 0);
+    go(waits_and_frees, sem);
+    sim_check(stop_late());
+    sim_check(codes[0] == -ECANCELED);
+}
+
 static int waits_for_group(void *arg) {
     thrum_waitgroup *wg = arg;
     codes[1] = thrum_waitgroup_wait(wg);
