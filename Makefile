@@ -40,7 +40,7 @@ mutate: ## weakened memory orders against the worlds (MUTATE="--only TEXT --seco
 	@tools/setup ci
 	@tools/mutate $(MUTATE)
 
-models: ## Spin's search through the models of parking; models/README.md
+models: ## Spin's search through the models of parking and fifo; models/README.md
 	@tools/setup ci
 	@models/run
 

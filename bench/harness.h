@@ -42,7 +42,9 @@ typedef enum {
     BENCH_NO_MUST,
     BENCH_SCALED, /* time: it grows with the machine's locked add; 0: none for that many workers */
     BENCH_FIXED,  /* bytes and counts: the same everywhere */
-    BENCH_OF_BASELINE /* so many times the baseline of the same run */
+    BENCH_RATE_FIFO,   /* operations a second, at least: divided by the locked add; fifo only */
+    BENCH_FIXED_LEAST, /* at least so much, everywhere */
+    BENCH_OF_BASELINE  /* so many times the baseline of the same run */
 } bench_must;
 
 typedef struct bench_row {
@@ -78,6 +80,9 @@ extern const bench_theme bench_spawn;
 extern const bench_theme bench_sync;
 extern const bench_theme bench_wake;
 extern const bench_theme bench_memory;
+extern const bench_theme bench_time;
+extern const bench_theme bench_timers;
+extern const bench_theme bench_fifo;
 
 /* ---- for the rows ---- */
 

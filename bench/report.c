@@ -81,7 +81,11 @@ static bool target_of(const bench_job *job, unsigned part, double scale, double 
     case BENCH_SCALED:
         *target = limit * scale;
         return limit > 0;
+    case BENCH_RATE_FIFO:
+        *target = limit / scale;
+        return job->args.policy == THRUM_FIFO;
     case BENCH_FIXED:
+    case BENCH_FIXED_LEAST:
         *target = limit;
         return true;
     case BENCH_OF_BASELINE:
@@ -208,7 +212,9 @@ static void print_row(FILE *out, const bench_job *job, unsigned part, double sca
         fprintf(out, " %6.2f", stats.median / target);
     else
         fprintf(out, " %6s", "-");
-    fprintf(out, "%s\n", has_target && stats.median > target ? " miss" : "");
+    bool least = row->must == BENCH_RATE_FIFO || row->must == BENCH_FIXED_LEAST;
+    bool missed = least ? stats.median < target : stats.median > target;
+    fprintf(out, "%s\n", has_target && missed ? " miss" : "");
 }
 
 void bench_print_table(FILE *out, const bench_jobs *jobs, int argc, char *const argv[]) {

@@ -122,6 +122,38 @@ static void run_blocked_1m(const bench_args *args, bench_sample *out) {
     run_blocked(args, out, bench_scale(args, 1000000, 50000));
 }
 
+/* ---- tasks that wait ---- */
+
+static void woken_once(thrum_task *self, void *arg) {
+    (void)self;
+    (void)arg;
+}
+
+/* Those with a deadline and those without, in turn; the caller's own memory is the task itself. */
+static void run_waiting(const bench_args *args, bench_sample *out) {
+    unsigned n = bench_scale(args, 1000000, 50000);
+    double before = bytes_in_use();
+    bench_span span;
+    thrum_sched *sched = bench_start(args);
+    thrum_task *tasks = malloc(n * sizeof *tasks);
+    bench_check(tasks != NULL, "no memory");
+    thrum_time far = thrum_after_s(1000);
+    bench_span_begin(&span, sched);
+    for (unsigned i = 0; i < n; i++) {
+        thrum_task_init(&tasks[i], woken_once, NULL);
+        bench_ok(i % 2 ? thrum_task_post_until(sched, &tasks[i], far + i * 1000)
+                       : thrum_task_post_wait(sched, &tasks[i]));
+    }
+    bench_span_end(&span);
+    double after = bytes_in_use();
+    for (unsigned i = 0; i < n; i++)
+        thrum_task_wakeup(&tasks[i]);
+    bench_stop(sched);
+    free(tasks);
+    out[0] = bench_span_value(&span, n, (after - before) / n);
+    out[1] = bench_span_per_op(&span, n);
+}
+
 /* ---- blocked threads ---- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -186,6 +218,13 @@ static const bench_case cases[] = {
      .run = run_blocked_1m,
      .baseline = base_threads,
      .baseline_what = "blocked threads"},
+    {.what = "bytes for each of a million tasks that wait, every other for a deadline",
+     .rows = {{.name = "waiting-memory", .unit = "bytes", .must = BENCH_FIXED, .limit = {96, 96}},
+              {.name = "waiting-time", .unit = "ns/op"}},
+     .count = 2,
+     .workers_min = 1,
+     .workers_same = true,
+     .run = run_waiting},
 };
 
 const bench_theme bench_memory = {cases, sizeof(cases) / sizeof(cases[0])};

@@ -32,9 +32,11 @@ THRUM_API int thrum_cond_destroy(thrum_cond *cond);
 /*
  * Unlocks the mutex, waits to be woken, locks it again. A signal sent after the unlock is not
  * missed. Any thread that holds the mutex (else it aborts, as thrum_mutex_unlock); suspends.
- * Returns 0, with the mutex held.
+ * 0, or -ECANCELED (thrum_sched_stop_until), with the mutex held in any case.
  */
 THRUM_API int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex);
+/* The same until the deadline: -ETIMEDOUT, with the mutex held; no signal was consumed. */
+THRUM_API int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadline);
 
 /* Wakes the first waiter (signal) or all (broadcast), if any. Any thread; never suspends. */
 THRUM_API void thrum_cond_signal(thrum_cond *cond);

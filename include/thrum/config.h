@@ -15,7 +15,7 @@ THRUM_BEGIN_DECLS
 /* How tasks are queued and found. docs/policies.md says which to choose when. */
 typedef enum {
     THRUM_SHARDED, /* a queue per worker, work stealing: the default */
-    THRUM_FIFO,    /* strictly in the order posted (not in this version: start says -ENOTSUP) */
+    THRUM_FIFO,    /* strictly in the order posted; passed deadlines first, by deadline */
     THRUM_GLOBAL   /* one queue under one mutex: the baseline to measure against */
 } thrum_policy;
 
@@ -61,8 +61,7 @@ typedef struct thrum_config {
                                  0, the default: half of the busy ones, at least 1 */
     thrum_time spin_ns;       /* THRUM_SPIN_NS: look again for so long before parking; default 0 */
 
-    unsigned
-        fifo_block; /* THRUM_FIFO_BLOCK: ready queue block of the fifo policy (later version) */
+    unsigned fifo_block; /* THRUM_FIFO_BLOCK: ready queue block of the fifo policy */
 
     bool affinity;        /* THRUM_AFFINITY: 0, 1: tie worker i to the i-th CPU that is granted */
     bool pin_all;         /* THRUM_PIN_ALL: 0, 1: a task stays on the worker that first ran it */

@@ -38,8 +38,13 @@ THRUM_API void thrum_event_signal(thrum_event *event);
 /* Takes the signal back. Any thread; never suspends. */
 THRUM_API void thrum_event_clear(thrum_event *event);
 
-/* Waits until it is signaled; an auto event is cleared by that. Any thread; may suspend. 0. */
+/*
+ * Waits until it is signaled; an auto event is cleared by that. Any thread; may suspend. 0, or
+ * -ECANCELED (thrum_sched_stop_until): the event is as it was.
+ */
 THRUM_API int thrum_event_wait(thrum_event *event);
+/* The same until the deadline: -ETIMEDOUT, and the event is as it was. */
+THRUM_API THRUM_NODISCARD int thrum_event_wait_until(thrum_event *event, thrum_time deadline);
 
 /* Whether it is signaled; takes the signal of an auto event. Any thread; never suspends. */
 THRUM_API THRUM_NODISCARD bool thrum_event_test(thrum_event *event);

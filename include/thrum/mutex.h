@@ -36,6 +36,8 @@ THRUM_API int thrum_mutex_destroy(thrum_mutex *mutex);
  * What the previous owner wrote before its unlock is visible.
  */
 THRUM_API THRUM_NODISCARD int thrum_mutex_lock(thrum_mutex *mutex);
+/* The same until the deadline: -ETIMEDOUT, and it was not taken. */
+THRUM_API THRUM_NODISCARD int thrum_mutex_lock_until(thrum_mutex *mutex, thrum_time deadline);
 
 /* Locks if it is free, else -EBUSY (also when the caller holds it). Any thread; never suspends. */
 THRUM_API THRUM_NODISCARD int thrum_mutex_trylock(thrum_mutex *mutex);

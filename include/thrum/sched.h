@@ -37,6 +37,15 @@ THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_c
 THRUM_API THRUM_NODISCARD int thrum_sched_stop(thrum_sched *sched);
 
 /*
+ * The same until the deadline. Past it the rest is cancelled: tasks that wait run once more with
+ * their cancelled flag set; fibers' waits (sem, event, cond, waitgroup, join, sleep, with a
+ * deadline or without) return -ECANCELED, and so does each that would begin to wait later. Locking
+ * a mutex is not cancelled, nor a blocking call. Then -ETIMEDOUT; the scheduler goes on draining,
+ * refuses posts from outside, and is the caller's until a stop returns 0.
+ */
+THRUM_API THRUM_NODISCARD int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline);
+
+/*
  * Waits for an instant at which nothing was runnable and nothing ran (blocked fibers do not count).
  * Plain threads and tasks of other schedulers; blocks the caller (a thread of its own waits in the
  * place of a task: -EAGAIN or -ENOMEM when there is none to be had). -ETIMEDOUT past the deadline;

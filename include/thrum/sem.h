@@ -28,10 +28,12 @@ THRUM_API void thrum_sem_init(thrum_sem *sem, unsigned value);
 THRUM_API int thrum_sem_destroy(thrum_sem *sem);
 
 /*
- * Takes one, waiting until there is one. Any thread; may suspend. Returns 0; what was written
- * before the post that it took is visible.
+ * Takes one, waiting until there is one. Any thread; may suspend. 0: what was written before the
+ * post that it took is visible. -ECANCELED (thrum_sched_stop_until): nothing was taken.
  */
 THRUM_API int thrum_sem_wait(thrum_sem *sem);
+/* The same until the deadline: -ETIMEDOUT, and nothing was taken. */
+THRUM_API THRUM_NODISCARD int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline);
 
 /* Takes one if there is one, else -EAGAIN. Any thread; never suspends. */
 THRUM_API THRUM_NODISCARD int thrum_sem_trywait(thrum_sem *sem);

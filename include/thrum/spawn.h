@@ -53,10 +53,17 @@ THRUM_API THRUM_NODISCARD int thrum_spawn_with(thrum_handle **out, const thrum_a
 
 /*
  * Waits for the task and frees the handle. `*result` (may be NULL) gets what its function returned.
- * Any thread, also after its scheduler has stopped; may suspend. Returns the joiner's own fate: 0,
- * or -EDEADLK for a task that would join itself (the handle is kept). Joining twice aborts.
+ * Any thread, also after its scheduler has stopped; may suspend. Returns the joiner's own fate: 0;
+ * -EDEADLK for a task that would join itself, -ECANCELED (thrum_sched_stop_until), with the handle
+ * kept. Joining twice aborts.
  */
 THRUM_API int thrum_join(thrum_handle *handle, int *result);
+/*
+ * The same until the deadline: -ETIMEDOUT, and the handle stays the caller's, to be joined again or
+ * detached.
+ */
+THRUM_API THRUM_NODISCARD int thrum_join_until(thrum_handle *handle, int *result,
+                                               thrum_time deadline);
 
 /* Gives the handle up: the task goes on and its result is dropped. Any thread; never suspends. */
 THRUM_API int thrum_detach(thrum_handle *handle);
@@ -68,6 +75,13 @@ THRUM_API int thrum_detach(thrum_handle *handle);
  * time slice away.
  */
 THRUM_API void thrum_yield(void);
+
+/*
+ * Sleeps until the instant, or for so long; in the past: returns at once. Late by what the machine
+ * makes it late, never early. Tasks suspend, a plain thread sleeps. 0.
+ */
+THRUM_API int thrum_sleep_until(thrum_time when);
+THRUM_API int thrum_sleep(thrum_time ns);
 
 /*
  * The name of the running task: "" when it has none, NULL off a task. Valid until the task ends or

@@ -22,8 +22,9 @@ struct thrum_task {
     int32_t reserved_worker;   /* -1: any */
     thrum_task_fn reserved_fn; /* read them through the calls below */
     void *reserved_arg;
-    uint64_t reserved_state;
-    uint64_t reserved[4];
+    uint32_t reserved_mark;
+    uint32_t reserved_word;
+    uint64_t reserved[4]; /* while it waits: its place among the deadlines */
 };
 THRUM_STATIC_ASSERT(sizeof(thrum_task) == 72, "a task is at most 72 bytes");
 
@@ -36,7 +37,7 @@ typedef enum {
 } thrum_hint;
 
 /* clang-format off */
-#define THRUM_TASK_INIT(fn, arg) { NULL, 1u, -1, (fn), (arg), 0, { 0, 0, 0, 0 } }
+#define THRUM_TASK_INIT(fn, arg) { NULL, 1u, -1, (fn), (arg), 0, 0, { 0, 0, 0, 0 } }
 /* clang-format on */
 
 /* Makes a task; nothing is to be undone. The task must not be posted. Any thread. */
@@ -67,6 +68,56 @@ THRUM_API THRUM_NODISCARD int thrum_task_post_hint(thrum_sched *sched, thrum_tas
  */
 THRUM_API THRUM_NODISCARD int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[],
                                                     size_t n);
+
+/*
+ * Posts it to run at the deadline, an instant on thrum_now's clock (after: so many ns from now), or
+ * as soon as it is woken or signaled, whichever comes first; the deadline holds for one run. Never
+ * early; how late, says docs/time.md. THRUM_FOREVER is thrum_task_post_wait. Errors, callers and
+ * ordering as thrum_task_post. Never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_task_post_until(thrum_sched *sched, thrum_task *task,
+                                                    thrum_time deadline);
+THRUM_API THRUM_NODISCARD int thrum_task_post_after(thrum_sched *sched, thrum_task *task,
+                                                    thrum_time ns);
+
+/* Posts it to run when it is woken or signaled. When only such tasks are left, stop cancels them.
+ */
+THRUM_API THRUM_NODISCARD int thrum_task_post_wait(thrum_sched *sched, thrum_task *task);
+
+/*
+ * Makes a waiting task run at once. A run that is already due absorbs it; while the body runs, or
+ * the task is not posted, it is remembered: the next post is immediate. What the caller wrote
+ * before is visible to the body of that run. The caller must know that the task is still there.
+ * Any thread; never suspends.
+ */
+THRUM_API void thrum_task_wakeup(thrum_task *task);
+
+/*
+ * The same, and sets the task's signal, in one step: once the body can see the signal the sender
+ * does not touch the task any more, so the body may free it. Signals do not add up. One that is not
+ * received makes every further post immediate. Any thread; never suspends.
+ */
+THRUM_API void thrum_task_signal(thrum_task *task);
+
+/* In the body: takes the signal; whether there was one. What its sender wrote before is visible. */
+THRUM_API bool thrum_task_receive_signal(thrum_task *task);
+THRUM_API bool thrum_task_is_signaled(const thrum_task *task);
+
+/*
+ * In the body: whether this run came because its deadline had passed, or because it was posted
+ * without one; false when a wakeup or signal came first.
+ */
+THRUM_API bool thrum_task_is_expired(const thrum_task *task);
+
+/* In the body: whether this run was cancelled. */
+THRUM_API bool thrum_task_is_cancelled(const thrum_task *task);
+
+/*
+ * Cancels a run that has not begun: it comes at once, and thrum_task_is_cancelled says so in it. By
+ * who owns the task; a run that begins at the same moment may see it or not. -EBUSY: it is not
+ * posted, or its body has begun. Any thread; never suspends.
+ */
+THRUM_API int thrum_task_cancel(thrum_task *task);
 
 THRUM_END_DECLS
 

@@ -37,10 +37,12 @@ THRUM_API void thrum_waitgroup_add(thrum_waitgroup *wg, int n);
 THRUM_API void thrum_waitgroup_done(thrum_waitgroup *wg);
 
 /*
- * Waits until the count is 0. Any thread; may suspend. Returns 0; what was written before every
- * done is visible.
+ * Waits until the count is 0. Any thread; may suspend. 0: what was written before every done is
+ * visible. -ECANCELED (thrum_sched_stop_until): the count is not 0 yet.
  */
 THRUM_API int thrum_waitgroup_wait(thrum_waitgroup *wg);
+/* The same until the deadline: -ETIMEDOUT. */
+THRUM_API THRUM_NODISCARD int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline);
 
 THRUM_END_DECLS
 

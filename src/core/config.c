@@ -155,7 +155,7 @@ int th_config_settle(thrum_config *out, const thrum_config *in) {
     if (!is_valid(out)) {
         return -EINVAL;
     }
-    if (out->policy == THRUM_FIFO || out->workers == 0) {
+    if (out->workers == 0) {
         return -ENOTSUP;
     }
     if (out->workers == THRUM_WORKERS_AUTO) {

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "core/idle.h"
 #include "core/overflow.h"
+#include "core/timer.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/base.h"
@@ -92,6 +93,7 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
     if (th_unlikely(fiber->canary)) {
         th_fiber_check_canary(fiber);
     }
+    th_timers_poll(worker);
     th_work *work = worker->sched->policy->pick(worker);
     /* Nobody else: it goes on at once, but now and then the long way, to see who could be helped.
      */
@@ -144,6 +146,13 @@ static TH_NO_TSAN void *make_context(void) {
     return context;
 }
 
+_Static_assert(sizeof(th_timed) <= TH_STACK_RECORD, "a fiber's timer lies beside its stack");
+
+/* At the very top of each stack: its fiber, which lies somewhat below. */
+static inline th_fiber **anchor_of(const th_stack *stack) {
+    return (th_fiber **)(void *)(stack->top - sizeof(th_fiber *));
+}
+
 TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single) {
     th_stack stack;
     if (th_stack_get(&sched->stacks, stack_class, &stack)) {
@@ -154,7 +163,7 @@ TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool
     if (th_stack_class_size(stack_class) >= 64 * 1024) {
         top -= COLOUR_STEP * ((run_id >> 32) % COLOURS);
     }
-    uintptr_t at = ((uintptr_t)top - sizeof(th_fiber)) & ~(uintptr_t)63;
+    uintptr_t at = ((uintptr_t)top - sizeof(th_fiber *) - sizeof(th_fiber)) & ~(uintptr_t)63;
     th_fiber *fiber = (th_fiber *)at;
     th_asan_unpoison(stack.bottom, (size_t)(stack.top - stack.bottom));
     *fiber = (th_fiber){.work = {.kind = TH_WORK_FIBER, .worker = -1},
@@ -166,7 +175,13 @@ TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool
     fiber->valgrind = th_valgrind_stack(stack.bottom, stack.top);
     fiber->tsan = single ? make_context() : NULL; /* bodies run on single ones there */
     th_context_make(&fiber->context, stack.bottom, fiber, fiber_main, fiber);
+    /* pairs: th_fiber_on; the fiber as it was made */
+    th_store_release(anchor_of(&stack), fiber);
     return fiber;
+}
+
+TH_NO_TSAN th_fiber *th_fiber_on(const th_stack *stack) {
+    return th_load_acquire(anchor_of(stack)); /* pairs: th_fiber_new; the fiber as it was made */
 }
 
 TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
@@ -177,6 +192,9 @@ TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
         th_tsan_destroy(fiber->tsan);
     }
     th_asan_unpoison(stack.bottom, (size_t)(stack.top - stack.bottom));
+    /* relaxed: whoever finds it meanwhile finds it not blocked, and nothing is unmapped */
+    th_store_relaxed(anchor_of(&stack), NULL);
+    th_tsan_release(stack.record); /* for its next user: th_waiter_wait_until */
     th_stack_put(stacks, stack);
 }
 
@@ -212,7 +230,9 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
         break;
     case TH_COMMIT_YIELD:
         th_count(&worker->counters.xyields, 1);
+        worker->unseen = true;
         th_ready_on(worker, left.fiber, THRUM_HINT_YIELD);
+        worker->unseen = false;
         break;
     case TH_COMMIT_IDLE:
         th_idle_put(worker, left.fiber);

@@ -32,13 +32,16 @@ typedef struct th_fiber {
     bool repost;        /* the body posted its own task, with this hint: */
     uint8_t repost_hint;
 
-    thrum_sched *sched;    /* constant */
-    struct th_fiber *next; /* in a list of idle fibers */
-    th_stack stack;        /* constant */
+    thrum_sched *sched;         /* constant */
+    struct th_waiter *xblocked; /* what it waits on, if that can be cancelled (cancel.h) */
+    struct th_fiber *next;      /* in a list of idle fibers */
+    th_stack stack;             /* constant; its record is what it has in timers (th_timed) */
     uint64_t run_id; /* who its present run is, as the owner of locks; unique in the process */
 
     /* The present run's; undone at its end when `dirty`. */
     thrum_sched *repost_sched;
+    int64_t repost_deadline;
+    bool repost_waits;
     thrum_task *task;     /* the intrusive task whose body runs, or NULL */
     thrum_handle *handle; /* the spawned task, or NULL */
     th_locals locals;
@@ -60,6 +63,9 @@ th_fiber *th_fiber_self(void);
 /* Makes one with its loop ready to be switched to; NULL: no stack. */
 th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single);
 void th_fiber_free(th_fiber *fiber);
+
+/* The fiber that lies on a stack that is in use, or NULL. Any thread. */
+th_fiber *th_fiber_on(const th_stack *stack);
 
 /* The upper half of the ids of a fiber's next 2^32 runs. */
 uint64_t th_fiber_fresh_id(void);

@@ -143,8 +143,12 @@ static th_work *find_once(th_worker *worker) {
     if (th_unlikely(worker->loot.at) && should_nap(worker)) {
         nap(worker);
     }
+    th_timers_poll(worker);
     if ((work = worker->sched->policy->pick(worker))) {
         return work;
+    }
+    if (th_timers_help(worker) && (work = worker->sched->policy->pick(worker))) {
+        return work; /* overdue, of one that does not come round, or its own */
     }
     if ((work = th_deferred_take(worker))) {
         return work;
@@ -173,10 +177,12 @@ th_work *th_find(th_worker *worker) {
     for (;;) {
         th_work *work = find_once(worker);
         if (work) {
-            worker->woken = false;
             if (th_unlikely(worker->searching || worker->sentinel)) {
                 th_went_busy(worker);
+            } else if (th_unlikely(worker->woken)) {
+                th_went_busy_alone(worker);
             }
+            worker->woken = false;
             return work;
         }
         /* pairs: end_threads; every task has ended: the user's hook is told (worker_stop) */

@@ -10,52 +10,76 @@
 /* One caller, on its own stack; in the scheduler's list, under idle_lock. */
 typedef struct th_idle_waiter {
     struct th_idle_waiter *next;
-    bool done;      /* what for: wait_done, else wait_idle */
+    th_idle_what what;
     uint32_t xflag; /* 1: there was such an instant; the futex */
 } th_idle_waiter;
+
+/* What of a flow counts as an end: read before all that began. */
+static uint64_t ended(const th_flow *flow, th_idle_what what) {
+    switch (what) {
+    case TH_IDLE_NOW:
+        return th_load_acquire(&flow->xsuspended); /* pairs: th_flow_ended; what began before it */
+    case TH_IDLE_QUIET:
+        return th_load_acquire(&flow->xdormant); /* pairs: th_flow_ended; as above */
+    case TH_IDLE_DONE:
+    default:
+        return 0;
+    }
+}
+
+/* What of a flow counts as a beginning, but for what was created. */
+static uint64_t began_again(const th_flow *flow, th_idle_what what) {
+    switch (what) {
+    case TH_IDLE_NOW:
+        return th_load_relaxed(&flow->xreadied); /* relaxed: not older than the ends read before */
+    case TH_IDLE_QUIET:
+        return th_load_relaxed(&flow->xroused); /* relaxed: as above */
+    case TH_IDLE_DONE:
+    default:
+        return 0;
+    }
+}
+
+static th_outside *next_record(const thrum_sched *sched, const th_outside *r) {
+    return r == &sched->outsiders.retired ? sched->outsiders.first : r->next_of_sched;
+}
 
 /*
  * First everything that ended, then everything that began: if the sums are equal, there was an
  * instant between the two at which all that had begun had ended.
  */
-bool th_idle_now(thrum_sched *sched, bool done) {
-    uint64_t ended = 0;
+bool th_idle_now(thrum_sched *sched, th_idle_what what) {
+    uint64_t ends = 0;
     uint64_t began = 0;
+    th_lock_acquire(&th_outside_lock); /* no record is retired between its thread and the sum */
+    for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
+        ends += ended(&r->flow, what);
+    }
     for (unsigned i = 0; i < sched->workers_count; i++) {
         const th_flow *flow = &sched->workers[i].flow;
-        ended += th_load_acquire(&flow->xfinished); /* pairs: th_flow_ended; what began before it */
-        if (!done) {
-            ended += th_load_acquire(&flow->xsuspended); /* pairs: th_flow_ended; as above */
-        }
+        ends += th_load_acquire(&flow->xfinished); /* pairs: th_flow_ended; what began before it */
+        ends += ended(flow, what);
     }
     for (unsigned i = 0; i < sched->workers_count; i++) {
         const th_flow *flow = &sched->workers[i].flow;
         began += th_load_relaxed(&flow->xcreated); /* relaxed: not older than the ends read above */
-        if (!done) {
-            began += th_load_relaxed(&flow->xreadied); /* relaxed: as above */
-        }
+        began += began_again(flow, what);
     }
-    th_lock_acquire(&th_outside_lock); /* no record is retired between its thread and the sum */
-    for (const th_outside *r = &sched->outsiders.retired; r;
-         r = r == &sched->outsiders.retired ? sched->outsiders.first : r->next_of_sched) {
-        began += th_load_relaxed(&r->xcreated); /* relaxed: as above */
-        if (!done) {
-            began += th_load_relaxed(&r->xreadied); /* relaxed: as above */
-        }
+    for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
+        began += th_load_relaxed(&r->flow.xcreated); /* relaxed: as above */
+        began += began_again(&r->flow, what);
     }
     th_lock_release(&th_outside_lock);
-    if (began == ended) {
+    if (began == ends) {
         th_tsan_acquire(sched);
     }
-    return began == ended;
+    return began == ends;
 }
 
 void th_idle_notify(thrum_sched *sched) {
     th_lock_acquire(&sched->idle_lock); /* whoever is on the list now began to wait before we sum */
-    bool idle = th_idle_now(sched, false);
-    bool done = th_idle_now(sched, true);
     for (th_idle_waiter *w = sched->idle_waiters; w; w = w->next) {
-        if (w->done ? done : idle) {
+        if (th_idle_now(sched, w->what)) {
             /* relaxed: delist takes the lock, which orders all that had ended by then */
             th_store_relaxed(&w->xflag, 1u);
             th_os_futex_wake(&w->xflag, 1); /* under the lock: the waiter is still there */
@@ -94,17 +118,17 @@ void th_idle_wait_left(thrum_sched *sched) {
     }
 }
 
-static int wait_in_thread(thrum_sched *sched, thrum_time deadline, bool done) {
-    th_idle_waiter waiter = {.done = done};
+static int wait_in_thread(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
+    th_idle_waiter waiter = {.what = what};
     int result = 0;
     enlist(sched, &waiter);
     /* relaxed: as in th_idle_notify */
-    while (!th_load_relaxed(&waiter.xflag) && !th_idle_now(sched, done) && !result) {
+    while (!th_load_relaxed(&waiter.xflag) && !th_idle_now(sched, what) && !result) {
         if (th_os_futex_wait(&waiter.xflag, 0, deadline) == -ETIMEDOUT) {
             result = -ETIMEDOUT;
         }
     }
-    if (result && th_idle_now(sched, done)) {
+    if (result && th_idle_now(sched, what)) {
         result = 0; /* one last look */
     }
     delist(sched, &waiter);
@@ -115,19 +139,19 @@ static int wait_in_thread(thrum_sched *sched, thrum_time deadline, bool done) {
 typedef struct idle_call {
     thrum_sched *sched;
     thrum_time deadline;
-    bool done;
+    th_idle_what what;
     int result;
     th_waiter waiter;
 } idle_call;
 
 static void wait_for_fiber(void *arg) {
     idle_call *call = arg;
-    call->result = wait_in_thread(call->sched, call->deadline, call->done);
+    call->result = wait_in_thread(call->sched, call->deadline, call->what);
     th_waiter_wake(&call->waiter);
 }
 
-static int wait_in_fiber(thrum_sched *sched, thrum_time deadline, bool done) {
-    idle_call call = {.sched = sched, .deadline = deadline, .done = done};
+static int wait_in_fiber(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
+    idle_call call = {.sched = sched, .deadline = deadline, .what = what};
     th_waiter_init(&call.waiter);
     th_os_thread thread;
     int failed = th_os_thread_start(&thread, "thrum-wait", wait_for_fiber, &call);
@@ -139,21 +163,21 @@ static int wait_in_fiber(thrum_sched *sched, thrum_time deadline, bool done) {
     return call.result;
 }
 
-int th_idle_wait(thrum_sched *sched, thrum_time deadline, bool done) {
+int th_idle_wait(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
     if (!sched) {
         return -EINVAL;
     }
     if (thrum_sched_current() == sched) {
         return -EDEADLK;
     }
-    return th_fiber_self() ? wait_in_fiber(sched, deadline, done)
-                           : wait_in_thread(sched, deadline, done);
+    return th_fiber_self() ? wait_in_fiber(sched, deadline, what)
+                           : wait_in_thread(sched, deadline, what);
 }
 
 int thrum_sched_wait_idle(thrum_sched *sched, thrum_time deadline) {
-    return th_idle_wait(sched, deadline, false);
+    return th_idle_wait(sched, deadline, TH_IDLE_NOW);
 }
 
 int thrum_sched_wait_done(thrum_sched *sched, thrum_time deadline) {
-    return th_idle_wait(sched, deadline, true);
+    return th_idle_wait(sched, deadline, TH_IDLE_DONE);
 }

@@ -71,9 +71,8 @@ static TH_NO_TSAN th_outside *attach(th_thread *thread, thrum_sched *sched, bool
         r->next_of_thread = thread->outside;
         thread->outside = r;
     }
-    th_store_relaxed(&r->xcreated, 0); /* relaxed: read under the lock */
-    th_store_relaxed(&r->xreadied, 0); /* relaxed: read under the lock */
-    th_store_relaxed(&r->xwakes, 0);   /* relaxed: read under the lock */
+    r->flow = (th_flow){0};          /* read under the lock */
+    th_store_relaxed(&r->xwakes, 0); /* relaxed: read under the lock */
     r->next_of_sched = sched->outsiders.first;
     sched->outsiders.first = r;
     th_store_relaxed(&r->xsched, sched); /* relaxed: only this thread reads it without the lock */
@@ -190,8 +189,7 @@ void th_outside_retire_all(th_thread *thread) {
         if (sched) {
             th_outside *sum = &sched->outsiders.retired;
             th_lock_acquire(&sched->outsiders.shared_lock);
-            th_count(&sum->xcreated, r->xcreated);
-            th_count(&sum->xreadied, r->xreadied);
+            th_flow_add(&sum->flow, &r->flow);
             th_count(&sum->xwakes, r->xwakes);
             th_lock_release(&sched->outsiders.shared_lock);
             unlink_of_sched(sched, r);

@@ -10,6 +10,7 @@
 #define TH_OUTSIDE_H
 
 #include "core/counters.h"
+#include "core/flow.h"
 #include "core/lock.h"
 #include "core/thread.h"
 #include "thrum/sched.h"
@@ -21,10 +22,9 @@ struct th_outside {
     struct th_outside *next_of_sched;
     thrum_sched *xsched; /* NULL once the scheduler is gone; the thread reads it without the lock */
 
-    uint32_t xinside;  /* 1 while the thread is in a call on the scheduler; the thread writes it */
-    uint64_t xcreated; /* as th_flow; the thread writes them */
-    uint64_t xreadied;
-    uint64_t xwakes; /* futex calls that woke a worker */
+    uint32_t xinside; /* 1 while the thread is in a call on the scheduler; the thread writes it */
+    th_flow flow;     /* the thread writes it */
+    uint64_t xwakes;  /* futex calls that woke a worker */
 };
 
 typedef struct th_outsiders {

@@ -57,17 +57,18 @@ static void count_wake(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
  * Takes a sleeper off the stack, else the sentinel, and grants the search token in the same
  * exchange. The entry may be stale (its worker went on by itself): then the token is given back
  * before the next try. Whoever submits meanwhile sees a searcher that is none and relies on it, so
- * giving it back without looking at the word again would lose his wake.
+ * giving it back without looking at the word again would lose his wake. False when nobody sleeps,
+ * or, unless `anyway`, somebody is looking already.
  */
-void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
+static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bool anyway) {
     unsigned leaving = 0; /* the sentinel, found on its way: it will look for itself */
     for (;;) {
         /* pairs: announce; the links and words of those in the stack */
         uint64_t word = th_load_acquire(&sched->xpark);
         unsigned top = th_park_top(word);
         unsigned which = top ? top : th_park_sentinel(word);
-        if (th_park_searchers(word) || !which) {
-            return; /* somebody is looking already, or nobody sleeps */
+        if ((th_park_searchers(word) && !anyway) || !which) {
+            return false; /* somebody is looking already, or nobody sleeps */
         }
         th_worker *target = &sched->workers[which - 1];
         /*
@@ -75,7 +76,7 @@ void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
          * before somebody else published who relied on our token; otherwise it is still to look.
          */
         if (!top && which == leaving && !(th_load_relaxed(&target->xsleep) & TH_SLEEP_PARKED)) {
-            return;
+            return false;
         }
         uint64_t want = word + TH_PARK_SEARCHER_ONE;
         if (top) {
@@ -90,7 +91,7 @@ void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
         if (claim(target, top ? TH_SLEEP_LISTED : 0, TH_SLEEP_TOKEN)) {
             count_wake(sched, by, cause);
             send_wake(target, by, sched);
-            return;
+            return true;
         }
         leaving = top ? leaving : which;
         /* relaxed: the same word is read again, so not as it was before this */
@@ -98,14 +99,28 @@ void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
     }
 }
 
-void th_wake_worker(th_worker *target) {
+void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
+    wake_next(sched, by, cause, false);
+}
+
+/*
+ * Each of them has a token, so each looks, or hands the duty on (rule T). That one of them is
+ * searching already is no reason to leave the others asleep: there is work for all.
+ */
+void th_wake_many(thrum_sched *sched, th_worker *by, uint64_t n, th_wake_cause cause) {
+    while (n-- && wake_next(sched, by, cause, true)) {
+    }
+}
+
+bool th_wake_worker(th_worker *target) {
     /* seq: the push before the sleep word is read; announce, then the inbox is read */
     th_fence_seq();
     /* relaxed: ordered by the fence */
     if (!(th_load_relaxed(&target->xsleep) & TH_SLEEP_PARKED)) {
-        return;
+        return false;
     }
-    if (claim(target, 0, 0)) {
+    bool claimed = claim(target, 0, 0);
+    if (claimed) {
         th_worker *by = th_here();
         if (by && by->sched == target->sched) {
             th_count(&by->counters.xwakes_pinned, 1);
@@ -115,6 +130,16 @@ void th_wake_worker(th_worker *target) {
             th_add_relaxed(&target->sched->outsiders.counters.xwakes_pinned, 1u);
         }
         send_wake(target, by, target->sched);
+    }
+    return claimed;
+}
+
+void th_watch_timers(thrum_sched *sched, th_worker *by) {
+    /* relaxed: ordered by the caller. Who parks after that word sees that not all sleep, and takes
+     * the sentinel's role */
+    uint64_t word = th_load_relaxed(&sched->xpark);
+    if (th_park_anyone(word) && !th_park_searchers(word) && !th_park_sentinel(word)) {
+        th_wake_one(sched, by, TH_WAKE_SUBMIT);
     }
 }
 
@@ -172,6 +197,22 @@ static bool sentinel_missing(const thrum_sched *sched, uint64_t word) {
            th_park_parked(word) + 1 < sched->workers_count;
 }
 
+/* Deadlines of its own that nobody else looks after while it runs. */
+static bool timers_unwatched(const th_worker *worker, uint64_t word) {
+    return !th_park_sentinel(word) &&
+           /* relaxed: ordered by the fence; who puts one in fences, then looks who is awake */
+           th_load_relaxed(&worker->own_timers.xearliest) != INT64_MAX;
+}
+
+void th_went_busy_alone(th_worker *worker) {
+    /* seq: no sleeper any more, before its deadlines are read; who puts one in (th_timers_tell)
+     * fences before it reads the park word */
+    th_fence_seq();
+    if (timers_unwatched(worker, 0)) {
+        th_watch_timers(worker->sched, worker);
+    }
+}
+
 void th_went_busy(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     bool last = false;
@@ -179,7 +220,7 @@ void th_went_busy(th_worker *worker) {
     uint64_t word;
     if (worker->sentinel) {
         worker->sentinel = false;
-        rescued = th_ring_size(&worker->ring.ring) != 0;
+        rescued = th_ring_size(&worker->ring.ring) != 0 || th_claim_any(&worker->claim);
         word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
         /* lock-free: it fails only when another change of the word succeeded */
         /* relaxed: who parks after it in the order of the word's changes takes the role */
@@ -202,7 +243,8 @@ void th_went_busy(th_worker *worker) {
      * woke nobody, had published before (th_notify, th_notify_shared)
      */
     th_fence_seq();
-    if (rescued || sentinel_missing(sched, word) || sched->policy->pending(worker)) {
+    if (rescued || sentinel_missing(sched, word) || timers_unwatched(worker, word) ||
+        sched->policy->pending(worker)) {
         th_wake_one(sched, worker, TH_WAKE_CHAIN);
     }
 }
@@ -320,6 +362,9 @@ static bool retire_sentinel(th_worker *worker) {
 static bool sentinel_round(th_worker *worker, int64_t *sleep_ns) {
     thrum_sched *sched = worker->sched;
     bool unsure = false;
+    if (th_timers_help(worker)) {
+        return true;
+    }
     /* relaxed: a hint; whoever deferred a task looks again itself */
     if (th_load_relaxed(&sched->xdeferred)) {
         return true;
@@ -362,6 +407,12 @@ static int64_t first_sleep(th_worker *worker) {
     return deferred ? TH_DEFER_NS : TH_FOREVER;
 }
 
+/* Its own timers end any sleep; as the sentinel, everybody's. */
+static int64_t with_timers(const th_worker *worker, int64_t deadline) {
+    int64_t first = th_timers_sleep_until(worker, worker->sentinel);
+    return first < deadline ? first : deadline;
+}
+
 static void sleep_until_woken(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     int64_t ns = first_sleep(worker);
@@ -373,11 +424,12 @@ static void sleep_until_woken(th_worker *worker) {
             return;
         }
         th_count(&worker->counters.xfutex_waits, 1);
-        if (th_os_futex_wait(&worker->xsleep, word, deadline) != -ETIMEDOUT) {
+        if (th_os_futex_wait(&worker->xsleep, word, with_timers(worker, deadline)) != -ETIMEDOUT) {
             continue; /* claimed, or an entry popped, or a spurious wake: the word tells */
         }
         th_count(&worker->counters.xwakes_timer, 1);
-        if (worker->sentinel && !worker->napping) {
+        bool timers_due = th_timers_sleep_until(worker, worker->sentinel) <= th_os_now();
+        if (worker->sentinel && !worker->napping && !timers_due) {
             /* relaxed: a hint, and the exchange decides */
             if (!th_load_relaxed(&sched->xdeferred) && !sched->policy->pending(worker) &&
                 th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count &&

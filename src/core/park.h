@@ -13,8 +13,19 @@ typedef enum { TH_WAKE_SUBMIT, TH_WAKE_CHAIN } th_wake_cause;
 /* Wakes one sleeper, with a search token, unless a searcher is on its way already. */
 void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause);
 
-/* Wakes this worker for work that only it can run, if it sleeps. Fences. Any thread. */
-void th_wake_worker(th_worker *target);
+/* Wakes up to n sleepers, with a search token each, whoever searches already. */
+void th_wake_many(thrum_sched *sched, th_worker *by, uint64_t n, th_wake_cause cause);
+
+/*
+ * Wakes this worker for work that only it can run, if it sleeps: then true. Fences. Any thread.
+ */
+bool th_wake_worker(th_worker *target);
+
+/*
+ * Some worker runs and has deadlines: if nobody is the sentinel, or is about to be, wakes one who
+ * becomes it. The caller's change of the park word, or its fence, came before.
+ */
+void th_watch_timers(thrum_sched *sched, th_worker *by);
 
 /* Wakes them all: stop. */
 void th_wake_all(thrum_sched *sched);
@@ -32,6 +43,8 @@ bool th_search_begin(th_worker *worker);
  * the rest is not forgotten.
  */
 void th_went_busy(th_worker *worker);
+/* The same for one that is neither, and was asleep: nobody may be looking after its deadlines. */
+void th_went_busy_alone(th_worker *worker);
 
 /*
  * After a worker queued something for everybody, in its own queue: whether to wake is decided here.

@@ -9,6 +9,7 @@
 #include "base/annotate.h"
 #include "base/check.h"
 #include "core/idle.h"
+#include "core/task.h"
 #include "core/worker.h"
 
 /* From the worker's context to the task's, which learns what whoever published `object` did. */

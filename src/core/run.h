@@ -58,7 +58,4 @@ void th_handle_finish(thrum_handle *handle, int result);
 /* An intrusive task whose body posted it again while it ran. */
 void th_task_repost(th_fiber *fiber);
 
-/* The task's context: clears the mark that it is posted, and reads what to run. */
-thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id);
-
 #endif

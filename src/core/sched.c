@@ -8,12 +8,15 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "core/cancel.h"
 #include "core/config.h"
 #include "core/find.h"
 #include "core/idle.h"
 #include "core/overflow.h"
 #include "core/park.h"
 #include "core/run.h"
+#include "core/task.h"
+#include "core/wait.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
@@ -100,6 +103,8 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     /* relaxed: nobody else knows it yet */
     th_store_relaxed(&worker->gate.xrevoked, sched->can_order ? TH_GATE_OPEN : TH_GATE_SHUT);
     th_inject_init(&worker->inbox);
+    th_timers_init(&worker->own_timers, worker);
+    worker->timers = sched->policy->one_order ? &sched->workers[0].own_timers : &worker->own_timers;
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
     if (!slots || !yield_slots || !worker->yield_marks || !worker->seen_ticks ||
         !th_idle_refill(worker)) {
@@ -151,13 +156,32 @@ static void sched_free(thrum_sched *sched) {
     if (sched->spawn_slab) {
         th_slab_close(sched->spawn_slab);
     }
+    th_sched_free(sched, sched->fifo.ready.ring.xslots);
     th_sched_free(sched, sched->strides);
     th_stacks_destroy(&sched->stacks);
     th_sched_free(sched, sched->workers_block);
     config.free(config.hook_ctx, sched->block);
 }
 
+/* The ready queue of the fifo policy; a scheduler with one worker has none. */
+static bool make_ready(thrum_sched *sched) {
+    if (sched->config.policy != THRUM_FIFO || sched->config.workers == 1) {
+        return true;
+    }
+    unsigned capacity = th_fifo_capacity(sched->config.fifo_block);
+    th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
+    if (slots) {
+        th_mcsp_init(&sched->fifo.ready, slots, capacity);
+    }
+    return slots != NULL;
+}
+
 static thrum_sched *sched_new(const thrum_config *config) {
+    static const th_policy *const policies[] = {
+        [THRUM_SHARDED] = &th_policy_sharded,
+        [THRUM_FIFO] = &th_policy_fifo,
+        [THRUM_GLOBAL] = &th_policy_global,
+    };
     size_t align = alignof(thrum_sched);
     void *block = config->alloc(config->hook_ctx, sizeof(thrum_sched) + align);
     if (!block) {
@@ -170,7 +194,7 @@ static thrum_sched *sched_new(const thrum_config *config) {
     sched->config = *config;
     snprintf(sched->name, sizeof sched->name, "%s", config->name);
     sched->config.name = sched->name;
-    sched->policy = config->policy == THRUM_GLOBAL ? &th_policy_global : &th_policy_sharded;
+    sched->policy = policies[config->policy];
     sched->searchers_max = config->searchers_max;
     sched->stack_class = th_stack_class(config->stack_size);
     th_inject_init(&sched->inject);
@@ -178,7 +202,8 @@ static thrum_sched *sched_new(const thrum_config *config) {
     sched->go_slab = th_slab_new(sizeof(th_go), config->alloc, config->free, config->hook_ctx);
     sched->spawn_slab =
         th_slab_new(sizeof(thrum_handle), config->alloc, config->free, config->hook_ctx);
-    if (!sched->go_slab || !sched->spawn_slab || !make_workers(sched, config->workers)) {
+    if (!sched->go_slab || !sched->spawn_slab || !make_ready(sched) ||
+        !make_workers(sched, config->workers)) {
         sched_free(sched);
         return NULL;
     }
@@ -248,23 +273,50 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
 
 /* ---- stopping ---- */
 
-int thrum_sched_stop(thrum_sched *sched) {
+/* Values of xstopping: posts from outside are refused while it is not RUNNING. */
+enum { RUNNING, STOPPING, CANCELLED /* a stop's deadline has passed; another may come */ };
+
+/*
+ * Until nothing is left: what only waits for a wakeup is cancelled once nothing else is there that
+ * could wake it.
+ */
+static int drain(thrum_sched *sched, thrum_time deadline) {
+    unsigned spins = 0;
+    for (;;) {
+        int result = th_idle_wait(sched, deadline, TH_IDLE_QUIET);
+        if (result || th_idle_now(sched, TH_IDLE_DONE)) {
+            return result;
+        }
+        th_tasks_cancel(sched);
+        th_backoff(&spins); /* one that is not ours to cancel: its waker is about to queue it */
+    }
+}
+
+int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
     if (!sched) {
         return -EINVAL;
     }
     if (thrum_sched_current() == sched) {
         return -EDEADLK;
     }
-    uint32_t running = 0;
+    uint32_t before = RUNNING;
     /* pairs: th_outside_enter; what came before the call, for whoever is refused. The fence in
      * th_outside_wait_left orders it before the records are read */
-    if (!th_cas_release(&sched->xstopping, &running, 1u)) {
+    if (!th_cas_release(&sched->xstopping, &before, STOPPING) &&
+        /* relaxed: the fence in th_outside_wait_left acquires what the call that timed out did */
+        (before != CANCELLED || !th_cas_relaxed(&sched->xstopping, &before, STOPPING))) {
         return -EBUSY;
     }
     th_outside_wait_left(sched); /* what they posted is counted */
-    int result = th_idle_wait(sched, THRUM_FOREVER, true);
+    int result = drain(sched, deadline);
+    if (result == -ETIMEDOUT) {
+        th_cancel_all(sched);
+        /* pairs: th_outside_wait_left; still stopping */
+        th_store_release(&sched->xstopping, CANCELLED);
+        return result;
+    }
     if (result) {
-        th_store_relaxed(&sched->xstopping, 0u); /* relaxed: as if never asked */
+        th_store_relaxed(&sched->xstopping, before); /* relaxed: as if never asked */
         return result;
     }
     th_idle_wait_left(sched);
@@ -274,6 +326,10 @@ int thrum_sched_stop(thrum_sched *sched) {
         sched); /* their work has ended, but they may still be on their way in or out */
     sched_free(sched);
     return 0;
+}
+
+int thrum_sched_stop(thrum_sched *sched) {
+    return thrum_sched_stop_until(sched, THRUM_FOREVER);
 }
 
 /* ---- thrum_run ---- */

@@ -128,7 +128,7 @@ static int start_outside(thrum_sched *sched, thrum_handle **out, const thrum_att
             *out = handle;
         }
         th_tsan_release(handle);
-        th_flow_began(&record->xcreated);
+        th_flow_began(&record->flow.xcreated);
         th_submit_outside(sched, &handle->work);
     }
     th_outside_leave(sched, record);
@@ -181,7 +181,12 @@ void th_handle_finish(thrum_handle *handle, int result) {
     if (old == TH_JOIN_DETACHED) {
         handle_free(handle);
     } else if (old != TH_JOIN_RUNNING) {
-        th_waiter_wake((th_waiter *)old); /* the handle may be gone by now */
+        th_waiter *waiter = (th_waiter *)old; /* the handle may be gone by now */
+        if (waiter->timed && !th_waiter_claim(waiter, TH_WAIT_WOKEN)) {
+            th_waiter_missed(waiter);
+        } else {
+            th_waiter_let_go(waiter);
+        }
     }
 }
 
@@ -197,7 +202,18 @@ static void check_handle(const char *call, const thrum_handle *handle, uintptr_t
     }
 }
 
-int thrum_join(thrum_handle *handle, int *result) {
+/* The time is out. False: it has ended after all. */
+static bool give_up_joining(thrum_handle *handle, th_waiter *waiter) {
+    uintptr_t state = (uintptr_t)waiter;
+    /* relaxed: only takes the waiter back; th_waiter_wait_missed acquires an end that was first */
+    if (th_cas_relaxed(&handle->xjoin, &state, TH_JOIN_RUNNING)) {
+        return true;
+    }
+    th_waiter_wait_missed(waiter);
+    return false;
+}
+
+int thrum_join_until(thrum_handle *handle, int *result, thrum_time deadline) {
     if (!handle) {
         return -EINVAL;
     }
@@ -206,18 +222,26 @@ int thrum_join(thrum_handle *handle, int *result) {
     }
     th_waiter waiter;
     th_waiter_init(&waiter);
+    waiter.timed = deadline != THRUM_FOREVER || waiter.fiber; /* a fiber's can be cancelled */
     uintptr_t state = TH_JOIN_RUNNING;
     /* pairs: th_handle_finish; hands the waiter over, or acquires the result */
-    if (th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)&waiter)) {
-        th_waiter_wait(&waiter);
-    } else {
+    if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)&waiter)) {
         check_handle("thrum_join", handle, state);
+    } else {
+        int failed = th_waiter_result(th_waiter_wait_until(&waiter, deadline));
+        if (failed && give_up_joining(handle, &waiter)) {
+            return failed;
+        }
     }
     if (result) {
         *result = get_result(handle);
     }
     handle_free(handle);
     return 0;
+}
+
+int thrum_join(thrum_handle *handle, int *result) {
+    return thrum_join_until(handle, result, THRUM_FOREVER);
 }
 
 int thrum_detach(thrum_handle *handle) {
@@ -250,6 +274,21 @@ void thrum_yield(void) {
     } else {
         th_os_thread_yield();
     }
+}
+
+int thrum_sleep_until(thrum_time deadline) {
+    th_waiter waiter;
+    th_waiter_init(&waiter);
+    waiter.timed = true;
+    if (deadline == THRUM_FOREVER) {
+        deadline--; /* as good as for ever */
+    }
+    int result = th_waiter_result(th_waiter_wait_until(&waiter, deadline));
+    return result == -ETIMEDOUT ? 0 : result;
+}
+
+int thrum_sleep(thrum_time ns) {
+    return thrum_sleep_until(thrum_after(ns));
 }
 
 const char *thrum_name(void) {

@@ -43,6 +43,7 @@ static_assert(TH_STACK_SIZE_MIN << (TH_STACK_CLASSES - 1) == TH_STACK_SIZE_MAX, 
 struct th_stack_slab {
     char *base;        /* constant, as are the next */
     uint32_t count;    /* slots */
+    char *records;     /* TH_STACK_RECORD bytes each */
     uint32_t xwords[]; /* see above */
 };
 
@@ -126,6 +127,7 @@ TH_NO_TSAN static void describe(const th_stack_slab *slab, unsigned class_index,
     *out = (th_stack){
         .bottom = low + th_os_page_size(),
         .top = low + size,
+        .record = slab->records + (size_t)(slot & (SLAB_SLOTS_MAX - 1)) * TH_STACK_RECORD,
         .slot = slot,
         .class_index = (uint8_t)class_index,
     };
@@ -205,7 +207,11 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
         count = SLAB_SLOTS_MAX - 2;
     if (count == 0)
         count = 1;
-    th_stack_slab *slab = stacks->alloc(stacks->ctx, sizeof *slab + count * sizeof(uint32_t));
+    size_t words = (count * sizeof(uint32_t) + 7) & ~(size_t)7;
+    th_tsan_fresh_begin();
+    th_stack_slab *slab =
+        stacks->alloc(stacks->ctx, sizeof *slab + words + count * TH_STACK_RECORD);
+    th_tsan_fresh_end();
     if (slab == NULL)
         return false;
     slab->base = th_os_map(count * size);
@@ -219,6 +225,7 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
     }
     slab->count = (uint32_t)count;
     memset(slab->xwords, 0, count * sizeof(uint32_t));
+    slab->records = (char *)slab->xwords + words;
     books->slabs[books->slab_count++] = slab;
     books->slab_tail = (uint32_t)count;
     if (books->next_bytes < SLAB_BYTES_MAX)

@@ -12,7 +12,8 @@
  * Slots are carved from *slabs*: mappings of 4 MiB at first, doubled up to 64 MiB, or as much less
  * as the system grants. They are reserved address space; what counts as memory is the pages
  * touched. Nothing here touches a page of a stack. The books are kept beside: 4 bytes a slot, 8
- * more a slab.
+ * more a slab; and for each slot a *record*, which belongs to whoever has the stack: what others
+ * look at while its fiber sleeps, without a look at its pages, which are cold then.
  *
  * A guard is installed when its slot is first used and stays until the end, also while the slot is
  * free: giving pages back does not remove it. Three kinds:
@@ -39,10 +40,12 @@
 #define TH_STACK_SIZE_MAX ((size_t)64 << 20)
 #define TH_STACK_CLASSES 13u
 #define TH_STACK_CANARY 16u /* bytes */
+#define TH_STACK_RECORD 72u /* bytes */
 
 typedef struct th_stack {
     char *bottom;  /* lowest usable byte, above the guard */
     char *top;     /* one past the highest byte */
+    void *record;  /* TH_STACK_RECORD bytes, as its last user left them; 8-aligned */
     uint32_t slot; /* its number within the class */
     uint8_t class_index;
     uint8_t guard; /* a thrum_guard: what this one really has; never AUTO */

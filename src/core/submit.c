@@ -10,7 +10,7 @@
 static TH_NO_TSAN void submit_pinned(thrum_sched *sched, th_work *work) {
     th_worker *target = &sched->workers[work->worker];
     th_inject_push(&target->inbox, work, 1);
-    th_wake_worker(target);
+    (void)th_wake_worker(target);
 }
 
 /*

@@ -1,8 +1,5 @@
 /*
- * task.c: thrum/task.h: intrusive tasks.
- *
- * reserved_state: POSTED from the post until the body begins, so that a second post can be refused.
- * It is no lock: two posts at the same time are the callers' mistake, and may both be taken.
+ * task.c: thrum/task.h: posting intrusive tasks. What becomes of those that wait: task_wake.c.
  */
 #include "thrum/task.h"
 
@@ -13,18 +10,23 @@
 #include "core/idle.h"
 #include "core/run.h"
 #include "core/submit.h"
+#include "core/task.h"
 #include "core/worker.h"
-
-#define POSTED 1u
-#define BEGUN 2u
 
 _Static_assert(offsetof(thrum_task, reserved_link) == offsetof(th_work, next) &&
                    offsetof(thrum_task, reserved_kind) == offsetof(th_work, kind) &&
                    offsetof(thrum_task, reserved_worker) == offsetof(th_work, worker),
                "a task begins with the header of work");
 
+/* How a task is posted. */
+typedef struct posting {
+    thrum_hint hint;
+    bool waits; /* until the deadline, or until it is woken */
+    int64_t deadline;
+} posting;
+
 static th_work *work_of(thrum_task *task) {
-    return (th_work *)(void *)task;
+    return th_task_work(task);
 }
 
 void thrum_task_init(thrum_task *task, thrum_task_fn fn, void *arg) {
@@ -38,15 +40,6 @@ void thrum_task_set_body(thrum_task *task, thrum_task_fn fn, void *arg) {
 
 void thrum_task_set_worker(thrum_task *task, int worker) {
     task->reserved_worker = worker;
-}
-
-thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id) {
-    /* relaxed: the post published it; for whoever posts again it is best effort */
-    th_store_relaxed(&task->reserved_state, BEGUN);
-    /* relaxed: as above; by which run it was begun */
-    th_store_relaxed(&task->reserved[0], run_id);
-    *arg = task->reserved_arg;
-    return task->reserved_fn;
 }
 
 /*
@@ -66,26 +59,41 @@ static bool fits(const thrum_sched *sched, const thrum_task *task) {
 
 /* 0 and marked as posted, or why it cannot be. */
 static TH_ALWAYS_INLINE int mark_posted(const thrum_sched *sched, thrum_task *task,
-                                        uint64_t *before) {
+                                        uint32_t *before) {
     if (!sched || !task || !task->reserved_fn || task->reserved_kind != TH_WORK_TASK ||
         task->reserved_worker < -1) {
         return -EINVAL;
     }
-    *before = th_load_relaxed(&task->reserved_state); /* relaxed: best effort, no extra atomic */
-    if (*before == POSTED) {
+    *before = th_load_relaxed(&task->reserved_mark); /* relaxed: best effort, no extra atomic */
+    if (th_task_is_posted(*before)) {
         return -EBUSY;
     }
-    th_store_relaxed(&task->reserved_state, POSTED); /* relaxed: as above */
+    /* relaxed: one that is seen late is one that came late */
+    uint32_t word = th_load_relaxed(&task->reserved_word);
+    if (th_unlikely(word & TH_TASK_CANCELLED)) {
+        /* relaxed: it came too late for the run before, and is none of this post's */
+        th_and_relaxed(&task->reserved_word, ~TH_TASK_CANCELLED);
+    }
+    bool woken = (word & (TH_TASK_WOKEN | TH_TASK_SIGNALED)) != 0;
+    /* relaxed: as above */
+    th_store_relaxed(&task->reserved_mark, woken ? TH_TASK_POSTED_WOKEN : TH_TASK_POSTED);
     return 0;
 }
+
+/* ---- from its own body ---- */
 
 /*
  * The body posts its own task: it is counted now, and queued when the body has returned
  * (th_task_repost).
  */
-static int post_self(th_fiber *fiber, thrum_sched *sched, thrum_hint hint) {
+static int post_self(th_fiber *fiber, thrum_sched *sched, const posting *how) {
     bool fit;
     if (sched == fiber->sched) {
+        bool late = how->waits && thrum_task_is_cancelled(fiber->task) &&
+                    th_load_relaxed(&sched->xstopping); /* relaxed: stop set it, then cancelled */
+        if (late) {
+            return -ESHUTDOWN; /* it was told not to wait */
+        }
         fit = fits(sched, fiber->task);
         if (fit) {
             th_flow_began(&fiber->worker->flow.xcreated);
@@ -97,7 +105,7 @@ static int post_self(th_fiber *fiber, thrum_sched *sched, thrum_hint hint) {
         }
         fit = fits(sched, fiber->task);
         if (fit) {
-            th_flow_began(&record->xcreated);
+            th_flow_began(&record->flow.xcreated);
         }
         th_outside_leave(sched, record);
     }
@@ -105,28 +113,69 @@ static int post_self(th_fiber *fiber, thrum_sched *sched, thrum_hint hint) {
         return -EINVAL;
     }
     fiber->repost = true;
-    fiber->repost_hint = (uint8_t)hint;
+    fiber->repost_hint = (uint8_t)how->hint;
+    fiber->repost_waits = how->waits;
+    fiber->repost_deadline = how->deadline;
     fiber->repost_sched = sched;
     return 0;
 }
 
+/* ---- queueing what is counted ---- */
+
+/* On a worker of the scheduler, in its context. */
+static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, const posting *how) {
+    if (th_unlikely(how->waits)) {
+        if (th_task_begin_waiting(worker->timers, task, how->deadline)) {
+            th_flow_ended(&worker->flow.xsuspended);
+            if (how->deadline == INT64_MAX) {
+                th_flow_ended(&worker->flow.xdormant);
+            }
+            return;
+        }
+        th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED_WOKEN); /* relaxed: still ours */
+        th_tsan_release(task); /* its words were the timers' */
+    }
+    th_submit(worker, work_of(task), how->hint);
+}
+
+static void queue_outside(thrum_sched *sched, th_outside *record, thrum_task *task,
+                          const posting *how) {
+    if (how->waits) {
+        if (th_task_begin_waiting(th_timers_of(sched, NULL), task, how->deadline)) {
+            th_flow_ended(&record->flow.xsuspended);
+            if (how->deadline == INT64_MAX) {
+                th_flow_ended(&record->flow.xdormant);
+            }
+            return;
+        }
+        th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED_WOKEN); /* relaxed: still ours */
+        th_tsan_release(task); /* its words were the timers' */
+    }
+    th_submit_outside(sched, work_of(task));
+}
+
 void th_task_repost(th_fiber *fiber) {
     thrum_sched *sched = fiber->repost_sched;
-    th_work *work = work_of(fiber->task);
+    posting how = {.hint = fiber->repost_hint,
+                   .waits = fiber->repost_waits,
+                   .deadline = fiber->repost_deadline};
     fiber->repost = false;
     if (sched == fiber->sched) {
-        th_submit(fiber->worker, work, fiber->repost_hint);
+        fiber->worker->unseen = true;
+        queue_here(fiber->worker, fiber->task, &how);
+        fiber->worker->unseen = false;
     } else {
         th_outside *record = th_outside_enter(sched, false);
-        th_submit_outside(sched, work);
+        queue_outside(sched, record, fiber->task, &how);
         th_outside_leave(sched, record);
     }
 }
 
-static int post(thrum_sched *sched, thrum_task *task, thrum_hint hint, bool begun) {
+static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const posting *how,
+                                 bool begun) {
     th_worker *worker = th_here();
     if (begun && is_own(worker, task)) {
-        return post_self(worker->current, sched, hint);
+        return post_self(worker->current, sched, how);
     }
     if (worker && worker->sched == sched) {
         if (!fits(sched, task)) {
@@ -135,7 +184,7 @@ static int post(thrum_sched *sched, thrum_task *task, thrum_hint hint, bool begu
         th_tsan_release(task); /* from here on it may be gone */
         th_enter(worker);
         th_flow_began(&worker->flow.xcreated);
-        th_submit(worker, work_of(task), hint);
+        queue_here(worker, task, how);
         th_leave(worker);
         return 0;
     }
@@ -146,37 +195,56 @@ static int post(thrum_sched *sched, thrum_task *task, thrum_hint hint, bool begu
     bool fit = fits(sched, task);
     if (fit) {
         th_tsan_release(task);
-        th_flow_began(&record->xcreated);
-        th_submit_outside(sched, work_of(task));
+        th_flow_began(&record->flow.xcreated);
+        queue_outside(sched, record, task, how);
     }
     th_outside_leave(sched, record);
     return fit ? 0 : -EINVAL;
+}
+
+static TH_ALWAYS_INLINE int post_how(thrum_sched *sched, thrum_task *task, const posting *how) {
+    uint32_t before;
+    int result = mark_posted(sched, task, &before);
+    if (th_likely(!result)) {
+        result = post(sched, task, how, before == TH_TASK_BEGUN);
+        if (th_unlikely(result)) {
+            th_store_relaxed(&task->reserved_mark, before); /* relaxed: it is the caller's again */
+        }
+    }
+    return result;
 }
 
 int thrum_task_post_hint(thrum_sched *sched, thrum_task *task, thrum_hint hint) {
     if (th_unlikely((unsigned)hint > THRUM_HINT_YIELD)) {
         return -EINVAL;
     }
-    uint64_t before;
-    int result = mark_posted(sched, task, &before);
-    if (th_likely(!result)) {
-        result = post(sched, task, hint, before == BEGUN);
-        if (th_unlikely(result)) {
-            th_store_relaxed(&task->reserved_state, before); /* relaxed: it is the caller's again */
-        }
-    }
-    return result;
+    const posting how = {.hint = hint};
+    return post_how(sched, task, &how);
 }
 
 int thrum_task_post(thrum_sched *sched, thrum_task *task) {
-    return thrum_task_post_hint(sched, task, THRUM_HINT_NONE);
+    const posting how = {.hint = THRUM_HINT_NONE};
+    return post_how(sched, task, &how);
+}
+
+int thrum_task_post_until(thrum_sched *sched, thrum_task *task, thrum_time deadline) {
+    const posting how = {.waits = true, .deadline = deadline};
+    return post_how(sched, task, &how);
+}
+
+int thrum_task_post_after(thrum_sched *sched, thrum_task *task, thrum_time ns) {
+    return thrum_task_post_until(sched, task, thrum_after(ns));
+}
+
+int thrum_task_post_wait(thrum_sched *sched, thrum_task *task) {
+    return thrum_task_post_until(sched, task, THRUM_FOREVER);
 }
 
 /* ---- batches ---- */
 
 static void unmark(thrum_task *const tasks[], size_t n) {
     for (size_t i = 0; i < n; i++) {
-        th_store_relaxed(&tasks[i]->reserved_state, 0u); /* relaxed: they are the caller's again */
+        th_store_relaxed(&tasks[i]->reserved_mark, 0u); /* relaxed: they are the caller's again */
     }
 }
 
@@ -184,10 +252,10 @@ static void unmark(thrum_task *const tasks[], size_t n) {
 static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_t n) {
     const th_worker *worker = th_here();
     for (size_t i = 0; i < n; i++) {
-        uint64_t before = 0;
+        uint32_t before = 0;
         int result = mark_posted(sched, tasks[i], &before);
-        if (!result && before == BEGUN && is_own(worker, tasks[i])) {
-            th_store_relaxed(&tasks[i]->reserved_state, before); /* relaxed: as it was */
+        if (!result && before == TH_TASK_BEGUN && is_own(worker, tasks[i])) {
+            th_store_relaxed(&tasks[i]->reserved_mark, before); /* relaxed: as it was */
             result = -EINVAL;
         }
         if (result) {
@@ -248,7 +316,7 @@ static int post_batch_outside(thrum_sched *sched, thrum_task *const tasks[], siz
     }
     int result = -EINVAL;
     if (all_fit(sched, tasks, n)) {
-        th_count(&record->xcreated, n); /* relaxed: as th_flow_began */
+        th_count(&record->flow.xcreated, n); /* relaxed: as th_flow_began */
         th_chain chain;
         batch_pinned(sched, NULL, tasks, n, &chain);
         if (chain.count) {

@@ -5,9 +5,12 @@
  */
 #include "core/wait.h"
 
+#include <errno.h>
+
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "base/check.h"
+#include "core/cancel.h"
 #include "core/fiber.h"
 #include "core/idle.h"
 #include "core/submit.h"
@@ -17,6 +20,11 @@
 static bool released(th_waiter *waiter) {
     /* pairs: th_waiter_wake, th_waiter_release; what the waker wrote */
     return (th_load_acquire(&waiter->xword) & TH_WAIT_RELEASED) != 0;
+}
+
+static uint32_t outcome_of(const th_waiter *waiter) {
+    /* relaxed: it is decided; who was too late may add LEFT at this moment (th_waiter_missed) */
+    return th_load_relaxed(&waiter->xword) & TH_WAIT_OUTCOME;
 }
 
 /*
@@ -54,13 +62,105 @@ static void wait_in_thread(th_waiter *waiter) {
 uint32_t th_waiter_wait(th_waiter *waiter) {
     if (!released(waiter)) {
         if (waiter->fiber) {
-            wait_in_fiber(waiter->fiber, waiter);
+            if (!th_cancel_begin(waiter->fiber, waiter)) {
+                wait_in_fiber(waiter->fiber, waiter);
+            }
+            th_cancel_end(waiter->fiber);
         } else {
             wait_in_thread(waiter);
         }
         th_check(released(waiter));
     }
-    return waiter->xword & TH_WAIT_OUTCOME; /* nobody writes it any more */
+    return outcome_of(waiter);
+}
+
+/* ---- waiting until a deadline ---- */
+
+/* The time is out: true if nothing else came first. By the waiting thread itself. */
+static bool give_up_waiting(th_waiter *waiter) {
+    if (!th_waiter_claim(waiter, TH_WAIT_TIMEDOUT)) {
+        return false;
+    }
+    /* relaxed: nothing to publish, it is our own; who comes too late may add its bit */
+    th_or_relaxed(&waiter->xword, TH_WAIT_RELEASED);
+    return true;
+}
+
+static void wait_in_thread_until(th_waiter *waiter, int64_t deadline) {
+    uint32_t word = 0;
+    unsigned spins = 0;
+    /* relaxed: nothing to publish, PARKED only asks for the futex call */
+    bool parked = th_cas_relaxed(&waiter->xword, &word, TH_WAIT_PARKED);
+    while (!released(waiter)) {
+        /* relaxed: the kernel compares again */
+        uint32_t now = th_load_relaxed(&waiter->xword);
+        if (now & TH_WAIT_RELEASED) {
+            continue;
+        }
+        if (!parked || (now & TH_WAIT_OUTCOME)) {
+            th_backoff(&spins); /* claimed, its release is a moment away */
+        } else if (th_os_futex_wait(&waiter->xword, now, deadline) == -ETIMEDOUT) {
+            (void)give_up_waiting(waiter);
+        }
+    }
+}
+
+static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t deadline) {
+    th_timed *timed =
+        fiber->stack.record; /* not on the stack: it is looked at while that is cold */
+    th_tsan_acquire(timed);  /* whoever had it before: th_fiber_free */
+    *timed = (th_timed){.kind = TH_WORK_WAIT, .worker = -1, .of = {waiter, fiber}};
+    th_timers *timers = th_timers_of(fiber->sched, fiber->worker);
+    th_lock_acquire(&timers->lock);
+    bool tell = th_timers_insert(timers, timed, deadline);
+    th_lock_release(&timers->lock);
+    if (tell) {
+        th_timers_tell(timers);
+    }
+    if (!th_cancel_begin(fiber, waiter)) {
+        wait_in_fiber(fiber, waiter);
+    }
+    th_cancel_end(fiber);
+    th_check(released(waiter)); /* before the outcome: its committer did not acquire it for us */
+    if (outcome_of(waiter) != TH_WAIT_TIMEDOUT) {
+        th_timed_remove(timed);
+    }
+}
+
+uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
+    if (deadline == TH_FOREVER) {
+        return th_waiter_wait(waiter);
+    }
+    if (released(waiter)) {
+        return outcome_of(waiter);
+    }
+    if (deadline <= th_os_now() && give_up_waiting(waiter)) {
+        return TH_WAIT_TIMEDOUT;
+    }
+    if (waiter->fiber) {
+        wait_in_fiber_until(waiter->fiber, waiter, deadline);
+    } else {
+        wait_in_thread_until(waiter, deadline);
+    }
+    th_check(released(waiter));
+    return outcome_of(waiter);
+}
+
+int th_waiter_result(uint32_t outcome) {
+    return outcome == TH_WAIT_WOKEN ? 0 : outcome == TH_WAIT_TIMEDOUT ? -ETIMEDOUT : -ECANCELED;
+}
+
+bool th_waiter_time_out(th_waiter *waiter, th_work **work) {
+    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
+    if (!th_waiter_claim(waiter, TH_WAIT_TIMEDOUT)) {
+        return false;
+    }
+    /* pairs: released, th_wait_commit; as th_waiter_wake */
+    uint32_t old = th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
+    if (old & TH_WAIT_PARKED) {
+        *work = &fiber->work; /* else it sees for itself, or its committer queues it */
+    }
+    return true;
 }
 
 /* ---- waiting with the list locked ---- */
@@ -104,10 +204,23 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
         give_up(unlock);
         return th_waiter_wait(waiter);
     }
+    if (waiter->leave) {
+        /* pairs: visit; the waiter; th_cancel_all finds the lock taken until it is parked */
+        th_store_release(&waiter->fiber->xblocked, waiter);
+        if (th_cancel_is_on(waiter->fiber)) {
+            give_up(unlock);
+            uint32_t outcome = th_waiter_wait(waiter);
+            th_cancel_end(waiter->fiber); /* it may have been released before it was looked at */
+            return outcome;
+        }
+    }
     unlock_commit commit = {waiter, unlock};
     wait_unlock_in_fiber(waiter->fiber, &commit);
     th_check(released(waiter));
-    return waiter->xword & TH_WAIT_OUTCOME; /* nobody writes it any more */
+    if (waiter->leave) {
+        th_cancel_end(waiter->fiber);
+    }
+    return outcome_of(waiter);
 }
 
 /* ---- the rest ---- */
@@ -166,6 +279,26 @@ void th_waiter_release(th_waiter *waiter) {
     unpark(waiter, fiber, old);
 }
 
+void th_waiter_release_cancelled(th_waiter *waiter) {
+    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
+    /* pairs: th_wait_commit; PARKED. What we did before it knows by the lock in th_cancel_end */
+    uint32_t old = th_xchg_acquire(&waiter->xword, TH_WAIT_CANCELLED | TH_WAIT_RELEASED);
+    unpark(waiter, fiber, old);
+}
+
+void th_waiter_missed(th_waiter *waiter) {
+    /* pairs: th_waiter_wait_missed; what the waker did before */
+    th_or_release(&waiter->xword, TH_WAIT_LEFT);
+}
+
+void th_waiter_wait_missed(th_waiter *waiter) {
+    unsigned spins = 0;
+    /* pairs: th_waiter_missed; it is gone */
+    while (!(th_load_acquire(&waiter->xword) & TH_WAIT_LEFT)) {
+        th_backoff(&spins); /* it is between two instructions */
+    }
+}
+
 TH_NO_TSAN void th_wait_commit(th_worker *worker, th_fiber *fiber, void *arg) {
     th_waiter *waiter = arg;
     uint32_t word = th_load_relaxed(&waiter->xword); /* relaxed: the exchange decides */
@@ -199,7 +332,7 @@ void th_ready(th_fiber *fiber) {
     }
     /* Inside before the fiber is queued: it may end, and its scheduler with it. */
     th_outside *record = th_outside_enter(sched, false);
-    th_flow_began(&record->xreadied);
+    th_flow_began(&record->flow.xreadied);
     th_submit_outside(sched, &fiber->work);
     th_outside_leave(sched, record);
 }

@@ -21,6 +21,7 @@
 #define TH_WAIT_H
 
 #include "base/cc.h"
+#include "queue/work.h"
 
 typedef struct th_fiber th_fiber;
 
@@ -30,6 +31,7 @@ typedef struct th_fiber th_fiber;
 #define TH_WAIT_CANCELLED 6u
 #define TH_WAIT_OUTCOME 6u
 #define TH_WAIT_RELEASED 8u
+#define TH_WAIT_LEFT 16u /* a waker that came too late is done with it (th_waiter_missed) */
 
 typedef struct th_waiter {
     struct th_waiter *next; /* the list's, protected by its lock */
@@ -38,6 +40,15 @@ typedef struct th_waiter {
     uint32_t xword;   /* see above */
     int32_t value;    /* what the waker hands over; written before the wake */
     int64_t since_ns; /* the primitive's own use (how long the first waiter has waited) */
+    bool timed;    /* constant: something else than a wake may end it, so wakers claim it first */
+    bool shielded; /* constant: never cancelled, only its deadline ends it early */
+    bool listed;   /* it stands on its list; under the list's lock */
+    /*
+     * For one that is not timed and can be cancelled (cancel.h), else NULL: takes it off the list,
+     * under the list's lock, if it still stands there.
+     */
+    bool (*leave)(void *object, struct th_waiter *waiter);
+    void *object; /* whose list */
 } th_waiter;
 
 /* Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. */
@@ -63,6 +74,19 @@ typedef struct th_unlock {
 } th_unlock;
 uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock);
 
+/*
+ * The same as th_waiter_wait for a `timed` waiter, until the deadline: then TH_WAIT_TIMEDOUT, and
+ * the caller takes it off its list, if it still stands there. In the past: at once, unless it was
+ * woken. THRUM_FOREVER: none.
+ */
+uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline);
+
+/*
+ * From timers: true if the deadline comes first; then the waiter is not touched any more, and *work
+ * is what must be queued, if anything.
+ */
+bool th_waiter_time_out(th_waiter *waiter, th_work **work);
+
 /* Wakes a plain waiter that the caller has taken off its list (and unlocked it). */
 void th_waiter_wake(th_waiter *waiter);
 
@@ -72,6 +96,28 @@ void th_waiter_wake(th_waiter *waiter);
  */
 bool th_waiter_claim(th_waiter *waiter, uint32_t outcome);
 void th_waiter_release(th_waiter *waiter);
+
+/* The same for one that is not timed, and was taken off its list: TH_WAIT_CANCELLED. */
+void th_waiter_release_cancelled(th_waiter *waiter);
+
+/*
+ * Where the waker found the waiter without a list lock (join): it could not claim it, and says that
+ * it touches it no more; the waiter, which knows that it was found, waits for that.
+ */
+void th_waiter_missed(th_waiter *waiter);
+void th_waiter_wait_missed(th_waiter *waiter);
+
+/* An outcome as a code: 0, -ETIMEDOUT, -ECANCELED. */
+int th_waiter_result(uint32_t outcome);
+
+/* Either kind, taken off its list; a timed one was claimed for WOKEN. */
+static inline void th_waiter_let_go(th_waiter *waiter) {
+    if (th_unlikely(waiter->timed)) {
+        th_waiter_release(waiter);
+    } else {
+        th_waiter_wake(waiter);
+    }
+}
 
 /*
  * Who the caller is, as the owner of a lock: one number for each run of a task and for each plain

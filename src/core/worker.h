@@ -13,11 +13,14 @@
 #include "core/counters.h"
 #include "core/driver.h"
 #include "core/fiber.h"
+#include "core/fifo.h"
+#include "core/flow.h"
 #include "core/lock.h"
 #include "core/outside.h"
 #include "core/parkword.h"
 #include "core/slab.h"
 #include "core/thread.h"
+#include "core/timer.h"
 #include "queue/claim.h"
 #include "queue/inject.h"
 #include "queue/ring.h"
@@ -34,14 +37,6 @@ typedef struct th_left {
     th_fiber *fiber;
     void *arg;
 } th_left;
-
-/* What wait_idle and wait_done sum: one writer each (core/IDLE.md). */
-typedef struct th_flow {
-    uint64_t xcreated;   /* tasks posted or spawned, counted before they are published */
-    uint64_t xreadied;   /* fibers queued again, counted before they are published */
-    uint64_t xfinished;  /* tasks that ended for good */
-    uint64_t xsuspended; /* runs that ended by giving the worker up */
-} th_flow;
 
 /* A local queue: the ring, behind a lock when the config says so. */
 typedef struct th_local_queue {
@@ -108,12 +103,20 @@ struct th_worker {
     bool brisk;             /* the last runs were short: it may claim several at once */
     unsigned unpaced;       /* takes until it looks at the clock again */
     uint64_t paced_at;      /* when it last did, in ticks */
+    uint64_t looked_at;     /* fifo: when it last looked after the others, in ticks */
+    unsigned due_runs;      /* fifo: runs in a row whose deadline had passed */
+    bool unseen;            /* nobody can tell when what is being submitted was: it may wait */
     int64_t nap_last_ns;    /* how long it did last */
     th_loot loot;
-    int64_t defer_until; /* asking for a stack is of no use before */
+    th_timers *timers;    /* constant: where its deadlines stand: its own, or worker 0's */
+    unsigned timer_skip;  /* picks before it looks at its timers again */
+    unsigned timer_skips; /* ... as it was set last */
+    int64_t timer_looked; /* when it looked last */
+    int64_t defer_until;  /* asking for a stack is of no use before */
     th_random random;
     th_chain pinned;                /* from the inbox, oldest first */
     th_chain batch;                 /* being posted: not on the task's stack (base/annotate.h) */
+    th_chain due;                   /* from timers: likewise */
     th_chain pinned_yields;         /* pinned fibers that yielded: behind everything else */
     th_slab_cache go;               /* task objects of thrum_go */
     th_slab_cache spawn;            /* ... of what has a handle or attributes */
@@ -130,10 +133,12 @@ struct th_worker {
 
     th_local_queue ring;
     th_ring yields;        /* fibers that yielded: behind everything else */
-    th_claim claim;        /* out of the ring, about to run */
-    th_claim yields_claim; /* out of `yields` */
+    th_claim claim;        /* out of the ring, or what is ready, about to run */
+    th_claim yields_claim; /* out of `yields`; fifo: what is about to be posted */
 
     th_inject inbox; /* pinned work; only the owner consumes */
+
+    th_timers own_timers;
 
     /* Sleeping (core/PARKING.md). */
     alignas(TH_CACHE_LINE) uint32_t xsleep; /* TH_SLEEP_*: the futex */
@@ -154,12 +159,21 @@ typedef struct th_policy {
     th_work *(*steal)(th_worker *worker);
     /* Whether there is something that nobody else is certain to come for. */
     bool (*pending)(th_worker *worker);
+    /*
+     * Tasks and fibers whose deadline has passed, none of them pinned, in order; with the lock of
+     * the timers, so that the chains come in order as well. NULL: they are submitted like others.
+     */
+    void (*submit_due)(th_worker *worker, th_chain *chain);
+    /* After it, without the lock: wakes whom it takes. */
+    void (*notify_due)(th_worker *worker, uint64_t count);
+    bool one_order; /* all workers share one set of timers */
     /* The sentinel's look: work whose owner has not come round since the last look, or NULL. */
     th_work *(*rescue)(th_worker *worker, bool *unsure);
 } th_policy;
 
 extern const th_policy th_policy_sharded;
 extern const th_policy th_policy_global;
+extern const th_policy th_policy_fifo;
 
 struct thrum_sched {
     /* Constant once it runs. */
@@ -172,8 +186,10 @@ struct thrum_sched {
     unsigned workers_count;
     unsigned searchers_max; /* 0: half of the busy ones */
     unsigned stack_class;
-    bool can_order;    /* th_os_barrier works here */
-    unsigned *strides; /* numbers coprime to the number of workers */
+    uint32_t xcancelling; /* 1: waits are cancelled (cancel.h) */
+    bool can_order;       /* th_os_barrier works here */
+    bool xtimed;          /* somebody has used timers */
+    unsigned *strides;    /* numbers coprime to the number of workers */
     unsigned strides_count;
 
     alignas(TH_CACHE_LINE) uint64_t xpark; /* parkword.h */
@@ -183,6 +199,8 @@ struct thrum_sched {
     uint32_t xidle_waiters;                /* callers of wait_idle and wait_done */
 
     th_inject inject; /* sharded */
+
+    th_fifo fifo; /* fifo */
 
     alignas(TH_CACHE_LINE) th_lock global_lock; /* global: its one mutex */
     th_chain global;
@@ -198,6 +216,8 @@ struct thrum_sched {
     th_lock deferred_lock;  /* protects `deferred` */
     th_chain deferred;      /* tasks that wait for a stack */
     int64_t deferred_since; /* when asking for a stack first was in vain; 0: it was not */
+
+    th_lock cancel_lock; /* held while waits are cancelled */
 
     th_lock idle_lock; /* protects the list of idle waiters */
     struct th_idle_waiter *idle_waiters;
@@ -229,6 +249,19 @@ void th_leave(th_worker *worker);
 #else
 #define th_publish(worker_, object_) ((void)(worker_), (void)(object_))
 #endif
+
+/* Before a pick: fires what is due. Costs two loads when there are no timers. Worker's context. */
+static inline void th_timers_poll(th_worker *worker) {
+    /* relaxed: what is put in at this moment is seen at a later pick */
+    if (th_likely(th_load_relaxed(&worker->timers->xearliest) == INT64_MAX)) {
+        return;
+    }
+    if (worker->timer_skip) {
+        worker->timer_skip--;
+    } else {
+        th_timers_poll_slow(worker);
+    }
+}
 
 /* ---- accessors for the floors above ---- */
 

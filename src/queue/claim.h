@@ -44,6 +44,17 @@ static inline th_work *th_claim_take(th_claim *claim, th_gate *gate) {
     return NULL;
 }
 
+/* The owner, when nothing is claimed: keeps what it has taken, but for the first: returns that. */
+static inline th_work *th_claim_keep(th_claim *claim, th_work *const *taken, uint64_t n) {
+    for (uint64_t i = 1; i < n; i++) {
+        /* pairs: th_gate_rescue; publishes the work */
+        th_store_release(&claim->xplace[i], th_work_kept(&taken[i]));
+    }
+    claim->next = 1;
+    claim->count = (uint32_t)n;
+    return n ? th_work_kept(&taken[0]) : NULL;
+}
+
 /*
  * The owner, when nothing is claimed: takes from the ring, and returns the oldest. Several when the
  * ring holds twice as many: what is claimed cannot be stolen.
@@ -54,13 +65,30 @@ static inline th_work *th_claim_fill(th_claim *claim, th_ring *ring, bool severa
     }
     th_work *taken[TH_CLAIM];
     uint64_t n = th_ring_pop_many(ring, taken, TH_CLAIM, &claim->at);
-    for (uint64_t i = 1; i < n; i++) {
-        /* pairs: th_gate_rescue; publishes the work */
-        th_store_release(&claim->xplace[i], th_work_kept(&taken[i]));
+    return th_claim_keep(claim, taken, n);
+}
+
+/*
+ * The same places used the other way round, as an outbox: the owner puts one behind those that are
+ * there, and takes them all. False when all places are taken.
+ */
+static inline bool th_claim_put(th_claim *claim, th_work *work) {
+    if (claim->count == TH_CLAIM) {
+        return false;
     }
-    claim->next = 1;
-    claim->count = (uint32_t)n;
-    return n ? th_work_kept(&taken[0]) : NULL;
+    /* pairs: th_gate_rescue; publishes the work */
+    th_store_release(&claim->xplace[claim->count++], work);
+    return true;
+}
+
+static inline th_chain th_claim_take_all(th_claim *claim, th_gate *gate) {
+    th_chain chain = {0};
+    for (th_work *work; (work = th_claim_take(claim, gate));) {
+        th_chain_append(&chain, work);
+    }
+    claim->next = 0;
+    claim->count = 0;
+    return chain;
 }
 
 /* A rescuer, between begin and end of the gate: all that is there; returns how many. */

@@ -1,9 +1,9 @@
 /*
  * inject.h: the shared, unbounded queue, and the same thing as a pinned inbox.
  *
- * Producers push onto a stack, one work or a whole chain with one compare-exchange. Consumers take
- * turns: who has the turn takes the stack as a whole, turns it round and serves from that list,
- * oldest first; what it does not take stays for the next turn.
+ * Producers push onto a stack (mpsc.h). Consumers take turns: who has the turn takes the stack as a
+ * whole, turned round, and serves from that list, oldest first; what it does not take stays for the
+ * next turn.
  *
  * Order:     of two pushes, the one whose exchange came first is served first.
  * Progress:  push is lock-free; no ABA, since nothing is popped from the stack but all of it. A
@@ -16,11 +16,10 @@
 
 #include <stdalign.h>
 
-#include "base/atomic.h"
-#include "queue/work.h"
+#include "queue/mpsc.h"
 
 typedef struct th_inject {
-    alignas(TH_CACHE_LINE) th_work *xtop;  /* producers: newest first */
+    th_mpsc front;
     alignas(TH_CACHE_LINE) uint32_t xturn; /* consumers: 1 while somebody has the turn */
     uint32_t xrest;                        /* written with the turn: 1 while `list` holds work */
     th_chain list;                         /* with the turn: oldest first */
@@ -32,55 +31,18 @@ static inline void th_inject_init(th_inject *inject) {
 
 /* Any thread: appends `count` work, linked from `first`. */
 static inline void th_inject_push(th_inject *inject, th_work *first, size_t count) {
-    /*
-     * On the stack the newest comes first, so the chain's links are turned: in the common case, one
-     * work, that is nothing at all.
-     */
-    th_work *bottom = first;
-    th_work *top = bottom;
-    th_work *work = count > 1 ? th_work_next(bottom) : NULL;
-    for (size_t i = 1; i < count; i++) {
-        th_work *next = th_work_next(work);
-        th_work_link(work, top);
-        top = work;
-        work = next;
-    }
-    th_work *old = th_load_relaxed(&inject->xtop); /* relaxed: the exchange decides */
-    do {
-        th_work_link(bottom, old);
-        /* lock-free: it fails only when another producer or a consumer succeeded */
-        /* pairs: th_inject_refill; publishes the work and its links */
-    } while (!th_cas_release(&inject->xtop, &old, top));
+    th_mpsc_push(&inject->front, first, count);
 }
 
 /* Any thread: whether there may be something. After a full fence it is exact enough to park on. */
 static inline bool th_inject_is_empty(const th_inject *inject) {
     /* relaxed: a guess, or ordered by the parker's fence */
-    return th_load_relaxed(&inject->xtop) == NULL && th_load_relaxed(&inject->xrest) == 0;
+    return th_mpsc_is_empty(&inject->front) && th_load_relaxed(&inject->xrest) == 0;
 }
 
 /* Any thread: whether somebody has the turn; he looks after the queue when he has given it up. */
 static inline bool th_inject_is_taken(const th_inject *inject) {
     return th_load_relaxed(&inject->xturn) != 0; /* relaxed: as th_inject_is_empty */
-}
-
-/* With the turn: moves what was pushed behind what is left. */
-static inline void th_inject_refill(th_inject *inject) {
-    /* relaxed: spares the exchange when there is nothing */
-    if (th_load_relaxed(&inject->xtop) == NULL) {
-        return;
-    }
-    /* pairs: th_inject_push; the whole stack, each push of it released */
-    th_work *work = th_xchg_acquire(&inject->xtop, NULL);
-    th_chain pushed = {.last = work};
-    while (work) {
-        th_work *next = th_work_next(work);
-        th_work_link(work, pushed.first);
-        pushed.first = work;
-        pushed.count++;
-        work = next;
-    }
-    th_chain_join(&inject->list, pushed);
 }
 
 /* Any thread: takes the turn if it is free. */
@@ -103,7 +65,7 @@ static inline void th_inject_turn_end(th_inject *inject) {
  * With the turn: up to `share` of every `of` parts of what is there (rounded up), at most `most`.
  */
 static inline th_chain th_inject_take(th_inject *inject, size_t of, size_t most) {
-    th_inject_refill(inject);
+    th_chain_join(&inject->list, th_mpsc_drain(&inject->front));
     size_t want = inject->list.count / of + (inject->list.count % of ? 1 : 0);
     want = want < most ? want : most;
     th_chain taken = {0};

@@ -168,7 +168,7 @@ static inline uint64_t th_ring_steal(th_ring *ring, th_work **out, uint64_t want
         }
         for (uint64_t i = 0; i < n; i++) {
             /* relaxed: if the owner has written it again the exchange fails */
-            out[i] = th_load_relaxed(th_ring_slot(ring, head + i));
+            th_work_keep(&out[i], th_load_relaxed(th_ring_slot(ring, head + i)));
         }
         /* lock-free: it fails only when somebody else took; no ABA: head never comes back */
         /* pairs: th_ring_free, th_ring_steal; our reads of the slots come before the owner's next

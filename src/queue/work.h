@@ -14,7 +14,8 @@ typedef enum {
     TH_WORK_TASK = 1,  /* a thrum_task of the user's (the public initializer says 1) */
     TH_WORK_GO = 2,    /* a detached task from a worker's slab: function and argument only */
     TH_WORK_SPAWN = 3, /* a task with a handle or attributes */
-    TH_WORK_FIBER = 4  /* a fiber that can go on */
+    TH_WORK_FIBER = 4, /* a fiber that can go on */
+    TH_WORK_WAIT = 5   /* a wait with a deadline: in timers, never in a queue (core/timer.h) */
 } th_work_kind;
 
 typedef struct th_work {

@@ -8,6 +8,8 @@
  */
 #include "thrum/cond.h"
 
+#include <errno.h>
+
 #include "base/check.h"
 #include "core/wait.h"
 #include "sync/mutex_owner.h"
@@ -34,16 +36,55 @@ static void enqueue(thrum_cond *cond, th_waiter *me) {
     }
 }
 
+/* The time of a waiter is out, and no signal reached it. */
+static bool leave(void *object, th_waiter *me) {
+    thrum_cond *cond = object;
+    uint32_t *xword = &cond->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint32_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word32_lock(xword, seen)) {
+            bool listed = th_waitlist_leave(list_of(cond), me);
+            th_word32_publish(xword, th_waitlist_is_empty(list_of(cond)) ? 0 : TH_WORD_WAITERS);
+            return listed;
+        }
+    }
+}
+
+int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadline) {
+    if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
+        th_misuse("thrum_cond_wait_until", "mutex not held by the caller", mutex);
+    }
+    th_waiter me;
+    th_waiter_init(&me);
+    me.timed = true;
+    enqueue(cond, &me);
+    thrum_mutex_unlock(mutex);
+    int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+    if (result) {
+        leave(cond, &me);
+    }
+    int locked = thrum_mutex_lock(mutex);
+    return locked ? locked : result;
+}
+
 int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
     if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
         th_misuse("thrum_cond_wait", "mutex not held by the caller", mutex);
     }
     th_waiter me;
     th_waiter_init(&me);
+    me.leave = leave;
+    me.object = cond;
     enqueue(cond, &me);
     thrum_mutex_unlock(mutex);
-    (void)th_waiter_wait(&me); /* woken: the cond may be gone, the mutex not */
-    return thrum_mutex_lock(mutex);
+    /* woken: the cond may be gone, the mutex not */
+    int result = th_waiter_result(th_waiter_wait(&me));
+    int locked = thrum_mutex_lock(mutex);
+    return locked ? locked : result;
 }
 
 /*
@@ -72,7 +113,9 @@ void thrum_cond_signal(thrum_cond *cond) {
         th_waiter *first = th_waitlist_pop(list_of(cond));
         bool empty = th_waitlist_is_empty(list_of(cond));
         th_word32_publish(&cond->reserved_word, empty ? 0 : TH_WORD_WAITERS);
-        th_waiter_wake(first);
+        if (first) {
+            th_waiter_let_go(first);
+        }
     }
 }
 

@@ -13,6 +13,8 @@
  */
 #include "thrum/event.h"
 
+#include <errno.h>
+
 #include "base/check.h"
 #include "core/wait.h"
 #include "sync/waitlist.h"
@@ -41,12 +43,35 @@ static inline bool pass(thrum_event *event, uint32_t seen) {
     return true; /* the caller's load was the acquire */
 }
 
+/* The time of a waiter is out, and no signal was handed to it. */
+static bool leave(void *object, th_waiter *me) {
+    thrum_event *event = object;
+    uint32_t *xword = &event->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* pairs: th_word32_publish; who took us off the list has done with us */
+        uint32_t seen = th_load_acquire(xword);
+        if ((seen & SIGNALED) != 0) {
+            return false; /* the list is empty */
+        }
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word32_lock(xword, seen)) {
+            bool listed = th_waitlist_leave(list_of(event), me);
+            th_word32_publish(xword, th_waitlist_is_empty(list_of(event)) ? 0 : TH_WORD_WAITERS);
+            return listed;
+        }
+    }
+}
+
 /* Returns 0, so that the call can be a tail call: after a switch each return is mispredicted. */
 static TH_NOINLINE int wait_slow(thrum_event *event) {
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
     th_waiter me;
     th_waiter_init(&me);
+    me.leave = leave;
+    me.object = event;
     for (;;) {
         /* pairs: mark; what the signaler of a manual event wrote is visible */
         uint32_t seen = th_load_acquire(xword);
@@ -59,8 +84,8 @@ static TH_NOINLINE int wait_slow(thrum_event *event) {
         } else if (th_word32_lock(xword, seen)) {
             th_waitlist_push(list_of(event), &me);
             const th_unlock unlock = {xword, seen | TH_WORD_WAITERS, false};
-            (void)th_waiter_wait_unlock(&me, unlock);
-            return 0; /* woken: the event may be gone */
+            /* woken: the event may be gone */
+            return th_waiter_result(th_waiter_wait_unlock(&me, unlock));
         }
     }
 }
@@ -72,6 +97,33 @@ int thrum_event_wait(thrum_event *event) {
         return 0;
     }
     return wait_slow(event);
+}
+
+int thrum_event_wait_until(thrum_event *event, thrum_time deadline) {
+    uint32_t *xword = &event->reserved_word;
+    unsigned spins = 0;
+    th_waiter me;
+    th_waiter_init(&me);
+    me.timed = true;
+    for (;;) {
+        /* pairs: mark; what the signaler of a manual event wrote is visible */
+        uint32_t seen = th_load_acquire(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if ((seen & SIGNALED) != 0) {
+            if (pass(event, seen)) {
+                return 0;
+            }
+        } else if (th_word32_lock(xword, seen)) {
+            th_waitlist_push(list_of(event), &me);
+            th_word32_publish(xword, TH_WORD_WAITERS);
+            int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+            if (result) {
+                leave(event, &me);
+            }
+            return result; /* woken: it is ours, and the object may be gone */
+        }
+    }
 }
 
 bool thrum_event_test(thrum_event *event) {
@@ -98,8 +150,10 @@ static void wake_waiters(thrum_event *event) {
     if (is_auto(event)) {
         th_waiter *first = th_waitlist_pop(list_of(event));
         bool empty = th_waitlist_is_empty(list_of(event));
-        th_word32_publish(xword, empty ? 0 : TH_WORD_WAITERS);
-        th_waiter_wake(first);
+        th_word32_publish(xword, empty ? (first ? 0 : SIGNALED) : TH_WORD_WAITERS);
+        if (first) {
+            th_waiter_let_go(first);
+        }
     } else {
         th_waiter *chain = th_waitlist_detach(list_of(event));
         th_word32_publish(xword, SIGNALED);

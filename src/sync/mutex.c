@@ -18,6 +18,8 @@
  */
 #include "thrum/mutex.h"
 
+#include <errno.h>
+
 #include "base/check.h"
 #include "core/wait.h"
 #include "platform/platform.h"
@@ -64,17 +66,25 @@ static inline bool take(thrum_mutex *mutex, uint32_t seen, uint64_t self) {
     return false;
 }
 
-static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self);
+static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time deadline);
 static TH_NOINLINE void unlock_slow(thrum_mutex *mutex);
 
-int thrum_mutex_lock(thrum_mutex *mutex) {
+static inline int lock_until(thrum_mutex *mutex, thrum_time deadline) {
     uint64_t self = th_self_id();
     /* relaxed: the compare-exchange decides */
     uint32_t seen = th_load_relaxed(&mutex->reserved_word);
     if (th_likely((seen & (HELD | TH_WORD_LOCKED)) == 0) && th_likely(take(mutex, seen, self))) {
         return 0;
     }
-    return lock_slow(mutex, self);
+    return lock_slow(mutex, self, deadline);
+}
+
+int thrum_mutex_lock(thrum_mutex *mutex) {
+    return lock_until(mutex, THRUM_FOREVER);
+}
+
+int thrum_mutex_lock_until(thrum_mutex *mutex, thrum_time deadline) {
+    return lock_until(mutex, deadline);
 }
 
 int thrum_mutex_trylock(thrum_mutex *mutex) {
@@ -137,39 +147,65 @@ static bool lock_list_unless_free(thrum_mutex *mutex, uint64_t self, uint32_t *w
     }
 }
 
-/*
- * The first waiter, woken, comes for the mutex. True: it is ours and we are off the list. False: a
- * running caller was faster; we are first again, as one that is not woken, and must wait.
- */
-static bool arrive(thrum_mutex *mutex, struct mutex_waiter *me) {
-    uint32_t *xword = &mutex->reserved_word;
-    uint32_t seen;
+/* Takes the list lock; what the word was without it. */
+static uint32_t lock_list(thrum_mutex *mutex) {
     unsigned spins = 0;
     for (;;) {
         /* relaxed: the compare-exchange decides */
-        seen = th_load_relaxed(xword);
+        uint32_t seen = th_load_relaxed(&mutex->reserved_word);
         if ((seen & TH_WORD_LOCKED) != 0) {
             th_backoff(&spins);
-        } else if (th_word32_lock(xword, seen)) {
-            break;
+        } else if (th_word32_lock(&mutex->reserved_word, seen)) {
+            return seen;
         }
     }
+}
+
+/* The word, with WAITERS as the list is. */
+static uint32_t with_waiters(thrum_mutex *mutex, uint32_t word) {
+    word &= ~(uint32_t)TH_WORD_WAITERS;
+    return th_waitlist_is_empty(list_of(mutex)) ? word : word | TH_WORD_WAITERS;
+}
+
+typedef enum { GOT, PASSED, LATE } arrival;
+
+/*
+ * The first waiter, woken, comes for the mutex. GOT: it is ours and we are off the list. PASSED: a
+ * running caller was faster; we are first again, as one that is not woken, and must wait. LATE:
+ * that, and the deadline has passed; we are off the list.
+ */
+static arrival arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time deadline) {
+    uint32_t *xword = &mutex->reserved_word;
+    bool timed = me->waiter.timed;
+    int64_t since_ns = me->waiter.since_ns;
+    uint32_t seen = lock_list(mutex);
     th_waitlist_remove(list_of(mutex), &me->waiter);
     if ((seen & HELD) == 0 || (seen & HANDOFF) != 0) {
         th_mutex_set_owner(mutex, me->self);
-        bool empty = th_waitlist_is_empty(list_of(mutex));
-        th_word32_publish(xword, empty ? HELD : HELD | TH_WORD_WAITERS);
-        return true;
+        th_word32_publish(xword, with_waiters(mutex, HELD));
+        return GOT;
     }
-    int64_t since_ns = me->waiter.since_ns;
+    if (timed && deadline <= th_os_now()) {
+        th_word32_publish(xword, with_waiters(mutex, seen & ~WOKEN));
+        return LATE;
+    }
     th_waiter_init(&me->waiter);
+    me->waiter.shielded = true;
+    me->waiter.timed = timed;
     me->waiter.since_ns = since_ns;
     th_waitlist_push_front(list_of(mutex), &me->waiter);
     th_word32_publish(xword, seen & ~WOKEN);
-    return false;
+    return PASSED;
 }
 
-static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self) {
+/* The time of a waiter is out, and it was not woken. */
+static void leave(thrum_mutex *mutex, th_waiter *me) {
+    uint32_t seen = lock_list(mutex);
+    th_waitlist_leave(list_of(mutex), me);
+    th_word32_publish(&mutex->reserved_word, with_waiters(mutex, seen));
+}
+
+static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time deadline) {
     if (th_mutex_is_owner(mutex, self)) {
         return -EDEADLK;
     }
@@ -180,13 +216,20 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self) {
     }
     th_waiter_init(&me.waiter);
     me.self = self;
+    me.waiter.shielded = true; /* locking is no point of cancellation */
+    me.waiter.timed = deadline != THRUM_FOREVER;
     me.waiter.since_ns = th_os_now();
     th_waitlist_push(list_of(mutex), &me.waiter);
     th_word32_publish(&mutex->reserved_word, word | TH_WORD_WAITERS);
+    arrival how;
     do {
-        (void)th_waiter_wait(&me.waiter);
-    } while (!arrive(mutex, &me));
-    return 0;
+        int result = th_waiter_result(th_waiter_wait_until(&me.waiter, deadline));
+        if (result) {
+            leave(mutex, &me.waiter);
+            return result;
+        }
+    } while ((how = arrive(mutex, &me, deadline)) == PASSED);
+    return how == GOT ? 0 : -ETIMEDOUT;
 }
 
 /* ---- unlocking with waiters ---- */
@@ -197,6 +240,15 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self) {
  */
 static void pass_on(thrum_mutex *mutex, uint32_t seen, int64_t now) {
     th_waiter *first = th_waitlist_first(list_of(mutex));
+    bool on_its_way = (seen & WOKEN) != 0;
+    while (!on_its_way && first && first->timed && !th_waiter_claim(first, TH_WAIT_WOKEN)) {
+        th_waitlist_leave(list_of(mutex), first); /* its time is out */
+        first = th_waitlist_first(list_of(mutex));
+    }
+    if (th_unlikely(!first)) {
+        th_word32_publish(&mutex->reserved_word, seen & ~(HELD | (uint32_t)TH_WORD_WAITERS));
+        return;
+    }
     uint32_t word = seen | WOKEN;
     if (now - first->since_ns >= HANDOFF_NS) {
         th_mutex_set_owner(mutex, ((struct mutex_waiter *)(void *)first)->self);
@@ -205,8 +257,8 @@ static void pass_on(thrum_mutex *mutex, uint32_t seen, int64_t now) {
         word &= ~HELD;
     }
     th_word32_publish(&mutex->reserved_word, word);
-    if ((seen & WOKEN) == 0) {
-        th_waiter_wake(first); /* it waits until this, so it is still there */
+    if (!on_its_way) {
+        th_waiter_let_go(first); /* it waits until this, so it is still there */
     }
 }
 

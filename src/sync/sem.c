@@ -9,6 +9,8 @@
  */
 #include "thrum/sem.h"
 
+#include <errno.h>
+
 #include "base/check.h"
 #include "core/wait.h"
 #include "sync/waitlist.h"
@@ -77,6 +79,27 @@ void thrum_sem_post(thrum_sem *sem) {
     post_slow(sem);
 }
 
+/* A waiter does not wait any longer. False: it was taken off the list before. */
+static bool leave(void *object, th_waiter *me) {
+    thrum_sem *sem = object;
+    uint64_t *xword = &sem->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* pairs: th_word64_publish; who took us off the list has done with us */
+        uint64_t seen = th_load_acquire(xword);
+        if (has_unit(seen)) {
+            return false; /* the list is empty */
+        }
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word64_lock(xword, seen)) {
+            bool listed = th_waitlist_leave(list_of(sem), me);
+            th_word64_publish(xword, th_waitlist_is_empty(list_of(sem)) ? 0 : TH_WORD_WAITERS);
+            return listed;
+        }
+    }
+}
+
 /*
  * Takes a unit, or queues and waits for one to be handed over. Returns 0, so that the call can be a
  * tail call: after a switch each return costs a misprediction.
@@ -86,6 +109,8 @@ static TH_NOINLINE int wait_slow(thrum_sem *sem) {
     unsigned spins = 0;
     th_waiter me;
     th_waiter_init(&me);
+    me.leave = leave;
+    me.object = sem;
     for (;;) {
         /* relaxed: the compare-exchange decides */
         uint64_t seen = th_load_relaxed(xword);
@@ -98,8 +123,35 @@ static TH_NOINLINE int wait_slow(thrum_sem *sem) {
         } else if (th_word64_lock(xword, seen)) {
             th_waitlist_push(list_of(sem), &me);
             const th_unlock unlock = {xword, seen | TH_WORD_WAITERS, true};
-            (void)th_waiter_wait_unlock(&me, unlock);
-            return 0; /* woken: the unit is ours, the semaphore may be gone */
+            /* woken: the unit is ours, the semaphore may be gone */
+            return th_waiter_result(th_waiter_wait_unlock(&me, unlock));
+        }
+    }
+}
+
+int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
+    uint64_t *xword = &sem->reserved_word;
+    unsigned spins = 0;
+    th_waiter me;
+    th_waiter_init(&me);
+    me.timed = true;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint64_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (has_unit(seen)) {
+            if (take(xword, seen)) {
+                return 0;
+            }
+        } else if (th_word64_lock(xword, seen)) {
+            th_waitlist_push(list_of(sem), &me);
+            th_word64_publish(xword, seen | TH_WORD_WAITERS);
+            int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+            if (result) {
+                leave(sem, &me);
+            }
+            return result; /* woken: it is ours, and the object may be gone */
         }
     }
 }
@@ -117,8 +169,10 @@ static TH_NOINLINE void post_slow(thrum_sem *sem) {
             if (th_word64_lock(xword, seen)) {
                 th_waiter *first = th_waitlist_pop(list_of(sem));
                 bool empty = th_waitlist_is_empty(list_of(sem));
-                th_word64_publish(xword, empty ? 0 : TH_WORD_WAITERS);
-                th_waiter_wake(first);
+                th_word64_publish(xword, empty ? (first ? 0 : ONE) : TH_WORD_WAITERS);
+                if (first) {
+                    th_waiter_let_go(first);
+                }
                 return;
             }
         } else if (seen >= ONE * THRUM_SEM_MAX) {

@@ -15,6 +15,8 @@
  */
 #include "thrum/waitgroup.h"
 
+#include <errno.h>
+
 #include "base/check.h"
 #include "core/wait.h"
 #include "sync/waitlist.h"
@@ -110,12 +112,46 @@ static bool enqueue(thrum_waitgroup *wg, th_waiter *me) {
     return false;
 }
 
-/* 0, so that the call can be a tail call: after a switch each return costs a misprediction. */
-static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
+/* The time of a waiter is out, and it was not woken. */
+static bool leave(void *object, th_waiter *me) {
+    thrum_waitgroup *wg = object;
+    uint64_t *xword = &wg->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* pairs: th_word64_publish; who took it off the list did so before */
+        uint64_t seen = th_load_acquire(xword);
+        if (seen == 0) {
+            return false; /* they were all taken off */
+        }
+        if (is_locked(seen)) {
+            th_backoff(&spins);
+        } else if (th_word64_lock(xword, seen)) {
+            break;
+        }
+    }
+    bool listed = th_waitlist_leave(list_of(wg), me);
+    uint64_t waiters = th_waitlist_is_empty(list_of(wg)) ? 0 : TH_WORD_WAITERS;
+    /* relaxed: the compare-exchange decides */
+    uint64_t seen = th_load_relaxed(xword);
+    while (count_of(seen) > 0) {
+        uint64_t unlocked = (seen & ~FLAGS) | waiters;
+        /* pairs: subtract, th_word64_lock; publishes the list. Lock-free: as enqueue */
+        if (th_cas_release(xword, &seen, unlocked)) {
+            return listed;
+        }
+    }
+    /* pairs: subtract; as enqueue: the waking is ours */
+    (void)th_load_acquire(xword);
+    wake_all(wg);
+    return listed;
+}
+
+int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline) {
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
     th_waiter me;
     th_waiter_init(&me);
+    me.timed = true;
     for (;;) {
         /* pairs: subtract, th_word64_publish; what was written before every done is visible */
         uint64_t seen = th_load_acquire(xword);
@@ -126,9 +162,36 @@ static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
             if (enqueue(wg, &me)) {
-                (void)th_waiter_wait(&me); /* woken: the waitgroup may be gone */
+                int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+                if (result) {
+                    leave(wg, &me);
+                }
+                return result; /* woken: the waitgroup may be gone */
             }
             return 0;
+        }
+    }
+}
+
+/* 0, so that the call can be a tail call: after a switch each return costs a misprediction. */
+static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
+    uint64_t *xword = &wg->reserved_word;
+    unsigned spins = 0;
+    th_waiter me;
+    th_waiter_init(&me);
+    me.leave = leave;
+    me.object = wg;
+    for (;;) {
+        /* pairs: subtract, th_word64_publish; what was written before every done is visible */
+        uint64_t seen = th_load_acquire(xword);
+        if (seen == 0) {
+            return 0;
+        }
+        if (is_locked(seen)) {
+            th_backoff(&spins);
+        } else if (th_word64_lock(xword, seen)) {
+            /* woken: the waitgroup may be gone */
+            return enqueue(wg, &me) ? th_waiter_result(th_waiter_wait(&me)) : 0;
         }
     }
 }

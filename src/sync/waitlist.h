@@ -46,6 +46,7 @@ static inline void th_waitlist_push(th_waitlist list, th_waiter *waiter) {
     th_waiter *last = *list.last;
     waiter->next = NULL;
     waiter->prev = last;
+    waiter->listed = true;
     *list.last = waiter;
     if (last != NULL) {
         last->next = waiter;
@@ -60,6 +61,7 @@ static inline void th_waitlist_push_front(th_waitlist list, th_waiter *waiter) {
     th_waiter *first = *list.first;
     waiter->next = first;
     waiter->prev = NULL;
+    waiter->listed = true;
     *list.first = waiter;
     if (first != NULL) {
         first->prev = waiter;
@@ -84,33 +86,65 @@ static inline void th_waitlist_remove(th_waitlist list, th_waiter *waiter) {
     th_expensive(th_waitlist_is_valid(list));
 }
 
-/* The first, off a list that is not empty. */
+/*
+ * The first that can be woken, off the list, for th_waiter_let_go; NULL: there is none. Those whose
+ * time is out go off the list as well: they are on their way to leave it.
+ */
 static inline th_waiter *th_waitlist_pop(th_waitlist list) {
-    th_waiter *first = *list.first;
-    th_waiter *next = first->next;
-    *list.first = next;
-    if (next != NULL) {
-        next->prev = NULL;
-    } else {
-        *list.last = NULL;
+    th_waiter *first;
+    while ((first = *list.first) != NULL) {
+        th_waiter *next = first->next;
+        *list.first = next;
+        if (next != NULL) {
+            next->prev = NULL;
+        } else {
+            *list.last = NULL;
+        }
+        th_expensive(th_waitlist_is_valid(list));
+        first->listed = false;
+        if (th_likely(!first->timed)) {
+            break;
+        }
+        if (th_waiter_claim(first, TH_WAIT_WOKEN)) {
+            break;
+        }
     }
-    th_expensive(th_waitlist_is_valid(list));
     return first;
 }
 
-/* All of them, as a chain through `next` that is the caller's; the list is empty afterwards. */
+/* All that can be woken, as a chain through `next` that is the caller's; the list is empty then. */
 static inline th_waiter *th_waitlist_detach(th_waitlist list) {
-    th_waiter *first = *list.first;
+    th_waiter *chain = NULL;
+    th_waiter **link = &chain;
+    for (th_waiter *w = *list.first; w != NULL; w = w->next) {
+        w->listed = false;
+        if (th_unlikely(w->timed) && !th_waiter_claim(w, TH_WAIT_WOKEN)) {
+            continue;
+        }
+        *link = w;
+        link = &w->next;
+    }
+    *link = NULL;
     *list.first = NULL;
     *list.last = NULL;
-    return first;
+    return chain;
+}
+
+/* A waiter that does not wait any longer leaves. False: it was taken off before. */
+static inline bool th_waitlist_leave(th_waitlist list, th_waiter *waiter) {
+    bool listed = waiter->listed;
+    if (listed) {
+        th_waitlist_remove(list, waiter);
+        waiter->listed = false;
+    }
+    return listed;
 }
 
 /* Wakes a detached chain in order. Each is gone once it is woken: its `next` is read before. */
 static inline void th_waitlist_wake_all(th_waiter *chain) {
     while (chain != NULL) {
         th_waiter *next = chain->next;
-        th_waiter_wake(chain);
+        th_waiter_let_go(chain);
         chain = next;
     }
 }

@@ -177,7 +177,7 @@ test_command_line() {
         [ -s out/2 ] || fail "treesum $wrong: silent"
         [ ! -s out/1 ] || fail "treesum $wrong: prints"
     done
-    run 1 --policy fifo .
+    run 0 --policy fifo .
     run 0 --help
     grep -q -e --workers out/1 || fail "--help"
     run 0 --version

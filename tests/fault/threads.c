@@ -178,3 +178,43 @@ TEST(blocking_calls_while_threads_are_refused_now_and_then) {
     CHECK_EQ(atomic_load(&calls), 400);
     rig_stop(&r);
 }
+
+/* ---- stopping from a task needs a thread that waits in its place ---- */
+
+static thrum_task refused;
+static thrum_sem ran = THRUM_SEM_INIT(0);
+
+static void tell_that_it_ran(thrum_task *self, void *arg) {
+    (void)self;
+    thrum_sem_post(arg);
+}
+
+static int stop_without_threads(void *arg) {
+    rig *other = arg;
+    th_os_fail_thread(0, UINT32_MAX);
+    CHECK_EQ(thrum_sched_stop(other->sched), -EAGAIN);
+    CHECK_EQ(thrum_task_post(other->sched, &refused), 0); /* as if never asked */
+    CHECK_EQ(thrum_sem_wait(&ran), 0);
+    th_os_fail_thread(0, 0);
+    CHECK_EQ(thrum_sched_stop_until(other->sched, 0), -ETIMEDOUT);
+    th_os_fail_thread(0, UINT32_MAX);
+    CHECK_EQ(thrum_sched_stop(other->sched), -EAGAIN);
+    CHECK_EQ(thrum_task_post(other->sched, &refused), -ESHUTDOWN); /* as before: stopping */
+    th_os_fail_thread(0, 0);
+    return 0;
+}
+
+TEST(stop_from_a_task_without_threads) {
+    /* -EAGAIN, and the scheduler is as it was: running, or stopping since a stop timed out. */
+    rig r;
+    rig other;
+    gate g;
+    rig_begin(&r, 0);
+    rig_begin(&other, 0);
+    thrum_task_init(&refused, tell_that_it_ran, &ran);
+    gate_begin(&other, &g);
+    CHECK_EQ(rig_run(&r, stop_without_threads, &other), 0);
+    gate_open(&g);
+    rig_stop(&other);
+    rig_stop(&r);
+}

@@ -345,6 +345,16 @@ sim_reason sim_sleep(const void *word, int64_t deadline) {
     return t->reason;
 }
 
+int64_t sim_sleeps_until(const void *word) {
+    for (uint32_t bits = E->asleep; bits; bits &= bits - 1) {
+        const sim_thread *t = &E->threads[__builtin_ctz(bits)];
+        if (t->word == word) {
+            return t->deadline;
+        }
+    }
+    return INT64_MAX;
+}
+
 bool sim_wake_one(const void *word) {
     model_drain(E->current);
     sim_thread *sleepers[SIM_THREADS];

@@ -141,9 +141,9 @@ static const sim_world *named(const char *name) {
 
 /* One mutant against worlds, in rounds that grow, until it is killed or the time is over. */
 static int kill_one(char *worlds, double budget) {
-    const sim_world *list[256];
+    const sim_world *list[1024];
     unsigned n = 0;
-    for (char *name = strtok(worlds, ","); name && n < 256; name = strtok(NULL, ",")) {
+    for (char *name = strtok(worlds, ","); name && n < 1024; name = strtok(NULL, ",")) {
         list[n] = named(name);
         n += list[n] != NULL;
     }

@@ -99,6 +99,9 @@ void sim_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Which thread runs: 0 is the world's body. */
 unsigned sim_thread_number(void);
 
+/* For `asleep`: until when somebody sleeps on the word (INT64_MAX: for ever, or nobody does). */
+int64_t sim_sleeps_until(const void *word);
+
 /*
  * A function whose accesses the simulator does not see, for `asleep`: it looks at the newest values
  * and takes no step. It must not call what is seen.

@@ -243,6 +243,12 @@ static inline void rig_check_freed(rig *r) {
     CHECK_EQ(atomic_load(&r->live), 0);
 }
 
+/* After a stop that was the test's own. */
+static inline void rig_stopped(rig *r) {
+    watchdog_remove(r);
+    rig_check_freed(r);
+}
+
 static inline void rig_stop(rig *r) {
     watchdog_remove(r);
     CHECK_EQ(thrum_sched_stop(r->sched), 0);

@@ -277,7 +277,6 @@ TEST(start_refuses_each_field_out_of_range) {
 TEST(start_refuses_what_is_not_in_this_version) {
     /* What a later version will do is refused as such. */
     clear_environment();
-    CHECK_FIELD(policy, THRUM_FIFO, -ENOTSUP);
     CHECK_FIELD(workers, 0, -ENOTSUP);
 }
 
@@ -313,6 +312,9 @@ TEST(start_accepts_the_ends_of_each_range) {
     CHECK_ACCEPTED(workers, 1);
     CHECK_ACCEPTED(workers, 64);
     CHECK_ACCEPTED(policy, THRUM_GLOBAL);
+    CHECK_ACCEPTED(policy, THRUM_FIFO);
+    CHECK_ACCEPTED(fifo_block, 1);
+    CHECK_ACCEPTED(fifo_block, UINT32_MAX);
     CHECK_ACCEPTED(stack_size, 1); /* rounded up */
     CHECK_ACCEPTED(stack_size, 16u << 10);
     CHECK_ACCEPTED(stack_size, 100000);

@@ -10,7 +10,7 @@ static void begin_one(rig *r, thrum_policy policy) {
     rig_start(r);
 }
 
-static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_GLOBAL};
+static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_FIFO, THRUM_GLOBAL};
 
 /* ---- fairness on one worker ---- */
 
@@ -425,5 +425,22 @@ TEST(odd_values_of_the_knobs_work) {
         run_load(&r);
         r.config.policy = THRUM_GLOBAL;
         run_load(&r);
+        r.config.policy = THRUM_FIFO;
+        run_load(&r);
+    }
+}
+
+TEST(every_block_of_the_ready_queue_works) {
+    /* Blocks from 1, with which the original livelocks, to more than there is; any number. */
+    static const unsigned blocks[] = {1, 2, 3, 7, 64, 1000, 1u << 16, UINT32_MAX};
+    for (unsigned workers = 1; workers <= 4; workers++) {
+        for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+            rig r;
+            rig_init(&r);
+            r.config.workers = workers;
+            r.config.policy = THRUM_FIFO;
+            r.config.fifo_block = blocks[i];
+            run_load(&r);
+        }
     }
 }

@@ -8,6 +8,7 @@
 #include "core/outside.h"
 #include "core/worker.h"
 #include "platform/platform.h"
+#include "platform/sim/controller.h"
 
 #define WORKERS 2
 #define STACK ((size_t)16384)
@@ -35,6 +36,7 @@ typedef struct member {
     th_fiber fiber; /* first: the work in the ready list is found by it */
     void (*part)(void *unused);
     char *stack;
+    th_timed timed; /* beside its stack, as everywhere */
 } member;
 
 static struct {
@@ -103,6 +105,7 @@ static void work(void *arg) {
         .work = {.kind = TH_WORK_FIBER, .worker = -1}, .worker = worker, .sched = &mini.sched};
     worker->current = &worker->home;
     for (;;) {
+        th_timers_fire(worker, worker->timers, th_os_now());
         th_lock_acquire(&mini.lock);
         th_work *next = th_chain_take(&mini.ready);
         bool over = mini.left == 0;
@@ -113,7 +116,7 @@ static void work(void *arg) {
         } else if (over) {
             break;
         } else {
-            th_os_futex_wait(&mini.xturn, turn, TH_FOREVER);
+            th_os_futex_wait(&mini.xturn, turn, th_timers_sleep_until(worker, false));
         }
     }
     th_thread_self()->worker = NULL;
@@ -142,9 +145,22 @@ static void add_fiber(void (*part)(void *)) {
     m->fiber.work = (th_work){.kind = TH_WORK_FIBER, .worker = -1};
     m->fiber.sched = &mini.sched;
     m->fiber.body = true;
+    m->fiber.stack.record = &m->timed;
     m->fiber.run_id = mini.left;
     th_context_make(&m->fiber.context, m->stack, m->stack + STACK, fiber_main, m);
     th_chain_append(&mini.ready, &m->fiber.work);
+}
+
+SIM_UNSEEN void crew_timers_init(th_timers *timers, th_worker *owner) {
+    timers->xearliest = INT64_MAX;
+    timers->owner = owner;
+    timers->wheel.tick = th_wheel_tick_of(sim_now());
+    timers->wheel.near.anchor.deadline = INT64_MAX;
+    for (unsigned i = 0; i < TH_WHEEL_LISTS; i++) {
+        th_slot *slot = &timers->wheel.slots[i];
+        slot->ring.next = slot->ring.prev = &slot->ring;
+        slot->low = INT64_MAX;
+    }
 }
 
 static void run_fibers(void) {
@@ -152,6 +168,8 @@ static void run_fibers(void) {
     for (unsigned i = 0; i < WORKERS; i++) {
         mini.workers[i].sched = &mini.sched;
         mini.workers[i].index = i;
+        mini.workers[i].timers = &mini.workers[i].own_timers;
+        crew_timers_init(mini.workers[i].timers, &mini.workers[i]);
     }
     int other = sim_spawn(work, &mini.workers[1]);
     work(&mini.workers[0]);

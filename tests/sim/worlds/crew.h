@@ -34,6 +34,11 @@ thrum_sched *crew_sched_start(void);
 /* A scheduler that has memory and a config and nothing else: for what only asks for these. */
 thrum_sched *crew_bare_sched(void);
 
+/* Timers in zeroed memory, unseen: a wheel has so many lists that a run would do little else. */
+typedef struct th_timers th_timers;
+typedef struct th_worker th_worker;
+void crew_timers_init(th_timers *timers, th_worker *owner);
+
 /*
  * Overwrites the stack below the caller's frame, where the frames of the calls before were. Who
  * still touches a waiter that has returned from there races with this.

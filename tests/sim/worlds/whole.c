@@ -10,7 +10,9 @@
 #include "core/park.h"
 #include "core/run.h"
 #include "core/worker.h"
+#include "crew.h"
 #include "platform/platform.h"
+#include "platform/sim/controller.h"
 
 #define SCHEDS 2
 static thrum_sched *scheds[SCHEDS];
@@ -39,6 +41,10 @@ thrum_sched *whole_start(const thrum_config *config) {
 
 void whole_stop(thrum_sched *sched) {
     sim_check(thrum_sched_stop(sched) == 0);
+    whole_forget(sched);
+}
+
+void whole_forget(const thrum_sched *sched) {
     for (unsigned i = 0; i < SCHEDS; i++) {
         if (scheds[i] == sched) {
             scheds[i] = NULL;
@@ -61,6 +67,8 @@ static void bare_worker(void *arg) {
     th_thread_ends(thread);
 }
 
+bool whole_gates_shut;
+
 static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     unsigned capacity = sched->config.local_capacity;
     worker->sched = sched;
@@ -75,8 +83,10 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     th_ring_init(&worker->yields, slots, TH_YIELDS);
     worker->yield_marks = th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->yield_marks);
     worker->inject_served = true;
-    worker->gate.xrevoked = TH_GATE_OPEN;
+    worker->gate.xrevoked = whole_gates_shut ? TH_GATE_SHUT : TH_GATE_OPEN;
     th_inject_init(&worker->inbox);
+    crew_timers_init(&worker->own_timers, worker);
+    worker->timers = sched->policy->one_order ? &sched->workers[0].own_timers : &worker->own_timers;
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
 }
 
@@ -90,11 +100,13 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
     memset(sched, 0, sizeof *sched);
     sched->block = block;
     sched->config = settled;
-    sched->policy = settled.policy == THRUM_GLOBAL ? &th_policy_global : &th_policy_sharded;
+    sched->policy = settled.policy == THRUM_GLOBAL ? &th_policy_global
+                    : settled.policy == THRUM_FIFO ? &th_policy_fifo
+                                                   : &th_policy_sharded;
     sched->searchers_max = settled.searchers_max;
     unsigned count = settled.workers;
     sched->workers_count = count;
-    sched->can_order = true;
+    sched->can_order = !whole_gates_shut;
     sched->workers_block = th_sched_alloc(sched, count * sizeof(th_worker) + alignof(th_worker));
     mask = alignof(th_worker) - 1;
     sched->workers = (th_worker *)(((uintptr_t)sched->workers_block + mask) & ~mask);
@@ -103,6 +115,11 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
         if (i == 1 || (i < count && count == 3)) {
             sched->strides[sched->strides_count++] = i;
         }
+    }
+    if (settled.policy == THRUM_FIFO && count > 1) {
+        unsigned capacity = th_fifo_capacity(settled.fifo_block);
+        th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
+        th_mcsp_init(&sched->fifo.ready, slots, capacity);
     }
     for (unsigned i = 0; i < count; i++) {
         bare_init(sched, &sched->workers[i], i);
@@ -121,6 +138,23 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
 
 #define RESTED(cond) ((cond) ? (void)0 : sim_failed("lost wakeup", __FILE__, __LINE__, #cond))
 
+/* The exact first deadline. The wheel's own functions are watched, so this one looks itself. */
+SIM_UNSEEN static int64_t first_deadline(const th_wheel *wheel) {
+    int64_t first = wheel->near.first ? wheel->near.first->deadline : INT64_MAX;
+    if (!wheel->levels &&
+        wheel->slots[TH_WHEEL_OPEN].ring.next == &wheel->slots[TH_WHEEL_OPEN].ring) {
+        return first;
+    }
+    for (unsigned i = 0; i <= TH_WHEEL_OPEN; i++) {
+        const th_link *ring = &wheel->slots[i].ring;
+        for (const th_link *at = ring->next; at != ring; at = at->next) {
+            int64_t deadline = th_container(at, th_timer, list)->deadline;
+            first = deadline < first ? deadline : first;
+        }
+    }
+    return first;
+}
+
 SIM_UNSEEN static uint64_t ring_size(const th_ring *ring) {
     return ring->xtail - ring->xhead;
 }
@@ -133,39 +167,77 @@ SIM_UNSEEN static bool backs_off(const thrum_sched *sched) {
     return any;
 }
 
+SIM_UNSEEN static bool inject_is_empty(const th_inject *inject) {
+    return !inject->front.xtop && !inject->xrest && !inject->list.first;
+}
+
+SIM_UNSEEN static bool fifo_is_empty(const th_fifo *fifo) {
+    return !fifo->front.xtop && !fifo->rest.first && !fifo->xrest && !fifo->due.xtop &&
+           !fifo->overdue.first && !fifo->xoverdue && !ring_size(&fifo->ready.ring);
+}
+
+SIM_UNSEEN static uint64_t fifo_posted(const th_fifo *fifo) {
+    uint64_t n = fifo->rest.count + ring_size(&fifo->ready.ring);
+    for (const th_work *work = fifo->front.xtop; work; work = work->next) {
+        n++;
+    }
+    return n;
+}
+
+/*
+ * Nothing is overdue, and if nobody else is awake to see to it, the owner, parked, sleeps until the
+ * first deadline at the latest.
+ */
+SIM_UNSEEN static void timers_rest(const th_worker *w) {
+    const th_timers *timers = &w->own_timers;
+    int64_t first = first_deadline(&timers->wheel);
+    RESTED(timers->lock.xword == 0);
+    RESTED(timers->xearliest <= first);
+    if (!(w->xsleep & TH_SLEEP_PARKED)) {
+        return;
+    }
+    RESTED(sim_sleeps_until(&w->xsleep) <= timers->xearliest);
+    RESTED(first == INT64_MAX || first > sim_now());
+}
+
 SIM_UNSEEN static void worker_rests(const th_worker *w) {
     RESTED(w->xsleep & TH_SLEEP_PARKED);
-    RESTED(!w->inbox.xtop && !w->inbox.xrest);
+    RESTED(inject_is_empty(&w->inbox));
     RESTED(!w->pinned.first && !w->pinned_yields.first);
-    RESTED(!w->xslot && !w->handoff);
+    RESTED(!w->xslot && !w->handoff && !w->due.first);
     RESTED(!ring_size(&w->ring.ring) && !ring_size(&w->yields));
     for (unsigned i = 0; i < TH_CLAIM; i++) {
         RESTED(!w->claim.xplace[i] && !w->yields_claim.xplace[i]);
     }
     RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED));
+    timers_rest(w);
+}
+
+/* What of a flow began and has not ended (done: counting who is suspended). */
+SIM_UNSEEN static int64_t open_of(const th_flow *flow, bool done) {
+    uint64_t began = flow->xcreated + (done ? 0 : flow->xreadied);
+    uint64_t ended = flow->xfinished + (done ? 0 : flow->xsuspended);
+    return (int64_t)(began - ended);
 }
 
 /* Whether begins and ends are equal: nothing runs (done: nothing is left). */
 SIM_UNSEEN static bool balanced(const thrum_sched *sched, bool done) {
-    uint64_t began = sched->outsiders.retired.xcreated;
-    uint64_t ended = 0;
-    began += done ? 0 : sched->outsiders.retired.xreadied;
+    int64_t open = open_of(&sched->outsiders.retired.flow, done);
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        const th_flow *flow = &sched->workers[i].flow;
-        began += flow->xcreated + (done ? 0 : flow->xreadied);
-        ended += flow->xfinished + (done ? 0 : flow->xsuspended);
+        open += open_of(&sched->workers[i].flow, done);
     }
     for (const th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
-        began += r->xcreated + (done ? 0 : r->xreadied);
+        open += open_of(&r->flow, done);
     }
-    return began == ended;
+    return open == 0;
 }
 
 SIM_UNSEEN static void sched_rests(const thrum_sched *sched) {
     if (backs_off(sched)) {
         return;
     }
-    RESTED(!sched->inject.xtop && !sched->inject.xrest && !sched->inject.xturn);
+    RESTED(inject_is_empty(&sched->inject) && !sched->inject.xturn);
+    RESTED(fifo_is_empty(&sched->fifo) && !sched->fifo.role.xrole);
     RESTED(!sched->xglobal_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         worker_rests(&sched->workers[i]);
@@ -192,14 +264,16 @@ SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
         const th_worker *w = &sched->workers[i];
         if (w->xsleep & TH_SLEEP_PARKED) {
             parked = true;
-            RESTED(!w->inbox.xtop && !w->inbox.xrest);
+            RESTED(inject_is_empty(&w->inbox));
         }
+        timers_rest(w);
         RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED)); /* claimed, and not woken */
     }
     if (!parked) {
         return;
     }
-    RESTED(!sched->inject.xtop && !sched->inject.xrest);
+    RESTED(inject_is_empty(&sched->inject));
+    RESTED(!sched->fifo.due.xtop && !sched->fifo.overdue.first && fifo_posted(&sched->fifo) < 2);
     RESTED(!sched->xglobal_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         RESTED(ring_size(&sched->workers[i].ring.ring) < 2);

@@ -19,8 +19,11 @@ thrum_config whole_config(unsigned workers);
 /* Starts it, for tasks that suspend; or bare. Nothing is refused then. whole_asleep looks at it. */
 thrum_sched *whole_start(const thrum_config *config);
 thrum_sched *whole_start_bare(const thrum_config *config);
+extern bool whole_gates_shut; /* the next bare one: as where the system has no barrier */
 /* Stops it; that must succeed. */
 void whole_stop(thrum_sched *sched);
+/* It has been stopped by somebody else. */
+void whole_forget(const thrum_sched *sched);
 
 /*
  * The hook. When all threads sleep (and no task blocks its thread) a scheduler must be at rest:
@@ -34,7 +37,7 @@ void whole_asleep(void);
 /*
  * The same for worlds in which tasks block their thread: only what promise 1 says, of the workers
  * that are parked: nothing in the shared queue, nor in the inbox of one that is parked, nor two in
- * a ring.
+ * a ring, nor, of fifo, one whose deadline has passed, nor two of the others.
  */
 void whole_asleep_shared(void);
 

@@ -1,0 +1,129 @@
+/*
+ * rows_time.c: sleeping fibers, by the hundred thousand: what each sleep costs the processor, and
+ * how late it ends. And what a task that waits costs in memory.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "harness.h"
+
+#define SLEEPERS 100000
+#define ROUNDS 20
+
+typedef struct sleeper {
+    uint32_t random;
+    uint32_t rounds;
+} sleeper;
+
+static sleeper *sleepers;
+
+/*
+ * How late, counted by each worker in classes a 32nd apart: noting each sleep's by itself would
+ * touch a cold line each time, as much as the sleep.
+ */
+#define CLASSES (64 * 32)
+#define WORKERS_MAX 64
+static uint32_t lateness[WORKERS_MAX][CLASSES];
+static thrum_waitgroup left;
+
+static uint32_t next_random(uint32_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+static double cpu_us(void) {
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1e6 +
+           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+}
+
+static unsigned class_of(uint64_t ns) {
+    if (ns < 32) {
+        return (unsigned)ns;
+    }
+    unsigned shift = 58u - (unsigned)__builtin_clzll(ns);
+    return (shift + 1) * 32 + (unsigned)(ns >> shift) % 32;
+}
+
+static double ns_of(unsigned class_index) {
+    unsigned shift = class_index / 32;
+    return shift == 0 ? class_index : (double)((uint64_t)(32 + class_index % 32) << (shift - 1));
+}
+
+/* Sleeps of 1 to 100 ms. */
+static int sleep_often(void *arg) {
+    sleeper *s = arg;
+    for (unsigned i = 0; i < s->rounds; i++) {
+        thrum_time until = thrum_after_us(1000 + next_random(&s->random) % 99001);
+        bench_ok(thrum_sleep_until(until));
+        thrum_time late = thrum_now() - until;
+        bench_check(late >= 0, "a sleep was short by %lld ns", (long long)-late);
+        lateness[thrum_worker_id()][class_of((uint64_t)late)]++;
+    }
+    thrum_waitgroup_done(&left);
+    return 0;
+}
+
+static int start_sleepers(void *arg) {
+    unsigned n = *(unsigned *)arg;
+    for (unsigned i = 0; i < n; i++)
+        bench_ok(thrum_go(sleep_often, &sleepers[i]));
+    return 0;
+}
+
+/* In us. */
+static double quantile(size_t n, double share) {
+    size_t seen = 0;
+    unsigned last = 0;
+    for (unsigned c = 0; c < CLASSES && (double)seen < share * (double)n; c++) {
+        for (unsigned w = 0; w < WORKERS_MAX; w++) {
+            seen += lateness[w][c];
+            last = lateness[w][c] ? c : last;
+        }
+    }
+    return ns_of(last) / 1000;
+}
+
+static void run_sleeps(const bench_args *args, bench_sample *out) {
+    unsigned n = bench_scale(args, SLEEPERS, 5000);
+    size_t count = (size_t)n * ROUNDS;
+    sleepers = calloc(n, sizeof *sleepers);
+    memset(lateness, 0, sizeof lateness);
+    bench_check(sleepers != NULL, "no memory");
+    thrum_waitgroup_init(&left, n);
+    for (unsigned i = 0; i < n; i++)
+        sleepers[i] = (sleeper){.random = i * 2654435761u + 1, .rounds = ROUNDS};
+    bench_span span;
+    thrum_sched *sched = bench_start(args);
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = sched;
+    double before = cpu_us();
+    bench_span_begin(&span, sched);
+    bench_ok(thrum_go_with(&attr, start_sleepers, &n));
+    bench_ok(thrum_waitgroup_wait(&left));
+    bench_span_end(&span);
+    double used = cpu_us() - before;
+    bench_stop(sched);
+    out[0] = bench_span_value(&span, count, used / (double)count);
+    out[1] = bench_span_value(&span, count, quantile(count, 0.5));
+    out[2] = bench_span_value(&span, count, quantile(count, 0.99));
+    out[3] = bench_span_value(&span, count, quantile(count, 1.0));
+    free(sleepers);
+}
+
+static const bench_case cases[] = {
+    {.what = "100,000 fibers that sleep 20 times 1 to 100 ms: CPU time a sleep; how late it ends",
+     .rows = {{.name = "sleeps", .unit = "us", .must = BENCH_SCALED, .limit = {0.6, 0.6}},
+              {.name = "sleeps-late-p50", .unit = "us"},
+              {.name = "sleeps-late-p99", .unit = "us"},
+              {.name = "sleeps-late-max", .unit = "us"}},
+     .count = 4,
+     .workers_min = 1,
+     .run = run_sleeps},
+};
+
+const bench_theme bench_time = {cases, sizeof(cases) / sizeof(cases[0])};

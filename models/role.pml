@@ -1,0 +1,646 @@
+/*
+ * role.pml: the fifo policy: the front, the scheduling role with its signal, the ready block, and
+ * deadlines that have passed. core/FIFO.md in Promela. models/README.md ties each part to its C
+ * function and says what is left out.
+ *
+ * A step is `atomic`: one access to shared memory, and what the thread does for itself after it.
+ * Parking is that of parking.pml, with each wake in one step: who sleeps is found and claimed at
+ * once, and nobody is the sentinel. Memory is sequentially consistent.
+ *
+ * A task is the number of its push, so that whoever takes one knows whether it is the next.
+ */
+#ifndef WORKERS
+#define WORKERS 2
+#endif
+#ifndef POSTERS /* threads that post from outside */
+#define POSTERS 1
+#endif
+#ifndef POSTS /* by each of them */
+#define POSTS 2
+#endif
+#ifndef CHAIN /* tasks in one post */
+#define CHAIN 1
+#endif
+#ifndef BLOCK /* of the ready queue */
+#define BLOCK 1
+#endif
+#ifndef LONGS /* so many tasks at a time do not end before all others have */
+#define LONGS 0
+#endif
+#ifndef DUES /* tasks whose deadline has passed: worker 0 begins by firing them */
+#define DUES 0
+#endif
+#ifndef PINNED /* 1: worker 0 goes on with a pinned task that ends after all others */
+#define PINNED 0
+#endif
+#ifndef ASLEEP /* 1: in the beginning all sleep, but for who fires; 0: all look for work */
+#define ASLEEP 0
+#endif
+#ifndef BUG
+#define BUG 0
+#endif
+
+#define TASKS (POSTERS * POSTS * CHAIN)
+
+/* The role's word. */
+#define FREE 0
+#define HELD 1
+#define SIGNAL 2
+
+#define BIT(i) (1 << (i))
+#define ALL (BIT(WORKERS) - 1)
+#define HAS(mask, i) (((mask) & BIT(i)) != 0)
+
+/* Where routines return to. */
+#define PARKING 1
+#define BUSY 2
+#define AFTER_DUE 3
+#define AFTER_SCHEDULE 4
+
+/* The queues, oldest first, and how many are in each. The front is a stack, its top is the last. */
+byte front[TASKS + 1];
+byte posted;
+byte rest[TASKS + 1];
+byte rests;
+byte ready[BLOCK];
+byte readies;
+bool xrest;
+byte role;
+#if DUES
+byte due[DUES];
+byte dues;
+byte overdue[DUES];
+byte overdues;
+bool xoverdue;
+byte due_next = 1; /* taken next */
+#endif
+
+byte parked;    /* bits: may be claimed */
+byte waiting;   /* bits: in the futex */
+byte searchers; /* tokens */
+
+/* Of the check. */
+byte pushed;      /* so many */
+byte next = 1;    /* taken next */
+byte holder;      /* of the role: number + 1 */
+byte outstanding; /* tasks that have not ended, also those still to be posted */
+byte longs;
+
+#define WITH_ROLE assert(holder == me + 1)
+
+#define ADD(queue, count, what) queue[count] = what; count++
+#define TAKE(queue, count, what) \
+    what = queue[0]; \
+    i = 0; \
+    do \
+    :: i + 1 < count -> queue[i] = queue[i + 1]; i++ \
+    :: else -> break \
+    od; \
+    count--; \
+    queue[count] = 0; \
+    i = 0
+
+/* Wakes one of the sleepers, whichever, with a token. */
+inline claim_any() {
+    if
+    :: HAS(parked, 0) -> target = 0
+    :: HAS(parked, 1) -> target = 1
+#if WORKERS > 2
+    :: HAS(parked, 2) -> target = 2
+#endif
+    fi;
+    parked = parked & ~BIT(target);
+    waiting = waiting & ~BIT(target);
+    target = 0;
+    searchers++
+}
+
+inline wake_one() { /* th_wake_one */
+    if
+    :: parked && !searchers -> claim_any()
+    :: else
+    fi
+}
+
+/* ---- posting ---- */
+
+proctype outsider() {
+    byte target, n, i;
+
+    do
+    :: n < POSTS ->
+       n++;
+#if BUG == 14 /* reads the park word before it pushes */
+       atomic { wake_one() };
+#endif
+       atomic { /* th_mpsc_push: of a chain, in one exchange */
+           do
+           :: i < CHAIN -> pushed++; front[posted] = pushed; posted++; i++
+           :: else -> i = 0; break
+           od
+       };
+#if BUG != 14
+       atomic { wake_one() }
+#endif
+    :: else -> break
+    od
+}
+
+/* ---- a worker ---- */
+
+inline check_next() {
+    assert(work == next);
+    next++
+}
+
+#if DUES
+inline check_next_due() {
+    assert(work == due_next);
+    due_next++
+}
+#endif
+
+/* refill */
+inline drain() {
+    do
+#if BUG == 7 /* the order is not turned round */
+    :: posted -> posted--; ADD(rest, rests, front[posted]); front[posted] = 0
+#else
+    :: i < posted -> ADD(rest, rests, front[i]); front[i] = 0; i++
+    :: else -> posted = 0; i = 0; break
+#endif
+#if BUG == 7
+    :: else -> break
+#endif
+    od
+}
+
+inline publish() {
+    do
+    :: rests && readies < BLOCK ->
+       TAKE(rest, rests, piece);
+       ADD(ready, readies, piece);
+       more = true
+    :: else -> piece = 0; break
+    od
+}
+
+#if DUES == 1
+/*
+ * The end of pick, where there is no sentinel: whether it has taken something else than the single
+ * one that it fired. With several of them the model does without, as if there were a sentinel.
+ */
+inline look_after_due() {
+    if
+    :: owes && BUG != 11 && (dues || xoverdue) -> owes = false; wake_one() /* 11: it does not */
+    :: else -> owes = false
+    fi
+}
+#endif
+
+proctype worker(byte me; bool asleep) {
+    byte work, target, i, piece, left, coming, asked, back;
+    bool searching, lost, more, got;
+#if DUES
+    bool shown, owes;
+#endif
+
+    if
+    :: asleep -> goto end_asleep
+    :: else
+    fi;
+#if DUES
+    if
+    :: me == 0 -> goto fire
+    :: else
+    fi;
+#endif
+
+find:
+#if DUES
+    atomic { /* take_due; one step, as below */
+        if
+        :: dues || xoverdue
+        :: else -> goto take_ready
+        fi
+    };
+    atomic {
+        if
+        :: role == FREE -> role = HELD; assert(!holder); holder = me + 1
+        :: else -> role = HELD | SIGNAL; goto take_ready
+        fi
+    };
+    atomic { /* take_overdue */
+        WITH_ROLE;
+        shown = xoverdue;
+        do
+        :: i < dues -> ADD(overdue, overdues, due[i]); due[i] = 0; i++
+        :: else -> dues = 0; i = 0; break
+        od;
+        if
+        :: overdues -> TAKE(overdue, overdues, work); check_next_due()
+        :: else
+        fi;
+#if BUG != 10 /* whoever has drained them does not look after the rest */
+        more = !shown && overdues;
+#endif
+        shown = false
+    };
+    atomic { WITH_ROLE; xoverdue = overdues > 0; back = AFTER_DUE; goto give };
+#endif
+
+take_ready:
+    atomic {
+        if
+        :: readies -> TAKE(ready, readies, work); check_next(); goto found
+        :: else
+        fi
+    };
+
+    atomic { /* schedule; one step: it is a guess, and who parks looks again */
+        if
+#if DUES
+        :: posted || xrest || dues || xoverdue
+#else
+        :: posted || xrest
+#endif
+        :: else -> goto nothing
+        fi
+    };
+#if BUG == 4 /* drains before it has the role */
+    atomic { drain() };
+#endif
+#if BUG == 3 /* no exchange: another one may have taken it meanwhile */
+    if
+    :: role == FREE
+    :: else -> role = HELD | SIGNAL; lost = true; goto nothing
+    fi;
+    atomic { role = HELD; assert(!holder); holder = me + 1 };
+#else
+    atomic { /* th_role_take */
+        if
+        :: role == FREE -> role = HELD; assert(!holder); holder = me + 1
+        :: else -> role = HELD | SIGNAL; lost = true; goto nothing
+        fi
+    };
+#endif
+#if DUES
+    atomic {
+        WITH_ROLE;
+        do
+        :: i < dues -> ADD(overdue, overdues, due[i]); due[i] = 0; i++
+        :: else -> dues = 0; i = 0; break
+        od;
+        if
+        :: overdues -> TAKE(overdue, overdues, work); check_next_due()
+        :: else
+        fi
+    };
+    atomic { WITH_ROLE; xoverdue = overdues > 0 };
+#endif
+    atomic { WITH_ROLE; drain() };
+    atomic {
+        WITH_ROLE;
+        if
+#if BUG == 12 /* takes out of the rest although something is ready */
+        :: !work && rests -> TAKE(rest, rests, work); check_next()
+#else
+        :: !work && !readies && rests -> TAKE(rest, rests, work); check_next()
+#endif
+        :: else
+        fi
+    };
+#if BUG == 6 /* publishes when it has given the role up */
+    atomic { more = !work || rests; xrest = rests > 0 };
+#else
+    atomic {
+        WITH_ROLE;
+        more = !work;
+        publish();
+        more = more || rests;
+#if DUES
+        more = more || overdues;
+#endif
+#if BUG == 8 /* looks only if it was signalled */
+        more = false
+#endif
+    };
+#if BUG != 15
+    atomic { WITH_ROLE; xrest = rests > 0 };
+#endif
+#endif
+    atomic {
+        if
+        :: !work && readies -> TAKE(ready, readies, work); check_next()
+        :: else
+        fi;
+        back = AFTER_SCHEDULE
+    };
+
+#if BUG == 5 /* looks before it gives the role up */
+    goto wake_others;
+#endif
+give: /* th_role_give */
+    atomic {
+        WITH_ROLE;
+#if BUG == 1 || BUG == 5 /* does not look at the signal */
+        got = more;
+#else
+        got = more || (role & SIGNAL);
+#endif
+        role = FREE;
+        holder = 0;
+        more = false;
+#if BUG == 5
+        got = false;
+        goto given;
+#endif
+#if BUG != 6
+        if
+        :: got -> got = false
+        :: else -> goto given
+        fi
+#endif
+    };
+#if BUG == 6
+    atomic { WITH_ROLE; publish(); more = false };
+    if
+    :: got -> got = false
+    :: else -> goto given
+    fi;
+#endif
+
+wake_others:
+    atomic {
+        if
+        :: parked -> coming = searchers - searching
+        :: else -> goto others
+        fi
+    };
+    atomic { left = readies };
+    atomic {
+        if
+        :: posted -> left++; goto counted
+        :: else
+        fi
+    };
+#if DUES
+    atomic {
+        if
+        :: dues -> left++; goto counted
+        :: else
+        fi
+    };
+    atomic {
+        if
+        :: xoverdue -> left++; goto counted
+        :: else
+        fi
+    };
+#endif
+    atomic {
+        if
+        :: xrest -> left++
+        :: else
+        fi
+    };
+counted: /* th_wake_many */
+    do
+    :: atomic { left > coming && parked -> claim_any(); left-- }
+    :: else -> break
+    od;
+others:
+#if BUG == 5
+    atomic { left = 0; coming = 0; goto give };
+#endif
+given:
+#if BUG == 15 /* says only now that something is left */
+    atomic { xrest = rests > 0 };
+#endif
+    atomic {
+        left = 0;
+        coming = 0;
+        if
+        :: work -> back = 0; goto found
+#if DUES
+        :: !work && back == AFTER_DUE -> back = 0; goto take_ready
+#endif
+        :: !work && back == AFTER_SCHEDULE -> back = 0; goto nothing
+        fi
+    };
+
+nothing:
+#if DUES == 1
+    atomic { look_after_due() };
+#endif
+    atomic { /* search */
+        if
+        :: !searching && !searchers -> searching = true; searchers++
+        :: else
+        fi
+    };
+    if /* wait_for_turn */
+    :: lost -> lost = false; goto find
+    :: lost = false
+    fi;
+
+    /* th_park */
+#if BUG == 13 /* looks before it announces */
+    asked = PARKING;
+    goto pending;
+announce:
+#endif
+    atomic {
+        parked = parked | BIT(me);
+        searchers = searchers - searching;
+        searching = false;
+        asked = PARKING
+    };
+#if BUG == 13
+    asked = 0;
+    if
+    :: got -> got = false; goto go
+    :: else -> goto sleep
+    fi;
+#endif
+
+pending: /* asked: for whom */
+    atomic {
+        if
+        :: readies -> got = true; goto answer
+        :: else
+        fi
+    };
+    atomic {
+        if
+        :: posted -> goto signal
+        :: else
+        fi
+    };
+#if DUES
+    atomic {
+        if
+        :: dues -> goto signal
+        :: else
+        fi
+    };
+    atomic {
+        if
+        :: xoverdue -> goto signal
+        :: else
+        fi
+    };
+#endif
+    atomic {
+        if
+        :: xrest -> goto signal
+        :: else -> goto answer
+        fi
+    };
+signal: /* th_role_signal */
+#if BUG == 16 /* no exchange: the role may have been given up meanwhile */
+    if
+    :: role != FREE -> role = HELD | SIGNAL
+    :: else -> got = true
+    fi;
+#else
+    atomic {
+        if
+        :: role == FREE -> got = true
+#if BUG == 2 /* leaves it to whoever has the role, and does not say so */
+        :: else
+#else
+        :: else -> role = HELD | SIGNAL
+#endif
+        fi
+    };
+#endif
+answer:
+    atomic {
+        if
+        :: asked == BUSY -> asked = 0; goto busy_answer
+#if BUG == 13
+        :: asked == PARKING -> goto announce
+#endif
+        :: asked == PARKING && got -> asked = 0; got = false; goto go
+        :: asked == PARKING && !got -> asked = 0; goto sleep
+        fi
+    };
+
+go: /* leave_by_itself, unannounce, search_anyway */
+    atomic {
+        if
+        :: HAS(parked, me) -> parked = parked & ~BIT(me); searchers++
+        :: else /* claimed, and it has a token */
+        fi;
+        searching = true;
+        goto find
+    };
+
+sleep: /* sleep_until_woken */
+    atomic {
+        if
+        :: HAS(parked, me) -> waiting = waiting | BIT(me)
+        :: else -> searching = true; goto find
+        fi
+    };
+end_asleep:
+    atomic { !HAS(waiting, me) -> searching = true; goto find };
+
+found:
+#if DUES == 1
+    atomic { look_after_due() };
+#endif
+    atomic { /* th_went_busy */
+        lost = false;
+        if
+        :: !searching -> goto run_task
+        :: else -> searching = false; searchers--
+        fi;
+        if
+#if BUG == 9 /* the last searcher does not look */
+        :: true -> goto run_task
+#else
+        :: searchers || !parked -> goto run_task
+        :: else -> asked = BUSY; goto pending
+#endif
+        fi
+    };
+busy_answer:
+    atomic {
+        if
+        :: got -> got = false; wake_one()
+        :: else
+        fi
+    };
+run_task:
+#if LONGS
+    if
+    :: atomic { longs < LONGS -> longs++; work = 0 };
+       atomic { outstanding == longs -> longs--; outstanding--; goto find }
+    :: atomic { outstanding--; work = 0; goto find }
+    fi;
+#else
+    atomic { outstanding--; work = 0; goto find };
+#endif
+
+#if DUES
+fire: /* th_timers_fire: submit_due, notify_due */
+    atomic {
+        do
+        :: i < DUES -> i++; ADD(due, dues, i)
+        :: else -> i = 0; break
+        od
+    };
+#if DUES == 1
+    owes = true;
+#else
+    do
+    :: atomic { left < DUES - 1 && parked -> claim_any(); left++ }
+    :: atomic { left = 0; break } /* no fence: the word may be an older one */
+    od;
+#endif
+#if PINNED
+#if DUES == 1
+    atomic { look_after_due() };
+#endif
+    atomic { longs++ };
+    atomic { outstanding == longs -> longs--; outstanding-- };
+#endif
+    goto find;
+#endif
+}
+
+init {
+    byte i;
+
+    atomic {
+        outstanding = TASKS + DUES + PINNED;
+        do
+        :: i < WORKERS && ASLEEP && !(DUES && i == 0) ->
+           parked = parked | BIT(i);
+           waiting = waiting | BIT(i);
+           run worker(i, true);
+           i++
+        :: i < WORKERS && !(ASLEEP && !(DUES && i == 0)) -> run worker(i, false); i++
+        :: i == WORKERS -> i = 0; break
+        od;
+        do
+        :: i < POSTERS -> run outsider(); i++
+        :: else -> i = 0; break
+        od
+    };
+
+    timeout;
+    atomic {
+        /* Nobody sleeps over work: with long tasks, all that remains is in somebody's hands. */
+        assert(!waiting || (posted == 0 && !rests && !readies));
+#if DUES
+        assert(!waiting || (!dues && !overdues && !xoverdue));
+        assert(due_next == DUES + 1);
+#endif
+        /* Each was taken once, none is left; all sleep, and nobody has the role or a token. */
+        assert(outstanding == 0 && next == TASKS + 1);
+        assert(waiting == ALL && role == FREE && searchers == 0 && !xrest)
+    }
+}

@@ -1,0 +1,95 @@
+/*
+ * cancel.c: see cancel.h.
+ */
+#include "core/cancel.h"
+
+#include "base/atomic.h"
+#include "core/fiber.h"
+#include "core/timer.h"
+#include "core/worker.h"
+#include "platform/platform.h"
+
+/*
+ * Ends the wait, if nothing else has. A timed one is claimed, and goes off its list by itself; the
+ * others are taken off it, under the list's lock, as a waker would.
+ */
+static bool end_wait(th_waiter *waiter) {
+    if (waiter->timed) {
+        if (!th_waiter_claim(waiter, TH_WAIT_CANCELLED)) {
+            return false;
+        }
+        th_waiter_release(waiter);
+        return true;
+    }
+    if (!waiter->leave(waiter->object, waiter)) {
+        return false;
+    }
+    th_waiter_release_cancelled(waiter);
+    return true;
+}
+
+/*
+ * Whether waits are being cancelled; what the fiber has written before comes first. The processor
+ * is made to keep that order by who cancels, where the system can.
+ */
+static inline bool is_on(const thrum_sched *sched) {
+    th_fence_compiler();
+    if (th_unlikely(!sched->can_order)) {
+        th_fence_seq(); /* seq: xblocked before the flag; th_cancel_all: the flag, then xblocked */
+    }
+    /* relaxed: ordered by the barrier, or the fence */
+    return th_unlikely(th_load_relaxed(&sched->xcancelling) != 0);
+}
+
+bool th_cancel_is_on(const th_fiber *fiber) {
+    return is_on(fiber->sched);
+}
+
+bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
+    if (waiter->shielded || (!waiter->timed && !waiter->leave)) {
+        return false;
+    }
+    /* pairs: visit; the waiter, and where it stands */
+    th_store_release(&fiber->xblocked, waiter);
+    if (!is_on(fiber->sched)) {
+        return false;
+    }
+    return end_wait(waiter);
+}
+
+void th_cancel_end(th_fiber *fiber) {
+    if (!th_load_relaxed(&fiber->xblocked)) { /* relaxed: our own */
+        return;
+    }
+    th_store_relaxed(&fiber->xblocked, NULL); /* relaxed: ordered as in is_on */
+    if (is_on(fiber->sched)) {
+        /* Whoever cancels may have our waiter in hand. */
+        th_lock_acquire(&fiber->sched->cancel_lock);
+        th_lock_release(&fiber->sched->cancel_lock);
+    }
+}
+
+static void visit(void *ctx, const th_stack *stack, bool in_use) {
+    (void)ctx;
+    th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
+    if (fiber) {
+        /* pairs: th_cancel_begin; the waiter, and where it stands */
+        th_waiter *waiter = th_load_acquire(&fiber->xblocked);
+        if (waiter) {
+            end_wait(waiter);
+        }
+    }
+}
+
+void th_cancel_all(thrum_sched *sched) {
+    unsigned spins = 0;
+    th_lock_acquire(&sched->cancel_lock);
+    th_store_relaxed(&sched->xcancelling, 1u); /* relaxed: ordered by the barrier, or the fence */
+    while (sched->can_order && !th_os_barrier()) {
+        th_backoff(&spins); /* no memory for it just now */
+    }
+    th_fence_seq(); /* seq: the flag before xblocked is read; is_on */
+    th_timers_cancel_all(sched);
+    th_stacks_each(&sched->stacks, visit, NULL);
+    th_lock_release(&sched->cancel_lock);
+}

@@ -1,0 +1,233 @@
+/*
+ * timer.c: see timer.h.
+ */
+#include "core/timer.h"
+
+#include "base/check.h"
+#include "core/idle.h"
+#include "core/park.h"
+#include "core/submit.h"
+#include "core/task.h"
+#include "core/wait.h"
+#include "core/worker.h"
+#include "platform/platform.h"
+#include "thrum/task.h"
+
+/*
+ * So many are fired at a time: when they run, their stacks are still in the cache. And so many are
+ * moved within the wheel before the lock is given up for a moment.
+ */
+#define FIRE_MAX TH_LIMIT(64u, 2u)
+#define TURN_MAX TH_LIMIT(256u, 2u)
+
+/* A worker looks at its timers about so often, and after so many picks at the latest. */
+#define LOOK_NS 20000
+#define SKIPS_MAX 64u
+
+_Static_assert(sizeof(th_timed) == sizeof(thrum_task) &&
+                   offsetof(th_timed, kind) == offsetof(thrum_task, reserved_kind) &&
+                   offsetof(th_timed, xmark) == offsetof(thrum_task, reserved_mark) &&
+                   offsetof(th_timed, xword) == offsetof(thrum_task, reserved_word) &&
+                   offsetof(th_timed, timer) == offsetof(thrum_task, reserved),
+               "a task can stand in timers");
+
+void th_timers_init(th_timers *timers, th_worker *owner) {
+    *timers = (th_timers){.xearliest = INT64_MAX, .owner = owner};
+    th_lock_init(&timers->lock);
+    th_wheel_init(&timers->wheel, th_os_now());
+}
+
+th_timers *th_timers_of(thrum_sched *sched, th_worker *here) {
+    if (here) {
+        return here->timers;
+    }
+    uintptr_t thread = (uintptr_t)th_thread_self();
+    return sched->workers[(thread >> 12) % sched->workers_count].timers;
+}
+
+/* With the lock. */
+static void set_earliest(th_timers *timers) {
+    /* relaxed: a worker that is about to sleep reads it behind a fence, or is told */
+    th_store_relaxed(&timers->xearliest, th_wheel_earliest(&timers->wheel));
+}
+
+/* With the lock. The rest of the mark is its owner's, who does not write it now. */
+static void mark_in(th_timed *timed, bool in) {
+    uint32_t mark = th_load_relaxed(&timed->xmark); /* relaxed: the lock is ours */
+    /* relaxed: as above */
+    th_store_relaxed(&timed->xmark, in ? mark | TH_TIMED_IN : mark & ~TH_TIMED_IN);
+}
+
+bool th_timers_insert(th_timers *timers, th_timed *timed, int64_t deadline) {
+    bool *xtimed = &timers->owner->sched->xtimed;
+    if (th_unlikely(!th_load_relaxed(xtimed))) { /* relaxed: a hint for who helps others */
+        th_store_relaxed(xtimed, true);          /* relaxed: as above */
+    }
+    th_wheel_insert(&timers->wheel, &timed->timer, deadline);
+    timed->timers = timers;
+    mark_in(timed, true);
+    int64_t before = th_load_relaxed(&timers->xearliest); /* relaxed: the lock is ours */
+    if (deadline < before) {
+        th_store_relaxed(&timers->xearliest, deadline); /* relaxed: see set_earliest */
+    }
+    return deadline < before;
+}
+
+void th_timers_tell(th_timers *timers) {
+    th_worker *here = th_here();
+    thrum_sched *sched = timers->owner->sched;
+    /* fences: the deadline before the sleep word, and the park word, are read */
+    if (timers->owner == here || !th_wake_worker(timers->owner)) {
+        th_watch_timers(sched, here && here->sched == sched ? here : NULL);
+    }
+}
+
+void th_timers_take_out(th_timers *timers, th_timed *timed) {
+    th_wheel_remove(&timers->wheel, &timed->timer);
+    mark_in(timed, false);
+    set_earliest(timers);
+}
+
+void th_timed_remove(th_timed *timed) {
+    th_timers *timers = timed->timers;
+    th_lock_acquire(&timers->lock); /* whoever is firing it has done with it then */
+    if (th_load_relaxed(&timed->xmark) & TH_TIMED_IN) { /* relaxed: the lock is ours */
+        th_timers_take_out(timers, timed);
+    }
+    th_lock_release(&timers->lock);
+}
+
+/* ---- firing ---- */
+
+/*
+ * With the lock: up to FIRE_MAX that are due; what is to be queued is appended to the chain. One
+ * that something else has made due meanwhile is left to whoever did (th_timed_remove).
+ */
+static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
+    th_timed *popped[FIRE_MAX];
+    unsigned n = 0;
+    th_timer *timer;
+    while (n < FIRE_MAX && (timer = th_wheel_pop(&timers->wheel, now))) {
+        th_timed *timed = th_timed_of(timer);
+        mark_in(timed, false);
+        if (timed->kind == TH_WORK_WAIT) { /* its stack is cold: 64 at a time are not */
+            __builtin_prefetch(timed->of[0], 1);
+            __builtin_prefetch(timed->of[1], 1);
+        }
+        popped[n++] = timed;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        th_timed *timed = popped[i];
+        th_work *work = NULL;
+        if (timed->kind == TH_WORK_WAIT) {
+            th_waiter_time_out(timed->of[0], &work);
+        } else {
+            th_task_expire((thrum_task *)(void *)timed, &work);
+        }
+        if (work) {
+            th_chain_append(due, work);
+        }
+    }
+    return n;
+}
+
+/* Pinned work goes to the inbox of its worker; the rest stays in the chain. */
+static TH_NO_TSAN void submit_pinned_due(th_worker *by, th_chain *due) {
+    th_chain rest = {0};
+    th_work *work;
+    while ((work = th_chain_take(due))) {
+        if (work->worker < 0) {
+            th_chain_append(&rest, work);
+        } else {
+            th_submit(by, work, THRUM_HINT_NONE);
+        }
+    }
+    *due = rest;
+}
+
+/* With the lock: where there is one order, deadlines are queued in theirs. */
+static uint64_t submit_in_order(th_worker *by, th_chain *due) {
+    const th_policy *policy = by->sched->policy;
+    if (!policy->submit_due || !due->first) {
+        return 0;
+    }
+    th_count(&by->flow.xreadied, due->count); /* relaxed: as th_flow_began */
+    submit_pinned_due(by, due);
+    uint64_t count = due->count;
+    if (count) {
+        policy->submit_due(by, due);
+    }
+    *due = (th_chain){0};
+    return count;
+}
+
+bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
+    th_chain *due = &by->due;
+    th_lock_acquire(&timers->lock);
+    while (th_wheel_turn(&timers->wheel, now, TURN_MAX)) {
+        th_lock_release(&timers->lock);
+        th_lock_acquire(&timers->lock);
+    }
+    unsigned n = take_due(timers, now, due);
+    bool any = due->first != NULL;
+    uint64_t ordered = submit_in_order(by, due);
+    set_earliest(timers);
+    th_lock_release(&timers->lock);
+    if (ordered) {
+        by->sched->policy->notify_due(by, ordered);
+    }
+    th_count(&by->flow.xreadied, due->count); /* relaxed: as th_flow_began */
+    while (due->first) {
+        th_submit(by, th_chain_take(due), THRUM_HINT_NONE);
+    }
+    if (n == FIRE_MAX) {
+        by->timer_skip = FIRE_MAX / 2; /* the rest when half of these have been run */
+    }
+    return any;
+}
+
+void th_timers_poll_slow(th_worker *worker) {
+    int64_t now = th_os_now();
+    int64_t passed = now - worker->timer_looked;
+    unsigned picks = worker->timer_skips + 1;
+    /* About a look in LOOK_NS, judged by the picks since the last one. */
+    int64_t pick_ns = passed / picks;
+    worker->timer_skips = pick_ns >= LOOK_NS                       ? 0
+                          : pick_ns < LOOK_NS / (int64_t)SKIPS_MAX ? SKIPS_MAX
+                                                                   : (unsigned)(LOOK_NS / pick_ns);
+    worker->timer_skip = worker->timer_skips;
+    worker->timer_looked = now;
+    /* relaxed: a deadline that is not seen yet was put in just now */
+    if (th_load_relaxed(&worker->timers->xearliest) <= now) {
+        th_timers_fire(worker, worker->timers, now);
+    }
+}
+
+bool th_timers_help(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    if (!th_load_relaxed(&sched->xtimed)) { /* relaxed: a hint; the owner fires them anyway */
+        return false;
+    }
+    int64_t now = th_os_now();
+    bool any = false;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_timers *timers = &sched->workers[i].own_timers;
+        if (th_load_relaxed(&timers->xearliest) <= now) { /* relaxed: a hint, as above */
+            any = th_timers_fire(worker, timers, now) || any;
+        }
+    }
+    return any;
+}
+
+int64_t th_timers_sleep_until(const th_worker *worker, bool sentinel) {
+    /* relaxed: behind the fence of who parks; who puts in an earlier one wakes it (th_timers_tell)
+     */
+    int64_t until = th_load_relaxed(&worker->own_timers.xearliest);
+    const thrum_sched *sched = worker->sched;
+    for (unsigned i = 0; sentinel && i < sched->workers_count; i++) {
+        int64_t theirs = th_load_relaxed(&sched->workers[i].own_timers.xearliest); /* relaxed: a
+                                                                                       hint */
+        until = theirs < until ? theirs : until;
+    }
+    return until;
+}

@@ -1,0 +1,214 @@
+/*
+ * treap.h: timers in exact order: the earliest deadline first, of equal ones the first inserted.
+ *
+ * A binary search tree by deadline that is at the same time a heap by rank, a hash of the timer's
+ * own address. So it has the shape that random insertion would have given it, whatever the order of
+ * the deadlines, and needs neither a sequence number nor a balance stored in the timer. Equal
+ * deadlines stand in the tree in the order in which they came.
+ *
+ * Words:      anchor: the root's parent, later than all; the root is its left child.
+ * Invariant:  left <= node in order, node <= right; rank(child) < rank(parent);
+ *             child->parent == node; first and last are the ends, both NULL when it is empty.
+ * Costs:      insert and remove O(log n), but O(1) at both ends; nothing recurses, and no single
+ *             call ever pays for many others (expected by the hash, not amortised).
+ *
+ * One owner, or a lock; no atomics.
+ */
+#ifndef TH_TREAP_H
+#define TH_TREAP_H
+
+#include "base/cc.h"
+#include "base/check.h"
+
+typedef struct th_link {
+    struct th_link *next;
+    struct th_link *prev;
+} th_link;
+
+/* Its owner's while it is in no queue, else the queue's: nobody else reads or writes it. */
+typedef struct th_timer {
+    union {
+        th_link list; /* while it waits in a slot of the wheel (queue/wheel.h) */
+        struct {
+            struct th_timer *left;
+            struct th_timer *right;
+        };
+    };
+    union {
+        struct th_timer *parent; /* in the treap */
+        uintptr_t hint;          /* in a slot, and odd: no address of a timer is */
+    };
+    int64_t deadline;
+} th_timer;
+_Static_assert(sizeof(th_timer) == 4 * sizeof(void *) || sizeof(void *) != 8,
+               "a timer lies in the four reserved words of a task");
+
+typedef struct th_treap {
+    th_timer anchor; /* the treap must not be moved: the root points here */
+    th_timer *first;
+    th_timer *last;
+} th_treap;
+
+static inline void th_treap_init(th_treap *treap) {
+    *treap = (th_treap){.anchor = {.deadline = INT64_MAX}};
+}
+
+/* A permutation of the addresses (murmur3's finalizer): no two ranks are equal. */
+static inline uint64_t th_treap_rank(const th_timer *timer) {
+    uint64_t x = (uint64_t)(uintptr_t)timer;
+    x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdu;
+    x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53u;
+    return x ^ (x >> 33);
+}
+
+/* Puts `now` (or nothing) where `before` was, as far as the parent is concerned. */
+static inline void th_treap_replace(th_timer *parent, const th_timer *before, th_timer *now) {
+    if (parent->left == before) {
+        parent->left = now;
+    } else {
+        parent->right = now;
+    }
+    if (now != NULL) {
+        now->parent = parent;
+    }
+}
+
+/* Exchanges a timer and its parent; the order stays. */
+static inline void th_treap_rotate(th_timer *timer) {
+    th_timer *parent = timer->parent;
+    th_timer *between;
+    th_treap_replace(parent->parent, parent, timer);
+    if (parent->left == timer) {
+        between = timer->right;
+        parent->left = between;
+        timer->right = parent;
+    } else {
+        between = timer->left;
+        parent->right = between;
+        timer->left = parent;
+    }
+    if (between != NULL) {
+        between->parent = parent;
+    }
+    parent->parent = timer;
+}
+
+/* Whether a timer goes behind another; one that is `older` goes before those with its deadline. */
+static inline bool th_treap_is_behind(int64_t deadline, const th_timer *other, bool older) {
+    return older ? deadline > other->deadline : deadline >= other->deadline;
+}
+
+/* The timer's deadline is set. It is newer than all with the same one, or older than all. */
+static inline void th_treap_insert(th_treap *treap, th_timer *timer, bool older) {
+    th_timer *parent = &treap->anchor;
+    bool right = false;
+    int64_t deadline = timer->deadline;
+    if (treap->first == NULL) {
+        treap->first = treap->last = timer;
+    } else if (th_treap_is_behind(deadline, treap->last, older)) {
+        parent = treap->last;
+        right = true;
+        treap->last = timer;
+    } else if (!th_treap_is_behind(deadline, treap->first, older)) {
+        parent = treap->first;
+        treap->first = timer;
+    } else {
+        for (th_timer *at = parent->left; at != NULL; at = right ? at->right : at->left) {
+            parent = at;
+            right = th_treap_is_behind(deadline, at, older);
+        }
+    }
+    timer->left = timer->right = NULL;
+    timer->parent = parent;
+    if (right) {
+        parent->right = timer;
+    } else {
+        parent->left = timer;
+    }
+    uint64_t rank = th_treap_rank(timer);
+    while (timer->parent != &treap->anchor && th_treap_rank(timer->parent) < rank) {
+        th_treap_rotate(timer);
+    }
+}
+
+static inline th_timer *th_treap_leftmost(th_timer *timer) {
+    while (timer->left != NULL) {
+        timer = timer->left;
+    }
+    return timer;
+}
+
+static inline th_timer *th_treap_rightmost(th_timer *timer) {
+    while (timer->right != NULL) {
+        timer = timer->right;
+    }
+    return timer;
+}
+
+/* The one behind it; NULL: it is the last. */
+static inline th_timer *th_treap_next(const th_treap *treap, const th_timer *timer) {
+    if (timer->right != NULL) {
+        return th_treap_leftmost(timer->right);
+    }
+    const th_timer *child = timer;
+    while (child->parent->right == child) {
+        child = child->parent;
+    }
+    return child->parent == &treap->anchor ? NULL : child->parent;
+}
+
+/* The ends of what remains. An end has no child on its outer side, so its parent comes next. */
+static inline void th_treap_move_ends(th_treap *treap, const th_timer *timer) {
+    th_timer *parent = timer->parent == &treap->anchor ? NULL : timer->parent;
+    if (treap->first == timer) {
+        treap->first = timer->right != NULL ? th_treap_leftmost(timer->right) : parent;
+    }
+    if (treap->last == timer) {
+        treap->last = timer->left != NULL ? th_treap_rightmost(timer->left) : parent;
+    }
+}
+
+/* Its words are the caller's again. */
+static inline void th_treap_remove(th_treap *treap, th_timer *timer) {
+    th_treap_move_ends(treap, timer);
+    /* down, until it has one child at most: below two rotations on the average */
+    while (timer->left != NULL && timer->right != NULL) {
+        bool left = th_treap_rank(timer->left) > th_treap_rank(timer->right);
+        th_treap_rotate(left ? timer->left : timer->right);
+    }
+    th_treap_replace(timer->parent, timer, timer->left != NULL ? timer->left : timer->right);
+}
+
+/* One node's share of the invariant. */
+static inline bool th_treap_node_is_valid(const th_treap *treap, const th_timer *timer) {
+    const th_timer *left = timer->left;
+    const th_timer *right = timer->right;
+    const th_timer *parent = timer->parent;
+    return (left == NULL || (left->parent == timer && left->deadline <= timer->deadline)) &&
+           (right == NULL || (right->parent == timer && right->deadline >= timer->deadline)) &&
+           (parent == &treap->anchor || th_treap_rank(timer) < th_treap_rank(parent));
+}
+
+/* For debug builds: the invariant, and that so many timers are in it. */
+static inline bool th_treap_is_valid(const th_treap *treap, size_t *count) {
+    const th_timer *root = treap->anchor.left;
+    const th_timer *before = NULL;
+    *count = 0;
+    if (root == NULL) {
+        return treap->first == NULL && treap->last == NULL;
+    }
+    if (root->parent != &treap->anchor || treap->first->left != NULL) {
+        return false;
+    }
+    for (const th_timer *at = treap->first; at != NULL; at = th_treap_next(treap, at)) {
+        if (!th_treap_node_is_valid(treap, at) ||
+            (before != NULL && before->deadline > at->deadline)) {
+            return false;
+        }
+        before = at;
+        ++*count;
+    }
+    return before == treap->last;
+}
+
+#endif

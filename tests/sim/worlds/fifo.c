@@ -1,0 +1,491 @@
+/*
+ * fifo.c: the parts of the fifo policy (front, ready queue, role with its signal), and the whole of
+ * it with two and three workers.
+ */
+#include <thrum.h>
+
+#include "queue/mcsp.h"
+#include "queue/mpsc.h"
+#include "queue/role.h"
+#include "whole.h"
+
+#define ITEMS 4
+
+static th_work items[ITEMS];
+static unsigned taken[ITEMS];
+
+static unsigned number(const th_work *work) {
+    unsigned i = (unsigned)(work - items);
+    sim_check(i < ITEMS);
+    return i;
+}
+
+static void take(th_work *work) {
+    unsigned before = taken[number(work)]++; /* plain: two takers would race */
+    sim_check(before == 0);
+}
+
+static void all_taken(void) {
+    for (unsigned i = 0; i < ITEMS; i++) {
+        sim_check(taken[i] == 1);
+    }
+}
+
+/* ---- the front ---- */
+
+static th_mpsc front;
+
+/* 0, then 1 and 2 as a chain; the other producer has 3. */
+static void push_three(void *arg) {
+    (void)arg;
+    th_mpsc_push(&front, &items[0], 1);
+    th_work_link(&items[1], &items[2]);
+    th_mpsc_push(&front, &items[1], 2);
+}
+
+static void push_one(void *arg) {
+    (void)arg;
+    th_mpsc_push(&front, &items[3], 1);
+}
+
+/* Takes what there is; 0, 1, 2 come in this order, 2 right behind 1. */
+static void drain(unsigned *next) {
+    th_chain chain = th_mpsc_drain(&front);
+    size_t count = 0;
+    for (th_work *work; (work = th_chain_take(&chain)); count++) {
+        if (number(work) != 3) {
+            sim_check(number(work) == *next);
+            ++*next;
+        } else {
+            sim_check(*next != 2); /* nothing comes between the links of a chain */
+        }
+        take(work);
+    }
+}
+
+/* Two producers and one who drains meanwhile: each once, in the order of the pushes. */
+SIM_WORLD(fifo_front, .exhaustive = true) {
+    unsigned next = 0;
+    int a = sim_spawn(push_three, NULL);
+    int b = sim_spawn(push_one, NULL);
+    drain(&next);
+    drain(&next);
+    sim_join(a);
+    sim_join(b);
+    drain(&next);
+    all_taken();
+}
+
+static unsigned next_drained; /* with the role */
+static th_role role;
+
+static void drain_with_role(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 2; i++) {
+        if (th_role_take(&role)) {
+            drain(&next_drained);
+            th_role_give(&role);
+        }
+    }
+}
+
+/* Freed memory comes back: what was drained, run and pushed anew is the very top again. */
+SIM_WORLD(fifo_front_again) {
+    int t = sim_spawn(push_one, NULL);
+    th_mpsc_push(&front, &items[0], 1);
+    th_chain chain = th_mpsc_drain(&front);
+    for (th_work *work; (work = th_chain_take(&chain));) {
+        if (number(work) == 0) {
+            th_mpsc_push(&front, &items[0], 1);
+        } else {
+            take(work);
+        }
+    }
+    sim_join(t);
+    chain = th_mpsc_drain(&front);
+    for (th_work *work; (work = th_chain_take(&chain));) {
+        take(work);
+    }
+    sim_check(taken[0] == 1 && taken[3] == 1);
+}
+
+/* ---- the ready queue ---- */
+
+static th_mcsp ready;
+static th_work *slots[2];
+static th_chain rest; /* with the role */
+
+static void fill_rest(void) {
+    for (unsigned i = 0; i < ITEMS; i++) {
+        th_chain_append(&rest, &items[i]);
+    }
+}
+
+/* A worker: takes what is ready, else publishes the next block. */
+static void consume(void *arg) {
+    (void)arg;
+    unsigned last = 0;
+    for (unsigned i = 0; i < 2 * ITEMS; i++) {
+        th_work *work = th_mcsp_take(&ready);
+        if (work) {
+            sim_check(number(work) + 1 > last); /* in order, for each consumer */
+            last = number(work) + 1;
+            take(work);
+        } else if (th_role_take(&role)) {
+            th_mcsp_publish(&ready, &rest);
+            th_role_give(&role);
+        }
+    }
+}
+
+static void consume_in_order(uint64_t capacity, unsigned consumers) {
+    th_mcsp_init(&ready, slots, capacity);
+    fill_rest();
+    int threads[2];
+    for (unsigned i = 0; i < consumers; i++) {
+        threads[i] = sim_spawn(consume, NULL);
+    }
+    for (unsigned i = 0; i < consumers; i++) {
+        sim_join(threads[i]);
+    }
+    consume(NULL);
+    all_taken();
+}
+
+/* The role of publishing goes from worker to worker, a block of one: no livelock. */
+SIM_WORLD(fifo_ready_block_1) {
+    consume_in_order(1, 2);
+}
+
+SIM_WORLD(fifo_ready_block_2) {
+    consume_in_order(2, 2);
+}
+
+static void produce(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < ITEMS; i++) {
+        th_mcsp_publish(&ready, &rest);
+    }
+}
+
+static void take_next(unsigned *next) {
+    th_work *work = th_mcsp_take(&ready);
+    if (work) {
+        sim_check(number(work) == *next);
+        take(work);
+        ++*next;
+    }
+}
+
+/* One producer, one consumer, blocks of one: a slot is written again right after it was read. */
+SIM_WORLD(fifo_ready_wrap, .exhaustive = true) {
+    th_mcsp_init(&ready, slots, 1);
+    fill_rest();
+    int t = sim_spawn(produce, NULL);
+    unsigned next = 0;
+    for (unsigned i = 0; i < ITEMS; i++) {
+        take_next(&next);
+    }
+    sim_join(t);
+    for (unsigned i = 0; i < ITEMS; i++) {
+        produce(NULL);
+        take_next(&next);
+    }
+    all_taken();
+}
+
+/* Work that a consumer has freed is not touched by another one, who copied its pointer. */
+static th_work *made[3];
+
+static void consume_and_free(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 2; i++) {
+        th_work *work = th_mcsp_take(&ready);
+        if (work) {
+            th_work_link(work, NULL);
+            sim_free(work);
+        }
+    }
+}
+
+SIM_WORLD(fifo_ready_freed, .exhaustive = true) {
+    th_mcsp_init(&ready, slots, 2);
+    for (unsigned i = 0; i < 3; i++) {
+        made[i] = sim_alloc(sizeof *made[i]);
+        th_chain_append(&rest, made[i]);
+    }
+    th_mcsp_publish(&ready, &rest);
+    int t = sim_spawn(consume_and_free, NULL);
+    consume_and_free(NULL);
+    th_mcsp_publish(&ready, &rest);
+    sim_join(t);
+    consume_and_free(NULL);
+    consume_and_free(NULL);
+    sim_check(!rest.first && !th_mcsp_size(&ready));
+}
+
+/* ---- the role and its signal ---- */
+
+static unsigned held; /* plain: with the role */
+static unsigned done;
+static unsigned xasked[3]; /* what each came for; whoever has the role does it */
+static unsigned served[3]; /* with the role */
+
+static void serve(void) {
+    for (unsigned i = 0; i < 3; i++) {
+        if (th_load_relaxed(&xasked[i]) && !served[i]) {
+            served[i] = 1;
+            done++;
+        }
+    }
+}
+
+/*
+ * Asks, and has the role or leaves it to who has it; whoever gives the role up signalled looks
+ * again. A fence on both sides: who finds the signal set already publishes nothing by it.
+ */
+static void ask(void *arg) {
+    th_store_relaxed(&xasked[(uintptr_t)arg], 1u);
+    th_fence_seq();
+    while (th_role_take(&role)) {
+        sim_check(held++ == 0);
+        serve();
+        sim_check(--held == 0);
+        if (!th_role_give(&role)) {
+            return;
+        }
+        th_fence_seq();
+    }
+}
+
+/* Three come for the role: each request is served, by itself or by who had the role. */
+SIM_WORLD(fifo_role, .exhaustive = true) {
+    int a = sim_spawn(ask, (void *)1);
+    int b = sim_spawn(ask, (void *)2);
+    ask((void *)0);
+    sim_join(a);
+    sim_join(b);
+    sim_check(th_role_take(&role));
+    sim_check(done == 3);
+}
+
+static uint32_t xasleep;
+static uint32_t xwoken;
+static uint32_t xwork;
+
+/* Somebody with the role, who looks after it has given it up if it is told to. */
+static void hold(void *arg) {
+    (void)arg;
+    if (th_role_take(&role)) {
+        if (th_role_give(&role)) {
+            th_fence_seq();
+            if (th_load_relaxed(&xwork) && th_load_relaxed(&xasleep)) {
+                th_store_relaxed(&xwoken, 1u);
+            }
+        }
+    }
+}
+
+/* What a parker does: announces, fences, looks, signals. */
+static void park(void *arg) {
+    uint32_t *slept = arg;
+    th_store_seq(&xasleep, 1u);
+    th_fence_seq();
+    if (th_load_relaxed(&xwork) && th_role_signal(&role)) {
+        *slept = 1;
+    }
+}
+
+/* Who sleeps, since somebody has the role, is woken by that one. */
+SIM_WORLD(fifo_signal, .exhaustive = true) {
+    uint32_t slept = 0;
+    th_store_relaxed(&xwork, 1u);
+    int t = sim_spawn(hold, NULL);
+    park(&slept);
+    sim_join(t);
+    sim_check(!slept || th_load_relaxed(&xwoken));
+}
+
+/* Two sleepers and one signal: the second one finds it set, and does not send it again. */
+SIM_WORLD(fifo_signal_twice, .exhaustive = true) {
+    uint32_t slept[2] = {0, 0};
+    th_store_relaxed(&xwork, 1u);
+    int t = sim_spawn(hold, NULL);
+    int u = sim_spawn(park, &slept[0]);
+    park(&slept[1]);
+    sim_join(t);
+    sim_join(u);
+    sim_check(!(slept[0] || slept[1]) || th_load_relaxed(&xwoken));
+}
+
+/* The front drained by whoever has the role. */
+SIM_WORLD(fifo_front_role) {
+    int a = sim_spawn(push_three, NULL);
+    int b = sim_spawn(drain_with_role, NULL);
+    push_one(NULL);
+    drain_with_role(NULL);
+    sim_join(a);
+    sim_join(b);
+    drain_with_role(NULL);
+    all_taken();
+}
+
+/* ---- the whole scheduler ---- */
+
+#define TASKS 4
+
+static thrum_task tasks[TASKS];
+static unsigned ran[TASKS];
+static unsigned order[TASKS];
+static unsigned xcount;
+static thrum_sched *sched;
+
+static void body(thrum_task *self, void *arg) {
+    (void)arg;
+    unsigned i = (unsigned)(self - tasks);
+    ran[i]++;
+    order[th_add_relaxed(&xcount, 1u)] = i;
+}
+
+static void start_as(unsigned workers, unsigned block, bool bare) {
+    thrum_config config = whole_config(workers);
+    config.policy = THRUM_FIFO;
+    config.fifo_block = block;
+    sched = bare ? whole_start_bare(&config) : whole_start(&config);
+    for (unsigned i = 0; i < TASKS; i++) {
+        thrum_task_init(&tasks[i], body, NULL);
+    }
+}
+
+static void start(unsigned workers, unsigned block) {
+    start_as(workers, block, true);
+}
+
+static void all_ran(void) {
+    for (unsigned i = 0; i < TASKS; i++) {
+        sim_check(ran[i] == 1);
+    }
+}
+
+/* Tasks from outside, then stop: each ran once; on one worker in the order posted. */
+static void outside(unsigned workers, unsigned block) {
+    start(workers, block);
+    for (unsigned i = 0; i < TASKS; i++) {
+        sim_check(thrum_task_post(sched, &tasks[i]) == 0);
+    }
+    whole_stop(sched);
+    all_ran();
+    for (unsigned i = 0; workers == 1 && i < TASKS; i++) {
+        sim_check(order[i] == i);
+    }
+}
+
+SIM_WORLD(fifo_outside_1, .asleep = whole_asleep) {
+    outside(1, 1);
+}
+
+SIM_WORLD(fifo_outside_2, .asleep = whole_asleep) {
+    outside(2, 2);
+}
+
+SIM_WORLD(fifo_outside_2_block_1, .asleep = whole_asleep) {
+    outside(2, 1);
+}
+
+SIM_WORLD(fifo_outside_3, .asleep = whole_asleep) {
+    outside(3, 1);
+}
+
+/* A batch from outside, with everybody asleep. */
+SIM_WORLD(fifo_batch_3, .asleep = whole_asleep) {
+    start(3, 2);
+    thrum_task *batch[TASKS] = {&tasks[0], &tasks[1], &tasks[2], &tasks[3]};
+    sim_check(thrum_task_post_batch(sched, batch, TASKS) == 0);
+    whole_stop(sched);
+    all_ran();
+}
+
+static void post_two(thrum_task *self, void *arg) {
+    (void)arg;
+    unsigned first = self == &tasks[0] ? 1 : 3;
+    ran[self - tasks]++;
+    sim_check(thrum_task_post(sched, &tasks[first]) == 0);
+    if (first == 1) {
+        sim_check(thrum_task_post(sched, &tasks[2]) == 0);
+    }
+}
+
+/* Posts from inside: one posts two, of which one posts one more. */
+static void inside(unsigned workers) {
+    start(workers, 1);
+    thrum_task_set_body(&tasks[0], post_two, NULL);
+    thrum_task_set_body(&tasks[2], post_two, NULL);
+    sim_check(thrum_task_post(sched, &tasks[0]) == 0);
+    whole_stop(sched);
+    all_ran();
+}
+
+SIM_WORLD(fifo_inside_2, .asleep = whole_asleep) {
+    inside(2);
+}
+
+SIM_WORLD(fifo_inside_3, .asleep = whole_asleep) {
+    inside(3);
+}
+
+/*
+ * Two that each wait, holding their worker, until both run: whoever has one must have woken another
+ * for the second. A lost wake is a deadlock.
+ */
+static uint32_t xmet;
+
+static void meet(thrum_task *self, void *arg) {
+    (void)arg;
+    ran[self - tasks]++;
+    th_add_relaxed(&xmet, 1u);
+}
+
+static void post_one(void *arg) {
+    thrum_task *task = arg;
+    sim_check(thrum_task_post(sched, task) == 0);
+}
+
+/* Two threads post, each one task, while the workers fall asleep. */
+SIM_WORLD(fifo_two_posters, .asleep = whole_asleep) {
+    start(2, 1);
+    thrum_task_set_body(&tasks[0], meet, NULL);
+    int t = sim_spawn(post_one, &tasks[1]);
+    sim_check(thrum_task_post(sched, &tasks[0]) == 0);
+    sim_check(thrum_task_post(sched, &tasks[2]) == 0);
+    sim_join(t);
+    sim_check(thrum_task_post(sched, &tasks[3]) == 0);
+    whole_stop(sched);
+    all_ran();
+}
+
+/* A fiber waits and is woken: it queues like a post. */
+static thrum_sem sem;
+
+static void waits(thrum_task *self, void *arg) {
+    (void)arg;
+    sim_check(thrum_sem_wait(&sem) == 0);
+    ran[self - tasks]++;
+}
+
+static void wakes(thrum_task *self, void *arg) {
+    (void)arg;
+    ran[self - tasks]++;
+    thrum_sem_post(&sem);
+}
+
+SIM_WORLD(fifo_fiber_2, .heavy = true, .asleep = whole_asleep) {
+    start_as(2, 2, false);
+    thrum_sem_init(&sem, 0);
+    thrum_task_set_body(&tasks[0], waits, NULL);
+    thrum_task_set_body(&tasks[1], wakes, NULL);
+    for (unsigned i = 0; i < TASKS; i++) {
+        sim_check(thrum_task_post(sched, &tasks[i]) == 0);
+    }
+    whole_stop(sched);
+    all_ran();
+}

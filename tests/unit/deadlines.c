@@ -1,0 +1,385 @@
+/*
+ * deadlines.c: deadlines beside other work: their order, when they are met, whom they wake.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 4 */
+#include "support/support.h"
+
+#define US ((thrum_time)1000)
+
+static order seen;
+
+static void note(thrum_task *self, void *arg) {
+    (void)self;
+    order_add(&seen, (int)(intptr_t)arg);
+}
+
+static void check_counts_up(int n) {
+    CHECK_EQ(atomic_load(&seen.count), n);
+    for (int i = 0; i < n; i++) {
+        CHECK_EQ(atomic_load(&seen.seen[i]), i);
+    }
+    atomic_store(&seen.count, 0);
+}
+
+/* One worker whatever the environment says; the policy is the environment's, or fifo. */
+static void begin_alone(rig *r, bool fifo) {
+    rig_init(r);
+    r->config.workers = 1;
+    if (fifo) {
+        r->config.policy = THRUM_FIFO;
+    }
+    rig_start(r);
+}
+
+static void wait_until(thrum_time when) {
+    SPIN_UNTIL(thrum_now() > when);
+}
+
+/* ---- order ---- */
+
+static void check_order_of_deadlines(thrum_time apart) {
+    enum { N = 200 };
+    static thrum_task tasks[N];
+    rig r;
+    holder h;
+    begin_alone(&r, false);
+    holder_begin(&r, &h, -1); /* nobody looks at deadlines before all are there */
+    const thrum_time base = thrum_after_ms(2);
+    for (int i = 0; i < N; i++) {
+        const int k = i * 77 % N; /* in no order */
+        thrum_task_init(&tasks[k], note, (void *)(intptr_t)k);
+        CHECK_EQ(thrum_task_post_until(r.sched, &tasks[k], base + k * apart), 0);
+    }
+    holder_end(&h);
+    rig_stop(&r);
+    check_counts_up(N);
+}
+
+TEST(close_deadlines_keep_their_order) {
+    /* 50 us apart, as coarse clocks cannot tell, and 1 ns; on one worker exactly. */
+    check_order_of_deadlines(50 * US);
+    check_order_of_deadlines(1 * US);
+    check_order_of_deadlines(1);
+}
+
+TEST(equal_deadlines_keep_the_order_of_the_posts) {
+    /* Before their instant and past it. */
+    enum { N = 200 };
+    static thrum_task tasks[N];
+    for (int past = 0; past < 2; past++) {
+        rig r;
+        holder h;
+        begin_alone(&r, false);
+        holder_begin(&r, &h, -1);
+        const thrum_time when = past ? thrum_now() - 1 : thrum_after_us(500);
+        for (int i = 0; i < N; i++) {
+            thrum_task_init(&tasks[i], note, (void *)(intptr_t)i);
+            CHECK_EQ(thrum_task_post_until(r.sched, &tasks[i], when), 0);
+        }
+        wait_until(when);
+        holder_end(&h);
+        rig_stop(&r);
+        check_counts_up(N);
+    }
+}
+
+TEST(fifo_runs_what_is_overdue_first) {
+    /* By their deadlines, before all that was posted to run at once, however early. */
+    enum { PLAIN = 300, DUE = 150 };
+    static thrum_task plain[PLAIN], due[DUE];
+    rig r;
+    holder h;
+    begin_alone(&r, true);
+    holder_begin(&r, &h, -1);
+    const thrum_time base = thrum_after_us(300);
+    for (int i = 0; i < PLAIN; i++) {
+        thrum_task_init(&plain[i], note, (void *)(intptr_t)(DUE + i));
+        CHECK_EQ(thrum_task_post(r.sched, &plain[i]), 0);
+        if (i < DUE) {
+            const int k = i * 77 % DUE;
+            thrum_task_init(&due[k], note, (void *)(intptr_t)k);
+            CHECK_EQ(thrum_task_post_until(r.sched, &due[k], base + k * US), 0);
+        }
+    }
+    wait_until(base + DUE * US);
+    holder_end(&h);
+    rig_stop(&r);
+    check_counts_up(PLAIN + DUE);
+}
+
+TEST(fifo_queues_what_is_woken_as_if_posted) {
+    /* A wakeup before the deadline: behind what was queued by then. */
+    enum { N = 60 };
+    static thrum_task tasks[N];
+    rig r;
+    holder h;
+    begin_alone(&r, true);
+    holder_begin(&r, &h, -1);
+    for (int i = 0; i < N; i++) {
+        thrum_task_init(&tasks[i], note, (void *)(intptr_t)i);
+        if (i % 3) {
+            CHECK_EQ(thrum_task_post_until(r.sched, &tasks[i],
+                                           i % 3 == 1 ? thrum_after_s(1000 - i) : THRUM_FOREVER),
+                     0);
+        }
+    }
+    for (int i = 0; i < N; i++) {
+        if (i % 3) {
+            thrum_task_wakeup(&tasks[i]);
+        } else {
+            CHECK_EQ(thrum_task_post(r.sched, &tasks[i]), 0);
+        }
+    }
+    holder_end(&h);
+    rig_stop(&r);
+    check_counts_up(N);
+}
+
+/* ---- while much else is ready ---- */
+
+enum { BATCH = 6000, PASSES = 100, LATER = 200 };
+
+static struct {
+    rig *r;
+    thrum_time deadline;
+    atomic_int begun, at_due, at_later; /* of one worker: atomic for the thread sanitizer only */
+    thrum_task later;
+} busy;
+
+static void run_due(thrum_task *self, void *arg) {
+    (void)arg;
+    CHECK(thrum_task_is_expired(self));
+    busy.at_due = busy.begun;
+}
+
+static void run_later(thrum_task *self, void *arg) {
+    (void)self;
+    (void)arg;
+    busy.at_later = busy.begun;
+}
+
+static void run_of_batch(thrum_task *self, void *arg) {
+    (void)self;
+    (void)arg;
+    busy.begun++;
+    if (busy.begun == PASSES) {
+        wait_until(busy.deadline);
+    } else if (busy.begun == PASSES + LATER) {
+        thrum_task_init(&busy.later, run_later, NULL);
+        CHECK_EQ(thrum_task_post(busy.r->sched, &busy.later), 0);
+    }
+}
+
+TEST(a_deadline_that_passes_amid_a_batch) {
+    /*
+     * The worker looks at its deadlines between the tasks of a long batch: what is due is queued
+     * before what is posted a little later. On fifo it comes next; on sharded it stands in the
+     * worker's own queue, which is short; on global, at the end of the one queue.
+     */
+    enum { PICKS = 64, OWN = 256 }; /* between two looks at the clock; the own queue */
+    static thrum_task batch[BATCH];
+    static thrum_task *all[BATCH];
+    rig r;
+    holder h;
+    begin_alone(&r, false);
+    busy.r = &r;
+    holder_begin(&r, &h, -1);
+    for (int i = 0; i < BATCH; i++) {
+        thrum_task_init(&batch[i], run_of_batch, NULL);
+        all[i] = &batch[i];
+    }
+    busy.deadline = thrum_after_ms(20); /* should it pass before the batch begins: no matter */
+    CHECK_EQ(thrum_task_post_batch(r.sched, all, BATCH), 0);
+    thrum_task due = THRUM_TASK_INIT(run_due, NULL);
+    CHECK_EQ(thrum_task_post_until(r.sched, &due, busy.deadline), 0);
+    holder_end(&h);
+    rig_stop(&r);
+    CHECK_EQ(busy.begun, BATCH);
+    CHECK(busy.at_due <= busy.at_later);
+    if (r.config.policy == THRUM_FIFO) {
+        CHECK(busy.at_due <= PASSES + PICKS);
+    } else if (r.config.policy == THRUM_SHARDED) {
+        CHECK(busy.at_due <= PASSES + PICKS + OWN);
+    }
+}
+
+static atomic_bool over;
+
+static void end_it(thrum_task *self, void *arg) {
+    (void)self;
+    (void)arg;
+    atomic_store(&over, true);
+}
+
+/* Keeps every queue full until it is over. */
+static void run_on(thrum_task *self, void *arg) {
+    if (!atomic_load(&over)) {
+        CHECK_EQ(thrum_task_post(((rig *)arg)->sched, self), 0);
+    }
+}
+
+TEST(a_deadline_beside_tasks_that_never_end) {
+    /* It is met, although there is always something ready. */
+    enum { N = 100 };
+    static thrum_task tasks[N];
+    rig r;
+    rig_begin(&r, 0);
+    for (int i = 0; i < N; i++) {
+        thrum_task_init(&tasks[i], run_on, &r);
+        CHECK_EQ(thrum_task_post(r.sched, &tasks[i]), 0);
+    }
+    thrum_task due = THRUM_TASK_INIT(end_it, NULL);
+    CHECK_EQ(thrum_task_post_after(r.sched, &due, 3000 * US), 0);
+    rig_stop(&r);
+    CHECK(atomic_load(&over));
+}
+
+/* Is overdue whenever it is looked at, until it is over. */
+static void overdue_again(thrum_task *self, void *arg) {
+    if (!atomic_load(&over)) {
+        CHECK_EQ(thrum_task_post_until(((rig *)arg)->sched, self, 0), 0);
+    }
+}
+
+TEST(what_is_overdue_does_not_starve_the_rest) {
+    /* A stream of deadlines that have passed lets others run: one task ends it all. */
+    enum { N = 100 };
+    static thrum_task tasks[N];
+    rig r;
+    rig_begin(&r, 0);
+    for (int i = 0; i < N; i++) {
+        thrum_task_init(&tasks[i], overdue_again, &r);
+        CHECK_EQ(thrum_task_post(r.sched, &tasks[i]), 0);
+    }
+    thrum_task last = THRUM_TASK_INIT(end_it, NULL);
+    CHECK_EQ(thrum_task_post(r.sched, &last), 0);
+    rig_stop(&r);
+    CHECK(atomic_load(&over));
+}
+
+/* ---- whom they wake ---- */
+
+typedef struct meeting {
+    rig *r;
+    int expected;
+    atomic_int there;
+    thrum_task tasks[64];
+} meeting;
+
+/* Holds its worker until all are there. */
+static void meet(thrum_task *self, void *arg) {
+    meeting *m = arg;
+    (void)self;
+    atomic_fetch_add(&m->there, 1);
+    SPIN_UNTIL(atomic_load(&m->there) == m->expected);
+}
+
+static void wake_all_and_meet(thrum_task *self, void *arg) {
+    meeting *m = arg;
+    for (int i = 1; i < m->expected; i++) {
+        thrum_task_wakeup(&m->tasks[i]);
+    }
+    meet(self, m);
+}
+
+TEST(as_many_workers_as_deadlines_that_pass_at_once) {
+    /* All sleep; at one instant there is work for each, and each piece holds its worker. */
+    rig r;
+    meeting m;
+    rig_begin(&r, 0);
+    m.r = &r;
+    m.expected = (int)thrum_sched_workers(r.sched);
+    for (int round = 0; round < SCALED(50); round++) {
+        atomic_store(&m.there, 0);
+        const thrum_time when = thrum_after_us(300);
+        for (int i = 0; i < m.expected; i++) {
+            thrum_task_init(&m.tasks[i], meet, &m);
+            CHECK_EQ(thrum_task_post_until(r.sched, &m.tasks[i], when), 0);
+        }
+        rig_wait_done(&r);
+        CHECK_EQ(atomic_load(&m.there), m.expected);
+    }
+    rig_stop(&r);
+}
+
+TEST(as_many_workers_as_tasks_that_one_wakes) {
+    /* By a body that then holds its own worker, by a thread, and by a stop that cancels them. */
+    for (int round = 0; round < SCALED(60); round++) {
+        rig r;
+        meeting m;
+        rig_begin(&r, 0);
+        m.r = &r;
+        m.expected = (int)thrum_sched_workers(r.sched);
+        atomic_store(&m.there, 0);
+        for (int i = 0; i < m.expected; i++) {
+            thrum_task_init(&m.tasks[i], i == 0 ? wake_all_and_meet : meet, &m);
+            CHECK_EQ(thrum_task_post_wait(r.sched, &m.tasks[i]), 0);
+        }
+        CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+        for (int i = 0; i < m.expected && round % 3 == 1; i++) {
+            thrum_task_wakeup(&m.tasks[i]);
+        }
+        if (round % 3 == 2) {
+            thrum_task_wakeup(&m.tasks[0]);
+        }
+        rig_stop(&r);
+        CHECK_EQ(atomic_load(&m.there), m.expected);
+    }
+}
+
+/* ---- the smallest block ---- */
+
+typedef struct worn {
+    thrum_task task;
+    rig *r;
+    int runs;
+} worn;
+
+static void wear(thrum_task *self, void *arg) {
+    worn *w = arg;
+    if (++w->runs == 100) {
+        return;
+    }
+    switch (w->runs % 4) {
+    case 0:
+        CHECK_EQ(thrum_task_post_after(w->r->sched, self, w->runs * US), 0);
+        break;
+    case 1:
+        CHECK_EQ(thrum_task_post_wait(w->r->sched, self), 0);
+        thrum_task_signal(self);
+        break;
+    case 2:
+        CHECK(thrum_task_receive_signal(self));
+        CHECK_EQ(thrum_task_post_until(w->r->sched, self, 0), 0);
+        break;
+    default:
+        CHECK_EQ(thrum_task_post(w->r->sched, self), 0);
+        thrum_yield();
+    }
+}
+
+TEST(fifo_with_a_block_of_one) {
+    /* A ready queue that holds a single task: with deadlines, wakeups and yields all go on. */
+    enum { N = 200 };
+    static worn all[N];
+    thrum_task *batch[N];
+    rig r;
+    rig_init(&r);
+    r.config.policy = THRUM_FIFO;
+    r.config.fifo_block = 1;
+    rig_start(&r);
+    for (int i = 0; i < N; i++) {
+        all[i].r = &r;
+        thrum_task_init(&all[i].task, wear, &all[i]);
+        batch[i] = &all[i].task;
+    }
+    CHECK_EQ(thrum_task_post_batch(r.sched, batch, N / 2), 0);
+    for (int i = N / 2; i < N; i++) {
+        CHECK_EQ(thrum_task_post_after(r.sched, batch[i], i * US), 0);
+    }
+    rig_stop(&r);
+    for (int i = 0; i < N; i++) {
+        CHECK_EQ(all[i].runs, 100);
+    }
+}

@@ -1,0 +1,169 @@
+/*
+ * sleep.c: sleeping, on fibers and on plain threads.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "support/support.h"
+
+#define MS ((thrum_time)1000000)
+
+/* Sleeps until an instant and tells by how much it was late. */
+static int sleep_some(void *arg) {
+    thrum_time *late = arg;
+    thrum_time until = thrum_after_ms(3);
+    CHECK_EQ(thrum_sleep_until(until), 0);
+    *late = thrum_now() - until;
+    return 0;
+}
+
+TEST(a_sleep_is_never_short) {
+    /* Many fibers sleep at once; each wakes at its instant or later. */
+    enum { N = 100 };
+    static thrum_time late[N];
+    rig r;
+    rig_begin(&r, 0);
+    for (int i = 0; i < N; i++) {
+        late[i] = -1;
+        rig_go(&r, sleep_some, &late[i]);
+    }
+    rig_stop(&r);
+    for (int i = 0; i < N; i++) {
+        CHECK(late[i] >= 0);
+    }
+}
+
+TEST(an_idle_scheduler_wakes_for_a_sleeper) {
+    /* Nothing else happens: a worker must wake by itself. */
+    thrum_time late = -1;
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, sleep_some, &late), 0);
+    CHECK(late >= 0);
+    rig_stop(&r);
+}
+
+TEST(a_plain_thread_sleeps) {
+    /* Without any scheduler; what lies in the past is over at once. */
+    thrum_time before = thrum_now();
+    CHECK_EQ(thrum_sleep(2 * MS), 0);
+    CHECK(thrum_now() - before >= 2 * MS);
+    CHECK_EQ(thrum_sleep_until(before), 0);
+    CHECK_EQ(thrum_sleep_until(0), 0);
+    CHECK_EQ(thrum_sleep_until(INT64_MIN), 0);
+    CHECK_EQ(thrum_sleep(-5), 0);
+    CHECK_EQ(thrum_sleep(INT64_MIN), 0);
+}
+
+static int sleep_in_the_past(void *arg) {
+    (void)arg;
+    CHECK_EQ(thrum_sleep_until(thrum_now()), 0);
+    CHECK_EQ(thrum_sleep_until(0), 0);
+    CHECK_EQ(thrum_sleep_until(-1), 0);
+    CHECK_EQ(thrum_sleep_until(INT64_MIN), 0);
+    CHECK_EQ(thrum_sleep(0), 0);
+    CHECK_EQ(thrum_sleep(INT64_MIN), 0);
+    return 0;
+}
+
+TEST(a_fibers_sleep_in_the_past_is_over_at_once) {
+    /* However far. */
+    rig_do(0, sleep_in_the_past, NULL);
+}
+
+/* ---- in which order ---- */
+
+typedef struct sleeper {
+    order *log;
+    int number;
+    thrum_time until;
+} sleeper;
+
+static int sleep_and_log(void *arg) {
+    sleeper *s = arg;
+    CHECK_EQ(thrum_sleep_until(s->until), 0);
+    CHECK(thrum_now() >= s->until);
+    order_add(s->log, s->number);
+    return 0;
+}
+
+static int sleep_a_lot(void *arg) {
+    enum { N = 24 };
+    order *log = arg;
+    static sleeper s[N];
+    thrum_handle *handles[N];
+    thrum_time base = thrum_after_ms(20);
+    for (int i = 0; i < N; i++) {
+        int at = i * 7 % N; /* the deadlines in no order */
+        s[i] = (sleeper){.log = log, .number = at, .until = base + at * MS / 10};
+        CHECK_EQ(thrum_spawn(&handles[i], sleep_and_log, &s[i]), 0);
+    }
+    for (int i = 0; i < N; i++) {
+        CHECK_EQ(thrum_join(handles[i], NULL), 0);
+    }
+    return 0;
+}
+
+TEST(sleepers_of_one_worker_wake_in_the_order_of_their_deadlines) {
+    /* In whatever order they went to sleep. */
+    static order log;
+    rig r;
+    rig_init(&r);
+    r.config.workers = 1;
+    rig_start(&r);
+    CHECK_EQ(rig_run(&r, sleep_a_lot, &log), 0);
+    for (int i = 0; i < 24; i++) {
+        CHECK_EQ(atomic_load(&log.seen[i]), i);
+    }
+    rig_stop(&r);
+}
+
+/* ---- what is kept over a sleep ---- */
+
+/* Not inlined: a compiler remembers errno's address across the sleep. */
+static NO_TSAN __attribute__((noinline)) void errno_put(int value) {
+    errno = value;
+}
+
+static NO_TSAN __attribute__((noinline)) int errno_look(void) {
+    __asm__ volatile("" ::: "memory");
+    return errno;
+}
+
+static int sleep_and_keep_errno(void *arg) {
+    (void)arg;
+    for (int i = 0; i < 20; i++) {
+        errno_put(1000 + i);
+        CHECK_EQ(thrum_sleep(MS / 20), 0);
+        CHECK_EQ(errno_look(), 1000 + i);
+    }
+    return 0;
+}
+
+TEST(errno_is_kept_over_a_sleep) {
+    /* On a fiber, and on a plain thread. */
+    rig_do(0, sleep_and_keep_errno, NULL);
+    sleep_and_keep_errno(NULL);
+}
+
+static int sleep_pinned(void *arg) {
+    int worker = (int)(intptr_t)arg;
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(thrum_sleep(MS / 5), 0);
+        CHECK_EQ(thrum_worker_id(), worker);
+    }
+    return 0;
+}
+
+TEST(a_pinned_fiber_wakes_on_its_worker) {
+    /* Whoever fires its deadline. */
+    rig r;
+    rig_begin(&r, 0);
+    int workers = (int)thrum_sched_workers(r.sched);
+    for (int i = 0; i < 2 * workers; i++) {
+        thrum_attr attr = rig_attr(&r);
+        attr.flags = THRUM_PINNED;
+        attr.worker = i % workers;
+        CHECK_EQ(thrum_go_with(&attr, sleep_pinned, (void *)(intptr_t)(i % workers)), 0);
+    }
+    rig_stop(&r);
+}
