@@ -51,6 +51,8 @@ THRUM_API THRUM_NODISCARD int thrum_sched_stop_until(thrum_sched *sched, thrum_t
  * place of a task: -EAGAIN or -ENOMEM when there is none to be had). -ETIMEDOUT past the deadline;
  * -EDEADLK from one of its own tasks. What the tasks wrote before that instant is visible
  * afterwards.
+ * A task that another thread is just waking or signalling may count as waiting still, also for who
+ * woke it as well.
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_wait_idle(thrum_sched *sched, thrum_time deadline);
 

@@ -200,9 +200,9 @@ void th_pinned_collect(th_worker *worker) {
     if (th_likely(th_inject_is_empty(inbox)) || !th_inject_turn_begin(inbox)) {
         return; /* the turn is always free: nobody else consumes */
     }
-    th_chain came = th_inject_take(inbox, 1, SIZE_MAX);
+    th_inject_take_into(inbox, 1, SIZE_MAX, &worker->collected);
     th_inject_turn_end(inbox);
-    th_chain_join(&worker->pinned, came);
+    th_chain_join(&worker->pinned, worker->collected);
 }
 
 th_work *th_pinned_take(th_worker *worker) {

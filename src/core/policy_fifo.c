@@ -35,6 +35,7 @@ static inline bool is_sole(const thrum_sched *sched) {
 /* With the role: what was posted goes behind the rest, oldest first. */
 static inline void refill(th_fifo *fifo) {
     th_chain_join(&fifo->rest, th_mpsc_drain(&fifo->front));
+    th_tsan_acquire(&fifo->front.xtop); /* where the drain is not shown */
 }
 
 /*
@@ -43,6 +44,7 @@ static inline void refill(th_fifo *fifo) {
  */
 static inline th_work *take_overdue(th_fifo *fifo, bool *more) {
     th_chain came = th_mpsc_drain(&fifo->due);
+    th_tsan_acquire(&fifo->due.xtop); /* as in refill */
     bool any = came.first != NULL;
     th_chain_join(&fifo->overdue, came);
     th_work *work = th_chain_take(&fifo->overdue);
@@ -89,6 +91,7 @@ static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
     if (!chain.first) {
         return; /* it was rescued */
     }
+    th_tsan_release(&fifo->front.xtop); /* the push is not shown */
     bool backlog = !th_mpsc_push(&fifo->front, chain.first, chain.count) || chain.count > 1 ||
                    th_mcsp_size(&fifo->ready);
     /* seq: pushed before the park word is read; th_park announces, then looks */
@@ -108,6 +111,7 @@ static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
      * queued before this worker shows up again, so a few of them go in one exchange, once what was
      * claimed has been run.
      */
+    th_tsan_release(&worker->gate); /* for a rescuer */
     if (worker->unseen && th_claim_any(&worker->claim) &&
         th_claim_put(&worker->yields_claim, work)) {
         return;
@@ -241,6 +245,7 @@ static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) 
     }
     uint64_t n = th_claim_rescue(&victim->claim, taken);
     uint64_t posted = th_claim_rescue(&victim->yields_claim, posts);
+    th_tsan_acquire(&victim->gate); /* what it kept is not shown */
     th_gate_rescue_end(&victim->gate);
     for (uint64_t i = 0; i < posted; i++) {
         th_chain_append(&chain, posts[i]);
@@ -319,6 +324,7 @@ static th_work *take_ready(th_worker *worker) {
     th_work *taken[TH_CLAIM];
     uint64_t n = th_mcsp_take_many(ready, taken, share < TH_CLAIM ? share : TH_CLAIM);
     worker->unpaced = 0;
+    th_tsan_release(&worker->gate); /* for a rescuer */
     return th_claim_keep(&worker->claim, taken, n);
 }
 

@@ -115,6 +115,7 @@ struct th_worker {
     int64_t defer_until;  /* asking for a stack is of no use before */
     th_random random;
     th_chain pinned;                /* from the inbox, oldest first */
+    th_chain collected;             /* from the inbox: likewise not on the task's stack */
     th_chain batch;                 /* being posted: not on the task's stack (base/annotate.h) */
     th_chain due;                   /* from timers: likewise */
     th_chain pinned_yields;         /* pinned fibers that yielded: behind everything else */

@@ -64,25 +64,30 @@ static inline void th_inject_turn_end(th_inject *inject) {
 /*
  * With the turn: up to `share` of every `of` parts of what is there (rounded up), at most `most`.
  */
-static inline th_chain th_inject_take(th_inject *inject, size_t of, size_t most) {
+static inline void th_inject_take_into(th_inject *inject, size_t of, size_t most, th_chain *taken) {
     th_chain_join(&inject->list, th_mpsc_drain(&inject->front));
     size_t want = inject->list.count / of + (inject->list.count % of ? 1 : 0);
     want = want < most ? want : most;
-    th_chain taken = {0};
+    *taken = (th_chain){0};
     if (want == 0) {
-        return taken;
+        return;
     }
-    taken.first = inject->list.first;
+    taken->first = inject->list.first;
     for (size_t i = 0; i < want; i++) {
-        taken.last = inject->list.first;
+        taken->last = inject->list.first;
         inject->list.first = th_work_next(inject->list.first);
     }
     if (!inject->list.first) {
         inject->list.last = NULL;
     }
     inject->list.count -= want;
-    taken.count = want;
-    th_work_link(taken.last, NULL);
+    taken->count = want;
+    th_work_link(taken->last, NULL);
+}
+
+static inline th_chain th_inject_take(th_inject *inject, size_t of, size_t most) {
+    th_chain taken;
+    th_inject_take_into(inject, of, most, &taken);
     return taken;
 }
 
