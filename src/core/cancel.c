@@ -45,6 +45,8 @@ void th_cancel_pass(th_fiber *fiber) {
     th_lock_release(&fiber->sched->cancel_lock);
 }
 
+#define BARRIER_TRIES 1000u
+
 static void visit(void *ctx, const th_stack *stack, bool in_use) {
     (void)ctx;
     th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
@@ -61,11 +63,14 @@ void th_cancel_all(thrum_sched *sched) {
     unsigned spins = 0;
     th_lock_acquire(&sched->cancel_lock);
     th_store_relaxed(&sched->xcancelling, 1u); /* relaxed: ordered by the barrier, or the fence */
-    while (sched->can_order && !th_os_barrier()) {
-        th_backoff(&spins); /* no memory for it just now */
+    bool ordered = !sched->can_order;
+    while (!ordered && !(ordered = th_os_barrier()) && spins < BARRIER_TRIES) {
+        th_backoff(&spins); /* no memory for it just now; or for ever, in a sandbox entered since */
     }
     th_fence_seq(); /* seq: the flag before xblocked is read; th_cancel_is_on */
     th_timers_cancel_all(sched);
-    th_stacks_each(&sched->stacks, visit, NULL);
+    if (ordered) { /* else a fiber might be on its way back; it is left to whoever wakes it */
+        th_stacks_each(&sched->stacks, visit, NULL);
+    }
     th_lock_release(&sched->cancel_lock);
 }
