@@ -28,46 +28,24 @@ static bool end_wait(th_waiter *waiter) {
     return true;
 }
 
-/*
- * Whether waits are being cancelled; what the fiber has written before comes first. The processor
- * is made to keep that order by who cancels, where the system can.
- */
-static inline bool is_on(const thrum_sched *sched) {
-    th_fence_compiler();
-    if (th_unlikely(!sched->can_order)) {
-        th_fence_seq(); /* seq: xblocked before the flag; th_cancel_all: the flag, then xblocked */
-    }
-    /* relaxed: ordered by the barrier, or the fence */
-    return th_unlikely(th_load_relaxed(&sched->xcancelling) != 0);
-}
-
-bool th_cancel_is_on(const th_fiber *fiber) {
-    return is_on(fiber->sched);
-}
-
 bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
     if (waiter->shielded || (!waiter->timed && !waiter->leave)) {
         return false;
     }
     /* pairs: visit; the waiter, and where it stands */
     th_store_release(&fiber->xblocked, waiter);
-    if (!is_on(fiber->sched)) {
+    if (!th_cancel_is_on(fiber)) {
         return false;
     }
     return end_wait(waiter);
 }
 
-void th_cancel_end(th_fiber *fiber) {
-    if (!th_load_relaxed(&fiber->xblocked)) { /* relaxed: our own */
-        return;
-    }
-    th_store_relaxed(&fiber->xblocked, NULL); /* relaxed: ordered as in is_on */
-    if (is_on(fiber->sched)) {
-        /* Whoever cancels may have our waiter in hand. */
-        th_lock_acquire(&fiber->sched->cancel_lock);
-        th_lock_release(&fiber->sched->cancel_lock);
-    }
+void th_cancel_pass(th_fiber *fiber) {
+    th_lock_acquire(&fiber->sched->cancel_lock);
+    th_lock_release(&fiber->sched->cancel_lock);
 }
+
+#define BARRIER_TRIES 1000u
 
 static void visit(void *ctx, const th_stack *stack, bool in_use) {
     (void)ctx;
@@ -85,11 +63,14 @@ void th_cancel_all(thrum_sched *sched) {
     unsigned spins = 0;
     th_lock_acquire(&sched->cancel_lock);
     th_store_relaxed(&sched->xcancelling, 1u); /* relaxed: ordered by the barrier, or the fence */
-    while (sched->can_order && !th_os_barrier()) {
-        th_backoff(&spins); /* no memory for it just now */
+    bool ordered = !sched->can_order;
+    while (!ordered && !(ordered = th_os_barrier()) && spins < BARRIER_TRIES) {
+        th_backoff(&spins); /* no memory for it just now; or for ever, in a sandbox entered since */
     }
-    th_fence_seq(); /* seq: the flag before xblocked is read; is_on */
+    th_fence_seq(); /* seq: the flag before xblocked is read; th_cancel_is_on */
     th_timers_cancel_all(sched);
-    th_stacks_each(&sched->stacks, visit, NULL);
+    if (ordered) { /* else a fiber might be on its way back; it is left to whoever wakes it */
+        th_stacks_each(&sched->stacks, visit, NULL);
+    }
     th_lock_release(&sched->cancel_lock);
 }
