@@ -39,4 +39,36 @@ void th_deferred_put(th_worker *worker, th_work *work);
 th_work *th_deferred_take(th_worker *worker);
 void th_deferred_began(th_worker *worker); /* one of them has its stack */
 
+/* Pinned runs in a row before the others come once. */
+#define TH_PINNED_LIMIT TH_LIMIT(16, 2)
+
+/* Every so many picks: what pinned work would keep waiting. */
+static TH_ALWAYS_INLINE th_work *th_pick_of_one_fairly(th_worker *worker,
+                                                       th_work *(*take)(th_worker *)) {
+    worker->until_inject = worker->sched->config.global_interval;
+    th_work *work = th_deferred_take(worker);
+    worker->fair_last = !worker->fair_last && worker->until_inject == 1;
+    if (work || (worker->until_inject == 1 && !worker->fair_last)) {
+        return work; /* an interval of 1: every other pick, or pinned work would starve */
+    }
+    work = th_pinned_take_yielded(worker);
+    return work ? work : take(worker);
+}
+
+/* The pick of a policy with one queue for all, of which `take` takes the oldest. */
+static TH_ALWAYS_INLINE th_work *th_pick_of_one(th_worker *worker, th_work *(*take)(th_worker *)) {
+    th_count(&worker->xtick, 1);
+    th_work *work;
+    if (th_unlikely(--worker->until_inject == 0) && (work = th_pick_of_one_fairly(worker, take))) {
+        return work;
+    }
+    if (worker->pinned_runs < TH_PINNED_LIMIT && (work = th_pinned_take(worker))) {
+        return work;
+    }
+    if ((work = take(worker)) || (work = th_pinned_take(worker))) {
+        return work;
+    }
+    return th_pinned_take_yielded(worker);
+}
+
 #endif

@@ -20,9 +20,8 @@
 #include "core/worker.h"
 #include "platform/platform.h"
 
-#define PINNED_LIMIT 16 /* pinned runs in a row before the order comes first once */
-#define BRISK_NS 1000   /* runs as short as this are claimed several at a time */
-#define LOOK_NS 200000  /* between two looks at what others have claimed */
+#define BRISK_NS 1000  /* runs as short as this are claimed several at a time */
+#define LOOK_NS 200000 /* between two looks at what others have claimed */
 #define DUE_STREAK                                                                                 \
     TH_LIMIT(256u, 4u) /* so many whose deadline has passed; then one of the others */
 
@@ -39,16 +38,16 @@ static inline void refill(th_fifo *fifo) {
 }
 
 /*
- * With the role, or as the one worker: the one whose deadline passed first, or NULL. `more`: others
- * came with it, which nobody saw while they were in hand.
+ * With the role, or as the one worker: the one whose deadline passed first, or NULL. `drained`:
+ * others came with it, which nobody saw while they were in hand.
  */
-static inline th_work *take_overdue(th_fifo *fifo, bool *more) {
+static inline th_work *take_overdue(th_fifo *fifo) {
     th_chain came = th_mpsc_drain(&fifo->due);
     th_tsan_acquire(&fifo->due.xtop); /* as in refill */
     bool any = came.first != NULL;
     th_chain_join(&fifo->overdue, came);
     th_work *work = th_chain_take(&fifo->overdue);
-    *more = any && fifo->overdue.first;
+    fifo->drained = any && fifo->overdue.first;
     /* relaxed: ordered before the role is given up; others guess by it, or have fenced */
     th_store_relaxed(&fifo->xoverdue, fifo->overdue.first ? 1u : 0u);
     return work;
@@ -189,8 +188,8 @@ static th_work *take_due(th_worker *worker) {
     if (!th_role_take(&fifo->role)) {
         return NULL; /* its holder is told, and looks after us */
     }
-    bool more;
-    th_work *work = take_overdue(fifo, &more);
+    th_work *work = take_overdue(fifo);
+    bool more = fifo->drained;
     if (th_role_give(&fifo->role) || more) {
         wake_others(worker);
     }
@@ -208,14 +207,13 @@ static th_work *schedule(th_worker *worker) {
         worker->turn_lost = true; /* its holder publishes very soon */
         return NULL;
     }
-    bool more;
-    th_work *work = take_overdue(fifo, &more);
+    th_work *work = take_overdue(fifo);
     refill(fifo);
     /* Only the role's holder fills the ready queue: once it is empty it stays so. */
     if (!work && !th_mcsp_size(&fifo->ready)) {
         work = th_chain_take(&fifo->rest);
     }
-    more = th_mcsp_publish(&fifo->ready, &fifo->rest) != 0 || !work;
+    bool more = th_mcsp_publish(&fifo->ready, &fifo->rest) != 0 || !work;
     more |= fifo->rest.first || fifo->overdue.first;
     /* relaxed: ordered before the role is given up; others guess by it, or have fenced */
     th_store_relaxed(&fifo->xrest, fifo->rest.first ? 1u : 0u);
@@ -256,7 +254,7 @@ static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) 
     return th_claim_keep(&worker->claim, taken, n);
 }
 
-/* Of each worker that has not come round since the last look. */
+/* Of each worker that has not come round since the last look; `unsure` if one has, or NULL. */
 static th_work *rescue_any(th_worker *worker, bool *unsure) {
     thrum_sched *sched = worker->sched;
     for (unsigned i = 0; i < sched->workers_count; i++) {
@@ -267,7 +265,9 @@ static th_work *rescue_any(th_worker *worker, bool *unsure) {
         uint64_t tick = th_load_relaxed(&victim->xtick); /* relaxed: only whether it moves */
         if (tick != worker->seen_ticks[i]) {
             worker->seen_ticks[i] = tick;
-            *unsure = true;
+            if (unsure) {
+                *unsure = true;
+            }
             continue;
         }
         th_work *work = rescue_private(worker, victim);
@@ -284,7 +284,7 @@ static th_work *rescue_any(th_worker *worker, bool *unsure) {
  * look after what others have claimed. The clock is read once in TH_CLAIM takes while runs are
  * short, else each time.
  */
-static inline bool is_brisk(th_worker *worker, bool *look) {
+static inline bool is_brisk(th_worker *worker) {
     if (worker->brisk && worker->unpaced) {
         worker->unpaced--;
         return true;
@@ -296,7 +296,7 @@ static inline bool is_brisk(th_worker *worker, bool *look) {
     worker->unpaced = TH_CLAIM - 1;
     if (th_os_ticks_ns(now - worker->looked_at) > LOOK_NS) {
         worker->looked_at = now;
-        *look = true;
+        worker->look = true;
     }
     return worker->brisk;
 }
@@ -311,11 +311,13 @@ static th_work *take_ready(th_worker *worker) {
     if (!size) {
         return NULL;
     }
-    bool look = false;
-    bool brisk = is_brisk(worker, &look);
-    th_work *work;
-    if (th_unlikely(look) && (work = rescue_any(worker, &look))) {
-        return work;
+    bool brisk = is_brisk(worker);
+    if (th_unlikely(worker->look)) {
+        worker->look = false;
+        th_work *work = rescue_any(worker, NULL);
+        if (work) {
+            return work;
+        }
     }
     uint64_t share = size / (2 * worker->sched->workers_count);
     if (!brisk || share < 2) {
@@ -342,9 +344,8 @@ static th_work *take_of_many(th_worker *worker) {
 
 static TH_NO_TSAN th_work *take_sole(th_worker *worker, th_fifo *fifo) {
     th_work *work;
-    bool more;
     if (th_unlikely(has_due(fifo)) && worker->due_runs++ < DUE_STREAK &&
-        (work = take_overdue(fifo, &more))) {
+        (work = take_overdue(fifo))) {
         return work;
     }
     worker->due_runs = 0;
@@ -352,7 +353,7 @@ static TH_NO_TSAN th_work *take_sole(th_worker *worker, th_fifo *fifo) {
         refill(fifo);
     }
     work = th_chain_take(&fifo->rest);
-    return work ? work : take_overdue(fifo, &more);
+    return work ? work : take_overdue(fifo);
 }
 
 static inline th_work *take(th_worker *worker) {
@@ -367,39 +368,12 @@ static inline th_work *take(th_worker *worker) {
 
 /* ---- picking ---- */
 
-/* Now and then what may otherwise starve comes first. */
-static th_work *pick_fairly(th_worker *worker) {
-    worker->until_inject = worker->sched->config.global_interval;
-    th_work *work = th_deferred_take(worker);
-    worker->fair_last = !worker->fair_last && worker->until_inject == 1;
-    if (work || (worker->until_inject == 1 && !worker->fair_last)) {
-        return work; /* an interval of 1: every other pick, or pinned work would starve */
-    }
-    work = th_pinned_take_yielded(worker);
-    return work ? work : take(worker);
-}
-
-static th_work *pick_any(th_worker *worker) {
-    th_work *work;
-    if (th_unlikely(--worker->until_inject == 0) && (work = pick_fairly(worker))) {
-        return work;
-    }
-    if (worker->pinned_runs < PINNED_LIMIT && (work = th_pinned_take(worker))) {
-        return work;
-    }
-    if ((work = take(worker)) || (work = th_pinned_take(worker))) {
-        return work;
-    }
-    return th_pinned_take_yielded(worker);
-}
-
 /*
  * With deadlines that have passed left behind, fired by this worker maybe, what was picked may take
  * long (pinned, claimed, or it was the others' turn): somebody must be there to come for them.
  */
 static th_work *pick(th_worker *worker) {
-    th_count(&worker->xtick, 1);
-    th_work *work = pick_any(worker);
+    th_work *work = th_pick_of_one(worker, take);
     if (th_unlikely(has_due(&worker->sched->fifo)) && work) {
         th_watch_timers(worker->sched, worker);
     }
@@ -440,6 +414,5 @@ const th_policy th_policy_fifo = {
     .pending = pending,
     .submit_due = submit_due,
     .notify_due = notify_due,
-    .one_order = true,
     .rescue = rescue,
 };

@@ -6,8 +6,6 @@
 #include "core/park.h"
 #include "core/worker.h"
 
-#define PINNED_LIMIT TH_LIMIT(16, 2) /* pinned runs in a row before the others come once */
-
 /* Not shown to the thread sanitizer: the chain lies on the stack of a task, and this may run as its
  * worker. */
 static TH_NO_TSAN void append(thrum_sched *sched, th_worker *by, th_chain chain) {
@@ -53,31 +51,8 @@ static TH_NO_TSAN th_work *take(th_worker *worker) {
     return work;
 }
 
-/* Every so many picks: what pinned work would keep waiting. */
-static th_work *pick_fairly(th_worker *worker) {
-    worker->until_inject = worker->sched->config.global_interval;
-    th_work *work = th_deferred_take(worker);
-    worker->fair_last = !worker->fair_last && worker->until_inject == 1;
-    if (work || (worker->until_inject == 1 && !worker->fair_last)) {
-        return work; /* an interval of 1: every other pick, or pinned work would starve */
-    }
-    work = th_pinned_take_yielded(worker);
-    return work ? work : take(worker);
-}
-
 static th_work *pick(th_worker *worker) {
-    th_count(&worker->xtick, 1);
-    th_work *work;
-    if (th_unlikely(--worker->until_inject == 0) && (work = pick_fairly(worker))) {
-        return work;
-    }
-    if (worker->pinned_runs < PINNED_LIMIT && (work = th_pinned_take(worker))) {
-        return work;
-    }
-    if ((work = take(worker)) || (work = th_pinned_take(worker))) {
-        return work;
-    }
-    return th_pinned_take_yielded(worker);
+    return th_pick_of_one(worker, take);
 }
 
 static th_work *steal(th_worker *worker) {

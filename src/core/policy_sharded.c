@@ -12,7 +12,6 @@
 #include "platform/platform.h"
 #include "thrum/task.h"
 
-#define PINNED_LIMIT TH_LIMIT(16, 2)      /* pinned runs in a row before the others come once */
 #define INJECT_STREAK TH_LIMIT(256, 2)    /* runs from the shared queue before one that yielded */
 #define POLLS_PER_LOOK TH_LIMIT(32, 2)    /* resumes of who yielded between looks at the others */
 #define SEARCHES_PER_LOOK TH_LIMIT(64, 4) /* searches between looks at what the gate gives away */
@@ -329,7 +328,7 @@ static th_work *pick(th_worker *worker) {
     if (worker->lifo_runs < worker->sched->config.lifo_limit && (work = take_slot(worker))) {
         return work;
     }
-    if (worker->pinned_runs < PINNED_LIMIT && (work = th_pinned_take(worker))) {
+    if (worker->pinned_runs < TH_PINNED_LIMIT && (work = th_pinned_take(worker))) {
         return work;
     }
     worker->pinned_runs = 0;

@@ -104,6 +104,7 @@ struct th_worker {
     unsigned unpaced;       /* takes until it looks at the clock again */
     uint64_t paced_at;      /* when it last did, in ticks */
     uint64_t looked_at;     /* fifo: when it last looked after the others, in ticks */
+    bool look;              /* fifo: ... and it is time to do so again */
     unsigned due_runs;      /* fifo: runs in a row whose deadline had passed */
     bool unseen;            /* nobody can tell when what is being submitted was: it may wait */
     int64_t nap_last_ns;    /* how long it did last */
@@ -115,8 +116,8 @@ struct th_worker {
     int64_t defer_until;  /* asking for a stack is of no use before */
     th_random random;
     th_chain pinned;                /* from the inbox, oldest first */
-    th_chain collected;             /* from the inbox: likewise not on the task's stack */
     th_chain batch;                 /* being posted: not on the task's stack (base/annotate.h) */
+    th_chain collected;             /* from the inbox: likewise */
     th_chain due;                   /* from timers: likewise */
     th_chain pinned_yields;         /* pinned fibers that yielded: behind everything else */
     th_slab_cache go;               /* task objects of thrum_go */
@@ -162,12 +163,12 @@ typedef struct th_policy {
     bool (*pending)(th_worker *worker);
     /*
      * Tasks and fibers whose deadline has passed, none of them pinned, in order; with the lock of
-     * the timers, so that the chains come in order as well. NULL: they are submitted like others.
+     * the timers, of which there is one set for all workers then, so that the chains come in order
+     * as well. NULL: they are submitted like others.
      */
     void (*submit_due)(th_worker *worker, th_chain *chain);
     /* After it, without the lock: wakes whom it takes. */
     void (*notify_due)(th_worker *worker, uint64_t count);
-    bool one_order; /* all workers share one set of timers */
     /* The sentinel's look: work whose owner has not come round since the last look, or NULL. */
     th_work *(*rescue)(th_worker *worker, bool *unsure);
 } th_policy;
@@ -187,11 +188,13 @@ struct thrum_sched {
     unsigned workers_count;
     unsigned searchers_max; /* 0: half of the busy ones */
     unsigned stack_class;
-    uint32_t xcancelling; /* 1: waits are cancelled (cancel.h) */
-    bool can_order;       /* th_os_barrier works here */
-    bool xtimed;          /* somebody has used timers */
-    unsigned *strides;    /* numbers coprime to the number of workers */
+    bool can_order;    /* th_os_barrier works here */
+    unsigned *strides; /* numbers coprime to the number of workers */
     unsigned strides_count;
+
+    /* Written once or twice in its life. */
+    uint32_t xcancelling; /* 1: waits are cancelled (cancel.h) */
+    bool xtimed;          /* somebody has used timers */
 
     alignas(TH_CACHE_LINE) uint64_t xpark; /* parkword.h */
     alignas(TH_CACHE_LINE) uint32_t xexit; /* 1: workers leave when they find nothing */

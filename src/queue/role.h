@@ -32,8 +32,8 @@ static inline bool th_role_take(th_role *role) {
     uint32_t word = th_load_relaxed(&role->xrole);
     while (word != (TH_ROLE_HELD | TH_ROLE_SIGNAL)) {
         /* lock-free: it fails only when the role was taken, given up or signalled meanwhile */
-        /* pairs: th_role_give; what the last holder left; what we did before we told this one */
-        if (th_cas_acq_rel(&role->xrole, &word, word ? word | TH_ROLE_SIGNAL : TH_ROLE_HELD)) {
+        /* pairs: th_role_give; what the last holder left */
+        if (th_cas_acquire(&role->xrole, &word, word ? word | TH_ROLE_SIGNAL : TH_ROLE_HELD)) {
             return !word;
         }
     }
@@ -48,8 +48,8 @@ static inline bool th_role_signal(th_role *role) {
     uint32_t word = th_load_relaxed(&role->xrole); /* relaxed: ordered by the fence */
     while (word == TH_ROLE_HELD) {
         /* lock-free: it fails only when the role was given up or signalled */
-        /* pairs: th_role_give; what we did before */
-        if (th_cas_release(&role->xrole, &word, TH_ROLE_HELD | TH_ROLE_SIGNAL)) {
+        /* relaxed: what we did before is ordered by our fence and by the one of the holder */
+        if (th_cas_relaxed(&role->xrole, &word, TH_ROLE_HELD | TH_ROLE_SIGNAL)) {
             return true;
         }
     }
@@ -58,8 +58,8 @@ static inline bool th_role_signal(th_role *role) {
 
 /* The holder: gives it up. True when somebody came for it meanwhile: fence, then look. */
 static inline bool th_role_give(th_role *role) {
-    /* pairs: th_role_take, th_role_signal; what we leave, and what those did who came */
-    return th_xchg_acq_rel(&role->xrole, 0u) & TH_ROLE_SIGNAL;
+    /* pairs: th_role_take; what we leave. What those did who came is seen after the fence */
+    return th_xchg_release(&role->xrole, 0u) & TH_ROLE_SIGNAL;
 }
 
 #endif
