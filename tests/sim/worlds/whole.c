@@ -86,7 +86,8 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     worker->gate.xrevoked = whole_gates_shut ? TH_GATE_SHUT : TH_GATE_OPEN;
     th_inject_init(&worker->inbox);
     crew_timers_init(&worker->own_timers, worker);
-    worker->timers = sched->policy->one_order ? &sched->workers[0].own_timers : &worker->own_timers;
+    worker->timers =
+        sched->policy->submit_due ? &sched->workers[0].own_timers : &worker->own_timers;
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
 }
 
