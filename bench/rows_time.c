@@ -1,6 +1,6 @@
 /*
  * rows_time.c: sleeping fibers, by the hundred thousand: what each sleep costs the processor, and
- * how late it ends. And what a task that waits costs in memory.
+ * how late it ends.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +23,7 @@ static sleeper *sleepers;
  * touch a cold line each time, as much as the sleep.
  */
 #define CLASSES (64 * 32)
-#define WORKERS_MAX 64
-static uint32_t lateness[WORKERS_MAX][CLASSES];
+static uint32_t lateness[THRUM_WORKERS_MAX][CLASSES];
 static thrum_waitgroup left;
 
 static uint32_t next_random(uint32_t *state) {
@@ -80,7 +79,7 @@ static double quantile(size_t n, double share) {
     size_t seen = 0;
     unsigned last = 0;
     for (unsigned c = 0; c < CLASSES && (double)seen < share * (double)n; c++) {
-        for (unsigned w = 0; w < WORKERS_MAX; w++) {
+        for (unsigned w = 0; w < THRUM_WORKERS_MAX; w++) {
             seen += lateness[w][c];
             last = lateness[w][c] ? c : last;
         }

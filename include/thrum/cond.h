@@ -26,7 +26,10 @@ THRUM_STATIC_ASSERT(sizeof(thrum_cond) == 24, "part of the ABI");
 
 THRUM_API void thrum_cond_init(thrum_cond *cond);
 
-/* -EBUSY, unchanged, while it is waited for. */
+/*
+ * -EBUSY, unchanged, while it is waited for. It may be freed once every wait on it has returned: a
+ * waiter that was woken is not waiting any more, but may not have returned yet.
+ */
 THRUM_API int thrum_cond_destroy(thrum_cond *cond);
 
 /*

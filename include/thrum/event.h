@@ -25,7 +25,10 @@ THRUM_STATIC_ASSERT(sizeof(thrum_event) == 24, "part of the ABI");
 
 THRUM_API void thrum_event_init(thrum_event *event, thrum_event_mode mode, bool signaled);
 
-/* -EBUSY, unchanged, while it is waited for. */
+/*
+ * -EBUSY, unchanged, while it is waited for. It may be freed once every wait on it has returned: a
+ * waiter that was woken is not waiting any more, but may not have returned yet.
+ */
 THRUM_API int thrum_event_destroy(thrum_event *event);
 
 /*

@@ -24,7 +24,10 @@ THRUM_STATIC_ASSERT(sizeof(thrum_sem) == 24, "part of the ABI");
 
 THRUM_API void thrum_sem_init(thrum_sem *sem, unsigned value);
 
-/* -EBUSY, unchanged, while it is waited for. */
+/*
+ * -EBUSY, unchanged, while it is waited for. It may be freed once every wait on it has returned: a
+ * waiter that was woken is not waiting any more, but may not have returned yet.
+ */
 THRUM_API int thrum_sem_destroy(thrum_sem *sem);
 
 /*

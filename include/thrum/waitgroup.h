@@ -24,7 +24,10 @@ THRUM_STATIC_ASSERT(sizeof(thrum_waitgroup) == 24, "part of the ABI");
 
 THRUM_API void thrum_waitgroup_init(thrum_waitgroup *wg, unsigned n);
 
-/* -EBUSY, unchanged, while it is waited for. */
+/*
+ * -EBUSY, unchanged, while it is waited for. It may be freed once every wait on it has returned: a
+ * waiter that was woken is not waiting any more, but may not have returned yet.
+ */
 THRUM_API int thrum_waitgroup_destroy(thrum_waitgroup *wg);
 
 /*

@@ -9,6 +9,8 @@
 #include "core/worker.h"
 #include "platform/platform.h"
 
+#define BARRIER_TRIES 1000u /* refusals of th_os_barrier, then it is taken to be for good */
+
 /*
  * Ends the wait, if nothing else has. A timed one is claimed, and goes off its list by itself; the
  * others are taken off it, under the list's lock, as a waker would.
@@ -44,8 +46,6 @@ void th_cancel_pass(th_fiber *fiber) {
     th_lock_acquire(&fiber->sched->cancel_lock);
     th_lock_release(&fiber->sched->cancel_lock);
 }
-
-#define BARRIER_TRIES 1000u
 
 static void visit(void *ctx, const th_stack *stack, bool in_use) {
     (void)ctx;

@@ -59,6 +59,52 @@ static int post_and_spin(void *arg) {
     return 0;
 }
 
+/* ---- refused only after the start, for good, as by a sandbox that was entered meanwhile ---- */
+
+typedef struct blocked {
+    thrum_sem sem;
+    atomic_int waiting;
+    int untimed, timed;
+} blocked;
+
+static int wait_untimed(void *arg) {
+    blocked *b = arg;
+    atomic_fetch_add(&b->waiting, 1);
+    b->untimed = thrum_sem_wait(&b->sem);
+    return 0;
+}
+
+static int wait_timed(void *arg) {
+    blocked *b = arg;
+    atomic_fetch_add(&b->waiting, 1);
+    b->timed = thrum_sem_wait_until(&b->sem, thrum_after_s(1000));
+    return 0;
+}
+
+TEST(stop_until_comes_back_though_the_barrier_is_refused_for_good) {
+    /* What waits with a deadline is cancelled; what waits without one is left to who wakes it. */
+    rig r;
+    blocked b = {.untimed = 1, .timed = 1};
+    thrum_attr attr = THRUM_ATTR_INIT;
+    rig_begin(&r, 0);
+    thrum_sem_init(&b.sem, 0);
+    attr.sched = r.sched;
+    CHECK_EQ(thrum_go_with(&attr, wait_untimed, &b), 0);
+    CHECK_EQ(thrum_go_with(&attr, wait_timed, &b), 0);
+    SPIN_UNTIL(atomic_load(&b.waiting) == 2);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    th_os_fail_barrier(0, UINT32_MAX);
+    CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* it was asked for */
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    CHECK_EQ(b.timed, -ECANCELED);
+    CHECK_EQ(b.untimed, 1); /* it waits still */
+    thrum_sem_post(&b.sem);
+    CHECK_EQ(thrum_sched_stop(r.sched), 0);
+    CHECK_EQ(b.untimed, 0);
+    th_os_fail_barrier(0, 0);
+}
+
 TEST(slot_is_rescued_without_a_barrier) {
     /* Others exchange what is in it; nobody calls for the barrier again. */
     rig r;

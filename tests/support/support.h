@@ -390,4 +390,13 @@ static inline void order_add(order *o, int what) {
     atomic_store(&o->seen[i], what);
 }
 
+/* It is 0, 1, 2 and so on to n - 1; afterwards it is empty. */
+static inline void order_check_counts_up(order *o, int n) {
+    CHECK_EQ(atomic_load(&o->count), n);
+    for (int i = 0; i < n; i++) {
+        CHECK_EQ(atomic_load(&o->seen[i]), i);
+    }
+    atomic_store(&o->count, 0);
+}
+
 #endif

@@ -14,14 +14,6 @@ static void note(thrum_task *self, void *arg) {
     order_add(&seen, (int)(intptr_t)arg);
 }
 
-static void check_counts_up(int n) {
-    CHECK_EQ(atomic_load(&seen.count), n);
-    for (int i = 0; i < n; i++) {
-        CHECK_EQ(atomic_load(&seen.seen[i]), i);
-    }
-    atomic_store(&seen.count, 0);
-}
-
 /* One worker whatever the environment says; the policy is the environment's, or fifo. */
 static void begin_alone(rig *r, bool fifo) {
     rig_init(r);
@@ -53,7 +45,7 @@ static void check_order_of_deadlines(thrum_time apart) {
     }
     holder_end(&h);
     rig_stop(&r);
-    check_counts_up(N);
+    order_check_counts_up(&seen, N);
 }
 
 TEST(close_deadlines_keep_their_order) {
@@ -80,7 +72,7 @@ TEST(equal_deadlines_keep_the_order_of_the_posts) {
         wait_until(when);
         holder_end(&h);
         rig_stop(&r);
-        check_counts_up(N);
+        order_check_counts_up(&seen, N);
     }
 }
 
@@ -105,7 +97,7 @@ TEST(fifo_runs_what_is_overdue_first) {
     wait_until(base + DUE * US);
     holder_end(&h);
     rig_stop(&r);
-    check_counts_up(PLAIN + DUE);
+    order_check_counts_up(&seen, PLAIN + DUE);
 }
 
 TEST(fifo_queues_what_is_woken_as_if_posted) {
@@ -133,7 +125,7 @@ TEST(fifo_queues_what_is_woken_as_if_posted) {
     }
     holder_end(&h);
     rig_stop(&r);
-    check_counts_up(N);
+    order_check_counts_up(&seen, N);
 }
 
 /* ---- while much else is ready ---- */

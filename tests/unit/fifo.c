@@ -18,14 +18,6 @@ static void note(thrum_task *self, void *arg) {
     order_add(&seen, (int)(intptr_t)arg);
 }
 
-static void check_counts_up(int n) {
-    CHECK_EQ(atomic_load(&seen.count), n);
-    for (int i = 0; i < n; i++) {
-        CHECK_EQ(atomic_load(&seen.seen[i]), i);
-    }
-    atomic_store(&seen.count, 0);
-}
-
 /* ---- one worker: the exact order ---- */
 
 #define NOTES 1000
@@ -64,7 +56,7 @@ TEST(one_worker_runs_in_the_order_posted) {
     }
     holder_end(&h);
     rig_stop(&r);
-    check_counts_up(NOTES);
+    order_check_counts_up(&seen, NOTES);
 }
 
 typedef struct poster {
@@ -105,7 +97,7 @@ TEST(posts_from_inside_and_outside_are_one_order) {
     post_batch(&r, 0, 10);
     holder_end(&h);
     rig_stop(&r);
-    check_counts_up(40);
+    order_check_counts_up(&seen, 40);
 }
 
 static thrum_sem sem;
@@ -138,7 +130,7 @@ TEST(a_resumed_fiber_queues_like_a_post) {
     post_batch(&r, 1, 3);
     holder_end(&h);
     rig_stop(&r);
-    check_counts_up(5);
+    order_check_counts_up(&seen, 5);
 }
 
 static int yields(void *arg) {
@@ -162,7 +154,7 @@ TEST(a_yield_queues_like_a_post) {
     post_batch(&r, 1, 3);
     holder_end(&h);
     rig_stop(&r);
-    check_counts_up(6);
+    order_check_counts_up(&seen, 6);
 }
 
 static void note_and_repost(thrum_task *self, void *arg) {
@@ -209,7 +201,7 @@ TEST(pinned_work_stands_outside_the_order) {
     CHECK_EQ(thrum_task_post(r.sched, &notes[0]), 0);
     holder_end(&h);
     rig_stop(&r);
-    check_counts_up(21);
+    order_check_counts_up(&seen, 21);
 }
 
 /* ---- several workers: the order of taking ---- */
