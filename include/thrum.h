@@ -14,6 +14,7 @@
 #include "thrum/metrics.h"
 #include "thrum/mutex.h"
 #include "thrum/sched.h"
+#include "thrum/scope.h"
 #include "thrum/sem.h"
 #include "thrum/spawn.h"
 #include "thrum/task.h"

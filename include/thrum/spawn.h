@@ -54,7 +54,7 @@ THRUM_API THRUM_NODISCARD int thrum_spawn_with(thrum_handle **out, const thrum_a
 /*
  * Waits for the task and frees the handle. `*result` (may be NULL) gets what its function returned.
  * Any thread, also after its scheduler has stopped; may suspend. Returns the joiner's own fate: 0;
- * -EDEADLK for a task that would join itself, -ECANCELED (thrum_sched_stop_until), with the handle
+ * -EDEADLK for a task that would join itself, -ECANCELED when it is cancelled, with the handle
  * kept. Joining twice aborts.
  */
 THRUM_API int thrum_join(thrum_handle *handle, int *result);
@@ -67,6 +67,26 @@ THRUM_API THRUM_NODISCARD int thrum_join_until(thrum_handle *handle, int *result
 
 /* Gives the handle up: the task goes on and its result is dropped. Any thread; never suspends. */
 THRUM_API int thrum_detach(thrum_handle *handle);
+
+/*
+ * Cancels the task: each of its calls that would suspend returns -ECANCELED, the one that it is in
+ * now and all that come, having taken nothing; so do those of the scopes that it has open. Calls
+ * that need not suspend still succeed. Locking a mutex, joining a scope and a blocking call that
+ * has begun are not cut short. A body that has not begun still runs. The handle is still to be
+ * joined or detached; cancelling one that has ended is without effect. Any thread; never suspends.
+ * 0.
+ */
+THRUM_API int thrum_cancel(thrum_handle *handle);
+
+/* Whether the running task is cancelled, by thrum_cancel, its scope or a stop. Never suspends. */
+THRUM_API bool thrum_cancelled(void);
+
+/*
+ * Between the two the running task's waits are not cancelled: for cleaning up. They nest; an end
+ * too many aborts; the task's end ends all. Off a task: without effect. Never suspends.
+ */
+THRUM_API void thrum_shield_begin(void);
+THRUM_API void thrum_shield_end(void);
 
 /*
  * Lets what is queued now run before the caller goes on: all that its worker has, and what the

@@ -4,12 +4,15 @@
 #include "core/cancel.h"
 
 #include "base/atomic.h"
+#include "core/family.h"
 #include "core/fiber.h"
 #include "core/timer.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 
 #define BARRIER_TRIES 1000u /* refusals of th_os_barrier, then it is taken to be for good */
+
+th_lock th_cancel_lock = TH_LOCK_INIT;
 
 /*
  * Ends the wait, if nothing else has. A timed one is claimed, and goes off its list by itself; the
@@ -31,10 +34,10 @@ static bool end_wait(th_waiter *waiter) {
 }
 
 bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
-    if (waiter->shielded || (!waiter->timed && !waiter->leave)) {
+    if (!th_cancel_can(waiter)) {
         return false;
     }
-    /* pairs: visit; the waiter, and where it stands */
+    /* pairs: th_cancel_visit; the waiter, and where it stands */
     th_store_release(&fiber->xblocked, waiter);
     if (!th_cancel_is_on(fiber)) {
         return false;
@@ -42,35 +45,82 @@ bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
     return end_wait(waiter);
 }
 
-void th_cancel_pass(th_fiber *fiber) {
-    th_lock_acquire(&fiber->sched->cancel_lock);
-    th_lock_release(&fiber->sched->cancel_lock);
+void th_cancel_pass(void) {
+    th_lock_acquire(&th_cancel_lock);
+    th_lock_release(&th_cancel_lock);
 }
+
+bool th_cancel_order(bool can_order) {
+    unsigned spins = 0;
+    bool ordered = !can_order;
+    while (!ordered && !(ordered = th_os_barrier()) && spins < BARRIER_TRIES) {
+        th_backoff(&spins); /* no memory for it just now; or for ever, in a sandbox entered since */
+    }
+    th_fence_seq(); /* seq: the flags before xblocked is read; th_cancel_is_on */
+    return ordered;
+}
+
+void th_cancel_visit(th_fiber *fiber) {
+    /* pairs: th_cancel_begin; the waiter, and where it stands */
+    th_waiter *waiter = th_load_acquire(&fiber->xblocked);
+    if (waiter) {
+        end_wait(waiter);
+    }
+}
+
+/* ---- all of a scheduler ---- */
 
 static void visit(void *ctx, const th_stack *stack, bool in_use) {
     (void)ctx;
     th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
     if (fiber) {
-        /* pairs: th_cancel_begin; the waiter, and where it stands */
-        th_waiter *waiter = th_load_acquire(&fiber->xblocked);
-        if (waiter) {
-            end_wait(waiter);
-        }
+        th_cancel_visit(fiber);
     }
 }
 
 void th_cancel_all(thrum_sched *sched) {
-    unsigned spins = 0;
-    th_lock_acquire(&sched->cancel_lock);
+    th_lock_acquire(&th_cancel_lock);
     th_store_relaxed(&sched->xcancelling, 1u); /* relaxed: ordered by the barrier, or the fence */
-    bool ordered = !sched->can_order;
-    while (!ordered && !(ordered = th_os_barrier()) && spins < BARRIER_TRIES) {
-        th_backoff(&spins); /* no memory for it just now; or for ever, in a sandbox entered since */
-    }
-    th_fence_seq(); /* seq: the flag before xblocked is read; th_cancel_is_on */
+    bool ordered = th_cancel_order(sched->can_order);
     th_timers_cancel_all(sched);
     if (ordered) { /* else a fiber might be on its way back; it is left to whoever wakes it */
         th_stacks_each(&sched->stacks, visit, NULL);
     }
-    th_lock_release(&sched->cancel_lock);
+    th_lock_release(&th_cancel_lock);
+}
+
+/* ---- one task ---- */
+
+int thrum_cancel(thrum_handle *handle) {
+    if (!handle) {
+        return -EINVAL;
+    }
+    th_lock_acquire(&th_cancel_lock);
+    /* pairs: th_handle_finish; it has ended: its scheduler may be gone */
+    if (th_load_acquire(&handle->xjoin) != TH_JOIN_DONE &&
+        !th_load_relaxed(&handle->xcancelled)) { /* relaxed: written with the lock */
+        th_family_cancel_task(handle, handle->can_order);
+    }
+    th_lock_release(&th_cancel_lock);
+    return 0;
+}
+
+bool thrum_cancelled(void) {
+    const th_fiber *fiber = th_fiber_self();
+    return fiber && th_cancel_is_on(fiber);
+}
+
+void thrum_shield_begin(void) {
+    th_fiber *fiber = th_fiber_self();
+    if (fiber) {
+        fiber->shields++;
+        fiber->dirty = true;
+    }
+}
+
+void thrum_shield_end(void) {
+    th_fiber *fiber = th_fiber_self();
+    if (fiber && fiber->shields-- == 0) {
+        th_misuse("thrum_shield_end", "there is no shield to end", fiber);
+    }
 }

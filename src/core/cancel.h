@@ -1,18 +1,23 @@
 /*
- * cancel.h: ending waits that nobody ends (stop_until past its deadline). core/WAITING.md,
- * "Cancelling", has the argument.
+ * cancel.h: ending waits that nobody ends: of one task (thrum_cancel), of a family (family.h), of
+ * all (stop_until past its deadline). core/WAITING.md, "Cancelling", has the argument.
  *
  * A fiber that waits for what can be cancelled says so in `xblocked` before it suspends, and takes
- * it back when it has come back. Neither is a locked instruction: who cancels has the system order
- * all the processors first, as a rescuer at the gate does.
+ * it back when it has come back. Neither is a locked instruction: who cancels sets a flag, has the
+ * system order all the processors, as a rescuer at the gate does, and then looks.
  */
 #ifndef TH_CANCEL_H
 #define TH_CANCEL_H
 
 #include "base/atomic.h"
 #include "core/fiber.h"
+#include "core/lock.h"
+#include "core/run.h"
 #include "core/wait.h"
 #include "core/worker.h"
+
+/* Held by who cancels, from the flag until the last of those it meant has been visited. */
+extern th_lock th_cancel_lock;
 
 /*
  * From now on every wait of the scheduler's fibers that can be cancelled is: those that wait now,
@@ -20,28 +25,55 @@
  */
 void th_cancel_all(thrum_sched *sched);
 
+/* With the lock, after the flags: afterwards who has not seen one is seen. False: no such order. */
+bool th_cancel_order(bool can_order);
+
+/* With the lock, after th_cancel_order: ends the wait that the fiber is in, if it can be. */
+void th_cancel_visit(th_fiber *fiber);
+
 /*
  * The fiber is about to suspend for a waiter that stands where it will be found. True: it has been
  * cancelled instead, and must not suspend.
  */
 bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter);
 
+/* Whether a waiter can be cancelled at all. */
+static inline bool th_cancel_can(const th_waiter *waiter) {
+    return !waiter->shielded && (waiter->timed || waiter->leave);
+}
+
 /*
- * Whether waits are being cancelled; what the fiber has written before comes first. The processor
- * is made to keep that order by who cancels, where the system can.
+ * Whether the fiber's waits are being cancelled; what it has written before comes first. The
+ * processor is made to keep that order by who cancels, where the system can.
  */
 static inline bool th_cancel_is_on(const th_fiber *fiber) {
     const thrum_sched *sched = fiber->sched;
     th_fence_compiler();
     if (th_unlikely(!sched->can_order)) {
-        th_fence_seq(); /* seq: xblocked before the flag; th_cancel_all: the flag, then xblocked */
+        th_fence_seq(); /* seq: xblocked before the flag; th_cancel_order: the flag, then xblocked
+                         */
     }
     /* relaxed: ordered by the barrier, or the fence */
-    return th_unlikely(th_load_relaxed(&sched->xcancelling) != 0);
+    if (th_unlikely(th_load_relaxed(&sched->xcancelling) != 0)) {
+        return true;
+    }
+    const thrum_handle *handle = fiber->handle;
+    /* relaxed: as above */
+    return handle && th_unlikely(th_load_relaxed(&handle->xcancelled) != 0);
 }
 
 /* Until nobody who cancels has anything in hand. */
-void th_cancel_pass(th_fiber *fiber);
+void th_cancel_pass(void);
+
+/*
+ * What the caller has just taken back (a waiter, a family, its place in a handle) is touched no
+ * more by who cancels, once this returns.
+ */
+static inline void th_cancel_taken_back(const th_fiber *fiber) {
+    if (th_cancel_is_on(fiber)) {
+        th_cancel_pass();
+    }
+}
 
 /* It has come back. Afterwards nobody touches the waiter on account of a cancel. */
 static inline void th_cancel_end(th_fiber *fiber) {
@@ -49,9 +81,7 @@ static inline void th_cancel_end(th_fiber *fiber) {
         return;
     }
     th_store_relaxed(&fiber->xblocked, NULL); /* relaxed: ordered as in th_cancel_is_on */
-    if (th_cancel_is_on(fiber)) {
-        th_cancel_pass(fiber);
-    }
+    th_cancel_taken_back(fiber);
 }
 
 #endif

@@ -32,18 +32,20 @@ typedef struct th_fiber {
     bool repost;        /* the body posted its own task, with this hint: */
     uint8_t repost_hint;
 
-    thrum_sched *sched;         /* constant */
-    struct th_waiter *xblocked; /* what it waits on, if that can be cancelled (cancel.h) */
-    struct th_fiber *next;      /* in a list of idle fibers */
-    th_stack stack;             /* constant; its record is what it has in timers (th_timed) */
+    thrum_sched *sched;          /* constant */
+    struct th_waiter *xblocked;  /* what it waits on, if that can be cancelled (cancel.h) */
+    thrum_handle *handle;        /* the present run's: the spawned task, or NULL */
+    struct th_family *xfamilies; /* ... what it has opened, the innermost first (family.h) */
+    uint32_t shields;            /* ... how often it wants not to be cancelled */
+    struct th_fiber *next;       /* in a list of idle fibers */
+    th_stack stack;              /* constant; its record is what it has in timers (th_timed) */
     uint64_t run_id; /* who its present run is, as the owner of locks; unique in the process */
 
     /* The present run's; undone at its end when `dirty`. */
     thrum_sched *repost_sched;
     int64_t repost_deadline;
     bool repost_waits;
-    thrum_task *task;     /* the intrusive task whose body runs, or NULL */
-    thrum_handle *handle; /* the spawned task, or NULL */
+    thrum_task *task; /* the intrusive task whose body runs, or NULL */
     th_locals locals;
     char name[THRUM_NAME_MAX + 1];
 

@@ -8,6 +8,8 @@
 
 #include "base/annotate.h"
 #include "base/check.h"
+#include "core/cancel.h"
+#include "core/family.h"
 #include "core/idle.h"
 #include "core/task.h"
 #include "core/worker.h"
@@ -26,8 +28,12 @@ static TH_COLD void undo(th_fiber *fiber) {
     }
     fiber->dirty = false;
     th_locals_end(&fiber->locals, true);
+    th_family *open = th_load_relaxed(&fiber->xfamilies); /* relaxed: our own */
+    if (th_unlikely(open != NULL)) {
+        th_misuse("thrum_scope_join", "missing: the task has ended with a scope open", open);
+    }
+    fiber->shields = 0;
     fiber->name[0] = '\0';
-    fiber->handle = NULL;
 }
 
 /* A new identity; the lower half of the number must not run over. */
@@ -58,8 +64,12 @@ static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
         fiber->work.worker = (int32_t)fiber->worker->index;
     }
     begin(fiber, handle);
+    th_handle_runs(handle, fiber);
     int result = handle->fn(handle->arg);
     undo(fiber);
+    th_handle_runs(handle, NULL);
+    th_cancel_taken_back(fiber);
+    fiber->handle = NULL;
     th_handle_finish(handle, result);
 }
 

@@ -39,7 +39,13 @@ struct thrum_handle {
     uintptr_t xjoin; /* see above */
     int result;      /* written by the task's end, before DONE */
     uint8_t stack_class;
-    bool pinned; /* stays on the worker that runs it first */
+    bool pinned;                      /* stays on the worker that runs it first */
+    bool can_order;                   /* constant: th_os_barrier works (cancel.h) */
+    uint32_t xcancelled;              /* 1: its waits are cancelled (cancel.h) */
+    th_fiber *xfiber;                 /* who runs its body */
+    struct th_family *family;         /* constant: whose child it is, or NULL (family.h) */
+    struct thrum_handle *family_next; /* its siblings; under the family's lock */
+    struct thrum_handle *family_prev;
     char name[THRUM_NAME_MAX + 1];
 };
 _Static_assert(sizeof(struct thrum_handle) % 16 == 0, "an object of a slab");
@@ -51,6 +57,9 @@ _Static_assert(sizeof(struct thrum_handle) % 16 == 0, "an object of a slab");
 
 /* Worker's context. */
 void th_run(th_fiber *fiber, th_work *work);
+
+/* Task's context: who runs it, so that it can be cancelled; NULL: nobody any more. */
+void th_handle_runs(thrum_handle *handle, th_fiber *fiber);
 
 /* Task's context: after the body, destructors included. */
 void th_handle_finish(thrum_handle *handle, int result);

@@ -8,6 +8,8 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "base/check.h"
+#include "core/cancel.h"
+#include "core/family.h"
 #include "core/idle.h"
 #include "core/run.h"
 #include "core/submit.h"
@@ -65,6 +67,10 @@ static TH_NO_TSAN TH_NOINLINE void handle_fill(thrum_handle *handle, const thrum
     handle->slab = sched->spawn_slab;
     handle->xjoin = joinable ? TH_JOIN_RUNNING : TH_JOIN_DETACHED; /* published with the work */
     handle->pinned = pinned;
+    handle->can_order = sched->can_order;
+    handle->xcancelled = 0;
+    handle->xfiber = NULL;
+    handle->family = NULL;
     handle->stack_class =
         (uint8_t)(attr->stack_size ? th_stack_class(attr->stack_size) : sched->stack_class);
     size_t length = 0;
@@ -85,8 +91,8 @@ static TH_NO_TSAN TH_NOINLINE int get_result(const thrum_handle *handle) {
     return handle->result;
 }
 
-static int start_here(th_worker *worker, thrum_handle **out, const thrum_attr *attr, thrum_fn fn,
-                      void *arg) {
+static int start_here(th_worker *worker, thrum_handle **out, th_family *family,
+                      const thrum_attr *attr, thrum_fn fn, void *arg) {
     if (!attr_is_valid(attr, worker->sched)) {
         return -EINVAL;
     }
@@ -102,6 +108,9 @@ static int start_here(th_worker *worker, thrum_handle **out, const thrum_attr *a
     if (out) {
         *out = handle; /* before it may run and be looked for */
     }
+    if (family) {
+        th_family_child_begins(family, handle);
+    }
     th_tsan_release(handle);
     th_enter(worker);
     th_flow_began(&worker->flow.xcreated);
@@ -110,8 +119,8 @@ static int start_here(th_worker *worker, thrum_handle **out, const thrum_attr *a
     return 0;
 }
 
-static int start_outside(thrum_sched *sched, thrum_handle **out, const thrum_attr *attr,
-                         thrum_fn fn, void *arg) {
+static int start_outside(thrum_sched *sched, thrum_handle **out, th_family *family,
+                         const thrum_attr *attr, thrum_fn fn, void *arg) {
     th_outside *record = th_outside_enter(sched, true);
     if (!record) {
         return -ESHUTDOWN;
@@ -127,6 +136,9 @@ static int start_outside(thrum_sched *sched, thrum_handle **out, const thrum_att
         if (out) {
             *out = handle;
         }
+        if (family) {
+            th_family_child_begins(family, handle);
+        }
         th_tsan_release(handle);
         th_flow_began(&record->flow.xcreated);
         th_submit_outside(sched, &handle->work);
@@ -135,27 +147,34 @@ static int start_outside(thrum_sched *sched, thrum_handle **out, const thrum_att
     return handle ? 0 : -ENOMEM;
 }
 
-static int start(thrum_handle **out, const thrum_attr *attr, thrum_fn fn, void *arg) {
+static int start(thrum_handle **out, th_family *family, const thrum_attr *attr, thrum_fn fn,
+                 void *arg) {
     th_worker *worker = th_here();
     attr = attr ? attr : &attr_default;
     thrum_sched *sched = attr->sched ? attr->sched : worker ? worker->sched : NULL;
     if (!fn || !sched) {
         return -EINVAL;
     }
-    return worker && worker->sched == sched ? start_here(worker, out, attr, fn, arg)
-                                            : start_outside(sched, out, attr, fn, arg);
+    return worker && worker->sched == sched ? start_here(worker, out, family, attr, fn, arg)
+                                            : start_outside(sched, out, family, attr, fn, arg);
 }
 
 int thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg) {
-    return start(NULL, attr, fn, arg);
+    return start(NULL, NULL, attr, fn, arg);
 }
 
 int thrum_spawn(thrum_handle **out, thrum_fn fn, void *arg) {
-    return out ? start(out, NULL, fn, arg) : -EINVAL;
+    return out ? start(out, NULL, NULL, fn, arg) : -EINVAL;
 }
 
 int thrum_spawn_with(thrum_handle **out, const thrum_attr *attr, thrum_fn fn, void *arg) {
-    return out ? start(out, attr, fn, arg) : -EINVAL;
+    return out ? start(out, NULL, attr, fn, arg) : -EINVAL;
+}
+
+int th_family_go(th_family *family, thrum_fn fn, void *arg) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = family->sched;
+    return start(NULL, family, &attr, fn, arg);
 }
 
 /* ---- the end of a task, and those who wait for it ---- */
@@ -174,7 +193,15 @@ static void handle_free(thrum_handle *handle) {
     }
 }
 
+void th_handle_runs(thrum_handle *handle, th_fiber *fiber) {
+    /* pairs: th_family_cancel_task, visit_children; the fiber as it begins */
+    th_store_release(&handle->xfiber, fiber);
+}
+
 void th_handle_finish(thrum_handle *handle, int result) {
+    if (handle->family) {
+        th_family_child_ended(handle, result);
+    }
     set_result(handle, result);
     /* pairs: thrum_join, thrum_detach; publishes the result, takes the waiter they left */
     uintptr_t old = th_xchg_acq_rel(&handle->xjoin, TH_JOIN_DONE);

@@ -204,8 +204,10 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
         give_up(unlock);
         return th_waiter_wait(waiter);
     }
-    if (waiter->leave) {
-        /* pairs: visit; the waiter; th_cancel_all finds the lock taken until it is parked */
+    bool can_cancel = th_cancel_can(waiter);
+    if (can_cancel) {
+        /* pairs: th_cancel_visit; the waiter; who cancels finds the lock taken until it is parked
+         */
         th_store_release(&waiter->fiber->xblocked, waiter);
         if (th_cancel_is_on(waiter->fiber)) {
             give_up(unlock);
@@ -217,7 +219,7 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
     unlock_commit commit = {waiter, unlock};
     wait_unlock_in_fiber(waiter->fiber, &commit);
     th_check(released(waiter));
-    if (waiter->leave) {
+    if (can_cancel) {
         th_cancel_end(waiter->fiber);
     }
     return outcome_of(waiter);
@@ -226,7 +228,8 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
 /* ---- the rest ---- */
 
 void th_waiter_init(th_waiter *waiter) {
-    *waiter = (th_waiter){.fiber = th_fiber_self()};
+    th_fiber *fiber = th_fiber_self();
+    *waiter = (th_waiter){.fiber = fiber, .shielded = fiber && fiber->shields};
 }
 
 /* After the step that released it: whoever finds it parked brings it back. */

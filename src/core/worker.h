@@ -221,8 +221,6 @@ struct thrum_sched {
     th_chain deferred;      /* tasks that wait for a stack */
     int64_t deferred_since; /* when asking for a stack first was in vain; 0: it was not */
 
-    th_lock cancel_lock; /* held while waits are cancelled */
-
     th_lock idle_lock; /* protects the list of idle waiters */
     struct th_idle_waiter *idle_waiters;
 

@@ -6,6 +6,8 @@
  */
 #include "io/blocking_pool.h"
 
+#include <errno.h>
+
 #include "base/atomic.h"
 #include "core/driver.h"
 #include "core/lock.h"
@@ -262,11 +264,32 @@ static void start_failed(th_blocking_pool *pool, int code) {
     }
 }
 
+/* The caller was cancelled: its job is withdrawn, if it has not begun. */
+static bool withdraw(void *object, th_waiter *waiter) {
+    th_blocking_pool *pool = object;
+    struct job *before = NULL;
+    th_lock_acquire(&pool->lock);
+    struct job *job = pool->first;
+    while (job != NULL && &job->waiter != waiter) {
+        before = job;
+        job = job->next;
+    }
+    if (job != NULL) {
+        *(before != NULL ? &before->next : &pool->first) = job->next;
+        pool->last = job->next != NULL ? pool->last : before;
+        pool->queued--;
+    }
+    th_lock_release(&pool->lock);
+    return job != NULL;
+}
+
 int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *result) {
     struct job job = {.fn = fn, .arg = arg};
     uint32_t *wake = NULL;
     bool start = false;
     th_waiter_init(&job.waiter);
+    job.waiter.leave = withdraw;
+    job.waiter.object = pool;
 
     th_lock_acquire(&pool->lock);
     th_count(&pool->xcalls, 1);
@@ -289,8 +312,10 @@ int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *re
             start_failed(pool, code);
         }
     }
-    (void)th_waiter_wait(&job.waiter); /* also when it failed: whoever saw that has woken us */
-    *result = job.result;
+    if (th_waiter_wait(&job.waiter) == TH_WAIT_CANCELLED) {
+        return -ECANCELED;
+    }
+    *result = job.result; /* it also waited when it failed: whoever saw that has woken us */
     return job.code;
 }
 

@@ -1,0 +1,84 @@
+/*
+ * scope.c: thrum/scope.h: a family (core/family.h), and a timer that cancels it.
+ */
+#include "thrum/scope.h"
+
+#include <errno.h>
+
+#include "base/check.h"
+#include "core/family.h"
+#include "thrum/sched.h"
+#include "thrum/task.h"
+
+typedef struct scope {
+    th_family family;
+    thrum_task timer; /* posted when the scope has a deadline before those it inherits */
+    bool timed;
+} scope;
+_Static_assert(sizeof(scope) <= sizeof(thrum_scope), "it lies in the public struct");
+_Static_assert(_Alignof(scope) <= _Alignof(thrum_scope), "it lies in the public struct");
+
+static inline scope *inside(thrum_scope *public) {
+    return (scope *)(void *)public;
+}
+
+static void time_is_out(thrum_task *self, void *arg) {
+    scope *s = arg;
+    if (!thrum_task_is_cancelled(self)) {
+        th_family_cancel(&s->family, -ETIMEDOUT);
+    }
+    th_family_leave(&s->family, &s->family.timers);
+}
+
+int thrum_scope_open(thrum_scope *public, thrum_time deadline) {
+    thrum_sched *sched = thrum_sched_current();
+    if (!public || !sched || !th_fiber_self()) {
+        return -EINVAL;
+    }
+    scope *s = inside(public);
+    thrum_time inherited = thrum_deadline();
+    th_family_open(&s->family, sched, deadline);
+    s->timed = deadline < inherited;
+    if (s->timed) {
+        thrum_task_init(&s->timer, time_is_out, s);
+        th_family_count(&s->family, &s->family.timers);
+        int code = thrum_task_post_until(sched, &s->timer, deadline);
+        if (code) {
+            th_family_leave(&s->family, &s->family.timers);
+            th_family_close(&s->family);
+            return code;
+        }
+    }
+    return 0;
+}
+
+int thrum_scope_go(thrum_scope *public, thrum_fn fn, void *arg) {
+    scope *s = inside(public);
+    if (!public) {
+        return -EINVAL;
+    }
+    int code = th_family_go(&s->family, fn, arg);
+    if (code) {
+        th_family_cancel(&s->family, code);
+    }
+    return code;
+}
+
+void thrum_scope_cancel(thrum_scope *public) {
+    th_family_cancel(&inside(public)->family, -ECANCELED);
+}
+
+int thrum_scope_join(thrum_scope *public) {
+    scope *s = inside(public);
+    th_family *family = &s->family;
+    if (!th_family_is_innermost(family)) {
+        th_misuse("thrum_scope_join", "not the innermost scope that the caller has open", public);
+    }
+    int result = th_family_wait(family, &family->living);
+    if (s->timed) {
+        (void)thrum_task_cancel(&s->timer); /* it has run, runs, or comes at once */
+        th_family_wait(family, &family->timers);
+    }
+    th_family_close(family);
+    return result;
+}

@@ -1,0 +1,341 @@
+/*
+ * scope.c: tasks that are waited for and cancelled together.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "support/support.h"
+
+/* In the rig's first fiber. */
+static void in_task(thrum_fn fn, void *arg) {
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, fn, arg), 0);
+    rig_stop(&r);
+}
+
+static thrum_sem never;
+
+static int waits(void *arg) {
+    (void)arg;
+    return thrum_sem_wait(&never);
+}
+
+static int returns(void *arg) {
+    return (int)(intptr_t)arg;
+}
+
+static int sleeps_a_little(void *arg) {
+    atomic_int *count = arg;
+    CHECK_EQ(thrum_sleep(100000), 0);
+    atomic_fetch_add(count, 1);
+    return 3; /* no failure */
+}
+
+static int opens_and_joins(void *arg) {
+    atomic_int count = 0;
+    thrum_scope scope;
+    (void)arg;
+    for (int round = 0; round < 3; round++) { /* the same memory again and again */
+        CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+        for (int i = 0; i < 100; i++) {
+            CHECK_EQ(thrum_scope_go(&scope, sleeps_a_little, &count), 0);
+        }
+        CHECK_EQ(thrum_scope_join(&scope), 0);
+        CHECK_EQ(atomic_load(&count), 100 * (round + 1));
+    }
+    CHECK_EQ(thrum_scope_open(&scope, thrum_after_s(1000)), 0);
+    CHECK_EQ(thrum_scope_join(&scope), 0); /* an empty one, with a deadline far off */
+    return 0;
+}
+
+TEST(join_waits_for_all) {
+    /* Children that wait, in a scope that is opened again and again. */
+    in_task(opens_and_joins, NULL);
+}
+
+/* ---- the first failure ---- */
+
+static int fails_first(void *arg) {
+    thrum_scope scope;
+    (void)arg;
+    thrum_sem_init(&never, 0);
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    for (int i = 0; i < 50; i++) {
+        CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
+    }
+    thrum_yield();
+    CHECK_EQ(thrum_scope_go(&scope, returns, (void *)(intptr_t)-5), 0);
+    CHECK_EQ(thrum_scope_join(&scope), -5);
+    CHECK(!thrum_cancelled()); /* the caller is not its child */
+    return 0;
+}
+
+TEST(the_first_failure_cancels_the_others) {
+    /* Which then return -ECANCELED; the join tells what came first. */
+    in_task(fails_first, NULL);
+}
+
+static int cancels_its_scope(void *arg) {
+    thrum_scope_cancel(arg);
+    return thrum_sem_wait(&never) == -ECANCELED ? 0 : 1;
+}
+
+static int cancelled_from_inside(void *arg) {
+    thrum_scope scope;
+    (void)arg;
+    thrum_sem_init(&never, 0);
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
+    CHECK_EQ(thrum_scope_go(&scope, cancels_its_scope, &scope), 0);
+    CHECK_EQ(thrum_scope_join(&scope), -ECANCELED);
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    thrum_scope_cancel(&scope);
+    thrum_scope_cancel(&scope);
+    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0); /* born cancelled */
+    CHECK_EQ(thrum_scope_join(&scope), -ECANCELED);
+    return 0;
+}
+
+TEST(cancel_from_a_child_or_before_there_are_any) {
+    /* What is started afterwards is cancelled as well. */
+    in_task(cancelled_from_inside, NULL);
+}
+
+static int cannot_start(void *arg) {
+    thrum_scope scope;
+    rig *r = arg;
+    thrum_sem_init(&never, 0);
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
+    CHECK_EQ(thrum_scope_go(&scope, NULL, NULL), -EINVAL);
+    CHECK_EQ(thrum_scope_join(&scope), -EINVAL);
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    atomic_store(&r->fail_all, true);
+    int code = 0;
+    while (!code) {
+        code = thrum_scope_go(&scope, waits, NULL); /* until the slab is empty */
+    }
+    atomic_store(&r->fail_all, false);
+    CHECK_EQ(code, -ENOMEM);
+    CHECK_EQ(thrum_scope_join(&scope), -ENOMEM);
+    return 0;
+}
+
+TEST(what_cannot_start_fails_the_scope) {
+    /* Without a function, or memory: the siblings are cancelled, and the join tells. */
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, cannot_start, &r), 0);
+    rig_stop(&r);
+}
+
+TEST(off_a_task_there_are_no_scopes) {
+    /* -EINVAL on a plain thread. */
+    thrum_scope scope;
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_scope_go(NULL, waits, NULL), -EINVAL);
+    CHECK_EQ(thrum_deadline(), THRUM_FOREVER);
+}
+
+/* ---- deadlines ---- */
+
+static int asks_deadline(void *arg) {
+    CHECK_EQ(thrum_deadline(), *(thrum_time *)arg);
+    return 0;
+}
+
+static int nests_deadlines(void *arg) {
+    thrum_time when = *(thrum_time *)arg;
+    thrum_time sooner = when - 1000000;
+    thrum_scope scope;
+    CHECK_EQ(thrum_deadline(), when); /* as a child */
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_deadline(), when); /* inherited */
+    CHECK_EQ(thrum_scope_go(&scope, asks_deadline, &when), 0);
+    CHECK_EQ(thrum_scope_join(&scope), 0);
+    CHECK_EQ(thrum_scope_open(&scope, sooner), 0);
+    CHECK_EQ(thrum_scope_go(&scope, asks_deadline, &sooner), 0);
+    CHECK_EQ(thrum_scope_join(&scope), 0);
+    CHECK_EQ(thrum_deadline(), when);
+    return 0;
+}
+
+static int has_deadlines(void *arg) {
+    thrum_scope scope;
+    thrum_time far = thrum_after_s(1000);
+    (void)arg;
+    CHECK_EQ(thrum_deadline(), THRUM_FOREVER);
+    CHECK_EQ(thrum_scope_open(&scope, far), 0);
+    CHECK_EQ(thrum_deadline(), far);
+    CHECK_EQ(thrum_scope_go(&scope, nests_deadlines, &far), 0);
+    CHECK_EQ(thrum_scope_join(&scope), 0);
+    CHECK_EQ(thrum_deadline(), THRUM_FOREVER);
+    return 0;
+}
+
+TEST(deadlines_are_inherited) {
+    /* The earliest of all around. */
+    in_task(has_deadlines, NULL);
+}
+
+static int nested_waiter(void *arg) {
+    thrum_scope scope;
+    int *inner = arg;
+    CHECK_EQ(thrum_scope_open(&scope, thrum_after_s(1000)), 0); /* cut to the outer one */
+    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
+    *inner = thrum_scope_join(&scope);
+    return 0;
+}
+
+static int runs_out(void *arg) {
+    thrum_scope scope;
+    int inner = 1;
+    (void)arg;
+    thrum_sem_init(&never, 0);
+    const thrum_time when = thrum_after_ms(5);
+    CHECK_EQ(thrum_scope_open(&scope, when), 0);
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
+    }
+    CHECK_EQ(thrum_scope_go(&scope, nested_waiter, &inner), 0);
+    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+    CHECK(thrum_now() >= when);
+    CHECK_EQ(inner, -ETIMEDOUT);
+    CHECK_EQ(thrum_scope_open(&scope, thrum_now() - 1), 0); /* in the past */
+    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
+    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+    return 0;
+}
+
+TEST(at_the_deadline_the_scope_is_cancelled) {
+    /* And those below it, for the same reason. */
+    in_task(runs_out, NULL);
+}
+
+/* ---- trees ---- */
+
+typedef struct tree {
+    int depth, width;
+    atomic_int *leaves;
+} tree;
+
+static int grows(void *arg) {
+    tree t = *(tree *)arg;
+    thrum_scope scope;
+    if (t.depth-- == 0) {
+        atomic_fetch_add(t.leaves, 1);
+        CHECK_EQ(thrum_sem_wait(&never), -ECANCELED);
+        return 0;
+    }
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    for (int i = 0; i < t.width; i++) {
+        CHECK_EQ(thrum_scope_go(&scope, grows, &t), 0);
+    }
+    CHECK_EQ(thrum_scope_join(&scope), -ECANCELED); /* it was waited for, and cancelled */
+    CHECK_EQ(thrum_sem_wait(&never), -ECANCELED);
+    return 0;
+}
+
+TEST(cancelling_a_task_cancels_all_below_it) {
+    /* Scopes in scopes, of different shapes. The joins are not cut short. */
+    rig r;
+    atomic_int leaves = 0;
+    const tree shapes[] = {{1, 64, &leaves}, {3, 4, &leaves}, {6, 2, &leaves}, {40, 1, &leaves}};
+    const int expected[] = {64, 64, 64, 1};
+    rig_begin(&r, 0);
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        thrum_attr attr = THRUM_ATTR_INIT;
+        thrum_handle *handle;
+        tree t = shapes[i];
+        attr.sched = r.sched;
+        thrum_sem_init(&never, 0);
+        atomic_store(&leaves, 0);
+        CHECK_EQ(thrum_spawn_with(&handle, &attr, grows, &t), 0);
+        SPIN_UNTIL(atomic_load(&leaves) == expected[i]);
+        CHECK_EQ(thrum_cancel(handle), 0);
+        CHECK_EQ(thrum_join(handle, NULL), 0);
+    }
+    rig_stop(&r);
+}
+
+TEST(cancelling_a_tree_that_still_grows) {
+    /* Wherever it is just then: nothing hangs, and no child is left. */
+    rig r;
+    atomic_int leaves = 0;
+    rig_begin(&r, 0);
+    thrum_sem_init(&never, 0);
+    for (int i = 0; i < SCALED(300); i++) {
+        thrum_attr attr = THRUM_ATTR_INIT;
+        thrum_handle *handle;
+        tree t = {i % 5, 1 + i % 3, &leaves};
+        attr.sched = r.sched;
+        CHECK_EQ(thrum_spawn_with(&handle, &attr, grows, &t), 0);
+        for (int spin = 0; spin < i * 37 % 3000; spin++) {
+            (void)atomic_load(&leaves);
+        }
+        CHECK_EQ(thrum_cancel(handle), 0);
+        CHECK_EQ(thrum_join(handle, NULL), 0);
+    }
+    rig_stop(&r);
+}
+
+static int adds_a_sibling(void *arg);
+
+typedef struct chain {
+    thrum_scope *scope;
+    atomic_int left;
+} chain;
+
+static int adds_a_sibling(void *arg) {
+    chain *c = arg;
+    if (atomic_fetch_sub(&c->left, 1) > 0) {
+        CHECK_EQ(thrum_scope_go(c->scope, adds_a_sibling, c), 0);
+    }
+    return 0;
+}
+
+static int chains(void *arg) {
+    thrum_scope scope;
+    chain c = {&scope, 1000};
+    (void)arg;
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_go(&scope, adds_a_sibling, &c), 0);
+    CHECK_EQ(thrum_scope_join(&scope), 0);
+    CHECK_EQ(atomic_load(&c.left), -1);
+    return 0;
+}
+
+TEST(children_may_add_children) {
+    /* The join waits for those, too. */
+    in_task(chains, NULL);
+}
+
+/* ---- misuse ---- */
+
+static int ends_with_one_open(void *arg) {
+    thrum_scope *scope = arg;
+    CHECK_EQ(thrum_scope_open(scope, THRUM_FOREVER), 0);
+    return 0;
+}
+
+static int joins_the_outer_first(void *arg) {
+    thrum_scope *scopes = arg;
+    CHECK_EQ(thrum_scope_open(&scopes[0], THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_open(&scopes[1], THRUM_FOREVER), 0);
+    return thrum_scope_join(&scopes[0]);
+}
+
+static void run_misuse(void *fn) {
+    static thrum_scope scopes[2];
+    rig r;
+    thrum_fn misuse = fn == NULL ? ends_with_one_open : joins_the_outer_first;
+    rig_begin(&r, 0);
+    (void)rig_run(&r, misuse, scopes);
+}
+
+TEST(a_scope_left_open_or_joined_out_of_turn_aborts) {
+    /* The lines say which. */
+    check_dies(run_misuse, NULL, "thrum_scope_join: missing: the task has ended with a scope open");
+    check_dies(run_misuse, &never,
+               "thrum_scope_join: not the innermost scope that the caller has open");
+}
