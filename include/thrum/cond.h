@@ -35,7 +35,7 @@ THRUM_API int thrum_cond_destroy(thrum_cond *cond);
 /*
  * Unlocks the mutex, waits to be woken, locks it again. A signal sent after the unlock is not
  * missed. Any thread that holds the mutex (else it aborts, as thrum_mutex_unlock); suspends.
- * 0, or -ECANCELED (thrum_sched_stop_until), with the mutex held in any case.
+ * 0, or -ECANCELED, with the mutex held in any case.
  */
 THRUM_API int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex);
 /* The same until the deadline: -ETIMEDOUT, with the mutex held; no signal was consumed. */

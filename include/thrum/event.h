@@ -43,7 +43,7 @@ THRUM_API void thrum_event_clear(thrum_event *event);
 
 /*
  * Waits until it is signaled; an auto event is cleared by that. Any thread; may suspend. 0, or
- * -ECANCELED (thrum_sched_stop_until): the event is as it was.
+ * -ECANCELED: the event is as it was.
  */
 THRUM_API int thrum_event_wait(thrum_event *event);
 /* The same until the deadline: -ETIMEDOUT, and the event is as it was. */

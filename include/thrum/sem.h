@@ -32,7 +32,7 @@ THRUM_API int thrum_sem_destroy(thrum_sem *sem);
 
 /*
  * Takes one, waiting until there is one. Any thread; may suspend. 0: what was written before the
- * post that it took is visible. -ECANCELED (thrum_sched_stop_until): nothing was taken.
+ * post that it took is visible. -ECANCELED: nothing was taken.
  */
 THRUM_API int thrum_sem_wait(thrum_sem *sem);
 /* The same until the deadline: -ETIMEDOUT, and nothing was taken. */

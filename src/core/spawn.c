@@ -103,6 +103,7 @@ static int start_here(th_worker *worker, thrum_handle **out, th_family *family,
         return -ENOMEM;
     }
     th_slab_seen(worker->sched->spawn_slab);
+    th_tsan_acquire(handle); /* whoever had it before: handle_free */
     handle_fill(handle, attr, worker->sched, worker, fn, arg, out != NULL);
     unsigned hint = attr->flags & THRUM_NEXT ? THRUM_HINT_NEXT : THRUM_HINT_NONE;
     if (out) {
@@ -132,6 +133,7 @@ static int start_outside(thrum_sched *sched, thrum_handle **out, th_family *fami
     thrum_handle *handle = th_slab_get_outside(sched->spawn_slab);
     if (handle) {
         th_slab_seen(sched->spawn_slab);
+        th_tsan_acquire(handle); /* as in start_here */
         handle_fill(handle, attr, sched, NULL, fn, arg, out != NULL);
         if (out) {
             *out = handle;
@@ -184,6 +186,7 @@ static void handle_free(thrum_handle *handle) {
     th_worker *worker = th_here();
     /* relaxed: read by misuse only */
     th_store_relaxed(&handle->xjoin, TH_JOIN_FREE);
+    th_tsan_release(handle);
     if (worker && worker->spawn.slab == slab) {
         th_enter(worker);
         th_slab_put(&worker->spawn, handle);

@@ -1,0 +1,273 @@
+/*
+ * cancel_one.c: thrum_cancel against waits that begin, are woken, or end meanwhile, and against the
+ * end of the task; and cancels down a tree of scopes (core/WAITING.md, "Cancelling", "Families").
+ */
+#include <errno.h>
+
+#include "base/atomic.h"
+#include "core/worker.h"
+#include "whole.h"
+
+static thrum_sched *sched;
+static int codes[4];
+static int told; /* plain */
+static thrum_sem shared_sem;
+
+static void begin(unsigned workers) {
+    thrum_config config = whole_config(workers);
+    sched = whole_start(&config);
+    thrum_sem_init(&shared_sem, 0);
+}
+
+static thrum_handle *spawn(thrum_fn fn, void *arg) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    thrum_handle *handle;
+    attr.sched = sched;
+    sim_check(thrum_spawn_with(&handle, &attr, fn, arg) == 0);
+    return handle;
+}
+
+static int join(thrum_handle *handle) {
+    int result = 1;
+    sim_check(thrum_join(handle, &result) == 0);
+    return result;
+}
+
+/* ---- one task ---- */
+
+/* Frees what it waited on as soon as the wait has returned: nobody may still have it in hand. */
+static int waits_and_frees(void *arg) {
+    thrum_sem *sem = arg;
+    int code = thrum_sem_wait(sem);
+    sim_free(sem);
+    return code;
+}
+
+static int waits_until_and_frees(void *arg) {
+    thrum_sem *sem = arg;
+    int code = thrum_sem_wait_until(sem, THRUM_FOREVER - 1);
+    sim_free(sem);
+    return code;
+}
+
+static void cancel_a_wait(unsigned workers, bool can_order, thrum_fn fn) {
+    begin(workers);
+    sched->can_order = can_order && sched->can_order;
+    thrum_sem *sem = sim_alloc(sizeof *sem);
+    thrum_sem_init(sem, 0);
+    thrum_handle *handle = spawn(fn, sem);
+    sim_check(thrum_cancel(handle) == 0);
+    sim_check(join(handle) == -ECANCELED);
+    whole_stop(sched);
+}
+
+/* On its way to the wait, in it, or not begun. */
+SIM_WORLD(cancel_one_sem, .heavy = true) {
+    cancel_a_wait(1, true, waits_and_frees);
+}
+
+SIM_WORLD(cancel_one_sem_until, .heavy = true) {
+    cancel_a_wait(1, true, waits_until_and_frees);
+}
+
+/* Where the system cannot order processors. */
+SIM_WORLD(cancel_one_without_barrier, .heavy = true) {
+    cancel_a_wait(1, false, waits_and_frees);
+}
+
+static int takes_a_unit(void *arg) {
+    (void)arg;
+    int code = thrum_sem_wait(&shared_sem);
+    sim_check(code || told == 7);
+    return code;
+}
+
+static void posts(void *arg) {
+    (void)arg;
+    told = 7;
+    thrum_sem_post(&shared_sem);
+}
+
+/* The unit goes to who says that it has it, or stays. */
+SIM_WORLD(cancel_one_against_post, .heavy = true) {
+    begin(1);
+    thrum_handle *handle = spawn(takes_a_unit, NULL);
+    int t = sim_spawn(posts, NULL);
+    sim_check(thrum_cancel(handle) == 0);
+    int code = join(handle);
+    sim_join(t);
+    sim_check(code == 0 || code == -ECANCELED);
+    sim_check(thrum_sem_trywait(&shared_sem) == (code ? 0 : -EAGAIN));
+    whole_stop(sched);
+}
+
+static int waits_twice(void *arg) {
+    (void)arg;
+    codes[0] = thrum_sem_wait(&shared_sem);
+    codes[1] = thrum_sem_wait(&shared_sem);
+    return 0;
+}
+
+/* A wait that is woken just as it is cancelled: then the next one ends. */
+SIM_WORLD(cancel_one_next_wait, .heavy = true) {
+    begin(1);
+    thrum_handle *handle = spawn(waits_twice, NULL);
+    int t = sim_spawn(posts, NULL);
+    sim_check(thrum_cancel(handle) == 0);
+    join(handle);
+    sim_join(t);
+    sim_check(codes[1] == -ECANCELED || codes[0] == -ECANCELED);
+    whole_stop(sched);
+}
+
+static int ends(void *arg) {
+    (void)arg;
+    return 5;
+}
+
+static void cancels(void *arg) {
+    sim_check(thrum_cancel(arg) == 0);
+}
+
+/* The task ends, and another runs on its fiber, which must not be taken for it. */
+SIM_WORLD(cancel_one_against_end, .heavy = true) {
+    begin(1);
+    thrum_handle *handle = spawn(ends, NULL);
+    thrum_handle *next = spawn(takes_a_unit, NULL);
+    int t = sim_spawn(cancels, handle);
+    posts(NULL);
+    sim_check(join(next) == 0);
+    sim_join(t);
+    sim_check(join(handle) == 5);
+    whole_stop(sched);
+}
+
+static int waits_shielded(void *arg) {
+    thrum_shield_begin();
+    int code = takes_a_unit(arg);
+    thrum_shield_end();
+    return code;
+}
+
+/* It waits on. */
+SIM_WORLD(cancel_one_shielded, .heavy = true) {
+    begin(1);
+    thrum_handle *handle = spawn(waits_shielded, NULL);
+    sim_check(thrum_cancel(handle) == 0);
+    posts(NULL);
+    sim_check(join(handle) == 0);
+    whole_stop(sched);
+}
+
+/* ---- scopes ---- */
+
+static int waits(void *arg) {
+    (void)arg;
+    return thrum_sem_wait(&shared_sem);
+}
+
+/* The scope's memory is gone as soon as it is joined. */
+static int opens_one(void *arg) {
+    thrum_scope *scope = sim_alloc(sizeof *scope);
+    sim_check(thrum_scope_open(scope, THRUM_FOREVER) == 0);
+    sim_check(thrum_scope_go(scope, arg ? (thrum_fn)opens_one : waits, NULL) == 0);
+    int code = thrum_scope_join(scope);
+    sim_free(scope);
+    return code;
+}
+
+/* Its owner is cancelled while it opens the scope, fills it, joins it. */
+SIM_WORLD(cancel_scope, .heavy = true) {
+    begin(1);
+    thrum_handle *handle = spawn(opens_one, NULL);
+    sim_check(thrum_cancel(handle) == 0);
+    sim_check(join(handle) == -ECANCELED);
+    whole_stop(sched);
+}
+
+SIM_WORLD(cancel_scope_without_barrier, .heavy = true) {
+    begin(1);
+    sched->can_order = false;
+    thrum_handle *handle = spawn(opens_one, NULL);
+    sim_check(thrum_cancel(handle) == 0);
+    sim_check(join(handle) == -ECANCELED);
+    whole_stop(sched);
+}
+
+/* A scope in a scope. */
+SIM_WORLD(cancel_scope_nested, .heavy = true) {
+    begin(2);
+    thrum_handle *handle = spawn(opens_one, &shared_sem);
+    sim_check(thrum_cancel(handle) == 0);
+    sim_check(join(handle) == -ECANCELED);
+    whole_stop(sched);
+}
+
+static int fails(void *arg) {
+    (void)arg;
+    told = 7;
+    return -5;
+}
+
+static int one_fails(void *arg) {
+    thrum_scope *scope = sim_alloc(sizeof *scope);
+    (void)arg;
+    sim_check(thrum_scope_open(scope, THRUM_FOREVER) == 0);
+    sim_check(thrum_scope_go(scope, waits, NULL) == 0);
+    sim_check(thrum_scope_go(scope, fails, NULL) == 0);
+    int code = thrum_scope_join(scope);
+    sim_free(scope);
+    sim_check(told == 7);
+    return code;
+}
+
+/* The failure cancels the sibling. */
+SIM_WORLD(scope_first_failure, .heavy = true) {
+    begin(2);
+    sim_check(join(spawn(one_fails, NULL)) == -5);
+    whole_stop(sched);
+}
+
+static int both_fail(void *arg) {
+    thrum_scope *scope = sim_alloc(sizeof *scope);
+    (void)arg;
+    sim_check(thrum_scope_open(scope, THRUM_FOREVER) == 0);
+    sim_check(thrum_scope_go(scope, fails, NULL) == 0);
+    sim_check(thrum_scope_go(scope, waits, NULL) == 0);
+    thrum_scope_cancel(scope);
+    int code = thrum_scope_join(scope);
+    sim_free(scope);
+    sim_check(code == -5 || code == -ECANCELED);
+    return 0;
+}
+
+/* The cancel, or the child's failure, comes first; each ends what waits. */
+SIM_WORLD(scope_cancel_against_failure, .heavy = true) {
+    begin(2);
+    sim_check(join(spawn(both_fail, NULL)) == 0);
+    whole_stop(sched);
+}
+
+static int has_a_deadline(void *arg) {
+    thrum_scope *scope = sim_alloc(sizeof *scope);
+    sim_check(thrum_scope_open(scope, thrum_now() + 1000) == 0);
+    sim_check(thrum_scope_go(scope, arg ? waits : ends, NULL) == 0);
+    int code = thrum_scope_join(scope);
+    sim_free(scope);
+    return code;
+}
+
+/* The deadline ends the child's wait. */
+SIM_WORLD(scope_deadline, .heavy = true) {
+    begin(1);
+    sim_check(join(spawn(has_a_deadline, &shared_sem)) == -ETIMEDOUT);
+    whole_stop(sched);
+}
+
+/* The deadline, or the child's end. */
+SIM_WORLD(scope_deadline_against_end, .heavy = true) {
+    begin(2);
+    int code = join(spawn(has_a_deadline, NULL));
+    sim_check(code == 0 || code == -ETIMEDOUT);
+    whole_stop(sched);
+}
