@@ -23,7 +23,7 @@ static int fetch(void *arg) {
 static int entry(void *arg) {
     mirror mirrors[] = {
         {"near", 1000000, 0, 1},
-        {"broken", 5000000, -EIO, 1},
+        {"broken", 5000000, -EPIPE, 1},
         {"far", 60000000000, 0, 1}, /* a minute */
     };
     thrum_scope scope;
@@ -40,7 +40,7 @@ static int entry(void *arg) {
     for (size_t i = 0; i < sizeof mirrors / sizeof mirrors[0]; i++) {
         printf("%s: %s\n", mirrors[i].name, thrum_strerror(mirrors[i].got));
     }
-    return err == -EIO ? 0 : 1;
+    return err == -EPIPE ? 0 : 1;
 }
 
 int main(void) {

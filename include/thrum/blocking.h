@@ -14,9 +14,8 @@ THRUM_BEGIN_DECLS
  * (beyond that calls wait their turn) and shrinks after `blocking_keepalive`.
  * On the pool's thread `fn` is a plain thread's code: it may use every primitive, and blocks in
  * them. A plain thread just calls `fn` itself. Tasks suspend.
- * Returns 0 once fn has returned; -EAGAIN or -ENOMEM when no thread could be had and none exists,
- * with fn not begun; -ECANCELED when the task was cancelled before fn began. Once begun it is waited
- * for.
+ * Returns 0 once fn has returned; with fn not begun -EAGAIN or -ENOMEM, when no thread could be had
+ * and none exists, and -ECANCELED, when the task was cancelled before. Once begun it is waited for.
  */
 THRUM_API int thrum_blocking(thrum_fn fn, void *arg, int *result);
 

@@ -40,8 +40,9 @@ THRUM_API THRUM_NODISCARD int thrum_sched_stop(thrum_sched *sched);
  * The same until the deadline. Past it the rest is cancelled: tasks that wait run once more with
  * their cancelled flag set; fibers' waits (sem, event, cond, waitgroup, join, sleep, with a
  * deadline or without) return -ECANCELED, and so does each that would begin to wait later. Locking
- * a mutex is not cancelled, nor a blocking call that has begun. Then -ETIMEDOUT; the scheduler goes on draining,
- * refuses posts from outside, and is the caller's until a stop returns 0.
+ * a mutex is not cancelled, nor a blocking call that has begun, nor what is behind a shield. Then
+ * -ETIMEDOUT; the scheduler goes on draining, refuses posts from outside, and is the caller's until
+ * a stop returns 0.
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline);
 
