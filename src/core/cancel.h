@@ -50,8 +50,7 @@ static inline bool th_cancel_is_on(const th_fiber *fiber) {
     const thrum_sched *sched = fiber->sched;
     th_fence_compiler();
     if (th_unlikely(!sched->can_order)) {
-        th_fence_seq(); /* seq: xblocked before the flag; th_cancel_order: the flag, then xblocked
-                         */
+        th_fence_seq(); /* seq: xblocked before the flag; th_cancel_order: flag first */
     }
     /* relaxed: ordered by the barrier, or the fence */
     if (th_unlikely(th_load_relaxed(&sched->xcancelling) != 0)) {
