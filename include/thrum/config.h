@@ -42,7 +42,7 @@ typedef struct thrum_config {
     const char *name; /* names the threads and the reports; copied at start; NULL: "thrum" */
 
     unsigned workers;    /* THRUM_WORKERS: threads that run tasks; default THRUM_WORKERS_AUTO.
-                            0 (only bound threads run tasks) is not in this version: -ENOTSUP */
+                            0: none; bound threads run tasks when they wait (thrum_sched_bind) */
     thrum_policy policy; /* THRUM_POLICY: sharded, fifo, global */
     size_t stack_size;   /* THRUM_STACK_SIZE: bytes a fiber may use unless its attr says otherwise;
                             rounded up to a power of two from 16 KiB to 64 MiB; default 128 KiB */
@@ -67,7 +67,8 @@ typedef struct thrum_config {
     bool pin_all;         /* THRUM_PIN_ALL: 0, 1: a task stays on the worker that first ran it */
     bool wake_hint;       /* THRUM_WAKE_HINT: 0, 1: a fiber made ready by a worker runs next on it;
                              default 1 */
-    bool help_when_bound; /* a bound thread that waits runs tasks meanwhile (later version) */
+    bool help_when_bound; /* a bound thread that waits runs the workers' tasks meanwhile, when there
+                             are some; it is not woken for them */
 
     thrum_guard guard;   /* THRUM_GUARD: auto, madvise, mprotect, canary */
     bool catch_overflow; /* THRUM_CATCH_OVERFLOW: 0, 1: report stack overflows by name; default 1 */

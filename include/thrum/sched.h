@@ -29,10 +29,12 @@ THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_c
  * Waits for everything that was posted or spawned, and for what that spawns, wherever it runs; then
  * ends the threads and frees the scheduler. From then on posts by outside threads get -ESHUTDOWN,
  * so none may start after this has returned 0. It waits as long as a fiber is blocked.
- * Plain threads and tasks of other schedulers; blocks the caller (and, at the end, a task's worker:
- * threads are joined). Errors, with the scheduler still running: -EDEADLK from one of its own
- * tasks, -EBUSY when another thread is stopping it already, from a task -EAGAIN and -ENOMEM as
- * thrum_sched_wait_done.
+ * It also waits until every thread but the caller has unbound; the caller is unbound by it. Without
+ * workers the caller runs what is left.
+ * Plain threads, bound ones, and tasks of other schedulers; blocks the caller (and, at the end, a
+ * task's worker: threads are joined). Errors, with the scheduler still running: -EDEADLK from one
+ * of its own tasks, -EBUSY when another thread is stopping it already, from a task -EAGAIN and
+ * -ENOMEM as thrum_sched_wait_done.
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_stop(thrum_sched *sched);
 
@@ -60,7 +62,28 @@ THRUM_API THRUM_NODISCARD int thrum_sched_wait_idle(thrum_sched *sched, thrum_ti
 /* As thrum_sched_wait_idle, for an instant at which no task is posted and no fiber is alive. */
 THRUM_API THRUM_NODISCARD int thrum_sched_wait_done(thrum_sched *sched, thrum_time deadline);
 
-/* The scheduler whose task is calling, else NULL. Any thread; never suspends. */
+/*
+ * Binds the calling thread to the scheduler, until thrum_sched_unbind: there it is as good as a
+ * task. It may start tasks without naming the scheduler, and when it waits for anything (a
+ * primitive, a join, thrum_sleep, thrum_yield, thrum_sched_wait_idle) what is tied to it runs on
+ * it meanwhile: tasks that it started with THRUM_PINNED, and without workers (config) all that it
+ * posted, in that order, and whatever was posted from threads that are not bound. With workers it
+ * runs none of their tasks, unless the config says that it helps. Its identity as the owner of
+ * locks, and its values under keys, stay what they were.
+ * Plain threads; never suspends. -EBUSY when it is bound already, -EDEADLK from a task, -EAGAIN
+ * when 65,536 are bound, -ENOMEM, -ESHUTDOWN while it stops.
+ */
+THRUM_API THRUM_NODISCARD int thrum_sched_bind(thrum_sched *sched);
+
+/*
+ * Runs what is tied to the calling thread until nothing is left, waiting for what is blocked; then
+ * the thread is a plain one again. A thread must not end bound: that aborts. Bound threads; blocks
+ * the thread. -EINVAL when it is not bound, -EDEADLK from a task.
+ */
+THRUM_API int thrum_sched_unbind(void);
+
+/* The scheduler whose task is calling, or to which the thread is bound, else NULL. Any thread;
+ * never suspends. */
 THRUM_API thrum_sched *thrum_sched_current(void);
 
 /* The number of its worker threads. Any thread; never suspends. */

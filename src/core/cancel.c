@@ -4,6 +4,7 @@
 #include "core/cancel.h"
 
 #include "base/atomic.h"
+#include "core/bound.h"
 #include "core/family.h"
 #include "core/fiber.h"
 #include "core/timer.h"
@@ -78,6 +79,11 @@ static void visit(void *ctx, const th_stack *stack, bool in_use) {
     }
 }
 
+static void visit_root(void *ctx, th_worker *worker) {
+    (void)ctx;
+    th_cancel_visit(&worker->home);
+}
+
 void th_cancel_all(thrum_sched *sched) {
     th_lock_acquire(&th_cancel_lock);
     th_store_relaxed(&sched->xcancelling, 1u); /* relaxed: ordered by the barrier, or the fence */
@@ -85,6 +91,7 @@ void th_cancel_all(thrum_sched *sched) {
     th_timers_cancel_all(sched);
     if (ordered) { /* else a fiber might be on its way back; it is left to whoever wakes it */
         th_stacks_each(&sched->stacks, visit, NULL);
+        th_bound_each(sched, visit_root, NULL);
     }
     th_lock_release(&th_cancel_lock);
 }

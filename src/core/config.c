@@ -78,7 +78,7 @@ static void from_environment(thrum_config *c) {
     static const char *const halves[] = {"half", "one"};
     static const char *const batches[] = {"batch", "one"};
     static const char *const guards[] = {"auto", "madvise", "mprotect", "canary"};
-    env_unsigned("THRUM_WORKERS", 1, THRUM_WORKERS_MAX, &c->workers);
+    env_unsigned("THRUM_WORKERS", 0, THRUM_WORKERS_MAX, &c->workers);
     c->policy = (thrum_policy)env_word("THRUM_POLICY", policies, 3, c->policy);
     uint64_t stack_size;
     if (env_number("THRUM_STACK_SIZE", 1, TH_STACK_SIZE_MAX, &stack_size)) {
@@ -156,7 +156,7 @@ int th_config_settle(thrum_config *out, const thrum_config *in) {
         return -EINVAL;
     }
     if (out->workers == 0) {
-        return -ENOTSUP;
+        out->pin_all = true; /* fibers stay on the thread that ran their task */
     }
     if (out->workers == THRUM_WORKERS_AUTO) {
         unsigned cpus = th_os_cpus();

@@ -43,4 +43,12 @@ typedef struct th_counters {
 } th_counters;
 #undef TH_COUNTER_FIELD
 
+/* Adds those of one who has ended to a sum that several add to. */
+static inline void th_counters_add(th_counters *sum, const th_counters *ended) {
+    /* relaxed: figures to look at */
+#define TH_COUNTER_ADD(name) th_add_relaxed(&sum->x##name, ended->x##name);
+    TH_COUNTERS(TH_COUNTER_ADD)
+#undef TH_COUNTER_ADD
+}
+
 #endif

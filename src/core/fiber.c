@@ -94,11 +94,11 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
         th_fiber_check_canary(fiber);
     }
     th_timers_poll(worker);
-    th_work *work = worker->sched->policy->pick(worker);
+    th_work *work = worker->policy->pick(worker);
     /* Nobody else: it goes on at once, but now and then the long way, to see who could be helped.
      */
     if (!work && commit == TH_COMMIT_YIELD && ++worker->lone_yields % LONE_YIELDS &&
-        !worker->sched->policy->pending(worker)) {
+        !worker->policy->pending(worker)) {
         return;
     }
     worker->left = (th_left){.kind = commit, .fiber = fiber, .arg = arg};
@@ -218,6 +218,7 @@ static void trim(th_worker *worker, th_fiber *fiber) {
 
 TH_NO_TSAN void th_commit(th_worker *worker) {
     th_left left = worker->left;
+    bool is_root = worker->bound && left.fiber == &worker->home; /* else it may be gone below */
     worker->left.kind = TH_COMMIT_NONE;
     switch (left.kind) {
     case TH_COMMIT_NONE:
@@ -234,6 +235,8 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
         th_ready_on(worker, left.fiber, THRUM_HINT_YIELD);
         worker->unseen = false;
         break;
+    case TH_COMMIT_ROOT:
+        return;
     case TH_COMMIT_IDLE:
         th_idle_put(worker, left.fiber);
         return;
@@ -247,7 +250,9 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
      * The run ended by suspending. Counted last: whoever queued the fiber again counted that
      * before.
      */
-    th_flow_ended(&worker->flow.xsuspended);
+    if (th_likely(!is_root)) {
+        th_flow_ended(&worker->flow.xsuspended);
+    }
 }
 
 /* ---- idle fibers ---- */

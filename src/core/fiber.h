@@ -29,6 +29,7 @@ typedef struct th_fiber {
     bool single;        /* constant: runs one task and is then freed (another stack size; tsan) */
     bool ran;           /* a body ran on it since its stack was last trimmed */
     bool dirty;         /* something of the present run is left to undo at its end */
+    bool root;          /* constant: a bound thread's own stack (bound.h); no run of a task */
     bool repost;        /* the body posted its own task, with this hint: */
     uint8_t repost_hint;
 
@@ -84,6 +85,7 @@ typedef enum {
     TH_COMMIT_WAIT,   /* its waiter may now be woken from elsewhere */
     TH_COMMIT_UNLOCK, /* the same, and the lock of the list it stands on is given up */
     TH_COMMIT_YIELD,  /* it queues behind everybody */
+    TH_COMMIT_ROOT,   /* a bound thread's own stack: its loop knows when it goes on */
     TH_COMMIT_IDLE,   /* it is a spare loop of the worker */
     TH_COMMIT_RETIRE  /* it is done for good */
 } th_commit_kind;

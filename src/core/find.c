@@ -125,7 +125,7 @@ static th_work *search(th_worker *worker) {
         return NULL;
     }
     th_count(&worker->counters.xsteals_tried, 1);
-    th_work *work = worker->sched->policy->steal(worker);
+    th_work *work = worker->policy->steal(worker);
     if (work) {
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xruns_stolen, 1);
@@ -144,10 +144,10 @@ static th_work *find_once(th_worker *worker) {
         nap(worker);
     }
     th_timers_poll(worker);
-    if ((work = worker->sched->policy->pick(worker))) {
+    if ((work = worker->policy->pick(worker))) {
         return work;
     }
-    if (th_timers_help(worker) && (work = worker->sched->policy->pick(worker))) {
+    if (th_timers_help(worker) && (work = worker->policy->pick(worker))) {
         return work; /* overdue, of one that does not come round, or its own */
     }
     if ((work = th_deferred_take(worker))) {

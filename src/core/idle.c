@@ -3,7 +3,9 @@
  */
 #include "core/idle.h"
 
+#include "core/bound.h"
 #include "core/outside.h"
+#include "core/park.h"
 #include "core/wait.h"
 #include "platform/platform.h"
 
@@ -11,7 +13,8 @@
 typedef struct th_idle_waiter {
     struct th_idle_waiter *next;
     th_idle_what what;
-    uint32_t xflag; /* 1: there was such an instant; the futex */
+    uint32_t xflag;   /* 1: there was such an instant; the futex */
+    th_worker *bound; /* whose root waits, else NULL */
 } th_idle_waiter;
 
 /* What of a flow counts as an end: read before all that began. */
@@ -44,6 +47,15 @@ static th_outside *next_record(const thrum_sched *sched, const th_outside *r) {
     return r == &sched->outsiders.retired ? sched->outsiders.first : r->next_of_sched;
 }
 
+/* Its workers, then the bound ones; those with their lock. */
+static const th_worker *first_worker(const thrum_sched *sched) {
+    return sched->workers_count ? sched->workers : sched->bound;
+}
+
+static const th_worker *next_worker(const thrum_sched *sched, const th_worker *w) {
+    return w->bound ? w->bound_next : w->index + 1 < sched->workers_count ? w + 1 : sched->bound;
+}
+
 /*
  * First everything that ended, then everything that began: if the sums are equal, there was an
  * instant between the two at which all that had begun had ended.
@@ -52,23 +64,23 @@ bool th_idle_now(thrum_sched *sched, th_idle_what what) {
     uint64_t ends = 0;
     uint64_t began = 0;
     th_lock_acquire(&th_outside_lock); /* no record is retired between its thread and the sum */
+    th_lock_acquire(&sched->bound_lock);
     for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
         ends += ended(&r->flow, what);
     }
-    for (unsigned i = 0; i < sched->workers_count; i++) {
-        const th_flow *flow = &sched->workers[i].flow;
-        ends += th_load_acquire(&flow->xfinished); /* pairs: th_flow_ended; what began before it */
-        ends += ended(flow, what);
+    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
+        ends += th_load_acquire(&w->flow.xfinished); /* pairs: th_flow_ended; what began before */
+        ends += ended(&w->flow, what);
     }
-    for (unsigned i = 0; i < sched->workers_count; i++) {
-        const th_flow *flow = &sched->workers[i].flow;
-        began += th_load_relaxed(&flow->xcreated); /* relaxed: not older than the ends read above */
-        began += began_again(flow, what);
+    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
+        began += th_load_relaxed(&w->flow.xcreated); /* relaxed: not older than the ends above */
+        began += began_again(&w->flow, what);
     }
     for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
         began += th_load_relaxed(&r->flow.xcreated); /* relaxed: as above */
         began += began_again(&r->flow, what);
     }
+    th_lock_release(&sched->bound_lock);
     th_lock_release(&th_outside_lock);
     if (began == ends) {
         th_tsan_acquire(sched);
@@ -82,7 +94,12 @@ void th_idle_notify(thrum_sched *sched) {
         if (th_idle_now(sched, w->what)) {
             /* relaxed: delist takes the lock, which orders all that had ended by then */
             th_store_relaxed(&w->xflag, 1u);
-            th_os_futex_wake(&w->xflag, 1); /* under the lock: the waiter is still there */
+            /* under the lock: the waiter is still there */
+            if (w->bound) {
+                (void)th_wake_worker(w->bound);
+            } else {
+                th_os_futex_wake(&w->xflag, 1);
+            }
         }
     }
     th_lock_release(&sched->idle_lock);
@@ -135,6 +152,20 @@ static int wait_in_thread(thrum_sched *sched, thrum_time deadline, th_idle_what 
     return result;
 }
 
+/* A bound thread of the scheduler's own: what is tied to it runs meanwhile. */
+static int wait_in_root(th_worker *worker, thrum_time deadline, th_idle_what what) {
+    thrum_sched *sched = worker->sched;
+    th_idle_waiter waiter = {.what = what, .bound = worker};
+    enlist(sched, &waiter);
+    int result = 0;
+    if (!th_idle_now(sched, what)) {
+        result = th_bound_await(worker, &waiter.xflag, deadline);
+        result = result && th_idle_now(sched, what) ? 0 : result; /* one last look */
+    }
+    delist(sched, &waiter);
+    return result;
+}
+
 /* A fiber of another scheduler has a thread wait in its place: rare enough for one of its own. */
 typedef struct idle_call {
     thrum_sched *sched;
@@ -167,8 +198,9 @@ int th_idle_wait(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
     if (!sched) {
         return -EINVAL;
     }
+    th_worker *root = th_bound_root();
     if (thrum_sched_current() == sched) {
-        return -EDEADLK;
+        return root ? wait_in_root(root, deadline, what) : -EDEADLK;
     }
     return th_fiber_self() ? wait_in_fiber(sched, deadline, what)
                            : wait_in_thread(sched, deadline, what);

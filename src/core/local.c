@@ -72,6 +72,9 @@ int thrum_key_delete(thrum_key key) {
 /* Whose values: the running task's, else the thread's. */
 static th_locals *mine(th_fiber **fiber) {
     *fiber = th_fiber_self();
+    if (*fiber && (*fiber)->root) {
+        *fiber = NULL; /* a bound thread keeps its own */
+    }
     return *fiber ? &(*fiber)->locals : &th_thread_self()->locals;
 }
 

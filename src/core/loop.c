@@ -10,6 +10,7 @@
  * itself, which is freed at its end (`single`).
  */
 #include "base/check.h"
+#include "core/bound.h"
 #include "core/fiber.h"
 #include "core/find.h"
 #include "core/idle.h"
@@ -52,7 +53,7 @@ TH_NO_TSAN void th_loop(void *arg) {
     th_fiber *self = arg;
     for (;;) {
         th_worker *worker = self->worker;
-        th_work *work = th_find(worker);
+        th_work *work = th_unlikely(worker->bound) ? th_bound_find(worker) : th_find(worker);
         if (th_unlikely(!work)) {
             th_switch_to(worker, self, &worker->home); /* for good: stop frees us */
         }

@@ -397,6 +397,14 @@ static bool pending(th_worker *worker) {
     return has_unready(fifo) && !th_role_signal(&fifo->role);
 }
 
+static th_work *help(th_worker *worker) {
+    if (is_sole(worker->sched)) {
+        return NULL; /* all is the worker's own */
+    }
+    th_work *work = th_mcsp_take(&worker->sched->fifo.ready);
+    return work ? work : schedule(worker);
+}
+
 static th_work *rescue(th_worker *worker, bool *unsure) {
     th_work *work = is_sole(worker->sched) ? NULL : rescue_any(worker, unsure);
     if (work) {
@@ -412,6 +420,7 @@ const th_policy th_policy_fifo = {
     .pick = pick,
     .steal = steal,
     .pending = pending,
+    .help = help,
     .submit_due = submit_due,
     .notify_due = notify_due,
     .rescue = rescue,

@@ -78,5 +78,6 @@ const th_policy th_policy_global = {
     .pick = pick,
     .steal = steal,
     .pending = pending,
+    .help = take,
     .rescue = rescue,
 };

@@ -508,6 +508,29 @@ static th_work *look_around(th_worker *worker) {
     return work;
 }
 
+/* One from the shared queue, else from somebody's own. */
+static th_work *help(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    if (!th_inject_is_empty(&sched->inject) && th_inject_turn_begin(&sched->inject)) {
+        th_inject_take_into(&sched->inject, 1, 1, &worker->collected);
+        th_inject_turn_end(&sched->inject);
+        if (worker->collected.first) {
+            return th_chain_take(&worker->collected);
+        }
+    }
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_local_queue *queue = &sched->workers[i].ring;
+        th_work *work;
+        queue_lock(queue);
+        bool any = th_ring_steal(&queue->ring, &work, 1) != 0;
+        queue_unlock(queue);
+        if (any) {
+            return th_work_kept(&work);
+        }
+    }
+    return NULL;
+}
+
 const th_policy th_policy_sharded = {
     .submit = submit,
     .submit_chain = submit_chain,
@@ -515,5 +538,6 @@ const th_policy th_policy_sharded = {
     .pick = pick,
     .steal = steal,
     .pending = pending,
+    .help = help,
     .rescue = rescue,
 };

@@ -43,6 +43,15 @@ static TH_INLINE_NO_TSAN void new_run(th_fiber *fiber) {
     }
 }
 
+/* From now on it runs only on the worker on which it is. */
+static TH_INLINE_NO_TSAN void pin(th_fiber *fiber) {
+    th_worker *worker = fiber->worker;
+    if (fiber->work.worker < 0) {
+        fiber->work.worker = (int32_t)worker->index;
+        worker->held++;
+    }
+}
+
 static TH_NO_TSAN void run_go(th_fiber *fiber, th_go *go) {
     thrum_fn fn = go->fn;
     void *arg = go->arg;
@@ -61,7 +70,7 @@ static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
     fiber->dirty = true;
     fiber->handle = handle;
     if (handle->pinned) {
-        fiber->work.worker = (int32_t)fiber->worker->index;
+        pin(fiber);
     }
     begin(fiber, handle);
     th_handle_runs(handle, fiber);
@@ -77,7 +86,7 @@ static TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task) {
     void *arg;
     fiber->task = task;
     if (task->reserved_worker >= 0) {
-        fiber->work.worker = (int32_t)fiber->worker->index;
+        pin(fiber);
     }
     begin(fiber, task);
     thrum_task_fn fn = th_task_take(task, &arg, fiber->run_id);
@@ -94,7 +103,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     fiber->body = true;
     fiber->ran = true;
     if (th_unlikely(worker->sched->config.pin_all)) {
-        fiber->work.worker = (int32_t)worker->index;
+        pin(fiber);
     }
     switch (work->kind) {
     case TH_WORK_GO:
@@ -120,7 +129,10 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     if (th_unlikely(fiber->repost)) {
         th_task_repost(fiber);
     }
-    fiber->work.worker = -1;
+    if (th_unlikely(fiber->work.worker >= 0)) {
+        fiber->work.worker = -1;
+        worker->held--;
+    }
     fiber->body = false;
     fiber->task = NULL;
     th_flow_ended(&worker->flow.xfinished); /* last: all that it queued is counted */

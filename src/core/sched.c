@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "core/bound.h"
 #include "core/cancel.h"
 #include "core/config.h"
 #include "core/find.h"
@@ -66,7 +67,7 @@ static void worker_main(void *arg) {
 /* Numbers below n that have no divisor in common with it: steps that reach every worker. */
 static bool make_strides(thrum_sched *sched) {
     unsigned n = sched->workers_count;
-    sched->strides = th_sched_alloc(sched, n * sizeof *sched->strides);
+    sched->strides = th_sched_alloc(sched, (n + 1) * sizeof *sched->strides);
     for (unsigned i = 1; sched->strides && i <= n; i++) {
         unsigned a = i;
         unsigned b = n;
@@ -87,6 +88,7 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     unsigned capacity = sched->config.local_capacity;
     th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
     worker->sched = sched;
+    worker->policy = sched->policy;
     worker->index = index;
     worker->until_inject = sched->config.global_interval;
     worker->sentinel_ns = 0;
@@ -103,7 +105,7 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     /* relaxed: nobody else knows it yet */
     th_store_relaxed(&worker->gate.xrevoked, sched->can_order ? TH_GATE_OPEN : TH_GATE_SHUT);
     th_inject_init(&worker->inbox);
-    th_timers_init(&worker->own_timers, worker);
+    th_timers_init(&worker->own_timers, sched, worker);
     worker->timers =
         sched->policy->submit_due ? &sched->workers[0].own_timers : &worker->own_timers;
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
@@ -159,6 +161,9 @@ static void sched_free(thrum_sched *sched) {
     }
     th_sched_free(sched, sched->fifo.ready.ring.xslots);
     th_sched_free(sched, sched->strides);
+    for (unsigned i = 0; i < TH_BOUND_CHUNKS; i++) {
+        th_sched_free(sched, sched->xbound_chunks[i]);
+    }
     th_stacks_destroy(&sched->stacks);
     th_sched_free(sched, sched->workers_block);
     config.free(config.hook_ctx, sched->block);
@@ -166,7 +171,7 @@ static void sched_free(thrum_sched *sched) {
 
 /* The ready queue of the fifo policy; a scheduler with one worker has none. */
 static bool make_ready(thrum_sched *sched) {
-    if (sched->config.policy != THRUM_FIFO || sched->config.workers == 1) {
+    if (sched->config.policy != THRUM_FIFO || sched->config.workers <= 1) {
         return true;
     }
     unsigned capacity = th_fifo_capacity(sched->config.fifo_block);
@@ -195,7 +200,8 @@ static thrum_sched *sched_new(const thrum_config *config) {
     sched->config = *config;
     snprintf(sched->name, sizeof sched->name, "%s", config->name);
     sched->config.name = sched->name;
-    sched->policy = policies[config->policy];
+    sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
+    th_timers_init(&sched->loose_timers, sched, NULL);
     sched->searchers_max = config->searchers_max;
     sched->stack_class = th_stack_class(config->stack_size);
     th_inject_init(&sched->inject);
@@ -297,7 +303,7 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
     if (!sched) {
         return -EINVAL;
     }
-    if (thrum_sched_current() == sched) {
+    if (thrum_sched_current() == sched && !th_bound_root()) {
         return -EDEADLK;
     }
     uint32_t before = RUNNING;
@@ -308,18 +314,29 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
         (before != CANCELLED || !th_cas_relaxed(&sched->xstopping, &before, STOPPING))) {
         return -EBUSY;
     }
+    int result = th_bound_wait_left(sched, deadline);
     th_outside_wait_left(sched); /* what they posted is counted */
-    int result = drain(sched, deadline);
+    bool enter = !result && !sched->workers_count && !th_bound_root();
+    if (enter) {
+        result = th_bound_enter(sched); /* somebody must run what is left */
+        enter = !result;
+    }
+    result = result ? result : drain(sched, deadline);
     if (result == -ETIMEDOUT) {
         th_cancel_all(sched);
         /* pairs: th_outside_wait_left; still stopping */
         th_store_release(&sched->xstopping, CANCELLED);
-        return result;
+    } else if (result) {
+        th_store_relaxed(&sched->xstopping, before); /* relaxed: as if never asked */
+    }
+    th_worker *root = th_bound_root();
+    if (root && root->sched == sched && (enter || !result)) {
+        th_bound_leave(root); /* after a cancel: once all that it runs has ended */
     }
     if (result) {
-        th_store_relaxed(&sched->xstopping, before); /* relaxed: as if never asked */
         return result;
     }
+    th_bound_close(sched);
     th_idle_wait_left(sched);
     th_drivers_stop(sched);
     end_threads(sched, sched->workers_count);
@@ -351,7 +368,8 @@ int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
     attr.sched = sched;
     attr.name = "main";
     thrum_handle *handle;
-    int entered = thrum_spawn_with(&handle, &attr, entry, arg);
+    int entered = sched->workers_count ? 0 : thrum_sched_bind(sched);
+    entered = entered ? entered : thrum_spawn_with(&handle, &attr, entry, arg);
     if (!entered) {
         result = thrum_join(handle, &entered); /* outsiders may post until the entry has returned */
         th_check(result == 0);

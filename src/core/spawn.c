@@ -323,12 +323,12 @@ int thrum_sleep(thrum_time ns) {
 
 const char *thrum_name(void) {
     const th_fiber *fiber = th_fiber_self();
-    return fiber ? fiber->name : NULL;
+    return fiber && !fiber->root ? fiber->name : NULL;
 }
 
 int thrum_set_name(const char *name) {
     th_fiber *fiber = th_fiber_self();
-    if (!fiber || !name) {
+    if (!fiber || fiber->root || !name) {
         return -EINVAL;
     }
     size_t length = strnlen(name, THRUM_NAME_MAX);
@@ -340,7 +340,7 @@ int thrum_set_name(const char *name) {
 
 int thrum_worker_id(void) {
     const th_worker *worker = th_here();
-    return worker ? (int)worker->index : -1;
+    return worker && !worker->bound ? (int)worker->index : -1;
 }
 
 thrum_sched *thrum_sched_current(void) {

@@ -3,12 +3,13 @@
  */
 #include "core/submit.h"
 
+#include "core/bound.h"
 #include "core/find.h"
 #include "core/park.h"
 
 /* To the inbox of the one worker that may run it. */
 static TH_NO_TSAN void submit_pinned(thrum_sched *sched, th_work *work) {
-    th_worker *target = &sched->workers[work->worker];
+    th_worker *target = th_worker_at(sched, work->worker);
     th_inject_push(&target->inbox, work, 1);
     (void)th_wake_worker(target);
 }
@@ -30,7 +31,7 @@ static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) 
 /* Not shown to the thread sanitizer, since work is read in the worker's context (queue/work.h). */
 TH_NO_TSAN void th_submit(th_worker *worker, th_work *work, unsigned hint) {
     if (th_likely(work->worker < 0)) {
-        worker->sched->policy->submit(worker, work, hint);
+        worker->policy->submit(worker, work, hint);
     } else if ((unsigned)work->worker == worker->index) {
         submit_pinned_here(worker, work, hint);
     } else {
@@ -47,7 +48,7 @@ TH_NO_TSAN void th_submit_outside(thrum_sched *sched, th_work *work) {
 }
 
 void th_submit_chain(th_worker *worker, th_chain *chain) {
-    worker->sched->policy->submit_chain(worker, chain);
+    worker->policy->submit_chain(worker, chain);
 }
 
 void th_submit_chain_outside(thrum_sched *sched, th_chain chain) {

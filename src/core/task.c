@@ -125,7 +125,7 @@ static int post_self(th_fiber *fiber, thrum_sched *sched, const posting *how) {
 /* On a worker of the scheduler, in its context. */
 static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, const posting *how) {
     if (th_unlikely(how->waits)) {
-        if (th_task_begin_waiting(worker->timers, task, how->deadline)) {
+        if (th_task_begin_waiting(th_timers_for_tasks(worker), task, how->deadline)) {
             th_flow_ended(&worker->flow.xsuspended);
             if (how->deadline == INT64_MAX) {
                 th_flow_ended(&worker->flow.xdormant);

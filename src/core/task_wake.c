@@ -54,7 +54,7 @@ bool th_task_expire(thrum_task *task, th_work **work) {
 static TH_NO_TSAN void make_due(thrum_task *task, bool dormant) {
     th_timed_remove(th_task_timed(task));
     th_tsan_release(task); /* its words were the timers' */
-    thrum_sched *sched = th_task_timed(task)->timers->owner->sched;
+    thrum_sched *sched = th_task_timed(task)->timers->sched;
     th_work *work = th_task_work(task);
     th_worker *worker = th_here();
     if (worker && worker->sched == sched) {
@@ -166,6 +166,12 @@ static void cancel_each(thrum_sched *sched, bool all) {
     for (unsigned i = 0; i < sched->workers_count; i++) {
         take_cancelled(&sched->workers[i].own_timers, all, &taken);
     }
+    take_cancelled(&sched->loose_timers, all, &taken);
+    th_lock_acquire(&sched->bound_lock);
+    for (th_worker *w = sched->bound; w; w = w->bound_next) {
+        take_cancelled(&w->own_timers, all, &taken);
+    }
+    th_lock_release(&sched->bound_lock);
     for (th_link *link = taken.first; link;) {
         th_timed *timed = th_timed_of(th_container(link, th_timer, list));
         link = link->next; /* from here on the timed may be gone */

@@ -17,6 +17,9 @@ static uint64_t xthread_ids;
 
 void th_thread_ends(void *self) {
     th_thread *thread = self;
+    if (thread->worker) {
+        th_misuse("thrum_sched_unbind", "missing: a thread has ended bound", thread->worker);
+    }
     th_outside_retire_all(thread);
     th_locals_end(&thread->locals, false);
     thread->exit_registered = false; /* a later destructor may need it again */

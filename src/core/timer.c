@@ -4,6 +4,7 @@
 #include "core/timer.h"
 
 #include "base/check.h"
+#include "core/bound.h"
 #include "core/idle.h"
 #include "core/park.h"
 #include "core/submit.h"
@@ -31,8 +32,8 @@ _Static_assert(sizeof(th_timed) == sizeof(thrum_task) &&
                    offsetof(th_timed, timer) == offsetof(thrum_task, reserved),
                "a task can stand in timers");
 
-void th_timers_init(th_timers *timers, th_worker *owner) {
-    *timers = (th_timers){.xearliest = INT64_MAX, .owner = owner};
+void th_timers_init(th_timers *timers, thrum_sched *sched, th_worker *owner) {
+    *timers = (th_timers){.xearliest = INT64_MAX, .sched = sched, .owner = owner};
     th_lock_init(&timers->lock);
     th_wheel_init(&timers->wheel, th_os_now());
 }
@@ -40,6 +41,9 @@ void th_timers_init(th_timers *timers, th_worker *owner) {
 th_timers *th_timers_of(thrum_sched *sched, th_worker *here) {
     if (here) {
         return here->timers;
+    }
+    if (th_unlikely(!sched->workers_count)) {
+        return &sched->loose_timers;
     }
     uintptr_t thread = (uintptr_t)th_thread_self();
     return sched->workers[(thread >> 12) % sched->workers_count].timers;
@@ -59,7 +63,7 @@ static void mark_in(th_timed *timed, bool in) {
 }
 
 bool th_timers_insert(th_timers *timers, th_timed *timed, int64_t deadline) {
-    bool *xtimed = &timers->owner->sched->xtimed;
+    bool *xtimed = &timers->sched->xtimed;
     if (th_unlikely(!th_load_relaxed(xtimed))) { /* relaxed: a hint for who helps others */
         th_store_relaxed(xtimed, true);          /* relaxed: as above */
     }
@@ -75,10 +79,16 @@ bool th_timers_insert(th_timers *timers, th_timed *timed, int64_t deadline) {
 
 void th_timers_tell(th_timers *timers) {
     th_worker *here = th_here();
-    thrum_sched *sched = timers->owner->sched;
+    thrum_sched *sched = timers->sched;
+    if (!timers->owner) {
+        th_bound_wake_one(sched);
+        return;
+    }
     /* fences: the deadline before the sleep word, and the park word, are read */
     if (timers->owner == here || !th_wake_worker(timers->owner)) {
-        th_watch_timers(sched, here && here->sched == sched ? here : NULL);
+        if (!timers->owner->bound) {
+            th_watch_timers(sched, here && here->sched == sched ? here : NULL);
+        }
     }
 }
 

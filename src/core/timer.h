@@ -25,7 +25,8 @@ typedef struct th_timers {
     alignas(TH_CACHE_LINE) int64_t xearliest;
     th_lock lock; /* protects the wheel */
     th_wheel wheel;
-    th_worker *owner; /* constant: sleeps no longer than until the first */
+    thrum_sched *sched; /* constant, as is ... */
+    th_worker *owner;   /* who sleeps no longer than until the first; NULL: any bound thread */
 } th_timers;
 
 /*
@@ -48,7 +49,7 @@ static inline th_timed *th_timed_of(th_timer *timer) {
     return th_container(timer, th_timed, timer);
 }
 
-void th_timers_init(th_timers *timers, th_worker *owner);
+void th_timers_init(th_timers *timers, thrum_sched *sched, th_worker *owner);
 
 /* The timers for a caller on `here`, or, if that is NULL, on no worker of the scheduler. */
 th_timers *th_timers_of(thrum_sched *sched, th_worker *here);

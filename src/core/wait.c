@@ -317,7 +317,9 @@ TH_NO_TSAN void th_wait_commit(th_worker *worker, th_fiber *fiber, void *arg) {
 }
 
 TH_NO_TSAN void th_ready_on(th_worker *worker, th_fiber *fiber, unsigned hint) {
-    th_flow_began(&worker->flow.xreadied);
+    if (th_likely(!fiber->root)) {
+        th_flow_began(&worker->flow.xreadied);
+    }
     if (hint == THRUM_HINT_NEXT && !worker->sched->config.wake_hint) {
         hint = THRUM_HINT_NONE;
     }
@@ -335,7 +337,9 @@ void th_ready(th_fiber *fiber) {
     }
     /* Inside before the fiber is queued: it may end, and its scheduler with it. */
     th_outside *record = th_outside_enter(sched, false);
-    th_flow_began(&record->flow.xreadied);
+    if (th_likely(!fiber->root)) {
+        th_flow_began(&record->flow.xreadied);
+    }
     th_submit_outside(sched, &fiber->work);
     th_outside_leave(sched, record);
 }

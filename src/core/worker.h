@@ -28,6 +28,9 @@
 /* Fibers that yielded and wait at their worker; more go to the inject queue. */
 #define TH_YIELDS TH_LIMIT(1024, 4)
 #define TH_YIELD_MARKS (2 * TH_YIELDS) /* those that are claimed keep theirs */
+/* Threads that can be bound at a time. */
+#define TH_BOUND_CHUNK 1024u
+#define TH_BOUND_CHUNKS 64u
 /* Idle fibers that a worker keeps for itself, at most twice as many. */
 #define TH_IDLE_KEPT TH_LIMIT(64, 2)
 
@@ -62,10 +65,15 @@ typedef struct th_loot {
     unsigned looks;
 } th_loot;
 
+typedef struct th_policy th_policy;
+
 struct th_worker {
     /* Constant once it runs. */
     thrum_sched *sched;
+    const th_policy *policy; /* the scheduler's, or a bound thread's */
     unsigned index;
+    bool bound;       /* a thread of the user's (bound.h) */
+    void *block;      /* ... what it was aligned in */
     int *errno_at;    /* the thread's errno: saved and restored around a wait */
     void *tsan_maker; /* the context in which fibers are made */
     void *tsan;       /* the context in which the scheduler runs on this thread */
@@ -124,6 +132,12 @@ struct th_worker {
     th_slab_cache spawn;            /* ... of what has a handle or attributes */
     uint64_t stack_high_water_seen; /* see xstack_high_water */
     th_fiber home; /* the thread's own stack, on which the loop's fibers are left in the end */
+    alignas(8) char home_record[TH_STACK_RECORD]; /* the one of a bound thread's stack */
+    uint64_t held;                /* bodies on it that are pinned to it and have not ended */
+    bool leaving;                 /* its thread unbinds as soon as there are none */
+    uint32_t *awaits;             /* ... or goes on once this is set, or ... */
+    int64_t awaits_until;         /* ... that late */
+    struct th_worker *bound_next; /* under the scheduler's bound_lock */
 
     /* Written by the owner, read by others. */
     alignas(TH_CACHE_LINE) th_gate gate; /* of the slot and of what is claimed */
@@ -149,7 +163,7 @@ struct th_worker {
     uint64_t *seen_ticks; /* the sentinel's: each worker's xtick when it last looked */
 };
 
-typedef struct th_policy {
+struct th_policy {
     /* From a worker, in its context. The hint is a thrum_hint. */
     void (*submit)(th_worker *worker, th_work *work, unsigned hint);
     void (*submit_chain)(th_worker *worker, th_chain *chain);
@@ -159,6 +173,8 @@ typedef struct th_policy {
     th_work *(*pick)(th_worker *worker);
     /* The next work from other workers, or NULL. */
     th_work *(*steal)(th_worker *worker);
+    /* One piece of work for a bound thread that helps, or NULL; not there: it cannot. */
+    th_work *(*help)(th_worker *worker);
     /* Whether there is something that nobody else is certain to come for. */
     bool (*pending)(th_worker *worker);
     /*
@@ -171,7 +187,7 @@ typedef struct th_policy {
     void (*notify_due)(th_worker *worker, uint64_t count);
     /* The sentinel's look: work whose owner has not come round since the last look, or NULL. */
     th_work *(*rescue)(th_worker *worker, bool *unsure);
-} th_policy;
+};
 
 extern const th_policy th_policy_sharded;
 extern const th_policy th_policy_global;
@@ -221,6 +237,13 @@ struct thrum_sched {
     th_chain deferred;      /* tasks that wait for a stack */
     int64_t deferred_since; /* when asking for a stack first was in vain; 0: it was not */
 
+    th_lock bound_lock; /* protects what follows; what begins with x is read without it too */
+    uint32_t xbound;    /* threads that are bound; stop sleeps on it */
+    bool unbound_only;  /* it is stopping: no more are bound */
+    th_worker *bound;   /* all of them */
+    th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* ... by number; chunks stay until the end */
+    th_timers loose_timers; /* without workers: tasks that wait for a deadline */
+
     th_lock idle_lock; /* protects the list of idle waiters */
     struct th_idle_waiter *idle_waiters;
 
@@ -263,6 +286,11 @@ static inline void th_timers_poll(th_worker *worker) {
     } else {
         th_timers_poll_slow(worker);
     }
+}
+
+/* Where tasks wait that are posted from this worker: a bound thread comes round when it likes. */
+static inline th_timers *th_timers_for_tasks(th_worker *worker) {
+    return th_unlikely(worker->bound) ? th_timers_of(worker->sched, NULL) : worker->timers;
 }
 
 /* ---- accessors for the floors above ---- */

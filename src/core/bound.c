@@ -1,0 +1,407 @@
+/*
+ * bound.c: see bound.h.
+ */
+#include "core/bound.h"
+
+#include "base/check.h"
+#include "core/find.h"
+#include "core/idle.h"
+#include "core/outside.h"
+#include "core/park.h"
+#include "core/wait.h"
+#include "platform/platform.h"
+
+/* ---- finding them ---- */
+
+th_worker *th_worker_at(thrum_sched *sched, int32_t index) {
+    unsigned i = (unsigned)index;
+    if (th_likely(i < sched->workers_count)) {
+        return &sched->workers[i];
+    }
+    i -= sched->workers_count;
+    /* pairs: table_put; the worker as it was made */
+    th_worker **chunk = th_load_acquire(&sched->xbound_chunks[i / TH_BOUND_CHUNK]);
+    return th_load_acquire(&chunk[i % TH_BOUND_CHUNK]); /* pairs: table_put; as above */
+}
+
+void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker), void *ctx) {
+    th_lock_acquire(&sched->bound_lock);
+    for (th_worker *w = sched->bound; w; w = w->bound_next) {
+        fn(ctx, w);
+    }
+    th_lock_release(&sched->bound_lock);
+}
+
+/* With the lock: gives the worker a number and a place. 0, -ENOMEM, -EAGAIN (too many). */
+static int table_put(thrum_sched *sched, th_worker *worker) {
+    for (unsigned c = 0; c < TH_BOUND_CHUNKS; c++) {
+        th_worker **chunk = sched->xbound_chunks[c]; /* written with the lock */
+        if (!chunk) {
+            chunk = th_sched_alloc(sched, TH_BOUND_CHUNK * sizeof *chunk);
+            if (!chunk) {
+                return -ENOMEM;
+            }
+            for (unsigned i = 0; i < TH_BOUND_CHUNK; i++) {
+                chunk[i] = NULL;
+            }
+            /* pairs: th_worker_at; an empty chunk */
+            th_store_release(&sched->xbound_chunks[c], chunk);
+        }
+        for (unsigned i = 0; i < TH_BOUND_CHUNK; i++) {
+            if (!chunk[i]) { /* written with the lock */
+                worker->index = sched->workers_count + c * TH_BOUND_CHUNK + i;
+                worker->home.work.worker = (int32_t)worker->index;
+                th_store_release(&chunk[i], worker); /* pairs: th_worker_at; the worker */
+                return 0;
+            }
+        }
+    }
+    return -EAGAIN;
+}
+
+static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
+    th_lock_acquire(&sched->bound_lock);
+    int code = sched->unbound_only && !anyway ? -ESHUTDOWN : table_put(sched, worker);
+    if (!code) {
+        worker->bound_next = sched->bound;
+        sched->bound = worker;
+        /* relaxed: written with the lock; who sleeps on it looks again */
+        th_store_relaxed(&sched->xbound, sched->xbound + 1);
+    }
+    th_lock_release(&sched->bound_lock);
+    return code;
+}
+
+static void link_out(thrum_sched *sched, th_worker *worker) {
+    unsigned i = worker->index - sched->workers_count;
+    th_lock_acquire(&th_outside_lock); /* nobody sums meanwhile */
+    th_lock_acquire(&sched->outsiders.shared_lock);
+    th_flow_add(&sched->outsiders.retired.flow, &worker->flow);
+    th_counters_add(&sched->outsiders.counters, &worker->counters);
+    th_lock_release(&sched->outsiders.shared_lock);
+    th_lock_acquire(&sched->bound_lock);
+    th_worker **link = &sched->bound;
+    while (*link != worker) {
+        link = &(*link)->bound_next;
+    }
+    *link = worker->bound_next;
+    /* relaxed: nothing is tied to it any more, so nobody asks for this number */
+    th_store_relaxed(&sched->xbound_chunks[i / TH_BOUND_CHUNK][i % TH_BOUND_CHUNK], NULL);
+    th_store_relaxed(&sched->xbound, sched->xbound - 1); /* relaxed: as in link_in */
+    th_os_futex_wake(&sched->xbound, 1);
+    th_lock_release(&th_outside_lock);
+    th_lock_release(&sched->bound_lock); /* our last access to the scheduler: th_bound_close */
+}
+
+/* ---- sleeping ---- */
+
+static bool is_asleep(th_worker *worker) {
+    return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a hint */
+}
+
+void th_bound_wake_one(thrum_sched *sched) {
+    th_fence_seq(); /* seq: the push before the sleep words are read; sleep has it the other way */
+    th_lock_acquire(&sched->bound_lock);
+    for (th_worker *w = sched->bound; w; w = w->bound_next) {
+        if (is_asleep(w) && th_wake_worker(w)) {
+            break;
+        }
+    }
+    th_lock_release(&sched->bound_lock);
+}
+
+static int64_t earliest(const th_worker *worker) {
+    int64_t own = th_load_relaxed(&worker->own_timers.xearliest); /* relaxed: behind the fence */
+    int64_t loose = INT64_MAX;
+    if (!worker->sched->workers_count) {
+        loose = th_load_relaxed(&worker->sched->loose_timers.xearliest); /* relaxed: as above */
+    }
+    return own < loose ? own : loose;
+}
+
+/* Whether the root, which waits for no wake, has what it waits for. */
+static bool may_go_on(const th_worker *worker) {
+    if (worker->leaving) {
+        /* relaxed: what is tied to us and deferred we see; what others deferred they may take */
+        return !worker->held && !th_load_relaxed(&worker->sched->xdeferred);
+    }
+    /* relaxed: the lock that the root takes orders it (idle.c) */
+    return worker->awaits &&
+           (th_load_relaxed(worker->awaits) || worker->awaits_until <= th_os_now());
+}
+
+/* Until there is something to do, or it is told, or a deadline passes. */
+static void sleep(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* relaxed: the fence orders it */
+    th_or_relaxed(&worker->xsleep, TH_SLEEP_PARKED);
+    th_fence_seq(); /* seq: announced before the queues are read; th_wake_worker, th_bound_wake_one
+                     */
+    if (th_load_relaxed(&sched->xidle_waiters)) { /* relaxed: ordered by the fence */
+        th_idle_notify(sched);
+    }
+    bool deferred = th_load_relaxed(&sched->xdeferred) != 0; /* relaxed: a hint, as in th_park */
+    int64_t limit = deferred ? th_os_now() + TH_DEFER_NS : TH_FOREVER;
+    if (worker->awaits && worker->awaits_until < limit) {
+        limit = worker->awaits_until;
+    }
+    while (!worker->policy->pending(worker) && !may_go_on(worker)) {
+        uint32_t word = th_load_relaxed(&worker->xsleep); /* relaxed: below */
+        int64_t until = earliest(worker);
+        until = until < limit ? until : limit;
+        if (!(word & TH_SLEEP_PARKED) || until <= th_os_now()) {
+            break;
+        }
+        th_count(&worker->counters.xfutex_waits, 1);
+        th_os_futex_wait(&worker->xsleep, word, until);
+    }
+    /* pairs: claim; what the claimer did before it */
+    th_and_acquire(&worker->xsleep, ~(TH_SLEEP_PARKED | TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
+}
+
+static void fire(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    if (th_likely(earliest(worker) == INT64_MAX)) {
+        return;
+    }
+    int64_t now = th_os_now();
+    /* relaxed: what is put in at this moment is seen at a later look */
+    if (th_load_relaxed(&worker->own_timers.xearliest) <= now) {
+        th_timers_fire(worker, &worker->own_timers, now);
+    }
+    /* relaxed: as above */
+    if (!sched->workers_count && th_load_relaxed(&sched->loose_timers.xearliest) <= now) {
+        th_timers_fire(worker, &sched->loose_timers, now);
+    }
+}
+
+/* Its root is about to go on: others may wait for what has ended. */
+static void tell_idle(th_worker *worker) {
+    th_fence_seq(); /* seq: our ends before the waiters are read; enlist has it the other way */
+    if (th_load_relaxed(&worker->sched->xidle_waiters)) { /* relaxed: ordered by the fence */
+        th_idle_notify(worker->sched);
+    }
+}
+
+th_work *th_bound_look(th_worker *worker) {
+    fire(worker);
+    bool late = worker->awaits && may_go_on(worker);
+    return late ? &worker->home.work : NULL;
+}
+
+th_work *th_bound_find(th_worker *worker) {
+    for (;;) {
+        th_work *work = worker->handoff;
+        worker->handoff = NULL;
+        if (!work) {
+            work = th_bound_look(worker);
+        }
+        if (!work) {
+            work = worker->policy->pick(worker);
+        }
+        if (!work) {
+            work = th_deferred_take(worker);
+        }
+        if (!work && may_go_on(worker)) {
+            work = &worker->home.work;
+        }
+        if (work) {
+            if (work == &worker->home.work) {
+                tell_idle(worker);
+            }
+            return work;
+        }
+        sleep(worker);
+    }
+}
+
+/* ---- binding ---- */
+
+th_worker *th_bound_root(void) {
+    th_worker *worker = th_here();
+    return worker && worker->bound && worker->current == &worker->home ? worker : NULL;
+}
+
+static th_worker *make(thrum_sched *sched) {
+    size_t align = alignof(th_worker);
+    void *block = th_sched_alloc(sched, sizeof(th_worker) + align);
+    if (!block) {
+        return NULL;
+    }
+    uintptr_t at = ((uintptr_t)block + align - 1) & ~(uintptr_t)(align - 1);
+    th_worker *worker = (th_worker *)at;
+    *worker = (th_worker){.sched = sched, .policy = &th_policy_bound, .bound = true};
+    worker->block = block;
+    worker->go.slab = sched->go_slab;
+    worker->spawn.slab = sched->spawn_slab;
+    worker->until_inject = sched->config.global_interval;
+    th_random_seed(&worker->random, (uint64_t)at);
+    th_store_relaxed(&worker->gate.xrevoked, TH_GATE_SHUT); /* relaxed: nobody else knows it yet */
+    th_inject_init(&worker->inbox);
+    th_timers_init(&worker->own_timers, sched, worker);
+    worker->timers = &worker->own_timers;
+    worker->home = (th_fiber){.work = {.kind = TH_WORK_FIBER},
+                              .sched = sched,
+                              .worker = worker,
+                              .body = true,
+                              .root = true,
+                              .run_id = th_self_id()};
+    worker->home.stack.record = worker->home_record;
+    /* A fresh one: the tools see the thread's own stack where it first leaves that (fiber.c). */
+    th_fiber *spare = th_fiber_new(sched, sched->stack_class, false);
+    if (!spare) {
+        th_sched_free(sched, block);
+        return NULL;
+    }
+    th_count(&worker->counters.xstacks_created, 1);
+    th_idle_put(worker, spare);
+    return worker;
+}
+
+static void unmake(th_worker *worker) {
+    while (worker->idle) {
+        th_idle_give(worker);
+    }
+    th_slab_flush(&worker->go);
+    th_slab_flush(&worker->spawn);
+    th_sched_free(worker->sched, worker->block);
+}
+
+/* The thread's own things, and the sanitizers'. Not shown to those: contexts begin and end here. */
+static TH_NO_TSAN void thread_enters(th_worker *worker) {
+    if (worker->sched->config.catch_overflow && th_os_fault_thread_enter(&worker->altstack)) {
+        worker->altstack = NULL; /* an overflow is then not reported by name */
+    }
+    worker->errno_at = th_os_errno_at();
+    worker->home.tsan = th_tsan_here();
+    worker->tsan = th_tsan_create();
+    worker->tsan_maker = th_tsan_create();
+    th_tsan_release(&worker->tsan);
+    worker->current = &worker->home;
+    th_thread_self()->worker = worker;
+}
+
+static TH_NO_TSAN void thread_leaves(th_worker *worker) {
+    th_thread_self()->worker = NULL;
+    th_tsan_destroy(worker->tsan);
+    th_tsan_destroy(worker->tsan_maker);
+    if (worker->altstack) {
+        th_os_fault_thread_leave(worker->altstack);
+    }
+}
+
+/* From outside; `anyway`: though it is stopping. */
+static int bind(thrum_sched *sched, bool anyway) {
+    th_worker *worker = make(sched);
+    if (!worker) {
+        return -ENOMEM;
+    }
+    int code = link_in(sched, worker, anyway);
+    if (code) {
+        unmake(worker);
+        return code;
+    }
+    thread_enters(worker);
+    return 0;
+}
+
+int th_bound_enter(thrum_sched *sched) {
+    return bind(sched, true);
+}
+
+int thrum_sched_bind(thrum_sched *sched) {
+    if (!sched) {
+        return -EINVAL;
+    }
+    if (th_here()) {
+        return th_bound_root() ? -EBUSY : -EDEADLK;
+    }
+    th_outside *record = th_outside_enter(sched, true); /* so it is not freed meanwhile */
+    if (!record) {
+        return -ESHUTDOWN;
+    }
+    int code = bind(sched, false);
+    th_outside_leave(sched, record);
+    return code;
+}
+
+static TH_NO_TSAN void wait_for_flag(th_worker *worker, uint32_t *xflag, int64_t deadline) {
+    int saved = *worker->errno_at;
+    worker->awaits = xflag;
+    worker->awaits_until = deadline;
+    th_enter(worker);
+    th_suspend(&worker->home, TH_COMMIT_ROOT, NULL);
+    th_leave(worker);
+    worker->awaits = NULL;
+    *worker->errno_at = saved;
+}
+
+int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline) {
+    wait_for_flag(worker, xflag, deadline);
+    /* relaxed: as in may_go_on */
+    return th_load_relaxed(xflag) ? 0 : -ETIMEDOUT;
+}
+
+/* Until nothing is tied to the thread any more. */
+static TH_NO_TSAN void run_rest(th_worker *worker) {
+    int saved = *worker->errno_at;
+    worker->leaving = true;
+    th_enter(worker);
+    while (worker->held || worker->policy->pending(worker)) {
+        th_suspend(&worker->home, TH_COMMIT_ROOT, NULL);
+    }
+    th_leave(worker);
+    worker->leaving = false;
+    *worker->errno_at = saved;
+}
+
+int thrum_sched_unbind(void) {
+    th_worker *worker = th_bound_root();
+    if (!worker) {
+        return th_here() ? -EDEADLK : -EINVAL;
+    }
+    th_bound_leave(worker);
+    return 0;
+}
+
+void th_bound_leave(th_worker *worker) {
+    if (th_load_relaxed(&worker->home.xfamilies)) { /* relaxed: our own */
+        th_misuse("thrum_sched_unbind", "a scope that the thread has opened is not joined", worker);
+    }
+    thrum_sched *sched = worker->sched;
+    run_rest(worker);
+    thread_leaves(worker);
+    while (worker->idle) {
+        th_idle_give(worker);
+    }
+    th_slab_flush(&worker->go);
+    th_slab_flush(&worker->spawn);
+    void *block = worker->block;
+    thrum_config config = sched->config;
+    link_out(sched, worker);
+    config.free(config.hook_ctx, block);
+}
+
+/* ---- stopping ---- */
+
+int th_bound_wait_left(thrum_sched *sched, int64_t deadline) {
+    const uint32_t self = th_bound_root() ? 1 : 0;
+    th_lock_acquire(&sched->bound_lock);
+    sched->unbound_only = true;
+    th_lock_release(&sched->bound_lock);
+    for (;;) {
+        uint32_t bound = th_load_relaxed(&sched->xbound); /* relaxed: th_bound_close acquires */
+        if (bound <= self) {
+            return 0;
+        }
+        if (th_os_futex_wait(&sched->xbound, bound, deadline) == -ETIMEDOUT &&
+            th_load_relaxed(&sched->xbound) > self) { /* relaxed: as above */
+            return -ETIMEDOUT;
+        }
+    }
+}
+
+void th_bound_close(thrum_sched *sched) {
+    th_lock_acquire(&sched->bound_lock);
+    th_lock_release(&sched->bound_lock);
+}

@@ -1,0 +1,56 @@
+/*
+ * bound.h: threads of the user's that take part in a scheduler (thrum_sched_bind).
+ *
+ * A bound thread has a worker of its own, which is none of the scheduler's: its number is beyond
+ * theirs, nobody steals from it, and it is not in the park word. What the thread itself runs is the
+ * worker's *root* fiber, on the thread's own stack; when that waits, the worker's loop goes on with
+ * what is tied to it. core/BOUND.md has the argument.
+ */
+#ifndef TH_BOUND_H
+#define TH_BOUND_H
+
+#include "core/lock.h"
+#include "core/timer.h"
+#include "core/worker.h"
+
+/* The worker with this number, or NULL: one of the scheduler's, or a bound thread's. */
+th_worker *th_worker_at(thrum_sched *sched, int32_t index);
+
+/* The next work of a bound thread, after sleeping if need be; never NULL. */
+th_work *th_bound_find(th_worker *worker);
+
+/*
+ * Fires what is due of its own deadlines, and without workers of everybody's. Its root, if that has
+ * what it awaits (th_bound_await), else NULL.
+ */
+th_work *th_bound_look(th_worker *worker);
+
+/*
+ * Its root waits, and what is tied to the thread runs, until the flag is set (and th_wake_worker
+ * called): 0, or -ETIMEDOUT.
+ */
+int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline);
+
+/* Runs what is tied to the thread, then ends its being bound; the worker is gone. The root. */
+void th_bound_leave(th_worker *worker);
+
+/* No workers: something was queued for whoever comes, so one that sleeps is woken. */
+void th_bound_wake_one(thrum_sched *sched);
+
+/* Calls fn for each bound worker, with `bound_lock`. */
+void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker), void *ctx);
+
+/* For stop: waits until no thread is bound but the caller. -ETIMEDOUT. */
+int th_bound_wait_left(thrum_sched *sched, int64_t deadline);
+/* ... none is left: the last one has let go of the lock. */
+void th_bound_close(thrum_sched *sched);
+
+/* The caller's worker, if it is a bound thread and not a task: its root is running. */
+th_worker *th_bound_root(void);
+
+/* Binds though the scheduler is stopping: for stop itself. */
+int th_bound_enter(thrum_sched *sched);
+
+extern const th_policy th_policy_bound;
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * policy_bound.c: what a bound thread runs when it waits: what is tied to it; with no workers also
+ * what it has posted itself, in that order, and then what was posted from outside.
+ */
+#include "core/bound.h"
+#include "core/find.h"
+#include "core/submit.h"
+
+#define PICKS_PER_LOOK TH_LIMIT(16u, 2u) /* between looks at the deadlines */
+
+static inline bool has_workers(const thrum_sched *sched) {
+    return sched->workers_count != 0;
+}
+
+static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
+    thrum_sched *sched = worker->sched;
+    if (has_workers(sched)) {
+        sched->policy->submit_outside(sched, (th_chain){work, work, 1});
+    } else {
+        th_chain_append(hint == THRUM_HINT_YIELD ? &worker->pinned_yields : &worker->pinned, work);
+    }
+}
+
+static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
+    thrum_sched *sched = worker->sched;
+    if (has_workers(sched)) {
+        sched->policy->submit_outside(sched, *chain);
+    } else {
+        th_work_link(chain->last, NULL);
+        th_chain_join(&worker->pinned, *chain);
+    }
+}
+
+/* No workers: the next thread that waits runs it. */
+static void submit_outside(thrum_sched *sched, th_chain chain) {
+    th_inject_push(&sched->inject, chain.first, chain.count);
+    th_bound_wake_one(sched);
+}
+
+/* No workers: one of what was posted from outside. */
+static th_work *take_loose(th_worker *worker) {
+    th_inject *inject = &worker->sched->inject;
+    if (th_inject_is_empty(inject) || !th_inject_turn_begin(inject)) {
+        return NULL;
+    }
+    th_inject_take_into(inject, 1, 1, &worker->collected);
+    th_inject_turn_end(inject);
+    return th_chain_take(&worker->collected);
+}
+
+static th_work *pick(th_worker *worker) {
+    const thrum_sched *sched = worker->sched;
+    th_count(&worker->xtick, 1);
+    th_work *work = worker->xtick % PICKS_PER_LOOK ? NULL : th_bound_look(worker);
+    if (!work) {
+        work = th_pinned_take(worker);
+    }
+    if (!work && !has_workers(sched)) {
+        work = take_loose(worker);
+    }
+    if (!work && sched->config.help_when_bound && sched->policy->help) {
+        work = sched->policy->help(worker);
+    }
+    return work ? work : th_pinned_take_yielded(worker);
+}
+
+static th_work *steal(th_worker *worker) {
+    (void)worker;
+    return NULL;
+}
+
+/* What is loose and has its turn taken is for who has it. */
+static bool pending(th_worker *worker) {
+    const thrum_sched *sched = worker->sched;
+    return worker->pinned.first || worker->pinned_yields.first ||
+           !th_inject_is_empty(&worker->inbox) ||
+           (!has_workers(sched) && !th_inject_is_empty(&sched->inject));
+}
+
+static th_work *rescue(th_worker *worker, bool *unsure) {
+    (void)worker;
+    (void)unsure;
+    return NULL;
+}
+
+const th_policy th_policy_bound = {
+    .submit = submit,
+    .submit_chain = submit_chain,
+    .submit_outside = submit_outside,
+    .pick = pick,
+    .steal = steal,
+    .pending = pending,
+    .rescue = rescue,
+};
