@@ -32,6 +32,12 @@ void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker),
     th_lock_release(&sched->bound_lock);
 }
 
+/* With the lock: for the next thread that is bound. */
+static void put_spare(thrum_sched *sched, th_worker *worker) {
+    worker->bound_next = sched->bound_spares;
+    sched->bound_spares = worker;
+}
+
 /* With the lock: gives the worker a number and a place. 0, -ENOMEM, -EAGAIN (too many). */
 static int table_put(thrum_sched *sched, th_worker *worker) {
     for (unsigned c = 0; c < TH_BOUND_CHUNKS; c++) {
@@ -59,10 +65,19 @@ static int table_put(thrum_sched *sched, th_worker *worker) {
     return -EAGAIN;
 }
 
+/*
+ * Makes it one of the bound ones. A record that was bound before has its number still: records, and
+ * numbers, stay until the end, since who wakes one may be late.
+ */
 static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
     th_lock_acquire(&sched->bound_lock);
-    int code = sched->unbound_only && !anyway ? -ESHUTDOWN : table_put(sched, worker);
-    if (!code) {
+    int code = sched->unbound_only && !anyway ? -ESHUTDOWN : 0;
+    if (!code && worker->home.work.worker < 0) {
+        code = table_put(sched, worker);
+    }
+    if (code) {
+        put_spare(sched, worker);
+    } else {
         worker->bound_next = sched->bound;
         sched->bound = worker;
         /* relaxed: written with the lock; who sleeps on it looks again */
@@ -73,20 +88,20 @@ static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
 }
 
 static void link_out(thrum_sched *sched, th_worker *worker) {
-    unsigned i = worker->index - sched->workers_count;
     th_lock_acquire(&th_outside_lock); /* nobody sums meanwhile */
     th_lock_acquire(&sched->outsiders.shared_lock);
     th_flow_add(&sched->outsiders.retired.flow, &worker->flow);
     th_counters_add(&sched->outsiders.counters, &worker->counters);
     th_lock_release(&sched->outsiders.shared_lock);
     th_lock_acquire(&sched->bound_lock);
+    worker->flow = (th_flow){0};
+    worker->counters = (th_counters){0};
     th_worker **link = &sched->bound;
     while (*link != worker) {
         link = &(*link)->bound_next;
     }
     *link = worker->bound_next;
-    /* relaxed: nothing is tied to it any more, so nobody asks for this number */
-    th_store_relaxed(&sched->xbound_chunks[i / TH_BOUND_CHUNK][i % TH_BOUND_CHUNK], NULL);
+    put_spare(sched, worker);
     th_store_relaxed(&sched->xbound, sched->xbound - 1); /* relaxed: as in link_in */
     th_os_futex_wake(&sched->xbound, 1);
     th_lock_release(&th_outside_lock);
@@ -222,6 +237,17 @@ th_worker *th_bound_root(void) {
     return worker && worker->bound && worker->current == &worker->home ? worker : NULL;
 }
 
+/* A record that nobody uses any more, or a new one. */
+static th_worker *take_spare(thrum_sched *sched) {
+    th_lock_acquire(&sched->bound_lock);
+    th_worker *worker = sched->bound_spares;
+    if (worker) {
+        sched->bound_spares = worker->bound_next;
+    }
+    th_lock_release(&sched->bound_lock);
+    return worker;
+}
+
 static th_worker *make(thrum_sched *sched) {
     size_t align = alignof(th_worker);
     void *block = th_sched_alloc(sched, sizeof(th_worker) + align);
@@ -240,31 +266,37 @@ static th_worker *make(thrum_sched *sched) {
     th_inject_init(&worker->inbox);
     th_timers_init(&worker->own_timers, sched, worker);
     worker->timers = &worker->own_timers;
-    worker->home = (th_fiber){.work = {.kind = TH_WORK_FIBER},
+    worker->home = (th_fiber){.work = {.kind = TH_WORK_FIBER, .worker = -1},
                               .sched = sched,
                               .worker = worker,
                               .body = true,
-                              .root = true,
-                              .run_id = th_self_id()};
+                              .root = true};
     worker->home.stack.record = worker->home_record;
-    /* A fresh one: the tools see the thread's own stack where it first leaves that (fiber.c). */
-    th_fiber *spare = th_fiber_new(sched, sched->stack_class, false);
-    if (!spare) {
-        th_sched_free(sched, block);
-        return NULL;
-    }
-    th_count(&worker->counters.xstacks_created, 1);
-    th_idle_put(worker, spare);
     return worker;
 }
 
-static void unmake(th_worker *worker) {
+/*
+ * What a root needs to wait. A fresh fiber: the tools see the thread's own stack where it first
+ * leaves that (fiber.c).
+ */
+static bool prepare(th_worker *worker) {
+    worker->home.run_id = th_self_id();
+    worker->home.stack.bottom = NULL;
+    th_fiber *spare = th_fiber_new(worker->sched, worker->sched->stack_class, false);
+    if (spare) {
+        th_count(&worker->counters.xstacks_created, 1);
+        th_idle_put(worker, spare);
+    }
+    return spare != NULL;
+}
+
+/* What a record keeps goes back: its idle fibers, its task objects. */
+static void give_back(th_worker *worker) {
     while (worker->idle) {
         th_idle_give(worker);
     }
     th_slab_flush(&worker->go);
     th_slab_flush(&worker->spawn);
-    th_sched_free(worker->sched, worker->block);
 }
 
 /* The thread's own things, and the sanitizers'. Not shown to those: contexts begin and end here. */
@@ -282,6 +314,10 @@ static TH_NO_TSAN void thread_enters(th_worker *worker) {
 }
 
 static TH_NO_TSAN void thread_leaves(th_worker *worker) {
+    th_tsan_to_worker(worker->tsan);
+    th_tsan_release(worker);
+    th_tsan_to_task(worker->home.tsan);
+    th_tsan_acquire(worker); /* what its scheduler did is the thread's now */
     th_thread_self()->worker = NULL;
     th_tsan_destroy(worker->tsan);
     th_tsan_destroy(worker->tsan_maker);
@@ -292,13 +328,20 @@ static TH_NO_TSAN void thread_leaves(th_worker *worker) {
 
 /* From outside; `anyway`: though it is stopping. */
 static int bind(thrum_sched *sched, bool anyway) {
-    th_worker *worker = make(sched);
+    th_worker *worker = take_spare(sched);
+    worker = worker ? worker : make(sched);
     if (!worker) {
+        return -ENOMEM;
+    }
+    if (!prepare(worker)) {
+        th_lock_acquire(&sched->bound_lock);
+        put_spare(sched, worker);
+        th_lock_release(&sched->bound_lock);
         return -ENOMEM;
     }
     int code = link_in(sched, worker, anyway);
     if (code) {
-        unmake(worker);
+        give_back(worker); /* stop waits for us: th_outside_leave */
         return code;
     }
     thread_enters(worker);
@@ -371,15 +414,8 @@ void th_bound_leave(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     run_rest(worker);
     thread_leaves(worker);
-    while (worker->idle) {
-        th_idle_give(worker);
-    }
-    th_slab_flush(&worker->go);
-    th_slab_flush(&worker->spawn);
-    void *block = worker->block;
-    thrum_config config = sched->config;
+    give_back(worker);
     link_out(sched, worker);
-    config.free(config.hook_ctx, block);
 }
 
 /* ---- stopping ---- */
@@ -404,4 +440,15 @@ int th_bound_wait_left(thrum_sched *sched, int64_t deadline) {
 void th_bound_close(thrum_sched *sched) {
     th_lock_acquire(&sched->bound_lock);
     th_lock_release(&sched->bound_lock);
+}
+
+void th_bound_free(thrum_sched *sched) {
+    for (th_worker *worker = sched->bound_spares; worker;) {
+        th_worker *next = worker->bound_next;
+        th_sched_free(sched, worker->block);
+        worker = next;
+    }
+    for (unsigned i = 0; i < TH_BOUND_CHUNKS; i++) {
+        th_sched_free(sched, sched->xbound_chunks[i]);
+    }
 }

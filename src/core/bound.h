@@ -44,6 +44,7 @@ void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker),
 int th_bound_wait_left(thrum_sched *sched, int64_t deadline);
 /* ... none is left: the last one has let go of the lock. */
 void th_bound_close(thrum_sched *sched);
+void th_bound_free(thrum_sched *sched); /* what is left of them */
 
 /* The caller's worker, if it is a bound thread and not a task: its root is running. */
 th_worker *th_bound_root(void);

@@ -15,7 +15,8 @@ static inline bool has_workers(const thrum_sched *sched) {
 static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
     thrum_sched *sched = worker->sched;
     if (has_workers(sched)) {
-        sched->policy->submit_outside(sched, (th_chain){work, work, 1});
+        worker->batch = (th_chain){work, work, 1}; /* not on the task's stack (base/annotate.h) */
+        sched->policy->submit_outside(sched, &worker->batch);
     } else {
         th_chain_append(hint == THRUM_HINT_YIELD ? &worker->pinned_yields : &worker->pinned, work);
     }
@@ -24,7 +25,7 @@ static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
 static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
     thrum_sched *sched = worker->sched;
     if (has_workers(sched)) {
-        sched->policy->submit_outside(sched, *chain);
+        sched->policy->submit_outside(sched, chain);
     } else {
         th_work_link(chain->last, NULL);
         th_chain_join(&worker->pinned, *chain);
@@ -32,8 +33,8 @@ static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
 }
 
 /* No workers: the next thread that waits runs it. */
-static void submit_outside(thrum_sched *sched, th_chain chain) {
-    th_inject_push(&sched->inject, chain.first, chain.count);
+static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+    th_inject_push(&sched->inject, chain->first, chain->count);
     th_bound_wake_one(sched);
 }
 

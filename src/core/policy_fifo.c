@@ -123,8 +123,8 @@ static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
     append(worker, *chain);
 }
 
-static void submit_outside(thrum_sched *sched, th_chain chain) {
-    th_mpsc_push(&sched->fifo.front, chain.first, chain.count);
+static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+    th_mpsc_push(&sched->fifo.front, chain->first, chain->count);
     /* seq: pushed before the park word is read; th_park announces, then looks */
     uint64_t word = th_load_seq(&sched->xpark);
     if (th_park_anyone(word) && !th_park_searchers(word)) {

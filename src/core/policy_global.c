@@ -28,8 +28,8 @@ static void submit_chain(th_worker *worker, th_chain *chain) {
     append(worker->sched, worker, *chain);
 }
 
-static void submit_outside(thrum_sched *sched, th_chain chain) {
-    append(sched, NULL, chain);
+static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+    append(sched, NULL, *chain);
 }
 
 /* Likewise, since it is the other side of the same lock. */

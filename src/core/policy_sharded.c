@@ -134,8 +134,8 @@ static void submit_chain(th_worker *worker, th_chain *chain) {
     }
 }
 
-static void submit_outside(thrum_sched *sched, th_chain chain) {
-    th_inject_push(&sched->inject, chain.first, chain.count);
+static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+    th_inject_push(&sched->inject, chain->first, chain->count);
     th_notify_shared(sched, NULL, TH_WAKE_SUBMIT);
 }
 

@@ -161,9 +161,7 @@ static void sched_free(thrum_sched *sched) {
     }
     th_sched_free(sched, sched->fifo.ready.ring.xslots);
     th_sched_free(sched, sched->strides);
-    for (unsigned i = 0; i < TH_BOUND_CHUNKS; i++) {
-        th_sched_free(sched, sched->xbound_chunks[i]);
-    }
+    th_bound_free(sched);
     th_stacks_destroy(&sched->stacks);
     th_sched_free(sched, sched->workers_block);
     config.free(config.hook_ctx, sched->block);

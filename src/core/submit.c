@@ -41,7 +41,8 @@ TH_NO_TSAN void th_submit(th_worker *worker, th_work *work, unsigned hint) {
 
 TH_NO_TSAN void th_submit_outside(thrum_sched *sched, th_work *work) {
     if (th_likely(work->worker < 0)) {
-        sched->policy->submit_outside(sched, (th_chain){work, work, 1});
+        const th_chain chain = {work, work, 1};
+        sched->policy->submit_outside(sched, &chain);
     } else {
         submit_pinned(sched, work);
     }
@@ -52,5 +53,5 @@ void th_submit_chain(th_worker *worker, th_chain *chain) {
 }
 
 void th_submit_chain_outside(thrum_sched *sched, th_chain chain) {
-    sched->policy->submit_outside(sched, chain);
+    sched->policy->submit_outside(sched, &chain);
 }

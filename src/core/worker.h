@@ -168,7 +168,7 @@ struct th_policy {
     void (*submit)(th_worker *worker, th_work *work, unsigned hint);
     void (*submit_chain)(th_worker *worker, th_chain *chain);
     /* From any other thread, or for another scheduler. */
-    void (*submit_outside)(thrum_sched *sched, th_chain chain);
+    void (*submit_outside)(thrum_sched *sched, const th_chain *chain);
     /* The next work without looking at other workers, or NULL. */
     th_work *(*pick)(th_worker *worker);
     /* The next work from other workers, or NULL. */
@@ -237,10 +237,11 @@ struct thrum_sched {
     th_chain deferred;      /* tasks that wait for a stack */
     int64_t deferred_since; /* when asking for a stack first was in vain; 0: it was not */
 
-    th_lock bound_lock; /* protects what follows; what begins with x is read without it too */
-    uint32_t xbound;    /* threads that are bound; stop sleeps on it */
-    bool unbound_only;  /* it is stopping: no more are bound */
-    th_worker *bound;   /* all of them */
+    th_lock bound_lock;      /* protects what follows; what begins with x is read without it too */
+    uint32_t xbound;         /* threads that are bound; stop sleeps on it */
+    bool unbound_only;       /* it is stopping: no more are bound */
+    th_worker *bound;        /* all of them */
+    th_worker *bound_spares; /* records of those that were */
     th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* ... by number; chunks stay until the end */
     th_timers loose_timers; /* without workers: tasks that wait for a deadline */
 
