@@ -68,9 +68,9 @@ static void submit(th_worker *worker, th_work *work, unsigned hint) {
     put_ready(work);
 }
 
-static void submit_outside(thrum_sched *sched, th_chain chain) {
+static void submit_outside(thrum_sched *sched, const th_chain *chain) {
     (void)sched;
-    put_ready(chain.first);
+    put_ready(chain->first);
 }
 
 /* Who suspends goes back to the thread's own stack, on which `work` is. */
@@ -153,6 +153,7 @@ static void add_fiber(void (*part)(void *)) {
 
 SIM_UNSEEN void crew_timers_init(th_timers *timers, th_worker *owner) {
     timers->xearliest = INT64_MAX;
+    timers->sched = owner->sched;
     timers->owner = owner;
     timers->wheel.tick = th_wheel_tick_of(sim_now());
     timers->wheel.near.anchor.deadline = INT64_MAX;
@@ -167,6 +168,7 @@ static void run_fibers(void) {
     unsigned fibers = mini.left;
     for (unsigned i = 0; i < WORKERS; i++) {
         mini.workers[i].sched = &mini.sched;
+        mini.workers[i].policy = &ready_list;
         mini.workers[i].index = i;
         mini.workers[i].timers = &mini.workers[i].own_timers;
         crew_timers_init(mini.workers[i].timers, &mini.workers[i]);

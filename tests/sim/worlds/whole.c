@@ -72,6 +72,7 @@ bool whole_gates_shut;
 static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     unsigned capacity = sched->config.local_capacity;
     worker->sched = sched;
+    worker->policy = sched->policy;
     worker->index = index;
     worker->until_inject = sched->config.global_interval;
     worker->home = (th_fiber){.worker = worker, .sched = sched, .work.worker = -1};
