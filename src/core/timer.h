@@ -26,6 +26,7 @@ typedef struct th_timers {
     th_lock lock; /* protects the wheel */
     th_wheel wheel;
     th_worker *owner; /* constant: sleeps no longer than until the first */
+    th_work *fired;   /* with the lock, while one is taken: no local, base/annotate.h says why */
 } th_timers;
 
 /*
