@@ -40,8 +40,7 @@ typedef struct thrum_pool_config {
 } thrum_pool_config;
 
 /* clang-format off */
-#define THRUM_POOL_CONFIG_INIT \
-    { sizeof(thrum_pool_config), 0, 0, NULL, NULL, NULL, false, NULL, NULL }
+#define THRUM_POOL_CONFIG_INIT { sizeof(thrum_pool_config), 0, 0, NULL, NULL, NULL, 0, NULL, NULL }
 /* clang-format on */
 
 /* Sets the defaults: the values of THRUM_POOL_CONFIG_INIT. Any thread; never suspends. */
