@@ -78,6 +78,7 @@ extern const bench_theme bench_yardsticks;
 extern const bench_theme bench_switch;
 extern const bench_theme bench_spawn;
 extern const bench_theme bench_sync;
+extern const bench_theme bench_turns;
 extern const bench_theme bench_wake;
 extern const bench_theme bench_memory;
 extern const bench_theme bench_time;

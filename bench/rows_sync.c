@@ -128,6 +128,10 @@ static void run_mutex_100(const bench_args *args, bench_sample *out) {
     run_mutex(args, out, 100);
 }
 
+static void run_mutex_1000(const bench_args *args, bench_sample *out) {
+    run_mutex(args, out, 1000);
+}
+
 static pthread_mutex_t plain_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void *lock_plainly(void *arg) {
@@ -317,6 +321,11 @@ static const bench_case cases[] = {
      .run = run_mutex_100,
      .baseline = base_mutex_100,
      .baseline_what = "pthread_mutex, 100 threads"},
+    {.what = "1000 fibers share a mutex",
+     .rows = {{.name = "mutex-1000", .unit = "ns/op"}},
+     .count = 1,
+     .workers_min = 1,
+     .run = run_mutex_1000},
 };
 
 const bench_theme bench_sync = {cases, sizeof(cases) / sizeof(cases[0])};

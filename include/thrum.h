@@ -7,17 +7,22 @@
 #define THRUM_H
 
 #include "thrum/base.h"
+#include "thrum/barrier.h"
 #include "thrum/blocking.h"
 #include "thrum/cond.h"
 #include "thrum/config.h"
 #include "thrum/event.h"
 #include "thrum/metrics.h"
 #include "thrum/mutex.h"
+#include "thrum/once.h"
+#include "thrum/pool.h"
+#include "thrum/rwlock.h"
 #include "thrum/sched.h"
 #include "thrum/scope.h"
 #include "thrum/sem.h"
 #include "thrum/spawn.h"
 #include "thrum/task.h"
+#include "thrum/tickets.h"
 #include "thrum/waitgroup.h"
 
 #endif

@@ -490,11 +490,10 @@ static th_work *rescue(th_worker *worker, bool *unsure) {
  */
 static th_work *look_around(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    bool unsure = false;
     if (th_ring_size(&worker->ring.ring)) {
         return NULL;
     }
-    th_work *work = rescue(worker, &unsure);
+    th_work *work = rescue(worker, &worker->look_unsure);
     if (work && th_ring_size(&worker->ring.ring) >= BACKLOG) {
         th_notify(worker, true); /* it is no searcher, so nobody looks after what it keeps */
     }

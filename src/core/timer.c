@@ -128,14 +128,14 @@ static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
     }
     for (unsigned i = 0; i < n; i++) {
         th_timed *timed = popped[i];
-        th_work *work = NULL;
+        timers->fired = NULL;
         if (timed->kind == TH_WORK_WAIT) {
-            th_waiter_time_out(timed->of[0], &work);
+            th_waiter_time_out(timed->of[0], &timers->fired);
         } else {
-            th_task_expire((thrum_task *)(void *)timed, &work);
+            th_task_expire((thrum_task *)(void *)timed, &timers->fired);
         }
-        if (work) {
-            th_chain_append(due, work);
+        if (timers->fired) {
+            th_chain_append(due, timers->fired);
         }
     }
     return n;

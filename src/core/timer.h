@@ -27,6 +27,7 @@ typedef struct th_timers {
     th_wheel wheel;
     thrum_sched *sched; /* constant, as is ... */
     th_worker *owner;   /* who sleeps no longer than until the first; NULL: any bound thread */
+    th_work *fired;     /* with the lock, while one is taken: no local, base/annotate.h says why */
 } th_timers;
 
 /*

@@ -161,6 +161,7 @@ struct th_worker {
     uint32_t xidle_next;  /* below it in the idle stack: index + 1; who pushes it */
     int64_t sentinel_ns;  /* the sentinel's present interval; the owner's */
     uint64_t *seen_ticks; /* the sentinel's: each worker's xtick when it last looked */
+    bool look_unsure;     /* look_around's: no local, base/annotate.h says why */
 };
 
 struct th_policy {

@@ -302,6 +302,8 @@ void model_fence(int order, const void *site);
 void model_fence_thread(sim_thread *t);
 void model_drain_one(sim_thread *t);
 void model_drain(sim_thread *t);
+/* Those up to the last one that it has made there: it is about to write there plainly. */
+void model_drain_at(sim_thread *t, uintptr_t addr, size_t size);
 
 /* seqcst.c */
 void seq_begin(void);

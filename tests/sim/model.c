@@ -269,6 +269,12 @@ static uint64_t read_at(loc *l, sim_thread *t, unsigned place, int order) {
     return s->value;
 }
 
+/*
+ * Who reads a word of the stack that it stands on may leave that frame next, and write return
+ * addresses there, which nobody shows: a store of its own that waits to go there goes first.
+ */
+#define OWN_STACK 16384u
+
 uint64_t model_load(void *addr, unsigned size, int order, const void *site) {
     if (unlikely(!E->current)) {
         return raw_read(addr, size);
@@ -285,6 +291,10 @@ uint64_t model_load(void *addr, unsigned size, int order, const void *site) {
         bool found;
         uint64_t value = from_buffer(t, (uintptr_t)addr, size, &found);
         if (found) {
+            uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+            if ((uintptr_t)addr > here && (uintptr_t)addr - here < OWN_STACK) {
+                model_drain_at(t, (uintptr_t)addr, size);
+            }
             return value;
         }
     }
@@ -337,6 +347,17 @@ void model_drain_one(sim_thread *t) {
 void model_drain(sim_thread *t) {
     while (unlikely(t->buffered)) {
         model_drain_one(t);
+    }
+}
+
+void model_drain_at(sim_thread *t, uintptr_t addr, size_t size) {
+    for (unsigned i = t->buffered; i-- > 0;) {
+        if (t->buffer[i].addr < addr + size && addr < t->buffer[i].addr + t->buffer[i].size) {
+            for (unsigned n = 0; n <= i; n++) {
+                model_drain_one(t);
+            }
+            return;
+        }
     }
 }
 

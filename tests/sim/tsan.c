@@ -6,9 +6,22 @@
 #include "engine.h"
 
 #define SITE __builtin_return_address(0)
+/*
+ * What a thread writes plainly comes after its own stores to the same place, also those that still
+ * are in its store buffer.
+ */
+#define OWN_FIRST(addr, size)                                                                      \
+    do {                                                                                           \
+        if (unlikely(E->current->buffered)) {                                                      \
+            model_drain_at(E->current, (uintptr_t)(addr), (size));                                 \
+        }                                                                                          \
+    } while (0)
 #define WATCH(addr, size, write)                                                                   \
     do {                                                                                           \
         if (likely(E && E->current)) {                                                             \
+            if (write) {                                                                           \
+                OWN_FIRST(addr, size);                                                             \
+            }                                                                                      \
             shadow_access((uintptr_t)(addr), (size), (write), false, SITE);                        \
         }                                                                                          \
     } while (0)

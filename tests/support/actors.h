@@ -126,4 +126,12 @@ static inline int waiting64(uint64_t *xword, void *const *first) {
 #define SEM_WAITING(s) waiting64(&(s)->reserved_word, &(s)->reserved_first)
 #define WAITGROUP_WAITING(w) waiting64(&(w)->reserved_word, &(w)->reserved_first)
 
+#define ONCE_WAITING(o) waiting32(&(o)->reserved_word, &(o)->reserved_first)
+#define BARRIER_WAITING(b) waiting32(&(b)->reserved_word, &(b)->reserved_first)
+#define READERS_WAITING(l) waiting64(&(l)->reserved_word, &(l)->reserved_readers[0])
+#define WRITERS_WAITING(l) waiting64(&(l)->reserved_word, &(l)->reserved_writers[0])
+#define TICKET_WAITING(t) waiting32(&(t)->reserved_tickets->reserved_word, &(t)->reserved_first)
+/* A pool begins with its word and the list's first. */
+#define POOL_WAITING(p) waiting32((uint32_t *)(void *)(p), (void **)(void *)(p) + 1)
+
 #endif

@@ -1,0 +1,104 @@
+/*
+ * barrier.c: the barrier.
+ *
+ *     word    bit 0 LOCKED · bit 1 WAITERS · bits 2 to 31 how many have arrived      n: constant
+ *
+ * Invariant, for all but the holder of LOCKED: those who have arrived stand on the list, and are
+ * fewer than n. The last to come takes all off and opens at once; so *standing on the list* when it
+ * comes is what counts, and not who had time left: a late one that was taken off has arrived.
+ * While LOCKED is set only its holder changes the word. README.md has the argument.
+ */
+#include "thrum/barrier.h"
+
+#include <errno.h>
+
+#include "base/check.h"
+#include "core/wait.h"
+#include "sync/waitlist.h"
+#include "sync/wordlock.h"
+
+#define ONE (1u << TH_WORD_SHIFT)
+
+static inline th_waitlist list_of(thrum_barrier *barrier) {
+    return (th_waitlist){&barrier->reserved_first, &barrier->reserved_last};
+}
+
+/* Takes the list lock; the number of those who have arrived. */
+static uint32_t lock_list(thrum_barrier *barrier) {
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint32_t seen = th_load_relaxed(&barrier->reserved_word);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word32_lock(&barrier->reserved_word, seen)) {
+            return seen >> TH_WORD_SHIFT;
+        }
+    }
+}
+
+static void unlock_list(thrum_barrier *barrier, uint32_t arrived) {
+    th_word32_publish(&barrier->reserved_word, arrived ? arrived * ONE | TH_WORD_WAITERS : 0);
+}
+
+/* A waiter does not wait any longer. False: it was taken off the list before, and has arrived. */
+static bool leave(void *object, th_waiter *me) {
+    thrum_barrier *barrier = object;
+    uint32_t arrived = lock_list(barrier);
+    bool listed = th_waitlist_leave(list_of(barrier), me);
+    unlock_list(barrier, listed ? arrived - 1 : arrived);
+    return listed;
+}
+
+/* The last one opens it: true. Else the waiter is queued. */
+static bool arrive(thrum_barrier *barrier, th_waiter *me) {
+    uint32_t arrived = lock_list(barrier);
+    if (arrived + 1 < barrier->reserved_n) {
+        th_waitlist_push(list_of(barrier), me);
+        unlock_list(barrier, arrived + 1);
+        return false;
+    }
+    th_waiter *chain = th_waitlist_detach(list_of(barrier));
+    unlock_list(barrier, 0);
+    th_waitlist_wake_all(chain);
+    return true;
+}
+
+int thrum_barrier_wait(thrum_barrier *barrier) {
+    th_waiter me;
+    th_waiter_init(&me);
+    me.leave = leave;
+    me.object = barrier;
+    if (arrive(barrier, &me)) {
+        return 1;
+    }
+    /* woken: the barrier may be gone */
+    return th_waiter_result(th_waiter_wait(&me));
+}
+
+int thrum_barrier_wait_until(thrum_barrier *barrier, thrum_time deadline) {
+    th_waiter me;
+    th_waiter_init(&me);
+    me.timed = true;
+    if (arrive(barrier, &me)) {
+        return 1;
+    }
+    int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+    return result && leave(barrier, &me) ? result : 0;
+}
+
+void thrum_barrier_init(thrum_barrier *barrier, unsigned n) {
+    if (n == 0 || n > THRUM_BARRIER_MAX) {
+        th_misuse("thrum_barrier_init", "not from 1 to THRUM_BARRIER_MAX participants", barrier);
+    }
+    *barrier = (thrum_barrier)THRUM_BARRIER_INIT(n);
+}
+
+int thrum_barrier_destroy(thrum_barrier *barrier) {
+    /* pairs: th_word32_publish; the owner goes on with what they left */
+    if (th_load_acquire(&barrier->reserved_word) != 0) {
+        return -EBUSY;
+    }
+    *barrier = (thrum_barrier)THRUM_BARRIER_INIT(0);
+    return 0;
+}

@@ -1,0 +1,420 @@
+/*
+ * pool.c: the pool of objects.
+ *
+ *     word    bit 0 LOCKED · bit 1 WAITERS
+ *
+ * LOCKED protects the list of those who wait, the free objects, and the counts. An object is *free*
+ * (in the list `free`) or *out* (borrowed, or on its way between the two: its hook runs). In front
+ * of each lies an `item`, which belongs to the pool while it is free and to the borrower while it
+ * is out.
+ *
+ * Invariant, for all but the holder of LOCKED and a waiter that is leaving: the first that waits
+ * asks for more objects than are free. So who gives back or leaves serves, in order, whom it can,
+ * and who comes while somebody waits does not pass. README.md has the argument.
+ */
+#include "thrum/pool.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "core/wait.h"
+#include "platform/platform.h"
+#include "sync/waitlist.h"
+#include "sync/wordlock.h"
+
+typedef struct item {
+    struct item *next;      /* in `free`, or in a chain on its way there */
+    struct item *all_next;  /* unbounded: in `all` */
+    const thrum_pool *pool; /* whose it is; constant */
+    bool out;               /* not free */
+    bool constructed;
+} item;
+
+_Static_assert(sizeof(item) == 32, "what lies behind it is 16-byte aligned");
+
+struct thrum_pool {
+    uint32_t xword;
+    void *first; /* the list of those who wait; with LOCKED, as all up to the config */
+    void *last;
+    item *free;
+    size_t free_count;
+    size_t out_count;
+    item *all;                /* unbounded: all that were made */
+    thrum_pool_config config; /* constant */
+    size_t stride;            /* from one item to the next; constant */
+    char *block;              /* bounded: the items; constant */
+};
+
+/* Lives on the stack of who waits. */
+struct borrower {
+    th_waiter waiter; /* first: the list's elements are these */
+    void **items;     /* where to; constant */
+    size_t n;         /* how many; constant */
+};
+
+static inline th_waitlist list_of(thrum_pool *pool) {
+    return (th_waitlist){&pool->first, &pool->last};
+}
+
+static inline item *item_of(void *object) {
+    return (item *)object - 1;
+}
+
+static void lock_pool(thrum_pool *pool) {
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint32_t seen = th_load_relaxed(&pool->xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word32_lock(&pool->xword, seen)) {
+            return;
+        }
+    }
+}
+
+static void unlock_pool(thrum_pool *pool) {
+    th_word32_publish(&pool->xword, th_waitlist_is_empty(list_of(pool)) ? 0 : TH_WORD_WAITERS);
+}
+
+/* ---- with the lock ---- */
+
+/* n of the free ones, of which there are enough, become the caller's. */
+static void hand_out(thrum_pool *pool, void *items[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        item *it = pool->free;
+        pool->free = it->next;
+        it->out = true;
+        items[i] = it + 1;
+    }
+    pool->free_count -= n;
+    pool->out_count += n;
+}
+
+/* Serves those who wait, in order, as far as it goes; whom to wake, once the lock is given up. */
+static th_waiter *serve(thrum_pool *pool) {
+    th_waiter *chain = NULL;
+    th_waiter **link = &chain;
+    th_waiter *first;
+    while ((first = th_waitlist_first(list_of(pool))) != NULL) {
+        struct borrower *borrower = (struct borrower *)(void *)first;
+        if (borrower->n > pool->free_count) {
+            break;
+        }
+        th_waitlist_leave(list_of(pool), first);
+        if (first->timed && !th_waiter_claim(first, TH_WAIT_WOKEN)) {
+            continue; /* it is late, and on its way to leave the list */
+        }
+        hand_out(pool, borrower->items, borrower->n);
+        *link = first;
+        link = &first->next;
+        *link = NULL;
+    }
+    return chain;
+}
+
+/* ---- the hooks ---- */
+
+/* Makes n objects ready that are out. What failed: then those without `preserve` are undone. */
+static int construct(thrum_pool *pool, void *items[], size_t n) {
+    const thrum_pool_config *config = &pool->config;
+    for (size_t i = 0; i < n; i++) {
+        item *it = item_of(items[i]);
+        if (it->constructed) {
+            continue;
+        }
+        int result = config->construct ? config->construct(items[i], config->ctx) : 0;
+        if (result >= 0) {
+            it->constructed = true;
+            continue;
+        }
+        return result;
+    }
+    return 0;
+}
+
+static void destruct(thrum_pool *pool, item *it) {
+    if (it->constructed) {
+        it->constructed = false;
+        if (pool->config.destruct) {
+            pool->config.destruct(it + 1, pool->config.ctx);
+        }
+    }
+}
+
+/* ---- giving back ---- */
+
+/* They were out. */
+static void put_back(thrum_pool *pool, void *items[], size_t n) {
+    if (!pool->config.preserve) {
+        for (size_t i = 0; i < n; i++) {
+            destruct(pool, item_of(items[i]));
+        }
+    }
+    lock_pool(pool);
+    for (size_t i = n; i > 0; i--) {
+        item *it = item_of(items[i - 1]);
+        it->out = false;
+        it->next = pool->free;
+        pool->free = it;
+    }
+    pool->free_count += n;
+    pool->out_count -= n;
+    th_waiter *chain = serve(pool);
+    unlock_pool(pool);
+    th_waitlist_wake_all(chain);
+}
+
+void thrum_pool_give_back(thrum_pool *pool, void *object) {
+    if (th_unlikely(!object) || th_unlikely(item_of(object)->pool != pool) ||
+        th_unlikely(!item_of(object)->out)) {
+        th_misuse("thrum_pool_give_back", "not borrowed from this pool", object);
+    }
+    put_back(pool, &object, 1);
+}
+
+/* ---- borrowing ---- */
+
+/* A waiter does not wait any longer. False: it was taken off the list before. */
+static bool leave(void *object, th_waiter *me) {
+    thrum_pool *pool = object;
+    lock_pool(pool);
+    bool listed = th_waitlist_leave(list_of(pool), me);
+    th_waiter *chain = serve(pool); /* those behind may need fewer than it did */
+    unlock_pool(pool);
+    th_waitlist_wake_all(chain);
+    return listed;
+}
+
+/* With the lock, which it gives up: queues the caller until it is served. */
+static int wait_for_items(thrum_pool *pool, void *items[], size_t n, thrum_time deadline) {
+    struct borrower me = {.items = items, .n = n};
+    th_waiter_init(&me.waiter);
+    if (deadline == THRUM_FOREVER) {
+        me.waiter.leave = leave;
+        me.waiter.object = pool;
+    } else {
+        me.waiter.timed = true;
+    }
+    th_waitlist_push(list_of(pool), &me.waiter);
+    unlock_pool(pool);
+    int result = th_waiter_result(th_waiter_wait_until(&me.waiter, deadline));
+    if (result && me.waiter.timed) {
+        leave(pool, &me.waiter);
+    }
+    return result;
+}
+
+/* One that is out already, or NULL. */
+static item *make_item(thrum_pool *pool) {
+    item *it = pool->config.alloc(pool->config.ctx, pool->stride);
+    if (it) {
+        memset(it, 0, pool->stride);
+        it->pool = pool;
+        it->out = true;
+    }
+    return it;
+}
+
+/* Unbounded: makes those that are missing, items[from] to items[n - 1]. */
+static int make_missing(thrum_pool *pool, void *items[], size_t from, size_t n) {
+    item *chain = NULL;
+    item **link = &chain;
+    size_t made = from;
+    while (made < n) {
+        item *it = make_item(pool);
+        if (!it) {
+            break;
+        }
+        items[made] = it + 1;
+        made++;
+        *link = it;
+        link = &it->all_next;
+    }
+    lock_pool(pool);
+    *link = pool->all;
+    pool->all = chain;
+    pool->out_count += made - from;
+    unlock_pool(pool);
+    if (made < n) {
+        put_back(pool, items, made); /* the pool keeps those that could be made */
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* How to go about it when there are not enough. */
+typedef enum { WAIT, TRY } manner;
+
+static int get_items(thrum_pool *pool, void *items[], size_t n, manner how, thrum_time deadline) {
+    bool bounded = pool->config.capacity != 0;
+    lock_pool(pool);
+    if (!bounded) {
+        size_t there = pool->free_count < n ? pool->free_count : n;
+        hand_out(pool, items, there);
+        unlock_pool(pool);
+        return there < n ? make_missing(pool, items, there, n) : 0;
+    }
+    if (th_waitlist_is_empty(list_of(pool)) && pool->free_count >= n) {
+        hand_out(pool, items, n);
+        unlock_pool(pool);
+        return 0;
+    }
+    if (how == TRY) {
+        unlock_pool(pool);
+        return -EAGAIN;
+    }
+    return wait_for_items(pool, items, n, deadline);
+}
+
+static int borrow(thrum_pool *pool, void *items[], size_t n, manner how, thrum_time deadline) {
+    if (pool->config.capacity && n > pool->config.capacity) {
+        return -EINVAL;
+    }
+    if (n == 0) {
+        return 0;
+    }
+    int result = get_items(pool, items, n, how, deadline);
+    if (result) {
+        return result;
+    }
+    result = construct(pool, items, n);
+    if (th_unlikely(result)) {
+        put_back(pool, items, n);
+    }
+    return result;
+}
+
+static int borrow_one(thrum_pool *pool, void **object, manner how, thrum_time deadline) {
+    void *borrowed;
+    int result = borrow(pool, &borrowed, 1, how, deadline);
+    if (!result) {
+        *object = borrowed;
+    }
+    return result;
+}
+
+int thrum_pool_borrow(thrum_pool *pool, void **object) {
+    return borrow_one(pool, object, WAIT, THRUM_FOREVER);
+}
+
+int thrum_pool_borrow_until(thrum_pool *pool, void **object, thrum_time deadline) {
+    return borrow_one(pool, object, WAIT, deadline);
+}
+
+int thrum_pool_try_borrow(thrum_pool *pool, void **object) {
+    return borrow_one(pool, object, TRY, THRUM_FOREVER);
+}
+
+int thrum_pool_borrow_n(thrum_pool *pool, void *items[], size_t n) {
+    return borrow(pool, items, n, WAIT, THRUM_FOREVER);
+}
+
+int thrum_pool_borrow_n_until(thrum_pool *pool, void *items[], size_t n, thrum_time deadline) {
+    return borrow(pool, items, n, WAIT, deadline);
+}
+
+/* ---- the beginning and the end ---- */
+
+static void *alloc_default(void *ctx, size_t size) {
+    (void)ctx;
+    return th_os_alloc(size);
+}
+
+static void free_default(void *ctx, void *ptr) {
+    (void)ctx;
+    th_os_free(ptr);
+}
+
+void thrum_pool_config_init(thrum_pool_config *config) {
+    *config = (thrum_pool_config)THRUM_POOL_CONFIG_INIT;
+}
+
+/* Nobody uses it any more: destructs and frees. */
+static void free_all(thrum_pool *pool) {
+    thrum_pool_config config = pool->config;
+    for (size_t i = 0; i < config.capacity; i++) {
+        destruct(pool, (item *)(void *)(pool->block + i * pool->stride));
+    }
+    for (item *it = pool->all; it;) {
+        item *next = it->all_next;
+        destruct(pool, it);
+        config.free(config.ctx, it);
+        it = next;
+    }
+    if (pool->block) {
+        config.free(config.ctx, pool->block);
+    }
+    config.free(config.ctx, pool);
+}
+
+/* The memory of a bounded pool, and with `preserve` its objects. */
+static int fill(thrum_pool *pool) {
+    size_t capacity = pool->config.capacity;
+    if (capacity > SIZE_MAX / pool->stride) {
+        return -ENOMEM;
+    }
+    pool->block = pool->config.alloc(pool->config.ctx, capacity * pool->stride);
+    if (!pool->block) {
+        return -ENOMEM;
+    }
+    memset(pool->block, 0, capacity * pool->stride);
+    for (size_t i = capacity; i > 0; i--) {
+        item *it = (item *)(void *)(pool->block + (i - 1) * pool->stride);
+        it->pool = pool;
+        it->next = pool->free;
+        pool->free = it;
+    }
+    pool->free_count = capacity;
+    int result = 0;
+    for (item *it = pool->free; it && !result && pool->config.preserve; it = it->next) {
+        void *object = it + 1;
+        result = construct(pool, &object, 1);
+    }
+    return result;
+}
+
+static bool config_is_valid(const thrum_pool_config *config) {
+    return config && config->size == sizeof *config && config->item_size > 0 &&
+           !config->alloc == !config->free;
+}
+
+int thrum_pool_create(thrum_pool **out, const thrum_pool_config *config) {
+    if (!out || !config_is_valid(config)) {
+        return -EINVAL;
+    }
+    thrum_pool_config kept = *config;
+    if (!kept.alloc) {
+        kept.alloc = alloc_default;
+        kept.free = free_default;
+    }
+    if (kept.item_size > SIZE_MAX - sizeof(item) - 15) {
+        return -ENOMEM;
+    }
+    thrum_pool *pool = kept.alloc(kept.ctx, sizeof *pool);
+    if (!pool) {
+        return -ENOMEM;
+    }
+    *pool = (thrum_pool){.config = kept,
+                         .stride = sizeof(item) + ((kept.item_size + 15) & ~(size_t)15)};
+    int result = kept.capacity ? fill(pool) : 0;
+    if (result) {
+        pool->config.capacity = pool->block ? kept.capacity : 0;
+        free_all(pool);
+        return result;
+    }
+    *out = pool;
+    return 0;
+}
+
+int thrum_pool_destroy(thrum_pool *pool) {
+    lock_pool(pool);
+    bool busy = pool->out_count != 0 || !th_waitlist_is_empty(list_of(pool));
+    unlock_pool(pool);
+    if (busy) {
+        return -EBUSY;
+    }
+    free_all(pool);
+    return 0;
+}

@@ -1,0 +1,293 @@
+/*
+ * rwlock.c: the readers-writer lock.
+ *
+ *     word    bit 0 LOCKED   the list lock (wordlock.h), of both lists
+ *             bit 1 WAITERS  somebody waits
+ *             bit 2 WRITER   a writer has it
+ *             bits 3..       how many readers have it
+ *     owner   th_self_id of the writer that has it, else 0
+ *
+ * Invariants, for all but the holder of LOCKED: WRITER means no readers; WAITERS means WRITER or
+ * readers; a reader waits only while a writer has the lock or waits. Who unlocks last hands it
+ * over: a writer to all readers that wait, the last reader to the first writer, either to the other
+ * kind when there is none. So nobody who runs takes it past those who wait, and the two kinds take
+ * turns. While LOCKED is set only its holder changes the word. README.md has the argument.
+ */
+#include "thrum/rwlock.h"
+
+#include <errno.h>
+
+#include "base/check.h"
+#include "core/wait.h"
+#include "platform/platform.h"
+#include "sync/waitlist.h"
+#include "sync/wordlock.h"
+
+#define WRITER ((uint64_t)4)
+#define READER ((uint64_t)8)
+#define LOCKED ((uint64_t)TH_WORD_LOCKED)
+#define WAITERS ((uint64_t)TH_WORD_WAITERS)
+
+/* How often a caller looks again before it queues, unless others wait already; as in mutex.c. */
+#define SPINS_MAX 4u
+
+/* Lives on the stack of who waits. */
+struct rwlock_waiter {
+    th_waiter waiter; /* first: the lists' elements are these */
+    uint64_t self;    /* who it is: an unlock makes a writer the owner; constant */
+};
+
+typedef enum { READS, WRITES } kind;
+
+static inline th_waitlist list_of(thrum_rwlock *lock, kind which) {
+    void **ends = which == READS ? lock->reserved_readers : lock->reserved_writers;
+    return (th_waitlist){&ends[0], &ends[1]};
+}
+
+/* Only ever compared with the reader's own number, as mutex_owner.h says. */
+static inline void set_owner(thrum_rwlock *lock, uint64_t self) {
+    /* relaxed: see above */
+    th_store_relaxed(&lock->reserved_owner, self);
+}
+
+static inline bool is_owner(const thrum_rwlock *lock, uint64_t self) {
+    /* relaxed: see above */
+    return th_load_relaxed(&lock->reserved_owner) == self;
+}
+
+/* Whether it can be taken at once; LOCKED aside. */
+static inline bool is_free_for(kind which, uint64_t seen) {
+    return which == READS ? (seen & (WAITERS | WRITER)) == 0 : (seen & ~LOCKED) == 0;
+}
+
+/* Takes it. False: the word changed. */
+static inline bool take_read(thrum_rwlock *lock, uint64_t seen) {
+    /* pairs: drop, th_word64_publish; what the writers before wrote. ABA: equal words are equal
+       states */
+    return th_cas_acquire(&lock->reserved_word, &seen, seen + READER);
+}
+
+static inline bool take_write(thrum_rwlock *lock, uint64_t self) {
+    uint64_t seen = 0;
+    /* pairs: drop, th_word64_publish; what all before wrote. ABA: as above */
+    if (th_cas_acquire(&lock->reserved_word, &seen, WRITER)) {
+        set_owner(lock, self);
+        return true;
+    }
+    return false;
+}
+
+/* Gives a hold up where nobody is to be told. False: the word changed. */
+static inline bool drop(thrum_rwlock *lock, uint64_t seen, uint64_t hold) {
+    /* pairs: take_read, take_write, th_word64_lock; publishes what was written under the lock */
+    return th_cas_release(&lock->reserved_word, &seen, seen - hold);
+}
+
+static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time deadline);
+
+int thrum_rwlock_rdlock(thrum_rwlock *lock) {
+    /* relaxed: the compare-exchange decides */
+    uint64_t seen = th_load_relaxed(&lock->reserved_word);
+    if (th_likely((seen & (LOCKED | WAITERS | WRITER)) == 0) && th_likely(take_read(lock, seen))) {
+        return 0;
+    }
+    return lock_slow(lock, READS, THRUM_FOREVER);
+}
+
+int thrum_rwlock_rdlock_until(thrum_rwlock *lock, thrum_time deadline) {
+    return lock_slow(lock, READS, deadline);
+}
+
+int thrum_rwlock_wrlock(thrum_rwlock *lock) {
+    /* relaxed: the compare-exchange decides */
+    if (th_likely(th_load_relaxed(&lock->reserved_word) == 0) &&
+        th_likely(take_write(lock, th_self_id()))) {
+        return 0;
+    }
+    return lock_slow(lock, WRITES, THRUM_FOREVER);
+}
+
+int thrum_rwlock_wrlock_until(thrum_rwlock *lock, thrum_time deadline) {
+    return lock_slow(lock, WRITES, deadline);
+}
+
+static int try_lock(thrum_rwlock *lock, kind which) {
+    uint64_t self = th_self_id();
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides; a holder seen late is one that was */
+        uint64_t seen = th_load_relaxed(&lock->reserved_word);
+        if (!is_free_for(which, seen)) {
+            return -EBUSY;
+        }
+        if ((seen & LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (which == READS ? take_read(lock, seen) : take_write(lock, self)) {
+            return 0;
+        }
+    }
+}
+
+int thrum_rwlock_tryrdlock(thrum_rwlock *lock) {
+    return try_lock(lock, READS);
+}
+
+int thrum_rwlock_trywrlock(thrum_rwlock *lock) {
+    return try_lock(lock, WRITES);
+}
+
+/* ---- handing over ---- */
+
+/* All readers that can be woken, off their list; *word counts them as readers that have it. */
+static th_waiter *admit_readers(thrum_rwlock *lock, uint64_t *word) {
+    th_waiter *chain = th_waitlist_detach(list_of(lock, READS));
+    for (th_waiter *w = chain; w; w = w->next) {
+        *word += READER;
+    }
+    return chain;
+}
+
+/* The list lock is given up; WAITERS as the lists are. */
+static void publish(thrum_rwlock *lock, uint64_t word) {
+    bool nobody =
+        th_waitlist_is_empty(list_of(lock, READS)) && th_waitlist_is_empty(list_of(lock, WRITES));
+    th_word64_publish(&lock->reserved_word, nobody ? word : word | WAITERS);
+}
+
+/* Nobody has it any more, and the list lock is the caller's. */
+static void hand_over(thrum_rwlock *lock, kind first_choice) {
+    uint64_t word = 0;
+    th_waiter *chain = first_choice == READS ? admit_readers(lock, &word) : NULL;
+    if (!chain) {
+        chain = th_waitlist_pop(list_of(lock, WRITES));
+        if (chain) {
+            chain->next = NULL;
+            word = WRITER;
+            set_owner(lock, ((struct rwlock_waiter *)(void *)chain)->self);
+        }
+    }
+    if (!chain) {
+        chain = admit_readers(lock, &word);
+    }
+    publish(lock, word);
+    th_waitlist_wake_all(chain);
+}
+
+static TH_NOINLINE void unlock_slow(thrum_rwlock *lock) {
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint64_t seen = th_load_relaxed(&lock->reserved_word);
+        bool writes = (seen & WRITER) != 0;
+        if ((seen & LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if ((seen & WAITERS) == 0 || (!writes && seen >= 2 * READER)) {
+            if (drop(lock, seen, writes ? WRITER : READER)) {
+                return;
+            }
+        } else if (th_word64_lock(&lock->reserved_word, seen)) {
+            hand_over(lock, writes ? READS : WRITES);
+            return;
+        }
+    }
+}
+
+void thrum_rwlock_unlock(thrum_rwlock *lock) {
+    /* relaxed: what concerns the caller's own hold it wrote, or acquired with it */
+    uint64_t seen = th_load_relaxed(&lock->reserved_word);
+    uint64_t hold = READER;
+    if ((seen & WRITER) != 0) {
+        if (th_unlikely(!is_owner(lock, th_self_id()))) {
+            th_misuse("thrum_rwlock_unlock", "another writes", lock);
+        }
+        set_owner(lock, 0);
+        hold = WRITER;
+    } else if (th_unlikely(seen < READER)) {
+        th_misuse("thrum_rwlock_unlock", "not held", lock);
+    }
+    if (th_likely((seen & (LOCKED | WAITERS)) == 0) && th_likely(drop(lock, seen, hold))) {
+        return;
+    }
+    unlock_slow(lock);
+}
+
+/* ---- waiting ---- */
+
+/* The time of a waiter is out, and it was not let in. */
+static void leave(thrum_rwlock *lock, kind which, th_waiter *me) {
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint64_t seen = th_load_relaxed(&lock->reserved_word);
+        if ((seen & LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word64_lock(&lock->reserved_word, seen)) {
+            th_waiter *chain = NULL;
+            uint64_t word = seen & ~WAITERS;
+            th_waitlist_leave(list_of(lock, which), me);
+            if ((seen & WRITER) == 0 && th_waitlist_is_empty(list_of(lock, WRITES))) {
+                chain = admit_readers(lock, &word); /* it was for the last writer that they wait */
+            }
+            publish(lock, word);
+            th_waitlist_wake_all(chain);
+            return;
+        }
+    }
+}
+
+/* The list lock is the caller's; `seen` is the word without it. */
+static int wait_for_turn(thrum_rwlock *lock, uint64_t seen, kind which, uint64_t self,
+                         thrum_time deadline) {
+    struct rwlock_waiter me;
+    th_waiter_init(&me.waiter);
+    me.self = self;
+    me.waiter.shielded = true; /* no point of cancellation */
+    me.waiter.timed = deadline != THRUM_FOREVER;
+    th_waitlist_push(list_of(lock, which), &me.waiter);
+    th_word64_publish(&lock->reserved_word, seen | WAITERS);
+    int result = th_waiter_result(th_waiter_wait_until(&me.waiter, deadline));
+    if (result) {
+        leave(lock, which, &me.waiter);
+    }
+    return result; /* woken: it is ours, the word says so already */
+}
+
+static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time deadline) {
+    uint64_t self = th_self_id();
+    unsigned spins = 0;
+    unsigned looks = 0;
+    if (is_owner(lock, self)) {
+        return -EDEADLK;
+    }
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint64_t seen = th_load_relaxed(&lock->reserved_word);
+        if ((seen & LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (is_free_for(which, seen)) {
+            if (which == READS ? take_read(lock, seen) : take_write(lock, self)) {
+                return 0;
+            }
+        } else if (looks < SPINS_MAX && (seen & WAITERS) == 0) {
+            looks++;
+            th_os_relax();
+        } else if (th_word64_lock(&lock->reserved_word, seen)) {
+            return wait_for_turn(lock, seen, which, self, deadline);
+        }
+    }
+}
+
+/* ---- the beginning and the end ---- */
+
+void thrum_rwlock_init(thrum_rwlock *lock) {
+    *lock = (thrum_rwlock)THRUM_RWLOCK_INIT;
+}
+
+int thrum_rwlock_destroy(thrum_rwlock *lock) {
+    /* pairs: drop, th_word64_publish; the caller goes on with what the last owners left */
+    if (th_load_acquire(&lock->reserved_word) != 0) {
+        return -EBUSY;
+    }
+    *lock = (thrum_rwlock)THRUM_RWLOCK_INIT;
+    return 0;
+}
