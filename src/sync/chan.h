@@ -80,7 +80,7 @@ typedef struct th_deal {
 bool th_store_turn_put(thrum_chan *chan);
 th_segment *th_store_turn_take(thrum_chan *chan);
 
-TH_NOINLINE void th_chan_lock_slow(thrum_chan *chan);
+void th_chan_lock_slow(thrum_chan *chan);
 
 static inline void th_chan_lock(thrum_chan *chan) {
     /* pairs: th_chan_unlock, th_waiter_wait_unlock; the channel as the last holder left it */
