@@ -10,90 +10,143 @@
 #define SEGMENT_BYTES TH_LIMIT(4096, 16)
 #define SEGMENT_ELEMS TH_LIMIT(16, 2)
 
+/* As a deadline: does not wait, and says so (-EAGAIN). */
+#define TRY INT64_MIN
+
+/* ---- where nobody waits: a lock, a copy, an unlock ---- */
+
+/* False: the size is none of those that are copied without a call. */
+static inline bool copy_small(void *to, const void *from, size_t size) {
+    if (th_likely(size == 8)) {
+        memcpy(to, from, 8);
+    } else if (size == 4) {
+        memcpy(to, from, 4);
+    } else if (size == 16) {
+        memcpy(to, from, 16);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* With the lock, which it gives up if it sent. False: it takes more than that. */
+static inline bool put_and_unlock(thrum_chan *chan, const void *from) {
+    size_t count = th_chan_count(chan);
+    char *put = chan->put;
+    if (th_likely((th_chan_flags(chan) & (TH_CHAN_RECEIVERS | TH_CHAN_CLOSED)) == 0) &&
+        th_likely(count < chan->capacity) && th_likely(put != chan->put_end) &&
+        th_likely(copy_small(put, from, chan->elem_size))) {
+        chan->put = put + chan->elem_size;
+        th_chan_set_count(chan, count + 1);
+        th_chan_unlock(chan);
+        return true;
+    }
+    return false;
+}
+
+/* The same for a receive. */
+static inline bool take_and_unlock(thrum_chan *chan, void *to) {
+    size_t count = th_chan_count(chan);
+    char *take = chan->take;
+    if (th_likely((th_chan_flags(chan) & TH_CHAN_SENDERS) == 0) && th_likely(count > 0) &&
+        th_likely(take != chan->take_end) && th_likely(copy_small(to, take, chan->elem_size))) {
+        chan->take = take + chan->elem_size;
+        th_chan_set_count(chan, count - 1);
+        th_chan_unlock(chan);
+        return true;
+    }
+    return false;
+}
+
 /* ---- send and receive ---- */
 
-static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
-                               thrum_time deadline);
+static int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
+                   thrum_time deadline);
+static int send_growing(thrum_chan *chan, const void *from);
 
-/* The whole of it where nobody waits is this: a lock, a copy, an unlock. */
-static inline int send_or_wait(thrum_chan *chan, const void *elem, thrum_time deadline) {
+static inline void conclude(const th_deal *deal, size_t elem_size) {
+    if (deal->party || deal->gone) {
+        th_chan_conclude(deal, elem_size);
+    }
+}
+
+/* With the lock, which it gives up. */
+static TH_NOINLINE int send_locked(thrum_chan *chan, const void *elem, thrum_time deadline) {
     th_deal deal;
-    th_chan_lock(chan);
     int result = th_chan_deal_send(chan, elem, &deal);
-    if (th_unlikely(result == -EAGAIN)) {
+    if (result == -EAGAIN && deadline != TRY) {
         return wait_at(chan, TH_CHAN_SENDERS, elem, NULL, deadline);
     }
     size_t elem_size = chan->elem_size;
     th_chan_unlock(chan);
-    if (th_unlikely(!th_deal_is_done(&deal))) {
-        th_chan_conclude_slow(&deal, elem_size);
-        return 0;
-    }
-    return th_unlikely(result == -ENOMEM) ? th_chan_send_growing(chan, elem) : result;
+    conclude(&deal, elem_size);
+    return th_unlikely(result == -ENOMEM) ? send_growing(chan, elem) : result;
 }
 
-int thrum_chan_send(thrum_chan *chan, const void *elem) {
-    return send_or_wait(chan, elem, THRUM_FOREVER);
-}
-
-int thrum_chan_send_until(thrum_chan *chan, const void *elem, thrum_time deadline) {
-    return send_or_wait(chan, elem, deadline);
-}
-
-static inline int recv_or_wait(thrum_chan *chan, void *elem, thrum_time deadline) {
+static TH_NOINLINE int recv_locked(thrum_chan *chan, void *elem, thrum_time deadline) {
     th_deal deal;
-    th_chan_lock(chan);
     int result = th_chan_deal_recv(chan, elem, &deal);
-    if (th_unlikely(result == -EAGAIN)) {
+    if (result == -EAGAIN && deadline != TRY) {
         return wait_at(chan, TH_CHAN_RECEIVERS, NULL, elem, deadline);
     }
     size_t elem_size = chan->elem_size;
     th_chan_unlock(chan);
-    if (th_unlikely(!th_deal_is_done(&deal))) {
-        th_chan_conclude_slow(&deal, elem_size);
-    }
+    conclude(&deal, elem_size);
     return result;
+}
+
+/* The lock was taken. */
+static TH_NOINLINE int send_contended(thrum_chan *chan, const void *elem, thrum_time deadline) {
+    th_chan_lock_slow(chan);
+    return put_and_unlock(chan, elem) ? 0 : send_locked(chan, elem, deadline);
+}
+
+static TH_NOINLINE int recv_contended(thrum_chan *chan, void *elem, thrum_time deadline) {
+    th_chan_lock_slow(chan);
+    return take_and_unlock(chan, elem) ? 0 : recv_locked(chan, elem, deadline);
+}
+
+/* No calls but at its end, so that it needs no frame; the same below. */
+static inline int send_until(thrum_chan *chan, const void *elem, thrum_time deadline) {
+    if (th_unlikely(!th_chan_lock_try(chan))) {
+        return send_contended(chan, elem, deadline);
+    }
+    return th_likely(put_and_unlock(chan, elem)) ? 0 : send_locked(chan, elem, deadline);
+}
+
+static inline int recv_until(thrum_chan *chan, void *elem, thrum_time deadline) {
+    if (th_unlikely(!th_chan_lock_try(chan))) {
+        return recv_contended(chan, elem, deadline);
+    }
+    return th_likely(take_and_unlock(chan, elem)) ? 0 : recv_locked(chan, elem, deadline);
+}
+
+int thrum_chan_send(thrum_chan *chan, const void *elem) {
+    return send_until(chan, elem, THRUM_FOREVER);
+}
+
+/* Any deadline in the past is like another, so a user's TRY is moved by one. */
+int thrum_chan_send_until(thrum_chan *chan, const void *elem, thrum_time deadline) {
+    return send_until(chan, elem, deadline == TRY ? TRY + 1 : deadline);
 }
 
 int thrum_chan_recv(thrum_chan *chan, void *elem) {
-    return recv_or_wait(chan, elem, THRUM_FOREVER);
+    return recv_until(chan, elem, THRUM_FOREVER);
 }
 
 int thrum_chan_recv_until(thrum_chan *chan, void *elem, thrum_time deadline) {
-    return recv_or_wait(chan, elem, deadline);
+    return recv_until(chan, elem, deadline == TRY ? TRY + 1 : deadline);
 }
 
 int thrum_chan_try_send(thrum_chan *chan, const void *elem) {
-    th_deal deal;
-    if (!th_chan_can_send(chan)) {
-        return -EAGAIN;
-    }
-    th_chan_lock(chan);
-    int result = th_chan_deal_send(chan, elem, &deal);
-    size_t elem_size = chan->elem_size;
-    th_chan_unlock(chan);
-    if (!th_deal_is_done(&deal)) {
-        th_chan_conclude_slow(&deal, elem_size);
-    }
-    return th_unlikely(result == -ENOMEM) ? th_chan_send_growing(chan, elem) : result;
+    return th_chan_can_send(chan) ? send_until(chan, elem, TRY) : -EAGAIN;
 }
 
 int thrum_chan_try_recv(thrum_chan *chan, void *elem) {
-    th_deal deal;
-    if (!th_chan_can_recv(chan)) {
-        return -EAGAIN;
-    }
-    th_chan_lock(chan);
-    int result = th_chan_deal_recv(chan, elem, &deal);
-    size_t elem_size = chan->elem_size;
-    th_chan_unlock(chan);
-    if (!th_deal_is_done(&deal)) {
-        th_chan_conclude_slow(&deal, elem_size);
-    }
-    return result;
+    return th_chan_can_recv(chan) ? recv_until(chan, elem, TRY) : -EAGAIN;
 }
 
-TH_NOINLINE void th_chan_conclude_slow(const th_deal *deal, size_t elem_size) {
+TH_NOINLINE void th_chan_conclude(const th_deal *deal, size_t elem_size) {
     if (deal->from && deal->to) {
         th_chan_copy(deal->to, deal->from, elem_size);
     }
@@ -105,7 +158,8 @@ TH_NOINLINE void th_chan_conclude_slow(const th_deal *deal, size_t elem_size) {
     }
 }
 
-TH_NOINLINE int th_chan_send_growing(thrum_chan *chan, const void *from) {
+/* A send where no segment is at hand: makes one. */
+static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
     size_t bytes = chan->elem_size * SEGMENT_ELEMS;
     bytes = bytes < SEGMENT_BYTES ? SEGMENT_BYTES / chan->elem_size * chan->elem_size : bytes;
     th_segment *fresh = th_os_alloc(sizeof *fresh + bytes);
@@ -121,9 +175,7 @@ TH_NOINLINE int th_chan_send_growing(thrum_chan *chan, const void *from) {
     int result = th_chan_deal_send(chan, from, &deal); /* there is a spare: it finds room */
     size_t elem_size = chan->elem_size;
     th_chan_unlock(chan);
-    if (!th_deal_is_done(&deal)) {
-        th_chan_conclude_slow(&deal, elem_size);
-    }
+    conclude(&deal, elem_size);
     if (fresh) {
         th_os_free(fresh);
     }
@@ -139,8 +191,7 @@ TH_NOINLINE void th_chan_lock_slow(thrum_chan *chan) {
         while (th_load_relaxed(&chan->xlock) != 0) {
             th_backoff(&spins);
         }
-        /* pairs: th_chan_unlock, th_waiter_wait_unlock; the channel as the last holder left it */
-    } while (th_xchg_acquire(&chan->xlock, 1u) != 0);
+    } while (!th_chan_lock_try(chan));
 }
 
 bool th_chan_leave(thrum_chan *chan, uint32_t side, th_waiter *waiter) {

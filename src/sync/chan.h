@@ -80,18 +80,23 @@ typedef struct th_deal {
 bool th_store_turn_put(thrum_chan *chan);
 th_segment *th_store_turn_take(thrum_chan *chan);
 
+/* Backs off until it has the lock. */
 void th_chan_lock_slow(thrum_chan *chan);
 
-static inline void th_chan_lock(thrum_chan *chan) {
+static inline bool th_chan_lock_try(thrum_chan *chan) {
     /* pairs: th_chan_unlock, th_waiter_wait_unlock; the channel as the last holder left it */
-    if (th_unlikely(th_xchg_acquire(&chan->xlock, 1u) != 0)) {
+    return th_xchg_acquire(&chan->xlock, 1u) == 0;
+}
+
+static inline void th_chan_lock(thrum_chan *chan) {
+    if (th_unlikely(!th_chan_lock_try(chan))) {
         th_chan_lock_slow(chan);
     }
 }
 
 /* The last access to the channel of whoever deals. */
 static inline void th_chan_unlock(thrum_chan *chan) {
-    /* pairs: th_chan_lock, th_chan_lock_slow; publishes all that is protected by it */
+    /* pairs: th_chan_lock_try; publishes all that is protected by it */
     th_store_release(&chan->xlock, 0u);
 }
 
@@ -154,14 +159,10 @@ static inline void th_chan_push(thrum_chan *chan, uint32_t side, th_party *party
 /* Off the list, with the lock taken here. False: it was off already. */
 bool th_chan_leave(thrum_chan *chan, uint32_t side, th_waiter *waiter);
 
-/* The sizes that are copied most, without a call. */
+/* Of size 0 the user may have given no address. */
 static inline void th_chan_copy(void *to, const void *from, size_t size) {
-    if (th_likely(size == 8)) {
+    if (size == 8) {
         memcpy(to, from, 8);
-    } else if (size == 4) {
-        memcpy(to, from, 4);
-    } else if (size == 16) {
-        memcpy(to, from, 16);
     } else if (size != 0) {
         memcpy(to, from, size);
     }
@@ -237,14 +238,10 @@ static inline int th_chan_deal_recv(thrum_chan *chan, void *to, th_deal *deal) {
     return (flags & TH_CHAN_CLOSED) != 0 ? -EPIPE : -EAGAIN;
 }
 
-/* Without the lock, and with nothing more to do with the channel, which may be gone. */
-void th_chan_conclude_slow(const th_deal *deal, size_t elem_size);
-
-static inline bool th_deal_is_done(const th_deal *deal) {
-    return deal->party == NULL && deal->gone == NULL;
-}
-
-/* A send where no segment is at hand: makes one. As th_chan_try_send, and -ENOMEM. */
-int th_chan_send_growing(thrum_chan *chan, const void *from);
+/*
+ * Without the lock, and with nothing more to do with the channel, which may be gone: copies, wakes,
+ * frees.
+ */
+void th_chan_conclude(const th_deal *deal, size_t elem_size);
 
 #endif

@@ -165,9 +165,7 @@ static int select_on(thrum_case cases[], size_t n, thrum_time deadline, place pl
         size_t elem_size = found >= 0 ? cases[found].chan->elem_size : 0;
         unlock_all(places, channels);
         if (found >= 0) {
-            if (!th_deal_is_done(&deal)) {
-                th_chan_conclude_slow(&deal, elem_size);
-            }
+            th_chan_conclude(&deal, elem_size);
             return found;
         }
         /* a segment is needed, which is not made with locks held */
