@@ -34,7 +34,8 @@ static void make_unbounded(void) {
     make(THRUM_UNBOUNDED);
 }
 
-static void destroy(void) {
+static __attribute__((noinline)) void destroy(void) {
+    CREW_BELOW();
     sim_check(thrum_chan_destroy(chan) == 0);
     crew_scrub();
 }

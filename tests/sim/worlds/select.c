@@ -30,7 +30,8 @@ static void make_one(void) {
     make(1);
 }
 
-static void destroy(void) {
+static __attribute__((noinline)) void destroy(void) {
+    CREW_BELOW();
     for (unsigned i = 0; i < 2; i++) {
         sim_check(thrum_chan_destroy(chans[i]) == 0);
     }
