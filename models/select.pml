@@ -10,8 +10,11 @@
 #ifndef SCENE
 #define SCENE 1
 #endif
-#ifndef CAP /* of each channel */
-#define CAP 0
+#ifndef CAP0 /* of the two channels */
+#define CAP0 0
+#endif
+#ifndef CAP1
+#define CAP1 0
 #endif
 #ifndef BUG
 #define BUG 0
@@ -42,7 +45,7 @@ typedef channel {
     bool locked;
     bool closed;
     byte count;
-    byte elems[CAP + 1]; /* an element is its sender's number + 1 */
+    byte elems[2]; /* an element is its sender's number + 1 */
 };
 
 channel chan_[CHANS];
@@ -89,17 +92,15 @@ inline pop(l) {
     remove_at(l, 0)
 }
 
+/* (No loops: each would have to go round wherever this is used for all lines to be reached.) */
 inline remove_at(l, from) {
-    at = from;
-    do
-    :: at + 1 < lists[l].n ->
-        lists[l].who[at] = lists[l].who[at + 1];
-        at++
-    :: else -> break
-    od;
-    lists[l].n--;
-    lists[l].who[lists[l].n] = 0;
-    at = 0
+    lists[l].who[0] = (from <= 0 -> lists[l].who[1] : lists[l].who[0]);
+    lists[l].who[1] = (from <= 1 -> lists[l].who[2] : lists[l].who[1]);
+    lists[l].who[2] = (from <= 2 -> lists[l].who[3] : lists[l].who[2]);
+    lists[l].who[3] = (from <= 3 -> lists[l].who[4] : lists[l].who[3]);
+    lists[l].who[4] = (from <= 4 -> lists[l].who[5] : lists[l].who[4]);
+    lists[l].who[5] = 0;
+    lists[l].n--
 }
 
 inline remove(l, what) {
@@ -110,8 +111,9 @@ inline remove(l, what) {
     od;
     if
     :: at < lists[l].n -> remove_at(l, at)
-    :: else -> at = 0
-    fi
+    :: else
+    fi;
+    at = 0
 }
 
 /* `got_it`: the part's word was ours to decide. */
@@ -129,28 +131,23 @@ inline claim(a, outcome) {
 
 /* ---- a deal ---- */
 
-#define CAN_SEND(c) (chan_[c].closed || lists[(c) * 2 + RECV].n > 0 || chan_[c].count < CAP)
+#define CAP(c) (c == 0 -> CAP0 : CAP1)
+#define CAN_SEND(c) (chan_[c].closed || lists[(c) * 2 + RECV].n > 0 || chan_[c].count < CAP(c))
 #define CAN_RECV(c) (chan_[c].closed || lists[(c) * 2 + SEND].n > 0 || chan_[c].count > 0)
 #define READY(k) (k < actors[me].cases &&                                                          \
     ((actors[me].side[k] == SEND && CAN_SEND(actors[me].where[k])) ||                              \
      (actors[me].side[k] == RECV && CAN_RECV(actors[me].where[k]))))
 
 inline put(c, elem) {
-    assert(chan_[c].count < CAP);
+    assert(chan_[c].count < CAP(c));
     chan_[c].elems[chan_[c].count] = elem;
     chan_[c].count++
 }
 
 inline take(c) {
-    elem = chan_[c].elems[0];
-    at = 0;
-    do
-    :: at + 1 < chan_[c].count -> chan_[c].elems[at] = chan_[c].elems[at + 1]; at++
-    :: else -> break
-    od;
+    elem = chan_[c].elems[0]; /* the only one */
     chan_[c].count--;
-    chan_[c].elems[chan_[c].count] = 0;
-    at = 0
+    chan_[c].elems[chan_[c].count] = 0
 }
 
 /*
@@ -390,7 +387,7 @@ over:
 /* ---- close ---- */
 
 proctype Closer(byte c) {
-    byte part, at, n, i;
+    byte part, n, i;
     byte chain[SLOTS];
     bool got_it;
 
