@@ -207,7 +207,6 @@ CREW_WORLDS(chan_closed, closed, .timers_max = 2)
 static const crew_play closed_one = {
     make_one, all_accounted_for, 4, {recv_until_closed, send_0_maybe, send_1_maybe, close_it}};
 CREW_WORLDS(chan_closed_one, closed_one, .timers_max = 2)
-CREW_WORLD_SCHED(chan_closed_one, closed_one)
 
 static const crew_play late = {
     make_rendezvous, all_accounted_for, 4, {recv_late_or, send_0_maybe, send_1_maybe, close_it}};
