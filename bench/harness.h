@@ -84,6 +84,7 @@ extern const bench_theme bench_memory;
 extern const bench_theme bench_time;
 extern const bench_theme bench_timers;
 extern const bench_theme bench_fifo;
+extern const bench_theme bench_chan;
 
 /* ---- for the rows ---- */
 

@@ -9,6 +9,7 @@
 #include "thrum/base.h"
 #include "thrum/barrier.h"
 #include "thrum/blocking.h"
+#include "thrum/chan.h"
 #include "thrum/cond.h"
 #include "thrum/config.h"
 #include "thrum/event.h"

@@ -49,6 +49,19 @@ THRUM_API int thrum_event_wait(thrum_event *event);
 /* The same until the deadline: -ETIMEDOUT, and the event is as it was. */
 THRUM_API THRUM_NODISCARD int thrum_event_wait_until(thrum_event *event, thrum_time deadline);
 
+/* How many events one call can wait for. */
+#define THRUM_EVENT_WAIT_ANY_MAX 64
+
+/*
+ * Waits until any of n events is signaled: returns its number, and has consumed that one alone (if
+ * it is auto). Of several that are signaled already each has the same chance; else the first to be
+ * signaled ends the wait. An event may stand in the list more than once. Any thread; may suspend;
+ * allocates nothing. -EINVAL (n is 0 or above the maximum), -ETIMEDOUT, -ECANCELED: none was
+ * consumed. All of the events must live until the call has returned.
+ */
+THRUM_API THRUM_NODISCARD int thrum_event_wait_any(thrum_event *const events[], size_t n,
+                                                   thrum_time deadline);
+
 /* Whether it is signaled; takes the signal of an auto event. Any thread; never suspends. */
 THRUM_API THRUM_NODISCARD bool thrum_event_test(thrum_event *event);
 

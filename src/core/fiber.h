@@ -8,6 +8,7 @@
 #ifndef TH_FIBER_H
 #define TH_FIBER_H
 
+#include "base/random.h"
 #include "core/local.h"
 #include "core/stack.h"
 #include "platform/context.h"
@@ -40,7 +41,8 @@ typedef struct th_fiber {
     uint32_t shields;            /* ... how often it wants not to be cancelled */
     struct th_fiber *next;       /* in a list of idle fibers */
     th_stack stack;              /* constant; its record is what it has in timers (th_timed) */
-    uint64_t run_id; /* who its present run is, as the owner of locks; unique in the process */
+    uint64_t run_id;  /* who its present run is, as the owner of locks; unique in the process */
+    th_random random; /* what runs on it draws from; state 0: not seeded yet */
 
     /* The present run's; undone at its end when `dirty`. */
     thrum_sched *repost_sched;

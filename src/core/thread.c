@@ -46,6 +46,15 @@ uint64_t th_self_id(void) {
     return thread->id;
 }
 
+uint32_t th_self_random(void) {
+    th_worker *worker = th_here();
+    th_random *random = worker ? &worker->current->random : &th_thread_self()->random;
+    if (th_unlikely(random->state == 0)) {
+        th_random_seed(random, th_self_id());
+    }
+    return th_random_next(random);
+}
+
 void th_backoff(unsigned *spins) {
     if (++*spins < 32) {
         th_os_relax();

@@ -4,6 +4,7 @@
 #ifndef TH_THREAD_H
 #define TH_THREAD_H
 
+#include "base/random.h"
 #include "core/local.h"
 #include "platform/platform.h"
 
@@ -13,6 +14,7 @@ typedef struct th_outside th_outside;
 typedef struct th_thread {
     th_worker *worker;    /* the worker that this thread is, else NULL */
     uint64_t id;          /* who a plain thread is as the owner of locks; 0: not asked yet */
+    th_random random;     /* a plain thread's own; state 0: not seeded yet */
     th_outside *outside;  /* its records with schedulers whose worker it is not */
     th_locals locals;     /* its values under keys */
     bool exit_registered; /* th_thread_ends will be called */

@@ -42,17 +42,33 @@ typedef struct th_waiter {
     int64_t since_ns; /* the primitive's own use (how long the first waiter has waited) */
     bool timed;    /* constant: something else than a wake may end it, so wakers claim it first */
     bool shielded; /* constant: never cancelled, only its deadline ends it early */
-    bool listed;   /* it stands on its list; under the list's lock */
+    bool part;   /* constant: a place of a wait on several lists, which is `object` (timed, too) */
+    bool listed; /* it stands on its list; under the list's lock */
     /*
      * For one that is not timed and can be cancelled (cancel.h), else NULL: takes it off the list,
      * under the list's lock, if it still stands there.
      */
     bool (*leave)(void *object, struct th_waiter *waiter);
-    void *object; /* whose list */
+    void *object; /* whose list; of a part: the waiter that it stands for */
 } th_waiter;
 
 /* Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. */
 void th_waiter_init(th_waiter *waiter);
+
+/*
+ * A wait on several lists (core/WAITING.md): the caller makes a `timed` waiter, the *whole*, which
+ * stands on no list, and a *part* of it for each list. Who finds a part claims the word of the
+ * whole; the one that wins leaves the part's number in the whole's `value` and releases the whole.
+ * The caller takes all parts off their lists, under the lists' locks, before it returns.
+ */
+static inline void th_waiter_init_part(th_waiter *part, th_waiter *whole, int32_t number) {
+    *part = (th_waiter){.timed = true, .part = true, .object = whole, .value = number};
+}
+
+/* The waiter whose word decides. */
+static inline th_waiter *th_waiter_whole(th_waiter *waiter) {
+    return waiter->part ? waiter->object : waiter;
+}
 
 /*
  * Waits until the waiter is released; returns the outcome (TH_WAIT_WOKEN, ...). The caller must
@@ -110,10 +126,12 @@ void th_waiter_wait_missed(th_waiter *waiter);
 /* An outcome as a code: 0, -ETIMEDOUT, -ECANCELED. */
 int th_waiter_result(uint32_t outcome);
 
-/* Either kind, taken off its list; a timed one was claimed for WOKEN. */
+/* Either kind, taken off its list; a timed one, or its whole, was claimed for WOKEN. */
 static inline void th_waiter_let_go(th_waiter *waiter) {
     if (th_unlikely(waiter->timed)) {
-        th_waiter_release(waiter);
+        th_waiter *whole = th_waiter_whole(waiter);
+        whole->value = waiter->value; /* plain: whoever claimed it is alone; a part's number */
+        th_waiter_release(whole);
     } else {
         th_waiter_wake(waiter);
     }
@@ -124,6 +142,9 @@ static inline void th_waiter_let_go(th_waiter *waiter) {
  * thread, never 0, never used again.
  */
 uint64_t th_self_id(void);
+
+/* A random number of the caller's own, for being fair; not for anything secret. */
+uint32_t th_self_random(void);
 
 /* One step of waiting for a short lock that somebody holds: relax, soon give the time slice away.
  */

@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "core/wait.h"
+#include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -143,6 +144,113 @@ bool thrum_event_is_signaled(const thrum_event *event) {
     /* pairs: mark, th_word32_publish; what the signaler wrote before is visible */
     return (th_load_acquire(&event->reserved_word) & SIGNALED) != 0;
 }
+
+/* ---- waiting for any of several ---- */
+
+/* In the frame of who waits: a few, which is the rule, or as many as are allowed. */
+#define FEW 8
+
+/* The number of an event that is signaled, each with the same chance; -1: none is. */
+static int look_around(thrum_event *const events[], size_t n) {
+    int found = -1;
+    uint32_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (thrum_event_is_signaled(events[i])) {
+            count++;
+            if (count == 1 || th_self_random() % count == 0) {
+                found = (int)i;
+            }
+        }
+    }
+    return found;
+}
+
+/* Puts a part of a wait on an event's list. False: it is signaled, and the part stands nowhere. */
+static bool stand(thrum_event *event, th_waiter *part) {
+    uint32_t *xword = &event->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides; whoever takes the signal acquires */
+        uint32_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if ((seen & SIGNALED) != 0) {
+            return false;
+        } else if (th_word32_lock(xword, seen)) {
+            th_waitlist_push(list_of(event), part);
+            th_word32_publish(xword, TH_WORD_WAITERS);
+            return true;
+        }
+    }
+}
+
+/*
+ * Waits on all of them. An event that is found signaled on the way is taken only with our own word
+ * claimed, so that none of those before it can have been handed to us as well. If somebody else was
+ * faster to take it, we begin anew: nothing was consumed, and a signal that met a part of ours
+ * meanwhile has stayed with its event.
+ */
+static TH_NOINLINE int wait_any_on(thrum_event *const events[], size_t n, thrum_time deadline,
+                                   th_waiter parts[]) {
+    for (;;) {
+        th_waiter me;
+        th_waiter_init(&me);
+        me.timed = true;
+        size_t standing = 0;
+        while (standing < n) {
+            th_waiter_init_part(&parts[standing], &me, (int32_t)standing);
+            if (!stand(events[standing], &parts[standing])) {
+                break;
+            }
+            standing++;
+        }
+        bool taken = false;
+        bool claimed = standing < n && th_waiter_claim(&me, TH_WAIT_WOKEN);
+        uint32_t outcome = TH_WAIT_WOKEN;
+        if (claimed) {
+            taken = thrum_event_test(events[standing]);
+        } else {
+            outcome = th_waiter_wait_until(&me, deadline);
+        }
+        for (size_t i = 0; i < standing; i++) {
+            (void)leave(events[i], &parts[i]); /* nobody has a part in hand after this */
+        }
+        if (!claimed) {
+            return outcome == TH_WAIT_WOKEN ? me.value : th_waiter_result(outcome);
+        }
+        if (taken) {
+            return (int)standing;
+        }
+    }
+}
+
+static TH_NOINLINE int wait_any_few(thrum_event *const events[], size_t n, thrum_time deadline) {
+    th_waiter parts[FEW];
+    return wait_any_on(events, n, deadline, parts);
+}
+
+static TH_NOINLINE int wait_any_many(thrum_event *const events[], size_t n, thrum_time deadline) {
+    th_waiter parts[THRUM_EVENT_WAIT_ANY_MAX];
+    return wait_any_on(events, n, deadline, parts);
+}
+
+int thrum_event_wait_any(thrum_event *const events[], size_t n, thrum_time deadline) {
+    if (n == 0 || n > THRUM_EVENT_WAIT_ANY_MAX || events == NULL) {
+        return -EINVAL;
+    }
+    int found;
+    while ((found = look_around(events, n)) >= 0) { /* lock-free: a failure is another's success */
+        if (thrum_event_test(events[found])) {
+            return found;
+        }
+    }
+    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
+        return -ETIMEDOUT;
+    }
+    return n <= FEW ? wait_any_few(events, n, deadline) : wait_any_many(events, n, deadline);
+}
+
+/* ---- signaling ---- */
 
 /* Lets one through (auto) or all (manual). The list lock is the caller's, the list is not empty. */
 static void wake_waiters(thrum_event *event) {

@@ -88,7 +88,8 @@ static inline void th_waitlist_remove(th_waitlist list, th_waiter *waiter) {
 
 /*
  * The first that can be woken, off the list, for th_waiter_let_go; NULL: there is none. Those whose
- * time is out go off the list as well: they are on their way to leave it.
+ * time is out, or that were woken on another list, go off the list as well: they are on their way
+ * to leave it.
  */
 static inline th_waiter *th_waitlist_pop(th_waitlist list) {
     th_waiter *first;
@@ -105,7 +106,7 @@ static inline th_waiter *th_waitlist_pop(th_waitlist list) {
         if (th_likely(!first->timed)) {
             break;
         }
-        if (th_waiter_claim(first, TH_WAIT_WOKEN)) {
+        if (th_waiter_claim(th_waiter_whole(first), TH_WAIT_WOKEN)) {
             break;
         }
     }
@@ -118,7 +119,7 @@ static inline th_waiter *th_waitlist_detach(th_waitlist list) {
     th_waiter **link = &chain;
     for (th_waiter *w = *list.first; w != NULL; w = w->next) {
         w->listed = false;
-        if (th_unlikely(w->timed) && !th_waiter_claim(w, TH_WAIT_WOKEN)) {
+        if (th_unlikely(w->timed) && !th_waiter_claim(th_waiter_whole(w), TH_WAIT_WOKEN)) {
             continue;
         }
         *link = w;

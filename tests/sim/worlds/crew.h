@@ -45,6 +45,15 @@ void crew_timers_init(th_timers *timers, th_worker *owner);
  */
 void crew_scrub(void);
 
+/*
+ * In mode tso a thread's own store to a frame that has gone may reach memory late and hit what the
+ * compiler keeps there meanwhile, which the simulator does not see (processors keep that order).
+ * Who frees an object right after a wait calls what does it from below the frames of the wait.
+ */
+#define CREW_BELOW()                                                                               \
+    char below_[512];                                                                              \
+    __asm__ volatile("" : : "r"(below_) : "memory")
+
 /* Waits, a little each time, for what another part will do soon. Tells the caller nothing. */
 #define crew_until(cond)                                                                           \
     do {                                                                                           \

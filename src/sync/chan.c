@@ -1,0 +1,378 @@
+/*
+ * chan.c: the channel: send, receive, close; its store. chan.h says what it consists of; README.md
+ * has the argument.
+ */
+#include "sync/chan.h"
+
+#include "platform/platform.h"
+
+/* A segment of the unbounded store holds about so many bytes, but at least so many elements. */
+#define SEGMENT_BYTES TH_LIMIT(4096, 16)
+#define SEGMENT_ELEMS TH_LIMIT(16, 2)
+
+/* As a deadline: does not wait, and says so (-EAGAIN). */
+#define TRY INT64_MIN
+
+/* ---- where nobody waits: a lock, a copy, an unlock ---- */
+
+/* False: the size is none of those that are copied without a call. */
+static inline bool copy_small(void *to, const void *from, size_t size) {
+    if (th_likely(size == 8)) {
+        memcpy(to, from, 8);
+    } else if (size == 4) {
+        memcpy(to, from, 4);
+    } else if (size == 16) {
+        memcpy(to, from, 16);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* With the lock, which it gives up if it sent. False: it takes more than that. */
+static inline bool put_and_unlock(thrum_chan *chan, const void *from) {
+    size_t count = th_chan_count(chan);
+    char *put = chan->put;
+    if (th_likely((th_chan_flags(chan) & (TH_CHAN_RECEIVERS | TH_CHAN_CLOSED)) == 0) &&
+        th_likely(count < chan->capacity) && th_likely(put != chan->put_end) &&
+        th_likely(copy_small(put, from, chan->elem_size))) {
+        chan->put = put + chan->elem_size;
+        th_chan_set_count(chan, count + 1);
+        th_chan_unlock(chan);
+        return true;
+    }
+    return false;
+}
+
+/* The same for a receive. */
+static inline bool take_and_unlock(thrum_chan *chan, void *to) {
+    size_t count = th_chan_count(chan);
+    char *take = chan->take;
+    if (th_likely((th_chan_flags(chan) & TH_CHAN_SENDERS) == 0) && th_likely(count > 0) &&
+        th_likely(take != chan->take_end) && th_likely(copy_small(to, take, chan->elem_size))) {
+        chan->take = take + chan->elem_size;
+        th_chan_set_count(chan, count - 1);
+        th_chan_unlock(chan);
+        return true;
+    }
+    return false;
+}
+
+/* ---- send and receive ---- */
+
+static int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
+                   thrum_time deadline);
+static int send_growing(thrum_chan *chan, const void *from);
+
+static inline void conclude(const th_deal *deal, size_t elem_size) {
+    if (deal->party || deal->gone) {
+        th_chan_conclude(deal, elem_size);
+    }
+}
+
+/* With the lock, which it gives up. */
+static TH_NOINLINE int send_locked(thrum_chan *chan, const void *elem, thrum_time deadline) {
+    th_deal deal;
+    int result = th_chan_deal_send(chan, elem, &deal);
+    if (result == -EAGAIN && deadline != TRY) {
+        return wait_at(chan, TH_CHAN_SENDERS, elem, NULL, deadline);
+    }
+    size_t elem_size = chan->elem_size;
+    th_chan_unlock(chan);
+    conclude(&deal, elem_size);
+    return th_unlikely(result == -ENOMEM) ? send_growing(chan, elem) : result;
+}
+
+static TH_NOINLINE int recv_locked(thrum_chan *chan, void *elem, thrum_time deadline) {
+    th_deal deal;
+    int result = th_chan_deal_recv(chan, elem, &deal);
+    if (result == -EAGAIN && deadline != TRY) {
+        return wait_at(chan, TH_CHAN_RECEIVERS, NULL, elem, deadline);
+    }
+    size_t elem_size = chan->elem_size;
+    th_chan_unlock(chan);
+    conclude(&deal, elem_size);
+    return result;
+}
+
+/* The lock was taken. */
+static TH_NOINLINE int send_contended(thrum_chan *chan, const void *elem, thrum_time deadline) {
+    th_chan_lock_slow(chan);
+    return put_and_unlock(chan, elem) ? 0 : send_locked(chan, elem, deadline);
+}
+
+static TH_NOINLINE int recv_contended(thrum_chan *chan, void *elem, thrum_time deadline) {
+    th_chan_lock_slow(chan);
+    return take_and_unlock(chan, elem) ? 0 : recv_locked(chan, elem, deadline);
+}
+
+/* No calls but at its end, so that it needs no frame; the same below. */
+static inline int send_until(thrum_chan *chan, const void *elem, thrum_time deadline) {
+    if (th_unlikely(!th_chan_lock_try(chan))) {
+        return send_contended(chan, elem, deadline);
+    }
+    return th_likely(put_and_unlock(chan, elem)) ? 0 : send_locked(chan, elem, deadline);
+}
+
+static inline int recv_until(thrum_chan *chan, void *elem, thrum_time deadline) {
+    if (th_unlikely(!th_chan_lock_try(chan))) {
+        return recv_contended(chan, elem, deadline);
+    }
+    return th_likely(take_and_unlock(chan, elem)) ? 0 : recv_locked(chan, elem, deadline);
+}
+
+int thrum_chan_send(thrum_chan *chan, const void *elem) {
+    return send_until(chan, elem, THRUM_FOREVER);
+}
+
+/* Any deadline in the past is like another, so a user's TRY is moved by one. */
+int thrum_chan_send_until(thrum_chan *chan, const void *elem, thrum_time deadline) {
+    return send_until(chan, elem, deadline == TRY ? TRY + 1 : deadline);
+}
+
+int thrum_chan_recv(thrum_chan *chan, void *elem) {
+    return recv_until(chan, elem, THRUM_FOREVER);
+}
+
+int thrum_chan_recv_until(thrum_chan *chan, void *elem, thrum_time deadline) {
+    return recv_until(chan, elem, deadline == TRY ? TRY + 1 : deadline);
+}
+
+int thrum_chan_try_send(thrum_chan *chan, const void *elem) {
+    return th_chan_can_send(chan) ? send_until(chan, elem, TRY) : -EAGAIN;
+}
+
+int thrum_chan_try_recv(thrum_chan *chan, void *elem) {
+    return th_chan_can_recv(chan) ? recv_until(chan, elem, TRY) : -EAGAIN;
+}
+
+TH_NOINLINE void th_chan_conclude(const th_deal *deal, size_t elem_size) {
+    if (deal->from && deal->to) {
+        th_chan_copy(deal->to, deal->from, elem_size);
+    }
+    if (deal->party) {
+        th_waiter_let_go(&deal->party->waiter); /* it may be gone */
+    }
+    if (deal->gone) {
+        th_os_free(deal->gone);
+    }
+}
+
+/* A send where no segment is at hand: makes one. */
+static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
+    size_t bytes = chan->elem_size * SEGMENT_ELEMS;
+    bytes = bytes < SEGMENT_BYTES ? SEGMENT_BYTES / chan->elem_size * chan->elem_size : bytes;
+    th_segment *fresh = th_os_alloc(sizeof *fresh + bytes);
+    if (!fresh) {
+        return -ENOMEM;
+    }
+    th_deal deal;
+    th_chan_lock(chan);
+    if (!chan->spare) {
+        chan->spare = fresh;
+        fresh = NULL;
+    }
+    int result = th_chan_deal_send(chan, from, &deal); /* there is a spare: it finds room */
+    size_t elem_size = chan->elem_size;
+    th_chan_unlock(chan);
+    conclude(&deal, elem_size);
+    if (fresh) {
+        th_os_free(fresh);
+    }
+    return result;
+}
+
+/* ---- waiting ---- */
+
+TH_NOINLINE void th_chan_lock_slow(thrum_chan *chan) {
+    unsigned spins = 0;
+    do {
+        /* relaxed: the exchange decides */
+        while (th_load_relaxed(&chan->xlock) != 0) {
+            th_backoff(&spins);
+        }
+    } while (!th_chan_lock_try(chan));
+}
+
+bool th_chan_leave(thrum_chan *chan, uint32_t side, th_waiter *waiter) {
+    th_chan_lock(chan);
+    bool listed = th_waitlist_leave(th_chan_list(chan, side), waiter);
+    th_chan_mark(chan, side);
+    th_chan_unlock(chan);
+    return listed;
+}
+
+static bool leave_senders(void *chan, th_waiter *waiter) {
+    return th_chan_leave(chan, TH_CHAN_SENDERS, waiter);
+}
+
+static bool leave_receivers(void *chan, th_waiter *waiter) {
+    return th_chan_leave(chan, TH_CHAN_RECEIVERS, waiter);
+}
+
+/* With the lock, which it gives up. Woken, the channel may be gone. */
+static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
+                               thrum_time deadline) {
+    th_party me = {.from = from, .to = to, .status = 0};
+    th_waiter_init(&me.waiter);
+    me.waiter.timed = deadline != THRUM_FOREVER;
+    uint32_t outcome;
+    if (me.waiter.timed) {
+        th_chan_push(chan, side, &me);
+        th_chan_unlock(chan);
+        outcome = th_waiter_wait_until(&me.waiter, deadline);
+        if (outcome != TH_WAIT_WOKEN) {
+            (void)th_chan_leave(chan, side, &me.waiter);
+        }
+    } else {
+        me.waiter.leave = side == TH_CHAN_SENDERS ? leave_senders : leave_receivers;
+        me.waiter.object = chan;
+        th_chan_push(chan, side, &me);
+        outcome = th_waiter_wait_unlock(&me.waiter, (th_unlock){&chan->xlock, 0, false});
+    }
+    return outcome == TH_WAIT_WOKEN ? me.status : th_waiter_result(outcome);
+}
+
+/* ---- closing ---- */
+
+/* A detached list; each of them is gone once it is woken. */
+static void turn_away(th_waiter *chain) {
+    while (chain) {
+        th_waiter *next = chain->next;
+        ((th_party *)(void *)chain)->status = -EPIPE;
+        th_waiter_let_go(chain);
+        chain = next;
+    }
+}
+
+int thrum_chan_close(thrum_chan *chan) {
+    th_chan_lock(chan);
+    if ((th_chan_flags(chan) & TH_CHAN_CLOSED) != 0) {
+        th_chan_unlock(chan);
+        return -EPIPE;
+    }
+    th_waiter *senders = th_waitlist_detach(th_chan_list(chan, TH_CHAN_SENDERS));
+    th_waiter *receivers = th_waitlist_detach(th_chan_list(chan, TH_CHAN_RECEIVERS));
+    th_chan_set_flags(chan, TH_CHAN_CLOSED);
+    th_chan_unlock(chan);
+    turn_away(senders);
+    turn_away(receivers);
+    return 0;
+}
+
+/* ---- the store ---- */
+
+/* Between the segment's head and where its elements end. */
+static inline char *elements_of(th_segment *segment) {
+    return (char *)(segment + 1);
+}
+
+static inline char *end_of(const thrum_chan *chan, th_segment *segment) {
+    size_t bytes = chan->elem_size * SEGMENT_ELEMS;
+    bytes = bytes < SEGMENT_BYTES ? SEGMENT_BYTES / chan->elem_size * chan->elem_size : bytes;
+    return elements_of(segment) + bytes;
+}
+
+/* `put` has reached its end. False: a segment is needed, and there is none to spare. */
+TH_NOINLINE bool th_store_turn_put(thrum_chan *chan) {
+    if (chan->elem_size == 0) {
+        return true;
+    }
+    if (chan->ring) {
+        chan->put = chan->ring;
+        return true;
+    }
+    if (th_chan_count(chan) == 0 && chan->segment) { /* it is drained: from its beginning */
+        chan->put = chan->take = elements_of(chan->segment);
+        return true;
+    }
+    th_segment *next = chan->spare;
+    if (!next) {
+        return false;
+    }
+    chan->spare = NULL;
+    next->next = NULL;
+    chan->put = elements_of(next);
+    chan->put_end = end_of(chan, next);
+    if (chan->last) {
+        chan->last->next = next;
+    } else {
+        chan->segment = next;
+        chan->take = chan->put;
+        chan->take_end = chan->put_end;
+    }
+    chan->last = next;
+    return true;
+}
+
+/* `take` has reached its end, and there is an element behind it. What is to be freed, if any. */
+TH_NOINLINE th_segment *th_store_turn_take(thrum_chan *chan) {
+    if (chan->elem_size == 0) {
+        return NULL;
+    }
+    if (chan->ring) {
+        chan->take = chan->ring;
+        return NULL;
+    }
+    th_segment *drained = chan->segment;
+    chan->segment = drained->next;
+    chan->take = elements_of(chan->segment);
+    chan->take_end = end_of(chan, chan->segment);
+    if (chan->spare) {
+        return drained;
+    }
+    chan->spare = drained;
+    return NULL;
+}
+
+/* ---- the beginning and the end ---- */
+
+int thrum_chan_create(thrum_chan **out, size_t elem_size, size_t capacity) {
+    size_t head = (sizeof(thrum_chan) + 15) & ~(size_t)15;
+    size_t limit = PTRDIFF_MAX - head - TH_CACHE_LINE;
+    bool bounded = capacity != THRUM_UNBOUNDED;
+    if (!out || elem_size > limit / SEGMENT_ELEMS ||
+        (bounded && elem_size != 0 && capacity > limit / elem_size)) {
+        return -EINVAL;
+    }
+    size_t ring_size = bounded ? elem_size * capacity : 0;
+    char *block = th_os_alloc(head + TH_CACHE_LINE + ring_size);
+    if (!block) {
+        return -ENOMEM;
+    }
+    /* On lines of its own. */
+    uintptr_t pad = (uintptr_t)block % TH_CACHE_LINE;
+    char *at = pad == 0 ? block : block + (TH_CACHE_LINE - pad);
+    thrum_chan *chan = (thrum_chan *)(void *)at;
+    *chan = (thrum_chan){.capacity = capacity, .elem_size = elem_size, .block = block};
+    if (bounded) {
+        chan->ring = at + head;
+        chan->put = chan->take = chan->ring;
+        chan->put_end = chan->take_end = chan->ring + ring_size;
+    }
+    *out = chan;
+    return 0;
+}
+
+int thrum_chan_destroy(thrum_chan *chan) {
+    if (!chan) {
+        return 0;
+    }
+    th_chan_lock(chan);
+    if ((th_chan_flags(chan) & (TH_CHAN_SENDERS | TH_CHAN_RECEIVERS)) != 0) {
+        th_chan_unlock(chan);
+        return -EBUSY;
+    }
+    while (chan->segment) {
+        th_segment *next = chan->segment->next;
+        th_os_free(chan->segment);
+        chan->segment = next;
+    }
+    th_os_free(chan->spare);
+    th_os_free(chan->block);
+    return 0;
+}
+
+size_t thrum_chan_len(const thrum_chan *chan) {
+    return th_chan_count(chan);
+}

@@ -1,0 +1,229 @@
+/*
+ * select.c: one of several sends and receives.
+ *
+ * At first it looks without locks, and tries the one case it chose with that channel's lock alone.
+ * If nothing can be done it takes the locks of all its channels, in the order of their addresses,
+ * looks once more, and stands on every list by a part of one wait before it gives them up. So
+ * nobody ever finds a select half queued; and who deals with a waiting select holds the lock of the
+ * channel where it stands, and claims its word. A select that deals while it holds all its locks is
+ * not on any list itself: nobody can claim it, so two selects that could deal with each other need
+ * one claim, not two. README.md has the argument.
+ */
+#include "platform/platform.h"
+#include "sync/chan.h"
+
+/* In the frame of who waits: a few, which is the rule, or as many as the header says. */
+#define FEW 8
+
+/* What a select that waits needs for each case. */
+typedef struct place {
+    th_party party;
+    thrum_chan *chan; /* of all places, in the order of addresses */
+} place;
+
+static inline uint32_t side_of(const thrum_case *c) {
+    return c->kind == THRUM_CASE_SEND ? TH_CHAN_SENDERS : TH_CHAN_RECEIVERS;
+}
+
+/* The number of a case that can be done, each with the same chance; -1: none. */
+static int look_around(const thrum_case cases[], size_t n) {
+    int found = -1;
+    uint32_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const thrum_case *c = &cases[i];
+        if (c->chan &&
+            (c->kind == THRUM_CASE_SEND ? th_chan_can_send(c->chan) : th_chan_can_recv(c->chan))) {
+            count++;
+            if (count == 1 || th_self_random() % count == 0) {
+                found = (int)i;
+            }
+        }
+    }
+    return found;
+}
+
+/* Does what can be done at once: the case's number, -EAGAIN, -ENOMEM. */
+static int try_some(thrum_case cases[], size_t n) {
+    int found;
+    while ((found = look_around(cases, n)) >= 0) { /* lock-free: a failure is another's success */
+        thrum_case *c = &cases[found];
+        int result = c->kind == THRUM_CASE_SEND ? thrum_chan_try_send(c->chan, c->from)
+                                                : thrum_chan_try_recv(c->chan, c->to);
+        if (result == -ENOMEM) {
+            return result;
+        }
+        if (result != -EAGAIN) {
+            c->status = result;
+            return found;
+        }
+    }
+    return -EAGAIN;
+}
+
+/* ---- all locks ---- */
+
+/* The channels of the cases, each once, by address; their number. */
+static size_t sort_channels(const thrum_case cases[], size_t n, place places[]) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (cases[i].chan) {
+            places[count++].chan = cases[i].chan;
+        }
+    }
+    size_t gap = 1;
+    while (gap < count / 3) {
+        gap = 3 * gap + 1;
+    }
+    for (; gap > 0; gap /= 3) { /* shell's: for a few it is sorting by insertion */
+        for (size_t i = gap; i < count; i++) {
+            thrum_chan *chan = places[i].chan;
+            size_t at = i;
+            for (; at >= gap && (uintptr_t)places[at - gap].chan > (uintptr_t)chan; at -= gap) {
+                places[at].chan = places[at - gap].chan;
+            }
+            places[at].chan = chan;
+        }
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || places[i].chan != places[kept - 1].chan) {
+            places[kept++].chan = places[i].chan;
+        }
+    }
+    return kept;
+}
+
+static void lock_all(place places[], size_t channels) {
+    for (size_t i = 0; i < channels; i++) {
+        th_chan_lock(places[i].chan);
+    }
+}
+
+static void unlock_all(place places[], size_t channels) {
+    for (size_t i = channels; i > 0; i--) {
+        th_chan_unlock(places[i - 1].chan);
+    }
+}
+
+/*
+ * With all locks. What is found and done is concluded by the caller, without them. The case's
+ * number; -EAGAIN: nothing can be done; -ENOMEM: a send, but for want of a segment.
+ */
+static int deal_some(thrum_case cases[], size_t n, th_deal *deal) {
+    int found;
+    while ((found = look_around(cases, n)) >= 0) { /* a failure took late waiters off a list */
+        thrum_case *c = &cases[found];
+        int result = c->kind == THRUM_CASE_SEND ? th_chan_deal_send(c->chan, c->from, deal)
+                                                : th_chan_deal_recv(c->chan, c->to, deal);
+        if (result == -ENOMEM) {
+            return result;
+        }
+        if (result != -EAGAIN) {
+            c->status = result;
+            return found;
+        }
+    }
+    return -EAGAIN;
+}
+
+/* ---- waiting ---- */
+
+/* With all locks: a part of the wait on every list. */
+static void stand(thrum_case cases[], size_t n, place places[], th_waiter *whole) {
+    for (size_t i = 0; i < n; i++) {
+        const thrum_case *c = &cases[i];
+        if (c->chan) {
+            th_party *party = &places[i].party;
+            th_waiter_init_part(&party->waiter, whole, (int32_t)i);
+            party->from = c->from;
+            party->to = c->to;
+            party->status = 0;
+            th_chan_push(c->chan, side_of(c), party);
+        }
+    }
+}
+
+/* Off all lists but the one of the case that happened (-1: of none): who dealt took it off. */
+static void leave(thrum_case cases[], size_t n, place places[], int happened) {
+    for (size_t i = 0; i < n; i++) {
+        if (cases[i].chan && (int)i != happened) {
+            (void)th_chan_leave(cases[i].chan, side_of(&cases[i]), &places[i].party.waiter);
+        }
+    }
+}
+
+static int select_on(thrum_case cases[], size_t n, thrum_time deadline, place places[]) {
+    th_waiter me;
+    size_t channels = sort_channels(cases, n, places);
+    for (;;) {
+        th_deal deal;
+        lock_all(places, channels);
+        int found = deal_some(cases, n, &deal);
+        if (found == -EAGAIN) {
+            break;
+        }
+        size_t elem_size = found >= 0 ? cases[found].chan->elem_size : 0;
+        unlock_all(places, channels);
+        if (found >= 0) {
+            th_chan_conclude(&deal, elem_size);
+            return found;
+        }
+        /* a segment is needed, which is not made with locks held */
+        if ((found = try_some(cases, n)) != -EAGAIN) {
+            return found;
+        }
+    }
+    th_waiter_init(&me);
+    me.timed = true;
+    stand(cases, n, places, &me);
+    unlock_all(places, channels);
+    uint32_t outcome = th_waiter_wait_until(&me, deadline);
+    int happened = outcome == TH_WAIT_WOKEN ? me.value : -1;
+    leave(cases, n, places, happened);
+    if (happened < 0) {
+        return th_waiter_result(outcome);
+    }
+    cases[happened].status = places[happened].party.status;
+    return happened;
+}
+
+static TH_NOINLINE int select_few(thrum_case cases[], size_t n, thrum_time deadline) {
+    place places[FEW];
+    return select_on(cases, n, deadline, places);
+}
+
+static TH_NOINLINE int select_many(thrum_case cases[], size_t n, thrum_time deadline) {
+    place places[THRUM_SELECT_FRAME];
+    return select_on(cases, n, deadline, places);
+}
+
+static TH_NOINLINE int select_crowd(thrum_case cases[], size_t n, thrum_time deadline) {
+    place *places = th_os_alloc(n * sizeof *places);
+    if (!places) {
+        return -ENOMEM;
+    }
+    int result = select_on(cases, n, deadline, places);
+    th_os_free(places);
+    return result;
+}
+
+int thrum_select(thrum_case cases[], size_t n, thrum_time deadline) {
+    if ((n > 0 && !cases) || n > INT32_MAX / sizeof(place)) {
+        return -EINVAL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (cases[i].kind != THRUM_CASE_SEND && cases[i].kind != THRUM_CASE_RECV) {
+            return -EINVAL;
+        }
+    }
+    int result = try_some(cases, n);
+    if (result != -EAGAIN) {
+        return result;
+    }
+    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
+        return -ETIMEDOUT;
+    }
+    return n <= FEW                  ? select_few(cases, n, deadline)
+           : n <= THRUM_SELECT_FRAME ? select_many(cases, n, deadline)
+                                     : select_crowd(cases, n, deadline);
+}
