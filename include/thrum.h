@@ -11,6 +11,7 @@
 #include "thrum/cond.h"
 #include "thrum/config.h"
 #include "thrum/event.h"
+#include "thrum/fork.h"
 #include "thrum/metrics.h"
 #include "thrum/mutex.h"
 #include "thrum/sched.h"

@@ -77,6 +77,20 @@ static TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task) {
     }
 }
 
+/* Its object is the function's, and may be gone when it returns. */
+static TH_NO_TSAN void run_call(th_fiber *fiber, th_call *call) {
+    void (*fn)(th_call *) = call->fn;
+    begin(fiber, call);
+    fn(call);
+}
+
+void th_run_undo(void) {
+    th_fiber *fiber = th_fiber_self();
+    if (th_unlikely(fiber->dirty)) {
+        undo(fiber);
+    }
+}
+
 TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     th_worker *worker = fiber->worker;
     th_count(&worker->counters.xtasks_started, 1);
@@ -96,6 +110,9 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     case TH_WORK_TASK:
         run_task(fiber, (thrum_task *)(void *)work);
         break;
+    case TH_WORK_CALL:
+        run_call(fiber, (th_call *)work);
+        break;
     default:
         th_misuse("run", "a corrupt object in a run queue", work);
     }
@@ -106,6 +123,9 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
         th_fiber_check_canary(fiber);
     }
     worker = fiber->worker; /* it may have moved */
+    if (th_unlikely(th_forks_any(&worker->forks))) {
+        th_misuse("thrum_fork_start", "the task ended without the join", worker->forks.offered);
+    }
     th_enter(worker);
     if (th_unlikely(fiber->repost)) {
         th_task_repost(fiber);
