@@ -104,11 +104,7 @@ static void offer(th_worker *worker, th_fork *fork, bool backlog) {
 static void give(th_worker *worker, th_fork *fork) {
     make_work(fork);
     th_store_relaxed(&fork->xworker, NULL); /* relaxed: its owner reads it */
-    th_tsan_release(fork);
-    th_enter(worker);
-    th_flow_began(&worker->flow.xcreated);
-    th_submit(worker, &fork->call.work, THRUM_HINT_NONE);
-    th_leave(worker);
+    th_call_submit(worker, &fork->call);
 }
 
 static void give_oldest(th_worker *worker, uint64_t most) {

@@ -55,6 +55,9 @@ void th_run(th_fiber *fiber, th_work *work);
 /* Task's context: after the body, destructors included. */
 void th_handle_finish(thrum_handle *handle, int result);
 
+/* Task's context: queues a call, as a task that was just spawned. */
+void th_call_submit(th_worker *worker, th_call *call);
+
 /* Task's context: the present run's values are dropped now, not at its end. */
 void th_run_undo(void);
 
