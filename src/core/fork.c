@@ -217,6 +217,14 @@ void th_forks_give_all(th_worker *worker) {
     }
 }
 
+void th_forks_end(th_worker *worker) {
+    th_forks *forks = &worker->forks;
+    uint64_t at;
+    if (take_oldest(forks, UINT64_MAX, &at) != at || forks->offered) {
+        th_misuse("thrum_fork_start", "the task ended before the join", forks);
+    }
+}
+
 /* ---- thieves ---- */
 
 /* Counted before it is taken, so that its owner knows of the count when it misses the fork. */

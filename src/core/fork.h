@@ -76,6 +76,7 @@ void th_forks_expose(th_worker *worker);
 
 /* Before the fiber suspends: whoever waits for something may be waiting for its own forks. */
 void th_forks_give_all(th_worker *worker);
+/* False: there are none. True: there are, or the owner has not seen yet that a rescuer had them. */
 static inline bool th_forks_any(const th_forks *forks) {
     /* relaxed: only the owner writes it */
     return th_load_relaxed(&forks->xtail) != forks->head_seen || forks->offered;
@@ -83,6 +84,9 @@ static inline bool th_forks_any(const th_forks *forks) {
 
 /* A fork that was given: waits for its end, and returns its result. A cancel does not end that. */
 int th_fork_wait(th_fork *fork);
+
+/* The task has ended: stops the program if there is a fork that was not joined. */
+void th_forks_end(th_worker *worker);
 
 /* ---- others ---- */
 

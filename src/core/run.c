@@ -133,7 +133,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     }
     worker = fiber->worker; /* it may have moved */
     if (th_unlikely(th_forks_any(&worker->forks))) {
-        th_misuse("thrum_fork_start", "the task ended without the join", worker->forks.offered);
+        th_forks_end(worker);
     }
     th_enter(worker);
     if (th_unlikely(fiber->repost)) {
