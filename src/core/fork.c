@@ -68,6 +68,22 @@ static TH_NO_TSAN void make_work(th_fork *fork) {
 
 /* ---- the owner ---- */
 
+static th_fork *offered_of(const th_forks *forks) {
+    return th_load_relaxed(&forks->offered); /* relaxed: only the owner knows it */
+}
+
+static void set_offered(th_forks *forks, th_fork *fork) {
+    th_store_relaxed(&forks->offered, fork); /* relaxed: only the owner knows it */
+}
+
+static uint64_t head_seen(const th_forks *forks) {
+    return th_load_relaxed(&forks->head_seen); /* relaxed: only the owner knows it */
+}
+
+static void see_head(th_forks *forks, uint64_t head) {
+    th_store_relaxed(&forks->head_seen, head); /* relaxed: only the owner knows it */
+}
+
 /*
  * The oldest private ones, no more than `most`, are the caller's: [*from, the new head). Places of
  * the array that they stood in are written again only after the owner's next push.
@@ -80,7 +96,7 @@ static uint64_t take_oldest(th_forks *forks, uint64_t most, uint64_t *from) {
     th_store_relaxed(&forks->xhead, head + n); /* relaxed: under its lock */
     th_lock_release(&forks->lock);
     *from = head;
-    forks->head_seen = head + n;
+    see_head(forks, head + n);
     return head + n;
 }
 
@@ -88,10 +104,12 @@ static th_fork *private_at(const th_forks *forks, uint64_t index) {
     return th_load_relaxed(&forks->xprivate[index % TH_FORKS]); /* relaxed: the owner wrote it */
 }
 
+/* Counted as a task that was spawned: nobody would count it in time who takes it. */
 static void offer(th_worker *worker, th_fork *fork, bool backlog) {
     make_work(fork);
     th_store_relaxed(&fork->xworker, NULL); /* relaxed: its owner reads it */
-    worker->forks.offered = fork;
+    set_offered(&worker->forks, fork);
+    th_flow_began(&worker->flow.xcreated);
     th_tsan_release(fork);
     /* pairs: steal_from; publishes the fork */
     th_store_release(&worker->forks.xslot, (uintptr_t)fork);
@@ -115,20 +133,13 @@ static void give_oldest(th_worker *worker, uint64_t most) {
     }
 }
 
-/* The slot is empty: what was offered has been stolen. */
-static void see_stolen(th_forks *forks) {
-    forks->offered = NULL;
-    /* pairs: steal_from; the thief has counted what it took (core/IDLE.md) */
-    (void)th_load_acquire(&forks->xslot);
-}
-
 void th_forks_expose(th_worker *worker) {
     th_forks *forks = &worker->forks;
     uint64_t at;
-    see_stolen(forks);
+    set_offered(forks, NULL); /* it was stolen */
     if (take_oldest(forks, 1, &at) != at) {
         /* relaxed: only the owner writes it */
-        bool more = forks->head_seen != th_load_relaxed(&forks->xtail);
+        bool more = head_seen(forks) != th_load_relaxed(&forks->xtail);
         offer(worker, private_at(forks, at), more);
     }
 }
@@ -149,21 +160,20 @@ static void push_private(th_forks *forks, th_fork *fork) {
 void th_fork_push_slow(th_worker *worker, th_fork *fork) {
     th_forks *forks = &worker->forks;
     uint64_t tail = th_load_relaxed(&forks->xtail); /* relaxed: only the owner writes it */
-    /* relaxed: see_stolen acquires */
+    /* relaxed: nothing comes with it */
     bool empty = th_load_relaxed(&forks->xslot) == TH_FORK_EMPTY;
-    if (empty && tail == forks->head_seen) {
-        see_stolen(forks);
+    if (empty && tail == head_seen(forks)) {
         offer(worker, fork, false);
         return;
     }
-    if (tail - forks->head_seen >= TH_FORKS) {
+    if (tail - head_seen(forks) >= TH_FORKS) {
         give_oldest(worker, TH_FORKS / 2);
     }
-    bool first = tail == forks->head_seen;
+    bool first = tail == head_seen(forks);
     push_private(forks, fork);
     if (empty) {
         th_forks_expose(worker);
-    } else if (first && forks->offered) {
+    } else if (first && offered_of(forks)) {
         th_enter(worker);
         th_notify(worker, true);
         th_leave(worker);
@@ -171,11 +181,15 @@ void th_fork_push_slow(th_worker *worker, th_fork *fork) {
 }
 
 /* What was offered, if nobody has taken it. */
-static bool take_back(th_forks *forks, th_fork *fork) {
+static bool take_back(th_worker *worker, th_fork *fork) {
     uintptr_t state = (uintptr_t)fork;
-    forks->offered = NULL;
-    /* pairs: steal_from; a thief that was first has counted what it took (core/IDLE.md) */
-    return th_cas_acq_rel_acquire_both(&forks->xslot, &state, TH_FORK_EMPTY);
+    set_offered(&worker->forks, NULL);
+    /* relaxed: it is the owner's own, or not its any more: then th_fork_wait acquires */
+    if (!th_cas_relaxed(&worker->forks.xslot, &state, TH_FORK_EMPTY)) {
+        return false;
+    }
+    th_flow_ended(&worker->flow.xfinished); /* of `offer`; the present run goes on */
+    return true;
 }
 
 /*
@@ -186,7 +200,7 @@ static bool pop_behind_head(th_forks *forks, uint64_t at) {
     th_lock_acquire(&forks->lock);
     uint64_t head = th_load_relaxed(&forks->xhead); /* relaxed: under its lock */
     th_lock_release(&forks->lock);
-    forks->head_seen = head;
+    see_head(forks, head);
     if (head <= at) {
         return true;
     }
@@ -195,24 +209,27 @@ static bool pop_behind_head(th_forks *forks, uint64_t at) {
     return false;
 }
 
-bool th_fork_pop_slow(th_fork *fork) {
-    /* pairs: rescue_private; who took it has counted it (core/IDLE.md) */
-    th_worker *worker = th_load_acquire(&fork->xworker);
+bool th_fork_pop_slow(th_fork *fork, th_worker *worker) {
     if (worker) {
         return pop_behind_head(&worker->forks, fork->index);
     }
     worker = th_here();
-    return worker && worker->forks.offered == fork && take_back(&worker->forks, fork);
+    if (worker && offered_of(&worker->forks) == fork) {
+        return take_back(worker, fork);
+    }
+    /* pairs: rescue_private; who took it has counted it (core/IDLE.md) */
+    (void)th_load_acquire(&fork->xworker);
+    return false;
 }
 
 void th_forks_give_all(th_worker *worker) {
     th_forks *forks = &worker->forks;
-    th_fork *offered = forks->offered;
-    if (offered && take_back(forks, offered)) {
+    th_fork *offered = offered_of(forks);
+    if (offered && take_back(worker, offered)) {
         give(worker, offered);
     }
     /* relaxed: only the owner writes it */
-    if (th_load_relaxed(&forks->xtail) != forks->head_seen) {
+    if (th_load_relaxed(&forks->xtail) != head_seen(forks)) {
         give_oldest(worker, UINT64_MAX);
     }
 }
@@ -220,30 +237,25 @@ void th_forks_give_all(th_worker *worker) {
 void th_forks_end(th_worker *worker) {
     th_forks *forks = &worker->forks;
     uint64_t at;
-    if (take_oldest(forks, UINT64_MAX, &at) != at || forks->offered) {
+    if (take_oldest(forks, UINT64_MAX, &at) != at || offered_of(forks)) {
         th_misuse("thrum_fork_start", "the task ended before the join", forks);
     }
 }
 
 /* ---- thieves ---- */
 
-/* Counted before it is taken, so that its owner knows of the count when it misses the fork. */
-static th_work *steal_from(th_worker *worker, th_worker *victim) {
+static th_work *steal_from(th_worker *victim) {
     uintptr_t fork = th_load_relaxed(&victim->forks.xslot); /* relaxed: the exchange decides */
     if (fork == TH_FORK_CLOSED || fork == TH_FORK_EMPTY) {
         return NULL;
     }
-    th_flow_began(&worker->flow.xcreated);
     /*
      * ABA: if it was taken back and another one is offered that lies at the same place, then that
      * one is taken: nothing was read of it before.
-     * pairs: offer; the fork. see_stolen, take_back; the count
+     * pairs: offer; the fork
      */
-    if (th_cas_acq_rel(&victim->forks.xslot, &fork, TH_FORK_EMPTY)) {
-        return &((th_fork *)fork)->call.work;
-    }
-    th_flow_ended(&worker->flow.xfinished);
-    return NULL;
+    bool taken = th_cas_acquire(&victim->forks.xslot, &fork, TH_FORK_EMPTY);
+    return taken ? &((th_fork *)fork)->call.work : NULL;
 }
 
 th_work *th_forks_steal(th_worker *worker) {
@@ -251,7 +263,7 @@ th_work *th_forks_steal(th_worker *worker) {
     unsigned at = th_random_below(&worker->random, sched->workers_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         th_worker *victim = &sched->workers[at];
-        th_work *work = victim == worker ? NULL : steal_from(worker, victim);
+        th_work *work = victim == worker ? NULL : steal_from(victim);
         if (work) {
             return work;
         }

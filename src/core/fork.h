@@ -50,11 +50,14 @@ _Static_assert(sizeof(th_fork) == 80, "fits into the public thrum_fork");
 #define TH_FORK_EMPTY ((uintptr_t)1)
 
 typedef struct th_forks {
-    /* Written by the owner. */
-    alignas(TH_CACHE_LINE) uint64_t xtail; /* where the next one goes; rescuers read it */
-    uint64_t head_seen;                    /* xhead, or what it was: not beyond it */
-    th_fork *offered;                      /* what it has put into the slot and not missed yet */
-    th_fork *xprivate[TH_FORKS];           /* read by rescuers */
+    /*
+     * Written by the owner. The next two it alone reads as well; atomics since to the thread
+     * sanitizer each task of a worker is a thread.
+     */
+    alignas(TH_CACHE_LINE) uint64_t head_seen; /* xhead, or what it was: not beyond it */
+    th_fork *offered;            /* what it has put into the slot and not missed yet */
+    uint64_t xtail;              /* where the next one goes; rescuers read it */
+    th_fork *xprivate[TH_FORKS]; /* read by rescuers */
 
     alignas(TH_CACHE_LINE) uintptr_t xslot; /* CLOSED, EMPTY, or a fork: the owner fills it */
     uint64_t xhead; /* the oldest private one; under the lock, read by the owner without */
@@ -71,15 +74,16 @@ bool th_forks_hungry(void);
 
 /* The slow halves of th_fork_push and th_fork_pop (parallel/forking.h). */
 void th_fork_push_slow(th_worker *worker, th_fork *fork);
-bool th_fork_pop_slow(th_fork *fork);
+bool th_fork_pop_slow(th_fork *fork, th_worker *worker); /* in whose array it stood, or NULL */
 void th_forks_expose(th_worker *worker);
 
 /* Before the fiber suspends: whoever waits for something may be waiting for its own forks. */
 void th_forks_give_all(th_worker *worker);
 /* False: there are none. True: there are, or the owner has not seen yet that a rescuer had them. */
 static inline bool th_forks_any(const th_forks *forks) {
-    /* relaxed: only the owner writes it */
-    return th_load_relaxed(&forks->xtail) != forks->head_seen || forks->offered;
+    /* relaxed: only the owner writes these */
+    return th_load_relaxed(&forks->xtail) != th_load_relaxed(&forks->head_seen) ||
+           th_load_relaxed(&forks->offered);
 }
 
 /* A fork that was given: waits for its end, and returns its result. A cancel does not end that. */

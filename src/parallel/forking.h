@@ -19,7 +19,8 @@ static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
     th_tsan_release(fork);
     /* relaxed: somebody else comes by at the next fork or join */
     if (th_likely(th_load_relaxed(&forks->xslot) != TH_FORK_EMPTY) &&
-        th_likely(tail - forks->head_seen - 1 < TH_FORKS - 1)) { /* neither the first nor full */
+        /* relaxed: only the owner knows it. Neither the first nor one too many: */
+        th_likely(tail - th_load_relaxed(&forks->head_seen) - 1 < TH_FORKS - 1)) {
         /* relaxed: published by the tail */
         th_store_relaxed(&forks->xprivate[tail % TH_FORKS], fork);
         /* pairs: claim_half; publishes the place and the fork */
@@ -47,13 +48,13 @@ static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork) {
         if (th_likely(th_load_relaxed(&forks->xhead) <= at)) {
             /* relaxed: as in th_fork_push */
             if (th_unlikely(th_load_relaxed(&forks->xslot) == TH_FORK_EMPTY) &&
-                forks->head_seen != at) {
+                th_load_relaxed(&forks->head_seen) != at) {
                 th_forks_expose(worker);
             }
             return true;
         }
     }
-    return th_fork_pop_slow(fork);
+    return th_fork_pop_slow(fork, worker);
 }
 
 #endif
