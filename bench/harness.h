@@ -83,6 +83,7 @@ extern const bench_theme bench_memory;
 extern const bench_theme bench_time;
 extern const bench_theme bench_timers;
 extern const bench_theme bench_fifo;
+extern const bench_theme bench_parallel;
 
 /* ---- for the rows ---- */
 

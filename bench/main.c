@@ -33,7 +33,7 @@ typedef struct options {
 
 static const bench_theme *const themes[] = {
     &bench_yardsticks, &bench_switch, &bench_spawn, &bench_sync, &bench_wake,
-    &bench_memory,     &bench_timers, &bench_time,  &bench_fifo,
+    &bench_memory,     &bench_timers, &bench_time,  &bench_fifo, &bench_parallel,
 };
 #define THEMES (sizeof(themes) / sizeof(themes[0]))
 
