@@ -2,8 +2,11 @@
  * dag.c: graphs (src/parallel/README.md, "The graph"): strands on two workers, the end of a run
  * against whoever waits for it and frees the graph at once.
  */
+#include <errno.h>
+
 #include "crew.h"
 #include "parallel/dag.h"
+#include "platform/platform.h"
 #include "whole.h"
 
 #define NODES 6
@@ -102,6 +105,45 @@ static int failing(void *arg) {
     sim_check(seen[1] == 2 && seen[2] == 2 && seen[3] == 0);
     return 0;
 }
+
+/* ---- by plain threads ---- */
+
+static thrum_dag *shared;
+
+static void run_shared_once(void *arg) {
+    (void)arg;
+    int result;
+    while ((result = thrum_dag_run(shared)) == -EBUSY) {
+        th_os_relax();
+    }
+    sim_check(result == 0);
+}
+
+static void grow_shared(void *arg) {
+    (void)arg;
+    int number;
+    while ((number = thrum_dag_node(shared, node, &seen[2])) == -EBUSY) {
+        th_os_relax();
+    }
+    sim_check(number == 2);
+}
+
+/* Two run it, one adds to it: one after the other. */
+SIM_WORLD(dag_busy) {
+    sim_check(thrum_dag_create(&shared) == 0);
+    for (int i = 0; i < 2; i++) {
+        sim_check(thrum_dag_node(shared, node, &seen[i]) == i);
+    }
+    int runner = sim_spawn(run_shared_once, NULL);
+    int grower = sim_spawn(grow_shared, NULL);
+    run_shared_once(NULL);
+    sim_join(runner);
+    sim_join(grower);
+    sim_check(thrum_dag_destroy(shared) == 0);
+    sim_check(seen[0] == 2 && seen[1] == 2 && seen[2] <= 2);
+}
+
+/* ---- on a scheduler ---- */
 
 static void on_sched(thrum_fn fn) {
     thrum_config config = whole_config(2);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "core/idle.h"
 #include "core/worker.h"
 #include "crew.h"
 #include "parallel/forking.h"
@@ -78,6 +79,7 @@ static void thieve(th_worker *worker, bool rescues) {
         work = work ? work : take_queued();
         if (work) {
             ((th_call *)work)->fn((th_call *)work);
+            th_flow_ended(&worker->flow.xfinished);
         } else {
             th_os_relax();
         }
@@ -181,6 +183,56 @@ SIM_WORLD(fork_given) {
 }
 SIM_WORLD(fork_given_rescued) {
     play(1, rescuer, true, 7, true);
+}
+
+/* ---- counts ---- */
+
+static void join_counted(unsigned i) {
+    th_worker *worker = &mini.workers[0];
+    if (th_fork_pop(&forks[i])) {
+        call(&given[i]);
+        return;
+    }
+    th_flow_ended(&worker->flow.xsuspended);
+    th_fork_wait(&forks[i]);
+    th_flow_began(&worker->flow.xreadied);
+}
+
+/* Looks a few times whether there is nothing that runs. */
+static void observer(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 3; i++) {
+        if (th_idle_now(&mini.sched, TH_IDLE_NOW)) {
+            sim_check(done[0] == given[0] + 1 && done[1] == given[1] + 1);
+            return;
+        }
+    }
+}
+
+/*
+ * One task forks two and joins them, by suspending where they are gone. Who finds the sums of the
+ * counts equal finds all calls made: whoever took one was counted before the task can have
+ * suspended.
+ */
+SIM_WORLD(fork_counted) {
+    forks = sim_alloc(FORKS * sizeof *forks);
+    begin(1, true);
+    th_worker *worker = &mini.workers[0];
+    th_thread_self()->worker = worker;
+    th_flow_began(&worker->flow.xcreated);
+    int thread = sim_spawn(rescuer, &mini.workers[1]);
+    int looks = sim_spawn(observer, NULL);
+    push(0);
+    push(1);
+    join_counted(1);
+    join_counted(0);
+    th_forks_end(worker);
+    th_flow_ended(&worker->flow.xfinished);
+    th_store_release(&mini.xover, 1u);
+    sim_join(thread);
+    sim_join(looks);
+    th_thread_self()->worker = NULL;
+    sim_free(forks);
 }
 
 /* ---- on a scheduler ---- */
