@@ -1,64 +1,14 @@
 /*
- * rows_parallel.c: calls that divide their work: forks, loops, graphs. Each row checks its result;
- * its baseline is the same work done serially by a plain thread.
+ * rows_parallel.c: calls that fork half of their work. Each row checks its result; its baseline is
+ * the same work done serially by a plain thread.
  */
-#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness.h"
+#include "rows_parallel.h"
 
 /* Calls through this are calls: the compiler does not see into them. */
-#define OPAQUE __attribute__((noinline, noclone))
-
-/* ---- what all rows share ---- */
-
-/* One kind of work: made ready, done in parallel or serially, checked. */
-typedef struct work {
-    void (*prepare)(const bench_args *args);
-    void (*parallel)(void);
-    void (*serial)(void);
-    void (*check)(void);
-    uint64_t ops;  /* set by prepare */
-    unsigned warm; /* times that it is done before the clock runs */
-    bool in_ms;    /* the row is in ms, not in ns per operation */
-} work;
-
-static work *measured;
-static bench_sample *measured_out;
-
-static void take(const thrum_sched *sched, void (*run)(void)) {
-    work *w = measured;
-    for (unsigned i = 0; i < w->warm; i++)
-        run();
-    bench_span span;
-    bench_span_begin(&span, sched);
-    run();
-    bench_span_end(&span);
-    w->check();
-    *measured_out = w->in_ms ? bench_span_value(&span, w->ops, span.ns / 1e6)
-                             : bench_span_per_op(&span, w->ops);
-}
-
-static int take_inside(void *arg) {
-    (void)arg;
-    take(thrum_sched_current(), measured->parallel);
-    return 0;
-}
-
-static void run_work(work *w, const bench_args *args, bench_sample *out) {
-    measured = w;
-    measured_out = out;
-    w->prepare(args);
-    bench_inside(args, take_inside, NULL);
-}
-
-static void run_serial(work *w, const bench_args *args, bench_sample *out) {
-    measured = w;
-    measured_out = out;
-    w->prepare(args);
-    take(NULL, w->serial);
-}
+#define OPAQUE __attribute__((noinline))
 
 /* ---- fib ---- */
 
@@ -444,142 +394,12 @@ static void sort_check(void) {
 
 static work sort_work = {sort_prepare, sort_parallel, sort_serially, sort_check, 1, 0, true};
 
-/* ---- loops ---- */
-
-#define ELEMENTS 10000000
-
-static float *loop_numbers;
-static size_t loop_count;
-
-static void light(size_t begin, size_t end, void *ctx) {
-    float *numbers = ctx;
-    for (size_t i = begin; i < end; i++)
-        numbers[i] = numbers[i] * 0.5f + 1.0f;
-}
-
-static void light_prepare(const bench_args *args) {
-    loop_count = bench_scale(args, ELEMENTS, 1000);
-    loop_numbers = malloc(loop_count * sizeof(*loop_numbers));
-    bench_check(loop_numbers != NULL, "no memory");
-    for (size_t i = 0; i < loop_count; i++)
-        loop_numbers[i] = 4.0f; /* then 3, then 2.5: exact */
-}
-
-static void light_parallel(void) {
-    bench_ok(thrum_parallel_for(0, loop_count, 0, light, loop_numbers));
-}
-
-static void light_serially(void) {
-    light(0, loop_count, loop_numbers);
-}
-
-static void light_check(void) {
-    for (size_t i = 0; i < loop_count; i++)
-        bench_check(loop_numbers[i] == 2.5f, "element %zu was not done twice", i);
-    free(loop_numbers);
-}
-
-static work light_work = {light_prepare, light_parallel, light_serially, light_check, 1, 1, true};
-
-/* The first hundredth takes a hundred times as long as the rest, an element. */
-static uint32_t *skewed_out;
-
-static void skewed(size_t begin, size_t end, void *ctx) {
-    uint32_t *out = ctx;
-    for (size_t i = begin; i < end; i++) {
-        uint32_t x = (uint32_t)i | 1;
-        unsigned rounds = i < loop_count / 100 ? 400 : 4;
-        for (unsigned j = 0; j < rounds; j++)
-            x = x * 1664525u + 1013904223u;
-        out[i] = x;
-    }
-}
-
-static void skewed_prepare(const bench_args *args) {
-    loop_count = bench_scale(args, ELEMENTS, 1000);
-    skewed_out = calloc(loop_count, sizeof(*skewed_out));
-    bench_check(skewed_out != NULL, "no memory");
-    memset(skewed_out, 1, loop_count * sizeof(*skewed_out)); /* touched, before the clock runs */
-}
-
-static void skewed_parallel(void) {
-    bench_ok(thrum_parallel_for(0, loop_count, 0, skewed, skewed_out));
-}
-
-static void skewed_serially(void) {
-    skewed(0, loop_count, skewed_out);
-}
-
-static void skewed_check(void) {
-    uint32_t *expected = malloc(loop_count * sizeof(*expected));
-    bench_check(expected != NULL, "no memory");
-    skewed(0, loop_count, expected);
-    bench_check(memcmp(expected, skewed_out, loop_count * sizeof(*expected)) == 0,
-                "an element is wrong");
-    free(expected);
-    free(skewed_out);
-}
-
-static work skewed_work = {
-    skewed_prepare, skewed_parallel, skewed_serially, skewed_check, 1, 0, true};
-
-/* ---- a graph ---- */
-
-#define CHAIN 1000000
-
-static thrum_dag *chain;
-static int chain_nodes;
-static int chain_at;
-static bool chain_broken;
-
-static int chain_node(void *arg) {
-    int number = (int)(intptr_t)arg;
-    chain_broken |= chain_at != number;
-    chain_at = number + 1;
-    return 0;
-}
-
-static work chain_work;
-
-static void chain_prepare(const bench_args *args) {
-    chain_nodes = (int)bench_scale(args, CHAIN, 1000);
-    chain_work.ops = (uint64_t)chain_nodes;
-    bench_ok(thrum_dag_create(&chain));
-    for (int i = 0; i < chain_nodes; i++) {
-        bench_check(thrum_dag_node(chain, chain_node, (void *)(intptr_t)i) == i, "no node");
-        if (i > 0)
-            bench_ok(thrum_dag_edge(chain, i - 1, i));
-    }
-}
-
-static void chain_run(void) {
-    chain_at = 0;
-    bench_ok(thrum_dag_run(chain));
-}
-
-static void chain_check(void) {
-    bench_check(chain_at == chain_nodes && !chain_broken, "the chain was not run in order");
-    bench_ok(thrum_dag_destroy(chain));
-}
-
-static work chain_work = {chain_prepare, chain_run, chain_run, chain_check, 0, 1, false};
-
 /* ---- the table ---- */
 
-#define ROW(name)                                                                                  \
-    static void run_##name(const bench_args *args, bench_sample *out) {                            \
-        run_work(&name##_work, args, out);                                                         \
-    }                                                                                              \
-    static void serial_##name(const bench_args *args, bench_sample *out) {                         \
-        run_serial(&name##_work, args, out);                                                       \
-    }
 ROW(fib)
 ROW(skynet)
 ROW(queens)
 ROW(sort)
-ROW(light)
-ROW(skewed)
-ROW(chain)
 
 /* clang-format off */
 static const bench_case cases[] = {
@@ -592,15 +412,6 @@ static const bench_case cases[] = {
      run_queens, serial_queens, "calls"},
     {"merge sort of 10^7 numbers", {{"sort", "ms", BENCH_NO_MUST, {0, 0}, 0}}, 1, 1, false,
      run_sort, serial_sort, "calls"},
-    {"parallel_for over 10^7 elements, a multiplication each",
-     {{"for-light", "ms", BENCH_NO_MUST, {0, 0}, 0}}, 1, 1, false,
-     run_light, serial_light, "a loop"},
-    {"the same, the first hundredth a hundred times as long",
-     {{"for-skewed", "ms", BENCH_NO_MUST, {0, 0}, 0}}, 1, 1, false,
-     run_skewed, serial_skewed, "a loop"},
-    {"a graph that is a chain of a million nodes, per node",
-     {{"dag-chain", "ns/op", BENCH_NO_MUST, {0, 0}, 0}}, 1, 1, false,
-     run_chain, serial_chain, "a plain thread runs the graph"},
 };
 /* clang-format on */
 
