@@ -26,6 +26,9 @@ static TH_COLD void undo(th_fiber *fiber) {
         th_fiber_check_canary(fiber); /* while it has its name */
     }
     fiber->dirty = false;
+    if (th_forks_any(&fiber->worker->forks)) {
+        th_forks_end(fiber->worker);
+    }
     th_locals_end(&fiber->locals, true);
     fiber->name[0] = '\0';
     fiber->handle = NULL;
@@ -132,9 +135,6 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
         th_fiber_check_canary(fiber);
     }
     worker = fiber->worker; /* it may have moved */
-    if (th_unlikely(th_forks_any(&worker->forks))) {
-        th_forks_end(worker);
-    }
     th_enter(worker);
     if (th_unlikely(fiber->repost)) {
         th_task_repost(fiber);
