@@ -159,7 +159,7 @@ static void push_private(th_forks *forks, th_fork *fork) {
  */
 void th_fork_push_slow(th_worker *worker, th_fork *fork) {
     th_forks *forks = &worker->forks;
-    worker->current->dirty = true; /* its end looks whether all were joined */
+    worker->current->dirty = true;                  /* its end looks whether all were joined */
     uint64_t tail = th_load_relaxed(&forks->xtail); /* relaxed: only the owner writes it */
     /* relaxed: nothing comes with it */
     bool empty = th_load_relaxed(&forks->xslot) == TH_FORK_EMPTY;
