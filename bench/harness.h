@@ -85,6 +85,8 @@ extern const bench_theme bench_time;
 extern const bench_theme bench_timers;
 extern const bench_theme bench_fifo;
 extern const bench_theme bench_chan;
+extern const bench_theme bench_parallel;
+extern const bench_theme bench_loops;
 
 /* ---- for the rows ---- */
 

@@ -32,8 +32,9 @@ typedef struct options {
 } options;
 
 static const bench_theme *const themes[] = {
-    &bench_yardsticks, &bench_switch, &bench_spawn, &bench_sync, &bench_turns, &bench_wake,
-    &bench_memory,     &bench_timers, &bench_time,  &bench_fifo, &bench_chan,
+    &bench_yardsticks, &bench_switch,   &bench_spawn,  &bench_sync, &bench_turns,
+    &bench_wake,       &bench_memory,   &bench_timers, &bench_time, &bench_fifo,
+    &bench_chan,       &bench_parallel, &bench_loops,
 };
 #define THEMES (sizeof(themes) / sizeof(themes[0]))
 

@@ -130,6 +130,13 @@ static th_work *search(th_worker *worker) {
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xruns_stolen, 1);
         th_loot_begin(worker);
+        return work;
+    }
+    work = th_forks_steal(worker);
+    if (work) {
+        th_count(&worker->counters.xsteals_done, 1);
+        th_count(&worker->counters.xstolen, 1);
+        th_count(&worker->counters.xruns_stolen, 1);
     }
     return work;
 }

@@ -12,6 +12,11 @@
 #define SENTINEL_MIN_NS 50000
 #define SENTINEL_MAX_NS 4000000
 
+/* What nobody else is certain to come for, and what a thief could help with. */
+static bool pending(th_worker *worker) {
+    return worker->sched->policy->pending(worker) || th_forks_seen(worker);
+}
+
 /* ---- waking ---- */
 
 /* Claims a sleeper by its own word. `clear`: bits that the claimer has taken care of. */
@@ -244,7 +249,7 @@ void th_went_busy(th_worker *worker) {
      */
     th_fence_seq();
     if (rescued || sentinel_missing(sched, word) || timers_unwatched(worker, word) ||
-        sched->policy->pending(worker)) {
+        pending(worker)) {
         th_wake_one(sched, worker, TH_WAKE_CHAIN);
     }
 }
@@ -370,12 +375,16 @@ static bool sentinel_round(th_worker *worker, int64_t *sleep_ns) {
         return true;
     }
     worker->handoff = sched->policy->rescue(worker, &unsure);
+    if (!worker->handoff && (worker->handoff = th_forks_rescue(worker))) {
+        th_count(&worker->counters.xrescues, 1);
+        th_count(&worker->counters.xruns_stolen, 1);
+    }
     if (worker->handoff) {
         worker->sentinel_ns = SENTINEL_MIN_NS;
         return true;
     }
     /* relaxed: a guess; a submitter who saw a searcher left it to that one */
-    if (!th_park_searchers(th_load_relaxed(&sched->xpark)) && sched->policy->pending(worker)) {
+    if (!th_park_searchers(th_load_relaxed(&sched->xpark)) && pending(worker)) {
         search_anyway(worker);
         return true;
     }
@@ -431,7 +440,7 @@ static void sleep_until_woken(th_worker *worker) {
         bool timers_due = th_timers_sleep_until(worker, worker->sentinel) <= th_os_now();
         if (worker->sentinel && !worker->napping && !timers_due) {
             /* relaxed: a hint, and the exchange decides */
-            if (!th_load_relaxed(&sched->xdeferred) && !sched->policy->pending(worker) &&
+            if (!th_load_relaxed(&sched->xdeferred) && !pending(worker) &&
                 th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count &&
                 retire_sentinel(worker)) {
                 deadline = TH_FOREVER;
@@ -453,7 +462,7 @@ static bool spin(th_worker *worker) {
     int64_t until = th_os_now() + sched->config.spin_ns;
     do {
         /* relaxed: a hint; th_park looks again */
-        if (sched->policy->pending(worker) || th_load_relaxed(&sched->xexit)) {
+        if (pending(worker) || th_load_relaxed(&sched->xexit)) {
             return true;
         }
         /* relaxed: a hint, as above; parking is what they wait for */
@@ -487,8 +496,7 @@ void th_park(th_worker *worker) {
         th_idle_notify(sched);
     }
     /* relaxed: ordered by the fence; stop sets it, then wakes all */
-    bool go_on =
-        !worker->napping && (th_load_relaxed(&sched->xexit) || sched->policy->pending(worker));
+    bool go_on = !worker->napping && (th_load_relaxed(&sched->xexit) || pending(worker));
     if (go_on) {
         leave_by_itself(worker);
     } else {

@@ -11,6 +11,7 @@
 #include "core/cancel.h"
 #include "core/family.h"
 #include "core/idle.h"
+#include "core/submit.h"
 #include "core/task.h"
 #include "core/worker.h"
 
@@ -27,6 +28,9 @@ static TH_COLD void undo(th_fiber *fiber) {
         th_fiber_check_canary(fiber); /* while it has its name */
     }
     fiber->dirty = false;
+    if (th_forks_any(&fiber->worker->forks)) {
+        th_forks_end(fiber->worker);
+    }
     th_locals_end(&fiber->locals, true);
     th_family *open = th_load_relaxed(&fiber->xfamilies); /* relaxed: our own */
     if (th_unlikely(open != NULL)) {
@@ -96,6 +100,28 @@ static TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task) {
     }
 }
 
+/* Its object is the function's, and may be gone when it returns. */
+static TH_NO_TSAN void run_call(th_fiber *fiber, th_call *call) {
+    void (*fn)(th_call *) = call->fn;
+    begin(fiber, call);
+    fn(call);
+}
+
+void th_call_submit(th_worker *worker, th_call *call) {
+    th_tsan_release(call);
+    th_enter(worker);
+    th_flow_began(&worker->flow.xcreated);
+    th_submit(worker, &call->work, THRUM_HINT_NONE);
+    th_leave(worker);
+}
+
+void th_run_undo(void) {
+    th_fiber *fiber = th_fiber_self();
+    if (th_unlikely(fiber->dirty)) {
+        undo(fiber);
+    }
+}
+
 TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     th_worker *worker = fiber->worker;
     th_count(&worker->counters.xtasks_started, 1);
@@ -114,6 +140,9 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
         break;
     case TH_WORK_TASK:
         run_task(fiber, (thrum_task *)(void *)work);
+        break;
+    case TH_WORK_CALL:
+        run_call(fiber, (th_call *)work);
         break;
     default:
         th_misuse("run", "a corrupt object in a run queue", work);

@@ -64,6 +64,12 @@ void th_handle_runs(thrum_handle *handle, th_fiber *fiber);
 /* Task's context: after the body, destructors included. */
 void th_handle_finish(thrum_handle *handle, int result);
 
+/* Task's context: queues a call, as a task that was just spawned. */
+void th_call_submit(th_worker *worker, th_call *call);
+
+/* Task's context: the present run's values are dropped now, not at its end. */
+void th_run_undo(void);
+
 /* An intrusive task whose body posted it again while it ran. */
 void th_task_repost(th_fiber *fiber);
 

@@ -106,6 +106,7 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     th_store_relaxed(&worker->gate.xrevoked, sched->can_order ? TH_GATE_OPEN : TH_GATE_SHUT);
     th_inject_init(&worker->inbox);
     th_timers_init(&worker->own_timers, sched, worker);
+    th_forks_init(&worker->forks, sched->workers_count > 1);
     worker->timers =
         sched->policy->submit_due ? &sched->workers[0].own_timers : &worker->own_timers;
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);

@@ -32,6 +32,9 @@ static uint32_t outcome_of(const th_waiter *waiter) {
  * acquire in `released` is, on the fiber's own.
  */
 static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
+    if (th_unlikely(th_forks_any(&fiber->worker->forks))) {
+        th_forks_give_all(fiber->worker);
+    }
     int saved = *fiber->worker->errno_at;
     th_enter(fiber->worker);
     th_suspend(fiber, TH_COMMIT_WAIT, waiter);
@@ -198,9 +201,10 @@ static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, unlock_commit *comm
 uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
     /*
      * A thread gives the lock up and then sleeps. So does a fiber under the thread sanitizer: for
-     * that tool the lock would be given up by the worker, with all that the worker knows.
+     * that tool the lock would be given up by the worker, with all that the worker knows. And so
+     * does one that has forks: giving them takes long.
      */
-    if (!waiter->fiber || TH_TSAN_CONTEXTS) {
+    if (!waiter->fiber || TH_TSAN_CONTEXTS || th_forks_any(&waiter->fiber->worker->forks)) {
         give_up(unlock);
         return th_waiter_wait(waiter);
     }

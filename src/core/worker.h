@@ -15,6 +15,7 @@
 #include "core/fiber.h"
 #include "core/fifo.h"
 #include "core/flow.h"
+#include "core/fork.h"
 #include "core/lock.h"
 #include "core/outside.h"
 #include "core/parkword.h"
@@ -155,6 +156,8 @@ struct th_worker {
     th_inject inbox; /* pinned work; only the owner consumes */
 
     th_timers own_timers;
+
+    th_forks forks;
 
     /* Sleeping (core/PARKING.md). */
     alignas(TH_CACHE_LINE) uint32_t xsleep; /* TH_SLEEP_*: the futex */

@@ -15,7 +15,8 @@ typedef enum {
     TH_WORK_GO = 2,    /* a detached task from a worker's slab: function and argument only */
     TH_WORK_SPAWN = 3, /* a task with a handle or attributes */
     TH_WORK_FIBER = 4, /* a fiber that can go on */
-    TH_WORK_WAIT = 5   /* a wait with a deadline: in timers, never in a queue (core/timer.h) */
+    TH_WORK_WAIT = 5,  /* a wait with a deadline: in timers, never in a queue (core/timer.h) */
+    TH_WORK_CALL = 6   /* a th_call: one function, which knows the rest */
 } th_work_kind;
 
 typedef struct th_work {
@@ -23,6 +24,12 @@ typedef struct th_work {
     uint32_t kind;        /* th_work_kind; constant while it is queued */
     int32_t worker;       /* pinned to this worker, or -1; constant while it is queued */
 } th_work;
+
+/* A piece of work that lives in an object of somebody's, who may free it once `fn` was called. */
+typedef struct th_call {
+    th_work work; /* kind TH_WORK_CALL */
+    void (*fn)(struct th_call *self);
+} th_call;
 
 /*
  * The link is written by whoever queues and read by whoever dequeues, and the queue orders the two.

@@ -86,6 +86,7 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     worker->inject_served = true;
     worker->gate.xrevoked = whole_gates_shut ? TH_GATE_SHUT : TH_GATE_OPEN;
     th_inject_init(&worker->inbox);
+    th_forks_init(&worker->forks, sched->workers_count > 1);
     crew_timers_init(&worker->own_timers, worker);
     worker->timers =
         sched->policy->submit_due ? &sched->workers[0].own_timers : &worker->own_timers;
@@ -211,6 +212,7 @@ SIM_UNSEEN static void worker_rests(const th_worker *w) {
     for (unsigned i = 0; i < TH_CLAIM; i++) {
         RESTED(!w->claim.xplace[i] && !w->yields_claim.xplace[i]);
     }
+    RESTED(w->forks.xslot <= TH_FORK_EMPTY && w->forks.xtail == w->forks.xhead);
     RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED));
     timers_rest(w);
 }

@@ -1,0 +1,57 @@
+/*
+ * thrum/dag.h: functions with an order between some of them: a graph that is built once and run
+ * again and again.
+ */
+#ifndef THRUM_DAG_H
+#define THRUM_DAG_H
+
+#include "thrum/base.h"
+
+THRUM_BEGIN_DECLS
+
+typedef struct thrum_dag thrum_dag;
+
+/*
+ * Makes an empty graph, which is the caller's until thrum_dag_destroy. Its memory comes from the
+ * allocator of the scheduler that the caller runs on (thrum_config), else from malloc, and goes
+ * back there: destroy it before that allocator goes. -ENOMEM; -EINVAL.
+ *
+ * A graph is built, and destroyed, by one thread or task at a time.
+ */
+THRUM_API THRUM_NODISCARD int thrum_dag_create(thrum_dag **out);
+
+/* 0; -EBUSY, unchanged, while it runs. Any thread; never suspends. NULL: does nothing. */
+THRUM_API int thrum_dag_destroy(thrum_dag *dag);
+
+/*
+ * Adds a node: its number, which counts from 0; or -EINVAL, -ENOMEM, -EBUSY while it runs. Then
+ * nothing has changed. Any thread; never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_dag_node(thrum_dag *dag, thrum_fn fn, void *arg);
+
+/*
+ * From now on `before` has returned when `after` is called, and what it wrote is visible there. 0,
+ * or as thrum_dag_node; -EINVAL for numbers that are no nodes. An edge may be there twice. Any
+ * thread; never suspends.
+ */
+THRUM_API int thrum_dag_edge(thrum_dag *dag, int before, int after);
+
+/*
+ * Calls every node's fn(arg) once, in an order that the edges allow, several at a time as workers
+ * are free, and waits until all is done: may suspend; a cancel does not end it. What they wrote is
+ * visible afterwards. Nodes may block, and run graphs; so one worker is enough. Nodes without a
+ * path between them must not count on running at the same time, nor on a name or fiber-local values
+ * of their own: some run one after the other as one task.
+ *
+ * When a node returns something else than 0, those that come after it, directly or not, are not
+ * called; all others are. Then the result is that of the failed node with the lowest number.
+ *
+ * -ELOOP: the edges form a cycle; -EBUSY: it runs already, also when one of its own nodes asks;
+ * -ENOMEM (only at the first run after a change). In all three nothing was called. From a thread
+ * that runs no task the nodes are called by the caller, one after the other.
+ */
+THRUM_API int thrum_dag_run(thrum_dag *dag);
+
+THRUM_END_DECLS
+
+#endif

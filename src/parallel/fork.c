@@ -1,0 +1,36 @@
+/*
+ * fork.c: thrum/fork.h: a call in the caller's frame that others may make meanwhile.
+ */
+#include "thrum/fork.h"
+
+#include "parallel/forking.h"
+
+_Static_assert(sizeof(thrum_fork) == sizeof(th_fork), "the public record is ours");
+_Static_assert(_Alignof(thrum_fork) >= _Alignof(th_fork), "the public record is ours");
+
+/* Where nobody could come for it the call is made at once. */
+static TH_COLD void call_at_once(th_fork *fork) {
+    fork->result = fork->fn(fork->arg);
+    th_store_relaxed(&fork->xworker, NULL);      /* relaxed: the caller's own */
+    th_store_relaxed(&fork->xend, TH_FORK_DONE); /* relaxed: the caller's own */
+}
+
+void thrum_fork_start(thrum_fork *record, thrum_fn fn, void *arg) {
+    th_fork *fork = (th_fork *)(void *)record;
+    th_worker *worker = th_here();
+    fork->fn = fn;
+    fork->arg = arg;
+    if (th_likely(worker != NULL) && th_likely(worker->current->body)) {
+        th_fork_push(worker, fork);
+    } else {
+        call_at_once(fork);
+    }
+}
+
+int thrum_fork_join(thrum_fork *record) {
+    th_fork *fork = (th_fork *)(void *)record;
+    if (th_likely(th_fork_pop(fork))) {
+        return fork->fn(fork->arg);
+    }
+    return th_fork_wait(fork);
+}

@@ -1,0 +1,60 @@
+/*
+ * forking.h: the fast halves of forking and joining: while nobody takes anything a push and a pop
+ * on an array, without a locked instruction, without a fence. core/fork.h has the words.
+ */
+#ifndef TH_FORKING_H
+#define TH_FORKING_H
+
+#include "base/check.h"
+#include "core/fiber.h"
+#include "core/worker.h"
+
+/* A fork whose function and argument are set; from a fiber. */
+static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
+    th_forks *forks = &worker->forks;
+    uint64_t tail = th_load_relaxed(&forks->xtail); /* relaxed: only the owner writes it */
+    fork->index = tail;
+    th_store_relaxed(&fork->xend, TH_FORK_OPEN); /* relaxed: published with the fork */
+    th_store_relaxed(&fork->xworker, worker);    /* relaxed: its owner reads it */
+    th_tsan_release(fork);
+    /* relaxed: somebody else comes by at the next fork or join */
+    if (th_likely(th_load_relaxed(&forks->xslot) != TH_FORK_EMPTY) &&
+        /* relaxed: only the owner knows it. Neither the first nor one too many: */
+        th_likely(tail - th_load_relaxed(&forks->head_seen) - 1 < TH_FORKS - 1)) {
+        /* relaxed: published by the tail */
+        th_store_relaxed(&forks->xprivate[tail % TH_FORKS], fork);
+        /* pairs: claim_half; publishes the place and the fork */
+        th_store_release(&forks->xtail, tail + 1);
+        return;
+    }
+    th_fork_push_slow(worker, fork);
+}
+
+/* True: the caller makes the call. False: it was given, th_fork_wait. */
+static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork) {
+    th_worker *worker = th_load_relaxed(&fork->xworker); /* relaxed: the slow half acquires */
+    if (th_likely(worker != NULL)) {
+        th_forks *forks = &worker->forks;
+        uint64_t at = fork->index;
+        /* relaxed: only the owner writes it */
+        if (th_unlikely(th_load_relaxed(&forks->xtail) != at + 1)) {
+            th_misuse("thrum_fork_join", "forks are joined youngest first, by who forked", fork);
+        }
+        /* relaxed: before the next load for the compiler; for the processor by the rescuer's
+         * barrier (claim_half) */
+        th_store_relaxed(&forks->xtail, at);
+        th_fence_compiler();
+        /* relaxed: nothing was published with it; the slow half takes the lock */
+        if (th_likely(th_load_relaxed(&forks->xhead) <= at)) {
+            /* relaxed: as in th_fork_push */
+            if (th_unlikely(th_load_relaxed(&forks->xslot) == TH_FORK_EMPTY) &&
+                th_load_relaxed(&forks->head_seen) != at) {
+                th_forks_expose(worker);
+            }
+            return true;
+        }
+    }
+    return th_fork_pop_slow(fork, worker);
+}
+
+#endif
