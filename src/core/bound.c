@@ -150,8 +150,7 @@ static void sleep(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     /* relaxed: the fence orders it */
     th_or_relaxed(&worker->xsleep, TH_SLEEP_PARKED);
-    th_fence_seq(); /* seq: announced before the queues are read; th_wake_worker, th_bound_wake_one
-                     */
+    th_fence_seq(); /* seq: announced before the queues are read; th_wake_worker */
     if (th_load_relaxed(&sched->xidle_waiters)) { /* relaxed: ordered by the fence */
         th_idle_notify(sched);
     }

@@ -103,8 +103,8 @@ int thrum_cancel(thrum_handle *handle) {
         return -EINVAL;
     }
     th_lock_acquire(&th_cancel_lock);
-    /* pairs: th_handle_finish; it has ended: its scheduler may be gone */
-    if (th_load_acquire(&handle->xjoin) != TH_JOIN_DONE &&
+    /* relaxed: once it has ended nothing of it is touched: its scheduler may be gone */
+    if (th_load_relaxed(&handle->xjoin) != TH_JOIN_DONE &&
         !th_load_relaxed(&handle->xcancelled)) { /* relaxed: written with the lock */
         th_family_cancel_task(handle, handle->can_order);
     }

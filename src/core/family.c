@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "core/cancel.h"
 #include "core/worker.h"
+#include "thrum/scope.h"
 
 /* ---- the owner's side ---- */
 
@@ -164,11 +165,16 @@ static void mark(th_family *family, int why) {
     th_lock_release(&family->lock);
 }
 
+/* Who runs the task now, or NULL. */
+static th_fiber *runner(const thrum_handle *handle) {
+    /* pairs: th_handle_runs; the fiber, and that the one who waited on it before has gone on */
+    return th_load_acquire(&handle->xfiber);
+}
+
 static th_family *visit_children(th_family *family, th_family *level) {
     th_lock_acquire(&family->lock); /* so nobody of them is gone */
     for (thrum_handle *child = family->children; child; child = child->family_next) {
-        /* pairs: th_handle_runs; the fiber, as it began */
-        th_fiber *fiber = th_load_acquire(&child->xfiber);
+        th_fiber *fiber = runner(child);
         level = fiber ? visit_fiber(fiber, level) : level;
     }
     th_lock_release(&family->lock);
@@ -205,8 +211,7 @@ void th_family_cancel(th_family *family, int why) {
 void th_family_cancel_task(thrum_handle *handle, bool can_order) {
     th_store_relaxed(&handle->xcancelled, 1u); /* relaxed: th_cancel_order follows */
     if (th_cancel_order(can_order)) {
-        /* pairs: th_handle_runs; the fiber, as it began */
-        th_fiber *fiber = th_load_acquire(&handle->xfiber);
+        th_fiber *fiber = runner(handle);
         if (fiber) {
             cancel_levels(visit_fiber(fiber, NULL), -ECANCELED);
         }

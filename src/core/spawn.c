@@ -197,7 +197,7 @@ static void handle_free(thrum_handle *handle) {
 }
 
 void th_handle_runs(thrum_handle *handle, th_fiber *fiber) {
-    /* pairs: th_family_cancel_task, visit_children; the fiber as it begins */
+    /* pairs: runner; the fiber, as it begins */
     th_store_release(&handle->xfiber, fiber);
 }
 

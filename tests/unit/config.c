@@ -274,10 +274,15 @@ TEST(start_refuses_each_field_out_of_range) {
     CHECK_FIELD(free, NULL, -EINVAL);
 }
 
-TEST(start_refuses_what_is_not_in_this_version) {
-    /* What a later version will do is refused as such. */
+TEST(start_without_workers_is_no_mistake) {
+    /* Bound threads run the tasks then. */
+    rig r;
     clear_environment();
-    CHECK_FIELD(workers, 0, -ENOTSUP);
+    rig_init(&r);
+    r.config.workers = 0;
+    rig_start(&r);
+    CHECK_EQ(thrum_sched_workers(r.sched), 0);
+    rig_stop(&r);
 }
 
 TEST(start_without_out_is_invalid) {

@@ -79,9 +79,6 @@ TEST(run_returns_what_kept_it_from_starting) {
     rig_init(&r);
     r.config.local_capacity = 3;
     CHECK_EQ(thrum_run(&r.config, must_not_run, NULL), -EINVAL);
-    rig_init(&r);
-    r.config.workers = 0;
-    CHECK_EQ(thrum_run(&r.config, must_not_run, NULL), -ENOTSUP);
     CHECK_EQ(thrum_run(NULL, NULL, NULL), -EINVAL);
 }
 

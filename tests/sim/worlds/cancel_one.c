@@ -6,6 +6,7 @@
 
 #include "base/atomic.h"
 #include "core/worker.h"
+#include "platform/platform.h"
 #include "whole.h"
 
 static thrum_sched *sched;
@@ -139,6 +140,46 @@ SIM_WORLD(cancel_one_against_end, .heavy = true) {
     sim_check(join(next) == 0);
     sim_join(t);
     sim_check(join(handle) == 5);
+    whole_stop(sched);
+}
+
+/* ---- a fiber on which another task has waited before ---- */
+
+static thrum_handle *late; /* who is cancelled */
+static uint32_t xlate;     /* 1: it is there */
+static whole_gate busy;
+
+static int blocks_its_worker(void *arg) {
+    (void)arg;
+    whole_pass(&busy);
+    return 0;
+}
+
+static void posts_then_spawns(void *arg) {
+    posts(arg);
+    late = spawn(waits_twice, NULL);
+    th_store_release(&xlate, 1u); /* pairs: cancel_one_on_a_used_fiber; the handle */
+    th_os_futex_wake(&xlate, 1);
+    whole_open(&busy);
+}
+
+/*
+ * The first task waits when the cancel looks round for the second one, which then runs where that
+ * one was: what the first one waited on must not be taken for the second one's.
+ */
+SIM_WORLD(cancel_one_on_a_used_fiber, .heavy = true) {
+    begin(1);
+    thrum_handle *first = spawn(takes_a_unit, NULL);
+    thrum_handle *second = spawn(blocks_its_worker, NULL);
+    int t = sim_spawn(posts_then_spawns, NULL);
+    while (!th_load_acquire(&xlate)) { /* pairs: posts_then_spawns; the handle */
+        th_os_futex_wait(&xlate, 0, TH_FOREVER);
+    }
+    sim_check(thrum_cancel(late) == 0);
+    sim_check(join(first) == 0 && join(second) == 0);
+    sim_join(t);
+    join(late);
+    sim_check(codes[0] == -ECANCELED && codes[1] == -ECANCELED);
     whole_stop(sched);
 }
 
