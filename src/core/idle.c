@@ -66,7 +66,8 @@ bool th_idle_now(thrum_sched *sched, th_idle_what what) {
     th_lock_acquire(&th_outside_lock); /* no record is retired between its thread and the sum */
     th_lock_acquire(&sched->bound_lock);
     for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
-        ends += th_load_acquire(&r->flow.xfinished); /* pairs: th_flow_ended; a bound thread's */
+        /* relaxed: what bound threads have left, added under the lock */
+        ends += th_load_relaxed(&r->flow.xfinished);
         ends += ended(&r->flow, what);
     }
     for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
