@@ -1,0 +1,206 @@
+/*
+ * bound.c: threads that are bound to a scheduler, with workers and without: they wait, run what is
+ * tied to them, are woken late, and leave (core/BOUND.md).
+ */
+#include <errno.h>
+
+#include "base/atomic.h"
+#include "core/worker.h"
+#include "whole.h"
+
+static thrum_sched *sched;
+static thrum_sem sem;
+static unsigned ran; /* plain: whoever reads it must be ordered */
+static int told;     /* plain */
+
+static void begin(unsigned workers) {
+    thrum_config config = whole_config(workers);
+    sched = whole_start(&config);
+    thrum_sem_init(&sem, 0);
+}
+
+static void bind(void) {
+    sim_check(thrum_sched_bind(sched) == 0);
+}
+
+static void unbind(void) {
+    sim_check(thrum_sched_unbind() == 0);
+}
+
+static int adds(void *arg) {
+    (void)arg;
+    ran++;
+    return 0;
+}
+
+static int yields_and_adds(void *arg) {
+    thrum_yield();
+    return adds(arg);
+}
+
+/* Two tasks on the thread that posted them, run when it unbinds. */
+SIM_WORLD(bound_unbind_runs_all, .heavy = true) {
+    begin(0);
+    bind();
+    sim_check(thrum_go(yields_and_adds, NULL) == 0);
+    sim_check(thrum_go(adds, NULL) == 0);
+    unbind();
+    sim_check(ran == 2);
+    whole_stop(sched);
+}
+
+static int posts(void *arg) {
+    (void)arg;
+    told = 7;
+    thrum_sem_post(&sem);
+    return 0;
+}
+
+static void posts_outside(void *arg) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    (void)arg;
+    attr.sched = sched;
+    sim_check(thrum_go_with(&attr, posts, NULL) == 0);
+}
+
+/* No workers: what a thread posts that is not bound runs on the one that waits, asleep or not. */
+SIM_WORLD(bound_outside_post, .heavy = true) {
+    begin(0);
+    int t = sim_spawn(posts_outside, NULL);
+    bind();
+    sim_check(thrum_sem_wait(&sem) == 0 && told == 7);
+    unbind();
+    sim_join(t);
+    whole_stop(sched);
+}
+
+static void posts_itself(void *arg) {
+    (void)arg;
+    told = 7;
+    thrum_sem_post(&sem);
+}
+
+/* Who wakes a bound thread may be late: by then that has unbound, and another was bound instead. */
+SIM_WORLD(bound_late_wake, .heavy = true) {
+    begin(0);
+    int t = sim_spawn(posts_itself, NULL);
+    bind();
+    sim_check(thrum_sem_wait(&sem) == 0 && told == 7);
+    unbind();
+    bind();
+    sim_check(thrum_go(adds, NULL) == 0);
+    unbind();
+    sim_check(ran == 1);
+    sim_join(t);
+    whole_stop(sched);
+}
+
+/* The same, woken by a worker, whose scheduler is stopped at once. */
+SIM_WORLD(bound_late_wake_by_worker, .heavy = true) {
+    begin(1);
+    bind();
+    sim_check(thrum_go(posts, NULL) == 0);
+    sim_check(thrum_sem_wait(&sem) == 0 && told == 7);
+    unbind();
+    whole_stop(sched);
+}
+
+/* With a deadline, which comes first or not. */
+SIM_WORLD(bound_timed_wait, .heavy = true) {
+    begin(0);
+    int t = sim_spawn(posts_itself, NULL);
+    bind();
+    int code = thrum_sem_wait_until(&sem, thrum_now() + 1000);
+    sim_check(code == -ETIMEDOUT || (code == 0 && told == 7));
+    unbind();
+    sim_join(t);
+    sim_check(thrum_sem_trywait(&sem) == (code ? 0 : -EAGAIN));
+    whole_stop(sched);
+}
+
+static int takes_a_unit(void *arg) {
+    sim_check(thrum_sem_wait(&sem) == 0 && told == 7);
+    return adds(arg);
+}
+
+/* A fiber that is tied to a thread is woken by another one; unbind waits for it. */
+SIM_WORLD(bound_fiber_is_woken, .heavy = true) {
+    begin(0);
+    int t = sim_spawn(posts_itself, NULL);
+    bind();
+    sim_check(thrum_go(takes_a_unit, NULL) == 0);
+    unbind();
+    sim_check(ran == 1);
+    sim_join(t);
+    whole_stop(sched);
+}
+
+static unsigned ran_there; /* plain: the other thread's */
+
+static int adds_there(void *arg) {
+    (void)arg;
+    sim_check(thrum_sem_wait(&sem) == 0 && told == 7);
+    ran_there++;
+    return 0;
+}
+
+static void binds_and_runs(void *arg) {
+    (void)arg;
+    bind();
+    sim_check(thrum_go(adds_there, NULL) == 0);
+    unbind();
+}
+
+/* Two bound threads at once; the one waits for the idleness of what the other one runs. */
+SIM_WORLD(bound_wait_idle, .heavy = true) {
+    begin(0);
+    posts_itself(NULL);
+    int t = sim_spawn(binds_and_runs, NULL);
+    bind();
+    sim_check(thrum_go(adds, NULL) == 0);
+    sim_check(thrum_sched_wait_idle(sched, THRUM_FOREVER) == 0);
+    sim_check(ran == 1);
+    unbind();
+    sim_join(t);
+    sim_check(ran_there == 1);
+    whole_stop(sched);
+}
+
+static void binds_if_it_may(void *arg) {
+    (void)arg;
+    int code = thrum_sched_bind(sched);
+    sim_check(code == 0 || code == -ESHUTDOWN);
+    if (!code) {
+        sim_check(thrum_go(adds, NULL) == 0);
+        unbind();
+        sim_check(ran == 1);
+    }
+}
+
+/* Stop waits until all have unbound, and runs what is left; who comes too late is told. */
+SIM_WORLD(bound_stop, .heavy = true) {
+    begin(0);
+    int t = sim_spawn(binds_if_it_may, NULL);
+    sim_check(thrum_sched_stop(sched) == 0);
+    whole_forget(sched);
+    sim_join(t);
+}
+
+/* What was posted from outside, and nobody was bound for. */
+SIM_WORLD(bound_stop_runs_the_rest, .heavy = true) {
+    begin(0);
+    posts_outside(NULL);
+    whole_stop(sched);
+    sim_check(told == 7);
+}
+
+/* A task of the workers, started and joined by a bound thread. */
+SIM_WORLD(bound_with_workers, .heavy = true) {
+    thrum_handle *handle;
+    begin(2);
+    bind();
+    sim_check(thrum_spawn(&handle, adds, NULL) == 0);
+    sim_check(thrum_join(handle, NULL) == 0 && ran == 1);
+    unbind();
+    whole_stop(sched);
+}
