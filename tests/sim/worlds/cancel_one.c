@@ -149,6 +149,18 @@ static thrum_handle *late; /* who is cancelled */
 static uint32_t xlate;     /* 1: it is there */
 static whole_gate busy;
 
+static void late_is_there(void) {
+    th_store_release(&xlate, 1u); /* pairs: cancel_late; the handle */
+    th_os_futex_wake(&xlate, 1);
+}
+
+static void cancel_late(void) {
+    while (!th_load_acquire(&xlate)) { /* pairs: late_is_there; the handle */
+        th_os_futex_wait(&xlate, 0, TH_FOREVER);
+    }
+    sim_check(thrum_cancel(late) == 0);
+}
+
 static int blocks_its_worker(void *arg) {
     (void)arg;
     whole_pass(&busy);
@@ -158,26 +170,41 @@ static int blocks_its_worker(void *arg) {
 static void posts_then_spawns(void *arg) {
     posts(arg);
     late = spawn(waits_twice, NULL);
-    th_store_release(&xlate, 1u); /* pairs: cancel_one_on_a_used_fiber; the handle */
-    th_os_futex_wake(&xlate, 1);
+    late_is_there();
     whole_open(&busy);
 }
 
 /*
- * The first task waits when the cancel looks round for the second one, which then runs where that
- * one was: what the first one waited on must not be taken for the second one's.
+ * The first task waits when the cancel looks round for the late one, which then runs where that
+ * one was: what the first one waited on must not be taken for the late one's.
  */
 SIM_WORLD(cancel_one_on_a_used_fiber, .heavy = true) {
     begin(1);
     thrum_handle *first = spawn(takes_a_unit, NULL);
     thrum_handle *second = spawn(blocks_its_worker, NULL);
     int t = sim_spawn(posts_then_spawns, NULL);
-    while (!th_load_acquire(&xlate)) { /* pairs: posts_then_spawns; the handle */
-        th_os_futex_wait(&xlate, 0, TH_FOREVER);
-    }
-    sim_check(thrum_cancel(late) == 0);
+    cancel_late();
     sim_check(join(first) == 0 && join(second) == 0);
     sim_join(t);
+    join(late);
+    sim_check(codes[0] == -ECANCELED && codes[1] == -ECANCELED);
+    whole_stop(sched);
+}
+
+static int wakes_and_spawns(void *arg) {
+    posts(arg);
+    sim_check(thrum_spawn(&late, waits_twice, NULL) == 0);
+    late_is_there();
+    return 0;
+}
+
+/* The same with everything on the one worker, where nothing fences between the two runs. */
+SIM_WORLD(cancel_one_after_another, .heavy = true) {
+    begin(1);
+    thrum_handle *first = spawn(takes_a_unit, NULL);
+    thrum_handle *second = spawn(wakes_and_spawns, NULL);
+    cancel_late();
+    sim_check(join(first) == 0 && join(second) == 0);
     join(late);
     sim_check(codes[0] == -ECANCELED && codes[1] == -ECANCELED);
     whole_stop(sched);
