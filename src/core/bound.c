@@ -19,9 +19,9 @@ th_worker *th_worker_at(thrum_sched *sched, int32_t index) {
         return &sched->workers[i];
     }
     i -= sched->workers_count;
-    /* pairs: table_put; the worker as it was made */
-    th_worker **chunk = th_load_acquire(&sched->xbound_chunks[i / TH_BOUND_CHUNK]);
-    return th_load_acquire(&chunk[i % TH_BOUND_CHUNK]); /* pairs: table_put; as above */
+    /* relaxed: whoever has the number has it from work that was made after the thread was bound */
+    th_worker **chunk = th_load_relaxed(&sched->xbound_chunks[i / TH_BOUND_CHUNK]);
+    return th_load_relaxed(&chunk[i % TH_BOUND_CHUNK]); /* relaxed: as above */
 }
 
 void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker), void *ctx) {
@@ -50,14 +50,14 @@ static int table_put(thrum_sched *sched, th_worker *worker) {
             for (unsigned i = 0; i < TH_BOUND_CHUNK; i++) {
                 chunk[i] = NULL;
             }
-            /* pairs: th_worker_at; an empty chunk */
-            th_store_release(&sched->xbound_chunks[c], chunk);
+            /* relaxed: as in th_worker_at */
+            th_store_relaxed(&sched->xbound_chunks[c], chunk);
         }
         for (unsigned i = 0; i < TH_BOUND_CHUNK; i++) {
             if (!chunk[i]) { /* written with the lock */
                 worker->index = sched->workers_count + c * TH_BOUND_CHUNK + i;
                 worker->home.work.worker = (int32_t)worker->index;
-                th_store_release(&chunk[i], worker); /* pairs: th_worker_at; the worker */
+                th_store_relaxed(&chunk[i], worker); /* relaxed: as in th_worker_at */
                 return 0;
             }
         }
@@ -169,8 +169,8 @@ static void sleep(th_worker *worker) {
         th_count(&worker->counters.xfutex_waits, 1);
         th_os_futex_wait(&worker->xsleep, word, until);
     }
-    /* pairs: claim; what the claimer did before it */
-    th_and_acquire(&worker->xsleep, ~(TH_SLEEP_PARKED | TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
+    /* relaxed: what it was woken for it sees now, or behind the fence before it sleeps again */
+    th_and_relaxed(&worker->xsleep, ~(TH_SLEEP_PARKED | TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
 }
 
 static void fire(th_worker *worker) {

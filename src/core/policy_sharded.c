@@ -214,13 +214,14 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         size_t room = th_ring_free(ring);
         most = most < room + 1 ? most : room + 1;
     }
-    th_chain chain = th_inject_take(&sched->inject, sched->workers_count, most);
+    th_chain *chain = &worker->collected; /* not on the task's stack (base/annotate.h) */
+    th_inject_take_into(&sched->inject, sched->workers_count, most, chain);
     th_inject_turn_end(&sched->inject);
     worker->inject_served = true;
-    th_work *work = th_chain_take(&chain);
-    if (chain.first) {
+    th_work *work = th_chain_take(chain);
+    if (chain->first) {
         queue_lock(&worker->ring);
-        th_ring_push_chain(ring, &chain, chain.count);
+        th_ring_push_chain(ring, chain, chain->count);
         queue_unlock(&worker->ring);
         worker->loot.victim = NULL; /* nobody in particular */
         th_loot_begin(worker);
