@@ -55,6 +55,7 @@ static void begin(unsigned thieves, bool can_order) {
     for (unsigned i = 0; i <= thieves; i++) {
         th_worker *worker = &mini.workers[i];
         worker->sched = &mini.sched;
+        worker->policy = &queue_only;
         worker->index = i;
         worker->home = (th_fiber){.worker = worker, .sched = &mini.sched, .body = i > 0};
         worker->current = &worker->home;
