@@ -29,7 +29,7 @@ THRUM_STATIC_ASSERT(sizeof(thrum_scope) == 208, "part of the ABI");
  * Opens a scope; its memory stays the caller's until thrum_scope_join has returned, and must not
  * move. At the deadline the scope is cancelled, and the join says -ETIMEDOUT. Scopes inherit: the
  * earliest deadline of all that are around counts (thrum_deadline). Opened by a cancelled task, it
- * is cancelled from the start. Tasks; never suspends. -EINVAL off a task.
+ * is cancelled from the start. Tasks and bound threads; never suspends. -EINVAL off those.
  */
 THRUM_API THRUM_NODISCARD int thrum_scope_open(thrum_scope *scope, thrum_time deadline);
 

@@ -75,9 +75,7 @@ static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
     if (!code && worker->home.work.worker < 0) {
         code = table_put(sched, worker);
     }
-    if (code) {
-        put_spare(sched, worker);
-    } else {
+    if (!code) {
         worker->bound_next = sched->bound;
         sched->bound = worker;
         /* relaxed: written with the lock; who sleeps on it looks again */
@@ -85,6 +83,15 @@ static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
     }
     th_lock_release(&sched->bound_lock);
     return code;
+}
+
+/* With the lock: a stop may wait for it. */
+static void tell_stopper(thrum_sched *sched) {
+    th_os_futex_wake(&sched->xbound, 1);
+    if (sched->stopper && sched->xbound <= 1) {
+        th_store_relaxed(&sched->xalone, 1u); /* relaxed: who awaits it takes the lock */
+        (void)th_wake_worker(sched->stopper);
+    }
 }
 
 static void link_out(thrum_sched *sched, th_worker *worker) {
@@ -103,7 +110,7 @@ static void link_out(thrum_sched *sched, th_worker *worker) {
     *link = worker->bound_next;
     put_spare(sched, worker);
     th_store_relaxed(&sched->xbound, sched->xbound - 1); /* relaxed: as in link_in */
-    th_os_futex_wake(&sched->xbound, 1);
+    tell_stopper(sched);
     th_lock_release(&th_outside_lock);
     th_lock_release(&sched->bound_lock); /* our last access to the scheduler: th_bound_close */
 }
@@ -199,7 +206,8 @@ static void tell_idle(th_worker *worker) {
 
 th_work *th_bound_look(th_worker *worker) {
     fire(worker);
-    bool late = worker->awaits && may_go_on(worker);
+    /* Not for the root itself, on its way to sleep: its loop sees to it. */
+    bool late = worker->awaits && worker->current != &worker->home && may_go_on(worker);
     return late ? &worker->home.work : NULL;
 }
 
@@ -281,6 +289,7 @@ static th_worker *make(thrum_sched *sched) {
 static bool prepare(th_worker *worker) {
     worker->home.run_id = th_self_id();
     worker->home.stack.bottom = NULL;
+    worker->home.shields = 0;
     th_fiber *spare = th_fiber_new(worker->sched, worker->sched->stack_class, false);
     if (spare) {
         th_count(&worker->counters.xstacks_created, 1);
@@ -289,7 +298,7 @@ static bool prepare(th_worker *worker) {
     return spare != NULL;
 }
 
-/* What a record keeps goes back: its idle fibers, its task objects. */
+/* What a record keeps goes back, while nobody else has it: its idle fibers, its task objects. */
 static void give_back(th_worker *worker) {
     while (worker->idle) {
         th_idle_give(worker);
@@ -332,15 +341,12 @@ static int bind(thrum_sched *sched, bool anyway) {
     if (!worker) {
         return -ENOMEM;
     }
-    if (!prepare(worker)) {
+    int code = prepare(worker) ? link_in(sched, worker, anyway) : -ENOMEM;
+    if (code) {
+        give_back(worker);
         th_lock_acquire(&sched->bound_lock);
         put_spare(sched, worker);
         th_lock_release(&sched->bound_lock);
-        return -ENOMEM;
-    }
-    int code = link_in(sched, worker, anyway);
-    if (code) {
-        give_back(worker); /* stop waits for us: th_outside_leave */
         return code;
     }
     thread_enters(worker);
@@ -379,6 +385,9 @@ static TH_NO_TSAN void wait_for_flag(th_worker *worker, uint32_t *xflag, int64_t
 }
 
 int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline) {
+    if (th_forks_any(&worker->forks)) {
+        th_forks_give_all(worker); /* what runs meanwhile has its own */
+    }
     wait_for_flag(worker, xflag, deadline);
     /* relaxed: as in may_go_on */
     return th_load_relaxed(xflag) ? 0 : -ETIMEDOUT;
@@ -410,6 +419,9 @@ void th_bound_leave(th_worker *worker) {
     if (th_load_relaxed(&worker->home.xfamilies)) { /* relaxed: our own */
         th_misuse("thrum_sched_unbind", "a scope that the thread has opened is not joined", worker);
     }
+    if (th_forks_any(&worker->forks)) {
+        th_forks_end(worker);
+    }
     thrum_sched *sched = worker->sched;
     run_rest(worker);
     thread_leaves(worker);
@@ -419,18 +431,40 @@ void th_bound_leave(th_worker *worker) {
 
 /* ---- stopping ---- */
 
-int th_bound_wait_left(thrum_sched *sched, int64_t deadline) {
-    const uint32_t self = th_bound_root() ? 1 : 0;
+void th_bound_refuse(thrum_sched *sched, bool refuse) {
     th_lock_acquire(&sched->bound_lock);
-    sched->unbound_only = true;
+    sched->unbound_only = refuse;
     th_lock_release(&sched->bound_lock);
+}
+
+/* The caller is bound itself: what is tied to it runs, for others may wait for that. */
+static int wait_left_in_root(th_worker *root, int64_t deadline) {
+    thrum_sched *sched = root->sched;
+    th_lock_acquire(&sched->bound_lock);
+    bool alone = sched->xbound == 1;
+    th_store_relaxed(&sched->xalone, alone); /* relaxed: with the lock */
+    sched->stopper = root;
+    th_lock_release(&sched->bound_lock);
+    int result = alone ? 0 : th_bound_await(root, &sched->xalone, deadline);
+    th_lock_acquire(&sched->bound_lock);
+    sched->stopper = NULL;
+    th_lock_release(&sched->bound_lock);
+    return result;
+}
+
+int th_bound_wait_left(thrum_sched *sched, int64_t deadline) {
+    th_worker *root = th_bound_root();
+    th_bound_refuse(sched, true);
+    if (root) {
+        return wait_left_in_root(root, deadline);
+    }
     for (;;) {
         uint32_t bound = th_load_relaxed(&sched->xbound); /* relaxed: th_bound_close acquires */
-        if (bound <= self) {
+        if (!bound) {
             return 0;
         }
         if (th_os_futex_wait(&sched->xbound, bound, deadline) == -ETIMEDOUT &&
-            th_load_relaxed(&sched->xbound) > self) { /* relaxed: as above */
+            th_load_relaxed(&sched->xbound)) { /* relaxed: as above */
             return -ETIMEDOUT;
         }
     }

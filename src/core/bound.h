@@ -40,8 +40,12 @@ void th_bound_wake_one(thrum_sched *sched);
 /* Calls fn for each bound worker, with `bound_lock`. */
 void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker), void *ctx);
 
-/* For stop: waits until no thread is bound but the caller. -ETIMEDOUT. */
+/*
+ * For stop, on a plain thread or one that is bound to it: waits until no thread is bound but the
+ * caller; -ETIMEDOUT. From the call on no more are bound (th_bound_refuse).
+ */
 int th_bound_wait_left(thrum_sched *sched, int64_t deadline);
+void th_bound_refuse(thrum_sched *sched, bool refuse);
 /* ... none is left: the last one has let go of the lock. */
 void th_bound_close(thrum_sched *sched);
 void th_bound_free(thrum_sched *sched); /* what is left of them */

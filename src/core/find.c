@@ -141,6 +141,17 @@ static th_work *search(th_worker *worker) {
     return work;
 }
 
+th_work *th_steal_none(th_worker *worker) {
+    (void)worker;
+    return NULL;
+}
+
+th_work *th_rescue_none(th_worker *worker, bool *unsure) {
+    (void)worker;
+    (void)unsure;
+    return NULL;
+}
+
 static th_work *find_once(th_worker *worker) {
     th_work *work = worker->handoff;
     if (work) {

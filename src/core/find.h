@@ -39,6 +39,10 @@ void th_deferred_put(th_worker *worker, th_work *work);
 th_work *th_deferred_take(th_worker *worker);
 void th_deferred_began(th_worker *worker); /* one of them has its stack */
 
+/* For a policy whose workers have nothing of their own. */
+th_work *th_steal_none(th_worker *worker);
+th_work *th_rescue_none(th_worker *worker, bool *unsure);
+
 /* Pinned runs in a row before the others come once. */
 #define TH_PINNED_LIMIT TH_LIMIT(16, 2)
 

@@ -65,11 +65,6 @@ static th_work *pick(th_worker *worker) {
     return work ? work : th_pinned_take_yielded(worker);
 }
 
-static th_work *steal(th_worker *worker) {
-    (void)worker;
-    return NULL;
-}
-
 /* What is loose and has its turn taken is for who has it. */
 static bool pending(th_worker *worker) {
     const thrum_sched *sched = worker->sched;
@@ -78,18 +73,12 @@ static bool pending(th_worker *worker) {
            (!has_workers(sched) && !th_inject_is_empty(&sched->inject));
 }
 
-static th_work *rescue(th_worker *worker, bool *unsure) {
-    (void)worker;
-    (void)unsure;
-    return NULL;
-}
-
 const th_policy th_policy_bound = {
     .submit = submit,
     .submit_chain = submit_chain,
     .submit_outside = submit_outside,
     .pick = pick,
-    .steal = steal,
+    .steal = th_steal_none,
     .pending = pending,
-    .rescue = rescue,
+    .rescue = th_rescue_none,
 };

@@ -380,11 +380,6 @@ static th_work *pick(th_worker *worker) {
     return work;
 }
 
-static th_work *steal(th_worker *worker) {
-    (void)worker;
-    return NULL;
-}
-
 /* What somebody has in hand with the role is that one's to look after: it is signalled. */
 static bool pending(th_worker *worker) {
     th_fifo *fifo = &worker->sched->fifo;
@@ -418,7 +413,7 @@ const th_policy th_policy_fifo = {
     .submit_chain = submit_chain,
     .submit_outside = submit_outside,
     .pick = pick,
-    .steal = steal,
+    .steal = th_steal_none,
     .pending = pending,
     .help = help,
     .submit_due = submit_due,

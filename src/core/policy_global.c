@@ -55,20 +55,9 @@ static th_work *pick(th_worker *worker) {
     return th_pick_of_one(worker, take);
 }
 
-static th_work *steal(th_worker *worker) {
-    (void)worker;
-    return NULL;
-}
-
 static bool pending(th_worker *worker) {
     /* relaxed: ordered by the parker's fence */
     return th_load_relaxed(&worker->sched->xglobal_count) || !th_inject_is_empty(&worker->inbox);
-}
-
-static th_work *rescue(th_worker *worker, bool *unsure) {
-    (void)worker;
-    (void)unsure;
-    return NULL;
 }
 
 const th_policy th_policy_global = {
@@ -76,8 +65,8 @@ const th_policy th_policy_global = {
     .submit_chain = submit_chain,
     .submit_outside = submit_outside,
     .pick = pick,
-    .steal = steal,
+    .steal = th_steal_none,
     .pending = pending,
     .help = take,
-    .rescue = rescue,
+    .rescue = th_rescue_none,
 };

@@ -298,6 +298,59 @@ static int drain(thrum_sched *sched, thrum_time deadline) {
     }
 }
 
+/*
+ * Until every other thread has unbound and nothing is left; past the deadline the rest is
+ * cancelled. On a plain thread, or one that is bound to it; that is unbound when nothing is left.
+ */
+static int settle_here(thrum_sched *sched, thrum_time deadline) {
+    int result = th_bound_wait_left(sched, deadline);
+    th_outside_wait_left(sched); /* what they posted is counted */
+    bool enter = !result && !sched->workers_count && !th_bound_root();
+    if (enter) {
+        result = th_bound_enter(sched); /* somebody must run what is left */
+        enter = !result;
+    }
+    result = result ? result : drain(sched, deadline);
+    if (result == -ETIMEDOUT) {
+        th_cancel_all(sched);
+    }
+    th_worker *root = th_bound_root();
+    if (root && (enter || !result)) {
+        th_bound_leave(root); /* after a cancel: once all that it runs has ended */
+    }
+    return result;
+}
+
+/* For a fiber of another scheduler a thread does it. */
+typedef struct settle_call {
+    thrum_sched *sched;
+    thrum_time deadline;
+    int result;
+    th_waiter waiter;
+} settle_call;
+
+static void settle_for_fiber(void *arg) {
+    settle_call *call = arg;
+    call->result = settle_here(call->sched, call->deadline);
+    th_waiter_wake(&call->waiter);
+}
+
+static int settle(thrum_sched *sched, thrum_time deadline) {
+    if (!th_fiber_self() || thrum_sched_current() == sched) {
+        return settle_here(sched, deadline);
+    }
+    settle_call call = {.sched = sched, .deadline = deadline};
+    th_waiter_init(&call.waiter);
+    th_os_thread thread;
+    int failed = th_os_thread_start(&thread, "thrum-stop", settle_for_fiber, &call);
+    if (failed) {
+        return failed;
+    }
+    th_waiter_wait(&call.waiter);
+    th_os_thread_join(thread); /* it has nothing more to do */
+    return call.result;
+}
+
 int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
     if (!sched) {
         return -EINVAL;
@@ -313,26 +366,15 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
         (before != CANCELLED || !th_cas_relaxed(&sched->xstopping, &before, STOPPING))) {
         return -EBUSY;
     }
-    int result = th_bound_wait_left(sched, deadline);
-    th_outside_wait_left(sched); /* what they posted is counted */
-    bool enter = !result && !sched->workers_count && !th_bound_root();
-    if (enter) {
-        result = th_bound_enter(sched); /* somebody must run what is left */
-        enter = !result;
-    }
-    result = result ? result : drain(sched, deadline);
+    int result = settle(sched, deadline);
     if (result == -ETIMEDOUT) {
-        th_cancel_all(sched);
         /* pairs: th_outside_wait_left; still stopping */
         th_store_release(&sched->xstopping, CANCELLED);
-    } else if (result) {
-        th_store_relaxed(&sched->xstopping, before); /* relaxed: as if never asked */
-    }
-    th_worker *root = th_bound_root();
-    if (root && root->sched == sched && (enter || !result)) {
-        th_bound_leave(root); /* after a cancel: once all that it runs has ended */
+        return result;
     }
     if (result) {
+        th_bound_refuse(sched, before != RUNNING);
+        th_store_relaxed(&sched->xstopping, before); /* relaxed: as if never asked */
         return result;
     }
     th_bound_close(sched);

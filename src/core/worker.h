@@ -241,11 +241,13 @@ struct thrum_sched {
     th_chain deferred;      /* tasks that wait for a stack */
     int64_t deferred_since; /* when asking for a stack first was in vain; 0: it was not */
 
-    th_lock bound_lock;      /* protects what follows; what begins with x is read without it too */
-    uint32_t xbound;         /* threads that are bound; stop sleeps on it */
-    bool unbound_only;       /* it is stopping: no more are bound */
-    th_worker *bound;        /* all of them */
-    th_worker *bound_spares; /* records of those that were */
+    th_lock bound_lock; /* protects what follows; what begins with x is read without it too */
+    uint32_t xbound;    /* threads that are bound; stop sleeps on it */
+    bool unbound_only;  /* it is stopping: no more are bound */
+    th_worker *stopper; /* the bound one whose thread is stopping it, and waits for the others */
+    uint32_t xalone;    /* ... 1: they have unbound */
+    th_worker *bound;   /* all of them */
+    th_worker *bound_spares;                    /* records of those that were */
     th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* ... by number; chunks stay until the end */
     th_timers loose_timers; /* without workers: tasks that wait for a deadline */
 
