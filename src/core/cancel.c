@@ -7,6 +7,7 @@
 #include "core/bound.h"
 #include "core/family.h"
 #include "core/fiber.h"
+#include "core/helper.h"
 #include "core/timer.h"
 #include "core/worker.h"
 #include "platform/platform.h"
@@ -38,6 +39,7 @@ bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
     if (!th_cancel_can(waiter)) {
         return false;
     }
+    th_help_list(fiber);
     /* pairs: th_cancel_visit; the waiter, and where it stands */
     th_store_release(&fiber->xblocked, waiter);
     if (!th_cancel_is_on(fiber)) {
@@ -120,14 +122,14 @@ bool thrum_cancelled(void) {
 void thrum_shield_begin(void) {
     th_fiber *fiber = th_fiber_self();
     if (fiber) {
-        fiber->shields++;
+        fiber->heritage.shields++;
         fiber->dirty = true;
     }
 }
 
 void thrum_shield_end(void) {
     th_fiber *fiber = th_fiber_self();
-    if (fiber && fiber->shields-- == 0) {
+    if (fiber && fiber->heritage.shields-- == 0) {
         th_misuse("thrum_shield_end", "there is no shield to end", fiber);
     }
 }

@@ -56,7 +56,7 @@ static inline bool th_cancel_is_on(const th_fiber *fiber) {
     if (th_unlikely(th_load_relaxed(&sched->xcancelling) != 0)) {
         return true;
     }
-    const thrum_handle *handle = fiber->handle;
+    const thrum_handle *handle = fiber->heritage.handle;
     /* relaxed: as above */
     return handle && th_unlikely(th_load_relaxed(&handle->xcancelled) != 0);
 }

@@ -71,6 +71,8 @@ static TH_NO_TSAN TH_NOINLINE void handle_fill(thrum_handle *handle, const thrum
     handle->xcancelled = 0;
     handle->xfiber = NULL;
     handle->family = NULL;
+    th_lock_init(&handle->helpers_lock);
+    handle->helpers = NULL;
     handle->stack_class =
         (uint8_t)(attr->stack_size ? th_stack_class(attr->stack_size) : sched->stack_class);
     size_t length = 0;
@@ -222,7 +224,7 @@ void th_handle_finish(thrum_handle *handle, int result) {
 
 static bool is_self(const thrum_handle *handle) {
     const th_fiber *fiber = th_fiber_self();
-    return fiber && fiber->handle == handle;
+    return fiber && fiber->heritage.handle == handle;
 }
 
 /* Neither joined nor detached yet: all that a handle may be. */

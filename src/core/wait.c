@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "core/cancel.h"
 #include "core/fiber.h"
+#include "core/helper.h"
 #include "core/idle.h"
 #include "core/submit.h"
 #include "core/worker.h"
@@ -202,9 +203,11 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
     /*
      * A thread gives the lock up and then sleeps. So does a fiber under the thread sanitizer: for
      * that tool the lock would be given up by the worker, with all that the worker knows. And so
-     * does one that has forks: giving them takes long.
+     * does one that has forks, since giving them takes long, and a helper that is to be listed.
      */
-    if (!waiter->fiber || TH_TSAN_CONTEXTS || th_forks_any(&waiter->fiber->worker->forks)) {
+    th_fiber *fiber = waiter->fiber;
+    if (!fiber || TH_TSAN_CONTEXTS || th_forks_any(&fiber->worker->forks) ||
+        th_help_is_unlisted(fiber)) {
         give_up(unlock);
         return th_waiter_wait(waiter);
     }
@@ -212,19 +215,19 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
     if (can_cancel) {
         /* pairs: th_cancel_visit; the waiter; who cancels finds the lock taken until it is parked
          */
-        th_store_release(&waiter->fiber->xblocked, waiter);
-        if (th_cancel_is_on(waiter->fiber)) {
+        th_store_release(&fiber->xblocked, waiter);
+        if (th_cancel_is_on(fiber)) {
             give_up(unlock);
             uint32_t outcome = th_waiter_wait(waiter);
-            th_cancel_end(waiter->fiber); /* it may have been released before it was looked at */
+            th_cancel_end(fiber); /* it may have been released before it was looked at */
             return outcome;
         }
     }
     unlock_commit commit = {waiter, unlock};
-    wait_unlock_in_fiber(waiter->fiber, &commit);
+    wait_unlock_in_fiber(fiber, &commit);
     th_check(released(waiter));
     if (can_cancel) {
-        th_cancel_end(waiter->fiber);
+        th_cancel_end(fiber);
     }
     return outcome_of(waiter);
 }
@@ -233,7 +236,7 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
 
 void th_waiter_init(th_waiter *waiter) {
     th_fiber *fiber = th_fiber_self();
-    *waiter = (th_waiter){.fiber = fiber, .shielded = fiber && fiber->shields};
+    *waiter = (th_waiter){.fiber = fiber, .shielded = fiber && fiber->heritage.shields};
 }
 
 /* After the step that released it: whoever finds it parked brings it back. */
