@@ -199,7 +199,7 @@ static void handle_free(thrum_handle *handle) {
 }
 
 void th_handle_runs(thrum_handle *handle, th_fiber *fiber) {
-    /* pairs: runner; the fiber, as it begins */
+    /* pairs: visit_task; the fiber, as it begins */
     th_store_release(&handle->xfiber, fiber);
 }
 
