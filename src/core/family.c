@@ -182,7 +182,10 @@ static th_family *visit_children(th_family *family, th_family *level) {
     return level;
 }
 
-/* With th_cancel_lock: these families and all below. One barrier a level of the tree. */
+/*
+ * With th_cancel_lock: these families and all below. One barrier a level of the tree. A deadline is
+ * that of all below; of any other reason they only know that their owners were cancelled.
+ */
 static void cancel_levels(th_family *level, int why) {
     while (level) {
         for (th_family *family = level; family; family = family->next) {
@@ -196,6 +199,7 @@ static void cancel_levels(th_family *level, int why) {
             next = visit_children(family, next);
         }
         level = next;
+        why = why == -ETIMEDOUT ? why : -ECANCELED;
     }
 }
 
