@@ -78,10 +78,27 @@ int th_os_self_on_exit(void (*on_exit)(void *self));
 
 /*
  * The calling thread's own storage: TH_OS_SELF_BYTES, zero at first, at the same address as long as
- * the thread lives. Never inlined, as above.
+ * the thread lives. The compiler must not remember it either: a call, or, where it is asked for
+ * several times a task, volatile assembly.
  */
 #define TH_OS_SELF_BYTES 256
+#if defined(__x86_64__) && defined(__LP64__) && !defined(TH_SIM) && !TH_TSAN
+#define TH_OS_SELF_INLINE 1
+extern __thread char th_os_self_bytes[TH_OS_SELF_BYTES]
+    __attribute__((aligned(16), tls_model("initial-exec"), visibility("hidden")));
+static TH_ALWAYS_INLINE void *th_os_self_storage(void) {
+    void *at;
+    __asm__ volatile("movq th_os_self_bytes@gottpoff(%%rip), %0\n\t"
+                     "addq %%fs:0, %0"
+                     : "=r"(at)
+                     :
+                     : "cc");
+    return at;
+}
+#else
+#define TH_OS_SELF_INLINE 0
 void *th_os_self_storage(void);
+#endif
 
 /* The thread's errno, by calls that are never inlined for the same reason. */
 int *th_os_errno_at(void); /* the same address as long as the thread lives */

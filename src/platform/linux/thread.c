@@ -133,6 +133,9 @@ int th_os_self_on_exit(void (*on_exit)(void *self)) {
     return exit_key_made ? 0 : -EAGAIN;
 }
 
+#if TH_OS_SELF_INLINE
+__thread char th_os_self_bytes[TH_OS_SELF_BYTES];
+#else
 static __thread char storage[TH_OS_SELF_BYTES]
     __attribute__((aligned(16), tls_model("initial-exec")));
 
@@ -140,6 +143,7 @@ TH_NOINLINE void *th_os_self_storage(void) {
     __asm__ volatile("" ::: "memory");
     return storage;
 }
+#endif
 
 /* ---- errno ---- */
 
