@@ -35,7 +35,8 @@ typedef struct th_fiber {
     uint8_t repost_hint;
 
     thrum_sched *sched;          /* constant */
-    struct th_waiter *xblocked;  /* what it waits on, if that can be cancelled (cancel.h) */
+    struct th_waiter *xblocked;  /* what it waits for, or NULL (cancel.h, look.h) */
+    uint64_t blocked_tick;       /* its worker's xtick when it began to; published with xblocked */
     thrum_handle *handle;        /* the present run's: the spawned task, or NULL */
     struct th_family *xfamilies; /* ... what it has opened, the innermost first (family.h) */
     uint32_t shields;            /* ... how often it wants not to be cancelled */

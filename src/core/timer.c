@@ -181,12 +181,13 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
     unsigned n = take_due(timers, now, due);
     bool any = due->first != NULL;
     uint64_t ordered = submit_in_order(by, due);
+    /* With the lock: who finds no deadline there any more sees what began (STUCK.md). */
+    th_count(&by->flow.xreadied, due->count); /* relaxed: as th_flow_began */
     set_earliest(timers);
     th_lock_release(&timers->lock);
     if (ordered) {
         by->sched->policy->notify_due(by, ordered);
     }
-    th_count(&by->flow.xreadied, due->count); /* relaxed: as th_flow_began */
     while (due->first) {
         th_submit(by, th_chain_take(due), THRUM_HINT_NONE);
     }

@@ -42,6 +42,14 @@ static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
     *fiber->worker->errno_at = saved;
 }
 
+/* A plain thread says what it waits for; NULL: for nothing any more. */
+static void show_in_thread(const th_waiter *waiter) {
+    uint64_t shown =
+        waiter ? (uint64_t)waiter->on << TH_SHOWN_SHIFT | (uintptr_t)waiter->object : 0;
+    /* relaxed: for who looks, as of some recent moment */
+    th_store_relaxed(&th_thread_self()->xwaits, shown);
+}
+
 static void wait_in_thread(th_waiter *waiter) {
     uint32_t word = 0;
     /* relaxed: nothing to publish, PARKED only asks for the futex call */
@@ -70,7 +78,9 @@ uint32_t th_waiter_wait(th_waiter *waiter) {
             }
             th_cancel_end(waiter->fiber);
         } else {
+            show_in_thread(waiter);
             wait_in_thread(waiter);
+            show_in_thread(NULL);
         }
         th_check(released(waiter));
     }
@@ -113,6 +123,7 @@ static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t dead
         fiber->stack.record; /* not on the stack: it is looked at while that is cold */
     th_tsan_acquire(timed);  /* whoever had it before: th_fiber_free */
     *timed = (th_timed){.kind = TH_WORK_WAIT, .worker = -1, .of = {waiter, fiber}};
+    waiter->deadline = deadline;
     th_timers *timers = th_timers_of(fiber->sched, fiber->worker);
     th_lock_acquire(&timers->lock);
     bool tell = th_timers_insert(timers, timed, deadline);
@@ -143,7 +154,9 @@ uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
     if (waiter->fiber) {
         wait_in_fiber_until(waiter->fiber, waiter, deadline);
     } else {
+        show_in_thread(waiter);
         wait_in_thread_until(waiter, deadline);
+        show_in_thread(NULL);
     }
     th_check(released(waiter));
     return outcome_of(waiter);
@@ -208,32 +221,30 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
         give_up(unlock);
         return th_waiter_wait(waiter);
     }
-    bool can_cancel = th_cancel_can(waiter);
-    if (can_cancel) {
-        /* pairs: th_cancel_visit; the waiter; who cancels finds the lock taken until it is parked
-         */
-        th_store_release(&waiter->fiber->xblocked, waiter);
-        if (th_cancel_is_on(waiter->fiber)) {
-            give_up(unlock);
-            uint32_t outcome = th_waiter_wait(waiter);
-            th_cancel_end(waiter->fiber); /* it may have been released before it was looked at */
-            return outcome;
-        }
+    /* Who cancels finds the lock taken until it is parked. */
+    th_cancel_show(waiter->fiber, waiter);
+    if (th_unlikely(th_cancel_is_on(waiter->fiber)) && th_cancel_can(waiter)) {
+        give_up(unlock);
+        uint32_t outcome = th_waiter_wait(waiter);
+        th_cancel_end(waiter->fiber); /* it may have been released before it was looked at */
+        return outcome;
     }
     unlock_commit commit = {waiter, unlock};
     wait_unlock_in_fiber(waiter->fiber, &commit);
     th_check(released(waiter));
-    if (can_cancel) {
-        th_cancel_end(waiter->fiber);
-    }
+    th_cancel_end(waiter->fiber);
     return outcome_of(waiter);
 }
 
 /* ---- the rest ---- */
 
-void th_waiter_init(th_waiter *waiter) {
+void th_waiter_init(th_waiter *waiter, th_on on, void *object) {
     th_fiber *fiber = th_fiber_self();
-    *waiter = (th_waiter){.fiber = fiber, .shielded = fiber && fiber->shields};
+    *waiter = (th_waiter){.fiber = fiber,
+                          .shielded = fiber && fiber->shields,
+                          .on = (uint8_t)on,
+                          .deadline = TH_FOREVER,
+                          .object = object};
 }
 
 /* After the step that released it: whoever finds it parked brings it back. */
