@@ -82,7 +82,8 @@ static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
     if (!code) {
         worker->bound_next = sched->bound;
         worker->linked = true;
-        sched->bound_changes++;
+        th_store_relaxed(&worker->xgone, false); /* relaxed: with the lock */
+        sched->bound_binds++;
         sched->bound = worker;
         /* relaxed: written with the lock; who sleeps on it looks again */
         th_store_relaxed(&sched->xbound, sched->xbound + 1);
@@ -115,7 +116,6 @@ static void link_out(thrum_sched *sched, th_worker *worker) {
     }
     *link = worker->bound_next;
     worker->linked = false;
-    sched->bound_changes++;
     put_spare(sched, worker);
     th_store_relaxed(&sched->xbound, sched->xbound - 1); /* relaxed: as in link_in */
     tell_stopper(sched);
@@ -442,7 +442,7 @@ void th_bound_leave(th_worker *worker) {
     thread_leaves(worker);
     give_back(worker);
     if (th_unlikely(sched->watched)) {
-        th_stuck_look(sched, worker);
+        th_stuck_leaves(worker);
     }
     link_out(sched, worker);
 }

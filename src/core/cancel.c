@@ -70,8 +70,8 @@ void th_cancel_look_begins(thrum_sched *sched) {
 }
 
 void th_cancel_look_ends(thrum_sched *sched) {
-    /* relaxed: written with the lock; who still sees the old one only takes the lock in vain */
-    th_store_relaxed(&sched->xcancelling, sched->xcancelling - TH_CANCEL_LOOK_ONE);
+    /* pairs: th_cancel_taken_back; we look no more at what was held. Written with the lock */
+    th_store_release(&sched->xcancelling, sched->xcancelling - TH_CANCEL_LOOK_ONE);
 }
 
 /* ---- all of a scheduler ---- */

@@ -58,26 +58,29 @@ static inline bool th_cancel_can(const th_waiter *waiter) {
 }
 
 /*
- * Whether the fiber's waits are being cancelled; what it has written before comes first. The
- * processor is made to keep that order by who cancels, where the system can.
+ * Between what the fiber has just written and its look at a flag. The processor is made to keep
+ * that order by who cancels, where the system can.
  */
-static inline bool th_cancel_is_on_for(const th_fiber *fiber, uint32_t mask) {
-    const thrum_sched *sched = fiber->sched;
+static inline void th_cancel_fence(const th_fiber *fiber) {
     th_fence_compiler();
-    if (th_unlikely(!sched->can_order)) {
+    if (th_unlikely(!fiber->sched->can_order)) {
         th_fence_seq(); /* seq: xblocked before the flag; th_cancel_order: flag first */
     }
-    /* relaxed: ordered by the barrier, or the fence */
-    if (th_unlikely((th_load_relaxed(&sched->xcancelling) & mask) != 0)) {
-        return true;
-    }
+}
+
+/* Whether the fiber's own task is being cancelled. */
+static inline bool th_cancel_is_mine(const th_fiber *fiber) {
     const thrum_handle *handle = fiber->handle;
-    /* relaxed: as above */
+    /* relaxed: ordered by the barrier, or the fence */
     return handle && th_unlikely(th_load_relaxed(&handle->xcancelled) != 0);
 }
 
+/* Whether the fiber's waits are being cancelled; what it has written before comes first. */
 static inline bool th_cancel_is_on(const th_fiber *fiber) {
-    return th_cancel_is_on_for(fiber, TH_CANCEL_ALL);
+    th_cancel_fence(fiber);
+    /* relaxed: ordered by the barrier, or the fence */
+    return th_unlikely((th_load_relaxed(&fiber->sched->xcancelling) & TH_CANCEL_ALL) != 0) ||
+           th_cancel_is_mine(fiber);
 }
 
 /* Until nobody who cancels has anything in hand. */
@@ -88,7 +91,9 @@ void th_cancel_pass(void);
  * more by who cancels, or looks, once this returns.
  */
 static inline void th_cancel_taken_back(const th_fiber *fiber) {
-    if (th_cancel_is_on_for(fiber, UINT32_MAX)) {
+    th_cancel_fence(fiber);
+    /* pairs: th_cancel_look_ends; who has looked is done with it */
+    if (th_unlikely(th_load_acquire(&fiber->sched->xcancelling) != 0) || th_cancel_is_mine(fiber)) {
         th_cancel_pass();
     }
 }

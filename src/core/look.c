@@ -36,7 +36,8 @@ static TH_NO_TSAN void copy_name(char *to, const char *from) {
     to[i] = '\0';
 }
 
-static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th_waiter *waiter) {
+static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th_worker *worker,
+                                  const th_waiter *waiter) {
     /* pairs: th_waiter_wake, th_waiter_release; nothing of theirs is read: for what comes after */
     uint32_t word = th_load_acquire(&waiter->xword);
     bool woken = (word & (TH_WAIT_RELEASED | TH_WAIT_OUTCOME)) != 0;
@@ -46,8 +47,9 @@ static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th
     seen->object = waiter->object;
     seen->deadline = waiter->deadline;
     seen->tick = fiber->blocked_tick;
-    /* relaxed: a figure */
-    seen->ticks = th_load_relaxed(&fiber->worker->xtick) - seen->tick;
+    /* relaxed: a figure; of another worker if it is just being resumed there */
+    uint64_t now = th_load_relaxed(&worker->xtick);
+    seen->ticks = now > seen->tick ? now - seen->tick : 0;
     if (seen->on == TH_ON_MUTEX) {
         const thrum_mutex *mutex = waiter->object; /* it lives as long as waits on it have not
                                                       returned */
@@ -74,7 +76,7 @@ static TH_NO_TSAN bool see(const th_look *look, th_seen *seen, const th_fiber *f
         copy_name(seen->name, fiber->name);
     }
     if (waiter) {
-        see_waiter(seen, fiber, waiter);
+        see_waiter(seen, fiber, worker, waiter);
     } else {
         bool runs = th_load_relaxed(&worker->current) == fiber; /* relaxed: as above */
         seen->state = runs ? TH_SEEN_RUNNING : fiber->root ? TH_SEEN_AWAITS : TH_SEEN_READY;

@@ -499,7 +499,7 @@ void th_park(th_worker *worker) {
     if (th_unlikely(sched->watched) &&
         /* relaxed: as above */
         th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
-        th_stuck_look(sched, NULL);
+        th_stuck_look(sched);
     }
     /* relaxed: ordered by the fence; stop sets it, then wakes all */
     bool go_on = !worker->napping && (th_load_relaxed(&sched->xexit) || pending(worker));

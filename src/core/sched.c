@@ -200,6 +200,7 @@ static thrum_sched *sched_new(const thrum_config *config) {
     snprintf(sched->name, sizeof sched->name, "%s", config->name);
     sched->config.name = sched->name;
     sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
+    sched->stuck_began = UINT64_MAX; /* never yet */
     sched->watched = config->on_deadlock != THRUM_DEADLOCK_OFF || config->deadlock;
     th_timers_init(&sched->loose_timers, sched, NULL);
     sched->searchers_max = config->searchers_max;

@@ -19,19 +19,22 @@
 typedef struct sleepers {
     bool all;         /* each of them sleeps */
     uint64_t sleeps;  /* sum of their xsleeps */
-    uint64_t changes; /* bound_changes */
+    uint64_t resumes; /* how often they, and what is tied to them, went on */
+    uint64_t binds;   /* bound_binds */
 } sleepers;
 
-static sleepers count_sleepers(thrum_sched *sched, const th_worker *leaving) {
+static sleepers count_sleepers(thrum_sched *sched) {
     th_lock_acquire(&sched->bound_lock);
-    sleepers s = {.all = true, .changes = sched->bound_changes};
+    sleepers s = {.all = true, .binds = sched->bound_binds};
     for (const th_worker *w = sched->bound; w; w = w->bound_next) {
-        if (w == leaving) {
+        if (th_load_acquire(&w->xgone)) { /* pairs: th_stuck_leaves; whom it has woken before */
             continue;
         }
         /* pairs: th_stuck_sleeps; whom it has woken before */
         uint64_t sleeps = th_load_acquire(&w->xsleeps);
         s.sleeps += sleeps;
+        /* relaxed: it does not change while it sleeps */
+        s.resumes += th_load_relaxed(&w->counters.xfibers_resumed);
         /* relaxed: a claim by one that sleeps by now came before its xsleeps */
         bool claimed = !(th_load_relaxed(&w->xsleep) & TH_SLEEP_PARKED);
         s.all = s.all && (sleeps & 1) && !claimed;
@@ -44,7 +47,14 @@ void th_stuck_sleeps(th_worker *worker) {
     /* pairs: count_sleepers; whom we have woken, what we wait for */
     th_store_release(&worker->xsleeps, worker->xsleeps + 1);
     th_fence_seq(); /* seq: asleep before the others are looked at; they do the same */
-    th_stuck_look(worker->sched, NULL);
+    th_stuck_look(worker->sched);
+}
+
+void th_stuck_leaves(th_worker *worker) {
+    /* pairs: count_sleepers; whom we have woken */
+    th_store_release(&worker->xgone, true);
+    th_fence_seq(); /* seq: gone before the others are looked at; they do the same */
+    th_stuck_look(worker->sched);
 }
 
 void th_stuck_wakes(th_worker *worker) {
@@ -109,14 +119,14 @@ static bool is_same(const th_flow *a, const th_flow *b) {
 }
 
 /* Whether it is stuck and was not when it was told last. With the lock. */
-static bool is_stuck(thrum_sched *sched, const th_worker *leaving) {
+static bool is_stuck(thrum_sched *sched) {
     th_flow before;
     th_flow after;
-    sleepers s = count_sleepers(sched, leaving);
+    sleepers s = count_sleepers(sched);
     th_idle_sum(sched, &before);
     uint64_t began = before.xcreated + before.xreadied;
     if (!s.all || began != before.xfinished + before.xsuspended ||
-        (began == sched->stuck_began && s.sleeps == sched->stuck_sleeps)) {
+        (began == sched->stuck_began && s.resumes == sched->stuck_resumes)) {
         return false;
     }
     uint64_t fibers = before.xcreated - before.xfinished - (before.xdormant - before.xroused);
@@ -125,13 +135,13 @@ static bool is_stuck(thrum_sched *sched, const th_worker *leaving) {
     }
     /* All of the above was so at one moment if nothing has begun meanwhile, and nobody woken up. */
     th_idle_sum(sched, &after);
-    sleepers again = count_sleepers(sched, leaving);
+    sleepers again = count_sleepers(sched);
     if (!is_same(&before, &after) || !again.all || again.sleeps != s.sleeps ||
-        again.changes != s.changes) {
+        again.binds != s.binds) {
         return false;
     }
     sched->stuck_began = began;
-    sched->stuck_sleeps = s.sleeps;
+    sched->stuck_resumes = s.resumes;
     return true;
 }
 
@@ -154,11 +164,10 @@ static void tell(thrum_sched *sched) {
     }
 }
 
-void th_stuck_look(thrum_sched *sched, const th_worker *leaving) {
+void th_stuck_look(thrum_sched *sched) {
     th_lock_acquire(&sched->stuck_lock); /* not only tried: who has it may have looked too early */
-    bool stuck = is_stuck(sched, leaving);
-    th_lock_release(&sched->stuck_lock);
-    if (stuck) {
-        tell(sched);
+    if (is_stuck(sched)) {
+        tell(sched); /* with the lock: one report at a time, in order */
     }
+    th_lock_release(&sched->stuck_lock);
 }

@@ -11,14 +11,15 @@
 
 #include "core/worker.h"
 
-/*
- * Looks, and tells, unless this was told already. By who has announced that it sleeps, behind a
- * fence: a worker; or a bound thread that is about to leave, which counts as gone.
- */
-void th_stuck_look(thrum_sched *sched, const th_worker *leaving);
+/* Looks, and tells, unless this was told already. A worker that has announced that it parks, behind
+ * a fence. */
+void th_stuck_look(thrum_sched *sched);
 
 /* A bound thread is about to sleep until it is woken, and has nothing to do; it has woken up. */
 void th_stuck_sleeps(th_worker *worker);
 void th_stuck_wakes(th_worker *worker);
+
+/* A bound thread is about to leave: it counts as gone. */
+void th_stuck_leaves(th_worker *worker);
 
 #endif

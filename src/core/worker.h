@@ -143,6 +143,7 @@ struct th_worker {
     uint32_t *awaits;             /* ... or goes on once this is set, or ... */
     int64_t awaits_until;         /* ... that late */
     uint64_t xsleeps;             /* watched: odd while it sleeps without a deadline (stuck.h) */
+    bool xgone;                   /* watched: it leaves, and has done all that it will */
     struct th_worker *bound_next; /* under the scheduler's bound_lock, as is ... */
     bool linked;                  /* ... whether it is bound, or a spare record */
 
@@ -247,14 +248,14 @@ struct thrum_sched {
     th_chain deferred;      /* tasks that wait for a stack */
     int64_t deferred_since; /* when asking for a stack first was in vain; 0: it was not */
 
-    th_lock bound_lock;     /* protects what follows; what begins with x is read without it too */
-    uint32_t xbound;        /* threads that are bound; stop sleeps on it */
-    unsigned bound_end;     /* beyond the largest number that one has had */
-    uint64_t bound_changes; /* how often one came or went */
-    bool unbound_only;      /* it is stopping: no more are bound */
-    th_worker *stopper; /* the bound one whose thread is stopping it, and waits for the others */
-    uint32_t xalone;    /* ... 1: they have unbound */
-    th_worker *bound;   /* all of them */
+    th_lock bound_lock;   /* protects what follows; what begins with x is read without it too */
+    uint32_t xbound;      /* threads that are bound; stop sleeps on it */
+    unsigned bound_end;   /* beyond the largest number that one has had */
+    uint64_t bound_binds; /* how often one came */
+    bool unbound_only;    /* it is stopping: no more are bound */
+    th_worker *stopper;   /* the bound one whose thread is stopping it, and waits for the others */
+    uint32_t xalone;      /* ... 1: they have unbound */
+    th_worker *bound;     /* all of them */
     th_worker *bound_spares;                    /* records of those that were */
     th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* ... by number; chunks stay until the end */
     th_timers loose_timers; /* without workers: tasks that wait for a deadline */
@@ -262,10 +263,10 @@ struct thrum_sched {
     th_lock idle_lock; /* protects the list of idle waiters */
     struct th_idle_waiter *idle_waiters;
 
-    bool watched;          /* constant: a deadlock is reported (stuck.h) */
-    th_lock stuck_lock;    /* protects the next two */
-    uint64_t stuck_began;  /* what had begun when it was found stuck last ... */
-    uint64_t stuck_sleeps; /* ... and how often bound threads had slept */
+    bool watched;           /* constant: a deadlock is reported (stuck.h) */
+    th_lock stuck_lock;     /* protects the next two */
+    uint64_t stuck_began;   /* what had begun when it was found stuck last ... */
+    uint64_t stuck_resumes; /* ... and how often bound threads had gone on */
 
     th_slab *go_slab;
     th_slab *spawn_slab;
