@@ -12,6 +12,8 @@
  *
  *     matrix: policy workers      run each test for every policy and worker count (by environment)
  *     matrix: quick 1 2 8         ... these worker counts in `make test`, the others in test-full
+ *     matrix: bound               run each test for 0 to 64 workers with the main thread bound to
+ *                                 the scheduler, once unbound, and with small stacks (bound.h)
  *     variants:                   ... and once with each variant of the sharded policy at 4 workers
  *     limit: 200                  seconds that a test may take (60, stress 120)
  *     full:                       not in `make test`, only in test-full

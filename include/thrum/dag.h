@@ -38,10 +38,11 @@ THRUM_API int thrum_dag_edge(thrum_dag *dag, int before, int after);
 
 /*
  * Calls every node's fn(arg) once, in an order that the edges allow, several at a time as workers
- * are free, and waits until all is done: may suspend; a cancel does not end it. What they wrote is
- * visible afterwards. Nodes may block, and run graphs; so one worker is enough. Nodes without a
- * path between them must not count on running at the same time, nor on a name or fiber-local values
- * of their own: some run one after the other as one task.
+ * are free, and waits until all is done: may suspend; a cancel of the caller ends the waits of the
+ * nodes, and all are called nevertheless. What they wrote is visible afterwards. Nodes may block,
+ * and run graphs; so one worker is enough. Nodes without a path between them must not count on
+ * running at the same time, nor on a name or fiber-local values of their own: some run one after
+ * the other as one task.
  *
  * When a node returns something else than 0, those that come after it, directly or not, are not
  * called; all others are. Then the result is that of the failed node with the lowest number.

@@ -11,9 +11,11 @@
  * fork what could run at the same time, however much that is, and leave it to the scheduler.
  *
  * Who makes the call is not to be relied on: the caller's own task, at the join, or a task of its
- * own on any worker, at any time between start and join. In the first case the function runs as
- * part of the caller: it is the same owner of locks and has the same fiber-local values. So it must
- * not lock what its caller holds over the join, nor count on a name or values of its own.
+ * own on any worker, at any time between start and join. Either way it is cancelled with the caller
+ * and has the deadline (thrum_deadline) and the shield that the caller had at the start. In the
+ * first case the function runs as part of the caller: it is the same owner of locks and has the
+ * same fiber-local values. So it must not lock what its caller holds over the join, nor count on a
+ * name or values of its own.
  *
  * Both may block, wait for each other, and fork; whoever suspends leaves its forks to others first.
  */
@@ -26,9 +28,9 @@ THRUM_BEGIN_DECLS
 
 /* Needs no initialization. It lies still from start to join. */
 typedef struct thrum_fork {
-    uint64_t reserved[10];
+    uint64_t reserved[12];
 } thrum_fork;
-THRUM_STATIC_ASSERT(sizeof(thrum_fork) == 80, "part of the ABI");
+THRUM_STATIC_ASSERT(sizeof(thrum_fork) == 96, "part of the ABI");
 
 /*
  * fn(arg) may be called from now on, by anyone; what was written before is visible to it. Each
@@ -41,7 +43,8 @@ THRUM_API void thrum_fork_start(thrum_fork *fork, thrum_fn fn, void *arg);
 
 /*
  * What fn(arg) returned; what it wrote is visible. Makes the call itself, or waits for whoever
- * makes it: may suspend. Not ended by a cancel: the call uses the caller's frame.
+ * makes it: may suspend. The call uses the caller's frame, so a cancel does not end this wait: it
+ * ends those of the call, wherever that is made.
  */
 THRUM_API int thrum_fork_join(thrum_fork *fork);
 

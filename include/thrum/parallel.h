@@ -4,8 +4,9 @@
  *
  * Both calls return when everything has been done, and are built on thrum/fork.h: who makes which
  * call is not to be relied on. Calls may block, and may nest these calls to any depth: who waits
- * suspends, so one worker is enough. A cancel does not end them: the calls use the caller's frame.
- * From a thread that runs no task all calls are made by the caller, one after the other.
+ * suspends, so one worker is enough. The calls use the caller's frame, so a cancel of the caller
+ * ends the waits of the calls, wherever they are made, and these return. From a thread that runs no
+ * task all calls are made by the caller, one after the other.
  */
 #ifndef THRUM_PARALLEL_H
 #define THRUM_PARALLEL_H

@@ -13,7 +13,8 @@ THRUM_BEGIN_DECLS
  * Starts a scheduler, runs `entry(arg)` as its first fiber, waits for all that it started and
  * stops. Outside threads may post until the entry has returned. `config` may be NULL (defaults and
  * environment); it is not kept. Plain threads only; blocks the thread. Returns entry's value, or
- * the negative code of what kept it from starting (as thrum_sched_start; -EDEADLK from a task).
+ * the negative code of what kept it from starting (as thrum_sched_start; -EDEADLK from a task or a
+ * bound thread).
  */
 THRUM_API int thrum_run(const thrum_config *config, thrum_fn entry, void *arg);
 
@@ -50,12 +51,11 @@ THRUM_API THRUM_NODISCARD int thrum_sched_stop_until(thrum_sched *sched, thrum_t
 
 /*
  * Waits for an instant at which nothing was runnable and nothing ran (blocked fibers do not count).
- * Plain threads and tasks of other schedulers; blocks the caller (a thread of its own waits in the
- * place of a task: -EAGAIN or -ENOMEM when there is none to be had). -ETIMEDOUT past the deadline;
- * -EDEADLK from one of its own tasks. What the tasks wrote before that instant is visible
- * afterwards.
- * A task that another thread is just waking or signalling may count as waiting still, also for who
- * woke it as well.
+ * Plain threads, bound ones, and tasks of other schedulers; blocks the caller (a thread of its own
+ * waits in the place of a task: -EAGAIN or -ENOMEM when there is none to be had). -ETIMEDOUT past
+ * the deadline; -EDEADLK from one of its own tasks. What the tasks wrote before that instant is
+ * visible afterwards. A task that another thread is just waking or signalling may count as waiting
+ * still, also for who woke it as well.
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_wait_idle(thrum_sched *sched, thrum_time deadline);
 

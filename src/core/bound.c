@@ -304,7 +304,7 @@ static th_worker *make(thrum_sched *sched) {
 static bool prepare(th_worker *worker) {
     worker->home.run_id = th_self_id();
     worker->home.stack.bottom = NULL;
-    worker->home.shields = 0;
+    worker->home.heritage = (th_heritage){.deadline = TH_FOREVER};
     th_fiber *spare = th_fiber_new(worker->sched, worker->sched->stack_class, false);
     if (spare) {
         th_count(&worker->counters.xstacks_created, 1);

@@ -7,6 +7,7 @@
 #include "core/bound.h"
 #include "core/family.h"
 #include "core/fiber.h"
+#include "core/helper.h"
 #include "core/timer.h"
 #include "core/worker.h"
 #include "platform/platform.h"
@@ -35,8 +36,12 @@ static bool end_wait(th_waiter *waiter) {
 }
 
 bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
+    bool can = th_cancel_can(waiter);
+    if (can) {
+        th_help_list(fiber);
+    }
     th_cancel_show(fiber, waiter);
-    return th_cancel_can(waiter) && th_cancel_is_on(fiber) && end_wait(waiter);
+    return can && th_cancel_is_on(fiber) && end_wait(waiter);
 }
 
 void th_cancel_pass(void) {
@@ -126,14 +131,14 @@ bool thrum_cancelled(void) {
 void thrum_shield_begin(void) {
     th_fiber *fiber = th_fiber_self();
     if (fiber) {
-        fiber->shields++;
+        fiber->heritage.shields++;
         fiber->dirty = true;
     }
 }
 
 void thrum_shield_end(void) {
     th_fiber *fiber = th_fiber_self();
-    if (fiber && fiber->shields-- == 0) {
+    if (fiber && fiber->heritage.shields-- == 0) {
         th_misuse("thrum_shield_end", "there is no shield to end", fiber);
     }
 }

@@ -70,7 +70,7 @@ static inline void th_cancel_fence(const th_fiber *fiber) {
 
 /* Whether the fiber's own task is being cancelled. */
 static inline bool th_cancel_is_mine(const th_fiber *fiber) {
-    const thrum_handle *handle = fiber->handle;
+    const thrum_handle *handle = fiber->heritage.handle;
     /* relaxed: ordered by the barrier, or the fence */
     return handle && th_unlikely(th_load_relaxed(&handle->xcancelled) != 0);
 }

@@ -6,23 +6,15 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "core/cancel.h"
+#include "core/helper.h"
 #include "core/worker.h"
 #include "thrum/scope.h"
 
 /* ---- the owner's side ---- */
 
-/* What a task has to keep to already: the innermost family that it opened, or the one it is in. */
-static int64_t deadline_of(th_fiber *fiber) {
-    const th_family *family = th_load_relaxed(&fiber->xfamilies); /* relaxed: our own */
-    if (!family && fiber->handle) {
-        family = fiber->handle->family;
-    }
-    return family ? family->deadline : THRUM_FOREVER;
-}
-
 thrum_time thrum_deadline(void) {
     th_fiber *fiber = th_fiber_self();
-    return fiber ? deadline_of(fiber) : THRUM_FOREVER;
+    return fiber ? fiber->heritage.deadline : THRUM_FOREVER;
 }
 
 void th_family_open(th_family *family, thrum_sched *sched, int64_t deadline) {
@@ -31,10 +23,12 @@ void th_family_open(th_family *family, thrum_sched *sched, int64_t deadline) {
     if (!owner) {
         return;
     }
-    int64_t inherited = deadline_of(owner);
-    family->deadline = deadline < inherited ? deadline : inherited;
+    family->inherited = owner->heritage.deadline;
+    family->deadline = deadline < family->inherited ? deadline : family->inherited;
+    owner->heritage.deadline = family->deadline;
     family->outer = th_load_relaxed(&owner->xfamilies); /* relaxed: our own */
     owner->dirty = true; /* so its end sees whether a family is left open */
+    th_help_list(owner);
     /* pairs: visit_fiber; the family as it is now */
     th_store_release(&owner->xfamilies, family);
     if (th_cancel_is_on(owner)) {
@@ -72,6 +66,7 @@ bool th_family_is_innermost(const th_family *family) {
 void th_family_close(th_family *family) {
     th_fiber *owner = family->owner;
     if (owner) {
+        owner->heritage.deadline = family->inherited;
         /* relaxed: ordered as in th_cancel_is_on */
         th_store_relaxed(&owner->xfamilies, family->outer);
         th_cancel_taken_back(owner);
@@ -165,23 +160,32 @@ static void mark(th_family *family, int why) {
     th_lock_release(&family->lock);
 }
 
-/* Who runs the task now, or NULL. */
-static th_fiber *runner(const thrum_handle *handle) {
+/* Who runs the task now, and who helps it. */
+static th_family *visit_task(thrum_handle *handle, th_family *level) {
     /* pairs: th_handle_runs; the fiber, and that the one who waited on it before has gone on */
-    return th_load_acquire(&handle->xfiber);
+    th_fiber *fiber = th_load_acquire(&handle->xfiber);
+    level = fiber ? visit_fiber(fiber, level) : level;
+    th_lock_acquire(&handle->helpers_lock); /* so nobody of them is gone */
+    for (th_fiber *helper = handle->helpers; helper; helper = helper->helper_next) {
+        level = visit_fiber(helper, level);
+    }
+    th_lock_release(&handle->helpers_lock);
+    return level;
 }
 
 static th_family *visit_children(th_family *family, th_family *level) {
     th_lock_acquire(&family->lock); /* so nobody of them is gone */
     for (thrum_handle *child = family->children; child; child = child->family_next) {
-        th_fiber *fiber = runner(child);
-        level = fiber ? visit_fiber(fiber, level) : level;
+        level = visit_task(child, level);
     }
     th_lock_release(&family->lock);
     return level;
 }
 
-/* With th_cancel_lock: these families and all below. One barrier a level of the tree. */
+/*
+ * With th_cancel_lock: these families and all below. One barrier a level of the tree. A deadline is
+ * that of all below; of any other reason they only know that their owners were cancelled.
+ */
 static void cancel_levels(th_family *level, int why) {
     while (level) {
         for (th_family *family = level; family; family = family->next) {
@@ -195,6 +199,7 @@ static void cancel_levels(th_family *level, int why) {
             next = visit_children(family, next);
         }
         level = next;
+        why = why == -ETIMEDOUT ? why : -ECANCELED;
     }
 }
 
@@ -211,9 +216,6 @@ void th_family_cancel(th_family *family, int why) {
 void th_family_cancel_task(thrum_handle *handle, bool can_order) {
     th_store_relaxed(&handle->xcancelled, 1u); /* relaxed: th_cancel_order follows */
     if (th_cancel_order(can_order)) {
-        th_fiber *fiber = runner(handle);
-        if (fiber) {
-            cancel_levels(visit_fiber(fiber, NULL), -ECANCELED);
-        }
+        cancel_levels(visit_task(handle, NULL), -ECANCELED);
     }
 }

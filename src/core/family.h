@@ -17,7 +17,8 @@ typedef struct th_family {
     thrum_sched *sched;      /* constant: where its children run */
     th_fiber *owner;         /* constant: whose list it is on, or NULL (a plain thread) */
     struct th_family *outer; /* constant: the next on that list */
-    int64_t deadline;        /* constant: the earliest of its own and those it inherits */
+    int64_t inherited;       /* constant: what the owner had to keep to before */
+    int64_t deadline;        /* constant: the earliest of that and its own */
 
     th_lock lock;           /* protects all that follows */
     int first;              /* 0, or why it failed: a child's code, -ECANCELED, -ETIMEDOUT */

@@ -19,6 +19,20 @@
 
 typedef struct th_worker th_worker;
 
+/* Whether a run makes a call for a task that can be cancelled (helper.h). */
+typedef enum {
+    TH_HELP_NONE,
+    TH_HELP_UNLISTED, /* it has not waited yet, so nobody has to find it */
+    TH_HELP_LISTED
+} th_help;
+
+/* What a task hands on to those who make calls in its stead (helper.h). */
+typedef struct th_heritage {
+    thrum_handle *handle; /* the spawned task that is meant when it is cancelled, or NULL */
+    int64_t deadline;     /* what it has to keep to (thrum_deadline) */
+    uint32_t shields;     /* how often it wants not to be cancelled */
+} th_heritage;
+
 typedef struct th_fiber {
     /* One cache line, which is all that giving way needs: a crowd of fibers shares a small cache.
      */
@@ -34,14 +48,16 @@ typedef struct th_fiber {
     bool repost;        /* the body posted its own task, with this hint: */
     uint8_t repost_hint;
 
-    thrum_sched *sched;          /* constant */
-    struct th_waiter *xblocked;  /* what it waits for, or NULL (cancel.h, look.h) */
-    uint64_t blocked_tick;       /* its worker's xtick when it began to; published with xblocked */
-    thrum_handle *handle;        /* the present run's: the spawned task, or NULL */
-    struct th_family *xfamilies; /* ... what it has opened, the innermost first (family.h) */
-    uint32_t shields;            /* ... how often it wants not to be cancelled */
-    struct th_fiber *next;       /* in a list of idle fibers */
-    th_stack stack;              /* constant; its record is what it has in timers (th_timed) */
+    thrum_sched *sched;           /* constant */
+    struct th_waiter *xblocked;   /* what it waits for, or NULL (cancel.h, look.h) */
+    uint64_t blocked_tick;        /* its worker's xtick when it began to; comes with xblocked */
+    struct th_family *xfamilies;  /* what the present run has opened, the innermost first */
+    th_heritage heritage;         /* ... what it was given, or is by itself */
+    th_help help;                 /* ... whether it helps that task */
+    struct th_fiber *helper_next; /* ... the others who do; under the handle's lock */
+    struct th_fiber *helper_prev;
+    struct th_fiber *next; /* in a list of idle fibers */
+    th_stack stack;        /* constant; its record is what it has in timers (th_timed) */
     uint64_t run_id;  /* who its present run is, as the owner of locks; unique in the process */
     th_random random; /* what runs on it draws from; state 0: not seeded yet */
 

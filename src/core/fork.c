@@ -6,6 +6,7 @@
 
 #include "base/annotate.h"
 #include "base/check.h"
+#include "core/helper.h"
 #include "core/park.h"
 #include "core/run.h"
 #include "core/submit.h"
@@ -33,8 +34,10 @@ bool th_forks_hungry(void) {
  */
 static void call_given(th_call *call) {
     th_fork *fork = th_container(call, th_fork, call);
+    th_help_begin(&fork->heritage);
     fork->result = fork->fn(fork->arg);
     th_run_undo();
+    th_help_end();
     /* pairs: th_fork_wait; publishes the result and what the body did, takes the waiter */
     uintptr_t old = th_xchg_acq_rel(&fork->xend, TH_FORK_DONE);
     if (old != TH_FORK_OPEN) {
@@ -45,7 +48,7 @@ static void call_given(th_call *call) {
 int th_fork_wait(th_fork *fork) {
     th_waiter waiter;
     th_waiter_init(&waiter, TH_ON_FORK, fork);
-    waiter.shielded = true; /* the child uses the caller's frame: a cancel does not end this */
+    waiter.shielded = true; /* the child uses the caller's frame: it is cancelled (core/helper.h) */
     uintptr_t state = TH_FORK_OPEN;
     /* pairs: call_given; hands the waiter over, or acquires the result */
     if (th_cas_acq_rel_acquire_both(&fork->xend, &state, (uintptr_t)&waiter)) {
@@ -56,8 +59,7 @@ int th_fork_wait(th_fork *fork) {
 
 /*
  * It becomes work. Rescuers do this in their worker's context, so it is not shown to the thread
- * sanitizer: the frame is the owner's again soon. What a child is to inherit of its parent, it
- * inherits here: nobody who only calls it in the parent's stead comes by.
+ * sanitizer: the frame is the owner's again soon.
  */
 static TH_NO_TSAN void make_work(th_fork *fork) {
     fork->call.work.next = NULL;

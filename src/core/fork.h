@@ -20,6 +20,7 @@
 #include <stdalign.h>
 
 #include "base/atomic.h"
+#include "core/fiber.h"
 #include "core/lock.h"
 #include "queue/work.h"
 #include "thrum/base.h"
@@ -33,14 +34,13 @@ typedef struct th_fork {
     th_call call; /* set and used once it is offered or given */
     thrum_fn fn;
     void *arg;
-    th_worker *xworker; /* whose array it stands in; NULL: it is private no more */
-    uint64_t index;     /* where; the owner's */
-    uintptr_t xend;     /* TH_FORK_OPEN, the waiter who joins it, or TH_FORK_DONE */
-    int32_t result;     /* written before DONE */
-    int32_t unused;
-    void *unused_too;
+    th_worker *xworker;   /* whose array it stands in; NULL: it is private no more */
+    uint64_t index;       /* where; the owner's */
+    uintptr_t xend;       /* TH_FORK_OPEN, the waiter who joins it, or TH_FORK_DONE */
+    th_heritage heritage; /* what its owner was given, or is, as it forked */
+    int32_t result;       /* written before DONE */
 } th_fork;
-_Static_assert(sizeof(th_fork) == 80, "fits into the public thrum_fork");
+_Static_assert(sizeof(th_fork) == 96, "fits into the public thrum_fork");
 
 #define TH_FORK_OPEN ((uintptr_t)0)
 #define TH_FORK_DONE ((uintptr_t)1)

@@ -36,7 +36,8 @@ static TH_COLD void undo(th_fiber *fiber) {
     if (th_unlikely(open != NULL)) {
         th_misuse("thrum_scope_join", "missing: the task has ended with a scope open", open);
     }
-    fiber->shields = 0;
+    fiber->heritage.shields = 0;
+    fiber->heritage.deadline = TH_FOREVER;
     fiber->name[0] = '\0';
 }
 
@@ -72,7 +73,8 @@ static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
         fiber->name[i] = handle->name[i];
     }
     fiber->dirty = true;
-    fiber->handle = handle;
+    fiber->heritage.handle = handle;
+    fiber->heritage.deadline = handle->family ? handle->family->deadline : TH_FOREVER;
     if (handle->pinned) {
         pin(fiber);
     }
@@ -82,7 +84,7 @@ static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
     undo(fiber);
     th_handle_runs(handle, NULL);
     th_cancel_taken_back(fiber);
-    fiber->handle = NULL;
+    fiber->heritage.handle = NULL;
     th_handle_finish(handle, result);
 }
 

@@ -7,6 +7,7 @@
 #include <stdalign.h>
 
 #include "core/fiber.h"
+#include "core/lock.h"
 #include "core/slab.h"
 #include "core/wait.h"
 #include "queue/work.h"
@@ -46,6 +47,8 @@ struct thrum_handle {
     struct th_family *family;         /* constant: whose child it is, or NULL (family.h) */
     struct thrum_handle *family_next; /* its siblings; under the family's lock */
     struct thrum_handle *family_prev;
+    th_lock helpers_lock; /* protects the next one */
+    th_fiber *helpers;    /* who makes calls for it, and has waited (helper.h) */
     char name[THRUM_NAME_MAX + 1];
 };
 _Static_assert(sizeof(struct thrum_handle) % 16 == 0, "an object of a slab");

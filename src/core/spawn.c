@@ -71,6 +71,8 @@ static TH_NO_TSAN TH_NOINLINE void handle_fill(thrum_handle *handle, const thrum
     handle->xcancelled = 0;
     handle->xfiber = NULL;
     handle->family = NULL;
+    th_lock_init(&handle->helpers_lock);
+    handle->helpers = NULL;
     handle->stack_class =
         (uint8_t)(attr->stack_size ? th_stack_class(attr->stack_size) : sched->stack_class);
     size_t length = 0;
@@ -197,7 +199,7 @@ static void handle_free(thrum_handle *handle) {
 }
 
 void th_handle_runs(thrum_handle *handle, th_fiber *fiber) {
-    /* pairs: runner; the fiber, as it begins */
+    /* pairs: visit_task; the fiber, as it begins */
     th_store_release(&handle->xfiber, fiber);
 }
 
@@ -222,7 +224,7 @@ void th_handle_finish(thrum_handle *handle, int result) {
 
 static bool is_self(const thrum_handle *handle) {
     const th_fiber *fiber = th_fiber_self();
-    return fiber && fiber->handle == handle;
+    return fiber && fiber->heritage.handle == handle;
 }
 
 /* Neither joined nor detached yet: all that a handle may be. */

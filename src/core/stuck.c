@@ -46,14 +46,12 @@ static sleepers count_sleepers(thrum_sched *sched) {
 void th_stuck_sleeps(th_worker *worker) {
     /* pairs: count_sleepers; whom we have woken, what we wait for */
     th_store_release(&worker->xsleeps, worker->xsleeps + 1);
-    th_fence_seq(); /* seq: asleep before the others are looked at; they do the same */
     th_stuck_look(worker->sched);
 }
 
 void th_stuck_leaves(th_worker *worker) {
     /* pairs: count_sleepers; whom we have woken */
     th_store_release(&worker->xgone, true);
-    th_fence_seq(); /* seq: gone before the others are looked at; they do the same */
     th_stuck_look(worker->sched);
 }
 

@@ -109,6 +109,12 @@ void th_timed_remove(th_timed *timed) {
 
 /* ---- firing ---- */
 
+/* Whether what was just taken is a bound thread's own wait, which is no run of a task (BOUND.md).
+ */
+static bool is_root(const th_timed *timed) {
+    return timed->kind == TH_WORK_WAIT && ((const th_fiber *)timed->of[1])->root;
+}
+
 /*
  * With the lock: up to FIRE_MAX that are due; what is to be queued is appended to the chain. One
  * that something else has made due meanwhile is left to whoever did (th_timed_remove).
@@ -117,6 +123,7 @@ static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
     th_timed *popped[FIRE_MAX];
     unsigned n = 0;
     th_timer *timer;
+    timers->roots = 0;
     while (n < FIRE_MAX && (timer = th_wheel_pop(&timers->wheel, now))) {
         th_timed *timed = th_timed_of(timer);
         mark_in(timed, false);
@@ -135,6 +142,7 @@ static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
             th_task_expire((thrum_task *)(void *)timed, &timers->fired);
         }
         if (timers->fired) {
+            timers->roots += is_root(timed);
             th_chain_append(due, timers->fired);
         }
     }
@@ -155,13 +163,18 @@ static TH_NO_TSAN void submit_pinned_due(th_worker *by, th_chain *due) {
     *due = rest;
 }
 
+/* What was taken begins again, but for roots: before it is published. */
+static void count_readied(th_worker *by, const th_chain *due, uint32_t roots) {
+    th_count(&by->flow.xreadied, due->count - roots); /* relaxed: as th_flow_began */
+}
+
 /* With the lock: where there is one order, deadlines are queued in theirs. */
-static uint64_t submit_in_order(th_worker *by, th_chain *due) {
+static uint64_t submit_in_order(th_worker *by, th_chain *due, uint32_t roots) {
     const th_policy *policy = by->sched->policy;
     if (!policy->submit_due || !due->first) {
         return 0;
     }
-    th_count(&by->flow.xreadied, due->count); /* relaxed: as th_flow_began */
+    count_readied(by, due, roots);
     submit_pinned_due(by, due);
     uint64_t count = due->count;
     if (count) {
@@ -179,10 +192,12 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
         th_lock_acquire(&timers->lock);
     }
     unsigned n = take_due(timers, now, due);
+    uint32_t roots = timers->roots;
     bool any = due->first != NULL;
-    uint64_t ordered = submit_in_order(by, due);
-    /* With the lock: who finds no deadline there any more sees what began (STUCK.md). */
-    th_count(&by->flow.xreadied, due->count); /* relaxed: as th_flow_began */
+    uint64_t ordered = submit_in_order(by, due, roots);
+    if (due->first) { /* with the lock: who finds no deadline any more sees this (STUCK.md) */
+        count_readied(by, due, roots);
+    }
     set_earliest(timers);
     th_lock_release(&timers->lock);
     if (ordered) {

@@ -28,6 +28,7 @@ typedef struct th_timers {
     thrum_sched *sched; /* constant, as is ... */
     th_worker *owner;   /* who sleeps no longer than until the first; NULL: any bound thread */
     th_work *fired;     /* with the lock, while one is taken: no local, base/annotate.h says why */
+    uint32_t roots;     /* with the lock: of those taken last, bound threads' own waits */
 } th_timers;
 
 /*

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "core/cancel.h"
 #include "core/fiber.h"
+#include "core/helper.h"
 #include "core/idle.h"
 #include "core/submit.h"
 #include "core/worker.h"
@@ -183,16 +184,18 @@ bool th_waiter_time_out(th_waiter *waiter, th_work **work) {
 
 typedef struct unlock_commit {
     th_waiter *waiter;
-    th_unlock unlock;
+    void *xword;
+    uint64_t unlocked;
+    bool wide;
 } unlock_commit;
 
-static void give_up(th_unlock unlock) {
-    if (unlock.wide) {
+static inline void give_up(void *xword, uint64_t unlocked, bool wide) {
+    if (wide) {
         /* pairs: th_word64_lock; publishes the list, and that the waiter is parked */
-        th_store_release((uint64_t *)unlock.xword, unlock.unlocked);
+        th_store_release((uint64_t *)xword, unlocked);
     } else {
         /* pairs: th_word32_lock; publishes the list, and that the waiter is parked */
-        th_store_release((uint32_t *)unlock.xword, (uint32_t)unlock.unlocked);
+        th_store_release((uint32_t *)xword, (uint32_t)unlocked);
     }
 }
 
@@ -200,7 +203,8 @@ void th_wait_commit_unlock(void *arg) {
     const unlock_commit *commit = arg;
     /* relaxed: nobody finds the waiter before the lock is given up, which publishes this */
     th_store_relaxed(&commit->waiter->xword, TH_WAIT_PARKED);
-    give_up(commit->unlock); /* the waiter, its fiber and what it waited on may be gone by now */
+    /* the waiter, its fiber and what it waited on may be gone by now */
+    give_up(commit->xword, commit->unlocked, commit->wide);
 }
 
 static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, unlock_commit *commit) {
@@ -211,28 +215,30 @@ static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, unlock_commit *comm
     *fiber->worker->errno_at = saved;
 }
 
-uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
+uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked, bool wide) {
     /*
      * A thread gives the lock up and then sleeps. So does a fiber under the thread sanitizer: for
      * that tool the lock would be given up by the worker, with all that the worker knows. And so
-     * does one that has forks: giving them takes long.
+     * does one that has forks, since giving them takes long, and a helper that is to be listed.
      */
-    if (!waiter->fiber || TH_TSAN_CONTEXTS || th_forks_any(&waiter->fiber->worker->forks)) {
-        give_up(unlock);
+    th_fiber *fiber = waiter->fiber;
+    if (!fiber || TH_TSAN_CONTEXTS || th_forks_any(&fiber->worker->forks) ||
+        th_help_is_unlisted(fiber)) {
+        give_up(xword, unlocked, wide);
         return th_waiter_wait(waiter);
     }
     /* Who cancels finds the lock taken until it is parked. */
-    th_cancel_show(waiter->fiber, waiter);
-    if (th_unlikely(th_cancel_is_on(waiter->fiber)) && th_cancel_can(waiter)) {
-        give_up(unlock);
+    th_cancel_show(fiber, waiter);
+    if (th_unlikely(th_cancel_is_on(fiber)) && th_cancel_can(waiter)) {
+        give_up(xword, unlocked, wide);
         uint32_t outcome = th_waiter_wait(waiter);
-        th_cancel_end(waiter->fiber); /* it may have been released before it was looked at */
+        th_cancel_end(fiber); /* it may have been released before it was looked at */
         return outcome;
     }
-    unlock_commit commit = {waiter, unlock};
-    wait_unlock_in_fiber(waiter->fiber, &commit);
+    unlock_commit commit = {waiter, xword, unlocked, wide};
+    wait_unlock_in_fiber(fiber, &commit);
     th_check(released(waiter));
-    th_cancel_end(waiter->fiber);
+    th_cancel_end(fiber);
     return outcome_of(waiter);
 }
 
@@ -241,7 +247,7 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock) {
 void th_waiter_init(th_waiter *waiter, th_on on, void *object) {
     th_fiber *fiber = th_fiber_self();
     *waiter = (th_waiter){.fiber = fiber,
-                          .shielded = fiber && fiber->shields,
+                          .shielded = fiber && fiber->heritage.shields,
                           .on = (uint8_t)on,
                           .deadline = TH_FOREVER,
                           .object = object};

@@ -111,17 +111,13 @@ static inline th_waiter *th_waiter_whole(th_waiter *waiter) {
 uint32_t th_waiter_wait(th_waiter *waiter);
 
 /*
- * The same, with the list's lock still held: `unlocked`, stored with release, gives it up, and on a
- * fiber that happens only once it can be resumed. So whoever finds the waiter on the list finds it
+ * The same, with the list's lock still held: `unlocked`, stored with release to the list's word (of
+ * 64 bits, or, not `wide`, of 32), gives it up, and on a fiber that happens only once it can be
+ * resumed. So whoever finds the waiter on the list finds it
  * parked, and neither side needs a locked instruction on the waiter. What is done with the lock
  * held must not wait.
  */
-typedef struct th_unlock {
-    void *xword;       /* the list's word ... */
-    uint64_t unlocked; /* ... what becomes of it ... */
-    bool wide;         /* ... and whether it has 64 bits or 32 */
-} th_unlock;
-uint32_t th_waiter_wait_unlock(th_waiter *waiter, th_unlock unlock);
+uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked, bool wide);
 
 /*
  * The same as th_waiter_wait for a `timed` waiter, until the deadline: then TH_WAIT_TIMEDOUT, and

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/atomic.h"
+#include "core/cancel.h"
 #include "core/driver.h"
 #include "core/lock.h"
 #include "core/wait.h"
@@ -289,6 +290,10 @@ int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *re
     bool start = false;
     th_waiter_init(&job.waiter, TH_ON_BLOCKING, pool);
     job.waiter.leave = withdraw;
+    if (th_cancel_can(&job.waiter) && job.waiter.fiber != NULL &&
+        th_cancel_is_on(job.waiter.fiber)) {
+        return -ECANCELED; /* queued, it might begin before it is withdrawn */
+    }
 
     th_lock_acquire(&pool->lock);
     th_count(&pool->xcalls, 1);

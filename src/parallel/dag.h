@@ -4,6 +4,7 @@
 #ifndef TH_DAG_H
 #define TH_DAG_H
 
+#include "core/fiber.h"
 #include "queue/work.h"
 #include "thrum/dag.h"
 
@@ -46,9 +47,10 @@ struct thrum_dag {
     uint32_t *after; /* successors, grouped by node */
 
     /* A run's. */
-    uint64_t xstrands; /* runs of nodes one after the other that have not ended */
-    uintptr_t xend;    /* TH_FORK_OPEN, the waiter, TH_FORK_DONE: as a fork's */
-    uint64_t xfailed;  /* the lowest number that failed; else nodes_count */
+    th_heritage heritage; /* of who runs it */
+    uint64_t xstrands;    /* runs of nodes one after the other that have not ended */
+    uintptr_t xend;       /* TH_FORK_OPEN, the waiter, TH_FORK_DONE: as a fork's */
+    uint64_t xfailed;     /* the lowest number that failed; else nodes_count */
 };
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/atomic.h"
 #include "core/fork.h"
+#include "core/helper.h"
 #include "core/run.h"
 #include "core/wait.h"
 #include "core/worker.h"
@@ -86,8 +87,10 @@ static bool end_strand(thrum_dag *dag) {
 void th_dag_strand(th_call *call) {
     th_dag_node *node = th_container(call, th_dag_node, call);
     thrum_dag *dag = node->dag;
+    th_help_begin(&dag->heritage);
     run_strand(node);
     th_run_undo();
+    th_help_end();
     if (end_strand(dag)) {
         /* pairs: th_dag_run; publishes what all did, takes the waiter */
         uintptr_t old = th_xchg_acq_rel(&dag->xend, TH_FORK_DONE);
@@ -101,6 +104,7 @@ static void run_shared(thrum_dag *dag) {
     /* relaxed: published with the first strand that is queued */
     th_store_relaxed(&dag->xstrands, 1u);
     th_store_relaxed(&dag->xend, TH_FORK_OPEN); /* relaxed: as above */
+    dag->heritage = th_fiber_self()->heritage;
     for (size_t i = 1; i < dag->roots; i++) {
         queue(&dag->nodes[dag->order[i]]);
     }
@@ -110,7 +114,7 @@ static void run_shared(thrum_dag *dag) {
     }
     th_waiter waiter;
     th_waiter_init(&waiter, TH_ON_DAG, dag);
-    waiter.shielded = true; /* the nodes may use the caller's frame: a cancel does not end this */
+    waiter.shielded = true; /* the nodes may use the caller's frame: they are cancelled */
     uintptr_t state = TH_FORK_OPEN;
     /* pairs: th_dag_strand; hands the waiter over, or acquires what all did */
     if (th_cas_acq_rel_acquire_both(&dag->xend, &state, (uintptr_t)&waiter)) {

@@ -16,6 +16,7 @@ static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
     fork->index = tail;
     th_store_relaxed(&fork->xend, TH_FORK_OPEN); /* relaxed: published with the fork */
     th_store_relaxed(&fork->xworker, worker);    /* relaxed: its owner reads it */
+    fork->heritage = worker->current->heritage;
     th_tsan_release(fork);
     /* relaxed: somebody else comes by at the next fork or join */
     if (th_likely(th_load_relaxed(&forks->xslot) != TH_FORK_EMPTY) &&

@@ -227,7 +227,7 @@ static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from
     } else {
         me.waiter.leave = side == TH_CHAN_SENDERS ? leave_senders : leave_receivers;
         th_chan_push(chan, side, &me);
-        outcome = th_waiter_wait_unlock(&me.waiter, (th_unlock){&chan->xlock, 0, false});
+        outcome = th_waiter_wait_unlock(&me.waiter, &chan->xlock, 0, false);
     }
     return outcome == TH_WAIT_WOKEN ? me.status : th_waiter_result(outcome);
 }

@@ -83,9 +83,9 @@ static TH_NOINLINE int wait_slow(thrum_event *event) {
             }
         } else if (th_word32_lock(xword, seen)) {
             th_waitlist_push(list_of(event), &me);
-            const th_unlock unlock = {xword, seen | TH_WORD_WAITERS, false};
             /* woken: the event may be gone */
-            return th_waiter_result(th_waiter_wait_unlock(&me, unlock));
+            return th_waiter_result(
+                th_waiter_wait_unlock(&me, xword, seen | TH_WORD_WAITERS, false));
         }
     }
 }

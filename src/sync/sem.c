@@ -121,9 +121,9 @@ static TH_NOINLINE int wait_slow(thrum_sem *sem) {
             }
         } else if (th_word64_lock(xword, seen)) {
             th_waitlist_push(list_of(sem), &me);
-            const th_unlock unlock = {xword, seen | TH_WORD_WAITERS, true};
             /* woken: the unit is ours, the semaphore may be gone */
-            return th_waiter_result(th_waiter_wait_unlock(&me, unlock));
+            return th_waiter_result(
+                th_waiter_wait_unlock(&me, xword, seen | TH_WORD_WAITERS, true));
         }
     }
 }

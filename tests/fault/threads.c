@@ -218,3 +218,43 @@ TEST(stop_from_a_task_without_threads) {
     rig_stop(&other);
     rig_stop(&r);
 }
+
+static void *binds(void *arg) {
+    rig *other = arg;
+    CHECK_EQ(thrum_sched_bind(other->sched), 0);
+    CHECK_EQ(thrum_sched_wait_done(other->sched, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    return NULL;
+}
+
+/* Stops the other in vain; afterwards it is bound to, and runs what is posted. */
+static int fails_to_stop(void *arg) {
+    rig *other = arg;
+    pthread_t thread;
+    th_os_fail_thread(0, UINT32_MAX);
+    CHECK_EQ(thrum_sched_stop(other->sched), -EAGAIN);
+    CHECK_EQ(thrum_sched_stop_until(other->sched, 0), -EAGAIN);
+    th_os_fail_thread(0, 0);
+    rig_go(other, answer, NULL);
+    CHECK_EQ(pthread_create(&thread, NULL, binds, other), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    return 0;
+}
+
+TEST(after_a_stop_without_threads_one_can_bind) {
+    /* From a task, and from a thread that is bound elsewhere; with workers and without. */
+    for (unsigned workers = 0; workers < 3; workers += 2) {
+        rig r;
+        rig other;
+        rig_begin(&r, 0);
+        rig_init(&other);
+        other.config.workers = workers;
+        rig_start(&other);
+        CHECK_EQ(rig_run(&r, fails_to_stop, &other), 0);
+        CHECK_EQ(thrum_sched_bind(r.sched), 0);
+        CHECK_EQ(fails_to_stop(&other), 0);
+        CHECK_EQ(thrum_sched_unbind(), 0);
+        rig_stop(&other);
+        rig_stop(&r);
+    }
+}

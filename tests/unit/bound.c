@@ -194,6 +194,32 @@ TEST(timed_waits_of_a_bound_thread) {
     }
 }
 
+TEST(idleness_is_seen_after_timed_waits_of_the_thread) {
+    /* The thread's own waits, late, in time or slept through, are no runs of tasks. */
+    static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_GLOBAL, THRUM_FIFO};
+    for (size_t w = 0; w < COUNT_OF(counts) * COUNT_OF(policies); w++) {
+        rig r;
+        thrum_sem sem = THRUM_SEM_INIT(0);
+        rig_init(&r);
+        r.config.workers = counts[w / COUNT_OF(policies)];
+        r.config.policy = policies[w % COUNT_OF(policies)];
+        rig_start(&r);
+        CHECK_EQ(thrum_sched_bind(r.sched), 0);
+        for (int i = 0; i < 3; i++) {
+            CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_us(200)), -ETIMEDOUT);
+            CHECK_EQ(thrum_sched_wait_idle(r.sched, thrum_after_s(1000)), 0);
+        }
+        thrum_sem_post(&sem);
+        CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_s(1000)), 0);
+        CHECK_EQ(thrum_sleep(200000), 0);
+        CHECK_EQ(thrum_sched_wait_idle(r.sched, thrum_after_s(1000)), 0);
+        CHECK_EQ(thrum_sched_wait_done(r.sched, thrum_after_s(1000)), 0);
+        CHECK_EQ(thrum_sched_unbind(), 0);
+        CHECK_EQ(thrum_sched_wait_idle(r.sched, thrum_after_s(1000)), 0);
+        rig_stop(&r);
+    }
+}
+
 static int never_ends_by_itself(void *arg) {
     int code = 0;
     while (!code) {

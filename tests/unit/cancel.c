@@ -392,6 +392,36 @@ TEST(a_blocking_call_is_withdrawn_or_waited_for) {
     rig_stop(&m.rig);
 }
 
+static int begins_and_calls(void *arg) {
+    atomic_int *begun = arg;
+    thrum_shield_begin();
+    CHECK_EQ(thrum_blocking(counts, begun, NULL), 0); /* so that a thread is there, and idle */
+    thrum_shield_end();
+    while (!thrum_cancelled()) {
+        thrum_yield();
+    }
+    for (int i = 0; i < 200; i++) {
+        CHECK_EQ(thrum_blocking(counts, begun, NULL), -ECANCELED);
+    }
+    thrum_shield_begin();
+    CHECK_EQ(thrum_blocking(counts, begun, NULL), 0);
+    thrum_shield_end();
+    return 0;
+}
+
+TEST(a_cancelled_task_begins_no_blocking_call) {
+    /* However fast a thread of the pool would have taken it. */
+    room m;
+    atomic_int begun = 0;
+    memset(&m, 0, sizeof m);
+    rig_begin(&m.rig, 0);
+    thrum_handle *handle = spawn_in(&m, begins_and_calls, &begun);
+    CHECK_EQ(thrum_cancel(handle), 0);
+    CHECK_EQ(join_result(handle), 0);
+    CHECK_EQ(atomic_load(&begun), 2);
+    rig_stop(&m.rig);
+}
+
 /* ---- misuse ---- */
 
 static int ends_no_shield(void *arg) {

@@ -310,6 +310,51 @@ TEST(children_may_add_children) {
     in_task(chains, NULL);
 }
 
+/* ---- reasons below ---- */
+
+typedef struct below {
+    thrum_sem opened;
+    int inner;
+} below;
+
+static int opens_and_waits(void *arg) {
+    below *b = arg;
+    thrum_scope scope;
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    thrum_sem_post(&b->opened);
+    CHECK_EQ(thrum_sem_wait(&never), -ECANCELED);
+    b->inner = thrum_scope_join(&scope);
+    return 0;
+}
+
+static int fails_when_opened(void *arg) {
+    below *b = arg;
+    CHECK_EQ(thrum_sem_wait(&b->opened), 0);
+    return -EIO;
+}
+
+static int reasons(void *arg) {
+    below b;
+    thrum_scope scope;
+    (void)arg;
+    thrum_sem_init(&b.opened, 0);
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_go(&scope, opens_and_waits, &b), 0);
+    CHECK_EQ(thrum_scope_go(&scope, fails_when_opened, &b), 0);
+    CHECK_EQ(thrum_scope_join(&scope), -EIO);
+    CHECK_EQ(b.inner, -ECANCELED); /* no child of its own has failed */
+    CHECK_EQ(thrum_scope_open(&scope, thrum_after_ms(1)), 0);
+    CHECK_EQ(thrum_scope_go(&scope, opens_and_waits, &b), 0);
+    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+    CHECK_EQ(b.inner, -ETIMEDOUT); /* the deadline was its own as well */
+    return 0;
+}
+
+TEST(scopes_below_do_not_fail_for_another_ones_child) {
+    /* A scope inside a cancelled one says that its owner was cancelled, or that time is out. */
+    in_task(reasons, NULL);
+}
+
 /* ---- misuse ---- */
 
 static int ends_with_one_open(void *arg) {

@@ -12,6 +12,7 @@ static thrum_sched *sched;
 static thrum_sem sem;
 static unsigned ran; /* plain: whoever reads it must be ordered */
 static int told;     /* plain */
+static whole_gate bound_too;
 
 static void begin(unsigned workers) {
     thrum_config config = whole_config(workers);
@@ -181,6 +182,49 @@ static void binds_if_it_may(void *arg) {
 SIM_WORLD(bound_stop, .heavy = true) {
     begin(0);
     int t = sim_spawn(binds_if_it_may, NULL);
+    sim_check(thrum_sched_stop(sched) == 0);
+    whole_forget(sched);
+    sim_join(t);
+}
+
+static void binds_and_unbinds(void *arg) {
+    (void)arg;
+    int code = thrum_sched_bind(sched);
+    sim_check(code == 0 || code == -ESHUTDOWN);
+    if (!code) {
+        thrum_yield(); /* on a fiber of its own, which it must have alone */
+        unbind();
+    }
+}
+
+/* Two bind as it stops: a record has one owner, also one whose bind fails at the last step. */
+SIM_WORLD(bound_bind_against_stop, .heavy = true) {
+    begin(0);
+    bind();
+    unbind(); /* a spare record, and later two */
+    int first = sim_spawn(binds_and_unbinds, NULL);
+    int second = sim_spawn(binds_and_unbinds, NULL);
+    sim_check(thrum_sched_stop(sched) == 0);
+    whole_forget(sched);
+    sim_join(first);
+    sim_join(second);
+}
+
+static void binds_and_waits(void *arg) {
+    (void)arg;
+    bind();
+    whole_open(&bound_too);
+    sim_check(thrum_sem_wait(&sem) == 0 && told == 7);
+    unbind();
+}
+
+/* The stopper is bound, and has in its queue what the other one needs to unbind. */
+SIM_WORLD(bound_stopper, .heavy = true) {
+    begin(0);
+    bind();
+    int t = sim_spawn(binds_and_waits, NULL);
+    whole_pass(&bound_too);
+    sim_check(thrum_go(posts, NULL) == 0);
     sim_check(thrum_sched_stop(sched) == 0);
     whole_forget(sched);
     sim_join(t);

@@ -227,6 +227,77 @@ SIM_WORLD(stuck_quiet_roots, .heavy = true) {
     end(0);
 }
 
+static int waits_on_2(void *arg) {
+    (void)arg;
+    return wait_on(2);
+}
+
+static void root_with_fiber(void *arg) {
+    (void)arg;
+    both_bind();
+    sim_check(thrum_go(waits_on_2, NULL) == 0);
+    wait_on(0);
+    thrum_sem_post(&sems[2]);
+    thrum_sem_post(&sems[1]);
+    unbind();
+}
+
+static void root_wakes_and_waits(void *arg) {
+    (void)arg;
+    both_bind();
+    thrum_sem_post(&sems[0]);
+    wait_on(1);
+    unbind();
+}
+
+static void root_wakes_and_leaves(void *arg) {
+    (void)arg;
+    both_bind();
+    thrum_sem_post(&sems[0]);
+    unbind();
+}
+
+/* A third one looks, the worker, while one root has woken the other and sleeps, or has left. */
+SIM_WORLD(stuck_quiet_three, .heavy = true) {
+    begin(1, false);
+    together(root_with_fiber, root_wakes_and_waits);
+    end(0);
+}
+
+SIM_WORLD(stuck_quiet_three_leaves, .heavy = true) {
+    begin(1, false);
+    together(root_with_fiber, root_wakes_and_leaves);
+    end(0);
+}
+
+static int hands_on_last(void *arg) {
+    (void)arg;
+    thrum_sem_post(&sems[0]);
+    thrum_sem_post(&sems[1]);
+    return 0;
+}
+
+static int hands_on(void *arg) {
+    (void)arg;
+    return thrum_go(hands_on_last, NULL);
+}
+
+static int hands_on_first(void *arg) {
+    (void)arg;
+    sim_check(thrum_go(hands_on, NULL) == 0);
+    return wait_on(0);
+}
+
+/* A root looks while runs of workers begin others and end. */
+SIM_WORLD(stuck_quiet_looked_at, .heavy = true) {
+    begin(2, false);
+    bind();
+    sim_check(thrum_go(hands_on_first, NULL) == 0);
+    wait_on(1);
+    unbind();
+    end(0);
+}
+
 static void root_and_fiber(void *arg) {
     (void)arg;
     bind();

@@ -139,8 +139,7 @@ static void wait_locked(void *unused) {
     th_waiter *waiter = new_waiter();
     (void)lock();
     th_waitlist_push(list(), waiter);
-    const th_unlock unlock = {&xword, TH_WORD_WAITERS, true};
-    sim_check(th_waiter_wait_unlock(waiter, unlock) == TH_WAIT_WOKEN);
+    sim_check(th_waiter_wait_unlock(waiter, &xword, TH_WORD_WAITERS, true) == TH_WAIT_WOKEN);
     sim_check(data[0] == 1);
     gone(waiter);
 }
@@ -171,8 +170,7 @@ static void wait_narrow(void *unused) {
     th_waiter *waiter = new_waiter();
     crew_until(th_word32_lock(&xnarrow, 0));
     shared = waiter;
-    const th_unlock unlock = {&xnarrow, TH_WORD_WAITERS, false};
-    sim_check(th_waiter_wait_unlock(waiter, unlock) == TH_WAIT_WOKEN);
+    sim_check(th_waiter_wait_unlock(waiter, &xnarrow, TH_WORD_WAITERS, false) == TH_WAIT_WOKEN);
     sim_check(data[0] == 1);
     gone(waiter);
 }
