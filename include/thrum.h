@@ -13,6 +13,7 @@
 #include "thrum/cond.h"
 #include "thrum/config.h"
 #include "thrum/dag.h"
+#include "thrum/dump.h"
 #include "thrum/event.h"
 #include "thrum/fork.h"
 #include "thrum/metrics.h"

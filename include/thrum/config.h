@@ -32,6 +32,13 @@ typedef enum {
     THRUM_GUARD_CANARY    /* an untouched page and words that are checked at every switch */
 } thrum_guard;
 
+/* What is done when everything waits and nothing is left that could wake it (`on_deadlock`). */
+typedef enum {
+    THRUM_DEADLOCK_OFF,    /* nothing: nobody looks */
+    THRUM_DEADLOCK_REPORT, /* a report to stderr, or to the `deadlock` hook; the program goes on */
+    THRUM_DEADLOCK_ABORT   /* the same, and the program aborts */
+} thrum_on_deadlock;
+
 /* As a worker count: as many as the affinity mask and the cgroup quotas grant, never 0. */
 #define THRUM_WORKERS_AUTO ((unsigned)-1)
 /* The most workers that one scheduler can have; a larger count is -EINVAL. */
@@ -73,6 +80,17 @@ typedef struct thrum_config {
     thrum_guard guard;   /* THRUM_GUARD: auto, madvise, mprotect, canary */
     bool catch_overflow; /* THRUM_CATCH_OVERFLOW: 0, 1: report stack overflows by name; default 1 */
 
+    /*
+     * THRUM_DEADLOCK: off, report, abort. A deadlock: some fiber, or a bound thread, waits; nothing
+     * is runnable or runs; every bound thread sleeps in a call of thrum's; no deadline is pending
+     * and no blocking call under way. Then nothing inside the scheduler will ever go on. It is told
+     * once, on the thread that went to sleep last, and again only after something has run. What
+     * comes from elsewhere cannot be known: a plain thread that posts or signals later makes it a
+     * false alarm. Bind such a thread (thrum_sched_bind): while it runs its own code, nobody is
+     * taken to be stuck. Another scheduler is elsewhere, too; and sleeping for ever is a deadline.
+     */
+    thrum_on_deadlock on_deadlock;
+
     /* Calls that block the thread (thrum_blocking). */
     unsigned blocking_threads_max; /* THRUM_BLOCKING_THREADS_MAX: at least 1; default 256 */
     thrum_time
@@ -92,7 +110,9 @@ typedef struct thrum_config {
                                                     of stderr; if it returns, the program aborts.
                                                     Stack overflows that fault are told by a signal
                                                     handler, and so always to stderr */
-    void (*deadlock)(void *ctx, const char *line); /* everyone blocked (later version) */
+    void (*deadlock)(void *ctx, const char *report); /* takes the report of a deadlock, many lines,
+                                                        instead of stderr; set, it is called also
+                                                        while on_deadlock is off */
 } thrum_config;
 
 /* Fills in the defaults, then the environment. Any thread; never suspends. */

@@ -8,6 +8,7 @@
 #include "core/idle.h"
 #include "core/outside.h"
 #include "core/park.h"
+#include "core/stuck.h"
 #include "core/wait.h"
 #include "platform/platform.h"
 
@@ -57,6 +58,9 @@ static int table_put(thrum_sched *sched, th_worker *worker) {
             if (!chunk[i]) { /* written with the lock */
                 worker->index = sched->workers_count + c * TH_BOUND_CHUNK + i;
                 worker->home.work.worker = (int32_t)worker->index;
+                if (sched->bound_end <= worker->index) {
+                    sched->bound_end = worker->index + 1;
+                }
                 th_store_relaxed(&chunk[i], worker); /* relaxed: as in th_worker_at */
                 return 0;
             }
@@ -77,6 +81,9 @@ static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
     }
     if (!code) {
         worker->bound_next = sched->bound;
+        worker->linked = true;
+        th_store_relaxed(&worker->xgone, false); /* relaxed: with the lock */
+        sched->bound_binds++;
         sched->bound = worker;
         /* relaxed: written with the lock; who sleeps on it looks again */
         th_store_relaxed(&sched->xbound, sched->xbound + 1);
@@ -108,6 +115,7 @@ static void link_out(thrum_sched *sched, th_worker *worker) {
         link = &(*link)->bound_next;
     }
     *link = worker->bound_next;
+    worker->linked = false;
     put_spare(sched, worker);
     th_store_relaxed(&sched->xbound, sched->xbound - 1); /* relaxed: as in link_in */
     tell_stopper(sched);
@@ -174,7 +182,14 @@ static void sleep(th_worker *worker) {
             break;
         }
         th_count(&worker->counters.xfutex_waits, 1);
+        bool for_ever = sched->watched && until == TH_FOREVER;
+        if (th_unlikely(for_ever)) {
+            th_stuck_sleeps(worker);
+        }
         th_os_futex_wait(&worker->xsleep, word, until);
+        if (th_unlikely(for_ever)) {
+            th_stuck_wakes(worker);
+        }
     }
     /* relaxed: what it was woken for it sees now, or behind the fence before it sleeps again */
     th_and_relaxed(&worker->xsleep, ~(TH_SLEEP_PARKED | TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
@@ -317,7 +332,7 @@ static TH_NO_TSAN void thread_enters(th_worker *worker) {
     worker->tsan = th_tsan_create();
     worker->tsan_maker = th_tsan_create();
     th_tsan_release(&worker->tsan);
-    worker->current = &worker->home;
+    th_store_relaxed(&worker->current, &worker->home); /* relaxed: for who looks; else our own */
     th_thread_self()->worker = worker;
 }
 
@@ -426,6 +441,9 @@ void th_bound_leave(th_worker *worker) {
     run_rest(worker);
     thread_leaves(worker);
     give_back(worker);
+    if (th_unlikely(sched->watched)) {
+        th_stuck_leaves(worker);
+    }
     link_out(sched, worker);
 }
 

@@ -36,16 +36,12 @@ static bool end_wait(th_waiter *waiter) {
 }
 
 bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
-    if (!th_cancel_can(waiter)) {
-        return false;
+    bool can = th_cancel_can(waiter);
+    if (can) {
+        th_help_list(fiber);
     }
-    th_help_list(fiber);
-    /* pairs: th_cancel_visit; the waiter, and where it stands */
-    th_store_release(&fiber->xblocked, waiter);
-    if (!th_cancel_is_on(fiber)) {
-        return false;
-    }
-    return end_wait(waiter);
+    th_cancel_show(fiber, waiter);
+    return can && th_cancel_is_on(fiber) && end_wait(waiter);
 }
 
 void th_cancel_pass(void) {
@@ -64,11 +60,23 @@ bool th_cancel_order(bool can_order) {
 }
 
 void th_cancel_visit(th_fiber *fiber) {
-    /* pairs: th_cancel_begin; the waiter, and where it stands */
+    /* pairs: th_cancel_show; the waiter, and where it stands */
     th_waiter *waiter = th_load_acquire(&fiber->xblocked);
-    if (waiter) {
+    if (waiter && th_cancel_can(waiter)) {
         end_wait(waiter);
     }
+}
+
+/* ---- looking ---- */
+
+void th_cancel_look_begins(thrum_sched *sched) {
+    /* relaxed: written with the lock; th_cancel_order follows */
+    th_store_relaxed(&sched->xcancelling, sched->xcancelling + TH_CANCEL_LOOK_ONE);
+}
+
+void th_cancel_look_ends(thrum_sched *sched) {
+    /* pairs: th_cancel_taken_back; we look no more at what was held. Written with the lock */
+    th_store_release(&sched->xcancelling, sched->xcancelling - TH_CANCEL_LOOK_ONE);
 }
 
 /* ---- all of a scheduler ---- */
@@ -88,7 +96,8 @@ static void visit_root(void *ctx, th_worker *worker) {
 
 void th_cancel_all(thrum_sched *sched) {
     th_lock_acquire(&th_cancel_lock);
-    th_store_relaxed(&sched->xcancelling, 1u); /* relaxed: ordered by the barrier, or the fence */
+    /* relaxed: ordered by the barrier, or the fence */
+    th_store_relaxed(&sched->xcancelling, sched->xcancelling | TH_CANCEL_ALL);
     bool ordered = th_cancel_order(sched->can_order);
     th_timers_cancel_all(sched);
     if (ordered) { /* else a fiber might be on its way back; it is left to whoever wakes it */

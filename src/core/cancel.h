@@ -2,8 +2,8 @@
  * cancel.h: ending waits that nobody ends: of one task (thrum_cancel), of a family (family.h), of
  * all (stop_until past its deadline). core/WAITING.md, "Cancelling", has the argument.
  *
- * A fiber that waits for what can be cancelled says so in `xblocked` before it suspends, and takes
- * it back when it has come back. Neither is a locked instruction: who cancels sets a flag, has the
+ * A fiber that waits says so in `xblocked` before it suspends, and takes it back when it has come
+ * back. Neither is a locked instruction: who cancels sets a flag, has the
  * system order all the processors, as a rescuer at the gate does, and then looks.
  */
 #ifndef TH_CANCEL_H
@@ -32,10 +32,25 @@ bool th_cancel_order(bool can_order);
 void th_cancel_visit(th_fiber *fiber);
 
 /*
- * The fiber is about to suspend for a waiter that stands where it will be found. True: it has been
- * cancelled instead, and must not suspend.
+ * Who only looks (look.h), with the lock: from the first call (after it, th_cancel_order) until the
+ * second what a fiber takes back stays until the lock is given up, as for who cancels.
+ */
+void th_cancel_look_begins(thrum_sched *sched);
+void th_cancel_look_ends(thrum_sched *sched);
+
+/*
+ * The fiber is about to suspend for a waiter that stands where it will be found, and says so. True:
+ * it has been cancelled instead, and must not suspend.
  */
 bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter);
+
+/* The fiber says what it is about to wait for, and since when. */
+static inline void th_cancel_show(th_fiber *fiber, struct th_waiter *waiter) {
+    /* relaxed: its worker's own */
+    fiber->blocked_tick = th_load_relaxed(&fiber->worker->xtick);
+    /* pairs: th_cancel_visit, th_look_some; the waiter, and where it stands */
+    th_store_release(&fiber->xblocked, waiter);
+}
 
 /* Whether a waiter can be cancelled at all. */
 static inline bool th_cancel_can(const th_waiter *waiter) {
@@ -43,22 +58,29 @@ static inline bool th_cancel_can(const th_waiter *waiter) {
 }
 
 /*
- * Whether the fiber's waits are being cancelled; what it has written before comes first. The
- * processor is made to keep that order by who cancels, where the system can.
+ * Between what the fiber has just written and its look at a flag. The processor is made to keep
+ * that order by who cancels, where the system can.
  */
-static inline bool th_cancel_is_on(const th_fiber *fiber) {
-    const thrum_sched *sched = fiber->sched;
+static inline void th_cancel_fence(const th_fiber *fiber) {
     th_fence_compiler();
-    if (th_unlikely(!sched->can_order)) {
+    if (th_unlikely(!fiber->sched->can_order)) {
         th_fence_seq(); /* seq: xblocked before the flag; th_cancel_order: flag first */
     }
-    /* relaxed: ordered by the barrier, or the fence */
-    if (th_unlikely(th_load_relaxed(&sched->xcancelling) != 0)) {
-        return true;
-    }
+}
+
+/* Whether the fiber's own task is being cancelled. */
+static inline bool th_cancel_is_mine(const th_fiber *fiber) {
     const thrum_handle *handle = fiber->heritage.handle;
-    /* relaxed: as above */
+    /* relaxed: ordered by the barrier, or the fence */
     return handle && th_unlikely(th_load_relaxed(&handle->xcancelled) != 0);
+}
+
+/* Whether the fiber's waits are being cancelled; what it has written before comes first. */
+static inline bool th_cancel_is_on(const th_fiber *fiber) {
+    th_cancel_fence(fiber);
+    /* relaxed: ordered by the barrier, or the fence */
+    return th_unlikely((th_load_relaxed(&fiber->sched->xcancelling) & TH_CANCEL_ALL) != 0) ||
+           th_cancel_is_mine(fiber);
 }
 
 /* Until nobody who cancels has anything in hand. */
@@ -66,10 +88,12 @@ void th_cancel_pass(void);
 
 /*
  * What the caller has just taken back (a waiter, a family, its place in a handle) is touched no
- * more by who cancels, once this returns.
+ * more by who cancels, or looks, once this returns.
  */
 static inline void th_cancel_taken_back(const th_fiber *fiber) {
-    if (th_cancel_is_on(fiber)) {
+    th_cancel_fence(fiber);
+    /* pairs: th_cancel_look_ends; who has looked is done with it */
+    if (th_unlikely(th_load_acquire(&fiber->sched->xcancelling) != 0) || th_cancel_is_mine(fiber)) {
         th_cancel_pass();
     }
 }

@@ -77,6 +77,7 @@ static void from_environment(thrum_config *c) {
     static const char *const locals[] = {"lockfree", "mutex"};
     static const char *const halves[] = {"half", "one"};
     static const char *const batches[] = {"batch", "one"};
+    static const char *const deadlocks[] = {"off", "report", "abort"};
     static const char *const guards[] = {"auto", "madvise", "mprotect", "canary"};
     env_unsigned("THRUM_WORKERS", 0, THRUM_WORKERS_MAX, &c->workers);
     c->policy = (thrum_policy)env_word("THRUM_POLICY", policies, 3, c->policy);
@@ -102,6 +103,7 @@ static void from_environment(thrum_config *c) {
     env_bool("THRUM_WAKE_HINT", &c->wake_hint);
     c->guard = (thrum_guard)env_word("THRUM_GUARD", guards, 4, c->guard);
     env_bool("THRUM_CATCH_OVERFLOW", &c->catch_overflow);
+    c->on_deadlock = (thrum_on_deadlock)env_word("THRUM_DEADLOCK", deadlocks, 3, c->on_deadlock);
     env_unsigned("THRUM_BLOCKING_THREADS_MAX", 1, UINT32_MAX, &c->blocking_threads_max);
     env_time("THRUM_BLOCKING_KEEPALIVE_MS", 1000000, &c->blocking_keepalive);
 }
@@ -137,7 +139,8 @@ static bool is_valid(const thrum_config *c) {
     bool words =
         (unsigned)c->policy <= THRUM_GLOBAL && (unsigned)c->local_queue <= THRUM_LOCAL_MUTEX &&
         (unsigned)c->steal <= THRUM_STEAL_ONE && (unsigned)c->overflow <= THRUM_OVERFLOW_ONE &&
-        (unsigned)c->grab <= THRUM_GRAB_ONE && (unsigned)c->guard <= THRUM_GUARD_CANARY;
+        (unsigned)c->grab <= THRUM_GRAB_ONE && (unsigned)c->guard <= THRUM_GUARD_CANARY &&
+        (unsigned)c->on_deadlock <= THRUM_DEADLOCK_ABORT;
     bool times = c->spin_ns >= 0 && c->blocking_keepalive >= 0;
     bool hooks = !c->alloc == !c->free;
     return counts && sizes && words && times && hooks;

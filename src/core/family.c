@@ -41,7 +41,7 @@ void th_family_open(th_family *family, thrum_sched *sched, int64_t deadline) {
 
 int th_family_wait(th_family *family, const size_t *count) {
     th_waiter waiter;
-    th_waiter_init(&waiter);
+    th_waiter_init(&waiter, TH_ON_SCOPE, family);
     waiter.shielded = true; /* the children are cancelled, and waited for */
     th_lock_acquire(&family->lock);
     bool wait = *count != 0;

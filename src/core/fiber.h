@@ -49,7 +49,8 @@ typedef struct th_fiber {
     uint8_t repost_hint;
 
     thrum_sched *sched;           /* constant */
-    struct th_waiter *xblocked;   /* what it waits on, if that can be cancelled (cancel.h) */
+    struct th_waiter *xblocked;   /* what it waits for, or NULL (cancel.h, look.h) */
+    uint64_t blocked_tick;        /* its worker's xtick when it began to; comes with xblocked */
     struct th_family *xfamilies;  /* what the present run has opened, the innermost first */
     th_heritage heritage;         /* ... what it was given, or is by itself */
     th_help help;                 /* ... whether it helps that task */

@@ -47,7 +47,7 @@ static void call_given(th_call *call) {
 
 int th_fork_wait(th_fork *fork) {
     th_waiter waiter;
-    th_waiter_init(&waiter);
+    th_waiter_init(&waiter, TH_ON_FORK, fork);
     waiter.shielded = true; /* the child uses the caller's frame: it is cancelled (core/helper.h) */
     uintptr_t state = TH_FORK_OPEN;
     /* pairs: call_given; hands the waiter over, or acquires the result */

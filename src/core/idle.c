@@ -90,6 +90,48 @@ bool th_idle_now(thrum_sched *sched, th_idle_what what) {
     return began == ends;
 }
 
+static void sum_ends(th_flow *sum, const th_flow *flow) {
+    sum->xfinished += th_load_acquire(&flow->xfinished); /* pairs: th_flow_ended; as th_idle_now */
+    sum->xsuspended += th_load_acquire(&flow->xsuspended); /* pairs: th_flow_ended; as above */
+    sum->xdormant += th_load_acquire(&flow->xdormant);     /* pairs: th_flow_ended; as above */
+}
+
+static void sum_begins(th_flow *sum, const th_flow *flow) {
+    sum->xcreated += th_load_relaxed(&flow->xcreated); /* relaxed: not older than the ends */
+    sum->xreadied += th_load_relaxed(&flow->xreadied); /* relaxed: as above */
+    sum->xroused += th_load_relaxed(&flow->xroused);   /* relaxed: as above */
+}
+
+void th_idle_sum(thrum_sched *sched, th_flow *sum) {
+    *sum = (th_flow){0};
+    th_lock_acquire(&th_outside_lock); /* as in th_idle_now */
+    th_lock_acquire(&sched->bound_lock);
+    for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
+        sum_ends(sum, &r->flow);
+    }
+    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
+        sum_ends(sum, &w->flow);
+    }
+    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
+        sum_begins(sum, &w->flow);
+    }
+    for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
+        sum_begins(sum, &r->flow);
+    }
+    th_lock_release(&sched->bound_lock);
+    th_lock_release(&th_outside_lock);
+}
+
+bool th_idle_lets_go(thrum_sched *sched) {
+    bool goes = false;
+    th_lock_acquire(&sched->idle_lock);
+    for (th_idle_waiter *w = sched->idle_waiters; w && !goes; w = w->next) {
+        goes = w->bound && th_idle_now(sched, w->what);
+    }
+    th_lock_release(&sched->idle_lock);
+    return goes;
+}
+
 void th_idle_notify(thrum_sched *sched) {
     th_lock_acquire(&sched->idle_lock); /* whoever is on the list now began to wait before we sum */
     for (th_idle_waiter *w = sched->idle_waiters; w; w = w->next) {
@@ -185,7 +227,7 @@ static void wait_for_fiber(void *arg) {
 
 static int wait_in_fiber(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
     idle_call call = {.sched = sched, .deadline = deadline, .what = what};
-    th_waiter_init(&call.waiter);
+    th_waiter_init(&call.waiter, TH_ON_SCHED, sched);
     th_os_thread thread;
     int failed = th_os_thread_start(&thread, "thrum-wait", wait_for_fiber, &call);
     if (failed) {

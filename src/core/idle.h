@@ -17,6 +17,16 @@ typedef enum {
 /* Whether there was such an instant since the call. */
 bool th_idle_now(thrum_sched *sched, th_idle_what what);
 
+/*
+ * All that ever ended, read first, and then all that began, of everybody. If what began (created,
+ * readied) is what ended (finished, suspended), there was an instant between the two at which
+ * nothing was runnable or ran.
+ */
+void th_idle_sum(thrum_sched *sched, th_flow *sum);
+
+/* Whether a bound thread waits for an instant that there is, and so is about to go on. */
+bool th_idle_lets_go(thrum_sched *sched);
+
 /* A worker has announced that it parks: tells those who wait for it, if it was the last. */
 void th_idle_notify(thrum_sched *sched);
 

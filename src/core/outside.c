@@ -56,6 +56,7 @@ static TH_NO_TSAN th_outside *attach(th_thread *thread, thrum_sched *sched, bool
             return NULL;
         }
         r->xinside = 0; /* the rest is set below */
+        r->thread = thread;
         th_thread_keep(thread);
     }
     th_lock_acquire(&th_outside_lock);

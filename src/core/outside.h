@@ -22,9 +22,10 @@ struct th_outside {
     struct th_outside *next_of_sched;
     thrum_sched *xsched; /* NULL once the scheduler is gone; the thread reads it without the lock */
 
-    uint32_t xinside; /* 1 while the thread is in a call on the scheduler; the thread writes it */
-    th_flow flow;     /* the thread writes it */
-    uint64_t xwakes;  /* futex calls that woke a worker */
+    th_thread *thread; /* constant: whose it is; NULL: `retired` */
+    uint32_t xinside;  /* 1 while the thread is in a call on the scheduler; the thread writes it */
+    th_flow flow;      /* the thread writes it */
+    uint64_t xwakes;   /* futex calls that woke a worker */
 };
 
 typedef struct th_outsiders {

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "core/find.h"
 #include "core/idle.h"
+#include "core/stuck.h"
 #include "platform/platform.h"
 
 /* The sentinel's sleep begins so short and doubles while there is nothing to rescue. */
@@ -494,6 +495,11 @@ void th_park(th_worker *worker) {
         /* relaxed: of those that park at the same time, the last one sees all */
         th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
         th_idle_notify(sched);
+    }
+    if (th_unlikely(sched->watched) &&
+        /* relaxed: as above */
+        th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
+        th_stuck_look(sched);
     }
     /* relaxed: ordered by the fence; stop sets it, then wakes all */
     bool go_on = !worker->napping && (th_load_relaxed(&sched->xexit) || pending(worker));

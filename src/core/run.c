@@ -128,7 +128,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     th_worker *worker = fiber->worker;
     th_count(&worker->counters.xtasks_started, 1);
     new_run(fiber);
-    fiber->body = true;
+    th_store_relaxed(&fiber->body, true); /* relaxed: for who looks (look.c); else our own */
     fiber->ran = true;
     if (th_unlikely(worker->sched->config.pin_all)) {
         pin(fiber);
@@ -164,7 +164,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
         fiber->work.worker = -1;
         worker->held--;
     }
-    fiber->body = false;
+    th_store_relaxed(&fiber->body, false); /* relaxed: as above */
     fiber->task = NULL;
     th_flow_ended(&worker->flow.xfinished); /* last: all that it queued is counted */
 }

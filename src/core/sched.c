@@ -27,9 +27,9 @@
 /* The thread's own stack is left for the first fiber's, and comes back when the worker leaves. */
 static TH_NO_TSAN void run_fibers(th_worker *worker) {
     th_fiber *first = th_idle_take(worker);
-    worker->current = &worker->home;
+    th_store_relaxed(&worker->current, &worker->home); /* relaxed: for who looks; else our own */
     th_switch_to(worker, &worker->home, first);
-    worker->current = &worker->home;
+    th_store_relaxed(&worker->current, &worker->home); /* relaxed: as above */
 }
 
 static void worker_main(void *arg) {
@@ -200,6 +200,8 @@ static thrum_sched *sched_new(const thrum_config *config) {
     snprintf(sched->name, sizeof sched->name, "%s", config->name);
     sched->config.name = sched->name;
     sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
+    sched->stuck_began = UINT64_MAX; /* never yet */
+    sched->watched = config->on_deadlock != THRUM_DEADLOCK_OFF || config->deadlock;
     th_timers_init(&sched->loose_timers, sched, NULL);
     sched->searchers_max = config->searchers_max;
     sched->stack_class = th_stack_class(config->stack_size);
@@ -340,7 +342,7 @@ static int settle(thrum_sched *sched, thrum_time deadline) {
         return settle_here(sched, deadline);
     }
     settle_call call = {.sched = sched, .deadline = deadline};
-    th_waiter_init(&call.waiter);
+    th_waiter_init(&call.waiter, TH_ON_SCHED, sched);
     th_os_thread thread;
     int failed = th_os_thread_start(&thread, "thrum-stop", settle_for_fiber, &call);
     if (failed) {

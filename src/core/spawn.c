@@ -253,7 +253,7 @@ int thrum_join_until(thrum_handle *handle, int *result, thrum_time deadline) {
         return -EDEADLK;
     }
     th_waiter waiter;
-    th_waiter_init(&waiter);
+    th_waiter_init(&waiter, TH_ON_JOIN, handle);
     waiter.timed = deadline != THRUM_FOREVER || waiter.fiber; /* a fiber's can be cancelled */
     uintptr_t state = TH_JOIN_RUNNING;
     /* pairs: th_handle_finish; hands the waiter over, or acquires the result */
@@ -313,7 +313,7 @@ void thrum_yield(void) {
 
 int thrum_sleep_until(thrum_time deadline) {
     th_waiter waiter;
-    th_waiter_init(&waiter);
+    th_waiter_init(&waiter, TH_ON_SLEEP, NULL);
     waiter.timed = true;
     if (deadline == THRUM_FOREVER) {
         deadline--; /* as good as for ever */

@@ -342,24 +342,59 @@ TH_NO_TSAN size_t th_stacks_live(th_stacks *stacks) {
     return live;
 }
 
-TH_NO_TSAN void th_stacks_each(th_stacks *stacks,
-                               void (*visit)(void *ctx, const th_stack *stack, bool in_use),
+/* With the class's lock: visits a slot, unless nobody ever had it. */
+TH_NO_TSAN static bool visit_slot(const th_stack_slab *slab, unsigned class_index, uint32_t slot,
+                                  bool (*visit)(void *ctx, const th_stack *stack, bool in_use),
+                                  void *ctx) {
+    /* relaxed: a slot whose guard is just being made may be seen or not */
+    uint32_t word = th_load_relaxed(&slab->xwords[slot & (SLAB_SLOTS_MAX - 1)]);
+    th_stack stack;
+    if (word >> GUARD_SHIFT == THRUM_GUARD_AUTO)
+        return true;
+    describe(slab, class_index, slot, &stack);
+    stack.guard = (uint8_t)(word >> GUARD_SHIFT);
+    return visit(ctx, &stack, (word & NEXT_MASK) == IN_USE);
+}
+
+TH_NO_TSAN bool th_stacks_some(th_stacks *stacks, th_stack_cursor *at, unsigned max,
+                               bool (*visit)(void *ctx, const th_stack *stack, bool in_use),
                                void *ctx) {
-    for (unsigned c = 0; c < TH_STACK_CLASSES; c++) {
-        th_stack_class_books *books = &stacks->classes[c];
+    bool more = true;
+    for (; more && at->class_index < TH_STACK_CLASSES; at->class_index++, at->slab = 0) {
+        th_stack_class_books *books = &stacks->classes[at->class_index];
         th_lock_acquire(&books->lock);
-        for (uint32_t s = 0; s < books->slab_count; s++) {
-            for (uint32_t i = 0; i < books->slabs[s]->count; i++) {
-                /* relaxed: a slot whose guard is just being made may be seen or not */
-                uint32_t word = th_load_relaxed(&books->slabs[s]->xwords[i]);
-                th_stack stack;
-                if (word >> GUARD_SHIFT == THRUM_GUARD_AUTO)
-                    continue;
-                describe(books->slabs[s], c, s << SLOT_BITS | i, &stack);
-                stack.guard = (uint8_t)(word >> GUARD_SHIFT);
-                visit(ctx, &stack, (word & NEXT_MASK) == IN_USE);
+        while (more && at->slab < books->slab_count) {
+            const th_stack_slab *slab = books->slabs[at->slab];
+            uint32_t slot = at->slab << SLOT_BITS | at->slot;
+            more = visit_slot(slab, at->class_index, slot, visit, ctx) && --max > 0;
+            if (++at->slot >= slab->count) {
+                at->slot = 0;
+                at->slab++;
             }
         }
         th_lock_release(&books->lock);
+        if (!more)
+            return true; /* the cursor stays in this class */
     }
+    return false;
+}
+
+/* Everything at once: nobody comes or goes in a class meanwhile. */
+typedef struct each_visit {
+    void (*visit)(void *ctx, const th_stack *stack, bool in_use);
+    void *ctx;
+} each_visit;
+
+TH_NO_TSAN static bool visit_one(void *ctx, const th_stack *stack, bool in_use) {
+    const each_visit *each = ctx;
+    each->visit(each->ctx, stack, in_use);
+    return true;
+}
+
+TH_NO_TSAN void th_stacks_each(th_stacks *stacks,
+                               void (*visit)(void *ctx, const th_stack *stack, bool in_use),
+                               void *ctx) {
+    th_stack_cursor at = {0};
+    each_visit each = {visit, ctx};
+    (void)th_stacks_some(stacks, &at, UINT32_MAX, visit_one, &each);
 }

@@ -116,6 +116,20 @@ size_t th_stacks_live(th_stacks *stacks);
 void th_stacks_each(th_stacks *stacks, void (*visit)(void *ctx, const th_stack *stack, bool in_use),
                     void *ctx);
 
+/* A place among them. All zero: the first. */
+typedef struct th_stack_cursor {
+    unsigned class_index;
+    uint32_t slab;
+    uint32_t slot;
+} th_stack_cursor;
+
+/*
+ * The same in pieces: goes on from the cursor, until `visit` says false or `max` were visited.
+ * False: that was the last one.
+ */
+bool th_stacks_some(th_stacks *stacks, th_stack_cursor *at, unsigned max,
+                    bool (*visit)(void *ctx, const th_stack *stack, bool in_use), void *ctx);
+
 /* mprotect guards in the process, for tests. */
 size_t th_stacks_mprotect_count(void);
 

@@ -18,7 +18,10 @@ typedef struct th_thread {
     th_outside *outside;  /* its records with schedulers whose worker it is not */
     th_locals locals;     /* its values under keys */
     bool exit_registered; /* th_thread_ends will be called */
+    uint64_t xwaits; /* what a plain thread waits for: a th_on above the object's address; or 0 */
 } th_thread;
+
+#define TH_SHOWN_SHIFT 56 /* addresses of programs have fewer bits */
 
 /* Constant for the thread; in storage of its own, never NULL. */
 static inline th_thread *th_thread_self(void) {

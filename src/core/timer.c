@@ -195,13 +195,13 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
     uint32_t roots = timers->roots;
     bool any = due->first != NULL;
     uint64_t ordered = submit_in_order(by, due, roots);
+    if (due->first) { /* with the lock: who finds no deadline any more sees this (STUCK.md) */
+        count_readied(by, due, roots);
+    }
     set_earliest(timers);
     th_lock_release(&timers->lock);
     if (ordered) {
         by->sched->policy->notify_due(by, ordered);
-    }
-    if (due->first) {
-        count_readied(by, due, roots);
     }
     while (due->first) {
         th_submit(by, th_chain_take(due), THRUM_HINT_NONE);

@@ -43,6 +43,14 @@ static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
     *fiber->worker->errno_at = saved;
 }
 
+/* A plain thread says what it waits for; NULL: for nothing any more. */
+static void show_in_thread(const th_waiter *waiter) {
+    uint64_t shown =
+        waiter ? (uint64_t)waiter->on << TH_SHOWN_SHIFT | (uintptr_t)waiter->object : 0;
+    /* relaxed: for who looks, as of some recent moment */
+    th_store_relaxed(&th_thread_self()->xwaits, shown);
+}
+
 static void wait_in_thread(th_waiter *waiter) {
     uint32_t word = 0;
     /* relaxed: nothing to publish, PARKED only asks for the futex call */
@@ -71,7 +79,9 @@ uint32_t th_waiter_wait(th_waiter *waiter) {
             }
             th_cancel_end(waiter->fiber);
         } else {
+            show_in_thread(waiter);
             wait_in_thread(waiter);
+            show_in_thread(NULL);
         }
         th_check(released(waiter));
     }
@@ -114,6 +124,7 @@ static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t dead
         fiber->stack.record; /* not on the stack: it is looked at while that is cold */
     th_tsan_acquire(timed);  /* whoever had it before: th_fiber_free */
     *timed = (th_timed){.kind = TH_WORK_WAIT, .worker = -1, .of = {waiter, fiber}};
+    waiter->deadline = deadline;
     th_timers *timers = th_timers_of(fiber->sched, fiber->worker);
     th_lock_acquire(&timers->lock);
     bool tell = th_timers_insert(timers, timed, deadline);
@@ -144,7 +155,9 @@ uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
     if (waiter->fiber) {
         wait_in_fiber_until(waiter->fiber, waiter, deadline);
     } else {
+        show_in_thread(waiter);
         wait_in_thread_until(waiter, deadline);
+        show_in_thread(NULL);
     }
     th_check(released(waiter));
     return outcome_of(waiter);
@@ -214,32 +227,30 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked
         give_up(xword, unlocked, wide);
         return th_waiter_wait(waiter);
     }
-    bool can_cancel = th_cancel_can(waiter);
-    if (can_cancel) {
-        /* pairs: th_cancel_visit; the waiter; who cancels finds the lock taken until it is parked
-         */
-        th_store_release(&fiber->xblocked, waiter);
-        if (th_cancel_is_on(fiber)) {
-            give_up(xword, unlocked, wide);
-            uint32_t outcome = th_waiter_wait(waiter);
-            th_cancel_end(fiber); /* it may have been released before it was looked at */
-            return outcome;
-        }
+    /* Who cancels finds the lock taken until it is parked. */
+    th_cancel_show(fiber, waiter);
+    if (th_unlikely(th_cancel_is_on(fiber)) && th_cancel_can(waiter)) {
+        give_up(xword, unlocked, wide);
+        uint32_t outcome = th_waiter_wait(waiter);
+        th_cancel_end(fiber); /* it may have been released before it was looked at */
+        return outcome;
     }
     unlock_commit commit = {waiter, xword, unlocked, wide};
     wait_unlock_in_fiber(fiber, &commit);
     th_check(released(waiter));
-    if (can_cancel) {
-        th_cancel_end(fiber);
-    }
+    th_cancel_end(fiber);
     return outcome_of(waiter);
 }
 
 /* ---- the rest ---- */
 
-void th_waiter_init(th_waiter *waiter) {
+void th_waiter_init(th_waiter *waiter, th_on on, void *object) {
     th_fiber *fiber = th_fiber_self();
-    *waiter = (th_waiter){.fiber = fiber, .shielded = fiber && fiber->heritage.shields};
+    *waiter = (th_waiter){.fiber = fiber,
+                          .shielded = fiber && fiber->heritage.shields,
+                          .on = (uint8_t)on,
+                          .deadline = TH_FOREVER,
+                          .object = object};
 }
 
 /* After the step that released it: whoever finds it parked brings it back. */

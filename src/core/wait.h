@@ -33,6 +33,34 @@ typedef struct th_fiber th_fiber;
 #define TH_WAIT_RELEASED 8u
 #define TH_WAIT_LEFT 16u /* a waker that came too late is done with it (th_waiter_missed) */
 
+/* What is waited for, for who looks (look.h). The names of it stand in report.c. */
+typedef enum {
+    TH_ON_NOTHING, /* nobody has said */
+    TH_ON_MUTEX,
+    TH_ON_READ, /* a rwlock */
+    TH_ON_WRITE,
+    TH_ON_COND,
+    TH_ON_SEM,
+    TH_ON_WAITGROUP,
+    TH_ON_EVENT,
+    TH_ON_EVENTS, /* several; the first */
+    TH_ON_ONCE,
+    TH_ON_BARRIER,
+    TH_ON_TICKET,
+    TH_ON_POOL,
+    TH_ON_SEND,
+    TH_ON_RECEIVE,
+    TH_ON_SELECT, /* the first channel */
+    TH_ON_JOIN,   /* a handle */
+    TH_ON_SCOPE,
+    TH_ON_FORK,
+    TH_ON_DAG,
+    TH_ON_SLEEP,
+    TH_ON_BLOCKING, /* a call that another thread makes */
+    TH_ON_SCHED,    /* another scheduler, asked by a thread in its place */
+    TH_ON_KINDS
+} th_on;
+
 typedef struct th_waiter {
     struct th_waiter *next; /* the list's, protected by its lock */
     struct th_waiter *prev;
@@ -44,16 +72,21 @@ typedef struct th_waiter {
     bool shielded; /* constant: never cancelled, only its deadline ends it early */
     bool part;   /* constant: a place of a wait on several lists, which is `object` (timed, too) */
     bool listed; /* it stands on its list; under the list's lock */
+    uint8_t on;  /* constant: what it waits for, a th_on */
+    int64_t deadline; /* TH_FOREVER, or until when it waits, as far as who looks must know */
     /*
      * For one that is not timed and can be cancelled (cancel.h), else NULL: takes it off the list,
      * under the list's lock, if it still stands there.
      */
     bool (*leave)(void *object, struct th_waiter *waiter);
-    void *object; /* whose list; of a part: the waiter that it stands for */
+    void *object; /* what it waits for, whose list; of a part: the waiter that it stands for */
 } th_waiter;
 
-/* Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. */
-void th_waiter_init(th_waiter *waiter);
+/*
+ * Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. What it
+ * waits for: the object lives as long as the wait.
+ */
+void th_waiter_init(th_waiter *waiter, th_on on, void *object);
 
 /*
  * A wait on several lists (core/WAITING.md): the caller makes a `timed` waiter, the *whole*, which

@@ -66,6 +66,10 @@ typedef struct th_loot {
     unsigned looks;
 } th_loot;
 
+/* In `xcancelling`: all waits are cancelled, for ever; how many look, from bit 1 on (cancel.h). */
+#define TH_CANCEL_ALL 1u
+#define TH_CANCEL_LOOK_ONE 2u
+
 typedef struct th_policy th_policy;
 
 struct th_worker {
@@ -82,7 +86,7 @@ struct th_worker {
     void *altstack;
 
     /* The owner's alone. */
-    th_fiber *current; /* the fiber that is on it */
+    th_fiber *current; /* the fiber that is on it; who looks reads it, too (look.c) */
     th_work *handoff;  /* work for the loop that is switched to */
     th_left left;
     th_fiber *idle; /* spare loops, most recently used first */
@@ -138,7 +142,10 @@ struct th_worker {
     bool leaving;                 /* its thread unbinds as soon as there are none */
     uint32_t *awaits;             /* ... or goes on once this is set, or ... */
     int64_t awaits_until;         /* ... that late */
-    struct th_worker *bound_next; /* under the scheduler's bound_lock */
+    uint64_t xsleeps;             /* watched: odd while it sleeps without a deadline (stuck.h) */
+    bool xgone;                   /* watched: it leaves, and has done all that it will */
+    struct th_worker *bound_next; /* under the scheduler's bound_lock, as is ... */
+    bool linked;                  /* ... whether it is bound, or a spare record */
 
     /* Written by the owner, read by others. */
     alignas(TH_CACHE_LINE) th_gate gate; /* of the slot and of what is claimed */
@@ -213,7 +220,7 @@ struct thrum_sched {
     unsigned strides_count;
 
     /* Written once or twice in its life. */
-    uint32_t xcancelling; /* 1: waits are cancelled (cancel.h) */
+    uint32_t xcancelling; /* TH_CANCEL_ALL: waits are cancelled; and who looks; th_cancel_lock */
     bool xtimed;          /* somebody has used timers */
 
     alignas(TH_CACHE_LINE) uint64_t xpark; /* parkword.h */
@@ -241,18 +248,25 @@ struct thrum_sched {
     th_chain deferred;      /* tasks that wait for a stack */
     int64_t deferred_since; /* when asking for a stack first was in vain; 0: it was not */
 
-    th_lock bound_lock; /* protects what follows; what begins with x is read without it too */
-    uint32_t xbound;    /* threads that are bound; stop sleeps on it */
-    bool unbound_only;  /* it is stopping: no more are bound */
-    th_worker *stopper; /* the bound one whose thread is stopping it, and waits for the others */
-    uint32_t xalone;    /* ... 1: they have unbound */
-    th_worker *bound;   /* all of them */
+    th_lock bound_lock;   /* protects what follows; what begins with x is read without it too */
+    uint32_t xbound;      /* threads that are bound; stop sleeps on it */
+    unsigned bound_end;   /* beyond the largest number that one has had */
+    uint64_t bound_binds; /* how often one came */
+    bool unbound_only;    /* it is stopping: no more are bound */
+    th_worker *stopper;   /* the bound one whose thread is stopping it, and waits for the others */
+    uint32_t xalone;      /* ... 1: they have unbound */
+    th_worker *bound;     /* all of them */
     th_worker *bound_spares;                    /* records of those that were */
     th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* ... by number; chunks stay until the end */
     th_timers loose_timers; /* without workers: tasks that wait for a deadline */
 
     th_lock idle_lock; /* protects the list of idle waiters */
     struct th_idle_waiter *idle_waiters;
+
+    bool watched;           /* constant: a deadlock is reported (stuck.h) */
+    th_lock stuck_lock;     /* protects the next two */
+    uint64_t stuck_began;   /* what had begun when it was found stuck last ... */
+    uint64_t stuck_resumes; /* ... and how often bound threads had gone on */
 
     th_slab *go_slab;
     th_slab *spawn_slab;

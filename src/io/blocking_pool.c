@@ -288,9 +288,8 @@ int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *re
     struct job job = {.fn = fn, .arg = arg};
     uint32_t *wake = NULL;
     bool start = false;
-    th_waiter_init(&job.waiter);
+    th_waiter_init(&job.waiter, TH_ON_BLOCKING, pool);
     job.waiter.leave = withdraw;
-    job.waiter.object = pool;
     if (th_cancel_can(&job.waiter) && job.waiter.fiber != NULL &&
         th_cancel_is_on(job.waiter.fiber)) {
         return -ECANCELED; /* queued, it might begin before it is withdrawn */

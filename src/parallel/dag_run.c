@@ -113,7 +113,7 @@ static void run_shared(thrum_dag *dag) {
         return;
     }
     th_waiter waiter;
-    th_waiter_init(&waiter);
+    th_waiter_init(&waiter, TH_ON_DAG, dag);
     waiter.shielded = true; /* the nodes may use the caller's frame: they are cancelled */
     uintptr_t state = TH_FORK_OPEN;
     /* pairs: th_dag_strand; hands the waiter over, or acquires what all did */

@@ -66,9 +66,8 @@ static bool arrive(thrum_barrier *barrier, th_waiter *me) {
 
 int thrum_barrier_wait(thrum_barrier *barrier) {
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_BARRIER, barrier);
     me.leave = leave;
-    me.object = barrier;
     if (arrive(barrier, &me)) {
         return 1;
     }
@@ -78,7 +77,7 @@ int thrum_barrier_wait(thrum_barrier *barrier) {
 
 int thrum_barrier_wait_until(thrum_barrier *barrier, thrum_time deadline) {
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_BARRIER, barrier);
     me.timed = true;
     if (arrive(barrier, &me)) {
         return 1;

@@ -214,7 +214,7 @@ static bool leave_receivers(void *chan, th_waiter *waiter) {
 static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
                                thrum_time deadline) {
     th_party me = {.from = from, .to = to, .status = 0};
-    th_waiter_init(&me.waiter);
+    th_waiter_init(&me.waiter, side == TH_CHAN_SENDERS ? TH_ON_SEND : TH_ON_RECEIVE, chan);
     me.waiter.timed = deadline != THRUM_FOREVER;
     uint32_t outcome;
     if (me.waiter.timed) {
@@ -226,7 +226,6 @@ static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from
         }
     } else {
         me.waiter.leave = side == TH_CHAN_SENDERS ? leave_senders : leave_receivers;
-        me.waiter.object = chan;
         th_chan_push(chan, side, &me);
         outcome = th_waiter_wait_unlock(&me.waiter, &chan->xlock, 0, false);
     }

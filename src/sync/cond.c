@@ -59,7 +59,7 @@ int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadl
         th_misuse("thrum_cond_wait_until", "mutex not held by the caller", mutex);
     }
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_COND, cond);
     me.timed = true;
     enqueue(cond, &me);
     thrum_mutex_unlock(mutex);
@@ -76,9 +76,8 @@ int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
         th_misuse("thrum_cond_wait", "mutex not held by the caller", mutex);
     }
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_COND, cond);
     me.leave = leave;
-    me.object = cond;
     enqueue(cond, &me);
     thrum_mutex_unlock(mutex);
     /* woken: the cond may be gone, the mutex not */

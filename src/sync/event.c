@@ -70,9 +70,8 @@ static TH_NOINLINE int wait_slow(thrum_event *event) {
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_EVENT, event);
     me.leave = leave;
-    me.object = event;
     for (;;) {
         /* pairs: mark; what the signaler of a manual event wrote is visible */
         uint32_t seen = th_load_acquire(xword);
@@ -104,7 +103,7 @@ int thrum_event_wait_until(thrum_event *event, thrum_time deadline) {
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_EVENT, event);
     me.timed = true;
     for (;;) {
         /* pairs: mark; what the signaler of a manual event wrote is visible */
@@ -194,7 +193,7 @@ static TH_NOINLINE int wait_any_on(thrum_event *const events[], size_t n, thrum_
                                    th_waiter parts[]) {
     for (;;) {
         th_waiter me;
-        th_waiter_init(&me);
+        th_waiter_init(&me, TH_ON_EVENTS, events[0]);
         me.timed = true;
         size_t standing = 0;
         while (standing < n) {

@@ -189,7 +189,7 @@ static arrival arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time de
         th_word32_publish(xword, with_waiters(mutex, seen & ~WOKEN));
         return LATE;
     }
-    th_waiter_init(&me->waiter);
+    th_waiter_init(&me->waiter, TH_ON_MUTEX, mutex);
     me->waiter.shielded = true;
     me->waiter.timed = timed;
     me->waiter.since_ns = since_ns;
@@ -214,7 +214,7 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time d
     if (!lock_list_unless_free(mutex, self, &word)) {
         return 0;
     }
-    th_waiter_init(&me.waiter);
+    th_waiter_init(&me.waiter, TH_ON_MUTEX, mutex);
     me.self = self;
     me.waiter.shielded = true; /* locking is no point of cancellation */
     me.waiter.timed = deadline != THRUM_FOREVER;

@@ -124,7 +124,7 @@ static void leave(thrum_once *once, th_waiter *me) {
 static int wait_for_it(thrum_once *once, uint32_t seen, uint64_t self, thrum_fn fn, void *arg,
                        thrum_time deadline) {
     struct once_waiter me;
-    th_waiter_init(&me.waiter);
+    th_waiter_init(&me.waiter, TH_ON_ONCE, once);
     me.self = self;
     me.waiter.shielded = true; /* no point of cancellation */
     me.waiter.timed = deadline != THRUM_FOREVER;

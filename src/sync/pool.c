@@ -190,10 +190,9 @@ static bool leave(void *object, th_waiter *me) {
 /* With the lock, which it gives up: queues the caller until it is served. */
 static int wait_for_items(thrum_pool *pool, void *items[], size_t n, thrum_time deadline) {
     struct borrower me = {.items = items, .n = n};
-    th_waiter_init(&me.waiter);
+    th_waiter_init(&me.waiter, TH_ON_POOL, pool);
     if (deadline == THRUM_FOREVER) {
         me.waiter.leave = leave;
-        me.waiter.object = pool;
     } else {
         me.waiter.timed = true;
     }

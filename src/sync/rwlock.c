@@ -239,7 +239,7 @@ static void leave(thrum_rwlock *lock, kind which, th_waiter *me) {
 static int wait_for_turn(thrum_rwlock *lock, uint64_t seen, kind which, uint64_t self,
                          thrum_time deadline) {
     struct rwlock_waiter me;
-    th_waiter_init(&me.waiter);
+    th_waiter_init(&me.waiter, which == WRITES ? TH_ON_WRITE : TH_ON_READ, lock);
     me.self = self;
     me.waiter.shielded = true; /* no point of cancellation */
     me.waiter.timed = deadline != THRUM_FOREVER;

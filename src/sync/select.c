@@ -173,7 +173,7 @@ static int select_on(thrum_case cases[], size_t n, thrum_time deadline, place pl
             return found;
         }
     }
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_SELECT, n ? cases[0].chan : NULL);
     me.timed = true;
     stand(cases, n, places, &me);
     unlock_all(places, channels);

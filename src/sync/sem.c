@@ -108,9 +108,8 @@ static TH_NOINLINE int wait_slow(thrum_sem *sem) {
     uint64_t *xword = &sem->reserved_word;
     unsigned spins = 0;
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_SEM, sem);
     me.leave = leave;
-    me.object = sem;
     for (;;) {
         /* relaxed: the compare-exchange decides */
         uint64_t seen = th_load_relaxed(xword);
@@ -133,7 +132,7 @@ int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
     uint64_t *xword = &sem->reserved_word;
     unsigned spins = 0;
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_SEM, sem);
     me.timed = true;
     for (;;) {
         /* relaxed: the compare-exchange decides */

@@ -125,9 +125,8 @@ int thrum_ticket_wait(thrum_ticket *ticket) {
         return 0;
     }
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_TICKET, ticket);
     me.leave = leave;
-    me.object = ticket;
     return enqueue(ticket, &me) ? th_waiter_result(th_waiter_wait(&me)) : 0;
 }
 
@@ -139,7 +138,7 @@ int thrum_ticket_wait_until(thrum_ticket *ticket, thrum_time deadline) {
         return 0;
     }
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_TICKET, ticket);
     me.timed = true;
     if (!enqueue(ticket, &me)) {
         return 0;

@@ -150,7 +150,7 @@ int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline) {
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_WAITGROUP, wg);
     me.timed = true;
     for (;;) {
         /* pairs: subtract, th_word64_publish; what was written before every done is visible */
@@ -178,9 +178,8 @@ static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
     th_waiter me;
-    th_waiter_init(&me);
+    th_waiter_init(&me, TH_ON_WAITGROUP, wg);
     me.leave = leave;
-    me.object = wg;
     for (;;) {
         /* pairs: subtract, th_word64_publish; what was written before every done is visible */
         uint64_t seen = th_load_acquire(xword);

@@ -24,6 +24,7 @@ static const char *const variables[] = {
     "THRUM_WAKE_HINT",
     "THRUM_GUARD",
     "THRUM_CATCH_OVERFLOW",
+    "THRUM_DEADLOCK",
     "THRUM_BLOCKING_THREADS_MAX",
     "THRUM_BLOCKING_KEEPALIVE_MS",
 };
@@ -73,6 +74,7 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->help_when_bound, b->help_when_bound);
     CHECK_EQ(a->guard, b->guard);
     CHECK_EQ(a->catch_overflow, b->catch_overflow);
+    CHECK_EQ(a->on_deadlock, b->on_deadlock);
     CHECK_EQ(a->blocking_threads_max, b->blocking_threads_max);
     CHECK_EQ(a->blocking_keepalive, b->blocking_keepalive);
 }
@@ -100,6 +102,7 @@ TEST(defaults_are_those_of_the_header) {
     CHECK(!c.help_when_bound);
     CHECK_EQ(c.guard, THRUM_GUARD_AUTO);
     CHECK(c.catch_overflow);
+    CHECK_EQ(c.on_deadlock, THRUM_DEADLOCK_OFF);
     CHECK_EQ(c.blocking_threads_max, 256);
     CHECK_EQ(c.blocking_keepalive, 10000000000);
     CHECK(c.hook_ctx == NULL);
@@ -138,6 +141,8 @@ TEST(environment_overrides_each_field) {
     CHECK_EQ(with("THRUM_GUARD", "mprotect").guard, THRUM_GUARD_MPROTECT);
     CHECK_EQ(with("THRUM_GUARD", "canary").guard, THRUM_GUARD_CANARY);
     CHECK(!with("THRUM_CATCH_OVERFLOW", "0").catch_overflow);
+    CHECK_EQ(with("THRUM_DEADLOCK", "report").on_deadlock, THRUM_DEADLOCK_REPORT);
+    CHECK_EQ(with("THRUM_DEADLOCK", "abort").on_deadlock, THRUM_DEADLOCK_ABORT);
     CHECK_EQ(with("THRUM_BLOCKING_THREADS_MAX", "9").blocking_threads_max, 9);
     CHECK_EQ(with("THRUM_BLOCKING_KEEPALIVE_MS", "250").blocking_keepalive, 250000000);
 }
@@ -193,6 +198,7 @@ TEST(environment_garbage_is_ignored) {
         {"THRUM_WAKE_HINT", "7"},
         {"THRUM_GUARD", "none"},
         {"THRUM_CATCH_OVERFLOW", ""},
+        {"THRUM_DEADLOCK", "1"},
         {"THRUM_BLOCKING_THREADS_MAX", "0"},
         {"THRUM_BLOCKING_THREADS_MAX", "-4"},
         {"THRUM_BLOCKING_KEEPALIVE_MS", "-1"},
@@ -341,6 +347,7 @@ TEST(start_accepts_the_ends_of_each_range) {
     CHECK_ACCEPTED(pin_all, true);
     CHECK_ACCEPTED(wake_hint, false);
     CHECK_ACCEPTED(catch_overflow, false);
+    CHECK_ACCEPTED(on_deadlock, THRUM_DEADLOCK_ABORT);
     CHECK_ACCEPTED(guard, THRUM_GUARD_MPROTECT);
     CHECK_ACCEPTED(guard, THRUM_GUARD_CANARY);
     CHECK_ACCEPTED(blocking_threads_max, 1);

@@ -27,7 +27,7 @@ static th_waitlist list(void) {
 
 static th_waiter *new_waiter(void) {
     th_waiter *waiter = sim_alloc(sizeof *waiter);
-    th_waiter_init(waiter);
+    th_waiter_init(waiter, TH_ON_NOTHING, NULL);
     return waiter;
 }
 
@@ -83,7 +83,8 @@ static void wait_twice(void *unused) {
         th_store_release(&xthere, (uint32_t)round + 1);
         sim_check(th_waiter_wait(waiter) == TH_WAIT_WOKEN);
         sim_check(data[round] == 1);
-        th_waiter_init(waiter); /* the same memory: the first wake must not reach the second wait */
+        /* the same memory: the first wake must not reach the second wait */
+        th_waiter_init(waiter, TH_ON_NOTHING, NULL);
     }
     gone(waiter);
 }

@@ -1,0 +1,132 @@
+/*
+ * look.c: see look.h.
+ */
+#include "core/look.h"
+
+#include "base/annotate.h"
+#include "core/bound.h"
+#include "core/cancel.h"
+#include "platform/platform.h"
+#include "thrum/mutex.h"
+
+/* Stacks visited before the locks are given up for a moment. */
+#define STACKS_MAX TH_LIMIT(1024u, 4u)
+
+void th_look_begin(th_look *look, thrum_sched *sched) {
+    *look = (th_look){.sched = sched, .root = sched->workers_count};
+    th_lock_acquire(&th_cancel_lock);
+    th_cancel_look_begins(sched);
+    look->held = th_cancel_order(sched->can_order);
+    th_lock_release(&th_cancel_lock);
+}
+
+void th_look_end(th_look *look) {
+    th_lock_acquire(&th_cancel_lock);
+    th_cancel_look_ends(look->sched);
+    th_lock_release(&th_cancel_lock);
+}
+
+/* Not shown to the thread sanitizer, as all that is read of a fiber that may run meanwhile. */
+static TH_NO_TSAN void copy_name(char *to, const char *from) {
+    size_t i = 0;
+    for (; i < THRUM_NAME_MAX && from[i]; i++) {
+        th_tsan_unseen();
+        to[i] = from[i];
+    }
+    to[i] = '\0';
+}
+
+static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th_worker *worker,
+                                  const th_waiter *waiter) {
+    /* pairs: th_waiter_wake, th_waiter_release; nothing of theirs is read: for what comes after */
+    uint32_t word = th_load_acquire(&waiter->xword);
+    bool woken = (word & (TH_WAIT_RELEASED | TH_WAIT_OUTCOME)) != 0;
+    seen->state = woken || !(word & TH_WAIT_PARKED) ? TH_SEEN_READY : TH_SEEN_BLOCKED;
+    seen->held = true;
+    seen->on = (th_on)waiter->on;
+    seen->object = waiter->object;
+    seen->deadline = waiter->deadline;
+    seen->tick = fiber->blocked_tick;
+    /* relaxed: a figure; of another worker if it is just being resumed there */
+    uint64_t now = th_load_relaxed(&worker->xtick);
+    seen->ticks = now > seen->tick ? now - seen->tick : 0;
+    if (seen->on == TH_ON_MUTEX) {
+        const thrum_mutex *mutex = waiter->object; /* it lives as long as waits on it have not
+                                                      returned */
+        /* relaxed: a number to look at */
+        seen->holder = th_load_relaxed(&mutex->reserved_owner);
+    } else if (seen->on == TH_ON_JOIN) {
+        copy_name(seen->joined, ((const thrum_handle *)waiter->object)->name);
+    }
+}
+
+/* False: no run of a task is on it. */
+static TH_NO_TSAN bool see(const th_look *look, th_seen *seen, const th_fiber *fiber) {
+    /* pairs: th_cancel_show; the waiter, and since when */
+    const th_waiter *waiter = look->held ? th_load_acquire(&fiber->xblocked) : NULL;
+    /* relaxed: as of some recent moment, unless it waits */
+    if (!waiter && !th_load_relaxed(&fiber->body)) {
+        return false;
+    }
+    const th_worker *worker = th_load_relaxed(&fiber->worker); /* relaxed: as above */
+    *seen = (th_seen){.worker = worker->index, .root = fiber->root, .deadline = TH_FOREVER};
+    if (waiter || !look->brief) {
+        seen->id = fiber->run_id;
+        seen->tied = fiber->work.worker;
+        copy_name(seen->name, fiber->name);
+    }
+    if (waiter) {
+        see_waiter(seen, fiber, worker, waiter);
+    } else {
+        bool runs = th_load_relaxed(&worker->current) == fiber; /* relaxed: as above */
+        seen->state = runs ? TH_SEEN_RUNNING : fiber->root ? TH_SEEN_AWAITS : TH_SEEN_READY;
+    }
+    return true;
+}
+
+/* ---- all of them ---- */
+
+typedef struct view {
+    th_look *look;
+    th_seen *seen;
+    unsigned count;
+    unsigned max;
+} view;
+
+static TH_NO_TSAN bool visit(void *ctx, const th_stack *stack, bool in_use) {
+    view *v = ctx;
+    const th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
+    if (fiber && see(v->look, &v->seen[v->count], fiber)) {
+        v->count++;
+    }
+    return v->count < v->max;
+}
+
+/* The bound threads, in the order of their numbers; they may come and go meanwhile. */
+static TH_NO_TSAN void visit_roots(view *v) {
+    th_look *look = v->look;
+    thrum_sched *sched = look->sched;
+    th_lock_acquire(&sched->bound_lock);
+    while (v->count < v->max && look->root < sched->bound_end) {
+        const th_worker *worker = th_worker_at(sched, (int32_t)look->root++);
+        if (worker && worker->linked && see(look, &v->seen[v->count], &worker->home)) {
+            v->count++;
+        }
+    }
+    th_lock_release(&sched->bound_lock);
+}
+
+TH_NO_TSAN unsigned th_look_some(th_look *look, th_seen seen[], unsigned max) {
+    view v = {look, seen, 0, max};
+    while (v.count < max && !look->stacks_seen) {
+        th_lock_acquire(&th_cancel_lock);
+        look->stacks_seen = !th_stacks_some(&look->sched->stacks, &look->at, STACKS_MAX, visit, &v);
+        th_lock_release(&th_cancel_lock);
+    }
+    if (v.count < max) {
+        th_lock_acquire(&th_cancel_lock);
+        visit_roots(&v);
+        th_lock_release(&th_cancel_lock);
+    }
+    return v.count;
+}

@@ -1,0 +1,166 @@
+/*
+ * dump.c: thrum_dump: what core/look.h sees and core/report.h words, to a stream.
+ */
+#include "thrum/dump.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "core/report.h"
+
+#define SEEN_MAX 16u
+
+static void put_to_stream(th_text *text, const char *piece, size_t length) {
+    (void)fwrite(piece, 1, length, text->ctx); /* thrum_dump asks the stream at the end */
+}
+
+/* A string, as both JSON and Prometheus read it. */
+static void add_quoted(th_text *text, const char *string) {
+    th_text_add(text, "\"");
+    for (const char *c = string; *c; c++) {
+        if (*c == '"' || *c == '\\') {
+            th_text_add(text, "\\%c", *c);
+        } else if ((unsigned char)*c < ' ') {
+            th_text_add(text, " ");
+        } else {
+            th_text_add(text, "%c", *c);
+        }
+    }
+    th_text_add(text, "\"");
+}
+
+/* ---- JSON ---- */
+
+static void add_wait(th_text *text, const th_seen *seen) {
+    th_text_add(text, ", \"on\": \"%s\", \"object\": \"%p\"", th_on_name(seen->on), seen->object);
+    if (seen->holder >> 63) {
+        th_text_add(text, ", \"holder\": \"thread %" PRIu64 "\"", seen->holder & INT64_MAX);
+    } else if (seen->holder) {
+        th_text_add(text, ", \"holder\": \"%u.%u\"", (unsigned)(seen->holder >> 32),
+                    (unsigned)seen->holder);
+    }
+    if (seen->deadline != THRUM_FOREVER) {
+        th_text_add(text, ", \"deadline\": %" PRId64, seen->deadline);
+    }
+    if (seen->joined[0]) {
+        th_text_add(text, ", \"joined\": ");
+        add_quoted(text, seen->joined);
+    }
+    th_text_add(text, ", \"tick\": %" PRIu64 ", \"ticks\": %" PRIu64, seen->tick, seen->ticks);
+}
+
+static void add_fiber(th_text *text, const th_seen *seen) {
+    static const char *const states[TH_SEEN_STATES] = {
+        [TH_SEEN_BLOCKED] = "blocked",
+        [TH_SEEN_READY] = "ready",
+        [TH_SEEN_RUNNING] = "running",
+        [TH_SEEN_AWAITS] = "awaits",
+    };
+    if (seen->root) {
+        th_text_add(text, "{\"thread\": %u", seen->worker);
+    } else {
+        th_text_add(text, "{\"id\": \"%u.%u\", \"name\": ", (unsigned)(seen->id >> 32),
+                    (unsigned)seen->id);
+        add_quoted(text, seen->name);
+        th_text_add(text, ", \"worker\": %u, \"pinned\": %s", seen->worker,
+                    seen->tied >= 0 ? "true" : "false");
+    }
+    th_text_add(text, ", \"state\": \"%s\"", states[seen->state]);
+    if (seen->held) {
+        add_wait(text, seen);
+    }
+    th_text_add(text, "}");
+}
+
+static void add_fibers(th_text *text) {
+    th_seen seen[SEEN_MAX];
+    th_look look;
+    unsigned n;
+    const char *before = "\n  ";
+    th_look_begin(&look, text->sched);
+    while ((n = th_look_some(&look, seen, SEEN_MAX))) {
+        for (unsigned i = 0; i < n; i++) {
+            th_text_add(text, "%s", before);
+            add_fiber(text, &seen[i]);
+            before = ",\n  ";
+        }
+    }
+    th_look_end(&look);
+}
+
+static void add_threads(th_text *text) {
+    uint64_t waits[SEEN_MAX];
+    unsigned first = 0;
+    unsigned n;
+    while ((n = th_report_threads(text->sched, first, waits, SEEN_MAX))) {
+        for (unsigned i = 0; i < n; i++) {
+            th_text_add(text, "%s{\"on\": \"%s\", \"object\": \"0x%" PRIx64 "\"}",
+                        first + i ? ", " : "", th_on_name((th_on)(waits[i] >> TH_SHOWN_SHIFT)),
+                        waits[i] & (((uint64_t)1 << TH_SHOWN_SHIFT) - 1));
+        }
+        first += n;
+    }
+}
+
+static void dump_json(th_text *text) {
+    const thrum_sched *sched = text->sched;
+    th_text_add(text, "{\"sched\": ");
+    add_quoted(text, sched->name);
+    th_text_add(text, ",\n \"worker\": [");
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        const th_worker *worker = &sched->workers[i];
+        /* relaxed: figures */
+        bool asleep = (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0;
+        th_text_add(text, "%s{\"asleep\": %s, \"tick\": %" PRIu64 "}", i ? ", " : "",
+                    asleep ? "true" : "false",
+                    th_load_relaxed(&worker->xtick)); /* relaxed: as above */
+    }
+    th_text_add(text, "],\n \"fiber\": [");
+    add_fibers(text);
+    th_text_add(text, "],\n \"outside\": [");
+    add_threads(text);
+    th_text_add(text, "]}\n");
+}
+
+/* ---- Prometheus ---- */
+
+static void add_sample(th_text *text, const char *state, const char *on, uint64_t count) {
+    th_text_add(text, "thrum_fibers{sched=");
+    add_quoted(text, text->sched->name);
+    th_text_add(text, ",state=\"%s\",on=\"%s\"} %" PRIu64 "\n", state, on, count);
+}
+
+static void dump_prometheus(th_text *text) {
+    th_census census;
+    th_census_take(&census, text->sched);
+    th_text_add(text, "# HELP thrum_fibers Fibers that a task is on, and bound threads.\n"
+                      "# TYPE thrum_fibers gauge\n");
+    for (unsigned on = 0; on < TH_ON_KINDS; on++) {
+        add_sample(text, "blocked", th_on_name((th_on)on), census.on[on]);
+    }
+    add_sample(text, "awaits", "", census.states[TH_SEEN_AWAITS]);
+    add_sample(text, "ready", "", census.states[TH_SEEN_READY]);
+    add_sample(text, "running", "", census.states[TH_SEEN_RUNNING]);
+}
+
+int thrum_dump(const thrum_sched *sched, FILE *out, thrum_format format) {
+    if (!sched || !out) {
+        return -EINVAL;
+    }
+    th_text text = {.put = put_to_stream, .ctx = out};
+    text.sched = (thrum_sched *)(uintptr_t)sched; /* only its locks are written, and that we look */
+    switch (format) {
+    case THRUM_TEXT:
+        th_report_dump(&text, text.sched);
+        break;
+    case THRUM_PROMETHEUS:
+        dump_prometheus(&text);
+        break;
+    case THRUM_JSON:
+        dump_json(&text);
+        break;
+    default:
+        return -EINVAL;
+    }
+    return fflush(out) != 0 || ferror(out) ? -EIO : 0;
+}

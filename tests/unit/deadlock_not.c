@@ -1,0 +1,267 @@
+/*
+ * deadlock_not.c: no report while something may still go on by itself, or a bound thread runs its
+ * own code.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 4 */
+#include "support/reports.h"
+
+/* ---- not told ---- */
+
+static atomic_int fulfilled;
+
+/* Whatever this one waits for, it ends by itself: nobody may be told meanwhile. */
+static int sleeps(void *arg) {
+    (void)arg;
+    return thrum_sleep(5000000);
+}
+
+static int waits_a_while(void *arg) {
+    (void)arg;
+    return thrum_event_wait_until(&it.event, thrum_after_ms(5)) == -ETIMEDOUT ? 0 : -EIO;
+}
+
+static int naps(void *arg) {
+    (void)arg;
+    usleep(5000);
+    return 0;
+}
+
+static int calls(void *arg) {
+    int result = -1;
+    (void)arg;
+    CHECK_EQ(thrum_blocking(naps, NULL, &result), 0);
+    return result;
+}
+
+static int has_a_deadline(void *arg) {
+    thrum_scope scope;
+    (void)arg;
+    CHECK_EQ(thrum_scope_open(&scope, thrum_after_ms(5)), 0);
+    CHECK_EQ(thrum_scope_go(&scope, waits_for_later, NULL), 0);
+    return thrum_scope_join(&scope) == -ETIMEDOUT ? 0 : -EIO;
+}
+
+static void expires(thrum_task *self, void *arg) {
+    (void)self;
+    thrum_event_signal(arg);
+}
+
+static int waits_for_task(void *arg) {
+    thrum_event due;
+    thrum_task task;
+    (void)arg;
+    thrum_event_init(&due, THRUM_EVENT_AUTO, false);
+    thrum_task_init(&task, expires, &due);
+    CHECK_EQ(thrum_task_post_after(thrum_sched_current(), &task, 5000000), 0);
+    return thrum_event_wait(&due);
+}
+
+/* Does it, and then says whether anybody was told meanwhile. */
+static int does(void *arg) {
+    const thrum_fn fn = *(const thrum_fn *)arg;
+    const int result = fn(NULL);
+    CHECK_EQ(atomic_load(&reports), 0);
+    atomic_store(&fulfilled, 1);
+    return result;
+}
+
+TEST(not_told_while_something_is_pending) {
+    /* A sleep, a timed wait, a blocking call, a scope's deadline, a task's; told when it is over.
+     */
+    static const thrum_fn fns[] = {sleeps, waits_a_while, calls, has_a_deadline, waits_for_task};
+    rig r;
+    watched_begin(&r);
+    things_init();
+    for (size_t i = 0; i < COUNT_OF(fns); i++) {
+        atomic_store(&reports, 0);
+        atomic_store(&fulfilled, 0);
+        holder h; /* or the first might be found alone before the second has come */
+        holder_begin(&r, &h, 0);
+        thrum_handle *other = spawn_named(&r, "other", does, (void *)(uintptr_t)&fns[i]);
+        thrum_handle *stuck = spawn_named(&r, "stuck", waits_for_later, NULL);
+        holder_end(&h);
+        join(other, 0);
+        CHECK_REPORTED(1);
+        CHECK_EQ(atomic_load(&fulfilled), 1);
+        check_told("\": 1 waits, nothing runs");
+        thrum_sem_post(&it.sem);
+        join(stuck, 0);
+    }
+    things_end();
+    rig_stop(&r);
+}
+
+static void counts(thrum_task *self, void *arg) {
+    (void)self;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+TEST(tasks_that_wait_for_a_wakeup_alone_are_no_deadlock) {
+    /* They may wait for ever, that is their use; with a fiber beside them only that is told. */
+    rig r;
+    thrum_task tasks[3];
+    atomic_int runs = 0;
+    watched_begin(&r);
+    things_init();
+    atomic_store(&reports, 0);
+    for (int i = 0; i < 3; i++) {
+        thrum_task_init(&tasks[i], counts, &runs);
+        CHECK_EQ(thrum_task_post_wait(r.sched, &tasks[i]), 0);
+    }
+    CHECK_EQ(rig_run(&r, nothing, NULL), 0);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    CHECK_EQ(atomic_load(&reports), 0);
+    thrum_handle *stuck = spawn_named(&r, "stuck", waits_for_later, NULL);
+    CHECK_REPORTED(1);
+    check_told("\": 1 waits, nothing runs");
+    thrum_task_wakeup(&tasks[0]);
+    CHECK_REPORTED(2); /* something has run, and it is stuck again */
+    CHECK_EQ(atomic_load(&runs), 1);
+    thrum_sem_post(&it.sem);
+    join(stuck, 0);
+    things_end();
+    rig_stop(&r);
+    CHECK_EQ(atomic_load(&runs), 3);
+}
+
+/* ---- bound threads ---- */
+
+static void *posts_when_told(void *seat) {
+    (void)seat;
+    CHECK_REPORTED(1);
+    thrum_sem_post(&it.sem);
+    return NULL;
+}
+
+TEST(a_bound_thread_that_waits_is_stuck_as_well) {
+    /* Nobody but itself is there, without workers and with. */
+    for (int none = 0; none < 2; none++) {
+        rig r;
+        crew c;
+        watched_init(&r);
+        r.config.workers = none ? 0 : r.config.workers;
+        rig_start(&r);
+        things_init();
+        atomic_store(&reports, 0);
+        CHECK_EQ(thrum_sched_bind(r.sched), 0);
+        crew_start(&c, 1, posts_when_told, NULL);
+        CHECK_EQ(thrum_sem_wait(&it.sem), 0);
+        check_told("\": 1 waits, nothing runs");
+        check_told("  bound thread ");
+        check_told(" waits for semaphore 0x");
+        crew_join(&c);
+        CHECK_EQ(thrum_sched_unbind(), 0);
+        CHECK_EQ(atomic_load(&reports), 1);
+        things_end();
+        rig_stop(&r);
+    }
+}
+
+TEST(nobody_is_stuck_while_a_bound_thread_runs_its_own_code) {
+    /* It may bring work, and does; when it has unbound, who is left is stuck. */
+    rig r;
+    watched_begin(&r);
+    things_init();
+    atomic_store(&reports, 0);
+    CHECK_EQ(thrum_sched_bind(r.sched), 0);
+    thrum_handle *stuck = spawn_named(&r, "stuck", waits_for_later, NULL);
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(rig_run(&r, nothing, NULL), 0);
+        CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+        CHECK_EQ(atomic_load(&reports), 0);
+    }
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    CHECK_REPORTED(1);
+    check_told("\"stuck\" waits for semaphore 0x");
+    thrum_sem_post(&it.sem);
+    join(stuck, 0);
+    CHECK_EQ(atomic_load(&reports), 1);
+    things_end();
+    rig_stop(&r);
+}
+
+/* Two threads that are bound to a scheduler without workers, each waits for the other. */
+static atomic_int bound_in;
+static thrum_sem turn[2];
+
+static void *waits_bound(void *seat_arg) {
+    const crew_seat *seat = seat_arg;
+    const rig *r = seat->arg;
+    CHECK_EQ(thrum_sched_bind(r->sched), 0);
+    atomic_fetch_add(&bound_in, 1);
+    SPIN_UNTIL(atomic_load(&bound_in) == 2);
+    CHECK_EQ(thrum_sem_wait(&turn[seat->index]), 0);
+    thrum_sem_post(&turn[!seat->index]);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    return NULL;
+}
+
+TEST(bound_threads_that_wait_for_each_other) {
+    /* The second to sleep finds both asleep; a wake between the two is never taken for nothing. */
+    rig r;
+    crew c;
+    watched_init(&r);
+    r.config.workers = 0;
+    rig_start(&r);
+    atomic_store(&reports, 0);
+    thrum_sem_init(&turn[0], 0);
+    thrum_sem_init(&turn[1], 0);
+    crew_start(&c, 2, waits_bound, &r);
+    CHECK_REPORTED(1);
+    check_told("\": 2 wait, nothing runs");
+    thrum_sem_post(&turn[0]);
+    crew_join(&c);
+    CHECK_EQ(atomic_load(&reports), 1);
+    rig_stop(&r);
+}
+
+/* ---- never falsely ---- */
+
+static int hands_on(void *arg) {
+    thrum_chan **pipe_ends = arg;
+    int value = 0;
+    int code;
+    while ((code = thrum_chan_recv(pipe_ends[0], &value)) == 0) {
+        if (value == 0 || thrum_chan_send(pipe_ends[1], &(int){value - 1}) != 0) {
+            break;
+        }
+        if (value % 64 == 0) {
+            CHECK_EQ(thrum_sleep(1000), 0);
+        }
+    }
+    thrum_chan_close(pipe_ends[1]);
+    return 0;
+}
+
+TEST(a_scheduler_that_only_looks_idle_is_not_told) {
+    /* A value goes round between fibers that all wait but one, with short sleeps. */
+    enum { RING = 4 };
+    thrum_chan *chans[RING];
+    thrum_chan *ends[RING][2];
+    thrum_handle *handles[RING];
+    rig r;
+    watched_begin(&r);
+    atomic_store(&reports, 0);
+    for (int i = 0; i < RING; i++) {
+        CHECK_EQ(thrum_chan_create(&chans[i], sizeof(int), 1), 0);
+    }
+    const int first = SCALED(20000);
+    CHECK_EQ(thrum_chan_send(chans[0], &first), 0);
+    holder h;
+    holder_begin(&r, &h, 0);
+    for (int i = 0; i < RING; i++) {
+        ends[i][0] = chans[i];
+        ends[i][1] = chans[(i + 1) % RING];
+        handles[i] = spawn_named(&r, "ring", hands_on, ends[i]);
+    }
+    holder_end(&h);
+    for (int i = 0; i < RING; i++) {
+        join(handles[i], 0);
+    }
+    CHECK_EQ(atomic_load(&reports), 0);
+    for (int i = 0; i < RING; i++) {
+        CHECK_EQ(thrum_chan_destroy(chans[i]), 0);
+    }
+    rig_stop(&r);
+}
