@@ -92,12 +92,13 @@ static bool holds(const program *p, bool quiet) {
     return child_is_fine(child);
 }
 
-/* Drops steps as long as it still fails. */
+/* Drops steps as long as it still fails; for half a minute. */
 static void shrink(program *p) {
     program *less = malloc(sizeof(*less));
+    const thrum_time end = thrum_after_s(30);
     want.limit = 5;
     for (int size = p->count / 2; less != NULL && size > 0; size = size > 1 ? size / 2 : 0) {
-        for (int at = 0; at < p->count;) {
+        for (int at = 0; at < p->count && thrum_now() < end;) {
             int n = size < p->count - at ? size : p->count - at;
             less->count = p->count - n;
             memcpy(less->steps, p->steps, sizeof(step) * (size_t)at);
