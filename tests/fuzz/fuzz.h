@@ -146,7 +146,7 @@ void program_from_bytes(program *p, const uint8_t *bytes, size_t size);
 
 /* A line a step: "who op a b". */
 void program_print(const program *p, void *file);
-/* False: that is no program. */
+/* As printed, or libFuzzer's bytes. False: there is no such file. */
 bool program_read(program *p, const char *path);
 
 /* ---- the two runs: NULL, or what was wrong, with the number of the step where it was seen ---- */

@@ -22,7 +22,8 @@ static struct {
     bool all_at_once;
     int policy;
     bool trace;
-    int limit; /* seconds for a process */
+    bool prints; /* as text, nothing else */
+    int limit;   /* seconds for a process */
 } want = {.ops = 20000, .length = 200, .limit = 100};
 
 /* Shared with the process that runs programs. */
@@ -150,9 +151,9 @@ static bool run_seeds(long programs) {
 }
 
 static int usage(void) {
-    fprintf(stderr,
-            "usage: fuzz [--seed N|fresh] [--ops N] [--length N] [--workers N] [--lifo]\n"
-            "            [--free] [--policy 0-2] [--limit SECONDS] [--trace] [--replay FILE]...\n");
+    fprintf(stderr, "usage: fuzz [--seed N|fresh] [--ops N] [--length N] [--workers N] [--lifo]\n"
+                    "            [--free] [--policy 0-2] [--limit SECONDS] [--trace] [--print]\n"
+                    "            [--replay FILE...]\n");
     return 2;
 }
 
@@ -160,15 +161,20 @@ static int replay(int argc, char **argv) {
     static program p;
     for (int i = 0; i < argc; i++) {
         if (!program_read(&p, argv[i])) {
-            fprintf(stderr, "fuzz: %s is no program\n", argv[i]);
+            fprintf(stderr, "fuzz: %s can't be read\n", argv[i]);
             return 2;
+        }
+        if (want.prints) {
+            program_print(&p, stdout);
+            continue;
         }
         if (!holds(&p, false)) {
             fprintf(stderr, "fuzz: %s: step %d: %s\n", argv[i], shared->out.at, shared->out.what);
             return 1;
         }
     }
-    printf("fuzz: %d programs replayed\n", argc);
+    if (!want.prints)
+        printf("fuzz: %d programs replayed\n", argc);
     return 0;
 }
 
@@ -178,7 +184,7 @@ int main(int argc, char **argv) {
         {"seed", 1, NULL, 's'},    {"ops", 1, NULL, 'o'},   {"length", 1, NULL, 'l'},
         {"workers", 1, NULL, 'w'}, {"lifo", 0, NULL, 'L'},  {"free", 0, NULL, 'f'},
         {"policy", 1, NULL, 'p'},  {"limit", 1, NULL, 't'}, {"trace", 0, NULL, 'T'},
-        {"replay", 0, NULL, 'r'},  {NULL, 0, NULL, 0}};
+        {"replay", 0, NULL, 'r'},  {"print", 0, NULL, 'P'}, {NULL, 0, NULL, 0}};
     bool replays = false;
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (o) {
@@ -211,6 +217,9 @@ int main(int argc, char **argv) {
             break;
         case 'T':
             want.trace = true;
+            break;
+        case 'P':
+            want.prints = true;
             break;
         case 'r':
             replays = true;

@@ -96,23 +96,30 @@ void program_print(const program *p, void *file) {
     }
 }
 
-bool program_read(program *p, const char *path) {
-    FILE *file = fopen(path, "r");
+static bool read_text(program *p, FILE *file) {
     char name[40];
     unsigned who, a, b;
     p->count = 0;
-    if (file == NULL)
-        return false;
-    bool good = true;
-    while (good && p->count < STEPS_MAX && fscanf(file, "%u %39s %u %u", &who, name, &a, &b) == 4) {
+    while (p->count < STEPS_MAX && fscanf(file, "%u %39s %u %u", &who, name, &a, &b) == 4) {
         int o = 0;
         while (o < OP_COUNT && strcmp(name, fuzz_op_names[o]) != 0)
             o++;
-        good = o < OP_COUNT;
-        if (good)
-            p->steps[p->count++] = (step){(uint8_t)who, (uint8_t)o, (uint8_t)a, (uint8_t)b};
+        if (o == OP_COUNT)
+            return false;
+        p->steps[p->count++] = (step){(uint8_t)who, (uint8_t)o, (uint8_t)a, (uint8_t)b};
     }
-    good = good && feof(file);
+    return feof(file) != 0;
+}
+
+bool program_read(program *p, const char *path) {
+    static uint8_t bytes[4 * STEPS_MAX];
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    if (!read_text(p, file)) {
+        rewind(file);
+        program_from_bytes(p, bytes, fread(bytes, 1, sizeof(bytes), file));
+    }
     fclose(file);
-    return good;
+    return true;
 }
