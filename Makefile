@@ -8,7 +8,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all test test-full demo bench sim mutate models check format install clean help
+.PHONY: all test test-full demo bench sim fuzz mutate models check format install clean help
 
 all: ## build the library, the examples and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -35,6 +35,10 @@ bench: ## the benchmark (BENCH="--only NAME --runs 5")
 sim: ## the simulator's worlds (WORLD= SEED= RUNS= MODE= REPLAY=); tests/sim/README.md
 	@tools/setup
 	@tools/sim
+
+fuzz: ## random operations against the model: FUZZ=seconds (60); tests/fuzz/README.md
+	@tools/setup ci
+	@tools/fuzz
 
 mutate: ## weakened memory orders against the worlds (MUTATE="--only TEXT --seconds 60", "--again")
 	@tools/setup ci

@@ -172,17 +172,17 @@ static long membarrier(int command) {
 }
 
 int th_os_barrier_start(void) {
-    int before = errno;
+    int before = th_os_errno_get();
     bool can = !th_os_fails(TH_OS_FAULT_BARRIER) &&
                membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
-    errno = before;
+    th_os_errno_set(before);
     return can ? 0 : -ENOSYS;
 }
 
 bool th_os_barrier(void) {
-    int before = errno;
+    int before = th_os_errno_get();
     bool did =
         !th_os_fails(TH_OS_FAULT_BARRIER) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
-    errno = before;
+    th_os_errno_set(before);
     return did;
 }

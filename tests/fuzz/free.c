@@ -1,0 +1,246 @@
+/*
+ * free.c: a program all at once. Each root, fiber or plain thread, does the steps that are its own;
+ * a step that starts others gives them some of those that follow. Nobody knows in which order it
+ * happens, so what is checked are results, and sums at the end. After some milliseconds everybody
+ * is cancelled: waits without a deadline end by that.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "free.h"
+
+static thrum_sched *sched;
+
+void free_wrong(world *w, int line, const char *what, int value) {
+    if (!atomic_exchange(&w->wrong, true))
+        snprintf(w->what, sizeof(w->what), "line %d: %s does not hold (%d)", line, what, value);
+}
+
+void free_begin(unsigned workers, int policy) {
+    thrum_config config;
+    thrum_config_init(&config);
+    config.workers = workers;
+    config.policy = (thrum_policy)policy;
+    config.name = "fuzz";
+    if (thrum_sched_start(&sched, &config) != 0)
+        abort();
+}
+
+void free_end(outcome *out) {
+    if (thrum_sched_stop(sched) != 0)
+        snprintf(out->what, sizeof(out->what), "the scheduler can't be stopped");
+}
+
+/* ---- lives ---- */
+
+runner *free_runner(world *w, const step *steps, int count, int depth) {
+    runner *r = calloc(1, sizeof(*r));
+    if (r == NULL)
+        abort();
+    r->w = w;
+    r->id = atomic_fetch_add(&w->ids, 1) + 1;
+    r->steps = steps;
+    r->count = count;
+    r->depth = depth;
+    return r;
+}
+
+void free_step(runner *r, const step *s) {
+    atomic_fetch_add(&r->w->calls, 1);
+    if (s->op <= OP_cond_broadcast || (s->op >= OP_rw_read && s->op <= OP_rw_unlock) ||
+        (s->op >= OP_once_run && s->op <= OP_barrier_wait))
+        free_step_locks(r, s);
+    else if (s->op <= OP_pool_give)
+        free_step_counts(r, s);
+    else if (s->op <= OP_select)
+        free_step_chans(r, s);
+    else
+        free_step_tasks(r, s);
+}
+
+int free_life(void *arg) {
+    runner *r = arg;
+    world *w = r->w;
+    bool root = r->depth == 0;
+    int id = r->id;
+    if (root)
+        (void)thrum_waitgroup_wait(&w->begin);
+    for (; r->at < r->count; r->at++)
+        free_step(r, &r->steps[r->at]);
+    free_leave(r);
+    free(r);
+    if (root)
+        thrum_waitgroup_done(&w->alive);
+    return id;
+}
+
+static void *thread_life(void *arg) {
+    runner *r = arg;
+    (void)free_life(r);
+    return NULL;
+}
+
+/* ---- the world ---- */
+
+static int node(void *arg) {
+    atomic_fetch_add((atomic_int *)arg, 1);
+    return 0;
+}
+
+static void value_gone(void *value) {
+    world *const *w = value;
+    free_wrong(*w, __LINE__, "a value that was taken back is destructed", 0);
+}
+
+static void make(world *w) {
+    thrum_pool_config config = THRUM_POOL_CONFIG_INIT;
+    int bad = 0;
+    memset(w, 0, sizeof(*w));
+    w->sched = sched;
+    for (int i = 0; i < 2; i++) {
+        thrum_mutex_init(&w->mutexes[i]);
+        thrum_cond_init(&w->conds[i]);
+        thrum_rwlock_init(&w->locks[i]);
+        thrum_sem_init(&w->sems[i], 0);
+        thrum_waitgroup_init(&w->groups[i], 0);
+        thrum_once_init(&w->onces[i]);
+    }
+    for (int i = 0; i < EVENTS; i++)
+        thrum_event_init(&w->events[i], i == 0 ? THRUM_EVENT_MANUAL : THRUM_EVENT_AUTO, false);
+    for (int i = 0; i < CHANS; i++)
+        bad |= thrum_chan_create(&w->chans[i], sizeof(element),
+                                 i == 0   ? 0
+                                 : i == 1 ? CHAN_BOUND
+                                          : THRUM_UNBOUNDED);
+    thrum_barrier_init(&w->barrier, BARRIER_SIZE);
+    thrum_tickets_init(&w->tickets);
+    config.item_size = sizeof(int);
+    config.capacity = POOL_SIZE;
+    config.preserve = true;
+    bad |= thrum_pool_create(&w->pool, &config);
+    bad |= thrum_key_create(&w->key, value_gone);
+    bad |= thrum_dag_create(&w->dag);
+    for (int i = 0; i < 4; i++)
+        bad |= thrum_dag_node(w->dag, node, &w->nodes) < 0;
+    bad |= thrum_dag_edge(w->dag, 0, 2) | thrum_dag_edge(w->dag, 1, 3);
+    thrum_waitgroup_init(&w->begin, 1);
+    thrum_waitgroup_init(&w->alive, ROOTS);
+    if (bad)
+        abort();
+}
+
+/* What lies in the channels was sent and not received. */
+static void drain(world *w) {
+    for (int i = 0; i < CHANS; i++) {
+        element e;
+        traffic *t = &w->traffic[i];
+        while (thrum_chan_try_recv(w->chans[i], &e) == 0) {
+            atomic_fetch_add(&t->received, 1);
+            atomic_fetch_add(&t->received_sum, e.check);
+        }
+        if (atomic_load(&t->sent) != atomic_load(&t->received) ||
+            atomic_load(&t->sent_sum) != atomic_load(&t->received_sum))
+            free_wrong(w, __LINE__, "a channel has lost or doubled elements", i);
+    }
+}
+
+static void check_sums(world *w) {
+    for (int i = 0; i < SEMS; i++) {
+        while (thrum_sem_trywait(&w->sems[i]) == 0)
+            atomic_fetch_add(&w->takes[i], 1);
+        if (atomic_load(&w->takes[i]) != atomic_load(&w->posts[i]))
+            free_wrong(w, __LINE__, "posts and takes of a semaphore", i);
+    }
+    for (int i = 1; i < EVENTS; i++) {
+        if (atomic_load(&w->passes[i]) > atomic_load(&w->signals[i]))
+            free_wrong(w, __LINE__, "an automatic event let more through than it had signals", i);
+    }
+    if (atomic_load(&w->passed) != BARRIER_SIZE * atomic_load(&w->lasts))
+        free_wrong(w, __LINE__, "rounds of the barrier", (int)atomic_load(&w->passed));
+    if (atomic_load(&w->on_call) != atomic_load(&w->called))
+        free_wrong(w, __LINE__, "tickets on call", (int)atomic_load(&w->called));
+}
+
+static void unmake(world *w) {
+    int bad = 0;
+    for (int i = 0; i < 2; i++) {
+        bad |= thrum_mutex_destroy(&w->mutexes[i]) | thrum_cond_destroy(&w->conds[i]);
+        bad |= thrum_rwlock_destroy(&w->locks[i]) | thrum_sem_destroy(&w->sems[i]);
+        bad |= thrum_waitgroup_destroy(&w->groups[i]) | thrum_once_destroy(&w->onces[i]);
+    }
+    for (int i = 0; i < EVENTS; i++)
+        bad |= thrum_event_destroy(&w->events[i]);
+    for (int i = 0; i < CHANS; i++)
+        bad |= thrum_chan_destroy(w->chans[i]);
+    bad |= thrum_barrier_destroy(&w->barrier) | thrum_tickets_destroy(&w->tickets);
+    bad |= thrum_pool_destroy(w->pool) | thrum_dag_destroy(w->dag) | thrum_key_delete(w->key);
+    if (bad)
+        free_wrong(w, __LINE__, "something can't be destroyed", bad);
+}
+
+/* ---- a run ---- */
+
+typedef struct cast {
+    step steps[ROOTS][STEPS_MAX];
+    int counts[ROOTS];
+    pthread_t threads[ROOTS];
+} cast;
+
+static void start(world *w, cast *c) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = sched;
+    for (int i = 0; i < ROOTS; i++) {
+        runner *r = free_runner(w, c->steps[i], c->counts[i], 0);
+        int bad;
+        r->thread = i >= ROOTS - ROOT_THREADS;
+        if (r->thread)
+            bad = pthread_create(&c->threads[i], NULL, thread_life, r);
+        else
+            bad = thrum_spawn_with(&w->roots[i], &attr, free_life, r);
+        if (bad)
+            abort();
+    }
+}
+
+static void finish(world *w, cast *c) {
+    int late = thrum_waitgroup_wait_until(&w->alive, thrum_after_ms(2));
+    for (int i = 0; i < ROOTS; i++) {
+        if (late != 0 && w->roots[i] != NULL)
+            (void)thrum_cancel(w->roots[i]);
+    }
+    (void)thrum_waitgroup_wait(&w->alive); /* nobody cancels a root any more */
+    for (int i = 0; i < ROOTS; i++) {
+        if (w->roots[i] == NULL)
+            (void)pthread_join(c->threads[i], NULL);
+        else if (thrum_join(w->roots[i], NULL) != 0)
+            free_wrong(w, __LINE__, "a root can't be joined", i);
+    }
+    if (thrum_sched_wait_done(sched, THRUM_FOREVER) != 0) /* what is on call */
+        free_wrong(w, __LINE__, "wait_done", 0);
+}
+
+void free_run(const program *p, outcome *out) {
+    static world w;
+    static cast c;
+    memset(out, 0, sizeof(*out));
+    memset(c.counts, 0, sizeof(c.counts));
+    for (int i = 0; i < p->count; i++) {
+        int who = p->steps[i].who % ROOTS;
+        if (p->steps[i].op != OP_advance)
+            c.steps[who][c.counts[who]++] = p->steps[i];
+    }
+    make(&w);
+    start(&w, &c);
+    thrum_waitgroup_done(&w.begin);
+    finish(&w, &c);
+    drain(&w);
+    check_sums(&w);
+    unmake(&w);
+    out->at = -1;
+    out->calls = atomic_load(&w.calls);
+    if (atomic_load(&w.wrong))
+        snprintf(out->what, sizeof(out->what), "%s", w.what);
+}

@@ -1,0 +1,115 @@
+/*
+ * free.h: what a program that runs freely works on, and what each of those who run it keeps.
+ */
+#ifndef FREE_H
+#define FREE_H
+
+#include <stdatomic.h>
+
+#include "fuzz.h"
+
+enum { RUNNERS_MAX = 512, CHILDREN_MAX = 8, ROOTS = 6, ROOT_THREADS = 2 };
+
+typedef struct element {
+    int sender, seq;
+    uint64_t check; /* of the two */
+} element;
+
+typedef struct traffic {
+    atomic_long sent, received;
+    _Atomic(uint64_t) sent_sum, received_sum;
+} traffic;
+
+typedef struct world {
+    thrum_sched *sched;
+    atomic_int ids;
+    atomic_bool wrong;
+    char what[300];
+
+    thrum_mutex mutexes[MUTEXES];
+    thrum_cond conds[MUTEXES];
+    int mutex_user[MUTEXES]; /* protected by it */
+    thrum_rwlock locks[LOCKS];
+    int lock_data[LOCKS]; /* protected by it */
+    thrum_sem sems[SEMS];
+    atomic_long posts[SEMS], takes[SEMS];
+    thrum_waitgroup groups[GROUPS];
+    thrum_event events[EVENTS];
+    atomic_long signals[EVENTS], passes[EVENTS];
+    thrum_once onces[ONCES];
+    int once_done[ONCES]; /* written by its function */
+    thrum_barrier barrier;
+    atomic_long passed, lasts;
+    thrum_tickets tickets;
+    int turn; /* written by whose turn it is */
+    atomic_long on_call, called;
+    thrum_pool *pool;
+    thrum_chan *chans[CHANS];
+    traffic traffic[CHANS];
+    thrum_dag *dag;
+    atomic_int nodes;
+    thrum_key key;
+
+    thrum_handle *roots[ROOTS]; /* NULL: a plain thread */
+    thrum_waitgroup begin, alive;
+    atomic_long calls;
+} world;
+
+typedef struct runner runner;
+
+struct runner {
+    world *w;
+    int id; /* from 1 */
+    bool thread;
+    int depth;
+    const step *steps;
+    int count, at;
+
+    int mutexes, writes, reads[LOCKS];
+    int read_data[LOCKS];
+    void *items[POOL_SIZE];
+    int items_count;
+    int owed[GROUPS];
+    int shields;
+    int seq;
+    int last[CHANS][RUNNERS_MAX]; /* the last number received from each sender */
+    void *value;
+    thrum_scope scope;
+    bool scope_open;
+    runner *children[CHILDREN_MAX]; /* with a handle */
+    thrum_handle *handles[CHILDREN_MAX];
+    int children_count;
+    thrum_task task;
+    atomic_bool posted;
+};
+
+/* The first thing that is wrong in a run. */
+void free_wrong(world *w, int line, const char *what, int value);
+
+#define EXPECT(r, cond, value)                                                                     \
+    do {                                                                                           \
+        if (!(cond))                                                                               \
+            free_wrong((r)->w, __LINE__, #cond, (int)(value));                                     \
+    } while (0)
+
+/* A result of a wait: one of 0, `also` and -ETIMEDOUT past the deadline, or -ECANCELED of a
+ * cancelled task. Whether it is 0. */
+bool free_ok(runner *r, int result, thrum_time deadline, int also);
+
+/* Does a step, as far as it makes sense; free_leave gives everything back. */
+void free_step(runner *r, const step *s);
+void free_leave(runner *r);
+/* Deadline of a step: for ever only where something ends the wait. */
+thrum_time free_deadline(const runner *r, const step *s, bool locks);
+void free_drop_locks(runner *r);
+
+/* A fiber's or thread's whole life. */
+int free_life(void *arg);
+runner *free_runner(world *w, const step *steps, int count, int depth);
+
+void free_step_locks(runner *r, const step *s);
+void free_step_counts(runner *r, const step *s);
+void free_step_chans(runner *r, const step *s);
+void free_step_tasks(runner *r, const step *s);
+
+#endif

@@ -1,0 +1,46 @@
+# Programs of random operations (README.md): the program, its tests, and libFuzzer's target where the
+# build has coverage (preset clang-fuzz).
+set(fuzz_sources act.c free.c free_ops.c free_tasks.c main.c model.c model_chans.c model_counts.c
+  model_locks.c model_tasks.c program.c stepped.c)
+list(TRANSFORM fuzz_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/)
+
+function(fuzz_program name)
+  thrum_program(${name} ${ARGN} LINK thrum_inside)
+  target_link_options(${name} PRIVATE -Wl,--wrap=th_os_now)
+endfunction()
+
+fuzz_program(thrum-fuzz ${fuzz_sources})
+if(THRUM_SANITIZE MATCHES "fuzzer")
+  set(target_sources ${fuzz_sources})
+  list(FILTER target_sources EXCLUDE REGEX "/(main|free[a-z_]*)\\.c$")
+  fuzz_program(thrum-fuzz-target ${target_sources} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/target.c)
+  target_link_options(thrum-fuzz-target PRIVATE -fsanitize=fuzzer)
+endif()
+
+# `fuzz_test(name size options...)`: fixed seeds
+function(fuzz_test name size)
+  add_test(NAME fuzz/${name} COMMAND thrum-fuzz --limit 100 ${ARGN})
+  math(EXPR limit "120 * ${THRUM_TIMEOUT_FACTOR}")
+  set_tests_properties(fuzz/${name} PROPERTIES LABELS "fuzz;${size}" TIMEOUT ${limit})
+endfunction()
+
+file(GLOB fuzz_corpus CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/*)
+foreach(workers IN ITEMS 0 1)
+  fuzz_test(stepped[w${workers}] quick --seed 1 --ops 60000 --workers ${workers})
+  fuzz_test(stepped_short[w${workers}] quick --seed 7 --ops 30000 --length 40 --workers ${workers})
+  fuzz_test(stepped_lifo[w${workers}] quick --seed 3 --ops 60000 --workers ${workers} --lifo)
+  fuzz_test(stepped_fresh[w${workers}] quick --seed fresh --ops 60000 --workers ${workers})
+  fuzz_test(corpus[w${workers}] quick --workers ${workers} --replay ${fuzz_corpus})
+endforeach()
+fuzz_test(corpus_free quick --free --workers 2 --replay ${fuzz_corpus})
+foreach(policy IN ITEMS 0 1 2)
+  list(GET matrix_policies ${policy} policy_name)
+  foreach(workers IN ITEMS 1 2 4 8)
+    fuzz_test(free[${policy_name},w${workers}] quick --free --policy ${policy}
+      --workers ${workers} --seed 11 --ops 20000)
+    fuzz_test(free_fresh[${policy_name},w${workers}] full --free --policy ${policy}
+      --workers ${workers} --seed fresh --ops 200000)
+  endforeach()
+endforeach()
+fuzz_test(free_fresh quick --free --workers 3 --seed fresh --ops 20000)
+fuzz_test(stepped_long full --seed fresh --ops 20000000)

@@ -1,0 +1,245 @@
+/*
+ * main.c: programs from seeds and files, each in a process that may fail; what fails is made
+ * shorter and printed.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+static struct {
+    uint64_t seed;
+    long ops;    /* steps in all */
+    int length;  /* steps a program */
+    int workers; /* 0 or 1; free: how many */
+    bool lifo;   /* stepped: what was woken runs next */
+    bool all_at_once;
+    int policy;
+    bool trace;
+    bool prints; /* as text, nothing else */
+    int limit;   /* seconds for a process */
+} want = {.ops = 20000, .length = 200, .limit = 100};
+
+/* Shared with the process that runs programs. */
+static struct shared {
+    uint64_t seed;
+    long calls;
+    outcome out;
+} * shared;
+
+static void run_one(const program *p, outcome *out) {
+    if (want.all_at_once)
+        free_run(p, out);
+    else
+        stepped_run(p, out, want.trace);
+}
+
+static void begin(void) {
+    alarm((unsigned)want.limit);
+    if (want.all_at_once)
+        free_begin((unsigned)want.workers, want.policy);
+    else
+        stepped_begin((unsigned)want.workers, want.lifo);
+}
+
+static void end(outcome *out) {
+    if (want.all_at_once)
+        free_end(out);
+    else
+        stepped_end(out);
+}
+
+/* True: the child ended well. */
+static bool child_is_fine(pid_t child) {
+    int status;
+    if (child < 0 || waitpid(child, &status, 0) < 0) {
+        perror("fork");
+        exit(2);
+    }
+    if (WIFSIGNALED(status) && shared->out.what[0] == '\0')
+        snprintf(shared->out.what, sizeof(shared->out.what), "%s",
+                 WTERMSIG(status) == SIGALRM ? "it hangs" : strsignal(WTERMSIG(status)));
+    else if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && shared->out.what[0] == '\0')
+        snprintf(shared->out.what, sizeof(shared->out.what), "it exits with %d",
+                 WEXITSTATUS(status));
+    return shared->out.what[0] == '\0';
+}
+
+static pid_t fork_quietly(bool quiet) {
+    fflush(NULL);
+    memset(&shared->out, 0, sizeof(shared->out));
+    pid_t child = fork();
+    if (child == 0 && quiet && freopen("/dev/null", "w", stderr) == NULL)
+        _exit(2);
+    return child;
+}
+
+/* One program in a process of its own. */
+static bool holds(const program *p, bool quiet) {
+    pid_t child = fork_quietly(quiet);
+    if (child == 0) {
+        begin();
+        run_one(p, &shared->out);
+        if (shared->out.what[0] == '\0')
+            end(&shared->out);
+        _exit(0);
+    }
+    return child_is_fine(child);
+}
+
+/* Drops steps as long as it still fails; for half a minute. */
+static void shrink(program *p) {
+    program *less = malloc(sizeof(*less));
+    const thrum_time end = thrum_after_s(30);
+    want.limit = 5;
+    for (int size = p->count / 2; less != NULL && size > 0; size = size > 1 ? size / 2 : 0) {
+        for (int at = 0; at < p->count && thrum_now() < end;) {
+            int n = size < p->count - at ? size : p->count - at;
+            less->count = p->count - n;
+            memcpy(less->steps, p->steps, sizeof(step) * (size_t)at);
+            memcpy(less->steps + at, p->steps + at + n, sizeof(step) * (size_t)(less->count - at));
+            bool fails = !holds(less, true);
+            for (int i = 0; want.all_at_once && !fails && i < 20; i++)
+                fails = !holds(less, true);
+            if (fails)
+                *p = *less;
+            else
+                at += n;
+        }
+    }
+    free(less);
+}
+
+static int report(program *p) {
+    char what[sizeof(shared->out.what)];
+    memcpy(what, shared->out.what, sizeof(what));
+    fprintf(stderr, "fuzz: seed %llu: %s\nfuzz: making it shorter\n",
+            (unsigned long long)shared->seed, what);
+    shrink(p);
+    want.trace = true;
+    bool fine = holds(p, false);
+    fprintf(stderr, "fuzz: %s\nfuzz: a program that shows it (--replay):\n",
+            fine ? what : shared->out.what);
+    program_print(p, stderr);
+    return 1;
+}
+
+/* Programs one after the other in one process, until one fails. */
+static bool run_seeds(long programs) {
+    pid_t child = fork_quietly(false);
+    if (child == 0) {
+        static program p;
+        begin();
+        for (long i = 0; i < programs; i++) {
+            shared->seed = want.seed + (uint64_t)i;
+            program_from_seed(&p, shared->seed, want.length);
+            run_one(&p, &shared->out);
+            shared->calls += shared->out.calls;
+            if (shared->out.what[0] != '\0')
+                _exit(0);
+        }
+        end(&shared->out);
+        exit(0); /* so that what leaks is told */
+    }
+    return child_is_fine(child);
+}
+
+static int usage(void) {
+    fprintf(stderr, "usage: fuzz [--seed N|fresh] [--ops N] [--length N] [--workers N] [--lifo]\n"
+                    "            [--free] [--policy 0-2] [--limit SECONDS] [--trace] [--print]\n"
+                    "            [--replay FILE...]\n");
+    return 2;
+}
+
+static int replay(int argc, char **argv) {
+    static program p;
+    for (int i = 0; i < argc; i++) {
+        if (!program_read(&p, argv[i])) {
+            fprintf(stderr, "fuzz: %s can't be read\n", argv[i]);
+            return 2;
+        }
+        if (want.prints) {
+            program_print(&p, stdout);
+            continue;
+        }
+        if (!holds(&p, false)) {
+            fprintf(stderr, "fuzz: %s: step %d: %s\n", argv[i], shared->out.at, shared->out.what);
+            return 1;
+        }
+    }
+    if (!want.prints)
+        printf("fuzz: %d programs replayed\n", argc);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    static program p;
+    static const struct option options[] = {
+        {"seed", 1, NULL, 's'},    {"ops", 1, NULL, 'o'},   {"length", 1, NULL, 'l'},
+        {"workers", 1, NULL, 'w'}, {"lifo", 0, NULL, 'L'},  {"free", 0, NULL, 'f'},
+        {"policy", 1, NULL, 'p'},  {"limit", 1, NULL, 't'}, {"trace", 0, NULL, 'T'},
+        {"replay", 0, NULL, 'r'},  {"print", 0, NULL, 'P'}, {NULL, 0, NULL, 0}};
+    bool replays = false;
+    for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (o) {
+        case 's':
+            want.seed = strtoull(optarg, NULL, 0);
+            if (strcmp(optarg, "fresh") == 0 &&
+                getrandom(&want.seed, sizeof(want.seed), 0) != sizeof(want.seed))
+                return 2;
+            break;
+        case 'o':
+            want.ops = atol(optarg);
+            break;
+        case 'l':
+            want.length = atoi(optarg);
+            break;
+        case 'w':
+            want.workers = atoi(optarg);
+            break;
+        case 'L':
+            want.lifo = true;
+            break;
+        case 'f':
+            want.all_at_once = true;
+            break;
+        case 'p':
+            want.policy = atoi(optarg);
+            break;
+        case 't':
+            want.limit = atoi(optarg);
+            break;
+        case 'T':
+            want.trace = true;
+            break;
+        case 'P':
+            want.prints = true;
+            break;
+        case 'r':
+            replays = true;
+            break;
+        default:
+            return usage();
+        }
+    }
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED || want.length < 1)
+        return usage();
+    if (replays)
+        return replay(argc - optind, argv + optind);
+    long programs = (want.ops + want.length - 1) / want.length;
+    printf("fuzz: seed %llu, %ld programs of %d steps\n", (unsigned long long)want.seed, programs,
+           want.length);
+    if (!run_seeds(programs)) {
+        program_from_seed(&p, shared->seed, want.length);
+        return report(&p);
+    }
+    printf("fuzz: %ld calls made\n", shared->calls);
+    return 0;
+}
