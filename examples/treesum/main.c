@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
         quit_die(quit.signal);
     }
     if (status < 0) {
-        fprintf(stderr, "treesum: no scheduler: %s\n", thrum_strerror(status));
+        fprintf(stderr, "treesum: %s\n", thrum_strerror(status));
         return 1;
     }
     if (options.stats) {
