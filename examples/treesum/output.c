@@ -220,6 +220,8 @@ static void write_all(struct output *output, int fd, const char *text, size_t si
         tree_stop(output->tree);
         char line[128];
         int length = snprintf(line, sizeof line, "treesum: write error: %s\n", strerror(err));
+        thrum_shield_begin(); /* others end by what has been stopped, and cancel this one */
         write_all(output, STDERR_FILENO, line, (size_t)length);
+        thrum_shield_end();
     }
 }
