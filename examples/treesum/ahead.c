@@ -1,11 +1,12 @@
 /*
  * ahead.c: see ahead.h.
  *
- * A directory belongs to the fiber that lists it until that signals `listed`, its last access; from
+ * A directory belongs to the task that lists it until that signals `listed`, its last access; from
  * then on it belongs to the walk. So nothing here is locked but the number of tickets.
  */
 #include "ahead.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +19,13 @@ static void prepare_children(struct dir *dir);
 static struct dir *start(struct ahead *ahead, struct dir *parent, const char *name, bool linked,
                          thrum_fn list);
 static struct dir *take_first(struct dir *parent);
-static void discard(struct ahead *ahead, struct dir *dir);
+static int discard(struct ahead *ahead, struct dir *dir);
 static bool take_ticket(struct ahead *ahead, unsigned held);
 static void give_back_ticket(struct ahead *ahead);
 
-void ahead_init(struct ahead *ahead, struct tree *tree) {
-    *ahead = (struct ahead){.tree = tree, .mutex = THRUM_MUTEX_INIT, .tickets = AHEAD_TICKETS};
+void ahead_init(struct ahead *ahead, struct tree *tree, thrum_scope *scope) {
+    *ahead = (struct ahead){
+        .tree = tree, .scope = scope, .mutex = THRUM_MUTEX_INIT, .tickets = AHEAD_TICKETS};
 }
 
 struct dir *ahead_enter(struct ahead *ahead, struct dir *parent, const char *name, bool linked) {
@@ -37,28 +39,33 @@ struct dir *ahead_enter(struct ahead *ahead, struct dir *parent, const char *nam
             give_back_ticket(ahead);
             return child;
         }
-        discard(ahead, child); /* it had a name when the parent was listed for the first time */
+        /* It had a name when the parent was listed for the first time. */
+        if (discard(ahead, child) != 0) {
+            return NULL;
+        }
         give_back_ticket(ahead);
     }
-    struct dir *child = start(ahead, parent, name, linked, list_wanted);
-    return child;
+    return start(ahead, parent, name, linked, list_wanted);
 }
 
-void ahead_wait(struct ahead *ahead, struct dir *dir) {
-    thrum_event_wait(&dir->listed);
+int ahead_wait(struct ahead *ahead, struct dir *dir) {
+    int err = thrum_event_wait(&dir->listed);
+    if (err != 0) {
+        return err;
+    }
     if (dir->parent != NULL && !tree_stopped(ahead->tree)) {
         prepare_children(dir->parent); /* a ticket has come back */
     }
+    return 0;
 }
 
 void ahead_leave(struct ahead *ahead, struct dir *dir) {
-    while (dir->ahead_first != NULL) {
-        discard(ahead, take_first(dir));
+    while (dir->ahead_first != NULL && discard(ahead, take_first(dir)) == 0) {
         give_back_ticket(ahead);
     }
 }
 
-/* ---- the fiber of a directory ---- */
+/* ---- the task of a directory ---- */
 
 struct listing_call {
     struct dir *dir;
@@ -74,8 +81,11 @@ static int call_list(void *arg) {
 
 static int list(struct dir *dir, size_t bytes_max) {
     struct listing_call call = {.dir = dir, .bytes_max = bytes_max};
-    offload(call_list, &call);
-    prepare_children(dir);
+    if (offload(call_list, &call, NULL) == 0) {
+        prepare_children(dir);
+    } else {
+        dir->err = ECANCELED;
+    }
     thrum_event_signal(&dir->listed);
     return 0;
 }
@@ -92,23 +102,24 @@ static int list_wanted(void *arg) {
 
 void ahead_relist(struct dir *dir, const char *after) {
     struct listing_call call = {.dir = dir, .after = after, .bytes_max = dir->tree->window};
-    offload(call_list, &call);
+    if (offload(call_list, &call, NULL) != 0) {
+        dir->listing = NULL;
+        dir->err = ECANCELED;
+    }
 }
 
-/* Makes a directory and starts its fiber; without one it is listed here. */
+/* Makes a directory and starts its task; without one, which ends the scope, it is listed here. */
 static struct dir *start(struct ahead *ahead, struct dir *parent, const char *name, bool linked,
                          thrum_fn list_dir) {
     struct dir *dir = dir_new(ahead->tree, parent, name, linked);
     dir->ahead = ahead;
-    thrum_attr attr = THRUM_ATTR_INIT;
-    attr.name = dir->name;
-    if (thrum_go_with(&attr, list_dir, dir) != 0) {
+    if (thrum_scope_go(ahead->scope, list_dir, dir) != 0) {
         list_dir(dir);
     }
     return dir;
 }
 
-/* Starts fibers for the next directories in this one, as far as tickets go. */
+/* Starts tasks for the next directories in this one, as far as tickets go. */
 static void prepare_children(struct dir *dir) {
     const struct listing *listing = dir->listing;
     if (listing == NULL) {
@@ -150,10 +161,17 @@ static struct dir *take_first(struct dir *parent) {
 }
 
 /* Frees a directory that the walk will not enter, with what was prepared in it. */
-static void discard(struct ahead *ahead, struct dir *dir) {
-    thrum_event_wait(&dir->listed);
+static int discard(struct ahead *ahead, struct dir *dir) {
+    int err = thrum_event_wait(&dir->listed);
+    if (err != 0) {
+        return err; /* it may be on the way still: the tree frees it */
+    }
     ahead_leave(ahead, dir);
+    if (tree_stopped(ahead->tree)) {
+        return -ECANCELED;
+    }
     dir_free(dir);
+    return 0;
 }
 
 /* ---- tickets ---- */

@@ -1,11 +1,12 @@
 /*
- * ahead.h: a fiber per directory, which lists it before the walk gets there.
+ * ahead.h: a task per directory, which lists it before the walk gets there.
  *
- * When a directory is listed, fibers are started for the next directories in it, and so on. Each
+ * When a directory is listed, tasks are started for the next directories in it, and so on, all of
+ * them children of the walk's scope. Each
  * holds a *ticket* until the walk enters (or discards) its directory; tickets are only ever tried,
- * never waited for. So what is prepared is bounded: as many fibers and listings as there are
- * tickets. What was not prepared is listed when the walk comes to it, without a ticket, again on a
- * fiber of its own.
+ * never waited for. So what is prepared is bounded: as many tasks and listings as there are
+ * tickets. What was not prepared is listed when the walk comes to it, without a ticket, again by a
+ * task of its own.
  *
  * A directory takes no more than about a quarter of the tickets that are free, so that there are
  * some left for what is deeper and needed sooner.
@@ -17,6 +18,7 @@
 
 struct ahead {
     struct tree *tree;
+    thrum_scope *scope;
     thrum_mutex mutex;
     unsigned tickets; /* free ones, under the mutex */
 };
@@ -26,16 +28,17 @@ enum {
     AHEAD_BYTES = 128 << 10 /* the window of a listing that was prepared */
 };
 
-void ahead_init(struct ahead *ahead, struct tree *tree);
+void ahead_init(struct ahead *ahead, struct tree *tree, thrum_scope *scope);
 
 /*
  * The directory of this name, listed or on the way; only the walk calls this, for the names of a
- * directory in order. Then ahead_wait, after which it is the walk's.
+ * directory in order. Then ahead_wait: with 0 it is the walk's. Both say -ECANCELED, or NULL, when
+ * the walk is cancelled.
  */
 struct dir *ahead_enter(struct ahead *ahead, struct dir *parent, const char *name, bool linked);
-void ahead_wait(struct ahead *ahead, struct dir *dir);
+int ahead_wait(struct ahead *ahead, struct dir *dir);
 
-/* Lists a directory once more, on the calling fiber. */
+/* Lists a directory once more, in the calling task. */
 void ahead_relist(struct dir *dir, const char *after);
 
 /* The walk leaves: waits for what was prepared in this directory, and frees it. */

@@ -1,8 +1,8 @@
 /*
  * hash.c: see hash.h.
  *
- * A batch goes in rounds: the blocking pool reads as many of its files as fit on a desk, then they
- * are hashed here, on a worker. Large files are left for the end, when the desk is given back.
+ * A batch goes in rounds: the blocking pool reads as many of its files as fit on the desk, then
+ * they are hashed here, on a worker. Large files are left for the end.
  */
 #include "hash.h"
 
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "large.h"
+#include "memory.h"
 #include "offload.h"
 #include "reading.h"
 
@@ -17,6 +18,7 @@
 enum { LARGE = -1 };
 
 struct round {
+    struct hashing *hashing;
     struct batch *batch;
     struct desk *desk;
     unsigned begin, end;   /* these items were looked at */
@@ -24,66 +26,79 @@ struct round {
     size_t used;           /* bytes of the desk */
 };
 
-static void run_batch(thrum_task *self, void *arg);
-static void hash_small(struct batch *batch);
-static void start_large(struct batch *batch);
+static int hash_batch(struct hashing *hashing, struct batch *batch, struct desk *desk);
+static int hash_small(struct hashing *hashing, struct batch *batch, struct desk *desk);
+static int hand_on_large(struct hashing *hashing, struct batch *batch);
 static int read_round(void *arg);
 static bool read_small(struct round *round, struct item *item);
 static void hash_round(struct round *round);
 
-void batch_init(struct batch *batch, struct hasher *hasher, const struct dir *dir) {
-    thrum_task_init(&batch->task, run_batch, batch);
+void batch_init(struct batch *batch, const struct dir *dir) {
     thrum_waitgroup_init(&batch->unfinished, 0);
-    batch->hasher = hasher;
     batch->dir = dir;
     batch->count = batch->files = 0;
 }
 
-void batch_start(struct batch *batch) {
+int batch_start(struct hashing *hashing, struct batch *batch) {
     if (batch->files == 0) {
-        return;
+        return 0;
     }
     thrum_waitgroup_add(&batch->unfinished, 1);
-    atomic_fetch_add_explicit(&batch->hasher->xbatches, 1, memory_order_relaxed);
-    if (thrum_task_post(thrum_sched_current(), &batch->task) != 0) {
-        abort(); /* it is posted already: a bug */
-    }
+    atomic_fetch_add_explicit(&hashing->xbatches, 1, memory_order_relaxed);
+    return thrum_chan_send(hashing->jobs, &(struct job){.batch = batch});
 }
 
-static void run_batch(thrum_task *self, void *arg) {
-    struct batch *batch = arg;
-    (void)self;
-    if (!tree_stopped(batch->hasher->tree)) {
-        hash_small(batch);
-        start_large(batch);
+int hash_jobs(void *arg) {
+    struct hashing *hashing = arg;
+    struct desk desk = {.buffer = memory_new(DESK_SIZE), .sha = sha_new()};
+    struct job job;
+    int err = 0;
+    while (err == 0 && thrum_chan_recv(hashing->jobs, &job) == 0) {
+        err = job.large != NULL ? hash_large(hashing, &job, &desk)
+                                : hash_batch(hashing, job.batch, &desk);
+        if (err == 0) {
+            thrum_waitgroup_done(&job.batch->unfinished);
+        }
     }
-    atomic_fetch_sub_explicit(&batch->hasher->xbatches, 1, memory_order_relaxed);
-    thrum_waitgroup_done(&batch->unfinished);
+    sha_free(desk.sha);
+    free(desk.buffer);
+    return err;
 }
 
-static void hash_small(struct batch *batch) {
-    struct desks *desks = &batch->hasher->desks;
-    struct round round = {.batch = batch, .dir = batch->dir, .desk = desks_take(desks)};
+static int hash_batch(struct hashing *hashing, struct batch *batch, struct desk *desk) {
+    int err = hash_small(hashing, batch, desk);
+    atomic_fetch_sub_explicit(&hashing->xbatches, 1, memory_order_relaxed);
+    return err != 0 ? err : hand_on_large(hashing, batch);
+}
+
+static int hash_small(struct hashing *hashing, struct batch *batch, struct desk *desk) {
+    struct round round = {.hashing = hashing, .batch = batch, .dir = batch->dir, .desk = desk};
     while (round.end < batch->count) {
         round.begin = round.end;
         round.used = 0;
-        offload(read_round, &round);
+        int err = offload(read_round, &round, NULL);
+        if (err != 0) {
+            return err;
+        }
         hash_round(&round);
     }
-    desks_give_back(desks, round.desk);
+    return 0;
 }
 
-/* Gives each large file a desk and a task. Waits for desks, and holds none meanwhile. */
-static void start_large(struct batch *batch) {
+/* Each large file becomes a job. */
+static int hand_on_large(struct hashing *hashing, struct batch *batch) {
     const struct dir *dir = batch->dir;
-    for (unsigned i = 0; i < batch->count; i++) {
+    int err = 0;
+    for (unsigned i = 0; i < batch->count && err == 0; i++) {
         struct item *item = &batch->items[i];
         dir = item_dir(item, dir);
         if (item->kind == ITEM_FILE && item->err == LARGE) {
+            struct job job = {.batch = batch, .large = item, .dir = dir};
             thrum_waitgroup_add(&batch->unfinished, 1);
-            large_start(batch, item, dir);
+            err = thrum_chan_send(hashing->jobs, &job);
         }
     }
+    return err;
 }
 
 /* On the blocking pool: reads files onto the desk, until the next one does not fit. */
@@ -102,7 +117,7 @@ static int read_round(void *arg) {
 
 /* Whether the file was dealt with: read, found to be large or unreadable. False: another round. */
 static bool read_small(struct round *round, struct item *item) {
-    struct tree *tree = round->batch->hasher->tree;
+    struct tree *tree = round->hashing->tree;
     off_t size = 0;
     int fd = tree_stopped(tree) ? -ECANCELED : reading_open(tree, round->dir, item->name, &size);
     if (fd < 0) {
@@ -145,5 +160,5 @@ static void hash_round(struct round *round) {
             files++;
         }
     }
-    progress_add(batch->hasher->progress, files, round->used);
+    progress_add(round->hashing->progress, files, round->used);
 }

@@ -1,11 +1,14 @@
 /*
- * hash.h: hashes the files of a batch of items.
+ * hash.h: the middle of the pipeline: hashers, which take jobs from a channel.
  *
- * A batch is an intrusive task: starting it allocates nothing. Small files are read by the dozen in
- * one blocking call, then hashed; a large file gets a desk and a task of its own (large.h).
+ * A job is a batch of items, or one large file of a batch. Of a batch the small files are read by
+ * the dozen in one blocking call, then hashed; its large files become jobs of their own, so that
+ * several hashers share them.
  */
 #ifndef TREESUM_HASH_H
 #define TREESUM_HASH_H
+
+#include <thrum.h>
 
 #include "desk.h"
 #include "progress.h"
@@ -16,33 +19,40 @@ enum {
     BATCH_FILES = 32
 };
 
-/* What all batches share. */
-struct hasher {
-    struct tree *tree;
-    struct progress *progress;
-    struct desks desks;
-    unsigned workers;
-    atomic_uint xbatches; /* started, and not ended but for large files */
-};
-
 struct batch {
-    thrum_task task;
-    thrum_waitgroup unfinished; /* 0: all of its files are hashed */
-    struct hasher *hasher;
-    const struct dir *dir; /* where its first item is */
+    thrum_waitgroup unfinished; /* jobs; 0: all of its files are hashed */
+    const struct dir *dir;      /* where its first item is */
     unsigned count, files;
     struct item items[BATCH_ITEMS];
 };
 
-/* Makes an empty batch for items that come while the walk is in `dir`. */
-void batch_init(struct batch *batch, struct hasher *hasher, const struct dir *dir);
+struct job {
+    struct batch *batch;
+    struct item *large;    /* NULL: the batch itself */
+    const struct dir *dir; /* of the large file */
+};
 
-/* Starts on it. Its owner waits for `unfinished`. Tasks only. */
-void batch_start(struct batch *batch);
+/* What all hashers share. */
+struct hashing {
+    struct tree *tree;
+    struct progress *progress;
+    thrum_chan *jobs; /* holds as many as there can be: a send never waits */
+    unsigned workers;
+    atomic_uint xbatches; /* begun, and not done but for large files */
+};
+
+/* Makes an empty batch for items that come while the walk is in `dir`. */
+void batch_init(struct batch *batch, const struct dir *dir);
+
+/* Makes it a job, if it has files; `unfinished` says when they are hashed. */
+int batch_start(struct hashing *hashing, struct batch *batch);
+
+/* A hasher: a child of the scope. Ends when the channel is closed, or it is cancelled. */
+int hash_jobs(void *hashing);
 
 /* Whether there are fewer batches at work than workers. */
-static inline bool hasher_is_hungry(struct hasher *hasher) {
-    return atomic_load_explicit(&hasher->xbatches, memory_order_relaxed) < hasher->workers;
+static inline bool hashing_is_hungry(struct hashing *hashing) {
+    return atomic_load_explicit(&hashing->xbatches, memory_order_relaxed) < hashing->workers;
 }
 
 #endif

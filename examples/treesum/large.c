@@ -1,57 +1,52 @@
 /*
  * large.c: see large.h.
  *
- * The reader waits only for the hashing task, which needs a worker and nothing else; the hashing
- * task waits only for the reader, which needs a thread of the blocking pool.
+ * The reader is a fork: a call in the hasher's frame that is made by another task while the hasher
+ * waits. It waits only for the hasher, which needs a worker and nothing else; the hasher waits only
+ * for the reader, which needs a thread of the blocking pool. A cancel ends neither wait, since both
+ * use the same frame: but the reader looks at each half whether all is to stop, and the last half
+ * always comes.
  */
 #include "large.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "memory.h"
 #include "offload.h"
 #include "reading.h"
 
 struct large {
-    struct batch *batch;
-    struct item *item;
-    const struct dir *dir;
+    struct tree *tree;
+    const struct job *job;
     struct desk *desk;
     thrum_sem full, empty; /* halves */
     ssize_t got[2]; /* what is in them: bytes, less than a half at the file's end; or -errno */
 };
 
-static int hash_file(void *arg);
+static ssize_t hash_halves(struct large *large, struct progress *progress);
 static int read_file(void *arg);
 static int read_halves(void *arg);
-static void finish(struct large *large, int err);
 
-void large_start(struct batch *batch, struct item *item, const struct dir *dir) {
-    struct large *large = memory_new(sizeof *large);
-    *large = (struct large){.batch = batch, .item = item, .dir = dir};
-    thrum_sem_init(&large->full, 0);
-    thrum_sem_init(&large->empty, 2);
-    large->desk = desks_take(&batch->hasher->desks);
-    int err = thrum_go(hash_file, large);
-    if (err != 0) {
-        finish(large, -err);
-    }
+int hash_large(struct hashing *hashing, const struct job *job, struct desk *desk) {
+    struct large large = {.tree = hashing->tree, .job = job, .desk = desk};
+    thrum_sem_init(&large.full, 0);
+    thrum_sem_init(&large.empty, 2);
+    thrum_fork reader;
+    thrum_fork_start(&reader, read_file, &large);
+    ssize_t got = hash_halves(&large, hashing->progress);
+    thrum_fork_join(&reader);
+    job->large->err = got < 0 ? (int)-got : 0;
+    progress_add(hashing->progress, got < 0 ? 0 : 1, 0);
+    return got == -ECANCELED ? -ECANCELED : 0;
 }
 
-static int hash_file(void *arg) {
-    struct large *large = arg;
-    struct progress *progress = large->batch->hasher->progress;
+/* Returns what came last. */
+static ssize_t hash_halves(struct large *large, struct progress *progress) {
     struct sha *sha = large->desk->sha;
-    int err = thrum_go(read_file, large);
-    if (err != 0) {
-        finish(large, -err);
-        return 0;
-    }
-    sha_begin(sha);
     ssize_t got;
     unsigned half = 0;
+    sha_begin(sha);
+    thrum_shield_begin();
     do {
         thrum_sem_wait(&large->full);
         got = large->got[half];
@@ -62,39 +57,35 @@ static int hash_file(void *arg) {
         thrum_sem_post(&large->empty);
         half ^= 1;
     } while (got == HALF_SIZE);
-    sha_end(sha, large->item->digest);
-    finish(large, got < 0 ? (int)-got : 0);
+    thrum_shield_end();
+    sha_end(sha, large->job->large->digest);
+    return got;
+}
+
+/* The fork: waits while a thread of the pool reads. */
+static int read_file(void *arg) {
+    struct large *large = arg;
+    int err = offload(read_halves, large, NULL);
+    if (err != 0) { /* it has not begun */
+        large->got[0] = err;
+        thrum_sem_post(&large->full);
+    }
     return 0;
 }
 
-static void finish(struct large *large, int err) {
-    struct batch *batch = large->batch;
-    large->item->err = err;
-    if (err == 0) {
-        progress_add(batch->hasher->progress, 1, 0);
-    }
-    desks_give_back(&batch->hasher->desks, large->desk);
-    free(large);
-    thrum_waitgroup_done(&batch->unfinished);
-}
-
-/* A fiber beside the hashing one, which waits while a thread of the pool reads. */
-static int read_file(void *arg) {
-    return offload(read_halves, arg);
-}
-
-/* On the blocking pool. When the last half is handed over, `large` may be gone at once. */
+/* On the blocking pool. */
 static int read_halves(void *arg) {
     struct large *large = arg;
-    struct tree *tree = large->batch->hasher->tree;
+    const struct job *job = large->job;
     off_t size;
-    int fd = reading_open(tree, large->dir, large->item->name, &size);
+    int fd = reading_open(large->tree, job->dir, job->large->name, &size);
     ssize_t got = HALF_SIZE;
+    thrum_shield_begin(); /* no thread could be had: this is a task */
     for (unsigned half = 0; got == HALF_SIZE; half ^= 1) {
         thrum_sem_wait(&large->empty);
         if (fd < 0) {
             got = fd;
-        } else if (tree_stopped(tree)) {
+        } else if (tree_stopped(large->tree)) {
             got = -ECANCELED;
         } else {
             got = reading_fill(fd, large->desk->buffer + half * HALF_SIZE, HALF_SIZE, 0);
@@ -105,5 +96,6 @@ static int read_halves(void *arg) {
         }
         thrum_sem_post(&large->full);
     }
+    thrum_shield_end();
     return 0;
 }

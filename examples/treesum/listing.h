@@ -30,9 +30,10 @@ struct listing {
     struct entry *entries; /* sorted by name, byte by byte (strcmp) */
     char *names;
     uint32_t count;
-    bool more;    /* there are names behind the last of these */
-    int err;      /* errno when reading ended early, else 0 */
-    size_t bytes; /* all the memory that it holds */
+    bool more;                    /* there are names behind the last of these */
+    int err;                      /* errno when reading ended early, else 0 */
+    size_t bytes;                 /* all the memory that it holds */
+    struct listing *next, **link; /* the tree's list of those that are taken; link NULL: not */
 };
 
 struct listing_options {

@@ -21,6 +21,10 @@ int main(int argc, char **argv) {
         return status;
     }
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is a write error */
+    struct quit quit = {.signal = 0};
+    if (!options.serial) {
+        quit_prepare(&quit); /* before any thread is started */
+    }
 
     unsigned share = quarter_of_files();
     unsigned readers = share > 128 ? 128 : share; /* two files each, at most */
@@ -32,10 +36,14 @@ int main(int argc, char **argv) {
     struct progress progress;
     progress_start(&progress);
     status = options.serial ? run_serial(&options, &tree, &progress)
-                            : run_parallel(&options, &tree, &progress);
+                            : run_parallel(&options, &tree, &progress, &quit);
     progress_end(&progress);
+    tree_end(&tree);
+    if (quit.signal != 0) {
+        quit_die(quit.signal);
+    }
     if (status < 0) {
-        fprintf(stderr, "treesum: no scheduler: %s\n", thrum_strerror(status));
+        fprintf(stderr, "treesum: %s\n", thrum_strerror(status));
         return 1;
     }
     if (options.stats) {

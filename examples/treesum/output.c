@@ -12,6 +12,7 @@
 
 #include "escape.h"
 #include "memory.h"
+#include "offload.h"
 
 enum { BUFFER_SIZE = 64 << 10 };
 
@@ -210,15 +211,17 @@ static void write_all(struct output *output, int fd, const char *text, size_t si
     struct writing writing = {.fd = fd, .text = text, .size = size};
     int err;
     bool shown = progress_hide(output->progress, fd == STDERR_FILENO || output->is_terminal);
-    if (thrum_blocking(write_text, &writing, &err) != 0) {
-        err = write_text(&writing); /* no thread could be had */
+    if (offload(write_text, &writing, &err) != 0) {
+        err = 0; /* cancelled: it is not wanted any more */
     }
     progress_show(output->progress, shown);
     if (err != 0 && fd == STDOUT_FILENO) {
-        output->failed = true;
-        atomic_store_explicit(&output->tree->xstop, true, memory_order_relaxed);
+        output->failed = output->broken = true;
+        tree_stop(output->tree);
         char line[128];
         int length = snprintf(line, sizeof line, "treesum: write error: %s\n", strerror(err));
+        thrum_shield_begin(); /* others end by what has been stopped, and cancel this one */
         write_all(output, STDERR_FILENO, line, (size_t)length);
+        thrum_shield_end();
     }
 }

@@ -17,6 +17,7 @@ struct output {
     struct tree *tree;
     struct progress *progress;
     bool failed;      /* something was reported on stderr: exit status 1 */
+    bool broken;      /* stdout takes no more */
     bool is_terminal; /* stdout: nothing is held back */
 
     char *path; /* of the present directory, with a slash at its end; then of the present item */
@@ -28,7 +29,7 @@ struct output {
 
 void output_init(struct output *output, struct tree *tree, struct progress *progress);
 
-/* The next item. After a write error items are only freed, and the tree is told to stop. */
+/* The next item. After a write error (`broken`) the tree is told to stop. */
 void output_item(struct output *output, const struct item *item);
 
 /* Writes what is still held back. */

@@ -1,13 +1,23 @@
 /*
  * parallel.c: the walk, the hashing and the printing at once.
  *
- *   the walk ---batches---> hashing tasks ---the same batches, in order---> the printer
+ *   the walk ---jobs---> hashers
+ *      |  ^  \            | large files are jobs again
+ *      |  |   +--ready, in order---> the printer
+ *      |  +-----------empty-------------+
  *
- * The walk is the scheduler's first fiber and fills batches, the printer is another fiber and
- * empties them in the same order, and there is a fixed ring of them between the two. So what is
- * done and not yet printed is bounded: a long file early in the tree lets the others get a ring
- * ahead, no more. README.md proves that this cannot lock up.
+ * All are children of one scope, with channels between them. The walk takes an empty batch, fills
+ * it, makes it a job and hands it to the printer as well, which waits until the batch is hashed,
+ * prints it and gives it back. There is a fixed number of batches: so what is done and not yet
+ * printed is bounded, however long a file early in the tree takes. README.md proves that this
+ * cannot lock up.
+ *
+ * The printer is the last to have something to do; when it ends it closes the channel of jobs, and
+ * tells the child that waits for a signal. When a child fails, be it by a signal or because stdout
+ * takes no more, the scope cancels the others: every wait of theirs ends, and they return. What
+ * they leave behind is the tree's, which frees it.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,118 +27,206 @@
 #include "output.h"
 #include "run.h"
 
-enum { RING_SIZE = 256 };
+enum { BATCHES = 256, JOBS_MAX = BATCHES * (1 + BATCH_FILES) };
 
 struct parallel {
     const struct options *options;
     struct tree *tree;
-    struct progress *progress;
-    struct hasher hasher;
+    struct quit *quit;
+    thrum_scope scope;
+    struct hashing hashing;
     struct ahead ahead;
     struct output output; /* the printer's */
 
-    struct batch *ring; /* RING_SIZE of them */
-    thrum_sem free;     /* batches that the walk may fill */
-    thrum_sem filled; /* batches that the printer may wait for and print; an empty one is the end */
+    struct batch *batches;
+    thrum_chan *empty;   /* batches that the walk may fill */
+    thrum_chan *ready;   /* batches for the printer, in order */
+    thrum_chan *signals; /* which one came; 0: all is done */
 
-    struct batch *open;    /* the walk's: the one that is being filled */
-    unsigned filled_count; /* the walk's: how many it has handed on */
+    struct batch *open;    /* the walk's: the one that is being filled; NULL: cancelled */
     const struct dir *dir; /* the walk's: where it is */
 };
 
 static int run(void *arg);
+static int run_scope(struct parallel *parallel);
+static int wait_for_signal(void *arg);
 static int print_batches(void *arg);
-static void walk_all(struct parallel *parallel);
-static void hand_on(struct parallel *parallel);
+static int walk_all(void *arg);
+static void take_empty(struct parallel *parallel);
 
-int run_parallel(const struct options *options, struct tree *tree, struct progress *progress) {
-    struct parallel parallel = {.options = options, .tree = tree, .progress = progress};
+int run_parallel(const struct options *options, struct tree *tree, struct progress *progress,
+                 struct quit *quit) {
+    struct parallel parallel = {.options = options, .tree = tree, .quit = quit};
+    parallel.hashing = (struct hashing){.tree = tree, .progress = progress};
     return thrum_run(&options->config, run, &parallel);
 }
 
-/* The first fiber. */
+/* ---- setting it up ---- */
+
+static void tell(struct parallel *parallel, int signal) {
+    if (thrum_chan_try_send(parallel->signals, &signal) != 0) {
+        abort(); /* there is room for both who may: a bug */
+    }
+}
+
+static void on_signal(void *ctx, int signal) {
+    struct parallel *parallel = ctx;
+    tree_stop(parallel->tree);
+    tell(parallel, signal);
+}
+
+static int make_channels(struct parallel *parallel) {
+    int err = thrum_chan_create(&parallel->empty, sizeof(struct batch *), BATCHES);
+    err = err ? err : thrum_chan_create(&parallel->ready, sizeof(struct batch *), BATCHES);
+    err = err ? err : thrum_chan_create(&parallel->hashing.jobs, sizeof(struct job), JOBS_MAX);
+    err = err ? err : thrum_chan_create(&parallel->signals, sizeof(int), 2);
+    for (unsigned i = 0; i < BATCHES && err == 0; i++) {
+        err = thrum_chan_send(parallel->empty, &(struct batch *){&parallel->batches[i]});
+    }
+    return err;
+}
+
+/* The first task. */
 static int run(void *arg) {
     struct parallel *parallel = arg;
-    unsigned workers = thrum_sched_workers(thrum_sched_current());
-    unsigned desks = workers < 4 ? 16 : workers > 16 ? 64 : 4 * workers;
-    parallel->hasher.workers = workers;
-    parallel->hasher.tree = parallel->tree;
-    parallel->hasher.progress = parallel->progress;
-    desks_init(&parallel->hasher.desks, desks);
-    ahead_init(&parallel->ahead, parallel->tree);
-    output_init(&parallel->output, parallel->tree, parallel->progress);
-    parallel->ring = memory_new(RING_SIZE * sizeof *parallel->ring);
-    thrum_sem_init(&parallel->free, RING_SIZE - 1);
-    thrum_sem_init(&parallel->filled, 0);
-    parallel->open = &parallel->ring[0];
-    batch_init(parallel->open, &parallel->hasher, NULL);
-
-    thrum_handle *printer;
-    int err = thrum_spawn(&printer, print_batches, parallel);
+    struct progress *progress = parallel->hashing.progress;
+    parallel->hashing.workers = thrum_sched_workers(thrum_sched_current());
+    output_init(&parallel->output, parallel->tree, progress);
+    parallel->batches = memory_new(BATCHES * sizeof *parallel->batches);
+    int err = make_channels(parallel);
+    err = err ? err : quit_begin(parallel->quit, on_signal, parallel);
     if (err == 0) {
-        walk_all(parallel);
-        err = thrum_join(printer, NULL);
+        err = run_scope(parallel);
+        output_end(&parallel->output);
+        quit_end(parallel->quit);
     }
-    output_end(&parallel->output);
-    desks_end(&parallel->hasher.desks);
-    free(parallel->ring);
-    if (err != 0) {
+    thrum_chan_destroy(parallel->empty);
+    thrum_chan_destroy(parallel->ready);
+    thrum_chan_destroy(parallel->hashing.jobs);
+    thrum_chan_destroy(parallel->signals);
+    free(parallel->batches);
+    if (err != 0 && !parallel->output.broken) {
         return err;
     }
-    progress_end(parallel->progress);
+    progress_end(progress);
     if (parallel->options->stats) {
         thrum_metrics_print(thrum_sched_current(), stderr, THRUM_TEXT);
     }
     return parallel->output.failed ? 1 : 0;
 }
 
+/* Returns when all children have ended: 0, or why the first of them failed. */
+static int run_scope(struct parallel *parallel) {
+    unsigned workers = parallel->hashing.workers;
+    unsigned hashers = workers < 4 ? 16 : workers > 16 ? 64 : 4 * workers;
+    thrum_scope *scope = &parallel->scope;
+    int err = thrum_scope_open(scope, THRUM_FOREVER);
+    if (err != 0) {
+        return err;
+    }
+    ahead_init(&parallel->ahead, parallel->tree, scope);
+    thrum_scope_go(scope, wait_for_signal, parallel); /* one that cannot start cancels the rest */
+    thrum_scope_go(scope, print_batches, parallel);
+    for (unsigned i = 0; i < hashers; i++) {
+        thrum_scope_go(scope, hash_jobs, &parallel->hashing);
+    }
+    thrum_scope_go(scope, walk_all, parallel);
+    return thrum_scope_join(scope);
+}
+
+/* A child: fails when a signal comes. */
+static int wait_for_signal(void *arg) {
+    struct parallel *parallel = arg;
+    int signal;
+    int err = thrum_chan_recv(parallel->signals, &signal);
+    return err != 0 ? err : signal != 0 ? -EINTR : 0;
+}
+
 /* ---- the printer ---- */
+
+static void print_batch(struct output *output, const struct batch *batch) {
+    for (unsigned i = 0; i < batch->count && !output->broken; i++) {
+        output_item(output, &batch->items[i]);
+    }
+    output_pause(output);
+}
 
 static int print_batches(void *arg) {
     struct parallel *parallel = arg;
-    for (unsigned next = 0;; next = (next + 1) % RING_SIZE) {
-        thrum_sem_wait(&parallel->filled);
-        struct batch *batch = &parallel->ring[next];
-        if (batch->count == 0) {
-            return 0;
+    struct batch *batch;
+    int err;
+    while ((err = thrum_chan_recv(parallel->ready, &batch)) == 0) {
+        err = thrum_waitgroup_wait(&batch->unfinished);
+        if (err != 0 || tree_stopped(parallel->tree)) {
+            return -ECANCELED;
         }
-        thrum_waitgroup_wait(&batch->unfinished);
-        for (unsigned i = 0; i < batch->count; i++) {
-            output_item(&parallel->output, &batch->items[i]);
+        print_batch(&parallel->output, batch);
+        err = parallel->output.broken ? -EIO : thrum_chan_send(parallel->empty, &batch);
+        if (err != 0) {
+            return err;
         }
-        output_pause(&parallel->output);
-        thrum_sem_post(&parallel->free);
     }
+    if (err != -EPIPE) {
+        return err;
+    }
+    thrum_chan_close(parallel->hashing.jobs);
+    tell(parallel, 0);
+    return 0;
 }
 
 /* ---- the walk ---- */
 
-static void emit(void *ctx, const struct item *item) {
-    struct parallel *parallel = ctx;
-    struct batch *batch = parallel->open;
-    parallel->dir = item_dir(item, parallel->dir);
-    batch->items[batch->count++] = *item;
-    batch->files += item->kind == ITEM_FILE;
-    if (batch->count == BATCH_ITEMS || batch->files == BATCH_FILES) {
-        hand_on(parallel);
-    }
+/* Makes the open batch a job and hands it to the printer. */
+static int hand_on(struct parallel *parallel) {
+    int err = batch_start(&parallel->hashing, parallel->open);
+    return err ? err : thrum_chan_send(parallel->ready, &parallel->open);
 }
 
 static void flush(void *ctx) {
     struct parallel *parallel = ctx;
-    if (parallel->open->count > 0) {
-        hand_on(parallel);
+    if (parallel->open == NULL || parallel->open->count == 0) {
+        return;
+    }
+    if (hand_on(parallel) == 0) {
+        take_empty(parallel);
+    } else {
+        parallel->open = NULL;
+    }
+}
+
+static void take_empty(struct parallel *parallel) {
+    if (thrum_chan_recv(parallel->empty, &parallel->open) == 0) {
+        batch_init(parallel->open, parallel->dir);
+    } else {
+        parallel->open = NULL;
+    }
+}
+
+static void emit(void *ctx, const struct item *item) {
+    struct parallel *parallel = ctx;
+    struct batch *batch = parallel->open;
+    if (batch == NULL) {
+        return; /* cancelled */
+    }
+    parallel->dir = item_dir(item, parallel->dir);
+    batch->items[batch->count++] = *item;
+    batch->files += item->kind == ITEM_FILE;
+    if (batch->count == BATCH_ITEMS || batch->files == BATCH_FILES) {
+        flush(parallel);
     }
 }
 
 static struct dir *enter(void *ctx, struct dir *parent, const char *name, bool linked) {
     struct parallel *parallel = ctx;
     struct dir *dir = ahead_enter(&parallel->ahead, parent, name, linked);
-    if (!thrum_event_is_signaled(&dir->listed) && hasher_is_hungry(&parallel->hasher)) {
+    if (dir == NULL) {
+        return NULL;
+    }
+    if (!thrum_event_is_signaled(&dir->listed) && hashing_is_hungry(&parallel->hashing)) {
         flush(parallel); /* a small batch, but somebody has nothing to do */
     }
-    ahead_wait(&parallel->ahead, dir);
-    return dir;
+    bool cancelled = ahead_wait(&parallel->ahead, dir) != 0 || parallel->open == NULL;
+    return cancelled ? NULL : dir;
 }
 
 static void relist(void *ctx, struct dir *dir, const char *after) {
@@ -141,23 +239,19 @@ static void leave(void *ctx, struct dir *dir) {
     ahead_leave(&parallel->ahead, dir);
 }
 
-static void walk_all(struct parallel *parallel) {
+static int walk_all(void *arg) {
     static const struct walk_ops ops = {
         .emit = emit, .flush = flush, .enter = enter, .relist = relist, .leave = leave};
+    struct parallel *parallel = arg;
     const struct options *options = parallel->options;
+    take_empty(parallel);
     for (int i = 0; i < options->path_count && !tree_stopped(parallel->tree); i++) {
         walk_path(parallel->tree, options->paths[i], &ops, parallel);
     }
     flush(parallel);
-    thrum_sem_post(&parallel->filled); /* the open batch, which is empty */
-}
-
-/* Gives the open batch to the hashing tasks and the printer, and waits for a free one. */
-static void hand_on(struct parallel *parallel) {
-    batch_start(parallel->open);
-    thrum_sem_post(&parallel->filled);
-    thrum_sem_wait(&parallel->free);
-    parallel->filled_count++;
-    parallel->open = &parallel->ring[parallel->filled_count % RING_SIZE];
-    batch_init(parallel->open, &parallel->hasher, parallel->dir);
+    if (parallel->open == NULL || tree_stopped(parallel->tree)) {
+        return -ECANCELED;
+    }
+    thrum_chan_close(parallel->ready);
+    return 0;
 }

@@ -7,12 +7,17 @@
 
 #include "options.h"
 #include "progress.h"
+#include "quit.h"
 #include "tree.h"
 
 /* A plain loop on this thread. Returns the exit status. */
 int run_serial(const struct options *options, struct tree *tree, struct progress *progress);
 
-/* On a scheduler. Returns the exit status, or a negative code when it could not be started. */
-int run_parallel(const struct options *options, struct tree *tree, struct progress *progress);
+/*
+ * On a scheduler. Returns the exit status, or a negative code: it could not be started, or ended
+ * early, as by a signal (`quit`).
+ */
+int run_parallel(const struct options *options, struct tree *tree, struct progress *progress,
+                 struct quit *quit);
 
 #endif

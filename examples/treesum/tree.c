@@ -39,6 +39,26 @@ void tree_init(struct tree *tree, bool follow, size_t window, int anchors_max) {
     atomic_init(&tree->xstop, false);
 }
 
+void tree_end(struct tree *tree) {
+    for (struct dir *dir = tree->dirs; dir != NULL; dir = dir->next_dir) {
+        if (dir->listing != NULL && dir->listing->link != NULL) {
+            dir->listing = NULL; /* it is among those taken */
+        }
+    }
+    while (tree->taken != NULL) {
+        tree_give_back(tree, tree->taken);
+    }
+    while (tree->dirs != NULL) {
+        dir_free(tree->dirs);
+    }
+}
+
+static void lock(struct tree *tree) {
+    if (thrum_mutex_lock(&tree->mutex) != 0) {
+        abort(); /* held already: a bug */
+    }
+}
+
 struct dir *dir_new(struct tree *tree, struct dir *parent, const char *name, bool linked) {
     size_t name_size = strlen(name);
     struct dir *dir = memory_new(sizeof *dir + name_size + 1);
@@ -46,6 +66,14 @@ struct dir *dir_new(struct tree *tree, struct dir *parent, const char *name, boo
     dir->linked = linked || (parent != NULL && parent->linked);
     thrum_event_init(&dir->listed, THRUM_EVENT_MANUAL, false);
     memcpy(dir->name, name, name_size + 1);
+    lock(tree);
+    dir->dir_link = &tree->dirs;
+    dir->next_dir = tree->dirs;
+    if (dir->next_dir != NULL) {
+        dir->next_dir->dir_link = &dir->next_dir;
+    }
+    tree->dirs = dir;
+    thrum_mutex_unlock(&tree->mutex);
     return dir;
 }
 
@@ -54,6 +82,12 @@ void dir_free(struct dir *dir) {
         close(dir->anchor);
         atomic_fetch_add(&dir->tree->xanchors_free, 1);
     }
+    lock(dir->tree);
+    *dir->dir_link = dir->next_dir;
+    if (dir->next_dir != NULL) {
+        dir->next_dir->dir_link = dir->dir_link;
+    }
+    thrum_mutex_unlock(&dir->tree->mutex);
     listing_free(dir->listing);
     free(dir->after);
     free(dir);
@@ -202,21 +236,25 @@ static bool is_loop(struct dir *dir, int fd) {
 
 /* ---- the memory that listings take ---- */
 
-static void lock(struct tree *tree) {
-    if (thrum_mutex_lock(&tree->mutex) != 0) {
-        abort(); /* held already: a bug */
-    }
-}
-
-void tree_take(struct tree *tree, const struct listing *listing) {
+void tree_take(struct tree *tree, struct listing *listing) {
     lock(tree);
     tree->listed_bytes += listing->bytes;
+    listing->link = &tree->taken;
+    listing->next = tree->taken;
+    if (listing->next != NULL) {
+        listing->next->link = &listing->next;
+    }
+    tree->taken = listing;
     thrum_mutex_unlock(&tree->mutex);
 }
 
 void tree_give_back(struct tree *tree, struct listing *listing) {
     lock(tree);
     tree->listed_bytes -= listing->bytes;
+    *listing->link = listing->next;
+    if (listing->next != NULL) {
+        listing->next->link = listing->link;
+    }
     thrum_cond_signal(&tree->freed);
     thrum_mutex_unlock(&tree->mutex);
     listing_free(listing);
@@ -229,10 +267,12 @@ size_t tree_taken(struct tree *tree) {
     return bytes;
 }
 
-void tree_wait_taken(struct tree *tree, size_t bytes_max) {
+int tree_wait_taken(struct tree *tree, size_t bytes_max) {
+    int err = 0;
     lock(tree);
-    while (tree->listed_bytes > bytes_max) {
-        thrum_cond_wait(&tree->freed, &tree->mutex);
+    while (tree->listed_bytes > bytes_max && err == 0) {
+        err = thrum_cond_wait(&tree->freed, &tree->mutex);
     }
     thrum_mutex_unlock(&tree->mutex);
+    return err;
 }

@@ -3,8 +3,9 @@
  *
  * A `struct dir` is made when a walk comes to a directory (or prepares to) and freed when the last
  * line about it has been written. In between its name, parent and anchor do not change, so any
- * thread may build paths from it; the rest belongs to whoever walks (the fiber that lists the
- * directory, until it says so by `listed`).
+ * thread may build paths from it; the rest belongs to whoever walks (the task that lists the
+ * directory, until it says so by `listed`). The tree knows all that is there, and frees at its end
+ * what is left: so whoever is stopped half-way just returns.
  *
  * Files are opened by their path from the nearest *anchor*: usually the working directory. A path
  * must be shorter than PATH_MAX, but a tree may be deeper; so where the path from the last anchor
@@ -36,11 +37,14 @@ struct tree {
     size_t window; /* the most that one listing may take, in bytes */
     int anchors_max;
     atomic_int xanchors_free; /* directories that may still be kept open */
-    atomic_bool xstop;        /* nothing more is wanted: the output failed */
+    atomic_bool xstop;        /* nothing more is wanted: the output failed, or a signal came */
 
     thrum_mutex mutex;
     thrum_cond freed;
-    size_t listed_bytes; /* under `mutex`: of all listings that the walk has taken and not freed */
+    /* Under the mutex. */
+    size_t listed_bytes;   /* of all listings that the walk has taken and not freed */
+    struct listing *taken; /* those */
+    struct dir *dirs;      /* all of them */
 };
 
 struct dir {
@@ -63,11 +67,14 @@ struct dir {
     struct dir *ahead_next;               /* the next one of the parent's list */
     uint32_t ahead_count, ahead_place; /* how many they are; up to where the listing was searched */
 
-    size_t name_size; /* strlen */
+    struct dir *next_dir, **dir_link; /* the tree's list */
+    size_t name_size;                 /* strlen */
     char name[];
 };
 
 void tree_init(struct tree *tree, bool follow, size_t window, int anchors_max);
+/* Frees what is left; nobody uses it any more. */
+void tree_end(struct tree *tree);
 
 /* `linked`: the name is a symbolic link. */
 struct dir *dir_new(struct tree *tree, struct dir *parent, const char *name, bool linked);
@@ -87,12 +94,17 @@ void dir_list(struct dir *dir, const char *after, size_t bytes_max);
 int dir_open_file(const struct tree *tree, const struct dir *dir, const char *name);
 
 /* The walk has taken a listing; a listing is no longer needed and freed. */
-void tree_take(struct tree *tree, const struct listing *listing);
+void tree_take(struct tree *tree, struct listing *listing);
 void tree_give_back(struct tree *tree, struct listing *listing);
 
-/* The bytes that are taken; waits until they are at most this many. */
+/* The bytes that are taken; waits until they are at most this many: 0 or -ECANCELED. */
 size_t tree_taken(struct tree *tree);
-void tree_wait_taken(struct tree *tree, size_t bytes_max);
+int tree_wait_taken(struct tree *tree, size_t bytes_max);
+
+/* From now on nothing more is wanted. Any thread. */
+static inline void tree_stop(struct tree *tree) {
+    atomic_store_explicit(&tree->xstop, true, memory_order_relaxed);
+}
 
 static inline bool tree_stopped(struct tree *tree) {
     return atomic_load_explicit(&tree->xstop, memory_order_relaxed);

@@ -2,7 +2,8 @@
  * walk.c: see walk.h.
  *
  * The walk is a loop, not a recursion: its stack is the chain of parents, so the depth of a tree
- * costs a `struct dir` a level and no more.
+ * costs a `struct dir` a level and no more. When all is to stop it just ends: the tree frees what
+ * it was in.
  */
 #include "walk.h"
 
@@ -32,6 +33,9 @@ static void drop(struct walk *walk, struct dir *dir);
 void walk_path(struct tree *tree, const char *path, const struct walk_ops *ops, void *ctx) {
     struct walk walk = {.tree = tree, .ops = ops, .ctx = ctx};
     struct dir *root = ops->enter(ctx, NULL, path, false);
+    if (root == NULL) {
+        return;
+    }
     if (root->listing == NULL && root->err == ENOTDIR) {
         dir_free(root);
         emit_name(&walk, ITEM_FILE, path, 0);
@@ -43,7 +47,7 @@ void walk_path(struct tree *tree, const char *path, const struct walk_ops *ops, 
 static void walk_tree(struct walk *walk, struct dir *root) {
     struct dir *dir = root;
     begin(walk, root);
-    while (dir != NULL) {
+    while (dir != NULL && !tree_stopped(walk->tree)) {
         dir = has_next(walk, dir) ? step(walk, dir) : leave(walk, dir);
     }
 }
@@ -71,6 +75,9 @@ static struct dir *enter(struct walk *walk, struct dir *dir, const struct entry 
         name = dir->after; /* the listing was given up */
     }
     struct dir *child = walk->ops->enter(walk->ctx, dir, name, linked);
+    if (child == NULL) {
+        return NULL;
+    }
     const struct listing *listing = dir->listing;
     if (listing != NULL && dir->next == listing->count && !listing->more && listing->err == 0) {
         drop(walk, dir); /* so that a long chain of directories holds no listings */
@@ -155,7 +162,7 @@ static void make_room(struct walk *walk, struct dir *dir, const char *name) {
         name = dir->name;
     }
     walk->ops->flush(walk->ctx);
-    tree_wait_taken(walk->tree, bytes_max);
+    (void)tree_wait_taken(walk->tree, bytes_max); /* cancelled: the walk sees that all stops */
 }
 
 static void emit_name(struct walk *walk, enum item_kind kind, const char *name, int err) {

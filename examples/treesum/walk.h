@@ -54,7 +54,7 @@ struct walk_ops {
     void (*emit)(void *ctx, const struct item *item);
     /* Hands on what was emitted: the walk is about to wait for listings to be given back. */
     void (*flush)(void *ctx);
-    /* Makes and lists a directory in `parent` (NULL: an argument). */
+    /* Makes and lists a directory in `parent` (NULL: an argument); NULL: all is to stop. */
     struct dir *(*enter)(void *ctx, struct dir *parent, const char *name, bool linked);
     /* Lists a directory once more, from `after` on. */
     void (*relist)(void *ctx, struct dir *dir, const char *after);

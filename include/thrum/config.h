@@ -39,8 +39,20 @@ typedef enum {
     THRUM_DEADLOCK_ABORT   /* the same, and the program aborts */
 } thrum_on_deadlock;
 
-/* As a worker count: as many as the affinity mask and the cgroup quotas grant, never 0. */
+/* On which CPUs a worker's thread may run, of the set that `cpus` names. */
+typedef enum {
+    THRUM_AFFINITY_NONE,  /* wherever the program may */
+    THRUM_AFFINITY_ONE,   /* worker i only on the i-th of the set, modulo how many there are */
+    THRUM_AFFINITY_ANY,   /* on any of the set */
+    THRUM_AFFINITY_CACHE, /* on those of the set that share their last cache with the i-th; where
+                             the system does not tell of caches, on any */
+} thrum_affinity;
+
+/* As a worker count: as many as the affinity mask (or `cpus`) and the cgroup quotas grant, never 0.
+ */
 #define THRUM_WORKERS_AUTO ((unsigned)-1)
+/* A CPU's number is less than this. */
+#define THRUM_CPUS_MAX 8192u
 /* The most workers that one scheduler can have; a larger count is -EINVAL. */
 #define THRUM_WORKERS_MAX 1024u
 
@@ -70,7 +82,11 @@ typedef struct thrum_config {
 
     unsigned fifo_block; /* THRUM_FIFO_BLOCK: ready queue block of the fifo policy */
 
-    bool affinity;        /* THRUM_AFFINITY: 0, 1: tie worker i to the i-th CPU that is granted */
+    unsigned affinity;    /* THRUM_AFFINITY: none (0), one (1), any, cache: a thrum_affinity. What
+                             the system refuses is an error of the start */
+    const unsigned *cpus; /* which CPUs, by the system's numbers; NULL: those that the caller of
+                             the start may use. Not kept; needs an affinity */
+    size_t cpus_count;
     bool pin_all;         /* THRUM_PIN_ALL: 0, 1: a task stays on the worker that first ran it */
     bool wake_hint;       /* THRUM_WAKE_HINT: 0, 1: a fiber made ready by a worker runs next on it;
                              default 1 */

@@ -22,7 +22,8 @@ THRUM_API int thrum_run(const thrum_config *config, thrum_fn entry, void *arg);
  * Starts a scheduler and its worker threads. `*out` is the caller's until thrum_sched_stop.
  * Any thread; does not suspend. Errors, with nothing left behind: -EINVAL (a field out of its
  * range, a `size` that is not known), -ENOMEM, -EAGAIN (not one worker thread could be started;
- * when only some could, it starts with those), -ENOTSUP (named in the config's comments).
+ * when only some could, it starts with those), -ENOTSUP (named in the config's comments), and with
+ * an affinity what the system refuses: -EINVAL (none of those CPUs is the program's), -EPERM.
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_config *config);
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/affinity.h"
 #include "core/stack.h"
 #include "platform/platform.h"
 
@@ -78,6 +79,7 @@ static void from_environment(thrum_config *c) {
     static const char *const halves[] = {"half", "one"};
     static const char *const batches[] = {"batch", "one"};
     static const char *const deadlocks[] = {"off", "report", "abort"};
+    static const char *const affinities[] = {"none", "one", "any", "cache"};
     static const char *const guards[] = {"auto", "madvise", "mprotect", "canary"};
     env_unsigned("THRUM_WORKERS", 0, THRUM_WORKERS_MAX, &c->workers);
     c->policy = (thrum_policy)env_word("THRUM_POLICY", policies, 3, c->policy);
@@ -98,7 +100,8 @@ static void from_environment(thrum_config *c) {
     env_unsigned("THRUM_SEARCHERS_MAX", 0, THRUM_WORKERS_MAX, &c->searchers_max);
     env_time("THRUM_SPIN_NS", 1, &c->spin_ns);
     env_unsigned("THRUM_FIFO_BLOCK", 1, UINT32_MAX, &c->fifo_block);
-    env_bool("THRUM_AFFINITY", &c->affinity);
+    c->affinity = env_word("THRUM_AFFINITY", affinities, 4, c->affinity);
+    env_unsigned("THRUM_AFFINITY", 0, 1, &c->affinity);
     env_bool("THRUM_PIN_ALL", &c->pin_all);
     env_bool("THRUM_WAKE_HINT", &c->wake_hint);
     c->guard = (thrum_guard)env_word("THRUM_GUARD", guards, 4, c->guard);
@@ -129,6 +132,18 @@ void thrum_config_init(thrum_config *config) {
 
 /* ---- what is allowed ---- */
 
+static bool cpus_are_valid(const thrum_config *c) {
+    if (!c->cpus || c->affinity == THRUM_AFFINITY_NONE) {
+        return !c->cpus && !c->cpus_count && c->affinity <= THRUM_AFFINITY_CACHE;
+    }
+    for (size_t i = 0; i < c->cpus_count; i++) {
+        if (c->cpus[i] >= THRUM_CPUS_MAX) {
+            return false;
+        }
+    }
+    return c->cpus_count > 0 && c->affinity <= THRUM_AFFINITY_CACHE;
+}
+
 static bool is_valid(const thrum_config *c) {
     bool counts = (c->workers == THRUM_WORKERS_AUTO || c->workers <= THRUM_WORKERS_MAX) &&
                   c->searchers_max <= THRUM_WORKERS_MAX && c->global_interval >= 1 &&
@@ -143,7 +158,16 @@ static bool is_valid(const thrum_config *c) {
         (unsigned)c->on_deadlock <= THRUM_DEADLOCK_ABORT;
     bool times = c->spin_ns >= 0 && c->blocking_keepalive >= 0;
     bool hooks = !c->alloc == !c->free;
-    return counts && sizes && words && times && hooks;
+    return counts && sizes && words && times && hooks && cpus_are_valid(c);
+}
+
+/* How many workers make sense. */
+static unsigned cpus_of(const thrum_config *c) {
+    th_os_cpuset set;
+    if (!c->cpus || th_affinity_set(c, &set)) {
+        return th_os_cpus();
+    }
+    return th_os_cpus_at("", th_affinity_count(&set));
 }
 
 int th_config_settle(thrum_config *out, const thrum_config *in) {
@@ -162,7 +186,7 @@ int th_config_settle(thrum_config *out, const thrum_config *in) {
         out->pin_all = true; /* fibers stay on the thread that ran their task */
     }
     if (out->workers == THRUM_WORKERS_AUTO) {
-        unsigned cpus = th_os_cpus();
+        unsigned cpus = cpus_of(out);
         out->workers = cpus < THRUM_WORKERS_MAX ? cpus : THRUM_WORKERS_MAX;
     }
     if (!out->alloc) {

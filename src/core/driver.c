@@ -46,6 +46,10 @@ const thrum_config *th_sched_config(const thrum_sched *sched) {
     return &sched->config;
 }
 
+const th_os_cpuset *th_sched_cpus(const thrum_sched *sched) {
+    return sched->cpus;
+}
+
 void *th_sched_alloc(thrum_sched *sched, size_t size) {
     void *ptr = sched->config.alloc(sched->config.hook_ctx, size);
     return ptr ? memset(ptr, 0, size) : NULL;

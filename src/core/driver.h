@@ -8,6 +8,7 @@
 #define TH_DRIVER_H
 
 #include "base/cc.h"
+#include "platform/platform.h"
 #include "thrum/config.h"
 #include "thrum/metrics.h"
 
@@ -33,6 +34,8 @@ void th_drivers_stop(thrum_sched *sched);
 
 /* What drivers need of a scheduler. */
 const thrum_config *th_sched_config(const thrum_sched *sched);
+/* The CPUs of its threads; NULL: as those of who starts them. */
+const th_os_cpuset *th_sched_cpus(const thrum_sched *sched);
 void *th_sched_alloc(thrum_sched *sched, size_t size); /* zeroed, 16-byte aligned, or NULL */
 void th_sched_free(thrum_sched *sched, void *ptr);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "core/affinity.h"
 #include "core/bound.h"
 #include "core/cancel.h"
 #include "core/config.h"
@@ -37,9 +38,6 @@ static void worker_main(void *arg) {
     thrum_sched *sched = worker->sched;
     th_thread *thread = th_thread_self();
     const thrum_config *config = &sched->config;
-    if (config->affinity) {
-        th_os_thread_bind_cpu(worker->index);
-    }
     if (config->catch_overflow && th_os_fault_thread_enter(&worker->altstack)) {
         worker->altstack = NULL; /* an overflow is then not reported by name */
     }
@@ -162,6 +160,7 @@ static void sched_free(thrum_sched *sched) {
     }
     th_sched_free(sched, sched->fifo.ready.ring.xslots);
     th_sched_free(sched, sched->strides);
+    th_sched_free(sched, sched->cpus);
     th_bound_free(sched);
     th_stacks_destroy(&sched->stacks);
     th_sched_free(sched, sched->workers_block);
@@ -181,7 +180,19 @@ static bool make_ready(thrum_sched *sched) {
     return slots != NULL;
 }
 
-static thrum_sched *sched_new(const thrum_config *config) {
+/* The CPUs of its threads, if it ties them. */
+static bool make_cpus(thrum_sched *sched, const th_os_cpuset *cpus) {
+    if (!cpus) {
+        return true;
+    }
+    sched->cpus = th_sched_alloc(sched, sizeof *sched->cpus);
+    if (sched->cpus) {
+        *sched->cpus = *cpus;
+    }
+    return sched->cpus != NULL;
+}
+
+static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cpus) {
     static const th_policy *const policies[] = {
         [THRUM_SHARDED] = &th_policy_sharded,
         [THRUM_FIFO] = &th_policy_fifo,
@@ -197,6 +208,7 @@ static thrum_sched *sched_new(const thrum_config *config) {
     memset(sched, 0, sizeof *sched);
     sched->block = block;
     sched->config = *config;
+    sched->config.cpus = NULL; /* the caller's */
     snprintf(sched->name, sizeof sched->name, "%s", config->name);
     sched->config.name = sched->name;
     sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
@@ -210,7 +222,7 @@ static thrum_sched *sched_new(const thrum_config *config) {
     sched->go_slab = th_slab_new(sizeof(th_go), config->alloc, config->free, config->hook_ctx);
     sched->spawn_slab =
         th_slab_new(sizeof(thrum_handle), config->alloc, config->free, config->hook_ctx);
-    if (!sched->go_slab || !sched->spawn_slab || !make_ready(sched) ||
+    if (!sched->go_slab || !sched->spawn_slab || !make_ready(sched) || !make_cpus(sched, cpus) ||
         !make_workers(sched, config->workers)) {
         sched_free(sched);
         return NULL;
@@ -220,20 +232,28 @@ static thrum_sched *sched_new(const thrum_config *config) {
 
 /* ---- starting ---- */
 
+static int start_thread(thrum_sched *sched, unsigned index) {
+    th_worker *worker = &sched->workers[index];
+    char name[24]; /* the system keeps 15 bytes of it */
+    th_os_cpuset part;
+    snprintf(name, sizeof name, "%.10s/%u", sched->name, index);
+    if (sched->cpus) {
+        th_affinity_of(sched->config.affinity, sched->cpus, index, "", &part);
+    }
+    return th_os_thread_start_on(&worker->thread, name, worker_main, worker,
+                                 sched->cpus ? &part : NULL);
+}
+
 /*
  * Threads look at the workers' count from the first moment, so with fewer threads than asked for
  * the scheduler is made anew with as many workers as there can be threads.
  */
 static int start_threads(thrum_sched *sched, unsigned *started) {
     int failed = 0;
-    for (*started = 0; *started < sched->workers_count; ++*started) {
-        th_worker *worker = &sched->workers[*started];
-        char name[24]; /* the system keeps 15 bytes of it */
-        snprintf(name, sizeof name, "%.10s/%u", sched->name, *started);
-        failed = th_os_thread_start(&worker->thread, name, worker_main, worker);
-        if (failed) {
-            break;
-        }
+    *started = 0;
+    while (*started < sched->workers_count && !failed) {
+        failed = start_thread(sched, *started);
+        *started += !failed;
     }
     return failed;
 }
@@ -254,11 +274,17 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
     if (result) {
         return result;
     }
+    bool tied = settled.affinity != THRUM_AFFINITY_NONE;
+    th_os_cpuset cpus;
+    result = tied ? th_affinity_set(&settled, &cpus) : 0;
+    if (result) {
+        return result;
+    }
     if (settled.catch_overflow) {
         th_overflow_catch();
     }
     for (;;) {
-        thrum_sched *sched = sched_new(&settled);
+        thrum_sched *sched = sched_new(&settled, tied ? &cpus : NULL);
         if (!sched) {
             return -ENOMEM;
         }
@@ -272,7 +298,8 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
         end_threads(sched, started);
         th_outside_close(sched);
         sched_free(sched);
-        if (started == 0) {
+        bool fewer = result == -EAGAIN || result == -ENOMEM; /* else it is the CPUs */
+        if (started == 0 || !fewer) {
             return result;
         }
         settled.workers = started;

@@ -109,8 +109,7 @@ void th_timed_remove(th_timed *timed) {
 
 /* ---- firing ---- */
 
-/* Whether what was just taken is a bound thread's own wait, which is no run of a task (BOUND.md).
- */
+/* Whether it is a bound thread's own wait, which is no run of a task (BOUND.md). */
 static bool is_root(const th_timed *timed) {
     return timed->kind == TH_WORK_WAIT && ((const th_fiber *)timed->of[1])->root;
 }
@@ -135,6 +134,7 @@ static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
     }
     for (unsigned i = 0; i < n; i++) {
         th_timed *timed = popped[i];
+        bool root = is_root(timed); /* afterwards it may be gone */
         timers->fired = NULL;
         if (timed->kind == TH_WORK_WAIT) {
             th_waiter_time_out(timed->of[0], &timers->fired);
@@ -142,7 +142,7 @@ static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
             th_task_expire((thrum_task *)(void *)timed, &timers->fired);
         }
         if (timers->fired) {
-            timers->roots += is_root(timed);
+            timers->roots += root;
             th_chain_append(due, timers->fired);
         }
     }

@@ -227,7 +227,9 @@ static int start_member(th_blocking_pool *pool) {
     }
     *member = (struct member){.pool = pool};
     th_lock_acquire(&pool->start_lock);
-    int code = th_os_thread_start(&member->thread, "thrum-blocking", member_main, member);
+    /* Not only where the worker runs that happens to call. */
+    const th_os_cpuset *cpus = th_sched_cpus(pool->sched);
+    int code = th_os_thread_start_on(&member->thread, "thrum-blocking", member_main, member, cpus);
     th_lock_release(&pool->start_lock);
     if (code != 0) {
         th_sched_free(pool->sched, member);

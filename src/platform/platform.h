@@ -45,16 +45,22 @@ typedef struct th_os_thread {
     uintptr_t handle;
 } th_os_thread;
 
+/* CPUs by the system's numbers, a bit each; no machine has more. */
+#define TH_OS_CPUS_MAX 8192u
+typedef struct th_os_cpuset {
+    uint64_t bits[TH_OS_CPUS_MAX / 64];
+} th_os_cpuset;
+
 /*
  * Starts a thread with all signals blocked but the faults (SEGV, BUS, FPE, ILL, TRAP, ABRT), so
  * that the program's own threads get the program's signals. `name` is cut to what the system keeps.
  */
 int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg);
+/* The same, only on these CPUs (NULL: as the caller). What the system refuses is its code. */
+int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
+                          const th_os_cpuset *cpus);
 void th_os_thread_join(th_os_thread thread);
 void th_os_thread_detach(th_os_thread thread);
-
-/* Ties the calling thread to one CPU, counted among those it may use (modulo their number). */
-int th_os_thread_bind_cpu(unsigned index);
 
 /* Lets another thread run. */
 void th_os_thread_yield(void);
@@ -125,6 +131,14 @@ unsigned th_os_cpus(void);
 /* The same, reading /proc and /sys below `root` and taking `affinity` as the mask's count: for
  * tests. */
 unsigned th_os_cpus_at(const char *root, unsigned affinity);
+
+/* The CPUs that the calling thread may use. */
+int th_os_cpuset_granted(th_os_cpuset *out);
+
+/*
+ * Those that share the largest cache with `cpu`, as /sys below `root` tells; none when it does not.
+ */
+void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out);
 
 /* ---- environment and messages ---- */
 

@@ -300,6 +300,34 @@ test_write_errors() {
     [ $? -eq 1 ] || fail "--help to a full device: status"
 }
 
+# A signal ends it in order, in the middle of a file; and after a second though nobody reads what it
+# prints.
+test_signals() {
+    mkdir huge && truncate -s 100G huge/file || fail "no sparse file"
+    "$treesum" huge >out/1 2>out/2 &
+    pid=$!
+    until [ "$(sed -n 's/^rchar: //p' "/proc/$pid/io")" -ge 1000000 ]; do sleep 0.01; done
+    kill -TERM $pid
+    wait $pid
+    status=$?
+    [ $status -eq 143 ] || fail "a signal in a large file: status $status"
+    same /dev/null out/1 "a signal in a large file"
+    silent "a signal in a large file"
+    rm -r huge
+    mkfifo out/pipe
+    exec 3<>out/pipe # open, and never read
+    "$treesum" wide >&3 2>out/2 &
+    pid=$!
+    until [ "$(sed -n 's/^wchar: //p' "/proc/$pid/io")" -ge 65536 ]; do sleep 0.01; done
+    kill -TERM $pid
+    wait $pid
+    status=$?
+    exec 3>&-
+    rm out/pipe
+    [ $status -eq 143 ] || fail "a signal in a write: status $status"
+    silent "a signal in a write"
+}
+
 # ---- extreme trees ----
 
 # 300 levels, each with a file before and behind the next level: a path of 60,000 bytes.
@@ -356,7 +384,7 @@ test_progress() {
 
 make_tree
 for test in same_bytes windows few_files_open few_threads odd_names arguments command_line stats \
-    links unreadable vanishing deep wide write_errors progress; do
+    links unreadable vanishing deep wide write_errors signals progress; do
     before=$failed
     failed=0
     test_$test

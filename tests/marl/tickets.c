@@ -4,12 +4,15 @@
 /* matrix: bound */
 #include "support/bound.h"
 
-enum { N = 1000 };
+enum { MANY = 1000 };
+
+/* As many as this build can do. */
+#define N SCALED(MANY)
 
 typedef struct counter {
     rig r; /* first: the allocator's ctx */
     thrum_tickets tickets;
-    thrum_ticket ticket[N];
+    thrum_ticket ticket[MANY];
     order log;
     thrum_sem called;
 } counter;
@@ -20,7 +23,7 @@ typedef struct turn {
 } turn;
 
 static counter c;
-static turn turns[N];
+static turn turns[MANY];
 
 static void open_counter(void) {
     bound_begin(&c.r);
@@ -64,7 +67,7 @@ TEST(a_thousand_in_order) {
 TEST(a_thousand_taken_at_once) {
     /* The thread waits for the last one's turn, as a task would. */
     open_counter();
-    thrum_tickets_take_n(&c.tickets, c.ticket, N);
+    thrum_tickets_take_n(&c.tickets, c.ticket, (size_t)N);
     for (int i = N - 1; i-- > 0;) {
         rig_go(&c.r, waits_its_turn, &turns[i]);
     }
@@ -79,7 +82,7 @@ static int is_done_first(void *arg) {
 
 TEST(tickets_dropped_hold_nobody_up) {
     /* Every other one is given up before its turn, in a task; the rest keep their order. */
-    static thrum_ticket dropped[N];
+    static thrum_ticket dropped[MANY];
     open_counter();
     for (int i = 0; i < N; i++) {
         thrum_tickets_take(&c.tickets, &dropped[i]);
@@ -107,7 +110,7 @@ TEST(a_thousand_on_call) {
     thrum_ticket first;
     open_counter();
     thrum_tickets_take(&c.tickets, &first);
-    thrum_tickets_take_n(&c.tickets, c.ticket, N);
+    thrum_tickets_take_n(&c.tickets, c.ticket, (size_t)N);
     for (int i = N; i-- > 0;) {
         CHECK_EQ(thrum_ticket_on_call_with(&c.ticket[i], c.r.sched, is_called, &turns[i]), 0);
     }
@@ -127,7 +130,7 @@ TEST(a_turn_that_does_not_come_in_time) {
     thrum_ticket first;
     open_counter();
     thrum_tickets_take(&c.tickets, &first);
-    thrum_tickets_take_n(&c.tickets, c.ticket, N);
+    thrum_tickets_take_n(&c.tickets, c.ticket, (size_t)N);
     const thrum_time deadline = thrum_after_us(300);
     CHECK_EQ(thrum_ticket_wait_until(&c.ticket[0], deadline), -ETIMEDOUT);
     CHECK(thrum_now() >= deadline);

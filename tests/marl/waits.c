@@ -4,7 +4,10 @@
 /* matrix: bound */
 #include "support/bound.h"
 
-enum { N = 1000 };
+enum { MANY = 1000 };
+
+/* As many as this build can do. */
+#define N SCALED(MANY)
 
 /* ---- ping-pong ---- */
 
@@ -157,8 +160,8 @@ typedef struct patient {
 
 static int waits_long(void *arg) {
     patient *p = arg;
-    CHECK_EQ(thrum_event_wait_until(&p->event, thrum_after_s(10)), 0);
-    CHECK_EQ(thrum_sem_wait_until(&p->sem, thrum_after_s(10)), 0);
+    CHECK_EQ(thrum_event_wait_until(&p->event, thrum_after_s(10 * SLOWNESS)), 0);
+    CHECK_EQ(thrum_sem_wait_until(&p->sem, thrum_after_s(10 * SLOWNESS)), 0);
     atomic_fetch_add(&p->ended, 1);
     return 0;
 }

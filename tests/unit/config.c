@@ -69,6 +69,8 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->spin_ns, b->spin_ns);
     CHECK_EQ(a->fifo_block, b->fifo_block);
     CHECK_EQ(a->affinity, b->affinity);
+    CHECK(a->cpus == b->cpus);
+    CHECK_EQ(a->cpus_count, b->cpus_count);
     CHECK_EQ(a->pin_all, b->pin_all);
     CHECK_EQ(a->wake_hint, b->wake_hint);
     CHECK_EQ(a->help_when_bound, b->help_when_bound);
@@ -96,7 +98,8 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.global_interval, 61);
     CHECK_EQ(c.searchers_max, 0);
     CHECK_EQ(c.spin_ns, 0);
-    CHECK(!c.affinity);
+    CHECK_EQ(c.affinity, THRUM_AFFINITY_NONE);
+    CHECK(c.cpus == NULL);
     CHECK(!c.pin_all);
     CHECK(c.wake_hint);
     CHECK(!c.help_when_bound);
@@ -133,7 +136,10 @@ TEST(environment_overrides_each_field) {
     CHECK_EQ(with("THRUM_SEARCHERS_MAX", "5").searchers_max, 5);
     CHECK_EQ(with("THRUM_SPIN_NS", "1234").spin_ns, 1234);
     CHECK_EQ(with("THRUM_FIFO_BLOCK", "32").fifo_block, 32);
-    CHECK(with("THRUM_AFFINITY", "1").affinity);
+    CHECK_EQ(with("THRUM_AFFINITY", "1").affinity, THRUM_AFFINITY_ONE);
+    CHECK_EQ(with("THRUM_AFFINITY", "one").affinity, THRUM_AFFINITY_ONE);
+    CHECK_EQ(with("THRUM_AFFINITY", "any").affinity, THRUM_AFFINITY_ANY);
+    CHECK_EQ(with("THRUM_AFFINITY", "cache").affinity, THRUM_AFFINITY_CACHE);
     CHECK(with("THRUM_PIN_ALL", "1").pin_all);
     CHECK(!with("THRUM_WAKE_HINT", "0").wake_hint);
     CHECK_EQ(with("THRUM_GUARD", "auto").guard, THRUM_GUARD_AUTO);
@@ -344,6 +350,8 @@ TEST(start_accepts_the_ends_of_each_range) {
     CHECK_ACCEPTED(searchers_max, THRUM_WORKERS_MAX);
     CHECK_ACCEPTED(spin_ns, 20000);
     CHECK_ACCEPTED(affinity, true);
+    CHECK_ACCEPTED(affinity, THRUM_AFFINITY_ANY);
+    CHECK_ACCEPTED(affinity, THRUM_AFFINITY_CACHE);
     CHECK_ACCEPTED(pin_all, true);
     CHECK_ACCEPTED(wake_hint, false);
     CHECK_ACCEPTED(catch_overflow, false);

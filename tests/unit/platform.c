@@ -150,21 +150,31 @@ TEST(thread_pointer_is_told_at_exit) {
     CHECK(th_os_self_get() == NULL);
 }
 
-static void bind_to(void *arg) {
-    for (unsigned i = 0; i < 4; i++) {
-        CHECK_EQ(th_os_thread_bind_cpu(*(unsigned *)arg + i), 0); /* of those left: always one */
-        cpu_set_t set;
-        CHECK_EQ(sched_getaffinity(0, sizeof set, &set), 0);
-        CHECK_EQ(CPU_COUNT(&set), 1);
-    }
+static void look_at_cpus(void *arg) {
+    CHECK_EQ(th_os_cpuset_granted(arg), 0);
 }
 
-TEST(thread_is_bound_to_one_cpu) {
-    /* The index counts the CPUs that are granted, modulo their number. */
+TEST(thread_starts_on_its_cpus) {
+    /* On those from its first instruction; what no machine has is refused, with its code. */
+    th_os_cpuset all;
+    th_os_cpuset seen;
     th_os_thread thread;
-    unsigned index = 1000001;
-    CHECK_EQ(th_os_thread_start(&thread, "bound", bind_to, &index), 0);
+    CHECK_EQ(th_os_cpuset_granted(&all), 0);
+    CHECK_EQ(th_os_thread_start(&thread, "any", look_at_cpus, &seen), 0);
     th_os_thread_join(thread);
+    CHECK(memcmp(&seen, &all, sizeof all) == 0);
+    for (unsigned cpu = 0; cpu < TH_OS_CPUS_MAX; cpu++) {
+        th_os_cpuset one = {{0}};
+        one.bits[cpu / 64] = (uint64_t)1 << (cpu % 64);
+        if ((all.bits[cpu / 64] & one.bits[cpu / 64]) == 0) {
+            continue;
+        }
+        CHECK_EQ(th_os_thread_start_on(&thread, "one", look_at_cpus, &seen, &one), 0);
+        th_os_thread_join(thread);
+        CHECK(memcmp(&seen, &one, sizeof one) == 0);
+    }
+    th_os_cpuset none = {{0}};
+    CHECK_EQ(th_os_thread_start_on(&thread, "none", look_at_cpus, &seen, &none), -EINVAL);
 }
 
 /* ---- errno ---- */

@@ -45,7 +45,27 @@ static void block_all_but_faults(sigset_t *old) {
     pthread_sigmask(SIG_SETMASK, &set, old);
 }
 
+/* glibc ties the thread before it runs, and says when the system refuses that. */
+static int create(pthread_t *id, start *s, const th_os_cpuset *cpus) {
+    if (cpus == NULL)
+        return pthread_create(id, NULL, thread_main, s);
+    pthread_attr_t attr;
+    int code = pthread_attr_init(&attr);
+    if (code != 0)
+        return code;
+    code = pthread_attr_setaffinity_np(&attr, sizeof *cpus, (const cpu_set_t *)(const void *)cpus);
+    if (code == 0)
+        code = pthread_create(id, &attr, thread_main, s);
+    pthread_attr_destroy(&attr);
+    return code;
+}
+
 int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg) {
+    return th_os_thread_start_on(thread, name, entry, arg, NULL);
+}
+
+int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
+                          const th_os_cpuset *cpus) {
     if (th_os_fails(TH_OS_FAULT_THREAD))
         return -EAGAIN;
     int saved = th_os_errno_get();
@@ -61,7 +81,7 @@ int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(voi
     sigset_t old;
     pthread_t id;
     block_all_but_faults(&old);
-    int code = pthread_create(&id, NULL, thread_main, s);
+    int code = create(&id, s, cpus);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (code == 0)
         thread->handle = (uintptr_t)id;

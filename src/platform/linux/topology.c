@@ -14,7 +14,6 @@
 #include "platform/platform.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,26 +75,6 @@ static unsigned affinity_count(void) {
     }
     th_os_errno_set(saved);
     return count;
-}
-
-int th_os_thread_bind_cpu(unsigned index) {
-    int saved = th_os_errno_get();
-    int cpus;
-    int code = -ENOMEM;
-    cpu_set_t *set = affinity_mask(&cpus);
-    if (set != NULL) {
-        size_t size = CPU_ALLOC_SIZE((size_t)cpus);
-        unsigned skip = index % (unsigned)CPU_COUNT_S(size, set);
-        int cpu = 0;
-        while (!CPU_ISSET_S((size_t)cpu, size, set) || skip-- > 0)
-            cpu++;
-        CPU_ZERO_S(size, set);
-        CPU_SET_S((size_t)cpu, size, set);
-        code = -pthread_setaffinity_np(pthread_self(), size, set);
-        CPU_FREE(set);
-    }
-    th_os_errno_set(saved);
-    return code;
 }
 
 /* ---- cgroups ---- */

@@ -27,6 +27,17 @@ unsigned th_os_cpus_at(const char *root, unsigned affinity) {
     return affinity;
 }
 
+int th_os_cpuset_granted(th_os_cpuset *out) {
+    *out = (th_os_cpuset){{3}};
+    return 0;
+}
+
+void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out) {
+    (void)root;
+    (void)cpu;
+    *out = (th_os_cpuset){{0}};
+}
+
 int th_os_fault_catch(th_os_fault_fn ask) {
     (void)ask;
     return 0;

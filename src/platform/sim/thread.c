@@ -56,9 +56,10 @@ void th_os_thread_detach(th_os_thread thread) {
     (void)thread;
 }
 
-int th_os_thread_bind_cpu(unsigned index) {
-    (void)index;
-    return 0;
+int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
+                          const th_os_cpuset *cpus) {
+    (void)cpus;
+    return th_os_thread_start(thread, name, entry, arg);
 }
 
 void th_os_thread_yield(void) {

@@ -106,13 +106,14 @@ SIM_WORLD(bound_late_wake_by_worker, .heavy = true) {
     whole_stop(sched);
 }
 
-/* With a deadline, which comes first or not. */
+/* With a deadline, which comes first or not; it is no run that began and never ends. */
 SIM_WORLD(bound_timed_wait, .heavy = true) {
     begin(0);
     int t = sim_spawn(posts_itself, NULL);
     bind();
     int code = thrum_sem_wait_until(&sem, thrum_now() + 1000);
     sim_check(code == -ETIMEDOUT || (code == 0 && told == 7));
+    sim_check(thrum_sched_wait_idle(sched, THRUM_FOREVER) == 0);
     unbind();
     sim_join(t);
     sim_check(thrum_sem_trywait(&sem) == (code ? 0 : -EAGAIN));

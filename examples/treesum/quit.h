@@ -1,0 +1,32 @@
+/*
+ * quit.h: SIGINT and SIGTERM end the program in order: they are handed to a function, and the
+ * program kills itself by the same signal when it has cleaned up, or after a second.
+ */
+#ifndef TREESUM_QUIT_H
+#define TREESUM_QUIT_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <thrum.h>
+
+struct quit {
+    sigset_t set;
+    pthread_t thread;
+    thrum_event ended;
+    int signal; /* which one came; 0: none */
+    void (*fn)(void *ctx, int signal);
+    void *ctx;
+};
+
+/* Holds the signals back, but for those that the program was told to ignore. First in main. */
+void quit_prepare(struct quit *quit);
+
+/* From now on fn(ctx, signal) is called once when one comes, by a thread of its own. */
+int quit_begin(struct quit *quit, void (*fn)(void *ctx, int signal), void *ctx);
+/* Not any more. Afterwards `signal` says whether one came. */
+void quit_end(struct quit *quit);
+
+/* Ends the program as the signal would have. */
+void quit_die(int signal);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * affinity.h: on which CPUs the threads of a scheduler run.
+ *
+ * The *set* is what the config names, else what the caller of thrum_sched_start may use. Which part
+ * of it each worker gets, the policy says (thrum_affinity); the blocking pool's threads get all.
+ */
+#ifndef TH_AFFINITY_H
+#define TH_AFFINITY_H
+
+#include "platform/platform.h"
+#include "thrum/config.h"
+
+/* The set of a config with an affinity. 0, or the system's code. */
+int th_affinity_set(const thrum_config *config, th_os_cpuset *out);
+
+/* The part of the set that worker `index` gets; `root` as in th_os_cpuset_of_cache. */
+void th_affinity_of(unsigned affinity, const th_os_cpuset *set, unsigned index, const char *root,
+                    th_os_cpuset *out);
+
+unsigned th_affinity_count(const th_os_cpuset *set);
+
+#endif

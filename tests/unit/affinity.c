@@ -1,0 +1,235 @@
+/*
+ * affinity.c: on which CPUs workers run.
+ */
+#include "support/support.h"
+
+#include <ftw.h>
+#include <sys/stat.h>
+
+#include "core/affinity.h"
+
+/* ---- what each worker gets, by a made-up machine ---- */
+
+static char root[64];
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at) {
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+static void drop_root(void) {
+    nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void make_root(void) {
+    strcpy(root, "/tmp/thrum-affinity-XXXXXX");
+    CHECK(mkdtemp(root) != NULL);
+    atexit(drop_root);
+}
+
+/* Says which CPUs share a cache of `cpu`. */
+static void put_cache(unsigned cpu, unsigned index, const char *list) {
+    char path[256];
+    const char *folders[] = {"/sys", "/sys/devices", "/sys/devices/system",
+                             "/sys/devices/system/cpu"};
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        snprintf(path, sizeof(path), "%s%s", root, folders[i]);
+        mkdir(path, 0777);
+    }
+    snprintf(path, sizeof(path), "%s%s/cpu%u", root, folders[3], cpu);
+    mkdir(path, 0777);
+    strcat(path, "/cache");
+    mkdir(path, 0777);
+    sprintf(path + strlen(path), "/index%u", index);
+    mkdir(path, 0777);
+    strcat(path, "/shared_cpu_list");
+    FILE *f = fopen(path, "w");
+    CHECK(f != NULL);
+    fputs(list, f);
+    fclose(f);
+}
+
+static th_os_cpuset set_of(uint64_t first, uint64_t second) {
+    return (th_os_cpuset){{first, second}};
+}
+
+#define CHECK_PART(affinity, set, index, first, second)                                            \
+    do {                                                                                           \
+        th_os_cpuset part;                                                                         \
+        th_affinity_of((affinity), (set), (index), root, &part);                                   \
+        CHECK_EQ(part.bits[0], (first));                                                           \
+        CHECK_EQ(part.bits[1], (second));                                                          \
+        CHECK_EQ(th_affinity_count(&part),                                                         \
+                 __builtin_popcountll(first) + __builtin_popcountll(second));                      \
+    } while (0)
+
+TEST(one_of_the_set_by_number) {
+    /* Modulo how many there are; beyond the first word too. */
+    const th_os_cpuset set = set_of(0x8000000000000012u, 0x1);
+    CHECK_EQ(th_affinity_count(&set), 4);
+    for (unsigned round = 0; round < 3; round++) {
+        CHECK_PART(THRUM_AFFINITY_ONE, &set, 4 * round, 0x2u, 0u);
+        CHECK_PART(THRUM_AFFINITY_ONE, &set, 4 * round + 1, 0x10u, 0u);
+        CHECK_PART(THRUM_AFFINITY_ONE, &set, 4 * round + 2, 0x8000000000000000u, 0u);
+        CHECK_PART(THRUM_AFFINITY_ONE, &set, 4 * round + 3, 0u, 0x1u);
+        CHECK_PART(THRUM_AFFINITY_ANY, &set, round, set.bits[0], set.bits[1]);
+    }
+}
+
+TEST(those_that_share_a_cache) {
+    /* What of its group is in the set; in the third level, else in the second. */
+    const th_os_cpuset set = set_of(0x37u, 0u); /* 0 1 2 4 5 */
+    make_root();
+    put_cache(0, 3, "0-1,64\n");
+    put_cache(1, 3, "0-1,64\n");
+    put_cache(2, 3, "2-3\n");
+    put_cache(2, 2, "2\n");
+    put_cache(4, 2, "4-5\n");
+    CHECK_PART(THRUM_AFFINITY_CACHE, &set, 0, 0x3u, 0u);
+    CHECK_PART(THRUM_AFFINITY_CACHE, &set, 1, 0x3u, 0u);
+    CHECK_PART(THRUM_AFFINITY_CACHE, &set, 2, 0x4u, 0u);
+    CHECK_PART(THRUM_AFFINITY_CACHE, &set, 3, 0x30u, 0u);
+    CHECK_PART(THRUM_AFFINITY_CACHE, &set, 5, 0x3u, 0u);
+    CHECK_PART(THRUM_AFFINITY_CACHE, &set, 4, 0x37u, 0u); /* 5: nothing is known of it */
+}
+
+TEST(without_caches_any_of_the_set) {
+    /* No files, files that are none, and lists without the CPU itself. */
+    static const char *const bad[] = {"", "\n", "x", "-3", "1-", "0-1;2", "7\n", "99999999999\n"};
+    const th_os_cpuset set = set_of(0xfu, 0u);
+    make_root();
+    CHECK_PART(THRUM_AFFINITY_CACHE, &set, 0, 0xfu, 0u);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        put_cache(0, 3, bad[i]);
+        CHECK_PART(THRUM_AFFINITY_CACHE, &set, 0, 0xfu, 0u);
+    }
+}
+
+/* ---- where workers run ---- */
+
+enum { WORKERS = 5 };
+
+typedef struct seats {
+    rig r; /* first: the allocator's ctx */
+    th_os_cpuset set;
+    th_os_cpuset seen[WORKERS];
+    th_os_cpuset blocking;
+} seats;
+
+static void look(void *ctx, int worker) {
+    seats *s = ctx;
+    CHECK_EQ(th_os_cpuset_granted(&s->seen[worker]), 0);
+}
+
+static int look_in_the_pool(void *arg) {
+    seats *s = arg;
+    return th_os_cpuset_granted(&s->blocking);
+}
+
+static int call_the_pool(void *arg) {
+    int result = 1;
+    CHECK_EQ(thrum_blocking(look_in_the_pool, arg, &result), 0);
+    return result;
+}
+
+static void seats_begin(seats *s, unsigned affinity) {
+    memset(s, 0, sizeof(*s));
+    rig_init(&s->r);
+    s->r.config.workers = WORKERS;
+    s->r.config.affinity = affinity;
+    s->r.config.worker_start = look;
+}
+
+/* Each worker has what the policy says, the blocking pool all. */
+static void seats_check(seats *s) {
+    rig_start(&s->r);
+    CHECK_EQ(thrum_sched_workers(s->r.sched), WORKERS);
+    CHECK_EQ(rig_run(&s->r, call_the_pool, s), 0);
+    rig_stop(&s->r);
+    for (unsigned i = 0; i < WORKERS; i++) {
+        th_os_cpuset part = s->set;
+        if (s->r.config.affinity != THRUM_AFFINITY_NONE) {
+            th_affinity_of(s->r.config.affinity, &s->set, i, "", &part);
+        }
+        CHECK(memcmp(&part, &s->seen[i], sizeof(part)) == 0);
+    }
+    CHECK(memcmp(&s->set, &s->blocking, sizeof(s->set)) == 0);
+}
+
+TEST(workers_run_where_the_policy_says) {
+    /* By default in what the starter may use, from the first hook on. */
+    static seats s;
+    for (unsigned a = THRUM_AFFINITY_NONE; a <= THRUM_AFFINITY_CACHE; a++) {
+        seats_begin(&s, a);
+        CHECK_EQ(th_os_cpuset_granted(&s.set), 0);
+        seats_check(&s);
+    }
+}
+
+TEST(workers_run_on_the_cpus_that_are_named) {
+    /* One alone, whatever the policy; the array is not kept. */
+    static seats s;
+    th_os_cpuset all;
+    unsigned last = TH_OS_CPUS_MAX;
+    CHECK_EQ(th_os_cpuset_granted(&all), 0);
+    do {
+        last--;
+    } while ((all.bits[last / 64] >> (last % 64) & 1) == 0);
+    for (unsigned a = THRUM_AFFINITY_ONE; a <= THRUM_AFFINITY_CACHE; a++) {
+        unsigned cpu = last;
+        seats_begin(&s, a);
+        s.set.bits[cpu / 64] = (uint64_t)1 << (cpu % 64);
+        s.r.config.cpus = &cpu;
+        s.r.config.cpus_count = 1;
+        seats_check(&s);
+        s.r.config.workers = THRUM_WORKERS_AUTO;
+        rig_start(&s.r);
+        cpu = 0;
+        CHECK_EQ(thrum_sched_workers(s.r.sched), 1);
+        rig_stop(&s.r);
+    }
+}
+
+TEST(a_set_that_makes_no_sense_is_invalid) {
+    /* Empty, too high, or without an affinity. */
+    static seats s;
+    unsigned cpus[] = {0, THRUM_CPUS_MAX};
+    seats_begin(&s, THRUM_AFFINITY_ANY);
+    s.r.config.cpus = cpus;
+    CHECK_EQ(thrum_sched_start(&s.r.sched, &s.r.config), -EINVAL);
+    s.r.config.cpus_count = 2;
+    CHECK_EQ(thrum_sched_start(&s.r.sched, &s.r.config), -EINVAL);
+    s.r.config.cpus_count = 1;
+    s.r.config.affinity = THRUM_AFFINITY_NONE;
+    CHECK_EQ(thrum_sched_start(&s.r.sched, &s.r.config), -EINVAL);
+    s.r.config.cpus = NULL;
+    CHECK_EQ(thrum_sched_start(&s.r.sched, &s.r.config), -EINVAL);
+    s.r.config.cpus_count = 0;
+    s.r.config.affinity = THRUM_AFFINITY_CACHE + 1;
+    CHECK_EQ(thrum_sched_start(&s.r.sched, &s.r.config), -EINVAL);
+    rig_check_freed(&s.r);
+}
+
+TEST(what_the_system_refuses_is_the_starts_error) {
+    /* A CPU that no machine has; also when other workers could start. Nothing is left behind. */
+    static seats s;
+    th_os_cpuset all;
+    unsigned cpus[] = {0, THRUM_CPUS_MAX - 1};
+    CHECK_EQ(th_os_cpuset_granted(&all), 0);
+    while ((all.bits[cpus[0] / 64] >> (cpus[0] % 64) & 1) == 0) {
+        cpus[0]++;
+    }
+    seats_begin(&s, THRUM_AFFINITY_ONE);
+    s.r.config.cpus = cpus;
+    s.r.config.cpus_count = 2;
+    CHECK_EQ(thrum_sched_start(&s.r.sched, &s.r.config), -EINVAL);
+    rig_check_freed(&s.r);
+    s.r.config.cpus = &cpus[1];
+    s.r.config.cpus_count = 1;
+    CHECK_EQ(thrum_sched_start(&s.r.sched, &s.r.config), -EINVAL);
+    rig_check_freed(&s.r);
+    CHECK_EQ(thrum_run(&s.r.config, call_the_pool, &s), -EINVAL);
+    rig_check_freed(&s.r);
+}
