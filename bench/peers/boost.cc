@@ -6,6 +6,8 @@
 #include <boost/fiber/all.hpp>
 #include <boost/version.hpp>
 
+#include <malloc.h>
+
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -53,8 +55,9 @@ template <class F> static void inside(F f, bool asleep = false) {
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < peer.workers; i++)
         threads.emplace_back([&, i] {
-            // The algorithm counts on all of its threads.
-            fibers::use_scheduling_algorithm<fibers::algo::work_stealing>(peer.workers, asleep);
+            // The algorithm waits for all of its threads, and cannot do with one.
+            if (peer.workers > 1)
+                fibers::use_scheduling_algorithm<fibers::algo::work_stealing>(peer.workers, asleep);
             if (i == 0) {
                 fibers::fiber(std::allocator_arg, *stack_of(), f).join();
                 std::unique_lock<fibers::mutex> guard(lock);
@@ -331,6 +334,9 @@ static void blocked() {
 }
 
 int main(int argc, char **argv) {
+    // Stacks come from malloc: that it keeps what was freed spares a fault for each.
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    mallopt(M_TOP_PAD, 64 << 20);
     static const peer_work works[] = {
         {"spawn", spawn},
         {"chained_spawn", chained},
