@@ -87,6 +87,7 @@ extern const bench_theme bench_fifo;
 extern const bench_theme bench_chan;
 extern const bench_theme bench_parallel;
 extern const bench_theme bench_loops;
+extern const bench_theme bench_tokio;
 
 /* ---- for the rows ---- */
 

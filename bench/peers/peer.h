@@ -33,8 +33,7 @@ static struct {
 } peer;
 
 #define peer_check(cond, ...)                                                                      \
-    ((cond) ? (void)0                                                                              \
-            : (fprintf(stderr, __VA_ARGS__), fprintf(stderr, " (%s)\n", #cond), exit(1)))
+    ((cond) ? (void)0 : (fprintf(stderr, __VA_ARGS__), fprintf(stderr, " (%s)\n", #cond), exit(1)))
 
 /* The work of the row's definition, or a twentieth of it with --quick. */
 static inline unsigned peer_scale(unsigned full, unsigned least) {

@@ -1,6 +1,6 @@
 /*
- * pool.c: the trivial thread pool: a list of tasks, one mutex, one condition variable. What there is
- * to be gained by anything cleverer. Tasks cannot block, and live in their owner's memory.
+ * pool.c: the trivial thread pool: a list of tasks, one mutex, one condition variable. It shows
+ * what anything cleverer gains. Tasks cannot block, and live in their owner's memory.
  */
 #include <pthread.h>
 
@@ -192,9 +192,12 @@ static void run_spawn(void) {
 
 int main(int argc, char **argv) {
     static const peer_work works[] = {
-        {"post", run_spawn},          {"post-outside", run_outside},
-        {"post-outside-rounds", run_outside_rounds}, {"chained_spawn", run_chained},
-        {"wake-p50 wake-p99", run_wake}, {"idle", run_idle},
+        {"post", run_spawn},
+        {"post-outside", run_outside},
+        {"post-outside-rounds", run_outside_rounds},
+        {"chained_spawn", run_chained},
+        {"wake-p50 wake-p99", run_wake},
+        {"idle", run_idle},
     };
     return peer_main("pool", "ours", works, sizeof(works) / sizeof(works[0]), argc, argv);
 }
