@@ -46,7 +46,7 @@ class System:
         env = dict(os.environ, **self.env)
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
             if self.thrum:
-                command += ["--policy", self.env.get("THRUM_POLICY", "sharded")]
+                command += ["--policy", self.env.get("THRUM_POLICY", "sharded")]  # an option beats the environment
                 command += ["--alone", "--runs", "1", "--json", out.name]
             shown = " ".join([f"{k}={v}" for k, v in self.env.items()] + command)
             self.example = self.example or re.sub(r" --json \S+", "", shown).replace(ROOT + "/", "")
@@ -210,7 +210,7 @@ def main():
     results = {
         "machine": here, "runs": args.runs, "quick": args.quick, "seconds": round(seconds),
         "command": " ".join(["bench/compare.py"] + sys.argv[1:]),
-        "systems": {s.name: {"version": s.version, "command": s.example, "variant": bool(s.env)}
+        "systems": {s.name: {"version": s.version, "command": s.example, "variant": s.name in dict(VARIANTS)}
                     for s in used.values()},
         "absent": absent, "samples": samples, "missing": missing}
     os.makedirs(os.path.dirname(os.path.abspath(args.out)), exist_ok=True)

@@ -125,9 +125,9 @@ def markdown(results, groups, shown):
         lines += ["", "## thrum's variants", "", "Medians; in brackets over the default's.", "",
                   "| row | workers | " + " | ".join(names) + " |", "| --- " * (len(names) + 2) + "|"]
         for (row, workers), cells in table:
-            base = cells["thrum"].cost() if "thrum" in cells else None
+            base = cells["default"].cost() if "default" in cells else None
             shown_cells = [f"{figure_text(cells[n].median)}" + (
-                f" ({cells[n].cost() / base:.2f})" if base and n != "thrum" else "") if n in cells else "–"
+                f" ({cells[n].cost() / base:.2f})" if base and n != "default" else "") if n in cells else "–"
                 for n in names]
             lines.append(f"| `{row}` | {workers} | " + " | ".join(shown_cells) + " |")
     lines += ["", "## Yardsticks of this machine, in the same run", "", "| | median | range | |", "| --- | --- | --- | --- |"]
@@ -151,15 +151,10 @@ def markdown(results, groups, shown):
 def variants_table(results):
     """The variants that were measured, and for each row and worker count their figures."""
     order = [name for name, _ in VARIANTS]
-    variants = {n for n, s in results["systems"].items() if s.get("variant")}
-    keys, cells = [], {}
+    cells = {}
     for sample in results["samples"]:
         f = Figure(sample)
-        if f.system in variants:
-            keys.append((f.row, f.workers))
-    for sample in results["samples"]:
-        f = Figure(sample)
-        if f.system in order and (f.row, f.workers) in keys:
+        if f.system in order:
             cells.setdefault((f.row, f.workers), {})[f.system] = f
     names = [n for n in order if any(n in c for c in cells.values())]
     rows = [r for w in WORKLOADS for r in w.rows]
@@ -347,8 +342,8 @@ def latency(groups, names, labels):
     parts = []
     for tick in ticks_log(low, high):
         parts.append(line(at(tick), 22, at(tick), height))
-        if str(tick)[0] == "1" or high / low < 200:
-            parts.append(text(at(tick), 15, f"{tick:,.4g} µs", 10, "middle", DARK))
+        if f"{tick:g}"[0] == "1" or high / low < 300:
+            parts.append(text(at(tick), 15, f"{tick:,.0f} µs" if tick >= 10 else f"{tick:g} µs", 10, "middle", DARK))
     for i, key in enumerate(keys):
         y = 40 + i * row
         colour = AHEAD if key[1] == "thrum" else DARK
@@ -382,9 +377,9 @@ def variants_html(results):
            "<table class=heat><tr><th>row<th>workers"]
     out += [f"<th><span>{html.escape(n)}</span>" for n in names]
     for (row, workers), cells in table:
-        if "thrum" not in cells:
+        if "default" not in cells:
             continue
-        base = cells["thrum"]
+        base = cells["default"]
         out.append(f"<tr><td>{row}<td class=n>{workers}<td class=n>{figure_text(base.median)} {base.unit}")
         for name in names[1:]:
             if name not in cells or base.cost() <= 0:

@@ -100,13 +100,12 @@ FULL_WORKERS = [1, 2]
 SCALING = ["spawn", "spawn-outside", "yield", "mutex-100", "chan-4-4", "fib", "skynet-join", "skynet-chan", "sort"]
 SETS = {"variants": ["spawn", "turns", "chan", "parallel", "study"]}
 
-# Every knob of the sharded policy's queues, and the other policies.
-VARIANTS = [("thrum", {})] + [
-    (f"{queue}, overflow {overflow}, steal {steal}",
-     {"THRUM_LOCAL_QUEUE": queue, "THRUM_OVERFLOW": overflow, "THRUM_STEAL": steal})
-    for queue in ("lockfree",) for overflow in ("half", "one") for steal in ("half", "one")
+# The knobs of the sharded policy's queues, one by one and together, and the other policies.
+VARIANTS = [("default", {})] + [
+    (f"overflow {overflow}, steal {steal}", {"THRUM_OVERFLOW": overflow, "THRUM_STEAL": steal})
+    for overflow, steal in (("half", "one"), ("one", "half"), ("one", "one"))
 ] + [
-    (f"mutex, steal {steal}, grab {grab}",
+    (f"mutex queue, steal {steal}, grab {grab}",
      {"THRUM_LOCAL_QUEUE": "mutex", "THRUM_STEAL": steal, "THRUM_GRAB": grab})
     for steal in ("half", "one") for grab in ("batch", "one")
-] + [("global", {"THRUM_POLICY": "global"}), ("fifo", {"THRUM_POLICY": "fifo"})]
+] + [("global policy", {"THRUM_POLICY": "global"}), ("fifo policy", {"THRUM_POLICY": "fifo"})]

@@ -19,6 +19,7 @@ func init() {
 		work{"rwlock-read-100", "ns/op", func() result { return rwlock(100, 5000000, false) }},
 		work{"rwlock-read-1000", "ns/op", func() result { return rwlock(1000, 5000000, false) }},
 		work{"rwlock-mixed", "ns/op", func() result { return rwlock(100, 2000000, true) }},
+		work{"many-to-many", "ns/op", manyToMany},
 		work{"event-chain", "ns/op", eventChain},
 		work{"yield_many", "ns/op", yieldMany},
 		work{"ping_pong", "ns/op", tokioPingPong})
@@ -123,6 +124,37 @@ func pingpong() result {
 	returned := <-ended
 	check(returned == rounds, "%d of %d balls were returned", returned, rounds)
 	return r
+}
+
+// In each step everybody posts to one other, to each other one in turn, and waits for a post.
+func manyToMany() result {
+	const members = 100
+	steps := scale(20000, 1000)
+	var mailbox [members]chan struct{}
+	for i := range mailbox {
+		mailbox[i] = make(chan struct{}, members)
+	}
+	var s span
+	for _, n := range []int{steps / 10, steps} {
+		var wg sync.WaitGroup
+		wg.Add(members)
+		s = begin()
+		for me := 0; me < members; me++ {
+			me := me
+			go func() {
+				taken := 0
+				for i := 0; i < n; i++ {
+					mailbox[(me+1+i%(members-1))%members] <- struct{}{}
+					<-mailbox[me]
+					taken++
+				}
+				check(taken == n, "%d of %d steps", taken, n)
+				wg.Done()
+			}()
+		}
+		wg.Wait()
+	}
+	return s.perOp(steps * members)
 }
 
 func eventChain() result {

@@ -19,6 +19,7 @@ pub fn works() -> Vec<Work> {
         Work { names: "rwlock-read-100", run: || rwlock("rwlock-read-100", 100, 5000000, false) },
         Work { names: "rwlock-read-1000", run: || rwlock("rwlock-read-1000", 1000, 5000000, false) },
         Work { names: "rwlock-mixed", run: || rwlock("rwlock-mixed", 100, 2000000, true) },
+        Work { names: "many-to-many", run: many_to_many },
         Work { names: "event-chain", run: event_chain },
         Work { names: "event-baton", run: event_baton },
     ]
@@ -135,6 +136,39 @@ fn pingpong() -> Vec<Row> {
         let row = first.await.unwrap();
         assert_eq!(second.await.unwrap(), rounds);
         vec![row]
+    })
+}
+
+/// In each step everybody posts to one other, to each other one in turn, and waits for a post.
+fn many_to_many() -> Vec<Row> {
+    const MEMBERS: usize = 100;
+    let steps = scale(20000, 1000);
+    inside(async move {
+        let mailbox: Arc<Vec<Semaphore>> =
+            Arc::new((0..MEMBERS).map(|_| Semaphore::new(0)).collect());
+        let mut rows = vec![];
+        for n in [steps / 10, steps] {
+            let span = Span::begin();
+            let members: Vec<_> = (0..MEMBERS)
+                .map(|me| {
+                    let mailbox = mailbox.clone();
+                    tokio::spawn(async move {
+                        let mut taken = 0;
+                        for i in 0..n {
+                            mailbox[(me + 1 + i % (MEMBERS - 1)) % MEMBERS].add_permits(1);
+                            mailbox[me].acquire().await.unwrap().forget();
+                            taken += 1;
+                        }
+                        taken
+                    })
+                })
+                .collect();
+            for member in members {
+                assert_eq!(member.await.unwrap(), n);
+            }
+            rows = vec![span.per_op("many-to-many", steps * MEMBERS)];
+        }
+        rows
     })
 }
 
