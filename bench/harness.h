@@ -88,6 +88,7 @@ extern const bench_theme bench_chan;
 extern const bench_theme bench_parallel;
 extern const bench_theme bench_loops;
 extern const bench_theme bench_tokio;
+extern const bench_theme bench_study;
 
 /* ---- for the rows ---- */
 

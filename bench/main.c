@@ -35,7 +35,7 @@ typedef struct options {
 static const bench_theme *const themes[] = {
     &bench_yardsticks, &bench_switch,   &bench_spawn,  &bench_sync,  &bench_turns,
     &bench_wake,       &bench_memory,   &bench_timers, &bench_time,  &bench_fifo,
-    &bench_chan,       &bench_parallel, &bench_loops,  &bench_tokio,
+    &bench_chan,       &bench_parallel, &bench_loops,  &bench_tokio, &bench_study,
 };
 #define THEMES (sizeof(themes) / sizeof(themes[0]))
 

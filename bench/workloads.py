@@ -89,7 +89,21 @@ WORKLOADS = [
     W("remote_spawn", "12,800 from eight plain threads: a task", "tokio", [4]),
     W("spawn_blocking", "16 tasks × 100 × 16 blocking calls at once: a call", "tokio", [4]),
     W("chan_contended", "five send 1000 each through one channel: an element", "tokio", [4]),
-]
+] + [W(name, what, "study", [workers]) for name, what, workers in (
+    ("study-spawner", "one fiber starts 1000 that sleep 2 ns and yield, 10 times", 4),
+    ("study-spawner-spin", "... spin 2 µs", 4),
+    ("study-slow", "... one worker's sleeps 100 times as long", 4),
+    ("study-slow-spin", "... spin 2 µs, 200 µs on one worker", 4),
+    ("study-two", "two spawners, 10,000 and 100 that sleep and yield 10 times", 8),
+    ("study-two-spin", "... spin 2 µs", 8),
+    ("study-two-100", "100 and 10, 100 times", 8),
+    ("study-two-100-spin", "... spin 2 µs", 8),
+    ("study-two-1000", "1000 and 100, 100 times", 8),
+    ("study-two-1000-spin", "... spin 2 µs", 8),
+    ("study-mutex", "100 that sleep under one mutex, 20 times", 4),
+    ("study-mutex-spin", "... spin 2 µs", 4),
+    ("study-sort", "merge sort of 1024 numbers, a fiber a half", 4),
+)]
 
 TITLES = {"spawn": "Starting tasks", "turns": "Taking turns", "chan": "Channels", "parallel": "Parallel work",
           "idle": "Waiting, waking, memory", "tokio": "Tokio's published benchmarks (four workers)",
