@@ -113,7 +113,7 @@ def plan(args, systems):
     for work in WORKLOADS:
         if args.only and work.name not in args.only:
             continue
-        if not args.full and not any(
+        if work.set == "study" or not args.full and not any(
                 n in has[s.name] for s in systems[1:] for n in work.rows_of(s.name)):
             continue
         for workers in work.workers or (FULL_WORKERS if args.full else args.workers):

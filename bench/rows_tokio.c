@@ -150,29 +150,29 @@ static int stall_and_respawn(void *arg) {
 }
 
 static void run_remote_busy(const bench_args *args, bench_sample *out, thrum_fn busy, unsigned n,
-                            void *arg) {
+                            void *arg, unsigned rounds) {
     start(args);
     th_store_relaxed(&xbusy, 1); /* relaxed: the tasks are started after it */
     for (unsigned i = 0; i < n; i++)
         go(busy, arg);
-    time_rounds(args, out, 40, remote_count, remote_round);
+    time_rounds(args, out, rounds, remote_count, remote_round);
     th_store_relaxed(&xbusy, 0); /* relaxed: sooner or later will do */
     bench_stop(sched);
 }
 
 static void run_remote_busy1(const bench_args *args, bench_sample *out) {
     remote_count = MANY;
-    run_remote_busy(args, out, yield_and_stall, 8, NULL);
+    run_remote_busy(args, out, yield_and_stall, 8, NULL, 40);
 }
 
 static void run_remote_busy2(const bench_args *args, bench_sample *out) {
     remote_count = MANY / 10;
-    run_remote_busy(args, out, stall_and_respawn, 4, NULL);
+    run_remote_busy(args, out, stall_and_respawn, 4, NULL, 4);
 }
 
 static void run_remote_busy2y(const bench_args *args, bench_sample *out) {
     remote_count = MANY / 10;
-    run_remote_busy(args, out, stall_and_respawn, 4, &xbusy);
+    run_remote_busy(args, out, stall_and_respawn, 4, &xbusy, 40);
 }
 
 /* ---- yield_many, ping_pong, chained_spawn ---- */

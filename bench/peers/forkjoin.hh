@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "bodies.h"
 #include "peer.h"
 
 template <class S> struct forkjoin {
@@ -120,19 +121,6 @@ template <class S> struct forkjoin {
 
     // ---- merge sort ----
 
-    static void merge_serially(const uint32_t *a, size_t an, const uint32_t *b, size_t bn,
-                               uint32_t *out) {
-        const uint32_t *a_end = a + an, *b_end = b + bn;
-        while (a < a_end && b < b_end) {
-            bool second = *b < *a;
-            *out++ = second ? *b : *a;
-            b += second;
-            a += !second;
-        }
-        memcpy(out, a, (size_t)(a_end - a) * sizeof(*a));
-        memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof(*b));
-    }
-
     static void merge(const uint32_t *a, size_t an, const uint32_t *b, size_t bn, uint32_t *out) {
         if (an + bn <= 4096)
             return merge_serially(a, an, b, bn, out);
@@ -147,18 +135,8 @@ template <class S> struct forkjoin {
     }
 
     static void sort_call(uint32_t *numbers, uint32_t *spare, size_t n, bool into_spare) {
-        if (n <= 32) {
-            for (size_t i = 1; i < n; i++) {
-                uint32_t moving = numbers[i];
-                size_t at = i;
-                for (; at > 0 && moving < numbers[at - 1]; at--)
-                    numbers[at] = numbers[at - 1];
-                numbers[at] = moving;
-            }
-            if (into_spare)
-                memcpy(spare, numbers, n * sizeof(*numbers));
-            return;
-        }
+        if (n <= 32)
+            return sort_few(numbers, spare, n, into_spare);
         size_t half = n / 2;
         S::both([=] { sort_call(numbers + half, spare + half, n - half, !into_spare); },
                 [=] { sort_call(numbers, spare, half, !into_spare); });
@@ -193,11 +171,6 @@ template <class S> struct forkjoin {
 
     // ---- loops ----
 
-    static void light_part(float *numbers, size_t begin, size_t end) {
-        for (size_t i = begin; i < end; i++)
-            numbers[i] = numbers[i] * 0.5f + 1.0f;
-    }
-
     static void light() {
         size_t n = peer_scale(10000000, 1000);
         std::vector<float> numbers(n, 4.0f);
@@ -214,16 +187,6 @@ template <class S> struct forkjoin {
         for (float x : numbers)
             peer_check(x == 2.5f, "an element was not done twice");
         peer_row_ms("for-light", &span, 1);
-    }
-
-    static void skewed_part(uint32_t *out, size_t n, size_t begin, size_t end) {
-        for (size_t i = begin; i < end; i++) {
-            uint32_t x = (uint32_t)i | 1;
-            unsigned rounds = i < n / 100 ? 400 : 4;
-            for (unsigned j = 0; j < rounds; j++)
-                x = x * 1664525u + 1013904223u;
-            out[i] = x;
-        }
     }
 
     static void skewed() {
