@@ -18,10 +18,11 @@ import tempfile
 import time
 
 import report
-from workloads import FULL_WORKERS, SCALING, SETS, VARIANTS, WORKLOADS, YARDSTICKS
+from workloads import ALLOCATING, FULL_WORKERS, SCALING, SETS, VARIANTS, WORKLOADS, YARDSTICKS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PEERS = ["go", "tokio", "boost", "onetbb", "openmp-gcc", "openmp-clang", "libuv", "pool"]
+ALLOCATE = ["thrum", "tokio", "boost", "onetbb"]  # measured with another malloc, too
 TIMEOUT = 90  # seconds for a sample
 
 
@@ -83,6 +84,13 @@ def machine():
             "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}
 
 
+def mimalloc():
+    """Where it lies, or nothing."""
+    out = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"libmimalloc\.so\S* .*=> (\S+)", out)
+    return found.group(1) if found else None
+
+
 def find_systems(thrum, wanted):
     """Those that are there, and why the others are not."""
     systems, absent = [System("thrum", [thrum], thrum=True)], {}
@@ -108,6 +116,11 @@ def plan(args, systems):
             if any(name in has[system.name] for name in names):
                 jobs.append((kind, work, workers, system))
 
+    library = mimalloc() if args.full or args.mimalloc else None
+    preloaded = [System(s.name + "+mimalloc", s.command, {"LD_PRELOAD": library}, s.thrum)
+                 for s in systems if library and s.name in ALLOCATE]
+    for system in preloaded:
+        has[system.name] = has[system.name.split("+")[0]]
     for yard in YARDSTICKS:
         jobs.append(("yard", yard, 1, systems[0]))
     for work in WORKLOADS:
@@ -118,6 +131,8 @@ def plan(args, systems):
             continue
         for workers in work.workers or (FULL_WORKERS if args.full else args.workers):
             add("main", work, workers, systems)
+            if work.name in ALLOCATING:
+                add("main", work, workers, preloaded)
     if args.full or args.scaling:
         for work in WORKLOADS:
             if work.name in SCALING and (not args.only or work.name in args.only):
@@ -180,6 +195,7 @@ def main():
     parser.add_argument("--full", action="store_true", help="all workloads, 1 to 8 workers, all variants")
     parser.add_argument("--scaling", action="store_true", help="1, 2, 4, 8 workers, for some workloads")
     parser.add_argument("--variants", action="store_true", help="thrum's variants against each other")
+    parser.add_argument("--mimalloc", action="store_true", help="what allocates much also with this malloc")
     parser.add_argument("--runs", type=int, default=5, help="samples of each (5)")
     parser.add_argument("--workers", default="2", help="worker counts, separated by commas (2)")
     parser.add_argument("--only", help="these workloads, separated by commas")

@@ -40,7 +40,7 @@ class Group:
         self.work, self.row, self.workers = work, row, workers
         self.figures = sorted(figures, key=Figure.cost)
         self.thrum = next((f for f in figures if f.system == "thrum"), None)
-        self.peers = [f for f in self.figures if f.system != "thrum"]
+        self.peers = [f for f in self.figures if not f.system.startswith("thrum")]
         self.best = self.peers[0] if self.peers else None
         self.ratio = None
         if self.thrum and self.best and self.best.cost() > 0:
@@ -239,7 +239,7 @@ def overview(shown):
 
 def bars(group):
     """A bar a system; bars far beyond the others are cut off, and say so."""
-    width, left, right, row = 540, 98, 92, 20
+    width, left, right, row = 540, 118, 92, 20
     height = 8 + row * len(group.figures)
     medians = sorted(f.median for f in group.figures)
     cap = max(4 * statistics.median(medians[:4]), 1.3 * (group.thrum.median if group.thrum else 0)) or 1

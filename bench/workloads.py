@@ -109,9 +109,11 @@ TITLES = {"spawn": "Starting tasks", "turns": "Taking turns", "chan": "Channels"
           "idle": "Waiting, waking, memory", "tokio": "Tokio's published benchmarks (four workers)",
           "study": "Study of variants"}
 
-# How many workers `--full` takes; what is drawn over 1 to 8 workers; what the variants are compared on.
+# How many workers `--full` takes; what is drawn over 1 to 8 workers; what the variants are
+# compared on; what is also measured with another malloc.
 FULL_WORKERS = [1, 2]
 SCALING = ["spawn", "spawn-outside", "yield", "mutex-100", "chan-4-4", "fib", "skynet-join", "skynet-chan", "sort"]
+ALLOCATING = ["spawn", "spawn-joined", "spawn-burst", "spawn-outside", "skynet-chan", "skynet-join", "fib"]
 SETS = {"variants": ["spawn", "turns", "chan", "parallel", "study"]}
 
 # The knobs of the sharded policy's queues, one by one and together, and the other policies.

@@ -23,7 +23,7 @@ typedef struct race {
 static race the_race;
 
 /* One worker: nobody else runs meanwhile. */
-static void note_step(race *r, int i) {
+static NO_TSAN void note_step(race *r, int i) {
     const int made = ++r->made[i];
     r->at[made - 1]--;
     r->at[made]++;
@@ -134,11 +134,15 @@ TEST(one_worker_serves_yielding_fibers_evenly) {
 }
 
 TEST(one_worker_serves_more_fibers_than_its_queue_holds) {
-    /* Beyond the queue of yields the shared queue takes part. All get their turns. */
+    /*
+     * Beyond the queue of yields the older half of it goes to the shared queue, and comes back by
+     * 256: who is caught in that loses a turn or two, no more.
+     */
     for (unsigned i = 0; i < VARIANTS; i++) {
         const thrum_config config = variant(i, 1);
         run_race(&config, FIBERS_MAX, SCALED(100));
         show(&config, "one worker, 2000 fibers: the furthest was ahead by", the_race.spread);
+        CHECK(the_race.spread <= 4);
     }
 }
 
