@@ -8,7 +8,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all test test-full demo bench sim fuzz mutate models check format install clean help
+.PHONY: all test test-full demo bench bench-full bench-rows sim fuzz mutate models check format install clean help
 
 all: ## build the library, the examples and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -27,7 +27,16 @@ demo: ## treesum over real input, checked with sha256sum -c (DIR=/usr/include)
 	@tools/build gcc-release treesum
 	@examples/treesum-demo build/gcc-release/examples/treesum $(DIR)
 
-bench: ## the benchmark (BENCH="--only NAME --runs 5")
+bench: ## thrum beside its peers, some minutes: bench/results/MACHINE.md, .html (BENCH="--only fib,yield")
+	@tools/setup bench
+	@tools/build gcc-release thrum-bench
+	@bench/peers/build
+	@bench/compare.py $(BENCH)
+
+bench-full: ## the same with 1 to 8 workers, all rows and all variants of thrum; about an hour
+	@$(MAKE) --no-print-directory bench BENCH="--full $(BENCH)"
+
+bench-rows: ## thrum alone, row by row, beside its targets (BENCH="--only NAME --runs 5")
 	@tools/setup
 	@tools/build gcc-release thrum-bench
 	@build/gcc-release/bench/thrum-bench $(BENCH)
@@ -64,4 +73,4 @@ clean: ## remove all that was built
 	@rm -rf build
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14

@@ -87,6 +87,8 @@ extern const bench_theme bench_fifo;
 extern const bench_theme bench_chan;
 extern const bench_theme bench_parallel;
 extern const bench_theme bench_loops;
+extern const bench_theme bench_tokio;
+extern const bench_theme bench_study;
 
 /* ---- for the rows ---- */
 

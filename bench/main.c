@@ -28,13 +28,14 @@ typedef struct options {
     unsigned seconds; /* how long a sample may take */
     bool list;
     bool quick;
-    bool here; /* samples are taken in this process */
+    bool here;  /* samples are taken in this process */
+    bool alone; /* neither yardsticks nor baselines */
 } options;
 
 static const bench_theme *const themes[] = {
-    &bench_yardsticks, &bench_switch,   &bench_spawn,  &bench_sync, &bench_turns,
-    &bench_wake,       &bench_memory,   &bench_timers, &bench_time, &bench_fifo,
-    &bench_chan,       &bench_parallel, &bench_loops,
+    &bench_yardsticks, &bench_switch,   &bench_spawn,  &bench_sync,  &bench_turns,
+    &bench_wake,       &bench_memory,   &bench_timers, &bench_time,  &bench_fifo,
+    &bench_chan,       &bench_parallel, &bench_loops,  &bench_tokio, &bench_study,
 };
 #define THEMES (sizeof(themes) / sizeof(themes[0]))
 
@@ -47,6 +48,7 @@ static const char usage[] =
     "  --runs R              samples of each row (5)\n"
     "  --json FILE           write the results there too\n"
     "  --quick               a twentieth of the work, 3 runs: to see that it works\n"
+    "  --alone               neither yardsticks nor baselines\n"
     "  --timeout S           seconds that one sample may take (120)\n"
     "  --in-process          no process for each sample, for debuggers and profilers\n";
 
@@ -132,6 +134,9 @@ static void parse_option(int option, options *o) {
     case 't':
         o->seconds = parse_number(optarg, "not a number of seconds");
         break;
+    case 'a':
+        o->alone = true;
+        break;
     case 'i':
         o->here = true;
         break;
@@ -146,17 +151,12 @@ static void parse_option(int option, options *o) {
 
 static void parse_options(int argc, char *const argv[], options *o) {
     static const struct option known[] = {
-        {"list", no_argument, NULL, 'l'},
-        {"only", required_argument, NULL, 'o'},
-        {"workers", required_argument, NULL, 'w'},
-        {"policy", required_argument, NULL, 'p'},
-        {"runs", required_argument, NULL, 'r'},
-        {"json", required_argument, NULL, 'j'},
-        {"quick", no_argument, NULL, 'q'},
-        {"timeout", required_argument, NULL, 't'},
-        {"in-process", no_argument, NULL, 'i'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"list", no_argument, NULL, 'l'},          {"only", required_argument, NULL, 'o'},
+        {"workers", required_argument, NULL, 'w'}, {"policy", required_argument, NULL, 'p'},
+        {"runs", required_argument, NULL, 'r'},    {"json", required_argument, NULL, 'j'},
+        {"quick", no_argument, NULL, 'q'},         {"timeout", required_argument, NULL, 't'},
+        {"alone", no_argument, NULL, 'a'},         {"in-process", no_argument, NULL, 'i'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
     for (int c = getopt_long(argc, argv, "", known, NULL); c != -1;
          c = getopt_long(argc, argv, "", known, NULL))
@@ -220,7 +220,7 @@ static void add_job(bench_jobs *jobs, const options *o, const bench_case *bench,
 /* A case, with each policy and each number of workers that makes sense for it. */
 static void add_case(bench_jobs *jobs, const options *o, const bench_case *bench) {
     /* Profiles should show the row, and its process should not be tied to a CPU by yardsticks. */
-    bool wanted = o->only == NULL || (bench->workers_min == 0 && !o->here);
+    bool wanted = o->only == NULL || (bench->workers_min == 0 && !o->here && !o->alone);
     for (unsigned part = 0; part < bench->count && !wanted; part++)
         wanted = is_listed(o->only, bench->rows[part].name);
     if (!wanted)
@@ -267,7 +267,7 @@ static void take_samples(const options *o, bench_job *job) {
     if (job->outcome != BENCH_DONE)
         return;
     memcpy(job->samples[job->runs++], samples, sizeof(samples));
-    if (job->bench->baseline == NULL)
+    if (job->bench->baseline == NULL || o->alone)
         return;
     job->outcome = bench_sample_take(job->bench->baseline, &job->args, o->seconds, o->here, samples,
                                      job->note);

@@ -278,6 +278,65 @@ static void base_pingpong(const bench_args *args, bench_sample *out) {
     out[0] = bench_span_per_op(&span, t.rounds);
 }
 
+/* ---- many to many ---- */
+
+#define MEMBERS 100
+
+/* A semaphore for each member, on a line of its own. */
+static struct { _Alignas(TH_CACHE_LINE) thrum_sem sem; } mailbox[MEMBERS];
+
+typedef struct meeting {
+    bench_sample *out;
+    unsigned steps;
+    uint64_t taken[MEMBERS]; /* by each */
+    thrum_waitgroup ended;
+} meeting;
+
+static meeting meet;
+
+/*
+ * In each step everybody posts to one other, to each other one in turn, and waits for a post.
+ * Whoever is furthest behind has been sent as many as it needs, so nobody waits for ever.
+ */
+static int meet_all(void *arg) {
+    uintptr_t me = (uintptr_t)arg;
+    for (unsigned i = 0; i < meet.steps; i++) {
+        thrum_sem_post(&mailbox[(me + 1 + i % (MEMBERS - 1)) % MEMBERS].sem);
+        bench_ok(thrum_sem_wait(&mailbox[me].sem));
+        meet.taken[me]++;
+    }
+    thrum_waitgroup_done(&meet.ended);
+    return 0;
+}
+
+/* A tenth first, so that their stacks exist. */
+static int time_meeting(void *arg) {
+    unsigned steps = *(unsigned *)arg;
+    bench_span span;
+    for (unsigned round = 0; round < 2; round++) {
+        meet.steps = round == 0 ? steps / 10 : steps;
+        thrum_waitgroup_init(&meet.ended, MEMBERS);
+        bench_span_begin(&span, thrum_sched_current());
+        for (uintptr_t i = 0; i < MEMBERS; i++)
+            bench_ok(thrum_go(meet_all, (void *)i));
+        bench_ok(thrum_waitgroup_wait(&meet.ended));
+        bench_span_end(&span);
+    }
+    *meet.out = bench_span_per_op(&span, (uint64_t)steps * MEMBERS);
+    return 0;
+}
+
+static void run_many_to_many(const bench_args *args, bench_sample *out) {
+    unsigned steps = bench_scale(args, 20000, 1000);
+    meet = (meeting){.out = out};
+    for (unsigned i = 0; i < MEMBERS; i++)
+        thrum_sem_init(&mailbox[i].sem, 0);
+    bench_inside(args, time_meeting, &steps);
+    for (unsigned i = 0; i < MEMBERS; i++)
+        bench_check(meet.taken[i] == steps + steps / 10, "member %u took %llu of %u", i,
+                    (unsigned long long)meet.taken[i], steps);
+}
+
 static const bench_case cases[] = {
     {.what = "1000 fibers yield 1000 times each",
      .rows = {{.name = "yield", .unit = "ns/op", .must = BENCH_SCALED, .limit = {20, 15}}},
@@ -300,6 +359,11 @@ static const bench_case cases[] = {
      .run = run_pingpong_apart,
      .baseline = base_pingpong,
      .baseline_what = "two threads over sem_t"},
+    {.what = "100 fibers, each posts to the others in turn and waits for a post: a step",
+     .rows = {{.name = "many-to-many", .unit = "ns/op"}},
+     .count = 1,
+     .workers_min = 1,
+     .run = run_many_to_many},
     {.what = "one fiber locks, counts and unlocks",
      .rows = {{.name = "mutex-alone", .unit = "ns/op", .must = BENCH_SCALED, .limit = {15, 15}}},
      .count = 1,

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Measures thrum and its peers side by side and writes a report: bench/compare.py --help
+
+A run goes through all workloads; for each one it takes one sample of every system, one after the other
+(A B C, then the next workload), and the next run does the same again. So a noisy minute hits all systems
+alike, and one sample of many workloads rather than all of one. Each sample is a process of its own.
+The report is written by report.py; README.md says how to read it.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import report
+from workloads import ALLOCATING, FULL_WORKERS, SCALING, SETS, VARIANTS, WORKLOADS, YARDSTICKS
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PEERS = ["go", "tokio", "boost", "onetbb", "openmp-gcc", "openmp-clang", "libuv", "pool"]
+ALLOCATE = ["thrum", "tokio", "boost", "onetbb"]  # measured with another malloc, too
+TIMEOUT = 90  # seconds for a sample
+
+
+class System:
+    """A program to be measured: thrum, one of its variants, or a peer."""
+
+    def __init__(self, name, command, env=None, thrum=False):
+        self.name, self.command, self.env, self.thrum = name, command, env or {}, thrum
+        self.version = ""
+        self.example = ""  # a command line that was used
+
+    def rows(self):
+        """The names of the rows that it has."""
+        out = subprocess.run(self.command + ["--list"], capture_output=True, text=True, check=True)
+        return {line.split()[0] for line in out.stdout.splitlines() if line.strip()}
+
+    def sample(self, names, workers, quick):
+        """One process; the rows of these names, or raises with what it said."""
+        command = self.command + ["--only", ",".join(names), "--workers", str(workers)]
+        if quick:
+            command.append("--quick")
+        env = dict(os.environ, **self.env)
+        with tempfile.NamedTemporaryFile(suffix=".json") as out:
+            if self.thrum:
+                command += ["--policy", self.env.get("THRUM_POLICY", "sharded")]  # an option beats the environment
+                command += ["--alone", "--runs", "1", "--json", out.name]
+            shown = " ".join([f"{k}={v}" for k, v in self.env.items()] + command)
+            self.example = self.example or re.sub(r" --json \S+", "", shown).replace(ROOT + "/", "")
+            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=env, cwd=ROOT)
+            text = out.read().decode() if self.thrum else done.stdout
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip().splitlines()
+            raise RuntimeError(said[-1] if said else f"ended with {done.returncode}")
+        result = json.loads(text)
+        machine = result["machine"]
+        if self.thrum:
+            self.version = f"{machine['thrum']}, {machine['compiler']}, {machine['flags']}"
+        else:
+            self.version = machine["version"]
+        return [row for row in result["rows"] if row["name"] in names]
+
+
+def machine():
+    """What the report says of the machine."""
+    cpu = "unknown"
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        for line in info:
+            if line.startswith("model name"):
+                cpu = line.split(":", 1)[1].strip()
+                break
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    osname = "unknown"
+    try:
+        osname = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, AttributeError, KeyError):
+        pass
+    return {"cpu": cpu, "cores": len(os.sched_getaffinity(0)), "memory": f"{memory:.0f} GiB",
+            "kernel": f"{platform.system()} {platform.release()} {platform.machine()}", "os": osname,
+            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}
+
+
+def mimalloc():
+    """Where it lies, or nothing."""
+    out = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"libmimalloc\.so\S* .*=> (\S+)", out)
+    return found.group(1) if found else None
+
+
+def find_systems(thrum, wanted):
+    """Those that are there, and why the others are not."""
+    systems, absent = [System("thrum", [thrum], thrum=True)], {}
+    for name in PEERS:
+        program = os.path.join(ROOT, "build", "peers", "peer-" + name)
+        if wanted and name not in wanted:
+            continue
+        if os.access(program, os.X_OK):
+            systems.append(System(name, [program]))
+        else:
+            absent[name] = "not built (tools/setup bench installs what it needs; bench/peers/build)"
+    return systems, absent
+
+
+def plan(args, systems):
+    """The samples of one run, in their order: (set, workload, workers, system)."""
+    has = {s.name: s.rows() for s in systems}
+    jobs = []
+
+    def add(kind, work, workers, among):
+        for system in among:
+            names = work.rows_of(system.name)
+            if any(name in has[system.name] for name in names):
+                jobs.append((kind, work, workers, system))
+
+    library = mimalloc() if args.full or args.mimalloc else None
+    preloaded = [System(s.name + "+mimalloc", s.command, {"LD_PRELOAD": library}, s.thrum)
+                 for s in systems if library and s.name in ALLOCATE]
+    for system in preloaded:
+        has[system.name] = has[system.name.split("+")[0]]
+    for yard in YARDSTICKS:
+        jobs.append(("yard", yard, 1, systems[0]))
+    for work in WORKLOADS:
+        if args.only and work.name not in args.only:
+            continue
+        if work.set == "study" or not args.full and not any(
+                n in has[s.name] for s in systems[1:] for n in work.rows_of(s.name)):
+            continue
+        for workers in work.workers or (FULL_WORKERS if args.full else args.workers):
+            add("main", work, workers, systems)
+            if work.name in ALLOCATING:
+                add("main", work, workers, preloaded)
+    if args.full or args.scaling:
+        for work in WORKLOADS:
+            if work.name in SCALING and (not args.only or work.name in args.only):
+                for workers in (1, 2, 4, 8):
+                    add("scaling", work, workers, systems)
+    if args.full or args.variants:
+        variants = [System(name, systems[0].command, env, thrum=True) for name, env in VARIANTS]
+        for system in variants:
+            has[system.name] = has["thrum"]
+        for work in WORKLOADS:
+            if work.set in SETS["variants"] and (not args.only or work.name in args.only):
+                add("variants", work, work.workers[0] if work.workers else 2, variants)
+    # One figure is measured once, also when several parts of the report show it.
+    seen, once = set(), []
+    for job in jobs:
+        key = (job[1].name, job[2], job[3].name)
+        if key not in seen:
+            seen.add(key)
+            once.append(job)
+    return once
+
+
+def measure(jobs, runs, quick):
+    """All runs; the samples by (row, workers, system), and what is missing."""
+    samples, missing = {}, {}
+    total, done, begin = runs * len(jobs), 0, time.time()
+    for run in range(runs):
+        for _, work, workers, system in jobs:
+            done += 1
+            key = (work.name, workers, system.name)
+            if key in missing:
+                continue
+            if sys.stderr.isatty():
+                print(f"\r\033[K{done}/{total} run {run + 1}: {work.name}, {workers} workers, {system.name}",
+                      end="", file=sys.stderr, flush=True)
+            try:
+                rows = system.sample(work.rows_of(system.name), workers, quick)
+            except subprocess.TimeoutExpired:
+                missing[key] = f"not done within {TIMEOUT} s"
+                continue
+            except (RuntimeError, ValueError) as why:
+                missing[key] = str(why)
+                continue
+            for row in rows:
+                name = work.row_named(row["name"], system.name)
+                taken = samples.setdefault((name, row["workers"], system.name), {
+                    "row": name, "workers": row["workers"], "system": system.name, "unit": row["unit"],
+                    "values": [], "ops": [], "context_switches": [], "futex_calls": []})
+                taken["values"].append(row["median"])
+                for field in ("ops", "context_switches", "futex_calls"):
+                    taken[field].append(row[field])
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    lost = [{"row": k[0], "workers": k[1], "system": k[2], "why": why} for k, why in missing.items()]
+    return list(samples.values()), lost, time.time() - begin
+
+
+def main():
+    parser = argparse.ArgumentParser(description="thrum and its peers, side by side")
+    parser.add_argument("--full", action="store_true", help="all workloads, 1 to 8 workers, all variants")
+    parser.add_argument("--scaling", action="store_true", help="1, 2, 4, 8 workers, for some workloads")
+    parser.add_argument("--variants", action="store_true", help="thrum's variants against each other")
+    parser.add_argument("--mimalloc", action="store_true", help="what allocates much also with this malloc")
+    parser.add_argument("--runs", type=int, default=5, help="samples of each (5)")
+    parser.add_argument("--workers", default="2", help="worker counts, separated by commas (2)")
+    parser.add_argument("--only", help="these workloads, separated by commas")
+    parser.add_argument("--systems", help="these peers, separated by commas")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the work: to see that it works")
+    parser.add_argument("--thrum", default=os.path.join(ROOT, "build/gcc-release/bench/thrum-bench"))
+    parser.add_argument("--out", help="results go to OUT.json, OUT.md, OUT.html (bench/results/MACHINE)")
+    parser.add_argument("--again", metavar="JSON", help="measure nothing: write the report of these results anew")
+    args = parser.parse_args()
+    args.workers = [int(n) for n in args.workers.split(",")]
+    args.only = args.only.split(",") if args.only else None
+    if args.again:
+        with open(args.again, encoding="utf-8") as file:
+            return report.write(json.load(file), args.out or args.again[:-len(".json")])
+    here = machine()
+    if not args.out:
+        slug = re.sub(r"[^a-z0-9]+", "-", here["cpu"].lower()).strip("-")
+        args.out = os.path.join(ROOT, "bench", "results", f"{slug}-{here['cores']}")
+    systems, absent = find_systems(args.thrum, args.systems.split(",") if args.systems else None)
+    for name, why in absent.items():
+        print(f"compare: {name} is left out: {why}", file=sys.stderr)
+    jobs = plan(args, systems)
+    samples, missing, seconds = measure(jobs, args.runs, args.quick)
+    for lost in missing:
+        print(f"compare: {lost['row']}, {lost['workers']} workers, {lost['system']}: {lost['why']}",
+              file=sys.stderr)
+    used = {s.name: s for _, _, _, s in jobs}
+    results = {
+        "machine": here, "runs": args.runs, "quick": args.quick, "seconds": round(seconds),
+        "command": " ".join(["bench/compare.py"] + sys.argv[1:]),
+        "systems": {s.name: {"version": s.version, "command": s.example, "variant": s.name in dict(VARIANTS)}
+                    for s in used.values()},
+        "absent": absent, "samples": samples, "missing": missing}
+    os.makedirs(os.path.dirname(os.path.abspath(args.out)), exist_ok=True)
+    with open(args.out + ".json", "w", encoding="utf-8") as file:
+        json.dump(results, file, indent=1)
+    report.write(results, args.out)
+    return 1 if any(lost["system"].startswith("thrum") for lost in missing) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

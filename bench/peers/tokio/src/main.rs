@@ -1,0 +1,24 @@
+//! The rows of thrum-bench on Tokio: one program, the same options and fields. ../../README.md has the rules.
+
+mod chans;
+mod idle;
+mod parallel;
+mod peer;
+mod published;
+mod spawn;
+mod turns;
+
+use peer::Work;
+
+fn main() {
+    let works: Vec<Work> = [
+        spawn::works(),
+        turns::works(),
+        chans::works(),
+        parallel::works(),
+        idle::works(),
+        published::works(),
+    ]
+    .concat();
+    peer::main(&works);
+}

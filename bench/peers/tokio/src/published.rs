@@ -1,0 +1,303 @@
+//! The benchmarks that Tokio publishes, under their own names; per operation.
+
+use crate::peer::{runtime, scale, Row, Span, Work};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::{mpsc, Arc};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+pub fn works() -> Vec<Work> {
+    vec![
+        Work { names: "spawn_many_local", run: spawn_many_local },
+        Work { names: "spawn_many_remote_idle", run: remote_idle },
+        Work { names: "spawn_many_remote_busy1", run: remote_busy1 },
+        Work { names: "spawn_many_remote_busy2y", run: remote_busy2 },
+        Work { names: "yield_many", run: yield_many },
+        Work { names: "ping_pong", run: ping_pong },
+        Work { names: "chained_spawn", run: chained_spawn },
+        Work { names: "remote_spawn", run: remote_spawn },
+        Work { names: "spawn_blocking", run: spawn_blocking },
+        Work { names: "chan_contended", run: chan_contended },
+    ]
+}
+
+/// So many rounds, a tenth of them before the clock runs.
+fn rounds(name: &'static str, full: usize, ops: usize, mut round: impl FnMut()) -> Vec<Row> {
+    let n = scale(full, full / 20 + 2);
+    for _ in 0..n / 10 + 1 {
+        round();
+    }
+    let span = Span::begin();
+    for _ in 0..n {
+        round();
+    }
+    vec![span.per_op(name, n * ops)]
+}
+
+fn spawn_many_local() -> Vec<Row> {
+    const N: usize = 10000;
+    let rt = runtime();
+    let (tx, rx) = mpsc::sync_channel(1000);
+    let left = Arc::new(AtomicUsize::new(0));
+    rounds("spawn_many_local", 100, N, || {
+        left.store(N, Relaxed);
+        let (tx, left) = (tx.clone(), left.clone());
+        // By a task: Tokio's own program does it in block_on, which is not one of the workers.
+        rt.spawn(async move {
+            for _ in 0..N {
+                let (tx, left) = (tx.clone(), left.clone());
+                tokio::spawn(async move {
+                    if left.fetch_sub(1, Relaxed) == 1 {
+                        tx.send(()).unwrap();
+                    }
+                });
+            }
+        });
+        rx.recv().unwrap();
+    })
+}
+
+fn spawn_and_join(name: &'static str, full: usize, n: usize, rt: &tokio::runtime::Runtime) -> Vec<Row> {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let mut handles = Vec::with_capacity(n);
+    let mut all = 0;
+    let rows = rounds(name, full, n, || {
+        for _ in 0..n {
+            let ran = ran.clone();
+            handles.push(rt.spawn(async move {
+                ran.fetch_add(1, Relaxed);
+            }));
+        }
+        rt.block_on(async {
+            for handle in handles.drain(..) {
+                handle.await.unwrap();
+            }
+        });
+        all += n;
+        assert_eq!(ran.load(Relaxed), all);
+    });
+    rows
+}
+
+fn remote_idle() -> Vec<Row> {
+    spawn_and_join("spawn_many_remote_idle", 100, 10000, &runtime())
+}
+
+fn stall() {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_micros(10) {
+        thread::yield_now();
+    }
+}
+
+fn remote_busy1() -> Vec<Row> {
+    let rt = runtime();
+    let go_on = Arc::new(AtomicBool::new(true));
+    for _ in 0..8 {
+        let go_on = go_on.clone();
+        rt.spawn(async move {
+            while go_on.load(Relaxed) {
+                tokio::task::yield_now().await;
+                stall();
+            }
+        });
+    }
+    let rows = spawn_and_join("spawn_many_remote_busy1", 40, 10000, &rt);
+    go_on.store(false, Relaxed);
+    rows
+}
+
+/// With a yield each time: without it a task that starts the next one keeps its worker to itself in this
+/// version for ever, and nothing from outside runs.
+fn respawn(handle: Handle, go_on: Arc<AtomicBool>) {
+    if go_on.load(Relaxed) {
+        let next = handle.clone();
+        handle.spawn(async move {
+            stall();
+            tokio::task::yield_now().await;
+            respawn(next, go_on);
+        });
+    }
+}
+
+fn remote_busy2() -> Vec<Row> {
+    let rt = runtime();
+    let go_on = Arc::new(AtomicBool::new(true));
+    for _ in 0..4 {
+        respawn(rt.handle().clone(), go_on.clone());
+    }
+    let rows = spawn_and_join("spawn_many_remote_busy2y", 40, 1000, &rt);
+    go_on.store(false, Relaxed);
+    rows
+}
+
+fn yield_many() -> Vec<Row> {
+    const N: usize = 200;
+    const STEPS: usize = 1000;
+    let rt = runtime();
+    let (tx, rx) = mpsc::sync_channel(N);
+    rounds("yield_many", 20, N * STEPS, || {
+        for _ in 0..N {
+            let tx = tx.clone();
+            rt.spawn(async move {
+                let mut yields = 0;
+                for _ in 0..STEPS {
+                    tokio::task::yield_now().await;
+                    yields += 1;
+                }
+                tx.send(yields).unwrap();
+            });
+        }
+        for _ in 0..N {
+            assert_eq!(rx.recv().unwrap(), STEPS);
+        }
+    })
+}
+
+fn ping_pong() -> Vec<Row> {
+    const N: usize = 1000;
+    let rt = runtime();
+    let (done_tx, done_rx) = mpsc::sync_channel(1000);
+    let left = Arc::new(AtomicUsize::new(0));
+    rounds("ping_pong", 100, N, || {
+        let (done_tx, left) = (done_tx.clone(), left.clone());
+        left.store(N, Relaxed);
+        rt.block_on(async {
+            tokio::spawn(async move {
+                for _ in 0..N {
+                    let (done_tx, left) = (done_tx.clone(), left.clone());
+                    tokio::spawn(async move {
+                        let (tx1, rx1) = oneshot::channel();
+                        let (tx2, rx2) = oneshot::channel();
+                        tokio::spawn(async move {
+                            tx2.send(rx1.await.unwrap() + 1).unwrap();
+                        });
+                        tx1.send(1).unwrap();
+                        assert_eq!(rx2.await.unwrap(), 2);
+                        if left.fetch_sub(1, Relaxed) == 1 {
+                            done_tx.send(()).unwrap();
+                        }
+                    });
+                }
+            });
+            done_rx.recv().unwrap();
+        });
+    })
+}
+
+fn link(done: mpsc::SyncSender<usize>, n: usize, links: usize) {
+    if n == links {
+        done.send(n).unwrap();
+    } else {
+        tokio::spawn(async move { link(done, n + 1, links) });
+    }
+}
+
+fn chained_spawn() -> Vec<Row> {
+    const LINKS: usize = 1000;
+    let rt = runtime();
+    let (tx, rx) = mpsc::sync_channel(1000);
+    rounds("chained_spawn", 1000, LINKS, || {
+        let tx = tx.clone();
+        rt.block_on(async {
+            tokio::spawn(async move { link(tx, 1, LINKS) });
+            assert_eq!(rx.recv().unwrap(), LINKS);
+        });
+    })
+}
+
+/// 12,800 tasks from eight threads.
+fn remote_spawn() -> Vec<Row> {
+    const THREADS: usize = 8;
+    const N: usize = 12800;
+    let rt = runtime();
+    rounds("remote_spawn", 40, N, || {
+        let ran = Arc::new(AtomicUsize::new(0));
+        thread::scope(|s| {
+            for _ in 0..THREADS {
+                s.spawn(|| {
+                    let handles: Vec<_> = (0..N / THREADS)
+                        .map(|_| {
+                            let ran = ran.clone();
+                            rt.spawn(async move {
+                                ran.fetch_add(1, Relaxed);
+                            })
+                        })
+                        .collect();
+                    for handle in handles {
+                        rt.block_on(handle).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(ran.load(Relaxed), N);
+    })
+}
+
+/// 16 tasks, a hundred times each 16 blocking calls at once that do nothing.
+fn spawn_blocking() -> Vec<Row> {
+    const TASKS: usize = 16;
+    const BATCHES: usize = 100;
+    const BATCH: usize = 16;
+    let rt = runtime();
+    rounds("spawn_blocking", 5, TASKS * BATCHES * BATCH, || {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let tasks: Vec<_> = (0..TASKS)
+            .map(|_| {
+                let ran = ran.clone();
+                rt.spawn(async move {
+                    for _ in 0..BATCHES {
+                        let calls: Vec<_> = (0..BATCH)
+                            .map(|_| {
+                                let ran = ran.clone();
+                                tokio::task::spawn_blocking(move || {
+                                    ran.fetch_add(1, Relaxed);
+                                })
+                            })
+                            .collect();
+                        for call in calls {
+                            call.await.unwrap();
+                        }
+                    }
+                })
+            })
+            .collect();
+        rt.block_on(async {
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+        assert_eq!(ran.load(Relaxed), TASKS * BATCHES * BATCH);
+    })
+}
+
+/// Five senders of a thousand numbers each into one channel of 1000.
+fn chan_contended() -> Vec<Row> {
+    let rt = runtime();
+    rounds("chan_contended", 200, 5000, || {
+        let sum: usize = rt.block_on(async {
+            tokio::spawn(async {
+                let (tx, mut rx) = tokio::sync::mpsc::channel(1000);
+                for _ in 0..5 {
+                    let tx = tx.clone();
+                    tokio::spawn(async move {
+                        for i in 0..1000 {
+                            tx.send(i).await.unwrap();
+                        }
+                    });
+                }
+                drop(tx);
+                let mut sum = 0;
+                while let Some(elem) = rx.recv().await {
+                    sum += elem;
+                }
+                sum
+            })
+            .await
+            .unwrap()
+        });
+        assert_eq!(sum, 5 * 999 * 1000 / 2);
+    })
+}

@@ -1,0 +1,98 @@
+/*
+ * uv.c: libuv's thread pool. Work is queued by the thread of the loop only, which is outside; it is
+ * also told of each one's end, so that is in the figures.
+ */
+#include <uv.h>
+
+#include "peer.h"
+
+typedef struct work {
+    uv_work_t request;
+    uint32_t *slot;
+    int64_t ran_ns;
+} work;
+
+static uv_loop_t *loop;
+
+/* The pool starts with the first work, with as many threads as the environment says. */
+static void start(void) {
+    char number[16];
+    snprintf(number, sizeof(number), "%u", peer.workers);
+    setenv("UV_THREADPOOL_SIZE", number, 1);
+    loop = uv_default_loop();
+}
+
+static void count_run(uv_work_t *request) {
+    work *w = (work *)request->data;
+    ++*w->slot;
+    w->ran_ns = peer_now();
+}
+
+static void count_only(uv_work_t *request) {
+    ++*((work *)request->data)->slot;
+}
+
+static void ended(uv_work_t *request, int status) {
+    (void)request;
+    peer_check(status == 0, "cancelled");
+}
+
+static work *all;
+
+static void queue_round(uint32_t *slots, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        all[i].slot = &slots[i];
+        all[i].request.data = &all[i];
+        peer_check(uv_queue_work(loop, &all[i].request, count_only, ended) == 0, "not queued");
+    }
+    uv_run(loop, UV_RUN_DEFAULT);
+}
+
+static void rounds(const char *name, unsigned n, unsigned times) {
+    start();
+    all = (work *)calloc(n, sizeof(work));
+    peer_check(all != NULL, "no memory");
+    peer_rounds(name, n, times, queue_round);
+    free(all);
+}
+
+static void run_outside(void) {
+    rounds("post-outside", peer_scale(1000000, 10000), 1);
+}
+
+static void run_outside_rounds(void) {
+    rounds("post-outside-rounds", 1000, peer_scale(1000, 20));
+}
+
+static int64_t wake_once(void) {
+    uint32_t slot = 0;
+    work w = {.slot = &slot};
+    w.request.data = &w;
+    int64_t sent = peer_now();
+    peer_check(uv_queue_work(loop, &w.request, count_run, ended) == 0, "not queued");
+    uv_run(loop, UV_RUN_DEFAULT);
+    peer_check(slot == 1, "ran %u times", slot);
+    return w.ran_ns - sent;
+}
+
+static void run_wake(void) {
+    start();
+    peer_wake(wake_once);
+}
+
+static void run_idle(void) {
+    start();
+    wake_once();
+    peer_idle();
+}
+
+int main(int argc, char **argv) {
+    static const peer_work works[] = {
+        {"post-outside", run_outside},
+        {"post-outside-rounds", run_outside_rounds},
+        {"wake-p50 wake-p99", run_wake},
+        {"idle", run_idle},
+    };
+    return peer_main("libuv", uv_version_string(), works, sizeof(works) / sizeof(works[0]), argc,
+                     argv);
+}

@@ -1,0 +1,127 @@
+"""The workloads that are compared: their rows, what is said of them, and with how many workers."""
+
+
+class Workload:
+    """Rows that one piece of work gives. `alias`: what a peer calls the row, where that is not its name."""
+
+    def __init__(self, rows, what, group, workers=None, alias=None, note=""):
+        self.rows = rows.split()
+        self.name = self.rows[0]
+        self.what, self.set, self.workers, self.alias, self.note = what, group, workers, alias or {}, note
+
+    def rows_of(self, system):
+        return [self.alias.get(system, {}).get(row, row) for row in self.rows]
+
+    def row_named(self, row, system):
+        """Our name for what the system calls so."""
+        for ours, theirs in self.alias.get(system, {}).items():
+            if theirs == row:
+                return ours
+        return row
+
+
+W = Workload
+
+YARDSTICKS = [W(name, "", "yard") for name in (
+    "yard-rmw", "yard-fence", "yard-cas", "yard-line", "yard-syscall")] + [
+    W("yard-futex-p50 yard-futex-p99", "", "yard")]
+
+# libgomp runs a task at once, as a call, when too many are waiting; that is allowed to those that cannot block.
+CALLS = "OpenMP's tasks cannot block; libgomp runs those beyond 64 a thread as plain calls"
+SHORT = "Go and Tokio do fib(29), oneTBB and OpenMP fib(31): the figure is per call"
+
+WORKLOADS = [
+    W("spawn", "a task starts 1000 and waits, 1000 times: a task", "spawn", note=CALLS),
+    W("spawn-joined", "the same, each joined", "spawn"),
+    W("spawn-burst spawn-burst-cold", "a million at once: a task; cold: the first time", "spawn", note=CALLS),
+    W("spawn-outside", "a plain thread starts a million: a task", "spawn"),
+    W("post", "1000 × 1000 tasks in the caller's memory, from inside: a task", "spawn"),
+    W("post-outside", "a million of them from a plain thread: a task", "spawn",
+      note="libuv also tells its loop of each end"),
+    W("post-outside-rounds", "1000 × 1000, the thread waits for each round: a task", "spawn"),
+    W("fanout", "10,000 tasks while the other workers sleep: a task", "spawn"),
+    W("yield", "1000 fibers yield 1000 times each: a yield", "turns"),
+    W("pingpong", "two fibers over two semaphores: a round trip", "turns",
+      note="Go and Boost over channels with room for one, as is usual there"),
+    W("many-to-many", "100 fibers post to each other and wait: a step", "turns"),
+    W("mutex-alone", "one fiber locks and unlocks: once", "turns"),
+    W("mutex-2", "two fibers, one mutex: once", "turns"),
+    W("mutex-100", "100 fibers, one mutex: once", "turns"),
+    W("mutex-1000", "1000 fibers, one mutex: once", "turns"),
+    W("rwlock-read-2", "two readers: once", "turns"),
+    W("rwlock-read-100", "100 readers: once", "turns"),
+    W("rwlock-read-1000", "1000 readers: once", "turns"),
+    W("rwlock-mixed", "100 fibers, one in a hundred times to write: once", "turns"),
+    W("event-chain", "512 fibers in a chain over events: a link", "turns"),
+    W("event-baton", "two hand a baton over: once", "turns"),
+    W("tickets", "512 tickets in order: one", "turns"),
+    W("pool-100", "100 fibers share ten objects: one borrowed", "turns"),
+    W("chan-1-1", "one sends to another, buffer of 64: an element", "chan"),
+    W("chan-4-4", "four send to four, buffer of 64: an element", "chan"),
+    W("chan-pingpong", "a ball over two rendezvous: a round trip", "chan"),
+    W("chan-pingpong-buffered", "a ball over two buffers: a round trip", "chan"),
+    W("select-8", "one selects over eight channels: an element", "chan"),
+    W("skynet-chan", "a million leaves, sums over channels", "chan"),
+    W("fib", "fib(35), half of each call forked: a call", "parallel", note=SHORT),
+    W("skynet-join", "a million leaves, joined", "parallel"),
+    W("nqueens", "twelve queens, a task a board", "parallel"),
+    W("sort", "merge sort of 10 million numbers", "parallel"),
+    W("for-light", "a loop over 10 million, a multiplication each", "parallel",
+      note="OpenMP: taskloop in 64 parts a thread, from inside a task as with the others"),
+    W("for-skewed", "the same, the first hundredth a hundred times as long", "parallel"),
+    W("wake-p50 wake-p99", "from a post to sleeping workers until it runs", "idle",
+      note="the caller blocks afterwards; in Go a goroutine with a thread of its own, as Go has no outside"),
+    W("idle", "CPU time while there is nothing to do, per second", "idle"),
+    W("blocked-memory blocked-time", "100,000 that wait: bytes for each; time to start and block one", "idle",
+      note="thrum's stacks have guard pages, Boost's not; Tokio's tasks have no stacks"),
+    W("sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max",
+      "100,000 sleep 1 to 100 ms, 20 times: CPU time of a sleep; how late it ends", "idle"),
+    W("blocking-call", "a fiber calls what blocks the thread, 10,000 times: once", "idle"),
+    W("spawn_many_local", "a task starts 10,000: a task", "tokio", [4]),
+    W("spawn_many_remote_idle", "a plain thread starts 10,000 and joins them: a task", "tokio", [4]),
+    W("spawn_many_remote_busy1", "... beside eight that yield and stall 10 µs: a task", "tokio", [4]),
+    W("spawn_many_remote_busy2", "1000 beside four of 10 µs that start themselves anew: a task", "tokio", [4],
+      note="Tokio 1.24 does not finish: such tasks keep their workers for ever"),
+    W("spawn_many_remote_busy2y", "... that also yield each time: a task", "tokio", [4]),
+    W("yield_many", "200 yield 1000 times: a yield", "tokio", [4]),
+    W("ping_pong", "1000 times two that exchange two values: one pair", "tokio", [4]),
+    W("chained_spawn", "each of 1000 starts the next: a task", "tokio", [4]),
+    W("remote_spawn", "12,800 from eight plain threads: a task", "tokio", [4]),
+    W("spawn_blocking", "16 tasks × 100 × 16 blocking calls at once: a call", "tokio", [4]),
+    W("chan_contended", "five send 1000 each through one channel: an element", "tokio", [4]),
+] + [W(name, what, "study", [workers]) for name, what, workers in (
+    ("study-spawner", "one fiber starts 1000 that sleep 2 ns and yield, 10 times", 4),
+    ("study-spawner-spin", "... spin 2 µs", 4),
+    ("study-slow", "... one worker's sleeps 100 times as long", 4),
+    ("study-slow-spin", "... spin 2 µs, 200 µs on one worker", 4),
+    ("study-two", "two spawners, 10,000 and 100 that sleep and yield 10 times", 8),
+    ("study-two-spin", "... spin 2 µs", 8),
+    ("study-two-100", "100 and 10, 100 times", 8),
+    ("study-two-100-spin", "... spin 2 µs", 8),
+    ("study-two-1000", "1000 and 100, 100 times", 8),
+    ("study-two-1000-spin", "... spin 2 µs", 8),
+    ("study-mutex", "100 that sleep under one mutex, 20 times", 4),
+    ("study-mutex-spin", "... spin 2 µs", 4),
+    ("study-sort", "merge sort of 1024 numbers, a fiber a half", 4),
+)]
+
+TITLES = {"spawn": "Starting tasks", "turns": "Taking turns", "chan": "Channels", "parallel": "Parallel work",
+          "idle": "Waiting, waking, memory", "tokio": "Tokio's published benchmarks (four workers)",
+          "study": "Study of variants"}
+
+# How many workers `--full` takes; what is drawn over 1 to 8 workers; what the variants are
+# compared on; what is also measured with another malloc.
+FULL_WORKERS = [1, 2]
+SCALING = ["spawn", "spawn-outside", "yield", "mutex-100", "chan-4-4", "fib", "skynet-join", "skynet-chan", "sort"]
+ALLOCATING = ["spawn", "spawn-joined", "spawn-burst", "spawn-outside", "skynet-chan", "skynet-join", "fib"]
+SETS = {"variants": ["spawn", "turns", "chan", "parallel", "study"]}
+
+# The knobs of the sharded policy's queues, one by one and together, and the other policies.
+VARIANTS = [("default", {})] + [
+    (f"overflow {overflow}, steal {steal}", {"THRUM_OVERFLOW": overflow, "THRUM_STEAL": steal})
+    for overflow, steal in (("half", "one"), ("one", "half"), ("one", "one"))
+] + [
+    (f"mutex queue, steal {steal}, grab {grab}",
+     {"THRUM_LOCAL_QUEUE": "mutex", "THRUM_STEAL": steal, "THRUM_GRAB": grab})
+    for steal in ("half", "one") for grab in ("batch", "one")
+] + [("global policy", {"THRUM_POLICY": "global"}), ("fifo policy", {"THRUM_POLICY": "fifo"})]

@@ -1,0 +1,158 @@
+/*
+ * policy_even.c: fibers that yield in turn are served evenly, on every variant of the queues.
+ */
+#include "support/support.h"
+
+#define FIBERS_MAX 2000
+
+typedef struct race {
+    int fibers;
+    int steps;
+    int made[FIBERS_MAX]; /* by each; read by others only with one worker */
+    int at[1001];         /* with one worker: how many have made so many */
+    int least;            /* ... the fewest that any has made */
+    int spread;           /* ... the furthest that one was ever ahead of another */
+    atomic_int ended;     /* fibers */
+    atomic_int progress[FIBERS_MAX];
+    int behind; /* with several: what the last one had left when the first one ended */
+    bool alone; /* one worker */
+    thrum_event gate;
+    thrum_waitgroup waiting, running;
+} race;
+
+static race the_race;
+
+/* One worker: nobody else runs meanwhile. */
+static NO_TSAN void note_step(race *r, int i) {
+    const int made = ++r->made[i];
+    r->at[made - 1]--;
+    r->at[made]++;
+    while (r->at[r->least] == 0) {
+        r->least++;
+    }
+    r->spread = made - r->least > r->spread ? made - r->least : r->spread;
+}
+
+static void note_end(race *r) {
+    if (atomic_fetch_add(&r->ended, 1) > 0) {
+        return;
+    }
+    for (int i = 0; i < r->fibers; i++) {
+        const int left = r->steps - atomic_load(&r->progress[i]);
+        r->behind = left > r->behind ? left : r->behind;
+    }
+}
+
+static int yield_in_turn(void *arg) {
+    race *r = &the_race;
+    const int i = (int)(intptr_t)arg;
+    thrum_waitgroup_done(&r->waiting);
+    CHECK_EQ(thrum_event_wait(&r->gate), 0);
+    for (int step = 0; step < r->steps; step++) {
+        if (r->alone) {
+            note_step(r, i);
+        }
+        atomic_fetch_add(&r->progress[i], 1);
+        thrum_yield();
+    }
+    note_end(r);
+    thrum_waitgroup_done(&r->running);
+    return 0;
+}
+
+static int race_main(void *arg) {
+    race *r = arg;
+    for (intptr_t i = 0; i < r->fibers; i++) {
+        CHECK_EQ(thrum_go(yield_in_turn, (void *)i), 0);
+    }
+    CHECK_EQ(thrum_waitgroup_wait(&r->waiting), 0);
+    thrum_event_signal(&r->gate);
+    CHECK_EQ(thrum_waitgroup_wait(&r->running), 0);
+    return 0;
+}
+
+static void run_race(const thrum_config *config, int fibers, int steps) {
+    race *r = &the_race;
+    rig g;
+    rig_init(&g);
+    g.config.workers = config->workers;
+    g.config.policy = config->policy;
+    g.config.local_queue = config->local_queue;
+    g.config.steal = config->steal;
+    g.config.overflow = config->overflow;
+    g.config.grab = config->grab;
+    memset(r, 0, sizeof(*r));
+    r->fibers = fibers;
+    r->steps = steps;
+    r->at[0] = fibers;
+    r->alone = config->workers == 1;
+    thrum_event_init(&r->gate, THRUM_EVENT_MANUAL, false);
+    thrum_waitgroup_init(&r->waiting, (unsigned)fibers);
+    thrum_waitgroup_init(&r->running, (unsigned)fibers);
+    rig_start(&g);
+    CHECK_EQ(rig_run(&g, race_main, r), 0);
+    rig_stop(&g);
+    for (int i = 0; i < fibers; i++) {
+        CHECK_EQ(atomic_load(&r->progress[i]), steps);
+    }
+}
+
+/* The variants: global, fifo, and the sharded policy's queues, stealing, overflow and grab. */
+#define VARIANTS 18
+
+static thrum_config variant(unsigned i, unsigned workers) {
+    thrum_config config;
+    thrum_config_init(&config);
+    config.workers = workers;
+    config.policy = i == 0 ? THRUM_GLOBAL : i == 1 ? THRUM_FIFO : THRUM_SHARDED;
+    const unsigned bits = i < 2 ? 0 : i - 2;
+    config.local_queue = bits & 1 ? THRUM_LOCAL_MUTEX : THRUM_LOCAL_LOCKFREE;
+    config.steal = bits & 2 ? THRUM_STEAL_ONE : THRUM_STEAL_HALF;
+    config.overflow = bits & 4 ? THRUM_OVERFLOW_ONE : THRUM_OVERFLOW_HALF;
+    config.grab = bits & 8 ? THRUM_GRAB_ONE : THRUM_GRAB_BATCH;
+    return config;
+}
+
+static const char *const policy_names[] = {"sharded", "fifo", "global"};
+
+static void show(const thrum_config *c, const char *what, int value) {
+    printf("%s, %s queue, steal %s, overflow %s, grab %s: %s %d\n", policy_names[c->policy],
+           c->local_queue == THRUM_LOCAL_MUTEX ? "mutex" : "lock-free",
+           c->steal == THRUM_STEAL_ONE ? "one" : "half",
+           c->overflow == THRUM_OVERFLOW_ONE ? "one" : "half",
+           c->grab == THRUM_GRAB_ONE ? "one" : "batch", what, value);
+}
+
+TEST(one_worker_serves_yielding_fibers_evenly) {
+    /* Nobody gets two turns while another one waits for its first: one is ahead by one, at most. */
+    for (unsigned i = 0; i < VARIANTS; i++) {
+        const thrum_config config = variant(i, 1);
+        run_race(&config, 200, SCALED(500));
+        show(&config, "one worker, 200 fibers: the furthest was ahead by", the_race.spread);
+        CHECK(the_race.spread <= 1);
+    }
+}
+
+TEST(one_worker_serves_more_fibers_than_its_queue_holds) {
+    /*
+     * Beyond the queue of yields the older half of it goes to the shared queue, and comes back by
+     * 256: who is caught in that loses a turn or two, no more.
+     */
+    for (unsigned i = 0; i < VARIANTS; i++) {
+        const thrum_config config = variant(i, 1);
+        run_race(&config, FIBERS_MAX, SCALED(100));
+        show(&config, "one worker, 2000 fibers: the furthest was ahead by", the_race.spread);
+        CHECK(the_race.spread <= 4);
+    }
+}
+
+TEST(several_workers_bring_all_yielding_fibers_to_their_end) {
+    /* How far the last is behind when the first ends is the machine's business, too: it is shown.
+     */
+    for (unsigned i = 0; i < VARIANTS; i++) {
+        const thrum_config config = variant(i, 4);
+        run_race(&config, 200, SCALED(500));
+        show(&config, "four workers, 200 fibers of 500 steps: the last was behind by",
+             the_race.behind);
+    }
+}
