@@ -1,6 +1,9 @@
 /*
- * desk.h: a buffer with a SHA-256 context. Each hasher has one, and whoever has file contents in
+ * desk.h: a buffer with a SHA-256 context. Each hasher brings one, and whoever has file contents in
  * memory has them on a desk: so the number of hashers bounds the memory and the open files.
+ *
+ * For each job a hasher takes the desk that was used last, whose memory is still in the cache;
+ * there are as many as hashers, so nobody waits for one.
  */
 #ifndef TREESUM_DESK_H
 #define TREESUM_DESK_H
@@ -13,6 +16,7 @@ enum {
 };
 
 struct desk {
+    struct desk *next; /* the next free one, under the mutex */
     unsigned char *buffer;
     struct sha *sha;
 };

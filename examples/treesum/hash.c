@@ -48,20 +48,52 @@ int batch_start(struct hashing *hashing, struct batch *batch) {
     return thrum_chan_send(hashing->jobs, &(struct job){.batch = batch});
 }
 
+static void lock(struct hashing *hashing) {
+    if (thrum_mutex_lock(&hashing->mutex) != 0) {
+        abort(); /* held already: a bug */
+    }
+}
+
+static void put_desk(struct hashing *hashing, struct desk *desk) {
+    lock(hashing);
+    desk->next = hashing->desks;
+    hashing->desks = desk;
+    thrum_mutex_unlock(&hashing->mutex);
+}
+
+static struct desk *take_desk(struct hashing *hashing) {
+    lock(hashing);
+    struct desk *desk = hashing->desks;
+    hashing->desks = desk->next;
+    thrum_mutex_unlock(&hashing->mutex);
+    return desk;
+}
+
+static int do_job(struct hashing *hashing, const struct job *job) {
+    struct desk *desk = take_desk(hashing);
+    int err =
+        job->large != NULL ? hash_large(hashing, job, desk) : hash_batch(hashing, job->batch, desk);
+    put_desk(hashing, desk);
+    if (err == 0) {
+        thrum_waitgroup_done(&job->batch->unfinished);
+    }
+    return err;
+}
+
 int hash_jobs(void *arg) {
     struct hashing *hashing = arg;
-    struct desk desk = {.buffer = memory_new(DESK_SIZE), .sha = sha_new()};
+    struct desk *desk = memory_new(sizeof *desk);
+    *desk = (struct desk){.buffer = memory_new(DESK_SIZE), .sha = sha_new()};
+    put_desk(hashing, desk);
     struct job job;
     int err = 0;
     while (err == 0 && thrum_chan_recv(hashing->jobs, &job) == 0) {
-        err = job.large != NULL ? hash_large(hashing, &job, &desk)
-                                : hash_batch(hashing, job.batch, &desk);
-        if (err == 0) {
-            thrum_waitgroup_done(&job.batch->unfinished);
-        }
+        err = do_job(hashing, &job);
     }
-    sha_free(desk.sha);
-    free(desk.buffer);
+    desk = take_desk(hashing);
+    sha_free(desk->sha);
+    free(desk->buffer);
+    free(desk);
     return err;
 }
 

@@ -37,6 +37,8 @@ struct hashing {
     struct tree *tree;
     struct progress *progress;
     thrum_chan *jobs; /* holds as many as there can be: a send never waits */
+    thrum_mutex mutex;
+    struct desk *desks; /* those that are free, under the mutex */
     unsigned workers;
     atomic_uint xbatches; /* begun, and not done but for large files */
 };

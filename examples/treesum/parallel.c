@@ -57,7 +57,8 @@ static void take_empty(struct parallel *parallel);
 int run_parallel(const struct options *options, struct tree *tree, struct progress *progress,
                  struct quit *quit) {
     struct parallel parallel = {.options = options, .tree = tree, .quit = quit};
-    parallel.hashing = (struct hashing){.tree = tree, .progress = progress};
+    parallel.hashing =
+        (struct hashing){.tree = tree, .progress = progress, .mutex = THRUM_MUTEX_INIT};
     return thrum_run(&options->config, run, &parallel);
 }
 
