@@ -38,8 +38,9 @@ typedef struct th_fiber {
      */
     th_work work;       /* kind TH_WORK_FIBER; worker: where it must run, or -1 */
     th_context context; /* valid while it is switched away */
-    th_worker *worker;  /* who runs it: written by whoever switches to it, read by itself */
-    bool body;          /* a task's body is on it */
+    th_worker *worker;  /* who runs it: written by whoever switches to it, read by itself, and by
+                           who looks (look.c), as is ... */
+    bool body;          /* ... whether a task's body is on it */
     bool canary;        /* constant: its stack has no other guard */
     bool single;        /* constant: runs one task and is then freed (another stack size; tsan) */
     bool ran;           /* a body ran on it since its stack was last trimmed */
