@@ -173,7 +173,7 @@ def measure(jobs, runs, quick):
             except subprocess.TimeoutExpired:
                 missing[key] = f"not done within {TIMEOUT} s"
                 continue
-            except (RuntimeError, ValueError) as why:
+            except (RuntimeError, ValueError, OSError) as why:
                 missing[key] = str(why)
                 continue
             for row in rows:
