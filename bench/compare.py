@@ -156,9 +156,21 @@ def plan(args, systems):
 
 
 def measure(jobs, runs, quick):
-    """All runs; the samples by (row, workers, system), and what is missing."""
-    samples, missing = {}, {}
-    total, done, begin = runs * len(jobs), 0, time.time()
+    """All runs; the samples, and what is missing. Interrupted, it gives what it has."""
+    samples, missing, begin = {}, {}, time.time()
+    try:
+        take_samples(jobs, runs, quick, samples, missing)
+    except KeyboardInterrupt:
+        print("\ncompare: interrupted: the report has what was measured", file=sys.stderr)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    lost = [{"row": k[0], "workers": k[1], "system": k[2], "why": why} for k, why in missing.items()]
+    return list(samples.values()), lost, time.time() - begin
+
+
+def take_samples(jobs, runs, quick, samples, missing):
+    """All runs, into samples by (row, workers, system); a system that fails a workload is not asked again."""
+    total, done = runs * len(jobs), 0
     for run in range(runs):
         for _, work, workers, system in jobs:
             done += 1
@@ -173,7 +185,7 @@ def measure(jobs, runs, quick):
             except subprocess.TimeoutExpired:
                 missing[key] = f"not done within {TIMEOUT} s"
                 continue
-            except (RuntimeError, ValueError) as why:
+            except (RuntimeError, ValueError, OSError) as why:
                 missing[key] = str(why)
                 continue
             for row in rows:
@@ -184,10 +196,6 @@ def measure(jobs, runs, quick):
                 taken["values"].append(row["median"])
                 for field in ("ops", "context_switches", "futex_calls"):
                     taken[field].append(row[field])
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
-    lost = [{"row": k[0], "workers": k[1], "system": k[2], "why": why} for k, why in missing.items()]
-    return list(samples.values()), lost, time.time() - begin
 
 
 def main():

@@ -196,7 +196,7 @@ def overview(shown):
     """Per workload the ratio to the best peer, on a logarithmic axis: left of the line is ahead."""
     sets = [(title, [g for g in shown if g.work.set == key]) for key, title in TITLES.items()]
     sets = [(title, groups) for title, groups in sets if groups]
-    left, right, row = 250, 270, 21
+    left, right, row = 270, 270, 21
     width, plot = 1120, 1120 - left - right
     ratios = [g.ratio for g in shown if g.ratio]
     low = min(0.5, min(ratios)) * 0.85
