@@ -75,7 +75,7 @@ typedef struct thrum_config {
     unsigned lifo_limit; /* THRUM_LIFO_LIMIT: runs in a row through the LIFO slot before the
                             queues come first once; 0: no LIFO slot; default 3 */
     unsigned global_interval; /* THRUM_GLOBAL_INTERVAL: every so many picks the shared queue comes
-                                 first; at least 1; default 61 */
+                                 first, sooner where runs are long; at least 1; default 61 */
     unsigned searchers_max;   /* THRUM_SEARCHERS_MAX: workers that look for work to steal at a time;
                                  0, the default: half of the busy ones, at least 1 */
     thrum_time spin_ns;       /* THRUM_SPIN_NS: look again for so long before parking; default 0 */

@@ -21,6 +21,9 @@
 #define PACE_MAX_NS 500000 /* beyond it what was measured counts half */
 #define LOOT_PER_LOOK 64   /* a thief that helps looks again now and then whether it does */
 
+/* Longest wait of the shared queue for its turn, while turns are worth so much less. */
+#define FAIR_NS 50000
+
 /* Looks at a queue whose turn somebody else has before it parks all the same. */
 #define TURN_SPINS TH_LIMIT(64, 2)
 
@@ -139,6 +142,19 @@ static th_work *search(th_worker *worker) {
         th_count(&worker->counters.xruns_stolen, 1);
     }
     return work;
+}
+
+unsigned th_fair_interval(th_worker *worker) {
+    const unsigned most = worker->sched->config.global_interval;
+    const unsigned last = worker->fair_interval;
+    uint64_t now = th_os_ticks();
+    int64_t ns = th_os_ticks_ns(now - worker->fair_at);
+    worker->fair_at = now;
+    uint64_t fits = ns > 0 ? (uint64_t)last * FAIR_NS / (uint64_t)ns : most;
+    uint64_t interval = fits > last / 2 ? fits : last / 2;
+    interval = interval < most ? interval : most;
+    worker->fair_interval = interval ? (unsigned)interval : 1;
+    return worker->fair_interval;
 }
 
 th_work *th_steal_none(th_worker *worker) {

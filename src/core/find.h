@@ -39,6 +39,13 @@ void th_deferred_put(th_worker *worker, th_work *work);
 th_work *th_deferred_take(th_worker *worker);
 void th_deferred_began(th_worker *worker); /* one of them has its stack */
 
+/*
+ * How many picks later the shared queue comes first again: what the config says, or, where runs are
+ * long, what takes some FAIR_NS; but half of the last interval at least, since the time that a
+ * worker slept counts, too. The owner, each time.
+ */
+unsigned th_fair_interval(th_worker *worker);
+
 /* For a policy whose workers have nothing of their own. */
 th_work *th_steal_none(th_worker *worker);
 th_work *th_rescue_none(th_worker *worker, bool *unsure);

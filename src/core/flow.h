@@ -28,7 +28,7 @@ static inline void th_flow_began(uint64_t *xcounter) {
 static inline void th_flow_ended(uint64_t *xcounter) {
     /* relaxed: only this thread writes it */
     uint64_t ended = th_load_relaxed(xcounter) + 1;
-    /* pairs: th_idle_now; whoever reads this end also reads what was counted before it */
+    /* pairs: sum_ends; whoever reads this end also reads what was counted before it */
     th_store_release(xcounter, ended);
 }
 

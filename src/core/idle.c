@@ -17,32 +17,6 @@ typedef struct th_idle_waiter {
     th_worker *bound; /* whose root waits, else NULL */
 } th_idle_waiter;
 
-/* What of a flow counts as an end: read before all that began. */
-static uint64_t ended(const th_flow *flow, th_idle_what what) {
-    switch (what) {
-    case TH_IDLE_NOW:
-        return th_load_acquire(&flow->xsuspended); /* pairs: th_flow_ended; what began before it */
-    case TH_IDLE_QUIET:
-        return th_load_acquire(&flow->xdormant); /* pairs: th_flow_ended; as above */
-    case TH_IDLE_DONE:
-    default:
-        return 0;
-    }
-}
-
-/* What of a flow counts as a beginning, but for what was created. */
-static uint64_t began_again(const th_flow *flow, th_idle_what what) {
-    switch (what) {
-    case TH_IDLE_NOW:
-        return th_load_relaxed(&flow->xreadied); /* relaxed: not older than the ends read before */
-    case TH_IDLE_QUIET:
-        return th_load_relaxed(&flow->xroused); /* relaxed: as above */
-    case TH_IDLE_DONE:
-    default:
-        return 0;
-    }
-}
-
 static th_outside *next_record(const thrum_sched *sched, const th_outside *r) {
     return r == &sched->outsiders.retired ? sched->outsiders.first : r->next_of_sched;
 }
@@ -56,42 +30,9 @@ static const th_worker *next_worker(const thrum_sched *sched, const th_worker *w
     return w->bound ? w->bound_next : w->index + 1 < sched->workers_count ? w + 1 : sched->bound;
 }
 
-/*
- * First everything that ended, then everything that began: if the sums are equal, there was an
- * instant between the two at which all that had begun had ended.
- */
-bool th_idle_now(thrum_sched *sched, th_idle_what what) {
-    uint64_t ends = 0;
-    uint64_t began = 0;
-    th_lock_acquire(&th_outside_lock); /* no record is retired between its thread and the sum */
-    th_lock_acquire(&sched->bound_lock);
-    for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
-        /* relaxed: what bound threads have left, added under the lock */
-        ends += th_load_relaxed(&r->flow.xfinished);
-        ends += ended(&r->flow, what);
-    }
-    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
-        ends += th_load_acquire(&w->flow.xfinished); /* pairs: th_flow_ended; what began before */
-        ends += ended(&w->flow, what);
-    }
-    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
-        began += th_load_relaxed(&w->flow.xcreated); /* relaxed: not older than the ends above */
-        began += began_again(&w->flow, what);
-    }
-    for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
-        began += th_load_relaxed(&r->flow.xcreated); /* relaxed: as above */
-        began += began_again(&r->flow, what);
-    }
-    th_lock_release(&sched->bound_lock);
-    th_lock_release(&th_outside_lock);
-    if (began == ends) {
-        th_tsan_acquire(sched);
-    }
-    return began == ends;
-}
-
 static void sum_ends(th_flow *sum, const th_flow *flow) {
-    sum->xfinished += th_load_acquire(&flow->xfinished); /* pairs: th_flow_ended; as th_idle_now */
+    sum->xfinished +=
+        th_load_acquire(&flow->xfinished); /* pairs: th_flow_ended; what began before */
     sum->xsuspended += th_load_acquire(&flow->xsuspended); /* pairs: th_flow_ended; as above */
     sum->xdormant += th_load_acquire(&flow->xdormant);     /* pairs: th_flow_ended; as above */
 }
@@ -102,9 +43,10 @@ static void sum_begins(th_flow *sum, const th_flow *flow) {
     sum->xroused += th_load_relaxed(&flow->xroused);   /* relaxed: as above */
 }
 
+/* First everything that ended, then everything that began. */
 void th_idle_sum(thrum_sched *sched, th_flow *sum) {
     *sum = (th_flow){0};
-    th_lock_acquire(&th_outside_lock); /* as in th_idle_now */
+    th_lock_acquire(&th_outside_lock); /* no record is retired between its thread and the sum */
     th_lock_acquire(&sched->bound_lock);
     for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
         sum_ends(sum, &r->flow);
@@ -120,6 +62,25 @@ void th_idle_sum(thrum_sched *sched, th_flow *sum) {
     }
     th_lock_release(&sched->bound_lock);
     th_lock_release(&th_outside_lock);
+}
+
+/* If the sums are equal, there was an instant at which all that had begun had ended. */
+bool th_idle_now(thrum_sched *sched, th_idle_what what) {
+    th_flow sum;
+    th_idle_sum(sched, &sum);
+    uint64_t ends = sum.xfinished;
+    uint64_t began = sum.xcreated;
+    if (what == TH_IDLE_NOW) {
+        ends += sum.xsuspended;
+        began += sum.xreadied;
+    } else if (what == TH_IDLE_QUIET) {
+        ends += sum.xdormant;
+        began += sum.xroused;
+    }
+    if (began == ends) {
+        th_tsan_acquire(sched);
+    }
+    return began == ends;
 }
 
 bool th_idle_lets_go(thrum_sched *sched) {

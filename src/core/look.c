@@ -38,8 +38,8 @@ static TH_NO_TSAN void copy_name(char *to, const char *from) {
 
 static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th_worker *worker,
                                   const th_waiter *waiter) {
-    /* pairs: th_waiter_wake, th_waiter_release; nothing of theirs is read: for what comes after */
-    uint32_t word = th_load_acquire(&waiter->xword);
+    /* relaxed: nothing of who woke it is read; for a deadlock the sums tell (STUCK.md) */
+    uint32_t word = th_load_relaxed(&waiter->xword);
     bool woken = (word & (TH_WAIT_RELEASED | TH_WAIT_OUTCOME)) != 0;
     seen->state = woken || !(word & TH_WAIT_PARKED) ? TH_SEEN_READY : TH_SEEN_BLOCKED;
     seen->held = true;

@@ -297,7 +297,7 @@ static th_work *pick_yielded(th_worker *worker) {
  * shared queue then would only turn the order round.
  */
 static th_work *pick_fairly(th_worker *worker) {
-    worker->until_inject = worker->sched->config.global_interval;
+    worker->until_inject = th_fair_interval(worker);
     th_work *work = th_deferred_take(worker);
     worker->fair_last = !worker->fair_last && worker->until_inject == 1;
     if (worker->until_inject == 1 && !worker->fair_last) {

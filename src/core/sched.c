@@ -89,6 +89,7 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->policy = sched->policy;
     worker->index = index;
     worker->until_inject = sched->config.global_interval;
+    worker->fair_interval = sched->config.global_interval;
     worker->sentinel_ns = 0;
     worker->home = (th_fiber){.worker = worker, .sched = sched};
     worker->go.slab = sched->go_slab;

@@ -92,6 +92,8 @@ struct th_worker {
     th_fiber *idle; /* spare loops, most recently used first */
     unsigned idle_count;
     unsigned until_inject;  /* picks until the inject queue comes first */
+    unsigned fair_interval; /* ... as it was last set (th_fair_interval) */
+    uint64_t fair_at;       /* ... when, in ticks */
     uint64_t yields_end;    /* ring position behind what was there when a pinned fiber yielded */
     uint64_t *yield_marks;  /* for each place in `yields`: the ring's tail when it yielded */
     unsigned inject_streak; /* runs from the inject queue since the last one that yielded */
