@@ -23,3 +23,9 @@ if(THRUM_SHARED)
       ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
   endif()
 endif()
+# Not on every machine: valgrind and its headers.
+find_program(THRUM_VALGRIND valgrind)
+if(TARGET thrum-instructions AND THRUM_VALGRIND)
+  house_test(instructions ${PROJECT_SOURCE_DIR}/tools/instructions
+    $<TARGET_FILE:thrum-instructions>)
+endif()

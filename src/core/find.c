@@ -239,7 +239,7 @@ void th_pinned_collect(th_worker *worker) {
     th_chain_join(&worker->pinned, worker->collected);
 }
 
-th_work *th_pinned_take(th_worker *worker) {
+th_work *th_pinned_take_some(th_worker *worker) {
     if (!worker->pinned.first) {
         th_pinned_collect(worker);
     }

@@ -20,6 +20,14 @@ typedef struct th_locals {
     struct thrum_sched *sched; /* whose memory `more` is; NULL: the thread's own */
 } th_locals;
 
+static inline bool th_locals_any(const th_locals *locals) {
+    uint32_t keys = 0;
+    for (int i = 0; i < TH_LOCALS_INLINE; i++) {
+        keys |= locals->few[i].key;
+    }
+    return keys || locals->more;
+}
+
 /* Calls the destructors (which may set values again: a few rounds) and frees. */
 void th_locals_end(th_locals *locals, bool destruct);
 

@@ -31,7 +31,9 @@ static TH_COLD void undo(th_fiber *fiber) {
     if (th_forks_any(&fiber->worker->forks)) {
         th_forks_end(fiber->worker);
     }
-    th_locals_end(&fiber->locals, true);
+    if (th_locals_any(&fiber->locals)) {
+        th_locals_end(&fiber->locals, true);
+    }
     th_family *open = th_load_relaxed(&fiber->xfamilies); /* relaxed: our own */
     if (th_unlikely(open != NULL)) {
         th_misuse("thrum_scope_join", "missing: the task has ended with a scope open", open);
@@ -68,7 +70,7 @@ static TH_NO_TSAN void run_go(th_fiber *fiber, th_go *go) {
 }
 
 static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
-    for (size_t i = 0; i < sizeof fiber->name; i++) {
+    for (size_t i = 0; i < sizeof fiber->name && handle->name[0]; i++) { /* rarely any */
         th_tsan_unseen();
         fiber->name[i] = handle->name[i];
     }
