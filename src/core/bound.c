@@ -82,7 +82,7 @@ static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
     if (!code) {
         worker->bound_next = sched->bound;
         worker->linked = true;
-        th_store_relaxed(&worker->xgone, false); /* relaxed: with the lock */
+        worker->gone = false;
         sched->bound_binds++;
         sched->bound = worker;
         /* relaxed: written with the lock; who sleeps on it looks again */

@@ -27,11 +27,11 @@ static sleepers count_sleepers(thrum_sched *sched) {
     th_lock_acquire(&sched->bound_lock);
     sleepers s = {.all = true, .binds = sched->bound_binds};
     for (const th_worker *w = sched->bound; w; w = w->bound_next) {
-        if (th_load_acquire(&w->xgone)) { /* pairs: th_stuck_leaves; whom it has woken before */
+        if (w->gone) {
             continue;
         }
-        /* pairs: th_stuck_sleeps; whom it has woken before */
-        uint64_t sleeps = th_load_acquire(&w->xsleeps);
+        /* relaxed: odd since it had stuck_lock, as we have now: we see whom it has woken before */
+        uint64_t sleeps = th_load_relaxed(&w->xsleeps);
         s.sleeps += sleeps;
         /* relaxed: it does not change while it sleeps */
         s.resumes += th_load_relaxed(&w->counters.xfibers_resumed);
@@ -41,18 +41,6 @@ static sleepers count_sleepers(thrum_sched *sched) {
     }
     th_lock_release(&sched->bound_lock);
     return s;
-}
-
-void th_stuck_sleeps(th_worker *worker) {
-    /* pairs: count_sleepers; whom we have woken, what we wait for */
-    th_store_release(&worker->xsleeps, worker->xsleeps + 1);
-    th_stuck_look(worker->sched);
-}
-
-void th_stuck_leaves(th_worker *worker) {
-    /* pairs: count_sleepers; whom we have woken */
-    th_store_release(&worker->xgone, true);
-    th_stuck_look(worker->sched);
 }
 
 void th_stuck_wakes(th_worker *worker) {
@@ -162,10 +150,29 @@ static void tell(thrum_sched *sched) {
     }
 }
 
-void th_stuck_look(thrum_sched *sched) {
-    th_lock_acquire(&sched->stuck_lock); /* not only tried: who has it may have looked too early */
+/* With the lock: not only tried, since who has it may have looked too early. */
+static void look(thrum_sched *sched) {
     if (is_stuck(sched)) {
         tell(sched); /* with the lock: one report at a time, in order */
     }
+}
+
+void th_stuck_look(thrum_sched *sched) {
+    th_lock_acquire(&sched->stuck_lock);
+    look(sched);
     th_lock_release(&sched->stuck_lock);
+}
+
+void th_stuck_sleeps(th_worker *worker) {
+    th_lock_acquire(&worker->sched->stuck_lock);
+    th_store_relaxed(&worker->xsleeps, worker->xsleeps + 1); /* relaxed: published by the lock */
+    look(worker->sched);
+    th_lock_release(&worker->sched->stuck_lock);
+}
+
+void th_stuck_leaves(th_worker *worker) {
+    th_lock_acquire(&worker->sched->stuck_lock);
+    worker->gone = true;
+    look(worker->sched);
+    th_lock_release(&worker->sched->stuck_lock);
 }

@@ -145,7 +145,7 @@ struct th_worker {
     uint32_t *awaits;             /* ... or goes on once this is set, or ... */
     int64_t awaits_until;         /* ... that late */
     uint64_t xsleeps;             /* watched: odd while it sleeps without a deadline (stuck.h) */
-    bool xgone;                   /* watched: it leaves, and has done all that it will */
+    bool gone;                    /* watched: it leaves, and has done all that it will */
     struct th_worker *bound_next; /* under the scheduler's bound_lock, as is ... */
     bool linked;                  /* ... whether it is bound, or a spare record */
 
