@@ -131,7 +131,13 @@ int64_t th_os_ticks_ns(uint64_t ticks) {
 }
 
 void th_os_relax(void) {
+#if defined(__riscv)
+    /* `pause`, by its number: to a processor or an assembler without it, it is a fence of nothing
+     */
+    __asm__ volatile(".4byte 0x0100000f" : : : "memory");
+#else
     __asm__ volatile("" ::: "memory");
+#endif
 }
 
 #endif
