@@ -18,7 +18,8 @@
  *     limit: 200                  seconds that a test may take (60, stress 120)
  *     full:                       not in `make test`, only in test-full
  *     alone:                      no other test runs beside it
- *     link: -Wl,--wrap=mmap       link options
+ *     link: -Wl,-z,lazy           link options
+ *     wrap: mmap open             calls of them go to the file's __wrap_mmap, __wrap_open
  *
  * Include it once in a program; it brings main.
  */
