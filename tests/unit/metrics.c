@@ -535,6 +535,10 @@ TEST(print_reports_errors) {
     setvbuf(full, NULL, _IONBF, 0);
     CHECK_EQ(thrum_metrics_print(r.sched, full, THRUM_TEXT), -EIO);
     fclose(full);
+    full = fopen("/dev/full", "w"); /* with a buffer it is found out at the end */
+    CHECK(full != NULL && setvbuf(full, NULL, _IOFBF, (size_t)1 << 20) == 0);
+    CHECK_EQ(thrum_metrics_print(r.sched, full, THRUM_TEXT), -EIO);
+    fclose(full);
     CHECK_EQ(thrum_metrics_print(r.sched, stdout, (thrum_format)17), -EINVAL);
     CHECK_EQ(thrum_metrics_print(r.sched, NULL, THRUM_TEXT), -EINVAL);
     CHECK_EQ(thrum_metrics_print(NULL, stdout, THRUM_TEXT), -EINVAL);
