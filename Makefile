@@ -8,7 +8,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all test test-full demo bench bench-full bench-rows sim fuzz mutate models check format install clean help
+.PHONY: all test test-full demo bench bench-full bench-rows sim fuzz mutate models coverage check format install clean help
 
 all: ## build the library, the examples and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -57,9 +57,14 @@ models: ## Spin's search through the models of parking and fifo; models/README.m
 	@tools/setup ci
 	@models/run
 
-check: ## style and floors
+coverage: ## lines and branches that the quick tests reach, and thresholds (MISSED=1 lists the rest)
+	@tools/setup ci
+	@tools/coverage
+
+check: ## style, floors, and the binary interface as it is recorded
 	@tools/check-floors
 	@tools/check-style
+	@tools/check-abi
 
 format: ## let clang-format lay out the sources
 	@clang-format -i $$(git ls-files '*.c' '*.h')

@@ -18,6 +18,9 @@ house_test(headers ${PROJECT_SOURCE_DIR}/tools/check-headers)
 house_test(snippets ${PROJECT_SOURCE_DIR}/tools/check-readme $<TARGET_FILE:thrum_static>)
 if(THRUM_SHARED)
   house_test(exports ${PROJECT_SOURCE_DIR}/tools/check-exports $<TARGET_FILE:thrum>)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU") # as it was recorded
+    house_test(abi ${PROJECT_SOURCE_DIR}/tools/check-abi $<TARGET_FILE:thrum>)
+  endif()
   if(THRUM_INSTALL)
     house_test(install ${CMAKE_CURRENT_SOURCE_DIR}/install/install.sh
       ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})

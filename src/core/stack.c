@@ -178,7 +178,7 @@ TH_NO_TSAN static bool grow_table(th_stacks *stacks, th_stack_class_books *books
     if (books->slab_count < books->slab_room)
         return true;
     if (books->slab_room >= SLABS_MAX)
-        return false;
+        return false; /* GCOVR_EXCL_LINE: more stacks than the address space holds */
     uint32_t room = books->slab_room == 0 ? 16 : books->slab_room * 2;
     th_stack_slab **slabs = stacks->alloc(stacks->ctx, room * sizeof *slabs);
     if (slabs == NULL)

@@ -2,7 +2,8 @@
  * context.h: one stack's suspended execution, and the switch from one to another.
  *
  * A context is what the callee-saved registers were when it stopped. Which file implements it is
- * chosen by the build (TH_CONTEXT_X86_64, TH_CONTEXT_AARCH64, TH_CONTEXT_UCONTEXT).
+ * chosen by the build (TH_CONTEXT_X86_64, TH_CONTEXT_AARCH64, TH_CONTEXT_RISCV64,
+ * TH_CONTEXT_UCONTEXT).
  */
 #ifndef TH_CONTEXT_H
 #define TH_CONTEXT_H
@@ -13,10 +14,12 @@
 #include "platform/context_x86_64.h"
 #elif defined(TH_CONTEXT_AARCH64)
 #include "platform/context_aarch64.h"
+#elif defined(TH_CONTEXT_RISCV64)
+#include "platform/context_riscv64.h"
 #elif defined(TH_CONTEXT_UCONTEXT)
 #include "platform/context_ucontext.h"
 #else
-#error "the build chooses a context: TH_CONTEXT_X86_64, TH_CONTEXT_AARCH64 or TH_CONTEXT_UCONTEXT"
+#error "the build chooses a context: TH_CONTEXT_X86_64, _AARCH64, _RISCV64 or _UCONTEXT"
 #endif
 
 /*

@@ -132,6 +132,37 @@ static void check_spawns(bool joinable, bool outside) {
     rig_stop(&r);
 }
 
+static int ends_later(void *arg) {
+    atomic_fetch_add((atomic_long *)arg, 1);
+    return 0;
+}
+
+static int plain_go_without_memory(void *arg) {
+    rig *r = arg;
+    atomic_long ran = 0;
+    long started = 0;
+    int error = 0;
+    fail_everything(r, true);
+    while (started < 100000 && (error = thrum_go(ends_later, &ran)) == 0) {
+        started++; /* with one worker none ends meanwhile */
+    }
+    fail_everything(r, false);
+    CHECK_EQ(error, -ENOMEM);
+    CHECK_EQ(atomic_load(&ran), 0);
+    YIELD_UNTIL(atomic_load(&ran) == started);
+    CHECK_EQ(thrum_go(ends_later, &ran), 0);
+    YIELD_UNTIL(atomic_load(&ran) == started + 1);
+    return 0;
+}
+
+TEST(plain_go_fails_where_there_is_no_memory) {
+    /* thrum_go: -ENOMEM, those that were started run, and later it works. */
+    rig r;
+    rig_begin(&r, 1);
+    CHECK_EQ(rig_run(&r, plain_go_without_memory, &r), 0);
+    rig_stop(&r);
+}
+
 TEST(go_without_memory) {
     /* -ENOMEM with nothing started; what was started runs, and later ones work. */
     check_spawns(false, false);

@@ -105,6 +105,101 @@ TEST(stop_until_comes_back_though_the_barrier_is_refused_for_good) {
     th_os_fail_barrier(0, 0);
 }
 
+static int wait_twice(void *arg) {
+    blocked *b = arg;
+    atomic_fetch_add(&b->waiting, 1);
+    b->untimed = thrum_sem_wait(&b->sem);
+    b->timed = thrum_sem_wait(&b->sem);
+    return 0;
+}
+
+TEST(cancel_though_the_barrier_is_refused_for_good) {
+    /* A task that waits is left to who wakes it; from then on it is cancelled. */
+    rig r;
+    blocked b = {.untimed = 1, .timed = 1};
+    thrum_handle *handle = NULL;
+    rig_begin(&r, 0);
+    thrum_sem_init(&b.sem, 0);
+    const thrum_attr attr = rig_attr(&r);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, wait_twice, &b), 0);
+    SPIN_UNTIL(atomic_load(&b.waiting) == 1);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    th_os_fail_barrier(0, UINT32_MAX);
+    CHECK_EQ(thrum_cancel(handle), 0);
+    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* it was asked for */
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    CHECK_EQ(b.untimed, 1); /* it waits still */
+    thrum_sem_post(&b.sem);
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+    CHECK_EQ(b.untimed, 0);
+    CHECK_EQ(b.timed, -ECANCELED);
+    rig_stop(&r);
+    th_os_fail_barrier(0, 0);
+}
+
+typedef struct scoped {
+    blocked b;
+    thrum_scope scope;
+} scoped;
+
+static int cancel_scope(void *arg) {
+    scoped *s = arg;
+    CHECK_EQ(thrum_scope_open(&s->scope, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_go(&s->scope, wait_twice, &s->b), 0);
+    YIELD_UNTIL(atomic_load(&s->b.waiting) == 1);
+    th_os_fail_barrier(0, UINT32_MAX);
+    thrum_scope_cancel(&s->scope);
+    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* it was asked for */
+    thrum_sem_post(&s->b.sem);
+    CHECK_EQ(thrum_scope_join(&s->scope), -ECANCELED);
+    CHECK_EQ(s->b.timed, -ECANCELED);
+    th_os_fail_barrier(0, 0);
+    return 0;
+}
+
+TEST(scope_is_cancelled_though_the_barrier_is_refused_for_good) {
+    /* Its tasks are cancelled from the next wait on, and it ends. */
+    scoped s = {0};
+    thrum_sem_init(&s.b.sem, 0);
+    rig_do(0, cancel_scope, &s);
+}
+
+static atomic_int forks_run;
+
+static int count_fork(void *arg) {
+    (void)arg;
+    return atomic_fetch_add(&forks_run, 1) * 0;
+}
+
+static int fork_and_spin(void *arg) {
+    enum { FORKS = 8 };
+    thrum_fork forks[FORKS];
+    (void)arg;
+    th_os_fail_barrier(0, UINT32_MAX);
+    for (int i = 0; i < FORKS; i++) {
+        thrum_fork_start(&forks[i], count_fork, NULL);
+    }
+    /* what is offered is stolen; then somebody tries for the others, in vain */
+    SPIN_UNTIL(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX ||
+               atomic_load(&forks_run) == FORKS);
+    for (int i = FORKS - 1; i >= 0; i--) {
+        CHECK_EQ(thrum_fork_join(&forks[i]), 0);
+    }
+    CHECK_EQ(atomic_exchange(&forks_run, 0), FORKS);
+    th_os_fail_barrier(0, 0);
+    return 0;
+}
+
+TEST(forks_stay_their_owners_without_a_barrier) {
+    /* Others cannot take what they cannot claim; each is run once all the same. */
+    if (check_env("THRUM_WORKERS", 2) < 2) {
+        CHECK_SKIP("nobody else is there");
+    }
+    for (int i = 0; i < 20; i++) {
+        rig_do(0, fork_and_spin, NULL);
+    }
+}
+
 TEST(slot_is_rescued_without_a_barrier) {
     /* Others exchange what is in it; nobody calls for the barrier again. */
     rig r;

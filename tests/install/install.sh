@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs a build into a folder of its own and uses it as a stranger would:
 #   install.sh BUILD-FOLDER C-COMPILER
-# find_package and pkg-config, shared and static, C and C++; then the folder is moved and used again.
+# find_package and pkg-config, shared and static, as C99, C11 and C++17; from a folder that was moved.
 set -eu
 build=$1
 cc=$2
@@ -49,13 +49,15 @@ echo "find_package:"
     cd "$work/consumer"
     cmake -B build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
         -DCMAKE_CXX_COMPILER=$cxx >log 2>&1 && cmake --build build >>log 2>&1 || { cat log; exit 1; }
-    for program in build/c_shared build/c_static ${language:+build/cxx_shared build/cxx_static}; do
-        printf '  %s: ' "$(basename $program)"
-        "$program"
+    for standard in c99 c11 ${language:+cxx17}; do
+        for kind in shared static; do
+            printf '  %s_%s: ' $standard $kind
+            build/${standard}_$kind
+        done
     done
 )
-readelf -d "$work/consumer/build/c_shared" | grep -q 'libthrum.so.0' || { echo "c_shared is not"; exit 1; }
-if readelf -d "$work/consumer/build/c_static" | grep -q 'libthrum'; then
+readelf -d "$work/consumer/build/c11_shared" | grep -q 'libthrum.so.0' || { echo "c_shared is not"; exit 1; }
+if readelf -d "$work/consumer/build/c11_static" | grep -q 'libthrum'; then
     echo "c_static is not"
     exit 1
 fi
@@ -72,9 +74,12 @@ one() { # NAME COMPILER FILE FLAGS...
     "$compiler" $warnings "$work/consumer/$file" -o "$program" "$@"
     "$program"
 }
-one c_shared "$cc" consumer.c $(pkg-config --cflags --libs thrum)
-one c_static "$cc" consumer.c -static $(pkg-config --static --cflags --libs thrum)
+for standard in c99 c11; do
+    one ${standard}_shared "$cc" consumer.c -std=$standard $(pkg-config --cflags --libs thrum)
+    one ${standard}_static "$cc" consumer.c -std=$standard -static \
+        $(pkg-config --static --cflags --libs thrum)
+done
 if [ -n "$language" ]; then
-    one cxx_shared $cxx consumer.cpp $(pkg-config --cflags --libs thrum)
-    one cxx_static $cxx consumer.cpp -static $(pkg-config --static --cflags --libs thrum)
+    one cxx17_shared $cxx consumer.cpp -std=c++17 $(pkg-config --cflags --libs thrum)
+    one cxx17_static $cxx consumer.cpp -std=c++17 -static $(pkg-config --static --cflags --libs thrum)
 fi

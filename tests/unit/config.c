@@ -198,6 +198,8 @@ TEST(environment_garbage_is_ignored) {
         {"THRUM_GLOBAL_INTERVAL", "never"},
         {"THRUM_SEARCHERS_MAX", "half"},
         {"THRUM_SPIN_NS", "-5"},
+        {"THRUM_SPIN_NS", "18446744073709551616"},
+        {"THRUM_SPIN_NS", "18446744073709551619"},
         {"THRUM_SPIN_NS", "5us"},
         {"THRUM_AFFINITY", "2"},
         {"THRUM_PIN_ALL", "maybe"},
@@ -278,6 +280,9 @@ TEST(start_refuses_each_field_out_of_range) {
     CHECK_FIELD(overflow, (thrum_overflow)17, -EINVAL);
     CHECK_FIELD(grab, (thrum_grab)17, -EINVAL);
     CHECK_FIELD(global_interval, 0, -EINVAL);
+    CHECK_FIELD(searchers_max, THRUM_WORKERS_MAX + 1, -EINVAL);
+    CHECK_FIELD(fifo_block, 0, -EINVAL);
+    CHECK_FIELD(stack_size, 0, -EINVAL);
     CHECK_FIELD(spin_ns, -1, -EINVAL);
     CHECK_FIELD(guard, (thrum_guard)17, -EINVAL);
     CHECK_FIELD(blocking_threads_max, 0, -EINVAL);

@@ -4,7 +4,9 @@
  */
 #define _GNU_SOURCE
 #include <assert.h>
+#if !defined(CHECK_NO_UNWINDER)
 #include <unwind.h>
+#endif
 
 #include "base/annotate.h"
 #include "base/atomic.h"
@@ -194,6 +196,28 @@ __asm__(
     "ldp x29, x30, [sp], #176\n"
     "ret\n"
     ".size check_registers, . - check_registers\n");
+#elif defined(__riscv)
+__asm__(".macro each do\n"
+        ".set at, 0\n"
+        ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11\n"
+        "\\do s\\n, fs\\n\n .set at, at + 16\n"
+        ".endr\n"
+        ".endm\n"
+        ".macro keep x, f\n sd \\x, at(sp)\n fsd \\f, at + 8(sp)\n .endm\n"
+        ".macro give x, f\n ld \\x, at(sp)\n fld \\f, at + 8(sp)\n .endm\n"
+        ".macro fill x, f\n addi a2, a2, 1\n mv \\x, a2\n fmv.d.x \\f, a2\n .endm\n"
+        ".macro test x, f\n addi a2, a2, 1\n xor a3, \\x, a2\n or a0, a0, a3\n"
+        "fmv.x.d a3, \\f\n xor a3, a3, a2\n or a0, a0, a3\n .endm\n"
+        ".text\n"
+        ".type check_registers, %function\n"
+        "check_registers:\n"
+        "addi sp, sp, -208\n sd ra, 192(sp)\n sd a2, 200(sp)\n"
+        "each keep\n each fill\n"
+        "call th_context_switch\n"
+        "ld a2, 200(sp)\n li a0, 0\n each test\n"
+        "each give\n ld ra, 192(sp)\n addi sp, sp, 208\n"
+        "ret\n"
+        ".size check_registers, . - check_registers\n");
 #else
 uint64_t check_registers(th_context *from, const th_context *to, uint64_t seed) {
     (void)seed;
@@ -256,6 +280,19 @@ static void set_rounding(unsigned mode, unsigned flush) {
 }
 static unsigned rounding(void) {
     return control_word() >> 22 & 3;
+}
+#elif defined(__riscv)
+enum { NEAREST = 0, DOWN = 2, UP = 3, FLUSH = 0 /* it has no such mode */ };
+static unsigned control_word(void) {
+    unsigned long frm;
+    __asm__ volatile("frrm %0" : "=r"(frm));
+    return (unsigned)frm;
+}
+static void set_rounding(unsigned mode, unsigned flush) {
+    __asm__ volatile("fsrm %0" : : "r"((unsigned long)(mode | flush)));
+}
+static unsigned rounding(void) {
+    return control_word();
 }
 #else
 #error "how is the rounding mode set here?"
@@ -340,6 +377,7 @@ TEST(suspended_context_resumes_on_another_thread) {
 
 /* ---- unwinding ---- */
 
+#if !defined(CHECK_NO_UNWINDER)
 typedef struct walk {
     int frames;
     bool saw_inner, saw_outer;
@@ -371,9 +409,7 @@ static TH_NOINLINE void unwind_inner(void) {
     __asm__ volatile("" ::: "memory");
 }
 
-TEST(unwinding_stops_at_the_first_frame) {
-    /* The C runtime's unwinder finds the functions on a context's stack and a clean end below them.
-     */
+static void check_unwinding(void) {
     side me, fiber;
     here(&me);
     make(&fiber, unwind_outer);
@@ -382,6 +418,17 @@ TEST(unwinding_stops_at_the_first_frame) {
     CHECK(walked.frames >= 3 && walked.frames < 10);
     CHECK_EQ(walked.end, _URC_END_OF_STACK);
     drop(&fiber);
+}
+#else
+static void check_unwinding(void) {
+    CHECK_SKIP("no unwinder for this C library");
+}
+#endif
+
+TEST(unwinding_stops_at_the_first_frame) {
+    /* The C runtime's unwinder finds the functions on a context's stack and a clean end below them.
+     */
+    check_unwinding();
 }
 
 /* ---- gdb ---- */
@@ -422,7 +469,7 @@ static void gdb_target(void) {
     "-ex 'set $new=*gdb_suspended' -ex 'set $rsp=$new.sp' -ex 'set $rbp=$new.bp' "                 \
     "-ex 'set $rip=$new.ip' "
 #define GDB_FIRST_FRAME "th_context_entry"
-#elif defined(TH_CONTEXT_AARCH64)
+#elif defined(TH_CONTEXT_AARCH64) || defined(TH_CONTEXT_RISCV64)
 #define GDB_TO_SUSPENDED "-ex 'set $sp=*(long*)gdb_suspended' -ex 'set $pc=&th_context_resume' "
 #define GDB_FIRST_FRAME "th_context_entry"
 #else

@@ -441,6 +441,22 @@ TEST(text_has_a_line_for_each_counter) {
     rig_stop(&r);
 }
 
+TEST(text_of_many_workers_has_the_least_and_the_most) {
+    /* No column for each of a dozen; the name's quotes and odd characters are made harmless. */
+    rig r;
+    rig_init(&r);
+    r.config.workers = 12;
+    r.config.name = "a\"b\\c\nd\te";
+    rig_start(&r);
+    CHECK_EQ(rig_run(&r, end_at_once, NULL), 0);
+    char *text = print(&r, THRUM_TEXT);
+    CHECK(strstr(text, "\"a\\\"b\\\\c\\nd e\", 12 workers\n") != NULL);
+    CHECK(strstr(text, " least ") != NULL && strstr(text, " most ") != NULL);
+    CHECK(strstr(text, "tasks_started") != NULL);
+    free(text);
+    rig_stop(&r);
+}
+
 /* Skips one JSON value; returns what follows it. */
 static const char *skip_json(const char *p) {
     int depth = 0;
@@ -517,6 +533,10 @@ TEST(print_reports_errors) {
     FILE *full = fopen("/dev/full", "w");
     CHECK(full != NULL);
     setvbuf(full, NULL, _IONBF, 0);
+    CHECK_EQ(thrum_metrics_print(r.sched, full, THRUM_TEXT), -EIO);
+    fclose(full);
+    full = fopen("/dev/full", "w"); /* with a buffer it is found out at the end */
+    CHECK(full != NULL && setvbuf(full, NULL, _IOFBF, (size_t)1 << 20) == 0);
     CHECK_EQ(thrum_metrics_print(r.sched, full, THRUM_TEXT), -EIO);
     fclose(full);
     CHECK_EQ(thrum_metrics_print(r.sched, stdout, (thrum_format)17), -EINVAL);

@@ -384,3 +384,14 @@ TEST(a_scope_left_open_or_joined_out_of_turn_aborts) {
     check_dies(run_misuse, &never,
                "thrum_scope_join: not the innermost scope that the caller has open");
 }
+
+static int opens_nothing(void *arg) {
+    (void)arg;
+    CHECK_EQ(thrum_scope_open(NULL, THRUM_FOREVER), -EINVAL);
+    return 0;
+}
+
+TEST(scope_that_is_none) {
+    /* -EINVAL in a task, too. */
+    in_task(opens_nothing, NULL);
+}

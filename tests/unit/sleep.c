@@ -167,3 +167,24 @@ TEST(a_pinned_fiber_wakes_on_its_worker) {
     }
     rig_stop(&r);
 }
+
+static int sleep_for_ever(void *arg) {
+    atomic_store((atomic_bool *)arg, true);
+    CHECK_EQ(thrum_sleep_until(THRUM_FOREVER), -ECANCELED);
+    CHECK_EQ(thrum_sleep(INT64_MAX), -ECANCELED);
+    return 0;
+}
+
+TEST(a_sleep_for_ever_ends_by_a_cancel) {
+    /* It has no deadline that could pass; a sleeper is cancelled like whoever waits. */
+    rig r;
+    atomic_bool begun = false;
+    thrum_handle *handle = NULL;
+    rig_begin(&r, 0);
+    const thrum_attr attr = rig_attr(&r);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, sleep_for_ever, &begun), 0);
+    SPIN_UNTIL(atomic_load(&begun));
+    CHECK_EQ(thrum_cancel(handle), 0);
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+    rig_stop(&r);
+}

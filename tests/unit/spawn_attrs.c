@@ -231,3 +231,16 @@ TEST(tasks_spawned_outside_start_in_order_on_one_worker) {
     }
     rig_stop(&r);
 }
+
+static int spawn_to_nowhere(void *arg) {
+    (void)arg;
+    CHECK_EQ(thrum_spawn(NULL, spawn_to_nowhere, NULL), -EINVAL);
+    CHECK_EQ(thrum_spawn_with(NULL, NULL, spawn_to_nowhere, NULL), -EINVAL);
+    return 0;
+}
+
+TEST(spawn_without_a_place_for_the_handle) {
+    /* -EINVAL, and nothing is started. */
+    rig_do(0, spawn_to_nowhere, NULL);
+    CHECK_EQ(spawn_to_nowhere(NULL), 0);
+}

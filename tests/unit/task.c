@@ -297,3 +297,90 @@ TEST(batch_with_pinned_tasks) {
     CHECK_EQ(atomic_load(&seen.count), 100);
     rig_stop(&r);
 }
+
+/* ---- what cannot be posted from inside ---- */
+
+static void count_run(thrum_task *self, void *arg) {
+    (void)self;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static int post_beyond(void *arg) {
+    rig *r = arg;
+    atomic_int runs = 0;
+    thrum_task tasks[2];
+    thrum_task *batch[2] = {&tasks[0], &tasks[1]};
+    thrum_task_init(&tasks[0], count_run, &runs);
+    thrum_task_init(&tasks[1], count_run, &runs);
+    const int bad[] = {(int)thrum_sched_workers(r->sched), INT_MAX, -2, INT_MIN};
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        thrum_task_set_worker(&tasks[1], bad[i]);
+        CHECK_EQ(thrum_task_post_batch(r->sched, batch, 2), -EINVAL);
+        CHECK_EQ(thrum_task_post(r->sched, &tasks[1]), -EINVAL);
+        CHECK_EQ(thrum_task_post_hint(r->sched, &tasks[1], THRUM_HINT_NEXT), -EINVAL);
+        CHECK_EQ(thrum_task_post_wait(r->sched, &tasks[1]), -EINVAL);
+    }
+    thrum_task_set_worker(&tasks[1], -1);
+    CHECK_EQ(thrum_task_post_batch(r->sched, batch, 2), 0); /* the refused ones left no mark */
+    YIELD_UNTIL(atomic_load(&runs) == 2);
+    return 0;
+}
+
+TEST(worker_that_is_not_there) {
+    /* A task tied to it is refused inside the scheduler, too, alone and in a batch. */
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, post_beyond, &r), 0);
+    rig_stop(&r);
+}
+
+static void repost_beyond(thrum_task *self, void *arg) {
+    probe *p = arg;
+    thrum_task other;
+    thrum_task *batch[2] = {&other, self};
+    thrum_task_init(&other, see_self, p);
+    thrum_task_set_worker(self, (int)thrum_sched_workers(p->r->sched));
+    CHECK_EQ(thrum_task_post(p->r->sched, self), -EINVAL);
+    thrum_task_set_worker(self, -2);
+    CHECK_EQ(thrum_task_post(p->r->sched, self), -EINVAL);
+    thrum_task_set_worker(self, -1);
+    CHECK_EQ(thrum_task_post_batch(p->r->sched, batch, 2), -EINVAL); /* its own only alone */
+    atomic_fetch_add(&p->runs, 1);
+    if (atomic_load(&p->runs) == 1) {
+        CHECK_EQ(thrum_task_post(p->r->sched, self), 0);
+    }
+}
+
+TEST(body_cannot_post_its_task_to_nowhere) {
+    /* Nor as one of a batch; what was refused left the task as it was. */
+    rig r;
+    static probe p;
+    rig_begin(&r, 0);
+    p.r = &r;
+    thrum_task_init(&p.task, repost_beyond, &p);
+    CHECK_EQ(thrum_task_post(r.sched, &p.task), 0);
+    rig_wait_done(&r);
+    CHECK_EQ(atomic_load(&p.runs), 2);
+    rig_stop(&r);
+}
+
+static void run_a_corrupt_task(void *arg) {
+    rig r;
+    holder h;
+    thrum_task task;
+    (void)arg;
+    rig_begin(&r, 1);
+    holder_begin(&r, &h, -1);
+    thrum_task_init(&task, see_self, NULL);
+    CHECK_EQ(thrum_task_post(r.sched, &task), 0);
+    task.reserved_kind = 0x77;
+    holder_end(&h);
+    rig_wait_done(&r);
+}
+
+TEST(task_overwritten_while_posted_is_told) {
+    /* A posted task belongs to the scheduler: one that is no task any more stops the program. */
+    if (UNDER_TSAN)
+        CHECK_SKIP("it is a race, and the sanitizer says so first");
+    check_dies(run_a_corrupt_task, NULL, "thrum: run: a corrupt object in a run queue");
+}
