@@ -34,7 +34,7 @@ void th_family_open(th_family *family, thrum_sched *sched, int64_t deadline) {
     if (th_cancel_is_on(owner)) {
         th_lock_acquire(&family->lock);
         family->cancelled = 1; /* its children are born cancelled */
-        family->first = -ECANCELED;
+        family->first = family->deadline <= th_os_now() ? -ETIMEDOUT : -ECANCELED;
         th_lock_release(&family->lock);
     }
 }

@@ -13,7 +13,7 @@
 typedef struct th_idle_waiter {
     struct th_idle_waiter *next;
     th_idle_what what;
-    uint32_t xflag;   /* 1: there was such an instant; the futex */
+    uint32_t *xflag;  /* 1: there was such an instant; the futex */
     th_worker *bound; /* whose root waits, else NULL */
 } th_idle_waiter;
 
@@ -98,12 +98,12 @@ void th_idle_notify(thrum_sched *sched) {
     for (th_idle_waiter *w = sched->idle_waiters; w; w = w->next) {
         if (th_idle_now(sched, w->what)) {
             /* relaxed: delist takes the lock, which orders all that had ended by then */
-            th_store_relaxed(&w->xflag, 1u);
+            th_store_relaxed(w->xflag, 1u);
             /* under the lock: the waiter is still there */
             if (w->bound) {
                 (void)th_wake_worker(w->bound);
             } else {
-                th_os_futex_wake(&w->xflag, 1);
+                th_os_futex_wake(w->xflag, 1);
             }
         }
     }
@@ -141,12 +141,13 @@ void th_idle_wait_left(thrum_sched *sched) {
 }
 
 static int wait_in_thread(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
-    th_idle_waiter waiter = {.what = what};
+    uint32_t xflag = 0;
+    th_idle_waiter waiter = {.what = what, .xflag = &xflag};
     int result = 0;
     enlist(sched, &waiter);
     /* relaxed: as in th_idle_notify */
-    while (!th_load_relaxed(&waiter.xflag) && !th_idle_now(sched, what) && !result) {
-        if (th_os_futex_wait(&waiter.xflag, 0, deadline) == -ETIMEDOUT) {
+    while (!th_load_relaxed(&xflag) && !th_idle_now(sched, what) && !result) {
+        if (th_os_futex_wait(&xflag, 0, deadline) == -ETIMEDOUT) {
             result = -ETIMEDOUT;
         }
     }
@@ -160,11 +161,12 @@ static int wait_in_thread(thrum_sched *sched, thrum_time deadline, th_idle_what 
 /* A bound thread of the scheduler's own: what is tied to it runs meanwhile. */
 static int wait_in_root(th_worker *worker, thrum_time deadline, th_idle_what what) {
     thrum_sched *sched = worker->sched;
-    th_idle_waiter waiter = {.what = what, .bound = worker};
+    th_idle_waiter waiter = {.what = what, .bound = worker, .xflag = &worker->xidle};
+    th_store_relaxed(&worker->xidle, 0u); /* relaxed: nobody else knows of it yet */
     enlist(sched, &waiter);
     int result = 0;
     if (!th_idle_now(sched, what)) {
-        result = th_bound_await(worker, &waiter.xflag, deadline);
+        result = th_bound_await(worker, &worker->xidle, deadline);
         result = result && th_idle_now(sched, what) ? 0 : result; /* one last look */
     }
     delist(sched, &waiter);

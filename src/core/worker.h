@@ -144,6 +144,7 @@ struct th_worker {
     bool leaving;                 /* its thread unbinds as soon as there are none */
     uint32_t *awaits;             /* ... or goes on once this is set, or ... */
     int64_t awaits_until;         /* ... that late */
+    uint32_t xidle;               /* what its wait for idleness is told by; on no task's stack */
     uint64_t xsleeps;             /* watched: odd while it sleeps without a deadline (stuck.h) */
     bool gone;                    /* watched: it leaves, and has done all that it will */
     struct th_worker *bound_next; /* under the scheduler's bound_lock, as is ... */

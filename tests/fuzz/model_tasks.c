@@ -77,7 +77,7 @@ static void scope_open(model *m, const call *c) {
                    .timed = c->deadline < around};
     if (a->cancelled) {
         s->cancelled = true;
-        s->reason = -ECANCELED;
+        s->reason = s->deadline <= m->now ? -ETIMEDOUT : -ECANCELED;
     }
     a->depth++;
     if (s->timed && s->deadline <= m->now)

@@ -203,7 +203,10 @@ static int runs_out(void *arg) {
     CHECK_EQ(inner, -ETIMEDOUT);
     CHECK_EQ(thrum_scope_open(&scope, thrum_now() - 1), 0); /* in the past */
     CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
+    inner = 1;
+    CHECK_EQ(thrum_scope_go(&scope, nested_waiter, &inner), 0); /* opened when it is cancelled */
     CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+    CHECK_EQ(inner, -ETIMEDOUT);
     return 0;
 }
 
