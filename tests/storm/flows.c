@@ -5,7 +5,7 @@
 
 /* ---- channels ---- */
 
-enum { SENDERS = 4, RECEIVERS = 4, SENT = 60, CHANS = 3 };
+enum { SENDERS = 4, RECEIVERS = 4, SENT = SLOWNESS > 3 ? 15 : 60, CHANS = 3 };
 
 typedef struct flow {
     thrum_chan *chans[CHANS];

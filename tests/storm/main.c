@@ -27,6 +27,8 @@ const storm storms[] = {
 };
 enum { STORMS = sizeof(storms) / sizeof(storms[0]), PARTS = 4 };
 
+#define SHORT_S 2 /* less is one part, and tells nothing of memory that grows */
+
 atomic_bool storm_over;
 
 static struct {
@@ -148,7 +150,8 @@ static void part_run(bool last) {
     pthread_t threads[LANES];
     thrum_handle *handles[LANES];
     const int n = atomic_load(&lane_count);
-    const thrum_time end = thrum_after((thrum_time)(want.seconds * 1e9 / PARTS));
+    const thrum_time end =
+        thrum_after((thrum_time)(want.seconds * 1e9 / (want.seconds < SHORT_S ? 1 : PARTS)));
     atomic_store(&storm_over, false);
     for (int i = 0; i < n; i++) {
         atomic_store(&lanes[i].beat, thrum_now());
@@ -221,7 +224,7 @@ static void options(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    held held_at[PARTS];
+    held held_at[PARTS] = {{0, 0, 0}};
     options(argc, argv);
     for (int w = 0; w < want.worlds; w++) {
         thrum_config config;
@@ -232,11 +235,12 @@ int main(int argc, char **argv) {
     lanes_make();
     watch_begin(worlds, want.worlds, lanes, &lane_count);
     plant();
-    for (int part = 0; part < PARTS; part++) {
+    for (int part = want.seconds < SHORT_S ? PARTS - 1 : 0; part < PARTS; part++) {
         part_run(part == PARTS - 1);
         held_at[part] = held_now();
     }
-    held_check(held_at);
+    if (want.seconds >= SHORT_S)
+        held_check(held_at);
     watch_end();
     for (int w = 0; w < want.worlds; w++) {
         REQUIRE_EQ(thrum_sched_wait_done(worlds[w].sched, THRUM_FOREVER), 0);

@@ -26,15 +26,16 @@ static int tree(void *arg) {
 }
 
 void round_trees(lane *l) {
+    const int depth = SLOWNESS > 3 ? 3 : 5, nodes = SLOWNESS > 3 ? 40 : 364;
     int result = 0;
-    REQUIRE_EQ(thrum_join(world_spawn(l->w, tree, (void *)(intptr_t)5), &result), 0);
-    REQUIRE_EQ(result, 364);
-    storm_did(l, 364);
+    REQUIRE_EQ(thrum_join(world_spawn(l->w, tree, (void *)(intptr_t)depth), &result), 0);
+    REQUIRE_EQ(result, nodes);
+    storm_did(l, nodes);
 }
 
 /* ---- churn: many that come and go, each with something of its own ---- */
 
-enum { CHURN = 200 };
+enum { CHURN = SLOWNESS > 3 ? 40 : 200 };
 
 typedef struct churn {
     lane *l;
@@ -183,11 +184,11 @@ void round_forks(lane *l) {
     const thrum_fn both[] = {forks, forks, forks};
     void *depths[] = {(void *)(intptr_t)0, (void *)(intptr_t)0, (void *)(intptr_t)0};
     atomic_long sum = 0;
-    REQUIRE_EQ(forks((void *)(intptr_t)10), 1024);
+    REQUIRE_EQ(forks((void *)(intptr_t)(SLOWNESS > 3 ? 6 : 10)), SLOWNESS > 3 ? 64 : 1024);
     REQUIRE_EQ(thrum_parallel_for(0, 10000, storm_random(&l->seed) % 300, adds, &sum), 0);
     REQUIRE_EQ(atomic_load(&sum), 10000L * 9999 / 2);
     REQUIRE_EQ(thrum_invoke(3, both, depths), 1);
-    storm_did(l, 1024 + 3);
+    storm_did(l, (SLOWNESS > 3 ? 64 : 1024) + 3);
 }
 
 /* ---- graphs ---- */

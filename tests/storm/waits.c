@@ -6,7 +6,7 @@
 
 /* ---- every primitive by everybody ---- */
 
-enum { ACTORS = 16, STEPS = 40, PLACES = 3 };
+enum { ACTORS = 16, STEPS = SLOWNESS > 3 ? 10 : 40, PLACES = 3 };
 
 typedef struct set {
     thrum_mutex mutex;
