@@ -123,6 +123,8 @@ int __wrap_th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
     const long every = atomic_load(&futex_every);
     if (call == atomic_load(&futex_fail_at) || (every != 0 && call % every == 0)) {
         atomic_fetch_add(&futex_faults, 1);
+        if (th_os_now() >= deadline)
+            return -ETIMEDOUT; /* the kernel says so even when a signal came as well */
         return atomic_load(&futex_code);
     }
     return __real_th_os_futex_wait(xword, value, deadline);
