@@ -14,7 +14,8 @@ static void count_signal(int signal) {
 
 typedef struct target {
     pthread_t threads[64];
-    atomic_int count;
+    atomic_int next;
+    atomic_int count; /* that are there */
     atomic_bool ends;
     long sent;
 } target;
@@ -28,13 +29,14 @@ static void unblock(void *ctx, int worker) {
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     CHECK_EQ(pthread_sigmask(SIG_UNBLOCK, &set, NULL), 0);
-    shot_at.threads[atomic_fetch_add(&shot_at.count, 1)] = pthread_self();
+    shot_at.threads[atomic_fetch_add(&shot_at.next, 1)] = pthread_self();
+    atomic_fetch_add(&shot_at.count, 1);
 }
 
 static void *shoots(void *arg) {
     (void)arg;
     while (!atomic_load(&shot_at.ends)) {
-        const struct timespec nap = {0, 50000}; /* with the timer's slack 100 us */
+        const struct timespec nap = {0, 20000}; /* and the timer's slack, and the loop */
         for (int i = 0; i < atomic_load(&shot_at.count); i++, shot_at.sent++)
             pthread_kill(shot_at.threads[i], SIGUSR1);
         nanosleep(&nap, NULL);
