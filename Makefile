@@ -8,7 +8,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all test test-full demo bench bench-full bench-rows sim fuzz mutate models coverage check format install clean help
+.PHONY: all test test-full demo bench bench-full bench-rows sim stress fuzz faults mutate models coverage check format install clean help
 
 all: ## build the library, the examples and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -44,6 +44,14 @@ bench-rows: ## thrum alone, row by row, beside its targets (BENCH="--only NAME -
 sim: ## the simulator's worlds (WORLD= SEED= RUNS= MODE= REPLAY=); tests/sim/README.md
 	@tools/setup
 	@tools/sim
+
+stress: ## all storms at once, in every cell: STRESS=60, 30m, 8h; tests/storm/README.md
+	@tools/setup ci
+	@tools/stress
+
+faults: ## the Nth of everything that can be refused, signals, overflows, fork (FULL=1: all worker counts)
+	@tools/setup
+	@tools/faults
 
 fuzz: ## random operations against the model: FUZZ=seconds (60); tests/fuzz/README.md
 	@tools/setup ci

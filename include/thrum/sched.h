@@ -36,7 +36,8 @@ THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_c
  * Plain threads, bound ones, and tasks of other schedulers; blocks the caller (and, at the end, a
  * task's worker: threads are joined). Errors, with the scheduler still running: -EDEADLK from one
  * of its own tasks, -EBUSY when another thread is stopping it already, from a task -EAGAIN and
- * -ENOMEM as thrum_sched_wait_done.
+ * -ENOMEM as thrum_sched_wait_done. In the child of a fork: -ESHUTDOWN, as from
+ * thrum_sched_wait_idle and _done, for schedulers of the parent.
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_stop(thrum_sched *sched);
 

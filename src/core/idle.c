@@ -205,6 +205,9 @@ int th_idle_wait(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
     if (!sched) {
         return -EINVAL;
     }
+    if (th_unlikely(sched->abandoned)) {
+        return -ESHUTDOWN;
+    }
     th_worker *root = th_bound_root();
     if (thrum_sched_current() == sched) {
         return root ? wait_in_root(root, deadline, what) : -EDEADLK;

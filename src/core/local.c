@@ -24,7 +24,7 @@ typedef struct th_key {
     void (*destructor)(void *value); /* constant while the key exists */
 } th_key;
 
-static th_lock keys_lock = TH_LOCK_INIT; /* protects making and deleting */
+th_lock th_keys_lock = TH_LOCK_INIT; /* protects making and deleting */
 static th_key keys[THRUM_KEYS_MAX];
 
 /* The key's serial if it exists, else 0. */
@@ -42,7 +42,7 @@ int thrum_key_create(thrum_key *key, void (*destructor)(void *value)) {
         return -EINVAL;
     }
     int result = -EAGAIN;
-    th_lock_acquire(&keys_lock);
+    th_lock_acquire(&th_keys_lock);
     for (uint32_t i = 0; i < THRUM_KEYS_MAX; i++) {
         uint32_t serial = th_load_relaxed(&keys[i].xserial); /* relaxed: under the lock */
         if (!(serial & 1)) {
@@ -54,18 +54,18 @@ int thrum_key_create(thrum_key *key, void (*destructor)(void *value)) {
             break;
         }
     }
-    th_lock_release(&keys_lock);
+    th_lock_release(&th_keys_lock);
     return result;
 }
 
 int thrum_key_delete(thrum_key key) {
-    th_lock_acquire(&keys_lock);
+    th_lock_acquire(&th_keys_lock);
     uint32_t serial = serial_of(key);
     if (serial) {
         /* relaxed: no other call may use the key meanwhile */
         th_store_relaxed(&keys[key.index - 1].xserial, serial + 1);
     }
-    th_lock_release(&keys_lock);
+    th_lock_release(&th_keys_lock);
     return serial ? 0 : -EINVAL;
 }
 

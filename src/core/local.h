@@ -4,6 +4,7 @@
 #ifndef TH_LOCAL_H
 #define TH_LOCAL_H
 
+#include "core/lock.h"
 #include "base/cc.h"
 
 #define TH_LOCALS_INLINE 3
@@ -30,5 +31,8 @@ static inline bool th_locals_any(const th_locals *locals) {
 
 /* Calls the destructors (which may set values again: a few rounds) and frees. */
 void th_locals_end(th_locals *locals, bool destruct);
+
+/* Protects making and deleting keys; a fork takes it, too (core/child.c). */
+extern th_lock th_keys_lock;
 
 #endif

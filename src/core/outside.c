@@ -4,6 +4,7 @@
  */
 #include "core/outside.h"
 
+#include "core/child.h"
 #include "core/wait.h"
 #include "core/worker.h"
 #include "platform/platform.h"
@@ -28,10 +29,18 @@ static TH_NO_TSAN th_outside *find(th_thread *thread, thrum_sched *sched) {
 static thrum_sched *live; /* every scheduler that has not been stopped, under th_outside_lock */
 
 void th_outside_open(thrum_sched *sched) {
+    th_child_watch();
     th_lock_acquire(&th_outside_lock);
     sched->next_live = live;
     live = sched;
     th_lock_release(&th_outside_lock);
+}
+
+void th_outside_abandon(void) {
+    for (thrum_sched *s = live; s; s = s->next_live) {
+        s->abandoned = true;
+        th_store_relaxed(&s->xstopping, 1u); /* relaxed: no other thread is there yet */
+    }
 }
 
 /* With the lock. A post may come so late that its scheduler is gone: its memory must not be read.

@@ -53,6 +53,9 @@ void th_outside_wait_left(thrum_sched *sched);
 /* For start: from now on it may be entered. */
 void th_outside_open(thrum_sched *sched);
 
+/* For the child of a fork, with the lock: every scheduler refuses posts, stop and idle waits. */
+void th_outside_abandon(void);
+
 /* For stop, at the end: forgets the scheduler in every record, and waits until nobody is inside. */
 void th_outside_close(thrum_sched *sched);
 

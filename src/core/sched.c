@@ -385,6 +385,9 @@ int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
     if (!sched) {
         return -EINVAL;
     }
+    if (sched->abandoned) {
+        return -ESHUTDOWN;
+    }
     if (thrum_sched_current() == sched && !th_bound_root()) {
         return -EDEADLK;
     }

@@ -1,7 +1,7 @@
 /*
  * fork.c: fork and exec beside running workers.
  */
-#include "support/support.h"
+#include "support/everything.h"
 
 #include <spawn.h>
 
@@ -70,4 +70,61 @@ TEST(posix_spawn_on_a_fiber) {
         CHECK_EQ(rig_run(&r, spawn_true, NULL), 0);
     }
     rig_stop(&r);
+}
+
+/* ---- a scheduler of the child's own ---- */
+
+static void *runs_everything(void *arg) {
+    while (!atomic_load(&over))
+        CHECK_EQ(everything_in(arg), 0);
+    return NULL;
+}
+
+static void task_never_runs(thrum_task *self, void *arg) {
+    (void)self, (void)arg;
+}
+
+static void child_runs(const rig *parents) {
+    rig r;
+    thrum_task task;
+    thrum_attr attr = rig_attr(parents);
+    thrum_handle *handle;
+    alarm(30); /* it must not hang */
+    thrum_task_init(&task, task_never_runs, NULL);
+    CHECK_EQ(thrum_task_post(parents->sched, &task), -ESHUTDOWN);
+    CHECK_EQ(thrum_go_with(&attr, run_true, NULL), -ESHUTDOWN);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, run_true, NULL), -ESHUTDOWN);
+    CHECK_EQ(thrum_sched_bind(parents->sched), -ESHUTDOWN);
+    CHECK_EQ(thrum_sched_wait_idle(parents->sched, THRUM_FOREVER), -ESHUTDOWN);
+    CHECK_EQ(thrum_sched_wait_done(parents->sched, THRUM_FOREVER), -ESHUTDOWN);
+    CHECK_EQ(thrum_sched_stop(parents->sched), -ESHUTDOWN);
+    rig_begin(&r, 2);
+    CHECK_EQ(everything_in(&r), 0);
+    CHECK_EQ(thrum_sched_stop(r.sched), 0);
+    rig_check_freed(&r);
+    _exit(0);
+}
+
+TEST(child_starts_its_own_beside_workers_of_the_parent) {
+    /* Forked while everything runs; the child's work ends, the parent's schedulers refuse it. */
+    if (UNDER_TSAN)
+        CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
+    rig r;
+    pthread_t thread;
+    rig_begin(&r, 3);
+    CHECK_EQ(everything_in(&r), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, runs_everything, &r), 0);
+    for (int i = 0; i < 40; i++) {
+        int status = 0;
+        const pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0)
+            child_runs(&r);
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(status, 0);
+    }
+    atomic_store(&over, true);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    rig_stop(&r);
+    printf("faults: fork 40 0\n");
 }

@@ -44,3 +44,18 @@ foreach(policy IN ITEMS 0 1 2)
 endforeach()
 fuzz_test(free_fresh quick --free --workers 3 --seed fresh --ops 20000)
 fuzz_test(stepped_long full --seed fresh --ops 2000000)
+
+# Small histories of one object each, and two objects that are wrong on purpose.
+thrum_program(thrum-linear ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/linear.c
+  ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/linear_check.c)
+foreach(object IN ITEMS semaphore mutex auto-event manual-event pool channel
+        broken-semaphore broken-channel)
+  set(histories 3000)
+  if(object MATCHES "broken")
+    set(histories 200000) # ends when it is found
+  endif()
+  add_test(NAME fuzz/linear_${object} COMMAND thrum-linear --object ${object}
+    --histories ${histories} --seed fresh)
+  math(EXPR limit "120 * ${THRUM_TIMEOUT_FACTOR}")
+  set_tests_properties(fuzz/linear_${object} PROPERTIES LABELS "fuzz;quick" TIMEOUT ${limit})
+endforeach()

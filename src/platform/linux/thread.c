@@ -99,6 +99,10 @@ void th_os_thread_detach(th_os_thread thread) {
     pthread_detach((pthread_t)thread.handle);
 }
 
+int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    return -pthread_atfork(before, in_parent, in_child);
+}
+
 void th_os_thread_yield(void) {
     sched_yield();
 }

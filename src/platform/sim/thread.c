@@ -62,6 +62,11 @@ int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(
     return th_os_thread_start(thread, name, entry, arg);
 }
 
+int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    (void)before, (void)in_parent, (void)in_child; /* worlds do not fork */
+    return 0;
+}
+
 void th_os_thread_yield(void) {
     sim_yield_point();
 }

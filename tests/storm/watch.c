@@ -1,0 +1,177 @@
+/*
+ * watch.c: the watchdog. A thread with a clock of its own looks every 10 ms.
+ *
+ *   stall   something has been ready for a second, and in each look of that second a worker slept
+ *   hang    a lane has not ended a round for half a minute
+ *
+ * Either one prints every fiber and all counters and aborts. Looks that come late themselves (the
+ * machine is busy with others) begin the second anew.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "storm.h"
+
+#define STALL_NS (INT64_C(1000000000) * SLOWNESS)
+#define LOOK_NS 10000000
+
+static struct {
+    world *worlds;
+    int count;
+    lane *lanes;
+    atomic_int *lane_count;
+    pthread_t thread;
+    atomic_bool ends;
+    int64_t idle_since[WORLDS]; /* since when a worker slept in each look; 0: none does */
+    int64_t hang_ns;
+} watch = {.hang_ns = INT64_C(30000000000) * (SLOWNESS > 1 ? 4 : 1)};
+
+void watch_hang_after(int64_t ns) {
+    watch.hang_ns = ns;
+}
+
+static atomic_flag failed = ATOMIC_FLAG_INIT;
+
+void storm_fails(const char *file, int line, const char *format, ...) {
+    va_list args;
+    while (atomic_flag_test_and_set(&failed))
+        pause(); /* the first one ends the process */
+    signal(SIGALRM, SIG_DFL);
+    alarm(20); /* the dump itself may not come back */
+    fprintf(stderr, "storm: %s:%d: ", file, line);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    const int lanes = watch.lanes == NULL ? 0 : atomic_load(watch.lane_count);
+    for (int i = 0; i < lanes; i++) {
+        const int64_t beat = atomic_load(&watch.lanes[i].beat);
+        if (beat != 0)
+            fprintf(stderr, "storm: world %u, %s: %ld operations, round for %ld ms\n",
+                    watch.lanes[i].w->number, watch.lanes[i].s->name,
+                    atomic_load(&watch.lanes[i].ops), (long)((thrum_now() - beat) / 1000000));
+    }
+    for (int i = 0; i < watch.count; i++) {
+        thrum_dump(watch.worlds[i].sched, stderr, THRUM_TEXT);
+        thrum_metrics_print(watch.worlds[i].sched, stderr, THRUM_TEXT);
+    }
+    fflush(stderr);
+    abort();
+}
+
+/* Whether the thread sleeps: the letter after the name in its stat. */
+static bool sleeps(int tid) {
+    char path[64], text[128];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *end = strrchr(text, ')');
+    return end != NULL && end[1] == ' ' && end[2] == 'S';
+}
+
+static bool some_worker_sleeps(const world *w) {
+    for (int i = 0; i < TIDS; i++) {
+        const int tid = atomic_load(&w->tids[i]);
+        if (tid != 0 && sleeps(tid))
+            return true;
+    }
+    return false;
+}
+
+static void probe_runs(thrum_task *self, void *arg) {
+    (void)self;
+    atomic_store(&((world *)arg)->probe_since, 0);
+}
+
+/* The oldest mark of a world; 0: there is none. */
+static int64_t oldest(const world *w, const char **what) {
+    int64_t found = atomic_load(&w->probe_since);
+    *what = "a probe posted from outside";
+    const int lanes = atomic_load(watch.lane_count);
+    for (int i = 0; i < lanes; i++) {
+        const lane *l = &watch.lanes[i];
+        for (int m = 0; l->w == w && m < MARKS; m++) {
+            const int64_t since = atomic_load(&l->marks[m]);
+            if (since != 0 && (found == 0 || since < found)) {
+                found = since;
+                *what = l->s->name;
+            }
+        }
+    }
+    return found;
+}
+
+static void look_at(world *w, int64_t now, bool late) {
+    const char *what;
+    int64_t *idle_since = &watch.idle_since[w->number];
+    const int64_t since = oldest(w, &what);
+    if (since == 0 || now - since < STALL_NS / 4 || late || !some_worker_sleeps(w)) {
+        *idle_since = 0;
+    } else if (*idle_since == 0) {
+        *idle_since = now;
+    } else if (now - *idle_since > STALL_NS * 3 / 4 && now - since > STALL_NS) {
+        storm_fails(__FILE__, __LINE__, "stall: %s: ready for %ld ms while a worker sleeps", what,
+                    (long)((now - since) / 1000000));
+    }
+    if (atomic_load(&w->probe_since) == 0) {
+        atomic_store(&w->probe_since, now);
+        REQUIRE_EQ(thrum_task_post(w->sched, &w->probe), 0);
+    }
+}
+
+static void *watch_main(void *arg) {
+    int64_t before = thrum_now();
+    (void)arg;
+    while (!atomic_load(&watch.ends)) {
+        const struct timespec nap = {0, LOOK_NS};
+        nanosleep(&nap, NULL);
+        const int64_t now = thrum_now();
+        for (int i = 0; i < watch.count; i++)
+            look_at(&watch.worlds[i], now, now - before > 20 * LOOK_NS);
+        before = now;
+        for (int i = 0; i < atomic_load(watch.lane_count); i++) {
+            const int64_t beat = atomic_load(&watch.lanes[i].beat);
+            if (beat != 0 && now - beat > watch.hang_ns)
+                storm_fails(__FILE__, __LINE__, "hang: a round of %s does not end",
+                            watch.lanes[i].s->name);
+        }
+    }
+    return NULL;
+}
+
+void watch_begin(world *worlds, int count, lane *lanes, atomic_int *lane_count) {
+    watch.worlds = worlds;
+    watch.count = count;
+    watch.lanes = lanes;
+    watch.lane_count = lane_count;
+    for (int i = 0; i < count; i++)
+        thrum_task_init(&worlds[i].probe, probe_runs, &worlds[i]);
+    REQUIRE_EQ(pthread_create(&watch.thread, NULL, watch_main, NULL), 0);
+}
+
+void watch_end(void) {
+    atomic_store(&watch.ends, true);
+    pthread_join(watch.thread, NULL);
+    for (int i = 0; i < watch.count; i++) { /* the last probe runs, too */
+        while (atomic_load(&watch.worlds[i].probe_since) != 0)
+            sched_yield();
+    }
+    watch.count = 0;
+    watch.lanes = NULL;
+}
+
+long memory_resident(void) {
+    long all = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f == NULL || fscanf(f, "%ld %ld", &all, &resident) != 2)
+        resident = 0;
+    if (f != NULL)
+        fclose(f);
+    return resident * sysconf(_SC_PAGESIZE);
+}
