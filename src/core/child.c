@@ -9,7 +9,6 @@
  */
 #include "core/child.h"
 
-#include "base/atomic.h"
 #include "core/cancel.h"
 #include "core/local.h"
 #include "core/outside.h"
@@ -33,10 +32,5 @@ static void in_child(void) {
 }
 
 void th_child_watch(void) {
-    static uint32_t xwatched;
-    uint32_t no = 0;
-    /* relaxed: the word publishes nothing; the first one does it */
-    if (th_load_relaxed(&xwatched) == 0 && th_cas_relaxed(&xwatched, &no, 1) &&
-        th_os_at_fork(before_fork, in_parent, in_child) != 0)
-        th_store_relaxed(&xwatched, 0); /* relaxed: the next start tries again */
+    (void)th_os_at_fork(before_fork, in_parent, in_child); /* refused: the next start asks again */
 }

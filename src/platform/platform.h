@@ -62,7 +62,9 @@ int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(
 void th_os_thread_join(th_os_thread thread);
 void th_os_thread_detach(th_os_thread thread);
 
-/* From now on each fork of the process calls these: before it, and after it in the two processes.
+/*
+ * From now on each fork of the process calls these: before it, and after it in the two processes.
+ * Only the first call counts.
  */
 int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 

@@ -100,7 +100,15 @@ void th_os_thread_detach(th_os_thread thread) {
 }
 
 int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
-    return -pthread_atfork(before, in_parent, in_child);
+    static uint32_t xdone;
+    uint32_t no = 0;
+    /* relaxed: the word publishes nothing; the first one does it */
+    if (!th_cas_relaxed(&xdone, &no, 1u))
+        return 0;
+    int code = -pthread_atfork(before, in_parent, in_child);
+    if (code)
+        th_store_relaxed(&xdone, 0u); /* relaxed: as above */
+    return code;
 }
 
 void th_os_thread_yield(void) {
