@@ -5,6 +5,7 @@
 #include "sync/chan.h"
 
 #include "platform/platform.h"
+#include "sync/wordlock.h"
 
 /* A segment of the unbounded store holds about so many bytes, but at least so many elements. */
 #define SEGMENT_BYTES TH_LIMIT(4096, 16)
@@ -184,19 +185,10 @@ static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
 
 /* ---- waiting ---- */
 
-/*
- * The first look comes late, so that who has the lock does several calls before the channel's lines
- * change hands: they cost more than the calls. Four to four on two workers: 13.5 ns an element
- * instead of 42 to 68; 8 pauses are too few for four workers, 400 no better.
- */
-#define PAUSES TH_LIMIT(32u, 1u)
-
 TH_NOINLINE void th_chan_lock_slow(thrum_chan *chan) {
     unsigned spins = 0;
     do {
-        for (unsigned i = 0; i < PAUSES; i++) {
-            th_os_relax();
-        }
+        th_stand_back();
         /* relaxed: the exchange decides */
         while (th_load_relaxed(&chan->xlock) != 0) {
             th_backoff(&spins);

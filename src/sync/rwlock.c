@@ -259,6 +259,10 @@ static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time dead
     if (is_owner(lock, self)) {
         return -EDEADLK;
     }
+    /* relaxed: a guess: other readers were faster, or it is held */
+    if (which == READS && is_free_for(which, th_load_relaxed(&lock->reserved_word))) {
+        th_stand_back();
+    }
     for (;;) {
         /* relaxed: the compare-exchange decides */
         uint64_t seen = th_load_relaxed(&lock->reserved_word);
@@ -267,6 +271,9 @@ static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time dead
         } else if (is_free_for(which, seen)) {
             if (which == READS ? take_read(lock, seen) : take_write(lock, self)) {
                 return 0;
+            }
+            if (which == READS) {
+                th_stand_back();
             }
         } else if (looks < SPINS_MAX && (seen & WAITERS) == 0) {
             looks++;

@@ -17,6 +17,7 @@
 
 #include "base/atomic.h"
 #include "base/cc.h"
+#include "platform/platform.h"
 
 #define TH_WORD_LOCKED 1u
 #define TH_WORD_WAITERS 2u
@@ -50,6 +51,21 @@ static inline bool th_word64_lock(uint64_t *xword, uint64_t seen) {
 static inline void th_word64_publish(uint64_t *xword, uint64_t word) {
     /* pairs: th_word64_lock; publishes the list, and passes on what the holder had acquired */
     th_store_release(xword, word);
+}
+
+/*
+ * Whoever has met others at a word stands back for a moment, so that one of them does several calls
+ * before its line changes hands: the line costs more than the calls. Measured with two workers on
+ * two cores: a channel of four senders and four receivers 13.5 ns an element instead of 42 to 68, a
+ * lock of readers 13 to 21 instead of 33 to 38; 8 pauses are too few for four workers, 400 no
+ * better.
+ */
+#define TH_STAND_BACK TH_LIMIT(32u, 1u)
+
+static inline void th_stand_back(void) {
+    for (unsigned i = 0; i < TH_STAND_BACK; i++) {
+        th_os_relax();
+    }
 }
 
 #endif
