@@ -322,7 +322,8 @@ static bool may_give(const th_worker *worker) {
     return worker->idle_count > 1 || !worker->current->body;
 }
 
-th_work *th_deferred_take(th_worker *worker) {
+/* Not shown to the thread sanitizer: it reads work in the worker's context (queue/work.h). */
+TH_NO_TSAN th_work *th_deferred_take(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     /* relaxed: a hint, see th_deferred_put */
     if (th_likely(!th_load_relaxed(&sched->xdeferred)) || th_os_now() < worker->defer_until) {
