@@ -45,19 +45,34 @@ static void block_all_but_faults(sigset_t *old) {
     pthread_sigmask(SIG_SETMASK, &set, old);
 }
 
-/* glibc ties the thread before it runs, and says when the system refuses that. */
-static int create(pthread_t *id, start *s, const th_os_cpuset *cpus) {
-    if (cpus == NULL)
-        return pthread_create(id, NULL, thread_main, s);
+/* The thread is tied before it runs, and it is said when the system refuses that. */
+static int create_on(pthread_t *id, start *s, const cpu_set_t *cpus) {
+#ifdef __GLIBC__
     pthread_attr_t attr;
     int code = pthread_attr_init(&attr);
     if (code != 0)
         return code;
-    code = pthread_attr_setaffinity_np(&attr, sizeof *cpus, (const cpu_set_t *)(const void *)cpus);
+    code = pthread_attr_setaffinity_np(&attr, sizeof(th_os_cpuset), cpus);
     if (code == 0)
         code = pthread_create(id, &attr, thread_main, s);
     pthread_attr_destroy(&attr);
     return code;
+#else
+    /* Other C libraries have no such attribute: it inherits what the caller has for the moment. */
+    th_os_cpuset own;
+    cpu_set_t *mine = (cpu_set_t *)(void *)&own;
+    if (sched_getaffinity(0, sizeof own, mine) != 0 ||
+        sched_setaffinity(0, sizeof(th_os_cpuset), cpus) != 0)
+        return errno;
+    int code = pthread_create(id, NULL, thread_main, s);
+    sched_setaffinity(0, sizeof own, mine);
+    return code;
+#endif
+}
+
+static int create(pthread_t *id, start *s, const th_os_cpuset *cpus) {
+    return cpus == NULL ? pthread_create(id, NULL, thread_main, s)
+                        : create_on(id, s, (const cpu_set_t *)(const void *)cpus);
 }
 
 int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg) {
