@@ -216,18 +216,17 @@ proctype fiber(byte i) {
         :: f[i].flag -> list_lock = false
         :: else ->
             f[i].saved = true;
-            if
-            :: BUG != 10 ->
-                w[i].parked = true;
-                list_lock = false
-            :: else ->
-                list_lock = false;
-                d_step {
-                    w[i].outcome = NONE;
-                    w[i].released = false;
-                    w[i].parked = true
-                }
-            fi;
+#if BUG == 10
+            list_lock = false;
+            d_step {
+                w[i].outcome = NONE;
+                w[i].released = false;
+                w[i].parked = true
+            }
+#else
+            w[i].parked = true;
+            list_lock = false;
+#endif
             goto suspended
         fi
     :: else -> list_lock = false
@@ -248,14 +247,13 @@ proctype fiber(byte i) {
     fi;
 
     /* th_cancel_begin */
-    if
-    :: BUG == 7 ->
-        seen = f[i].flag;
-        f[i].xblocked = true
-    :: else ->
-        f[i].xblocked = true;
-        seen = f[i].flag
-    fi;
+#if BUG == 7
+    seen = f[i].flag;
+    f[i].xblocked = true;
+#else
+    f[i].xblocked = true;
+    seen = f[i].flag;
+#endif
     if
     :: seen ->
         end_wait(i, won, old);
