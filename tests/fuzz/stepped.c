@@ -108,7 +108,7 @@ static void do_it(const call *c, thrum_time then) {
 
 static const char *name_of(int code, char *text, size_t size) {
     if (code < 0)
-        snprintf(text, size, "-%s", strerrorname_np(-code));
+        snprintf(text, size, "%d (%s)", code, thrum_strerror(code));
     else
         snprintf(text, size, "%d", code);
     return text;
