@@ -26,9 +26,10 @@ if(THRUM_SHARED)
       ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
   endif()
 endif()
-# Not on every machine: valgrind and its headers.
+# Not on every machine: valgrind and its headers, Python.
 find_program(THRUM_VALGRIND valgrind)
-if(TARGET thrum-instructions AND THRUM_VALGRIND)
+find_program(THRUM_PYTHON python3)
+if(TARGET thrum-instructions AND THRUM_VALGRIND AND THRUM_PYTHON)
   house_test(instructions ${PROJECT_SOURCE_DIR}/tools/instructions
     $<TARGET_FILE:thrum-instructions>)
 endif()

@@ -151,9 +151,10 @@ unsigned th_fair_interval(th_worker *worker) {
     int64_t ns = th_os_ticks_ns(now - worker->fair_at);
     worker->fair_at = now;
     uint64_t fits = ns > 0 ? (uint64_t)last * FAIR_NS / (uint64_t)ns : most;
-    uint64_t interval = fits > last / 2 ? fits : last / 2;
-    interval = interval < most ? interval : most;
-    worker->fair_interval = interval ? (unsigned)interval : 1;
+    uint64_t least = last > 1 ? last / 2 : 1;
+    uint64_t interval = fits > least ? fits : least;
+    interval = interval < 2 * (uint64_t)last ? interval : 2 * (uint64_t)last;
+    worker->fair_interval = (unsigned)(interval < most ? interval : most);
     return worker->fair_interval;
 }
 

@@ -46,7 +46,8 @@ void th_deferred_began(th_worker *worker); /* one of them has its stack */
 /*
  * How many picks later the shared queue comes first again: what the config says, or, where runs are
  * long, what takes some FAIR_NS; but half of the last interval at least, since the time that a
- * worker slept counts, too. The owner, each time.
+ * worker slept counts, too, and no more than twice, since what came from there may be short. The
+ * owner, each time.
  */
 unsigned th_fair_interval(th_worker *worker);
 

@@ -32,7 +32,7 @@ static inline bool th_locals_any(const th_locals *locals) {
 /* Calls the destructors (which may set values again: a few rounds) and frees. */
 void th_locals_end(th_locals *locals, bool destruct);
 
-/* Protects making and deleting keys; a fork takes it, too (core/child.c). */
+/* Protects making and deleting keys; a fork takes it, too (core/atfork.c). */
 extern th_lock th_keys_lock;
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "core/outside.h"
 
-#include "core/child.h"
+#include "core/atfork.h"
 #include "core/wait.h"
 #include "core/worker.h"
 #include "platform/platform.h"
@@ -29,7 +29,7 @@ static TH_NO_TSAN th_outside *find(th_thread *thread, thrum_sched *sched) {
 static thrum_sched *live; /* every scheduler that has not been stopped, under th_outside_lock */
 
 void th_outside_open(thrum_sched *sched) {
-    th_child_watch();
+    th_atfork_watch();
     th_lock_acquire(&th_outside_lock);
     sched->next_live = live;
     live = sched;

@@ -230,8 +230,8 @@ struct thrum_sched {
     alignas(TH_CACHE_LINE) uint64_t xpark; /* parkword.h */
     alignas(TH_CACHE_LINE) uint32_t xexit; /* 1: workers leave when they find nothing */
     uint32_t xstopping;                    /* 1: outsiders' posts are refused */
-    bool abandoned;         /* in the child of a fork: its workers are the parent's; core/child.c */
-    uint32_t xdeferred;     /* tasks in `deferred` */
+    bool abandoned;     /* in the child of a fork: its workers are the parent's; core/atfork.c */
+    uint32_t xdeferred; /* tasks in `deferred` */
     uint32_t xidle_waiters; /* callers of wait_idle and wait_done */
 
     th_inject inject; /* sharded */

@@ -79,6 +79,50 @@ TEST(reposting_pinned_task_lets_outsiders_in) {
     check_outside_gets_through(THRUM_HINT_NONE, 0);
 }
 
+/* ---- long runs ---- */
+
+enum { OUTSIDERS = 100 };
+
+static struct {
+    rig r;
+    thrum_task task;
+    atomic_int runs;
+    atomic_int outsiders; /* that have run */
+} busy;
+
+static void run_long(thrum_task *self, void *arg) {
+    const thrum_time until = thrum_after_us(100);
+    (void)arg;
+    while (thrum_now() < until) {
+    }
+    atomic_fetch_add(&busy.runs, 1);
+    if (atomic_load(&busy.outsiders) < OUTSIDERS) {
+        CHECK_EQ(thrum_task_post(busy.r.sched, self), 0);
+    }
+}
+
+static void count_outsider(thrum_task *self, void *arg) {
+    (void)self, (void)arg;
+    atomic_fetch_add(&busy.outsiders, 1);
+}
+
+TEST(long_runs_let_outsiders_in_sooner) {
+    /* The shared queue's turn comes by time where runs are long: not 61 of them for each outsider.
+     */
+    static thrum_task tasks[OUTSIDERS];
+    begin_one(&busy.r, THRUM_SHARDED);
+    thrum_task_init(&busy.task, run_long, NULL);
+    CHECK_EQ(thrum_task_post(busy.r.sched, &busy.task), 0);
+    SPIN_UNTIL(atomic_load(&busy.runs) > 0);
+    for (int i = 0; i < OUTSIDERS; i++) {
+        thrum_task_init(&tasks[i], count_outsider, NULL);
+        CHECK_EQ(thrum_task_post(busy.r.sched, &tasks[i]), 0);
+    }
+    rig_stop(&busy.r);
+    CHECK_EQ(atomic_load(&busy.outsiders), OUTSIDERS);
+    CHECK(atomic_load(&busy.runs) < 10 * OUTSIDERS);
+}
+
 typedef struct inside {
     rig *r;
     endless e;

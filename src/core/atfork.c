@@ -1,5 +1,5 @@
 /*
- * child.c: see child.h.
+ * atfork.c: see atfork.h.
  *
  * The locks of the process are taken before a fork and given back after it, in both processes: else
  * the child might never get one that another thread of the parent held, and a scheduler of the
@@ -7,7 +7,7 @@
  * taken with another held: keys, cancel, outside. In the child all schedulers of the parent are
  * abandoned: they refuse what would wait for workers that are not there.
  */
-#include "core/child.h"
+#include "core/atfork.h"
 
 #include "core/cancel.h"
 #include "core/local.h"
@@ -31,6 +31,6 @@ static void in_child(void) {
     in_parent();
 }
 
-void th_child_watch(void) {
+void th_atfork_watch(void) {
     (void)th_os_at_fork(before_fork, in_parent, in_child); /* refused: the next start asks again */
 }
