@@ -75,6 +75,7 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     worker->policy = sched->policy;
     worker->index = index;
     worker->until_inject = sched->config.global_interval;
+    worker->fair_interval = sched->config.global_interval;
     worker->home = (th_fiber){.worker = worker, .sched = sched, .work.worker = -1};
     th_random_seed(&worker->random, (uint64_t)index + 1);
     th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
