@@ -14,7 +14,8 @@
 
 /* ---- finding them ---- */
 
-th_worker *th_worker_at(thrum_sched *sched, int32_t index) {
+/* TH_NO_TSAN: who looks (look.c) has the lock, but the sanitizer does not see it there. */
+TH_NO_TSAN th_worker *th_worker_at(thrum_sched *sched, int32_t index) {
     unsigned i = (unsigned)index;
     if (th_likely(i < sched->workers_count)) {
         return &sched->workers[i];
