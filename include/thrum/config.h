@@ -67,7 +67,7 @@ typedef struct thrum_config {
                             rounded up to a power of two from 16 KiB to 64 MiB; default 128 KiB */
 
     /* The local queue of the sharded policy. */
-    unsigned local_capacity; /* THRUM_LOCAL_CAPACITY: a power of two, 2 to 32768; default 256 */
+    unsigned local_capacity; /* THRUM_LOCAL_CAPACITY: a power of two, 2 to 32768; default 1024 */
     thrum_local local_queue; /* THRUM_LOCAL_QUEUE: lockfree, mutex */
     thrum_steal steal;       /* THRUM_STEAL: half, one: how much a thief takes */
     thrum_overflow overflow; /* THRUM_OVERFLOW: half, one: how much leaves a full queue */

@@ -117,7 +117,7 @@ void thrum_config_init(thrum_config *config) {
         .workers = THRUM_WORKERS_AUTO,
         .policy = THRUM_SHARDED,
         .stack_size = (size_t)128 << 10,
-        .local_capacity = 256,
+        .local_capacity = 1024,
         .lifo_limit = 3,
         .global_interval = 61,
         .fifo_block = 1024,

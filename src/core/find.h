@@ -9,6 +9,29 @@
 /* The next work: picked, stolen, or after sleeping. NULL: the worker shall leave. */
 th_work *th_find(th_worker *worker);
 
+/*
+ * The short way, for a row of short runs: what the policy's pick would return too. While `quick` is
+ * set nothing of the owner's own comes before what it has claimed; whoever changes that clears it.
+ * What others may bring meanwhile is looked at here: pinned work and deadlines. NULL: th_find.
+ */
+static inline th_work *th_find_claimed(th_worker *worker) {
+    if (!worker->quick || worker->until_inject <= 1 ||
+        /* relaxed: as in th_timers_poll */
+        th_load_relaxed(&worker->timers->xearliest) != INT64_MAX ||
+        !th_inject_is_empty(&worker->inbox)) {
+        return NULL;
+    }
+    th_work *work = th_claim_take(&worker->claim, &worker->gate);
+    if (th_unlikely(!work)) {
+        worker->quick = false;
+        return NULL;
+    }
+    worker->until_inject--;
+    th_count(&worker->xtick, 1);
+    th_count(&worker->counters.xruns_ring, 1);
+    return work;
+}
+
 /* What came to the inbox goes behind what the owner has of pinned work. The owner only. */
 void th_pinned_collect(th_worker *worker);
 

@@ -38,6 +38,7 @@ static TH_NO_TSAN void run_apart(th_worker *worker, th_fiber *loop, th_work *wor
     }
     th_count(&worker->counters.xstacks_created, 1);
     worker->handoff = work;
+    worker->quick = false;
     switch_leaving_idle(worker, loop, fiber);
 }
 
@@ -53,7 +54,10 @@ TH_NO_TSAN void th_loop(void *arg) {
     th_fiber *self = arg;
     for (;;) {
         th_worker *worker = self->worker;
-        th_work *work = th_unlikely(worker->bound) ? th_bound_find(worker) : th_find(worker);
+        th_work *work = th_find_claimed(worker);
+        if (!work) {
+            work = th_unlikely(worker->bound) ? th_bound_find(worker) : th_find(worker);
+        }
         if (th_unlikely(!work)) {
             th_switch_to(worker, self, &worker->home); /* for good: stop frees us */
         }

@@ -73,6 +73,7 @@ static inline uint64_t own_head(const th_worker *worker) {
 /* Only the owner fills the slot, so once it is empty it stays so. */
 static inline void submit_next(th_worker *worker, th_work *work) {
     th_work *old = th_gate_take(&worker->gate, &worker->xslot);
+    worker->quick = false; /* it comes before what is claimed */
     /* pairs: th_gate_rescue; publishes the work */
     th_store_release(&worker->xslot, work);
     if (old) {
@@ -94,6 +95,7 @@ static TH_NO_TSAN void submit_yield(th_worker *worker, th_work *work) {
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
         return;
     }
+    worker->quick = false; /* what is claimed may come behind it */
     uint64_t at = th_ring_tail(&worker->yields);
     if (th_unlikely(!th_ring_push(&worker->yields, work))) {
         th_chain chain = th_ring_spill(&worker->yields, TH_YIELDS / 2);
@@ -169,6 +171,18 @@ static inline bool may_claim(th_worker *worker) {
     return worker->brisk;
 }
 
+static inline bool any_yielded(const th_worker *worker) {
+    return th_claim_head(&worker->yields_claim, &worker->yields) != th_ring_tail(&worker->yields) ||
+           worker->pinned_yields.first;
+}
+
+/* Whether nothing of its own comes before what it has claimed (th_find_claimed). */
+static bool is_quick(const th_worker *worker) {
+    return !worker->searching && !worker->sentinel && !worker->woken && !worker->pinned.first &&
+           !th_load_relaxed(&worker->xslot) && /* relaxed: only the owner fills it */
+           !any_yielded(worker);
+}
+
 /* From one of the worker's own rings, or what was claimed of it before. */
 static inline th_work *take_own(th_worker *worker, th_claim *claim, th_ring *ring) {
     th_work *work = th_claim_take(claim, &worker->gate);
@@ -178,6 +192,7 @@ static inline th_work *take_own(th_worker *worker, th_claim *claim, th_ring *rin
     work = th_claim_fill(claim, ring, may_claim(worker));
     if (th_claim_any(claim)) {
         worker->unpaced = 0;
+        worker->quick = claim == &worker->claim && is_quick(worker);
     }
     return work;
 }
@@ -313,11 +328,6 @@ static th_work *pick_fairly(th_worker *worker) {
         worker->pinned_runs = pinned_runs;
     }
     return work;
-}
-
-static inline bool any_yielded(const th_worker *worker) {
-    return th_claim_head(&worker->yields_claim, &worker->yields) != th_ring_tail(&worker->yields) ||
-           worker->pinned_yields.first;
 }
 
 static th_work *pick(th_worker *worker) {

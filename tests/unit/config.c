@@ -89,7 +89,7 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.workers, THRUM_WORKERS_AUTO);
     CHECK_EQ(c.policy, THRUM_SHARDED);
     CHECK_EQ(c.stack_size, 128u << 10);
-    CHECK_EQ(c.local_capacity, 256);
+    CHECK_EQ(c.local_capacity, 1024);
     CHECK_EQ(c.local_queue, THRUM_LOCAL_LOCKFREE);
     CHECK_EQ(c.steal, THRUM_STEAL_HALF);
     CHECK_EQ(c.overflow, THRUM_OVERFLOW_HALF);
