@@ -109,7 +109,7 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
         th_count(&worker->counters.xfibers_resumed, 1);
     } else {
         worker->handoff = work;
-        worker->quick = false; /* it comes first */
+        worker->quick = false;     /* it comes first */
         to = th_idle_take(worker); /* there is one: a task only starts while there is */
     }
     switch_to(worker, fiber, to);

@@ -55,6 +55,19 @@ static inline void th_yields_mark(th_worker *worker) {
     }
 }
 
+/* Whether fibers that yielded wait in the worker's own queues. */
+static inline bool th_any_yielded(const th_worker *worker) {
+    return th_claim_head(&worker->yields_claim, &worker->yields) != th_ring_tail(&worker->yields) ||
+           worker->pinned_yields.first;
+}
+
+/* Whether nothing of its own comes before what it has just claimed (th_find_claimed). */
+static inline bool th_is_quick(const th_worker *worker) {
+    return !worker->searching && !worker->sentinel && !worker->woken && !worker->pinned.first &&
+           !th_load_relaxed(&worker->xslot) && /* relaxed: only the owner fills it */
+           !th_any_yielded(worker);
+}
+
 /* A worker has taken several tasks that others may have spawned: how long will they run? */
 void th_loot_begin(th_worker *worker);
 

@@ -171,18 +171,6 @@ static inline bool may_claim(th_worker *worker) {
     return worker->brisk;
 }
 
-static inline bool any_yielded(const th_worker *worker) {
-    return th_claim_head(&worker->yields_claim, &worker->yields) != th_ring_tail(&worker->yields) ||
-           worker->pinned_yields.first;
-}
-
-/* Whether nothing of its own comes before what it has claimed (th_find_claimed). */
-static bool is_quick(const th_worker *worker) {
-    return !worker->searching && !worker->sentinel && !worker->woken && !worker->pinned.first &&
-           !th_load_relaxed(&worker->xslot) && /* relaxed: only the owner fills it */
-           !any_yielded(worker);
-}
-
 /* From one of the worker's own rings, or what was claimed of it before. */
 static inline th_work *take_own(th_worker *worker, th_claim *claim, th_ring *ring) {
     th_work *work = th_claim_take(claim, &worker->gate);
@@ -192,7 +180,7 @@ static inline th_work *take_own(th_worker *worker, th_claim *claim, th_ring *rin
     work = th_claim_fill(claim, ring, may_claim(worker));
     if (th_claim_any(claim)) {
         worker->unpaced = 0;
-        worker->quick = claim == &worker->claim && is_quick(worker);
+        worker->quick = claim == &worker->claim && th_is_quick(worker);
     }
     return work;
 }
@@ -343,7 +331,7 @@ static th_work *pick(th_worker *worker) {
         return work;
     }
     worker->pinned_runs = 0;
-    if ((th_unlikely(any_yielded(worker)) && (work = pick_yielded(worker))) ||
+    if ((th_unlikely(th_any_yielded(worker)) && (work = pick_yielded(worker))) ||
         (work = take_ring(worker)) || (work = take_inject(worker, batch(worker)))) {
         worker->lifo_runs = 0;
         return work;
