@@ -17,6 +17,7 @@
 #define SEARCHES_PER_LOOK TH_LIMIT(64, 4) /* searches between looks at what the gate gives away */
 #define BACKLOG 2                         /* so many in a queue are worth a wake; see th_notify */
 #define STEAL_MAX 128 /* work taken from another worker at a time: a buffer on the stack */
+#define GRAB_MAX 128  /* ... from the shared queue: what becomes due then waits behind it */
 #define PROBE_MAX 8   /* ... by a thief that backs off and looks whether it still should */
 #define BRISK_NS 8000 /* TH_CLAIM runs in this time: claiming so many keeps nobody waiting */
 #define RESCUE_MAX (1 + 2 * TH_CLAIM) /* what the gate is for: the slot and two claims */
@@ -247,8 +248,11 @@ static th_work *take_inject(th_worker *worker, size_t most) {
 }
 
 static size_t batch(const th_worker *worker) {
-    return worker->sched->config.grab == THRUM_GRAB_ONE ? 1
-                                                        : th_ring_capacity(&worker->ring.ring) / 2;
+    if (worker->sched->config.grab == THRUM_GRAB_ONE) {
+        return 1;
+    }
+    size_t half = th_ring_capacity(&worker->ring.ring) / 2;
+    return half < GRAB_MAX ? half : GRAB_MAX;
 }
 
 static th_work *look_around(th_worker *worker);
