@@ -56,8 +56,27 @@ bool th_task_expire(thrum_task *task, th_work **work);
  */
 bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline);
 
+/* A run came with something in the word: what of it belongs to this run. */
+TH_COLD uint32_t th_task_begin_roused(thrum_task *task, bool without_deadline);
+
 /* The task's context: clears the mark that it is posted, and reads what to run. */
-thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id);
+static inline thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id) {
+    /* relaxed: the queue published it */
+    bool plain = (th_load_relaxed(&task->reserved_mark) & ~TH_TIMED_IN) == TH_TASK_POSTED;
+    uint32_t run = plain ? TH_TASK_EXPIRED : 0;
+    /* relaxed: if it is not 0, th_task_begin_roused acquires what came before a wakeup that this
+     * run absorbs; one that is not seen comes later and is remembered */
+    if (th_unlikely(th_load_relaxed(&task->reserved_word))) {
+        run = th_task_begin_roused(task, plain);
+    }
+    /* relaxed: for whoever posts again it is best effort */
+    th_store_relaxed(&task->reserved_mark, TH_TASK_BEGUN);
+    /* relaxed: as above; by which run it was begun */
+    th_store_relaxed(&task->reserved[0], run_id);
+    th_store_relaxed(&task->reserved[1], run); /* relaxed: the body's */
+    *arg = task->reserved_arg;
+    return task->reserved_fn;
+}
 
 /* For stop: cancels the tasks that wait without a deadline. */
 void th_tasks_cancel(thrum_sched *sched);

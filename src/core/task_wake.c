@@ -195,8 +195,7 @@ void th_timers_cancel_all(thrum_sched *sched) {
 
 /* ---- a run begins ---- */
 
-/* The run came with something in the word: what of it belongs to this run. */
-static TH_COLD uint32_t begin_roused(thrum_task *task, bool without_deadline) {
+uint32_t th_task_begin_roused(thrum_task *task, bool without_deadline) {
     /* pairs: rouse; what whoever woke it wrote. A signal stays until it is taken */
     uint32_t old = th_and_acquire(&task->reserved_word, TH_TASK_SIGNALED);
     uint32_t run = old & TH_TASK_CANCELLED;
@@ -204,24 +203,6 @@ static TH_COLD uint32_t begin_roused(thrum_task *task, bool without_deadline) {
         return run | (old & TH_TASK_EXPIRED);
     }
     return run | (without_deadline ? TH_TASK_EXPIRED : 0);
-}
-
-thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id) {
-    /* relaxed: the queue published it */
-    bool plain = (th_load_relaxed(&task->reserved_mark) & ~TH_TIMED_IN) == TH_TASK_POSTED;
-    uint32_t run = plain ? TH_TASK_EXPIRED : 0;
-    /* relaxed: if it is not 0, begin_roused acquires what came before a wakeup that this run
-     * absorbs; one that is not seen comes later and is remembered */
-    if (th_unlikely(th_load_relaxed(&task->reserved_word))) {
-        run = begin_roused(task, plain);
-    }
-    /* relaxed: for whoever posts again it is best effort */
-    th_store_relaxed(&task->reserved_mark, TH_TASK_BEGUN);
-    /* relaxed: as above; by which run it was begun */
-    th_store_relaxed(&task->reserved[0], run_id);
-    th_store_relaxed(&task->reserved[1], run); /* relaxed: the body's */
-    *arg = task->reserved_arg;
-    return task->reserved_fn;
 }
 
 /* ---- what the body asks ---- */
