@@ -5,6 +5,7 @@
 
 #include "base/annotate.h"
 #include "base/check.h"
+#include "core/find.h"
 #include "core/idle.h"
 #include "core/overflow.h"
 #include "core/timer.h"
@@ -93,8 +94,11 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
     if (th_unlikely(fiber->canary)) {
         th_fiber_check_canary(fiber);
     }
-    th_timers_poll(worker);
-    th_work *work = worker->policy->pick(worker);
+    th_work *work = commit == TH_COMMIT_YIELD ? th_find_claimed(worker) : NULL;
+    if (!work) {
+        th_timers_poll(worker);
+        work = worker->policy->pick(worker);
+    }
     /* Nobody else: it goes on at once, but now and then the long way, to see who could be helped.
      */
     if (!work && commit == TH_COMMIT_YIELD && ++worker->lone_yields % LONE_YIELDS &&
@@ -109,7 +113,7 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
         th_count(&worker->counters.xfibers_resumed, 1);
     } else {
         worker->handoff = work;
-        worker->quick = false;     /* it comes first */
+        worker->quick = NULL;      /* it comes first */
         to = th_idle_take(worker); /* there is one: a task only starts while there is */
     }
     switch_to(worker, fiber, to);

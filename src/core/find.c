@@ -171,7 +171,7 @@ th_work *th_rescue_none(th_worker *worker, bool *unsure) {
 
 static th_work *find_once(th_worker *worker) {
     th_work *work = worker->handoff;
-    worker->quick = false;
+    worker->quick = NULL;
     if (work) {
         worker->handoff = NULL;
         return work;
@@ -242,7 +242,7 @@ void th_pinned_collect(th_worker *worker) {
 }
 
 th_work *th_pinned_take_some(th_worker *worker) {
-    worker->quick = false; /* there may be more */
+    worker->quick = NULL; /* there may be more */
     if (!worker->pinned.first) {
         th_pinned_collect(worker);
     }

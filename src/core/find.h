@@ -9,21 +9,38 @@
 /* The next work: picked, stolen, or after sleeping. NULL: the worker shall leave. */
 th_work *th_find(th_worker *worker);
 
+/* Resumes of who yielded between looks at the others. */
+#define TH_POLLS_PER_LOOK TH_LIMIT(32, 2)
+
+/* Whether nothing that came since those who yielded were claimed goes before them. */
+static inline bool th_yields_next(const th_worker *worker) {
+    return !th_ring_size(&worker->ring.ring) && th_inject_is_empty(&worker->sched->inject) &&
+           (worker->polls + 1) % TH_POLLS_PER_LOOK != 0;
+}
+
 /*
- * The short way, for a row of short runs: what the policy's pick would return too. While `quick` is
- * set nothing of the owner's own comes before what it has claimed; whoever changes that clears it.
- * What others may bring meanwhile is looked at here: pinned work and deadlines. NULL: th_find.
+ * The short way to what the policy's pick would return too, for a row of short runs or of yields.
+ * `quick` says that nothing of the owner's own comes before what is claimed there; who changes that
+ * clears it. What others may bring meanwhile is looked at here. NULL: the long way.
  */
 static inline th_work *th_find_claimed(th_worker *worker) {
-    if (!worker->quick || worker->until_inject <= 1 ||
+    th_claim *claim = worker->quick;
+    if (!claim || worker->until_inject <= 1 ||
         /* relaxed: as in th_timers_poll */
         th_load_relaxed(&worker->timers->xearliest) != INT64_MAX ||
         !th_inject_is_empty(&worker->inbox)) {
         return NULL;
     }
-    th_work *work = th_claim_take(&worker->claim, &worker->gate);
+    if (claim == &worker->yields_claim) {
+        if (!th_yields_next(worker)) {
+            return NULL;
+        }
+        worker->polls++;
+        worker->inject_streak = 0;
+    }
+    th_work *work = th_claim_take(claim, &worker->gate);
     if (th_unlikely(!work)) {
-        worker->quick = false;
+        worker->quick = NULL;
         return NULL;
     }
     worker->until_inject--;
@@ -61,11 +78,13 @@ static inline bool th_any_yielded(const th_worker *worker) {
            worker->pinned_yields.first;
 }
 
-/* Whether nothing of its own comes before what it has just claimed (th_find_claimed). */
-static inline bool th_is_quick(const th_worker *worker) {
+/* Whether nothing of its own comes before what it has just claimed there (th_find_claimed). */
+static inline bool th_is_quick(const th_worker *worker, const th_claim *claim) {
     return !worker->searching && !worker->sentinel && !worker->woken && !worker->pinned.first &&
            !th_load_relaxed(&worker->xslot) && /* relaxed: only the owner fills it */
-           !th_any_yielded(worker);
+           (claim == &worker->claim
+                ? !th_any_yielded(worker)
+                : !th_claim_any(&worker->claim) && !worker->pinned_yields.first);
 }
 
 /* A worker has taken several tasks that others may have spawned: how long will they run? */

@@ -13,7 +13,6 @@
 #include "thrum/task.h"
 
 #define INJECT_STREAK TH_LIMIT(256, 2)    /* runs from the shared queue before one that yielded */
-#define POLLS_PER_LOOK TH_LIMIT(32, 2)    /* resumes of who yielded between looks at the others */
 #define SEARCHES_PER_LOOK TH_LIMIT(64, 4) /* searches between looks at what the gate gives away */
 #define BACKLOG 2                         /* so many in a queue are worth a wake; see th_notify */
 #define STEAL_MAX 128 /* work taken from another worker at a time: a buffer on the stack */
@@ -74,7 +73,7 @@ static inline uint64_t own_head(const th_worker *worker) {
 /* Only the owner fills the slot, so once it is empty it stays so. */
 static inline void submit_next(th_worker *worker, th_work *work) {
     th_work *old = th_gate_take(&worker->gate, &worker->xslot);
-    worker->quick = false; /* it comes before what is claimed */
+    worker->quick = NULL; /* it comes before what is claimed */
     /* pairs: th_gate_rescue; publishes the work */
     th_store_release(&worker->xslot, work);
     if (old) {
@@ -96,7 +95,6 @@ static TH_NO_TSAN void submit_yield(th_worker *worker, th_work *work) {
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
         return;
     }
-    worker->quick = false; /* what is claimed may come behind it */
     uint64_t at = th_ring_tail(&worker->yields);
     if (th_unlikely(!th_ring_push(&worker->yields, work))) {
         th_chain chain = th_ring_spill(&worker->yields, TH_YIELDS / 2);
@@ -181,7 +179,7 @@ static inline th_work *take_own(th_worker *worker, th_claim *claim, th_ring *rin
     work = th_claim_fill(claim, ring, may_claim(worker));
     if (th_claim_any(claim)) {
         worker->unpaced = 0;
-        worker->quick = claim == &worker->claim && th_is_quick(worker);
+        worker->quick = th_is_quick(worker, claim) ? claim : NULL;
     }
     return work;
 }
@@ -282,12 +280,12 @@ static th_work *pick_yielded(th_worker *worker) {
     }
     th_work *work;
     if (worker->inject_streak < INJECT_STREAK && head >= worker->inject_end &&
-        (work = take_inject(worker, 1))) {
+        !th_inject_is_empty(&worker->sched->inject) && (work = take_inject(worker, 1))) {
         worker->inject_streak++;
         return work;
     }
     worker->inject_streak = 0;
-    if (++worker->polls % POLLS_PER_LOOK == 0 && (work = look_around(worker))) {
+    if (++worker->polls % TH_POLLS_PER_LOOK == 0 && (work = look_around(worker))) {
         return work;
     }
     worker->yield_turn = !worker->yield_turn;
