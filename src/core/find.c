@@ -83,6 +83,12 @@ static bool has_own(const th_worker *worker) {
            th_load_relaxed(&worker->xslot); /* relaxed: only the owner fills it */
 }
 
+static bool all_others_parked(const th_worker *worker) {
+    /* relaxed: a guess; if it is wrong for all at once they come back within NAP_MAX_NS */
+    uint64_t word = th_load_relaxed(&worker->sched->xpark);
+    return th_park_parked(word) + 1 >= worker->sched->workers_count;
+}
+
 /*
  * Whether to back off, once what was taken last has been run. Somebody else must be running: never
  * do all of them back off.
@@ -95,9 +101,7 @@ static bool should_nap(th_worker *worker) {
     uint64_t runs = runs_begun(worker) - loot->runs;
     uint64_t ticks = th_os_ticks() - loot->at;
     loot->at = 0;
-    /* relaxed: a guess; if it is wrong for all at once they come back within NAP_MAX_NS */
-    uint64_t word = th_load_relaxed(&worker->sched->xpark);
-    bool alone = th_park_parked(word) + 1 >= worker->sched->workers_count;
+    bool alone = all_others_parked(worker);
     bool is_short = runs && th_os_ticks_ns(ticks) < (int64_t)runs * SHORT_RUN_NS;
     if (alone || !is_short || !loot->victim) {
         worker->nap_last_ns = 0;
@@ -114,22 +118,45 @@ static bool should_nap(th_worker *worker) {
     return true;
 }
 
-/* Backs off, and sees what the victim gets done meanwhile. */
+/*
+ * Backs off, and sees what the victim gets done meanwhile. So that it sees what that gets done
+ * alone, and not beside another thief who thinks he helps, nobody else may steal there either.
+ */
 static void nap(th_worker *worker) {
     th_loot *loot = &worker->loot;
     uint64_t at = th_os_ticks();
     uint64_t runs = runs_begun(loot->victim);
+    /* relaxed: for thieves to look at; two halves that do not belong together are as good */
+    th_store_relaxed(&loot->victim->xalone_ns, worker->nap_ns);
+    th_store_relaxed(&loot->victim->xalone_at, at); /* relaxed: as above */
     th_park(worker);
     pace_add(&loot->apart, runs_begun(loot->victim) - runs, th_os_ticks() - at);
 }
 
+bool th_is_left_alone(th_worker *worker, const th_worker *victim) {
+    /* relaxed: as in nap */
+    int64_t ns = th_load_relaxed(&victim->xalone_ns);
+    if (th_likely(!ns)) {
+        return false;
+    }
+    /* relaxed: as in nap */
+    int64_t passed = th_os_ticks_ns(th_os_ticks() - th_load_relaxed(&victim->xalone_at));
+    if (passed >= ns) {
+        return false;
+    }
+    worker->nap_ns = ns - passed; /* then it comes back, if it finds nothing else */
+    return true;
+}
+
 static th_work *search(th_worker *worker) {
+    worker->nap_ns = 0;
     if (!th_search_begin(worker)) {
         return NULL;
     }
     th_count(&worker->counters.xsteals_tried, 1);
     th_work *work = worker->policy->steal(worker);
     if (work) {
+        worker->nap_ns = 0;
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xruns_stolen, 1);
         th_loot_begin(worker);
@@ -140,6 +167,9 @@ static th_work *search(th_worker *worker) {
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xstolen, 1);
         th_count(&worker->counters.xruns_stolen, 1);
+    }
+    if (work || (worker->nap_ns && all_others_parked(worker))) {
+        worker->nap_ns = 0;
     }
     return work;
 }

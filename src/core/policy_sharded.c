@@ -348,8 +348,7 @@ static th_work *pick(th_worker *worker) {
 /* ---- stealing ---- */
 
 /* The first of what was taken is returned, the rest goes to the own queue, which is empty. */
-static th_work *keep(th_worker *worker, const th_worker *victim, th_work *const taken[],
-                     uint64_t n) {
+static th_work *keep(th_worker *worker, th_worker *victim, th_work *const taken[], uint64_t n) {
     if (worker->loot.victim != victim) {
         worker->loot.victim = victim;
         worker->loot.at = 0; /* what was being measured has to do with another one */
@@ -399,7 +398,8 @@ static th_work *steal(th_worker *worker) {
     for (unsigned i = 0; i < n; i++, at = (at + stride) % n) {
         th_worker *victim = &sched->workers[at];
         th_work *work;
-        if (victim == worker) {
+        uint64_t there = th_ring_size(&victim->ring.ring) + th_ring_size(&victim->yields);
+        if (victim == worker || !there || th_is_left_alone(worker, victim)) {
             continue;
         }
         if (th_ring_size(&victim->ring.ring) &&

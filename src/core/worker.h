@@ -57,12 +57,12 @@ typedef struct th_pace {
 
 /* What a thief knows about whether its stealing helps (docs/tuning.md). */
 typedef struct th_loot {
-    const th_worker *victim; /* whom it was taken from, if that can be told */
-    uint64_t at;             /* when it was taken, in ticks; 0: nothing is being measured */
-    uint64_t runs;           /* runs that the thief had begun then ... */
-    uint64_t victim_runs;    /* ... and the victim */
-    th_pace together;        /* both ran */
-    th_pace apart;           /* the thief backed off */
+    th_worker *victim;    /* whom it was taken from, if that can be told */
+    uint64_t at;          /* when it was taken, in ticks; 0: nothing is being measured */
+    uint64_t runs;        /* runs that the thief had begun then ... */
+    uint64_t victim_runs; /* ... and the victim */
+    th_pace together;     /* both ran */
+    th_pace apart;        /* the thief backed off */
     unsigned looks;
 } th_loot;
 
@@ -173,6 +173,8 @@ struct th_worker {
     /* Sleeping (core/PARKING.md). */
     alignas(TH_CACHE_LINE) uint32_t xsleep; /* TH_SLEEP_*: the futex */
     uint32_t xidle_next;  /* below it in the idle stack: index + 1; who pushes it */
+    uint64_t xalone_at;   /* since when thieves leave it alone, in ticks; who backs off from it */
+    int64_t xalone_ns;    /* ... and for how long */
     int64_t sentinel_ns;  /* the sentinel's present interval; the owner's */
     uint64_t *seen_ticks; /* the sentinel's: each worker's xtick when it last looked */
     bool look_unsure;     /* look_around's: no local, base/annotate.h says why */
