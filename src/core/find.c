@@ -136,7 +136,7 @@ static void nap(th_worker *worker) {
 bool th_is_left_alone(th_worker *worker, const th_worker *victim) {
     /* relaxed: as in nap */
     int64_t ns = th_load_relaxed(&victim->xalone_ns);
-    if (th_likely(!ns)) {
+    if (!ns || worker->sched->workers_count == 2) { /* two: nobody else could be meant */
         return false;
     }
     /* relaxed: as in nap */
