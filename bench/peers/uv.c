@@ -64,6 +64,66 @@ static void run_outside_rounds(void) {
     rounds("post-outside-rounds", 1000, peer_scale(1000, 20));
 }
 
+static void run_many_remote(void) {
+    rounds("spawn_many_remote_idle", 10000, peer_scale(100, 7));
+}
+
+/* ---- timers: callbacks of the loop's thread, in whole milliseconds ---- */
+
+static uint64_t dice = 88172645463325252u;
+
+static uint64_t any_number(void) {
+    dice ^= dice << 13;
+    dice ^= dice >> 7;
+    dice ^= dice << 17;
+    return dice >> 11;
+}
+
+static void never(uv_timer_t *timer) {
+    (void)timer;
+    peer_check(false, "a timer came");
+}
+
+/* They are set a minute later than in thrum-bench, so that none comes while it is measured. */
+static void set_timer(uv_timer_t *timer) {
+    peer_check(uv_timer_start(timer, never, 60000 + any_number() % 10000, 0) == 0, "not set");
+}
+
+static void timers(const char *name, bool cold) {
+    start();
+    unsigned n = peer_scale(1000000, 10000);
+    uv_timer_t *each = (uv_timer_t *)calloc(n, sizeof(uv_timer_t));
+    peer_check(each != NULL, "no memory");
+    for (unsigned i = 0; i < n; i++) {
+        uv_timer_init(loop, &each[i]);
+        set_timer(&each[i]);
+    }
+    peer_span span;
+    for (unsigned i = 0; i < n + n / 10; i++) {
+        if (i == n / 10)
+            span = peer_begin();
+        uv_timer_t *timer = &each[cold ? any_number() % n : i % n];
+        peer_check(uv_timer_stop(timer) == 0, "not stopped");
+        set_timer(timer);
+    }
+    peer_end(&span);
+    for (unsigned i = 0; i < n; i++) {
+        peer_check(uv_timer_get_due_in(&each[i]) > 0, "timer %u is not pending", i);
+        uv_timer_stop(&each[i]);
+    }
+    peer_check(uv_run(loop, UV_RUN_DEFAULT) == 0, "something is pending");
+    peer_row_per_op(name, &span, n);
+    free(each);
+}
+
+static void run_timers(void) {
+    timers("timers", false);
+}
+
+static void run_timers_cold(void) {
+    timers("timers-cold", true);
+}
+
 static int64_t wake_once(void) {
     uint32_t slot = 0;
     work w = {.slot = &slot};
@@ -90,6 +150,9 @@ int main(int argc, char **argv) {
     static const peer_work works[] = {
         {"post-outside", run_outside},
         {"post-outside-rounds", run_outside_rounds},
+        {"spawn_many_remote_idle", run_many_remote},
+        {"timers", run_timers},
+        {"timers-cold", run_timers_cold},
         {"wake-p50 wake-p99", run_wake},
         {"idle", run_idle},
     };
