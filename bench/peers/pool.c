@@ -136,7 +136,8 @@ static void threads_round(uint32_t *slots, unsigned n) {
     remote_slots = slots;
     (void)n;
     for (unsigned i = 0; i < THREADS; i++)
-        peer_check(pthread_create(&threads[i], NULL, post_part, (void *)(uintptr_t)i) == 0, "no thread");
+        peer_check(pthread_create(&threads[i], NULL, post_part, (void *)(uintptr_t)i) == 0,
+                   "no thread");
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
 }

@@ -124,6 +124,60 @@ static void run_timers_cold(void) {
     timers("timers-cold", true);
 }
 
+/*
+ * A hundred thousand timers, each set 20 times for 1 to 100 ms. The loop's clock is floored to
+ * milliseconds: that a sleep is not short takes one more than the next whole number.
+ */
+typedef struct sleeper {
+    uv_timer_t timer;
+    int64_t until_ns;
+    uint32_t random;
+    unsigned rounds;
+} sleeper;
+
+static peer_histogram lateness;
+
+static void sleep_once(sleeper *s);
+
+static void slept(uv_timer_t *timer) {
+    sleeper *s = (sleeper *)timer->data;
+    peer_histogram_add(&lateness, peer_now() - s->until_ns);
+    if (--s->rounds > 0)
+        sleep_once(s);
+}
+
+static void sleep_once(sleeper *s) {
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 17;
+    s->random ^= s->random << 5;
+    int64_t us = 1000 + s->random % 99001;
+    uv_update_time(loop);
+    s->until_ns = peer_now() + us * 1000;
+    peer_check(uv_timer_start(&s->timer, slept, (uint64_t)(us + 999) / 1000 + 1, 0) == 0,
+               "not set");
+}
+
+static void run_sleeps(void) {
+    start();
+    unsigned n = peer_scale(100000, 5000);
+    sleeper *sleepers = (sleeper *)calloc(n, sizeof(sleeper));
+    peer_check(sleepers != NULL, "no memory");
+    double cpu = peer_process_cpu_us();
+    peer_span span = peer_begin();
+    for (unsigned i = 0; i < n; i++) {
+        uv_timer_init(loop, &sleepers[i].timer);
+        sleepers[i].timer.data = &sleepers[i];
+        sleepers[i].random = i * 2654435761u + 1;
+        sleepers[i].rounds = 20;
+        sleep_once(&sleepers[i]);
+    }
+    uv_run(loop, UV_RUN_DEFAULT);
+    peer_end(&span);
+    cpu = peer_process_cpu_us() - cpu;
+    peer_sleeps(&lateness, 1, (uint64_t)n * 20, cpu, &span);
+    free(sleepers);
+}
+
 static int64_t wake_once(void) {
     uint32_t slot = 0;
     work w = {.slot = &slot};
@@ -153,6 +207,7 @@ int main(int argc, char **argv) {
         {"spawn_many_remote_idle", run_many_remote},
         {"timers", run_timers},
         {"timers-cold", run_timers_cold},
+        {"sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max", run_sleeps},
         {"wake-p50 wake-p99", run_wake},
         {"idle", run_idle},
     };
