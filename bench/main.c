@@ -30,6 +30,7 @@ typedef struct options {
     bool quick;
     bool here;  /* samples are taken in this process */
     bool alone; /* neither yardsticks nor baselines */
+    bool stats;
 } options;
 
 static const bench_theme *const themes[] = {
@@ -47,6 +48,7 @@ static const char usage[] =
     "  --policy P[,P]        sharded, fifo, global (sharded)\n"
     "  --runs R              samples of each row (5)\n"
     "  --json FILE           write the results there too\n"
+    "  --stats               what the scheduler did per operation: switches, steals, wakes, parks\n"
     "  --quick               a twentieth of the work, 3 runs: to see that it works\n"
     "  --alone               neither yardsticks nor baselines\n"
     "  --timeout S           seconds that one sample may take (120)\n"
@@ -137,6 +139,9 @@ static void parse_option(int option, options *o) {
     case 'a':
         o->alone = true;
         break;
+    case 's':
+        o->stats = true;
+        break;
     case 'i':
         o->here = true;
         break;
@@ -151,12 +156,19 @@ static void parse_option(int option, options *o) {
 
 static void parse_options(int argc, char *const argv[], options *o) {
     static const struct option known[] = {
-        {"list", no_argument, NULL, 'l'},          {"only", required_argument, NULL, 'o'},
-        {"workers", required_argument, NULL, 'w'}, {"policy", required_argument, NULL, 'p'},
-        {"runs", required_argument, NULL, 'r'},    {"json", required_argument, NULL, 'j'},
-        {"quick", no_argument, NULL, 'q'},         {"timeout", required_argument, NULL, 't'},
-        {"alone", no_argument, NULL, 'a'},         {"in-process", no_argument, NULL, 'i'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"list", no_argument, NULL, 'l'},
+        {"only", required_argument, NULL, 'o'},
+        {"workers", required_argument, NULL, 'w'},
+        {"policy", required_argument, NULL, 'p'},
+        {"runs", required_argument, NULL, 'r'},
+        {"json", required_argument, NULL, 'j'},
+        {"quick", no_argument, NULL, 'q'},
+        {"timeout", required_argument, NULL, 't'},
+        {"alone", no_argument, NULL, 'a'},
+        {"in-process", no_argument, NULL, 'i'},
+        {"stats", no_argument, NULL, 's'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     for (int c = getopt_long(argc, argv, "", known, NULL); c != -1;
          c = getopt_long(argc, argv, "", known, NULL))
@@ -262,15 +274,18 @@ static void show_progress(const options *o, const bench_job *job, unsigned run) 
 
 static void take_samples(const options *o, bench_job *job) {
     bench_sample samples[BENCH_ROWS_MAX];
-    job->outcome =
-        bench_sample_take(job->bench->run, &job->args, o->seconds, o->here, samples, job->note);
+    job->outcome = bench_sample_take(job->bench->run, &job->args, o->seconds, o->here, samples,
+                                     job->histograms, job->note);
     if (job->outcome != BENCH_DONE)
         return;
     memcpy(job->samples[job->runs++], samples, sizeof(samples));
     if (job->bench->baseline == NULL || o->alone)
         return;
+    bench_histogram *unused[BENCH_ROWS_MAX] = {NULL};
     job->outcome = bench_sample_take(job->bench->baseline, &job->args, o->seconds, o->here, samples,
-                                     job->note);
+                                     unused, job->note);
+    for (unsigned part = 0; part < BENCH_ROWS_MAX; part++)
+        free(unused[part]);
     if (job->outcome == BENCH_DONE)
         memcpy(job->baselines[job->baseline_runs++], samples, sizeof(samples));
 }
@@ -312,7 +327,7 @@ int main(int argc, char *argv[]) {
             add_case(&jobs, &o, &themes[t]->cases[i]);
     }
     bool well = measure(&o, &jobs);
-    bench_print_table(stdout, &jobs, argc, argv);
+    bench_print_table(stdout, &jobs, o.stats, argc, argv);
     if (o.json != NULL && bench_write_json(o.json, &jobs, argc, argv) != 0) {
         fprintf(stderr, "thrum-bench: %s: %m\n", o.json);
         well = false;
@@ -320,6 +335,8 @@ int main(int argc, char *argv[]) {
     for (size_t i = 0; i < jobs.count; i++) {
         free(jobs.list[i].samples);
         free(jobs.list[i].baselines);
+        for (unsigned part = 0; part < BENCH_ROWS_MAX; part++)
+            free(jobs.list[i].histograms[part]);
     }
     free(jobs.list);
     return well ? 0 : 1;
