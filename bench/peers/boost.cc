@@ -19,13 +19,6 @@ static void spawn() {
     inside([] { peer_rounds("spawn", 1000, peer_scale(1000, 20), spawn_round); });
 }
 
-static void burst() {
-    // A stack takes two pages: its own, and malloc's word at its lower end.
-    double free_gib = (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / (1 << 30);
-    peer_check(peer.quick || free_gib > 12, "a million stacks need 8 GiB; %.0f are free", free_gib);
-    inside([] { peer_burst(spawn_round); });
-}
-
 static void joined_round(uint32_t *slots, unsigned n) {
     static std::vector<fibers::fiber> all;
     for (unsigned i = 0; i < n; i++)
@@ -248,7 +241,6 @@ int main(int argc, char **argv) {
     static const peer_work works[] = {
         {"spawn", spawn},
         {"spawn-joined", joined},
-        {"spawn-burst spawn-burst-cold", burst},
         {"fanout", fanout},
         {"spawn_many_local", spawn_many},
         {"chained_spawn", chained},

@@ -14,8 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include <unistd.h>
-
 #include "forkjoin.hh"
 
 namespace fibers = boost::fibers;

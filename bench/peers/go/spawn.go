@@ -98,7 +98,7 @@ func fanout() result {
 	}
 	checkSlots(slots, repeats)
 	ops := repeats * len(slots)
-	return result{[]float64{ns / float64(ops)}, uint64(ops), c}
+	return result{[]float64{ns / float64(ops)}, uint64(ops), c, nil}
 }
 
 // The first burst finds all memory untouched; the third one is the warm figure.
