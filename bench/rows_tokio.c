@@ -442,7 +442,8 @@ static void run_contended(const bench_args *args, bench_sample *out) {
 
 /* clang-format off */
 #define TOKIO(row, fn, says)                                                                     \
-    {.what = says, .rows = {{.name = row, .unit = "ns/op"}}, .count = 1, .workers_min = 1, .run = fn}
+    {.what = says, .rows = {{.name = row, .unit = "ns/op"}}, .count = 1, .workers_min = 1,         \
+     .run = fn}
 #define REMOTE_SPAWN(row, n)                                                                       \
     TOKIO(row, run_remote_spawn_##n, "Tokio's: 12,800 started by " #n " threads, then joined")
 #define SPAWN_BLOCKING(row, n)                                                                     \
