@@ -223,6 +223,8 @@ def main():
         slug = re.sub(r"[^a-z0-9]+", "-", here["cpu"].lower()).strip("-")
         args.out = os.path.join(ROOT, "bench", "results", f"{slug}-{here['cores']}")
     systems, absent = find_systems(args.thrum, args.systems.split(",") if args.systems else None)
+    if (args.full or args.mimalloc) and not mimalloc():
+        absent["mimalloc"] = "not there (libmimalloc-dev)"
     for name, why in absent.items():
         print(f"compare: {name} is left out: {why}", file=sys.stderr)
     jobs = plan(args, systems)

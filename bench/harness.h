@@ -77,8 +77,10 @@ typedef struct bench_case {
     unsigned count;       /* how many of them */
     unsigned workers_min; /* fewer make no sense; 0: it has no workers, and is measured once */
     bool workers_same;    /* the worker count changes nothing: by default measured with the least */
-    bench_fn run;         /* fills a sample for each row, or calls bench_skip or bench_fail */
-    bench_fn baseline;    /* NULL: none; fills a value (in the row's unit) for each row */
+    const unsigned *workers_own; /* by default measured with these, up to a 0; NULL: with all's */
+    bool fifo_too;               /* by default measured on the fifo policy as well */
+    bench_fn run;      /* fills a sample for each row, or calls bench_skip or bench_fail */
+    bench_fn baseline; /* NULL: none; fills a value (in the row's unit) for each row */
     const char *baseline_what;
 } bench_case;
 
@@ -102,6 +104,7 @@ extern const bench_theme bench_chan;
 extern const bench_theme bench_parallel;
 extern const bench_theme bench_loops;
 extern const bench_theme bench_tokio;
+extern const bench_theme bench_marl;
 extern const bench_theme bench_study;
 
 /* ---- for the rows ---- */

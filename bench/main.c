@@ -24,6 +24,7 @@ typedef struct options {
     bool workers_given;
     thrum_policy policies[LIST_MAX];
     unsigned policies_count;
+    bool policies_given;
     unsigned runs;
     unsigned seconds; /* how long a sample may take */
     bool list;
@@ -34,9 +35,9 @@ typedef struct options {
 } options;
 
 static const bench_theme *const themes[] = {
-    &bench_yardsticks, &bench_switch,   &bench_spawn,  &bench_sync,  &bench_turns,
-    &bench_wake,       &bench_memory,   &bench_timers, &bench_time,  &bench_fifo,
-    &bench_chan,       &bench_parallel, &bench_loops,  &bench_tokio, &bench_study,
+    &bench_yardsticks, &bench_switch, &bench_spawn, &bench_sync,  &bench_turns, &bench_wake,
+    &bench_memory,     &bench_timers, &bench_time,  &bench_fifo,  &bench_chan,  &bench_parallel,
+    &bench_loops,      &bench_tokio,  &bench_marl,  &bench_study,
 };
 #define THEMES (sizeof(themes) / sizeof(themes[0]))
 
@@ -103,6 +104,7 @@ static thrum_policy parse_policy(const char *name) {
 static void parse_policies(const char *list, options *o) {
     char item[32];
     o->policies_count = 0;
+    o->policies_given = true;
     while (next_item(&list, item, sizeof(item))) {
         if (o->policies_count == LIST_MAX)
             bad_usage("too many policies", item);
@@ -229,6 +231,23 @@ static void add_job(bench_jobs *jobs, const options *o, const bench_case *bench,
             workers == 0 || o->only == NULL || is_listed(o->only, bench->rows[part].name);
 }
 
+/* A case on one policy, with each number of workers that makes sense for it. */
+static void add_workers(bench_jobs *jobs, const options *o, const bench_case *bench,
+                        thrum_policy policy) {
+    if (bench->workers_own != NULL && !o->workers_given) {
+        for (const unsigned *workers = bench->workers_own; *workers != 0; workers++)
+            add_job(jobs, o, bench, *workers, policy);
+        return;
+    }
+    for (unsigned w = 0; w < o->workers_count; w++) {
+        if (o->workers[w] < bench->workers_min)
+            continue;
+        add_job(jobs, o, bench, o->workers[w], policy);
+        if (bench->workers_same && !o->workers_given)
+            break;
+    }
+}
+
 /* A case, with each policy and each number of workers that makes sense for it. */
 static void add_case(bench_jobs *jobs, const options *o, const bench_case *bench) {
     /* Profiles should show the row, and its process should not be tied to a CPU by yardsticks. */
@@ -241,15 +260,10 @@ static void add_case(bench_jobs *jobs, const options *o, const bench_case *bench
         add_job(jobs, o, bench, 0, THRUM_SHARDED);
         return;
     }
-    for (unsigned p = 0; p < o->policies_count; p++) {
-        for (unsigned w = 0; w < o->workers_count; w++) {
-            if (o->workers[w] < bench->workers_min)
-                continue;
-            add_job(jobs, o, bench, o->workers[w], o->policies[p]);
-            if (bench->workers_same && !o->workers_given)
-                break;
-        }
-    }
+    for (unsigned p = 0; p < o->policies_count; p++)
+        add_workers(jobs, o, bench, o->policies[p]);
+    if (bench->fifo_too && !o->policies_given)
+        add_workers(jobs, o, bench, THRUM_FIFO);
 }
 
 static void list_rows(void) {

@@ -89,7 +89,23 @@ WORKLOADS = [
     W("remote_spawn", "12,800 from eight plain threads: a task", "tokio", [4]),
     W("spawn_blocking", "16 tasks × 100 × 16 blocking calls at once: a call", "tokio", [4]),
     W("chan_contended", "five send 1000 each through one channel: an element", "tokio", [4]),
-] + [W(name, what, "study", [workers]) for name, what, workers in (
+] + [W(f"remote_spawn_{n}", f"12,800 from {n} plain thread{'s' if n > 1 else ''}: a task", "tokio", [4])
+     for n in (1, 2, 4, 16, 32, 64)] + [
+    W(f"spawn_blocking_{n}", f"{n} task{'s' if n > 1 else ''} × 100 × 16 blocking calls at once: a call", "tokio", [4])
+    for n in (1, 2, 4, 8, 32, 64)] + [
+    W(name, what, "marl") for name, what in (
+        ("marl-empty", "a bound thread starts 262,144 that do nothing: a task"),
+        ("marl-waitgroup", "... that count down a waitgroup: a task"),
+        ("marl-work", "... with some work in each: a task"),
+        ("marl-fork-join", "512 with much work, joined as many at a time as there are workers: a task"),
+        ("marl-blocking", "512 that make a blocking call at once: a call"))] + [
+    W(name, what, "ts", [1, 2, 3, 5, 10, 50]) for name, what in (
+        ("ts-nano", "nano tasks from a plain thread, one run each"),
+        ("ts-nano-again", "... ten runs each (50 workers: five)"),
+        ("ts-micro", "micro tasks from a plain thread, one run each"),
+        ("ts-micro-again", "... ten runs each (50 workers: five)"),
+        ("ts-heavy", "with deadlines, wakeups and signals, ten runs each"))] + [
+    W(name, what, "study", [workers]) for name, what, workers in (
     ("study-spawner", "one fiber starts 1000 that sleep 2 ns and yield, 10 times", 4),
     ("study-spawner-spin", "... spin 2 µs", 4),
     ("study-slow", "... one worker's sleeps 100 times as long", 4),
@@ -107,13 +123,15 @@ WORKLOADS = [
 
 TITLES = {"spawn": "Starting tasks", "turns": "Taking turns", "chan": "Channels", "parallel": "Parallel work",
           "idle": "Waiting, waking, memory", "tokio": "Tokio's published benchmarks (four workers)",
+          "marl": "marl's set, beside no peer", "ts": "TaskScheduler's scenarios, beside no peer",
           "study": "Study of variants"}
 
 # How many workers `--full` takes; what is drawn over 1 to 8 workers; what the variants are
 # compared on; what is also measured with another malloc.
 FULL_WORKERS = [1, 2]
 SCALING = ["spawn", "spawn-outside", "yield", "mutex-100", "chan-4-4", "fib", "skynet-join", "skynet-chan", "sort"]
-ALLOCATING = ["spawn", "spawn-joined", "spawn-burst", "spawn-outside", "skynet-chan", "skynet-join", "fib"]
+ALLOCATING = ["spawn", "spawn-joined", "spawn-burst", "spawn-outside", "skynet-chan", "skynet-join", "fib", "ping_pong",
+              "chained_spawn", "remote_spawn", "spawn_blocking", "spawn_many_remote_idle"]
 SETS = {"variants": ["spawn", "turns", "chan", "parallel", "study"]}
 
 # The knobs of the sharded policy's queues, one by one and together, and the other policies.
