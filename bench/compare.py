@@ -17,7 +17,9 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True  # the sources stay as they are
 import report
+from figures import DEEDS
 from workloads import ALLOCATING, FULL_WORKERS, SCALING, SETS, VARIANTS, WORKLOADS, YARDSTICKS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -192,10 +194,29 @@ def take_samples(jobs, runs, quick, samples, missing):
                 name = work.row_named(row["name"], system.name)
                 taken = samples.setdefault((name, row["workers"], system.name), {
                     "row": name, "workers": row["workers"], "system": system.name, "unit": row["unit"],
-                    "values": [], "ops": [], "context_switches": [], "futex_calls": []})
+                    "values": [], "ops": [], "context_switches": [], "futex_calls": [],
+                    **({name: [] for name in DEEDS} if system.thrum else {})})
                 taken["values"].append(row["median"])
-                for field in ("ops", "context_switches", "futex_calls"):
+                for field in ("ops", "context_switches", "futex_calls", *(DEEDS if system.thrum else ())):
                     taken[field].append(row[field])
+                if "histogram" in row:
+                    taken["histogram"] = added(taken.get("histogram", []), row["histogram"])
+
+
+def added(histogram, more):
+    """Two distributions together: pairs of a figure and how many had it."""
+    counts = dict(histogram)
+    for figure, n in more:
+        counts[figure] = counts.get(figure, 0) + n
+    return sorted(counts.items())
+
+
+def save(results, path):
+    """As JSON, a line a sample."""
+    rest = {key: value for key, value in results.items() if key != "samples"}
+    samples = ",\n  ".join(json.dumps(sample) for sample in results["samples"])
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(json.dumps(rest, indent=1)[:-2] + f',\n "samples": [\n  {samples}\n ]\n}}\n')
 
 
 def main():
@@ -240,8 +261,7 @@ def main():
                     for s in used.values()},
         "absent": absent, "samples": samples, "missing": missing}
     os.makedirs(os.path.dirname(os.path.abspath(args.out)), exist_ok=True)
-    with open(args.out + ".json", "w", encoding="utf-8") as file:
-        json.dump(results, file, indent=1)
+    save(results, args.out + ".json")
     report.write(results, args.out)
     return 1 if any(lost["system"].startswith("thrum") for lost in missing) else 0
 

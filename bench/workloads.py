@@ -28,11 +28,14 @@ YARDSTICKS = [W(name, "", "yard") for name in (
 
 # libgomp runs a task at once, as a call, when too many are waiting; that is allowed to those that cannot block.
 CALLS = "OpenMP's tasks cannot block; libgomp runs those beyond 64 a thread as plain calls"
-SHORT = "Go and Tokio do fib(29), oneTBB and OpenMP fib(31): the figure is per call"
+SHORT = "Boost does fib(27), Go and Tokio fib(29), oneTBB and OpenMP fib(31): the figure is per call"
+TIMERS = "thrum's wheel alone, without a scheduler; in Go and libuv they come due a minute later, as their clock runs"
+POOL = "Go and Boost: a channel that holds the objects"
+CHUNKS = "Go and Boost: 64 goroutines or fibers a worker"
 
 WORKLOADS = [
     W("spawn", "a task starts 1000 and waits, 1000 times: a task", "spawn", note=CALLS),
-    W("spawn-joined", "the same, each joined", "spawn"),
+    W("spawn-joined", "the same, each joined", "spawn", note="Go: a channel for each goroutine"),
     W("spawn-burst spawn-burst-cold", "a million at once: a task; cold: the first time", "spawn", note=CALLS),
     W("spawn-outside", "a plain thread starts a million: a task", "spawn"),
     W("post", "1000 × 1000 tasks in the caller's memory, from inside: a task", "spawn"),
@@ -52,30 +55,36 @@ WORKLOADS = [
     W("rwlock-read-100", "100 readers: once", "turns"),
     W("rwlock-read-1000", "1000 readers: once", "turns"),
     W("rwlock-mixed", "100 fibers, one in a hundred times to write: once", "turns"),
-    W("event-chain", "512 fibers in a chain over events: a link", "turns"),
+    W("event-chain", "512 fibers in a chain over events: a link", "turns",
+      note="Go and Boost: channels with room for one"),
     W("event-baton", "two hand a baton over: once", "turns"),
-    W("tickets", "512 tickets in order: one", "turns"),
-    W("pool-100", "100 fibers share ten objects: one borrowed", "turns"),
+    W("tickets", "512 tickets in order: one", "turns", note="Go and Boost: a channel from each to the next"),
+    W("pool-alone", "one fiber borrows and gives back: once", "turns", note=POOL),
+    W("pool-100", "100 fibers share ten objects: one borrowed", "turns", note=POOL),
     W("chan-1-1", "one sends to another, buffer of 64: an element", "chan"),
     W("chan-4-4", "four send to four, buffer of 64: an element", "chan"),
     W("chan-pingpong", "a ball over two rendezvous: a round trip", "chan"),
     W("chan-pingpong-buffered", "a ball over two buffers: a round trip", "chan"),
     W("select-8", "one selects over eight channels: an element", "chan"),
-    W("skynet-chan", "a million leaves, sums over channels", "chan"),
+    W("skynet-chan", "a million leaves, sums over channels", "chan",
+      note="Boost starts children depth first, as its own example does"),
     W("fib", "fib(35), half of each call forked: a call", "parallel", note=SHORT),
     W("skynet-join", "a million leaves, joined", "parallel"),
     W("nqueens", "twelve queens, a task a board", "parallel"),
     W("sort", "merge sort of 10 million numbers", "parallel"),
     W("for-light", "a loop over 10 million, a multiplication each", "parallel",
-      note="OpenMP: taskloop in 64 parts a thread, from inside a task as with the others"),
-    W("for-skewed", "the same, the first hundredth a hundred times as long", "parallel"),
-    W("wake-p50 wake-p99", "from a post to sleeping workers until it runs", "idle",
+      note="OpenMP: taskloop in 64 parts a thread, from inside a task as with the others. " + CHUNKS),
+    W("for-skewed", "the same, the first hundredth a hundred times as long", "parallel", note=CHUNKS),
+    W("wake-p50 wake-p99 wake-bare-p50", "from a post to sleeping workers until it runs", "idle",
       note="the caller blocks afterwards; in Go a goroutine with a thread of its own, as Go has no outside"),
     W("idle", "CPU time while there is nothing to do, per second", "idle"),
     W("blocked-memory blocked-time", "100,000 that wait: bytes for each; time to start and block one", "idle",
       note="thrum's stacks have guard pages, Boost's not; Tokio's tasks have no stacks"),
+    W("timers", "a million pending: one is cancelled and set anew, in turn", "idle", [1], note=TIMERS),
+    W("timers-cold", "... at random", "idle", [1], note=TIMERS),
     W("sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max",
-      "100,000 sleep 1 to 100 ms, 20 times: CPU time of a sleep; how late it ends", "idle"),
+      "100,000 sleep 1 to 100 ms, 20 times: CPU time of a sleep; how late it ends", "idle",
+      note="libuv's are callbacks of one thread, in whole milliseconds"),
     W("blocking-call", "a fiber calls what blocks the thread, 10,000 times: once", "idle"),
     W("spawn_many_local", "a task starts 10,000: a task", "tokio", [4]),
     W("spawn_many_remote_idle", "a plain thread starts 10,000 and joins them: a task", "tokio", [4]),
