@@ -44,7 +44,7 @@ def overview(shown):
     """Per workload the ratio to the best peer, on a logarithmic axis: left of the line is ahead."""
     sets = [(title, [g for g in shown if g.work.set == key]) for key, title in TITLES.items()]
     sets = [(title, groups) for title, groups in sets if groups]
-    left, right, row = 270, 270, 21
+    left, right, row = 240, 340, 21
     width, plot = 1120, 1120 - left - right
     ratios = [g.ratio for g in shown if g.ratio]
     low = min(0.5, min(ratios)) * 0.85
@@ -141,7 +141,7 @@ def scaling(row, groups):
     width, height, left, right, top, bottom = 350, 250, 46, 86, 14, 30
     series = {}
     for g in groups:
-        for f in g.figures:
+        for f in (f for f in g.figures if "+" not in f.system):
             series.setdefault(f.system, {})[g.workers] = f
     series = {s: points for s, points in series.items() if len(points) > 1}
     values = [f.median for points in series.values() for f in points.values() if f.median > 0]
@@ -207,6 +207,8 @@ def quantile_rows(by_workers):
         for j, point in enumerate(points):
             parts.append(f'<circle cx="{at(point):.1f}" cy="{y}" r="{6.5 - 1.3 * j:.1f}" fill="{colour}" '
                          f'stroke="#fff" stroke-width="1.2"/>')
+        if i == 0:
+            parts.append(text(width, 15, "50 % · 90 % · 99 % · 99.9 %", 11, "end", DARK))
         parts.append(text(width, y + 4, " · ".join(microseconds(p) for p in points), 12, "end", fill=colour))
     return svg(width, height + 8, parts, "latencies")
 

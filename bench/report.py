@@ -42,7 +42,7 @@ def markdown(results, groups, shown):
     for title, names, table in variants_parts(results):
         lines += ["", f"## thrum's variants: {title[0].lower()}{title[1:]}", "",
                   "Medians; in brackets over the default's.", "",
-                  "| row | workers | " + " | ".join(names) + " |", "| --- " * (len(names) + 2) + "|"]
+                  "| row | workers | " + " | ".join(map(title_of, names)) + " |", "| --- " * (len(names) + 2) + "|"]
         for (row, workers), cells in table:
             base = cells["default"].cost() if "default" in cells else None
             shown_cells = [f"{figure_text(cells[n].median)}" + (
@@ -65,6 +65,11 @@ def markdown(results, groups, shown):
     notes = [(w.name, w.note) for w in WORKLOADS if w.note]
     lines += ["", "## Where the work is not quite the same", ""] + [f"- `{n}`: {t}" for n, t in notes]
     return "\n".join(lines) + "\n"
+
+
+def title_of(variant):
+    """The default is one of the eight: it says which."""
+    return "overflow half, steal half (default)" if variant == "default" else variant
 
 
 def markdown_latencies(groups):
@@ -109,7 +114,7 @@ def variants_html(results):
            "<span style='background:rgb(232,162,141);padding:0 .4em'>more</span>.</p>"]
     for title, names, table in parts:
         out.append(f"<h3>{title}</h3><div class=wide><table class=heat><tr><th>row<th>workers")
-        out += [f"<th><span>{html.escape(n)}</span>" for n in names]
+        out += [f"<th><span>{html.escape(title_of(n))}</span>" for n in names]
         for (row, workers), cells in table:
             if "default" in cells:
                 out.append(variants_row(row, workers, names, cells))
@@ -178,7 +183,7 @@ p{margin:4px 0 10px}.sub,.key{color:#5a6675;font-size:13.5px}
 .what{color:#5a6675;font-size:12.5px;margin:0 0 6px}.what i{color:#8a6d1d;font-style:normal}
 svg{max-width:100%;height:auto;display:block;font-family:inherit}
 table{border-collapse:collapse;font-size:13px}td,th{padding:3px 9px;border-bottom:1px solid #e7eaee;text-align:left}
-td.n{text-align:right;font-variant-numeric:tabular-nums}.heat th span{writing-mode:vertical-rl;font-weight:600}
+td.n{text-align:right;font-variant-numeric:tabular-nums}.heat th{vertical-align:bottom}.heat th span{display:inline-block;writing-mode:vertical-rl;transform:rotate(180deg);font-weight:600}
 .wide{overflow-x:auto;background:#fff;border:1px solid #dfe3e8;border-radius:8px;padding:12px}
 code{font-size:12.5px;background:#eef1f4;padding:0 .3em;border-radius:3px}li{margin:2px 0;font-size:13.5px}
 .warn{background:#fdecc8;border:1px solid #e5b94e;border-radius:8px;padding:8px 14px}
