@@ -29,7 +29,7 @@ YARDSTICKS = [W(name, "", "yard") for name in (
 # libgomp runs a task at once, as a call, when too many are waiting; that is allowed to those that cannot block.
 CALLS = "OpenMP's tasks cannot block; libgomp runs those beyond 64 a thread as plain calls"
 SHORT = "Boost does fib(27), Go and Tokio fib(29), oneTBB and OpenMP fib(31): the figure is per call"
-TIMERS = "thrum's wheel alone, without a scheduler; in Go and libuv they come due a minute later, as their clock runs"
+TIMERS = "thrum's wheel alone, without a scheduler; elsewhere they come due a minute later, as the clock runs there; Tokio's and libuv's in whole milliseconds"
 POOL = "Go and Boost: a channel that holds the objects"
 CHUNKS = "Go and Boost: 64 goroutines or fibers a worker"
 

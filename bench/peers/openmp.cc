@@ -62,6 +62,11 @@ static void spawn_many() {
     });
 }
 
+static void fanout() {
+    omp::start();
+    omp::inside([] { peer_fanout(forkjoin<omp>::spawn_round); });
+}
+
 static void link(uint32_t *slots, unsigned i, unsigned n) {
     ++slots[i];
     if (i + 1 < n) {
@@ -92,6 +97,7 @@ static void idle() {
 
 int main(int argc, char **argv) {
     static const peer_work works[] = {FORKJOIN_WORKS(omp),
+                                      {"fanout", fanout},
                                       {"spawn_many_local", spawn_many},
                                       {"chained_spawn", chained},
                                       {"idle", idle}};

@@ -146,6 +146,23 @@ static inline void peer_burst(void (*round)(uint32_t *slots, unsigned n)) {
     peer_check_slots(slots, n, 3);
 }
 
+/* Each fan-out finds the other workers asleep: it begins 2 ms after the last one ended. */
+static inline void peer_fanout(void (*round)(uint32_t *slots, unsigned n)) {
+    const unsigned n = 10000, repeats = peer_scale(50, 5);
+    uint32_t *slots = peer_slots(n);
+    peer_span all = {0, 0, 0};
+    for (unsigned i = 0; i < repeats; i++) {
+        peer_sleep_us(2000);
+        peer_span span = peer_begin();
+        round(slots, n);
+        peer_end(&span);
+        all.ns += span.ns;
+        all.context_switches += span.context_switches;
+    }
+    peer_row_per_op("fanout", &all, (uint64_t)n * repeats);
+    peer_check_slots(slots, n, repeats);
+}
+
 /* ---- distributions ---- */
 
 /* How many samples fell into each class of nanoseconds; classes are a 32nd apart, as in

@@ -230,6 +230,13 @@ static void run_spawn(void) {
     spawn_inside("post", 1000, peer_scale(1000, 20));
 }
 
+static void run_fanout(void) {
+    tasks = calloc(10000, sizeof(task));
+    start();
+    peer_fanout(spawn_round);
+    stop();
+}
+
 static void run_many_local(void) {
     spawn_inside("spawn_many_local", 10000, peer_scale(100, 7));
 }
@@ -240,6 +247,7 @@ int main(int argc, char **argv) {
         {"post-outside", run_outside},
         {"post-outside-rounds", run_outside_rounds},
         {"chained_spawn", run_chained},
+        {"fanout", run_fanout},
         {"spawn_many_local", run_many_local},
         {"spawn_many_remote_idle", run_many_remote},
         {"remote_spawn", run_remote_spawn},

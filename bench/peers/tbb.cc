@@ -119,6 +119,12 @@ static void spawn_many_round(uint32_t *slots, unsigned n) {
     wait_done();
 }
 
+static void fanout() {
+    start_outside();
+    peer_fanout(spawn_many_round);
+    onetbb::stop();
+}
+
 static void spawn_many_local() {
     start_outside();
     peer_rounds("spawn_many_local", 10000, peer_scale(100, 7), spawn_many_round);
@@ -209,6 +215,7 @@ static void idle() {
 int main(int argc, char **argv) {
     static const peer_work works[] = {FORKJOIN_WORKS(onetbb),
                                       {"spawn-outside", spawn_outside},
+                                      {"fanout", fanout},
                                       {"spawn_many_local", spawn_many_local},
                                       {"spawn_many_remote_idle", spawn_many_remote},
                                       {"remote_spawn", remote_spawn},
