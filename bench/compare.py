@@ -233,8 +233,8 @@ def main():
     parser.add_argument("--only", help="these workloads, separated by commas")
     parser.add_argument("--systems", help="these peers, separated by commas")
     parser.add_argument("--quick", action="store_true", help="a twentieth of the work: to see that it works")
-    parser.add_argument("--patience", type=int, default=40, metavar="S",
-                        help="a peer that needs longer for a sample is left out of that row (40 s)")
+    parser.add_argument("--patience", type=int, default=60, metavar="S",
+                        help="a peer that needs longer for a sample is left out of that row (60 s)")
     parser.add_argument("--thrum", default=os.path.join(ROOT, "build/gcc-release/bench/thrum-bench"))
     parser.add_argument("--out", help="results go to OUT.json, OUT.md, OUT.html (bench/results/MACHINE)")
     parser.add_argument("--again", metavar="JSON", help="measure nothing: write the report of these results anew")

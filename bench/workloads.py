@@ -28,7 +28,7 @@ YARDSTICKS = [W(name, "", "yard") for name in (
 
 # libgomp runs a task at once, as a call, when too many are waiting; that is allowed to those that cannot block.
 CALLS = "OpenMP's tasks cannot block; libgomp runs those beyond 64 a thread as plain calls"
-SHORT = "Boost does fib(27), Go and Tokio fib(29), oneTBB and OpenMP fib(31): the figure is per call"
+SHORT = "Boost does fib(25), Go and Tokio fib(29), oneTBB and OpenMP fib(31): the figure is per call"
 TIMERS = "thrum's wheel alone, without a scheduler; elsewhere they come due a minute later, as the clock runs there; Tokio's and libuv's in whole milliseconds"
 POOL = "Go and Boost: a channel that holds the objects"
 CHUNKS = "Go and Boost: 64 goroutines or fibers a worker"
@@ -42,7 +42,7 @@ WORKLOADS = [
     W("post-outside", "a million of them from a plain thread: a task", "spawn",
       note="libuv also tells its loop of each end"),
     W("post-outside-rounds", "1000 × 1000, the thread waits for each round: a task", "spawn"),
-    W("fanout", "10,000 tasks while the other workers sleep: a task", "spawn"),
+    W("fanout", "10,000 tasks while the other workers sleep: a task", "spawn", note=CALLS),
     W("yield", "1000 fibers yield 1000 times each: a yield", "turns"),
     W("pingpong", "two fibers over two semaphores: a round trip", "turns",
       note="Go and Boost over channels with room for one, as is usual there"),
@@ -86,7 +86,7 @@ WORKLOADS = [
       "100,000 sleep 1 to 100 ms, 20 times: CPU time of a sleep; how late it ends", "idle",
       note="libuv's are callbacks of one thread, in whole milliseconds"),
     W("blocking-call", "a fiber calls what blocks the thread, 10,000 times: once", "idle"),
-    W("spawn_many_local", "a task starts 10,000: a task", "tokio", [4]),
+    W("spawn_many_local", "a task starts 10,000: a task", "tokio", [4], note=CALLS),
     W("spawn_many_remote_idle", "a plain thread starts 10,000 and joins them: a task", "tokio", [4]),
     W("spawn_many_remote_busy1", "... beside eight that yield and stall 10 µs: a task", "tokio", [4]),
     W("spawn_many_remote_busy2", "1000 beside four of 10 µs that start themselves anew: a task", "tokio", [4],

@@ -79,7 +79,7 @@ static void chained() {
 // ---- forked work ----
 
 struct forked {
-    static const unsigned fib_size = 27;
+    static const unsigned fib_size = 25;
 
     static void start() {}
     static void stop() {}
