@@ -18,6 +18,7 @@ class Figure:
         self.row, self.workers, self.system, self.unit = (
             sample[k] for k in ("row", "workers", "system", "unit"))
         values = sample["values"]
+        self.runs = len(values)
         self.median, self.min, self.max = statistics.median(values), min(values), max(values)
         middle = values.index(sorted(values)[(len(values) - 1) // 2])
         ops = sample["ops"][middle] or 1
@@ -54,14 +55,16 @@ class Group:
         self.peers = [f for f in self.figures if not f.system.startswith("thrum")]
         self.best = self.peers[0] if self.peers else None
         self.ratio = None
-        if self.thrum and self.best and self.best.cost() > 0:
-            self.ratio = self.thrum.cost() / self.best.cost()
+        if self.thrum and self.best:
+            ours, theirs = self.thrum.cost(), self.best.cost()
+            self.ratio = ours / theirs if theirs > 0 else 1 if ours == 0 else math.inf
 
     def verdict(self):
         """ahead, behind, or even: the ranges overlap and the medians are within a tenth."""
         if self.ratio is None:
             return None
-        apart = self.thrum.max < self.best.min or self.best.max < self.thrum.min
+        apart = self.thrum.runs > 1 and self.best.runs > 1
+        apart = apart and (self.thrum.max < self.best.min or self.best.max < self.thrum.min)
         if not apart and 0.9 < self.ratio < 1.1:
             return "even"
         return "ahead" if self.ratio < 1 else "behind"
@@ -74,7 +77,7 @@ def figure_text(value):
     """With the digits that mean something."""
     if value == 0:
         return "0"
-    if value >= 1000:
+    if value >= 999.5:
         return f"{value:,.0f}"
     return f"{value:.3g}"
 

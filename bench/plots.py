@@ -44,15 +44,15 @@ def overview(shown):
     """Per workload the ratio to the best peer, on a logarithmic axis: left of the line is ahead."""
     sets = [(title, [g for g in shown if g.work.set == key]) for key, title in TITLES.items()]
     sets = [(title, groups) for title, groups in sets if groups]
-    left, right, row = 240, 340, 21
+    left, right, row = 275, 335, 21
     width, plot = 1120, 1120 - left - right
-    ratios = [g.ratio for g in shown if g.ratio]
+    ratios = [g.ratio for g in shown if g.ratio and math.isfinite(g.ratio)] or [1]
     low = min(0.5, min(ratios)) * 0.85
     high = max(2.0, max(ratios)) * 1.15
     height = 46 + sum(34 + row * len(groups) for _, groups in sets)
 
     def at(value):
-        value = min(max(value, low), high)
+        value = min(max(value, low), high)  # also of those that need nothing at all
         return left + plot * (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
 
     parts = []
@@ -73,7 +73,7 @@ def overview(shown):
             first, second = sorted((at(1), at(g.ratio)))
             parts.append(text(left - 12, y + 13, g.label(), 12, "end"))
             parts.append(rect(first, y + 3, second - first, row - 8, colour, 'rx="2"'))
-            if g.thrum.unit not in MORE_IS_BETTER and g.thrum.min > 0:
+            if g.thrum.unit not in MORE_IS_BETTER and g.thrum.min > 0 and best > 0:
                 mid = y + 3 + (row - 8) / 2
                 parts.append(line(at(g.thrum.min / best), mid, at(g.thrum.max / best), mid, "#0f172a", 1.2))
             label = f"{g.ratio:.2f} × {g.best.system}"
@@ -90,7 +90,7 @@ def bars(group):
     width, left, right, row = 540, 118, 92, 20
     height = 8 + row * len(group.figures)
     medians = sorted(f.median for f in group.figures)
-    cap = max(4 * statistics.median(medians[:4]), 1.3 * (group.thrum.median if group.thrum else 0)) or 1
+    cap = max(4 * statistics.median(medians[:4]), 1.3 * (group.thrum.median if group.thrum else 0)) or math.inf
     top = min(max(f.max for f in group.figures), cap)
     top = top or 1
     plot = width - left - right

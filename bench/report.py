@@ -62,7 +62,8 @@ def markdown(results, groups, shown):
     if results["missing"]:
         lines += ["", "## Missing", ""]
         lines += [f"- `{x['row']}`, {x['workers']} workers, {x['system']}: {x['why']}" for x in results["missing"]]
-    notes = [(w.name, w.note) for w in WORKLOADS if w.note]
+    measured = {g.work.name for g in groups}
+    notes = [(w.name, w.note) for w in WORKLOADS if w.note and w.name in measured]
     lines += ["", "## Where the work is not quite the same", ""] + [f"- `{n}`: {t}" for n, t in notes]
     return "\n".join(lines) + "\n"
 
