@@ -17,13 +17,15 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True  # the sources stay as they are
 import report
+from figures import DEEDS
 from workloads import ALLOCATING, FULL_WORKERS, SCALING, SETS, VARIANTS, WORKLOADS, YARDSTICKS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PEERS = ["go", "tokio", "boost", "onetbb", "openmp-gcc", "openmp-clang", "libuv", "pool"]
 ALLOCATE = ["thrum", "tokio", "boost", "onetbb"]  # measured with another malloc, too
-TIMEOUT = 90  # seconds for a sample
+TIMEOUT = 120  # seconds for a sample of thrum
 
 
 class System:
@@ -39,8 +41,8 @@ class System:
         out = subprocess.run(self.command + ["--list"], capture_output=True, text=True, check=True)
         return {line.split()[0] for line in out.stdout.splitlines() if line.strip()}
 
-    def sample(self, names, workers, quick):
-        """One process; the rows of these names, or raises with what it said."""
+    def sample(self, names, workers, quick, patience):
+        """One process; the rows of these names, or raises with what it said. A peer may take `patience` seconds."""
         command = self.command + ["--only", ",".join(names), "--workers", str(workers)]
         if quick:
             command.append("--quick")
@@ -51,7 +53,8 @@ class System:
                 command += ["--alone", "--runs", "1", "--json", out.name]
             shown = " ".join([f"{k}={v}" for k, v in self.env.items()] + command)
             self.example = self.example or re.sub(r" --json \S+", "", shown).replace(ROOT + "/", "")
-            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=env, cwd=ROOT)
+            done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env,
+                                  timeout=TIMEOUT if self.thrum else patience)
             text = out.read().decode() if self.thrum else done.stdout
         if done.returncode != 0:
             said = (done.stderr or done.stdout).strip().splitlines()
@@ -155,11 +158,11 @@ def plan(args, systems):
     return once
 
 
-def measure(jobs, runs, quick):
+def measure(jobs, args):
     """All runs; the samples, and what is missing. Interrupted, it gives what it has."""
     samples, missing, begin = {}, {}, time.time()
     try:
-        take_samples(jobs, runs, quick, samples, missing)
+        take_samples(jobs, args, samples, missing)
     except KeyboardInterrupt:
         print("\ncompare: interrupted: the report has what was measured", file=sys.stderr)
     if sys.stderr.isatty():
@@ -168,10 +171,10 @@ def measure(jobs, runs, quick):
     return list(samples.values()), lost, time.time() - begin
 
 
-def take_samples(jobs, runs, quick, samples, missing):
+def take_samples(jobs, args, samples, missing):
     """All runs, into samples by (row, workers, system); a system that fails a workload is not asked again."""
-    total, done = runs * len(jobs), 0
-    for run in range(runs):
+    total, done = args.runs * len(jobs), 0
+    for run in range(args.runs):
         for _, work, workers, system in jobs:
             done += 1
             key = (work.name, workers, system.name)
@@ -180,10 +183,11 @@ def take_samples(jobs, runs, quick, samples, missing):
             if sys.stderr.isatty():
                 print(f"\r\033[K{done}/{total} run {run + 1}: {work.name}, {workers} workers, {system.name}",
                       end="", file=sys.stderr, flush=True)
+            start = time.time()
             try:
-                rows = system.sample(work.rows_of(system.name), workers, quick)
+                rows = system.sample(work.rows_of(system.name), workers, args.quick, args.patience)
             except subprocess.TimeoutExpired:
-                missing[key] = f"not done within {TIMEOUT} s"
+                missing[key] = f"not done within {TIMEOUT if system.thrum else args.patience} s"
                 continue
             except (RuntimeError, ValueError, OSError) as why:
                 missing[key] = str(why)
@@ -192,10 +196,30 @@ def take_samples(jobs, runs, quick, samples, missing):
                 name = work.row_named(row["name"], system.name)
                 taken = samples.setdefault((name, row["workers"], system.name), {
                     "row": name, "workers": row["workers"], "system": system.name, "unit": row["unit"],
-                    "values": [], "ops": [], "context_switches": [], "futex_calls": []})
+                    "values": [], "ops": [], "context_switches": [], "futex_calls": [],
+                    "seconds": [], **({name: [] for name in DEEDS} if system.thrum else {})})
                 taken["values"].append(row["median"])
-                for field in ("ops", "context_switches", "futex_calls"):
+                for field in ("ops", "context_switches", "futex_calls", *(DEEDS if system.thrum else ())):
                     taken[field].append(row[field])
+                taken["seconds"].append(round(time.time() - start, 2))  # of the process that gave it
+                if "histogram" in row:
+                    taken["histogram"] = added(taken.get("histogram", []), row["histogram"])
+
+
+def added(histogram, more):
+    """Two distributions together: pairs of a figure and how many had it."""
+    counts = dict(histogram)
+    for figure, n in more:
+        counts[figure] = counts.get(figure, 0) + n
+    return sorted(counts.items())
+
+
+def save(results, path):
+    """As JSON, a line a sample."""
+    rest = {key: value for key, value in results.items() if key != "samples"}
+    samples = ",\n  ".join(json.dumps(sample) for sample in results["samples"])
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(json.dumps(rest, indent=1)[:-2] + f',\n "samples": [\n  {samples}\n ]\n}}\n')
 
 
 def main():
@@ -209,6 +233,8 @@ def main():
     parser.add_argument("--only", help="these workloads, separated by commas")
     parser.add_argument("--systems", help="these peers, separated by commas")
     parser.add_argument("--quick", action="store_true", help="a twentieth of the work: to see that it works")
+    parser.add_argument("--patience", type=int, default=60, metavar="S",
+                        help="a peer that needs longer for a sample is left out of that row (60 s)")
     parser.add_argument("--thrum", default=os.path.join(ROOT, "build/gcc-release/bench/thrum-bench"))
     parser.add_argument("--out", help="results go to OUT.json, OUT.md, OUT.html (bench/results/MACHINE)")
     parser.add_argument("--again", metavar="JSON", help="measure nothing: write the report of these results anew")
@@ -223,10 +249,12 @@ def main():
         slug = re.sub(r"[^a-z0-9]+", "-", here["cpu"].lower()).strip("-")
         args.out = os.path.join(ROOT, "bench", "results", f"{slug}-{here['cores']}")
     systems, absent = find_systems(args.thrum, args.systems.split(",") if args.systems else None)
+    if (args.full or args.mimalloc) and not mimalloc():
+        absent["mimalloc"] = "not there (libmimalloc-dev)"
     for name, why in absent.items():
         print(f"compare: {name} is left out: {why}", file=sys.stderr)
     jobs = plan(args, systems)
-    samples, missing, seconds = measure(jobs, args.runs, args.quick)
+    samples, missing, seconds = measure(jobs, args)
     for lost in missing:
         print(f"compare: {lost['row']}, {lost['workers']} workers, {lost['system']}: {lost['why']}",
               file=sys.stderr)
@@ -238,8 +266,7 @@ def main():
                     for s in used.values()},
         "absent": absent, "samples": samples, "missing": missing}
     os.makedirs(os.path.dirname(os.path.abspath(args.out)), exist_ok=True)
-    with open(args.out + ".json", "w", encoding="utf-8") as file:
-        json.dump(results, file, indent=1)
+    save(results, args.out + ".json")
     report.write(results, args.out)
     return 1 if any(lost["system"].startswith("thrum") for lost in missing) else 0
 

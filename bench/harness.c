@@ -2,7 +2,8 @@
  * harness.c: how one sample is taken: in a child process, over a span, with its counts.
  *
  * The child reports through a pipe: one `report`, written at once, by whichever thread or fiber
- * ends the sample. A child that ends without one has crashed or was too slow.
+ * ends the sample, then its histograms. A child that ends without a report has crashed or was too
+ * slow.
  */
 #define _GNU_SOURCE
 #include "harness.h"
@@ -32,12 +33,58 @@ typedef struct report {
 /* Where a sample's process reports to; negative: it is taken in the program itself. */
 static int report_fd = -1;
 
+/* The histograms of this sample's rows. */
+static const bench_histogram *kept[BENCH_ROWS_MAX];
+
+/* ---- histograms ---- */
+
+void bench_histogram_add(bench_histogram *h, uint64_t ns) {
+    unsigned shift = ns < 32 ? 0 : 59u - (unsigned)__builtin_clzll(ns);
+    h->counts[shift == 0 ? (unsigned)ns : shift * 32 + (unsigned)(ns >> (shift - 1)) % 32]++;
+}
+
+double bench_class_us(unsigned index) {
+    unsigned shift = index / 32;
+    return (shift == 0 ? index : (double)((uint64_t)(32 + index % 32) << (shift - 1))) / 1000;
+}
+
+double bench_histogram_quantile(const bench_histogram *h, double share) {
+    uint64_t all = 0;
+    uint64_t seen = 0;
+    unsigned last = 0;
+    for (unsigned i = 0; i < BENCH_CLASSES; i++)
+        all += h->counts[i];
+    for (unsigned i = 0; i < BENCH_CLASSES && (double)seen < share * (double)all; i++) {
+        seen += h->counts[i];
+        last = h->counts[i] > 0 ? i : last;
+    }
+    return bench_class_us(last);
+}
+
+void bench_keep_histogram(unsigned part, const bench_histogram *h) {
+    kept[part] = h;
+}
+
+static void add_histogram(bench_histogram *histograms[BENCH_ROWS_MAX], unsigned part,
+                          const bench_histogram *more) {
+    if (histograms[part] == NULL)
+        histograms[part] = calloc(1, sizeof(bench_histogram));
+    if (histograms[part] == NULL)
+        abort();
+    for (unsigned i = 0; i < BENCH_CLASSES; i++)
+        histograms[part]->counts[i] += more->counts[i];
+}
+
 /* ---- samples ---- */
 
 /* Ends the sample with what it found out. Fits a pipe's buffer, so it is written whole. */
-static void send_report(const report *r) {
-    if (write(report_fd, r, sizeof(*r)) != (ssize_t)sizeof(*r))
+static void send_all(const void *from, size_t size) {
+    if (write(report_fd, from, size) != (ssize_t)size)
         _exit(2);
+}
+
+static void send_report(const report *r) {
+    send_all(r, sizeof(*r));
 }
 
 static _Noreturn void end_sample(bench_outcome outcome, const char *format, va_list args) {
@@ -69,19 +116,36 @@ static _Noreturn void run_child(bench_fn fn, const bench_args *args, unsigned se
     alarm(seconds);
     fn(args, r.samples);
     send_report(&r);
+    for (unsigned part = 0; part < BENCH_ROWS_MAX; part++) {
+        bench_histogram none = {{0}};
+        send_all(kept[part] != NULL ? kept[part] : &none, sizeof(none));
+    }
     _exit(0);
 }
 
-/* Reads the child's report; one that is cut short leaves the child's end to explain. */
-static bool read_report(int fd, report *r) {
+/* Reads so much of what the child sends; what is cut short leaves the child's end to explain. */
+static bool read_whole(int fd, void *to, size_t size) {
     size_t got = 0;
-    while (got < sizeof(*r)) {
-        ssize_t n = read(fd, (char *)r + got, sizeof(*r) - got);
+    while (got < size) {
+        ssize_t n = read(fd, (char *)to + got, size - got);
         if (n == 0 || (n < 0 && errno != EINTR))
             break;
         got += n > 0 ? (size_t)n : 0;
     }
-    return got == sizeof(*r);
+    return got == size;
+}
+
+static bool is_empty(const bench_histogram *h) {
+    static const bench_histogram none;
+    return memcmp(h, &none, sizeof(none)) == 0;
+}
+
+static void read_histograms(int fd, bench_histogram *histograms[BENCH_ROWS_MAX]) {
+    bench_histogram h;
+    for (unsigned part = 0; part < BENCH_ROWS_MAX && read_whole(fd, &h, sizeof(h)); part++) {
+        if (!is_empty(&h))
+            add_histogram(histograms, part, &h);
+    }
 }
 
 static void explain_end(int status, unsigned seconds, report *r) {
@@ -94,7 +158,8 @@ static void explain_end(int status, unsigned seconds, report *r) {
         snprintf(r->note, sizeof(r->note), "ended with status %d", WEXITSTATUS(status));
 }
 
-static void take_in_child(bench_fn fn, const bench_args *args, unsigned seconds, report *r) {
+static void take_in_child(bench_fn fn, const bench_args *args, unsigned seconds, report *r,
+                          bench_histogram *histograms[BENCH_ROWS_MAX]) {
     int ends[2];
     if (pipe(ends) != 0) {
         perror("thrum-bench: pipe");
@@ -112,7 +177,9 @@ static void take_in_child(bench_fn fn, const bench_args *args, unsigned seconds,
         run_child(fn, args, seconds);
     }
     close(ends[1]);
-    bool whole = read_report(ends[0], r);
+    bool whole = read_whole(ends[0], r, sizeof(*r));
+    if (whole && r->outcome == BENCH_DONE)
+        read_histograms(ends[0], histograms);
     close(ends[0]);
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -122,12 +189,19 @@ static void take_in_child(bench_fn fn, const bench_args *args, unsigned seconds,
 }
 
 bench_outcome bench_sample_take(bench_fn fn, const bench_args *args, unsigned seconds, bool here,
-                                bench_sample out[BENCH_ROWS_MAX], char note[BENCH_NOTE_MAX]) {
+                                bench_sample out[BENCH_ROWS_MAX],
+                                bench_histogram *histograms[BENCH_ROWS_MAX],
+                                char note[BENCH_NOTE_MAX]) {
     report r = {.outcome = BENCH_DONE};
+    memset(kept, 0, sizeof(kept));
     if (here)
         fn(args, r.samples);
     else
-        take_in_child(fn, args, seconds, &r);
+        take_in_child(fn, args, seconds, &r, histograms);
+    for (unsigned part = 0; here && part < BENCH_ROWS_MAX; part++) {
+        if (kept[part] != NULL)
+            add_histogram(histograms, part, kept[part]);
+    }
     memcpy(out, r.samples, sizeof(r.samples));
     memcpy(note, r.note, sizeof(r.note));
     return r.outcome;
@@ -152,16 +226,17 @@ static uint64_t context_switches_now(void) {
     return (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
 }
 
-static uint64_t futex_calls_now(const thrum_sched *sched) {
-    if (sched == NULL)
-        return 0;
-    thrum_metrics m = bench_metrics(sched);
-    return m.futex_waits + m.futex_wakes;
+static thrum_metrics metrics_now(const thrum_sched *sched) {
+    return sched != NULL ? bench_metrics(sched) : (thrum_metrics){0};
+}
+
+static uint64_t wakes_of(const thrum_metrics *m) {
+    return m->wakes_submit + m->wakes_chain + m->wakes_pinned;
 }
 
 void bench_span_begin(bench_span *span, const thrum_sched *sched) {
     *span = (bench_span){.sched = sched};
-    span->futex_calls = futex_calls_now(sched);
+    span->before = metrics_now(sched);
     span->context_switches = context_switches_now();
     span->begin_ns = bench_now();
 }
@@ -169,14 +244,25 @@ void bench_span_begin(bench_span *span, const thrum_sched *sched) {
 void bench_span_end(bench_span *span) {
     span->ns = (double)(bench_now() - span->begin_ns);
     span->context_switches = context_switches_now() - span->context_switches;
-    span->futex_calls = futex_calls_now(span->sched) - span->futex_calls;
+    thrum_metrics after = metrics_now(span->sched);
+    const thrum_metrics *before = &span->before;
+    span->futex_calls = after.futex_waits + after.futex_wakes;
+    span->futex_calls -= before->futex_waits + before->futex_wakes;
+    span->fiber_switches = after.switches - before->switches;
+    span->steals = after.steals_done - before->steals_done;
+    span->wakes = wakes_of(&after) - wakes_of(before);
+    span->parks = after.parks - before->parks;
 }
 
 bench_sample bench_span_value(const bench_span *span, uint64_t ops, double value) {
     return (bench_sample){.value = value,
                           .ops = ops,
                           .context_switches = span->context_switches,
-                          .futex_calls = span->futex_calls};
+                          .futex_calls = span->futex_calls,
+                          .fiber_switches = span->fiber_switches,
+                          .steals = span->steals,
+                          .wakes = span->wakes,
+                          .parks = span->parks};
 }
 
 bench_sample bench_span_per_op(const bench_span *span, uint64_t ops) {

@@ -5,7 +5,8 @@
  *   case      one piece of work that gives one or more rows, e.g. the wake latency's p50 and p99
  *   row       one named figure with a unit; its name and unit are those of the project's targets
  *   sample    what one measurement of a row gave
- *   span      a stretch of time with the context switches and futex calls that fell into it
+ *   span      a stretch of time with what was counted in it: context switches, futex calls, steals
+ *   histogram how a sample's figures are distributed, for rows that are one of their quantiles
  *   baseline  the simplest thing that does the same work, or the least that the work could cost
  *   must      what the row has to reach on the reference machine
  *
@@ -31,11 +32,24 @@ typedef struct bench_args {
 } bench_args;
 
 typedef struct bench_sample {
-    double value; /* in the row's unit */
-    uint64_t ops; /* how many operations were counted */
-    uint64_t context_switches;
+    double value;              /* in the row's unit */
+    uint64_t ops;              /* how many operations were counted */
+    uint64_t context_switches; /* the kernel's */
     uint64_t futex_calls;
+    uint64_t fiber_switches; /* these and the rest are the scheduler's (thrum_metrics) */
+    uint64_t steals;         /* searches through other workers that found something */
+    uint64_t wakes; /* wakes that were sent: for new work, on by a searcher, for pinned work */
+    uint64_t parks; /* times that a worker went to sleep */
 } bench_sample;
+
+/*
+ * How many figures fell into each class of nanoseconds. Classes are a 32nd apart, so a quantile is
+ * true to 3 %, and counting touches few lines.
+ */
+#define BENCH_CLASSES (64 * 32)
+typedef struct bench_histogram {
+    uint32_t counts[BENCH_CLASSES];
+} bench_histogram;
 
 /* How a must is to be read. */
 typedef enum {
@@ -63,8 +77,10 @@ typedef struct bench_case {
     unsigned count;       /* how many of them */
     unsigned workers_min; /* fewer make no sense; 0: it has no workers, and is measured once */
     bool workers_same;    /* the worker count changes nothing: by default measured with the least */
-    bench_fn run;         /* fills a sample for each row, or calls bench_skip or bench_fail */
-    bench_fn baseline;    /* NULL: none; fills a value (in the row's unit) for each row */
+    const unsigned *workers_own; /* by default measured with these, up to a 0; NULL: with all's */
+    bool fifo_too;               /* by default measured on the fifo policy as well */
+    bench_fn run;      /* fills a sample for each row, or calls bench_skip or bench_fail */
+    bench_fn baseline; /* NULL: none; fills a value (in the row's unit) for each row */
     const char *baseline_what;
 } bench_case;
 
@@ -88,6 +104,7 @@ extern const bench_theme bench_chan;
 extern const bench_theme bench_parallel;
 extern const bench_theme bench_loops;
 extern const bench_theme bench_tokio;
+extern const bench_theme bench_marl;
 extern const bench_theme bench_study;
 
 /* ---- for the rows ---- */
@@ -109,8 +126,10 @@ _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf,
 
 typedef struct bench_span {
     const thrum_sched *sched; /* whose futex calls are counted; NULL: nobody's */
+    thrum_metrics before;
     uint64_t context_switches;
     uint64_t futex_calls;
+    uint64_t fiber_switches, steals, wakes, parks;
     int64_t begin_ns;
     double ns;
 } bench_span;
@@ -143,6 +162,17 @@ void bench_inside(const bench_args *args, thrum_fn entry, void *arg);
 /* The value below which the given share of them lies; sorts them. */
 double bench_quantile(double *values, size_t n, double share);
 
+void bench_histogram_add(bench_histogram *h, uint64_t ns);
+
+/* The class below which the given share lies, in us. */
+double bench_histogram_quantile(const bench_histogram *h, double share);
+
+/* The least of a class, in us. */
+double bench_class_us(unsigned index);
+
+/* This sample's row `part` is reported with its distribution. `h` stays where it is. */
+void bench_keep_histogram(unsigned part, const bench_histogram *h);
+
 /* Plain threads for the baselines: starts n of them and waits for their ends. */
 void bench_threads(unsigned n, void *(*entry)(void *), void *arg);
 
@@ -164,10 +194,13 @@ typedef enum { BENCH_DONE, BENCH_SKIPPED, BENCH_FAILED } bench_outcome;
 
 /*
  * Takes one sample of a case in a child process, which may last so many seconds; `note` says why
- * when it was skipped or has failed. With `here` it is taken in this process, for debuggers and
- * profilers: a failure then ends the program.
+ * when it was skipped or has failed. Histograms are added to those that are there, and made where
+ * there is none. With `here` it is taken in this process, for debuggers and profilers: a failure
+ * then ends the program.
  */
 bench_outcome bench_sample_take(bench_fn fn, const bench_args *args, unsigned seconds, bool here,
-                                bench_sample out[BENCH_ROWS_MAX], char note[BENCH_NOTE_MAX]);
+                                bench_sample out[BENCH_ROWS_MAX],
+                                bench_histogram *histograms[BENCH_ROWS_MAX],
+                                char note[BENCH_NOTE_MAX]);
 
 #endif

@@ -24,18 +24,20 @@ typedef struct options {
     bool workers_given;
     thrum_policy policies[LIST_MAX];
     unsigned policies_count;
+    bool policies_given;
     unsigned runs;
     unsigned seconds; /* how long a sample may take */
     bool list;
     bool quick;
     bool here;  /* samples are taken in this process */
     bool alone; /* neither yardsticks nor baselines */
+    bool stats;
 } options;
 
 static const bench_theme *const themes[] = {
-    &bench_yardsticks, &bench_switch,   &bench_spawn,  &bench_sync,  &bench_turns,
-    &bench_wake,       &bench_memory,   &bench_timers, &bench_time,  &bench_fifo,
-    &bench_chan,       &bench_parallel, &bench_loops,  &bench_tokio, &bench_study,
+    &bench_yardsticks, &bench_switch, &bench_spawn, &bench_sync,  &bench_turns, &bench_wake,
+    &bench_memory,     &bench_timers, &bench_time,  &bench_fifo,  &bench_chan,  &bench_parallel,
+    &bench_loops,      &bench_tokio,  &bench_marl,  &bench_study,
 };
 #define THEMES (sizeof(themes) / sizeof(themes[0]))
 
@@ -47,6 +49,7 @@ static const char usage[] =
     "  --policy P[,P]        sharded, fifo, global (sharded)\n"
     "  --runs R              samples of each row (5)\n"
     "  --json FILE           write the results there too\n"
+    "  --stats               what the scheduler did per operation: switches, steals, wakes, parks\n"
     "  --quick               a twentieth of the work, 3 runs: to see that it works\n"
     "  --alone               neither yardsticks nor baselines\n"
     "  --timeout S           seconds that one sample may take (120)\n"
@@ -101,6 +104,7 @@ static thrum_policy parse_policy(const char *name) {
 static void parse_policies(const char *list, options *o) {
     char item[32];
     o->policies_count = 0;
+    o->policies_given = true;
     while (next_item(&list, item, sizeof(item))) {
         if (o->policies_count == LIST_MAX)
             bad_usage("too many policies", item);
@@ -137,6 +141,9 @@ static void parse_option(int option, options *o) {
     case 'a':
         o->alone = true;
         break;
+    case 's':
+        o->stats = true;
+        break;
     case 'i':
         o->here = true;
         break;
@@ -151,12 +158,19 @@ static void parse_option(int option, options *o) {
 
 static void parse_options(int argc, char *const argv[], options *o) {
     static const struct option known[] = {
-        {"list", no_argument, NULL, 'l'},          {"only", required_argument, NULL, 'o'},
-        {"workers", required_argument, NULL, 'w'}, {"policy", required_argument, NULL, 'p'},
-        {"runs", required_argument, NULL, 'r'},    {"json", required_argument, NULL, 'j'},
-        {"quick", no_argument, NULL, 'q'},         {"timeout", required_argument, NULL, 't'},
-        {"alone", no_argument, NULL, 'a'},         {"in-process", no_argument, NULL, 'i'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"list", no_argument, NULL, 'l'},
+        {"only", required_argument, NULL, 'o'},
+        {"workers", required_argument, NULL, 'w'},
+        {"policy", required_argument, NULL, 'p'},
+        {"runs", required_argument, NULL, 'r'},
+        {"json", required_argument, NULL, 'j'},
+        {"quick", no_argument, NULL, 'q'},
+        {"timeout", required_argument, NULL, 't'},
+        {"alone", no_argument, NULL, 'a'},
+        {"in-process", no_argument, NULL, 'i'},
+        {"stats", no_argument, NULL, 's'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     for (int c = getopt_long(argc, argv, "", known, NULL); c != -1;
          c = getopt_long(argc, argv, "", known, NULL))
@@ -217,6 +231,23 @@ static void add_job(bench_jobs *jobs, const options *o, const bench_case *bench,
             workers == 0 || o->only == NULL || is_listed(o->only, bench->rows[part].name);
 }
 
+/* A case on one policy, with each number of workers that makes sense for it. */
+static void add_workers(bench_jobs *jobs, const options *o, const bench_case *bench,
+                        thrum_policy policy) {
+    if (bench->workers_own != NULL && !o->workers_given) {
+        for (const unsigned *workers = bench->workers_own; *workers != 0; workers++)
+            add_job(jobs, o, bench, *workers, policy);
+        return;
+    }
+    for (unsigned w = 0; w < o->workers_count; w++) {
+        if (o->workers[w] < bench->workers_min)
+            continue;
+        add_job(jobs, o, bench, o->workers[w], policy);
+        if (bench->workers_same && !o->workers_given)
+            break;
+    }
+}
+
 /* A case, with each policy and each number of workers that makes sense for it. */
 static void add_case(bench_jobs *jobs, const options *o, const bench_case *bench) {
     /* Profiles should show the row, and its process should not be tied to a CPU by yardsticks. */
@@ -229,15 +260,10 @@ static void add_case(bench_jobs *jobs, const options *o, const bench_case *bench
         add_job(jobs, o, bench, 0, THRUM_SHARDED);
         return;
     }
-    for (unsigned p = 0; p < o->policies_count; p++) {
-        for (unsigned w = 0; w < o->workers_count; w++) {
-            if (o->workers[w] < bench->workers_min)
-                continue;
-            add_job(jobs, o, bench, o->workers[w], o->policies[p]);
-            if (bench->workers_same && !o->workers_given)
-                break;
-        }
-    }
+    for (unsigned p = 0; p < o->policies_count; p++)
+        add_workers(jobs, o, bench, o->policies[p]);
+    if (bench->fifo_too && !o->policies_given)
+        add_workers(jobs, o, bench, THRUM_FIFO);
 }
 
 static void list_rows(void) {
@@ -262,15 +288,18 @@ static void show_progress(const options *o, const bench_job *job, unsigned run) 
 
 static void take_samples(const options *o, bench_job *job) {
     bench_sample samples[BENCH_ROWS_MAX];
-    job->outcome =
-        bench_sample_take(job->bench->run, &job->args, o->seconds, o->here, samples, job->note);
+    job->outcome = bench_sample_take(job->bench->run, &job->args, o->seconds, o->here, samples,
+                                     job->histograms, job->note);
     if (job->outcome != BENCH_DONE)
         return;
     memcpy(job->samples[job->runs++], samples, sizeof(samples));
     if (job->bench->baseline == NULL || o->alone)
         return;
+    bench_histogram *unused[BENCH_ROWS_MAX] = {NULL};
     job->outcome = bench_sample_take(job->bench->baseline, &job->args, o->seconds, o->here, samples,
-                                     job->note);
+                                     unused, job->note);
+    for (unsigned part = 0; part < BENCH_ROWS_MAX; part++)
+        free(unused[part]);
     if (job->outcome == BENCH_DONE)
         memcpy(job->baselines[job->baseline_runs++], samples, sizeof(samples));
 }
@@ -312,7 +341,7 @@ int main(int argc, char *argv[]) {
             add_case(&jobs, &o, &themes[t]->cases[i]);
     }
     bool well = measure(&o, &jobs);
-    bench_print_table(stdout, &jobs, argc, argv);
+    bench_print_table(stdout, &jobs, o.stats, argc, argv);
     if (o.json != NULL && bench_write_json(o.json, &jobs, argc, argv) != 0) {
         fprintf(stderr, "thrum-bench: %s: %m\n", o.json);
         well = false;
@@ -320,6 +349,8 @@ int main(int argc, char *argv[]) {
     for (size_t i = 0; i < jobs.count; i++) {
         free(jobs.list[i].samples);
         free(jobs.list[i].baselines);
+        for (unsigned part = 0; part < BENCH_ROWS_MAX; part++)
+            free(jobs.list[i].histograms[part]);
     }
     free(jobs.list);
     return well ? 0 : 1;

@@ -1,8 +1,8 @@
 /*
  * report.c: medians, targets and ratios, and how they are written.
  *
- * A row's counts (operations, context switches, futex calls) are those of one run, the one that
- * gave the median; per operation they are divided by that run's operations.
+ * A row's counts (operations, context switches, futex calls, steals) are those of one run, the one
+ * that gave the median; per operation they are divided by that run's operations.
  */
 #define _GNU_SOURCE
 #include "report.h"
@@ -186,7 +186,20 @@ static void print_rate(FILE *out, const char *unit, double median) {
         fprintf(out, " %9s", "-");
 }
 
-static void print_row(FILE *out, const bench_job *job, unsigned part, double scale) {
+/* What --stats adds; only schedulers have such counts. */
+static void print_stats(FILE *out, const bench_job *job, const bench_sample *sample, double ops) {
+    const uint64_t counts[] = {sample->fiber_switches, sample->steals, sample->wakes,
+                               sample->parks};
+    for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        if (job->args.workers > 0)
+            fprintf(out, " %9.2g", (double)counts[i] / ops);
+        else
+            fprintf(out, " %9s", "-");
+    }
+}
+
+static void print_row(FILE *out, const bench_job *job, unsigned part, double scale,
+                      bool stats_too) {
     const bench_row *row = &job->bench->rows[part];
     row_stats stats = stats_of(job->samples, job->runs, part);
     double ops = stats.middle.ops > 0 ? (double)stats.middle.ops : 1;
@@ -205,6 +218,8 @@ static void print_row(FILE *out, const bench_job *job, unsigned part, double sca
     print_rate(out, row->unit, stats.median);
     fprintf(out, " %9.2g %9.2g", (double)stats.middle.context_switches / ops,
             (double)stats.middle.futex_calls / ops);
+    if (stats_too)
+        print_stats(out, job, &stats.middle, ops);
     print_optional(out, has_baseline, baseline);
     print_optional(out, has_target, target);
     /* a target of nothing at all has no ratio: it is met or missed */
@@ -217,7 +232,8 @@ static void print_row(FILE *out, const bench_job *job, unsigned part, double sca
     fprintf(out, "%s\n", has_target && missed ? " miss" : "");
 }
 
-void bench_print_table(FILE *out, const bench_jobs *jobs, int argc, char *const argv[]) {
+void bench_print_table(FILE *out, const bench_jobs *jobs, bool stats, int argc,
+                       char *const argv[]) {
     machine m = machine_of_this();
     double scale = machine_scale(jobs);
     fprintf(out, "thrum %s · %s · %d cores · %s · %s\n", thrum_version(), m.cpu, m.cores, m.kernel,
@@ -226,16 +242,18 @@ void bench_print_table(FILE *out, const bench_jobs *jobs, int argc, char *const 
     bench_command(out, argc, argv);
     fprintf(out, "\ntimes must be at most `must`, scaled by yard-rmw / %.1f = %.2f\n\n",
             BENCH_REFERENCE_RMW, scale);
-    fprintf(out, "%-20s %3s %-8s %-6s %8s %8s %8s %9s %9s %9s %8s %8s %6s\n", "row", "w", "policy",
-            "unit", "median", "min", "max", "op/s", "ctxsw/op", "futex/op", "baseline", "must",
-            "ratio");
+    fprintf(out, "%-20s %3s %-8s %-6s %8s %8s %8s %9s %9s %9s", "row", "w", "policy", "unit",
+            "median", "min", "max", "op/s", "ctxsw/op", "futex/op");
+    if (stats)
+        fprintf(out, " %9s %9s %9s %9s", "switch/op", "steal/op", "wake/op", "park/op");
+    fprintf(out, " %8s %8s %6s\n", "baseline", "must", "ratio");
     for (size_t i = 0; i < jobs->count; i++) {
         const bench_job *job = &jobs->list[i];
         for (unsigned part = 0; part < job->bench->count; part++) {
             if (!job->wanted[part])
                 continue;
             if (job->outcome == BENCH_DONE)
-                print_row(out, job, part, scale);
+                print_row(out, job, part, scale, stats);
             else
                 fprintf(out, "%-20s %3u %-8s %s: %s\n", job->bench->rows[part].name,
                         job->args.workers, bench_policy_name(job->args.policy),
@@ -288,6 +306,20 @@ static void json_machine(FILE *out, int argc, char *const argv[]) {
     free(command);
 }
 
+/* Pairs of microseconds and how many, of all runs. */
+static void json_histogram(FILE *out, const bench_histogram *h) {
+    if (h == NULL)
+        return;
+    const char *separator = ", \"histogram\": [";
+    for (unsigned i = 0; i < BENCH_CLASSES; i++) {
+        if (h->counts[i] == 0)
+            continue;
+        fprintf(out, "%s[%.6g, %" PRIu32 "]", separator, bench_class_us(i), h->counts[i]);
+        separator = ", ";
+    }
+    fprintf(out, "]");
+}
+
 static void json_row(FILE *out, const bench_job *job, unsigned part, double scale) {
     const bench_row *row = &job->bench->rows[part];
     row_stats stats = stats_of(job->samples, job->runs, part);
@@ -302,6 +334,12 @@ static void json_row(FILE *out, const bench_job *job, unsigned part, double scal
     fprintf(out,
             ", \"ops\": %" PRIu64 ", \"context_switches\": %" PRIu64 ", \"futex_calls\": %" PRIu64,
             stats.middle.ops, stats.middle.context_switches, stats.middle.futex_calls);
+    fprintf(out,
+            ", \"fiber_switches\": %" PRIu64 ", \"steals\": %" PRIu64 ", \"wakes\": %" PRIu64
+            ", \"parks\": %" PRIu64,
+            stats.middle.fiber_switches, stats.middle.steals, stats.middle.wakes,
+            stats.middle.parks);
+    json_histogram(out, job->histograms[part]);
     double value;
     if (baseline_of(job, part, &value))
         fprintf(out, ", \"baseline\": %.6g", value);

@@ -19,6 +19,7 @@ typedef struct bench_job {
     bench_sample (*samples)[BENCH_ROWS_MAX]; /* one for each run */
     unsigned baseline_runs;
     bench_sample (*baselines)[BENCH_ROWS_MAX];
+    bench_histogram *histograms[BENCH_ROWS_MAX]; /* all runs'; NULL: a row has none */
 } bench_job;
 
 typedef struct bench_jobs {
@@ -32,7 +33,8 @@ const char *bench_policy_name(thrum_policy policy);
 /* The arguments and the THRUM_ variables of this program, as one line to run it again. */
 void bench_command(FILE *out, int argc, char *const argv[]);
 
-void bench_print_table(FILE *out, const bench_jobs *jobs, int argc, char *const argv[]);
+/* With `stats`, what the scheduler did for each operation is in the table, too. */
+void bench_print_table(FILE *out, const bench_jobs *jobs, bool stats, int argc, char *const argv[]);
 
 /* 0, or -1 when it could not be written; errno says why. */
 int bench_write_json(const char *path, const bench_jobs *jobs, int argc, char *const argv[]);

@@ -1,96 +1,14 @@
-"""Writes what compare.py measured: OUT.md, a table; OUT.html, plots, in one file without anything from outside."""
+"""Writes what compare.py measured: OUT.md, tables; OUT.html, plots, in one file without anything from outside."""
 
 import html
-import math
-import statistics
 
-from workloads import SCALING, TITLES, VARIANTS, WORKLOADS
+from figures import (DEEDS, SHARES, Figure, figure_text, groups_of, is_compared, latencies, per_op, variants_parts)
+from plots import AHEAD, BEHIND, EVEN, bars, heat, overview, quantile_curves, quantile_rows, scaling
+from workloads import SCALING, TITLES, WORKLOADS
 
-MORE_IS_BETTER = {"Mop/s", "times"}
-COLOURS = {"thrum": "#0b62c4", "go": "#009e9e", "tokio": "#d97706", "boost": "#7c3aed", "onetbb": "#15803d",
-           "openmp-gcc": "#be185d", "openmp-clang": "#f472b6", "libuv": "#6b7280", "pool": "#111827"}
-AHEAD, BEHIND, EVEN, GREY, DARK = "#0b62c4", "#d1451b", "#8a6d1d", "#b4bcc6", "#6b7684"
-
-
-class Figure:
-    """What the samples of one system in one row gave."""
-
-    def __init__(self, sample):
-        self.row, self.workers, self.system, self.unit = (
-            sample[k] for k in ("row", "workers", "system", "unit"))
-        values = sample["values"]
-        self.median, self.min, self.max = statistics.median(values), min(values), max(values)
-        middle = values.index(sorted(values)[(len(values) - 1) // 2])
-        ops = sample["ops"][middle] or 1
-        self.switches = sample["context_switches"][middle] / ops
-        futex = sample["futex_calls"][middle]
-        self.futexes = None if futex is None else futex / ops
-
-    def cost(self):
-        """Lower is better, whatever the unit."""
-        if self.unit in MORE_IS_BETTER:
-            return 1 / self.median if self.median > 0 else math.inf
-        return self.median
-
-
-class Group:
-    """One row with one number of workers: thrum and its peers, the best first."""
-
-    def __init__(self, work, row, workers, figures):
-        self.work, self.row, self.workers = work, row, workers
-        self.figures = sorted(figures, key=Figure.cost)
-        self.thrum = next((f for f in figures if f.system == "thrum"), None)
-        self.peers = [f for f in self.figures if not f.system.startswith("thrum")]
-        self.best = self.peers[0] if self.peers else None
-        self.ratio = None
-        if self.thrum and self.best and self.best.cost() > 0:
-            self.ratio = self.thrum.cost() / self.best.cost()
-
-    def verdict(self):
-        """ahead, behind, or even: the ranges overlap and the medians are within a tenth."""
-        if self.ratio is None:
-            return None
-        apart = self.thrum.max < self.best.min or self.best.max < self.thrum.min
-        if not apart and 0.9 < self.ratio < 1.1:
-            return "even"
-        return "ahead" if self.ratio < 1 else "behind"
-
-    def label(self):
-        return f"{self.row}, {self.workers} worker{'s' if self.workers > 1 else ''}"
-
-
-def figure_text(value):
-    """With the digits that mean something."""
-    if value == 0:
-        return "0"
-    if value >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def per_op(value):
-    return "–" if value is None else ("0" if value < 1e-6 else f"{value:.2g}")
-
-
-def groups_of(results):
-    """The groups in the order of the workloads, without the variants."""
-    variants = {name for name, system in results["systems"].items() if system.get("variant")}
-    table = {}
-    for sample in results["samples"]:
-        if sample["system"] not in variants:
-            figure = Figure(sample)
-            table.setdefault((figure.row, figure.workers), []).append(figure)
-    groups = []
-    for work in WORKLOADS:
-        for row in work.rows:
-            for workers in sorted(w for r, w in table if r == row):
-                groups.append(Group(work, row, workers, table[row, workers]))
-    return groups
-
-
-def is_compared(group, runs_at):
-    """Whether the group belongs to the comparison, not only to the scaling: more than cores is that."""
-    return group.best is not None and (group.workers in runs_at or group.work.set == "tokio")
+# The rows that carry a distribution.
+LATENCIES = [("wake-p50", "From a post to sleeping workers until the task runs"),
+             ("sleeps-late-p50", "How late sleeps end, 100,000 sleeping at a time")]
 
 
 # ---- Markdown ----
@@ -120,10 +38,11 @@ def markdown(results, groups, shown):
             name = f"**{f.system}**" if f.system == "thrum" else f.system
             lines.append(f"| `{g.row}` | {g.workers} | {name} | {figure_text(f.median)} | {figure_text(f.min)} to "
                          f"{figure_text(f.max)} | {f.unit} | {ratio} | {per_op(f.switches)} | {per_op(f.futexes)} |")
-    names, table = variants_table(results)
-    if len(names) > 1:
-        lines += ["", "## thrum's variants", "", "Medians; in brackets over the default's.", "",
-                  "| row | workers | " + " | ".join(names) + " |", "| --- " * (len(names) + 2) + "|"]
+    lines += markdown_latencies(groups) + markdown_deeds(groups)
+    for title, names, table in variants_parts(results):
+        lines += ["", f"## thrum's variants: {title[0].lower()}{title[1:]}", "",
+                  "Medians; in brackets over the default's.", "",
+                  "| row | workers | " + " | ".join(map(title_of, names)) + " |", "| --- " * (len(names) + 2) + "|"]
         for (row, workers), cells in table:
             base = cells["default"].cost() if "default" in cells else None
             shown_cells = [f"{figure_text(cells[n].median)}" + (
@@ -143,251 +62,113 @@ def markdown(results, groups, shown):
     if results["missing"]:
         lines += ["", "## Missing", ""]
         lines += [f"- `{x['row']}`, {x['workers']} workers, {x['system']}: {x['why']}" for x in results["missing"]]
-    notes = [(w.name, w.note) for w in WORKLOADS if w.note]
+    measured = {g.work.name for g in groups}
+    notes = [(w.name, w.note) for w in WORKLOADS if w.note and w.name in measured]
     lines += ["", "## Where the work is not quite the same", ""] + [f"- `{n}`: {t}" for n, t in notes]
     return "\n".join(lines) + "\n"
 
 
-def variants_table(results):
-    """The variants that were measured, and for each row and worker count their figures."""
-    order = [name for name, _ in VARIANTS]
-    cells = {}
-    for sample in results["samples"]:
-        f = Figure(sample)
-        if f.system in order:
-            cells.setdefault((f.row, f.workers), {})[f.system] = f
-    names = [n for n in order if any(n in c for c in cells.values())]
-    rows = [r for w in WORKLOADS for r in w.rows]
-    table = sorted(cells.items(), key=lambda item: (rows.index(item[0][0]) if item[0][0] in rows else 0, item[0][1]))
-    return names, table
+def title_of(variant):
+    """The default is one of the eight: it says which."""
+    return "overflow half, steal half (default)" if variant == "default" else variant
 
 
-# ---- SVG ----
-
-def svg(width, height, parts, title):
-    return (f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
-            f'aria-label="{html.escape(title)}">{"".join(parts)}</svg>')
-
-
-def text(x, y, content, size=12, anchor="start", fill="#222b36", weight="normal"):
-    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" fill="{fill}" '
-            f'font-weight="{weight}">{html.escape(str(content))}</text>')
-
-
-def line(x1, y1, x2, y2, stroke="#dfe3e8", width=1, dash=""):
-    dashed = f' stroke-dasharray="{dash}"' if dash else ""
-    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" '
-            f'stroke-width="{width}"{dashed}/>')
+def markdown_latencies(groups):
+    lines = []
+    for row, title in LATENCIES:
+        for workers, figures in latencies(groups, row).items():
+            lines += ["", f"## {title}, {workers} worker{'s' if workers > 1 else ''}", "",
+                      "Of all runs together, in µs.", "",
+                      "| | samples | p50 | p90 | p99 | p99.9 | the latest |", "| --- " * 7 + "|"]
+            for f in figures:
+                cells = [figure_text(f.quantile(share)) for share in SHARES + (1,)]
+                lines.append(f"| {f.label} | {sum(n for _, n in f.histogram):,} | " + " | ".join(cells) + " |")
+    return lines
 
 
-def rect(x, y, w, h, fill, more=""):
-    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(w, 0.5):.1f}" height="{h:.1f}" fill="{fill}" {more}/>'
+def deeds_of(groups):
+    """The rows of thrum for whose counts there is something to say."""
+    return [g for g in groups if g.thrum and g.thrum.did]
 
 
-def ticks_log(low, high):
-    return [m * 10.0 ** e for e in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-            for m in (1, 2, 5) if low <= m * 10.0 ** e <= high]
+def markdown_deeds(groups):
+    rows = deeds_of(groups)
+    if not rows:
+        return []
+    lines = ["", "## What thrum did for an operation", "",
+             "| row | workers | context switches | futex calls | " + " | ".join(DEEDS.values()) + " |",
+             "| --- " * (4 + len(DEEDS)) + "|"]
+    for g in rows:
+        cells = [per_op(g.thrum.switches), per_op(g.thrum.futexes)] + [per_op(g.thrum.did.get(k)) for k in DEEDS]
+        lines.append(f"| `{g.row}` | {g.workers} | " + " | ".join(cells) + " |")
+    return lines
 
 
-COLOUR_OF = {"ahead": AHEAD, "behind": BEHIND, "even": EVEN}
-
-
-def overview(shown):
-    """Per workload the ratio to the best peer, on a logarithmic axis: left of the line is ahead."""
-    sets = [(title, [g for g in shown if g.work.set == key]) for key, title in TITLES.items()]
-    sets = [(title, groups) for title, groups in sets if groups]
-    left, right, row = 270, 270, 21
-    width, plot = 1120, 1120 - left - right
-    ratios = [g.ratio for g in shown if g.ratio]
-    low = min(0.5, min(ratios)) * 0.85
-    high = max(2.0, max(ratios)) * 1.15
-    height = 46 + sum(34 + row * len(groups) for _, groups in sets)
-
-    def at(value):
-        value = min(max(value, low), high)
-        return left + plot * (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
-
-    parts = []
-    for tick in ticks_log(low, high):
-        parts.append(line(at(tick), 26, at(tick), height, "#e7eaee"))
-        parts.append(text(at(tick), 18, f"{tick:g}×", 11, "middle", DARK))
-    parts.append(text(at(1) - 10, 38, "◀ thrum takes less", 11, "end", AHEAD, "bold"))
-    parts.append(text(at(1) + 10, 38, "thrum takes more ▶", 11, "start", BEHIND, "bold"))
-    y = 46
-    for title, groups in sets:
-        y += 26
-        parts.append(text(0, y - 6, title, 14, weight="bold"))
-        parts.append(line(0, y, width, y, "#cfd6dd"))
-        y += 8
-        for g in groups:
-            colour = COLOUR_OF[g.verdict()]
-            best = g.best.cost()
-            first, second = sorted((at(1), at(g.ratio)))
-            parts.append(text(left - 12, y + 13, g.label(), 12, "end"))
-            parts.append(rect(first, y + 3, second - first, row - 8, colour, 'rx="2"'))
-            if g.thrum.unit not in MORE_IS_BETTER and g.thrum.min > 0:
-                mid = y + 3 + (row - 8) / 2
-                parts.append(line(at(g.thrum.min / best), mid, at(g.thrum.max / best), mid, "#0f172a", 1.2))
-            label = f"{g.ratio:.2f} × {g.best.system}"
-            parts.append(text(left + plot + 14, y + 13, label, 12, fill=colour, weight="bold"))
-            values = f"{figure_text(g.thrum.median)} : {figure_text(g.best.median)} {g.thrum.unit}"
-            parts.append(text(width, y + 13, values, 11, "end", DARK))
-            y += row
-    parts.append(line(at(1), 26, at(1), height, "#0f172a", 1.5))
-    return svg(width, height + 4, parts, "ratio to the best peer")
-
-
-def bars(group):
-    """A bar a system; bars far beyond the others are cut off, and say so."""
-    width, left, right, row = 540, 118, 92, 20
-    height = 8 + row * len(group.figures)
-    medians = sorted(f.median for f in group.figures)
-    cap = max(4 * statistics.median(medians[:4]), 1.3 * (group.thrum.median if group.thrum else 0)) or 1
-    top = min(max(f.max for f in group.figures), cap)
-    top = top or 1
-    plot = width - left - right
-
-    def at(value):
-        return left + plot * min(value, top) / top
-
-    parts = []
-    for i, f in enumerate(group.figures):
-        y = 4 + i * row
-        fill = GREY
-        if f.system == "thrum":
-            fill = COLOUR_OF.get(group.verdict(), AHEAD)
-        elif f is group.best:
-            fill = DARK
-        weight = "bold" if f.system == "thrum" else "normal"
-        parts.append(text(left - 8, y + 14, f.system, 12, "end", weight=weight))
-        parts.append(rect(left, y + 3, at(f.median) - left, row - 6, fill, 'rx="2"'))
-        if f.median > top:
-            x = left + plot - 26
-            parts.append(f'<path d="M{x},{y + 1} l6,{row / 2 - 1} l-6,{row / 2 - 1} h6 l6,-{row / 2 - 1} '
-                         f'l-6,-{row / 2 - 1} z" fill="#fff"/>')
-        else:
-            mid = y + row / 2
-            parts.append(line(at(f.min), mid, at(f.max), mid, "#0f172a", 1.2))
-            for end in (f.min, f.max):
-                parts.append(line(at(end), mid - 3, at(end), mid + 3, "#0f172a", 1.2))
-        parts.append(text(width, y + 14, f"{figure_text(f.median)} {f.unit}", 12, "end", weight=weight))
-    return svg(width, height, parts, group.label())
-
-
-def scaling(row, groups):
-    """Lines over the number of workers, both axes logarithmic."""
-    width, height, left, right, top, bottom = 350, 250, 46, 86, 14, 30
-    series = {}
-    for g in groups:
-        for f in g.figures:
-            series.setdefault(f.system, {})[g.workers] = f
-    series = {s: points for s, points in series.items() if len(points) > 1}
-    values = [f.median for points in series.values() for f in points.values() if f.median > 0]
-    if not values:
-        return ""
-    low, high = min(values) * 0.8, max(values) * 1.25
-    xs = sorted({w for points in series.values() for w in points})
-
-    def at_x(workers):
-        return left + (width - left - right) * math.log(workers / xs[0]) / math.log(xs[-1] / xs[0])
-
-    def at_y(value):
-        return top + (height - top - bottom) * (1 - math.log(value / low) / math.log(high / low))
-
-    parts = []
-    ticks = ticks_log(low, high)
-    for tick in ticks if len(ticks) < 9 else [t for t in ticks if math.log10(t) % 1 == 0]:
-        parts.append(line(left, at_y(tick), width - right, at_y(tick)))
-        parts.append(text(left - 6, at_y(tick) + 4, figure_text(tick), 10, "end", DARK))
-    for workers in xs:
-        parts.append(text(at_x(workers), height - 12, workers, 11, "middle", DARK))
-    ends = []
-    for system, points in sorted(series.items(), key=lambda item: item[0] == "thrum"):
-        colour, thick = COLOURS.get(system, DARK), 3 if system == "thrum" else 1.6
-        path = " ".join(f"{at_x(w):.1f},{at_y(points[w].median):.1f}" for w in sorted(points))
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{thick}"/>')
-        for w, f in points.items():
-            parts.append(line(at_x(w), at_y(max(f.min, low)), at_x(w), at_y(min(f.max, high)), colour, 1))
-            parts.append(f'<circle cx="{at_x(w):.1f}" cy="{at_y(f.median):.1f}" r="{thick}" fill="{colour}"/>')
-        last = max(points)
-        ends.append([at_y(points[last].median), system, colour])
-    ends.sort()
-    for i in range(1, len(ends)):
-        ends[i][0] = max(ends[i][0], ends[i - 1][0] + 12)
-    for y, system, colour in ends:
-        parts.append(text(width - right + 8, y + 4, system, 11, fill=colour,
-                          weight="bold" if system == "thrum" else "normal"))
-    return svg(width, height, parts, row)
-
-
-def latency(groups, names, labels):
-    """From the median to the rare ones, a line a system."""
-    by = {}
-    for g in groups:
-        if g.row in names:
-            for f in g.figures:
-                by.setdefault((g.workers, f.system), {})[g.row] = f
-    by = {k: v for k, v in by.items() if len(v) == len(names)}
-    if not by:
-        return ""
-    width, left, right, row = 1120, 190, 250, 24
-    keys = sorted(by, key=lambda k: (k[0], by[k][names[0]].median))
-    values = [f.median for v in by.values() for f in v.values() if f.median > 0]
-    low, high = min(values) * 0.7, max(values) * 1.4
-    height = 34 + row * len(keys)
-
-    def at(value):
-        return left + (width - left - right) * math.log(max(value, low) / low) / math.log(high / low)
-
-    parts = []
-    for tick in ticks_log(low, high):
-        parts.append(line(at(tick), 22, at(tick), height))
-        if f"{tick:g}"[0] == "1" or high / low < 300:
-            parts.append(text(at(tick), 15, f"{tick:,.0f} µs" if tick >= 10 else f"{tick:g} µs", 10, "middle", DARK))
-    for i, key in enumerate(keys):
-        y = 40 + i * row
-        colour = AHEAD if key[1] == "thrum" else DARK
-        points = [by[key][n] for n in names]
-        parts.append(text(left - 12, y + 4, f"{key[1]}, {key[0]} worker{'s' if key[0] > 1 else ''}", 12, "end",
-                          weight="bold" if key[1] == "thrum" else "normal"))
-        parts.append(line(at(points[0].median), y, at(points[-1].median), y, colour, 3))
-        for j, f in enumerate(points):
-            parts.append(f'<circle cx="{at(f.median):.1f}" cy="{y}" r="{6 - 1.5 * j}" fill="{colour}" '
-                         f'stroke="#fff" stroke-width="1.5"/>')
-        shown = " · ".join(figure_text(f.median) for f in points)
-        parts.append(text(width, y + 4, f"{shown} µs", 12, "end", fill=colour))
-    return f"<p class=key>{labels}</p>" + svg(width, height + 8, parts, labels)
-
-
-def heat(ratio):
-    """Blue for less, red for more, white for the same."""
-    strength = min(abs(math.log2(ratio)) / 2, 1) if ratio > 0 else 1
-    hue = (11, 98, 196) if ratio < 1 else (209, 69, 27)
-    mixed = [round(255 + (c - 255) * strength * 0.75) for c in hue]
-    return "rgb(%d,%d,%d)" % tuple(mixed)
-
+# ---- HTML ----
 
 def variants_html(results):
-    names, table = variants_table(results)
-    if len(names) < 2:
+    parts = variants_parts(results)
+    if not parts:
         return ""
     out = ["<h2>thrum's variants against each other</h2><p>Each cell over the default (first column, with its figure): "
            "<span style='background:rgb(133,176,225);padding:0 .4em'>less</span> "
-           "<span style='background:rgb(232,162,141);padding:0 .4em'>more</span>.</p><div class=wide>"
-           "<table class=heat><tr><th>row<th>workers"]
-    out += [f"<th><span>{html.escape(n)}</span>" for n in names]
-    for (row, workers), cells in table:
-        if "default" not in cells:
+           "<span style='background:rgb(232,162,141);padding:0 .4em'>more</span>.</p>"]
+    for title, names, table in parts:
+        out.append(f"<h3>{title}</h3><div class=wide><table class=heat><tr><th>row<th>workers")
+        out += [f"<th><span>{html.escape(title_of(n))}</span>" for n in names]
+        for (row, workers), cells in table:
+            if "default" in cells:
+                out.append(variants_row(row, workers, names, cells))
+        out.append("</table></div>")
+    return "".join(out)
+
+
+def variants_row(row, workers, names, cells):
+    base = cells["default"]
+    out = [f"<tr><td>{row}<td class=n>{workers}<td class=n>{figure_text(base.median)} {base.unit}"]
+    for name in names[1:]:
+        if name not in cells or base.cost() <= 0:
+            out.append("<td class=n>–")
             continue
-        base = cells["default"]
-        out.append(f"<tr><td>{row}<td class=n>{workers}<td class=n>{figure_text(base.median)} {base.unit}")
-        for name in names[1:]:
-            if name not in cells or base.cost() <= 0:
-                out.append("<td class=n>–")
-                continue
-            ratio = cells[name].cost() / base.cost()
-            out.append(f'<td class=n style="background:{heat(ratio)}">{ratio:.2f}')
-    return "".join(out) + "</table></div>"
+        ratio = cells[name].cost() / base.cost()
+        out.append(f'<td class=n style="background:{heat(ratio)}">{ratio:.2f}')
+    return "".join(out)
+
+
+def latencies_html(groups):
+    out = []
+    for row, title in LATENCIES:
+        by_workers = latencies(groups, row)
+        if not by_workers:
+            continue
+        out.append(f"<div class=card><h3>{title}</h3><p class=what>Half of them took no longer than the large dot, then 90 %, "
+                   f"99 % and 99.9 %; all runs together</p>{quantile_rows(by_workers)}</div><div class=grid>")
+        out += [f"<div class=card><h3>{workers} worker{'s' if workers > 1 else ''}</h3><p class=what>That share took no longer"
+                f"</p>{quantile_curves(workers, figures)}</div>" for workers, figures in by_workers.items()]
+        out.append("</div>")
+    return "<h2>Latencies</h2>" + "".join(out) if out else ""
+
+
+def deeds_html(groups):
+    rows = deeds_of(groups)
+    if not rows:
+        return ""
+    out = ["<h2>What thrum did for an operation</h2><details><summary>Context switches, futex calls, fiber switches, steals, "
+           "wakes, sleeps</summary><div class=wide><table><tr><th>row<th>workers<th>context switches<th>futex calls"]
+    out += [f"<th>{name}" for name in DEEDS.values()]
+    for g in rows:
+        cells = [per_op(g.thrum.switches), per_op(g.thrum.futexes)] + [per_op(g.thrum.did.get(k)) for k in DEEDS]
+        out.append(f"<tr><td>{g.row}<td class=n>{g.workers}" + "".join(f"<td class=n>{c}" for c in cells))
+    return "".join(out) + "</table></div></details>"
+
+
+def behind_html(shown):
+    """The rows that are lost, first thing on the page."""
+    behind = sorted((g for g in shown if g.verdict() == "behind"), key=lambda g: -g.ratio)
+    if not behind:
+        return "<p class=sub>No row is behind its best peer.</p>"
+    items = [f"<span class=lost><b>{g.ratio:.2f}×</b> {g.label()} <i>{g.best.system}</i></span>" for g in behind]
+    return "<h3 class=lose>Behind, the worst first</h3><p>" + " ".join(items) + "</p>"
 
 
 STYLE = """
@@ -403,10 +184,13 @@ p{margin:4px 0 10px}.sub,.key{color:#5a6675;font-size:13.5px}
 .what{color:#5a6675;font-size:12.5px;margin:0 0 6px}.what i{color:#8a6d1d;font-style:normal}
 svg{max-width:100%;height:auto;display:block;font-family:inherit}
 table{border-collapse:collapse;font-size:13px}td,th{padding:3px 9px;border-bottom:1px solid #e7eaee;text-align:left}
-td.n{text-align:right;font-variant-numeric:tabular-nums}.heat th span{writing-mode:vertical-rl;font-weight:600}
+td.n{text-align:right;font-variant-numeric:tabular-nums}.heat th{vertical-align:bottom}.heat th span{display:inline-block;writing-mode:vertical-rl;transform:rotate(180deg);font-weight:600}
 .wide{overflow-x:auto;background:#fff;border:1px solid #dfe3e8;border-radius:8px;padding:12px}
 code{font-size:12.5px;background:#eef1f4;padding:0 .3em;border-radius:3px}li{margin:2px 0;font-size:13.5px}
 .warn{background:#fdecc8;border:1px solid #e5b94e;border-radius:8px;padding:8px 14px}
+.lost{display:inline-block;border:1px solid #d1451b;border-radius:6px;padding:1px 8px;margin:2px 2px;font-size:13px;background:#fff}
+.lost b{color:#d1451b}.lost i{color:#5a6675;font-style:normal}.lose{color:#d1451b}
+summary{cursor:pointer;color:#5a6675}.wide+h3{margin-top:20px}
 @media(max-width:900px){.grid,.grid3{grid-template-columns:1fr}}
 """
 
@@ -426,7 +210,7 @@ def page(results, groups, shown):
     for name, colour, words in (("ahead", AHEAD, "ahead of the best peer"), ("even", EVEN, "even: ranges overlap"),
                                 ("behind", BEHIND, "behind the best peer")):
         out.append(f"<div class=tile style='background:{colour}'><b>{verdicts.count(name)}</b>{words}</div>")
-    out.append("</div>")
+    out.append("</div>" + behind_html(shown))
     if shown:
         out.append("<h2>thrum over the best peer of each row</h2><div class=card>" + overview(shown) + "</div>")
     for key, title in TITLES.items():
@@ -445,13 +229,9 @@ def page(results, groups, shown):
                    "preempted. Both axes are logarithmic.</p><div class=grid3>")
         out += [f"<div class=card><h3>{row}, {gs[0].figures[0].unit}</h3>{chart}</div>" for row, gs, chart in charts if chart]
         out.append("</div>")
-    plots = [latency(groups, names, words) for names, words in (
-        (["wake-p50", "wake-p99"], "From a post to sleeping workers until the task runs: the median (large) and the 99th percentile"),
-        (["sleeps-late-p50", "sleeps-late-p99", "sleeps-late-max"],
-         "How late sleeps end, 100,000 sleeping at a time: median, 99th percentile, the latest"))]
-    if any(plots):
-        out.append("<h2>Latencies</h2>" + "".join(f"<div class=card>{p}</div>" for p in plots if p))
+    out.append(latencies_html(groups))
     out.append(variants_html(results))
+    out.append(deeds_html(groups))
     out.append("<h2>How it was measured</h2><ul>")
     out += [f"<li><b>{html.escape(n)}</b> {html.escape(s['version'])} — <code>{html.escape(s['command'])}</code>"
             for n, s in results["systems"].items() if not s.get("variant")]

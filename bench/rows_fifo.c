@@ -1,11 +1,12 @@
 /*
  * rows_fifo.c: tasks posted one by one from outside, as the fifo policy is made for, on any policy;
- * and the ready queue of that policy by itself.
+ * the scenarios that TaskScheduler publishes; and the ready queue of that policy by itself.
  *
  * A nano task counts one; a micro task draws 100 random numbers and stores each with sequential
- * consistency. Each counts in its own object, so that a run too many or too few is found, and
- * nothing is shared but what the scheduler shares. The end is waited for by wait_done, which costs
- * the tasks nothing.
+ * consistency; a heavy one 500, then it posts itself with or without a deadline and sometimes wakes
+ * others. Each counts in its own object, so that a run too many or too few is found, and nothing is
+ * shared but what the scheduler shares. The end is waited for by wait_done, which costs the tasks
+ * nothing.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -21,6 +22,7 @@
 #define NANOS 1000000
 #define MICROS 200000
 #define MICRO_STEPS 100
+#define HEAVY_STEPS 500
 #define READY 2000000
 
 typedef struct fifo_task {
@@ -29,6 +31,7 @@ typedef struct fifo_task {
     uint32_t runs;
     uint32_t runs_end; /* it posts itself until it has run so often */
     thrum_sched *sched;
+    struct fifo_work *work;
 } fifo_task;
 
 typedef struct fifo_work {
@@ -48,14 +51,44 @@ static void nano(thrum_task *self, void *arg) {
     again(arg);
 }
 
+static inline void draw(fifo_task *t, th_random *random, unsigned steps) {
+    for (unsigned i = 0; i < steps; i++)
+        th_store_seq(&t->xvalue, th_random_next(random)); /* seq: it is what is measured */
+}
+
 static void micro(thrum_task *self, void *arg) {
     fifo_task *t = arg;
     th_random random;
     (void)self;
     th_random_seed(&random, t->runs + 1);
-    for (unsigned i = 0; i < MICRO_STEPS; i++)
-        th_store_seq(&t->xvalue, th_random_next(&random)); /* seq: it is what is measured */
+    draw(t, &random, MICRO_STEPS);
     again(t);
+}
+
+static thrum_task *any_of(const fifo_work *work, th_random *random) {
+    return &work->tasks[th_random_next(random) % work->count].task;
+}
+
+/* Every tenth run wakes two others and signals two; of the rest, two thirds wait 1 or 2 ms. */
+static void heavy(thrum_task *self, void *arg) {
+    fifo_task *t = arg;
+    const thrum_time ms = 1000000;
+    th_random random;
+    th_random_seed(&random, (uintptr_t)t + t->runs);
+    (void)thrum_task_receive_signal(self);
+    draw(t, &random, HEAVY_STEPS);
+    uint32_t run = ++t->runs;
+    if (run % 10 == 0) {
+        for (unsigned i = 0; i < 2; i++) {
+            thrum_task_wakeup(any_of(t->work, &random));
+            thrum_task_signal(any_of(t->work, &random));
+        }
+    }
+    if (run >= t->runs_end)
+        return;
+    thrum_time wait = run % 10 == 0 ? 0 : run % 3 == 0 ? 2 * ms : run % 2 == 0 ? ms : 0;
+    bench_ok(wait > 0 ? thrum_task_post_after(t->sched, self, wait)
+                      : thrum_task_post(t->sched, self));
 }
 
 static fifo_work make_tasks(const bench_args *args, thrum_task_fn body, unsigned n, unsigned runs) {
@@ -79,6 +112,7 @@ static void post_all(fifo_work *work, thrum_sched *sched) {
     work->rounds++;
     for (unsigned i = 0; i < work->count; i++) {
         work->tasks[i].sched = sched;
+        work->tasks[i].work = work;
         work->tasks[i].runs_end = work->rounds * work->runs;
         bench_ok(thrum_task_post(sched, &work->tasks[i].task));
     }
@@ -126,6 +160,34 @@ static void run_micro_over_one(const bench_args *args, bench_sample *out) {
     out[0] = run_rounds(args, &work);
     out[0].value /= alone;
     end_tasks(&work);
+}
+
+/* ---- TaskScheduler's scenarios, a tenth of the tasks each ---- */
+
+/* More threads than cores by far: it has sizes of its own for fifty. */
+static bool is_crowded(const bench_args *args) {
+    return args->workers >= 50;
+}
+
+static void run_ts_nano(const bench_args *args, bench_sample *out) {
+    run(args, out, nano, is_crowded(args) ? 5000000 : 1000000, 1);
+}
+
+static void run_ts_nano_again(const bench_args *args, bench_sample *out) {
+    run(args, out, nano, is_crowded(args) ? 1000000 : 500000, is_crowded(args) ? 5 : 10);
+}
+
+static void run_ts_micro(const bench_args *args, bench_sample *out) {
+    run(args, out, micro, is_crowded(args) ? 5000000 : 100000 * args->workers, 1);
+}
+
+static void run_ts_micro_again(const bench_args *args, bench_sample *out) {
+    run(args, out, micro, is_crowded(args) ? 1000000 : 10000 * args->workers,
+        is_crowded(args) ? 5 : 10);
+}
+
+static void run_ts_heavy(const bench_args *args, bench_sample *out) {
+    run(args, out, heavy, 10000 * (args->workers < 10 ? args->workers : 10), 10);
 }
 
 /* ---- baselines ---- */
@@ -235,6 +297,15 @@ static void base_ready(const bench_args *args, bench_sample *out) {
     consume_all(args, out, true);
 }
 
+/* What it publishes: with so many threads; measured on the policy made for it, too. */
+static const unsigned ts_workers[] = {1, 2, 3, 5, 10, 50, 0};
+
+/* clang-format off */
+#define TS_CASE(row, fn)                                                                           \
+    .rows = {{.name = row, .unit = "Mop/s"}}, .count = 1, .workers_min = 1,                        \
+    .workers_own = ts_workers, .fifo_too = true, .run = fn
+/* clang-format on */
+
 static const bench_case cases[] = {
     {.what = "a million tasks that count one, posted by a plain thread",
      .rows = {{.name = "nano", .unit = "Mop/s", .must = BENCH_RATE_FIFO, .limit = {20, 15}}},
@@ -272,6 +343,17 @@ static const bench_case cases[] = {
      .run = run_ready,
      .baseline = base_ready,
      .baseline_what = "a list under a mutex"},
+    {.what = "TaskScheduler's: a million nano tasks (5 million with 50 workers), one run each",
+     TS_CASE("ts-nano", run_ts_nano)},
+    {.what = "TaskScheduler's: 500,000 nano tasks, ten runs each (50 workers: a million, five)",
+     TS_CASE("ts-nano-again", run_ts_nano_again)},
+    {.what = "TaskScheduler's: 100,000 micro tasks a worker (50 workers: 5 million), one run each",
+     TS_CASE("ts-micro", run_ts_micro)},
+    {.what = "TaskScheduler's: 10,000 micro tasks a worker, ten runs (50 workers: a million, five)",
+     TS_CASE("ts-micro-again", run_ts_micro_again)},
+    {.what = "TaskScheduler's load beyond these: 10,000 tasks a worker (at most 100,000), ten runs"
+             " with deadlines, wakeups, signals",
+     TS_CASE("ts-heavy", run_ts_heavy)},
 };
 
 const bench_theme bench_fifo = {cases, sizeof(cases) / sizeof(cases[0])};

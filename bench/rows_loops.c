@@ -133,18 +133,28 @@ ROW(light)
 ROW(skewed)
 ROW(chain)
 
-/* clang-format off */
 static const bench_case cases[] = {
-    {"parallel_for over 10^7 elements, a multiplication each",
-     {{"for-light", "ms", BENCH_NO_MUST, {0, 0}, 0}}, 1, 1, false,
-     run_light, serial_light, "a loop"},
-    {"the same, the first hundredth a hundred times as long",
-     {{"for-skewed", "ms", BENCH_NO_MUST, {0, 0}, 0}}, 1, 1, false,
-     run_skewed, serial_skewed, "a loop"},
-    {"a graph that is a chain of a million nodes, per node",
-     {{"dag-chain", "ns/op", BENCH_NO_MUST, {0, 0}, 0}}, 1, 1, false,
-     run_chain, serial_chain, "a plain thread runs the graph"},
+    {.what = "parallel_for over 10^7 elements, a multiplication each",
+     .rows = {{.name = "for-light", .unit = "ms"}},
+     .count = 1,
+     .workers_min = 1,
+     .run = run_light,
+     .baseline = serial_light,
+     .baseline_what = "a loop"},
+    {.what = "the same, the first hundredth a hundred times as long",
+     .rows = {{.name = "for-skewed", .unit = "ms"}},
+     .count = 1,
+     .workers_min = 1,
+     .run = run_skewed,
+     .baseline = serial_skewed,
+     .baseline_what = "a loop"},
+    {.what = "a graph that is a chain of a million nodes, per node",
+     .rows = {{.name = "dag-chain", .unit = "ns/op"}},
+     .count = 1,
+     .workers_min = 1,
+     .run = run_chain,
+     .baseline = serial_chain,
+     .baseline_what = "a plain thread runs the graph"},
 };
-/* clang-format on */
 
 const bench_theme bench_loops = {cases, sizeof(cases) / sizeof(cases[0])};

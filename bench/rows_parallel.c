@@ -401,18 +401,35 @@ ROW(skynet)
 ROW(queens)
 ROW(sort)
 
-/* clang-format off */
 static const bench_case cases[] = {
-    {"fork and join: fib(35), per call", {{"fib", "ns/op", BENCH_SCALED, {6, 3.5}, 0}}, 1, 1, false,
-     run_fib, serial_fib, "calls"},
-    {"a million leaves, ten-ary, over fork and join",
-     {{"skynet-join", "ms", BENCH_SCALED, {0, 6}, 0}}, 1, 1, false,
-     run_skynet, serial_skynet, "calls"},
-    {"twelve queens, a fork each", {{"nqueens", "ms", BENCH_NO_MUST, {0, 0}, 0}}, 1, 1, false,
-     run_queens, serial_queens, "calls"},
-    {"merge sort of 10^7 numbers", {{"sort", "ms", BENCH_NO_MUST, {0, 0}, 0}}, 1, 1, false,
-     run_sort, serial_sort, "calls"},
+    {.what = "fork and join: fib(35), per call",
+     .rows = {{.name = "fib", .unit = "ns/op", .must = BENCH_SCALED, .limit = {6, 3.5}}},
+     .count = 1,
+     .workers_min = 1,
+     .run = run_fib,
+     .baseline = serial_fib,
+     .baseline_what = "calls"},
+    {.what = "a million leaves, ten-ary, over fork and join",
+     .rows = {{.name = "skynet-join", .unit = "ms", .must = BENCH_SCALED, .limit = {0, 6}}},
+     .count = 1,
+     .workers_min = 1,
+     .run = run_skynet,
+     .baseline = serial_skynet,
+     .baseline_what = "calls"},
+    {.what = "twelve queens, a fork each",
+     .rows = {{.name = "nqueens", .unit = "ms"}},
+     .count = 1,
+     .workers_min = 1,
+     .run = run_queens,
+     .baseline = serial_queens,
+     .baseline_what = "calls"},
+    {.what = "merge sort of 10^7 numbers",
+     .rows = {{.name = "sort", .unit = "ms"}},
+     .count = 1,
+     .workers_min = 1,
+     .run = run_sort,
+     .baseline = serial_sort,
+     .baseline_what = "calls"},
 };
-/* clang-format on */
 
 const bench_theme bench_parallel = {cases, sizeof(cases) / sizeof(cases[0])};

@@ -206,9 +206,7 @@ static void run_spawn_outside(const bench_args *args, bench_sample *out) {
 
 typedef struct fan_work {
     spawn_work *work;
-    double ns;
-    uint64_t context_switches;
-    uint64_t futex_calls;
+    bench_span all; /* their sums */
     uint64_t futex_wakes;
     thrum_event ended;
 } fan_work;
@@ -221,9 +219,13 @@ static int fan_inside(void *arg) {
     spawn_round(fan->work);
     bench_span_end(&span);
     fan->futex_wakes += bench_metrics(fan->work->sched).futex_wakes - wakes;
-    fan->futex_calls += span.futex_calls;
-    fan->context_switches += span.context_switches;
-    fan->ns += span.ns;
+    fan->all.futex_calls += span.futex_calls;
+    fan->all.context_switches += span.context_switches;
+    fan->all.fiber_switches += span.fiber_switches;
+    fan->all.steals += span.steals;
+    fan->all.wakes += span.wakes;
+    fan->all.parks += span.parks;
+    fan->all.ns += span.ns;
     thrum_event_signal(&fan->ended);
     return 0;
 }
@@ -244,10 +246,7 @@ static void run_fanout(const bench_args *args, bench_sample *out) {
     bench_stop(work.sched);
     end_work(&work, repeats);
     uint64_t ops = (uint64_t)repeats * FAN;
-    out[0] = (bench_sample){.value = fan.ns / (double)ops,
-                            .ops = ops,
-                            .context_switches = fan.context_switches,
-                            .futex_calls = fan.futex_calls};
+    out[0] = bench_span_per_op(&fan.all, ops);
     out[1] = out[0];
     out[1].value = (double)fan.futex_wakes / repeats;
 }

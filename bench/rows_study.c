@@ -286,8 +286,9 @@ static void run_sort(const bench_args *args, bench_sample *out) {
 }
 
 /* clang-format off */
-#define STUDY(name, run, workers, what)                                                            \
-    {what, {{name, "ms", BENCH_NO_MUST, {0, 0}, 0}}, 1, workers, false, run, NULL, NULL}
+#define STUDY(row, fn, least, says)                                                                \
+    {.what = says, .rows = {{.name = row, .unit = "ms"}}, .count = 1, .workers_min = least,        \
+     .run = fn}
 
 static const bench_case cases[] = {
     STUDY("study-spawner", run_single, 1, "one fiber starts 1000 that sleep and yield 10 times"),

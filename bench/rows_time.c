@@ -19,11 +19,10 @@ typedef struct sleeper {
 static sleeper *sleepers;
 
 /*
- * How late, counted by each worker in classes a 32nd apart: noting each sleep's by itself would
- * touch a cold line each time, as much as the sleep.
+ * How late, counted by each worker: noting each sleep's by itself would touch a cold line each
+ * time, as much as the sleep.
  */
-#define CLASSES (64 * 32)
-static uint32_t lateness[THRUM_WORKERS_MAX][CLASSES];
+static bench_histogram lateness[THRUM_WORKERS_MAX];
 static thrum_waitgroup left;
 
 static uint32_t next_random(uint32_t *state) {
@@ -40,19 +39,6 @@ static double cpu_us(void) {
            (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
-static unsigned class_of(uint64_t ns) {
-    if (ns < 32) {
-        return (unsigned)ns;
-    }
-    unsigned shift = 58u - (unsigned)__builtin_clzll(ns);
-    return (shift + 1) * 32 + (unsigned)(ns >> shift) % 32;
-}
-
-static double ns_of(unsigned class_index) {
-    unsigned shift = class_index / 32;
-    return shift == 0 ? class_index : (double)((uint64_t)(32 + class_index % 32) << (shift - 1));
-}
-
 /* Sleeps of 1 to 100 ms. */
 static int sleep_often(void *arg) {
     sleeper *s = arg;
@@ -61,7 +47,7 @@ static int sleep_often(void *arg) {
         bench_ok(thrum_sleep_until(until));
         thrum_time late = thrum_now() - until;
         bench_check(late >= 0, "a sleep was short by %lld ns", (long long)-late);
-        lateness[thrum_worker_id()][class_of((uint64_t)late)]++;
+        bench_histogram_add(&lateness[thrum_worker_id()], (uint64_t)late);
     }
     thrum_waitgroup_done(&left);
     return 0;
@@ -74,17 +60,13 @@ static int start_sleepers(void *arg) {
     return 0;
 }
 
-/* In us. */
-static double quantile(size_t n, double share) {
-    size_t seen = 0;
-    unsigned last = 0;
-    for (unsigned c = 0; c < CLASSES && (double)seen < share * (double)n; c++) {
-        for (unsigned w = 0; w < THRUM_WORKERS_MAX; w++) {
-            seen += lateness[w][c];
-            last = lateness[w][c] ? c : last;
-        }
+/* All workers' together, in the first one's. */
+static const bench_histogram *all_lateness(void) {
+    for (unsigned w = 1; w < THRUM_WORKERS_MAX; w++) {
+        for (unsigned c = 0; c < BENCH_CLASSES; c++)
+            lateness[0].counts[c] += lateness[w].counts[c];
     }
-    return ns_of(last) / 1000;
+    return &lateness[0];
 }
 
 static void run_sleeps(const bench_args *args, bench_sample *out) {
@@ -107,10 +89,12 @@ static void run_sleeps(const bench_args *args, bench_sample *out) {
     bench_span_end(&span);
     double used = cpu_us() - before;
     bench_stop(sched);
+    const bench_histogram *late = all_lateness();
+    bench_keep_histogram(1, late);
     out[0] = bench_span_value(&span, count, used / (double)count);
-    out[1] = bench_span_value(&span, count, quantile(count, 0.5));
-    out[2] = bench_span_value(&span, count, quantile(count, 0.99));
-    out[3] = bench_span_value(&span, count, quantile(count, 1.0));
+    out[1] = bench_span_value(&span, count, bench_histogram_quantile(late, 0.5));
+    out[2] = bench_span_value(&span, count, bench_histogram_quantile(late, 0.99));
+    out[3] = bench_span_value(&span, count, bench_histogram_quantile(late, 1.0));
     free(sleepers);
 }
 

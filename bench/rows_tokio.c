@@ -4,6 +4,7 @@
  *
  * Those programs use four workers: `--workers 4` compares.
  */
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -69,6 +70,7 @@ static void expect(uint64_t n) {
 /* ---- spawn_many ---- */
 
 #define MANY 10000
+#define REMOTE 12800 /* of remote_spawn */
 
 static int one_of_many(void *arg) {
     (void)arg;
@@ -94,7 +96,7 @@ static void run_local(const bench_args *args, bench_sample *out) {
 }
 
 static unsigned remote_count;
-static thrum_handle *handles[MANY];
+static thrum_handle *remote_handles[REMOTE];
 static uint64_t remote_ran;
 
 static int joined_one(void *arg) {
@@ -103,14 +105,19 @@ static int joined_one(void *arg) {
     return 0;
 }
 
+/* That so many more have run. */
+static void check_ran(unsigned n) {
+    remote_ran += n;
+    /* relaxed: all have been waited for */
+    bench_check(th_load_relaxed(&shared.xran) == remote_ran, "tasks were lost");
+}
+
 static void remote_round(void) {
     for (unsigned i = 0; i < remote_count; i++)
-        bench_ok(thrum_spawn_with(&handles[i], &on_sched, joined_one, NULL));
+        bench_ok(thrum_spawn_with(&remote_handles[i], &on_sched, joined_one, NULL));
     for (unsigned i = 0; i < remote_count; i++)
-        bench_ok(thrum_join(handles[i], NULL));
-    remote_ran += remote_count;
-    /* relaxed: all have been joined */
-    bench_check(th_load_relaxed(&shared.xran) == remote_ran, "tasks were lost");
+        bench_ok(thrum_join(remote_handles[i], NULL));
+    check_ran(remote_count);
 }
 
 static void run_remote_idle(const bench_args *args, bench_sample *out) {
@@ -276,44 +283,49 @@ static void run_chained(const bench_args *args, bench_sample *out) {
     run_rounds(args, out, 1000, LINKS, chain_round);
 }
 
-/* ---- remote_spawn ---- */
+/* ---- remote_spawn: by so many threads ---- */
 
-#define REMOTE_THREADS 8
-#define REMOTE 12800
+static struct {
+    unsigned threads;
+    pthread_barrier_t begin;
+    uint32_t xnext; /* thread that comes */
+} remote;
 
+/* Each has a part of the handles; all begin together. */
 static void *spawn_from_thread(void *arg) {
-    thrum_handle *mine[REMOTE / REMOTE_THREADS];
-    for (unsigned i = 0; i < REMOTE / REMOTE_THREADS; i++)
+    unsigned part = REMOTE / remote.threads;
+    /* relaxed: a number for each */
+    thrum_handle **mine = &remote_handles[th_add_relaxed(&remote.xnext, 1) * part];
+    pthread_barrier_wait(&remote.begin);
+    for (unsigned i = 0; i < part; i++)
         bench_ok(thrum_spawn_with(&mine[i], &on_sched, joined_one, NULL));
-    for (unsigned i = 0; i < REMOTE / REMOTE_THREADS; i++)
-        bench_ok(thrum_join(mine[i], NULL));
     return arg;
 }
 
 static void threads_round(void) {
-    bench_threads(REMOTE_THREADS, spawn_from_thread, NULL);
-    remote_ran += REMOTE;
-    /* relaxed: all have been joined */
-    bench_check(th_load_relaxed(&shared.xran) == remote_ran, "tasks were lost");
+    th_store_relaxed(&remote.xnext, 0u); /* relaxed: the threads are started after it */
+    bench_threads(remote.threads, spawn_from_thread, NULL);
+    for (unsigned i = 0; i < REMOTE; i++)
+        bench_ok(thrum_join(remote_handles[i], NULL));
+    check_ran(REMOTE);
 }
 
-static void run_remote_spawn(const bench_args *args, bench_sample *out) {
+static void run_from_threads(const bench_args *args, bench_sample *out, unsigned threads) {
+    remote.threads = threads;
+    bench_ok(pthread_barrier_init(&remote.begin, NULL, threads));
     run_rounds(args, out, 40, REMOTE, threads_round);
 }
 
-/* ---- spawn_blocking ---- */
+/* ---- spawn_blocking: by so many tasks ---- */
 
-#define BLOCKERS 16
 #define BATCHES 100
 #define BATCH 16
 
-static int do_nothing(void *arg) {
-    return joined_one(arg);
-}
+static unsigned blockers;
 
 static int block_once(void *arg) {
     thrum_waitgroup *batch = arg;
-    bench_ok(thrum_blocking(do_nothing, NULL, NULL));
+    bench_ok(thrum_blocking(joined_one, NULL, NULL));
     thrum_waitgroup_done(batch);
     return 0;
 }
@@ -333,23 +345,38 @@ static int block_batches(void *arg) {
 }
 
 static void blocking_round(void) {
-    expect(BLOCKERS);
-    for (unsigned i = 0; i < BLOCKERS; i++)
+    expect(blockers);
+    for (unsigned i = 0; i < blockers; i++)
         go(block_batches, NULL);
     bench_ok(thrum_event_wait(&shared.done));
-    remote_ran += BLOCKERS * BATCHES * BATCH;
-    /* relaxed: the event came after the last */
-    bench_check(th_load_relaxed(&shared.xran) == remote_ran, "calls were lost");
+    check_ran(blockers * BATCHES * BATCH);
 }
 
-static void run_spawn_blocking(const bench_args *args, bench_sample *out) {
-    run_rounds(args, out, 5, BLOCKERS * BATCHES * BATCH, blocking_round);
+static void run_blockers(const bench_args *args, bench_sample *out, unsigned tasks) {
+    blockers = tasks;
+    run_rounds(args, out, tasks < 16 ? 80 / tasks : 5, tasks * BATCHES * BATCH, blocking_round);
 }
+
+/* For 1 to 64 of them. */
+#define BOTH_WITH(n)                                                                               \
+    static void run_remote_spawn_##n(const bench_args *args, bench_sample *out) {                  \
+        run_from_threads(args, out, n);                                                            \
+    }                                                                                              \
+    static void run_spawn_blocking_##n(const bench_args *args, bench_sample *out) {                \
+        run_blockers(args, out, n);                                                                \
+    }
+BOTH_WITH(1)
+BOTH_WITH(2)
+BOTH_WITH(4)
+BOTH_WITH(8)
+BOTH_WITH(16)
+BOTH_WITH(32)
+BOTH_WITH(64)
 
 static int call_in_turn(void *arg) {
     bench_args *args = arg;
     for (unsigned i = bench_scale(args, 10000, 1000); i > 0; i--)
-        bench_ok(thrum_blocking(do_nothing, NULL, NULL));
+        bench_ok(thrum_blocking(joined_one, NULL, NULL));
     thrum_event_signal(&shared.done);
     return 0;
 }
@@ -414,8 +441,14 @@ static void run_contended(const bench_args *args, bench_sample *out) {
 }
 
 /* clang-format off */
-#define TOKIO(name, run, what)                                                                     \
-    {what, {{name, "ns/op", BENCH_NO_MUST, {0, 0}, 0}}, 1, 1, false, run, NULL, NULL}
+#define TOKIO(row, fn, says)                                                                     \
+    {.what = says, .rows = {{.name = row, .unit = "ns/op"}}, .count = 1, .workers_min = 1,         \
+     .run = fn}
+#define REMOTE_SPAWN(row, n)                                                                       \
+    TOKIO(row, run_remote_spawn_##n, "Tokio's: 12,800 started by " #n " threads, then joined")
+#define SPAWN_BLOCKING(row, n)                                                                     \
+    TOKIO(row, run_spawn_blocking_##n,                                                             \
+          "Tokio's: " #n " tasks, each a hundred times 16 blocking calls at once")
 
 static const bench_case cases[] = {
     TOKIO("spawn_many_local", run_local, "Tokio's: a task starts 10,000, a plain thread waits"),
@@ -429,10 +462,20 @@ static const bench_case cases[] = {
     TOKIO("yield_many", run_yield_many, "Tokio's: 200 tasks yield 1000 times each"),
     TOKIO("ping_pong", run_ping_pong, "Tokio's: 1000 times two tasks that exchange two values"),
     TOKIO("chained_spawn", run_chained, "Tokio's: each of 1000 tasks starts the next one"),
-    TOKIO("remote_spawn", run_remote_spawn,
-          "Tokio's: 12,800 started and joined by eight plain threads"),
-    TOKIO("spawn_blocking", run_spawn_blocking,
-          "Tokio's: 16 tasks, each a hundred times 16 blocking calls at once"),
+    REMOTE_SPAWN("remote_spawn_1", 1),
+    REMOTE_SPAWN("remote_spawn_2", 2),
+    REMOTE_SPAWN("remote_spawn_4", 4),
+    REMOTE_SPAWN("remote_spawn", 8),
+    REMOTE_SPAWN("remote_spawn_16", 16),
+    REMOTE_SPAWN("remote_spawn_32", 32),
+    REMOTE_SPAWN("remote_spawn_64", 64),
+    SPAWN_BLOCKING("spawn_blocking_1", 1),
+    SPAWN_BLOCKING("spawn_blocking_2", 2),
+    SPAWN_BLOCKING("spawn_blocking_4", 4),
+    SPAWN_BLOCKING("spawn_blocking_8", 8),
+    SPAWN_BLOCKING("spawn_blocking", 16),
+    SPAWN_BLOCKING("spawn_blocking_32", 32),
+    SPAWN_BLOCKING("spawn_blocking_64", 64),
     TOKIO("chan_contended", run_contended,
           "Tokio's: five send 1000 each through one channel of 1000"),
     TOKIO("blocking-call", run_blocking_call,

@@ -70,6 +70,7 @@ static double wake_thread(wake *w, unsigned i) {
 
 static void run_wake(const bench_args *args, bench_sample *out) {
     unsigned rounds = bench_scale(args, 1000, 200);
+    static bench_histogram distributions[2];
     double *ours_us = calloc(rounds, sizeof(double));
     double *bare_us = calloc(rounds, sizeof(double));
     bench_check(ours_us != NULL && bare_us != NULL, "no memory");
@@ -85,7 +86,11 @@ static void run_wake(const bench_args *args, bench_sample *out) {
     for (unsigned i = 0; i < rounds; i++) {
         ours_us[i] = wake_scheduler(&ours, i, sched, &task);
         bare_us[i] = wake_thread(&bare, i);
+        bench_histogram_add(&distributions[0], (uint64_t)(ours_us[i] * 1000));
+        bench_histogram_add(&distributions[1], (uint64_t)(bare_us[i] * 1000));
     }
+    bench_keep_histogram(0, &distributions[0]);
+    bench_keep_histogram(2, &distributions[1]);
     bench_span_end(&span);
     bench_ok(pthread_join(thread, NULL));
     thrum_metrics m = bench_metrics(sched);

@@ -28,18 +28,21 @@ YARDSTICKS = [W(name, "", "yard") for name in (
 
 # libgomp runs a task at once, as a call, when too many are waiting; that is allowed to those that cannot block.
 CALLS = "OpenMP's tasks cannot block; libgomp runs those beyond 64 a thread as plain calls"
-SHORT = "Go and Tokio do fib(29), oneTBB and OpenMP fib(31): the figure is per call"
+SHORT = "Boost does fib(25), Go and Tokio fib(29), oneTBB and OpenMP fib(31): the figure is per call"
+TIMERS = "thrum's wheel alone, without a scheduler; elsewhere they come due a minute later, as the clock runs there; Tokio's and libuv's in whole milliseconds"
+POOL = "Go and Boost: a channel that holds the objects"
+CHUNKS = "Go and Boost: 64 goroutines or fibers a worker"
 
 WORKLOADS = [
     W("spawn", "a task starts 1000 and waits, 1000 times: a task", "spawn", note=CALLS),
-    W("spawn-joined", "the same, each joined", "spawn"),
+    W("spawn-joined", "the same, each joined", "spawn", note="Go: a channel for each goroutine"),
     W("spawn-burst spawn-burst-cold", "a million at once: a task; cold: the first time", "spawn", note=CALLS),
     W("spawn-outside", "a plain thread starts a million: a task", "spawn"),
     W("post", "1000 × 1000 tasks in the caller's memory, from inside: a task", "spawn"),
     W("post-outside", "a million of them from a plain thread: a task", "spawn",
       note="libuv also tells its loop of each end"),
     W("post-outside-rounds", "1000 × 1000, the thread waits for each round: a task", "spawn"),
-    W("fanout", "10,000 tasks while the other workers sleep: a task", "spawn"),
+    W("fanout", "10,000 tasks while the other workers sleep: a task", "spawn", note=CALLS),
     W("yield", "1000 fibers yield 1000 times each: a yield", "turns"),
     W("pingpong", "two fibers over two semaphores: a round trip", "turns",
       note="Go and Boost over channels with room for one, as is usual there"),
@@ -52,32 +55,38 @@ WORKLOADS = [
     W("rwlock-read-100", "100 readers: once", "turns"),
     W("rwlock-read-1000", "1000 readers: once", "turns"),
     W("rwlock-mixed", "100 fibers, one in a hundred times to write: once", "turns"),
-    W("event-chain", "512 fibers in a chain over events: a link", "turns"),
+    W("event-chain", "512 fibers in a chain over events: a link", "turns",
+      note="Go and Boost: channels with room for one"),
     W("event-baton", "two hand a baton over: once", "turns"),
-    W("tickets", "512 tickets in order: one", "turns"),
-    W("pool-100", "100 fibers share ten objects: one borrowed", "turns"),
+    W("tickets", "512 tickets in order: one", "turns", note="Go and Boost: a channel from each to the next"),
+    W("pool-alone", "one fiber borrows and gives back: once", "turns", note=POOL),
+    W("pool-100", "100 fibers share ten objects: one borrowed", "turns", note=POOL),
     W("chan-1-1", "one sends to another, buffer of 64: an element", "chan"),
     W("chan-4-4", "four send to four, buffer of 64: an element", "chan"),
     W("chan-pingpong", "a ball over two rendezvous: a round trip", "chan"),
     W("chan-pingpong-buffered", "a ball over two buffers: a round trip", "chan"),
     W("select-8", "one selects over eight channels: an element", "chan"),
-    W("skynet-chan", "a million leaves, sums over channels", "chan"),
+    W("skynet-chan", "a million leaves, sums over channels", "chan",
+      note="Boost starts children depth first, as its own example does"),
     W("fib", "fib(35), half of each call forked: a call", "parallel", note=SHORT),
     W("skynet-join", "a million leaves, joined", "parallel"),
     W("nqueens", "twelve queens, a task a board", "parallel"),
     W("sort", "merge sort of 10 million numbers", "parallel"),
     W("for-light", "a loop over 10 million, a multiplication each", "parallel",
-      note="OpenMP: taskloop in 64 parts a thread, from inside a task as with the others"),
-    W("for-skewed", "the same, the first hundredth a hundred times as long", "parallel"),
-    W("wake-p50 wake-p99", "from a post to sleeping workers until it runs", "idle",
+      note="OpenMP: taskloop in 64 parts a thread, from inside a task as with the others. " + CHUNKS),
+    W("for-skewed", "the same, the first hundredth a hundred times as long", "parallel", note=CHUNKS),
+    W("wake-p50 wake-p99 wake-bare-p50", "from a post to sleeping workers until it runs", "idle",
       note="the caller blocks afterwards; in Go a goroutine with a thread of its own, as Go has no outside"),
     W("idle", "CPU time while there is nothing to do, per second", "idle"),
     W("blocked-memory blocked-time", "100,000 that wait: bytes for each; time to start and block one", "idle",
       note="thrum's stacks have guard pages, Boost's not; Tokio's tasks have no stacks"),
+    W("timers", "a million pending: one is cancelled and set anew, in turn", "idle", [1], note=TIMERS),
+    W("timers-cold", "... at random", "idle", [1], note=TIMERS),
     W("sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max",
-      "100,000 sleep 1 to 100 ms, 20 times: CPU time of a sleep; how late it ends", "idle"),
+      "100,000 sleep 1 to 100 ms, 20 times: CPU time of a sleep; how late it ends", "idle",
+      note="libuv's are callbacks of one thread, in whole milliseconds"),
     W("blocking-call", "a fiber calls what blocks the thread, 10,000 times: once", "idle"),
-    W("spawn_many_local", "a task starts 10,000: a task", "tokio", [4]),
+    W("spawn_many_local", "a task starts 10,000: a task", "tokio", [4], note=CALLS),
     W("spawn_many_remote_idle", "a plain thread starts 10,000 and joins them: a task", "tokio", [4]),
     W("spawn_many_remote_busy1", "... beside eight that yield and stall 10 µs: a task", "tokio", [4]),
     W("spawn_many_remote_busy2", "1000 beside four of 10 µs that start themselves anew: a task", "tokio", [4],
@@ -89,7 +98,23 @@ WORKLOADS = [
     W("remote_spawn", "12,800 from eight plain threads: a task", "tokio", [4]),
     W("spawn_blocking", "16 tasks × 100 × 16 blocking calls at once: a call", "tokio", [4]),
     W("chan_contended", "five send 1000 each through one channel: an element", "tokio", [4]),
-] + [W(name, what, "study", [workers]) for name, what, workers in (
+] + [W(f"remote_spawn_{n}", f"12,800 from {n} plain thread{'s' if n > 1 else ''}: a task", "tokio", [4])
+     for n in (1, 2, 4, 16, 32, 64)] + [
+    W(f"spawn_blocking_{n}", f"{n} task{'s' if n > 1 else ''} × 100 × 16 blocking calls at once: a call", "tokio", [4])
+    for n in (1, 2, 4, 8, 32, 64)] + [
+    W(name, what, "marl") for name, what in (
+        ("marl-empty", "a bound thread starts 262,144 that do nothing: a task"),
+        ("marl-waitgroup", "... that count down a waitgroup: a task"),
+        ("marl-work", "... with some work in each: a task"),
+        ("marl-fork-join", "512 with much work, joined as many at a time as there are workers: a task"),
+        ("marl-blocking", "512 that make a blocking call at once: a call"))] + [
+    W(name, what, "ts", [1, 2, 3, 5, 10, 50]) for name, what in (
+        ("ts-nano", "nano tasks from a plain thread, one run each"),
+        ("ts-nano-again", "... ten runs each (50 workers: five)"),
+        ("ts-micro", "micro tasks from a plain thread, one run each"),
+        ("ts-micro-again", "... ten runs each (50 workers: five)"),
+        ("ts-heavy", "with deadlines, wakeups and signals, ten runs each"))] + [
+    W(name, what, "study", [workers]) for name, what, workers in (
     ("study-spawner", "one fiber starts 1000 that sleep 2 ns and yield, 10 times", 4),
     ("study-spawner-spin", "... spin 2 µs", 4),
     ("study-slow", "... one worker's sleeps 100 times as long", 4),
@@ -107,13 +132,15 @@ WORKLOADS = [
 
 TITLES = {"spawn": "Starting tasks", "turns": "Taking turns", "chan": "Channels", "parallel": "Parallel work",
           "idle": "Waiting, waking, memory", "tokio": "Tokio's published benchmarks (four workers)",
+          "marl": "marl's set, beside no peer", "ts": "TaskScheduler's scenarios, beside no peer",
           "study": "Study of variants"}
 
 # How many workers `--full` takes; what is drawn over 1 to 8 workers; what the variants are
 # compared on; what is also measured with another malloc.
 FULL_WORKERS = [1, 2]
 SCALING = ["spawn", "spawn-outside", "yield", "mutex-100", "chan-4-4", "fib", "skynet-join", "skynet-chan", "sort"]
-ALLOCATING = ["spawn", "spawn-joined", "spawn-burst", "spawn-outside", "skynet-chan", "skynet-join", "fib"]
+ALLOCATING = ["spawn", "spawn-joined", "spawn-burst", "spawn-outside", "skynet-chan", "skynet-join", "fib", "ping_pong",
+              "chained_spawn", "remote_spawn", "spawn_blocking", "spawn_many_remote_idle"]
 SETS = {"variants": ["spawn", "turns", "chan", "parallel", "study"]}
 
 # The knobs of the sharded policy's queues, one by one and together, and the other policies.

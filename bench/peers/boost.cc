@@ -1,80 +1,9 @@
-// boost.cc: Boost.Fiber with its work stealing, on stacks of 64 KiB without guards.
-//
-// Its workers either look for work all the time or sleep until work of their own comes, and then steal
-// nothing. The rows that ask for throughput use the former, which suits them; those that ask what
-// waiting costs (wake, idle, sleeps) the latter.
-#include <boost/fiber/all.hpp>
-#include <boost/version.hpp>
-
+// boost.cc: Boost.Fiber's rows of starting, forking and waiting, and the program.
 #include <malloc.h>
 
-#include <atomic>
-#include <memory>
-#include <thread>
-#include <vector>
-
-#include "peer.h"
-
-namespace fibers = boost::fibers;
-
-static std::shared_ptr<fibers::fixedsize_stack> stack_of() {
-    static auto stack = std::make_shared<fibers::fixedsize_stack>(64 * 1024);
-    return stack;
-}
-
-template <class F> static void go(F f) {
-    fibers::fiber(fibers::launch::post, std::allocator_arg, *stack_of(), f).detach();
-}
-
-// Counts down; who waits is woken by the last one.
-class waitgroup {
-    std::atomic<unsigned> left;
-    fibers::mutex lock;
-    fibers::condition_variable all;
-
-  public:
-    explicit waitgroup(unsigned n) : left(n) {}
-    void reset(unsigned n) { left.store(n, std::memory_order_relaxed); }
-    void done() {
-        if (left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-            std::unique_lock<fibers::mutex> guard(lock);
-            all.notify_all();
-        }
-    }
-    void wait() {
-        std::unique_lock<fibers::mutex> guard(lock);
-        all.wait(guard, [&] { return left.load(std::memory_order_acquire) == 0; });
-    }
-};
-
-// Runs f as a fiber of the first of so many threads, and waits for its end.
-template <class F> static void inside(F f, bool asleep = false) {
-    fibers::mutex lock;
-    fibers::condition_variable more;
-    bool ended = false;
-    std::vector<std::thread> threads;
-    for (unsigned i = 0; i < peer.workers; i++)
-        threads.emplace_back([&, i] {
-            // The algorithm waits for all of its threads, and cannot do with one.
-            if (peer.workers > 1)
-                fibers::use_scheduling_algorithm<fibers::algo::work_stealing>(peer.workers, asleep);
-            if (i == 0) {
-                fibers::fiber(std::allocator_arg, *stack_of(), f).join();
-                std::unique_lock<fibers::mutex> guard(lock);
-                ended = true;
-                more.notify_all();
-            } else {
-                std::unique_lock<fibers::mutex> guard(lock);
-                more.wait(guard, [&] { return ended; });
-            }
-        });
-    for (std::thread &t : threads)
-        t.join();
-}
+#include "boost_turns.hh"
 
 // ---- starting ----
-
-static waitgroup round_done(0);
 
 static void spawn_round(uint32_t *slots, unsigned n) {
     round_done.reset(n);
@@ -88,6 +17,45 @@ static void spawn_round(uint32_t *slots, unsigned n) {
 
 static void spawn() {
     inside([] { peer_rounds("spawn", 1000, peer_scale(1000, 20), spawn_round); });
+}
+
+static void joined_round(uint32_t *slots, unsigned n) {
+    static std::vector<fibers::fiber> all;
+    for (unsigned i = 0; i < n; i++)
+        all.emplace_back(fibers::launch::post, std::allocator_arg, *stack_of(),
+                         [slot = &slots[i]] { ++*slot; });
+    for (fibers::fiber &f : all)
+        f.join();
+    all.clear();
+}
+
+static void joined() {
+    inside([] { peer_rounds("spawn-joined", 1000, peer_scale(1000, 20), joined_round); });
+}
+
+static void spawn_many() {
+    inside([] { peer_rounds("spawn_many_local", 10000, peer_scale(100, 7), spawn_round); });
+}
+
+// Each fan-out finds the other threads asleep: it begins 2 ms after the last one ended.
+static void fanout() {
+    const unsigned n = 10000, repeats = peer_scale(50, 5);
+    uint32_t *slots = peer_slots(n);
+    peer_span all = {0, 0, 0};
+    inside(
+        [&] {
+            for (unsigned i = 0; i < repeats; i++) {
+                boost::this_fiber::sleep_for(std::chrono::milliseconds(2));
+                peer_span span = peer_begin();
+                spawn_round(slots, n);
+                peer_end(&span);
+                all.ns += span.ns;
+                all.context_switches += span.context_switches;
+            }
+        },
+        true);
+    peer_row_per_op("fanout", &all, (uint64_t)n * repeats);
+    peer_check_slots(slots, n, repeats);
 }
 
 static void link(uint32_t *slots, unsigned i, unsigned n) {
@@ -108,152 +76,44 @@ static void chained() {
     inside([] { peer_rounds("chained_spawn", 1000, peer_scale(1000, 20), chain_round); });
 }
 
-// ---- crowds ----
+// ---- forked work ----
 
-template <class F> static peer_span crowd(unsigned n, F body) {
-    peer_span span;
-    inside([&] {
-        waitgroup waiting(n), running(n), gate(1);
-        for (unsigned i = 0; i < n; i++)
+struct forked {
+    static const unsigned fib_size = 25;
+
+    static void start() {}
+    static void stop() {}
+    template <class F> static void inside(F f) { ::inside(f); }
+
+    // The new fiber runs at once: depth first.
+    template <class F, class G> static void both(F f, G g) {
+        fibers::fiber first(fibers::launch::dispatch, std::allocator_arg, *stack_of(), f);
+        g();
+        first.join();
+    }
+
+    template <class F> static void all(unsigned n, F f) {
+        fibers::fiber forks[12];
+        for (unsigned i = 0; i + 1 < n; i++)
+            forks[i] = fibers::fiber(fibers::launch::dispatch, std::allocator_arg, *stack_of(),
+                                     [&f, i] { f(i); });
+        f(n - 1);
+        for (unsigned i = 0; i + 1 < n; i++)
+            forks[i].join();
+    }
+
+    // Boost has no loops: 64 fibers a worker.
+    template <class F> static void range(size_t n, F f) {
+        const size_t parts = 64 * peer.workers;
+        waitgroup left((unsigned)parts);
+        for (size_t i = 0; i < parts; i++)
             go([&, i] {
-                waiting.done();
-                gate.wait();
-                body(i);
-                running.done();
+                f(n * i / parts, n * (i + 1) / parts);
+                left.done();
             });
-        waiting.wait();
-        span = peer_begin();
-        gate.done();
-        running.wait();
-        peer_end(&span);
-        for (unsigned i = 0; i < 100; i++) // the last ones may still be on their way out
-            boost::this_fiber::yield();
-    });
-    return span;
-}
-
-static void yields() {
-    unsigned steps = peer_scale(1000, 50);
-    uint32_t *slots = peer_slots(1000);
-    peer_span span = crowd(1000, [&](unsigned index) {
-        for (unsigned i = 0; i < steps; i++) {
-            boost::this_fiber::yield();
-            slots[index]++;
-        }
-    });
-    peer_row_per_op("yield", &span, 1000 * (uint64_t)steps);
-    peer_check_slots(slots, 1000, steps);
-}
-
-static void lock_by(const char *name, unsigned n) {
-    unsigned steps = peer_scale(5000000, 200000) / n;
-    fibers::mutex lock;
-    uint64_t count = 0;
-    peer_span span = crowd(n, [&](unsigned) {
-        for (unsigned i = 0; i < steps; i++) {
-            lock.lock();
-            count++;
-            lock.unlock();
-        }
-    });
-    peer_check(count == (uint64_t)n * steps, "locks were lost");
-    peer_row_per_op(name, &span, count);
-}
-
-static void mutex_alone() { lock_by("mutex-alone", 1); }
-static void mutex_2() { lock_by("mutex-2", 2); }
-static void mutex_100() { lock_by("mutex-100", 100); }
-static void mutex_1000() { lock_by("mutex-1000", 1000); }
-
-// ---- channels ----
-
-typedef fibers::buffered_channel<uint64_t> buffered;
-typedef fibers::unbuffered_channel<uint64_t> rendezvous;
-
-// With several workers the players steal each other all the time, and a tenth of the balls will do.
-template <class C> static void play(const char *name, C &there, C &back, unsigned rounds) {
-    if (peer.workers > 1)
-        rounds = rounds / 10 + 1000;
-    inside([&] {
-        uint64_t ball = 0;
-        waitgroup ended(1);
-        go([&] {
-            uint64_t mine;
-            while (there.pop(mine) == fibers::channel_op_status::success)
-                back.push(mine + 1);
-            ended.done();
-        });
-        peer_span span;
-        for (unsigned i = 0; i < rounds + rounds / 10; i++) {
-            if (i == rounds / 10)
-                span = peer_begin();
-            there.push(ball);
-            back.pop(ball);
-            ball++;
-        }
-        peer_end(&span);
-        peer_check(ball == 2 * (uint64_t)(rounds + rounds / 10), "the ball was lost");
-        peer_row_per_op(name, &span, rounds);
-        there.close();
-        ended.wait();
-    });
-}
-
-static void pingpong() { // channels with room for one are its semaphores
-    buffered there(2), back(2);
-    play("pingpong", there, back, peer_scale(1000000, 50000));
-}
-
-static void chan_pingpong() {
-    rendezvous there, back;
-    play("chan-pingpong", there, back, peer_scale(1000000, 10000));
-}
-
-static void chan_pingpong_buffered() {
-    buffered there(64), back(64);
-    play("chan-pingpong-buffered", there, back, peer_scale(1000000, 10000));
-}
-
-static void stream(const char *name, unsigned sides, unsigned full) {
-    uint64_t elems = peer_scale(full, 1000), n = 0, sum = 0;
-    peer_span span;
-    inside([&] {
-        buffered c(64);
-        waitgroup sending(sides), receiving(sides);
-        std::vector<std::vector<uint64_t>> tallies(sides, std::vector<uint64_t>(16));
-        span = peer_begin();
-        for (unsigned i = 0; i < sides; i++)
-            go([&, i] {
-                uint64_t elem, mine = 0, total = 0;
-                while (c.pop(elem) == fibers::channel_op_status::success) {
-                    mine++;
-                    total += elem;
-                }
-                tallies[i][0] = mine;
-                tallies[i][1] = total;
-                receiving.done();
-            });
-        for (unsigned i = 0; i < sides; i++)
-            go([&] {
-                for (uint64_t elem = 1; elem <= elems; elem++)
-                    c.push(elem);
-                sending.done();
-            });
-        sending.wait();
-        c.close();
-        receiving.wait();
-        peer_end(&span);
-        for (auto &t : tallies) {
-            n += t[0];
-            sum += t[1];
-        }
-    });
-    peer_check(n == sides * elems && sum == sides * (elems * (elems + 1) / 2), "elements were lost");
-    peer_row_per_op(name, &span, n);
-}
-
-static void chan_1_1() { stream("chan-1-1", 1, 4000000); }
-static void chan_4_4() { stream("chan-4-4", 4, 1000000); }
+        left.wait();
+    }
+};
 
 // ---- waiting ----
 
@@ -336,12 +196,53 @@ static void blocked() {
     peer_check_slots(slots, n, 1);
 }
 
+// How late sleeps end, in classes a 32nd apart, as in thrum-bench; a table a thread.
+static peer_histogram lateness[64];
+
+static void sleeps() {
+    const unsigned n = peer_scale(100000, 5000), rounds = 20;
+    std::atomic<unsigned> threads(0);
+    double cpu = peer_process_cpu_us();
+    peer_span span = peer_begin();
+    inside(
+        [&] {
+            waitgroup left(n);
+            for (unsigned i = 0; i < n; i++)
+                go([&, i] {
+                    uint32_t random = i * 2654435761u + 1;
+                    for (unsigned j = 0; j < rounds; j++) {
+                        random ^= random << 13;
+                        random ^= random >> 17;
+                        random ^= random << 5;
+                        auto until = std::chrono::steady_clock::now() +
+                                     std::chrono::microseconds(1000 + random % 99001);
+                        boost::this_fiber::sleep_until(until);
+                        auto late = std::chrono::steady_clock::now() - until;
+                        static thread_local unsigned mine = threads++;
+                        peer_histogram_add(&lateness[mine % 64],
+                                           std::chrono::nanoseconds(late).count());
+                    }
+                    left.done();
+                });
+            left.wait();
+            for (unsigned i = 0; i < 100; i++)
+                boost::this_fiber::yield();
+        },
+        true);
+    peer_end(&span);
+    cpu = peer_process_cpu_us() - cpu;
+    peer_sleeps(lateness, 64, (uint64_t)n * rounds, cpu, &span);
+}
+
 int main(int argc, char **argv) {
     // Stacks come from malloc: that it keeps what was freed spares a fault for each.
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     mallopt(M_TOP_PAD, 64 << 20);
     static const peer_work works[] = {
         {"spawn", spawn},
+        {"spawn-joined", joined},
+        {"fanout", fanout},
+        {"spawn_many_local", spawn_many},
         {"chained_spawn", chained},
         {"yield", yields},
         {"pingpong", pingpong},
@@ -353,9 +254,26 @@ int main(int argc, char **argv) {
         {"chan-4-4", chan_4_4},
         {"chan-pingpong", chan_pingpong},
         {"chan-pingpong-buffered", chan_pingpong_buffered},
+        {"chan_contended", contended},
+        {"skynet-chan", skynet_chan},
+        {"many-to-many", many_to_many},
+        {"event-chain", event_chain},
+        {"event-baton", event_baton},
+        {"tickets", tickets},
+        {"pool-alone", pool_alone},
+        {"pool-100", pool_100},
+        {"yield_many", yield_many},
+        {"ping_pong", ping_pong},
+        {"fib", forkjoin<forked>::fib},
+        {"skynet-join", forkjoin<forked>::skynet},
+        {"nqueens", forkjoin<forked>::nqueens},
+        {"sort", forkjoin<forked>::sort},
+        {"for-light", forkjoin<forked>::light},
+        {"for-skewed", forkjoin<forked>::skewed},
         {"wake-p50 wake-p99", wake},
         {"idle", idle},
         {"blocked-memory blocked-time", blocked},
+        {"sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max", sleeps},
     };
     return peer_main("boost", BOOST_LIB_VERSION, works, sizeof(works) / sizeof(works[0]), argc, argv);
 }

@@ -12,6 +12,7 @@
 #endif
 
 struct omp {
+    static const unsigned fib_size = 31;
     static void start() { omp_set_num_threads((int)peer.workers); }
     static void stop() {}
 
@@ -54,6 +55,40 @@ struct omp {
     }
 };
 
+static void spawn_many() {
+    omp::start();
+    omp::inside([] {
+        peer_rounds("spawn_many_local", 10000, peer_scale(100, 7), forkjoin<omp>::spawn_round);
+    });
+}
+
+static void fanout() {
+    omp::start();
+    omp::inside([] { peer_fanout(forkjoin<omp>::spawn_round); });
+}
+
+static void link(uint32_t *slots, unsigned i, unsigned n) {
+    ++slots[i];
+    if (i + 1 < n) {
+#pragma omp task firstprivate(slots, i, n)
+        link(slots, i + 1, n);
+    }
+}
+
+// A group waits for what its tasks start, too.
+static void chain_round(uint32_t *slots, unsigned n) {
+#pragma omp taskgroup
+    {
+#pragma omp task firstprivate(slots, n)
+        link(slots, 0, n);
+    }
+}
+
+static void chained() {
+    omp::start();
+    omp::inside([] { peer_rounds("chained_spawn", 1000, peer_scale(1000, 20), chain_round); });
+}
+
 static void idle() {
     omp::start();
     omp::inside([] { omp::tasks(1000, [](unsigned) {}); });
@@ -61,6 +96,10 @@ static void idle() {
 }
 
 int main(int argc, char **argv) {
-    static const peer_work works[] = {FORKJOIN_WORKS(omp), {"idle", idle}};
+    static const peer_work works[] = {FORKJOIN_WORKS(omp),
+                                      {"fanout", fanout},
+                                      {"spawn_many_local", spawn_many},
+                                      {"chained_spawn", chained},
+                                      {"idle", idle}};
     return peer_main(SYSTEM, VERSION, works, sizeof(works) / sizeof(works[0]), argc, argv);
 }

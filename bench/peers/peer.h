@@ -77,13 +77,17 @@ static inline void peer_end(peer_span *span) {
     span->context_switches = peer_context_switches() - span->context_switches;
 }
 
+static inline void peer_write_histogram(void);
+
 static inline void peer_row(const char *name, const char *unit, double value, uint64_t ops,
                             const peer_span *span) {
     printf("%s\n  {\"name\": \"%s\", \"system\": \"%s\", \"workers\": %u, \"policy\": \"none\", "
            "\"unit\": \"%s\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"ops\": %llu, "
-           "\"context_switches\": %llu, \"futex_calls\": null}",
+           "\"context_switches\": %llu, \"futex_calls\": null",
            peer.some ? "," : "", name, peer.system, peer.workers, unit, value, value, value,
            (unsigned long long)ops, (unsigned long long)span->context_switches);
+    peer_write_histogram();
+    putchar('}');
     peer.some = true;
 }
 
@@ -142,6 +146,79 @@ static inline void peer_burst(void (*round)(uint32_t *slots, unsigned n)) {
     peer_check_slots(slots, n, 3);
 }
 
+/* Each fan-out finds the other workers asleep: it begins 2 ms after the last one ended. */
+static inline void peer_fanout(void (*round)(uint32_t *slots, unsigned n)) {
+    const unsigned n = 10000, repeats = peer_scale(50, 5);
+    uint32_t *slots = peer_slots(n);
+    peer_span all = {0, 0, 0};
+    for (unsigned i = 0; i < repeats; i++) {
+        peer_sleep_us(2000);
+        peer_span span = peer_begin();
+        round(slots, n);
+        peer_end(&span);
+        all.ns += span.ns;
+        all.context_switches += span.context_switches;
+    }
+    peer_row_per_op("fanout", &all, (uint64_t)n * repeats);
+    peer_check_slots(slots, n, repeats);
+}
+
+/* ---- distributions ---- */
+
+/* How many samples fell into each class of nanoseconds; classes are a 32nd apart, as in
+ * thrum-bench. */
+#define PEER_CLASSES (64 * 32)
+typedef struct peer_histogram {
+    uint32_t counts[PEER_CLASSES];
+} peer_histogram;
+
+static inline void peer_histogram_add(peer_histogram *h, int64_t ns) {
+    peer_check(ns >= 0, "a sleep was short");
+    unsigned shift = ns < 32 ? 0 : 59u - (unsigned)__builtin_clzll((uint64_t)ns);
+    h->counts[ns < 32 ? (unsigned)ns : shift * 32 + (unsigned)(ns >> (shift - 1)) % 32]++;
+}
+
+/* The least of a class, in us. */
+static inline double peer_class_us(unsigned c) {
+    return (c < 32 ? (double)c : (double)((uint64_t)(32 + c % 32) << (c / 32 - 1))) / 1000;
+}
+
+static inline uint64_t peer_histogram_count(const peer_histogram *h) {
+    uint64_t n = 0;
+    for (unsigned c = 0; c < PEER_CLASSES; c++)
+        n += h->counts[c];
+    return n;
+}
+
+static inline double peer_quantile(const peer_histogram *h, double share) {
+    uint64_t seen = 0, all = peer_histogram_count(h);
+    unsigned last = 0;
+    for (unsigned c = 0; c < PEER_CLASSES && (double)seen < share * (double)all; c++) {
+        seen += h->counts[c];
+        last = h->counts[c] ? c : last;
+    }
+    return peer_class_us(last);
+}
+
+/* What the next row is written with: pairs of microseconds and how many. */
+static const peer_histogram *peer_next_histogram;
+
+static inline void peer_write_histogram(void) {
+    const peer_histogram *h = peer_next_histogram;
+    peer_next_histogram = NULL;
+    if (h == NULL)
+        return;
+    const char *comma = "";
+    printf(", \"histogram\": [");
+    for (unsigned c = 0; c < PEER_CLASSES; c++) {
+        if (h->counts[c] == 0)
+            continue;
+        printf("%s[%.6g, %u]", comma, peer_class_us(c), h->counts[c]);
+        comma = ", ";
+    }
+    putchar(']');
+}
+
 /* ---- wakes and idleness ---- */
 
 static int peer_compare(const void *a, const void *b) {
@@ -160,10 +237,34 @@ static inline void peer_wake(int64_t (*once)(void)) {
         us[i] = (double)once() / 1000;
     }
     peer_end(&span);
+    static peer_histogram all;
+    for (unsigned i = 0; i < rounds; i++)
+        peer_histogram_add(&all, (int64_t)(us[i] * 1000));
     qsort(us, rounds, sizeof(double), peer_compare);
+    peer_next_histogram = &all;
     peer_row("wake-p50", "us", us[rounds / 2], rounds, &span);
     peer_row("wake-p99", "us", us[rounds - rounds / 100], rounds, &span);
     free(us);
+}
+
+/* The rows of sleeps, from the lateness of all of them and the CPU time that they took. */
+static inline void peer_sleeps(peer_histogram *tables, unsigned count, uint64_t ops, double cpu_us,
+                               const peer_span *span) {
+    for (unsigned i = 1; i < count; i++)
+        for (unsigned c = 0; c < PEER_CLASSES; c++)
+            tables[0].counts[c] += tables[i].counts[c];
+    peer_check(peer_histogram_count(tables) == ops, "sleeps were lost");
+    peer_row("sleeps", "us", cpu_us / (double)ops, ops, span);
+    peer_next_histogram = tables;
+    peer_row("sleeps-late-p50", "us", peer_quantile(tables, 0.5), ops, span);
+    peer_row("sleeps-late-p99", "us", peer_quantile(tables, 0.99), ops, span);
+    peer_row("sleeps-late-max", "us", peer_quantile(tables, 1), ops, span);
+}
+
+static inline double peer_process_cpu_us(void) {
+    struct timespec all;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all);
+    return (double)all.tv_sec * 1e6 + (double)all.tv_nsec / 1e3;
 }
 
 static inline double peer_cpu_us(void) {

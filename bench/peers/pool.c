@@ -113,6 +113,42 @@ static void run_outside_rounds(void) {
     in_pool("post-outside-rounds", 1000, peer_scale(1000, 20));
 }
 
+static void run_many_remote(void) {
+    in_pool("spawn_many_remote_idle", 10000, peer_scale(100, 7));
+}
+
+/* Eight threads post an eighth each; all wait for all. */
+enum { THREADS = 8, REMOTE = 12800 };
+static uint32_t *remote_slots;
+
+static void *post_part(void *arg) {
+    unsigned first = (unsigned)(uintptr_t)arg * (REMOTE / THREADS);
+    for (unsigned i = first; i < first + REMOTE / THREADS; i++) {
+        tasks[i] = (task){NULL, count_run, &remote_slots[i]};
+        post(&tasks[i]);
+    }
+    wait_done();
+    return arg;
+}
+
+static void threads_round(uint32_t *slots, unsigned n) {
+    pthread_t threads[THREADS];
+    remote_slots = slots;
+    (void)n;
+    for (unsigned i = 0; i < THREADS; i++)
+        peer_check(pthread_create(&threads[i], NULL, post_part, (void *)(uintptr_t)i) == 0,
+                   "no thread");
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void run_remote_spawn(void) {
+    tasks = calloc(REMOTE, sizeof(task));
+    start();
+    peer_rounds("remote_spawn", REMOTE, peer_scale(40, 4), threads_round);
+    stop();
+}
+
 static int64_t woken_ns;
 
 static void note_time(task *self) {
@@ -183,11 +219,26 @@ static void spawn_round(uint32_t *slots, unsigned n) {
     wait_done();
 }
 
-static void run_spawn(void) {
-    tasks = calloc(1000, sizeof(task));
+static void spawn_inside(const char *name, unsigned n, unsigned rounds) {
+    tasks = calloc(n, sizeof(task));
     start();
-    peer_rounds("post", 1000, peer_scale(1000, 20), spawn_round);
+    peer_rounds(name, n, rounds, spawn_round);
     stop();
+}
+
+static void run_spawn(void) {
+    spawn_inside("post", 1000, peer_scale(1000, 20));
+}
+
+static void run_fanout(void) {
+    tasks = calloc(10000, sizeof(task));
+    start();
+    peer_fanout(spawn_round);
+    stop();
+}
+
+static void run_many_local(void) {
+    spawn_inside("spawn_many_local", 10000, peer_scale(100, 7));
 }
 
 int main(int argc, char **argv) {
@@ -196,6 +247,10 @@ int main(int argc, char **argv) {
         {"post-outside", run_outside},
         {"post-outside-rounds", run_outside_rounds},
         {"chained_spawn", run_chained},
+        {"fanout", run_fanout},
+        {"spawn_many_local", run_many_local},
+        {"spawn_many_remote_idle", run_many_remote},
+        {"remote_spawn", run_remote_spawn},
         {"wake-p50 wake-p99", run_wake},
         {"idle", run_idle},
     };

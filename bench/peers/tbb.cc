@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "forkjoin.hh"
 
@@ -19,6 +20,8 @@ static std::unique_ptr<tbb::global_control> limit;
 static std::unique_ptr<tbb::task_arena> arena;
 
 struct onetbb {
+    static const unsigned fib_size = 31;
+
     static void start() {
         limit.reset(new tbb::global_control(tbb::global_control::max_allowed_parallelism,
                                             peer.workers));
@@ -105,6 +108,84 @@ static void spawn_outside() {
     onetbb::stop();
 }
 
+// ---- Tokio's rows: started and waited for from outside ----
+
+static void spawn_many_round(uint32_t *slots, unsigned n) {
+    done.left = 1;
+    arena->enqueue([=] {
+        onetbb::tasks(n, [=](unsigned i) { ++slots[i]; });
+        one_done();
+    });
+    wait_done();
+}
+
+static void fanout() {
+    start_outside();
+    peer_fanout(spawn_many_round);
+    onetbb::stop();
+}
+
+static void spawn_many_local() {
+    start_outside();
+    peer_rounds("spawn_many_local", 10000, peer_scale(100, 7), spawn_many_round);
+    onetbb::stop();
+}
+
+static void spawn_many_remote() {
+    start_outside();
+    peer_rounds("spawn_many_remote_idle", 10000, peer_scale(100, 7), outside_round);
+    onetbb::stop();
+}
+
+static void threads_round(uint32_t *slots, unsigned n) {
+    const unsigned threads = 8;
+    std::vector<std::thread> all;
+    done.left = n;
+    for (unsigned t = 0; t < threads; t++)
+        all.emplace_back([=] {
+            for (uint32_t *slot = slots + n / threads * t; slot < slots + n / threads * (t + 1);
+                 slot++)
+                arena->enqueue([slot] {
+                    ++*slot;
+                    one_done();
+                });
+            wait_done();
+        });
+    for (std::thread &t : all)
+        t.join();
+}
+
+static void remote_spawn() {
+    start_outside();
+    peer_rounds("remote_spawn", 12800, peer_scale(40, 4), threads_round);
+    onetbb::stop();
+}
+
+static void link(tbb::task_group *group, uint32_t *slots, unsigned i, unsigned n) {
+    ++slots[i];
+    if (i + 1 < n)
+        group->run([=] { link(group, slots, i + 1, n); });
+}
+
+static void chain_round(uint32_t *slots, unsigned n) {
+    done.left = 1;
+    arena->enqueue([=] {
+        tbb::task_group group;
+        link(&group, slots, 0, n);
+        group.wait();
+        one_done();
+    });
+    wait_done();
+}
+
+static void chained() {
+    start_outside();
+    peer_rounds("chained_spawn", 1000, peer_scale(1000, 20), chain_round);
+    onetbb::stop();
+}
+
+// ---- waiting ----
+
 static int64_t woken_ns;
 
 static int64_t wake_once() {
@@ -134,6 +215,11 @@ static void idle() {
 int main(int argc, char **argv) {
     static const peer_work works[] = {FORKJOIN_WORKS(onetbb),
                                       {"spawn-outside", spawn_outside},
+                                      {"fanout", fanout},
+                                      {"spawn_many_local", spawn_many_local},
+                                      {"spawn_many_remote_idle", spawn_many_remote},
+                                      {"remote_spawn", remote_spawn},
+                                      {"chained_spawn", chained},
                                       {"wake-p50 wake-p99", wake},
                                       {"idle", idle}};
     return peer_main("onetbb", TBB_runtime_version(), works, sizeof(works) / sizeof(works[0]), argc,

@@ -64,6 +64,120 @@ static void run_outside_rounds(void) {
     rounds("post-outside-rounds", 1000, peer_scale(1000, 20));
 }
 
+static void run_many_remote(void) {
+    rounds("spawn_many_remote_idle", 10000, peer_scale(100, 7));
+}
+
+/* ---- timers: callbacks of the loop's thread, in whole milliseconds ---- */
+
+static uint64_t dice = 88172645463325252u;
+
+static uint64_t any_number(void) {
+    dice ^= dice << 13;
+    dice ^= dice >> 7;
+    dice ^= dice << 17;
+    return dice >> 11;
+}
+
+static void never(uv_timer_t *timer) {
+    (void)timer;
+    peer_check(false, "a timer came");
+}
+
+/* They are set a minute later than in thrum-bench, so that none comes while it is measured. */
+static void set_timer(uv_timer_t *timer) {
+    peer_check(uv_timer_start(timer, never, 60000 + any_number() % 10000, 0) == 0, "not set");
+}
+
+static void timers(const char *name, bool cold) {
+    start();
+    unsigned n = peer_scale(1000000, 10000);
+    uv_timer_t *each = (uv_timer_t *)calloc(n, sizeof(uv_timer_t));
+    peer_check(each != NULL, "no memory");
+    for (unsigned i = 0; i < n; i++) {
+        uv_timer_init(loop, &each[i]);
+        set_timer(&each[i]);
+    }
+    peer_span span;
+    for (unsigned i = 0; i < n + n / 10; i++) {
+        if (i == n / 10)
+            span = peer_begin();
+        uv_timer_t *timer = &each[cold ? any_number() % n : i % n];
+        peer_check(uv_timer_stop(timer) == 0, "not stopped");
+        set_timer(timer);
+    }
+    peer_end(&span);
+    for (unsigned i = 0; i < n; i++) {
+        peer_check(uv_timer_get_due_in(&each[i]) > 0, "timer %u is not pending", i);
+        uv_timer_stop(&each[i]);
+    }
+    peer_check(uv_run(loop, UV_RUN_DEFAULT) == 0, "something is pending");
+    peer_row_per_op(name, &span, n);
+    free(each);
+}
+
+static void run_timers(void) {
+    timers("timers", false);
+}
+
+static void run_timers_cold(void) {
+    timers("timers-cold", true);
+}
+
+/*
+ * A hundred thousand timers, each set 20 times for 1 to 100 ms. The loop's clock is floored to
+ * milliseconds: that a sleep is not short takes one more than the next whole number.
+ */
+typedef struct sleeper {
+    uv_timer_t timer;
+    int64_t until_ns;
+    uint32_t random;
+    unsigned rounds;
+} sleeper;
+
+static peer_histogram lateness;
+
+static void sleep_once(sleeper *s);
+
+static void slept(uv_timer_t *timer) {
+    sleeper *s = (sleeper *)timer->data;
+    peer_histogram_add(&lateness, peer_now() - s->until_ns);
+    if (--s->rounds > 0)
+        sleep_once(s);
+}
+
+static void sleep_once(sleeper *s) {
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 17;
+    s->random ^= s->random << 5;
+    int64_t us = 1000 + s->random % 99001;
+    uv_update_time(loop);
+    s->until_ns = peer_now() + us * 1000;
+    peer_check(uv_timer_start(&s->timer, slept, (uint64_t)(us + 999) / 1000 + 1, 0) == 0,
+               "not set");
+}
+
+static void run_sleeps(void) {
+    start();
+    unsigned n = peer_scale(100000, 5000);
+    sleeper *sleepers = (sleeper *)calloc(n, sizeof(sleeper));
+    peer_check(sleepers != NULL, "no memory");
+    double cpu = peer_process_cpu_us();
+    peer_span span = peer_begin();
+    for (unsigned i = 0; i < n; i++) {
+        uv_timer_init(loop, &sleepers[i].timer);
+        sleepers[i].timer.data = &sleepers[i];
+        sleepers[i].random = i * 2654435761u + 1;
+        sleepers[i].rounds = 20;
+        sleep_once(&sleepers[i]);
+    }
+    uv_run(loop, UV_RUN_DEFAULT);
+    peer_end(&span);
+    cpu = peer_process_cpu_us() - cpu;
+    peer_sleeps(&lateness, 1, (uint64_t)n * 20, cpu, &span);
+    free(sleepers);
+}
+
 static int64_t wake_once(void) {
     uint32_t slot = 0;
     work w = {.slot = &slot};
@@ -90,6 +204,10 @@ int main(int argc, char **argv) {
     static const peer_work works[] = {
         {"post-outside", run_outside},
         {"post-outside-rounds", run_outside_rounds},
+        {"spawn_many_remote_idle", run_many_remote},
+        {"timers", run_timers},
+        {"timers-cold", run_timers_cold},
+        {"sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max", run_sleeps},
         {"wake-p50 wake-p99", run_wake},
         {"idle", run_idle},
     };

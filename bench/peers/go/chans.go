@@ -13,7 +13,8 @@ func init() {
 		work{"chan-pingpong", "ns/op", func() result { return chanPingpong(0) }},
 		work{"chan-pingpong-buffered", "ns/op", func() result { return chanPingpong(buffer) }},
 		work{"select-8", "ns/op", select8},
-		work{"skynet-chan", "ms", skynetChan})
+		work{"skynet-chan", "ms", skynetChan},
+		work{"chan_contended", "ns/op", contended})
 }
 
 // On a line of its own for each receiver.
@@ -131,6 +132,36 @@ func select8() result {
 	r := s.perOp(8 * int(elems))
 	checkTallies(tallies, 8, elems)
 	return r
+}
+
+// Five send 1000 numbers each through one channel of 1000.
+func contended() result {
+	const senders, sent = 5, 1000
+	rounds := scale(200, 12)
+	var s span
+	for round := 0; round < rounds+rounds/10+1; round++ {
+		if round == rounds/10+1 {
+			s = begin()
+		}
+		c := make(chan uint64, 1000)
+		ended := make(chan uint64)
+		go func() {
+			for i := 0; i < senders; i++ {
+				go func() {
+					for i := uint64(0); i < sent; i++ {
+						c <- i
+					}
+				}()
+			}
+			var sum uint64
+			for i := 0; i < senders*sent; i++ {
+				sum += <-c
+			}
+			ended <- sum
+		}()
+		check(<-ended == senders*(sent-1)*sent/2, "the sum is wrong")
+	}
+	return s.perOp(rounds * senders * sent)
 }
 
 func grow(up chan uint64, first, leaves uint64) {

@@ -3,13 +3,11 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"math/bits"
 	"os"
 	"runtime"
 	"sort"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -46,8 +44,12 @@ func wake() result {
 		us[i] = float64((<-answer).Sub(sent).Nanoseconds()) / 1e3
 	}
 	c = contextSwitches() - c
+	var all histogram
+	for _, x := range us {
+		all.add(uint64(x * 1e3))
+	}
 	sort.Float64s(us)
-	return result{[]float64{quantile(us, 0.5), quantile(us, 0.99)}, uint64(rounds), c}
+	return result{[]float64{quantile(us, 0.5), quantile(us, 0.99)}, uint64(rounds), c, &all}
 }
 
 func idle() result {
@@ -58,7 +60,7 @@ func idle() result {
 	time.Sleep(nap)
 	cpu = cpuTime() - cpu
 	lasted := time.Since(start)
-	return result{[]float64{float64(cpu) / 1e3 / lasted.Seconds()}, 1, contextSwitches() - c}
+	return result{[]float64{float64(cpu) / 1e3 / lasted.Seconds()}, 1, contextSwitches() - c, nil}
 }
 
 // Resident and swapped pages and page tables, and 256 bytes for each mapping, as in thrum-bench.
@@ -115,41 +117,10 @@ func blocked() result {
 	return r
 }
 
-// How late, in classes a 32nd apart, as in thrum-bench; in 64 tables, so that they are not fought for.
-const (
-	classes = 64 * 32
-	tables  = 64
-)
+// How late; in 64 tables, so that they are not fought for.
+const tables = 64
 
-var lateness [tables][classes]uint32
-
-func classOf(ns uint64) int {
-	if ns < 32 {
-		return int(ns)
-	}
-	shift := 58 - bits.LeadingZeros64(ns)
-	return (shift+1)*32 + int(ns>>shift)%32
-}
-
-func usOf(class int) float64 {
-	if class < 32 {
-		return float64(class) / 1e3
-	}
-	return float64(uint64(32+class%32)<<(class/32-1)) / 1e3
-}
-
-func lateQuantile(n int, share float64) float64 {
-	seen, last := 0, 0
-	for class := 0; class < classes && float64(seen) < share*float64(n); class++ {
-		for t := range lateness {
-			if lateness[t][class] > 0 {
-				seen += int(lateness[t][class])
-				last = class
-			}
-		}
-	}
-	return usOf(last)
-}
+var lateness [tables]histogram
 
 func sleeps() result {
 	n := scale(100000, 5000)
@@ -169,7 +140,7 @@ func sleeps() result {
 				time.Sleep(d)
 				late := time.Since(start) - d
 				check(late >= 0, "a sleep was short")
-				atomic.AddUint32(&mine[classOf(uint64(late))], 1)
+				mine.add(uint64(late))
 			}
 			wg.Done()
 		}()
@@ -177,13 +148,11 @@ func sleeps() result {
 	wg.Wait()
 	cpu = cpuTime() - cpu
 	c = contextSwitches() - c
-	all := 0
-	for t := range lateness {
-		for _, k := range lateness[t] {
-			all += int(k)
-		}
+	all := &lateness[0]
+	for t := 1; t < tables; t++ {
+		all.join(&lateness[t])
 	}
-	check(all == n*rounds, "%d sleeps", all)
-	return result{[]float64{float64(cpu) / 1e3 / float64(n*rounds), lateQuantile(n*rounds, 0.5),
-		lateQuantile(n*rounds, 0.99), lateQuantile(n*rounds, 1)}, uint64(n * rounds), c}
+	check(all.total() == n*rounds, "%d sleeps", all.total())
+	return result{[]float64{float64(cpu) / 1e3 / float64(n*rounds), all.quantile(0.5),
+		all.quantile(0.99), all.quantile(1)}, uint64(n * rounds), c, all}
 }

@@ -30,6 +30,8 @@ type row struct {
 	Ops             uint64  `json:"ops"`
 	ContextSwitches int64   `json:"context_switches"`
 	FutexCalls      *int64  `json:"futex_calls"` // not to be had
+
+	Histogram [][2]float64 `json:"histogram,omitempty"` // microseconds, how many
 }
 
 // What the rows of one piece of work gave.
@@ -37,6 +39,8 @@ type result struct {
 	values []float64
 	ops    uint64
 	ctxsw  int64
+
+	spread *histogram // of the first row that is a quantile
 }
 
 // One piece of work: the rows that it gives, their unit, and the work.
@@ -93,12 +97,12 @@ func (s span) ns() float64 { return float64(time.Since(s.begin).Nanoseconds()) }
 
 func (s span) perOp(ops int) result {
 	ns := s.ns()
-	return result{[]float64{ns / float64(ops)}, uint64(ops), contextSwitches() - s.ctxsw}
+	return result{[]float64{ns / float64(ops)}, uint64(ops), contextSwitches() - s.ctxsw, nil}
 }
 
 func (s span) inMs(ops int) result {
 	ns := s.ns()
-	return result{[]float64{ns / 1e6}, uint64(ops), contextSwitches() - s.ctxsw}
+	return result{[]float64{ns / 1e6}, uint64(ops), contextSwitches() - s.ctxsw, nil}
 }
 
 func main() {
@@ -126,7 +130,10 @@ func main() {
 			v := r.values[i]
 			units := strings.Fields(w.unit)
 			unit := units[i%len(units)]
-			rows = append(rows, row{name, "go", *workers, "none", unit, v, v, v, r.ops, r.ctxsw, nil})
+			rows = append(rows, row{name, "go", *workers, "none", unit, v, v, v, r.ops, r.ctxsw, nil, nil})
+			if r.spread != nil && strings.HasSuffix(name, "p50") {
+				rows[len(rows)-1].Histogram = r.spread.pairs()
+			}
 		}
 	}
 	if !*list {

@@ -21,6 +21,10 @@ func init() {
 		work{"rwlock-mixed", "ns/op", func() result { return rwlock(100, 2000000, true) }},
 		work{"many-to-many", "ns/op", manyToMany},
 		work{"event-chain", "ns/op", eventChain},
+		work{"event-baton", "ns/op", eventBaton},
+		work{"tickets", "ns/op", tickets},
+		work{"pool-alone", "ns/op", func() result { return pool(1) }},
+		work{"pool-100", "ns/op", func() result { return pool(100) }},
 		work{"yield_many", "ns/op", yieldMany},
 		work{"ping_pong", "ns/op", tokioPingPong})
 }
@@ -185,6 +189,91 @@ func eventChain() result {
 	}
 	r := s.perOp((rounds - rounds/10) * links)
 	check(passed == rounds*links, "%d links passed", passed)
+	return r
+}
+
+// Events that reset themselves are channels with room for one.
+func eventBaton() result {
+	passes := scale(262144, 20000) / 2
+	var mine [2]chan struct{}
+	mine[0], mine[1] = make(chan struct{}, 1), make(chan struct{}, 1)
+	passed := 0
+	ended := make(chan struct{})
+	go func() {
+		for i := 0; i < passes; i++ {
+			<-mine[1]
+			passed++
+			mine[0] <- struct{}{}
+		}
+		close(ended)
+	}()
+	s := begin()
+	for i := 0; i < passes; i++ {
+		passed++
+		mine[1] <- struct{}{}
+		<-mine[0]
+	}
+	r := s.perOp(2 * passes)
+	<-ended
+	check(passed == 2*passes, "the baton was lost")
+	return r
+}
+
+// Each of 512 waits for the one before; the last one is started first.
+func tickets() result {
+	const n = 512
+	rounds := scale(1000, 50)
+	var turns [n + 1]chan struct{}
+	for i := range turns {
+		turns[i] = make(chan struct{}, 1)
+	}
+	turn := 0
+	var s span
+	for round := 0; round < rounds; round++ {
+		if round == rounds/10 {
+			s = begin()
+		}
+		turns[0] <- struct{}{}
+		for i := n - 1; i >= 0; i-- {
+			i := i
+			go func() {
+				<-turns[i]
+				check(turn%n == i, "out of order")
+				turn++
+				turns[i+1] <- struct{}{}
+			}()
+		}
+		<-turns[n]
+	}
+	r := s.perOp((rounds - rounds/10) * n)
+	check(turn == rounds*n, "%d turns", turn)
+	return r
+}
+
+// Ten objects in a channel, which count, too.
+func pool(n int) result {
+	steps := scale(5000000, 200000) / n
+	type object struct {
+		uses int
+		_    [56]byte
+	}
+	var objects [10]object
+	free := make(chan *object, len(objects))
+	for i := range objects {
+		free <- &objects[i]
+	}
+	r := crowd(n, steps, func(int) {
+		for i := 0; i < steps; i++ {
+			o := <-free
+			o.uses++
+			free <- o
+		}
+	})
+	uses := 0
+	for i := range objects {
+		uses += objects[i].uses
+	}
+	check(uses == n*steps, "%d uses were counted", uses)
 	return r
 }
 

@@ -33,10 +33,14 @@ fn wake() -> Vec<Row> {
         us.push((rx.recv().unwrap() - sent).as_nanos() as f64 / 1e3);
     }
     us.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    vec![
+    let mut counts = vec![0; CLASSES];
+    us.iter().for_each(|us| counts[class_of((us * 1e3) as u64)] += 1);
+    let mut rows = vec![
         span.value("wake-p50", "us", quantile(&us, 0.5), rounds),
         span.value("wake-p99", "us", quantile(&us, 0.99), rounds),
-    ]
+    ];
+    rows[0].histogram = pairs(&counts);
+    rows
 }
 
 fn idle() -> Vec<Row> {
@@ -125,6 +129,12 @@ fn late_quantile(counts: &[u64], share: f64) -> f64 {
     us_of(last)
 }
 
+/// The classes that something fell into.
+fn pairs(counts: &[u64]) -> Vec<(f64, u64)> {
+    let some = counts.iter().enumerate().filter(|(_, n)| **n > 0);
+    some.map(|(class, n)| (us_of(class), *n)).collect()
+}
+
 fn sleeps() -> Vec<Row> {
     const ROUNDS: usize = 20;
     let n = scale(100000, 5000);
@@ -160,10 +170,12 @@ fn sleeps() -> Vec<Row> {
         .collect();
     assert_eq!(counts.iter().sum::<u64>() as usize, n * ROUNDS);
     let ops = n * ROUNDS;
-    vec![
+    let mut rows = vec![
         span.value("sleeps", "us", used / ops as f64, ops),
         span.value("sleeps-late-p50", "us", late_quantile(&counts, 0.5), ops),
         span.value("sleeps-late-p99", "us", late_quantile(&counts, 0.99), ops),
         span.value("sleeps-late-max", "us", late_quantile(&counts, 1.0), ops),
-    ]
+    ];
+    rows[1].histogram = pairs(&counts);
+    rows
 }

@@ -6,6 +6,7 @@ mod parallel;
 mod peer;
 mod published;
 mod spawn;
+mod timers;
 mod turns;
 
 use peer::Work;
@@ -17,6 +18,7 @@ fn main() {
         chans::works(),
         parallel::works(),
         idle::works(),
+        timers::works(),
         published::works(),
     ]
     .concat();

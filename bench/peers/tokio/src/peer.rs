@@ -24,6 +24,8 @@ pub struct Row {
     pub value: f64,
     pub ops: usize,
     pub context_switches: i64,
+    /// Microseconds and how many, where the row is a quantile.
+    pub histogram: Vec<(f64, u64)>,
 }
 
 /// One piece of work, and the rows that it gives, separated by spaces.
@@ -73,7 +75,7 @@ impl Span {
 
     pub fn value(&self, name: &'static str, unit: &'static str, value: f64, ops: usize) -> Row {
         let context_switches = context_switches() - self.context_switches;
-        Row { name, unit, value, ops, context_switches }
+        Row { name, unit, value, ops, context_switches, histogram: vec![] }
     }
 
     pub fn per_op(&self, name: &'static str, ops: usize) -> Row {
@@ -144,9 +146,17 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 fn json(row: &Row) -> String {
     let v = row.value;
+    let histogram = match row.histogram.len() {
+        0 => String::new(),
+        _ => {
+            let pairs: Vec<String> =
+                row.histogram.iter().map(|(us, n)| format!("[{us}, {n}]")).collect();
+            format!(", \"histogram\": [{}]", pairs.join(", "))
+        }
+    };
     format!(
         "\n  {{\"name\": \"{}\", \"system\": \"tokio\", \"workers\": {}, \"policy\": \"none\", \"unit\": \"{}\", \
-         \"median\": {v}, \"min\": {v}, \"max\": {v}, \"ops\": {}, \"context_switches\": {}, \"futex_calls\": null}}",
+         \"median\": {v}, \"min\": {v}, \"max\": {v}, \"ops\": {}, \"context_switches\": {}, \"futex_calls\": null{histogram}}}",
         row.name, options().workers, row.unit, row.ops, row.context_switches
     )
 }

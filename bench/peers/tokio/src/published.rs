@@ -2,7 +2,7 @@
 
 use crate::peer::{runtime, scale, Row, Span, Work};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
-use std::sync::{mpsc, Arc};
+use std::sync::{mpsc, Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -17,8 +17,20 @@ pub fn works() -> Vec<Work> {
         Work { names: "yield_many", run: yield_many },
         Work { names: "ping_pong", run: ping_pong },
         Work { names: "chained_spawn", run: chained_spawn },
-        Work { names: "remote_spawn", run: remote_spawn },
-        Work { names: "spawn_blocking", run: spawn_blocking },
+        Work { names: "remote_spawn_1", run: || from_threads("remote_spawn_1", 1) },
+        Work { names: "remote_spawn_2", run: || from_threads("remote_spawn_2", 2) },
+        Work { names: "remote_spawn_4", run: || from_threads("remote_spawn_4", 4) },
+        Work { names: "remote_spawn", run: || from_threads("remote_spawn", 8) },
+        Work { names: "remote_spawn_16", run: || from_threads("remote_spawn_16", 16) },
+        Work { names: "remote_spawn_32", run: || from_threads("remote_spawn_32", 32) },
+        Work { names: "remote_spawn_64", run: || from_threads("remote_spawn_64", 64) },
+        Work { names: "spawn_blocking_1", run: || blockers("spawn_blocking_1", 1) },
+        Work { names: "spawn_blocking_2", run: || blockers("spawn_blocking_2", 2) },
+        Work { names: "spawn_blocking_4", run: || blockers("spawn_blocking_4", 4) },
+        Work { names: "spawn_blocking_8", run: || blockers("spawn_blocking_8", 8) },
+        Work { names: "spawn_blocking", run: || blockers("spawn_blocking", 16) },
+        Work { names: "spawn_blocking_32", run: || blockers("spawn_blocking_32", 32) },
+        Work { names: "spawn_blocking_64", run: || blockers("spawn_blocking_64", 64) },
         Work { names: "chan_contended", run: chan_contended },
     ]
 }
@@ -208,43 +220,49 @@ fn chained_spawn() -> Vec<Row> {
     })
 }
 
-/// 12,800 tasks from eight threads.
-fn remote_spawn() -> Vec<Row> {
-    const THREADS: usize = 8;
+/// 12,800 tasks from so many threads, which begin together; then all are joined.
+fn from_threads(name: &'static str, threads: usize) -> Vec<Row> {
     const N: usize = 12800;
     let rt = runtime();
-    rounds("remote_spawn", 40, N, || {
+    rounds(name, 40, N, || {
         let ran = Arc::new(AtomicUsize::new(0));
-        thread::scope(|s| {
-            for _ in 0..THREADS {
-                s.spawn(|| {
-                    let handles: Vec<_> = (0..N / THREADS)
-                        .map(|_| {
+        let begin = Barrier::new(threads);
+        let handles: Vec<_> = thread::scope(|s| {
+            let starters: Vec<_> = (0..threads)
+                .map(|_| {
+                    s.spawn(|| {
+                        let mut handles = Vec::with_capacity(N / threads);
+                        begin.wait();
+                        for _ in 0..N / threads {
                             let ran = ran.clone();
-                            rt.spawn(async move {
+                            handles.push(rt.spawn(async move {
                                 ran.fetch_add(1, Relaxed);
-                            })
-                        })
-                        .collect();
-                    for handle in handles {
-                        rt.block_on(handle).unwrap();
-                    }
-                });
+                            }));
+                        }
+                        handles
+                    })
+                })
+                .collect();
+            starters.into_iter().flat_map(|starter| starter.join().unwrap()).collect()
+        });
+        rt.block_on(async {
+            for handle in handles {
+                handle.await.unwrap();
             }
         });
         assert_eq!(ran.load(Relaxed), N);
     })
 }
 
-/// 16 tasks, a hundred times each 16 blocking calls at once that do nothing.
-fn spawn_blocking() -> Vec<Row> {
-    const TASKS: usize = 16;
+/// So many tasks, a hundred times each 16 blocking calls at once that do nothing.
+fn blockers(name: &'static str, tasks: usize) -> Vec<Row> {
     const BATCHES: usize = 100;
     const BATCH: usize = 16;
     let rt = runtime();
-    rounds("spawn_blocking", 5, TASKS * BATCHES * BATCH, || {
+    let full = if tasks < 16 { 80 / tasks } else { 5 };
+    rounds(name, full, tasks * BATCHES * BATCH, || {
         let ran = Arc::new(AtomicUsize::new(0));
-        let tasks: Vec<_> = (0..TASKS)
+        let started: Vec<_> = (0..tasks)
             .map(|_| {
                 let ran = ran.clone();
                 rt.spawn(async move {
@@ -265,11 +283,11 @@ fn spawn_blocking() -> Vec<Row> {
             })
             .collect();
         rt.block_on(async {
-            for task in tasks {
+            for task in started {
                 task.await.unwrap();
             }
         });
-        assert_eq!(ran.load(Relaxed), TASKS * BATCHES * BATCH);
+        assert_eq!(ran.load(Relaxed), tasks * BATCHES * BATCH);
     })
 }
 
