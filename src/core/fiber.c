@@ -23,6 +23,8 @@
 
 /* The rest of a stack below its hottest part goes back to the system before it is kept. */
 #define KEEP_BYTES ((size_t)16 * 1024)
+/* Of so many idle stacks that leave a worker one is measured at least. */
+#define SAMPLED 16
 
 static uint64_t xnumbers; /* each fiber's number is the upper half of its runs' ids */
 
@@ -204,10 +206,10 @@ TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
     th_stack_put(stacks, stack);
 }
 
-/* Measures how deep the stack went, and gives the rest back. */
-static void trim(th_worker *worker, th_fiber *fiber) {
+/* How deep its stack went since it was last asked, 0 when nothing ran on it: a system call. */
+static size_t measure(th_worker *worker, th_fiber *fiber) {
     if (!fiber->ran) {
-        return;
+        return 0;
     }
     fiber->ran = false;
     size_t used = th_stack_high_water(&fiber->stack);
@@ -215,9 +217,16 @@ static void trim(th_worker *worker, th_fiber *fiber) {
         worker->stack_high_water_seen = used;
         th_store_relaxed(&worker->xstack_high_water, used); /* relaxed: a figure to look at */
     }
-    if (used > KEEP_BYTES) {
-        th_stack_trim(&fiber->stack, KEEP_BYTES);
+    return used;
+}
+
+/* The same, and gives back what is beyond the pages that are kept; whether there was such. */
+static bool trim(th_worker *worker, th_fiber *fiber) {
+    if (measure(worker, fiber) <= KEEP_BYTES) {
+        return false;
     }
+    th_stack_trim(&fiber->stack, KEEP_BYTES);
+    return true;
 }
 
 /* ---- what the fiber before left to do ---- */
@@ -247,7 +256,7 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
         th_idle_put(worker, left.fiber);
         return;
     case TH_COMMIT_RETIRE:
-        trim(worker, left.fiber);
+        (void)measure(worker, left.fiber);
         th_fiber_free(left.fiber);
         th_count(&worker->counters.xstacks_freed, 1);
         return;
@@ -263,14 +272,21 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
 
 /* ---- idle fibers ---- */
 
+/*
+ * To measure each would cost more than all else that a short task does. So samples are measured,
+ * and after one that went deep, as its neighbours probably did, all that follow; the others when
+ * there is nothing to do (trim_store), or another time.
+ */
 static void spill(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_fiber *first = worker->idle;
     th_fiber *last = first;
-    trim(worker, first);
+    bool deep = trim(worker, first);
     for (unsigned i = 1; i < TH_IDLE_KEPT; i++) {
         last = last->next;
-        trim(worker, last);
+        if (deep || i % SAMPLED == 0) {
+            deep = trim(worker, last) || deep;
+        }
     }
     worker->idle = last->next;
     worker->idle_count -= TH_IDLE_KEPT;
@@ -278,6 +294,7 @@ static void spill(th_worker *worker) {
     last->next = sched->fibers;
     sched->fibers = first;
     sched->fibers_count += TH_IDLE_KEPT;
+    sched->fibers_unmeasured = true;
     th_lock_release(&sched->fibers_lock);
 }
 
@@ -332,6 +349,7 @@ void th_idle_give(th_worker *worker) {
     fiber->next = sched->fibers;
     sched->fibers = fiber;
     sched->fibers_count++;
+    sched->fibers_unmeasured = true;
     th_lock_release(&sched->fibers_lock);
 }
 
@@ -351,6 +369,7 @@ static bool give_back(th_worker *worker) {
     bool more = surplus != NULL;
     while (surplus) {
         th_fiber *next = surplus->next;
+        (void)measure(worker, surplus);
         th_fiber_free(surplus);
         th_count(&worker->counters.xstacks_freed, 1);
         surplus = next;
@@ -358,14 +377,57 @@ static bool give_back(th_worker *worker) {
     return more;
 }
 
+/*
+ * Measures what the store has left, until work comes. Meanwhile others find the store empty, and
+ * make fibers of their own.
+ */
+static void trim_store(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_lock_acquire(&sched->fibers_lock);
+    th_fiber *taken = sched->fibers_unmeasured ? sched->fibers : NULL;
+    unsigned count = taken ? sched->fibers_count : 0;
+    if (taken) {
+        sched->fibers = NULL;
+        sched->fibers_count = 0;
+    }
+    sched->fibers_unmeasured = false;
+    th_lock_release(&sched->fibers_lock);
+    if (!taken) {
+        return;
+    }
+    bool all = true;
+    th_fiber *last = taken;
+    for (th_fiber *fiber = taken; fiber; fiber = fiber->next) {
+        last = fiber;
+        all = all && !sched->policy->pending(worker);
+        if (all) {
+            trim(worker, fiber);
+        }
+    }
+    th_lock_acquire(&sched->fibers_lock);
+    last->next = sched->fibers;
+    sched->fibers = taken;
+    sched->fibers_count += count;
+    sched->fibers_unmeasured = sched->fibers_unmeasured || !all;
+    th_lock_release(&sched->fibers_lock);
+}
+
+/* Whether this worker is the last that parks, and has no work yet. */
+static bool is_quiet(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* relaxed: a guess; the last one to park gives back the surplus, unless work comes meanwhile */
+    return th_park_parked(th_load_relaxed(&sched->xpark)) + 1 >= sched->workers_count &&
+           !sched->policy->pending(worker);
+}
+
 void th_idle_trim(th_worker *worker) {
     trim(worker, worker->current); /* the loop's own: it stands far above what is given back */
     for (th_fiber *fiber = worker->idle; fiber; fiber = fiber->next) {
         trim(worker, fiber);
     }
-    thrum_sched *sched = worker->sched;
-    /* relaxed: a guess; the last one to park gives back the surplus, unless work comes meanwhile */
-    while (th_park_parked(th_load_relaxed(&sched->xpark)) + 1 >= sched->workers_count &&
-           !sched->policy->pending(worker) && give_back(worker)) {
+    while (is_quiet(worker) && give_back(worker)) {
+    }
+    if (is_quiet(worker)) {
+        trim_store(worker);
     }
 }

@@ -247,9 +247,10 @@ struct thrum_sched {
 
     alignas(TH_CACHE_LINE) th_outsiders outsiders;
 
-    th_lock fibers_lock; /* protects the next two */
+    th_lock fibers_lock; /* protects the next three */
     th_fiber *fibers;    /* idle ones that no worker keeps */
     unsigned fibers_count;
+    bool fibers_unmeasured; /* some may have a stack that went deep */
     th_stacks stacks;
 
     th_lock deferred_lock;  /* protects `deferred` */
