@@ -358,7 +358,7 @@ static bool give_back(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_fiber *surplus = NULL;
     th_lock_acquire(&sched->fibers_lock);
-    for (int i = 0; i < TH_IDLE_KEPT && sched->fibers_count > TH_IDLE_KEPT; i++) {
+    for (int i = 0; i < TH_IDLE_KEPT && sched->fibers_count > TH_IDLE_STORED; i++) {
         th_fiber *fiber = sched->fibers;
         sched->fibers = fiber->next;
         sched->fibers_count--;

@@ -34,6 +34,8 @@
 #define TH_BOUND_CHUNKS 64u
 /* Idle fibers that a worker keeps for itself, at most twice as many. */
 #define TH_IDLE_KEPT TH_LIMIT(64, 2)
+/* ... that the scheduler keeps for all of them when it has nothing to do. */
+#define TH_IDLE_STORED TH_LIMIT(1024, 2)
 
 /* What a worker is about to leave behind on the stack that it leaves. */
 typedef struct th_left {
