@@ -129,7 +129,7 @@ static void grow_shared(void *arg) {
 }
 
 /* Two run it, one adds to it: one after the other. */
-SIM_WORLD(dag_busy) {
+SIM_WORLD(dag_busy, .exhaustive = true) {
     sim_check(thrum_dag_create(&shared) == 0);
     for (int i = 0; i < 2; i++) {
         sim_check(thrum_dag_node(shared, node, &seen[i]) == i);
@@ -169,7 +169,7 @@ SIM_WORLD(dag_failing_sched, .heavy = true, .asleep = whole_asleep) {
 }
 
 /* One node waits for the one beside it. */
-SIM_WORLD(dag_blocks_sched, .heavy = true, .asleep = whole_asleep) {
+SIM_WORLD(dag_blocks_sched, .exhaustive = true, .heavy = true, .asleep = whole_asleep) {
     blocks = true;
     on_sched(diamond);
 }

@@ -52,7 +52,7 @@ static void use_told(void *unused) {
 }
 
 /* A key is told by a number alone: who sees that it exists sees its destructor. */
-SIM_WORLD(key_told) {
+SIM_WORLD(key_told, .exhaustive = true) {
     int t = sim_spawn(use_told, NULL);
     make_and_tell(NULL);
     sim_join(t);
@@ -119,7 +119,7 @@ static void make_five(void) {
 
 /* Two threads with more values than have room; the memory for the rest may be refused. */
 static const crew_play many = {make_five, NULL, 2, {use_five_in_thread, use_five_in_thread}};
-SIM_WORLD(key_many, .refusals = 2) {
+SIM_WORLD(key_many, .exhaustive = true, .refusals = 2) {
     crew_threads(&many);
 }
 
@@ -153,7 +153,7 @@ static thrum_handle *spawn_at(thrum_sched *sched, thrum_fn fn, void *arg) {
 }
 
 /* Two runs on the same or on different fibers: each value is destroyed once, before the join. */
-SIM_WORLD(key_destroyed_sched, .heavy = true) {
+SIM_WORLD(key_destroyed_sched, .exhaustive = true, .heavy = true) {
     make_keys(count);
     thrum_sched *sched = crew_sched_start();
     sim_check(thrum_join(spawn_at(sched, use_five, NULL), NULL) == 0);
@@ -168,7 +168,7 @@ SIM_WORLD(key_destroyed_sched, .heavy = true) {
 }
 
 /* Destructors that wait for each other and set the value again: another round. */
-SIM_WORLD(key_rounds_sched, .heavy = true) {
+SIM_WORLD(key_rounds_sched, .exhaustive = true, .heavy = true) {
     sim_check(thrum_key_create(&keys[0], count_and_set) == 0);
     thrum_sched *sched = crew_sched_start();
     thrum_handle *one = spawn_at(sched, use_one, &pair[0]);
