@@ -216,7 +216,7 @@ static bool row(const options *o, totals *sum, const sim_world *w, strategy s, m
 
 static uint64_t default_runs(const sim_world *w, strategy s, memory_mode mode) {
     if (s == S_EXHAUSTIVE) {
-        return w->heavy ? 20000 : 2000000;
+        return w->heavy ? 20000 : 1000000;
     }
     uint64_t runs = w->heavy ? 2000 : 30000;
     if (w->runs) {

@@ -40,7 +40,7 @@ static int yields_and_adds(void *arg) {
 }
 
 /* Two tasks on the thread that posted them, run when it unbinds. */
-SIM_WORLD(bound_unbind_runs_all, .exhaustive = true, .heavy = true) {
+SIM_WORLD(bound_unbind_runs_all, .heavy = true) {
     begin(0);
     bind();
     sim_check(thrum_go(yields_and_adds, NULL) == 0);
@@ -65,7 +65,7 @@ static void posts_outside(void *arg) {
 }
 
 /* No workers: what a thread posts that is not bound runs on the one that waits, asleep or not. */
-SIM_WORLD(bound_outside_post, .exhaustive = true, .heavy = true) {
+SIM_WORLD(bound_outside_post, .heavy = true) {
     begin(0);
     int t = sim_spawn(posts_outside, NULL);
     bind();
@@ -82,7 +82,7 @@ static void posts_itself(void *arg) {
 }
 
 /* Who wakes a bound thread may be late: by then that has unbound, and another was bound instead. */
-SIM_WORLD(bound_late_wake, .exhaustive = true, .heavy = true) {
+SIM_WORLD(bound_late_wake, .heavy = true) {
     begin(0);
     int t = sim_spawn(posts_itself, NULL);
     bind();
@@ -107,7 +107,7 @@ SIM_WORLD(bound_late_wake_by_worker, .heavy = true) {
 }
 
 /* With a deadline, which comes first or not; it is no run that began and never ends. */
-SIM_WORLD(bound_timed_wait, .exhaustive = true, .heavy = true) {
+SIM_WORLD(bound_timed_wait, .heavy = true) {
     begin(0);
     int t = sim_spawn(posts_itself, NULL);
     bind();
@@ -126,7 +126,7 @@ static int takes_a_unit(void *arg) {
 }
 
 /* A fiber that is tied to a thread is woken by another one; unbind waits for it. */
-SIM_WORLD(bound_fiber_is_woken, .exhaustive = true, .heavy = true) {
+SIM_WORLD(bound_fiber_is_woken, .heavy = true) {
     begin(0);
     int t = sim_spawn(posts_itself, NULL);
     bind();
@@ -180,7 +180,7 @@ static void binds_if_it_may(void *arg) {
 }
 
 /* Stop waits until all have unbound, and runs what is left; who comes too late is told. */
-SIM_WORLD(bound_stop, .exhaustive = true, .heavy = true) {
+SIM_WORLD(bound_stop, .heavy = true) {
     begin(0);
     int t = sim_spawn(binds_if_it_may, NULL);
     sim_check(thrum_sched_stop(sched) == 0);
@@ -232,7 +232,7 @@ SIM_WORLD(bound_stopper, .heavy = true) {
 }
 
 /* What was posted from outside, and nobody was bound for. */
-SIM_WORLD(bound_stop_runs_the_rest, .exhaustive = true, .heavy = true) {
+SIM_WORLD(bound_stop_runs_the_rest, .heavy = true) {
     begin(0);
     posts_outside(NULL);
     whole_stop(sched);

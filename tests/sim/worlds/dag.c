@@ -169,7 +169,7 @@ SIM_WORLD(dag_failing_sched, .heavy = true, .asleep = whole_asleep) {
 }
 
 /* One node waits for the one beside it. */
-SIM_WORLD(dag_blocks_sched, .exhaustive = true, .heavy = true, .asleep = whole_asleep) {
+SIM_WORLD(dag_blocks_sched, .heavy = true, .asleep = whole_asleep) {
     blocks = true;
     on_sched(diamond);
 }

@@ -276,7 +276,7 @@ static thrum_sched *start(thrum_fn fn) {
 }
 
 /* It suspends with an offered and a private fork: both are called, whoever is awake. */
-SIM_WORLD(fork_suspends_sched, .exhaustive = true, .heavy = true, .asleep = whole_asleep) {
+SIM_WORLD(fork_suspends_sched, .heavy = true, .asleep = whole_asleep) {
     thrum_sem_init(&sem, 0);
     whole_stop(start(waits_for_child));
     sim_check(sums[0] == 1 && sums[1] == 1);
@@ -296,7 +296,7 @@ static int forks_two(void *arg) {
 }
 
 /* Nobody is idle while a stolen call runs or its owner waits: the counts of thieves. */
-SIM_WORLD(fork_idle_sched, .exhaustive = true, .heavy = true, .asleep = whole_asleep) {
+SIM_WORLD(fork_idle_sched, .heavy = true, .asleep = whole_asleep) {
     thrum_sched *sched = start(forks_two);
     sim_check(thrum_sched_wait_idle(sched, THRUM_FOREVER) == 0);
     sim_check(sums[0] == 1 && sums[1] == 1);
@@ -325,7 +325,7 @@ static int loops(void *arg) {
 }
 
 /* A loop is divided while a thief is hungry, and goes on when a piece gives way. */
-SIM_WORLD(fork_loop_sched, .exhaustive = true, .heavy = true, .asleep = whole_asleep) {
+SIM_WORLD(fork_loop_sched, .heavy = true, .asleep = whole_asleep) {
     whole_stop(start(loops));
     sim_check(flags[0] == 1);
 }

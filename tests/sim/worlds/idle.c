@@ -224,7 +224,7 @@ static int yields(void *arg) {
     return 0;
 }
 
-SIM_WORLD(idle_yields, .exhaustive = true, .heavy = true, .asleep = whole_asleep) {
+SIM_WORLD(idle_yields, .heavy = true, .asleep = whole_asleep) {
     thrum_config config = whole_config(2);
     sched = whole_start(&config);
     go(yields, &whole_ran[0]);

@@ -153,7 +153,7 @@ static thrum_handle *spawn_at(thrum_sched *sched, thrum_fn fn, void *arg) {
 }
 
 /* Two runs on the same or on different fibers: each value is destroyed once, before the join. */
-SIM_WORLD(key_destroyed_sched, .exhaustive = true, .heavy = true) {
+SIM_WORLD(key_destroyed_sched, .heavy = true) {
     make_keys(count);
     thrum_sched *sched = crew_sched_start();
     sim_check(thrum_join(spawn_at(sched, use_five, NULL), NULL) == 0);
@@ -168,7 +168,7 @@ SIM_WORLD(key_destroyed_sched, .exhaustive = true, .heavy = true) {
 }
 
 /* Destructors that wait for each other and set the value again: another round. */
-SIM_WORLD(key_rounds_sched, .exhaustive = true, .heavy = true) {
+SIM_WORLD(key_rounds_sched, .heavy = true) {
     sim_check(thrum_key_create(&keys[0], count_and_set) == 0);
     thrum_sched *sched = crew_sched_start();
     thrum_handle *one = spawn_at(sched, use_one, &pair[0]);

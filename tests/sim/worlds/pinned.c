@@ -204,7 +204,7 @@ static int gives_way(void *arg) {
 }
 
 /* A fiber that moves to the worker for which it posted does not overtake what is in its inbox. */
-SIM_WORLD(pinned_inbox_order, .exhaustive = true, .heavy = true, .asleep = whole_asleep) {
+SIM_WORLD(pinned_inbox_order, .heavy = true, .asleep = whole_asleep) {
     thrum_config config = any_policy(2);
     sched = whole_start(&config);
     go_pinned(-1, gives_way, NULL);
