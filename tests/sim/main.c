@@ -143,7 +143,7 @@ static bool searched(const options *o, const sim_world *w, memory_mode mode, con
                      char *text, size_t size) {
     unsigned bound = w->preemptions ? w->preemptions : 2;
     bool enough = t->complete && (mode == M_SEQ || t->old > 0);
-    bool must = w->exhaustive && !o->runs && o->seconds <= 0;
+    bool must = w->exhaustive && !o->runs && o->seconds <= 0 && (mode == M_SEQ || o->scale >= 100);
     if (!t->complete) {
         snprintf(text, size, "%s at %u preemptions", must ? "NOT COMPLETE" : "not complete", bound);
     } else if (t->old == OLD_ALL) {
@@ -214,9 +214,12 @@ static bool row(const options *o, totals *sum, const sim_world *w, strategy s, m
     return failed;
 }
 
+/* All of a small world in mode seq. */
+#define SEARCH_LEAST 50000
+
 static uint64_t default_runs(const sim_world *w, strategy s, memory_mode mode) {
     if (s == S_EXHAUSTIVE) {
-        return w->heavy ? 20000 : 1000000;
+        return w->outcomes ? 2000000 : w->heavy ? 20000 : 1000000;
     }
     uint64_t runs = w->heavy ? 2000 : 30000;
     if (w->runs) {
@@ -242,6 +245,9 @@ static void world_rows(const options *o, totals *sum, const sim_world *w) {
             uint64_t runs = o->runs ? o->runs : default_runs(w, (strategy)s, (memory_mode)mode);
             if (!o->runs && s != S_EXHAUSTIVE) {
                 runs = (uint64_t)((double)runs * o->scale / 100.0) + 1;
+            } else if (!o->runs && !w->outcomes && !w->expect && o->scale < 100) {
+                double fewer = (double)runs * o->scale / 100.0;
+                runs = fewer < SEARCH_LEAST ? SEARCH_LEAST : (uint64_t)fewer;
             }
             found = row(o, sum, w, (strategy)s, (memory_mode)mode, runs) && w->expect;
         }

@@ -69,7 +69,7 @@ static void sets_all(thrum_task *self, void *arg) {
 }
 
 /* On one worker: those whose deadline has passed, in their order, then those that were posted. */
-SIM_WORLD(fifo_due_first, .exhaustive = true, .asleep = whole_asleep) {
+SIM_WORLD(fifo_due_first, .asleep = whole_asleep) {
     start(1, 1);
     thrum_task_init(&tasks[0], sets_all, NULL);
     sim_check(thrum_task_post(sched, &tasks[0]) == 0);
@@ -238,7 +238,7 @@ static void wakes(void *arg) {
 }
 
 /* Wakeups from outside queue like posts. */
-SIM_WORLD(fifo_due_woken, .exhaustive = true, .asleep = whole_asleep) {
+SIM_WORLD(fifo_due_woken, .asleep = whole_asleep) {
     start(2, 1);
     for (unsigned i = 0; i < 2; i++) {
         thrum_task_init(&tasks[i], woken, NULL);

@@ -96,7 +96,7 @@ static void posts_batch(thrum_task *self, void *arg) {
 }
 
 /* A batch into the own queue, and its rest into the shared one; another one from outside. */
-SIM_WORLD(hints_batch, .exhaustive = true, .asleep = whole_asleep) {
+SIM_WORLD(hints_batch, .asleep = whole_asleep) {
     begin(2);
     post(0, posts_batch, THRUM_HINT_NONE);
     post_batch(5, 8);
@@ -114,7 +114,7 @@ static void in_turn(thrum_task *self, void *arg) {
 }
 
 /* What one thread posts begins in that order, whatever the config. */
-SIM_WORLD(hints_order_outside, .exhaustive = true, .asleep = whole_asleep) {
+SIM_WORLD(hints_order_outside, .asleep = whole_asleep) {
     begin(1);
     for (unsigned i = 0; i < 5; i++) {
         post(i, in_turn, THRUM_HINT_NONE);
@@ -135,7 +135,7 @@ static void posts_in_order(thrum_task *self, void *arg) {
 }
 
 /* NEXT is next, YIELD comes behind what is queued. */
-SIM_WORLD(hints_order_inside, .exhaustive = true, .asleep = whole_asleep) {
+SIM_WORLD(hints_order_inside, .asleep = whole_asleep) {
     thrum_config config = whole_config(1);
     config.local_capacity = 4;
     sched = whole_start_bare(&config);
@@ -222,7 +222,7 @@ static void claims(thrum_task *self, void *arg) {
 }
 
 /* What is claimed, and the slot, are rescued from a worker that does not come round. */
-SIM_WORLD(hints_claims_rescued, .exhaustive = true, .asleep = whole_asleep_shared) {
+SIM_WORLD(hints_claims_rescued, .asleep = whole_asleep_shared) {
     thrum_config config = whole_config(2);
     config.local_capacity = 4;
     config.lifo_limit = 1;
@@ -254,7 +254,7 @@ static void stream(thrum_task *self, void *arg) {
     }
 }
 
-SIM_WORLD(hints_naps, .exhaustive = true, .asleep = whole_asleep) {
+SIM_WORLD(hints_naps, .asleep = whole_asleep) {
     thrum_config config = whole_config(2);
     config.local_capacity = 4;
     sched = whole_start_bare(&config);
@@ -273,7 +273,7 @@ static void posts_more(void *arg) {
     sim_check(thrum_task_post(sched, &whole_tasks[5]) == 0);
 }
 
-SIM_WORLD(hints_naps_beside, .exhaustive = true, .asleep = whole_asleep) {
+SIM_WORLD(hints_naps_beside, .asleep = whole_asleep) {
     thrum_config config = whole_config(3);
     sched = whole_start_bare(&config);
     for (unsigned i = 0; i < 4; i++) {
