@@ -46,8 +46,9 @@ bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter);
 
 /* The fiber says what it is about to wait for, and since when. */
 static inline void th_cancel_show(th_fiber *fiber, struct th_waiter *waiter) {
-    /* relaxed: its worker's own */
-    fiber->blocked_tick = th_load_relaxed(&fiber->worker->xtick);
+    /* relaxed: its worker's own; and a figure, which a wait that begins anew writes again, while
+     * it may be looked at */
+    th_store_relaxed(&fiber->xblocked_tick, th_load_relaxed(&fiber->worker->xtick));
     /* pairs: th_cancel_visit, th_look_some; the waiter, and where it stands */
     th_store_release(&fiber->xblocked, waiter);
 }

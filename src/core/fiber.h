@@ -51,7 +51,7 @@ typedef struct th_fiber {
 
     thrum_sched *sched;           /* constant */
     struct th_waiter *xblocked;   /* what it waits for, or NULL (cancel.h, look.h) */
-    uint64_t blocked_tick;        /* its worker's xtick when it began to; comes with xblocked */
+    uint64_t xblocked_tick;       /* its worker's xtick when it began to; comes with xblocked */
     struct th_family *xfamilies;  /* what the present run has opened, the innermost first */
     th_heritage heritage;         /* ... what it was given, or is by itself */
     th_help help;                 /* ... whether it helps that task */

@@ -46,7 +46,7 @@ static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th
     seen->on = (th_on)waiter->on;
     seen->object = waiter->object;
     seen->deadline = waiter->deadline;
-    seen->tick = fiber->blocked_tick;
+    seen->tick = th_load_relaxed(&fiber->xblocked_tick); /* relaxed: came with the waiter */
     /* relaxed: a figure; of another worker if it is just being resumed there */
     uint64_t now = th_load_relaxed(&worker->xtick);
     seen->ticks = now > seen->tick ? now - seen->tick : 0;
@@ -69,6 +69,9 @@ static TH_NO_TSAN bool see(const th_look *look, th_seen *seen, const th_fiber *f
         return false;
     }
     const th_worker *worker = th_load_relaxed(&fiber->worker); /* relaxed: as above */
+    if (!worker) {
+        return false; /* its first run has just begun: that it has may be known before where */
+    }
     *seen = (th_seen){.worker = worker->index, .root = fiber->root, .deadline = TH_FOREVER};
     if (waiter || !look->brief) {
         seen->id = fiber->run_id;

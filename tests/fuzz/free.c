@@ -19,8 +19,9 @@ void free_wrong(world *w, int line, const char *what, int value) {
         snprintf(w->what, sizeof(w->what), "line %d: %s does not hold (%d)", line, what, value);
 }
 
+static thrum_config config;
+
 void free_begin(unsigned workers, int policy) {
-    thrum_config config;
     thrum_config_init(&config);
     config.workers = workers;
     config.policy = (thrum_policy)policy;
@@ -96,7 +97,7 @@ static void value_gone(void *value) {
 }
 
 static void make(world *w) {
-    thrum_pool_config config = THRUM_POOL_CONFIG_INIT;
+    thrum_pool_config pool = THRUM_POOL_CONFIG_INIT;
     int bad = 0;
     memset(w, 0, sizeof(*w));
     w->sched = sched;
@@ -117,10 +118,10 @@ static void make(world *w) {
                                           : THRUM_UNBOUNDED);
     thrum_barrier_init(&w->barrier, BARRIER_SIZE);
     thrum_tickets_init(&w->tickets);
-    config.item_size = sizeof(int);
-    config.capacity = POOL_SIZE;
-    config.preserve = true;
-    bad |= thrum_pool_create(&w->pool, &config);
+    pool.item_size = sizeof(int);
+    pool.capacity = POOL_SIZE;
+    pool.preserve = true;
+    bad |= thrum_pool_create(&w->pool, &pool);
     bad |= thrum_key_create(&w->key, value_gone);
     bad |= thrum_dag_create(&w->dag);
     for (int i = 0; i < 4; i++)
@@ -205,12 +206,50 @@ static void start(world *w, cast *c) {
     }
 }
 
-static void finish(world *w, cast *c) {
-    int late = thrum_waitgroup_wait_until(&w->alive, thrum_after_ms(2));
+static int keeps(void *arg) {
+    thrum_shield_begin(); /* stop cancels it like the others */
+    (void)thrum_sem_wait(arg);
+    thrum_shield_end();
+    return 0;
+}
+
+/* The scheduler is stopped under them: that cancels all, and refuses what threads start. */
+static void stop_under(world *w) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = sched;
+    thrum_sem_init(&w->kept, 0);
+    if (thrum_go_with(&attr, keeps, &w->kept) != 0)
+        abort();
+    atomic_store(&w->stopping, true);
+    int result = thrum_sched_stop_until(sched, thrum_now());
+    if (result != -ETIMEDOUT)
+        free_wrong(w, __LINE__, "stop_until, while a fiber waits behind a shield", result);
+}
+
+static void start_again(world *w) {
+    thrum_sem_post(&w->kept);
+    int result = thrum_sched_stop(sched);
+    if (result != 0)
+        free_wrong(w, __LINE__, "a second stop", result);
+    else if (thrum_sem_destroy(&w->kept) != 0)
+        free_wrong(w, __LINE__, "a semaphore can't be destroyed", 0);
+    else if (thrum_sched_start(&sched, &config) != 0)
+        abort();
+}
+
+static void cancel_all(world *w) {
     for (int i = 0; i < ROOTS; i++) {
-        if (late != 0 && w->roots[i] != NULL)
+        if (w->roots[i] != NULL)
             (void)thrum_cancel(w->roots[i]);
     }
+}
+
+static void finish(world *w, cast *c, bool stops) {
+    int late = thrum_waitgroup_wait_until(&w->alive, thrum_after_ms(2));
+    if (late != 0 && stops)
+        stop_under(w);
+    else if (late != 0)
+        cancel_all(w);
     (void)thrum_waitgroup_wait(&w->alive); /* nobody cancels a root any more */
     for (int i = 0; i < ROOTS; i++) {
         if (w->roots[i] == NULL)
@@ -218,7 +257,9 @@ static void finish(world *w, cast *c) {
         else if (thrum_join(w->roots[i], NULL) != 0)
             free_wrong(w, __LINE__, "a root can't be joined", i);
     }
-    if (thrum_sched_wait_done(sched, THRUM_FOREVER) != 0) /* what is on call */
+    if (late != 0 && stops)
+        start_again(w);
+    else if (thrum_sched_wait_done(sched, THRUM_FOREVER) != 0) /* what is on call */
         free_wrong(w, __LINE__, "wait_done", 0);
 }
 
@@ -235,7 +276,7 @@ void free_run(const program *p, outcome *out) {
     make(&w);
     start(&w, &c);
     thrum_waitgroup_done(&w.begin);
-    finish(&w, &c);
+    finish(&w, &c, p->count > 0 && p->steps[0].b % 4 == 0);
     drain(&w);
     check_sums(&w);
     unmake(&w);

@@ -52,6 +52,8 @@ typedef struct world {
 
     thrum_handle *roots[ROOTS]; /* NULL: a plain thread */
     thrum_waitgroup begin, alive;
+    thrum_sem kept;       /* keeps the scheduler until it is posted */
+    atomic_bool stopping; /* it is being stopped: threads outside are refused */
     atomic_long calls;
 } world;
 
@@ -95,6 +97,9 @@ void free_wrong(world *w, int line, const char *what, int value);
 /* A result of a wait: one of 0, `also` and -ETIMEDOUT past the deadline, or -ECANCELED of a
  * cancelled task. Whether it is 0. */
 bool free_ok(runner *r, int result, thrum_time deadline, int also);
+
+/* Whether it is what a plain thread gets that starts something while the scheduler is stopped. */
+bool free_refused(const runner *r, int result);
 
 /* Does a step, as far as it makes sense; free_leave gives everything back. */
 void free_step(runner *r, const step *s);

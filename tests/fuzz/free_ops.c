@@ -32,6 +32,10 @@ bool free_ok(runner *r, int result, thrum_time deadline, int also) {
     return result == 0;
 }
 
+bool free_refused(const runner *r, int result) {
+    return result == -ESHUTDOWN && r->thread && atomic_load(&r->w->stopping);
+}
+
 static void pause_a_bit(const step *s) {
     if (s->a % 4 == 3)
         thrum_yield();
@@ -320,8 +324,13 @@ static void tickets(runner *r, const step *s) {
     thrum_tickets_take(&r->w->tickets, &c->ticket);
     if (s->op == OP_ticket_on_call) {
         atomic_fetch_add(&r->w->on_call, 1);
-        if (thrum_ticket_on_call_with(&c->ticket, r->w->sched, on_call, c) != 0)
-            free_wrong(r->w, __LINE__, "thrum_ticket_on_call_with", 0);
+        int result = thrum_ticket_on_call_with(&c->ticket, r->w->sched, on_call, c);
+        if (result != 0) {
+            EXPECT(r, free_refused(r, result), result);
+            atomic_fetch_sub(&r->w->on_call, 1);
+            thrum_ticket_done(&c->ticket);
+            free(c);
+        }
         return;
     }
     thrum_time t = free_deadline(r, s, false);

@@ -28,8 +28,12 @@ static void spawn(runner *r, const step *s) {
         return;
     int i = r->children_count++;
     r->children[i] = child;
-    if (thrum_spawn_with(&r->handles[i], &attr, free_life, child) != 0)
-        free_wrong(r->w, __LINE__, "thrum_spawn_with", 0);
+    int result = thrum_spawn_with(&r->handles[i], &attr, free_life, child);
+    if (result != 0) {
+        EXPECT(r, free_refused(r, result), result);
+        r->children_count--;
+        free(child);
+    }
 }
 
 static void join(runner *r, const step *s) {
@@ -125,7 +129,10 @@ static void post(runner *r, const step *s) {
         result = thrum_task_post_wait(r->w->sched, &r->task);
     else
         result = thrum_task_post_after(r->w->sched, &r->task, ahead[s->a % 3]);
-    EXPECT(r, result == 0, result);
+    if (result != 0) {
+        EXPECT(r, free_refused(r, result), result);
+        atomic_store(&r->posted, false);
+    }
 }
 
 static void end_task(runner *r) {

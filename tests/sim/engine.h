@@ -208,6 +208,9 @@ typedef struct engine {
     uint64_t steps_typical;
     uint32_t lowest; /* PCT: priorities go down from here */
     unsigned preempted;
+    unsigned old_max; /* a search's bound on old values, or on stores that reach memory early */
+    unsigned old_left;
+    bool old_spared; /* it left some out */
     unsigned refusals_left, timers_left, spurious_left;
     bool refuses; /* the world's own wish: sim_may_refuse */
     uint8_t *log;
@@ -341,8 +344,11 @@ typedef struct tally {
     uint64_t runs, distinct, steps_sum, steps_max;
     uint64_t digest; /* of all schedules: the same seed gives the same */
     double seconds;
-    bool complete; /* exhaustive: all of it */
+    bool complete; /* exhaustive: all of it, up to so many old values */
+    unsigned old;  /* OLD_ALL: however many */
 } tally;
+
+#define OLD_ALL 1000000u
 
 typedef struct plan {
     const sim_world *world;

@@ -245,34 +245,85 @@ bool warm_up(const sim_world *world, memory_mode mode, uint64_t seed) {
     return false;
 }
 
+static void count_run(tally *t) {
+    t->runs++;
+    t->steps_sum += E->steps;
+    t->steps_max = E->steps > t->steps_max ? E->steps : t->steps_max;
+    distinct_add(E->hash);
+    t->digest = (t->digest ^ E->hash ^ E->steps) * 0x9fb21c651e98df25ull;
+    if (E->outcome[0] && E->on_outcome) {
+        E->on_outcome(E->outcome);
+    }
+}
+
+static bool late(const plan *p, const tally *t, double began) {
+    return p->seconds_max > 0 && (t->runs & 63) == 0 && seconds_now() - began > p->seconds_max;
+}
+
+/* All decisions with so many old values, in so many runs: true when it came to the end. */
+static bool search(const plan *p, tally *t, double began, unsigned old, uint64_t runs) {
+    E->old_max = old;
+    E->old_spared = false;
+    E->given_count = 0;
+    for (uint64_t end = t->runs + runs; t->runs < end && !late(p, t, began);) {
+        run_once(p->world, S_EXHAUSTIVE, p->mode, p->seed, t->runs);
+        count_run(t);
+        if (E->failed) {
+            return false;
+        }
+        if (!exhaustive_next()) {
+            t->complete = true;
+            t->old = E->old_spared ? old : OLD_ALL;
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * All of it in half the runs; else with no old value, one, two, and so on (they multiply as
+ * preemptions do) until the next search would not come to its end.
+ */
+static void search_all(const plan *p, tally *t, double began) {
+    bool divisible = p->mode != M_SEQ && !p->world->outcomes;
+    if (search(p, t, began, OLD_ALL, divisible ? p->runs / 2 : p->runs) || !divisible) {
+        return;
+    }
+    double before = 0;
+    for (unsigned old = 0; !E->failed; old++) {
+        uint64_t first = t->runs;
+        if (!search(p, t, began, old, p->runs - first)) {
+            return;
+        }
+        double took = (double)(t->runs - first);
+        if (old && took * took / before > (double)(p->runs - t->runs)) {
+            return;
+        }
+        before = took;
+    }
+}
+
 bool explore(const plan *p, tally *t) {
     double began = seconds_now();
-    E->given_count = 0;
     if (p->strategy == S_PCT || p->strategy == S_BOUNDED) {
         warm_up(p->world, p->mode, p->seed); /* what fails there, S_RANDOM has found */
     }
-    bool failed = false;
-    for (uint64_t run = p->first; run < p->first + p->runs && !failed; run++) {
-        failed = run_once(p->world, p->strategy, p->mode, p->seed, run);
-        t->runs++;
-        t->steps_sum += E->steps;
-        t->steps_max = E->steps > t->steps_max ? E->steps : t->steps_max;
-        distinct_add(E->hash);
-        t->digest = (t->digest ^ E->hash ^ E->steps) * 0x9fb21c651e98df25ull;
-        if (E->outcome[0] && E->on_outcome) {
-            E->on_outcome(E->outcome);
-        }
-        if (p->strategy == S_EXHAUSTIVE && !failed && !exhaustive_next()) {
-            t->complete = true;
-            break;
-        }
-        if (p->seconds_max > 0 && (run & 63) == 63 && seconds_now() - began > p->seconds_max) {
-            break;
+    E->given_count = 0;
+    E->failed = false;
+    if (p->strategy == S_EXHAUSTIVE) {
+        search_all(p, t, began);
+    } else {
+        for (uint64_t run = p->first; run < p->first + p->runs && !E->failed; run++) {
+            run_once(p->world, p->strategy, p->mode, p->seed, run);
+            count_run(t);
+            if (late(p, t, began)) {
+                break;
+            }
         }
     }
     t->seconds += seconds_now() - began;
     t->distinct = distinct_count();
-    return failed;
+    return E->failed;
 }
 
 /* ---- traces ---- */

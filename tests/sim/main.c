@@ -135,6 +135,26 @@ typedef struct totals {
     double seconds;
 } totals;
 
+/*
+ * How far a search came: "complete", or with how many old values (in mode tso: stores that reach
+ * memory early) at most. A world that says it is small must not end before one of them.
+ */
+static bool searched(const options *o, const sim_world *w, memory_mode mode, const tally *t,
+                     char *text, size_t size) {
+    unsigned bound = w->preemptions ? w->preemptions : 2;
+    bool enough = t->complete && (mode == M_SEQ || t->old > 0);
+    bool must = w->exhaustive && !o->runs && o->seconds <= 0 && (mode == M_SEQ || o->scale >= 100);
+    if (!t->complete) {
+        snprintf(text, size, "%s at %u preemptions", must ? "NOT COMPLETE" : "not complete", bound);
+    } else if (t->old == OLD_ALL) {
+        snprintf(text, size, "complete at %u preemptions", bound);
+    } else {
+        snprintf(text, size, "complete at %u preemptions, %u %s", bound, t->old,
+                 mode == M_TSO ? "early" : "old");
+    }
+    return must && !enough;
+}
+
 /* Whether something was found. */
 static bool row(const options *o, totals *sum, const sim_world *w, strategy s, memory_mode mode,
                 uint64_t runs) {
@@ -149,7 +169,7 @@ static bool row(const options *o, totals *sum, const sim_world *w, strategy s, m
     E->on_outcome = add_outcome;
     distinct_begin(runs);
     bool failed = explore(&p, &t);
-    uint64_t run = t.runs - 1;
+    uint64_t run = p.first + t.runs - 1;
 
     char verdict[256] = "";
     bool bad = failed;
@@ -173,7 +193,7 @@ static bool row(const options *o, totals *sum, const sim_world *w, strategy s, m
             bad = true;
         }
     } else if (s == S_EXHAUSTIVE && !failed) {
-        snprintf(verdict, sizeof verdict, "%s", t.complete ? "complete" : "not complete");
+        bad = searched(o, w, mode, &t, verdict, sizeof verdict);
     }
     char line[512];
     snprintf(line, sizeof line, "%-28s %-10s %-4s %10llu %10llu %6.0f %6llu %08x %8.2f %9.0f  %s%s",
@@ -194,9 +214,12 @@ static bool row(const options *o, totals *sum, const sim_world *w, strategy s, m
     return failed;
 }
 
+/* All of a small world in mode seq. */
+#define SEARCH_LEAST 50000
+
 static uint64_t default_runs(const sim_world *w, strategy s, memory_mode mode) {
     if (s == S_EXHAUSTIVE) {
-        return w->heavy ? 20000 : 2000000;
+        return w->outcomes ? 2000000 : w->heavy ? 20000 : 1000000;
     }
     uint64_t runs = w->heavy ? 2000 : 30000;
     if (w->runs) {
@@ -222,6 +245,9 @@ static void world_rows(const options *o, totals *sum, const sim_world *w) {
             uint64_t runs = o->runs ? o->runs : default_runs(w, (strategy)s, (memory_mode)mode);
             if (!o->runs && s != S_EXHAUSTIVE) {
                 runs = (uint64_t)((double)runs * o->scale / 100.0) + 1;
+            } else if (!o->runs && !w->outcomes && !w->expect && o->scale < 100) {
+                double fewer = (double)runs * o->scale / 100.0;
+                runs = fewer < SEARCH_LEAST ? SEARCH_LEAST : (uint64_t)fewer;
             }
             found = row(o, sum, w, (strategy)s, (memory_mode)mode, runs) && w->expect;
         }

@@ -4,7 +4,7 @@
  *   random      at each point somebody else goes on with a chance of its own for the run
  *   pct         threads have priorities; at a few random steps the running one becomes the lowest
  *   bounded     somebody else goes on only at a few random steps, and where the running one waits
- *   exhaustive  all decisions, up to so many preemptions
+ *   exhaustive  all decisions, up to so many preemptions and so many old values
  *   replay      those given; beyond them the quiet ones
  *
  * 0 is always the quiet decision: go on, the newest value, no accident.
@@ -34,6 +34,7 @@ void strategy_begin(void) {
     E->log_count = 0;
     E->hash = 0x9e3779b97f4a7c15ull;
     E->preempted = 0;
+    E->old_left = E->old_max;
     E->lowest = 1000000;
     if (E->strategy != S_REPLAY) { /* a replay has those of its run */
         bool some = E->strategy != S_EXHAUSTIVE;
@@ -141,11 +142,16 @@ unsigned strategy_thread(uint32_t others, bool stay, unsigned extras) {
         break;
     case S_EXHAUSTIVE: {
         bool spent = stay && E->preempted >= preemptions_max();
+        if (extras && !E->old_left) { /* no deadline passes early in a search: stores that go */
+            E->old_spared = true;
+            n = threads;
+        }
         choice = given(n);
         if (spent && choice > 0 && choice < threads) {
             choice = threads; /* extras are no preemptions */
         }
-        return log_choice(SIM_THREAD, spent && !extras ? 1 : n, choice);
+        E->old_left -= choice >= threads;
+        return log_choice(SIM_THREAD, spent && n == threads ? 1 : n, choice);
     }
     case S_REPLAY:
     default:
@@ -174,8 +180,15 @@ unsigned sim_choose(sim_what what, unsigned n) {
         return 0;
     }
     unsigned choice = 0;
-    if (E->strategy == S_REPLAY || E->strategy == S_EXHAUSTIVE) {
+    if (E->strategy == S_REPLAY) {
         choice = given(n);
+    } else if (E->strategy == S_EXHAUSTIVE) {
+        if (what == SIM_VALUE && !E->old_left) {
+            E->old_spared = true;
+            return log_choice(what, 1, 0);
+        }
+        choice = given(n);
+        E->old_left -= what == SIM_VALUE && choice;
     } else {
         switch (what) {
         case SIM_VALUE:

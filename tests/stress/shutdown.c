@@ -102,9 +102,9 @@ static int spawn_more(void *arg) {
 }
 
 TEST(started_and_stopped_under_load) {
-    /* Two thousand times, with a tree of tasks that still grows when stop begins. */
+    /* Ten thousand times, with a tree of tasks that still grows when stop begins. */
     const unsigned workers = (unsigned)check_env("THRUM_WORKERS", 2);
-    const int rounds = SCALED(2000) / (workers > 8 ? 10 : 1) + 1;
+    const int rounds = SCALED(10000) / (workers > 8 ? 10 : 1) + 1;
     for (int i = 0; i < rounds; i++) {
         rig r;
         atomic_store(&ended, 0);
@@ -118,7 +118,7 @@ TEST(started_and_stopped_under_load) {
 TEST(started_and_stopped_empty) {
     /* Workers that have hardly begun are stopped. */
     const unsigned workers = (unsigned)check_env("THRUM_WORKERS", 2);
-    const int rounds = SCALED(2000) / (workers > 8 ? 10 : 1) + 1;
+    const int rounds = SCALED(10000) / (workers > 8 ? 10 : 1) + 1;
     for (int i = 0; i < rounds; i++) {
         rig r;
         rig_begin(&r, 0);

@@ -96,7 +96,7 @@ static void last_c(void *unused) {
 
 /* All see what all wrote; one of them was the last. */
 static const crew_play three = {make_three, NULL, 3, {last_a, last_b, last_c}};
-CREW_WORLDS(barrier_three, three)
+CREW_WORLDS(barrier_three, three, .exhaustive = true)
 
 static void make_again(void) {
     make(2);
@@ -129,7 +129,7 @@ static void again_b(void *unused) {
 
 /* It begins anew: who is let through and comes again waits for the next round. */
 static const crew_play again = {make_again, NULL, 2, {again_a, again_b}};
-CREW_WORLDS(barrier_again, again)
+CREW_WORLDS(barrier_again, again, .exhaustive = true)
 CREW_WORLD_SCHED(barrier_again, again)
 
 /* ---- with a deadline ---- */
@@ -165,7 +165,7 @@ static void both_or_none(void) {
 }
 
 static const crew_play timed = {make_two, both_or_none, 2, {late_a, late_b}};
-CREW_WORLDS(barrier_timed, timed, .timers_max = 2)
+CREW_WORLDS(barrier_timed, timed, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(barrier_timed, timed)
 
 /* Three for two places: two go on and one is late, or all are. */
@@ -191,7 +191,7 @@ static void late_b_only(void *unused) {
 }
 
 static const crew_play timed_three = {make_two, two_or_none, 3, {late_a_only, late_b_only, late_c}};
-CREW_WORLDS(barrier_timed_three, timed_three, .timers_max = 3)
+CREW_WORLDS(barrier_timed_three, timed_three, .exhaustive = true, .timers_max = 3)
 
 /* ---- cancelled ---- */
 
@@ -260,4 +260,4 @@ static void destroy_when_open(void *unused) {
 /* Destroyed as soon as nobody waits. */
 static const crew_play destroyed = {
     make_two, NULL, 3, {destroy_when_open, come_only, come_when_told}};
-CREW_WORLDS(barrier_destroyed, destroyed)
+CREW_WORLDS(barrier_destroyed, destroyed, .exhaustive = true)

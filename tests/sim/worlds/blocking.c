@@ -96,7 +96,7 @@ static void call_pause_call(void *unused) {
 
 /* A member whose keepalive ends while it is called: it comes, or another one is started. */
 static const crew_play keepalive = {make_one, end, 1, {call_pause_call}};
-CREW_WORLDS(blocking_keepalive, keepalive, .timers_max = 3)
+CREW_WORLDS(blocking_keepalive, keepalive, .exhaustive = true, .timers_max = 3)
 
 /* The same with two members, of which one leaves while the other is called, and is joined by it. */
 static const crew_play keepalives = {make_two, end, 2, {call_pause_call, call_2}};

@@ -82,6 +82,39 @@ SIM_WORLD(cancel_helper_two, .heavy = true) {
     cancel_calls(2, true, 2);
 }
 
+static whole_gate taken;
+
+static int takes_and_tells(void *arg) {
+    (void)arg;
+    int code = thrum_sem_wait(&shared_sem);
+    whole_open(&taken);
+    return code;
+}
+
+static int forks_a_taker_and_a_waiter(void *arg) {
+    thrum_fork calls[2];
+    unsigned taker = (unsigned)(uintptr_t)arg;
+    thrum_fork_start(&calls[taker], takes_and_tells, NULL);
+    thrum_fork_start(&calls[1 - taker], waits_and_frees, fresh_sem());
+    thrum_yield();
+    int codes[2];
+    codes[1 - taker] = thrum_fork_join(&calls[1 - taker]);
+    codes[taker] = thrum_fork_join(&calls[taker]);
+    sim_check(codes[taker] == 0 && codes[1 - taker] == -ECANCELED);
+    return 7;
+}
+
+/* Of two on the list one goes, whichever stands first: the other one must still be found. */
+SIM_WORLD(cancel_helper_left, .heavy = true) {
+    begin(1 + sim_pick(2), true);
+    thrum_handle *handle = spawn(forks_a_taker_and_a_waiter, (void *)(uintptr_t)sim_pick(2));
+    thrum_sem_post(&shared_sem);
+    whole_pass(&taken);
+    sim_check(thrum_cancel(handle) == 0);
+    sim_check(join(handle) == 7);
+    whole_stop(sched);
+}
+
 /* ---- a helper that opens a scope ---- */
 
 static int opens_a_scope(void *arg) {

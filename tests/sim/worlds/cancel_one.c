@@ -143,6 +143,18 @@ SIM_WORLD(cancel_one_against_end, .heavy = true) {
     whole_stop(sched);
 }
 
+/* The same, and the other one still waits when the cancel is over: it must not be the one ended. */
+SIM_WORLD(cancel_one_against_end_waits, .heavy = true, .runs = 20000) {
+    begin(1);
+    thrum_handle *handle = spawn(ends, NULL);
+    thrum_handle *next = spawn(takes_a_unit, NULL);
+    cancels(handle);
+    posts(NULL);
+    sim_check(join(next) == 0);
+    sim_check(join(handle) == 5);
+    whole_stop(sched);
+}
+
 /* ---- a fiber on which another task has waited before ---- */
 
 static thrum_handle *late; /* who is cancelled */

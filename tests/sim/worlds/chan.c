@@ -96,10 +96,10 @@ static void try_and_destroy(void *unused) {
 
 /* The same for one that never waits. */
 static const crew_play polled = {make_rendezvous, NULL, 2, {try_and_destroy, send_0}};
-CREW_WORLDS(chan_polled, polled)
+CREW_WORLDS(chan_polled, polled, .exhaustive = true)
 
 static const crew_play polled_one = {make_one, NULL, 2, {try_and_destroy, send_0}};
-CREW_WORLDS(chan_polled_one, polled_one)
+CREW_WORLDS(chan_polled_one, polled_one, .exhaustive = true)
 
 /* ---- several ---- */
 
@@ -118,7 +118,7 @@ CREW_WORLDS(chan_two_senders, two_senders)
 CREW_WORLD_SCHED(chan_two_senders, two_senders)
 
 static const crew_play two_senders_one = {make_one, destroy, 3, {recv_two, send_0, send_1}};
-CREW_WORLDS(chan_two_senders_one, two_senders_one)
+CREW_WORLDS(chan_two_senders_one, two_senders_one, .exhaustive = true)
 CREW_WORLD_SCHED(chan_two_senders_one, two_senders_one)
 
 static void send_all(void *unused) {
@@ -140,10 +140,10 @@ static void recv_in_order(void *unused) {
 
 /* Through a full buffer and a waiting sender the order is kept; segments come and go. */
 static const crew_play in_order = {make_one, NULL, 2, {recv_in_order, send_all}};
-CREW_WORLDS(chan_in_order, in_order)
+CREW_WORLDS(chan_in_order, in_order, .exhaustive = true)
 
 static const crew_play in_order_unbounded = {make_unbounded, NULL, 2, {recv_in_order, send_all}};
-CREW_WORLDS(chan_in_order_unbounded, in_order_unbounded)
+CREW_WORLDS(chan_in_order_unbounded, in_order_unbounded, .exhaustive = true)
 
 /* ---- close, timeout ---- */
 
@@ -239,6 +239,6 @@ static void recv_rest(void *unused) {
 /* A refused segment: the element was not sent, and the channel goes on. */
 static const crew_play refused = {
     make_unbounded, all_accounted_for, 2, {recv_rest, send_if_memory}};
-SIM_WORLD(chan_refused, .refusals = 2) {
+SIM_WORLD(chan_refused, .exhaustive = true, .refusals = 2) {
     crew_threads(&refused);
 }

@@ -75,7 +75,7 @@ static void signal_inside(void *unused) {
 
 /* Signaled under the mutex: the wait that returns may free both. */
 static const crew_play handover = {make, NULL, 2, {wait_and_free, signal_inside}};
-CREW_WORLDS(cond_handover, handover)
+CREW_WORLDS(cond_handover, handover, .exhaustive = true)
 CREW_WORLD_SCHED(cond_handover, handover)
 
 static void wait_only(void *unused) {
@@ -95,7 +95,7 @@ static void signal_outside(void *unused) {
 
 /* Signaled after the unlock: the look without a lock finds a waiter that it must not miss. */
 static const crew_play outside = {make, end, 2, {wait_only, signal_outside}};
-CREW_WORLDS(cond_outside, outside)
+CREW_WORLDS(cond_outside, outside, .exhaustive = true)
 
 static void wait_once_and_free(void *unused) {
     (void)unused;
@@ -129,10 +129,10 @@ static void broadcast_waiting(void *unused) {
 
 /* The mutex is free, so the one that is woken frees the cond at once. */
 static const crew_play freed_by_woken = {make, NULL, 2, {wait_once_and_free, signal_waiting}};
-CREW_WORLDS(cond_freed_by_woken, freed_by_woken)
+CREW_WORLDS(cond_freed_by_woken, freed_by_woken, .exhaustive = true)
 
 static const crew_play freed_by_all = {make, NULL, 2, {wait_once_and_free, broadcast_waiting}};
-CREW_WORLDS(cond_freed_by_all, freed_by_all)
+CREW_WORLDS(cond_freed_by_all, freed_by_all, .exhaustive = true)
 
 /* ---- several waiters ---- */
 
@@ -225,7 +225,7 @@ static void pong(void *unused) {
 
 /* Each waits for the other, four times in all. */
 static const crew_play turns = {make, end, 2, {ping, pong}};
-CREW_WORLDS(cond_turns, turns)
+CREW_WORLDS(cond_turns, turns, .exhaustive = true)
 
 /* ---- destroying ---- */
 

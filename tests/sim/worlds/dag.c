@@ -129,7 +129,7 @@ static void grow_shared(void *arg) {
 }
 
 /* Two run it, one adds to it: one after the other. */
-SIM_WORLD(dag_busy) {
+SIM_WORLD(dag_busy, .exhaustive = true) {
     sim_check(thrum_dag_create(&shared) == 0);
     for (int i = 0; i < 2; i++) {
         sim_check(thrum_dag_node(shared, node, &seen[i]) == i);

@@ -83,13 +83,13 @@ static void look_and_free(void *unused) {
 
 /* The same for those who never wait: each kind of look acquires. */
 static const crew_play auto_tested = {make_auto, NULL, 2, {test_and_free, signal_once}};
-CREW_WORLDS(event_auto_tested, auto_tested)
+CREW_WORLDS(event_auto_tested, auto_tested, .exhaustive = true)
 
 static const crew_play manual_tested = {make_manual, NULL, 2, {test_and_free, signal_once}};
-CREW_WORLDS(event_manual_tested, manual_tested)
+CREW_WORLDS(event_manual_tested, manual_tested, .exhaustive = true)
 
 static const crew_play looked_at = {make_manual, NULL, 2, {look_and_free, signal_once}};
-CREW_WORLDS(event_looked_at, looked_at)
+CREW_WORLDS(event_looked_at, looked_at, .exhaustive = true)
 
 /* ---- several ---- */
 
@@ -106,7 +106,7 @@ static void wait_last_frees(void *unused) {
 /* A manual event lets all through; the last of them frees it while the signal may be on its way. */
 static const crew_play manual_all = {
     make_manual, NULL, 3, {wait_last_frees, wait_last_frees, signal_once}};
-CREW_WORLDS(event_manual_all, manual_all)
+CREW_WORLDS(event_manual_all, manual_all, .exhaustive = true)
 CREW_WORLD_SCHED(event_manual_all, manual_all)
 
 static void enter(void *unused) {
@@ -126,7 +126,7 @@ static void three_entered(void) {
 
 /* The signal of an auto event goes round like a token. */
 static const crew_play token = {make_auto_signaled, three_entered, 3, {enter, enter, enter}};
-CREW_WORLDS(event_token, token)
+CREW_WORLDS(event_token, token, .exhaustive = true)
 CREW_WORLD_SCHED(event_token, token)
 
 /* ---- the absorbed signal ---- */
@@ -164,11 +164,11 @@ CREW_WORLDS(event_absorbed, absorbed, .exhaustive = true)
 
 /* The same with an auto event, which the wait clears, or the clear. */
 static const crew_play absorbed_auto = {make_auto_signaled, end, 2, {consume_auto, produce}};
-CREW_WORLDS(event_absorbed_auto, absorbed_auto)
+CREW_WORLDS(event_absorbed_auto, absorbed_auto, .exhaustive = true)
 
 static const crew_play absorbed_auto_cleared = {
     make_auto_signaled, end, 2, {consume_cleared, produce}};
-CREW_WORLDS(event_absorbed_auto_cleared, absorbed_auto_cleared)
+CREW_WORLDS(event_absorbed_auto_cleared, absorbed_auto_cleared, .exhaustive = true)
 
 /* ---- destroying ---- */
 
@@ -199,4 +199,4 @@ static void destroy_when_free(void *unused) {
 /* Destroyed as soon as nobody waits: the list belongs to who destroyed it. */
 static const crew_play destroyed = {
     make_auto, NULL, 3, {destroy_when_free, wait_only, signal_when_told}};
-CREW_WORLDS(event_destroyed, destroyed)
+CREW_WORLDS(event_destroyed, destroyed, .exhaustive = true)

@@ -90,7 +90,7 @@ static void drain_with_role(void *arg) {
 }
 
 /* Freed memory comes back: what was drained, run and pushed anew is the very top again. */
-SIM_WORLD(fifo_front_again) {
+SIM_WORLD(fifo_front_again, .exhaustive = true) {
     int t = sim_spawn(push_one, NULL);
     th_mpsc_push(&front, &items[0], 1);
     th_chain chain = th_mpsc_drain(&front);
@@ -153,11 +153,11 @@ static void consume_in_order(uint64_t capacity, unsigned consumers) {
 }
 
 /* The role of publishing goes from worker to worker, a block of one: no livelock. */
-SIM_WORLD(fifo_ready_block_1) {
+SIM_WORLD(fifo_ready_block_1, .exhaustive = true) {
     consume_in_order(1, 2);
 }
 
-SIM_WORLD(fifo_ready_block_2) {
+SIM_WORLD(fifo_ready_block_2, .exhaustive = true) {
     consume_in_order(2, 2);
 }
 
@@ -319,7 +319,7 @@ SIM_WORLD(fifo_signal_twice, .exhaustive = true) {
 }
 
 /* The front drained by whoever has the role. */
-SIM_WORLD(fifo_front_role) {
+SIM_WORLD(fifo_front_role, .exhaustive = true) {
     int a = sim_spawn(push_three, NULL);
     int b = sim_spawn(drain_with_role, NULL);
     push_one(NULL);

@@ -166,7 +166,7 @@ static void own_claims(unsigned n) {
 
 /* A claim is taken one by one by its owner, and rescued meanwhile; it is filled again only when all
  * its places were found empty. */
-SIM_WORLD(gate_claim, .refusals = 1) {
+SIM_WORLD(gate_claim, .exhaustive = true, .refusals = 1) {
     begin(TH_GATE_OPEN, 3);
     int t = sim_spawn(claim_rescuer, NULL);
     own_claims(7);

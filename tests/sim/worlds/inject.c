@@ -241,7 +241,7 @@ static void passing_consumer(void *arg) {
 
 /* "A parker sees an empty queue while the holder has it all in hand, or sees the turn taken": the
  * holder leaves two of three, and wakes. */
-SIM_WORLD(inject_parked_consumer) {
+SIM_WORLD(inject_parked_consumer, .exhaustive = true) {
     begin();
     at_once = 1;
     int a = sim_spawn(notifying_producer, NULL);

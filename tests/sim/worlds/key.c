@@ -52,7 +52,7 @@ static void use_told(void *unused) {
 }
 
 /* A key is told by a number alone: who sees that it exists sees its destructor. */
-SIM_WORLD(key_told) {
+SIM_WORLD(key_told, .exhaustive = true) {
     int t = sim_spawn(use_told, NULL);
     make_and_tell(NULL);
     sim_join(t);
@@ -119,7 +119,7 @@ static void make_five(void) {
 
 /* Two threads with more values than have room; the memory for the rest may be refused. */
 static const crew_play many = {make_five, NULL, 2, {use_five_in_thread, use_five_in_thread}};
-SIM_WORLD(key_many, .refusals = 2) {
+SIM_WORLD(key_many, .exhaustive = true, .refusals = 2) {
     crew_threads(&many);
 }
 

@@ -133,7 +133,7 @@ static void count_64(void *arg) {
 }
 
 /* State and list change together: the store that publishes the word also unlocks the list. */
-SIM_WORLD(lock_word32) {
+SIM_WORLD(lock_word32, .exhaustive = true) {
     int a = sim_spawn(count_32, NULL);
     int b = sim_spawn(count_32, NULL);
     count_32(NULL);
@@ -143,7 +143,7 @@ SIM_WORLD(lock_word32) {
 }
 
 /* The same for a word of 64 bits. */
-SIM_WORLD(lock_word64) {
+SIM_WORLD(lock_word64, .exhaustive = true) {
     int a = sim_spawn(count_64, NULL);
     int b = sim_spawn(count_64, NULL);
     count_64(NULL);

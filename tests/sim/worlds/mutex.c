@@ -86,7 +86,7 @@ CREW_WORLDS(mutex_pair, pair, .exhaustive = true)
 
 /* Overtaking: who unlocks comes back at once, past the one that was woken. */
 static const crew_play rounds = {make, four_counted, 2, {count_twice, count_twice}};
-CREW_WORLDS(mutex_rounds, rounds)
+CREW_WORLDS(mutex_rounds, rounds, .exhaustive = true)
 CREW_WORLD_SCHED(mutex_rounds, rounds)
 
 /* A queue of two behind one, and one that only tries. */
@@ -110,7 +110,7 @@ static void leave_last_frees(void *unused) {
 /* A count under the mutex says who is last and frees it; the one before may still be unlocking. */
 static const crew_play last_frees = {
     make, NULL, 3, {leave_last_frees, leave_last_frees, leave_last_frees}};
-CREW_WORLDS(mutex_last_frees, last_frees)
+CREW_WORLDS(mutex_last_frees, last_frees, .exhaustive = true)
 CREW_WORLD_SCHED(mutex_last_frees, last_frees)
 
 static void try_and_free(void *unused) {
@@ -132,7 +132,7 @@ static void lock_and_tell(void *unused) {
 
 /* The same, by one that only tries. */
 static const crew_play tried = {make, NULL, 2, {try_and_free, lock_and_tell}};
-CREW_WORLDS(mutex_tried, tried)
+CREW_WORLDS(mutex_tried, tried, .exhaustive = true)
 
 static void destroy_when_free(void *unused) {
     (void)unused;
@@ -144,7 +144,7 @@ static void destroy_when_free(void *unused) {
 
 /* Destroyed as soon as it is not held: what the last owner left is visible. */
 static const crew_play destroyed = {make, NULL, 2, {destroy_when_free, lock_and_tell}};
-CREW_WORLDS(mutex_destroyed, destroyed)
+CREW_WORLDS(mutex_destroyed, destroyed, .exhaustive = true)
 
 /* ---- the limit ---- */
 
@@ -173,7 +173,7 @@ static void one_counted(void) {
 
 /* The first has waited for more than 1 ms: the unlock makes it the owner. */
 static const crew_play handoff = {make, one_counted, 2, {let_in, count_when_told}};
-CREW_WORLDS(mutex_handoff, handoff)
+CREW_WORLDS(mutex_handoff, handoff, .exhaustive = true)
 CREW_WORLD_SCHED(mutex_handoff, handoff)
 
 static void make_about_to_look(void) {
@@ -200,7 +200,7 @@ static void overtake_then_let_in(void *unused) {
 /* The hand-over to one that was woken before and has not come yet. */
 static const crew_play handoff_on_its_way = {
     make_about_to_look, one_counted, 2, {overtake_then_let_in, count_when_told}};
-CREW_WORLDS(mutex_handoff_on_its_way, handoff_on_its_way)
+CREW_WORLDS(mutex_handoff_on_its_way, handoff_on_its_way, .exhaustive = true)
 
 /* A hand-over with a queue behind it: each has its turn, nobody is left. */
 static void three_counted(void) {
@@ -216,4 +216,4 @@ static void keep_long(void *unused) {
     crew_scrub();
 }
 static const crew_play convoy = {make, three_counted, 3, {keep_long, keep_long, keep_long}};
-CREW_WORLDS(mutex_convoy, convoy)
+CREW_WORLDS(mutex_convoy, convoy, .exhaustive = true)

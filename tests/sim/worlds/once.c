@@ -72,7 +72,7 @@ static void run(void *unused) {
 }
 
 static const crew_play looked_at = {make, NULL, 2, {look_and_free, run}};
-CREW_WORLDS(once_looked_at, looked_at)
+CREW_WORLDS(once_looked_at, looked_at, .exhaustive = true)
 
 /* ---- one fails ---- */
 
@@ -104,7 +104,7 @@ static void run_last_frees(void *unused) {
 /* The first fails; one of those who wait, or who come, does it, and sees what that one wrote. */
 static const crew_play fail = {
     make_for_three, NULL, 3, {run_last_frees, run_last_frees, run_last_frees}};
-CREW_WORLDS(once_fails, fail)
+CREW_WORLDS(once_fails, fail, .exhaustive = true)
 CREW_WORLD_SCHED(once_fails, fail)
 
 /* ---- with a deadline ---- */
@@ -152,7 +152,7 @@ static void late_after(void) {
 
 static const crew_play timed = {
     make_failing, late_after, 3, {run_it, run_or_late_a, run_or_late_b}};
-CREW_WORLDS(once_timed, timed, .timers_max = 3)
+CREW_WORLDS(once_timed, timed, .exhaustive = true, .timers_max = 3)
 CREW_WORLD_SCHED(once_timed, timed)
 
 /* ---- destroying ---- */
@@ -185,4 +185,4 @@ static void destroy_when_done(void *unused) {
 
 /* Destroyed as soon as the function has ended. */
 static const crew_play destroyed = {make, NULL, 2, {destroy_when_done, run_when_told}};
-CREW_WORLDS(once_destroyed, destroyed)
+CREW_WORLDS(once_destroyed, destroyed, .exhaustive = true)

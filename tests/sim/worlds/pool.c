@@ -98,7 +98,7 @@ static void borrow_if_free(void *unused) {
 
 /* One object goes round. */
 static const crew_play one = {make_one, end, 3, {borrow, borrow, borrow_if_free}};
-CREW_WORLDS(pool_one, one)
+CREW_WORLDS(pool_one, one, .exhaustive = true)
 CREW_WORLD_SCHED(pool_one, one)
 
 /* What it holds goes with it. */
@@ -115,7 +115,7 @@ static const crew_play kept = {make_one_kept, used_twice, 2, {borrow, borrow}};
 CREW_WORLDS(pool_kept, kept, .exhaustive = true)
 
 static const crew_play unbounded = {make_unbounded, end, 3, {borrow, borrow, borrow_if_free}};
-CREW_WORLDS(pool_unbounded, unbounded)
+CREW_WORLDS(pool_unbounded, unbounded, .exhaustive = true)
 
 /* A new one only where none is free. */
 static void at_most_two(void) {
@@ -124,7 +124,7 @@ static void at_most_two(void) {
 }
 
 static const crew_play unbounded_kept = {make_unbounded_kept, at_most_two, 2, {borrow, borrow}};
-CREW_WORLDS(pool_unbounded_kept, unbounded_kept)
+CREW_WORLDS(pool_unbounded_kept, unbounded_kept, .exhaustive = true)
 
 /* ---- several at a time ---- */
 
@@ -145,7 +145,7 @@ static void borrow_two(void *unused) {
 
 /* Two who need both never wait for each other. */
 static const crew_play both = {make_two, end, 3, {borrow_two, borrow_two, borrow}};
-CREW_WORLDS(pool_both, both)
+CREW_WORLDS(pool_both, both, .exhaustive = true)
 CREW_WORLD_SCHED(pool_both, both)
 
 /* ---- with a deadline ---- */
@@ -182,7 +182,7 @@ static const crew_play timed = {
 CREW_WORLDS(pool_timed, timed, .timers_max = 3)
 
 static const crew_play timed_one = {make_one, end, 3, {borrow, borrow_or_late, borrow}};
-CREW_WORLDS(pool_timed_one, timed_one, .timers_max = 2)
+CREW_WORLDS(pool_timed_one, timed_one, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(pool_timed_one, timed_one)
 
 /* ---- a hook that fails ---- */
@@ -206,7 +206,7 @@ static void borrow_two_may_fail(void *unused) {
 
 /* The one that is told has nothing; the other gets both. */
 static const crew_play failing = {make_failing, end, 2, {borrow_two_may_fail, borrow_two_may_fail}};
-CREW_WORLDS(pool_failing, failing)
+CREW_WORLDS(pool_failing, failing, .exhaustive = true)
 
 /* ---- destroying ---- */
 
@@ -236,7 +236,7 @@ static void destroy_when_back(void *unused) {
 /* All have borrowed; the last give-back has touched it for the last time when it is to be seen. */
 static const crew_play destroyed = {
     make_for_two, NULL, 3, {destroy_when_back, borrow_and_tell, borrow_and_tell}};
-CREW_WORLDS(pool_destroyed, destroyed)
+CREW_WORLDS(pool_destroyed, destroyed, .exhaustive = true)
 
 /* ---- cancelled ---- */
 

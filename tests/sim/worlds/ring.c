@@ -73,7 +73,7 @@ SIM_WORLD(ring_steal, .exhaustive = true) {
 }
 
 /* Two thieves and the owner at one head. */
-SIM_WORLD(ring_two_thieves) {
+SIM_WORLD(ring_two_thieves, .exhaustive = true) {
     int last = -1;
     begin(2, 2, 2);
     int thieves[2] = {sim_spawn(thief, NULL), sim_spawn(thief, NULL)};
@@ -101,7 +101,7 @@ SIM_WORLD(ring_steal_one) {
 
 /* A batch is published at once; of the second as much as fits (submit_chain): what does not fit
  * stays in the chain, in order. */
-SIM_WORLD(ring_push_chain) {
+SIM_WORLD(ring_push_chain, .exhaustive = true) {
     int last = -1;
     begin(4, 2, 2);
     int thieves[2] = {sim_spawn(thief, NULL), sim_spawn(thief, NULL)};
@@ -135,7 +135,7 @@ SIM_WORLD(ring_chain_published, .exhaustive = true, .preemptions = 4) {
 }
 
 /* The owner claims several with one exchange and reads the slots after it (th_ring_pop_many). */
-SIM_WORLD(ring_claim) {
+SIM_WORLD(ring_claim, .exhaustive = true) {
     int last = -1;
     begin(4, 2, 2);
     int thieves[2] = {sim_spawn(thief, NULL), sim_spawn(thief, NULL)};
@@ -184,7 +184,7 @@ static void helper(void *arg) {
 
 /* policy_sharded, overflow: half of the full ring and the new one go to the shared queue as one
  * chain. "Spill reads a slot after its exchange"; the links are written by whoever has taken. */
-SIM_WORLD(ring_overflow) {
+SIM_WORLD(ring_overflow, .exhaustive = true) {
     int last = -1;
     begin(2, 2, 2);
     th_inject_init(&inject);

@@ -180,7 +180,7 @@ static void own(uint64_t capacity, unsigned thieves_count, unsigned n, bool chai
 }
 
 /* The owner pops from a full ring of 2. */
-SIM_WORLD(ring_order_pop) {
+SIM_WORLD(ring_order_pop, .exhaustive = true) {
     own(2, 2, 6, false, pop_one);
 }
 
@@ -195,11 +195,11 @@ SIM_WORLD(ring_order_chain) {
 }
 
 /* The owner claims two at once. */
-SIM_WORLD(ring_order_claim) {
+SIM_WORLD(ring_order_claim, .exhaustive = true) {
     own(4, 2, 6, false, pop_several);
 }
 
 /* The owner spills half. */
-SIM_WORLD(ring_order_spill) {
+SIM_WORLD(ring_order_spill, .exhaustive = true) {
     own(4, 2, 6, false, spill);
 }

@@ -82,7 +82,7 @@ static const crew_play pair = {make, one_written, 2, {write_once, read_once}};
 CREW_WORLDS(rwlock_pair, pair, .exhaustive = true)
 
 static const crew_play writers = {make, three_written, 2, {write_twice, write_once}};
-CREW_WORLDS(rwlock_writers, writers)
+CREW_WORLDS(rwlock_writers, writers, .exhaustive = true)
 CREW_WORLD_SCHED(rwlock_writers, writers)
 
 static const crew_play readers = {
@@ -91,7 +91,7 @@ CREW_WORLDS(rwlock_readers, readers)
 CREW_WORLD_SCHED(rwlock_readers, readers)
 
 static const crew_play mixture = {make, three_written, 3, {read_twice, write_twice, write_once}};
-CREW_WORLDS(rwlock_mixture, mixture)
+CREW_WORLDS(rwlock_mixture, mixture, .exhaustive = true)
 
 static void try_both(void *unused) {
     (void)unused;
@@ -110,7 +110,7 @@ static void tried_after(void) {
 }
 
 static const crew_play tried = {make, tried_after, 3, {try_both, write_once, read_once}};
-CREW_WORLDS(rwlock_tried, tried)
+CREW_WORLDS(rwlock_tried, tried, .exhaustive = true)
 
 /* ---- freed by the last owner ---- */
 
@@ -138,7 +138,7 @@ static void last_writes(void *unused) {
 
 /* The unlock of the owner before has touched it for the last time. */
 static const crew_play freed = {make_for_three, NULL, 3, {last_writes, last_writes, last_writes}};
-CREW_WORLDS(rwlock_freed, freed)
+CREW_WORLDS(rwlock_freed, freed, .exhaustive = true)
 CREW_WORLD_SCHED(rwlock_freed, freed)
 
 /* A writer, after all readers. */
@@ -163,7 +163,7 @@ static void read_and_tell(void *unused) {
 
 static const crew_play freed_by_writer = {
     make, NULL, 3, {write_and_free, read_and_tell, read_and_tell}};
-CREW_WORLDS(rwlock_freed_by_writer, freed_by_writer)
+CREW_WORLDS(rwlock_freed_by_writer, freed_by_writer, .exhaustive = true)
 
 /* ---- with a deadline ---- */
 
@@ -201,7 +201,7 @@ static void late_after_write(void) {
 
 /* A reader that waits only for a writer goes on when that one gives up. */
 static const crew_play timed_writer = {make, late_after, 3, {read_once, write_or_late, read_once}};
-CREW_WORLDS(rwlock_timed_writer, timed_writer, .timers_max = 2)
+CREW_WORLDS(rwlock_timed_writer, timed_writer, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(rwlock_timed_writer, timed_writer)
 
 /* Neither takes a hold with it that it was not given, nor leaves one behind. */
@@ -242,8 +242,8 @@ static void destroy_when_free(void *unused) {
 
 /* Destroyed as soon as nobody has it. */
 static const crew_play destroyed = {make, NULL, 2, {destroy_when_free, read_until_told}};
-CREW_WORLDS(rwlock_destroyed, destroyed)
+CREW_WORLDS(rwlock_destroyed, destroyed, .exhaustive = true)
 
 static const crew_play destroyed_after_write = {
     make, NULL, 2, {destroy_when_free, write_until_told}};
-CREW_WORLDS(rwlock_destroyed_after_write, destroyed_after_write)
+CREW_WORLDS(rwlock_destroyed_after_write, destroyed_after_write, .exhaustive = true)

@@ -217,7 +217,7 @@ static void met_or_not(void) {
 
 static const crew_play crossed_late = {
     make_rendezvous, met_or_not, 2, {cross_a_late, cross_b_late}};
-CREW_WORLDS(select_crossed_late, crossed_late, .timers_max = 2)
+CREW_WORLDS(select_crossed_late, crossed_late, .exhaustive = true, .timers_max = 2)
 
 /* A third one, plain, takes part: it meets one of them, or neither is left alone. */
 static void plain_pair(void *unused) {

@@ -58,7 +58,7 @@ static void try_and_free(void *unused) {
 
 /* The same, for one that never waits. */
 static const crew_play polled = {make_empty, NULL, 2, {try_and_free, post}};
-CREW_WORLDS(sem_polled, polled)
+CREW_WORLDS(sem_polled, polled, .exhaustive = true)
 
 /* ---- several waiters ---- */
 

@@ -128,7 +128,7 @@ static void stranger(void *arg) {
 }
 
 /* Two threads without a cache beside a worker with one: what came back one by one. */
-SIM_WORLD(slab_outside) {
+SIM_WORLD(slab_outside, .exhaustive = true) {
     begin();
     int a = sim_spawn(stranger, NULL);
     int b = sim_spawn(stranger, NULL);

@@ -79,7 +79,7 @@ static void finish_and_close(void *unused) {
 
 /* Joined while and after the scheduler goes: the last one to leave the slab frees it. */
 static const crew_play outlives = {make, NULL, 2, {join, finish_and_close}};
-CREW_WORLDS(spawn_outlives, outlives)
+CREW_WORLDS(spawn_outlives, outlives, .exhaustive = true)
 
 static const crew_play detached_late = {make, NULL, 2, {detach, finish_and_close}};
 CREW_WORLDS(spawn_detached_late, detached_late)
@@ -104,7 +104,7 @@ static void put_handle(void) {
 /* Taken and given back by threads without a cache. */
 static const crew_play loose = {
     make, put_handle, 3, {use_and_put_back, use_and_put_back, use_and_put_back}};
-CREW_WORLDS(spawn_slab_loose, loose)
+CREW_WORLDS(spawn_slab_loose, loose, .exhaustive = true)
 
 /* More than two magazines are taken and given back, so that full ones go by the depot. */
 static void fill_and_spill(void *unused) {
@@ -124,7 +124,7 @@ static void fill_and_spill(void *unused) {
 
 /* Two caches and the depot between them. */
 static const crew_play magazines = {make, put_handle, 2, {fill_and_spill, fill_and_spill}};
-CREW_WORLDS(spawn_slab_magazines, magazines)
+CREW_WORLDS(spawn_slab_magazines, magazines, .exhaustive = true)
 
 /* ---- on a scheduler ---- */
 

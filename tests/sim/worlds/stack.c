@@ -59,7 +59,7 @@ static void two_and_one(void *arg) {
 }
 
 /* The list of free slots, the slots never used, and the first mapping. */
-SIM_WORLD(stack_two_threads) {
+SIM_WORLD(stack_two_threads, .exhaustive = true) {
     begin(THRUM_GUARD_AUTO);
     int t = sim_spawn(two_and_one, NULL);
     two_and_one(NULL);
@@ -82,7 +82,7 @@ static void put_one(void *arg) {
 
 /* th_stacks_each looks at words of stacks that others are just getting, guarding and putting. One
  * that is in use throughout is always seen so. */
-SIM_WORLD(stack_each) {
+SIM_WORLD(stack_each, .exhaustive = true) {
     th_stack held;
     static th_stack passed;
     begin(THRUM_GUARD_CANARY);

@@ -40,6 +40,8 @@ static void begin(unsigned workers, bool tell) {
     config.alloc = plain_alloc;
     config.free = plain_free;
     config.deadlock = take_report;
+    config.blocking_threads_max = 1;
+    config.blocking_keepalive = THRUM_FOREVER;
     may_tell = tell;
     for (unsigned i = 0; i < 3; i++) {
         thrum_sem_init(&sems[i], 0);
@@ -178,6 +180,73 @@ SIM_WORLD(stuck_woken_outside, .heavy = true) {
     thrum_sem_post(&sems[0]);
     whole_stop(sched);
     sim_check(reports <= 1);
+}
+
+/* ---- calls under way in the blocking pool ---- */
+
+static int brings_nothing(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+static int calls_and_posts(void *arg) {
+    int result = -1;
+    sim_check(thrum_blocking(brings_nothing, arg, &result) == 0 && result == 0);
+    thrum_sem_post(&sems[1]);
+    return 0;
+}
+
+static int waits_for_caller(void *arg) {
+    sim_check(thrum_go(calls_and_posts, arg) == 0);
+    return wait_on(1);
+}
+
+/* All workers sleep, all fibers wait; but one of them for a thread that will wake it. */
+SIM_WORLD(stuck_quiet_blocking, .heavy = true) {
+    begin(1 + sim_pick(2), false);
+    start(waits_for_caller);
+    end(0);
+}
+
+static int posts_inside(void *arg) {
+    (void)arg;
+    thrum_sem_post(&sems[1]);
+    return 0;
+}
+
+static int calls_and_waits(void *arg) {
+    int result = -1;
+    sim_check(thrum_blocking(posts_inside, arg, &result) == 0 && result == 0);
+    return wait_on(0);
+}
+
+static int waits_for_the_call(void *arg) {
+    sim_check(thrum_go(calls_and_waits, arg) == 0);
+    wait_on(1);
+    thrum_sem_post(&sems[0]);
+    return 0;
+}
+
+/* The call itself wakes somebody, and then its caller. */
+SIM_WORLD(stuck_quiet_blocking_posts, .heavy = true) {
+    begin(1 + sim_pick(2), false);
+    start(waits_for_the_call);
+    end(0);
+}
+
+static int calls_and_is_stuck(void *arg) {
+    int result = -1;
+    sim_check(thrum_blocking(brings_nothing, arg, &result) == 0 && result == 0);
+    return wait_on(0);
+}
+
+/* Whoever looked while the call was under way said nothing: who comes last looks again. */
+SIM_WORLD(stuck_told_blocking, .heavy = true) {
+    begin(1 + sim_pick(2), true);
+    start(calls_and_is_stuck);
+    whole_pass(&told);
+    thrum_sem_post(&sems[0]);
+    end(1);
 }
 
 /* ---- bound threads ---- */

@@ -92,7 +92,7 @@ static void poll_1_frees(void *unused) {
 }
 
 static const crew_play polled = {make_two, NULL, 2, {poll_1_frees, done_0}};
-CREW_WORLDS(tickets_polled, polled)
+CREW_WORLDS(tickets_polled, polled, .exhaustive = true)
 
 static void wait_2_frees(void *unused) {
     (void)unused;
@@ -105,7 +105,7 @@ static void wait_2_frees(void *unused) {
 
 /* One is done before its turn: the third one's comes when both are. */
 static const crew_play dropped = {make_three, NULL, 3, {wait_2_frees, done_0, done_1}};
-CREW_WORLDS(tickets_dropped, dropped)
+CREW_WORLDS(tickets_dropped, dropped, .exhaustive = true)
 CREW_WORLD_SCHED(tickets_dropped, dropped)
 
 /* ---- taking ---- */

@@ -187,7 +187,7 @@ CREW_WORLD_SCHED(timed_event_auto, event_auto)
 /* A manual one lets all through who are not late, and stays. */
 static const crew_play event_manual = {
     manual_before, manual_after, 3, {event_await_a, event_await_b, event_signal}};
-CREW_WORLDS(timed_event_manual, event_manual, .timers_max = 3)
+CREW_WORLDS(timed_event_manual, event_manual, .exhaustive = true, .timers_max = 3)
 
 static void event_await_and_free(void *arg) {
     event_await_a(arg);
@@ -349,7 +349,7 @@ static void nothing(void) {
 
 /* Never early; each on its own. */
 static const crew_play sleep_two = {nothing, NULL, 2, {sleeps, sleeps}};
-CREW_WORLDS(timed_sleep, sleep_two, .timers_max = 2)
+CREW_WORLDS(timed_sleep, sleep_two, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(timed_sleep, sleep_two)
 
 /* ---- joining ---- */

@@ -100,7 +100,7 @@ static void wake_twice(void *unused) {
 
 /* The word is used again at once: a late futex wake on it does no harm. */
 static const crew_play again = {nothing, NULL, 2, {wait_twice, wake_twice}};
-CREW_WORLDS(wait_again, again)
+CREW_WORLDS(wait_again, again, .exhaustive = true)
 
 static void wake_each_other(int mine) {
     static th_waiter *waiters[2];
@@ -186,7 +186,7 @@ static void wake_narrow(void *unused) {
 
 /* The same with a word of 32 bits. */
 static const crew_play narrow = {nothing, NULL, 2, {wait_narrow, wake_narrow}};
-CREW_WORLDS(wait_narrow, narrow)
+CREW_WORLDS(wait_narrow, narrow, .exhaustive = true)
 
 /* ---- several that can end it ---- */
 

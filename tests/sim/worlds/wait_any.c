@@ -128,7 +128,7 @@ static void both_accounted_for(void) {
 
 /* A wait that may be late, and two signals: what it did not say that it took is there. */
 static const crew_play late = {make_auto, both_accounted_for, 3, {wait_late, signal_a, signal_b}};
-CREW_WORLDS(wait_any_late, late, .timers_max = 2)
+CREW_WORLDS(wait_any_late, late, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(wait_any_late, late)
 
 /* ---- two waits ---- */
@@ -180,4 +180,4 @@ static void passed_on(void) {
 /* A signal that meets somebody late, or woken elsewhere, goes on to the next or stays. */
 static const crew_play passing = {
     make_auto, passed_on, 3, {wait_late, wait_plain_late, signal_b_then_a}};
-CREW_WORLDS(wait_any_passed, passing, .timers_max = 3)
+CREW_WORLDS(wait_any_passed, passing, .exhaustive = true, .timers_max = 3)

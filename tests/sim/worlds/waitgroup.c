@@ -117,7 +117,7 @@ static void wait_for_three_and_free(void *unused) {
 /* Raised while it counts: the wait ends once, when all has come down. */
 static const crew_play raised = {
     make_2, NULL, 3, {wait_for_three_and_free, raise_then_done, second_done}};
-CREW_WORLDS(waitgroup_raised, raised)
+CREW_WORLDS(waitgroup_raised, raised, .exhaustive = true)
 
 static void raise_any_time(void *unused) {
     (void)unused;
