@@ -123,6 +123,13 @@ static void nap(th_worker *worker) {
     pace_add(&loot->apart, runs_begun(loot->victim) - runs, th_os_ticks() - at);
 }
 
+/* From whom is known of what comes from another worker's queue. */
+static void note_theft(th_worker *worker, const th_worker *victim) {
+    if (th_is_traced(worker)) {
+        th_trace_notes(worker, TH_TRACED_STOLE, victim ? victim->index + 1 : 0);
+    }
+}
+
 static th_work *search(th_worker *worker) {
     if (!th_search_begin(worker)) {
         return NULL;
@@ -133,6 +140,7 @@ static th_work *search(th_worker *worker) {
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xruns_stolen, 1);
         th_loot_begin(worker);
+        note_theft(worker, worker->loot.victim);
         return work;
     }
     work = th_forks_steal(worker);
@@ -140,6 +148,7 @@ static th_work *search(th_worker *worker) {
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xstolen, 1);
         th_count(&worker->counters.xruns_stolen, 1);
+        note_theft(worker, NULL);
     }
     return work;
 }
