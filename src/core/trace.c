@@ -40,11 +40,13 @@ static inline uint64_t pack(unsigned small, uintptr_t address) {
  */
 static TH_NO_TSAN th_track *noting(th_worker *worker) {
     uint64_t now = th_os_ticks();
-    uint32_t extra = th_load_acquire(&worker->xextra); /* pairs: set_flag; the track */
+    uint32_t extra = th_load_acquire(
+        &worker->xextra); /* pairs: set_flag; a track of that trace, or a newer one */
     if (!(extra & TH_EXTRA_TRACE)) {
         return NULL;
     }
-    th_track *track = th_load_relaxed(&worker->xtrack); /* relaxed: it came with the flag */
+    /* pairs: give_track; the track, which may be newer than the flag */
+    th_track *track = th_load_acquire(&worker->xtrack);
     track->now = now > track->now ? now : track->now;
     track->number = extra >> TH_EXTRA_NUMBER;
     return track;
@@ -244,7 +246,7 @@ static bool give_track(thrum_sched *sched, th_worker *worker, uint64_t slots) {
         return false;
     }
     th_trail_init(&track->trail, track->words, slots);
-    /* pairs: copy_track; the track. The one before stays: its owner may be writing to it */
+    /* pairs: noting, copy_track; the track. The one before stays: its owner may be writing to it */
     th_store_release(&worker->xtrack, track);
     track->next = sched->trace.tracks;
     sched->trace.tracks = track;
@@ -371,17 +373,19 @@ static int copy_track(thrum_sched *sched, th_track_copy *copy, const th_worker *
     if (first == tail) {
         return 0;
     }
-    copy->marks = th_sched_alloc(sched, (tail - first) * sizeof *copy->marks);
-    if (!copy->marks) {
+    th_mark *marks = th_sched_alloc(sched, (tail - first) * sizeof *marks);
+    if (!marks) {
         return -ENOMEM;
     }
-    for (uint64_t n = first; n < tail; n++) {
-        if (th_trail_read(&track->trail, n, &copy->marks[copy->count])) {
-            copy->count++;
-        } else {
-            copy->dropped++;
-        }
+    /* The newest first: the owner may be overwriting from the other end as fast as we read. */
+    uint64_t n = tail;
+    while (n > first && th_trail_read(&track->trail, n - 1, &marks[n - 1 - first])) {
+        n--;
     }
+    copy->block = marks;
+    copy->marks = marks + (n - first);
+    copy->count = tail - n;
+    copy->dropped += n - first;
     return 0;
 }
 
@@ -420,7 +424,7 @@ int th_trace_read(thrum_sched *sched, th_trace_copy *copy) {
 
 void th_trace_forget(thrum_sched *sched, th_trace_copy *copy) {
     for (unsigned i = 0; i < copy->count; i++) {
-        th_sched_free(sched, copy->tracks[i].marks);
+        th_sched_free(sched, copy->tracks[i].block);
     }
     th_sched_free(sched, copy->tracks);
 }

@@ -98,7 +98,7 @@ TEST(yields_and_blocking_calls_are_told) {
     rig r;
     rig_begin(&r, 0);
     thrum_waitgroup_init(&all, 3);
-    CHECK_EQ(thrum_trace_start(r.sched, 0), 0);
+    CHECK_EQ(thrum_trace_start(r.sched, 500), 0);
     rig_go(&r, yields_to, &all);
     rig_go(&r, yields_to, &all);
     trace_page p = {0};
