@@ -40,8 +40,8 @@ static inline uint64_t pack(unsigned small, uintptr_t address) {
  */
 static TH_NO_TSAN th_track *noting(th_worker *worker) {
     uint64_t now = th_os_ticks();
-    uint32_t extra = th_load_acquire(
-        &worker->xextra); /* pairs: set_flag; a track of that trace, or a newer one */
+    /* pairs: set_flag; a track of that trace, or a newer one */
+    uint32_t extra = th_load_acquire(&worker->xextra);
     if (!(extra & TH_EXTRA_TRACE)) {
         return NULL;
     }
@@ -246,7 +246,7 @@ static bool give_track(thrum_sched *sched, th_worker *worker, uint64_t slots) {
         return false;
     }
     th_trail_init(&track->trail, track->words, slots);
-    /* pairs: noting, copy_track; the track. The one before stays: its owner may be writing to it */
+    /* pairs: noting; the track. The one before stays: its owner may be writing to it */
     th_store_release(&worker->xtrack, track);
     track->next = sched->trace.tracks;
     sched->trace.tracks = track;
@@ -359,10 +359,8 @@ void th_trace_free(thrum_sched *sched) {
 
 /* ---- reading ---- */
 
-static int copy_track(thrum_sched *sched, th_track_copy *copy, const th_worker *worker) {
-    /* pairs: give_track; the track as it was made */
-    const th_track *track = th_load_acquire(&worker->xtrack);
-    *copy = (th_track_copy){.worker = worker->index, .bound = worker->bound};
+static int copy_track(thrum_sched *sched, th_track_copy *copy) {
+    const th_track *track = copy->track;
     if (!track) {
         return 0;
     }
@@ -389,20 +387,36 @@ static int copy_track(thrum_sched *sched, th_track_copy *copy, const th_worker *
     return 0;
 }
 
-/* The records that have a number by now; they stay. */
-static int copy_tracks(thrum_sched *sched, th_trace_copy *copy) {
-    th_lock_acquire(&sched->bound_lock);
-    unsigned end =
-        sched->bound_end > sched->workers_count ? sched->bound_end : sched->workers_count;
-    copy->untraced = sched->trace.untraced;
-    th_lock_release(&sched->bound_lock);
-    copy->tracks = th_sched_alloc(sched, (end + 1) * sizeof *copy->tracks);
-    int code = copy->tracks ? 0 : -ENOMEM;
-    for (unsigned i = 0; i < end && !code; i++) {
+/* Whose there are by now: with bound_lock. Tracks stay. */
+static void find_tracks(thrum_sched *sched, th_trace_copy *copy, unsigned end) {
+    for (unsigned i = 0; i < end; i++) {
         const th_worker *worker = record_at(sched, i);
         if (worker) {
-            code = copy_track(sched, &copy->tracks[copy->count++], worker);
+            copy->tracks[copy->count++] = (th_track_copy){
+                .worker = worker->index,
+                .bound = worker->bound,
+                .track = th_load_relaxed(&worker->xtrack), /* relaxed: written with the lock */
+            };
         }
+    }
+    copy->untraced = sched->trace.untraced;
+}
+
+static int copy_tracks(thrum_sched *sched, th_trace_copy *copy) {
+    th_lock_acquire(&sched->bound_lock);
+    unsigned end = sched->bound_end;
+    th_lock_release(&sched->bound_lock);
+    end = end > sched->workers_count ? end : sched->workers_count;
+    copy->tracks = th_sched_alloc(sched, (end + 1) * sizeof *copy->tracks);
+    if (!copy->tracks) {
+        return -ENOMEM;
+    }
+    th_lock_acquire(&sched->bound_lock); /* not for long: wakes of bound threads want it, too */
+    find_tracks(sched, copy, end);
+    th_lock_release(&sched->bound_lock);
+    int code = 0;
+    for (unsigned i = 0; i < copy->count && !code; i++) {
+        code = copy_track(sched, &copy->tracks[i]);
     }
     return code;
 }

@@ -120,8 +120,9 @@ int th_trace_stop(thrum_sched *sched);
 typedef struct th_track_copy {
     unsigned worker; /* the number */
     bool bound;
-    void *block;    /* what has the memory of ... */
-    th_mark *marks; /* ... these, oldest first */
+    const th_track *track; /* NULL: it never had one */
+    void *block;           /* what has the memory of ... */
+    th_mark *marks;        /* ... these, oldest first */
     uint64_t count;
     uint64_t dropped; /* marks of this trace that were overwritten */
 } th_track_copy;
