@@ -4,7 +4,7 @@
  * While a trace is on, each worker and each bound thread notes what it runs and how that ends, its
  * sleeps, what it takes from others and whom it wakes; the latest of that is kept, so a trace may
  * be on for ever and be written when something was odd. Off, it costs two instructions a switch
- * and three a task. On, about a tenth of a microsecond for each stretch that a task runs.
+ * and three a task. On, less than a tenth of a microsecond for each stretch that a task runs.
  */
 #ifndef THRUM_TRACE_H
 #define THRUM_TRACE_H
