@@ -28,6 +28,7 @@
 #include "thrum/spawn.h"
 #include "thrum/task.h"
 #include "thrum/tickets.h"
+#include "thrum/trace.h"
 #include "thrum/waitgroup.h"
 
 #endif

@@ -63,6 +63,10 @@ const char *thrum_strerror(int err) {
         return "closed";
     case -ELOOP:
         return "a cycle";
+    case -EALREADY:
+        return "it is so already";
+    case -ENODATA:
+        return "there is nothing to tell";
     case -EIO:
         return "could not be written";
     default:

@@ -82,6 +82,7 @@ static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
     }
     if (!code) {
         worker->bound_next = sched->bound;
+        th_trace_joins(sched, worker);
         worker->linked = true;
         worker->gone = false;
         sched->bound_binds++;
@@ -187,7 +188,13 @@ static void sleep(th_worker *worker) {
         if (th_unlikely(for_ever)) {
             th_stuck_sleeps(worker);
         }
+        if (th_is_traced(worker)) {
+            th_trace_parks(worker);
+        }
         th_os_futex_wait(&worker->xsleep, word, until);
+        if (th_is_traced(worker)) {
+            th_trace_unparks(worker);
+        }
         if (th_unlikely(for_ever)) {
             th_stuck_wakes(worker);
         }
@@ -281,6 +288,7 @@ static th_worker *make(thrum_sched *sched) {
     th_worker *worker = (th_worker *)at;
     *worker = (th_worker){.sched = sched, .policy = &th_policy_bound, .bound = true};
     worker->block = block;
+    worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
     worker->go.slab = sched->go_slab;
     worker->spawn.slab = sched->spawn_slab;
     worker->until_inject = sched->config.global_interval;
@@ -335,9 +343,15 @@ static TH_NO_TSAN void thread_enters(th_worker *worker) {
     th_tsan_release(&worker->tsan);
     th_store_relaxed(&worker->current, &worker->home); /* relaxed: for who looks; else our own */
     th_thread_self()->worker = worker;
+    if (th_is_traced(worker)) {
+        th_trace_enters(worker);
+    }
 }
 
 static TH_NO_TSAN void thread_leaves(th_worker *worker) {
+    if (th_is_traced(worker)) {
+        th_trace_leaves(worker);
+    }
     th_tsan_to_worker(worker->tsan);
     th_tsan_release(worker);
     th_tsan_to_task(worker->home.tsan);

@@ -52,6 +52,9 @@ TH_NO_TSAN void th_leave(th_worker *worker) {
 
 /* Switching away and coming back: everything that must hold at the very moment. */
 static TH_INLINE_NO_TSAN void switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
+    if (th_is_traced(worker)) {
+        th_trace_switches(worker, from, to);
+    }
     th_store_relaxed(&to->worker, worker);  /* relaxed: for who looks (look.c); else our own */
     th_store_relaxed(&worker->current, to); /* relaxed: as above */
     th_count(&worker->counters.xswitches, 1);

@@ -69,6 +69,8 @@ typedef struct th_fiber {
     thrum_task *task; /* the intrusive task whose body runs, or NULL */
     th_locals locals;
     char name[THRUM_NAME_MAX + 1];
+    uintptr_t traced_fn; /* the task's function, if that was noted (trace.h): of this run: */
+    uint64_t traced_run;
 
     /* For the tools (base/annotate.h). */
     void *tsan;

@@ -148,6 +148,13 @@ bool th_is_left_alone(th_worker *worker, const th_worker *victim) {
     return true;
 }
 
+/* From whom is known of what comes from another worker's queue. */
+static void note_theft(th_worker *worker, const th_worker *victim) {
+    if (th_is_traced(worker)) {
+        th_trace_notes(worker, TH_TRACED_STOLE, victim ? victim->index + 1 : 0);
+    }
+}
+
 static th_work *search(th_worker *worker) {
     worker->nap_ns = 0;
     if (!th_search_begin(worker)) {
@@ -160,6 +167,7 @@ static th_work *search(th_worker *worker) {
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xruns_stolen, 1);
         th_loot_begin(worker);
+        note_theft(worker, worker->loot.victim);
         return work;
     }
     work = th_forks_steal(worker);
@@ -167,6 +175,7 @@ static th_work *search(th_worker *worker) {
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xstolen, 1);
         th_count(&worker->counters.xruns_stolen, 1);
+        note_theft(worker, NULL);
     }
     if (work || (worker->nap_ns && all_others_parked(worker))) {
         worker->nap_ns = 0;

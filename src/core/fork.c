@@ -45,6 +45,11 @@ static void call_given(th_call *call) {
     }
 }
 
+TH_NO_TSAN uintptr_t th_fork_function(const th_call *call) {
+    const th_fork *fork = (const th_fork *)call; /* its first member */
+    return call->fn == call_given ? (uintptr_t)fork->fn : 0;
+}
+
 int th_fork_wait(th_fork *fork) {
     th_waiter waiter;
     th_waiter_init(&waiter, TH_ON_FORK, fork);

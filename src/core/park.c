@@ -41,6 +41,9 @@ static bool claim(th_worker *target, uint32_t clear, uint32_t give) {
 static void send_wake(th_worker *target, th_worker *by, thrum_sched *sched) {
     if (by) {
         th_count(&by->counters.xfutex_wakes, 1);
+        if (th_is_traced(by)) {
+            th_trace_notes(by, TH_TRACED_WOKE, target->index + 1);
+        }
     } else {
         /* relaxed: a figure to look at; several threads add to it */
         th_add_relaxed(&sched->outsiders.counters.xfutex_wakes, 1u);
@@ -381,6 +384,9 @@ static bool sentinel_round(th_worker *worker, int64_t *sleep_ns) {
         th_count(&worker->counters.xruns_stolen, 1);
     }
     if (worker->handoff) {
+        if (th_is_traced(worker)) {
+            th_trace_notes(worker, TH_TRACED_RESCUED, 0);
+        }
         worker->sentinel_ns = SENTINEL_MIN_NS;
         return true;
     }
@@ -507,7 +513,13 @@ void th_park(th_worker *worker) {
         leave_by_itself(worker);
     } else {
         th_count(&worker->counters.xparks, 1);
+        if (th_is_traced(worker)) {
+            th_trace_parks(worker);
+        }
         sleep_until_woken(worker);
+        if (th_is_traced(worker)) {
+            th_trace_unparks(worker);
+        }
     }
     bool anyway = worker->searching;
     unannounce(worker);

@@ -126,14 +126,23 @@ void th_run_undo(void) {
     }
 }
 
+static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *fiber, th_work *work) {
+    if (worker->sched->config.pin_all) {
+        pin(fiber);
+    }
+    if (th_is_traced(worker)) {
+        th_trace_begins(worker, fiber, work);
+    }
+}
+
 TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     th_worker *worker = fiber->worker;
     th_count(&worker->counters.xtasks_started, 1);
     new_run(fiber);
     th_store_relaxed(&fiber->body, true); /* relaxed: for who looks (look.c); else our own */
     fiber->ran = true;
-    if (th_unlikely(worker->sched->config.pin_all)) {
-        pin(fiber);
+    if (th_unlikely(th_load_relaxed(&worker->xextra))) { /* relaxed: see th_is_traced */
+        see_to_extra(worker, fiber, work);
     }
     switch (work->kind) {
     case TH_WORK_GO:
@@ -159,6 +168,9 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     }
     worker = fiber->worker; /* it may have moved */
     th_enter(worker);
+    if (th_is_traced(worker)) {
+        th_trace_finishes(worker, fiber);
+    }
     if (th_unlikely(fiber->repost)) {
         th_task_repost(fiber);
     }

@@ -88,6 +88,7 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->sched = sched;
     worker->policy = sched->policy;
     worker->index = index;
+    worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
     worker->until_inject = sched->config.global_interval;
     worker->fair_interval = sched->config.global_interval;
     worker->sentinel_ns = 0;
@@ -162,6 +163,7 @@ static void sched_free(thrum_sched *sched) {
     th_sched_free(sched, sched->fifo.ready.ring.xslots);
     th_sched_free(sched, sched->strides);
     th_sched_free(sched, sched->cpus);
+    th_trace_free(sched);
     th_bound_free(sched);
     th_stacks_destroy(&sched->stacks);
     th_sched_free(sched, sched->workers_block);

@@ -340,6 +340,9 @@ int thrum_set_name(const char *name) {
     memmove(fiber->name, name, length);
     fiber->name[length] = '\0';
     fiber->dirty = true;
+    if (th_is_traced(fiber->worker)) {
+        th_trace_renames(fiber->worker, fiber);
+    }
     return 0;
 }
 

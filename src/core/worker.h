@@ -22,6 +22,7 @@
 #include "core/slab.h"
 #include "core/thread.h"
 #include "core/timer.h"
+#include "core/trace.h"
 #include "queue/claim.h"
 #include "queue/inject.h"
 #include "queue/ring.h"
@@ -80,6 +81,7 @@ struct th_worker {
     const th_policy *policy; /* the scheduler's, or a bound thread's */
     unsigned index;
     bool bound;       /* a thread of the user's (bound.h) */
+    uint32_t xextra;  /* TH_EXTRA_*: what a run has to see to beside running (trace.h) */
     void *block;      /* ... what it was aligned in */
     int *errno_at;    /* the thread's errno: saved and restored around a wait */
     void *tsan_maker; /* the context in which fibers are made */
@@ -171,6 +173,8 @@ struct th_worker {
     th_timers own_timers;
 
     th_forks forks;
+
+    th_track *xtrack; /* what it notes while it is traced (trace.h); NULL: it never was */
 
     /* Sleeping (core/PARKING.md). */
     alignas(TH_CACHE_LINE) uint32_t xsleep; /* TH_SLEEP_*: the futex */
@@ -274,6 +278,8 @@ struct thrum_sched {
     th_lock idle_lock; /* protects the list of idle waiters */
     struct th_idle_waiter *idle_waiters;
 
+    th_trace trace;
+
     bool watched;           /* constant: a deadlock is reported (stuck.h) */
     th_lock stuck_lock;     /* protects the next two */
     uint64_t stuck_began;   /* what had begun when it was found stuck last ... */
@@ -323,6 +329,12 @@ static inline void th_timers_poll(th_worker *worker) {
 /* Where tasks wait that are posted from this worker: a bound thread comes round when it likes. */
 static inline th_timers *th_timers_for_tasks(th_worker *worker) {
     return th_unlikely(worker->bound) ? th_timers_of(worker->sched, NULL) : worker->timers;
+}
+
+/* Whether what the worker does is being noted (trace.h). The owner asks. */
+static TH_INLINE_NO_TSAN bool th_is_traced(const th_worker *worker) {
+    /* relaxed: when it is turned on or off it may be seen a little later */
+    return th_unlikely((th_load_relaxed(&worker->xextra) & TH_EXTRA_TRACE) != 0);
 }
 
 /* ---- accessors for the floors above ---- */

@@ -146,6 +146,15 @@ int th_os_cpuset_granted(th_os_cpuset *out);
  */
 void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out);
 
+/* ---- code ---- */
+
+/*
+ * What stands at an address of the program's code, for people: "function", "function+0x12", or,
+ * where the name is not known, "file+0x1234", the place in that file as debuggers have it. Takes
+ * locks of the system's loader; not from signal handlers. size: 16 at least.
+ */
+void th_os_code_name(uintptr_t address, char *text, size_t size);
+
 /* ---- environment and messages ---- */
 
 const char *th_os_env(const char *name);

@@ -3,6 +3,8 @@
  */
 #include "platform/platform.h"
 
+#include <stdio.h>
+
 #include "platform/sim/controller.h"
 
 const char *th_os_env(const char *name) {
@@ -16,6 +18,10 @@ void th_os_stderr(const char *text, size_t length) {
 
 void th_os_abort(void) {
     sim_aborted();
+}
+
+void th_os_code_name(uintptr_t address, char *text, size_t size) {
+    snprintf(text, size, "0x%lx", (unsigned long)address);
 }
 
 unsigned th_os_cpus(void) {

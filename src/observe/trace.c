@@ -1,0 +1,294 @@
+/*
+ * trace.c: thrum_trace_*: what core/trace.h has noted, in the Trace Event Format.
+ */
+#include "thrum/trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/report.h"
+#include "core/trace.h"
+
+#define DEFAULT_EVENTS TH_LIMIT(32767u, 3u)
+
+/* What functions are called, as asked lately. */
+#define KNOWN 64u
+#define CODE_NAME_MAX 120u
+
+typedef struct known {
+    uintptr_t fn;
+    char name[CODE_NAME_MAX];
+} known;
+
+/* One writing. */
+typedef struct page {
+    FILE *out;
+    thrum_sched *sched;
+    th_trace_copy trace;
+    uint64_t ns_per_tick; /* 32.32; one for all, for in the first milliseconds of a program the rate
+                             is still being measured (clock.c) */
+    const char *before;   /* what stands before the next event */
+    unsigned track;       /* as `tid` */
+    known *known;         /* NULL: no memory for it */
+} page;
+
+/* ---- pieces ---- */
+
+/* How many bytes at the string's beginning are a character of UTF-8, or 0. */
+static unsigned utf8(const char *at) {
+    const unsigned char *c = (const unsigned char *)at;
+    unsigned n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    if (c[0] > 0xf4 || (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+        (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f)) {
+        return 0;
+    }
+    for (unsigned i = 1; i < n; i++) {
+        if ((c[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    return n;
+}
+
+/* A name may hold anything. */
+static void put_string(FILE *out, const char *string) {
+    fputc('"', out);
+    while (*string) {
+        unsigned n = utf8(string);
+        if (n == 0 || (unsigned char)*string < ' ') {
+            fputc('?', out);
+            n = 1;
+        } else {
+            if (*string == '"' || *string == '\\') {
+                fputc('\\', out);
+            }
+            fwrite(string, 1, n, out);
+        }
+        string += n;
+    }
+    fputc('"', out);
+}
+
+/* Nanoseconds, as microseconds. Not by %f, which writes a comma in some places of the world. */
+static void put_us(FILE *out, const char *key, int64_t ns) {
+    fprintf(out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
+}
+
+static int64_t since_start(const page *p, uint64_t ticks) {
+    return (int64_t)((unsigned __int128)(ticks - p->trace.since) * p->ns_per_tick >> 32);
+}
+
+static void put_begin(page *p, const char *ph) {
+    fprintf(p->out, "%s{\"ph\":\"%s\",\"pid\":1,\"tid\":%u", p->before, ph, p->track);
+    p->before = ",\n";
+}
+
+/* The run, as thrum_dump has it; a bound thread's own number. */
+static void put_id(FILE *out, const char *key, uint64_t id) {
+    if (id >> 63) {
+        fprintf(out, "\"%s\":\"thread %" PRIu64 "\"", key, id & INT64_MAX);
+    } else {
+        fprintf(out, "\"%s\":\"%u.%u\"", key, (unsigned)(id >> 32), (unsigned)id);
+    }
+}
+
+/* ---- names ---- */
+
+static const char *function_name(const page *p, uintptr_t fn, char *text) {
+    known *k = p->known ? &p->known[(fn >> 4) % KNOWN] : NULL;
+    if (k && k->fn == fn) {
+        return k->name;
+    }
+    th_os_code_name(fn, text, CODE_NAME_MAX);
+    if (k) {
+        k->fn = fn;
+        memcpy(k->name, text, CODE_NAME_MAX);
+    }
+    return text;
+}
+
+static void put_name(const page *p, const th_traced_mark *mark) {
+    char text[CODE_NAME_MAX];
+    const char *name = mark->name;
+    if (mark->kind == TH_TRACED_PARKED) {
+        name = "parked";
+    } else if (mark->kind == TH_TRACED_NAPPED) {
+        name = "backs off";
+    } else if (mark->id >> 63) {
+        name = "own code";
+    } else if (!name[0] && mark->fn) {
+        name = function_name(p, mark->fn, text);
+    } else if (!name[0]) {
+        snprintf(text, sizeof text, "fiber %u.%u", (unsigned)(mark->id >> 32), (unsigned)mark->id);
+        name = text;
+    }
+    fputs(",\"name\":", p->out);
+    put_string(p->out, name);
+}
+
+/* ---- events ---- */
+
+static void put_instant(page *p, const th_traced_mark *mark) {
+    static const char *const names[] = {
+        [TH_TRACED_STOLE] = "steal",
+        [TH_TRACED_RESCUED] = "rescue",
+        [TH_TRACED_WOKE] = "wake",
+    };
+    put_begin(p, "i");
+    put_us(p->out, "ts", since_start(p, mark->begin));
+    fprintf(p->out, ",\"s\":\"t\",\"cat\":\"sched\",\"name\":\"%s\",\"args\":{", names[mark->kind]);
+    if (mark->object) {
+        fprintf(p->out, "\"worker\":%" PRIuPTR, mark->object - 1);
+    }
+    fputs("}}", p->out);
+}
+
+/* An arrow's beginning or end, or that of an asynchronous slice. */
+static void put_bound(page *p, const char *ph, const char *cat, uint64_t id, int64_t ns) {
+    put_begin(p, ph);
+    put_us(p->out, "ts", ns);
+    fprintf(p->out, ",\"cat\":\"%s\",\"name\":\"%s\",", cat, cat);
+    put_id(p->out, "id", id);
+    fputs(*ph == 'f' ? ",\"bp\":\"e\"}" : "}", p->out);
+}
+
+static void put_end_of_stretch(page *p, const th_traced_mark *mark) {
+    if (mark->open) {
+        fputs(",\"ended\":\"running\"", p->out);
+    } else if (mark->how == TH_TRACED_FINISHED) {
+        fputs(",\"ended\":\"finished\"", p->out);
+    } else if (mark->how == TH_TRACED_YIELDED) {
+        fputs(",\"ended\":\"yielded\"", p->out);
+    } else if (mark->how == TH_TRACED_AWAITS) {
+        fputs(",\"ended\":\"waits\",\"on\":\"the scheduler\"", p->out);
+    } else {
+        fprintf(p->out, ",\"ended\":\"waits\",\"on\":\"%s\"", th_on_name((th_on)mark->how));
+        if (mark->object) {
+            fprintf(p->out, ",\"object\":\"0x%" PRIxPTR "\"", mark->object);
+        }
+    }
+}
+
+static void put_stretch(page *p, const th_traced_mark *mark) {
+    int64_t begin = since_start(p, mark->begin);
+    int64_t end = since_start(p, mark->end);
+    put_begin(p, "X");
+    put_us(p->out, "ts", begin);
+    put_us(p->out, "dur", end - begin);
+    if (mark->kind == TH_TRACED_PARKED || mark->kind == TH_TRACED_NAPPED) {
+        fputs(",\"cat\":\"sched\"", p->out);
+        put_name(p, mark);
+        fputs("}", p->out);
+        return;
+    }
+    fputs(",\"cat\":\"run\"", p->out);
+    put_name(p, mark);
+    fputs(",\"args\":{", p->out);
+    put_id(p->out, "id", mark->id);
+    if (mark->fn) {
+        char text[CODE_NAME_MAX];
+        fputs(",\"function\":", p->out);
+        put_string(p->out, function_name(p, mark->fn, text));
+    }
+    put_end_of_stretch(p, mark);
+    fputs("}}", p->out);
+    if (mark->kind == TH_TRACED_RETURNED) {
+        put_bound(p, "e", "blocking call", mark->id, begin);
+    }
+    if (mark->kind != TH_TRACED_BEGAN) {
+        put_bound(p, "f", "goes on", mark->id, begin);
+    }
+    if (!mark->open && mark->how != TH_TRACED_FINISHED) {
+        put_bound(p, "s", "goes on", mark->id, end > begin ? end - 1 : begin);
+        if (mark->how == TH_ON_BLOCKING) {
+            put_bound(p, "b", "blocking call", mark->id, end);
+        }
+    }
+}
+
+static void put_track(page *p, const th_track_copy *track) {
+    th_traced_mark mark;
+    p->track = track->worker + 1; /* 0 is nobody's in such files */
+    put_begin(p, "M");
+    fprintf(p->out, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s %u\"}}",
+            track->bound ? "bound thread" : "worker", track->worker);
+    put_begin(p, "M");
+    fprintf(p->out, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%u}}", p->track);
+    for (uint64_t i = 0; i < track->count; i++) {
+        if (!th_trace_mark(&p->trace, &track->marks[i], &mark)) {
+            continue;
+        }
+        if (mark.kind >= TH_TRACED_STOLE) {
+            put_instant(p, &mark);
+        } else {
+            put_stretch(p, &mark);
+        }
+    }
+}
+
+static void put_rest(const page *p) {
+    uint64_t dropped = 0;
+    for (unsigned i = 0; i < p->trace.count; i++) {
+        dropped += p->trace.tracks[i].dropped;
+    }
+    fputs("\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"sched\":", p->out);
+    put_string(p->out, p->sched->name);
+    fprintf(p->out, ",\"start_ns\":%" PRId64, p->trace.since_ns);
+    put_us(p->out, "length_us", since_start(p, p->trace.until));
+    fprintf(p->out, ",\"dropped\":%" PRIu64 ",\"untraced\":%" PRIu64 "}}\n", dropped,
+            p->trace.untraced);
+}
+
+static void put_all(page *p) {
+    p->before = "{\"traceEvents\":[\n";
+    p->track = 0;
+    put_begin(p, "M");
+    fputs(",\"name\":\"process_name\",\"args\":{\"name\":", p->out);
+    put_string(p->out, p->sched->name);
+    fputs("}}", p->out);
+    for (unsigned i = 0; i < p->trace.count; i++) {
+        put_track(p, &p->trace.tracks[i]);
+    }
+    put_rest(p);
+}
+
+/* ---- the calls ---- */
+
+int thrum_trace_start(thrum_sched *sched, size_t events_per_worker) {
+    if (!sched) {
+        return -EINVAL;
+    }
+    if (sched->abandoned) {
+        return -ESHUTDOWN; /* another thread of the parent may have had its lock */
+    }
+    return th_trace_start(sched, events_per_worker ? events_per_worker : DEFAULT_EVENTS);
+}
+
+int thrum_trace_stop(thrum_sched *sched) {
+    if (!sched) {
+        return -EINVAL;
+    }
+    return sched->abandoned ? -ESHUTDOWN : th_trace_stop(sched);
+}
+
+int thrum_trace_write(thrum_sched *sched, FILE *out) {
+    if (!sched || !out) {
+        return -EINVAL;
+    }
+    if (sched->abandoned) {
+        return -ESHUTDOWN;
+    }
+    page p = {.out = out, .sched = sched};
+    p.ns_per_tick = (uint64_t)th_os_ticks_ns((uint64_t)1 << 32);
+    int code = th_trace_read(sched, &p.trace);
+    if (code) {
+        return code;
+    }
+    p.known = th_sched_alloc(sched, KNOWN * sizeof *p.known);
+    put_all(&p);
+    th_sched_free(sched, p.known);
+    th_trace_forget(sched, &p.trace);
+    return fflush(out) != 0 || ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,101 @@
+/*
+ * trace.c: turning tracing on and off, and reading it, while workers run (core/TRACE.md).
+ */
+#include <errno.h>
+
+#include "base/atomic.h"
+#include "core/trace.h"
+#include "core/worker.h"
+#include "whole.h"
+
+static thrum_sched *sched;
+static whole_gate gate;
+
+/* Stretches and sleeps of a track follow each other; no mark is of another trace, or in parts. */
+static void read_trace(void) {
+    th_trace_copy copy;
+    th_traced_mark mark;
+    sim_check(th_trace_read(sched, &copy) == 0);
+    for (unsigned i = 0; i < copy.count; i++) {
+        uint64_t end = copy.since;
+        for (uint64_t n = 0; n < copy.tracks[i].count; n++) {
+            if (!th_trace_mark(&copy, &copy.tracks[i].marks[n], &mark)) {
+                continue;
+            }
+            sim_check(mark.begin >= copy.since && mark.begin <= mark.end);
+            sim_check(mark.end <= copy.until);
+            if (mark.kind < TH_TRACED_STOLE) {
+                sim_check(mark.begin >= end);
+                end = mark.end;
+            }
+        }
+    }
+    th_trace_forget(sched, &copy);
+}
+
+static void turns_it_on_and_off(void *arg) {
+    (void)arg;
+    sim_check(th_trace_start(sched, 1) == 0);
+    read_trace();
+    sim_check(th_trace_stop(sched) == 0);
+    sim_check(th_trace_start(sched, 2) == 0); /* larger: other tracks */
+    sim_check(th_trace_start(sched, 2) == -EALREADY);
+    read_trace();
+    whole_pass(&gate);
+    sim_check(th_trace_stop(sched) == 0);
+    read_trace();
+}
+
+/* Tasks begin and end, and the worker sleeps and wakes, in, between and across two traces. */
+SIM_WORLD(trace_on_and_off, .heavy = true) {
+    thrum_config config = whole_config(1);
+    sched = whole_start_bare(&config);
+    int t = sim_spawn(turns_it_on_and_off, NULL);
+    for (unsigned i = 0; i < 3; i++) {
+        whole_post(sched, i, whole_count, NULL);
+    }
+    whole_open(&gate);
+    sim_join(t);
+    whole_stop(sched);
+    whole_ran_once(0, 3);
+}
+
+static void binds(void *arg) {
+    (void)arg;
+    sim_check(thrum_sched_bind(sched) == 0);
+    sim_check(thrum_sched_unbind() == 0);
+}
+
+/* A thread is bound while a trace goes on, is read, or begins. */
+SIM_WORLD(trace_bound, .heavy = true) {
+    thrum_config config = whole_config(0);
+    sched = whole_start(&config);
+    bool before = sim_pick(2) == 0;
+    if (before) {
+        sim_check(th_trace_start(sched, 1) == 0);
+    }
+    int t = sim_spawn(binds, NULL);
+    if (!before) {
+        sim_check(th_trace_start(sched, 1) == 0);
+    }
+    read_trace();
+    sim_join(t);
+    read_trace();
+    whole_stop(sched);
+}
+
+static th_trace_copy last;
+
+/* The numbers of traces come again. */
+SIM_WORLD(trace_numbers, .steps_max = 200000) {
+    thrum_config config = whole_config(1);
+    sched = whole_start_bare(&config);
+    for (unsigned i = 1; i <= 257; i++) {
+        sim_check(th_trace_start(sched, 1) == 0);
+        sim_check(sched->trace.number == (i - 1) % 255 + 1);
+        sim_check(th_trace_stop(sched) == 0);
+    }
+    sim_check(th_trace_read(sched, &last) == 0);
+    th_trace_forget(sched, &last);
+    whole_stop(sched);
+}
