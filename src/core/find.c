@@ -133,19 +133,15 @@ static void nap(th_worker *worker) {
     pace_add(&loot->apart, runs_begun(loot->victim) - runs, th_os_ticks() - at);
 }
 
-bool th_is_left_alone(th_worker *worker, const th_worker *victim) {
+int64_t th_left_alone_ns(const th_worker *victim) {
     /* relaxed: as in nap */
     int64_t ns = th_load_relaxed(&victim->xalone_ns);
-    if (!ns || worker->sched->workers_count == 2) { /* two: nobody else could be meant */
-        return false;
+    if (!ns || victim->sched->workers_count == 2) { /* two: nobody else could be meant */
+        return 0;
     }
     /* relaxed: as in nap */
     int64_t passed = th_os_ticks_ns(th_os_ticks() - th_load_relaxed(&victim->xalone_at));
-    if (passed >= ns) {
-        return false;
-    }
-    worker->nap_ns = ns - passed; /* then it comes back, if it finds nothing else */
-    return true;
+    return passed < ns ? ns - passed : 0;
 }
 
 /* From whom is known of what comes from another worker's queue. */

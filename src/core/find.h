@@ -90,8 +90,11 @@ static inline bool th_is_quick(const th_worker *worker, const th_claim *claim) {
 /* A worker has taken several tasks that others may have spawned: how long will they run? */
 void th_loot_begin(th_worker *worker);
 
-/* A thief: whether somebody else backs off from this one; if nothing else is found, so does he. */
-bool th_is_left_alone(th_worker *worker, const th_worker *victim);
+/*
+ * How long thieves leave the victim alone, since one of them backs off from it; 0: not at all. Who
+ * therefore finds nothing naps as long (nap_ns).
+ */
+int64_t th_left_alone_ns(const th_worker *victim);
 
 /* How long a worker waits before it asks for a stack again. */
 #define TH_DEFER_NS 1000000

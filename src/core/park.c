@@ -494,6 +494,7 @@ void th_park(th_worker *worker) {
         worker->woken = false;
         th_count(&worker->counters.xwakes_empty, 1);
     }
+    bool token = worker->searching;
     announce(worker);
     th_fence_seq(); /* seq: announced before the queues are read; th_notify, th_wake_worker */
     /* relaxed: ordered by the fence; a waiter announces itself, then sums */
@@ -508,7 +509,8 @@ void th_park(th_worker *worker) {
         th_stuck_look(sched);
     }
     /* relaxed: ordered by the fence; stop sets it, then wakes all */
-    bool go_on = !worker->napping && (th_load_relaxed(&sched->xexit) || pending(worker));
+    bool look = !worker->napping || token;
+    bool go_on = look && (th_load_relaxed(&sched->xexit) || pending(worker));
     if (go_on) {
         leave_by_itself(worker);
     } else {

@@ -399,7 +399,12 @@ static th_work *steal(th_worker *worker) {
         th_worker *victim = &sched->workers[at];
         th_work *work;
         uint64_t there = th_ring_size(&victim->ring.ring) + th_ring_size(&victim->yields);
-        if (victim == worker || !there || th_is_left_alone(worker, victim)) {
+        if (victim == worker || !there) {
+            continue;
+        }
+        int64_t alone_ns = th_left_alone_ns(victim);
+        if (alone_ns) {
+            worker->nap_ns = alone_ns;
             continue;
         }
         if (th_ring_size(&victim->ring.ring) &&
@@ -423,8 +428,10 @@ static bool pending(th_worker *worker) {
         return true;
     }
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        if (th_ring_size_parking(&sched->workers[i].ring.ring) >= BACKLOG ||
-            th_ring_size_parking(&sched->workers[i].yields) >= BACKLOG) {
+        const th_worker *w = &sched->workers[i];
+        if ((th_ring_size_parking(&w->ring.ring) >= BACKLOG ||
+             th_ring_size_parking(&w->yields) >= BACKLOG) &&
+            !(worker->napping && th_left_alone_ns(w))) { /* who naps comes back by itself */
             return true;
         }
     }
