@@ -74,6 +74,10 @@ static void join_all(runner *r) {
 static void scope_join(runner *r) {
     if (r->scope_open) {
         free_drop_locks(r);
+        /* No cancel ends this wait. One of the scope may want what one of the others has locked,
+         * who waits for ever, for us to cancel it. */
+        for (int i = 0; i < r->children_count; i++)
+            (void)thrum_cancel(r->handles[i]);
         int result = thrum_scope_join(&r->scope);
         r->scope_open = false;
         EXPECT(r, result == 0 || result == -ECANCELED || result == -ETIMEDOUT, result);
