@@ -120,7 +120,7 @@ struct th_worker {
     bool second_look;       /* the sentinel's: it looks again soon */
     int64_t nap_ns;         /* how long it is about to back off from stealing; 0: not at all */
     bool brisk;             /* the last runs were short: it may claim several at once */
-    th_claim *quick;        /* of its claims the one that comes next (th_find_claimed), or NULL */
+    th_claim *quick;        /* sharded: its claim that comes next (th_find_claimed), or NULL */
     unsigned unpaced;       /* takes until it looks at the clock again */
     uint64_t paced_at;      /* when it last did, in ticks */
     uint64_t looked_at;     /* fifo: when it last looked after the others, in ticks */
