@@ -31,29 +31,33 @@ static inline bool copy_small(void *to, const void *from, size_t size) {
 }
 
 /* With the lock, which it gives up if it sent. False: it takes more than that. */
-static inline bool put_and_unlock(thrum_chan *chan, const void *from) {
+static inline bool put_and_unlock(thrum_chan *chan, uint32_t *held, const void *from) {
+    uint32_t flags = th_chan_flags(chan);
+    size_t size = flags >> TH_CHAN_SMALL_SHIFT;
     size_t count = th_chan_count(chan);
     char *put = chan->put;
-    if (th_likely((th_chan_flags(chan) & (TH_CHAN_RECEIVERS | TH_CHAN_CLOSED)) == 0) &&
+    if (th_likely((flags & (TH_CHAN_RECEIVERS | TH_CHAN_CLOSED)) == 0) &&
         th_likely(count < chan->capacity) && th_likely(put != chan->put_end) &&
-        th_likely(copy_small(put, from, chan->elem_size))) {
-        chan->put = put + chan->elem_size;
+        th_likely(copy_small(put, from, size))) {
+        chan->put = put + size;
         th_chan_set_count(chan, count + 1);
-        th_chan_unlock(chan);
+        th_chan_unlock(held);
         return true;
     }
     return false;
 }
 
 /* The same for a receive. */
-static inline bool take_and_unlock(thrum_chan *chan, void *to) {
+static inline bool take_and_unlock(thrum_chan *chan, uint32_t *held, void *to) {
+    uint32_t flags = th_chan_flags(chan);
+    size_t size = flags >> TH_CHAN_SMALL_SHIFT;
     size_t count = th_chan_count(chan);
     char *take = chan->take;
-    if (th_likely((th_chan_flags(chan) & TH_CHAN_SENDERS) == 0) && th_likely(count > 0) &&
-        th_likely(take != chan->take_end) && th_likely(copy_small(to, take, chan->elem_size))) {
-        chan->take = take + chan->elem_size;
+    if (th_likely((flags & TH_CHAN_SENDERS) == 0) && th_likely(count > 0) &&
+        th_likely(take != chan->take_end) && th_likely(copy_small(to, take, size))) {
+        chan->take = take + size;
         th_chan_set_count(chan, count - 1);
-        th_chan_unlock(chan);
+        th_chan_unlock(held);
         return true;
     }
     return false;
@@ -61,7 +65,7 @@ static inline bool take_and_unlock(thrum_chan *chan, void *to) {
 
 /* ---- send and receive ---- */
 
-static int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
+static int wait_at(thrum_chan *chan, uint32_t *held, uint32_t side, const void *from, void *to,
                    thrum_time deadline);
 static int send_growing(thrum_chan *chan, const void *from);
 
@@ -72,54 +76,60 @@ static inline void conclude(const th_deal *deal, size_t elem_size) {
 }
 
 /* With the lock, which it gives up. */
-static TH_NOINLINE int send_locked(thrum_chan *chan, const void *elem, thrum_time deadline) {
+static TH_NOINLINE int send_locked(thrum_chan *chan, uint32_t *held, const void *elem,
+                                   thrum_time deadline) {
     th_deal deal;
     int result = th_chan_deal_send(chan, elem, &deal);
     if (result == -EAGAIN && deadline != TRY) {
-        return wait_at(chan, TH_CHAN_SENDERS, elem, NULL, deadline);
+        return wait_at(chan, held, TH_CHAN_SENDERS, elem, NULL, deadline);
     }
     size_t elem_size = chan->elem_size;
-    th_chan_unlock(chan);
+    th_chan_unlock(held);
     conclude(&deal, elem_size);
     return th_unlikely(result == -ENOMEM) ? send_growing(chan, elem) : result;
 }
 
-static TH_NOINLINE int recv_locked(thrum_chan *chan, void *elem, thrum_time deadline) {
+static TH_NOINLINE int recv_locked(thrum_chan *chan, uint32_t *held, void *elem,
+                                   thrum_time deadline) {
     th_deal deal;
     int result = th_chan_deal_recv(chan, elem, &deal);
     if (result == -EAGAIN && deadline != TRY) {
-        return wait_at(chan, TH_CHAN_RECEIVERS, NULL, elem, deadline);
+        return wait_at(chan, held, TH_CHAN_RECEIVERS, NULL, elem, deadline);
     }
     size_t elem_size = chan->elem_size;
-    th_chan_unlock(chan);
+    th_chan_unlock(held);
     conclude(&deal, elem_size);
     return result;
 }
 
 /* The lock was taken. */
 static TH_NOINLINE int send_contended(thrum_chan *chan, const void *elem, thrum_time deadline) {
-    th_chan_lock_slow(chan);
-    return put_and_unlock(chan, elem) ? 0 : send_locked(chan, elem, deadline);
+    uint32_t *held = th_chan_lock_slow(chan);
+    return put_and_unlock(chan, held, elem) ? 0 : send_locked(chan, held, elem, deadline);
 }
 
 static TH_NOINLINE int recv_contended(thrum_chan *chan, void *elem, thrum_time deadline) {
-    th_chan_lock_slow(chan);
-    return take_and_unlock(chan, elem) ? 0 : recv_locked(chan, elem, deadline);
+    uint32_t *held = th_chan_lock_slow(chan);
+    return take_and_unlock(chan, held, elem) ? 0 : recv_locked(chan, held, elem, deadline);
 }
 
 /* No calls but at its end, so that it needs no frame; the same below. */
 static inline int send_until(thrum_chan *chan, const void *elem, thrum_time deadline) {
-    if (th_unlikely(!th_chan_lock_try(chan))) {
+    uint32_t *held = th_chan_lock_try(chan);
+    if (th_unlikely(!held)) {
         return send_contended(chan, elem, deadline);
     }
-    return th_likely(put_and_unlock(chan, elem)) ? 0 : send_locked(chan, elem, deadline);
+    return th_likely(put_and_unlock(chan, held, elem)) ? 0
+                                                       : send_locked(chan, held, elem, deadline);
 }
 
 static inline int recv_until(thrum_chan *chan, void *elem, thrum_time deadline) {
-    if (th_unlikely(!th_chan_lock_try(chan))) {
+    uint32_t *held = th_chan_lock_try(chan);
+    if (th_unlikely(!held)) {
         return recv_contended(chan, elem, deadline);
     }
-    return th_likely(take_and_unlock(chan, elem)) ? 0 : recv_locked(chan, elem, deadline);
+    return th_likely(take_and_unlock(chan, held, elem)) ? 0
+                                                        : recv_locked(chan, held, elem, deadline);
 }
 
 int thrum_chan_send(thrum_chan *chan, const void *elem) {
@@ -168,14 +178,14 @@ static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
         return -ENOMEM;
     }
     th_deal deal;
-    th_chan_lock(chan);
+    uint32_t *held = th_chan_lock(chan);
     if (!chan->spare) {
         chan->spare = fresh;
         fresh = NULL;
     }
     int result = th_chan_deal_send(chan, from, &deal); /* there is a spare: it finds room */
     size_t elem_size = chan->elem_size;
-    th_chan_unlock(chan);
+    th_chan_unlock(held);
     conclude(&deal, elem_size);
     if (fresh) {
         th_os_free(fresh);
@@ -185,22 +195,26 @@ static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
 
 /* ---- waiting ---- */
 
-TH_NOINLINE void th_chan_lock_slow(thrum_chan *chan) {
+TH_NOINLINE uint32_t *th_chan_lock_slow(thrum_chan *chan) {
     unsigned spins = 0;
-    do {
+    for (;;) {
         th_stand_back();
         /* relaxed: the exchange decides */
-        while (th_load_relaxed(&chan->xlock) != 0) {
+        while (th_load_relaxed(&chan->lock.xlock) != 0) {
             th_backoff(&spins);
         }
-    } while (!th_chan_lock_try(chan));
+        uint32_t *held = th_chan_lock_try(chan);
+        if (held) {
+            return held;
+        }
+    }
 }
 
 bool th_chan_leave(thrum_chan *chan, uint32_t side, th_waiter *waiter) {
-    th_chan_lock(chan);
+    uint32_t *held = th_chan_lock(chan);
     bool listed = th_waitlist_leave(th_chan_list(chan, side), waiter);
     th_chan_mark(chan, side);
-    th_chan_unlock(chan);
+    th_chan_unlock(held);
     return listed;
 }
 
@@ -213,15 +227,15 @@ static bool leave_receivers(void *chan, th_waiter *waiter) {
 }
 
 /* With the lock, which it gives up. Woken, the channel may be gone. */
-static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
-                               thrum_time deadline) {
+static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t *held, uint32_t side, const void *from,
+                               void *to, thrum_time deadline) {
     th_party me = {.from = from, .to = to, .status = 0};
     th_waiter_init(&me.waiter, side == TH_CHAN_SENDERS ? TH_ON_SEND : TH_ON_RECEIVE, chan);
     me.waiter.timed = deadline != THRUM_FOREVER;
     uint32_t outcome;
     if (me.waiter.timed) {
         th_chan_push(chan, side, &me);
-        th_chan_unlock(chan);
+        th_chan_unlock(held);
         outcome = th_waiter_wait_until(&me.waiter, deadline);
         if (outcome != TH_WAIT_WOKEN) {
             (void)th_chan_leave(chan, side, &me.waiter);
@@ -229,7 +243,7 @@ static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from
     } else {
         me.waiter.leave = side == TH_CHAN_SENDERS ? leave_senders : leave_receivers;
         th_chan_push(chan, side, &me);
-        outcome = th_waiter_wait_unlock(&me.waiter, &chan->xlock, 0, false);
+        outcome = th_waiter_wait_unlock(&me.waiter, held, 0, false);
     }
     return outcome == TH_WAIT_WOKEN ? me.status : th_waiter_result(outcome);
 }
@@ -247,15 +261,16 @@ static void turn_away(th_waiter *chain) {
 }
 
 int thrum_chan_close(thrum_chan *chan) {
-    th_chan_lock(chan);
+    uint32_t *held = th_chan_lock(chan);
     if ((th_chan_flags(chan) & TH_CHAN_CLOSED) != 0) {
-        th_chan_unlock(chan);
+        th_chan_unlock(held);
         return -EPIPE;
     }
     th_waiter *senders = th_waitlist_detach(th_chan_list(chan, TH_CHAN_SENDERS));
     th_waiter *receivers = th_waitlist_detach(th_chan_list(chan, TH_CHAN_RECEIVERS));
-    th_chan_set_flags(chan, TH_CHAN_CLOSED);
-    th_chan_unlock(chan);
+    th_chan_set_flags(chan, (th_chan_flags(chan) & ~(TH_CHAN_SENDERS | TH_CHAN_RECEIVERS)) |
+                                TH_CHAN_CLOSED);
+    th_chan_unlock(held);
     turn_away(senders);
     turn_away(receivers);
     return 0;
@@ -346,6 +361,9 @@ int thrum_chan_create(thrum_chan **out, size_t elem_size, size_t capacity) {
     char *at = pad == 0 ? block : block + (TH_CACHE_LINE - pad);
     thrum_chan *chan = (thrum_chan *)(void *)at;
     *chan = (thrum_chan){.capacity = capacity, .elem_size = elem_size, .block = block};
+    if (elem_size == 4 || elem_size == 8 || elem_size == 16) {
+        chan->xflags = (uint32_t)elem_size << TH_CHAN_SMALL_SHIFT;
+    }
     if (bounded) {
         chan->ring = at + head;
         chan->put = chan->take = chan->ring;
@@ -359,9 +377,9 @@ int thrum_chan_destroy(thrum_chan *chan) {
     if (!chan) {
         return 0;
     }
-    th_chan_lock(chan);
+    uint32_t *held = th_chan_lock(chan);
     if ((th_chan_flags(chan) & (TH_CHAN_SENDERS | TH_CHAN_RECEIVERS)) != 0) {
-        th_chan_unlock(chan);
+        th_chan_unlock(held);
         return -EBUSY;
     }
     while (chan->segment) {

@@ -5,8 +5,8 @@
  *   party     who waits at a channel: a waiter, and where its element is
  *   store     where elements lie: one ring (bounded), or a chain of segments (unbounded)
  *
- * All is protected by the channel's lock, xlock, which is nothing but a lock: 0 free, 1 held. Its
- * holder never waits, allocates or wakes; he makes a *deal*, unlocks, and then concludes it: copies
+ * All is protected by the channel's lock, which is nothing but a lock (biased.h). Its holder never
+ * waits, allocates or wakes; he makes a *deal*, unlocks, and then concludes it: copies
  * from or to a party that he took off the list, and wakes it. That party waits until it is woken,
  * so its memory is there.
  *
@@ -28,12 +28,14 @@
 #include "base/atomic.h"
 #include "base/cc.h"
 #include "core/wait.h"
+#include "sync/biased.h"
 #include "sync/waitlist.h"
 #include "thrum/chan.h"
 
 #define TH_CHAN_SENDERS 1u
 #define TH_CHAN_RECEIVERS 2u
 #define TH_CHAN_CLOSED 4u
+#define TH_CHAN_SMALL_SHIFT 8 /* above: the elements' size, if it is 4, 8 or 16; constant */
 
 /* A piece of the unbounded store; its elements follow it. */
 typedef struct th_segment {
@@ -41,24 +43,26 @@ typedef struct th_segment {
 } th_segment;
 
 struct thrum_chan {
-    uint32_t xlock;  /* see above; any thread */
+    th_biased lock;  /* see above */
     uint32_t xflags; /* written with the lock; read by any */
     size_t xcount;   /* elements in the store; likewise */
+    size_t capacity; /* constant */
     /* With the lock: */
-    size_t capacity;  /* constant */
-    size_t elem_size; /* constant */
     char *put; /* where the next one goes, unless it is put_end: then see th_store_turn_put */
     char *put_end;
     char *take; /* where the oldest one is, unless it is take_end */
     char *take_end;
     /* A line of its own ends here. */
-    void *senders[2];    /* first and last */
-    void *receivers[2];  /* likewise */
-    char *ring;          /* constant; NULL: segments */
+    void *senders[2];   /* first and last */
+    void *receivers[2]; /* likewise */
+    size_t elem_size;   /* constant */
+    char *ring;         /* constant; NULL: segments */
+    void *block;        /* constant: what was allocated, for the channel and its ring */
+    /* The second one. */
     th_segment *segment; /* that of `take`; the first of the chain. NULL: none yet */
     th_segment *last;    /* that of `put` */
     th_segment *spare;   /* one that was drained, or made for who found no room */
-    void *block;         /* constant: what was allocated, for the channel and its ring */
+    th_biased_price price;
 };
 
 typedef struct th_party {
@@ -81,23 +85,21 @@ bool th_store_turn_put(thrum_chan *chan);
 th_segment *th_store_turn_take(thrum_chan *chan);
 
 /* Backs off until it has the lock. */
-void th_chan_lock_slow(thrum_chan *chan);
+uint32_t *th_chan_lock_slow(thrum_chan *chan);
 
-static inline bool th_chan_lock_try(thrum_chan *chan) {
-    /* pairs: th_chan_unlock, th_waiter_wait_unlock; the channel as the last holder left it */
-    return th_xchg_acquire(&chan->xlock, 1u) == 0;
+/* The word that holds the lock, for th_chan_unlock; NULL: somebody else has it. */
+static inline uint32_t *th_chan_lock_try(thrum_chan *chan) {
+    return th_biased_try(&chan->lock, &chan->price, th_thread_self());
 }
 
-static inline void th_chan_lock(thrum_chan *chan) {
-    if (th_unlikely(!th_chan_lock_try(chan))) {
-        th_chan_lock_slow(chan);
-    }
+static inline uint32_t *th_chan_lock(thrum_chan *chan) {
+    uint32_t *held = th_chan_lock_try(chan);
+    return th_likely(held != NULL) ? held : th_chan_lock_slow(chan);
 }
 
 /* The last access to the channel of whoever deals. */
-static inline void th_chan_unlock(thrum_chan *chan) {
-    /* pairs: th_chan_lock_try; publishes all that is protected by it */
-    th_store_release(&chan->xlock, 0u);
+static inline void th_chan_unlock(uint32_t *held) {
+    th_biased_unlock(held);
 }
 
 static inline uint32_t th_chan_flags(const thrum_chan *chan) {

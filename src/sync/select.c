@@ -19,6 +19,7 @@
 typedef struct place {
     th_party party;
     thrum_chan *chan; /* of all places, in the order of addresses */
+    uint32_t *held;   /* ... with all locks: the word of its lock */
 } place;
 
 static inline uint32_t side_of(const thrum_case *c) {
@@ -95,13 +96,13 @@ static size_t sort_channels(const thrum_case cases[], size_t n, place places[]) 
 
 static void lock_all(place places[], size_t channels) {
     for (size_t i = 0; i < channels; i++) {
-        th_chan_lock(places[i].chan);
+        places[i].held = th_chan_lock(places[i].chan);
     }
 }
 
 static void unlock_all(place places[], size_t channels) {
     for (size_t i = channels; i > 0; i--) {
-        th_chan_unlock(places[i - 1].chan);
+        th_chan_unlock(places[i - 1].held);
     }
 }
 
