@@ -14,7 +14,6 @@ typedef struct th_outside th_outside;
 typedef struct th_thread {
     th_worker *worker;    /* the worker that this thread is, else NULL */
     uint32_t number;      /* as the favourite of locks (sync/biased.h); 0: never so far */
-    uint32_t biased_tick; /* counts what it does with those */
     uint64_t id;          /* who a plain thread is as the owner of locks; 0: not asked yet */
     th_random random;     /* a plain thread's own; state 0: not seeded yet */
     th_outside *outside;  /* its records with schedulers whose worker it is not */

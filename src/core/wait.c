@@ -246,11 +246,18 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked
 
 void th_waiter_init(th_waiter *waiter, th_on on, void *object) {
     th_fiber *fiber = th_fiber_self();
-    *waiter = (th_waiter){.fiber = fiber,
-                          .shielded = fiber && fiber->heritage.shields,
-                          .on = (uint8_t)on,
-                          .deadline = TH_FOREVER,
-                          .object = object};
+    /* Each of them by itself: next, prev and since_ns belong to the list and its primitive. */
+    waiter->fiber = fiber;
+    waiter->xword = 0;
+    waiter->value = 0;
+    waiter->timed = false;
+    waiter->part = false;
+    waiter->listed = false;
+    waiter->on = (uint8_t)on;
+    waiter->shielded = fiber && fiber->heritage.shields;
+    waiter->deadline = TH_FOREVER;
+    waiter->leave = NULL;
+    waiter->object = object;
 }
 
 /* After the step that released it: whoever finds it parked brings it back. */

@@ -68,11 +68,11 @@ typedef struct th_waiter {
     uint32_t xword;   /* see above */
     int32_t value;    /* what the waker hands over; written before the wake */
     int64_t since_ns; /* the primitive's own use (how long the first waiter has waited) */
-    bool timed;    /* constant: something else than a wake may end it, so wakers claim it first */
-    bool shielded; /* constant: never cancelled, only its deadline ends it early */
+    bool timed;  /* constant: something else than a wake may end it, so wakers claim it first */
     bool part;   /* constant: a place of a wait on several lists, which is `object` (timed, too) */
     bool listed; /* it stands on its list; under the list's lock */
     uint8_t on;  /* constant: what it waits for, a th_on */
+    bool shielded;    /* constant: never cancelled, only its deadline ends it early */
     int64_t deadline; /* TH_FOREVER, or until when it waits, as far as who looks must know */
     /*
      * For one that is not timed and can be cancelled (cancel.h), else NULL: takes it off the list,

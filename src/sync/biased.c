@@ -7,26 +7,30 @@
 #include "core/worker.h"
 #include "platform/platform.h"
 
-#define ROWS_MAX 4096u      /* x TH_BIASED_ROW: what does not last is tried less and less */
-#define WORTH_NS 1000000    /* what lasts as long pays for its end, some 20 us, many times over */
+#define UNIT TH_LIMIT(4096u, 2u)     /* uses in a row; so a revocation costs 5 ns each at worst */
+#define NEEDED_MAX 4096u             /* units: what does not last is tried less and less */
+#define WORTH_NS 1000000             /* what lasts as long has paid for its end many times over */
+#define USES_A_WAIT TH_LIMIT(8u, 0u) /* with fewer: a wait costs so much more than the lock */
 #define BARRIER_TRIES 1000u /* refusals of th_os_barrier; then it is taken to be for good */
-#define DRAIN_NS 10000000   /* then: no processor keeps a store to itself so long, by far */
+#define DRAIN_NS 10000000   /* no processor keeps a store to itself so long, by far */
 
 static uint32_t xnumbers; /* of threads, given out; any thread */
 
 /* Between our writing that there is no favourite, and our look whether it is inside. */
 static void order(void) {
     unsigned spins = 0;
-    while (!th_os_barrier() && spins < BARRIER_TRIES) {
-        th_backoff(&spins); /* no memory for it just now; or for ever, in a sandbox entered since */
-    }
-    if (spins == BARRIER_TRIES) {
-        uint32_t nobody = 0;
-        th_os_futex_wait(&nobody, 0, th_os_now() + DRAIN_NS);
+    while (!th_os_barrier()) {
+        if (spins == BARRIER_TRIES) { /* a sandbox, entered since there is a favourite */
+            uint32_t nobody = 0;
+            (void)th_os_futex_wait(&nobody, 0, th_os_now() + DRAIN_NS);
+            return;
+        }
+        th_backoff(&spins); /* no memory for it just now */
     }
 }
 
-TH_COLD void th_biased_revoke(th_biased *lock, th_biased_price *price) {
+/* With xlock: the favourite is one no longer, and outside. */
+static TH_COLD void revoke(th_biased *lock, th_biased_price *price) {
     /* relaxed: ordered by the barrier, against th_biased_try */
     th_store_relaxed(&lock->xfavourite, 0u);
     order();
@@ -36,26 +40,50 @@ TH_COLD void th_biased_revoke(th_biased *lock, th_biased_price *price) {
         th_backoff(&spins);
     }
     price->last = 0;
-    if (th_os_ticks_ns(th_os_ticks() - price->since) < WORTH_NS && price->rows < ROWS_MAX) {
-        price->rows = price->rows * 4 + 3;
+    if (th_os_ticks_ns(th_os_ticks() - price->since) < WORTH_NS && price->needed < NEEDED_MAX) {
+        price->needed = 4 * price->needed + 3;
     }
 }
 
-TH_COLD void th_biased_note(th_biased *lock, th_biased_price *price, th_thread *me) {
-    if (me->number == 0) {
-        if (!me->worker || !me->worker->sched->can_order) {
-            price->last = 0;
-            return;
-        }
+bool th_biased_try_slow(th_biased *lock, th_biased_price *price, uint32_t **held) {
+    /* pairs: th_biased_unlock, th_waiter_wait_unlock; what the last holder did */
+    if (th_xchg_acquire(&lock->xlock, 1u) != 0) {
+        return false;
+    }
+    /* relaxed: written by holders of xlock */
+    if (th_load_relaxed(&lock->xfavourite) != 0) {
+        revoke(lock, price);
+    }
+    *held = &lock->xlock;
+    return true;
+}
+
+/* A thread gets its number when it first could be a favourite; 0: it cannot. */
+static uint32_t number_of(th_thread *me) {
+    if (me->number == 0 && me->worker && me->worker->sched->can_order) {
         /* relaxed: only the numbers must differ */
         me->number = th_add_relaxed(&xnumbers, 1u) + 1;
     }
-    if (price->last != me->number) {
-        price->last = me->number;
-        price->row = 0;
-    } else if (++price->row / TH_BIASED_ROW > price->rows) {
+    return me->number;
+}
+
+void th_biased_note(th_biased *lock, th_biased_price *price, uint64_t uses) {
+    if (th_load_relaxed(&lock->xfavourite) != 0) { /* relaxed: ourselves */
+        return;
+    }
+    uint32_t number = number_of(th_thread_self());
+    uint64_t waits = price->waits;
+    price->waits = 0;
+    if (number == 0 || price->last != number || waits * USES_A_WAIT > uses) {
+        price->last = number;
+        price->uses = 0;
+        return;
+    }
+    uses += price->uses;
+    price->uses = (uint32_t)(uses < UINT32_MAX ? uses : UINT32_MAX);
+    if (price->uses >= UNIT * (uint64_t)(price->needed + 1)) {
         price->since = th_os_ticks();
         /* relaxed: without xlock only we read more out of it than that it is not us */
-        th_store_relaxed(&lock->xfavourite, me->number);
+        th_store_relaxed(&lock->xfavourite, number);
     }
 }

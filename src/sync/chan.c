@@ -115,8 +115,8 @@ static TH_NOINLINE int recv_contended(thrum_chan *chan, void *elem, thrum_time d
 
 /* No calls but at its end, so that it needs no frame; the same below. */
 static inline int send_until(thrum_chan *chan, const void *elem, thrum_time deadline) {
-    uint32_t *held = th_chan_lock_try(chan);
-    if (th_unlikely(!held)) {
+    uint32_t *held;
+    if (th_unlikely(!th_chan_lock_try(chan, &held))) {
         return send_contended(chan, elem, deadline);
     }
     return th_likely(put_and_unlock(chan, held, elem)) ? 0
@@ -124,8 +124,8 @@ static inline int send_until(thrum_chan *chan, const void *elem, thrum_time dead
 }
 
 static inline int recv_until(thrum_chan *chan, void *elem, thrum_time deadline) {
-    uint32_t *held = th_chan_lock_try(chan);
-    if (th_unlikely(!held)) {
+    uint32_t *held;
+    if (th_unlikely(!th_chan_lock_try(chan, &held))) {
         return recv_contended(chan, elem, deadline);
     }
     return th_likely(take_and_unlock(chan, held, elem)) ? 0
@@ -169,11 +169,15 @@ TH_NOINLINE void th_chan_conclude(const th_deal *deal, size_t elem_size) {
     }
 }
 
+/* How many elements a segment holds. */
+static inline size_t in_segment(const thrum_chan *chan) {
+    size_t n = SEGMENT_BYTES / chan->elem_size;
+    return n < SEGMENT_ELEMS ? SEGMENT_ELEMS : n;
+}
+
 /* A send where no segment is at hand: makes one. */
 static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
-    size_t bytes = chan->elem_size * SEGMENT_ELEMS;
-    bytes = bytes < SEGMENT_BYTES ? SEGMENT_BYTES / chan->elem_size * chan->elem_size : bytes;
-    th_segment *fresh = th_os_alloc(sizeof *fresh + bytes);
+    th_segment *fresh = th_os_alloc(sizeof *fresh + in_segment(chan) * chan->elem_size);
     if (!fresh) {
         return -ENOMEM;
     }
@@ -197,17 +201,15 @@ static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
 
 TH_NOINLINE uint32_t *th_chan_lock_slow(thrum_chan *chan) {
     unsigned spins = 0;
-    for (;;) {
+    uint32_t *held;
+    do {
         th_stand_back();
         /* relaxed: the exchange decides */
         while (th_load_relaxed(&chan->lock.xlock) != 0) {
             th_backoff(&spins);
         }
-        uint32_t *held = th_chan_lock_try(chan);
-        if (held) {
-            return held;
-        }
-    }
+    } while (!th_biased_try_slow(&chan->lock, &chan->price, &held));
+    return held;
 }
 
 bool th_chan_leave(thrum_chan *chan, uint32_t side, th_waiter *waiter) {
@@ -229,9 +231,13 @@ static bool leave_receivers(void *chan, th_waiter *waiter) {
 /* With the lock, which it gives up. Woken, the channel may be gone. */
 static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t *held, uint32_t side, const void *from,
                                void *to, thrum_time deadline) {
-    th_party me = {.from = from, .to = to, .status = 0};
+    th_party me; /* each part of it by itself: it is large */
+    me.from = from;
+    me.to = to;
+    me.status = 0;
     th_waiter_init(&me.waiter, side == TH_CHAN_SENDERS ? TH_ON_SEND : TH_ON_RECEIVE, chan);
     me.waiter.timed = deadline != THRUM_FOREVER;
+    th_biased_waits(&chan->price);
     uint32_t outcome;
     if (me.waiter.timed) {
         th_chan_push(chan, side, &me);
@@ -284,9 +290,7 @@ static inline char *elements_of(th_segment *segment) {
 }
 
 static inline char *end_of(const thrum_chan *chan, th_segment *segment) {
-    size_t bytes = chan->elem_size * SEGMENT_ELEMS;
-    bytes = bytes < SEGMENT_BYTES ? SEGMENT_BYTES / chan->elem_size * chan->elem_size : bytes;
-    return elements_of(segment) + bytes;
+    return elements_of(segment) + in_segment(chan) * chan->elem_size;
 }
 
 /* `put` has reached its end. False: a segment is needed, and there is none to spare. */
@@ -296,10 +300,12 @@ TH_NOINLINE bool th_store_turn_put(thrum_chan *chan) {
     }
     if (chan->ring) {
         chan->put = chan->ring;
+        th_biased_note(&chan->lock, &chan->price, chan->capacity);
         return true;
     }
     if (th_chan_count(chan) == 0 && chan->segment) { /* it is drained: from its beginning */
         chan->put = chan->take = elements_of(chan->segment);
+        th_biased_note(&chan->lock, &chan->price, in_segment(chan));
         return true;
     }
     th_segment *next = chan->spare;
@@ -328,8 +334,10 @@ TH_NOINLINE th_segment *th_store_turn_take(thrum_chan *chan) {
     }
     if (chan->ring) {
         chan->take = chan->ring;
+        th_biased_note(&chan->lock, &chan->price, chan->capacity);
         return NULL;
     }
+    th_biased_note(&chan->lock, &chan->price, in_segment(chan));
     th_segment *drained = chan->segment;
     chan->segment = drained->next;
     chan->take = elements_of(chan->segment);

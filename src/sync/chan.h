@@ -87,14 +87,14 @@ th_segment *th_store_turn_take(thrum_chan *chan);
 /* Backs off until it has the lock. */
 uint32_t *th_chan_lock_slow(thrum_chan *chan);
 
-/* The word that holds the lock, for th_chan_unlock; NULL: somebody else has it. */
-static inline uint32_t *th_chan_lock_try(thrum_chan *chan) {
-    return th_biased_try(&chan->lock, &chan->price, th_thread_self());
+/* *held: the word that holds the lock, for th_chan_unlock. False: th_chan_lock_slow. */
+static inline bool th_chan_lock_try(thrum_chan *chan, uint32_t **held) {
+    return th_biased_try(&chan->lock, th_thread_self()->number, held);
 }
 
 static inline uint32_t *th_chan_lock(thrum_chan *chan) {
-    uint32_t *held = th_chan_lock_try(chan);
-    return th_likely(held != NULL) ? held : th_chan_lock_slow(chan);
+    uint32_t *held;
+    return th_likely(th_chan_lock_try(chan, &held)) ? held : th_chan_lock_slow(chan);
 }
 
 /* The last access to the channel of whoever deals. */
@@ -197,7 +197,7 @@ static inline th_segment *th_store_take(thrum_chan *chan, void *to) {
  * With the lock: a send that need not wait. 0, -EPIPE; -EAGAIN: it must; -ENOMEM: no room for
  * want of a segment.
  */
-static inline int th_chan_deal_send(thrum_chan *chan, const void *from, th_deal *deal) {
+static TH_ALWAYS_INLINE int th_chan_deal_send(thrum_chan *chan, const void *from, th_deal *deal) {
     *deal = (th_deal){0};
     uint32_t flags = th_chan_flags(chan);
     if (th_unlikely((flags & (TH_CHAN_RECEIVERS | TH_CHAN_CLOSED)) != 0)) {
@@ -217,7 +217,7 @@ static inline int th_chan_deal_send(thrum_chan *chan, const void *from, th_deal 
 }
 
 /* With the lock: a receive that need not wait. 0, -EPIPE; -EAGAIN: it must. */
-static inline int th_chan_deal_recv(thrum_chan *chan, void *to, th_deal *deal) {
+static TH_ALWAYS_INLINE int th_chan_deal_recv(thrum_chan *chan, void *to, th_deal *deal) {
     *deal = (th_deal){0};
     uint32_t flags = th_chan_flags(chan);
     if (th_likely(th_chan_count(chan) > 0)) {
