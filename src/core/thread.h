@@ -36,6 +36,11 @@ static TH_INLINE_NO_TSAN th_worker *th_here(void) {
     return th_thread_self()->worker;
 }
 
+/* The calling thread's number as the favourite of locks, or 0. Not shown likewise. */
+static TH_INLINE_NO_TSAN uint32_t th_here_number(void) {
+    return th_thread_self()->number;
+}
+
 /* Sees to it that what hangs on the record is freed when the thread ends. */
 void th_thread_keep(th_thread *thread);
 

@@ -8,7 +8,7 @@
 #include "platform/platform.h"
 
 #define UNIT TH_LIMIT(4096u, 2u)     /* uses in a row; so a revocation costs 5 ns each at worst */
-#define NEEDED_MAX 4096u             /* units: what does not last is tried less and less */
+#define NEEDED_MAX 255u              /* units: a million uses, 6 ms, for some 20 us */
 #define WORTH_NS 1000000             /* what lasts as long has paid for its end many times over */
 #define USES_A_WAIT TH_LIMIT(8u, 0u) /* with fewer: a wait costs so much more than the lock */
 #define BARRIER_TRIES 1000u /* refusals of th_os_barrier; then it is taken to be for good */
@@ -31,12 +31,14 @@ static void order(void) {
 
 /* With xlock: the favourite is one no longer, and outside. */
 static TH_COLD void revoke(th_biased *lock, th_biased_price *price) {
+    /* relaxed: written by holders of xlock */
+    uint32_t *xinside = th_biased_place(price, th_load_relaxed(&lock->xfavourite));
     /* relaxed: ordered by the barrier, against th_biased_try */
     th_store_relaxed(&lock->xfavourite, 0u);
     order();
     unsigned spins = 0;
     /* pairs: th_biased_unlock, th_waiter_wait_unlock; what the favourite did */
-    while (th_load_acquire(&lock->xinside) != 0) {
+    while (th_load_acquire(xinside) != 0) {
         th_backoff(&spins);
     }
     price->last = 0;
@@ -58,8 +60,12 @@ bool th_biased_try_slow(th_biased *lock, th_biased_price *price, uint32_t **held
     return true;
 }
 
-/* A thread gets its number when it first could be a favourite; 0: it cannot. */
-static uint32_t number_of(th_thread *me) {
+/*
+ * A thread gets its number when it first could be a favourite; 0: it cannot. Not shown to the
+ * thread sanitizer, for which each task is a thread.
+ */
+static TH_NO_TSAN uint32_t my_number(void) {
+    th_thread *me = th_thread_self();
     if (me->number == 0 && me->worker && me->worker->sched->can_order) {
         /* relaxed: only the numbers must differ */
         me->number = th_add_relaxed(&xnumbers, 1u) + 1;
@@ -67,11 +73,15 @@ static uint32_t number_of(th_thread *me) {
     return me->number;
 }
 
+/* Whether that number may be the favourite: its place is its own from now on. */
+static bool has_place(th_biased_price *price, uint32_t number) {
+    uint32_t *owner = &price->owners[number % TH_BIASED_PLACES];
+    *owner = *owner ? *owner : number;
+    return number != 0 && *owner == number;
+}
+
 void th_biased_note(th_biased *lock, th_biased_price *price, uint64_t uses) {
-    if (th_load_relaxed(&lock->xfavourite) != 0) { /* relaxed: ourselves */
-        return;
-    }
-    uint32_t number = number_of(th_thread_self());
+    uint32_t number = my_number();
     uint64_t waits = price->waits;
     price->waits = 0;
     if (number == 0 || price->last != number || waits * USES_A_WAIT > uses) {
@@ -81,7 +91,12 @@ void th_biased_note(th_biased *lock, th_biased_price *price, uint64_t uses) {
     }
     uses += price->uses;
     price->uses = (uint32_t)(uses < UINT32_MAX ? uses : UINT32_MAX);
-    if (price->uses >= UNIT * (uint64_t)(price->needed + 1)) {
+    if (price->uses < UNIT * (uint64_t)(price->needed + 1) || !has_place(price, number)) {
+        return;
+    }
+    /* relaxed: our own. Inside as the favourite we may have been revoked meanwhile, and only who
+     * holds xlock may make one. */
+    if (th_load_relaxed(th_biased_place(price, number)) == 0) {
         price->since = th_os_ticks();
         /* relaxed: without xlock only we read more out of it than that it is not us */
         th_store_relaxed(&lock->xfavourite, number);

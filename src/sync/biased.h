@@ -8,9 +8,9 @@
  * there is none, has the system order all processors (a system call), and waits until the
  * favourite is outside. README.md, "Channels", has the argument and the price.
  *
- * Words:      xlock: 0 free, 1 held, by anybody but the favourite. xinside: likewise, by the
- *             favourite; the thread of that number alone writes it. xfavourite: its number, 0:
- *             nobody; written by who holds xlock.
+ * Words:      xlock: 0 free, 1 held, by anybody but the favourite. xfavourite: a thread's number,
+ *             0: nobody; written by who holds xlock. xinside, a word for each thread that ever was
+ *             the favourite: 1 while it is inside as that; it alone writes it.
  * Invariant:  while a thread is the favourite, nobody else is past his exchange of xlock and what
  *             comes with it.
  * Progress:   its holder never waits, but for a fiber that waits at last: what it gives up is a
@@ -19,24 +19,34 @@
 #ifndef TH_SYNC_BIASED_H
 #define TH_SYNC_BIASED_H
 
+#include "base/annotate.h"
 #include "base/atomic.h"
 #include "base/cc.h"
 #include "core/thread.h"
 
+/* So many threads can be the favourite, in turn; a number has one place, for the first who asks. */
+#define TH_BIASED_PLACES 2u
+
 typedef struct th_biased {
     uint32_t xlock;      /* see above */
-    uint32_t xinside;    /* see above */
     uint32_t xfavourite; /* see above; any thread reads it */
 } th_biased;
 
-/* What makes a favourite; with the lock. */
+/* What it needs for its favourites; not on the line of all the others. */
 typedef struct th_biased_price {
-    uint32_t last;   /* the number of who noted itself last, or 0 */
-    uint32_t uses;   /* how many, without another in between */
-    uint32_t waits;  /* of holders, since the last note: who waits gains nothing */
-    uint32_t needed; /* ... in units, and one unit; grows when favourites do not last */
+    uint32_t xinside[TH_BIASED_PLACES]; /* see above */
+    /* With the lock: */
+    uint32_t owners[TH_BIASED_PLACES]; /* the number whose place it is, 0: nobody's yet */
+    uint32_t last;                     /* the number of who noted itself last, or 0 */
+    uint32_t uses;                     /* how many, without another in between */
+    uint32_t waits;                    /* of holders, since the last note */
+    uint32_t needed; /* uses, in units, and one unit; grows when favourites do not last */
     uint64_t since;  /* when there came to be a favourite, in ticks */
 } th_biased_price;
+
+static inline uint32_t *th_biased_place(th_biased_price *price, uint32_t number) {
+    return &price->xinside[number % TH_BIASED_PLACES];
+}
 
 /* With the lock: the caller has, more or less, used it so often again; it may become the favourite.
  */
@@ -57,20 +67,25 @@ static inline void th_biased_unlock(uint32_t *xword) {
  * One attempt by the calling thread, `number`, where nothing special is to be done. True: *held is
  * the word to be given up. False: th_biased_try_slow decides.
  */
-static inline bool th_biased_try(th_biased *lock, uint32_t number, uint32_t **held) {
+static inline bool th_biased_try(th_biased *lock, th_biased_price *price, uint32_t number,
+                                 uint32_t **held) {
     th_prefetch_write(lock); /* or the guess would fetch the line only to read it */
     /* relaxed: a guess, read again */
     if (number && th_load_relaxed(&lock->xfavourite) == number) {
+        uint32_t *xinside = th_biased_place(price, number);
+#if TH_TSAN_CONTEXTS /* the last holder was another task on this thread: another thread for it */
+        (void)th_load_acquire(xinside); /* pairs: th_biased_unlock; for that tool only */
+#endif
         /* relaxed: before the next load for the compiler; for the processor by who revokes */
-        th_store_relaxed(&lock->xinside, 1u);
+        th_store_relaxed(xinside, 1u);
         th_fence_compiler();
         /* relaxed: only we make ourselves the favourite, with xlock: whatever others did before,
          * we know since then */
         if (th_likely(th_load_relaxed(&lock->xfavourite) == number)) {
-            *held = &lock->xinside;
+            *held = xinside;
             return true;
         }
-        th_biased_unlock(&lock->xinside);
+        th_biased_unlock(xinside);
     }
     /* pairs: th_biased_unlock, th_waiter_wait_unlock; what the last holder did */
     if (th_xchg_acquire(&lock->xlock, 1u) != 0) {

@@ -89,7 +89,7 @@ uint32_t *th_chan_lock_slow(thrum_chan *chan);
 
 /* *held: the word that holds the lock, for th_chan_unlock. False: th_chan_lock_slow. */
 static inline bool th_chan_lock_try(thrum_chan *chan, uint32_t **held) {
-    return th_biased_try(&chan->lock, th_thread_self()->number, held);
+    return th_biased_try(&chan->lock, &chan->price, th_here_number(), held);
 }
 
 static inline uint32_t *th_chan_lock(thrum_chan *chan) {
