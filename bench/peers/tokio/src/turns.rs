@@ -1,11 +1,12 @@
 //! Tasks that give way to each other. All of a row wait at a gate before the clock runs.
 
 use crate::peer::{inside, scale, Row, Span, Work};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Barrier, Mutex, Notify, RwLock, Semaphore};
+use tokio::sync::{oneshot, Barrier, Mutex, Notify, RwLock, Semaphore};
 use tokio::task::yield_now;
 
 pub fn works() -> Vec<Work> {
@@ -270,32 +271,47 @@ fn tickets() -> Vec<Row> {
 #[repr(align(64))]
 struct Object(u64);
 
-/// Ten objects, which count, too.
-struct Pool {
-    some: Semaphore,
-    free: std::sync::Mutex<Vec<Box<Object>>>,
+/// What is free, or else who waits for it.
+struct Shelf {
+    free: Vec<Box<Object>>,
+    waiting: VecDeque<oneshot::Sender<Box<Object>>>,
 }
+
+struct Pool(parking_lot::Mutex<Shelf>);
 
 impl Pool {
     async fn borrow(&self) -> Box<Object> {
-        self.some.acquire().await.unwrap().forget();
-        self.free.lock().unwrap().pop().unwrap()
+        let receiver = {
+            let mut shelf = self.0.lock();
+            if let Some(object) = shelf.free.pop() {
+                return object;
+            }
+            let (sender, receiver) = oneshot::channel();
+            shelf.waiting.push_back(sender);
+            receiver
+        };
+        receiver.await.unwrap()
     }
 
-    fn give_back(&self, object: Box<Object>) {
-        self.free.lock().unwrap().push(object);
-        self.some.add_permits(1);
+    fn give_back(&self, mut object: Box<Object>) {
+        let mut shelf = self.0.lock();
+        while let Some(sender) = shelf.waiting.pop_front() {
+            match sender.send(object) {
+                Ok(()) => return,
+                Err(unwanted) => object = unwanted,
+            }
+        }
+        shelf.free.push(object);
     }
 }
 
-/// As the pools for Tokio are made: a semaphore counts what is free, a list under a mutex has it.
+/// Ten objects, which count, too, in a list under a mutex, as Tokio's pools of connections have them.
 fn pool(name: &'static str, n: usize) -> Vec<Row> {
     const OBJECTS: usize = 10;
     let steps = scale(5000000, 200000) / n;
     inside(async move {
-        let objects = (0..OBJECTS).map(|_| Box::new(Object(0))).collect();
-        let (some, free) = (Semaphore::new(OBJECTS), std::sync::Mutex::new(objects));
-        let pool = Arc::new(Pool { some, free });
+        let free = (0..OBJECTS).map(|_| Box::new(Object(0))).collect();
+        let pool = Arc::new(Pool(parking_lot::Mutex::new(Shelf { free, waiting: VecDeque::new() })));
         let body = |_| {
             let pool = pool.clone();
             async move {
@@ -308,7 +324,7 @@ fn pool(name: &'static str, n: usize) -> Vec<Row> {
             }
         };
         let row = crowd(name, n, steps, body).await;
-        let free = pool.free.lock().unwrap();
+        let free = std::mem::take(&mut pool.0.lock().free);
         assert_eq!(free.len(), OBJECTS);
         assert_eq!(free.iter().map(|object| object.0).sum::<u64>() as usize, n * steps);
         vec![row]
