@@ -293,6 +293,7 @@ fn blockers(name: &'static str, tasks: usize) -> Vec<Row> {
 }
 
 /// One after the other, awaited; marl's, as thrum-bench has it. The second time counts.
+/// Not by block_in_place: its first call gives the worker away, the others are plain calls.
 fn blocking_call() -> Vec<Row> {
     let calls = scale(10000, 1000);
     let rt = runtime();

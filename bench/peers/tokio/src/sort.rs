@@ -1,5 +1,6 @@
-//! Merge sort, cut as thrum-bench's: 32 numbers by insertion, 4096 merged without dividing. Tokio's tasks
-//! cannot borrow halves of an array, so they have pointers to them; each call awaits the half that it spawned.
+//! Merge sort, cut as thrum-bench's: 32 numbers by insertion, 4096 merged without dividing.
+//! Tokio's tasks cannot borrow halves of an array, so they have pointers to them; each call awaits
+//! the half that it spawned.
 
 use crate::bodies::{merge_serially, sort_few};
 use crate::peer::{inside, scale, Row, Span, Work};
@@ -35,14 +36,23 @@ impl Merge {
 
     /// The lower numbers of both runs, and the upper ones.
     fn cut(self) -> (Merge, Merge) {
-        let Merge { a, an, b, bn, out } =
-            if self.an < self.bn { Merge { a: self.b, an: self.bn, b: self.a, bn: self.an, ..self } } else { self };
+        let Merge { a, an, b, bn, out } = if self.an < self.bn {
+            Merge { a: self.b, an: self.bn, b: self.a, bn: self.an, ..self }
+        } else {
+            self
+        };
         unsafe {
             let (a_cut, pivot) = (an / 2, *a.add(an / 2));
             let b_cut = std::slice::from_raw_parts(b, bn).partition_point(|x| *x < pivot);
             (
                 Merge { a, an: a_cut, b, bn: b_cut, out },
-                Merge { a: a.add(a_cut), an: an - a_cut, b: b.add(b_cut), bn: bn - b_cut, out: out.add(a_cut + b_cut) },
+                Merge {
+                    a: a.add(a_cut),
+                    an: an - a_cut,
+                    b: b.add(b_cut),
+                    bn: bn - b_cut,
+                    out: out.add(a_cut + b_cut),
+                },
             )
         }
     }
@@ -90,7 +100,10 @@ impl Part {
         let (half, into_spare) = (self.n / 2, !self.into_spare);
         unsafe {
             let (numbers, spare) = (self.numbers.add(half), self.spare.add(half));
-            (Part { n: half, into_spare, ..self }, Part { numbers, spare, n: self.n - half, into_spare })
+            (
+                Part { n: half, into_spare, ..self },
+                Part { numbers, spare, n: self.n - half, into_spare },
+            )
         }
     }
 

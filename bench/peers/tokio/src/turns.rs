@@ -305,7 +305,8 @@ impl Pool {
     }
 }
 
-/// Ten objects, which count, too, in a list under a mutex, as Tokio's pools of connections have them.
+/// Ten objects, which count, too, in a list under a mutex, as bb8, a pool for Tokio, has them: half of
+/// what a semaphore and a list cost.
 fn pool(name: &'static str, n: usize) -> Vec<Row> {
     const OBJECTS: usize = 10;
     let steps = scale(5000000, 200000) / n;
