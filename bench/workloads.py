@@ -29,14 +29,15 @@ YARDSTICKS = [W(name, "", "yard") for name in (
 # libgomp runs a task at once, as a call, when too many are waiting; that is allowed to those that cannot block.
 CALLS = "OpenMP's tasks cannot block; libgomp runs those beyond 64 a thread as plain calls"
 SHORT = "Boost does fib(25), Go and Tokio fib(29), oneTBB and OpenMP fib(31): the figure is per call"
-TIMERS = "thrum's wheel alone, without a scheduler; elsewhere they come due a minute later, as the clock runs there; Tokio's and libuv's in whole milliseconds"
-POOL = "Go and Boost: a channel that holds the objects"
-CHUNKS = "Go and Boost: 64 goroutines or fibers a worker"
+TIMERS = "thrum's wheel alone, without a scheduler; elsewhere they come due a minute later, as the clock runs there; Tokio's and libuv's in whole milliseconds; Boost's are Asio's, which also calls the handler of what is cancelled"
+POOL = "Go and Boost: a channel that holds the objects; Tokio: a list under a mutex"
+CHUNKS = "Go, Tokio and Boost: 64 goroutines, tasks or fibers a worker"
+BURST = CALLS + "; Boost starts each depth first, as a million waiting stacks take 8 GB"
 
 WORKLOADS = [
     W("spawn", "a task starts 1000 and waits, 1000 times: a task", "spawn", note=CALLS),
     W("spawn-joined", "the same, each joined", "spawn", note="Go: a channel for each goroutine"),
-    W("spawn-burst spawn-burst-cold", "a million at once: a task; cold: the first time", "spawn", note=CALLS),
+    W("spawn-burst spawn-burst-cold", "a million at once: a task; cold: the first time", "spawn", note=BURST),
     W("spawn-outside", "a plain thread starts a million: a task", "spawn"),
     W("post", "1000 × 1000 tasks in the caller's memory, from inside: a task", "spawn"),
     W("post-outside", "a million of them from a plain thread: a task", "spawn",
@@ -58,7 +59,7 @@ WORKLOADS = [
     W("event-chain", "512 fibers in a chain over events: a link", "turns",
       note="Go and Boost: channels with room for one"),
     W("event-baton", "two hand a baton over: once", "turns"),
-    W("tickets", "512 tickets in order: one", "turns", note="Go and Boost: a channel from each to the next"),
+    W("tickets", "512 tickets in order: one", "turns", note="Go and Boost: a channel from each to the next; Tokio: a Notify"),
     W("pool-alone", "one fiber borrows and gives back: once", "turns", note=POOL),
     W("pool-100", "100 fibers share ten objects: one borrowed", "turns", note=POOL),
     W("chan-1-1", "one sends to another, buffer of 64: an element", "chan"),
@@ -85,7 +86,8 @@ WORKLOADS = [
     W("sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max",
       "100,000 sleep 1 to 100 ms, 20 times: CPU time of a sleep; how late it ends", "idle",
       note="libuv's are callbacks of one thread, in whole milliseconds"),
-    W("blocking-call", "a fiber calls what blocks the thread, 10,000 times: once", "idle"),
+    W("blocking-call", "a fiber calls what blocks the thread, 10,000 times: once", "idle",
+      note="libuv: the end of each, in its loop, queues the next"),
     W("spawn_many_local", "a task starts 10,000: a task", "tokio", [4], note=CALLS),
     W("spawn_many_remote_idle", "a plain thread starts 10,000 and joins them: a task", "tokio", [4]),
     W("spawn_many_remote_busy1", "... beside eight that yield and stall 10 µs: a task", "tokio", [4]),

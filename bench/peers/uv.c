@@ -1,6 +1,6 @@
 /*
- * uv.c: libuv's thread pool. Work is queued by the thread of the loop only, which is outside; it is
- * also told of each one's end, so that is in the figures.
+ * uv.c: libuv's thread pool, and its timers. Work is queued by the thread of the loop only, which
+ * is outside; it is also told of each one's end, so that is in the figures.
  */
 #include <uv.h>
 
@@ -68,6 +68,39 @@ static void run_many_remote(void) {
     rounds("spawn_many_remote_idle", 10000, peer_scale(100, 7));
 }
 
+/* One after the other: the end of each queues the next. The second time counts. */
+static unsigned calls_left;
+
+static void queue_call(work *w);
+
+static void call_ended(uv_work_t *request, int status) {
+    ended(request, status);
+    if (--calls_left > 0)
+        queue_call((work *)request->data);
+}
+
+static void queue_call(work *w) {
+    peer_check(uv_queue_work(loop, &w->request, count_only, call_ended) == 0, "not queued");
+}
+
+static void run_calls(void) {
+    start();
+    uint32_t ran = 0;
+    work w = {.slot = &ran};
+    w.request.data = &w;
+    unsigned n = peer_scale(10000, 1000);
+    peer_span span;
+    for (unsigned round = 0; round < 2; round++) {
+        span = peer_begin();
+        calls_left = n;
+        queue_call(&w);
+        uv_run(loop, UV_RUN_DEFAULT);
+        peer_end(&span);
+    }
+    peer_check(ran == 2 * n, "%u calls ran", ran);
+    peer_row_per_op("blocking-call", &span, n);
+}
+
 /* ---- timers: callbacks of the loop's thread, in whole milliseconds ---- */
 
 static uint64_t dice = 88172645463325252u;
@@ -87,6 +120,11 @@ static void never(uv_timer_t *timer) {
 /* They are set a minute later than in thrum-bench, so that none comes while it is measured. */
 static void set_timer(uv_timer_t *timer) {
     peer_check(uv_timer_start(timer, never, 60000 + any_number() % 10000, 0) == 0, "not set");
+}
+
+/* The loop forgets it: the next row may have the memory. */
+static void forget(uv_timer_t *timer) {
+    uv_close((uv_handle_t *)timer, NULL);
 }
 
 static void timers(const char *name, bool cold) {
@@ -109,7 +147,7 @@ static void timers(const char *name, bool cold) {
     peer_end(&span);
     for (unsigned i = 0; i < n; i++) {
         peer_check(uv_timer_get_due_in(&each[i]) > 0, "timer %u is not pending", i);
-        uv_timer_stop(&each[i]);
+        forget(&each[i]);
     }
     peer_check(uv_run(loop, UV_RUN_DEFAULT) == 0, "something is pending");
     peer_row_per_op(name, &span, n);
@@ -174,6 +212,9 @@ static void run_sleeps(void) {
     uv_run(loop, UV_RUN_DEFAULT);
     peer_end(&span);
     cpu = peer_process_cpu_us() - cpu;
+    for (unsigned i = 0; i < n; i++)
+        forget(&sleepers[i].timer);
+    uv_run(loop, UV_RUN_DEFAULT);
     peer_sleeps(&lateness, 1, (uint64_t)n * 20, cpu, &span);
     free(sleepers);
 }
@@ -205,6 +246,7 @@ int main(int argc, char **argv) {
         {"post-outside", run_outside},
         {"post-outside-rounds", run_outside_rounds},
         {"spawn_many_remote_idle", run_many_remote},
+        {"blocking-call", run_calls},
         {"timers", run_timers},
         {"timers-cold", run_timers_cold},
         {"sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max", run_sleeps},

@@ -1,10 +1,13 @@
 //! The rows of thrum-bench on Tokio: one program, the same options and fields. ../../README.md has the rules.
 
+mod bodies;
 mod chans;
 mod idle;
+mod loops;
 mod parallel;
 mod peer;
 mod published;
+mod sort;
 mod spawn;
 mod timers;
 mod turns;
@@ -17,6 +20,8 @@ fn main() {
         turns::works(),
         chans::works(),
         parallel::works(),
+        sort::works(),
+        loops::works(),
         idle::works(),
         timers::works(),
         published::works(),

@@ -89,6 +89,26 @@ impl Span {
     }
 }
 
+/// Several stretches taken together.
+#[derive(Default)]
+pub struct Spans {
+    context_switches: i64,
+    ns: f64,
+}
+
+impl Spans {
+    /// One that ends now.
+    pub fn add(&mut self, span: &Span) {
+        self.ns += span.begin.elapsed().as_nanos() as f64;
+        self.context_switches += context_switches() - span.context_switches;
+    }
+
+    pub fn per_op(&self, name: &'static str, ops: usize) -> Row {
+        let (value, context_switches) = (self.ns / ops as f64, self.context_switches);
+        Row { name, unit: "ns/op", value, ops, context_switches, histogram: vec![] }
+    }
+}
+
 pub fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(options().workers).enable_time().build().unwrap()
 }
@@ -180,6 +200,12 @@ pub fn main(works: &[Work]) {
         }
         return;
     }
+    // What is wrong in a task ends the program, and is not only known to who joins it.
+    let say = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        say(info);
+        std::process::exit(1)
+    }));
     let only = o.only.clone();
     let _ = OPTIONS.set(o);
     let wanted = |work: &&Work| match &only {

@@ -31,6 +31,7 @@ pub fn works() -> Vec<Work> {
         Work { names: "spawn_blocking", run: || blockers("spawn_blocking", 16) },
         Work { names: "spawn_blocking_32", run: || blockers("spawn_blocking_32", 32) },
         Work { names: "spawn_blocking_64", run: || blockers("spawn_blocking_64", 64) },
+        Work { names: "blocking-call", run: blocking_call },
         Work { names: "chan_contended", run: chan_contended },
     ]
 }
@@ -289,6 +290,30 @@ fn blockers(name: &'static str, tasks: usize) -> Vec<Row> {
         });
         assert_eq!(ran.load(Relaxed), tasks * BATCHES * BATCH);
     })
+}
+
+/// One after the other, awaited; marl's, as thrum-bench has it. The second time counts.
+/// Not by block_in_place: its first call gives the worker away, the others are plain calls.
+fn blocking_call() -> Vec<Row> {
+    let calls = scale(10000, 1000);
+    let rt = runtime();
+    let ran = Arc::new(AtomicUsize::new(0));
+    let mut rows = vec![];
+    for _ in 0..2 {
+        let span = Span::begin();
+        let ran = ran.clone();
+        let task = rt.spawn(async move {
+            for _ in 0..calls {
+                let ran = ran.clone();
+                let call = tokio::task::spawn_blocking(move || ran.fetch_add(1, Relaxed));
+                call.await.unwrap();
+            }
+        });
+        rt.block_on(task).unwrap();
+        rows = vec![span.per_op("blocking-call", calls)];
+    }
+    assert_eq!(ran.load(Relaxed), 2 * calls);
+    rows
 }
 
 /// Five senders of a thousand numbers each into one channel of 1000.

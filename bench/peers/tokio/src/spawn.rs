@@ -1,8 +1,9 @@
 //! Starting small tasks and waiting for them.
 
-use crate::peer::{inside, runtime, scale, Row, Slots, Span, Work};
+use crate::peer::{inside, runtime, scale, Row, Slots, Span, Spans, Work};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
@@ -12,6 +13,7 @@ pub fn works() -> Vec<Work> {
         Work { names: "spawn-joined", run: joined },
         Work { names: "spawn-burst spawn-burst-cold", run: burst },
         Work { names: "spawn-outside", run: outside },
+        Work { names: "fanout", run: fanout },
     ]
 }
 
@@ -126,4 +128,20 @@ fn outside() -> Vec<Row> {
     }
     slots.check(2);
     rows
+}
+
+/// Each fan-out finds the other workers asleep: it begins 2 ms after the last one ended.
+fn fanout() -> Vec<Row> {
+    inside(async {
+        let (mut slots, repeats, group) = (Slots::new(10000), scale(50, 5), Group::new());
+        let (handle, mut spans) = (Handle::current(), Spans::default());
+        for _ in 0..repeats {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            let span = Span::begin();
+            round(&handle, &mut slots, &group).await;
+            spans.add(&span);
+        }
+        slots.check(repeats);
+        vec![spans.per_op("fanout", repeats * slots.len())]
+    })
 }

@@ -1,10 +1,12 @@
 //! Tasks that give way to each other. All of a row wait at a gate before the clock runs.
 
 use crate::peer::{inside, scale, Row, Span, Work};
+use std::collections::VecDeque;
 use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Barrier, Mutex, Notify, RwLock, Semaphore};
+use tokio::sync::{oneshot, Barrier, Mutex, Notify, RwLock, Semaphore};
 use tokio::task::yield_now;
 
 pub fn works() -> Vec<Work> {
@@ -22,6 +24,9 @@ pub fn works() -> Vec<Work> {
         Work { names: "many-to-many", run: many_to_many },
         Work { names: "event-chain", run: event_chain },
         Work { names: "event-baton", run: event_baton },
+        Work { names: "tickets", run: tickets },
+        Work { names: "pool-alone", run: || pool("pool-alone", 1) },
+        Work { names: "pool-100", run: || pool("pool-100", 100) },
     ]
 }
 
@@ -223,6 +228,106 @@ fn event_baton() -> Vec<Row> {
         }
         let row = span.per_op("event-baton", 2 * passes);
         assert_eq!(second.await.unwrap(), passes);
+        vec![row]
+    })
+}
+
+struct Booth {
+    turns: Vec<Notify>,
+    turn: AtomicUsize, // relaxed: the turns order what is done to it
+}
+
+/// Each of 512 waits for the one before; the last one is started first.
+fn tickets() -> Vec<Row> {
+    const N: usize = 512;
+    let rounds = scale(1000, 50);
+    inside(async move {
+        let turns = (0..=N).map(|_| Notify::new()).collect();
+        let booth = Arc::new(Booth { turns, turn: AtomicUsize::new(0) });
+        let mut span = Span::begin();
+        for round in 0..rounds {
+            if round == rounds / 10 {
+                span = Span::begin();
+            }
+            booth.turns[0].notify_one();
+            for i in (0..N).rev() {
+                let booth = booth.clone();
+                tokio::spawn(async move {
+                    booth.turns[i].notified().await;
+                    let turn = booth.turn.load(Relaxed);
+                    assert_eq!(turn % N, i, "out of order");
+                    booth.turn.store(turn + 1, Relaxed);
+                    booth.turns[i + 1].notify_one();
+                });
+            }
+            booth.turns[N].notified().await;
+        }
+        let row = span.per_op("tickets", (rounds - rounds / 10) * N);
+        assert_eq!(booth.turn.load(Relaxed), rounds * N);
+        vec![row]
+    })
+}
+
+#[repr(align(64))]
+struct Object(u64);
+
+/// What is free, or else who waits for it.
+struct Shelf {
+    free: Vec<Box<Object>>,
+    waiting: VecDeque<oneshot::Sender<Box<Object>>>,
+}
+
+struct Pool(parking_lot::Mutex<Shelf>);
+
+impl Pool {
+    async fn borrow(&self) -> Box<Object> {
+        let receiver = {
+            let mut shelf = self.0.lock();
+            if let Some(object) = shelf.free.pop() {
+                return object;
+            }
+            let (sender, receiver) = oneshot::channel();
+            shelf.waiting.push_back(sender);
+            receiver
+        };
+        receiver.await.unwrap()
+    }
+
+    fn give_back(&self, mut object: Box<Object>) {
+        let mut shelf = self.0.lock();
+        while let Some(sender) = shelf.waiting.pop_front() {
+            match sender.send(object) {
+                Ok(()) => return,
+                Err(unwanted) => object = unwanted,
+            }
+        }
+        shelf.free.push(object);
+    }
+}
+
+/// Ten objects, which count, too, in a list under a mutex, as bb8, a pool for Tokio, has them: half of
+/// what a semaphore and a list cost.
+fn pool(name: &'static str, n: usize) -> Vec<Row> {
+    const OBJECTS: usize = 10;
+    let steps = scale(5000000, 200000) / n;
+    inside(async move {
+        let free = (0..OBJECTS).map(|_| Box::new(Object(0))).collect();
+        let pool = Arc::new(Pool(parking_lot::Mutex::new(Shelf { free, waiting: VecDeque::new() })));
+        let body = |_| {
+            let pool = pool.clone();
+            async move {
+                for _ in 0..steps {
+                    let mut object = pool.borrow().await;
+                    object.0 += 1;
+                    pool.give_back(object);
+                }
+                steps
+            }
+        };
+        let row = crowd(name, n, steps, body).await;
+        let free = std::mem::take(&mut pool.0.lock().free);
+        assert_eq!(free.len(), OBJECTS);
+        assert_eq!(free.iter().map(|object| object.0).sum::<u64>() as usize, n * steps);
         vec![row]
     })
 }
