@@ -24,6 +24,7 @@
 typedef struct known_call {
     uintptr_t after; /* 0: none yet */
     bool is_call;
+    bool of_system;
     char text[TH_CALL_TEXT];
 } known_call;
 
@@ -131,12 +132,28 @@ TH_NO_TSAN TH_NO_ASAN unsigned th_backtrace_scan(th_backtrace *b, unsigned numbe
 
 /* ---- telling ---- */
 
+/*
+ * The C library and the like: it does not call ours. What is found of it before a call of the
+ * program's is over: ours had called it.
+ */
+static bool is_system(const char *file) {
+    static const char *const names[] = {"libc.", "libc-",   "libpthread", "ld-",
+                                        "ld.",   "libasan", "libtsan",    "linux-vdso"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (!strncmp(file, names[i], strlen(names[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const known_call *look_up(th_backtrace *b, uintptr_t after) {
     known_call *known = &b->known[(after ^ after >> 8) % KNOWN];
     if (known->after != after) {
         th_os_place place;
         known->after = after;
         known->is_call = th_os_code_call(after, &place);
+        known->of_system = is_system(place.file);
         if (known->is_call && place.symbol[0]) {
             snprintf(known->text, sizeof known->text, "%.56s+0x%" PRIxPTR " (%.80s+0x%" PRIxPTR ")",
                      place.file, place.offset, place.symbol, place.past);
@@ -147,10 +164,11 @@ static const known_call *look_up(th_backtrace *b, uintptr_t after) {
     return known;
 }
 
-const char *th_backtrace_next(th_backtrace *b, unsigned number, unsigned count, unsigned *at) {
+const char *th_backtrace_next(th_backtrace *b, unsigned number, unsigned count, unsigned *at,
+                              unsigned told) {
     while (*at < count) {
         const known_call *known = look_up(b, b->words[number][(*at)++]);
-        if (known->is_call) {
+        if (known->is_call && (told || !known->of_system)) {
             return known->text;
         }
     }

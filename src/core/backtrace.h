@@ -49,11 +49,11 @@ unsigned th_backtrace_scan(th_backtrace *backtrace, unsigned number, th_backtrac
                            const th_context *context, const th_waiter *waiter);
 
 /*
- * The next call of the number'th one, from word `*at` on, of `count`; NULL: that was the last. The
- * text is there until the next call. Without locks.
+ * The next call of the number'th one, from word `*at` on, of `count`, after `told` others; NULL:
+ * that was the last. The text is there until the next call. Without locks.
  */
 const char *th_backtrace_next(th_backtrace *backtrace, unsigned number, unsigned count,
-                              unsigned *at);
+                              unsigned *at, unsigned told);
 
 /* Whether this one's words are those of the last one that was asked about; they are, then. */
 bool th_backtrace_again(th_backtrace *backtrace, unsigned number, unsigned count);

@@ -169,8 +169,9 @@ static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
         th_text_add(text, seen->calls ? "    at the same calls as the one above\n" : "");
         return;
     }
-    while (told++ < text->calls_max &&
-           (call = th_backtrace_next(text->backtrace, number, seen->calls, &at))) {
+    while (told < text->calls_max &&
+           (call = th_backtrace_next(text->backtrace, number, seen->calls, &at, told))) {
+        told++;
         th_text_add(text, "    at %s\n", call);
     }
 }

@@ -55,7 +55,7 @@ static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
     const char *call;
     th_text_add(text, ", \"calls\": [");
     while (told < text->calls_max &&
-           (call = th_backtrace_next(text->backtrace, number, seen->calls, &at))) {
+           (call = th_backtrace_next(text->backtrace, number, seen->calls, &at, told))) {
         th_text_add(text, told++ ? ", " : "");
         add_quoted(text, call);
     }

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <link.h>
 
-#include "platform/call.h"
 #include "support/support.h"
 
 #define IN_SECTION(name_) __attribute__((noinline, section(#name_)))
@@ -50,11 +49,19 @@ static uintptr_t address_of(const char *call) {
     return strncmp(call, own, (size_t)n) == 0 ? base + strtoul(call + n, NULL, 16) : 0;
 }
 
-/* The calls told behind the line that has `of`, in their order. */
+/*
+ * The calls told behind the line that has `of`, in their order; only those that lie in the test's
+ * sections: others that are over may be among them.
+ */
 typedef struct calls {
     int count;
     uintptr_t at[16];
 } calls;
+
+static bool is_ours(uintptr_t at) {
+    return IS_IN(bt_inner, at) || IS_IN(bt_middle, at) || IS_IN(bt_outer, at) ||
+           IS_IN(bt_waits, at);
+}
 
 static calls calls_of(const char *text, const char *of) {
     static const char before[] = "    at ";
@@ -63,7 +70,8 @@ static calls calls_of(const char *text, const char *of) {
     CHECK(line != NULL);
     while ((line = strchr(line, '\n')) != NULL && strncmp(++line, before, 7) == 0) {
         CHECK(found.count < 16);
-        found.at[found.count++] = address_of(line + 7);
+        found.at[found.count] = address_of(line + 7);
+        found.count += is_ours(found.at[found.count]);
     }
     return found;
 }
@@ -77,27 +85,27 @@ static void spawn_named(const rig *r, const char *name, thrum_fn fn, void *arg) 
 /* ---- three deep ---- */
 
 static thrum_sem sem;
-static volatile int kept; /* what is added behind a call keeps it from being a jump */
+static atomic_int kept; /* what is added behind a call keeps it from being a jump */
 
 IN_SECTION(bt_inner) static int inner(int depth) {
     const int result = thrum_sem_wait(&sem);
-    kept += depth;
+    atomic_fetch_add(&kept, depth);
     return result;
 }
 
 IN_SECTION(bt_middle) static int middle(int depth) {
     const int result = inner(depth + 1);
-    kept += depth;
+    atomic_fetch_add(&kept, depth);
     return result;
 }
 
 IN_SECTION(bt_outer) static int outer(void *arg) {
     const int result = middle(1);
-    kept += (int)(intptr_t)arg;
+    atomic_fetch_add(&kept, (int)(intptr_t)arg);
     return result;
 }
 
-/* In this order, and nothing of the test's above the innermost. */
+/* In this order, and nothing else of the test's above the innermost. */
 static void check_three(const char *text, const calls *c) {
     int i = 0;
     if (c->count < 3 || !IS_IN(bt_inner, c->at[0])) {
@@ -137,7 +145,11 @@ TEST(json_has_them_as_strings) {
     char *text = dump(r.sched, THRUM_JSON);
     const char *first = strstr(text, ", \"calls\": [\"");
     CHECK(first != NULL);
-    CHECK(IS_IN(bt_inner, address_of(first + 13)));
+    for (first += 13; !is_ours(address_of(first)); first += 4) {
+        first = strstr(first, "\", \"");
+        CHECK(first != NULL);
+    }
+    CHECK(IS_IN(bt_inner, address_of(first)));
     CHECK(strstr(first, "\"]}],\n \"outside\"") != NULL);
     free(text);
     thrum_sem_post(&sem);
@@ -182,32 +194,32 @@ static things it;
 
 IN_SECTION(bt_waits) static int on_event(void *arg) {
     const int result = thrum_event_wait(&it.event);
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return result;
 }
 
 IN_SECTION(bt_waits) static int on_events(void *arg) {
     thrum_event *const one = &it.event;
     const int result = thrum_event_wait_any(&one, 1, THRUM_FOREVER);
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return result;
 }
 
 IN_SECTION(bt_waits) static int on_waitgroup(void *arg) {
     const int result = thrum_waitgroup_wait(&it.wg);
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return result;
 }
 
 IN_SECTION(bt_waits) static int on_mutex(void *arg) {
     const int result = thrum_mutex_lock(&it.mutex);
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return result;
 }
 
 IN_SECTION(bt_waits) static int on_read(void *arg) {
     const int result = thrum_rwlock_rdlock(&it.rwlock);
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return result;
 }
 
@@ -215,20 +227,20 @@ IN_SECTION(bt_waits) static int on_cond(void *arg) {
     int result = thrum_mutex_lock(&it.of_cond);
     result = result != 0 ? result : thrum_cond_wait(&it.cond, &it.of_cond);
     thrum_mutex_unlock(&it.of_cond);
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return result;
 }
 
 IN_SECTION(bt_waits) static int on_barrier(void *arg) {
     const int result = thrum_barrier_wait(&it.barrier);
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return result;
 }
 
 IN_SECTION(bt_waits) static int on_receive(void *arg) {
     int value = 0;
     const int result = thrum_chan_recv(it.chan, &value);
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return result;
 }
 
@@ -236,19 +248,19 @@ IN_SECTION(bt_waits) static int on_select(void *arg) {
     int value = 0;
     thrum_case cases[] = {THRUM_RECV_CASE(it.chan, &value)};
     const int result = thrum_select(cases, 1, THRUM_FOREVER);
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return result;
 }
 
 IN_SECTION(bt_waits) static int on_sleep(void *arg) {
     const int result = thrum_sleep_until(thrum_after_s(1000));
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return result;
 }
 
 IN_SECTION(bt_waits) static int on_join(void *arg) {
     const int result = thrum_join(it.child, NULL);
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return result == 0 ? 0 : thrum_detach(it.child);
 }
 
@@ -307,7 +319,7 @@ IN_SECTION(bt_waits) static int yields_on(void *arg) {
     while (!atomic_load(&over)) {
         thrum_yield();
     }
-    kept += arg != NULL;
+    atomic_fetch_add(&kept, arg != NULL);
     return 0;
 }
 
@@ -401,7 +413,7 @@ TEST(dumped_on_a_small_stack) {
     /* The least that there is suffices for who dumps, where no tool makes frames larger. */
     rig r;
     rig_init(&r);
-    r.config.stack_size = UNDER_ASAN || UNDER_TSAN ? 0 : 16384;
+    r.config.stack_size = UNDER_ASAN || UNDER_TSAN ? r.config.stack_size : 16384;
     rig_start(&r);
     thrum_sem_init(&sem, 0);
     spawn_named(&r, "deep", outer, NULL);
@@ -423,7 +435,7 @@ static void keep_report(void *ctx, const char *text) {
 IN_SECTION(bt_outer) static int recurses(void *arg) {
     const intptr_t n = (intptr_t)arg;
     const int result = n == 0 ? thrum_sem_wait(&sem) : recurses((void *)(n - 1));
-    kept += (int)n;
+    atomic_fetch_add(&kept, (int)n);
     return result;
 }
 
@@ -437,10 +449,16 @@ TEST(the_report_of_a_deadlock_has_the_innermost) {
     spawn_named(&r, "deep", recurses, (void *)10);
     SPIN_UNTIL(atomic_load(&reported));
     const calls c = calls_of(report, "\"deep\" waits for semaphore");
-    CHECK_EQ(c.count, 4);
-    for (int i = 0; i < 4; i++) {
+    CHECK(c.count > 0 && c.count <= 4);
+    for (int i = 0; i < c.count; i++) {
         CHECK(IS_IN(bt_outer, c.at[i]));
     }
+    char *line = strstr(report, "\"deep\" waits");
+    int told = 0;
+    while ((line = strchr(line, '\n')) != NULL && strncmp(++line, "    at ", 7) == 0) {
+        told++;
+    }
+    CHECK_EQ(told, 4);
     thrum_sem_post(&sem);
     rig_stop(&r);
 }
