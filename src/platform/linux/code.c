@@ -21,10 +21,10 @@ static const char *last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* The program itself has no name there. */
+/* The program itself has no name there, or, static with musl, this one. */
 static const char *file_of(const struct dl_phdr_info *module) {
     const char *path = module->dlpi_name;
-    if (!path || !path[0]) {
+    if (!path || !path[0] || !strcmp(path, "/proc/self/exe")) {
         path = (const char *)getauxval(AT_EXECFN);
     }
     return path && path[0] ? last_part(path) : "program";
