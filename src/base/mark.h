@@ -6,7 +6,7 @@
  * do, in a section whose name lets the linker say where all of them begin and end. A subsection's
  * number orders what an object puts into a section: the assembler knows the end, however the
  * compiler orders functions. With link-time optimisation the marks of many objects meet in one, and
- * overlap: then nothing is known (and where sections were renamed, the marks are empty).
+ * overlap: then nothing is known (and with -ffunction-sections the marks are empty).
  */
 #ifndef TH_MARK_H
 #define TH_MARK_H

@@ -462,3 +462,25 @@ TEST(the_report_of_a_deadlock_has_the_innermost) {
     thrum_sem_post(&sem);
     rig_stop(&r);
 }
+
+TEST(without_memory_the_rest_is_told) {
+    /* The calls need memory; when that is refused, all but them is there. */
+    rig r;
+    rig_begin(&r, 0);
+    thrum_sem_init(&sem, 0);
+    spawn_named(&r, "deep", outer, NULL);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    atomic_store(&r.fail_all, true);
+    char *text = dump(r.sched, THRUM_TEXT);
+    char *json = dump(r.sched, THRUM_JSON);
+    atomic_store(&r.fail_all, false);
+    CHECK(strstr(text, "\"deep\" waits for semaphore") != NULL);
+    CHECK(strstr(text, "\n    at ") == NULL);
+    CHECK(strstr(json, "\"on\": \"semaphore\"") != NULL);
+    CHECK(strstr(json, "\"calls\"") == NULL);
+    CHECK(atomic_load(&r.refused) >= 2);
+    free(text);
+    free(json);
+    thrum_sem_post(&sem);
+    rig_stop(&r);
+}
