@@ -33,3 +33,16 @@ if(TARGET thrum-instructions AND THRUM_VALGRIND AND THRUM_PYTHON)
   house_test(instructions ${PROJECT_SOURCE_DIR}/tools/instructions
     $<TARGET_FILE:thrum-instructions>)
 endif()
+
+# The library's own code is also told from the program's where it is a shared object.
+if(THRUM_SHARED)
+  add_executable(house_backtrace_shared unit/backtrace.c)
+  set_target_properties(house_backtrace_shared PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
+  target_include_directories(house_backtrace_shared PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(house_backtrace_shared PRIVATE thrum Threads::Threads m)
+  thrum_flags(house_backtrace_shared)
+  foreach(test calls_are_told_the_innermost_first calls_of_each_kind_of_wait
+      ready_has_calls_and_running_has_none a_bound_thread_has_calls)
+    house_test(backtrace_shared.${test} house_backtrace_shared ${test})
+  endforeach()
+endif()

@@ -86,4 +86,11 @@
 #define TH_INLINE_NO_TSAN inline
 #endif
 
+/* A function that reads what lies between the variables of others. */
+#if TH_ASAN
+#define TH_NO_ASAN __attribute__((no_sanitize_address))
+#else
+#define TH_NO_ASAN
+#endif
+
 #endif

@@ -313,6 +313,7 @@ static th_worker *make(thrum_sched *sched) {
 static bool prepare(th_worker *worker) {
     worker->home.run_id = th_self_id();
     worker->home.stack.bottom = NULL;
+    th_os_stack(&worker->own_low, &worker->own_high);
     worker->home.heritage = (th_heritage){.deadline = TH_FOREVER};
     th_fiber *spare = th_fiber_new(worker->sched, worker->sched->stack_class, false);
     if (spare) {

@@ -60,8 +60,43 @@ static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th
     }
 }
 
+/* The part of its own stack that a thread is on, as far as the system has told. */
+static th_backtrace_stack stack_of_root(const th_fiber *fiber) {
+    const th_worker *worker = th_container(fiber, const th_worker, home);
+    return (th_backtrace_stack){worker->own_low, worker->own_high};
+}
+
+/*
+ * Who runs has no backtrace: it could not be told from what is left of others. Nor has a root that
+ * waits for no wake: it runs its loop.
+ */
+static TH_NO_TSAN void see_calls(const th_look *look, th_seen *seen, unsigned number,
+                                 const th_fiber *fiber, const th_stack *stack,
+                                 const th_waiter *waiter) {
+    th_backtrace_stack bounds;
+    if (!look->backtrace || seen->state == TH_SEEN_RUNNING || (fiber->root && !waiter)) {
+        return;
+    }
+    if (fiber->root) {
+        bounds = stack_of_root(fiber);
+    } else {
+        bounds = (th_backtrace_stack){(uintptr_t)stack->bottom, (uintptr_t)fiber};
+    }
+    seen->calls = th_backtrace_scan(look->backtrace, number, bounds, &fiber->context, waiter);
+}
+
+/* Those that were seen so far, of a piece. */
+typedef struct view {
+    th_look *look;
+    th_seen *seen;
+    unsigned count;
+    unsigned max;
+} view;
+
 /* False: no run of a task is on it. */
-static TH_NO_TSAN bool see(const th_look *look, th_seen *seen, const th_fiber *fiber) {
+static TH_NO_TSAN bool see(view *v, const th_fiber *fiber, const th_stack *stack) {
+    const th_look *look = v->look;
+    th_seen *seen = &v->seen[v->count];
     /* pairs: th_cancel_show; the waiter, and since when */
     const th_waiter *waiter = look->held ? th_load_acquire(&fiber->xblocked) : NULL;
     /* relaxed: as of some recent moment, unless it waits */
@@ -84,22 +119,16 @@ static TH_NO_TSAN bool see(const th_look *look, th_seen *seen, const th_fiber *f
         bool runs = th_load_relaxed(&worker->current) == fiber; /* relaxed: as above */
         seen->state = runs ? TH_SEEN_RUNNING : fiber->root ? TH_SEEN_AWAITS : TH_SEEN_READY;
     }
+    see_calls(look, seen, v->count, fiber, stack, waiter);
     return true;
 }
 
 /* ---- all of them ---- */
 
-typedef struct view {
-    th_look *look;
-    th_seen *seen;
-    unsigned count;
-    unsigned max;
-} view;
-
 static TH_NO_TSAN bool visit(void *ctx, const th_stack *stack, bool in_use) {
     view *v = ctx;
     const th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
-    if (fiber && see(v->look, &v->seen[v->count], fiber)) {
+    if (fiber && see(v, fiber, stack)) {
         v->count++;
     }
     return v->count < v->max;
@@ -112,7 +141,7 @@ static TH_NO_TSAN void visit_roots(view *v) {
     th_lock_acquire(&sched->bound_lock);
     while (v->count < v->max && look->root < sched->bound_end) {
         const th_worker *worker = th_worker_at(sched, (int32_t)look->root++);
-        if (worker && worker->linked && see(look, &v->seen[v->count], &worker->home)) {
+        if (worker && worker->linked && see(v, &worker->home, NULL)) {
             v->count++;
         }
     }

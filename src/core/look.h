@@ -10,6 +10,7 @@
 #ifndef TH_LOOK_H
 #define TH_LOOK_H
 
+#include "core/backtrace.h"
 #include "core/stack.h"
 #include "core/wait.h"
 #include "core/worker.h"
@@ -34,6 +35,7 @@ typedef struct th_seen {
     unsigned worker;    /* where it ran last */
     int tied;           /* the worker that it is tied to, or -1 */
     bool root;          /* a bound thread itself */
+    unsigned calls;     /* words of its backtrace: the fiber's place among those seen */
     bool held;          /* it waits; all that is said of it was so at one moment */
     char name[THRUM_NAME_MAX + 1];
     char joined[THRUM_NAME_MAX + 1]; /* ... a task's end: its name */
@@ -42,15 +44,19 @@ typedef struct th_seen {
 typedef struct th_look {
     thrum_sched *sched;
     th_stack_cursor at;
-    unsigned root; /* the next bound thread, by number */
-    bool held;     /* false: the system refuses what holds them (th_os_barrier) */
-    bool brief;    /* of those that are not held no more than the state */
+    unsigned root;           /* the next bound thread, by number */
+    bool held;               /* false: the system refuses what holds them (th_os_barrier) */
+    bool brief;              /* of those that are not held no more than the state */
+    th_backtrace *backtrace; /* if set: takes words of the calls of those that do not run */
     bool stacks_seen;
 } th_look;
 
 /* Any thread and context, not with th_cancel_lock; the scheduler lives. `end` must follow. */
 void th_look_begin(th_look *look, thrum_sched *sched);
-/* The next ones, up to max; 0: that was all. */
+/*
+ * The next ones, up to max; 0: that was all. With `backtrace` up to TH_BACKTRACE_FIBERS, and what
+ * that has of the i'th one is its i'th: until the next call.
+ */
 unsigned th_look_some(th_look *look, th_seen seen[], unsigned max);
 void th_look_end(th_look *look);
 

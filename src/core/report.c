@@ -12,7 +12,7 @@
 #include "core/outside.h"
 
 #define PIECE_MAX 256
-#define SEEN_MAX TH_LIMIT(16u, 2u)
+#define SEEN_MAX TH_BACKTRACE_FIBERS
 
 /* More fibers than this are not told one by one; then so many of each group, and of the others. */
 #define LINES_MAX TH_LIMIT(10000u, 4u)
@@ -157,6 +157,25 @@ static void add_wait(th_text *text, const th_seen *seen) {
     }
 }
 
+/* "    at prog+0x1234 (function+0x12)", a line for each call, the innermost first */
+static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
+    unsigned at = 0;
+    unsigned told = 0;
+    const char *call;
+    if (!text->backtrace) {
+        return;
+    }
+    if (th_backtrace_again(text->backtrace, number, seen->calls)) {
+        th_text_add(text, seen->calls ? "    at the same calls as the one above\n" : "");
+        return;
+    }
+    while (told < text->calls_max &&
+           (call = th_backtrace_next(text->backtrace, number, seen->calls, &at, told))) {
+        told++;
+        th_text_add(text, "    at %s\n", call);
+    }
+}
+
 static void add_fiber(th_text *text, const th_seen *seen) {
     th_text_add(text, "  ");
     add_who(text, seen);
@@ -292,10 +311,12 @@ static void add_fibers(th_text *text, thrum_sched *sched, th_census *census, boo
     uint64_t others = 0;
     uint64_t left_out = 0;
     th_look_begin(&look, sched);
+    look.backtrace = text->backtrace;
     while ((n = th_look_some(&look, seen, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
             if (!many || is_listed(census, &seen[i], &others)) {
                 add_fiber(text, &seen[i]);
+                add_calls(text, &seen[i], i);
             } else {
                 left_out++;
             }
@@ -352,12 +373,15 @@ void th_report_fibers(th_text *text, thrum_sched *sched, th_census *census) {
     if (many) {
         add_groups(text, census);
     }
+    text->backtrace = th_backtrace_begin(sched);
     add_fibers(text, sched, census, many);
+    th_backtrace_end(sched, text->backtrace);
     add_threads(text, sched);
 }
 
 void th_report_deadlock(th_text *text, thrum_sched *sched) {
     th_census census;
+    text->calls_max = TH_CALLS_OF_REPORT;
     th_census_take(&census, sched);
     uint64_t waits = census.states[TH_SEEN_BLOCKED] + census.states[TH_SEEN_AWAITS];
     th_text_add(text, "thrum: deadlock in scheduler ");
@@ -369,6 +393,7 @@ void th_report_deadlock(th_text *text, thrum_sched *sched) {
 
 void th_report_dump(th_text *text, thrum_sched *sched) {
     th_census census;
+    text->calls_max = TH_CALLS_OF_DUMP;
     th_census_take(&census, sched);
     th_text_add(text, "thrum: scheduler ");
     add_name(text, sched->name);

@@ -11,7 +11,9 @@ typedef struct th_text {
     void (*put)(struct th_text *text, const char *piece, size_t length);
     void *ctx; /* put's own */
     thrum_sched *sched;
-    char *bytes; /* th_text_begin's: what there is so far, with a 0 behind it */
+    th_backtrace *backtrace; /* or NULL: none is told */
+    unsigned calls_max;      /* of each fiber */
+    char *bytes;             /* th_text_begin's: what there is so far, with a 0 behind it */
     size_t length;
     size_t room;
 } th_text;

@@ -12,7 +12,7 @@
 #include "core/report.h"
 #include "platform/platform.h"
 
-#define SEEN_MAX TH_LIMIT(16u, 2u)
+#define SEEN_MAX TH_LIMIT(8u, 2u)
 
 /* ---- the bound threads ---- */
 

@@ -145,6 +145,8 @@ struct th_worker {
     uint64_t stack_high_water_seen; /* see xstack_high_water */
     th_fiber home; /* the thread's own stack, on which the loop's fibers are left in the end */
     alignas(8) char home_record[TH_STACK_RECORD]; /* the one of a bound thread's stack */
+    uintptr_t own_low; /* ... and where that lies, or 0 and 0, as of its binding */
+    uintptr_t own_high;
     uint64_t held;                /* bodies on it that are pinned to it and have not ended */
     bool leaving;                 /* its thread unbinds as soon as there are none */
     uint32_t *awaits;             /* ... or goes on once this is set, or ... */

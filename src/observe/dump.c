@@ -8,7 +8,7 @@
 
 #include "core/report.h"
 
-#define SEEN_MAX 16u
+#define SEEN_MAX TH_BACKTRACE_FIBERS
 
 static void put_to_stream(th_text *text, const char *piece, size_t length) {
     (void)fwrite(piece, 1, length, text->ctx); /* thrum_dump asks the stream at the end */
@@ -49,7 +49,20 @@ static void add_wait(th_text *text, const th_seen *seen) {
     th_text_add(text, ", \"tick\": %" PRIu64 ", \"ticks\": %" PRIu64, seen->tick, seen->ticks);
 }
 
-static void add_fiber(th_text *text, const th_seen *seen) {
+static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
+    unsigned at = 0;
+    unsigned told = 0;
+    const char *call;
+    th_text_add(text, ", \"calls\": [");
+    while (told < text->calls_max &&
+           (call = th_backtrace_next(text->backtrace, number, seen->calls, &at, told))) {
+        th_text_add(text, told++ ? ", " : "");
+        add_quoted(text, call);
+    }
+    th_text_add(text, "]");
+}
+
+static void add_fiber(th_text *text, const th_seen *seen, unsigned number) {
     static const char *const states[TH_SEEN_STATES] = {
         [TH_SEEN_BLOCKED] = "blocked",
         [TH_SEEN_READY] = "ready",
@@ -69,6 +82,9 @@ static void add_fiber(th_text *text, const th_seen *seen) {
     if (seen->held) {
         add_wait(text, seen);
     }
+    if (seen->calls) {
+        add_calls(text, seen, number);
+    }
     th_text_add(text, "}");
 }
 
@@ -77,15 +93,19 @@ static void add_fibers(th_text *text) {
     th_look look;
     unsigned n;
     const char *before = "\n  ";
+    text->calls_max = TH_CALLS_OF_DUMP;
+    text->backtrace = th_backtrace_begin(text->sched);
     th_look_begin(&look, text->sched);
+    look.backtrace = text->backtrace;
     while ((n = th_look_some(&look, seen, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
             th_text_add(text, "%s", before);
-            add_fiber(text, &seen[i]);
+            add_fiber(text, &seen[i], i);
             before = ",\n  ";
         }
     }
     th_look_end(&look);
+    th_backtrace_end(text->sched, text->backtrace);
 }
 
 static void add_threads(th_text *text) {

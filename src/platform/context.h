@@ -43,4 +43,10 @@ static inline void th_context_jump(th_context *from, const th_context *to) {
 }
 #endif
 
+/*
+ * Where the stack of a suspended context ends, or 0: it is not known. Of one that is not suspended
+ * the last value, or 0; one that is just being made or switched may be read meanwhile.
+ */
+uintptr_t th_context_pointer(const th_context *context);
+
 #endif

@@ -112,6 +112,12 @@ static TH_ALWAYS_INLINE void *th_os_self_storage(void) {
 void *th_os_self_storage(void);
 #endif
 
+/*
+ * Where the calling thread's own stack lies, which it must be on: from somewhere below what it uses
+ * to the first byte above it. 0 and 0: not known.
+ */
+void th_os_stack(uintptr_t *low, uintptr_t *high);
+
 /* The thread's errno, by calls that are never inlined for the same reason. */
 int *th_os_errno_at(void); /* the same address as long as the thread lives */
 int th_os_errno_get(void);
@@ -151,9 +157,31 @@ void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out);
 /*
  * What stands at an address of the program's code, for people: "function", "function+0x12", or,
  * where the name is not known, "file+0x1234", the place in that file as debuggers have it. Takes
- * locks of the system's loader; not from signal handlers. size: 16 at least.
+ * a lock of the system's loader, as do the next; not from signal handlers. size: 16 at least.
  */
 void th_os_code_name(uintptr_t address, char *text, size_t size);
+
+/*
+ * The call that returns to `after`. False: there is no code, or no call stands before it, or it is
+ * not known how calls look on this processor. Names are cut; without a symbol it is "".
+ */
+typedef struct th_os_place {
+    char file[64];    /* the last part of its path */
+    uintptr_t offset; /* in there, as debuggers have it */
+    char symbol[96];  /* an exported function's name */
+    uintptr_t past;   /* how far behind its beginning */
+} th_os_place;
+bool th_os_code_call(uintptr_t after, th_os_place *place);
+
+/*
+ * Where code lies that calls may be in, now, but the library's own as far as that is known. Fills
+ * in up to max and returns how many there are; 0: it is not known how calls look.
+ */
+typedef struct th_os_span {
+    uintptr_t low;
+    uintptr_t high;
+} th_os_span;
+unsigned th_os_code_spans(th_os_span spans[], unsigned max);
 
 /* ---- environment and messages ---- */
 

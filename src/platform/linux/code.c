@@ -1,58 +1,303 @@
 /*
- * code.c: names of places in the program's code.
+ * code.c: names of places in the program's code, calls that stand there, and where code lies.
+ *
+ * All of it is read inside dl_iterate_phdr, which keeps the loader from unmapping what it shows.
+ * Nothing is asked of dladdr: it takes the lock that dlopen holds while constructors run, which may
+ * be what a fiber waits in that we tell of.
  */
 #define _GNU_SOURCE
-#include "platform/platform.h"
-
-#include <dlfcn.h>
+#include <elf.h>
 #include <inttypes.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
-/* In the C library since glibc 2.34, in libdl before: then it may not be there. */
-#pragma weak dladdr
+#include "platform/call.h"
+#include "platform/platform.h"
 
 static const char *last_part(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-typedef struct place {
-    uintptr_t address;
-    uintptr_t base;
-    const char *path;
-} place;
+/* The program itself has no name there, or, static with musl, this one. */
+static const char *file_of(const struct dl_phdr_info *module) {
+    const char *path = module->dlpi_name;
+    if (!path || !path[0] || !strcmp(path, "/proc/self/exe")) {
+        path = (const char *)getauxval(AT_EXECFN);
+    }
+    return path && path[0] ? last_part(path) : "program";
+}
 
-static int is_it(struct dl_phdr_info *info, size_t size, void *ctx) {
-    place *p = ctx;
+/* ---- symbols ---- */
+
+typedef struct symbols {
+    const ElfW(Sym) * table;
+    const char *names;
+    size_t names_size;
+    size_t count;
+} symbols;
+
+/* Loaders of some processors, and the kernel's own module, leave the addresses as in the file. */
+static const void *from_dynamic(const struct dl_phdr_info *module, ElfW(Addr) at) {
+    return (const void *)(at < module->dlpi_addr ? at + module->dlpi_addr : at);
+}
+
+/* The table has no length of its own: it is as long as the hash table's chains. */
+static size_t gnu_hash_count(const uint32_t *hash) {
+    uint32_t buckets_count = hash[0];
+    uint32_t first = hash[1]; /* symbols before it are in no chain, and not defined here */
+    const uint32_t *buckets = hash + 4 + hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t *chain = buckets + buckets_count;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < buckets_count; i++) {
+        last = buckets[i] > last ? buckets[i] : last;
+    }
+    if (last < first) {
+        return 0;
+    }
+    while (!(chain[last - first] & 1)) {
+        last++;
+    }
+    return last + 1;
+}
+
+static bool has_symbols(const struct dl_phdr_info *module, const ElfW(Dyn) * entry, symbols *out) {
+    const uint32_t *hash = NULL;
+    const uint32_t *gnu_hash = NULL;
+    *out = (symbols){0};
+    for (; entry->d_tag != DT_NULL; entry++) {
+        const void *at = from_dynamic(module, entry->d_un.d_ptr);
+        switch (entry->d_tag) {
+        case DT_SYMTAB:
+            out->table = at;
+            break;
+        case DT_STRTAB:
+            out->names = at;
+            break;
+        case DT_STRSZ:
+            out->names_size = entry->d_un.d_val;
+            break;
+        case DT_HASH:
+            hash = at;
+            break;
+        case DT_GNU_HASH:
+            gnu_hash = at;
+            break;
+        default:
+            break;
+        }
+    }
+    out->count = gnu_hash ? gnu_hash_count(gnu_hash) : hash ? hash[1] : 0;
+    return out->table && out->names && out->count;
+}
+
+/* The exported function around an address: dynamic symbols are all that is in memory. */
+static void find_symbol(const struct dl_phdr_info *module, uintptr_t address, th_os_place *out) {
+    symbols all;
+    for (int i = 0; i < module->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &module->dlpi_phdr[i];
+        if (part->p_type != PT_DYNAMIC ||
+            !has_symbols(module, (const void *)(module->dlpi_addr + part->p_vaddr), &all)) {
+            continue;
+        }
+        for (size_t s = 0; s < all.count; s++) {
+            const ElfW(Sym) *symbol = &all.table[s];
+            uintptr_t past = address - module->dlpi_addr - symbol->st_value;
+            if (symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 15) == STT_FUNC &&
+                past < symbol->st_size && symbol->st_name < all.names_size) {
+                snprintf(out->symbol, sizeof out->symbol, "%s", all.names + symbol->st_name);
+                out->past = past;
+                return;
+            }
+        }
+    }
+}
+
+/* ---- places ---- */
+
+/* The part of the module that is mapped around an address, executable if it must be, or NULL. */
+static const ElfW(Phdr) *
+    part_around(const struct dl_phdr_info *module, uintptr_t address, ElfW(Word) flags) {
+    for (int i = 0; i < module->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &module->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && (part->p_flags & flags) == flags &&
+            address - module->dlpi_addr - part->p_vaddr < part->p_memsz) {
+            return part;
+        }
+    }
+    return NULL;
+}
+
+static void describe(const struct dl_phdr_info *module, uintptr_t address, th_os_place *out) {
+    snprintf(out->file, sizeof out->file, "%s", file_of(module));
+    out->offset = address - module->dlpi_addr;
+    find_symbol(module, address, out);
+}
+
+typedef struct question {
+    uintptr_t address;
+    th_os_place *place;
+    bool found;
+} question;
+
+static int is_here(struct dl_phdr_info *module, size_t size, void *ctx) {
+    question *q = ctx;
     (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        if (part->p_type == PT_LOAD &&
-            p->address - info->dlpi_addr - part->p_vaddr < part->p_memsz) {
-            p->base = info->dlpi_addr;
-            p->path = info->dlpi_name;
-            return 1;
+    if (!part_around(module, q->address, 0)) {
+        return 0;
+    }
+    describe(module, q->address, q->place);
+    q->found = true;
+    return 1;
+}
+
+void th_os_code_name(uintptr_t address, char *text, size_t size) {
+    th_os_place place = {{0}, 0, {0}, 0};
+    question q = {address, &place, false};
+    int saved = th_os_errno_get();
+    dl_iterate_phdr(is_here, &q);
+    if (place.symbol[0]) {
+        snprintf(text, size, place.past ? "%s+0x%" PRIxPTR : "%s", place.symbol, place.past);
+    } else if (q.found) {
+        snprintf(text, size, "%s+0x%" PRIxPTR, place.file, place.offset);
+    } else {
+        snprintf(text, size, "0x%" PRIxPTR, address);
+    }
+    th_os_errno_set(saved);
+}
+
+/* ---- calls ---- */
+
+#ifdef TH_CALL_BEFORE
+
+#define IS_CODE (PF_R | PF_X) /* what may only be executed cannot be looked at */
+
+/* Its last byte is what must lie in the module: a call may be the last instruction there. */
+static int call_is_here(struct dl_phdr_info *module, size_t size, void *ctx) {
+    question *q = ctx;
+    const ElfW(Phdr) *part = part_around(module, q->address - 1, IS_CODE);
+    (void)size;
+    if (!part) {
+        return 0;
+    }
+    th_code_call call;
+    uintptr_t room = q->address - module->dlpi_addr - part->p_vaddr;
+    if (TH_CALL_BEFORE((const uint8_t *)q->address, room, &call) &&
+        (!call.direct || part_around(module, q->address + (uintptr_t)call.to, IS_CODE))) {
+        describe(module, q->address - call.length, q->place);
+        q->found = true;
+    }
+    return 1;
+}
+
+bool th_os_code_call(uintptr_t after, th_os_place *place) {
+    question q = {after, place, false};
+    int saved = th_os_errno_get();
+    *place = (th_os_place){{0}, 0, {0}, 0};
+    dl_iterate_phdr(call_is_here, &q);
+    th_os_errno_set(saved);
+    return q.found;
+}
+
+/* ---- where code lies ---- */
+
+/* What base/mark.h leaves: pairs of bounds, each relative to its own word. */
+extern const int32_t __start_thrum_code[] __attribute__((weak, visibility("hidden")));
+extern const int32_t __stop_thrum_code[] __attribute__((weak, visibility("hidden")));
+
+/* What an assembler puts between two functions. */
+#define PADDING 16u
+
+static size_t marks_count(void) {
+    return (size_t)(__stop_thrum_code - __start_thrum_code) / 2;
+}
+
+static th_os_span mark_at(size_t i) {
+    const int32_t *mark = &__start_thrum_code[2 * i];
+    uintptr_t at = (uintptr_t)mark;
+    return (th_os_span){at + (uintptr_t)(intptr_t)mark[0],
+                        at + sizeof mark[0] + (uintptr_t)(intptr_t)mark[1]};
+}
+
+/* Not after link-time optimisation: then many marks lie in one object, around all of it. */
+static bool marks_hold(void) {
+    for (size_t i = 0; i < marks_count(); i++) {
+        th_os_span one = mark_at(i);
+        for (size_t j = i + 1; j < marks_count(); j++) {
+            th_os_span other = mark_at(j);
+            if (one.low < other.high && other.low < one.high) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The first of the library's own that ends above `from`, or one beyond all. */
+static th_os_span next_own(uintptr_t from) {
+    th_os_span next = {UINTPTR_MAX, UINTPTR_MAX};
+    for (size_t i = 0; i < marks_count(); i++) {
+        th_os_span own = mark_at(i);
+        if (own.low < own.high && own.high > from && own.low < next.low) {
+            next = own;
+        }
+    }
+    return next;
+}
+
+typedef struct collection {
+    th_os_span *spans;
+    unsigned max;
+    unsigned count;
+    bool marked;
+} collection;
+
+static void collect(collection *c, uintptr_t low, uintptr_t high) {
+    while (low < high) {
+        th_os_span own = c->marked ? next_own(low) : (th_os_span){UINTPTR_MAX, UINTPTR_MAX};
+        uintptr_t until = own.low < high ? own.low : high;
+        if (until > low && until - low >= PADDING) {
+            if (c->count < c->max) {
+                c->spans[c->count] = (th_os_span){low, until};
+            }
+            c->count++;
+        }
+        low = own.low < high ? own.high : high;
+    }
+}
+
+static int collect_module(struct dl_phdr_info *module, size_t size, void *ctx) {
+    (void)size;
+    for (int i = 0; i < module->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &module->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && (part->p_flags & IS_CODE) == IS_CODE) {
+            uintptr_t low = module->dlpi_addr + part->p_vaddr;
+            collect(ctx, low, low + part->p_memsz);
         }
     }
     return 0;
 }
 
-void th_os_code_name(uintptr_t address, char *text, size_t size) {
-    Dl_info found = {0};
-    int saved = th_os_errno_get();
-    if (dladdr && dladdr((void *)address, &found) && found.dli_sname && found.dli_saddr) {
-        uintptr_t offset = address - (uintptr_t)found.dli_saddr;
-        snprintf(text, size, offset ? "%.96s+0x%" PRIxPTR : "%.96s", found.dli_sname, offset);
-    } else {
-        place p = {.address = address};
-        if (dl_iterate_phdr(is_it, &p)) {
-            snprintf(text, size, "%.96s+0x%" PRIxPTR, p.path[0] ? last_part(p.path) : "program",
-                     address - p.base);
-        } else {
-            snprintf(text, size, "0x%" PRIxPTR, address);
-        }
-    }
-    th_os_errno_set(saved);
+unsigned th_os_code_spans(th_os_span spans[], unsigned max) {
+    collection c = {spans, max, 0, marks_hold()};
+    dl_iterate_phdr(collect_module, &c);
+    return c.count;
 }
+
+#else
+
+bool th_os_code_call(uintptr_t after, th_os_place *place) {
+    (void)after;
+    (void)place;
+    return false;
+}
+
+unsigned th_os_code_spans(th_os_span spans[], unsigned max) {
+    (void)spans;
+    (void)max;
+    return 0;
+}
+
+#endif

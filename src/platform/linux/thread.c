@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -232,4 +233,36 @@ bool th_os_barrier(void) {
         !th_os_fails(TH_OS_FAULT_BARRIER) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
     th_os_errno_set(before);
     return did;
+}
+
+/* ---- the thread's own stack ---- */
+
+/* The main thread's grows, below a gap of at least twice this where nothing else is mapped. */
+#define MAIN_STACK_MAX ((uintptr_t)64 << 20)
+
+/*
+ * The C library reads a file for the main thread's stack. What the kernel has put above the first
+ * frame there tells as well where it begins.
+ */
+void th_os_stack(uintptr_t *low, uintptr_t *high) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    pthread_attr_t attr;
+    void *bottom = NULL;
+    size_t size = 0;
+    *low = 0;
+    *high = 0;
+    if (syscall(SYS_gettid) == getpid()) {
+        *high = (uintptr_t)getauxval(AT_RANDOM);
+        *low = *high > MAIN_STACK_MAX ? *high - MAIN_STACK_MAX : 0;
+    } else if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        if (pthread_attr_getstack(&attr, &bottom, &size) == 0) {
+            *low = (uintptr_t)bottom;
+            *high = *low + size;
+        }
+        pthread_attr_destroy(&attr);
+    }
+    if (here < *low || here >= *high) { /* it has gone to another stack */
+        *low = 0;
+        *high = 0;
+    }
 }

@@ -24,6 +24,18 @@ void th_os_code_name(uintptr_t address, char *text, size_t size) {
     snprintf(text, size, "0x%lx", (unsigned long)address);
 }
 
+bool th_os_code_call(uintptr_t after, th_os_place *place) {
+    (void)after;
+    (void)place;
+    return false;
+}
+
+unsigned th_os_code_spans(th_os_span spans[], unsigned max) {
+    (void)spans;
+    (void)max;
+    return 0;
+}
+
 unsigned th_os_cpus(void) {
     return 2;
 }

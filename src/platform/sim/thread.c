@@ -116,3 +116,8 @@ bool th_os_barrier(void) {
     sim_fence_everywhere();
     return true;
 }
+
+void th_os_stack(uintptr_t *low, uintptr_t *high) {
+    *low = 0;
+    *high = 0;
+}
