@@ -86,24 +86,13 @@ static void visit(void *ctx, const th_stack *stack, bool in_use) {
     th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
     if (fiber) {
         th_cancel_visit(fiber);
+        th_family_stopped(fiber);
     }
 }
 
 static void visit_root(void *ctx, th_worker *worker) {
     (void)ctx;
     th_cancel_visit(&worker->home);
-}
-
-static void stopped(void *ctx, const th_stack *stack, bool in_use) {
-    (void)ctx;
-    th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
-    if (fiber) {
-        th_family_stopped(fiber);
-    }
-}
-
-static void stopped_root(void *ctx, th_worker *worker) {
-    (void)ctx;
     th_family_stopped(&worker->home);
 }
 
@@ -112,10 +101,6 @@ void th_cancel_all(thrum_sched *sched) {
     /* relaxed: ordered by the barrier, or the fence */
     th_store_relaxed(&sched->xcancelling, sched->xcancelling | TH_CANCEL_ALL);
     bool ordered = th_cancel_order(sched->can_order);
-    if (ordered) { /* before any child goes on, which may be the last to leave its family */
-        th_stacks_each(&sched->stacks, stopped, NULL);
-        th_bound_each(sched, stopped_root, NULL);
-    }
     th_timers_cancel_all(sched);
     if (ordered) { /* else a fiber might be on its way back; it is left to whoever wakes it */
         th_stacks_each(&sched->stacks, visit, NULL);
