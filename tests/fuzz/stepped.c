@@ -109,6 +109,7 @@ void stepped_begin(unsigned workers, bool lifo) {
     for (int i = HAND + 1; i < ACTORS; i++)
         actor_reset(&run.actors[i], &run.o, i);
     gate_begin(THREADS, thread_life);
+    (void)gate_settle();
 }
 
 void stepped_end(outcome *out) {
