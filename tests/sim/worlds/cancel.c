@@ -237,7 +237,9 @@ static int opens_one(void *arg) {
 
 static void cancel_scopes(unsigned workers, bool can_order, bool nested) {
     begin(workers);
-    sched->can_order = can_order && sched->can_order;
+    if (!can_order) {
+        sched->can_order = false;
+    }
     thrum_sem_init(&nobody_posts, 0);
     go(opens_one, nested ? &nobody_posts : NULL);
     sim_check(stop_late());
