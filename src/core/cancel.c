@@ -86,12 +86,14 @@ static void visit(void *ctx, const th_stack *stack, bool in_use) {
     th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
     if (fiber) {
         th_cancel_visit(fiber);
+        th_family_stopped(fiber);
     }
 }
 
 static void visit_root(void *ctx, th_worker *worker) {
     (void)ctx;
     th_cancel_visit(&worker->home);
+    th_family_stopped(&worker->home);
 }
 
 void th_cancel_all(thrum_sched *sched) {

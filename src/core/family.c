@@ -213,6 +213,14 @@ void th_family_cancel(th_family *family, int why) {
     th_lock_release(&th_cancel_lock);
 }
 
+void th_family_stopped(th_fiber *fiber) {
+    /* pairs: th_family_open; it cannot be closed meanwhile: its owner is told, and waits for us */
+    th_family *family = th_load_acquire(&fiber->xfamilies);
+    for (; family; family = family->outer) {
+        mark(family, -ECANCELED);
+    }
+}
+
 void th_family_cancel_task(thrum_handle *handle, bool can_order) {
     th_store_relaxed(&handle->xcancelled, 1u); /* relaxed: th_cancel_order follows */
     if (th_cancel_order(can_order)) {

@@ -69,4 +69,10 @@ void th_family_child_ended(thrum_handle *handle, int result);
 /* Cancels a task that has not ended, and the families below it. With th_cancel_lock. */
 void th_family_cancel_task(thrum_handle *handle, bool can_order);
 
+/*
+ * A stop cancels all of the scheduler, and so the families that the fiber has open: what is below
+ * them it finds by itself. With th_cancel_lock, after th_cancel_order.
+ */
+void th_family_stopped(th_fiber *fiber);
+
 #endif

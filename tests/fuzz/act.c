@@ -6,117 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the objects ---- */
-
-static int item_made(void *item, void *ctx) {
-    (void)item;
-    atomic_fetch_add(&((objects *)ctx)->constructs, 1);
-    return 0;
-}
-
-static void item_unmade(void *item, void *ctx) {
-    (void)item;
-    atomic_fetch_add(&((objects *)ctx)->unmade, 1);
-}
-
-static void chan_make(objects *o, int i) {
-    static const size_t capacities[] = {0, CHAN_BOUND, THRUM_UNBOUNDED};
-    if (thrum_chan_create(&o->chans[i], sizeof(long), capacities[i]) != 0)
-        abort();
-}
-
-static objects *destructs_of; /* the destructor of a value gets the value alone */
-
-static void value_gone(void *value) {
-    (void)value;
-    atomic_fetch_add(&destructs_of->destructs, 1);
-}
-
-static void task_body(thrum_task *self, void *arg) {
-    objects *o = arg;
-    int k = self == &o->tasks[0] ? 0 : 1;
-    int flags = (thrum_task_is_expired(self) ? 1 : 0) | (thrum_task_is_cancelled(self) ? 2 : 0);
-    flags |= thrum_task_receive_signal(self) ? 4 : 0;
-    atomic_store(&o->task_last[k], flags);
-    atomic_fetch_add(&o->task_runs[k], 1);
-}
-
-static int node_body(void *arg) {
-    if (atomic_fetch_add(&((objects *)arg)->nodes_run, 1) % 3 == 0)
-        thrum_yield();
-    return 0;
-}
-
-static void dag_make(objects *o) {
-    int nodes[5];
-    if (thrum_dag_create(&o->dag) != 0)
-        abort();
-    for (int i = 0; i < 5; i++)
-        nodes[i] = thrum_dag_node(o->dag, node_body, o);
-    for (int i = 1; i < 4; i++) {
-        (void)thrum_dag_edge(o->dag, nodes[0], nodes[i]);
-        (void)thrum_dag_edge(o->dag, nodes[i], nodes[4]);
-    }
-}
-
-void objects_make(objects *o, thrum_sched *sched, actor *actors) {
-    memset(o, 0, sizeof(*o));
-    o->sched = sched;
-    o->actors = actors;
-    destructs_of = o;
-    for (int i = 0; i < MUTEXES; i++) {
-        thrum_mutex_init(&o->mutexes[i]);
-        thrum_cond_init(&o->conds[i]);
-        thrum_rwlock_init(&o->locks[i]);
-        thrum_sem_init(&o->sems[i], 0);
-        thrum_waitgroup_init(&o->groups[i], 0);
-        thrum_once_init(&o->onces[i]);
-        thrum_task_init(&o->tasks[i], task_body, o);
-        if (thrum_key_create(&o->keys[i], value_gone) != 0)
-            abort();
-    }
-    for (int i = 0; i < EVENTS; i++)
-        thrum_event_init(&o->events[i], i == 0 ? THRUM_EVENT_MANUAL : THRUM_EVENT_AUTO, false);
-    for (int i = 0; i < CHANS; i++)
-        chan_make(o, i);
-    thrum_barrier_init(&o->barrier, BARRIER_SIZE);
-    thrum_tickets_init(&o->tickets);
-    thrum_pool_config config = THRUM_POOL_CONFIG_INIT;
-    config.item_size = 8;
-    config.capacity = POOL_SIZE;
-    config.construct = item_made;
-    config.destruct = item_unmade;
-    config.ctx = o;
-    if (thrum_pool_create(&o->pool, &config) != 0)
-        abort();
-    dag_make(o);
-}
-
-const char *objects_unmake(objects *o) {
-    int bad = 0;
-    for (int i = 0; i < MUTEXES; i++) {
-        bad |= thrum_mutex_destroy(&o->mutexes[i]);
-        bad |= thrum_cond_destroy(&o->conds[i]);
-        bad |= thrum_rwlock_destroy(&o->locks[i]);
-        bad |= thrum_sem_destroy(&o->sems[i]);
-        bad |= thrum_waitgroup_destroy(&o->groups[i]);
-        bad |= thrum_once_destroy(&o->onces[i]);
-        bad |= thrum_key_delete(o->keys[i]);
-    }
-    for (int i = 0; i < EVENTS; i++)
-        bad |= thrum_event_destroy(&o->events[i]);
-    for (int i = 0; i < CHANS; i++)
-        bad |= thrum_chan_destroy(o->chans[i]);
-    bad |= thrum_barrier_destroy(&o->barrier);
-    bad |= thrum_tickets_destroy(&o->tickets);
-    bad |= thrum_pool_destroy(o->pool);
-    bad |= thrum_dag_destroy(o->dag);
-    if (bad != 0)
-        return "an object can't be destroyed though nobody uses it";
-    if (atomic_load(&o->constructs) != atomic_load(&o->unmade))
-        return "objects of the pool: more constructed than destructed";
-    return NULL;
-}
+#include "gate.h"
 
 void actor_reset(actor *a, objects *o, int index) {
     memset(a, 0, sizeof(*a));
@@ -132,9 +22,14 @@ static result run(actor *a, const call *c);
 /* Does what it is told, up to an end of its own or of the function of a once. */
 static int loop(actor *a) {
     for (;;) {
-        thrum_shield_begin();
-        (void)thrum_sem_wait(&a->turn);
-        thrum_shield_end();
+        if (fuzz_is_thread(a->index)) {
+            if (!gate_turn(a->index - HAND - 1))
+                return 0;
+        } else {
+            thrum_shield_begin();
+            (void)thrum_sem_wait(&a->turn);
+            thrum_shield_end();
+        }
         const call c = a->call;
         if (c.op == OP_end)
             return c.a;
@@ -143,6 +38,10 @@ static int loop(actor *a) {
         a->result = run(a, &c);
         atomic_store(&a->done, true);
     }
+}
+
+void actor_thread(actor *a) {
+    (void)loop(a);
 }
 
 int actor_main(void *arg) {
@@ -218,6 +117,8 @@ static int on_call_body(void *arg) {
     objects *o = ((actor *)arg)->o;
     for (int k = 0; k < TICKETS; k++) {
         if (arg == &o->actors[k]) {
+            while (atomic_load(&o->ticket_waits[k]) > 0)
+                thrum_yield(); /* a stop cancels them as it does us, but not at one instant */
             atomic_fetch_add(&o->tickets_called, 1);
             thrum_ticket_done(&o->ticket[k]);
         }
@@ -228,6 +129,7 @@ static int on_call_body(void *arg) {
 static result run_tickets(actor *a, const call *c) {
     objects *o = a->o;
     thrum_ticket *ticket = &o->ticket[c->a];
+    int value;
     switch (c->op) {
     case OP_ticket_take:
         if (c->b % 2 == 0)
@@ -236,15 +138,19 @@ static result run_tickets(actor *a, const call *c) {
             thrum_tickets_take_n(&o->tickets, ticket, 1);
         return code(0);
     case OP_ticket_wait:
-        return code(c->plain ? thrum_ticket_wait(ticket)
-                             : thrum_ticket_wait_until(ticket, c->deadline));
+        atomic_fetch_add(&o->ticket_waits[c->a], 1);
+        value = c->plain ? thrum_ticket_wait(ticket) : thrum_ticket_wait_until(ticket, c->deadline);
+        atomic_fetch_sub(&o->ticket_waits[c->a], 1);
+        return code(value);
     case OP_ticket_called:
         return code(thrum_ticket_is_called(ticket));
     case OP_ticket_done:
         thrum_ticket_done(ticket);
         return code(0);
     default:
-        return code(thrum_ticket_on_call(ticket, on_call_body, &o->actors[c->a]));
+        return code(c->b % 2 == 0 ? thrum_ticket_on_call(ticket, on_call_body, &o->actors[c->a])
+                                  : thrum_ticket_on_call_with(ticket, o->sched, on_call_body,
+                                                              &o->actors[c->a]));
     }
 }
 
@@ -371,7 +277,7 @@ static result run_chans(actor *a, const call *c) {
     case OP_chan_renew:
         r.code = thrum_chan_destroy(chan);
         if (r.code == 0)
-            chan_make(a->o, c->a);
+            objects_chan(a->o, c->a);
         return r;
     default:
         return run_select(a, c);
@@ -461,15 +367,23 @@ static result run_join(actor *a, const call *c) {
 static result run_go(actor *a, const call *c, int owner, int level) {
     actor *of = &a->o->actors[c->a];
     actor_reset(of, a->o, c->a);
-    if (c->op == OP_spawn)
+    if (c->op == OP_spawn && c->b % 4 == 3)
         return code(thrum_spawn(&of->handle, actor_main, of));
+    if (c->op == OP_spawn) {
+        thrum_attr attr = THRUM_ATTR_INIT;
+        attr.sched = a->o->sched;
+        return code(thrum_spawn_with(&of->handle, &attr, actor_main, of));
+    }
     return code(thrum_scope_go(&a->o->actors[owner].scopes[level], actor_main, of));
 }
 
 static result run_scopes(actor *a, const call *c) {
+    int value;
     switch (c->op) {
     case OP_scope_open:
-        return code(thrum_scope_open(&a->scopes[a->depth++], c->deadline));
+        value = thrum_scope_open(&a->scopes[a->depth], c->deadline);
+        a->depth += value == 0;
+        return code(value);
     case OP_scope_join:
         return code(thrum_scope_join(&a->scopes[--a->depth]));
     case OP_scope_cancel:
@@ -522,9 +436,20 @@ static result run_tasks(actor *a, const call *c) {
     }
 }
 
+/* Until just behind the instant that is next, also when a stop cancels all fibers. */
+static result sleep_shielded(thrum_time until) {
+    thrum_shield_begin();
+    int value = thrum_sleep_until(until);
+    thrum_shield_end();
+    return code(value);
+}
+
 static result run(actor *a, const call *c) {
-    if (c->op == OP_advance) /* until just behind the instant that is next */
-        return code(thrum_sleep_until(c->deadline));
+    if (c->op == OP_advance)
+        return sleep_shielded(c->deadline);
+    if (c->op == OP_stop)
+        return code(c->plain ? thrum_sched_stop(a->o->sched)
+                             : thrum_sched_stop_until(a->o->sched, c->deadline));
     if (c->op <= OP_cond_broadcast)
         return run_locks(a, c);
     if (c->op <= OP_event_any)

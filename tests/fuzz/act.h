@@ -27,6 +27,7 @@ typedef struct objects {
     thrum_task tasks[TASKS];
     thrum_sched *sched;
     atomic_int task_runs[TASKS], task_last[TASKS];
+    atomic_int ticket_waits[TICKETS]; /* who waits for it, or has been let go just now */
     atomic_int tickets_called, destructs, constructs, unmade;
     thrum_dag *dag;
     atomic_int nodes_run;
@@ -43,7 +44,7 @@ typedef struct result {
 struct actor {
     objects *o;
     int index;
-    thrum_sem turn;
+    thrum_sem turn; /* a thread's: gate.h */
     call call;
     atomic_bool done; /* the call has ended, with: */
     result result;
@@ -56,11 +57,16 @@ struct actor {
 };
 
 void objects_make(objects *o, thrum_sched *sched, actor *actors);
+/* A new channel in the place of one that was destroyed. */
+void objects_chan(objects *o, int i);
 /* What is wrong with them at the end, or NULL; then they are gone. */
 const char *objects_unmake(objects *o);
 
 /* The actor's body: does calls when it is its turn, until its end. */
 int actor_main(void *arg);
+
+/* The same of a plain thread, which never ends. */
+void actor_thread(actor *a);
 
 /* A fresh actor. */
 void actor_reset(actor *a, objects *o, int index);

@@ -270,7 +270,7 @@ void free_run(const program *p, outcome *out) {
     memset(c.counts, 0, sizeof(c.counts));
     for (int i = 0; i < p->count; i++) {
         int who = p->steps[i].who % ROOTS;
-        if (p->steps[i].op != OP_advance)
+        if (p->steps[i].op < OP_advance)
             c.steps[who][c.counts[who]++] = p->steps[i];
     }
     make(&w);

@@ -1,12 +1,13 @@
 # Programs of random operations (README.md): the program, its tests, and libFuzzer's target where the
 # build has coverage (preset clang-fuzz).
-set(fuzz_sources act.c free.c free_ops.c free_tasks.c main.c model.c model_chans.c model_counts.c
-  model_locks.c model_tasks.c program.c stepped.c)
+set(fuzz_sources act.c free.c free_ops.c free_tasks.c gate.c main.c model.c model_chans.c model_counts.c
+  model_locks.c model_tasks.c objects.c program.c stepped.c)
 list(TRANSFORM fuzz_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/)
 
 function(fuzz_program name)
   thrum_program(${name} ${ARGN} LINK thrum_inside)
-  target_link_options(${name} PRIVATE -Wl,--wrap=th_os_now)
+  target_link_options(${name} PRIVATE -Wl,--wrap=th_os_now
+    -Wl,--wrap=th_os_futex_wait -Wl,--wrap=th_os_futex_wake)
 endfunction()
 
 fuzz_program(thrum-fuzz ${fuzz_sources})

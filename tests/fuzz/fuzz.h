@@ -2,7 +2,7 @@
  * fuzz.h: programs of random operations over all of the API, shared by the model, the stepped run
  * and the free run. README.md says how they fit together.
  *
- *   actor     a fiber that does one operation after the other
+ *   actor     a fiber, or a plain thread, that does one operation after the other
  *   hand      one more fiber, which does only what never suspends and is never cancelled
  *   step      four bytes: who, which operation, two arguments; what they mean depends on the state
  *   call      a step as it is done: legal, with its deadline
@@ -16,8 +16,10 @@
 #include <thrum.h>
 
 enum {
-    ACTORS = 6,
-    HAND = ACTORS,
+    FIBERS = 6,
+    HAND = FIBERS,
+    THREADS = 2, /* plain ones; numbered from HAND + 1 */
+    ACTORS = FIBERS + 1 + THREADS,
     STEPS_MAX = 2000,
     MUTEXES = 2,
     LOCKS = 2,
@@ -35,7 +37,7 @@ enum {
     DEPTH = 2 /* scopes that an actor may have open */
 };
 
-/* Name, and who may do it: 1 actors, 2 also the hand. */
+/* Name, and who may do it: 1 actors, 2 also the hand; 8 more: no plain thread. */
 #define FUZZ_OPS(X)                                                                                \
     X(mutex_lock, 1)                                                                               \
     X(mutex_try, 1)                                                                                \
@@ -88,21 +90,23 @@ enum {
     X(cancelled, 1)                                                                                \
     X(shield_begin, 1)                                                                             \
     X(shield_end, 1)                                                                               \
-    X(end, 1)                                                                                      \
+    X(end, 9)                                                                                      \
     X(scope_open, 1)                                                                               \
-    X(scope_go, 1)                                                                                 \
+    X(scope_go, 9)                                                                                 \
     X(scope_cancel, 2)                                                                             \
-    X(scope_join, 1)                                                                               \
+    X(scope_join, 9)                                                                               \
     X(key_set, 1)                                                                                  \
     X(key_get, 1)                                                                                  \
     X(parallel, 1)                                                                                 \
-    X(blocking, 1)                                                                                 \
+    X(blocking, 9)                                                                                 \
     X(blocking_end, 2)                                                                             \
     X(task_post, 2)                                                                                \
     X(task_wake, 2)                                                                                \
     X(task_signal, 2)                                                                              \
     X(task_cancel, 2)                                                                              \
-    X(advance, 2)
+    X(advance, 2)                                                                                  \
+    X(stop, 2)                                                                                     \
+    X(restart, 2)
 
 typedef enum op {
 #define FUZZ_OP_ENUM(name, who) OP_##name,
@@ -137,6 +141,10 @@ typedef struct call {
 
 extern const char *const fuzz_op_names[OP_COUNT];
 extern const int fuzz_op_who[OP_COUNT];
+
+static inline bool fuzz_is_thread(int who) {
+    return who > HAND;
+}
 
 /* A source of numbers for one program; the same seed gives the same ones. */
 uint64_t fuzz_random(uint64_t *state);

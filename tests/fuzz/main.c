@@ -13,6 +13,8 @@
 
 #include "fuzz.h"
 
+#define IT_HANGS "it hangs"
+
 static struct {
     uint64_t seed;
     long ops;    /* steps in all */
@@ -64,7 +66,7 @@ static bool child_is_fine(pid_t child) {
     }
     if (WIFSIGNALED(status) && shared->out.what[0] == '\0')
         snprintf(shared->out.what, sizeof(shared->out.what), "%s",
-                 WTERMSIG(status) == SIGALRM ? "it hangs" : strsignal(WTERMSIG(status)));
+                 WTERMSIG(status) == SIGALRM ? IT_HANGS : strsignal(WTERMSIG(status)));
     else if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && shared->out.what[0] == '\0')
         snprintf(shared->out.what, sizeof(shared->out.what), "it exits with %d",
                  WEXITSTATUS(status));
@@ -93,11 +95,11 @@ static bool holds(const program *p, bool quiet) {
     return child_is_fine(child);
 }
 
-/* Drops steps as long as it still fails; for half a minute. */
-static void shrink(program *p) {
+/* Drops steps as long as it still fails; for half a minute, for what hangs three times as long. */
+static void shrink(program *p, bool hangs) {
     program *less = malloc(sizeof(*less));
-    const thrum_time end = thrum_after_s(30);
-    want.limit = 5;
+    const thrum_time end = thrum_after_s(hangs ? 90 : 30);
+    want.limit = hangs ? 2 : 5;
     for (int size = p->count / 2; less != NULL && size > 0; size = size > 1 ? size / 2 : 0) {
         for (int at = 0; at < p->count && thrum_now() < end;) {
             int n = size < p->count - at ? size : p->count - at;
@@ -121,7 +123,7 @@ static int report(program *p) {
     memcpy(what, shared->out.what, sizeof(what));
     fprintf(stderr, "fuzz: seed %llu: %s\nfuzz: making it shorter\n",
             (unsigned long long)shared->seed, what);
-    shrink(p);
+    shrink(p, strcmp(what, IT_HANGS) == 0);
     want.trace = true;
     bool fine = holds(p, false);
     fprintf(stderr, "fuzz: %s\nfuzz: a program that shows it (--replay):\n",

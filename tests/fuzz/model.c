@@ -15,13 +15,14 @@ void model_init(model *m, thrum_time now) {
     m->pool_free = POOL_SIZE;
     memset(m->mutex_owner, -1, sizeof(m->mutex_owner));
     memset(m->writer, -1, sizeof(m->writer));
-    for (int i = 0; i <= ACTORS; i++)
+    for (int i = 0; i < ACTORS; i++)
         m->actors[i].owner = -1;
     for (int i = 0; i < 3; i++) {
         m->actors[i].state = A_READY;
         m->actors[i].has_handle = true;
     }
-    m->actors[HAND].state = A_READY;
+    for (int i = HAND; i < ACTORS; i++)
+        m->actors[i].state = A_READY;
 }
 
 bool m_holds_any(const m_actor *a) {
@@ -39,6 +40,10 @@ void m_finish(model *m, int who, int result, long value) {
     a->wait = W_NONE;
 }
 
+bool m_is_cancelled(const model *m, int who) {
+    return who < FIBERS && (m->cancelling || m->actors[who].cancelled);
+}
+
 static bool is_point(wait_kind wait) {
     return wait != W_MUTEX && wait != W_READ && wait != W_WRITE && wait != W_ONCE &&
            wait != W_SCOPE;
@@ -50,7 +55,7 @@ bool m_block(model *m, int who, wait_kind wait, int object, thrum_time deadline)
         m_finish(m, who, wait == W_SLEEP ? 0 : -ETIMEDOUT, 0);
         return false;
     }
-    if (is_point(wait) && a->cancelled && a->shields == 0) {
+    if (is_point(wait) && m_is_cancelled(m, who) && a->shields == 0) {
         m_finish(m, who, -ECANCELED, 0);
         return false;
     }
@@ -73,6 +78,8 @@ int m_first(const model *m, wait_kind wait, int object) {
     return found;
 }
 
+static void cancel_all(model *m);
+
 /* A wait ends without what it waited for. */
 static void leave(model *m, int who, int code) {
     m_actor *a = &m->actors[who];
@@ -88,6 +95,18 @@ static void leave(model *m, int who, int code) {
     m_finish(m, who, wait == W_SLEEP && code == -ETIMEDOUT ? 0 : code, 0);
     if (wait == W_READ || wait == W_WRITE)
         m_rw_left(m, object);
+    if (wait == W_STOP)
+        cancel_all(m);
+}
+
+/* The wait that it is in, if it can be cancelled. */
+static void cancel_wait(model *m, int who) {
+    m_actor *a = &m->actors[who];
+    /* those before it at the pool may have been cancelled first, and left it their objects */
+    bool served = a->wait == W_POOL && m->seen->done[who] && m->seen->result[who] == 0;
+    if (a->state == A_BLOCKED && !served && is_point(a->wait) && a->wait != W_BLOCKING &&
+        a->shields == 0 && (m->relocking & 1 << who) == 0)
+        leave(m, who, -ECANCELED);
 }
 
 /* What its open scopes say then: a deadline counts for all below. */
@@ -96,11 +115,7 @@ static void cancel_actor(model *m, int who, int why) {
     if (a->cancelled || a->state == A_FREE || a->state == A_ENDED)
         return;
     a->cancelled = true;
-    /* those before it at the pool may have been cancelled first, and left it their objects */
-    bool served = a->wait == W_POOL && m->seen->done[who] && m->seen->result[who] == 0;
-    if (a->state == A_BLOCKED && !served && is_point(a->wait) && a->wait != W_BLOCKING &&
-        a->shields == 0 && (m->relocking & 1 << who) == 0)
-        leave(m, who, -ECANCELED);
+    cancel_wait(m, who);
     for (int level = a->depth - 1; level >= 0; level--)
         m_cancel_scope(m, &a->scopes[level], who, level, why);
 }
@@ -120,6 +135,59 @@ void m_cancel_scope(model *m, m_scope *scope, int owner, int level, int why) {
         if (m->actors[i].owner == owner && m->actors[i].level == level)
             cancel_actor(m, i, why == -ETIMEDOUT ? why : -ECANCELED);
     }
+}
+
+/* A stop whose deadline has passed: all fibers, and all tasks that wait, their timers too. */
+static void cancel_all(model *m) {
+    m->cancelling = true;
+    for (int i = 0; i < FIBERS; i++) {
+        m_actor *a = &m->actors[i];
+        cancel_wait(m, i);
+        for (int level = 0; level < a->depth; level++) {
+            m_scope *s = &a->scopes[level];
+            s->timed = false;
+            s->cancelled = true;
+            s->reason = s->reason == 0 ? -ECANCELED : s->reason;
+        }
+    }
+    for (int k = 0; k < TASKS; k++) {
+        if (m->tasks[k].posted)
+            m_task_due(m, k, 2);
+    }
+    m_tickets_cancelled(m);
+}
+
+int model_stopper(const model *m) {
+    for (int i = HAND + 1; i < ACTORS; i++) {
+        if (m->actors[i].state == A_BLOCKED && m->actors[i].wait == W_STOP)
+            return i;
+    }
+    return -1;
+}
+
+static void stop(model *m, const call *c) {
+    if (c->who < FIBERS) {
+        m_finish(m, c->who, -EDEADLK, 0);
+    } else if (model_stopper(m) >= 0) {
+        m_finish(m, c->who, -EBUSY, 0);
+    } else {
+        m->stopping = true;
+        if (!m_block(m, c->who, W_STOP, 0, c->deadline))
+            cancel_all(m);
+    }
+}
+
+void model_stopped(model *m) {
+    for (int i = 0; i < ACTORS; i++)
+        m->actors[i].done = false;
+    for (int k = 0; k < TASKS; k++) {
+        if (m->tasks[k].posted)
+            m_task_due(m, k, 2);
+    }
+    if (model_stopper(m) >= 0)
+        m_finish(m, model_stopper(m), 0, 0);
+    m->stopping = false;
+    m->cancelling = false;
 }
 
 /* ---- time ---- */
@@ -159,7 +227,7 @@ static void advance(model *m) {
     }
     for (int k = 0; k < TASKS; k++) {
         if (m->tasks[k].posted && m->tasks[k].deadline == due)
-            m_task_due(m, k);
+            m_task_due(m, k, 1);
     }
     m_finish(m, HAND, 0, 0);
 }
@@ -204,14 +272,15 @@ static void set_deadline(const model *m, call *c, int kind, bool bounded) {
 }
 
 static int doer(const model *m, const step *s) {
-    int who = s->who % (ACTORS + 1);
+    int who = s->who % ACTORS;
     if (who == HAND && fuzz_op_who[s->op] == 2)
         return HAND;
     if (who == HAND)
-        who = s->a % ACTORS;
+        who = s->a % FIBERS;
     for (int i = 0; i < ACTORS; i++) {
-        int next = (who + i) % ACTORS;
-        if (m->actors[next].state == A_READY)
+        int next = i == 0 ? who : (who + i) % ACTORS;
+        bool can = next < FIBERS || (next > HAND && i == 0 && fuzz_op_who[s->op] < 8);
+        if (can && m->actors[next].state == A_READY)
             return next;
     }
     return fuzz_op_who[s->op] == 2 ? HAND : -1;
@@ -229,7 +298,15 @@ bool model_call(model *m, const step *s, call *c) {
        other for ever */
     bool locks = c->op == OP_mutex_lock || c->op == OP_rw_read || c->op == OP_rw_write ||
                  c->op == OP_once_run;
-    set_deadline(m, c, s->b, a->shields != 0 || (locks && m_holds_any(a)));
+    /* nothing cancels a thread; the end frees it from what others can end */
+    bool alone = fuzz_is_thread(who) &&
+                 (c->op == OP_barrier_wait || c->op == OP_sleep ||
+                  (c->op == OP_select && c->a % (1 << 2 * CHANS) == 0) ||
+                  ((c->op == OP_join || c->op == OP_pool_borrow || c->op == OP_stop) &&
+                   (m_holds_any(a) || a->items != 0)));
+    set_deadline(m, c, s->b, a->shields != 0 || alone || (locks && m_holds_any(a)));
+    if (c->op == OP_stop && who == HAND)
+        c->deadline = 0;
     if (c->op == OP_advance) {
         thrum_time next = model_next(m);
         c->deadline = next == THRUM_FOREVER ? next : next + APART / 16;
@@ -240,12 +317,14 @@ bool model_call(model *m, const step *s, call *c) {
 }
 
 void model_do(model *m, const call *c, const seen *saw) {
-    for (int i = 0; i <= ACTORS; i++)
+    for (int i = 0; i < ACTORS; i++)
         m->actors[i].done = false;
     m->seen = saw;
     m->relocking = 0;
     if (c->op == OP_advance)
         advance(m);
+    if (c->op == OP_stop)
+        stop(m, c);
     m_locks_do(m, c);
     m_counts_do(m, c);
     m_chans_do(m, c);

@@ -28,7 +28,8 @@ typedef enum wait_kind {
     W_SLEEP,
     W_JOIN,
     W_SCOPE,
-    W_BLOCKING
+    W_BLOCKING,
+    W_STOP
 } wait_kind;
 
 typedef struct m_scope {
@@ -90,14 +91,16 @@ typedef struct m_task {
 
 /* What the library was seen to do in this step. */
 typedef struct seen {
-    bool done[ACTORS + 1];
-    int result[ACTORS + 1];
+    bool done[ACTORS];
+    int result[ACTORS];
 } seen;
 
 typedef struct model {
     thrum_time now;
     long seq;
-    m_actor actors[ACTORS + 1];
+    bool stopping;   /* what threads start is refused */
+    bool cancelling; /* a stop's deadline has passed: every fiber's waits are cancelled */
+    m_actor actors[ACTORS];
     int mutex_owner[MUTEXES];
     int readers[LOCKS], writer[LOCKS];
     int sems[SEMS];
@@ -124,6 +127,11 @@ bool model_call(model *m, const step *s, call *c);
 /* Does it. Afterwards each actor's `done` and what it ended with say what should have been seen. */
 void model_do(model *m, const call *c, const seen *saw);
 
+/* The scheduler has come to its end, all fibers have: who waits for that, goes on. */
+void model_stopped(model *m);
+/* Who is in thrum_sched_stop; -1: nobody. */
+int model_stopper(const model *m);
+
 /* The next instant at which something ends; THRUM_FOREVER: none. */
 thrum_time model_next(const model *m);
 
@@ -135,6 +143,7 @@ void m_finish(model *m, int who, int result, long value);
 bool m_block(model *m, int who, wait_kind wait, int object, thrum_time deadline);
 /* The one who waits so longest; -1: nobody. */
 int m_first(const model *m, wait_kind wait, int object);
+bool m_is_cancelled(const model *m, int who);
 void m_cancel_actor(model *m, int who);
 void m_cancel_scope(model *m, m_scope *scope, int owner, int level, int why);
 
@@ -152,6 +161,7 @@ bool m_chans_allow(const model *m, call *c);
 void m_chans_do(model *m, const call *c);
 bool m_tasks_allow(const model *m, call *c);
 void m_tasks_do(model *m, const call *c);
-void m_task_due(model *m, int k);
+void m_task_due(model *m, int k, int flags);
+void m_tickets_cancelled(model *m);
 
 #endif

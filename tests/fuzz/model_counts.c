@@ -148,8 +148,31 @@ static void ticket_turn(model *m) {
     }
 }
 
+/* A stop cancels what waits for its turn on call: it runs all the same, and is done. */
+void m_tickets_cancelled(model *m) {
+    for (int k = 0; k < TICKETS; k++) {
+        if (m->tickets[k].taken && m->tickets[k].on_call) {
+            m->tickets[k].taken = false;
+            m->tickets_called++;
+        }
+    }
+}
+
+/* Why it cannot be on call; 0: it can. Of several reasons the one that was seen. */
+static int not_on_call(const model *m, const call *c) {
+    const m_ticket *t = &m->tickets[c->a];
+    bool refused = fuzz_is_thread(c->who) && m->stopping;
+    int why = !t->taken ? -EINVAL : t->on_call ? -EBUSY : 0;
+    if (fuzz_is_thread(c->who) && c->b % 2 == 0)
+        return -EINVAL; /* it names no scheduler */
+    if (refused && (why == 0 || m->seen->result[c->who] == -ESHUTDOWN))
+        return -ESHUTDOWN;
+    return why;
+}
+
 static void ticket(model *m, const call *c) {
     m_ticket *t = &m->tickets[c->a % TICKETS];
+    int why;
     switch (c->op) {
     case OP_ticket_take:
         *t = (m_ticket){.taken = true, .since = m->seq++};
@@ -164,15 +187,12 @@ static void ticket(model *m, const call *c) {
         m_finish(m, c->who, 0, 0);
         break;
     case OP_ticket_on_call:
-        if (!t->taken) {
-            m_finish(m, c->who, -EINVAL, 0);
-        } else if (t->on_call) {
-            m_finish(m, c->who, -EBUSY, 0);
-        } else {
+        why = not_on_call(m, c);
+        if (why == 0) {
             t->on_call = true;
             ticket_turn(m);
-            m_finish(m, c->who, 0, 0);
         }
+        m_finish(m, c->who, why, 0);
         break;
     default:
         if (!t->taken)
@@ -184,6 +204,11 @@ static void ticket(model *m, const call *c) {
     }
 }
 
+/* Whose wait no stop cancels: what is on call then must not have the ticket done under them. */
+static bool stays(const model *m, int who) {
+    return fuzz_is_thread(who) || m->actors[who].shields > 0;
+}
+
 static bool ticket_allows(const model *m, call *c) {
     c->a %= TICKETS;
     const m_ticket *t = &m->tickets[c->a];
@@ -193,6 +218,13 @@ static bool ticket_allows(const model *m, call *c) {
         return t->taken;
     if (c->op == OP_ticket_done)
         return t->taken && !t->on_call && m_first(m, W_TICKET, c->a) < 0;
+    if (c->op == OP_ticket_wait)
+        return !t->on_call || !stays(m, c->who);
+    for (int i = 0; i < ACTORS; i++) {
+        const m_actor *a = &m->actors[i];
+        if (a->state == A_BLOCKED && a->wait == W_TICKET && a->object == c->a && stays(m, i))
+            return false;
+    }
     return true;
 }
 

@@ -12,6 +12,14 @@ static void start(model *m, int who, bool has_handle) {
     m->actors[who] = (m_actor){.state = A_READY, .has_handle = has_handle, .owner = -1};
 }
 
+static void spawn(model *m, const call *c) {
+    bool thread = fuzz_is_thread(c->who);
+    int why = thread && c->b % 4 == 3 ? -EINVAL : thread && m->stopping ? -ESHUTDOWN : 0;
+    if (why == 0)
+        start(m, c->a, true);
+    m_finish(m, c->who, why, 0);
+}
+
 static void forget(model *m, int who) {
     m->actors[who] = (m_actor){.owner = -1};
 }
@@ -71,11 +79,15 @@ static thrum_time inherited(const model *m, const m_actor *a) {
 
 static void scope_open(model *m, const call *c) {
     m_actor *a = &m->actors[c->who];
+    if (fuzz_is_thread(c->who)) {
+        m_finish(m, c->who, -EINVAL, 0);
+        return;
+    }
     m_scope *s = &a->scopes[a->depth];
     thrum_time around = inherited(m, a);
     *s = (m_scope){.deadline = c->deadline < around ? c->deadline : around,
                    .timed = c->deadline < around};
-    if (a->cancelled) {
+    if (m_is_cancelled(m, c->who)) {
         s->cancelled = true;
         s->reason = s->deadline <= m->now ? -ETIMEDOUT : -ECANCELED;
     }
@@ -130,16 +142,20 @@ static void run_task(m_task *t, int flags) {
     t->signaled = false;
 }
 
-void m_task_due(model *m, int k) {
-    run_task(&m->tasks[k], 1);
+void m_task_due(model *m, int k, int flags) {
+    run_task(&m->tasks[k], flags);
 }
 
 static void task(model *m, const call *c) {
     m_task *t = &m->tasks[c->a];
     int result = 0;
+    bool refused;
     switch (c->op) {
     case OP_task_post:
-        if (t->posted) {
+        refused = fuzz_is_thread(c->who) && m->stopping;
+        if (refused && (!t->posted || m->seen->result[c->who] == -ESHUTDOWN)) {
+            result = -ESHUTDOWN;
+        } else if (t->posted) {
             result = -EBUSY;
         } else {
             t->posted = true;
@@ -172,31 +188,31 @@ static bool is_task(op o) {
 
 static bool actors_allow(const model *m, call *c) {
     m_actor const *a = &m->actors[c->who];
-    const m_actor *of = &m->actors[c->a % ACTORS];
+    const m_actor *of = &m->actors[c->a % FIBERS];
     int owner, level;
     switch (c->op) {
     case OP_spawn:
-        c->a %= ACTORS;
+        c->a %= FIBERS;
         return of->state == A_FREE;
     case OP_join:
-        c->a %= ACTORS;
+        c->a %= FIBERS;
         return of->state != A_FREE && of->has_handle && !of->joined;
     case OP_detach:
-        c->a %= ACTORS;
+        c->a %= FIBERS;
         return of->state == A_ENDED && !of->joined;
     case OP_cancel:
-        c->a %= ACTORS;
+        c->a %= FIBERS;
         return of->state != A_FREE && of->has_handle;
     case OP_scope_go:
-        c->a %= ACTORS;
+        c->a %= FIBERS;
         if (of->state != A_FREE || !scope_of(m, c->who, c->b % 2 == 0, &owner, &level))
             return false;
         c->value = owner * DEPTH + level;
         return true;
-    case OP_scope_open:
+    case OP_scope_open: /* of a thread it is refused */
         return a->depth < DEPTH;
     case OP_scope_cancel:
-        c->a %= ACTORS;
+        c->a %= FIBERS;
         c->b %= DEPTH;
         return of->depth > c->b;
     case OP_scope_join: /* not with what its children may be waiting for */
@@ -215,7 +231,7 @@ bool m_tasks_allow(const model *m, call *c) {
     case OP_shield_begin:
         return a->shields < 2;
     case OP_shield_end:
-        return a->shields > 0;
+        return a->shields > 0 || fuzz_is_thread(c->who);
     case OP_key_set:
     case OP_key_get:
         c->a %= KEYS;
@@ -224,7 +240,7 @@ bool m_tasks_allow(const model *m, call *c) {
         c->a %= 4;
         return true;
     case OP_blocking_end:
-        c->a %= ACTORS;
+        c->a %= FIBERS;
         return m->actors[c->a].state == A_BLOCKED && m->actors[c->a].wait == W_BLOCKING;
     default:
         if (is_task(c->op)) {
@@ -238,8 +254,7 @@ bool m_tasks_allow(const model *m, call *c) {
 static void actors_do(model *m, const call *c) {
     switch (c->op) {
     case OP_spawn:
-        start(m, c->a, true);
-        m_finish(m, c->who, 0, 0);
+        spawn(m, c);
         break;
     case OP_join:
         join(m, c);
@@ -284,11 +299,12 @@ void m_tasks_do(model *m, const call *c) {
         m_finish(m, c->who, 0, 0);
         break;
     case OP_cancelled:
-        m_finish(m, c->who, a->cancelled, 0);
+        m_finish(m, c->who, m_is_cancelled(m, c->who), 0);
         break;
     case OP_shield_begin:
     case OP_shield_end:
-        a->shields += c->op == OP_shield_begin ? 1 : -1;
+        if (!fuzz_is_thread(c->who))
+            a->shields += c->op == OP_shield_begin ? 1 : -1;
         m_finish(m, c->who, 0, 0);
         break;
     case OP_key_set:

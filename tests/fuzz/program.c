@@ -50,6 +50,7 @@ static const struct {
     {OP_blocking, OP_blocking_end},
     {OP_task_post, OP_task_cancel},
     {OP_cancel, OP_cancel},
+    {OP_stop, OP_restart},
 };
 
 enum { GROUPS_OF_OPS = sizeof(groups) / sizeof(groups[0]) };
@@ -60,6 +61,7 @@ void program_from_seed(program *p, uint64_t seed, int steps) {
     int count = 2 + (int)(fuzz_random(&state) % 5);
     for (int i = 0; i < count; i++)
         chosen[i] = (int)(fuzz_random(&state) % GROUPS_OF_OPS);
+    int actors = fuzz_random(&state) % 2 == 0 ? ACTORS : FIBERS + 1; /* without threads: faster */
     p->count = steps < STEPS_MAX ? steps : STEPS_MAX;
     for (int i = 0; i < p->count; i++) {
         uint64_t r = fuzz_random(&state);
@@ -77,7 +79,8 @@ void program_from_seed(program *p, uint64_t seed, int steps) {
             o = (op)(groups[g].first + (r >> 8) % (uint64_t)(groups[g].last - groups[g].first + 1));
         }
         r = fuzz_random(&state);
-        p->steps[i] = (step){(uint8_t)r, (uint8_t)o, (uint8_t)(r >> 8), (uint8_t)(r >> 16)};
+        uint8_t who = (uint8_t)((r & 255) % (uint64_t)actors);
+        p->steps[i] = (step){who, (uint8_t)o, (uint8_t)(r >> 8), (uint8_t)(r >> 16)};
     }
 }
 
@@ -92,7 +95,7 @@ void program_from_bytes(program *p, const uint8_t *bytes, size_t size) {
 void program_print(const program *p, void *file) {
     for (int i = 0; i < p->count; i++) {
         const step *s = &p->steps[i];
-        fprintf(file, "%u %s %u %u\n", s->who % (ACTORS + 1), fuzz_op_names[s->op], s->a, s->b);
+        fprintf(file, "%u %s %u %u\n", s->who % ACTORS, fuzz_op_names[s->op], s->a, s->b);
     }
 }
 

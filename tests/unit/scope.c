@@ -388,6 +388,71 @@ TEST(a_scope_left_open_or_joined_out_of_turn_aborts) {
                "thrum_scope_join: not the innermost scope that the caller has open");
 }
 
+/* ---- a stop ---- */
+
+typedef struct stopped {
+    thrum_sem opened;
+    thrum_mutex gate; /* held until the stop has cancelled all */
+    atomic_int said;
+} stopped;
+
+static int waits_and_forgives(void *arg) {
+    (void)arg;
+    return thrum_sem_wait(&never) == -ECANCELED ? 0 : 1;
+}
+
+/* A scope in another one; `joins`: in the join before the stop, else behind the gate. */
+static int has_scopes(stopped *s, bool joins) {
+    thrum_scope outer, inner;
+    CHECK_EQ(thrum_scope_open(&outer, thrum_after_s(1000)), 0);
+    CHECK_EQ(thrum_scope_open(&inner, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_go(&inner, waits_and_forgives, NULL), 0);
+    thrum_sem_post(&s->opened);
+    if (!joins) {
+        CHECK_EQ(thrum_mutex_lock(&s->gate), 0);
+        thrum_mutex_unlock(&s->gate);
+    }
+    CHECK_EQ(thrum_scope_join(&inner), -ECANCELED);
+    CHECK_EQ(thrum_scope_join(&outer), -ECANCELED);
+    atomic_fetch_add(&s->said, 1);
+    return 0;
+}
+
+static int has_joined(void *arg) {
+    return has_scopes(arg, true);
+}
+
+static int joins_behind_the_gate(void *arg) {
+    return has_scopes(arg, false);
+}
+
+TEST(a_stop_cancels_scopes_that_are_open) {
+    /* Their joins say so, as after a cancel of their task: those that wait and those that come. */
+    enum { EACH = 20 };
+    for (int round = 0; round < check_scaled(20); round++) {
+        stopped s = {.said = 0};
+        rig r;
+        rig_begin(&r, 0);
+        thrum_sem_init(&never, 0);
+        thrum_sem_init(&s.opened, 0);
+        thrum_mutex_init(&s.gate);
+        CHECK_EQ(thrum_mutex_lock(&s.gate), 0);
+        thrum_attr attr = THRUM_ATTR_INIT;
+        attr.sched = r.sched;
+        for (int i = 0; i < EACH; i++) {
+            CHECK_EQ(thrum_go_with(&attr, has_joined, &s), 0);
+            CHECK_EQ(thrum_go_with(&attr, joins_behind_the_gate, &s), 0);
+        }
+        for (int i = 0; i < 2 * EACH; i++) {
+            CHECK_EQ(thrum_sem_wait(&s.opened), 0);
+        }
+        CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+        thrum_mutex_unlock(&s.gate);
+        rig_stop(&r);
+        CHECK_EQ(atomic_load(&s.said), 2 * EACH);
+    }
+}
+
 static int opens_nothing(void *arg) {
     (void)arg;
     CHECK_EQ(thrum_scope_open(NULL, THRUM_FOREVER), -EINVAL);

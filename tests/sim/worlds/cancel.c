@@ -214,3 +214,53 @@ SIM_WORLD(cancel_join, .heavy = true) {
     go(joins, NULL);
     stop_late();
 }
+
+/* ---- scopes that are open ---- */
+
+static thrum_sem nobody_posts;
+
+static int forgives(void *arg) {
+    (void)arg;
+    sim_check(thrum_sem_wait(&nobody_posts) == -ECANCELED);
+    return 0; /* no failure: the scope's reason is the stop's */
+}
+
+/* The scope's memory is gone as soon as it is joined. */
+static int opens_one(void *arg) {
+    thrum_scope *scope = sim_alloc(sizeof *scope);
+    sim_check(thrum_scope_open(scope, THRUM_FOREVER) == 0);
+    sim_check(thrum_scope_go(scope, arg ? (thrum_fn)opens_one : forgives, NULL) == 0);
+    codes[arg != NULL] = thrum_scope_join(scope);
+    sim_free(scope);
+    return 0;
+}
+
+static void cancel_scopes(unsigned workers, bool can_order, bool nested) {
+    begin(workers);
+    if (!can_order) {
+        sched->can_order = false;
+    }
+    thrum_sem_init(&nobody_posts, 0);
+    go(opens_one, nested ? &nobody_posts : NULL);
+    sim_check(stop_late());
+    sim_check(codes[0] == -ECANCELED);
+    sim_check(codes[1] == (nested ? -ECANCELED : 0));
+}
+
+/* Its owner opens it, fills it, joins it: the join says what the stop did. */
+SIM_WORLD(cancel_open_scope, .heavy = true) {
+    cancel_scopes(1, true, false);
+}
+
+SIM_WORLD(cancel_open_scope_2, .heavy = true) {
+    cancel_scopes(2, true, false);
+}
+
+SIM_WORLD(cancel_open_scope_without_barrier, .heavy = true) {
+    cancel_scopes(1, false, false);
+}
+
+/* A scope in a scope, of a child. */
+SIM_WORLD(cancel_open_scopes, .heavy = true) {
+    cancel_scopes(2, true, true);
+}
