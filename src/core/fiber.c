@@ -297,7 +297,7 @@ static void spill(th_worker *worker) {
     last->next = sched->fibers;
     sched->fibers = first;
     sched->fibers_count += TH_IDLE_KEPT;
-    sched->fibers_unmeasured = true;
+    th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: for who parks last (th_park) */
     th_lock_release(&sched->fibers_lock);
 }
 
@@ -352,7 +352,7 @@ void th_idle_give(th_worker *worker) {
     fiber->next = sched->fibers;
     sched->fibers = fiber;
     sched->fibers_count++;
-    sched->fibers_unmeasured = true;
+    th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: as in spill */
     th_lock_release(&sched->fibers_lock);
 }
 
@@ -387,13 +387,13 @@ static bool give_back(th_worker *worker) {
 static void trim_store(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_lock_acquire(&sched->fibers_lock);
-    th_fiber *taken = sched->fibers_unmeasured ? sched->fibers : NULL;
+    th_fiber *taken = sched->xfibers_unmeasured ? sched->fibers : NULL; /* with its lock */
     unsigned count = taken ? sched->fibers_count : 0;
     if (taken) {
         sched->fibers = NULL;
         sched->fibers_count = 0;
     }
-    sched->fibers_unmeasured = false;
+    th_store_relaxed(&sched->xfibers_unmeasured, false); /* relaxed: as in spill */
     th_lock_release(&sched->fibers_lock);
     if (!taken) {
         return;
@@ -411,14 +411,16 @@ static void trim_store(th_worker *worker) {
     last->next = sched->fibers;
     sched->fibers = taken;
     sched->fibers_count += count;
-    sched->fibers_unmeasured = sched->fibers_unmeasured || !all;
+    if (!all || sched->fibers_count > TH_IDLE_STORED) {
+        th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: as in spill */
+    }
     th_lock_release(&sched->fibers_lock);
 }
 
 /* Whether this worker is the last that parks, and has no work yet. */
 static bool is_quiet(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    /* relaxed: a guess; the last one to park gives back the surplus, unless work comes meanwhile */
+    /* relaxed: a guess; if nobody took himself for the last one, that one looks again (th_park) */
     return th_park_parked(th_load_relaxed(&sched->xpark)) + 1 >= sched->workers_count &&
            !sched->policy->pending(worker);
 }

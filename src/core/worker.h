@@ -253,10 +253,10 @@ struct thrum_sched {
 
     alignas(TH_CACHE_LINE) th_outsiders outsiders;
 
-    th_lock fibers_lock; /* protects the next three */
+    th_lock fibers_lock; /* protects the next three; what begins with x is read without it too */
     th_fiber *fibers;    /* idle ones that no worker keeps */
     unsigned fibers_count;
-    bool fibers_unmeasured; /* some may have a stack that went deep */
+    bool xfibers_unmeasured; /* some may have a stack that went deep, or be more than are kept */
     th_stacks stacks;
 
     th_lock deferred_lock;  /* protects `deferred` */

@@ -15,6 +15,7 @@ typedef struct crowd {
     thrum_event gate;
     atomic_int shallow; /* of so many tasks one goes deep; 0: all */
     atomic_int began;
+    atomic_int ended;
     int count;      /* of tasks; 0: CROWD */
     thrum_fn stays; /* what each does; NULL: stay */
 } crowd;
@@ -192,4 +193,77 @@ TEST(high_water_is_seen_of_a_stack_of_its_own) {
     CHECK_EQ(thrum_join(handle, NULL), 0);
     wait_until_seen(&r);
     rig_stop(&r);
+}
+
+TEST(high_water_is_seen_of_the_stack_that_a_worker_stands_on) {
+    /* Its loop ran the task where it was, and nothing has waited: that stack is in no list. */
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, goes_deep, NULL), 0);
+    wait_until_seen(&r);
+    rig_stop(&r);
+}
+
+static int does_nothing(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+TEST(what_a_bound_thread_leaves_goes_back) {
+    /* Its idle stacks, more than a worker takes at once, are looked through as those of workers. */
+    rig r;
+    crowd c = {.count = 60};
+    thrum_attr attr = THRUM_ATTR_INIT;
+    if (UNDER_TSAN) {
+        CHECK_SKIP("each task has a stack of its own there, and none is kept");
+    }
+    rig_begin(&r, 0);
+    attr.flags = THRUM_PINNED;
+    CHECK_EQ(thrum_sched_bind(r.sched), 0);
+    thrum_waitgroup_init(&c.ready, (unsigned)c.count);
+    thrum_event_init(&c.gate, THRUM_EVENT_MANUAL, false);
+    for (int i = 0; i < c.count; i++) {
+        CHECK_EQ(thrum_go_with(&attr, stay, &c), 0);
+    }
+    CHECK_EQ(thrum_waitgroup_wait(&c.ready), 0);
+    thrum_event_signal(&c.gate);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    while (!is_tidy(&r)) {
+        CHECK_EQ(rig_run(&r, does_nothing, NULL), 0);
+    }
+    rig_stop(&r);
+}
+
+static int stay_and_tell(void *arg) {
+    crowd *c = arg;
+    const int code = stay(arg);
+    atomic_fetch_add(&c->ended, 1);
+    return code;
+}
+
+/* Whether all have ended, and a worker has begun to look through what they left. */
+static bool looks_through(rig *r, crowd *c) {
+    th_lock_acquire(&r->sched->fibers_lock);
+    const bool looks = atomic_load(&c->ended) == c->count && !r->sched->xfibers_unmeasured;
+    th_lock_release(&r->sched->fibers_lock);
+    return looks;
+}
+
+TEST(who_is_called_away_looks_through_the_rest_later) {
+    /* A post that comes while a worker does so breaks it off: the store is not taken for tidy. */
+    if (UNDER_TSAN) {
+        CHECK_SKIP("each task has a stack of its own there, and none is kept");
+    }
+    for (int round = 0; round < 5; round++) {
+        rig r;
+        crowd c = {.count = TH_IDLE_STORED, .stays = stay_and_tell};
+        atomic_init(&c.shallow, 20);
+        rig_begin(&r, 0);
+        rig_go(&r, come_and_go, &c);
+        SPIN_UNTIL(looks_through(&r, &c));
+        rig_go(&r, does_nothing, NULL);
+        rig_wait_done(&r);
+        SPIN_UNTIL(is_tidy(&r));
+        rig_stop(&r);
+    }
 }

@@ -253,6 +253,9 @@ SIM_UNSEEN static void sched_rests(const thrum_sched *sched) {
     RESTED(!sched->xexit);
     RESTED(balanced(sched, false));
     RESTED(!sched->xidle_waiters || !balanced(sched, true));
+    /* who unbinds may leave some behind while all workers sleep */
+    RESTED(sched->bound_binds || !sched->xfibers_unmeasured);
+    RESTED(sched->bound_binds || sched->fibers_count <= TH_IDLE_STORED);
 }
 
 SIM_UNSEEN void whole_asleep(void) {
