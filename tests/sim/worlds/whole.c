@@ -296,6 +296,16 @@ SIM_UNSEEN void whole_asleep_shared(void) {
     }
 }
 
+SIM_UNSEEN void whole_asleep_inject(void) {
+    for (unsigned i = 0; i < SCHEDS; i++) {
+        bool parked = false;
+        for (unsigned j = 0; scheds[i] && j < scheds[i]->workers_count; j++) {
+            parked |= (scheds[i]->workers[j].xsleep & TH_SLEEP_PARKED) != 0;
+        }
+        RESTED(!parked || inject_is_empty(&scheds[i]->inject));
+    }
+}
+
 /* ---- tasks that count ---- */
 
 thrum_task whole_tasks[WHOLE_TASKS];
