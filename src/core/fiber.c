@@ -209,6 +209,15 @@ TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
     th_stack_put(stacks, stack);
 }
 
+/* The figure of all bound threads: their records' own are not to be found by who reads. */
+static void show_bound(thrum_sched *sched, size_t used) {
+    uint64_t most = th_load_relaxed(&sched->xbound_high_water); /* relaxed: a figure to look at */
+    /* lock-free: it fails only when another thread has made it larger */
+    /* relaxed: a figure to look at */
+    while (most < used && !th_cas_relaxed(&sched->xbound_high_water, &most, (uint64_t)used)) {
+    }
+}
+
 /* How deep its stack went since it was last asked, 0 when nothing ran on it: a system call. */
 static size_t measure(th_worker *worker, th_fiber *fiber) {
     if (!fiber->ran) {
@@ -219,6 +228,9 @@ static size_t measure(th_worker *worker, th_fiber *fiber) {
     if (used > worker->stack_high_water_seen) {
         worker->stack_high_water_seen = used;
         th_store_relaxed(&worker->xstack_high_water, used); /* relaxed: a figure to look at */
+        if (worker->bound) {
+            show_bound(worker->sched, used);
+        }
     }
     return used;
 }

@@ -270,8 +270,9 @@ struct thrum_sched {
     bool unbound_only;    /* it is stopping: no more are bound */
     th_worker *stopper;   /* the bound one whose thread is stopping it, and waits for the others */
     uint32_t xalone;      /* ... 1: they have unbound */
-    th_worker *bound;     /* all of them */
-    th_worker *bound_spares;                    /* records of those that were */
+    uint64_t xbound_high_water; /* as a worker's, of all that were bound; without the lock */
+    th_worker *bound;           /* all of them */
+    th_worker *bound_spares;    /* records of those that were */
     th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* ... by number; chunks stay until the end */
     th_timers loose_timers; /* without workers: tasks that wait for a deadline */
 

@@ -267,3 +267,48 @@ TEST(who_is_called_away_looks_through_the_rest_later) {
         rig_stop(&r);
     }
 }
+
+/* As a thread that alone runs what there is: with workers they see to it, and to the figure. */
+static void begin_alone(rig *r) {
+    rig_init(r);
+    r->config.workers = 0;
+    rig_start(r);
+    CHECK_EQ(thrum_sched_bind(r->sched), 0);
+}
+
+TEST(high_water_is_seen_of_a_bound_thread) {
+    /* Of a task that had a stack of its own, at its end. */
+    rig r;
+    begin_alone(&r);
+    thrum_attr attr = rig_attr(&r);
+    attr.stack_size = 1u << 20;
+    CHECK_EQ(thrum_go_with(&attr, goes_deep, NULL), 0);
+    rig_wait_done(&r);
+    wait_until_seen(&r);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    wait_until_seen(&r); /* nor is it forgotten */
+    rig_stop(&r);
+}
+
+TEST(a_bound_thread_that_sleeps_keeps_nothing) {
+    /* Without workers it looks through what there is itself, before it sleeps. */
+    rig r;
+    crowd c = {.count = TH_IDLE_STORED + 3 * TH_IDLE_KEPT};
+    if (UNDER_TSAN) {
+        CHECK_SKIP("each task has a stack of its own there, and none is kept");
+    }
+    begin_alone(&r);
+    atomic_init(&c.shallow, 20);
+    thrum_attr attr = rig_attr(&r);
+    CHECK_EQ(thrum_go_with(&attr, come_and_go, &c), 0);
+    rig_wait_done(&r);
+    thrum_sem sem;
+    thrum_sem_init(&sem, 0);
+    CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_us(1)), -ETIMEDOUT);
+    unsigned count;
+    CHECK_EQ(deep_in_store(&r, &count), 0);
+    CHECK(count <= TH_IDLE_STORED);
+    wait_until_seen(&r);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    rig_stop(&r);
+}
