@@ -256,6 +256,7 @@ th_work *th_bound_find(th_worker *worker) {
             }
             return work;
         }
+        th_idle_trim(worker);
         sleep(worker);
     }
 }

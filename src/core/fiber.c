@@ -209,6 +209,15 @@ TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
     th_stack_put(stacks, stack);
 }
 
+/* The figure of all bound threads: their records' own are not to be found by who reads. */
+static void show_bound(thrum_sched *sched, size_t used) {
+    uint64_t most = th_load_relaxed(&sched->xbound_high_water); /* relaxed: a figure to look at */
+    /* lock-free: it fails only when another thread has made it larger */
+    /* relaxed: a figure to look at */
+    while (most < used && !th_cas_relaxed(&sched->xbound_high_water, &most, (uint64_t)used)) {
+    }
+}
+
 /* How deep its stack went since it was last asked, 0 when nothing ran on it: a system call. */
 static size_t measure(th_worker *worker, th_fiber *fiber) {
     if (!fiber->ran) {
@@ -219,6 +228,9 @@ static size_t measure(th_worker *worker, th_fiber *fiber) {
     if (used > worker->stack_high_water_seen) {
         worker->stack_high_water_seen = used;
         th_store_relaxed(&worker->xstack_high_water, used); /* relaxed: a figure to look at */
+        if (worker->bound) {
+            show_bound(worker->sched, used);
+        }
     }
     return used;
 }
@@ -297,7 +309,7 @@ static void spill(th_worker *worker) {
     last->next = sched->fibers;
     sched->fibers = first;
     sched->fibers_count += TH_IDLE_KEPT;
-    sched->fibers_unmeasured = true;
+    th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: for who parks last (th_park) */
     th_lock_release(&sched->fibers_lock);
 }
 
@@ -352,7 +364,7 @@ void th_idle_give(th_worker *worker) {
     fiber->next = sched->fibers;
     sched->fibers = fiber;
     sched->fibers_count++;
-    sched->fibers_unmeasured = true;
+    th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: as in spill */
     th_lock_release(&sched->fibers_lock);
 }
 
@@ -387,13 +399,13 @@ static bool give_back(th_worker *worker) {
 static void trim_store(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_lock_acquire(&sched->fibers_lock);
-    th_fiber *taken = sched->fibers_unmeasured ? sched->fibers : NULL;
+    th_fiber *taken = sched->xfibers_unmeasured ? sched->fibers : NULL; /* with its lock */
     unsigned count = taken ? sched->fibers_count : 0;
     if (taken) {
         sched->fibers = NULL;
         sched->fibers_count = 0;
     }
-    sched->fibers_unmeasured = false;
+    th_store_relaxed(&sched->xfibers_unmeasured, false); /* relaxed: as in spill */
     th_lock_release(&sched->fibers_lock);
     if (!taken) {
         return;
@@ -411,14 +423,16 @@ static void trim_store(th_worker *worker) {
     last->next = sched->fibers;
     sched->fibers = taken;
     sched->fibers_count += count;
-    sched->fibers_unmeasured = sched->fibers_unmeasured || !all;
+    if (!all || sched->fibers_count > TH_IDLE_STORED) {
+        th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: as in spill */
+    }
     th_lock_release(&sched->fibers_lock);
 }
 
 /* Whether this worker is the last that parks, and has no work yet. */
 static bool is_quiet(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    /* relaxed: a guess; the last one to park gives back the surplus, unless work comes meanwhile */
+    /* relaxed: a guess; if nobody took himself for the last one, that one looks again (th_park) */
     return th_park_parked(th_load_relaxed(&sched->xpark)) + 1 >= sched->workers_count &&
            !sched->policy->pending(worker);
 }

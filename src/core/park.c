@@ -262,9 +262,9 @@ void th_went_busy(th_worker *worker) {
 
 /*
  * Announces in both words. From here on the worker may be claimed: by its own word, and, once that
- * stands in the park word, as the stack's top or as the sentinel.
+ * stands in the park word, as the stack's top or as the sentinel. Whether it is the last one.
  */
-static void announce(th_worker *worker) {
+static bool announce(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     unsigned me = worker->index + 1;
     /* pairs: claim; without LISTED its entry was popped before */
@@ -274,10 +274,11 @@ static void announce(th_worker *worker) {
     bool nap;
     bool sentinel;
     bool push;
+    bool all;
     uint64_t want;
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
     do {
-        bool all = th_park_parked(word) + 1 >= sched->workers_count;
+        all = th_park_parked(word) + 1 >= sched->workers_count;
         nap = worker->nap_ns && !(word & TH_PARK_NAP);
         sentinel = !all && (worker->sentinel || !th_park_sentinel(word));
         push = !sentinel && !entry;
@@ -308,6 +309,7 @@ static void announce(th_worker *worker) {
     worker->napping = worker->nap_ns != 0;
     worker->nap_bit = nap;
     worker->sentinel = sentinel;
+    return all;
 }
 
 /* Goes on without having been claimed; false when somebody did claim it meanwhile. */
@@ -495,7 +497,7 @@ void th_park(th_worker *worker) {
         th_count(&worker->counters.xwakes_empty, 1);
     }
     bool token = worker->searching;
-    announce(worker);
+    bool last = announce(worker);
     th_fence_seq(); /* seq: announced before the queues are read; th_notify, th_wake_worker */
     /* relaxed: ordered by the fence; a waiter announces itself, then sums */
     if (th_load_relaxed(&sched->xidle_waiters) &&
@@ -511,6 +513,8 @@ void th_park(th_worker *worker) {
     /* relaxed: ordered by the fence; stop sets it, then wakes all */
     bool look = !worker->napping || token;
     bool go_on = look && (th_load_relaxed(&sched->xexit) || pending(worker));
+    /* relaxed: as above. It did not know that it would be the last: th_idle_trim once more */
+    go_on |= last && !worker->napping && th_load_relaxed(&sched->xfibers_unmeasured);
     if (go_on) {
         leave_by_itself(worker);
     } else {

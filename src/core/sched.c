@@ -470,7 +470,8 @@ const th_counters *th_sched_counters_outside(const thrum_sched *sched) {
 }
 
 uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker) {
-    uint64_t most = 0;
+    /* relaxed: a figure to look at */
+    uint64_t most = worker < 0 ? th_load_relaxed(&sched->xbound_high_water) : 0;
     for (unsigned i = 0; i < sched->workers_count; i++) {
         if (worker < 0 || (unsigned)worker == i) {
             /* relaxed: a figure to look at */

@@ -255,10 +255,10 @@ struct thrum_sched {
 
     alignas(TH_CACHE_LINE) th_outsiders outsiders;
 
-    th_lock fibers_lock; /* protects the next three */
+    th_lock fibers_lock; /* protects the next three; what begins with x is read without it too */
     th_fiber *fibers;    /* idle ones that no worker keeps */
     unsigned fibers_count;
-    bool fibers_unmeasured; /* some may have a stack that went deep */
+    bool xfibers_unmeasured; /* some may have a stack that went deep, or be more than are kept */
     th_stacks stacks;
 
     th_lock deferred_lock;  /* protects `deferred` */
@@ -272,8 +272,9 @@ struct thrum_sched {
     bool unbound_only;    /* it is stopping: no more are bound */
     th_worker *stopper;   /* the bound one whose thread is stopping it, and waits for the others */
     uint32_t xalone;      /* ... 1: they have unbound */
-    th_worker *bound;     /* all of them */
-    th_worker *bound_spares;                    /* records of those that were */
+    uint64_t xbound_high_water; /* as a worker's, of all that were bound; without the lock */
+    th_worker *bound;           /* all of them */
+    th_worker *bound_spares;    /* records of those that were */
     th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* ... by number; chunks stay until the end */
     th_timers loose_timers; /* without workers: tasks that wait for a deadline */
 

@@ -162,6 +162,43 @@ static int cancel_scope(void *arg) {
     return 0;
 }
 
+static void must_not_report(void *ctx, const char *report) {
+    (void)ctx;
+    (void)report;
+    CHECK(!"a deadlock is told");
+}
+
+TEST(dump_though_the_barrier_is_refused_for_good) {
+    /* Nobody is held, so who waits is told as ready, with a word about it; no deadlock is found. */
+    rig r;
+    blocked b = {.untimed = 1, .timed = 1};
+    char *text = NULL;
+    size_t length = 0;
+    rig_init(&r);
+    r.config.deadlock = must_not_report;
+    rig_start(&r);
+    th_os_fail_barrier(0, UINT32_MAX);
+    thrum_sem_init(&b.sem, 0);
+    rig_go(&r, wait_untimed, &b);
+    SPIN_UNTIL(atomic_load(&b.waiting) == 1);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    FILE *out = open_memstream(&text, &length);
+    CHECK(out != NULL);
+    CHECK_EQ(thrum_dump(r.sched, out, THRUM_TEXT), 0);
+    fclose(out);
+    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* it was asked for */
+    CHECK(strstr(text, ": 0 waiting, 1 ready, 0 running\n") != NULL);
+    CHECK(strstr(text, "\n  the system has no barrier for us: who waits is told as ready\n") !=
+          NULL);
+    CHECK(strstr(text, " is ready\n") != NULL);
+    free(text);
+    thrum_sem_post(&b.sem);
+    rig_wait_done(&r);
+    th_os_fail_barrier(0, 0); /* not before: a worker may look as late as it likes */
+    CHECK_EQ(b.untimed, 0);
+    rig_stop(&r);
+}
+
 TEST(scope_is_cancelled_though_the_barrier_is_refused_for_good) {
     /* Its tasks are cancelled from the next wait on, and it ends. */
     scoped s = {0};

@@ -31,8 +31,9 @@ TEST(units_of_time_agree) {
 
 TEST(every_code_has_its_words) {
     /* All the codes that calls return, and words for whatever else comes. */
-    const int codes[] = {0,          -EINVAL,    -ENOMEM,  -EAGAIN, -EBUSY, -EDEADLK, -ESHUTDOWN,
-                         -ETIMEDOUT, -ECANCELED, -ENOTSUP, -EPIPE,  -ELOOP, -EIO};
+    const int codes[] = {0,        -EINVAL,    -ENOMEM,    -EAGAIN,    -EBUSY,
+                         -EDEADLK, -ESHUTDOWN, -ETIMEDOUT, -ECANCELED, -ENOTSUP,
+                         -EPIPE,   -ELOOP,     -EIO,       -EALREADY,  -ENODATA};
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
         const char *text = thrum_strerror(codes[i]);
         CHECK(text != NULL && text[0] != '\0');

@@ -104,3 +104,34 @@ TEST(yielding_post_of_a_bound_thread) {
     CHECK_EQ(thrum_sched_unbind(), 0);
     rig_stop(&r);
 }
+
+typedef struct successor {
+    rig *r;
+    thrum_mutex *mutex;
+} successor;
+
+static void *binds_after(void *arg) {
+    const crew_seat *seat = arg;
+    const successor *s = seat->arg;
+    CHECK_EQ(thrum_sched_bind(s->r->sched), 0);
+    CHECK_EQ(thrum_mutex_lock_until(s->mutex, thrum_after_us(100)), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    return NULL;
+}
+
+TEST(who_is_bound_after_another_is_somebody_else) {
+    /* It gets that one's record, but not its locks. */
+    rig r;
+    crew c;
+    thrum_mutex mutex;
+    successor s = {&r, &mutex};
+    rig_begin(&r, 0);
+    thrum_mutex_init(&mutex);
+    CHECK_EQ(thrum_sched_bind(r.sched), 0);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    CHECK_EQ(thrum_mutex_lock(&mutex), 0);
+    crew_start(&c, 1, binds_after, &s);
+    crew_join(&c);
+    thrum_mutex_unlock(&mutex);
+    rig_stop(&r);
+}

@@ -269,6 +269,78 @@ TEST(told_once_until_something_has_run) {
     rig_stop(&r);
 }
 
+/* ---- long ones, and memory for them ---- */
+
+#define STUCK 200
+
+static int report_lines(const char *part) {
+    int n = 0;
+    for (const char *at = report_text; (at = strstr(at, part)) != NULL; at++) {
+        n++;
+    }
+    return n;
+}
+
+/* So many wait for ever; the one to notice is the thread that leaves. */
+static void begin_stuck(rig *r) {
+    watched_begin(r);
+    things_init();
+    atomic_store(&reports, 0);
+    CHECK_EQ(thrum_sched_bind(r->sched), 0);
+    for (int i = 0; i < STUCK; i++) {
+        rig_go(r, waits_for_later, NULL);
+    }
+    CHECK_EQ(thrum_sched_wait_idle(r->sched, THRUM_FOREVER), 0);
+}
+
+static void end_stuck(rig *r) {
+    for (int i = 0; i < STUCK; i++) {
+        thrum_sem_post(&it.sem);
+    }
+    rig_wait_done(r);
+    things_end();
+    rig_stop(r);
+}
+
+TEST(a_long_report_is_whole) {
+    /* It grows as it is written. */
+    rig r;
+    begin_stuck(&r);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    CHECK_REPORTED(1);
+    check_told(": 200 wait, nothing runs, no deadline is pending\n");
+    CHECK_EQ(report_lines(" waits for semaphore 0x"), STUCK);
+    end_stuck(&r);
+}
+
+TEST(without_memory_the_deadlock_is_told_all_the_same) {
+    /* None at all: a line without details. */
+    rig r;
+    begin_stuck(&r);
+    atomic_store(&r.fail_all, true);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    CHECK_REPORTED(1);
+    atomic_store(&r.fail_all, false);
+    CHECK(atomic_load(&r.refused) > 0);
+    CHECK_STR(report_text, "thrum: deadlock; no memory for the report\n");
+    end_stuck(&r);
+}
+
+TEST(a_report_that_cannot_grow_keeps_what_it_has) {
+    /* What does not fit is left out; the rest comes when there is memory again. */
+    rig r;
+    begin_stuck(&r);
+    atomic_store(&r.fail_at, atomic_load(&r.calls) + 2);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    CHECK_REPORTED(1);
+    CHECK_EQ(atomic_load(&r.refused), 1);
+    check_told("thrum: deadlock in scheduler \"thrum\": 200 wait, ");
+    const int told = report_lines(" waits for semaphore 0x");
+    CHECK(told >= STUCK - 1);
+    CHECK_EQ(report_text[strlen(report_text) - 1], '\n');
+    end_stuck(&r);
+}
+
 TEST(report_goes_to_stderr_and_the_program_goes_on) {
     /* report: the whole in one write, and the fiber can still be woken. */
     int ends[2];

@@ -239,6 +239,54 @@ TEST(bound_threads_are_told) {
     rig_stop(&r);
 }
 
+static int dumps_awaited(void *arg) {
+    page p = dump(arg, THRUM_TEXT);
+    check_has(&p, "\n  bound thread 0 waits for the scheduler, or for what is tied to it\n");
+    check_has(&p, "\n  1 waits for the scheduler (wait_idle, wait_done, stop)\n");
+    check_has(&p, ": 1 waiting, 0 ready, 1 running\n");
+    free(p.text);
+    return 0;
+}
+
+TEST(a_bound_thread_that_waits_until_all_is_done_is_told) {
+    /* It waits for no waker: another word for it, and it counts as one that waits. */
+    rig r;
+    rig_init(&r);
+    r.config.workers = 0;
+    rig_start(&r);
+    CHECK_EQ(thrum_sched_bind(r.sched), 0);
+    rig_go(&r, dumps_awaited, r.sched);
+    CHECK_EQ(thrum_sched_wait_done(r.sched, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    rig_stop(&r);
+}
+
+static int locks_it(void *arg) {
+    thrum_mutex *mutex = arg;
+    CHECK_EQ(thrum_mutex_lock(mutex), 0);
+    thrum_mutex_unlock(mutex);
+    return 0;
+}
+
+TEST(a_mutex_that_a_thread_holds_is_told) {
+    /* Its holder is no fiber: a thread, by its number. */
+    rig r;
+    thrum_mutex mutex;
+    rig_begin(&r, 0);
+    thrum_mutex_init(&mutex);
+    CHECK_EQ(thrum_mutex_lock(&mutex), 0);
+    rig_go(&r, locks_it, &mutex);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    page p = dump(r.sched, THRUM_TEXT);
+    check_has(&p, ", held by thread ");
+    free(p.text);
+    p = dump(r.sched, THRUM_JSON);
+    check_has(&p, ", \"holder\": \"thread ");
+    free(p.text);
+    thrum_mutex_unlock(&mutex);
+    rig_stop(&r);
+}
+
 /* ---- many ---- */
 
 static void check_crowd(rig *r, int n) {

@@ -15,6 +15,9 @@ typedef struct crowd {
     thrum_event gate;
     atomic_int shallow; /* of so many tasks one goes deep; 0: all */
     atomic_int began;
+    atomic_int ended;
+    int count;      /* of tasks; 0: CROWD */
+    thrum_fn stays; /* what each does; NULL: stay */
 } crowd;
 
 /* Uses 64 KiB of the stack. */
@@ -38,10 +41,11 @@ static int stay(void *arg) {
 /* A crowd comes and waits, each on a stack of its own, and goes. */
 static int come_and_go(void *arg) {
     crowd *c = arg;
-    thrum_waitgroup_init(&c->ready, CROWD);
+    const int count = c->count ? c->count : CROWD;
+    thrum_waitgroup_init(&c->ready, (unsigned)count);
     thrum_event_init(&c->gate, THRUM_EVENT_MANUAL, false);
-    for (int i = 0; i < CROWD; i++) {
-        CHECK_EQ(thrum_go(stay, c), 0);
+    for (int i = 0; i < count; i++) {
+        CHECK_EQ(thrum_go(c->stays ? c->stays : stay, c), 0);
     }
     CHECK_EQ(thrum_waitgroup_wait(&c->ready), 0);
     thrum_event_signal(&c->gate);
@@ -67,7 +71,7 @@ static bool is_tidy(rig *r) {
 
 static void check_tidy_after(int shallow) {
     rig r;
-    crowd c;
+    crowd c = {0};
     if (UNDER_TSAN) {
         CHECK_SKIP("each task has a stack of its own there, and none is kept");
     }
@@ -90,6 +94,15 @@ TEST(a_deep_crowd_leaves_nothing) {
 TEST(a_few_deep_ones_leave_nothing) {
     /* One of 20 went deep, which the samples miss when stacks are put back: found when quiet. */
     check_tidy_after(20);
+}
+
+/* The figure is there when whoever measured has got so far. */
+static void wait_until_seen(rig *r) {
+    thrum_metrics m = THRUM_METRICS_INIT;
+    do {
+        sched_yield();
+        CHECK_EQ(thrum_metrics_read(r->sched, THRUM_ALL_WORKERS, &m), 0);
+    } while (m.stack_high_water < 64u << 10);
 }
 
 /* The worker is never idle: the one that looks lets the others run, and looks again. */
@@ -119,7 +132,7 @@ TEST(a_deep_crowd_goes_back_while_others_run) {
 TEST(high_water_is_seen_of_a_few) {
     /* The figure includes those that were not among the samples. */
     rig r;
-    crowd c;
+    crowd c = {0};
     if (UNDER_TSAN) {
         CHECK_SKIP("each task has a stack of its own there, and none is kept");
     }
@@ -128,10 +141,174 @@ TEST(high_water_is_seen_of_a_few) {
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, come_and_go, &c), 0);
     rig_wait_done(&r);
-    thrum_metrics m = THRUM_METRICS_INIT;
-    do {
-        CHECK_EQ(thrum_metrics_read(r.sched, THRUM_ALL_WORKERS, &m), 0);
-        thrum_sleep(1000000);
-    } while (m.stack_high_water < 64u << 10);
+    wait_until_seen(&r);
+    rig_stop(&r);
+}
+
+static int stay_then_go_deep(void *arg) {
+    crowd *c = arg;
+    thrum_waitgroup_done(&c->ready);
+    const int code = thrum_event_wait(&c->gate);
+    if (atomic_fetch_sub(&c->began, 1) == 1) {
+        go_deep();
+    }
+    return code;
+}
+
+TEST(high_water_is_seen_of_what_is_not_kept) {
+    /*
+     * A crowd leaves more stacks than the scheduler keeps, and one of it went deep. On one worker
+     * that one is among those that came back last, so it is freed before the store is looked
+     * through; and of three, so many places apart, two at least are no samples: each shows.
+     */
+    if (UNDER_TSAN) {
+        CHECK_SKIP("each task has a stack of its own there, and none is kept");
+    }
+    for (int from_end = 40; from_end <= 50; from_end += 5) {
+        rig r;
+        crowd c = {.stays = stay_then_go_deep, .count = TH_IDLE_STORED + 3 * TH_IDLE_KEPT + 8};
+        atomic_init(&c.began, c.count - from_end); /* so many before its end one goes deep */
+        rig_begin(&r, 0);
+        CHECK_EQ(rig_run(&r, come_and_go, &c), 0);
+        rig_wait_done(&r);
+        wait_until_seen(&r);
+        rig_stop(&r);
+    }
+}
+
+static int goes_deep(void *arg) {
+    (void)arg;
+    go_deep();
+    return 0;
+}
+
+TEST(high_water_is_seen_of_a_stack_of_its_own) {
+    /* It is freed when its task ends: by then it was measured. */
+    rig r;
+    thrum_handle *handle;
+    rig_begin(&r, 0);
+    thrum_attr attr = rig_attr(&r);
+    attr.stack_size = 1u << 20;
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, goes_deep, NULL), 0);
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+    wait_until_seen(&r);
+    rig_stop(&r);
+}
+
+TEST(high_water_is_seen_of_the_stack_that_a_worker_stands_on) {
+    /* Its loop ran the task where it was, and nothing has waited: that stack is in no list. */
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, goes_deep, NULL), 0);
+    wait_until_seen(&r);
+    rig_stop(&r);
+}
+
+static int does_nothing(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+TEST(what_a_bound_thread_leaves_goes_back) {
+    /* Its idle stacks, more than a worker takes at once, are looked through as those of workers. */
+    rig r;
+    crowd c = {.count = 60};
+    thrum_attr attr = THRUM_ATTR_INIT;
+    if (UNDER_TSAN) {
+        CHECK_SKIP("each task has a stack of its own there, and none is kept");
+    }
+    rig_begin(&r, 0);
+    attr.flags = THRUM_PINNED;
+    CHECK_EQ(thrum_sched_bind(r.sched), 0);
+    thrum_waitgroup_init(&c.ready, (unsigned)c.count);
+    thrum_event_init(&c.gate, THRUM_EVENT_MANUAL, false);
+    for (int i = 0; i < c.count; i++) {
+        CHECK_EQ(thrum_go_with(&attr, stay, &c), 0);
+    }
+    CHECK_EQ(thrum_waitgroup_wait(&c.ready), 0);
+    thrum_event_signal(&c.gate);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    while (!is_tidy(&r)) {
+        CHECK_EQ(rig_run(&r, does_nothing, NULL), 0);
+    }
+    rig_stop(&r);
+}
+
+static int stay_and_tell(void *arg) {
+    crowd *c = arg;
+    const int code = stay(arg);
+    atomic_fetch_add(&c->ended, 1);
+    return code;
+}
+
+/* Whether all have ended, and a worker has begun to look through what they left. */
+static bool looks_through(rig *r, crowd *c) {
+    th_lock_acquire(&r->sched->fibers_lock);
+    const bool looks = atomic_load(&c->ended) == c->count && !r->sched->xfibers_unmeasured;
+    th_lock_release(&r->sched->fibers_lock);
+    return looks;
+}
+
+TEST(who_is_called_away_looks_through_the_rest_later) {
+    /* A post that comes while a worker does so breaks it off: the store is not taken for tidy. */
+    if (UNDER_TSAN) {
+        CHECK_SKIP("each task has a stack of its own there, and none is kept");
+    }
+    for (int round = 0; round < 5; round++) {
+        rig r;
+        crowd c = {.count = TH_IDLE_STORED, .stays = stay_and_tell};
+        atomic_init(&c.shallow, 20);
+        rig_begin(&r, 0);
+        rig_go(&r, come_and_go, &c);
+        SPIN_UNTIL(looks_through(&r, &c));
+        rig_go(&r, does_nothing, NULL);
+        rig_wait_done(&r);
+        SPIN_UNTIL(is_tidy(&r));
+        rig_stop(&r);
+    }
+}
+
+/* As a thread that alone runs what there is: with workers they see to it, and to the figure. */
+static void begin_alone(rig *r) {
+    rig_init(r);
+    r->config.workers = 0;
+    rig_start(r);
+    CHECK_EQ(thrum_sched_bind(r->sched), 0);
+}
+
+TEST(high_water_is_seen_of_a_bound_thread) {
+    /* Of a task that had a stack of its own, at its end. */
+    rig r;
+    begin_alone(&r);
+    thrum_attr attr = rig_attr(&r);
+    attr.stack_size = 1u << 20;
+    CHECK_EQ(thrum_go_with(&attr, goes_deep, NULL), 0);
+    rig_wait_done(&r);
+    wait_until_seen(&r);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    wait_until_seen(&r); /* nor is it forgotten */
+    rig_stop(&r);
+}
+
+TEST(a_bound_thread_that_sleeps_keeps_nothing) {
+    /* Without workers it looks through what there is itself, before it sleeps. */
+    rig r;
+    crowd c = {.count = TH_IDLE_STORED + 3 * TH_IDLE_KEPT};
+    if (UNDER_TSAN) {
+        CHECK_SKIP("each task has a stack of its own there, and none is kept");
+    }
+    begin_alone(&r);
+    atomic_init(&c.shallow, 20);
+    thrum_attr attr = rig_attr(&r);
+    CHECK_EQ(thrum_go_with(&attr, come_and_go, &c), 0);
+    rig_wait_done(&r);
+    thrum_sem sem;
+    thrum_sem_init(&sem, 0);
+    CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_us(1)), -ETIMEDOUT);
+    unsigned count;
+    CHECK_EQ(deep_in_store(&r, &count), 0);
+    CHECK(count <= TH_IDLE_STORED);
+    wait_until_seen(&r);
+    CHECK_EQ(thrum_sched_unbind(), 0);
     rig_stop(&r);
 }

@@ -4,6 +4,8 @@
  * Bare schedulers: each task runs exactly once, and knows what its poster wrote.
  */
 #include "base/atomic.h"
+#include "core/worker.h"
+#include "crew.h"
 #include "platform/platform.h"
 #include "whole.h"
 
@@ -282,4 +284,44 @@ SIM_WORLD(hints_naps_beside, .asleep = whole_asleep) {
     int t = sim_spawn(posts_more, NULL);
     sim_join(t);
     end(6);
+}
+
+static uint32_t xheld;
+
+/* A run that was long enough: who stole it does not back off for that, but only as told below. */
+static void long_leaf(thrum_task *self, void *arg) {
+    whole_count(self, arg);
+    th_here()->loot.at = 0;
+}
+
+/* As if a thief had backed off from it. Wakes one by two in its queue, and holds the thread. */
+static void is_left_alone(thrum_task *self, void *arg) {
+    th_worker *worker = th_here();
+    long_leaf(self, arg);
+    th_store_relaxed(&worker->xalone_ns, 200000);        /* relaxed: as in nap */
+    th_store_relaxed(&worker->xalone_at, th_os_ticks()); /* relaxed: as in nap */
+    th_store_relaxed(&xheld, 1u); /* relaxed: it only lets the poster begin */
+    post(1, long_leaf, THRUM_HINT_NONE);
+    post(2, long_leaf, THRUM_HINT_NONE);
+    whole_pass(&gate);
+}
+
+static void lets_go(thrum_task *self, void *arg) {
+    long_leaf(self, arg);
+    whole_open(&gate);
+}
+
+/*
+ * Who finds only work that is left alone gives its token back, and naps. A post from outside that
+ * saw the token left the work to it: it has looked, so nobody sleeps while that is in the shared
+ * queue, not even for a nap.
+ */
+SIM_WORLD(hints_naps_with_token, .asleep = whole_asleep_inject) {
+    thrum_config config = whole_config(3);
+    config.local_capacity = 4;
+    sched = whole_start_bare(&config);
+    whole_post(sched, 0, is_left_alone, NULL);
+    crew_until(th_load_relaxed(&xheld));
+    whole_post(sched, 3, lets_go, NULL);
+    end(4);
 }

@@ -367,6 +367,45 @@ SIM_WORLD(stuck_quiet_looked_at, .heavy = true) {
     end(0);
 }
 
+static th_worker *root;
+static uint32_t xgone;
+static whole_gate held;
+
+static int holds(void *arg) {
+    (void)arg;
+    whole_pass(&held);
+    return 0;
+}
+
+static void root_waits_until_done(void *arg) {
+    (void)arg;
+    bind();
+    root = th_here();
+    th_store_release(&xbound, 1u); /* pairs: stuck_quiet_let_go; root */
+    sim_check(thrum_sched_wait_done(sched, THRUM_FOREVER) == 0);
+    th_store_relaxed(&xgone, 1u); /* relaxed: it only lets another go on */
+    thrum_sem_post(&sems[0]);
+    unbind();
+}
+
+/*
+ * A root that waits until all is done has been told so, and has not woken up yet. Then a task comes
+ * from outside, which waits for what that thread does next: the sum does not let it go any more,
+ * and only that it was claimed shows that it goes on.
+ */
+SIM_WORLD(stuck_quiet_let_go, .heavy = true) {
+    begin(1 + sim_pick(2), false);
+    start(holds);
+    int t = sim_spawn(root_waits_until_done, NULL);
+    crew_until(th_load_acquire(&xbound)); /* pairs: root_waits_until_done; root */
+    crew_until(th_load_relaxed(&sched->xidle_waiters));
+    whole_open(&held);
+    crew_until(th_load_relaxed(&root->xidle) || th_load_relaxed(&xgone));
+    start(stuck_alone);
+    sim_join(t);
+    end(0);
+}
+
 static void root_and_fiber(void *arg) {
     (void)arg;
     bind();

@@ -253,6 +253,9 @@ SIM_UNSEEN static void sched_rests(const thrum_sched *sched) {
     RESTED(!sched->xexit);
     RESTED(balanced(sched, false));
     RESTED(!sched->xidle_waiters || !balanced(sched, true));
+    /* who unbinds may leave some behind while all workers sleep */
+    RESTED(sched->bound_binds || !sched->xfibers_unmeasured);
+    RESTED(sched->bound_binds || sched->fibers_count <= TH_IDLE_STORED);
 }
 
 SIM_UNSEEN void whole_asleep(void) {
@@ -290,6 +293,16 @@ SIM_UNSEEN void whole_asleep_shared(void) {
         if (scheds[i] && !backs_off(scheds[i])) {
             shared_rests(scheds[i]);
         }
+    }
+}
+
+SIM_UNSEEN void whole_asleep_inject(void) {
+    for (unsigned i = 0; i < SCHEDS; i++) {
+        bool parked = false;
+        for (unsigned j = 0; scheds[i] && j < scheds[i]->workers_count; j++) {
+            parked |= (scheds[i]->workers[j].xsleep & TH_SLEEP_PARKED) != 0;
+        }
+        RESTED(!parked || inject_is_empty(&scheds[i]->inject));
     }
 }
 

@@ -41,6 +41,9 @@ void whole_asleep(void);
  */
 void whole_asleep_shared(void);
 
+/* Only of the shared queue, but also while workers back off. */
+void whole_asleep_inject(void);
+
 /* ---- tasks that count ---- */
 
 #define WHOLE_TASKS 8
