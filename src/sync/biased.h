@@ -73,9 +73,7 @@ static inline bool th_biased_try(th_biased *lock, th_biased_price *price, uint32
     /* relaxed: a guess, read again */
     if (number && th_load_relaxed(&lock->xfavourite) == number) {
         uint32_t *xinside = th_biased_place(price, number);
-#if TH_TSAN_CONTEXTS /* the last holder was another task on this thread: another thread for it */
-        (void)th_load_acquire(xinside); /* pairs: th_biased_unlock; for that tool only */
-#endif
+        th_tsan_acquire(xinside); /* the last one was another task on this thread */
         /* relaxed: before the next load for the compiler; for the processor by who revokes */
         th_store_relaxed(xinside, 1u);
         th_fence_compiler();
