@@ -14,15 +14,25 @@
 #define BARRIER_TRIES 1000u /* refusals of th_os_barrier; then it is taken to be for good */
 #define DRAIN_NS 10000000   /* no processor keeps a store to itself so long, by far */
 
-static uint32_t xnumbers; /* of threads, given out; any thread */
+static uint64_t xnumbers; /* of threads, given out; any thread */
+static uint32_t xrefused; /* the barrier was refused, for good as it seemed; any thread */
+
+/* In a sandbox that was entered since there is a favourite. */
+static TH_COLD void drain(void) {
+    th_store_relaxed(&xrefused, 1u); /* relaxed: who does not know it yet finds it out */
+    int64_t until = th_os_now() + DRAIN_NS;
+    uint32_t nobody = 0;
+    while (th_os_now() < until) {
+        (void)th_os_futex_wait(&nobody, 0, until); /* a signal may end it */
+    }
+}
 
 /* Between our writing that there is no favourite, and our look whether it is inside. */
 static void order(void) {
     unsigned spins = 0;
     while (!th_os_barrier()) {
-        if (spins == BARRIER_TRIES) { /* a sandbox, entered since there is a favourite */
-            uint32_t nobody = 0;
-            (void)th_os_futex_wait(&nobody, 0, th_os_now() + DRAIN_NS);
+        if (spins == BARRIER_TRIES) {
+            drain();
             return;
         }
         th_backoff(&spins); /* no memory for it just now */
@@ -33,6 +43,7 @@ static void order(void) {
 static TH_COLD void revoke(th_biased *lock, th_biased_price *price) {
     /* relaxed: written by holders of xlock */
     uint32_t *xinside = th_biased_place(price, th_load_relaxed(&lock->xfavourite));
+    int64_t lasted = th_os_ticks_ns(th_os_ticks() - price->since);
     /* relaxed: ordered by the barrier, against th_biased_try */
     th_store_relaxed(&lock->xfavourite, 0u);
     order();
@@ -42,7 +53,7 @@ static TH_COLD void revoke(th_biased *lock, th_biased_price *price) {
         th_backoff(&spins);
     }
     price->last = 0;
-    if (th_os_ticks_ns(th_os_ticks() - price->since) < WORTH_NS && price->needed < NEEDED_MAX) {
+    if (lasted < WORTH_NS && price->needed < NEEDED_MAX) {
         price->needed = 4 * price->needed + 3;
     }
 }
@@ -68,9 +79,22 @@ static TH_NO_TSAN uint32_t my_number(void) {
     th_thread *me = th_thread_self();
     if (me->number == 0 && me->worker && me->worker->sched->can_order) {
         /* relaxed: only the numbers must differ */
-        me->number = th_add_relaxed(&xnumbers, 1u) + 1;
+        uint64_t number = th_add_relaxed(&xnumbers, 1u) + 1;
+        me->number = number <= UINT32_MAX ? (uint32_t)number : 0; /* none is given twice */
     }
     return me->number;
+}
+
+/* Whether a favourite could be revoked: asked once in many uses, where it was refused before. */
+static bool can_revoke(void) {
+    if (!th_load_relaxed(&xrefused)) { /* relaxed: a little later is soon enough */
+        return true;
+    }
+    if (!th_os_barrier()) {
+        return false;
+    }
+    th_store_relaxed(&xrefused, 0u); /* relaxed: as above */
+    return true;
 }
 
 /* Whether that number may be the favourite: its place is its own from now on. */
@@ -92,6 +116,10 @@ void th_biased_note(th_biased *lock, th_biased_price *price, uint64_t uses) {
     uses += price->uses;
     price->uses = (uint32_t)(uses < UINT32_MAX ? uses : UINT32_MAX);
     if (price->uses < UNIT * (uint64_t)(price->needed + 1) || !has_place(price, number)) {
+        return;
+    }
+    if (!can_revoke()) {
+        price->uses = 0;
         return;
     }
     /* relaxed: our own. Inside as the favourite we may have been revoked meanwhile, and only who

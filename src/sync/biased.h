@@ -73,7 +73,9 @@ static inline bool th_biased_try(th_biased *lock, th_biased_price *price, uint32
     /* relaxed: a guess, read again */
     if (number && th_load_relaxed(&lock->xfavourite) == number) {
         uint32_t *xinside = th_biased_place(price, number);
-        th_tsan_acquire(xinside); /* the last one was another task on this thread */
+        /* the last one was another task on this thread; so was who made it the favourite */
+        th_tsan_acquire(xinside);
+        th_tsan_acquire(&lock->xlock);
         /* relaxed: before the next load for the compiler; for the processor by who revokes */
         th_store_relaxed(xinside, 1u);
         th_fence_compiler();

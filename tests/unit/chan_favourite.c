@@ -72,6 +72,11 @@ TEST(another_thread_revokes_a_favourite) {
     CHECK_EQ(thrum_chan_destroy(c), 0);
 }
 
+static int become_none(void *chan) {
+    CHECK(!use_alone(chan, 2000));
+    return 0;
+}
+
 TEST(a_favourite_is_revoked_though_the_barrier_is_refused_for_good) {
     /* A sandbox entered meanwhile: it takes longer, once. */
     skip_where_nothing_orders();
@@ -79,21 +84,26 @@ TEST(a_favourite_is_revoked_though_the_barrier_is_refused_for_good) {
     thrum_chan *c;
     CHECK_EQ(thrum_chan_create(&c, sizeof(uint64_t), CAPACITY), 0);
     rig_begin(&r, 0);
-    CHECK_EQ(rig_run(&r, become_favourite, c), 0);
-    th_os_fail_barrier(0, UINT32_MAX);
-    uint64_t elem = 0;
-    CHECK_EQ(thrum_chan_recv(c, &elem), 0);
-    CHECK_EQ(elem, 8);
-    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* it was asked for */
-    CHECK_EQ(favourite(c), 0);
+    /* The 10 ms do not count as the favourite's time; but for a preemption here once is enough. */
+    for (int i = 0; i < 100 && c->price.needed == 0; i++) {
+        uint64_t elem = 0;
+        CHECK_EQ(rig_run(&r, become_favourite, c), 0);
+        th_os_fail_barrier(0, UINT32_MAX);
+        c->price.since = th_os_ticks();
+        CHECK_EQ(thrum_chan_recv(c, &elem), 0);
+        CHECK_EQ(elem, 8);
+        CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* it was asked for */
+        CHECK_EQ(favourite(c), 0);
+        if (c->price.needed == 0) {
+            th_os_fail_barrier(0, 0);
+        }
+    }
+    CHECK_EQ(c->price.needed, 3);
+    CHECK_EQ(rig_run(&r, become_none, c), 0); /* who could not be revoked does not become it */
     th_os_fail_barrier(0, 0);
+    CHECK_EQ(rig_run(&r, become_favourite, c), 0); /* until it works again */
     rig_stop(&r);
     CHECK_EQ(thrum_chan_destroy(c), 0);
-}
-
-static int become_none(void *chan) {
-    CHECK(!use_alone(chan, 2000));
-    return 0;
 }
 
 TEST(there_is_none_where_nothing_orders) {
@@ -130,10 +140,12 @@ TEST(who_does_not_last_is_tried_less) {
     thrum_chan *c;
     CHECK_EQ(thrum_chan_create(&c, sizeof(uint64_t), CAPACITY), 0);
     rig_begin(&r, 0);
-    uint64_t elem = 0;
-    CHECK_EQ(rig_run(&r, become_favourite, c), 0);
-    c->price.since = th_os_ticks(); /* however long the way back took */
-    CHECK_EQ(thrum_chan_try_recv(c, &elem), 0);
+    for (int i = 0; i < 100 && c->price.needed == 0; i++) { /* but for a preemption here: once */
+        uint64_t elem = 0;
+        CHECK_EQ(rig_run(&r, become_favourite, c), 0);
+        c->price.since = th_os_ticks(); /* however long the way back took */
+        CHECK_EQ(thrum_chan_try_recv(c, &elem), 0);
+    }
     CHECK_EQ(c->price.needed, 3);
     CHECK_EQ(rig_run(&r, take_long, c), 0);
     rig_stop(&r);
