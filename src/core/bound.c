@@ -256,9 +256,17 @@ th_work *th_bound_find(th_worker *worker) {
             }
             return work;
         }
-        th_idle_trim(worker);
-        sleep(worker);
+        tell_idle(worker); /* the end of all work, before time is spent on what that has left */
+        if (!may_go_on(worker)) {
+            th_idle_trim(worker);
+            sleep(worker);
+        }
     }
+}
+
+bool th_bound_is_due(const th_worker *worker) {
+    int64_t first = earliest(worker);
+    return may_go_on(worker) || (first != INT64_MAX && first <= th_os_now());
 }
 
 /* ---- binding ---- */

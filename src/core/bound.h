@@ -25,6 +25,9 @@ th_work *th_bound_find(th_worker *worker);
  */
 th_work *th_bound_look(th_worker *worker);
 
+/* The owner: whether its root may go on, or a deadline of its own has passed. */
+bool th_bound_is_due(const th_worker *worker);
+
 /*
  * Its root waits, and what is tied to the thread runs, until the flag is set (and th_wake_worker
  * called): 0, or -ETIMEDOUT.

@@ -5,6 +5,7 @@
 
 #include "base/annotate.h"
 #include "base/check.h"
+#include "core/bound.h"
 #include "core/find.h"
 #include "core/idle.h"
 #include "core/overflow.h"
@@ -392,6 +393,12 @@ static bool give_back(th_worker *worker) {
     return more;
 }
 
+/* Whether there is something better to do than looking through stacks. */
+static bool is_wanted(th_worker *worker) {
+    bool bound = worker->bound && (worker->policy->pending(worker) || th_bound_is_due(worker));
+    return bound || worker->sched->policy->pending(worker);
+}
+
 /*
  * Measures what the store has left, until work comes. Meanwhile others find the store empty, and
  * make fibers of their own.
@@ -414,7 +421,7 @@ static void trim_store(th_worker *worker) {
     th_fiber *last = taken;
     for (th_fiber *fiber = taken; fiber; fiber = fiber->next) {
         last = fiber;
-        all = all && !sched->policy->pending(worker);
+        all = all && !is_wanted(worker);
         if (all) {
             trim(worker, fiber);
         }
@@ -429,12 +436,13 @@ static void trim_store(th_worker *worker) {
     th_lock_release(&sched->fibers_lock);
 }
 
-/* Whether this worker is the last that parks, and has no work yet. */
+/* Whether this worker is the last that parks (a bound thread: all have), and has no work yet. */
 static bool is_quiet(th_worker *worker) {
     thrum_sched *sched = worker->sched;
+    unsigned awake = worker->bound ? 0 : 1;
     /* relaxed: a guess; if nobody took himself for the last one, that one looks again (th_park) */
-    return th_park_parked(th_load_relaxed(&sched->xpark)) + 1 >= sched->workers_count &&
-           !sched->policy->pending(worker);
+    return th_park_parked(th_load_relaxed(&sched->xpark)) + awake >= sched->workers_count &&
+           !is_wanted(worker);
 }
 
 void th_idle_trim(th_worker *worker) {

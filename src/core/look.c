@@ -61,7 +61,7 @@ static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th
 }
 
 /* The part of its own stack that a thread is on, as far as the system has told. */
-static th_backtrace_stack stack_of_root(const th_fiber *fiber) {
+static TH_NO_TSAN th_backtrace_stack stack_of_root(const th_fiber *fiber) {
     const th_worker *worker = th_container(fiber, const th_worker, home);
     return (th_backtrace_stack){worker->own_low, worker->own_high};
 }

@@ -13,8 +13,10 @@ static bool found(th_code_call *out, unsigned length) {
     return true;
 }
 
-static bool found_direct(th_code_call *out, unsigned length, int64_t to) {
-    *out = (th_code_call){.length = length, .direct = true, .to = to};
+/* Its bytes may belong to other instructions: then what it calls is no code, and `other` is meant.
+ */
+static bool found_direct(th_code_call *out, unsigned length, int64_t to, unsigned other) {
+    *out = (th_code_call){.length = length, .direct = true, .to = to, .other = other};
     return true;
 }
 
@@ -33,17 +35,23 @@ static unsigned x86_indirect_length(uint8_t modrm, uint8_t sib) {
     return length + (mod == 1 ? 1 : mod == 2 || (mod == 0 && rm == 5) ? 4 : 0);
 }
 
-bool th_call_x86_64(const uint8_t *end, size_t room, th_code_call *out) {
-    if (room >= 5 && end[-5] == 0xe8) {
-        return found_direct(out, 5, (int32_t)word_at(end - 4));
-    }
+/* How long a `call *...` that ends here is; 0: none does. */
+static unsigned x86_indirect_before(const uint8_t *end, size_t room) {
     for (unsigned length = 2; length <= 7 && length <= room; length++) {
         const uint8_t *at = end - length;
         if (at[0] == 0xff && x86_indirect_length(at[1], length > 2 ? at[2] : 0) == length) {
-            return found(out, length);
+            return length;
         }
     }
-    return false;
+    return 0;
+}
+
+bool th_call_x86_64(const uint8_t *end, size_t room, th_code_call *out) {
+    unsigned indirect = x86_indirect_before(end, room);
+    if (room >= 5 && end[-5] == 0xe8) {
+        return found_direct(out, 5, (int32_t)word_at(end - 4), indirect);
+    }
+    return indirect && found(out, indirect);
 }
 
 bool th_call_aarch64(const uint8_t *end, size_t room, th_code_call *out) {
@@ -53,7 +61,7 @@ bool th_call_aarch64(const uint8_t *end, size_t room, th_code_call *out) {
     uint32_t word = word_at(end - 4);
     if ((word & 0xfc000000) == 0x94000000) { /* bl: 26 bits, in words from its own address */
         int64_t to = (int64_t)(word & 0x3ffffff) - ((word & 0x2000000) ? 0x4000000 : 0);
-        return found_direct(out, 4, 4 * to - 4);
+        return found_direct(out, 4, 4 * to - 4, 0);
     }
     bool blr = (word & 0xfffffc1f) == 0xd63f0000;
     bool blra = (word & 0xfefff800) == 0xd63f0800; /* blraaz, blraa, ... */
@@ -71,15 +79,16 @@ bool th_call_riscv64(const uint8_t *end, size_t room, th_code_call *out) {
     if (((uintptr_t)end & 1) || room < 2) {
         return false;
     }
+    unsigned half = (unsigned)end[-2] | (unsigned)end[-1] << 8;
+    bool compressed = (half & 0xf07f) == 0x9002 && (half >> 7 & 31) != 0; /* c.jalr */
     if (room >= 4) {
         uint32_t word = word_at(end - 4);
         if ((word & 0xfff) == 0x0ef) { /* jal ra */
-            return found_direct(out, 4, riscv_jal_to(word) - 4);
+            return found_direct(out, 4, riscv_jal_to(word) - 4, compressed ? 2 : 0);
         }
         if ((word & 0x7fff) == 0x00e7) { /* jalr ra, also of call's two instructions */
             return found(out, 4);
         }
     }
-    unsigned half = (unsigned)end[-2] | (unsigned)end[-1] << 8;
-    return (half & 0xf07f) == 0x9002 && (half >> 7 & 31) != 0 && found(out, 2); /* c.jalr */
+    return compressed && found(out, 2);
 }

@@ -13,6 +13,7 @@ typedef struct th_code_call {
     unsigned length; /* of the instruction */
     bool direct;     /* it calls what lies `to` bytes from its end; else what a register says */
     int64_t to;
+    unsigned other; /* of a direct one: the length of one by register that may be meant, or 0 */
 } th_code_call;
 
 /* Of `room` bytes before `end`, which can be read. False: no call ends there. */

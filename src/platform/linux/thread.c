@@ -249,6 +249,7 @@ void th_os_stack(uintptr_t *low, uintptr_t *high) {
     pthread_attr_t attr;
     void *bottom = NULL;
     size_t size = 0;
+    int before = th_os_errno_get();
     *low = 0;
     *high = 0;
     if (syscall(SYS_gettid) == getpid()) {
@@ -261,6 +262,7 @@ void th_os_stack(uintptr_t *low, uintptr_t *high) {
         }
         pthread_attr_destroy(&attr);
     }
+    th_os_errno_set(before);
     if (here < *low || here >= *high) { /* it has gone to another stack */
         *low = 0;
         *high = 0;
