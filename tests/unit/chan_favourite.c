@@ -36,6 +36,13 @@ static void skip_where_nothing_orders(void) {
     }
 }
 
+/* A channel has room for two favourites; here it is one thread each time. */
+static void begin_one(rig *r) {
+    rig_init(r);
+    r->config.workers = 1;
+    rig_start(r);
+}
+
 static int become_favourite(void *chan) {
     CHECK(use_alone(chan, 2000));
     /* it goes on as before */
@@ -55,7 +62,7 @@ TEST(another_thread_revokes_a_favourite) {
     rig r;
     thrum_chan *c;
     CHECK_EQ(thrum_chan_create(&c, sizeof(uint64_t), CAPACITY), 0);
-    rig_begin(&r, 0);
+    begin_one(&r);
     CHECK_EQ(rig_run(&r, become_favourite, c), 0);
     CHECK(favourite(c) != 0);
     th_os_fail_barrier(0, 3);
@@ -83,7 +90,7 @@ TEST(a_favourite_is_revoked_though_the_barrier_is_refused_for_good) {
     rig r;
     thrum_chan *c;
     CHECK_EQ(thrum_chan_create(&c, sizeof(uint64_t), CAPACITY), 0);
-    rig_begin(&r, 0);
+    begin_one(&r);
     /* The 10 ms do not count as the favourite's time; but for a preemption here once is enough. */
     for (int i = 0; i < 100 && c->price.needed == 0; i++) {
         uint64_t elem = 0;
@@ -139,7 +146,7 @@ TEST(who_does_not_last_is_tried_less) {
     rig r;
     thrum_chan *c;
     CHECK_EQ(thrum_chan_create(&c, sizeof(uint64_t), CAPACITY), 0);
-    rig_begin(&r, 0);
+    begin_one(&r);
     for (int i = 0; i < 100 && c->price.needed == 0; i++) { /* but for a preemption here: once */
         uint64_t elem = 0;
         CHECK_EQ(rig_run(&r, become_favourite, c), 0);
