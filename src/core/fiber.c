@@ -436,7 +436,7 @@ static void trim_store(th_worker *worker) {
     th_lock_release(&sched->fibers_lock);
 }
 
-/* Whether this worker is the last that parks (a bound thread: all have), and has no work yet. */
+/* Whether this worker is the last that parks (a bound thread: all have), and nothing wants it. */
 static bool is_quiet(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     unsigned awake = worker->bound ? 0 : 1;
