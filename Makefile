@@ -69,9 +69,10 @@ coverage: ## lines and branches that the quick tests reach, and thresholds (MISS
 	@tools/setup ci
 	@tools/coverage
 
-check: ## style, floors, and the binary interface as it is recorded
+check: ## style, floors, the documents' tables, and the binary interface as it is recorded
 	@tools/check-floors
 	@tools/check-style
+	@tools/check-tables
 	@tools/check-abi
 
 format: ## let clang-format lay out the sources

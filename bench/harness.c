@@ -304,8 +304,6 @@ static void check_started(const bench_args *args, const thrum_sched *sched) {
 }
 
 static void check_start(int err) {
-    if (err == -ENOTSUP)
-        bench_skip("the policy is not in this version");
     bench_check(err == 0, "the scheduler did not start: %s", thrum_strerror(err));
 }
 

@@ -56,9 +56,10 @@ typedef enum {
     BENCH_NO_MUST,
     BENCH_SCALED, /* time: it grows with the machine's locked add; 0: none for that many workers */
     BENCH_FIXED,  /* bytes and counts: the same everywhere */
-    BENCH_RATE_FIFO,   /* operations a second, at least: divided by the locked add; fifo only */
-    BENCH_FIXED_LEAST, /* at least so much, everywhere */
-    BENCH_OF_BASELINE  /* so many times the baseline of the same run */
+    BENCH_RATE_FIFO,    /* operations a second, at least: divided by the locked add; fifo only */
+    BENCH_FIXED_LEAST,  /* at least so much, everywhere */
+    BENCH_OF_BASELINE,  /* so many times the baseline of the same run */
+    BENCH_OVER_BASELINE /* so much more than the baseline of the same run */
 } bench_must;
 
 typedef struct bench_row {
@@ -96,6 +97,7 @@ extern const bench_theme bench_spawn;
 extern const bench_theme bench_sync;
 extern const bench_theme bench_turns;
 extern const bench_theme bench_wake;
+extern const bench_theme bench_lone;
 extern const bench_theme bench_memory;
 extern const bench_theme bench_time;
 extern const bench_theme bench_timers;
@@ -106,6 +108,7 @@ extern const bench_theme bench_loops;
 extern const bench_theme bench_tokio;
 extern const bench_theme bench_marl;
 extern const bench_theme bench_study;
+extern const bench_theme bench_cancel;
 
 /* ---- for the rows ---- */
 

@@ -93,6 +93,11 @@ static bool target_of(const bench_job *job, unsigned part, double scale, double 
             return false;
         *target = limit * baseline;
         return true;
+    case BENCH_OVER_BASELINE:
+        if (!baseline_of(job, part, &baseline))
+            return false;
+        *target = limit + baseline;
+        return true;
     case BENCH_NO_MUST:
     default:
         return false;

@@ -103,7 +103,7 @@ static struct {
 } shared = {THRUM_MUTEX_INIT, 0};
 
 static void lock_and_count(void) {
-    bench_ok(thrum_mutex_lock(&shared.mutex));
+    thrum_mutex_lock(&shared.mutex);
     shared.count++;
     thrum_mutex_unlock(&shared.mutex);
 }

@@ -28,6 +28,26 @@ function(thrum_flags target)
   target_link_options(${target} PRIVATE ${THRUM_SANITIZE_FLAGS} ${THRUM_COVERAGE_LINK})
 endfunction()
 
+# What is installed must not tell where it was built: paths in messages and in the debug information
+# begin at the source's folder, "./src". (Counting builds need the real ones.)
+# A project that adds this folder without a build type would have the library at -O0, three times
+# slower; it gets what the Release build has, unless the flags say how to optimize.
+function(thrum_flags_installed target)
+  if(NOT THRUM_COVERAGE)
+    foreach(folder ${CMAKE_BINARY_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+      target_compile_options(${target} PRIVATE -ffile-prefix-map=${folder}=.)
+    endforeach()
+  endif()
+  string(TOUPPER "CMAKE_C_FLAGS_${CMAKE_BUILD_TYPE}" of_type)
+  set(flags "${CMAKE_C_FLAGS} ${${of_type}}")
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND NOT flags MATCHES "-O")
+    target_compile_options(${target} PRIVATE -O2 -DNDEBUG)
+  elseif(THRUM_SANITIZE MATCHES "thread" AND NOT flags MATCHES "-O[1-3sgf]")
+    # At -O0 structures are copied by calls that are not hidden from the sanitizer: false reports.
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
 # A program of ours. `thrum_program(name source... [LINK library...])`
 function(thrum_program name)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})

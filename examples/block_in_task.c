@@ -18,10 +18,12 @@ static struct step steps[STEPS + 1];
 
 static int add_up(void *arg) {
     struct step *step = arg;
-    thrum_waitgroup_wait(&step[-1].done); /* the fiber waits, not the thread */
-    step->sum = step[-1].sum + (step - steps);
+    int err = thrum_waitgroup_wait(&step[-1].done); /* the fiber waits, not the thread */
+    if (err == 0) {
+        step->sum = step[-1].sum + (step - steps);
+    }
     thrum_waitgroup_done(&step->done);
-    return 0;
+    return err;
 }
 
 static int run(void *arg) {
@@ -36,7 +38,9 @@ static int run(void *arg) {
             return 1;
         }
     }
-    thrum_waitgroup_wait(&steps[STEPS].done);
+    if (thrum_waitgroup_wait(&steps[STEPS].done) != 0) {
+        return 1;
+    }
     printf("the sum up to %d is %ld\n", STEPS, steps[STEPS].sum);
     return steps[STEPS].sum == STEPS * (STEPS + 1L) / 2 ? 0 : 1;
 }

@@ -70,7 +70,9 @@ static int run(void *arg) {
         added++;
     }
     thrum_chan_close(quit);
-    thrum_waitgroup_wait(&stages); /* afterwards nobody uses the channels */
+    if (thrum_waitgroup_wait(&stages) != 0) { /* afterwards nobody uses the channels */
+        return 1;
+    }
     printf("%ld squares make %ld; %zu were too many\n", added, sum, thrum_chan_len(squares));
     thrum_chan_destroy(numbers);
     thrum_chan_destroy(squares);

@@ -57,7 +57,10 @@ int main(void) {
     wrong |= check(atomic_load(&stopped) == workers, "worker_stop was not called once a worker");
 
     config.workers = THRUM_WORKERS_MAX + 1;
+    char why[100];
     wrong |= check(thrum_sched_start(&sched, &config) == -EINVAL, "too many workers were accepted");
+    wrong |= check(thrum_config_check(&config, why, sizeof why) == -EINVAL, "nothing is wrong");
+    printf("refused: %s\n", why);
     printf("%d workers came and went\n", workers);
     return wrong;
 }

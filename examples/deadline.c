@@ -1,31 +1,52 @@
 /*
  * deadline.c: requests with a time limit. Each is a task that waits for its answer or its deadline,
- * whichever comes first, or for its owner's cancel: it ends exactly once, and the task itself says
- * how.
+ * whichever comes first, or for its owner's cancel: it ends exactly once, and thrum_task_cause says
+ * how. Wakeups only report progress: the request then waits on, for the rest of its time.
  */
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <thrum.h>
 
-enum { REQUESTS = 9 };
+enum { REQUESTS = 12 };
 
 struct request {
     thrum_task task;
+    thrum_time limit;
     int answer;
+    atomic_int progress;
 };
 
 static atomic_int answered, late, cancelled;
+static thrum_waitgroup reports = THRUM_WAITGROUP_INIT(REQUESTS / 4);
 
 /* The only place where a request ends: no answer, deadline or cancel can end it a second time. */
 static void end_request(thrum_task *self, void *arg) {
-    const struct request *request = arg;
-    if (thrum_task_receive_signal(
-            self)) { /* the answer: also if the deadline came right after it */
+    struct request *request = arg;
+    int err = 0;
+    switch (thrum_task_cause(self)) {
+    case THRUM_CAUSE_SIGNALED: /* the answer: also if the deadline came right after it */
+        thrum_task_receive_signal(self);
         atomic_fetch_add(&answered, request->answer == 42);
-    } else if (thrum_task_is_cancelled(self)) {
+        break;
+    case THRUM_CAUSE_CANCELLED:
         atomic_fetch_add(&cancelled, 1);
-    } else if (thrum_task_is_expired(self)) {
+        break;
+    case THRUM_CAUSE_EXPIRED:
         atomic_fetch_add(&late, 1);
+        break;
+    case THRUM_CAUSE_WOKEN:
+        if (atomic_load(&request->progress)) {
+            thrum_waitgroup_done(&reports);
+        }
+        err = thrum_task_post_until(thrum_sched_current(), self, request->limit);
+        break;
+    case THRUM_CAUSE_POSTED: /* none is posted to run at once */
+        err = -EINVAL;
+        break;
+    }
+    if (err != 0) {
+        fprintf(stderr, "deadline: %s\n", thrum_strerror(err));
     }
 }
 
@@ -35,6 +56,11 @@ static void answer(struct request *request) {
     thrum_task_signal(&request->task); /* what we wrote before is visible to the body */
 }
 
+static void report(struct request *request) {
+    atomic_store(&request->progress, 1);
+    thrum_task_wakeup(&request->task);
+}
+
 static int run(void *arg) {
     static struct request requests[REQUESTS];
     (void)arg;
@@ -42,19 +68,27 @@ static int run(void *arg) {
         struct request *request = &requests[i];
         thrum_task_init(&request->task, end_request, request);
         /* Those that nobody will answer get 5 ms; the others have time. */
-        const thrum_time limit = i % 3 == 0 ? thrum_after_ms(5) : thrum_after_s(3600);
-        int err = thrum_task_post_until(thrum_sched_current(), &request->task, limit);
+        request->limit = i % 4 == 0 ? thrum_after_ms(5) : thrum_after_s(3600);
+        int err = thrum_task_post_until(thrum_sched_current(), &request->task, request->limit);
         if (err != 0) {
             fprintf(stderr, "deadline: %s\n", thrum_strerror(err));
             return 1;
         }
     }
     for (int i = 0; i < REQUESTS; i++) {
-        if (i % 3 == 1) {
+        if (i % 4 == 1) {
             answer(&requests[i]);
-        } else if (i % 3 == 2 && thrum_task_cancel(&requests[i].task) != 0) {
+        } else if (i % 4 == 2 && thrum_task_cancel(&requests[i].task) != 0) {
             return 1; /* it cannot have ended: nobody answered it */
+        } else if (i % 4 == 3) {
+            report(&requests[i]);
         }
+    }
+    if (thrum_waitgroup_wait(&reports) != 0) {
+        return 1;
+    }
+    for (int i = 3; i < REQUESTS; i += 4) {
+        answer(&requests[i]);
     }
     return 0;
 }
@@ -62,5 +96,5 @@ static int run(void *arg) {
 int main(void) {
     int failed = thrum_run(NULL, run, NULL); /* returns when the last request has ended */
     printf("%d answered, %d late, %d cancelled\n", answered, late, cancelled);
-    return !failed && answered == 3 && late == 3 && cancelled == 3 ? 0 : 1;
+    return !failed && answered == 6 && late == 3 && cancelled == 3 ? 0 : 1;
 }

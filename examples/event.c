@@ -13,14 +13,18 @@ static int laps; /* only who was let onto the track touches it */
 
 static int runner(void *arg) {
     (void)arg;
-    thrum_event_wait(&start); /* all of them wait here */
-    thrum_event_wait(&track); /* clears it: the others wait */
-    int before = laps;
-    thrum_yield();
-    laps = before + 1;
-    thrum_event_signal(&track); /* for the next one */
-    thrum_waitgroup_done(&finished);
-    return 0;
+    int err = thrum_event_wait(&start); /* all of them wait here */
+    if (err == 0) {
+        err = thrum_event_wait(&track); /* clears it: the others wait */
+    }
+    if (err == 0) {
+        int before = laps;
+        thrum_yield();
+        laps = before + 1;
+        thrum_event_signal(&track); /* for the next one */
+    }
+    thrum_waitgroup_done(&finished); /* in any case, also when it was cancelled */
+    return err;
 }
 
 static int run(void *arg) {
@@ -33,7 +37,9 @@ static int run(void *arg) {
         }
     }
     thrum_event_signal(&start);
-    thrum_waitgroup_wait(&finished);
+    if (thrum_waitgroup_wait(&finished) != 0) {
+        return 1;
+    }
     printf("%d laps\n", laps);
     /* Still signaled: a manual event stays so until it is cleared. The track is free again. */
     return laps == RUNNERS && thrum_event_test(&start) && thrum_event_test(&track) ? 0 : 1;

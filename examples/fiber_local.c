@@ -50,7 +50,7 @@ static int run(void *arg) {
         int result;
         wrong += thrum_join(tasks[i], &result) != 0 || result != 0;
     }
-    thrum_waitgroup_wait(&destroyed);
+    wrong += thrum_waitgroup_wait(&destroyed) != 0;
     printf("%d requests, %d mixed up\n", TASKS, wrong);
     return wrong;
 }

@@ -46,12 +46,12 @@ int main(void) {
         fprintf(stderr, "intrusive_tasks: %s\n", thrum_strerror(err));
         return 1;
     }
-    thrum_waitgroup_wait(&running); /* a thread from outside may wait all the same */
+    err = thrum_waitgroup_wait(&running); /* a thread from outside may wait all the same */
 
     int rounds = 0;
     for (int i = 0; i < JOBS; i++) {
         rounds += jobs[i].rounds;
     }
     printf("%d jobs ran %d times\n", JOBS, rounds);
-    return thrum_sched_stop(sched) == 0 && rounds == JOBS * ROUNDS ? 0 : 1;
+    return thrum_sched_stop(sched) == 0 && err == 0 && rounds == JOBS * ROUNDS ? 0 : 1;
 }

@@ -12,9 +12,9 @@ static thrum_event go = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
 
 static int wait_a_little(void *arg) {
     (void)arg;
-    thrum_event_wait(&go);
+    int err = thrum_event_wait(&go);
     thrum_waitgroup_done(&ended);
-    return 0;
+    return err;
 }
 
 int main(void) {
@@ -35,8 +35,7 @@ int main(void) {
         return 1;
     }
     thrum_event_signal(&go);
-    thrum_waitgroup_wait(&ended);
-    if (thrum_sched_wait_done(sched, THRUM_FOREVER) != 0) {
+    if (thrum_waitgroup_wait(&ended) != 0 || thrum_sched_wait_done(sched, THRUM_FOREVER) != 0) {
         return 1;
     }
 

@@ -15,40 +15,56 @@ static struct {
     long sum; /* of all that was taken out */
 } queue = {.mutex = THRUM_MUTEX_INIT, .not_empty = THRUM_COND_INIT, .not_full = THRUM_COND_INIT};
 
-static void lock(thrum_mutex *mutex) {
-    if (thrum_mutex_lock(mutex) != 0) {
-        abort(); /* -EDEADLK: we hold it already */
+/*
+ * The loop ends when the wait says that the task is cancelled: all its waits then return at once,
+ * so that a loop which did not look would spin for ever. The mutex is held in any case.
+ */
+static int put(int item) {
+    int err = 0;
+    thrum_mutex_lock(&queue.mutex);
+    while (err == 0 && queue.count == CAPACITY) {
+        err = thrum_cond_wait(&queue.not_full, &queue.mutex);
     }
-}
-
-static int produce(void *arg) {
-    (void)arg;
-    for (int i = 1; i <= ITEMS; i++) {
-        lock(&queue.mutex);
-        while (queue.count == CAPACITY) {
-            thrum_cond_wait(&queue.not_full, &queue.mutex);
-        }
-        queue.slots[(queue.head + queue.count++) % CAPACITY] = i;
+    if (err == 0) {
+        queue.slots[(queue.head + queue.count++) % CAPACITY] = item;
         thrum_cond_signal(&queue.not_empty);
-        thrum_mutex_unlock(&queue.mutex);
     }
-    return 0;
+    thrum_mutex_unlock(&queue.mutex);
+    return err;
 }
 
-static int consume(void *arg) {
-    (void)arg;
-    for (int i = 0; i < ITEMS * PRODUCERS / CONSUMERS; i++) {
-        lock(&queue.mutex);
-        while (queue.count == 0) {
-            thrum_cond_wait(&queue.not_empty, &queue.mutex);
-        }
+static int take_and_add(void) {
+    int err = 0;
+    thrum_mutex_lock(&queue.mutex);
+    while (err == 0 && queue.count == 0) {
+        err = thrum_cond_wait(&queue.not_empty, &queue.mutex);
+    }
+    if (err == 0) {
         queue.sum += queue.slots[queue.head];
         queue.head = (queue.head + 1) % CAPACITY;
         queue.count--;
         thrum_cond_signal(&queue.not_full);
-        thrum_mutex_unlock(&queue.mutex);
     }
-    return 0;
+    thrum_mutex_unlock(&queue.mutex);
+    return err;
+}
+
+static int produce(void *arg) {
+    (void)arg;
+    int err = 0;
+    for (int i = 1; i <= ITEMS && err == 0; i++) {
+        err = put(i);
+    }
+    return err;
+}
+
+static int consume(void *arg) {
+    (void)arg;
+    int err = 0;
+    for (int i = 0; i < ITEMS * PRODUCERS / CONSUMERS && err == 0; i++) {
+        err = take_and_add();
+    }
+    return err;
 }
 
 static int run(void *arg) {

@@ -17,9 +17,9 @@ struct service {
 
 static int serve(void *arg) {
     struct service *service = arg;
-    thrum_sleep(1000000); /* it takes its time */
+    int err = thrum_sleep(1000000); /* it takes its time */
     service->done(service->arg, service->question * service->question);
-    return 0;
+    return err; /* cancelled, it only answered sooner */
 }
 
 struct pipeline {

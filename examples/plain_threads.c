@@ -15,9 +15,7 @@ static thrum_sem served = THRUM_SEM_INIT(0);
 static long income; /* under `till` */
 
 static void pay(long amount) {
-    if (thrum_mutex_lock(&till) != 0) {
-        abort(); /* we hold it already */
-    }
+    thrum_mutex_lock(&till);
     income += amount;
     thrum_mutex_unlock(&till);
 }
@@ -25,7 +23,9 @@ static void pay(long amount) {
 static void *customer(void *arg) {
     for (int i = 0; i < ORDERS; i++) {
         thrum_sem_post(&orders);
-        thrum_sem_wait(&served);
+        if (thrum_sem_wait(&served) != 0) {
+            abort(); /* nothing cancels a plain thread */
+        }
         pay(2);
     }
     return arg;
@@ -34,7 +34,10 @@ static void *customer(void *arg) {
 static int cook(void *arg) {
     (void)arg;
     for (int i = 0; i < ORDERS; i++) {
-        thrum_sem_wait(&orders);
+        int err = thrum_sem_wait(&orders);
+        if (err != 0) {
+            return err;
+        }
         pay(-1);
         thrum_sem_post(&served);
     }

@@ -14,15 +14,17 @@ static atomic_bool crowded;
 
 static int guest(void *arg) {
     (void)arg;
-    thrum_sem_wait(&seats);
-    if (atomic_fetch_add(&seated, 1) >= SEATS) {
-        atomic_store(&crowded, true);
+    int err = thrum_sem_wait(&seats);
+    if (err == 0) { /* else it was cancelled, and has no seat to give back */
+        if (atomic_fetch_add(&seated, 1) >= SEATS) {
+            atomic_store(&crowded, true);
+        }
+        thrum_yield(); /* dinner */
+        atomic_fetch_sub(&seated, 1);
+        thrum_sem_post(&seats);
     }
-    thrum_yield(); /* dinner */
-    atomic_fetch_sub(&seated, 1);
-    thrum_sem_post(&seats);
     thrum_waitgroup_done(&fed);
-    return 0;
+    return err;
 }
 
 static int run(void *arg) {
@@ -34,9 +36,11 @@ static int run(void *arg) {
             return 1;
         }
     }
-    thrum_waitgroup_wait(&fed);
+    if (thrum_waitgroup_wait(&fed) != 0) {
+        return 1;
+    }
     int free_seats = 0;
-    while (thrum_sem_trywait(&seats) == 0) {
+    while (thrum_sem_try_wait(&seats) == 0) {
         free_seats++;
     }
     printf("%d guests, %d seats\n", GUESTS, free_seats);

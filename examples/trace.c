@@ -71,7 +71,8 @@ static int work(void *arg) {
     span all = {p->numbers, p->room, LENGTH};
     int err = thrum_blocking(read_piece, p, NULL);
     err = err ? err : sort(&all);
-    thrum_ticket_wait(&p->turn);
+    int turn = thrum_ticket_wait(&p->turn);
+    err = err ? err : turn;
     printf("piece %2d: from %d to %d\n", (int)(p - pieces), p->numbers[0], p->numbers[LENGTH - 1]);
     thrum_ticket_done(&p->turn);
     return err;

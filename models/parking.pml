@@ -51,6 +51,9 @@
 #ifndef ASLEEP /* 1: in the beginning all sleep; 2: all but one, with a sentinel; 0: all look for work */
 #define ASLEEP 0
 #endif
+#ifndef GOES /* times that a sentinel may begin to sleep long: until it is woken, or all sleep */
+#define GOES 0
+#endif
 #ifndef BUG
 #define BUG 0
 #endif
@@ -63,10 +66,12 @@
 #define SEARCHERS(word) (((word) >> 4) & 7)
 #define PARKED_COUNT(word) (((word) >> 7) & 3)
 #define NAP 512
+#define WATCH 1024
+#define LONG(word) (SENTINEL(word) && !((word) & WATCH))
 #define SEARCHER_ONE 16
 #define PARKED_ONE 128
 #define WITH_TOP(word, top) (((word) & ~3) | (top))
-#define WITH_SENTINEL(word, who) (((word) & ~12) | ((who) << 2))
+#define WITH_SENTINEL(word, who) (((word) & ~(12 | WATCH)) | ((who) << 2) | ((who) -> WATCH : 0))
 #define ANYONE(word) ((word) & 15)
 
 /* The sleep word. */
@@ -128,6 +133,11 @@ bit slot[WORKERS];
 #endif
 #if TIMER && RINGS
 byte moved[WORKERS]; /* bits: has picked since that worker looked (xtick, seen_ticks) */
+#endif
+#if GOES
+byte deep;     /* bits: sleeps long */
+byte inflight; /* have read the park word early, and not pushed yet: a barrier comes between */
+byte goes = GOES;
 #endif
 #if STOP
 bit xexit;
@@ -212,7 +222,7 @@ inline wake_one_take() {
           target = TOP(xpark) - 1;
           listed_too = true;
           pop_entry(target)
-       :: else -> target = SENTINEL(xpark) - 1
+       :: else -> target = SENTINEL(xpark) - 1; xpark = xpark | WATCH
        fi
     fi
 }
@@ -355,6 +365,16 @@ finish:
 #define AFTER_BUSY 2
 #define AFTER_PUSH 3
 
+#if GOES
+#define MAY_END &&(!HAS(deep, me) || waiting == ALL)
+#define EARLY inflight++
+#define PUSHED inflight--
+#else
+#define MAY_END
+#define EARLY skip
+#define PUSHED skip
+#endif
+
 #define PARKING 1
 #define TIMED 2
 #define ROUND 3
@@ -368,6 +388,9 @@ proctype worker(byte me; bool asleep) {
     bool entry, listed;  /* announce */
     bool lost;           /* worker->turn_lost */
     bool got, listed_too;
+#if GOES
+    bool lone; /* a sentinel that sleeps long is to be woken */
+#endif
     byte v, taken, target, leaving, back, asked;
     short w;
 
@@ -494,6 +517,9 @@ turn: /* th_inject_turn_begin */
     atomic {
         if
         :: BACKLOG(me) -> goto more
+#if GOES && BUG != 30
+        :: ring[me] == 1 && LONG(xpark) -> lone = true; back = AFTER_TAKE; goto wake
+#endif
         :: else -> goto took
         fi
     };
@@ -558,7 +584,17 @@ search: /* th_search_begin */
     };
 #endif
 stolen: /* keep */
+#if GOES && WORKERS > 2 && BUG != 30
+    atomic { ring[me] = ring[me] + taken - 1; taken = 0; v = 0 };
+    atomic {
+        if
+        :: ring[me] && LONG(xpark) -> taken = 1; lone = true; back = AFTER_TAKE; goto wake
+        :: else -> goto found
+        fi
+    };
+#else
     atomic { ring[me] = ring[me] + taken - 1; taken = 0; v = 0; goto found };
+#endif
 #endif
 
 nothing:
@@ -756,7 +792,7 @@ end_asleep:
 #endif
 #if TIMER
     :: atomic {
-           HAS(sentinel, me) && !nap && (due || fires) ->
+           HAS(sentinel, me) && !nap && (due || fires) MAY_END ->
            waiting = waiting & ~BIT(me);
            if
            :: due -> due = 0
@@ -853,16 +889,54 @@ next:
     atomic {
         if
         :: SEARCHERS(xpark) -> goto sleep
-        :: else -> asked = ROUND; goto pending
+#if GOES
+        :: SEARCHERS(xpark) && goes && !LONG(xpark) -> goto long
+#endif
+        :: !SEARCHERS(xpark) -> asked = ROUND; goto pending
         fi
     };
 round_answer:
     atomic {
         if
         :: got -> got = false; token_give(); searching = true /* search_anyway */
-        :: else -> goto sleep
+        :: !got -> goto sleep
+#if GOES
+        :: !got && goes && !LONG(xpark) -> goto long
+#endif
         fi
     };
+#if GOES
+    goto go;
+
+long: /* go_long */
+    atomic { goes--; xpark = xpark & ~WATCH };
+#if BUG != 27
+    inflight == 0; /* the barrier: each other thread is before its push or behind its read */
+#endif
+#if BUG != 28
+    do /* anything_queued */
+    :: v == WORKERS -> v = 0; break
+    :: v < WORKERS ->
+#if SLOT
+       atomic {
+           if
+           :: v != me && slot[v] -> goto not_long
+           :: else
+           fi
+       };
+#endif
+       atomic {
+           if
+           :: v != me && ring[v] -> goto not_long
+           :: else -> v++
+           fi
+       }
+    od;
+#endif
+    atomic { deep = deep | BIT(me); goto sleep };
+not_long:
+    atomic { v = 0; xpark = xpark | WATCH; goto sleep };
+#endif
 #endif
 
 go: /* leave_by_itself */
@@ -874,6 +948,9 @@ go: /* leave_by_itself */
 
 awake: /* unannounce */
     atomic {
+#if GOES
+        deep = deep & ~BIT(me);
+#endif
         token = (xsleep[me] & TOKEN) != 0;
         xsleep[me] = xsleep[me] & ~(NOTIFIED | TOKEN)
     };
@@ -997,14 +1074,17 @@ run_task: /* th_run */
     :: atomic { spawns && !slot[me] -> spawns--; outstanding++ }; /* submit_next */
        if
        :: slot[me] = 1; w = xpark
-       :: w = xpark; slot[me] = 1 /* no fence: what it reads may be older */
+       :: atomic { w = xpark; EARLY }; /* no fence: what it reads may be older */
+          atomic { slot[me] = 1; PUSHED }
        fi;
        goto notify
 #endif
     :: atomic { spawns && ring[me] < 3 -> spawns--; outstanding++ }; /* push */
        if
        :: ring[me]++
-       :: w = xpark; ring[me]++; got = true
+       :: atomic { w = xpark; EARLY };
+          atomic { ring[me]++; PUSHED };
+          got = true
        fi;
        atomic {
            if
@@ -1024,7 +1104,11 @@ run_task: /* th_run */
 notify: /* th_notify: taken says whether it is a backlog */
        atomic {
            if
-           :: ANYONE(w) && !SEARCHERS(w) && ((!SENTINEL(w) && BUG != 14) || (taken && !(w & NAP))) ->
+           :: ANYONE(w) && (!SEARCHERS(w) || (LONG(w) && BUG != 29)) &&
+              (((!SENTINEL(w) || LONG(w)) && BUG != 14) || (taken && !(w & NAP))) ->
+#if GOES
+              lone = LONG(w);
+#endif
               taken = 0;
               w = 0;
               back = AFTER_PUSH;
@@ -1048,7 +1132,19 @@ notify: /* th_notify: taken says whether it is a backlog */
 
     /* th_wake_one; back: from where */
 wake:
+#if GOES
+    atomic {
+        if
+        :: lone && LONG(xpark) ->
+           token_give();
+           target = SENTINEL(xpark) - 1;
+           xpark = xpark | WATCH
+        :: else -> wake_one_take()
+        fi
+    };
+#else
     atomic { wake_one_take() };
+#endif
     atomic { wake_one_claim() };
     atomic {
 #if BUG != 9
@@ -1079,6 +1175,9 @@ left: /* the sentinel that was leaving: has it come back? */
     };
 #endif
 woke:
+#if GOES
+    lone = false;
+#endif
     if
     :: back == AFTER_TAKE -> back = 0; goto took
     :: back == AFTER_BUSY -> back = 0; goto run_task

@@ -1,6 +1,6 @@
 /*
- * role.pml: the fifo policy: the front, the scheduling role with its signal, the ready block, and
- * deadlines that have passed. core/FIFO.md in Promela. models/README.md ties each part to its C
+ * role.pml: the fifo policy: the front, the scheduling role with its signal, the ready block; what
+ * was posted and deadlines that have passed are in one order. core/FIFO.md in Promela. models/README.md ties each part to its C
  * function and says what is left out.
  *
  * A step is `atomic`: one access to shared memory, and what the thread does for itself after it.
@@ -27,7 +27,7 @@
 #ifndef LONGS /* so many tasks at a time do not end before all others have */
 #define LONGS 0
 #endif
-#ifndef DUES /* tasks whose deadline has passed: worker 0 begins by firing them */
+#ifndef DUES /* tasks whose deadline has passed: worker 0 begins by pushing them */
 #define DUES 0
 #endif
 #ifndef PINNED /* 1: worker 0 goes on with a pinned task that ends after all others */
@@ -40,7 +40,7 @@
 #define BUG 0
 #endif
 
-#define TASKS (POSTERS * POSTS * CHAIN)
+#define TASKS (POSTERS * POSTS * CHAIN + DUES)
 
 /* The role's word. */
 #define FREE 0
@@ -54,8 +54,7 @@
 /* Where routines return to. */
 #define PARKING 1
 #define BUSY 2
-#define AFTER_DUE 3
-#define AFTER_SCHEDULE 4
+#define AFTER_SCHEDULE 3
 
 /* The queues, oldest first, and how many are in each. The front is a stack, its top is the last. */
 byte front[TASKS + 1];
@@ -66,14 +65,6 @@ byte ready[BLOCK];
 byte readies;
 bool xrest;
 byte role;
-#if DUES
-byte due[DUES];
-byte dues;
-byte overdue[DUES];
-byte overdues;
-bool xoverdue;
-byte due_next = 1; /* taken next */
-#endif
 
 byte parked;    /* bits: may be claimed */
 byte waiting;   /* bits: in the futex */
@@ -153,13 +144,6 @@ inline check_next() {
     next++
 }
 
-#if DUES
-inline check_next_due() {
-    assert(work == due_next);
-    due_next++
-}
-#endif
-
 /* refill */
 inline drain() {
     do
@@ -192,7 +176,7 @@ inline publish() {
  */
 inline look_after_due() {
     if
-    :: owes && BUG != 11 && (dues || xoverdue) -> owes = false; wake_one() /* 11: it does not */
+    :: owes && BUG != 11 && (posted || xrest || readies) -> owes = false; wake_one() /* 11: it does not */
     :: else -> owes = false
     fi
 }
@@ -202,7 +186,7 @@ proctype worker(byte me; bool asleep) {
     byte work, target, i, piece, left, coming, asked, back;
     bool searching, lost, more, got;
 #if DUES
-    bool shown, owes;
+    bool owes;
 #endif
 
     if
@@ -217,39 +201,6 @@ proctype worker(byte me; bool asleep) {
 #endif
 
 find:
-#if DUES
-    atomic { /* take_due; one step, as below */
-        if
-        :: dues || xoverdue
-        :: else -> goto take_ready
-        fi
-    };
-    atomic {
-        if
-        :: role == FREE -> role = HELD; assert(!holder); holder = me + 1
-        :: else -> role = HELD | SIGNAL; goto take_ready
-        fi
-    };
-    atomic { /* take_overdue */
-        WITH_ROLE;
-        shown = xoverdue;
-        do
-        :: i < dues -> ADD(overdue, overdues, due[i]); due[i] = 0; i++
-        :: else -> dues = 0; i = 0; break
-        od;
-        if
-        :: overdues -> TAKE(overdue, overdues, work); check_next_due()
-        :: else
-        fi;
-#if BUG != 10 /* whoever has drained them does not look after the rest */
-        more = !shown && overdues;
-#endif
-        shown = false
-    };
-    atomic { WITH_ROLE; xoverdue = overdues > 0; back = AFTER_DUE; goto give };
-#endif
-
-take_ready:
     atomic {
         if
         :: readies -> TAKE(ready, readies, work); check_next(); goto found
@@ -259,11 +210,7 @@ take_ready:
 
     atomic { /* schedule; one step: it is a guess, and who parks looks again */
         if
-#if DUES
-        :: posted || xrest || dues || xoverdue
-#else
         :: posted || xrest
-#endif
         :: else -> goto nothing
         fi
     };
@@ -283,20 +230,6 @@ take_ready:
         :: else -> role = HELD | SIGNAL; lost = true; goto nothing
         fi
     };
-#endif
-#if DUES
-    atomic {
-        WITH_ROLE;
-        do
-        :: i < dues -> ADD(overdue, overdues, due[i]); due[i] = 0; i++
-        :: else -> dues = 0; i = 0; break
-        od;
-        if
-        :: overdues -> TAKE(overdue, overdues, work); check_next_due()
-        :: else
-        fi
-    };
-    atomic { WITH_ROLE; xoverdue = overdues > 0 };
 #endif
     atomic { WITH_ROLE; drain() };
     atomic {
@@ -318,9 +251,6 @@ take_ready:
         more = !work;
         publish();
         more = more || rests;
-#if DUES
-        more = more || overdues;
-#endif
 #if BUG == 8 /* looks only if it was signalled */
         more = false
 #endif
@@ -384,20 +314,6 @@ wake_others:
         :: else
         fi
     };
-#if DUES
-    atomic {
-        if
-        :: dues -> left++; goto counted
-        :: else
-        fi
-    };
-    atomic {
-        if
-        :: xoverdue -> left++; goto counted
-        :: else
-        fi
-    };
-#endif
     atomic {
         if
         :: xrest -> left++
@@ -422,9 +338,6 @@ given:
         coming = 0;
         if
         :: work -> back = 0; goto found
-#if DUES
-        :: !work && back == AFTER_DUE -> back = 0; goto take_ready
-#endif
         :: !work && back == AFTER_SCHEDULE -> back = 0; goto nothing
         fi
     };
@@ -477,20 +390,6 @@ pending: /* asked: for whom */
         :: else
         fi
     };
-#if DUES
-    atomic {
-        if
-        :: dues -> goto signal
-        :: else
-        fi
-    };
-    atomic {
-        if
-        :: xoverdue -> goto signal
-        :: else
-        fi
-    };
-#endif
     atomic {
         if
         :: xrest -> goto signal
@@ -588,7 +487,7 @@ run_task:
 fire: /* th_timers_fire: submit_due, notify_due */
     atomic {
         do
-        :: i < DUES -> i++; ADD(due, dues, i)
+        :: i < DUES -> i++; pushed++; front[posted] = pushed; posted++
         :: else -> i = 0; break
         od
     };
@@ -615,7 +514,7 @@ init {
     byte i;
 
     atomic {
-        outstanding = TASKS + DUES + PINNED;
+        outstanding = TASKS + PINNED;
         do
         :: i < WORKERS && ASLEEP && !(DUES && i == 0) ->
            parked = parked | BIT(i);
@@ -635,10 +534,6 @@ init {
     atomic {
         /* Nobody sleeps over work: with long tasks, all that remains is in somebody's hands. */
         assert(!waiting || (posted == 0 && !rests && !readies));
-#if DUES
-        assert(!waiting || (!dues && !overdues && !xoverdue));
-        assert(due_next == DUES + 1);
-#endif
         /* Each was taken once, none is left; all sleep, and nobody has the role or a token. */
         assert(outstanding == 0 && next == TASKS + 1);
         assert(waiting == ALL && role == FREE && searchers == 0 && !xrest)

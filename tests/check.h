@@ -1,9 +1,10 @@
 /*
- * check.h: what a test file needs. Each file is a program; each TEST runs in a process of its own.
+ * check.h: what a test file needs, in C or C++. Each file is a program; each TEST runs in a process
+ * of its own.
  *
  *     TEST(a_free_mutex_is_locked_at_once) {
  *         / * What the test shows, in one line. * /
- *         CHECK_EQ(thrum_mutex_lock(&mutex), 0);
+ *         thrum_mutex_lock(&mutex);
  *     }
  *
  * A check that fails, in any fiber or thread, prints one line and ends the process with status 1.
@@ -134,9 +135,15 @@ CHECK_UNUSED static int check_env(const char *name, int otherwise) {
 #include <pthread.h>
 #include <semaphore.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 void __gcov_dump(void);
 __attribute__((noreturn)) void __real__exit(int status);
 __attribute__((noreturn)) void __wrap__exit(int status);
+#ifdef __cplusplus
+}
+#endif
 
 void __wrap__exit(int status) {
     __gcov_dump();
@@ -163,7 +170,10 @@ static void check_on_abort(int signal) {
 
 static void check_keep_counts(void) {
     pthread_t writer;
-    struct sigaction action = {.sa_handler = check_on_abort, .sa_flags = SA_ONSTACK};
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = check_on_abort;
+    action.sa_flags = SA_ONSTACK;
     sem_init(&check_aborts, 0, 0);
     sem_init(&check_written, 0, 0);
     if (pthread_create(&writer, NULL, check_writer, NULL) == 0) {

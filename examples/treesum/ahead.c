@@ -177,9 +177,7 @@ static int discard(struct ahead *ahead, struct dir *dir) {
 /* ---- tickets ---- */
 
 static void lock(struct ahead *ahead) {
-    if (thrum_mutex_lock(&ahead->mutex) != 0) {
-        abort(); /* held already: a bug */
-    }
+    thrum_mutex_lock(&ahead->mutex);
 }
 
 static bool take_ticket(struct ahead *ahead, unsigned held) {

@@ -10,6 +10,7 @@
 #include "large.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "offload.h"
@@ -40,6 +41,13 @@ int hash_large(struct hashing *hashing, const struct job *job, struct desk *desk
     return got == -ECANCELED ? -ECANCELED : 0;
 }
 
+/* Behind a shield a wait is not cancelled, so it cannot fail. */
+static void wait_for(thrum_sem *sem) {
+    if (thrum_sem_wait(sem) != 0) {
+        abort();
+    }
+}
+
 /* Returns what came last. */
 static ssize_t hash_halves(struct large *large, struct progress *progress) {
     struct sha *sha = large->desk->sha;
@@ -48,7 +56,7 @@ static ssize_t hash_halves(struct large *large, struct progress *progress) {
     sha_begin(sha);
     thrum_shield_begin();
     do {
-        thrum_sem_wait(&large->full);
+        wait_for(&large->full);
         got = large->got[half];
         if (got > 0) {
             sha_update(sha, large->desk->buffer + half * HALF_SIZE, (size_t)got);
@@ -78,11 +86,11 @@ static int read_halves(void *arg) {
     struct large *large = arg;
     const struct job *job = large->job;
     off_t size;
-    int fd = reading_open(large->tree, job->dir, job->large->name, &size);
+    int fd = reading_open(job->dir, job->large->name, &size);
     ssize_t got = HALF_SIZE;
     thrum_shield_begin(); /* no thread could be had: this is a task */
     for (unsigned half = 0; got == HALF_SIZE; half ^= 1) {
-        thrum_sem_wait(&large->empty);
+        wait_for(&large->empty);
         if (fd < 0) {
             got = fd;
         } else if (tree_stopped(large->tree)) {

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int reading_open(const struct tree *tree, const struct dir *dir, const char *name, off_t *size) {
-    int fd = dir_open_file(tree, dir, name);
+int reading_open(const struct dir *dir, const char *name, off_t *size) {
+    int fd = dir_open_file(dir, name);
     if (fd < 0) {
         return fd;
     }

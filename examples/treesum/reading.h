@@ -13,7 +13,7 @@
  * Opens a regular file and says how long it seems to be. Returns an fd, a negative errno, or
  * -TREE_NOT_REGULAR.
  */
-int reading_open(const struct tree *tree, const struct dir *dir, const char *name, off_t *size);
+int reading_open(const struct dir *dir, const char *name, off_t *size);
 
 /*
  * Reads until the buffer is full or the file ends; returns the bytes read or a negative errno. A

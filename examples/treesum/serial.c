@@ -72,9 +72,7 @@ int run_serial(const struct options *options, struct tree *tree, struct progress
 
 static void hash_file(struct serial *serial, struct item *item) {
     off_t size;
-    int fd = tree_stopped(serial->tree)
-                 ? -ECANCELED
-                 : reading_open(serial->tree, serial->dir, item->name, &size);
+    int fd = tree_stopped(serial->tree) ? -ECANCELED : reading_open(serial->dir, item->name, &size);
     if (fd < 0) {
         item->err = -fd;
         return;

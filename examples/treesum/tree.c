@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "beneath.h"
 #include "memory.h"
 
 /*
@@ -23,8 +24,9 @@ enum { ANCHOR_EARLY = 512, ANCHOR_LATE = PATH_MAX - 2 * (NAME_MAX + 2) };
 
 static size_t path_length(const struct dir *dir);
 static int open_below(const struct dir *dir, const char *name, int flags);
-static int open_long(int base, char *path, size_t length, int flags);
-static bool is_loop(struct dir *dir, int fd);
+static int open_argument(const char *name, int flags);
+static int open_root(const struct dir *root, int flags);
+static int know(struct dir *dir, int fd);
 static void drop_anchor(struct dir *dir, int fd);
 
 void tree_init(struct tree *tree, bool follow, size_t window, int anchors_max) {
@@ -54,9 +56,7 @@ void tree_end(struct tree *tree) {
 }
 
 static void lock(struct tree *tree) {
-    if (thrum_mutex_lock(&tree->mutex) != 0) {
-        abort(); /* held already: a bug */
-    }
+    thrum_mutex_lock(&tree->mutex);
 }
 
 struct dir *dir_new(struct tree *tree, struct dir *parent, const char *name, bool linked) {
@@ -96,18 +96,17 @@ void dir_free(struct dir *dir) {
 void dir_list(struct dir *dir, const char *after, size_t bytes_max) {
     dir->listing = NULL;
     dir->next = dir->ahead_place = 0;
-    /* An argument that is a link is followed, as with find -H. */
-    bool follow = dir->tree->follow || dir->parent == NULL;
-    int flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW);
-    int fd = dir->parent == NULL ? open_below(NULL, dir->name, flags)
-                                 : open_below(dir->parent, dir->name, flags);
+    int flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC;
+    int fd = dir->parent != NULL ? open_below(dir->parent, dir->name, flags)
+             : after == NULL     ? open_argument(dir->name, flags)
+                                 : open_root(dir, flags);
     if (fd < 0) {
         dir->err = -fd;
         return;
     }
     if (after == NULL) { /* the first time: nobody else knows of this directory yet */
-        if (dir->tree->follow && is_loop(dir, fd)) {
-            dir->err = ELOOP;
+        dir->err = know(dir, fd);
+        if (dir->err != 0) {
             close(fd);
             return;
         }
@@ -118,33 +117,38 @@ void dir_list(struct dir *dir, const char *after, size_t bytes_max) {
     dir->listing = listing_read(fd, &options);
 }
 
-int dir_open_file(const struct tree *tree, const struct dir *dir, const char *name) {
-    bool follow = tree->follow || dir == NULL;
-    return open_below(dir, name,
-                      O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
+int dir_open_file(const struct dir *dir, const char *name) {
+    int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    return dir == NULL ? open_argument(name, flags) : open_below(dir, name, flags);
 }
 
 /* ---- paths ---- */
 
-/* The length of the path from the anchor to what is in `dir`, up to its last slash. */
+/* Whether paths begin there: at an anchor, or at the root. */
+static bool is_top(const struct dir *dir) {
+    return dir->anchor >= 0 || dir->parent == NULL;
+}
+
+/* The length of the path from there to what is in `dir`, up to its last slash. */
 static size_t path_length(const struct dir *dir) {
     size_t length = 0;
-    for (; dir != NULL && dir->anchor < 0; dir = dir->parent) {
+    for (; !is_top(dir); dir = dir->parent) {
         length += dir->name_size + 1;
     }
     return length;
 }
 
-/* Writes that path so that it ends before `end`; returns the anchor's fd. */
-static int write_path(const struct dir *dir, char *end) {
-    for (; dir != NULL && dir->anchor < 0; dir = dir->parent) {
+/* Writes that path so that it ends before `end`; returns where it begins. */
+static const struct dir *write_path(const struct dir *dir, char *end) {
+    for (; !is_top(dir); dir = dir->parent) {
         *--end = '/';
         end -= dir->name_size;
         memcpy(end, dir->name, dir->name_size);
     }
-    return dir == NULL ? AT_FDCWD : dir->anchor;
+    return dir;
 }
 
+/* What is in a directory. Links on the way are followed with -L only. */
 static int open_below(const struct dir *dir, const char *name, int flags) {
     size_t length = path_length(dir), name_size = strlen(name);
     char small[512];
@@ -152,58 +156,51 @@ static int open_below(const struct dir *dir, const char *name, int flags) {
     if (length + name_size >= sizeof small) {
         path = memory_new(length + name_size + 1);
     }
-    int base = write_path(dir, path + length);
+    const struct dir *top = write_path(dir, path + length);
     memcpy(path + length, name, name_size + 1);
-    int fd = open_long(base, path, length + name_size, flags);
+    int base = top->anchor >= 0 ? top->anchor : open_root(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd =
+        base < 0 ? base : beneath_open(base, path, length + name_size, flags, dir->tree->follow);
+    if (base >= 0 && base != top->anchor) {
+        close(base);
+    }
     if (path != small) {
         free(path);
     }
     return fd;
 }
 
-/* As openat(2), for a path of any length (which it changes); a negative errno on failure. */
-static int open_long(int base, char *path, size_t length, int flags) {
-    int at = base, err = 0;
-    while (length >= PATH_MAX) {
-        char *slash = memrchr(path, '/', PATH_MAX - 1);
-        if (slash == NULL || slash == path) {
-            err = ENAMETOOLONG;
-            break;
-        }
-        *slash = '\0';
-        int next = openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        err = errno;
-        if (at != base) {
-            close(at);
-        }
-        at = next;
-        if (next < 0) {
-            return -err;
-        }
-        err = 0;
-        char *rest = slash + 1;
-        while (*rest == '/') { /* a path that begins with one would be absolute */
-            rest++;
-        }
-        length -= (size_t)(rest - path);
-        path = rest;
-    }
-    int fd = -1;
-    if (err == 0) {
-        fd = openat(at, length == 0 ? "." : path, flags);
-        err = errno;
-    }
-    if (at != base) {
-        close(at);
-    }
-    return fd >= 0 ? fd : -err;
+/* What the command line names: it may be, or lead through, a link, as with find -H. */
+static int open_argument(const char *name, int flags) {
+    char *path = memory_copy(name);
+    int fd = beneath_open(AT_FDCWD, path, strlen(name), flags, true);
+    free(path);
+    return fd;
 }
 
-/* Makes the directory an anchor if the path to it is long and one more may be open. */
+/* An argument that was listed before, once more: the same directory, or -ESTALE. */
+static int open_root(const struct dir *root, int flags) {
+    if (root->anchor >= 0) {
+        int fd = openat(root->anchor, ".", flags);
+        return fd >= 0 ? fd : -errno;
+    }
+    struct stat status;
+    int fd = open_argument(root->name, flags);
+    if (fd >= 0 && !root->tree->follow &&
+        (fstat(fd, &status) != 0 || status.st_dev != root->device ||
+         status.st_ino != root->inode)) {
+        close(fd);
+        return -ESTALE;
+    }
+    return fd;
+}
+
+/* Makes the directory an anchor if that helps (it is a root, or its path is long) and one more may
+ * be. */
 static void drop_anchor(struct dir *dir, int fd) {
     int free_anchors = atomic_load(&dir->tree->xanchors_free);
     size_t length = 2 * free_anchors > dir->tree->anchors_max ? ANCHOR_EARLY : ANCHOR_LATE;
-    if (dir->anchor >= 0 || path_length(dir) < length) {
+    if (dir->anchor >= 0 || (dir->parent != NULL && path_length(dir) < length)) {
         return;
     }
     if (atomic_fetch_sub(&dir->tree->xanchors_free, 1) > 0) {
@@ -215,23 +212,27 @@ static void drop_anchor(struct dir *dir, int fd) {
 }
 
 /*
- * Whether the directory is one that the walk is in already. That takes a link somewhere above, so
- * only what was reached through one is compared with all that is above it.
+ * Notes which directory this is, where that is asked later. ELOOP: the walk is in it already. That
+ * takes a link somewhere above, so only what was reached through one is compared with all that is
+ * above it.
  */
-static bool is_loop(struct dir *dir, int fd) {
+static int know(struct dir *dir, int fd) {
     struct stat status;
+    if (!dir->tree->follow && dir->parent != NULL) {
+        return 0;
+    }
     if (fstat(fd, &status) != 0) {
-        return false;
+        return errno;
     }
     dir->device = status.st_dev;
     dir->inode = status.st_ino;
     for (const struct dir *above = dir->linked ? dir->parent : NULL; above != NULL;
          above = above->parent) {
         if (above->device == dir->device && above->inode == dir->inode) {
-            return true;
+            return ELOOP;
         }
     }
-    return false;
+    return 0;
 }
 
 /* ---- the memory that listings take ---- */

@@ -7,11 +7,15 @@
  * directory, until it says so by `listed`). The tree knows all that is there, and frees at its end
  * what is left: so whoever is stopped half-way just returns.
  *
- * Files are opened by their path from the nearest *anchor*: usually the working directory. A path
- * must be shorter than PATH_MAX, but a tree may be deeper; so where the path from the last anchor
- * grows long, a directory is kept open and becomes the anchor of what is below it. There are at
- * most `anchors_max` of them: beyond that long paths are opened piece by piece, which is slow and
- * always works. So the number of open directories does not depend on the tree.
+ * Files are opened by their path from the nearest *anchor*, a directory that is kept open: usually
+ * the one that the command line names (the root). A path must be shorter than PATH_MAX, but a tree
+ * may be deeper; so where the path from the last anchor grows long, a directory becomes the anchor
+ * of what is below it. There are at most `anchors_max` of them: beyond that a root is opened anew
+ * each time, and long paths are opened piece by piece, which is slow and always works. So the
+ * number of open directories does not depend on the tree.
+ *
+ * Below a root no link is followed but with -L, whatever is moved or put there during the walk
+ * (beneath.h), and a root that is opened anew must be the directory that it was.
  */
 #ifndef TREESUM_TREE_H
 #define TREESUM_TREE_H
@@ -57,7 +61,7 @@ struct dir {
 
     int anchor;   /* its own fd when it is an anchor, else -1 */
     bool linked;  /* it or a directory above it was reached through a symbolic link */
-    dev_t device; /* both only with -L, against loops */
+    dev_t device; /* both of arguments, and with -L, against loops */
     ino_t inode;
 
     /* Being listed ahead of the walk (ahead.h). */
@@ -91,7 +95,7 @@ void dir_list(struct dir *dir, const char *after, size_t bytes_max);
  * Opens a file in a directory (`dir` NULL: an argument of the command line). Links are followed as
  * the tree says. Returns an fd or a negative errno. Blocks the thread.
  */
-int dir_open_file(const struct tree *tree, const struct dir *dir, const char *name);
+int dir_open_file(const struct dir *dir, const char *name);
 
 /* The walk has taken a listing; a listing is no longer needed and freed. */
 void tree_take(struct tree *tree, struct listing *listing);

@@ -37,7 +37,7 @@ THRUM_API int thrum_barrier_destroy(thrum_barrier *barrier);
  * 0 for the others, who go on in the order in which they came: what all of them wrote before is
  * visible. -ECANCELED (thrum_sched_stop_until): the caller has not arrived.
  */
-THRUM_API int thrum_barrier_wait(thrum_barrier *barrier);
+THRUM_API THRUM_NODISCARD int thrum_barrier_wait(thrum_barrier *barrier);
 /*
  * The same until the deadline: -ETIMEDOUT, and the caller has not arrived. If the last one comes
  * while the caller is just giving up it has arrived, and the result is 0.

@@ -56,6 +56,14 @@ typedef int64_t thrum_time;
 /* As a deadline: wait for ever. As a duration: longer than any other. */
 #define THRUM_FOREVER INT64_MAX
 
+/*
+ * A duration of n microseconds, milliseconds or seconds, in nanoseconds; constant if n is. n is a
+ * whole number: of 1.5 the half is lost.
+ */
+#define THRUM_US(n) ((thrum_time)(n)*1000)
+#define THRUM_MS(n) ((thrum_time)(n)*1000000)
+#define THRUM_S(n) ((thrum_time)(n)*1000000000)
+
 /* What a spawned task runs; the shape of C11's thrd_start_t. The value goes to whoever joins. */
 typedef int (*thrum_fn)(void *arg);
 
@@ -75,8 +83,9 @@ THRUM_API thrum_time thrum_after_ms(int64_t ms);
 THRUM_API thrum_time thrum_after_s(int64_t s);
 
 /*
- * A short text for a code that a thrum call returned (negative; 0 is "success"). The text is
- * constant and is never freed. Any thread and signal handlers; never suspends.
+ * A short text for a code that a thrum call returned (negative; 0 is "success"), or that a function
+ * of the program's returned as -errno: the system's words for codes that are not thrum's own. The
+ * text is constant and is never freed. Any thread and signal handlers; never suspends.
  */
 THRUM_API const char *thrum_strerror(int err);
 

@@ -13,11 +13,14 @@ THRUM_BEGIN_DECLS
  * worker goes on; `*result` (may be NULL) gets its value. The pool grows to `blocking_threads_max`
  * (beyond that calls wait their turn) and shrinks after `blocking_keepalive`.
  * On the pool's thread `fn` is a plain thread's code: it may use every primitive, and blocks in
- * them. A plain thread just calls `fn` itself. Tasks suspend.
+ * them. It acts for the task that waits for it: what it posts, spawns (attr.sched) or binds to its
+ * scheduler is accepted though that stops, and the stop waits for it; it unbinds before it returns.
+ * Stopping that scheduler, or waiting until it is done, gets it -EDEADLK, as that task.
+ * A plain thread just calls `fn` itself. Tasks suspend.
  * Returns 0 once fn has returned; with fn not begun -EAGAIN or -ENOMEM, when no thread could be had
  * and none exists, and -ECANCELED, when the task was cancelled before. Once begun it is waited for.
  */
-THRUM_API int thrum_blocking(thrum_fn fn, void *arg, int *result);
+THRUM_API THRUM_NODISCARD int thrum_blocking(thrum_fn fn, void *arg, int *result);
 
 THRUM_END_DECLS
 

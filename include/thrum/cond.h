@@ -2,7 +2,14 @@
  * thrum/cond.h: waiting for a condition that a mutex protects.
  *
  * Waiters are woken first come, first served. There are no spurious wakes, but another caller may
- * have changed the condition again: wait in a loop.
+ * have changed the condition again: wait in a loop, and leave the loop when the wait fails, since
+ * in a cancelled task each further one fails at once.
+ *
+ *     int err = 0;
+ *     thrum_mutex_lock(&mutex);
+ *     while (err == 0 && items == 0) {
+ *         err = thrum_cond_wait(&not_empty, &mutex);
+ *     }
  */
 #ifndef THRUM_COND_H
 #define THRUM_COND_H
@@ -37,9 +44,10 @@ THRUM_API int thrum_cond_destroy(thrum_cond *cond);
  * missed. Any thread that holds the mutex (else it aborts, as thrum_mutex_unlock); suspends.
  * 0, or -ECANCELED, with the mutex held in any case.
  */
-THRUM_API int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex);
+THRUM_API THRUM_NODISCARD int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex);
 /* The same until the deadline: -ETIMEDOUT, with the mutex held; no signal was consumed. */
-THRUM_API int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadline);
+THRUM_API THRUM_NODISCARD int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex,
+                                                    thrum_time deadline);
 
 /* Wakes the first waiter (signal) or all (broadcast), if any. Any thread; never suspends. */
 THRUM_API void thrum_cond_signal(thrum_cond *cond);

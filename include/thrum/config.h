@@ -3,7 +3,9 @@
  *
  * `thrum_config_init` fills in the defaults and then lets the environment override them; what the
  * program sets after that wins. The names of the variables stand beside the fields. A value that
- * the environment gives and that makes no sense is ignored.
+ * the environment gives and that makes no sense is ignored, and so is all of it in a program with
+ * more rights than whoever started it (set-user-ID). thrum_config_check says in words which field a
+ * start would refuse.
  */
 #ifndef THRUM_CONFIG_H
 #define THRUM_CONFIG_H
@@ -15,7 +17,7 @@ THRUM_BEGIN_DECLS
 /* How tasks are queued and found. docs/policies.md says which to choose when. */
 typedef enum {
     THRUM_SHARDED, /* a queue per worker, work stealing: the default */
-    THRUM_FIFO,    /* strictly in the order posted; passed deadlines first, by deadline */
+    THRUM_FIFO,    /* strictly in the order of the later of post and deadline */
     THRUM_GLOBAL   /* one queue under one mutex: the baseline to measure against */
 } thrum_policy;
 
@@ -60,8 +62,9 @@ typedef struct thrum_config {
     size_t size;      /* sizeof(thrum_config) as the program knows it; set by the init */
     const char *name; /* names the threads and the reports; copied at start; NULL: "thrum" */
 
-    unsigned workers;    /* THRUM_WORKERS: threads that run tasks; default THRUM_WORKERS_AUTO.
-                            0: none; bound threads run tasks when they wait (thrum_sched_bind) */
+    unsigned workers;    /* THRUM_WORKERS, 1 to 1024: threads that run tasks; default
+                            THRUM_WORKERS_AUTO. 0, by the program only: none; bound threads run
+                            tasks when they wait (thrum_sched_bind) */
     thrum_policy policy; /* THRUM_POLICY: sharded, fifo, global */
     size_t stack_size;   /* THRUM_STACK_SIZE: bytes a fiber may use unless its attr says otherwise;
                             rounded up to a power of two from 16 KiB to 64 MiB; default 128 KiB */
@@ -79,8 +82,12 @@ typedef struct thrum_config {
     unsigned searchers_max;   /* THRUM_SEARCHERS_MAX: workers that look for work to steal at a time;
                                  0, the default: half of the busy ones, at least 1 */
     thrum_time spin_ns;       /* THRUM_SPIN_NS: look again for so long before parking; default 0 */
+    thrum_time rescue_ns;     /* THRUM_RESCUE_NS: while a worker sleeps, another one's next task is
+                                 begun that late at most, plus the time that a wake takes, however
+                                 long its present one takes. At least 1000; default 500000 */
 
-    unsigned fifo_block; /* THRUM_FIFO_BLOCK: ready queue block of the fifo policy */
+    unsigned fifo_block; /* THRUM_FIFO_BLOCK: how much the fifo policy hands out at once, cut down
+                            to a power of two; at least 1; default 1024 */
 
     unsigned affinity;    /* THRUM_AFFINITY: none (0), one (1), any, cache: a thrum_affinity. What
                              the system refuses is an error of the start */
@@ -88,8 +95,9 @@ typedef struct thrum_config {
                              the start may use. Not kept; needs an affinity */
     size_t cpus_count;
     bool pin_all;         /* THRUM_PIN_ALL: 0, 1: a task stays on the worker that first ran it */
-    bool wake_hint;       /* THRUM_WAKE_HINT: 0, 1: a fiber made ready by a worker runs next on it;
-                             default 1 */
+    bool wake_hint;       /* THRUM_WAKE_HINT: 0, 1: a fiber made ready by a worker runs next on it
+                             (the LIFO slot, before what is queued; only sharded), else behind what
+                             the worker has queued; for all wakes alike; default 1 */
     bool help_when_bound; /* a bound thread that waits runs the workers' tasks meanwhile, when there
                              are some; it is not woken for them */
 
@@ -133,6 +141,14 @@ typedef struct thrum_config {
 
 /* Fills in the defaults, then the environment. Any thread; never suspends. */
 THRUM_API void thrum_config_init(thrum_config *config);
+
+/*
+ * Whether a start takes the config (NULL: yes): 0 and "" in `text`, or -EINVAL and a line that
+ * names the first field that is out of its range, and says what it may be. The line is cut to
+ * `size` bytes, with the zero at its end; with 0, `text` may be NULL. What the system refuses
+ * (CPUs, threads, memory) only the start can tell. Any thread; never suspends.
+ */
+THRUM_API int thrum_config_check(const thrum_config *config, char *text, size_t size);
 
 THRUM_END_DECLS
 

@@ -1,6 +1,6 @@
 /*
  * thrum/dag.h: functions with an order between some of them: a graph that is built once and run
- * again and again.
+ * again and again, several runs at a time if need be, each with an argument of its own.
  */
 #ifndef THRUM_DAG_H
 #define THRUM_DAG_H
@@ -11,12 +11,15 @@ THRUM_BEGIN_DECLS
 
 typedef struct thrum_dag thrum_dag;
 
+/* A node that is told of the run: `arg` is its own, `run_arg` is that of thrum_dag_run_with. */
+typedef int (*thrum_dag_fn)(void *arg, void *run_arg);
+
 /*
  * Makes an empty graph, which is the caller's until thrum_dag_destroy. Its memory comes from the
  * allocator of the scheduler that the caller runs on (thrum_config), else from malloc, and goes
  * back there: destroy it before that allocator goes. -ENOMEM; -EINVAL.
  *
- * A graph is built, and destroyed, by one thread or task at a time.
+ * A graph is built, and destroyed, by one thread or task at a time; it may be run by any number.
  */
 THRUM_API THRUM_NODISCARD int thrum_dag_create(thrum_dag **out);
 
@@ -24,10 +27,11 @@ THRUM_API THRUM_NODISCARD int thrum_dag_create(thrum_dag **out);
 THRUM_API int thrum_dag_destroy(thrum_dag *dag);
 
 /*
- * Adds a node: its number, which counts from 0; or -EINVAL, -ENOMEM, -EBUSY while it runs. Then
- * nothing has changed. Any thread; never suspends.
+ * Adds a node: its number, which counts from 0; or -EINVAL, -ENOMEM, -EBUSY while a run is on. Then
+ * nothing has changed. The second form is told of the run. Any thread; never suspends.
  */
 THRUM_API THRUM_NODISCARD int thrum_dag_node(thrum_dag *dag, thrum_fn fn, void *arg);
+THRUM_API THRUM_NODISCARD int thrum_dag_node_with(thrum_dag *dag, thrum_dag_fn fn, void *arg);
 
 /*
  * From now on `before` has returned when `after` is called, and what it wrote is visible there. 0,
@@ -44,14 +48,21 @@ THRUM_API int thrum_dag_edge(thrum_dag *dag, int before, int after);
  * running at the same time, nor on a name or fiber-local values of their own: some run one after
  * the other as one task.
  *
+ * Several runs of one graph may go on at the same time, begun by any threads and tasks, its own
+ * nodes too. They know nothing of each other: order, failures and results are each run's own. Only
+ * the nodes' arguments are the same, so what a run works on belongs behind its `run_arg`, which
+ * thrum_dag_run_with gives to the nodes of thrum_dag_node_with (thrum_dag_run: NULL).
+ *
  * When a node returns something else than 0, those that come after it, directly or not, are not
  * called; all others are. Then the result is that of the failed node with the lowest number.
  *
- * -ELOOP: the edges form a cycle; -EBUSY: it runs already, also when one of its own nodes asks;
- * -ENOMEM (only at the first run after a change). In all three nothing was called. From a thread
- * that runs no task the nodes are called by the caller, one after the other.
+ * -ELOOP: the edges form a cycle; -ENOMEM: only at the first run after a change, and when more runs
+ * go on at a time than ever since then: the memory of each is kept for later ones, until the graph
+ * is changed or destroyed. In both nothing was called. From a thread that runs no task the nodes
+ * are called by the caller, one after the other.
  */
 THRUM_API int thrum_dag_run(thrum_dag *dag);
+THRUM_API int thrum_dag_run_with(thrum_dag *dag, void *run_arg);
 
 THRUM_END_DECLS
 

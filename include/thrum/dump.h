@@ -29,13 +29,16 @@ THRUM_BEGIN_DECLS
  *
  * The scheduler goes on meanwhile. What is said of a fiber that waits was so at one moment; of
  * others, recently: a running one's name may be half of an old one, the calls of one that is ready
- * may be of several moments. A fiber that is woken while it
- * is looked at returns from its wait some microseconds late. Costs nothing until it is called.
+ * may be of several moments. A fiber that is woken while it is looked at returns from its wait some
+ * microseconds late. Costs nothing until it is called.
  *
  * Any thread, also a task or a bound thread, while the scheduler lives; blocks the thread for the
  * time of the printing, never suspends. Takes memory from the scheduler's allocator for the calls
  * (none: they are not told), and a lock of the system's loader. Not from a signal handler, nor from
- * hooks. -EINVAL, -EIO.
+ * hooks, nor from a function that dl_iterate_phdr calls. A fork waits until this is out of the
+ * loader; but if another thread is inside it by itself at a fork (dlopen, dlclose), the loader's
+ * lock may stay held in the child, where a dump then hangs. -EINVAL, -EIO, -ESHUTDOWN (it has been
+ * stopped, or, in the child of a fork, is the parent's).
  */
 THRUM_API int thrum_dump(const thrum_sched *sched, FILE *out, thrum_format format);
 

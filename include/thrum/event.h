@@ -45,7 +45,7 @@ THRUM_API void thrum_event_clear(thrum_event *event);
  * Waits until it is signaled; an auto event is cleared by that. Any thread; may suspend. 0, or
  * -ECANCELED: the event is as it was.
  */
-THRUM_API int thrum_event_wait(thrum_event *event);
+THRUM_API THRUM_NODISCARD int thrum_event_wait(thrum_event *event);
 /* The same until the deadline: -ETIMEDOUT, and the event is as it was. */
 THRUM_API THRUM_NODISCARD int thrum_event_wait_until(thrum_event *event, thrum_time deadline);
 

@@ -70,13 +70,13 @@ typedef enum { THRUM_TEXT, THRUM_PROMETHEUS, THRUM_JSON } thrum_format;
 
 /*
  * Reads the counters of one worker, or the sum of all. Any thread while the scheduler lives; never
- * suspends. -EINVAL for a worker or a `size` that does not exist.
+ * suspends. -EINVAL for a worker or a `size` that does not exist, -ESHUTDOWN after its stop.
  */
 THRUM_API int thrum_metrics_read(const thrum_sched *sched, int worker_or_all, thrum_metrics *out);
 
 /*
  * Prints them, a column a worker and the sum as text, or in the named format. Plain threads, and
- * tasks that may block their worker for the time of the printing. -EINVAL, -EIO.
+ * tasks that may block their worker for the time of the printing. -EINVAL, -EIO, -ESHUTDOWN.
  */
 THRUM_API int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format);
 

@@ -32,15 +32,16 @@ THRUM_API void thrum_mutex_init(thrum_mutex *mutex);
 THRUM_API int thrum_mutex_destroy(thrum_mutex *mutex);
 
 /*
- * Locks, waiting as long as it takes. Any thread; may suspend. -EDEADLK when the caller holds it.
- * What the previous owner wrote before its unlock is visible.
+ * Locks, waiting as long as it takes: it cannot fail and is not cancelled. Any thread; may suspend.
+ * Aborts when the caller holds it already. What the previous owner wrote before its unlock is
+ * visible.
  */
-THRUM_API THRUM_NODISCARD int thrum_mutex_lock(thrum_mutex *mutex);
-/* The same until the deadline: -ETIMEDOUT, and it was not taken. */
+THRUM_API void thrum_mutex_lock(thrum_mutex *mutex);
+/* The same until the deadline: 0, or -ETIMEDOUT, and it was not taken. */
 THRUM_API THRUM_NODISCARD int thrum_mutex_lock_until(thrum_mutex *mutex, thrum_time deadline);
 
 /* Locks if it is free, else -EBUSY (also when the caller holds it). Any thread; never suspends. */
-THRUM_API THRUM_NODISCARD int thrum_mutex_trylock(thrum_mutex *mutex);
+THRUM_API THRUM_NODISCARD int thrum_mutex_try_lock(thrum_mutex *mutex);
 
 /*
  * Unlocks. Any thread that holds it; never suspends. Aborts when the caller is not the owner.

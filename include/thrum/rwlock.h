@@ -34,28 +34,29 @@ THRUM_API void thrum_rwlock_init(thrum_rwlock *lock);
 THRUM_API int thrum_rwlock_destroy(thrum_rwlock *lock);
 
 /*
- * Locks for reading, waiting as long as it takes. Any thread; may suspend. -EDEADLK when the caller
- * holds it for writing. What the writers before wrote is visible.
+ * Locks for reading, waiting as long as it takes: it cannot fail and is not cancelled. Any thread;
+ * may suspend. Aborts when the caller holds it for writing. What the writers before wrote is
+ * visible.
  */
-THRUM_API THRUM_NODISCARD int thrum_rwlock_rdlock(thrum_rwlock *lock);
-/* The same until the deadline: -ETIMEDOUT, and it was not taken. */
+THRUM_API void thrum_rwlock_rdlock(thrum_rwlock *lock);
+/* The same until the deadline: 0, or -ETIMEDOUT, and it was not taken. */
 THRUM_API THRUM_NODISCARD int thrum_rwlock_rdlock_until(thrum_rwlock *lock, thrum_time deadline);
 
 /* Locks for reading if no writer has it or waits for it, else -EBUSY. Any thread; never suspends.
  */
-THRUM_API THRUM_NODISCARD int thrum_rwlock_tryrdlock(thrum_rwlock *lock);
+THRUM_API THRUM_NODISCARD int thrum_rwlock_try_rdlock(thrum_rwlock *lock);
 
 /*
- * Locks for writing, waiting as long as it takes. Any thread; may suspend. -EDEADLK when the caller
- * holds it for writing. What all before wrote is visible. A caller that holds it for reading waits
- * for itself.
+ * Locks for writing, waiting as long as it takes: it cannot fail and is not cancelled. Any thread;
+ * may suspend. Aborts when the caller holds it for writing already; a caller that holds it for
+ * reading waits for itself. What all before wrote is visible.
  */
-THRUM_API THRUM_NODISCARD int thrum_rwlock_wrlock(thrum_rwlock *lock);
-/* The same until the deadline: -ETIMEDOUT, and it was not taken. */
+THRUM_API void thrum_rwlock_wrlock(thrum_rwlock *lock);
+/* The same until the deadline: 0, or -ETIMEDOUT, and it was not taken. */
 THRUM_API THRUM_NODISCARD int thrum_rwlock_wrlock_until(thrum_rwlock *lock, thrum_time deadline);
 
 /* Locks for writing if it is free, else -EBUSY. Any thread; never suspends. */
-THRUM_API THRUM_NODISCARD int thrum_rwlock_trywrlock(thrum_rwlock *lock);
+THRUM_API THRUM_NODISCARD int thrum_rwlock_try_wrlock(thrum_rwlock *lock);
 
 /*
  * Unlocks, either kind. By who holds it; never suspends. Aborts when nobody holds it, or another

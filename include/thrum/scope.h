@@ -12,6 +12,11 @@
  *         thrum_scope_go(&scope, fetch, &b);
  *         err = thrum_scope_join(&scope);
  *     }
+ *
+ * **A scope's deadline cancels its children, not its owner**: what the owner itself waits for
+ * between open and join goes on past the deadline. For that there is thrum_with_deadline:
+ *
+ *     int err = thrum_with_deadline(thrum_after_ms(200), fetch_all, &request, &result);
  */
 #ifndef THRUM_SCOPE_H
 #define THRUM_SCOPE_H
@@ -27,9 +32,11 @@ THRUM_STATIC_ASSERT(sizeof(thrum_scope) == 208, "part of the ABI");
 
 /*
  * Opens a scope; its memory stays the caller's until thrum_scope_join has returned, and must not
- * move. At the deadline the scope is cancelled, and the join says -ETIMEDOUT. Scopes inherit: the
- * earliest deadline of all that are around counts (thrum_deadline). Opened by a cancelled task, it
- * is cancelled from the start. Tasks and bound threads; never suspends. -EINVAL off those.
+ * move. At the deadline the scope is cancelled, **which is to say its children, not the caller**,
+ * and the join says -ETIMEDOUT. Where all workers compute, the first child that asks
+ * thrum_cancelled past the deadline cancels it. Scopes inherit: the earliest deadline of all that
+ * are around counts (thrum_deadline). Opened by a cancelled task, or past its deadline, it is
+ * cancelled from the start. Tasks and bound threads; never suspends. -ESRCH off those.
  */
 THRUM_API THRUM_NODISCARD int thrum_scope_open(thrum_scope *scope, thrum_time deadline);
 
@@ -55,11 +62,30 @@ THRUM_API void thrum_scope_cancel(thrum_scope *scope);
  * a child's failure, -ETIMEDOUT (a deadline), -ECANCELED (thrum_scope_cancel, or the caller was
  * cancelled).
  */
-THRUM_API int thrum_scope_join(thrum_scope *scope);
+THRUM_API THRUM_NODISCARD int thrum_scope_join(thrum_scope *scope);
 
 /*
- * The earliest deadline of the scopes that the running task has open, or is a child in;
- * THRUM_FOREVER when there is none. Any thread; never suspends.
+ * Calls `fn(arg)` with a deadline for the caller itself, as contexts in Go and cancel scopes in
+ * Trio do. Once it has passed, the calls of `fn` that would suspend return -ECANCELED, and
+ * thrum_cancelled is true in it; so too in what `fn` forks and in the scopes that it opens. `fn`
+ * runs on the caller's stack and is always waited for; nothing interrupts what computes. Deadlines
+ * nest: the earliest one around counts (thrum_deadline). Past the deadline, or in a cancelled task,
+ * `fn` is called all the same, cancelled from the start. Afterwards the caller is as before: it has
+ * not been cancelled by this deadline. What `fn` opens, forks or shields it ends before it returns.
+ *
+ * `*result` (may be NULL) gets what `fn` returned, whatever this call returns: 0, `fn` returned
+ * before anything cancelled it; -ETIMEDOUT, the deadline, or an earlier one around it, did;
+ * -ECANCELED, the caller was cancelled by something else, and goes on being so. With `fn`
+ * not called: -EINVAL, no `fn`; -ESRCH, neither a task nor a bound thread; with it called,
+ * -ESHUTDOWN, in the child of a fork that it made. May suspend.
+ */
+THRUM_API THRUM_NODISCARD int thrum_with_deadline(thrum_time deadline, thrum_fn fn, void *arg,
+                                                  int *result);
+
+/*
+ * The earliest deadline of the scopes that the running task has open, or is a child in, and of the
+ * calls of thrum_with_deadline that it is in; THRUM_FOREVER when there is none. Any thread; never
+ * suspends.
  */
 THRUM_API thrum_time thrum_deadline(void);
 

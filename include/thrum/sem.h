@@ -34,16 +34,33 @@ THRUM_API int thrum_sem_destroy(thrum_sem *sem);
  * Takes one, waiting until there is one. Any thread; may suspend. 0: what was written before the
  * post that it took is visible. -ECANCELED: nothing was taken.
  */
-THRUM_API int thrum_sem_wait(thrum_sem *sem);
+THRUM_API THRUM_NODISCARD int thrum_sem_wait(thrum_sem *sem);
 /* The same until the deadline: -ETIMEDOUT, and nothing was taken. */
 THRUM_API THRUM_NODISCARD int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline);
 
 /* Takes one if there is one, else -EAGAIN. Any thread; never suspends. */
-THRUM_API THRUM_NODISCARD int thrum_sem_trywait(thrum_sem *sem);
+THRUM_API THRUM_NODISCARD int thrum_sem_try_wait(thrum_sem *sem);
+
+/*
+ * The three calls above for n units at once: all or none. A caller that waits for n keeps its place
+ * in the queue until it has them: those behind it wait, for however few, and units that come are
+ * put by for it; when its time is out, or it is cancelled, they go to those behind it. 0 units: 0,
+ * at once. -EINVAL: more than THRUM_SEM_MAX. thrum_sem_try_wait_n: -EAGAIN when there are fewer, or
+ * somebody waits. Otherwise as above.
+ */
+THRUM_API THRUM_NODISCARD int thrum_sem_wait_n(thrum_sem *sem, unsigned n);
+THRUM_API THRUM_NODISCARD int thrum_sem_wait_n_until(thrum_sem *sem, unsigned n,
+                                                     thrum_time deadline);
+THRUM_API THRUM_NODISCARD int thrum_sem_try_wait_n(thrum_sem *sem, unsigned n);
 
 /* Gives one, to the first waiter if there is any, who may free the semaphore. Any thread; never
  * suspends. */
 THRUM_API void thrum_sem_post(thrum_sem *sem);
+/*
+ * Gives n at once, as so many posts would, but nobody comes in between. 0: does nothing. A value
+ * beyond THRUM_SEM_MAX aborts. Any thread; never suspends.
+ */
+THRUM_API void thrum_sem_post_n(thrum_sem *sem, unsigned n);
 
 THRUM_END_DECLS
 

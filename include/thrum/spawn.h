@@ -19,7 +19,11 @@ THRUM_BEGIN_DECLS
     2u /* a hint: run it next on this worker, before what is queued; without effect                \
           from outside */
 
-/* The longest name that is kept; longer ones are cut. */
+/*
+ * The longest name that is kept, in bytes; longer ones are cut, between two characters of UTF-8.
+ * Where names are printed, in reports, dumps, metrics and traces, what is a control or no character
+ * of UTF-8 stands as '?'.
+ */
 #define THRUM_NAME_MAX 31
 
 typedef struct thrum_attr {
@@ -40,8 +44,9 @@ THRUM_API void thrum_attr_init(thrum_attr *attr);
 
 /*
  * Starts `fn(arg)` as a detached task. `attr` may be NULL and is not kept.
- * Without a scheduler in the attr: tasks only, else -EINVAL; with one: any thread. Never suspends.
- * Errors, with nothing started: -EINVAL, -ENOMEM, -ESHUTDOWN (from outside, while it stops).
+ * Without a scheduler in the attr: tasks and bound threads only, else -ESRCH; with one: any thread.
+ * Never suspends. Errors, with nothing started: -EINVAL, -ENOMEM, -ESRCH, -ESHUTDOWN (from outside,
+ * while it stops).
  */
 THRUM_API int thrum_go(thrum_fn fn, void *arg);
 THRUM_API int thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg);
@@ -57,7 +62,7 @@ THRUM_API THRUM_NODISCARD int thrum_spawn_with(thrum_handle **out, const thrum_a
  * -EDEADLK for a task that would join itself, -ECANCELED when it is cancelled, with the handle
  * kept. Joining twice aborts.
  */
-THRUM_API int thrum_join(thrum_handle *handle, int *result);
+THRUM_API THRUM_NODISCARD int thrum_join(thrum_handle *handle, int *result);
 /*
  * The same until the deadline: -ETIMEDOUT, and the handle stays the caller's, to be joined again or
  * detached.
@@ -78,7 +83,10 @@ THRUM_API int thrum_detach(thrum_handle *handle);
  */
 THRUM_API int thrum_cancel(thrum_handle *handle);
 
-/* Whether the running task is cancelled, by thrum_cancel, its scope or a stop. Never suspends. */
+/*
+ * Whether the running task is cancelled, by thrum_cancel, its scope, thrum_with_deadline or a stop;
+ * past the deadline of one of these also where no worker was free to see it. Never suspends.
+ */
 THRUM_API bool thrum_cancelled(void);
 
 /*
@@ -89,23 +97,31 @@ THRUM_API void thrum_shield_begin(void);
 THRUM_API void thrum_shield_end(void);
 
 /*
- * Lets what is queued now run before the caller goes on: all that its worker has, and what the
- * shared queue holds. What other workers have queued they run themselves; a worker whose fibers
- * only poll takes over what waits behind a long task there. Tasks suspend; a plain thread gives its
- * time slice away.
+ * Lets what is queued now run before the caller goes on. There is one kind of yield; what it lets
+ * pass is the policy's:
+ *   - sharded: all that its worker has queued, fibers that yielded before included, and up to 256
+ *     of what the shared queue holds. What other workers have queued they run themselves; a worker
+ *     whose fibers only poll takes over what waits behind a long task there.
+ *   - global, fifo: all that is queued, by whomever: the caller goes to the end, like a post. On
+ *     fifo it is seen there once the up to 8 short runs that its worker has claimed are over.
+ *   - without workers: all that is queued for the calling thread.
+ * Pinned tasks likewise let pass what their worker has, and take turns with one another. With
+ * nothing to be let pass it returns at once. It does not wait for deadlines, nor for what other
+ * workers run. Tasks suspend; a plain thread gives its time slice away.
  */
 THRUM_API void thrum_yield(void);
 
 /*
  * Sleeps until the instant, or for so long; in the past: returns at once. Late by what the machine
- * makes it late, never early. Tasks suspend, a plain thread sleeps. 0.
+ * makes it late, never early. Tasks suspend, a plain thread sleeps. 0, or -ECANCELED: the task is
+ * cancelled, and the instant may not have come.
  */
-THRUM_API int thrum_sleep_until(thrum_time when);
-THRUM_API int thrum_sleep(thrum_time ns);
+THRUM_API THRUM_NODISCARD int thrum_sleep_until(thrum_time when);
+THRUM_API THRUM_NODISCARD int thrum_sleep(thrum_time ns);
 
 /*
  * The name of the running task: "" when it has none, NULL off a task. Valid until the task ends or
- * is renamed. thrum_set_name copies; -EINVAL off a task. Tasks; never suspends.
+ * is renamed. thrum_set_name copies; -ESRCH off a task. Tasks; never suspends.
  */
 THRUM_API const char *thrum_name(void);
 THRUM_API int thrum_set_name(const char *name);

@@ -59,7 +59,7 @@ THRUM_API void thrum_tickets_take_n(thrum_tickets *tickets, thrum_ticket ticket[
  * before it are done, and what was written before that is visible. -ECANCELED
  * (thrum_sched_stop_until): the ticket keeps its place. -EINVAL: it is not taken.
  */
-THRUM_API int thrum_ticket_wait(thrum_ticket *ticket);
+THRUM_API THRUM_NODISCARD int thrum_ticket_wait(thrum_ticket *ticket);
 /* The same until the deadline: -ETIMEDOUT, and the ticket keeps its place. */
 THRUM_API THRUM_NODISCARD int thrum_ticket_wait_until(thrum_ticket *ticket, thrum_time deadline);
 
@@ -78,9 +78,10 @@ THRUM_API void thrum_ticket_done(thrum_ticket *ticket);
  * Has `fn(arg)` run as a task when its turn comes; at once, if it has. Nobody blocks for it, it
  * costs no stack before it runs, and once this call has returned 0 nothing can fail any more. The
  * task must have the ticket done, by itself or through others; what `fn` returns is dropped.
- * Tasks only; the other form, which names the scheduler: any thread. Never suspends. Errors, with
- * nothing begun: -EINVAL (not taken; not in a task), -EBUSY (it is on call already), -ESHUTDOWN
- * (from outside, while the scheduler stops).
+ * Tasks and bound threads only; the other form, which names the scheduler: any thread. Never
+ * suspends. Errors, with nothing begun: -EINVAL (not taken), -ESRCH (neither in a task nor on a
+ * bound thread), -EBUSY (it is on call already), -ESHUTDOWN (from outside, while the scheduler
+ * stops).
  *
  * thrum_sched_stop waits for it, as for a task that waits for the ticket. When stop_until, past its
  * deadline, cancels what waits, `fn` runs all the same, before its turn: thrum_ticket_wait in it

@@ -24,7 +24,8 @@ THRUM_BEGIN_DECLS
  * ("untraced").
  *
  * Any thread, task or bound thread while the scheduler lives; never suspends; not from a signal
- * handler. -EINVAL (no scheduler), -EALREADY (it is on), -ENOMEM, -ESHUTDOWN (the child of a fork).
+ * handler. -EINVAL (no scheduler), -EALREADY (it is on), -ENOMEM, -ESHUTDOWN (the child of a
+ * fork, or it has been stopped).
  */
 THRUM_API int thrum_trace_start(thrum_sched *sched, size_t events_per_worker);
 

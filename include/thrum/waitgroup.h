@@ -43,7 +43,7 @@ THRUM_API void thrum_waitgroup_done(thrum_waitgroup *wg);
  * Waits until the count is 0. Any thread; may suspend. 0: what was written before every done is
  * visible. -ECANCELED: the count is not 0 yet.
  */
-THRUM_API int thrum_waitgroup_wait(thrum_waitgroup *wg);
+THRUM_API THRUM_NODISCARD int thrum_waitgroup_wait(thrum_waitgroup *wg);
 /* The same until the deadline: -ETIMEDOUT. */
 THRUM_API THRUM_NODISCARD int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline);
 

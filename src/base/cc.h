@@ -69,14 +69,15 @@
 
 /*
  * A function that the thread sanitizer does not see at all, not even its entry: it may leave on
- * another context than it came in on (base/annotate.h).
+ * another context than it came in on (base/annotate.h). noipa: from -O2 on gcc would have the
+ * caller load what the function only reads, and there the sanitizer sees the load.
  */
 #if !TH_TSAN
 #define TH_NO_TSAN
 #elif defined(__clang__) /* inlined into a function that is seen, it would be seen as well */
 #define TH_NO_TSAN __attribute__((disable_sanitizer_instrumentation, noinline))
 #else
-#define TH_NO_TSAN __attribute__((no_sanitize_thread, noinline))
+#define TH_NO_TSAN __attribute__((no_sanitize_thread, noipa))
 #endif
 
 /* The same for a small function in a header, which is inlined in all other builds. */

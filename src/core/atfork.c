@@ -5,7 +5,8 @@
  * the child might never get one that another thread of the parent held, and a scheduler of the
  * child's own would hang. They are held for a short time only, and in this order wherever one is
  * taken with another held: keys, cancel, outside. In the child all schedulers of the parent are
- * abandoned: they refuse what would wait for workers that are not there.
+ * abandoned: they refuse what would wait for workers that are not there. The platform has locks of
+ * its own, which come after these (platform/linux/thread.c).
  */
 #include "core/atfork.h"
 
@@ -28,6 +29,7 @@ static void in_parent(void) {
 
 static void in_child(void) {
     th_outside_abandon();
+    th_thread_orphaned();
     in_parent();
 }
 

@@ -3,6 +3,8 @@
  */
 #include "thrum/base.h"
 
+#include <limits.h>
+
 #include "platform/platform.h"
 
 thrum_time thrum_now(void) {
@@ -37,6 +39,12 @@ thrum_time thrum_after_s(int64_t s) {
     return after(s, 1000000000);
 }
 
+/* Of a code that is not ours: a function of the user's returned -errno, say. */
+static const char *text_of_system(int err) {
+    const char *text = err == INT_MIN ? NULL : th_os_error_text(-err);
+    return text ? text : "unknown error";
+}
+
 const char *thrum_strerror(int err) {
     switch (err) {
     case 0:
@@ -51,14 +59,14 @@ const char *thrum_strerror(int err) {
         return "in use";
     case -EDEADLK:
         return "the caller would wait for itself";
+    case -ESRCH:
+        return "not in a task: thrum_go_with and thrum_spawn_with take the scheduler in the attr";
     case -ESHUTDOWN:
-        return "the scheduler is stopping";
+        return "the scheduler is stopping, or has stopped";
     case -ETIMEDOUT:
         return "the deadline has passed";
     case -ECANCELED:
         return "cancelled";
-    case -ENOTSUP:
-        return "not in this version";
     case -EPIPE:
         return "closed";
     case -ELOOP:
@@ -67,10 +75,8 @@ const char *thrum_strerror(int err) {
         return "it is so already";
     case -ENODATA:
         return "there is nothing to tell";
-    case -EIO:
-        return "could not be written";
     default:
-        return err > 0 ? "not an error" : "unknown error";
+        return err > 0 ? "not an error" : text_of_system(err);
     }
 }
 

@@ -1,11 +1,10 @@
 /*
- * bound.c: see bound.h.
+ * bound.c: see bound.h. What they do while they wait: bound_sleep.c.
  */
 #include "core/bound.h"
 
 #include "base/check.h"
 #include "core/find.h"
-#include "core/idle.h"
 #include "core/outside.h"
 #include "core/park.h"
 #include "core/stuck.h"
@@ -34,8 +33,13 @@ void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker),
     th_lock_release(&sched->bound_lock);
 }
 
-/* With the lock: for the next thread that is bound. */
+/* With the lock: for the next thread that is bound; if something is left in it, for the next stop.
+ */
 static void put_spare(thrum_sched *sched, th_worker *worker) {
+    if (worker->unfinished) {
+        sched->bound_unfinished = worker;
+        return;
+    }
     worker->bound_next = sched->bound_spares;
     sched->bound_spares = worker;
 }
@@ -125,150 +129,6 @@ static void link_out(thrum_sched *sched, th_worker *worker) {
     th_lock_release(&sched->bound_lock); /* our last access to the scheduler: th_bound_close */
 }
 
-/* ---- sleeping ---- */
-
-static bool is_asleep(th_worker *worker) {
-    return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a hint */
-}
-
-void th_bound_wake_one(thrum_sched *sched) {
-    th_fence_seq(); /* seq: the push before the sleep words are read; sleep has it the other way */
-    th_lock_acquire(&sched->bound_lock);
-    for (th_worker *w = sched->bound; w; w = w->bound_next) {
-        if (is_asleep(w) && th_wake_worker(w)) {
-            break;
-        }
-    }
-    th_lock_release(&sched->bound_lock);
-}
-
-static int64_t earliest(const th_worker *worker) {
-    int64_t own = th_load_relaxed(&worker->own_timers.xearliest); /* relaxed: behind the fence */
-    int64_t loose = INT64_MAX;
-    if (!worker->sched->workers_count) {
-        loose = th_load_relaxed(&worker->sched->loose_timers.xearliest); /* relaxed: as above */
-    }
-    return own < loose ? own : loose;
-}
-
-/* Whether the root, which waits for no wake, has what it waits for. */
-static bool may_go_on(const th_worker *worker) {
-    if (worker->leaving) {
-        /* relaxed: what is tied to us and deferred we see; what others deferred they may take */
-        return !worker->held && !th_load_relaxed(&worker->sched->xdeferred);
-    }
-    /* relaxed: the lock that the root takes orders it (idle.c) */
-    return worker->awaits &&
-           (th_load_relaxed(worker->awaits) || worker->awaits_until <= th_os_now());
-}
-
-/* Until there is something to do, or it is told, or a deadline passes. */
-static void sleep(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    /* relaxed: the fence orders it */
-    th_or_relaxed(&worker->xsleep, TH_SLEEP_PARKED);
-    th_fence_seq(); /* seq: announced before the queues are read; th_wake_worker */
-    if (th_load_relaxed(&sched->xidle_waiters)) { /* relaxed: ordered by the fence */
-        th_idle_notify(sched);
-    }
-    bool deferred = th_load_relaxed(&sched->xdeferred) != 0; /* relaxed: a hint, as in th_park */
-    int64_t limit = deferred ? th_os_now() + TH_DEFER_NS : TH_FOREVER;
-    if (worker->awaits && worker->awaits_until < limit) {
-        limit = worker->awaits_until;
-    }
-    while (!worker->policy->pending(worker) && !may_go_on(worker)) {
-        uint32_t word = th_load_relaxed(&worker->xsleep); /* relaxed: below */
-        int64_t until = earliest(worker);
-        until = until < limit ? until : limit;
-        if (!(word & TH_SLEEP_PARKED) || until <= th_os_now()) {
-            break;
-        }
-        th_count(&worker->counters.xfutex_waits, 1);
-        bool for_ever = sched->watched && until == TH_FOREVER;
-        if (th_unlikely(for_ever)) {
-            th_stuck_sleeps(worker);
-        }
-        if (th_is_traced(worker)) {
-            th_trace_parks(worker);
-        }
-        th_os_futex_wait(&worker->xsleep, word, until);
-        if (th_is_traced(worker)) {
-            th_trace_unparks(worker);
-        }
-        if (th_unlikely(for_ever)) {
-            th_stuck_wakes(worker);
-        }
-    }
-    /* relaxed: what it was woken for it sees now, or behind the fence before it sleeps again */
-    th_and_relaxed(&worker->xsleep, ~(TH_SLEEP_PARKED | TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
-}
-
-static void fire(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    if (th_likely(earliest(worker) == INT64_MAX)) {
-        return;
-    }
-    int64_t now = th_os_now();
-    /* relaxed: what is put in at this moment is seen at a later look */
-    if (th_load_relaxed(&worker->own_timers.xearliest) <= now) {
-        th_timers_fire(worker, &worker->own_timers, now);
-    }
-    /* relaxed: as above */
-    if (!sched->workers_count && th_load_relaxed(&sched->loose_timers.xearliest) <= now) {
-        th_timers_fire(worker, &sched->loose_timers, now);
-    }
-}
-
-/* Its root is about to go on: others may wait for what has ended. */
-static void tell_idle(th_worker *worker) {
-    th_fence_seq(); /* seq: our ends before the waiters are read; enlist has it the other way */
-    if (th_load_relaxed(&worker->sched->xidle_waiters)) { /* relaxed: ordered by the fence */
-        th_idle_notify(worker->sched);
-    }
-}
-
-th_work *th_bound_look(th_worker *worker) {
-    fire(worker);
-    /* Not for the root itself, on its way to sleep: its loop sees to it. */
-    bool late = worker->awaits && worker->current != &worker->home && may_go_on(worker);
-    return late ? &worker->home.work : NULL;
-}
-
-th_work *th_bound_find(th_worker *worker) {
-    for (;;) {
-        th_work *work = worker->handoff;
-        worker->handoff = NULL;
-        if (!work) {
-            work = th_bound_look(worker);
-        }
-        if (!work) {
-            work = worker->policy->pick(worker);
-        }
-        if (!work) {
-            work = th_deferred_take(worker);
-        }
-        if (!work && may_go_on(worker)) {
-            work = &worker->home.work;
-        }
-        if (work) {
-            if (work == &worker->home.work) {
-                tell_idle(worker);
-            }
-            return work;
-        }
-        tell_idle(worker); /* the end of all work, before time is spent on what that has left */
-        if (!may_go_on(worker)) {
-            th_idle_trim(worker);
-            sleep(worker);
-        }
-    }
-}
-
-bool th_bound_is_due(const th_worker *worker) {
-    int64_t first = earliest(worker);
-    return may_go_on(worker) || (first != INT64_MAX && first <= th_os_now());
-}
-
 /* ---- binding ---- */
 
 th_worker *th_bound_root(void) {
@@ -276,13 +136,22 @@ th_worker *th_bound_root(void) {
     return worker && worker->bound && worker->current == &worker->home ? worker : NULL;
 }
 
-/* A record that nobody uses any more, or a new one. */
+/* A record that nobody uses any more, or NULL. */
 static th_worker *take_spare(thrum_sched *sched) {
     th_lock_acquire(&sched->bound_lock);
     th_worker *worker = sched->bound_spares;
     if (worker) {
         sched->bound_spares = worker->bound_next;
     }
+    th_lock_release(&sched->bound_lock);
+    return worker;
+}
+
+/* For a stop alone: the record with what a stop before has left, or NULL. */
+static th_worker *take_unfinished(thrum_sched *sched) {
+    th_lock_acquire(&sched->bound_lock);
+    th_worker *worker = sched->bound_unfinished;
+    sched->bound_unfinished = NULL;
     th_lock_release(&sched->bound_lock);
     return worker;
 }
@@ -299,6 +168,7 @@ static th_worker *make(thrum_sched *sched) {
     worker->block = block;
     worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
     worker->go.slab = sched->go_slab;
+    worker->go.owner = worker;
     worker->spawn.slab = sched->spawn_slab;
     worker->until_inject = sched->config.global_interval;
     th_random_seed(&worker->random, (uint64_t)at);
@@ -347,6 +217,7 @@ static TH_NO_TSAN void thread_enters(th_worker *worker) {
         worker->altstack = NULL; /* an overflow is then not reported by name */
     }
     worker->errno_at = th_os_errno_at();
+    worker->exceptions = th_os_exceptions_at();
     worker->home.tsan = th_tsan_here();
     worker->tsan = th_tsan_create();
     worker->tsan_maker = th_tsan_create();
@@ -374,9 +245,9 @@ static TH_NO_TSAN void thread_leaves(th_worker *worker) {
     }
 }
 
-/* From outside; `anyway`: though it is stopping. */
-static int bind(thrum_sched *sched, bool anyway) {
-    th_worker *worker = take_spare(sched);
+/* From outside, with the record given, else another; `anyway`: though the scheduler is stopping. */
+static int bind(thrum_sched *sched, th_worker *worker, bool anyway) {
+    worker = worker ? worker : take_spare(sched);
     worker = worker ? worker : make(sched);
     if (!worker) {
         return -ENOMEM;
@@ -389,12 +260,13 @@ static int bind(thrum_sched *sched, bool anyway) {
         th_lock_release(&sched->bound_lock);
         return code;
     }
+    worker->unfinished = false;
     thread_enters(worker);
     return 0;
 }
 
 int th_bound_enter(thrum_sched *sched) {
-    return bind(sched, true);
+    return bind(sched, take_unfinished(sched), true);
 }
 
 int thrum_sched_bind(thrum_sched *sched) {
@@ -408,7 +280,8 @@ int thrum_sched_bind(thrum_sched *sched) {
     if (!record) {
         return -ESHUTDOWN;
     }
-    int code = bind(sched, false);
+    /* A stop waits for the task that the thread acts for; what a stop has left is not for it. */
+    int code = bind(sched, NULL, th_acts_for(sched));
     th_outside_leave(sched, record);
     return code;
 }
@@ -449,10 +322,21 @@ static TH_NO_TSAN void run_rest(th_worker *worker) {
 int thrum_sched_unbind(void) {
     th_worker *worker = th_bound_root();
     if (!worker) {
-        return th_here() ? -EDEADLK : -EINVAL;
+        return th_here() ? -EDEADLK : th_thread_refusal();
     }
     th_bound_leave(worker);
     return 0;
+}
+
+/* It is the last time that the thread touches the scheduler. */
+static void leave(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    thread_leaves(worker);
+    give_back(worker);
+    if (th_unlikely(sched->watched)) {
+        th_stuck_leaves(worker);
+    }
+    link_out(sched, worker);
 }
 
 void th_bound_leave(th_worker *worker) {
@@ -462,14 +346,13 @@ void th_bound_leave(th_worker *worker) {
     if (th_forks_any(&worker->forks)) {
         th_forks_end(worker);
     }
-    thrum_sched *sched = worker->sched;
     run_rest(worker);
-    thread_leaves(worker);
-    give_back(worker);
-    if (th_unlikely(sched->watched)) {
-        th_stuck_leaves(worker);
-    }
-    link_out(sched, worker);
+    leave(worker);
+}
+
+void th_bound_leave_unfinished(th_worker *worker) {
+    worker->unfinished = true;
+    leave(worker);
 }
 
 /* ---- stopping ---- */

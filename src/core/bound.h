@@ -37,8 +37,17 @@ int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline);
 /* Runs what is tied to the thread, then ends its being bound; the worker is gone. The root. */
 void th_bound_leave(th_worker *worker);
 
-/* No workers: something was queued for whoever comes, so one that sleeps is woken. */
-void th_bound_wake_one(thrum_sched *sched);
+/*
+ * For stop, past its deadline, on a thread that it has bound itself: ends the binding, and leaves
+ * what is tied to the thread, begun or not, to the next th_bound_enter. The root.
+ */
+void th_bound_leave_unfinished(th_worker *worker);
+
+/* No workers: n things are there for whoever comes, so up to n of those that sleep are woken. */
+void th_bound_wake(thrum_sched *sched, uint64_t n);
+
+/* No workers: what became due in the loose timers is for whoever comes. A bound thread. */
+void th_bound_due(th_worker *by, th_chain *due);
 
 /* Calls fn for each bound worker, with `bound_lock`. */
 void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker), void *ctx);
@@ -56,7 +65,7 @@ void th_bound_free(thrum_sched *sched); /* what is left of them */
 /* The caller's worker, if it is a bound thread and not a task: its root is running. */
 th_worker *th_bound_root(void);
 
-/* Binds though the scheduler is stopping: for stop itself. */
+/* Binds though the scheduler is stopping, and takes on what a stop before has left: for stop. */
 int th_bound_enter(thrum_sched *sched);
 
 extern const th_policy th_policy_bound;

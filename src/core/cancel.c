@@ -14,7 +14,69 @@
 
 #define BARRIER_TRIES 1000u /* refusals of th_os_barrier, then it is taken to be for good */
 
+#define YIELDS_MAX TH_LIMIT(64u, 1u) /* for whoever waits for the lock to take it */
+#define SPINS_MAX TH_LIMIT(100u, 1u) /* until a thread that waits for the end of a round sleeps */
+
 th_lock th_cancel_lock = TH_LOCK_INIT;
+
+/*
+ * The round: one begins with each hold.
+ *
+ *     bit  0    BUSY     somebody holds the lock, and may have a fiber in hand
+ *     bit  1    SLEPT    somebody sleeps until it has let go
+ *     the rest           its number
+ */
+static uint32_t xround;
+#define BUSY 1u
+#define SLEPT 2u
+#define ROUND_ONE 4u
+
+void th_cancel_hold(void) {
+    th_lock_acquire(&th_cancel_lock);
+    /* relaxed: an exchange, so whoever reads it acquires the end of the round before as well */
+    th_add_relaxed(&xround, BUSY);
+    /* seq: the round before a fiber's words; th_cancel_pass comes after it has taken them back */
+    th_fence_seq();
+}
+
+void th_cancel_let_go(void) {
+    uint32_t next = (th_load_relaxed(&xround) & ~(BUSY | SLEPT)) + ROUND_ONE; /* relaxed: ours */
+    /* pairs: th_cancel_pass; we touch no more what we had in hand */
+    if (th_xchg_release(&xround, next) & SLEPT) {
+        th_os_futex_wake(&xround, INT32_MAX);
+    }
+    th_lock_release(&th_cancel_lock);
+}
+
+void th_cancel_breathe(void) {
+    /* relaxed: a hint; one that comes later waits for the next time */
+    bool wanted = th_load_relaxed(&th_cancel_lock.xword) == 2;
+    th_cancel_let_go();
+    /* relaxed: as above */
+    for (unsigned i = 0; wanted && i < YIELDS_MAX && !th_load_relaxed(&th_cancel_lock.xword); i++) {
+        th_os_thread_yield();
+    }
+    th_cancel_hold();
+}
+
+void th_cancel_pass(void) {
+    /* seq: what the caller has taken back before the round; th_cancel_hold has it the other way */
+    th_fence_seq();
+    /* pairs: th_cancel_let_go; nobody touches any more what was in hand */
+    uint32_t first = th_load_acquire(&xround);
+    uint32_t round = first;
+    for (unsigned i = 0; (round & BUSY) && !((round ^ first) & ~SLEPT); i++) {
+        if (i < SPINS_MAX) {
+            th_os_relax();
+        } else if ((round & SLEPT) ||
+                   /* relaxed: asks to be woken, the next load acquires */
+                   th_cas_relaxed(&xround, &round, round | SLEPT)) {
+            (void)th_os_futex_wait(&xround, round | SLEPT, TH_FOREVER);
+        }
+        /* pairs: th_cancel_let_go; as above */
+        round = th_load_acquire(&xround);
+    }
+}
 
 /*
  * Ends the wait, if nothing else has. A timed one is claimed, and goes off its list by itself; the
@@ -44,9 +106,15 @@ bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
     return can && th_cancel_is_on(fiber) && end_wait(waiter);
 }
 
-void th_cancel_pass(void) {
-    th_lock_acquire(&th_cancel_lock);
-    th_lock_release(&th_cancel_lock);
+bool th_cancel_is_set(const thrum_handle *handle) {
+    uint32_t word;
+    /* relaxed: as th_cancel_is_mine */
+    while (!((word = th_load_relaxed(&handle->xcancelled)) & TH_CANCEL_ON)) {
+        if (!(word & TH_CANCEL_NESTED) || !(handle = th_part_of(handle)->outer)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool th_cancel_order(bool can_order) {
@@ -62,7 +130,7 @@ bool th_cancel_order(bool can_order) {
 void th_cancel_visit(th_fiber *fiber) {
     /* pairs: th_cancel_show; the waiter, and where it stands */
     th_waiter *waiter = th_load_acquire(&fiber->xblocked);
-    if (waiter && th_cancel_can(waiter)) {
+    if (waiter && !fiber->sched->abandoned && th_cancel_can(waiter)) {
         end_wait(waiter);
     }
 }
@@ -81,32 +149,36 @@ void th_cancel_look_ends(thrum_sched *sched) {
 
 /* ---- all of a scheduler ---- */
 
-static void visit(void *ctx, const th_stack *stack, bool in_use) {
+static bool visit(void *ctx, const th_stack *stack, bool in_use) {
     (void)ctx;
     th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
     if (fiber) {
         th_cancel_visit(fiber);
-        th_family_stopped(fiber);
     }
+    return true;
 }
 
 static void visit_root(void *ctx, th_worker *worker) {
     (void)ctx;
     th_cancel_visit(&worker->home);
-    th_family_stopped(&worker->home);
 }
 
 void th_cancel_all(thrum_sched *sched) {
-    th_lock_acquire(&th_cancel_lock);
+    th_cancel_hold();
     /* relaxed: ordered by the barrier, or the fence */
     th_store_relaxed(&sched->xcancelling, sched->xcancelling | TH_CANCEL_ALL);
     bool ordered = th_cancel_order(sched->can_order);
+    th_cancel_let_go();
     th_timers_cancel_all(sched);
     if (ordered) { /* else a fiber might be on its way back; it is left to whoever wakes it */
-        th_stacks_each(&sched->stacks, visit, NULL);
+        th_stack_cursor at = {0};
+        th_cancel_hold();
+        while (th_stacks_some(&sched->stacks, &at, TH_CANCEL_MAX, visit, NULL)) {
+            th_cancel_breathe();
+        }
         th_bound_each(sched, visit_root, NULL);
+        th_cancel_let_go();
     }
-    th_lock_release(&th_cancel_lock);
 }
 
 /* ---- one task ---- */
@@ -115,19 +187,19 @@ int thrum_cancel(thrum_handle *handle) {
     if (!handle) {
         return -EINVAL;
     }
-    th_lock_acquire(&th_cancel_lock);
+    th_cancel_hold();
     /* relaxed: once it has ended nothing of it is touched: its scheduler may be gone */
     if (th_load_relaxed(&handle->xjoin) != TH_JOIN_DONE &&
         !th_load_relaxed(&handle->xcancelled)) { /* relaxed: written with the lock */
         th_family_cancel_task(handle, handle->can_order);
     }
-    th_lock_release(&th_cancel_lock);
+    th_cancel_let_go();
     return 0;
 }
 
 bool thrum_cancelled(void) {
     const th_fiber *fiber = th_fiber_self();
-    return fiber && th_cancel_is_on(fiber);
+    return fiber && (th_cancel_is_on(fiber) || th_family_is_late(fiber));
 }
 
 void thrum_shield_begin(void) {

@@ -16,8 +16,18 @@
 #include "core/wait.h"
 #include "core/worker.h"
 
-/* Held by who cancels, from the flag until the last of those it meant has been visited. */
+/* So many fibers are visited, or tasks flagged, before the lock is given up for a moment. */
+#define TH_CANCEL_MAX TH_LIMIT(256u, 2u)
+
+/*
+ * Held by a thread that cancels, or looks at fibers: what it finds of a fiber stays until it lets
+ * go (th_cancel_pass). Long work is cut into pieces by th_cancel_breathe, which lets go and takes
+ * hold again.
+ */
 extern th_lock th_cancel_lock;
+void th_cancel_hold(void);
+void th_cancel_let_go(void);
+void th_cancel_breathe(void);
 
 /*
  * From now on every wait of the scheduler's fibers that can be cancelled is: those that wait now,
@@ -25,7 +35,7 @@ extern th_lock th_cancel_lock;
  */
 void th_cancel_all(thrum_sched *sched);
 
-/* With the lock, after the flags: afterwards who has not seen one is seen. False: no such order. */
+/* After the flags: afterwards who has not seen one is seen. False: no such order. */
 bool th_cancel_order(bool can_order);
 
 /* With the lock, after th_cancel_order: ends the wait that the fiber is in, if it can be. */
@@ -69,11 +79,15 @@ static inline void th_cancel_fence(const th_fiber *fiber) {
     }
 }
 
+/* The same for a handle whose word is not 0: it may be a part of a task (th_part). */
+bool th_cancel_is_set(const thrum_handle *handle);
+
 /* Whether the fiber's own task is being cancelled. */
 static inline bool th_cancel_is_mine(const th_fiber *fiber) {
     const thrum_handle *handle = fiber->heritage.handle;
     /* relaxed: ordered by the barrier, or the fence */
-    return handle && th_unlikely(th_load_relaxed(&handle->xcancelled) != 0);
+    return handle && th_unlikely(th_load_relaxed(&handle->xcancelled) != 0) &&
+           th_cancel_is_set(handle);
 }
 
 /* Whether the fiber's waits are being cancelled; what it has written before comes first. */
@@ -84,7 +98,7 @@ static inline bool th_cancel_is_on(const th_fiber *fiber) {
            th_cancel_is_mine(fiber);
 }
 
-/* Until nobody who cancels has anything in hand. */
+/* Until whoever cancels, or looks, at this moment has let go. */
 void th_cancel_pass(void);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * config.c: defaults, the environment, and what is allowed.
+ * config.c: defaults and the environment. config_check.c has what is allowed.
  */
 #include "core/config.h"
 
@@ -8,6 +8,12 @@
 #include "core/affinity.h"
 #include "core/stack.h"
 #include "platform/platform.h"
+
+static void *alloc_default(void *ctx, size_t size);
+
+bool th_config_has_own_alloc(const thrum_config *config) {
+    return config->alloc == alloc_default;
+}
 
 static void *alloc_default(void *ctx, size_t size) {
     (void)ctx;
@@ -81,7 +87,8 @@ static void from_environment(thrum_config *c) {
     static const char *const deadlocks[] = {"off", "report", "abort"};
     static const char *const affinities[] = {"none", "one", "any", "cache"};
     static const char *const guards[] = {"auto", "madvise", "mprotect", "canary"};
-    env_unsigned("THRUM_WORKERS", 0, THRUM_WORKERS_MAX, &c->workers);
+    /* not 0: no program that joins would ever end that was not written for it */
+    env_unsigned("THRUM_WORKERS", 1, THRUM_WORKERS_MAX, &c->workers);
     c->policy = (thrum_policy)env_word("THRUM_POLICY", policies, 3, c->policy);
     uint64_t stack_size;
     if (env_number("THRUM_STACK_SIZE", 1, TH_STACK_SIZE_MAX, &stack_size)) {
@@ -99,6 +106,10 @@ static void from_environment(thrum_config *c) {
     env_unsigned("THRUM_GLOBAL_INTERVAL", 1, UINT32_MAX, &c->global_interval);
     env_unsigned("THRUM_SEARCHERS_MAX", 0, THRUM_WORKERS_MAX, &c->searchers_max);
     env_time("THRUM_SPIN_NS", 1, &c->spin_ns);
+    uint64_t rescue_ns;
+    if (env_number("THRUM_RESCUE_NS", 1000, INT64_MAX, &rescue_ns)) {
+        c->rescue_ns = (thrum_time)rescue_ns;
+    }
     env_unsigned("THRUM_FIFO_BLOCK", 1, UINT32_MAX, &c->fifo_block);
     c->affinity = env_word("THRUM_AFFINITY", affinities, 4, c->affinity);
     env_unsigned("THRUM_AFFINITY", 0, 1, &c->affinity);
@@ -120,6 +131,7 @@ void thrum_config_init(thrum_config *config) {
         .local_capacity = 1024,
         .lifo_limit = 3,
         .global_interval = 61,
+        .rescue_ns = 500000,
         .fifo_block = 1024,
         .wake_hint = true,
         .guard = THRUM_GUARD_AUTO,
@@ -130,36 +142,7 @@ void thrum_config_init(thrum_config *config) {
     from_environment(config);
 }
 
-/* ---- what is allowed ---- */
-
-static bool cpus_are_valid(const thrum_config *c) {
-    if (!c->cpus || c->affinity == THRUM_AFFINITY_NONE) {
-        return !c->cpus && !c->cpus_count && c->affinity <= THRUM_AFFINITY_CACHE;
-    }
-    for (size_t i = 0; i < c->cpus_count; i++) {
-        if (c->cpus[i] >= THRUM_CPUS_MAX) {
-            return false;
-        }
-    }
-    return c->cpus_count > 0 && c->affinity <= THRUM_AFFINITY_CACHE;
-}
-
-static bool is_valid(const thrum_config *c) {
-    bool counts = (c->workers == THRUM_WORKERS_AUTO || c->workers <= THRUM_WORKERS_MAX) &&
-                  c->searchers_max <= THRUM_WORKERS_MAX && c->global_interval >= 1 &&
-                  c->blocking_threads_max >= 1 && c->fifo_block >= 1;
-    bool sizes = c->stack_size >= 1 && c->stack_size <= TH_STACK_SIZE_MAX &&
-                 c->local_capacity >= 2 && c->local_capacity <= 32768 &&
-                 (c->local_capacity & (c->local_capacity - 1)) == 0;
-    bool words =
-        (unsigned)c->policy <= THRUM_GLOBAL && (unsigned)c->local_queue <= THRUM_LOCAL_MUTEX &&
-        (unsigned)c->steal <= THRUM_STEAL_ONE && (unsigned)c->overflow <= THRUM_OVERFLOW_ONE &&
-        (unsigned)c->grab <= THRUM_GRAB_ONE && (unsigned)c->guard <= THRUM_GUARD_CANARY &&
-        (unsigned)c->on_deadlock <= THRUM_DEADLOCK_ABORT;
-    bool times = c->spin_ns >= 0 && c->blocking_keepalive >= 0;
-    bool hooks = !c->alloc == !c->free;
-    return counts && sizes && words && times && hooks && cpus_are_valid(c);
-}
+/* ---- what a scheduler uses ---- */
 
 /* How many workers make sense. */
 static unsigned cpus_of(const thrum_config *c) {
@@ -172,15 +155,12 @@ static unsigned cpus_of(const thrum_config *c) {
 
 int th_config_settle(thrum_config *out, const thrum_config *in) {
     if (in) {
-        if (in->size != sizeof *in) {
+        if (thrum_config_check(in, NULL, 0)) {
             return -EINVAL;
         }
         *out = *in;
     } else {
         thrum_config_init(out);
-    }
-    if (!is_valid(out)) {
-        return -EINVAL;
     }
     if (out->workers == 0) {
         out->pin_all = true; /* fibers stay on the thread that ran their task */

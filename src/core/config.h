@@ -8,8 +8,11 @@
 
 /*
  * Checks every field and makes the values final: counts resolved, sizes rounded, hooks filled in.
- * 0, -EINVAL or -ENOTSUP.
+ * 0 or -EINVAL.
  */
 int th_config_settle(thrum_config *out, const thrum_config *in);
+
+/* Of a settled one: whether memory comes from the library's own default, not from a hook. */
+bool th_config_has_own_alloc(const thrum_config *config);
 
 #endif

@@ -10,6 +10,43 @@
 #include "core/worker.h"
 #include "thrum/scope.h"
 
+/* Its deadline. Reads the clock only if there is one. */
+static bool has_passed(const th_family *family) {
+    return family->deadline != TH_FOREVER && family->deadline <= th_os_now();
+}
+
+/* From now on new children are born cancelled; the reason that came first stays. */
+static void give_reason(th_family *family, int why) {
+    th_lock_acquire(&family->lock);
+    family->cancelled = true;
+    family->first = family->first ? family->first : why;
+    th_lock_release(&family->lock);
+}
+
+/* ---- lists, under th_cancel_lock ---- */
+
+/* Families that a cancel has yet to come to. */
+typedef struct families {
+    th_family *first;
+} families;
+
+static void put(families *list, th_family *family) {
+    family->next = list->first;
+    family->link = &list->first;
+    if (list->first) {
+        list->first->link = &family->next;
+    }
+    list->first = family;
+}
+
+static void take(th_family *family) {
+    *family->link = family->next;
+    if (family->next) {
+        family->next->link = family->link;
+    }
+    family->link = NULL;
+}
+
 /* ---- the owner's side ---- */
 
 thrum_time thrum_deadline(void) {
@@ -17,14 +54,22 @@ thrum_time thrum_deadline(void) {
     return fiber ? fiber->heritage.deadline : THRUM_FOREVER;
 }
 
-void th_family_open(th_family *family, thrum_sched *sched, int64_t deadline) {
+bool th_family_open(th_family *family, thrum_sched *sched, int64_t deadline) {
     th_fiber *owner = th_fiber_self();
     *family = (th_family){.sched = sched, .owner = owner, .deadline = deadline};
     if (!owner) {
-        return;
+        return deadline != TH_FOREVER;
     }
+    const thrum_handle *self = owner->heritage.handle;
+    family->parent = self ? self->family : NULL;
     family->inherited = owner->heritage.deadline;
     family->deadline = deadline < family->inherited ? deadline : family->inherited;
+    bool late = has_passed(family);
+    if (late) { /* its children are born cancelled: there is nothing to come to */
+        family->visited = true;
+        family->cancelled = true;
+        family->first = -ETIMEDOUT;
+    }
     owner->heritage.deadline = family->deadline;
     family->outer = th_load_relaxed(&owner->xfamilies); /* relaxed: our own */
     owner->dirty = true; /* so its end sees whether a family is left open */
@@ -32,11 +77,9 @@ void th_family_open(th_family *family, thrum_sched *sched, int64_t deadline) {
     /* pairs: visit_fiber; the family as it is now */
     th_store_release(&owner->xfamilies, family);
     if (th_cancel_is_on(owner)) {
-        th_lock_acquire(&family->lock);
-        family->cancelled = 1; /* its children are born cancelled */
-        family->first = family->deadline <= th_os_now() ? -ETIMEDOUT : -ECANCELED;
-        th_lock_release(&family->lock);
+        give_reason(family, -ECANCELED);
     }
+    return !late && family->deadline < (family->parent ? family->parent->deadline : TH_FOREVER);
 }
 
 int th_family_wait(th_family *family, const size_t *count) {
@@ -55,12 +98,24 @@ int th_family_wait(th_family *family, const size_t *count) {
         (void)th_waiter_wait(&waiter);
         result = waiter.value;
     }
-    return result;
+    /* relaxed: a child that the stop has cancelled has passed (th_cancel_pass), then left */
+    bool stopped =
+        family->owner && (th_load_relaxed(&family->sched->xcancelling) & TH_CANCEL_ALL) != 0;
+    return stopped && !result ? -ECANCELED : result;
 }
 
 bool th_family_is_innermost(const th_family *family) {
     th_fiber *owner = th_fiber_self();
     return owner && th_load_relaxed(&owner->xfamilies) == family; /* relaxed: our own */
+}
+
+/* A cancel that has found it, and has not come to it yet, leaves it out: nobody is in it. */
+static void forget(th_family *family) {
+    th_lock_acquire(&th_cancel_lock);
+    if (family->link) {
+        take(family);
+    }
+    th_lock_release(&th_cancel_lock);
 }
 
 void th_family_close(th_family *family) {
@@ -69,7 +124,10 @@ void th_family_close(th_family *family) {
         owner->heritage.deadline = family->inherited;
         /* relaxed: ordered as in th_cancel_is_on */
         th_store_relaxed(&owner->xfamilies, family->outer);
-        th_cancel_taken_back(owner);
+        th_cancel_fence(owner);
+        if (th_cancel_is_mine(owner)) {
+            forget(family);
+        }
     }
 }
 
@@ -104,7 +162,9 @@ void th_family_child_begins(th_family *family, thrum_handle *handle) {
     th_lock_acquire(&family->lock);
     family->living++;
     handle->family = family;
-    handle->xcancelled = family->cancelled;
+    /* relaxed: published with the task; a part's own run alone looks at it already */
+    uint32_t word = th_load_relaxed(&handle->xcancelled) | (family->cancelled ? TH_CANCEL_ON : 0);
+    th_store_relaxed(&handle->xcancelled, word); /* relaxed: as above */
     handle->family_prev = NULL;
     handle->family_next = family->children;
     if (family->children) {
@@ -116,10 +176,15 @@ void th_family_child_begins(th_family *family, thrum_handle *handle) {
 
 void th_family_child_ended(thrum_handle *handle, int result) {
     th_family *family = handle->family;
-    if (result < 0) {
-        th_family_cancel(family, result);
-    }
     th_lock_acquire(&family->lock);
+    if (result < 0 && !family->cancelled) {
+        th_lock_release(&family->lock);
+        th_family_cancel(family, result);
+        th_lock_acquire(&family->lock);
+    }
+    if (family->cursor == handle) {
+        family->cursor = handle->family_next;
+    }
     thrum_handle *next = handle->family_next;
     thrum_handle *prev = handle->family_prev;
     if (next) {
@@ -133,97 +198,182 @@ void th_family_child_ended(thrum_handle *handle, int result) {
     leave(family, &family->living);
 }
 
-/* ---- cancelling ---- */
+/* ---- the owner as a child ---- */
 
-/* The fiber's wait ends; the families that it has opened come next. Returns the next level. */
-static th_family *visit_fiber(th_fiber *fiber, th_family *level) {
-    th_cancel_visit(fiber);
-    /* pairs: th_family_open; it cannot be closed meanwhile: its owner is told, and waits for us */
-    th_family *family = th_load_acquire(&fiber->xfamilies);
-    for (; family; family = family->outer) {
-        if (!family->visited) {
-            family->visited = true;
-            family->next = level;
-            level = family;
-        }
-    }
-    return level;
+void th_family_enter(th_family *family, th_part *part) {
+    th_fiber *fiber = th_fiber_self();
+    *part = (th_part){.outer = fiber->heritage.handle};
+    thrum_handle *self = &part->handle;
+    self->can_order = fiber->sched->can_order;
+    self->xcancelled = TH_CANCEL_NESTED;
+    th_lock_init(&self->helpers_lock);
+    th_family_child_begins(family, self);
+    fiber->heritage.handle = self;
+    th_handle_runs(self, fiber);
 }
 
-static void mark(th_family *family, int why) {
-    th_lock_acquire(&family->lock);
-    family->cancelled = 1;
-    family->first = family->first ? family->first : why;
-    for (thrum_handle *child = family->children; child; child = child->family_next) {
-        th_store_relaxed(&child->xcancelled, 1u); /* relaxed: th_cancel_order follows */
-    }
-    th_lock_release(&family->lock);
+void th_family_exit(th_part *part) {
+    th_fiber *fiber = th_fiber_self();
+    th_handle_runs(&part->handle, NULL);
+    th_cancel_taken_back(fiber);
+    fiber->heritage.handle = part->outer;
+    th_family_child_ended(&part->handle, 0);
 }
 
-/* Who runs the task now, and who helps it. */
-static th_family *visit_task(thrum_handle *handle, th_family *level) {
-    /* pairs: th_handle_runs; the fiber, and that the one who waited on it before has gone on */
-    th_fiber *fiber = th_load_acquire(&handle->xfiber);
-    level = fiber ? visit_fiber(fiber, level) : level;
-    th_lock_acquire(&handle->helpers_lock); /* so nobody of them is gone */
-    for (th_fiber *helper = handle->helpers; helper; helper = helper->helper_next) {
-        level = visit_fiber(helper, level);
-    }
-    th_lock_release(&handle->helpers_lock);
-    return level;
-}
+/* ---- cancelling: with th_cancel_lock from here on ---- */
 
-static th_family *visit_children(th_family *family, th_family *level) {
-    th_lock_acquire(&family->lock); /* so nobody of them is gone */
-    for (thrum_handle *child = family->children; child; child = child->family_next) {
-        level = visit_task(child, level);
+/* One cancel. What it has to come to can shrink while it breathes. */
+typedef struct cancel {
+    families unmarked; /* of this level of the tree */
+    families marked;   /* those whose children have been flagged */
+    families below;    /* the next level */
+    unsigned steps;    /* until it breathes */
+} cancel;
+
+/* Between two steps: afterwards the lists may be shorter. */
+static void step(cancel *c) {
+    if (--c->steps == 0) {
+        c->steps = TH_CANCEL_MAX;
+        th_cancel_breathe();
     }
-    th_lock_release(&family->lock);
-    return level;
 }
 
 /*
- * With th_cancel_lock: these families and all below. One barrier a level of the tree. A deadline is
- * that of all below; of any other reason they only know that their owners were cancelled.
+ * The fiber's wait ends; the families that it has opened come next. Of a part of a run those that
+ * were opened within: the part's own family, and what is around it, stand behind them.
  */
-static void cancel_levels(th_family *level, int why) {
-    while (level) {
-        for (th_family *family = level; family; family = family->next) {
-            mark(family, why);
+static void visit_fiber(cancel *c, th_fiber *fiber, const thrum_handle *handle) {
+    th_cancel_visit(fiber);
+    /* pairs: th_family_open; it cannot be closed meanwhile: its owner is told, and waits for us */
+    th_family *family = th_load_acquire(&fiber->xfamilies);
+    for (; family && family != handle->family; family = family->outer) {
+        if (!family->visited) {
+            family->visited = true;
+            put(&c->below, family);
         }
-        if (!th_cancel_order(level->sched->can_order)) {
-            return; /* who waits is left to who wakes him */
+    }
+}
+
+/* Who runs the task now, and who helps it. */
+static void visit_task(cancel *c, thrum_handle *handle) {
+    /* pairs: th_handle_runs; the fiber, and that the one who waited on it before has gone on */
+    th_fiber *fiber = th_load_acquire(&handle->xfiber);
+    if (fiber) {
+        visit_fiber(c, fiber, handle);
+    }
+    th_lock_acquire(&handle->helpers_lock); /* so nobody of them is gone */
+    for (th_fiber *helper = handle->helpers; helper; helper = helper->helper_next) {
+        visit_fiber(c, helper, handle);
+    }
+    th_lock_release(&handle->helpers_lock);
+}
+
+static void flag(thrum_handle *handle) {
+    uint32_t word = th_load_relaxed(&handle->xcancelled); /* relaxed: written with the lock */
+    th_store_relaxed(&handle->xcancelled,
+                     word | TH_CANCEL_ON); /* relaxed: th_cancel_order follows */
+}
+
+/* The next child of the family is flagged, or visited; false: it was the last. */
+static bool next_child(cancel *c, th_family *family, bool visit) {
+    th_lock_acquire(&family->lock); /* so the child is not gone */
+    thrum_handle *child = family->cursor;
+    if (child) {
+        family->cursor = child->family_next;
+        if (visit) {
+            visit_task(c, child);
+        } else {
+            flag(child);
         }
-        th_family *next = NULL;
-        for (th_family *family = level; family; family = family->next) {
-            next = visit_children(family, next);
+    }
+    th_lock_release(&family->lock);
+    return child != NULL;
+}
+
+/* From now on new children are born cancelled, and those that are there are come to. */
+static void begin(th_family *family, int why) {
+    give_reason(family, why);
+    th_lock_acquire(&family->lock);
+    family->cursor = family->children;
+    th_lock_release(&family->lock);
+}
+
+/* All families of a list, which is empty afterwards; they go to the other one, if there is one. */
+static void each_family(cancel *c, families *list, families *to, int why) {
+    th_family *family;
+    while ((family = list->first)) {
+        begin(family, why);
+        for (bool more = true; more && list->first == family; step(c)) {
+            more = next_child(c, family, !to);
+            if (!more) {
+                take(family);
+                if (to) {
+                    put(to, family);
+                }
+            }
         }
-        level = next;
+    }
+}
+
+static void go_below(cancel *c) {
+    c->unmarked = c->below;
+    c->below.first = NULL;
+    if (c->unmarked.first) {
+        c->unmarked.first->link = &c->unmarked.first;
+    }
+}
+
+/*
+ * The level and all below. One barrier a level of the tree. A deadline is that of all below; of any
+ * other reason they only know that their owners were cancelled.
+ */
+static void cancel_levels(cancel *c, bool can_order, int why) {
+    while (c->unmarked.first) {
+        each_family(c, &c->unmarked, &c->marked, why);
+        bool ordered = th_cancel_order(can_order);
+        while (!ordered && c->marked.first) {
+            take(c->marked.first); /* a waiting one is left to its waker */
+        }
+        each_family(c, &c->marked, NULL, why);
+        go_below(c);
         why = why == -ETIMEDOUT ? why : -ECANCELED;
     }
 }
 
 void th_family_cancel(th_family *family, int why) {
-    th_lock_acquire(&th_cancel_lock);
+    if (family->sched->abandoned) {
+        return; /* in the child of a fork nobody is there whom it could concern */
+    }
+    cancel c = {.steps = TH_CANCEL_MAX};
+    th_cancel_hold();
+    give_reason(family, why); /* a child that fails has told when it leaves, whoever comes to it */
     if (!family->visited) {
         family->visited = true;
-        family->next = NULL;
-        cancel_levels(family, why);
+        put(&c.unmarked, family);
+        cancel_levels(&c, family->sched->can_order, why);
     }
-    th_lock_release(&th_cancel_lock);
-}
-
-void th_family_stopped(th_fiber *fiber) {
-    /* pairs: th_family_open; it cannot be closed meanwhile: its owner is told, and waits for us */
-    th_family *family = th_load_acquire(&fiber->xfamilies);
-    for (; family; family = family->outer) {
-        mark(family, -ECANCELED);
-    }
+    th_cancel_let_go();
 }
 
 void th_family_cancel_task(thrum_handle *handle, bool can_order) {
-    th_store_relaxed(&handle->xcancelled, 1u); /* relaxed: th_cancel_order follows */
+    cancel c = {.steps = TH_CANCEL_MAX};
+    flag(handle);
     if (th_cancel_order(can_order)) {
-        cancel_levels(visit_task(handle, NULL), -ECANCELED);
+        visit_task(&c, handle);
+        go_below(&c);
+        cancel_levels(&c, can_order, -ECANCELED);
     }
+}
+
+bool th_family_is_late(const th_fiber *fiber) {
+    const thrum_handle *self = fiber->heritage.handle;
+    th_family *late = self ? self->family : NULL;
+    if (!late || !has_passed(late)) {
+        return false;
+    }
+    while (late->parent && has_passed(late->parent)) {
+        late = late->parent;
+    }
+    th_family_cancel(late, -ETIMEDOUT);
+    return true;
 }

@@ -1,5 +1,5 @@
 /*
- * fiber.c: making fibers, keeping idle ones, switching between them.
+ * fiber.c: making fibers, and switching between them.
  */
 #include "core/fiber.h"
 
@@ -21,11 +21,6 @@
 
 /* Yields of a fiber that is alone on its worker, before its worker looks at the others. */
 #define LONE_YIELDS TH_LIMIT(16, 3)
-
-/* The rest of a stack below its hottest part goes back to the system before it is kept. */
-#define KEEP_BYTES ((size_t)16 * 1024)
-/* Of so many idle stacks that leave a worker one is measured at least. */
-#define SAMPLED 16
 
 static uint64_t xnumbers; /* each fiber's number is the upper half of its runs' ids */
 
@@ -51,10 +46,43 @@ TH_NO_TSAN void th_leave(th_worker *worker) {
 }
 #endif
 
-/* Switching away and coming back: everything that must hold at the very moment. */
-static TH_INLINE_NO_TSAN void switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
+static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *from, th_fiber *to) {
     if (th_is_traced(worker)) {
         th_trace_switches(worker, from, to);
+    }
+    /* relaxed: as in switch_to */
+    bool reclaim = (th_load_relaxed(&worker->xextra) & TH_EXTRA_RECLAIM) != 0;
+    if (reclaim && worker->left.kind != TH_COMMIT_RETIRE) {
+        worker->then = worker->left.kind;
+        worker->left.kind = TH_COMMIT_RECLAIM;
+    }
+}
+
+/*
+ * For the address sanitizer: the fiber runs on its stack, with its fake one. A thread that has just
+ * bound itself may switch to a fiber that began elsewhere: there, too, its own stack is noted.
+ */
+static TH_INLINE_NO_TSAN void arrive(const th_fiber *fiber, void *fake) {
+#if TH_ASAN
+    const void *bottom;
+    size_t size;
+    th_asan_arrive(fake, &bottom, &size);
+    th_fiber *home = &fiber->worker->home;
+    if (!home->stack.bottom) { /* the first switch on this thread came from its own stack */
+        home->stack.bottom = (char *)(uintptr_t)bottom;
+        home->stack.top = home->stack.bottom + size;
+    }
+#else
+    (void)fiber, (void)fake;
+#endif
+}
+
+/* Switching away and coming back: everything that must hold at the very moment. */
+static TH_INLINE_NO_TSAN void switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
+    /* relaxed: see th_is_traced */
+    uint32_t extra = th_load_relaxed(&worker->xextra) & (TH_EXTRA_TRACE | TH_EXTRA_RECLAIM);
+    if (th_unlikely(extra)) {
+        see_to_extra(worker, from, to);
     }
     th_store_relaxed(&to->worker, worker);  /* relaxed: for who looks (look.c); else our own */
     th_store_relaxed(&worker->current, to); /* relaxed: as above */
@@ -63,7 +91,7 @@ static TH_INLINE_NO_TSAN void switch_to(th_worker *worker, th_fiber *from, th_fi
     th_asan_leave(for_ever ? NULL : &from->asan_fake, to->stack.bottom,
                   (size_t)(to->stack.top - to->stack.bottom));
     th_context_jump(&from->context, &to->context);
-    th_asan_arrive(from->asan_fake, NULL, NULL);
+    arrive(from, from->asan_fake);
     th_commit(from->worker);
 }
 
@@ -74,16 +102,7 @@ TH_NO_TSAN void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
 /* Where a fresh fiber begins: as if it came back from a switch. */
 static TH_NO_TSAN void fiber_main(void *arg) {
     th_fiber *fiber = arg;
-#if TH_ASAN
-    const void *bottom;
-    size_t size;
-    th_asan_arrive(NULL, &bottom, &size);
-    th_fiber *home = &fiber->worker->home;
-    if (!home->stack.bottom) { /* the first switch on this thread came from its own stack */
-        home->stack.bottom = (char *)(uintptr_t)bottom;
-        home->stack.top = home->stack.bottom + size;
-    }
-#endif
+    arrive(fiber, NULL);
     th_commit(fiber->worker);
     th_loop(fiber);
     th_broken(__FILE__, __LINE__, "a fiber's loop returned"); /* GCOVR_EXCL_LINE: never */
@@ -93,6 +112,24 @@ void th_fiber_check_canary(const th_fiber *fiber) {
     if (th_unlikely(!th_stack_canary_ok(&fiber->stack))) {
         th_overflow_stop(fiber);
     }
+}
+
+/* Whether the running fiber handles exceptions of C++, or is being unwound by one. */
+static TH_INLINE_NO_TSAN bool in_exception(const th_worker *worker) {
+    const th_os_exceptions *mine = worker->exceptions;
+    return th_unlikely(mine != NULL) && (mine->caught || mine->uncaught);
+}
+
+/*
+ * C++ keeps them for the thread, but they are the fiber's: it takes them along. Whoever leaves a
+ * thread leaves none there, so nobody finds another one's.
+ */
+static TH_COLD TH_NO_TSAN void switch_with_exceptions(th_worker *worker, th_fiber *fiber,
+                                                      th_fiber *to) {
+    th_os_exceptions mine = *worker->exceptions;
+    *worker->exceptions = (th_os_exceptions){0};
+    switch_to(worker, fiber, to);
+    *fiber->worker->exceptions = mine;
 }
 
 TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
@@ -121,6 +158,10 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
         worker->handoff = work;
         worker->quick = NULL;      /* it comes first */
         to = th_idle_take(worker); /* there is one: a task only starts while there is */
+    }
+    if (th_unlikely(in_exception(worker))) {
+        switch_with_exceptions(worker, fiber, to);
+        return;
     }
     switch_to(worker, fiber, to);
 }
@@ -210,42 +251,13 @@ TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
     th_stack_put(stacks, stack);
 }
 
-/* The figure of all bound threads: their records' own are not to be found by who reads. */
-static void show_bound(thrum_sched *sched, size_t used) {
-    uint64_t most = th_load_relaxed(&sched->xbound_high_water); /* relaxed: a figure to look at */
-    /* lock-free: it fails only when another thread has made it larger */
-    /* relaxed: a figure to look at */
-    while (most < used && !th_cas_relaxed(&sched->xbound_high_water, &most, (uint64_t)used)) {
-    }
-}
-
-/* How deep its stack went since it was last asked, 0 when nothing ran on it: a system call. */
-static size_t measure(th_worker *worker, th_fiber *fiber) {
-    if (!fiber->ran) {
-        return 0;
-    }
-    fiber->ran = false;
-    size_t used = th_stack_high_water(&fiber->stack);
-    if (used > worker->stack_high_water_seen) {
-        worker->stack_high_water_seen = used;
-        th_store_relaxed(&worker->xstack_high_water, used); /* relaxed: a figure to look at */
-        if (worker->bound) {
-            show_bound(worker->sched, used);
-        }
-    }
-    return used;
-}
-
-/* The same, and gives back what is beyond the pages that are kept; whether there was such. */
-static bool trim(th_worker *worker, th_fiber *fiber) {
-    if (measure(worker, fiber) <= KEEP_BYTES) {
-        return false;
-    }
-    th_stack_trim(&fiber->stack, KEEP_BYTES);
-    return true;
-}
-
 /* ---- what the fiber before left to do ---- */
+
+static TH_COLD TH_NO_TSAN void commit_and_reclaim(th_worker *worker) {
+    worker->left.kind = worker->then;
+    th_commit(worker); /* first: others may be waiting for it */
+    th_reclaim_poll(worker);
+}
 
 TH_NO_TSAN void th_commit(th_worker *worker) {
     th_left left = worker->left;
@@ -253,6 +265,9 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
     worker->left.kind = TH_COMMIT_NONE;
     switch (left.kind) {
     case TH_COMMIT_NONE:
+        return;
+    case TH_COMMIT_RECLAIM:
+        commit_and_reclaim(worker);
         return;
     case TH_COMMIT_WAIT:
         th_wait_commit(worker, left.fiber, left.arg);
@@ -272,7 +287,7 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
         th_idle_put(worker, left.fiber);
         return;
     case TH_COMMIT_RETIRE:
-        (void)measure(worker, left.fiber);
+        th_fiber_measure(worker, left.fiber);
         th_fiber_free(left.fiber);
         th_count(&worker->counters.xstacks_freed, 1);
         return;
@@ -283,176 +298,5 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
      */
     if (th_likely(!is_root)) {
         th_flow_ended(&worker->flow.xsuspended);
-    }
-}
-
-/* ---- idle fibers ---- */
-
-/*
- * To measure each would cost more than all else that a short task does. So samples are measured,
- * and after one that went deep, as its neighbours probably did, all that follow; the others when
- * there is nothing to do (trim_store), or another time.
- */
-static void spill(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    th_fiber *first = worker->idle;
-    th_fiber *last = first;
-    bool deep = trim(worker, first);
-    for (unsigned i = 1; i < TH_IDLE_KEPT; i++) {
-        last = last->next;
-        if (deep || i % SAMPLED == 0) {
-            deep = trim(worker, last) || deep;
-        }
-    }
-    worker->idle = last->next;
-    worker->idle_count -= TH_IDLE_KEPT;
-    th_lock_acquire(&sched->fibers_lock);
-    last->next = sched->fibers;
-    sched->fibers = first;
-    sched->fibers_count += TH_IDLE_KEPT;
-    th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: for who parks last (th_park) */
-    th_lock_release(&sched->fibers_lock);
-}
-
-void th_idle_put(th_worker *worker, th_fiber *fiber) {
-    fiber->next = worker->idle;
-    worker->idle = fiber;
-    if (th_unlikely(++worker->idle_count >= 2 * TH_IDLE_KEPT)) {
-        spill(worker);
-    }
-}
-
-TH_NO_TSAN th_fiber *th_idle_take(th_worker *worker) {
-    th_fiber *fiber = worker->idle;
-    th_check(fiber != NULL);
-    worker->idle = fiber->next;
-    worker->idle_count--;
-    return fiber;
-}
-
-bool th_idle_refill(th_worker *worker) {
-    if (th_likely(worker->idle != NULL)) {
-        return true;
-    }
-    thrum_sched *sched = worker->sched;
-    th_lock_acquire(&sched->fibers_lock);
-    for (int i = 0; i < (TH_IDLE_KEPT + 3) / 4 && sched->fibers; i++) {
-        th_fiber *fiber = sched->fibers;
-        sched->fibers = fiber->next;
-        sched->fibers_count--;
-        fiber->next = worker->idle;
-        worker->idle = fiber;
-        worker->idle_count++;
-    }
-    th_lock_release(&sched->fibers_lock);
-    if (worker->idle) {
-        th_count(&worker->counters.xstacks_reused, worker->idle_count);
-        return true;
-    }
-    th_fiber *fiber = th_fiber_new(sched, sched->stack_class, false);
-    if (!fiber) {
-        return false;
-    }
-    th_count(&worker->counters.xstacks_created, 1);
-    th_idle_put(worker, fiber);
-    return true;
-}
-
-void th_idle_give(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    th_fiber *fiber = th_idle_take(worker);
-    th_lock_acquire(&sched->fibers_lock);
-    fiber->next = sched->fibers;
-    sched->fibers = fiber;
-    sched->fibers_count++;
-    th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: as in spill */
-    th_lock_release(&sched->fibers_lock);
-}
-
-/* Frees what the scheduler keeps beyond a few, a handful at a time; true while there is more. */
-static bool give_back(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    th_fiber *surplus = NULL;
-    th_lock_acquire(&sched->fibers_lock);
-    for (int i = 0; i < TH_IDLE_KEPT && sched->fibers_count > TH_IDLE_STORED; i++) {
-        th_fiber *fiber = sched->fibers;
-        sched->fibers = fiber->next;
-        sched->fibers_count--;
-        fiber->next = surplus;
-        surplus = fiber;
-    }
-    th_lock_release(&sched->fibers_lock);
-    bool more = surplus != NULL;
-    while (surplus) {
-        th_fiber *next = surplus->next;
-        (void)measure(worker, surplus);
-        th_fiber_free(surplus);
-        th_count(&worker->counters.xstacks_freed, 1);
-        surplus = next;
-    }
-    return more;
-}
-
-/* Whether there is something better to do than looking through stacks. */
-static bool is_wanted(th_worker *worker) {
-    bool bound = worker->bound && (worker->policy->pending(worker) || th_bound_is_due(worker));
-    return bound || worker->sched->policy->pending(worker);
-}
-
-/*
- * Measures what the store has left, until work comes. Meanwhile others find the store empty, and
- * make fibers of their own.
- */
-static void trim_store(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    th_lock_acquire(&sched->fibers_lock);
-    th_fiber *taken = sched->xfibers_unmeasured ? sched->fibers : NULL; /* with its lock */
-    unsigned count = taken ? sched->fibers_count : 0;
-    if (taken) {
-        sched->fibers = NULL;
-        sched->fibers_count = 0;
-    }
-    th_store_relaxed(&sched->xfibers_unmeasured, false); /* relaxed: as in spill */
-    th_lock_release(&sched->fibers_lock);
-    if (!taken) {
-        return;
-    }
-    bool all = true;
-    th_fiber *last = taken;
-    for (th_fiber *fiber = taken; fiber; fiber = fiber->next) {
-        last = fiber;
-        all = all && !is_wanted(worker);
-        if (all) {
-            trim(worker, fiber);
-        }
-    }
-    th_lock_acquire(&sched->fibers_lock);
-    last->next = sched->fibers;
-    sched->fibers = taken;
-    sched->fibers_count += count;
-    if (!all || sched->fibers_count > TH_IDLE_STORED) {
-        th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: as in spill */
-    }
-    th_lock_release(&sched->fibers_lock);
-}
-
-/* Whether this worker is the last that parks (a bound thread: all have), and nothing wants it. */
-static bool is_quiet(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    unsigned awake = worker->bound ? 0 : 1;
-    /* relaxed: a guess; if nobody took himself for the last one, that one looks again (th_park) */
-    return th_park_parked(th_load_relaxed(&sched->xpark)) + awake >= sched->workers_count &&
-           !is_wanted(worker);
-}
-
-void th_idle_trim(th_worker *worker) {
-    trim(worker, worker->current); /* the loop's own: it stands far above what is given back */
-    for (th_fiber *fiber = worker->idle; fiber; fiber = fiber->next) {
-        trim(worker, fiber);
-    }
-    while (is_quiet(worker) && give_back(worker)) {
-    }
-    if (is_quiet(worker)) {
-        trim_store(worker);
     }
 }

@@ -104,12 +104,13 @@ void th_fiber_check_canary(const th_fiber *fiber);
  */
 typedef enum {
     TH_COMMIT_NONE,
-    TH_COMMIT_WAIT,   /* its waiter may now be woken from elsewhere */
-    TH_COMMIT_UNLOCK, /* the same, and the lock of the list it stands on is given up */
-    TH_COMMIT_YIELD,  /* it queues behind everybody */
-    TH_COMMIT_ROOT,   /* a bound thread's own stack: its loop knows when it goes on */
-    TH_COMMIT_IDLE,   /* it is a spare loop of the worker */
-    TH_COMMIT_RETIRE  /* it is done for good */
+    TH_COMMIT_WAIT,    /* its waiter may now be woken from elsewhere */
+    TH_COMMIT_UNLOCK,  /* the same, and the lock of the list it stands on is given up */
+    TH_COMMIT_YIELD,   /* it queues behind everybody */
+    TH_COMMIT_ROOT,    /* a bound thread's own stack: its loop knows when it goes on */
+    TH_COMMIT_IDLE,    /* it is a spare loop of the worker */
+    TH_COMMIT_RECLAIM, /* what `then` says; and then the worker looks what to give back */
+    TH_COMMIT_RETIRE   /* it is done for good */
 } th_commit_kind;
 
 /*
@@ -140,11 +141,25 @@ void th_commit(th_worker *worker);
 /* The body of every fiber: core/loop.c. */
 void th_loop(void *fiber);
 
+/* How deep its stack went since it was last asked, 0 when nothing ran on it: a system call. */
+size_t th_fiber_measure(th_worker *worker, th_fiber *fiber);
+
 /* Keeps idle fibers: a worker's own, then its scheduler's. */
 void th_idle_put(th_worker *worker, th_fiber *fiber);
 th_fiber *th_idle_take(th_worker *worker);
 bool th_idle_refill(th_worker *worker); /* at least one afterwards, or false */
 void th_idle_give(th_worker *worker);   /* one of its own, for whoever refills first */
 void th_idle_trim(th_worker *worker);   /* before parking: gives back what deep tasks used */
+
+/*
+ * For reclaim.c. A period begins: how many lay unused in the one before, beyond those that are
+ * kept, and whether pages of deep ones are to be given back. False: there is neither.
+ */
+bool th_idle_period(thrum_sched *sched, unsigned *unused, bool *deep);
+/* Frees a few of the scheduler's, `most` at most, and no more than are beyond those that are kept;
+ * how many. */
+unsigned th_idle_reclaim(th_worker *worker, unsigned most);
+/* Gives back the pages of a few deep ones that are kept; true while there are more. */
+bool th_idle_trim_some(th_worker *worker);
 
 #endif

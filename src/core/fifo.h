@@ -17,12 +17,8 @@ typedef struct th_fifo {
     th_mpsc front; /* what was posted, newest first: anybody pushes, the role's holder drains */
     alignas(TH_CACHE_LINE) th_role role; /* the scheduling role */
     uint32_t xrest;                      /* written with the role: 1 while `rest` holds work */
-    uint32_t xoverdue;                   /* likewise, of `overdue` */
-    bool drained;  /* with the role: several were appended to `overdue` by the last look at `due` */
     th_chain rest; /* with the role: in order, older than the front, younger than what is ready */
-    th_chain overdue; /* with the role: in order of their deadlines; they come before the rest */
-    th_mpsc due;      /* what is to be appended to `overdue`: pushed with the lock of the timers */
-    th_mcsp ready;    /* in order: the role's holder publishes, anybody takes */
+    th_mcsp ready; /* in order: the role's holder publishes, anybody takes */
 } th_fifo;
 
 /* The block's size for what the config asks for. */

@@ -3,6 +3,7 @@
  */
 #include "core/find.h"
 
+#include "core/idle.h"
 #include "core/panic.h"
 #include "core/park.h"
 #include "core/submit.h"
@@ -151,6 +152,26 @@ static void note_theft(th_worker *worker, const th_worker *victim) {
     }
 }
 
+/*
+ * Who was woken for a single one that no thief may take: its owner has noted in which run that was,
+ * and while it is still in it, it has not come round.
+ */
+static th_work *rescue_told(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    bool told = false;
+    bool unsure = false;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        const th_worker *w = &sched->workers[i];
+        uint64_t tick = th_load_relaxed(&w->xtick); /* relaxed: only whether it moves */
+        /* relaxed: the worker that it woke has acquired it */
+        if (w != worker && tick && tick == th_load_relaxed(&w->xlone_tick)) {
+            worker->seen_ticks[i] = tick;
+            told = true;
+        }
+    }
+    return told ? sched->policy->rescue(worker, &unsure) : NULL;
+}
+
 static th_work *search(th_worker *worker) {
     worker->nap_ns = 0;
     if (!th_search_begin(worker)) {
@@ -164,6 +185,9 @@ static th_work *search(th_worker *worker) {
         th_count(&worker->counters.xruns_stolen, 1);
         th_loot_begin(worker);
         note_theft(worker, worker->loot.victim);
+        if (th_ring_size(&worker->ring.ring)) {
+            th_notify(worker, false); /* the rest of the loot */
+        }
         return work;
     }
     work = th_forks_steal(worker);
@@ -172,6 +196,9 @@ static th_work *search(th_worker *worker) {
         th_count(&worker->counters.xstolen, 1);
         th_count(&worker->counters.xruns_stolen, 1);
         note_theft(worker, NULL);
+    }
+    if (!work && worker->woken) {
+        work = rescue_told(worker);
     }
     if (work || (worker->nap_ns && all_others_parked(worker))) {
         worker->nap_ns = 0;
@@ -303,22 +330,10 @@ th_work *th_pinned_take_yielded(th_worker *worker) {
 /* So long in vain, with nothing left that could free a stack. */
 #define DEFERRED_MAX_NS 1000000000
 
-/* Fibers that wait for something: they may end, and free a stack. */
-static bool anything_blocked(thrum_sched *sched) {
-    uint64_t started = 0;
-    uint64_t finished = 0;
-    for (unsigned i = 0; i < sched->workers_count; i++) {
-        const th_worker *w = &sched->workers[i];
-        finished += th_load_relaxed(&w->flow.xfinished); /* relaxed: asked again and again */
-        started += th_load_relaxed(&w->counters.xtasks_started); /* relaxed: as above */
-    }
-    return started != finished;
-}
-
 static void defer_again(th_worker *worker, int64_t since) {
     int64_t now = th_os_now();
     worker->defer_until = now + TH_DEFER_NS;
-    if (now - since >= DEFERRED_MAX_NS && !anything_blocked(worker->sched)) {
+    if (now - since >= DEFERRED_MAX_NS && !th_idle_any_body(worker->sched)) {
         th_panic(worker->sched,
                  "thrum: no stack can be had, and nothing is left that could free one");
     }

@@ -196,7 +196,8 @@ static bool take_back(th_worker *worker, th_fork *fork) {
     if (!th_cas_relaxed(&worker->forks.xslot, &state, TH_FORK_EMPTY)) {
         return false;
     }
-    th_flow_ended(&worker->flow.xfinished); /* of `offer`; the present run goes on */
+    th_count(&worker->forks.xtaken_back, 1); /* relaxed: published by the next */
+    th_flow_ended(&worker->flow.xfinished);  /* of `offer`; the present run goes on */
     return true;
 }
 
@@ -217,8 +218,16 @@ static bool pop_behind_head(th_forks *forks, uint64_t at) {
     return false;
 }
 
+void th_forks_orphaned(th_forks *forks) {
+    th_store_relaxed(&forks->xhead, UINT64_MAX); /* relaxed: no other thread is there */
+}
+
 bool th_fork_pop_slow(th_fork *fork, th_worker *worker) {
     if (worker) {
+        if (worker->sched->abandoned) {
+            th_misuse("thrum_fork_join", "in the child of a process's fork: it is the parent's",
+                      fork);
+        }
         return pop_behind_head(&worker->forks, fork->index);
     }
     worker = th_here();
@@ -286,6 +295,20 @@ bool th_forks_seen(const th_worker *worker) {
         const th_worker *victim = &sched->workers[i];
         /* relaxed: a guess */
         if (victim != worker && th_load_relaxed(&victim->forks.xslot) > TH_FORK_EMPTY) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool th_forks_left(const th_worker *worker) {
+    const thrum_sched *sched = worker->sched;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        const th_forks *forks = &sched->workers[i].forks;
+        /* relaxed: guesses, or ordered by the caller's barrier */
+        bool any = th_load_relaxed(&forks->xslot) > TH_FORK_EMPTY ||
+                   th_load_relaxed(&forks->xtail) != th_load_relaxed(&forks->xhead);
+        if (any && i != worker->index) {
             return true;
         }
     }

@@ -56,6 +56,7 @@ typedef struct th_forks {
      */
     alignas(TH_CACHE_LINE) uint64_t head_seen; /* xhead, or what it was: not beyond it */
     th_fork *offered;            /* what it has put into the slot and not missed yet */
+    uint64_t xtaken_back;        /* of those offered: each counts as ended, and never began */
     uint64_t xtail;              /* where the next one goes; rescuers read it */
     th_fork *xprivate[TH_FORKS]; /* read by rescuers */
 
@@ -86,6 +87,9 @@ static inline bool th_forks_any(const th_forks *forks) {
            th_load_relaxed(&forks->offered);
 }
 
+/* For the child of a fork: forks that were started before it are the parent's. */
+void th_forks_orphaned(th_forks *forks);
+
 /* A fork that was given: waits for its end, and returns its result. A cancel does not end that. */
 int th_fork_wait(th_fork *fork);
 
@@ -104,7 +108,8 @@ void th_forks_end(th_worker *worker);
 th_work *th_forks_steal(th_worker *worker);
 th_work *th_forks_rescue(th_worker *worker);
 
-/* Whether any other worker offers something: a guess. */
+/* Whether any other worker offers something, or has a private one too: guesses. */
 bool th_forks_seen(const th_worker *worker);
+bool th_forks_left(const th_worker *worker);
 
 #endif

@@ -56,6 +56,7 @@ void th_idle_sum(thrum_sched *sched, th_flow *sum) {
     }
     for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
         sum_begins(sum, &w->flow);
+        sum->xreadied += th_load_relaxed(&w->own_timers.xreadied); /* relaxed: as the others */
     }
     for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
         sum_begins(sum, &r->flow);
@@ -81,6 +82,26 @@ bool th_idle_now(thrum_sched *sched, th_idle_what what) {
         th_tsan_acquire(sched);
     }
     return began == ends;
+}
+
+bool th_idle_any_body(thrum_sched *sched) {
+    const th_outsiders *others = &sched->outsiders;
+    th_lock_acquire(&th_outside_lock); /* no bound thread's counts are being retired */
+    th_lock_acquire(&sched->bound_lock);
+    uint64_t ended = th_load_relaxed(&others->retired.flow.xfinished);  /* relaxed: the locks */
+    uint64_t begun = th_load_relaxed(&others->counters.xtasks_started); /* relaxed: as above */
+    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
+        ended += th_load_acquire(&w->flow.xfinished); /* pairs: th_flow_ended; what began before */
+    }
+    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
+        begun +=
+            th_load_relaxed(&w->counters.xtasks_started); /* relaxed: not older than the ends */
+        /* relaxed: as above; the end of one that was taken back is no body's */
+        begun += th_load_relaxed(&w->forks.xtaken_back);
+    }
+    th_lock_release(&sched->bound_lock);
+    th_lock_release(&th_outside_lock);
+    return begun != ended;
 }
 
 bool th_idle_lets_go(thrum_sched *sched) {
@@ -208,6 +229,9 @@ int th_idle_wait(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
     if (th_unlikely(sched->abandoned)) {
         return -ESHUTDOWN;
     }
+    if (what != TH_IDLE_NOW && th_acts_for(sched)) {
+        return -EDEADLK; /* the task that waits for the call is not done */
+    }
     th_worker *root = th_bound_root();
     if (thrum_sched_current() == sched) {
         return root ? wait_in_root(root, deadline, what) : -EDEADLK;
@@ -216,10 +240,17 @@ int th_idle_wait(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
                            : wait_in_thread(sched, deadline, what);
 }
 
+static int wait_if_live(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
+    if (sched && !th_outside_is_live(sched)) {
+        return -ESHUTDOWN;
+    }
+    return th_idle_wait(sched, deadline, what);
+}
+
 int thrum_sched_wait_idle(thrum_sched *sched, thrum_time deadline) {
-    return th_idle_wait(sched, deadline, TH_IDLE_NOW);
+    return wait_if_live(sched, deadline, TH_IDLE_NOW);
 }
 
 int thrum_sched_wait_done(thrum_sched *sched, thrum_time deadline) {
-    return th_idle_wait(sched, deadline, TH_IDLE_DONE);
+    return wait_if_live(sched, deadline, TH_IDLE_DONE);
 }

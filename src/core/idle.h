@@ -24,6 +24,12 @@ bool th_idle_now(thrum_sched *sched, th_idle_what what);
  */
 void th_idle_sum(thrum_sched *sched, th_flow *sum);
 
+/*
+ * Whether some body has begun and not ended, so that it may free a stack. False only if there was
+ * an instant since the call at which there was none.
+ */
+bool th_idle_any_body(thrum_sched *sched);
+
 /* Whether a bound thread waits for an instant that there is, and so is about to go on. */
 bool th_idle_lets_go(thrum_sched *sched);
 

@@ -127,7 +127,7 @@ int thrum_key_set(thrum_key key, void *value) {
     if (fiber) {
         fiber->dirty = true;
     } else {
-        th_thread_keep(th_thread_self());
+        (void)th_thread_keep(th_thread_self()); /* else their memory stays until the process ends */
     }
     *local = (th_local){key.index, serial, value};
     return 0;

@@ -14,16 +14,16 @@
 
 void th_look_begin(th_look *look, thrum_sched *sched) {
     *look = (th_look){.sched = sched, .root = sched->workers_count};
-    th_lock_acquire(&th_cancel_lock);
+    th_cancel_hold();
     th_cancel_look_begins(sched);
     look->held = th_cancel_order(sched->can_order);
-    th_lock_release(&th_cancel_lock);
+    th_cancel_let_go();
 }
 
 void th_look_end(th_look *look) {
-    th_lock_acquire(&th_cancel_lock);
+    th_cancel_hold();
     th_cancel_look_ends(look->sched);
-    th_lock_release(&th_cancel_lock);
+    th_cancel_let_go();
 }
 
 /* Not shown to the thread sanitizer, as all that is read of a fiber that may run meanwhile. */
@@ -151,14 +151,14 @@ static TH_NO_TSAN void visit_roots(view *v) {
 TH_NO_TSAN unsigned th_look_some(th_look *look, th_seen seen[], unsigned max) {
     view v = {look, seen, 0, max};
     while (v.count < max && !look->stacks_seen) {
-        th_lock_acquire(&th_cancel_lock);
+        th_cancel_hold();
         look->stacks_seen = !th_stacks_some(&look->sched->stacks, &look->at, STACKS_MAX, visit, &v);
-        th_lock_release(&th_cancel_lock);
+        th_cancel_let_go();
     }
     if (v.count < max) {
-        th_lock_acquire(&th_cancel_lock);
+        th_cancel_hold();
         visit_roots(&v);
-        th_lock_release(&th_cancel_lock);
+        th_cancel_let_go();
     }
     return v.count;
 }

@@ -40,7 +40,12 @@ void th_outside_abandon(void) {
     for (thrum_sched *s = live; s; s = s->next_live) {
         s->abandoned = true;
         th_store_relaxed(&s->xstopping, 1u); /* relaxed: no other thread is there yet */
+        th_slab_abandon(s->spawn_slab);
+        for (th_outside *r = s->outsiders.first; r; r = r->next_of_sched) {
+            th_store_relaxed(&r->xsched, NULL); /* relaxed: as above */
+        }
     }
+    live = NULL; /* whoever comes to one of them finds it gone */
 }
 
 /* With the lock. A post may come so late that its scheduler is gone: its memory must not be read.
@@ -53,8 +58,25 @@ static bool is_live(const thrum_sched *sched) {
     return s != NULL;
 }
 
+bool th_outside_is_live(const thrum_sched *sched) {
+    th_lock_acquire(&th_outside_lock);
+    bool result = is_live(sched);
+    th_lock_release(&th_outside_lock);
+    return result;
+}
+
 /* NULL, with *gone telling whether the scheduler is; else there is no memory. */
 static TH_NO_TSAN th_outside *attach(th_thread *thread, thrum_sched *sched, bool *gone) {
+    th_lock_acquire(&th_outside_lock);
+    *gone = !is_live(sched);
+    th_lock_release(&th_outside_lock);
+    /*
+     * Gone: without asking for memory, since it may be the child of a fork. And a record that
+     * nobody would retire must not be: it would tell of a thread whose memory has gone with it.
+     */
+    if (*gone || !th_thread_keep(thread)) {
+        return NULL;
+    }
     th_outside *r = find(thread, NULL); /* one whose scheduler is gone */
     bool fresh = !r;
     if (fresh) {
@@ -66,7 +88,6 @@ static TH_NO_TSAN th_outside *attach(th_thread *thread, thrum_sched *sched, bool
         }
         r->xinside = 0; /* the rest is set below */
         r->thread = thread;
-        th_thread_keep(thread);
     }
     th_lock_acquire(&th_outside_lock);
     *gone = !is_live(sched);
@@ -90,7 +111,8 @@ static TH_NO_TSAN th_outside *attach(th_thread *thread, thrum_sched *sched, bool
     return r;
 }
 
-/* Without memory for a record: threads in that situation share one, and take turns with it. */
+/* Without memory for a record, or a way to end it with the thread: threads in that situation share
+ * one, and take turns with it. */
 static th_outside *enter_shared(thrum_sched *sched) {
     th_lock_acquire(&th_outside_lock);
     bool gone = !is_live(sched);
@@ -126,7 +148,7 @@ th_outside *th_outside_enter(thrum_sched *sched, bool post) {
         return NULL;
     }
     /* seq: as above */
-    if (post && th_unlikely(th_load_seq(&sched->xstopping))) {
+    if (post && th_unlikely(th_load_seq(&sched->xstopping)) && thread->acts_for != sched) {
         th_outside_leave(sched, r);
         return NULL;
     }

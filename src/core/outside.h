@@ -42,7 +42,7 @@ extern th_lock th_outside_lock;
 /*
  * Announces that the calling thread is inside a call on the scheduler. Never fails: without memory
  * for a record the threads concerned take turns. With `post`, NULL when the scheduler is stopping
- * or gone.
+ * or gone; but a thread that acts for a task of it (th_thread) is let in until that has ended.
  */
 th_outside *th_outside_enter(thrum_sched *sched, bool post);
 void th_outside_leave(thrum_sched *sched, th_outside *record);
@@ -55,6 +55,12 @@ void th_outside_open(thrum_sched *sched);
 
 /* For the child of a fork, with the lock: every scheduler refuses posts, stop and idle waits. */
 void th_outside_abandon(void);
+
+/*
+ * Whether it has not been stopped, without a look at its memory. What has been told "no" stays so,
+ * unless another scheduler starts at the same address. The caller must not have the lock.
+ */
+bool th_outside_is_live(const thrum_sched *sched);
 
 /* For stop, at the end: forgets the scheduler in every record, and waits until nobody is inside. */
 void th_outside_close(thrum_sched *sched);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "core/panic.h"
 #include "core/worker.h"
 #include "platform/platform.h"
@@ -25,6 +26,13 @@ static char *put_number(char *at, uint64_t value, unsigned base) {
     return at;
 }
 
+static char *put_name(char *at, const char *name) {
+    while (*name) {
+        at += th_text_char(&name, false, at);
+    }
+    return at;
+}
+
 static char *put_text(char *at, const char *text) {
     size_t length = strlen(text);
     memcpy(at, text, length);
@@ -34,7 +42,7 @@ static char *put_text(char *at, const char *text) {
 /* "thrum: stack overflow in fiber NAME: SIZE bytes of stack, 0xLOW to 0xHIGH, " */
 static char *put_fiber(char *at, const th_fiber *fiber) {
     at = put_text(at, "thrum: stack overflow in fiber ");
-    at = put_text(at, fiber->name[0] ? fiber->name : "unnamed");
+    at = put_name(at, fiber->name[0] ? fiber->name : "unnamed");
     at = put_text(at, ": ");
     at = put_number(at, th_stack_class_size(fiber->stack.class_index), 10);
     at = put_text(at, " bytes of stack, 0x");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 
@@ -27,8 +28,14 @@ void th_panic(thrum_sched *sched, const char *line) {
 void th_misuse(const char *call, const char *what, const void *object) {
     th_fiber *fiber = th_fiber_self();
     const char *name = !fiber ? "none" : fiber->name[0] ? fiber->name : "unnamed";
+    char clean[THRUM_NAME_MAX + 1];
+    size_t length = 0;
+    while (*name) {
+        length += th_text_char(&name, false, clean + length); /* never more than was read */
+    }
+    clean[length] = '\0';
     char line[LINE_MAX_BYTES];
-    snprintf(line, sizeof line, "thrum: %s: %s (object %p, fiber %s)", call, what, object, name);
+    snprintf(line, sizeof line, "thrum: %s: %s (object %p, fiber %s)", call, what, object, clean);
     th_panic(thrum_sched_current(), line);
 }
 

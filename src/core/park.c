@@ -6,12 +6,9 @@
 #include "base/check.h"
 #include "core/find.h"
 #include "core/idle.h"
+#include "core/sentinel.h"
 #include "core/stuck.h"
 #include "platform/platform.h"
-
-/* The sentinel's sleep begins so short and doubles while there is nothing to rescue. */
-#define SENTINEL_MIN_NS 50000
-#define SENTINEL_MAX_NS 4000000
 
 /* What nobody else is certain to come for, and what a thief could help with. */
 static bool pending(th_worker *worker) {
@@ -67,16 +64,19 @@ static void count_wake(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
  * exchange. The entry may be stale (its worker went on by itself): then the token is given back
  * before the next try. Whoever submits meanwhile sees a searcher that is none and relies on it, so
  * giving it back without looking at the word again would lose his wake. False when nobody sleeps,
- * or, unless `anyway`, somebody is looking already.
+ * or, unless `anyway`, somebody is looking already. For a `lone` one a sentinel that sleeps long is
+ * woken, whoever sleeps or searches besides: from then on it comes round again.
  */
-static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bool anyway) {
+static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bool anyway,
+                      bool lone) {
     unsigned leaving = 0; /* the sentinel, found on its way: it will look for itself */
     for (;;) {
         /* pairs: announce; the links and words of those in the stack */
         uint64_t word = th_load_acquire(&sched->xpark);
-        unsigned top = th_park_top(word);
+        bool deep = lone && th_park_long(word);
+        unsigned top = deep ? 0 : th_park_top(word);
         unsigned which = top ? top : th_park_sentinel(word);
-        if ((th_park_searchers(word) && !anyway) || !which) {
+        if ((th_park_searchers(word) && !anyway && !deep) || !which) {
             return false; /* somebody is looking already, or nobody sleeps */
         }
         th_worker *target = &sched->workers[which - 1];
@@ -91,6 +91,8 @@ static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bo
         if (top) {
             /* relaxed: the tag in the exchange tells whether it is still the top's link */
             want = th_park_with_top(want, th_load_relaxed(&target->xidle_next));
+        } else {
+            want |= TH_PARK_WATCH;
         }
         /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
         /* relaxed: one order of all changes of the word; the claim publishes it */
@@ -109,7 +111,16 @@ static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bo
 }
 
 void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
-    wake_next(sched, by, cause, false);
+    wake_next(sched, by, cause, false, false);
+}
+
+void th_notify_somebody(th_worker *worker, uint64_t word) {
+    if (th_park_searchers(word) && !th_park_long(word)) {
+        return;
+    }
+    /* relaxed: the woken worker reads it behind the claim; an older one says that it came round */
+    th_store_relaxed(&worker->xlone_tick, th_load_relaxed(&worker->xtick));
+    wake_next(worker->sched, worker, TH_WAKE_SUBMIT, false, true);
 }
 
 /*
@@ -117,7 +128,7 @@ void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
  * searching already is no reason to leave the others asleep: there is work for all.
  */
 void th_wake_many(thrum_sched *sched, th_worker *by, uint64_t n, th_wake_cause cause) {
-    while (n-- && wake_next(sched, by, cause, true)) {
+    while (n-- && wake_next(sched, by, cause, true, false)) {
     }
 }
 
@@ -147,8 +158,9 @@ void th_watch_timers(thrum_sched *sched, th_worker *by) {
     /* relaxed: ordered by the caller. Who parks after that word sees that not all sleep, and takes
      * the sentinel's role */
     uint64_t word = th_load_relaxed(&sched->xpark);
-    if (th_park_anyone(word) && !th_park_searchers(word) && !th_park_sentinel(word)) {
-        th_wake_one(sched, by, TH_WAKE_SUBMIT);
+    if (th_park_anyone(word) &&
+        (th_park_long(word) || (!th_park_searchers(word) && !th_park_sentinel(word)))) {
+        wake_next(sched, by, TH_WAKE_SUBMIT, false, true);
     }
 }
 
@@ -365,52 +377,6 @@ static bool retire_sentinel(th_worker *worker) {
     return false;
 }
 
-/*
- * The sentinel's round: true when it has something to do. A worker that has work and has not picked
- * anything since the last look has not come round; if it has, a second look follows soon, and after
- * that the long sleep again.
- */
-static bool sentinel_round(th_worker *worker, int64_t *sleep_ns) {
-    thrum_sched *sched = worker->sched;
-    bool unsure = false;
-    if (th_timers_help(worker)) {
-        return true;
-    }
-    /* relaxed: a hint; whoever deferred a task looks again itself */
-    if (th_load_relaxed(&sched->xdeferred)) {
-        return true;
-    }
-    worker->handoff = sched->policy->rescue(worker, &unsure);
-    if (!worker->handoff && (worker->handoff = th_forks_rescue(worker))) {
-        th_count(&worker->counters.xrescues, 1);
-        th_count(&worker->counters.xruns_stolen, 1);
-    }
-    if (worker->handoff) {
-        if (th_is_traced(worker)) {
-            th_trace_notes(worker, TH_TRACED_RESCUED, 0);
-        }
-        worker->sentinel_ns = SENTINEL_MIN_NS;
-        return true;
-    }
-    /* relaxed: a guess; a submitter who saw a searcher left it to that one */
-    if (!th_park_searchers(th_load_relaxed(&sched->xpark)) && pending(worker)) {
-        search_anyway(worker);
-        return true;
-    }
-    if (unsure && !worker->second_look) {
-        worker->second_look = true;
-        *sleep_ns = SENTINEL_MIN_NS;
-        return false;
-    }
-    worker->second_look = false;
-    worker->sentinel_ns *= 2;
-    if (worker->sentinel_ns > SENTINEL_MAX_NS) {
-        worker->sentinel_ns = SENTINEL_MAX_NS;
-    }
-    *sleep_ns = worker->sentinel_ns;
-    return false;
-}
-
 static int64_t first_sleep(th_worker *worker) {
     /* relaxed: whoever defers a task looks for it itself as well */
     bool deferred = th_load_relaxed(&worker->sched->xdeferred) != 0;
@@ -418,9 +384,7 @@ static int64_t first_sleep(th_worker *worker) {
         return worker->nap_ns;
     }
     if (worker->sentinel) {
-        worker->sentinel_ns = deferred ? TH_DEFER_NS : SENTINEL_MIN_NS;
-        worker->second_look = false;
-        return worker->sentinel_ns;
+        return th_sentinel_begin(worker, deferred);
     }
     return deferred ? TH_DEFER_NS : TH_FOREVER;
 }
@@ -428,10 +392,13 @@ static int64_t first_sleep(th_worker *worker) {
 /* Its own timers end any sleep; as the sentinel, everybody's. */
 static int64_t with_timers(const th_worker *worker, int64_t deadline) {
     int64_t first = th_timers_sleep_until(worker, worker->sentinel);
+    int64_t due = worker->sentinel ? th_reclaim_due(worker) : TH_FOREVER;
+    first = due < first ? due : first;
     return first < deadline ? first : deadline;
 }
 
-static void sleep_until_woken(th_worker *worker) {
+/* `slack`: what the thread's timers had before the sentinel's were made exact, if they were. */
+static void sleep_until_claimed(th_worker *worker, unsigned long *slack) {
     thrum_sched *sched = worker->sched;
     int64_t ns = first_sleep(worker);
     int64_t deadline = ns == TH_FOREVER ? ns : th_os_now() + ns;
@@ -446,8 +413,9 @@ static void sleep_until_woken(th_worker *worker) {
             continue; /* claimed, or an entry popped, or a spurious wake: the word tells */
         }
         th_count(&worker->counters.xwakes_timer, 1);
-        bool timers_due = th_timers_sleep_until(worker, worker->sentinel) <= th_os_now();
+        bool timers_due = with_timers(worker, TH_FOREVER) <= th_os_now();
         if (worker->sentinel && !worker->napping && !timers_due) {
+            *slack = *slack ? *slack : th_os_timer_slack(1);
             /* relaxed: a hint, and the exchange decides */
             if (!th_load_relaxed(&sched->xdeferred) && !pending(worker) &&
                 th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count &&
@@ -455,9 +423,13 @@ static void sleep_until_woken(th_worker *worker) {
                 deadline = TH_FOREVER;
                 continue;
             }
-            if (!sentinel_round(worker, &ns)) {
+            th_round round = th_sentinel_round(worker, &ns);
+            if (round == TH_ROUND_NOTHING) {
                 deadline = th_os_now() + ns;
                 continue;
+            }
+            if (round == TH_ROUND_PENDING) {
+                search_anyway(worker);
             }
         }
         leave_by_itself(worker);
@@ -465,10 +437,20 @@ static void sleep_until_woken(th_worker *worker) {
     }
 }
 
+/* Not for the first sleep, which is short and often the last. */
+static void sleep_until_woken(th_worker *worker) {
+    unsigned long slack = 0;
+    sleep_until_claimed(worker, &slack);
+    if (slack) {
+        th_os_timer_slack(slack);
+    }
+}
+
 /* Looks again for a while before it parks: not by default, it cost every benchmark that we have. */
 static bool spin(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    int64_t until = th_os_now() + sched->config.spin_ns;
+    int64_t until = thrum_after(sched->config.spin_ns);
+    int64_t now;
     do {
         /* relaxed: a hint; th_park looks again */
         if (pending(worker) || th_load_relaxed(&sched->xexit)) {
@@ -479,7 +461,14 @@ static bool spin(th_worker *worker) {
             return false;
         }
         th_os_relax();
-    } while (th_os_now() < until);
+        now = th_os_now();
+        if (th_timers_sleep_until(worker, false) <= now) {
+            return true; /* its own: it fires them itself */
+        }
+        if (th_timers_sleep_until(worker, true) <= now) {
+            return false; /* another's, which may be busy: that is for the sentinel */
+        }
+    } while (now < until);
     return false;
 }
 

@@ -13,6 +13,12 @@ typedef enum { TH_WAKE_SUBMIT, TH_WAKE_CHAIN } th_wake_cause;
 /* Wakes one sleeper, with a search token, unless a searcher is on its way already. */
 void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause);
 
+/*
+ * The slow half of th_notify, and of what is like it: somebody sleeps, and what was queued is not
+ * left to a sentinel that comes round soon. `word` is what was read of the park word.
+ */
+void th_notify_somebody(th_worker *worker, uint64_t word);
+
 /* Wakes up to n sleepers, with a search token each, whoever searches already. */
 void th_wake_many(thrum_sched *sched, th_worker *by, uint64_t n, th_wake_cause cause);
 
@@ -46,26 +52,32 @@ void th_went_busy(th_worker *worker);
 /* The same for one that is neither, and was asleep: nobody may be looking after its deadlines. */
 void th_went_busy_alone(th_worker *worker);
 
+/* Whether something that a worker has queued is left to the sentinel, or to a searcher. */
+static inline bool th_park_left(uint64_t word, bool backlog) {
+    return !th_park_anyone(word) ||
+           ((word & TH_PARK_WATCH) && (!backlog || th_park_searchers(word)));
+}
+
 /*
  * After a worker queued something for everybody, in its own queue: whether to wake is decided here.
  * `backlog`: by this push it became two or more. While it is that, nobody falls asleep over it, so
  * later pushes need not look; and for a single one the sentinel's coming round is soon enough,
- * provided there is a sentinel. Costs one load, at the edge a fence before it.
+ * provided there is a sentinel that does. Costs one load, at the edge a fence before it.
  */
 static inline void th_notify(th_worker *worker, bool backlog) {
-    thrum_sched *sched = worker->sched;
     if (backlog) {
         /* seq: the push before the park word is read; th_park announces, then looks */
         th_fence_seq();
+    } else {
+        /* for the processor the sentinel's barrier does it, before it sleeps long (D10) */
+        th_fence_compiler();
     }
-    /* relaxed: ordered by the fence; without one a stale word is made good by the sentinel */
-    uint64_t word = th_load_relaxed(&sched->xpark);
-    if (!th_park_anyone(word) || th_park_searchers(word)) {
+    /* relaxed: ordered as said above; else a stale word is made good by the sentinel */
+    uint64_t word = th_load_relaxed(&worker->sched->xpark);
+    if (th_likely(th_park_left(word, backlog && !(word & TH_PARK_NAP)))) {
         return;
     }
-    if (!th_park_sentinel(word) || (backlog && !(word & TH_PARK_NAP))) {
-        th_wake_one(sched, worker, TH_WAKE_SUBMIT);
-    }
+    th_notify_somebody(worker, word);
 }
 
 /* After anybody queued something in a shared queue. */

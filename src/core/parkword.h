@@ -3,16 +3,18 @@
  *
  *     bits  0-10   top        the idle stack's top: a worker's number + 1, or 0
  *     bits 11-21   sentinel   the parked worker that sleeps for a bounded time, + 1, or 0
- *     bits 22-32   searchers  workers that look for work to steal, and woken ones on their way to
- * it bits 33-43   parked     workers that have announced that they park, until they go on bit  44
- * nap        one of them backs off from stealing and comes back by itself very soon bits 45-63 tag
- * grows with every push and pop, so that a stale top is not taken for a new
+ *     bits 22-32   searchers  workers that look for work to steal, woken ones on their way to it
+ *     bits 33-43   parked     workers that have announced that they park, until they go on
+ *     bit  44      nap        one of them backs off from stealing, comes back by itself very soon
+ *     bit  45      watch      there is a sentinel, and it comes round within the bound (rescue_ns);
+ *                             a sentinel without it sleeps long, and is to be woken
+ *     bits 46-63   tag        grows with every push and pop: a stale top is not taken for a new one
  *
  * ABA: a popper reads top and that worker's link, and is then delayed. Its exchange succeeds
- * wrongly only if exactly a multiple of 2^19 pushes and pops happen meanwhile and the same worker
- * is on top again. Each of them goes with a futex call of a microsecond or more: half a second of
- * nothing else, to the exact count. The consequence would be a worker that is not on the stack: it
- * is still found by the sentinel's rounds, late.
+ * wrongly only if exactly a multiple of 2^18 pushes and pops happen meanwhile and the same worker
+ * is on top again. Each of them goes with a futex call of a microsecond or more: a quarter of a
+ * second of nothing else, to the exact count. The consequence would be a worker that is not on the
+ * stack: it is still found by the sentinel's rounds, late.
  */
 #ifndef TH_PARKWORD_H
 #define TH_PARKWORD_H
@@ -25,7 +27,8 @@
 #define TH_PARK_SEARCHERS_SHIFT 22
 #define TH_PARK_PARKED_SHIFT 33
 #define TH_PARK_NAP (1ull << 44)
-#define TH_PARK_TAG_ONE (1ull << 45)
+#define TH_PARK_WATCH (1ull << 45)
+#define TH_PARK_TAG_ONE (1ull << 46)
 
 #define TH_PARK_SEARCHER_ONE (1ull << TH_PARK_SEARCHERS_SHIFT)
 #define TH_PARK_PARKED_ONE (1ull << TH_PARK_PARKED_SHIFT)
@@ -57,8 +60,15 @@ static inline uint64_t th_park_with_top(uint64_t word, unsigned top) {
     return (word | ((uint64_t)top << TH_PARK_TOP_SHIFT)) + TH_PARK_TAG_ONE;
 }
 
+/* Whether there is a sentinel that sleeps long. */
+static inline bool th_park_long(uint64_t word) {
+    return !(word & TH_PARK_WATCH) && th_park_sentinel(word);
+}
+
+/* One that has just parked comes round soon. */
 static inline uint64_t th_park_with_sentinel(uint64_t word, unsigned sentinel) {
-    word &= ~((uint64_t)TH_PARK_FIELD << TH_PARK_SENTINEL_SHIFT);
+    word &= ~(((uint64_t)TH_PARK_FIELD << TH_PARK_SENTINEL_SHIFT) | TH_PARK_WATCH);
+    word |= sentinel ? TH_PARK_WATCH : 0;
     return word | ((uint64_t)sentinel << TH_PARK_SENTINEL_SHIFT);
 }
 

@@ -1,12 +1,13 @@
 /*
  * policy_bound.c: what a bound thread runs when it waits: what is tied to it; with no workers also
- * what it has posted itself, in that order, and then what was posted from outside.
+ * what it has posted itself, in that order, and then what is loose: posted from outside, or due.
  */
 #include "core/bound.h"
 #include "core/find.h"
 #include "core/submit.h"
 
-#define PICKS_PER_LOOK TH_LIMIT(16u, 2u) /* between looks at the deadlines */
+/* Picks between looks at the deadlines, after which what is loose comes first. */
+#define PICKS_PER_LOOK TH_LIMIT(16u, 2u)
 
 static inline bool has_workers(const thrum_sched *sched) {
     return sched->workers_count != 0;
@@ -32,10 +33,10 @@ static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
     }
 }
 
-/* No workers: the next thread that waits runs it. */
+/* No workers: the next threads that wait run it. */
 static void submit_outside(thrum_sched *sched, const th_chain *chain) {
     th_inject_push(&sched->inject, chain->first, chain->count);
-    th_bound_wake_one(sched);
+    th_bound_wake(sched, chain->count);
 }
 
 /* No workers: one of what was posted from outside. */
@@ -46,13 +47,24 @@ static th_work *take_loose(th_worker *worker) {
     }
     th_inject_take_into(inject, 1, 1, &worker->collected);
     th_inject_turn_end(inject);
+    /* seq: the turn is free before the queue is read: those that came while we had it went away,
+     * and may sleep; `sleep` has it the other way */
+    th_fence_seq();
+    if (!th_inject_is_empty(inject)) {
+        th_bound_wake(worker->sched, 1);
+    }
     return th_chain_take(&worker->collected);
 }
 
 static th_work *pick(th_worker *worker) {
     const thrum_sched *sched = worker->sched;
     th_count(&worker->xtick, 1);
-    th_work *work = worker->xtick % PICKS_PER_LOOK ? NULL : th_bound_look(worker);
+    bool looks = worker->xtick % PICKS_PER_LOOK == 0;
+    bool in_time = worker->awaits && worker->awaits_until != TH_FOREVER; /* its root, as a stop */
+    th_work *work = looks || in_time ? th_bound_look(worker) : NULL;
+    if (!work && looks && !has_workers(sched)) {
+        work = take_loose(worker); /* or a task that posts itself would keep it away for ever */
+    }
     if (!work) {
         work = th_pinned_take(worker);
     }
@@ -65,12 +77,15 @@ static th_work *pick(th_worker *worker) {
     return work ? work : th_pinned_take_yielded(worker);
 }
 
-/* What is loose and has its turn taken is for who has it. */
+/* Whether there is something loose that no holder of the turn is going to see. */
+static bool is_any_loose(const thrum_sched *sched) {
+    const th_inject *inject = &sched->inject;
+    return !has_workers(sched) && !th_inject_is_empty(inject) && !th_inject_is_taken(inject);
+}
+
 static bool pending(th_worker *worker) {
-    const thrum_sched *sched = worker->sched;
     return worker->pinned.first || worker->pinned_yields.first ||
-           !th_inject_is_empty(&worker->inbox) ||
-           (!has_workers(sched) && !th_inject_is_empty(&sched->inject));
+           !th_inject_is_empty(&worker->inbox) || is_any_loose(worker->sched);
 }
 
 const th_policy th_policy_bound = {

@@ -1,11 +1,9 @@
 /*
- * policy_fifo.c: tasks are taken in the order in which they were posted.
+ * policy_fifo.c: tasks are taken in the order in which they were posted, or their deadlines passed.
  *
- *     front   what was posted: a lock-free stack, newest first
+ *     front   what was posted, and whose deadline has passed: a lock-free stack, newest first
  *     rest    what was drained from it, in order; it belongs to the scheduling role
  *     ready   a block of it that is published: anybody takes the oldest by one exchange
- *     due     whose deadline has passed, in order of the deadlines
- *     overdue what was drained from it; with the role. It comes before all of the above
  *
  * Who finds nothing ready takes the scheduling role, if it is free: it drains the front, puts it in
  * order, publishes a block, gives the role up and wakes as many sleepers as there is work for. A
@@ -22,8 +20,6 @@
 
 #define BRISK_NS 1000  /* runs as short as this are claimed several at a time */
 #define LOOK_NS 200000 /* between two looks at what others have claimed */
-#define DUE_STREAK                                                                                 \
-    TH_LIMIT(256u, 4u) /* so many whose deadline has passed; then one of the others */
 
 /* ---- submitting ---- */
 
@@ -38,24 +34,27 @@ static inline void refill(th_fifo *fifo) {
 }
 
 /*
- * With the role, or as the one worker: the one whose deadline passed first, or NULL. `drained`:
- * others came with it, which nobody saw while they were in hand.
+ * Before a post: deadlines that have passed are queued now, so that what is posted from here on
+ * comes behind them, and what was posted before comes before them.
  */
-static inline th_work *take_overdue(th_fifo *fifo) {
-    th_chain came = th_mpsc_drain(&fifo->due);
-    th_tsan_acquire(&fifo->due.xtop); /* as in refill */
-    bool any = came.first != NULL;
-    th_chain_join(&fifo->overdue, came);
-    th_work *work = th_chain_take(&fifo->overdue);
-    fifo->drained = any && fifo->overdue.first;
-    /* relaxed: ordered before the role is given up; others guess by it, or have fenced */
-    th_store_relaxed(&fifo->xoverdue, fifo->overdue.first ? 1u : 0u);
-    return work;
+static inline bool is_any_due(const thrum_sched *sched, int64_t *now) {
+    /* pairs: set_earliest; a post that finds none left has their pushes before its own */
+    int64_t first = th_load_acquire(&sched->workers[0].own_timers.xearliest);
+    return th_unlikely(first != INT64_MAX) && first <= (*now = th_os_now());
 }
 
-static inline bool has_due(const th_fifo *fifo) {
-    /* relaxed: a guess, or ordered by the caller's fence */
-    return !th_mpsc_is_empty(&fifo->due) || th_load_relaxed(&fifo->xoverdue);
+static inline void fire_due(th_worker *worker) {
+    int64_t now;
+    while (is_any_due(worker->sched, &now)) {
+        th_timers_fire(worker, &worker->sched->workers[0].own_timers, now);
+    }
+}
+
+static inline void fire_due_outside(thrum_sched *sched) {
+    int64_t now;
+    while (is_any_due(sched, &now)) {
+        th_timers_fire_outside(&sched->workers[0].own_timers, now);
+    }
 }
 
 /* The one worker that there is: it need not go through the front, only stay behind it. */
@@ -80,6 +79,7 @@ static TH_NO_TSAN th_chain with_outbox(th_worker *worker, th_chain chain) {
 static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
     thrum_sched *sched = worker->sched;
     th_fifo *fifo = &sched->fifo;
+    fire_due(worker);
     if (is_sole(sched)) {
         append_sole(sched, chain);
         return;
@@ -95,11 +95,8 @@ static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
                    th_mcsp_size(&fifo->ready);
     /* seq: pushed before the park word is read; th_park announces, then looks */
     uint64_t word = th_load_seq(&sched->xpark);
-    if (!th_park_anyone(word) || th_park_searchers(word)) {
-        return;
-    }
-    if (!th_park_sentinel(word) || backlog) {
-        th_wake_one(sched, worker, TH_WAKE_SUBMIT);
+    if (!th_park_left(word, backlog)) {
+        th_notify_somebody(worker, word);
     }
 }
 
@@ -124,6 +121,7 @@ static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
 }
 
 static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+    fire_due_outside(sched);
     th_mpsc_push(&sched->fifo.front, chain->first, chain->count);
     /* seq: pushed before the park word is read; th_park announces, then looks */
     uint64_t word = th_load_seq(&sched->xpark);
@@ -136,7 +134,7 @@ static void submit_outside(thrum_sched *sched, const th_chain *chain) {
 
 static inline bool has_unready(const th_fifo *fifo) {
     /* relaxed: a guess, or ordered by the caller's fence */
-    return !th_mpsc_is_empty(&fifo->front) || th_load_relaxed(&fifo->xrest) || has_due(fifo);
+    return !th_mpsc_is_empty(&fifo->front) || th_load_relaxed(&fifo->xrest);
 }
 
 /*
@@ -159,42 +157,19 @@ static void wake_others(th_worker *worker) {
     }
 }
 
-static void submit_due(th_worker *worker, th_chain *chain) {
-    th_mpsc_push(&worker->sched->fifo.due, chain->first, chain->count);
+static TH_NO_TSAN void submit_due(thrum_sched *sched, th_chain *chain) {
+    th_tsan_release(&sched->fifo.front.xtop); /* the push is not shown */
+    th_mpsc_push(&sched->fifo.front, chain->first, chain->count);
 }
 
-/* One of them is for whoever fired them; who leaves it behind sees to it (pick). */
+/* One of them is for whoever fired them; a worker that picks something else sees to it (pick). */
 static void notify_due(th_worker *worker, uint64_t count) {
     thrum_sched *sched = worker->sched;
-    /* relaxed: a guess; whoever drains them wakes for the rest (take_due, schedule) */
+    worker->fired = true;
+    /* relaxed: a guess; whoever drains them wakes for the rest (schedule) */
     if (count > 1 && th_park_anyone(th_load_relaxed(&sched->xpark))) {
         th_wake_many(sched, worker, count - 1, TH_WAKE_CHAIN);
     }
-}
-
-/*
- * One whose deadline has passed, before all others. Streams of them let one of the others through
- * now and then: tasks that post themselves for the next microsecond must not be all that runs.
- */
-static th_work *take_due(th_worker *worker) {
-    th_fifo *fifo = &worker->sched->fifo;
-    if (th_likely(!has_due(fifo))) {
-        return NULL;
-    }
-    if (worker->due_runs >= DUE_STREAK) {
-        worker->due_runs = 0;
-        return NULL;
-    }
-    if (!th_role_take(&fifo->role)) {
-        return NULL; /* its holder is told, and looks after us */
-    }
-    th_work *work = take_overdue(fifo);
-    bool more = fifo->drained;
-    if (th_role_give(&fifo->role) || more) {
-        wake_others(worker);
-    }
-    worker->due_runs++;
-    return work;
 }
 
 /* Nothing is ready: drains, publishes, wakes; returns the oldest, or NULL. */
@@ -207,14 +182,14 @@ static th_work *schedule(th_worker *worker) {
         worker->turn_lost = true; /* its holder publishes very soon */
         return NULL;
     }
-    th_work *work = take_overdue(fifo);
+    th_work *work = NULL;
     refill(fifo);
     /* Only the role's holder fills the ready queue: once it is empty it stays so. */
-    if (!work && !th_mcsp_size(&fifo->ready)) {
+    if (!th_mcsp_size(&fifo->ready)) {
         work = th_chain_take(&fifo->rest);
     }
     bool more = th_mcsp_publish(&fifo->ready, &fifo->rest) != 0 || !work;
-    more |= fifo->rest.first || fifo->overdue.first;
+    more |= fifo->rest.first != NULL;
     /* relaxed: ordered before the role is given up; others guess by it, or have fenced */
     th_store_relaxed(&fifo->xrest, fifo->rest.first ? 1u : 0u);
     work = work ? work : th_mcsp_take(&fifo->ready);
@@ -316,6 +291,7 @@ static th_work *take_ready(th_worker *worker) {
         worker->look = false;
         th_work *work = rescue_any(worker, NULL);
         if (work) {
+            th_notify(worker, false); /* the rest is claimed here now */
             return work;
         }
     }
@@ -338,27 +314,20 @@ static th_work *take_of_many(th_worker *worker) {
     if (th_claim_any(&worker->yields_claim)) {
         append(worker, (th_chain){0});
     }
-    (void)((work = take_due(worker)) || (work = take_ready(worker)) || (work = schedule(worker)));
-    return work;
+    work = take_ready(worker);
+    return work ? work : schedule(worker);
 }
 
-static TH_NO_TSAN th_work *take_sole(th_worker *worker, th_fifo *fifo) {
-    th_work *work;
-    if (th_unlikely(has_due(fifo)) && worker->due_runs++ < DUE_STREAK &&
-        (work = take_overdue(fifo))) {
-        return work;
-    }
-    worker->due_runs = 0;
+static TH_NO_TSAN th_work *take_sole(th_fifo *fifo) {
     if (!fifo->rest.first) {
         refill(fifo);
     }
-    work = th_chain_take(&fifo->rest);
-    return work ? work : take_overdue(fifo);
+    return th_chain_take(&fifo->rest);
 }
 
 static inline th_work *take(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    th_work *work = is_sole(sched) ? take_sole(worker, &sched->fifo) : take_of_many(worker);
+    th_work *work = is_sole(sched) ? take_sole(&sched->fifo) : take_of_many(worker);
     if (work) {
         worker->pinned_runs = 0;
         th_count(&worker->counters.xruns_inject, 1);
@@ -369,13 +338,17 @@ static inline th_work *take(th_worker *worker) {
 /* ---- picking ---- */
 
 /*
- * With deadlines that have passed left behind, fired by this worker maybe, what was picked may take
- * long (pinned, claimed, or it was the others' turn): somebody must be there to come for them.
+ * What was picked may take long, and deadlines that this worker has just fired come behind it:
+ * somebody must be there to come for them.
  */
 static th_work *pick(th_worker *worker) {
     th_work *work = th_pick_of_one(worker, take);
-    if (th_unlikely(has_due(&worker->sched->fifo)) && work) {
-        th_watch_timers(worker->sched, worker);
+    if (th_unlikely(worker->fired)) {
+        const th_fifo *fifo = &worker->sched->fifo;
+        worker->fired = false;
+        if (work && (has_unready(fifo) || th_mcsp_size(&fifo->ready))) {
+            th_watch_timers(worker->sched, worker);
+        }
     }
     return work;
 }
@@ -387,7 +360,7 @@ static bool pending(th_worker *worker) {
         return true;
     }
     if (is_sole(worker->sched)) {
-        return fifo->rest.first || !th_mpsc_is_empty(&fifo->front) || has_due(fifo);
+        return fifo->rest.first || !th_mpsc_is_empty(&fifo->front);
     }
     return has_unready(fifo) && !th_role_signal(&fifo->role);
 }
@@ -415,6 +388,7 @@ const th_policy th_policy_fifo = {
     .pick = pick,
     .steal = th_steal_none,
     .pending = pending,
+    .holds = has_private,
     .help = help,
     .submit_due = submit_due,
     .notify_due = notify_due,

@@ -21,28 +21,16 @@
 #define BRISK_NS 8000 /* TH_CLAIM runs in this time: claiming so many keeps nobody waiting */
 #define RESCUE_MAX (1 + 2 * TH_CLAIM) /* what the gate is for: the slot and two claims */
 
-/* ---- the local queue: the ring, behind a lock if the config says so ---- */
-
-static inline void queue_lock(th_local_queue *queue) {
-    if (th_unlikely(queue->locked)) {
-        th_lock_acquire(&queue->lock);
-    }
-}
-
-static inline void queue_unlock(th_local_queue *queue) {
-    if (th_unlikely(queue->locked)) {
-        th_lock_release(&queue->lock);
-    }
-}
+/* ---- the local queue ---- */
 
 /* Half of the full queue, and the task that found it full, go to the shared queue in one piece. */
 static TH_COLD void overflow(th_worker *worker, th_work *work) {
     thrum_sched *sched = worker->sched;
     th_chain chain = {0};
     if (sched->config.overflow == THRUM_OVERFLOW_HALF) {
-        queue_lock(&worker->ring);
+        th_queue_lock(&worker->ring);
         chain = th_ring_spill(&worker->ring.ring, th_ring_capacity(&worker->ring.ring) / 2);
-        queue_unlock(&worker->ring);
+        th_queue_unlock(&worker->ring);
     }
     th_chain_append(&chain, work);
     th_count(&worker->counters.xoffloads, 1);
@@ -53,9 +41,9 @@ static TH_COLD void overflow(th_worker *worker, th_work *work) {
 }
 
 static inline void push(th_worker *worker, th_work *work) {
-    queue_lock(&worker->ring);
+    th_queue_lock(&worker->ring);
     bool pushed = th_ring_push(&worker->ring.ring, work);
-    queue_unlock(&worker->ring);
+    th_queue_unlock(&worker->ring);
     if (th_unlikely(!pushed)) {
         overflow(worker, work);
         return;
@@ -119,9 +107,9 @@ static void submit(th_worker *worker, th_work *work, unsigned hint) {
 
 static void submit_chain(th_worker *worker, th_chain *chain) {
     uint64_t before = th_ring_size(&worker->ring.ring);
-    queue_lock(&worker->ring);
+    th_queue_lock(&worker->ring);
     th_ring_push_chain(&worker->ring.ring, chain, chain->count);
-    queue_unlock(&worker->ring);
+    th_queue_unlock(&worker->ring);
     if (chain->count) {
         /* What is there comes before the rest. The mark stays until it was of use. */
         if (worker->inject_served && own_head(worker) >= worker->inject_end) {
@@ -222,9 +210,9 @@ static th_work *take_inject(th_worker *worker, size_t most) {
     worker->inject_served = true;
     th_work *work = th_chain_take(chain);
     if (chain->first) {
-        queue_lock(&worker->ring);
+        th_queue_lock(&worker->ring);
         th_ring_push_chain(ring, chain, chain->count);
-        queue_unlock(&worker->ring);
+        th_queue_unlock(&worker->ring);
         worker->loot.victim = NULL; /* nobody in particular */
         th_loot_begin(worker);
         worker->inject_end = th_ring_tail(ring);
@@ -235,12 +223,14 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         th_count(&worker->counters.xruns_inject, 1);
     }
     /*
-     * seq: the turn is free before the queue is read: who came while we had it went away, and may
-     * have parked (pending); so we look whether there is more for him
+     * seq: the turn is free before the queue is read: those that came while we had it went away,
+     * and may have parked (pending); so we look whether there is more for him
      */
     th_fence_seq();
     if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= BACKLOG) {
         th_notify(worker, true);
+    } else if (th_ring_size(ring)) {
+        th_notify(worker, false); /* the one that came with it */
     }
     return work;
 }
@@ -353,13 +343,13 @@ static th_work *keep(th_worker *worker, th_worker *victim, th_work *const taken[
         worker->loot.victim = victim;
         worker->loot.at = 0; /* what was being measured has to do with another one */
     }
-    queue_lock(&worker->ring);
+    th_queue_lock(&worker->ring);
     for (uint64_t i = 1; i < n; i++) {
         if (!th_ring_push(&worker->ring.ring, taken[i])) {
             th_inject_push(&worker->sched->inject, taken[i], 1);
         }
     }
-    queue_unlock(&worker->ring);
+    th_queue_unlock(&worker->ring);
     return taken[0];
 }
 
@@ -372,9 +362,9 @@ static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) 
     if (worker->sched->config.steal == THRUM_STEAL_ONE) {
         most = 1;
     }
-    queue_lock(&victim->ring);
+    th_queue_lock(&victim->ring);
     uint64_t n = th_ring_steal(ring, taken, most);
-    queue_unlock(&victim->ring);
+    th_queue_unlock(&victim->ring);
     if (!n) {
         return NULL;
     }
@@ -445,6 +435,10 @@ static bool has_private(const th_worker *victim) {
            th_claim_seen(&victim->yields_claim);
 }
 
+static bool has_anything(const th_worker *victim) {
+    return has_private(victim) || th_ring_size(&victim->ring.ring) || th_ring_size(&victim->yields);
+}
+
 /* What the victim is about to run, oldest first, and what it would run next. */
 static th_work *rescue_private(th_worker *worker, th_worker *victim) {
     th_work *taken[RESCUE_MAX];
@@ -465,8 +459,7 @@ static th_work *rescue_any(th_worker *worker, bool *unsure) {
     thrum_sched *sched = worker->sched;
     for (unsigned i = 0; i < sched->workers_count; i++) {
         th_worker *victim = &sched->workers[i];
-        if (victim == worker || (!has_private(victim) && !th_ring_size(&victim->ring.ring) &&
-                                 !th_ring_size(&victim->yields))) {
+        if (victim == worker || !has_anything(victim)) {
             continue;
         }
         uint64_t tick = th_load_relaxed(&victim->xtick); /* relaxed: only whether it moves */
@@ -528,9 +521,9 @@ static th_work *help(th_worker *worker) {
     for (unsigned i = 0; i < sched->workers_count; i++) {
         th_local_queue *queue = &sched->workers[i].ring;
         th_work *work;
-        queue_lock(queue);
+        th_queue_lock(queue);
         bool any = th_ring_steal(&queue->ring, &work, 1) != 0;
-        queue_unlock(queue);
+        th_queue_unlock(queue);
         if (any) {
             return th_work_kept(&work);
         }
@@ -545,6 +538,7 @@ const th_policy th_policy_sharded = {
     .pick = pick,
     .steal = steal,
     .pending = pending,
+    .holds = has_anything,
     .help = help,
     .rescue = rescue,
 };

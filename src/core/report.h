@@ -25,6 +25,8 @@ void th_text_free(th_text *text);
 
 /* A piece, of up to 255 bytes. */
 TH_PRINTF(2, 3) void th_text_add(th_text *text, const char *format, ...);
+/* A string of any length between quotes, as people, JSON and Prometheus read it (base/text.h). */
+void th_text_add_quoted(th_text *text, const char *string);
 
 /* Many fibers are told in groups: those that wait for the same. */
 #define TH_GROUPS_MAX TH_LIMIT(64u, 2u)

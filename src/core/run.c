@@ -23,7 +23,10 @@ static TH_NO_TSAN void begin(th_fiber *fiber, const void *object) {
 }
 
 /* In the task's context: destructors of its values run as part of it. */
-static TH_COLD void undo(th_fiber *fiber) {
+static TH_COLD void undo(th_fiber *fiber, int result) {
+    if (th_unlikely(fiber->sched->abandoned)) {
+        th_thread_body_ends(result); /* in the child of a fork it goes no further */
+    }
     if (th_unlikely(fiber->canary)) {
         th_fiber_check_canary(fiber); /* while it has its name */
     }
@@ -59,14 +62,14 @@ static TH_INLINE_NO_TSAN void pin(th_fiber *fiber) {
     }
 }
 
-static TH_NO_TSAN void run_go(th_fiber *fiber, th_go *go) {
+static TH_NO_TSAN int run_go(th_fiber *fiber, th_go *go) {
     thrum_fn fn = go->fn;
     void *arg = go->arg;
     begin(fiber, go);
     th_enter(fiber->worker);
     th_slab_put(&fiber->worker->go, go); /* while it is warm */
     th_leave(fiber->worker);
-    fn(arg);
+    return fn(arg);
 }
 
 static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
@@ -83,7 +86,7 @@ static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
     begin(fiber, handle);
     th_handle_runs(handle, fiber);
     int result = handle->fn(handle->arg);
-    undo(fiber);
+    undo(fiber, result);
     th_handle_runs(handle, NULL);
     th_cancel_taken_back(fiber);
     fiber->heritage.handle = NULL;
@@ -104,6 +107,20 @@ static TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task) {
     }
 }
 
+/* Its end is th_task_repost's, behind the destructors: posts by others may wait for it. */
+static TH_NO_TSAN void run_serial(th_fiber *fiber, thrum_task *task) {
+    void *arg;
+    fiber->task = task;
+    if (task->reserved_worker >= 0) {
+        pin(fiber);
+    }
+    begin(fiber, task);
+    thrum_task_fn fn = th_task_take_serial(task, &arg, fiber->run_id);
+    fn(task, arg);
+    th_tsan_release(task);
+    fiber->repost = true;
+}
+
 /* Its object is the function's, and may be gone when it returns. */
 static TH_NO_TSAN void run_call(th_fiber *fiber, th_call *call) {
     void (*fn)(th_call *) = call->fn;
@@ -121,8 +138,11 @@ void th_call_submit(th_worker *worker, th_call *call) {
 
 void th_run_undo(void) {
     th_fiber *fiber = th_fiber_self();
+    if (th_unlikely(!fiber)) {
+        th_thread_body_ends(0); /* the child of a fork, as in `undo` */
+    }
     if (th_unlikely(fiber->dirty)) {
-        undo(fiber);
+        undo(fiber, 0);
     }
 }
 
@@ -132,6 +152,9 @@ static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *fiber, 
     }
     if (th_is_traced(worker)) {
         th_trace_begins(worker, fiber, work);
+    }
+    if (th_load_relaxed(&worker->xextra) & TH_EXTRA_RECLAIM) { /* relaxed: see th_is_traced */
+        th_reclaim_poll(worker);
     }
 }
 
@@ -144,15 +167,19 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     if (th_unlikely(th_load_relaxed(&worker->xextra))) { /* relaxed: see th_is_traced */
         see_to_extra(worker, fiber, work);
     }
+    int result = 0;
     switch (work->kind) {
     case TH_WORK_GO:
-        run_go(fiber, (th_go *)work);
+        result = run_go(fiber, (th_go *)work);
         break;
     case TH_WORK_SPAWN:
         run_spawned(fiber, (thrum_handle *)work);
         break;
     case TH_WORK_TASK:
         run_task(fiber, (thrum_task *)(void *)work);
+        break;
+    case TH_WORK_SERIAL:
+        run_serial(fiber, (thrum_task *)(void *)work);
         break;
     case TH_WORK_CALL:
         run_call(fiber, (th_call *)work);
@@ -161,7 +188,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
         th_misuse("run", "a corrupt object in a run queue", work);
     }
     if (th_unlikely(fiber->dirty)) {
-        undo(fiber);
+        undo(fiber, result);
     }
     if (th_unlikely(fiber->canary)) {
         th_fiber_check_canary(fiber);

@@ -42,7 +42,7 @@ struct thrum_handle {
     uint8_t stack_class;
     bool pinned;                      /* stays on the worker that runs it first */
     bool can_order;                   /* constant: th_os_barrier works (cancel.h) */
-    uint32_t xcancelled;              /* 1: its waits are cancelled (cancel.h) */
+    uint32_t xcancelled;              /* TH_CANCEL_ON: its waits are cancelled (cancel.h) */
     th_fiber *xfiber;                 /* who runs its body */
     struct th_family *family;         /* constant: whose child it is, or NULL (family.h) */
     struct thrum_handle *family_next; /* its siblings; under the family's lock */
@@ -52,6 +52,22 @@ struct thrum_handle {
     char name[THRUM_NAME_MAX + 1];
 };
 _Static_assert(sizeof(struct thrum_handle) % 16 == 0, "an object of a slab");
+
+#define TH_CANCEL_ON 1u
+#define TH_CANCEL_NESTED 2u /* it is a th_part: what is around it may be cancelled, too */
+
+/*
+ * A part of a task's run that can be cancelled by itself, in the frame of the run
+ * (th_family_enter).
+ */
+typedef struct th_part {
+    thrum_handle handle;
+    thrum_handle *outer; /* constant: what it is a part of: a task, another part, or NULL */
+} th_part;
+
+static inline const th_part *th_part_of(const thrum_handle *handle) {
+    return (const th_part *)(const void *)handle; /* its first member */
+}
 
 #define TH_JOIN_RUNNING ((uintptr_t)0)
 #define TH_JOIN_DONE ((uintptr_t)1)

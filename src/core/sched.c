@@ -1,6 +1,5 @@
 /*
- * sched.c: starting and stopping a scheduler. core/STOP.md has the argument for the order of
- * stopping.
+ * sched.c: starting and stopping a scheduler, in the order that core/STOP.md argues for.
  */
 #include "thrum/sched.h"
 
@@ -8,12 +7,14 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "core/affinity.h"
 #include "core/bound.h"
 #include "core/cancel.h"
 #include "core/config.h"
 #include "core/find.h"
 #include "core/idle.h"
+#include "core/outside.h"
 #include "core/overflow.h"
 #include "core/park.h"
 #include "core/run.h"
@@ -42,11 +43,15 @@ static void worker_main(void *arg) {
         worker->altstack = NULL; /* an overflow is then not reported by name */
     }
     worker->errno_at = th_os_errno_at();
+    worker->exceptions = th_os_exceptions_at();
     worker->tsan = th_tsan_here();
     worker->home.tsan = worker->tsan;
     worker->tsan_maker = th_tsan_create();
     if (config->worker_start) {
         config->worker_start(config->hook_ctx, (int)worker->index);
+        if (sched->abandoned) {
+            th_thread_body_ends(0); /* in the child of a fork */
+        }
     }
     th_tsan_release(&worker->tsan); /* all tasks know how their thread began: th_leave */
     thread->worker = worker;
@@ -94,6 +99,7 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->sentinel_ns = 0;
     worker->home = (th_fiber){.worker = worker, .sched = sched};
     worker->go.slab = sched->go_slab;
+    worker->go.owner = worker;
     worker->spawn.slab = sched->spawn_slab;
     th_random_seed(&worker->random, (uint64_t)index + 1);
     th_ring_init(&worker->ring.ring, slots, capacity);
@@ -211,8 +217,9 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     memset(sched, 0, sizeof *sched);
     sched->block = block;
     sched->config = *config;
-    sched->config.cpus = NULL; /* the caller's */
-    snprintf(sched->name, sizeof sched->name, "%s", config->name);
+    sched->config.cpus = NULL;                                         /* the caller's */
+    size_t length = th_text_cut(config->name, sizeof sched->name - 1); /* it is all zeros there */
+    memcpy(sched->name, config->name, length);
     sched->config.name = sched->name;
     sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
     sched->stuck_began = UINT64_MAX; /* never yet */
@@ -223,6 +230,9 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     th_inject_init(&sched->inject);
     th_stacks_init(&sched->stacks, config->guard, config->alloc, config->free, config->hook_ctx);
     sched->go_slab = th_slab_new(sizeof(th_go), config->alloc, config->free, config->hook_ctx);
+    if (sched->go_slab) {
+        sched->go_slab->discards = th_config_has_own_alloc(config);
+    }
     sched->spawn_slab =
         th_slab_new(sizeof(thrum_handle), config->alloc, config->free, config->hook_ctx);
     if (!sched->go_slab || !sched->spawn_slab || !make_ready(sched) || !make_cpus(sched, cpus) ||
@@ -239,7 +249,7 @@ static int start_thread(thrum_sched *sched, unsigned index) {
     th_worker *worker = &sched->workers[index];
     char name[24]; /* the system keeps 15 bytes of it */
     th_os_cpuset part;
-    snprintf(name, sizeof name, "%.10s/%u", sched->name, index);
+    snprintf(name, sizeof name, "%.*s/%u", (int)th_text_cut(sched->name, 10), sched->name, index);
     if (sched->cpus) {
         th_affinity_of(sched->config.affinity, sched->cpus, index, "", &part);
     }
@@ -253,10 +263,8 @@ static int start_thread(thrum_sched *sched, unsigned index) {
  */
 static int start_threads(thrum_sched *sched, unsigned *started) {
     int failed = 0;
-    *started = 0;
-    while (*started < sched->workers_count && !failed) {
+    for (*started = 0; *started < sched->workers_count && !failed; *started += !failed) {
         failed = start_thread(sched, *started);
-        *started += !failed;
     }
     return failed;
 }
@@ -295,14 +303,14 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
         unsigned started;
         result = start_threads(sched, &started);
         if (!result) {
+            th_thread_accompanied();
             *out = sched;
             return 0;
         }
         end_threads(sched, started);
         th_outside_close(sched);
         sched_free(sched);
-        bool fewer = result == -EAGAIN || result == -ENOMEM; /* else it is the CPUs */
-        if (started == 0 || !fewer) {
+        if (started == 0 || (result != -EAGAIN && result != -ENOMEM)) { /* the CPUs, or none */
             return result;
         }
         settled.workers = started;
@@ -311,8 +319,12 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
 
 /* ---- stopping ---- */
 
-/* Values of xstopping: posts from outside are refused while it is not RUNNING. */
-enum { RUNNING, STOPPING, CANCELLED /* a stop's deadline has passed; another may come */ };
+/*
+ * Values of xstopping: posts from outside are refused while it is not RUNNING. In CANCELLED a
+ * stop's deadline has passed, and another may come; in SETTLED a stop has returned 0, and the rest
+ * is left to thrum_run, which has started the scheduler.
+ */
+enum { RUNNING, STOPPING, CANCELLED, SETTLED };
 
 /*
  * Until nothing is left: what only waits for a wakeup is cancelled once nothing else is there that
@@ -338,7 +350,8 @@ static int settle_here(thrum_sched *sched, thrum_time deadline) {
     int result = th_bound_wait_left(sched, deadline);
     th_outside_wait_left(sched); /* what they posted is counted */
     bool enter = !result && !sched->workers_count && !th_bound_root();
-    if (enter) {
+    /* When all is done nothing new comes: it may be that there is no memory to run it with. */
+    if (enter && !th_idle_now(sched, TH_IDLE_DONE)) {
         result = th_bound_enter(sched); /* somebody must run what is left */
         enter = !result;
     }
@@ -347,8 +360,10 @@ static int settle_here(thrum_sched *sched, thrum_time deadline) {
         th_cancel_all(sched);
     }
     th_worker *root = th_bound_root();
-    if (root && (enter || !result)) {
-        th_bound_leave(root); /* after a cancel: once all that it runs has ended */
+    if (enter && result == -ETIMEDOUT) {
+        th_bound_leave_unfinished(root);
+    } else if (root && (enter || !result)) {
+        th_bound_leave(root);
     }
     return result;
 }
@@ -383,43 +398,68 @@ static int settle(thrum_sched *sched, thrum_time deadline) {
     return call.result;
 }
 
-int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
+/*
+ * It is the caller who stops it from now on; else why not. `*before` is what was. The caller is
+ * inside meanwhile, for thrum_run may be at its end.
+ */
+static int begin_stop(thrum_sched *sched, bool own, uint32_t *before) {
+    th_outside *record = th_outside_enter(sched, false);
+    if (!record) {
+        return -ESHUTDOWN;
+    }
+    *before = RUNNING;
+    /* pairs: th_outside_enter; what came before the call, for whoever is refused. The fence in
+     * th_outside_wait_left orders it before the records are read */
+    bool ours = th_cas_release(&sched->xstopping, before, STOPPING);
+    if (!ours && (*before == CANCELLED || (own && *before == SETTLED))) {
+        /* pairs: end_stop; what the stop before did */
+        ours = th_cas_acquire(&sched->xstopping, before, STOPPING);
+    }
+    th_outside_leave(sched, record);
+    return ours ? 0 : -EBUSY;
+}
+
+/* The caller stops it no longer; thrum_run, if that has started it, may go on, and free it. */
+static void end_stop(thrum_sched *sched, uint32_t state) {
+    /* pairs: begin_stop; what the stop did */
+    th_store_release(&sched->xstopping, state);
+    th_os_futex_wake(&sched->xstopping, 1); /* the word may be gone: allowed */
+}
+
+static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     if (!sched) {
         return -EINVAL;
     }
-    if (sched->abandoned) {
-        return -ESHUTDOWN;
-    }
-    if (thrum_sched_current() == sched && !th_bound_root()) {
+    if ((thrum_sched_current() == sched && !th_bound_root()) || th_acts_for(sched)) {
         return -EDEADLK;
     }
-    uint32_t before = RUNNING;
-    /* pairs: th_outside_enter; what came before the call, for whoever is refused. The fence in
-     * th_outside_wait_left orders it before the records are read */
-    if (!th_cas_release(&sched->xstopping, &before, STOPPING) &&
-        /* relaxed: the fence in th_outside_wait_left acquires what the call that timed out did */
-        (before != CANCELLED || !th_cas_relaxed(&sched->xstopping, &before, STOPPING))) {
-        return -EBUSY;
-    }
-    int result = settle(sched, deadline);
-    if (result == -ETIMEDOUT) {
-        /* pairs: th_outside_wait_left; still stopping */
-        th_store_release(&sched->xstopping, CANCELLED);
+    uint32_t before;
+    int result = begin_stop(sched, own, &before);
+    if (result) {
         return result;
     }
+    result = settle(sched, deadline);
     if (result) {
-        th_bound_refuse(sched, before != RUNNING);
-        th_store_relaxed(&sched->xstopping, before); /* relaxed: as if never asked */
+        bool refused = result == -ETIMEDOUT || before != RUNNING;
+        th_bound_refuse(sched, refused);
+        end_stop(sched, result == -ETIMEDOUT ? CANCELLED : before); /* else as if never asked */
         return result;
     }
     th_bound_close(sched);
     th_idle_wait_left(sched);
+    if (sched->is_run && !own) {
+        end_stop(sched, SETTLED);
+        return 0;
+    }
     th_drivers_stop(sched);
     end_threads(sched, sched->workers_count);
-    th_outside_close(
-        sched); /* their work has ended, but they may still be on their way in or out */
+    th_outside_close(sched); /* their work has ended; they may be on their way in or out */
     sched_free(sched);
     return 0;
+}
+
+int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
+    return stop(sched, deadline, false);
 }
 
 int thrum_sched_stop(thrum_sched *sched) {
@@ -427,6 +467,31 @@ int thrum_sched_stop(thrum_sched *sched) {
 }
 
 /* ---- thrum_run ---- */
+
+/* Another thread stops it: it waits for ours to unbind, and we until it has done what it can. */
+static void wait_for_stopper(thrum_sched *sched) {
+    th_worker *root = th_bound_root();
+    if (root) {
+        th_bound_leave(root);
+    }
+    /* relaxed: our own stop comes next, and acquires what the other one did (begin_stop) */
+    while (th_load_relaxed(&sched->xstopping) == STOPPING) {
+        (void)th_os_futex_wait(&sched->xstopping, STOPPING, TH_FOREVER);
+    }
+}
+
+/* Only we free it, so it is there until this returns. */
+static void stop_run(thrum_sched *sched) {
+    unsigned spins = 0;
+    int result;
+    while ((result = stop(sched, THRUM_FOREVER, true)) != 0) {
+        if (result == -EBUSY) {
+            wait_for_stopper(sched);
+        } else {
+            th_backoff(&spins); /* no stack for what is left, without workers: soon, perhaps */
+        }
+    }
+}
 
 int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
     if (!entry) {
@@ -444,14 +509,16 @@ int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
     attr.sched = sched;
     attr.name = "main";
     thrum_handle *handle;
+    sched->is_run = true;
     int entered = sched->workers_count ? 0 : thrum_sched_bind(sched);
     entered = entered ? entered : thrum_spawn_with(&handle, &attr, entry, arg);
     if (!entered) {
+        thrum_shield_begin(); /* bound, the join would be cancelled by another's stop */
         result = thrum_join(handle, &entered); /* outsiders may post until the entry has returned */
         th_check(result == 0);
+        thrum_shield_end();
     }
-    result = thrum_sched_stop(sched);
-    th_check(result == 0); /* nobody else stops it */
+    stop_run(sched);
     return entered;
 }
 

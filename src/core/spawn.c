@@ -8,6 +8,7 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "base/check.h"
+#include "base/text.h"
 #include "core/cancel.h"
 #include "core/family.h"
 #include "core/idle.h"
@@ -20,7 +21,7 @@
 int thrum_go(thrum_fn fn, void *arg) {
     th_worker *worker = th_here();
     if (th_unlikely(!worker || !fn)) {
-        return -EINVAL;
+        return fn ? th_thread_refusal() : -EINVAL;
     }
     th_enter(worker);
     th_go *go = th_slab_get(&worker->go);
@@ -75,11 +76,10 @@ static TH_NO_TSAN TH_NOINLINE void handle_fill(thrum_handle *handle, const thrum
     handle->helpers = NULL;
     handle->stack_class =
         (uint8_t)(attr->stack_size ? th_stack_class(attr->stack_size) : sched->stack_class);
-    size_t length = 0;
-    while (attr->name && attr->name[length] && length < THRUM_NAME_MAX) {
+    size_t length = attr->name ? th_text_cut(attr->name, THRUM_NAME_MAX) : 0;
+    for (size_t i = 0; i < length; i++) {
         th_tsan_unseen();
-        handle->name[length] = attr->name[length];
-        length++;
+        handle->name[i] = attr->name[i];
     }
     handle->name[length] = '\0';
 }
@@ -157,7 +157,7 @@ static int start(thrum_handle **out, th_family *family, const thrum_attr *attr, 
     attr = attr ? attr : &attr_default;
     thrum_sched *sched = attr->sched ? attr->sched : worker ? worker->sched : NULL;
     if (!fn || !sched) {
-        return -EINVAL;
+        return fn ? th_thread_refusal() : -EINVAL;
     }
     return worker && worker->sched == sched ? start_here(worker, out, family, attr, fn, arg)
                                             : start_outside(sched, out, family, attr, fn, arg);
@@ -224,7 +224,12 @@ void th_handle_finish(thrum_handle *handle, int result) {
 
 static bool is_self(const thrum_handle *handle) {
     const th_fiber *fiber = th_fiber_self();
-    return fiber && fiber->heritage.handle == handle;
+    const thrum_handle *self = fiber ? fiber->heritage.handle : NULL;
+    /* relaxed: constant, but for the cancel's bit */
+    while (self && (th_load_relaxed(&self->xcancelled) & TH_CANCEL_NESTED)) {
+        self = th_part_of(self)->outer;
+    }
+    return self && self == handle;
 }
 
 /* Neither joined nor detached yet: all that a handle may be. */
@@ -254,13 +259,16 @@ int thrum_join_until(thrum_handle *handle, int *result, thrum_time deadline) {
     }
     th_waiter waiter;
     th_waiter_init(&waiter, TH_ON_JOIN, handle);
-    waiter.timed = deadline != THRUM_FOREVER || waiter.fiber; /* a fiber's can be cancelled */
+    /* A fiber's can be cancelled. */
+    waiter.timed = deadline != THRUM_FOREVER || waiter.fiber || th_waits_alone();
     uintptr_t state = TH_JOIN_RUNNING;
     /* pairs: th_handle_finish; hands the waiter over, or acquires the result */
     if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)&waiter)) {
         check_handle("thrum_join", handle, state);
     } else {
-        int failed = th_waiter_result(th_waiter_wait_until(&waiter, deadline));
+        bool parents = !waiter.fiber && handle->slab->abandoned; /* the task's, in a fork's child */
+        int failed =
+            parents ? -ESHUTDOWN : th_waiter_result(th_waiter_wait_until(&waiter, deadline));
         if (failed && give_up_joining(handle, &waiter)) {
             return failed;
         }
@@ -334,9 +342,9 @@ const char *thrum_name(void) {
 int thrum_set_name(const char *name) {
     th_fiber *fiber = th_fiber_self();
     if (!fiber || fiber->root || !name) {
-        return -EINVAL;
+        return name ? th_thread_refusal() : -EINVAL;
     }
-    size_t length = strnlen(name, THRUM_NAME_MAX);
+    size_t length = th_text_cut(name, THRUM_NAME_MAX);
     memmove(fiber->name, name, length);
     fiber->name[length] = '\0';
     fiber->dirty = true;

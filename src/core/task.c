@@ -18,13 +18,6 @@ _Static_assert(offsetof(thrum_task, reserved_link) == offsetof(th_work, next) &&
                    offsetof(thrum_task, reserved_worker) == offsetof(th_work, worker),
                "a task begins with the header of work");
 
-/* How a task is posted. */
-typedef struct posting {
-    thrum_hint hint;
-    bool waits; /* until the deadline, or until it is woken */
-    int64_t deadline;
-} posting;
-
 static th_work *work_of(thrum_task *task) {
     return th_task_work(task);
 }
@@ -40,6 +33,10 @@ void thrum_task_set_body(thrum_task *task, thrum_task_fn fn, void *arg) {
 
 void thrum_task_set_worker(thrum_task *task, int worker) {
     task->reserved_worker = worker;
+}
+
+void thrum_task_set_serial(thrum_task *task) {
+    task->reserved_kind = TH_WORK_SERIAL;
 }
 
 /*
@@ -74,25 +71,27 @@ static TH_ALWAYS_INLINE int mark_posted(const thrum_sched *sched, thrum_task *ta
         /* relaxed: it came too late for the run before, and is none of this post's */
         th_and_relaxed(&task->reserved_word, ~TH_TASK_CANCELLED);
     }
-    bool woken = (word & (TH_TASK_WOKEN | TH_TASK_SIGNALED)) != 0;
-    /* relaxed: as above */
-    th_store_relaxed(&task->reserved_mark, woken ? TH_TASK_POSTED_WOKEN : TH_TASK_POSTED);
+    th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED); /* relaxed: as above */
     return 0;
 }
 
 /* ---- from its own body ---- */
 
+/* Whether the run that posts its own task was told by a stop not to wait. */
+static bool is_told_to_end(const th_fiber *fiber, const thrum_sched *sched, bool waits) {
+    return waits && sched == fiber->sched && thrum_task_is_cancelled(fiber->task) &&
+           th_load_relaxed(&sched->xstopping); /* relaxed: stop set it, then cancelled */
+}
+
 /*
  * The body posts its own task: it is counted now, and queued when the body has returned
  * (th_task_repost).
  */
-static int post_self(th_fiber *fiber, thrum_sched *sched, const posting *how) {
+static int post_self(th_fiber *fiber, thrum_sched *sched, const th_posting *how) {
     bool fit;
     if (sched == fiber->sched) {
-        bool late = how->waits && thrum_task_is_cancelled(fiber->task) &&
-                    th_load_relaxed(&sched->xstopping); /* relaxed: stop set it, then cancelled */
-        if (late) {
-            return -ESHUTDOWN; /* it was told not to wait */
+        if (is_told_to_end(fiber, sched, how->waits)) {
+            return -ESHUTDOWN;
         }
         fit = fits(sched, fiber->task);
         if (fit) {
@@ -122,8 +121,23 @@ static int post_self(th_fiber *fiber, thrum_sched *sched, const posting *how) {
 
 /* ---- queueing what is counted ---- */
 
-/* On a worker of the scheduler, in its context. */
-static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, const posting *how) {
+/* Whether a post of a serial task is left to the run that is on; else it is marked and queued. */
+static TH_ALWAYS_INLINE bool is_deferred(thrum_sched *sched, thrum_task *task,
+                                         const th_posting *how) {
+    uint64_t where = th_task_where(sched, how->hint, how->waits);
+    if (th_task_serial_defer(task, where, how->deadline)) {
+        return true;
+    }
+    th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED); /* relaxed: no run is on, it is ours */
+    return false;
+}
+
+/* On a worker of the scheduler, in its context. `serial` is constant. */
+static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, const th_posting *how,
+                                        bool serial) {
+    if (serial && is_deferred(worker->sched, task, how)) {
+        return;
+    }
     if (th_unlikely(how->waits)) {
         if (th_task_begin_waiting(th_timers_for_tasks(worker), task, how->deadline)) {
             th_flow_ended(&worker->flow.xsuspended);
@@ -132,14 +146,16 @@ static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, con
             }
             return;
         }
-        th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED_WOKEN); /* relaxed: still ours */
         th_tsan_release(task); /* its words were the timers' */
     }
     th_submit(worker, work_of(task), how->hint);
 }
 
-static void queue_outside(thrum_sched *sched, th_outside *record, thrum_task *task,
-                          const posting *how) {
+static TH_ALWAYS_INLINE void queue_outside(thrum_sched *sched, th_outside *record, thrum_task *task,
+                                           const th_posting *how, bool serial) {
+    if (serial && is_deferred(sched, task, how)) {
+        return;
+    }
     if (how->waits) {
         if (th_task_begin_waiting(th_timers_of(sched, NULL), task, how->deadline)) {
             th_flow_ended(&record->flow.xsuspended);
@@ -148,7 +164,6 @@ static void queue_outside(thrum_sched *sched, th_outside *record, thrum_task *ta
             }
             return;
         }
-        th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED_WOKEN); /* relaxed: still ours */
         th_tsan_release(task); /* its words were the timers' */
     }
     th_submit_outside(sched, work_of(task));
@@ -156,25 +171,35 @@ static void queue_outside(thrum_sched *sched, th_outside *record, thrum_task *ta
 
 void th_task_repost(th_fiber *fiber) {
     thrum_sched *sched = fiber->repost_sched;
-    posting how = {.hint = fiber->repost_hint,
-                   .waits = fiber->repost_waits,
-                   .deadline = fiber->repost_deadline};
+    th_posting how = {.hint = fiber->repost_hint,
+                      .waits = fiber->repost_waits,
+                      .deadline = fiber->repost_deadline};
     fiber->repost = false;
+    if (th_task_is_serial(fiber->task)) {
+        if (!th_task_serial_end(fiber->task)) {
+            return;
+        }
+        uint64_t where = th_task_serial_where(fiber->task);
+        sched = (thrum_sched *)(uintptr_t)(where & ~TH_TASK_WHERE_BELOW);
+        how.hint = (thrum_hint)((where & TH_TASK_WHERE_BELOW) >> TH_TASK_WHERE_HINT);
+        how.waits = (where & TH_TASK_WHERE_WAITS) != 0;
+        how.deadline = th_task_serial_deadline(fiber->task);
+    }
     if (sched == fiber->sched) {
         fiber->worker->unseen = true;
-        queue_here(fiber->worker, fiber->task, &how);
+        queue_here(fiber->worker, fiber->task, &how, false);
         fiber->worker->unseen = false;
     } else {
         th_outside *record = th_outside_enter(sched, false);
-        queue_outside(sched, record, fiber->task, &how);
+        queue_outside(sched, record, fiber->task, &how, false);
         th_outside_leave(sched, record);
     }
 }
 
-static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const posting *how,
-                                 bool begun) {
+static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const th_posting *how,
+                                 bool begun, bool serial) {
     th_worker *worker = th_here();
-    if (begun && is_own(worker, task)) {
+    if (!serial && begun && is_own(worker, task)) {
         return post_self(worker->current, sched, how);
     }
     if (worker && worker->sched == sched) {
@@ -184,7 +209,7 @@ static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const pos
         th_tsan_release(task); /* from here on it may be gone */
         th_enter(worker);
         th_flow_began(&worker->flow.xcreated);
-        queue_here(worker, task, how);
+        queue_here(worker, task, how, serial);
         th_leave(worker);
         return 0;
     }
@@ -196,17 +221,45 @@ static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const pos
     if (fit) {
         th_tsan_release(task);
         th_flow_began(&record->flow.xcreated);
-        queue_outside(sched, record, task, how);
+        queue_outside(sched, record, task, how, serial);
     }
     th_outside_leave(sched, record);
     return fit ? 0 : -EINVAL;
 }
 
-static TH_ALWAYS_INLINE int post_how(thrum_sched *sched, thrum_task *task, const posting *how) {
+/* Claimed for a post by the caller; or why not. `waits`: it may be its own body's post. */
+static int claim_serial(const thrum_sched *sched, thrum_task *task, bool waits) {
+    if (!sched || !task->reserved_fn || task->reserved_worker < -1) {
+        return -EINVAL;
+    }
+    if (!th_task_serial_claim(task)) {
+        return -EBUSY;
+    }
+    const th_worker *worker = th_here();
+    if (waits && is_own(worker, task) && is_told_to_end(worker->current, sched, waits)) {
+        th_task_serial_unclaim(task);
+        return -ESHUTDOWN;
+    }
+    return 0;
+}
+
+static TH_COLD int post_serial(thrum_sched *sched, thrum_task *task, const th_posting *how) {
+    const th_posting copy = *how; /* read here: post reads its own (base/annotate.h) */
+    int result = claim_serial(sched, task, copy.waits);
+    if (!result && (result = post(sched, task, &copy, false, true))) {
+        th_task_serial_unclaim(task);
+    }
+    return result;
+}
+
+static TH_ALWAYS_INLINE int post_how(thrum_sched *sched, thrum_task *task, const th_posting *how) {
     uint32_t before;
     int result = mark_posted(sched, task, &before);
+    if (th_unlikely(result == -EINVAL && task && th_task_is_serial(task))) {
+        return post_serial(sched, task, how);
+    }
     if (th_likely(!result)) {
-        result = post(sched, task, how, before == TH_TASK_BEGUN);
+        result = post(sched, task, how, before == TH_TASK_BEGUN, false);
         if (th_unlikely(result)) {
             th_store_relaxed(&task->reserved_mark, before); /* relaxed: it is the caller's again */
         }
@@ -218,17 +271,17 @@ int thrum_task_post_hint(thrum_sched *sched, thrum_task *task, thrum_hint hint) 
     if (th_unlikely((unsigned)hint > THRUM_HINT_YIELD)) {
         return -EINVAL;
     }
-    const posting how = {.hint = hint};
+    const th_posting how = {.hint = hint};
     return post_how(sched, task, &how);
 }
 
 int thrum_task_post(thrum_sched *sched, thrum_task *task) {
-    const posting how = {.hint = THRUM_HINT_NONE};
+    const th_posting how = {.hint = THRUM_HINT_NONE};
     return post_how(sched, task, &how);
 }
 
 int thrum_task_post_until(thrum_sched *sched, thrum_task *task, thrum_time deadline) {
-    const posting how = {.waits = true, .deadline = deadline};
+    const th_posting how = {.waits = true, .deadline = deadline};
     return post_how(sched, task, &how);
 }
 
@@ -244,20 +297,32 @@ int thrum_task_post_wait(thrum_sched *sched, thrum_task *task) {
 
 static void unmark(thrum_task *const tasks[], size_t n) {
     for (size_t i = 0; i < n; i++) {
-        th_store_relaxed(&tasks[i]->reserved_mark, 0u); /* relaxed: they are the caller's again */
+        if (th_task_is_serial(tasks[i])) {
+            th_task_serial_unclaim(tasks[i]);
+        } else {
+            /* relaxed: they are the caller's again */
+            th_store_relaxed(&tasks[i]->reserved_mark, 0u);
+        }
     }
 }
 
-/* All are marked and none is the running body's own, or why not. */
+/* One of a batch: marked, and not the running body's own unless it is serial; or why not. */
+static int mark_one(const thrum_sched *sched, thrum_task *task) {
+    uint32_t before = 0;
+    if (task && th_task_is_serial(task)) {
+        return claim_serial(sched, task, false);
+    }
+    int result = mark_posted(sched, task, &before);
+    if (!result && before == TH_TASK_BEGUN && is_own(th_here(), task)) {
+        th_store_relaxed(&task->reserved_mark, before); /* relaxed: as it was */
+        result = -EINVAL;
+    }
+    return result;
+}
+
 static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_t n) {
-    const th_worker *worker = th_here();
     for (size_t i = 0; i < n; i++) {
-        uint32_t before = 0;
-        int result = mark_posted(sched, tasks[i], &before);
-        if (!result && before == TH_TASK_BEGUN && is_own(worker, tasks[i])) {
-            th_store_relaxed(&tasks[i]->reserved_mark, before); /* relaxed: as it was */
-            result = -EINVAL;
-        }
+        int result = mark_one(sched, tasks[i]);
         if (result) {
             unmark(tasks, i);
             return result;
@@ -267,14 +332,19 @@ static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_
 }
 
 /*
- * What is tied to a worker goes to its inbox one by one; the rest is one chain. Each pointer is
- * read before anything is queued behind it: a task may free what comes before it in the array.
+ * What is tied to a worker goes to its inbox one by one, a serial task that runs is left to its
+ * run; the rest is one chain. Each pointer is read before anything is queued behind it: a task may
+ * free what comes before it in the array.
  */
 static TH_NO_TSAN void batch_pinned(thrum_sched *sched, th_worker *worker,
                                     thrum_task *const tasks[], size_t n, th_chain *chain) {
+    const th_posting how = {.hint = THRUM_HINT_NONE};
     *chain = (th_chain){0};
     for (size_t i = 0; i < n; i++) {
         th_work *work = work_of(tasks[i]);
+        if (work->kind == TH_WORK_SERIAL && is_deferred(sched, tasks[i], &how)) {
+            continue;
+        }
         if (work->worker < 0) {
             th_chain_append(chain, work);
         } else if (worker) {

@@ -9,6 +9,9 @@
  *     bit 3  EXPIRED    its deadline came first
  *     bit 4  CANCELLED  its owner, or stop, did not want to wait
  *     bit 5  DORMANT    with WAITING: it has no deadline
+ *     bit 6  TAKEN      a serial task: posted, until its run begins
+ *     bit 7  RUNNING    a serial task: a run has begun and is not over
+ *     bit 8  NEXT       a serial task, with RUNNING: whoever ends the run queues the next one
  *
  * Whoever adds the first of bits 1 to 4 to WAITING makes it due: takes it out of the timers and
  * queues it. Nobody else touches it then. A task that is posted to run at once is not WAITING: such
@@ -29,15 +32,29 @@
 #define TH_TASK_EXPIRED 8u
 #define TH_TASK_CANCELLED 16u
 #define TH_TASK_DORMANT 32u
+#define TH_TASK_TAKEN 64u
+#define TH_TASK_RUNNING 128u
+#define TH_TASK_NEXT 256u
 #define TH_TASK_DUE (TH_TASK_WOKEN | TH_TASK_SIGNALED | TH_TASK_EXPIRED | TH_TASK_CANCELLED)
 
 #define TH_TASK_POSTED 1u       /* to run at once, or to wait */
-#define TH_TASK_POSTED_WOKEN 2u /* ... while a wakeup or a signal was remembered */
-#define TH_TASK_BEGUN 3u
+#define TH_TASK_POSTED_LATE 2u  /* to wait, but it was due already; its deadline had passed */
+#define TH_TASK_POSTED_EARLY 3u /* likewise; its deadline was still to come */
+#define TH_TASK_BEGUN 4u
 
 static inline bool th_task_is_posted(uint32_t mark) {
-    mark &= ~TH_TIMED_IN;
-    return mark == TH_TASK_POSTED || mark == TH_TASK_POSTED_WOKEN;
+    return (mark & ~TH_TIMED_IN) - TH_TASK_POSTED < TH_TASK_BEGUN - TH_TASK_POSTED;
+}
+
+/* How a task is posted. */
+typedef struct th_posting {
+    thrum_hint hint;
+    bool waits; /* until the deadline, or until it is woken */
+    int64_t deadline;
+} th_posting;
+
+static TH_INLINE_NO_TSAN bool th_task_is_serial(const thrum_task *task) {
+    return task->reserved_kind == TH_WORK_SERIAL;
 }
 
 static inline th_work *th_task_work(thrum_task *task) {
@@ -52,22 +69,27 @@ static inline th_timed *th_task_timed(thrum_task *task) {
 bool th_task_expire(thrum_task *task, th_work **work);
 
 /*
- * Puts a task that is counted as posted into timers; false: it is due at once, by a wakeup before.
+ * Puts a task that is counted as posted into timers; false: it is due at once, by a wakeup before,
+ * and marked with what its deadline was then.
  */
 bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline);
 
-/* A run came with something in the word: what of it belongs to this run. */
-TH_COLD uint32_t th_task_begin_roused(thrum_task *task, bool without_deadline);
+/* How a run came about, from the word as it begins and the mark. */
+uint32_t th_task_came(const thrum_task *task, uint32_t word);
 
-/* The task's context: clears the mark that it is posted, and reads what to run. */
+/* The same for a run that came with something in the word, which is cleared. */
+TH_COLD uint32_t th_task_begin_roused(thrum_task *task);
+
+/*
+ * The task's context: clears the mark that it is posted, writes down how this run came about (of
+ * the word's bits WAITING, SIGNALED, EXPIRED, CANCELLED), and reads what to run.
+ */
 static inline thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id) {
-    /* relaxed: the queue published it */
-    bool plain = (th_load_relaxed(&task->reserved_mark) & ~TH_TIMED_IN) == TH_TASK_POSTED;
-    uint32_t run = plain ? TH_TASK_EXPIRED : 0;
+    uint32_t run = TH_TASK_EXPIRED; /* posted without a deadline, and nothing came */
     /* relaxed: if it is not 0, th_task_begin_roused acquires what came before a wakeup that this
      * run absorbs; one that is not seen comes later and is remembered */
     if (th_unlikely(th_load_relaxed(&task->reserved_word))) {
-        run = th_task_begin_roused(task, plain);
+        run = th_task_begin_roused(task);
     }
     /* relaxed: for whoever posts again it is best effort */
     th_store_relaxed(&task->reserved_mark, TH_TASK_BEGUN);
@@ -76,6 +98,43 @@ static inline thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t 
     th_store_relaxed(&task->reserved[1], run); /* relaxed: the body's */
     *arg = task->reserved_arg;
     return task->reserved_fn;
+}
+
+/* ---- serial tasks (core/TASKS.md) ---- */
+
+/* A post: false if it is posted already. */
+bool th_task_serial_claim(thrum_task *task);
+/* Takes back the claim of a post that was refused after all. */
+void th_task_serial_unclaim(thrum_task *task);
+
+/*
+ * A post that is counted: true if the run that is on will queue the task, and the task is not the
+ * caller's any more; false if no run is on (any more), so that it is the caller who queues it.
+ */
+bool th_task_serial_defer(thrum_task *task, uint64_t where, int64_t deadline);
+
+/* As th_task_take. */
+thrum_task_fn th_task_take_serial(thrum_task *task, void **arg, uint64_t run_id);
+
+/*
+ * The run is over. True if the caller is to queue the next one, as th_task_serial_where and
+ * th_task_serial_deadline say; else the task is not touched any more.
+ */
+bool th_task_serial_end(thrum_task *task);
+
+/* Scheduler, hint and whether it waits, in one word; by value (base/annotate.h). */
+#define TH_TASK_WHERE_WAITS UINT64_C(1)
+#define TH_TASK_WHERE_HINT 1 /* the lowest bit of two */
+#define TH_TASK_WHERE_BELOW UINT64_C(7)
+static inline uint64_t th_task_where(thrum_sched *sched, thrum_hint hint, bool waits) {
+    return (uint64_t)(uintptr_t)sched | (uint64_t)hint << TH_TASK_WHERE_HINT |
+           (waits ? TH_TASK_WHERE_WAITS : 0);
+}
+static inline uint64_t th_task_serial_where(const thrum_task *task) {
+    return th_load_relaxed(&task->reserved[3]); /* relaxed: acquired with NEXT */
+}
+static inline int64_t th_task_serial_deadline(const thrum_task *task) {
+    return (int64_t)th_load_relaxed(&task->reserved[2]); /* relaxed: as above */
 }
 
 /* For stop: cancels the tasks that wait without a deadline. */

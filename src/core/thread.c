@@ -3,8 +3,11 @@
  */
 #include "core/thread.h"
 
+#include <errno.h>
+
 #include "base/atomic.h"
 #include "base/check.h"
+#include "core/fiber.h"
 #include "core/outside.h"
 #include "core/wait.h"
 #include "core/worker.h"
@@ -25,12 +28,54 @@ void th_thread_ends(void *self) {
     thread->exit_registered = false; /* a later destructor may need it again */
 }
 
-TH_NO_TSAN void th_thread_keep(th_thread *thread) {
+int th_thread_refusal(void) {
+    return th_thread_self()->orphan ? -ESHUTDOWN : -ESRCH;
+}
+
+void th_thread_body_ends(int status) {
+    th_os_exit(status);
+}
+
+void th_thread_accompanied(void) {
+    th_thread *thread = th_thread_self();
+    if (thread->alone) {
+        thread->alone = false;
+    }
+}
+
+/*
+ * The worker is the parent's: the thread stays on the fiber's stack, but is none of its workers any
+ * more, so that nothing reaches a queue. It keeps what the task had: who it is, as the owner of
+ * locks, and its values. The body's end finds the fiber dirty, and the process ends there (run.c).
+ */
+TH_NO_TSAN void th_thread_orphaned(void) {
+    th_thread *thread = th_thread_self();
+    th_worker *worker = thread->worker;
+    if (!worker && !thread->serves) {
+        return;
+    }
+    if (worker) {
+        th_fiber *fiber = worker->current;
+        thread->id = fiber->run_id;
+        fiber->dirty = true;
+        if (!fiber->root) {
+            thread->locals = fiber->locals;
+            fiber->locals = (th_locals){0};
+        }
+        th_forks_orphaned(&worker->forks);
+        thread->worker = NULL;
+    }
+    thread->acts_for = NULL;
+    thread->orphan = true;
+    thread->alone = true;
+}
+
+TH_NO_TSAN bool th_thread_keep(th_thread *thread) {
     if (!thread->exit_registered) {
-        /* When the system refuses, the record's memory stays until the process ends. */
         thread->exit_registered =
             th_os_self_on_exit(th_thread_ends) == 0 && th_os_self_set(thread) == 0;
     }
+    return thread->exit_registered;
 }
 
 uint64_t th_self_id(void) {

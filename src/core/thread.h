@@ -12,13 +12,17 @@ typedef struct th_worker th_worker;
 typedef struct th_outside th_outside;
 
 typedef struct th_thread {
-    th_worker *worker;    /* the worker that this thread is, else NULL */
-    uint32_t number;      /* as the favourite of locks (sync/biased.h); 0: never so far */
-    uint64_t id;          /* who a plain thread is as the owner of locks; 0: not asked yet */
-    th_random random;     /* a plain thread's own; state 0: not seeded yet */
-    th_outside *outside;  /* its records with schedulers whose worker it is not */
-    th_locals locals;     /* its values under keys */
-    bool exit_registered; /* th_thread_ends will be called */
+    th_worker *worker;            /* the worker that this thread is, else NULL */
+    uint32_t number;              /* as the favourite of locks (sync/biased.h); 0: never so far */
+    uint64_t id;                  /* a plain thread's, as the owner of locks; 0: not asked yet */
+    th_random random;             /* a plain thread's own; state 0: not seeded yet */
+    th_outside *outside;          /* its records with schedulers whose worker it is not */
+    th_locals locals;             /* its values under keys */
+    struct thrum_sched *acts_for; /* makes a call for a task of it, which waits (blocking_pool.c) */
+    bool exit_registered;         /* th_thread_ends will be called */
+    bool serves;                  /* a thread of the library's that makes calls for tasks (io/) */
+    bool orphan; /* in the child of a fork: what it was doing, it did for the parent's scheduler */
+    bool alone;  /* an orphan, and no scheduler was started since the fork: waits fail at once */
     uint64_t xwaits; /* what a plain thread waits for: a th_on above the object's address; or 0 */
 } th_thread;
 
@@ -41,8 +45,32 @@ static TH_INLINE_NO_TSAN uint32_t th_here_number(void) {
     return th_thread_self()->number;
 }
 
-/* Sees to it that what hangs on the record is freed when the thread ends. */
-void th_thread_keep(th_thread *thread);
+/* Whether the caller makes a blocking call for a task of the scheduler. Not shown likewise. */
+static TH_INLINE_NO_TSAN bool th_acts_for(const struct thrum_sched *sched) {
+    return th_thread_self()->acts_for == sched;
+}
+
+/*
+ * In the child of a fork, the thread that forked on a worker, bound, or in the blocking pool: it is
+ * a plain thread now. Why what takes a task's thread cannot be done: -ESHUTDOWN there, else
+ * -ESRCH.
+ */
+int th_thread_refusal(void);
+
+/* For an orphan whose body has returned: the end of the process. */
+TH_NORETURN TH_COLD void th_thread_body_ends(int status);
+
+/* A scheduler was started: an orphan's waits may find a waker again. */
+void th_thread_accompanied(void);
+
+/* For the child of a fork, the thread that forked. */
+void th_thread_orphaned(void);
+
+/*
+ * Sees to it that what hangs on the record is freed when the thread ends. False: the system has no
+ * means left for it (every pthread key is taken).
+ */
+bool th_thread_keep(th_thread *thread);
 
 /* For a worker's thread, as it ends: the same at once. */
 void th_thread_ends(void *thread);

@@ -33,7 +33,10 @@ _Static_assert(sizeof(th_timed) == sizeof(thrum_task) &&
                "a task can stand in timers");
 
 void th_timers_init(th_timers *timers, thrum_sched *sched, th_worker *owner) {
-    *timers = (th_timers){.xearliest = INT64_MAX, .sched = sched, .owner = owner};
+    *timers = (th_timers){.xearliest = INT64_MAX,
+                          .sched = sched,
+                          .owner = owner,
+                          .special = sched->policy->submit_due ? TH_TIMERS_IN_ORDER : 0};
     th_lock_init(&timers->lock);
     th_wheel_init(&timers->wheel, th_os_now());
 }
@@ -45,14 +48,15 @@ th_timers *th_timers_of(thrum_sched *sched, th_worker *here) {
     if (th_unlikely(!sched->workers_count)) {
         return &sched->loose_timers;
     }
-    uintptr_t thread = (uintptr_t)th_thread_self();
-    return sched->workers[(thread >> 12) % sched->workers_count].timers;
+    /* By the thread's number, not its address: a run of the simulator is its seed. */
+    return sched->workers[th_self_id() % sched->workers_count].timers;
 }
 
 /* With the lock. */
 static void set_earliest(th_timers *timers) {
-    /* relaxed: a worker that is about to sleep reads it behind a fence, or is told */
-    th_store_relaxed(&timers->xearliest, th_wheel_earliest(&timers->wheel));
+    /* Beside that, a worker that is about to sleep reads it behind a fence, or is told. */
+    /* pairs: is_any_due; what was fired was pushed before */
+    th_store_release(&timers->xearliest, th_wheel_earliest(&timers->wheel));
 }
 
 /* With the lock. The rest of the mark is its owner's, who does not write it now. */
@@ -81,7 +85,7 @@ void th_timers_tell(th_timers *timers) {
     th_worker *here = th_here();
     thrum_sched *sched = timers->sched;
     if (!timers->owner) {
-        th_bound_wake_one(sched);
+        th_bound_wake(sched, 1);
         return;
     }
     /* fences: the deadline before the sleep word, and the park word, are read */
@@ -149,15 +153,18 @@ static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
     return n;
 }
 
-/* Pinned work goes to the inbox of its worker; the rest stays in the chain. */
-static TH_NO_TSAN void submit_pinned_due(th_worker *by, th_chain *due) {
+/* Pinned work goes to the inbox of its worker; the rest stays in the chain. By a worker, or NULL.
+ */
+static TH_NO_TSAN void submit_pinned_due(thrum_sched *sched, th_worker *by, th_chain *due) {
     th_chain rest = {0};
     th_work *work;
     while ((work = th_chain_take(due))) {
         if (work->worker < 0) {
             th_chain_append(&rest, work);
-        } else {
+        } else if (by) {
             th_submit(by, work, THRUM_HINT_NONE);
+        } else {
+            th_submit_outside(sched, work);
         }
     }
     *due = rest;
@@ -175,22 +182,42 @@ static uint64_t submit_in_order(th_worker *by, th_chain *due, uint32_t roots) {
         return 0;
     }
     count_readied(by, due, roots);
-    submit_pinned_due(by, due);
+    submit_pinned_due(by->sched, by, due);
     uint64_t count = due->count;
     if (count) {
-        policy->submit_due(by, due);
+        policy->submit_due(by->sched, due);
     }
     *due = (th_chain){0};
     return count;
 }
 
-bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
-    th_chain *due = &by->due;
+static void lock_and_turn(th_timers *timers, int64_t now) {
     th_lock_acquire(&timers->lock);
     while (th_wheel_turn(&timers->wheel, now, TURN_MAX)) {
         th_lock_release(&timers->lock);
         th_lock_acquire(&timers->lock);
     }
+}
+
+void th_timers_fire_outside(th_timers *timers, int64_t now) {
+    th_chain *due = &timers->loose;
+    lock_and_turn(timers, now);
+    take_due(timers, now, due);
+    if (due->first) {
+        th_count(&timers->xreadied, due->count - timers->roots); /* relaxed: as th_flow_began */
+        submit_pinned_due(timers->sched, NULL, due);
+    }
+    if (due->first) {
+        timers->sched->policy->submit_due(timers->sched, due);
+    }
+    *due = (th_chain){0};
+    set_earliest(timers);
+    th_lock_release(&timers->lock);
+}
+
+bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
+    th_chain *due = &by->due;
+    lock_and_turn(timers, now);
     unsigned n = take_due(timers, now, due);
     uint32_t roots = timers->roots;
     bool any = due->first != NULL;
@@ -202,6 +229,9 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
     th_lock_release(&timers->lock);
     if (ordered) {
         by->sched->policy->notify_due(by, ordered);
+    }
+    if (due->first && !timers->owner) {
+        th_bound_due(by, due);
     }
     while (due->first) {
         th_submit(by, th_chain_take(due), THRUM_HINT_NONE);

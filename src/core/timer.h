@@ -25,10 +25,13 @@ typedef struct th_timers {
     alignas(TH_CACHE_LINE) int64_t xearliest;
     th_lock lock; /* protects the wheel */
     th_wheel wheel;
-    thrum_sched *sched; /* constant, as is ... */
+    thrum_sched *sched; /* constant, like the owner */
     th_worker *owner;   /* who sleeps no longer than until the first; NULL: any bound thread */
+    uint32_t special;   /* with the lock: TH_TIMERS_IN_ORDER, TH_TIMERS_CANCELLED */
     th_work *fired;     /* with the lock, while one is taken: no local, base/annotate.h says why */
     uint32_t roots;     /* with the lock: of those taken last, bound threads' own waits */
+    th_chain loose;     /* with the lock: what a thread that is no worker has taken */
+    uint64_t xreadied;  /* with the lock: as th_flow's, of what such threads have fired */
 } th_timers;
 
 /*
@@ -46,6 +49,9 @@ typedef struct th_timed {
 } th_timed;
 
 #define TH_TIMED_IN 256u /* it stands in the timers */
+
+#define TH_TIMERS_IN_ORDER 1u  /* the policy has deadlines and posts in one order (submit_due) */
+#define TH_TIMERS_CANCELLED 2u /* a stop's has passed: no task waits for a deadline any more */
 
 static inline th_timed *th_timed_of(th_timer *timer) {
     return th_container(timer, th_timed, timer);
@@ -72,6 +78,9 @@ void th_timed_remove(th_timed *timed);
 
 /* Fires what is due in these timers into the worker's queue; true if there was something. */
 bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now);
+
+/* The same by a thread that is no worker of the scheduler, which has one order (submit_due). */
+void th_timers_fire_outside(th_timers *timers, int64_t now);
 
 /* The slow half of th_timers_poll. */
 void th_timers_poll_slow(th_worker *worker);

@@ -129,7 +129,7 @@ TH_NO_TSAN void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_wor
     } else if (work->kind == TH_WORK_SPAWN) {
         fn = (uintptr_t)((const thrum_handle *)work)->fn;
         name = ((const thrum_handle *)work)->name;
-    } else if (work->kind == TH_WORK_TASK) {
+    } else if (work->kind == TH_WORK_TASK || work->kind == TH_WORK_SERIAL) {
         fn = (uintptr_t)((const thrum_task *)(const void *)work)->reserved_fn;
     } else if (work->kind == TH_WORK_CALL) {
         fn = th_fork_function((const th_call *)work);
@@ -228,11 +228,14 @@ TH_NO_TSAN void th_trace_leaves(th_worker *worker) {
 
 /* With the locks of who turns it on and off; number 0: off. */
 static void set_flag(th_worker *worker, unsigned number) {
-    /* relaxed: nobody else writes it */
-    uint32_t extra = th_load_relaxed(&worker->xextra) & TH_EXTRA_PIN_ALL;
-    extra |= number ? TH_EXTRA_TRACE | number << TH_EXTRA_NUMBER : 0;
-    /* pairs: noting; the track */
-    th_store_release(&worker->xextra, extra);
+    uint32_t old = th_load_relaxed(&worker->xextra); /* relaxed: the exchange decides */
+    uint32_t extra;
+    do {
+        extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM);
+        extra |= number ? TH_EXTRA_TRACE | number << TH_EXTRA_NUMBER : 0;
+        /* lock-free: it fails only when the flag of reclaim.h has changed */
+        /* pairs: noting; the track */
+    } while (!th_cas_release(&worker->xextra, &old, extra));
 }
 
 /* With the trace's lock, or bound_lock for a bound thread's: a track of `slots`, if need be. */

@@ -25,6 +25,7 @@ typedef struct th_worker th_worker;
 /* In a worker's `xextra`: what each run has to see to, beside running. */
 #define TH_EXTRA_PIN_ALL 1u /* constant: a task stays on the worker that first ran it */
 #define TH_EXTRA_TRACE 2u   /* a trace is on; its number stands above: */
+#define TH_EXTRA_RECLAIM 4u /* something may have to be given back (reclaim.h) */
 #define TH_EXTRA_NUMBER 8u  /* from this bit on, 1 to 255 */
 
 /* Of a mark: what it is. Those from TH_TRACED_STOLE on are instants. */

@@ -71,6 +71,40 @@ static void wait_in_thread(th_waiter *waiter) {
     }
 }
 
+bool th_waits_alone(void) {
+    return th_thread_self()->alone;
+}
+
+/* The call that waits, of those whose wait nothing but a wake ends. */
+static const char *call_of(unsigned on) {
+    return on == TH_ON_MUTEX   ? "thrum_mutex_lock"
+           : on == TH_ON_READ  ? "thrum_rwlock_rdlock"
+           : on == TH_ON_WRITE ? "thrum_rwlock_wrlock"
+           : on == TH_ON_FORK  ? "thrum_fork_join"
+                               : "wait";
+}
+
+/*
+ * In the child of a fork, a thread that was doing the parent's work: nobody is there who could wake
+ * it. The wait ends as if it were cancelled; what cannot be told so ends the process.
+ */
+static TH_COLD void end_alone(th_waiter *waiter) {
+    if (waiter->timed) {
+        if (th_waiter_claim(waiter, TH_WAIT_CANCELLED)) {
+            /* relaxed: as in give_up_waiting */
+            th_or_relaxed(&waiter->xword, TH_WAIT_RELEASED);
+            return;
+        }
+    } else if (!waiter->leave) {
+        th_misuse(call_of(waiter->on), "it would wait for ever: the child of a fork has no workers",
+                  waiter->object);
+    } else if (waiter->leave(waiter->object, waiter)) {
+        th_waiter_release_cancelled(waiter);
+        return;
+    }
+    wait_in_thread(waiter); /* another thread of the child's has just come for it */
+}
+
 uint32_t th_waiter_wait(th_waiter *waiter) {
     if (!released(waiter)) {
         if (waiter->fiber) {
@@ -78,6 +112,8 @@ uint32_t th_waiter_wait(th_waiter *waiter) {
                 wait_in_fiber(waiter->fiber, waiter);
             }
             th_cancel_end(waiter->fiber);
+        } else if (th_unlikely(th_waits_alone())) {
+            end_alone(waiter);
         } else {
             show_in_thread(waiter);
             wait_in_thread(waiter);
@@ -154,6 +190,8 @@ uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
     }
     if (waiter->fiber) {
         wait_in_fiber_until(waiter->fiber, waiter, deadline);
+    } else if (th_unlikely(th_waits_alone())) {
+        end_alone(waiter);
     } else {
         show_in_thread(waiter);
         wait_in_thread_until(waiter, deadline);
@@ -163,8 +201,15 @@ uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
     return outcome_of(waiter);
 }
 
+/* A plain thread's wait is cancelled in the child of a fork only (end_alone). */
+static TH_COLD int cancelled_result(void) {
+    return th_fiber_self() ? -ECANCELED : -ESHUTDOWN;
+}
+
 int th_waiter_result(uint32_t outcome) {
-    return outcome == TH_WAIT_WOKEN ? 0 : outcome == TH_WAIT_TIMEDOUT ? -ETIMEDOUT : -ECANCELED;
+    return outcome == TH_WAIT_WOKEN      ? 0
+           : outcome == TH_WAIT_TIMEDOUT ? -ETIMEDOUT
+                                         : cancelled_result();
 }
 
 bool th_waiter_time_out(th_waiter *waiter, th_work **work) {
@@ -365,6 +410,9 @@ void th_ready(th_fiber *fiber) {
     }
     /* Inside before the fiber is queued: it may end, and its scheduler with it. */
     th_outside *record = th_outside_enter(sched, false);
+    if (th_unlikely(!record)) {
+        return; /* in the child of a fork: it is the parent's fiber */
+    }
     if (th_likely(!fiber->root)) {
         th_flow_began(&record->flow.xreadied);
     }

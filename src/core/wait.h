@@ -152,6 +152,12 @@ void th_waiter_release_cancelled(th_waiter *waiter);
 void th_waiter_missed(th_waiter *waiter);
 void th_waiter_wait_missed(th_waiter *waiter);
 
+/*
+ * Whether a wait of the caller's ends at once: in the child of a fork, on the thread that was doing
+ * the parent's work (thread.h). A wait that tells its end must be `timed` then, or have `leave`.
+ */
+bool th_waits_alone(void);
+
 /* An outcome as a code: 0, -ETIMEDOUT, -ECANCELED. */
 int th_waiter_result(uint32_t outcome);
 

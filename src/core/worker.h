@@ -19,6 +19,7 @@
 #include "core/lock.h"
 #include "core/outside.h"
 #include "core/parkword.h"
+#include "core/reclaim.h"
 #include "core/slab.h"
 #include "core/thread.h"
 #include "core/timer.h"
@@ -51,6 +52,18 @@ typedef struct th_local_queue {
     th_lock lock;
     bool locked; /* constant */
 } th_local_queue;
+
+static inline void th_queue_lock(th_local_queue *queue) {
+    if (th_unlikely(queue->locked)) {
+        th_lock_acquire(&queue->lock);
+    }
+}
+
+static inline void th_queue_unlock(th_local_queue *queue) {
+    if (th_unlikely(queue->locked)) {
+        th_lock_release(&queue->lock);
+    }
+}
 
 /* How fast work got done, in a thief's measurement. */
 typedef struct th_pace {
@@ -88,12 +101,14 @@ struct th_worker {
     void *tsan;       /* the context in which the scheduler runs on this thread */
     th_os_thread thread;
     void *altstack;
+    th_os_exceptions *exceptions; /* what C++ keeps of the thread, or NULL (th_suspend) */
 
     /* The owner's alone. */
     th_fiber *current; /* the fiber that is on it; who looks reads it, too (look.c) */
     th_work *handoff;  /* work for the loop that is switched to */
     th_left left;
-    th_fiber *idle; /* spare loops, most recently used first */
+    th_commit_kind then; /* what `left` was, when it says TH_COMMIT_RECLAIM now */
+    th_fiber *idle;      /* spare loops, most recently used first */
     unsigned idle_count;
     unsigned until_inject;  /* picks until the inject queue comes first */
     unsigned fair_interval; /* ... as it was last set (th_fair_interval) */
@@ -125,15 +140,18 @@ struct th_worker {
     uint64_t paced_at;      /* when it last did, in ticks */
     uint64_t looked_at;     /* fifo: when it last looked after the others, in ticks */
     bool look;              /* fifo: ... and it is time to do so again */
-    unsigned due_runs;      /* fifo: runs in a row whose deadline had passed */
+    bool fired;             /* fifo: it has fired deadlines since its last pick */
     bool unseen;            /* nobody can tell when what is being submitted was: it may wait */
     int64_t nap_last_ns;    /* how long it did last */
     th_loot loot;
-    th_timers *timers;    /* constant: where its deadlines stand: its own, or worker 0's */
-    unsigned timer_skip;  /* picks before it looks at its timers again */
-    unsigned timer_skips; /* ... as it was set last */
-    int64_t timer_looked; /* when it looked last */
-    int64_t defer_until;  /* asking for a stack is of no use before */
+    th_timers *timers;      /* constant: where its deadlines stand: its own, or worker 0's */
+    unsigned timer_skip;    /* picks before it looks at its timers again */
+    unsigned timer_skips;   /* ... as it was set last */
+    int64_t timer_looked;   /* when it looked last */
+    int64_t defer_until;    /* asking for a stack is of no use before */
+    unsigned reclaim_skip;  /* calls of th_reclaim_poll until it looks at the clock again */
+    unsigned reclaim_skips; /* what that was set to last */
+    int64_t reclaim_looked; /* when it looked last */
     th_random random;
     th_chain pinned;                /* from the inbox, oldest first */
     th_chain batch;                 /* being posted: not on the task's stack (base/annotate.h) */
@@ -151,11 +169,13 @@ struct th_worker {
     bool leaving;                 /* its thread unbinds as soon as there are none */
     uint32_t *awaits;             /* ... or goes on once this is set, or ... */
     int64_t awaits_until;         /* ... that late */
+    int64_t xuntil;               /* asleep: until when at the latest; others read it */
     uint32_t xidle;               /* what its wait for idleness is told by; on no task's stack */
     uint64_t xsleeps;             /* watched: odd while it sleeps without a deadline (stuck.h) */
     bool gone;                    /* watched: it leaves, and has done all that it will */
     struct th_worker *bound_next; /* under the scheduler's bound_lock, as is ... */
     bool linked;                  /* ... whether it is bound, or a spare record */
+    bool unfinished;              /* a stop's, past its deadline: something is left in it */
 
     /* Written by the owner, read by others. */
     alignas(TH_CACHE_LINE) th_gate gate; /* of the slot and of what is claimed */
@@ -184,7 +204,10 @@ struct th_worker {
     uint64_t xalone_at;   /* since when thieves leave it alone, in ticks; who backs off from it */
     int64_t xalone_ns;    /* ... and for how long */
     int64_t sentinel_ns;  /* the sentinel's present interval; the owner's */
+    int64_t quiet_since;  /* the sentinel's: since when nothing has happened */
+    uint64_t round_ticks; /* the sentinel's: how often all had picked when it last looked */
     uint64_t *seen_ticks; /* the sentinel's: each worker's xtick when it last looked */
+    uint64_t xlone_tick;  /* xtick when it last woke somebody for a single one; its owner's */
     bool look_unsure;     /* look_around's: no local, base/annotate.h says why */
 };
 
@@ -202,12 +225,14 @@ struct th_policy {
     th_work *(*help)(th_worker *worker);
     /* Whether there is something that nobody else is certain to come for. */
     bool (*pending)(th_worker *worker);
+    /* Whether a worker has something queued that a rescuer could have: a guess; NULL: never. */
+    bool (*holds)(const th_worker *victim);
     /*
      * Tasks and fibers whose deadline has passed, none of them pinned, in order; with the lock of
      * the timers, of which there is one set for all workers then, so that the chains come in order
      * as well. NULL: they are submitted like others.
      */
-    void (*submit_due)(th_worker *worker, th_chain *chain);
+    void (*submit_due)(thrum_sched *sched, th_chain *chain);
     /* After it, without the lock: wakes whom it takes. */
     void (*notify_due)(th_worker *worker, uint64_t count);
     /* The sentinel's look: work whose owner has not come round since the last look, or NULL. */
@@ -241,6 +266,7 @@ struct thrum_sched {
     alignas(TH_CACHE_LINE) uint64_t xpark; /* parkword.h */
     alignas(TH_CACHE_LINE) uint32_t xexit; /* 1: workers leave when they find nothing */
     uint32_t xstopping;                    /* 1: outsiders' posts are refused */
+    bool is_run;        /* started by thrum_run, which frees it; constant once others know it */
     bool abandoned;     /* in the child of a fork: its workers are the parent's; core/atfork.c */
     uint32_t xdeferred; /* tasks in `deferred` */
     uint32_t xidle_waiters; /* callers of wait_idle and wait_done */
@@ -255,11 +281,15 @@ struct thrum_sched {
 
     alignas(TH_CACHE_LINE) th_outsiders outsiders;
 
-    th_lock fibers_lock; /* protects the next three; what begins with x is read without it too */
+    th_lock fibers_lock; /* protects what follows; what begins with x is read without it too */
     th_fiber *fibers;    /* idle ones that no worker keeps */
     unsigned fibers_count;
-    bool xfibers_unmeasured; /* some may have a stack that went deep, or be more than are kept */
+    unsigned fibers_least;     /* the lowest count in the present period (reclaim.h) */
+    th_fiber *fibers_measured; /* more of them; th_idle_trim_some has been there */
+    bool fibers_deep;          /* a stack that went deep was found among some of them */
+    bool xfibers_unmeasured;   /* some may have a stack that went deep, or be more than are kept */
     th_stacks stacks;
+    th_reclaim reclaim;
 
     th_lock deferred_lock;  /* protects `deferred` */
     th_chain deferred;      /* tasks that wait for a stack */
@@ -272,9 +302,10 @@ struct thrum_sched {
     bool unbound_only;    /* it is stopping: no more are bound */
     th_worker *stopper;   /* the bound one whose thread is stopping it, and waits for the others */
     uint32_t xalone;      /* ... 1: they have unbound */
-    uint64_t xbound_high_water; /* as a worker's, of all that were bound; without the lock */
-    th_worker *bound;           /* all of them */
-    th_worker *bound_spares;    /* records of those that were */
+    uint64_t xbound_high_water;  /* as a worker's, of all that were bound; without the lock */
+    th_worker *bound;            /* all of them */
+    th_worker *bound_spares;     /* records of those that were */
+    th_worker *bound_unfinished; /* the record in which a stop has left something, or NULL */
     th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* ... by number; chunks stay until the end */
     th_timers loose_timers; /* without workers: tasks that wait for a deadline */
 

@@ -9,15 +9,22 @@
 #include <errno.h>
 
 #include "base/atomic.h"
+#include "base/check.h"
 #include "core/cancel.h"
 #include "core/driver.h"
 #include "core/lock.h"
+#include "core/thread.h"
 #include "core/wait.h"
 #include "platform/platform.h"
 
+/* So many calls that nobody can come for are failed at a time. */
+#define FAIL_MAX TH_LIMIT(256u, 2u)
+
 /* Lives on the stack of who waits; the pool's from being queued until the waiter is woken. */
 struct job {
-    struct job *next; /* the queue's */
+    struct job *next; /* the queue's, protected by the pool's lock, as are the next two */
+    struct job *prev;
+    bool queued;
     thrum_fn fn;
     void *arg;
     int result;
@@ -68,8 +75,10 @@ th_blocking_pool *th_blocking_pool_new(thrum_sched *sched) {
 /* ---- under the lock ---- */
 
 static void push_job(th_blocking_pool *pool, struct job *job) {
+    job->queued = true;
     job->next = NULL;
-    if (pool->first == NULL) {
+    job->prev = pool->last;
+    if (pool->last == NULL) {
         pool->first = job;
     } else {
         pool->last->next = job;
@@ -78,11 +87,26 @@ static void push_job(th_blocking_pool *pool, struct job *job) {
     pool->queued++;
 }
 
+/* It is in the queue, anywhere. */
+static void remove_job(th_blocking_pool *pool, struct job *job) {
+    if (job->prev == NULL) {
+        pool->first = job->next;
+    } else {
+        job->prev->next = job->next;
+    }
+    if (job->next == NULL) {
+        pool->last = job->prev;
+    } else {
+        job->next->prev = job->prev;
+    }
+    job->queued = false;
+    pool->queued--;
+}
+
 static struct job *pop_job(th_blocking_pool *pool) {
     struct job *job = pool->first;
     if (job != NULL) {
-        pool->first = job->next;
-        pool->queued--;
+        remove_job(pool, job);
     }
     return job;
 }
@@ -183,9 +207,28 @@ static bool sleep_idle(th_blocking_pool *pool, struct member *me) {
     return called;
 }
 
+/*
+ * The call, on a thread that acts for the task that waits for it: what it posts counts as that
+ * task's. Before the task goes on the thread is as it was.
+ */
+static int call_for(thrum_sched *sched, thrum_fn fn, void *arg) {
+    th_thread *thread = th_thread_self();
+    thread->acts_for = sched;
+    int result = fn(arg);
+    thread->acts_for = NULL;
+    if (thread->worker != NULL) {
+        th_misuse("thrum_sched_unbind", "missing: a blocking call has returned bound",
+                  thread->worker);
+    }
+    return result;
+}
+
 /* Carries the job out. Without the lock, which is held again afterwards. */
 static void run_job(th_blocking_pool *pool, struct job *job) {
-    job->result = job->fn(job->arg);
+    job->result = call_for(pool->sched, job->fn, job->arg);
+    if (th_unlikely(th_thread_self()->orphan)) {
+        th_thread_body_ends(job->result); /* in the child of a fork: the caller is the parent's */
+    }
     job->code = 0;
     /* Looking already before the wake: the fiber's next call then finds us about to come. */
     th_lock_acquire(&pool->lock);
@@ -199,6 +242,7 @@ static void run_job(th_blocking_pool *pool, struct job *job) {
 static void member_main(void *arg) {
     struct member *me = arg;
     th_blocking_pool *pool = me->pool;
+    th_thread_self()->serves = true;
     th_lock_acquire(&pool->lock);
     pool->looking--;
     for (;;) {
@@ -237,28 +281,20 @@ static int start_member(th_blocking_pool *pool) {
     return code;
 }
 
-/*
- * The member that was counted could not be started. If it was the only one, nobody will ever come
- * for what is queued: all of it fails. Else the jobs wait for the others; but others may have
- * relied on our member to look, and gone idle, so one of those is called if need be.
- */
-static void start_failed(th_blocking_pool *pool, int code) {
-    th_lock_acquire(&pool->lock);
-    pool->looking--;
-    set_threads(pool, pool->xthreads - 1);
-    struct job *failed = NULL;
-    uint32_t *wake = NULL;
-    if (pool->xthreads == 0) {
-        failed = pool->first;
-        pool->first = NULL;
-        pool->queued = 0;
-    } else if (pool->queued > pool->looking) {
-        wake = call_idle(pool);
+/* With the lock: takes some of the jobs off the queue, linked by `next`. */
+static struct job *pop_some(th_blocking_pool *pool) {
+    struct job *first = pool->first;
+    struct job *last = NULL;
+    for (unsigned i = 0; i < FAIL_MAX && pool->first != NULL; i++) {
+        last = pop_job(pool);
     }
-    th_lock_release(&pool->lock);
-    if (wake != NULL) {
-        th_os_futex_wake(wake, 1);
+    if (last != NULL) {
+        last->next = NULL;
     }
+    return first;
+}
+
+static void fail_each(struct job *failed, int code) {
     while (failed != NULL) {
         struct job *next = failed->next;
         failed->code = code;
@@ -267,23 +303,43 @@ static void start_failed(th_blocking_pool *pool, int code) {
     }
 }
 
+/*
+ * The member that was counted could not be started. If it was the only one, nobody will ever come
+ * for what is queued: all of it fails, some at a time, unless a call that came meanwhile starts a
+ * member. Else the jobs wait for the others; but others may have relied on our member to look, and
+ * gone idle, so one of those is called if need be.
+ */
+static void start_failed(th_blocking_pool *pool, int code) {
+    uint32_t *wake = NULL;
+    struct job *failed;
+    th_lock_acquire(&pool->lock);
+    pool->looking--;
+    set_threads(pool, pool->xthreads - 1);
+    while (pool->xthreads == 0 && (failed = pop_some(pool)) != NULL) {
+        th_lock_release(&pool->lock);
+        fail_each(failed, code);
+        th_lock_acquire(&pool->lock);
+    }
+    if (pool->xthreads != 0 && pool->queued > pool->looking) {
+        wake = call_idle(pool);
+    }
+    th_lock_release(&pool->lock);
+    if (wake != NULL) {
+        th_os_futex_wake(wake, 1);
+    }
+}
+
 /* The caller was cancelled: its job is withdrawn, if it has not begun. */
 static bool withdraw(void *object, th_waiter *waiter) {
     th_blocking_pool *pool = object;
-    struct job *before = NULL;
+    struct job *job = th_container(waiter, struct job, waiter);
     th_lock_acquire(&pool->lock);
-    struct job *job = pool->first;
-    while (job != NULL && &job->waiter != waiter) {
-        before = job;
-        job = job->next;
-    }
-    if (job != NULL) {
-        *(before != NULL ? &before->next : &pool->first) = job->next;
-        pool->last = job->next != NULL ? pool->last : before;
-        pool->queued--;
+    bool queued = job->queued;
+    if (queued) {
+        remove_job(pool, job);
     }
     th_lock_release(&pool->lock);
-    return job != NULL;
+    return queued;
 }
 
 int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *result) {

@@ -6,27 +6,13 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "core/outside.h"
 #include "core/report.h"
 
 #define SEEN_MAX TH_BACKTRACE_FIBERS
 
 static void put_to_stream(th_text *text, const char *piece, size_t length) {
     (void)fwrite(piece, 1, length, text->ctx); /* thrum_dump asks the stream at the end */
-}
-
-/* A string, as both JSON and Prometheus read it. */
-static void add_quoted(th_text *text, const char *string) {
-    th_text_add(text, "\"");
-    for (const char *c = string; *c; c++) {
-        if (*c == '"' || *c == '\\') {
-            th_text_add(text, "\\%c", *c);
-        } else if ((unsigned char)*c < ' ') {
-            th_text_add(text, " ");
-        } else {
-            th_text_add(text, "%c", *c);
-        }
-    }
-    th_text_add(text, "\"");
 }
 
 /* ---- JSON ---- */
@@ -44,7 +30,7 @@ static void add_wait(th_text *text, const th_seen *seen) {
     }
     if (seen->joined[0]) {
         th_text_add(text, ", \"joined\": ");
-        add_quoted(text, seen->joined);
+        th_text_add_quoted(text, seen->joined);
     }
     th_text_add(text, ", \"tick\": %" PRIu64 ", \"ticks\": %" PRIu64, seen->tick, seen->ticks);
 }
@@ -57,7 +43,7 @@ static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
     while (told < text->calls_max &&
            (call = th_backtrace_next(text->backtrace, number, seen->calls, &at, told))) {
         th_text_add(text, told++ ? ", " : "");
-        add_quoted(text, call);
+        th_text_add_quoted(text, call);
     }
     th_text_add(text, "]");
 }
@@ -74,7 +60,7 @@ static void add_fiber(th_text *text, const th_seen *seen, unsigned number) {
     } else {
         th_text_add(text, "{\"id\": \"%u.%u\", \"name\": ", (unsigned)(seen->id >> 32),
                     (unsigned)seen->id);
-        add_quoted(text, seen->name);
+        th_text_add_quoted(text, seen->name);
         th_text_add(text, ", \"worker\": %u, \"pinned\": %s", seen->worker,
                     seen->tied >= 0 ? "true" : "false");
     }
@@ -125,7 +111,7 @@ static void add_threads(th_text *text) {
 static void dump_json(th_text *text) {
     const thrum_sched *sched = text->sched;
     th_text_add(text, "{\"sched\": ");
-    add_quoted(text, sched->name);
+    th_text_add_quoted(text, sched->name);
     th_text_add(text, ",\n \"worker\": [");
     for (unsigned i = 0; i < sched->workers_count; i++) {
         const th_worker *worker = &sched->workers[i];
@@ -146,7 +132,7 @@ static void dump_json(th_text *text) {
 
 static void add_sample(th_text *text, const char *state, const char *on, uint64_t count) {
     th_text_add(text, "thrum_fibers{sched=");
-    add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, text->sched->name);
     th_text_add(text, ",state=\"%s\",on=\"%s\"} %" PRIu64 "\n", state, on, count);
 }
 
@@ -166,6 +152,9 @@ static void dump_prometheus(th_text *text) {
 int thrum_dump(const thrum_sched *sched, FILE *out, thrum_format format) {
     if (!sched || !out) {
         return -EINVAL;
+    }
+    if (!th_outside_is_live(sched)) {
+        return -ESHUTDOWN;
     }
     th_text text = {.put = put_to_stream, .ctx = out};
     text.sched = (thrum_sched *)(uintptr_t)sched; /* only its locks are written, and that we look */

@@ -17,8 +17,10 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/text.h"
 #include "core/counters.h"
 #include "core/driver.h"
+#include "core/outside.h"
 #include "core/worker.h"
 #include "thrum/metrics.h"
 #include "thrum/sched.h"
@@ -76,6 +78,8 @@ static bool size_is_known(size_t size) {
 int thrum_metrics_read(const thrum_sched *sched, int worker_or_all, thrum_metrics *out) {
     if (sched == NULL || out == NULL || !size_is_known(out->size))
         return -EINVAL;
+    if (!th_outside_is_live(sched))
+        return -ESHUTDOWN;
     thrum_metrics m;
     if (worker_or_all == THRUM_ALL_WORKERS)
         read_all(sched, &m);
@@ -180,14 +184,11 @@ static void print(printer *p, const char *format, ...) {
 
 /* A name inside quotes, as both JSON and Prometheus read it. */
 static void print_quoted(printer *p, const char *text) {
+    char c[TH_TEXT_CHAR];
     print(p, "\"");
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
-            print(p, "\\%c", *c);
-        else if (*c == '\n')
-            print(p, "\\n");
-        else
-            print(p, "%c", (unsigned char)*c < ' ' ? ' ' : *c);
+    while (*text != '\0') {
+        int n = (int)th_text_char(&text, true, c);
+        print(p, "%.*s", n, c);
     }
     print(p, "\"");
 }
@@ -340,6 +341,8 @@ static void print_json(printer *p) {
 int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format) {
     if (sched == NULL || out == NULL)
         return -EINVAL;
+    if (!th_outside_is_live(sched))
+        return -ESHUTDOWN;
     printer p = {.sched = sched, .out = out};
     switch (format) {
     case THRUM_TEXT:

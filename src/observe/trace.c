@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "core/outside.h"
 #include "core/report.h"
 #include "core/trace.h"
 
@@ -36,37 +38,11 @@ typedef struct page {
 
 /* ---- pieces ---- */
 
-/* How many bytes at the string's beginning are a character of UTF-8, or 0. */
-static unsigned utf8(const char *at) {
-    const unsigned char *c = (const unsigned char *)at;
-    unsigned n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
-    if (c[0] > 0xf4 || (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
-        (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f)) {
-        return 0;
-    }
-    for (unsigned i = 1; i < n; i++) {
-        if ((c[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    return n;
-}
-
-/* A name may hold anything. */
 static void put_string(FILE *out, const char *string) {
+    char c[TH_TEXT_CHAR];
     fputc('"', out);
     while (*string) {
-        unsigned n = utf8(string);
-        if (n == 0 || (unsigned char)*string < ' ') {
-            fputc('?', out);
-            n = 1;
-        } else {
-            if (*string == '"' || *string == '\\') {
-                fputc('\\', out);
-            }
-            fwrite(string, 1, n, out);
-        }
-        string += n;
+        fwrite(c, 1, th_text_char(&string, true, c), out);
     }
     fputc('"', out);
 }
@@ -256,12 +232,17 @@ static void put_all(page *p) {
 
 /* ---- the calls ---- */
 
+/* Not stopped, nor a parent's in the child of a fork: another thread may have had its lock. */
+static bool is_usable(const thrum_sched *sched) {
+    return th_outside_is_live(sched) && !sched->abandoned;
+}
+
 int thrum_trace_start(thrum_sched *sched, size_t events_per_worker) {
     if (!sched) {
         return -EINVAL;
     }
-    if (sched->abandoned) {
-        return -ESHUTDOWN; /* another thread of the parent may have had its lock */
+    if (!is_usable(sched)) {
+        return -ESHUTDOWN;
     }
     return th_trace_start(sched, events_per_worker ? events_per_worker : DEFAULT_EVENTS);
 }
@@ -270,14 +251,14 @@ int thrum_trace_stop(thrum_sched *sched) {
     if (!sched) {
         return -EINVAL;
     }
-    return sched->abandoned ? -ESHUTDOWN : th_trace_stop(sched);
+    return is_usable(sched) ? th_trace_stop(sched) : -ESHUTDOWN;
 }
 
 int thrum_trace_write(thrum_sched *sched, FILE *out) {
     if (!sched || !out) {
         return -EINVAL;
     }
-    if (sched->abandoned) {
+    if (!is_usable(sched)) {
         return -ESHUTDOWN;
     }
     page p = {.out = out, .sched = sched};

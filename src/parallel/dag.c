@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/atomic.h"
 #include "core/worker.h"
 #include "parallel/dag_run.h"
 #include "platform/platform.h"
@@ -47,35 +46,50 @@ int thrum_dag_create(thrum_dag **out) {
 
 /* ---- who may change it ---- */
 
-static bool begin(thrum_dag *dag) {
-    uint32_t busy = 0;
-    /* pairs: end; what the last run or change has left */
-    return th_cas_acquire(&dag->xbusy, &busy, 1u);
+/* False: it runs. */
+static bool begin_change(thrum_dag *dag) {
+    th_lock_acquire(&dag->lock);
+    if (dag->runs_count) {
+        th_lock_release(&dag->lock);
+        return false;
+    }
+    return true;
 }
 
-static void end(thrum_dag *dag) {
-    /* pairs: begin; what was changed */
-    th_store_release(&dag->xbusy, 0u);
+static void end_change(thrum_dag *dag) {
+    th_lock_release(&dag->lock);
+}
+
+static void give_up(thrum_dag *dag, void *ptr) {
+    if (ptr) {
+        dag->free(dag->ctx, ptr);
+    }
 }
 
 static void forget_order(thrum_dag *dag) {
     dag->sorted = false;
-    dag->free(dag->ctx, dag->order);
-    dag->free(dag->ctx, dag->after);
+    give_up(dag, dag->order);
+    give_up(dag, dag->after);
     dag->order = NULL;
     dag->after = NULL;
+    while (dag->spares) {
+        th_dag_run *spare = dag->spares;
+        dag->spares = spare->next;
+        dag->free(dag->ctx, spare);
+    }
 }
 
 int thrum_dag_destroy(thrum_dag *dag) {
     if (!dag) {
         return 0;
     }
-    if (!begin(dag)) {
+    if (!begin_change(dag)) {
         return -EBUSY;
     }
+    end_change(dag); /* nobody may begin a run of what is being destroyed */
     forget_order(dag);
-    dag->free(dag->ctx, dag->nodes);
-    dag->free(dag->ctx, dag->edges);
+    give_up(dag, dag->nodes);
+    give_up(dag, dag->edges);
     dag->free(dag->ctx, dag);
     return 0;
 }
@@ -93,39 +107,42 @@ static bool make_room(thrum_dag *dag, void **items, size_t count, size_t *room, 
     if (count) {
         memcpy(grown, *items, count * size);
     }
-    dag->free(dag->ctx, *items);
+    give_up(dag, *items);
     *items = grown;
     *room = more;
     return true;
 }
 
-static int add_node(thrum_dag *dag, thrum_fn fn, void *arg) {
+static int add_node(thrum_dag *dag, th_dag_node node) {
     void *nodes = dag->nodes;
     if (dag->nodes_count == INT_MAX ||
         !make_room(dag, &nodes, dag->nodes_count, &dag->nodes_room, sizeof *dag->nodes)) {
         return -ENOMEM;
     }
     dag->nodes = nodes;
-    dag->nodes[dag->nodes_count] = (th_dag_node){
-        .call = {.work = {.kind = TH_WORK_CALL, .worker = -1}, .fn = th_dag_strand},
-        .fn = fn,
-        .arg = arg,
-        .dag = dag,
-    };
+    dag->nodes[dag->nodes_count] = node;
     forget_order(dag);
     return (int)dag->nodes_count++;
 }
 
-int thrum_dag_node(thrum_dag *dag, thrum_fn fn, void *arg) {
-    if (!dag || !fn) {
+static int node(thrum_dag *dag, th_dag_node added) {
+    if (!dag) {
         return -EINVAL;
     }
-    if (!begin(dag)) {
+    if (!begin_change(dag)) {
         return -EBUSY;
     }
-    int result = add_node(dag, fn, arg);
-    end(dag);
+    int result = add_node(dag, added);
+    end_change(dag);
     return result;
+}
+
+int thrum_dag_node(thrum_dag *dag, thrum_fn fn, void *arg) {
+    return fn ? node(dag, (th_dag_node){.fn.plain = fn, .arg = arg}) : -EINVAL;
+}
+
+int thrum_dag_node_with(thrum_dag *dag, thrum_dag_fn fn, void *arg) {
+    return fn ? node(dag, (th_dag_node){.fn.with = fn, .arg = arg, .told_of_run = true}) : -EINVAL;
 }
 
 static int add_edge(thrum_dag *dag, int before, int after) {
@@ -148,11 +165,11 @@ int thrum_dag_edge(thrum_dag *dag, int before, int after) {
     if (!dag) {
         return -EINVAL;
     }
-    if (!begin(dag)) {
+    if (!begin_change(dag)) {
         return -EBUSY;
     }
     int result = add_edge(dag, before, after);
-    end(dag);
+    end_change(dag);
     return result;
 }
 
@@ -163,7 +180,6 @@ static void group_edges(thrum_dag *dag) {
     for (size_t i = 0; i < dag->nodes_count; i++) {
         dag->nodes[i].count = 0;
         dag->nodes[i].preds = 0;
-        dag->nodes[i].xskip = 0; /* plain: nobody else is here */
     }
     for (size_t i = 0; i < dag->edges_count; i++) {
         dag->nodes[dag->edges[i].before].count++;
@@ -175,7 +191,6 @@ static void group_edges(thrum_dag *dag) {
         node->first = first;
         first += node->count;
         node->count = 0;
-        node->xpending = node->preds; /* plain: nobody else is here */
     }
     for (size_t i = 0; i < dag->edges_count; i++) {
         th_dag_node *node = &dag->nodes[dag->edges[i].before];
@@ -186,8 +201,10 @@ static void group_edges(thrum_dag *dag) {
 /* Each node behind all that come before it; false if that cannot be: there is a cycle. */
 static bool sort_nodes(thrum_dag *dag) {
     size_t placed = 0;
+    uint32_t *left = dag->order + dag->nodes_count; /* of each node's edges, not come by yet */
     for (size_t i = 0; i < dag->nodes_count; i++) {
-        if (!dag->nodes[i].preds) {
+        left[i] = dag->nodes[i].preds;
+        if (!left[i]) {
             dag->order[placed++] = (uint32_t)i;
         }
     }
@@ -196,13 +213,10 @@ static bool sort_nodes(thrum_dag *dag) {
         const th_dag_node *node = &dag->nodes[dag->order[i]];
         for (uint32_t j = 0; j < node->count; j++) {
             uint32_t next = dag->after[node->first + j];
-            if (--dag->nodes[next].xpending == 0) { /* plain: nobody else is here */
+            if (--left[next] == 0) {
                 dag->order[placed++] = next;
             }
         }
-    }
-    for (size_t i = 0; i < dag->nodes_count; i++) {
-        dag->nodes[i].xpending = dag->nodes[i].preds; /* plain: nobody else is here */
     }
     return placed == dag->nodes_count;
 }
@@ -211,7 +225,7 @@ static int put_in_order(thrum_dag *dag) {
     if (dag->sorted) {
         return 0;
     }
-    dag->order = dag->alloc(dag->ctx, (dag->nodes_count + 1) * sizeof *dag->order);
+    dag->order = dag->alloc(dag->ctx, (2 * dag->nodes_count + 1) * sizeof *dag->order);
     dag->after = dag->alloc(dag->ctx, (dag->edges_count + 1) * sizeof *dag->after);
     int failed = -ENOMEM;
     if (dag->order && dag->after) {
@@ -225,17 +239,70 @@ static int put_in_order(thrum_dag *dag) {
     return failed;
 }
 
-int thrum_dag_run(thrum_dag *dag) {
+/* ---- runs ---- */
+
+/* With the lock. Memory for one more run than go on. */
+static th_dag_run *new_run(thrum_dag *dag) {
+    size_t size = sizeof(th_dag_run) + dag->nodes_count * sizeof(th_dag_place);
+    th_dag_run *run = dag->alloc(dag->ctx, size);
+    if (!run) {
+        return NULL;
+    }
+    *run = (th_dag_run){.dag = dag};
+    for (size_t i = 0; i < dag->nodes_count; i++) {
+        run->places[i] = (th_dag_place){
+            .call = {.work = {.kind = TH_WORK_CALL, .worker = -1}, .fn = th_dag_strand},
+            .run = run,
+            .node = dag->nodes[i],
+            .xpending = dag->nodes[i].preds,
+        };
+    }
+    return run;
+}
+
+/* 0 with a run that is the caller's, NULL for a graph without nodes; or why not. */
+static int begin_run(thrum_dag *dag, th_dag_run **out) {
+    th_lock_acquire(&dag->lock);
+    int failed = put_in_order(dag);
+    *out = NULL;
+    if (!failed && dag->nodes_count) {
+        th_dag_run *run = dag->spares;
+        if (run) {
+            dag->spares = run->next;
+        } else {
+            run = new_run(dag);
+        }
+        dag->runs_count += run != NULL;
+        failed = run ? 0 : -ENOMEM;
+        *out = run;
+    }
+    th_lock_release(&dag->lock);
+    return failed;
+}
+
+/* From now on the graph may be changed, or destroyed. */
+static void end_run(thrum_dag *dag, th_dag_run *run) {
+    th_lock_acquire(&dag->lock);
+    run->next = dag->spares;
+    dag->spares = run;
+    dag->runs_count--;
+    th_lock_release(&dag->lock);
+}
+
+int thrum_dag_run_with(thrum_dag *dag, void *run_arg) {
     if (!dag) {
         return -EINVAL;
     }
-    if (!begin(dag)) {
-        return -EBUSY;
+    th_dag_run *run;
+    int result = begin_run(dag, &run);
+    if (!result && run) {
+        run->arg = run_arg;
+        result = th_dag_run_all(run);
+        end_run(dag, run);
     }
-    int result = put_in_order(dag);
-    if (!result && dag->nodes_count) {
-        result = th_dag_run(dag);
-    }
-    end(dag);
     return result;
+}
+
+int thrum_dag_run(thrum_dag *dag) {
+    return thrum_dag_run_with(dag, NULL);
 }

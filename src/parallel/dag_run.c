@@ -1,11 +1,12 @@
 /*
  * dag_run.c: running a graph. src/parallel/README.md, "The graph", has the argument.
  *
- * Words:      a *strand* is a task that calls a node, then one of those that became ready by it,
- * and so on; the others that became ready are queued first, each to be a strand. So a chain is one
- * strand, however long, and nothing recurses. Invariants: a node is called once xpending is 0, by
- * whoever made it so, and puts xpending and xskip back for the next run. xstrands counts those that
- * have not ended; a strand counts another before it queues it, so it is 0 once: when all is done.
+ * A run has a place for each node. A *strand* is a task that calls a node, then one of those that
+ * became ready by it, and so on; the others that became ready are queued first, each to be a
+ * strand. So a chain is one strand, however long, and nothing recurses. Invariants: a node is
+ * called once its xpending is 0, by the strand that made it so, which puts xpending and xskip back
+ * for the next run in this memory. xstrands counts the strands that have not ended; a strand counts
+ * another before it queues it, so it is 0 once: when all is done. Runs share nothing that changes.
  */
 #include "parallel/dag_run.h"
 
@@ -16,132 +17,143 @@
 #include "core/wait.h"
 #include "core/worker.h"
 
-static void note_failure(th_dag_node *node, int result) {
-    thrum_dag *dag = node->dag;
-    uint64_t number = (uint64_t)(node - dag->nodes);
-    uint64_t lowest = th_load_relaxed(&dag->xfailed); /* relaxed: the exchange decides */
-    node->result = result;
+static void note_failure(th_dag_place *place, int result) {
+    th_dag_run *run = place->run;
+    uint64_t number = (uint64_t)(place - run->places);
+    uint64_t lowest = th_load_relaxed(&run->xfailed); /* relaxed: the exchange decides */
+    place->result = result;
     while (number < lowest) {
         /* lock-free: it fails only when another failure was noted */
         /* relaxed: read when all is done, which is published by the strands' ends */
-        if (th_cas_relaxed(&dag->xfailed, &lowest, number)) {
+        if (th_cas_relaxed(&run->xfailed, &lowest, number)) {
             return;
         }
     }
 }
 
 /* True: what comes after it is to be left out. */
-static bool call_node(th_dag_node *node) {
+static bool call_node(th_dag_place *place) {
+    const th_dag_node *node = &place->node;
     /* relaxed: all that came before has come; ordered as xpending is (comes) */
-    bool skip = th_load_relaxed(&node->xskip) != 0;
-    th_store_relaxed(&node->xskip, 0u); /* relaxed: the next run is ordered by this one's end */
-    th_store_relaxed(&node->xpending, node->preds); /* relaxed: as above */
-    int result = skip ? 0 : node->fn(node->arg);
+    bool skip = th_load_relaxed(&place->xskip) != 0;
+    th_store_relaxed(&place->xskip, 0u); /* relaxed: the next run is ordered by this one's end */
+    th_store_relaxed(&place->xpending, node->preds); /* relaxed: as above */
+    int result = 0;
+    if (th_likely(!skip)) {
+        result = node->told_of_run ? node->fn.with(node->arg, place->run->arg)
+                                   : node->fn.plain(node->arg);
+    }
     if (th_unlikely(result != 0)) {
-        note_failure(node, result);
+        note_failure(place, result);
     }
     return skip || result;
 }
 
 /* One that comes before it has ended: true for the last of them. */
-static bool comes(th_dag_node *node, bool failed) {
+static bool comes(th_dag_place *place, bool failed) {
     if (th_unlikely(failed)) {
-        th_store_relaxed(&node->xskip, 1u); /* relaxed: published by the next step */
+        th_store_relaxed(&place->xskip, 1u); /* relaxed: published by the next step */
     }
     /* pairs: comes; what the others before it did, for whoever calls it */
-    return node->preds == 1 || th_sub_acq_rel(&node->xpending, 1u) == 1;
+    return place->node.preds == 1 || th_sub_acq_rel(&place->xpending, 1u) == 1;
 }
 
-static void queue(th_dag_node *node) {
+static void queue(th_dag_place *place) {
     /* relaxed: our own strand is counted, so it is not 0 meanwhile */
-    th_add_relaxed(&node->dag->xstrands, 1u);
-    th_call_submit(th_here(), &node->call);
+    th_add_relaxed(&place->run->xstrands, 1u);
+    th_call_submit(th_here(), &place->call);
 }
 
-static void run_strand(th_dag_node *node) {
-    while (node) {
-        const thrum_dag *dag = node->dag;
-        bool failed = call_node(node);
-        th_dag_node *next = NULL;
-        for (uint32_t i = 0; i < node->count; i++) {
-            th_dag_node *after = &dag->nodes[dag->after[node->first + i]];
-            if (!comes(after, failed)) {
+static void run_strand(th_dag_place *place) {
+    th_dag_run *run = place->run;
+    const uint32_t *after = run->dag->after;
+    while (place) {
+        bool failed = call_node(place);
+        if (th_unlikely(!th_here())) {
+            th_thread_body_ends(failed); /* in the child of a fork: the rest is the parent's */
+        }
+        th_dag_place *next = NULL;
+        for (uint32_t i = 0; i < place->node.count; i++) {
+            th_dag_place *ready = &run->places[after[place->node.first + i]];
+            if (!comes(ready, failed)) {
                 continue;
             }
             if (next) {
-                queue(after);
+                queue(ready);
             } else {
-                next = after;
+                next = ready;
             }
         }
-        node = next;
+        place = next;
     }
 }
 
 /* True for the last one: all nodes have been called. */
-static bool end_strand(thrum_dag *dag) {
+static bool end_strand(th_dag_run *run) {
     /* pairs: end_strand; what the others did, for the last one */
-    return th_sub_acq_rel(&dag->xstrands, 1u) == 1;
+    return th_sub_acq_rel(&run->xstrands, 1u) == 1;
 }
 
 void th_dag_strand(th_call *call) {
-    th_dag_node *node = th_container(call, th_dag_node, call);
-    thrum_dag *dag = node->dag;
-    th_help_begin(&dag->heritage);
-    run_strand(node);
+    th_dag_place *place = th_container(call, th_dag_place, call);
+    th_dag_run *run = place->run;
+    th_help_begin(&run->heritage);
+    run_strand(place);
     th_run_undo();
     th_help_end();
-    if (end_strand(dag)) {
-        /* pairs: th_dag_run; publishes what all did, takes the waiter */
-        uintptr_t old = th_xchg_acq_rel(&dag->xend, TH_FORK_DONE);
+    if (end_strand(run)) {
+        /* pairs: run_shared; publishes what all did, takes the waiter */
+        uintptr_t old = th_xchg_acq_rel(&run->xend, TH_FORK_DONE);
         if (old != TH_FORK_OPEN) {
-            th_waiter_wake((th_waiter *)old); /* the graph may be gone by now */
+            th_waiter_wake((th_waiter *)old); /* the run, and the graph, may be gone by now */
         }
     }
 }
 
-static void run_shared(thrum_dag *dag) {
+static void run_shared(th_dag_run *run) {
+    const thrum_dag *dag = run->dag;
     /* relaxed: published with the first strand that is queued */
-    th_store_relaxed(&dag->xstrands, 1u);
-    th_store_relaxed(&dag->xend, TH_FORK_OPEN); /* relaxed: as above */
-    dag->heritage = th_fiber_self()->heritage;
+    th_store_relaxed(&run->xstrands, 1u);
+    th_store_relaxed(&run->xend, TH_FORK_OPEN); /* relaxed: as above */
+    run->heritage = th_fiber_self()->heritage;
     for (size_t i = 1; i < dag->roots; i++) {
-        queue(&dag->nodes[dag->order[i]]);
+        queue(&run->places[dag->order[i]]);
     }
-    run_strand(&dag->nodes[dag->order[0]]);
-    if (end_strand(dag)) {
+    run_strand(&run->places[dag->order[0]]);
+    if (end_strand(run)) {
         return;
     }
     th_waiter waiter;
-    th_waiter_init(&waiter, TH_ON_DAG, dag);
+    th_waiter_init(&waiter, TH_ON_DAG, run->dag);
     waiter.shielded = true; /* the nodes may use the caller's frame: they are cancelled */
     uintptr_t state = TH_FORK_OPEN;
     /* pairs: th_dag_strand; hands the waiter over, or acquires what all did */
-    if (th_cas_acq_rel_acquire_both(&dag->xend, &state, (uintptr_t)&waiter)) {
+    if (th_cas_acq_rel_acquire_both(&run->xend, &state, (uintptr_t)&waiter)) {
         (void)th_waiter_wait(&waiter);
     }
 }
 
-static void run_alone(thrum_dag *dag) {
+static void run_alone(th_dag_run *run) {
+    const thrum_dag *dag = run->dag;
     for (size_t i = 0; i < dag->nodes_count; i++) {
-        th_dag_node *node = &dag->nodes[dag->order[i]];
-        bool failed = call_node(node);
-        for (uint32_t j = 0; failed && j < node->count; j++) {
+        th_dag_place *place = &run->places[dag->order[i]];
+        bool failed = call_node(place);
+        for (uint32_t j = 0; failed && j < place->node.count; j++) {
             /* relaxed: nobody else is here */
-            th_store_relaxed(&dag->nodes[dag->after[node->first + j]].xskip, 1u);
+            th_store_relaxed(&run->places[dag->after[place->node.first + j]].xskip, 1u);
         }
     }
 }
 
-int th_dag_run(thrum_dag *dag) {
+int th_dag_run_all(th_dag_run *run) {
     /* relaxed: published with the first strand that is queued */
-    th_store_relaxed(&dag->xfailed, (uint64_t)dag->nodes_count);
+    th_store_relaxed(&run->xfailed, (uint64_t)run->dag->nodes_count);
     if (th_fiber_self()) {
-        run_shared(dag);
+        run_shared(run);
     } else {
-        run_alone(dag);
+        run_alone(run);
     }
     /* relaxed: ordered by the strands' ends */
-    uint64_t failed = th_load_relaxed(&dag->xfailed);
-    return failed < dag->nodes_count ? dag->nodes[failed].result : 0;
+    uint64_t failed = th_load_relaxed(&run->xfailed);
+    return failed < run->dag->nodes_count ? run->places[failed].result : 0;
 }

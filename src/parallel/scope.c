@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "core/family.h"
+#include "core/worker.h"
 #include "thrum/sched.h"
 #include "thrum/task.h"
 
@@ -30,19 +31,12 @@ static void time_is_out(thrum_task *self, void *arg) {
     th_family_leave(&s->family, &s->family.timers);
 }
 
-int thrum_scope_open(thrum_scope *public, thrum_time deadline) {
-    thrum_sched *sched = thrum_sched_current();
-    if (!public || !sched || !th_fiber_self()) {
-        return -EINVAL;
-    }
-    scope *s = inside(public);
-    thrum_time inherited = thrum_deadline();
-    th_family_open(&s->family, sched, deadline);
-    s->timed = deadline < inherited;
+static int open_one(scope *s, thrum_sched *sched, thrum_time deadline) {
+    s->timed = th_family_open(&s->family, sched, deadline);
     if (s->timed) {
         thrum_task_init(&s->timer, time_is_out, s);
         th_family_count(&s->family, &s->family.timers);
-        int code = thrum_task_post_until(sched, &s->timer, deadline);
+        int code = thrum_task_post_until(sched, &s->timer, s->family.deadline);
         if (code) {
             /* GCOVR_EXCL_START: its own scheduler takes a fresh task until it has ended */
             th_family_leave(&s->family, &s->family.timers);
@@ -51,6 +45,26 @@ int thrum_scope_open(thrum_scope *public, thrum_time deadline) {
         }
     }
     return 0;
+}
+
+/* Its children have to end yet; its reason. */
+static int close_one(scope *s) {
+    th_family *family = &s->family;
+    int result = th_family_wait(family, &family->living);
+    if (s->timed) {
+        (void)thrum_task_cancel(&s->timer); /* it has run, runs, or comes at once */
+        th_family_wait(family, &family->timers);
+    }
+    th_family_close(family);
+    return result;
+}
+
+int thrum_scope_open(thrum_scope *public, thrum_time deadline) {
+    thrum_sched *sched = thrum_sched_current();
+    if (!public || !sched || !th_fiber_self()) {
+        return public ? th_thread_refusal() : -EINVAL;
+    }
+    return open_one(inside(public), sched, deadline);
 }
 
 int thrum_scope_go(thrum_scope *public, thrum_fn fn, void *arg) {
@@ -73,13 +87,38 @@ int thrum_scope_join(thrum_scope *public) {
     scope *s = inside(public);
     th_family *family = &s->family;
     if (!th_family_is_innermost(family)) {
+        if (family->sched->abandoned) {
+            return -ESHUTDOWN; /* in the child of a fork: its children are the parent's */
+        }
         th_misuse("thrum_scope_join", "not the innermost scope that the caller has open", public);
     }
-    int result = th_family_wait(family, &family->living);
-    if (s->timed) {
-        (void)thrum_task_cancel(&s->timer); /* it has run, runs, or comes at once */
-        th_family_wait(family, &family->timers);
+    return close_one(s);
+}
+
+/* ---- a deadline of the caller's own ---- */
+
+int thrum_with_deadline(thrum_time deadline, thrum_fn fn, void *arg, int *result) {
+    thrum_sched *sched = thrum_sched_current();
+    if (!fn || !sched || !th_fiber_self()) {
+        return fn ? th_thread_refusal() : -EINVAL;
     }
-    th_family_close(family);
-    return result;
+    scope s;
+    th_part part; /* the caller as the scope's only child */
+    int code = open_one(&s, sched, deadline);
+    if (code) {
+        return code; /* GCOVR_EXCL_LINE: as above */
+    }
+    th_family_enter(&s.family, &part);
+    int value = fn(arg);
+    if (result) {
+        *result = value;
+    }
+    if (!th_family_is_innermost(&s.family)) {
+        if (sched->abandoned) {
+            return -ESHUTDOWN; /* in the child of a fork */
+        }
+        th_misuse("thrum_with_deadline", "a scope that the function has opened is not joined", &s);
+    }
+    th_family_exit(&part);
+    return close_one(&s);
 }

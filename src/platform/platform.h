@@ -52,8 +52,11 @@ typedef struct th_os_cpuset {
 } th_os_cpuset;
 
 /*
- * Starts a thread with all signals blocked but the faults (SEGV, BUS, FPE, ILL, TRAP, ABRT), so
- * that the program's own threads get the program's signals. `name` is cut to what the system keeps.
+ * Starts a thread with all signals blocked but the faults (SEGV, BUS, FPE, ILL, TRAP, ABRT), and
+ * PIPE, XFSZ and SYS if the caller has those unblocked: so the program's own threads get the
+ * program's signals, and a thread those that it causes. In a process that the thread forks, the
+ * mask is that of the caller here, unless the thread has changed its own meanwhile. `name` is cut
+ * to what the system keeps.
  */
 int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg);
 /* The same, only on these CPUs (NULL: as the caller). What the system refuses is its code. */
@@ -64,7 +67,7 @@ void th_os_thread_detach(th_os_thread thread);
 
 /*
  * From now on each fork of the process calls these: before it, and after it in the two processes.
- * Only the first call counts.
+ * Only the first call counts; -ENOMEM.
  */
 int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 
@@ -124,6 +127,19 @@ int th_os_errno_get(void);
 void th_os_errno_set(int value);
 
 /*
+ * What the C++ run time keeps of the thread: the exceptions that are being handled, a list, and how
+ * many were thrown and are not caught yet (__cxa_eh_globals in the C++ ABI that all compilers for
+ * Linux share). NULL: the program has no such run time, as far as the dynamic linker knew when it
+ * loaded the library. The address is the same as long as the thread lives.
+ */
+typedef struct th_os_exceptions {
+    void *caught;
+    unsigned uncaught;
+} th_os_exceptions;
+
+th_os_exceptions *th_os_exceptions_at(void);
+
+/*
  * Orders the accesses of every thread of the process that runs at this moment, as if each of them
  * executed a full fence somewhere between the call and its return (a system call, up to 20 us).
  * th_os_barrier_start asks for it once, and says whether the system can (0 or -ENOSYS). False: it
@@ -131,6 +147,12 @@ void th_os_errno_set(int value);
  */
 int th_os_barrier_start(void);
 bool th_os_barrier(void);
+
+/*
+ * How much later than asked for the calling thread's sleeps may end, in ns: sets it, and returns
+ * what it was; 0: the system says nothing about it.
+ */
+unsigned long th_os_timer_slack(unsigned long ns);
 
 /* ---- topology ---- */
 
@@ -183,12 +205,28 @@ typedef struct th_os_span {
 } th_os_span;
 unsigned th_os_code_spans(th_os_span spans[], unsigned max);
 
+/*
+ * Around a fork of the process: no thread is in one of these three meanwhile, so the loader's lock
+ * is not held in the child because of them (th_os_at_fork sees to it).
+ */
+void th_os_code_lock(void);
+void th_os_code_unlock(void);
+
 /* ---- environment and messages ---- */
 
+/* NULL in a program that has more rights than its starter, which may not choose its settings. */
 const char *th_os_env(const char *name);
+
+/*
+ * The system's words for a positive error number, a constant; NULL: it has none. Any thread; from
+ * signal handlers with glibc from 2.32 and with musl.
+ */
+const char *th_os_error_text(int number);
 /* Writes a whole line to stderr with one write; async-signal-safe. */
 void th_os_stderr(const char *text, size_t length);
 TH_NORETURN void th_os_abort(void);
+/* Ends the process as it is: no handler of its end is called, no stream is flushed. */
+TH_NORETURN void th_os_exit(int status);
 
 /* ---- memory ---- */
 
@@ -239,6 +277,10 @@ typedef bool (*th_os_fault_fn)(uintptr_t address);
  * know go on to the handler that was there before, as if ours did not exist.
  */
 int th_os_fault_catch(th_os_fault_fn ask);
+
+/* Around a fork of the process: nobody installs it meanwhile (th_os_at_fork sees to it). */
+void th_os_fault_lock(void);
+void th_os_fault_unlock(void);
 
 /* An alternate signal stack for the calling thread, unless it has one. */
 int th_os_fault_thread_enter(void **altstack);

@@ -182,7 +182,7 @@ static inline th_timer *th_wheel_first_from(const th_wheel *wheel, unsigned list
 
 /*
  * Visits all, in no order: NULL gives one, each gives another, the last one NULL. The wheel must
- * not change meanwhile.
+ * not change meanwhile, but for those before the one that is asked about, which may be removed.
  */
 static inline th_timer *th_wheel_next(const th_wheel *wheel, const th_timer *timer) {
     uintptr_t slots = (uintptr_t)wheel->slots;

@@ -67,8 +67,8 @@ int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadl
     if (result) {
         leave(cond, &me);
     }
-    int locked = thrum_mutex_lock(mutex);
-    return locked ? locked : result;
+    thrum_mutex_lock(mutex);
+    return result;
 }
 
 int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
@@ -82,8 +82,8 @@ int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
     thrum_mutex_unlock(mutex);
     /* woken: the cond may be gone, the mutex not */
     int result = th_waiter_result(th_waiter_wait(&me));
-    int locked = thrum_mutex_lock(mutex);
-    return locked ? locked : result;
+    thrum_mutex_lock(mutex);
+    return result;
 }
 
 /*

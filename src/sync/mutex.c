@@ -79,15 +79,15 @@ static inline int lock_until(thrum_mutex *mutex, thrum_time deadline) {
     return lock_slow(mutex, self, deadline);
 }
 
-int thrum_mutex_lock(thrum_mutex *mutex) {
-    return lock_until(mutex, THRUM_FOREVER);
+void thrum_mutex_lock(thrum_mutex *mutex) {
+    (void)lock_until(mutex, THRUM_FOREVER);
 }
 
 int thrum_mutex_lock_until(thrum_mutex *mutex, thrum_time deadline) {
     return lock_until(mutex, deadline);
 }
 
-int thrum_mutex_trylock(thrum_mutex *mutex) {
+int thrum_mutex_try_lock(thrum_mutex *mutex) {
     uint64_t self = th_self_id();
     unsigned spins = 0;
     for (;;) {
@@ -207,7 +207,8 @@ static void leave(thrum_mutex *mutex, th_waiter *me) {
 
 static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time deadline) {
     if (th_mutex_is_owner(mutex, self)) {
-        return -EDEADLK;
+        th_misuse(deadline == THRUM_FOREVER ? "thrum_mutex_lock" : "thrum_mutex_lock_until",
+                  "held by the caller already", mutex);
     }
     uint32_t word;
     struct mutex_waiter me;

@@ -127,7 +127,7 @@ static int wait_for_it(thrum_once *once, uint32_t seen, uint64_t self, thrum_fn 
     th_waiter_init(&me.waiter, TH_ON_ONCE, once);
     me.self = self;
     me.waiter.shielded = true; /* no point of cancellation */
-    me.waiter.timed = deadline != THRUM_FOREVER;
+    me.waiter.timed = deadline != THRUM_FOREVER || th_waits_alone();
     th_waitlist_push(list_of(once), &me.waiter);
     th_word32_publish(&once->reserved_word, seen | TH_WORD_WAITERS);
     int result = th_waiter_result(th_waiter_wait_until(&me.waiter, deadline));

@@ -85,26 +85,26 @@ static inline bool drop(thrum_rwlock *lock, uint64_t seen, uint64_t hold) {
 
 static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time deadline);
 
-int thrum_rwlock_rdlock(thrum_rwlock *lock) {
+void thrum_rwlock_rdlock(thrum_rwlock *lock) {
     /* relaxed: the compare-exchange decides */
     uint64_t seen = th_load_relaxed(&lock->reserved_word);
     if (th_likely((seen & (LOCKED | WAITERS | WRITER)) == 0) && th_likely(take_read(lock, seen))) {
-        return 0;
+        return;
     }
-    return lock_slow(lock, READS, THRUM_FOREVER);
+    (void)lock_slow(lock, READS, THRUM_FOREVER);
 }
 
 int thrum_rwlock_rdlock_until(thrum_rwlock *lock, thrum_time deadline) {
     return lock_slow(lock, READS, deadline);
 }
 
-int thrum_rwlock_wrlock(thrum_rwlock *lock) {
+void thrum_rwlock_wrlock(thrum_rwlock *lock) {
     /* relaxed: the compare-exchange decides */
     if (th_likely(th_load_relaxed(&lock->reserved_word) == 0) &&
         th_likely(take_write(lock, th_self_id()))) {
-        return 0;
+        return;
     }
-    return lock_slow(lock, WRITES, THRUM_FOREVER);
+    (void)lock_slow(lock, WRITES, THRUM_FOREVER);
 }
 
 int thrum_rwlock_wrlock_until(thrum_rwlock *lock, thrum_time deadline) {
@@ -128,11 +128,11 @@ static int try_lock(thrum_rwlock *lock, kind which) {
     }
 }
 
-int thrum_rwlock_tryrdlock(thrum_rwlock *lock) {
+int thrum_rwlock_try_rdlock(thrum_rwlock *lock) {
     return try_lock(lock, READS);
 }
 
-int thrum_rwlock_trywrlock(thrum_rwlock *lock) {
+int thrum_rwlock_try_wrlock(thrum_rwlock *lock) {
     return try_lock(lock, WRITES);
 }
 
@@ -257,7 +257,8 @@ static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time dead
     unsigned spins = 0;
     unsigned looks = 0;
     if (is_owner(lock, self)) {
-        return -EDEADLK;
+        th_misuse(which == READS ? "thrum_rwlock_rdlock" : "thrum_rwlock_wrlock",
+                  "held for writing by the caller already", lock);
     }
     /* relaxed: a guess: other readers were faster, or it is held */
     if (which == READS && is_free_for(which, th_load_relaxed(&lock->reserved_word))) {

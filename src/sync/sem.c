@@ -3,9 +3,12 @@
  *
  *     word    bit 0 LOCKED · bit 1 WAITERS · bits 2 to 32 the value
  *
- * Invariant: a value above 0 means an empty list. So a post hands its unit to the first waiter
- * and raises the value only when nobody waits, and who finds a value above 0 passes nobody by
- * taking it. While LOCKED is set only its holder changes the word. README.md has the argument.
+ * Invariant: a value above 0 means an empty list. So a post hands its units to the first waiter
+ * and raises the value only when nobody waits, and a caller that finds a value above 0 passes
+ * nobody by taking it. Units that are fewer than the first waiter lacks are put by for it; no other
+ * waiter has any. While LOCKED is set only its holder changes the word. README.md has the argument.
+ *
+ * Of a waiter `value` is how many it lacks beyond one, and `since_ns` how many are put by for it.
  */
 #include "thrum/sem.h"
 
@@ -28,17 +31,32 @@ static inline bool has_unit(uint64_t word) {
     return word >= ONE;
 }
 
-/* Takes a unit. False: the word changed. */
-static inline bool take(uint64_t *xword, uint64_t seen) {
+/* The same for n units, n > 0. */
+static inline bool has_units(uint64_t word, unsigned n) {
+    return word >= ONE * n;
+}
+
+/* Takes n units. False: the word changed. */
+static inline bool take(uint64_t *xword, uint64_t seen, unsigned n) {
     /* pairs: give, th_word64_publish; what was written before the posts is visible. ABA: equal
        words are equal states, there is no list to go with them */
-    return th_cas_acquire(xword, &seen, seen - ONE);
+    return th_cas_acquire(xword, &seen, seen - ONE * n);
 }
 
 /* Raises the value. False: the word changed. */
-static inline bool give(uint64_t *xword, uint64_t seen) {
-    /* pairs: take, th_word64_lock; publishes what the caller wrote */
-    return th_cas_release(xword, &seen, seen + ONE);
+static inline bool give(uint64_t *xword, uint64_t seen, unsigned n) {
+    /* pairs: take, lock_and_take_all; publishes what the caller wrote */
+    return th_cas_release(xword, &seen, seen + ONE * n);
+}
+
+/*
+ * Takes the list lock and the units that there are: with LOCKED the value is 0, or a caller that
+ * looks at nothing else would take from it. False: the word changed.
+ */
+static inline bool lock_and_take_all(uint64_t *xword, uint64_t seen) {
+    /* pairs: give, th_word64_publish, th_waiter_wait_unlock; takes over the list, and what the
+       posts of these units, and earlier callers, published */
+    return th_cas_acquire(xword, &seen, (seen & TH_WORD_WAITERS) | TH_WORD_LOCKED);
 }
 
 static TH_NOINLINE int wait_slow(thrum_sem *sem);
@@ -48,24 +66,32 @@ int thrum_sem_wait(thrum_sem *sem) {
     uint64_t *xword = &sem->reserved_word;
     /* relaxed: the compare-exchange decides */
     uint64_t seen = th_load_relaxed(xword);
-    if (th_likely(has_unit(seen)) && th_likely(take(xword, seen))) {
+    if (th_likely(has_unit(seen)) && th_likely(take(xword, seen, 1))) {
         return 0;
     }
     return wait_slow(sem);
 }
 
-int thrum_sem_trywait(thrum_sem *sem) {
+int thrum_sem_try_wait_n(thrum_sem *sem, unsigned n) {
     uint64_t *xword = &sem->reserved_word;
-    for (;;) { /* lock-free: a failure is another's success */
-        /* relaxed: the compare-exchange decides; a 0 seen late is a 0 that was */
+    if (n > THRUM_SEM_MAX) {
+        return -EINVAL;
+    }
+    while (n) { /* lock-free: a failure is another's success */
+        /* relaxed: the compare-exchange decides; too few seen late is too few that were */
         uint64_t seen = th_load_relaxed(xword);
-        if (!has_unit(seen)) {
+        if (!has_units(seen, n)) {
             return -EAGAIN;
         }
-        if (take(xword, seen)) {
+        if (take(xword, seen, n)) {
             return 0;
         }
     }
+    return 0;
+}
+
+int thrum_sem_try_wait(thrum_sem *sem) {
+    return thrum_sem_try_wait_n(sem, 1);
 }
 
 void thrum_sem_post(thrum_sem *sem) {
@@ -73,10 +99,51 @@ void thrum_sem_post(thrum_sem *sem) {
     /* relaxed: the compare-exchange decides */
     uint64_t seen = th_load_relaxed(xword);
     if (th_likely((seen & FLAGS) == 0) && th_likely(seen < ONE * THRUM_SEM_MAX) &&
-        th_likely(give(xword, seen))) {
+        th_likely(give(xword, seen, 1))) {
         return;
     }
     post_slow(sem);
+}
+
+/*
+ * With the list lock: hands units out to those who wait, in their order, and puts by what is left
+ * for the first that lacks more. Those to be woken are *chain. Returns the units that nobody waits
+ * for; above 0 the list is empty.
+ */
+static uint64_t serve(th_waitlist list, uint64_t units, th_waiter **chain) {
+    th_waiter *first;
+    while (units && (first = th_waitlist_first(list)) != NULL) {
+        uint64_t lacks = (uint64_t)first->value + 1;
+        if (units < lacks) {
+            first->value -= (int32_t)units;
+            first->since_ns += (int64_t)units;
+            units = 0;
+            break;
+        }
+        (void)th_waitlist_leave(list, first);
+        if (th_unlikely(first->timed) && !th_waiter_claim(first, TH_WAIT_WOKEN)) {
+            units += (uint64_t)first->since_ns; /* its time is out: what was put by goes on */
+            continue;
+        }
+        units -= lacks;
+        *chain = first;
+        chain = &first->next;
+    }
+    *chain = NULL;
+    return units;
+}
+
+/* With the list lock, which it gives up: hands units out, and wakes those who have all. */
+static TH_NOINLINE void serve_and_unlock(const char *call, thrum_sem *sem, uint64_t units) {
+    th_waitlist list = list_of(sem);
+    th_waiter *chain;
+    units = serve(list, units, &chain);
+    if (th_unlikely(units > THRUM_SEM_MAX)) {
+        th_misuse(call, "value beyond THRUM_SEM_MAX", sem);
+    }
+    bool empty = th_waitlist_is_empty(list);
+    th_word64_publish(&sem->reserved_word, empty ? ONE * units : TH_WORD_WAITERS);
+    th_waitlist_wake_all(chain);
 }
 
 /* A waiter does not wait any longer. False: it was taken off the list before. */
@@ -94,69 +161,92 @@ static bool leave(void *object, th_waiter *me) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
             bool listed = th_waitlist_leave(list_of(sem), me);
-            th_word64_publish(xword, th_waitlist_is_empty(list_of(sem)) ? 0 : TH_WORD_WAITERS);
+            /* else a post took it off, and took what was put by */
+            serve_and_unlock("thrum_sem_wait_n", sem, listed ? (uint64_t)me->since_ns : 0);
             return listed;
         }
     }
 }
 
 /*
- * Takes a unit, or queues and waits for one to be handed over. Returns 0, so that the call can be a
- * tail call: after a switch each return costs a misprediction.
+ * Takes n units: true. Or the list lock, and what there is, put by for the waiter, which lacks one
+ * at least and is still to be queued: false.
  */
-static TH_NOINLINE int wait_slow(thrum_sem *sem) {
+static TH_ALWAYS_INLINE bool take_or_lock(thrum_sem *sem, th_waiter *me, unsigned n) {
     uint64_t *xword = &sem->reserved_word;
     unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint64_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (has_units(seen, n)) {
+            if (take(xword, seen, n)) {
+                return true;
+            }
+        } else if (n == 1) { /* there is none, and the waiter lacks this one only */
+            if (th_word64_lock(xword, seen)) {
+                me->since_ns = 0;
+                return false;
+            }
+        } else if (lock_and_take_all(xword, seen)) {
+            unsigned there = (unsigned)(seen >> TH_WORD_SHIFT);
+            me->since_ns = there;
+            me->value = (int32_t)(n - there - 1);
+            return false;
+        }
+    }
+}
+
+/*
+ * Takes n units, or queues and waits for them to be handed over. Returns 0, so that the call can be
+ * a tail call: after a switch each return costs a misprediction.
+ */
+static TH_ALWAYS_INLINE int wait(thrum_sem *sem, unsigned n) {
     th_waiter me;
     th_waiter_init(&me, TH_ON_SEM, sem);
     me.leave = leave;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint64_t seen = th_load_relaxed(xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (has_unit(seen)) {
-            if (take(xword, seen)) {
-                return 0;
-            }
-        } else if (th_word64_lock(xword, seen)) {
-            th_waitlist_push(list_of(sem), &me);
-            /* woken: the unit is ours, the semaphore may be gone */
-            return th_waiter_result(
-                th_waiter_wait_unlock(&me, xword, seen | TH_WORD_WAITERS, true));
-        }
+    if (take_or_lock(sem, &me, n)) {
+        return 0;
     }
+    th_waitlist_push(list_of(sem), &me);
+    /* woken: the units are ours, the semaphore may be gone */
+    return th_waiter_result(th_waiter_wait_unlock(&me, &sem->reserved_word, TH_WORD_WAITERS, true));
 }
 
-int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
-    uint64_t *xword = &sem->reserved_word;
-    unsigned spins = 0;
+static TH_NOINLINE int wait_slow(thrum_sem *sem) {
+    return wait(sem, 1);
+}
+
+int thrum_sem_wait_n(thrum_sem *sem, unsigned n) {
+    return n > THRUM_SEM_MAX ? -EINVAL : n ? wait(sem, n) : 0;
+}
+
+int thrum_sem_wait_n_until(thrum_sem *sem, unsigned n, thrum_time deadline) {
+    if (!n || n > THRUM_SEM_MAX) {
+        return n ? -EINVAL : 0;
+    }
     th_waiter me;
     th_waiter_init(&me, TH_ON_SEM, sem);
     me.timed = true;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint64_t seen = th_load_relaxed(xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (has_unit(seen)) {
-            if (take(xword, seen)) {
-                return 0;
-            }
-        } else if (th_word64_lock(xword, seen)) {
-            th_waitlist_push(list_of(sem), &me);
-            th_word64_publish(xword, seen | TH_WORD_WAITERS);
-            int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
-            if (result) {
-                leave(sem, &me);
-            }
-            return result; /* woken: it is ours, and the object may be gone */
-        }
+    if (take_or_lock(sem, &me, n)) {
+        return 0;
     }
+    th_waitlist_push(list_of(sem), &me);
+    th_word64_publish(&sem->reserved_word, TH_WORD_WAITERS);
+    int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+    if (result) {
+        leave(sem, &me);
+    }
+    return result; /* woken: they are ours, and the object may be gone */
 }
 
-/* Hands the unit to the first waiter, or raises the value. */
-static TH_NOINLINE void post_slow(thrum_sem *sem) {
+int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
+    return thrum_sem_wait_n_until(sem, 1, deadline);
+}
+
+/* Hands the units to those who wait, or raises the value. */
+static TH_ALWAYS_INLINE void post(const char *call, thrum_sem *sem, unsigned n) {
     uint64_t *xword = &sem->reserved_word;
     unsigned spins = 0;
     for (;;) {
@@ -166,19 +256,34 @@ static TH_NOINLINE void post_slow(thrum_sem *sem) {
             th_backoff(&spins);
         } else if ((seen & TH_WORD_WAITERS) != 0) {
             if (th_word64_lock(xword, seen)) {
-                th_waiter *first = th_waitlist_pop(list_of(sem));
-                bool empty = th_waitlist_is_empty(list_of(sem));
-                th_word64_publish(xword, empty ? (first ? 0 : ONE) : TH_WORD_WAITERS);
-                if (first) {
-                    th_waiter_let_go(first);
+                th_waiter *first = th_waitlist_first(list_of(sem));
+                if (th_unlikely(n > 1 || first->timed || first->value)) {
+                    serve_and_unlock(call, sem, n);
+                    return;
                 }
+                first = th_waitlist_pop(list_of(sem)); /* by far the most posts: a switch's half */
+                th_word64_publish(xword, th_waitlist_is_empty(list_of(sem)) ? 0 : TH_WORD_WAITERS);
+                th_waiter_wake(first);
                 return;
             }
-        } else if (seen >= ONE * THRUM_SEM_MAX) {
-            th_misuse("thrum_sem_post", "value beyond THRUM_SEM_MAX", sem);
-        } else if (give(xword, seen)) {
+        } else if (seen + ONE * n > ONE * THRUM_SEM_MAX) {
+            th_misuse(call, "value beyond THRUM_SEM_MAX", sem);
+        } else if (give(xword, seen, n)) {
             return;
         }
+    }
+}
+
+static TH_NOINLINE void post_slow(thrum_sem *sem) {
+    post("thrum_sem_post", sem, 1);
+}
+
+void thrum_sem_post_n(thrum_sem *sem, unsigned n) {
+    if (n > THRUM_SEM_MAX) {
+        th_misuse("thrum_sem_post_n", "value beyond THRUM_SEM_MAX", sem);
+    }
+    if (n) {
+        post("thrum_sem_post_n", sem, n);
     }
 }
 

@@ -17,6 +17,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "core/thread.h"
 #include "core/wait.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
@@ -246,7 +247,7 @@ static void begin(thrum_task *self, void *arg) {
     } else if (!withdraw(ticket)) {
         /* A stop cancels what waits to be signaled. A fiber that waits it does not, unless it is
            past its deadline; then the function finds that out by itself. */
-        (void)thrum_ticket_wait(ticket);
+        (void)!thrum_ticket_wait(ticket);
     }
     (void)ticket->reserved_fn(ticket->reserved_arg); /* the ticket may be gone */
 }
@@ -291,7 +292,8 @@ int thrum_ticket_on_call_with(thrum_ticket *ticket, thrum_sched *sched, thrum_fn
 }
 
 int thrum_ticket_on_call(thrum_ticket *ticket, thrum_fn fn, void *arg) {
-    return thrum_ticket_on_call_with(ticket, thrum_sched_current(), fn, arg);
+    thrum_sched *sched = thrum_sched_current();
+    return sched ? thrum_ticket_on_call_with(ticket, sched, fn, arg) : th_thread_refusal();
 }
 
 /* ---- the beginning and the end ---- */

@@ -356,7 +356,7 @@ TEST(posts_need_no_memory) {
 #define POOR_THREADS 4
 
 static void meet(poor *p) {
-    CHECK_EQ(thrum_mutex_lock(&p->mutex), 0);
+    thrum_mutex_lock(&p->mutex);
     if (++p->met == POOR_FIBERS + POOR_THREADS) {
         thrum_cond_broadcast(&p->cond);
     }

@@ -3,6 +3,8 @@
  */
 #include "support/everything.h"
 
+#include "platform/platform.h"
+
 #include <spawn.h>
 
 extern char **environ;
@@ -70,6 +72,146 @@ TEST(posix_spawn_on_a_fiber) {
         CHECK_EQ(rig_run(&r, spawn_true, NULL), 0);
     }
     rig_stop(&r);
+}
+
+/* ---- the lock around the fault handlers ---- */
+
+static bool knows_nothing(uintptr_t address) {
+    (void)address;
+    return false;
+}
+
+static void *installs_on_and_on(void *arg) {
+    (void)arg;
+    while (!atomic_load(&over))
+        CHECK_EQ(th_os_fault_catch(knows_nothing), 0);
+    return NULL;
+}
+
+TEST(handlers_are_installed_in_the_child) {
+    /* Forked while other threads are at it, most of the time: their lock is free in the child. */
+    rig r;
+    crew c;
+    rig_begin(&r, 1); /* from its start on forks are watched */
+    crew_start(&c, 2, installs_on_and_on, NULL);
+    for (int i = 0; i < 200; i++) {
+        int status = 0;
+        const pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            alarm(10);
+            _exit(th_os_fault_catch(knows_nothing) == 0 ? 0 : 1);
+        }
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(status, 0);
+    }
+    atomic_store(&over, true);
+    crew_join(&c);
+    rig_stop(&r);
+}
+
+/* ---- the lock of the loader ---- */
+
+static void *reads_on_and_on(void *arg) {
+    const uintptr_t address = (uintptr_t)reads_on_and_on;
+    char name[64];
+    th_os_span span;
+    th_os_place place;
+    (void)arg;
+    while (!atomic_load(&over)) {
+        th_os_code_name(address, name, sizeof name);
+        (void)th_os_code_spans(&span, 1);
+        (void)th_os_code_call(address, &place);
+    }
+    return NULL;
+}
+
+TEST(code_is_looked_up_in_the_child) {
+    /* Forked while other threads are in the loader by our calls: its lock is free in the child. */
+    rig r;
+    crew c;
+    rig_begin(&r, 1); /* from its start on forks are watched */
+    crew_start(&c, 2, reads_on_and_on, NULL);
+    for (int i = 0; i < 200; i++) {
+        int status = 0;
+        const pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            const uintptr_t address = (uintptr_t)reads_on_and_on;
+            char name[64] = "";
+            th_os_span span;
+            th_os_place place;
+            alarm(10);
+            th_os_code_name(address, name, sizeof name);
+            (void)th_os_code_spans(&span, 1);
+            (void)th_os_code_call(address, &place);
+            _exit(name[0] ? 0 : 1);
+        }
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(status, 0);
+    }
+    atomic_store(&over, true);
+    crew_join(&c);
+    rig_stop(&r);
+}
+
+typedef struct dumped {
+    thrum_sched *sched;
+    FILE *out;
+} dumped;
+
+static void *dumps_on_and_on(void *arg) {
+    const dumped *d = ((crew_seat *)arg)->arg;
+    while (!atomic_load(&over)) {
+        CHECK_EQ(thrum_dump(d->sched, d->out, THRUM_TEXT), 0);
+        CHECK_EQ(thrum_dump(d->sched, d->out, THRUM_JSON), 0);
+    }
+    return NULL;
+}
+
+static int dumps_its_own(void *arg) {
+    CHECK_EQ(thrum_dump(thrum_sched_current(), arg, THRUM_TEXT), 0);
+    return thrum_dump(thrum_sched_current(), arg, THRUM_JSON);
+}
+
+static int waits_for_all_the_time(void *arg) {
+    return thrum_sem_wait(arg);
+}
+
+TEST(child_dumps_its_own_beside_a_dump_in_the_parent) {
+    /* There is a fiber that waits, so calls are told too. */
+    if (UNDER_TSAN)
+        CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
+    if (UNDER_ASAN)
+        CHECK_SKIP("the sanitizer's allocator may be locked in the child, by a thread not there");
+    rig r;
+    crew c;
+    thrum_sem sem;
+    FILE *const own = fopen("/dev/null", "w"); /* the child's: the other may be locked there */
+    dumped d = {.out = fopen("/dev/null", "w")};
+    CHECK(own && d.out);
+    thrum_sem_init(&sem, 0);
+    rig_begin(&r, 1);
+    d.sched = r.sched;
+    rig_go(&r, waits_for_all_the_time, &sem);
+    crew_start(&c, 1, dumps_on_and_on, &d);
+    for (int i = 0; i < 50; i++) {
+        int status = 0;
+        const pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            alarm(10);
+            _exit(thrum_run(NULL, dumps_its_own, own) == 0 ? 0 : 1);
+        }
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(status, 0);
+    }
+    atomic_store(&over, true);
+    crew_join(&c);
+    thrum_sem_post(&sem);
+    rig_stop(&r);
+    CHECK_EQ(fclose(own), 0);
+    CHECK_EQ(fclose(d.out), 0);
 }
 
 /* ---- a scheduler of the child's own ---- */

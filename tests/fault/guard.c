@@ -37,6 +37,7 @@ static int overflow_a_little(void *arg) {
 
 typedef struct attempt {
     const char *guard; /* THRUM_GUARD, or NULL */
+    const char *name;  /* NULL: "deep diver" */
     thrum_fn fn;
     size_t stack_size;
     bool as_task;
@@ -67,7 +68,7 @@ static void perform(void *arg) {
     r.config.workers = 2;
     rig_start(&r);
     thrum_attr attr = rig_attr(&r);
-    attr.name = "deep diver";
+    attr.name = a->name != NULL ? a->name : "deep diver";
     attr.stack_size = a->stack_size;
     if (a->as_task) {
         CHECK_EQ(thrum_task_post(r.sched, &task), 0);
@@ -156,6 +157,15 @@ TEST(overflow_over_a_canary_without_a_switch) {
     /* Found at the task's end. */
     attempt a = {.guard = "canary", .fn = overflow_and_end, .stack_size = 16u << 10};
     check_dies(perform, &a, "deep diver");
+}
+
+TEST(overflow_of_a_fiber_with_an_odd_name) {
+    /* Its name can neither begin another line nor tell the terminal anything. */
+    attempt a = {.name = "od\"d\n\x1b[2J\xff\xc3\xa4", .fn = overflow};
+    check_dies(perform, &a, "stack overflow in fiber od\"d??[2J?\xc3\xa4: 131072 bytes");
+    a = (attempt){
+        .guard = "canary", .name = a.name, .fn = overflow_a_little, .stack_size = 16u << 10};
+    check_dies(perform, &a, "stack overflow in fiber od\"d??[2J?\xc3\xa4: 16384 bytes");
 }
 
 /* ---- switched off, and other handlers ---- */

@@ -155,7 +155,7 @@ static int call_with_failures(void *arg) {
             continue;
         }
         CHECK_EQ(error, -EAGAIN);
-        CHECK_EQ(thrum_mutex_lock(&inside), 0);
+        thrum_mutex_lock(&inside);
         thrum_mutex_unlock(&inside);
         i--;
         thrum_yield();

@@ -27,7 +27,7 @@ static int loop(actor *a) {
                 return 0;
         } else {
             thrum_shield_begin();
-            (void)thrum_sem_wait(&a->turn);
+            (void)!thrum_sem_wait(&a->turn);
             thrum_shield_end();
         }
         const call c = a->call;
@@ -65,28 +65,49 @@ static result code(int value) {
     return (result){value, 0};
 }
 
+static int lock_mutex(thrum_mutex *mutex, bool plain, thrum_time deadline) {
+    if (!plain) {
+        return thrum_mutex_lock_until(mutex, deadline);
+    }
+    thrum_mutex_lock(mutex);
+    return 0;
+}
+
+static int lock_to_read(thrum_rwlock *lock, bool plain, thrum_time deadline) {
+    if (!plain) {
+        return thrum_rwlock_rdlock_until(lock, deadline);
+    }
+    thrum_rwlock_rdlock(lock);
+    return 0;
+}
+
+static int lock_to_write(thrum_rwlock *lock, bool plain, thrum_time deadline) {
+    if (!plain) {
+        return thrum_rwlock_wrlock_until(lock, deadline);
+    }
+    thrum_rwlock_wrlock(lock);
+    return 0;
+}
+
 static result run_locks(actor *a, const call *c) {
     objects *o = a->o;
     const thrum_time t = c->deadline;
     switch (c->op) {
     case OP_mutex_lock:
-        return code(c->plain ? thrum_mutex_lock(&o->mutexes[c->a])
-                             : thrum_mutex_lock_until(&o->mutexes[c->a], t));
+        return code(lock_mutex(&o->mutexes[c->a], c->plain, t));
     case OP_mutex_try:
-        return code(thrum_mutex_trylock(&o->mutexes[c->a]));
+        return code(thrum_mutex_try_lock(&o->mutexes[c->a]));
     case OP_mutex_unlock:
         thrum_mutex_unlock(&o->mutexes[c->a]);
         return code(0);
     case OP_rw_read:
-        return code(c->plain ? thrum_rwlock_rdlock(&o->locks[c->a])
-                             : thrum_rwlock_rdlock_until(&o->locks[c->a], t));
+        return code(lock_to_read(&o->locks[c->a], c->plain, t));
     case OP_rw_write:
-        return code(c->plain ? thrum_rwlock_wrlock(&o->locks[c->a])
-                             : thrum_rwlock_wrlock_until(&o->locks[c->a], t));
+        return code(lock_to_write(&o->locks[c->a], c->plain, t));
     case OP_rw_try_read:
-        return code(thrum_rwlock_tryrdlock(&o->locks[c->a]));
+        return code(thrum_rwlock_try_rdlock(&o->locks[c->a]));
     case OP_rw_try_write:
-        return code(thrum_rwlock_trywrlock(&o->locks[c->a]));
+        return code(thrum_rwlock_try_wrlock(&o->locks[c->a]));
     case OP_rw_unlock:
         thrum_rwlock_unlock(&o->locks[c->a]);
         return code(0);
@@ -196,7 +217,7 @@ static result run_counts(actor *a, const call *c) {
         return code(c->plain ? thrum_sem_wait(&o->sems[c->a])
                              : thrum_sem_wait_until(&o->sems[c->a], t));
     case OP_sem_try:
-        return code(thrum_sem_trywait(&o->sems[c->a]));
+        return code(thrum_sem_try_wait(&o->sems[c->a]));
     case OP_sem_post:
         thrum_sem_post(&o->sems[c->a]);
         return code(0);

@@ -68,7 +68,7 @@ int free_life(void *arg) {
     bool root = r->depth == 0;
     int id = r->id;
     if (root)
-        (void)thrum_waitgroup_wait(&w->begin);
+        (void)!thrum_waitgroup_wait(&w->begin);
     for (; r->at < r->count; r->at++)
         free_step(r, &r->steps[r->at]);
     free_leave(r);
@@ -150,7 +150,7 @@ static void drain(world *w) {
 
 static void check_sums(world *w) {
     for (int i = 0; i < SEMS; i++) {
-        while (thrum_sem_trywait(&w->sems[i]) == 0)
+        while (thrum_sem_try_wait(&w->sems[i]) == 0)
             atomic_fetch_add(&w->takes[i], 1);
         if (atomic_load(&w->takes[i]) != atomic_load(&w->posts[i]))
             free_wrong(w, __LINE__, "posts and takes of a semaphore", i);
@@ -208,7 +208,7 @@ static void start(world *w, cast *c) {
 
 static int keeps(void *arg) {
     thrum_shield_begin(); /* stop cancels it like the others */
-    (void)thrum_sem_wait(arg);
+    (void)!thrum_sem_wait(arg);
     thrum_shield_end();
     return 0;
 }
@@ -250,7 +250,7 @@ static void finish(world *w, cast *c, bool stops) {
         stop_under(w);
     else if (late != 0)
         cancel_all(w);
-    (void)thrum_waitgroup_wait(&w->alive); /* nobody cancels a root any more */
+    (void)!thrum_waitgroup_wait(&w->alive); /* nobody cancels a root any more */
     for (int i = 0; i < ROOTS; i++) {
         if (w->roots[i] == NULL)
             (void)pthread_join(c->threads[i], NULL);

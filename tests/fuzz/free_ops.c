@@ -59,12 +59,17 @@ static void lock(runner *r, const step *s, int i) {
     thrum_mutex *mutex = &r->w->mutexes[i];
     thrum_time t = free_deadline(r, s, true);
     if (r->mutexes & 1 << i) {
-        EXPECT(r, thrum_mutex_lock(mutex) == -EDEADLK, 0);
+        EXPECT(r, thrum_mutex_try_lock(mutex) == -EBUSY, 0);
         return;
     }
-    int result = s->op == OP_mutex_try ? thrum_mutex_trylock(mutex)
-                 : t == THRUM_FOREVER  ? thrum_mutex_lock(mutex)
-                                       : thrum_mutex_lock_until(mutex, t);
+    int result = 0;
+    if (s->op == OP_mutex_try) {
+        result = thrum_mutex_try_lock(mutex);
+    } else if (t == THRUM_FOREVER) {
+        thrum_mutex_lock(mutex);
+    } else {
+        result = thrum_mutex_lock_until(mutex, t);
+    }
     EXPECT(r, result != -ECANCELED, result);
     if (free_ok(r, result, t, s->op == OP_mutex_try ? -EBUSY : 0)) {
         entered(r, i);
@@ -106,11 +111,13 @@ static void rw_lock(runner *r, const step *s, int i) {
     thrum_time t = tries ? 0 : free_deadline(r, s, true);
     if ((r->writes & 1 << i) || r->reads[i] > 0)
         return;
-    int result;
+    int result = 0;
     if (tries)
-        result = reads ? thrum_rwlock_tryrdlock(lk) : thrum_rwlock_trywrlock(lk);
+        result = reads ? thrum_rwlock_try_rdlock(lk) : thrum_rwlock_try_wrlock(lk);
+    else if (t == THRUM_FOREVER && reads)
+        thrum_rwlock_rdlock(lk);
     else if (t == THRUM_FOREVER)
-        result = reads ? thrum_rwlock_rdlock(lk) : thrum_rwlock_wrlock(lk);
+        thrum_rwlock_wrlock(lk);
     else
         result = reads ? thrum_rwlock_rdlock_until(lk, t) : thrum_rwlock_wrlock_until(lk, t);
     EXPECT(r, result != -ECANCELED, result);
@@ -227,7 +234,7 @@ static void sem(runner *r, const step *s) {
     }
     bool tries = s->op == OP_sem_try;
     thrum_time t = free_deadline(r, s, false);
-    int result = tries                ? thrum_sem_trywait(&w->sems[i])
+    int result = tries                ? thrum_sem_try_wait(&w->sems[i])
                  : t == THRUM_FOREVER ? thrum_sem_wait(&w->sems[i])
                                       : thrum_sem_wait_until(&w->sems[i], t);
     if (free_ok(r, result, t, tries ? -EAGAIN : 0))

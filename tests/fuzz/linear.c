@@ -102,10 +102,10 @@ static int take(int actor, bool waits, int *value) {
     void *item;
     switch (object.kind) {
     case OBJECT_SEM:
-        return waits ? thrum_sem_wait_until(&object.sem, soon()) : thrum_sem_trywait(&object.sem);
+        return waits ? thrum_sem_wait_until(&object.sem, soon()) : thrum_sem_try_wait(&object.sem);
     case OBJECT_MUTEX:
         return waits ? thrum_mutex_lock_until(&object.mutex, soon())
-                     : thrum_mutex_trylock(&object.mutex);
+                     : thrum_mutex_try_lock(&object.mutex);
     case OBJECT_AUTO:
         if (waits)
             return thrum_event_wait_until(&object.event, soon());

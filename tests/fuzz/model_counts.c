@@ -164,7 +164,7 @@ static int not_on_call(const model *m, const call *c) {
     bool refused = fuzz_is_thread(c->who) && m->stopping;
     int why = !t->taken ? -EINVAL : t->on_call ? -EBUSY : 0;
     if (fuzz_is_thread(c->who) && c->b % 2 == 0)
-        return -EINVAL; /* it names no scheduler */
+        return -ESRCH; /* it names no scheduler */
     if (refused && (why == 0 || m->seen->result[c->who] == -ESHUTDOWN))
         return -ESHUTDOWN;
     return why;

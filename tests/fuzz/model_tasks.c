@@ -14,7 +14,7 @@ static void start(model *m, int who, bool has_handle) {
 
 static void spawn(model *m, const call *c) {
     bool thread = fuzz_is_thread(c->who);
-    int why = thread && c->b % 4 == 3 ? -EINVAL : thread && m->stopping ? -ESHUTDOWN : 0;
+    int why = thread && c->b % 4 == 3 ? -ESRCH : thread && m->stopping ? -ESHUTDOWN : 0;
     if (why == 0)
         start(m, c->a, true);
     m_finish(m, c->who, why, 0);
@@ -71,29 +71,34 @@ static void join(model *m, const call *c) {
 
 /* ---- scopes ---- */
 
-static thrum_time inherited(const model *m, const m_actor *a) {
-    if (a->depth > 0)
-        return a->scopes[a->depth - 1].deadline;
+/* Of the scope that the actor is a child in: its passing cancels the actor's own scopes, too. */
+static thrum_time parents_deadline(const model *m, const m_actor *a) {
     return a->owner < 0 ? THRUM_FOREVER : m->actors[a->owner].scopes[a->level].deadline;
+}
+
+static thrum_time inherited(const model *m, const m_actor *a) {
+    return a->depth > 0 ? a->scopes[a->depth - 1].deadline : parents_deadline(m, a);
 }
 
 static void scope_open(model *m, const call *c) {
     m_actor *a = &m->actors[c->who];
     if (fuzz_is_thread(c->who)) {
-        m_finish(m, c->who, -EINVAL, 0);
+        m_finish(m, c->who, -ESRCH, 0);
         return;
     }
     m_scope *s = &a->scopes[a->depth];
     thrum_time around = inherited(m, a);
-    *s = (m_scope){.deadline = c->deadline < around ? c->deadline : around,
-                   .timed = c->deadline < around};
-    if (m_is_cancelled(m, c->who)) {
+    *s = (m_scope){.deadline = c->deadline < around ? c->deadline : around};
+    if (s->deadline <= m->now) { /* born cancelled: no later reason counts */
+        s->visited = true;
         s->cancelled = true;
-        s->reason = s->deadline <= m->now ? -ETIMEDOUT : -ECANCELED;
+        s->reason = -ETIMEDOUT;
+    } else {
+        s->timed = s->deadline < parents_deadline(m, a);
+        s->cancelled = m_is_cancelled(m, c->who);
+        s->reason = s->cancelled ? -ECANCELED : 0;
     }
     a->depth++;
-    if (s->timed && s->deadline <= m->now)
-        m_cancel_scope(m, s, c->who, a->depth - 1, -ETIMEDOUT);
     m_finish(m, c->who, 0, 0);
 }
 
@@ -160,10 +165,10 @@ static void task(model *m, const call *c) {
         } else {
             t->posted = true;
             t->deadline = c->plain ? 0 : c->deadline;
-            if (t->woken || t->signaled)
-                run_task(t, 0);
-            else if (t->deadline <= m->now)
-                run_task(t, 1);
+            bool late = t->deadline <= m->now;
+            bool cancelled = m->cancelling && !c->plain && t->deadline < THRUM_FOREVER;
+            if (t->woken || t->signaled || late || cancelled)
+                run_task(t, late + 2 * cancelled);
         }
         break;
     case OP_task_cancel:

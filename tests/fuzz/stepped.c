@@ -57,7 +57,7 @@ static int poker(void *arg) {
     (void)arg;
     thrum_shield_begin();
     while (!atomic_load(&run.poker_ends))
-        (void)thrum_sem_wait(&run.poke);
+        (void)!thrum_sem_wait(&run.poke);
     return 0;
 }
 

@@ -25,16 +25,34 @@ case $cc in
 *) cxx=g++ ;;
 esac
 
+# Before 1.0 the soname has the minor version in it: such a version may change the interface.
+soname=libthrum.so.0.1
+
 cmake --install "$build" --prefix "$work/first" >/dev/null
 # A moved tree works like one that was never moved.
 mv "$work/first" "$work/prefix"
 prefix=$work/prefix
 libdir=$(dirname "$(find "$prefix" -name libthrum.a)")
 for file in "$prefix/include/thrum.h" "$prefix/include/thrum/base.h" "$libdir/libthrum.a" \
-    "$libdir/libthrum.so" "$libdir/libthrum.so.0" "$libdir/pkgconfig/thrum.pc"; do
+    "$libdir/libthrum.so" "$libdir/$soname" "$libdir/pkgconfig/thrum.pc"; do
     [ -f "$file" ] || { echo "not installed: $file"; exit 1; }
 done
-objdump -p "$libdir/libthrum.so" | grep -q 'SONAME *libthrum.so.0$' || { echo "no SONAME"; exit 1; }
+objdump -p "$libdir/libthrum.so" | grep -q "SONAME *$soname\$" || { echo "no SONAME $soname"; exit 1; }
+[ ! -e "$libdir/libthrum.so.0" ] || { echo "programs of other minor versions would find it"; exit 1; }
+
+# Nothing that is installed tells where it was built. (A compiler's cache may have it from elsewhere.)
+source=$(cd "$here/../.." && pwd)
+for library in libthrum.a libthrum.so; do
+    if readelf --debug-dump=info "$libdir/$library" 2>/dev/null |
+        grep -m 1 'DW_AT_comp_dir.*: /'; then
+        echo "$library was built there, and says so"
+        exit 1
+    fi
+done
+if grep -rlaF -e "$source" -e "$build" "$prefix"; then
+    echo "these have the path of the source or of the build in them"
+    exit 1
+fi
 export LD_LIBRARY_PATH="$libdir"
 
 mkdir "$work/consumer"
@@ -56,11 +74,44 @@ echo "find_package:"
         done
     done
 )
-readelf -d "$work/consumer/build/c11_shared" | grep -q 'libthrum.so.0' || { echo "c_shared is not"; exit 1; }
+readelf -d "$work/consumer/build/c11_shared" | grep -qF "[$soname]" || { echo "c_shared is not"; exit 1; }
 if readelf -d "$work/consumer/build/c11_static" | grep -q 'libthrum'; then
     echo "c_static is not"
     exit 1
 fi
+
+# As a part of another project: optimized when that one says nothing, else as it says.
+echo "add_subdirectory:"
+mkdir "$work/whole"
+cat >"$work/whole/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(whole LANGUAGES C ASM)
+add_subdirectory($source thrum)
+END
+part() { # NAME EXPECTED-OPTIMIZATION CMAKE-ARGUMENTS...
+    name=$1
+    expected=$2
+    shift 2
+    cmake -S "$work/whole" -B "$work/whole/$name" -DCMAKE_C_COMPILER="$cc" \
+        -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" >"$work/whole/log" 2>&1 || { cat "$work/whole/log"; exit 1; }
+    command=$(grep '"command".*/src/core/loop.c' "$work/whole/$name/compile_commands.json" | head -1)
+    [ -n "$command" ] || { echo "loop.c is not compiled"; exit 1; }
+    found=$(printf '%s\n' $command | grep -x -e '-O[0-3gs]*' | tail -1) || found=none
+    printf '  %s: %s\n' "$name" "${found:-none}"
+    [ "${found:-none}" = "$expected" ] || { echo "not $expected: $command"; exit 1; }
+}
+part no_build_type -O2
+part flags_of_its_own -O1 "-DCMAKE_C_FLAGS=-O1"
+part debug none -DCMAKE_BUILD_TYPE=Debug
+part thread_sanitizer -O1 -DCMAKE_BUILD_TYPE=Debug -DTHRUM_SANITIZE=thread
+part minsize -Os -DCMAKE_BUILD_TYPE=MinSizeRel
+
+echo "dlclose:"
+cp "$here/dlclose.inc" "$work/consumer/dlclose.c"
+"$cc" $warnings -D_GNU_SOURCE -std=c11 -I"$prefix/include" "$work/consumer/dlclose.c" -o "$work/dlclose" -pthread -ldl
+printf '  library: '
+"$work/dlclose" "$libdir/libthrum.so"
+readelf -d "$libdir/libthrum.so" | grep -q NODELETE || { echo "libthrum.so may be unloaded"; exit 1; }
 
 have pkg-config || exit 0
 export PKG_CONFIG_PATH="$libdir/pkgconfig"

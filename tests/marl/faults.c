@@ -57,7 +57,7 @@ static int takes_a_signal(void *arg) {
 
 static int takes_a_cond(void *arg) {
     stand *s = arg;
-    CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+    thrum_mutex_lock(&s->mutex);
     CHECK_EQ(thrum_cond_wait(&s->cond, &s->mutex), 0);
     thrum_mutex_unlock(&s->mutex);
     atomic_fetch_add(&s->passed, 1);
@@ -266,12 +266,12 @@ static void wait_at(line *l, int number) {
         CHECK_EQ(thrum_event_wait(&s->event), 0);
         break;
     case 2:
-        CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+        thrum_mutex_lock(&s->mutex);
         CHECK_EQ(thrum_cond_wait(&s->cond, &s->mutex), 0);
         thrum_mutex_unlock(&s->mutex);
         break;
     case 3:
-        CHECK_EQ(thrum_rwlock_wrlock(&s->lock), 0);
+        thrum_rwlock_wrlock(&s->lock);
         break;
     case 4:
         CHECK_EQ(thrum_pool_borrow(s->pool, &item), 0);
@@ -281,7 +281,7 @@ static void wait_at(line *l, int number) {
         CHECK_EQ(got, number);
         break;
     default:
-        CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+        thrum_mutex_lock(&s->mutex);
         break;
     }
     order_add(&l->log, number);
@@ -335,8 +335,10 @@ TEST(who_waits_longest_is_served_first) {
         CHECK_EQ(thrum_pool_create(&s->pool, &config), 0);
         CHECK_EQ(thrum_pool_borrow(s->pool, &item), 0);
         CHECK_EQ(thrum_chan_create(&s->chan, sizeof(int), 0), 0);
-        CHECK_EQ(thrum_rwlock_wrlock(&s->lock), 0);
-        CHECK_EQ(kind > 5 ? thrum_mutex_lock(&s->mutex) : 0, 0);
+        thrum_rwlock_wrlock(&s->lock);
+        if (kind > 5) {
+            thrum_mutex_lock(&s->mutex);
+        }
         for (int i = 0; i < QUEUE; i++) {
             places[i] = (place){&l, i};
             rig_go(&s->r, stands_in_line, &places[i]);

@@ -58,8 +58,8 @@ static void by_all(room *o, thrum_fn fn) {
 static int counts_alone(void *arg) {
     room *o = arg;
     for (int i = 0; i < ROUNDS; i++) {
-        CHECK_EQ(thrum_mutex_lock(&o->mutex), 0);
-        CHECK_EQ(thrum_mutex_lock(&o->mutex), -EDEADLK);
+        thrum_mutex_lock(&o->mutex);
+        CHECK_EQ(thrum_mutex_try_lock(&o->mutex), -EBUSY);
         const int seen = o->plain[0];
         if (i % 4 == 0) {
             thrum_yield(); /* with the mutex held */
@@ -81,10 +81,10 @@ TEST(a_mutex_lets_one_in) {
 static int gives_up(void *arg) {
     room *o = arg;
     const thrum_time deadline = thrum_after_us(200);
-    CHECK_EQ(thrum_mutex_trylock(&o->mutex), -EBUSY);
+    CHECK_EQ(thrum_mutex_try_lock(&o->mutex), -EBUSY);
     CHECK_EQ(thrum_mutex_lock_until(&o->mutex, deadline), -ETIMEDOUT);
     CHECK(thrum_now() >= deadline);
-    CHECK_EQ(thrum_rwlock_tryrdlock(&o->lock), -EBUSY);
+    CHECK_EQ(thrum_rwlock_try_rdlock(&o->lock), -EBUSY);
     CHECK_EQ(thrum_rwlock_rdlock_until(&o->lock, deadline), -ETIMEDOUT);
     CHECK_EQ(thrum_rwlock_wrlock_until(&o->lock, deadline), -ETIMEDOUT);
     return 0;
@@ -93,8 +93,8 @@ static int gives_up(void *arg) {
 TEST(who_is_late_has_no_lock) {
     /* The thread holds both. */
     room *o = room_new();
-    CHECK_EQ(thrum_mutex_lock(&o->mutex), 0);
-    CHECK_EQ(thrum_rwlock_wrlock(&o->lock), 0);
+    thrum_mutex_lock(&o->mutex);
+    thrum_rwlock_wrlock(&o->lock);
     bound_run_all(&o->r, TASKS, gives_up, o);
     thrum_rwlock_unlock(&o->lock);
     thrum_mutex_unlock(&o->mutex);
@@ -105,13 +105,13 @@ static int reads_or_writes(void *arg) {
     room *o = arg;
     for (int i = 0; i < ROUNDS; i++) {
         if (i % 5 == 0) {
-            CHECK_EQ(thrum_rwlock_wrlock(&o->lock), 0);
+            thrum_rwlock_wrlock(&o->lock);
             CHECK_EQ(atomic_fetch_add(&o->inside, 1), 0);
             o->plain[0]++;
             thrum_yield();
             o->plain[1]++;
         } else {
-            CHECK_EQ(thrum_rwlock_rdlock(&o->lock), 0);
+            thrum_rwlock_rdlock(&o->lock);
             atomic_fetch_add(&o->inside, 1);
             CHECK_EQ(o->plain[0], o->plain[1]);
             thrum_yield();
@@ -134,7 +134,7 @@ TEST(an_rwlock_lets_one_writer_in) {
 
 static int reads_with_the_others(void *arg) {
     room *o = arg;
-    CHECK_EQ(thrum_rwlock_rdlock(&o->lock), 0);
+    thrum_rwlock_rdlock(&o->lock);
     CHECK(thrum_barrier_wait(&o->barrier) >= 0);
     thrum_rwlock_unlock(&o->lock);
     return 0;
@@ -154,7 +154,7 @@ TEST(an_rwlock_lets_readers_in_together) {
 static int produces(void *arg) {
     room *o = arg;
     for (int i = 0; i < ROUNDS; i++) {
-        CHECK_EQ(thrum_mutex_lock(&o->mutex), 0);
+        thrum_mutex_lock(&o->mutex);
         while (o->items == 3) {
             CHECK_EQ(thrum_cond_wait(&o->not_full, &o->mutex), 0);
         }
@@ -168,7 +168,7 @@ static int produces(void *arg) {
 static int consumes(void *arg) {
     room *o = arg;
     for (int i = 0; i < ROUNDS; i++) {
-        CHECK_EQ(thrum_mutex_lock(&o->mutex), 0);
+        thrum_mutex_lock(&o->mutex);
         while (o->items == 0) {
             CHECK_EQ(thrum_cond_wait(&o->not_empty, &o->mutex), 0);
         }
@@ -215,9 +215,9 @@ TEST(a_semaphore_of_three_has_three_places) {
     thrum_sem_init(&o->sem, 3);
     by_all(o, has_a_place);
     for (int i = 0; i < 3; i++) {
-        CHECK_EQ(thrum_sem_trywait(&o->sem), 0);
+        CHECK_EQ(thrum_sem_try_wait(&o->sem), 0);
     }
-    CHECK_EQ(thrum_sem_trywait(&o->sem), -EAGAIN);
+    CHECK_EQ(thrum_sem_try_wait(&o->sem), -EAGAIN);
     CHECK_EQ(thrum_sem_destroy(&o->sem), 0);
     room_end(o);
 }

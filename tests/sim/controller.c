@@ -345,6 +345,10 @@ sim_reason sim_sleep(const void *word, int64_t deadline) {
     return t->reason;
 }
 
+bool sim_sees_late(void) {
+    return E->mode == M_C11;
+}
+
 int64_t sim_sleeps_until(const void *word) {
     for (uint32_t bits = E->asleep; bits; bits &= bits - 1) {
         const sim_thread *t = &E->threads[__builtin_ctz(bits)];

@@ -222,6 +222,7 @@ typedef struct engine {
     uint64_t hash;
 
     /* Memory. */
+    uintptr_t place;                  /* where the next mapping goes (explore.c) */
     clock_vec fences;                 /* what seq_cst fences know together */
     uint64_t label_last, label_fence; /* the last one, the last fence's */
     uint64_t label_old; /* the newest access that saw, or was put before, what is not newest */

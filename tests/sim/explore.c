@@ -43,14 +43,38 @@ sim_world *world_first(void) {
 
 /* ---- start ---- */
 
-static void *map(size_t size, uintptr_t at) {
-    void *p =
-        mmap((void *)at, size, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+/*
+ * Where the simulator's memory begins: at the same address in each process, so that a run is the
+ * same even if an address has slipped into a decision. None may: the program that is linked at
+ * another address (CMakeLists.txt) maps its memory elsewhere too, and must do the same. Their
+ * distance is odd in pages, and no multiple of 3, 5 or 7 pages.
+ */
+#define PLACE ((uintptr_t)0x200000000000)
+#define PLACE_ELSEWHERE ((uintptr_t)0x2b674a1d5000)
+#define LINKED_ELSEWHERE ((uintptr_t)0x30000000) /* sim-elsewhere stands above this */
+
+static uintptr_t place_first(void) {
+    return (uintptr_t)__data_start < LINKED_ELSEWHERE ? PLACE : PLACE_ELSEWHERE;
+}
+
+static void *map_at(uintptr_t place, size_t size) {
+    void *p = mmap((void *)place, size, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (p == MAP_FAILED) {
         perror("mmap");
         exit(2);
     }
+    return p;
+}
+
+/* The next place behind; a page between two mappings stays free. */
+static uintptr_t place_behind(uintptr_t place, size_t size) {
+    return place + ((size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1)) + PAGE_BYTES;
+}
+
+static void *map(size_t size) {
+    void *p = map_at(E->place, size);
+    E->place = place_behind(E->place, size);
     return p;
 }
 
@@ -81,24 +105,24 @@ static void tick(int signal) {
 }
 
 void engine_start(void) {
-    E = map(sizeof *E, 0);
-    E->locs = map(LOCS_MAX * sizeof *E->locs, 0);
-    E->cells = map((ARENA_BYTES + DATA_BYTES) / 8 * sizeof *E->cells, 0);
-    E->pages = map(ARENA_BYTES / PAGE_BYTES * sizeof *E->pages, 0);
-    E->labels = map(LABELS * sizeof *E->labels, 0);
-    E->known = map(KNOWN * sizeof *E->known, 0);
-    E->log = map(LOG_MAX, 0);
-    E->log_options = map(LOG_MAX, 0);
-    E->log_what = map(LOG_MAX, 0);
-    E->given = map(LOG_MAX, 0);
-    E->sites = map(SITES * sizeof *E->sites, 0);
-    /* Always the same place: what the library computes from addresses is the same in each run. */
-    E->arena = map(ARENA_BYTES, 0x200000000000);
+    E = map_at(place_first(), sizeof *E);
+    E->place = place_behind(place_first(), sizeof *E);
+    E->locs = map(LOCS_MAX * sizeof *E->locs);
+    E->cells = map((ARENA_BYTES + DATA_BYTES) / 8 * sizeof *E->cells);
+    E->pages = map(ARENA_BYTES / PAGE_BYTES * sizeof *E->pages);
+    E->labels = map(LABELS * sizeof *E->labels);
+    E->known = map(KNOWN * sizeof *E->known);
+    E->log = map(LOG_MAX);
+    E->log_options = map(LOG_MAX);
+    E->log_what = map(LOG_MAX);
+    E->given = map(LOG_MAX);
+    E->sites = map(SITES * sizeof *E->sites);
+    E->arena = map(ARENA_BYTES);
     for (unsigned i = 0; i < SIM_THREADS; i++) {
         E->threads[i].stack = E->arena + i * STACK_BYTES;
     }
     struct sigaction crash = {.sa_handler = crashed, .sa_flags = SA_ONSTACK | SA_NODEFER};
-    stack_t stack = {.ss_sp = map(65536, 0), .ss_size = 65536};
+    stack_t stack = {.ss_sp = map(65536), .ss_size = 65536};
     sigaltstack(&stack, NULL);
     sigaction(SIGSEGV, &crash, NULL);
     sigaction(SIGBUS, &crash, NULL);
@@ -115,7 +139,7 @@ void engine_start(void) {
         fprintf(stderr, "the program's data is too large\n");
         exit(2);
     }
-    E->data_copy = map(E->data_size, 0);
+    E->data_copy = map(E->data_size);
     memcpy(E->data_copy, E->data, E->data_size);
 }
 
@@ -193,7 +217,7 @@ void distinct_begin(uint64_t runs) {
     while (E->seen_size < 2 * runs) {
         E->seen_size *= 2;
     }
-    E->seen_hashes = map(E->seen_size * sizeof *E->seen_hashes, 0);
+    E->seen_hashes = map(E->seen_size * sizeof *E->seen_hashes);
     E->seen_count = 0;
 }
 

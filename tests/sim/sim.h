@@ -102,6 +102,9 @@ unsigned sim_thread_number(void);
 /* For `asleep`: until when somebody sleeps on the word (INT64_MAX: for ever, or nobody does). */
 int64_t sim_sleeps_until(const void *word);
 
+/* Whether a load may see an old value, so that what was stored is acted on late (mode c11). */
+bool sim_sees_late(void);
+
 /*
  * A function whose accesses the simulator does not see, for `asleep`: it looks at the newest values
  * and takes no step. It must not call what is seen.

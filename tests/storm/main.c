@@ -164,7 +164,7 @@ static void part_run(bool last) {
         }
     }
     while (thrum_now() < end || (last && atomic_load(&second_starts) < want.starts))
-        thrum_sleep(20000000);
+        (void)!thrum_sleep(20000000);
     atomic_store(&storm_over, true);
     for (int i = 0; i < n; i++) {
         if (lanes[i].s->outside)

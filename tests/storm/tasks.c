@@ -150,7 +150,7 @@ void round_pingpong(lane *l) {
     for (int i = 0; i < PAIRS * 2; i++)
         world_join(handles[i]);
     for (int i = 0; i < PAIRS; i++) {
-        REQUIRE_EQ(thrum_sem_trywait(&tables[i].ball[0]), 0);
+        REQUIRE_EQ(thrum_sem_try_wait(&tables[i].ball[0]), 0);
         REQUIRE_EQ(thrum_sem_destroy(&tables[i].ball[0]), 0);
         REQUIRE_EQ(thrum_sem_destroy(&tables[i].ball[1]), 0);
     }

@@ -51,7 +51,7 @@ static int wait_event(void *arg) {
 }
 
 static int wait_cond(void *arg) {
-    CHECK_EQ(thrum_mutex_lock(&all.mutex), 0);
+    thrum_mutex_lock(&all.mutex);
     all.waiting++;
     while (!all.open) {
         CHECK_EQ(thrum_cond_wait(&all.cond, &all.mutex), 0);
@@ -144,7 +144,7 @@ TEST(a_crowd_at_a_condition) {
     /* A broadcast moves all of them to the mutex. */
     rig r;
     crowd_begin(&r, wait_cond, check_scaled(CROWD / 4), 16u << 10);
-    CHECK_EQ(thrum_mutex_lock(&all.mutex), 0);
+    thrum_mutex_lock(&all.mutex);
     CHECK_EQ(all.waiting, all.count);
     all.open = true;
     thrum_cond_broadcast(&all.cond);

@@ -155,7 +155,7 @@ TEST(waitgroup_after_its_wait) {
 
 static int lock_and_leave(void *arg) {
     sync_set *s = arg;
-    CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+    thrum_mutex_lock(&s->mutex);
     s->ready = true;
     thrum_mutex_unlock(&s->mutex); /* the next owner may free it */
     return 0;
@@ -166,7 +166,7 @@ static int mutex_round(void *arg) {
     sync_set *s = make(THRUM_EVENT_AUTO, 0);
     rig_go(&st->r, st->waker, s);
     for (;;) {
-        CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+        thrum_mutex_lock(&s->mutex);
         const bool ready = s->ready;
         thrum_mutex_unlock(&s->mutex);
         if (ready) {
@@ -188,7 +188,7 @@ TEST(mutex_after_the_last_owner_but_one) {
 
 static int signal_cond(void *arg) {
     sync_set *s = arg;
-    CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+    thrum_mutex_lock(&s->mutex);
     s->ready = true;
     thrum_cond_signal(&s->cond);
     thrum_mutex_unlock(&s->mutex);
@@ -199,7 +199,7 @@ static int cond_round(void *arg) {
     stage *st = arg;
     sync_set *s = make(THRUM_EVENT_AUTO, 0);
     rig_go(&st->r, st->waker, s);
-    CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+    thrum_mutex_lock(&s->mutex);
     while (!s->ready) {
         CHECK_EQ(thrum_cond_wait(&s->cond, &s->mutex), 0);
     }

@@ -18,8 +18,8 @@ typedef struct counters {
 static void count(counters *c, unsigned seed) {
     for (int i = 0; i < c->rounds; i++) {
         const unsigned k = (seed + (unsigned)i) % 4;
-        if (i % 3 != 0 || thrum_mutex_trylock(&c->mutexes[k]) != 0) {
-            CHECK_EQ(thrum_mutex_lock(&c->mutexes[k]), 0);
+        if (i % 3 != 0 || thrum_mutex_try_lock(&c->mutexes[k]) != 0) {
+            thrum_mutex_lock(&c->mutexes[k]);
         }
         const long old = c->values[k];
         if (c->yields && i % 8 == 0) {
@@ -101,7 +101,7 @@ static void wake(queue *q, thrum_cond *cond) {
 }
 
 static void put_all(queue *q) {
-    CHECK_EQ(thrum_mutex_lock(&q->mutex), 0);
+    thrum_mutex_lock(&q->mutex);
     while (q->to_put > 0) {
         const int value = q->to_put--;
         q->put_sum += value;
@@ -113,14 +113,14 @@ static void put_all(queue *q) {
         wake(q, &q->not_empty);
         if (value % 64 == 0) {
             thrum_mutex_unlock(&q->mutex);
-            CHECK_EQ(thrum_mutex_lock(&q->mutex), 0);
+            thrum_mutex_lock(&q->mutex);
         }
     }
     thrum_mutex_unlock(&q->mutex);
 }
 
 static void take_all(queue *q) {
-    CHECK_EQ(thrum_mutex_lock(&q->mutex), 0);
+    thrum_mutex_lock(&q->mutex);
     while (q->to_take > 0) {
         q->to_take--;
         while (q->count == 0) {
@@ -205,7 +205,7 @@ typedef struct room {
 
 static void visit(room *m) {
     for (int i = 0; i < m->rounds; i++) {
-        if (i % 4 != 0 || thrum_sem_trywait(&m->places) != 0) {
+        if (i % 4 != 0 || thrum_sem_try_wait(&m->places) != 0) {
             CHECK_EQ(thrum_sem_wait(&m->places), 0);
         }
         CHECK(atomic_fetch_add(&m->inside, 1) < m->size);
@@ -258,7 +258,7 @@ typedef struct mix {
 
 static int add_one(void *arg) {
     mix *m = arg;
-    CHECK_EQ(thrum_mutex_lock(&m->mutex), 0);
+    thrum_mutex_lock(&m->mutex);
     m->value++;
     thrum_cond_signal(&m->cond);
     thrum_mutex_unlock(&m->mutex);
@@ -271,7 +271,7 @@ static void mix_steps(mix *m, unsigned random, bool inside) {
         random = random * 1103515245u + 12345u;
         switch ((random >> 16) % 6) {
         case 0:
-            CHECK_EQ(thrum_mutex_lock(&m->mutex), 0);
+            thrum_mutex_lock(&m->mutex);
             m->value++;
             thrum_mutex_unlock(&m->mutex);
             break;
@@ -283,7 +283,7 @@ static void mix_steps(mix *m, unsigned random, bool inside) {
             thrum_event_signal(&m->event);
             break;
         case 3:
-            CHECK_EQ(thrum_mutex_lock(&m->mutex), 0);
+            thrum_mutex_lock(&m->mutex);
             thrum_cond_broadcast(&m->cond);
             thrum_mutex_unlock(&m->mutex);
             thrum_yield();

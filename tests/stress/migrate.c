@@ -75,7 +75,7 @@ static int carry(void *arg) {
     snprintf(name, sizeof(name), "fiber %d", me);
     CHECK_EQ(thrum_set_name(name), 0);
     CHECK_EQ(thrum_key_set(key, values), 0);
-    CHECK_EQ(thrum_mutex_lock(&mutex), 0);
+    thrum_mutex_lock(&mutex);
     set_errno(me + 1);
     for (int i = 0; i < 32; i++) {
         values[i] = me * 100 + i;
@@ -87,7 +87,8 @@ static int carry(void *arg) {
         CHECK(thrum_key_get(key) == values);
         CHECK_EQ(get_errno(), me + 1);
         CHECK_EQ(values[i % 32], me * 100 + i % 32);
-        CHECK_EQ(thrum_mutex_lock(&mutex), -EDEADLK); /* still its owner */
+        CHECK_EQ(thrum_mutex_try_lock(&mutex),
+                 -EBUSY); /* the unlock tells that it is its owner's */
     }
     thrum_mutex_unlock(&mutex);
     CHECK(sum == 0.5 * limit);

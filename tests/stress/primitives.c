@@ -194,7 +194,7 @@ typedef struct table {
 static int reads(void *arg) {
     table *t = ((actor *)arg)->arg;
     while (atomic_load(&t->writers) > 0) {
-        CHECK_EQ(thrum_rwlock_rdlock(&t->lock), 0);
+        thrum_rwlock_rdlock(&t->lock);
         long first = t->rows[0];
         for (int i = 1; i < 16; i++)
             CHECK_EQ(t->rows[i], first);
@@ -207,7 +207,7 @@ static int reads(void *arg) {
 static int writes(void *arg) {
     table *t = ((actor *)arg)->arg;
     for (int round = 0; round < t->rounds; round++) {
-        CHECK_EQ(thrum_rwlock_wrlock(&t->lock), 0);
+        thrum_rwlock_wrlock(&t->lock);
         for (int i = 0; i < 16; i++)
             t->rows[i]++;
         thrum_rwlock_unlock(&t->lock);
@@ -264,7 +264,7 @@ static int write_piece(void *arg) {
 static int work(void *arg) {
     writer *w = ((actor *)arg)->arg;
     for (;;) {
-        CHECK_EQ(thrum_mutex_lock(&w->mutex), 0);
+        thrum_mutex_lock(&w->mutex);
         piece *p = NULL;
         if (w->made < w->count) {
             p = calloc(1, sizeof(*p));

@@ -98,7 +98,7 @@ static int send_handles(void *arg) {
         thrum_handle *handle = NULL;
         CHECK_EQ(thrum_spawn_with(&handle, &attr, end_somehow, (void *)(uintptr_t)i), 0);
         CHECK_EQ(thrum_sem_wait(&m->empty), 0);
-        CHECK_EQ(thrum_mutex_lock(&m->mutex), 0);
+        thrum_mutex_lock(&m->mutex);
         m->handles[(m->head + m->count) % MAILBOX] = handle;
         m->count++;
         thrum_mutex_unlock(&m->mutex);
@@ -112,7 +112,7 @@ static int join_what_comes(void *arg) {
     for (int i = 0; i < m->rounds; i++) {
         int result = 0;
         CHECK_EQ(thrum_sem_wait(&m->full), 0);
-        CHECK_EQ(thrum_mutex_lock(&m->mutex), 0);
+        thrum_mutex_lock(&m->mutex);
         thrum_handle *handle = m->handles[m->head];
         m->head = (m->head + 1) % MAILBOX;
         m->count--;

@@ -96,12 +96,12 @@ static inline void race_setup(race_object *o) {
         CHECK_EQ(thrum_spawn_with(&o->target, &attr, race_target, o), 0);
     }
     if (kind == RACE_WRITE)
-        CHECK_EQ(thrum_rwlock_rdlock(&o->lock), 0);
+        thrum_rwlock_rdlock(&o->lock);
 }
 
 static inline int race_cond(race_object *o, thrum_time t) {
     int result = 0;
-    CHECK_EQ(thrum_mutex_lock(&o->mutex), 0);
+    thrum_mutex_lock(&o->mutex);
     while (!o->ready && result == 0)
         result = t == THRUM_FOREVER ? thrum_cond_wait(&o->cond, &o->mutex)
                                     : thrum_cond_wait_until(&o->cond, &o->mutex, t);
@@ -185,7 +185,7 @@ static inline void race_wake(race_object *o) {
         thrum_waitgroup_done(&o->group);
         break;
     case RACE_COND:
-        CHECK_EQ(thrum_mutex_lock(&o->mutex), 0);
+        thrum_mutex_lock(&o->mutex);
         o->ready = true;
         thrum_mutex_unlock(&o->mutex);
         thrum_cond_signal(&o->cond);
@@ -218,7 +218,7 @@ static inline void race_check(race_object *o) {
     void *item;
     switch (o->race->kind) {
     case RACE_SEM:
-        CHECK_EQ(thrum_sem_trywait(&o->sem), taken ? -EAGAIN : 0);
+        CHECK_EQ(thrum_sem_try_wait(&o->sem), taken ? -EAGAIN : 0);
         break;
     case RACE_EVENT:
     case RACE_ANY:

@@ -219,6 +219,8 @@ static inline void watchdog_remove(rig *r) {
 static inline void rig_init(rig *r) {
     memset(r, 0, sizeof(*r));
     thrum_config_init(&r->config);
+    if (check_env("THRUM_WORKERS", 1) == 0) /* a cell's wish: no program takes it from there */
+        r->config.workers = 0;
     r->config.hook_ctx = r;
     r->config.alloc = rig_alloc;
     r->config.free = rig_free;

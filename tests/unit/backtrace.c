@@ -212,20 +212,20 @@ IN_SECTION(bt_waits) static int on_waitgroup(void *arg) {
 }
 
 IN_SECTION(bt_waits) static int on_mutex(void *arg) {
-    const int result = thrum_mutex_lock(&it.mutex);
+    thrum_mutex_lock(&it.mutex);
     atomic_fetch_add(&kept, arg != NULL);
-    return result;
+    return 0;
 }
 
 IN_SECTION(bt_waits) static int on_read(void *arg) {
-    const int result = thrum_rwlock_rdlock(&it.rwlock);
+    thrum_rwlock_rdlock(&it.rwlock);
     atomic_fetch_add(&kept, arg != NULL);
-    return result;
+    return 0;
 }
 
 IN_SECTION(bt_waits) static int on_cond(void *arg) {
-    int result = thrum_mutex_lock(&it.of_cond);
-    result = result != 0 ? result : thrum_cond_wait(&it.cond, &it.of_cond);
+    thrum_mutex_lock(&it.of_cond);
+    const int result = thrum_cond_wait(&it.cond, &it.of_cond);
     thrum_mutex_unlock(&it.of_cond);
     atomic_fetch_add(&kept, arg != NULL);
     return result;
@@ -285,8 +285,8 @@ TEST(calls_of_each_kind_of_wait) {
     thrum_cond_init(&it.cond);
     thrum_barrier_init(&it.barrier, 2);
     CHECK_EQ(thrum_chan_create(&it.chan, sizeof(int), 0), 0);
-    CHECK_EQ(thrum_mutex_lock(&it.mutex), 0);
-    CHECK_EQ(thrum_rwlock_wrlock(&it.rwlock), 0);
+    thrum_mutex_lock(&it.mutex);
+    thrum_rwlock_wrlock(&it.rwlock);
     CHECK_EQ(thrum_spawn_with(&it.child, &attr, outer, NULL), 0);
     for (size_t i = 0; i < COUNT_OF(waits); i++) {
         spawn_named(&r, waits[i].name, waits[i].fn, NULL);

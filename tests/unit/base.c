@@ -3,6 +3,8 @@
  */
 #include "support/support.h"
 
+#include <limits.h>
+
 #include "base/check.h"
 
 TEST(times_saturate) {
@@ -29,11 +31,24 @@ TEST(units_of_time_agree) {
     }
 }
 
+TEST(units_are_constants) {
+    /* Usable where a constant is asked for; wide before they multiply; an expression is one factor.
+     */
+    static const thrum_time table[] = {THRUM_US(5), THRUM_MS(5), THRUM_S(5), THRUM_S(1 + 1)};
+    _Static_assert(THRUM_S(1) == THRUM_MS(1000) && THRUM_MS(1) == THRUM_US(1000), "units");
+    CHECK_EQ(table[0], 5000);
+    CHECK_EQ(table[1], 5000000);
+    CHECK_EQ(table[2], 5000000000);
+    CHECK_EQ(table[3], 2000000000);
+    CHECK_EQ(THRUM_S(86400), 86400000000000);
+    CHECK_EQ(-THRUM_MS(3), -3000000);
+}
+
 TEST(every_code_has_its_words) {
     /* All the codes that calls return, and words for whatever else comes. */
-    const int codes[] = {0,        -EINVAL,    -ENOMEM,    -EAGAIN,    -EBUSY,
-                         -EDEADLK, -ESHUTDOWN, -ETIMEDOUT, -ECANCELED, -ENOTSUP,
-                         -EPIPE,   -ELOOP,     -EIO,       -EALREADY,  -ENODATA};
+    const int codes[] = {0,        -EINVAL,    -ENOMEM, -EAGAIN,    -EBUSY,
+                         -EDEADLK, -ESHUTDOWN, -ESRCH,  -ETIMEDOUT, -ECANCELED,
+                         -EPIPE,   -ELOOP,     -EIO,    -EALREADY,  -ENODATA};
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
         const char *text = thrum_strerror(codes[i]);
         CHECK(text != NULL && text[0] != '\0');
@@ -45,6 +60,21 @@ TEST(every_code_has_its_words) {
     CHECK_STR(thrum_strerror(0), "success");
     CHECK_STR(thrum_strerror(-9999), "unknown error");
     CHECK_STR(thrum_strerror(7), "not an error");
+}
+
+TEST(other_codes_have_the_words_of_the_system) {
+    /* What a call in a task returns (-errno) is told too; a read that failed was no write. */
+    const int codes[] = {ENOENT, EACCES, EMFILE, ENOSPC, EIO, ECONNREFUSED, EPERM, EINTR};
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        CHECK_STR(thrum_strerror(-codes[i]), strerror(codes[i]));
+    }
+    CHECK_STR(thrum_strerror(INT_MIN), "unknown error");
+    CHECK_STR(thrum_strerror(INT_MIN + 1), "unknown error");
+    CHECK_STR(thrum_strerror(-134), "unknown error"); /* the first that Linux does not have */
+    errno = 77;
+    (void)thrum_strerror(-ENOENT);
+    (void)thrum_strerror(-9999);
+    CHECK_EQ(errno, 77);
 }
 
 TEST(version_is_the_headers) {

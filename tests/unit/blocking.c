@@ -226,7 +226,7 @@ TEST(calls_begin_first_come_first_served) {
 
 static int lock_on_pool(void *arg) {
     stage *s = arg;
-    CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+    thrum_mutex_lock(&s->mutex);
     s->plain++;
     thrum_mutex_unlock(&s->mutex);
     return 0;

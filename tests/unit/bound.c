@@ -33,7 +33,7 @@ TEST(without_workers_tasks_run_when_the_thread_waits) {
     begin(&r, 0);
     CHECK_EQ(thrum_sched_workers(r.sched), 0);
     CHECK(thrum_sched_current() == NULL);
-    CHECK_EQ(thrum_go(note, NULL), -EINVAL);
+    CHECK_EQ(thrum_go(note, NULL), -ESRCH);
     CHECK_EQ(thrum_sched_bind(r.sched), 0);
     CHECK(thrum_sched_current() == r.sched);
     CHECK_EQ(thrum_worker_id(), -1);
@@ -65,7 +65,7 @@ TEST(without_workers_yields_go_round) {
         CHECK_EQ(atomic_load(&seen.seen[10 + i]), 2 * i + 1);
     }
     CHECK_EQ(thrum_sched_stop(r.sched), 0); /* unbinds */
-    CHECK_EQ(thrum_sched_unbind(), -EINVAL);
+    CHECK_EQ(thrum_sched_unbind(), -ESRCH);
     CHECK(thrum_sched_current() == NULL);
 }
 
@@ -454,12 +454,12 @@ TEST(who_is_bound_is_still_who_it_was) {
     begin(&r, 1);
     CHECK_EQ(thrum_key_create(&key, NULL), 0);
     CHECK_EQ(thrum_key_set(key, &value), 0);
-    CHECK_EQ(thrum_mutex_lock(&mutex), 0);
+    thrum_mutex_lock(&mutex);
     CHECK_EQ(thrum_sched_bind(r.sched), 0);
-    CHECK_EQ(thrum_mutex_lock(&mutex), -EDEADLK);
+    CHECK_EQ(thrum_mutex_try_lock(&mutex), -EBUSY);
     thrum_mutex_unlock(&mutex);
     CHECK(thrum_key_get(key) == &value);
-    CHECK_EQ(thrum_mutex_lock(&mutex), 0);
+    thrum_mutex_lock(&mutex);
     CHECK_EQ(thrum_sched_unbind(), 0);
     thrum_mutex_unlock(&mutex);
     CHECK(thrum_key_get(key) == &value);
@@ -481,7 +481,7 @@ TEST(binding_in_vain) {
     rig r;
     begin(&r, 0);
     CHECK_EQ(thrum_sched_bind(NULL), -EINVAL);
-    CHECK_EQ(thrum_sched_unbind(), -EINVAL);
+    CHECK_EQ(thrum_sched_unbind(), -ESRCH);
     CHECK_EQ(thrum_sched_bind(r.sched), 0);
     CHECK_EQ(thrum_sched_bind(r.sched), -EBUSY);
     CHECK_EQ(thrum_go(binds, &r), 0);

@@ -28,7 +28,7 @@ static stage *stage_new(void) {
 }
 
 static void lock(stage *s) {
-    CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+    thrum_mutex_lock(&s->mutex);
 }
 
 static void unlock(stage *s) {
@@ -40,7 +40,7 @@ static int wait_and_log(void *arg) {
     stage *s = a->arg;
     lock(s);
     CHECK_EQ(thrum_cond_wait(&s->cond, &s->mutex), 0); /* no loop: there are no spurious wakes */
-    CHECK_EQ(thrum_mutex_lock(&s->mutex), -EDEADLK);   /* it is ours again */
+    CHECK_EQ(thrum_mutex_try_lock(&s->mutex), -EBUSY); /* ours again: unlock tells */
     order_add(&s->log, a->index);
     unlock(s);
     return 0;
@@ -264,7 +264,7 @@ static int free_after_wait(void *arg) {
         thrum_cond *cond = malloc(sizeof(*cond));
         CHECK(cond != NULL);
         thrum_cond_init(cond);
-        CHECK_EQ(thrum_mutex_lock(&h->mutex), 0);
+        thrum_mutex_lock(&h->mutex);
         h->cond = cond;
         CHECK_EQ(thrum_cond_wait(cond, &h->mutex), 0);
         CHECK(h->cond == NULL);
@@ -279,7 +279,7 @@ static int free_after_wait(void *arg) {
 static int signal_freed(void *arg) {
     handover *h = ((actor *)arg)->arg;
     for (int i = 0; i < h->rounds;) {
-        CHECK_EQ(thrum_mutex_lock(&h->mutex), 0);
+        thrum_mutex_lock(&h->mutex);
         thrum_cond *cond = h->cond;
         h->cond = NULL;
         const bool early = i % 2 == 0;

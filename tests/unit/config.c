@@ -67,6 +67,7 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->global_interval, b->global_interval);
     CHECK_EQ(a->searchers_max, b->searchers_max);
     CHECK_EQ(a->spin_ns, b->spin_ns);
+    CHECK_EQ(a->rescue_ns, b->rescue_ns);
     CHECK_EQ(a->fifo_block, b->fifo_block);
     CHECK_EQ(a->affinity, b->affinity);
     CHECK(a->cpus == b->cpus);
@@ -98,6 +99,7 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.global_interval, 61);
     CHECK_EQ(c.searchers_max, 0);
     CHECK_EQ(c.spin_ns, 0);
+    CHECK_EQ(c.rescue_ns, 500000);
     CHECK_EQ(c.affinity, THRUM_AFFINITY_NONE);
     CHECK(c.cpus == NULL);
     CHECK(!c.pin_all);
@@ -135,6 +137,8 @@ TEST(environment_overrides_each_field) {
     CHECK_EQ(with("THRUM_GLOBAL_INTERVAL", "1").global_interval, 1);
     CHECK_EQ(with("THRUM_SEARCHERS_MAX", "5").searchers_max, 5);
     CHECK_EQ(with("THRUM_SPIN_NS", "1234").spin_ns, 1234);
+    CHECK_EQ(with("THRUM_RESCUE_NS", "1000").rescue_ns, 1000);
+    CHECK_EQ(with("THRUM_RESCUE_NS", "999").rescue_ns, 500000);
     CHECK_EQ(with("THRUM_FIFO_BLOCK", "32").fifo_block, 32);
     CHECK_EQ(with("THRUM_AFFINITY", "1").affinity, THRUM_AFFINITY_ONE);
     CHECK_EQ(with("THRUM_AFFINITY", "one").affinity, THRUM_AFFINITY_ONE);
@@ -171,6 +175,7 @@ TEST(environment_garbage_is_ignored) {
         const char *name, *value;
     } garbage[] = {
         {"THRUM_WORKERS", ""},
+        {"THRUM_WORKERS", "0"}, /* only a program can be written for no workers */
         {"THRUM_WORKERS", "many"},
         {"THRUM_WORKERS", "-1"},
         {"THRUM_WORKERS", "4x"},
@@ -250,6 +255,19 @@ static void check_refused(const rig *r, int error) {
     CHECK_EQ(atomic_load(&r->live), 0);
 }
 
+/* Refused, and told in words that begin with the field's name. */
+static void check_told(const thrum_config *config, const char *field, int error) {
+    char text[160];
+    memset(text, 'x', sizeof(text));
+    CHECK_EQ(thrum_config_check(config, text, sizeof(text)), error);
+    if (strncmp(text, field, strlen(field)) != 0)
+        check_failed(__FILE__, __LINE__, "%s is told so: %s", field, text);
+    char cut[6] = "yyyyy";
+    CHECK_EQ(thrum_config_check(config, cut, 5), error);
+    CHECK(strlen(cut) == 4 && strncmp(cut, text, 4) == 0);
+    CHECK_EQ(thrum_config_check(config, NULL, 0), error);
+}
+
 #define CHECK_FIELD(field, value, error)                                                           \
     do {                                                                                           \
         rig r_;                                                                                    \
@@ -257,6 +275,7 @@ static void check_refused(const rig *r, int error) {
         r_.config.workers = 1;                                                                     \
         r_.config.field = (value);                                                                 \
         check_refused(&r_, (error));                                                               \
+        check_told(&r_.config, #field, (error));                                                   \
     } while (0)
 
 TEST(start_refuses_each_field_out_of_range) {
@@ -284,11 +303,57 @@ TEST(start_refuses_each_field_out_of_range) {
     CHECK_FIELD(fifo_block, 0, -EINVAL);
     CHECK_FIELD(stack_size, 0, -EINVAL);
     CHECK_FIELD(spin_ns, -1, -EINVAL);
+    CHECK_FIELD(rescue_ns, 999, -EINVAL);
     CHECK_FIELD(guard, (thrum_guard)17, -EINVAL);
     CHECK_FIELD(blocking_threads_max, 0, -EINVAL);
     CHECK_FIELD(blocking_keepalive, -1, -EINVAL);
-    CHECK_FIELD(alloc, NULL, -EINVAL); /* its free stays */
-    CHECK_FIELD(free, NULL, -EINVAL);
+    CHECK_FIELD(affinity, 4, -EINVAL);
+    CHECK_FIELD(on_deadlock, (thrum_on_deadlock)17, -EINVAL);
+    CHECK_FIELD(cpus_count, 1, -EINVAL);
+}
+
+static void check_words(const thrum_config *config, const char *words) {
+    char text[160];
+    CHECK_EQ(thrum_config_check(config, text, sizeof(text)), words[0] == '\0' ? 0 : -EINVAL);
+    CHECK_STR(text, words);
+    thrum_sched *sched = NULL;
+    CHECK_EQ(thrum_sched_start(&sched, config), words[0] == '\0' ? 0 : -EINVAL);
+    if (sched != NULL)
+        CHECK_EQ(thrum_sched_stop(sched), 0);
+}
+
+TEST(what_a_start_refuses_is_said_in_words) {
+    /* The field, its value, and what it may be; nothing of a config that is taken. */
+    const unsigned cpus[] = {0, 9000};
+    rig r;
+    clear_environment();
+    check_words(NULL, "");
+    thrum_config c = defaults();
+    check_words(&c, "");
+    c.workers = 5000;
+    check_words(&c, "workers is 5000: it must be 0 to 1024, or THRUM_WORKERS_AUTO");
+    c = defaults();
+    c.spin_ns = -7;
+    check_words(&c, "spin_ns is -7: it must not be negative");
+    c = defaults();
+    c.local_capacity = 100;
+    check_words(&c, "local_capacity is 100: it must be a power of two from 2 to 32768");
+    c = defaults();
+    c.policy = (thrum_policy)17;
+    check_words(&c, "policy is 17: it must be a thrum_policy");
+    c = defaults();
+    c.cpus = cpus;
+    check_words(&c, "cpus is set, and affinity is THRUM_AFFINITY_NONE");
+    c.affinity = THRUM_AFFINITY_ANY;
+    check_words(&c, "cpus is set, and cpus_count is 0");
+    c.cpus_count = 2;
+    check_words(&c, "cpus[1] is 9000: it must be less than 8192");
+    rig_init(&r);
+    r.config.free = NULL;
+    check_words(&r.config, "alloc is set, and free is NULL: set both or neither");
+    rig_init(&r);
+    r.config.alloc = NULL;
+    check_words(&r.config, "free is set, and alloc is NULL: set both or neither");
 }
 
 TEST(start_without_workers_is_no_mistake) {
@@ -354,6 +419,8 @@ TEST(start_accepts_the_ends_of_each_range) {
     CHECK_ACCEPTED(searchers_max, 1);
     CHECK_ACCEPTED(searchers_max, THRUM_WORKERS_MAX);
     CHECK_ACCEPTED(spin_ns, 20000);
+    CHECK_ACCEPTED(rescue_ns, 1000);
+    CHECK_ACCEPTED(rescue_ns, INT64_MAX);
     CHECK_ACCEPTED(affinity, true);
     CHECK_ACCEPTED(affinity, THRUM_AFFINITY_ANY);
     CHECK_ACCEPTED(affinity, THRUM_AFFINITY_CACHE);

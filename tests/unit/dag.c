@@ -302,12 +302,17 @@ static thrum_dag *running;
 static thrum_sem at_node;
 static thrum_sem go_on;
 
+static atomic_int inner;
+
 static int asks_itself(void *arg) {
     (void)arg;
-    CHECK_EQ(thrum_dag_run(running), -EBUSY);
     CHECK_EQ(thrum_dag_node(running, nothing, NULL), -EBUSY);
     CHECK_EQ(thrum_dag_edge(running, 0, 0), -EBUSY);
     CHECK_EQ(thrum_dag_destroy(running), -EBUSY);
+    if (atomic_fetch_add(&inner, 1) > 0)
+        return 0;
+    CHECK_EQ(thrum_dag_run(running), 0); /* one more run, in a node of the first */
+    CHECK_EQ(atomic_load(&inner), 2);
     thrum_sem_post(&at_node);
     return thrum_sem_wait(&go_on);
 }
@@ -327,17 +332,20 @@ static int busy_entry(void *arg) {
     int result = -1;
     CHECK_EQ(thrum_spawn(&handle, run_running, NULL), 0);
     CHECK_EQ(thrum_sem_wait(&at_node), 0);
-    CHECK_EQ(thrum_dag_run(running), -EBUSY);
+    CHECK_EQ(thrum_dag_run(running), 0); /* beside it */
+    CHECK_EQ(thrum_dag_node(running, nothing, NULL), -EBUSY);
     CHECK_EQ(thrum_dag_destroy(running), -EBUSY);
     thrum_sem_post(&go_on);
     CHECK_EQ(thrum_join(handle, &result), 0);
     CHECK_EQ(result, 0);
+    CHECK_EQ(thrum_dag_node(running, nothing, NULL), 1); /* a new shape for all runs from now on */
+    CHECK_EQ(thrum_dag_run(running), 0);
     CHECK_EQ(thrum_dag_destroy(running), 0);
     return 0;
 }
 
-TEST(one_run_at_a_time) {
-    /* Others are told, also its own nodes; it is not changed while it runs. */
+TEST(it_is_not_changed_while_it_runs) {
+    /* Others are told, also its own nodes; they may run it once more meanwhile. */
     rig_do(0, busy_entry, NULL);
 }
 
@@ -419,9 +427,11 @@ static int refused_entry(void *arg) {
     CHECK_EQ(atomic_load(&ran), 0);
     atomic_store(&r->fail_all, false);
     CHECK_EQ(thrum_dag_edge(dag, 0, 1), 0);
-    for (long i = 1; i <= 2; i++) { /* the second table of the two, then the first */
-        atomic_store(&r->fail_at, atomic_load(&r->calls) + 3 - i);
+    for (long i = 1; i <= 3; i++) { /* the run's memory, then each of the two tables */
+        atomic_store(&r->fail_at, atomic_load(&r->calls) + (i == 1 ? 3 : 4 - i));
         CHECK_EQ(thrum_dag_run(dag), -ENOMEM);
+        if (i == 1) /* the tables are kept, and given up by a change */
+            CHECK_EQ(thrum_dag_edge(dag, 0, 1), 0);
     }
     atomic_store(&r->fail_at, 0);
     CHECK_EQ(thrum_dag_run(dag), 0);

@@ -76,28 +76,32 @@ TEST(equal_deadlines_keep_the_order_of_the_posts) {
     }
 }
 
-TEST(fifo_runs_what_is_overdue_first) {
-    /* By their deadlines, before all that was posted to run at once, however early. */
+TEST(fifo_runs_deadlines_behind_what_was_posted_before_them) {
+    /* By their deadlines, in whatever order they were set; those that were set late by that. */
     enum { PLAIN = 300, DUE = 150 };
     static thrum_task plain[PLAIN], due[DUE];
     rig r;
     holder h;
     begin_alone(&r, true);
     holder_begin(&r, &h, -1);
-    const thrum_time base = thrum_after_us(300);
+    const thrum_time base = thrum_after_ms(100);
     for (int i = 0; i < PLAIN; i++) {
-        thrum_task_init(&plain[i], note, (void *)(intptr_t)(DUE + i));
+        thrum_task_init(&plain[i], note, (void *)(intptr_t)i);
         CHECK_EQ(thrum_task_post(r.sched, &plain[i]), 0);
         if (i < DUE) {
             const int k = i * 77 % DUE;
-            thrum_task_init(&due[k], note, (void *)(intptr_t)k);
+            thrum_task_init(&due[k], note, (void *)(intptr_t)(PLAIN + k));
             CHECK_EQ(thrum_task_post_until(r.sched, &due[k], base + k * US), 0);
         }
     }
+    const bool in_time = thrum_now() < base; /* else some were posted after a deadline */
     wait_until(base + DUE * US);
     holder_end(&h);
     rig_stop(&r);
-    order_check_counts_up(&seen, PLAIN + DUE);
+    CHECK_EQ(atomic_load(&seen.count), PLAIN + DUE);
+    if (in_time) {
+        order_check_counts_up(&seen, PLAIN + DUE);
+    }
 }
 
 TEST(fifo_queues_what_is_woken_as_if_posted) {
@@ -166,8 +170,8 @@ static void run_of_batch(thrum_task *self, void *arg) {
 TEST(a_deadline_that_passes_amid_a_batch) {
     /*
      * The worker looks at its deadlines between the tasks of a long batch: what is due is queued
-     * before what is posted a little later. On fifo it comes next; on sharded it stands in the
-     * worker's own queue, which is short; on global, at the end of the one queue.
+     * before what is posted a little later. On sharded it stands in the worker's own queue, which
+     * is short; on fifo and global, at the end of the one queue.
      */
     enum { PICKS = 64, OWN = 256 }; /* between two looks at the clock; the own queue */
     static thrum_task batch[BATCH];
@@ -190,7 +194,7 @@ TEST(a_deadline_that_passes_amid_a_batch) {
     CHECK_EQ(busy.begun, BATCH);
     CHECK(busy.at_due <= busy.at_later);
     if (r.config.policy == THRUM_FIFO) {
-        CHECK(busy.at_due <= PASSES + PICKS);
+        CHECK_EQ(busy.at_due, BATCH);
     } else if (r.config.policy == THRUM_SHARDED) {
         CHECK(busy.at_due <= PASSES + PICKS + OWN);
     }

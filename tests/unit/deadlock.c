@@ -18,18 +18,20 @@ static pair two;
 
 static int locks_a(void *arg) {
     (void)arg;
-    CHECK_EQ(thrum_mutex_lock(&two.a), 0);
+    thrum_mutex_lock(&two.a);
     thrum_event_signal(&two.a_held);
     CHECK_EQ(thrum_event_wait(&two.b_held), 0);
-    return thrum_mutex_lock(&two.b);
+    thrum_mutex_lock(&two.b);
+    return 0;
 }
 
 static int locks_b(void *arg) {
     (void)arg;
-    CHECK_EQ(thrum_mutex_lock(&two.b), 0);
+    thrum_mutex_lock(&two.b);
     thrum_event_signal(&two.b_held);
     CHECK_EQ(thrum_event_wait(&two.a_held), 0);
-    return thrum_mutex_lock(&two.a);
+    thrum_mutex_lock(&two.a);
+    return 0;
 }
 
 static int deadly_embrace(void *arg) {
@@ -104,7 +106,7 @@ static int on_waitgroup(void *arg) {
 
 static int on_cond(void *arg) {
     (void)arg;
-    CHECK_EQ(thrum_mutex_lock(&it.mutex), 0);
+    thrum_mutex_lock(&it.mutex);
     const int result = thrum_cond_wait(&it.cond, &it.mutex);
     thrum_mutex_unlock(&it.mutex);
     return result;

@@ -72,7 +72,7 @@ TEST(text_has_each_fiber) {
     snprintf(line, sizeof(line), " waits for semaphore %p, since tick ", (void *)&sem);
     CHECK_EQ(count_of(&p, line), 3);
     check_has(&p, " \"plain\" waits");
-    check_has(&p, " \"od?d?\" waits");
+    check_has(&p, " \"od\\\"d?\" waits");
     CHECK_EQ(count_of(&p, "  worker "), (int)thrum_sched_workers(r.sched));
     free(p.text);
     post_all(3);
@@ -144,7 +144,7 @@ static int yields_on(void *arg) {
 
 static int locks(void *arg) {
     (void)arg;
-    CHECK_EQ(thrum_mutex_lock(&on_stage.mutex), 0);
+    thrum_mutex_lock(&on_stage.mutex);
     thrum_mutex_unlock(&on_stage.mutex);
     return 0;
 }
@@ -158,7 +158,7 @@ static int waits_long(void *arg) {
 static int dumps(void *arg) {
     char line[128];
     (void)arg;
-    CHECK_EQ(thrum_mutex_lock(&on_stage.mutex), 0);
+    thrum_mutex_lock(&on_stage.mutex);
     CHECK_EQ(thrum_set_name("director"), 0);
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.name = "locks";
@@ -263,7 +263,7 @@ TEST(a_bound_thread_that_waits_until_all_is_done_is_told) {
 
 static int locks_it(void *arg) {
     thrum_mutex *mutex = arg;
-    CHECK_EQ(thrum_mutex_lock(mutex), 0);
+    thrum_mutex_lock(mutex);
     thrum_mutex_unlock(mutex);
     return 0;
 }
@@ -274,7 +274,7 @@ TEST(a_mutex_that_a_thread_holds_is_told) {
     thrum_mutex mutex;
     rig_begin(&r, 0);
     thrum_mutex_init(&mutex);
-    CHECK_EQ(thrum_mutex_lock(&mutex), 0);
+    thrum_mutex_lock(&mutex);
     rig_go(&r, locks_it, &mutex);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     page p = dump(r.sched, THRUM_TEXT);
@@ -351,7 +351,7 @@ typedef struct traffic {
 static int passes_by(void *arg) {
     traffic *t = arg;
     int value = 0;
-    CHECK_EQ(thrum_mutex_lock(&t->mutex), 0);
+    thrum_mutex_lock(&t->mutex);
     thrum_yield();
     thrum_mutex_unlock(&t->mutex);
     CHECK_EQ(thrum_chan_recv(t->chan, &value), 0);

@@ -65,7 +65,7 @@ static int keep_across_waits(void *arg) {
     thrum_handle *handle = NULL;
     const int mine = 1 + (int)((uintptr_t)&handle / 64 % 4000);
     set_errno(mine);
-    CHECK_EQ(thrum_mutex_lock(&m->mutex), 0);
+    thrum_mutex_lock(&m->mutex);
     CHECK_EQ(get_errno(), mine);
     m->waiting++;
     while (!m->open) {
@@ -91,7 +91,7 @@ static int keep_across_waits(void *arg) {
 static int open_all(void *arg) {
     meeting *m = arg;
     for (;;) {
-        CHECK_EQ(thrum_mutex_lock(&m->mutex), 0);
+        thrum_mutex_lock(&m->mutex);
         if (m->waiting == 30) {
             break;
         }
@@ -150,7 +150,7 @@ static void *keep_in_thread(void *arg) {
     set_errno(77);
     CHECK_EQ(thrum_sem_wait(&m->sem), 0);
     CHECK_EQ(get_errno(), 77);
-    CHECK_EQ(thrum_mutex_lock(&m->mutex), 0);
+    thrum_mutex_lock(&m->mutex);
     thrum_mutex_unlock(&m->mutex);
     CHECK_EQ(get_errno(), 77);
     return NULL;

@@ -67,7 +67,7 @@ static int on_sem(void *arg) {
 static int on_cond(void *arg) {
     stage *s = ((actor *)arg)->arg;
     bool timed = ((actor *)arg)->index % 4 == 1;
-    CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+    thrum_mutex_lock(&s->mutex);
     CHECK_EQ(timed ? thrum_cond_wait_until(&s->cond, &s->mutex, thrum_after_s(1000))
                    : thrum_cond_wait(&s->cond, &s->mutex),
              0);
@@ -106,7 +106,7 @@ TEST(two_quick_posts_of_a_semaphore_wake_two) {
         SPIN_UNTIL(atomic_load(&s->woken) == i);
     }
     cast_join(c);
-    CHECK_EQ(thrum_sem_trywait(&s->sem), -EAGAIN);
+    CHECK_EQ(thrum_sem_try_wait(&s->sem), -EAGAIN);
     stage_end(s);
 }
 
@@ -117,7 +117,7 @@ TEST(two_quick_signals_of_a_cond_wake_two) {
     cast_add_mixed(c, WAITERS / 2, WAITERS / 2, on_cond, s);
     SPIN_UNTIL(COND_WAITING(&s->cond) == WAITERS);
     for (int i = 2; i <= WAITERS; i += 2) {
-        CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+        thrum_mutex_lock(&s->mutex);
         thrum_cond_signal(&s->cond);
         thrum_cond_signal(&s->cond);
         CHECK_EQ(COND_WAITING(&s->cond), WAITERS - i);
@@ -189,7 +189,7 @@ TEST(a_unit_is_taken_by_who_says_so) {
     atomic_store(&s->over, true);
     cast_join(c);
     CHECK_EQ(atomic_load(&s->taken), posted);
-    CHECK_EQ(thrum_sem_trywait(&s->sem), -EAGAIN);
+    CHECK_EQ(thrum_sem_try_wait(&s->sem), -EAGAIN);
     stage_end(s);
 }
 
@@ -197,7 +197,7 @@ TEST(a_unit_is_taken_by_who_says_so) {
 static int pass_signals_on(void *arg) {
     stage *s = ((actor *)arg)->arg;
     for (int i = 0; !atomic_load(&s->over); i++) {
-        CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+        thrum_mutex_lock(&s->mutex);
         int result = thrum_cond_wait_until(&s->cond, &s->mutex, briefly(i));
         CHECK(result == 0 || result == -ETIMEDOUT);
         if (!result)
@@ -211,7 +211,7 @@ static int pass_signals_on(void *arg) {
 static int take_tokens(void *arg) {
     stage *s = ((actor *)arg)->arg;
     for (int i = 0; i < s->rounds; i++) {
-        CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+        thrum_mutex_lock(&s->mutex);
         while (s->tokens == 0)
             CHECK_EQ(thrum_cond_wait(&s->cond, &s->mutex), 0);
         s->tokens--;
@@ -230,7 +230,7 @@ TEST(a_cond_signal_is_passed_on_by_who_says_so) {
     cast_add_mixed(c, 3, 2, pass_signals_on, s);
     cast_add(c, true, take_tokens, s);
     for (int i = 0; i < s->rounds; i++) {
-        CHECK_EQ(thrum_mutex_lock(&s->mutex), 0);
+        thrum_mutex_lock(&s->mutex);
         s->tokens++;
         thrum_cond_signal(&s->cond);
         thrum_mutex_unlock(&s->mutex);

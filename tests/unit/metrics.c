@@ -450,7 +450,7 @@ TEST(text_of_many_workers_has_the_least_and_the_most) {
     rig_start(&r);
     CHECK_EQ(rig_run(&r, end_at_once, NULL), 0);
     char *text = print(&r, THRUM_TEXT);
-    CHECK(strstr(text, "\"a\\\"b\\\\c\\nd e\", 12 workers\n") != NULL);
+    CHECK(strstr(text, "\"a\\\"b\\\\c?d?e\", 12 workers\n") != NULL);
     CHECK(strstr(text, " least ") != NULL && strstr(text, " most ") != NULL);
     CHECK(strstr(text, "tasks_started") != NULL);
     free(text);

@@ -10,7 +10,7 @@ static const char digits[] = "0123456789012345678901234567890123456789";
 TEST(off_a_task_there_is_no_name) {
     /* NULL, and setting one is refused. */
     CHECK(thrum_name() == NULL);
-    CHECK_EQ(thrum_set_name("x"), -EINVAL);
+    CHECK_EQ(thrum_set_name("x"), -ESRCH);
     CHECK(thrum_name() == NULL);
 }
 

@@ -93,10 +93,15 @@ static void look_at_thread(void *arg) {
 }
 
 TEST(thread_has_its_name_and_no_signals) {
-    /* All signals but the faults are blocked there, and the maker's mask is as it was. */
+    /*
+     * All signals are blocked there but the faults, and those of its own doing as the maker has
+     * them; the maker's mask is as it was.
+     */
     th_os_thread thread;
     sigset_t before, after;
-    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    sigemptyset(&before);
+    sigaddset(&before, SIGXFSZ);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     CHECK_EQ(th_os_thread_start(&thread, "a name that is far too long", look_at_thread, NULL), 0);
     th_os_thread_join(thread);
     pthread_sigmask(SIG_SETMASK, NULL, &after);
@@ -104,8 +109,9 @@ TEST(thread_has_its_name_and_no_signals) {
     for (int s = 1; s < 32; s++) {
         bool fault = s == SIGSEGV || s == SIGBUS || s == SIGFPE || s == SIGILL || s == SIGTRAP ||
                      s == SIGABRT;
+        const bool open = fault || s == SIGPIPE || s == SIGSYS;
         if (s != SIGKILL && s != SIGSTOP)
-            CHECK_EQ(sigismember(&thread_mask, s), !fault);
+            CHECK_EQ(sigismember(&thread_mask, s), !open);
         CHECK_EQ(sigismember(&before, s), sigismember(&after, s));
     }
 }

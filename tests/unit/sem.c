@@ -10,12 +10,12 @@ TEST(units_are_taken_without_waiting) {
     thrum_sem sem;
     thrum_sem_init(&sem, 3);
     CHECK_EQ(thrum_sem_wait(&sem), 0);
-    CHECK_EQ(thrum_sem_trywait(&sem), 0);
+    CHECK_EQ(thrum_sem_try_wait(&sem), 0);
     CHECK_EQ(thrum_sem_wait(&sem), 0);
-    CHECK_EQ(thrum_sem_trywait(&sem), -EAGAIN);
+    CHECK_EQ(thrum_sem_try_wait(&sem), -EAGAIN);
     thrum_sem_post(&sem);
-    CHECK_EQ(thrum_sem_trywait(&sem), 0);
-    CHECK_EQ(thrum_sem_trywait(&sem), -EAGAIN);
+    CHECK_EQ(thrum_sem_try_wait(&sem), 0);
+    CHECK_EQ(thrum_sem_try_wait(&sem), -EAGAIN);
     CHECK_EQ(thrum_sem_destroy(&sem), 0);
 }
 
@@ -33,7 +33,7 @@ TEST(value_goes_up_to_the_maximum) {
     thrum_sem_init(&sem, THRUM_SEM_MAX - 1);
     thrum_sem_post(&sem);
     CHECK_EQ(thrum_sem_wait(&sem), 0);
-    CHECK_EQ(thrum_sem_trywait(&sem), 0);
+    CHECK_EQ(thrum_sem_try_wait(&sem), 0);
     thrum_sem_post(&sem);
     CHECK_EQ(thrum_sem_destroy(&sem), 0);
 }
@@ -114,7 +114,7 @@ TEST(nobody_takes_a_waiters_unit) {
         cast_add(c, i % 2 == 0, wait_and_log, s);
         YIELD_UNTIL(SEM_WAITING(&s->sem) == 1);
         thrum_sem_post(&s->sem);
-        CHECK_EQ(thrum_sem_trywait(&s->sem), -EAGAIN);
+        CHECK_EQ(thrum_sem_try_wait(&s->sem), -EAGAIN);
         cast_join(c);
         free(s);
     }
@@ -153,7 +153,7 @@ TEST(each_unit_is_taken_once) {
         cast_add_mixed(c, 2, 1, post_many, s);
     }
     cast_join(c);
-    CHECK_EQ(thrum_sem_trywait(&s->sem), -EAGAIN);
+    CHECK_EQ(thrum_sem_try_wait(&s->sem), -EAGAIN);
     CHECK_EQ(thrum_sem_destroy(&s->sem), 0);
     free(s);
     rig_stop(&r);
@@ -240,7 +240,7 @@ TEST(a_crowd_waits_and_is_let_through) {
         thrum_sem_post(&s->sem);
     cast_join(c);
     CHECK_EQ(atomic_load(&s->log.count), n);
-    CHECK_EQ(thrum_sem_trywait(&s->sem), -EAGAIN);
+    CHECK_EQ(thrum_sem_try_wait(&s->sem), -EAGAIN);
     free(s);
     rig_stop(&r);
 }

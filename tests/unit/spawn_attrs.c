@@ -14,16 +14,20 @@ static int must_not_run(void *arg) {
     return 0;
 }
 
-TEST(without_a_scheduler_it_is_invalid) {
+TEST(without_a_scheduler_it_says_so) {
     /* Off a task, and without one in the attr, there is nothing to run on. */
     const thrum_attr attr = THRUM_ATTR_INIT;
     thrum_handle *handle = NULL;
-    CHECK_EQ(thrum_go(must_not_run, NULL), -EINVAL);
-    CHECK_EQ(thrum_go_with(NULL, must_not_run, NULL), -EINVAL);
-    CHECK_EQ(thrum_go_with(&attr, must_not_run, NULL), -EINVAL);
-    CHECK_EQ(thrum_spawn(&handle, must_not_run, NULL), -EINVAL);
-    CHECK_EQ(thrum_spawn_with(&handle, NULL, must_not_run, NULL), -EINVAL);
-    CHECK_EQ(thrum_spawn_with(&handle, &attr, must_not_run, NULL), -EINVAL);
+    CHECK_EQ(thrum_go(must_not_run, NULL), -ESRCH);
+    CHECK_EQ(thrum_go_with(NULL, must_not_run, NULL), -ESRCH);
+    CHECK_EQ(thrum_go_with(&attr, must_not_run, NULL), -ESRCH);
+    CHECK_EQ(thrum_spawn(&handle, must_not_run, NULL), -ESRCH);
+    CHECK_EQ(thrum_spawn_with(&handle, NULL, must_not_run, NULL), -ESRCH);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, must_not_run, NULL), -ESRCH);
+    CHECK_STR(thrum_strerror(-ESRCH),
+              "not in a task: thrum_go_with and thrum_spawn_with take the scheduler in the attr");
+    CHECK_EQ(thrum_go(NULL, NULL), -EINVAL); /* what is wrong wherever it is said */
+    CHECK_EQ(thrum_spawn(&handle, NULL, NULL), -EINVAL);
 }
 
 static void check_attr_refused(const thrum_attr *attr) {

@@ -33,6 +33,7 @@ static const char *const event_names[] = {"wakeup",      "two wakeups", "signal"
 
 typedef struct run {
     bool expired, signaled, cancelled;
+    thrum_cause cause;
 } run;
 
 typedef struct probe {
@@ -50,6 +51,7 @@ static void body(thrum_task *self, void *arg) {
     CHECK(n < (int)COUNT_OF(p->seen));
     p->seen[n].expired = thrum_task_is_expired(self);
     p->seen[n].cancelled = thrum_task_is_cancelled(self);
+    p->seen[n].cause = thrum_task_cause(self);
     if (n == 0 && p->state >= RUNNING && p->state < RAN) {
         if (p->state == POSTED_ITSELF) {
             CHECK_EQ(thrum_task_post(p->sched, self), 0);
@@ -60,6 +62,7 @@ static void body(thrum_task *self, void *arg) {
         SPIN_UNTIL(atomic_load(&p->out)); /* it comes here, and this run does not take it */
     } else {
         p->seen[n].signaled = thrum_task_receive_signal(self);
+        CHECK_EQ(thrum_task_cause(self), p->seen[n].cause); /* receiving changes nothing */
     }
     atomic_fetch_add(&p->runs, 1);
 }
@@ -145,22 +148,28 @@ static expectation expect(state s, event e) {
                               .cancelled = e == CANCEL && posted}};
     x.runs = s == NEW ? 0 : s == POSTED_ITSELF || s == WAITS_AGAIN ? 2 : 1;
     x.immediate = !posted && e != CANCEL; /* remembered */
-    /* What was due anyhow says why; what waited did not expire. */
-    x.last.expired = s == QUEUED || s == POSTED_ITSELF;
+    /* What had no deadline, or one that had passed when that came, has expired. */
+    x.last.expired = s == QUEUED || s == POSTED_ITSELF || s == OVERDUE;
+    x.last.cause = x.last.cancelled                    ? THRUM_CAUSE_CANCELLED
+                   : x.last.signaled                   ? THRUM_CAUSE_SIGNALED
+                   : s == OVERDUE                      ? THRUM_CAUSE_EXPIRED
+                   : s == QUEUED || s == POSTED_ITSELF ? THRUM_CAUSE_POSTED
+                                                       : THRUM_CAUSE_WOKEN;
     return x;
 }
 
 static void check_run(state s, event e, const run *seen, const run *expected) {
     if (seen->expired != expected->expired || seen->signaled != expected->signaled ||
-        seen->cancelled != expected->cancelled) {
+        seen->cancelled != expected->cancelled || seen->cause != expected->cause) {
         check_failed(__FILE__, __LINE__,
-                     "%s, when it was %s: expired %d, signaled %d, cancelled %d", event_names[e],
-                     state_names[s], seen->expired, seen->signaled, seen->cancelled);
+                     "%s, when it was %s: expired %d, signaled %d, cancelled %d, cause %d",
+                     event_names[e], state_names[s], seen->expired, seen->signaled, seen->cancelled,
+                     (int)seen->cause);
     }
 }
 
 static void check_one(rig *r, state s, event e) {
-    static const run woken;
+    static const run woken = {.cause = THRUM_CAUSE_WOKEN};
     holder h[64];
     probe p = {.sched = r->sched, .state = s};
     const expectation x = expect(s, e);

@@ -116,7 +116,7 @@ TEST(what_a_call_refuses) {
     /* Not in a task, not taken, no function, on call already: nothing is begun. */
     stage *s = stage_new(2);
     call *c = &s->calls[1];
-    CHECK_EQ(thrum_ticket_on_call(&c->ticket, have_turn, c), -EINVAL);
+    CHECK_EQ(thrum_ticket_on_call(&c->ticket, have_turn, c), -ESRCH);
     CHECK_EQ(thrum_ticket_on_call_with(&c->ticket, NULL, have_turn, c), -EINVAL);
     CHECK_EQ(thrum_ticket_on_call_with(&c->ticket, s->r.sched, NULL, c), -EINVAL);
     CHECK_EQ(thrum_ticket_on_call_with(&c->ticket, s->r.sched, have_turn, c), 0);

@@ -51,11 +51,11 @@ static int wait_in_vain(void *arg) {
     thrum_cond *cond = malloc(sizeof *cond);
     thrum_mutex_init(mutex);
     thrum_cond_init(cond);
-    CHECK_EQ(thrum_mutex_lock(mutex), 0);
+    thrum_mutex_lock(mutex);
     until = thrum_after_ms(1);
     CHECK_EQ(thrum_cond_wait_until(cond, mutex, until), -ETIMEDOUT);
     CHECK(thrum_now() >= until);
-    CHECK_EQ(thrum_mutex_trylock(mutex), -EBUSY); /* it is held again */
+    CHECK_EQ(thrum_mutex_try_lock(mutex), -EBUSY); /* it is held again */
     CHECK_EQ(thrum_cond_destroy(cond), 0);
     thrum_mutex_unlock(mutex);
     CHECK_EQ(thrum_mutex_destroy(mutex), 0);
@@ -96,7 +96,6 @@ static int try_once(void *arg) {
         CHECK_EQ(thrum_waitgroup_wait_until(&wg, past), 0);
         thrum_mutex mutex = THRUM_MUTEX_INIT;
         CHECK_EQ(thrum_mutex_lock_until(&mutex, past), 0);
-        CHECK_EQ(thrum_mutex_lock_until(&mutex, past), -EDEADLK);
         thrum_cond cond = THRUM_COND_INIT;
         CHECK_EQ(thrum_cond_wait_until(&cond, &mutex, past), -ETIMEDOUT);
         thrum_mutex_unlock(&mutex);
@@ -136,7 +135,7 @@ typedef struct locked {
 
 static int lock_until_told(void *arg) {
     locked *l = ((actor *)arg)->arg;
-    CHECK_EQ(thrum_mutex_lock(&l->mutex), 0);
+    thrum_mutex_lock(&l->mutex);
     thrum_event_signal(&l->held);
     CHECK_EQ(thrum_event_wait(&l->let_go), 0);
     thrum_mutex_unlock(&l->mutex);
@@ -282,7 +281,7 @@ TEST(who_is_late_leaves_from_the_middle) {
         CHECK_EQ(atomic_load(&q.log.seen[i]), 2 * i);
     }
     cast_join(c);
-    CHECK_EQ(thrum_sem_trywait(&q.sem), -EAGAIN);
+    CHECK_EQ(thrum_sem_try_wait(&q.sem), -EAGAIN);
     CHECK_EQ(thrum_sem_destroy(&q.sem), 0);
     rig_stop(&r);
 }
@@ -329,7 +328,7 @@ TEST(a_signal_reaches_one_that_is_still_waiting) {
 static int wait_on_cond(void *arg) {
     pass *p = ((actor *)arg)->arg;
     bool brief = ((actor *)arg)->index % 2 == 0;
-    CHECK_EQ(thrum_mutex_lock(&p->mutex), 0);
+    thrum_mutex_lock(&p->mutex);
     int result =
         thrum_cond_wait_until(&p->cond, &p->mutex, brief ? thrum_after_ms(1) : thrum_after_s(1000));
     CHECK_EQ(result, brief ? -ETIMEDOUT : 0);
@@ -364,7 +363,7 @@ typedef struct misuse {
 
 static void wait_without_the_mutex(void *arg) {
     misuse *m = arg;
-    (void)thrum_cond_wait_until(&m->cond, &m->mutex, thrum_after_ms(1));
+    (void)!thrum_cond_wait_until(&m->cond, &m->mutex, thrum_after_ms(1));
 }
 
 TEST(a_timed_cond_wait_needs_the_mutex) {

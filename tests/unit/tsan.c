@@ -176,7 +176,7 @@ static thrum_mutex mutex;
 
 static int change_locked(void *arg) {
     (void)arg;
-    CHECK_EQ(thrum_mutex_lock(&mutex), 0);
+    thrum_mutex_lock(&mutex);
     change();
     thrum_yield(); /* the other one has to wait */
     thrum_mutex_unlock(&mutex);
@@ -264,6 +264,82 @@ TEST(wait_done_orders_tasks) {
     check_silent(waited_in_turn);
 }
 
+/* ---- memory ---- */
+
+typedef struct brief {
+    thrum_task task;
+    thrum_waitgroup *left; /* or NULL: rig_wait_done is told */
+} brief;
+
+static void free_self(thrum_task *self, void *arg) {
+    thrum_waitgroup *left = ((brief *)arg)->left;
+    CHECK(&((brief *)arg)->task == self);
+    free(arg);
+    if (left) {
+        thrum_waitgroup_done(left);
+    }
+}
+
+static thrum_task *new_brief(thrum_waitgroup *left) {
+    brief *b = malloc(sizeof *b);
+    CHECK(b != NULL);
+    b->left = left;
+    thrum_task_init(&b->task, free_self, b);
+    return &b->task;
+}
+
+/* One by one, in a batch, by a deadline, tied to a worker. */
+static void post_briefs(thrum_sched *sched, thrum_waitgroup *left) {
+    enum { BATCH = 8 };
+    thrum_task *batch[BATCH];
+    for (int i = 0; i < BATCH; i++) {
+        batch[i] = new_brief(left);
+        CHECK_EQ(thrum_task_post(sched, new_brief(left)), 0);
+        CHECK_EQ(thrum_task_post_after(sched, new_brief(left), 1000), 0);
+        thrum_task *tied = new_brief(left);
+        thrum_task_set_worker(tied, 0);
+        CHECK_EQ(thrum_task_post(sched, tied), 0);
+    }
+    CHECK_EQ(thrum_task_post_batch(sched, batch, BATCH), 0);
+}
+
+static int post_briefs_inside(void *arg) {
+    thrum_waitgroup left = THRUM_WAITGROUP_INIT(4 * 8);
+    (void)arg;
+    post_briefs(thrum_sched_current(), &left);
+    CHECK_EQ(thrum_waitgroup_wait(&left), 0);
+    return 0;
+}
+
+static thrum_policy freed_policy;
+
+static void freed_by_their_bodies(void) {
+    for (unsigned workers = 1; workers <= 2; workers++) {
+        rig r;
+        rig_init(&r);
+        r.config.workers = workers;
+        r.config.policy = freed_policy;
+        rig_start(&r);
+        for (int i = 0; i < 20; i++) {
+            post_briefs(r.sched, NULL);
+        }
+        rig_wait_done(&r);
+        for (int i = 0; i < 20; i++) {
+            rig_go(&r, post_briefs_inside, NULL);
+        }
+        rig_stop(&r);
+    }
+}
+
+TEST(bodies_free_their_tasks) {
+    /* Nothing that the scheduler has done with a task before its body began looks like a race. */
+    static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_FIFO, THRUM_GLOBAL};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        freed_policy = policies[i];
+        check_silent(freed_by_their_bodies);
+    }
+}
+
 /* ---- the stack ---- */
 
 static __attribute__((noinline)) void fill(char *at, size_t size) {
@@ -290,7 +366,7 @@ typedef struct calls {
 static int post_and_end(void *arg) {
     calls *c = arg;
     write_below();
-    CHECK_EQ(thrum_mutex_lock(&c->mutex), 0);
+    thrum_mutex_lock(&c->mutex);
     write_below();
     thrum_yield();
     write_below();

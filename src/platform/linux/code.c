@@ -4,17 +4,43 @@
  * All of it is read inside dl_iterate_phdr, which keeps the loader from unmapping what it shows.
  * Nothing is asked of dladdr: it takes the lock that dlopen holds while constructors run, which may
  * be what a fiber waits in that we tell of.
+ *
+ * dl_iterate_phdr holds a lock of the loader, which glibc neither takes before a fork nor makes
+ * anew in the child. So it is called under a lock of ours, which forks take.
  */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <inttypes.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 
 #include "platform/call.h"
 #include "platform/platform.h"
+
+/* ---- the modules ---- */
+
+/* Nothing of ours is taken under it, nor memory: whoever holds it waits for the loader only. */
+static pthread_mutex_t walk_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void th_os_code_lock(void) {
+    pthread_mutex_lock(&walk_lock);
+}
+
+void th_os_code_unlock(void) {
+    pthread_mutex_unlock(&walk_lock);
+}
+
+/* Calls fn(module, size, ctx) for each, until one is not 0. Leaves errno alone. */
+static void walk(int (*fn)(struct dl_phdr_info *, size_t, void *), void *ctx) {
+    int saved = th_os_errno_get();
+    th_os_code_lock();
+    dl_iterate_phdr(fn, ctx);
+    th_os_code_unlock();
+    th_os_errno_set(saved);
+}
 
 static const char *last_part(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -157,7 +183,7 @@ void th_os_code_name(uintptr_t address, char *text, size_t size) {
     th_os_place place = {{0}, 0, {0}, 0};
     question q = {address, &place, false};
     int saved = th_os_errno_get();
-    dl_iterate_phdr(is_here, &q);
+    walk(is_here, &q);
     if (place.symbol[0]) {
         snprintf(text, size, place.past ? "%s+0x%" PRIxPTR : "%s", place.symbol, place.past);
     } else if (q.found) {
@@ -200,10 +226,8 @@ static int call_is_here(struct dl_phdr_info *module, size_t size, void *ctx) {
 
 bool th_os_code_call(uintptr_t after, th_os_place *place) {
     question q = {after, place, false};
-    int saved = th_os_errno_get();
     *place = (th_os_place){{0}, 0, {0}, 0};
-    dl_iterate_phdr(call_is_here, &q);
-    th_os_errno_set(saved);
+    walk(call_is_here, &q);
     return q.found;
 }
 
@@ -288,9 +312,7 @@ static int collect_module(struct dl_phdr_info *module, size_t size, void *ctx) {
 
 unsigned th_os_code_spans(th_os_span spans[], unsigned max) {
     collection c = {spans, max, 0, marks_hold()};
-    int saved = th_os_errno_get();
-    dl_iterate_phdr(collect_module, &c);
-    th_os_errno_set(saved);
+    walk(collect_module, &c);
     return c.count;
 }
 

@@ -1,14 +1,37 @@
 /*
  * env.c: environment variables, the one way to print, and the end of the program.
  */
+#define _GNU_SOURCE
 #include "platform/platform.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#define NUMBER_LAST EHWPOISON /* the highest error number of Linux */
+
 const char *th_os_env(const char *name) {
-    return getenv(name);
+    return secure_getenv(name);
+}
+
+const char *th_os_error_text(int number) {
+    if (number > NUMBER_LAST) {
+        return NULL; /* else some C libraries write the number into a buffer that all share */
+    }
+#if defined(__GLIBC__)
+#if __GLIBC_PREREQ(2, 32)
+#define HAS_ERROR_TEXT 1 /* C libraries without the macro would not even read over it */
+#endif
+#endif
+#ifdef HAS_ERROR_TEXT
+    return strerrordesc_np(number);
+#else
+    int saved = th_os_errno_get();
+    const char *text = strerror(number); /* a constant for the numbers that there are */
+    th_os_errno_set(saved);
+    return text;
+#endif
 }
 
 void th_os_stderr(const char *text, size_t length) {
@@ -27,4 +50,8 @@ void th_os_stderr(const char *text, size_t length) {
 
 void th_os_abort(void) {
     abort();
+}
+
+void th_os_exit(int status) {
+    _exit(status);
 }

@@ -84,6 +84,14 @@ static void pass_on(int index, siginfo_t *info, void *ucontext) {
         old.sa_handler(signal);
 }
 
+void th_os_fault_lock(void) {
+    pthread_mutex_lock(&install_lock);
+}
+
+void th_os_fault_unlock(void) {
+    pthread_mutex_unlock(&install_lock);
+}
+
 int th_os_fault_catch(th_os_fault_fn ask) {
     int code = 0;
     int saved = th_os_errno_get();

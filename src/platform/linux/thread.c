@@ -1,9 +1,13 @@
 /*
  * thread.c: threads, the one pointer that each of them has, and its errno.
  *
- * Threads start with every signal blocked but the faults: those belong to whoever made them. The
- * parent blocks them around the creation, since the child inherits its mask and must never run
- * without it.
+ * Threads start with every signal blocked but those that a thread brings upon itself. Faults are
+ * never blocked; SIGPIPE, SIGXFSZ and SIGSYS are as the starter has them: else a write to a closed
+ * pipe would fail for ever where the program expects to be ended by it. The parent blocks the rest
+ * around the creation, since the child inherits its mask and must never run without it.
+ *
+ * What such a thread forks is to be a program like others: in the child the mask is that of the
+ * thread with which it all began, unless the task has changed its own.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -16,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,23 +32,68 @@ typedef struct start {
     void (*entry)(void *);
     void *arg;
     char name[16]; /* the kernel keeps 15 bytes */
+    sigset_t theirs;
 } start;
+
+/* Whether this thread is one of ours, and the mask of the program's thread that it stems from. */
+static __thread bool ours __attribute__((tls_model("initial-exec")));
+static __thread sigset_t theirs __attribute__((tls_model("initial-exec")));
+
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+static const int own_doing[] = {SIGPIPE, SIGXFSZ, SIGSYS};
+
+/* Not shown to the thread sanitizer, nor is the next: tasks on the thread read it at a fork. */
+static TH_NO_TSAN void keep_mask(const start *s) {
+    theirs = s->theirs;
+    ours = true;
+}
 
 static void *thread_main(void *ptr) {
     start s = *(start *)ptr;
     free(ptr);
+    keep_mask(&s);
     pthread_setname_np(pthread_self(), s.name);
     s.entry(s.arg);
     return NULL;
 }
 
-static void block_all_but_faults(sigset_t *old) {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-    sigset_t set;
-    sigfillset(&set);
+/* The mask of a thread of ours that is started by one with the mask `starters`. */
+static void mask_of_ours(sigset_t *set, const sigset_t *starters) {
+    sigfillset(set);
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-        sigdelset(&set, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &set, old);
+        sigdelset(set, faults[i]);
+    for (size_t i = 0; i < sizeof own_doing / sizeof own_doing[0]; i++)
+        if (sigismember(starters, own_doing[i]) == 0)
+            sigdelset(set, own_doing[i]);
+}
+
+static void block_for_start(sigset_t *old) {
+    sigset_t set;
+    pthread_sigmask(SIG_SETMASK, NULL, old);
+    mask_of_ours(&set, old);
+    pthread_sigmask(SIG_SETMASK, &set, NULL);
+}
+
+/* Those numbers between the two ranges are the C library's own. */
+static bool is_same_mask(const sigset_t *a, const sigset_t *b) {
+    for (int signal = 1; signal <= SIGRTMAX; signal++) {
+        bool fixed = signal == SIGKILL || signal == SIGSTOP || (signal >= 32 && signal < SIGRTMIN);
+        if (!fixed && sigismember(a, signal) != sigismember(b, signal))
+            return false;
+    }
+    return true;
+}
+
+/* In the child of a fork. */
+static TH_NO_TSAN void give_mask_back(void) {
+    sigset_t now;
+    sigset_t set;
+    if (!ours)
+        return;
+    pthread_sigmask(SIG_SETMASK, NULL, &now);
+    mask_of_ours(&set, &theirs);
+    if (is_same_mask(&now, &set))
+        pthread_sigmask(SIG_SETMASK, &theirs, NULL);
 }
 
 /* The thread is tied before it runs, and it is said when the system refuses that. */
@@ -76,6 +126,11 @@ static int create(pthread_t *id, start *s, const th_os_cpuset *cpus) {
                         : create_on(id, s, (const cpu_set_t *)(const void *)cpus);
 }
 
+/* What the thread that is started stems from: its starter's, or what that stems from. */
+static TH_NO_TSAN const sigset_t *mask_of_program(const sigset_t *starters) {
+    return ours ? &theirs : starters;
+}
+
 int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg) {
     return th_os_thread_start_on(thread, name, entry, arg, NULL);
 }
@@ -96,7 +151,8 @@ int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(
 
     sigset_t old;
     pthread_t id;
-    block_all_but_faults(&old);
+    block_for_start(&old);
+    s->theirs = *mask_of_program(&old);
     int code = create(&id, s, cpus);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (code == 0)
@@ -115,13 +171,39 @@ void th_os_thread_detach(th_os_thread thread) {
     pthread_detach((pthread_t)thread.handle);
 }
 
+static void (*core_before)(void); /* these three are written before the handlers are known */
+static void (*core_in_parent)(void);
+static void (*core_in_child)(void);
+
+static void before_fork(void) {
+    core_before();
+    th_os_fault_lock();
+    th_os_code_lock(); /* last: it is also taken while other locks are held, none while it is */
+}
+
+static void after_fork_in_parent(void) {
+    th_os_code_unlock();
+    th_os_fault_unlock();
+    core_in_parent();
+}
+
+static void after_fork_in_child(void) {
+    th_os_code_unlock();
+    th_os_fault_unlock();
+    core_in_child();
+    give_mask_back();
+}
+
 int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
     static uint32_t xdone;
     uint32_t no = 0;
     /* relaxed: the word publishes nothing; the first one does it */
     if (!th_cas_relaxed(&xdone, &no, 1u))
         return 0;
-    int code = -pthread_atfork(before, in_parent, in_child);
+    core_before = before;
+    core_in_parent = in_parent;
+    core_in_child = in_child;
+    int code = -pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     if (code)
         th_store_relaxed(&xdone, 0u); /* relaxed: as above */
     return code;
@@ -213,6 +295,13 @@ TH_NOINLINE TH_NO_TSAN void th_os_errno_set(int value) {
     errno = value;
 }
 
+/* A run time that the program has anyway: the weak reference brings none in. */
+extern void *__cxa_get_globals(void) __attribute__((weak));
+
+th_os_exceptions *th_os_exceptions_at(void) {
+    return __cxa_get_globals ? __cxa_get_globals() : NULL;
+}
+
 /* ---- ordering all threads ---- */
 
 static long membarrier(int command) {
@@ -233,6 +322,16 @@ bool th_os_barrier(void) {
         !th_os_fails(TH_OS_FAULT_BARRIER) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
     th_os_errno_set(before);
     return did;
+}
+
+unsigned long th_os_timer_slack(unsigned long ns) {
+    int before = th_os_errno_get();
+    int was = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    if (was > 0) {
+        prctl(PR_SET_TIMERSLACK, ns, 0, 0, 0);
+    }
+    th_os_errno_set(before);
+    return was > 0 ? (unsigned long)was : 0;
 }
 
 /* ---- the thread's own stack ---- */

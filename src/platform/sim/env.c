@@ -12,11 +12,21 @@ const char *th_os_env(const char *name) {
     return NULL;
 }
 
+const char *th_os_error_text(int number) {
+    (void)number;
+    return NULL;
+}
+
 void th_os_stderr(const char *text, size_t length) {
     sim_said(text, length);
 }
 
 void th_os_abort(void) {
+    sim_aborted();
+}
+
+void th_os_exit(int status) {
+    (void)status; /* worlds do not fork */
     sim_aborted();
 }
 

@@ -105,6 +105,10 @@ void th_os_errno_set(int value) {
     sim_local_here()->error = value;
 }
 
+th_os_exceptions *th_os_exceptions_at(void) {
+    return NULL;
+}
+
 int th_os_barrier_start(void) {
     return th_os_fails(TH_OS_FAULT_BARRIER) ? -ENOSYS : 0;
 }
@@ -115,6 +119,11 @@ bool th_os_barrier(void) {
         return false;
     sim_fence_everywhere();
     return true;
+}
+
+unsigned long th_os_timer_slack(unsigned long ns) {
+    (void)ns;
+    return 0; /* the clock is virtual: a sleep ends when it may */
 }
 
 void th_os_stack(uintptr_t *low, uintptr_t *high) {

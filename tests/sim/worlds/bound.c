@@ -116,7 +116,7 @@ SIM_WORLD(bound_timed_wait, .heavy = true) {
     sim_check(thrum_sched_wait_idle(sched, THRUM_FOREVER) == 0);
     unbind();
     sim_join(t);
-    sim_check(thrum_sem_trywait(&sem) == (code ? 0 : -EAGAIN));
+    sim_check(thrum_sem_try_wait(&sem) == (code ? 0 : -EAGAIN));
     whole_stop(sched);
 }
 
@@ -248,4 +248,29 @@ SIM_WORLD(bound_with_workers, .heavy = true) {
     sim_check(thrum_join(handle, NULL) == 0 && ran == 1);
     unbind();
     whole_stop(sched);
+}
+
+static int takes_a_unit_or_not(void *arg) {
+    int code = thrum_sem_wait(&sem);
+    sim_check(code == -ECANCELED || (code == 0 && told == 7));
+    return adds(arg);
+}
+
+/* A stop comes too late, with a fiber that waits and is woken meanwhile; the next one ends both. */
+SIM_WORLD(bound_stop_unfinished, .heavy = true) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    begin(0);
+    attr.sched = sched;
+    sim_check(thrum_go_with(&attr, takes_a_unit_or_not, NULL) == 0);
+    sim_check(thrum_go_with(&attr, yields_and_adds, NULL) == 0);
+    int t = sim_spawn(posts_itself, NULL);
+    int code = thrum_sched_stop_until(sched, thrum_now() + 1000);
+    sim_check(code == 0 || code == -ETIMEDOUT);
+    if (code) {
+        whole_stop(sched);
+    } else {
+        whole_forget(sched);
+    }
+    sim_check(ran == 2);
+    sim_join(t);
 }

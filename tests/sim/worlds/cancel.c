@@ -117,9 +117,9 @@ SIM_WORLD(cancel_against_post, .heavy = true) {
         left -= codes[i] == 0;
     }
     for (; left; left--) {
-        sim_check(thrum_sem_trywait(&shared_sem) == 0);
+        sim_check(thrum_sem_try_wait(&shared_sem) == 0);
     }
-    sim_check(thrum_sem_trywait(&shared_sem) == -EAGAIN);
+    sim_check(thrum_sem_try_wait(&shared_sem) == -EAGAIN);
 }
 
 static int waits_for_event(void *arg) {
@@ -152,7 +152,7 @@ SIM_WORLD(cancel_against_signal, .heavy = true) {
 static int waits_for_told(void *arg) {
     (void)arg;
     int code = 0;
-    sim_check(thrum_mutex_lock(&mutex) == 0);
+    thrum_mutex_lock(&mutex);
     while (!told && !code) {
         code = thrum_cond_wait(&cond, &mutex);
     }
@@ -164,7 +164,7 @@ static int waits_for_told(void *arg) {
 
 static void tells(void *arg) {
     (void)arg;
-    sim_check(thrum_mutex_lock(&mutex) == 0);
+    thrum_mutex_lock(&mutex);
     told = 7;
     codes[2]++;
     thrum_cond_signal(&cond);

@@ -174,7 +174,7 @@ SIM_WORLD(cancel_helper_against_end, .heavy = true) {
     sim_join(t);
     int code = join(handle);
     sim_check(code == 0 || code == -ECANCELED);
-    sim_check(thrum_sem_trywait(&shared_sem) == (code ? 0 : -EAGAIN));
+    sim_check(thrum_sem_try_wait(&shared_sem) == (code ? 0 : -EAGAIN));
     whole_stop(sched);
 }
 

@@ -98,7 +98,7 @@ SIM_WORLD(cancel_one_against_post, .heavy = true) {
     int code = join(handle);
     sim_join(t);
     sim_check(code == 0 || code == -ECANCELED);
-    sim_check(thrum_sem_trywait(&shared_sem) == (code ? 0 : -EAGAIN));
+    sim_check(thrum_sem_try_wait(&shared_sem) == (code ? 0 : -EAGAIN));
     whole_stop(sched);
 }
 

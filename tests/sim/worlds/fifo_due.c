@@ -1,6 +1,6 @@
 /*
- * fifo_due.c: deadlines in the fifo policy: they come in their order, before what was posted; who
- * has the role is told of those who came for it meanwhile; one set of timers for all workers.
+ * fifo_due.c: deadlines in the fifo policy: they and what is posted are one order; the holder of
+ * the role is told of those that came for it meanwhile; one set of timers for all workers.
  */
 #include "base/atomic.h"
 #include "core/worker.h"
@@ -54,22 +54,26 @@ static void end(unsigned n) {
 
 /* ---- the order ---- */
 
-/* Sets deadlines out of order, posts two, and returns when the deadlines have passed. */
+/* Sets deadlines out of order, and posts before, between and after that. */
 static void sets_all(thrum_task *self, void *arg) {
     (void)arg;
     body(self, NULL);
+    post(1);
     int64_t now = thrum_now();
-    post(3);
-    post_at(2, now + 3 * SOON);
-    post_at(1, now + 2 * SOON);
-    post(4);
-    while (thrum_now() < now + 4 * SOON) {
+    post_at(3, now + LATER + SOON);
+    post_at(2, now + LATER);
+    while (thrum_now() < now + LATER + SOON) {
         th_os_relax();
+    }
+    if (sim_pick(2)) {
+        post(4);
+    } else {
+        post_at(4, now); /* in the past: its post counts */
     }
 }
 
-/* On one worker: those whose deadline has passed, in their order, then those that were posted. */
-SIM_WORLD(fifo_due_first, .asleep = whole_asleep) {
+/* On one worker: by the later of post and deadline. */
+SIM_WORLD(fifo_due_order, .asleep = whole_asleep) {
     start(1, 1);
     thrum_task_init(&tasks[0], sets_all, NULL);
     sim_check(thrum_task_post(sched, &tasks[0]) == 0);
@@ -118,6 +122,40 @@ SIM_WORLD(fifo_due_at_once_2, .asleep = whole_asleep) {
 
 SIM_WORLD(fifo_due_at_once_3, .asleep = whole_asleep) {
     at_once(3);
+}
+
+/*
+ * A post from outside brings what is due with it, while a worker fires the same or picks: by the
+ * order of the posts and deadlines, and each once. With one worker that is the order of the runs.
+ */
+static void posts_late(void *arg) {
+    int64_t at = *(const int64_t *)arg;
+    while (thrum_now() < at) {
+        th_os_relax();
+    }
+    post(3);
+}
+
+static void outside_late(unsigned workers) {
+    start(workers, 1);
+    int64_t at = thrum_after(SOON);
+    for (unsigned i = 0; i < 3; i++) {
+        post_at(i, at);
+    }
+    int t = sim_spawn(posts_late, &at);
+    sim_join(t);
+    end(4);
+    for (unsigned i = 0; workers == 1 && i < 4; i++) {
+        sim_check(order[i] == i);
+    }
+}
+
+SIM_WORLD(fifo_due_outside_1, .asleep = whole_asleep) {
+    outside_late(1);
+}
+
+SIM_WORLD(fifo_due_outside_2, .asleep = whole_asleep) {
+    outside_late(2);
 }
 
 /* ---- each needs a worker of its own ---- */
@@ -251,7 +289,7 @@ SIM_WORLD(fifo_due_woken, .asleep = whole_asleep) {
     end(4);
 }
 
-/* A stream of deadlines lets what was posted through now and then: nothing starves. */
+/* A stream of deadlines in the past queues behind what was posted: nothing starves. */
 static unsigned streamed;
 
 static void again(thrum_task *self, void *arg) {

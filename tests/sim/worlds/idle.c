@@ -169,7 +169,7 @@ static int after;
 static int waits(void *arg) {
     (void)arg;
     before = 1;
-    thrum_event_wait(&event);
+    sim_check(thrum_event_wait(&event) == 0);
     after = before + 1;
     return 0;
 }

@@ -130,7 +130,7 @@ static thrum_mutex lock = THRUM_MUTEX_INIT;
 
 /* A destructor that waits, and sets the value once more. */
 static void count_and_set(void *value) {
-    sim_check(thrum_mutex_lock(&lock) == 0);
+    thrum_mutex_lock(&lock);
     int *seen = value;
     bool first = (*seen)++ % 2 == 0;
     thrum_mutex_unlock(&lock);

@@ -87,7 +87,7 @@ static void stop(void) {
 
 static int locks(void *arg) {
     (void)arg;
-    sim_check(thrum_mutex_lock(mutex) == 0);
+    thrum_mutex_lock(mutex);
     crew_scrub();
     thrum_mutex_unlock(mutex);
     return 0;
@@ -98,11 +98,11 @@ static int owns(void *arg) {
     thrum_handle *other = NULL;
     mutex = sim_alloc(sizeof *mutex);
     thrum_mutex_init(mutex);
-    sim_check(thrum_mutex_lock(mutex) == 0);
+    thrum_mutex_lock(mutex);
     sim_check(thrum_spawn(&other, locks, NULL) == 0);
     thrum_yield();
     thrum_mutex_unlock(mutex);
-    sim_check(thrum_mutex_lock(mutex) == 0);
+    thrum_mutex_lock(mutex);
     thrum_mutex_unlock(mutex);
     sim_check(thrum_join(other, NULL) == 0); /* the look may be at the task's name */
     crew_scrub();
@@ -176,7 +176,7 @@ static void root(void *arg) {
     mutex = sim_alloc(sizeof *mutex);
     thrum_mutex_init(mutex);
     sim_check(thrum_spawn(&other, locks, NULL) == 0);
-    sim_check(thrum_mutex_lock(mutex) == 0);
+    thrum_mutex_lock(mutex);
     thrum_mutex_unlock(mutex);
     sim_check(thrum_join(other, NULL) == 0);
     crew_scrub();

@@ -34,7 +34,7 @@ static uint32_t word(void) {
 }
 
 static void lock(void) {
-    sim_check(thrum_mutex_lock(mutex) == 0);
+    thrum_mutex_lock(mutex);
 }
 
 /* ---- exclusion ---- */
@@ -54,12 +54,11 @@ static void count_twice(void *unused) {
 
 static void count_if_free(void *unused) {
     (void)unused;
-    int code = thrum_mutex_trylock(mutex);
+    int code = thrum_mutex_try_lock(mutex);
     sim_check(code == 0 || code == -EBUSY);
     if (code == 0) {
         counter++;
-        sim_check(thrum_mutex_trylock(mutex) == -EBUSY);
-        sim_check(thrum_mutex_lock(mutex) == -EDEADLK);
+        sim_check(thrum_mutex_try_lock(mutex) == -EBUSY);
         sim_check(thrum_mutex_destroy(mutex) == -EBUSY);
         thrum_mutex_unlock(mutex);
     }
@@ -116,7 +115,7 @@ CREW_WORLD_SCHED(mutex_last_frees, last_frees)
 static void try_and_free(void *unused) {
     (void)unused;
     crew_until(th_load_relaxed(&xgo) == 1);
-    crew_until(thrum_mutex_trylock(mutex) == 0);
+    crew_until(thrum_mutex_try_lock(mutex) == 0);
     sim_check(counter == 1);
     thrum_mutex_unlock(mutex);
     end();

@@ -158,7 +158,7 @@ static int stays(void *arg) {
     turns[worker]++;
     thrum_yield();
     sim_check(thrum_worker_id() == worker);
-    thrum_event_wait(&event);
+    sim_check(thrum_event_wait(&event) == 0);
     sim_check(thrum_worker_id() == worker);
     turns[worker]++;
     return 0;
@@ -223,7 +223,7 @@ static int stays_anywhere(void *arg) {
     thrum_yield();
     sim_check(thrum_worker_id() == worker);
     ++*turn;
-    thrum_event_wait(&event);
+    sim_check(thrum_event_wait(&event) == 0);
     sim_check(thrum_worker_id() == worker);
     ++*turn;
     return 0;

@@ -46,13 +46,13 @@ static void look(void) {
 
 static void write_once(void *unused) {
     (void)unused;
-    sim_check(thrum_rwlock_wrlock(lock) == 0);
+    thrum_rwlock_wrlock(lock);
     change();
 }
 
 static void read_once(void *unused) {
     (void)unused;
-    sim_check(thrum_rwlock_rdlock(lock) == 0);
+    thrum_rwlock_rdlock(lock);
     look();
 }
 
@@ -95,10 +95,10 @@ CREW_WORLDS(rwlock_mixture, mixture, .exhaustive = true)
 
 static void try_both(void *unused) {
     (void)unused;
-    if (thrum_rwlock_tryrdlock(lock) == 0) {
+    if (thrum_rwlock_try_rdlock(lock) == 0) {
         look();
     }
-    if (thrum_rwlock_trywrlock(lock) == 0) {
+    if (thrum_rwlock_try_wrlock(lock) == 0) {
         late[0] = 1;
         change();
     }
@@ -121,7 +121,11 @@ static void make_for_three(void) {
 
 /* Counted under the lock: who finds itself the last one may free it as soon as it has it. */
 static void free_if_last(bool writes) {
-    sim_check((writes ? thrum_rwlock_wrlock(lock) : thrum_rwlock_rdlock(lock)) == 0);
+    if (writes) {
+        thrum_rwlock_wrlock(lock);
+    } else {
+        thrum_rwlock_rdlock(lock);
+    }
     /* relaxed: the lock orders it, or what is tested would be hidden */
     bool last = th_sub_relaxed(&xlast, 1u) == 1;
     thrum_rwlock_unlock(lock);
@@ -145,7 +149,7 @@ CREW_WORLD_SCHED(rwlock_freed, freed)
 static void write_and_free(void *unused) {
     (void)unused;
     crew_until(th_load_relaxed(&xgo) == 2);
-    sim_check(thrum_rwlock_wrlock(lock) == 0);
+    thrum_rwlock_wrlock(lock);
     a++;
     thrum_rwlock_unlock(lock);
     crew_scrub();
@@ -154,7 +158,7 @@ static void write_and_free(void *unused) {
 
 static void read_and_tell(void *unused) {
     (void)unused;
-    sim_check(thrum_rwlock_rdlock(lock) == 0);
+    thrum_rwlock_rdlock(lock);
     th_add_relaxed(&xgo, 1u);
     sim_check(a == 0);
     thrum_rwlock_unlock(lock);
@@ -218,14 +222,14 @@ static bool is_held(void) {
 
 static void read_until_told(void *unused) {
     (void)unused;
-    sim_check(thrum_rwlock_rdlock(lock) == 0);
+    thrum_rwlock_rdlock(lock);
     crew_until(th_load_relaxed(&xgo) == 1);
     look();
 }
 
 static void write_until_told(void *unused) {
     (void)unused;
-    sim_check(thrum_rwlock_wrlock(lock) == 0);
+    thrum_rwlock_wrlock(lock);
     crew_until(th_load_relaxed(&xgo) == 1);
     change();
 }

@@ -118,7 +118,7 @@ static int ping(void *arg) {
     for (unsigned i = 0; i < 2; i++) {
         ran[0]++;
         thrum_event_signal(&there);
-        thrum_event_wait(&back);
+        sim_check(thrum_event_wait(&back) == 0);
         sim_check(ran[0] == ran[1]);
     }
     return 0;
@@ -127,7 +127,7 @@ static int ping(void *arg) {
 static int pong(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 2; i++) {
-        thrum_event_wait(&there);
+        sim_check(thrum_event_wait(&there) == 0);
         sim_check(ran[0] == ran[1] + 1);
         ran[1]++;
         thrum_event_signal(&back);
@@ -164,7 +164,7 @@ SIM_WORLD(sched_ping_pong_global, .heavy = true, .asleep = whole_asleep) {
 static int blocks(void *arg) {
     unsigned i = (unsigned)(uintptr_t)arg;
     ran[i]++;
-    thrum_event_wait(&there);
+    sim_check(thrum_event_wait(&there) == 0);
     ran[i]++;
     thrum_yield();
     ran[i]++;

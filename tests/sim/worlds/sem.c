@@ -1,6 +1,8 @@
 /*
  * sem.c: the semaphore (src/sync/README.md, "Semaphore"): post against wait, post against free.
  */
+#include <errno.h>
+
 #include <thrum/sem.h>
 
 #include "base/atomic.h"
@@ -51,7 +53,7 @@ CREW_WORLD_SCHED(sem_handover, handover)
 
 static void try_and_free(void *unused) {
     (void)unused;
-    crew_until(thrum_sem_trywait(sem) == 0);
+    crew_until(thrum_sem_try_wait(sem) == 0);
     sim_check(data[0] == 1);
     end();
 }
@@ -106,6 +108,64 @@ static void wait_for_both(void *unused) {
 static const crew_play two_posters = {make_empty, NULL, 3, {wait_for_both, post, post_second}};
 CREW_WORLDS(sem_two_posters, two_posters)
 
+/* ---- several units at once ---- */
+
+static void wait_for_two(void *unused) {
+    (void)unused;
+    sim_check(thrum_sem_wait_n(sem, 2) == 0);
+    sim_check(data[0] == 1 && data[1] == 1);
+    end();
+}
+
+/* Two posts for one that wants both: what either wrote is visible, also what was put by. */
+static const crew_play two_at_once = {make_empty, NULL, 3, {wait_for_two, post, post_second}};
+CREW_WORLDS(sem_n, two_at_once)
+CREW_WORLD_SCHED(sem_n, two_at_once)
+
+static void post_both(void *unused) {
+    (void)unused;
+    data[0] = 1;
+    thrum_sem_post_n(sem, 2);
+}
+
+/* A post of two lets both through; the last of them frees. */
+static const crew_play two_by_one = {
+    make_for_two, NULL, 3, {wait_last_frees, wait_last_frees, post_both}};
+CREW_WORLDS(sem_post_n, two_by_one)
+
+static void make_two(void) {
+    make(2);
+}
+
+static void enter_alone(void *unused) {
+    (void)unused;
+    sim_check(thrum_sem_wait_n(sem, 2) == 0);
+    counter++; /* plain: nobody else has a unit */
+    thrum_sem_post_n(sem, 2);
+    crew_scrub();
+}
+
+static void enter_beside(void *unused) {
+    (void)unused;
+    if (thrum_sem_try_wait(sem) == 0) {
+        sim_check(counter <= 2);
+        thrum_sem_post(sem);
+    }
+}
+
+static void two_are_left(void) {
+    sim_check(counter == 2);
+    sim_check(thrum_sem_try_wait_n(sem, 3) == -EAGAIN);
+    sim_check(thrum_sem_try_wait_n(sem, 2) == 0);
+    end();
+}
+
+/* All the units against one of them: as a lock for writers and one for readers. */
+static const crew_play all_or_one = {
+    make_two, two_are_left, 3, {enter_alone, enter_alone, enter_beside}};
+CREW_WORLDS(sem_all_or_one, all_or_one)
+CREW_WORLD_SCHED(sem_all_or_one, all_or_one)
+
 /* ---- as a lock ---- */
 
 static void make_full(void) {
@@ -124,7 +184,7 @@ static void enter(void *unused) {
 
 static void enter_if_free(void *unused) {
     (void)unused;
-    if (thrum_sem_trywait(sem) == 0) {
+    if (thrum_sem_try_wait(sem) == 0) {
         counter++;
         thrum_sem_post(sem);
     }
@@ -132,8 +192,8 @@ static void enter_if_free(void *unused) {
 
 static void six_entered(void) {
     sim_check(counter >= 4 && counter <= 5);
-    sim_check(thrum_sem_trywait(sem) == 0);
-    sim_check(thrum_sem_trywait(sem) == -EAGAIN);
+    sim_check(thrum_sem_try_wait(sem) == 0);
+    sim_check(thrum_sem_try_wait(sem) == -EAGAIN);
     end();
 }
 

@@ -238,7 +238,7 @@ static int told;
 
 static int waits(void *arg) {
     (void)arg;
-    thrum_event_wait(&event);
+    sim_check(thrum_event_wait(&event) == 0);
     seen = told;
     return 0;
 }

@@ -384,5 +384,5 @@ SIM_WORLD(stop_until_wake, .heavy = true, .asleep = whole_asleep, .timers_max = 
     int t = sim_spawn(posts_unit, NULL);
     stop_late(LATER);
     sim_join(t);
-    sim_check((thrum_sem_trywait(&sem) == 0) == (waited[0] != 0));
+    sim_check((thrum_sem_try_wait(&sem) == 0) == (waited[0] != 0));
 }

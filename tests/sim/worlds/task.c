@@ -267,6 +267,35 @@ SIM_WORLD(task_wakeup_and_signal, .asleep = whole_asleep) {
     sim_check(runs == 1 || runs == 2);
 }
 
+/*
+ * The same, but whoever signals tells something, too. The wakeup may come while the signal is
+ * pending, and adds nothing then: so whoever receives the signal must see what it tells.
+ */
+static void signals_1(void *arg) {
+    (void)arg;
+    th_store_relaxed(&xtold[1], 1u); /* relaxed: the signal orders it */
+    thrum_task_signal(task);
+}
+
+static void wakeup_beside_signal(unsigned workers, void (*post_it)(void *)) {
+    begin(workers);
+    make_task(until_both);
+    post_it(NULL);
+    int a = sim_spawn(wakes_0, NULL);
+    signals_1(NULL);
+    sim_join(a);
+    end();
+    sim_check(runs >= 1 && runs <= 3);
+}
+
+SIM_WORLD(task_wakeup_beside_signal, .asleep = whole_asleep) {
+    wakeup_beside_signal(1, waits);
+}
+
+SIM_WORLD(task_wakeup_beside_signal_2, .asleep = whole_asleep) {
+    wakeup_beside_signal(2, waits);
+}
+
 /* ---- against the deadline ---- */
 
 static void never_early(thrum_task *self, void *arg) {

@@ -32,7 +32,7 @@ static void sem_before(void) {
 
 static unsigned units_left(void) {
     unsigned left = 0;
-    while (thrum_sem_trywait(sem) == 0) {
+    while (thrum_sem_try_wait(sem) == 0) {
         left++;
     }
     return left;
@@ -84,6 +84,16 @@ static const crew_play sem_two = {
     sem_before, sem_two_after, 4, {sem_take_a, sem_take_b, sem_post, sem_post}};
 CREW_WORLDS(timed_sem_two, sem_two, .timers_max = 3)
 
+static void sem_take_two(void *arg) {
+    (void)arg;
+    got[0] = 2 * late_or(thrum_sem_wait_n_until(sem, 2, thrum_after(LATER)));
+}
+
+/* Two units, for one that wants both and one behind it that wants one: none is lost. */
+static const crew_play sem_n = {
+    sem_before, sem_two_after, 4, {sem_take_two, sem_take_b, sem_post, sem_post}};
+CREW_WORLDS(timed_sem_n, sem_n, .timers_max = 3)
+
 static void sem_take_for_good(void *arg) {
     (void)arg;
     sim_check(thrum_sem_wait(sem) == 0);
@@ -112,7 +122,7 @@ static void mutex_before(void) {
 
 static void mutex_hold(void *arg) {
     (void)arg;
-    sim_check(thrum_mutex_lock(mutex) == 0);
+    thrum_mutex_lock(mutex);
     inside++;
     thrum_mutex_unlock(mutex);
 }
@@ -285,7 +295,7 @@ static void cond_before(void) {
 /* Whoever has the signal and does not need it passes it on; whoever is late has none. */
 static void cond_try(void *arg) {
     (void)arg;
-    sim_check(thrum_mutex_lock(mutex) == 0);
+    thrum_mutex_lock(mutex);
     if (!ready && late_or(thrum_cond_wait_until(cond, mutex, thrum_after(LATER)))) {
         sim_check(ready);
         thrum_cond_signal(cond);
@@ -295,7 +305,7 @@ static void cond_try(void *arg) {
 
 static void cond_await(void *arg) {
     (void)arg;
-    sim_check(thrum_mutex_lock(mutex) == 0);
+    thrum_mutex_lock(mutex);
     while (!ready) {
         sim_check(thrum_cond_wait(cond, mutex) == 0);
     }
@@ -304,7 +314,7 @@ static void cond_await(void *arg) {
 
 static void cond_tell(void *arg) {
     (void)arg;
-    sim_check(thrum_mutex_lock(mutex) == 0);
+    thrum_mutex_lock(mutex);
     ready = true;
     thrum_mutex_unlock(mutex);
     thrum_cond_signal(cond);
@@ -312,7 +322,7 @@ static void cond_tell(void *arg) {
 
 static void cond_tell_all(void *arg) {
     (void)arg;
-    sim_check(thrum_mutex_lock(mutex) == 0);
+    thrum_mutex_lock(mutex);
     ready = true;
     thrum_cond_broadcast(cond);
     thrum_mutex_unlock(mutex);

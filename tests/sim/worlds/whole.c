@@ -176,8 +176,7 @@ SIM_UNSEEN static bool inject_is_empty(const th_inject *inject) {
 }
 
 SIM_UNSEEN static bool fifo_is_empty(const th_fifo *fifo) {
-    return !fifo->front.xtop && !fifo->rest.first && !fifo->xrest && !fifo->due.xtop &&
-           !fifo->overdue.first && !fifo->xoverdue && !ring_size(&fifo->ready.ring);
+    return !fifo->front.xtop && !fifo->rest.first && !fifo->xrest && !ring_size(&fifo->ready.ring);
 }
 
 SIM_UNSEEN static uint64_t fifo_posted(const th_fifo *fifo) {
@@ -281,7 +280,7 @@ SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
         return;
     }
     RESTED(inject_is_empty(&sched->inject));
-    RESTED(!sched->fifo.due.xtop && !sched->fifo.overdue.first && fifo_posted(&sched->fifo) < 2);
+    RESTED(fifo_posted(&sched->fifo) < 2);
     RESTED(!sched->xglobal_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         RESTED(ring_size(&sched->workers[i].ring.ring) < 2);

@@ -1,0 +1,57 @@
+# Tests in C++, where its compiler is there that belongs to ours for C: with the static and the
+# shared library, and with clang's own run time (libc++) where that is there too.
+if(CMAKE_C_COMPILER MATCHES "clang[^/]*$")
+  string(REGEX REPLACE "clang([^/]*)$" "clang++\\1" cxx_compiler ${CMAKE_C_COMPILER})
+else()
+  string(REGEX REPLACE "(gcc|cc)([^/]*)$" "g++\\2" cxx_compiler ${CMAKE_C_COMPILER})
+endif()
+if(NOT DEFINED CMAKE_CXX_COMPILER)
+  set(ENV{CXX} ${cxx_compiler})
+  include(CheckLanguage)
+  check_language(CXX)
+endif()
+if(NOT CMAKE_CXX_COMPILER)
+  message(STATUS "left out: tests in C++ (no ${cxx_compiler} that works)")
+  return()
+endif()
+enable_language(CXX)
+include(CheckCXXSourceCompiles)
+
+# `cxx_file(source suffix library option...)`
+function(cxx_file source suffix library)
+  get_filename_component(file ${source} NAME_WE)
+  set(file ${file}${suffix})
+  add_executable(cxx_${file} ${source})
+  set_target_properties(cxx_${file} PROPERTIES
+    CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS ON)
+  target_include_directories(cxx_${file} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_options(cxx_${file} PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${THRUM_WERROR}>:-Werror>
+    ${ARGN})
+  target_link_options(cxx_${file} PRIVATE ${ARGN})
+  target_link_libraries(cxx_${file} PRIVATE ${library} Threads::Threads)
+  thrum_flags(cxx_${file})
+  if(THRUM_COVERAGE)
+    target_compile_definitions(cxx_${file} PRIVATE CHECK_COVERAGE=1)
+    target_link_options(cxx_${file} PRIVATE LINKER:--wrap=_exit)
+  endif()
+  register_file(cxx ${file} ${source} 60)
+endfunction()
+
+# Not under the thread sanitizer: what libc++'s unwinder writes on a stack by memset, where a worker
+# has read before, is a race to it.
+if(NOT "${THRUM_SANITIZE}" MATCHES "thread")
+  set(CMAKE_REQUIRED_FLAGS -stdlib=libc++)
+  check_cxx_source_compiles("#include <exception>\nint main() { throw 1; }" THRUM_LIBCXX)
+  unset(CMAKE_REQUIRED_FLAGS)
+endif()
+
+file(GLOB cxx_sources CONFIGURE_DEPENDS cxx/*.cpp)
+foreach(source IN LISTS cxx_sources)
+  cxx_file(${source} "" thrum_static)
+  if(TARGET thrum)
+    cxx_file(${source} _shared thrum)
+  endif()
+  if(THRUM_LIBCXX)
+    cxx_file(${source} _libcxx thrum_static -stdlib=libc++)
+  endif()
+endforeach()

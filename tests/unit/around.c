@@ -1,0 +1,194 @@
+/*
+ * around.c: what the program and the system around a scheduler give it: hooks, settings, rights,
+ * thread-specific keys.
+ */
+#include "support/support.h"
+
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* ---- hooks ---- */
+
+static void *plain_alloc(void *ctx, size_t size) {
+    (void)ctx;
+    return malloc(size);
+}
+
+static void free_something(void *ctx, void *ptr) {
+    (void)ctx;
+    CHECK(ptr != NULL);
+    free(ptr);
+}
+
+static int nothing(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+static int makes_and_drops(void *arg) {
+    thrum_dag *dag;
+    thrum_chan *chan;
+    (void)arg;
+    CHECK_EQ(thrum_dag_create(&dag), 0);
+    CHECK_EQ(thrum_dag_destroy(dag), 0); /* an empty one */
+    CHECK_EQ(thrum_dag_create(&dag), 0);
+    CHECK_EQ(thrum_dag_node(dag, nothing, NULL), 0);
+    CHECK_EQ(thrum_dag_run(dag), 0);
+    CHECK_EQ(thrum_dag_destroy(dag), 0);
+    CHECK_EQ(thrum_chan_create(&chan, sizeof(int), 0), 0);
+    CHECK_EQ(thrum_chan_destroy(chan), 0);
+    return 0;
+}
+
+TEST(the_free_hook_is_given_something) {
+    /* A hook that is no free() need not know NULL. */
+    thrum_config config;
+    thrum_config_init(&config);
+    config.workers = 2;
+    config.alloc = plain_alloc;
+    config.free = free_something;
+    CHECK_EQ(thrum_run(&config, makes_and_drops, NULL), 0);
+}
+
+/* ---- settings ---- */
+
+static int sleeps_a_little(void *arg) {
+    (void)arg;
+    return thrum_sleep(1000000);
+}
+
+TEST(spinning_for_ever_is_no_overflow) {
+    /* No worker parks for want of work, deadlines are seen meanwhile, and a stop ends it. */
+    rig r;
+    thrum_metrics m = {.size = sizeof m};
+    rig_init(&r);
+    r.config.workers = 2;
+    r.config.spin_ns = INT64_MAX;
+    rig_start(&r);
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(rig_run(&r, nothing, NULL), 0);
+    }
+    CHECK_EQ(thrum_metrics_read(r.sched, THRUM_ALL_WORKERS, &m), 0);
+    CHECK_EQ(m.parks, 0);
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(rig_run(&r, sleeps_a_little, NULL), 0);
+    }
+    rig_stop(&r);
+}
+
+/* ---- rights ---- */
+
+#define SPIN_OF_ENVIRONMENT "4711"
+
+/* In a copy of this program that runs with another user's rights. */
+TEST(settings_with_more_rights) {
+    /* Run by the next; by itself it has nothing to show. */
+    thrum_config config;
+    const char *spin = getenv("THRUM_SPIN_NS");
+    if (getauxval(AT_SECURE) == 0)
+        return;
+    CHECK_STR(spin, SPIN_OF_ENVIRONMENT);
+    thrum_config_init(&config);
+    CHECK_EQ(config.spin_ns, 0);
+    _exit(42);
+}
+
+static void copy_self(const char *path) {
+    char bytes[65536];
+    size_t n;
+    FILE *in = fopen("/proc/self/exe", "rb");
+    FILE *out = fopen(path, "wb");
+    CHECK(in != NULL && out != NULL);
+    while ((n = fread(bytes, 1, sizeof bytes, in)) > 0) {
+        CHECK_EQ(fwrite(bytes, 1, n, out), n);
+    }
+    CHECK_EQ(fclose(out), 0);
+    fclose(in);
+}
+
+TEST(the_environment_is_not_trusted_with_more_rights) {
+    /* A set-user-ID program does not take settings from whoever starts it. */
+    char folder[] = "/tmp/thrum-rights-XXXXXX";
+    char path[64];
+    int status = 0;
+    if (geteuid() != 0)
+        CHECK_SKIP("only root can make a program with another user's rights");
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/around", folder);
+    copy_self(path);
+    CHECK_EQ(chown(path, 65534, 65534), 0);
+    CHECK_EQ(chmod(path, 04755), 0);
+    CHECK_EQ(chmod(folder, 0755), 0);
+    CHECK_EQ(setenv("THRUM_SPIN_NS", SPIN_OF_ENVIRONMENT, 1), 0);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        execl(path, path, "settings_with_more_rights", (char *)NULL);
+        _exit(9);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(rmdir(folder), 0);
+    CHECK(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        CHECK_SKIP("this file system gives no rights to programs");
+    CHECK_EQ(WEXITSTATUS(status), 42);
+}
+
+/* ---- keys of the system's threads ---- */
+
+typedef struct poster {
+    rig *r;
+    thrum_sem done;
+} poster;
+
+static int posts_back(void *arg) {
+    thrum_sem_post(arg);
+    return 0;
+}
+
+static void *post_and_end(void *arg) {
+    poster *p = arg;
+    for (int i = 0; i < 3; i++) {
+        const thrum_attr attr = rig_attr(p->r);
+        CHECK_EQ(thrum_go_with(&attr, posts_back, &p->done), 0);
+        CHECK_EQ(thrum_sem_wait(&p->done), 0);
+    }
+    return NULL;
+}
+
+TEST(threads_end_where_no_key_is_left) {
+    /*
+     * Then nobody can be told that a thread has ended. Its stack goes, and with it the thread's own
+     * variables; a dump, a sum and a stop do not look there.
+     */
+    const size_t size = (size_t)1 << 20;
+    rig r;
+    poster p = {.r = &r};
+    pthread_key_t key;
+    FILE *out = fopen("/dev/null", "w");
+    CHECK(out != NULL);
+    if (UNDER_TSAN || UNDER_ASAN)
+        CHECK_SKIP("the sanitizers need keys of their own");
+    while (pthread_key_create(&key, NULL) == 0) {
+    }
+    rig_begin(&r, 2);
+    thrum_sem_init(&p.done, 0);
+    for (int i = 0; i < 4; i++) {
+        pthread_t thread;
+        pthread_attr_t attr;
+        void *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(stack != MAP_FAILED);
+        CHECK_EQ(pthread_attr_init(&attr), 0);
+        CHECK_EQ(pthread_attr_setstack(&attr, stack, size), 0);
+        CHECK_EQ(pthread_create(&thread, &attr, post_and_end, &p), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        CHECK_EQ(pthread_attr_destroy(&attr), 0);
+        CHECK_EQ(munmap(stack, size), 0);
+        CHECK_EQ(thrum_dump(r.sched, out, THRUM_JSON), 0);
+        CHECK_EQ(thrum_sched_wait_done(r.sched, THRUM_FOREVER), 0);
+    }
+    rig_stop(&r);
+    fclose(out);
+}

@@ -1,0 +1,187 @@
+/*
+ * scope_late.c: deadlines of scopes that nobody is free to see, or that had passed before.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "support/support.h"
+
+static thrum_sem never;
+
+static int waits(void *arg) {
+    (void)arg;
+    return thrum_sem_wait(&never);
+}
+
+/* Computes, and asks now and then: nothing else sees the deadline where all do. */
+static int computes(void *arg) {
+    (void)arg;
+    while (!thrum_cancelled()) {
+    }
+    return 0;
+}
+
+/* In a task, and in a thread that is bound to a scheduler without workers. */
+static void in_task(thrum_fn fn) {
+    rig r;
+    thrum_sem_init(&never, 0);
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, fn, &r), 0);
+    rig_stop(&r);
+    rig_init(&r);
+    r.config.workers = 0;
+    rig_start(&r);
+    CHECK_EQ(thrum_sched_bind(r.sched), 0);
+    CHECK_EQ(rig_run(&r, fn, &r), 0);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    rig_stop(&r);
+}
+
+/* ---- all workers compute ---- */
+
+static int crowd(const rig *r) {
+    return 2 * (int)thrum_sched_workers(r->sched) + 2;
+}
+
+static int all_compute(void *arg) {
+    thrum_scope scope;
+    const thrum_time when = thrum_after_ms(3);
+    CHECK_EQ(thrum_scope_open(&scope, when), 0);
+    for (int i = 0; i < crowd(arg); i++) {
+        CHECK_EQ(thrum_scope_go(&scope, computes, NULL), 0);
+    }
+    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+    CHECK(thrum_now() >= when);
+    CHECK(!thrum_cancelled());
+    return 0;
+}
+
+TEST(a_deadline_is_seen_while_all_workers_compute) {
+    /* By the task that asks whether it is cancelled. */
+    in_task(all_compute);
+}
+
+static int forks_one(void *arg) {
+    thrum_fork fork;
+    thrum_fork_start(&fork, computes, NULL);
+    computes(arg);
+    return thrum_fork_join(&fork);
+}
+
+static int all_fork(void *arg) {
+    thrum_scope scope;
+    CHECK_EQ(thrum_scope_open(&scope, thrum_after_ms(3)), 0);
+    for (int i = 0; i < crowd(arg); i++) {
+        CHECK_EQ(thrum_scope_go(&scope, forks_one, NULL), 0);
+    }
+    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+    return 0;
+}
+
+TEST(a_deadline_is_seen_in_calls_made_for_a_child) {
+    /* Forks have their task's deadline. */
+    in_task(all_fork);
+}
+
+/* ---- the outermost one ---- */
+
+typedef struct levels {
+    rig *r;
+    int depth;
+    int codes[8];
+} levels;
+
+static int goes_deeper(void *arg) {
+    levels *l = arg;
+    const int depth = l->depth++;
+    thrum_scope scope;
+    if (depth == (int)COUNT_OF(l->codes)) {
+        return computes(NULL);
+    }
+    CHECK_EQ(thrum_scope_open(&scope, depth % 2 ? THRUM_FOREVER : thrum_after_s(1000)), 0);
+    CHECK_EQ(thrum_scope_go(&scope, goes_deeper, l), 0);
+    l->codes[depth] = thrum_scope_join(&scope);
+    return 0;
+}
+
+static int has_levels(void *arg) {
+    levels l = {.r = arg};
+    thrum_scope scope;
+    CHECK_EQ(thrum_scope_open(&scope, thrum_after_ms(3)), 0);
+    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0); /* of the outermost: it ends, too */
+    CHECK_EQ(thrum_scope_go(&scope, goes_deeper, &l), 0);
+    for (int i = 0; i < crowd(arg); i++) {
+        CHECK_EQ(thrum_scope_go(&scope, computes, NULL), 0);
+    }
+    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+    for (size_t i = 0; i < COUNT_OF(l.codes); i++) {
+        CHECK_EQ(l.codes[i], l.depth > (int)i ? -ETIMEDOUT : 0);
+    }
+    return 0;
+}
+
+TEST(the_outermost_scope_that_is_late_is_cancelled) {
+    /* And by that all below it, whoever was the first to ask. */
+    in_task(has_levels);
+}
+
+static int is_not_its_child(void *arg) {
+    thrum_scope outer, inner;
+    const thrum_time when = thrum_after_ms(1);
+    (void)arg;
+    CHECK_EQ(thrum_scope_open(&outer, when), 0);
+    CHECK_EQ(thrum_scope_open(&inner, THRUM_FOREVER), 0);
+    while (thrum_now() < when) {
+    }
+    CHECK(!thrum_cancelled());
+    CHECK_EQ(thrum_scope_go(&inner, waits, NULL), 0);
+    CHECK_EQ(thrum_scope_join(&inner), -ETIMEDOUT);
+    CHECK_EQ(thrum_scope_go(&outer, computes, NULL), 0);
+    CHECK_EQ(thrum_scope_join(&outer), -ETIMEDOUT);
+    CHECK(!thrum_cancelled());
+    return 0;
+}
+
+TEST(the_owner_is_not_cancelled_by_its_own_scopes) {
+    /* Its deadline is that of its children, also of those in scopes that it opens within. */
+    in_task(is_not_its_child);
+}
+
+/* ---- late from the start ---- */
+
+static int is_cancelled(void *arg) {
+    (void)arg;
+    CHECK(thrum_cancelled());
+    CHECK_EQ(thrum_sem_wait(&never), -ECANCELED);
+    return 0;
+}
+
+static int opens_within(void *arg) {
+    thrum_scope scope;
+    CHECK(thrum_cancelled());
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_go(&scope, is_cancelled, NULL), 0);
+    *(int *)arg = thrum_scope_join(&scope);
+    return 0;
+}
+
+static int opens_late(void *arg) {
+    int within = 0;
+    thrum_scope scope;
+    (void)arg;
+    const thrum_time past[] = {INT64_MIN, 0, thrum_now() - 1, thrum_now()};
+    for (size_t i = 0; i < COUNT_OF(past); i++) {
+        CHECK_EQ(thrum_scope_open(&scope, past[i]), 0);
+        CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT); /* an empty one */
+        CHECK_EQ(thrum_scope_open(&scope, past[i]), 0);
+        CHECK_EQ(thrum_scope_go(&scope, is_cancelled, NULL), 0);
+        CHECK_EQ(thrum_scope_go(&scope, opens_within, &within), 0);
+        CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+        CHECK_EQ(within, -ETIMEDOUT);
+    }
+    return 0;
+}
+
+TEST(a_scope_opened_past_its_deadline_is_born_cancelled) {
+    /* All children see it from their first step, and the join says why. */
+    in_task(opens_late);
+}
