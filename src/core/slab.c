@@ -13,7 +13,7 @@
 #define CHUNK_BYTES TH_LIMIT((size_t)64 * 1024, (size_t)2 * 1024)
 #define CHUNK_HEAD sizeof(th_slab_chunk)
 /* Magazines in the depot that are nothing to speak of. */
-#define KEPT TH_LIMIT(64, 4)
+#define KEPT TH_LIMIT(256, 4)
 
 _Static_assert(CHUNK_HEAD % 16 == 0, "objects are aligned");
 
