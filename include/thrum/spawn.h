@@ -78,8 +78,9 @@ THRUM_API int thrum_detach(thrum_handle *handle);
  * now and all that come, having taken nothing; so do those of the scopes that it has open. Calls
  * that need not suspend still succeed. Locking a mutex, joining a scope and a blocking call that
  * has begun are not cut short. A body that has not begun still runs. The handle is still to be
- * joined or detached; cancelling one that has ended is without effect. Any thread; never suspends.
- * 0.
+ * joined or detached; cancelling one that has ended is without effect. Any thread. Never waits; a
+ * task lets others run after every 256 children in those scopes that it has woken, as by
+ * thrum_yield. 0.
  */
 THRUM_API int thrum_cancel(thrum_handle *handle);
 

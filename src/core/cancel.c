@@ -11,6 +11,7 @@
 #include "core/timer.h"
 #include "core/worker.h"
 #include "platform/platform.h"
+#include "thrum/spawn.h"
 
 #define BARRIER_TRIES 1000u /* refusals of th_os_barrier, then it is taken to be for good */
 
@@ -48,13 +49,16 @@ void th_cancel_let_go(void) {
     th_lock_release(&th_cancel_lock);
 }
 
-void th_cancel_breathe(void) {
+void th_cancel_breathe(bool lets_run) {
     /* relaxed: a hint; one that comes later waits for the next time */
     bool wanted = th_load_relaxed(&th_cancel_lock.xword) == 2;
     th_cancel_let_go();
     /* relaxed: as above */
     for (unsigned i = 0; wanted && i < YIELDS_MAX && !th_load_relaxed(&th_cancel_lock.xword); i++) {
         th_os_thread_yield();
+    }
+    if (lets_run && th_fiber_self()) {
+        thrum_yield();
     }
     th_cancel_hold();
 }
@@ -174,7 +178,7 @@ void th_cancel_all(thrum_sched *sched) {
         th_stack_cursor at = {0};
         th_cancel_hold();
         while (th_stacks_some(&sched->stacks, &at, TH_CANCEL_MAX, visit, NULL)) {
-            th_cancel_breathe();
+            th_cancel_breathe(false);
         }
         th_bound_each(sched, visit_root, NULL);
         th_cancel_let_go();

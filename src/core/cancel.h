@@ -22,12 +22,13 @@
 /*
  * Held by a thread that cancels, or looks at fibers: what it finds of a fiber stays until it lets
  * go (th_cancel_pass). Long work is cut into pieces by th_cancel_breathe, which lets go and takes
- * hold again.
+ * hold again. A fiber that may suspend lets others run in between: else all that it wakes would
+ * stand in front of everybody else.
  */
 extern th_lock th_cancel_lock;
 void th_cancel_hold(void);
 void th_cancel_let_go(void);
-void th_cancel_breathe(void);
+void th_cancel_breathe(bool lets_run);
 
 /*
  * From now on every wait of the scheduler's fibers that can be cancelled is: those that wait now,

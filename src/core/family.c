@@ -228,13 +228,14 @@ typedef struct cancel {
     families marked;   /* those whose children have been flagged */
     families below;    /* the next level */
     unsigned steps;    /* until it breathes */
+    bool lets_run;     /* and then others run: the caller may suspend */
 } cancel;
 
-/* Between two steps: afterwards the lists may be shorter. */
-static void step(cancel *c) {
+/* Between two steps: afterwards the lists may be shorter. Only visits wake somebody. */
+static void step(cancel *c, bool visit) {
     if (--c->steps == 0) {
         c->steps = TH_CANCEL_MAX;
-        th_cancel_breathe();
+        th_cancel_breathe(visit && c->lets_run);
     }
 }
 
@@ -303,7 +304,7 @@ static void each_family(cancel *c, families *list, families *to, int why) {
     th_family *family;
     while ((family = list->first)) {
         begin(family, why);
-        for (bool more = true; more && list->first == family; step(c)) {
+        for (bool more = true; more && list->first == family; step(c, !to)) {
             more = next_child(c, family, !to);
             if (!more) {
                 take(family);
@@ -340,11 +341,11 @@ static void cancel_levels(cancel *c, bool can_order, int why) {
     }
 }
 
-void th_family_cancel(th_family *family, int why) {
+static void cancel_family(th_family *family, int why, bool lets_run) {
     if (family->sched->abandoned) {
         return; /* in the child of a fork nobody is there whom it could concern */
     }
-    cancel c = {.steps = TH_CANCEL_MAX};
+    cancel c = {.steps = TH_CANCEL_MAX, .lets_run = lets_run};
     th_cancel_hold();
     give_reason(family, why); /* a child that fails has told when it leaves, whoever comes to it */
     if (!family->visited) {
@@ -355,8 +356,16 @@ void th_family_cancel(th_family *family, int why) {
     th_cancel_let_go();
 }
 
+void th_family_cancel(th_family *family, int why) {
+    cancel_family(family, why, true);
+}
+
+void th_family_cancel_here(th_family *family, int why) {
+    cancel_family(family, why, false);
+}
+
 void th_family_cancel_task(thrum_handle *handle, bool can_order) {
-    cancel c = {.steps = TH_CANCEL_MAX};
+    cancel c = {.steps = TH_CANCEL_MAX, .lets_run = true};
     flag(handle);
     if (th_cancel_order(can_order)) {
         visit_task(&c, handle);
@@ -374,6 +383,6 @@ bool th_family_is_late(const th_fiber *fiber) {
     while (late->parent && has_passed(late->parent)) {
         late = late->parent;
     }
-    th_family_cancel(late, -ETIMEDOUT);
+    th_family_cancel_here(late, -ETIMEDOUT);
     return true;
 }

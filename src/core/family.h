@@ -62,9 +62,11 @@ void th_family_close(th_family *family);
 
 /*
  * Cancels it, for this reason (negative) unless there was one before, and what is below it. Any
- * thread, while it is open.
+ * thread, while it is open. The first lets others run after every TH_CANCEL_MAX children; the
+ * second never suspends.
  */
 void th_family_cancel(th_family *family, int why);
+void th_family_cancel_here(th_family *family, int why);
 
 /*
  * The owner itself is a child of its innermost family, between the two: its waits are cancelled

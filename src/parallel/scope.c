@@ -74,7 +74,7 @@ int thrum_scope_go(thrum_scope *public, thrum_fn fn, void *arg) {
     }
     int code = th_family_go(&s->family, fn, arg);
     if (code) {
-        th_family_cancel(&s->family, code);
+        th_family_cancel_here(&s->family, code);
     }
     return code;
 }
