@@ -89,6 +89,7 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     th_inject_init(&worker->inbox);
     th_forks_init(&worker->forks, sched->workers_count > 1);
     crew_timers_init(&worker->own_timers, worker);
+    worker->own_timers.special = sched->policy->submit_due ? TH_TIMERS_IN_ORDER : 0;
     worker->timers =
         sched->policy->submit_due ? &sched->workers[0].own_timers : &worker->own_timers;
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
@@ -229,6 +230,8 @@ SIM_UNSEEN static bool balanced(const thrum_sched *sched, bool done) {
     int64_t open = open_of(&sched->outsiders.retired.flow, done);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         open += open_of(&sched->workers[i].flow, done);
+        /* what threads that are no workers have fired */
+        open += done ? 0 : (int64_t)sched->workers[i].own_timers.xreadied;
     }
     for (const th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
         open += open_of(&r->flow, done);
