@@ -169,6 +169,12 @@ void th_reclaim_rest(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
 int64_t th_reclaim_due(const th_worker *worker) {
     const th_reclaim *r = &worker->sched->reclaim;
     /* relaxed: it ends by itself, and then nobody needs to wake */
-    bool wanted = is_flagged(worker) && th_load_relaxed(&r->xwanted);
-    return wanted ? th_load_relaxed(&r->xnext) : TH_FOREVER; /* relaxed: a time */
+    if (!is_flagged(worker) || !th_load_relaxed(&r->xwanted)) {
+        return TH_FOREVER;
+    }
+    /* relaxed: another worker is in a step, and says afterwards when the next one is due */
+    if (th_load_relaxed(&r->lock.xword)) {
+        return th_os_now() + STEP_MAX_NS;
+    }
+    return th_load_relaxed(&r->xnext); /* relaxed: a time, to be looked at */
 }
