@@ -16,6 +16,7 @@ import (
 func init() {
 	works = append(works,
 		work{"wake-p50 wake-p99", "us", wake},
+		work{"lone-task-p50 lone-task-p99", "us", lone},
 		work{"idle", "us/s", idle},
 		work{"blocked-memory blocked-time", "bytes ns/op", blocked},
 		work{"sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max", "us", sleeps})
@@ -50,6 +51,24 @@ func wake() result {
 	}
 	sort.Float64s(us)
 	return result{[]float64{quantile(us, 0.5), quantile(us, 0.99)}, uint64(rounds), c, &all}
+}
+
+// A goroutine starts one other and computes on for 10 ms.
+func lone() result {
+	const computes = 10 * time.Millisecond
+	us := make([]float64, scale(300, 50))
+	began := make(chan time.Time, 1)
+	c := contextSwitches()
+	for i := range us {
+		sent := time.Now()
+		go func() { began <- time.Now() }()
+		for time.Since(sent) < computes {
+		}
+		us[i] = float64((<-began).Sub(sent).Nanoseconds()) / 1e3
+	}
+	c = contextSwitches() - c
+	sort.Float64s(us)
+	return result{[]float64{quantile(us, 0.5), quantile(us, 0.99)}, uint64(len(us)), c, nil}
 }
 
 func idle() result {

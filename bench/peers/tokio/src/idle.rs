@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 pub fn works() -> Vec<Work> {
     vec![
         Work { names: "wake-p50 wake-p99", run: wake },
+        Work { names: "lone-task-p50 lone-task-p99", run: lone },
         Work { names: "idle", run: idle },
         Work { names: "blocked-memory blocked-time", run: blocked },
         Work {
@@ -41,6 +42,29 @@ fn wake() -> Vec<Row> {
     ];
     rows[0].histogram = pairs(&counts);
     rows
+}
+
+/// A task starts one other and computes on for 10 ms.
+fn lone() -> Vec<Row> {
+    let rounds = scale(300, 50);
+    inside(async move {
+        let computes = Duration::from_millis(10);
+        let mut us = vec![];
+        let span = Span::begin();
+        for _ in 0..rounds {
+            let sent = Instant::now();
+            let began = tokio::spawn(async { Instant::now() });
+            while sent.elapsed() < computes {
+                std::hint::spin_loop();
+            }
+            us.push((began.await.unwrap() - sent).as_nanos() as f64 / 1e3);
+        }
+        us.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        vec![
+            span.value("lone-task-p50", "us", quantile(&us, 0.5), rounds),
+            span.value("lone-task-p99", "us", quantile(&us, 0.99), rounds),
+        ]
+    })
 }
 
 fn idle() -> Vec<Row> {
