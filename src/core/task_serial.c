@@ -17,8 +17,9 @@ bool th_task_serial_claim(thrum_task *task) {
             return false;
         }
         /* lock-free: it fails when somebody else changed the word */
-        /* pairs: th_task_serial_end; the run that is over comes before all that follows */
-    } while (!th_cas_acquire(&task->reserved_word, &old, old | TH_TASK_TAKEN));
+        /* relaxed: before the post touches the task, th_task_serial_defer reads the word again, as
+         * it is by this step or a later one, and acquires the end of the run before */
+    } while (!th_cas_relaxed(&task->reserved_word, &old, old | TH_TASK_TAKEN));
     return true;
 }
 
@@ -68,8 +69,8 @@ bool th_task_serial_end(thrum_task *task) {
     do {
         ended = old & ~(TH_TASK_RUNNING | TH_TASK_NEXT);
         /* lock-free: it fails when somebody else changed the word */
-        /* pairs: th_task_serial_claim, th_task_serial_defer; the run, which is over. pairs:
-         * th_task_serial_defer; what is to be queued */
+        /* pairs: th_task_serial_defer; the run, which is over. pairs: th_task_serial_defer; what is
+         * to be queued */
     } while (!th_cas_acq_rel(&task->reserved_word, &old, ended));
     if (!(old & TH_TASK_NEXT)) {
         return false;
