@@ -163,6 +163,59 @@ SIM_WORLD(serial_wait_cancel_2, .asleep = whole_asleep) {
     cancel_beside(2);
 }
 
+/* ---- what comes while the task stands in a queue ---- */
+
+static uint32_t xknown;
+
+/* A body that has taken a cancel sees what its sender wrote before. */
+static void looks(thrum_task *self, void *arg) {
+    (void)arg;
+    sim_check(!thrum_task_is_cancelled(self) || told == 7);
+    runs++;
+}
+
+static void tells_and_cancels(void *arg) {
+    (void)arg;
+    told = 7;
+    cancel_result = thrum_task_cancel(&task);
+}
+
+SIM_WORLD(serial_queued_cancel, .asleep = whole_asleep) {
+    begin(1, THRUM_SHARDED);
+    thrum_task_set_body(&task, looks, NULL);
+    int t = sim_spawn(tells_and_cancels, NULL);
+    posts(NULL);
+    sim_join(t);
+    end();
+    sim_check(cancel_result == 0 || cancel_result == -EBUSY);
+}
+
+/* What it waits for is there, or a wakeup is still to come. */
+static void waits_until_known(thrum_task *self, void *arg) {
+    (void)arg;
+    runs++;
+    if (!th_load_relaxed(&xknown)) { /* relaxed: the wakeup orders it */
+        sim_check(thrum_task_post_wait(sched, self) == 0);
+    }
+}
+
+static void makes_known(void *arg) {
+    (void)arg;
+    th_store_relaxed(&xknown, 1u); /* relaxed: the wakeup publishes it */
+    thrum_task_wakeup(&task);
+}
+
+SIM_WORLD(serial_queued_wakeup, .asleep = whole_asleep) {
+    begin(1, THRUM_SHARDED);
+    thrum_task_set_body(&task, waits_until_known, NULL);
+    int t = sim_spawn(makes_known, NULL);
+    posts(NULL);
+    sim_check(thrum_sched_wait_done(sched, THRUM_FOREVER) == 0);
+    sim_join(t);
+    whole_stop(sched);
+    sim_check(runs == 1 || runs == 2);
+}
+
 /* ---- to another scheduler ---- */
 
 /* The run is on in one, and others post to another: it comes there when it has returned. */
