@@ -156,6 +156,13 @@ static th_worker *take_unfinished(thrum_sched *sched) {
     return worker;
 }
 
+bool th_bound_has_unfinished(thrum_sched *sched) {
+    th_lock_acquire(&sched->bound_lock);
+    bool has = sched->bound_unfinished != NULL;
+    th_lock_release(&sched->bound_lock);
+    return has;
+}
+
 static th_worker *make(thrum_sched *sched) {
     size_t align = alignof(th_worker);
     void *block = th_sched_alloc(sched, sizeof(th_worker) + align);

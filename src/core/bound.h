@@ -67,6 +67,8 @@ th_worker *th_bound_root(void);
 
 /* Binds though the scheduler is stopping, and takes on what a stop before has left: for stop. */
 int th_bound_enter(thrum_sched *sched);
+/* Whether a stop before has left something. For stop; only a stop changes it. */
+bool th_bound_has_unfinished(thrum_sched *sched);
 
 extern const th_policy th_policy_bound;
 

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "core/affinity.h"
 #include "core/bound.h"
-#include "core/cancel.h"
 #include "core/config.h"
 #include "core/find.h"
 #include "core/idle.h"
@@ -18,7 +17,7 @@
 #include "core/overflow.h"
 #include "core/park.h"
 #include "core/run.h"
-#include "core/task.h"
+#include "core/settle.h"
 #include "core/wait.h"
 #include "core/worker.h"
 #include "platform/platform.h"
@@ -327,78 +326,6 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
 enum { RUNNING, STOPPING, CANCELLED, SETTLED };
 
 /*
- * Until nothing is left: what only waits for a wakeup is cancelled once nothing else is there that
- * could wake it.
- */
-static int drain(thrum_sched *sched, thrum_time deadline) {
-    unsigned spins = 0;
-    for (;;) {
-        int result = th_idle_wait(sched, deadline, TH_IDLE_QUIET);
-        if (result || th_idle_now(sched, TH_IDLE_DONE)) {
-            return result;
-        }
-        th_tasks_cancel(sched);
-        th_backoff(&spins); /* one that is not ours to cancel: its waker is about to queue it */
-    }
-}
-
-/*
- * Until every other thread has unbound and nothing is left; past the deadline the rest is
- * cancelled. On a plain thread, or one that is bound to it; that is unbound when nothing is left.
- */
-static int settle_here(thrum_sched *sched, thrum_time deadline) {
-    int result = th_bound_wait_left(sched, deadline);
-    th_outside_wait_left(sched); /* what they posted is counted */
-    bool enter = !result && !sched->workers_count && !th_bound_root();
-    /* When all is done nothing new comes: it may be that there is no memory to run it with. */
-    if (enter && !th_idle_now(sched, TH_IDLE_DONE)) {
-        result = th_bound_enter(sched); /* somebody must run what is left */
-        enter = !result;
-    }
-    result = result ? result : drain(sched, deadline);
-    if (result == -ETIMEDOUT) {
-        th_cancel_all(sched);
-    }
-    th_worker *root = th_bound_root();
-    if (enter && result == -ETIMEDOUT) {
-        th_bound_leave_unfinished(root);
-    } else if (root && (enter || !result)) {
-        th_bound_leave(root);
-    }
-    return result;
-}
-
-/* For a fiber of another scheduler a thread does it. */
-typedef struct settle_call {
-    thrum_sched *sched;
-    thrum_time deadline;
-    int result;
-    th_waiter waiter;
-} settle_call;
-
-static void settle_for_fiber(void *arg) {
-    settle_call *call = arg;
-    call->result = settle_here(call->sched, call->deadline);
-    th_waiter_wake(&call->waiter);
-}
-
-static int settle(thrum_sched *sched, thrum_time deadline) {
-    if (!th_fiber_self() || thrum_sched_current() == sched) {
-        return settle_here(sched, deadline);
-    }
-    settle_call call = {.sched = sched, .deadline = deadline};
-    th_waiter_init(&call.waiter, TH_ON_SCHED, sched);
-    th_os_thread thread;
-    int failed = th_os_thread_start(&thread, "thrum-stop", settle_for_fiber, &call);
-    if (failed) {
-        return failed;
-    }
-    th_waiter_wait(&call.waiter);
-    th_os_thread_join(thread); /* it has nothing more to do */
-    return call.result;
-}
-
-/*
  * It is the caller who stops it from now on; else why not. `*before` is what was. The caller is
  * inside meanwhile, for thrum_run may be at its end.
  */
@@ -438,7 +365,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     if (result) {
         return result;
     }
-    result = settle(sched, deadline);
+    result = th_settle(sched, deadline);
     if (result) {
         bool refused = result == -ETIMEDOUT || before != RUNNING;
         th_bound_refuse(sched, refused);

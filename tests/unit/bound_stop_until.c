@@ -253,3 +253,90 @@ TEST(a_call_that_binds_leaves_what_a_stop_has_left_to_the_next_stop) {
         CHECK_EQ(atomic_load(&v.ended), 1);
     }
 }
+
+/* ---- a blocking call that binds, and joins what a stop has left ---- */
+
+typedef struct heir {
+    rig *rig;
+    thrum_mutex mutex; /* what the task that is left waits for; no cancel ends that */
+    thrum_handle *left;
+    atomic_bool left_began, call_began, may_bind, is_bound;
+    atomic_int ended;
+} heir;
+
+static int is_left(void *arg) {
+    heir *h = arg;
+    atomic_store(&h->left_began, true);
+    thrum_mutex_lock(&h->mutex);
+    thrum_mutex_unlock(&h->mutex);
+    return 11;
+}
+
+/* On the pool's thread. */
+static int binds_and_joins(void *arg) {
+    heir *h = arg;
+    int result = 0;
+    atomic_store(&h->call_began, true);
+    SPIN_UNTIL(atomic_load(&h->may_bind));
+    CHECK_EQ(thrum_sched_bind(h->rig->sched), 0);
+    atomic_store(&h->is_bound, true);
+    thrum_shield_begin(); /* a stop's deadline has passed */
+    CHECK_EQ(thrum_join(h->left, &result), 0);
+    thrum_shield_end();
+    CHECK_EQ(result, 11);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    return 13;
+}
+
+static int waits_for_what_joins(void *arg) {
+    heir *h = arg;
+    int result = 0;
+    thrum_shield_begin();
+    CHECK_EQ(thrum_blocking(binds_and_joins, h, &result), 0);
+    thrum_shield_end();
+    CHECK_EQ(result, 13);
+    atomic_fetch_add(&h->ended, 1);
+    return 0;
+}
+
+static int stops_the_heirs(void *arg) {
+    heir *h = arg;
+    CHECK_EQ(thrum_sched_stop(h->rig->sched), 0);
+    return 0;
+}
+
+TEST(a_call_that_binds_may_join_what_a_stop_has_left) {
+    /* The next stop goes on with that before it waits for the call's thread to unbind; also one
+     * that comes in time, one of a task of another scheduler, and one whose deadline passes too. */
+    for (int way = 0; way < 3; way++) {
+        rig r, own;
+        rig_init(&r);
+        r.config.workers = 0;
+        rig_start(&r);
+        heir h = {.rig = &r};
+        thrum_attr attr = rig_attr(&r);
+        thrum_mutex_init(&h.mutex);
+        thrum_mutex_lock(&h.mutex);
+        CHECK_EQ(thrum_spawn_with(&h.left, &attr, is_left, &h), 0);
+        rig_go(&r, waits_for_what_joins, &h);
+        do {
+            CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_after_ms(5)), -ETIMEDOUT);
+        } while (!atomic_load(&h.left_began) || !atomic_load(&h.call_began));
+        atomic_store(&h.may_bind, true);
+        SPIN_UNTIL(atomic_load(&h.is_bound));
+        if (way == 1) {
+            CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_after_ms(5)), -ETIMEDOUT);
+        }
+        thrum_mutex_unlock(&h.mutex);
+        if (way == 2) {
+            watchdog_remove(&r);
+            rig_begin(&own, 1);
+            rig_go(&own, stops_the_heirs, &h);
+            rig_stop(&own);
+            rig_check_freed(&r);
+        } else {
+            rig_stop(&r);
+        }
+        CHECK_EQ(atomic_load(&h.ended), 1);
+    }
+}
