@@ -278,7 +278,7 @@ static void end_threads(thrum_sched *sched, unsigned started) {
     }
 }
 
-int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
+static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
     thrum_config settled;
     int result = out ? th_config_settle(&settled, config) : -EINVAL;
     if (result) {
@@ -298,7 +298,8 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
         if (!sched) {
             return -ENOMEM;
         }
-        th_outside_open(sched);
+        sched->is_run = is_run;
+        th_outside_open(sched); /* from here on a stale handle may name it */
         unsigned started;
         result = start_threads(sched, &started);
         if (!result) {
@@ -314,6 +315,10 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
         }
         settled.workers = started;
     }
+}
+
+int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
+    return start(out, config, false);
 }
 
 /* ---- stopping ---- */
@@ -428,7 +433,7 @@ int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
         return -EDEADLK;
     }
     thrum_sched *sched;
-    int result = thrum_sched_start(&sched, config);
+    int result = start(&sched, config, true);
     if (result) {
         return result;
     }
@@ -436,7 +441,6 @@ int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
     attr.sched = sched;
     attr.name = "main";
     thrum_handle *handle;
-    sched->is_run = true;
     int entered = sched->workers_count ? 0 : thrum_sched_bind(sched);
     entered = entered ? entered : thrum_spawn_with(&handle, &attr, entry, arg);
     if (!entered) {
