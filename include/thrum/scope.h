@@ -50,8 +50,9 @@ THRUM_API int thrum_scope_go(thrum_scope *scope, thrum_fn fn, void *arg);
 
 /*
  * Cancels the scope's children, present and future, and the scopes that they have open: their calls
- * that would suspend return -ECANCELED (thrum_cancel). Any thread while the scope is open. Never
- * waits; a task lets others run after every 256 children that it has woken, as by thrum_yield.
+ * that would suspend return -ECANCELED (thrum_cancel). Any thread; the scope is open until
+ * it returns. Never waits; a task lets others run after every 256 children that it has woken, as by
+ * thrum_yield.
  */
 THRUM_API void thrum_scope_cancel(thrum_scope *scope);
 
