@@ -209,18 +209,61 @@ static result run_event_any(actor *a, const call *c) {
     return code(thrum_event_wait_any(events, n, c->deadline));
 }
 
+int act_sem_wait(const waiting *w, bool plain) {
+    const call *c = w->call;
+    const unsigned n = (unsigned)c->b;
+    if (n == 1)
+        return plain ? thrum_sem_wait(w->sem) : thrum_sem_wait_until(w->sem, c->deadline);
+    return plain ? thrum_sem_wait_n(w->sem, n) : thrum_sem_wait_n_until(w->sem, n, c->deadline);
+}
+
+static int wait_within(void *arg) {
+    return act_sem_wait(arg, true);
+}
+
+/* Each node once, but the one behind the wait only when that has succeeded. */
+static int run_graph(thrum_dag *dag, waiting *w) {
+    int got = thrum_dag_run_with(dag, w);
+    for (int i = 0; i < 4; i++) {
+        if (atomic_load(&w->called[i]) != (i == 2 && got != 0 ? 0 : 1))
+            return 900 + i;
+    }
+    return got;
+}
+
+static result within_deadline(waiting *w) {
+    int value = 0;
+    int got = thrum_with_deadline(w->call->deadline, wait_within, w, &value);
+    return (result){got, value};
+}
+
+static result run_sem(actor *a, const call *c) {
+    thrum_sem *sem = &a->o->sems[c->a];
+    waiting w = {.sem = sem, .call = c};
+    if (c->op == OP_sem_try)
+        return code(c->b == 1 ? thrum_sem_try_wait(sem)
+                              : thrum_sem_try_wait_n(sem, (unsigned)c->b));
+    if (c->op == OP_sem_post && c->b == 1)
+        thrum_sem_post(sem);
+    else if (c->op == OP_sem_post)
+        thrum_sem_post_n(sem, (unsigned)c->b);
+    else if (c->form == FORM_GRAPH)
+        return code(run_graph(a->o->waits, &w));
+    else if (c->form == FORM_DEADLINE)
+        return within_deadline(&w);
+    else
+        return code(act_sem_wait(&w, c->plain));
+    return code(0);
+}
+
 static result run_counts(actor *a, const call *c) {
     objects *o = a->o;
     const thrum_time t = c->deadline;
     switch (c->op) {
     case OP_sem_wait:
-        return code(c->plain ? thrum_sem_wait(&o->sems[c->a])
-                             : thrum_sem_wait_until(&o->sems[c->a], t));
     case OP_sem_try:
-        return code(thrum_sem_try_wait(&o->sems[c->a]));
     case OP_sem_post:
-        thrum_sem_post(&o->sems[c->a]);
-        return code(0);
+        return run_sem(a, c);
     case OP_group_add:
         thrum_waitgroup_add(&o->groups[c->a], c->b);
         return code(0);

@@ -31,6 +31,7 @@ typedef struct objects {
     atomic_int tickets_called, destructs, constructs, unmade;
     thrum_dag *dag;
     atomic_int nodes_run;
+    thrum_dag *waits;    /* its second node waits for units of a semaphore, as the run is told */
     atomic_int released; /* mask: actors whose blocking call may end */
     actor *actors;
 } objects;
@@ -40,6 +41,16 @@ typedef struct result {
     int code;
     long value;
 } result;
+
+/* A run of the graph `waits`. */
+typedef struct waiting {
+    thrum_sem *sem;
+    const call *call;
+    atomic_int called[4]; /* how often each node was */
+} waiting;
+
+/* Waits for so many units, in the form without a deadline or with it. */
+int act_sem_wait(const waiting *w, bool plain);
 
 struct actor {
     objects *o;

@@ -127,6 +127,8 @@ static void make(world *w) {
     for (int i = 0; i < 4; i++)
         bad |= thrum_dag_node(w->dag, node, &w->nodes) < 0;
     bad |= thrum_dag_edge(w->dag, 0, 2) | thrum_dag_edge(w->dag, 1, 3);
+    w->waits = free_wait_graph();
+    free_serials_make(w);
     thrum_waitgroup_init(&w->begin, 1);
     thrum_waitgroup_init(&w->alive, ROOTS);
     if (bad)
@@ -161,6 +163,10 @@ static void check_sums(world *w) {
     }
     if (atomic_load(&w->passed) != BARRIER_SIZE * atomic_load(&w->lasts))
         free_wrong(w, __LINE__, "rounds of the barrier", (int)atomic_load(&w->passed));
+    for (int i = 0; i < SERIALS; i++) {
+        if (atomic_load(&w->serials[i].posted) != w->serials[i].runs)
+            free_wrong(w, __LINE__, "runs of a serial task", (int)w->serials[i].runs);
+    }
     if (atomic_load(&w->on_call) != atomic_load(&w->called))
         free_wrong(w, __LINE__, "tickets on call", (int)atomic_load(&w->called));
 }
@@ -178,6 +184,7 @@ static void unmake(world *w) {
         bad |= thrum_chan_destroy(w->chans[i]);
     bad |= thrum_barrier_destroy(&w->barrier) | thrum_tickets_destroy(&w->tickets);
     bad |= thrum_pool_destroy(w->pool) | thrum_dag_destroy(w->dag) | thrum_key_delete(w->key);
+    bad |= thrum_dag_destroy(w->waits);
     if (bad)
         free_wrong(w, __LINE__, "something can't be destroyed", bad);
 }
@@ -257,6 +264,7 @@ static void finish(world *w, cast *c, bool stops) {
         else if (thrum_join(w->roots[i], NULL) != 0)
             free_wrong(w, __LINE__, "a root can't be joined", i);
     }
+    free_serials_end(w);
     if (late != 0 && stops)
         start_again(w);
     else if (thrum_sched_wait_done(sched, THRUM_FOREVER) != 0) /* what is on call */

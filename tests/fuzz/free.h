@@ -8,7 +8,14 @@
 
 #include "fuzz.h"
 
-enum { RUNNERS_MAX = 512, CHILDREN_MAX = 8, ROOTS = 6, ROOT_THREADS = 2 };
+enum {
+    RUNNERS_MAX = 512,
+    CHILDREN_MAX = 8,
+    ROOTS = 6,
+    ROOT_THREADS = 2,
+    WAIT_NODES = 4,
+    SERIALS = 2
+};
 
 typedef struct element {
     int sender, seq;
@@ -19,6 +26,14 @@ typedef struct traffic {
     atomic_long sent, received;
     _Atomic(uint64_t) sent_sum, received_sum;
 } traffic;
+
+/* A serial task that everybody posts. */
+typedef struct serial {
+    thrum_task task;
+    atomic_int inside;  /* runs that are on */
+    long runs;          /* protected by there being one run at a time */
+    atomic_long posted; /* posts that were accepted: as many runs */
+} serial;
 
 typedef struct world {
     thrum_sched *sched;
@@ -48,6 +63,8 @@ typedef struct world {
     traffic traffic[CHANS];
     thrum_dag *dag;
     atomic_int nodes;
+    thrum_dag *waits; /* one node waits for units of a semaphore */
+    serial serials[SERIALS];
     thrum_key key;
 
     thrum_handle *roots[ROOTS]; /* NULL: a plain thread */
@@ -114,7 +131,14 @@ runner *free_runner(world *w, const step *steps, int count, int depth);
 
 void free_step_locks(runner *r, const step *s);
 void free_step_counts(runner *r, const step *s);
+void free_step_sem(runner *r, const step *s);
 void free_step_chans(runner *r, const step *s);
 void free_step_tasks(runner *r, const step *s);
+
+thrum_dag *free_wait_graph(void);
+
+/* The serial tasks: made; once nobody posts them any more, those that wait are cancelled. */
+void free_serials_make(world *w);
+void free_serials_end(world *w);
 
 #endif

@@ -222,24 +222,7 @@ void free_drop_locks(runner *r) {
     }
 }
 
-/* ---- semaphore, waitgroup, events ---- */
-
-static void sem(runner *r, const step *s) {
-    int i = s->a % SEMS;
-    world *w = r->w;
-    if (s->op == OP_sem_post) {
-        atomic_fetch_add(&w->posts[i], 1);
-        thrum_sem_post(&w->sems[i]);
-        return;
-    }
-    bool tries = s->op == OP_sem_try;
-    thrum_time t = free_deadline(r, s, false);
-    int result = tries                ? thrum_sem_try_wait(&w->sems[i])
-                 : t == THRUM_FOREVER ? thrum_sem_wait(&w->sems[i])
-                                      : thrum_sem_wait_until(&w->sems[i], t);
-    if (free_ok(r, result, t, tries ? -EAGAIN : 0))
-        atomic_fetch_add(&w->takes[i], 1);
-}
+/* ---- waitgroup, events ---- */
 
 static void group(runner *r, const step *s) {
     int i = s->a % GROUPS;
@@ -384,7 +367,7 @@ static void pool(runner *r, const step *s) {
 
 void free_step_counts(runner *r, const step *s) {
     if (s->op <= OP_sem_post)
-        sem(r, s);
+        free_step_sem(r, s);
     else if (s->op <= OP_group_wait)
         group(r, s);
     else if (s->op <= OP_event_any)

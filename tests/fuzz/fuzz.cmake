@@ -1,6 +1,6 @@
 # Programs of random operations (README.md): the program, its tests, and libFuzzer's target where the
 # build has coverage (preset clang-fuzz).
-set(fuzz_sources act.c free.c free_ops.c free_tasks.c gate.c main.c model.c model_chans.c model_counts.c
+set(fuzz_sources act.c free.c free_ops.c free_sem.c free_tasks.c gate.c main.c model.c model_chans.c model_counts.c
   model_locks.c model_tasks.c objects.c program.c stepped.c)
 list(TRANSFORM fuzz_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/)
 

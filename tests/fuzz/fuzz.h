@@ -124,11 +124,19 @@ typedef struct program {
     step steps[STEPS_MAX];
 } program;
 
+/* How units of a semaphore are waited for; several runs of the one graph go on at a time. */
+typedef enum form {
+    FORM_DIRECT,
+    FORM_GRAPH,   /* by a node of a graph that the caller runs */
+    FORM_DEADLINE /* without a deadline, within thrum_with_deadline */
+} form;
+
 typedef struct call {
     int who;
     op op;
     int a; /* the object's number, or another actor's */
-    int b;
+    int b; /* units of a semaphore */
+    form form;
     bool plain; /* the form without a deadline */
     thrum_time deadline;
     long value; /* what is sent or set: differs for each call */

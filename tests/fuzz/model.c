@@ -60,6 +60,7 @@ bool m_block(model *m, int who, wait_kind wait, int object, thrum_time deadline)
         return false;
     }
     a->state = A_BLOCKED;
+    a->part = false;
     a->wait = wait;
     a->object = object;
     a->deadline = deadline;
@@ -92,7 +93,7 @@ static void leave(model *m, int who, int code) {
     }
     if (wait == W_JOIN)
         m->actors[object].joined = false;
-    m_finish(m, who, wait == W_SLEEP && code == -ETIMEDOUT ? 0 : code, 0);
+    m_finish(m, who, wait == W_SLEEP && code == -ETIMEDOUT ? 0 : code, a->part ? -ECANCELED : 0);
     if (wait == W_READ || wait == W_WRITE)
         m_rw_left(m, object);
     if (wait == W_STOP)
@@ -100,13 +101,19 @@ static void leave(model *m, int who, int code) {
 }
 
 /* The wait that it is in, if it can be cancelled. */
-static void cancel_wait(model *m, int who) {
+static void cancel_wait(model *m, int who, int why) {
     m_actor *a = &m->actors[who];
-    /* those before it at the pool may have been cancelled first, and left it their objects */
-    bool served = a->wait == W_POOL && m->seen->done[who] && m->seen->result[who] == 0;
-    if (a->state == A_BLOCKED && !served && is_point(a->wait) && a->wait != W_BLOCKING &&
-        a->shields == 0 && (m->relocking & 1 << who) == 0)
-        leave(m, who, -ECANCELED);
+    /* those before it may have been cancelled first, and left it their objects, or units */
+    bool queues = a->wait == W_POOL || a->wait == W_SEM;
+    bool served =
+        queues && m->seen->done[who] && (a->part ? m->seen->value[who] : m->seen->result[who]) == 0;
+    if (a->state != A_BLOCKED || !is_point(a->wait) || a->wait == W_BLOCKING || a->shields > 0 ||
+        (m->relocking & 1 << who) != 0)
+        return;
+    if (served)
+        a->why = why;
+    else
+        leave(m, who, a->part ? why : -ECANCELED);
 }
 
 /* What its open scopes say then: a deadline counts for all below. */
@@ -115,7 +122,7 @@ static void cancel_actor(model *m, int who, int why) {
     if (a->cancelled || a->state == A_FREE || a->state == A_ENDED)
         return;
     a->cancelled = true;
-    cancel_wait(m, who);
+    cancel_wait(m, who, why);
     for (int level = a->depth - 1; level >= 0; level--)
         m_cancel_scope(m, &a->scopes[level], who, level, why);
 }
@@ -142,7 +149,7 @@ static void cancel_all(model *m) {
     m->cancelling = true;
     for (int i = 0; i < FIBERS; i++) {
         m_actor *a = &m->actors[i];
-        cancel_wait(m, i);
+        cancel_wait(m, i, -ECANCELED);
         for (int level = 0; level < a->depth; level++) {
             m_scope *s = &a->scopes[level];
             s->timed = false;
@@ -216,10 +223,10 @@ static void advance(model *m) {
     m->now = due + APART / 8;
     for (int i = 0; i < ACTORS; i++) {
         m_actor *a = &m->actors[i];
-        if (a->state == A_BLOCKED && a->deadline == due) {
+        if (a->state == A_BLOCKED && a->deadline == due && a->part)
+            cancel_wait(m, i, -ETIMEDOUT);
+        else if (a->state == A_BLOCKED && a->deadline == due)
             leave(m, i, -ETIMEDOUT);
-            continue;
-        }
         for (int level = 0; level < a->depth; level++) {
             if (a->scopes[level].timed && a->scopes[level].deadline == due)
                 m_cancel_scope(m, &a->scopes[level], i, level, -ETIMEDOUT);
@@ -331,4 +338,5 @@ void model_do(model *m, const call *c, const seen *saw) {
     m_tasks_do(m, c);
     m_relock(m);
     m_pool_serve(m);
+    m_sems_serve(m);
 }

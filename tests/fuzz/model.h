@@ -54,7 +54,9 @@ typedef struct m_actor {
 
     wait_kind wait;
     int object;
-    int n;      /* items; masks of a select or wait-any */
+    int n;      /* items, units; masks of a select or wait-any */
+    bool part;  /* within thrum_with_deadline */
+    int why;    /* why that has been cancelled, though the wait may have got what it waits for */
     int code;   /* what a wait for a mutex ends with */
     long since; /* earlier ones are served first; equal ones in any order */
     thrum_time deadline;
@@ -93,6 +95,7 @@ typedef struct m_task {
 typedef struct seen {
     bool done[ACTORS];
     int result[ACTORS];
+    long value[ACTORS];
 } seen;
 
 typedef struct model {
@@ -152,6 +155,7 @@ void m_mutex_give(model *m, int object);
 void m_relock(model *m);
 void m_rw_left(model *m, int object);
 void m_pool_serve(model *m);
+void m_sems_serve(model *m);
 
 bool m_locks_allow(const model *m, call *c);
 void m_locks_do(model *m, const call *c);
@@ -162,6 +166,8 @@ void m_chans_do(model *m, const call *c);
 bool m_tasks_allow(const model *m, call *c);
 void m_tasks_do(model *m, const call *c);
 void m_task_due(model *m, int k, int flags);
+/* The earliest deadline of the scopes that are around what the actor opens. */
+thrum_time m_inherited(const model *m, const m_actor *a);
 void m_tickets_cancelled(model *m);
 
 #endif

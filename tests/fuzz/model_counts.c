@@ -5,22 +5,56 @@
 
 /* ---- semaphore ---- */
 
+/* Units go to those who wait, in their order: the first keeps its place until it has its number. */
+void m_sems_serve(model *m) {
+    for (int s = 0; s < SEMS; s++) {
+        for (int first; (first = m_first(m, W_SEM, s)) >= 0;) {
+            m_actor *a = &m->actors[first];
+            if (a->n > m->sems[s])
+                break;
+            m->sems[s] -= a->n;
+            /* a cancel may have come to what is around the wait, though not to the wait */
+            bool told = a->part && a->why != 0 && m->seen->result[first] == a->why;
+            m_finish(m, first, told ? a->why : 0, 0);
+        }
+    }
+}
+
+/* Within thrum_with_deadline: the wait itself is only cancelled; what is around it says why. */
+static void sem_within(model *m, const call *c, bool ready) {
+    m_actor *a = &m->actors[c->who];
+    thrum_time around = m_inherited(m, a);
+    thrum_time deadline = c->deadline < around ? c->deadline : around;
+    int why = deadline <= m->now ? -ETIMEDOUT : m_is_cancelled(m, c->who) ? -ECANCELED : 0;
+    if (fuzz_is_thread(c->who)) {
+        m_finish(m, c->who, -ESRCH, 0);
+    } else if (ready) {
+        m->sems[c->a] -= c->b;
+        m_finish(m, c->who, why, 0);
+    } else if (why != 0) {
+        m_finish(m, c->who, why, -ECANCELED);
+    } else if (m_block(m, c->who, W_SEM, c->a, deadline)) {
+        a->n = c->b;
+        a->part = true;
+        a->why = 0;
+    }
+}
+
 static void sem(model *m, const call *c) {
     int *value = &m->sems[c->a];
+    bool ready = c->b == 0 || (*value >= c->b && m_first(m, W_SEM, c->a) < 0);
     if (c->op == OP_sem_post) {
-        int first = m_first(m, W_SEM, c->a);
-        if (first >= 0)
-            m_finish(m, first, 0, 0);
-        else
-            ++*value;
+        *value += c->b; /* model_do serves who waits */
         m_finish(m, c->who, 0, 0);
-    } else if (*value > 0) {
-        --*value;
+    } else if (c->form == FORM_DEADLINE) {
+        sem_within(m, c, ready);
+    } else if (ready) {
+        *value -= c->b;
         m_finish(m, c->who, 0, 0);
     } else if (c->op == OP_sem_try) {
         m_finish(m, c->who, -EAGAIN, 0);
-    } else {
-        m_block(m, c->who, W_SEM, c->a, c->deadline);
+    } else if (m_block(m, c->who, W_SEM, c->a, c->deadline)) {
+        m->actors[c->who].n = c->b;
     }
 }
 
@@ -266,6 +300,11 @@ bool m_counts_allow(const model *m, call *c) {
     case OP_sem_try:
     case OP_sem_post:
         c->a %= SEMS;
+        if (c->op == OP_sem_wait)
+            c->form = (form)((c->b >> 5) % 3);
+        if (c->form == FORM_DEADLINE && m->actors[c->who].shields > 0)
+            c->form = FORM_DIRECT; /* else nothing would end the wait */
+        c->b = ((c->b >> 3) + 1) % 4;
         return true;
     case OP_group_add:
     case OP_group_done:

@@ -76,7 +76,7 @@ static thrum_time parents_deadline(const model *m, const m_actor *a) {
     return a->owner < 0 ? THRUM_FOREVER : m->actors[a->owner].scopes[a->level].deadline;
 }
 
-static thrum_time inherited(const model *m, const m_actor *a) {
+thrum_time m_inherited(const model *m, const m_actor *a) {
     return a->depth > 0 ? a->scopes[a->depth - 1].deadline : parents_deadline(m, a);
 }
 
@@ -87,7 +87,7 @@ static void scope_open(model *m, const call *c) {
         return;
     }
     m_scope *s = &a->scopes[a->depth];
-    thrum_time around = inherited(m, a);
+    thrum_time around = m_inherited(m, a);
     *s = (m_scope){.deadline = c->deadline < around ? c->deadline : around};
     if (s->deadline <= m->now) { /* born cancelled: no later reason counts */
         s->visited = true;

@@ -45,6 +45,25 @@ static int node_body(void *arg) {
     return 0;
 }
 
+static int waits_node(void *arg, void *run_arg) {
+    waiting *w = run_arg;
+    int which = (int)(intptr_t)arg;
+    atomic_fetch_add(&w->called[which], 1);
+    if (which == 0)
+        thrum_yield();
+    return which == 1 ? act_sem_wait(w, w->call->plain) : 0;
+}
+
+/* 0 before 1, 1 before 2; and 3 beside them. */
+static void waits_make(objects *o) {
+    if (thrum_dag_create(&o->waits) != 0)
+        abort();
+    for (intptr_t i = 0; i < 4; i++)
+        (void)!thrum_dag_node_with(o->waits, waits_node, (void *)i);
+    (void)thrum_dag_edge(o->waits, 0, 1);
+    (void)thrum_dag_edge(o->waits, 1, 2);
+}
+
 static void dag_make(objects *o) {
     int nodes[5];
     if (thrum_dag_create(&o->dag) != 0)
@@ -88,6 +107,8 @@ void objects_make(objects *o, thrum_sched *sched, actor *actors) {
     if (thrum_pool_create(&o->pool, &config) != 0)
         abort();
     dag_make(o);
+    waits_make(o);
+    thrum_task_set_serial(&o->tasks[1]);
 }
 
 const char *objects_unmake(objects *o) {
@@ -108,7 +129,7 @@ const char *objects_unmake(objects *o) {
     bad |= thrum_barrier_destroy(&o->barrier);
     bad |= thrum_tickets_destroy(&o->tickets);
     bad |= thrum_pool_destroy(o->pool);
-    bad |= thrum_dag_destroy(o->dag);
+    bad |= thrum_dag_destroy(o->dag) | thrum_dag_destroy(o->waits);
     if (bad != 0)
         return "an object can't be destroyed though nobody uses it";
     if (atomic_load(&o->constructs) != atomic_load(&o->unmade))

@@ -198,6 +198,8 @@ static void tell(const call *c) {
             c->plain                       ? ""
             : c->deadline == THRUM_FOREVER ? "for ever"
                                            : "");
+    if (c->form != FORM_DIRECT)
+        fprintf(stderr, c->form == FORM_GRAPH ? " (graph)" : " (within a deadline)");
     if (!c->plain && c->deadline != THRUM_FOREVER)
         fprintf(stderr, "%+.3f s", (double)(c->deadline - run.m.now) / 1e9);
     fprintf(stderr, "  ->");
@@ -260,6 +262,7 @@ static bool one(const step *s) {
     for (int i = 0; i < ACTORS; i++) {
         saw.done[i] = atomic_load(&run.actors[i].done);
         saw.result[i] = run.actors[i].result.code;
+        saw.value[i] = run.actors[i].result.value;
     }
     if (run.trace)
         tell(&c);
