@@ -24,7 +24,8 @@ const storm storms[] = {
     {"blocking", round_blocking, 1, false}, {"bound", round_bound, 1, true},
     {"posts", round_posts, 1, true},        {"threads", round_threads, 1, true},
     {"forks", round_forks, 1, false},       {"graphs", round_graphs, 1, false},
-    {"second", round_second, 1, true},
+    {"second", round_second, 1, true},      {"units", round_units, 1, false},
+    {"runs", round_runs, 1, false},         {"serials", round_serials, 1, true},
 };
 enum { STORMS = sizeof(storms) / sizeof(storms[0]), PARTS = 4 };
 

@@ -161,5 +161,8 @@ void round_threads(lane *l);
 void round_forks(lane *l);
 void round_graphs(lane *l);
 void round_second(lane *l);
+void round_units(lane *l);
+void round_runs(lane *l);
+void round_serials(lane *l);
 
 #endif
