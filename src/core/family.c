@@ -15,11 +15,19 @@ static bool has_passed(const th_family *family) {
     return family->deadline != TH_FOREVER && family->deadline <= th_os_now();
 }
 
+/* Whether a stop has cancelled the owner, which tells no family of it. */
+static bool is_stopped(const th_family *family) {
+    /* relaxed: a child that the stop has cancelled has passed (th_cancel_pass), then left */
+    return family->owner && (th_load_relaxed(&family->sched->xcancelling) & TH_CANCEL_ALL) != 0;
+}
+
 /* From now on new children are born cancelled; the reason that came first stays. */
 static void give_reason(th_family *family, int why) {
     th_lock_acquire(&family->lock);
     family->cancelled = true;
-    family->first = family->first ? family->first : why;
+    if (!family->first) {
+        family->first = is_stopped(family) ? -ECANCELED : why;
+    }
     th_lock_release(&family->lock);
 }
 
@@ -98,10 +106,7 @@ int th_family_wait(th_family *family, const size_t *count) {
         (void)th_waiter_wait(&waiter);
         result = waiter.value;
     }
-    /* relaxed: a child that the stop has cancelled has passed (th_cancel_pass), then left */
-    bool stopped =
-        family->owner && (th_load_relaxed(&family->sched->xcancelling) & TH_CANCEL_ALL) != 0;
-    return stopped && !result ? -ECANCELED : result;
+    return !result && is_stopped(family) ? -ECANCELED : result;
 }
 
 bool th_family_is_innermost(const th_family *family) {

@@ -453,6 +453,40 @@ TEST(a_stop_cancels_scopes_that_are_open) {
     }
 }
 
+static int fails_behind_the_gate(void *arg) {
+    thrum_mutex *closed = arg;
+    thrum_mutex_lock(closed);
+    thrum_mutex_unlock(closed);
+    return -EIO;
+}
+
+static int joins_what_fails(void *arg) {
+    stopped *s = arg;
+    thrum_scope scope;
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_go(&scope, fails_behind_the_gate, &s->gate), 0);
+    thrum_sem_post(&s->opened);
+    CHECK_EQ(thrum_scope_join(&scope), -ECANCELED);
+    atomic_fetch_add(&s->said, 1);
+    return 0;
+}
+
+TEST(a_failure_after_a_stop_is_not_the_reason) {
+    /* The stop has cancelled the scope's task before; the join says what came first. */
+    stopped s = {.said = 0};
+    rig r;
+    rig_begin(&r, 0);
+    thrum_sem_init(&s.opened, 0);
+    thrum_mutex_init(&s.gate);
+    thrum_mutex_lock(&s.gate);
+    rig_go(&r, joins_what_fails, &s);
+    CHECK_EQ(thrum_sem_wait(&s.opened), 0);
+    CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+    thrum_mutex_unlock(&s.gate);
+    rig_stop(&r);
+    CHECK_EQ(atomic_load(&s.said), 1);
+}
+
 static int opens_nothing(void *arg) {
     (void)arg;
     CHECK_EQ(thrum_scope_open(NULL, THRUM_FOREVER), -EINVAL);
