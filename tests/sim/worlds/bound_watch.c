@@ -132,6 +132,7 @@ SIM_WORLD(bound_watch_body, .heavy = true) {
 }
 
 static thrum_sem last;
+static whole_gate posted;
 
 static int waits_and_stands_still(void *arg) {
     (void)arg;
@@ -141,10 +142,22 @@ static int waits_and_stands_still(void *arg) {
     return 0;
 }
 
-static void posts_tells_all(void *arg) {
+static void posts_tells_all_later(void *arg) {
     (void)arg;
     thrum_task_init(&telling, tells_all, NULL);
     sim_check(thrum_task_post_after(sched, &telling, LATER) == 0);
+}
+
+static void posts_tells_all_now(void *arg) {
+    (void)arg;
+    thrum_task_init(&telling, tells_all, NULL);
+    sim_check(thrum_task_post(sched, &telling) == 0);
+    whole_open(&posted);
+}
+
+static void wakes_me_then(void *arg) {
+    whole_pass(&posted);
+    wakes_me(arg);
 }
 
 static void waits_for_told(void *arg) {
@@ -156,21 +169,33 @@ static void waits_for_told(void *arg) {
 }
 
 /* The same, where the body is a fiber's that is tied to the thread. */
-SIM_WORLD(bound_watch_fiber, .heavy = true) {
+static void fiber_stands_still(void (*posts)(void *), void (*wakes)(void *)) {
     begin();
     thrum_sem_init(&last, 0);
     int other = sim_spawn(waits_for_told, NULL);
     whole_pass(&bound_too);
     sim_check(thrum_sched_bind(sched) == 0);
     sim_check(thrum_go(waits_and_stands_still, NULL) == 0);
-    int poster = sim_spawn(posts_tells_all, NULL);
-    int waker = sim_spawn(wakes_me, NULL);
+    int poster = sim_spawn(posts, NULL);
+    int waker = sim_spawn(wakes, NULL);
     sim_check(thrum_sem_wait(&last) == 0);
     sim_check(thrum_sched_unbind() == 0);
     sim_join(poster);
     sim_join(waker);
     sim_join(other);
     whole_stop(sched);
+}
+
+SIM_WORLD(bound_watch_fiber, .heavy = true) {
+    fiber_stands_still(posts_tells_all_later, wakes_me);
+}
+
+/*
+ * Work to run at once: the thread that was woken for it takes the fiber without a fence on its way,
+ * so that only its leaving of the sleep tells it that there is more.
+ */
+SIM_WORLD(bound_watch_fiber_work, .heavy = true) {
+    fiber_stands_still(posts_tells_all_now, wakes_me_then);
 }
 
 /* ---- several at once ---- */
@@ -190,6 +215,12 @@ static void posts_batch(void *arg) {
     thrum_task *tasks[2] = {&meeting[0], &meeting[1]};
     (void)arg;
     sim_check(thrum_task_post_batch(sched, tasks, 2) == 0);
+}
+
+static void posts_two_now(void *arg) {
+    (void)arg;
+    sim_check(thrum_task_post(sched, &meeting[0]) == 0);
+    sim_check(thrum_task_post(sched, &meeting[1]) == 0);
 }
 
 static void posts_two_later(void *arg) {
@@ -224,6 +255,11 @@ static void two_meet(void (*posts)(void *)) {
 /* In one call. */
 SIM_WORLD(bound_watch_batch, .heavy = true) {
     two_meet(posts_batch);
+}
+
+/* One by one: who finds the turn taken may sleep, and whoever had it wakes one that did. */
+SIM_WORLD(bound_watch_turns, .heavy = true) {
+    two_meet(posts_two_now);
 }
 
 /* With one deadline: whoever fires them is not the only one to run them. */
