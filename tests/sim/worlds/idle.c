@@ -3,7 +3,10 @@
  * a sum that is equal too early shows as a task that has not run, or as a race.
  */
 #include "base/atomic.h"
+#include "core/idle.h"
 #include "core/worker.h"
+#include "crew.h"
+#include "platform/platform.h"
 #include "whole.h"
 
 static thrum_sched *sched;
@@ -158,6 +161,39 @@ SIM_WORLD(idle_timeout, .asleep = whole_asleep_shared) {
     }
     whole_stop(sched);
     whole_ran_once(0, 1);
+}
+
+/* ---- bodies that have begun ---- */
+
+static uint32_t xfirst, xsecond;
+
+/* Ends when the second one has begun. */
+static void begins_first(thrum_task *self, void *arg) {
+    th_store_release(&xfirst, 1u);       /* pairs: idle_any_body; its begin */
+    while (!th_load_acquire(&xsecond)) { /* pairs: begins_second; its begin */
+        th_os_relax();
+    }
+    whole_count(self, arg);
+}
+
+static void begins_second(thrum_task *self, void *arg) {
+    th_store_release(&xsecond, 1u); /* pairs: begins_first; our begin */
+    hold(self, arg);
+}
+
+/* One of the two has begun and not ended, whenever it is asked; in the end none is. */
+SIM_WORLD(idle_any_body, .asleep = whole_asleep_shared) {
+    begin_bare(2);
+    whole_post(sched, 0, begins_first, NULL);
+    whole_post(sched, 1, begins_second, NULL);
+    crew_until(th_load_acquire(&xfirst)); /* pairs: begins_first; its begin */
+    sim_check(th_idle_any_body(sched));
+    sim_check(th_idle_any_body(sched));
+    whole_open(&gate);
+    wait_idle();
+    sim_check(!th_idle_any_body(sched));
+    whole_ran_once(0, 2);
+    whole_stop(sched);
 }
 
 /* ---- tasks that suspend ---- */
