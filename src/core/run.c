@@ -200,6 +200,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     }
     if (th_unlikely(fiber->repost)) {
         th_task_repost(fiber);
+        th_tsan_release(worker->sched); /* a serial one's word: th_idle_now acquires */
     }
     if (th_unlikely(fiber->work.worker >= 0)) {
         fiber->work.worker = -1;

@@ -412,3 +412,27 @@ TEST(without_workers) {
     CHECK_EQ(pthread_join(thread, NULL), 0);
     rig_stop(&r);
 }
+
+static void counts_one(thrum_task *self, void *arg) {
+    (void)self;
+    ++*(int *)arg;
+}
+
+TEST(once_all_is_done_the_memory_is_the_callers) {
+    /* Nothing of the scheduler's comes to it any more (the thread sanitizer's test). */
+    rig r;
+    thrum_task task;
+    int runs = 0;
+    rig_begin(&r, 0);
+    for (int i = 1; i <= SCALED(2000); i++) {
+        thrum_task_init(&task, counts_one, &runs);
+        thrum_task_set_serial(&task);
+        CHECK_EQ(thrum_task_post(r.sched, &task), 0);
+        int code; /* without a sleep, in which the worker would come to say more than that */
+        SPIN_UNTIL((code = thrum_sched_wait_done(r.sched, 0)) != -ETIMEDOUT);
+        CHECK_EQ(code, 0);
+        CHECK_EQ(runs, i);
+        memset(&task, 0xdd, sizeof(task));
+    }
+    rig_stop(&r);
+}
