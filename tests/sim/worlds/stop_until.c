@@ -319,6 +319,55 @@ SIM_WORLD(stop_until_taken_over, .asleep = whole_asleep_shared) {
     sim_check(runs[0] == 1 && (cancelled[0] || expired[0]));
 }
 
+static thrum_sched *other;
+
+static whole_gate taken_over;
+
+/* Has locks to take as it ends, which would order what it did. */
+static void stops_once_and_stays(void *arg) {
+    stops_once(arg);
+    whole_pass(&taken_over);
+}
+
+/* Keeps the thread on which the other one began to stop. */
+static void stays(thrum_task *self, void *arg) {
+    (void)self;
+    (void)arg;
+    whole_pass(&taken_over);
+}
+
+static int takes_over(void *arg) {
+    int result;
+    (void)arg;
+    whole_post(other, 0, stays, NULL);
+    while ((result = thrum_sched_stop(sched)) == -EBUSY) {
+        sim_check(thrum_sleep(SOON) == 0);
+    }
+    sim_check(result == 0);
+    whole_open(&taken_over);
+    return 0;
+}
+
+/* The other one is a task of another scheduler, which may go on as another thread than it began. */
+SIM_WORLD(stop_until_taken_over_by_task, .heavy = true) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    thrum_config config = whole_config(2);
+    begin(1, THRUM_SHARDED);
+    thrum_task_init(&tasks[1], holds, NULL);
+    sim_check(thrum_task_post(sched, &tasks[1]) == 0);
+    other = whole_start(&config);
+    attr.sched = other;
+    int t = sim_spawn(stops_once_and_stays, NULL);
+    while (!th_load_relaxed(&sched->xstopping)) { /* relaxed: the other one has begun */
+        th_os_relax();
+    }
+    sim_check(thrum_go_with(&attr, takes_over, NULL) == 0);
+    whole_stop(other);
+    whole_forget(sched);
+    sim_join(t);
+    sim_check(result_outside == -ETIMEDOUT && runs[1] == 1);
+}
+
 /* ---- timed waits of fibers ---- */
 
 static thrum_sem sem;
