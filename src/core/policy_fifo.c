@@ -38,7 +38,8 @@ static inline void refill(th_fifo *fifo) {
  * comes behind them, and what was posted before comes before them.
  */
 static inline bool is_any_due(const thrum_sched *sched, int64_t *now) {
-    /* pairs: set_earliest; a post that finds none left has their pushes before its own */
+    /* pairs: set_earliest; a post that finds none left has their pushes before its own, and the
+     * only worker, which pushes nothing, sees them */
     int64_t first = th_load_acquire(&sched->workers[0].own_timers.xearliest);
     return th_unlikely(first != INT64_MAX) && first <= (*now = th_os_now());
 }

@@ -158,6 +158,39 @@ SIM_WORLD(fifo_due_outside_2, .asleep = whole_asleep) {
     outside_late(2);
 }
 
+static unsigned place_of(unsigned i) {
+    unsigned place = 0;
+    while (order[place] != i) {
+        place++;
+    }
+    return place;
+}
+
+/* A body that posts when the deadline has passed. */
+static void posts_behind(thrum_task *self, void *arg) {
+    body(self, NULL);
+    while (thrum_now() < *(const int64_t *)arg) {
+        th_os_relax();
+    }
+    post(1);
+}
+
+/*
+ * The only worker puts what it posts behind all that is queued, without a push: behind a deadline,
+ * too, that a post from outside has fired just now.
+ */
+SIM_WORLD(fifo_due_fired_outside, .asleep = whole_asleep) {
+    start(1, 1);
+    int64_t at = thrum_after(SOON);
+    post_at(0, at);
+    thrum_task_init(&tasks[2], posts_behind, &at);
+    sim_check(thrum_task_post(sched, &tasks[2]) == 0);
+    int t = sim_spawn(posts_late, &at);
+    sim_join(t);
+    end(4);
+    sim_check(place_of(0) < place_of(1) && place_of(0) < place_of(3));
+}
+
 /* ---- each needs a worker of its own ---- */
 
 static uint32_t xmet;
