@@ -159,7 +159,6 @@ static void note_theft(th_worker *worker, const th_worker *victim) {
 static th_work *rescue_told(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     bool told = false;
-    bool unsure = false;
     for (unsigned i = 0; i < sched->workers_count; i++) {
         const th_worker *w = &sched->workers[i];
         uint64_t tick = th_load_relaxed(&w->xtick); /* relaxed: only whether it moves */
@@ -169,7 +168,7 @@ static th_work *rescue_told(th_worker *worker) {
             told = true;
         }
     }
-    return told ? sched->policy->rescue(worker, &unsure) : NULL;
+    return told ? sched->policy->rescue(worker, &worker->look_unsure) : NULL;
 }
 
 static th_work *search(th_worker *worker) {

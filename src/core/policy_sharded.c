@@ -15,11 +15,12 @@
 #define INJECT_STREAK TH_LIMIT(256, 2)    /* runs from the shared queue before one that yielded */
 #define SEARCHES_PER_LOOK TH_LIMIT(64, 4) /* searches between looks at what the gate gives away */
 #define BACKLOG 2                         /* so many in a queue are worth a wake; see th_notify */
-#define STEAL_MAX 128 /* work taken from another worker at a time: a buffer on the stack */
-#define GRAB_MAX 128  /* ... from the shared queue: what becomes due then waits behind it */
+#define GRAB_MAX 128  /* taken from the shared queue at a time: what becomes due waits behind it */
 #define PROBE_MAX 8   /* ... by a thief that backs off and looks whether it still should */
 #define BRISK_NS 8000 /* TH_CLAIM runs in this time: claiming so many keeps nobody waiting */
-#define RESCUE_MAX (1 + 2 * TH_CLAIM) /* what the gate is for: the slot and two claims */
+
+/* What the gate is for: the slot and two claims. */
+_Static_assert(1 + 2 * TH_CLAIM <= TH_STEAL_MAX, "a rescue fits into what a theft does");
 
 /* ---- the local queue ---- */
 
@@ -355,9 +356,9 @@ static th_work *keep(th_worker *worker, th_worker *victim, th_work *const taken[
 
 /* Takes from one queue of a victim's. */
 static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) {
-    th_work *taken[STEAL_MAX];
+    th_work **taken = worker->stolen;
     uint64_t most = th_ring_capacity(&worker->ring.ring) / 2 + 1;
-    most = most < STEAL_MAX ? most : STEAL_MAX;
+    most = most < TH_STEAL_MAX ? most : TH_STEAL_MAX;
     most = worker->nap_last_ns && most > PROBE_MAX ? PROBE_MAX : most;
     if (worker->sched->config.steal == THRUM_STEAL_ONE) {
         most = 1;
@@ -377,10 +378,10 @@ static th_work *rescue_any(th_worker *worker, bool *unsure);
 static th_work *steal(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     unsigned n = sched->workers_count;
-    bool unsure = false;
     th_work *rescued;
     /* Thieves that find something in the rings all the time let nobody be the sentinel. */
-    if (++worker->searches % SEARCHES_PER_LOOK == 0 && (rescued = rescue_any(worker, &unsure))) {
+    if (++worker->searches % SEARCHES_PER_LOOK == 0 &&
+        (rescued = rescue_any(worker, &worker->look_unsure))) {
         return rescued;
     }
     unsigned at = th_random_below(&worker->random, n);
@@ -441,7 +442,7 @@ static bool has_anything(const th_worker *victim) {
 
 /* What the victim is about to run, oldest first, and what it would run next. */
 static th_work *rescue_private(th_worker *worker, th_worker *victim) {
-    th_work *taken[RESCUE_MAX];
+    th_work **taken = worker->stolen;
     if (!has_private(victim) || !th_gate_rescue_begin(&victim->gate, th_os_barrier)) {
         return NULL;
     }

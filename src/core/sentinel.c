@@ -96,11 +96,11 @@ static bool is_quiet(th_worker *worker) {
  */
 th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
     thrum_sched *sched = worker->sched;
-    bool unsure = false;
+    worker->look_unsure = false;
     if (th_timers_help(worker)) {
         return TH_ROUND_WORK;
     }
-    worker->handoff = sched->policy->rescue(worker, &unsure);
+    worker->handoff = sched->policy->rescue(worker, &worker->look_unsure);
     if (!worker->handoff && (worker->handoff = th_forks_rescue(worker))) {
         th_count(&worker->counters.xrescues, 1);
         th_count(&worker->counters.xruns_stolen, 1);
@@ -124,7 +124,7 @@ th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
         *sleep_ns = LONG_NS;
         return TH_ROUND_NOTHING;
     }
-    worker->second_look = unsure && !worker->second_look;
+    worker->second_look = worker->look_unsure && !worker->second_look;
     if (!worker->second_look) {
         int64_t most = longest(worker);
         worker->sentinel_ns = 2 * worker->sentinel_ns < most ? 2 * worker->sentinel_ns : most;

@@ -88,6 +88,8 @@ typedef struct th_loot {
 
 typedef struct th_policy th_policy;
 
+#define TH_STEAL_MAX 128 /* work taken from another worker at a time */
+
 struct th_worker {
     /* Constant once it runs. */
     thrum_sched *sched;
@@ -208,7 +210,8 @@ struct th_worker {
     uint64_t round_ticks; /* the sentinel's: how often all had picked when it last looked */
     uint64_t *seen_ticks; /* the sentinel's: each worker's xtick when it last looked */
     uint64_t xlone_tick;  /* xtick when it last woke somebody for a single one; its owner's */
-    bool look_unsure;     /* look_around's: no local, base/annotate.h says why */
+    bool look_unsure;     /* a rescue's answer: no local, base/annotate.h says why */
+    th_work *stolen[TH_STEAL_MAX]; /* what a theft has in hand: no local either */
 };
 
 struct th_policy {
