@@ -107,6 +107,33 @@ static const crew_play fail = {
 CREW_WORLDS(once_fails, fail, .exhaustive = true)
 CREW_WORLD_SCHED(once_fails, fail)
 
+static int function_that_asks(void *mine) {
+    sim_check(thrum_once_run(once, function_that_asks, mine) == -EDEADLK);
+    return function_that_fails(mine);
+}
+
+static void make_for_two(void) {
+    make();
+    fails = 1;
+}
+
+static void run_asking(void *unused) {
+    (void)unused;
+    bool mine = false;
+    int result = thrum_once_run(once, function_that_asks, &mine);
+    sim_check(mine && (result == 0 || result == -EIO));
+    crew_scrub();
+}
+
+static void asked_after(void) {
+    sim_check(calls == 2);
+    end();
+}
+
+/* Whoever tries next is the owner, and is told so if its function comes back to the same once. */
+static const crew_play asks = {make_for_two, asked_after, 2, {run_asking, run_asking}};
+CREW_WORLDS(once_fails_asking, asks, .exhaustive = true)
+
 /* ---- with a deadline ---- */
 
 static void run_or_late(unsigned i, thrum_time after) {

@@ -208,6 +208,37 @@ static const crew_play timed_writer = {make, late_after, 3, {read_once, write_or
 CREW_WORLDS(rwlock_timed_writer, timed_writer, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(rwlock_timed_writer, timed_writer)
 
+static thrum_event second_is_in;
+
+static void make_with_event(void) {
+    make();
+    thrum_event_init(&second_is_in, THRUM_EVENT_MANUAL, false);
+}
+
+static void read_until_second(void *unused) {
+    (void)unused;
+    thrum_rwlock_rdlock(lock);
+    sim_check(thrum_event_wait(&second_is_in) == 0);
+    look();
+}
+
+static void read_second(void *unused) {
+    (void)unused;
+    thrum_rwlock_rdlock(lock);
+    thrum_event_signal(&second_is_in);
+    look();
+}
+
+static void late_after_event(void) {
+    sim_check(thrum_event_destroy(&second_is_in) == 0);
+    late_after();
+}
+
+/* It goes on at once, beside a reader that does not give it back before that. */
+static const crew_play late_writer = {
+    make_with_event, late_after_event, 3, {read_until_second, write_or_late, read_second}};
+CREW_WORLDS(rwlock_late_writer, late_writer, .timers_max = 2)
+
 /* Neither takes a hold with it that it was not given, nor leaves one behind. */
 static const crew_play timed = {
     make, late_after_write, 4, {write_once, write_or_late, read_or_late, read_once}};
