@@ -174,7 +174,7 @@ SIM_WORLD(fork_rescued) {
 }
 
 /* Two rescuers, one lock; the barrier may fail. */
-SIM_WORLD(fork_two_rescuers) {
+SIM_WORLD(fork_two_rescuers, .refusals = 2) {
     play(2, rescuer, true, 6, false);
 }
 
