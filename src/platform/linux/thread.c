@@ -1,5 +1,5 @@
 /*
- * thread.c: threads, the one pointer that each of them has, and its errno.
+ * thread.c: threads, and the one pointer that each of them has.
  *
  * Threads start with every signal blocked but those that a thread brings upon itself. Faults are
  * never blocked; SIGPIPE, SIGXFSZ and SIGSYS are as the starter has them: else a write to a closed
@@ -228,7 +228,7 @@ static void (*exit_callback)(void *);
 
 /*
  * The empty assembly keeps the compiler from taking two calls for one (it would be a pure
- * function). Not shown to the thread sanitizer, as errno below.
+ * function). Not shown to the thread sanitizer, as errno (errno.c).
  */
 TH_NOINLINE TH_NO_TSAN void *th_os_self_get(void) {
     __asm__ volatile("" ::: "memory");
@@ -275,25 +275,7 @@ TH_NOINLINE void *th_os_self_storage(void) {
 }
 #endif
 
-/* ---- errno ---- */
-
-TH_NOINLINE int *th_os_errno_at(void) {
-    return &errno;
-}
-
-/*
- * Not shown to the thread sanitizer: errno is the thread's, and tasks that run on it one after
- * another are different threads to that tool.
- */
-TH_NOINLINE TH_NO_TSAN int th_os_errno_get(void) {
-    __asm__ volatile("" ::: "memory");
-    return errno;
-}
-
-TH_NOINLINE TH_NO_TSAN void th_os_errno_set(int value) {
-    __asm__ volatile("" ::: "memory");
-    errno = value;
-}
+/* ---- what C++ keeps of the thread ---- */
 
 /* A run time that the program has anyway: the weak reference brings none in. */
 extern void *__cxa_get_globals(void) __attribute__((weak));

@@ -1,0 +1,24 @@
+/*
+ * errno.c: the thread's errno, which every other file here leaves as it was.
+ */
+#include <errno.h>
+
+#include "platform/platform.h"
+
+TH_NOINLINE int *th_os_errno_at(void) {
+    return &errno;
+}
+
+/*
+ * Not shown to the thread sanitizer: errno is the thread's, and tasks that run on it one after
+ * another are different threads to that tool.
+ */
+TH_NOINLINE TH_NO_TSAN int th_os_errno_get(void) {
+    __asm__ volatile("" ::: "memory");
+    return errno;
+}
+
+TH_NOINLINE TH_NO_TSAN void th_os_errno_set(int value) {
+    __asm__ volatile("" ::: "memory");
+    errno = value;
+}
