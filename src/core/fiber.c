@@ -99,13 +99,9 @@ TH_NO_TSAN void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
     switch_to(worker, from, to);
 }
 
-/* Where a fresh fiber begins: as if it came back from a switch. */
-static TH_NO_TSAN void fiber_main(void *arg) {
-    th_fiber *fiber = arg;
+TH_NO_TSAN void th_fiber_begins(th_fiber *fiber) {
     arrive(fiber, NULL);
     th_commit(fiber->worker);
-    th_loop(fiber);
-    th_broken(__FILE__, __LINE__, "a fiber's loop returned"); /* GCOVR_EXCL_LINE: never */
 }
 
 void th_fiber_check_canary(const th_fiber *fiber) {
@@ -227,7 +223,7 @@ TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool
                         .single = single};
     fiber->valgrind = th_valgrind_stack(stack.bottom, stack.top);
     fiber->tsan = single ? make_context() : NULL; /* bodies run on single ones there */
-    th_context_make(&fiber->context, stack.bottom, fiber, fiber_main, fiber);
+    th_context_make(&fiber->context, stack.bottom, fiber, sched->fiber_main, fiber);
     /* pairs: th_fiber_on; the fiber as it was made */
     th_store_release(anchor_of(&stack), fiber);
     return fiber;

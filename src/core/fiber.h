@@ -85,7 +85,7 @@ static inline th_fiber *th_fiber_of(th_work *work) {
 /* The fiber whose body is calling, or NULL: on a plain thread, in a hook. */
 th_fiber *th_fiber_self(void);
 
-/* Makes one with its loop ready to be switched to; NULL: no stack. */
+/* Makes one, about to begin with `sched->fiber_main`; NULL: no stack. */
 th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single);
 void th_fiber_free(th_fiber *fiber);
 
@@ -138,8 +138,8 @@ void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to);
 /* The first thing after arriving on a stack. */
 void th_commit(th_worker *worker);
 
-/* The body of every fiber: core/loop.c. */
-void th_loop(void *fiber);
+/* The first thing that a fresh fiber does: as if it came back from a switch. */
+void th_fiber_begins(th_fiber *fiber);
 
 /* How deep its stack went since it was last asked, 0 when nothing ran on it: a system call. */
 size_t th_fiber_measure(th_worker *worker, th_fiber *fiber);

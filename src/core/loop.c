@@ -9,6 +9,8 @@
  * In thread-sanitizer builds, and for tasks that want another stack size, a task gets a fiber for
  * itself, which is freed at its end (`single`).
  */
+#include "core/loop.h"
+
 #include "base/check.h"
 #include "core/bound.h"
 #include "core/fiber.h"
@@ -52,6 +54,7 @@ static TH_NO_TSAN TH_NORETURN void retire(th_fiber *fiber) {
 
 TH_NO_TSAN void th_loop(void *arg) {
     th_fiber *self = arg;
+    th_fiber_begins(self);
     for (;;) {
         th_worker *worker = self->worker;
         th_work *work = th_find_claimed(worker);
