@@ -11,8 +11,11 @@
 #include "core/atfork.h"
 
 #include "core/cancel.h"
+#include "core/fork.h"
 #include "core/local.h"
 #include "core/outside.h"
+#include "core/thread.h"
+#include "core/worker.h"
 #include "platform/platform.h"
 
 static void before_fork(void) {
@@ -27,9 +30,37 @@ static void in_parent(void) {
     th_lock_release(&th_keys_lock);
 }
 
+/*
+ * The worker is the parent's: the thread stays on the fiber's stack, but is none of its workers any
+ * more, so that nothing reaches a queue. It keeps what the task had: who it is, as the owner of
+ * locks, and its values. The body's end finds the fiber dirty, and the process ends there (run.c).
+ */
+static TH_NO_TSAN void orphan(void) {
+    th_thread *thread = th_thread_self();
+    th_worker *worker = thread->worker;
+    if (!worker && !thread->serves) {
+        return;
+    }
+    if (worker) {
+        th_fiber *fiber = worker->current;
+        thread->id = fiber->run_id;
+        fiber->dirty = true;
+        if (!fiber->root) {
+            thread->locals = fiber->locals;
+            fiber->locals = (th_locals){0};
+            thread->at_exit[TH_EXIT_LOCALS] = th_locals_end_with;
+        }
+        th_forks_orphaned(&worker->forks);
+        thread->worker = NULL;
+    }
+    thread->acts_for = NULL;
+    thread->orphan = true;
+    thread->alone = true;
+}
+
 static void in_child(void) {
     th_outside_abandon();
-    th_thread_orphaned();
+    orphan();
     in_parent();
 }
 

@@ -4,7 +4,7 @@
 #ifndef TH_ATFORK_H
 #define TH_ATFORK_H
 
-/* From the first start of a scheduler on, forks are watched. Any thread. */
+/* For start: from the first one of a scheduler on, forks are watched. Any thread. */
 void th_atfork_watch(void);
 
 #endif

@@ -162,15 +162,6 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
     switch_to(worker, fiber, to);
 }
 
-th_fiber *th_fiber_self(void) {
-    th_worker *worker = th_here();
-    if (!worker) {
-        return NULL;
-    }
-    th_fiber *fiber = worker->current;
-    return fiber && fiber->body ? fiber : NULL;
-}
-
 uint64_t th_fiber_fresh_id(void) {
     /* relaxed: only the numbers must differ; their top bit is left to plain threads (thread.c) */
     return ((th_add_relaxed(&xnumbers, 1u) + 1) & 0x7fffffff) << 32;

@@ -82,9 +82,6 @@ static inline th_fiber *th_fiber_of(th_work *work) {
     return th_container(work, th_fiber, work);
 }
 
-/* The fiber whose body is calling, or NULL: on a plain thread, in a hook. */
-th_fiber *th_fiber_self(void);
-
 /* Makes one, about to begin with `sched->fiber_main`; NULL: no stack. */
 th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single);
 void th_fiber_free(th_fiber *fiber);

@@ -5,6 +5,7 @@
 
 #include "core/lock.h"
 #include "core/run.h"
+#include "core/thread.h"
 
 void th_help_begin(const th_heritage *heritage) {
     th_fiber *fiber = th_fiber_self();

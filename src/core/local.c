@@ -12,7 +12,7 @@
 #include "core/driver.h"
 #include "core/fiber.h"
 #include "core/lock.h"
-#include "core/thread.h"
+#include "core/thread_exit.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
 
@@ -127,7 +127,8 @@ int thrum_key_set(thrum_key key, void *value) {
     if (fiber) {
         fiber->dirty = true;
     } else {
-        (void)th_thread_keep(th_thread_self()); /* else their memory stays until the process ends */
+        /* refused: their memory stays until the process ends */
+        (void)th_thread_keep(th_thread_self(), TH_EXIT_LOCALS, th_locals_end_with);
     }
     *local = (th_local){key.index, serial, value};
     return 0;
@@ -163,4 +164,8 @@ void th_locals_end(th_locals *locals, bool destruct) {
         th_os_free(locals->more);
     }
     *locals = (th_locals){0};
+}
+
+void th_locals_end_with(th_thread *thread) {
+    th_locals_end(&thread->locals, false);
 }

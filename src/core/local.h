@@ -15,6 +15,8 @@ typedef struct th_local {
     void *value;
 } th_local;
 
+struct th_thread;
+
 typedef struct th_locals {
     th_local few[TH_LOCALS_INLINE];
     th_local *more;            /* the rest, THRUM_KEYS_MAX of them, or NULL */
@@ -31,6 +33,9 @@ static inline bool th_locals_any(const th_locals *locals) {
 
 /* Calls the destructors (which may set values again: a few rounds) and frees. */
 void th_locals_end(th_locals *locals, bool destruct);
+
+/* What a thread has of them ends with it (th_thread_keep). */
+void th_locals_end_with(struct th_thread *thread);
 
 /* Protects making and deleting keys; a fork takes it, too (core/atfork.c). */
 extern th_lock th_keys_lock;

@@ -4,7 +4,7 @@
  */
 #include "core/outside.h"
 
-#include "core/atfork.h"
+#include "core/thread_exit.h"
 #include "core/wait.h"
 #include "core/worker.h"
 #include "platform/platform.h"
@@ -29,7 +29,6 @@ static TH_NO_TSAN th_outside *find(th_thread *thread, thrum_sched *sched) {
 static thrum_sched *live; /* every scheduler that has not been stopped, under th_outside_lock */
 
 void th_outside_open(thrum_sched *sched) {
-    th_atfork_watch();
     th_lock_acquire(&th_outside_lock);
     sched->next_live = live;
     live = sched;
@@ -74,7 +73,7 @@ static TH_NO_TSAN th_outside *attach(th_thread *thread, thrum_sched *sched, bool
      * Gone: without asking for memory, since it may be the child of a fork. And a record that
      * nobody would retire must not be: it would tell of a thread whose memory has gone with it.
      */
-    if (*gone || !th_thread_keep(thread)) {
+    if (*gone || !th_thread_keep(thread, TH_EXIT_OUTSIDE, th_outside_retire_all)) {
         return NULL;
     }
     th_outside *r = find(thread, NULL); /* one whose scheduler is gone */

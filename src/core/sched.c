@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "core/affinity.h"
+#include "core/atfork.h"
 #include "core/bound.h"
 #include "core/config.h"
 #include "core/find.h"
@@ -19,6 +20,7 @@
 #include "core/park.h"
 #include "core/run.h"
 #include "core/settle.h"
+#include "core/thread_exit.h"
 #include "core/wait.h"
 #include "core/worker.h"
 #include "platform/platform.h"
@@ -295,6 +297,7 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
     if (settled.catch_overflow) {
         th_overflow_catch();
     }
+    th_atfork_watch();
     for (;;) {
         thrum_sched *sched = sched_new(&settled, tied ? &cpus : NULL);
         if (!sched) {

@@ -358,8 +358,3 @@ int thrum_worker_id(void) {
     const th_worker *worker = th_here();
     return worker && !worker->bound ? (int)worker->index : -1;
 }
-
-thrum_sched *thrum_sched_current(void) {
-    const th_worker *worker = th_here();
-    return worker ? worker->sched : NULL;
-}

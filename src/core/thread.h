@@ -8,8 +8,12 @@
 #include "core/local.h"
 #include "platform/platform.h"
 
+typedef struct th_fiber th_fiber;
 typedef struct th_worker th_worker;
 typedef struct th_outside th_outside;
+
+/* What hangs on a thread and goes with it, in this order. */
+typedef enum { TH_EXIT_OUTSIDE, TH_EXIT_LOCALS, TH_EXITS } th_exit;
 
 typedef struct th_thread {
     th_worker *worker;            /* the worker that this thread is, else NULL */
@@ -19,8 +23,9 @@ typedef struct th_thread {
     th_outside *outside;          /* its records with schedulers whose worker it is not */
     th_locals locals;             /* its values under keys */
     struct thrum_sched *acts_for; /* makes a call for a task of it, which waits (blocking_pool.c) */
-    bool exit_registered;         /* th_thread_ends will be called */
-    bool serves;                  /* a thread of the library's that makes calls for tasks (io/) */
+    void (*at_exit[TH_EXITS])(struct th_thread *thread); /* called by th_thread_ends, or NULL */
+    bool exit_registered;                                /* th_thread_ends will be called */
+    bool serves; /* a thread of the library's that makes calls for tasks (io/) */
     bool orphan; /* in the child of a fork: what it was doing, it did for the parent's scheduler */
     bool alone;  /* an orphan, and no scheduler was started since the fork: waits fail at once */
     uint64_t xwaits; /* what a plain thread waits for: a th_on above the object's address; or 0 */
@@ -63,16 +68,7 @@ TH_NORETURN TH_COLD void th_thread_body_ends(int status);
 /* A scheduler was started: an orphan's waits may find a waker again. */
 void th_thread_accompanied(void);
 
-/* For the child of a fork, the thread that forked. */
-void th_thread_orphaned(void);
-
-/*
- * Sees to it that what hangs on the record is freed when the thread ends. False: the system has no
- * means left for it (every pthread key is taken).
- */
-bool th_thread_keep(th_thread *thread);
-
-/* For a worker's thread, as it ends: the same at once. */
-void th_thread_ends(void *thread);
+/* The fiber whose body is calling, or NULL: on a plain thread, in a hook. */
+th_fiber *th_fiber_self(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include "core/find.h"
 #include "core/park.h"
 #include "core/run.h"
+#include "core/thread_exit.h"
 #include "core/worker.h"
 #include "crew.h"
 #include "platform/platform.h"
