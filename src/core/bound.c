@@ -7,7 +7,6 @@
 #include "core/find.h"
 #include "core/outside.h"
 #include "core/park.h"
-#include "core/stuck.h"
 #include "core/wait.h"
 #include "platform/platform.h"
 
@@ -340,8 +339,8 @@ static void leave(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     thread_leaves(worker);
     give_back(worker);
-    if (th_unlikely(sched->watched)) {
-        th_stuck_leaves(worker);
+    if (th_unlikely(sched->watch != NULL)) {
+        sched->watch->leaves(worker);
     }
     link_out(sched, worker);
 }

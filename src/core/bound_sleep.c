@@ -6,7 +6,6 @@
 #include "core/find.h"
 #include "core/idle.h"
 #include "core/park.h"
-#include "core/stuck.h"
 #include "platform/platform.h"
 
 static bool is_asleep(const th_worker *worker) {
@@ -91,9 +90,9 @@ static bool may_go_on(const th_worker *worker) {
 
 static void sleep_until(th_worker *worker, uint32_t word, int64_t until) {
     th_count(&worker->counters.xfutex_waits, 1);
-    bool for_ever = worker->sched->watched && until == TH_FOREVER;
-    if (th_unlikely(for_ever)) {
-        th_stuck_sleeps(worker);
+    const th_watch *watch = until == TH_FOREVER ? worker->sched->watch : NULL;
+    if (th_unlikely(watch != NULL)) {
+        watch->sleeps(worker);
     }
     if (th_is_traced(worker)) {
         th_trace_parks(worker);
@@ -102,8 +101,8 @@ static void sleep_until(th_worker *worker, uint32_t word, int64_t until) {
     if (th_is_traced(worker)) {
         th_trace_unparks(worker);
     }
-    if (th_unlikely(for_ever)) {
-        th_stuck_wakes(worker);
+    if (th_unlikely(watch != NULL)) {
+        watch->wakes(worker);
     }
 }
 

@@ -7,7 +7,6 @@
 #include "core/find.h"
 #include "core/idle.h"
 #include "core/sentinel.h"
-#include "core/stuck.h"
 #include "platform/platform.h"
 
 /* What nobody else is certain to come for, and what a thief could help with. */
@@ -494,10 +493,10 @@ void th_park(th_worker *worker) {
         th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
         th_idle_notify(sched);
     }
-    if (th_unlikely(sched->watched) &&
+    if (th_unlikely(sched->watch != NULL) &&
         /* relaxed: as above */
         th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
-        th_stuck_look(sched);
+        sched->watch->parked(sched);
     }
     /* relaxed: ordered by the fence; stop sets it, then wakes all */
     bool look = !worker->napping || token;

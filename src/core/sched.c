@@ -20,6 +20,7 @@
 #include "core/park.h"
 #include "core/run.h"
 #include "core/settle.h"
+#include "core/stuck.h"
 #include "core/thread_exit.h"
 #include "core/wait.h"
 #include "core/worker.h"
@@ -225,7 +226,8 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     sched->config.name = sched->name;
     sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
     sched->stuck_began = UINT64_MAX; /* never yet */
-    sched->watched = config->on_deadlock != THRUM_DEADLOCK_OFF || config->deadlock;
+    bool watched = config->on_deadlock != THRUM_DEADLOCK_OFF || config->deadlock;
+    sched->watch = watched ? &th_stuck_watch : NULL;
     th_timers_init(&sched->loose_timers, sched, NULL);
     sched->searchers_max = config->searchers_max;
     sched->fiber_main = th_loop;

@@ -43,7 +43,7 @@ static sleepers count_sleepers(thrum_sched *sched) {
     return s;
 }
 
-void th_stuck_wakes(th_worker *worker) {
+static void wakes(th_worker *worker) {
     /* relaxed: an old value only says that it slept, which then was so between the two looks */
     th_store_relaxed(&worker->xsleeps, worker->xsleeps + 1);
 }
@@ -157,22 +157,29 @@ static void look(thrum_sched *sched) {
     }
 }
 
-void th_stuck_look(thrum_sched *sched) {
+static void parked(thrum_sched *sched) {
     th_lock_acquire(&sched->stuck_lock);
     look(sched);
     th_lock_release(&sched->stuck_lock);
 }
 
-void th_stuck_sleeps(th_worker *worker) {
+static void sleeps(th_worker *worker) {
     th_lock_acquire(&worker->sched->stuck_lock);
     th_store_relaxed(&worker->xsleeps, worker->xsleeps + 1); /* relaxed: published by the lock */
     look(worker->sched);
     th_lock_release(&worker->sched->stuck_lock);
 }
 
-void th_stuck_leaves(th_worker *worker) {
+static void leaves(th_worker *worker) {
     th_lock_acquire(&worker->sched->stuck_lock);
     worker->gone = true;
     look(worker->sched);
     th_lock_release(&worker->sched->stuck_lock);
 }
+
+const th_watch th_stuck_watch = {
+    .parked = parked,
+    .sleeps = sleeps,
+    .wakes = wakes,
+    .leaves = leaves,
+};

@@ -246,6 +246,18 @@ extern const th_policy th_policy_sharded;
 extern const th_policy th_policy_global;
 extern const th_policy th_policy_fifo;
 
+/* Who is told of sleepers, to find out whether all wait for each other (stuck.h). */
+typedef struct th_watch {
+    /* A worker has announced that it parks, behind a fence, and all have. */
+    void (*parked)(thrum_sched *sched);
+    /* A bound thread is about to sleep until it is woken, and has nothing to do; it has woken up.
+     */
+    void (*sleeps)(th_worker *worker);
+    void (*wakes)(th_worker *worker);
+    /* A bound thread is about to leave: it counts as gone. */
+    void (*leaves)(th_worker *worker);
+} th_watch;
+
 struct thrum_sched {
     /* Constant once it runs. */
     thrum_config config;
@@ -318,7 +330,7 @@ struct thrum_sched {
 
     th_trace trace;
 
-    bool watched;           /* constant: a deadlock is reported (stuck.h) */
+    const th_watch *watch;  /* constant: a deadlock is reported; NULL: none is */
     th_lock stuck_lock;     /* protects the next two */
     uint64_t stuck_began;   /* what had begun when it was found stuck last ... */
     uint64_t stuck_resumes; /* ... and how often bound threads had gone on */
