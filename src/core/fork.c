@@ -6,7 +6,6 @@
 
 #include "base/annotate.h"
 #include "base/check.h"
-#include "core/helper.h"
 #include "core/park.h"
 #include "core/run.h"
 #include "core/submit.h"
@@ -29,48 +28,14 @@ bool th_forks_hungry(void) {
 /* ---- the call, by somebody else than its owner ---- */
 
 /*
- * In the context of the run that makes the call. The values that the body kept are dropped before
- * its owner goes on; afterwards the fork may be gone.
- */
-static void call_given(th_call *call) {
-    th_fork *fork = th_container(call, th_fork, call);
-    th_help_begin(&fork->heritage);
-    fork->result = fork->fn(fork->arg);
-    th_run_undo();
-    th_help_end();
-    /* pairs: th_fork_wait; publishes the result and what the body did, takes the waiter */
-    uintptr_t old = th_xchg_acq_rel(&fork->xend, TH_FORK_DONE);
-    if (old != TH_FORK_OPEN) {
-        th_waiter_wake((th_waiter *)old);
-    }
-}
-
-TH_NO_TSAN uintptr_t th_fork_function(const th_call *call) {
-    const th_fork *fork = (const th_fork *)call; /* its first member */
-    return call->fn == call_given ? (uintptr_t)fork->fn : 0;
-}
-
-int th_fork_wait(th_fork *fork) {
-    th_waiter waiter;
-    th_waiter_init(&waiter, TH_ON_FORK, fork);
-    waiter.shielded = true; /* the child uses the caller's frame: it is cancelled (core/helper.h) */
-    uintptr_t state = TH_FORK_OPEN;
-    /* pairs: call_given; hands the waiter over, or acquires the result */
-    if (th_cas_acq_rel_acquire_both(&fork->xend, &state, (uintptr_t)&waiter)) {
-        (void)th_waiter_wait(&waiter);
-    }
-    return fork->result;
-}
-
-/*
  * It becomes work. Rescuers do this in their worker's context, so it is not shown to the thread
  * sanitizer: the frame is the owner's again soon.
  */
-static TH_NO_TSAN void make_work(th_fork *fork) {
+static TH_NO_TSAN void make_work(const th_worker *worker, th_fork *fork) {
     fork->call.work.next = NULL;
     fork->call.work.kind = TH_WORK_CALL;
     fork->call.work.worker = -1;
-    fork->call.fn = call_given;
+    fork->call.fn = worker->sched->fork_call;
 }
 
 /* ---- the owner ---- */
@@ -113,7 +78,7 @@ static th_fork *private_at(const th_forks *forks, uint64_t index) {
 
 /* Counted as a task that was spawned: nobody would count it in time who takes it. */
 static void offer(th_worker *worker, th_fork *fork, bool backlog) {
-    make_work(fork);
+    make_work(worker, fork);
     th_store_relaxed(&fork->xworker, NULL); /* relaxed: its owner reads it */
     set_offered(&worker->forks, fork);
     th_flow_began(&worker->flow.xcreated);
@@ -127,7 +92,7 @@ static void offer(th_worker *worker, th_fork *fork, bool backlog) {
 
 /* To a queue, as a task that was just spawned. */
 static void give(th_worker *worker, th_fork *fork) {
-    make_work(fork);
+    make_work(worker, fork);
     th_store_relaxed(&fork->xworker, NULL); /* relaxed: its owner reads it */
     th_call_submit(worker, &fork->call);
 }
@@ -353,7 +318,7 @@ static th_work *rescue_private(th_worker *worker, th_forks *forks) {
     for (uint64_t i = at; i != end; i++) {
         th_fork *fork = private_at(forks, i);
         th_flow_began(&worker->flow.xcreated);
-        make_work(fork);
+        make_work(worker, fork);
         /* pairs: th_fork_pop_slow; the count */
         th_store_release(&fork->xworker, NULL);
         if (first) {

@@ -90,12 +90,6 @@ static inline bool th_forks_any(const th_forks *forks) {
 /* For the child of a fork: forks that were started before it are the parent's. */
 void th_forks_orphaned(th_forks *forks);
 
-/* A fork that was given: waits for its end, and returns its result. A cancel does not end that. */
-int th_fork_wait(th_fork *fork);
-
-/* The function of the fork that a call in a queue is, or 0: it is none. */
-uintptr_t th_fork_function(const th_call *call);
-
 /* The task has ended: stops the program if there is a fork that was not joined. */
 void th_forks_end(th_worker *worker);
 

@@ -13,6 +13,7 @@
 #include "core/bound.h"
 #include "core/config.h"
 #include "core/find.h"
+#include "core/fork_call.h"
 #include "core/idle.h"
 #include "core/loop.h"
 #include "core/outside.h"
@@ -231,6 +232,7 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     th_timers_init(&sched->loose_timers, sched, NULL);
     sched->searchers_max = config->searchers_max;
     sched->fiber_main = th_loop;
+    sched->fork_call = th_fork_call;
     sched->stack_class = th_stack_class(config->stack_size);
     th_inject_init(&sched->inject);
     th_stacks_init(&sched->stacks, config->guard, config->alloc, config->free, config->hook_ctx);

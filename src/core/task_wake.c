@@ -4,7 +4,6 @@
  */
 #include "base/atomic.h"
 #include "core/idle.h"
-#include "core/run.h"
 #include "core/submit.h"
 #include "core/task.h"
 #include "core/wait.h"

@@ -117,6 +117,12 @@ static TH_INLINE_NO_TSAN const th_waiter *waiter_of(const th_fiber *fiber) {
     return th_load_relaxed(&fiber->xblocked); /* relaxed: its worker's own */
 }
 
+/* The function of the fork that a call is, or 0: it is none. */
+static TH_INLINE_NO_TSAN uintptr_t fork_function(const th_worker *worker, const th_call *call) {
+    const th_fork *fork = (const th_fork *)call; /* its first member */
+    return call->fn == worker->sched->fork_call ? (uintptr_t)fork->fn : 0;
+}
+
 TH_NO_TSAN void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_work *work) {
     th_track *track = noting(worker);
     if (!track) {
@@ -132,7 +138,7 @@ TH_NO_TSAN void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_wor
     } else if (work->kind == TH_WORK_TASK || work->kind == TH_WORK_SERIAL) {
         fn = (uintptr_t)((const thrum_task *)(const void *)work)->reserved_fn;
     } else if (work->kind == TH_WORK_CALL) {
-        fn = th_fork_function((const th_call *)work);
+        fn = fork_function(worker, (const th_call *)work);
     }
     fiber->traced_fn = fn;
     fiber->traced_run = fiber->run_id;

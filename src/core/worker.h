@@ -269,10 +269,11 @@ struct thrum_sched {
     unsigned workers_count;
     unsigned searchers_max; /* 0: half of the busy ones */
     unsigned stack_class;
-    void (*fiber_main)(void *fiber); /* what its fibers run: a worker's loop (loop.h) */
-    bool can_order;                  /* th_os_barrier works here */
-    unsigned *strides;               /* numbers coprime to the number of workers */
-    th_os_cpuset *cpus;              /* of its threads (affinity.h); NULL: as its starter's */
+    void (*fiber_main)(void *fiber);  /* what its fibers run: a worker's loop (loop.h) */
+    void (*fork_call)(th_call *call); /* what a fork that was given calls (fork_call.h) */
+    bool can_order;                   /* th_os_barrier works here */
+    unsigned *strides;                /* numbers coprime to the number of workers */
+    th_os_cpuset *cpus;               /* of its threads (affinity.h); NULL: as its starter's */
     unsigned strides_count;
 
     /* Written once or twice in its life. */

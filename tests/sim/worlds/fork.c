@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "core/fork_call.h"
 #include "core/idle.h"
 #include "core/worker.h"
 #include "crew.h"
@@ -52,6 +53,7 @@ static void begin(unsigned thieves, bool can_order) {
     mini.sched.workers_count = 1 + thieves;
     mini.sched.policy = &queue_only;
     mini.sched.can_order = can_order;
+    mini.sched.fork_call = th_fork_call;
     for (unsigned i = 0; i <= thieves; i++) {
         th_worker *worker = &mini.workers[i];
         worker->sched = &mini.sched;

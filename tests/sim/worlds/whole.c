@@ -7,6 +7,7 @@
 
 #include "core/config.h"
 #include "core/find.h"
+#include "core/fork_call.h"
 #include "core/park.h"
 #include "core/run.h"
 #include "core/thread_exit.h"
@@ -110,6 +111,7 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
                     : settled.policy == THRUM_FIFO ? &th_policy_fifo
                                                    : &th_policy_sharded;
     sched->searchers_max = settled.searchers_max;
+    sched->fork_call = th_fork_call;
     unsigned count = settled.workers;
     sched->workers_count = count;
     sched->can_order = !whole_gates_shut;
