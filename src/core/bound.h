@@ -25,9 +25,6 @@ th_work *th_bound_find(th_worker *worker);
  */
 th_work *th_bound_look(th_worker *worker);
 
-/* The owner: whether its root may go on, or a deadline of its own has passed. */
-bool th_bound_is_due(const th_worker *worker);
-
 /*
  * Its root waits, and what is tied to the thread runs, until the flag is set (and th_wake_worker
  * called): 0, or -ETIMEDOUT.
@@ -45,6 +42,9 @@ void th_bound_leave_unfinished(th_worker *worker);
 
 /* No workers: n things are there for whoever comes, so up to n of those that sleep are woken. */
 void th_bound_wake(thrum_sched *sched, uint64_t n);
+
+/* The same, unless one of those that sleep watches the deadline. */
+void th_bound_wake_unless(thrum_sched *sched, uint64_t n, int64_t deadline);
 
 /* No workers: what became due in the loose timers is for whoever comes. A bound thread. */
 void th_bound_due(th_worker *by, th_chain *due);

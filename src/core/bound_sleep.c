@@ -22,8 +22,7 @@ static bool is_watched(const thrum_sched *sched, int64_t deadline) {
     return w != NULL;
 }
 
-/* Up to n of those that sleep, unless one of them watches the deadline. */
-static void wake(thrum_sched *sched, uint64_t n, int64_t deadline) {
+void th_bound_wake_unless(thrum_sched *sched, uint64_t n, int64_t deadline) {
     /* seq: the push, or the look at the deadline, before the sleep words are read; sleep has it the
      * other way */
     th_fence_seq();
@@ -36,7 +35,7 @@ static void wake(thrum_sched *sched, uint64_t n, int64_t deadline) {
 }
 
 void th_bound_wake(thrum_sched *sched, uint64_t n) {
-    wake(sched, n, INT64_MIN);
+    th_bound_wake_unless(sched, n, INT64_MIN);
 }
 
 /*
@@ -52,9 +51,9 @@ static void hand_over(th_worker *worker) {
     /* relaxed: whoever woke us for what it put in was acquired in `sleep`; others wake others */
     int64_t first = th_load_relaxed(&sched->loose_timers.xearliest);
     if (!th_inject_is_empty(&sched->inject)) {
-        wake(sched, 1, INT64_MIN);
+        th_bound_wake(sched, 1);
     } else if (first != INT64_MAX) {
-        wake(sched, 1, first);
+        th_bound_wake_unless(sched, 1, first);
     }
 }
 
@@ -112,7 +111,8 @@ static void sleep(th_worker *worker) {
     th_store_relaxed(&worker->xuntil, TH_FOREVER); /* relaxed: the fence orders it */
     /* relaxed: as above */
     th_or_relaxed(&worker->xsleep, TH_SLEEP_PARKED);
-    /* seq: announced before the queues, and the deadlines, are read; th_wake_worker, wake */
+    /* seq: announced before the queues, and the deadlines, are read; th_wake_worker,
+     * th_bound_wake_unless */
     th_fence_seq();
     if (th_load_relaxed(&sched->xidle_waiters)) { /* relaxed: ordered by the fence */
         th_idle_notify(sched);
@@ -167,6 +167,18 @@ th_work *th_bound_look(th_worker *worker) {
     return late ? &worker->home.work : NULL;
 }
 
+/* Whether its root may go on, or a deadline of its own has passed. */
+static bool is_due(const th_worker *worker) {
+    int64_t first = earliest(worker);
+    return may_go_on(worker) || (first != INT64_MAX && first <= th_os_now());
+}
+
+/* Whether there is something better to do than looking through stacks. */
+static bool is_wanted(th_worker *worker) {
+    return worker->policy->pending(worker) || is_due(worker) ||
+           worker->sched->policy->pending(worker);
+}
+
 th_work *th_bound_find(th_worker *worker) {
     for (;;) {
         th_work *work = worker->handoff;
@@ -194,13 +206,8 @@ th_work *th_bound_find(th_worker *worker) {
         }
         tell_idle(worker); /* the end of all work, before time is spent on what that has left */
         if (!may_go_on(worker)) {
-            th_idle_trim(worker);
+            th_idle_trim(worker, is_wanted);
             sleep(worker);
         }
     }
-}
-
-bool th_bound_is_due(const th_worker *worker) {
-    int64_t first = earliest(worker);
-    return may_go_on(worker) || (first != INT64_MAX && first <= th_os_now());
 }

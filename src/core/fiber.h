@@ -146,7 +146,12 @@ void th_idle_put(th_worker *worker, th_fiber *fiber);
 th_fiber *th_idle_take(th_worker *worker);
 bool th_idle_refill(th_worker *worker); /* at least one afterwards, or false */
 void th_idle_give(th_worker *worker);   /* one of its own, for whoever refills first */
-void th_idle_trim(th_worker *worker);   /* before parking: gives back what deep tasks used */
+
+/*
+ * Before parking: gives back what deep tasks used, as long as nothing better is to be done: that is
+ * `is_wanted`.
+ */
+void th_idle_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker));
 
 /*
  * For reclaim.c. A period begins: how many lay unused in the one before, beyond those that are

@@ -6,7 +6,6 @@
  * `fibers_measured` have not. Each is taken from where the last one was put.
  */
 #include "base/check.h"
-#include "core/bound.h"
 #include "core/fiber.h"
 #include "core/worker.h"
 
@@ -231,14 +230,8 @@ bool th_idle_trim_some(th_worker *worker) {
 
 /* ---- before parking ---- */
 
-/* Whether there is something better to do than looking through stacks. */
-static bool is_wanted(th_worker *worker) {
-    bool bound = worker->bound && (worker->policy->pending(worker) || th_bound_is_due(worker));
-    return bound || worker->sched->policy->pending(worker);
-}
-
 /* Whether this worker is the last that parks (a bound thread: all have), and nothing wants it. */
-static bool is_quiet(th_worker *worker) {
+static bool is_quiet(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
     thrum_sched *sched = worker->sched;
     unsigned awake = worker->bound ? 0 : 1;
     /* relaxed: a guess; if nobody took himself for the last one, that one looks again (th_park) */
@@ -246,14 +239,14 @@ static bool is_quiet(th_worker *worker) {
            !is_wanted(worker);
 }
 
-void th_idle_trim(th_worker *worker) {
+void th_idle_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
     trim(worker, worker->current); /* the loop's own: it stands far above what is given back */
     for (th_fiber *fiber = worker->idle; fiber; fiber = fiber->next) {
         trim(worker, fiber);
     }
-    while (is_quiet(worker) && give_back(worker, TH_IDLE_KEPT, true)) {
+    while (is_quiet(worker, is_wanted) && give_back(worker, TH_IDLE_KEPT, true)) {
     }
-    if (is_quiet(worker)) {
+    if (is_quiet(worker, is_wanted)) {
         while (th_idle_trim_some(worker) && !is_wanted(worker)) {
         }
     } else {

@@ -471,6 +471,11 @@ static bool spin(th_worker *worker) {
     return false;
 }
 
+/* Whether there is something better to do than looking through stacks. */
+static bool is_wanted(th_worker *worker) {
+    return worker->sched->policy->pending(worker);
+}
+
 void th_park(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     if (!worker->nap_ns) {
@@ -478,7 +483,7 @@ void th_park(th_worker *worker) {
             search_anyway(worker);
             return;
         }
-        th_idle_trim(worker);
+        th_idle_trim(worker, is_wanted);
     }
     if (worker->woken) {
         worker->woken = false;
