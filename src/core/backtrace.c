@@ -9,6 +9,7 @@
 
 #include "base/annotate.h"
 #include "base/atomic.h"
+#include "core/waiter_state.h"
 #include "core/worker.h"
 #include "platform/call.h"
 

@@ -14,9 +14,9 @@
 #ifndef TH_BACKTRACE_H
 #define TH_BACKTRACE_H
 
-#include "core/fiber.h"
-#include "core/wait.h"
+#include "core/waiter_state.h"
 #include "platform/platform.h"
+#include "thrum/sched.h"
 
 /* So many fibers at a time, and of each so many words. */
 #define TH_BACKTRACE_FIBERS TH_LIMIT(8u, 2u)

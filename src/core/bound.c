@@ -4,33 +4,16 @@
 #include "core/bound.h"
 
 #include "base/check.h"
-#include "core/find.h"
+#include "core/fiber.h"
+#include "core/fiber_cache.h"
+#include "core/fork.h"
 #include "core/outside.h"
-#include "core/park.h"
-#include "core/wait.h"
+#include "core/switch.h"
+#include "core/timer.h"
+#include "core/wake.h"
 #include "platform/platform.h"
 
 /* ---- finding them ---- */
-
-/* TH_NO_TSAN: who looks (look.c) has the lock, but the sanitizer does not see it there. */
-TH_NO_TSAN th_worker *th_worker_at(thrum_sched *sched, int32_t index) {
-    unsigned i = (unsigned)index;
-    if (th_likely(i < sched->workers_count)) {
-        return &sched->workers[i];
-    }
-    i -= sched->workers_count;
-    /* relaxed: whoever has the number has it from work that was made after the thread was bound */
-    th_worker **chunk = th_load_relaxed(&sched->xbound_chunks[i / TH_BOUND_CHUNK]);
-    return th_load_relaxed(&chunk[i % TH_BOUND_CHUNK]); /* relaxed: as above */
-}
-
-void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker), void *ctx) {
-    th_lock_acquire(&sched->bound_lock);
-    for (th_worker *w = sched->bound; w; w = w->bound_next) {
-        fn(ctx, w);
-    }
-    th_lock_release(&sched->bound_lock);
-}
 
 /* With the lock: for the next thread that is bound; if something is left in it, for the next stop.
  */

@@ -9,12 +9,7 @@
 #ifndef TH_BOUND_H
 #define TH_BOUND_H
 
-#include "core/lock.h"
-#include "core/timer.h"
 #include "core/worker.h"
-
-/* The worker with this number, or NULL: one of the scheduler's, or a bound thread's. */
-th_worker *th_worker_at(thrum_sched *sched, int32_t index);
 
 /* The next work of a bound thread, after sleeping if need be; never NULL. */
 th_work *th_bound_find(th_worker *worker);
@@ -39,18 +34,6 @@ void th_bound_leave(th_worker *worker);
  * what is tied to the thread, begun or not, to the next th_bound_enter. The root.
  */
 void th_bound_leave_unfinished(th_worker *worker);
-
-/* No workers: n things are there for whoever comes, so up to n of those that sleep are woken. */
-void th_bound_wake(thrum_sched *sched, uint64_t n);
-
-/* The same, unless one of those that sleep watches the deadline. */
-void th_bound_wake_unless(thrum_sched *sched, uint64_t n, int64_t deadline);
-
-/* No workers: what became due in the loose timers is for whoever comes. A bound thread. */
-void th_bound_due(th_worker *by, th_chain *due);
-
-/* Calls fn for each bound worker, with `bound_lock`. */
-void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker), void *ctx);
 
 /*
  * For stop, on a plain thread or one that is bound to it: waits until no thread is bound but the

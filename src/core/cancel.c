@@ -4,11 +4,8 @@
 #include "core/cancel.h"
 
 #include "base/atomic.h"
-#include "core/bound.h"
-#include "core/family.h"
-#include "core/fiber.h"
 #include "core/helper.h"
-#include "core/timer.h"
+#include "core/waiter.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
@@ -151,72 +148,7 @@ void th_cancel_look_ends(thrum_sched *sched) {
     th_store_release(&sched->xcancelling, sched->xcancelling - TH_CANCEL_LOOK_ONE);
 }
 
-/* ---- all of a scheduler ---- */
-
-static bool visit(void *ctx, const th_stack *stack, bool in_use) {
-    (void)ctx;
-    th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
-    if (fiber) {
-        th_cancel_visit(fiber);
-    }
-    return true;
-}
-
-static void visit_root(void *ctx, th_worker *worker) {
-    (void)ctx;
-    th_cancel_visit(&worker->home);
-}
-
-void th_cancel_all(thrum_sched *sched) {
-    th_cancel_hold();
-    /* relaxed: ordered by the barrier, or the fence */
-    th_store_relaxed(&sched->xcancelling, sched->xcancelling | TH_CANCEL_ALL);
-    bool ordered = th_cancel_order(sched->can_order);
-    th_cancel_let_go();
-    th_timers_cancel_all(sched);
-    if (ordered) { /* else a fiber might be on its way back; it is left to whoever wakes it */
-        th_stack_cursor at = {0};
-        th_cancel_hold();
-        while (th_stacks_some(&sched->stacks, &at, TH_CANCEL_MAX, visit, NULL)) {
-            th_cancel_breathe(false);
-        }
-        th_bound_each(sched, visit_root, NULL);
-        th_cancel_let_go();
-    }
-}
-
-/* ---- one task ---- */
-
-int thrum_cancel(thrum_handle *handle) {
-    if (!handle) {
-        return -EINVAL;
-    }
-    th_cancel_hold();
-    /* relaxed: once it has ended nothing of it is touched: its scheduler may be gone */
-    if (th_load_relaxed(&handle->xjoin) != TH_JOIN_DONE &&
-        !th_load_relaxed(&handle->xcancelled)) { /* relaxed: written with the lock */
-        th_family_cancel_task(handle, handle->can_order);
-    }
-    th_cancel_let_go();
-    return 0;
-}
-
-bool thrum_cancelled(void) {
-    const th_fiber *fiber = th_fiber_self();
-    return fiber && (th_cancel_is_on(fiber) || th_family_is_late(fiber));
-}
-
-void thrum_shield_begin(void) {
-    th_fiber *fiber = th_fiber_self();
-    if (fiber) {
-        fiber->heritage.shields++;
-        fiber->dirty = true;
-    }
-}
-
-void thrum_shield_end(void) {
-    th_fiber *fiber = th_fiber_self();
-    if (fiber && fiber->heritage.shields-- == 0) {
-        th_misuse("thrum_shield_end", "there is no shield to end", fiber);
-    }
+void th_handle_runs(thrum_handle *handle, th_fiber *fiber) {
+    /* pairs: visit_task; the fiber, as it begins */
+    th_store_release(&handle->xfiber, fiber);
 }

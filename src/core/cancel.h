@@ -10,10 +10,10 @@
 #define TH_CANCEL_H
 
 #include "base/atomic.h"
-#include "core/fiber.h"
+#include "core/fiber_state.h"
+#include "core/handle.h"
 #include "core/lock.h"
-#include "core/run.h"
-#include "core/wait.h"
+#include "core/waiter_state.h"
 #include "core/worker.h"
 
 /* So many fibers are visited, or tasks flagged, before the lock is given up for a moment. */
@@ -29,12 +29,6 @@ extern th_lock th_cancel_lock;
 void th_cancel_hold(void);
 void th_cancel_let_go(void);
 void th_cancel_breathe(bool lets_run);
-
-/*
- * From now on every wait of the scheduler's fibers that can be cancelled is: those that wait now,
- * and each that would begin to. Tasks that wait for a deadline or a wakeup are, too. For ever.
- */
-void th_cancel_all(thrum_sched *sched);
 
 /* After the flags: afterwards who has not seen one is seen. False: no such order. */
 bool th_cancel_order(bool can_order);
@@ -122,5 +116,8 @@ static inline void th_cancel_end(th_fiber *fiber) {
     th_store_relaxed(&fiber->xblocked, NULL); /* relaxed: ordered as in th_cancel_is_on */
     th_cancel_taken_back(fiber);
 }
+
+/* Task's context: who runs it, so that it can be cancelled; NULL: nobody any more. */
+void th_handle_runs(thrum_handle *handle, th_fiber *fiber);
 
 #endif

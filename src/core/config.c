@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/affinity.h"
-#include "core/stack.h"
+#include "core/stack_state.h"
 #include "platform/platform.h"
 
 static void *alloc_default(void *ctx, size_t size);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/stack.h"
+#include "core/stack_state.h"
 #include "thrum/config.h"
 
 /* A field that is a number, and what it may be. */

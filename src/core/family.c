@@ -7,6 +7,8 @@
 #include "base/check.h"
 #include "core/cancel.h"
 #include "core/helper.h"
+#include "core/wait.h"
+#include "core/waiter.h"
 #include "core/worker.h"
 #include "thrum/scope.h"
 

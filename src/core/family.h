@@ -9,9 +9,10 @@
 #ifndef TH_FAMILY_H
 #define TH_FAMILY_H
 
+#include "core/fiber_state.h"
+#include "core/handle.h"
 #include "core/lock.h"
-#include "core/run.h"
-#include "core/wait.h"
+#include "core/waiter_state.h"
 
 typedef struct th_family {
     thrum_sched *sched;       /* constant: where its children run */
@@ -43,9 +44,6 @@ typedef struct th_family {
  * needs a timer: else nothing is to come, or what is around it is cancelled then.
  */
 bool th_family_open(th_family *family, thrum_sched *sched, int64_t deadline);
-
-/* Starts a child (spawn.c). 0, -EINVAL, -ENOMEM, -ESHUTDOWN as thrum_go_with. */
-int th_family_go(th_family *family, thrum_fn fn, void *arg);
 
 /* For `timers`: one more; one less, which is the last access of who leaves. */
 void th_family_count(th_family *family, size_t *count);

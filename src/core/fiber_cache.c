@@ -7,6 +7,8 @@
  */
 #include "base/check.h"
 #include "core/fiber.h"
+#include "core/fiber_cache.h"
+#include "core/stack.h"
 #include "core/worker.h"
 
 /* The rest of a stack below its hottest part goes back to the system before it is kept. */
@@ -41,8 +43,7 @@ size_t th_fiber_measure(th_worker *worker, th_fiber *fiber) {
     return used;
 }
 
-/* The same, and gives back what is beyond the pages that are kept; whether there was such. */
-static bool trim(th_worker *worker, th_fiber *fiber) {
+bool th_fiber_trim(th_worker *worker, th_fiber *fiber) {
     if (th_fiber_measure(worker, fiber) <= KEEP_BYTES) {
         return false;
     }
@@ -61,11 +62,11 @@ static void spill(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_fiber *first = worker->idle;
     th_fiber *last = first;
-    bool deep = trim(worker, first);
+    bool deep = th_fiber_trim(worker, first);
     for (unsigned i = 1; i < TH_IDLE_KEPT; i++) {
         last = last->next;
         if (deep || i % SAMPLED == 0) {
-            deep = trim(worker, last) || deep;
+            deep = th_fiber_trim(worker, last) || deep;
         }
     }
     worker->idle = last->next;
@@ -153,8 +154,7 @@ void th_idle_give(th_worker *worker) {
     th_lock_release(&sched->fibers_lock);
 }
 
-/* Frees some of what the scheduler keeps beyond a few; measures `all`, or one of them. How many. */
-static unsigned give_back(th_worker *worker, unsigned most, bool all) {
+unsigned th_idle_give_back(th_worker *worker, unsigned most, bool all) {
     thrum_sched *sched = worker->sched;
     th_fiber *surplus = NULL;
     unsigned count = 0;
@@ -193,7 +193,7 @@ bool th_idle_period(thrum_sched *sched, unsigned *unused, bool *deep) {
 }
 
 unsigned th_idle_reclaim(th_worker *worker, unsigned most) {
-    return give_back(worker, most < RECLAIM_ONCE ? most : RECLAIM_ONCE, false);
+    return th_idle_give_back(worker, most < RECLAIM_ONCE ? most : RECLAIM_ONCE, false);
 }
 
 bool th_idle_trim_some(th_worker *worker) {
@@ -208,7 +208,7 @@ bool th_idle_trim_some(th_worker *worker) {
     sched->fibers_count -= count;
     th_lock_release(&sched->fibers_lock);
     for (unsigned i = 0; i < count; i++) {
-        trim(worker, some[i]);
+        th_fiber_trim(worker, some[i]);
     }
     th_lock_acquire(&sched->fibers_lock);
     for (unsigned i = 0; i < count; i++) {
@@ -226,30 +226,4 @@ bool th_idle_trim_some(th_worker *worker) {
     }
     th_lock_release(&sched->fibers_lock);
     return more;
-}
-
-/* ---- before parking ---- */
-
-/* Whether this worker is the last that parks (a bound thread: all have), and nothing wants it. */
-static bool is_quiet(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
-    thrum_sched *sched = worker->sched;
-    unsigned awake = worker->bound ? 0 : 1;
-    /* relaxed: a guess; if nobody took himself for the last one, that one looks again (th_park) */
-    return th_park_parked(th_load_relaxed(&sched->xpark)) + awake >= sched->workers_count &&
-           !is_wanted(worker);
-}
-
-void th_idle_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
-    trim(worker, worker->current); /* the loop's own: it stands far above what is given back */
-    for (th_fiber *fiber = worker->idle; fiber; fiber = fiber->next) {
-        trim(worker, fiber);
-    }
-    while (is_quiet(worker, is_wanted) && give_back(worker, TH_IDLE_KEPT, true)) {
-    }
-    if (is_quiet(worker, is_wanted)) {
-        while (th_idle_trim_some(worker) && !is_wanted(worker)) {
-        }
-    } else {
-        th_reclaim_rest(worker, is_wanted);
-    }
 }

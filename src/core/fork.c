@@ -6,10 +6,8 @@
 
 #include "base/annotate.h"
 #include "base/check.h"
-#include "core/park.h"
-#include "core/run.h"
 #include "core/submit.h"
-#include "core/wait.h"
+#include "core/wake.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 

@@ -6,6 +6,7 @@
 #include "core/helper.h"
 #include "core/run.h"
 #include "core/wait.h"
+#include "core/waiter.h"
 
 /*
  * The values that the body kept are dropped before its owner goes on; afterwards the fork may be

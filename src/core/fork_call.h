@@ -5,7 +5,7 @@
 #ifndef TH_FORK_CALL_H
 #define TH_FORK_CALL_H
 
-#include "core/fork.h"
+#include "core/fork_state.h"
 
 /* What such a fork is, as work in a queue. In the context of the run that makes the call. */
 void th_fork_call(th_call *call);

@@ -3,8 +3,8 @@
  */
 #include "core/helper.h"
 
+#include "core/handle.h"
 #include "core/lock.h"
-#include "core/run.h"
 #include "core/thread.h"
 
 void th_help_begin(const th_heritage *heritage) {

@@ -10,7 +10,7 @@
 #define TH_HELPER_H
 
 #include "base/cc.h"
-#include "core/fiber.h"
+#include "core/fiber_state.h"
 
 /* Task's context, on the fiber that makes the call: before it, and when its values are dropped. */
 void th_help_begin(const th_heritage *heritage);

@@ -10,9 +10,10 @@
 
 #include "base/atomic.h"
 #include "core/driver.h"
-#include "core/fiber.h"
+#include "core/fiber_state.h"
 #include "core/lock.h"
 #include "core/thread_exit.h"
+#include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
 

@@ -6,6 +6,7 @@
 
 #include "core/lock.h"
 #include "base/cc.h"
+#include "thrum/sched.h"
 
 #define TH_LOCALS_INLINE 3
 

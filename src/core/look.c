@@ -4,8 +4,8 @@
 #include "core/look.h"
 
 #include "base/annotate.h"
-#include "core/bound.h"
 #include "core/cancel.h"
+#include "core/fiber.h"
 #include "platform/platform.h"
 #include "thrum/mutex.h"
 

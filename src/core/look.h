@@ -12,7 +12,6 @@
 
 #include "core/backtrace.h"
 #include "core/stack.h"
-#include "core/wait.h"
 #include "core/worker.h"
 
 typedef enum {

@@ -13,10 +13,14 @@
 
 #include "base/check.h"
 #include "core/bound.h"
+#include "core/deferred.h"
 #include "core/fiber.h"
+#include "core/fiber_cache.h"
 #include "core/find.h"
-#include "core/idle.h"
+#include "core/handle.h"
+#include "core/pick.h"
 #include "core/run.h"
+#include "core/switch.h"
 #include "core/worker.h"
 
 /* The class of stack that the work wants. */

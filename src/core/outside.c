@@ -5,7 +5,6 @@
 #include "core/outside.h"
 
 #include "core/thread_exit.h"
-#include "core/wait.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "core/panic.h"
+#include "core/stack.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 

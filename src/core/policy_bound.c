@@ -3,7 +3,8 @@
  * what it has posted itself, in that order, and then what is loose: posted from outside, or due.
  */
 #include "core/bound.h"
-#include "core/find.h"
+#include "core/bound_wake.h"
+#include "core/pick.h"
 #include "core/submit.h"
 
 /* Picks between looks at the deadlines, after which what is loose comes first. */

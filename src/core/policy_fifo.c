@@ -12,9 +12,11 @@
  * core/FIFO.md says why nothing is lost in between.
  */
 #include "core/fifo.h"
+#include "core/pick.h"
+#include "core/policy.h"
+#include "core/timer.h"
+#include "core/wake.h"
 
-#include "core/find.h"
-#include "core/park.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 

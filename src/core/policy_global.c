@@ -2,8 +2,9 @@
  * policy_global.c: one queue under one mutex. The honest baseline, kept simple on purpose: hints
  * are ignored, everybody takes one at a time, and whatever is queued wakes somebody.
  */
-#include "core/find.h"
-#include "core/park.h"
+#include "core/pick.h"
+#include "core/policy.h"
+#include "core/wake.h"
 #include "core/worker.h"
 
 /* Not shown to the thread sanitizer: the chain lies on the stack of a task, and this may run as its

@@ -6,8 +6,11 @@
  * queue; the slot and pinned work after all; pinned fibers that yielded. Then the loop (find.c)
  * steals, and parks.
  */
-#include "core/find.h"
-#include "core/park.h"
+#include "core/deferred.h"
+#include "core/loot.h"
+#include "core/pick.h"
+#include "core/policy.h"
+#include "core/wake.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/task.h"

@@ -4,6 +4,7 @@
 #include "core/reclaim.h"
 
 #include "base/atomic.h"
+#include "core/fiber_cache.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 
@@ -17,39 +18,13 @@
 #define LOOK_NS 20000
 #define SKIPS_MAX 63
 
-static bool is_flagged(const th_worker *worker) {
-    /* relaxed: the flag publishes nothing */
-    return (th_load_relaxed(&worker->xextra) & TH_EXTRA_RECLAIM) != 0;
-}
-
-static void flag(th_worker *worker) {
-    /* pairs: unflag; that it is wanted */
-    th_or_release(&worker->xextra, TH_EXTRA_RECLAIM);
-}
-
-void th_reclaim_want(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    th_reclaim *r = &sched->reclaim;
-    if (!is_flagged(worker)) {
-        flag(worker); /* a bound thread is flagged by what it does itself only */
-    }
-    /* relaxed: whoever ends it looks at the stores afterwards, with their locks */
-    if (th_load_relaxed(&r->xwanted)) {
-        return;
-    }
-    th_store_relaxed(&r->xwanted, 1u); /* relaxed: flag publishes it */
-    for (unsigned i = 0; i < sched->workers_count; i++) {
-        flag(&sched->workers[i]);
-    }
-}
-
 /* It is not wanted any more, unless somebody is just asking for it. */
 static void unflag(th_worker *worker) {
-    /* pairs: flag; that it is wanted */
+    /* pairs: th_reclaim_flag; that it is wanted */
     th_and_acquire(&worker->xextra, ~TH_EXTRA_RECLAIM);
     /* relaxed: behind the acquire */
     if (th_load_relaxed(&worker->sched->reclaim.xwanted)) {
-        flag(worker);
+        th_reclaim_flag(worker);
     }
 }
 
@@ -153,7 +128,7 @@ void th_reclaim_poll(th_worker *worker) {
 }
 
 void th_reclaim_rest(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
-    if (!is_flagged(worker) || !is_wanted_at_all(worker)) {
+    if (!th_reclaim_is_flagged(worker) || !is_wanted_at_all(worker)) {
         return;
     }
     int64_t now = th_os_now();
@@ -169,7 +144,7 @@ void th_reclaim_rest(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
 int64_t th_reclaim_due(const th_worker *worker) {
     const th_reclaim *r = &worker->sched->reclaim;
     /* relaxed: it ends by itself, and then nobody needs to wake */
-    if (!is_flagged(worker) || !th_load_relaxed(&r->xwanted)) {
+    if (!th_reclaim_is_flagged(worker) || !th_load_relaxed(&r->xwanted)) {
         return TH_FOREVER;
     }
     /* relaxed: another worker is in a step, and says afterwards when the next one is due */

@@ -12,24 +12,9 @@
 #define TH_RECLAIM_H
 
 #include "base/cc.h"
-#include "core/lock.h"
 #include "thrum/sched.h"
 
 typedef struct th_worker th_worker;
-
-typedef struct th_reclaim {
-    uint32_t xwanted;   /* 1: some store holds more than is kept, or did so lately */
-    int64_t xnext;      /* there is nothing to do before this time */
-    th_lock lock;       /* the present step's; protects the rest */
-    int64_t last_end;   /* of the last step */
-    int64_t period_end; /* 0: no period has begun */
-    unsigned fibers;    /* idle ones that lay unused for a period, and are to go */
-    bool objects;       /* chunks of task objects are to be looked for */
-    bool deep;          /* the pages of those that are kept are to be looked through */
-} th_reclaim;
-
-/* A store holds more than is kept. A worker's context. */
-void th_reclaim_want(th_worker *worker);
 
 /* At a moment when the worker can be away for a step, if its `xextra` says so. Its context. */
 void th_reclaim_poll(th_worker *worker);

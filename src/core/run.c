@@ -10,7 +10,9 @@
 #include "base/check.h"
 #include "core/cancel.h"
 #include "core/family.h"
-#include "core/idle.h"
+#include "core/fiber.h"
+#include "core/fork.h"
+#include "core/reclaim.h"
 #include "core/submit.h"
 #include "core/task.h"
 #include "core/worker.h"
@@ -126,14 +128,6 @@ static TH_NO_TSAN void run_call(th_fiber *fiber, th_call *call) {
     void (*fn)(th_call *) = call->fn;
     begin(fiber, call);
     fn(call);
-}
-
-void th_call_submit(th_worker *worker, th_call *call) {
-    th_tsan_release(call);
-    th_enter(worker);
-    th_flow_began(&worker->flow.xcreated);
-    th_submit(worker, &call->work, THRUM_HINT_NONE);
-    th_leave(worker);
 }
 
 void th_run_undo(void) {

@@ -12,18 +12,23 @@
 #include "core/atfork.h"
 #include "core/bound.h"
 #include "core/config.h"
-#include "core/find.h"
+#include "core/fiber.h"
+#include "core/fiber_cache.h"
+#include "core/fork.h"
 #include "core/fork_call.h"
+#include "core/handle.h"
 #include "core/idle.h"
 #include "core/loop.h"
 #include "core/outside.h"
 #include "core/overflow.h"
-#include "core/park.h"
-#include "core/run.h"
+#include "core/policy.h"
 #include "core/settle.h"
+#include "core/stack.h"
 #include "core/stuck.h"
+#include "core/switch.h"
 #include "core/thread_exit.h"
-#include "core/wait.h"
+#include "core/timer.h"
+#include "core/wake.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
@@ -466,25 +471,4 @@ int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
 
 unsigned thrum_sched_workers(const thrum_sched *sched) {
     return sched->workers_count;
-}
-
-const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker) {
-    return &sched->workers[worker].counters;
-}
-
-const th_counters *th_sched_counters_outside(const thrum_sched *sched) {
-    return &sched->outsiders.counters;
-}
-
-uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker) {
-    /* relaxed: a figure to look at */
-    uint64_t most = worker < 0 ? th_load_relaxed(&sched->xbound_high_water) : 0;
-    for (unsigned i = 0; i < sched->workers_count; i++) {
-        if (worker < 0 || (unsigned)worker == i) {
-            /* relaxed: a figure to look at */
-            uint64_t seen = th_load_relaxed(&sched->workers[i].xstack_high_water);
-            most = seen > most ? seen : most;
-        }
-    }
-    return most;
 }

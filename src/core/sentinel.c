@@ -7,8 +7,9 @@
  */
 #include "core/sentinel.h"
 
-#include "core/find.h"
-#include "core/park.h"
+#include "core/deferred.h"
+#include "core/fork.h"
+#include "core/timer.h"
 #include "platform/platform.h"
 
 #define FIRST_NS 50000 /* its first sleep, at most */

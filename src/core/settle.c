@@ -4,12 +4,12 @@
 #include "core/settle.h"
 
 #include "core/bound.h"
-#include "core/cancel.h"
-#include "core/fiber.h"
+#include "core/cancel_all.h"
 #include "core/idle.h"
 #include "core/outside.h"
 #include "core/task.h"
 #include "core/wait.h"
+#include "core/waiter.h"
 #include "platform/platform.h"
 #include "thrum/sched.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/annotate.h"
 #include "base/check.h"
-#include "core/reclaim.h"
+#include "core/reclaim_want.h"
 #include "platform/platform.h"
 
 #define CHUNK_BYTES TH_LIMIT((size_t)64 * 1024, (size_t)2 * 1024)

@@ -9,11 +9,14 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "base/text.h"
-#include "core/cancel.h"
 #include "core/family.h"
-#include "core/idle.h"
+#include "core/outside.h"
 #include "core/run.h"
+#include "core/spawn.h"
+#include "core/stack.h"
 #include "core/submit.h"
+#include "core/wait.h"
+#include "core/waiter.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "thrum/task.h"
@@ -198,11 +201,6 @@ static void handle_free(thrum_handle *handle) {
     }
 }
 
-void th_handle_runs(thrum_handle *handle, th_fiber *fiber) {
-    /* pairs: visit_task; the fiber, as it begins */
-    th_store_release(&handle->xfiber, fiber);
-}
-
 void th_handle_finish(thrum_handle *handle, int result) {
     if (handle->family) {
         th_family_child_ended(handle, result);
@@ -298,26 +296,6 @@ int thrum_detach(thrum_handle *handle) {
 }
 
 /* ---- the running task ---- */
-
-static TH_NO_TSAN void yield_in_fiber(th_fiber *fiber) {
-    if (th_unlikely(th_forks_any(&fiber->worker->forks))) {
-        th_forks_give_all(fiber->worker);
-    }
-    int saved = *fiber->worker->errno_at;
-    th_enter(fiber->worker);
-    th_suspend(fiber, TH_COMMIT_YIELD, NULL);
-    th_leave(fiber->worker);
-    *fiber->worker->errno_at = saved;
-}
-
-void thrum_yield(void) {
-    th_fiber *fiber = th_fiber_self();
-    if (fiber) {
-        yield_in_fiber(fiber);
-    } else {
-        th_os_thread_yield();
-    }
-}
 
 int thrum_sleep_until(thrum_time deadline) {
     th_waiter waiter;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/idle.h"
+#include "core/idle_sum.h"
 #include "core/look.h"
 #include "core/parkword.h"
 #include "core/report.h"

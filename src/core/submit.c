@@ -3,9 +3,8 @@
  */
 #include "core/submit.h"
 
-#include "core/bound.h"
-#include "core/find.h"
-#include "core/park.h"
+#include "core/pick.h"
+#include "core/wake.h"
 
 /* To the inbox of the one worker that may run it. */
 static TH_NO_TSAN void submit_pinned(thrum_sched *sched, th_work *work) {
@@ -55,4 +54,12 @@ void th_submit_chain(th_worker *worker, th_chain *chain) {
 
 void th_submit_chain_outside(thrum_sched *sched, th_chain chain) {
     sched->policy->submit_outside(sched, &chain);
+}
+
+void th_call_submit(th_worker *worker, th_call *call) {
+    th_tsan_release(call);
+    th_enter(worker);
+    th_flow_began(&worker->flow.xcreated);
+    th_submit(worker, &call->work, THRUM_HINT_NONE);
+    th_leave(worker);
 }

@@ -18,4 +18,7 @@ void th_submit_outside(thrum_sched *sched, th_work *work);
 void th_submit_chain(th_worker *worker, th_chain *chain); /* the worker's `batch` */
 void th_submit_chain_outside(thrum_sched *sched, th_chain chain);
 
+/* Task's context: queues a call, as a task that was just spawned. */
+void th_call_submit(th_worker *worker, th_call *call);
+
 #endif

@@ -7,10 +7,12 @@
 
 #include "base/annotate.h"
 #include "base/atomic.h"
-#include "core/idle.h"
+#include "core/outside.h"
 #include "core/run.h"
 #include "core/submit.h"
 #include "core/task.h"
+#include "core/task_word.h"
+#include "core/timer.h"
 #include "core/worker.h"
 
 _Static_assert(offsetof(thrum_task, reserved_link) == offsetof(th_work, next) &&

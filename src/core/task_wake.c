@@ -3,10 +3,11 @@
  * beginning of a run. task.h has the word, core/TASKS.md the argument.
  */
 #include "base/atomic.h"
-#include "core/idle.h"
+#include "core/outside.h"
 #include "core/submit.h"
 #include "core/task.h"
-#include "core/wait.h"
+#include "core/timer.h"
+#include "core/waiter.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 
@@ -60,17 +61,6 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
     if (tell) {
         th_timers_tell(timers);
     }
-    return true;
-}
-
-bool th_task_expire(thrum_task *task, th_work **work) {
-    uint32_t word = TH_TASK_WAITING | (th_task_is_serial(task) ? TH_TASK_TAKEN : 0);
-    /* relaxed: timers publish nothing; the lock orders what the post wrote */
-    if (!th_cas_relaxed(&task->reserved_word, &word, word | TH_TASK_EXPIRED)) {
-        return false;
-    }
-    *work = th_task_work(task);
-    th_tsan_release(task); /* its words were the timers' */
     return true;
 }
 

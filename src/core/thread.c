@@ -6,8 +6,6 @@
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/fiber.h"
-#include "core/wait.h"
 #include "core/worker.h"
 
 _Static_assert(sizeof(th_thread) <= TH_OS_SELF_BYTES, "the record fits into the thread's storage");

@@ -71,4 +71,17 @@ void th_thread_accompanied(void);
 /* The fiber whose body is calling, or NULL: on a plain thread, in a hook. */
 th_fiber *th_fiber_self(void);
 
+/*
+ * Who the caller is, as the owner of a lock: one number for each run of a task and for each plain
+ * thread, never 0, never used again.
+ */
+uint64_t th_self_id(void);
+
+/* A random number of the caller's own, for being fair; not for anything secret. */
+uint32_t th_self_random(void);
+
+/* One step of waiting for a short lock that somebody holds: relax, soon give the time slice away.
+ */
+void th_backoff(unsigned *spins);
+
 #endif

@@ -11,10 +11,12 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "core/cancel.h"
-#include "core/fiber.h"
+#include "core/fork.h"
 #include "core/helper.h"
-#include "core/idle.h"
 #include "core/submit.h"
+#include "core/switch.h"
+#include "core/timer.h"
+#include "core/waiter.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 
@@ -212,47 +214,9 @@ int th_waiter_result(uint32_t outcome) {
                                          : cancelled_result();
 }
 
-bool th_waiter_time_out(th_waiter *waiter, th_work **work) {
-    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
-    if (!th_waiter_claim(waiter, TH_WAIT_TIMEDOUT)) {
-        return false;
-    }
-    /* pairs: released, th_wait_commit; as th_waiter_wake */
-    uint32_t old = th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
-    if (old & TH_WAIT_PARKED) {
-        *work = &fiber->work; /* else it sees for itself, or its committer queues it */
-    }
-    return true;
-}
-
 /* ---- waiting with the list locked ---- */
 
-typedef struct unlock_commit {
-    th_waiter *waiter;
-    void *xword;
-    uint64_t unlocked;
-    bool wide;
-} unlock_commit;
-
-static inline void give_up(void *xword, uint64_t unlocked, bool wide) {
-    if (wide) {
-        /* pairs: th_word64_lock; publishes the list, and that the waiter is parked */
-        th_store_release((uint64_t *)xword, unlocked);
-    } else {
-        /* pairs: th_word32_lock; publishes the list, and that the waiter is parked */
-        th_store_release((uint32_t *)xword, (uint32_t)unlocked);
-    }
-}
-
-void th_wait_commit_unlock(void *arg) {
-    const unlock_commit *commit = arg;
-    /* relaxed: nobody finds the waiter before the lock is given up, which publishes this */
-    th_store_relaxed(&commit->waiter->xword, TH_WAIT_PARKED);
-    /* the waiter, its fiber and what it waited on may be gone by now */
-    give_up(commit->xword, commit->unlocked, commit->wide);
-}
-
-static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, unlock_commit *commit) {
+static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, th_unlock_commit *commit) {
     int saved = *fiber->worker->errno_at;
     th_enter(fiber->worker);
     th_suspend(fiber, TH_COMMIT_UNLOCK, commit);
@@ -269,18 +233,18 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked
     th_fiber *fiber = waiter->fiber;
     if (!fiber || TH_TSAN_CONTEXTS || th_forks_any(&fiber->worker->forks) ||
         th_help_is_unlisted(fiber)) {
-        give_up(xword, unlocked, wide);
+        th_waiter_give_up(xword, unlocked, wide);
         return th_waiter_wait(waiter);
     }
     /* Who cancels finds the lock taken until it is parked. */
     th_cancel_show(fiber, waiter);
     if (th_unlikely(th_cancel_is_on(fiber)) && th_cancel_can(waiter)) {
-        give_up(xword, unlocked, wide);
+        th_waiter_give_up(xword, unlocked, wide);
         uint32_t outcome = th_waiter_wait(waiter);
         th_cancel_end(fiber); /* it may have been released before it was looked at */
         return outcome;
     }
-    unlock_commit commit = {waiter, xword, unlocked, wide};
+    th_unlock_commit commit = {waiter, xword, unlocked, wide};
     wait_unlock_in_fiber(fiber, &commit);
     th_check(released(waiter));
     th_cancel_end(fiber);
@@ -305,117 +269,10 @@ void th_waiter_init(th_waiter *waiter, th_on on, void *object) {
     waiter->object = object;
 }
 
-/* After the step that released it: whoever finds it parked brings it back. */
-static void unpark(th_waiter *waiter, th_fiber *fiber, uint32_t old) {
-    if (!(old & TH_WAIT_PARKED)) {
-        return; /* it has not left yet: it sees for itself, or its committer queues it */
-    }
-    if (fiber) {
-        th_ready(fiber);
-    } else {
-        th_os_futex_wake(&waiter->xword, 1); /* the word may be gone: allowed */
-    }
-}
-
-void th_waiter_wake(th_waiter *waiter) {
-    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
-    /* pairs: th_wait_commit, th_wait_commit_unlock; the fiber's registers are saved */
-    uint32_t word = th_load_acquire(&waiter->xword);
-    if (word == TH_WAIT_PARKED) {
-        /* A wait that only a wake ends, and it is parked: nobody else writes the word. */
-        /* pairs: released; publishes what the waker wrote */
-        th_store_release(&waiter->xword, TH_WAIT_WOKEN | TH_WAIT_RELEASED);
-        unpark(waiter, fiber, word);
-        return;
-    }
-    /*
-     * pairs: released; publishes what the waker wrote
-     * pairs: th_wait_commit; PARKED means that the fiber's registers are saved
-     */
-    uint32_t old = th_xchg_acq_rel(&waiter->xword, TH_WAIT_WOKEN | TH_WAIT_RELEASED);
-    unpark(waiter, fiber, old);
-}
-
-bool th_waiter_claim(th_waiter *waiter, uint32_t outcome) {
-    uint32_t word = th_load_relaxed(&waiter->xword); /* relaxed: the exchange decides */
-    do {
-        if (word & TH_WAIT_OUTCOME) {
-            return false;
-        }
-        /* wait-free: each word changes at most twice before it is decided */
-        /* relaxed: the release that follows publishes */
-    } while (!th_cas_relaxed(&waiter->xword, &word, word | outcome));
-    return true;
-}
-
-void th_waiter_release(th_waiter *waiter) {
-    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
-    /* pairs: released, th_wait_commit; as th_waiter_wake */
-    uint32_t old = th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
-    unpark(waiter, fiber, old);
-}
-
-void th_waiter_release_cancelled(th_waiter *waiter) {
-    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
-    /* pairs: th_wait_commit; PARKED. What we did before it knows by the lock in th_cancel_end */
-    uint32_t old = th_xchg_acquire(&waiter->xword, TH_WAIT_CANCELLED | TH_WAIT_RELEASED);
-    unpark(waiter, fiber, old);
-}
-
-void th_waiter_missed(th_waiter *waiter) {
-    /* pairs: th_waiter_wait_missed; what the waker did before */
-    th_or_release(&waiter->xword, TH_WAIT_LEFT);
-}
-
 void th_waiter_wait_missed(th_waiter *waiter) {
     unsigned spins = 0;
     /* pairs: th_waiter_missed; it is gone */
     while (!(th_load_acquire(&waiter->xword) & TH_WAIT_LEFT)) {
         th_backoff(&spins); /* it is between two instructions */
     }
-}
-
-TH_NO_TSAN void th_wait_commit(th_worker *worker, th_fiber *fiber, void *arg) {
-    th_waiter *waiter = arg;
-    uint32_t word = th_load_relaxed(&waiter->xword); /* relaxed: the exchange decides */
-    while (!(word & TH_WAIT_RELEASED)) {
-        /* wait-free: the word changes at most twice more */
-        /* pairs: th_waiter_wake, th_waiter_release; publishes the saved registers */
-        if (th_cas_release_unseen(&waiter->xword, &word, word | TH_WAIT_PARKED)) {
-            return; /* the waiter, and the fiber, may be gone by now */
-        }
-    }
-    /* the wake came before the commit: it left the fiber to us */
-    th_ready_on(worker, fiber, THRUM_HINT_NEXT);
-}
-
-TH_NO_TSAN void th_ready_on(th_worker *worker, th_fiber *fiber, unsigned hint) {
-    if (th_likely(!fiber->root)) {
-        th_flow_began(&worker->flow.xreadied);
-    }
-    if (hint == THRUM_HINT_NEXT && !worker->sched->config.wake_hint) {
-        hint = THRUM_HINT_NONE;
-    }
-    th_submit(worker, &fiber->work, hint);
-}
-
-void th_ready(th_fiber *fiber) {
-    thrum_sched *sched = fiber->sched;
-    th_worker *worker = th_here();
-    if (th_likely(worker && worker->sched == sched)) {
-        th_enter(worker);
-        th_ready_on(worker, fiber, THRUM_HINT_NEXT);
-        th_leave(worker);
-        return;
-    }
-    /* Inside before the fiber is queued: it may end, and its scheduler with it. */
-    th_outside *record = th_outside_enter(sched, false);
-    if (th_unlikely(!record)) {
-        return; /* in the child of a fork: it is the parent's fiber */
-    }
-    if (th_likely(!fiber->root)) {
-        th_flow_began(&record->flow.xreadied);
-    }
-    th_submit_outside(sched, &fiber->work);
-    th_outside_leave(sched, record);
 }

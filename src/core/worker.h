@@ -12,18 +12,18 @@
 #include "base/random.h"
 #include "core/counters.h"
 #include "core/driver.h"
-#include "core/fiber.h"
+#include "core/fiber_state.h"
 #include "core/fifo.h"
 #include "core/flow.h"
-#include "core/fork.h"
+#include "core/fork_state.h"
 #include "core/lock.h"
-#include "core/outside.h"
+#include "core/outside_state.h"
 #include "core/parkword.h"
-#include "core/reclaim.h"
+#include "core/reclaim_want.h"
 #include "core/slab.h"
 #include "core/thread.h"
-#include "core/timer.h"
-#include "core/trace.h"
+#include "core/timer_state.h"
+#include "core/trace_notes.h"
 #include "queue/claim.h"
 #include "queue/inject.h"
 #include "queue/ring.h"
@@ -242,10 +242,6 @@ struct th_policy {
     th_work *(*rescue)(th_worker *worker, bool *unsure);
 };
 
-extern const th_policy th_policy_sharded;
-extern const th_policy th_policy_global;
-extern const th_policy th_policy_fifo;
-
 /* Who is told of sleepers, to find out whether all wait for each other (stuck.h). */
 typedef struct th_watch {
     /* A worker has announced that it parks, behind a fence, and all have. */
@@ -364,24 +360,6 @@ void th_leave(th_worker *worker);
 #define th_publish(worker_, object_) ((void)(worker_), (void)(object_))
 #endif
 
-/* Before a pick: fires what is due. Costs two loads when there are no timers. Worker's context. */
-static inline void th_timers_poll(th_worker *worker) {
-    /* relaxed: what is put in at this moment is seen at a later pick */
-    if (th_likely(th_load_relaxed(&worker->timers->xearliest) == INT64_MAX)) {
-        return;
-    }
-    if (worker->timer_skip) {
-        worker->timer_skip--;
-    } else {
-        th_timers_poll_slow(worker);
-    }
-}
-
-/* Where tasks wait that are posted from this worker: a bound thread comes round when it likes. */
-static inline th_timers *th_timers_for_tasks(th_worker *worker) {
-    return th_unlikely(worker->bound) ? th_timers_of(worker->sched, NULL) : worker->timers;
-}
-
 /* Whether what the worker does is being noted (trace.h). The owner asks. */
 static TH_INLINE_NO_TSAN bool th_is_traced(const th_worker *worker) {
     /* relaxed: when it is turned on or off it may be seen a little later */
@@ -393,5 +371,11 @@ static TH_INLINE_NO_TSAN bool th_is_traced(const th_worker *worker) {
 const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker);
 const th_counters *th_sched_counters_outside(const thrum_sched *sched);
 uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker);
+
+/* The worker with this number, or NULL: one of the scheduler's, or a bound thread's. */
+th_worker *th_worker_at(thrum_sched *sched, int32_t index);
+
+/* Calls fn for each bound worker, with `bound_lock`. */
+void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker), void *ctx);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/atomic.h"
 #include "core/driver.h"
+#include "core/worker.h"
 #include "io/blocking_pool.h"
 #include "thrum/sched.h"
 

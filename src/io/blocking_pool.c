@@ -15,6 +15,7 @@
 #include "core/lock.h"
 #include "core/thread.h"
 #include "core/wait.h"
+#include "core/waiter.h"
 #include "platform/platform.h"
 
 /* So many calls that nobody can come for are failed at a time. */

@@ -4,7 +4,7 @@
 #ifndef TH_DAG_H
 #define TH_DAG_H
 
-#include "core/fiber.h"
+#include "core/fiber_state.h"
 #include "core/lock.h"
 #include "queue/work.h"
 #include "thrum/dag.h"

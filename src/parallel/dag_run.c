@@ -11,10 +11,11 @@
 #include "parallel/dag_run.h"
 
 #include "base/atomic.h"
-#include "core/fork.h"
 #include "core/helper.h"
 #include "core/run.h"
+#include "core/submit.h"
 #include "core/wait.h"
+#include "core/waiter.h"
 #include "core/worker.h"
 
 static void note_failure(th_dag_place *place, int result) {

@@ -6,7 +6,7 @@
 #define TH_FORKING_H
 
 #include "base/check.h"
-#include "core/fiber.h"
+#include "core/fork.h"
 #include "core/worker.h"
 
 /* A fork whose function and argument are set; from a fiber. */

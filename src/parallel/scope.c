@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "core/family.h"
+#include "core/spawn.h"
 #include "core/worker.h"
 #include "thrum/sched.h"
 #include "thrum/task.h"

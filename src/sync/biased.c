@@ -3,7 +3,6 @@
  */
 #include "sync/biased.h"
 
-#include "core/wait.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 

@@ -4,6 +4,8 @@
  */
 #include "sync/chan.h"
 
+#include "core/wait.h"
+#include "core/waiter.h"
 #include "platform/platform.h"
 #include "sync/wordlock.h"
 

@@ -27,7 +27,6 @@
 
 #include "base/atomic.h"
 #include "base/cc.h"
-#include "core/wait.h"
 #include "sync/biased.h"
 #include "sync/waitlist.h"
 #include "thrum/chan.h"

@@ -11,7 +11,6 @@
 #define TH_MUTEX_OWNER_H
 
 #include "base/atomic.h"
-#include "core/wait.h"
 #include "thrum/mutex.h"
 
 static inline bool th_mutex_is_owner(const thrum_mutex *mutex, uint64_t self) {

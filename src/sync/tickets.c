@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "core/thread.h"
 #include "core/wait.h"
+#include "core/worker.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 #include "thrum/sched.h"

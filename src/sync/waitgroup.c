@@ -18,6 +18,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "core/thread.h"
 #include "core/wait.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"

@@ -14,7 +14,7 @@
 
 #include "base/cc.h"
 #include "base/check.h"
-#include "core/wait.h"
+#include "core/waiter.h"
 
 typedef struct th_waitlist {
     void **first;

@@ -7,6 +7,7 @@
 #define WATCHDOG_SECONDS 110
 #include <sys/mman.h>
 
+#include "core/handle.h"
 #include "core/worker.h"
 #include "support/support.h"
 

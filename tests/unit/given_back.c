@@ -5,6 +5,7 @@
 /* matrix: quick 1 2 */
 #include <fcntl.h>
 
+#include "core/handle.h"
 #include "core/worker.h"
 #include "support/support.h"
 

@@ -3,7 +3,8 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
-#include "core/fiber.h"
+#include "core/handle.h"
+#include "core/stack.h"
 #include "core/worker.h"
 #include "support/support.h"
 

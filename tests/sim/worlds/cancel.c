@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/atomic.h"
+#include "core/handle.h"
 #include "core/worker.h"
 #include "whole.h"
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/atomic.h"
+#include "core/handle.h"
 #include "core/worker.h"
 #include "platform/sim/controller.h"
 #include "whole.h"

@@ -4,8 +4,9 @@
 #include "crew.h"
 
 #include "base/atomic.h"
-#include "core/fiber.h"
 #include "core/outside.h"
+#include "core/switch.h"
+#include "core/timer.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"

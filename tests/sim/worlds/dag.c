@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "core/worker.h"
 #include "crew.h"
 #include "parallel/dag.h"
 #include "whole.h"

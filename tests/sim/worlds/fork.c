@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "core/fork_call.h"
-#include "core/idle.h"
+#include "core/idle_sum.h"
 #include "core/worker.h"
 #include "crew.h"
 #include "parallel/forking.h"

@@ -8,8 +8,10 @@
 #include <thrum/spawn.h>
 
 #include "base/atomic.h"
+#include "core/handle.h"
 #include "core/local.h"
 #include "core/thread.h"
+#include "core/worker.h"
 #include "crew.h"
 
 static uint32_t xindex; /* a key's, told without telling anything else */

@@ -11,6 +11,7 @@
 
 #include <thrum.h>
 
+#include "core/handle.h"
 #include "crew.h"
 #include "whole.h"
 

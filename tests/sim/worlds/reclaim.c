@@ -5,6 +5,7 @@
  */
 #include "core/reclaim.h"
 
+#include "core/fiber_cache.h"
 #include "core/slab.h"
 #include "core/worker.h"
 #include "platform/platform.h"

@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "core/run.h"
 #include "core/slab.h"
+#include "core/worker.h"
 #include "crew.h"
 #include "platform/platform.h"
 

@@ -2,6 +2,7 @@
  * stop.c: starting, stopping, and who comes in between (core/STOP.md).
  */
 #include "base/atomic.h"
+#include "core/handle.h"
 #include "core/worker.h"
 #include "platform/platform.h"
 #include "whole.h"

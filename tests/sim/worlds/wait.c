@@ -6,7 +6,6 @@
 #include "core/wait.h"
 
 #include "base/atomic.h"
-#include "core/fiber.h"
 #include "crew.h"
 #include "platform/platform.h"
 #include "sync/waitlist.h"

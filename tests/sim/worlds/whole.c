@@ -7,8 +7,10 @@
 
 #include "core/config.h"
 #include "core/find.h"
+#include "core/fork.h"
 #include "core/fork_call.h"
-#include "core/park.h"
+#include "core/outside.h"
+#include "core/policy.h"
 #include "core/run.h"
 #include "core/thread_exit.h"
 #include "core/worker.h"
