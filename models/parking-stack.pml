@@ -1,7 +1,7 @@
 /*
  * parking-stack.pml: the idle stack itself, with its links, its tag and lazy leaving. What
  * parking.pml takes as one step (read the top, read its link, exchange) is three here.
- * core/PARKING.md, "Lazy leaving" and "ABA"; models/README.md.
+ * core/worker/PARKING.md, "Lazy leaving" and "ABA"; models/README.md.
  */
 #ifndef WORKERS
 #define WORKERS 3

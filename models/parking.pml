@@ -1,5 +1,5 @@
 /*
- * parking.pml: who sleeps, who is woken, and that nobody sleeps over work. core/PARKING.md in
+ * parking.pml: who sleeps, who is woken, and that nobody sleeps over work. core/worker/PARKING.md in
  * Promela. models/README.md ties each part to its C function and says what is left out.
  *
  * A step is `atomic`: one access to shared memory, and what the thread does for itself after it.

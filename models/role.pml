@@ -1,6 +1,6 @@
 /*
  * role.pml: the fifo policy: the front, the scheduling role with its signal, the ready block; what
- * was posted and deadlines that have passed are in one order. core/FIFO.md in Promela. models/README.md ties each part to its C
+ * was posted and deadlines that have passed are in one order. core/ready/FIFO.md in Promela. models/README.md ties each part to its C
  * function and says what is left out.
  *
  * A step is `atomic`: one access to shared memory, and what the thread does for itself after it.

@@ -1,5 +1,5 @@
 /*
- * wait.pml: one list, waits on it that wakers, deadlines and cancels end: src/core/wait.c, waiter.c, cancel.c,
+ * wait.pml: one list, waits on it that wakers, deadlines and cancels end: src/core/wait/wait.c, waiter.c, cancel.c,
  * timer.c, sync/sem.c. models/README.md ties each part to its C function and says what is left out.
  *
  * The list is a semaphore's. What its lock, the timers' or the cancel lock protects is changed in

@@ -13,7 +13,7 @@ import gdb
 import gdb.unwinder
 
 
-IN_USE = 0x3ffffffe  # core/stack.c
+IN_USE = 0x3ffffffe  # core/fiber/stack.c
 
 
 class Id:

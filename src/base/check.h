@@ -12,7 +12,7 @@
 
 /*
  * Stops the program with one line: "thrum: CALL: WHAT (object ADDRESS, fiber NAME)". The panic hook
- * of the running scheduler may take the line. Implemented by core/panic.c.
+ * of the running scheduler may take the line. Implemented by core/state/panic.c.
  */
 TH_NORETURN TH_COLD void th_misuse(const char *call, const char *what, const void *object);
 

@@ -4,8 +4,8 @@
 #include "thrum/blocking.h"
 
 #include "base/atomic.h"
-#include "core/driver.h"
-#include "core/worker.h"
+#include "core/state/driver.h"
+#include "core/state/worker.h"
 #include "io/blocking_pool.h"
 #include "thrum/sched.h"
 

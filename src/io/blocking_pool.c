@@ -10,12 +10,12 @@
 
 #include "base/atomic.h"
 #include "base/check.h"
-#include "core/cancel.h"
-#include "core/driver.h"
-#include "core/lock.h"
-#include "core/thread.h"
-#include "core/wait.h"
-#include "core/waiter.h"
+#include "core/wait/cancel.h"
+#include "core/state/driver.h"
+#include "core/state/lock.h"
+#include "core/state/thread.h"
+#include "core/wait/wait.h"
+#include "core/ready/waiter.h"
 #include "platform/platform.h"
 
 /* So many calls that nobody can come for are failed at a time. */

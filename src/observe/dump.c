@@ -1,13 +1,13 @@
 /*
- * dump.c: thrum_dump: what core/look.h sees and core/report.h words, to a stream.
+ * dump.c: thrum_dump: what core/inspect/look.h sees and core/inspect/report.h words, to a stream.
  */
 #include "thrum/dump.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-#include "core/outside.h"
-#include "core/report.h"
+#include "core/ready/outside.h"
+#include "core/inspect/report.h"
 
 #define SEEN_MAX TH_BACKTRACE_FIBERS
 

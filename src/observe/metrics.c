@@ -18,10 +18,10 @@
 
 #include "base/atomic.h"
 #include "base/text.h"
-#include "core/counters.h"
-#include "core/driver.h"
-#include "core/outside.h"
-#include "core/worker.h"
+#include "core/state/counters.h"
+#include "core/state/driver.h"
+#include "core/ready/outside.h"
+#include "core/state/worker.h"
 #include "thrum/metrics.h"
 #include "thrum/sched.h"
 

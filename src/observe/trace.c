@@ -1,5 +1,5 @@
 /*
- * trace.c: thrum_trace_*: what core/trace.h has noted, in the Trace Event Format.
+ * trace.c: thrum_trace_*: what core/inspect/trace.h has noted, in the Trace Event Format.
  */
 #include "thrum/trace.h"
 
@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/outside.h"
-#include "core/report.h"
-#include "core/trace.h"
+#include "core/ready/outside.h"
+#include "core/inspect/report.h"
+#include "core/inspect/trace.h"
 
 #define DEFAULT_EVENTS TH_LIMIT(32767u, 3u)
 

@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "parallel/dag_run.h"
 #include "platform/platform.h"
 

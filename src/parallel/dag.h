@@ -4,8 +4,8 @@
 #ifndef TH_DAG_H
 #define TH_DAG_H
 
-#include "core/fiber_state.h"
-#include "core/lock.h"
+#include "core/state/fiber_state.h"
+#include "core/state/lock.h"
 #include "queue/work.h"
 #include "thrum/dag.h"
 

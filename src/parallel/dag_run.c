@@ -11,12 +11,12 @@
 #include "parallel/dag_run.h"
 
 #include "base/atomic.h"
-#include "core/helper.h"
-#include "core/run.h"
-#include "core/submit.h"
-#include "core/wait.h"
-#include "core/waiter.h"
-#include "core/worker.h"
+#include "core/wait/helper.h"
+#include "core/task/run.h"
+#include "core/ready/submit.h"
+#include "core/wait/wait.h"
+#include "core/ready/waiter.h"
+#include "core/state/worker.h"
 
 static void note_failure(th_dag_place *place, int result) {
     th_dag_run *run = place->run;

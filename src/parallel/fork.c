@@ -3,7 +3,7 @@
  */
 #include "thrum/fork.h"
 
-#include "core/fork_call.h"
+#include "core/task/fork_call.h"
 #include "parallel/forking.h"
 
 _Static_assert(sizeof(thrum_fork) == sizeof(th_fork), "the public record is ours");

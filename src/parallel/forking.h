@@ -1,13 +1,13 @@
 /*
  * forking.h: the fast halves of forking and joining: while nobody takes anything a push and a pop
- * on an array, without a locked instruction, without a fence. core/fork.h has the words.
+ * on an array, without a locked instruction, without a fence. core/ready/fork.h has the words.
  */
 #ifndef TH_FORKING_H
 #define TH_FORKING_H
 
 #include "base/check.h"
-#include "core/fork.h"
-#include "core/worker.h"
+#include "core/ready/fork.h"
+#include "core/state/worker.h"
 
 /* A fork whose function and argument are set; from a fiber. */
 static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {

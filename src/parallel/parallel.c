@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "core/fork_call.h"
+#include "core/task/fork_call.h"
 #include "parallel/forking.h"
 #include "platform/platform.h"
 

@@ -1,14 +1,14 @@
 /*
- * scope.c: thrum/scope.h: a family (core/family.h), and a timer that cancels it.
+ * scope.c: thrum/scope.h: a family (core/wait/family.h), and a timer that cancels it.
  */
 #include "thrum/scope.h"
 
 #include <errno.h>
 
 #include "base/check.h"
-#include "core/family.h"
-#include "core/spawn.h"
-#include "core/worker.h"
+#include "core/wait/family.h"
+#include "core/task/spawn.h"
+#include "core/state/worker.h"
 #include "thrum/sched.h"
 #include "thrum/task.h"
 

@@ -3,7 +3,7 @@
  */
 #include "sync/biased.h"
 
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "platform/platform.h"
 
 #define UNIT TH_LIMIT(4096u, 2u)     /* uses in a row; so a revocation costs 5 ns each at worst */

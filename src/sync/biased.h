@@ -22,7 +22,7 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "base/cc.h"
-#include "core/thread.h"
+#include "core/state/thread.h"
 
 /* So many threads can be the favourite, in turn; a number has one place, for the first who asks. */
 #define TH_BIASED_PLACES 2u

@@ -4,8 +4,8 @@
  */
 #include "sync/chan.h"
 
-#include "core/wait.h"
-#include "core/waiter.h"
+#include "core/wait/wait.h"
+#include "core/ready/waiter.h"
 #include "platform/platform.h"
 #include "sync/wordlock.h"
 

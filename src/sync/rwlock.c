@@ -18,8 +18,8 @@
 #include <errno.h>
 
 #include "base/check.h"
-#include "core/thread.h"
-#include "core/wait.h"
+#include "core/state/thread.h"
+#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"

@@ -9,7 +9,7 @@
  * not on any list itself: nobody can claim it, so two selects that could deal with each other need
  * one claim, not two. README.md has the argument.
  */
-#include "core/wait.h"
+#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/chan.h"
 

@@ -17,9 +17,9 @@
 #include <errno.h>
 
 #include "base/check.h"
-#include "core/thread.h"
-#include "core/wait.h"
-#include "core/worker.h"
+#include "core/state/thread.h"
+#include "core/wait/wait.h"
+#include "core/state/worker.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 #include "thrum/sched.h"

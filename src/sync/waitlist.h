@@ -14,7 +14,7 @@
 
 #include "base/cc.h"
 #include "base/check.h"
-#include "core/waiter.h"
+#include "core/ready/waiter.h"
 
 typedef struct th_waitlist {
     void **first;

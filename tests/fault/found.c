@@ -1,7 +1,7 @@
 /*
  * found.c: bugs that were found by reading (docs/found.md), those that show when stacks are short.
  */
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "platform/faults.h"
 #include "support/support.h"
 

@@ -10,7 +10,7 @@
 #include "base/annotate.h"
 #include "base/check.h"
 #include "check.h"
-#include "core/stack.h"
+#include "core/fiber/stack.h"
 #include "platform/platform.h"
 
 /* ---- helpers ---- */

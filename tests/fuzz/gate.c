@@ -55,8 +55,8 @@ static void rests(void) {
 
 /* ---- blocked ---- */
 
-/* A lock of the library's own (core/lock.c): held for a moment, by whoever runs, a worker perhaps
- * that has nothing to do, so who waits for it counts as running. */
+/* A lock of the library's own (core/state/lock.c): held for a moment, by whoever runs, a worker
+ * perhaps that has nothing to do, so who waits for it counts as running. */
 #define LOCK_WAITED_FOR 2u
 
 TH_NO_TSAN static uint32_t look(const uint32_t *xword) {

@@ -94,7 +94,7 @@ part() { # NAME EXPECTED-OPTIMIZATION CMAKE-ARGUMENTS...
     shift 2
     cmake -S "$work/whole" -B "$work/whole/$name" -DCMAKE_C_COMPILER="$cc" \
         -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" >"$work/whole/log" 2>&1 || { cat "$work/whole/log"; exit 1; }
-    command=$(grep '"command".*/src/core/loop.c' "$work/whole/$name/compile_commands.json" | head -1)
+    command=$(grep '"command".*/src/core/worker/loop.c' "$work/whole/$name/compile_commands.json" | head -1)
     [ -n "$command" ] || { echo "loop.c is not compiled"; exit 1; }
     found=$(printf '%s\n' $command | grep -x -e '-O[0-3gs]*' | tail -1) || found=none
     printf '  %s: %s\n' "$name" "${found:-none}"

@@ -7,8 +7,8 @@
 #define WATCHDOG_SECONDS 110
 #include <sys/mman.h>
 
-#include "core/handle.h"
-#include "core/worker.h"
+#include "core/state/handle.h"
+#include "core/state/worker.h"
 #include "support/support.h"
 
 static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_GLOBAL};

@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include <signal.h>
 
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "platform/faults.h"
 #include "platform/platform.h"
 #include "queue/claim.h"

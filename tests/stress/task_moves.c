@@ -5,7 +5,7 @@
 #define WATCHDOG_SECONDS 110
 #include <sys/mman.h>
 
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "support/support.h"
 
 #define FAR (thrum_after_s(100000))

@@ -7,7 +7,7 @@
 #ifndef ACTORS_H
 #define ACTORS_H
 
-#include "core/handle.h"
+#include "core/state/handle.h"
 #include "support/support.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"

@@ -6,7 +6,7 @@
 #include <ftw.h>
 #include <sys/stat.h>
 
-#include "core/affinity.h"
+#include "core/state/affinity.h"
 
 /* ---- what each worker gets, by a made-up machine ---- */
 

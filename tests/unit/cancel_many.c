@@ -1,5 +1,5 @@
 /*
- * cancel_many.c: cancels of so many that they let others run in between (core/WAITING.md,
+ * cancel_many.c: cancels of so many that they let others run in between (core/wait/WAITING.md,
  * "Rounds"): several at once, of one scope and of what is around it, with and without workers.
  */
 #include "support/support.h"

@@ -5,8 +5,8 @@
 /* matrix: quick 1 2 */
 #include <fcntl.h>
 
-#include "core/handle.h"
-#include "core/worker.h"
+#include "core/state/handle.h"
+#include "core/state/worker.h"
 #include "support/support.h"
 
 #define CROWD (UNDER_TSAN ? 3000 : 12000)

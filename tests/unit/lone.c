@@ -3,12 +3,12 @@
  * worker sleeps: somebody comes for it, also when nothing had happened for a while.
  *
  * Bodies compute until the other one has begun: if nobody comes they never end. What the sentinel
- * does in between is looked at inside (core/parkword.h); no test asks how long anything took.
+ * does in between is looked at inside (core/state/parkword.h); no test asks how long anything took.
  */
 /* matrix: policy workers */
 /* matrix: quick 2 4 8 */
-#include "core/parkword.h"
-#include "core/worker.h"
+#include "core/state/parkword.h"
+#include "core/state/worker.h"
 #include "platform/faults.h"
 #include "support/actors.h"
 

@@ -7,7 +7,7 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "check.h"
-#include "core/stack.h"
+#include "core/fiber/stack.h"
 #include "platform/faults.h"
 #include "platform/platform.h"
 

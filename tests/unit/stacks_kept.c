@@ -3,9 +3,9 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
-#include "core/handle.h"
-#include "core/stack.h"
-#include "core/worker.h"
+#include "core/state/handle.h"
+#include "core/fiber/stack.h"
+#include "core/state/worker.h"
 #include "support/support.h"
 
 #define CROWD 300

@@ -4,7 +4,7 @@
  */
 #include "sync/biased.h"
 
-#include "core/thread.h"
+#include "core/state/thread.h"
 #include "platform/platform.h"
 #include "sim.h"
 

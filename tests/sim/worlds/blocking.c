@@ -8,7 +8,7 @@
 #include <thrum/metrics.h>
 
 #include "base/atomic.h"
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "crew.h"
 #include "io/blocking_pool.h"
 #include "platform/sim/controller.h"

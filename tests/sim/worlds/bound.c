@@ -1,12 +1,12 @@
 /*
  * bound.c: threads that are bound to a scheduler, with workers and without: they wait, run what is
- * tied to them, are woken late, and leave (core/BOUND.md).
+ * tied to them, are woken late, and leave (core/worker/BOUND.md).
  */
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/handle.h"
-#include "core/worker.h"
+#include "core/state/handle.h"
+#include "core/state/worker.h"
 #include "whole.h"
 
 static thrum_sched *sched;

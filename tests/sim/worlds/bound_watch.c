@@ -1,11 +1,11 @@
 /*
  * bound_watch.c: no workers: what is loose (posted from a thread that is not bound, or due) is seen
  * to as long as a bound thread sleeps, whatever becomes of the one that was woken for it
- * (core/BOUND.md, "The watch"). Threads stand still in their own code, or in a body, until others
- * have run it: where nobody comes for it, all sleep.
+ * (core/worker/BOUND.md, "The watch"). Threads stand still in their own code, or in a body, until
+ * others have run it: where nobody comes for it, all sleep.
  */
 #include "base/atomic.h"
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "whole.h"
 
 #define LATER 1000

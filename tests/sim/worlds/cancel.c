@@ -1,12 +1,12 @@
 /*
  * cancel.c: stop_until past its deadline against waits that begin, are woken, or end meanwhile
- * (core/WAITING.md, "Cancelling").
+ * (core/wait/WAITING.md, "Cancelling").
  */
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/handle.h"
-#include "core/worker.h"
+#include "core/state/handle.h"
+#include "core/state/worker.h"
 #include "whole.h"
 
 static thrum_sched *sched;

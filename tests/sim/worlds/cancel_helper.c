@@ -1,12 +1,12 @@
 /*
  * cancel_helper.c: thrum_cancel against calls that others make for the task: before they are made,
  * as they begin to wait, as they end, and while another task runs on the helper's fiber already
- * (core/WAITING.md, "Helpers").
+ * (core/wait/WAITING.md, "Helpers").
  */
 #include <errno.h>
 
-#include "core/handle.h"
-#include "core/worker.h"
+#include "core/state/handle.h"
+#include "core/state/worker.h"
 #include "whole.h"
 
 static thrum_sched *sched;

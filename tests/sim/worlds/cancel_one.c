@@ -1,12 +1,13 @@
 /*
  * cancel_one.c: thrum_cancel against waits that begin, are woken, or end meanwhile, and against the
- * end of the task; and cancels down a tree of scopes (core/WAITING.md, "Cancelling", "Families").
+ * end of the task; and cancels down a tree of scopes (core/wait/WAITING.md, "Cancelling",
+ * "Families").
  */
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/handle.h"
-#include "core/worker.h"
+#include "core/state/handle.h"
+#include "core/state/worker.h"
 #include "platform/platform.h"
 #include "whole.h"
 

@@ -1,13 +1,13 @@
 /*
  * cancel_part.c: a part of a task's run that is cancelled by itself (thrum_with_deadline), alone
  * and against a cancel of the task; and cancels that breathe: here after every second step
- * (core/WAITING.md, "Parts", "Rounds").
+ * (core/wait/WAITING.md, "Parts", "Rounds").
  */
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/handle.h"
-#include "core/worker.h"
+#include "core/state/handle.h"
+#include "core/state/worker.h"
 #include "platform/sim/controller.h"
 #include "whole.h"
 

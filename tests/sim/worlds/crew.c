@@ -4,10 +4,10 @@
 #include "crew.h"
 
 #include "base/atomic.h"
-#include "core/outside.h"
-#include "core/switch.h"
-#include "core/timer.h"
-#include "core/worker.h"
+#include "core/ready/outside.h"
+#include "core/wait/switch.h"
+#include "core/ready/timer.h"
+#include "core/state/worker.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"
 

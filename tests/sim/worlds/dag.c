@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "crew.h"
 #include "parallel/dag.h"
 #include "whole.h"

@@ -3,7 +3,7 @@
  * against those who rescue it from a worker that does not come round.
  */
 #include "base/atomic.h"
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "whole.h"
 
 #define TASKS 10u

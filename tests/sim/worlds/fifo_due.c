@@ -3,7 +3,7 @@
  * the role is told of those that came for it meanwhile; one set of timers for all workers.
  */
 #include "base/atomic.h"
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "platform/platform.h"
 #include "whole.h"
 

@@ -7,9 +7,9 @@
  */
 #include <errno.h>
 
-#include "core/fork_call.h"
-#include "core/idle_sum.h"
-#include "core/worker.h"
+#include "core/task/fork_call.h"
+#include "core/ready/idle_sum.h"
+#include "core/state/worker.h"
 #include "crew.h"
 #include "parallel/forking.h"
 #include "platform/platform.h"

@@ -4,7 +4,7 @@
  * Bare schedulers: each task runs exactly once, and knows what its poster wrote.
  */
 #include "base/atomic.h"
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "crew.h"
 #include "platform/platform.h"
 #include "whole.h"

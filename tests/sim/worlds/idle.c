@@ -1,10 +1,10 @@
 /*
- * idle.c: wait_idle and wait_done (core/IDLE.md). What tasks wrote is read plainly after the wait:
- * a sum that is equal too early shows as a task that has not run, or as a race.
+ * idle.c: wait_idle and wait_done (core/ready/IDLE.md). What tasks wrote is read plainly after the
+ * wait: a sum that is equal too early shows as a task that has not run, or as a race.
  */
 #include "base/atomic.h"
-#include "core/idle.h"
-#include "core/worker.h"
+#include "core/control/idle.h"
+#include "core/state/worker.h"
 #include "crew.h"
 #include "platform/platform.h"
 #include "whole.h"

@@ -160,7 +160,8 @@ SIM_WORLD(inject_freed_at_once, .exhaustive = true) {
     sim_check(freed == 4);
 }
 
-/* ---- as the parker uses it: a sleeper, and who wakes it (core/PARKING.md, D3 and D6) ---- */
+/* ---- as the parker uses it: a sleeper, and who wakes it (core/worker/PARKING.md, D3 and D6) ----
+ */
 
 #define ALL 3u
 

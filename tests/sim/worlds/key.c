@@ -1,6 +1,6 @@
 /*
- * key.c: values of a task's own (src/core/local.c): keys that are made and deleted while others are
- * used, destructors at the end of a run, once each.
+ * key.c: values of a task's own (src/core/state/local.c): keys that are made and deleted while
+ * others are used, destructors at the end of a run, once each.
  *
  * The small worlds play the end of a run by th_locals_end; those on a scheduler are marked.
  */
@@ -8,10 +8,10 @@
 #include <thrum/spawn.h>
 
 #include "base/atomic.h"
-#include "core/handle.h"
-#include "core/local.h"
-#include "core/thread.h"
-#include "core/worker.h"
+#include "core/state/handle.h"
+#include "core/state/local.h"
+#include "core/state/thread.h"
+#include "core/state/worker.h"
 #include "crew.h"
 
 static uint32_t xindex; /* a key's, told without telling anything else */

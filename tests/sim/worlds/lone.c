@@ -8,8 +8,8 @@
  * bound, and the second end of a sleep is the last.
  */
 #include "base/atomic.h"
-#include "core/parkword.h"
-#include "core/worker.h"
+#include "core/state/parkword.h"
+#include "core/state/worker.h"
 #include "platform/faults.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"

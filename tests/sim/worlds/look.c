@@ -1,17 +1,17 @@
 /*
- * look.c: all fibers are looked at while they run, wait and end (core/STUCK.md, "Holding a fiber
- * that waits"). What a held fiber waits for is freed as soon as its wait has returned, and its
- * frame is written over: who still looks then has touched freed memory, or races.
+ * look.c: all fibers are looked at while they run, wait and end (core/inspect/STUCK.md, "Holding a
+ * fiber that waits"). What a held fiber waits for is freed as soon as its wait has returned, and
+ * its frame is written over: who still looks then has touched freed memory, or races.
  *
  * The looks are brief: of who does not wait they leave out what is only for show, and unordered.
  */
-#include "core/look.h"
+#include "core/inspect/look.h"
 
 #include <errno.h>
 
 #include <thrum.h>
 
-#include "core/handle.h"
+#include "core/state/handle.h"
 #include "crew.h"
 #include "whole.h"
 

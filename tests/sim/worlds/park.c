@@ -1,6 +1,7 @@
 /*
- * park.c: who sleeps, who is woken (core/PARKING.md), on a bare scheduler: its workers are plain
- * threads. At each moment when all threads sleep, `whole_asleep` looks whether somebody should not.
+ * park.c: who sleeps, who is woken (core/worker/PARKING.md), on a bare scheduler: its workers are
+ * plain threads. At each moment when all threads sleep, `whole_asleep` looks whether somebody
+ * should not.
  */
 #include "whole.h"
 

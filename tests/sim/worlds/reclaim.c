@@ -1,13 +1,13 @@
 /*
- * reclaim.c: giving memory back (core/RECLAIM.md): what one worker asks for while another one takes
- * its flag off, or ends it all, is not forgotten. A scheduler that is two workers' records and a
- * store of idle fibers; nobody stands on these.
+ * reclaim.c: giving memory back (core/fiber/RECLAIM.md): what one worker asks for while another one
+ * takes its flag off, or ends it all, is not forgotten. A scheduler that is two workers' records
+ * and a store of idle fibers; nobody stands on these.
  */
-#include "core/reclaim.h"
+#include "core/fiber/reclaim.h"
 
-#include "core/fiber_cache.h"
-#include "core/slab.h"
-#include "core/worker.h"
+#include "core/fiber/fiber_cache.h"
+#include "core/state/slab.h"
+#include "core/state/worker.h"
 #include "platform/platform.h"
 #include "sim.h"
 

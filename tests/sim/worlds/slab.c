@@ -1,9 +1,9 @@
 /*
- * slab.c: task objects out of slabs (core/slab.h): caches of two workers, objects that go home to
- * another cache than they came from, strangers without a cache, slabs that outlive their scheduler.
- * Magazines of 4 and four of them in a chunk, so that caches fill, spill and run dry.
+ * slab.c: task objects out of slabs (core/state/slab.h): caches of two workers, objects that go
+ * home to another cache than they came from, strangers without a cache, slabs that outlive their
+ * scheduler. Magazines of 4 and four of them in a chunk, so that caches fill, spill and run dry.
  */
-#include "core/slab.h"
+#include "core/state/slab.h"
 
 #include "platform/platform.h"
 #include "queue/inject.h"

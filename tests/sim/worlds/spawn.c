@@ -1,15 +1,15 @@
 /*
- * spawn.c: handles (src/core/spawn.c, run.h): join before, during and after the end of the task;
- * detach against the end; the slab of the handles, which may outlive its scheduler.
+ * spawn.c: handles (src/core/task/spawn.c, run.h): join before, during and after the end of the
+ * task; detach against the end; the slab of the handles, which may outlive its scheduler.
  *
  * The small worlds play the end of a task by th_handle_finish; those on a scheduler are marked.
  */
 #include <thrum/spawn.h>
 
 #include "base/atomic.h"
-#include "core/run.h"
-#include "core/slab.h"
-#include "core/worker.h"
+#include "core/task/run.h"
+#include "core/state/slab.h"
+#include "core/state/worker.h"
 #include "crew.h"
 #include "platform/platform.h"
 

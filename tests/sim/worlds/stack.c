@@ -1,8 +1,8 @@
 /*
- * stack.c: stacks from one mapping, taken and given back by several threads (core/stack.h), and the
- * walk over all of them beside that.
+ * stack.c: stacks from one mapping, taken and given back by several threads (core/fiber/stack.h),
+ * and the walk over all of them beside that.
  */
-#include "core/stack.h"
+#include "core/fiber/stack.h"
 
 #include "platform/platform.h"
 #include "sim.h"

@@ -1,9 +1,9 @@
 /*
- * stop.c: starting, stopping, and who comes in between (core/STOP.md).
+ * stop.c: starting, stopping, and who comes in between (core/control/STOP.md).
  */
 #include "base/atomic.h"
-#include "core/handle.h"
-#include "core/worker.h"
+#include "core/state/handle.h"
+#include "core/state/worker.h"
 #include "platform/platform.h"
 #include "whole.h"
 

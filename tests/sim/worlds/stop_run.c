@@ -1,7 +1,8 @@
 /*
  * stop_run.c: thrum_run, and another thread that stops its scheduler as the entry returns
- * (core/STOP.md). Whoever comes first, both return, and thrum_run frees it. Races: the two stops
- * for the word, the other's last look at it against the end, its sleep against the other's wake.
+ * (core/control/STOP.md). Whoever comes first, both return, and thrum_run frees it. Races: the two
+ * stops for the word, the other's last look at it against the end, its sleep against the other's
+ * wake.
  */
 #include <errno.h>
 

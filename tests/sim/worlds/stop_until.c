@@ -1,13 +1,13 @@
 /*
- * stop_until.c: stopping while tasks wait (core/STOP.md, core/TASKS.md): what only a wakeup could
- * end is cancelled when nothing else is left; deadlines are waited for, and cancelled once stop's
- * own has passed; then another stop ends it. Races: stop's look against the last wakeup, its cancel
- * against wakeups, deadlines and posts of bodies.
+ * stop_until.c: stopping while tasks wait (core/control/STOP.md, core/task/TASKS.md): what only a
+ * wakeup could end is cancelled when nothing else is left; deadlines are waited for, and cancelled
+ * once stop's own has passed; then another stop ends it. Races: stop's look against the last
+ * wakeup, its cancel against wakeups, deadlines and posts of bodies.
  */
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "platform/platform.h"
 #include "whole.h"
 

@@ -1,12 +1,12 @@
 /*
- * stuck.c: the report of a deadlock comes if and only if nothing inside can go on (core/STUCK.md).
- * Worlds `_quiet` never get stuck, and a report is a fault; in worlds `_told` somebody waits for
- * the report, so one that is missing is a deadlock of the world.
+ * stuck.c: the report of a deadlock comes if and only if nothing inside can go on
+ * (core/inspect/STUCK.md). Worlds `_quiet` never get stuck, and a report is a fault; in worlds
+ * `_told` somebody waits for the report, so one that is missing is a deadlock of the world.
  */
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/worker.h"
+#include "core/state/worker.h"
 #include "crew.h"
 #include "platform/platform.h"
 #include "whole.h"

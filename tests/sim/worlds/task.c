@@ -1,8 +1,9 @@
 /*
- * task.c: the states of an intrusive task (core/TASKS.md): posts, wakeups, signals, deadlines and
- * cancels that meet, on a bare scheduler. Each world says who races with whom; in all of them what
- * somebody wrote before he woke the task is plain data, and the run that he woke reads it. A run
- * that is lost shows as one that stop had to cancel. What bodies do to their own task: task_body.c.
+ * task.c: the states of an intrusive task (core/task/TASKS.md): posts, wakeups, signals, deadlines
+ * and cancels that meet, on a bare scheduler. Each world says who races with whom; in all of them
+ * what somebody wrote before he woke the task is plain data, and the run that he woke reads it. A
+ * run that is lost shows as one that stop had to cancel. What bodies do to their own task:
+ * task_body.c.
  */
 #include <errno.h>
 

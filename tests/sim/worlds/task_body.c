@@ -1,7 +1,7 @@
 /*
- * task_body.c: what bodies do to their own intrusive task (core/TASKS.md): free it, post it again
- * to wait, move it to another scheduler; and who wakes, signals or cancels it at that moment. The
- * memory is watched: whoever still touches a task that its body has freed is found.
+ * task_body.c: what bodies do to their own intrusive task (core/task/TASKS.md): free it, post it
+ * again to wait, move it to another scheduler; and who wakes, signals or cancels it at that moment.
+ * The memory is watched: whoever still touches a task that its body has freed is found.
  */
 #include <errno.h>
 

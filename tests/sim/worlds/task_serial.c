@@ -1,7 +1,7 @@
 /*
- * task_serial.c: serial tasks (core/TASKS.md): posts by others while a run is on. Each post that is
- * taken is one run, and what the runs write is plain data: two that overlap, or that nothing
- * orders, are a race.
+ * task_serial.c: serial tasks (core/task/TASKS.md): posts by others while a run is on. Each post
+ * that is taken is one run, and what the runs write is plain data: two that overlap, or that
+ * nothing orders, are a race.
  */
 #include <errno.h>
 

@@ -1,14 +1,14 @@
 /*
- * timer.c: deadlines (core/TIME.md): timers that several threads insert into, cancel and fire;
- * parking against an earlier deadline; who fires for a worker that does not come round. At each
- * moment when all threads sleep `whole_asleep` looks: nothing is overdue, and whoever parks sleeps
- * no longer than until the first of its deadlines.
+ * timer.c: deadlines (core/ready/TIME.md): timers that several threads insert into, cancel and
+ * fire; parking against an earlier deadline; who fires for a worker that does not come round. At
+ * each moment when all threads sleep `whole_asleep` looks: nothing is overdue, and whoever parks
+ * sleeps no longer than until the first of its deadlines.
  */
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/parkword.h"
-#include "core/worker.h"
+#include "core/state/parkword.h"
+#include "core/state/worker.h"
 #include "platform/platform.h"
 #include "whole.h"
 

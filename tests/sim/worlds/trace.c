@@ -1,11 +1,11 @@
 /*
- * trace.c: turning tracing on and off, and reading it, while workers run (core/TRACE.md).
+ * trace.c: turning tracing on and off, and reading it, while workers run (core/inspect/TRACE.md).
  */
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/trace.h"
-#include "core/worker.h"
+#include "core/inspect/trace.h"
+#include "core/state/worker.h"
 #include "whole.h"
 
 static thrum_sched *sched;

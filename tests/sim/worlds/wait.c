@@ -1,9 +1,9 @@
 /*
- * wait.c: the wait protocol itself (src/core/WAITING.md): the three cases of a wake, waiting with
- * the list's lock held, waits that several things can end; the waiter is freed as soon as its wait
- * has returned.
+ * wait.c: the wait protocol itself (src/core/wait/WAITING.md): the three cases of a wake, waiting
+ * with the list's lock held, waits that several things can end; the waiter is freed as soon as its
+ * wait has returned.
  */
-#include "core/wait.h"
+#include "core/wait/wait.h"
 
 #include "base/atomic.h"
 #include "crew.h"

@@ -1,7 +1,7 @@
 /*
- * wait_any.c: a wait on several lists (core/WAITING.md) by way of events: against signals, timeouts
- * and another such wait. What was consumed is what it says, the rest is still there, and whoever
- * has waited may free what it waited on.
+ * wait_any.c: a wait on several lists (core/wait/WAITING.md) by way of events: against signals,
+ * timeouts and another such wait. What was consumed is what it says, the rest is still there, and
+ * whoever has waited may free what it waited on.
  */
 #include <errno.h>
 

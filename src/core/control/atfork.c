@@ -1,0 +1,69 @@
+/*
+ * atfork.c: see atfork.h.
+ *
+ * The locks of the process are taken before a fork and given back after it, in both processes: else
+ * the child might never get one that another thread of the parent held, and a scheduler of the
+ * child's own would hang. They are held for a short time only, and in this order wherever one is
+ * taken with another held: keys, cancel, outside. In the child all schedulers of the parent are
+ * abandoned: they refuse what would wait for workers that are not there. The platform has locks of
+ * its own, which come after these (platform/linux/thread.c).
+ */
+#include "core/control/atfork.h"
+
+#include "core/wait/cancel.h"
+#include "core/ready/fork.h"
+#include "core/state/local.h"
+#include "core/ready/outside.h"
+#include "core/state/thread.h"
+#include "core/state/worker.h"
+#include "platform/platform.h"
+
+static void before_fork(void) {
+    th_lock_acquire(&th_keys_lock);
+    th_lock_acquire(&th_cancel_lock);
+    th_lock_acquire(&th_outside_lock);
+}
+
+static void in_parent(void) {
+    th_lock_release(&th_outside_lock);
+    th_lock_release(&th_cancel_lock);
+    th_lock_release(&th_keys_lock);
+}
+
+/*
+ * The worker is the parent's: the thread stays on the fiber's stack, but is none of its workers any
+ * more, so that nothing reaches a queue. It keeps what the task had: who it is, as the owner of
+ * locks, and its values. The body's end finds the fiber dirty, and the process ends there (run.c).
+ */
+static TH_NO_TSAN void orphan(void) {
+    th_thread *thread = th_thread_self();
+    th_worker *worker = thread->worker;
+    if (!worker && !thread->serves) {
+        return;
+    }
+    if (worker) {
+        th_fiber *fiber = worker->current;
+        thread->id = fiber->run_id;
+        fiber->dirty = true;
+        if (!fiber->root) {
+            thread->locals = fiber->locals;
+            fiber->locals = (th_locals){0};
+            thread->at_exit[TH_EXIT_LOCALS] = th_locals_end_with;
+        }
+        th_forks_orphaned(&worker->forks);
+        thread->worker = NULL;
+    }
+    thread->acts_for = NULL;
+    thread->orphan = true;
+    thread->alone = true;
+}
+
+static void in_child(void) {
+    th_outside_abandon();
+    orphan();
+    in_parent();
+}
+
+void th_atfork_watch(void) {
+    (void)th_os_at_fork(before_fork, in_parent, in_child); /* refused: the next start asks again */
+}

@@ -1,0 +1,42 @@
+/*
+ * cancel_all.c: see cancel_all.h. Why nobody waits on: core/wait/WAITING.md, "Cancelling".
+ */
+#include "core/control/cancel_all.h"
+
+#include "core/wait/cancel.h"
+#include "core/fiber/fiber.h"
+#include "core/fiber/stack.h"
+#include "core/task/task.h"
+#include "core/state/worker.h"
+
+static bool visit(void *ctx, const th_stack *stack, bool in_use) {
+    (void)ctx;
+    th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
+    if (fiber) {
+        th_cancel_visit(fiber);
+    }
+    return true;
+}
+
+static void visit_root(void *ctx, th_worker *worker) {
+    (void)ctx;
+    th_cancel_visit(&worker->home);
+}
+
+void th_cancel_all(thrum_sched *sched) {
+    th_cancel_hold();
+    /* relaxed: ordered by the barrier, or the fence */
+    th_store_relaxed(&sched->xcancelling, sched->xcancelling | TH_CANCEL_ALL);
+    bool ordered = th_cancel_order(sched->can_order);
+    th_cancel_let_go();
+    th_timers_cancel_all(sched);
+    if (ordered) { /* else a fiber might be on its way back; it is left to whoever wakes it */
+        th_stack_cursor at = {0};
+        th_cancel_hold();
+        while (th_stacks_some(&sched->stacks, &at, TH_CANCEL_MAX, visit, NULL)) {
+            th_cancel_breathe(false);
+        }
+        th_bound_each(sched, visit_root, NULL);
+        th_cancel_let_go();
+    }
+}

@@ -1,0 +1,135 @@
+/*
+ * idle.c: wait_idle and wait_done. core/ready/IDLE.md has the argument.
+ */
+#include "core/control/idle.h"
+
+#include "core/worker/bound.h"
+#include "core/ready/idle_sum.h"
+#include "core/ready/outside.h"
+#include "core/wait/wait.h"
+#include "core/ready/waiter.h"
+#include "platform/platform.h"
+
+static void enlist(thrum_sched *sched, th_idle_waiter *waiter) {
+    th_add_relaxed(&sched->xidle_waiters, 1u); /* relaxed: ordered by the fence */
+    th_lock_acquire(&sched->idle_lock);
+    waiter->next = sched->idle_waiters;
+    sched->idle_waiters = waiter;
+    th_lock_release(&sched->idle_lock);
+    /* seq: announced before the sums are read; a worker parks, then looks for waiters (th_park) */
+    th_fence_seq();
+}
+
+static void delist(thrum_sched *sched, th_idle_waiter *waiter) {
+    th_lock_acquire(&sched->idle_lock);
+    th_idle_waiter **link = &sched->idle_waiters;
+    while (*link != waiter) {
+        link = &(*link)->next;
+    }
+    *link = waiter->next;
+    th_lock_release(&sched->idle_lock);
+    /* pairs: th_idle_wait_left; our last access to the scheduler */
+    th_sub_release(&sched->xidle_waiters, 1u);
+}
+
+void th_idle_wait_left(thrum_sched *sched) {
+    unsigned spins = 0;
+    /* pairs: delist; whoever waited has gone */
+    while (th_load_acquire(&sched->xidle_waiters)) {
+        th_backoff(&spins); /* nothing runs any more, so they are on their way */
+    }
+}
+
+static int wait_in_thread(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
+    uint32_t xflag = 0;
+    th_idle_waiter waiter = {.what = what, .xflag = &xflag};
+    int result = 0;
+    enlist(sched, &waiter);
+    /* relaxed: as in th_idle_notify */
+    while (!th_load_relaxed(&xflag) && !th_idle_now(sched, what) && !result) {
+        if (th_os_futex_wait(&xflag, 0, deadline) == -ETIMEDOUT) {
+            result = -ETIMEDOUT;
+        }
+    }
+    if (result && th_idle_now(sched, what)) {
+        result = 0; /* one last look */
+    }
+    delist(sched, &waiter);
+    return result;
+}
+
+/* A bound thread of the scheduler's own: what is tied to it runs meanwhile. */
+static int wait_in_root(th_worker *worker, thrum_time deadline, th_idle_what what) {
+    thrum_sched *sched = worker->sched;
+    th_idle_waiter waiter = {.what = what, .bound = worker, .xflag = &worker->xidle};
+    th_store_relaxed(&worker->xidle, 0u); /* relaxed: nobody else knows of it yet */
+    enlist(sched, &waiter);
+    int result = 0;
+    if (!th_idle_now(sched, what)) {
+        result = th_bound_await(worker, &worker->xidle, deadline);
+        result = result && th_idle_now(sched, what) ? 0 : result; /* one last look */
+    }
+    delist(sched, &waiter);
+    return result;
+}
+
+/* A fiber of another scheduler has a thread wait in its place: rare enough for one of its own. */
+typedef struct idle_call {
+    thrum_sched *sched;
+    thrum_time deadline;
+    th_idle_what what;
+    int result;
+    th_waiter waiter;
+} idle_call;
+
+static void wait_for_fiber(void *arg) {
+    idle_call *call = arg;
+    call->result = wait_in_thread(call->sched, call->deadline, call->what);
+    th_waiter_wake(&call->waiter);
+}
+
+static int wait_in_fiber(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
+    idle_call call = {.sched = sched, .deadline = deadline, .what = what};
+    th_waiter_init(&call.waiter, TH_ON_SCHED, sched);
+    th_os_thread thread;
+    int failed = th_os_thread_start(&thread, "thrum-wait", wait_for_fiber, &call);
+    if (failed) {
+        return failed;
+    }
+    th_waiter_wait(&call.waiter);
+    th_os_thread_join(thread); /* it has nothing more to do */
+    return call.result;
+}
+
+int th_idle_wait(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
+    if (!sched) {
+        return -EINVAL;
+    }
+    if (th_unlikely(sched->abandoned)) {
+        return -ESHUTDOWN;
+    }
+    if (what != TH_IDLE_NOW && th_acts_for(sched)) {
+        return -EDEADLK; /* the task that waits for the call is not done */
+    }
+    th_worker *root = th_bound_root();
+    if (thrum_sched_current() == sched) {
+        return root ? wait_in_root(root, deadline, what) : -EDEADLK;
+    }
+    return th_fiber_self() ? wait_in_fiber(sched, deadline, what)
+                           : wait_in_thread(sched, deadline, what);
+}
+
+static int wait_if_live(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
+    if (sched && !th_outside_is_live(sched)) {
+        return -ESHUTDOWN;
+    }
+    return th_idle_wait(sched, deadline, what);
+}
+
+int thrum_sched_wait_idle(thrum_sched *sched, thrum_time deadline) {
+    return wait_if_live(sched, deadline, TH_IDLE_NOW);
+}
+
+int thrum_sched_wait_done(thrum_sched *sched, thrum_time deadline) {
+    return wait_if_live(sched, deadline, TH_IDLE_DONE);
+}

@@ -1,0 +1,474 @@
+/*
+ * sched.c: starting and stopping a scheduler, in the order that core/control/STOP.md argues for.
+ */
+#include "thrum/sched.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "core/state/affinity.h"
+#include "core/control/atfork.h"
+#include "core/worker/bound.h"
+#include "core/state/config.h"
+#include "core/fiber/fiber.h"
+#include "core/fiber/fiber_cache.h"
+#include "core/ready/fork.h"
+#include "core/task/fork_call.h"
+#include "core/state/handle.h"
+#include "core/control/idle.h"
+#include "core/worker/loop.h"
+#include "core/ready/outside.h"
+#include "core/fiber/overflow.h"
+#include "core/ready/policy.h"
+#include "core/control/settle.h"
+#include "core/fiber/stack.h"
+#include "core/inspect/stuck.h"
+#include "core/wait/switch.h"
+#include "core/state/thread_exit.h"
+#include "core/ready/timer.h"
+#include "core/ready/wake.h"
+#include "core/state/worker.h"
+#include "platform/platform.h"
+#include "thrum/spawn.h"
+
+/* ---- the workers' threads ---- */
+
+/* The thread's own stack is left for the first fiber's, and comes back when the worker leaves. */
+static TH_NO_TSAN void run_fibers(th_worker *worker) {
+    th_fiber *first = th_idle_take(worker);
+    th_store_relaxed(&worker->current, &worker->home); /* relaxed: for who looks; else our own */
+    th_switch_to(worker, &worker->home, first);
+    th_store_relaxed(&worker->current, &worker->home); /* relaxed: as above */
+}
+
+static void worker_main(void *arg) {
+    th_worker *worker = arg;
+    thrum_sched *sched = worker->sched;
+    th_thread *thread = th_thread_self();
+    const thrum_config *config = &sched->config;
+    if (config->catch_overflow && th_os_fault_thread_enter(&worker->altstack)) {
+        worker->altstack = NULL; /* an overflow is then not reported by name */
+    }
+    worker->errno_at = th_os_errno_at();
+    worker->exceptions = th_os_exceptions_at();
+    worker->tsan = th_tsan_here();
+    worker->home.tsan = worker->tsan;
+    worker->tsan_maker = th_tsan_create();
+    if (config->worker_start) {
+        config->worker_start(config->hook_ctx, (int)worker->index);
+        if (sched->abandoned) {
+            th_thread_body_ends(0); /* in the child of a fork */
+        }
+    }
+    th_tsan_release(&worker->tsan); /* all tasks know how their thread began: th_leave */
+    thread->worker = worker;
+    run_fibers(worker);
+    thread->worker = NULL;
+    if (config->worker_stop) {
+        config->worker_stop(config->hook_ctx, (int)worker->index);
+    }
+    th_tsan_destroy(worker->tsan_maker);
+    if (worker->altstack) {
+        th_os_fault_thread_leave(worker->altstack);
+    }
+    th_thread_ends(thread);
+}
+
+/* Numbers below n that have no divisor in common with it: steps that reach every worker. */
+static bool make_strides(thrum_sched *sched) {
+    unsigned n = sched->workers_count;
+    sched->strides = th_sched_alloc(sched, (n + 1) * sizeof *sched->strides);
+    for (unsigned i = 1; sched->strides && i <= n; i++) {
+        unsigned a = i;
+        unsigned b = n;
+        while (b) {
+            unsigned rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1) {
+            sched->strides[sched->strides_count++] = i;
+        }
+    }
+    return sched->strides != NULL;
+}
+
+/* Everything that a worker needs before it runs: its queues, its loop's fiber and a spare. */
+static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
+    unsigned capacity = sched->config.local_capacity;
+    th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
+    worker->sched = sched;
+    worker->policy = sched->policy;
+    worker->index = index;
+    worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
+    worker->until_inject = sched->config.global_interval;
+    worker->fair_interval = sched->config.global_interval;
+    worker->sentinel_ns = 0;
+    worker->home = (th_fiber){.worker = worker, .sched = sched};
+    worker->go.slab = sched->go_slab;
+    worker->go.owner = worker;
+    worker->spawn.slab = sched->spawn_slab;
+    th_random_seed(&worker->random, (uint64_t)index + 1);
+    th_ring_init(&worker->ring.ring, slots, capacity);
+    worker->ring.locked = sched->config.local_queue == THRUM_LOCAL_MUTEX;
+    th_work **yield_slots = th_sched_alloc(sched, TH_YIELDS * sizeof *yield_slots);
+    th_ring_init(&worker->yields, yield_slots, TH_YIELDS);
+    worker->yield_marks = th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->yield_marks);
+    worker->inject_served = true;
+    /* relaxed: nobody else knows it yet */
+    th_store_relaxed(&worker->gate.xrevoked, sched->can_order ? TH_GATE_OPEN : TH_GATE_SHUT);
+    th_inject_init(&worker->inbox);
+    th_timers_init(&worker->own_timers, sched, worker);
+    th_forks_init(&worker->forks, sched->workers_count > 1);
+    worker->timers =
+        sched->policy->submit_due ? &sched->workers[0].own_timers : &worker->own_timers;
+    worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
+    if (!slots || !yield_slots || !worker->yield_marks || !worker->seen_ticks ||
+        !th_idle_refill(worker)) {
+        return false;
+    }
+    th_fiber *spare = th_fiber_new(sched, sched->stack_class, false);
+    if (spare) {
+        th_count(&worker->counters.xstacks_created, 1);
+        th_idle_put(worker, spare);
+    }
+    return spare != NULL;
+}
+
+static bool make_workers(thrum_sched *sched, unsigned count) {
+    size_t align = alignof(th_worker);
+    sched->workers_block = th_sched_alloc(sched, count * sizeof(th_worker) + align);
+    if (!sched->workers_block) {
+        return false;
+    }
+    uintptr_t at = ((uintptr_t)sched->workers_block + align - 1) & ~(uintptr_t)(align - 1);
+    sched->workers = (th_worker *)at;
+    sched->workers_count = count;
+    if (!make_strides(sched)) {
+        return false;
+    }
+    sched->can_order = th_os_barrier_start() == 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (!worker_init(&sched->workers[i], sched, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void sched_free(thrum_sched *sched) {
+    thrum_config config = sched->config;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_worker *worker = &sched->workers[i];
+        th_slab_flush(&worker->go);
+        th_slab_flush(&worker->spawn);
+        th_sched_free(sched, worker->ring.ring.xslots);
+        th_sched_free(sched, worker->yields.xslots);
+        th_sched_free(sched, worker->yield_marks);
+        th_sched_free(sched, worker->seen_ticks);
+    }
+    if (sched->go_slab) {
+        th_slab_close(sched->go_slab);
+    }
+    if (sched->spawn_slab) {
+        th_slab_close(sched->spawn_slab);
+    }
+    th_sched_free(sched, sched->fifo.ready.ring.xslots);
+    th_sched_free(sched, sched->strides);
+    th_sched_free(sched, sched->cpus);
+    th_trace_free(sched);
+    th_bound_free(sched);
+    th_stacks_destroy(&sched->stacks);
+    th_sched_free(sched, sched->workers_block);
+    config.free(config.hook_ctx, sched->block);
+}
+
+/* The ready queue of the fifo policy; a scheduler with one worker has none. */
+static bool make_ready(thrum_sched *sched) {
+    if (sched->config.policy != THRUM_FIFO || sched->config.workers <= 1) {
+        return true;
+    }
+    unsigned capacity = th_fifo_capacity(sched->config.fifo_block);
+    th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
+    if (slots) {
+        th_mcsp_init(&sched->fifo.ready, slots, capacity);
+    }
+    return slots != NULL;
+}
+
+/* The CPUs of its threads, if it ties them. */
+static bool make_cpus(thrum_sched *sched, const th_os_cpuset *cpus) {
+    if (!cpus) {
+        return true;
+    }
+    sched->cpus = th_sched_alloc(sched, sizeof *sched->cpus);
+    if (sched->cpus) {
+        *sched->cpus = *cpus;
+    }
+    return sched->cpus != NULL;
+}
+
+static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cpus) {
+    static const th_policy *const policies[] = {
+        [THRUM_SHARDED] = &th_policy_sharded,
+        [THRUM_FIFO] = &th_policy_fifo,
+        [THRUM_GLOBAL] = &th_policy_global,
+    };
+    size_t align = alignof(thrum_sched);
+    void *block = config->alloc(config->hook_ctx, sizeof(thrum_sched) + align);
+    if (!block) {
+        return NULL;
+    }
+    uintptr_t at = ((uintptr_t)block + align - 1) & ~(uintptr_t)(align - 1);
+    thrum_sched *sched = (thrum_sched *)at;
+    memset(sched, 0, sizeof *sched);
+    sched->block = block;
+    sched->config = *config;
+    sched->config.cpus = NULL;                                         /* the caller's */
+    size_t length = th_text_cut(config->name, sizeof sched->name - 1); /* it is all zeros there */
+    memcpy(sched->name, config->name, length);
+    sched->config.name = sched->name;
+    sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
+    sched->stuck_began = UINT64_MAX; /* never yet */
+    bool watched = config->on_deadlock != THRUM_DEADLOCK_OFF || config->deadlock;
+    sched->watch = watched ? &th_stuck_watch : NULL;
+    th_timers_init(&sched->loose_timers, sched, NULL);
+    sched->searchers_max = config->searchers_max;
+    sched->fiber_main = th_loop;
+    sched->fork_call = th_fork_call;
+    sched->stack_class = th_stack_class(config->stack_size);
+    th_inject_init(&sched->inject);
+    th_stacks_init(&sched->stacks, config->guard, config->alloc, config->free, config->hook_ctx);
+    sched->go_slab = th_slab_new(sizeof(th_go), config->alloc, config->free, config->hook_ctx);
+    if (sched->go_slab) {
+        sched->go_slab->discards = th_config_has_own_alloc(config);
+    }
+    sched->spawn_slab =
+        th_slab_new(sizeof(thrum_handle), config->alloc, config->free, config->hook_ctx);
+    if (!sched->go_slab || !sched->spawn_slab || !make_ready(sched) || !make_cpus(sched, cpus) ||
+        !make_workers(sched, config->workers)) {
+        sched_free(sched);
+        return NULL;
+    }
+    return sched;
+}
+
+/* ---- starting ---- */
+
+static int start_thread(thrum_sched *sched, unsigned index) {
+    th_worker *worker = &sched->workers[index];
+    char name[24]; /* the system keeps 15 bytes of it */
+    th_os_cpuset part;
+    snprintf(name, sizeof name, "%.*s/%u", (int)th_text_cut(sched->name, 10), sched->name, index);
+    if (sched->cpus) {
+        th_affinity_of(sched->config.affinity, sched->cpus, index, "", &part);
+    }
+    return th_os_thread_start_on(&worker->thread, name, worker_main, worker,
+                                 sched->cpus ? &part : NULL);
+}
+
+/*
+ * Threads look at the workers' count from the first moment, so with fewer threads than asked for
+ * the scheduler is made anew with as many workers as there can be threads.
+ */
+static int start_threads(thrum_sched *sched, unsigned *started) {
+    int failed = 0;
+    for (*started = 0; *started < sched->workers_count && !failed; *started += !failed) {
+        failed = start_thread(sched, *started);
+    }
+    return failed;
+}
+
+static void end_threads(thrum_sched *sched, unsigned started) {
+    th_store_release(&sched->xexit, 1u); /* pairs: th_find; nothing is left to be run */
+    /* seq: the flag before the sleep words are read; th_park announces, then reads it */
+    th_fence_seq();
+    th_wake_all(sched);
+    for (unsigned i = 0; i < started; i++) {
+        th_os_thread_join(sched->workers[i].thread);
+    }
+}
+
+static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
+    thrum_config settled;
+    int result = out ? th_config_settle(&settled, config) : -EINVAL;
+    if (result) {
+        return result;
+    }
+    bool tied = settled.affinity != THRUM_AFFINITY_NONE;
+    th_os_cpuset cpus;
+    result = tied ? th_affinity_set(&settled, &cpus) : 0;
+    if (result) {
+        return result;
+    }
+    if (settled.catch_overflow) {
+        th_overflow_catch();
+    }
+    th_atfork_watch();
+    for (;;) {
+        thrum_sched *sched = sched_new(&settled, tied ? &cpus : NULL);
+        if (!sched) {
+            return -ENOMEM;
+        }
+        sched->is_run = is_run;
+        th_outside_open(sched); /* from here on a stale handle may name it */
+        unsigned started;
+        result = start_threads(sched, &started);
+        if (!result) {
+            th_thread_accompanied();
+            *out = sched;
+            return 0;
+        }
+        end_threads(sched, started);
+        th_outside_close(sched);
+        sched_free(sched);
+        if (started == 0 || (result != -EAGAIN && result != -ENOMEM)) { /* the CPUs, or none */
+            return result;
+        }
+        settled.workers = started;
+    }
+}
+
+int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
+    return start(out, config, false);
+}
+
+/* ---- stopping ---- */
+
+/*
+ * Values of xstopping: posts from outside are refused while it is not RUNNING. In CANCELLED a
+ * stop's deadline has passed, and another may come; in SETTLED a stop has returned 0, and the rest
+ * is left to thrum_run, which has started the scheduler.
+ */
+enum { RUNNING, STOPPING, CANCELLED, SETTLED };
+
+/*
+ * It is the caller who stops it from now on; else why not. `*before` is what was. The caller is
+ * inside meanwhile, for thrum_run may be at its end.
+ */
+static int begin_stop(thrum_sched *sched, bool own, uint32_t *before) {
+    th_outside *record = th_outside_enter(sched, false);
+    if (!record) {
+        return -ESHUTDOWN;
+    }
+    *before = RUNNING;
+    /* pairs: th_outside_enter; what came before the call, for whoever is refused. The fence in
+     * th_outside_wait_left orders it before the records are read */
+    bool ours = th_cas_release(&sched->xstopping, before, STOPPING);
+    if (!ours && (*before == CANCELLED || (own && *before == SETTLED))) {
+        /* pairs: end_stop; what the stop before did */
+        ours = th_cas_acquire(&sched->xstopping, before, STOPPING);
+    }
+    th_outside_leave(sched, record);
+    return ours ? 0 : -EBUSY;
+}
+
+/* The caller stops it no longer; thrum_run, if that has started it, may go on, and free it. */
+static void end_stop(thrum_sched *sched, uint32_t state) {
+    /* pairs: begin_stop; what the stop did */
+    th_store_release(&sched->xstopping, state);
+    th_os_futex_wake(&sched->xstopping, 1); /* the word may be gone: allowed */
+}
+
+static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
+    if (!sched) {
+        return -EINVAL;
+    }
+    if ((thrum_sched_current() == sched && !th_bound_root()) || th_acts_for(sched)) {
+        return -EDEADLK;
+    }
+    uint32_t before;
+    int result = begin_stop(sched, own, &before);
+    if (result) {
+        return result;
+    }
+    result = th_settle(sched, deadline);
+    if (result) {
+        bool refused = result == -ETIMEDOUT || before != RUNNING;
+        th_bound_refuse(sched, refused);
+        end_stop(sched, result == -ETIMEDOUT ? CANCELLED : before); /* else as if never asked */
+        return result;
+    }
+    th_bound_close(sched);
+    th_idle_wait_left(sched);
+    if (sched->is_run && !own) {
+        end_stop(sched, SETTLED);
+        return 0;
+    }
+    th_drivers_stop(sched);
+    end_threads(sched, sched->workers_count);
+    th_outside_close(sched); /* their work has ended; they may be on their way in or out */
+    sched_free(sched);
+    return 0;
+}
+
+int thrum_sched_stop_until(thrum_sched *sched, thrum_time deadline) {
+    return stop(sched, deadline, false);
+}
+
+int thrum_sched_stop(thrum_sched *sched) {
+    return thrum_sched_stop_until(sched, THRUM_FOREVER);
+}
+
+/* ---- thrum_run ---- */
+
+/* Another thread stops it: it waits for ours to unbind, and we until it has done what it can. */
+static void wait_for_stopper(thrum_sched *sched) {
+    th_worker *root = th_bound_root();
+    if (root) {
+        th_bound_leave(root);
+    }
+    /* relaxed: our own stop comes next, and acquires what the other one did (begin_stop) */
+    while (th_load_relaxed(&sched->xstopping) == STOPPING) {
+        (void)th_os_futex_wait(&sched->xstopping, STOPPING, TH_FOREVER);
+    }
+}
+
+/* Only we free it, so it is there until this returns. */
+static void stop_run(thrum_sched *sched) {
+    unsigned spins = 0;
+    int result;
+    while ((result = stop(sched, THRUM_FOREVER, true)) != 0) {
+        if (result == -EBUSY) {
+            wait_for_stopper(sched);
+        } else {
+            th_backoff(&spins); /* no stack for what is left, without workers: soon, perhaps */
+        }
+    }
+}
+
+int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
+    if (!entry) {
+        return -EINVAL;
+    }
+    if (thrum_sched_current()) {
+        return -EDEADLK;
+    }
+    thrum_sched *sched;
+    int result = start(&sched, config, true);
+    if (result) {
+        return result;
+    }
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = sched;
+    attr.name = "main";
+    thrum_handle *handle;
+    int entered = sched->workers_count ? 0 : thrum_sched_bind(sched);
+    entered = entered ? entered : thrum_spawn_with(&handle, &attr, entry, arg);
+    if (!entered) {
+        thrum_shield_begin(); /* bound, the join would be cancelled by another's stop */
+        result = thrum_join(handle, &entered); /* outsiders may post until the entry has returned */
+        th_check(result == 0);
+        thrum_shield_end();
+    }
+    stop_run(sched);
+    return entered;
+}
+
+/* ---- looking at it ---- */
+
+unsigned thrum_sched_workers(const thrum_sched *sched) {
+    return sched->workers_count;
+}

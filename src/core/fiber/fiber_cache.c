@@ -1,0 +1,229 @@
+/*
+ * fiber_cache.c: idle fibers: those that a worker keeps, those that its scheduler keeps for all
+ * (the store), and what is given back of them.
+ *
+ * The store is two lists: of `fibers` some may have a stack that went deep, those in
+ * `fibers_measured` have not. Each is taken from where the last one was put.
+ */
+#include "base/check.h"
+#include "core/fiber/fiber.h"
+#include "core/fiber/fiber_cache.h"
+#include "core/fiber/stack.h"
+#include "core/state/worker.h"
+
+/* The rest of a stack below its hottest part goes back to the system before it is kept. */
+#define KEEP_BYTES ((size_t)16 * 1024)
+/* Of so many idle stacks that leave a worker one is measured at least. */
+#define SAMPLED 16
+/* Of the store's, so many at a time are seen to while workers are awake. */
+#define RECLAIM_ONCE 4u
+
+/* The figure of all bound threads: a reader could not find their records' own. */
+static void show_bound(thrum_sched *sched, size_t used) {
+    uint64_t most = th_load_relaxed(&sched->xbound_high_water); /* relaxed: a figure to look at */
+    /* lock-free: it fails only when another thread has made it larger */
+    /* relaxed: a figure to look at */
+    while (most < used && !th_cas_relaxed(&sched->xbound_high_water, &most, (uint64_t)used)) {
+    }
+}
+
+size_t th_fiber_measure(th_worker *worker, th_fiber *fiber) {
+    if (!fiber->ran) {
+        return 0;
+    }
+    fiber->ran = false;
+    size_t used = th_stack_high_water(&fiber->stack);
+    if (used > worker->stack_high_water_seen) {
+        worker->stack_high_water_seen = used;
+        th_store_relaxed(&worker->xstack_high_water, used); /* relaxed: a figure to look at */
+        if (worker->bound) {
+            show_bound(worker->sched, used);
+        }
+    }
+    return used;
+}
+
+bool th_fiber_trim(th_worker *worker, th_fiber *fiber) {
+    if (th_fiber_measure(worker, fiber) <= KEEP_BYTES) {
+        return false;
+    }
+    th_stack_trim(&fiber->stack, KEEP_BYTES);
+    return true;
+}
+
+/* ---- idle fibers ---- */
+
+/*
+ * To measure each would cost more than all else that a short task does. So samples are measured,
+ * and after one that went deep, as its neighbours probably did, all that follow; the others when
+ * there is nothing to do (th_idle_trim_some), or another time.
+ */
+static void spill(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_fiber *first = worker->idle;
+    th_fiber *last = first;
+    bool deep = th_fiber_trim(worker, first);
+    for (unsigned i = 1; i < TH_IDLE_KEPT; i++) {
+        last = last->next;
+        if (deep || i % SAMPLED == 0) {
+            deep = th_fiber_trim(worker, last) || deep;
+        }
+    }
+    worker->idle = last->next;
+    worker->idle_count -= TH_IDLE_KEPT;
+    th_lock_acquire(&sched->fibers_lock);
+    last->next = sched->fibers;
+    sched->fibers = first;
+    sched->fibers_count += TH_IDLE_KEPT;
+    sched->fibers_deep = sched->fibers_deep || deep;
+    bool more = deep || sched->fibers_count > TH_IDLE_STORED;
+    th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: th_park's last one reads it */
+    th_lock_release(&sched->fibers_lock);
+    if (more) {
+        th_reclaim_want(worker);
+    }
+}
+
+/* With the lock: one of the scheduler's, or NULL. */
+static th_fiber *take_stored(thrum_sched *sched) {
+    if (!sched->fibers) {
+        sched->fibers = sched->fibers_measured;
+        sched->fibers_measured = NULL;
+    }
+    th_fiber *fiber = sched->fibers;
+    if (fiber) {
+        sched->fibers = fiber->next;
+        sched->fibers_count--;
+        if (sched->fibers_count < sched->fibers_least) {
+            sched->fibers_least = sched->fibers_count;
+        }
+    }
+    return fiber;
+}
+
+void th_idle_put(th_worker *worker, th_fiber *fiber) {
+    fiber->next = worker->idle;
+    worker->idle = fiber;
+    if (th_unlikely(++worker->idle_count >= 2 * TH_IDLE_KEPT)) {
+        spill(worker);
+    }
+}
+
+TH_NO_TSAN th_fiber *th_idle_take(th_worker *worker) {
+    th_fiber *fiber = worker->idle;
+    th_check(fiber != NULL);
+    worker->idle = fiber->next;
+    worker->idle_count--;
+    return fiber;
+}
+
+bool th_idle_refill(th_worker *worker) {
+    if (th_likely(worker->idle != NULL)) {
+        return true;
+    }
+    thrum_sched *sched = worker->sched;
+    th_lock_acquire(&sched->fibers_lock);
+    th_fiber *taken;
+    for (int i = 0; i < (TH_IDLE_KEPT + 3) / 4 && (taken = take_stored(sched)); i++) {
+        taken->next = worker->idle;
+        worker->idle = taken;
+        worker->idle_count++;
+    }
+    th_lock_release(&sched->fibers_lock);
+    if (worker->idle) {
+        th_count(&worker->counters.xstacks_reused, worker->idle_count);
+        return true;
+    }
+    th_fiber *fiber = th_fiber_new(sched, sched->stack_class, false);
+    if (!fiber) {
+        return false;
+    }
+    th_count(&worker->counters.xstacks_created, 1);
+    th_idle_put(worker, fiber);
+    return true;
+}
+
+void th_idle_give(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_fiber *fiber = th_idle_take(worker);
+    th_lock_acquire(&sched->fibers_lock);
+    fiber->next = sched->fibers;
+    sched->fibers = fiber;
+    sched->fibers_count++;
+    th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: as in spill */
+    th_lock_release(&sched->fibers_lock);
+}
+
+unsigned th_idle_give_back(th_worker *worker, unsigned most, bool all) {
+    thrum_sched *sched = worker->sched;
+    th_fiber *surplus = NULL;
+    unsigned count = 0;
+    th_lock_acquire(&sched->fibers_lock);
+    for (; count < most && sched->fibers_count > TH_IDLE_STORED; count++) {
+        th_fiber *fiber = take_stored(sched);
+        fiber->next = surplus;
+        surplus = fiber;
+    }
+    th_lock_release(&sched->fibers_lock);
+    bool first = true;
+    while (surplus) {
+        th_fiber *next = surplus->next;
+        if (first || all) {
+            th_fiber_measure(worker, surplus);
+            first = false;
+        }
+        th_fiber_free(surplus);
+        th_count(&worker->counters.xstacks_freed, 1);
+        surplus = next;
+    }
+    return count;
+}
+
+/* ---- while workers are awake: for reclaim.c ---- */
+
+bool th_idle_period(thrum_sched *sched, unsigned *unused, bool *deep) {
+    th_lock_acquire(&sched->fibers_lock);
+    unsigned least = sched->fibers_least;
+    sched->fibers_least = sched->fibers_count;
+    *unused = least > TH_IDLE_STORED ? least - TH_IDLE_STORED : 0;
+    *deep = sched->fibers_deep && least >= sched->fibers_count / 2;
+    bool more = sched->fibers_deep || sched->fibers_count > TH_IDLE_STORED;
+    th_lock_release(&sched->fibers_lock);
+    return more;
+}
+
+unsigned th_idle_reclaim(th_worker *worker, unsigned most) {
+    return th_idle_give_back(worker, most < RECLAIM_ONCE ? most : RECLAIM_ONCE, false);
+}
+
+bool th_idle_trim_some(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_fiber *some[RECLAIM_ONCE];
+    unsigned count = 0;
+    th_lock_acquire(&sched->fibers_lock);
+    while (count < RECLAIM_ONCE && sched->fibers) {
+        some[count] = sched->fibers;
+        sched->fibers = some[count++]->next;
+    }
+    sched->fibers_count -= count;
+    th_lock_release(&sched->fibers_lock);
+    for (unsigned i = 0; i < count; i++) {
+        th_fiber_trim(worker, some[i]);
+    }
+    th_lock_acquire(&sched->fibers_lock);
+    for (unsigned i = 0; i < count; i++) {
+        some[i]->next = sched->fibers_measured;
+        sched->fibers_measured = some[i];
+    }
+    sched->fibers_count += count;
+    bool more = sched->fibers != NULL;
+    if (!more) {
+        sched->fibers = sched->fibers_measured;
+        sched->fibers_measured = NULL;
+        sched->fibers_deep = false;
+        /* relaxed: as in spill */
+        th_store_relaxed(&sched->xfibers_unmeasured, sched->fibers_count > TH_IDLE_STORED);
+    }
+    th_lock_release(&sched->fibers_lock);
+    return more;
+}

@@ -1,0 +1,108 @@
+/*
+ * stack.h: the stacks of one scheduler: carved from large mappings, guarded, reused.
+ *
+ * A *class* is a size, a power of two from 16 KiB to 64 MiB. A *slot* is the piece of address space
+ * of one stack. From its low end:
+ *
+ *     | guard, one page | usable: bottom .......... top |
+ *
+ * The guard is added to the class: a slot is an odd number of pages. With a power of two the tops
+ * of a crowd would compete for a few sets of the processor's address caches.
+ *
+ * Slots are carved from *slabs*: mappings of 4 MiB at first, doubled up to 64 MiB, or as much less
+ * as the system grants. They are reserved address space; what counts as memory is the pages
+ * touched. Nothing here touches a page of a stack. The books are kept beside: 4 bytes a slot, 8
+ * more a slab; and for each slot a *record*, which belongs to whoever has the stack: what others
+ * look at while its fiber sleeps, without a look at its pages, which are cold then.
+ *
+ * A guard is installed when its slot is first used and stays until the end, also while the slot is
+ * free: giving pages back does not remove it. Three kinds:
+ *   - madvise: the pages fault, and it is still one mapping. Linux 6.13; refused under mlock.
+ *   - mprotect: the pages fault, but each costs two of the process's mappings (vm.max_map_count).
+ *     AUTO takes at most half of those for it, in the process as a whole.
+ *   - canary: nothing faults. The 16 bytes below `bottom` read as zero until something overflowed;
+ *     one that jumps over them, or writes zeros, goes unseen until it hits the neighbour.
+ * AUTO tries them in this order for each slot. A kind that was asked for by name and is refused
+ * makes th_stack_get fail.
+ *
+ * A single frame larger than a page can step over any guard: -fstack-clash-protection.
+ *
+ * All functions may be called by any thread; a stack belongs to whoever got it.
+ */
+#ifndef TH_STACK_H
+#define TH_STACK_H
+
+#include "base/cc.h"
+#include "core/state/lock.h"
+#include "core/state/stack_state.h"
+#include "thrum/config.h"
+
+/* Cannot fail: maps and allocates nothing yet. `alloc` and `free` serve the books. */
+void th_stacks_init(th_stacks *stacks, thrum_guard kind, void *(*alloc)(void *ctx, size_t size),
+                    void (*free)(void *ctx, void *ptr), void *ctx);
+
+/* Unmaps everything. Nobody may stand on any of the stacks, or use them, any more. */
+void th_stacks_destroy(th_stacks *stacks);
+
+/* The smallest class whose size is at least `size` (the largest one for anything beyond). */
+unsigned th_stack_class(size_t size);
+
+/* What the class is called: 16 KiB << class. */
+size_t th_stack_class_size(unsigned class_index);
+
+/* A guarded stack, all zero. 0, or -ENOMEM: no address space, no books, or the guard was refused.
+ */
+TH_NODISCARD int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *out);
+
+/* Gives its pages back to the system and the slot to whoever asks next. */
+void th_stack_put(th_stacks *stacks, th_stack stack);
+
+/* Gives back the pages deeper than `keep` bytes below the top. */
+void th_stack_trim(const th_stack *stack, size_t keep);
+
+/*
+ * How many bytes of it were ever touched, in whole pages, since it was got or trimmed. Pages that
+ * were swapped out do not count.
+ */
+size_t th_stack_high_water(const th_stack *stack);
+
+/* Does the address lie in the stack's guard? Reads nothing of the stack; fit for signal handlers.
+ */
+bool th_stack_find_guard(const th_stack *stack, uintptr_t address);
+
+/* Stacks got and not put back. */
+size_t th_stacks_live(th_stacks *stacks);
+
+/*
+ * Visits each stack that is in use or was once (in_use false). Its class is locked meanwhile:
+ * `visit` must not get or put.
+ */
+void th_stacks_each(th_stacks *stacks, void (*visit)(void *ctx, const th_stack *stack, bool in_use),
+                    void *ctx);
+
+/* A place among them. All zero: the first. */
+typedef struct th_stack_cursor {
+    unsigned class_index;
+    uint32_t slab;
+    uint32_t slot;
+} th_stack_cursor;
+
+/*
+ * The same in pieces: goes on from the cursor, until `visit` says false or `max` were visited.
+ * False: that was the last one.
+ */
+bool th_stacks_some(th_stacks *stacks, th_stack_cursor *at, unsigned max,
+                    bool (*visit)(void *ctx, const th_stack *stack, bool in_use), void *ctx);
+
+/* mprotect guards in the process, for tests. */
+size_t th_stacks_mprotect_count(void);
+
+/* False when the stack has overflowed for sure. Always true for the guards that fault. */
+static inline bool th_stack_canary_ok(const th_stack *stack) {
+    if (th_likely(stack->guard != THRUM_GUARD_CANARY))
+        return true;
+    const uint64_t *canary = (const uint64_t *)(const void *)(stack->bottom - TH_STACK_CANARY);
+    return (canary[0] | canary[1]) == 0;
+}
+
+#endif

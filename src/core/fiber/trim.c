@@ -1,0 +1,33 @@
+/*
+ * trim.c: see trim.h. Why the last one that parks does it: core/fiber/RECLAIM.md.
+ */
+#include "core/fiber/trim.h"
+
+#include "core/fiber/fiber_cache.h"
+#include "core/state/parkword.h"
+#include "core/fiber/reclaim.h"
+
+/* Whether this worker is the last that parks (a bound thread: all have), and nothing wants it. */
+static bool is_quiet(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
+    thrum_sched *sched = worker->sched;
+    unsigned awake = worker->bound ? 0 : 1;
+    /* relaxed: a guess; if nobody took himself for the last one, that one looks again (th_park) */
+    return th_park_parked(th_load_relaxed(&sched->xpark)) + awake >= sched->workers_count &&
+           !is_wanted(worker);
+}
+
+void th_idle_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
+    /* The loop's own: it stands far above what is given back. */
+    th_fiber_trim(worker, worker->current);
+    for (th_fiber *fiber = worker->idle; fiber; fiber = fiber->next) {
+        th_fiber_trim(worker, fiber);
+    }
+    while (is_quiet(worker, is_wanted) && th_idle_give_back(worker, TH_IDLE_KEPT, true)) {
+    }
+    if (is_quiet(worker, is_wanted)) {
+        while (th_idle_trim_some(worker) && !is_wanted(worker)) {
+        }
+    } else {
+        th_reclaim_rest(worker, is_wanted);
+    }
+}

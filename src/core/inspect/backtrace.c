@@ -1,0 +1,187 @@
+/*
+ * backtrace.c: see backtrace.h.
+ */
+#include "core/inspect/backtrace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/annotate.h"
+#include "base/atomic.h"
+#include "core/state/waiter_state.h"
+#include "core/state/worker.h"
+#include "platform/call.h"
+
+/* How far up a stack is looked. */
+#define SCAN_BYTES ((uintptr_t)8 * 1024)
+
+/* A waiter lies at most so far above the stack pointer of who waits: the library's own frames. */
+#define WAIT_BYTES ((uintptr_t)2 * 1024)
+
+/* Calls that were looked up lately: crowds wait in the same places. */
+#define KNOWN 64u
+
+typedef struct known_call {
+    uintptr_t after; /* 0: none yet */
+    bool is_call;
+    bool of_system;
+    char text[TH_CALL_TEXT];
+} known_call;
+
+struct th_backtrace {
+    unsigned spans_count;
+    uintptr_t words[TH_BACKTRACE_FIBERS][TH_BACKTRACE_WORDS];
+    uintptr_t last[TH_BACKTRACE_WORDS]; /* of the one that was asked about */
+    unsigned last_count;
+    known_call known[KNOWN];
+    th_os_span spans[]; /* code, in no overlapping pieces, by address */
+};
+
+/* ---- where code lies ---- */
+
+static void sort(th_os_span spans[], unsigned count) {
+    for (unsigned i = 1; i < count; i++) {
+        th_os_span span = spans[i];
+        unsigned at = i;
+        for (; at > 0 && spans[at - 1].low > span.low; at--) {
+            spans[at] = spans[at - 1];
+        }
+        spans[at] = span;
+    }
+}
+
+th_backtrace *th_backtrace_begin(thrum_sched *sched) {
+    unsigned room = th_os_code_spans(NULL, 0);
+    if (!room) {
+        return NULL;
+    }
+    th_backtrace *b = th_sched_alloc(sched, sizeof *b + room * sizeof b->spans[0]);
+    if (b) {
+        memset(b, 0, sizeof *b);
+        unsigned count = th_os_code_spans(b->spans, room); /* more may have come meanwhile */
+        b->spans_count = count < room ? count : room;
+        sort(b->spans, b->spans_count);
+    }
+    return b;
+}
+
+void th_backtrace_end(thrum_sched *sched, th_backtrace *backtrace) {
+    th_sched_free(sched, backtrace);
+}
+
+/* Whether a call that lies in one of the pieces may return there: its last byte counts. */
+static TH_NO_TSAN bool is_code(const th_backtrace *b, uintptr_t after) {
+    unsigned low = 0;
+    unsigned high = b->spans_count;
+    while (low < high) { /* the first that ends at `after`, or above it */
+        unsigned middle = (low + high) / 2;
+        if (b->spans[middle].high < after) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < b->spans_count && b->spans[low].low < after;
+}
+
+/* ---- scanning ---- */
+
+/*
+ * Where it begins. What is above the waiter was written before the fiber showed that; on some
+ * processors a function keeps its return address below its variables, so there it begins where the
+ * fiber's stack ended when it was suspended last, if that can be where this wait is.
+ */
+static TH_NO_TSAN uintptr_t beginning(th_backtrace_stack stack, const th_context *context,
+                                      const th_waiter *waiter) {
+    uintptr_t pointer = th_context_pointer(context);
+    uintptr_t wait = (uintptr_t)waiter;
+    bool is_inside = pointer >= stack.low && pointer < stack.high;
+    if (wait < stack.low || wait >= stack.high) { /* not a wait, or a sanitizer moved its frame */
+        return is_inside ? pointer : stack.high;
+    }
+#if defined(__x86_64__)
+    return wait;
+#else
+    return is_inside && pointer < wait && wait - pointer <= WAIT_BYTES ? pointer : wait;
+#endif
+}
+
+/* Not shown to the sanitizers: it reads what is not written by steps for us, and between variables.
+ */
+TH_NO_TSAN TH_NO_ASAN unsigned th_backtrace_scan(th_backtrace *b, unsigned number,
+                                                 th_backtrace_stack stack,
+                                                 const th_context *context,
+                                                 const th_waiter *waiter) {
+    unsigned count = 0;
+    if (number >= TH_BACKTRACE_FIBERS || stack.high <= stack.low) {
+        return 0;
+    }
+    uintptr_t begin = beginning(stack, context, waiter) & ~(uintptr_t)(sizeof(uintptr_t) - 1);
+    uintptr_t end = stack.high - begin > SCAN_BYTES ? begin + SCAN_BYTES : stack.high;
+    for (uintptr_t at = begin; end - at >= sizeof(uintptr_t) && count < TH_BACKTRACE_WORDS;
+         at += sizeof(uintptr_t)) {
+        /* relaxed: any value will do; a return address of a call that lasts does not change */
+        uintptr_t word = th_load_relaxed((const uintptr_t *)at) & TH_CALL_BITS;
+        th_valgrind_zeroed(&word, sizeof word);
+        if (is_code(b, word)) {
+            b->words[number][count++] = word;
+        }
+    }
+    return count;
+}
+
+/* ---- telling ---- */
+
+/*
+ * The C library and the like: it does not call ours. What is found of it before a call of the
+ * program's is over: ours had called it.
+ */
+static bool is_system(const char *file) {
+    static const char *const names[] = {"libc.", "libc-",   "libpthread", "ld-",
+                                        "ld.",   "libasan", "libtsan",    "linux-vdso"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (!strncmp(file, names[i], strlen(names[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const known_call *look_up(th_backtrace *b, uintptr_t after) {
+    known_call *known = &b->known[(after ^ after >> 8) % KNOWN];
+    if (known->after != after) {
+        th_os_place place;
+        known->after = after;
+        known->is_call = th_os_code_call(after, &place);
+        known->of_system = is_system(place.file);
+        if (known->is_call && place.symbol[0]) {
+            snprintf(known->text, sizeof known->text, "%.56s+0x%" PRIxPTR " (%.80s+0x%" PRIxPTR ")",
+                     place.file, place.offset, place.symbol, place.past);
+        } else if (known->is_call) {
+            snprintf(known->text, sizeof known->text, "%s+0x%" PRIxPTR, place.file, place.offset);
+        }
+    }
+    return known;
+}
+
+const char *th_backtrace_next(th_backtrace *b, unsigned number, unsigned count, unsigned *at,
+                              unsigned told) {
+    while (*at < count) {
+        const known_call *known = look_up(b, b->words[number][(*at)++]);
+        if (known->is_call && (told || !known->of_system)) {
+            return known->text;
+        }
+    }
+    return NULL;
+}
+
+bool th_backtrace_again(th_backtrace *b, unsigned number, unsigned count) {
+    size_t size = count * sizeof b->last[0];
+    if (count == b->last_count && !memcmp(b->last, b->words[number], size)) {
+        return true;
+    }
+    memcpy(b->last, b->words[number], size);
+    b->last_count = count;
+    return false;
+}

@@ -1,0 +1,412 @@
+/*
+ * report.c: see report.h.
+ */
+#include "core/inspect/report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "core/ready/outside.h"
+
+#define PIECE_MAX 256
+#define SEEN_MAX TH_BACKTRACE_FIBERS
+
+/* More fibers than this are not told one by one; then so many of each group, and of the others. */
+#define LINES_MAX TH_LIMIT(10000u, 4u)
+#define LINES_OF_GROUP TH_LIMIT(10u, 1u)
+#define LINES_OF_OTHERS TH_LIMIT(1000u, 2u)
+
+/* ---- text ---- */
+
+/* What does not fit, and cannot be made to, is left out. */
+static void put_in_memory(th_text *text, const char *piece, size_t length) {
+    if (text->length + length + 1 > text->room) {
+        size_t room = text->room ? 2 * text->room : 4096;
+        char *bytes = th_sched_alloc(text->sched, room);
+        if (!bytes) {
+            return;
+        }
+        if (text->bytes) {
+            memcpy(bytes, text->bytes, text->length);
+        }
+        th_sched_free(text->sched, text->bytes);
+        text->bytes = bytes;
+        text->room = room;
+    }
+    memcpy(text->bytes + text->length, piece, length);
+    text->length += length;
+    text->bytes[text->length] = '\0';
+}
+
+void th_text_begin(th_text *text, thrum_sched *sched) {
+    *text = (th_text){.put = put_in_memory, .sched = sched};
+}
+
+const char *th_text_end(th_text *text) {
+    return text->bytes ? text->bytes : "thrum: deadlock; no memory for the report\n";
+}
+
+void th_text_free(th_text *text) {
+    th_sched_free(text->sched, text->bytes);
+}
+
+void th_text_add(th_text *text, const char *format, ...) {
+    char piece[PIECE_MAX];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(piece, sizeof piece, format, args);
+    va_end(args);
+    if (n > 0) {
+        text->put(text, piece, (size_t)n < sizeof piece ? (size_t)n : sizeof piece - 1);
+    }
+}
+
+void th_text_add_quoted(th_text *text, const char *string) {
+    char c[TH_TEXT_CHAR];
+    text->put(text, "\"", 1);
+    while (*string) {
+        unsigned n = th_text_char(&string, true, c);
+        text->put(text, c, n);
+    }
+    text->put(text, "\"", 1);
+}
+
+/* ---- words ---- */
+
+const char *th_on_name(th_on on) {
+    static const char *const names[TH_ON_KINDS] = {
+        [TH_ON_NOTHING] = "something",
+        [TH_ON_MUTEX] = "mutex",
+        [TH_ON_READ] = "rwlock to read",
+        [TH_ON_WRITE] = "rwlock to write",
+        [TH_ON_COND] = "cond",
+        [TH_ON_SEM] = "semaphore",
+        [TH_ON_WAITGROUP] = "waitgroup",
+        [TH_ON_EVENT] = "event",
+        [TH_ON_EVENTS] = "events, the first",
+        [TH_ON_ONCE] = "once",
+        [TH_ON_BARRIER] = "barrier",
+        [TH_ON_TICKET] = "ticket",
+        [TH_ON_POOL] = "pool",
+        [TH_ON_SEND] = "channel to send",
+        [TH_ON_RECEIVE] = "channel to receive",
+        [TH_ON_SELECT] = "channels, the first",
+        [TH_ON_JOIN] = "task",
+        [TH_ON_SCOPE] = "scope",
+        [TH_ON_FORK] = "fork",
+        [TH_ON_DAG] = "dag",
+        [TH_ON_SLEEP] = "sleep",
+        [TH_ON_BLOCKING] = "blocking call",
+        [TH_ON_SCHED] = "scheduler",
+    };
+    return (unsigned)on < TH_ON_KINDS ? names[on] : names[TH_ON_NOTHING];
+}
+
+static const char *plural(uint64_t n, const char *one, const char *many) {
+    return n == 1 ? one : many;
+}
+
+/* Of whom the number `worker` is: beyond the workers come the bound threads. */
+static const char *thread_word(const th_text *text, const th_seen *seen) {
+    return seen->worker < text->sched->workers_count ? "worker" : "bound thread";
+}
+
+/* "fiber 7.1 "reader"": the fiber's number, and which of its runs. */
+static void add_who(th_text *text, const th_seen *seen) {
+    if (seen->root) {
+        th_text_add(text, "bound thread %u", seen->worker);
+        return;
+    }
+    th_text_add(text, "fiber %u.%u", (unsigned)(seen->id >> 32), (unsigned)seen->id);
+    if (seen->name[0]) {
+        th_text_add(text, " ");
+        th_text_add_quoted(text, seen->name);
+    }
+}
+
+static void add_holder(th_text *text, uint64_t holder) {
+    if (holder >> 63) {
+        th_text_add(text, ", held by thread %" PRIu64, holder & INT64_MAX);
+    } else if (holder) {
+        th_text_add(text, ", held by fiber %u.%u", (unsigned)(holder >> 32), (unsigned)holder);
+    }
+}
+
+/* " mutex 0x7f..., held by fiber 8.1, until 12 ns, since tick 5 of worker 1 (3 ago)" */
+static void add_wait(th_text *text, const th_seen *seen) {
+    th_text_add(text, " %s", th_on_name(seen->on));
+    if (seen->object) {
+        th_text_add(text, " %p", seen->object);
+    }
+    if (seen->joined[0]) {
+        th_text_add(text, " ");
+        th_text_add_quoted(text, seen->joined);
+    }
+    add_holder(text, seen->holder);
+    if (seen->deadline != TH_FOREVER) {
+        th_text_add(text, ", until %" PRId64 " ns", seen->deadline);
+    }
+    th_text_add(text, ", since tick %" PRIu64 " of %s %u (%" PRIu64 " ago)", seen->tick,
+                thread_word(text, seen), seen->worker, seen->ticks);
+    if (seen->tied >= 0 && !seen->root) {
+        th_text_add(text, ", tied to it");
+    }
+}
+
+/* "    at prog+0x1234 (function+0x12)", a line for each call, the innermost first */
+static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
+    unsigned at = 0;
+    unsigned told = 0;
+    const char *call;
+    if (!text->backtrace) {
+        return;
+    }
+    if (th_backtrace_again(text->backtrace, number, seen->calls)) {
+        th_text_add(text, seen->calls ? "    at the same calls as the one above\n" : "");
+        return;
+    }
+    while (told < text->calls_max &&
+           (call = th_backtrace_next(text->backtrace, number, seen->calls, &at, told))) {
+        told++;
+        th_text_add(text, "    at %s\n", call);
+    }
+}
+
+static void add_fiber(th_text *text, const th_seen *seen) {
+    th_text_add(text, "  ");
+    add_who(text, seen);
+    switch (seen->state) {
+    case TH_SEEN_BLOCKED:
+        th_text_add(text, " waits for");
+        add_wait(text, seen);
+        break;
+    case TH_SEEN_RUNNING:
+        if (seen->root) {
+            th_text_add(text, " runs its own code");
+        } else {
+            th_text_add(text, " runs on %s %u", thread_word(text, seen), seen->worker);
+        }
+        break;
+    case TH_SEEN_AWAITS:
+        th_text_add(text, " waits for the scheduler, or for what is tied to it");
+        break;
+    case TH_SEEN_READY:
+    default:
+        th_text_add(text, " is ready");
+        if (seen->held) {
+            th_text_add(text, ", has waited for");
+            add_wait(text, seen);
+        }
+        break;
+    }
+    th_text_add(text, "\n");
+}
+
+/* ---- counting ---- */
+
+/* The group of those that wait for this, or NULL: others. */
+static th_group *group_of(th_census *census, const th_seen *seen, bool make) {
+    for (unsigned i = 0; i < census->groups_count; i++) {
+        th_group *group = &census->groups[i];
+        if (group->on == seen->on && group->object == seen->object) {
+            return group;
+        }
+    }
+    if (!make || census->groups_count == TH_GROUPS_MAX) {
+        return NULL;
+    }
+    th_group *group = &census->groups[census->groups_count++];
+    *group = (th_group){.on = seen->on, .object = seen->object};
+    return group;
+}
+
+void th_census_take(th_census *census, thrum_sched *sched) {
+    th_seen seen[SEEN_MAX];
+    th_look look;
+    unsigned n;
+    memset(census, 0, sizeof *census);
+    th_look_begin(&look, sched);
+    census->held = look.held;
+    while ((n = th_look_some(&look, seen, SEEN_MAX))) {
+        for (unsigned i = 0; i < n; i++) {
+            census->states[seen[i].state]++;
+            if (seen[i].state != TH_SEEN_BLOCKED) {
+                continue;
+            }
+            census->on[seen[i].on]++;
+            th_group *group = group_of(census, &seen[i], true);
+            if (group) {
+                group->count++;
+            } else {
+                census->others++;
+            }
+        }
+    }
+    th_look_end(&look);
+}
+
+static uint64_t all_of(const th_census *census) {
+    uint64_t all = 0;
+    for (unsigned i = 0; i < TH_SEEN_STATES; i++) {
+        all += census->states[i];
+    }
+    return all;
+}
+
+static int is_smaller(const th_group *a, const th_group *b) {
+    return a->count < b->count;
+}
+
+/* The largest first. */
+static void add_groups(th_text *text, th_census *census) {
+    for (unsigned i = 1; i < census->groups_count; i++) {
+        th_group group = census->groups[i];
+        unsigned at = i;
+        for (; at > 0 && is_smaller(&census->groups[at - 1], &group); at--) {
+            census->groups[at] = census->groups[at - 1];
+        }
+        census->groups[at] = group;
+    }
+    for (unsigned i = 0; i < census->groups_count; i++) {
+        const th_group *group = &census->groups[i];
+        th_text_add(text, "  %" PRIu64 " %s for %s", group->count,
+                    plural(group->count, "waits", "wait"), th_on_name(group->on));
+        if (group->object) {
+            th_text_add(text, " %p", group->object);
+        }
+        th_text_add(text, "\n");
+    }
+    if (census->others) {
+        th_text_add(text, "  %" PRIu64 " for something else\n", census->others);
+    }
+}
+
+/* ---- one by one ---- */
+
+static void add_workers(th_text *text, const thrum_sched *sched) {
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        const th_worker *worker = &sched->workers[i];
+        /* relaxed: figures */
+        bool sleeps = (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0;
+        uint64_t tick = th_load_relaxed(&worker->xtick); /* relaxed: as above */
+        th_text_add(text, "  worker %u %s, tick %" PRIu64 "\n", i, sleeps ? "sleeps" : "is awake",
+                    tick);
+    }
+}
+
+/* Whether this one is told, when there are too many. */
+static bool is_listed(th_census *census, const th_seen *seen, uint64_t *others) {
+    th_group *group = seen->state == TH_SEEN_BLOCKED ? group_of(census, seen, false) : NULL;
+    return group ? group->listed++ < LINES_OF_GROUP : (*others)++ < LINES_OF_OTHERS;
+}
+
+static void add_fibers(th_text *text, thrum_sched *sched, th_census *census, bool many) {
+    th_seen seen[SEEN_MAX];
+    th_look look;
+    unsigned n;
+    uint64_t others = 0;
+    uint64_t left_out = 0;
+    th_look_begin(&look, sched);
+    look.backtrace = text->backtrace;
+    while ((n = th_look_some(&look, seen, SEEN_MAX))) {
+        for (unsigned i = 0; i < n; i++) {
+            if (!many || is_listed(census, &seen[i], &others)) {
+                add_fiber(text, &seen[i]);
+                add_calls(text, &seen[i], i);
+            } else {
+                left_out++;
+            }
+        }
+    }
+    th_look_end(&look);
+    if (left_out) {
+        th_text_add(text, "  and %" PRIu64 " more\n", left_out);
+    }
+}
+
+/*
+ * What the thread of a record waits for. Not shown to the thread sanitizer, which takes the making
+ * of a thread's own variables for a write that nothing orders.
+ */
+static TH_INLINE_NO_TSAN uint64_t shown_by(const th_outside *r) {
+    /* relaxed: as of some recent moment */
+    return r->thread ? th_load_relaxed(&r->thread->xwaits) : 0;
+}
+
+unsigned th_report_threads(thrum_sched *sched, unsigned first, uint64_t waits[], unsigned max) {
+    unsigned n = 0;
+    unsigned i = 0;
+    th_lock_acquire(&th_outside_lock); /* no record is retired, so its thread lives */
+    for (const th_outside *r = sched->outsiders.first; r && n < max; r = r->next_of_sched) {
+        uint64_t shown = shown_by(r);
+        if (shown && i++ >= first) {
+            waits[n++] = shown;
+        }
+    }
+    th_lock_release(&th_outside_lock);
+    return n;
+}
+
+static void add_threads(th_text *text, thrum_sched *sched) {
+    uint64_t waits[SEEN_MAX];
+    unsigned first = 0;
+    unsigned n;
+    while ((n = th_report_threads(sched, first, waits, SEEN_MAX))) {
+        for (unsigned i = 0; i < n; i++) {
+            uint64_t object = waits[i] & (((uint64_t)1 << TH_SHOWN_SHIFT) - 1);
+            th_text_add(text, "  a thread outside waits for %s",
+                        th_on_name((th_on)(waits[i] >> TH_SHOWN_SHIFT)));
+            th_text_add(text, object ? " 0x%" PRIx64 "\n" : "\n", object);
+        }
+        first += n;
+    }
+    /* relaxed: a figure */
+    uint32_t idle = th_load_relaxed(&sched->xidle_waiters);
+    if (idle) {
+        th_text_add(text, "  %" PRIu32 " %s for the scheduler (wait_idle, wait_done, stop)\n", idle,
+                    plural(idle, "waits", "wait"));
+    }
+}
+
+void th_report_fibers(th_text *text, thrum_sched *sched, th_census *census) {
+    bool many = all_of(census) > LINES_MAX;
+    if (!census->held) {
+        th_text_add(text, "  the system has no barrier for us: who waits is told as ready\n");
+    }
+    add_workers(text, sched);
+    if (many) {
+        add_groups(text, census);
+    }
+    text->backtrace = th_backtrace_begin(sched);
+    add_fibers(text, sched, census, many);
+    th_backtrace_end(sched, text->backtrace);
+    add_threads(text, sched);
+}
+
+void th_report_deadlock(th_text *text, thrum_sched *sched) {
+    th_census census;
+    text->calls_max = TH_CALLS_OF_REPORT;
+    th_census_take(&census, sched);
+    uint64_t waits = census.states[TH_SEEN_BLOCKED] + census.states[TH_SEEN_AWAITS];
+    th_text_add(text, "thrum: deadlock in scheduler ");
+    th_text_add_quoted(text, sched->name);
+    th_text_add(text, ": %" PRIu64 " %s, nothing runs, no deadline is pending\n", waits,
+                plural(waits, "waits", "wait"));
+    th_report_fibers(text, sched, &census);
+}
+
+void th_report_dump(th_text *text, thrum_sched *sched) {
+    th_census census;
+    text->calls_max = TH_CALLS_OF_DUMP;
+    th_census_take(&census, sched);
+    th_text_add(text, "thrum: scheduler ");
+    th_text_add_quoted(text, sched->name);
+    th_text_add(text, ": %" PRIu64 " waiting, %" PRIu64 " ready, %" PRIu64 " running\n",
+                census.states[TH_SEEN_BLOCKED] + census.states[TH_SEEN_AWAITS],
+                census.states[TH_SEEN_READY], census.states[TH_SEEN_RUNNING]);
+    th_report_fibers(text, sched, &census);
+}

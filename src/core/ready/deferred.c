@@ -1,0 +1,95 @@
+/*
+ * deferred.c: see deferred.h.
+ */
+#include "core/ready/deferred.h"
+
+#include "core/fiber/fiber_cache.h"
+#include "core/ready/idle_sum.h"
+#include "core/state/panic.h"
+#include "core/ready/submit.h"
+#include "core/ready/wake.h"
+#include "platform/platform.h"
+
+/* So long in vain, with nothing left that could free a stack. */
+#define DEFERRED_MAX_NS 1000000000
+
+static void defer_again(th_worker *worker, int64_t since) {
+    int64_t now = th_os_now();
+    worker->defer_until = now + TH_DEFER_NS;
+    if (now - since >= DEFERRED_MAX_NS && !th_idle_any_body(worker->sched)) {
+        th_panic(worker->sched,
+                 "thrum: no stack can be had, and nothing is left that could free one");
+    }
+}
+
+/* With deferred_lock: since when it is in vain. */
+static int64_t in_vain_since(thrum_sched *sched) {
+    if (!sched->deferred_since) {
+        sched->deferred_since = th_os_now();
+    }
+    return sched->deferred_since;
+}
+
+void th_deferred_put(th_worker *worker, th_work *work) {
+    thrum_sched *sched = worker->sched;
+    worker->took_deferred = false;
+    th_lock_acquire(&sched->deferred_lock);
+    th_chain_append(&sched->deferred, work);
+    /* relaxed: a hint; whoever put it there looks again itself */
+    th_store_relaxed(&sched->xdeferred, (uint32_t)sched->deferred.count);
+    int64_t since = in_vain_since(sched);
+    th_lock_release(&sched->deferred_lock);
+    th_notify_shared(sched, worker, TH_WAKE_CHAIN); /* another may sleep with a stack to spare */
+    defer_again(worker, since);
+}
+
+static th_work *deferred_pop(th_worker *worker, bool spare);
+
+void th_deferred_began(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    worker->took_deferred = false;
+    th_lock_acquire(&sched->deferred_lock);
+    sched->deferred_since = 0; /* asking was not in vain */
+    th_lock_release(&sched->deferred_lock);
+}
+
+/* A task that is about to give the worker up needs a spare fiber to do so; the loop needs none. */
+static bool may_give(const th_worker *worker) {
+    return worker->idle_count > 1 || !worker->current->body;
+}
+
+/* Not shown to the thread sanitizer: it reads work in the worker's context (queue/work.h). */
+TH_NO_TSAN th_work *th_deferred_take(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* relaxed: a hint, see th_deferred_put */
+    if (th_likely(!th_load_relaxed(&sched->xdeferred)) || th_os_now() < worker->defer_until) {
+        return NULL;
+    }
+    bool spare = th_idle_refill(worker);
+    th_work *work = deferred_pop(worker, spare);
+    while (work && work->worker >= 0 && (unsigned)work->worker != worker->index) {
+        /* Another one's, which came here because that one had no stack: so it gets this one's. */
+        bool given = may_give(worker);
+        if (given) {
+            th_idle_give(worker);
+        }
+        th_submit(worker, work, THRUM_HINT_NONE);
+        /* With no other spare nothing is taken, or that one would come back at once. */
+        work = given && worker->idle ? deferred_pop(worker, true) : NULL;
+    }
+    worker->took_deferred = work != NULL;
+    return work;
+}
+
+static th_work *deferred_pop(th_worker *worker, bool spare) {
+    thrum_sched *sched = worker->sched;
+    th_lock_acquire(&sched->deferred_lock);
+    int64_t since = spare ? 0 : in_vain_since(sched);
+    th_work *work = spare ? th_chain_take(&sched->deferred) : NULL;
+    th_store_relaxed(&sched->xdeferred, (uint32_t)sched->deferred.count); /* relaxed: as above */
+    th_lock_release(&sched->deferred_lock);
+    if (!work && !spare) {
+        defer_again(worker, since);
+    }
+    return work;
+}

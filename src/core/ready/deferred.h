@@ -1,0 +1,17 @@
+/*
+ * deferred.h: tasks for which no stack could be had.
+ */
+#ifndef TH_DEFERRED_H
+#define TH_DEFERRED_H
+
+#include "core/state/worker.h"
+
+/* How long a worker waits before it asks for a stack again. */
+#define TH_DEFER_NS 1000000
+
+/* Tasks for which no stack could be had: put aside, and taken up again when there is one. */
+void th_deferred_put(th_worker *worker, th_work *work);
+th_work *th_deferred_take(th_worker *worker);
+void th_deferred_began(th_worker *worker); /* one of them has its stack */
+
+#endif

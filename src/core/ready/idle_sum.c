@@ -1,0 +1,122 @@
+/*
+ * idle_sum.c: see idle_sum.h.
+ */
+#include "core/ready/idle_sum.h"
+
+#include "core/ready/outside.h"
+#include "core/ready/wake.h"
+#include "platform/platform.h"
+
+static th_outside *next_record(const thrum_sched *sched, const th_outside *r) {
+    return r == &sched->outsiders.retired ? sched->outsiders.first : r->next_of_sched;
+}
+
+/* Its workers, then the bound ones; those with their lock. */
+static const th_worker *first_worker(const thrum_sched *sched) {
+    return sched->workers_count ? sched->workers : sched->bound;
+}
+
+static const th_worker *next_worker(const thrum_sched *sched, const th_worker *w) {
+    return w->bound ? w->bound_next : w->index + 1 < sched->workers_count ? w + 1 : sched->bound;
+}
+
+static void sum_ends(th_flow *sum, const th_flow *flow) {
+    sum->xfinished +=
+        th_load_acquire(&flow->xfinished); /* pairs: th_flow_ended; what began before */
+    sum->xsuspended += th_load_acquire(&flow->xsuspended); /* pairs: th_flow_ended; as above */
+    sum->xdormant += th_load_acquire(&flow->xdormant);     /* pairs: th_flow_ended; as above */
+}
+
+static void sum_begins(th_flow *sum, const th_flow *flow) {
+    sum->xcreated += th_load_relaxed(&flow->xcreated); /* relaxed: not older than the ends */
+    sum->xreadied += th_load_relaxed(&flow->xreadied); /* relaxed: as above */
+    sum->xroused += th_load_relaxed(&flow->xroused);   /* relaxed: as above */
+}
+
+/* First everything that ended, then everything that began. */
+void th_idle_sum(thrum_sched *sched, th_flow *sum) {
+    *sum = (th_flow){0};
+    th_lock_acquire(&th_outside_lock); /* no record is retired between its thread and the sum */
+    th_lock_acquire(&sched->bound_lock);
+    for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
+        sum_ends(sum, &r->flow);
+    }
+    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
+        sum_ends(sum, &w->flow);
+    }
+    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
+        sum_begins(sum, &w->flow);
+        sum->xreadied += th_load_relaxed(&w->own_timers.xreadied); /* relaxed: as the others */
+    }
+    for (th_outside *r = &sched->outsiders.retired; r; r = next_record(sched, r)) {
+        sum_begins(sum, &r->flow);
+    }
+    th_lock_release(&sched->bound_lock);
+    th_lock_release(&th_outside_lock);
+}
+
+/* If the sums are equal, there was an instant at which all that had begun had ended. */
+bool th_idle_now(thrum_sched *sched, th_idle_what what) {
+    th_flow sum;
+    th_idle_sum(sched, &sum);
+    uint64_t ends = sum.xfinished;
+    uint64_t began = sum.xcreated;
+    if (what == TH_IDLE_NOW) {
+        ends += sum.xsuspended;
+        began += sum.xreadied;
+    } else if (what == TH_IDLE_QUIET) {
+        ends += sum.xdormant;
+        began += sum.xroused;
+    }
+    if (began == ends) {
+        th_tsan_acquire(sched);
+    }
+    return began == ends;
+}
+
+bool th_idle_any_body(thrum_sched *sched) {
+    const th_outsiders *others = &sched->outsiders;
+    th_lock_acquire(&th_outside_lock); /* no bound thread's counts are being retired */
+    th_lock_acquire(&sched->bound_lock);
+    uint64_t ended = th_load_relaxed(&others->retired.flow.xfinished);  /* relaxed: the locks */
+    uint64_t begun = th_load_relaxed(&others->counters.xtasks_started); /* relaxed: as above */
+    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
+        ended += th_load_acquire(&w->flow.xfinished); /* pairs: th_flow_ended; what began before */
+    }
+    for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
+        begun +=
+            th_load_relaxed(&w->counters.xtasks_started); /* relaxed: not older than the ends */
+        /* relaxed: as above; the end of one that was taken back is no body's */
+        begun += th_load_relaxed(&w->forks.xtaken_back);
+    }
+    th_lock_release(&sched->bound_lock);
+    th_lock_release(&th_outside_lock);
+    return begun != ended;
+}
+
+bool th_idle_lets_go(thrum_sched *sched) {
+    bool goes = false;
+    th_lock_acquire(&sched->idle_lock);
+    for (th_idle_waiter *w = sched->idle_waiters; w && !goes; w = w->next) {
+        goes = w->bound && th_idle_now(sched, w->what);
+    }
+    th_lock_release(&sched->idle_lock);
+    return goes;
+}
+
+void th_idle_notify(thrum_sched *sched) {
+    th_lock_acquire(&sched->idle_lock); /* whoever is on the list now began to wait before we sum */
+    for (th_idle_waiter *w = sched->idle_waiters; w; w = w->next) {
+        if (th_idle_now(sched, w->what)) {
+            /* relaxed: delist takes the lock, which orders all that had ended by then */
+            th_store_relaxed(w->xflag, 1u);
+            /* under the lock: the waiter is still there */
+            if (w->bound) {
+                (void)th_wake_worker(w->bound);
+            } else {
+                th_os_futex_wake(w->xflag, 1);
+            }
+        }
+    }
+    th_lock_release(&sched->idle_lock);
+}

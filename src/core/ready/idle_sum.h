@@ -1,0 +1,48 @@
+/*
+ * idle_sum.h: knowing that nothing runs, without a shared counter. core/ready/IDLE.md has the
+ * argument.
+ */
+#ifndef TH_IDLE_SUM_H
+#define TH_IDLE_SUM_H
+
+#include "core/state/flow.h"
+#include "core/state/worker.h"
+
+/* What to wait for: an instant at which ... */
+typedef enum {
+    TH_IDLE_NOW,  /* ... nothing was runnable or ran */
+    TH_IDLE_DONE, /* ... nothing was left */
+    TH_IDLE_QUIET /* ... nothing was left but tasks that only a wakeup can make due */
+} th_idle_what;
+
+/* Whether there was such an instant since the call. */
+bool th_idle_now(thrum_sched *sched, th_idle_what what);
+
+/*
+ * All that ever ended, read first, and then all that began, of everybody. If what began (created,
+ * readied) is what ended (finished, suspended), there was an instant between the two at which
+ * nothing was runnable or ran.
+ */
+void th_idle_sum(thrum_sched *sched, th_flow *sum);
+
+/*
+ * Whether some body has begun and not ended, so that it may free a stack. False only if there was
+ * an instant since the call at which there was none.
+ */
+bool th_idle_any_body(thrum_sched *sched);
+
+/* Whether a bound thread waits for an instant that there is, and so is about to go on. */
+bool th_idle_lets_go(thrum_sched *sched);
+
+/* A worker has announced that it parks: tells those who wait for it, if it was the last. */
+void th_idle_notify(thrum_sched *sched);
+
+/* One caller, on its own stack; in the scheduler's list, under idle_lock. */
+typedef struct th_idle_waiter {
+    struct th_idle_waiter *next;
+    th_idle_what what;
+    uint32_t *xflag;  /* 1: there was such an instant; the futex */
+    th_worker *bound; /* whose root waits, else NULL */
+} th_idle_waiter;
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * loot.h: a thief measures whether its stealing helps, and backs off if not (docs/tuning.md).
+ */
+#ifndef TH_LOOT_H
+#define TH_LOOT_H
+
+#include "core/state/worker.h"
+
+/* A worker has taken several tasks that others may have spawned: how long will they run? */
+void th_loot_begin(th_worker *worker);
+
+/*
+ * How long thieves leave the victim alone, since one of them backs off from it; 0: not at all. Who
+ * therefore finds nothing naps as long (nap_ns).
+ */
+int64_t th_left_alone_ns(const th_worker *victim);
+
+/*
+ * Whether to back off, once what was taken last has been run. Somebody else must be running: never
+ * do all of them back off.
+ */
+bool th_loot_naps(th_worker *worker);
+
+/* How often it has begun to run something; adds that to a measurement. */
+uint64_t th_runs_begun(const th_worker *worker);
+void th_pace_add(th_pace *pace, uint64_t runs, uint64_t ticks);
+
+static inline bool th_others_parked(const th_worker *worker) {
+    /* relaxed: a guess; if it is wrong for all at once they come back soon */
+    uint64_t word = th_load_relaxed(&worker->sched->xpark);
+    return th_park_parked(word) + 1 >= worker->sched->workers_count;
+}
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * outside.c: see outside.h. The argument why stop cannot free what an outsider still uses stands in
+ * core/control/STOP.md.
+ */
+#include "core/ready/outside.h"
+
+#include "core/state/thread_exit.h"
+#include "core/state/worker.h"
+#include "platform/platform.h"
+
+th_lock th_outside_lock = TH_LOCK_INIT;
+
+/*
+ * What hangs on a thread is used by every task that comes by on it, in contexts that the thread
+ * sanitizer does not see ordered: so finding and making records is not shown to it.
+ */
+static TH_NO_TSAN th_outside *find(th_thread *thread, thrum_sched *sched) {
+    for (th_outside *r = thread->outside; r; r = r->next_of_thread) {
+        /* relaxed: it only turns from ours to NULL after the caller's last use, which the user
+         * orders */
+        if (th_load_relaxed(&r->xsched) == sched) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+static thrum_sched *live; /* every scheduler that has not been stopped, under th_outside_lock */
+
+void th_outside_open(thrum_sched *sched) {
+    th_lock_acquire(&th_outside_lock);
+    sched->next_live = live;
+    live = sched;
+    th_lock_release(&th_outside_lock);
+}
+
+void th_outside_abandon(void) {
+    for (thrum_sched *s = live; s; s = s->next_live) {
+        s->abandoned = true;
+        th_store_relaxed(&s->xstopping, 1u); /* relaxed: no other thread is there yet */
+        th_slab_abandon(s->spawn_slab);
+        for (th_outside *r = s->outsiders.first; r; r = r->next_of_sched) {
+            th_store_relaxed(&r->xsched, NULL); /* relaxed: as above */
+        }
+    }
+    live = NULL; /* whoever comes to one of them finds it gone */
+}
+
+/* With the lock. A post may come so late that its scheduler is gone: its memory must not be read.
+ */
+static bool is_live(const thrum_sched *sched) {
+    const thrum_sched *s = live;
+    while (s && s != sched) {
+        s = s->next_live;
+    }
+    return s != NULL;
+}
+
+bool th_outside_is_live(const thrum_sched *sched) {
+    th_lock_acquire(&th_outside_lock);
+    bool result = is_live(sched);
+    th_lock_release(&th_outside_lock);
+    return result;
+}
+
+/* NULL, with *gone telling whether the scheduler is; else there is no memory. */
+static TH_NO_TSAN th_outside *attach(th_thread *thread, thrum_sched *sched, bool *gone) {
+    th_lock_acquire(&th_outside_lock);
+    *gone = !is_live(sched);
+    th_lock_release(&th_outside_lock);
+    /*
+     * Gone: without asking for memory, since it may be the child of a fork. And a record that
+     * nobody would retire must not be: it would tell of a thread whose memory has gone with it.
+     */
+    if (*gone || !th_thread_keep(thread, TH_EXIT_OUTSIDE, th_outside_retire_all)) {
+        return NULL;
+    }
+    th_outside *r = find(thread, NULL); /* one whose scheduler is gone */
+    bool fresh = !r;
+    if (fresh) {
+        th_tsan_fresh_begin();
+        r = th_os_alloc(sizeof *r);
+        th_tsan_fresh_end();
+        if (!r) {
+            return NULL;
+        }
+        r->xinside = 0; /* the rest is set below */
+        r->thread = thread;
+    }
+    th_lock_acquire(&th_outside_lock);
+    *gone = !is_live(sched);
+    if (*gone) {
+        th_lock_release(&th_outside_lock);
+        if (fresh) {
+            th_os_free(r);
+        }
+        return NULL;
+    }
+    if (fresh) {
+        r->next_of_thread = thread->outside;
+        thread->outside = r;
+    }
+    r->flow = (th_flow){0};          /* read under the lock */
+    th_store_relaxed(&r->xwakes, 0); /* relaxed: read under the lock */
+    r->next_of_sched = sched->outsiders.first;
+    sched->outsiders.first = r;
+    th_store_relaxed(&r->xsched, sched); /* relaxed: only this thread reads it without the lock */
+    th_lock_release(&th_outside_lock);
+    return r;
+}
+
+/* Without memory for a record, or a way to end it with the thread: threads in that situation share
+ * one, and take turns with it. */
+static th_outside *enter_shared(thrum_sched *sched) {
+    th_lock_acquire(&th_outside_lock);
+    bool gone = !is_live(sched);
+    if (!gone) {
+        th_lock_acquire(&sched->outsiders.shared_lock);
+    }
+    th_lock_release(&th_outside_lock);
+    return gone ? NULL : &sched->outsiders.retired;
+}
+
+th_outside *th_outside_enter(thrum_sched *sched, bool post) {
+    th_thread *thread = th_thread_self();
+    bool gone = false;
+    bool shared = false;
+    th_outside *r = find(thread, sched);
+    if (th_unlikely(!r)) {
+        r = attach(thread, sched, &gone);
+    }
+    if (th_unlikely(!r)) {
+        r = gone ? NULL : enter_shared(sched);
+        shared = true;
+        if (!r) {
+            return NULL;
+        }
+    }
+    /* seq: inside before the next two are read; th_outside_close and stop write those, then read
+     * inside */
+    th_xchg_seq(&r->xinside, 1u);
+    /* seq: as above; once the record is detached the scheduler may be gone */
+    if (th_unlikely(!shared && th_load_seq(&r->xsched) != sched)) {
+        /* pairs: wait_left; nothing was done */
+        th_store_release(&r->xinside, 0u);
+        return NULL;
+    }
+    /* seq: as above */
+    if (post && th_unlikely(th_load_seq(&sched->xstopping)) && thread->acts_for != sched) {
+        th_outside_leave(sched, r);
+        return NULL;
+    }
+    return r;
+}
+
+void th_outside_leave(thrum_sched *sched, th_outside *r) {
+    if (th_unlikely(r == &sched->outsiders.retired)) {
+        th_store_relaxed(&r->xinside, 0u); /* relaxed: under the shared lock */
+        th_lock_release(&sched->outsiders.shared_lock);
+        return;
+    }
+    /* pairs: th_outside_wait_left; our last access to the scheduler came before */
+    th_store_release(&r->xinside, 0u);
+}
+
+/* With the lock: until none of the scheduler's outsiders is inside. */
+static void wait_left(thrum_sched *sched) {
+    for (th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
+        unsigned spins = 0;
+        /* pairs: th_outside_leave; what the thread did inside is done */
+        while (th_load_acquire(&r->xinside)) {
+            th_backoff(&spins); /* short: nobody waits for anything inside */
+        }
+    }
+    th_lock_acquire(&sched->outsiders.shared_lock);
+    th_lock_release(&sched->outsiders.shared_lock);
+}
+
+void th_outside_wait_left(thrum_sched *sched) {
+    th_fence_seq(); /* seq: the caller's flag before inside is read; th_outside_enter */
+    th_lock_acquire(&th_outside_lock);
+    wait_left(sched);
+    th_lock_release(&th_outside_lock);
+}
+
+void th_outside_close(thrum_sched *sched) {
+    th_lock_acquire(&th_outside_lock);
+    thrum_sched **link = &live;
+    while (*link != sched) {
+        link = &(*link)->next_live;
+    }
+    *link = sched->next_live;
+    for (th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
+        /* relaxed: ordered by the fence */
+        th_store_relaxed(&r->xsched, NULL);
+    }
+    /* seq: detached before inside is read; th_outside_enter is inside before it reads xsched */
+    th_fence_seq();
+    wait_left(sched);
+    sched->outsiders.first = NULL;
+    th_lock_release(&th_outside_lock);
+}
+
+static void unlink_of_sched(thrum_sched *sched, th_outside *gone) {
+    th_outside **link = &sched->outsiders.first;
+    while (*link != gone) {
+        link = &(*link)->next_of_sched;
+    }
+    *link = gone->next_of_sched;
+}
+
+void th_outside_retire_all(th_thread *thread) {
+    th_lock_acquire(&th_outside_lock);
+    th_outside *r = thread->outside;
+    thread->outside = NULL;
+    for (th_outside *next; r; r = next) {
+        next = r->next_of_thread;
+        thrum_sched *sched = r->xsched;
+        if (sched) {
+            th_outside *sum = &sched->outsiders.retired;
+            th_lock_acquire(&sched->outsiders.shared_lock);
+            th_flow_add(&sum->flow, &r->flow);
+            th_count(&sum->xwakes, r->xwakes);
+            th_lock_release(&sched->outsiders.shared_lock);
+            unlink_of_sched(sched, r);
+        }
+        th_os_free(r);
+    }
+    th_lock_release(&th_outside_lock);
+}

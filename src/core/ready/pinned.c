@@ -1,0 +1,36 @@
+/*
+ * pinned.c: see pinned.h.
+ */
+#include "core/ready/pinned.h"
+
+void th_pinned_collect(th_worker *worker) {
+    th_inject *inbox = &worker->inbox;
+    if (th_likely(th_inject_is_empty(inbox)) || !th_inject_turn_begin(inbox)) {
+        return; /* the turn is always free: nobody else consumes */
+    }
+    th_inject_take_into(inbox, 1, SIZE_MAX, &worker->collected);
+    th_inject_turn_end(inbox);
+    th_chain_join(&worker->pinned, worker->collected);
+}
+
+th_work *th_pinned_take_some(th_worker *worker) {
+    worker->quick = NULL; /* there may be more */
+    if (!worker->pinned.first) {
+        th_pinned_collect(worker);
+    }
+    th_work *work = th_chain_take(&worker->pinned);
+    if (work) {
+        worker->lifo_runs = 0;
+        worker->pinned_runs++;
+        th_count(&worker->counters.xruns_pinned, 1);
+    }
+    return work;
+}
+
+th_work *th_pinned_take_yielded(th_worker *worker) {
+    th_work *work = th_chain_take(&worker->pinned_yields);
+    if (work) {
+        th_count(&worker->counters.xruns_pinned, 1);
+    }
+    return work;
+}

@@ -1,0 +1,13 @@
+/*
+ * policy.h: the policies of a scheduler that has workers; what one is: worker.h.
+ */
+#ifndef TH_POLICY_H
+#define TH_POLICY_H
+
+#include "core/state/worker.h"
+
+extern const th_policy th_policy_sharded;
+extern const th_policy th_policy_global;
+extern const th_policy th_policy_fifo;
+
+#endif

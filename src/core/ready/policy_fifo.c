@@ -1,0 +1,399 @@
+/*
+ * policy_fifo.c: tasks are taken in the order in which they were posted, or their deadlines passed.
+ *
+ *     front   what was posted, and whose deadline has passed: a lock-free stack, newest first
+ *     rest    what was drained from it, in order; it belongs to the scheduling role
+ *     ready   a block of it that is published: anybody takes the oldest by one exchange
+ *
+ * Who finds nothing ready takes the scheduling role, if it is free: it drains the front, puts it in
+ * order, publishes a block, gives the role up and wakes as many sleepers as there is work for. A
+ * scheduler with one worker needs no role and no ready queue: the rest is that worker's.
+ *
+ * core/ready/FIFO.md says why nothing is lost in between.
+ */
+#include "core/state/fifo.h"
+#include "core/ready/pick.h"
+#include "core/ready/policy.h"
+#include "core/ready/timer.h"
+#include "core/ready/wake.h"
+
+#include "core/state/worker.h"
+#include "platform/platform.h"
+
+#define BRISK_NS 1000  /* runs as short as this are claimed several at a time */
+#define LOOK_NS 200000 /* between two looks at what others have claimed */
+
+/* ---- submitting ---- */
+
+static inline bool is_sole(const thrum_sched *sched) {
+    return sched->workers_count == 1;
+}
+
+/* With the role: what was posted goes behind the rest, oldest first. */
+static inline void refill(th_fifo *fifo) {
+    th_chain_join(&fifo->rest, th_mpsc_drain(&fifo->front));
+    th_tsan_acquire(&fifo->front.xtop); /* where the drain is not shown */
+}
+
+/*
+ * Before a post: deadlines that have passed are queued now, so that what is posted from here on
+ * comes behind them, and what was posted before comes before them.
+ */
+static inline bool is_any_due(const thrum_sched *sched, int64_t *now) {
+    /* pairs: set_earliest; a post that finds none left has their pushes before its own, and the
+     * only worker, which pushes nothing, sees them */
+    int64_t first = th_load_acquire(&sched->workers[0].own_timers.xearliest);
+    return th_unlikely(first != INT64_MAX) && first <= (*now = th_os_now());
+}
+
+static inline void fire_due(th_worker *worker) {
+    int64_t now;
+    while (is_any_due(worker->sched, &now)) {
+        th_timers_fire(worker, &worker->sched->workers[0].own_timers, now);
+    }
+}
+
+static inline void fire_due_outside(thrum_sched *sched) {
+    int64_t now;
+    while (is_any_due(sched, &now)) {
+        th_timers_fire_outside(&sched->workers[0].own_timers, now);
+    }
+}
+
+/* The one worker that there is: it need not go through the front, only stay behind it. */
+static TH_NO_TSAN void append_sole(thrum_sched *sched, th_chain chain) {
+    th_fifo *fifo = &sched->fifo;
+    refill(fifo);
+    th_work_link(chain.last, NULL);
+    th_chain_join(&fifo->rest, chain);
+}
+
+/* What was put back until now goes before what comes. */
+static TH_NO_TSAN th_chain with_outbox(th_worker *worker, th_chain chain) {
+    th_chain all = th_claim_take_all(&worker->yields_claim, &worker->gate);
+    th_chain_join(&all, chain);
+    return all;
+}
+
+/*
+ * A worker's post. With a single one the sentinel's coming round is soon enough, as in th_notify:
+ * the poster itself comes by at the end of its task, mostly before.
+ */
+static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
+    thrum_sched *sched = worker->sched;
+    th_fifo *fifo = &sched->fifo;
+    fire_due(worker);
+    if (is_sole(sched)) {
+        append_sole(sched, chain);
+        return;
+    }
+    if (th_unlikely(th_claim_any(&worker->yields_claim))) {
+        chain = with_outbox(worker, chain);
+    }
+    if (!chain.first) {
+        return; /* it was rescued */
+    }
+    th_tsan_release(&fifo->front.xtop); /* the push is not shown */
+    bool backlog = !th_mpsc_push(&fifo->front, chain.first, chain.count) || chain.count > 1 ||
+                   th_mcsp_size(&fifo->ready);
+    /* seq: pushed before the park word is read; th_park announces, then looks */
+    uint64_t word = th_load_seq(&sched->xpark);
+    if (!th_park_left(word, backlog)) {
+        th_notify_somebody(worker, word);
+    }
+}
+
+static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
+    (void)hint;
+    /*
+     * A task that its body posted again and a fiber that yielded: nobody can tell that it was
+     * queued before this worker shows up again, so a few of them go in one exchange, once what was
+     * claimed has been run.
+     */
+    th_tsan_release(&worker->gate); /* for a rescuer */
+    if (worker->unseen && th_claim_any(&worker->claim) &&
+        th_claim_put(&worker->yields_claim, work)) {
+        return;
+    }
+    append(worker, (th_chain){work, work, 1});
+}
+
+static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
+    th_work_link(chain->last, NULL);
+    append(worker, *chain);
+}
+
+static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+    fire_due_outside(sched);
+    th_mpsc_push(&sched->fifo.front, chain->first, chain->count);
+    /* seq: pushed before the park word is read; th_park announces, then looks */
+    uint64_t word = th_load_seq(&sched->xpark);
+    if (th_park_anyone(word) && !th_park_searchers(word)) {
+        th_wake_one(sched, NULL, TH_WAKE_SUBMIT);
+    }
+}
+
+/* ---- the scheduling role ---- */
+
+static inline bool has_unready(const th_fifo *fifo) {
+    /* relaxed: a guess, or ordered by the caller's fence */
+    return !th_mpsc_is_empty(&fifo->front) || th_load_relaxed(&fifo->xrest);
+}
+
+/*
+ * After the role: what is left is for others, as many as there is work for. Not one who wakes the
+ * next one: each wake takes its waker some 20 us, and one who sleeps in between stops the chain.
+ */
+static void wake_others(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* seq: published, and the role given up, before the park word is read; th_park announces, looks
+     * and signals */
+    th_fence_seq();
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: ordered by the fence */
+    if (!th_park_anyone(word)) {
+        return;
+    }
+    uint64_t left = th_mcsp_size(&sched->fifo.ready) + (has_unready(&sched->fifo) ? 1 : 0);
+    uint64_t coming = th_park_searchers(word) - (worker->searching ? 1u : 0u);
+    if (left > coming) {
+        th_wake_many(sched, worker, left - coming, TH_WAKE_CHAIN);
+    }
+}
+
+static TH_NO_TSAN void submit_due(thrum_sched *sched, th_chain *chain) {
+    th_tsan_release(&sched->fifo.front.xtop); /* the push is not shown */
+    th_mpsc_push(&sched->fifo.front, chain->first, chain->count);
+}
+
+/* One of them is for whoever fired them; a worker that picks something else sees to it (pick). */
+static void notify_due(th_worker *worker, uint64_t count) {
+    thrum_sched *sched = worker->sched;
+    worker->fired = true;
+    /* relaxed: a guess; whoever drains them wakes for the rest (schedule) */
+    if (count > 1 && th_park_anyone(th_load_relaxed(&sched->xpark))) {
+        th_wake_many(sched, worker, count - 1, TH_WAKE_CHAIN);
+    }
+}
+
+/* Nothing is ready: drains, publishes, wakes; returns the oldest, or NULL. */
+static th_work *schedule(th_worker *worker) {
+    th_fifo *fifo = &worker->sched->fifo;
+    if (!has_unready(fifo)) {
+        return NULL;
+    }
+    if (!th_role_take(&fifo->role)) {
+        worker->turn_lost = true; /* its holder publishes very soon */
+        return NULL;
+    }
+    th_work *work = NULL;
+    refill(fifo);
+    /* Only the role's holder fills the ready queue: once it is empty it stays so. */
+    if (!th_mcsp_size(&fifo->ready)) {
+        work = th_chain_take(&fifo->rest);
+    }
+    bool more = th_mcsp_publish(&fifo->ready, &fifo->rest) != 0 || !work;
+    more |= fifo->rest.first != NULL;
+    /* relaxed: ordered before the role is given up; others guess by it, or have fenced */
+    th_store_relaxed(&fifo->xrest, fifo->rest.first ? 1u : 0u);
+    work = work ? work : th_mcsp_take(&fifo->ready);
+    if (th_role_give(&fifo->role) || more) {
+        wake_others(worker);
+    }
+    return work;
+}
+
+/* ---- taking ---- */
+
+static bool has_private(const th_worker *victim) {
+    return th_claim_seen(&victim->claim) || th_claim_seen(&victim->yields_claim);
+}
+
+/*
+ * What the victim has claimed, and what it is about to post: the first is returned, the rest is
+ * claimed by the rescuer, who has nothing claimed.
+ */
+static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) {
+    th_work *taken[TH_CLAIM];
+    th_work *posts[TH_CLAIM];
+    th_chain chain = {0};
+    if (!th_gate_rescue_begin(&victim->gate, th_os_barrier)) {
+        return NULL;
+    }
+    uint64_t n = th_claim_rescue(&victim->claim, taken);
+    uint64_t posted = th_claim_rescue(&victim->yields_claim, posts);
+    th_tsan_acquire(&victim->gate); /* what it kept is not shown */
+    th_gate_rescue_end(&victim->gate);
+    for (uint64_t i = 0; i < posted; i++) {
+        th_chain_append(&chain, posts[i]);
+    }
+    if (posted) {
+        append(worker, chain);
+    }
+    return th_claim_keep(&worker->claim, taken, n);
+}
+
+/* Of each worker that has not come round since the last look; `unsure` if one has, or NULL. */
+static th_work *rescue_any(th_worker *worker, bool *unsure) {
+    thrum_sched *sched = worker->sched;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_worker *victim = &sched->workers[i];
+        if (victim == worker || !has_private(victim)) {
+            continue;
+        }
+        uint64_t tick = th_load_relaxed(&victim->xtick); /* relaxed: only whether it moves */
+        if (tick != worker->seen_ticks[i]) {
+            worker->seen_ticks[i] = tick;
+            if (unsure) {
+                *unsure = true;
+            }
+            continue;
+        }
+        th_work *work = rescue_private(worker, victim);
+        if (work) {
+            th_count(&worker->counters.xrescues, 1);
+            return work;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Whether runs are so short that nobody waits long for what is claimed; and whether it is time to
+ * look after what others have claimed. The clock is read once in TH_CLAIM takes while runs are
+ * short, else each time.
+ */
+static inline bool is_brisk(th_worker *worker) {
+    if (worker->brisk && worker->unpaced) {
+        worker->unpaced--;
+        return true;
+    }
+    uint64_t now = th_os_ticks();
+    unsigned takes = worker->brisk ? TH_CLAIM : 1;
+    worker->brisk = th_os_ticks_ns(now - worker->paced_at) < BRISK_NS * takes;
+    worker->paced_at = now;
+    worker->unpaced = TH_CLAIM - 1;
+    if (th_os_ticks_ns(now - worker->looked_at) > LOOK_NS) {
+        worker->looked_at = now;
+        worker->look = true;
+    }
+    return worker->brisk;
+}
+
+/*
+ * The oldest; several at once when there is plenty for all, and runs are short: each take by itself
+ * moves a cache line from worker to worker, which takes as long as ten short runs.
+ */
+static th_work *take_ready(th_worker *worker) {
+    th_mcsp *ready = &worker->sched->fifo.ready;
+    uint64_t size = th_mcsp_size(ready);
+    if (!size) {
+        return NULL;
+    }
+    bool brisk = is_brisk(worker);
+    if (th_unlikely(worker->look)) {
+        worker->look = false;
+        th_work *work = rescue_any(worker, NULL);
+        if (work) {
+            th_notify(worker, false); /* the rest is claimed here now */
+            return work;
+        }
+    }
+    uint64_t share = size / (2 * worker->sched->workers_count);
+    if (!brisk || share < 2) {
+        return th_mcsp_take(ready);
+    }
+    th_work *taken[TH_CLAIM];
+    uint64_t n = th_mcsp_take_many(ready, taken, share < TH_CLAIM ? share : TH_CLAIM);
+    worker->unpaced = 0;
+    th_tsan_release(&worker->gate); /* for a rescuer */
+    return th_claim_keep(&worker->claim, taken, n);
+}
+
+static th_work *take_of_many(th_worker *worker) {
+    th_work *work = th_claim_take(&worker->claim, &worker->gate);
+    if (work) {
+        return work;
+    }
+    if (th_claim_any(&worker->yields_claim)) {
+        append(worker, (th_chain){0});
+    }
+    work = take_ready(worker);
+    return work ? work : schedule(worker);
+}
+
+static TH_NO_TSAN th_work *take_sole(th_fifo *fifo) {
+    if (!fifo->rest.first) {
+        refill(fifo);
+    }
+    return th_chain_take(&fifo->rest);
+}
+
+static inline th_work *take(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_work *work = is_sole(sched) ? take_sole(&sched->fifo) : take_of_many(worker);
+    if (work) {
+        worker->pinned_runs = 0;
+        th_count(&worker->counters.xruns_inject, 1);
+    }
+    return work;
+}
+
+/* ---- picking ---- */
+
+/*
+ * What was picked may take long, and deadlines that this worker has just fired come behind it:
+ * somebody must be there to come for them.
+ */
+static th_work *pick(th_worker *worker) {
+    th_work *work = th_pick_of_one(worker, take);
+    if (th_unlikely(worker->fired)) {
+        const th_fifo *fifo = &worker->sched->fifo;
+        worker->fired = false;
+        if (work && (has_unready(fifo) || th_mcsp_size(&fifo->ready))) {
+            th_watch_timers(worker->sched, worker);
+        }
+    }
+    return work;
+}
+
+/* What somebody has in hand with the role is that one's to look after: it is signalled. */
+static bool pending(th_worker *worker) {
+    th_fifo *fifo = &worker->sched->fifo;
+    if (!th_inject_is_empty(&worker->inbox) || th_mcsp_size(&fifo->ready)) {
+        return true;
+    }
+    if (is_sole(worker->sched)) {
+        return fifo->rest.first || !th_mpsc_is_empty(&fifo->front);
+    }
+    return has_unready(fifo) && !th_role_signal(&fifo->role);
+}
+
+static th_work *help(th_worker *worker) {
+    if (is_sole(worker->sched)) {
+        return NULL; /* all is the worker's own */
+    }
+    th_work *work = th_mcsp_take(&worker->sched->fifo.ready);
+    return work ? work : schedule(worker);
+}
+
+static th_work *rescue(th_worker *worker, bool *unsure) {
+    th_work *work = is_sole(worker->sched) ? NULL : rescue_any(worker, unsure);
+    if (work) {
+        th_count(&worker->counters.xruns_stolen, 1);
+    }
+    return work;
+}
+
+const th_policy th_policy_fifo = {
+    .submit = submit,
+    .submit_chain = submit_chain,
+    .submit_outside = submit_outside,
+    .pick = pick,
+    .steal = th_steal_none,
+    .pending = pending,
+    .holds = has_private,
+    .help = help,
+    .submit_due = submit_due,
+    .notify_due = notify_due,
+    .rescue = rescue,
+};

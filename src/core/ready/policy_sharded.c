@@ -1,0 +1,548 @@
+/*
+ * policy_sharded.c: a queue for each worker, one shared queue, and stealing.
+ *
+ * The order of a pick: every so many picks the shared queue; the LIFO slot, unless it has been used
+ * often enough in a row; pinned work, likewise; the worker's own queue; a batch from the shared
+ * queue; the slot and pinned work after all; pinned fibers that yielded. Then the loop (find.c)
+ * steals, and parks.
+ */
+#include "core/ready/deferred.h"
+#include "core/ready/loot.h"
+#include "core/ready/pick.h"
+#include "core/ready/policy.h"
+#include "core/ready/wake.h"
+#include "core/state/worker.h"
+#include "platform/platform.h"
+#include "thrum/task.h"
+
+#define INJECT_STREAK TH_LIMIT(256, 2)    /* runs from the shared queue before one that yielded */
+#define SEARCHES_PER_LOOK TH_LIMIT(64, 4) /* searches between looks at what the gate gives away */
+#define BACKLOG 2                         /* so many in a queue are worth a wake; see th_notify */
+#define GRAB_MAX 128  /* taken from the shared queue at a time: what becomes due waits behind it */
+#define PROBE_MAX 8   /* ... by a thief that backs off and looks whether it still should */
+#define BRISK_NS 8000 /* TH_CLAIM runs in this time: claiming so many keeps nobody waiting */
+
+/* What the gate is for: the slot and two claims. */
+_Static_assert(1 + 2 * TH_CLAIM <= TH_STEAL_MAX, "a rescue fits into what a theft does");
+
+/* ---- the local queue ---- */
+
+/* Half of the full queue, and the task that found it full, go to the shared queue in one piece. */
+static TH_COLD void overflow(th_worker *worker, th_work *work) {
+    thrum_sched *sched = worker->sched;
+    th_chain chain = {0};
+    if (sched->config.overflow == THRUM_OVERFLOW_HALF) {
+        th_queue_lock(&worker->ring);
+        chain = th_ring_spill(&worker->ring.ring, th_ring_capacity(&worker->ring.ring) / 2);
+        th_queue_unlock(&worker->ring);
+    }
+    th_chain_append(&chain, work);
+    th_count(&worker->counters.xoffloads, 1);
+    th_count(&worker->counters.xoffloaded, chain.count);
+    th_inject_push(&sched->inject, chain.first, chain.count);
+    th_notify(worker,
+              true); /* as a backlog: whoever backs off or is the sentinel comes by itself */
+}
+
+static inline void push(th_worker *worker, th_work *work) {
+    th_queue_lock(&worker->ring);
+    bool pushed = th_ring_push(&worker->ring.ring, work);
+    th_queue_unlock(&worker->ring);
+    if (th_unlikely(!pushed)) {
+        overflow(worker, work);
+        return;
+    }
+    th_notify(worker, th_ring_size(&worker->ring.ring) == BACKLOG);
+}
+
+/* The own queue's position of what comes next. */
+static inline uint64_t own_head(const th_worker *worker) {
+    return th_claim_head(&worker->claim, &worker->ring.ring);
+}
+
+/* ---- submitting ---- */
+
+/* Only the owner fills the slot, so once it is empty it stays so. */
+static inline void submit_next(th_worker *worker, th_work *work) {
+    th_work *old = th_gate_take(&worker->gate, &worker->xslot);
+    worker->quick = NULL; /* it comes before what is claimed */
+    /* pairs: th_gate_rescue; publishes the work */
+    th_store_release(&worker->xslot, work);
+    if (old) {
+        push(worker, old);
+    } else {
+        th_notify(worker, false);
+    }
+}
+
+/*
+ * Fibers that yield queue behind everything on a queue of their worker's own, from which others may
+ * steal. In the shared queue, as other schedulers have it, a crowd of them would wander from core
+ * to core and each resume would fetch its stack from the other one (docs/tuning.md has the
+ * figures).
+ */
+static TH_NO_TSAN void submit_yield(th_worker *worker, th_work *work) {
+    if (work->kind != TH_WORK_FIBER) { /* a task that is to come last: to the shared queue's tail */
+        th_inject_push(&worker->sched->inject, work, 1);
+        th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
+        return;
+    }
+    uint64_t at = th_ring_tail(&worker->yields);
+    if (th_unlikely(!th_ring_push(&worker->yields, work))) {
+        th_chain chain = th_ring_spill(&worker->yields, TH_YIELDS / 2);
+        th_chain_append(&chain, work);
+        th_inject_push(&worker->sched->inject, chain.first, chain.count);
+        th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
+        return;
+    }
+    worker->yield_marks[at % TH_YIELD_MARKS] = th_ring_tail(&worker->ring.ring);
+    th_notify(worker, th_ring_size(&worker->yields) == BACKLOG);
+}
+
+static void submit(th_worker *worker, th_work *work, unsigned hint) {
+    if (hint == THRUM_HINT_NEXT && worker->sched->config.lifo_limit) {
+        submit_next(worker, work);
+    } else if (hint == THRUM_HINT_YIELD) {
+        submit_yield(worker, work);
+    } else {
+        push(worker, work);
+    }
+}
+
+static void submit_chain(th_worker *worker, th_chain *chain) {
+    uint64_t before = th_ring_size(&worker->ring.ring);
+    th_queue_lock(&worker->ring);
+    th_ring_push_chain(&worker->ring.ring, chain, chain->count);
+    th_queue_unlock(&worker->ring);
+    if (chain->count) {
+        /* What is there comes before the rest. The mark stays until it was of use. */
+        if (worker->inject_served && own_head(worker) >= worker->inject_end) {
+            worker->inject_end = th_ring_tail(&worker->ring.ring);
+            worker->inject_served = false;
+        }
+        th_inject_push(&worker->sched->inject, chain->first, chain->count);
+        th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
+    } else {
+        th_notify(worker, before < BACKLOG && th_ring_size(&worker->ring.ring) >= BACKLOG);
+    }
+}
+
+static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+    th_inject_push(&sched->inject, chain->first, chain->count);
+    th_notify_shared(sched, NULL, TH_WAKE_SUBMIT);
+}
+
+/* ---- picking ---- */
+
+static inline th_work *take_slot(th_worker *worker) {
+    th_work *work = th_gate_take(&worker->gate, &worker->xslot);
+    if (work) {
+        worker->lifo_runs++;
+        th_count(&worker->counters.xruns_lifo, 1);
+    }
+    return work;
+}
+
+/*
+ * What is claimed cannot be stolen, only rescued; so several are claimed at once only while runs
+ * are so short that nobody could wait for them for long. The clock is read once in TH_CLAIM takes.
+ */
+static inline bool may_claim(th_worker *worker) {
+    if (worker->sched->workers_count == 1) {
+        return true;
+    }
+    if (worker->unpaced) {
+        worker->unpaced--;
+        return worker->brisk;
+    }
+    uint64_t now = th_os_ticks();
+    worker->brisk = th_os_ticks_ns(now - worker->paced_at) < BRISK_NS;
+    worker->paced_at = now;
+    worker->unpaced = TH_CLAIM - 1;
+    return worker->brisk;
+}
+
+/* From one of the worker's own rings, or what was claimed of it before. */
+static inline th_work *take_own(th_worker *worker, th_claim *claim, th_ring *ring) {
+    th_work *work = th_claim_take(claim, &worker->gate);
+    if (work || !th_ring_size(ring)) {
+        return work;
+    }
+    work = th_claim_fill(claim, ring, may_claim(worker));
+    if (th_claim_any(claim)) {
+        worker->unpaced = 0;
+        worker->quick = th_is_quick(worker, claim) ? claim : NULL;
+    }
+    return work;
+}
+
+static inline th_work *take_ring(th_worker *worker) {
+    th_work *work;
+    if (th_unlikely(worker->ring.locked)) {
+        th_lock_acquire(&worker->ring.lock);
+        work = th_ring_pop(&worker->ring.ring);
+        th_lock_release(&worker->ring.lock);
+    } else {
+        work = take_own(worker, &worker->claim, &worker->ring.ring);
+    }
+    if (work) {
+        worker->lifo_runs = 0;
+        worker->pinned_runs = 0;
+        th_count(&worker->counters.xruns_ring, 1);
+    }
+    return work;
+}
+
+/* A share of the shared queue: the first is returned, the rest goes to the own queue. */
+static th_work *take_inject(th_worker *worker, size_t most) {
+    thrum_sched *sched = worker->sched;
+    if (th_inject_is_empty(&sched->inject)) {
+        return NULL;
+    }
+    if (!th_inject_turn_begin(&sched->inject)) {
+        worker->turn_lost = true;
+        return NULL;
+    }
+    th_ring *ring = &worker->ring.ring;
+    if (most > 1) {
+        size_t room = th_ring_free(ring);
+        most = most < room + 1 ? most : room + 1;
+    }
+    th_chain *chain = &worker->collected; /* not on the task's stack (base/annotate.h) */
+    th_inject_take_into(&sched->inject, sched->workers_count, most, chain);
+    th_inject_turn_end(&sched->inject);
+    worker->inject_served = true;
+    th_work *work = th_chain_take(chain);
+    if (chain->first) {
+        th_queue_lock(&worker->ring);
+        th_ring_push_chain(ring, chain, chain->count);
+        th_queue_unlock(&worker->ring);
+        worker->loot.victim = NULL; /* nobody in particular */
+        th_loot_begin(worker);
+        worker->inject_end = th_ring_tail(ring);
+    }
+    if (work) {
+        worker->lifo_runs = 0;
+        worker->pinned_runs = 0;
+        th_count(&worker->counters.xruns_inject, 1);
+    }
+    /*
+     * seq: the turn is free before the queue is read: those that came while we had it went away,
+     * and may have parked (pending); so we look whether there is more for him
+     */
+    th_fence_seq();
+    if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= BACKLOG) {
+        th_notify(worker, true);
+    } else if (th_ring_size(ring)) {
+        th_notify(worker, false); /* the one that came with it */
+    }
+    return work;
+}
+
+static size_t batch(const th_worker *worker) {
+    if (worker->sched->config.grab == THRUM_GRAB_ONE) {
+        return 1;
+    }
+    size_t half = th_ring_capacity(&worker->ring.ring) / 2;
+    return half < GRAB_MAX ? half : GRAB_MAX;
+}
+
+static th_work *look_around(th_worker *worker);
+
+static th_work *take_yield(th_worker *worker) {
+    th_work *work = take_own(worker, &worker->yields_claim, &worker->yields);
+    if (work) {
+        th_count(&worker->counters.xruns_ring, 1);
+    }
+    return work;
+}
+
+/*
+ * Who yielded comes behind all that was queued then, and before all that was queued since: in the
+ * own queue, exactly; in the shared one, as far as it is not more than INJECT_STREAK; on other
+ * workers, where something waits behind a long task, every so often (or a worker that polls would
+ * never help).
+ */
+static th_work *pick_yielded(th_worker *worker) {
+    uint64_t head = own_head(worker);
+    uint64_t oldest = th_claim_head(&worker->yields_claim, &worker->yields);
+    bool mine = oldest != th_ring_tail(&worker->yields) &&
+                worker->yield_marks[oldest % TH_YIELD_MARKS] <= head;
+    bool pinned = worker->pinned_yields.first && worker->yields_end <= head;
+    if (th_likely(!mine && !pinned)) {
+        return NULL;
+    }
+    th_work *work;
+    if (worker->inject_streak < INJECT_STREAK && head >= worker->inject_end &&
+        !th_inject_is_empty(&worker->sched->inject) && (work = take_inject(worker, 1))) {
+        worker->inject_streak++;
+        return work;
+    }
+    worker->inject_streak = 0;
+    if (++worker->polls % TH_POLLS_PER_LOOK == 0 && (work = look_around(worker))) {
+        return work;
+    }
+    worker->yield_turn = !worker->yield_turn;
+    if (pinned && (worker->yield_turn || !mine)) {
+        return th_pinned_take_yielded(worker);
+    }
+    work = take_yield(worker);
+    return work ? work : th_pinned_take_yielded(worker);
+}
+
+/*
+ * Every so many picks: what would otherwise starve behind a busy queue. While the own queue holds
+ * work that came from the shared one, that is older, and its turn comes by itself: taking from the
+ * shared queue then would only turn the order round.
+ */
+static th_work *pick_fairly(th_worker *worker) {
+    worker->until_inject = th_fair_interval(worker);
+    th_work *work = th_deferred_take(worker);
+    worker->fair_last = !worker->fair_last && worker->until_inject == 1;
+    if (worker->until_inject == 1 && !worker->fair_last) {
+        return work; /* an interval of 1: every other pick, or the own queue would starve */
+    }
+    if (!work && own_head(worker) >= worker->inject_end) {
+        /* Not counted as the end of what runs in a row: with a short interval the slot or pinned
+         * work would begin anew each time, and never let the own queue come. */
+        unsigned lifo_runs = worker->lifo_runs;
+        unsigned pinned_runs = worker->pinned_runs;
+        work = take_inject(worker, 1);
+        worker->lifo_runs = lifo_runs;
+        worker->pinned_runs = pinned_runs;
+    }
+    return work;
+}
+
+static th_work *pick(th_worker *worker) {
+    th_count(&worker->xtick, 1);
+    th_work *work;
+    if (th_unlikely(--worker->until_inject == 0) && (work = pick_fairly(worker))) {
+        return work;
+    }
+    if (worker->lifo_runs < worker->sched->config.lifo_limit && (work = take_slot(worker))) {
+        return work;
+    }
+    if (worker->pinned_runs < TH_PINNED_LIMIT && (work = th_pinned_take(worker))) {
+        return work;
+    }
+    worker->pinned_runs = 0;
+    if ((th_unlikely(th_any_yielded(worker)) && (work = pick_yielded(worker))) ||
+        (work = take_ring(worker)) || (work = take_inject(worker, batch(worker)))) {
+        worker->lifo_runs = 0;
+        return work;
+    }
+    worker->lifo_runs = 0;
+    if ((work = take_slot(worker)) || (work = th_pinned_take(worker))) {
+        return work;
+    }
+    return pick_yielded(worker); /* it may have waited for claimed work that was rescued */
+}
+
+/* ---- stealing ---- */
+
+/* The first of what was taken is returned, the rest goes to the own queue, which is empty. */
+static th_work *keep(th_worker *worker, th_worker *victim, th_work *const taken[], uint64_t n) {
+    if (worker->loot.victim != victim) {
+        worker->loot.victim = victim;
+        worker->loot.at = 0; /* what was being measured has to do with another one */
+    }
+    th_queue_lock(&worker->ring);
+    for (uint64_t i = 1; i < n; i++) {
+        if (!th_ring_push(&worker->ring.ring, taken[i])) {
+            th_inject_push(&worker->sched->inject, taken[i], 1);
+        }
+    }
+    th_queue_unlock(&worker->ring);
+    return taken[0];
+}
+
+/* Takes from one queue of a victim's. */
+static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) {
+    th_work **taken = worker->stolen;
+    uint64_t most = th_ring_capacity(&worker->ring.ring) / 2 + 1;
+    most = most < TH_STEAL_MAX ? most : TH_STEAL_MAX;
+    most = worker->nap_last_ns && most > PROBE_MAX ? PROBE_MAX : most;
+    if (worker->sched->config.steal == THRUM_STEAL_ONE) {
+        most = 1;
+    }
+    th_queue_lock(&victim->ring);
+    uint64_t n = th_ring_steal(ring, taken, most);
+    th_queue_unlock(&victim->ring);
+    if (!n) {
+        return NULL;
+    }
+    th_count(&worker->counters.xstolen, n);
+    return keep(worker, victim, taken, n);
+}
+
+static th_work *rescue_any(th_worker *worker, bool *unsure);
+
+static th_work *steal(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    unsigned n = sched->workers_count;
+    th_work *rescued;
+    /* Thieves that find something in the rings all the time let nobody be the sentinel. */
+    if (++worker->searches % SEARCHES_PER_LOOK == 0 &&
+        (rescued = rescue_any(worker, &worker->look_unsure))) {
+        return rescued;
+    }
+    unsigned at = th_random_below(&worker->random, n);
+    unsigned stride = sched->strides[th_random_below(&worker->random, sched->strides_count)];
+    for (unsigned i = 0; i < n; i++, at = (at + stride) % n) {
+        th_worker *victim = &sched->workers[at];
+        th_work *work;
+        uint64_t there = th_ring_size(&victim->ring.ring) + th_ring_size(&victim->yields);
+        if (victim == worker || !there) {
+            continue;
+        }
+        int64_t alone_ns = th_left_alone_ns(victim);
+        if (alone_ns) {
+            worker->nap_ns = alone_ns;
+            continue;
+        }
+        if (th_ring_size(&victim->ring.ring) &&
+            (work = steal_from(worker, victim, &victim->ring.ring))) {
+            return work;
+        }
+        if (th_ring_size(&victim->yields) && (work = steal_from(worker, victim, &victim->yields))) {
+            return work;
+        }
+    }
+    return NULL;
+}
+
+/* ---- what nobody comes for ---- */
+
+static bool pending(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* Whoever has the shared queue's turn looks after it, and wakes, when he has given it up. */
+    if ((!th_inject_is_empty(&sched->inject) && !th_inject_is_taken(&sched->inject)) ||
+        !th_inject_is_empty(&worker->inbox)) {
+        return true;
+    }
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        const th_worker *w = &sched->workers[i];
+        if ((th_ring_size_parking(&w->ring.ring) >= BACKLOG ||
+             th_ring_size_parking(&w->yields) >= BACKLOG) &&
+            !(worker->napping && th_left_alone_ns(w))) { /* who naps comes back by itself */
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the victim has something that only the gate gives away. */
+static bool has_private(const th_worker *victim) {
+    /* relaxed: a guess, what is taken is taken behind the gate */
+    return th_load_relaxed(&victim->xslot) || th_claim_seen(&victim->claim) ||
+           th_claim_seen(&victim->yields_claim);
+}
+
+static bool has_anything(const th_worker *victim) {
+    return has_private(victim) || th_ring_size(&victim->ring.ring) || th_ring_size(&victim->yields);
+}
+
+/* What the victim is about to run, oldest first, and what it would run next. */
+static th_work *rescue_private(th_worker *worker, th_worker *victim) {
+    th_work **taken = worker->stolen;
+    if (!has_private(victim) || !th_gate_rescue_begin(&victim->gate, th_os_barrier)) {
+        return NULL;
+    }
+    uint64_t n = th_claim_rescue(&victim->claim, taken);
+    taken[n] = th_gate_rescue(&victim->xslot);
+    n += taken[n] != NULL;
+    n += th_claim_rescue(&victim->yields_claim, taken + n);
+    th_gate_rescue_end(&victim->gate);
+    return n ? keep(worker, victim, taken, n) : NULL;
+}
+
+/* What is behind the gate is older than the ring: it comes first, or whoever steals the ring's
+ * newest all the time would never come to it. */
+static th_work *rescue_any(th_worker *worker, bool *unsure) {
+    thrum_sched *sched = worker->sched;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_worker *victim = &sched->workers[i];
+        if (victim == worker || !has_anything(victim)) {
+            continue;
+        }
+        uint64_t tick = th_load_relaxed(&victim->xtick); /* relaxed: only whether it moves */
+        if (tick != worker->seen_ticks[i]) {
+            worker->seen_ticks[i] = tick;
+            *unsure = true;
+            continue;
+        }
+        th_work *work = rescue_private(worker, victim);
+        work = work ? work : steal_from(worker, victim, &victim->ring.ring);
+        work = work ? work : steal_from(worker, victim, &victim->yields);
+        if (work) {
+            th_count(&worker->counters.xrescues, 1);
+            return work;
+        }
+    }
+    return NULL;
+}
+
+static th_work *rescue(th_worker *worker, bool *unsure) {
+    th_work *work = rescue_any(worker, unsure);
+    if (work) {
+        th_count(&worker->counters.xruns_stolen, 1);
+    }
+    return work;
+}
+
+/* For a worker that polls: nobody is the sentinel while all are busy, so it does that one's work.
+ */
+static th_work *look_around(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    if (th_ring_size(&worker->ring.ring)) {
+        return NULL;
+    }
+    th_work *work = rescue(worker, &worker->look_unsure);
+    if (work && th_ring_size(&worker->ring.ring) >= BACKLOG) {
+        th_notify(worker, true); /* it is no searcher, so nobody looks after what it keeps */
+    }
+    for (unsigned i = 0; i < sched->workers_count && !work; i++) {
+        th_worker *victim = &sched->workers[i];
+        if (victim != worker && th_ring_size(&victim->ring.ring) >= BACKLOG &&
+            (work = steal_from(worker, victim, &victim->ring.ring))) {
+            th_count(&worker->counters.xruns_stolen, 1);
+        }
+    }
+    return work;
+}
+
+/* One from the shared queue, else from somebody's own. */
+static th_work *help(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    if (!th_inject_is_empty(&sched->inject) && th_inject_turn_begin(&sched->inject)) {
+        th_inject_take_into(&sched->inject, 1, 1, &worker->collected);
+        th_inject_turn_end(&sched->inject);
+        if (worker->collected.first) {
+            return th_chain_take(&worker->collected);
+        }
+    }
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_local_queue *queue = &sched->workers[i].ring;
+        th_work *work;
+        th_queue_lock(queue);
+        bool any = th_ring_steal(&queue->ring, &work, 1) != 0;
+        th_queue_unlock(queue);
+        if (any) {
+            return th_work_kept(&work);
+        }
+    }
+    return NULL;
+}
+
+const th_policy th_policy_sharded = {
+    .submit = submit,
+    .submit_chain = submit_chain,
+    .submit_outside = submit_outside,
+    .pick = pick,
+    .steal = steal,
+    .pending = pending,
+    .holds = has_anything,
+    .help = help,
+    .rescue = rescue,
+};

@@ -1,0 +1,65 @@
+/*
+ * submit.c: see submit.h.
+ */
+#include "core/ready/submit.h"
+
+#include "core/ready/pick.h"
+#include "core/ready/wake.h"
+
+/* To the inbox of the one worker that may run it. */
+static TH_NO_TSAN void submit_pinned(thrum_sched *sched, th_work *work) {
+    th_worker *target = th_worker_at(sched, work->worker);
+    th_inject_push(&target->inbox, work, 1);
+    (void)th_wake_worker(target);
+}
+
+/*
+ * To the owner's own list, where nobody else looks: behind what has come to its inbox by now, or a
+ * fiber that posts from here would overtake what it posted from another worker before.
+ */
+static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) {
+    th_pinned_collect(worker);
+    worker->quick = NULL; /* it comes before what is claimed */
+    if (hint == THRUM_HINT_YIELD) {
+        th_yields_mark(worker);
+        th_chain_append(&worker->pinned_yields, work);
+    } else {
+        th_chain_append(&worker->pinned, work);
+    }
+}
+
+/* Not shown to the thread sanitizer, since work is read in the worker's context (queue/work.h). */
+TH_NO_TSAN void th_submit(th_worker *worker, th_work *work, unsigned hint) {
+    if (th_likely(work->worker < 0)) {
+        worker->policy->submit(worker, work, hint);
+    } else if ((unsigned)work->worker == worker->index) {
+        submit_pinned_here(worker, work, hint);
+    } else {
+        submit_pinned(worker->sched, work);
+    }
+}
+
+TH_NO_TSAN void th_submit_outside(thrum_sched *sched, th_work *work) {
+    if (th_likely(work->worker < 0)) {
+        const th_chain chain = {work, work, 1};
+        sched->policy->submit_outside(sched, &chain);
+    } else {
+        submit_pinned(sched, work);
+    }
+}
+
+void th_submit_chain(th_worker *worker, th_chain *chain) {
+    worker->policy->submit_chain(worker, chain);
+}
+
+void th_submit_chain_outside(thrum_sched *sched, th_chain chain) {
+    sched->policy->submit_outside(sched, &chain);
+}
+
+void th_call_submit(th_worker *worker, th_call *call) {
+    th_tsan_release(call);
+    th_enter(worker);
+    th_flow_began(&worker->flow.xcreated);
+    th_submit(worker, &call->work, THRUM_HINT_NONE);
+    th_leave(worker);
+}

@@ -1,0 +1,138 @@
+/*
+ * waiter.c: see waiter.h. The states and the three cases of a wake: core/wait/WAITING.md.
+ */
+#include "core/ready/waiter.h"
+
+#include "base/annotate.h"
+#include "core/ready/outside.h"
+#include "core/ready/submit.h"
+#include "platform/platform.h"
+#include "core/state/worker.h"
+
+bool th_waiter_time_out(th_waiter *waiter, th_work **work) {
+    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
+    if (!th_waiter_claim(waiter, TH_WAIT_TIMEDOUT)) {
+        return false;
+    }
+    /* pairs: released, th_wait_commit; as th_waiter_wake */
+    uint32_t old = th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
+    if (old & TH_WAIT_PARKED) {
+        *work = &fiber->work; /* else it sees for itself, or its committer queues it */
+    }
+    return true;
+}
+
+void th_wait_commit_unlock(void *arg) {
+    const th_unlock_commit *commit = arg;
+    /* relaxed: nobody finds the waiter before the lock is given up, which publishes this */
+    th_store_relaxed(&commit->waiter->xword, TH_WAIT_PARKED);
+    /* the waiter, its fiber and what it waited on may be gone by now */
+    th_waiter_give_up(commit->xword, commit->unlocked, commit->wide);
+}
+
+/* After the step that released it: whoever finds it parked brings it back. */
+static void unpark(th_waiter *waiter, th_fiber *fiber, uint32_t old) {
+    if (!(old & TH_WAIT_PARKED)) {
+        return; /* it has not left yet: it sees for itself, or its committer queues it */
+    }
+    if (fiber) {
+        th_ready(fiber);
+    } else {
+        th_os_futex_wake(&waiter->xword, 1); /* the word may be gone: allowed */
+    }
+}
+
+void th_waiter_wake(th_waiter *waiter) {
+    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
+    /* pairs: th_wait_commit, th_wait_commit_unlock; the fiber's registers are saved */
+    uint32_t word = th_load_acquire(&waiter->xword);
+    if (word == TH_WAIT_PARKED) {
+        /* A wait that only a wake ends, and it is parked: nobody else writes the word. */
+        /* pairs: released; publishes what the waker wrote */
+        th_store_release(&waiter->xword, TH_WAIT_WOKEN | TH_WAIT_RELEASED);
+        unpark(waiter, fiber, word);
+        return;
+    }
+    /*
+     * pairs: released; publishes what the waker wrote
+     * pairs: th_wait_commit; PARKED means that the fiber's registers are saved
+     */
+    uint32_t old = th_xchg_acq_rel(&waiter->xword, TH_WAIT_WOKEN | TH_WAIT_RELEASED);
+    unpark(waiter, fiber, old);
+}
+
+bool th_waiter_claim(th_waiter *waiter, uint32_t outcome) {
+    uint32_t word = th_load_relaxed(&waiter->xword); /* relaxed: the exchange decides */
+    do {
+        if (word & TH_WAIT_OUTCOME) {
+            return false;
+        }
+        /* wait-free: each word changes at most twice before it is decided */
+        /* relaxed: the release that follows publishes */
+    } while (!th_cas_relaxed(&waiter->xword, &word, word | outcome));
+    return true;
+}
+
+void th_waiter_release(th_waiter *waiter) {
+    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
+    /* pairs: released, th_wait_commit; as th_waiter_wake */
+    uint32_t old = th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
+    unpark(waiter, fiber, old);
+}
+
+void th_waiter_release_cancelled(th_waiter *waiter) {
+    th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
+    /* pairs: th_wait_commit; PARKED. What we did before it knows by the lock in th_cancel_end */
+    uint32_t old = th_xchg_acquire(&waiter->xword, TH_WAIT_CANCELLED | TH_WAIT_RELEASED);
+    unpark(waiter, fiber, old);
+}
+
+void th_waiter_missed(th_waiter *waiter) {
+    /* pairs: th_waiter_wait_missed; what the waker did before */
+    th_or_release(&waiter->xword, TH_WAIT_LEFT);
+}
+
+TH_NO_TSAN void th_wait_commit(th_worker *worker, th_fiber *fiber, void *arg) {
+    th_waiter *waiter = arg;
+    uint32_t word = th_load_relaxed(&waiter->xword); /* relaxed: the exchange decides */
+    while (!(word & TH_WAIT_RELEASED)) {
+        /* wait-free: the word changes at most twice more */
+        /* pairs: th_waiter_wake, th_waiter_release; publishes the saved registers */
+        if (th_cas_release_unseen(&waiter->xword, &word, word | TH_WAIT_PARKED)) {
+            return; /* the waiter, and the fiber, may be gone by now */
+        }
+    }
+    /* the wake came before the commit: it left the fiber to us */
+    th_ready_on(worker, fiber, THRUM_HINT_NEXT);
+}
+
+TH_NO_TSAN void th_ready_on(th_worker *worker, th_fiber *fiber, unsigned hint) {
+    if (th_likely(!fiber->root)) {
+        th_flow_began(&worker->flow.xreadied);
+    }
+    if (hint == THRUM_HINT_NEXT && !worker->sched->config.wake_hint) {
+        hint = THRUM_HINT_NONE;
+    }
+    th_submit(worker, &fiber->work, hint);
+}
+
+void th_ready(th_fiber *fiber) {
+    thrum_sched *sched = fiber->sched;
+    th_worker *worker = th_here();
+    if (th_likely(worker && worker->sched == sched)) {
+        th_enter(worker);
+        th_ready_on(worker, fiber, THRUM_HINT_NEXT);
+        th_leave(worker);
+        return;
+    }
+    /* Inside before the fiber is queued: it may end, and its scheduler with it. */
+    th_outside *record = th_outside_enter(sched, false);
+    if (th_unlikely(!record)) {
+        return; /* in the child of a fork: it is the parent's fiber */
+    }
+    if (th_likely(!fiber->root)) {
+        th_flow_began(&record->flow.xreadied);
+    }
+    th_submit_outside(sched, &fiber->work);
+    th_outside_leave(sched, record);
+}

@@ -1,0 +1,162 @@
+/*
+ * wake.c: see wake.h. States, rules and the races that they prevent: core/worker/PARKING.md.
+ */
+#include "core/ready/wake.h"
+
+#include "platform/platform.h"
+
+/* Claims a sleeper by its own word. `clear`: bits that the claimer has taken care of. */
+static bool claim(th_worker *target, uint32_t clear, uint32_t give) {
+    uint32_t word = th_load_relaxed(&target->xsleep); /* relaxed: the exchange decides */
+    for (;;) {
+        uint32_t want = word & ~clear;
+        if (word & TH_SLEEP_PARKED) {
+            want = (want & ~TH_SLEEP_PARKED) | TH_SLEEP_NOTIFIED | give;
+        } else if (want == word) {
+            return false;
+        }
+        /* lock-free: the word changes a bounded number of times while its worker goes to sleep */
+        /* pairs: announce, unannounce; the pop of the entry, and what the worker is woken for */
+        if (th_cas_release(&target->xsleep, &word, want)) {
+            return (word & TH_SLEEP_PARKED) != 0;
+        }
+    }
+}
+
+static void send_wake(th_worker *target, th_worker *by, thrum_sched *sched) {
+    if (by) {
+        th_count(&by->counters.xfutex_wakes, 1);
+        if (th_is_traced(by)) {
+            th_trace_notes(by, TH_TRACED_WOKE, target->index + 1);
+        }
+    } else {
+        /* relaxed: a figure to look at; several threads add to it */
+        th_add_relaxed(&sched->outsiders.counters.xfutex_wakes, 1u);
+    }
+    th_os_futex_wake(&target->xsleep, 1);
+}
+
+static void count_wake(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
+    if (!by) {
+        /* relaxed: a figure to look at; several threads add to it */
+        th_add_relaxed(&sched->outsiders.counters.xwakes_submit, 1u);
+    } else if (cause == TH_WAKE_SUBMIT) {
+        th_count(&by->counters.xwakes_submit, 1);
+    } else {
+        th_count(&by->counters.xwakes_chain, 1);
+    }
+}
+
+/*
+ * Takes a sleeper off the stack, else the sentinel, and grants the search token in the same
+ * exchange. The entry may be stale (its worker went on by itself): then the token is given back
+ * before the next try. Whoever submits meanwhile sees a searcher that is none and relies on it, so
+ * giving it back without looking at the word again would lose his wake. False when nobody sleeps,
+ * or, unless `anyway`, somebody is looking already. For a `lone` one a sentinel that sleeps long is
+ * woken, whoever sleeps or searches besides: from then on it comes round again.
+ */
+static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bool anyway,
+                      bool lone) {
+    unsigned leaving = 0; /* the sentinel, found on its way: it will look for itself */
+    for (;;) {
+        /* pairs: announce; the links and words of those in the stack */
+        uint64_t word = th_load_acquire(&sched->xpark);
+        bool deep = lone && th_park_long(word);
+        unsigned top = deep ? 0 : th_park_top(word);
+        unsigned which = top ? top : th_park_sentinel(word);
+        if ((th_park_searchers(word) && !anyway && !deep) || !which) {
+            return false; /* somebody is looking already, or nobody sleeps */
+        }
+        th_worker *target = &sched->workers[which - 1];
+        /*
+         * relaxed: the word was read before. If it parked again meanwhile, it may have looked
+         * before somebody else published who relied on our token; otherwise it is still to look.
+         */
+        if (!top && which == leaving && !(th_load_relaxed(&target->xsleep) & TH_SLEEP_PARKED)) {
+            return false;
+        }
+        uint64_t want = word + TH_PARK_SEARCHER_ONE;
+        if (top) {
+            /* relaxed: the tag in the exchange tells whether it is still the top's link */
+            want = th_park_with_top(want, th_load_relaxed(&target->xidle_next));
+        } else {
+            want |= TH_PARK_WATCH;
+        }
+        /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
+        /* relaxed: one order of all changes of the word; the claim publishes it */
+        if (!th_cas_relaxed(&sched->xpark, &word, want)) {
+            continue;
+        }
+        if (claim(target, top ? TH_SLEEP_LISTED : 0, TH_SLEEP_TOKEN)) {
+            count_wake(sched, by, cause);
+            send_wake(target, by, sched);
+            return true;
+        }
+        leaving = top ? leaving : which;
+        /* relaxed: the same word is read again, so not as it was before this */
+        th_sub_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE);
+    }
+}
+
+void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
+    wake_next(sched, by, cause, false, false);
+}
+
+void th_notify_somebody(th_worker *worker, uint64_t word) {
+    if (th_park_searchers(word) && !th_park_long(word)) {
+        return;
+    }
+    /* relaxed: the woken worker reads it behind the claim; an older one says that it came round */
+    th_store_relaxed(&worker->xlone_tick, th_load_relaxed(&worker->xtick));
+    wake_next(worker->sched, worker, TH_WAKE_SUBMIT, false, true);
+}
+
+/*
+ * Each of them has a token, so each looks, or hands the duty on (rule T). That one of them is
+ * searching already is no reason to leave the others asleep: there is work for all.
+ */
+void th_wake_many(thrum_sched *sched, th_worker *by, uint64_t n, th_wake_cause cause) {
+    while (n-- && wake_next(sched, by, cause, true, false)) {
+    }
+}
+
+bool th_wake_worker(th_worker *target) {
+    /* seq: the push before the sleep word is read; announce, then the inbox is read */
+    th_fence_seq();
+    /* relaxed: ordered by the fence */
+    if (!(th_load_relaxed(&target->xsleep) & TH_SLEEP_PARKED)) {
+        return false;
+    }
+    bool claimed = claim(target, 0, 0);
+    if (claimed) {
+        th_worker *by = th_here();
+        if (by && by->sched == target->sched) {
+            th_count(&by->counters.xwakes_pinned, 1);
+        } else {
+            by = NULL;
+            /* relaxed: a figure to look at; several threads add to it */
+            th_add_relaxed(&target->sched->outsiders.counters.xwakes_pinned, 1u);
+        }
+        send_wake(target, by, target->sched);
+    }
+    return claimed;
+}
+
+void th_watch_timers(thrum_sched *sched, th_worker *by) {
+    /* relaxed: ordered by the caller. Who parks after that word sees that not all sleep, and takes
+     * the sentinel's role */
+    uint64_t word = th_load_relaxed(&sched->xpark);
+    if (th_park_anyone(word) &&
+        (th_park_long(word) || (!th_park_searchers(word) && !th_park_sentinel(word)))) {
+        wake_next(sched, by, TH_WAKE_SUBMIT, false, true);
+    }
+}
+
+void th_wake_all(thrum_sched *sched) {
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_worker *target = &sched->workers[i];
+        if (claim(target, 0, 0)) {
+            th_os_futex_wake(&target->xsleep, 1);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+/*
+ * config.c: defaults and the environment. config_check.c has what is allowed.
+ */
+#include "core/state/config.h"
+
+#include <string.h>
+
+#include "core/state/affinity.h"
+#include "core/state/stack_state.h"
+#include "platform/platform.h"
+
+static void *alloc_default(void *ctx, size_t size);
+
+bool th_config_has_own_alloc(const thrum_config *config) {
+    return config->alloc == alloc_default;
+}
+
+static void *alloc_default(void *ctx, size_t size) {
+    (void)ctx;
+    return th_os_alloc(size);
+}
+
+static void free_default(void *ctx, void *ptr) {
+    (void)ctx;
+    th_os_free(ptr);
+}
+
+/* ---- the environment: a value that makes no sense is ignored ---- */
+
+static bool env_number(const char *name, uint64_t min, uint64_t max, uint64_t *out) {
+    const char *text = th_os_env(name);
+    uint64_t value = 0;
+    if (!text || !*text) {
+        return false;
+    }
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9' || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value)) {
+            return false;
+        }
+    }
+    if (value < min || value > max) {
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+static void env_unsigned(const char *name, uint64_t min, uint64_t max, unsigned *field) {
+    uint64_t value;
+    if (env_number(name, min, max, &value)) {
+        *field = (unsigned)value;
+    }
+}
+
+static void env_bool(const char *name, bool *field) {
+    uint64_t value;
+    if (env_number(name, 0, 1, &value)) {
+        *field = value != 0;
+    }
+}
+
+static void env_time(const char *name, int64_t unit_ns, thrum_time *field) {
+    uint64_t value;
+    if (env_number(name, 0, (uint64_t)(INT64_MAX / unit_ns), &value)) {
+        *field = (thrum_time)value * unit_ns;
+    }
+}
+
+/* One of the words, in the order of the enumerators from 0; returns the present value otherwise. */
+static unsigned env_word(const char *name, const char *const words[], unsigned count,
+                         unsigned present) {
+    const char *text = th_os_env(name);
+    for (unsigned i = 0; text && i < count; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            return i;
+        }
+    }
+    return present;
+}
+
+static void from_environment(thrum_config *c) {
+    static const char *const policies[] = {"sharded", "fifo", "global"};
+    static const char *const locals[] = {"lockfree", "mutex"};
+    static const char *const halves[] = {"half", "one"};
+    static const char *const batches[] = {"batch", "one"};
+    static const char *const deadlocks[] = {"off", "report", "abort"};
+    static const char *const affinities[] = {"none", "one", "any", "cache"};
+    static const char *const guards[] = {"auto", "madvise", "mprotect", "canary"};
+    /* not 0: no program that joins would ever end that was not written for it */
+    env_unsigned("THRUM_WORKERS", 1, THRUM_WORKERS_MAX, &c->workers);
+    c->policy = (thrum_policy)env_word("THRUM_POLICY", policies, 3, c->policy);
+    uint64_t stack_size;
+    if (env_number("THRUM_STACK_SIZE", 1, TH_STACK_SIZE_MAX, &stack_size)) {
+        c->stack_size = (size_t)stack_size;
+    }
+    uint64_t capacity;
+    if (env_number("THRUM_LOCAL_CAPACITY", 2, 32768, &capacity) && !(capacity & (capacity - 1))) {
+        c->local_capacity = (unsigned)capacity;
+    }
+    c->local_queue = (thrum_local)env_word("THRUM_LOCAL_QUEUE", locals, 2, c->local_queue);
+    c->steal = (thrum_steal)env_word("THRUM_STEAL", halves, 2, c->steal);
+    c->overflow = (thrum_overflow)env_word("THRUM_OVERFLOW", halves, 2, c->overflow);
+    c->grab = (thrum_grab)env_word("THRUM_GRAB", batches, 2, c->grab);
+    env_unsigned("THRUM_LIFO_LIMIT", 0, UINT32_MAX, &c->lifo_limit);
+    env_unsigned("THRUM_GLOBAL_INTERVAL", 1, UINT32_MAX, &c->global_interval);
+    env_unsigned("THRUM_SEARCHERS_MAX", 0, THRUM_WORKERS_MAX, &c->searchers_max);
+    env_time("THRUM_SPIN_NS", 1, &c->spin_ns);
+    uint64_t rescue_ns;
+    if (env_number("THRUM_RESCUE_NS", 1000, INT64_MAX, &rescue_ns)) {
+        c->rescue_ns = (thrum_time)rescue_ns;
+    }
+    env_unsigned("THRUM_FIFO_BLOCK", 1, UINT32_MAX, &c->fifo_block);
+    c->affinity = env_word("THRUM_AFFINITY", affinities, 4, c->affinity);
+    env_unsigned("THRUM_AFFINITY", 0, 1, &c->affinity);
+    env_bool("THRUM_PIN_ALL", &c->pin_all);
+    env_bool("THRUM_WAKE_HINT", &c->wake_hint);
+    c->guard = (thrum_guard)env_word("THRUM_GUARD", guards, 4, c->guard);
+    env_bool("THRUM_CATCH_OVERFLOW", &c->catch_overflow);
+    c->on_deadlock = (thrum_on_deadlock)env_word("THRUM_DEADLOCK", deadlocks, 3, c->on_deadlock);
+    env_unsigned("THRUM_BLOCKING_THREADS_MAX", 1, UINT32_MAX, &c->blocking_threads_max);
+    env_time("THRUM_BLOCKING_KEEPALIVE_MS", 1000000, &c->blocking_keepalive);
+}
+
+void thrum_config_init(thrum_config *config) {
+    *config = (thrum_config){
+        .size = sizeof *config,
+        .workers = THRUM_WORKERS_AUTO,
+        .policy = THRUM_SHARDED,
+        .stack_size = (size_t)128 << 10,
+        .local_capacity = 1024,
+        .lifo_limit = 3,
+        .global_interval = 61,
+        .rescue_ns = 500000,
+        .fifo_block = 1024,
+        .wake_hint = true,
+        .guard = THRUM_GUARD_AUTO,
+        .catch_overflow = true,
+        .blocking_threads_max = 256,
+        .blocking_keepalive = (thrum_time)10 * 1000000000,
+    };
+    from_environment(config);
+}
+
+/* ---- what a scheduler uses ---- */
+
+/* How many workers make sense. */
+static unsigned cpus_of(const thrum_config *c) {
+    th_os_cpuset set;
+    if (!c->cpus || th_affinity_set(c, &set)) {
+        return th_os_cpus();
+    }
+    return th_os_cpus_at("", th_affinity_count(&set));
+}
+
+int th_config_settle(thrum_config *out, const thrum_config *in) {
+    if (in) {
+        if (thrum_config_check(in, NULL, 0)) {
+            return -EINVAL;
+        }
+        *out = *in;
+    } else {
+        thrum_config_init(out);
+    }
+    if (out->workers == 0) {
+        out->pin_all = true; /* fibers stay on the thread that ran their task */
+    }
+    if (out->workers == THRUM_WORKERS_AUTO) {
+        unsigned cpus = cpus_of(out);
+        out->workers = cpus < THRUM_WORKERS_MAX ? cpus : THRUM_WORKERS_MAX;
+    }
+    if (!out->alloc) {
+        out->alloc = alloc_default;
+        out->free = free_default;
+    }
+    if (!out->name) {
+        out->name = "thrum";
+    }
+    return 0;
+}

@@ -1,0 +1,62 @@
+/*
+ * driver.c: the scheduler's slots for what is built on it.
+ */
+#include "core/state/driver.h"
+
+#include <string.h>
+
+#include "core/state/worker.h"
+#include "platform/platform.h"
+
+void **th_sched_driver_slot(thrum_sched *sched, const th_driver *driver) {
+    void **slot = NULL;
+    th_lock_acquire(&sched->drivers_lock);
+    for (int i = 0; i < TH_DRIVERS_MAX; i++) {
+        if (!sched->drivers[i]) {
+            sched->drivers[i] = driver;
+        }
+        if (sched->drivers[i] == driver) {
+            slot = &sched->driver_instances[i];
+            break;
+        }
+    }
+    th_lock_release(&sched->drivers_lock);
+    return slot;
+}
+
+void th_drivers_metrics(const thrum_sched *sched, thrum_metrics *metrics) {
+    for (int i = 0; i < TH_DRIVERS_MAX; i++) {
+        /* pairs: thrum_blocking (the driver's own exchange); publishes the instance */
+        void *instance = th_load_acquire(&sched->driver_instances[i]);
+        if (instance && sched->drivers[i]->metrics) {
+            sched->drivers[i]->metrics(instance, metrics);
+        }
+    }
+}
+
+void th_drivers_stop(thrum_sched *sched) {
+    for (int i = 0; i < TH_DRIVERS_MAX; i++) {
+        if (sched->driver_instances[i]) {
+            sched->drivers[i]->stop(sched->driver_instances[i]);
+        }
+    }
+}
+
+const thrum_config *th_sched_config(const thrum_sched *sched) {
+    return &sched->config;
+}
+
+const th_os_cpuset *th_sched_cpus(const thrum_sched *sched) {
+    return sched->cpus;
+}
+
+void *th_sched_alloc(thrum_sched *sched, size_t size) {
+    void *ptr = sched->config.alloc(sched->config.hook_ctx, size);
+    return ptr ? memset(ptr, 0, size) : NULL;
+}
+
+void th_sched_free(thrum_sched *sched, void *ptr) {
+    if (ptr) {
+        sched->config.free(sched->config.hook_ctx, ptr);
+    }
+}

@@ -1,0 +1,32 @@
+/*
+ * lock.c: the lock's slow half: spin a little, then sleep in the kernel.
+ *
+ * A sleeper always marks the word 2 before it sleeps, and whoever took the lock after waiting
+ * keeps the mark, since it can't know whether others still sleep: so a release that sees 1 has
+ * nobody to wake, and one that sees 2 wakes one at most once too often.
+ */
+#include "core/state/lock.h"
+
+#include "platform/platform.h"
+
+/* What a holder needs on another core; longer, and it was probably preempted. */
+#define SPINS_MAX TH_LIMIT(40, 1)
+
+void th_lock_acquire_slow(th_lock *lock) {
+    for (unsigned i = 0; i < SPINS_MAX; i++) {
+        /* relaxed: only whether it is worth trying; the try decides */
+        if (th_load_relaxed(&lock->xword) == 0 && th_lock_try(lock)) {
+            return;
+        }
+        th_os_relax();
+    }
+    /* pairs: th_lock_release; takes over what the holder before wrote */
+    while (th_xchg_acquire(&lock->xword, 2) != 0) {
+        /* EAGAIN, EINTR, spurious wakes: the exchange decides again */
+        (void)th_os_futex_wait(&lock->xword, 2, TH_FOREVER);
+    }
+}
+
+void th_lock_wake(th_lock *lock) {
+    th_os_futex_wake(&lock->xword, 1);
+}

@@ -1,0 +1,436 @@
+/*
+ * slab.c: the depot behind the caches.
+ */
+#include "core/state/slab.h"
+
+#include <string.h>
+
+#include "base/annotate.h"
+#include "base/check.h"
+#include "core/state/reclaim_want.h"
+#include "platform/platform.h"
+
+#define CHUNK_BYTES TH_LIMIT((size_t)64 * 1024, (size_t)2 * 1024)
+#define CHUNK_HEAD sizeof(th_slab_chunk)
+/* Magazines in the depot that are nothing to speak of. */
+#define KEPT TH_LIMIT(256, 4)
+
+_Static_assert(CHUNK_HEAD % 16 == 0, "objects are aligned");
+
+static bool carve(th_slab *slab, th_slab_cache *cache);
+static void take_loose(th_slab *slab, th_slab_cache *cache);
+
+/* With the lock. */
+static void put_magazine(th_slab *slab, th_slab_object *first) {
+    first->next_magazine = slab->magazines;
+    slab->magazines = first;
+    slab->magazines_count++;
+}
+
+/* With the lock: a full one, or NULL. */
+static th_slab_object *take_magazine(th_slab *slab) {
+    th_slab_object *first = slab->magazines;
+    if (first) {
+        slab->magazines = first->next_magazine;
+        slab->magazines_count--;
+        if (slab->magazines_count < slab->magazines_least) {
+            slab->magazines_least = slab->magazines_count;
+        }
+    }
+    return first;
+}
+
+/* With the lock: objects that caches and tasks have. */
+static size_t out(const th_slab *slab) {
+    return slab->total - slab->loose_count - slab->magazines_count * TH_MAGAZINE;
+}
+
+/*
+ * With the lock: more than is kept, beside what was put back in vain; that is tried again when half
+ * of what kept its chunks has come back.
+ */
+static bool has_more(const th_slab *slab) {
+    size_t count = slab->magazines_count;
+    return count > KEPT &&
+           (count > slab->magazines_stuck + KEPT || 2 * out(slab) < slab->stuck_out);
+}
+
+bool th_slab_fill(th_slab_cache *cache) {
+    if (cache->spare) {
+        cache->first = cache->spare;
+        cache->spare = NULL;
+        cache->count = TH_MAGAZINE;
+        return true;
+    }
+    th_slab *slab = cache->slab;
+    th_lock_acquire(&slab->lock);
+    th_slab_object *object = take_magazine(slab);
+    if (object) {
+        cache->count = TH_MAGAZINE;
+        cache->first = object;
+    } else {
+        take_loose(slab, cache);
+    }
+    th_lock_release(&slab->lock);
+    return cache->first || carve(slab, cache);
+}
+
+static size_t per_chunk(const th_slab *slab) {
+    return (CHUNK_BYTES - CHUNK_HEAD) / slab->object_size / TH_MAGAZINE * TH_MAGAZINE;
+}
+
+/* With the lock: where in the table the last chunk stands that begins at the address or below; the
+ * number of chunks that do. */
+static size_t chunks_below(const th_slab *slab, uintptr_t address) {
+    size_t low = 0;
+    size_t high = slab->chunks_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((uintptr_t)slab->chunks[middle] <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* With the lock; false: no memory for the table. */
+static bool list_chunk(th_slab *slab, th_slab_chunk *chunk) {
+    if (slab->chunks_count == slab->chunks_room) {
+        size_t room = slab->chunks_room ? 2 * slab->chunks_room : 16;
+        th_slab_chunk **chunks = slab->alloc(slab->ctx, room * sizeof(th_slab_chunk *));
+        if (!chunks) {
+            return false;
+        }
+        if (slab->chunks) {
+            memcpy(chunks, slab->chunks, slab->chunks_count * sizeof *chunks);
+            slab->free(slab->ctx, slab->chunks);
+        }
+        slab->chunks = chunks;
+        slab->chunks_room = room;
+    }
+    size_t at = chunks_below(slab, (uintptr_t)chunk);
+    memmove(slab->chunks + at + 1, slab->chunks + at,
+            (slab->chunks_count - at) * sizeof *slab->chunks);
+    slab->chunks[at] = chunk;
+    slab->chunks_count++;
+    return true;
+}
+
+/* A fresh chunk is cut into magazines: the first for the cache, the rest for the depot. */
+static bool carve(th_slab *slab, th_slab_cache *cache) {
+    char *chunk = slab->alloc(slab->ctx, CHUNK_BYTES);
+    if (!chunk) {
+        return false;
+    }
+    *(th_slab_chunk *)(void *)chunk = (th_slab_chunk){0};
+    size_t count = per_chunk(slab);
+    /* what is left over at its end is lost */
+    th_slab_object *magazines = NULL;
+    char *at = chunk + CHUNK_HEAD + count * slab->object_size;
+    for (size_t i = count / TH_MAGAZINE; i > 0; i--) {
+        th_slab_object *first = NULL;
+        for (int j = 0; j < TH_MAGAZINE; j++) {
+            at -= slab->object_size;
+            th_slab_object *object = (th_slab_object *)(void *)at;
+            th_slab_link(object, first);
+            first = object;
+        }
+        first->next_magazine = magazines;
+        magazines = first;
+    }
+    th_tsan_release(slab); /* fresh memory was written here, by the worker: th_slab_seen */
+    th_lock_acquire(&slab->lock);
+    bool listed = list_chunk(slab, (th_slab_chunk *)(void *)chunk);
+    if (listed) {
+        cache->first = magazines;
+        cache->count = TH_MAGAZINE;
+        slab->total += count;
+        for (th_slab_object *m = magazines->next_magazine; m;) {
+            th_slab_object *next = m->next_magazine;
+            put_magazine(slab, m);
+            m = next;
+        }
+    }
+    th_lock_release(&slab->lock);
+    if (!listed) {
+        slab->free(slab->ctx, chunk);
+    }
+    return listed;
+}
+
+/* With the lock: up to a magazine of what came back one by one. */
+static void take_loose(th_slab *slab, th_slab_cache *cache) {
+    while (slab->loose && cache->count < TH_MAGAZINE) {
+        th_slab_object *object = slab->loose;
+        slab->loose = th_slab_next(object);
+        slab->loose_count--;
+        th_slab_link(object, cache->first);
+        cache->first = object;
+        cache->count++;
+    }
+}
+
+void th_slab_spill(th_slab_cache *cache) {
+    th_slab_object *full = cache->spare;
+    cache->spare = cache->first;
+    cache->first = NULL;
+    cache->count = 0;
+    if (full) {
+        th_slab *slab = cache->slab;
+        th_lock_acquire(&slab->lock);
+        put_magazine(slab, full);
+        bool more = cache->owner && has_more(slab);
+        th_lock_release(&slab->lock);
+        if (more) {
+            th_reclaim_want(cache->owner);
+        }
+    }
+}
+
+void th_slab_flush(th_slab_cache *cache) {
+    th_slab *slab = cache->slab;
+    if (!slab) {
+        return;
+    }
+    if (cache->spare) {
+        th_lock_acquire(&slab->lock);
+        put_magazine(slab, cache->spare);
+        th_lock_release(&slab->lock);
+        cache->spare = NULL;
+    }
+    th_lock_acquire(&slab->lock);
+    while (cache->first) {
+        th_slab_object *object = cache->first;
+        cache->first = th_slab_next(object);
+        th_slab_link(object, slab->loose);
+        slab->loose = object;
+        slab->loose_count++;
+    }
+    cache->count = 0;
+    th_lock_release(&slab->lock);
+}
+
+static void slab_free(th_slab *slab) {
+    for (size_t i = 0; i < slab->chunks_count; i++) {
+        slab->free(slab->ctx, slab->chunks[i]);
+    }
+    if (slab->chunks) {
+        slab->free(slab->ctx, slab->chunks);
+    }
+    slab->free(slab->ctx, slab);
+}
+
+void th_slab_abandon(th_slab *slab) {
+    slab->abandoned = true;
+}
+
+void th_slab_put_outside(th_slab *slab, void *ptr) {
+    th_slab_object *object = ptr;
+    if (th_unlikely(slab->abandoned)) {
+        return;
+    }
+    th_lock_acquire(&slab->lock);
+    th_slab_link(object, slab->loose);
+    slab->loose = object;
+    slab->loose_count++;
+    bool last = slab->closed && --slab->live == 0;
+    th_lock_release(&slab->lock);
+    if (last) {
+        slab_free(slab);
+    }
+}
+
+/* A cache for one moment: its rest goes to the depot. */
+void *th_slab_get_outside(th_slab *slab) {
+    th_lock_acquire(&slab->lock);
+    th_slab_object *object = slab->loose;
+    if (object) {
+        slab->loose = th_slab_next(object);
+        slab->loose_count--;
+    }
+    th_lock_release(&slab->lock);
+    if (!object) {
+        th_slab_cache cache = {.slab = slab};
+        object = th_slab_get(&cache);
+        th_slab_flush(&cache);
+    }
+    return object;
+}
+
+th_slab *th_slab_new(size_t object_size, void *(*alloc)(void *, size_t),
+                     void (*free)(void *, void *), void *ctx) {
+    th_check(object_size % 16 == 0 && object_size >= sizeof(th_slab_object));
+    th_slab *slab = alloc(ctx, sizeof *slab);
+    if (slab) {
+        *slab = (th_slab){.object_size = object_size, .alloc = alloc, .free = free, .ctx = ctx};
+    }
+    return slab;
+}
+
+void th_slab_close(th_slab *slab) {
+    th_lock_acquire(&slab->lock);
+    size_t unused = slab->loose_count + slab->held + slab->magazines_count * TH_MAGAZINE;
+    slab->live = slab->total - unused;
+    slab->closed = true;
+    bool free_now = slab->live == 0;
+    th_lock_release(&slab->lock);
+    if (free_now) {
+        slab_free(slab);
+    }
+}
+
+/* ---- giving back ---- */
+
+bool th_slab_period(th_slab *slab, bool first) {
+    th_lock_acquire(&slab->lock);
+    size_t unused = slab->magazines_least;
+    slab->magazines_least = slab->magazines_count;
+    if (slab->magazines_stuck > slab->magazines_count) {
+        slab->magazines_stuck = slab->magazines_count;
+    }
+    bool more = has_more(slab);
+    slab->taking = more && !first && unused > KEPT ? unused : 0;
+    if (!slab->open) {
+        slab->put_back = 0; /* else those in hand are still to be put back, and counted */
+    }
+    th_lock_release(&slab->lock);
+    return more || slab->open;
+}
+
+static void open_chunk(th_slab *slab, th_slab_chunk *chunk) {
+    chunk->prev = NULL;
+    chunk->next = slab->open;
+    if (chunk->next) {
+        chunk->next->prev = chunk;
+    }
+    slab->open = chunk;
+}
+
+static void close_chunk(th_slab *slab, th_slab_chunk *chunk) {
+    if (chunk->next) {
+        chunk->next->prev = chunk->prev;
+    }
+    if (chunk->prev) {
+        chunk->prev->next = chunk->next;
+    } else {
+        slab->open = chunk->next;
+    }
+    slab->held -= chunk->count;
+}
+
+/* All of its objects are in hand: nobody else has one. */
+static void free_chunk(th_slab *slab, th_slab_chunk *chunk) {
+    close_chunk(slab, chunk);
+    th_lock_acquire(&slab->lock);
+    size_t at = chunks_below(slab, (uintptr_t)chunk) - 1;
+    slab->chunks_count--;
+    memmove(slab->chunks + at, slab->chunks + at + 1,
+            (slab->chunks_count - at) * sizeof *slab->chunks);
+    slab->total -= per_chunk(slab);
+    th_lock_release(&slab->lock);
+    if (slab->discards) {
+        uintptr_t page = th_os_page_size();
+        uintptr_t low = ((uintptr_t)chunk + page - 1) & ~(page - 1);
+        uintptr_t high = ((uintptr_t)chunk + CHUNK_BYTES) & ~(page - 1);
+        if (low < high) {
+            th_os_discard((char *)chunk + (low - (uintptr_t)chunk), high - low);
+        }
+    }
+    slab->free(slab->ctx, chunk);
+}
+
+/* Takes a magazine in hand. The objects are looked at before the lock is taken: they are cold. */
+static void take_in_hand(th_slab *slab) {
+    th_slab_object *objects[TH_MAGAZINE];
+    th_slab_chunk *chunks[TH_MAGAZINE];
+    th_lock_acquire(&slab->lock);
+    th_slab_object *next = take_magazine(slab);
+    th_lock_release(&slab->lock);
+    if (!next) {
+        slab->taking = 0;
+        return;
+    }
+    slab->taking--;
+    for (int i = 0; i < TH_MAGAZINE; i++) {
+        objects[i] = next;
+        next = th_slab_next(next);
+    }
+    th_lock_acquire(&slab->lock);
+    for (int i = 0; i < TH_MAGAZINE; i++) {
+        chunks[i] = slab->chunks[chunks_below(slab, (uintptr_t)objects[i]) - 1];
+    }
+    th_lock_release(&slab->lock);
+    slab->held += TH_MAGAZINE;
+    for (int i = 0; i < TH_MAGAZINE; i++) {
+        th_slab_chunk *chunk = chunks[i];
+        if (chunk->count == 0) {
+            open_chunk(slab, chunk);
+        }
+        th_slab_link(objects[i], chunk->objects);
+        chunk->objects = objects[i];
+        if (++chunk->count == per_chunk(slab)) {
+            free_chunk(slab, chunk);
+        }
+    }
+}
+
+/* With the lock: loose objects make magazines, or they would never be taken in hand again. */
+static void gather_loose(th_slab *slab) {
+    while (slab->loose_count >= TH_MAGAZINE) {
+        th_slab_object *first = slab->loose;
+        th_slab_object *last = first;
+        for (int i = 1; i < TH_MAGAZINE; i++) {
+            last = th_slab_next(last);
+        }
+        slab->loose = th_slab_next(last);
+        slab->loose_count -= TH_MAGAZINE;
+        th_slab_link(last, NULL);
+        put_magazine(slab, first);
+        slab->put_back++;
+    }
+}
+
+/* A chunk of which others have objects: those in hand go back to the depot. */
+static void put_back(th_slab *slab, th_slab_chunk *chunk) {
+    close_chunk(slab, chunk);
+    th_lock_acquire(&slab->lock);
+    for (; chunk->count >= TH_MAGAZINE; chunk->count -= TH_MAGAZINE) {
+        th_slab_object *first = chunk->objects;
+        th_slab_object *last = first;
+        for (int i = 1; i < TH_MAGAZINE; i++) {
+            last = th_slab_next(last);
+        }
+        chunk->objects = th_slab_next(last);
+        th_slab_link(last, NULL);
+        put_magazine(slab, first);
+        slab->put_back++;
+    }
+    for (; chunk->count > 0; chunk->count--) {
+        th_slab_object *object = chunk->objects;
+        chunk->objects = th_slab_next(object);
+        th_slab_link(object, slab->loose);
+        slab->loose = object;
+        slab->loose_count++;
+    }
+    gather_loose(slab);
+    th_lock_release(&slab->lock);
+}
+
+bool th_slab_reclaim(th_slab *slab) {
+    if (slab->taking) {
+        take_in_hand(slab);
+        return true;
+    }
+    if (slab->open) {
+        put_back(slab, slab->open);
+        return true;
+    }
+    th_lock_acquire(&slab->lock);
+    slab->magazines_stuck = slab->put_back;
+    slab->stuck_out = out(slab);
+    slab->magazines_least = slab->magazines_count; /* what was in hand was not in use */
+    th_lock_release(&slab->lock);
+    return false;
+}

@@ -1,0 +1,61 @@
+/*
+ * task_word.h: the state of an intrusive task. core/task/TASKS.md has the table of its transitions.
+ *
+ * reserved_word is what wakeups, signals, deadlines and cancels agree on:
+ *
+ *     bit 0  WAITING    posted to wait; what makes it due is the first of the next four
+ *     bit 1  WOKEN      a wakeup, remembered until a run begins
+ *     bit 2  SIGNALED   a signal, until the body takes it
+ *     bit 3  EXPIRED    its deadline came first
+ *     bit 4  CANCELLED  its owner, or stop, did not want to wait
+ *     bit 5  DORMANT    with WAITING: it has no deadline
+ *     bit 6  TAKEN      a serial task: posted, until its run begins
+ *     bit 7  RUNNING    a serial task: a run has begun and is not over
+ *     bit 8  NEXT       a serial task, with RUNNING: whoever ends the run queues the next one
+ *
+ * Whoever adds the first of bits 1 to 4 to WAITING makes it due: takes it out of the timers and
+ * queues it. Nobody else touches it then. A task that is posted to run at once is not WAITING: such
+ * a post, and its run while nobody wakes it, costs no locked instruction.
+ *
+ * reserved_mark is the owner's and the runner's: whether it is posted, so that a second post can be
+ * refused. It is no lock: two posts at a time are the callers' mistake.
+ */
+#ifndef TH_TASK_WORD_H
+#define TH_TASK_WORD_H
+
+#include "core/state/timer_state.h"
+#include "thrum/task.h"
+
+#define TH_TASK_WAITING 1u
+#define TH_TASK_WOKEN 2u
+#define TH_TASK_SIGNALED 4u
+#define TH_TASK_EXPIRED 8u
+#define TH_TASK_CANCELLED 16u
+#define TH_TASK_DORMANT 32u
+#define TH_TASK_TAKEN 64u
+#define TH_TASK_RUNNING 128u
+#define TH_TASK_NEXT 256u
+#define TH_TASK_DUE (TH_TASK_WOKEN | TH_TASK_SIGNALED | TH_TASK_EXPIRED | TH_TASK_CANCELLED)
+
+#define TH_TASK_POSTED 1u       /* to run at once, or to wait */
+#define TH_TASK_POSTED_LATE 2u  /* to wait, but it was due already; its deadline had passed */
+#define TH_TASK_POSTED_EARLY 3u /* likewise; its deadline was still to come */
+#define TH_TASK_BEGUN 4u
+
+static inline bool th_task_is_posted(uint32_t mark) {
+    return (mark & ~TH_TIMED_IN) - TH_TASK_POSTED < TH_TASK_BEGUN - TH_TASK_POSTED;
+}
+
+static TH_INLINE_NO_TSAN bool th_task_is_serial(const thrum_task *task) {
+    return task->reserved_kind == TH_WORK_SERIAL;
+}
+
+static inline th_work *th_task_work(thrum_task *task) {
+    return (th_work *)(void *)task;
+}
+
+static inline th_timed *th_task_timed(thrum_task *task) {
+    return (th_timed *)(void *)task;
+}
+
+#endif

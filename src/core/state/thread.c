@@ -1,0 +1,74 @@
+/*
+ * thread.c: a thread's record, and who it is.
+ */
+#include "core/state/thread.h"
+
+#include <errno.h>
+
+#include "base/atomic.h"
+#include "core/state/worker.h"
+
+_Static_assert(sizeof(th_thread) <= TH_OS_SELF_BYTES, "the record fits into the thread's storage");
+
+/* Plain threads are numbered with the top bit set; fibers' runs without (fiber.c). */
+#define TH_ID_THREAD (1ull << 63)
+static uint64_t xthread_ids;
+
+int th_thread_refusal(void) {
+    return th_thread_self()->orphan ? -ESHUTDOWN : -ESRCH;
+}
+
+void th_thread_body_ends(int status) {
+    th_os_exit(status);
+}
+
+void th_thread_accompanied(void) {
+    th_thread *thread = th_thread_self();
+    if (thread->alone) {
+        thread->alone = false;
+    }
+}
+
+uint64_t th_self_id(void) {
+    const th_worker *worker = th_here();
+    if (th_likely(worker != NULL)) {
+        return worker->current->run_id;
+    }
+    th_thread *thread = th_thread_self();
+    if (th_unlikely(!thread->id)) {
+        /* relaxed: only the numbers must differ */
+        thread->id = TH_ID_THREAD | (th_add_relaxed(&xthread_ids, 1u) + 1);
+    }
+    return thread->id;
+}
+
+uint32_t th_self_random(void) {
+    th_worker *worker = th_here();
+    th_random *random = worker ? &worker->current->random : &th_thread_self()->random;
+    if (th_unlikely(random->state == 0)) {
+        th_random_seed(random, th_self_id());
+    }
+    return th_random_next(random);
+}
+
+void th_backoff(unsigned *spins) {
+    if (++*spins < 32) {
+        th_os_relax();
+    } else {
+        th_os_thread_yield(); /* the holder may be waiting for this very core */
+    }
+}
+
+th_fiber *th_fiber_self(void) {
+    th_worker *worker = th_here();
+    if (!worker) {
+        return NULL;
+    }
+    th_fiber *fiber = worker->current;
+    return fiber && fiber->body ? fiber : NULL;
+}
+
+thrum_sched *thrum_sched_current(void) {
+    const th_worker *worker = th_here();
+    return worker ? worker->sched : NULL;
+}

@@ -1,0 +1,70 @@
+/*
+ * worker.c: see worker.h.
+ */
+#include "core/state/worker.h"
+
+#include "base/annotate.h"
+#include "core/state/thread.h"
+
+/* TH_NO_TSAN: who looks (look.c) has the lock, but the sanitizer does not see it there. */
+TH_NO_TSAN th_worker *th_worker_at(thrum_sched *sched, int32_t index) {
+    unsigned i = (unsigned)index;
+    if (th_likely(i < sched->workers_count)) {
+        return &sched->workers[i];
+    }
+    i -= sched->workers_count;
+    /* relaxed: whoever has the number has it from work that was made after the thread was bound */
+    th_worker **chunk = th_load_relaxed(&sched->xbound_chunks[i / TH_BOUND_CHUNK]);
+    return th_load_relaxed(&chunk[i % TH_BOUND_CHUNK]); /* relaxed: as above */
+}
+
+void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker), void *ctx) {
+    th_lock_acquire(&sched->bound_lock);
+    for (th_worker *w = sched->bound; w; w = w->bound_next) {
+        fn(ctx, w);
+    }
+    th_lock_release(&sched->bound_lock);
+}
+
+const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker) {
+    return &sched->workers[worker].counters;
+}
+
+const th_counters *th_sched_counters_outside(const thrum_sched *sched) {
+    return &sched->outsiders.counters;
+}
+
+uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker) {
+    /* relaxed: a figure to look at */
+    uint64_t most = worker < 0 ? th_load_relaxed(&sched->xbound_high_water) : 0;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        if (worker < 0 || (unsigned)worker == i) {
+            /* relaxed: a figure to look at */
+            uint64_t seen = th_load_relaxed(&sched->workers[i].xstack_high_water);
+            most = seen > most ? seen : most;
+        }
+    }
+    return most;
+}
+
+#if TH_TSAN_CONTEXTS
+/*
+ * What tasks did is known to whoever waited until the scheduler was idle (th_idle_now). Tasks tied
+ * to one worker are ordered by that, as by a thread: they may share data without more ado.
+ */
+TH_NO_TSAN void th_enter(th_worker *worker) {
+    th_tsan_release(worker->sched);
+    if (worker->current->work.worker >= 0) {
+        th_tsan_release(worker);
+    }
+    th_tsan_to_worker(worker->tsan);
+}
+
+TH_NO_TSAN void th_leave(th_worker *worker) {
+    th_tsan_to_task(worker->current->tsan);
+    th_tsan_acquire(&worker->tsan); /* the thread's own variables, and what its start hook did */
+    if (worker->current->work.worker >= 0) {
+        th_tsan_acquire(worker);
+    }
+}
+#endif

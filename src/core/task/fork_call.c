@@ -1,0 +1,39 @@
+/*
+ * fork_call.c: see fork_call.h.
+ */
+#include "core/task/fork_call.h"
+
+#include "core/wait/helper.h"
+#include "core/task/run.h"
+#include "core/wait/wait.h"
+#include "core/ready/waiter.h"
+
+/*
+ * The values that the body kept are dropped before its owner goes on; afterwards the fork may be
+ * gone.
+ */
+void th_fork_call(th_call *call) {
+    th_fork *fork = th_container(call, th_fork, call);
+    th_help_begin(&fork->heritage);
+    fork->result = fork->fn(fork->arg);
+    th_run_undo();
+    th_help_end();
+    /* pairs: th_fork_wait; publishes the result and what the body did, takes the waiter */
+    uintptr_t old = th_xchg_acq_rel(&fork->xend, TH_FORK_DONE);
+    if (old != TH_FORK_OPEN) {
+        th_waiter_wake((th_waiter *)old);
+    }
+}
+
+int th_fork_wait(th_fork *fork) {
+    th_waiter waiter;
+    th_waiter_init(&waiter, TH_ON_FORK, fork);
+    waiter.shielded =
+        true; /* the child uses the caller's frame: it is cancelled (core/wait/helper.h) */
+    uintptr_t state = TH_FORK_OPEN;
+    /* pairs: th_fork_call; hands the waiter over, or acquires the result */
+    if (th_cas_acq_rel_acquire_both(&fork->xend, &state, (uintptr_t)&waiter)) {
+        (void)th_waiter_wait(&waiter);
+    }
+    return fork->result;
+}

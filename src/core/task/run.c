@@ -1,0 +1,206 @@
+/*
+ * run.c: running one task, from its start to what its end leaves to do.
+ *
+ * Everything that belongs to a run (identity, name, values, pinning) is set up here and undone
+ * here: it must not leak to the next task on the same fiber.
+ */
+#include "core/task/run.h"
+
+#include "base/annotate.h"
+#include "base/check.h"
+#include "core/wait/cancel.h"
+#include "core/wait/family.h"
+#include "core/fiber/fiber.h"
+#include "core/ready/fork.h"
+#include "core/fiber/reclaim.h"
+#include "core/ready/submit.h"
+#include "core/task/task.h"
+#include "core/state/worker.h"
+
+/* From the worker's context to the task's, which learns what whoever published `object` did. */
+static TH_NO_TSAN void begin(th_fiber *fiber, const void *object) {
+    th_leave(fiber->worker);
+    th_tsan_acquire(object);
+    (void)fiber;
+}
+
+/* In the task's context: destructors of its values run as part of it. */
+static TH_COLD void undo(th_fiber *fiber, int result) {
+    if (th_unlikely(fiber->sched->abandoned)) {
+        th_thread_body_ends(result); /* in the child of a fork it goes no further */
+    }
+    if (th_unlikely(fiber->canary)) {
+        th_fiber_check_canary(fiber); /* while it has its name */
+    }
+    fiber->dirty = false;
+    if (th_forks_any(&fiber->worker->forks)) {
+        th_forks_end(fiber->worker);
+    }
+    if (th_locals_any(&fiber->locals)) {
+        th_locals_end(&fiber->locals, true);
+    }
+    th_family *open = th_load_relaxed(&fiber->xfamilies); /* relaxed: our own */
+    if (th_unlikely(open != NULL)) {
+        th_misuse("thrum_scope_join", "missing: the task has ended with a scope open", open);
+    }
+    fiber->heritage.shields = 0;
+    fiber->heritage.deadline = TH_FOREVER;
+    fiber->name[0] = '\0';
+}
+
+/* A new identity; the lower half of the number must not run over. */
+static TH_INLINE_NO_TSAN void new_run(th_fiber *fiber) {
+    if (th_unlikely((uint32_t)++fiber->run_id == 0)) {
+        fiber->run_id = th_fiber_fresh_id(); /* GCOVR_EXCL_LINE: after four billion runs */
+    }
+}
+
+/* From now on it runs only on the worker on which it is. */
+static TH_INLINE_NO_TSAN void pin(th_fiber *fiber) {
+    th_worker *worker = fiber->worker;
+    if (fiber->work.worker < 0) {
+        fiber->work.worker = (int32_t)worker->index;
+        worker->held++;
+    }
+}
+
+static TH_NO_TSAN int run_go(th_fiber *fiber, th_go *go) {
+    thrum_fn fn = go->fn;
+    void *arg = go->arg;
+    begin(fiber, go);
+    th_enter(fiber->worker);
+    th_slab_put(&fiber->worker->go, go); /* while it is warm */
+    th_leave(fiber->worker);
+    return fn(arg);
+}
+
+static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
+    for (size_t i = 0; i < sizeof fiber->name && handle->name[0]; i++) { /* rarely any */
+        th_tsan_unseen();
+        fiber->name[i] = handle->name[i];
+    }
+    fiber->dirty = true;
+    fiber->heritage.handle = handle;
+    fiber->heritage.deadline = handle->family ? handle->family->deadline : TH_FOREVER;
+    if (handle->pinned) {
+        pin(fiber);
+    }
+    begin(fiber, handle);
+    th_handle_runs(handle, fiber);
+    int result = handle->fn(handle->arg);
+    undo(fiber, result);
+    th_handle_runs(handle, NULL);
+    th_cancel_taken_back(fiber);
+    fiber->heritage.handle = NULL;
+    th_handle_finish(handle, result);
+}
+
+static TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task) {
+    void *arg;
+    fiber->task = task;
+    if (task->reserved_worker >= 0) {
+        pin(fiber);
+    }
+    begin(fiber, task);
+    thrum_task_fn fn = th_task_take(task, &arg, fiber->run_id);
+    fn(task, arg); /* afterwards the task is only touched if its body posted it again */
+    if (th_unlikely(fiber->repost)) {
+        th_tsan_release(task);
+    }
+}
+
+/* Its end is th_task_repost's, behind the destructors: posts by others may wait for it. */
+static TH_NO_TSAN void run_serial(th_fiber *fiber, thrum_task *task) {
+    void *arg;
+    fiber->task = task;
+    if (task->reserved_worker >= 0) {
+        pin(fiber);
+    }
+    begin(fiber, task);
+    thrum_task_fn fn = th_task_take_serial(task, &arg, fiber->run_id);
+    fn(task, arg);
+    th_tsan_release(task);
+    fiber->repost = true;
+}
+
+/* Its object is the function's, and may be gone when it returns. */
+static TH_NO_TSAN void run_call(th_fiber *fiber, th_call *call) {
+    void (*fn)(th_call *) = call->fn;
+    begin(fiber, call);
+    fn(call);
+}
+
+void th_run_undo(void) {
+    th_fiber *fiber = th_fiber_self();
+    if (th_unlikely(!fiber)) {
+        th_thread_body_ends(0); /* the child of a fork, as in `undo` */
+    }
+    if (th_unlikely(fiber->dirty)) {
+        undo(fiber, 0);
+    }
+}
+
+static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *fiber, th_work *work) {
+    if (worker->sched->config.pin_all) {
+        pin(fiber);
+    }
+    if (th_is_traced(worker)) {
+        th_trace_begins(worker, fiber, work);
+    }
+    if (th_load_relaxed(&worker->xextra) & TH_EXTRA_RECLAIM) { /* relaxed: see th_is_traced */
+        th_reclaim_poll(worker);
+    }
+}
+
+TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
+    th_worker *worker = fiber->worker;
+    th_count(&worker->counters.xtasks_started, 1);
+    new_run(fiber);
+    th_store_relaxed(&fiber->body, true); /* relaxed: for who looks (look.c); else our own */
+    fiber->ran = true;
+    if (th_unlikely(th_load_relaxed(&worker->xextra))) { /* relaxed: see th_is_traced */
+        see_to_extra(worker, fiber, work);
+    }
+    int result = 0;
+    switch (work->kind) {
+    case TH_WORK_GO:
+        result = run_go(fiber, (th_go *)work);
+        break;
+    case TH_WORK_SPAWN:
+        run_spawned(fiber, (thrum_handle *)work);
+        break;
+    case TH_WORK_TASK:
+        run_task(fiber, (thrum_task *)(void *)work);
+        break;
+    case TH_WORK_SERIAL:
+        run_serial(fiber, (thrum_task *)(void *)work);
+        break;
+    case TH_WORK_CALL:
+        run_call(fiber, (th_call *)work);
+        break;
+    default:
+        th_misuse("run", "a corrupt object in a run queue", work);
+    }
+    if (th_unlikely(fiber->dirty)) {
+        undo(fiber, result);
+    }
+    if (th_unlikely(fiber->canary)) {
+        th_fiber_check_canary(fiber);
+    }
+    worker = fiber->worker; /* it may have moved */
+    th_enter(worker);
+    if (th_is_traced(worker)) {
+        th_trace_finishes(worker, fiber);
+    }
+    if (th_unlikely(fiber->repost)) {
+        th_task_repost(fiber);
+        th_tsan_release(worker->sched); /* a serial one's word: th_idle_now acquires */
+    }
+    if (th_unlikely(fiber->work.worker >= 0)) {
+        fiber->work.worker = -1;
+        worker->held--;
+    }
+    th_store_relaxed(&fiber->body, false); /* relaxed: as above */
+    fiber->task = NULL;
+    th_flow_ended(&worker->flow.xfinished); /* last: all that it queued is counted */
+}

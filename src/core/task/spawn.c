@@ -1,0 +1,338 @@
+/*
+ * spawn.c: thrum/spawn.h: starting, joining, naming.
+ */
+#include "thrum/spawn.h"
+
+#include <string.h>
+
+#include "base/annotate.h"
+#include "base/atomic.h"
+#include "base/check.h"
+#include "base/text.h"
+#include "core/wait/family.h"
+#include "core/ready/outside.h"
+#include "core/task/run.h"
+#include "core/task/spawn.h"
+#include "core/fiber/stack.h"
+#include "core/ready/submit.h"
+#include "core/wait/wait.h"
+#include "core/ready/waiter.h"
+#include "core/state/worker.h"
+#include "platform/platform.h"
+#include "thrum/task.h"
+
+int thrum_go(thrum_fn fn, void *arg) {
+    th_worker *worker = th_here();
+    if (th_unlikely(!worker || !fn)) {
+        return fn ? th_thread_refusal() : -EINVAL;
+    }
+    th_enter(worker);
+    th_go *go = th_slab_get(&worker->go);
+    if (th_unlikely(!go)) {
+        th_leave(worker);
+        return -ENOMEM;
+    }
+    *go = (th_go){.work = {.kind = TH_WORK_GO, .worker = -1}, .fn = fn, .arg = arg};
+    th_publish(worker, go);
+    th_flow_began(&worker->flow.xcreated);
+    th_submit(worker, &go->work, THRUM_HINT_NONE);
+    th_leave(worker);
+    return 0;
+}
+
+void thrum_attr_init(thrum_attr *attr) {
+    *attr = (thrum_attr)THRUM_ATTR_INIT;
+}
+
+/* ---- tasks with attributes, or a handle ---- */
+
+static const thrum_attr attr_default = THRUM_ATTR_INIT;
+
+static bool attr_is_valid(const thrum_attr *attr, const thrum_sched *sched) {
+    return attr->size == sizeof *attr && !(attr->flags & ~(THRUM_PINNED | THRUM_NEXT)) &&
+           attr->worker >= -1 && attr->worker < (int)sched->workers_count &&
+           attr->stack_size <= TH_STACK_SIZE_MAX;
+}
+
+/*
+ * What the attr says, into a fresh object. Not shown to the thread sanitizer: the slab wrote into
+ * the object in workers' contexts, and this is a task's. (So no memcpy, which that tool watches by
+ * itself.)
+ */
+static TH_NO_TSAN TH_NOINLINE void handle_fill(thrum_handle *handle, const thrum_attr *attr,
+                                               thrum_sched *sched, const th_worker *here,
+                                               thrum_fn fn, void *arg, bool joinable) {
+    bool pinned = (attr->flags & THRUM_PINNED) != 0;
+    int worker = !pinned ? -1 : attr->worker >= 0 ? attr->worker : here ? (int)here->index : -1;
+    handle->work.kind = TH_WORK_SPAWN;
+    handle->work.worker = worker;
+    handle->fn = fn;
+    handle->arg = arg;
+    handle->slab = sched->spawn_slab;
+    handle->xjoin = joinable ? TH_JOIN_RUNNING : TH_JOIN_DETACHED; /* published with the work */
+    handle->pinned = pinned;
+    handle->can_order = sched->can_order;
+    handle->xcancelled = 0;
+    handle->xfiber = NULL;
+    handle->family = NULL;
+    th_lock_init(&handle->helpers_lock);
+    handle->helpers = NULL;
+    handle->stack_class =
+        (uint8_t)(attr->stack_size ? th_stack_class(attr->stack_size) : sched->stack_class);
+    size_t length = attr->name ? th_text_cut(attr->name, THRUM_NAME_MAX) : 0;
+    for (size_t i = 0; i < length; i++) {
+        th_tsan_unseen();
+        handle->name[i] = attr->name[i];
+    }
+    handle->name[length] = '\0';
+}
+
+/* Likewise: one task writes it, another reads it, and the slab orders them with the next pair. */
+static TH_NO_TSAN TH_NOINLINE void set_result(thrum_handle *handle, int result) {
+    handle->result = result;
+}
+
+static TH_NO_TSAN TH_NOINLINE int get_result(const thrum_handle *handle) {
+    return handle->result;
+}
+
+static int start_here(th_worker *worker, thrum_handle **out, th_family *family,
+                      const thrum_attr *attr, thrum_fn fn, void *arg) {
+    if (!attr_is_valid(attr, worker->sched)) {
+        return -EINVAL;
+    }
+    th_enter(worker);
+    thrum_handle *handle = th_slab_get(&worker->spawn);
+    th_leave(worker);
+    if (!handle) {
+        return -ENOMEM;
+    }
+    th_slab_seen(worker->sched->spawn_slab);
+    th_tsan_acquire(handle); /* whoever had it before: handle_free */
+    handle_fill(handle, attr, worker->sched, worker, fn, arg, out != NULL);
+    unsigned hint = attr->flags & THRUM_NEXT ? THRUM_HINT_NEXT : THRUM_HINT_NONE;
+    if (out) {
+        *out = handle; /* before it may run and be looked for */
+    }
+    if (family) {
+        th_family_child_begins(family, handle);
+    }
+    th_tsan_release(handle);
+    th_enter(worker);
+    th_flow_began(&worker->flow.xcreated);
+    th_submit(worker, &handle->work, hint);
+    th_leave(worker);
+    return 0;
+}
+
+static int start_outside(thrum_sched *sched, thrum_handle **out, th_family *family,
+                         const thrum_attr *attr, thrum_fn fn, void *arg) {
+    th_outside *record = th_outside_enter(sched, true);
+    if (!record) {
+        return -ESHUTDOWN;
+    }
+    if (!attr_is_valid(attr, sched)) {
+        th_outside_leave(sched, record);
+        return -EINVAL;
+    }
+    thrum_handle *handle = th_slab_get_outside(sched->spawn_slab);
+    if (handle) {
+        th_slab_seen(sched->spawn_slab);
+        th_tsan_acquire(handle); /* as in start_here */
+        handle_fill(handle, attr, sched, NULL, fn, arg, out != NULL);
+        if (out) {
+            *out = handle;
+        }
+        if (family) {
+            th_family_child_begins(family, handle);
+        }
+        th_tsan_release(handle);
+        th_flow_began(&record->flow.xcreated);
+        th_submit_outside(sched, &handle->work);
+    }
+    th_outside_leave(sched, record);
+    return handle ? 0 : -ENOMEM;
+}
+
+static int start(thrum_handle **out, th_family *family, const thrum_attr *attr, thrum_fn fn,
+                 void *arg) {
+    th_worker *worker = th_here();
+    attr = attr ? attr : &attr_default;
+    thrum_sched *sched = attr->sched ? attr->sched : worker ? worker->sched : NULL;
+    if (!fn || !sched) {
+        return fn ? th_thread_refusal() : -EINVAL;
+    }
+    return worker && worker->sched == sched ? start_here(worker, out, family, attr, fn, arg)
+                                            : start_outside(sched, out, family, attr, fn, arg);
+}
+
+int thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg) {
+    return start(NULL, NULL, attr, fn, arg);
+}
+
+int thrum_spawn(thrum_handle **out, thrum_fn fn, void *arg) {
+    return out ? start(out, NULL, NULL, fn, arg) : -EINVAL;
+}
+
+int thrum_spawn_with(thrum_handle **out, const thrum_attr *attr, thrum_fn fn, void *arg) {
+    return out ? start(out, NULL, attr, fn, arg) : -EINVAL;
+}
+
+int th_family_go(th_family *family, thrum_fn fn, void *arg) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = family->sched;
+    return start(NULL, family, &attr, fn, arg);
+}
+
+/* ---- the end of a task, and those who wait for it ---- */
+
+static void handle_free(thrum_handle *handle) {
+    th_slab *slab = handle->slab;
+    th_worker *worker = th_here();
+    /* relaxed: read by misuse only */
+    th_store_relaxed(&handle->xjoin, TH_JOIN_FREE);
+    th_tsan_release(handle);
+    if (worker && worker->spawn.slab == slab) {
+        th_enter(worker);
+        th_slab_put(&worker->spawn, handle);
+        th_leave(worker);
+    } else {
+        th_slab_put_outside(slab, handle);
+    }
+}
+
+void th_handle_finish(thrum_handle *handle, int result) {
+    if (handle->family) {
+        th_family_child_ended(handle, result);
+    }
+    set_result(handle, result);
+    /* pairs: thrum_join, thrum_detach; publishes the result, takes the waiter they left */
+    uintptr_t old = th_xchg_acq_rel(&handle->xjoin, TH_JOIN_DONE);
+    if (old == TH_JOIN_DETACHED) {
+        handle_free(handle);
+    } else if (old != TH_JOIN_RUNNING) {
+        th_waiter *waiter = (th_waiter *)old; /* the handle may be gone by now */
+        if (waiter->timed && !th_waiter_claim(waiter, TH_WAIT_WOKEN)) {
+            th_waiter_missed(waiter);
+        } else {
+            th_waiter_let_go(waiter);
+        }
+    }
+}
+
+static bool is_self(const thrum_handle *handle) {
+    const th_fiber *fiber = th_fiber_self();
+    const thrum_handle *self = fiber ? fiber->heritage.handle : NULL;
+    /* relaxed: constant, but for the cancel's bit */
+    while (self && (th_load_relaxed(&self->xcancelled) & TH_CANCEL_NESTED)) {
+        self = th_part_of(self)->outer;
+    }
+    return self && self == handle;
+}
+
+/* Neither joined nor detached yet: all that a handle may be. */
+static void check_handle(const char *call, const thrum_handle *handle, uintptr_t state) {
+    if (state != TH_JOIN_RUNNING && state != TH_JOIN_DONE) {
+        th_misuse(call, "the handle was joined or detached before", handle);
+    }
+}
+
+/* The time is out. False: it has ended after all. */
+static bool give_up_joining(thrum_handle *handle, th_waiter *waiter) {
+    uintptr_t state = (uintptr_t)waiter;
+    /* relaxed: only takes the waiter back; th_waiter_wait_missed acquires an end that was first */
+    if (th_cas_relaxed(&handle->xjoin, &state, TH_JOIN_RUNNING)) {
+        return true;
+    }
+    th_waiter_wait_missed(waiter);
+    return false;
+}
+
+int thrum_join_until(thrum_handle *handle, int *result, thrum_time deadline) {
+    if (!handle) {
+        return -EINVAL;
+    }
+    if (is_self(handle)) {
+        return -EDEADLK;
+    }
+    th_waiter waiter;
+    th_waiter_init(&waiter, TH_ON_JOIN, handle);
+    /* A fiber's can be cancelled. */
+    waiter.timed = deadline != THRUM_FOREVER || waiter.fiber || th_waits_alone();
+    uintptr_t state = TH_JOIN_RUNNING;
+    /* pairs: th_handle_finish; hands the waiter over, or acquires the result */
+    if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)&waiter)) {
+        check_handle("thrum_join", handle, state);
+    } else {
+        bool parents = !waiter.fiber && handle->slab->abandoned; /* the task's, in a fork's child */
+        int failed =
+            parents ? -ESHUTDOWN : th_waiter_result(th_waiter_wait_until(&waiter, deadline));
+        if (failed && give_up_joining(handle, &waiter)) {
+            return failed;
+        }
+    }
+    if (result) {
+        *result = get_result(handle);
+    }
+    handle_free(handle);
+    return 0;
+}
+
+int thrum_join(thrum_handle *handle, int *result) {
+    return thrum_join_until(handle, result, THRUM_FOREVER);
+}
+
+int thrum_detach(thrum_handle *handle) {
+    if (!handle) {
+        return -EINVAL;
+    }
+    uintptr_t state = TH_JOIN_RUNNING;
+    /* pairs: th_handle_finish; whoever comes second frees it */
+    if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, TH_JOIN_DETACHED)) {
+        check_handle("thrum_detach", handle, state);
+        handle_free(handle);
+    }
+    return 0;
+}
+
+/* ---- the running task ---- */
+
+int thrum_sleep_until(thrum_time deadline) {
+    th_waiter waiter;
+    th_waiter_init(&waiter, TH_ON_SLEEP, NULL);
+    waiter.timed = true;
+    if (deadline == THRUM_FOREVER) {
+        deadline--; /* as good as for ever */
+    }
+    int result = th_waiter_result(th_waiter_wait_until(&waiter, deadline));
+    return result == -ETIMEDOUT ? 0 : result;
+}
+
+int thrum_sleep(thrum_time ns) {
+    return thrum_sleep_until(thrum_after(ns));
+}
+
+const char *thrum_name(void) {
+    const th_fiber *fiber = th_fiber_self();
+    return fiber && !fiber->root ? fiber->name : NULL;
+}
+
+int thrum_set_name(const char *name) {
+    th_fiber *fiber = th_fiber_self();
+    if (!fiber || fiber->root || !name) {
+        return name ? th_thread_refusal() : -EINVAL;
+    }
+    size_t length = th_text_cut(name, THRUM_NAME_MAX);
+    memmove(fiber->name, name, length);
+    fiber->name[length] = '\0';
+    fiber->dirty = true;
+    if (th_is_traced(fiber->worker)) {
+        th_trace_renames(fiber->worker, fiber);
+    }
+    return 0;
+}
+
+int thrum_worker_id(void) {
+    const th_worker *worker = th_here();
+    return worker && !worker->bound ? (int)worker->index : -1;
+}

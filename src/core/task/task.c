@@ -1,0 +1,418 @@
+/*
+ * task.c: thrum/task.h: posting intrusive tasks. What becomes of those that wait: task_wake.c.
+ */
+#include "thrum/task.h"
+
+#include <string.h>
+
+#include "base/annotate.h"
+#include "base/atomic.h"
+#include "core/ready/outside.h"
+#include "core/task/run.h"
+#include "core/ready/submit.h"
+#include "core/task/task.h"
+#include "core/state/task_word.h"
+#include "core/ready/timer.h"
+#include "core/state/worker.h"
+
+_Static_assert(offsetof(thrum_task, reserved_link) == offsetof(th_work, next) &&
+                   offsetof(thrum_task, reserved_kind) == offsetof(th_work, kind) &&
+                   offsetof(thrum_task, reserved_worker) == offsetof(th_work, worker),
+               "a task begins with the header of work");
+
+static th_work *work_of(thrum_task *task) {
+    return th_task_work(task);
+}
+
+void thrum_task_init(thrum_task *task, thrum_task_fn fn, void *arg) {
+    *task = (thrum_task)THRUM_TASK_INIT(fn, arg);
+}
+
+void thrum_task_set_body(thrum_task *task, thrum_task_fn fn, void *arg) {
+    task->reserved_fn = fn;
+    task->reserved_arg = arg;
+}
+
+void thrum_task_set_worker(thrum_task *task, int worker) {
+    task->reserved_worker = worker;
+}
+
+void thrum_task_set_serial(thrum_task *task) {
+    task->reserved_kind = TH_WORK_SERIAL;
+}
+
+/*
+ * Whether a task that has begun is the one whose body is calling. The address alone does not say
+ * so: the body may have freed its own and got the same memory for another one.
+ */
+static bool is_own(const th_worker *worker, thrum_task *task) {
+    return worker && worker->current->task == task &&
+           /* relaxed: if it is ours, this very run wrote it */
+           th_load_relaxed(&task->reserved[0]) == worker->current->run_id;
+}
+
+/* Whether the task is tied to a worker that there is; the caller is inside the scheduler. */
+static bool fits(const thrum_sched *sched, const thrum_task *task) {
+    return task->reserved_worker < (int)sched->workers_count;
+}
+
+/* 0 and marked as posted, or why it cannot be. */
+static TH_ALWAYS_INLINE int mark_posted(const thrum_sched *sched, thrum_task *task,
+                                        uint32_t *before) {
+    if (!sched || !task || !task->reserved_fn || task->reserved_kind != TH_WORK_TASK ||
+        task->reserved_worker < -1) {
+        return -EINVAL;
+    }
+    *before = th_load_relaxed(&task->reserved_mark); /* relaxed: best effort, no extra atomic */
+    if (th_task_is_posted(*before)) {
+        return -EBUSY;
+    }
+    /* relaxed: one that is seen late is one that came late */
+    uint32_t word = th_load_relaxed(&task->reserved_word);
+    if (th_unlikely(word & TH_TASK_CANCELLED)) {
+        /* relaxed: it came too late for the run before, and is none of this post's */
+        th_and_relaxed(&task->reserved_word, ~TH_TASK_CANCELLED);
+    }
+    th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED); /* relaxed: as above */
+    return 0;
+}
+
+/* ---- from its own body ---- */
+
+/* Whether the run that posts its own task was told by a stop not to wait. */
+static bool is_told_to_end(const th_fiber *fiber, const thrum_sched *sched, bool waits) {
+    return waits && sched == fiber->sched && thrum_task_is_cancelled(fiber->task) &&
+           th_load_relaxed(&sched->xstopping); /* relaxed: stop set it, then cancelled */
+}
+
+/*
+ * The body posts its own task: it is counted now, and queued when the body has returned
+ * (th_task_repost).
+ */
+static int post_self(th_fiber *fiber, thrum_sched *sched, const th_posting *how) {
+    bool fit;
+    if (sched == fiber->sched) {
+        if (is_told_to_end(fiber, sched, how->waits)) {
+            return -ESHUTDOWN;
+        }
+        fit = fits(sched, fiber->task);
+        if (fit) {
+            th_flow_began(&fiber->worker->flow.xcreated);
+        }
+    } else {
+        th_outside *record = th_outside_enter(sched, true);
+        if (!record) {
+            return -ESHUTDOWN;
+        }
+        fit = fits(sched, fiber->task);
+        if (fit) {
+            th_flow_began(&record->flow.xcreated);
+        }
+        th_outside_leave(sched, record);
+    }
+    if (!fit) {
+        return -EINVAL;
+    }
+    fiber->repost = true;
+    fiber->repost_hint = (uint8_t)how->hint;
+    fiber->repost_waits = how->waits;
+    fiber->repost_deadline = how->deadline;
+    fiber->repost_sched = sched;
+    return 0;
+}
+
+/* ---- queueing what is counted ---- */
+
+/* Whether a post of a serial task is left to the run that is on; else it is marked and queued. */
+static TH_ALWAYS_INLINE bool is_deferred(thrum_sched *sched, thrum_task *task,
+                                         const th_posting *how) {
+    uint64_t where = th_task_where(sched, how->hint, how->waits);
+    if (th_task_serial_defer(task, where, how->deadline)) {
+        return true;
+    }
+    th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED); /* relaxed: no run is on, it is ours */
+    return false;
+}
+
+/* On a worker of the scheduler, in its context. `serial` is constant. */
+static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, const th_posting *how,
+                                        bool serial) {
+    if (serial && is_deferred(worker->sched, task, how)) {
+        return;
+    }
+    if (th_unlikely(how->waits)) {
+        if (th_task_begin_waiting(th_timers_for_tasks(worker), task, how->deadline)) {
+            th_flow_ended(&worker->flow.xsuspended);
+            if (how->deadline == INT64_MAX) {
+                th_flow_ended(&worker->flow.xdormant);
+            }
+            return;
+        }
+        th_tsan_release(task); /* its words were the timers' */
+    }
+    th_submit(worker, work_of(task), how->hint);
+}
+
+static TH_ALWAYS_INLINE void queue_outside(thrum_sched *sched, th_outside *record, thrum_task *task,
+                                           const th_posting *how, bool serial) {
+    if (serial && is_deferred(sched, task, how)) {
+        return;
+    }
+    if (how->waits) {
+        if (th_task_begin_waiting(th_timers_of(sched, NULL), task, how->deadline)) {
+            th_flow_ended(&record->flow.xsuspended);
+            if (how->deadline == INT64_MAX) {
+                th_flow_ended(&record->flow.xdormant);
+            }
+            return;
+        }
+        th_tsan_release(task); /* its words were the timers' */
+    }
+    th_submit_outside(sched, work_of(task));
+}
+
+void th_task_repost(th_fiber *fiber) {
+    thrum_sched *sched = fiber->repost_sched;
+    th_posting how = {.hint = fiber->repost_hint,
+                      .waits = fiber->repost_waits,
+                      .deadline = fiber->repost_deadline};
+    fiber->repost = false;
+    if (th_task_is_serial(fiber->task)) {
+        if (!th_task_serial_end(fiber->task)) {
+            return;
+        }
+        uint64_t where = th_task_serial_where(fiber->task);
+        sched = (thrum_sched *)(uintptr_t)(where & ~TH_TASK_WHERE_BELOW);
+        how.hint = (thrum_hint)((where & TH_TASK_WHERE_BELOW) >> TH_TASK_WHERE_HINT);
+        how.waits = (where & TH_TASK_WHERE_WAITS) != 0;
+        how.deadline = th_task_serial_deadline(fiber->task);
+    }
+    if (sched == fiber->sched) {
+        fiber->worker->unseen = true;
+        queue_here(fiber->worker, fiber->task, &how, false);
+        fiber->worker->unseen = false;
+    } else {
+        th_outside *record = th_outside_enter(sched, false);
+        queue_outside(sched, record, fiber->task, &how, false);
+        th_outside_leave(sched, record);
+    }
+}
+
+static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const th_posting *how,
+                                 bool begun, bool serial) {
+    th_worker *worker = th_here();
+    if (!serial && begun && is_own(worker, task)) {
+        return post_self(worker->current, sched, how);
+    }
+    if (worker && worker->sched == sched) {
+        if (!fits(sched, task)) {
+            return -EINVAL;
+        }
+        th_tsan_release(task); /* from here on it may be gone */
+        th_enter(worker);
+        th_flow_began(&worker->flow.xcreated);
+        queue_here(worker, task, how, serial);
+        th_leave(worker);
+        return 0;
+    }
+    th_outside *record = th_outside_enter(sched, true);
+    if (!record) {
+        return -ESHUTDOWN;
+    }
+    bool fit = fits(sched, task);
+    if (fit) {
+        th_tsan_release(task);
+        th_flow_began(&record->flow.xcreated);
+        queue_outside(sched, record, task, how, serial);
+    }
+    th_outside_leave(sched, record);
+    return fit ? 0 : -EINVAL;
+}
+
+/* Claimed for a post by the caller; or why not. `waits`: it may be its own body's post. */
+static int claim_serial(const thrum_sched *sched, thrum_task *task, bool waits) {
+    if (!sched || !task->reserved_fn || task->reserved_worker < -1) {
+        return -EINVAL;
+    }
+    if (!th_task_serial_claim(task)) {
+        return -EBUSY;
+    }
+    const th_worker *worker = th_here();
+    if (waits && is_own(worker, task) && is_told_to_end(worker->current, sched, waits)) {
+        th_task_serial_unclaim(task);
+        return -ESHUTDOWN;
+    }
+    return 0;
+}
+
+static TH_COLD int post_serial(thrum_sched *sched, thrum_task *task, const th_posting *how) {
+    const th_posting copy = *how; /* read here: post reads its own (base/annotate.h) */
+    int result = claim_serial(sched, task, copy.waits);
+    if (!result && (result = post(sched, task, &copy, false, true))) {
+        th_task_serial_unclaim(task);
+    }
+    return result;
+}
+
+static TH_ALWAYS_INLINE int post_how(thrum_sched *sched, thrum_task *task, const th_posting *how) {
+    uint32_t before;
+    int result = mark_posted(sched, task, &before);
+    if (th_unlikely(result == -EINVAL && task && th_task_is_serial(task))) {
+        return post_serial(sched, task, how);
+    }
+    if (th_likely(!result)) {
+        result = post(sched, task, how, before == TH_TASK_BEGUN, false);
+        if (th_unlikely(result)) {
+            th_store_relaxed(&task->reserved_mark, before); /* relaxed: it is the caller's again */
+        }
+    }
+    return result;
+}
+
+int thrum_task_post_hint(thrum_sched *sched, thrum_task *task, thrum_hint hint) {
+    if (th_unlikely((unsigned)hint > THRUM_HINT_YIELD)) {
+        return -EINVAL;
+    }
+    const th_posting how = {.hint = hint};
+    return post_how(sched, task, &how);
+}
+
+int thrum_task_post(thrum_sched *sched, thrum_task *task) {
+    const th_posting how = {.hint = THRUM_HINT_NONE};
+    return post_how(sched, task, &how);
+}
+
+int thrum_task_post_until(thrum_sched *sched, thrum_task *task, thrum_time deadline) {
+    const th_posting how = {.waits = true, .deadline = deadline};
+    return post_how(sched, task, &how);
+}
+
+int thrum_task_post_after(thrum_sched *sched, thrum_task *task, thrum_time ns) {
+    return thrum_task_post_until(sched, task, thrum_after(ns));
+}
+
+int thrum_task_post_wait(thrum_sched *sched, thrum_task *task) {
+    return thrum_task_post_until(sched, task, THRUM_FOREVER);
+}
+
+/* ---- batches ---- */
+
+static void unmark(thrum_task *const tasks[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (th_task_is_serial(tasks[i])) {
+            th_task_serial_unclaim(tasks[i]);
+        } else {
+            /* relaxed: they are the caller's again */
+            th_store_relaxed(&tasks[i]->reserved_mark, 0u);
+        }
+    }
+}
+
+/* One of a batch: marked, and not the running body's own unless it is serial; or why not. */
+static int mark_one(const thrum_sched *sched, thrum_task *task) {
+    uint32_t before = 0;
+    if (task && th_task_is_serial(task)) {
+        return claim_serial(sched, task, false);
+    }
+    int result = mark_posted(sched, task, &before);
+    if (!result && before == TH_TASK_BEGUN && is_own(th_here(), task)) {
+        th_store_relaxed(&task->reserved_mark, before); /* relaxed: as it was */
+        result = -EINVAL;
+    }
+    return result;
+}
+
+static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        int result = mark_one(sched, tasks[i]);
+        if (result) {
+            unmark(tasks, i);
+            return result;
+        }
+    }
+    return 0;
+}
+
+/*
+ * What is tied to a worker goes to its inbox one by one, a serial task that runs is left to its
+ * run; the rest is one chain. Each pointer is read before anything is queued behind it: a task may
+ * free what comes before it in the array.
+ */
+static TH_NO_TSAN void batch_pinned(thrum_sched *sched, th_worker *worker,
+                                    thrum_task *const tasks[], size_t n, th_chain *chain) {
+    const th_posting how = {.hint = THRUM_HINT_NONE};
+    *chain = (th_chain){0};
+    for (size_t i = 0; i < n; i++) {
+        th_work *work = work_of(tasks[i]);
+        if (work->kind == TH_WORK_SERIAL && is_deferred(sched, tasks[i], &how)) {
+            continue;
+        }
+        if (work->worker < 0) {
+            th_chain_append(chain, work);
+        } else if (worker) {
+            th_submit(worker, work, THRUM_HINT_NONE);
+        } else {
+            th_submit_outside(sched, work);
+        }
+    }
+}
+
+static bool all_fit(const thrum_sched *sched, thrum_task *const tasks[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (!fits(sched, tasks[i])) {
+            return false;
+        }
+        th_tsan_release(tasks[i]); /* soon it may be gone */
+    }
+    return true;
+}
+
+static int post_batch_here(th_worker *worker, thrum_task *const tasks[], size_t n) {
+    if (!all_fit(worker->sched, tasks, n)) {
+        return -EINVAL;
+    }
+    th_enter(worker);
+    th_count(&worker->flow.xcreated, n); /* relaxed: as th_flow_began */
+    batch_pinned(worker->sched, worker, tasks, n, &worker->batch);
+    if (worker->batch.count) {
+        th_submit_chain(worker, &worker->batch);
+    }
+    th_leave(worker);
+    return 0;
+}
+
+static int post_batch_outside(thrum_sched *sched, thrum_task *const tasks[], size_t n) {
+    th_outside *record = th_outside_enter(sched, true);
+    if (!record) {
+        return -ESHUTDOWN;
+    }
+    int result = -EINVAL;
+    if (all_fit(sched, tasks, n)) {
+        th_count(&record->flow.xcreated, n); /* relaxed: as th_flow_began */
+        th_chain chain;
+        batch_pinned(sched, NULL, tasks, n, &chain);
+        if (chain.count) {
+            th_submit_chain_outside(sched, chain);
+        }
+        result = 0;
+    }
+    th_outside_leave(sched, record);
+    return result;
+}
+
+int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[], size_t n) {
+    if (!sched || (n && !tasks)) {
+        return -EINVAL;
+    }
+    int result = mark_batch(sched, tasks, n);
+    if (result || n == 0) {
+        return result;
+    }
+    th_worker *worker = th_here();
+    result = worker && worker->sched == sched ? post_batch_here(worker, tasks, n)
+                                              : post_batch_outside(sched, tasks, n);
+    if (result) {
+        unmark(tasks, n);
+    }
+    return result;
+}

@@ -1,0 +1,96 @@
+/*
+ * task.h: posting, waking and running intrusive tasks; their words stand in task_word.h.
+ * core/task/TASKS.md has the table of their transitions.
+ */
+#ifndef TH_TASK_H
+#define TH_TASK_H
+
+#include "thrum/task.h"
+#include "core/state/task_word.h"
+
+/* How a task is posted. */
+typedef struct th_posting {
+    thrum_hint hint;
+    bool waits; /* until the deadline, or until it is woken */
+    int64_t deadline;
+} th_posting;
+
+/*
+ * Puts a task that is counted as posted into timers; false: it is due at once, by a wakeup before,
+ * and marked with what its deadline was then.
+ */
+bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline);
+
+/* How a run came about, from the word as it begins and the mark. */
+uint32_t th_task_came(const thrum_task *task, uint32_t word);
+
+/* The same for a run that came with something in the word, which is cleared. */
+TH_COLD uint32_t th_task_begin_roused(thrum_task *task);
+
+/*
+ * The task's context: clears the mark that it is posted, writes down how this run came about (of
+ * the word's bits WAITING, SIGNALED, EXPIRED, CANCELLED), and reads what to run.
+ */
+static inline thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id) {
+    uint32_t run = TH_TASK_EXPIRED; /* posted without a deadline, and nothing came */
+    /* relaxed: if it is not 0, th_task_begin_roused acquires what came before a wakeup that this
+     * run absorbs; one that is not seen comes later and is remembered */
+    if (th_unlikely(th_load_relaxed(&task->reserved_word))) {
+        run = th_task_begin_roused(task);
+    }
+    /* relaxed: for whoever posts again it is best effort */
+    th_store_relaxed(&task->reserved_mark, TH_TASK_BEGUN);
+    /* relaxed: as above; by which run it was begun */
+    th_store_relaxed(&task->reserved[0], run_id);
+    th_store_relaxed(&task->reserved[1], run); /* relaxed: the body's */
+    *arg = task->reserved_arg;
+    return task->reserved_fn;
+}
+
+/* ---- serial tasks (core/task/TASKS.md) ---- */
+
+/* A post: false if it is posted already. */
+bool th_task_serial_claim(thrum_task *task);
+/* Takes back the claim of a post that was refused after all. */
+void th_task_serial_unclaim(thrum_task *task);
+
+/*
+ * A post that is counted: true if the run that is on will queue the task, and the task is not the
+ * caller's any more; false if no run is on (any more), so that it is the caller who queues it.
+ */
+bool th_task_serial_defer(thrum_task *task, uint64_t where, int64_t deadline);
+
+/* As th_task_take. */
+thrum_task_fn th_task_take_serial(thrum_task *task, void **arg, uint64_t run_id);
+
+/*
+ * The run is over. True if the caller is to queue the next one, as th_task_serial_where and
+ * th_task_serial_deadline say; else the task is not touched any more.
+ */
+bool th_task_serial_end(thrum_task *task);
+
+/* Scheduler, hint and whether it waits, in one word; by value (base/annotate.h). */
+#define TH_TASK_WHERE_WAITS UINT64_C(1)
+#define TH_TASK_WHERE_HINT 1 /* the lowest bit of two */
+#define TH_TASK_WHERE_BELOW UINT64_C(7)
+static inline uint64_t th_task_where(thrum_sched *sched, thrum_hint hint, bool waits) {
+    return (uint64_t)(uintptr_t)sched | (uint64_t)hint << TH_TASK_WHERE_HINT |
+           (waits ? TH_TASK_WHERE_WAITS : 0);
+}
+static inline uint64_t th_task_serial_where(const thrum_task *task) {
+    return th_load_relaxed(&task->reserved[3]); /* relaxed: acquired with NEXT */
+}
+static inline int64_t th_task_serial_deadline(const thrum_task *task) {
+    return (int64_t)th_load_relaxed(&task->reserved[2]); /* relaxed: as above */
+}
+
+/* For stop: cancels the tasks that wait without a deadline. */
+void th_tasks_cancel(thrum_sched *sched);
+
+/*
+ * For stop, past its deadline: what stands in timers does not wait any longer. Tasks run once, with
+ * their cancelled flag set; waits return -ECANCELED.
+ */
+void th_timers_cancel_all(thrum_sched *sched);
+
+#endif

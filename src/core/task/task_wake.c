@@ -1,0 +1,321 @@
+/*
+ * task_wake.c: what makes a waiting task due: wakeups, signals, deadlines, cancels; and the
+ * beginning of a run. task.h has the word, core/task/TASKS.md the argument.
+ */
+#include "base/atomic.h"
+#include "core/ready/outside.h"
+#include "core/ready/submit.h"
+#include "core/task/task.h"
+#include "core/ready/timer.h"
+#include "core/ready/waiter.h"
+#include "core/state/worker.h"
+#include "platform/platform.h"
+
+/* ---- waiting ---- */
+
+/*
+ * With the lock of special timers: where the task is to stand. Once a stop's deadline has passed a
+ * task with a deadline is cancelled, and so due at once: the stop looks through timers with their
+ * lock, and whatever comes later finds them marked.
+ */
+static TH_COLD int64_t place_of(const th_timers *timers, thrum_task *task, int64_t deadline) {
+    if (deadline == INT64_MAX) {
+        return deadline; /* a stop cancels it once nothing is left that could wake it */
+    }
+    if (timers->special & TH_TIMERS_CANCELLED) {
+        /* relaxed: it is the post's own, until it is queued */
+        th_or_relaxed(&task->reserved_word, TH_TASK_CANCELLED);
+    }
+    if (!(timers->special & TH_TIMERS_IN_ORDER)) {
+        return deadline;
+    }
+    int64_t now = th_os_now(); /* the later of the post and the deadline */
+    return deadline < now ? now : deadline;
+}
+
+/* With the lock, which it gives up: something came before the task could wait. */
+static TH_COLD void is_due_at_once(th_timers *timers, thrum_task *task, int64_t deadline) {
+    th_timers_take_out(timers, th_task_timed(task));
+    th_lock_release(&timers->lock);
+    bool late = deadline <= th_os_now();
+    /* relaxed: it is still the post's */
+    th_store_relaxed(&task->reserved_mark, late ? TH_TASK_POSTED_LATE : TH_TASK_POSTED_EARLY);
+}
+
+bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline) {
+    uint32_t waiting = TH_TASK_WAITING | (deadline == INT64_MAX ? TH_TASK_DORMANT : 0);
+    th_lock_acquire(&timers->lock);
+    int64_t at = th_unlikely(timers->special) ? place_of(timers, task, deadline) : deadline;
+    /* In the timers before it waits: whoever makes it due takes it out again, behind the lock. */
+    bool tell = th_timers_insert(timers, th_task_timed(task), at);
+    uint32_t word = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
+    do {
+        if (word & (TH_TASK_WOKEN | TH_TASK_SIGNALED | TH_TASK_CANCELLED)) {
+            is_due_at_once(timers, task, deadline);
+            return false;
+        }
+        /* lock-free: it fails when a wakeup, a signal or a cancel came */
+        /* pairs: rouse; that it stands in the timers, and in which */
+    } while (!th_cas_release(&task->reserved_word, &word, waiting | (word & TH_TASK_TAKEN)));
+    th_lock_release(&timers->lock); /* from here on it may be gone */
+    if (tell) {
+        th_timers_tell(timers);
+    }
+    return true;
+}
+
+/* ---- being woken ---- */
+
+/* Out of the timers, and counted, with what its deadline was at this moment. */
+static TH_INLINE_NO_TSAN void stop_waiting(thrum_task *task, bool dormant, th_flow *flow) {
+    th_timed_remove(th_task_timed(task));
+    th_flow_began(&flow->xreadied);
+    if (dormant) {
+        th_flow_began(&flow->xroused);
+    } else if (th_task_timed(task)->timer.deadline <= th_os_now()) {
+        /* relaxed: the queue publishes it; the timers only have not come to it yet */
+        th_or_relaxed(&task->reserved_word, TH_TASK_EXPIRED);
+    }
+    th_tsan_release(task); /* its words were the timers' */
+}
+
+/* It was waiting, and the caller is the one that makes it due. */
+static TH_NO_TSAN void make_due(thrum_task *task, bool dormant) {
+    thrum_sched *sched = th_task_timed(task)->timers->sched;
+    th_work *work = th_task_work(task);
+    th_worker *worker = th_here();
+    if (worker && worker->sched == sched) {
+        stop_waiting(task, dormant, &worker->flow);
+        th_enter(worker);
+        th_submit(worker, work, THRUM_HINT_NONE);
+        th_leave(worker);
+        return;
+    }
+    if (th_unlikely(sched->abandoned)) {
+        return; /* in the child of a fork: it is the parent's task */
+    }
+    /* The scheduler is there: it waits for the task, which is ours. */
+    th_outside *record = th_outside_enter(sched, false);
+    stop_waiting(task, dormant, &record->flow);
+    th_submit_outside(sched, work);
+    th_outside_leave(sched, record);
+}
+
+/*
+ * What becomes of the word. A signal that is pending stands for all wakeups, before and after it:
+ * they would only give one more run when the body has received it.
+ */
+static inline uint32_t roused(uint32_t word, uint32_t bit) {
+    if (bit == TH_TASK_WOKEN && word & TH_TASK_SIGNALED) {
+        return word;
+    }
+    if (bit == TH_TASK_SIGNALED && !(word & TH_TASK_WAITING)) {
+        word &= ~TH_TASK_WOKEN;
+    }
+    return word | bit;
+}
+
+/*
+ * Adds to the word, which has what it `must`, or nothing happens; makes the task due if that fell
+ * to the caller.
+ */
+static bool rouse(thrum_task *task, uint32_t bit, uint32_t must) {
+    th_tsan_release(task);                                /* from here on it may be gone */
+    uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
+    /* Also where nothing changes: whoever receives the signal sees what the caller wrote. */
+    do {
+        if ((old & must) != must) {
+            return false;
+        }
+        /* lock-free: it fails when somebody else changed the word */
+        /* pairs: th_task_take; what the caller wrote. pairs: th_task_begin_waiting; where it
+         * stands */
+    } while (!th_cas_acq_rel(&task->reserved_word, &old, roused(old, bit)));
+    if ((old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING) {
+        make_due(task, (old & TH_TASK_DORMANT) != 0);
+    }
+    return true;
+}
+
+void thrum_task_wakeup(thrum_task *task) {
+    (void)rouse(task, TH_TASK_WOKEN, 0);
+}
+
+void thrum_task_signal(thrum_task *task) {
+    (void)rouse(task, TH_TASK_SIGNALED, 0);
+}
+
+int thrum_task_cancel(thrum_task *task) {
+    if (!task) {
+        return -EINVAL;
+    }
+    if (th_task_is_serial(task)) { /* a cancel that is refused leaves nothing */
+        return rouse(task, TH_TASK_CANCELLED, TH_TASK_TAKEN) ? 0 : -EBUSY;
+    }
+    uint32_t mark = th_load_relaxed(&task->reserved_mark); /* relaxed: best effort */
+    if (!th_task_is_posted(mark)) {
+        return -EBUSY;
+    }
+    (void)rouse(task, TH_TASK_CANCELLED, 0);
+    return 0;
+}
+
+/* With the timers' lock. */
+static bool is_shielded(const th_timed *timed) {
+    return timed->kind == TH_WORK_WAIT && ((const th_waiter *)timed->of[0])->shielded;
+}
+
+/* What a stop cancels, from the timers until it is queued: linked by the words of the timers. */
+typedef struct cancelled {
+    th_link *first;
+    th_link **last;
+} cancelled;
+
+/* With the timers' lock: true if it is the caller who ends its wait. */
+static bool cancel_timed(th_timed *timed) {
+    if (timed->kind == TH_WORK_WAIT) {
+        return th_waiter_claim(timed->of[0], TH_WAIT_CANCELLED);
+    }
+    /* relaxed: nothing to tell; the lock orders it with the post and with who makes it due */
+    uint32_t old = th_or_relaxed(&timed->xword, TH_TASK_CANCELLED);
+    return (old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING;
+}
+
+/* With the timers' lock: takes it out, and cancels it unless something else has ended its wait. */
+static void take_one(th_timers *timers, th_timer *timer, cancelled *taken) {
+    th_timed *timed = th_timed_of(timer);
+    th_timers_take_out(timers, timed);
+    if (cancel_timed(timed)) {
+        timer->list.next = NULL;
+        *taken->last = &timer->list;
+        taken->last = &timer->list.next;
+    }
+}
+
+/*
+ * Takes out what waits without a deadline, or all that has no shield: one holding of the lock, so
+ * that it ends, and each timer is looked at once.
+ */
+static void take_cancelled(th_timers *timers, bool all, cancelled *taken) {
+    th_wheel *wheel = &timers->wheel;
+    th_timer *timer;
+    th_lock_acquire(&timers->lock);
+    if (all) {
+        timers->special |= TH_TIMERS_CANCELLED;
+        th_timer *next;
+        for (timer = th_wheel_next(wheel, NULL); timer; timer = next) {
+            next = th_wheel_next(wheel, timer); /* while it still stands there */
+            if (!is_shielded(th_timed_of(timer))) {
+                take_one(timers, timer, taken);
+            }
+        }
+    } else {
+        while ((timer = th_wheel_first_never(wheel))) {
+            take_one(timers, timer, taken);
+        }
+    }
+    th_lock_release(&timers->lock);
+}
+
+/* Nothing goes on before all that waits has been taken out, so this returns. */
+static void cancel_each(thrum_sched *sched, bool all) {
+    cancelled taken = {.first = NULL};
+    taken.last = &taken.first;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        take_cancelled(&sched->workers[i].own_timers, all, &taken);
+    }
+    take_cancelled(&sched->loose_timers, all, &taken);
+    th_lock_acquire(&sched->bound_lock);
+    for (th_worker *w = sched->bound; w; w = w->bound_next) {
+        take_cancelled(&w->own_timers, all, &taken);
+    }
+    th_lock_release(&sched->bound_lock);
+    for (th_link *link = taken.first; link;) {
+        th_timed *timed = th_timed_of(th_container(link, th_timer, list));
+        link = link->next; /* from here on the timed may be gone */
+        if (timed->kind == TH_WORK_WAIT) {
+            th_waiter_release(timed->of[0]);
+        } else {
+            /* relaxed: nobody else writes the word's DORMANT before the run */
+            bool dormant = (th_load_relaxed(&timed->xword) & TH_TASK_DORMANT) != 0;
+            make_due((thrum_task *)(void *)timed, dormant);
+        }
+    }
+}
+
+void th_tasks_cancel(thrum_sched *sched) {
+    cancel_each(sched, false);
+}
+
+void th_timers_cancel_all(thrum_sched *sched) {
+    cancel_each(sched, true);
+}
+
+/* ---- a run begins ---- */
+
+static TH_ALWAYS_INLINE uint32_t came(const thrum_task *task, uint32_t word) {
+    uint32_t run = word & (TH_TASK_CANCELLED | TH_TASK_SIGNALED);
+    if (word & TH_TASK_WAITING) {
+        return run | TH_TASK_WAITING | (word & TH_TASK_EXPIRED);
+    }
+    /* relaxed: the queue published it */
+    switch (th_load_relaxed(&task->reserved_mark) & ~TH_TIMED_IN) {
+    case TH_TASK_POSTED_LATE:
+        return run | TH_TASK_WAITING | TH_TASK_EXPIRED;
+    case TH_TASK_POSTED_EARLY:
+        return run | TH_TASK_WAITING;
+    default:
+        return run | TH_TASK_EXPIRED;
+    }
+}
+
+uint32_t th_task_begin_roused(thrum_task *task) {
+    /* pairs: rouse; what whoever woke it wrote. A signal stays until it is taken */
+    return came(task, th_and_acquire(&task->reserved_word, TH_TASK_SIGNALED));
+}
+
+uint32_t th_task_came(const thrum_task *task, uint32_t word) {
+    return came(task, word);
+}
+
+/* ---- what the body asks ---- */
+
+bool thrum_task_is_expired(const thrum_task *task) {
+    /* relaxed: the run's own */
+    return (th_load_relaxed(&task->reserved[1]) & TH_TASK_EXPIRED) != 0;
+}
+
+bool thrum_task_is_cancelled(const thrum_task *task) {
+    /* relaxed: the run's own */
+    return (th_load_relaxed(&task->reserved[1]) & TH_TASK_CANCELLED) != 0;
+}
+
+thrum_cause thrum_task_cause(const thrum_task *task) {
+    uint64_t run = th_load_relaxed(&task->reserved[1]); /* relaxed: the run's own */
+    if (run & TH_TASK_CANCELLED) {
+        return THRUM_CAUSE_CANCELLED;
+    }
+    if (run & TH_TASK_SIGNALED) {
+        return THRUM_CAUSE_SIGNALED;
+    }
+    if (!(run & TH_TASK_EXPIRED)) {
+        return THRUM_CAUSE_WOKEN;
+    }
+    return run & TH_TASK_WAITING ? THRUM_CAUSE_EXPIRED : THRUM_CAUSE_POSTED;
+}
+
+bool thrum_task_is_signaled(const thrum_task *task) {
+    /* pairs: rouse; what the sender wrote */
+    return (th_load_acquire(&task->reserved_word) & TH_TASK_SIGNALED) != 0;
+}
+
+bool thrum_task_receive_signal(thrum_task *task) {
+    /* relaxed: spares the exchange when there is none */
+    if (!(th_load_relaxed(&task->reserved_word) & TH_TASK_SIGNALED)) {
+        return false;
+    }
+    /* pairs: rouse; what the sender wrote */
+    uint32_t old = th_and_acquire(&task->reserved_word, ~TH_TASK_SIGNALED);
+    th_tsan_acquire(task);
+    return (old & TH_TASK_SIGNALED) != 0;
+}

@@ -1,0 +1,154 @@
+/*
+ * cancel.c: see cancel.h.
+ */
+#include "core/wait/cancel.h"
+
+#include "base/atomic.h"
+#include "core/wait/helper.h"
+#include "core/ready/waiter.h"
+#include "core/state/worker.h"
+#include "platform/platform.h"
+#include "thrum/spawn.h"
+
+#define BARRIER_TRIES 1000u /* refusals of th_os_barrier, then it is taken to be for good */
+
+#define YIELDS_MAX TH_LIMIT(64u, 1u) /* for whoever waits for the lock to take it */
+#define SPINS_MAX TH_LIMIT(100u, 1u) /* until a thread that waits for the end of a round sleeps */
+
+th_lock th_cancel_lock = TH_LOCK_INIT;
+
+/*
+ * The round: one begins with each hold.
+ *
+ *     bit  0    BUSY     somebody holds the lock, and may have a fiber in hand
+ *     bit  1    SLEPT    somebody sleeps until it has let go
+ *     the rest           its number
+ */
+static uint32_t xround;
+#define BUSY 1u
+#define SLEPT 2u
+#define ROUND_ONE 4u
+
+void th_cancel_hold(void) {
+    th_lock_acquire(&th_cancel_lock);
+    /* relaxed: an exchange, so whoever reads it acquires the end of the round before as well */
+    th_add_relaxed(&xround, BUSY);
+    /* seq: the round before a fiber's words; th_cancel_pass comes after it has taken them back */
+    th_fence_seq();
+}
+
+void th_cancel_let_go(void) {
+    uint32_t next = (th_load_relaxed(&xround) & ~(BUSY | SLEPT)) + ROUND_ONE; /* relaxed: ours */
+    /* pairs: th_cancel_pass; we touch no more what we had in hand */
+    if (th_xchg_release(&xround, next) & SLEPT) {
+        th_os_futex_wake(&xround, INT32_MAX);
+    }
+    th_lock_release(&th_cancel_lock);
+}
+
+void th_cancel_breathe(bool lets_run) {
+    /* relaxed: a hint; one that comes later waits for the next time */
+    bool wanted = th_load_relaxed(&th_cancel_lock.xword) == 2;
+    th_cancel_let_go();
+    /* relaxed: as above */
+    for (unsigned i = 0; wanted && i < YIELDS_MAX && !th_load_relaxed(&th_cancel_lock.xword); i++) {
+        th_os_thread_yield();
+    }
+    if (lets_run && th_fiber_self()) {
+        thrum_yield();
+    }
+    th_cancel_hold();
+}
+
+void th_cancel_pass(void) {
+    /* seq: what the caller has taken back before the round; th_cancel_hold has it the other way */
+    th_fence_seq();
+    /* pairs: th_cancel_let_go; nobody touches any more what was in hand */
+    uint32_t first = th_load_acquire(&xround);
+    uint32_t round = first;
+    for (unsigned i = 0; (round & BUSY) && !((round ^ first) & ~SLEPT); i++) {
+        if (i < SPINS_MAX) {
+            th_os_relax();
+        } else if ((round & SLEPT) ||
+                   /* relaxed: asks to be woken, the next load acquires */
+                   th_cas_relaxed(&xround, &round, round | SLEPT)) {
+            (void)th_os_futex_wait(&xround, round | SLEPT, TH_FOREVER);
+        }
+        /* pairs: th_cancel_let_go; as above */
+        round = th_load_acquire(&xround);
+    }
+}
+
+/*
+ * Ends the wait, if nothing else has. A timed one is claimed, and goes off its list by itself; the
+ * others are taken off it, under the list's lock, as a waker would.
+ */
+static bool end_wait(th_waiter *waiter) {
+    if (waiter->timed) {
+        if (!th_waiter_claim(waiter, TH_WAIT_CANCELLED)) {
+            return false;
+        }
+        th_waiter_release(waiter);
+        return true;
+    }
+    if (!waiter->leave(waiter->object, waiter)) {
+        return false;
+    }
+    th_waiter_release_cancelled(waiter);
+    return true;
+}
+
+bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
+    bool can = th_cancel_can(waiter);
+    if (can) {
+        th_help_list(fiber);
+    }
+    th_cancel_show(fiber, waiter);
+    return can && th_cancel_is_on(fiber) && end_wait(waiter);
+}
+
+bool th_cancel_is_set(const thrum_handle *handle) {
+    uint32_t word;
+    /* relaxed: as th_cancel_is_mine */
+    while (!((word = th_load_relaxed(&handle->xcancelled)) & TH_CANCEL_ON)) {
+        if (!(word & TH_CANCEL_NESTED) || !(handle = th_part_of(handle)->outer)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool th_cancel_order(bool can_order) {
+    unsigned spins = 0;
+    bool ordered = !can_order;
+    while (!ordered && !(ordered = th_os_barrier()) && spins < BARRIER_TRIES) {
+        th_backoff(&spins); /* no memory for it just now; or for ever, in a sandbox entered since */
+    }
+    th_fence_seq(); /* seq: the flags before xblocked is read; th_cancel_is_on */
+    return ordered;
+}
+
+void th_cancel_visit(th_fiber *fiber) {
+    /* pairs: th_cancel_show; the waiter, and where it stands */
+    th_waiter *waiter = th_load_acquire(&fiber->xblocked);
+    if (waiter && !fiber->sched->abandoned && th_cancel_can(waiter)) {
+        end_wait(waiter);
+    }
+}
+
+/* ---- looking ---- */
+
+void th_cancel_look_begins(thrum_sched *sched) {
+    /* relaxed: written with the lock; th_cancel_order follows */
+    th_store_relaxed(&sched->xcancelling, sched->xcancelling + TH_CANCEL_LOOK_ONE);
+}
+
+void th_cancel_look_ends(thrum_sched *sched) {
+    /* pairs: th_cancel_taken_back; we look no more at what was held. Written with the lock */
+    th_store_release(&sched->xcancelling, sched->xcancelling - TH_CANCEL_LOOK_ONE);
+}
+
+void th_handle_runs(thrum_handle *handle, th_fiber *fiber) {
+    /* pairs: visit_task; the fiber, as it begins */
+    th_store_release(&handle->xfiber, fiber);
+}

@@ -1,0 +1,42 @@
+/*
+ * cancel_task.c: what a program says and asks of the cancelling of one task (thrum/spawn.h).
+ */
+#include <errno.h>
+#include "base/check.h"
+#include "core/wait/cancel.h"
+#include "core/wait/family.h"
+#include "thrum/spawn.h"
+
+int thrum_cancel(thrum_handle *handle) {
+    if (!handle) {
+        return -EINVAL;
+    }
+    th_cancel_hold();
+    /* relaxed: once it has ended nothing of it is touched: its scheduler may be gone */
+    if (th_load_relaxed(&handle->xjoin) != TH_JOIN_DONE &&
+        !th_load_relaxed(&handle->xcancelled)) { /* relaxed: written with the lock */
+        th_family_cancel_task(handle, handle->can_order);
+    }
+    th_cancel_let_go();
+    return 0;
+}
+
+bool thrum_cancelled(void) {
+    const th_fiber *fiber = th_fiber_self();
+    return fiber && (th_cancel_is_on(fiber) || th_family_is_late(fiber));
+}
+
+void thrum_shield_begin(void) {
+    th_fiber *fiber = th_fiber_self();
+    if (fiber) {
+        fiber->heritage.shields++;
+        fiber->dirty = true;
+    }
+}
+
+void thrum_shield_end(void) {
+    th_fiber *fiber = th_fiber_self();
+    if (fiber && fiber->heritage.shields-- == 0) {
+        th_misuse("thrum_shield_end", "there is no shield to end", fiber);
+    }
+}

@@ -1,0 +1,278 @@
+/*
+ * wait.c: the only place where anything suspends for somebody else, or becomes ready.
+ * core/wait/WAITING.md has the states, the three cases of a wake, and why each primitive may be
+ * freed by whom it woke.
+ */
+#include "core/wait/wait.h"
+
+#include <errno.h>
+
+#include "base/annotate.h"
+#include "base/atomic.h"
+#include "base/check.h"
+#include "core/wait/cancel.h"
+#include "core/ready/fork.h"
+#include "core/wait/helper.h"
+#include "core/ready/submit.h"
+#include "core/wait/switch.h"
+#include "core/ready/timer.h"
+#include "core/ready/waiter.h"
+#include "core/state/worker.h"
+#include "platform/platform.h"
+
+static bool released(th_waiter *waiter) {
+    /* pairs: th_waiter_wake, th_waiter_release; what the waker wrote */
+    return (th_load_acquire(&waiter->xword) & TH_WAIT_RELEASED) != 0;
+}
+
+static uint32_t outcome_of(const th_waiter *waiter) {
+    /* relaxed: it is decided; who was too late may add LEFT at this moment (th_waiter_missed) */
+    return th_load_relaxed(&waiter->xword) & TH_WAIT_OUTCOME;
+}
+
+/*
+ * A fiber. Not shown to the thread sanitizer: it comes back on another worker's context; the
+ * acquire in `released` is, on the fiber's own.
+ */
+static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
+    if (th_unlikely(th_forks_any(&fiber->worker->forks))) {
+        th_forks_give_all(fiber->worker);
+    }
+    int saved = *fiber->worker->errno_at;
+    th_enter(fiber->worker);
+    th_suspend(fiber, TH_COMMIT_WAIT, waiter);
+    th_leave(fiber->worker);
+    *fiber->worker->errno_at = saved;
+}
+
+/* A plain thread says what it waits for; NULL: for nothing any more. */
+static void show_in_thread(const th_waiter *waiter) {
+    uint64_t shown =
+        waiter ? (uint64_t)waiter->on << TH_SHOWN_SHIFT | (uintptr_t)waiter->object : 0;
+    /* relaxed: for who looks, as of some recent moment */
+    th_store_relaxed(&th_thread_self()->xwaits, shown);
+}
+
+static void wait_in_thread(th_waiter *waiter) {
+    uint32_t word = 0;
+    /* relaxed: nothing to publish, PARKED only asks for the futex call */
+    if (th_cas_relaxed(&waiter->xword, &word, TH_WAIT_PARKED)) {
+        while (!released(waiter)) {
+            /* relaxed: the kernel compares again */
+            uint32_t now = th_load_relaxed(&waiter->xword);
+            if (!(now & TH_WAIT_RELEASED)) {
+                th_os_futex_wait(&waiter->xword, now, TH_FOREVER);
+            }
+        }
+        return;
+    }
+    /* somebody else decides already: claimed, its release is a moment away */
+    unsigned spins = 0;
+    while (!released(waiter)) {
+        th_backoff(&spins);
+    }
+}
+
+bool th_waits_alone(void) {
+    return th_thread_self()->alone;
+}
+
+/* The call that waits, of those whose wait nothing but a wake ends. */
+static const char *call_of(unsigned on) {
+    return on == TH_ON_MUTEX   ? "thrum_mutex_lock"
+           : on == TH_ON_READ  ? "thrum_rwlock_rdlock"
+           : on == TH_ON_WRITE ? "thrum_rwlock_wrlock"
+           : on == TH_ON_FORK  ? "thrum_fork_join"
+                               : "wait";
+}
+
+/*
+ * In the child of a fork, a thread that was doing the parent's work: nobody is there who could wake
+ * it. The wait ends as if it were cancelled; what cannot be told so ends the process.
+ */
+static TH_COLD void end_alone(th_waiter *waiter) {
+    if (waiter->timed) {
+        if (th_waiter_claim(waiter, TH_WAIT_CANCELLED)) {
+            /* relaxed: as in give_up_waiting */
+            th_or_relaxed(&waiter->xword, TH_WAIT_RELEASED);
+            return;
+        }
+    } else if (!waiter->leave) {
+        th_misuse(call_of(waiter->on), "it would wait for ever: the child of a fork has no workers",
+                  waiter->object);
+    } else if (waiter->leave(waiter->object, waiter)) {
+        th_waiter_release_cancelled(waiter);
+        return;
+    }
+    wait_in_thread(waiter); /* another thread of the child's has just come for it */
+}
+
+uint32_t th_waiter_wait(th_waiter *waiter) {
+    if (!released(waiter)) {
+        if (waiter->fiber) {
+            if (!th_cancel_begin(waiter->fiber, waiter)) {
+                wait_in_fiber(waiter->fiber, waiter);
+            }
+            th_cancel_end(waiter->fiber);
+        } else if (th_unlikely(th_waits_alone())) {
+            end_alone(waiter);
+        } else {
+            show_in_thread(waiter);
+            wait_in_thread(waiter);
+            show_in_thread(NULL);
+        }
+        th_check(released(waiter));
+    }
+    return outcome_of(waiter);
+}
+
+/* ---- waiting until a deadline ---- */
+
+/* The time is out: true if nothing else came first. By the waiting thread itself. */
+static bool give_up_waiting(th_waiter *waiter) {
+    if (!th_waiter_claim(waiter, TH_WAIT_TIMEDOUT)) {
+        return false;
+    }
+    /* relaxed: nothing to publish, it is our own; who comes too late may add its bit */
+    th_or_relaxed(&waiter->xword, TH_WAIT_RELEASED);
+    return true;
+}
+
+static void wait_in_thread_until(th_waiter *waiter, int64_t deadline) {
+    uint32_t word = 0;
+    unsigned spins = 0;
+    /* relaxed: nothing to publish, PARKED only asks for the futex call */
+    bool parked = th_cas_relaxed(&waiter->xword, &word, TH_WAIT_PARKED);
+    while (!released(waiter)) {
+        /* relaxed: the kernel compares again */
+        uint32_t now = th_load_relaxed(&waiter->xword);
+        if (now & TH_WAIT_RELEASED) {
+            continue;
+        }
+        if (!parked || (now & TH_WAIT_OUTCOME)) {
+            th_backoff(&spins); /* claimed, its release is a moment away */
+        } else if (th_os_futex_wait(&waiter->xword, now, deadline) == -ETIMEDOUT) {
+            (void)give_up_waiting(waiter);
+        }
+    }
+}
+
+static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t deadline) {
+    th_timed *timed =
+        fiber->stack.record; /* not on the stack: it is looked at while that is cold */
+    th_tsan_acquire(timed);  /* whoever had it before: th_fiber_free */
+    *timed = (th_timed){.kind = TH_WORK_WAIT, .worker = -1, .of = {waiter, fiber}};
+    waiter->deadline = deadline;
+    th_timers *timers = th_timers_of(fiber->sched, fiber->worker);
+    th_lock_acquire(&timers->lock);
+    bool tell = th_timers_insert(timers, timed, deadline);
+    th_lock_release(&timers->lock);
+    if (tell) {
+        th_timers_tell(timers);
+    }
+    if (!th_cancel_begin(fiber, waiter)) {
+        wait_in_fiber(fiber, waiter);
+    }
+    th_cancel_end(fiber);
+    th_check(released(waiter)); /* before the outcome: its committer did not acquire it for us */
+    if (outcome_of(waiter) != TH_WAIT_TIMEDOUT) {
+        th_timed_remove(timed);
+    }
+}
+
+uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
+    if (deadline == TH_FOREVER) {
+        return th_waiter_wait(waiter);
+    }
+    if (released(waiter)) {
+        return outcome_of(waiter);
+    }
+    if (deadline <= th_os_now() && give_up_waiting(waiter)) {
+        return TH_WAIT_TIMEDOUT;
+    }
+    if (waiter->fiber) {
+        wait_in_fiber_until(waiter->fiber, waiter, deadline);
+    } else if (th_unlikely(th_waits_alone())) {
+        end_alone(waiter);
+    } else {
+        show_in_thread(waiter);
+        wait_in_thread_until(waiter, deadline);
+        show_in_thread(NULL);
+    }
+    th_check(released(waiter));
+    return outcome_of(waiter);
+}
+
+/* A plain thread's wait is cancelled in the child of a fork only (end_alone). */
+static TH_COLD int cancelled_result(void) {
+    return th_fiber_self() ? -ECANCELED : -ESHUTDOWN;
+}
+
+int th_waiter_result(uint32_t outcome) {
+    return outcome == TH_WAIT_WOKEN      ? 0
+           : outcome == TH_WAIT_TIMEDOUT ? -ETIMEDOUT
+                                         : cancelled_result();
+}
+
+/* ---- waiting with the list locked ---- */
+
+static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, th_unlock_commit *commit) {
+    int saved = *fiber->worker->errno_at;
+    th_enter(fiber->worker);
+    th_suspend(fiber, TH_COMMIT_UNLOCK, commit);
+    th_leave(fiber->worker);
+    *fiber->worker->errno_at = saved;
+}
+
+uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked, bool wide) {
+    /*
+     * A thread gives the lock up and then sleeps. So does a fiber under the thread sanitizer: for
+     * that tool the lock would be given up by the worker, with all that the worker knows. And so
+     * does one that has forks, since giving them takes long, and a helper that is to be listed.
+     */
+    th_fiber *fiber = waiter->fiber;
+    if (!fiber || TH_TSAN_CONTEXTS || th_forks_any(&fiber->worker->forks) ||
+        th_help_is_unlisted(fiber)) {
+        th_waiter_give_up(xword, unlocked, wide);
+        return th_waiter_wait(waiter);
+    }
+    /* Who cancels finds the lock taken until it is parked. */
+    th_cancel_show(fiber, waiter);
+    if (th_unlikely(th_cancel_is_on(fiber)) && th_cancel_can(waiter)) {
+        th_waiter_give_up(xword, unlocked, wide);
+        uint32_t outcome = th_waiter_wait(waiter);
+        th_cancel_end(fiber); /* it may have been released before it was looked at */
+        return outcome;
+    }
+    th_unlock_commit commit = {waiter, xword, unlocked, wide};
+    wait_unlock_in_fiber(fiber, &commit);
+    th_check(released(waiter));
+    th_cancel_end(fiber);
+    return outcome_of(waiter);
+}
+
+/* ---- the rest ---- */
+
+void th_waiter_init(th_waiter *waiter, th_on on, void *object) {
+    th_fiber *fiber = th_fiber_self();
+    /* Each of them by itself: next, prev and since_ns belong to the list and its primitive. */
+    waiter->fiber = fiber;
+    waiter->xword = 0;
+    waiter->value = 0;
+    waiter->timed = false;
+    waiter->part = false;
+    waiter->listed = false;
+    waiter->on = (uint8_t)on;
+    waiter->shielded = fiber && fiber->heritage.shields;
+    waiter->deadline = TH_FOREVER;
+    waiter->leave = NULL;
+    waiter->object = object;
+}
+
+void th_waiter_wait_missed(th_waiter *waiter) {
+    unsigned spins = 0;
+    /* pairs: th_waiter_missed; it is gone */
+    while (!(th_load_acquire(&waiter->xword) & TH_WAIT_LEFT)) {
+        th_backoff(&spins); /* it is between two instructions */
+    }
+}

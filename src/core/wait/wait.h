@@ -1,0 +1,58 @@
+/*
+ * wait.h: the one way to wait and to be woken.
+ *
+ * A *waiter* stands for one wait of one fiber or of one plain thread. It lives on the stack that
+ * waits and is queued on a primitive's list, under that primitive's lock. The waker takes it off
+ * the list under the lock, unlocks, and then wakes it: its last access to the primitive comes
+ * before the wake, so the woken side may free the primitive at once. core/wait/WAITING.md has the
+ * argument.
+ */
+#ifndef TH_WAIT_H
+#define TH_WAIT_H
+
+#include "base/cc.h"
+#include "core/state/waiter_state.h"
+#include "queue/work.h"
+
+/*
+ * Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. What it
+ * waits for: the object lives as long as the wait.
+ */
+void th_waiter_init(th_waiter *waiter, th_on on, void *object);
+
+/*
+ * Waits until the waiter is released; returns the outcome (TH_WAIT_WOKEN, ...). The caller must
+ * have put it on a list and unlocked that list. Fibers suspend; threads sleep in the kernel. What
+ * the waker wrote before the wake is visible.
+ */
+uint32_t th_waiter_wait(th_waiter *waiter);
+
+/*
+ * The same, with the list's lock still held: `unlocked`, stored with release to the list's word (of
+ * 64 bits, or, not `wide`, of 32), gives it up, and on a fiber that happens only once it can be
+ * resumed. So whoever finds the waiter on the list finds it
+ * parked, and neither side needs a locked instruction on the waiter. What is done with the lock
+ * held must not wait.
+ */
+uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked, bool wide);
+
+/*
+ * The same as th_waiter_wait for a `timed` waiter, until the deadline: then TH_WAIT_TIMEDOUT, and
+ * the caller takes it off its list, if it still stands there. In the past: at once, unless it was
+ * woken. THRUM_FOREVER: none.
+ */
+uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline);
+
+/* What was found so waits until it is touched no more (th_waiter_missed). */
+void th_waiter_wait_missed(th_waiter *waiter);
+
+/*
+ * Whether a wait of the caller's ends at once: in the child of a fork, on the thread that was doing
+ * the parent's work (thread.h). A wait that tells its end must be `timed` then, or have `leave`.
+ */
+bool th_waits_alone(void);
+
+/* An outcome as a code: 0, -ETIMEDOUT, -ECANCELED. */
+int th_waiter_result(uint32_t outcome);
+
+#endif

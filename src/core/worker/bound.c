@@ -1,0 +1,402 @@
+/*
+ * bound.c: see bound.h. What they do while they wait: bound_sleep.c.
+ */
+#include "core/worker/bound.h"
+
+#include "base/check.h"
+#include "core/fiber/fiber.h"
+#include "core/fiber/fiber_cache.h"
+#include "core/ready/fork.h"
+#include "core/ready/outside.h"
+#include "core/wait/switch.h"
+#include "core/ready/timer.h"
+#include "core/ready/wake.h"
+#include "platform/platform.h"
+
+/* ---- finding them ---- */
+
+/* With the lock: for the next thread that is bound; if something is left in it, for the next stop.
+ */
+static void put_spare(thrum_sched *sched, th_worker *worker) {
+    if (worker->unfinished) {
+        sched->bound_unfinished = worker;
+        return;
+    }
+    worker->bound_next = sched->bound_spares;
+    sched->bound_spares = worker;
+}
+
+/* With the lock: gives the worker a number and a place. 0, -ENOMEM, -EAGAIN (too many). */
+static int table_put(thrum_sched *sched, th_worker *worker) {
+    for (unsigned c = 0; c < TH_BOUND_CHUNKS; c++) {
+        th_worker **chunk = sched->xbound_chunks[c]; /* written with the lock */
+        if (!chunk) {
+            chunk = th_sched_alloc(sched, TH_BOUND_CHUNK * sizeof *chunk);
+            if (!chunk) {
+                return -ENOMEM;
+            }
+            for (unsigned i = 0; i < TH_BOUND_CHUNK; i++) {
+                chunk[i] = NULL;
+            }
+            /* relaxed: as in th_worker_at */
+            th_store_relaxed(&sched->xbound_chunks[c], chunk);
+        }
+        for (unsigned i = 0; i < TH_BOUND_CHUNK; i++) {
+            if (!chunk[i]) { /* written with the lock */
+                worker->index = sched->workers_count + c * TH_BOUND_CHUNK + i;
+                worker->home.work.worker = (int32_t)worker->index;
+                if (sched->bound_end <= worker->index) {
+                    sched->bound_end = worker->index + 1;
+                }
+                th_store_relaxed(&chunk[i], worker); /* relaxed: as in th_worker_at */
+                return 0;
+            }
+        }
+    }
+    return -EAGAIN; /* GCOVR_EXCL_LINE: more than 65,536 threads at once */
+}
+
+/*
+ * Makes it one of the bound ones. A record that was bound before has its number still: records, and
+ * numbers, stay until the end, since who wakes one may be late.
+ */
+static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
+    th_lock_acquire(&sched->bound_lock);
+    int code = sched->unbound_only && !anyway ? -ESHUTDOWN : 0;
+    if (!code && worker->home.work.worker < 0) {
+        code = table_put(sched, worker);
+    }
+    if (!code) {
+        worker->bound_next = sched->bound;
+        th_trace_joins(sched, worker);
+        worker->linked = true;
+        worker->gone = false;
+        sched->bound_binds++;
+        sched->bound = worker;
+        /* relaxed: written with the lock; who sleeps on it looks again */
+        th_store_relaxed(&sched->xbound, sched->xbound + 1);
+    }
+    th_lock_release(&sched->bound_lock);
+    return code;
+}
+
+/* With the lock: a stop may wait for it. */
+static void tell_stopper(thrum_sched *sched) {
+    th_os_futex_wake(&sched->xbound, 1);
+    if (sched->stopper && sched->xbound <= 1) {
+        th_store_relaxed(&sched->xalone, 1u); /* relaxed: who awaits it takes the lock */
+        (void)th_wake_worker(sched->stopper);
+    }
+}
+
+static void link_out(thrum_sched *sched, th_worker *worker) {
+    th_lock_acquire(&th_outside_lock); /* nobody sums meanwhile */
+    th_lock_acquire(&sched->outsiders.shared_lock);
+    th_flow_add(&sched->outsiders.retired.flow, &worker->flow);
+    th_counters_add(&sched->outsiders.counters, &worker->counters);
+    th_lock_release(&sched->outsiders.shared_lock);
+    th_lock_acquire(&sched->bound_lock);
+    worker->flow = (th_flow){0};
+    worker->counters = (th_counters){0};
+    th_worker **link = &sched->bound;
+    while (*link != worker) {
+        link = &(*link)->bound_next;
+    }
+    *link = worker->bound_next;
+    worker->linked = false;
+    put_spare(sched, worker);
+    th_store_relaxed(&sched->xbound, sched->xbound - 1); /* relaxed: as in link_in */
+    tell_stopper(sched);
+    th_lock_release(&th_outside_lock);
+    th_lock_release(&sched->bound_lock); /* our last access to the scheduler: th_bound_close */
+}
+
+/* ---- binding ---- */
+
+th_worker *th_bound_root(void) {
+    th_worker *worker = th_here();
+    return worker && worker->bound && worker->current == &worker->home ? worker : NULL;
+}
+
+/* A record that nobody uses any more, or NULL. */
+static th_worker *take_spare(thrum_sched *sched) {
+    th_lock_acquire(&sched->bound_lock);
+    th_worker *worker = sched->bound_spares;
+    if (worker) {
+        sched->bound_spares = worker->bound_next;
+    }
+    th_lock_release(&sched->bound_lock);
+    return worker;
+}
+
+/* For a stop alone: the record with what a stop before has left, or NULL. */
+static th_worker *take_unfinished(thrum_sched *sched) {
+    th_lock_acquire(&sched->bound_lock);
+    th_worker *worker = sched->bound_unfinished;
+    sched->bound_unfinished = NULL;
+    th_lock_release(&sched->bound_lock);
+    return worker;
+}
+
+bool th_bound_has_unfinished(thrum_sched *sched) {
+    th_lock_acquire(&sched->bound_lock);
+    bool has = sched->bound_unfinished != NULL;
+    th_lock_release(&sched->bound_lock);
+    return has;
+}
+
+static th_worker *make(thrum_sched *sched) {
+    size_t align = alignof(th_worker);
+    void *block = th_sched_alloc(sched, sizeof(th_worker) + align);
+    if (!block) {
+        return NULL;
+    }
+    uintptr_t at = ((uintptr_t)block + align - 1) & ~(uintptr_t)(align - 1);
+    th_worker *worker = (th_worker *)at;
+    *worker = (th_worker){.sched = sched, .policy = &th_policy_bound, .bound = true};
+    worker->block = block;
+    worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
+    worker->go.slab = sched->go_slab;
+    worker->go.owner = worker;
+    worker->spawn.slab = sched->spawn_slab;
+    worker->until_inject = sched->config.global_interval;
+    th_random_seed(&worker->random, (uint64_t)at);
+    th_store_relaxed(&worker->gate.xrevoked, TH_GATE_SHUT); /* relaxed: nobody else knows it yet */
+    th_inject_init(&worker->inbox);
+    th_timers_init(&worker->own_timers, sched, worker);
+    worker->timers = &worker->own_timers;
+    worker->home = (th_fiber){.work = {.kind = TH_WORK_FIBER, .worker = -1},
+                              .sched = sched,
+                              .worker = worker,
+                              .body = true,
+                              .root = true};
+    worker->home.stack.record = worker->home_record;
+    return worker;
+}
+
+/*
+ * What a root needs to wait. A fresh fiber: the tools see the thread's own stack where it first
+ * leaves that (fiber.c).
+ */
+static bool prepare(th_worker *worker) {
+    worker->home.run_id = th_self_id();
+    worker->home.stack.bottom = NULL;
+    th_os_stack(&worker->own_low, &worker->own_high);
+    worker->home.heritage = (th_heritage){.deadline = TH_FOREVER};
+    th_fiber *spare = th_fiber_new(worker->sched, worker->sched->stack_class, false);
+    if (spare) {
+        th_count(&worker->counters.xstacks_created, 1);
+        th_idle_put(worker, spare);
+    }
+    return spare != NULL;
+}
+
+/* What a record keeps goes back, while nobody else has it: its idle fibers, its task objects. */
+static void give_back(th_worker *worker) {
+    while (worker->idle) {
+        th_idle_give(worker);
+    }
+    th_slab_flush(&worker->go);
+    th_slab_flush(&worker->spawn);
+}
+
+/* The thread's own things, and the sanitizers'. Not shown to those: contexts begin and end here. */
+static TH_NO_TSAN void thread_enters(th_worker *worker) {
+    if (worker->sched->config.catch_overflow && th_os_fault_thread_enter(&worker->altstack)) {
+        worker->altstack = NULL; /* an overflow is then not reported by name */
+    }
+    worker->errno_at = th_os_errno_at();
+    worker->exceptions = th_os_exceptions_at();
+    worker->home.tsan = th_tsan_here();
+    worker->tsan = th_tsan_create();
+    worker->tsan_maker = th_tsan_create();
+    th_tsan_release(&worker->tsan);
+    th_store_relaxed(&worker->current, &worker->home); /* relaxed: for who looks; else our own */
+    th_thread_self()->worker = worker;
+    if (th_is_traced(worker)) {
+        th_trace_enters(worker);
+    }
+}
+
+static TH_NO_TSAN void thread_leaves(th_worker *worker) {
+    if (th_is_traced(worker)) {
+        th_trace_leaves(worker);
+    }
+    th_tsan_to_worker(worker->tsan);
+    th_tsan_release(worker);
+    th_tsan_to_task(worker->home.tsan);
+    th_tsan_acquire(worker); /* what its scheduler did is the thread's now */
+    th_thread_self()->worker = NULL;
+    th_tsan_destroy(worker->tsan);
+    th_tsan_destroy(worker->tsan_maker);
+    if (worker->altstack) {
+        th_os_fault_thread_leave(worker->altstack);
+    }
+}
+
+/* From outside, with the record given, else another; `anyway`: though the scheduler is stopping. */
+static int bind(thrum_sched *sched, th_worker *worker, bool anyway) {
+    worker = worker ? worker : take_spare(sched);
+    worker = worker ? worker : make(sched);
+    if (!worker) {
+        return -ENOMEM;
+    }
+    int code = prepare(worker) ? link_in(sched, worker, anyway) : -ENOMEM;
+    if (code) {
+        give_back(worker);
+        th_lock_acquire(&sched->bound_lock);
+        put_spare(sched, worker);
+        th_lock_release(&sched->bound_lock);
+        return code;
+    }
+    worker->unfinished = false;
+    thread_enters(worker);
+    return 0;
+}
+
+int th_bound_enter(thrum_sched *sched) {
+    return bind(sched, take_unfinished(sched), true);
+}
+
+int thrum_sched_bind(thrum_sched *sched) {
+    if (!sched) {
+        return -EINVAL;
+    }
+    if (th_here()) {
+        return th_bound_root() ? -EBUSY : -EDEADLK;
+    }
+    th_outside *record = th_outside_enter(sched, true); /* so it is not freed meanwhile */
+    if (!record) {
+        return -ESHUTDOWN;
+    }
+    /* A stop waits for the task that the thread acts for; what a stop has left is not for it. */
+    int code = bind(sched, NULL, th_acts_for(sched));
+    th_outside_leave(sched, record);
+    return code;
+}
+
+static TH_NO_TSAN void wait_for_flag(th_worker *worker, uint32_t *xflag, int64_t deadline) {
+    int saved = *worker->errno_at;
+    worker->awaits = xflag;
+    worker->awaits_until = deadline;
+    th_enter(worker);
+    th_suspend(&worker->home, TH_COMMIT_ROOT, NULL);
+    th_leave(worker);
+    worker->awaits = NULL;
+    *worker->errno_at = saved;
+}
+
+int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline) {
+    if (th_forks_any(&worker->forks)) {
+        th_forks_give_all(worker); /* what runs meanwhile has its own */
+    }
+    wait_for_flag(worker, xflag, deadline);
+    /* relaxed: as in may_go_on */
+    return th_load_relaxed(xflag) ? 0 : -ETIMEDOUT;
+}
+
+/* Until nothing is tied to the thread any more. */
+static TH_NO_TSAN void run_rest(th_worker *worker) {
+    int saved = *worker->errno_at;
+    worker->leaving = true;
+    th_enter(worker);
+    while (worker->held || worker->policy->pending(worker)) {
+        th_suspend(&worker->home, TH_COMMIT_ROOT, NULL);
+    }
+    th_leave(worker);
+    worker->leaving = false;
+    *worker->errno_at = saved;
+}
+
+int thrum_sched_unbind(void) {
+    th_worker *worker = th_bound_root();
+    if (!worker) {
+        return th_here() ? -EDEADLK : th_thread_refusal();
+    }
+    th_bound_leave(worker);
+    return 0;
+}
+
+/* It is the last time that the thread touches the scheduler. */
+static void leave(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    thread_leaves(worker);
+    give_back(worker);
+    if (th_unlikely(sched->watch != NULL)) {
+        sched->watch->leaves(worker);
+    }
+    link_out(sched, worker);
+}
+
+void th_bound_leave(th_worker *worker) {
+    if (th_load_relaxed(&worker->home.xfamilies)) { /* relaxed: our own */
+        th_misuse("thrum_sched_unbind", "a scope that the thread has opened is not joined", worker);
+    }
+    if (th_forks_any(&worker->forks)) {
+        th_forks_end(worker);
+    }
+    run_rest(worker);
+    leave(worker);
+}
+
+void th_bound_leave_unfinished(th_worker *worker) {
+    worker->unfinished = true;
+    leave(worker);
+}
+
+/* ---- stopping ---- */
+
+void th_bound_refuse(thrum_sched *sched, bool refuse) {
+    th_lock_acquire(&sched->bound_lock);
+    sched->unbound_only = refuse;
+    th_lock_release(&sched->bound_lock);
+}
+
+/* The caller is bound itself: what is tied to it runs, for others may wait for that. */
+static int wait_left_in_root(th_worker *root, int64_t deadline) {
+    thrum_sched *sched = root->sched;
+    th_lock_acquire(&sched->bound_lock);
+    bool alone = sched->xbound == 1;
+    th_store_relaxed(&sched->xalone, alone); /* relaxed: with the lock */
+    sched->stopper = root;
+    th_lock_release(&sched->bound_lock);
+    int result = alone ? 0 : th_bound_await(root, &sched->xalone, deadline);
+    th_lock_acquire(&sched->bound_lock);
+    sched->stopper = NULL;
+    th_lock_release(&sched->bound_lock);
+    return result;
+}
+
+int th_bound_wait_left(thrum_sched *sched, int64_t deadline) {
+    th_worker *root = th_bound_root();
+    th_bound_refuse(sched, true);
+    if (root) {
+        return wait_left_in_root(root, deadline);
+    }
+    for (;;) {
+        uint32_t bound = th_load_relaxed(&sched->xbound); /* relaxed: th_bound_close acquires */
+        if (!bound) {
+            return 0;
+        }
+        if (th_os_futex_wait(&sched->xbound, bound, deadline) == -ETIMEDOUT &&
+            th_load_relaxed(&sched->xbound)) { /* relaxed: as above */
+            return -ETIMEDOUT;
+        }
+    }
+}
+
+void th_bound_close(thrum_sched *sched) {
+    th_lock_acquire(&sched->bound_lock);
+    th_lock_release(&sched->bound_lock);
+}
+
+void th_bound_free(thrum_sched *sched) {
+    for (th_worker *worker = sched->bound_spares; worker;) {
+        th_worker *next = worker->bound_next;
+        th_sched_free(sched, worker->block);
+        worker = next;
+    }
+    for (unsigned i = 0; i < TH_BOUND_CHUNKS; i++) {
+        th_sched_free(sched, sched->xbound_chunks[i]);
+    }
+}

@@ -1,0 +1,175 @@
+/*
+ * bound_sleep.c: what a bound thread that waits does: it runs what it finds, and sleeps until it is
+ * woken or a deadline passes (core/worker/BOUND.md).
+ */
+#include "core/worker/bound.h"
+#include "core/ready/bound_wake.h"
+#include "core/ready/deferred.h"
+#include "core/ready/idle_sum.h"
+#include "core/ready/timer.h"
+#include "core/fiber/trim.h"
+#include "platform/platform.h"
+
+/*
+ * It slept, and has found something: it sees to what is loose no longer, so another one does that
+ * sleeps.
+ */
+static void hand_over(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    worker->woken = false;
+    if (sched->workers_count) {
+        return;
+    }
+    /* relaxed: whoever woke us for what it put in was acquired in `sleep`; others wake others */
+    int64_t first = th_load_relaxed(&sched->loose_timers.xearliest);
+    if (!th_inject_is_empty(&sched->inject)) {
+        th_bound_wake(sched, 1);
+    } else if (first != INT64_MAX) {
+        th_bound_wake_unless(sched, 1, first);
+    }
+}
+
+static int64_t earliest(const th_worker *worker) {
+    int64_t own = th_load_relaxed(&worker->own_timers.xearliest); /* relaxed: behind the fence */
+    int64_t loose = INT64_MAX;
+    if (!worker->sched->workers_count) {
+        loose = th_load_relaxed(&worker->sched->loose_timers.xearliest); /* relaxed: as above */
+    }
+    return own < loose ? own : loose;
+}
+
+/* Whether the root, which waits for no wake, has what it waits for. */
+static bool may_go_on(const th_worker *worker) {
+    if (worker->leaving) {
+        /* relaxed: what is tied to us and deferred we see; what others deferred they may take */
+        return !worker->held && !th_load_relaxed(&worker->sched->xdeferred);
+    }
+    /* relaxed: the lock that the root takes orders it (idle.c) */
+    return worker->awaits &&
+           (th_load_relaxed(worker->awaits) || worker->awaits_until <= th_os_now());
+}
+
+static void sleep_until(th_worker *worker, uint32_t word, int64_t until) {
+    th_count(&worker->counters.xfutex_waits, 1);
+    const th_watch *watch = until == TH_FOREVER ? worker->sched->watch : NULL;
+    if (th_unlikely(watch != NULL)) {
+        watch->sleeps(worker);
+    }
+    if (th_is_traced(worker)) {
+        th_trace_parks(worker);
+    }
+    th_os_futex_wait(&worker->xsleep, word, until);
+    if (th_is_traced(worker)) {
+        th_trace_unparks(worker);
+    }
+    if (th_unlikely(watch != NULL)) {
+        watch->wakes(worker);
+    }
+}
+
+/* Until there is something to do, or it is told, or a deadline passes, or for no reason. */
+static void sleep(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_store_relaxed(&worker->xuntil, TH_FOREVER); /* relaxed: the fence orders it */
+    /* relaxed: as above */
+    th_or_relaxed(&worker->xsleep, TH_SLEEP_PARKED);
+    /* seq: announced before the queues, and the deadlines, are read; th_wake_worker,
+     * th_bound_wake_unless */
+    th_fence_seq();
+    if (th_load_relaxed(&sched->xidle_waiters)) { /* relaxed: ordered by the fence */
+        th_idle_notify(sched);
+    }
+    bool deferred = th_load_relaxed(&sched->xdeferred) != 0; /* relaxed: a hint, as in th_park */
+    int64_t until = deferred ? th_os_now() + TH_DEFER_NS : TH_FOREVER;
+    if (worker->awaits && worker->awaits_until < until) {
+        until = worker->awaits_until;
+    }
+    if (!worker->policy->pending(worker) && !may_go_on(worker)) {
+        uint32_t word = th_load_relaxed(&worker->xsleep); /* relaxed: the kernel compares again */
+        int64_t first = earliest(worker);
+        until = first < until ? first : until;
+        if ((word & TH_SLEEP_PARKED) && until > th_os_now()) {
+            th_store_relaxed(&worker->xuntil, until); /* relaxed: it is true from now on */
+            sleep_until(worker, word, until);
+        }
+    }
+    /* pairs: claim; what it was woken for, of which it may leave some to others */
+    th_and_acquire(&worker->xsleep, ~(TH_SLEEP_PARKED | TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
+    worker->woken = true;
+}
+
+static void fire(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    if (th_likely(earliest(worker) == INT64_MAX)) {
+        return;
+    }
+    int64_t now = th_os_now();
+    /* relaxed: what is put in at this moment is seen at a later look */
+    if (th_load_relaxed(&worker->own_timers.xearliest) <= now) {
+        th_timers_fire(worker, &worker->own_timers, now);
+    }
+    /* relaxed: as above */
+    if (!sched->workers_count && th_load_relaxed(&sched->loose_timers.xearliest) <= now) {
+        th_timers_fire(worker, &sched->loose_timers, now);
+    }
+}
+
+/* Its root is about to go on: others may wait for what has ended. */
+static void tell_idle(th_worker *worker) {
+    th_fence_seq(); /* seq: our ends before the waiters are read; enlist has it the other way */
+    if (th_load_relaxed(&worker->sched->xidle_waiters)) { /* relaxed: ordered by the fence */
+        th_idle_notify(worker->sched);
+    }
+}
+
+th_work *th_bound_look(th_worker *worker) {
+    fire(worker);
+    /* Not for the root itself, on its way to sleep: its loop sees to it. */
+    bool late = worker->awaits && worker->current != &worker->home && may_go_on(worker);
+    return late ? &worker->home.work : NULL;
+}
+
+/* Whether its root may go on, or a deadline of its own has passed. */
+static bool is_due(const th_worker *worker) {
+    int64_t first = earliest(worker);
+    return may_go_on(worker) || (first != INT64_MAX && first <= th_os_now());
+}
+
+/* Whether there is something better to do than looking through stacks. */
+static bool is_wanted(th_worker *worker) {
+    return worker->policy->pending(worker) || is_due(worker) ||
+           worker->sched->policy->pending(worker);
+}
+
+th_work *th_bound_find(th_worker *worker) {
+    for (;;) {
+        th_work *work = worker->handoff;
+        worker->handoff = NULL;
+        if (!work) {
+            work = th_bound_look(worker);
+        }
+        if (!work) {
+            work = worker->policy->pick(worker);
+        }
+        if (!work) {
+            work = th_deferred_take(worker);
+        }
+        if (!work && may_go_on(worker)) {
+            work = &worker->home.work;
+        }
+        if (work) {
+            if (work == &worker->home.work) {
+                tell_idle(worker);
+            }
+            if (worker->woken) {
+                hand_over(worker);
+            }
+            return work;
+        }
+        tell_idle(worker); /* the end of all work, before time is spent on what that has left */
+        if (!may_go_on(worker)) {
+            th_idle_trim(worker, is_wanted);
+            sleep(worker);
+        }
+    }
+}

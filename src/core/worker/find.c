@@ -1,0 +1,154 @@
+/*
+ * find.c: a worker's next work: from its queues, from other workers, or after sleeping.
+ */
+#include "core/worker/find.h"
+
+#include "core/ready/deferred.h"
+#include "core/ready/fork.h"
+#include "core/ready/loot.h"
+#include "core/state/panic.h"
+#include "core/worker/park.h"
+#include "core/ready/submit.h"
+#include "core/ready/timer.h"
+#include "core/ready/wake.h"
+#include "platform/platform.h"
+
+/* Looks at a queue whose turn somebody else has before it parks all the same. */
+#define TURN_SPINS TH_LIMIT(64, 2)
+
+/*
+ * Backs off, and sees what the victim gets done meanwhile. So that it sees what that gets done
+ * alone, and not beside another thief who thinks he helps, nobody else may steal there either.
+ */
+static void nap(th_worker *worker) {
+    th_loot *loot = &worker->loot;
+    uint64_t at = th_os_ticks();
+    uint64_t runs = th_runs_begun(loot->victim);
+    /* relaxed: for thieves to look at; two halves that do not belong together are as good */
+    th_store_relaxed(&loot->victim->xalone_ns, worker->nap_ns);
+    th_store_relaxed(&loot->victim->xalone_at, at); /* relaxed: as above */
+    th_park(worker);
+    th_pace_add(&loot->apart, th_runs_begun(loot->victim) - runs, th_os_ticks() - at);
+}
+
+/* From whom is known of what comes from another worker's queue. */
+static void note_theft(th_worker *worker, const th_worker *victim) {
+    if (th_is_traced(worker)) {
+        th_trace_notes(worker, TH_TRACED_STOLE, victim ? victim->index + 1 : 0);
+    }
+}
+
+/*
+ * Who was woken for a single one that no thief may take: its owner has noted in which run that was,
+ * and while it is still in it, it has not come round.
+ */
+static th_work *rescue_told(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    bool told = false;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        const th_worker *w = &sched->workers[i];
+        uint64_t tick = th_load_relaxed(&w->xtick); /* relaxed: only whether it moves */
+        /* relaxed: the worker that it woke has acquired it */
+        if (w != worker && tick && tick == th_load_relaxed(&w->xlone_tick)) {
+            worker->seen_ticks[i] = tick;
+            told = true;
+        }
+    }
+    return told ? sched->policy->rescue(worker, &worker->look_unsure) : NULL;
+}
+
+static th_work *search(th_worker *worker) {
+    worker->nap_ns = 0;
+    if (!th_search_begin(worker)) {
+        return NULL;
+    }
+    th_count(&worker->counters.xsteals_tried, 1);
+    th_work *work = worker->policy->steal(worker);
+    if (work) {
+        worker->nap_ns = 0;
+        th_count(&worker->counters.xsteals_done, 1);
+        th_count(&worker->counters.xruns_stolen, 1);
+        th_loot_begin(worker);
+        note_theft(worker, worker->loot.victim);
+        if (th_ring_size(&worker->ring.ring)) {
+            th_notify(worker, false); /* the rest of the loot */
+        }
+        return work;
+    }
+    work = th_forks_steal(worker);
+    if (work) {
+        th_count(&worker->counters.xsteals_done, 1);
+        th_count(&worker->counters.xstolen, 1);
+        th_count(&worker->counters.xruns_stolen, 1);
+        note_theft(worker, NULL);
+    }
+    if (!work && worker->woken) {
+        work = rescue_told(worker);
+    }
+    if (work || (worker->nap_ns && th_others_parked(worker))) {
+        worker->nap_ns = 0;
+    }
+    return work;
+}
+
+static th_work *find_once(th_worker *worker) {
+    th_work *work = worker->handoff;
+    worker->quick = NULL;
+    if (work) {
+        worker->handoff = NULL;
+        return work;
+    }
+    if (th_unlikely(worker->loot.at) && th_loot_naps(worker)) {
+        nap(worker);
+    }
+    th_timers_poll(worker);
+    if ((work = worker->policy->pick(worker))) {
+        return work;
+    }
+    if (th_timers_help(worker) && (work = worker->policy->pick(worker))) {
+        return work; /* overdue, of one that does not come round, or its own */
+    }
+    if ((work = th_deferred_take(worker))) {
+        return work;
+    }
+    if (worker->sched->workers_count == 1) {
+        return NULL;
+    }
+    return search(worker);
+}
+
+/*
+ * The shared queue has work and somebody else its turn: that is over very soon, unless its holder
+ * was preempted. Parking would only find the same queue not empty.
+ */
+static bool wait_for_turn(th_worker *worker, unsigned *spins) {
+    bool lost = worker->turn_lost && *spins < TURN_SPINS;
+    worker->turn_lost = false;
+    if (lost) {
+        th_backoff(spins);
+    }
+    return lost;
+}
+
+th_work *th_find(th_worker *worker) {
+    unsigned spins = 0;
+    for (;;) {
+        th_work *work = find_once(worker);
+        if (work) {
+            if (th_unlikely(worker->searching || worker->sentinel)) {
+                th_went_busy(worker);
+            } else if (th_unlikely(worker->woken)) {
+                th_went_busy_alone(worker);
+            }
+            worker->woken = false;
+            return work;
+        }
+        /* pairs: end_threads; every task has ended: the user's hook is told (worker_stop) */
+        if (th_load_acquire(&worker->sched->xexit)) {
+            return NULL;
+        }
+        if (!wait_for_turn(worker, &spins)) {
+            th_park(worker);
+        }
+    }
+}

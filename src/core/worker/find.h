@@ -1,0 +1,12 @@
+/*
+ * find.h: where a worker's next work comes from.
+ */
+#ifndef TH_FIND_H
+#define TH_FIND_H
+
+#include "core/state/worker.h"
+
+/* The next work: picked, stolen, or after sleeping. NULL: the worker shall leave. */
+th_work *th_find(th_worker *worker);
+
+#endif

@@ -1,0 +1,380 @@
+/*
+ * park.c: see park.h. States, rules and the races that they prevent: core/worker/PARKING.md.
+ */
+#include "core/worker/park.h"
+
+#include "base/check.h"
+#include "core/ready/deferred.h"
+#include "core/ready/fork.h"
+#include "core/ready/idle_sum.h"
+#include "core/fiber/reclaim.h"
+#include "core/worker/sentinel.h"
+#include "core/ready/timer.h"
+#include "core/fiber/trim.h"
+#include "core/ready/wake.h"
+#include "platform/platform.h"
+
+/* What nobody else is certain to come for, and what a thief could help with. */
+static bool pending(th_worker *worker) {
+    return worker->sched->policy->pending(worker) || th_forks_seen(worker);
+}
+
+/* ---- searching ---- */
+
+static unsigned searchers_max(const thrum_sched *sched, uint64_t word) {
+    if (sched->searchers_max) {
+        return sched->searchers_max;
+    }
+    unsigned parked = th_park_parked(word);
+    unsigned busy = sched->workers_count > parked ? sched->workers_count - parked : 0;
+    return busy > 3 ? busy / 2 : 1;
+}
+
+bool th_search_begin(th_worker *worker) {
+    if (worker->searching) {
+        return true;
+    }
+    thrum_sched *sched = worker->sched;
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
+    do {
+        if (th_park_searchers(word) >= searchers_max(sched, word)) {
+            return false;
+        }
+        /* lock-free: it fails only when another change of the word succeeded */
+        /* relaxed: whoever relies on a token relies on the look after its end (th_went_busy) */
+    } while (!th_cas_relaxed(&sched->xpark, &word, word + TH_PARK_SEARCHER_ONE));
+    worker->searching = true;
+    return true;
+}
+
+/* Searching whatever the limit says: it has seen something. */
+static void search_anyway(th_worker *worker) {
+    if (!worker->searching) {
+        worker->searching = true;
+        /* relaxed: as in th_search_begin */
+        th_add_relaxed(&worker->sched->xpark, TH_PARK_SEARCHER_ONE);
+    }
+}
+
+/* Whether another worker runs while others sleep and nobody is the sentinel. */
+static bool sentinel_missing(const thrum_sched *sched, uint64_t word) {
+    return !th_park_sentinel(word) && th_park_top(word) &&
+           th_park_parked(word) + 1 < sched->workers_count;
+}
+
+/* Deadlines of its own that nobody else looks after while it runs. */
+static bool timers_unwatched(const th_worker *worker, uint64_t word) {
+    return !th_park_sentinel(word) &&
+           /* relaxed: ordered by the fence; who puts one in fences, then looks who is awake */
+           th_load_relaxed(&worker->own_timers.xearliest) != INT64_MAX;
+}
+
+void th_went_busy_alone(th_worker *worker) {
+    /* seq: no sleeper any more, before its deadlines are read; who puts one in (th_timers_tell)
+     * fences before it reads the park word */
+    th_fence_seq();
+    if (timers_unwatched(worker, 0)) {
+        th_watch_timers(worker->sched, worker);
+    }
+}
+
+void th_went_busy(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    bool last = false;
+    bool rescued = false; /* more than it is about to run */
+    uint64_t word;
+    if (worker->sentinel) {
+        worker->sentinel = false;
+        rescued = th_ring_size(&worker->ring.ring) != 0 || th_claim_any(&worker->claim);
+        word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
+        /* lock-free: it fails only when another change of the word succeeded */
+        /* relaxed: who parks after it in the order of the word's changes takes the role */
+        while (!th_cas_relaxed(&sched->xpark, &word, th_park_with_sentinel(word, 0))) {
+        }
+        word = th_park_with_sentinel(word, 0);
+        last = !worker->searching;
+    }
+    if (worker->searching) {
+        worker->searching = false;
+        /* relaxed: the fence below orders it before the queues are read */
+        word = th_sub_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE) - TH_PARK_SEARCHER_ONE;
+        last = true;
+    }
+    if (!last || th_park_searchers(word) || !th_park_anyone(word)) {
+        return;
+    }
+    /*
+     * seq: no searcher any more, before the queues are read: a submitter who still saw one, and so
+     * woke nobody, had published before (th_notify, th_notify_shared)
+     */
+    th_fence_seq();
+    if (rescued || sentinel_missing(sched, word) || timers_unwatched(worker, word) ||
+        pending(worker)) {
+        th_wake_one(sched, worker, TH_WAKE_CHAIN);
+    }
+}
+
+/* ---- parking ---- */
+
+/*
+ * Announces in both words. From here on the worker may be claimed: by its own word, and, once that
+ * stands in the park word, as the stack's top or as the sentinel. Whether it is the last one.
+ */
+static bool announce(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    unsigned me = worker->index + 1;
+    /* pairs: claim; without LISTED its entry was popped before */
+    uint32_t old = th_or_acquire(&worker->xsleep, TH_SLEEP_PARKED);
+    bool entry = (old & TH_SLEEP_LISTED) != 0; /* left behind earlier: it serves again */
+    bool listed = false;
+    bool nap;
+    bool sentinel;
+    bool push;
+    bool all;
+    uint64_t want;
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
+    do {
+        all = th_park_parked(word) + 1 >= sched->workers_count;
+        nap = worker->nap_ns && !(word & TH_PARK_NAP);
+        sentinel = !all && (worker->sentinel || !th_park_sentinel(word));
+        push = !sentinel && !entry;
+        if (push && !listed) {
+            listed = true;
+            /* relaxed: published by the exchange, before the entry can be popped */
+            th_or_relaxed(&worker->xsleep, TH_SLEEP_LISTED);
+        }
+        want = word + TH_PARK_PARKED_ONE;
+        want -= worker->searching ? TH_PARK_SEARCHER_ONE : 0;
+        want |= nap ? TH_PARK_NAP : 0;
+        if (sentinel || worker->sentinel) {
+            want = th_park_with_sentinel(want, sentinel ? me : 0);
+        }
+        if (push) {
+            /* relaxed: published by the exchange */
+            th_store_relaxed(&worker->xidle_next, th_park_top(word));
+            want = th_park_with_top(want, me);
+        }
+        /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
+        /* pairs: th_wake_one; link and LISTED of the entry. The fence in th_park orders the rest */
+    } while (!th_cas_release(&sched->xpark, &word, want));
+    if (listed && !push) {
+        /* relaxed: there is no entry after all, so nobody else clears it */
+        th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LISTED);
+    }
+    worker->searching = false;
+    worker->napping = worker->nap_ns != 0;
+    worker->nap_bit = nap;
+    worker->sentinel = sentinel;
+    return all;
+}
+
+/* Goes on without having been claimed; false when somebody did claim it meanwhile. */
+static bool leave_by_itself(th_worker *worker) {
+    /* relaxed: the word decides; unannounce acquires what whoever claimed it first did */
+    return (th_and_relaxed(&worker->xsleep, ~TH_SLEEP_PARKED) & TH_SLEEP_PARKED) != 0;
+}
+
+/* Awake again, either way. */
+static void unannounce(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* pairs: claim; what the claimer did before it */
+    uint32_t old = th_and_acquire(&worker->xsleep, ~(TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
+    worker->searching = (old & TH_SLEEP_TOKEN) != 0;
+    worker->woken = true;
+    uint64_t change = TH_PARK_PARKED_ONE + (worker->nap_bit ? TH_PARK_NAP : 0);
+    worker->napping = false;
+    worker->nap_bit = false;
+    worker->nap_ns = 0;
+    /* relaxed: one order with all other changes of the word */
+    th_sub_relaxed(&sched->xpark, change);
+}
+
+/*
+ * The sentinel, with everybody parked: there is nothing to watch. It becomes one of the stack, and
+ * sleeps without limit. False when that has changed meanwhile, or it was claimed.
+ */
+static bool retire_sentinel(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    /* relaxed: while PARKED, LISTED is as announce acquired it */
+    uint32_t old = th_or_relaxed(&worker->xsleep, TH_SLEEP_LISTED);
+    bool entry = (old & TH_SLEEP_LISTED) != 0;
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
+    while ((old & TH_SLEEP_PARKED) && th_park_parked(word) == sched->workers_count) {
+        uint64_t want = th_park_with_sentinel(word, 0);
+        if (!entry) {
+            /* relaxed: published by the exchange */
+            th_store_relaxed(&worker->xidle_next, th_park_top(word));
+            want = th_park_with_top(want, worker->index + 1);
+        }
+        /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
+        /* pairs: th_wake_one; link and LISTED of the entry. All were parked at this point of the
+         * word's order; who goes on after it sees no sentinel */
+        if (th_cas_release(&sched->xpark, &word, want)) {
+            worker->sentinel = false;
+            return true;
+        }
+    }
+    if (!entry) {
+        /* relaxed: there is no entry after all, so nobody else clears it */
+        th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LISTED);
+    }
+    return false;
+}
+
+static int64_t first_sleep(th_worker *worker) {
+    /* relaxed: whoever defers a task looks for it itself as well */
+    bool deferred = th_load_relaxed(&worker->sched->xdeferred) != 0;
+    if (worker->napping) {
+        return worker->nap_ns;
+    }
+    if (worker->sentinel) {
+        return th_sentinel_begin(worker, deferred);
+    }
+    return deferred ? TH_DEFER_NS : TH_FOREVER;
+}
+
+/* Its own timers end any sleep; as the sentinel, everybody's. */
+static int64_t with_timers(const th_worker *worker, int64_t deadline) {
+    int64_t first = th_timers_sleep_until(worker, worker->sentinel);
+    int64_t due = worker->sentinel ? th_reclaim_due(worker) : TH_FOREVER;
+    first = due < first ? due : first;
+    return first < deadline ? first : deadline;
+}
+
+/* `slack`: what the thread's timers had before the sentinel's were made exact, if they were. */
+static void sleep_until_claimed(th_worker *worker, unsigned long *slack) {
+    thrum_sched *sched = worker->sched;
+    int64_t ns = first_sleep(worker);
+    int64_t deadline = ns == TH_FOREVER ? ns : th_os_now() + ns;
+    for (;;) {
+        /* relaxed: unannounce acquires what the claimer did */
+        uint32_t word = th_load_relaxed(&worker->xsleep);
+        if (!(word & TH_SLEEP_PARKED)) {
+            return;
+        }
+        th_count(&worker->counters.xfutex_waits, 1);
+        if (th_os_futex_wait(&worker->xsleep, word, with_timers(worker, deadline)) != -ETIMEDOUT) {
+            continue; /* claimed, or an entry popped, or a spurious wake: the word tells */
+        }
+        th_count(&worker->counters.xwakes_timer, 1);
+        bool timers_due = with_timers(worker, TH_FOREVER) <= th_os_now();
+        if (worker->sentinel && !worker->napping && !timers_due) {
+            *slack = *slack ? *slack : th_os_timer_slack(1);
+            /* relaxed: a hint, and the exchange decides */
+            if (!th_load_relaxed(&sched->xdeferred) && !pending(worker) &&
+                th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count &&
+                retire_sentinel(worker)) {
+                deadline = TH_FOREVER;
+                continue;
+            }
+            th_round round = th_sentinel_round(worker, &ns);
+            if (round == TH_ROUND_NOTHING) {
+                deadline = th_os_now() + ns;
+                continue;
+            }
+            if (round == TH_ROUND_PENDING) {
+                search_anyway(worker);
+            }
+        }
+        leave_by_itself(worker);
+        return;
+    }
+}
+
+/* Not for the first sleep, which is short and often the last. */
+static void sleep_until_woken(th_worker *worker) {
+    unsigned long slack = 0;
+    sleep_until_claimed(worker, &slack);
+    if (slack) {
+        th_os_timer_slack(slack);
+    }
+}
+
+/* Looks again for a while before it parks: not by default, it cost every benchmark that we have. */
+static bool spin(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    int64_t until = thrum_after(sched->config.spin_ns);
+    int64_t now;
+    do {
+        /* relaxed: a hint; th_park looks again */
+        if (pending(worker) || th_load_relaxed(&sched->xexit)) {
+            return true;
+        }
+        /* relaxed: a hint, as above; parking is what they wait for */
+        if (th_load_relaxed(&sched->xidle_waiters)) {
+            return false;
+        }
+        th_os_relax();
+        now = th_os_now();
+        if (th_timers_sleep_until(worker, false) <= now) {
+            return true; /* its own: it fires them itself */
+        }
+        if (th_timers_sleep_until(worker, true) <= now) {
+            return false; /* another's, which may be busy: that is for the sentinel */
+        }
+    } while (now < until);
+    return false;
+}
+
+/* Whether there is something better to do than looking through stacks. */
+static bool is_wanted(th_worker *worker) {
+    return worker->sched->policy->pending(worker);
+}
+
+void th_park(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    if (!worker->nap_ns) {
+        if (sched->config.spin_ns > 0 && spin(worker)) {
+            search_anyway(worker);
+            return;
+        }
+        th_idle_trim(worker, is_wanted);
+    }
+    if (worker->woken) {
+        worker->woken = false;
+        th_count(&worker->counters.xwakes_empty, 1);
+    }
+    bool token = worker->searching;
+    bool last = announce(worker);
+    th_fence_seq(); /* seq: announced before the queues are read; th_notify, th_wake_worker */
+    /* relaxed: ordered by the fence; a waiter announces itself, then sums */
+    if (th_load_relaxed(&sched->xidle_waiters) &&
+        /* relaxed: of those that park at the same time, the last one sees all */
+        th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
+        th_idle_notify(sched);
+    }
+    if (th_unlikely(sched->watch != NULL) &&
+        /* relaxed: as above */
+        th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
+        sched->watch->parked(sched);
+    }
+    /* relaxed: ordered by the fence; stop sets it, then wakes all */
+    bool look = !worker->napping || token;
+    bool go_on = look && (th_load_relaxed(&sched->xexit) || pending(worker));
+    /* relaxed: as above. It did not know that it would be the last: th_idle_trim once more */
+    go_on |= last && !worker->napping && th_load_relaxed(&sched->xfibers_unmeasured);
+    if (go_on) {
+        leave_by_itself(worker);
+    } else {
+        th_count(&worker->counters.xparks, 1);
+        if (th_is_traced(worker)) {
+            th_trace_parks(worker);
+        }
+        sleep_until_woken(worker);
+        if (th_is_traced(worker)) {
+            th_trace_unparks(worker);
+        }
+    }
+    bool anyway = worker->searching;
+    unannounce(worker);
+    if (anyway && worker->searching) {
+        /* a token from the claimer, and one of its own: one is enough */
+        /* relaxed: one order of all changes */
+        th_sub_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE);
+    } else if (anyway) {
+        worker->searching = true;
+    } else if (go_on) {
+        worker->woken = false;
+        search_anyway(worker);
+    }
+}

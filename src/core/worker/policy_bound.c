@@ -1,0 +1,100 @@
+/*
+ * policy_bound.c: what a bound thread runs when it waits: what is tied to it; with no workers also
+ * what it has posted itself, in that order, and then what is loose: posted from outside, or due.
+ */
+#include "core/worker/bound.h"
+#include "core/ready/bound_wake.h"
+#include "core/ready/pick.h"
+#include "core/ready/submit.h"
+
+/* Picks between looks at the deadlines, after which what is loose comes first. */
+#define PICKS_PER_LOOK TH_LIMIT(16u, 2u)
+
+static inline bool has_workers(const thrum_sched *sched) {
+    return sched->workers_count != 0;
+}
+
+static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
+    thrum_sched *sched = worker->sched;
+    if (has_workers(sched)) {
+        worker->batch = (th_chain){work, work, 1}; /* not on the task's stack (base/annotate.h) */
+        sched->policy->submit_outside(sched, &worker->batch);
+    } else {
+        th_chain_append(hint == THRUM_HINT_YIELD ? &worker->pinned_yields : &worker->pinned, work);
+    }
+}
+
+static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
+    thrum_sched *sched = worker->sched;
+    if (has_workers(sched)) {
+        sched->policy->submit_outside(sched, chain);
+    } else {
+        th_work_link(chain->last, NULL);
+        th_chain_join(&worker->pinned, *chain);
+    }
+}
+
+/* No workers: the next threads that wait run it. */
+static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+    th_inject_push(&sched->inject, chain->first, chain->count);
+    th_bound_wake(sched, chain->count);
+}
+
+/* No workers: one of what was posted from outside. */
+static th_work *take_loose(th_worker *worker) {
+    th_inject *inject = &worker->sched->inject;
+    if (th_inject_is_empty(inject) || !th_inject_turn_begin(inject)) {
+        return NULL;
+    }
+    th_inject_take_into(inject, 1, 1, &worker->collected);
+    th_inject_turn_end(inject);
+    /* seq: the turn is free before the queue is read: those that came while we had it went away,
+     * and may sleep; `sleep` has it the other way */
+    th_fence_seq();
+    if (!th_inject_is_empty(inject)) {
+        th_bound_wake(worker->sched, 1);
+    }
+    return th_chain_take(&worker->collected);
+}
+
+static th_work *pick(th_worker *worker) {
+    const thrum_sched *sched = worker->sched;
+    th_count(&worker->xtick, 1);
+    bool looks = worker->xtick % PICKS_PER_LOOK == 0;
+    bool in_time = worker->awaits && worker->awaits_until != TH_FOREVER; /* its root, as a stop */
+    th_work *work = looks || in_time ? th_bound_look(worker) : NULL;
+    if (!work && looks && !has_workers(sched)) {
+        work = take_loose(worker); /* or a task that posts itself would keep it away for ever */
+    }
+    if (!work) {
+        work = th_pinned_take(worker);
+    }
+    if (!work && !has_workers(sched)) {
+        work = take_loose(worker);
+    }
+    if (!work && sched->config.help_when_bound && sched->policy->help) {
+        work = sched->policy->help(worker);
+    }
+    return work ? work : th_pinned_take_yielded(worker);
+}
+
+/* Whether there is something loose that no holder of the turn is going to see. */
+static bool is_any_loose(const thrum_sched *sched) {
+    const th_inject *inject = &sched->inject;
+    return !has_workers(sched) && !th_inject_is_empty(inject) && !th_inject_is_taken(inject);
+}
+
+static bool pending(th_worker *worker) {
+    return worker->pinned.first || worker->pinned_yields.first ||
+           !th_inject_is_empty(&worker->inbox) || is_any_loose(worker->sched);
+}
+
+const th_policy th_policy_bound = {
+    .submit = submit,
+    .submit_chain = submit_chain,
+    .submit_outside = submit_outside,
+    .pick = pick,
+    .steal = th_steal_none,
+    .pending = pending,
+    .rescue = th_rescue_none,
+};

@@ -1,0 +1,135 @@
+/*
+ * sentinel.c: see sentinel.h.
+ *
+ * While something happens it comes round so often that nothing queued behind a long run waits for
+ * longer than the config's bound. When nothing has, for a while, it sleeps long, and whoever queues
+ * something wakes it: the park word says so (TH_PARK_WATCH).
+ */
+#include "core/worker/sentinel.h"
+
+#include "core/ready/deferred.h"
+#include "core/ready/fork.h"
+#include "core/ready/timer.h"
+#include "platform/platform.h"
+
+#define FIRST_NS 50000 /* its first sleep, at most */
+/* Nobody has picked or queued anything for so long: it sleeps long. */
+#define QUIET_NS TH_LIMIT(2000000, 100000)
+#define LONG_NS 4000000 /* its long sleep */
+
+/*
+ * What it sleeps when it does not sleep long. What is queued right after a look is seen by the
+ * next, and that its owner has not come round, by the one after it: a quarter of the bound is left.
+ */
+static int64_t longest(const th_worker *worker) {
+    int64_t ns = worker->sched->config.rescue_ns / 8 * 3;
+    return ns < LONG_NS ? ns : LONG_NS;
+}
+
+int64_t th_sentinel_begin(th_worker *worker, bool deferred) {
+    int64_t most = longest(worker);
+    int64_t first = deferred ? TH_DEFER_NS : FIRST_NS;
+    worker->sentinel_ns = first < most ? first : most;
+    worker->second_look = false;
+    worker->quiet_since = INT64_MAX;
+    return worker->sentinel_ns;
+}
+
+/* How often all have picked: the same as before means that nobody has. */
+static uint64_t all_ticks(const thrum_sched *sched) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        sum += th_load_relaxed(&sched->workers[i].xtick); /* relaxed: only whether it moves */
+    }
+    return sum;
+}
+
+/* Whether anything is queued that another worker than its owner could run. */
+static bool anything_queued(th_worker *worker) {
+    const thrum_sched *sched = worker->sched;
+    const th_policy *policy = sched->policy;
+    for (unsigned i = 0; policy->holds && i < sched->workers_count; i++) {
+        if (i != worker->index && policy->holds(&sched->workers[i])) {
+            return true;
+        }
+    }
+    return policy->pending(worker) || th_forks_left(worker);
+}
+
+/*
+ * Says that it sleeps long, and looks again: a worker that queues something is seen, or sees that
+ * the sentinel is to be woken, although it pushes and reads the park word without a fence: the
+ * barrier stands between the two at every running thread (D10). False: it comes round as before.
+ */
+static bool go_long(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    if (!sched->can_order) {
+        return false;
+    }
+    /* relaxed: the barrier orders it; only the sentinel takes the bit away, and it is that */
+    th_and_relaxed(&sched->xpark, ~TH_PARK_WATCH);
+    if (th_os_barrier() && !anything_queued(worker) && all_ticks(sched) == worker->round_ticks) {
+        return true;
+    }
+    /* what was tried is not tried again at once: a barrier costs others */
+    worker->quiet_since = INT64_MAX;
+    /* relaxed: a waker of it sets the bit too */
+    th_or_relaxed(&sched->xpark, TH_PARK_WATCH);
+    return false;
+}
+
+/* Whether nothing has happened for QUIET_NS: by the clock, since rounds may come late. */
+static bool is_quiet(th_worker *worker) {
+    uint64_t ticks = all_ticks(worker->sched);
+    int64_t now = th_os_now();
+    if (ticks != worker->round_ticks || anything_queued(worker)) {
+        worker->round_ticks = ticks;
+        worker->quiet_since = now;
+    } else if (worker->quiet_since > now) {
+        worker->quiet_since = now; /* it has just parked */
+    }
+    return now - worker->quiet_since >= QUIET_NS;
+}
+
+/*
+ * A worker that has work and has not picked anything since the last look has not come round; if it
+ * has, a second look follows after the same time. Then the sleeps grow again.
+ */
+th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
+    thrum_sched *sched = worker->sched;
+    worker->look_unsure = false;
+    if (th_timers_help(worker)) {
+        return TH_ROUND_WORK;
+    }
+    worker->handoff = sched->policy->rescue(worker, &worker->look_unsure);
+    if (!worker->handoff && (worker->handoff = th_forks_rescue(worker))) {
+        th_count(&worker->counters.xrescues, 1);
+        th_count(&worker->counters.xruns_stolen, 1);
+    }
+    if (worker->handoff) {
+        if (th_is_traced(worker)) {
+            th_trace_notes(worker, TH_TRACED_RESCUED, 0);
+        }
+        return TH_ROUND_WORK;
+    }
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: a guess; see below */
+    /* a submitter that saw a searcher left it to that one */
+    if (!th_park_searchers(word) && (sched->policy->pending(worker) || th_forks_seen(worker))) {
+        return TH_ROUND_PENDING;
+    }
+    /* relaxed: a hint; whoever deferred a task looks again itself */
+    if (th_load_relaxed(&sched->xdeferred)) {
+        return TH_ROUND_WORK;
+    }
+    if (th_park_long(word) || (is_quiet(worker) && go_long(worker))) {
+        *sleep_ns = LONG_NS;
+        return TH_ROUND_NOTHING;
+    }
+    worker->second_look = worker->look_unsure && !worker->second_look;
+    if (!worker->second_look) {
+        int64_t most = longest(worker);
+        worker->sentinel_ns = 2 * worker->sentinel_ns < most ? 2 * worker->sentinel_ns : most;
+    }
+    *sleep_ns = worker->sentinel_ns;
+    return TH_ROUND_NOTHING;
+}
