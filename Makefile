@@ -76,8 +76,10 @@ coverage: ## lines and branches that the quick tests reach, and thresholds (MISS
 	@tools/setup ci
 	@tools/coverage
 
-check: ## style, floors, the documents' tables, and the binary interface as it is recorded
+check: ## style, floors, rooms, the documents' tables, and the binary interface as it is recorded
 	@tools/check-floors
+	@tools/build gcc-release thrum_static >/dev/null
+	@tools/check-rooms
 	@tools/check-style
 	@tools/check-tables
 	@tools/check-abi

@@ -17,6 +17,8 @@ house_test(checks_can_fail ${PROJECT_SOURCE_DIR}/tools/check-self-test)
 find_program(THRUM_PYTHON python3)
 if(THRUM_PYTHON)
   house_test(tables ${PROJECT_SOURCE_DIR}/tools/check-tables)
+  house_test(rooms ${PROJECT_SOURCE_DIR}/tools/check-rooms
+    --objects ${PROJECT_BINARY_DIR}/CMakeFiles/thrum_static.dir)
 endif()
 house_test(headers ${PROJECT_SOURCE_DIR}/tools/check-headers)
 house_test(snippets ${PROJECT_SOURCE_DIR}/tools/check-readme $<TARGET_FILE:thrum_static>)
