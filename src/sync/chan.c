@@ -4,8 +4,9 @@
  */
 #include "sync/chan.h"
 
-#include "core/wait/wait.h"
 #include "core/ready/waiter.h"
+#include "core/state/thread.h"
+#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/wordlock.h"
 
@@ -33,7 +34,7 @@ static inline bool copy_small(void *to, const void *from, size_t size) {
 }
 
 /* With the lock, which it gives up if it sent. False: it takes more than that. */
-static inline bool put_and_unlock(thrum_chan *chan, uint32_t *held, const void *from) {
+static inline bool put_and_unlock(thrum_chan *chan, const void *from) {
     uint32_t flags = th_chan_flags(chan);
     size_t size = flags >> TH_CHAN_SMALL_SHIFT;
     size_t count = th_chan_count(chan);
@@ -43,14 +44,14 @@ static inline bool put_and_unlock(thrum_chan *chan, uint32_t *held, const void *
         th_likely(copy_small(put, from, size))) {
         chan->put = put + size;
         th_chan_set_count(chan, count + 1);
-        th_chan_unlock(held);
+        th_chan_unlock(chan);
         return true;
     }
     return false;
 }
 
 /* The same for a receive. */
-static inline bool take_and_unlock(thrum_chan *chan, uint32_t *held, void *to) {
+static inline bool take_and_unlock(thrum_chan *chan, void *to) {
     uint32_t flags = th_chan_flags(chan);
     size_t size = flags >> TH_CHAN_SMALL_SHIFT;
     size_t count = th_chan_count(chan);
@@ -59,7 +60,7 @@ static inline bool take_and_unlock(thrum_chan *chan, uint32_t *held, void *to) {
         th_likely(take != chan->take_end) && th_likely(copy_small(to, take, size))) {
         chan->take = take + size;
         th_chan_set_count(chan, count - 1);
-        th_chan_unlock(held);
+        th_chan_unlock(chan);
         return true;
     }
     return false;
@@ -67,7 +68,7 @@ static inline bool take_and_unlock(thrum_chan *chan, uint32_t *held, void *to) {
 
 /* ---- send and receive ---- */
 
-static int wait_at(thrum_chan *chan, uint32_t *held, uint32_t side, const void *from, void *to,
+static int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
                    thrum_time deadline);
 static int send_growing(thrum_chan *chan, const void *from);
 
@@ -78,60 +79,54 @@ static inline void conclude(const th_deal *deal, size_t elem_size) {
 }
 
 /* With the lock, which it gives up. */
-static TH_NOINLINE int send_locked(thrum_chan *chan, uint32_t *held, const void *elem,
-                                   thrum_time deadline) {
+static TH_NOINLINE int send_locked(thrum_chan *chan, const void *elem, thrum_time deadline) {
     th_deal deal;
     int result = th_chan_deal_send(chan, elem, &deal);
     if (result == -EAGAIN && deadline != TRY) {
-        return wait_at(chan, held, TH_CHAN_SENDERS, elem, NULL, deadline);
+        return wait_at(chan, TH_CHAN_SENDERS, elem, NULL, deadline);
     }
     size_t elem_size = chan->elem_size;
-    th_chan_unlock(held);
+    th_chan_unlock(chan);
     conclude(&deal, elem_size);
     return th_unlikely(result == -ENOMEM) ? send_growing(chan, elem) : result;
 }
 
-static TH_NOINLINE int recv_locked(thrum_chan *chan, uint32_t *held, void *elem,
-                                   thrum_time deadline) {
+static TH_NOINLINE int recv_locked(thrum_chan *chan, void *elem, thrum_time deadline) {
     th_deal deal;
     int result = th_chan_deal_recv(chan, elem, &deal);
     if (result == -EAGAIN && deadline != TRY) {
-        return wait_at(chan, held, TH_CHAN_RECEIVERS, NULL, elem, deadline);
+        return wait_at(chan, TH_CHAN_RECEIVERS, NULL, elem, deadline);
     }
     size_t elem_size = chan->elem_size;
-    th_chan_unlock(held);
+    th_chan_unlock(chan);
     conclude(&deal, elem_size);
     return result;
 }
 
 /* The lock was taken. */
 static TH_NOINLINE int send_contended(thrum_chan *chan, const void *elem, thrum_time deadline) {
-    uint32_t *held = th_chan_lock_slow(chan);
-    return put_and_unlock(chan, held, elem) ? 0 : send_locked(chan, held, elem, deadline);
+    th_chan_lock_slow(chan);
+    return put_and_unlock(chan, elem) ? 0 : send_locked(chan, elem, deadline);
 }
 
 static TH_NOINLINE int recv_contended(thrum_chan *chan, void *elem, thrum_time deadline) {
-    uint32_t *held = th_chan_lock_slow(chan);
-    return take_and_unlock(chan, held, elem) ? 0 : recv_locked(chan, held, elem, deadline);
+    th_chan_lock_slow(chan);
+    return take_and_unlock(chan, elem) ? 0 : recv_locked(chan, elem, deadline);
 }
 
 /* No calls but at its end, so that it needs no frame; the same below. */
 static inline int send_until(thrum_chan *chan, const void *elem, thrum_time deadline) {
-    uint32_t *held;
-    if (th_unlikely(!th_chan_lock_try(chan, &held))) {
+    if (th_unlikely(!th_chan_lock_try(chan))) {
         return send_contended(chan, elem, deadline);
     }
-    return th_likely(put_and_unlock(chan, held, elem)) ? 0
-                                                       : send_locked(chan, held, elem, deadline);
+    return th_likely(put_and_unlock(chan, elem)) ? 0 : send_locked(chan, elem, deadline);
 }
 
 static inline int recv_until(thrum_chan *chan, void *elem, thrum_time deadline) {
-    uint32_t *held;
-    if (th_unlikely(!th_chan_lock_try(chan, &held))) {
+    if (th_unlikely(!th_chan_lock_try(chan))) {
         return recv_contended(chan, elem, deadline);
     }
-    return th_likely(take_and_unlock(chan, held, elem)) ? 0
-                                                        : recv_locked(chan, held, elem, deadline);
+    return th_likely(take_and_unlock(chan, elem)) ? 0 : recv_locked(chan, elem, deadline);
 }
 
 int thrum_chan_send(thrum_chan *chan, const void *elem) {
@@ -184,14 +179,14 @@ static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
         return -ENOMEM;
     }
     th_deal deal;
-    uint32_t *held = th_chan_lock(chan);
+    th_chan_lock(chan);
     if (!chan->spare) {
         chan->spare = fresh;
         fresh = NULL;
     }
     int result = th_chan_deal_send(chan, from, &deal); /* there is a spare: it finds room */
     size_t elem_size = chan->elem_size;
-    th_chan_unlock(held);
+    th_chan_unlock(chan);
     conclude(&deal, elem_size);
     if (fresh) {
         th_os_free(fresh);
@@ -201,24 +196,22 @@ static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
 
 /* ---- waiting ---- */
 
-TH_NOINLINE uint32_t *th_chan_lock_slow(thrum_chan *chan) {
+TH_NOINLINE void th_chan_lock_slow(thrum_chan *chan) {
     unsigned spins = 0;
-    uint32_t *held;
     do {
         th_stand_back();
         /* relaxed: the exchange decides */
-        while (th_load_relaxed(&chan->lock.xlock) != 0) {
+        while (th_load_relaxed(&chan->xlock) != 0) {
             th_backoff(&spins);
         }
-    } while (!th_biased_try_slow(&chan->lock, &chan->price, &held));
-    return held;
+    } while (!th_chan_lock_try(chan));
 }
 
 bool th_chan_leave(thrum_chan *chan, uint32_t side, th_waiter *waiter) {
-    uint32_t *held = th_chan_lock(chan);
+    th_chan_lock(chan);
     bool listed = th_waitlist_leave(th_chan_list(chan, side), waiter);
     th_chan_mark(chan, side);
-    th_chan_unlock(held);
+    th_chan_unlock(chan);
     return listed;
 }
 
@@ -231,19 +224,18 @@ static bool leave_receivers(void *chan, th_waiter *waiter) {
 }
 
 /* With the lock, which it gives up. Woken, the channel may be gone. */
-static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t *held, uint32_t side, const void *from,
-                               void *to, thrum_time deadline) {
+static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
+                               thrum_time deadline) {
     th_party me; /* each part of it by itself: it is large */
     me.from = from;
     me.to = to;
     me.status = 0;
     th_waiter_init(&me.waiter, side == TH_CHAN_SENDERS ? TH_ON_SEND : TH_ON_RECEIVE, chan);
     me.waiter.timed = deadline != THRUM_FOREVER;
-    th_biased_waits(&chan->price);
     uint32_t outcome;
     if (me.waiter.timed) {
         th_chan_push(chan, side, &me);
-        th_chan_unlock(held);
+        th_chan_unlock(chan);
         outcome = th_waiter_wait_until(&me.waiter, deadline);
         if (outcome != TH_WAIT_WOKEN) {
             (void)th_chan_leave(chan, side, &me.waiter);
@@ -251,7 +243,7 @@ static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t *held, uint32_t side, 
     } else {
         me.waiter.leave = side == TH_CHAN_SENDERS ? leave_senders : leave_receivers;
         th_chan_push(chan, side, &me);
-        outcome = th_waiter_wait_unlock(&me.waiter, held, 0, false);
+        outcome = th_waiter_wait_unlock(&me.waiter, &chan->xlock, 0, false);
     }
     return outcome == TH_WAIT_WOKEN ? me.status : th_waiter_result(outcome);
 }
@@ -269,16 +261,16 @@ static void turn_away(th_waiter *chain) {
 }
 
 int thrum_chan_close(thrum_chan *chan) {
-    uint32_t *held = th_chan_lock(chan);
+    th_chan_lock(chan);
     if ((th_chan_flags(chan) & TH_CHAN_CLOSED) != 0) {
-        th_chan_unlock(held);
+        th_chan_unlock(chan);
         return -EPIPE;
     }
     th_waiter *senders = th_waitlist_detach(th_chan_list(chan, TH_CHAN_SENDERS));
     th_waiter *receivers = th_waitlist_detach(th_chan_list(chan, TH_CHAN_RECEIVERS));
     th_chan_set_flags(chan, (th_chan_flags(chan) & ~(TH_CHAN_SENDERS | TH_CHAN_RECEIVERS)) |
                                 TH_CHAN_CLOSED);
-    th_chan_unlock(held);
+    th_chan_unlock(chan);
     turn_away(senders);
     turn_away(receivers);
     return 0;
@@ -302,12 +294,10 @@ TH_NOINLINE bool th_store_turn_put(thrum_chan *chan) {
     }
     if (chan->ring) {
         chan->put = chan->ring;
-        th_biased_note(&chan->lock, &chan->price, chan->capacity);
         return true;
     }
     if (th_chan_count(chan) == 0 && chan->segment) { /* it is drained: from its beginning */
         chan->put = chan->take = elements_of(chan->segment);
-        th_biased_note(&chan->lock, &chan->price, in_segment(chan));
         return true;
     }
     th_segment *next = chan->spare;
@@ -336,10 +326,8 @@ TH_NOINLINE th_segment *th_store_turn_take(thrum_chan *chan) {
     }
     if (chan->ring) {
         chan->take = chan->ring;
-        th_biased_note(&chan->lock, &chan->price, chan->capacity);
         return NULL;
     }
-    th_biased_note(&chan->lock, &chan->price, in_segment(chan));
     th_segment *drained = chan->segment;
     chan->segment = drained->next;
     chan->take = elements_of(chan->segment);
@@ -387,9 +375,9 @@ int thrum_chan_destroy(thrum_chan *chan) {
     if (!chan) {
         return 0;
     }
-    uint32_t *held = th_chan_lock(chan);
+    th_chan_lock(chan);
     if ((th_chan_flags(chan) & (TH_CHAN_SENDERS | TH_CHAN_RECEIVERS)) != 0) {
-        th_chan_unlock(held);
+        th_chan_unlock(chan);
         return -EBUSY;
     }
     while (chan->segment) {

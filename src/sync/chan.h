@@ -5,7 +5,7 @@
  *   party     who waits at a channel: a waiter, and where its element is
  *   store     where elements lie: one ring (bounded), or a chain of segments (unbounded)
  *
- * All is protected by the channel's lock, which is nothing but a lock (biased.h). Its holder never
+ * All is protected by the channel's lock, `xlock`: 0 free, 1 held. Its holder never
  * waits, allocates or wakes; he makes a *deal*, unlocks, and then concludes it: copies
  * from or to a party that he took off the list, and wakes it. That party waits until it is woken,
  * so its memory is there.
@@ -27,7 +27,6 @@
 
 #include "base/atomic.h"
 #include "base/cc.h"
-#include "sync/biased.h"
 #include "sync/waitlist.h"
 #include "thrum/chan.h"
 
@@ -42,7 +41,7 @@ typedef struct th_segment {
 } th_segment;
 
 struct thrum_chan {
-    th_biased lock;  /* see above */
+    uint32_t xlock;  /* see above; any thread */
     uint32_t xflags; /* written with the lock; read by any */
     size_t xcount;   /* elements in the store; likewise */
     size_t capacity; /* constant */
@@ -61,7 +60,6 @@ struct thrum_chan {
     th_segment *segment; /* that of `take`; the first of the chain. NULL: none yet */
     th_segment *last;    /* that of `put` */
     th_segment *spare;   /* one that was drained, or made for who found no room */
-    th_biased_price price;
 };
 
 typedef struct th_party {
@@ -84,21 +82,23 @@ bool th_store_turn_put(thrum_chan *chan);
 th_segment *th_store_turn_take(thrum_chan *chan);
 
 /* Backs off until it has the lock. */
-uint32_t *th_chan_lock_slow(thrum_chan *chan);
+void th_chan_lock_slow(thrum_chan *chan);
 
-/* *held: the word that holds the lock, for th_chan_unlock. False: th_chan_lock_slow. */
-static inline bool th_chan_lock_try(thrum_chan *chan, uint32_t **held) {
-    return th_biased_try(&chan->lock, &chan->price, th_here_number(), held);
+static inline bool th_chan_lock_try(thrum_chan *chan) {
+    /* pairs: th_chan_unlock, th_waiter_wait_unlock; the channel as the last holder left it */
+    return th_xchg_acquire(&chan->xlock, 1u) == 0;
 }
 
-static inline uint32_t *th_chan_lock(thrum_chan *chan) {
-    uint32_t *held;
-    return th_likely(th_chan_lock_try(chan, &held)) ? held : th_chan_lock_slow(chan);
+static inline void th_chan_lock(thrum_chan *chan) {
+    if (th_unlikely(!th_chan_lock_try(chan))) {
+        th_chan_lock_slow(chan);
+    }
 }
 
-/* The last access to the channel of whoever deals. */
-static inline void th_chan_unlock(uint32_t *held) {
-    th_biased_unlock(held);
+/* The last access to the channel by its caller. */
+static inline void th_chan_unlock(thrum_chan *chan) {
+    /* pairs: th_chan_lock_try; publishes all that is protected by the lock */
+    th_store_release(&chan->xlock, 0u);
 }
 
 static inline uint32_t th_chan_flags(const thrum_chan *chan) {

@@ -9,6 +9,7 @@
  * not on any list itself: nobody can claim it, so two selects that could deal with each other need
  * one claim, not two. README.md has the argument.
  */
+#include "core/state/thread.h"
 #include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/chan.h"
@@ -20,7 +21,6 @@
 typedef struct place {
     th_party party;
     thrum_chan *chan; /* of all places, in the order of addresses */
-    uint32_t *held;   /* ... with all locks: the word of its lock */
 } place;
 
 static inline uint32_t side_of(const thrum_case *c) {
@@ -97,13 +97,13 @@ static size_t sort_channels(const thrum_case cases[], size_t n, place places[]) 
 
 static void lock_all(place places[], size_t channels) {
     for (size_t i = 0; i < channels; i++) {
-        places[i].held = th_chan_lock(places[i].chan);
+        th_chan_lock(places[i].chan);
     }
 }
 
 static void unlock_all(place places[], size_t channels) {
     for (size_t i = channels; i > 0; i--) {
-        th_chan_unlock(places[i - 1].held);
+        th_chan_unlock(places[i - 1].chan);
     }
 }
 

@@ -8,10 +8,10 @@
 #include "sync/chan.h"
 
 static inline int chan_waiting(thrum_chan *chan, uint32_t side) {
-    uint32_t *held = th_chan_lock(chan);
+    th_chan_lock(chan);
     int n = waiting_count(th_chan_list(chan, side).first);
     CHECK_EQ(n > 0, (th_chan_flags(chan) & side) != 0);
-    th_chan_unlock(held);
+    th_chan_unlock(chan);
     return n;
 }
 

@@ -17,7 +17,6 @@ typedef enum { TH_EXIT_OUTSIDE, TH_EXIT_LOCALS, TH_EXITS } th_exit;
 
 typedef struct th_thread {
     th_worker *worker;            /* the worker that this thread is, else NULL */
-    uint32_t number;              /* as the favourite of locks (sync/biased.h); 0: never so far */
     uint64_t id;                  /* a plain thread's, as the owner of locks; 0: not asked yet */
     th_random random;             /* a plain thread's own; state 0: not seeded yet */
     th_outside *outside;          /* its records with schedulers whose worker it is not */
@@ -43,11 +42,6 @@ static inline th_thread *th_thread_self(void) {
  * it.) */
 static TH_INLINE_NO_TSAN th_worker *th_here(void) {
     return th_thread_self()->worker;
-}
-
-/* The calling thread's number as the favourite of locks, or 0. Not shown likewise. */
-static TH_INLINE_NO_TSAN uint32_t th_here_number(void) {
-    return th_thread_self()->number;
 }
 
 /* Whether the caller makes a blocking call for a task of the scheduler. Not shown likewise. */

@@ -146,32 +146,6 @@ CREW_WORLDS(chan_in_order, in_order, .exhaustive = true)
 static const crew_play in_order_unbounded = {make_unbounded, NULL, 2, {recv_in_order, send_all}};
 CREW_WORLDS(chan_in_order_unbounded, in_order_unbounded, .exhaustive = true)
 
-/* ---- a favourite ---- */
-
-static uint32_t xalone_no_more; /* tells nothing but that */
-
-/* Alone with a buffer of one until its worker is the favourite, then for the other part, too. */
-static void send_after_rounds(void *unused) {
-    for (int i = 0; i < 3; i++) {
-        int elem = 2;
-        sim_check(thrum_chan_send(chan, &elem) == 0);
-        sim_check(thrum_chan_recv(chan, &elem) == 0 && elem == 2);
-    }
-    th_store_relaxed(&xalone_no_more, 1u);
-    send_0(unused);
-    send_1(unused);
-}
-
-static void recv_two_and_destroy(void *unused) {
-    crew_until(th_load_relaxed(&xalone_no_more));
-    recv_two(unused);
-    destroy();
-}
-
-static const crew_play favourite = {make_one, NULL, 2, {recv_two_and_destroy, send_after_rounds}};
-CREW_WORLDS(chan_favourite, favourite)
-CREW_WORLD_SCHED(chan_favourite, favourite)
-
 /* ---- close, timeout ---- */
 
 static void send_0_maybe(void *unused) {
