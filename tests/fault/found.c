@@ -1,5 +1,6 @@
 /*
- * found.c: bugs that were found by reading (docs/found.md), those that show when stacks are short.
+ * found.c: bugs that were found by reading (docs/history/found.md): those that show when stacks are
+ * short.
  */
 #include "core/state/worker.h"
 #include "platform/faults.h"

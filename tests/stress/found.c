@@ -1,5 +1,6 @@
 /*
- * found.c: bugs that were found by reading (docs/found.md): each test fails without its fix.
+ * found.c: bugs that were found by reading (docs/history/found.md): each test fails without its
+ * fix.
  *
  * Nothing here waits for a clock: what must not starve is held against how often others came round
  * meanwhile, and memory that was freed is made unreadable.

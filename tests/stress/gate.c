@@ -2,7 +2,8 @@
  * gate.c: what a worker is about to run (queue/gate.h, queue/claim.h) is taken by it or rescued by
  * others, once.
  *
- * docs/reviews/gate.md tells which of these tests were seen to fail with which planted fault.
+ * docs/history/reviews/gate.md tells which of these tests were seen to fail with which planted
+ * fault.
  */
 #define WATCHDOG_SECONDS 110
 #define _GNU_SOURCE

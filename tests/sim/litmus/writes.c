@@ -157,7 +157,7 @@ THREAD(u_third) {
 /*
  * Without inserts and cut to one question: the read-modify-write read 1, then 3 was read, and x was
  * not seen. RC11 allows it (W x hb the read-modify-write is no edge of S), as on POWER; C11 did
- * not, x86 and ARM do not, and the simulator does not: docs/reviews/simulator.md.
+ * not, x86 and ARM do not, and the simulator does not: docs/history/reviews/simulator.md.
  */
 LITMUS3(z6_u, "0", "0", "0") {
     TOGETHER(u_first, u_second, u_third);
