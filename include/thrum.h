@@ -1,7 +1,8 @@
 /*
  * thrum: tasks that get a stack only when they block, on a work-stealing scheduler.
  *
- * This is the umbrella; each concept has a header of its own.
+ * This header includes all the others. Each concept has one of its own, and thrum/base.h says what
+ * holds for every call.
  */
 #ifndef THRUM_H
 #define THRUM_H

@@ -2,10 +2,10 @@
  * thrum/config.h: every parameter of a scheduler.
  *
  * `thrum_config_init` fills in the defaults and then lets the environment override them; what the
- * program sets after that wins. The names of the variables stand beside the fields. A value that
- * the environment gives and that makes no sense is ignored, and so is all of it in a program with
- * more rights than whoever started it (set-user-ID). thrum_config_check says in words which field a
- * start would refuse.
+ * program sets after that wins. The names of the variables stand beside the fields. A value in the
+ * environment that makes no sense is ignored, and so is the whole environment in a program that has
+ * more rights than the user that started it (set-user-ID). thrum_config_check says in words which
+ * field a start would refuse.
  */
 #ifndef THRUM_CONFIG_H
 #define THRUM_CONFIG_H
@@ -16,11 +16,12 @@ THRUM_BEGIN_DECLS
 
 /* How tasks are queued and found. docs/policies.md says which to choose when. */
 typedef enum {
-    THRUM_SHARDED, /* a queue per worker, work stealing: the default */
+    THRUM_SHARDED, /* a queue for each worker, and work stealing: the default */
     THRUM_FIFO,    /* strictly in the order of the later of post and deadline */
     THRUM_GLOBAL   /* one queue under one mutex: the baseline to measure against */
 } thrum_policy;
 
+/* How the local queue is built, and how much moves at a time; see the fields of the same names. */
 typedef enum { THRUM_LOCAL_LOCKFREE, THRUM_LOCAL_MUTEX } thrum_local;
 typedef enum { THRUM_STEAL_HALF, THRUM_STEAL_ONE } thrum_steal;
 typedef enum { THRUM_OVERFLOW_HALF, THRUM_OVERFLOW_ONE } thrum_overflow;
@@ -31,12 +32,12 @@ typedef enum {
     THRUM_GUARD_AUTO,     /* the best that the kernel grants, stack by stack */
     THRUM_GUARD_MADVISE,  /* MADV_GUARD_INSTALL: no extra mappings (Linux 6.13) */
     THRUM_GUARD_MPROTECT, /* a PROT_NONE page: costs mappings (vm.max_map_count) */
-    THRUM_GUARD_CANARY    /* an untouched page and words that are checked at every switch */
+    THRUM_GUARD_CANARY    /* an untouched page, and words that are checked at every switch */
 } thrum_guard;
 
 /* What is done when everything waits and nothing is left that could wake it (`on_deadlock`). */
 typedef enum {
-    THRUM_DEADLOCK_OFF,    /* nothing: nobody looks */
+    THRUM_DEADLOCK_OFF,    /* nothing; deadlocks are not looked for */
     THRUM_DEADLOCK_REPORT, /* a report to stderr, or to the `deadlock` hook; the program goes on */
     THRUM_DEADLOCK_ABORT   /* the same, and the program aborts */
 } thrum_on_deadlock;
@@ -50,19 +51,19 @@ typedef enum {
                              the system does not tell of caches, on any */
 } thrum_affinity;
 
-/* As a worker count: as many as the affinity mask (or `cpus`) and the cgroup quotas grant, never 0.
- */
+/* As a worker count: as many as the affinity mask (or `cpus`) and the cgroup quotas grant, but at
+ * least 1. */
 #define THRUM_WORKERS_AUTO ((unsigned)-1)
-/* A CPU's number is less than this. */
+/* The bound of CPUs' numbers: each is less than this. */
 #define THRUM_CPUS_MAX 8192u
 /* The most workers that one scheduler can have; a larger count is -EINVAL. */
 #define THRUM_WORKERS_MAX 1024u
 
 typedef struct thrum_config {
     size_t size;      /* sizeof(thrum_config) as the program knows it; set by the init */
-    const char *name; /* names the threads and the reports; copied at start; NULL: "thrum" */
+    const char *name; /* the name of the threads, and in reports; copied at start; NULL: "thrum" */
 
-    unsigned workers;    /* THRUM_WORKERS, 1 to 1024: threads that run tasks; default
+    unsigned workers;    /* THRUM_WORKERS, 1 to 1024: the number of threads that run tasks; default
                             THRUM_WORKERS_AUTO. 0, by the program only: none; bound threads run
                             tasks when they wait (thrum_sched_bind) */
     thrum_policy policy; /* THRUM_POLICY: sharded, fifo, global */
@@ -74,58 +75,66 @@ typedef struct thrum_config {
     thrum_local local_queue; /* THRUM_LOCAL_QUEUE: lockfree, mutex */
     thrum_steal steal;       /* THRUM_STEAL: half, one: how much a thief takes */
     thrum_overflow overflow; /* THRUM_OVERFLOW: half, one: how much leaves a full queue */
-    thrum_grab grab;     /* THRUM_GRAB: batch, one: how much a worker takes from the shared queue */
-    unsigned lifo_limit; /* THRUM_LIFO_LIMIT: runs in a row through the LIFO slot before the
-                            queues come first once; 0: no LIFO slot; default 3 */
-    unsigned global_interval; /* THRUM_GLOBAL_INTERVAL: every so many picks the shared queue comes
-                                 first, sooner where runs are long; at least 1; default 61 */
-    unsigned searchers_max;   /* THRUM_SEARCHERS_MAX: workers that look for work to steal at a time;
-                                 0, the default: half of the busy ones, at least 1 */
-    thrum_time spin_ns;       /* THRUM_SPIN_NS: look again for so long before parking; default 0 */
-    thrum_time rescue_ns;     /* THRUM_RESCUE_NS: while a worker sleeps, another one's next task is
-                                 begun that late at most, plus the time that a wake takes, however
-                                 long its present one takes. At least 1000; default 500000 */
+    thrum_grab grab;     /* THRUM_GRAB: batch, one: how much a worker takes from the inject queue */
+    unsigned lifo_limit; /* THRUM_LIFO_LIMIT: the number of runs in a row through the LIFO slot
+                            after which the queues come first once; 0: no LIFO slot; default 3 */
+    unsigned global_interval; /* THRUM_GLOBAL_INTERVAL: the number of picks after which the inject
+                                 queue comes first once, sooner where runs are long; at least 1;
+                                 default 61 */
+    unsigned searchers_max;   /* THRUM_SEARCHERS_MAX: the most workers that look for work to steal
+                                 at a time; 0, the default: half of the busy ones, at least 1 */
+    thrum_time spin_ns;       /* THRUM_SPIN_NS: how long a worker looks for work again before it
+                                 parks; default 0 */
+    thrum_time rescue_ns;     /* THRUM_RESCUE_NS: the longest time, beside that of a wake, until
+                                 the next task of a worker is begun by another worker that sleeps,
+                                 however long the present one takes. At least 1000; default
+                                 500000 */
 
     unsigned fifo_block; /* THRUM_FIFO_BLOCK: how much the fifo policy hands out at once, cut down
                             to a power of two; at least 1; default 1024 */
 
     unsigned affinity;    /* THRUM_AFFINITY: none (0), one (1), any, cache: a thrum_affinity. What
                              the system refuses is an error of the start */
-    const unsigned *cpus; /* which CPUs, by the system's numbers; NULL: those that the caller of
+    const unsigned *cpus; /* the CPUs, by the system's numbers; NULL: those that the caller of
                              the start may use. Not kept; needs an affinity */
-    size_t cpus_count;
-    bool pin_all;         /* THRUM_PIN_ALL: 0, 1: a task stays on the worker that first ran it */
-    bool wake_hint;       /* THRUM_WAKE_HINT: 0, 1: a fiber made ready by a worker runs next on it
-                             (the LIFO slot, before what is queued; only sharded), else behind what
-                             the worker has queued; for all wakes alike; default 1 */
-    bool help_when_bound; /* a bound thread that waits runs the workers' tasks meanwhile, when there
-                             are some; it is not woken for them */
+    size_t cpus_count;    /* how many `cpus` points to */
+    bool pin_all;         /* THRUM_PIN_ALL: 0, 1: whether a task stays on the worker that first ran
+                             it; default 0 */
+    bool wake_hint;       /* THRUM_WAKE_HINT: 0, 1: whether a fiber made ready by a worker runs next
+                             on it (the LIFO slot, before what is queued; only sharded), else behind
+                             what the worker has queued; for all wakes alike; default 1 */
+    bool help_when_bound; /* whether a bound thread that waits runs the workers' tasks meanwhile,
+                             when there are some; it is not woken for them */
 
     thrum_guard guard;   /* THRUM_GUARD: auto, madvise, mprotect, canary */
-    bool catch_overflow; /* THRUM_CATCH_OVERFLOW: 0, 1: report stack overflows by name; default 1 */
+    bool catch_overflow; /* THRUM_CATCH_OVERFLOW: 0, 1: whether stack overflows are reported by
+                            name; default 1 */
 
     /*
-     * THRUM_DEADLOCK: off, report, abort. A deadlock: some fiber, or a bound thread, waits; nothing
-     * is runnable or runs; every bound thread sleeps in a call of thrum's; no deadline is pending
-     * and no blocking call under way. Then nothing inside the scheduler will ever go on. It is told
-     * once, on the thread that went to sleep last, and again only after something has run. What
-     * comes from elsewhere cannot be known: a plain thread that posts or signals later makes it a
-     * false alarm. Bind such a thread (thrum_sched_bind): while it runs its own code, nobody is
-     * taken to be stuck. Another scheduler is elsewhere, too; and sleeping for ever is a deadline.
+     * What is done about deadlocks; THRUM_DEADLOCK: off, report, abort. In a deadlock some fiber,
+     * or a bound thread, waits; nothing is runnable or runs; every bound thread sleeps in a call of
+     * thrum's; no deadline is pending and no blocking call is under way. Then nothing inside the
+     * scheduler will ever go on. It is reported once, on the thread that went to sleep last, and
+     * again only after something has run.
+     *
+     * What comes from elsewhere cannot be known: a plain thread that posts or signals later makes
+     * the report a false alarm. Bind such a thread (thrum_sched_bind): while it runs its own code,
+     * there is no deadlock. Another scheduler is elsewhere, too. A sleep for ever has a deadline
+     * that is pending.
      */
     thrum_on_deadlock on_deadlock;
 
     /* Calls that block the thread (thrum_blocking). */
     unsigned blocking_threads_max; /* THRUM_BLOCKING_THREADS_MAX: at least 1; default 256 */
-    thrum_time
-        blocking_keepalive; /* THRUM_BLOCKING_KEEPALIVE_MS: ns an idle one stays; default 10 s */
+    thrum_time blocking_keepalive; /* THRUM_BLOCKING_KEEPALIVE_MS: ns that an idle one stays;
+                                      default 10 s */
 
     /*
      * Hooks; each may be NULL and gets `hook_ctx`. They may be called from any thread that uses
      * the scheduler, also while a primitive's list is locked: they must not suspend, post, spawn or
      * use thrum's primitives.
      */
-    void *hook_ctx;
+    void *hook_ctx;                              /* the hooks' first argument */
     void (*worker_start)(void *ctx, int worker); /* on the worker's thread, before its first task */
     void (*worker_stop)(void *ctx, int worker);  /* on the worker's thread, after its last task */
     void *(*alloc)(void *ctx, size_t size);      /* 16-byte aligned memory, or NULL; with `free` */
@@ -139,14 +148,18 @@ typedef struct thrum_config {
                                                         while on_deadlock is off */
 } thrum_config;
 
-/* Fills in the defaults, then the environment. Any thread; never suspends. */
+/*
+ * Fills in the defaults, then what the environment says. Any thread may call it. It never suspends
+ * and cannot fail.
+ */
 THRUM_API void thrum_config_init(thrum_config *config);
 
 /*
- * Whether a start takes the config (NULL: yes): 0 and "" in `text`, or -EINVAL and a line that
- * names the first field that is out of its range, and says what it may be. The line is cut to
- * `size` bytes, with the zero at its end; with 0, `text` may be NULL. What the system refuses
- * (CPUs, threads, memory) only the start can tell. Any thread; never suspends.
+ * Tells whether a start takes the config (NULL: yes): 0, and "" in `text`, or -EINVAL, and a line
+ * that names the first field that is out of its range and says what it may be. The line is cut to
+ * `size` bytes, with the zero at its end; `text` may be NULL if `size` is 0. What the system
+ * refuses (CPUs, threads, memory) only the start can tell. Any thread may call it. It never
+ * suspends.
  */
 THRUM_API int thrum_config_check(const thrum_config *config, char *text, size_t size);
 

@@ -3,7 +3,8 @@
  *
  * Waiters queue first come, first served. A running caller may take a free mutex past the queue
  * until the first waiter has waited 1 ms; then it is handed over. The owner is the task (or thread)
- * that locked, wherever it runs by then. Not recursive, not a cancellation point.
+ * that locked, wherever it runs by then. A mutex is not recursive. Waiting for one is not
+ * cancelled.
  */
 #ifndef THRUM_MUTEX_H
 #define THRUM_MUTEX_H
@@ -25,27 +26,39 @@ THRUM_STATIC_ASSERT(sizeof(thrum_mutex) == 32, "part of the ABI");
 #define THRUM_MUTEX_INIT { 0, 0, 0, NULL, NULL }
 /* clang-format on */
 
-/* Makes a free mutex. */
+/*
+ * Makes a free mutex, as THRUM_MUTEX_INIT does. Any thread may call it while no other uses the
+ * memory. It never suspends and cannot fail.
+ */
 THRUM_API void thrum_mutex_init(thrum_mutex *mutex);
 
-/* Ends it. -EBUSY, unchanged, while it is locked or waited for. */
+/*
+ * Ends the mutex, which is then as after the init. Any thread may call it. It never suspends. It
+ * returns 0, or -EBUSY with the mutex unchanged while it is locked or waited for.
+ */
 THRUM_API int thrum_mutex_destroy(thrum_mutex *mutex);
 
 /*
- * Locks, waiting as long as it takes: it cannot fail and is not cancelled. Any thread; may suspend.
- * Aborts when the caller holds it already. What the previous owner wrote before its unlock is
- * visible.
+ * Locks the mutex, waiting as long as it takes: it cannot fail and is not cancelled. What the
+ * previous owner wrote before its unlock is visible. Any thread may call it. It may suspend. It
+ * aborts when the caller holds the mutex already.
  */
 THRUM_API void thrum_mutex_lock(thrum_mutex *mutex);
-/* The same until the deadline: 0, or -ETIMEDOUT, and it was not taken. */
+/*
+ * Does the same until the deadline. It returns 0, or -ETIMEDOUT when it has passed and the mutex
+ * was not taken.
+ */
 THRUM_API THRUM_NODISCARD int thrum_mutex_lock_until(thrum_mutex *mutex, thrum_time deadline);
 
-/* Locks if it is free, else -EBUSY (also when the caller holds it). Any thread; never suspends. */
+/*
+ * Locks the mutex if it is free. Any thread may call it. It never suspends. It returns 0, or -EBUSY
+ * when the mutex is held, also by the caller.
+ */
 THRUM_API THRUM_NODISCARD int thrum_mutex_try_lock(thrum_mutex *mutex);
 
 /*
- * Unlocks. Any thread that holds it; never suspends. Aborts when the caller is not the owner.
- * The mutex may be destroyed and freed by the next owner at once.
+ * Unlocks the mutex. The task or thread that holds it may call it. It never suspends. It aborts
+ * when the caller is not the owner. The next owner may destroy and free the mutex at once.
  */
 THRUM_API void thrum_mutex_unlock(thrum_mutex *mutex);
 

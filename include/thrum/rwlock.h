@@ -1,12 +1,12 @@
 /*
  * thrum/rwlock.h: many readers, or one writer.
  *
- * Readers and writers take turns, so that neither starve: a writer waits for those who read when it
- * comes, and for the writers before it, each with one round of readers between; a reader waits for
- * one writer at most. Who comes first is served first, among readers and among writers. A
- * free lock is never taken past the queue. The owner is the task (or thread) that locked, wherever
- * it runs by then. Not recursive: who reads and asks again may wait for a writer that waits for it.
- * Not a cancellation point.
+ * Readers and writers take turns, so that neither starve: a writer waits for the readers that hold
+ * the lock when it comes, and for the writers before it, each with one round of readers between; a
+ * reader waits for one writer at most. Readers are served first come, first served, and so are
+ * writers. A free lock is never taken past the queue. The owner is the task (or thread) that
+ * locked, wherever it runs by then. The lock is not recursive: a reader that asks again may wait
+ * for a writer that waits for it. Waiting for one is not cancelled.
  */
 #ifndef THRUM_RWLOCK_H
 #define THRUM_RWLOCK_H
@@ -27,40 +27,58 @@ THRUM_STATIC_ASSERT(sizeof(thrum_rwlock) == 48, "part of the ABI");
 #define THRUM_RWLOCK_INIT { 0, 0, { NULL, NULL }, { NULL, NULL } }
 /* clang-format on */
 
-/* Makes a free one. */
+/*
+ * Makes a free lock, as THRUM_RWLOCK_INIT does. Any thread may call it while no other uses the
+ * memory. It never suspends and cannot fail.
+ */
 THRUM_API void thrum_rwlock_init(thrum_rwlock *lock);
 
-/* Ends it. -EBUSY, unchanged, while it is locked or waited for. */
+/*
+ * Ends the lock, which is then as after the init. Any thread may call it. It never suspends. It
+ * returns 0, or -EBUSY with the lock unchanged while it is locked or waited for.
+ */
 THRUM_API int thrum_rwlock_destroy(thrum_rwlock *lock);
 
 /*
- * Locks for reading, waiting as long as it takes: it cannot fail and is not cancelled. Any thread;
- * may suspend. Aborts when the caller holds it for writing. What the writers before wrote is
- * visible.
+ * Locks for reading, waiting as long as it takes: it cannot fail and is not cancelled. What the
+ * writers before wrote is visible. Any thread may call it. It may suspend. It aborts when the
+ * caller holds the lock for writing.
  */
 THRUM_API void thrum_rwlock_rdlock(thrum_rwlock *lock);
-/* The same until the deadline: 0, or -ETIMEDOUT, and it was not taken. */
+/*
+ * Does the same until the deadline. It returns 0, or -ETIMEDOUT when it has passed and the lock was
+ * not taken.
+ */
 THRUM_API THRUM_NODISCARD int thrum_rwlock_rdlock_until(thrum_rwlock *lock, thrum_time deadline);
 
-/* Locks for reading if no writer has it or waits for it, else -EBUSY. Any thread; never suspends.
+/*
+ * Locks for reading if no writer has the lock or waits for it. Any thread may call it. It never
+ * suspends. It returns 0, or -EBUSY.
  */
 THRUM_API THRUM_NODISCARD int thrum_rwlock_try_rdlock(thrum_rwlock *lock);
 
 /*
- * Locks for writing, waiting as long as it takes: it cannot fail and is not cancelled. Any thread;
- * may suspend. Aborts when the caller holds it for writing already; a caller that holds it for
- * reading waits for itself. What all before wrote is visible.
+ * Locks for writing, waiting as long as it takes: it cannot fail and is not cancelled. What all
+ * owners before wrote is visible. Any thread may call it. It may suspend. It aborts when the caller
+ * holds the lock for writing already; a caller that holds it for reading waits for itself.
  */
 THRUM_API void thrum_rwlock_wrlock(thrum_rwlock *lock);
-/* The same until the deadline: 0, or -ETIMEDOUT, and it was not taken. */
+/*
+ * Does the same until the deadline. It returns 0, or -ETIMEDOUT when it has passed and the lock was
+ * not taken.
+ */
 THRUM_API THRUM_NODISCARD int thrum_rwlock_wrlock_until(thrum_rwlock *lock, thrum_time deadline);
 
-/* Locks for writing if it is free, else -EBUSY. Any thread; never suspends. */
+/*
+ * Locks for writing if the lock is free. Any thread may call it. It never suspends. It returns 0,
+ * or -EBUSY.
+ */
 THRUM_API THRUM_NODISCARD int thrum_rwlock_try_wrlock(thrum_rwlock *lock);
 
 /*
- * Unlocks, either kind. By who holds it; never suspends. Aborts when nobody holds it, or another
- * writes. The lock may be destroyed and freed by the next and last owner at once.
+ * Unlocks, either kind. The task or thread that holds the lock may call it. It never suspends. It
+ * aborts when the lock is not held, or another caller holds it for writing. The next and last owner
+ * may destroy and free the lock at once.
  */
 THRUM_API void thrum_rwlock_unlock(thrum_rwlock *lock);
 
