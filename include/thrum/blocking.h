@@ -9,16 +9,21 @@
 THRUM_BEGIN_DECLS
 
 /*
- * Runs `fn(arg)` on a thread of the scheduler's blocking pool while the calling fiber waits and its
- * worker goes on; `*result` (may be NULL) gets its value. The pool grows to `blocking_threads_max`
- * (beyond that calls wait their turn) and shrinks after `blocking_keepalive`.
+ * Runs `fn(arg)` on a thread of the scheduler's blocking pool while the caller waits and its worker
+ * goes on; `*result` (may be NULL) gets its value. What the caller wrote before is visible to `fn`,
+ * and what `fn` wrote is visible afterwards. The pool grows to `blocking_threads_max` (beyond that
+ * calls wait their turn) and shrinks after `blocking_keepalive`.
+ *
  * On the pool's thread `fn` is a plain thread's code: it may use every primitive, and blocks in
  * them. It acts for the task that waits for it: what it posts, spawns (attr.sched) or binds to its
- * scheduler is accepted though that stops, and the stop waits for it; it unbinds before it returns.
- * Stopping that scheduler, or waiting until it is done, gets it -EDEADLK, as that task.
- * A plain thread just calls `fn` itself. Tasks suspend.
- * Returns 0 once fn has returned; with fn not begun -EAGAIN or -ENOMEM, when no thread could be had
- * and none exists, and -ECANCELED, when the task was cancelled before. Once begun it is waited for.
+ * scheduler is accepted while that stops, too, and the stop waits for it; it unbinds before it
+ * returns. If it stops that scheduler, or waits until it is done, it gets -EDEADLK, as that task
+ * would.
+ *
+ * Any thread may call it; a plain thread just calls `fn` itself. Tasks and bound threads suspend.
+ * It returns 0 once `fn` has returned. Errors, with `fn` not begun: -EINVAL without `fn`; -EAGAIN
+ * or -ENOMEM when no thread could be had and none exists; -ECANCELED when the caller was cancelled.
+ * Once begun, `fn` is waited for, whatever cancels the caller.
  */
 THRUM_API THRUM_NODISCARD int thrum_blocking(thrum_fn fn, void *arg, int *result);
 

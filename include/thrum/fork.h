@@ -7,17 +7,18 @@
  *     sort_right(&range);
  *     int result = thrum_fork_join(&left);
  *
- * A fork costs a few nanoseconds while nobody takes it: the join then makes the call itself. So
+ * A fork costs a few nanoseconds while no thief takes it: the join then makes the call itself. So
  * fork what could run at the same time, however much that is, and leave it to the scheduler.
  *
- * Who makes the call is not to be relied on: the caller's own task, at the join, or a task of its
- * own on any worker, at any time between start and join. Either way it is cancelled with the caller
- * and has the deadline (thrum_deadline) and the shield that the caller had at the start. In the
- * first case the function runs as part of the caller: it is the same owner of locks and has the
- * same fiber-local values. So it must not lock what its caller holds over the join, nor count on a
+ * Do not rely on where the call is made: by the caller's own task, at the join, or by a task of the
+ * call's own on any worker, at any time between start and join. Either way it is cancelled with the
+ * caller and has the deadline (thrum_deadline) and the shield that the caller had at the start. In
+ * the first case the function runs as part of the caller: it is the same owner of locks and has the
+ * same values under keys. So it must not lock what its caller holds over the join, nor count on a
  * name or values of its own.
  *
- * Both may block, wait for each other, and fork; whoever suspends leaves its forks to others first.
+ * The caller and the function may block, wait for each other, and fork; a task that suspends leaves
+ * its forks to others first.
  */
 #ifndef THRUM_FORK_H
 #define THRUM_FORK_H
@@ -26,25 +27,26 @@
 
 THRUM_BEGIN_DECLS
 
-/* Needs no initialization. It lies still from start to join. */
+/* A forked call. It needs no initialization, and must not move from start to join. */
 typedef struct thrum_fork {
     uint64_t reserved[12];
 } thrum_fork;
 THRUM_STATIC_ASSERT(sizeof(thrum_fork) == 96, "part of the ABI");
 
 /*
- * fn(arg) may be called from now on, by anyone; what was written before is visible to it. Each
- * start is followed by one join, by the same task, the youngest fork first; the record and what
- * `arg` points to live until then. A task that ends with a fork not joined, and joins in another
- * order, are misuse. Never suspends, never fails. From a thread that runs no task the call is made
- * here and now.
+ * Allows `fn(arg)` to be called from now on, on any worker; what was written before is visible to
+ * it. Each start is followed by one join, by the same task, the youngest fork first; the record and
+ * what `arg` points to are the caller's, and live until then. A task that ends with a fork not
+ * joined, and joins in another order, are misuse. Any thread may call it; for a plain thread the
+ * call is made here and now. For others it never suspends. It cannot fail.
  */
 THRUM_API void thrum_fork_start(thrum_fork *fork, thrum_fn fn, void *arg);
 
 /*
- * What fn(arg) returned; what it wrote is visible. Makes the call itself, or waits for whoever
- * makes it: may suspend. The call uses the caller's frame, so a cancel does not end this wait: it
- * ends those of the call, wherever that is made.
+ * Returns what `fn(arg)` returned; what it wrote is visible. It makes the call itself, or waits for
+ * the task that makes it. The task or thread that started the fork may call it. It may suspend. The
+ * call uses the caller's frame, so a cancel does not end this wait: it ends those of the call,
+ * wherever that is made. It cannot fail.
  */
 THRUM_API int thrum_fork_join(thrum_fork *fork);
 

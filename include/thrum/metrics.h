@@ -1,8 +1,9 @@
 /*
  * thrum/metrics.h: what the workers count while they run.
  *
- * Each counter has one writer and is read without stopping it: every figure is a value that it had,
- * and a later reading is never smaller, but figures of one reading may be some nanoseconds apart.
+ * Each counter has one writer and is read without stopping it: every figure is a value that the
+ * counter had, and a later reading is never smaller, but figures of one reading may be some
+ * nanoseconds apart.
  */
 #ifndef THRUM_METRICS_H
 #define THRUM_METRICS_H
@@ -15,12 +16,12 @@ THRUM_BEGIN_DECLS
 
 typedef struct thrum_metrics {
     size_t size;      /* sizeof(thrum_metrics); set by the init */
-    unsigned workers; /* how many workers the figures are of */
+    unsigned workers; /* the number of workers that the figures are of */
 
-    /* Work that was run, by where it came from. Their sum is all that was run. */
+    /* Work that was run, by where it came from. The sum of the five is all that was run. */
     uint64_t runs_lifo;   /* the LIFO slot */
-    uint64_t runs_ring;   /* the own queue */
-    uint64_t runs_inject; /* the shared queue */
+    uint64_t runs_ring;   /* the worker's own queue */
+    uint64_t runs_inject; /* the inject queue */
     uint64_t runs_stolen; /* taken from another worker and run at once */
     uint64_t runs_pinned; /* the pinned inbox */
 
@@ -28,34 +29,34 @@ typedef struct thrum_metrics {
     uint64_t fibers_resumed; /* fibers that went on after a wait */
 
     uint64_t steals_tried; /* searches through the other workers */
-    uint64_t steals_done;  /* ... that found something */
-    uint64_t stolen;       /* work taken by them */
+    uint64_t steals_done;  /* searches through the other workers that found something */
+    uint64_t stolen;       /* work taken by these searches */
     uint64_t rescues;      /* work taken by the sentinel from a worker that did not come round */
 
-    uint64_t offloads;  /* times a full queue spilled into the shared one */
-    uint64_t offloaded; /* work moved by that */
+    uint64_t offloads;  /* times a full queue spilled into the inject queue */
+    uint64_t offloaded; /* work moved by these spills */
 
     uint64_t parks;        /* times a worker went to sleep */
     uint64_t wakes_submit; /* wakes sent because of new work */
-    uint64_t wakes_chain;  /* ... because a searcher found more than it needed */
-    uint64_t wakes_pinned; /* ... because of pinned work */
+    uint64_t wakes_chain;  /* wakes sent because a searcher found more than it needed */
+    uint64_t wakes_pinned; /* wakes sent because of pinned work */
     uint64_t wakes_timer;  /* sleeps that ended by themselves (sentinel, backing off) */
     uint64_t wakes_empty;  /* wakes that found nothing */
 
     uint64_t switches; /* context switches between fibers */
-    uint64_t suspends; /* waits that gave up the worker */
-    uint64_t yields;
+    uint64_t suspends; /* waits and yields that gave up the worker */
+    uint64_t yields;   /* yields that let others pass */
 
-    uint64_t stacks_created; /* fibers that were set up */
-    uint64_t stacks_reused;  /* fibers taken from a cache */
-    uint64_t stacks_freed;   /* stacks given back to the system */
-    uint64_t
-        stack_high_water; /* the most bytes of a stack seen in use when it was kept or parked */
+    uint64_t stacks_created;   /* fibers that were set up */
+    uint64_t stacks_reused;    /* fibers taken from a cache */
+    uint64_t stacks_freed;     /* stacks given back to the system */
+    uint64_t stack_high_water; /* the most bytes of a stack in use, seen when kept or parked */
 
     uint64_t blocking_calls;   /* thrum_blocking (all workers' only) */
     uint64_t blocking_threads; /* threads of the blocking pool at present (all workers' only) */
     uint64_t futex_waits;      /* system calls: sleeps of workers */
-    uint64_t futex_wakes;      /* system calls: wakes sent by workers (and, in all, by outsiders) */
+    uint64_t futex_wakes;      /* system calls: wakes sent by workers, in all also by external
+                                  threads */
 } thrum_metrics;
 
 /* clang-format off */
@@ -63,20 +64,25 @@ typedef struct thrum_metrics {
                              0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
-/* In place of a worker's number: the sum over all. */
+/* In place of a worker's number: the sum over all workers. */
 #define THRUM_ALL_WORKERS (-1)
 
 typedef enum { THRUM_TEXT, THRUM_PROMETHEUS, THRUM_JSON } thrum_format;
 
 /*
- * Reads the counters of one worker, or the sum of all. Any thread while the scheduler lives; never
- * suspends. -EINVAL for a worker or a `size` that does not exist, -ESHUTDOWN after its stop.
+ * Reads the counters of one worker, or the sum of all, into `*out`, whose `size` says how much of
+ * it the program knows. Any thread may call it while the scheduler lives. It never suspends. It
+ * returns 0, or with `*out` unchanged -EINVAL for NULL and for a worker or a `size` that does not
+ * exist, and -ESHUTDOWN after the scheduler's stop.
  */
 THRUM_API int thrum_metrics_read(const thrum_sched *sched, int worker_or_all, thrum_metrics *out);
 
 /*
- * Prints them, a column a worker and the sum as text, or in the named format. Plain threads, and
- * tasks that may block their worker for the time of the printing. -EINVAL, -EIO, -ESHUTDOWN.
+ * Prints all counters: as text, a column for each worker and the sum, or in the named format. The
+ * stream stays the caller's, and is flushed. Any thread may call it while the scheduler lives. It
+ * never suspends, but blocks the thread, and so a task's worker, for the time of the printing. It
+ * returns 0, -EINVAL for NULL or an unknown format, -EIO when something could not be written, or
+ * -ESHUTDOWN after the scheduler's stop.
  */
 THRUM_API int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format);
 

@@ -1,9 +1,9 @@
 /*
  * thrum/tickets.h: turns in the order in which tickets were taken.
  *
- * A ticket's turn comes when all tickets that were taken before it are done. So work that is done
- * in any order can be given out in one: take a ticket for each piece when it is begun, wait for its
- * turn when it is ready, say that it is done.
+ * A ticket's turn comes when all tickets that were taken before it are done. So pieces of work that
+ * become ready in any order can be given out in one order: take a ticket for each piece when it is
+ * begun, wait for the ticket's turn when the piece is ready, then say that the ticket is done.
  *
  * Tickets lie in the caller's storage, and stay where they are from the take to the done. Every
  * ticket that was taken must be done once, also one that is not used: there is no other way to drop
@@ -43,49 +43,68 @@ THRUM_STATIC_ASSERT(sizeof(thrum_ticket) == 136, "part of the ABI");
 #define THRUM_TICKETS_INIT { 0, 0, NULL, NULL }
 /* clang-format on */
 
+/*
+ * Makes an order without tickets, as THRUM_TICKETS_INIT does. Any thread may call it while no other
+ * uses the memory. It never suspends and cannot fail.
+ */
 THRUM_API void thrum_tickets_init(thrum_tickets *tickets);
 
-/* -EBUSY, unchanged, while a ticket is not done. */
+/*
+ * Ends the order, which is then as after the init. Any thread may call it. It never suspends. It
+ * returns 0, or -EBUSY with nothing changed while a ticket is not done.
+ */
 THRUM_API int thrum_tickets_destroy(thrum_tickets *tickets);
 
-/* Takes the next ticket; `ticket` needs no init. Any thread; never suspends. */
+/*
+ * Takes the next ticket; `ticket` needs no init. Any thread may call it. It never suspends and
+ * cannot fail.
+ */
 THRUM_API void thrum_tickets_take(thrum_tickets *tickets, thrum_ticket *ticket);
 
-/* Takes the next n, one after the other, with nobody else's between them. */
+/*
+ * Takes the next n tickets, one after the other, with no other caller's between them. Any thread
+ * may call it. It never suspends and cannot fail.
+ */
 THRUM_API void thrum_tickets_take_n(thrum_tickets *tickets, thrum_ticket ticket[], size_t n);
 
 /*
- * Waits for its turn; several may wait for the same one's. Any thread; may suspend. 0: all tickets
- * before it are done, and what was written before that is visible. -ECANCELED
- * (thrum_sched_stop_until): the ticket keeps its place. -EINVAL: it is not taken.
+ * Waits for the ticket's turn; several callers may wait for the same ticket. Any thread may call
+ * it. It may suspend. It returns 0 when all tickets before it are done, and what was written before
+ * that is visible; -ECANCELED, with the ticket in its place, when the caller is cancelled, by
+ * thrum_cancel or in another way; or -EINVAL when the ticket is not taken.
  */
 THRUM_API THRUM_NODISCARD int thrum_ticket_wait(thrum_ticket *ticket);
-/* The same until the deadline: -ETIMEDOUT, and the ticket keeps its place. */
+/*
+ * Does the same until the deadline. Past it, it returns -ETIMEDOUT, and the ticket keeps its place.
+ */
 THRUM_API THRUM_NODISCARD int thrum_ticket_wait_until(thrum_ticket *ticket, thrum_time deadline);
 
-/* Whether its turn has come; then as after the wait. Any thread; never suspends. */
+/*
+ * Returns whether the ticket's turn has come; if so, what the wait makes visible is visible. Any
+ * thread may call it while the ticket is taken. It never suspends and cannot fail.
+ */
 THRUM_API bool thrum_ticket_is_called(const thrum_ticket *ticket);
 
 /*
  * Ends the ticket: if it was the first, the next one's turn comes. One that is done before its turn
- * is dropped: it is as if it had not been taken. Any thread; never suspends. The ticket is the
- * caller's again; the last one may free the tickets. Aborts when it is not taken, is waited for, or
- * is on call and its function has not begun.
+ * is dropped: it is as if it had not been taken. The ticket's memory is the caller's again, and
+ * after the last ticket that of the order. Any thread may call it. It never suspends. It aborts
+ * when the ticket is not taken, is waited for, or is on call and its function has not begun.
  */
 THRUM_API void thrum_ticket_done(thrum_ticket *ticket);
 
 /*
- * Has `fn(arg)` run as a task when its turn comes; at once, if it has. Nobody blocks for it, it
- * costs no stack before it runs, and once this call has returned 0 nothing can fail any more. The
- * task must have the ticket done, by itself or through others; what `fn` returns is dropped.
- * Tasks and bound threads only; the other form, which names the scheduler: any thread. Never
- * suspends. Errors, with nothing begun: -EINVAL (not taken), -ESRCH (neither in a task nor on a
- * bound thread), -EBUSY (it is on call already), -ESHUTDOWN (from outside, while the scheduler
- * stops).
+ * Has `fn(arg)` run as a task when the ticket's turn comes, or at once if it has come. No task or
+ * thread blocks for it, it costs no stack before it runs, and once this call has returned 0 nothing
+ * can fail any more. The task must have the ticket done, by itself or through others; what `fn`
+ * returns is dropped. Tasks and bound threads may call it, and any thread the form that names the
+ * scheduler. It never suspends. Errors, with nothing begun: -EINVAL when the ticket is not taken or
+ * an argument is NULL; -ESRCH neither in a task nor on a bound thread; -EBUSY when it is on call
+ * already; -ESHUTDOWN for an external caller while the scheduler stops.
  *
- * thrum_sched_stop waits for it, as for a task that waits for the ticket. When stop_until, past its
- * deadline, cancels what waits, `fn` runs all the same, before its turn: thrum_ticket_wait in it
- * says which of the two it is, 0 or -ECANCELED.
+ * thrum_sched_stop waits for the task, as for one that waits for the ticket. When
+ * thrum_sched_stop_until, past its deadline, cancels what waits, `fn` runs all the same, before its
+ * turn: thrum_ticket_wait in it says which of the two it is, 0 or -ECANCELED.
  */
 THRUM_API THRUM_NODISCARD int thrum_ticket_on_call(thrum_ticket *ticket, thrum_fn fn, void *arg);
 THRUM_API THRUM_NODISCARD int thrum_ticket_on_call_with(thrum_ticket *ticket, thrum_sched *sched,

@@ -2,9 +2,10 @@
  * thrum/trace.h: what each worker did when, to be looked at in Perfetto or chrome://tracing.
  *
  * While a trace is on, each worker and each bound thread notes what it runs and how that ends, its
- * sleeps, what it takes from others and whom it wakes; the latest of that is kept, so a trace may
- * be on for ever and be written when something was odd. Off, it costs two instructions a switch
- * and three a task. On, less than a tenth of a microsecond for each stretch that a task runs.
+ * sleeps, what it takes from others and which workers it wakes, in a trace buffer that keeps the
+ * latest events: so a trace may be on for ever and be written when something was odd. While it is
+ * off, it costs two instructions a switch and three a task; while it is on, less than a tenth of a
+ * microsecond for each stretch that a task runs.
  */
 #ifndef THRUM_TRACE_H
 #define THRUM_TRACE_H
@@ -19,44 +20,50 @@ THRUM_BEGIN_DECLS
  * Turns tracing on; what was noted before is forgotten. At least the latest `events_per_worker`
  * events of each worker and of each bound thread are kept (0: 32767), 72 bytes each: that memory is
  * taken here, and when a thread is bound, from the scheduler's `alloc`, and kept until the
- * scheduler ends. Workers allocate nothing for it. A stretch of a task is one event, a sleep, a
- * wake and a theft one each. A thread without memory when it is bound is not traced, and counted
- * ("untraced").
+ * scheduler ends. Workers allocate nothing for it. A stretch of a task is one event, and so are a
+ * sleep, a wake and a theft. A thread for which there is no memory when it is bound is not traced,
+ * but counted ("untraced").
  *
- * Any thread, task or bound thread while the scheduler lives; never suspends; not from a signal
- * handler. -EINVAL (no scheduler), -EALREADY (it is on), -ENOMEM, -ESHUTDOWN (the child of a
- * fork, or it has been stopped).
+ * Any thread may call it while the scheduler lives. It never suspends. It returns 0, or with
+ * nothing changed -EINVAL for NULL, -EALREADY when tracing is on, -ENOMEM, and -ESHUTDOWN when the
+ * scheduler has been stopped, or is that of a fork's parent.
  */
 THRUM_API int thrum_trace_start(thrum_sched *sched, size_t events_per_worker);
 
 /*
- * Turns it off; what was noted is kept until the next start, or the scheduler's end. Any thread, as
- * above. -EINVAL, -EALREADY (it is off), -ESHUTDOWN.
+ * Turns tracing off; what was noted is kept until the next start, or the scheduler's end. Any
+ * thread may call it while the scheduler lives. It never suspends. It returns 0, -EALREADY when
+ * tracing is off, or -EINVAL and -ESHUTDOWN as thrum_trace_start does.
  */
 THRUM_API int thrum_trace_stop(thrum_sched *sched);
 
 /*
  * Prints what was noted as JSON, in the Trace Event Format: from the start, or the oldest event
- * kept, until the stop, or, while it is on, this call; which nobody waits for. Again if you like.
+ * kept, until the stop, or, while tracing is on, until this call. Workers do not wait for it. A
+ * trace may be written again. The output has:
  *
- *   - A track ("thread") for each worker and each bound thread. On it a slice ("X") for each
- *     stretch that a task ran there without giving the worker up. Its name: the task's, else its
- *     function's, as far as the program exports it (-rdynamic), or its place in the file; else its
- *     number. In its args the number (`id`: the fiber's and the run's, as thrum_dump tells them),
- *     the function, how it ended (`ended`: finished, yielded, waits, running) and what it waits for
- *     (`on`, `object`). Slices "parked" are sleeps, "backs off" short ones of a thief.
+ *   - A line ("thread") for each worker and each bound thread. On it is a slice ("X") for each
+ *     stretch that a task ran there without giving the worker up. The slice's name is the task's,
+ *     else its function's, as far as the program exports it (-rdynamic), or its place in the file;
+ *     else its number. Its args are the number (`id`: the fiber's and the run's, as thrum_dump
+ *     prints them), the function, how the stretch ended (`ended`: finished, yielded, waits,
+ *     running) and what the task waits for (`on`, `object`). Slices "parked" are sleeps, "backs
+ *     off" short ones of a thief.
  *   - Arrows from where a task gave its worker up to where it went on.
- *   - Instants: "steal", "rescue", "wake" (`worker`: of or to whom).
+ *   - Instants: "steal", "rescue", "wake" (`worker`: the one stolen from, or woken).
  *   - Asynchronous slices "blocking call", from the call until the task goes on.
- *   - In `otherData`, `dropped`: events of this trace that newer ones took the place of; untraced
- *     threads; the start on the clock of thrum_now.
+ *   - In `otherData`: `dropped`, the number of events of this trace that newer ones took the place
+ *     of; the number of untraced threads; the start on the clock of thrum_now.
  *
  * Times are microseconds since the start, with three places, of the processor's counter where that
- * is steady (else the monotonic clock's). A stretch that lasts from before the start until after
- * the end is not seen, unless it is the caller's of start.
+ * is steady (else of the monotonic clock). A stretch that lasts from before the start until after
+ * the end is not seen, unless it is that of the caller of the start.
  *
- * Any thread; takes memory for a copy of all events first, then prints; blocks the thread, never
- * suspends. -EINVAL, -ENODATA (there was no start), -ENOMEM, -EIO, -ESHUTDOWN.
+ * Any thread may call it while the scheduler lives. It never suspends, but blocks the thread for
+ * the time of the printing. It takes memory for a copy of all events first, and gives it back. The
+ * stream stays the caller's, and is flushed. It returns 0, -ENODATA when there was no start,
+ * -ENOMEM, -EIO when something could not be written, or -EINVAL and -ESHUTDOWN as thrum_trace_start
+ * does.
  */
 THRUM_API int thrum_trace_write(thrum_sched *sched, FILE *out);
 
