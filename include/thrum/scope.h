@@ -53,8 +53,8 @@ THRUM_API int thrum_scope_go(thrum_scope *scope, thrum_fn fn, void *arg);
 /*
  * Cancels the scope's children, present and future, and the scopes that they have open: their waits
  * return -ECANCELED (thrum_cancel). Any thread may call it, if the scope stays open until it
- * returns. It never waits, but a task lets others run after every 256 children that it has woken,
- * as by thrum_yield. It cannot fail.
+ * returns. It waits for no child, but it may suspend: after every 256 children that it has woken a
+ * task lets others run, as by thrum_yield. It cannot fail.
  */
 THRUM_API void thrum_scope_cancel(thrum_scope *scope);
 
@@ -80,8 +80,8 @@ THRUM_API THRUM_NODISCARD int thrum_scope_join(thrum_scope *scope);
  * returned, whatever this call returns: 0 when `fn` returned before anything cancelled it;
  * -ETIMEDOUT when the deadline, or an earlier one around it, cancelled it; -ECANCELED when the
  * caller was cancelled by something else, and still is; -ESHUTDOWN in the child of a fork that `fn`
- * made. Errors, with `fn` not called: -EINVAL without `fn`; -ESRCH neither in a task nor on a bound
- * thread.
+ * made. Errors, with `fn` not called: -EINVAL without `fn`; -ESRCH when the caller is neither a
+ * task nor a bound thread.
  */
 THRUM_API THRUM_NODISCARD int thrum_with_deadline(thrum_time deadline, thrum_fn fn, void *arg,
                                                   int *result);

@@ -95,9 +95,9 @@ THRUM_API int thrum_detach(thrum_handle *handle);
  * that has begun. A body that has not begun still runs.
  *
  * The handle stays the caller's, to be joined or detached. Cancelling a task that has ended is
- * without effect. Any thread that may use the handle may call it. It never waits, but a task lets
- * others run after every 256 children in those scopes that it has woken, as by thrum_yield. It
- * returns 0, or -EINVAL for NULL.
+ * without effect. Any thread that may use the handle may call it. It does not wait for the task,
+ * but it may suspend: after every 256 children in those scopes that it has woken a task lets others
+ * run, as by thrum_yield. It returns 0, or -EINVAL for NULL.
  */
 THRUM_API int thrum_cancel(thrum_handle *handle);
 

@@ -99,8 +99,8 @@ THRUM_API void thrum_ticket_done(thrum_ticket *ticket);
  * can fail any more. The task must have the ticket done, by itself or through others; what `fn`
  * returns is dropped. Tasks and bound threads may call it, and any thread the form that names the
  * scheduler. It never suspends. Errors, with nothing begun: -EINVAL when the ticket is not taken or
- * an argument is NULL; -ESRCH neither in a task nor on a bound thread; -EBUSY when it is on call
- * already; -ESHUTDOWN for an external caller while the scheduler stops.
+ * an argument is NULL; -ESRCH when the caller is neither a task nor a bound thread; -EBUSY when it
+ * is on call already; -ESHUTDOWN for an external caller while the scheduler stops.
  *
  * thrum_sched_stop waits for the task, as for one that waits for the ticket. When
  * thrum_sched_stop_until, past its deadline, cancels what waits, `fn` runs all the same, before its
