@@ -18,7 +18,10 @@ THRUM_BEGIN_DECLS
  * caller is external, the one that runs it first.
  */
 #define THRUM_PINNED 1u
-/* A hint: the task runs next on the caller's worker, before what is queued; void if external. */
+/*
+ * A hint: the task runs next on the caller's worker, before what is queued. Without effect if the
+ * caller is external.
+ */
 #define THRUM_NEXT 2u
 
 /*

@@ -25,8 +25,8 @@ THRUM_BEGIN_DECLS
  * but counted ("untraced").
  *
  * Any thread may call it while the scheduler lives. It never suspends. It returns 0, or with
- * nothing changed -EINVAL for NULL, -EALREADY when tracing is on, -ENOMEM, and -ESHUTDOWN when the
- * scheduler has been stopped, or is that of a fork's parent.
+ * tracing on or off as before -EINVAL for NULL, -EALREADY when tracing is on, -ENOMEM, and
+ * -ESHUTDOWN when the scheduler has been stopped, or is that of a fork's parent.
  */
 THRUM_API int thrum_trace_start(thrum_sched *sched, size_t events_per_worker);
 
