@@ -10,19 +10,19 @@
 #include "platform/platform.h"
 #include "thrum/spawn.h"
 
-#define BARRIER_TRIES 1000u /* refusals of th_os_barrier, then it is taken to be for good */
+#define BARRIER_TRIES 1000u /* refusals of th_os_barrier that count as a refusal for good */
 
-#define YIELDS_MAX TH_LIMIT(64u, 1u) /* for whoever waits for the lock to take it */
-#define SPINS_MAX TH_LIMIT(100u, 1u) /* until a thread that waits for the end of a round sleeps */
+#define YIELDS_MAX TH_LIMIT(64u, 1u) /* slices given away so that a waiter for the lock takes it */
+#define SPINS_MAX TH_LIMIT(100u, 1u) /* before a thread that waits for the end of a round sleeps */
 
 th_lock th_cancel_lock = TH_LOCK_INIT;
 
 /*
- * The round: one begins with each hold.
+ * The round. One begins with each hold.
  *
- *     bit  0    BUSY     somebody holds the lock, and may have a fiber in hand
- *     bit  1    SLEPT    somebody sleeps until it has let go
- *     the rest           its number
+ *     bit  0    BUSY     the lock is held, and its holder may have a fiber in hand
+ *     bit  1    SLEPT    a thread sleeps until the holder has let go
+ *     the rest           the number of the round
  */
 static uint32_t xround;
 #define BUSY 1u
@@ -31,15 +31,16 @@ static uint32_t xround;
 
 void th_cancel_hold(void) {
     th_lock_acquire(&th_cancel_lock);
-    /* relaxed: an exchange, so whoever reads it acquires the end of the round before as well */
+    /* relaxed: an exchange, so a thread that reads it acquires the end of the last round as well */
     th_add_relaxed(&xround, BUSY);
-    /* seq: the round before a fiber's words; th_cancel_pass comes after it has taken them back */
+    /* seq: the round, then the fiber's words; th_cancel_pass comes after they have been cleared */
     th_fence_seq();
 }
 
 void th_cancel_let_go(void) {
-    uint32_t next = (th_load_relaxed(&xround) & ~(BUSY | SLEPT)) + ROUND_ONE; /* relaxed: ours */
-    /* pairs: th_cancel_pass; we touch no more what we had in hand */
+    /* relaxed: only the holder changes the number */
+    uint32_t next = (th_load_relaxed(&xround) & ~(BUSY | SLEPT)) + ROUND_ONE;
+    /* pairs: th_cancel_pass; the holder's last access to what it had in hand */
     if (th_xchg_release(&xround, next) & SLEPT) {
         th_os_futex_wake(&xround, INT32_MAX);
     }
@@ -47,7 +48,7 @@ void th_cancel_let_go(void) {
 }
 
 void th_cancel_breathe(bool lets_run) {
-    /* relaxed: a hint; one that comes later waits for the next time */
+    /* relaxed: a hint; a thread that comes later waits for the next time */
     bool wanted = th_load_relaxed(&th_cancel_lock.xword) == 2;
     th_cancel_let_go();
     /* relaxed: as above */
@@ -61,16 +62,16 @@ void th_cancel_breathe(bool lets_run) {
 }
 
 void th_cancel_pass(void) {
-    /* seq: what the caller has taken back before the round; th_cancel_hold has it the other way */
+    /* seq: the fiber's words, then the round; th_cancel_hold has it the other way round */
     th_fence_seq();
-    /* pairs: th_cancel_let_go; nobody touches any more what was in hand */
+    /* pairs: th_cancel_let_go; the holder's last access to what it had in hand */
     uint32_t first = th_load_acquire(&xround);
     uint32_t round = first;
     for (unsigned i = 0; (round & BUSY) && !((round ^ first) & ~SLEPT); i++) {
         if (i < SPINS_MAX) {
             th_os_relax();
         } else if ((round & SLEPT) ||
-                   /* relaxed: asks to be woken, the next load acquires */
+                   /* relaxed: only asks to be woken, the next load acquires */
                    th_cas_relaxed(&xround, &round, round | SLEPT)) {
             (void)th_os_futex_wait(&xround, round | SLEPT, TH_FOREVER);
         }
@@ -80,8 +81,8 @@ void th_cancel_pass(void) {
 }
 
 /*
- * Ends the wait, if nothing else has. A timed one is claimed, and goes off its list by itself; the
- * others are taken off it, under the list's lock, as a waker would.
+ * Ends the wait unless something else has ended it. A timed waiter is claimed, and its fiber takes
+ * it off the list; any other is taken off under the list's lock, as a waker would do it.
  */
 static bool end_wait(th_waiter *waiter) {
     if (waiter->timed) {
@@ -109,7 +110,7 @@ bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
 
 bool th_cancel_is_set(const thrum_handle *handle) {
     uint32_t word;
-    /* relaxed: as th_cancel_is_mine */
+    /* relaxed: as in th_cancel_is_mine */
     while (!((word = th_load_relaxed(&handle->xcancelled)) & TH_CANCEL_ON)) {
         if (!(word & TH_CANCEL_NESTED) || !(handle = th_part_of(handle)->outer)) {
             return false;
@@ -122,14 +123,15 @@ bool th_cancel_order(bool can_order) {
     unsigned spins = 0;
     bool ordered = !can_order;
     while (!ordered && !(ordered = th_os_barrier()) && spins < BARRIER_TRIES) {
-        th_backoff(&spins); /* no memory for it just now; or for ever, in a sandbox entered since */
+        /* The kernel has no memory just now, or a sandbox entered since the start refuses it. */
+        th_backoff(&spins);
     }
-    th_fence_seq(); /* seq: the flags before xblocked is read; th_cancel_is_on */
+    th_fence_seq(); /* seq: the flags before xblocked is read; the other side is th_cancel_is_on */
     return ordered;
 }
 
 void th_cancel_visit(th_fiber *fiber) {
-    /* pairs: th_cancel_show; the waiter, and where it stands */
+    /* pairs: th_cancel_show; the waiter, and the list on which it stands */
     th_waiter *waiter = th_load_acquire(&fiber->xblocked);
     if (waiter && !fiber->sched->abandoned && th_cancel_can(waiter)) {
         end_wait(waiter);
@@ -139,12 +141,12 @@ void th_cancel_visit(th_fiber *fiber) {
 /* ---- looking ---- */
 
 void th_cancel_look_begins(thrum_sched *sched) {
-    /* relaxed: written with the lock; th_cancel_order follows */
+    /* relaxed: written with the lock held; th_cancel_order follows */
     th_store_relaxed(&sched->xcancelling, sched->xcancelling + TH_CANCEL_LOOK_ONE);
 }
 
 void th_cancel_look_ends(thrum_sched *sched) {
-    /* pairs: th_cancel_taken_back; we look no more at what was held. Written with the lock */
+    /* pairs: th_cancel_taken_back; the last access to what was held. Written with the lock held */
     th_store_release(&sched->xcancelling, sched->xcancelling - TH_CANCEL_LOOK_ONE);
 }
 

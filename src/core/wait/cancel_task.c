@@ -1,5 +1,5 @@
 /*
- * cancel_task.c: what a program says and asks of the cancelling of one task (thrum/spawn.h).
+ * cancel_task.c: the calls that cancel one task and ask whether it is cancelled (thrum/spawn.h).
  */
 #include <errno.h>
 #include "base/check.h"
@@ -12,9 +12,9 @@ int thrum_cancel(thrum_handle *handle) {
         return -EINVAL;
     }
     th_cancel_hold();
-    /* relaxed: once it has ended nothing of it is touched: its scheduler may be gone */
+    /* relaxed: once it has ended nothing else of it is touched: its scheduler may be gone */
     if (th_load_relaxed(&handle->xjoin) != TH_JOIN_DONE &&
-        !th_load_relaxed(&handle->xcancelled)) { /* relaxed: written with the lock */
+        !th_load_relaxed(&handle->xcancelled)) { /* relaxed: written with the lock held */
         th_family_cancel_task(handle, handle->can_order);
     }
     th_cancel_let_go();

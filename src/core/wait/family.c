@@ -12,18 +12,18 @@
 #include "core/state/worker.h"
 #include "thrum/scope.h"
 
-/* Its deadline. Reads the clock only if there is one. */
+/* Whether the deadline has passed. Reads the clock only if there is one. */
 static bool has_passed(const th_family *family) {
     return family->deadline != TH_FOREVER && family->deadline <= th_os_now();
 }
 
-/* Whether a stop has cancelled the owner, which tells no family of it. */
+/* Whether a stop has cancelled the owner. A stop does not tell the families. */
 static bool is_stopped(const th_family *family) {
-    /* relaxed: a child that the stop has cancelled has passed (th_cancel_pass), then left */
+    /* relaxed: a child that the stop has cancelled left after th_cancel_pass, which orders it */
     return family->owner && (th_load_relaxed(&family->sched->xcancelling) & TH_CANCEL_ALL) != 0;
 }
 
-/* From now on new children are born cancelled; the reason that came first stays. */
+/* From now on new children are born cancelled. The first reason given stays. */
 static void give_reason(th_family *family, int why) {
     th_lock_acquire(&family->lock);
     family->cancelled = true;
@@ -35,7 +35,7 @@ static void give_reason(th_family *family, int why) {
 
 /* ---- lists, under th_cancel_lock ---- */
 
-/* Families that a cancel has yet to come to. */
+/* Families that a cancel has not reached yet. */
 typedef struct families {
     th_family *first;
 } families;
@@ -75,14 +75,14 @@ bool th_family_open(th_family *family, thrum_sched *sched, int64_t deadline) {
     family->inherited = owner->heritage.deadline;
     family->deadline = deadline < family->inherited ? deadline : family->inherited;
     bool late = has_passed(family);
-    if (late) { /* its children are born cancelled: there is nothing to come to */
+    if (late) { /* its children are born cancelled, so a cancel has nothing to do here */
         family->visited = true;
         family->cancelled = true;
         family->first = -ETIMEDOUT;
     }
     owner->heritage.deadline = family->deadline;
-    family->outer = th_load_relaxed(&owner->xfamilies); /* relaxed: our own */
-    owner->dirty = true; /* so its end sees whether a family is left open */
+    family->outer = th_load_relaxed(&owner->xfamilies); /* relaxed: the owner's own */
+    owner->dirty = true; /* so that the end of the run sees a family that is left open */
     th_help_list(owner);
     /* pairs: visit_fiber; the family as it is now */
     th_store_release(&owner->xfamilies, family);
@@ -95,7 +95,7 @@ bool th_family_open(th_family *family, thrum_sched *sched, int64_t deadline) {
 int th_family_wait(th_family *family, const size_t *count) {
     th_waiter waiter;
     th_waiter_init(&waiter, TH_ON_SCOPE, family);
-    waiter.shielded = true; /* the children are cancelled, and waited for */
+    waiter.shielded = true; /* a cancel reaches the children, and the owner waits for them */
     th_lock_acquire(&family->lock);
     bool wait = *count != 0;
     if (wait) {
@@ -113,10 +113,10 @@ int th_family_wait(th_family *family, const size_t *count) {
 
 bool th_family_is_innermost(const th_family *family) {
     th_fiber *owner = th_fiber_self();
-    return owner && th_load_relaxed(&owner->xfamilies) == family; /* relaxed: our own */
+    return owner && th_load_relaxed(&owner->xfamilies) == family; /* relaxed: the owner's own */
 }
 
-/* A cancel that has found it, and has not come to it yet, leaves it out: nobody is in it. */
+/* Takes an empty family off the list of a cancel that has found it and not reached it yet. */
 static void forget(th_family *family) {
     th_lock_acquire(&th_cancel_lock);
     if (family->link) {
@@ -138,7 +138,7 @@ void th_family_close(th_family *family) {
     }
 }
 
-/* ---- children, and whoever else counts ---- */
+/* ---- children and timers ---- */
 
 void th_family_count(th_family *family, size_t *count) {
     th_lock_acquire(&family->lock);
@@ -156,7 +156,7 @@ static void leave(th_family *family, size_t *count) {
     }
     th_lock_release(&family->lock);
     if (waiter) {
-        th_waiter_wake(waiter); /* the family may be gone */
+        th_waiter_wake(waiter); /* from here on the family may be gone */
     }
 }
 
@@ -169,7 +169,7 @@ void th_family_child_begins(th_family *family, thrum_handle *handle) {
     th_lock_acquire(&family->lock);
     family->living++;
     handle->family = family;
-    /* relaxed: published with the task; a part's own run alone looks at it already */
+    /* relaxed: published with the task; only its own run reads a part's word already */
     uint32_t word = th_load_relaxed(&handle->xcancelled) | (family->cancelled ? TH_CANCEL_ON : 0);
     th_store_relaxed(&handle->xcancelled, word); /* relaxed: as above */
     handle->family_prev = NULL;
@@ -205,7 +205,7 @@ void th_family_child_ended(thrum_handle *handle, int result) {
     leave(family, &family->living);
 }
 
-/* ---- the owner as a child ---- */
+/* ---- the owner as a child of its own family ---- */
 
 void th_family_enter(th_family *family, th_part *part) {
     th_fiber *fiber = th_fiber_self();
@@ -229,16 +229,19 @@ void th_family_exit(th_part *part) {
 
 /* ---- cancelling: with th_cancel_lock from here on ---- */
 
-/* One cancel. What it has to come to can shrink while it breathes. */
+/* One cancel. Families may leave its lists while it breathes. */
 typedef struct cancel {
-    families unmarked; /* of this level of the tree */
-    families marked;   /* those whose children have been flagged */
-    families below;    /* the next level */
-    unsigned steps;    /* until it breathes */
-    bool lets_run;     /* and then others run: the caller may suspend */
+    families unmarked; /* families of this level of the tree */
+    families marked;   /* families whose children have been flagged */
+    families below;    /* families of the next level */
+    unsigned steps;    /* steps until it breathes */
+    bool lets_run;     /* whether it yields then: the caller may suspend */
 } cancel;
 
-/* Between two steps: afterwards the lists may be shorter. Only visits wake somebody. */
+/*
+ * Between two steps, after which the lists may be shorter. Only visits wake fibers, so only then is
+ * it worth yielding.
+ */
 static void step(cancel *c, bool visit) {
     if (--c->steps == 0) {
         c->steps = TH_CANCEL_MAX;
@@ -247,12 +250,13 @@ static void step(cancel *c, bool visit) {
 }
 
 /*
- * The fiber's wait ends; the families that it has opened come next. Of a part of a run those that
- * were opened within: the part's own family, and what is around it, stand behind them.
+ * Ends the fiber's wait; the families that the fiber has opened are the next level. For a part of a
+ * run only those count that were opened inside it: the part's own family, and what is around it,
+ * come after them in the list.
  */
 static void visit_fiber(cancel *c, th_fiber *fiber, const thrum_handle *handle) {
     th_cancel_visit(fiber);
-    /* pairs: th_family_open; it cannot be closed meanwhile: its owner is told, and waits for us */
+    /* pairs: th_family_open; it stays open meanwhile: to close it its owner waits for the lock */
     th_family *family = th_load_acquire(&fiber->xfamilies);
     for (; family && family != handle->family; family = family->outer) {
         if (!family->visited) {
@@ -262,14 +266,14 @@ static void visit_fiber(cancel *c, th_fiber *fiber, const thrum_handle *handle) 
     }
 }
 
-/* Who runs the task now, and who helps it. */
+/* Visits the fiber that runs the task, and those that make delegated calls for it. */
 static void visit_task(cancel *c, thrum_handle *handle) {
-    /* pairs: th_handle_runs; the fiber, and that the one who waited on it before has gone on */
+    /* pairs: th_handle_runs; the fiber, and that the run before on it has ended its waits */
     th_fiber *fiber = th_load_acquire(&handle->xfiber);
     if (fiber) {
         visit_fiber(c, fiber, handle);
     }
-    th_lock_acquire(&handle->helpers_lock); /* so nobody of them is gone */
+    th_lock_acquire(&handle->helpers_lock); /* so that none of them is gone */
     for (th_fiber *helper = handle->helpers; helper; helper = helper->helper_next) {
         visit_fiber(c, helper, handle);
     }
@@ -277,14 +281,14 @@ static void visit_task(cancel *c, thrum_handle *handle) {
 }
 
 static void flag(thrum_handle *handle) {
-    uint32_t word = th_load_relaxed(&handle->xcancelled); /* relaxed: written with the lock */
-    th_store_relaxed(&handle->xcancelled,
-                     word | TH_CANCEL_ON); /* relaxed: th_cancel_order follows */
+    uint32_t word = th_load_relaxed(&handle->xcancelled); /* relaxed: written with the lock held */
+    /* relaxed: th_cancel_order follows */
+    th_store_relaxed(&handle->xcancelled, word | TH_CANCEL_ON);
 }
 
-/* The next child of the family is flagged, or visited; false: it was the last. */
+/* Flags or visits the next child of the family. False: there is none left. */
 static bool next_child(cancel *c, th_family *family, bool visit) {
-    th_lock_acquire(&family->lock); /* so the child is not gone */
+    th_lock_acquire(&family->lock); /* so that the child is not gone */
     thrum_handle *child = family->cursor;
     if (child) {
         family->cursor = child->family_next;
@@ -298,7 +302,7 @@ static bool next_child(cancel *c, th_family *family, bool visit) {
     return child != NULL;
 }
 
-/* From now on new children are born cancelled, and those that are there are come to. */
+/* From now on new children are born cancelled; the cursor stands at the first living one. */
 static void begin(th_family *family, int why) {
     give_reason(family, why);
     th_lock_acquire(&family->lock);
@@ -306,7 +310,7 @@ static void begin(th_family *family, int why) {
     th_lock_release(&family->lock);
 }
 
-/* All families of a list, which is empty afterwards; they go to the other one, if there is one. */
+/* Goes through all families of a list, which is then empty; moves them to `to`, if not NULL. */
 static void each_family(cancel *c, families *list, families *to, int why) {
     th_family *family;
     while ((family = list->first)) {
@@ -332,15 +336,17 @@ static void go_below(cancel *c) {
 }
 
 /*
- * The level and all below. One barrier a level of the tree. A deadline is that of all below; of any
- * other reason they only know that their owners were cancelled.
+ * Cancels this level and all below, with one barrier a level of the tree. A deadline holds for
+ * everything below, so its code is passed on; any other reason becomes -ECANCELED, since the
+ * families below only know that their owners were cancelled.
  */
 static void cancel_levels(cancel *c, bool can_order, int why) {
     while (c->unmarked.first) {
         each_family(c, &c->unmarked, &c->marked, why);
         bool ordered = th_cancel_order(can_order);
         while (!ordered && c->marked.first) {
-            take(c->marked.first); /* a waiting one is left to its waker */
+            /* Without that order, fibers that wait already are left to their wakers. */
+            take(c->marked.first);
         }
         each_family(c, &c->marked, NULL, why);
         go_below(c);
@@ -350,11 +356,12 @@ static void cancel_levels(cancel *c, bool can_order, int why) {
 
 static void cancel_family(th_family *family, int why, bool lets_run) {
     if (family->sched->abandoned) {
-        return; /* in the child of a fork nobody is there whom it could concern */
+        return; /* in the child of a fork none of its tasks is there */
     }
     cancel c = {.steps = TH_CANCEL_MAX, .lets_run = lets_run};
     th_cancel_hold();
-    give_reason(family, why); /* a child that fails has told when it leaves, whoever comes to it */
+    /* A child that fails gives its code as it leaves, even if another cancel reaches the family. */
+    give_reason(family, why);
     if (!family->visited) {
         family->visited = true;
         put(&c.unmarked, family);

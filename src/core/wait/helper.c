@@ -11,7 +11,7 @@ void th_help_begin(const th_heritage *heritage) {
     th_fiber *fiber = th_fiber_self();
     fiber->heritage = *heritage;
     fiber->help = heritage->handle ? TH_HELP_UNLISTED : TH_HELP_NONE;
-    fiber->dirty = true; /* so what it inherits ends with it */
+    fiber->dirty = true; /* so that what it inherits ends with it */
 }
 
 void th_help_list_slow(th_fiber *fiber) {

@@ -1,6 +1,7 @@
 /*
- * helper.h: a task's calls that others make in its stead: forks that were given (fork.h), nodes of
- * its graphs. Who makes one inherits what the task has to keep to, and is cancelled with it.
+ * helper.h: delegated calls: calls of a task that other fibers make in its stead, for forks that
+ * were given (fork.h) and nodes of its graphs. The fiber that makes one inherits the task's
+ * deadline and shields, and is cancelled with it.
  *
  * A *helper* is the fiber that makes such a call for a spawned task. It stands on the list in that
  * task's handle from its first wait, or its first scope, until the call has ended: a call that
@@ -12,11 +13,11 @@
 #include "base/cc.h"
 #include "core/state/fiber_state.h"
 
-/* Task's context, on the fiber that makes the call: before it, and when its values are dropped. */
+/* In the task's context, on the calling fiber: before the call, and once its values are dropped. */
 void th_help_begin(const th_heritage *heritage);
 void th_help_end(void);
 
-/* The fiber is about to wait, or to open a family: whoever cancels its task must find it. */
+/* Called when the fiber is about to wait, or to open a family: a cancel must find it. */
 void th_help_list_slow(th_fiber *fiber);
 
 static inline bool th_help_is_unlisted(const th_fiber *fiber) {

@@ -13,7 +13,7 @@
 #include "core/ready/waiter.h"
 #include "platform/platform.h"
 
-/* Yields of a fiber that is alone on its worker, before its worker looks at the others. */
+/* Yields of a fiber that is alone on its worker before the worker looks for other workers' work. */
 #define LONE_YIELDS TH_LIMIT(16, 3)
 
 static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *from, th_fiber *to) {
@@ -29,8 +29,9 @@ static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *from, t
 }
 
 /*
- * For the address sanitizer: the fiber runs on its stack, with its fake one. A thread that has just
- * bound itself may switch to a fiber that began elsewhere: there, too, its own stack is noted.
+ * For the address sanitizer: the fiber now runs on its stack, with its own fake stack. A thread
+ * that has just bound itself may switch to a fiber that began elsewhere, so the bounds of the
+ * thread's own stack are noted here too.
  */
 static TH_INLINE_NO_TSAN void arrive(const th_fiber *fiber, void *fake) {
 #if TH_ASAN
@@ -47,14 +48,14 @@ static TH_INLINE_NO_TSAN void arrive(const th_fiber *fiber, void *fake) {
 #endif
 }
 
-/* Switching away and coming back: everything that must hold at the very moment. */
+/* Switches away and comes back. All that must be true at the moment of the switch is set here. */
 static TH_INLINE_NO_TSAN void switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
     /* relaxed: see th_is_traced */
     uint32_t extra = th_load_relaxed(&worker->xextra) & (TH_EXTRA_TRACE | TH_EXTRA_RECLAIM);
     if (th_unlikely(extra)) {
         see_to_extra(worker, from, to);
     }
-    th_store_relaxed(&to->worker, worker);  /* relaxed: for who looks (look.c); else our own */
+    th_store_relaxed(&to->worker, worker);  /* relaxed: for inspectors (look.c); else our own */
     th_store_relaxed(&worker->current, to); /* relaxed: as above */
     th_count(&worker->counters.xswitches, 1);
     bool for_ever = worker->left.kind == TH_COMMIT_RETIRE;
@@ -81,8 +82,8 @@ static TH_INLINE_NO_TSAN bool in_exception(const th_worker *worker) {
 }
 
 /*
- * C++ keeps them for the thread, but they are the fiber's: it takes them along. Whoever leaves a
- * thread leaves none there, so nobody finds another one's.
+ * C++ keeps the state of exceptions per thread, but it belongs to the fiber, which takes it along.
+ * A fiber leaves none on the thread, so the next one there finds none of another fiber.
  */
 static TH_COLD TH_NO_TSAN void switch_with_exceptions(th_worker *worker, th_fiber *fiber,
                                                       th_fiber *to) {
@@ -102,7 +103,9 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
         th_timers_poll(worker);
         work = worker->policy->pick(worker);
     }
-    /* Nobody else: it goes on at once, but now and then the long way, to see who could be helped.
+    /*
+     * Nothing else to run: the fiber goes on at once. Every LONE_YIELDS-th time it takes the long
+     * way, so that its worker looks for work of others.
      */
     if (!work && commit == TH_COMMIT_YIELD && ++worker->lone_yields % LONE_YIELDS &&
         !worker->policy->pending(worker)) {
@@ -112,12 +115,12 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
     th_count(&worker->counters.xsuspends, 1);
     th_fiber *to;
     if (work && work->kind == TH_WORK_FIBER) {
-        to = th_fiber_of(work); /* straight to the next: one switch a handoff */
+        to = th_fiber_of(work); /* one switch for a handoff, straight to the next fiber */
         th_count(&worker->counters.xfibers_resumed, 1);
     } else {
         worker->handoff = work;
-        worker->quick = NULL;      /* it comes first */
-        to = th_idle_take(worker); /* there is one: a task only starts while there is */
+        worker->quick = NULL;      /* the task runs before the LIFO slot */
+        to = th_idle_take(worker); /* there always is one: a task only starts while there is */
     }
     if (th_unlikely(in_exception(worker))) {
         switch_with_exceptions(worker, fiber, to);
@@ -128,13 +131,14 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
 
 static TH_COLD TH_NO_TSAN void commit_and_reclaim(th_worker *worker) {
     worker->left.kind = worker->then;
-    th_commit(worker); /* first: others may be waiting for it */
+    th_commit(worker); /* first: other workers may be waiting for it */
     th_reclaim_poll(worker);
 }
 
 TH_NO_TSAN void th_commit(th_worker *worker) {
     th_left left = worker->left;
-    bool is_root = worker->bound && left.fiber == &worker->home; /* else it may be gone below */
+    /* Asked now: a fiber that is no root may be gone below. */
+    bool is_root = worker->bound && left.fiber == &worker->home;
     worker->left.kind = TH_COMMIT_NONE;
     switch (left.kind) {
     case TH_COMMIT_NONE:
@@ -166,7 +170,7 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
         return;
     }
     /*
-     * The run ended by suspending. Counted last: whoever queued the fiber again counted that
+     * The run ended by suspending. Counted last: the wake that queued the fiber again was counted
      * before.
      */
     if (th_likely(!is_root)) {

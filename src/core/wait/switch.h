@@ -1,5 +1,6 @@
 /*
- * switch.h: going from one fiber to another, and what is left to do for the one that was left.
+ * switch.h: switching from one fiber to another, and the commit: what is left to do for the fiber
+ * that was left.
  */
 #ifndef TH_SWITCH_H
 #define TH_SWITCH_H
@@ -8,18 +9,18 @@
 #include "core/state/worker.h"
 
 /*
- * Gives the worker up until somebody makes this fiber ready (core/wait/WAITING.md). Returns on
- * whatever worker it is by then: fiber->worker. Worker's context.
+ * Gives the worker up until something makes this fiber ready (core/wait/WAITING.md). Returns on
+ * whichever worker resumed it: fiber->worker. Worker's context.
  */
 void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg);
 
 /* Switches from the running fiber to another; the commit is set already. Worker's context. */
 void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to);
 
-/* The first thing after arriving on a stack. */
+/* Called first after arriving on a stack. */
 void th_commit(th_worker *worker);
 
-/* The first thing that a fresh fiber does: as if it came back from a switch. */
+/* Called first by a fresh fiber, as if it came back from a switch. */
 void th_fiber_begins(th_fiber *fiber);
 
 #endif

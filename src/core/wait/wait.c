@@ -1,7 +1,6 @@
 /*
- * wait.c: the only place where anything suspends for somebody else, or becomes ready.
- * core/wait/WAITING.md has the states, the three cases of a wake, and why each primitive may be
- * freed by whom it woke.
+ * wait.c: the only place where a fiber or thread suspends for another. core/wait/WAITING.md has the
+ * states, the three cases of a wake, and why the woken side may free the primitive.
  */
 #include "core/wait/wait.h"
 
@@ -26,13 +25,16 @@ static bool released(th_waiter *waiter) {
 }
 
 static uint32_t outcome_of(const th_waiter *waiter) {
-    /* relaxed: it is decided; who was too late may add LEFT at this moment (th_waiter_missed) */
+    /*
+     * relaxed: it is decided; a waker that was too late may add LEFT at this moment
+     * (th_waiter_missed)
+     */
     return th_load_relaxed(&waiter->xword) & TH_WAIT_OUTCOME;
 }
 
 /*
- * A fiber. Not shown to the thread sanitizer: it comes back on another worker's context; the
- * acquire in `released` is, on the fiber's own.
+ * Not shown to the thread sanitizer: the fiber comes back on another worker's context. The acquire
+ * in `released` is shown, in the fiber's own context.
  */
 static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
     if (th_unlikely(th_forks_any(&fiber->worker->forks))) {
@@ -45,11 +47,11 @@ static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
     *fiber->worker->errno_at = saved;
 }
 
-/* A plain thread says what it waits for; NULL: for nothing any more. */
+/* Publishes what a plain thread waits for; NULL: nothing any more. */
 static void show_in_thread(const th_waiter *waiter) {
     uint64_t shown =
         waiter ? (uint64_t)waiter->on << TH_SHOWN_SHIFT | (uintptr_t)waiter->object : 0;
-    /* relaxed: for who looks, as of some recent moment */
+    /* relaxed: for inspectors, as of some recent moment */
     th_store_relaxed(&th_thread_self()->xwaits, shown);
 }
 
@@ -66,7 +68,7 @@ static void wait_in_thread(th_waiter *waiter) {
         }
         return;
     }
-    /* somebody else decides already: claimed, its release is a moment away */
+    /* The waiter is claimed: another thread decides already, and its release is a moment away. */
     unsigned spins = 0;
     while (!released(waiter)) {
         th_backoff(&spins);
@@ -77,7 +79,7 @@ bool th_waits_alone(void) {
     return th_thread_self()->alone;
 }
 
-/* The call that waits, of those whose wait nothing but a wake ends. */
+/* The name of the waiting call, for waits that nothing but a wake ends. */
 static const char *call_of(unsigned on) {
     return on == TH_ON_MUTEX   ? "thrum_mutex_lock"
            : on == TH_ON_READ  ? "thrum_rwlock_rdlock"
@@ -87,8 +89,8 @@ static const char *call_of(unsigned on) {
 }
 
 /*
- * In the child of a fork, a thread that was doing the parent's work: nobody is there who could wake
- * it. The wait ends as if it were cancelled; what cannot be told so ends the process.
+ * In the child of a fork, a thread that was doing the parent's work has no other thread that could
+ * wake it. The wait ends as if it were cancelled; one that cannot be told so ends the process.
  */
 static TH_COLD void end_alone(th_waiter *waiter) {
     if (waiter->timed) {
@@ -104,7 +106,7 @@ static TH_COLD void end_alone(th_waiter *waiter) {
         th_waiter_release_cancelled(waiter);
         return;
     }
-    wait_in_thread(waiter); /* another thread of the child's has just come for it */
+    wait_in_thread(waiter); /* another thread of the child has just ended it */
 }
 
 uint32_t th_waiter_wait(th_waiter *waiter) {
@@ -128,12 +130,12 @@ uint32_t th_waiter_wait(th_waiter *waiter) {
 
 /* ---- waiting until a deadline ---- */
 
-/* The time is out: true if nothing else came first. By the waiting thread itself. */
+/* The time is out: true if nothing else came first. Called by the waiting thread itself. */
 static bool give_up_waiting(th_waiter *waiter) {
     if (!th_waiter_claim(waiter, TH_WAIT_TIMEDOUT)) {
         return false;
     }
-    /* relaxed: nothing to publish, it is our own; who comes too late may add its bit */
+    /* relaxed: nothing to publish, it is our own; a waker that comes too late may add its bit */
     th_or_relaxed(&waiter->xword, TH_WAIT_RELEASED);
     return true;
 }
@@ -150,7 +152,7 @@ static void wait_in_thread_until(th_waiter *waiter, int64_t deadline) {
             continue;
         }
         if (!parked || (now & TH_WAIT_OUTCOME)) {
-            th_backoff(&spins); /* claimed, its release is a moment away */
+            th_backoff(&spins); /* claimed: its release is a moment away */
         } else if (th_os_futex_wait(&waiter->xword, now, deadline) == -ETIMEDOUT) {
             (void)give_up_waiting(waiter);
         }
@@ -158,9 +160,9 @@ static void wait_in_thread_until(th_waiter *waiter, int64_t deadline) {
 }
 
 static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t deadline) {
-    th_timed *timed =
-        fiber->stack.record; /* not on the stack: it is looked at while that is cold */
-    th_tsan_acquire(timed);  /* whoever had it before: th_fiber_free */
+    /* The record stands apart from the fiber's frames: timers read it while those are cold. */
+    th_timed *timed = fiber->stack.record;
+    th_tsan_acquire(timed); /* the fiber that had the stack before: th_fiber_free */
     *timed = (th_timed){.kind = TH_WORK_WAIT, .worker = -1, .of = {waiter, fiber}};
     waiter->deadline = deadline;
     th_timers *timers = th_timers_of(fiber->sched, fiber->worker);
@@ -174,7 +176,8 @@ static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t dead
         wait_in_fiber(fiber, waiter);
     }
     th_cancel_end(fiber);
-    th_check(released(waiter)); /* before the outcome: its committer did not acquire it for us */
+    /* Before the outcome: the committer did not acquire it for this fiber. */
+    th_check(released(waiter));
     if (outcome_of(waiter) != TH_WAIT_TIMEDOUT) {
         th_timed_remove(timed);
     }
@@ -203,7 +206,7 @@ uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
     return outcome_of(waiter);
 }
 
-/* A plain thread's wait is cancelled in the child of a fork only (end_alone). */
+/* A plain thread's wait is cancelled only in the child of a fork (end_alone). */
 static TH_COLD int cancelled_result(void) {
     return th_fiber_self() ? -ECANCELED : -ESHUTDOWN;
 }
@@ -226,9 +229,9 @@ static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, th_unlock_commit *c
 
 uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked, bool wide) {
     /*
-     * A thread gives the lock up and then sleeps. So does a fiber under the thread sanitizer: for
-     * that tool the lock would be given up by the worker, with all that the worker knows. And so
-     * does one that has forks, since giving them takes long, and a helper that is to be listed.
+     * A thread gives the lock up and then sleeps. So does a fiber under the thread sanitizer, for
+     * which the worker would give the lock up, with all that the worker knows. So does a fiber that
+     * has forks, since giving them takes long, and one that makes a delegated call unlisted.
      */
     th_fiber *fiber = waiter->fiber;
     if (!fiber || TH_TSAN_CONTEXTS || th_forks_any(&fiber->worker->forks) ||
@@ -236,12 +239,12 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked
         th_waiter_give_up(xword, unlocked, wide);
         return th_waiter_wait(waiter);
     }
-    /* Who cancels finds the lock taken until it is parked. */
+    /* A canceller finds the lock taken until the waiter is parked. */
     th_cancel_show(fiber, waiter);
     if (th_unlikely(th_cancel_is_on(fiber)) && th_cancel_can(waiter)) {
         th_waiter_give_up(xword, unlocked, wide);
         uint32_t outcome = th_waiter_wait(waiter);
-        th_cancel_end(fiber); /* it may have been released before it was looked at */
+        th_cancel_end(fiber); /* it may have been released before th_waiter_wait looked */
         return outcome;
     }
     th_unlock_commit commit = {waiter, xword, unlocked, wide};
@@ -255,7 +258,7 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked
 
 void th_waiter_init(th_waiter *waiter, th_on on, void *object) {
     th_fiber *fiber = th_fiber_self();
-    /* Each of them by itself: next, prev and since_ns belong to the list and its primitive. */
+    /* Field by field: next, prev and since_ns belong to the list and its primitive. */
     waiter->fiber = fiber;
     waiter->xword = 0;
     waiter->value = 0;
@@ -271,8 +274,8 @@ void th_waiter_init(th_waiter *waiter, th_on on, void *object) {
 
 void th_waiter_wait_missed(th_waiter *waiter) {
     unsigned spins = 0;
-    /* pairs: th_waiter_missed; it is gone */
+    /* pairs: th_waiter_missed; its last access to the waiter */
     while (!(th_load_acquire(&waiter->xword) & TH_WAIT_LEFT)) {
-        th_backoff(&spins); /* it is between two instructions */
+        th_backoff(&spins); /* the waker is between two instructions */
     }
 }

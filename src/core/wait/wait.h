@@ -1,7 +1,7 @@
 /*
  * wait.h: the one way to wait and to be woken.
  *
- * A *waiter* stands for one wait of one fiber or of one plain thread. It lives on the stack that
+ * A *waiter* stands for one wait of one fiber or of one plain thread. It lies on the stack that
  * waits and is queued on a primitive's list, under that primitive's lock. The waker takes it off
  * the list under the lock, unlocks, and then wakes it: its last access to the primitive comes
  * before the wake, so the woken side may free the primitive at once. core/wait/WAITING.md has the
@@ -15,8 +15,8 @@
 #include "queue/work.h"
 
 /*
- * Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. What it
- * waits for: the object lives as long as the wait.
+ * Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. `object` is
+ * what it waits for, and lives as long as the wait.
  */
 void th_waiter_init(th_waiter *waiter, th_on on, void *object);
 
@@ -28,31 +28,30 @@ void th_waiter_init(th_waiter *waiter, th_on on, void *object);
 uint32_t th_waiter_wait(th_waiter *waiter);
 
 /*
- * The same, with the list's lock still held: `unlocked`, stored with release to the list's word (of
- * 64 bits, or, not `wide`, of 32), gives it up, and on a fiber that happens only once it can be
- * resumed. So whoever finds the waiter on the list finds it
- * parked, and neither side needs a locked instruction on the waiter. What is done with the lock
- * held must not wait.
+ * The same with the list's lock still held. The lock is given up by storing `unlocked` with release
+ * to the list's word (of 64 bits if `wide`, else of 32). On a fiber that happens only once it can
+ * be resumed, so a waker that finds the waiter on the list finds it parked, and neither side needs
+ * a locked instruction on the waiter. What is done with the lock held must not wait.
  */
 uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked, bool wide);
 
 /*
  * The same as th_waiter_wait for a `timed` waiter, until the deadline: then TH_WAIT_TIMEDOUT, and
- * the caller takes it off its list, if it still stands there. In the past: at once, unless it was
- * woken. THRUM_FOREVER: none.
+ * the caller takes it off its list if it still stands there. A deadline in the past returns at
+ * once, unless the waiter was woken. THRUM_FOREVER: no deadline.
  */
 uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline);
 
-/* What was found so waits until it is touched no more (th_waiter_missed). */
+/* Waits until a waker that found the waiter too late touches it no more (th_waiter_missed). */
 void th_waiter_wait_missed(th_waiter *waiter);
 
 /*
- * Whether a wait of the caller's ends at once: in the child of a fork, on the thread that was doing
+ * Whether a wait of the caller ends at once: in the child of a fork, on the thread that was doing
  * the parent's work (thread.h). A wait that tells its end must be `timed` then, or have `leave`.
  */
 bool th_waits_alone(void);
 
-/* An outcome as a code: 0, -ETIMEDOUT, -ECANCELED. */
+/* An outcome as a code: 0, -ETIMEDOUT, -ECANCELED (for a plain thread -ESHUTDOWN). */
 int th_waiter_result(uint32_t outcome);
 
 #endif
