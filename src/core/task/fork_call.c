@@ -9,8 +9,8 @@
 #include "core/ready/waiter.h"
 
 /*
- * The values that the body kept are dropped before its owner goes on; afterwards the fork may be
- * gone.
+ * Drops the values that the body kept before the fork's owner goes on: afterwards the fork may not
+ * be there any more.
  */
 void th_fork_call(th_call *call) {
     th_fork *fork = th_container(call, th_fork, call);
@@ -28,8 +28,8 @@ void th_fork_call(th_call *call) {
 int th_fork_wait(th_fork *fork) {
     th_waiter waiter;
     th_waiter_init(&waiter, TH_ON_FORK, fork);
-    waiter.shielded =
-        true; /* the child uses the caller's frame: it is cancelled (core/wait/helper.h) */
+    /* The child uses the caller's frame, so it ends first; a cancel is for the child. */
+    waiter.shielded = true;
     uintptr_t state = TH_FORK_OPEN;
     /* pairs: th_fork_call; hands the waiter over, or acquires the result */
     if (th_cas_acq_rel_acquire_both(&fork->xend, &state, (uintptr_t)&waiter)) {

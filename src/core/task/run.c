@@ -1,5 +1,5 @@
 /*
- * run.c: running one task, from its start to what its end leaves to do.
+ * run.c: running one task, from its start to what is left to do at its end.
  *
  * Everything that belongs to a run (identity, name, values, pinning) is set up here and undone
  * here: it must not leak to the next task on the same fiber.
@@ -17,20 +17,23 @@
 #include "core/task/task.h"
 #include "core/state/worker.h"
 
-/* From the worker's context to the task's, which learns what whoever published `object` did. */
+/*
+ * Goes from the worker's context to the task's, to which all is visible that came before the
+ * publishing of `object`.
+ */
 static TH_NO_TSAN void begin(th_fiber *fiber, const void *object) {
     th_leave(fiber->worker);
     th_tsan_acquire(object);
     (void)fiber;
 }
 
-/* In the task's context: destructors of its values run as part of it. */
+/* In the task's context: the destructors of its values run as part of it. */
 static TH_COLD void undo(th_fiber *fiber, int result) {
     if (th_unlikely(fiber->sched->abandoned)) {
-        th_thread_body_ends(result); /* in the child of a fork it goes no further */
+        th_thread_body_ends(result); /* in the child of a fork it ends here */
     }
     if (th_unlikely(fiber->canary)) {
-        th_fiber_check_canary(fiber); /* while it has its name */
+        th_fiber_check_canary(fiber); /* while the fiber still has its name */
     }
     fiber->dirty = false;
     if (th_forks_any(&fiber->worker->forks)) {
@@ -39,7 +42,7 @@ static TH_COLD void undo(th_fiber *fiber, int result) {
     if (th_locals_any(&fiber->locals)) {
         th_locals_end(&fiber->locals, true);
     }
-    th_family *open = th_load_relaxed(&fiber->xfamilies); /* relaxed: our own */
+    th_family *open = th_load_relaxed(&fiber->xfamilies); /* relaxed: the fiber's own */
     if (th_unlikely(open != NULL)) {
         th_misuse("thrum_scope_join", "missing: the task has ended with a scope open", open);
     }
@@ -48,14 +51,14 @@ static TH_COLD void undo(th_fiber *fiber, int result) {
     fiber->name[0] = '\0';
 }
 
-/* A new identity; the lower half of the number must not run over. */
+/* Gives the run a new identity; the lower half of the number must not wrap. */
 static TH_INLINE_NO_TSAN void new_run(th_fiber *fiber) {
     if (th_unlikely((uint32_t)++fiber->run_id == 0)) {
         fiber->run_id = th_fiber_fresh_id(); /* GCOVR_EXCL_LINE: after four billion runs */
     }
 }
 
-/* From now on it runs only on the worker on which it is. */
+/* From now on the fiber runs only on its present worker. */
 static TH_INLINE_NO_TSAN void pin(th_fiber *fiber) {
     th_worker *worker = fiber->worker;
     if (fiber->work.worker < 0) {
@@ -69,13 +72,13 @@ static TH_NO_TSAN int run_go(th_fiber *fiber, th_go *go) {
     void *arg = go->arg;
     begin(fiber, go);
     th_enter(fiber->worker);
-    th_slab_put(&fiber->worker->go, go); /* while it is warm */
+    th_slab_put(&fiber->worker->go, go); /* put back while it is in the cache */
     th_leave(fiber->worker);
     return fn(arg);
 }
 
 static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
-    for (size_t i = 0; i < sizeof fiber->name && handle->name[0]; i++) { /* rarely any */
+    for (size_t i = 0; i < sizeof fiber->name && handle->name[0]; i++) { /* most have none */
         th_tsan_unseen();
         fiber->name[i] = handle->name[i];
     }
@@ -103,13 +106,13 @@ static TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task) {
     }
     begin(fiber, task);
     thrum_task_fn fn = th_task_take(task, &arg, fiber->run_id);
-    fn(task, arg); /* afterwards the task is only touched if its body posted it again */
+    fn(task, arg); /* from here on the task is touched only if its body posted it again */
     if (th_unlikely(fiber->repost)) {
         th_tsan_release(task);
     }
 }
 
-/* Its end is th_task_repost's, behind the destructors: posts by others may wait for it. */
+/* th_task_repost ends the run, after the destructors: posts by others may wait for it. */
 static TH_NO_TSAN void run_serial(th_fiber *fiber, thrum_task *task) {
     void *arg;
     fiber->task = task;
@@ -123,7 +126,7 @@ static TH_NO_TSAN void run_serial(th_fiber *fiber, thrum_task *task) {
     fiber->repost = true;
 }
 
-/* Its object is the function's, and may be gone when it returns. */
+/* The call's object belongs to its function, and may be gone when that returns. */
 static TH_NO_TSAN void run_call(th_fiber *fiber, th_call *call) {
     void (*fn)(th_call *) = call->fn;
     begin(fiber, call);
@@ -133,7 +136,7 @@ static TH_NO_TSAN void run_call(th_fiber *fiber, th_call *call) {
 void th_run_undo(void) {
     th_fiber *fiber = th_fiber_self();
     if (th_unlikely(!fiber)) {
-        th_thread_body_ends(0); /* the child of a fork, as in `undo` */
+        th_thread_body_ends(0); /* in the child of a fork, as in `undo` */
     }
     if (th_unlikely(fiber->dirty)) {
         undo(fiber, 0);
@@ -156,7 +159,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     th_worker *worker = fiber->worker;
     th_count(&worker->counters.xtasks_started, 1);
     new_run(fiber);
-    th_store_relaxed(&fiber->body, true); /* relaxed: for who looks (look.c); else our own */
+    th_store_relaxed(&fiber->body, true); /* relaxed: for inspectors (look.c); else our own */
     fiber->ran = true;
     if (th_unlikely(th_load_relaxed(&worker->xextra))) { /* relaxed: see th_is_traced */
         see_to_extra(worker, fiber, work);
@@ -187,14 +190,14 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     if (th_unlikely(fiber->canary)) {
         th_fiber_check_canary(fiber);
     }
-    worker = fiber->worker; /* it may have moved */
+    worker = fiber->worker; /* the fiber may have moved */
     th_enter(worker);
     if (th_is_traced(worker)) {
         th_trace_finishes(worker, fiber);
     }
     if (th_unlikely(fiber->repost)) {
         th_task_repost(fiber);
-        th_tsan_release(worker->sched); /* a serial one's word: th_idle_now acquires */
+        th_tsan_release(worker->sched); /* a serial task's word: th_idle_now acquires */
     }
     if (th_unlikely(fiber->work.worker >= 0)) {
         fiber->work.worker = -1;
@@ -202,5 +205,5 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     }
     th_store_relaxed(&fiber->body, false); /* relaxed: as above */
     fiber->task = NULL;
-    th_flow_ended(&worker->flow.xfinished); /* last: all that it queued is counted */
+    th_flow_ended(&worker->flow.xfinished); /* last: all that the run queued is counted */
 }

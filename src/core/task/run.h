@@ -7,16 +7,16 @@
 #include "core/state/fiber_state.h"
 #include "core/state/handle.h"
 
-/* Worker's context. */
+/* Runs one task on the fiber. Worker's context. */
 void th_run(th_fiber *fiber, th_work *work);
 
-/* Task's context: after the body, destructors included. */
+/* Ends a spawned task: what follows its body and its destructors. Task's context. */
 void th_handle_finish(thrum_handle *handle, int result);
 
-/* Task's context: the present run's values are dropped now, not at its end. */
+/* Drops the present run's values now, not at its end. Task's context. */
 void th_run_undo(void);
 
-/* An intrusive task whose body posted it again while it ran. */
+/* Queues an intrusive task whose body posted it again while it ran; ends a serial task's run. */
 void th_task_repost(th_fiber *fiber);
 
 #endif

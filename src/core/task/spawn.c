@@ -1,5 +1,5 @@
 /*
- * spawn.c: thrum/spawn.h: starting, joining, naming.
+ * spawn.c: starting tasks, joining and naming them (thrum/spawn.h).
  */
 #include "thrum/spawn.h"
 
@@ -55,9 +55,9 @@ static bool attr_is_valid(const thrum_attr *attr, const thrum_sched *sched) {
 }
 
 /*
- * What the attr says, into a fresh object. Not shown to the thread sanitizer: the slab wrote into
- * the object in workers' contexts, and this is a task's. (So no memcpy, which that tool watches by
- * itself.)
+ * Fills a fresh object from the attributes. Not shown to the thread sanitizer: the slab wrote the
+ * object in workers' contexts, and this is a task's. It uses no memcpy, which that tool watches by
+ * itself.
  */
 static TH_NO_TSAN TH_NOINLINE void handle_fill(thrum_handle *handle, const thrum_attr *attr,
                                                thrum_sched *sched, const th_worker *here,
@@ -87,7 +87,10 @@ static TH_NO_TSAN TH_NOINLINE void handle_fill(thrum_handle *handle, const thrum
     handle->name[length] = '\0';
 }
 
-/* Likewise: one task writes it, another reads it, and the slab orders them with the next pair. */
+/*
+ * Not shown to it either: one task writes the result, another reads it, and the slab orders them
+ * with the next pair.
+ */
 static TH_NO_TSAN TH_NOINLINE void set_result(thrum_handle *handle, int result) {
     handle->result = result;
 }
@@ -108,11 +111,11 @@ static int start_here(th_worker *worker, thrum_handle **out, th_family *family,
         return -ENOMEM;
     }
     th_slab_seen(worker->sched->spawn_slab);
-    th_tsan_acquire(handle); /* whoever had it before: handle_free */
+    th_tsan_acquire(handle); /* the task that had it before: handle_free */
     handle_fill(handle, attr, worker->sched, worker, fn, arg, out != NULL);
     unsigned hint = attr->flags & THRUM_NEXT ? THRUM_HINT_NEXT : THRUM_HINT_NONE;
     if (out) {
-        *out = handle; /* before it may run and be looked for */
+        *out = handle; /* before the task may run and use it */
     }
     if (family) {
         th_family_child_begins(family, handle);
@@ -184,12 +187,12 @@ int th_family_go(th_family *family, thrum_fn fn, void *arg) {
     return start(NULL, family, &attr, fn, arg);
 }
 
-/* ---- the end of a task, and those who wait for it ---- */
+/* ---- the end of a task, and waiting for it ---- */
 
 static void handle_free(thrum_handle *handle) {
     th_slab *slab = handle->slab;
     th_worker *worker = th_here();
-    /* relaxed: read by misuse only */
+    /* relaxed: only read to report misuse */
     th_store_relaxed(&handle->xjoin, TH_JOIN_FREE);
     th_tsan_release(handle);
     if (worker && worker->spawn.slab == slab) {
@@ -206,12 +209,12 @@ void th_handle_finish(thrum_handle *handle, int result) {
         th_family_child_ended(handle, result);
     }
     set_result(handle, result);
-    /* pairs: thrum_join, thrum_detach; publishes the result, takes the waiter they left */
+    /* pairs: thrum_join, thrum_detach; publishes the result, takes the waiter that they left */
     uintptr_t old = th_xchg_acq_rel(&handle->xjoin, TH_JOIN_DONE);
     if (old == TH_JOIN_DETACHED) {
         handle_free(handle);
     } else if (old != TH_JOIN_RUNNING) {
-        th_waiter *waiter = (th_waiter *)old; /* the handle may be gone by now */
+        th_waiter *waiter = (th_waiter *)old; /* from here on the handle may be gone */
         if (waiter->timed && !th_waiter_claim(waiter, TH_WAIT_WOKEN)) {
             th_waiter_missed(waiter);
         } else {
@@ -223,24 +226,24 @@ void th_handle_finish(thrum_handle *handle, int result) {
 static bool is_self(const thrum_handle *handle) {
     const th_fiber *fiber = th_fiber_self();
     const thrum_handle *self = fiber ? fiber->heritage.handle : NULL;
-    /* relaxed: constant, but for the cancel's bit */
+    /* relaxed: constant, but for the bit of a cancel */
     while (self && (th_load_relaxed(&self->xcancelled) & TH_CANCEL_NESTED)) {
         self = th_part_of(self)->outer;
     }
     return self && self == handle;
 }
 
-/* Neither joined nor detached yet: all that a handle may be. */
+/* Ends the program unless the handle is neither joined nor detached yet. */
 static void check_handle(const char *call, const thrum_handle *handle, uintptr_t state) {
     if (state != TH_JOIN_RUNNING && state != TH_JOIN_DONE) {
         th_misuse(call, "the handle was joined or detached before", handle);
     }
 }
 
-/* The time is out. False: it has ended after all. */
+/* Gives up when the time is out. False: the task has ended after all. */
 static bool give_up_joining(thrum_handle *handle, th_waiter *waiter) {
     uintptr_t state = (uintptr_t)waiter;
-    /* relaxed: only takes the waiter back; th_waiter_wait_missed acquires an end that was first */
+    /* relaxed: only takes the waiter back; th_waiter_wait_missed acquires an end that came first */
     if (th_cas_relaxed(&handle->xjoin, &state, TH_JOIN_RUNNING)) {
         return true;
     }
@@ -257,14 +260,15 @@ int thrum_join_until(thrum_handle *handle, int *result, thrum_time deadline) {
     }
     th_waiter waiter;
     th_waiter_init(&waiter, TH_ON_JOIN, handle);
-    /* A fiber's can be cancelled. */
+    /* A fiber's wait can be cancelled. */
     waiter.timed = deadline != THRUM_FOREVER || waiter.fiber || th_waits_alone();
     uintptr_t state = TH_JOIN_RUNNING;
     /* pairs: th_handle_finish; hands the waiter over, or acquires the result */
     if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)&waiter)) {
         check_handle("thrum_join", handle, state);
     } else {
-        bool parents = !waiter.fiber && handle->slab->abandoned; /* the task's, in a fork's child */
+        /* In the child of a fork, on a plain thread, the task may be the parent's. */
+        bool parents = !waiter.fiber && handle->slab->abandoned;
         int failed =
             parents ? -ESHUTDOWN : th_waiter_result(th_waiter_wait_until(&waiter, deadline));
         if (failed && give_up_joining(handle, &waiter)) {
@@ -287,7 +291,7 @@ int thrum_detach(thrum_handle *handle) {
         return -EINVAL;
     }
     uintptr_t state = TH_JOIN_RUNNING;
-    /* pairs: th_handle_finish; whoever comes second frees it */
+    /* pairs: th_handle_finish; the second of the two frees the handle */
     if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, TH_JOIN_DETACHED)) {
         check_handle("thrum_detach", handle, state);
         handle_free(handle);

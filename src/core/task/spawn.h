@@ -1,5 +1,5 @@
 /*
- * spawn.h: what the inside asks of spawning.
+ * spawn.h: what the library's own parts ask of spawning.
  */
 #ifndef TH_SPAWN_H
 #define TH_SPAWN_H
@@ -7,7 +7,7 @@
 #include "core/wait/family.h"
 #include "thrum/spawn.h"
 
-/* Starts a child (spawn.c). 0, -EINVAL, -ENOMEM, -ESHUTDOWN as thrum_go_with. */
+/* Starts a child of the family (spawn.c). 0, -EINVAL, -ENOMEM, -ESHUTDOWN as thrum_go_with. */
 int th_family_go(th_family *family, thrum_fn fn, void *arg);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * task.c: thrum/task.h: posting intrusive tasks. What becomes of those that wait: task_wake.c.
+ * task.c: posting intrusive tasks (thrum/task.h). task_wake.c has what makes a waiting one due.
  */
 #include "thrum/task.h"
 
@@ -42,8 +42,8 @@ void thrum_task_set_serial(thrum_task *task) {
 }
 
 /*
- * Whether a task that has begun is the one whose body is calling. The address alone does not say
- * so: the body may have freed its own and got the same memory for another one.
+ * Whether the task, which has begun, is the one whose body is calling. The address alone does not
+ * tell: the body may have freed its own task and got the same memory for another.
  */
 static bool is_own(const th_worker *worker, thrum_task *task) {
     return worker && worker->current->task == task &&
@@ -51,12 +51,12 @@ static bool is_own(const th_worker *worker, thrum_task *task) {
            th_load_relaxed(&task->reserved[0]) == worker->current->run_id;
 }
 
-/* Whether the task is tied to a worker that there is; the caller is inside the scheduler. */
+/* Whether the worker that the task is tied to exists. The caller is inside the scheduler. */
 static bool fits(const thrum_sched *sched, const thrum_task *task) {
     return task->reserved_worker < (int)sched->workers_count;
 }
 
-/* 0 and marked as posted, or why it cannot be. */
+/* Marks the task as posted: 0, or the reason why it cannot be posted. */
 static TH_ALWAYS_INLINE int mark_posted(const thrum_sched *sched, thrum_task *task,
                                         uint32_t *before) {
     if (!sched || !task || !task->reserved_fn || task->reserved_kind != TH_WORK_TASK ||
@@ -67,10 +67,10 @@ static TH_ALWAYS_INLINE int mark_posted(const thrum_sched *sched, thrum_task *ta
     if (th_task_is_posted(*before)) {
         return -EBUSY;
     }
-    /* relaxed: one that is seen late is one that came late */
+    /* relaxed: a cancel that is seen late is one that came late */
     uint32_t word = th_load_relaxed(&task->reserved_word);
     if (th_unlikely(word & TH_TASK_CANCELLED)) {
-        /* relaxed: it came too late for the run before, and is none of this post's */
+        /* relaxed: it came too late for the run before, and does not belong to this post */
         th_and_relaxed(&task->reserved_word, ~TH_TASK_CANCELLED);
     }
     th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED); /* relaxed: as above */
@@ -79,7 +79,7 @@ static TH_ALWAYS_INLINE int mark_posted(const thrum_sched *sched, thrum_task *ta
 
 /* ---- from its own body ---- */
 
-/* Whether the run that posts its own task was told by a stop not to wait. */
+/* Whether the run that posts its own task to wait again was told by a stop to be the last. */
 static bool is_told_to_end(const th_fiber *fiber, const thrum_sched *sched, bool waits) {
     return waits && sched == fiber->sched && thrum_task_is_cancelled(fiber->task) &&
            th_load_relaxed(&sched->xstopping); /* relaxed: stop set it, then cancelled */
@@ -121,20 +121,21 @@ static int post_self(th_fiber *fiber, thrum_sched *sched, const th_posting *how)
     return 0;
 }
 
-/* ---- queueing what is counted ---- */
+/* ---- queueing what has been counted ---- */
 
-/* Whether a post of a serial task is left to the run that is on; else it is marked and queued. */
+/* Whether a post of a serial task is left to its present run; if not, marks the task as posted. */
 static TH_ALWAYS_INLINE bool is_deferred(thrum_sched *sched, thrum_task *task,
                                          const th_posting *how) {
     uint64_t where = th_task_where(sched, how->hint, how->waits);
     if (th_task_serial_defer(task, where, how->deadline)) {
         return true;
     }
-    th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED); /* relaxed: no run is on, it is ours */
+    /* relaxed: no run is on, so the task is ours */
+    th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED);
     return false;
 }
 
-/* On a worker of the scheduler, in its context. `serial` is constant. */
+/* Queues it from a worker of the scheduler, in the worker's context. `serial` is constant. */
 static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, const th_posting *how,
                                         bool serial) {
     if (serial && is_deferred(worker->sched, task, how)) {
@@ -148,7 +149,7 @@ static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, con
             }
             return;
         }
-        th_tsan_release(task); /* its words were the timers' */
+        th_tsan_release(task); /* its words were used by the timers */
     }
     th_submit(worker, work_of(task), how->hint);
 }
@@ -166,7 +167,7 @@ static TH_ALWAYS_INLINE void queue_outside(thrum_sched *sched, th_outside *recor
             }
             return;
         }
-        th_tsan_release(task); /* its words were the timers' */
+        th_tsan_release(task); /* its words were used by the timers */
     }
     th_submit_outside(sched, work_of(task));
 }
@@ -229,7 +230,10 @@ static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const th_
     return fit ? 0 : -EINVAL;
 }
 
-/* Claimed for a post by the caller; or why not. `waits`: it may be its own body's post. */
+/*
+ * Claims a serial task for the caller's post; 0, or the reason why not. `waits`: its own body may
+ * be posting it.
+ */
 static int claim_serial(const thrum_sched *sched, thrum_task *task, bool waits) {
     if (!sched || !task->reserved_fn || task->reserved_worker < -1) {
         return -EINVAL;
@@ -263,7 +267,8 @@ static TH_ALWAYS_INLINE int post_how(thrum_sched *sched, thrum_task *task, const
     if (th_likely(!result)) {
         result = post(sched, task, how, before == TH_TASK_BEGUN, false);
         if (th_unlikely(result)) {
-            th_store_relaxed(&task->reserved_mark, before); /* relaxed: it is the caller's again */
+            /* relaxed: the task is the caller's again */
+            th_store_relaxed(&task->reserved_mark, before);
         }
     }
     return result;
@@ -308,7 +313,10 @@ static void unmark(thrum_task *const tasks[], size_t n) {
     }
 }
 
-/* One of a batch: marked, and not the running body's own unless it is serial; or why not. */
+/*
+ * Marks one task of a batch: 0, or the reason why not. The running body's own task is refused
+ * unless it is serial.
+ */
 static int mark_one(const thrum_sched *sched, thrum_task *task) {
     uint32_t before = 0;
     if (task && th_task_is_serial(task)) {
@@ -334,9 +342,9 @@ static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_
 }
 
 /*
- * What is tied to a worker goes to its inbox one by one, a serial task that runs is left to its
- * run; the rest is one chain. Each pointer is read before anything is queued behind it: a task may
- * free what comes before it in the array.
+ * Queues a batch: a task that is tied to a worker goes to that worker's inbox, a serial task that
+ * runs is left to its run, and the rest is one chain. Each pointer is read before anything that
+ * stands behind it in the array is queued: a task may free what stands before it there.
  */
 static TH_NO_TSAN void batch_pinned(thrum_sched *sched, th_worker *worker,
                                     thrum_task *const tasks[], size_t n, th_chain *chain) {
@@ -362,7 +370,7 @@ static bool all_fit(const thrum_sched *sched, thrum_task *const tasks[], size_t 
         if (!fits(sched, tasks[i])) {
             return false;
         }
-        th_tsan_release(tasks[i]); /* soon it may be gone */
+        th_tsan_release(tasks[i]); /* from here on it may be gone as soon as it is queued */
     }
     return true;
 }
@@ -372,7 +380,7 @@ static int post_batch_here(th_worker *worker, thrum_task *const tasks[], size_t 
         return -EINVAL;
     }
     th_enter(worker);
-    th_count(&worker->flow.xcreated, n); /* relaxed: as th_flow_began */
+    th_count(&worker->flow.xcreated, n); /* relaxed: as in th_flow_began */
     batch_pinned(worker->sched, worker, tasks, n, &worker->batch);
     if (worker->batch.count) {
         th_submit_chain(worker, &worker->batch);
@@ -388,7 +396,7 @@ static int post_batch_outside(thrum_sched *sched, thrum_task *const tasks[], siz
     }
     int result = -EINVAL;
     if (all_fit(sched, tasks, n)) {
-        th_count(&record->flow.xcreated, n); /* relaxed: as th_flow_began */
+        th_count(&record->flow.xcreated, n); /* relaxed: as in th_flow_began */
         th_chain chain;
         batch_pinned(sched, NULL, tasks, n, &chain);
         if (chain.count) {

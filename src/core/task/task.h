@@ -8,68 +8,73 @@
 #include "thrum/task.h"
 #include "core/state/task_word.h"
 
-/* How a task is posted. */
+/* The way in which a task is posted. */
 typedef struct th_posting {
     thrum_hint hint;
-    bool waits; /* until the deadline, or until it is woken */
+    bool waits; /* whether it waits for the deadline, or until it is woken */
     int64_t deadline;
 } th_posting;
 
 /*
- * Puts a task that is counted as posted into timers; false: it is due at once, by a wakeup before,
- * and marked with what its deadline was then.
+ * Puts a task that is counted as posted into timers. False: a wakeup came before, so the task is
+ * due at once, and is marked with whether its deadline had passed then.
  */
 bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline);
 
-/* How a run came about, from the word as it begins and the mark. */
+/* The cause of a run, from the word as the run begins and from the mark. */
 uint32_t th_task_came(const thrum_task *task, uint32_t word);
 
-/* The same for a run that came with something in the word, which is cleared. */
+/* The same for a run that finds something in the word, which it clears. */
 TH_COLD uint32_t th_task_begin_roused(thrum_task *task);
 
 /*
- * The task's context: clears the mark that it is posted, writes down how this run came about (of
- * the word's bits WAITING, SIGNALED, EXPIRED, CANCELLED), and reads what to run.
+ * In the task's context: clears the mark that the task is posted, stores the cause of this run (of
+ * the word's bits WAITING, SIGNALED, EXPIRED, CANCELLED), and returns what to run.
  */
 static inline thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id) {
     uint32_t run = TH_TASK_EXPIRED; /* posted without a deadline, and nothing came */
-    /* relaxed: if it is not 0, th_task_begin_roused acquires what came before a wakeup that this
-     * run absorbs; one that is not seen comes later and is remembered */
+    /*
+     * relaxed: if it is not 0, th_task_begin_roused acquires what came before a wakeup that this
+     * run absorbs; a wakeup that is not seen comes later and is remembered
+     */
     if (th_unlikely(th_load_relaxed(&task->reserved_word))) {
         run = th_task_begin_roused(task);
     }
-    /* relaxed: for whoever posts again it is best effort */
+    /* relaxed: for another post it is best effort */
     th_store_relaxed(&task->reserved_mark, TH_TASK_BEGUN);
-    /* relaxed: as above; by which run it was begun */
+    /* relaxed: as above; the run that began it */
     th_store_relaxed(&task->reserved[0], run_id);
-    th_store_relaxed(&task->reserved[1], run); /* relaxed: the body's */
+    th_store_relaxed(&task->reserved[1], run); /* relaxed: only the body reads it */
     *arg = task->reserved_arg;
     return task->reserved_fn;
 }
 
 /* ---- serial tasks (core/task/TASKS.md) ---- */
 
-/* A post: false if it is posted already. */
+/* Claims the task for a post. False: it is posted already. */
 bool th_task_serial_claim(thrum_task *task);
-/* Takes back the claim of a post that was refused after all. */
+/* Takes the claim back for a post that was refused after all. */
 void th_task_serial_unclaim(thrum_task *task);
 
 /*
- * A post that is counted: true if the run that is on will queue the task, and the task is not the
- * caller's any more; false if no run is on (any more), so that it is the caller who queues it.
+ * For a post that is counted. True: the run that is on will queue the task, which the caller may
+ * touch no more. False: no run is on any more, so the caller queues it.
  */
 bool th_task_serial_defer(thrum_task *task, uint64_t where, int64_t deadline);
 
-/* As th_task_take. */
+/* The same as th_task_take, for a serial task. */
 thrum_task_fn th_task_take_serial(thrum_task *task, void **arg, uint64_t run_id);
 
 /*
- * The run is over. True if the caller is to queue the next one, as th_task_serial_where and
- * th_task_serial_deadline say; else the task is not touched any more.
+ * Ends the run. True: the caller is to queue the next one, as th_task_serial_where and
+ * th_task_serial_deadline say. False: from here on the task is not touched any more.
  */
 bool th_task_serial_end(thrum_task *task);
 
-/* Scheduler, hint and whether it waits, in one word; by value (base/annotate.h). */
+/*
+ * The scheduler, the hint, and whether the task waits, in one word; passed by value
+ * (base/annotate.h).
+ */
 #define TH_TASK_WHERE_WAITS UINT64_C(1)
 #define TH_TASK_WHERE_HINT 1 /* the lowest bit of two */
 #define TH_TASK_WHERE_BELOW UINT64_C(7)
@@ -88,8 +93,8 @@ static inline int64_t th_task_serial_deadline(const thrum_task *task) {
 void th_tasks_cancel(thrum_sched *sched);
 
 /*
- * For stop, past its deadline: what stands in timers does not wait any longer. Tasks run once, with
- * their cancelled flag set; waits return -ECANCELED.
+ * For stop, past its deadline: ends what waits in timers. Tasks run once, with their cancelled flag
+ * set; waits return -ECANCELED.
  */
 void th_timers_cancel_all(thrum_sched *sched);
 

@@ -1,9 +1,9 @@
 /*
- * task_serial.c: intrusive tasks whose runs never overlap, whoever posts them: the steps on their
- * word. core/task/TASKS.md, "Serial tasks", has the argument.
+ * task_serial.c: intrusive tasks whose runs never overlap, whichever thread posts them: the steps
+ * on their word. core/task/TASKS.md, "Serial tasks", has the argument.
  *
  * TAKEN belongs to one post at a time, RUNNING to the run. A post that finds a run on leaves what
- * it asks for in the task (reserved[2] and [3], which nobody else uses then) and adds NEXT; the
+ * it asks for in the task (reserved[2] and [3], which nothing else uses then) and adds NEXT; the
  * run's end takes RUNNING away. Both are steps on one word, so one of the two comes last, and that
  * one queues the task.
  */
@@ -16,30 +16,33 @@ bool th_task_serial_claim(thrum_task *task) {
         if (old & TH_TASK_TAKEN) {
             return false;
         }
-        /* lock-free: it fails when somebody else changed the word */
-        /* relaxed: before the post touches the task, th_task_serial_defer reads the word again, as
-         * it is by this step or a later one, and acquires the end of the run before */
+        /* lock-free: it fails only when another thread changed the word */
+        /*
+         * relaxed: before the post touches the task, th_task_serial_defer reads the word again, as
+         * it is after this step or a later one, and acquires the end of the run before
+         */
     } while (!th_cas_relaxed(&task->reserved_word, &old, old | TH_TASK_TAKEN));
     return true;
 }
 
 void th_task_serial_unclaim(thrum_task *task) {
-    /* relaxed: the post was refused, and has written nothing; nor is a cancel of it the next one's
-     */
+    /* relaxed: the post was refused, and wrote nothing. A cancel of it is not the next one's */
     th_and_relaxed(&task->reserved_word, ~(TH_TASK_TAKEN | TH_TASK_CANCELLED));
 }
 
 bool th_task_serial_defer(thrum_task *task, uint64_t where, int64_t deadline) {
     for (;;) {
-        /* pairs: th_task_serial_end; the run that is over comes before the one that is queued.
-         * pairs: th_task_take_serial; while one is on, two words are the post's */
+        /*
+         * pairs: th_task_serial_end; the run that is over comes before the one that is queued.
+         * pairs: th_task_take_serial; while a run is on, two words are the post's
+         */
         uint32_t old = th_load_acquire(&task->reserved_word);
         if (!(old & TH_TASK_RUNNING)) {
             return false;
         }
         th_store_relaxed(&task->reserved[2], (uint64_t)deadline); /* relaxed: NEXT publishes */
         th_store_relaxed(&task->reserved[3], where);              /* relaxed: as above */
-        /* lock-free: it fails when somebody else changed the word */
+        /* lock-free: it fails only when another thread changed the word */
         /* pairs: th_task_serial_end; what is to be queued, and what the caller wrote */
         if (th_cas_release(&task->reserved_word, &old, old | TH_TASK_NEXT)) {
             return true;
@@ -52,11 +55,13 @@ thrum_task_fn th_task_take_serial(thrum_task *task, void **arg, uint64_t run_id)
     uint32_t running;
     do {
         running = (old & TH_TASK_SIGNALED) | TH_TASK_RUNNING;
-        /* lock-free: it fails when a wakeup, a signal or a cancel came */
-        /* pairs: rouse; what whoever woke it wrote. A signal stays until it is taken. pairs:
-         * th_task_serial_defer; the timers have done with its words */
+        /* lock-free: it fails only when a wakeup, a signal or a cancel came */
+        /*
+         * pairs: rouse; what the waker wrote. A signal stays until it is taken. pairs:
+         * th_task_serial_defer; the timers are done with its words
+         */
     } while (!th_cas_acq_rel(&task->reserved_word, &old, running));
-    th_store_relaxed(&task->reserved[1], th_task_came(task, old)); /* relaxed: the body's */
+    th_store_relaxed(&task->reserved[1], th_task_came(task, old)); /* relaxed: for the body only */
     th_store_relaxed(&task->reserved_mark, TH_TASK_BEGUN);         /* relaxed: as above */
     th_store_relaxed(&task->reserved[0], run_id);                  /* relaxed: as above */
     *arg = task->reserved_arg;
@@ -68,13 +73,16 @@ bool th_task_serial_end(thrum_task *task) {
     uint32_t ended;
     do {
         ended = old & ~(TH_TASK_RUNNING | TH_TASK_NEXT);
-        /* lock-free: it fails when somebody else changed the word */
-        /* pairs: th_task_serial_defer; the run, which is over. pairs: th_task_serial_defer; what is
-         * to be queued */
+        /* lock-free: it fails only when another thread changed the word */
+        /*
+         * pairs: th_task_serial_defer; the run, which is over. pairs: th_task_serial_defer; what is
+         * to be queued
+         */
     } while (!th_cas_acq_rel(&task->reserved_word, &old, ended));
     if (!(old & TH_TASK_NEXT)) {
         return false;
     }
-    th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED); /* relaxed: no run is on, it is ours */
+    /* relaxed: no run is on, so the task is ours */
+    th_store_relaxed(&task->reserved_mark, TH_TASK_POSTED);
     return true;
 }

@@ -1,6 +1,6 @@
 /*
- * task_wake.c: what makes a waiting task due: wakeups, signals, deadlines, cancels; and the
- * beginning of a run. task.h has the word, core/task/TASKS.md the argument.
+ * task_wake.c: what makes a waiting task due (wakeups, signals, deadlines, cancels), and the
+ * beginning of a run. task_word.h has the word, core/task/TASKS.md the argument.
  */
 #include "base/atomic.h"
 #include "core/ready/outside.h"
@@ -14,16 +14,16 @@
 /* ---- waiting ---- */
 
 /*
- * With the lock of special timers: where the task is to stand. Once a stop's deadline has passed a
- * task with a deadline is cancelled, and so due at once: the stop looks through timers with their
- * lock, and whatever comes later finds them marked.
+ * With the lock of special timers: the place in time where the task is to stand. Once a stop's
+ * deadline has passed, a task with a deadline is cancelled, and so due at once: the stop goes
+ * through the timers under their lock, and a task that comes later finds them marked.
  */
 static TH_COLD int64_t place_of(const th_timers *timers, thrum_task *task, int64_t deadline) {
     if (deadline == INT64_MAX) {
         return deadline; /* a stop cancels it once nothing is left that could wake it */
     }
     if (timers->special & TH_TIMERS_CANCELLED) {
-        /* relaxed: it is the post's own, until it is queued */
+        /* relaxed: only the post uses it until it is queued */
         th_or_relaxed(&task->reserved_word, TH_TASK_CANCELLED);
     }
     if (!(timers->special & TH_TIMERS_IN_ORDER)) {
@@ -38,7 +38,7 @@ static TH_COLD void is_due_at_once(th_timers *timers, thrum_task *task, int64_t 
     th_timers_take_out(timers, th_task_timed(task));
     th_lock_release(&timers->lock);
     bool late = deadline <= th_os_now();
-    /* relaxed: it is still the post's */
+    /* relaxed: only the post uses it yet */
     th_store_relaxed(&task->reserved_mark, late ? TH_TASK_POSTED_LATE : TH_TASK_POSTED_EARLY);
 }
 
@@ -46,7 +46,7 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
     uint32_t waiting = TH_TASK_WAITING | (deadline == INT64_MAX ? TH_TASK_DORMANT : 0);
     th_lock_acquire(&timers->lock);
     int64_t at = th_unlikely(timers->special) ? place_of(timers, task, deadline) : deadline;
-    /* In the timers before it waits: whoever makes it due takes it out again, behind the lock. */
+    /* In the timers before it waits: what makes it due takes it out again, under the lock. */
     bool tell = th_timers_insert(timers, th_task_timed(task), at);
     uint32_t word = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
     do {
@@ -54,7 +54,7 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
             is_due_at_once(timers, task, deadline);
             return false;
         }
-        /* lock-free: it fails when a wakeup, a signal or a cancel came */
+        /* lock-free: it fails only when a wakeup, a signal or a cancel came */
         /* pairs: rouse; that it stands in the timers, and in which */
     } while (!th_cas_release(&task->reserved_word, &word, waiting | (word & TH_TASK_TAKEN)));
     th_lock_release(&timers->lock); /* from here on it may be gone */
@@ -66,20 +66,20 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
 
 /* ---- being woken ---- */
 
-/* Out of the timers, and counted, with what its deadline was at this moment. */
+/* Takes the task out of the timers, counts it, and notes whether its deadline has passed. */
 static TH_INLINE_NO_TSAN void stop_waiting(thrum_task *task, bool dormant, th_flow *flow) {
     th_timed_remove(th_task_timed(task));
     th_flow_began(&flow->xreadied);
     if (dormant) {
         th_flow_began(&flow->xroused);
     } else if (th_task_timed(task)->timer.deadline <= th_os_now()) {
-        /* relaxed: the queue publishes it; the timers only have not come to it yet */
+        /* relaxed: the queue publishes it; the timers only have not reached it yet */
         th_or_relaxed(&task->reserved_word, TH_TASK_EXPIRED);
     }
-    th_tsan_release(task); /* its words were the timers' */
+    th_tsan_release(task); /* its words were used by the timers */
 }
 
-/* It was waiting, and the caller is the one that makes it due. */
+/* Queues a task that was waiting; the caller is the one that made it due. */
 static TH_NO_TSAN void make_due(thrum_task *task, bool dormant) {
     thrum_sched *sched = th_task_timed(task)->timers->sched;
     th_work *work = th_task_work(task);
@@ -92,9 +92,9 @@ static TH_NO_TSAN void make_due(thrum_task *task, bool dormant) {
         return;
     }
     if (th_unlikely(sched->abandoned)) {
-        return; /* in the child of a fork: it is the parent's task */
+        return; /* in the child of a fork: the task is the parent's */
     }
-    /* The scheduler is there: it waits for the task, which is ours. */
+    /* The scheduler still exists: it waits for the task, which only the caller may touch. */
     th_outside *record = th_outside_enter(sched, false);
     stop_waiting(task, dormant, &record->flow);
     th_submit_outside(sched, work);
@@ -102,8 +102,8 @@ static TH_NO_TSAN void make_due(thrum_task *task, bool dormant) {
 }
 
 /*
- * What becomes of the word. A signal that is pending stands for all wakeups, before and after it:
- * they would only give one more run when the body has received it.
+ * The word after `bit` is added. A pending signal stands for all wakeups before and after it: they
+ * would only give one more run after the body has received the signal.
  */
 static inline uint32_t roused(uint32_t word, uint32_t bit) {
     if (bit == TH_TASK_WOKEN && word & TH_TASK_SIGNALED) {
@@ -116,20 +116,22 @@ static inline uint32_t roused(uint32_t word, uint32_t bit) {
 }
 
 /*
- * Adds to the word, which has what it `must`, or nothing happens; makes the task due if that fell
- * to the caller.
+ * Adds `bit` to the word if that has all bits of `must`, and makes the task due if that falls to
+ * the caller. False: a bit of `must` was missing.
  */
 static bool rouse(thrum_task *task, uint32_t bit, uint32_t must) {
     th_tsan_release(task);                                /* from here on it may be gone */
     uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
-    /* Also where nothing changes: whoever receives the signal sees what the caller wrote. */
+    /* Also where nothing changes: a body that receives the signal sees what the caller wrote. */
     do {
         if ((old & must) != must) {
             return false;
         }
-        /* lock-free: it fails when somebody else changed the word */
-        /* pairs: th_task_take; what the caller wrote. pairs: th_task_begin_waiting; where it
-         * stands */
+        /* lock-free: it fails only when another thread changed the word */
+        /*
+         * pairs: th_task_take; what the caller wrote. pairs: th_task_begin_waiting; the timers in
+         * which it stands
+         */
     } while (!th_cas_acq_rel(&task->reserved_word, &old, roused(old, bit)));
     if ((old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING) {
         make_due(task, (old & TH_TASK_DORMANT) != 0);
@@ -160,23 +162,23 @@ int thrum_task_cancel(thrum_task *task) {
     return 0;
 }
 
-/* With the timers' lock. */
+/* Whether a cancel leaves the wait alone. With the timers' lock. */
 static bool is_shielded(const th_timed *timed) {
     return timed->kind == TH_WORK_WAIT && ((const th_waiter *)timed->of[0])->shielded;
 }
 
-/* What a stop cancels, from the timers until it is queued: linked by the words of the timers. */
+/* What a stop cancels, from the timers until it is queued; linked by the words of the timers. */
 typedef struct cancelled {
     th_link *first;
     th_link **last;
 } cancelled;
 
-/* With the timers' lock: true if it is the caller who ends its wait. */
+/* With the timers' lock: true if the caller is the one that ends its wait. */
 static bool cancel_timed(th_timed *timed) {
     if (timed->kind == TH_WORK_WAIT) {
         return th_waiter_claim(timed->of[0], TH_WAIT_CANCELLED);
     }
-    /* relaxed: nothing to tell; the lock orders it with the post and with who makes it due */
+    /* relaxed: nothing to publish; the lock orders it with the post and with what makes it due */
     uint32_t old = th_or_relaxed(&timed->xword, TH_TASK_CANCELLED);
     return (old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING;
 }
@@ -193,8 +195,8 @@ static void take_one(th_timers *timers, th_timer *timer, cancelled *taken) {
 }
 
 /*
- * Takes out what waits without a deadline, or all that has no shield: one holding of the lock, so
- * that it ends, and each timer is looked at once.
+ * Takes out what waits without a deadline, or all that has no shield. The lock is held throughout,
+ * so that it ends, and each timer is looked at once.
  */
 static void take_cancelled(th_timers *timers, bool all, cancelled *taken) {
     th_wheel *wheel = &timers->wheel;
@@ -217,7 +219,7 @@ static void take_cancelled(th_timers *timers, bool all, cancelled *taken) {
     th_lock_release(&timers->lock);
 }
 
-/* Nothing goes on before all that waits has been taken out, so this returns. */
+/* Nothing is made due before all that waits has been taken out, so this returns. */
 static void cancel_each(thrum_sched *sched, bool all) {
     cancelled taken = {.first = NULL};
     taken.last = &taken.first;
@@ -236,7 +238,7 @@ static void cancel_each(thrum_sched *sched, bool all) {
         if (timed->kind == TH_WORK_WAIT) {
             th_waiter_release(timed->of[0]);
         } else {
-            /* relaxed: nobody else writes the word's DORMANT before the run */
+            /* relaxed: nothing else writes the word's DORMANT before the run */
             bool dormant = (th_load_relaxed(&timed->xword) & TH_TASK_DORMANT) != 0;
             make_due((thrum_task *)(void *)timed, dormant);
         }
@@ -270,7 +272,7 @@ static TH_ALWAYS_INLINE uint32_t came(const thrum_task *task, uint32_t word) {
 }
 
 uint32_t th_task_begin_roused(thrum_task *task) {
-    /* pairs: rouse; what whoever woke it wrote. A signal stays until it is taken */
+    /* pairs: rouse; what the waker wrote. A signal stays until it is taken */
     return came(task, th_and_acquire(&task->reserved_word, TH_TASK_SIGNALED));
 }
 
