@@ -1,5 +1,5 @@
 /*
- * bound.c: see bound.h. What they do while they wait: bound_sleep.c.
+ * bound.c: see bound.h. bound_sleep.c has what bound threads do while they wait.
  */
 #include "core/worker/bound.h"
 
@@ -13,9 +13,11 @@
 #include "core/ready/wake.h"
 #include "platform/platform.h"
 
-/* ---- finding them ---- */
+/* ---- records of bound threads ---- */
 
-/* With the lock: for the next thread that is bound; if something is left in it, for the next stop.
+/*
+ * With the lock: keeps the record for the next thread that binds itself, or, with work left in it,
+ * for the next stop.
  */
 static void put_spare(thrum_sched *sched, th_worker *worker) {
     if (worker->unfinished) {
@@ -26,10 +28,13 @@ static void put_spare(thrum_sched *sched, th_worker *worker) {
     sched->bound_spares = worker;
 }
 
-/* With the lock: gives the worker a number and a place. 0, -ENOMEM, -EAGAIN (too many). */
+/*
+ * With the lock: gives the worker a number and a place in the table. 0, -ENOMEM, -EAGAIN (too many
+ * bound threads).
+ */
 static int table_put(thrum_sched *sched, th_worker *worker) {
     for (unsigned c = 0; c < TH_BOUND_CHUNKS; c++) {
-        th_worker **chunk = sched->xbound_chunks[c]; /* written with the lock */
+        th_worker **chunk = sched->xbound_chunks[c]; /* written with the lock held */
         if (!chunk) {
             chunk = th_sched_alloc(sched, TH_BOUND_CHUNK * sizeof *chunk);
             if (!chunk) {
@@ -42,7 +47,7 @@ static int table_put(thrum_sched *sched, th_worker *worker) {
             th_store_relaxed(&sched->xbound_chunks[c], chunk);
         }
         for (unsigned i = 0; i < TH_BOUND_CHUNK; i++) {
-            if (!chunk[i]) { /* written with the lock */
+            if (!chunk[i]) { /* written with the lock held */
                 worker->index = sched->workers_count + c * TH_BOUND_CHUNK + i;
                 worker->home.work.worker = (int32_t)worker->index;
                 if (sched->bound_end <= worker->index) {
@@ -57,8 +62,8 @@ static int table_put(thrum_sched *sched, th_worker *worker) {
 }
 
 /*
- * Makes it one of the bound ones. A record that was bound before has its number still: records, and
- * numbers, stay until the end, since who wakes one may be late.
+ * Makes the worker one of the bound ones. A record that was bound before still has its number:
+ * records and numbers stay until the end, since a thread that wakes one may be late.
  */
 static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
     th_lock_acquire(&sched->bound_lock);
@@ -73,24 +78,24 @@ static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
         worker->gone = false;
         sched->bound_binds++;
         sched->bound = worker;
-        /* relaxed: written with the lock; who sleeps on it looks again */
+        /* relaxed: written with the lock held; a thread that sleeps on it looks again */
         th_store_relaxed(&sched->xbound, sched->xbound + 1);
     }
     th_lock_release(&sched->bound_lock);
     return code;
 }
 
-/* With the lock: a stop may wait for it. */
+/* With the lock: tells a stop that may wait for this thread to leave. */
 static void tell_stopper(thrum_sched *sched) {
     th_os_futex_wake(&sched->xbound, 1);
     if (sched->stopper && sched->xbound <= 1) {
-        th_store_relaxed(&sched->xalone, 1u); /* relaxed: who awaits it takes the lock */
+        th_store_relaxed(&sched->xalone, 1u); /* relaxed: the thread awaiting it takes the lock */
         (void)th_wake_worker(sched->stopper);
     }
 }
 
 static void link_out(thrum_sched *sched, th_worker *worker) {
-    th_lock_acquire(&th_outside_lock); /* nobody sums meanwhile */
+    th_lock_acquire(&th_outside_lock); /* no thread sums the counters meanwhile */
     th_lock_acquire(&sched->outsiders.shared_lock);
     th_flow_add(&sched->outsiders.retired.flow, &worker->flow);
     th_counters_add(&sched->outsiders.counters, &worker->counters);
@@ -118,7 +123,7 @@ th_worker *th_bound_root(void) {
     return worker && worker->bound && worker->current == &worker->home ? worker : NULL;
 }
 
-/* A record that nobody uses any more, or NULL. */
+/* Takes a record that no thread uses any more, or returns NULL. */
 static th_worker *take_spare(thrum_sched *sched) {
     th_lock_acquire(&sched->bound_lock);
     th_worker *worker = sched->bound_spares;
@@ -129,7 +134,7 @@ static th_worker *take_spare(thrum_sched *sched) {
     return worker;
 }
 
-/* For a stop alone: the record with what a stop before has left, or NULL. */
+/* For a stop alone: takes the record with what an earlier stop has left, or returns NULL. */
 static th_worker *take_unfinished(thrum_sched *sched) {
     th_lock_acquire(&sched->bound_lock);
     th_worker *worker = sched->bound_unfinished;
@@ -161,7 +166,8 @@ static th_worker *make(thrum_sched *sched) {
     worker->spawn.slab = sched->spawn_slab;
     worker->until_inject = sched->config.global_interval;
     th_random_seed(&worker->random, (uint64_t)at);
-    th_store_relaxed(&worker->gate.xrevoked, TH_GATE_SHUT); /* relaxed: nobody else knows it yet */
+    /* relaxed: no other thread knows the worker yet */
+    th_store_relaxed(&worker->gate.xrevoked, TH_GATE_SHUT);
     th_inject_init(&worker->inbox);
     th_timers_init(&worker->own_timers, sched, worker);
     worker->timers = &worker->own_timers;
@@ -175,8 +181,8 @@ static th_worker *make(thrum_sched *sched) {
 }
 
 /*
- * What a root needs to wait. A fresh fiber: the tools see the thread's own stack where it first
- * leaves that (fiber.c).
+ * Prepares what a root needs to wait: a fresh spare fiber. The address sanitizer tells where the
+ * thread's own stack lies when the root first leaves it (switch.c).
  */
 static bool prepare(th_worker *worker) {
     worker->home.run_id = th_self_id();
@@ -191,7 +197,7 @@ static bool prepare(th_worker *worker) {
     return spare != NULL;
 }
 
-/* What a record keeps goes back, while nobody else has it: its idle fibers, its task objects. */
+/* Gives back what a record keeps (idle fibers, task objects) while no other thread has it. */
 static void give_back(th_worker *worker) {
     while (worker->idle) {
         th_idle_give(worker);
@@ -200,7 +206,10 @@ static void give_back(th_worker *worker) {
     th_slab_flush(&worker->spawn);
 }
 
-/* The thread's own things, and the sanitizers'. Not shown to those: contexts begin and end here. */
+/*
+ * Sets what belongs to the thread and to the sanitizers. Not shown to those, since contexts begin
+ * and end here.
+ */
 static TH_NO_TSAN void thread_enters(th_worker *worker) {
     if (worker->sched->config.catch_overflow && th_os_fault_thread_enter(&worker->altstack)) {
         worker->altstack = NULL; /* an overflow is then not reported by name */
@@ -211,7 +220,8 @@ static TH_NO_TSAN void thread_enters(th_worker *worker) {
     worker->tsan = th_tsan_create();
     worker->tsan_maker = th_tsan_create();
     th_tsan_release(&worker->tsan);
-    th_store_relaxed(&worker->current, &worker->home); /* relaxed: for who looks; else our own */
+    /* relaxed: for inspectors; else our own */
+    th_store_relaxed(&worker->current, &worker->home);
     th_thread_self()->worker = worker;
     if (th_is_traced(worker)) {
         th_trace_enters(worker);
@@ -225,7 +235,7 @@ static TH_NO_TSAN void thread_leaves(th_worker *worker) {
     th_tsan_to_worker(worker->tsan);
     th_tsan_release(worker);
     th_tsan_to_task(worker->home.tsan);
-    th_tsan_acquire(worker); /* what its scheduler did is the thread's now */
+    th_tsan_acquire(worker); /* what its scheduler did is now visible to the thread */
     th_thread_self()->worker = NULL;
     th_tsan_destroy(worker->tsan);
     th_tsan_destroy(worker->tsan_maker);
@@ -234,7 +244,10 @@ static TH_NO_TSAN void thread_leaves(th_worker *worker) {
     }
 }
 
-/* From outside, with the record given, else another; `anyway`: though the scheduler is stopping. */
+/*
+ * Binds an external thread, with the record given, or another; `anyway`: even though the scheduler
+ * is stopping.
+ */
 static int bind(thrum_sched *sched, th_worker *worker, bool anyway) {
     worker = worker ? worker : take_spare(sched);
     worker = worker ? worker : make(sched);
@@ -295,7 +308,7 @@ int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline) {
     return th_load_relaxed(xflag) ? 0 : -ETIMEDOUT;
 }
 
-/* Until nothing is tied to the thread any more. */
+/* Runs until nothing is tied to the thread any more. */
 static TH_NO_TSAN void run_rest(th_worker *worker) {
     int saved = *worker->errno_at;
     worker->leaving = true;
@@ -317,7 +330,7 @@ int thrum_sched_unbind(void) {
     return 0;
 }
 
-/* It is the last time that the thread touches the scheduler. */
+/* Ends the binding. The thread touches the scheduler for the last time here. */
 static void leave(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     thread_leaves(worker);
@@ -329,7 +342,7 @@ static void leave(th_worker *worker) {
 }
 
 void th_bound_leave(th_worker *worker) {
-    if (th_load_relaxed(&worker->home.xfamilies)) { /* relaxed: our own */
+    if (th_load_relaxed(&worker->home.xfamilies)) { /* relaxed: the root's own */
         th_misuse("thrum_sched_unbind", "a scope that the thread has opened is not joined", worker);
     }
     if (th_forks_any(&worker->forks)) {
@@ -352,12 +365,12 @@ void th_bound_refuse(thrum_sched *sched, bool refuse) {
     th_lock_release(&sched->bound_lock);
 }
 
-/* The caller is bound itself: what is tied to it runs, for others may wait for that. */
+/* Waits on a thread that is bound itself: what is tied to it runs, for others may wait for that. */
 static int wait_left_in_root(th_worker *root, int64_t deadline) {
     thrum_sched *sched = root->sched;
     th_lock_acquire(&sched->bound_lock);
     bool alone = sched->xbound == 1;
-    th_store_relaxed(&sched->xalone, alone); /* relaxed: with the lock */
+    th_store_relaxed(&sched->xalone, alone); /* relaxed: with the lock held */
     sched->stopper = root;
     th_lock_release(&sched->bound_lock);
     int result = alone ? 0 : th_bound_await(root, &sched->xalone, deadline);

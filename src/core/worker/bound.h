@@ -1,10 +1,10 @@
 /*
  * bound.h: threads of the user's that take part in a scheduler (thrum_sched_bind).
  *
- * A bound thread has a worker of its own, which is none of the scheduler's: its number is beyond
- * theirs, nobody steals from it, and it is not in the park word. What the thread itself runs is the
- * worker's *root* fiber, on the thread's own stack; when that waits, the worker's loop goes on with
- * what is tied to it. core/worker/BOUND.md has the argument.
+ * A bound thread has a worker of its own, which is none of the scheduler's: its number lies beyond
+ * theirs, no worker steals from it, and it is not in the park word. What the thread itself runs is
+ * the worker's *root* fiber, on the thread's own stack; when that waits, the worker's loop goes on
+ * with what is tied to it. core/worker/BOUND.md has the argument.
  */
 #ifndef TH_BOUND_H
 #define TH_BOUND_H
@@ -15,42 +15,42 @@
 th_work *th_bound_find(th_worker *worker);
 
 /*
- * Fires what is due of its own deadlines, and without workers of everybody's. Its root, if that has
- * what it awaits (th_bound_await), else NULL.
+ * Fires what is due of its own deadlines; without workers, also of the shared ones. Returns its
+ * root if that has what it awaits (th_bound_await), else NULL.
  */
 th_work *th_bound_look(th_worker *worker);
 
 /*
- * Its root waits, and what is tied to the thread runs, until the flag is set (and th_wake_worker
+ * The root waits, and what is tied to the thread runs, until the flag is set (and th_wake_worker
  * called): 0, or -ETIMEDOUT.
  */
 int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline);
 
-/* Runs what is tied to the thread, then ends its being bound; the worker is gone. The root. */
+/* By the root: runs what is tied to the thread, then ends the binding; the worker is gone. */
 void th_bound_leave(th_worker *worker);
 
 /*
- * For stop, past its deadline, on a thread that it has bound itself: ends the binding, and leaves
- * what is tied to the thread, begun or not, to the next th_bound_enter. The root.
+ * For stop, past its deadline, on the root of a thread that it has bound itself: ends the binding,
+ * and leaves what is tied to the thread, begun or not, to the next th_bound_enter.
  */
 void th_bound_leave_unfinished(th_worker *worker);
 
 /*
- * For stop, on a plain thread or one that is bound to it: waits until no thread is bound but the
- * caller; -ETIMEDOUT. From the call on no more are bound (th_bound_refuse).
+ * For stop, on a plain thread or one that is bound to the scheduler: waits until no thread is bound
+ * but the caller; -ETIMEDOUT. From the call on no more threads are bound (th_bound_refuse).
  */
 int th_bound_wait_left(thrum_sched *sched, int64_t deadline);
 void th_bound_refuse(thrum_sched *sched, bool refuse);
-/* ... none is left: the last one has let go of the lock. */
+/* Waits until the last thread that left has given up the lock. */
 void th_bound_close(thrum_sched *sched);
-void th_bound_free(thrum_sched *sched); /* what is left of them */
+void th_bound_free(thrum_sched *sched); /* frees the records that are left */
 
-/* The caller's worker, if it is a bound thread and not a task: its root is running. */
+/* The caller's worker, if it is a bound thread and its root is running, not a task. */
 th_worker *th_bound_root(void);
 
-/* Binds though the scheduler is stopping, and takes on what a stop before has left: for stop. */
+/* For stop: binds while the scheduler is stopping, and takes on what an earlier stop has left. */
 int th_bound_enter(thrum_sched *sched);
-/* Whether a stop before has left something. For stop; only a stop changes it. */
+/* For stop: whether an earlier stop has left something. Only a stop changes it. */
 bool th_bound_has_unfinished(thrum_sched *sched);
 
 extern const th_policy th_policy_bound;

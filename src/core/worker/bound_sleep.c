@@ -11,8 +11,8 @@
 #include "platform/platform.h"
 
 /*
- * It slept, and has found something: it sees to what is loose no longer, so another one does that
- * sleeps.
+ * A thread that slept has found something, and no longer sees to what is loose: wakes another
+ * thread that sleeps to do that.
  */
 static void hand_over(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -20,7 +20,7 @@ static void hand_over(th_worker *worker) {
     if (sched->workers_count) {
         return;
     }
-    /* relaxed: whoever woke us for what it put in was acquired in `sleep`; others wake others */
+    /* relaxed: the put that woke us was acquired in `sleep`; other puts wake other threads */
     int64_t first = th_load_relaxed(&sched->loose_timers.xearliest);
     if (!th_inject_is_empty(&sched->inject)) {
         th_bound_wake(sched, 1);
@@ -67,14 +67,16 @@ static void sleep_until(th_worker *worker, uint32_t word, int64_t until) {
     }
 }
 
-/* Until there is something to do, or it is told, or a deadline passes, or for no reason. */
+/* Sleeps until there is something to do, it is told, or a deadline passes; it may wake early. */
 static void sleep(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_store_relaxed(&worker->xuntil, TH_FOREVER); /* relaxed: the fence orders it */
     /* relaxed: as above */
     th_or_relaxed(&worker->xsleep, TH_SLEEP_PARKED);
-    /* seq: announced before the queues, and the deadlines, are read; th_wake_worker,
-     * th_bound_wake_unless */
+    /*
+     * seq: announced before the queues, and the deadlines, are read; the other side is
+     * th_wake_worker, th_bound_wake_unless
+     */
     th_fence_seq();
     if (th_load_relaxed(&sched->xidle_waiters)) { /* relaxed: ordered by the fence */
         th_idle_notify(sched);
@@ -114,7 +116,7 @@ static void fire(th_worker *worker) {
     }
 }
 
-/* Its root is about to go on: others may wait for what has ended. */
+/* The root is about to go on: tells threads that wait for what has ended. */
 static void tell_idle(th_worker *worker) {
     th_fence_seq(); /* seq: our ends before the waiters are read; enlist has it the other way */
     if (th_load_relaxed(&worker->sched->xidle_waiters)) { /* relaxed: ordered by the fence */
@@ -124,18 +126,18 @@ static void tell_idle(th_worker *worker) {
 
 th_work *th_bound_look(th_worker *worker) {
     fire(worker);
-    /* Not for the root itself, on its way to sleep: its loop sees to it. */
+    /* Not for the root itself on its way to sleep: its loop sees to it. */
     bool late = worker->awaits && worker->current != &worker->home && may_go_on(worker);
     return late ? &worker->home.work : NULL;
 }
 
-/* Whether its root may go on, or a deadline of its own has passed. */
+/* Whether the root may go on, or a deadline has passed that this thread sees to. */
 static bool is_due(const th_worker *worker) {
     int64_t first = earliest(worker);
     return may_go_on(worker) || (first != INT64_MAX && first <= th_os_now());
 }
 
-/* Whether there is something better to do than looking through stacks. */
+/* Whether there is something better to do than to look through stacks. */
 static bool is_wanted(th_worker *worker) {
     return worker->policy->pending(worker) || is_due(worker) ||
            worker->sched->policy->pending(worker);

@@ -13,25 +13,25 @@
 #include "core/ready/wake.h"
 #include "platform/platform.h"
 
-/* Looks at a queue whose turn somebody else has before it parks all the same. */
+/* How often it looks at a queue whose turn another worker has, before it parks all the same. */
 #define TURN_SPINS TH_LIMIT(64, 2)
 
 /*
- * Backs off, and sees what the victim gets done meanwhile. So that it sees what that gets done
- * alone, and not beside another thief who thinks he helps, nobody else may steal there either.
+ * Backs off, and measures what the victim gets done meanwhile. No other thief may steal there
+ * during that time, so that the victim is measured alone.
  */
 static void nap(th_worker *worker) {
     th_loot *loot = &worker->loot;
     uint64_t at = th_os_ticks();
     uint64_t runs = th_runs_begun(loot->victim);
-    /* relaxed: for thieves to look at; two halves that do not belong together are as good */
+    /* relaxed: for thieves to read; two halves that do not belong together do no harm */
     th_store_relaxed(&loot->victim->xalone_ns, worker->nap_ns);
     th_store_relaxed(&loot->victim->xalone_at, at); /* relaxed: as above */
     th_park(worker);
     th_pace_add(&loot->apart, th_runs_begun(loot->victim) - runs, th_os_ticks() - at);
 }
 
-/* From whom is known of what comes from another worker's queue. */
+/* Notes the victim in the trace. It is known for what comes from another worker's queue. */
 static void note_theft(th_worker *worker, const th_worker *victim) {
     if (th_is_traced(worker)) {
         th_trace_notes(worker, TH_TRACED_STOLE, victim ? victim->index + 1 : 0);
@@ -39,8 +39,8 @@ static void note_theft(th_worker *worker, const th_worker *victim) {
 }
 
 /*
- * Who was woken for a single one that no thief may take: its owner has noted in which run that was,
- * and while it is still in it, it has not come round.
+ * For a worker that was woken for a single task that no thief may take. Its owner has noted the run
+ * in which that was queued, and while it is still in that run, it has not picked since.
  */
 static th_work *rescue_told(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -71,7 +71,7 @@ static th_work *search(th_worker *worker) {
         th_loot_begin(worker);
         note_theft(worker, worker->loot.victim);
         if (th_ring_size(&worker->ring.ring)) {
-            th_notify(worker, false); /* the rest of the loot */
+            th_notify(worker, false); /* for the rest of the loot */
         }
         return work;
     }
@@ -106,7 +106,7 @@ static th_work *find_once(th_worker *worker) {
         return work;
     }
     if (th_timers_help(worker) && (work = worker->policy->pick(worker))) {
-        return work; /* overdue, of one that does not come round, or its own */
+        return work; /* overdue timers of its own, or of a worker that does not come round */
     }
     if ((work = th_deferred_take(worker))) {
         return work;
@@ -118,8 +118,8 @@ static th_work *find_once(th_worker *worker) {
 }
 
 /*
- * The shared queue has work and somebody else its turn: that is over very soon, unless its holder
- * was preempted. Parking would only find the same queue not empty.
+ * The shared queue has work and another worker has its turn: that is over very soon, unless its
+ * holder was preempted. Parking would only find the same queue not empty.
  */
 static bool wait_for_turn(th_worker *worker, unsigned *spins) {
     bool lost = worker->turn_lost && *spins < TURN_SPINS;
@@ -143,7 +143,7 @@ th_work *th_find(th_worker *worker) {
             worker->woken = false;
             return work;
         }
-        /* pairs: end_threads; every task has ended: the user's hook is told (worker_stop) */
+        /* pairs: end_threads; all tasks have ended, as the user's hook is told (worker_stop) */
         if (th_load_acquire(&worker->sched->xexit)) {
             return NULL;
         }

@@ -6,7 +6,7 @@
 
 #include "core/state/worker.h"
 
-/* The next work: picked, stolen, or after sleeping. NULL: the worker shall leave. */
+/* The next work: picked, stolen, or found after sleeping. NULL: the worker shall leave. */
 th_work *th_find(th_worker *worker);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * loop.c: what a worker does, on whichever fiber it happens to be.
+ * loop.c: what a worker does, on whichever fiber it is.
  *
- * A task is run right here, on the loop's own fiber. If it blocks, the fiber stays behind with it
- * and another one goes on with the loop; when the task ends, this loop simply continues, on
- * whatever worker has resumed it by then. So the loop asks `fiber->worker` anew after everything
- * that may switch.
+ * A task is run right here, on the loop's own fiber. If it blocks, the fiber becomes the task's and
+ * another one goes on with the loop; when the task ends, this loop simply continues, on whichever
+ * worker has resumed it by then. So the loop asks `fiber->worker` again after everything that may
+ * switch.
  *
  * In thread-sanitizer builds, and for tasks that want another stack size, a task gets a fiber for
  * itself, which is freed at its end (`single`).
@@ -23,19 +23,19 @@
 #include "core/wait/switch.h"
 #include "core/state/worker.h"
 
-/* The class of stack that the work wants. */
+/* The class of stack that the work asks for. */
 static TH_INLINE_NO_TSAN unsigned stack_class(const th_worker *worker, const th_work *work) {
     return work->kind == TH_WORK_SPAWN ? ((const thrum_handle *)work)->stack_class
                                        : worker->sched->stack_class;
 }
 
-/* The worker's fiber is put aside, to be the loop again when it is needed. */
+/* Switches to another fiber; this one is put aside, to run the loop again when it is needed. */
 static TH_NO_TSAN void switch_leaving_idle(th_worker *worker, th_fiber *from, th_fiber *to) {
     worker->left = (th_left){.kind = TH_COMMIT_IDLE, .fiber = from};
     th_switch_to(worker, from, to);
 }
 
-/* A task that must not run on the loop's fiber. */
+/* Runs a task that must not run on the loop's fiber. */
 static TH_NO_TSAN void run_apart(th_worker *worker, th_fiber *loop, th_work *work, unsigned class) {
     th_fiber *fiber = th_fiber_new(worker->sched, class, true);
     if (!fiber) {
@@ -48,7 +48,7 @@ static TH_NO_TSAN void run_apart(th_worker *worker, th_fiber *loop, th_work *wor
     switch_leaving_idle(worker, loop, fiber);
 }
 
-/* A fiber that was for one task goes, and a spare loop takes over. */
+/* Frees a fiber that was for one task; a spare one takes over the loop. */
 static TH_NO_TSAN TH_NORETURN void retire(th_fiber *fiber) {
     th_worker *worker = fiber->worker;
     worker->left = (th_left){.kind = TH_COMMIT_RETIRE, .fiber = fiber};
@@ -66,14 +66,14 @@ TH_NO_TSAN void th_loop(void *arg) {
             work = th_unlikely(worker->bound) ? th_bound_find(worker) : th_find(worker);
         }
         if (th_unlikely(!work)) {
-            th_switch_to(worker, self, &worker->home); /* for good: stop frees us */
+            th_switch_to(worker, self, &worker->home); /* for good: stop frees the fiber */
         }
         if (work->kind == TH_WORK_FIBER) {
             th_count(&worker->counters.xfibers_resumed, 1);
             switch_leaving_idle(worker, self, th_fiber_of(work));
             continue;
         }
-        /* A task starts only while there is a spare fiber: so its waits never fail. */
+        /* A task starts only while there is a spare fiber, so its waits never fail. */
         if (th_unlikely(!worker->idle) && !th_idle_refill(worker)) {
             th_deferred_put(worker, work);
             continue;

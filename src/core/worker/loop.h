@@ -1,10 +1,10 @@
 /*
- * loop.h: what a worker does, on whichever fiber it happens to be.
+ * loop.h: what a worker does, on whichever fiber it is.
  */
 #ifndef TH_LOOP_H
 #define TH_LOOP_H
 
-/* The body of every fiber: never returns. */
+/* The body of every fiber; never returns. */
 void th_loop(void *fiber);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * park.c: see park.h. States, rules and the races that they prevent: core/worker/PARKING.md.
+ * park.c: see park.h. core/worker/PARKING.md has the states, the rules and the races prevented.
  */
 #include "core/worker/park.h"
 
@@ -14,7 +14,7 @@
 #include "core/ready/wake.h"
 #include "platform/platform.h"
 
-/* What nobody else is certain to come for, and what a thief could help with. */
+/* Whether there is work that no other worker is sure to take, or that a thief could help with. */
 static bool pending(th_worker *worker) {
     return worker->sched->policy->pending(worker) || th_forks_seen(worker);
 }
@@ -41,13 +41,13 @@ bool th_search_begin(th_worker *worker) {
             return false;
         }
         /* lock-free: it fails only when another change of the word succeeded */
-        /* relaxed: whoever relies on a token relies on the look after its end (th_went_busy) */
+        /* relaxed: a decision based on a token relies on the look after its end (th_went_busy) */
     } while (!th_cas_relaxed(&sched->xpark, &word, word + TH_PARK_SEARCHER_ONE));
     worker->searching = true;
     return true;
 }
 
-/* Searching whatever the limit says: it has seen something. */
+/* Searches whatever the limit says: the worker has seen something. */
 static void search_anyway(th_worker *worker) {
     if (!worker->searching) {
         worker->searching = true;
@@ -56,22 +56,27 @@ static void search_anyway(th_worker *worker) {
     }
 }
 
-/* Whether another worker runs while others sleep and nobody is the sentinel. */
+/* Whether another worker runs while others sleep and none is the sentinel. */
 static bool sentinel_missing(const thrum_sched *sched, uint64_t word) {
     return !th_park_sentinel(word) && th_park_top(word) &&
            th_park_parked(word) + 1 < sched->workers_count;
 }
 
-/* Deadlines of its own that nobody else looks after while it runs. */
+/* Whether it has deadlines that no other worker looks after while it runs. */
 static bool timers_unwatched(const th_worker *worker, uint64_t word) {
     return !th_park_sentinel(word) &&
-           /* relaxed: ordered by the fence; who puts one in fences, then looks who is awake */
+           /*
+            * relaxed: ordered by the fence; a thread that adds a timer fences, then looks which
+            * worker is awake
+            */
            th_load_relaxed(&worker->own_timers.xearliest) != INT64_MAX;
 }
 
 void th_went_busy_alone(th_worker *worker) {
-    /* seq: no sleeper any more, before its deadlines are read; who puts one in (th_timers_tell)
-     * fences before it reads the park word */
+    /*
+     * seq: awake, before its deadlines are read; a thread that adds one (th_timers_tell) fences
+     * before it reads the park word
+     */
     th_fence_seq();
     if (timers_unwatched(worker, 0)) {
         th_watch_timers(worker->sched, worker);
@@ -88,7 +93,7 @@ void th_went_busy(th_worker *worker) {
         rescued = th_ring_size(&worker->ring.ring) != 0 || th_claim_any(&worker->claim);
         word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
         /* lock-free: it fails only when another change of the word succeeded */
-        /* relaxed: who parks after it in the order of the word's changes takes the role */
+        /* relaxed: a worker that parks after it in the order of the word takes the role */
         while (!th_cas_relaxed(&sched->xpark, &word, th_park_with_sentinel(word, 0))) {
         }
         word = th_park_with_sentinel(word, 0);
@@ -104,8 +109,8 @@ void th_went_busy(th_worker *worker) {
         return;
     }
     /*
-     * seq: no searcher any more, before the queues are read: a submitter who still saw one, and so
-     * woke nobody, had published before (th_notify, th_notify_shared)
+     * seq: no searcher any more, before the queues are read: a submitter that still saw a searcher,
+     * and so woke no worker, had published before (th_notify, th_notify_shared)
      */
     th_fence_seq();
     if (rescued || sentinel_missing(sched, word) || timers_unwatched(worker, word) ||
@@ -117,8 +122,9 @@ void th_went_busy(th_worker *worker) {
 /* ---- parking ---- */
 
 /*
- * Announces in both words. From here on the worker may be claimed: by its own word, and, once that
- * stands in the park word, as the stack's top or as the sentinel. Whether it is the last one.
+ * Announces the worker in both words; returns whether it is the last to park. From here on it may
+ * be claimed: by its own word, and, once it stands in the park word, as the top of the stack or as
+ * the sentinel.
  */
 static bool announce(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -158,7 +164,7 @@ static bool announce(th_worker *worker) {
         /* pairs: th_wake_one; link and LISTED of the entry. The fence in th_park orders the rest */
     } while (!th_cas_release(&sched->xpark, &word, want));
     if (listed && !push) {
-        /* relaxed: there is no entry after all, so nobody else clears it */
+        /* relaxed: there is no entry after all, so no other thread clears it */
         th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LISTED);
     }
     worker->searching = false;
@@ -168,13 +174,13 @@ static bool announce(th_worker *worker) {
     return all;
 }
 
-/* Goes on without having been claimed; false when somebody did claim it meanwhile. */
+/* Goes on without having been claimed; false if another thread has claimed it meanwhile. */
 static bool leave_by_itself(th_worker *worker) {
-    /* relaxed: the word decides; unannounce acquires what whoever claimed it first did */
+    /* relaxed: the word decides; unannounce acquires what an earlier claimer did */
     return (th_and_relaxed(&worker->xsleep, ~TH_SLEEP_PARKED) & TH_SLEEP_PARKED) != 0;
 }
 
-/* Awake again, either way. */
+/* Awake again, claimed or not. */
 static void unannounce(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     /* pairs: claim; what the claimer did before it */
@@ -190,8 +196,8 @@ static void unannounce(th_worker *worker) {
 }
 
 /*
- * The sentinel, with everybody parked: there is nothing to watch. It becomes one of the stack, and
- * sleeps without limit. False when that has changed meanwhile, or it was claimed.
+ * By the sentinel, when all are parked and there is nothing to watch: it becomes one of the stack,
+ * and sleeps without limit. False if that has changed meanwhile, or it was claimed.
  */
 static bool retire_sentinel(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -207,22 +213,24 @@ static bool retire_sentinel(th_worker *worker) {
             want = th_park_with_top(want, worker->index + 1);
         }
         /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
-        /* pairs: th_wake_one; link and LISTED of the entry. All were parked at this point of the
-         * word's order; who goes on after it sees no sentinel */
+        /*
+         * pairs: th_wake_one; link and LISTED of the entry. All were parked at this point of the
+         * word's order; a worker that goes on after it sees no sentinel
+         */
         if (th_cas_release(&sched->xpark, &word, want)) {
             worker->sentinel = false;
             return true;
         }
     }
     if (!entry) {
-        /* relaxed: there is no entry after all, so nobody else clears it */
+        /* relaxed: there is no entry after all, so no other thread clears it */
         th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LISTED);
     }
     return false;
 }
 
 static int64_t first_sleep(th_worker *worker) {
-    /* relaxed: whoever defers a task looks for it itself as well */
+    /* relaxed: a worker that defers a task looks for it itself as well */
     bool deferred = th_load_relaxed(&worker->sched->xdeferred) != 0;
     if (worker->napping) {
         return worker->nap_ns;
@@ -233,7 +241,7 @@ static int64_t first_sleep(th_worker *worker) {
     return deferred ? TH_DEFER_NS : TH_FOREVER;
 }
 
-/* Its own timers end any sleep; as the sentinel, everybody's. */
+/* The worker's own timers end any of its sleeps; the timers of all end the sentinel's. */
 static int64_t with_timers(const th_worker *worker, int64_t deadline) {
     int64_t first = th_timers_sleep_until(worker, worker->sentinel);
     int64_t due = worker->sentinel ? th_reclaim_due(worker) : TH_FOREVER;
@@ -241,7 +249,7 @@ static int64_t with_timers(const th_worker *worker, int64_t deadline) {
     return first < deadline ? first : deadline;
 }
 
-/* `slack`: what the thread's timers had before the sentinel's were made exact, if they were. */
+/* `slack`: the timer slack of the thread before it was made exact for the sentinel, or 0. */
 static void sleep_until_claimed(th_worker *worker, unsigned long *slack) {
     thrum_sched *sched = worker->sched;
     int64_t ns = first_sleep(worker);
@@ -281,7 +289,7 @@ static void sleep_until_claimed(th_worker *worker, unsigned long *slack) {
     }
 }
 
-/* Not for the first sleep, which is short and often the last. */
+/* Sleeps until woken. Timers become exact after the first sleep, a short one and often the last. */
 static void sleep_until_woken(th_worker *worker) {
     unsigned long slack = 0;
     sleep_until_claimed(worker, &slack);
@@ -290,7 +298,7 @@ static void sleep_until_woken(th_worker *worker) {
     }
 }
 
-/* Looks again for a while before it parks: not by default, it cost every benchmark that we have. */
+/* Looks for work for a while before it parks. Off by default: it slowed all our benchmarks. */
 static bool spin(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     int64_t until = thrum_after(sched->config.spin_ns);
@@ -300,23 +308,23 @@ static bool spin(th_worker *worker) {
         if (pending(worker) || th_load_relaxed(&sched->xexit)) {
             return true;
         }
-        /* relaxed: a hint, as above; parking is what they wait for */
+        /* relaxed: a hint, as above; they wait for this worker to park */
         if (th_load_relaxed(&sched->xidle_waiters)) {
             return false;
         }
         th_os_relax();
         now = th_os_now();
         if (th_timers_sleep_until(worker, false) <= now) {
-            return true; /* its own: it fires them itself */
+            return true; /* its own timers: it fires them itself */
         }
         if (th_timers_sleep_until(worker, true) <= now) {
-            return false; /* another's, which may be busy: that is for the sentinel */
+            return false; /* of a worker that may be busy: they are for the sentinel */
         }
     } while (now < until);
     return false;
 }
 
-/* Whether there is something better to do than looking through stacks. */
+/* Whether there is something better to do than to look through stacks. */
 static bool is_wanted(th_worker *worker) {
     return worker->sched->policy->pending(worker);
 }
@@ -336,7 +344,8 @@ void th_park(th_worker *worker) {
     }
     bool token = worker->searching;
     bool last = announce(worker);
-    th_fence_seq(); /* seq: announced before the queues are read; th_notify, th_wake_worker */
+    /* seq: announced before the queues are read; the other side is th_notify, th_wake_worker */
+    th_fence_seq();
     /* relaxed: ordered by the fence; a waiter announces itself, then sums */
     if (th_load_relaxed(&sched->xidle_waiters) &&
         /* relaxed: of those that park at the same time, the last one sees all */
@@ -351,7 +360,7 @@ void th_park(th_worker *worker) {
     /* relaxed: ordered by the fence; stop sets it, then wakes all */
     bool look = !worker->napping || token;
     bool go_on = look && (th_load_relaxed(&sched->xexit) || pending(worker));
-    /* relaxed: as above. It did not know that it would be the last: th_idle_trim once more */
+    /* relaxed: as above. Only now does it know that it is the last: th_idle_trim once more */
     go_on |= last && !worker->napping && th_load_relaxed(&sched->xfibers_unmeasured);
     if (go_on) {
         leave_by_itself(worker);

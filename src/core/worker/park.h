@@ -8,19 +8,19 @@
 #include "core/state/worker.h"
 
 /*
- * Sleeps until woken. Returns at once when there is work after all. With k->nap_ns: backs off for
- * so long.
+ * Sleeps until woken. Returns at once if there is work after all. With worker->nap_ns: backs off
+ * for so long.
  */
 void th_park(th_worker *worker);
 
 /* Becomes a searcher if there are not too many. */
 bool th_search_begin(th_worker *worker);
 /*
- * It has work, so it searches no longer and is not the sentinel: the last one to go sees to it that
- * the rest is not forgotten.
+ * The worker has work, so it searches no longer and is not the sentinel: the last to leave the
+ * search makes sure that the rest is not forgotten.
  */
 void th_went_busy(th_worker *worker);
-/* The same for one that is neither, and was asleep: nobody may be looking after its deadlines. */
+/* The same for a worker that is neither, and was asleep: maybe none looks after its deadlines. */
 void th_went_busy_alone(th_worker *worker);
 
 #endif

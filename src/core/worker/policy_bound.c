@@ -1,6 +1,7 @@
 /*
- * policy_bound.c: what a bound thread runs when it waits: what is tied to it; with no workers also
- * what it has posted itself, in that order, and then what is loose: posted from outside, or due.
+ * policy_bound.c: what a bound thread runs while it waits: what is tied to it; without workers also
+ * what it has posted itself, in that order, and then what is loose: posted by external threads, or
+ * due by its deadline.
  */
 #include "core/worker/bound.h"
 #include "core/ready/bound_wake.h"
@@ -34,13 +35,13 @@ static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
     }
 }
 
-/* No workers: the next threads that wait run it. */
+/* With no workers: the next threads that wait run it. */
 static void submit_outside(thrum_sched *sched, const th_chain *chain) {
     th_inject_push(&sched->inject, chain->first, chain->count);
     th_bound_wake(sched, chain->count);
 }
 
-/* No workers: one of what was posted from outside. */
+/* With no workers: takes one of what external threads have posted. */
 static th_work *take_loose(th_worker *worker) {
     th_inject *inject = &worker->sched->inject;
     if (th_inject_is_empty(inject) || !th_inject_turn_begin(inject)) {
@@ -48,8 +49,10 @@ static th_work *take_loose(th_worker *worker) {
     }
     th_inject_take_into(inject, 1, 1, &worker->collected);
     th_inject_turn_end(inject);
-    /* seq: the turn is free before the queue is read: those that came while we had it went away,
-     * and may sleep; `sleep` has it the other way */
+    /*
+     * seq: the turn is free before the queue is read: threads that came while we had it went away,
+     * and may sleep; `sleep` has it the other way
+     */
     th_fence_seq();
     if (!th_inject_is_empty(inject)) {
         th_bound_wake(worker->sched, 1);
@@ -61,7 +64,7 @@ static th_work *pick(th_worker *worker) {
     const thrum_sched *sched = worker->sched;
     th_count(&worker->xtick, 1);
     bool looks = worker->xtick % PICKS_PER_LOOK == 0;
-    bool in_time = worker->awaits && worker->awaits_until != TH_FOREVER; /* its root, as a stop */
+    bool in_time = worker->awaits && worker->awaits_until != TH_FOREVER; /* the root, as a stop */
     th_work *work = looks || in_time ? th_bound_look(worker) : NULL;
     if (!work && looks && !has_workers(sched)) {
         work = take_loose(worker); /* or a task that posts itself would keep it away for ever */
@@ -78,7 +81,7 @@ static th_work *pick(th_worker *worker) {
     return work ? work : th_pinned_take_yielded(worker);
 }
 
-/* Whether there is something loose that no holder of the turn is going to see. */
+/* Whether there is loose work that no holder of the turn is going to see. */
 static bool is_any_loose(const thrum_sched *sched) {
     const th_inject *inject = &sched->inject;
     return !has_workers(sched) && !th_inject_is_empty(inject) && !th_inject_is_taken(inject);

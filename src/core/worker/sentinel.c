@@ -1,9 +1,9 @@
 /*
  * sentinel.c: see sentinel.h.
  *
- * While something happens it comes round so often that nothing queued behind a long run waits for
- * longer than the config's bound. When nothing has, for a while, it sleeps long, and whoever queues
- * something wakes it: the park word says so (TH_PARK_WATCH).
+ * While something happens, it makes its rounds so often that nothing queued behind a long run waits
+ * for longer than the config's bound. When nothing has happened for a while, it sleeps long, and a
+ * worker that queues something wakes it: the park word says so (TH_PARK_WATCH).
  */
 #include "core/worker/sentinel.h"
 
@@ -12,14 +12,14 @@
 #include "core/ready/timer.h"
 #include "platform/platform.h"
 
-#define FIRST_NS 50000 /* its first sleep, at most */
-/* Nobody has picked or queued anything for so long: it sleeps long. */
+#define FIRST_NS 50000 /* the most for its first sleep */
+/* After so long without a pick or a queued task, it sleeps long. */
 #define QUIET_NS TH_LIMIT(2000000, 100000)
-#define LONG_NS 4000000 /* its long sleep */
+#define LONG_NS 4000000 /* the length of that sleep */
 
 /*
- * What it sleeps when it does not sleep long. What is queued right after a look is seen by the
- * next, and that its owner has not come round, by the one after it: a quarter of the bound is left.
+ * The longest sleep while it makes rounds. What is queued right after a look is seen by the next,
+ * and the one after that sees that its owner has not come round: a quarter of the bound is left.
  */
 static int64_t longest(const th_worker *worker) {
     int64_t ns = worker->sched->config.rescue_ns / 8 * 3;
@@ -35,7 +35,7 @@ int64_t th_sentinel_begin(th_worker *worker, bool deferred) {
     return worker->sentinel_ns;
 }
 
-/* How often all have picked: the same as before means that nobody has. */
+/* How often all have picked: the same sum as before means that none has. */
 static uint64_t all_ticks(const thrum_sched *sched) {
     uint64_t sum = 0;
     for (unsigned i = 0; i < sched->workers_count; i++) {
@@ -57,23 +57,23 @@ static bool anything_queued(th_worker *worker) {
 }
 
 /*
- * Says that it sleeps long, and looks again: a worker that queues something is seen, or sees that
- * the sentinel is to be woken, although it pushes and reads the park word without a fence: the
- * barrier stands between the two at every running thread (D10). False: it comes round as before.
+ * Announces that it sleeps long, and looks again. A worker that queues something is seen, or sees
+ * that the sentinel is to be woken, although it pushes and reads the park word without a fence: the
+ * barrier stands between the two on every running thread (PARKING.md, D10). False: rounds go on.
  */
 static bool go_long(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     if (!sched->can_order) {
         return false;
     }
-    /* relaxed: the barrier orders it; only the sentinel takes the bit away, and it is that */
+    /* relaxed: the barrier orders it; only the sentinel takes the bit away, and this is it */
     th_and_relaxed(&sched->xpark, ~TH_PARK_WATCH);
     if (th_os_barrier() && !anything_queued(worker) && all_ticks(sched) == worker->round_ticks) {
         return true;
     }
-    /* what was tried is not tried again at once: a barrier costs others */
+    /* The next try is not made at once: a barrier costs others. */
     worker->quiet_since = INT64_MAX;
-    /* relaxed: a waker of it sets the bit too */
+    /* relaxed: a thread that wakes it sets the bit too */
     th_or_relaxed(&sched->xpark, TH_PARK_WATCH);
     return false;
 }
@@ -92,8 +92,8 @@ static bool is_quiet(th_worker *worker) {
 }
 
 /*
- * A worker that has work and has not picked anything since the last look has not come round; if it
- * has, a second look follows after the same time. Then the sleeps grow again.
+ * A worker that has work and has not picked anything since the last look has not come round. If it
+ * has picked, a second look follows after the same time, and then the sleeps grow again.
  */
 th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
     thrum_sched *sched = worker->sched;
@@ -112,12 +112,13 @@ th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
         }
         return TH_ROUND_WORK;
     }
-    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: a guess; see below */
+    /* relaxed: a guess, made again in the next round */
+    uint64_t word = th_load_relaxed(&sched->xpark);
     /* a submitter that saw a searcher left it to that one */
     if (!th_park_searchers(word) && (sched->policy->pending(worker) || th_forks_seen(worker))) {
         return TH_ROUND_PENDING;
     }
-    /* relaxed: a hint; whoever deferred a task looks again itself */
+    /* relaxed: a hint; a worker that deferred a task looks again itself */
     if (th_load_relaxed(&sched->xdeferred)) {
         return TH_ROUND_WORK;
     }
