@@ -13,17 +13,17 @@
 #include "core/state/worker.h"
 #include "platform/call.h"
 
-/* How far up a stack is looked. */
+/* How much of a stack is scanned. */
 #define SCAN_BYTES ((uintptr_t)8 * 1024)
 
-/* A waiter lies at most so far above the stack pointer of who waits: the library's own frames. */
+/* The most that a waiter lies above the stack pointer of its fiber: the library's own frames. */
 #define WAIT_BYTES ((uintptr_t)2 * 1024)
 
-/* Calls that were looked up lately: crowds wait in the same places. */
+/* Calls that were looked up lately, kept because crowds wait in the same places. */
 #define KNOWN 64u
 
 typedef struct known_call {
-    uintptr_t after; /* 0: none yet */
+    uintptr_t after; /* the return address; 0: none yet */
     bool is_call;
     bool of_system;
     char text[TH_CALL_TEXT];
@@ -32,10 +32,10 @@ typedef struct known_call {
 struct th_backtrace {
     unsigned spans_count;
     uintptr_t words[TH_BACKTRACE_FIBERS][TH_BACKTRACE_WORDS];
-    uintptr_t last[TH_BACKTRACE_WORDS]; /* of the one that was asked about */
+    uintptr_t last[TH_BACKTRACE_WORDS]; /* words of the fiber that was asked about last */
     unsigned last_count;
     known_call known[KNOWN];
-    th_os_span spans[]; /* code, in no overlapping pieces, by address */
+    th_os_span spans[]; /* pieces of code, sorted by address, without overlap */
 };
 
 /* ---- where code lies ---- */
@@ -59,7 +59,8 @@ th_backtrace *th_backtrace_begin(thrum_sched *sched) {
     th_backtrace *b = th_sched_alloc(sched, sizeof *b + room * sizeof b->spans[0]);
     if (b) {
         memset(b, 0, sizeof *b);
-        unsigned count = th_os_code_spans(b->spans, room); /* more may have come meanwhile */
+        /* There may be more code by now. */
+        unsigned count = th_os_code_spans(b->spans, room);
         b->spans_count = count < room ? count : room;
         sort(b->spans, b->spans_count);
     }
@@ -70,11 +71,11 @@ void th_backtrace_end(thrum_sched *sched, th_backtrace *backtrace) {
     th_sched_free(sched, backtrace);
 }
 
-/* Whether a call that lies in one of the pieces may return there: its last byte counts. */
+/* Whether a call in one of the pieces may return there: what counts is the call's last byte. */
 static TH_NO_TSAN bool is_code(const th_backtrace *b, uintptr_t after) {
     unsigned low = 0;
     unsigned high = b->spans_count;
-    while (low < high) { /* the first that ends at `after`, or above it */
+    while (low < high) { /* finds the first piece that ends at or above `after` */
         unsigned middle = (low + high) / 2;
         if (b->spans[middle].high < after) {
             low = middle + 1;
@@ -88,16 +89,17 @@ static TH_NO_TSAN bool is_code(const th_backtrace *b, uintptr_t after) {
 /* ---- scanning ---- */
 
 /*
- * Where it begins. What is above the waiter was written before the fiber showed that; on some
- * processors a function keeps its return address below its variables, so there it begins where the
- * fiber's stack ended when it was suspended last, if that can be where this wait is.
+ * Where the scan begins. All that lies above the waiter was written before the fiber showed the
+ * waiter. On some processors a function keeps its return address below its variables; there the
+ * scan begins where the fiber's stack ended when it was last suspended, if this wait can be there.
  */
 static TH_NO_TSAN uintptr_t beginning(th_backtrace_stack stack, const th_context *context,
                                       const th_waiter *waiter) {
     uintptr_t pointer = th_context_pointer(context);
     uintptr_t wait = (uintptr_t)waiter;
     bool is_inside = pointer >= stack.low && pointer < stack.high;
-    if (wait < stack.low || wait >= stack.high) { /* not a wait, or a sanitizer moved its frame */
+    /* No wait, or a sanitizer has moved the waiter's frame elsewhere. */
+    if (wait < stack.low || wait >= stack.high) {
         return is_inside ? pointer : stack.high;
     }
 #if defined(__x86_64__)
@@ -107,8 +109,7 @@ static TH_NO_TSAN uintptr_t beginning(th_backtrace_stack stack, const th_context
 #endif
 }
 
-/* Not shown to the sanitizers: it reads what is not written by steps for us, and between variables.
- */
+/* Not shown to the sanitizers: it reads words that no step orders for it, and between variables. */
 TH_NO_TSAN TH_NO_ASAN unsigned th_backtrace_scan(th_backtrace *b, unsigned number,
                                                  th_backtrace_stack stack,
                                                  const th_context *context,
@@ -121,7 +122,7 @@ TH_NO_TSAN TH_NO_ASAN unsigned th_backtrace_scan(th_backtrace *b, unsigned numbe
     uintptr_t end = stack.high - begin > SCAN_BYTES ? begin + SCAN_BYTES : stack.high;
     for (uintptr_t at = begin; end - at >= sizeof(uintptr_t) && count < TH_BACKTRACE_WORDS;
          at += sizeof(uintptr_t)) {
-        /* relaxed: any value will do; a return address of a call that lasts does not change */
+        /* relaxed: any value will do; the return address of a call that lasts does not change */
         uintptr_t word = th_load_relaxed((const uintptr_t *)at) & TH_CALL_BITS;
         th_valgrind_zeroed(&word, sizeof word);
         if (is_code(b, word)) {
@@ -131,11 +132,11 @@ TH_NO_TSAN TH_NO_ASAN unsigned th_backtrace_scan(th_backtrace *b, unsigned numbe
     return count;
 }
 
-/* ---- telling ---- */
+/* ---- printing ---- */
 
 /*
- * The C library and the like: it does not call ours. What is found of it before a call of the
- * program's is over: ours had called it.
+ * Whether the code is the C library's or the like, which does not call the program's. What is found
+ * of it before a call of the program's is left over from calls that have ended.
  */
 static bool is_system(const char *file) {
     static const char *const names[] = {"libc.", "libc-",   "libpthread", "ld-",

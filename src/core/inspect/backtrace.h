@@ -1,15 +1,15 @@
 /*
- * backtrace.h: which calls a suspended fiber is in, for people.
+ * backtrace.h: the calls that a suspended fiber is in, for people to read.
  *
  * Nothing unwinds: frame pointers cost too much, and the tables need a library. The stack is
- * *scanned*: a word that points behind a call instruction is taken for a return address. So all
- * calls that the fiber is in are found, the innermost first, and maybe among them some that are
- * over, whose return addresses stand in parts of frames that nobody has written since. The
+ * *scanned* instead: a word that points behind a call instruction is taken for a return address. So
+ * all calls that the fiber is in are found, the innermost first, and perhaps among them some that
+ * have ended, whose return addresses stand in parts of frames that have not been written since. The
  * library's own code is left out. core/inspect/STUCK.md has the argument.
  *
- *     begin    where code lies, before any lock is taken
- *     scan     under what keeps the stack there: words that point into code are copied
- *     print    without locks: those behind a call are told
+ *     begin    finds where code lies, before any lock is taken
+ *     scan     copies words that point into code, under what keeps the stack mapped
+ *     print    without locks: prints those that stand behind a call
  */
 #ifndef TH_BACKTRACE_H
 #define TH_BACKTRACE_H
@@ -18,19 +18,19 @@
 #include "platform/platform.h"
 #include "thrum/sched.h"
 
-/* So many fibers at a time, and of each so many words. */
+/* Fibers at a time, and words of each. */
 #define TH_BACKTRACE_FIBERS TH_LIMIT(8u, 2u)
 #define TH_BACKTRACE_WORDS 32u
 
-/* How many calls are told, of each fiber. */
+/* Calls that are printed of each fiber. */
 #define TH_CALLS_OF_DUMP 12u
 #define TH_CALLS_OF_REPORT 4u
 
-#define TH_CALL_TEXT 192u /* "file+0x1234 (function+0x12)" */
+#define TH_CALL_TEXT 192u /* bytes for "file+0x1234 (function+0x12)" */
 
 typedef struct th_backtrace th_backtrace;
 
-/* NULL: no memory, or it is not known on this processor. Takes a lock of the system's loader. */
+/* NULL: no memory, or not supported on this processor. Takes a lock of the system's loader. */
 th_backtrace *th_backtrace_begin(thrum_sched *sched);
 void th_backtrace_end(thrum_sched *sched, th_backtrace *backtrace);
 
@@ -41,21 +41,24 @@ typedef struct th_backtrace_stack {
 } th_backtrace_stack;
 
 /*
- * Copies the words of the fiber, which is suspended, as the number'th one; returns how many. With
- * what keeps the stack mapped; if `waiter` is not NULL, the fiber is held. It may be that it goes
- * on meanwhile: then what is copied may be of different moments.
+ * Copies words of the fiber, which is suspended, under this number; returns how many. The caller
+ * holds what keeps the stack mapped; if `waiter` is not NULL, the fiber is held, too. Otherwise the
+ * fiber may go on meanwhile, and the copied words may be of different moments.
  */
 unsigned th_backtrace_scan(th_backtrace *backtrace, unsigned number, th_backtrace_stack stack,
                            const th_context *context, const th_waiter *waiter);
 
 /*
- * The next call of the number'th one, from word `*at` on, of `count`, after `told` others; NULL:
- * that was the last. The text is there until the next call. Without locks.
+ * The next call of the fiber with this number, from word `*at` on, of `count`, after `told` others;
+ * NULL: there is none left. The text is valid until the next call. Takes no locks.
  */
 const char *th_backtrace_next(th_backtrace *backtrace, unsigned number, unsigned count,
                               unsigned *at, unsigned told);
 
-/* Whether this one's words are those of the last one that was asked about; they are, then. */
+/*
+ * Whether this fiber's words equal those of the fiber that was asked about last; they are that
+ * one's for the next time.
+ */
 bool th_backtrace_again(th_backtrace *backtrace, unsigned number, unsigned count);
 
 #endif

@@ -26,7 +26,7 @@ void th_look_end(th_look *look) {
     th_cancel_let_go();
 }
 
-/* Not shown to the thread sanitizer, as all that is read of a fiber that may run meanwhile. */
+/* Not shown to the thread sanitizer, like all that is read of a fiber that may run meanwhile. */
 static TH_NO_TSAN void copy_name(char *to, const char *from) {
     size_t i = 0;
     for (; i < THRUM_NAME_MAX && from[i]; i++) {
@@ -38,7 +38,7 @@ static TH_NO_TSAN void copy_name(char *to, const char *from) {
 
 static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th_worker *worker,
                                   const th_waiter *waiter) {
-    /* relaxed: nothing of who woke it is read; for a deadlock the sums tell (STUCK.md) */
+    /* relaxed: nothing that the waker wrote is read; for a deadlock the sums decide (STUCK.md) */
     uint32_t word = th_load_relaxed(&waiter->xword);
     bool woken = (word & (TH_WAIT_RELEASED | TH_WAIT_OUTCOME)) != 0;
     seen->state = woken || !(word & TH_WAIT_PARKED) ? TH_SEEN_READY : TH_SEEN_BLOCKED;
@@ -47,28 +47,28 @@ static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th
     seen->object = waiter->object;
     seen->deadline = waiter->deadline;
     seen->tick = th_load_relaxed(&fiber->xblocked_tick); /* relaxed: came with the waiter */
-    /* relaxed: a figure; of another worker if it is just being resumed there */
+    /* relaxed: a figure, of another worker if the fiber is just being resumed there */
     uint64_t now = th_load_relaxed(&worker->xtick);
     seen->ticks = now > seen->tick ? now - seen->tick : 0;
     if (seen->on == TH_ON_MUTEX) {
-        const thrum_mutex *mutex = waiter->object; /* it lives as long as waits on it have not
-                                                      returned */
-        /* relaxed: a number to look at */
+        /* The mutex lives until all waits on it have returned. */
+        const thrum_mutex *mutex = waiter->object;
+        /* relaxed: a number that is only printed */
         seen->holder = th_load_relaxed(&mutex->reserved_owner);
     } else if (seen->on == TH_ON_JOIN) {
         copy_name(seen->joined, ((const thrum_handle *)waiter->object)->name);
     }
 }
 
-/* The part of its own stack that a thread is on, as far as the system has told. */
+/* The part of a thread's own stack that is in use, as far as the system has told. */
 static TH_NO_TSAN th_backtrace_stack stack_of_root(const th_fiber *fiber) {
     const th_worker *worker = th_container(fiber, const th_worker, home);
     return (th_backtrace_stack){worker->own_low, worker->own_high};
 }
 
 /*
- * Who runs has no backtrace: it could not be told from what is left of others. Nor has a root that
- * waits for no wake: it runs its loop.
+ * A fiber that runs has no backtrace: nothing saved tells its calls from those that have ended. Nor
+ * has a root that waits for no wake: it runs its loop.
  */
 static TH_NO_TSAN void see_calls(const th_look *look, th_seen *seen, unsigned number,
                                  const th_fiber *fiber, const th_stack *stack,
@@ -85,7 +85,7 @@ static TH_NO_TSAN void see_calls(const th_look *look, th_seen *seen, unsigned nu
     seen->calls = th_backtrace_scan(look->backtrace, number, bounds, &fiber->context, waiter);
 }
 
-/* Those that were seen so far, of a piece. */
+/* The part of a snapshot that has been taken so far. */
 typedef struct view {
     th_look *look;
     th_seen *seen;
@@ -93,7 +93,7 @@ typedef struct view {
     unsigned max;
 } view;
 
-/* False: no run of a task is on it. */
+/* Describes a fiber. False: no run of a task is on it. */
 static TH_NO_TSAN bool see(view *v, const th_fiber *fiber, const th_stack *stack) {
     const th_look *look = v->look;
     th_seen *seen = &v->seen[v->count];
@@ -105,7 +105,8 @@ static TH_NO_TSAN bool see(view *v, const th_fiber *fiber, const th_stack *stack
     }
     const th_worker *worker = th_load_relaxed(&fiber->worker); /* relaxed: as above */
     if (!worker) {
-        return false; /* its first run has just begun: that it has may be known before where */
+        /* Its first run has just begun, and may be visible before the worker is. */
+        return false;
     }
     *seen = (th_seen){.worker = worker->index, .root = fiber->root, .deadline = TH_FOREVER};
     if (waiter || !look->brief) {
@@ -123,7 +124,7 @@ static TH_NO_TSAN bool see(view *v, const th_fiber *fiber, const th_stack *stack
     return true;
 }
 
-/* ---- all of them ---- */
+/* ---- all fibers ---- */
 
 static TH_NO_TSAN bool visit(void *ctx, const th_stack *stack, bool in_use) {
     view *v = ctx;
@@ -134,7 +135,7 @@ static TH_NO_TSAN bool visit(void *ctx, const th_stack *stack, bool in_use) {
     return v->count < v->max;
 }
 
-/* The bound threads, in the order of their numbers; they may come and go meanwhile. */
+/* Visits the bound threads in the order of their numbers; they may come and go meanwhile. */
 static TH_NO_TSAN void visit_roots(view *v) {
     th_look *look = v->look;
     thrum_sched *sched = look->sched;

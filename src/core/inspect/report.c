@@ -15,14 +15,14 @@
 #define PIECE_MAX 256
 #define SEEN_MAX TH_BACKTRACE_FIBERS
 
-/* More fibers than this are not told one by one; then so many of each group, and of the others. */
+/* More fibers than this are not listed one by one; then so many of each group, and of the rest. */
 #define LINES_MAX TH_LIMIT(10000u, 4u)
 #define LINES_OF_GROUP TH_LIMIT(10u, 1u)
 #define LINES_OF_OTHERS TH_LIMIT(1000u, 2u)
 
 /* ---- text ---- */
 
-/* What does not fit, and cannot be made to, is left out. */
+/* Leaves out what does not fit if there is no more memory. */
 static void put_in_memory(th_text *text, const char *piece, size_t length) {
     if (text->length + length + 1 > text->room) {
         size_t room = text->room ? 2 * text->room : 4096;
@@ -75,7 +75,7 @@ void th_text_add_quoted(th_text *text, const char *string) {
     text->put(text, "\"", 1);
 }
 
-/* ---- words ---- */
+/* ---- names ---- */
 
 const char *th_on_name(th_on on) {
     static const char *const names[TH_ON_KINDS] = {
@@ -110,12 +110,12 @@ static const char *plural(uint64_t n, const char *one, const char *many) {
     return n == 1 ? one : many;
 }
 
-/* Of whom the number `worker` is: beyond the workers come the bound threads. */
+/* What the number `worker` means: the numbers above the workers' are those of bound threads. */
 static const char *thread_word(const th_text *text, const th_seen *seen) {
     return seen->worker < text->sched->workers_count ? "worker" : "bound thread";
 }
 
-/* "fiber 7.1 "reader"": the fiber's number, and which of its runs. */
+/* "fiber 7.1 "reader"": the number of the fiber, and of its run. */
 static void add_who(th_text *text, const th_seen *seen) {
     if (seen->root) {
         th_text_add(text, "bound thread %u", seen->worker);
@@ -208,7 +208,7 @@ static void add_fiber(th_text *text, const th_seen *seen) {
 
 /* ---- counting ---- */
 
-/* The group of those that wait for this, or NULL: others. */
+/* The group of fibers that wait for the same; NULL: the fiber counts among the others. */
 static th_group *group_of(th_census *census, const th_seen *seen, bool make) {
     for (unsigned i = 0; i < census->groups_count; i++) {
         th_group *group = &census->groups[i];
@@ -261,7 +261,7 @@ static int is_smaller(const th_group *a, const th_group *b) {
     return a->count < b->count;
 }
 
-/* The largest first. */
+/* Sorts the groups, the largest first, and prints them. */
 static void add_groups(th_text *text, th_census *census) {
     for (unsigned i = 1; i < census->groups_count; i++) {
         th_group group = census->groups[i];
@@ -298,7 +298,7 @@ static void add_workers(th_text *text, const thrum_sched *sched) {
     }
 }
 
-/* Whether this one is told, when there are too many. */
+/* Whether this fiber is listed when there are too many. */
 static bool is_listed(th_census *census, const th_seen *seen, uint64_t *others) {
     th_group *group = seen->state == TH_SEEN_BLOCKED ? group_of(census, seen, false) : NULL;
     return group ? group->listed++ < LINES_OF_GROUP : (*others)++ < LINES_OF_OTHERS;
@@ -340,7 +340,7 @@ static TH_INLINE_NO_TSAN uint64_t shown_by(const th_outside *r) {
 unsigned th_report_threads(thrum_sched *sched, unsigned first, uint64_t waits[], unsigned max) {
     unsigned n = 0;
     unsigned i = 0;
-    th_lock_acquire(&th_outside_lock); /* no record is retired, so its thread lives */
+    th_lock_acquire(&th_outside_lock); /* so that no record is retired, and its thread lives */
     for (const th_outside *r = sched->outsiders.first; r && n < max; r = r->next_of_sched) {
         uint64_t shown = shown_by(r);
         if (shown && i++ >= first) {

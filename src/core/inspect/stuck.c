@@ -17,10 +17,10 @@
 /* ---- the bound threads ---- */
 
 typedef struct sleepers {
-    bool all;         /* each of them sleeps */
+    bool all;         /* whether each of them sleeps */
     uint64_t sleeps;  /* sum of their xsleeps */
-    uint64_t resumes; /* how often they, and what is tied to them, went on */
-    uint64_t binds;   /* bound_binds */
+    uint64_t resumes; /* how often they, and what is tied to them, have gone on */
+    uint64_t binds;   /* the value of bound_binds */
 } sleepers;
 
 static sleepers count_sleepers(thrum_sched *sched) {
@@ -30,12 +30,12 @@ static sleepers count_sleepers(thrum_sched *sched) {
         if (w->gone) {
             continue;
         }
-        /* relaxed: odd since it had stuck_lock, as we have now: we see whom it has woken before */
+        /* relaxed: odd since it had stuck_lock, as we have now: its wakes before that are seen */
         uint64_t sleeps = th_load_relaxed(&w->xsleeps);
         s.sleeps += sleeps;
-        /* relaxed: it does not change while it sleeps */
+        /* relaxed: it does not change while the thread sleeps */
         s.resumes += th_load_relaxed(&w->counters.xfibers_resumed);
-        /* relaxed: a claim by one that sleeps by now came before its xsleeps */
+        /* relaxed: a claim by a thread that sleeps by now came before that thread's xsleeps */
         bool claimed = !(th_load_relaxed(&w->xsleep) & TH_SLEEP_PARKED);
         s.all = s.all && (sleeps & 1) && !claimed;
     }
@@ -44,15 +44,15 @@ static sleepers count_sleepers(thrum_sched *sched) {
 }
 
 static void wakes(th_worker *worker) {
-    /* relaxed: an old value only says that it slept, which then was so between the two looks */
+    /* relaxed: an old value only says that it slept, which was then so between the two sums */
     th_store_relaxed(&worker->xsleeps, worker->xsleeps + 1);
 }
 
 /* ---- deadlines ---- */
 
 static bool any_deadline_in(th_timers *timers) {
-    th_lock_acquire(&timers->lock); /* what was taken out and has begun is counted (th_timers_fire)
-                                     */
+    /* A timer that was taken out and has begun is counted (th_timers_fire). */
+    th_lock_acquire(&timers->lock);
     bool any = th_load_relaxed(&timers->xearliest) != INT64_MAX; /* relaxed: the lock is ours */
     th_lock_release(&timers->lock);
     return any;
@@ -73,7 +73,7 @@ static bool any_deadline(thrum_sched *sched) {
 
 /* ---- the fibers ---- */
 
-/* Whether the fibers that wait are as many as must, and none of them is about to go on. */
+/* Whether the waiting fibers are as many as they must be, and none of them is about to go on. */
 static bool all_blocked(thrum_sched *sched, uint64_t fibers) {
     th_seen seen[SEEN_MAX];
     th_look look;
@@ -104,7 +104,7 @@ static bool is_same(const th_flow *a, const th_flow *b) {
            a->xfinished == b->xfinished && a->xsuspended == b->xsuspended;
 }
 
-/* Whether it is stuck and was not when it was told last. With the lock. */
+/* Whether there is a deadlock that has not been reported yet. With the lock. */
 static bool is_stuck(thrum_sched *sched) {
     th_flow before;
     th_flow after;
@@ -119,7 +119,7 @@ static bool is_stuck(thrum_sched *sched) {
     if (any_deadline(sched) || !all_blocked(sched, fibers) || th_idle_lets_go(sched)) {
         return false;
     }
-    /* All of the above was so at one moment if nothing has begun meanwhile, and nobody woken up. */
+    /* All of the above held at one moment if nothing has begun meanwhile, and none has woken up. */
     th_idle_sum(sched, &after);
     sleepers again = count_sleepers(sched);
     if (!is_same(&before, &after) || !again.all || again.sleeps != s.sleeps ||
@@ -131,7 +131,7 @@ static bool is_stuck(thrum_sched *sched) {
     return true;
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 static void tell(thrum_sched *sched) {
     const thrum_config *config = &sched->config;
@@ -150,10 +150,10 @@ static void tell(thrum_sched *sched) {
     }
 }
 
-/* With the lock: not only tried, since who has it may have looked too early. */
+/* With the lock, which is waited for: the thread that has it may have looked too early. */
 static void look(thrum_sched *sched) {
     if (is_stuck(sched)) {
-        tell(sched); /* with the lock: one report at a time, in order */
+        tell(sched); /* with the lock, so that reports come one at a time, in order */
     }
 }
 

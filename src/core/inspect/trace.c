@@ -11,7 +11,7 @@
 
 /* ---- on and off ---- */
 
-/* With bound_lock: the records of bound threads, also of those that have left. */
+/* With bound_lock: the record of a worker or a bound thread, also of one that has left. */
 static th_worker *record_at(thrum_sched *sched, unsigned i) {
     return th_worker_at(sched, (int32_t)i);
 }
@@ -31,7 +31,7 @@ static int give_tracks(thrum_sched *sched, uint64_t slots) {
     return 0;
 }
 
-/* With both locks. */
+/* With both locks: turns tracing on (with the trace's number) or off (0) for all. */
 static void set_all(thrum_sched *sched, unsigned number) {
     sched->trace.on = number != 0;
     for (unsigned i = 0; i < sched->workers_count; i++) {
@@ -45,12 +45,12 @@ static void set_all(thrum_sched *sched, unsigned number) {
     }
 }
 
-/* With both locks. */
+/* With both locks: begins a new trace. */
 static int begin_trace(thrum_sched *sched, uint64_t slots) {
     th_trace *trace = &sched->trace;
     int code = give_tracks(sched, slots);
     if (code) {
-        return code; /* the tracks that there are serve the next one */
+        return code; /* the buffers made so far serve the next trace */
     }
     for (th_track *track = trace->tracks; track; track = track->next) {
         track->base = th_trail_tail(&track->trail);
@@ -68,7 +68,7 @@ static int begin_trace(thrum_sched *sched, uint64_t slots) {
 int th_trace_start(thrum_sched *sched, size_t marks) {
     th_trace *trace = &sched->trace;
     uint64_t slots = 2;
-    while (slots <= marks) { /* one more: the oldest slot is always about to be written */
+    while (slots <= marks) { /* one more, since the oldest slot is always about to be written */
         if (slots > SIZE_MAX / sizeof(th_mark) / 4) {
             return -ENOMEM;
         }
@@ -81,7 +81,7 @@ int th_trace_start(thrum_sched *sched, size_t marks) {
     th_lock_release(&trace->lock);
     th_worker *worker = th_here();
     if (!code && worker && worker->sched == sched) {
-        th_trace_enters(worker); /* what we run began before */
+        th_trace_enters(worker); /* what runs here began before the trace did */
     }
     return code;
 }
@@ -118,7 +118,7 @@ static int copy_track(thrum_sched *sched, th_track_copy *copy) {
     if (!marks) {
         return -ENOMEM;
     }
-    /* The newest first: the owner may be overwriting from the other end as fast as we read. */
+    /* The newest first: the owner may be overwriting the other end as fast as we read. */
     uint64_t n = tail;
     while (n > first && th_trail_read(&track->trail, n - 1, &marks[n - 1 - first])) {
         n--;
@@ -130,7 +130,7 @@ static int copy_track(thrum_sched *sched, th_track_copy *copy) {
     return 0;
 }
 
-/* Whose there are by now: with bound_lock. Tracks stay. */
+/* With bound_lock: finds the trace buffers that exist by now. None of them goes away. */
 static void find_tracks(thrum_sched *sched, th_trace_copy *copy, unsigned end) {
     for (unsigned i = 0; i < end; i++) {
         const th_worker *worker = record_at(sched, i);
@@ -138,7 +138,7 @@ static void find_tracks(thrum_sched *sched, th_trace_copy *copy, unsigned end) {
             copy->tracks[copy->count++] = (th_track_copy){
                 .worker = worker->index,
                 .bound = worker->bound,
-                .track = th_load_relaxed(&worker->xtrack), /* relaxed: written with the lock */
+                .track = th_load_relaxed(&worker->xtrack), /* relaxed: written with the lock held */
             };
         }
     }
@@ -154,7 +154,7 @@ static int copy_tracks(thrum_sched *sched, th_trace_copy *copy) {
     if (!copy->tracks) {
         return -ENOMEM;
     }
-    th_lock_acquire(&sched->bound_lock); /* not for long: wakes of bound threads want it, too */
+    th_lock_acquire(&sched->bound_lock); /* held briefly: wakes of bound threads need it, too */
     find_tracks(sched, copy, end);
     th_lock_release(&sched->bound_lock);
     int code = 0;
@@ -166,7 +166,7 @@ static int copy_tracks(thrum_sched *sched, th_trace_copy *copy) {
 
 int th_trace_read(thrum_sched *sched, th_trace_copy *copy) {
     th_trace *trace = &sched->trace;
-    th_lock_acquire(&trace->lock); /* no other trace begins meanwhile */
+    th_lock_acquire(&trace->lock); /* so that no other trace begins meanwhile */
     *copy = (th_trace_copy){.number = trace->number,
                             .since = trace->since,
                             .until = trace->on ? th_os_ticks() : trace->until,

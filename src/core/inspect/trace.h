@@ -1,6 +1,6 @@
 /*
- * trace.h: turning tracing on and off, and reading what was noted (trace_notes.h). TRACE.md has the
- * argument.
+ * trace.h: turning tracing on and off, and reading what was noted (trace_notes.h).
+ * core/inspect/TRACE.md has the argument.
  */
 #ifndef TH_TRACE_H
 #define TH_TRACE_H
@@ -9,33 +9,33 @@
 #include "queue/trail.h"
 #include "thrum/sched.h"
 
-/* A mark, as read. Times in ticks (th_os_ticks). */
+/* A mark, as read. Times are in ticks (th_os_ticks). */
 typedef struct th_traced_mark {
     uint64_t begin;
     uint64_t end;
-    uint64_t id; /* of the run, as in th_seen */
+    uint64_t id; /* number of the run, as in th_seen */
     th_traced kind;
     bool open;        /* it went on when the trace ended, so it has no `how` */
-    unsigned how;     /* see above */
-    uintptr_t object; /* what is waited for, or see th_is_traced */
+    unsigned how;     /* how it ended: a th_on, or TH_TRACED_YIELDED, _AWAITS, _FINISHED */
+    uintptr_t object; /* what is waited for; for some kinds see th_traced */
     uintptr_t fn;     /* the task's function, or 0 */
     char name[32];
 } th_traced_mark;
 
-/* ---- anybody, while the scheduler lives ---- */
+/* ---- by any thread, while the scheduler lives ---- */
 
-/* At least so many marks for each worker. 0, -EALREADY (it is on), -ENOMEM. */
+/* Begins a trace of at least so many marks for each worker. 0, -EALREADY (it is on), -ENOMEM. */
 int th_trace_start(thrum_sched *sched, size_t marks);
-/* 0, -EALREADY (it is off). */
+/* Ends it. 0, -EALREADY (it is off). */
 int th_trace_stop(thrum_sched *sched);
 
-/* A copy of one track. */
+/* A copy of one trace buffer. */
 typedef struct th_track_copy {
-    unsigned worker; /* the number */
+    unsigned worker; /* its number */
     bool bound;
     const th_track *track; /* NULL: it never had one */
-    void *block;           /* what has the memory of ... */
-    th_mark *marks;        /* ... these, oldest first */
+    void *block;           /* the memory of `marks` */
+    th_mark *marks;        /* the marks, oldest first */
     uint64_t count;
     uint64_t dropped; /* marks of this trace that were overwritten */
 } th_track_copy;
@@ -51,11 +51,11 @@ typedef struct th_trace_copy {
     th_track_copy *tracks;
 } th_trace_copy;
 
-/* 0, -ENODATA (there was no trace), -ENOMEM. Then th_trace_forget must follow. */
+/* Copies the trace. 0, -ENODATA (there was none), -ENOMEM. After 0, th_trace_forget must follow. */
 int th_trace_read(thrum_sched *sched, th_trace_copy *copy);
 void th_trace_forget(thrum_sched *sched, th_trace_copy *copy);
 
-/* A copied mark, with its times cut to those of the trace; false: it lies outside. */
+/* A copied mark, with its times cut to those of the trace. False: it lies outside the trace. */
 bool th_trace_mark(const th_trace_copy *copy, const th_mark *mark, th_traced_mark *out);
 
 #endif
