@@ -31,9 +31,10 @@ static void in_parent(void) {
 }
 
 /*
- * The worker is the parent's: the thread stays on the fiber's stack, but is none of its workers any
- * more, so that nothing reaches a queue. It keeps what the task had: who it is, as the owner of
- * locks, and its values. The body's end finds the fiber dirty, and the process ends there (run.c).
+ * Detaches the child's only thread from the parent's worker: it stays on the fiber's stack, but is
+ * none of the workers any more, so that nothing it does reaches a queue. It keeps what the task
+ * had: its identity as the owner of locks, and its values. At the end of the body the fiber is
+ * found dirty, and the process ends there (run.c).
  */
 static TH_NO_TSAN void orphan(void) {
     th_thread *thread = th_thread_self();

@@ -1,5 +1,6 @@
 /*
- * cancel_all.c: see cancel_all.h. Why nobody waits on: core/wait/WAITING.md, "Cancelling".
+ * cancel_all.c: see cancel_all.h. core/wait/WAITING.md, "Cancelling", shows that it finds all
+ * waits.
  */
 #include "core/control/cancel_all.h"
 
@@ -30,7 +31,8 @@ void th_cancel_all(thrum_sched *sched) {
     bool ordered = th_cancel_order(sched->can_order);
     th_cancel_let_go();
     th_timers_cancel_all(sched);
-    if (ordered) { /* else a fiber might be on its way back; it is left to whoever wakes it */
+    /* Without that order a fiber might be on its way back, so it is left to its waker. */
+    if (ordered) {
         th_stack_cursor at = {0};
         th_cancel_hold();
         while (th_stacks_some(&sched->stacks, &at, TH_CANCEL_MAX, visit, NULL)) {

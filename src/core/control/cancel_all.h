@@ -7,8 +7,8 @@
 #include "thrum/sched.h"
 
 /*
- * From now on every wait of the scheduler's fibers that can be cancelled is: those that wait now,
- * and each that would begin to. Tasks that wait for a deadline or a wakeup are, too. For ever.
+ * Cancels, for ever, every wait of the scheduler's fibers that can be cancelled: the present ones,
+ * and each that would begin later. Also tasks that wait for a deadline or a wakeup.
  */
 void th_cancel_all(thrum_sched *sched);
 

@@ -1,5 +1,5 @@
 /*
- * idle.c: wait_idle and wait_done. core/ready/IDLE.md has the argument.
+ * idle.c: waiting until a scheduler is idle or done. core/ready/IDLE.md has the argument.
  */
 #include "core/control/idle.h"
 
@@ -34,7 +34,7 @@ static void delist(thrum_sched *sched, th_idle_waiter *waiter) {
 
 void th_idle_wait_left(thrum_sched *sched) {
     unsigned spins = 0;
-    /* pairs: delist; whoever waited has gone */
+    /* pairs: delist; each waiter's last access to the scheduler */
     while (th_load_acquire(&sched->xidle_waiters)) {
         th_backoff(&spins); /* nothing runs any more, so they are on their way */
     }
@@ -58,11 +58,11 @@ static int wait_in_thread(thrum_sched *sched, thrum_time deadline, th_idle_what 
     return result;
 }
 
-/* A bound thread of the scheduler's own: what is tied to it runs meanwhile. */
+/* Waits on a bound thread of the scheduler's own: what is tied to it runs meanwhile. */
 static int wait_in_root(th_worker *worker, thrum_time deadline, th_idle_what what) {
     thrum_sched *sched = worker->sched;
     th_idle_waiter waiter = {.what = what, .bound = worker, .xflag = &worker->xidle};
-    th_store_relaxed(&worker->xidle, 0u); /* relaxed: nobody else knows of it yet */
+    th_store_relaxed(&worker->xidle, 0u); /* relaxed: no other thread knows of it yet */
     enlist(sched, &waiter);
     int result = 0;
     if (!th_idle_now(sched, what)) {
@@ -73,7 +73,10 @@ static int wait_in_root(th_worker *worker, thrum_time deadline, th_idle_what wha
     return result;
 }
 
-/* A fiber of another scheduler has a thread wait in its place: rare enough for one of its own. */
+/*
+ * For a fiber of another scheduler a thread waits in its place. This is so rare that each such call
+ * has a thread of its own.
+ */
 typedef struct idle_call {
     thrum_sched *sched;
     thrum_time deadline;
@@ -97,7 +100,7 @@ static int wait_in_fiber(thrum_sched *sched, thrum_time deadline, th_idle_what w
         return failed;
     }
     th_waiter_wait(&call.waiter);
-    th_os_thread_join(thread); /* it has nothing more to do */
+    th_os_thread_join(thread); /* the thread has nothing more to do */
     return call.result;
 }
 
@@ -109,7 +112,8 @@ int th_idle_wait(thrum_sched *sched, thrum_time deadline, th_idle_what what) {
         return -ESHUTDOWN;
     }
     if (what != TH_IDLE_NOW && th_acts_for(sched)) {
-        return -EDEADLK; /* the task that waits for the call is not done */
+        /* The task that waits for the delegated call is not done. */
+        return -EDEADLK;
     }
     th_worker *root = th_bound_root();
     if (thrum_sched_current() == sched) {

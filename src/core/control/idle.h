@@ -7,7 +7,7 @@
 #include "core/ready/idle_sum.h"
 #include "core/state/worker.h"
 
-/* For stop, when nothing runs: until those who wait for that have returned. */
+/* For stop, when nothing runs: waits until all threads that wait for that have returned. */
 void th_idle_wait_left(thrum_sched *sched);
 
 int th_idle_wait(thrum_sched *sched, int64_t deadline, th_idle_what what);

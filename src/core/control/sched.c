@@ -1,5 +1,5 @@
 /*
- * sched.c: starting and stopping a scheduler, in the order that core/control/STOP.md argues for.
+ * sched.c: starting and stopping a scheduler, in the order for which core/control/STOP.md argues.
  */
 #include "thrum/sched.h"
 
@@ -35,10 +35,11 @@
 
 /* ---- the workers' threads ---- */
 
-/* The thread's own stack is left for the first fiber's, and comes back when the worker leaves. */
+/* Leaves the thread's own stack for the first fiber's; comes back when the worker leaves. */
 static TH_NO_TSAN void run_fibers(th_worker *worker) {
     th_fiber *first = th_idle_take(worker);
-    th_store_relaxed(&worker->current, &worker->home); /* relaxed: for who looks; else our own */
+    /* relaxed: for inspectors; else our own */
+    th_store_relaxed(&worker->current, &worker->home);
     th_switch_to(worker, &worker->home, first);
     th_store_relaxed(&worker->current, &worker->home); /* relaxed: as above */
 }
@@ -62,7 +63,7 @@ static void worker_main(void *arg) {
             th_thread_body_ends(0); /* in the child of a fork */
         }
     }
-    th_tsan_release(&worker->tsan); /* all tasks know how their thread began: th_leave */
+    th_tsan_release(&worker->tsan); /* how the thread began is known to all tasks: th_leave */
     thread->worker = worker;
     run_fibers(worker);
     thread->worker = NULL;
@@ -76,7 +77,10 @@ static void worker_main(void *arg) {
     th_thread_ends(thread);
 }
 
-/* Numbers below n that have no divisor in common with it: steps that reach every worker. */
+/*
+ * Makes a list of the numbers up to n that have no divisor in common with it: steps that reach
+ * every worker.
+ */
 static bool make_strides(thrum_sched *sched) {
     unsigned n = sched->workers_count;
     sched->strides = th_sched_alloc(sched, (n + 1) * sizeof *sched->strides);
@@ -95,7 +99,7 @@ static bool make_strides(thrum_sched *sched) {
     return sched->strides != NULL;
 }
 
-/* Everything that a worker needs before it runs: its queues, its loop's fiber and a spare. */
+/* Makes all that a worker needs before it runs: its queues, its loop's fiber and a spare one. */
 static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     unsigned capacity = sched->config.local_capacity;
     th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
@@ -117,7 +121,7 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     th_ring_init(&worker->yields, yield_slots, TH_YIELDS);
     worker->yield_marks = th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->yield_marks);
     worker->inject_served = true;
-    /* relaxed: nobody else knows it yet */
+    /* relaxed: no other thread knows the worker yet */
     th_store_relaxed(&worker->gate.xrevoked, sched->can_order ? TH_GATE_OPEN : TH_GATE_SHUT);
     th_inject_init(&worker->inbox);
     th_timers_init(&worker->own_timers, sched, worker);
@@ -185,7 +189,7 @@ static void sched_free(thrum_sched *sched) {
     config.free(config.hook_ctx, sched->block);
 }
 
-/* The ready queue of the fifo policy; a scheduler with one worker has none. */
+/* Makes the ready queue of the fifo policy; a scheduler with one worker has none. */
 static bool make_ready(thrum_sched *sched) {
     if (sched->config.policy != THRUM_FIFO || sched->config.workers <= 1) {
         return true;
@@ -198,7 +202,7 @@ static bool make_ready(thrum_sched *sched) {
     return slots != NULL;
 }
 
-/* The CPUs of its threads, if it ties them. */
+/* Keeps the CPUs of its threads, if it ties them. */
 static bool make_cpus(thrum_sched *sched, const th_os_cpuset *cpus) {
     if (!cpus) {
         return true;
@@ -226,12 +230,12 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     memset(sched, 0, sizeof *sched);
     sched->block = block;
     sched->config = *config;
-    sched->config.cpus = NULL;                                         /* the caller's */
-    size_t length = th_text_cut(config->name, sizeof sched->name - 1); /* it is all zeros there */
+    sched->config.cpus = NULL;                                         /* belongs to the caller */
+    size_t length = th_text_cut(config->name, sizeof sched->name - 1); /* the rest of it is zeros */
     memcpy(sched->name, config->name, length);
     sched->config.name = sched->name;
     sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
-    sched->stuck_began = UINT64_MAX; /* never yet */
+    sched->stuck_began = UINT64_MAX; /* no deadlock has been reported yet */
     bool watched = config->on_deadlock != THRUM_DEADLOCK_OFF || config->deadlock;
     sched->watch = watched ? &th_stuck_watch : NULL;
     th_timers_init(&sched->loose_timers, sched, NULL);
@@ -270,8 +274,8 @@ static int start_thread(thrum_sched *sched, unsigned index) {
 }
 
 /*
- * Threads look at the workers' count from the first moment, so with fewer threads than asked for
- * the scheduler is made anew with as many workers as there can be threads.
+ * Starts the workers' threads. They read the number of workers from the first moment, so if there
+ * can be fewer threads than asked for, the scheduler is made anew with as many workers.
  */
 static int start_threads(thrum_sched *sched, unsigned *started) {
     int failed = 0;
@@ -282,7 +286,8 @@ static int start_threads(thrum_sched *sched, unsigned *started) {
 }
 
 static void end_threads(thrum_sched *sched, unsigned started) {
-    th_store_release(&sched->xexit, 1u); /* pairs: th_find; nothing is left to be run */
+    /* pairs: th_find; nothing is left to be run */
+    th_store_release(&sched->xexit, 1u);
     /* seq: the flag before the sleep words are read; th_park announces, then reads it */
     th_fence_seq();
     th_wake_all(sched);
@@ -324,7 +329,8 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
         end_threads(sched, started);
         th_outside_close(sched);
         sched_free(sched);
-        if (started == 0 || (result != -EAGAIN && result != -ENOMEM)) { /* the CPUs, or none */
+        /* Its CPUs were refused, or there can be not even one thread. */
+        if (started == 0 || (result != -EAGAIN && result != -ENOMEM)) {
             return result;
         }
         settled.workers = started;
@@ -338,15 +344,15 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
 /* ---- stopping ---- */
 
 /*
- * Values of xstopping: posts from outside are refused while it is not RUNNING. In CANCELLED a
- * stop's deadline has passed, and another may come; in SETTLED a stop has returned 0, and the rest
- * is left to thrum_run, which has started the scheduler.
+ * Values of xstopping. Posts of external threads are refused while it is not RUNNING. In CANCELLED
+ * a stop's deadline has passed, and another stop may come; in SETTLED a stop has returned 0, and
+ * the rest is left to thrum_run, which has started the scheduler.
  */
 enum { RUNNING, STOPPING, CANCELLED, SETTLED };
 
 /*
- * It is the caller who stops it from now on; else why not. `*before` is what was. The caller is
- * inside meanwhile, for thrum_run may be at its end.
+ * Makes the caller the one that stops the scheduler, or returns why it is not. `*before` is the
+ * value before. The caller counts as inside meanwhile, since thrum_run may be at its end.
  */
 static int begin_stop(thrum_sched *sched, bool own, uint32_t *before) {
     th_outside *record = th_outside_enter(sched, false);
@@ -354,22 +360,24 @@ static int begin_stop(thrum_sched *sched, bool own, uint32_t *before) {
         return -ESHUTDOWN;
     }
     *before = RUNNING;
-    /* pairs: th_outside_enter; what came before the call, for whoever is refused. The fence in
-     * th_outside_wait_left orders it before the records are read */
+    /*
+     * pairs: th_outside_enter; what came before the call, for a post that is refused. The fence in
+     * th_outside_wait_left orders it before the records are read
+     */
     bool ours = th_cas_release(&sched->xstopping, before, STOPPING);
     if (!ours && (*before == CANCELLED || (own && *before == SETTLED))) {
-        /* pairs: end_stop; what the stop before did */
+        /* pairs: end_stop; what the earlier stop did */
         ours = th_cas_acquire(&sched->xstopping, before, STOPPING);
     }
     th_outside_leave(sched, record);
     return ours ? 0 : -EBUSY;
 }
 
-/* The caller stops it no longer; thrum_run, if that has started it, may go on, and free it. */
+/* The caller no longer stops it; a thrum_run that has started it may go on, and free it. */
 static void end_stop(thrum_sched *sched, uint32_t state) {
     /* pairs: begin_stop; what the stop did */
     th_store_release(&sched->xstopping, state);
-    th_os_futex_wake(&sched->xstopping, 1); /* the word may be gone: allowed */
+    th_os_futex_wake(&sched->xstopping, 1); /* the word may be gone: that is allowed */
 }
 
 static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
@@ -388,7 +396,8 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     if (result) {
         bool refused = result == -ETIMEDOUT || before != RUNNING;
         th_bound_refuse(sched, refused);
-        end_stop(sched, result == -ETIMEDOUT ? CANCELLED : before); /* else as if never asked */
+        /* Other failures restore what was before the call. */
+        end_stop(sched, result == -ETIMEDOUT ? CANCELLED : before);
         return result;
     }
     th_bound_close(sched);
@@ -399,7 +408,8 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     }
     th_drivers_stop(sched);
     end_threads(sched, sched->workers_count);
-    th_outside_close(sched); /* their work has ended; they may be on their way in or out */
+    /* External threads have no work left here, but may be on their way in or out. */
+    th_outside_close(sched);
     sched_free(sched);
     return 0;
 }
@@ -414,7 +424,10 @@ int thrum_sched_stop(thrum_sched *sched) {
 
 /* ---- thrum_run ---- */
 
-/* Another thread stops it: it waits for ours to unbind, and we until it has done what it can. */
+/*
+ * Another thread stops the scheduler: it waits until this one unbinds, and this one until the other
+ * has done what it can.
+ */
 static void wait_for_stopper(thrum_sched *sched) {
     th_worker *root = th_bound_root();
     if (root) {
@@ -426,7 +439,7 @@ static void wait_for_stopper(thrum_sched *sched) {
     }
 }
 
-/* Only we free it, so it is there until this returns. */
+/* Stops the scheduler. Only this thread frees it, so it exists until this returns. */
 static void stop_run(thrum_sched *sched) {
     unsigned spins = 0;
     int result;
@@ -434,7 +447,7 @@ static void stop_run(thrum_sched *sched) {
         if (result == -EBUSY) {
             wait_for_stopper(sched);
         } else {
-            th_backoff(&spins); /* no stack for what is left, without workers: soon, perhaps */
+            th_backoff(&spins); /* no workers, and no stack for what is left: perhaps soon */
         }
     }
 }
@@ -458,8 +471,10 @@ int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
     int entered = sched->workers_count ? 0 : thrum_sched_bind(sched);
     entered = entered ? entered : thrum_spawn_with(&handle, &attr, entry, arg);
     if (!entered) {
-        thrum_shield_begin(); /* bound, the join would be cancelled by another's stop */
-        result = thrum_join(handle, &entered); /* outsiders may post until the entry has returned */
+        /* On a bound thread, the stop of another thread would cancel the join. */
+        thrum_shield_begin();
+        /* External threads may post until the entry has returned. */
+        result = thrum_join(handle, &entered);
         th_check(result == 0);
         thrum_shield_end();
     }
@@ -467,7 +482,7 @@ int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
     return entered;
 }
 
-/* ---- looking at it ---- */
+/* ---- properties ---- */
 
 unsigned thrum_sched_workers(const thrum_sched *sched) {
     return sched->workers_count;

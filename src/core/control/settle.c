@@ -14,8 +14,8 @@
 #include "thrum/sched.h"
 
 /*
- * Until nothing is left: what only waits for a wakeup is cancelled once nothing else is there that
- * could wake it.
+ * Waits until nothing is left. What only waits for a wakeup is cancelled once nothing else is there
+ * that could wake it.
  */
 static int drain(thrum_sched *sched, thrum_time deadline) {
     unsigned spins = 0;
@@ -25,28 +25,29 @@ static int drain(thrum_sched *sched, thrum_time deadline) {
             return result;
         }
         th_tasks_cancel(sched);
-        th_backoff(&spins); /* one that is not ours to cancel: its waker is about to queue it */
+        th_backoff(&spins); /* a task that cannot be cancelled: its waker is about to queue it */
     }
 }
 
 /*
- * Without workers somebody must run what is left. When all is done nothing new comes: it may be
- * that there is no memory to run it with.
+ * Without workers a thread must be bound to run what is left. When all is done nothing new comes,
+ * so none is bound: there may be no memory for it.
  */
 static int enter_if_left(thrum_sched *sched) {
     return th_idle_now(sched, TH_IDLE_DONE) ? 0 : th_bound_enter(sched);
 }
 
 /*
- * Until every other thread has unbound and nothing is left; past the deadline the rest is
- * cancelled. On a plain thread, or one that is bound to it; that is unbound when nothing is left.
+ * Waits until every other thread has unbound and nothing is left; past the deadline the rest is
+ * cancelled. Called on a plain thread, or on one that is bound to the scheduler, which is unbound
+ * when nothing is left.
  */
 static int settle_here(thrum_sched *sched, thrum_time deadline) {
-    bool none = !sched->workers_count && !th_bound_root(); /* nobody is there to run it */
-    /* What a stop before has left may be what a thread waits for that is bound by now. */
+    bool none = !sched->workers_count && !th_bound_root(); /* no thread is there to run it */
+    /* What an earlier stop has left may be what a thread waits for that is bound by now. */
     int result = none && th_bound_has_unfinished(sched) ? enter_if_left(sched) : 0;
     result = result ? result : th_bound_wait_left(sched, deadline);
-    th_outside_wait_left(sched); /* what they posted is counted */
+    th_outside_wait_left(sched); /* afterwards all that they posted is counted */
     if (!result && none && !th_bound_root()) {
         result = enter_if_left(sched);
     }
@@ -64,7 +65,7 @@ static int settle_here(thrum_sched *sched, thrum_time deadline) {
     return result;
 }
 
-/* For a fiber of another scheduler a thread does it. */
+/* For a fiber of another scheduler a thread makes the call. */
 typedef struct settle_call {
     thrum_sched *sched;
     thrum_time deadline;
@@ -90,6 +91,6 @@ int th_settle(thrum_sched *sched, thrum_time deadline) {
         return failed;
     }
     th_waiter_wait(&call.waiter);
-    th_os_thread_join(thread); /* it has nothing more to do */
+    th_os_thread_join(thread); /* the thread has nothing more to do */
     return call.result;
 }
