@@ -1,16 +1,17 @@
 /*
- * gate.h: what lets a worker take from places of its own without a locked instruction, although
- * others may take from them too, now and then.
+ * gate.h: an asymmetric fence that lets a worker take from places of its own without a locked
+ * instruction, although other threads, the rescuers, may now and then take from them too.
  *
- * The owner says that it takes, and looks whether somebody else does; it orders the two for the
- * compiler only. A rescuer says that it takes, has the system order all the processors (a system
- * call), and then looks at what the owner says. queue/README.md, "the gate", has the argument.
+ * The owner stores that it takes, and then loads whether a rescuer does; it orders the two for the
+ * compiler only. A rescuer stores that it takes, has the system order all the processors (a system
+ * call), and then loads what the owner stored. queue/README.md, "the gate", has the argument.
  *
- * Words:      taking: the owner. revoked: rescuers, one at a time; TH_GATE_SHUT for ever where the
- *             system cannot order processors: then the owner exchanges, and so does a rescuer.
+ * Words:      xtaking is written by the owner. xrevoked is written by rescuers, one at a time; it
+ *             is TH_GATE_SHUT for ever where the system cannot order processors: then the owner
+ *             takes by an exchange, as a rescuer does.
  * Invariant:  the owner takes by plain accesses only while no rescuer takes.
- * Progress:   wait-free for the owner. A rescuer goes away when the owner is just taking, or the
- *             system cannot order processors just now.
+ * Progress:   wait-free for the owner. A rescuer gives up when the owner is just taking, or when
+ *             the system cannot order processors at that moment.
  */
 #ifndef TH_GATE_H
 #define TH_GATE_H
@@ -27,10 +28,10 @@ typedef struct th_gate {
     uint32_t xrevoked;
 } th_gate;
 
-/* The owner: what is in the place, which is empty afterwards, or NULL. */
+/* Owner only. Empties the place, and returns what was in it; NULL when it was empty. */
 static inline th_work *th_gate_take(th_gate *gate, th_work **xplace) {
     th_work *work;
-    /* relaxed: spares the rest when there is nothing: others only ever empty it */
+    /* relaxed: spares the rest when it is empty: other threads never fill it */
     if (!th_load_relaxed(xplace)) {
         return NULL;
     }
@@ -42,8 +43,8 @@ static inline th_work *th_gate_take(th_gate *gate, th_work **xplace) {
         work = th_load_relaxed(xplace); /* relaxed: the owner wrote it, or a rescuer emptied it */
         th_store_relaxed(xplace, NULL); /* relaxed: published by the end of the taking */
     } else {
-        /* relaxed: the owner wrote what it gets, and nobody learns from a NULL; whoever exchanged
-         * it for NULL has it */
+        /* relaxed: the owner itself wrote what it gets, and no thread concludes anything from a
+         * NULL; of two exchanges one gets the work */
         work = th_xchg_relaxed(xplace, NULL);
     }
     /* pairs: th_gate_rescue_begin; the place is empty */
@@ -52,19 +53,19 @@ static inline th_work *th_gate_take(th_gate *gate, th_work **xplace) {
 }
 
 /*
- * A rescuer: false when it must go away. Otherwise th_gate_rescue, and th_gate_rescue_end. The
- * barrier says whether it could order the processors.
+ * Rescuers only. False when it cannot take now. Otherwise it calls th_gate_rescue for each place,
+ * and then th_gate_rescue_end. `barrier` returns whether it could order the processors.
  */
 static inline bool th_gate_rescue_begin(th_gate *gate, bool (*barrier)(void)) {
     uint32_t state = TH_GATE_OPEN;
     /* pairs: th_gate_rescue_end; one rescuer at a time */
     if (!th_cas_acquire(&gate->xrevoked, &state, TH_GATE_REVOKED)) {
-        return state == TH_GATE_SHUT; /* everybody exchanges */
+        return state == TH_GATE_SHUT; /* there all threads exchange */
     }
-    /* pairs: th_gate_take; what it has emptied */
+    /* pairs: th_gate_take; the places that the owner has emptied */
     if (!barrier() || th_load_acquire(&gate->xtaking)) {
-        /* pairs: th_gate_take; nothing of our own, but what the rescuer before us has emptied: its
-         * release ends with this store */
+        /* pairs: th_gate_take; the places that the rescuer before this one has emptied, whose
+         * release sequence this store ends */
         th_store_release(&gate->xrevoked, TH_GATE_OPEN);
         return false;
     }
@@ -76,13 +77,13 @@ static inline th_work *th_gate_rescue(th_work **xplace) {
     if (!th_load_relaxed(xplace)) {
         return NULL;
     }
-    /* pairs: th_claim_fill, submit_next; the work. Whoever exchanged it for NULL has it; the NULL
-     * itself tells nobody anything, th_gate_rescue_end does */
+    /* pairs: th_claim_fill, submit_next; the work. It needs no release: that the place is empty is
+     * published by th_gate_rescue_end */
     return th_xchg_acquire(xplace, NULL);
 }
 
 static inline void th_gate_rescue_end(th_gate *gate) {
-    /* relaxed: SHUT stays, and REVOKED is ours */
+    /* relaxed: SHUT never changes, and REVOKED was stored by this thread */
     if (th_load_relaxed(&gate->xrevoked) == TH_GATE_REVOKED) {
         /* pairs: th_gate_take; the places that are empty now */
         th_store_release(&gate->xrevoked, TH_GATE_OPEN);

@@ -1,15 +1,15 @@
 /*
- * inject.h: the shared, unbounded queue, and the same thing as a pinned inbox.
+ * inject.h: the shared, unbounded queue; also used as a worker's inbox for pinned work.
  *
- * Producers push onto a stack (mpsc.h). Consumers take turns: who has the turn takes the stack as a
- * whole, turned round, and serves from that list, oldest first; what it does not take stays for the
- * next turn.
+ * Producers push onto a stack (mpsc.h). Consumers take turns: the one that has the turn takes the
+ * whole stack, reverses it, and serves from that list, oldest first. What it does not take stays
+ * for the next turn. Why turns: popping one by one from a shared list would read the link of work
+ * that another consumer has already run and freed.
  *
  * Order:     of two pushes, the one whose exchange came first is served first.
- * Progress:  push is lock-free; no ABA, since nothing is popped from the stack but all of it. A
- * consumer that finds the turn taken goes away, and may sleep: whoever has the turn looks again
- * when he has given it up, and wakes somebody if there is more. Why turns: popping one by one from
- * a shared list would read the link of work that another consumer has already run and freed.
+ * Progress:  push is lock-free, without ABA, since only the whole stack is ever popped. A consumer
+ *            that finds the turn taken gives up, and may sleep: the holder of the turn looks at the
+ *            queue again after it has given the turn up, and wakes a worker if there is more.
  */
 #ifndef TH_INJECT_H
 #define TH_INJECT_H
@@ -20,32 +20,32 @@
 
 typedef struct th_inject {
     th_mpsc front;
-    alignas(TH_CACHE_LINE) uint32_t xturn; /* consumers: 1 while somebody has the turn */
-    uint32_t xrest;                        /* written with the turn: 1 while `list` holds work */
-    th_chain list;                         /* with the turn: oldest first */
+    alignas(TH_CACHE_LINE) uint32_t xturn; /* 1 while a consumer has the turn */
+    uint32_t xrest;                        /* 1 while `list` holds work; the holder writes it */
+    th_chain list;                         /* work taken from `front`, oldest first; the holder's */
 } th_inject;
 
 static inline void th_inject_init(th_inject *inject) {
     *inject = (th_inject){0};
 }
 
-/* Any thread: appends `count` work, linked from `first`. */
+/* Any thread. Appends `count` works, linked from `first`. */
 static inline void th_inject_push(th_inject *inject, th_work *first, size_t count) {
     th_mpsc_push(&inject->front, first, count);
 }
 
-/* Any thread: whether there may be something. After a full fence it is exact enough to park on. */
+/* Any thread. Whether it seems to be empty. After a full fence this is exact enough to park on. */
 static inline bool th_inject_is_empty(const th_inject *inject) {
     /* relaxed: a guess, or ordered by the parker's fence */
     return th_mpsc_is_empty(&inject->front) && th_load_relaxed(&inject->xrest) == 0;
 }
 
-/* Any thread: whether somebody has the turn; he looks after the queue when he has given it up. */
+/* Any thread. Whether a consumer has the turn; it looks again when it has given the turn up. */
 static inline bool th_inject_is_taken(const th_inject *inject) {
     return th_load_relaxed(&inject->xturn) != 0; /* relaxed: as th_inject_is_empty */
 }
 
-/* Any thread: takes the turn if it is free. */
+/* Any thread. Takes the turn if it is free. */
 static inline bool th_inject_turn_begin(th_inject *inject) {
     uint32_t free_turn = 0;
     /* relaxed: spares the exchange */
@@ -55,15 +55,13 @@ static inline bool th_inject_turn_begin(th_inject *inject) {
 }
 
 static inline void th_inject_turn_end(th_inject *inject) {
-    /* relaxed: ordered before the turn's release; others only guess by it */
+    /* relaxed: ordered before the turn's release; other threads only guess by it */
     th_store_relaxed(&inject->xrest, inject->list.first ? 1u : 0u);
     /* pairs: th_inject_turn_begin; publishes the list */
     th_store_release(&inject->xturn, 0);
 }
 
-/*
- * With the turn: up to `share` of every `of` parts of what is there (rounded up), at most `most`.
- */
+/* With the turn. Takes one `of`th of the work (rounded up), but at most `most`, oldest first. */
 static inline void th_inject_take_into(th_inject *inject, size_t of, size_t most, th_chain *taken) {
     th_chain_join(&inject->list, th_mpsc_drain(&inject->front));
     size_t want = inject->list.count / of + (inject->list.count % of ? 1 : 0);

@@ -1,14 +1,14 @@
 /*
- * mpsc.h: a stack that many push onto and one takes as a whole: the front of the shared queue and
- * of the fifo policy.
+ * mpsc.h: a stack that many threads push onto and one takes as a whole: the front of the shared
+ * queue and of the fifo policy.
  *
- * Producers push one work or a whole chain with one compare-exchange. Who drains it (the caller
- * sees to it that there is only one at a time) takes all there is and turns it round.
+ * Producers push one work or a whole chain with one compare-exchange. The drainer (the callers see
+ * to it that there is only one at a time) takes the whole stack and reverses it.
  *
  * Order:     of two pushes, the one whose exchange came first comes out first.
- * Progress:  push is lock-free, drain is wait-free but for the turning, which is linear.
- * ABA:       none that matters: nothing is popped from the stack but all of it, and a producer
- * never looks into what its `old` points at (queue/README.md, "inject and inbox").
+ * Progress:  push is lock-free, drain is wait-free but for the reversal, which is linear.
+ * ABA:       harmless: only the whole stack is ever popped, and a producer never dereferences its
+ *            `old` (queue/README.md, "inject and inbox").
  */
 #ifndef TH_MPSC_H
 #define TH_MPSC_H
@@ -19,17 +19,17 @@
 #include "queue/work.h"
 
 typedef struct th_mpsc {
-    alignas(TH_CACHE_LINE) th_work *xtop; /* newest first */
+    alignas(TH_CACHE_LINE) th_work *xtop; /* the newest work; each links to the next older one */
 } th_mpsc;
 
 /*
- * Any thread: appends `count` work, linked from `first`. Whether it found the stack empty. Also a
- * seq_cst access: who pushes may go on to read, by a seq_cst load, whether somebody sleeps.
+ * Any thread. Appends `count` works, linked from `first`; returns whether the stack was empty. The
+ * push is a seq_cst access, so the caller may then read by a seq_cst load whether a worker sleeps.
  */
 static inline bool th_mpsc_push(th_mpsc *stack, th_work *first, size_t count) {
     /*
-     * On the stack the newest comes first, so the chain's links are turned: in the common case, one
-     * work, that is nothing at all.
+     * On the stack the newest comes first, so the chain's links are reversed. In the common case, a
+     * single work, there is nothing to do.
      */
     th_work *bottom = first;
     th_work *top = bottom;
@@ -50,12 +50,12 @@ static inline bool th_mpsc_push(th_mpsc *stack, th_work *first, size_t count) {
     return old == NULL;
 }
 
-/* Any thread: after a full fence it is exact enough to park on. */
+/* Any thread. After a full fence it is exact enough to park on. */
 static inline bool th_mpsc_is_empty(const th_mpsc *stack) {
     return th_load_relaxed(&stack->xtop) == NULL; /* relaxed: a guess, or ordered by the fence */
 }
 
-/* One at a time: takes everything, oldest first. */
+/* One thread at a time. Takes everything, oldest first. */
 static inline th_chain th_mpsc_drain(th_mpsc *stack) {
     th_chain pushed = {0};
     if (th_mpsc_is_empty(stack)) {

@@ -2,11 +2,11 @@
  * ring.h: a worker's bounded queue. The owner pushes at the tail; the owner and any thief take from
  * the head with one compare-exchange, a thief up to half of what is there.
  *
- * Words:      head and tail count for ever (64 bits never wrap); slot i lives at i & mask.
+ * Words:      head and tail only grow (64 bits never wrap); slot i lives at i & mask.
  * Invariant:  0 <= tail - head <= capacity; the slots in [head, tail) hold work.
- * Writers:    tail and the slots: the owner. head: whoever takes.
- * Progress:   push is wait-free. A take fails only when somebody else took: lock-free, and a thief
- * that is preempted anywhere blocks nobody.
+ * Writers:    the owner writes tail and the slots; every thread that takes writes head.
+ * Progress:   push is wait-free. A take is lock-free: it fails only when another thread took. A
+ *             thief that is preempted, wherever it is, blocks no other thread.
  *
  * Why a thief may copy slots before it owns them: see queue/README.md, "ring".
  */
@@ -20,10 +20,10 @@
 #include "queue/work.h"
 
 typedef struct th_ring {
-    alignas(TH_CACHE_LINE) uint64_t xhead; /* whoever takes */
-    alignas(TH_CACHE_LINE) uint64_t xtail; /* the owner */
-    uint64_t head_seen;                    /* the owner's: a head that it has acquired */
-    uint64_t mask;                         /* constant; capacity - 1 */
+    alignas(TH_CACHE_LINE) uint64_t xhead; /* the next position to take; written by all takers */
+    alignas(TH_CACHE_LINE) uint64_t xtail; /* the next position to fill; written by the owner */
+    uint64_t head_seen;                    /* a head that the owner has acquired; the owner's */
+    uint64_t mask;                         /* capacity - 1; constant */
     th_work **xslots;                      /* constant; capacity slots, written by the owner */
 } th_ring;
 
@@ -36,31 +36,31 @@ static inline uint64_t th_ring_capacity(const th_ring *ring) {
     return ring->mask + 1;
 }
 
-/* How much is in it: exact for the owner while no thief is at it, else of some recent moment. */
+/* How much is in it: exact for the owner while no thief takes, else of some recent moment. */
 static inline uint64_t th_ring_size(const th_ring *ring) {
-    /* relaxed: a guess; who acts on it takes by compare-exchange */
+    /* relaxed: a guess; a caller that acts on it takes by compare-exchange */
     uint64_t head = th_load_relaxed(&ring->xhead);
     uint64_t tail = th_load_relaxed(&ring->xtail);
     return tail > head ? tail - head : 0;
 }
 
 /*
- * Whoever parks, behind its fence: no less than what is there while only the owner takes. With a
- * plain guess a new head and an old tail could make a long queue look short.
+ * For a thread that is about to park, after its fence: not less than what is in it, while only the
+ * owner takes. In a plain guess a new head and an old tail could make a long queue look short.
  */
 static inline uint64_t th_ring_size_parking(const th_ring *ring) {
-    /* pairs: th_ring_pop, th_ring_pop_many; the tail that we read next is not older than this head
-     */
+    /* pairs: th_ring_pop, th_ring_pop_many; the tail read next is not older than this head */
     uint64_t head = th_load_acquire(&ring->xhead);
-    uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: ordered by the fence, and as said */
+    uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: ordered by the fence and that load */
     return tail > head ? tail - head : 0;
 }
 
-/* The owner: where the next push goes; and where the next take comes from, at the latest. */
+/* Owner only. The position of the next push. */
 static inline uint64_t th_ring_tail(const th_ring *ring) {
     return th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
 }
 
+/* Owner only. The position of the next take, or one before it if a thief has taken since. */
 static inline uint64_t th_ring_head(const th_ring *ring) {
     return th_load_relaxed(&ring->xhead); /* relaxed: it only grows */
 }
@@ -69,16 +69,15 @@ static inline th_work **th_ring_slot(const th_ring *ring, uint64_t index) {
     return &ring->xslots[index & ring->mask];
 }
 
-/* The owner: how many more fit. */
+/* Owner only. How many more fit. */
 static inline uint64_t th_ring_free(th_ring *ring) {
     uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
-    /* pairs: th_ring_steal, th_ring_pop; their reads of the slots come before we write them again
-     */
+    /* pairs: th_ring_steal, th_ring_pop; their reads of the slots come before the next writes */
     ring->head_seen = th_load_acquire(&ring->xhead);
     return th_ring_capacity(ring) - (tail - ring->head_seen);
 }
 
-/* The owner: false when it is full. */
+/* Owner only. False when the ring is full. */
 static inline bool th_ring_push(th_ring *ring, th_work *work) {
     uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
     if (th_unlikely(tail - ring->head_seen > ring->mask) && th_ring_free(ring) == 0) {
@@ -90,7 +89,7 @@ static inline bool th_ring_push(th_ring *ring, th_work *work) {
     return true;
 }
 
-/* The owner: appends up to `count` from the chain with one publication; returns how many. */
+/* Owner only. Appends up to `count` from the chain with one publication; returns how many. */
 static inline uint64_t th_ring_push_chain(th_ring *ring, th_chain *chain, uint64_t count) {
     uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
     uint64_t room = th_ring_free(ring);
@@ -105,15 +104,14 @@ static inline uint64_t th_ring_push_chain(th_ring *ring, th_chain *chain, uint64
     return pushed;
 }
 
-/* The owner: the oldest, or NULL. */
+/* Owner only. Takes the oldest work; NULL when there is none. */
 static inline th_work *th_ring_pop(th_ring *ring) {
     uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
     uint64_t head = th_load_relaxed(&ring->xhead); /* relaxed: the exchange decides */
     /* lock-free: it fails only when a thief has taken; no ABA: head never comes back */
     while (head != tail) {
         th_work *work = th_load_relaxed(th_ring_slot(ring, head)); /* relaxed: the owner wrote it */
-        /* pairs: th_ring_steal's acquire of head: who sees this head sees a tail that is not behind
-         * it */
+        /* pairs: th_ring_steal; a thief that acquires this head sees a tail not behind it */
         if (th_cas_release(&ring->xhead, &head, head + 1)) {
             return work;
         }
@@ -122,9 +120,9 @@ static inline th_work *th_ring_pop(th_ring *ring) {
 }
 
 /*
- * The owner: takes up to `want` of the oldest, but no more than half (rounded up), into `out`;
- * returns how many, and where the first one stood. The slots are read after they are taken, as
- * th_ring_spill does.
+ * Owner only. Takes up to `want` of the oldest, but no more than half (rounded up), into `out`;
+ * returns how many, and in *at the position of the first. The slots are read after they are taken,
+ * as in th_ring_spill.
  */
 static inline uint64_t th_ring_pop_many(th_ring *ring, th_work **out, uint64_t want, uint64_t *at) {
     uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
@@ -137,7 +135,7 @@ static inline uint64_t th_ring_pop_many(th_ring *ring, th_work **out, uint64_t w
         if (th_cas_release(&ring->xhead, &head, head + n)) {
             *at = head;
             for (uint64_t i = 0; i < n; i++) {
-                /* relaxed: as spill */
+                /* relaxed: the owner wrote it */
                 th_work_keep(&out[i], th_load_relaxed(th_ring_slot(ring, head + i)));
             }
             return n;
@@ -147,13 +145,12 @@ static inline uint64_t th_ring_pop_many(th_ring *ring, th_work **out, uint64_t w
 }
 
 /*
- * A thief: takes up to half (rounded up), and at most `want`, of the oldest into `out`; returns how
- * many.
+ * Any thread. Takes up to half (rounded up), and at most `want`, of the oldest into `out`; returns
+ * how many.
  */
 static inline uint64_t th_ring_steal(th_ring *ring, th_work **out, uint64_t want) {
     for (;;) {
-        /* pairs: th_ring_pop, th_ring_steal; the tail that we read next is not older than this head
-         */
+        /* pairs: th_ring_pop, th_ring_steal; the tail read next is not older than this head */
         uint64_t head = th_load_acquire(&ring->xhead);
         /* pairs: th_ring_push, th_ring_push_chain; the slots below it are written */
         uint64_t tail = th_load_acquire(&ring->xtail);
@@ -170,9 +167,8 @@ static inline uint64_t th_ring_steal(th_ring *ring, th_work **out, uint64_t want
             /* relaxed: if the owner has written it again the exchange fails */
             th_work_keep(&out[i], th_load_relaxed(th_ring_slot(ring, head + i)));
         }
-        /* lock-free: it fails only when somebody else took; no ABA: head never comes back */
-        /* pairs: th_ring_free, th_ring_steal; our reads of the slots come before the owner's next
-         * write */
+        /* lock-free: it fails only when another thread took; no ABA: head never comes back */
+        /* pairs: th_ring_free, th_ring_steal; the slots are read before the owner's next write */
         if (th_cas_release(&ring->xhead, &head, head + n)) {
             return n;
         }
@@ -180,9 +176,9 @@ static inline uint64_t th_ring_steal(th_ring *ring, th_work **out, uint64_t want
 }
 
 /*
- * The owner: takes up to `want` of the oldest as a chain. The slots are read after they are taken,
- * which only the owner may do: nobody else writes them, and the links may be written only by
- * whoever has taken.
+ * Owner only. Takes up to `want` of the oldest as a chain. The slots are read after they are taken,
+ * which only the owner may do, since no other thread writes them; and the links may be written only
+ * by the thread that has taken the work.
  */
 static inline th_chain th_ring_spill(th_ring *ring, uint64_t want) {
     th_chain chain = {0};
@@ -203,7 +199,7 @@ static inline th_chain th_ring_spill(th_ring *ring, uint64_t want) {
     return chain;
 }
 
-/* For debug builds, at a quiet moment. */
+/* For debug builds, while no thread uses the ring. */
 static inline bool th_ring_is_valid(const th_ring *ring) {
     return ring->xtail >= ring->xhead && ring->xtail - ring->xhead <= th_ring_capacity(ring) &&
            ring->head_seen <= ring->xhead;

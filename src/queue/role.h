@@ -1,17 +1,18 @@
 /*
- * role.h: a role that one has at a time and nobody waits for, and the one-bit signal to its holder.
+ * role.h: a role that one thread has at a time and no thread waits for, with a one-bit signal to
+ * its holder.
  *
- * Who finds the role taken sets the signal and goes away; the holder learns of it when it gives the
- * role up, in the same step, and then looks after what that one came for. So nobody blocks on the
- * role: whoever must wait for it sleeps where anything wakes it.
+ * A thread that finds the role taken sets the signal and goes away. The holder learns of it when it
+ * gives the role up, in the same step, and then does what that thread came for. So no thread blocks
+ * on the role: one that must wait sleeps where any work wakes it.
  *
- *     0              free
- *     HELD           somebody has it
- *     HELD | SIGNAL  ... and somebody came for it since
+ *     0              the role is free
+ *     HELD           a thread has the role
+ *     HELD | SIGNAL  a thread has the role, and another has come for it since
  *
- * Progress:  all wait-free but for a bounded number of rounds: each other writer ends the loop.
- * Cost:      taking and giving up one locked instruction each. Signalling one, and a load when the
- * signal is set already.
+ * Progress:  wait-free but for a bounded number of rounds: each other writer ends the loop.
+ * Cost:      one locked instruction to take the role, one to give it up, one to signal; a signal
+ *            that is already set costs only a load.
  */
 #ifndef TH_ROLE_H
 #define TH_ROLE_H
@@ -25,10 +26,10 @@ typedef struct th_role {
     uint32_t xrole;
 } th_role;
 
-/* True: the caller has it now. False: somebody else has, and is told. */
+/* True: the caller has the role now. False: another thread has it, and the signal is set. */
 static inline bool th_role_take(th_role *role) {
-    /* relaxed: the exchange decides; that the signal is set may be told by a stale value only to
-     * who has not fenced, and who has not looks again before it sleeps (th_role_signal) */
+    /* relaxed: the exchange decides. Only a caller that has not fenced may read a signal that is
+     * gone by now, and such a caller looks again before it sleeps (th_role_signal) */
     uint32_t word = th_load_relaxed(&role->xrole);
     while (word != (TH_ROLE_HELD | TH_ROLE_SIGNAL)) {
         /* lock-free: it fails only when the role was taken, given up or signalled meanwhile */
@@ -41,14 +42,14 @@ static inline bool th_role_take(th_role *role) {
 }
 
 /*
- * For who is about to sleep, after a full fence: true when somebody has the role and will look
- * after us; false when it is free, or was at one moment of the call.
+ * For a thread that is about to sleep, after a full fence. True: another thread has the role, and
+ * will look at the queues when it gives it up. False: it is free, or was at a moment of the call.
  */
 static inline bool th_role_signal(th_role *role) {
     uint32_t word = th_load_relaxed(&role->xrole); /* relaxed: ordered by the fence */
     while (word == TH_ROLE_HELD) {
         /* lock-free: it fails only when the role was given up or signalled */
-        /* relaxed: what we did before is ordered by our fence and by the one of the holder */
+        /* relaxed: what the caller did before is ordered by its fence and by the holder's */
         if (th_cas_relaxed(&role->xrole, &word, TH_ROLE_HELD | TH_ROLE_SIGNAL)) {
             return true;
         }
@@ -56,9 +57,9 @@ static inline bool th_role_signal(th_role *role) {
     return word != 0;
 }
 
-/* The holder: gives it up. True when somebody came for it meanwhile: fence, then look. */
+/* The holder gives it up. True when another came for it: the caller then fences, and looks. */
 static inline bool th_role_give(th_role *role) {
-    /* pairs: th_role_take; what we leave. What those did who came is seen after the fence */
+    /* pairs: th_role_take; what the holder did. What the signallers did is seen after the fence */
     return th_xchg_release(&role->xrole, 0u) & TH_ROLE_SIGNAL;
 }
 

@@ -1,7 +1,7 @@
 /*
  * treap.h: timers in exact order: the earliest deadline first, of equal ones the first inserted.
  *
- * A binary search tree by deadline that is at the same time a heap by rank, a hash of the timer's
+ * It is a binary search tree by deadline and at the same time a heap by rank, a hash of the timer's
  * own address. So it has the shape that random insertion would have given it, whatever the order of
  * the deadlines, and needs neither a sequence number nor a balance stored in the timer. Equal
  * deadlines stand in the tree in the order in which they came.
@@ -9,10 +9,10 @@
  * Words:      anchor: the root's parent, later than all; the root is its left child.
  * Invariant:  left <= node in order, node <= right; rank(child) < rank(parent);
  *             child->parent == node; first and last are the ends, both NULL when it is empty.
- * Costs:      insert and remove O(log n), but O(1) at both ends; nothing recurses, and no single
- *             call ever pays for many others (expected by the hash, not amortised).
+ * Costs:      insert and remove take O(log n), but O(1) at both ends; nothing recurses, and no
+ *             single call ever pays for many others (expected by the hash, not amortised).
  *
- * One owner, or a lock; no atomics.
+ * It belongs to one thread, or is protected by a lock; there are no atomics.
  */
 #ifndef TH_TREAP_H
 #define TH_TREAP_H
@@ -25,7 +25,7 @@ typedef struct th_link {
     struct th_link *prev;
 } th_link;
 
-/* Its owner's while it is in no queue, else the queue's: nobody else reads or writes it. */
+/* While it is in a queue only the queue reads or writes it, otherwise only its owner. */
 typedef struct th_timer {
     union {
         th_link list; /* while it waits in a slot of the wheel (queue/wheel.h) */
@@ -36,7 +36,7 @@ typedef struct th_timer {
     };
     union {
         struct th_timer *parent; /* in the treap */
-        uintptr_t hint;          /* in a slot, and odd: no address of a timer is */
+        uintptr_t hint;          /* in a slot; odd, which no timer's address is */
     };
     int64_t deadline;
 } th_timer;
@@ -44,7 +44,7 @@ _Static_assert(sizeof(th_timer) == 4 * sizeof(void *) || sizeof(void *) != 8,
                "a timer lies in the four reserved words of a task");
 
 typedef struct th_treap {
-    th_timer anchor; /* the treap must not be moved: the root points here */
+    th_timer anchor; /* the root's parent; the root points here, so the treap must not be moved */
     th_timer *first;
     th_timer *last;
 } th_treap;
@@ -61,7 +61,7 @@ static inline uint64_t th_treap_rank(const th_timer *timer) {
     return x ^ (x >> 33);
 }
 
-/* Puts `now` (or nothing) where `before` was, as far as the parent is concerned. */
+/* Makes `now` (which may be NULL) the parent's child in place of `before`. */
 static inline void th_treap_replace(th_timer *parent, const th_timer *before, th_timer *now) {
     if (parent->left == before) {
         parent->left = now;
@@ -73,7 +73,7 @@ static inline void th_treap_replace(th_timer *parent, const th_timer *before, th
     }
 }
 
-/* Exchanges a timer and its parent; the order stays. */
+/* Rotates a timer above its parent; the order of deadlines stays. */
 static inline void th_treap_rotate(th_timer *timer) {
     th_timer *parent = timer->parent;
     th_timer *between;
@@ -98,7 +98,7 @@ static inline bool th_treap_is_behind(int64_t deadline, const th_timer *other, b
     return older ? deadline > other->deadline : deadline >= other->deadline;
 }
 
-/* The timer's deadline is set. It is newer than all with the same one, or older than all. */
+/* The deadline is already set. `older` puts the timer before all that have the same one. */
 static inline void th_treap_insert(th_treap *treap, th_timer *timer, bool older) {
     th_timer *parent = &treap->anchor;
     bool right = false;
@@ -145,7 +145,7 @@ static inline th_timer *th_treap_rightmost(th_timer *timer) {
     return timer;
 }
 
-/* The one behind it; NULL: it is the last. */
+/* The next timer in order; NULL after the last. */
 static inline th_timer *th_treap_next(const th_treap *treap, const th_timer *timer) {
     if (timer->right != NULL) {
         return th_treap_leftmost(timer->right);
@@ -157,7 +157,10 @@ static inline th_timer *th_treap_next(const th_treap *treap, const th_timer *tim
     return child->parent == &treap->anchor ? NULL : child->parent;
 }
 
-/* The ends of what remains. An end has no child on its outer side, so its parent comes next. */
+/*
+ * Updates first and last before a timer goes. An end has no child on its outer side, so next to it
+ * stands the nearest of its other child's tree, or else its parent.
+ */
 static inline void th_treap_move_ends(th_treap *treap, const th_timer *timer) {
     th_timer *parent = timer->parent == &treap->anchor ? NULL : timer->parent;
     if (treap->first == timer) {
@@ -168,10 +171,10 @@ static inline void th_treap_move_ends(th_treap *treap, const th_timer *timer) {
     }
 }
 
-/* Its words are the caller's again. */
+/* Afterwards the timer's words are the caller's again. */
 static inline void th_treap_remove(th_treap *treap, th_timer *timer) {
     th_treap_move_ends(treap, timer);
-    /* down, until it has one child at most: below two rotations on the average */
+    /* moved down until it has at most one child: on average fewer than two rotations */
     while (timer->left != NULL && timer->right != NULL) {
         bool left = th_treap_rank(timer->left) > th_treap_rank(timer->right);
         th_treap_rotate(left ? timer->left : timer->right);
@@ -189,7 +192,7 @@ static inline bool th_treap_node_is_valid(const th_treap *treap, const th_timer 
            (parent == &treap->anchor || th_treap_rank(timer) < th_treap_rank(parent));
 }
 
-/* For debug builds: the invariant, and that so many timers are in it. */
+/* For debug builds: whether the invariant holds. Counts the timers. */
 static inline bool th_treap_is_valid(const th_treap *treap, size_t *count) {
     const th_timer *root = treap->anchor.left;
     const th_timer *before = NULL;

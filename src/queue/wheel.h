@@ -1,23 +1,24 @@
 /*
- * wheel.h: timers by deadline. Insert and remove in constant time however many are pending; what is
- * due comes out in exact order.
+ * wheel.h: timers by deadline. Insert and remove take constant time however many are pending; the
+ * timers that are due come out in exact order.
  *
  * Far timers lie unordered in the slots of a hierarchical wheel, near ones ordered in a treap
  * (queue/treap.h). Time is cut into ticks of 2^14 ns, a tick's number into digits of 6 bits.
  *
  * Words:      tick        how far the wheel has turned; it only grows
- *             near        the treap: the timers of that tick and of all before it
- *             slot (L, i) a list, oldest first: the ticks that agree with `tick` above digit L and
- *                         have i, which is more than `tick` has, as digit L
+ *             near        the treap, with the timers of that tick and of all before it
+ *             slot (L, i) a list, oldest first, with the timers whose ticks agree with `tick` above
+ *                         digit L, and whose digit L is i, which is greater than that of `tick`
  *             open        the list of a slot whose timers are being moved nearer, newest first
- *             never       the list of those with the deadline INT64_MAX
- *             low         of a slot: no timer in it is earlier
+ *             never       the list of the timers with the deadline INT64_MAX
+ *             low         a slot's lower bound: no timer in it is earlier
  * Invariants: bits[L] bit i == (slot (L, i) holds something); levels bit L == (bits[L] != 0);
- *             what is in open is older than what has the same deadline and is not. The others:
- *             queue/README.md, "wheel".
- * Costs:      insert and remove O(1); a timer is moved once a level at most, always nearer.
+ *             of equal deadlines, the timers in open are older than the others. queue/README.md,
+ *             "wheel", has the rest.
+ * Costs:      insert and remove take O(1); a timer is moved at most once a level, always nearer.
  *
- * No clock: whoever asks says what time it is. One owner, or a lock; no atomics, no allocation.
+ * It has no clock: the caller says what time it is. It belongs to one thread, or is protected by a
+ * lock; there are no atomics and no allocation.
  */
 #ifndef TH_WHEEL_H
 #define TH_WHEEL_H
@@ -29,14 +30,14 @@
 #define TH_WHEEL_SHIFT 14u /* a tick is 2^14 ns, 16 us */
 #define TH_WHEEL_BITS 6u
 #define TH_WHEEL_SLOTS (1u << TH_WHEEL_BITS)
-/* As many as it takes for all of int64_t: no deadline lies beyond the top. */
+/* Enough levels for all of int64_t: no deadline lies beyond the top. */
 #define TH_WHEEL_LEVELS ((64u - TH_WHEEL_SHIFT + TH_WHEEL_BITS - 1) / TH_WHEEL_BITS)
 #define TH_WHEEL_OPEN (TH_WHEEL_LEVELS * TH_WHEEL_SLOTS)
 #define TH_WHEEL_NEVER (TH_WHEEL_OPEN + 1)
 #define TH_WHEEL_LISTS (TH_WHEEL_NEVER + 1)
 
-#define TH_WHEEL_AHEAD 4  /* a timer in a slot knows where the one so many places before it was */
-#define TH_WHEEL_SMALL 64 /* debug builds check the whole of wheels that hold no more */
+#define TH_WHEEL_AHEAD 4  /* a timer's hint is the address of the one this many places before it */
+#define TH_WHEEL_SMALL 64 /* debug builds check all of a wheel that holds no more timers */
 
 typedef struct th_slot {
     th_link ring;
@@ -46,13 +47,13 @@ typedef struct th_slot {
 typedef struct th_wheel {
     uint64_t tick;
     uint32_t levels;
-    size_t count; /* of all, near ones and those that never come due too */
+    size_t count; /* the number of all timers, near ones and those that never come due included */
     th_treap near;
     uint64_t bits[TH_WHEEL_LEVELS];
     th_slot slots[TH_WHEEL_LISTS]; /* rings that point at themselves: it must not be moved */
 } th_wheel;
 
-/* The tick of a deadline. The sign is turned round, so that ticks are ordered as deadlines are. */
+/* The tick of a deadline. The sign is flipped, so that ticks are ordered as deadlines are. */
 static inline uint64_t th_wheel_tick_of(int64_t deadline) {
     return ((uint64_t)deadline ^ (UINT64_C(1) << 63)) >> TH_WHEEL_SHIFT;
 }
@@ -86,9 +87,9 @@ static inline unsigned th_wheel_list_of(const th_wheel *wheel, uint64_t tick) {
 }
 
 /*
- * Puts a timer at a list's end. Its hint is only ever prefetched: when it is read, that timer may
- * be gone. A list is gone through from its end, and without the hint each step would wait for the
- * memory of the next.
+ * Puts a timer at a list's end. Its hint is only ever prefetched, since the timer that it points at
+ * may be gone by then. A list is emptied from its end, and without the hint each step would wait
+ * for the memory of the next.
  */
 static inline void th_wheel_append(th_slot *slot, th_timer *timer) {
     th_link *last = slot->ring.prev;
@@ -101,7 +102,7 @@ static inline void th_wheel_append(th_slot *slot, th_timer *timer) {
     last->next = slot->ring.prev = &timer->list;
 }
 
-/* Puts a timer before all others in a list, and where it is into that one's hint that needs it. */
+/* Puts a timer before all others in a list, and its address into the hint that has to have it. */
 static inline void th_wheel_prepend(th_slot *slot, th_timer *timer) {
     th_link *first = slot->ring.next;
     th_link *behind = first;
@@ -116,7 +117,7 @@ static inline void th_wheel_prepend(th_slot *slot, th_timer *timer) {
     first->prev = slot->ring.next = &timer->list;
 }
 
-/* Puts a timer where it belongs: behind those with its deadline, or before them if it is older. */
+/* Puts a timer where it belongs: behind those with its deadline, or before them if `older`. */
 static inline void th_wheel_put(th_wheel *wheel, th_timer *timer, bool older) {
     uint64_t tick = th_wheel_tick_of(timer->deadline);
     if (tick <= wheel->tick) {
@@ -137,7 +138,7 @@ static inline void th_wheel_put(th_wheel *wheel, th_timer *timer, bool older) {
     }
 }
 
-/* A list has become empty. */
+/* To be called when a list has become empty. */
 static inline void th_wheel_emptied(th_wheel *wheel, th_slot *slot) {
     unsigned list = (unsigned)(slot - wheel->slots);
     slot->low = INT64_MAX;
@@ -160,7 +161,7 @@ static inline void th_wheel_unlink(th_wheel *wheel, th_timer *timer) {
     }
 }
 
-/* The earliest slot that holds something; TH_WHEEL_OPEN: none does. */
+/* The earliest slot that holds a timer; TH_WHEEL_OPEN when none does. */
 static inline unsigned th_wheel_first_slot(const th_wheel *wheel) {
     if (wheel->levels == 0) {
         return TH_WHEEL_OPEN;
@@ -169,9 +170,9 @@ static inline unsigned th_wheel_first_slot(const th_wheel *wheel) {
     return level * TH_WHEEL_SLOTS + (unsigned)__builtin_ctzll(wheel->bits[level]);
 }
 
-/* ---- one timer after the other, for stop and for debug builds ---- */
+/* ---- visiting all timers, for stop and for debug builds ---- */
 
-/* The first of the first list, from this one on, that holds something. */
+/* The first timer of the first list that is not empty, from this list on. */
 static inline th_timer *th_wheel_first_from(const th_wheel *wheel, unsigned list) {
     while (list < TH_WHEEL_LISTS && th_wheel_list_is_empty(wheel, list)) {
         list++;
@@ -181,8 +182,9 @@ static inline th_timer *th_wheel_first_from(const th_wheel *wheel, unsigned list
 }
 
 /*
- * Visits all, in no order: NULL gives one, each gives another, the last one NULL. The wheel must
- * not change meanwhile, but for those before the one that is asked about, which may be removed.
+ * Visits all timers, in no order: NULL returns one, each timer returns another, the last one NULL.
+ * Until all are visited the wheel must not change, except that timers visited before `timer` may be
+ * removed.
  */
 static inline th_timer *th_wheel_next(const th_wheel *wheel, const th_timer *timer) {
     uintptr_t slots = (uintptr_t)wheel->slots;
@@ -203,7 +205,7 @@ static inline th_timer *th_wheel_next(const th_wheel *wheel, const th_timer *tim
     return th_wheel_first_from(wheel, (unsigned)(offset / sizeof(th_slot)) + 1);
 }
 
-/* One slot's, or other list's, share of the invariants. */
+/* The share of a slot, or of another list, in the invariants. */
 static inline bool th_wheel_list_is_valid(const th_wheel *wheel, unsigned list, size_t *count) {
     const th_slot *slot = &wheel->slots[list];
     const th_link *before = &slot->ring;
@@ -266,7 +268,7 @@ static inline void th_wheel_insert(th_wheel *wheel, th_timer *timer, int64_t dea
     th_expensive(th_wheel_is_valid_or_large(wheel));
 }
 
-/* It is in there. Afterwards its words are the caller's again. */
+/* The timer is in the wheel. Afterwards its words are the caller's again. */
 static inline void th_wheel_remove(th_wheel *wheel, th_timer *timer) {
     wheel->count--;
     if ((timer->hint & 1) == 0) {
@@ -278,9 +280,9 @@ static inline void th_wheel_remove(th_wheel *wheel, th_timer *timer) {
 }
 
 /*
- * Never later than the earliest deadline; INT64_MAX: none comes due. It is exact, unless timers of
- * the earliest slot were removed: then it may still be the deadline of one of those. A turn at that
- * time moves the slot's timers nearer, and by that makes it exact again.
+ * A time not later than the earliest deadline; INT64_MAX when no timer comes due. It is exact,
+ * unless timers of the earliest slot were removed: then it may still be the deadline of one of
+ * those. A turn at that time moves the slot's timers nearer, which makes it exact again.
  */
 static inline int64_t th_wheel_earliest(const th_wheel *wheel) {
     int64_t low = wheel->slots[th_wheel_first_slot(wheel)].low;
@@ -309,12 +311,12 @@ static inline bool th_wheel_open(th_wheel *wheel, uint64_t until) {
     open->ring.next->prev = open->ring.prev->next = &open->ring;
     from->ring = (th_link){&from->ring, &from->ring};
     th_wheel_emptied(wheel, from);
-    /* all levels below this one are empty: nothing else changes its place */
+    /* all levels below this one are empty, so no other timer changes its place */
     wheel->tick = until < last ? until : last;
     return true;
 }
 
-/* Moves the open slot's timers where they belong now; false: `most` did not suffice. */
+/* Moves the open slot's timers where they belong now; false when `most` did not suffice. */
 static inline bool th_wheel_move_open(th_wheel *wheel, unsigned *most) {
     while (!th_wheel_list_is_empty(wheel, TH_WHEEL_OPEN)) {
         if (*most == 0) {
@@ -331,10 +333,10 @@ static inline bool th_wheel_move_open(th_wheel *wheel, unsigned *most) {
 }
 
 /*
- * Brings near what comes due, moving at most `most` timers; true while there is more to move. Only
- * after it was false th_wheel_pop may be asked, for the same time or an earlier one. Between two
- * calls anything may be inserted and removed; time may stand still or go back, which changes
- * nothing.
+ * Brings near what comes due, moving at most `most` timers; true while there is more to move.
+ * th_wheel_pop may be called only after it returned false, for the same time or an earlier one.
+ * Between two calls timers may be inserted and removed; time may stand still or go back, which
+ * changes nothing.
  */
 static inline bool th_wheel_turn(th_wheel *wheel, int64_t now, unsigned most) {
     uint64_t until = th_wheel_tick_of(now);
@@ -351,8 +353,8 @@ static inline bool th_wheel_turn(th_wheel *wheel, int64_t now, unsigned most) {
 }
 
 /*
- * The one with the earliest deadline, if that is not after `now`, of equal ones the first inserted;
- * NULL: none. Afterwards its words are the caller's again.
+ * Takes the timer with the earliest deadline if that is not after `now`, of equal ones the first
+ * inserted; NULL when there is none. Afterwards its words are the caller's again.
  */
 static inline th_timer *th_wheel_pop(th_wheel *wheel, int64_t now) {
     th_timer *first = wheel->near.first;
@@ -364,7 +366,7 @@ static inline th_timer *th_wheel_pop(th_wheel *wheel, int64_t now) {
     return first;
 }
 
-/* Any one, due or not, for stop; NULL: it is empty. Afterwards its words are the caller's again. */
+/* Takes any timer, due or not, for stop; NULL: it is empty. Its words are the caller's again. */
 static inline th_timer *th_wheel_take(th_wheel *wheel) {
     unsigned list = th_wheel_first_slot(wheel);
     th_timer *timer = wheel->near.first;
@@ -377,7 +379,7 @@ static inline th_timer *th_wheel_take(th_wheel *wheel) {
     return timer;
 }
 
-/* The first of those that never come due, still in it; NULL: there is none. */
+/* The first timer that never comes due, which stays in the wheel; NULL when there is none. */
 static inline th_timer *th_wheel_first_never(const th_wheel *wheel) {
     return th_wheel_list_is_empty(wheel, TH_WHEEL_NEVER)
                ? NULL

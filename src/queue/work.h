@@ -1,9 +1,8 @@
 /*
  * work.h: what a run queue holds.
  *
- * "Start this task" and "resume this fiber" are the two kinds of work; both begin with this header,
- * so that every queue has one intrusive link. A public thrum_task begins with the same three
- * fields.
+ * Work says either "start this task" or "resume this fiber". Both begin with the struct th_work, so
+ * that every queue has one intrusive link. A public thrum_task begins with the same three fields.
  */
 #ifndef TH_WORK_H
 #define TH_WORK_H
@@ -15,29 +14,28 @@ typedef enum {
     TH_WORK_GO = 2,    /* a detached task from a worker's slab: function and argument only */
     TH_WORK_SPAWN = 3, /* a task with a handle or attributes */
     TH_WORK_FIBER = 4, /* a fiber that can go on */
-    TH_WORK_WAIT = 5, /* a wait with a deadline: in timers, never in a queue (core/ready/timer.h) */
-    TH_WORK_CALL = 6, /* a th_call: one function, which knows the rest */
-    TH_WORK_SERIAL =
-        7 /* a thrum_task whose runs never overlap (core/task/TASKS.md, "Serial tasks") */
+    TH_WORK_WAIT = 5,  /* a wait with a deadline: only in timers (core/ready/timer.h) */
+    TH_WORK_CALL = 6,  /* a th_call */
+    TH_WORK_SERIAL = 7 /* a thrum_task whose runs never overlap (core/task/TASKS.md) */
 } th_work_kind;
 
 typedef struct th_work {
-    struct th_work *next; /* the queue's that it is in; else nobody's */
+    struct th_work *next; /* the link of the queue that it is in; unused outside queues */
     uint32_t kind;        /* th_work_kind; constant while it is queued */
-    int32_t worker;       /* pinned to this worker, or -1; constant while it is queued */
+    int32_t worker;       /* the worker that it is pinned to, or -1; constant while it is queued */
 } th_work;
 
-/* A piece of work that lives in an object of somebody's, who may free it once `fn` was called. */
+/* Work that lives in an object of its user, who may free it once `fn` was called. */
 typedef struct th_call {
     th_work work; /* kind TH_WORK_CALL */
     void (*fn)(struct th_call *self);
 } th_call;
 
 /*
- * The link is written by whoever queues and read by whoever dequeues, and the queue orders the two.
- * The body that then runs may free the object in a context of its own that the thread sanitizer
- * does not see ordered after the scheduler's (base/annotate.h), so there these accesses are not
- * shown to it.
+ * The link is written by the thread that queues and read by the one that dequeues, and the queue
+ * orders the two. The body that then runs may free the object in a context of its own, which the
+ * thread sanitizer does not see ordered after the scheduler's (base/annotate.h), so these accesses
+ * are hidden from it.
  */
 #if TH_TSAN && !defined(TH_SIM)
 #define TH_WORK_LINK TH_NO_TSAN TH_NOINLINE TH_UNUSED
@@ -54,8 +52,8 @@ static TH_WORK_LINK void th_work_link(th_work *work, th_work *next) {
 }
 
 /*
- * A place in an array on the caller's stack, which is the worker's context's and a task's in turn
- * (base/annotate.h).
+ * Accesses to a place in an array on the caller's stack, which the worker's context and a task's
+ * use in turn (base/annotate.h): hidden from the thread sanitizer, too.
  */
 static TH_WORK_LINK void th_work_keep(th_work **place, th_work *work) {
     *place = work;
@@ -65,7 +63,7 @@ static TH_WORK_LINK th_work *th_work_kept(th_work *const *place) {
     return *place;
 }
 
-/* A chain of work, first to last, that somebody owns alone. */
+/* A chain of work, first to last, that one thread owns alone. */
 typedef struct th_chain {
     th_work *first;
     th_work *last;
