@@ -1,12 +1,15 @@
 /*
  * barrier.c: the barrier.
  *
- *     word    bit 0 LOCKED · bit 1 WAITERS · bits 2 to 31 how many have arrived      n: constant
+ *     word    bit 0        LOCKED   the list lock (wordlock.h)
+ *             bit 1        WAITERS  the list is not empty
+ *             bits 2 to 31          the number of callers that have arrived
+ *     n       the number of participants; constant
  *
- * Invariant, for all but the holder of LOCKED: those who have arrived stand on the list, and are
- * fewer than n. The last to come takes all off and opens at once; so *standing on the list* when it
- * comes is what counts, and not who had time left: a late one that was taken off has arrived.
- * While LOCKED is set only its holder changes the word. README.md has the argument.
+ * Invariant, for all but the holder of LOCKED: the callers that have arrived stand on the list, and
+ * are fewer than n. The last to arrive takes all of them off and opens the barrier in one step; so
+ * a waiter has arrived if it *stands on the list* at that moment, even when its time is out.
+ * While LOCKED is set only its holder changes the word. sync/README.md has the argument.
  */
 #include "thrum/barrier.h"
 
@@ -24,7 +27,7 @@ static inline th_waitlist list_of(thrum_barrier *barrier) {
     return (th_waitlist){&barrier->reserved_first, &barrier->reserved_last};
 }
 
-/* Takes the list lock; the number of those who have arrived. */
+/* Takes the list lock; returns how many have arrived. */
 static uint32_t lock_list(thrum_barrier *barrier) {
     unsigned spins = 0;
     for (;;) {
@@ -42,7 +45,7 @@ static void unlock_list(thrum_barrier *barrier, uint32_t arrived) {
     th_word32_publish(&barrier->reserved_word, arrived ? arrived * ONE | TH_WORD_WAITERS : 0);
 }
 
-/* A waiter does not wait any longer. False: it was taken off the list before, and has arrived. */
+/* Takes a waiter that gives up off the list. False: it was off the list, so it has arrived. */
 static bool leave(void *object, th_waiter *me) {
     thrum_barrier *barrier = object;
     uint32_t arrived = lock_list(barrier);
@@ -51,7 +54,7 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-/* The last one opens it: true. Else the waiter is queued. */
+/* True: the caller is the last, and has opened the barrier. False: the waiter is queued. */
 static bool arrive(thrum_barrier *barrier, th_waiter *me) {
     uint32_t arrived = lock_list(barrier);
     if (arrived + 1 < barrier->reserved_n) {
@@ -72,7 +75,7 @@ int thrum_barrier_wait(thrum_barrier *barrier) {
     if (arrive(barrier, &me)) {
         return 1;
     }
-    /* woken: the barrier may be gone */
+    /* after the wake the barrier may be gone */
     return th_waiter_result(th_waiter_wait(&me));
 }
 
@@ -95,7 +98,7 @@ void thrum_barrier_init(thrum_barrier *barrier, unsigned n) {
 }
 
 int thrum_barrier_destroy(thrum_barrier *barrier) {
-    /* pairs: th_word32_publish; the owner goes on with what they left */
+    /* pairs: th_word32_publish; the caller sees all that the last calls wrote */
     if (th_load_acquire(&barrier->reserved_word) != 0) {
         return -EBUSY;
     }

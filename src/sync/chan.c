@@ -1,6 +1,6 @@
 /*
- * chan.c: the channel: send, receive, close; its store. chan.h says what it consists of; README.md
- * has the argument.
+ * chan.c: the channel: send, receive and close, and its store. chan.h says what it consists of;
+ * sync/README.md has the argument.
  */
 #include "sync/chan.h"
 
@@ -10,16 +10,16 @@
 #include "platform/platform.h"
 #include "sync/wordlock.h"
 
-/* A segment of the unbounded store holds about so many bytes, but at least so many elements. */
+/* A segment of the unbounded store holds about this many bytes, but at least this many elements. */
 #define SEGMENT_BYTES TH_LIMIT(4096, 16)
 #define SEGMENT_ELEMS TH_LIMIT(16, 2)
 
-/* As a deadline: does not wait, and says so (-EAGAIN). */
+/* The deadline of a call that does not wait, but returns -EAGAIN. */
 #define TRY INT64_MIN
 
-/* ---- where nobody waits: a lock, a copy, an unlock ---- */
+/* ---- when there are no waiters: a lock, a copy, an unlock ---- */
 
-/* False: the size is none of those that are copied without a call. */
+/* False: the size is not one of those that are copied without a call. */
 static inline bool copy_small(void *to, const void *from, size_t size) {
     if (th_likely(size == 8)) {
         memcpy(to, from, 8);
@@ -33,7 +33,7 @@ static inline bool copy_small(void *to, const void *from, size_t size) {
     return true;
 }
 
-/* With the lock, which it gives up if it sent. False: it takes more than that. */
+/* With the lock, which it gives up if it has sent. False: the send is not as simple as that. */
 static inline bool put_and_unlock(thrum_chan *chan, const void *from) {
     uint32_t flags = th_chan_flags(chan);
     size_t size = flags >> TH_CHAN_SMALL_SHIFT;
@@ -103,7 +103,7 @@ static TH_NOINLINE int recv_locked(thrum_chan *chan, void *elem, thrum_time dead
     return result;
 }
 
-/* The lock was taken. */
+/* Sends when another caller held the lock. */
 static TH_NOINLINE int send_contended(thrum_chan *chan, const void *elem, thrum_time deadline) {
     th_chan_lock_slow(chan);
     return put_and_unlock(chan, elem) ? 0 : send_locked(chan, elem, deadline);
@@ -114,7 +114,7 @@ static TH_NOINLINE int recv_contended(thrum_chan *chan, void *elem, thrum_time d
     return take_and_unlock(chan, elem) ? 0 : recv_locked(chan, elem, deadline);
 }
 
-/* No calls but at its end, so that it needs no frame; the same below. */
+/* It calls only at its end, so that it needs no frame; recv_until likewise. */
 static inline int send_until(thrum_chan *chan, const void *elem, thrum_time deadline) {
     if (th_unlikely(!th_chan_lock_try(chan))) {
         return send_contended(chan, elem, deadline);
@@ -133,7 +133,7 @@ int thrum_chan_send(thrum_chan *chan, const void *elem) {
     return send_until(chan, elem, THRUM_FOREVER);
 }
 
-/* Any deadline in the past is like another, so a user's TRY is moved by one. */
+/* All deadlines in the past are alike, so a user's TRY is moved by one. */
 int thrum_chan_send_until(thrum_chan *chan, const void *elem, thrum_time deadline) {
     return send_until(chan, elem, deadline == TRY ? TRY + 1 : deadline);
 }
@@ -159,20 +159,20 @@ TH_NOINLINE void th_chan_conclude(const th_deal *deal, size_t elem_size) {
         th_chan_copy(deal->to, deal->from, elem_size);
     }
     if (deal->party) {
-        th_waiter_let_go(&deal->party->waiter); /* it may be gone */
+        th_waiter_let_go(&deal->party->waiter); /* afterwards the party may be gone */
     }
     if (deal->gone) {
         th_os_free(deal->gone);
     }
 }
 
-/* How many elements a segment holds. */
+/* The number of elements in a segment. */
 static inline size_t in_segment(const thrum_chan *chan) {
     size_t n = SEGMENT_BYTES / chan->elem_size;
     return n < SEGMENT_ELEMS ? SEGMENT_ELEMS : n;
 }
 
-/* A send where no segment is at hand: makes one. */
+/* Sends when a segment is needed: allocates one without the lock. */
 static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
     th_segment *fresh = th_os_alloc(sizeof *fresh + in_segment(chan) * chan->elem_size);
     if (!fresh) {
@@ -184,7 +184,7 @@ static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
         chan->spare = fresh;
         fresh = NULL;
     }
-    int result = th_chan_deal_send(chan, from, &deal); /* there is a spare: it finds room */
+    int result = th_chan_deal_send(chan, from, &deal); /* it finds room, since there is a spare */
     size_t elem_size = chan->elem_size;
     th_chan_unlock(chan);
     conclude(&deal, elem_size);
@@ -223,10 +223,10 @@ static bool leave_receivers(void *chan, th_waiter *waiter) {
     return th_chan_leave(chan, TH_CHAN_RECEIVERS, waiter);
 }
 
-/* With the lock, which it gives up. Woken, the channel may be gone. */
+/* With the lock, which it gives up. After the wake the channel may be gone. */
 static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
                                thrum_time deadline) {
-    th_party me; /* each part of it by itself: it is large */
+    th_party me; /* set field by field, since it is large */
     me.from = from;
     me.to = to;
     me.status = 0;
@@ -250,7 +250,7 @@ static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from
 
 /* ---- closing ---- */
 
-/* A detached list; each of them is gone once it is woken. */
+/* Wakes a detached list with -EPIPE; a woken party may be gone, so its `next` is read before. */
 static void turn_away(th_waiter *chain) {
     while (chain) {
         th_waiter *next = chain->next;
@@ -278,7 +278,7 @@ int thrum_chan_close(thrum_chan *chan) {
 
 /* ---- the store ---- */
 
-/* Between the segment's head and where its elements end. */
+/* The first byte of a segment's elements. */
 static inline char *elements_of(th_segment *segment) {
     return (char *)(segment + 1);
 }
@@ -287,7 +287,7 @@ static inline char *end_of(const thrum_chan *chan, th_segment *segment) {
     return elements_of(segment) + in_segment(chan) * chan->elem_size;
 }
 
-/* `put` has reached its end. False: a segment is needed, and there is none to spare. */
+/* To be called when `put` is at its end. False: a segment is needed, and there is no spare. */
 TH_NOINLINE bool th_store_turn_put(thrum_chan *chan) {
     if (chan->elem_size == 0) {
         return true;
@@ -296,7 +296,7 @@ TH_NOINLINE bool th_store_turn_put(thrum_chan *chan) {
         chan->put = chan->ring;
         return true;
     }
-    if (th_chan_count(chan) == 0 && chan->segment) { /* it is drained: from its beginning */
+    if (th_chan_count(chan) == 0 && chan->segment) { /* it is drained, and used again */
         chan->put = chan->take = elements_of(chan->segment);
         return true;
     }
@@ -319,7 +319,7 @@ TH_NOINLINE bool th_store_turn_put(thrum_chan *chan) {
     return true;
 }
 
-/* `take` has reached its end, and there is an element behind it. What is to be freed, if any. */
+/* To be called when `take` is at its end and elements follow. Returns a segment to be freed. */
 TH_NOINLINE th_segment *th_store_turn_take(thrum_chan *chan) {
     if (chan->elem_size == 0) {
         return NULL;
@@ -354,7 +354,7 @@ int thrum_chan_create(thrum_chan **out, size_t elem_size, size_t capacity) {
     if (!block) {
         return -ENOMEM;
     }
-    /* On lines of its own. */
+    /* The channel begins at a cache line, which it shares with nothing else. */
     uintptr_t pad = (uintptr_t)block % TH_CACHE_LINE;
     char *at = pad == 0 ? block : block + (TH_CACHE_LINE - pad);
     thrum_chan *chan = (thrum_chan *)(void *)at;

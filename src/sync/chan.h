@@ -1,23 +1,23 @@
 /*
  * chan.h: what a channel is, and the steps that chan.c and select.c are made of.
  *
- *   deal      one element that changes hands, or was moved, together with who must be told
- *   party     who waits at a channel: a waiter, and where its element is
- *   store     where elements lie: one ring (bounded), or a chain of segments (unbounded)
+ *   deal      a transfer: one element that changes hands, and the parked party to be woken
+ *   party     a parked operation: a waiter, and the address of its element
+ *   store     the memory of elements: one ring (bounded), or a chain of segments (unbounded)
  *
- * All is protected by the channel's lock, `xlock`: 0 free, 1 held. Its holder never
- * waits, allocates or wakes; he makes a *deal*, unlocks, and then concludes it: copies
- * from or to a party that he took off the list, and wakes it. That party waits until it is woken,
- * so its memory is there.
+ * All is protected by the channel's lock, `xlock`: 0 free, 1 held. Its holder never waits,
+ * allocates or wakes; it makes a *deal*, unlocks, and then concludes the deal: it copies from or to
+ * a party that it took off the list, and wakes it. That party waits until it is woken, so its
+ * memory is there.
  *
- * xcount and xflags are read without the lock as well, as a hint.
+ * xcount and xflags are also read without the lock, as a hint.
  *
  * Invariants, for all but the holder:
- *   SENDERS / RECEIVERS say that the list is not empty
- *   SENDERS with a capacity: xcount == capacity; RECEIVERS: xcount == 0
- *   CLOSED: both lists are empty
- *   both SENDERS and RECEIVERS: a rendezvous, and all who can still be woken are parts of one
- *   select (which does not deal with itself)
+ *   - SENDERS, RECEIVERS: that list is not empty
+ *   - SENDERS with a capacity: xcount == capacity; RECEIVERS: xcount == 0
+ *   - CLOSED: both lists are empty
+ *   - both SENDERS and RECEIVERS: the capacity is 0, and all that can still be woken are parts of
+ *     one select (which does not deal with itself)
  */
 #ifndef TH_SYNC_CHAN_H
 #define TH_SYNC_CHAN_H
@@ -33,7 +33,7 @@
 #define TH_CHAN_SENDERS 1u
 #define TH_CHAN_RECEIVERS 2u
 #define TH_CHAN_CLOSED 4u
-#define TH_CHAN_SMALL_SHIFT 8 /* above: the elements' size, if it is 4, 8 or 16; constant */
+#define TH_CHAN_SMALL_SHIFT 8 /* bits from here on: the elements' size, if 4, 8 or 16; constant */
 
 /* A piece of the unbounded store; its elements follow it. */
 typedef struct th_segment {
@@ -41,43 +41,43 @@ typedef struct th_segment {
 } th_segment;
 
 struct thrum_chan {
-    uint32_t xlock;  /* see above; any thread */
-    uint32_t xflags; /* written with the lock; read by any */
-    size_t xcount;   /* elements in the store; likewise */
+    uint32_t xlock;  /* the lock; any thread writes it */
+    uint32_t xflags; /* TH_CHAN_...; written with the lock, read by any thread */
+    size_t xcount;   /* the number of elements in the store; written and read likewise */
     size_t capacity; /* constant */
-    /* With the lock: */
-    char *put; /* where the next one goes, unless it is put_end: then see th_store_turn_put */
+    /* All below that is not constant is protected by the lock. */
+    char *put; /* the place of the next element, unless it is put_end: see th_store_turn_put */
     char *put_end;
-    char *take; /* where the oldest one is, unless it is take_end */
+    char *take; /* the place of the oldest element, unless it is take_end */
     char *take_end;
-    /* A line of its own ends here. */
-    void *senders[2];   /* first and last */
-    void *receivers[2]; /* likewise */
+    /* Without waiters only the fields above are used: they fit into one cache line. */
+    void *senders[2];   /* the first and the last waiting sender */
+    void *receivers[2]; /* the first and the last waiting receiver */
     size_t elem_size;   /* constant */
-    char *ring;         /* constant; NULL: segments */
-    void *block;        /* constant: what was allocated, for the channel and its ring */
-    /* The second one. */
-    th_segment *segment; /* that of `take`; the first of the chain. NULL: none yet */
-    th_segment *last;    /* that of `put` */
-    th_segment *spare;   /* one that was drained, or made for who found no room */
+    char *ring;         /* the bounded store, or NULL: segments; constant */
+    void *block;        /* the allocation of the channel and its ring; constant */
+    /* Only the unbounded store uses these: */
+    th_segment *segment; /* the first of the chain, with `take`; NULL while there is none */
+    th_segment *last;    /* the last of the chain, with `put` */
+    th_segment *spare;   /* a segment that was drained, or made by a sender that found no room */
 };
 
 typedef struct th_party {
-    th_waiter waiter; /* first: the lists' elements are these */
+    th_waiter waiter; /* the lists' element; it must be the first field */
     const void *from; /* a sender's element */
-    void *to;         /* where a receiver wants it */
-    int status;       /* 0, or -EPIPE: written by who wakes it, before */
+    void *to;         /* the place for a receiver's element */
+    int status;       /* 0 or -EPIPE; written by the waker before the wake */
 } th_party;
 
-/* See the top. All NULL: nothing to do after the unlock. */
+/* See the top. With all fields NULL there is nothing to do after the unlock. */
 typedef struct th_deal {
-    th_party *party;  /* off its list, and claimed: to be woken */
-    const void *from; /* to be copied; NULL: nothing */
+    th_party *party;  /* the party to be woken, off its list and claimed */
+    const void *from; /* the element to be copied; NULL: none */
     void *to;
-    th_segment *gone; /* to be freed */
+    th_segment *gone; /* the segment to be freed */
 } th_deal;
 
-/* The store of segments is at its end: chan.c. */
+/* What a put or a take does at the end of a ring or a segment (chan.c). */
 bool th_store_turn_put(thrum_chan *chan);
 th_segment *th_store_turn_take(thrum_chan *chan);
 
@@ -102,7 +102,7 @@ static inline void th_chan_unlock(thrum_chan *chan) {
 }
 
 static inline uint32_t th_chan_flags(const thrum_chan *chan) {
-    /* relaxed: with the lock it is what we read, without it is a hint, like the count */
+    /* relaxed: exact with the lock; without it a hint, like the count */
     return th_load_relaxed(&chan->xflags);
 }
 
@@ -111,17 +111,17 @@ static inline void th_chan_set_flags(thrum_chan *chan, uint32_t flags) {
 }
 
 static inline size_t th_chan_count(const thrum_chan *chan) {
-    return th_load_relaxed(&chan->xcount); /* relaxed: as the flags */
+    return th_load_relaxed(&chan->xcount); /* relaxed: as for the flags */
 }
 
 static inline void th_chan_set_count(thrum_chan *chan, size_t count) {
-    th_store_relaxed(&chan->xcount, count); /* relaxed: as the flags */
+    th_store_relaxed(&chan->xcount, count); /* relaxed: as for the flags */
 }
 
 /*
- * Whether a send, a receive, would not have to wait. Without the lock it is a hint: but what
- * happened before the call is seen, and as long as only one kind of thing happens meanwhile the
- * answer was right at some moment.
+ * Whether a send, or a receive, would not have to wait. Without the lock it is a hint, but it sees
+ * what happened before the call; and while operations of only one kind happen meanwhile, the answer
+ * was right at some moment.
  */
 static inline bool th_chan_can_send(const thrum_chan *chan) {
     return th_chan_count(chan) < chan->capacity ||
@@ -138,14 +138,14 @@ static inline th_waitlist th_chan_list(thrum_chan *chan, uint32_t side) {
     return (th_waitlist){&ends[0], &ends[1]};
 }
 
-/* The flag of a side as its list is. */
+/* Sets or clears the flag of a side, as its list has waiters or not. */
 static inline void th_chan_mark(thrum_chan *chan, uint32_t side) {
     uint32_t others = th_chan_flags(chan) & ~side;
     bool empty = th_waitlist_is_empty(th_chan_list(chan, side));
     th_chan_set_flags(chan, empty ? others : others | side);
 }
 
-/* The first of a side that can be woken, or NULL. */
+/* Takes the first party of a side that can be woken off the list; NULL when there is none. */
 static inline th_party *th_chan_pop(thrum_chan *chan, uint32_t side) {
     th_party *party = (th_party *)(void *)th_waitlist_pop(th_chan_list(chan, side));
     th_chan_mark(chan, side);
@@ -157,10 +157,10 @@ static inline void th_chan_push(thrum_chan *chan, uint32_t side, th_party *party
     th_chan_set_flags(chan, th_chan_flags(chan) | side);
 }
 
-/* Off the list, with the lock taken here. False: it was off already. */
+/* Takes the lock, and the waiter off its list. False: it was off the list already. */
 bool th_chan_leave(thrum_chan *chan, uint32_t side, th_waiter *waiter);
 
-/* Of size 0 the user may have given no address. */
+/* With size 0 the user may have given no address. */
 static inline void th_chan_copy(void *to, const void *from, size_t size) {
     if (size == 8) {
         memcpy(to, from, 8);
@@ -169,7 +169,7 @@ static inline void th_chan_copy(void *to, const void *from, size_t size) {
     }
 }
 
-/* There is room. False: for no segment. */
+/* There is room. False: a segment is needed, and there is no spare. */
 static inline bool th_store_put(thrum_chan *chan, const void *from) {
     if (th_unlikely(chan->put == chan->put_end) && !th_store_turn_put(chan)) {
         return false;
@@ -180,7 +180,7 @@ static inline bool th_store_put(thrum_chan *chan, const void *from) {
     return true;
 }
 
-/* There is one. What is returned must be freed. */
+/* There is an element. Returns a segment that must be freed, or NULL. */
 static inline th_segment *th_store_take(thrum_chan *chan, void *to) {
     th_segment *gone = NULL;
     if (th_unlikely(chan->take == chan->take_end)) {
@@ -193,8 +193,8 @@ static inline th_segment *th_store_take(thrum_chan *chan, void *to) {
 }
 
 /*
- * With the lock: a send that need not wait. 0, -EPIPE; -EAGAIN: it must; -ENOMEM: no room for
- * want of a segment.
+ * With the lock. Sends unless it would have to wait. Returns 0, -EPIPE, -EAGAIN (it must wait), or
+ * -ENOMEM (a segment is needed, and there is no spare).
  */
 static TH_ALWAYS_INLINE int th_chan_deal_send(thrum_chan *chan, const void *from, th_deal *deal) {
     *deal = (th_deal){0};
@@ -215,7 +215,7 @@ static TH_ALWAYS_INLINE int th_chan_deal_send(thrum_chan *chan, const void *from
     return th_likely(th_store_put(chan, from)) ? 0 : -ENOMEM;
 }
 
-/* With the lock: a receive that need not wait. 0, -EPIPE; -EAGAIN: it must. */
+/* With the lock. Receives unless it would have to wait. Returns 0, -EPIPE or -EAGAIN (it must). */
 static TH_ALWAYS_INLINE int th_chan_deal_recv(thrum_chan *chan, void *to, th_deal *deal) {
     *deal = (th_deal){0};
     uint32_t flags = th_chan_flags(chan);
@@ -240,8 +240,7 @@ static TH_ALWAYS_INLINE int th_chan_deal_recv(thrum_chan *chan, void *to, th_dea
 }
 
 /*
- * Without the lock, and with nothing more to do with the channel, which may be gone: copies, wakes,
- * frees.
+ * Without the lock. Copies, wakes and frees; it does not touch the channel, which may be gone.
  */
 void th_chan_conclude(const th_deal *deal, size_t elem_size);
 

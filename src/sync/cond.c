@@ -1,10 +1,11 @@
 /*
  * cond.c: the condition variable.
  *
- *     word    bit 0 LOCKED · bit 1 WAITERS
+ *     word    bit 0  LOCKED   the list lock (wordlock.h)
+ *             bit 1  WAITERS  the list is not empty
  *
- * A waiter is on the list before it unlocks the mutex; so whoever changes the condition under the
- * mutex afterwards finds it there. While LOCKED is set only its holder changes the word.
+ * A waiter is on the list before it unlocks the mutex; so a thread that changes the condition under
+ * the mutex afterwards finds it there. While LOCKED is set only its holder changes the word.
  */
 #include "thrum/cond.h"
 
@@ -38,7 +39,7 @@ static void enqueue(thrum_cond *cond, th_waiter *me) {
     }
 }
 
-/* The time of a waiter is out, and no signal reached it. */
+/* Takes a waiter that gives up off the list. False: it was off the list already. */
 static bool leave(void *object, th_waiter *me) {
     thrum_cond *cond = object;
     uint32_t *xword = &cond->reserved_word;
@@ -82,15 +83,16 @@ int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
     me.leave = leave;
     enqueue(cond, &me);
     thrum_mutex_unlock(mutex);
-    /* woken: the cond may be gone, the mutex not */
+    /* after the wake the cond may be gone, but not the mutex */
     int result = th_waiter_result(th_waiter_wait(&me));
     thrum_mutex_lock(mutex);
     return result;
 }
 
 /*
- * Takes the list lock; false when nobody waits. The first look may be a plain one: a waiter that
- * the caller must not miss queued before an unlock of the mutex that happened before this call.
+ * Takes the list lock; false when there are no waiters. The first load may be relaxed: a waiter
+ * that the caller must not miss queued before an unlock of the mutex that happened before this
+ * call.
  */
 static bool lock_list(thrum_cond *cond) {
     uint32_t *xword = &cond->reserved_word;
@@ -133,7 +135,7 @@ void thrum_cond_init(thrum_cond *cond) {
 }
 
 int thrum_cond_destroy(thrum_cond *cond) {
-    /* pairs: th_word32_publish; the caller goes on with what they left */
+    /* pairs: th_word32_publish; the caller sees all that the last calls wrote */
     if (th_load_acquire(&cond->reserved_word) != 0) {
         return -EBUSY;
     }

@@ -1,15 +1,18 @@
 /*
  * event.c: the event, manual and auto.
  *
- *     word    bit 0 LOCKED · bit 1 WAITERS · bit 2 SIGNALED          mode: constant
+ *     word    bit 0  LOCKED    the list lock (wordlock.h)
+ *             bit 1  WAITERS   the list is not empty
+ *             bit 2  SIGNALED  the event is signaled
+ *     mode    manual or auto; constant
  *
- * Invariant: SIGNALED means an empty list and an unlocked word: who signals while somebody waits
- * hands the signal over (auto) or wakes everyone (manual). While LOCKED is set only its holder
+ * Invariant: SIGNALED implies an empty list and an unlocked word: a signal that finds waiters is
+ * handed to the first (auto) or wakes all of them (manual). While LOCKED is set only its holder
  * changes the word.
  *
- * A signal that finds the event signaled still writes the word. Were it only to look, its caller's
- * writes might become visible after another thread has cleared the event and looked for them in
- * vain: a lost wakeup. README.md has the argument.
+ * A signal that finds the event signaled still writes the word. If it only read the word, its
+ * caller's writes might become visible after another thread has cleared the event and looked for
+ * them in vain: a lost wakeup. sync/README.md has the argument.
  */
 #include "thrum/event.h"
 
@@ -46,13 +49,13 @@ static inline bool pass(thrum_event *event, uint32_t seen) {
     return true; /* the caller's load was the acquire */
 }
 
-/* The time of a waiter is out, and no signal was handed to it. */
+/* Takes a waiter that gives up off the list. False: it was off the list already. */
 static bool leave(void *object, th_waiter *me) {
     thrum_event *event = object;
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
     for (;;) {
-        /* pairs: th_word32_publish; who took us off the list has done with us */
+        /* pairs: th_word32_publish; a thread that took the waiter off no longer touches it */
         uint32_t seen = th_load_acquire(xword);
         if ((seen & SIGNALED) != 0) {
             return false; /* the list is empty */
@@ -67,7 +70,7 @@ static bool leave(void *object, th_waiter *me) {
     }
 }
 
-/* Returns 0, so that the call can be a tail call: after a switch each return is mispredicted. */
+/* Returns the wait's result, so that it can be a tail call: after a switch a return mispredicts. */
 static TH_NOINLINE int wait_slow(thrum_event *event) {
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
@@ -85,7 +88,7 @@ static TH_NOINLINE int wait_slow(thrum_event *event) {
             }
         } else if (th_word32_lock(xword, seen)) {
             th_waitlist_push(list_of(event), &me);
-            /* woken: the event may be gone */
+            /* after the wake the event may be gone */
             return th_waiter_result(
                 th_waiter_wait_unlock(&me, xword, seen | TH_WORD_WAITERS, false));
         }
@@ -123,7 +126,7 @@ int thrum_event_wait_until(thrum_event *event, thrum_time deadline) {
             if (result) {
                 leave(event, &me);
             }
-            return result; /* woken: it is ours, and the object may be gone */
+            return result; /* after a wake the signal is the caller's, and the event may be gone */
         }
     }
 }
@@ -148,10 +151,10 @@ bool thrum_event_is_signaled(const thrum_event *event) {
 
 /* ---- waiting for any of several ---- */
 
-/* In the frame of who waits: a few, which is the rule, or as many as are allowed. */
+/* How many parts the smaller of the two frames of a wait has; more than that are rare. */
 #define FEW 8
 
-/* The number of an event that is signaled, each with the same chance; -1: none is. */
+/* The number of a signaled event, each with the same chance; -1 when none is signaled. */
 static int look_around(thrum_event *const events[], size_t n) {
     int found = -1;
     uint32_t count = 0;
@@ -166,12 +169,12 @@ static int look_around(thrum_event *const events[], size_t n) {
     return found;
 }
 
-/* Puts a part of a wait on an event's list. False: it is signaled, and the part stands nowhere. */
+/* Puts a part of a wait on an event's list. False: it is signaled, and the part is on no list. */
 static bool stand(thrum_event *event, th_waiter *part) {
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
     for (;;) {
-        /* relaxed: the compare-exchange decides; whoever takes the signal acquires */
+        /* relaxed: the compare-exchange decides; taking the signal is what acquires */
         uint32_t seen = th_load_relaxed(xword);
         if ((seen & TH_WORD_LOCKED) != 0) {
             th_backoff(&spins);
@@ -186,10 +189,10 @@ static bool stand(thrum_event *event, th_waiter *part) {
 }
 
 /*
- * Waits on all of them. An event that is found signaled on the way is taken only with our own word
- * claimed, so that none of those before it can have been handed to us as well. If somebody else was
- * faster to take it, we begin anew: nothing was consumed, and a signal that met a part of ours
- * meanwhile has stayed with its event.
+ * Waits on all of them. An event that is found signaled on the way is taken only after the wait's
+ * own word was claimed, so that no event before it can hand over a signal as well. If another
+ * caller was faster to take it, the wait begins anew: nothing was consumed, and a signal that met
+ * a part of this wait meanwhile has stayed with its event.
  */
 static TH_NOINLINE int wait_any_on(thrum_event *const events[], size_t n, thrum_time deadline,
                                    th_waiter parts[]) {
@@ -214,7 +217,7 @@ static TH_NOINLINE int wait_any_on(thrum_event *const events[], size_t n, thrum_
             outcome = th_waiter_wait_until(&me, deadline);
         }
         for (size_t i = 0; i < standing; i++) {
-            (void)leave(events[i], &parts[i]); /* nobody has a part in hand after this */
+            (void)leave(events[i], &parts[i]); /* after this no thread touches the part */
         }
         if (!claimed) {
             return outcome == TH_WAIT_WOKEN ? me.value : th_waiter_result(outcome);
@@ -253,7 +256,7 @@ int thrum_event_wait_any(thrum_event *const events[], size_t n, thrum_time deadl
 
 /* ---- signaling ---- */
 
-/* Lets one through (auto) or all (manual). The list lock is the caller's, the list is not empty. */
+/* With the list lock, which it gives up; the list is not empty. Wakes one (auto), or all. */
 static void wake_waiters(thrum_event *event) {
     uint32_t *xword = &event->reserved_word;
     if (is_auto(event)) {
@@ -270,7 +273,7 @@ static void wake_waiters(thrum_event *event) {
     }
 }
 
-/* Signals where nobody waits, also from SIGNALED to SIGNALED (see above). */
+/* Signals where there are no waiters, also from SIGNALED to SIGNALED (see the top). */
 static inline bool mark(uint32_t *xword, uint32_t seen) {
     /* pairs: pass, thrum_event_wait, thrum_event_test, thrum_event_clear; publishes what the
        caller wrote */
@@ -298,10 +301,10 @@ void thrum_event_signal(thrum_event *event) {
 
 void thrum_event_clear(thrum_event *event) {
     uint32_t *xword = &event->reserved_word;
-    /* relaxed: nothing to take back if not signaled; a signal not seen comes after the clear */
+    /* relaxed: if not signaled there is nothing to clear; a signal not seen is after the clear */
     uint32_t seen = th_load_relaxed(xword);
     while ((seen & SIGNALED) != 0) {
-        /* pairs: mark; who clears and then looks sees what the signal was about */
+        /* pairs: mark; what the signaler wrote before is visible to the caller */
         if (th_cas_acquire(xword, &seen, 0)) {
             return;
         }
@@ -313,7 +316,7 @@ void thrum_event_init(thrum_event *event, thrum_event_mode mode, bool signaled) 
 }
 
 int thrum_event_destroy(thrum_event *event) {
-    /* pairs: th_word32_publish, mark; the owner goes on with what they left */
+    /* pairs: th_word32_publish, mark; the caller sees all that the last calls wrote */
     if ((th_load_acquire(&event->reserved_word) & FLAGS) != 0) {
         return -EBUSY;
     }

@@ -1,20 +1,20 @@
 /*
  * mutex.c: the mutex.
  *
- *     word    bit 0 LOCKED   the list lock (wordlock.h)
- *             bit 1 WAITERS  the list is not empty
- *             bit 2 HELD     somebody owns the mutex
- *             bit 3 WOKEN    the first waiter has been woken and is on its way
- *             bit 4 HANDOFF  ... and owns the mutex already
+ *     word    bit 0  LOCKED   the list lock (wordlock.h)
+ *             bit 1  WAITERS  the list is not empty
+ *             bit 2  HELD     the mutex has an owner
+ *             bit 3  WOKEN    the first waiter has been woken and is on its way
+ *             bit 4  HANDOFF  the first waiter owns the mutex already
  *
  * Invariants, for all but the holder of LOCKED: WOKEN implies WAITERS; HANDOFF implies WOKEN and
  * HELD. A waiter stays on the list until it has the mutex, also while it is on its way: so it
  * keeps its place when a running caller is faster. Only the first is ever woken, and one at a
  * time: waking another for every unlock would cost a switch each, to find the mutex taken again.
- * Once the first has waited HANDOFF_NS, the unlock makes it the owner, and nobody can pass it
- * any more.
+ * Once the first has waited HANDOFF_NS, the unlock makes it the owner, and no other caller can pass
+ * it any more.
  *
- * While LOCKED is set only its holder changes the word. README.md has the argument.
+ * While LOCKED is set only its holder changes the word. sync/README.md has the argument.
  */
 #include "thrum/mutex.h"
 
@@ -33,7 +33,7 @@
 #define WOKEN 8u
 #define HANDOFF 16u
 
-/* How long the first waiter may be passed by. */
+/* How long running callers may take the mutex before the first waiter gets it. */
 #define HANDOFF_NS 1000000
 
 /*
@@ -43,15 +43,15 @@
 #define PASSES_PER_LOOK 32u
 
 /*
- * How often a caller looks again before it queues, unless others wait already; a switch costs less
- * than a long spin.
+ * How often a caller loads the word again before it queues, unless there are waiters already; a
+ * switch costs less than a long spin.
  */
 #define SPINS_MAX 4u
 
-/* Lives on the stack of who waits. */
+/* Lives on the waiter's stack. */
 struct mutex_waiter {
-    th_waiter waiter; /* first: the list's elements are these */
-    uint64_t self;    /* who it is: an unlock may make it the owner; constant */
+    th_waiter waiter; /* the list's element; it must be the first field */
+    uint64_t self;    /* its th_self_id, for an unlock that makes it the owner; constant */
 };
 
 static inline th_waitlist list_of(thrum_mutex *mutex) {
@@ -93,7 +93,7 @@ int thrum_mutex_try_lock(thrum_mutex *mutex) {
     uint64_t self = th_self_id();
     unsigned spins = 0;
     for (;;) {
-        /* relaxed: the compare-exchange decides; a holder seen late is one that was */
+        /* relaxed: the compare-exchange decides; a stale HELD was true a moment ago */
         uint32_t seen = th_load_relaxed(&mutex->reserved_word);
         if ((seen & HELD) != 0) {
             return -EBUSY;
@@ -124,8 +124,8 @@ void thrum_mutex_unlock(thrum_mutex *mutex) {
 /* ---- waiting ---- */
 
 /*
- * Waits for a moment to queue. False: the mutex was free and is taken. True: the list lock is the
- * caller's, the mutex is held by another, and *word is what the word was before.
+ * Takes the mutex or the list lock. False: the mutex was free, and is the caller's now. True: the
+ * list lock is the caller's, the mutex is held by another, and *word is the word without LOCKED.
  */
 static bool lock_list_unless_free(thrum_mutex *mutex, uint64_t self, uint32_t *word) {
     unsigned spins = 0;
@@ -149,7 +149,7 @@ static bool lock_list_unless_free(thrum_mutex *mutex, uint64_t self, uint32_t *w
     }
 }
 
-/* Takes the list lock; what the word was without it. */
+/* Takes the list lock; returns the word without LOCKED. */
 static uint32_t lock_list(thrum_mutex *mutex) {
     unsigned spins = 0;
     for (;;) {
@@ -163,7 +163,7 @@ static uint32_t lock_list(thrum_mutex *mutex) {
     }
 }
 
-/* The word, with WAITERS as the list is. */
+/* The word, with WAITERS set if the list is not empty. */
 static uint32_t with_waiters(thrum_mutex *mutex, uint32_t word) {
     word &= ~(uint32_t)TH_WORD_WAITERS;
     return th_waitlist_is_empty(list_of(mutex)) ? word : word | TH_WORD_WAITERS;
@@ -172,9 +172,9 @@ static uint32_t with_waiters(thrum_mutex *mutex, uint32_t word) {
 typedef enum { GOT, PASSED, LATE } arrival;
 
 /*
- * The first waiter, woken, comes for the mutex. GOT: it is ours and we are off the list. PASSED: a
- * running caller was faster; we are first again, as one that is not woken, and must wait. LATE:
- * that, and the deadline has passed; we are off the list.
+ * The first waiter, which was woken, comes for the mutex. GOT: it has the mutex, and is off the
+ * list. PASSED: a running caller was faster; it is the first again, not woken, and must wait.
+ * LATE: a running caller was faster, and the deadline has passed; it is off the list.
  */
 static arrival arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time deadline) {
     uint32_t *xword = &mutex->reserved_word;
@@ -200,7 +200,7 @@ static arrival arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time de
     return PASSED;
 }
 
-/* The time of a waiter is out, and it was not woken. */
+/* Takes a waiter off the list whose time is out and that was not woken. */
 static void leave(thrum_mutex *mutex, th_waiter *me) {
     uint32_t seen = lock_list(mutex);
     th_waitlist_leave(list_of(mutex), me);
@@ -219,7 +219,7 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time d
     }
     th_waiter_init(&me.waiter, TH_ON_MUTEX, mutex);
     me.self = self;
-    me.waiter.shielded = true; /* locking is no point of cancellation */
+    me.waiter.shielded = true; /* locking is not a cancellation point */
     me.waiter.timed = deadline != THRUM_FOREVER;
     me.waiter.since_ns = th_os_now();
     th_waitlist_push(list_of(mutex), &me.waiter);
@@ -238,14 +238,14 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time d
 /* ---- unlocking with waiters ---- */
 
 /*
- * Gives the mutex up, or to the first waiter, and wakes that unless it is on its way. The caller
- * has the list lock; `seen` is the word without it; the list is not empty.
+ * With the list lock, which it gives up; `seen` is the word without LOCKED; the list is not empty.
+ * Frees the mutex, or hands it to the first waiter, and wakes that unless it is on its way.
  */
 static void pass_on(thrum_mutex *mutex, uint32_t seen, int64_t now) {
     th_waiter *first = th_waitlist_first(list_of(mutex));
     bool on_its_way = (seen & WOKEN) != 0;
     while (!on_its_way && first && first->timed && !th_waiter_claim(first, TH_WAIT_WOKEN)) {
-        th_waitlist_leave(list_of(mutex), first); /* its time is out */
+        th_waitlist_leave(list_of(mutex), first); /* this one's time is out */
         first = th_waitlist_first(list_of(mutex));
     }
     if (th_unlikely(!first)) {
@@ -261,7 +261,7 @@ static void pass_on(thrum_mutex *mutex, uint32_t seen, int64_t now) {
     }
     th_word32_publish(&mutex->reserved_word, word);
     if (!on_its_way) {
-        th_waiter_let_go(first); /* it waits until this, so it is still there */
+        th_waiter_let_go(first); /* it waits for this wake, so it is still there */
     }
 }
 
@@ -297,7 +297,7 @@ void thrum_mutex_init(thrum_mutex *mutex) {
 }
 
 int thrum_mutex_destroy(thrum_mutex *mutex) {
-    /* pairs: thrum_mutex_unlock, unlock_slow; the caller goes on with what the last owner left */
+    /* pairs: thrum_mutex_unlock, unlock_slow; the caller sees all that the last owner wrote */
     if (th_load_acquire(&mutex->reserved_word) != 0) {
         return -EBUSY;
     }

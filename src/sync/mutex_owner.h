@@ -1,11 +1,11 @@
 /*
- * mutex_owner.h: who holds a mutex, for the mutex itself and for the cond.
+ * mutex_owner.h: the owner of a mutex, for the mutex itself and for the cond.
  *
- * The owner's number (th_self_id, never 0, never used twice) is written by whoever makes it the
- * owner and cleared by the owner before it gives the mutex up. So a caller that reads its own
- * number wrote it, or was handed it with a wake, and has not unlocked since; any other value,
- * however old, is not its own. That is why relaxed accesses answer "is it mine?" exactly, from
- * any thread.
+ * The owner is a number (th_self_id, never 0, never used twice). It is written by the thread that
+ * makes a caller the owner, and cleared by the owner before it gives the mutex up. So a caller that
+ * reads its own number wrote it, or was handed it with a wake, and has not unlocked since; any
+ * other value, however old, is not its own. That is why relaxed accesses tell any caller exactly
+ * whether it is the owner.
  */
 #ifndef TH_MUTEX_OWNER_H
 #define TH_MUTEX_OWNER_H

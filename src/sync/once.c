@@ -1,14 +1,15 @@
 /*
- * once.c: done once.
+ * once.c: a function that succeeds once.
  *
- *     word    bit 0 LOCKED · bit 1 WAITERS
- *             bit 2 RUNNING   somebody runs its function, or has been told to
- *             bit 3 DONE      for good: the word is DONE alone from then on
- *     owner   th_self_id of who runs it, else 0
+ *     word    bit 0  LOCKED   the list lock (wordlock.h)
+ *             bit 1  WAITERS  the list is not empty
+ *             bit 2  RUNNING  a caller runs its function, or has been told to
+ *             bit 3  DONE     a function has succeeded; from then on the word is DONE alone
+ *     owner   the th_self_id of the caller that runs its function, otherwise 0
  *
- * Invariant, for all but the holder of LOCKED: WAITERS implies RUNNING. A function that fails hands
- * RUNNING to the first waiter, so nobody passes those who wait. While LOCKED is set only its holder
- * changes the word. README.md has the argument.
+ * Invariant, for all but the holder of LOCKED: WAITERS implies RUNNING. A caller whose function
+ * fails hands RUNNING to the first waiter, so no caller passes the waiters. While LOCKED is set
+ * only its holder changes the word. sync/README.md has the argument.
  */
 #include "thrum/once.h"
 
@@ -24,20 +25,20 @@
 #define RUNNING 4u
 #define DONE 8u
 
-/* What a wake says: it is done, or it is the waiter's turn to do it. */
+/* The value of a wake that hands RUNNING to the waiter; that of a wake after DONE is 0. */
 #define YOUR_TURN 1
 
-/* Lives on the stack of who waits. */
+/* Lives on the waiter's stack. */
 struct once_waiter {
-    th_waiter waiter; /* first: the list's elements are these */
-    uint64_t self;    /* who it is; constant */
+    th_waiter waiter; /* the list's element; it must be the first field */
+    uint64_t self;    /* its th_self_id; constant */
 };
 
 static inline th_waitlist list_of(thrum_once *once) {
     return (th_waitlist){&once->reserved_first, &once->reserved_last};
 }
 
-/* Only ever compared with the reader's own number, as mutex_owner.h says. */
+/* Only ever compared with the caller's own number (mutex_owner.h). */
 static inline void set_owner(thrum_once *once, uint64_t self) {
     /* relaxed: see above */
     th_store_relaxed(&once->reserved_owner, self);
@@ -61,7 +62,7 @@ static uint32_t lock_list(thrum_once *once) {
     }
 }
 
-/* It is done: everybody may go on, and may free it. */
+/* After a success: wakes all waiters. Any of them may free the once. */
 static void tell_all(thrum_once *once) {
     set_owner(once, 0);
     uint32_t seen = RUNNING;
@@ -75,7 +76,7 @@ static void tell_all(thrum_once *once) {
     th_waitlist_wake_all(chain);
 }
 
-/* It failed: the first who waits tries next. */
+/* After a failure: the first waiter tries next. */
 static void pass_on(thrum_once *once) {
     lock_list(once);
     th_waiter *first = th_waitlist_pop(list_of(once));
@@ -91,7 +92,7 @@ static void pass_on(thrum_once *once) {
     th_waiter_let_go(first);
 }
 
-/* RUNNING is the caller's. */
+/* Runs the caller's function; the caller has set RUNNING, or was handed it. */
 static int run_it(thrum_once *once, thrum_fn fn, void *arg) {
     int result = fn(arg);
     if (result < 0) {
@@ -102,11 +103,11 @@ static int run_it(thrum_once *once, thrum_fn fn, void *arg) {
     return 0;
 }
 
-/* The time of a waiter is out, and nobody woke it. */
+/* Takes a waiter off the list whose time is out and that was not woken. */
 static void leave(thrum_once *once, th_waiter *me) {
     unsigned spins = 0;
     for (;;) {
-        /* pairs: th_word32_publish; who took us off the list has done with us */
+        /* pairs: th_word32_publish; a thread that took the waiter off no longer touches it */
         uint32_t seen = th_load_acquire(&once->reserved_word);
         if ((seen & DONE) != 0) {
             return; /* the list is empty */
@@ -122,13 +123,13 @@ static void leave(thrum_once *once, th_waiter *me) {
     }
 }
 
-/* The list lock is the caller's; `seen` is the word without it. */
+/* With the list lock, which it gives up; `seen` is the word without LOCKED. */
 static int wait_for_it(thrum_once *once, uint32_t seen, uint64_t self, thrum_fn fn, void *arg,
                        thrum_time deadline) {
     struct once_waiter me;
     th_waiter_init(&me.waiter, TH_ON_ONCE, once);
     me.self = self;
-    me.waiter.shielded = true; /* no point of cancellation */
+    me.waiter.shielded = true; /* not a cancellation point */
     me.waiter.timed = deadline != THRUM_FOREVER || th_waits_alone();
     th_waitlist_push(list_of(once), &me.waiter);
     th_word32_publish(&once->reserved_word, seen | TH_WORD_WAITERS);
@@ -137,7 +138,7 @@ static int wait_for_it(thrum_once *once, uint32_t seen, uint64_t self, thrum_fn 
         leave(once, &me.waiter);
         return result;
     }
-    /* if it is done, it may be gone */
+    /* unless it is this waiter's turn, the once may be gone */
     return me.waiter.value == YOUR_TURN ? run_it(once, fn, arg) : 0;
 }
 
@@ -160,7 +161,7 @@ static TH_NOINLINE int run_slow(thrum_once *once, thrum_fn fn, void *arg, thrum_
         if ((seen & TH_WORD_LOCKED) != 0) {
             th_backoff(&spins);
         } else if (seen == 0) {
-            /* pairs: th_word32_publish; what those wrote that failed. ABA: 0 is a whole state */
+            /* pairs: th_word32_publish; what failed calls wrote. ABA: 0 is the whole state */
             if (th_cas_acquire(xword, &seen, RUNNING)) {
                 set_owner(once, self);
                 return run_it(once, fn, arg);
@@ -193,7 +194,7 @@ void thrum_once_init(thrum_once *once) {
 }
 
 int thrum_once_destroy(thrum_once *once) {
-    /* pairs: tell_all, th_word32_publish; the owner goes on with what they left */
+    /* pairs: tell_all, th_word32_publish; the caller sees all that the last calls wrote */
     if ((th_load_acquire(&once->reserved_word) & ~DONE) != 0) {
         return -EBUSY;
     }

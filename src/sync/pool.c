@@ -1,16 +1,18 @@
 /*
  * pool.c: the pool of objects.
  *
- *     word    bit 0 LOCKED · bit 1 WAITERS
+ *     word    bit 0  LOCKED   the list lock (wordlock.h)
+ *             bit 1  WAITERS  the list of waiters is not empty
  *
- * LOCKED protects the list of those who wait, the free objects, and the counts. An object is *free*
- * (in the list `free`) or *out* (borrowed, or on its way between the two: its hook runs). In front
- * of each lies an `item`, which belongs to the pool while it is free and to the borrower while it
- * is out.
+ * LOCKED protects the list of waiters, the free objects, and the counts. An object is *free* (in
+ * the list `free`) or *out* (borrowed, or on its way between the two, while its hook runs). In
+ * front of each lies an `item`, which belongs to the pool while it is free and to the borrower
+ * while it is out.
  *
- * Invariant, for all but the holder of LOCKED and a waiter that is leaving: the first that waits
- * asks for more objects than are free. So who gives back or leaves serves, in order, whom it can,
- * and who comes while somebody waits does not pass. README.md has the argument.
+ * Invariant, for all but the holder of LOCKED and a waiter that is leaving: the first waiter asks
+ * for more objects than are free. So a caller that gives back, or leaves, serves as many waiters as
+ * it can, in order; and one that borrows while there are waiters queues behind them.
+ * sync/README.md has the argument.
  */
 #include "thrum/pool.h"
 
@@ -26,10 +28,10 @@
 #include "sync/wordlock.h"
 
 typedef struct item {
-    struct item *next;      /* in `free`, or in a chain on its way there */
-    struct item *all_next;  /* unbounded: in `all` */
-    const thrum_pool *pool; /* whose it is; constant */
-    bool out;               /* not free */
+    struct item *next;      /* the link in `free`, or in a chain on its way there */
+    struct item *all_next;  /* the link in `all`, in unbounded pools */
+    const thrum_pool *pool; /* the pool that it belongs to; constant */
+    bool out;               /* true while it is not free */
     bool constructed;
 } item;
 
@@ -37,22 +39,22 @@ _Static_assert(sizeof(item) == 32, "what lies behind it is 16-byte aligned");
 
 struct thrum_pool {
     uint32_t xword;
-    void *first; /* the list of those who wait; with LOCKED, as all up to the config */
+    void *first; /* the list of waiters; LOCKED protects it and all fields up to the config */
     void *last;
     item *free;
     size_t free_count;
     size_t out_count;
-    item *all;                /* unbounded: all that were made */
+    item *all;                /* all items that were made, in unbounded pools */
     thrum_pool_config config; /* constant */
-    size_t stride;            /* from one item to the next; constant */
-    char *block;              /* bounded: the items; constant */
+    size_t stride;            /* the bytes from one item to the next; constant */
+    char *block;              /* the items of a bounded pool; constant */
 };
 
-/* Lives on the stack of who waits. */
+/* Lives on the waiter's stack. */
 struct borrower {
-    th_waiter waiter; /* first: the list's elements are these */
-    void **items;     /* where to; constant */
-    size_t n;         /* how many; constant */
+    th_waiter waiter; /* the list's element; it must be the first field */
+    void **items;     /* the array to be filled; constant */
+    size_t n;         /* the number of objects asked for; constant */
 };
 
 static inline th_waitlist list_of(thrum_pool *pool) {
@@ -82,7 +84,7 @@ static void unlock_pool(thrum_pool *pool) {
 
 /* ---- with the lock ---- */
 
-/* n of the free ones, of which there are enough, become the caller's. */
+/* Makes n free objects, of which there are enough, the borrower's. */
 static void hand_out(thrum_pool *pool, void *items[], size_t n) {
     for (size_t i = 0; i < n; i++) {
         item *it = pool->free;
@@ -94,7 +96,7 @@ static void hand_out(thrum_pool *pool, void *items[], size_t n) {
     pool->out_count += n;
 }
 
-/* Serves those who wait, in order, as far as it goes; whom to wake, once the lock is given up. */
+/* Serves as many waiters as it can, in order; returns those to wake once the lock is given up. */
 static th_waiter *serve(thrum_pool *pool) {
     th_waiter *chain = NULL;
     th_waiter **link = &chain;
@@ -106,7 +108,7 @@ static th_waiter *serve(thrum_pool *pool) {
         }
         th_waitlist_leave(list_of(pool), first);
         if (first->timed && !th_waiter_claim(first, TH_WAIT_WOKEN)) {
-            continue; /* it is late, and on its way to leave the list */
+            continue; /* its time is out, and it is about to leave the list */
         }
         hand_out(pool, borrower->items, borrower->n);
         *link = first;
@@ -118,7 +120,7 @@ static th_waiter *serve(thrum_pool *pool) {
 
 /* ---- the hooks ---- */
 
-/* Makes n objects ready that are out. What failed: then those without `preserve` are undone. */
+/* Constructs those of n objects that are not, all of them out; stops at the first error. */
 static int construct(thrum_pool *pool, void *items[], size_t n) {
     const thrum_pool_config *config = &pool->config;
     for (size_t i = 0; i < n; i++) {
@@ -147,7 +149,7 @@ static void destruct(thrum_pool *pool, item *it) {
 
 /* ---- giving back ---- */
 
-/* They were out. */
+/* Gives back n objects that are out. */
 static void put_back(thrum_pool *pool, void *items[], size_t n) {
     if (!pool->config.preserve) {
         for (size_t i = 0; i < n; i++) {
@@ -178,18 +180,18 @@ void thrum_pool_give_back(thrum_pool *pool, void *object) {
 
 /* ---- borrowing ---- */
 
-/* A waiter does not wait any longer. False: it was taken off the list before. */
+/* Takes a waiter that gives up off the list. False: it was off the list already. */
 static bool leave(void *object, th_waiter *me) {
     thrum_pool *pool = object;
     lock_pool(pool);
     bool listed = th_waitlist_leave(list_of(pool), me);
-    th_waiter *chain = serve(pool); /* those behind may need fewer than it did */
+    th_waiter *chain = serve(pool); /* the waiters behind it may need fewer than it did */
     unlock_pool(pool);
     th_waitlist_wake_all(chain);
     return listed;
 }
 
-/* With the lock, which it gives up: queues the caller until it is served. */
+/* With the lock, which it gives up. Queues the caller, and waits until it is served. */
 static int wait_for_items(thrum_pool *pool, void *items[], size_t n, thrum_time deadline) {
     struct borrower me = {.items = items, .n = n};
     th_waiter_init(&me.waiter, TH_ON_POOL, pool);
@@ -207,7 +209,7 @@ static int wait_for_items(thrum_pool *pool, void *items[], size_t n, thrum_time 
     return result;
 }
 
-/* One that is out already, or NULL. */
+/* Allocates an item, which is out from the beginning; NULL when there is no memory. */
 static item *make_item(thrum_pool *pool) {
     item *it = pool->config.alloc(pool->config.ctx, pool->stride);
     if (it) {
@@ -218,7 +220,7 @@ static item *make_item(thrum_pool *pool) {
     return it;
 }
 
-/* Unbounded: makes those that are missing, items[from] to items[n - 1]. */
+/* In unbounded pools: makes the missing objects, items[from] to items[n - 1]. */
 static int make_missing(thrum_pool *pool, void *items[], size_t from, size_t n) {
     item *chain = NULL;
     item **link = &chain;
@@ -245,7 +247,7 @@ static int make_missing(thrum_pool *pool, void *items[], size_t from, size_t n) 
     return 0;
 }
 
-/* How to go about it when there are not enough. */
+/* What a borrower does when there are too few. */
 typedef enum { WAIT, TRY } manner;
 
 static int get_items(thrum_pool *pool, void *items[], size_t n, manner how, thrum_time deadline) {
@@ -332,7 +334,7 @@ void thrum_pool_config_init(thrum_pool_config *config) {
     *config = (thrum_pool_config)THRUM_POOL_CONFIG_INIT;
 }
 
-/* Nobody uses it any more: destructs and frees. */
+/* Destructs and frees everything; no thread uses the pool any more. */
 static void free_all(thrum_pool *pool) {
     thrum_pool_config config = pool->config;
     for (size_t i = 0; i < config.capacity; i++) {
@@ -350,7 +352,7 @@ static void free_all(thrum_pool *pool) {
     config.free(config.ctx, pool);
 }
 
-/* The memory of a bounded pool, and with `preserve` its objects. */
+/* Allocates the items of a bounded pool, and with `preserve` constructs its objects. */
 static int fill(thrum_pool *pool) {
     size_t capacity = pool->config.capacity;
     if (capacity > SIZE_MAX / pool->stride) {

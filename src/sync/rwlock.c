@@ -1,17 +1,18 @@
 /*
  * rwlock.c: the readers-writer lock.
  *
- *     word    bit 0 LOCKED   the list lock (wordlock.h), of both lists
- *             bit 1 WAITERS  somebody waits
- *             bit 2 WRITER   a writer has it
- *             bits 3..       how many readers have it
- *     owner   th_self_id of the writer that has it, else 0
+ *     word    bit 0      LOCKED   the list lock (wordlock.h), of both lists
+ *             bit 1      WAITERS  one of the lists is not empty
+ *             bit 2      WRITER   a writer has the lock
+ *             bits 3...           the number of readers that have the lock
+ *     owner   the th_self_id of the writer that has the lock, otherwise 0
  *
- * Invariants, for all but the holder of LOCKED: WRITER means no readers; WAITERS means WRITER or
- * readers; a reader waits only while a writer has the lock or waits. Who unlocks last hands it
- * over: a writer to all readers that wait, the last reader to the first writer, either to the other
- * kind when there is none. So nobody who runs takes it past those who wait, and the two kinds take
- * turns. While LOCKED is set only its holder changes the word. README.md has the argument.
+ * Invariants, for all but the holder of LOCKED: WRITER implies no readers; WAITERS implies WRITER
+ * or readers; a reader waits only while a writer has the lock or waits. The last unlock hands the
+ * lock over: a writer to all readers that wait, the last reader to the first writer, either to the
+ * other kind when there is none. So no running caller takes it past the waiters, and the two kinds
+ * take turns. While LOCKED is set only its holder changes the word. sync/README.md has the
+ * argument.
  */
 #include "thrum/rwlock.h"
 
@@ -29,13 +30,13 @@
 #define LOCKED ((uint64_t)TH_WORD_LOCKED)
 #define WAITERS ((uint64_t)TH_WORD_WAITERS)
 
-/* How often a caller looks again before it queues, unless others wait already; as in mutex.c. */
+/* How often a caller loads the word again before it queues, unless there are waiters already. */
 #define SPINS_MAX 4u
 
-/* Lives on the stack of who waits. */
+/* Lives on the waiter's stack. */
 struct rwlock_waiter {
-    th_waiter waiter; /* first: the lists' elements are these */
-    uint64_t self;    /* who it is: an unlock makes a writer the owner; constant */
+    th_waiter waiter; /* the lists' element; it must be the first field */
+    uint64_t self;    /* its th_self_id, for an unlock that makes it the owner; constant */
 };
 
 typedef enum { READS, WRITES } kind;
@@ -45,7 +46,7 @@ static inline th_waitlist list_of(thrum_rwlock *lock, kind which) {
     return (th_waitlist){&ends[0], &ends[1]};
 }
 
-/* Only ever compared with the reader's own number, as mutex_owner.h says. */
+/* Only ever compared with the caller's own number (mutex_owner.h). */
 static inline void set_owner(thrum_rwlock *lock, uint64_t self) {
     /* relaxed: see above */
     th_store_relaxed(&lock->reserved_owner, self);
@@ -56,21 +57,21 @@ static inline bool is_owner(const thrum_rwlock *lock, uint64_t self) {
     return th_load_relaxed(&lock->reserved_owner) == self;
 }
 
-/* Whether it can be taken at once; LOCKED aside. */
+/* Whether the lock can be taken at once, apart from LOCKED. */
 static inline bool is_free_for(kind which, uint64_t seen) {
     return which == READS ? (seen & (WAITERS | WRITER)) == 0 : (seen & ~LOCKED) == 0;
 }
 
-/* Takes it. False: the word changed. */
+/* Takes the lock for reading. False: the word changed. */
 static inline bool take_read(thrum_rwlock *lock, uint64_t seen) {
-    /* pairs: drop, th_word64_publish; what the writers before wrote. ABA: equal words are equal
-       states */
+    /* pairs: drop, th_word64_publish; what earlier writers wrote. ABA: equal words are equal
+     * states */
     return th_cas_acquire(&lock->reserved_word, &seen, seen + READER);
 }
 
 static inline bool take_write(thrum_rwlock *lock, uint64_t self) {
     uint64_t seen = 0;
-    /* pairs: drop, th_word64_publish; what all before wrote. ABA: as above */
+    /* pairs: drop, th_word64_publish; what earlier owners wrote. ABA: as above */
     if (th_cas_acquire(&lock->reserved_word, &seen, WRITER)) {
         set_owner(lock, self);
         return true;
@@ -78,7 +79,7 @@ static inline bool take_write(thrum_rwlock *lock, uint64_t self) {
     return false;
 }
 
-/* Gives a hold up where nobody is to be told. False: the word changed. */
+/* Gives a hold up when there are no waiters to wake. False: the word changed. */
 static inline bool drop(thrum_rwlock *lock, uint64_t seen, uint64_t hold) {
     /* pairs: take_read, take_write, th_word64_lock; publishes what was written under the lock */
     return th_cas_release(&lock->reserved_word, &seen, seen - hold);
@@ -116,7 +117,7 @@ static int try_lock(thrum_rwlock *lock, kind which) {
     uint64_t self = th_self_id();
     unsigned spins = 0;
     for (;;) {
-        /* relaxed: the compare-exchange decides; a holder seen late is one that was */
+        /* relaxed: the compare-exchange decides; a stale holder had the lock a moment ago */
         uint64_t seen = th_load_relaxed(&lock->reserved_word);
         if (!is_free_for(which, seen)) {
             return -EBUSY;
@@ -139,7 +140,7 @@ int thrum_rwlock_try_wrlock(thrum_rwlock *lock) {
 
 /* ---- handing over ---- */
 
-/* All readers that can be woken, off their list; *word counts them as readers that have it. */
+/* Empties the readers' list. Returns those that can be woken, and adds them to *word's readers. */
 static th_waiter *admit_readers(thrum_rwlock *lock, uint64_t *word) {
     th_waiter *chain = th_waitlist_detach(list_of(lock, READS));
     for (th_waiter *w = chain; w; w = w->next) {
@@ -148,14 +149,14 @@ static th_waiter *admit_readers(thrum_rwlock *lock, uint64_t *word) {
     return chain;
 }
 
-/* The list lock is given up; WAITERS as the lists are. */
+/* Gives the list lock up, with WAITERS set if a list is not empty. */
 static void publish(thrum_rwlock *lock, uint64_t word) {
     bool nobody =
         th_waitlist_is_empty(list_of(lock, READS)) && th_waitlist_is_empty(list_of(lock, WRITES));
     th_word64_publish(&lock->reserved_word, nobody ? word : word | WAITERS);
 }
 
-/* Nobody has it any more, and the list lock is the caller's. */
+/* With the list lock, which it gives up; the lock has no holder any more. */
 static void hand_over(thrum_rwlock *lock, kind first_choice) {
     uint64_t word = 0;
     th_waiter *chain = first_choice == READS ? admit_readers(lock, &word) : NULL;
@@ -194,7 +195,7 @@ static TH_NOINLINE void unlock_slow(thrum_rwlock *lock) {
 }
 
 void thrum_rwlock_unlock(thrum_rwlock *lock) {
-    /* relaxed: what concerns the caller's own hold it wrote, or acquired with it */
+    /* relaxed: what concerns the caller's own hold was written by it, or acquired with the hold */
     uint64_t seen = th_load_relaxed(&lock->reserved_word);
     uint64_t hold = READER;
     if ((seen & WRITER) != 0) {
@@ -214,7 +215,7 @@ void thrum_rwlock_unlock(thrum_rwlock *lock) {
 
 /* ---- waiting ---- */
 
-/* The time of a waiter is out, and it was not let in. */
+/* Takes a waiter off the list whose time is out and that was not woken. */
 static void leave(thrum_rwlock *lock, kind which, th_waiter *me) {
     unsigned spins = 0;
     for (;;) {
@@ -227,7 +228,7 @@ static void leave(thrum_rwlock *lock, kind which, th_waiter *me) {
             uint64_t word = seen & ~WAITERS;
             th_waitlist_leave(list_of(lock, which), me);
             if ((seen & WRITER) == 0 && th_waitlist_is_empty(list_of(lock, WRITES))) {
-                chain = admit_readers(lock, &word); /* it was for the last writer that they wait */
+                chain = admit_readers(lock, &word); /* they waited only for the last writer */
             }
             publish(lock, word);
             th_waitlist_wake_all(chain);
@@ -236,13 +237,13 @@ static void leave(thrum_rwlock *lock, kind which, th_waiter *me) {
     }
 }
 
-/* The list lock is the caller's; `seen` is the word without it. */
+/* With the list lock, which it gives up; `seen` is the word without LOCKED. */
 static int wait_for_turn(thrum_rwlock *lock, uint64_t seen, kind which, uint64_t self,
                          thrum_time deadline) {
     struct rwlock_waiter me;
     th_waiter_init(&me.waiter, which == WRITES ? TH_ON_WRITE : TH_ON_READ, lock);
     me.self = self;
-    me.waiter.shielded = true; /* no point of cancellation */
+    me.waiter.shielded = true; /* not a cancellation point */
     me.waiter.timed = deadline != THRUM_FOREVER;
     th_waitlist_push(list_of(lock, which), &me.waiter);
     th_word64_publish(&lock->reserved_word, seen | WAITERS);
@@ -250,7 +251,7 @@ static int wait_for_turn(thrum_rwlock *lock, uint64_t seen, kind which, uint64_t
     if (result) {
         leave(lock, which, &me.waiter);
     }
-    return result; /* woken: it is ours, the word says so already */
+    return result; /* after a wake the lock is the caller's: the word says so already */
 }
 
 static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time deadline) {
@@ -261,7 +262,7 @@ static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time dead
         th_misuse(which == READS ? "thrum_rwlock_rdlock" : "thrum_rwlock_wrlock",
                   "held for writing by the caller already", lock);
     }
-    /* relaxed: a guess: other readers were faster, or it is held */
+    /* relaxed: a guess that the fast path failed because other readers were faster */
     if (which == READS && is_free_for(which, th_load_relaxed(&lock->reserved_word))) {
         th_stand_back();
     }
@@ -293,7 +294,7 @@ void thrum_rwlock_init(thrum_rwlock *lock) {
 }
 
 int thrum_rwlock_destroy(thrum_rwlock *lock) {
-    /* pairs: drop, th_word64_publish; the caller goes on with what the last owners left */
+    /* pairs: drop, th_word64_publish; the caller sees all that the last owners wrote */
     if (th_load_acquire(&lock->reserved_word) != 0) {
         return -EBUSY;
     }

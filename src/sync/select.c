@@ -1,33 +1,33 @@
 /*
  * select.c: one of several sends and receives.
  *
- * At first it looks without locks, and tries the one case it chose with that channel's lock alone.
- * If nothing can be done it takes the locks of all its channels, in the order of their addresses,
- * looks once more, and stands on every list by a part of one wait before it gives them up. So
- * nobody ever finds a select half queued; and who deals with a waiting select holds the lock of the
- * channel where it stands, and claims its word. A select that deals while it holds all its locks is
- * not on any list itself: nobody can claim it, so two selects that could deal with each other need
- * one claim, not two. README.md has the argument.
+ * A select first looks at its cases without locks, and tries the one that it chose with that
+ * channel's lock alone. If no case can proceed it takes the locks of all its channels, in the order
+ * of their addresses, looks once more, and queues on every list a part of one wait before it gives
+ * the locks up. So no thread ever finds a select half queued; and one that deals with a waiting
+ * select holds the lock of a channel where it is queued, and claims the wait. A select that deals
+ * while it holds all its locks is not on any list itself and cannot be claimed, so two selects that
+ * could deal with each other need one claim, not two. sync/README.md has the argument.
  */
 #include "core/state/thread.h"
 #include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/chan.h"
 
-/* In the frame of who waits: a few, which is the rule, or as many as the header says. */
+/* How many places the smaller of the two frames of a select has; more than that are rare. */
 #define FEW 8
 
 /* What a select that waits needs for each case. */
 typedef struct place {
     th_party party;
-    thrum_chan *chan; /* of all places, in the order of addresses */
+    thrum_chan *chan; /* the places' channels are in the order of addresses, not of the cases */
 } place;
 
 static inline uint32_t side_of(const thrum_case *c) {
     return c->kind == THRUM_CASE_SEND ? TH_CHAN_SENDERS : TH_CHAN_RECEIVERS;
 }
 
-/* The number of a case that can be done, each with the same chance; -1: none. */
+/* The number of a case that can proceed, each with the same chance; -1 when none can. */
 static int look_around(const thrum_case cases[], size_t n) {
     int found = -1;
     uint32_t count = 0;
@@ -44,7 +44,7 @@ static int look_around(const thrum_case cases[], size_t n) {
     return found;
 }
 
-/* Does what can be done at once: the case's number, -EAGAIN, -ENOMEM. */
+/* Does one case that can proceed at once. Returns its number, -EAGAIN or -ENOMEM. */
 static int try_some(thrum_case cases[], size_t n) {
     int found;
     while ((found = look_around(cases, n)) >= 0) { /* lock-free: a failure is another's success */
@@ -64,7 +64,7 @@ static int try_some(thrum_case cases[], size_t n) {
 
 /* ---- all locks ---- */
 
-/* The channels of the cases, each once, by address; their number. */
+/* Stores the cases' channels, each once, in the order of addresses; returns their number. */
 static size_t sort_channels(const thrum_case cases[], size_t n, place places[]) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
@@ -76,7 +76,7 @@ static size_t sort_channels(const thrum_case cases[], size_t n, place places[]) 
     while (gap < count / 3) {
         gap = 3 * gap + 1;
     }
-    for (; gap > 0; gap /= 3) { /* shell's: for a few it is sorting by insertion */
+    for (; gap > 0; gap /= 3) { /* shellsort; for a few cases it is an insertion sort */
         for (size_t i = gap; i < count; i++) {
             thrum_chan *chan = places[i].chan;
             size_t at = i;
@@ -108,8 +108,8 @@ static void unlock_all(place places[], size_t channels) {
 }
 
 /*
- * With all locks. What is found and done is concluded by the caller, without them. The case's
- * number; -EAGAIN: nothing can be done; -ENOMEM: a send, but for want of a segment.
+ * With all locks. Does one case that can proceed; the caller concludes the deal after it has
+ * unlocked. Returns the case's number; -EAGAIN: none can proceed; -ENOMEM: a send lacks a segment.
  */
 static int deal_some(thrum_case cases[], size_t n, th_deal *deal) {
     int found;
@@ -130,7 +130,7 @@ static int deal_some(thrum_case cases[], size_t n, th_deal *deal) {
 
 /* ---- waiting ---- */
 
-/* With all locks: a part of the wait on every list. */
+/* With all locks. Queues a part of the wait on every list. */
 static void stand(thrum_case cases[], size_t n, place places[], th_waiter *whole) {
     for (size_t i = 0; i < n; i++) {
         const thrum_case *c = &cases[i];
@@ -145,7 +145,7 @@ static void stand(thrum_case cases[], size_t n, place places[], th_waiter *whole
     }
 }
 
-/* Off all lists but the one of the case that happened (-1: of none): who dealt took it off. */
+/* Leaves all lists but the one of the case that happened (-1: none), whose part is off already. */
 static void leave(thrum_case cases[], size_t n, place places[], int happened) {
     for (size_t i = 0; i < n; i++) {
         if (cases[i].chan && (int)i != happened) {
@@ -170,7 +170,7 @@ static int select_on(thrum_case cases[], size_t n, thrum_time deadline, place pl
             th_chan_conclude(&deal, elem_size);
             return found;
         }
-        /* a segment is needed, which is not made with locks held */
+        /* a segment is needed, which is not allocated with locks held */
         if ((found = try_some(cases, n)) != -EAGAIN) {
             return found;
         }

@@ -1,14 +1,18 @@
 /*
  * sem.c: the counting semaphore.
  *
- *     word    bit 0 LOCKED · bit 1 WAITERS · bits 2 to 32 the value
+ *     word    bit 0        LOCKED   the list lock (wordlock.h)
+ *             bit 1        WAITERS  the list is not empty
+ *             bits 2 to 32          the value
  *
- * Invariant: a value above 0 means an empty list. So a post hands its units to the first waiter
- * and raises the value only when nobody waits, and a caller that finds a value above 0 passes
- * nobody by taking it. Units that are fewer than the first waiter lacks are put by for it; no other
- * waiter has any. While LOCKED is set only its holder changes the word. README.md has the argument.
+ * Invariant: a value above 0 implies an empty list. So a post hands its units to the first waiter
+ * and raises the value only when there are no waiters, and a caller that finds a value above 0
+ * passes no waiter by taking it. Units that are fewer than the first waiter lacks are set aside for
+ * it; no other waiter has any. While LOCKED is set only its holder changes the word. sync/README.md
+ * has the argument.
  *
- * Of a waiter `value` is how many it lacks beyond one, and `since_ns` how many are put by for it.
+ * A waiter's `value` is the number of units that it lacks beyond one, and its `since_ns` the number
+ * that are set aside for it.
  */
 #include "thrum/sem.h"
 
@@ -28,7 +32,7 @@ static inline th_waitlist list_of(thrum_sem *sem) {
     return (th_waitlist){&sem->reserved_first, &sem->reserved_last};
 }
 
-/* Nobody to wait for: the value is above 0, hence no flag is set. */
+/* Whether a unit can be taken: the value is above 0, hence no flag is set. */
 static inline bool has_unit(uint64_t word) {
     return word >= ONE;
 }
@@ -41,7 +45,7 @@ static inline bool has_units(uint64_t word, unsigned n) {
 /* Takes n units. False: the word changed. */
 static inline bool take(uint64_t *xword, uint64_t seen, unsigned n) {
     /* pairs: give, th_word64_publish; what was written before the posts is visible. ABA: equal
-       words are equal states, there is no list to go with them */
+     * words are equal states, since the list is empty */
     return th_cas_acquire(xword, &seen, seen - ONE * n);
 }
 
@@ -52,12 +56,12 @@ static inline bool give(uint64_t *xword, uint64_t seen, unsigned n) {
 }
 
 /*
- * Takes the list lock and the units that there are: with LOCKED the value is 0, or a caller that
- * looks at nothing else would take from it. False: the word changed.
+ * Takes the list lock and all units: while LOCKED is set the value is 0, since callers take units
+ * without looking at LOCKED. False: the word changed.
  */
 static inline bool lock_and_take_all(uint64_t *xword, uint64_t seen) {
     /* pairs: give, th_word64_publish, th_waiter_wait_unlock; takes over the list, and what the
-       posts of these units, and earlier callers, published */
+     * posts of these units, and earlier callers, published */
     return th_cas_acquire(xword, &seen, (seen & TH_WORD_WAITERS) | TH_WORD_LOCKED);
 }
 
@@ -80,7 +84,7 @@ int thrum_sem_try_wait_n(thrum_sem *sem, unsigned n) {
         return -EINVAL;
     }
     while (n) { /* lock-free: a failure is another's success */
-        /* relaxed: the compare-exchange decides; too few seen late is too few that were */
+        /* relaxed: the compare-exchange decides; a stale value was true a moment ago */
         uint64_t seen = th_load_relaxed(xword);
         if (!has_units(seen, n)) {
             return -EAGAIN;
@@ -108,9 +112,9 @@ void thrum_sem_post(thrum_sem *sem) {
 }
 
 /*
- * With the list lock: hands units out to those who wait, in their order, and puts by what is left
- * for the first that lacks more. Those to be woken are *chain. Returns the units that nobody waits
- * for; above 0 the list is empty.
+ * With the list lock. Hands units out to the waiters in their order, and sets aside what is left
+ * for the first that lacks more. *chain becomes the waiters to be woken. Returns the units that no
+ * waiter needs; if they are more than 0 the list is empty.
  */
 static uint64_t serve(th_waitlist list, uint64_t units, th_waiter **chain) {
     th_waiter *first;
@@ -124,7 +128,7 @@ static uint64_t serve(th_waitlist list, uint64_t units, th_waiter **chain) {
         }
         (void)th_waitlist_leave(list, first);
         if (th_unlikely(first->timed) && !th_waiter_claim(first, TH_WAIT_WOKEN)) {
-            units += (uint64_t)first->since_ns; /* its time is out: what was put by goes on */
+            units += (uint64_t)first->since_ns; /* its time is out: the next gets its units */
             continue;
         }
         units -= lacks;
@@ -135,7 +139,7 @@ static uint64_t serve(th_waitlist list, uint64_t units, th_waiter **chain) {
     return units;
 }
 
-/* With the list lock, which it gives up: hands units out, and wakes those who have all. */
+/* With the list lock, which it gives up. Hands units out, and wakes the waiters that have all. */
 static TH_NOINLINE void serve_and_unlock(const char *call, thrum_sem *sem, uint64_t units) {
     th_waitlist list = list_of(sem);
     th_waiter *chain;
@@ -148,13 +152,13 @@ static TH_NOINLINE void serve_and_unlock(const char *call, thrum_sem *sem, uint6
     th_waitlist_wake_all(chain);
 }
 
-/* A waiter does not wait any longer. False: it was taken off the list before. */
+/* Takes a waiter that gives up off the list. False: it was off the list already. */
 static bool leave(void *object, th_waiter *me) {
     thrum_sem *sem = object;
     uint64_t *xword = &sem->reserved_word;
     unsigned spins = 0;
     for (;;) {
-        /* pairs: th_word64_publish; who took us off the list has done with us */
+        /* pairs: th_word64_publish; a thread that took the waiter off no longer touches it */
         uint64_t seen = th_load_acquire(xword);
         if (has_unit(seen)) {
             return false; /* the list is empty */
@@ -163,7 +167,7 @@ static bool leave(void *object, th_waiter *me) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
             bool listed = th_waitlist_leave(list_of(sem), me);
-            /* else a post took it off, and took what was put by */
+            /* a post that took it off has also taken the units set aside */
             serve_and_unlock("thrum_sem_wait_n", sem, listed ? (uint64_t)me->since_ns : 0);
             return listed;
         }
@@ -171,8 +175,8 @@ static bool leave(void *object, th_waiter *me) {
 }
 
 /*
- * Takes n units: true. Or the list lock, and what there is, put by for the waiter, which lacks one
- * at least and is still to be queued: false.
+ * True: n units were taken. False: the list lock was taken, with all units, which are set aside for
+ * the waiter; it lacks at least one, and is still to be queued.
  */
 static TH_ALWAYS_INLINE bool take_or_lock(thrum_sem *sem, th_waiter *me, unsigned n) {
     uint64_t *xword = &sem->reserved_word;
@@ -186,7 +190,7 @@ static TH_ALWAYS_INLINE bool take_or_lock(thrum_sem *sem, th_waiter *me, unsigne
             if (take(xword, seen, n)) {
                 return true;
             }
-        } else if (n == 1) { /* there is none, and the waiter lacks this one only */
+        } else if (n == 1) { /* the value is 0, and the waiter lacks only this one */
             if (th_word64_lock(xword, seen)) {
                 me->since_ns = 0;
                 return false;
@@ -201,8 +205,8 @@ static TH_ALWAYS_INLINE bool take_or_lock(thrum_sem *sem, th_waiter *me, unsigne
 }
 
 /*
- * Takes n units, or queues and waits for them to be handed over. Returns 0, so that the call can be
- * a tail call: after a switch each return costs a misprediction.
+ * Takes n units, or queues and waits until they are handed over. It returns an int, so that the
+ * call can be a tail call: after a switch each return costs a misprediction.
  */
 static TH_ALWAYS_INLINE int wait(thrum_sem *sem, unsigned n) {
     th_waiter me;
@@ -212,7 +216,7 @@ static TH_ALWAYS_INLINE int wait(thrum_sem *sem, unsigned n) {
         return 0;
     }
     th_waitlist_push(list_of(sem), &me);
-    /* woken: the units are ours, the semaphore may be gone */
+    /* after a wake the units are the caller's, and the semaphore may be gone */
     return th_waiter_result(th_waiter_wait_unlock(&me, &sem->reserved_word, TH_WORD_WAITERS, true));
 }
 
@@ -240,14 +244,14 @@ int thrum_sem_wait_n_until(thrum_sem *sem, unsigned n, thrum_time deadline) {
     if (result) {
         leave(sem, &me);
     }
-    return result; /* woken: they are ours, and the object may be gone */
+    return result; /* after a wake the units are the caller's, and the semaphore may be gone */
 }
 
 int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
     return thrum_sem_wait_n_until(sem, 1, deadline);
 }
 
-/* Hands the units to those who wait, or raises the value. */
+/* Hands the units to the waiters, or raises the value. */
 static TH_ALWAYS_INLINE void post(const char *call, thrum_sem *sem, unsigned n) {
     uint64_t *xword = &sem->reserved_word;
     unsigned spins = 0;
@@ -263,7 +267,7 @@ static TH_ALWAYS_INLINE void post(const char *call, thrum_sem *sem, unsigned n) 
                     serve_and_unlock(call, sem, n);
                     return;
                 }
-                first = th_waitlist_pop(list_of(sem)); /* by far the most posts: a switch's half */
+                first = th_waitlist_pop(list_of(sem)); /* the common case, half of a switch */
                 th_word64_publish(xword, th_waitlist_is_empty(list_of(sem)) ? 0 : TH_WORD_WAITERS);
                 th_waiter_wake(first);
                 return;
@@ -297,7 +301,7 @@ void thrum_sem_init(thrum_sem *sem, unsigned value) {
 }
 
 int thrum_sem_destroy(thrum_sem *sem) {
-    /* pairs: th_word64_publish, give; the owner goes on with what they left */
+    /* pairs: th_word64_publish, give; the caller sees all that the last calls wrote */
     if ((th_load_acquire(&sem->reserved_word) & FLAGS) != 0) {
         return -EBUSY;
     }

@@ -1,16 +1,17 @@
 /*
  * tickets.c: tickets: turns in the order in which they were taken.
  *
- *     word    bit 0 LOCKED · bit 1 OUT: there are tickets
+ *     word    bit 0  LOCKED  the list lock (wordlock.h)
+ *             bit 1  OUT     the list of tickets is not empty
  *
- * The tickets that are not done form a list, doubly linked, in the order in which they were taken;
- * LOCKED protects it, and with it each ticket's own list of those who wait for it, and `on_call`.
+ * The tickets that are not done form a list, doubly linked, in the order in which they were taken.
+ * LOCKED protects it, and also each ticket's own list of waiters, and `on_call`.
  *
  * Invariant, for all but the holder of LOCKED: the first ticket of the list is *called*, and no
  * other. `called` is set under LOCKED and never taken back, so it may be read without.
  *
- * A ticket on call has posted its task, which waits to be signaled: whoever calls the ticket does
- * that, once, and nothing in it can fail. README.md has the argument.
+ * A ticket on call has posted its task, which waits to be signaled: the thread that calls the
+ * ticket signals it, once, and nothing in that can fail. sync/README.md has the argument.
  */
 #include "thrum/tickets.h"
 
@@ -26,7 +27,10 @@
 
 #define OUT TH_WORD_WAITERS
 
-/* on_call: nothing; registered before the turn, which will signal; posted as the turn had come */
+/*
+ * The values of on_call. TO_BE_SIGNALED: registered before the turn, whose call will signal the
+ * task. POSTED: registered after it, so the task was posted to run at once.
+ */
 enum { NOT, TO_BE_SIGNALED, POSTED };
 
 static inline th_waitlist waiters_of(thrum_ticket *ticket) {
@@ -65,7 +69,7 @@ static void make(thrum_tickets *tickets, thrum_ticket *ticket, thrum_ticket *pre
     ticket->reserved_first = NULL;
     ticket->reserved_last = NULL;
     ticket->reserved_on_call = NOT;
-    /* relaxed: nobody else has it yet */
+    /* relaxed: no other thread has the ticket yet */
     th_store_relaxed(&ticket->reserved_called, 0u);
 }
 
@@ -83,7 +87,7 @@ void thrum_tickets_take_n(thrum_tickets *tickets, thrum_ticket ticket[], size_t 
         ticket[0].reserved_prev = last;
     } else {
         tickets->reserved_first = &ticket[0];
-        /* relaxed: the caller's own; it has acquired what was before with the list lock */
+        /* relaxed: the caller's own ticket; the list lock has acquired what came before */
         th_store_relaxed(&ticket[0].reserved_called, 1u);
     }
     tickets->reserved_last = &ticket[n - 1];
@@ -96,7 +100,7 @@ void thrum_tickets_take(thrum_tickets *tickets, thrum_ticket *ticket) {
 
 /* ---- waiting ---- */
 
-/* A waiter does not wait any longer. False: it was taken off the list before. */
+/* Takes a waiter that gives up off the list. False: it was off the list already. */
 static bool leave(void *object, th_waiter *me) {
     thrum_ticket *ticket = object;
     thrum_tickets *tickets = ticket->reserved_tickets;
@@ -106,7 +110,7 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-/* Queues the waiter; false: its turn has come. */
+/* True: the waiter is queued. False: the ticket's turn has come. */
 static bool enqueue(thrum_ticket *ticket, th_waiter *me) {
     thrum_tickets *tickets = ticket->reserved_tickets;
     lock_list(tickets);
@@ -154,13 +158,13 @@ int thrum_ticket_wait_until(thrum_ticket *ticket, thrum_time deadline) {
 
 /* ---- the turn ---- */
 
-/* Who is to be told of a turn, once the list is unlocked. */
+/* What is to be woken and signaled for a turn, once the list is unlocked. */
 typedef struct told {
     th_waiter *chain;
-    thrum_task *task; /* to be signaled; or NULL */
+    thrum_task *task; /* the task to be signaled, or NULL */
 } told;
 
-/* Its turn has come; with the list lock. */
+/* With the list lock. Begins the ticket's turn. */
 static told call(thrum_ticket *ticket) {
     /* pairs: thrum_ticket_is_called; what was written before the tickets before it were done */
     th_store_release(&ticket->reserved_called, 1u);
@@ -209,13 +213,13 @@ void thrum_ticket_done(thrum_ticket *ticket) {
     unlock_list(tickets);
     th_waitlist_wake_all(who.chain);
     if (who.task) {
-        thrum_task_signal(who.task); /* it is there until it has seen this */
+        thrum_task_signal(who.task); /* the ticket stays until its task has seen this signal */
     }
 }
 
 /* ---- on call ---- */
 
-/* Whoever called the ticket signals its task, or is about to: until that has touched it last. */
+/* Waits for the signal of the thread that called the ticket: its last access to the task. */
 static void take_signal(thrum_ticket *ticket) {
     unsigned spins = 0;
     while (!thrum_task_receive_signal(&ticket->reserved_task)) {
@@ -223,7 +227,7 @@ static void take_signal(thrum_ticket *ticket) {
     }
 }
 
-/* Not on call any longer, unless the turn has come: then its signal is awaited. True: it has. */
+/* Takes a ticket off call. True: its turn has come, and the signal was awaited. */
 static bool withdraw(thrum_ticket *ticket) {
     thrum_tickets *tickets = ticket->reserved_tickets;
     lock_list(tickets);
@@ -235,25 +239,25 @@ static bool withdraw(thrum_ticket *ticket) {
     unlock_list(tickets);
     if (called) {
         take_signal(ticket);
-        ticket->reserved_on_call = NOT; /* called: nobody else looks at it */
+        ticket->reserved_on_call = NOT; /* after the call no other thread reads it */
     }
     return called;
 }
 
-/* Its task's body. */
+/* The body of a ticket's task. */
 static void begin(thrum_task *self, void *arg) {
     thrum_ticket *ticket = arg;
     if (ticket->reserved_on_call == POSTED || thrum_task_receive_signal(self)) {
         ticket->reserved_on_call = NOT;
     } else if (!withdraw(ticket)) {
-        /* A stop cancels what waits to be signaled. A fiber that waits it does not, unless it is
-           past its deadline; then the function finds that out by itself. */
+        /* A stop cancels the wait for a signal. It does not cancel a waiting fiber, unless the
+         * stop's deadline has passed; then the function finds that out by itself. */
         (void)!thrum_ticket_wait(ticket);
     }
     (void)ticket->reserved_fn(ticket->reserved_arg); /* the ticket may be gone */
 }
 
-/* Puts it on call. False: it is already. */
+/* Puts a ticket on call. False: it is on call already. */
 static bool register_call(thrum_ticket *ticket, thrum_fn fn, void *arg) {
     thrum_tickets *tickets = ticket->reserved_tickets;
     lock_list(tickets);
@@ -278,7 +282,7 @@ int thrum_ticket_on_call_with(thrum_ticket *ticket, thrum_sched *sched, thrum_fn
         return -EBUSY;
     }
     thrum_task *task = &ticket->reserved_task;
-    /* our own: nobody changes it before the task is posted */
+    /* plain: no other thread changes it before the task is posted */
     bool called = ticket->reserved_on_call == POSTED;
     /* a signal that came before the post makes it immediate */
     int result = called ? thrum_task_post(sched, task) : thrum_task_post_wait(sched, task);
@@ -304,7 +308,7 @@ void thrum_tickets_init(thrum_tickets *tickets) {
 }
 
 int thrum_tickets_destroy(thrum_tickets *tickets) {
-    /* pairs: th_word32_publish; the owner goes on with what they left */
+    /* pairs: th_word32_publish; the caller sees all that the last calls wrote */
     if (th_load_acquire(&tickets->reserved_word) != 0) {
         return -EBUSY;
     }

@@ -1,17 +1,19 @@
 /*
  * waitgroup.c: the waitgroup.
  *
- *     word    bit 0 LOCKED · bit 1 WAITERS · bits 2 to 32 the count
+ *     word    bit 0        LOCKED   the list lock (wordlock.h)
+ *             bit 1        WAITERS  the list is not empty
+ *             bits 2 to 32          the count
  *
  * A done is one fetch-and-subtract, so it never retries under contention. The price is that it
- * does not ask for LOCKED; in exchange these rules hold (README.md has the argument):
+ * does not look at LOCKED; therefore these rules hold (sync/README.md has the argument):
  *
  *   1. The list is changed by the holder of LOCKED, or, while the count is 0 and WAITERS is set,
- *      by the one whose done made the count 0: that word is a lock too.
- *   2. LOCKED is taken, and a count raised, only from a word that is neither.
- *   3. A done may lower the count under the holder of LOCKED, which therefore publishes with a
- *      compare-exchange; when the count fell to 0 meanwhile, the holder does the waking, and who
- *      made it 0 has touched the waitgroup for the last time.
+ *      by the thread whose done made the count 0: that word is a lock too.
+ *   2. LOCKED is taken, and the count raised, only from a word that is neither of these locks.
+ *   3. A done may lower the count while another thread holds LOCKED, which therefore publishes
+ *      with a compare-exchange; when the count fell to 0 meanwhile, the holder does the waking, and
+ *      the done that made it 0 was its thread's last access to the waitgroup.
  */
 #include "thrum/waitgroup.h"
 
@@ -34,12 +36,12 @@ static inline uint64_t count_of(uint64_t word) {
     return word >> TH_WORD_SHIFT;
 }
 
-/* Somebody holds the list, or the waking is under way. */
+/* Whether the list is locked, by LOCKED or by a count of 0 with WAITERS: a waking under way. */
 static inline bool is_locked(uint64_t word) {
     return (word & TH_WORD_LOCKED) != 0 || (word < ONE && word != 0);
 }
 
-/* Everyone's wake, by who holds the list while the count is 0. */
+/* Wakes all waiters; the caller holds the list, and the count is 0. */
 static TH_NOINLINE void wake_all(thrum_waitgroup *wg) {
     th_waiter *chain = th_waitlist_detach(list_of(wg));
     th_word64_publish(&wg->reserved_word, 0);
@@ -48,7 +50,7 @@ static TH_NOINLINE void wake_all(thrum_waitgroup *wg) {
 
 static void subtract(thrum_waitgroup *wg, uint64_t n) {
     /* pairs: thrum_waitgroup_wait, th_word64_lock, subtract; publishes the caller's writes, and the
-       last one takes over everybody's, to pass them on with the wakes */
+     * last one takes over those of all others, to pass them on with the wakes */
     uint64_t before = th_sub_acq_rel(&wg->reserved_word, n << TH_WORD_SHIFT);
     if (th_unlikely(count_of(before) < n)) {
         th_misuse("thrum_waitgroup_add", "count below zero", wg);
@@ -70,7 +72,7 @@ static void raise(thrum_waitgroup *wg, uint64_t n) {
             th_misuse("thrum_waitgroup_add", "count beyond THRUM_WAITGROUP_MAX", wg);
         } else if (th_cas_relaxed(xword, &seen, seen + (n << TH_WORD_SHIFT))) {
             /* relaxed: raising the count publishes nothing; what makes a task see the raised count
-               is the spawn. Being a read-modify-write it breaks no release sequence of a done */
+             * is the spawn. A read-modify-write continues the release sequences of dones */
             return;
         }
     }
@@ -89,8 +91,8 @@ void thrum_waitgroup_done(thrum_waitgroup *wg) {
 }
 
 /*
- * Queues the caller's waiter and gives the list lock back. False: the count fell to 0 meanwhile;
- * the others that waited are woken and the caller need not wait.
+ * With the list lock, which it gives up. Queues the waiter. False: the count fell to 0 meanwhile;
+ * the other waiters were woken, and the caller need not wait.
  */
 static bool enqueue(thrum_waitgroup *wg, th_waiter *me) {
     uint64_t *xword = &wg->reserved_word;
@@ -100,29 +102,29 @@ static bool enqueue(thrum_waitgroup *wg, th_waiter *me) {
     while (count_of(seen) > 0) {
         uint64_t unlocked = (seen & ~(uint64_t)TH_WORD_LOCKED) | TH_WORD_WAITERS;
         /* pairs: subtract, th_word64_lock; publishes the list. Lock-free: it fails when a done
-           succeeded, at most as often as the count is high */
+         * succeeded, at most `count` times */
         if (th_cas_release(xword, &seen, unlocked)) {
             return true;
         }
     }
-    /* Ours is the list now. What the dones wrote we must see, and pass on with the wakes. */
-    /* pairs: subtract; nobody writes any more, so this reads the last done's value */
+    /* Now the list is the caller's, and it passes on what the dones wrote with the wakes. */
+    /* pairs: subtract; no thread writes any more, so this reads the last done's value */
     (void)th_load_acquire(xword);
     th_waitlist_remove(list_of(wg), me);
     wake_all(wg);
     return false;
 }
 
-/* The time of a waiter is out, and it was not woken. */
+/* Takes a waiter that gives up off the list. False: it was off the list already. */
 static bool leave(void *object, th_waiter *me) {
     thrum_waitgroup *wg = object;
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
     for (;;) {
-        /* pairs: th_word64_publish; who took it off the list did so before */
+        /* pairs: th_word64_publish; a thread that took the waiter off no longer touches it */
         uint64_t seen = th_load_acquire(xword);
         if (seen == 0) {
-            return false; /* they were all taken off */
+            return false; /* the list is empty */
         }
         if (is_locked(seen)) {
             th_backoff(&spins);
@@ -136,12 +138,12 @@ static bool leave(void *object, th_waiter *me) {
     uint64_t seen = th_load_relaxed(xword);
     while (count_of(seen) > 0) {
         uint64_t unlocked = (seen & ~FLAGS) | waiters;
-        /* pairs: subtract, th_word64_lock; publishes the list. Lock-free: as enqueue */
+        /* pairs: subtract, th_word64_lock; publishes the list. Lock-free: as in enqueue */
         if (th_cas_release(xword, &seen, unlocked)) {
             return listed;
         }
     }
-    /* pairs: subtract; as enqueue: the waking is ours */
+    /* pairs: subtract; as in enqueue: the waking is the caller's */
     (void)th_load_acquire(xword);
     wake_all(wg);
     return listed;
@@ -167,14 +169,14 @@ int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline) {
                 if (result) {
                     leave(wg, &me);
                 }
-                return result; /* woken: the waitgroup may be gone */
+                return result; /* after a wake the waitgroup may be gone */
             }
             return 0;
         }
     }
 }
 
-/* 0, so that the call can be a tail call: after a switch each return costs a misprediction. */
+/* Returns an int, so that it can be a tail call: after a switch each return mispredicts. */
 static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
@@ -190,7 +192,7 @@ static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
         if (is_locked(seen)) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
-            /* woken: the waitgroup may be gone */
+            /* after the wake the waitgroup may be gone */
             return enqueue(wg, &me) ? th_waiter_result(th_waiter_wait(&me)) : 0;
         }
     }
@@ -212,7 +214,7 @@ void thrum_waitgroup_init(thrum_waitgroup *wg, unsigned n) {
 }
 
 int thrum_waitgroup_destroy(thrum_waitgroup *wg) {
-    /* pairs: subtract, th_word64_publish; the owner goes on with what they left */
+    /* pairs: subtract, th_word64_publish; the caller sees all that the last calls wrote */
     if ((th_load_acquire(&wg->reserved_word) & FLAGS) != 0) {
         return -EBUSY;
     }

@@ -1,10 +1,10 @@
 /*
  * waitlist.h: the queue of waiters of one primitive, first come, first served.
  *
- * Doubly linked, so that a waiter whose time is out can leave from the middle. The two ends lie
- * in the public struct as `void *`; a th_waitlist is a view of them, made where it is used and
- * never kept. Everything here is protected by the primitive's list lock (wordlock.h), except a
- * chain that th_waitlist_detach took off: that belongs to who took it.
+ * The list is doubly linked, so that a waiter whose time is out can leave from the middle. The two
+ * ends lie in the public struct as `void *`; a th_waitlist is a view of them, made where it is used
+ * and never kept. Everything here is protected by the primitive's list lock (wordlock.h), except a
+ * chain that th_waitlist_detach took off: that belongs to its caller.
  *
  * Invariant: (first == NULL) == (last == NULL); first->prev == NULL; last->next == NULL;
  * w->next->prev == w.
@@ -41,7 +41,7 @@ static inline bool th_waitlist_is_valid(th_waitlist list) {
     return before == *list.last;
 }
 
-/* Behind all others. */
+/* Adds a waiter behind all others. */
 static inline void th_waitlist_push(th_waitlist list, th_waiter *waiter) {
     th_waiter *last = *list.last;
     waiter->next = NULL;
@@ -56,7 +56,7 @@ static inline void th_waitlist_push(th_waitlist list, th_waiter *waiter) {
     th_expensive(th_waitlist_is_valid(list));
 }
 
-/* Before all others: for one that was first already. */
+/* Adds a waiter before all others: for one that was the first already. */
 static inline void th_waitlist_push_front(th_waitlist list, th_waiter *waiter) {
     th_waiter *first = *list.first;
     waiter->next = first;
@@ -71,7 +71,7 @@ static inline void th_waitlist_push_front(th_waitlist list, th_waiter *waiter) {
     th_expensive(th_waitlist_is_valid(list));
 }
 
-/* From wherever it stands. */
+/* Removes a waiter from wherever it stands. */
 static inline void th_waitlist_remove(th_waitlist list, th_waiter *waiter) {
     if (waiter->prev != NULL) {
         waiter->prev->next = waiter->next;
@@ -87,9 +87,9 @@ static inline void th_waitlist_remove(th_waitlist list, th_waiter *waiter) {
 }
 
 /*
- * The first that can be woken, off the list, for th_waiter_let_go; NULL: there is none. Those whose
- * time is out, or that were woken on another list, go off the list as well: they are on their way
- * to leave it.
+ * Takes the first waiter that can be woken off the list, for th_waiter_let_go; NULL when there is
+ * none. Waiters whose time is out, or that were woken on another list, go off the list as well:
+ * they are about to leave it anyway.
  */
 static inline th_waiter *th_waitlist_pop(th_waitlist list) {
     th_waiter *first;
@@ -113,7 +113,7 @@ static inline th_waiter *th_waitlist_pop(th_waitlist list) {
     return first;
 }
 
-/* All that can be woken, as a chain through `next` that is the caller's; the list is empty then. */
+/* Empties the list. All that can be woken are returned as a chain through `next`, the caller's. */
 static inline th_waiter *th_waitlist_detach(th_waitlist list) {
     th_waiter *chain = NULL;
     th_waiter **link = &chain;
@@ -131,7 +131,7 @@ static inline th_waiter *th_waitlist_detach(th_waitlist list) {
     return chain;
 }
 
-/* A waiter that does not wait any longer leaves. False: it was taken off before. */
+/* Takes a waiter that no longer waits off the list. False: it was off the list already. */
 static inline bool th_waitlist_leave(th_waitlist list, th_waiter *waiter) {
     bool listed = waiter->listed;
     if (listed) {
@@ -141,7 +141,7 @@ static inline bool th_waitlist_leave(th_waitlist list, th_waiter *waiter) {
     return listed;
 }
 
-/* Wakes a detached chain in order. Each is gone once it is woken: its `next` is read before. */
+/* Wakes a detached chain in order. A woken waiter may be gone, so its `next` is read before. */
 static inline void th_waitlist_wake_all(th_waiter *chain) {
     while (chain != NULL) {
         th_waiter *next = chain->next;

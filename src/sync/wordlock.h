@@ -1,11 +1,11 @@
 /*
- * wordlock.h: the word that every primitive turns on, and the list lock inside it.
+ * wordlock.h: the word that holds a primitive's state, and the list lock inside it.
  *
- *     bit 0    LOCKED    the list is being changed; the holder backs everybody else off
- *     bit 1    WAITERS   the list is not empty (for all but the holder of LOCKED)
- *     bits 2.. the primitive's own flags or count
+ *     bit 0      LOCKED   a thread holds the list lock; all others back off
+ *     bit 1      WAITERS  the list is not empty (for all but the holder of LOCKED)
+ *     bits 2...           the primitive's own flags or count
  *
- * State and list lock share one word because of the lifetime rule (README.md): the store that
+ * State and list lock share one word because of the lifetime rule (sync/README.md): the store that
  * publishes a new state also unlocks the list, so it can be the last access to the primitive.
  *
  * Rule of the lock, unless the primitive's file says otherwise: while LOCKED is set, the word is
@@ -26,8 +26,7 @@
 /*
  * Takes the list lock if the word still is `seen`, a word without LOCKED; one attempt. ABA does no
  * harm: the word is the whole state beside the list, which is read only after this. The partner may
- * also be the commit of a wait, which gives the lock up on a fiber's behalf
- * (th_waiter_wait_unlock).
+ * also be the commit of a wait, which unlocks on behalf of a fiber (th_waiter_wait_unlock).
  */
 static inline bool th_word32_lock(uint32_t *xword, uint32_t seen) {
     /* pairs: th_word32_publish, th_waiter_wait_unlock; takes over the list, and what earlier
@@ -35,7 +34,7 @@ static inline bool th_word32_lock(uint32_t *xword, uint32_t seen) {
     return th_cas_acquire(xword, &seen, seen | TH_WORD_LOCKED);
 }
 
-/* The new word, without LOCKED: the holder's last access to the primitive. */
+/* Stores the new word, without LOCKED: the holder's last access to the primitive. */
 static inline void th_word32_publish(uint32_t *xword, uint32_t word) {
     /* pairs: th_word32_lock; publishes the list, and passes on what the holder had acquired */
     th_store_release(xword, word);
@@ -54,11 +53,11 @@ static inline void th_word64_publish(uint64_t *xword, uint64_t word) {
 }
 
 /*
- * Whoever has met others at a word stands back for a moment, so that one of them does several calls
- * before its line changes hands: the line costs more than the calls. Measured with two workers on
- * two cores: a channel of four senders and four receivers 13.5 ns an element instead of 42 to 68, a
- * lock of readers 13 to 21 instead of 33 to 38; 8 pauses are too few for four workers, 400 no
- * better.
+ * A caller that has met others at a word pauses for a moment, so that one of them makes several
+ * calls before the cache line changes hands: moving the line costs more than the calls. Measured
+ * with two workers on two cores: a channel of four senders and four receivers took 13.5 ns an
+ * element instead of 42 to 68, a lock of readers 13 to 21 ns instead of 33 to 38; 8 pauses are too
+ * few for four workers, 400 are no better.
  */
 #define TH_STAND_BACK TH_LIMIT(32u, 1u)
 
