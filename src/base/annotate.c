@@ -6,9 +6,8 @@
 
 #if TH_TSAN && !defined(TH_SIM)
 /*
- * Each thread's fence is a read-modify-write of one shared word: on one word they are totally
- * ordered, and each synchronises with those before it, which is what a seq_cst fence gives the code
- * here.
+ * A fence is a read-modify-write of one shared word. On one word these are totally ordered, and
+ * each synchronises with those before it, which is all that the code here needs of a seq_cst fence.
  */
 static uint32_t xfence;
 
@@ -18,13 +17,13 @@ void th_fence_for_tsan(void) {
 
 /*
  * The sanitizer maps one region for a context when it is made, and one of another kind when it
- * first runs. Made and run one by one, their regions alternate, and a crowd of 50,000 has more
- * mappings than the kernel allows (vm.max_map_count). Made several at a time they lie in rows, each
- * of which counts as one.
+ * first runs. When contexts are made and run one by one, the two kinds alternate, and 50,000
+ * contexts have more mappings than the kernel allows (vm.max_map_count). When they are made several
+ * at a time, regions of one kind lie side by side and count as one mapping.
  */
 #define CONTEXTS 64
 
-static uint32_t xlocked; /* protects the next two */
+static uint32_t xlocked; /* protects the next two variables */
 static void *contexts[CONTEXTS];
 static unsigned contexts_count;
 
@@ -43,5 +42,5 @@ TH_NO_TSAN void *th_tsan_create_one_of_many(void) {
     return context;
 }
 #else
-typedef int th_annotate_nothing; /* ISO C wants one declaration */
+typedef int th_annotate_nothing; /* ISO C requires a declaration */
 #endif

@@ -3,21 +3,24 @@
  *
  * Thread sanitizer. Every task has a context of its own, and each worker thread has one in which
  * the scheduler itself runs:
- *   - a task that calls into the scheduler enters the worker's context (synchronising: the
- * scheduler sees what the task did) and leaves it again without synchronising, so that tasks which
- * ran one after another on one worker do not look ordered;
- *   - what does order them is said explicitly: th_tsan_publish in the context of who spawns,
- *     th_tsan_receive in the context of the body. Wakes are ordered by the waiter's own atomic
- * word;
- *   - the machine switches between fibers only while in a worker's context. Functions in which that
- *     happens, or in which the context changes, are TH_NO_TSAN: their entry and exit would be
- *     booked on different contexts;
- *   - so the stack of a task is written by its own context and by the worker's in turn, and what
+ *   - A task that calls into the scheduler enters the worker's context with synchronisation, so the
+ *     scheduler sees what the task did. It leaves that context without synchronisation, so tasks
+ *     that run one after another on one worker do not look ordered.
+ *   - What does order tasks is said explicitly: th_tsan_release in the context of the spawner,
+ *     th_tsan_acquire in the context of the body. Wakes are ordered by the waiter's own atomic
+ *     word.
+ *   - The processor switches between fibers only while in a worker's context. Functions in which
+ *     that happens, or in which the context changes, are TH_NO_TSAN: their entry and exit would be
+ *     recorded in different contexts.
+ *   - So the stack of a task is written by its own context and by the worker's in turn, and what
  *     the worker's wrote there is not ordered before what the task's does next. Code that runs in
- *     the worker's context on a task's stack must not show accesses to locals: their addresses are
- *     not handed out, or what touches them is TH_NO_TSAN.
- * Address sanitizer: told of each switch, and of the stack that is switched to. Valgrind: told of
- * each stack when it is made and when it goes, and that its memory may then be written again.
+ *     the worker's context on a task's stack must hide its accesses to locals: their addresses are
+ *     not passed on, or the functions that access them are TH_NO_TSAN.
+ *
+ * Address sanitizer. It is told of each switch, and of the stack that is switched to.
+ *
+ * Valgrind. It is told of each stack when it is made and when it goes, and that the stack's memory
+ * may then be written again.
  */
 #ifndef TH_ANNOTATE_H
 #define TH_ANNOTATE_H
@@ -28,24 +31,24 @@
 
 #if TH_TSAN && !defined(TH_SIM)
 #include <sanitizer/tsan_interface.h>
-#define TH_TSAN_CONTEXTS 1 /* every task on a fiber and context of its own */
+#define TH_TSAN_CONTEXTS 1 /* every task has a fiber and a context of its own */
 
 #define th_tsan_create() __tsan_create_fiber(0)
-void *th_tsan_create_one_of_many(void); /* the same, always from a context without history */
+void *th_tsan_create_one_of_many(void); /* the same; only called in a context without history */
 #define th_tsan_destroy(context) __tsan_destroy_fiber(context)
 #define th_tsan_here() __tsan_get_current_fiber()
-/* To the worker's context: it acquires what the task did. */
+/* Switches to the worker's context, which acquires what the task did. */
 #define th_tsan_to_worker(context) __tsan_switch_to_fiber((context), 0)
-/* To a task's context: it learns nothing by that. */
+/* Switches to a task's context, which acquires nothing. */
 #define th_tsan_to_task(context) __tsan_switch_to_fiber((context), 1 /* no sync */)
 #define th_tsan_release(object) __tsan_release((void *)(uintptr_t)(object))
 #define th_tsan_acquire(object) __tsan_acquire((void *)(uintptr_t)(object))
-/* Around a mapping: its memory has no history, not even that of a write by whoever maps it. */
+/* Called around a mapping: its memory has no history, not even a write by the thread that maps. */
 void AnnotateIgnoreWritesBegin(const char *file, int line);
 void AnnotateIgnoreWritesEnd(const char *file, int line);
 #define th_tsan_fresh_begin() AnnotateIgnoreWritesBegin(__FILE__, __LINE__)
 #define th_tsan_fresh_end() AnnotateIgnoreWritesEnd(__FILE__, __LINE__)
-/* In a copying loop that is not to be seen: or the compiler makes it a memcpy, which is. */
+/* Hides a copying loop: without it the compiler makes the loop a memcpy, which is seen. */
 #define th_tsan_unseen() __asm__ volatile("" ::: "memory")
 #else
 #define TH_TSAN_CONTEXTS 0
@@ -67,7 +70,7 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 #if TH_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-/* `fake` keeps the leaver's fake stack; NULL when it never comes back. */
+/* `fake` keeps the fake stack of the context that leaves; NULL when it never comes back. */
 #define th_asan_leave(fake, bottom, size) __sanitizer_start_switch_fiber((fake), (bottom), (size))
 #define th_asan_arrive(fake, bottom, size) __sanitizer_finish_switch_fiber((fake), (bottom), (size))
 #define th_asan_unpoison(addr, size) __asan_unpoison_memory_region((addr), (size))
@@ -83,7 +86,7 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 #include <valgrind/memcheck.h>
 #define th_valgrind_stack(bottom, top) VALGRIND_STACK_REGISTER((bottom), (top))
 #define th_valgrind_stack_gone(id) VALGRIND_STACK_DEREGISTER(id)
-/* Where frames were popped nothing may be touched, until a stack is handed back: it is zero. */
+/* Valgrind forbids access to popped frames; a stack that is given back is zero, and may be read. */
 #define th_valgrind_zeroed(addr, size) ((void)VALGRIND_MAKE_MEM_DEFINED((addr), (size)))
 #else
 #define th_valgrind_stack(bottom, top) ((void)(bottom), (void)(top), 0u)

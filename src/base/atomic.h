@@ -3,8 +3,9 @@
  *
  * The order is part of the name. Objects are plain integers and pointers (public headers serve C++,
  * which knows no _Atomic); a field that several threads write carries an `x` in front of its name.
- * Every acquire or release names its partner where it is used, every relaxed says why it is enough,
- * every seq_cst names the store-load race that it decides: tools/check-style resolves the names.
+ * Where it is used, every acquire or release names its partner, every relaxed says why it is
+ * enough, and every seq_cst names the store-load race that it decides; tools/check-style resolves
+ * the names.
  */
 #ifndef TH_ATOMIC_H
 #define TH_ATOMIC_H
@@ -44,7 +45,7 @@
 #define th_and_seq(p, v) __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
 
 /*
- * Compare-exchange: true when *p was *expected and is now `want`; else *expected is what it was.
+ * Compare-exchange: true when *p was *expected and is now `want`; otherwise *expected becomes *p.
  * The strong form fails only for a different value. On failure the load is relaxed unless the name
  * ends in `_acquire_both`.
  */
@@ -61,7 +62,7 @@
 #define th_cas_seq(p, expected, want)                                                              \
     th_cas((p), (expected), (want), __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
 
-/* In a TH_NO_TSAN function, where the thread sanitizer must not see the exchange either. */
+/* For TH_NO_TSAN functions, where the thread sanitizer must not see the exchange either. */
 #define th_cas_release_unseen(p, expected, want)                                                   \
     __atomic_compare_exchange_n((p), (expected), (want), false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
 
@@ -70,9 +71,9 @@
     __atomic_compare_exchange_n((p), (expected), (want), false, (order), (order_failed))
 #else
 /*
- * gcc's thread sanitizer keeps *expected in memory, since its run time takes the address, and shows
- * the writing of it as an access of the caller's: but one stack is used by two contexts in turn
- * (base/annotate.h), which look as if they raced for that word. So it is given by value.
+ * gcc's thread sanitizer keeps *expected in memory, since its run time takes the address, and
+ * records the write to it as an access of the caller's context. But two contexts use one stack in
+ * turn (base/annotate.h), and would seem to race for that word. So here it is passed by value.
  */
 uint32_t __tsan_atomic32_compare_exchange_val(volatile uint32_t *p, uint32_t expected,
                                               uint32_t want, int on_success, int on_failure);
@@ -100,9 +101,9 @@ static TH_ALWAYS_INLINE uint64_t th_cas_by_value(volatile void *p, size_t size, 
 #endif
 
 /*
- * The thread sanitizers do not know fences (gcc refuses them there): those builds add to a word of
- * the caller's own instead, which is as strong for the purposes it is used for. The simulator,
- * which compiles the same way, gives __tsan_atomic_thread_fence its true meaning (TH_SIM).
+ * The thread sanitizers do not know fences (gcc refuses them there). Those builds add to a shared
+ * word instead (annotate.c), which is as strong for the purposes here. The simulator, which
+ * compiles the same way, gives __tsan_atomic_thread_fence its true meaning (TH_SIM).
  */
 #if TH_TSAN && !defined(TH_SIM)
 void th_fence_for_tsan(void);
@@ -122,7 +123,7 @@ void th_fence_for_tsan(void);
  */
 #define th_fence_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
-/* A counter with one writer: others may read it at any time. No locked instruction. */
+/* Adds to a counter that only this thread writes; others may read it. No locked instruction. */
 static inline void th_count(uint64_t *xcounter, uint64_t n) {
     /* relaxed: only this thread writes, and readers want no more than some recent value */
     th_store_relaxed(xcounter, th_load_relaxed(xcounter) + n);

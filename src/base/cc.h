@@ -1,5 +1,5 @@
 /*
- * cc.h: what we use of the compilers beyond C11, and nothing else.
+ * cc.h: what the library uses of the compilers beyond C11, and nothing else.
  */
 #ifndef TH_CC_H
 #define TH_CC_H
@@ -19,15 +19,14 @@
 #define TH_UNUSED __attribute__((unused))
 #define TH_NODISCARD __attribute__((warn_unused_result))
 
-/* What two threads write lies at least this far apart: two lines, since they are fetched in pairs.
- */
+/* The distance between words that two threads write: two lines, which are fetched in pairs. */
 #define TH_CACHE_LINE 128
 
 #define th_container(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /*
- * Which sanitizer this is built for; gcc and clang say it differently. The simulator's build
- * (TH_SIM) has the thread sanitizer's callbacks, but none of its limits.
+ * The sanitizer that this is built for; gcc and clang tell it in different ways. The simulator's
+ * build (TH_SIM) has the thread sanitizer's callbacks, but none of its limits.
  */
 #if defined(TH_SIM)
 #define TH_TSAN 0
@@ -42,7 +41,7 @@
 #define TH_TSAN 0
 #endif
 
-/* A limit of which there is a small one for the simulator, whose worlds are to reach it. */
+/* A limit that is smaller in the simulator, so that its worlds reach it. */
 #ifdef TH_SIM
 #define TH_LIMIT(real_, simulated_) (simulated_)
 #else
@@ -60,7 +59,10 @@
 #define TH_ASAN 0
 #endif
 
-/* The line is fetched to be written; the compilers' own means less where not all processors can. */
+/*
+ * Fetches a cache line for writing. The compilers' builtin does so only when all processors of the
+ * target have the instruction.
+ */
 #if defined(__x86_64__) && !defined(TH_SIM)
 #define th_prefetch_write(at_) __asm__ volatile("prefetchw %0" : : "m"(*(at_)))
 #else
@@ -68,26 +70,26 @@
 #endif
 
 /*
- * A function that the thread sanitizer does not see at all, not even its entry: it may leave on
- * another context than it came in on (base/annotate.h). noipa: from -O2 on gcc would have the
- * caller load what the function only reads, and there the sanitizer sees the load.
+ * Marks a function that the thread sanitizer does not see at all, not even its entry: it may leave
+ * in another context than it entered in (base/annotate.h). noipa: without it gcc, from -O2 on, has
+ * the caller load what the function only reads, and there the sanitizer sees the load.
  */
 #if !TH_TSAN
 #define TH_NO_TSAN
-#elif defined(__clang__) /* inlined into a function that is seen, it would be seen as well */
+#elif defined(__clang__) /* noinline: it would be seen inside a function that is seen */
 #define TH_NO_TSAN __attribute__((disable_sanitizer_instrumentation, noinline))
 #else
 #define TH_NO_TSAN __attribute__((no_sanitize_thread, noipa))
 #endif
 
-/* The same for a small function in a header, which is inlined in all other builds. */
+/* The same for small functions in headers, which are inlined in all other builds. */
 #if TH_TSAN
 #define TH_INLINE_NO_TSAN TH_NO_TSAN TH_UNUSED
 #else
 #define TH_INLINE_NO_TSAN inline
 #endif
 
-/* A function that reads what lies between the variables of others. */
+/* Marks a function that reads whole stacks, also between the variables of other functions. */
 #if TH_ASAN
 #define TH_NO_ASAN __attribute__((no_sanitize_address))
 #else

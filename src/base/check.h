@@ -1,9 +1,9 @@
 /*
  * check.h: three tiers of assertion.
  *
- *   th_check      always, also in release builds: misuse and corruption, where the check is cheap
+ *   th_check      in all builds: misuse and corruption, where the check is cheap
  *   th_debug      in debug builds
- *   th_expensive  in debug builds with TH_EXPENSIVE_CHECKS: whole-structure invariants
+ *   th_expensive  in debug builds with TH_EXPENSIVE_CHECKS: invariants of whole structures
  */
 #ifndef TH_CHECK_H
 #define TH_CHECK_H
@@ -11,8 +11,8 @@
 #include "base/cc.h"
 
 /*
- * Stops the program with one line: "thrum: CALL: WHAT (object ADDRESS, fiber NAME)". The panic hook
- * of the running scheduler may take the line. Implemented by core/state/panic.c.
+ * Stops the program with one line: "thrum: CALL: WHAT (object ADDRESS, fiber NAME)", which goes to
+ * the running scheduler's panic hook if it has one. Implemented by core/state/panic.c.
  */
 TH_NORETURN TH_COLD void th_misuse(const char *call, const char *what, const void *object);
 

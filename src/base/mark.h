@@ -1,12 +1,12 @@
 /*
- * mark.h: where the library's own code lies in a program, for who tells a user's calls from ours
- * (platform/linux/code.c). The build includes it in front of each of the library's files.
+ * mark.h: where the library's own code lies in a program, so that platform/linux/code.c can tell a
+ * user's calls from the library's. The build includes it before each of the library's files.
  *
- * Each object tells the bounds of its .text and of its unlikely part, relative to the words that
- * do, in a section whose name lets the linker say where all of them begin and end. A subsection's
- * number orders what an object puts into a section: the assembler knows the end, however the
- * compiler orders functions. With link-time optimisation the marks of many objects meet in one, and
- * overlap: then nothing is known (and with -ffunction-sections the marks are empty).
+ * Each object stores the bounds of its .text and of its unlikely part, each relative to its own
+ * word, in a section whose name makes the linker define where all of them begin and end. The
+ * number of a subsection orders what an object puts into a section, so the assembler knows the end,
+ * however the compiler orders functions. With link-time optimisation the marks of many objects meet
+ * in one object and overlap: then nothing is known. With -ffunction-sections the marks are empty.
  */
 #ifndef TH_MARK_H
 #define TH_MARK_H

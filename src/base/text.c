@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* How many bytes at the string's beginning are a character of UTF-8, or 0. */
+/* The number of bytes of the UTF-8 character at `at`; 0 when there is none. */
 static unsigned length_of(const char *at) {
     const unsigned char *c = (const unsigned char *)at;
     unsigned n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
@@ -21,7 +21,7 @@ static unsigned length_of(const char *at) {
     return n;
 }
 
-/* The controls of ASCII, and those of ISO 8859, which are 0xc2 0x80 to 0xc2 0x9f. */
+/* The control characters of ASCII, and those of ISO 8859, which are 0xc2 0x80 to 0xc2 0x9f. */
 static bool is_control(const unsigned char *c) {
     return c[0] < ' ' || c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0);
 }
@@ -48,12 +48,12 @@ unsigned th_text_char(const char **string, bool quoted, char out[TH_TEXT_CHAR]) 
 size_t th_text_cut(const char *string, size_t most) {
     size_t length = strnlen(string, most);
     if (length < most || ((unsigned char)string[most] & 0xc0) != 0x80) {
-        return length; /* all of it, or a character begins where it is cut */
+        return length; /* the whole string, or a cut in front of a character */
     }
     for (size_t back = 1; back < TH_TEXT_CHAR && back <= most; back++) {
         if (length_of(string + most - back) > back) {
             return most - back;
         }
     }
-    return most; /* no characters */
+    return most; /* these bytes are no UTF-8 */
 }

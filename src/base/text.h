@@ -8,18 +8,18 @@
 
 #include "base/cc.h"
 
-#define TH_TEXT_CHAR 4u /* bytes of a character, at most */
+#define TH_TEXT_CHAR 4u /* the most bytes that a character has */
 
 /*
- * The next character of *string, which does not end here, as it may be printed; *string moves on
- * behind it. Returns how many bytes of `out` it takes. A control, and a byte that is part of no
- * character, become '?'. With `quoted` a quote and a backslash get a backslash, as JSON and
- * Prometheus read strings. No library, no allocation: handlers of signals may call it.
+ * Writes the next character of *string, which is not empty, to `out` as it may be printed, and
+ * moves *string behind it. Returns how many bytes of `out` it takes. A control character, and a
+ * byte that is not part of a character, become '?'. With `quoted` a quote and a backslash get a
+ * backslash, as JSON and Prometheus read strings. It uses no library and allocates nothing, so
+ * signal handlers may call it.
  */
 unsigned th_text_char(const char **string, bool quoted, char out[TH_TEXT_CHAR]);
 
-/* How many of a string's bytes may be kept where there is room for `most`: it is cut between two
- * characters. */
+/* How many of a string's bytes to keep where there is room for `most`, cut between characters. */
 size_t th_text_cut(const char *string, size_t most);
 
 #endif
