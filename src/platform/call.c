@@ -13,14 +13,16 @@ static bool found(th_code_call *out, unsigned length) {
     return true;
 }
 
-/* Its bytes may belong to other instructions: then what it calls is no code, and `other` is meant.
+/*
+ * A direct call. Its bytes may belong to other instructions instead: then its target is no code,
+ * and a call through a register of length `other` is meant.
  */
 static bool found_direct(th_code_call *out, unsigned length, int64_t to, unsigned other) {
     *out = (th_code_call){.length = length, .direct = true, .to = to, .other = other};
     return true;
 }
 
-/* How long `call *...` (FF /2) with this operand is; 0: it is none. Its prefixes do not matter. */
+/* The length of a `call *...` (FF /2) with this operand, without prefixes; 0: it is no call. */
 static unsigned x86_indirect_length(uint8_t modrm, uint8_t sib) {
     unsigned mod = modrm >> 6;
     unsigned rm = modrm & 7;
@@ -30,12 +32,12 @@ static unsigned x86_indirect_length(uint8_t modrm, uint8_t sib) {
     unsigned length = 2;
     if (mod != 3 && rm == 4) {
         length++;
-        rm = mod == 0 ? sib & 7 : rm; /* there, 5 is: no base, but 32 bits */
+        rm = mod == 0 ? sib & 7 : rm; /* there 5 means no base, but a displacement of 32 bits */
     }
     return length + (mod == 1 ? 1 : mod == 2 || (mod == 0 && rm == 5) ? 4 : 0);
 }
 
-/* How long a `call *...` that ends here is; 0: none does. */
+/* The length of the `call *...` that ends here; 0: none does. */
 static unsigned x86_indirect_before(const uint8_t *end, size_t room) {
     for (unsigned length = 2; length <= 7 && length <= room; length++) {
         const uint8_t *at = end - length;
@@ -59,7 +61,7 @@ bool th_call_aarch64(const uint8_t *end, size_t room, th_code_call *out) {
         return false;
     }
     uint32_t word = word_at(end - 4);
-    if ((word & 0xfc000000) == 0x94000000) { /* bl: 26 bits, in words from its own address */
+    if ((word & 0xfc000000) == 0x94000000) { /* bl: 26 bits, words from its own address */
         int64_t to = (int64_t)(word & 0x3ffffff) - ((word & 0x2000000) ? 0x4000000 : 0);
         return found_direct(out, 4, 4 * to - 4, 0);
     }
@@ -68,7 +70,7 @@ bool th_call_aarch64(const uint8_t *end, size_t room, th_code_call *out) {
     return (blr || blra) && found(out, 4);
 }
 
-/* The offset of a jal, from its own address. */
+/* The target of a jal, in bytes from its own address. */
 static int64_t riscv_jal_to(uint32_t word) {
     int64_t to =
         (int64_t)((word >> 21 & 0x3ff) << 1 | (word >> 20 & 1) << 11 | (word >> 12 & 0xff) << 12);
@@ -86,7 +88,7 @@ bool th_call_riscv64(const uint8_t *end, size_t room, th_code_call *out) {
         if ((word & 0xfff) == 0x0ef) { /* jal ra */
             return found_direct(out, 4, riscv_jal_to(word) - 4, compressed ? 2 : 0);
         }
-        if ((word & 0x7fff) == 0x00e7) { /* jalr ra, also of call's two instructions */
+        if ((word & 0x7fff) == 0x00e7) { /* jalr ra, also the second instruction of a `call` */
             return found(out, 4);
         }
     }

@@ -1,8 +1,8 @@
 /*
- * call.h: whether the instruction that ends at a place in memory is a call, for each processor. So
- * a word on a stack that looks like a return address is one, or a very rare number.
+ * call.h: whether the instruction that ends at a place in memory is a call, for each processor. If
+ * it is, a word on a stack that points behind it is almost certainly a return address.
  *
- * Nothing here asks on which processor it runs; TH_CALL_BEFORE is the one of this build.
+ * The functions work on any processor; TH_CALL_BEFORE is the one for this build's.
  */
 #ifndef TH_CALL_H
 #define TH_CALL_H
@@ -10,18 +10,18 @@
 #include "base/cc.h"
 
 typedef struct th_code_call {
-    unsigned length; /* of the instruction */
-    bool direct;     /* it calls what lies `to` bytes from its end; else what a register says */
-    int64_t to;
-    unsigned other; /* of a direct one: the length of one by register that may be meant, or 0 */
+    unsigned length; /* the instruction's length in bytes */
+    bool direct;     /* true: the target is a constant, `to`; false: it is in a register */
+    int64_t to;      /* the distance from the instruction's end to the target */
+    unsigned other;  /* with `direct`: the length of a call by register that may be meant, or 0 */
 } th_code_call;
 
-/* Of `room` bytes before `end`, which can be read. False: no call ends there. */
+/* Decodes the call that ends at `end`, with `room` readable bytes before it. False: none does. */
 bool th_call_x86_64(const uint8_t *end, size_t room, th_code_call *out);
 bool th_call_aarch64(const uint8_t *end, size_t room, th_code_call *out);
 bool th_call_riscv64(const uint8_t *end, size_t room, th_code_call *out);
 
-/* Which bits of a saved return address are the address: it may be signed (aarch64, PAC). */
+/* The bits of a saved return address that are the address; the others may be a signature (PAC). */
 #if defined(__x86_64__) && defined(__LP64__)
 #define TH_CALL_BEFORE th_call_x86_64
 #define TH_CALL_BITS UINTPTR_MAX
@@ -32,7 +32,7 @@ bool th_call_riscv64(const uint8_t *end, size_t room, th_code_call *out);
 #define TH_CALL_BEFORE th_call_riscv64
 #define TH_CALL_BITS UINTPTR_MAX
 #else
-#define TH_CALL_BITS UINTPTR_MAX /* no calls are known: no backtraces */
+#define TH_CALL_BITS UINTPTR_MAX /* it is not known how calls look: no backtraces */
 #endif
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * context.h: one stack's suspended execution, and the switch from one to another.
  *
- * A context is what the callee-saved registers were when it stopped. Which file implements it is
- * chosen by the build (TH_CONTEXT_X86_64, TH_CONTEXT_AARCH64, TH_CONTEXT_RISCV64,
+ * A context holds the callee-saved registers of the moment when it stopped. The build chooses the
+ * file that implements it (TH_CONTEXT_X86_64, TH_CONTEXT_AARCH64, TH_CONTEXT_RISCV64,
  * TH_CONTEXT_UCONTEXT).
  */
 #ifndef TH_CONTEXT_H
@@ -24,19 +24,18 @@
 
 /*
  * Prepares a context that, when first switched to, calls entry(arg) on the stack below `top` (which
- * is rounded down to what the ABI wants). `bottom` is the lowest usable byte. entry must not
- * return.
+ * is rounded down as the ABI requires). `bottom` is the lowest usable byte. entry must not return.
  */
 void th_context_make(th_context *context, void *bottom, void *top, void (*entry)(void *),
                      void *arg);
 
 /*
- * Saves the caller in *from and goes on with *to. Returns when somebody switches back, maybe on
- * another thread. Keeps all that the ABI says a call keeps, the floating-point control words too.
+ * Saves the caller in *from and goes on with *to. Returns after a switch back, maybe on another
+ * thread. Keeps all that the ABI says a call keeps, the floating-point control words included.
  */
 void th_context_switch(th_context *from, const th_context *to);
 
-/* The same where it is inlined, if it can be: for the one place in the library that switches. */
+/* The same, inlined where it can be: for the one place in the library that switches. */
 #ifndef TH_CONTEXT_INLINE
 static inline void th_context_jump(th_context *from, const th_context *to) {
     th_context_switch(from, to);
@@ -44,8 +43,8 @@ static inline void th_context_jump(th_context *from, const th_context *to) {
 #endif
 
 /*
- * Where the stack of a suspended context ends, or 0: it is not known. Of one that is not suspended
- * the last value, or 0; one that is just being made or switched may be read meanwhile.
+ * The stack pointer of a suspended context; 0 when it is not known. For one that is not suspended
+ * it is the last value, or 0; a context that is just being made or switched may be read.
  */
 uintptr_t th_context_pointer(const th_context *context);
 

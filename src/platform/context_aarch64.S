@@ -114,7 +114,7 @@ th_context_resume:
 
     /*
      * Where a new context begins: th_context_make has put the function into x19 and its argument
-     * into x20. Nobody called this, so the walk up the stack ends here.
+     * into x20. This has no caller, so the walk up the stack ends here.
      */
     .globl th_context_entry
     .hidden th_context_entry

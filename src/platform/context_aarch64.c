@@ -31,7 +31,7 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
                      void *arg) {
     frame *f = (frame *)(((uintptr_t)top & ~(uintptr_t)15) - sizeof(frame));
     memset(f, 0, sizeof *f);
-    /* A new context computes as its maker does. */
+    /* A new context has its maker's floating-point settings. */
     __asm__ volatile("mrs %0, fpcr" : "=r"(f->fpcr));
     f->x19 = (uintptr_t)entry;
     f->x20 = (uintptr_t)arg;
@@ -41,5 +41,5 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
 }
 
 TH_NO_TSAN uintptr_t th_context_pointer(const th_context *context) {
-    return (uintptr_t)th_load_relaxed(&context->sp); /* relaxed: who asks takes any value */
+    return (uintptr_t)th_load_relaxed(&context->sp); /* relaxed: any recent value will do */
 }

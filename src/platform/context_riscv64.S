@@ -148,7 +148,7 @@ th_context_resume:
 
     /*
      * Where a new context begins: th_context_make has put the function into s1 and its argument
-     * into s2. Nobody called this, so the walk up the stack ends here.
+     * into s2. This has no caller, so the walk up the stack ends here.
      */
     .globl th_context_entry
     .hidden th_context_entry

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* makecontext passes ints only: pointers travel as two halves each. */
+/* makecontext passes only ints, so each pointer is passed as two halves. */
 static void begin(unsigned entry_high, unsigned entry_low, unsigned arg_high, unsigned arg_low) {
     uint64_t entry = (uint64_t)entry_high << 32 | entry_low;
     uint64_t arg = (uint64_t)arg_high << 32 | arg_low;
@@ -35,7 +35,7 @@ void th_context_switch(th_context *from, const th_context *to) {
         abort();
 }
 
-/* The C library's struct is no secret on the processors whose calls are known (call.h). */
+/* The C library documents its struct for the processors whose calls are known (call.h). */
 TH_NO_TSAN uintptr_t th_context_pointer(const th_context *context) {
 #if defined(__x86_64__)
     return (uintptr_t)context->state.uc_mcontext.gregs[15]; /* REG_RSP */

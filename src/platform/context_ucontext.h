@@ -1,6 +1,6 @@
 /*
  * context_ucontext.h: a suspended context by the C library's means, for processors that have no
- * assembly here. Slow: each switch is a system call for the signal mask.
+ * assembly here. It is slow: each switch makes a system call for the signal mask.
  */
 #ifndef TH_CONTEXT_UCONTEXT_H
 #define TH_CONTEXT_UCONTEXT_H

@@ -1,6 +1,6 @@
 /*
- * context_x86_64.S: the first frame of a context (x86_64, System V). The switch itself is inlined, see
- * context_x86_64.h.
+ * context_x86_64.S: the first frame of a context (x86_64, System V). The switch itself is inlined
+ * (context_x86_64.h).
  */
 #include "platform/context_x86_64.h"
 
@@ -8,7 +8,7 @@
 
     /*
      * Where a new context begins: th_context_make has left the function and its argument on the
-     * stack. Nobody called this, so the walk up the stack ends here.
+     * stack. This has no caller, so the walk up the stack ends here.
      */
     .globl th_context_entry
     .hidden th_context_entry

@@ -22,18 +22,18 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
     sp[0] = (uintptr_t)entry;
     sp[1] = (uintptr_t)arg;
     *context = (th_context){.sp = (uintptr_t)sp, .ip = (uintptr_t)th_context_entry};
-    /* A new context computes as its maker does. */
+    /* A new context has its maker's floating-point settings. */
     __asm__ volatile("stmxcsr %0" : "=m"(context->mxcsr));
     __asm__ volatile("fnstcw %0" : "=m"(context->fpucw));
     context->mxcsr &= ~0x3fu; /* the sticky exception flags are not settings */
     (void)bottom;
 }
 
-/* For whoever wants a function: the compiler saves around it what a call has to keep. */
+/* The switch as a function: the compiler saves around it what a call has to keep. */
 TH_NOINLINE TH_NO_TSAN void th_context_switch(th_context *from, const th_context *to) {
     th_context_jump(from, to);
 }
 
 TH_NO_TSAN uintptr_t th_context_pointer(const th_context *context) {
-    return (uintptr_t)th_load_relaxed(&context->sp); /* relaxed: who asks takes any value */
+    return (uintptr_t)th_load_relaxed(&context->sp); /* relaxed: any recent value will do */
 }

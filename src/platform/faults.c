@@ -1,5 +1,5 @@
 /*
- * faults.c: the words behind faults.h.
+ * faults.c: the words that say which calls fail; see faults.h.
  */
 #include "platform/faults.h"
 
@@ -13,7 +13,7 @@ bool th_os_fails_slow(th_os_fault kind) {
             return false;
         bool fails = (old >> 32) == 0;
         uint64_t want = fails ? old - 1 : old - (UINT64_C(1) << 32);
-        /* relaxed: as above. Lock-free; a word that came back to its old value is as good. */
+        /* relaxed: as above. Lock-free; ABA is harmless, since the word is the whole state. */
         if (th_cas_relaxed(xword, &old, want))
             return fails;
     }

@@ -3,7 +3,7 @@
  *
  * Each kind of call has one word: how many calls still succeed, and how many fail after them. Zero,
  * the normal case, costs a load and a predictable branch, on slow paths only. The word is shared by
- * the whole process; calls of several threads are counted in whatever order they come.
+ * the whole process; calls of several threads are counted in the order in which they come.
  */
 #ifndef TH_FAULTS_H
 #define TH_FAULTS_H
@@ -20,7 +20,7 @@ typedef enum th_os_fault {
     TH_OS_FAULT_KINDS
 } th_os_fault;
 
-/* After `after` more successful calls, `times` calls fail; times 0 switches it off. */
+/* After `after` more successful calls, `times` calls fail; 0 `times` switches the failures off. */
 void th_os_fail(th_os_fault kind, uint32_t after, uint32_t times);
 void th_os_fail_map(uint32_t after, uint32_t times);
 void th_os_fail_guard_madvise(uint32_t after, uint32_t times);
@@ -29,15 +29,15 @@ void th_os_fail_thread(uint32_t after, uint32_t times);
 void th_os_fail_alloc(uint32_t after, uint32_t times);
 void th_os_fail_barrier(uint32_t after, uint32_t times);
 
-/* Failures ordered and not yet had: when it is what was ordered, the code never came that far. */
+/* How many of the ordered failures have not happened yet. */
 uint32_t th_os_fails_left(th_os_fault kind);
 
-/* For the platform's own calls: must this one fail? */
+/* For the platform's own calls: th_os_fails tells whether this call must fail. */
 extern uint64_t th_os_faults[TH_OS_FAULT_KINDS]; /* high half: after, low half: times */
 bool th_os_fails_slow(th_os_fault kind);
 
 static inline bool th_os_fails(th_os_fault kind) {
-    /* relaxed: the test sets it before it starts what it watches */
+    /* relaxed: a test sets it before it starts the calls that are to fail */
     return th_unlikely(th_load_relaxed(&th_os_faults[kind]) != 0) && th_os_fails_slow(kind);
 }
 

@@ -2,13 +2,13 @@
  * clock.c: the monotonic clock, and the processor's own counter for short spans.
  *
  * The counter is used when it runs at one rate on all cores and in all sleep states: on x86 when
- * CPUID promises an invariant TSC, on aarch64 always (its rate stands in a register). Else ticks
+ * CPUID promises an invariant TSC, on aarch64 always (a register holds its rate). Otherwise ticks
  * are nanoseconds of the clock.
  *
- * The TSC's rate is measured against CLOCK_MONOTONIC: from a pair of readings taken when the
- * program was loaded to another pair at the first conversion at least 2 ms later. Each pair is the
- * closest of five, good to about 50 ns, so the rate is good to 50 millionths at worst. In the first
- * 2 ms each conversion measures anew, as well as it can by then.
+ * The TSC's rate is measured against CLOCK_MONOTONIC, from a pair of readings when the program was
+ * loaded to another pair at the first conversion at least 2 ms later. Each pair is the closest of
+ * five, exact to about 50 ns, so the error of the rate is at most 50 millionths. In the first 2 ms
+ * each conversion measures anew, with a larger error.
  */
 #include "platform/platform.h"
 
@@ -29,7 +29,7 @@
 TH_NO_TSAN int64_t th_os_now(void) {
     struct timespec t;
 #if TH_TSAN
-    /* The sanitizer would note an access to this stack, whoever it belongs to (base/annotate.h). */
+    /* A system call: the sanitizer would record the function's write to this stack (annotate.h). */
     syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
 #else
     clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail with these arguments, so errno stays */
@@ -45,14 +45,14 @@ typedef struct reading {
 } reading;
 
 static bool invariant;        /* written once, when the program is loaded */
-static reading loaded;        /* likewise */
-static uint64_t xns_per_tick; /* 32.32 fixed point; 0: not measured yet */
+static reading loaded;        /* written once, when the program is loaded */
+static uint64_t xns_per_tick; /* the rate, 32.32 fixed point; 0: not measured yet */
 
 uint64_t th_os_ticks(void) {
     return th_likely(invariant) ? __rdtsc() : (uint64_t)th_os_now();
 }
 
-/* Both counters at one moment: of five tries the one whose readings lay closest together. */
+/* Reads both counters at one moment: of five tries the one whose readings lie closest together. */
 static reading read_both(void) {
     reading best = {0, 0};
     uint64_t best_span = UINT64_MAX;
@@ -68,7 +68,7 @@ static reading read_both(void) {
     return best;
 }
 
-/* The rate since the program was loaded: kept once that is long enough, a good guess before. */
+/* The rate since the program was loaded. It is kept once that is long enough; before, a guess. */
 static TH_COLD uint64_t calibrate(void) {
     reading now = read_both();
     uint64_t ticks = now.ticks - loaded.ticks;
@@ -77,7 +77,7 @@ static TH_COLD uint64_t calibrate(void) {
     if (now.ns - loaded.ns < CALIBRATE_MIN_NS)
         return rate;
     uint64_t unset = 0;
-    /* relaxed: the value publishes nothing else; the first to measure wins, so it never changes */
+    /* relaxed: the value publishes nothing else; the first measurement stays */
     if (!th_cas_relaxed(&xns_per_tick, &unset, rate))
         rate = unset;
     return rate;
@@ -117,7 +117,7 @@ int64_t th_os_ticks_ns(uint64_t ticks) {
 }
 
 void th_os_relax(void) {
-    __asm__ volatile("isb" ::: "memory"); /* `yield` is no pause at all on most cores */
+    __asm__ volatile("isb" ::: "memory"); /* on most cores `yield` does not pause at all */
 }
 
 #else
@@ -132,8 +132,7 @@ int64_t th_os_ticks_ns(uint64_t ticks) {
 
 void th_os_relax(void) {
 #if defined(__riscv)
-    /* `pause`, by its number: to a processor or an assembler without it, it is a fence of nothing
-     */
+    /* `pause`, by its number for old assemblers; processors without it see a fence of nothing */
     __asm__ volatile(".4byte 0x0100000f" : : : "memory");
 #else
     __asm__ volatile("" ::: "memory");

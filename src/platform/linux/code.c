@@ -2,11 +2,11 @@
  * code.c: names of places in the program's code, calls that stand there, and where code lies.
  *
  * All of it is read inside dl_iterate_phdr, which keeps the loader from unmapping what it shows.
- * Nothing is asked of dladdr: it takes the lock that dlopen holds while constructors run, which may
- * be what a fiber waits in that we tell of.
+ * dladdr is not used: it takes the lock that dlopen holds while constructors run, and the fiber
+ * that is reported may be waiting in such a constructor.
  *
- * dl_iterate_phdr holds a lock of the loader, which glibc neither takes before a fork nor makes
- * anew in the child. So it is called under a lock of ours, which forks take.
+ * dl_iterate_phdr holds a lock of the loader, which glibc neither takes before a fork nor
+ * initialises again in the child. So it is called under walk_lock, which forks take.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -22,7 +22,7 @@
 
 /* ---- the modules ---- */
 
-/* Nothing of ours is taken under it, nor memory: whoever holds it waits for the loader only. */
+/* Its holder takes no other lock of the library, and no memory: it waits only for the loader. */
 static pthread_mutex_t walk_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void th_os_code_lock(void) {
@@ -33,7 +33,7 @@ void th_os_code_unlock(void) {
     pthread_mutex_unlock(&walk_lock);
 }
 
-/* Calls fn(module, size, ctx) for each, until one is not 0. Leaves errno alone. */
+/* Calls fn(module, size, ctx) for each module until one returns not 0. Leaves errno alone. */
 static void walk(int (*fn)(struct dl_phdr_info *, size_t, void *), void *ctx) {
     int saved = th_os_errno_get();
     th_os_code_lock();
@@ -47,7 +47,7 @@ static const char *last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* The program itself has no name there, or, static with musl, this one. */
+/* The program itself has an empty name there, or, linked statically with musl, this one. */
 static const char *file_of(const struct dl_phdr_info *module) {
     const char *path = module->dlpi_name;
     if (!path || !path[0] || !strcmp(path, "/proc/self/exe")) {
@@ -65,15 +65,15 @@ typedef struct symbols {
     size_t count;
 } symbols;
 
-/* Loaders of some processors, and the kernel's own module, leave the addresses as in the file. */
+/* Some processors' loaders, and the kernel's own module, leave the addresses as in the file. */
 static const void *from_dynamic(const struct dl_phdr_info *module, ElfW(Addr) at) {
     return (const void *)(at < module->dlpi_addr ? at + module->dlpi_addr : at);
 }
 
-/* The table has no length of its own: it is as long as the hash table's chains. */
+/* The symbol table's length is not stored: it ends where the hash table's chains end. */
 static size_t gnu_hash_count(const uint32_t *hash) {
     uint32_t buckets_count = hash[0];
-    uint32_t first = hash[1]; /* symbols before it are in no chain, and not defined here */
+    uint32_t first = hash[1]; /* the symbols before it are in no chain, and not defined here */
     const uint32_t *buckets = hash + 4 + hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
     const uint32_t *chain = buckets + buckets_count;
     uint32_t last = 0;
@@ -119,7 +119,7 @@ static bool has_symbols(const struct dl_phdr_info *module, const ElfW(Dyn) * ent
     return out->table && out->names && out->count;
 }
 
-/* The exported function around an address: dynamic symbols are all that is in memory. */
+/* Finds the exported function around an address: only dynamic symbols are in memory. */
 static void find_symbol(const struct dl_phdr_info *module, uintptr_t address, th_os_place *out) {
     symbols all;
     for (int i = 0; i < module->dlpi_phnum; i++) {
@@ -143,7 +143,7 @@ static void find_symbol(const struct dl_phdr_info *module, uintptr_t address, th
 
 /* ---- places ---- */
 
-/* The part of the module that is mapped around an address, executable if it must be, or NULL. */
+/* The module's mapped part around an address that has the wanted flags, or NULL. */
 static const ElfW(Phdr) *
     part_around(const struct dl_phdr_info *module, uintptr_t address, ElfW(Word) flags) {
     for (int i = 0; i < module->dlpi_phnum; i++) {
@@ -198,9 +198,9 @@ void th_os_code_name(uintptr_t address, char *text, size_t size) {
 
 #ifdef TH_CALL_BEFORE
 
-#define IS_CODE (PF_R | PF_X) /* what may only be executed cannot be looked at */
+#define IS_CODE (PF_R | PF_X) /* code that may only be executed cannot be read */
 
-/* Its last byte is what must lie in the module: a call may be the last instruction there. */
+/* The byte before the address must lie in the module: a call may be the last instruction there. */
 static int call_is_here(struct dl_phdr_info *module, size_t size, void *ctx) {
     question *q = ctx;
     const ElfW(Phdr) *part = part_around(module, q->address - 1, IS_CODE);
@@ -233,11 +233,11 @@ bool th_os_code_call(uintptr_t after, th_os_place *place) {
 
 /* ---- where code lies ---- */
 
-/* What base/mark.h leaves: pairs of bounds, each relative to its own word. */
+/* The marks of base/mark.h: pairs of bounds, each relative to its own word. */
 extern const int32_t __start_thrum_code[] __attribute__((weak, visibility("hidden")));
 extern const int32_t __stop_thrum_code[] __attribute__((weak, visibility("hidden")));
 
-/* What an assembler puts between two functions. */
+/* Gaps shorter than this are what an assembler puts between two functions. */
 #define PADDING 16u
 
 static size_t marks_count(void) {
@@ -251,7 +251,7 @@ static th_os_span mark_at(size_t i) {
                         at + sizeof mark[0] + (uintptr_t)(intptr_t)mark[1]};
 }
 
-/* Not after link-time optimisation: then many marks lie in one object, around all of it. */
+/* Whether the marks are right. After link-time optimisation many lie in one object, and overlap. */
 static bool marks_hold(void) {
     for (size_t i = 0; i < marks_count(); i++) {
         th_os_span one = mark_at(i);
@@ -265,7 +265,7 @@ static bool marks_hold(void) {
     return true;
 }
 
-/* The first of the library's own that ends above `from`, or one beyond all. */
+/* The first span of the library's own code that ends above `from`, or one beyond all addresses. */
 static th_os_span next_own(uintptr_t from) {
     th_os_span next = {UINTPTR_MAX, UINTPTR_MAX};
     for (size_t i = 0; i < marks_count(); i++) {

@@ -1,5 +1,5 @@
 /*
- * cpuset.c: sets of CPUs: which are granted, and which share a cache.
+ * cpuset.c: sets of CPUs: those that are granted, and those that share a cache.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@ int th_os_cpuset_granted(th_os_cpuset *out) {
     return code;
 }
 
-/* Adds a list such as "0-3,8,10-11". False when it is none: what was understood has been added. */
+/* Adds a list such as "0-3,8,10-11". False at an error; what stands before it has been added. */
 static bool add_list(th_os_cpuset *set, const char *text) {
     while (*text >= '0' && *text <= '9') {
         char *end;
@@ -59,7 +59,7 @@ static bool read_list(const char *root, unsigned cpu, unsigned index, th_os_cpus
 
 void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out) {
     int saved = th_os_errno_get();
-    /* index3 is the third level; where there is none, the second is shared by some, or by none */
+    /* index3 is the third level; where there is none, the second may be shared */
     for (unsigned index = 3; index >= 2; index--) {
         *out = (th_os_cpuset){{0}};
         if (read_list(root, cpu, index, out))

@@ -17,18 +17,18 @@ const char *th_os_env(const char *name) {
 
 const char *th_os_error_text(int number) {
     if (number > NUMBER_LAST) {
-        return NULL; /* else some C libraries write the number into a buffer that all share */
+        return NULL; /* for these some C libraries write to a buffer that all threads share */
     }
 #if defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 32)
-#define HAS_ERROR_TEXT 1 /* C libraries without the macro would not even read over it */
+#define HAS_ERROR_TEXT 1 /* tested separately: without the macro the #if does not even parse */
 #endif
 #endif
 #ifdef HAS_ERROR_TEXT
     return strerrordesc_np(number);
 #else
     int saved = th_os_errno_get();
-    const char *text = strerror(number); /* a constant for the numbers that there are */
+    const char *text = strerror(number); /* for the numbers that exist it is a constant */
     th_os_errno_set(saved);
     return text;
 #endif

@@ -10,7 +10,7 @@ TH_NOINLINE int *th_os_errno_at(void) {
 }
 
 /*
- * Not shown to the thread sanitizer: errno is the thread's, and tasks that run on it one after
+ * Hidden from the thread sanitizer: errno is the thread's, and tasks that run on it one after
  * another are different threads to that tool.
  */
 TH_NOINLINE TH_NO_TSAN int th_os_errno_get(void) {

@@ -1,11 +1,11 @@
 /*
  * fault.c: SIGSEGV and SIGBUS, for the report of a stack that overflowed.
  *
- * Our handler runs on the alternate stack, asks core whether it knows the address, and otherwise
- * behaves as if it were not there: the action that was installed before is carried out as the
- * kernel would have done it. Two things cannot be had: a previous handler that did not ask for an
- * alternate stack runs on it nevertheless, and it sees the mask of our handler for the first few
- * instructions.
+ * The library's handler runs on the alternate stack and asks core whether it knows the address. If
+ * not, it behaves as if it were not there: the action that was installed before is carried out as
+ * the kernel would have done it, with two exceptions. A previous handler that did not ask for an
+ * alternate stack runs on it nevertheless, and the mask of this handler holds until the previous
+ * one's is set.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -26,10 +26,10 @@
 
 static const int signals[2] = {SIGSEGV, SIGBUS};
 static struct sigaction
-    previous[2];           /* written under install_lock before our handler is installed */
-static uint32_t xspent[2]; /* 1: the previous handler wanted to run once, and has */
+    previous[2];           /* written under install_lock before the handler is installed */
+static uint32_t xspent[2]; /* 1: the previous handler was to run only once, and has run */
 static th_os_fault_fn xask;
-static bool installed; /* under install_lock */
+static bool installed; /* protected by install_lock */
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void pass_on(int index, siginfo_t *info, void *ucontext);
@@ -48,12 +48,12 @@ static void handle(int signal, siginfo_t *info, void *ucontext) {
 }
 
 /*
- * Puts `action` back in place of ours and lets the signal come again, now to it.
+ * Puts `action` back in place of this handler, and lets the signal come again, now to that.
  * GCOVR_EXCL_START: mostly the end of the process, counts and all (tests/fault/overflow.c shows it)
  */
 static void give_back(int signal, const struct sigaction *action, const siginfo_t *info) {
     sigaction(signal, action, NULL);
-    if (info->si_code <= 0) /* sent by somebody: a return would not repeat it */
+    if (info->si_code <= 0) /* it was sent by a process: a return would not repeat it */
         syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
 } /* GCOVR_EXCL_STOP */
 
@@ -67,7 +67,7 @@ static void pass_on(int index, siginfo_t *info, void *ucontext) {
     if ((old.sa_flags & (int)SA_RESETHAND) && th_xchg_relaxed(&xspent[index], 1) != 0)
         old.sa_handler = SIG_DFL;
     if (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN) {
-        /* The fault repeats on return; the kernel then kills, for an ignored fault as well. */
+        /* The fault repeats on return; the kernel then kills the process, also if it is ignored. */
         give_back(signal, &old, info); /* GCOVR_EXCL_LINE: as give_back */
         return;                        /* GCOVR_EXCL_LINE: likewise */
     }
@@ -100,7 +100,7 @@ int th_os_fault_catch(th_os_fault_fn ask) {
     for (int i = 0; i < 2 && !installed && code == 0; i++) {
         struct sigaction ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
         sigemptyset(&ours.sa_mask);
-        /* The old one is known before ours can run. */
+        /* The previous action must be known before the handler can run. */
         if (sigaction(signals[i], NULL, &previous[i]) != 0 ||
             sigaction(signals[i], &ours, NULL) != 0)
             code = -th_os_errno_get();
@@ -111,8 +111,7 @@ int th_os_fault_catch(th_os_fault_fn ask) {
     return code;
 }
 
-/* Room for the kernel's frame with all vector registers, and for a report and a previous handler.
- */
+/* Room for the kernel's frame with all vector registers, a report, and a previous handler. */
 static size_t altstack_size(void) {
     size_t page = th_os_page_size();
     size_t size = 65536 + (size_t)getauxval(AT_MINSIGSTKSZ);

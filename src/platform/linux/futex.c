@@ -1,8 +1,8 @@
 /*
  * futex.c: sleeping on a word and waking its sleepers.
  *
- * Private futexes. The deadline is absolute on CLOCK_MONOTONIC (FUTEX_WAIT_BITSET takes it so), so
- * a wait that is interrupted and repeated does not sleep longer.
+ * The futexes are private. The deadline is absolute on CLOCK_MONOTONIC, as FUTEX_WAIT_BITSET takes
+ * it, so a wait that is interrupted and repeated does not sleep longer.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -18,7 +18,7 @@ int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
     struct timespec *timeout = NULL;
     if (deadline != TH_FOREVER) {
         if (deadline < 0)
-            deadline = 0; /* long past; the kernel refuses negative times */
+            deadline = 0; /* long past, too; the kernel refuses negative times */
         until.tv_sec = (time_t)(deadline / 1000000000);
         until.tv_nsec = (long)(deadline % 1000000000);
         timeout = &until;

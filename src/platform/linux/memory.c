@@ -1,5 +1,5 @@
 /*
- * memory.c: the heap, and whole pages: mapping, guards, giving back, what is resident.
+ * memory.c: the heap, and whole pages: mapping, guards, giving back, counting resident ones.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -14,16 +14,16 @@
 #include "base/annotate.h"
 #include "platform/faults.h"
 
-/* Newer than the headers that we may be built with. */
+/* These are newer than the headers that the library may be built with. */
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102 /* Linux 6.13 */
 #endif
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
 #endif
-#define MADV_NONSENSE 0x7abc /* no kernel's */
+#define MADV_NONSENSE 0x7abc /* an advice that no kernel knows */
 
-/* Where /proc says nothing: the kernel's own default. */
+/* The kernel's own default, for when /proc cannot be read. */
 #define MAP_COUNT_DEFAULT 65530
 
 void *th_os_alloc(size_t size) {
@@ -43,7 +43,7 @@ void th_os_free(void *ptr) {
 
 size_t th_os_page_size(void) {
     static size_t xsize;
-    size_t size = th_load_relaxed(&xsize); /* relaxed: everyone would write the same */
+    size_t size = th_load_relaxed(&xsize); /* relaxed: all threads write the same value */
     if (size == 0) {
         size = (size_t)sysconf(_SC_PAGESIZE);
         th_store_relaxed(&xsize, size); /* relaxed: likewise */
@@ -61,7 +61,7 @@ static void *map_at(void *addr, size_t size, int flags) {
         ptr = NULL;
     else
         madvise(ptr, size,
-                MADV_NOHUGEPAGE); /* EINVAL: a kernel without huge pages, all the better */
+                MADV_NOHUGEPAGE); /* EINVAL on a kernel without huge pages, which is as good */
     th_os_errno_set(saved);
     return ptr;
 }
@@ -80,7 +80,7 @@ void th_os_unmap(void *addr, size_t size) {
     th_os_errno_set(saved);
 }
 
-/* 0 or a negative errno code, and errno as it was. */
+/* Returns 0 or a negative errno code, and leaves errno alone. */
 static int advise(void *addr, size_t size, int advice) {
     int saved = th_os_errno_get();
     int code = madvise(addr, size, advice) == 0 ? 0 : -th_os_errno_get();
@@ -90,18 +90,18 @@ static int advise(void *addr, size_t size, int advice) {
 
 int th_os_discard(void *addr, size_t size) {
     int code = advise(addr, size, MADV_DONTNEED);
-    if (code == -EINVAL) /* locked in memory (mlockall) */
+    if (code == -EINVAL) /* the memory is locked (mlockall) */
         code = advise(addr, size, MADV_DONTNEED_LOCKED);
     return code;
 }
 
 /*
- * Emulators (qemu-user, some sandboxes) take any advice for a hint and say yes: a guard that they
- * grant is none. One piece of nonsense, asked once, tells them apart.
+ * Emulators (qemu-user, some sandboxes) accept any advice as a hint and report success, so a guard
+ * that they grant is none. They are recognised by accepting an advice that does not exist.
  */
 static bool believes_nonsense(void *addr, size_t size) {
     static int xanswer;                     /* 0: not asked yet, 1: yes, 2: no */
-    int answer = th_load_relaxed(&xanswer); /* relaxed: everyone would find the same */
+    int answer = th_load_relaxed(&xanswer); /* relaxed: all threads write the same value */
     if (answer == 0) {
         answer = advise(addr, size, MADV_NONSENSE) == 0 ? 1 : 2;
         th_store_relaxed(&xanswer, answer); /* relaxed: likewise */

@@ -1,13 +1,13 @@
 /*
  * thread.c: threads, and the one pointer that each of them has.
  *
- * Threads start with every signal blocked but those that a thread brings upon itself. Faults are
- * never blocked; SIGPIPE, SIGXFSZ and SIGSYS are as the starter has them: else a write to a closed
- * pipe would fail for ever where the program expects to be ended by it. The parent blocks the rest
- * around the creation, since the child inherits its mask and must never run without it.
+ * Threads start with every signal blocked but those that a thread itself causes. Faults are never
+ * blocked; SIGPIPE, SIGXFSZ and SIGSYS are as the starter has them: otherwise a write to a closed
+ * pipe would fail for ever where the program expects to be ended by it. The starter blocks the rest
+ * around the creation, since the new thread inherits its mask and must never run without it.
  *
- * What such a thread forks is to be a program like others: in the child the mask is that of the
- * thread with which it all began, unless the task has changed its own.
+ * A process that such a thread forks is to be like any other: in the child the mask is that of the
+ * program's thread that started the first of these threads, unless the task has changed its own.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -27,7 +27,7 @@
 #include "base/atomic.h"
 #include "platform/faults.h"
 
-/* What a new thread needs; it frees this itself. */
+/* What a new thread needs; the thread frees it. */
 typedef struct start {
     void (*entry)(void *);
     void *arg;
@@ -35,14 +35,14 @@ typedef struct start {
     sigset_t theirs;
 } start;
 
-/* Whether this thread is one of ours, and the mask of the program's thread that it stems from. */
+/* Whether the library started this thread, and the mask of the program's thread behind it. */
 static __thread bool ours __attribute__((tls_model("initial-exec")));
 static __thread sigset_t theirs __attribute__((tls_model("initial-exec")));
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 static const int own_doing[] = {SIGPIPE, SIGXFSZ, SIGSYS};
 
-/* Not shown to the thread sanitizer, nor is the next: tasks on the thread read it at a fork. */
+/* Hidden from the thread sanitizer, since tasks on the thread read these variables at a fork. */
 static TH_NO_TSAN void keep_mask(const start *s) {
     theirs = s->theirs;
     ours = true;
@@ -57,7 +57,7 @@ static void *thread_main(void *ptr) {
     return NULL;
 }
 
-/* The mask of a thread of ours that is started by one with the mask `starters`. */
+/* The mask of a thread of the library's that is started by one with the mask `starters`. */
 static void mask_of_ours(sigset_t *set, const sigset_t *starters) {
     sigfillset(set);
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
@@ -74,7 +74,7 @@ static void block_for_start(sigset_t *old) {
     pthread_sigmask(SIG_SETMASK, &set, NULL);
 }
 
-/* Those numbers between the two ranges are the C library's own. */
+/* Compares two masks without the numbers between the two ranges, which are the C library's own. */
 static bool is_same_mask(const sigset_t *a, const sigset_t *b) {
     for (int signal = 1; signal <= SIGRTMAX; signal++) {
         bool fixed = signal == SIGKILL || signal == SIGSTOP || (signal >= 32 && signal < SIGRTMIN);
@@ -84,7 +84,7 @@ static bool is_same_mask(const sigset_t *a, const sigset_t *b) {
     return true;
 }
 
-/* In the child of a fork. */
+/* In the child of a fork: sets the program's mask, unless the task has changed the thread's. */
 static TH_NO_TSAN void give_mask_back(void) {
     sigset_t now;
     sigset_t set;
@@ -96,7 +96,7 @@ static TH_NO_TSAN void give_mask_back(void) {
         pthread_sigmask(SIG_SETMASK, &theirs, NULL);
 }
 
-/* The thread is tied before it runs, and it is said when the system refuses that. */
+/* Ties the thread to the CPUs before it runs; returns the system's code if it refuses that. */
 static int create_on(pthread_t *id, start *s, const cpu_set_t *cpus) {
 #ifdef __GLIBC__
     pthread_attr_t attr;
@@ -109,7 +109,8 @@ static int create_on(pthread_t *id, start *s, const cpu_set_t *cpus) {
     pthread_attr_destroy(&attr);
     return code;
 #else
-    /* Other C libraries have no such attribute: it inherits what the caller has for the moment. */
+    /* Other C libraries have no such attribute, so the thread inherits the caller's CPUs, which are
+     * set for this moment. */
     th_os_cpuset own;
     cpu_set_t *mine = (cpu_set_t *)(void *)&own;
     if (sched_getaffinity(0, sizeof own, mine) != 0 ||
@@ -126,7 +127,7 @@ static int create(pthread_t *id, start *s, const th_os_cpuset *cpus) {
                         : create_on(id, s, (const cpu_set_t *)(const void *)cpus);
 }
 
-/* What the thread that is started stems from: its starter's, or what that stems from. */
+/* The program's mask for a new thread: its starter's, or the one that the starter has kept. */
 static TH_NO_TSAN const sigset_t *mask_of_program(const sigset_t *starters) {
     return ours ? &theirs : starters;
 }
@@ -171,14 +172,14 @@ void th_os_thread_detach(th_os_thread thread) {
     pthread_detach((pthread_t)thread.handle);
 }
 
-static void (*core_before)(void); /* these three are written before the handlers are known */
+static void (*core_before)(void); /* these three are written before the handlers are registered */
 static void (*core_in_parent)(void);
 static void (*core_in_child)(void);
 
 static void before_fork(void) {
     core_before();
     th_os_fault_lock();
-    th_os_code_lock(); /* last: it is also taken while other locks are held, none while it is */
+    th_os_code_lock(); /* the last: it is taken under other locks, but no lock under it */
 }
 
 static void after_fork_in_parent(void) {
@@ -197,7 +198,7 @@ static void after_fork_in_child(void) {
 int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
     static uint32_t xdone;
     uint32_t no = 0;
-    /* relaxed: the word publishes nothing; the first one does it */
+    /* relaxed: the word publishes nothing; the first caller registers */
     if (!th_cas_relaxed(&xdone, &no, 1u))
         return 0;
     core_before = before;
@@ -216,8 +217,8 @@ void th_os_thread_yield(void) {
 /* ---- the thread's pointer ---- */
 
 /*
- * initial-exec: one instruction to read also in the shared library; the C library keeps room for
- * such variables of libraries that are loaded late.
+ * initial-exec: it is read by one instruction, in the shared library too; the C library keeps room
+ * for such variables of libraries that are loaded late.
  */
 static __thread void *self __attribute__((tls_model("initial-exec")));
 
@@ -227,8 +228,8 @@ static bool exit_key_made; /* written under exit_once, before any pointer is set
 static void (*exit_callback)(void *);
 
 /*
- * The empty assembly keeps the compiler from taking two calls for one (it would be a pure
- * function). Not shown to the thread sanitizer, as errno (errno.c).
+ * The empty assembly keeps the compiler from merging two calls into one, since it would otherwise
+ * be a pure function. Hidden from the thread sanitizer, as errno is (errno.c).
  */
 TH_NOINLINE TH_NO_TSAN void *th_os_self_get(void) {
     __asm__ volatile("" ::: "memory");
@@ -246,9 +247,9 @@ TH_NOINLINE TH_NO_TSAN int th_os_self_set(void *value) {
     return 0;
 }
 
-/* The C library has cleared the key's value already; th_os_self_get still answers. */
+/* The C library has cleared the key's value already; th_os_self_get still works. */
 static void thread_ends(void *value) {
-    th_load_relaxed (&exit_callback)(value); /* relaxed: set before the thread's pointer was */
+    th_load_relaxed (&exit_callback)(value); /* relaxed: set before any thread's pointer */
     if (self == value)
         self = NULL;
 }
@@ -258,7 +259,7 @@ static void make_exit_key(void) {
 }
 
 int th_os_self_on_exit(void (*on_exit)(void *self)) {
-    th_store_relaxed(&exit_callback, on_exit); /* relaxed: always the same one */
+    th_store_relaxed(&exit_callback, on_exit); /* relaxed: always the same function */
     pthread_once(&exit_once, make_exit_key);
     return exit_key_made ? 0 : -EAGAIN;
 }
@@ -275,9 +276,9 @@ TH_NOINLINE void *th_os_self_storage(void) {
 }
 #endif
 
-/* ---- what C++ keeps of the thread ---- */
+/* ---- what C++ keeps for each thread ---- */
 
-/* A run time that the program has anyway: the weak reference brings none in. */
+/* Defined if the program has a C++ run time anyway: the weak reference links none. */
 extern void *__cxa_get_globals(void) __attribute__((weak));
 
 th_os_exceptions *th_os_exceptions_at(void) {
@@ -318,12 +319,12 @@ unsigned long th_os_timer_slack(unsigned long ns) {
 
 /* ---- the thread's own stack ---- */
 
-/* The main thread's grows, below a gap of at least twice this where nothing else is mapped. */
+/* The main thread's stack grows into a gap of at least twice this, where nothing else is mapped. */
 #define MAIN_STACK_MAX ((uintptr_t)64 << 20)
 
 /*
- * The C library reads a file for the main thread's stack. What the kernel has put above the first
- * frame there tells as well where it begins.
+ * For the main thread's stack the C library would read a file. The address of the random bytes that
+ * the kernel has put above the first frame tells as well where the stack begins.
  */
 void th_os_stack(uintptr_t *low, uintptr_t *high) {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -344,7 +345,7 @@ void th_os_stack(uintptr_t *low, uintptr_t *high) {
         pthread_attr_destroy(&attr);
     }
     th_os_errno_set(before);
-    if (here < *low || here >= *high) { /* it has gone to another stack */
+    if (here < *low || here >= *high) { /* the thread is on another stack */
         *low = 0;
         *high = 0;
     }

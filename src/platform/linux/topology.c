@@ -1,14 +1,14 @@
 /*
- * topology.c: how many CPUs this process may really use.
+ * topology.c: how many CPUs this process may use.
  *
- * Two limits hold together. The affinity mask counts CPUs; a cgroup quota grants CPU time for each
- * period, and every group up to the root may have one, so the least of them all counts. Version 1
+ * There are two limits. The affinity mask is a set of CPUs; a cgroup quota grants CPU time for each
+ * period. Every group up to the root may have a quota, and the smallest of them counts. Version 1
  * keeps it in cpu.cfs_quota_us and cpu.cfs_period_us (-1: none), version 2 in cpu.max ("max":
- * none), and both may be mounted at once.
+ * none), and both versions may be mounted at once.
  *
- * /proc/self/cgroup names our group inside each hierarchy, /proc/self/mountinfo tells where a
- * hierarchy, or only a part of it (a container's), is mounted. A mount that shows some other part
- * says nothing about us. Whatever can't be read or understood is no limit.
+ * /proc/self/cgroup names the process's group inside each hierarchy; /proc/self/mountinfo tells
+ * where a hierarchy, or a part of it (a container's), is mounted. A mount that shows some other
+ * part says nothing about this process. A file that cannot be read or understood sets no limit.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -19,10 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Paths are cut off here; a longer one is no limit. */
+/* The longest path; a group with a longer one has no limit. */
 #define PATH_SIZE 8192
 #define NO_LIMIT (~0u)
-/* Masks grow until the kernel's fits; no machine has more. */
+/* The largest mask that is tried for the kernel's; no machine has more CPUs. */
 #define CPUS_MAX (1 << 20)
 
 static unsigned affinity_count(void);
@@ -47,12 +47,12 @@ unsigned th_os_cpus_at(const char *root, unsigned affinity) {
 
 /* ---- affinity ---- */
 
-/* The calling thread's mask; the caller frees it with CPU_FREE. NULL: it can't be had. */
+/* The calling thread's mask; the caller frees it with CPU_FREE. NULL: it cannot be read. */
 static cpu_set_t *affinity_mask(int *cpus) {
     for (*cpus = 1024; *cpus <= CPUS_MAX; *cpus *= 2) {
         cpu_set_t *set = CPU_ALLOC((size_t)*cpus);
         if (set == NULL)
-            return NULL; /* GCOVR_EXCL_LINE: the C library allocates it out of reach */
+            return NULL; /* GCOVR_EXCL_LINE: tests cannot make this allocation fail */
         size_t size = CPU_ALLOC_SIZE((size_t)*cpus);
         CPU_ZERO_S(size, set);
         if (sched_getaffinity(0, size, set) == 0)
@@ -79,7 +79,7 @@ static unsigned affinity_count(void) {
 
 /* ---- cgroups ---- */
 
-/* Where our group lies: `mount` is the mounted part's folder, `group` the path below it. */
+/* The place of the process's group: `mount` is the mounted folder, `group` the path below it. */
 typedef struct place {
     char mount[PATH_SIZE];
     char group[PATH_SIZE];
@@ -88,7 +88,7 @@ typedef struct place {
 static bool find_place(const char *root, bool v2, place *found);
 static unsigned quota_at(const char *root, const char *folder, bool v2);
 
-/* The least quota of our group and all its ancestors as far as the mount shows them. */
+/* The smallest quota of the group and of all its ancestors that the mount shows. */
 static unsigned quota_of_hierarchy(const char *root, bool v2) {
     unsigned least = NO_LIMIT;
     place *p = malloc(sizeof *p);
@@ -118,7 +118,7 @@ static FILE *open_below(const char *root, const char *path) {
     return length < 0 || (size_t)length >= sizeof whole ? NULL : fopen(whole, "re");
 }
 
-/* Is `word` one of the words in the comma-separated list? */
+/* Whether `word` is one of the words in the comma-separated list. */
 static bool list_has(const char *list, const char *word) {
     size_t length = strlen(word);
     while (*list != '\0') {
@@ -131,8 +131,10 @@ static bool list_has(const char *list, const char *word) {
     return false;
 }
 
-/* Our group's path as /proc/self/cgroup tells it ("ID:CONTROLLERS:PATH"), without a slash at its
- * end. */
+/*
+ * Finds the group's path in /proc/self/cgroup ("ID:CONTROLLERS:PATH"), and cuts a slash at its end
+ * off.
+ */
 static bool find_group(const char *root, bool v2, char group[PATH_SIZE]) {
     FILE *f = open_below(root, "/proc/self/cgroup");
     bool found = false;
@@ -163,7 +165,7 @@ static bool find_group(const char *root, bool v2, char group[PATH_SIZE]) {
     return found;
 }
 
-/* mountinfo writes space, tab, newline and backslash as \ooo. */
+/* Decodes \ooo, as which mountinfo writes space, tab, newline and backslash. */
 static void unescape(char *text) {
     char *out = text;
     while (*text != '\0') {
@@ -179,9 +181,9 @@ static void unescape(char *text) {
 }
 
 /*
- * The rest of `group` below the mounted part `part`: NULL when the part does not hold the group.
- * A part above our cgroup namespace shows as "/..": how we are called from there is not known, but
- * its own limit holds for us.
+ * The rest of `group` below the mounted part `part`; NULL when the part does not hold the group.
+ * A part above the process's cgroup namespace shows as "/..": the group's path from there is not
+ * known, but that part's own limit holds for it.
  */
 static const char *below_part(const char *group, const char *part) {
     size_t n = strlen(part);
@@ -195,7 +197,7 @@ static const char *below_part(const char *group, const char *part) {
 }
 
 /*
- * One line of mountinfo: "ID PARENT MAJOR:MINOR PART MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE
+ * Reads a line of mountinfo: "ID PARENT MAJOR:MINOR PART MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE
  * SUPEROPTIONS". True when it mounts a hierarchy of the wanted kind.
  */
 static bool parse_mount(char *line, bool v2, char **part, char **mount) {
@@ -263,8 +265,7 @@ static bool read_line(const char *root, const char *folder, const char *name, ch
     return ok;
 }
 
-/* A positive number and nothing else but blanks behind it; *rest is where it ended. 0: it is none.
- */
+/* Reads a positive number and the blanks behind it; *rest is what follows. 0: there is none. */
 static uint64_t positive(const char *text, const char **rest) {
     if (*text < '0' || *text > '9')
         return 0;
@@ -277,7 +278,7 @@ static uint64_t positive(const char *text, const char **rest) {
     return value;
 }
 
-/* One group's quota in CPUs, rounded up. */
+/* The quota of one group in CPUs, rounded up. */
 static unsigned quota_at(const char *root, const char *folder, bool v2) {
     char text[128], period_text[128];
     const char *rest = NULL;

@@ -1,5 +1,6 @@
 /*
- * clock.c: the virtual clock. It goes on a little with each look, and jumps when all sleep.
+ * clock.c: the virtual clock. It advances a little each time it is read, and jumps to the next
+ * deadline when all threads sleep.
  */
 #include "platform/platform.h"
 

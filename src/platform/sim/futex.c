@@ -1,6 +1,6 @@
 /*
- * futex.c: sleeping on a word. The kernel compares and goes to sleep in one step, with the newest
- * value; beyond that a futex call orders nothing here, so that nobody comes to rely on it.
+ * futex.c: sleeping on a word. The kernel compares with the newest value and goes to sleep in one
+ * step. Beyond that a futex call orders nothing here, so that no code comes to rely on more.
  */
 #include "platform/platform.h"
 

@@ -1,5 +1,5 @@
 /*
- * memory.c: heap and pages of the simulator. Guards may be refused, and do nothing.
+ * memory.c: heap and pages of the simulator. Guards may be refused; granted ones have no effect.
  */
 #include "platform/platform.h"
 

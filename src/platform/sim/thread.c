@@ -42,7 +42,7 @@ int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(voi
         sim_memory_free(s);
         return code;
     }
-    sim_point(); /* it may run, and end, before its starter knows its handle */
+    sim_point(); /* the thread may run, and end, before its starter knows its handle */
     thread->handle = handle;
     sim_wrote(&thread->handle, sizeof thread->handle);
     return 0;
