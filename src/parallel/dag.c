@@ -44,9 +44,9 @@ int thrum_dag_create(thrum_dag **out) {
     return 0;
 }
 
-/* ---- who may change it ---- */
+/* ---- locking out runs ---- */
 
-/* False: it runs. */
+/* False: the graph runs. */
 static bool begin_change(thrum_dag *dag) {
     th_lock_acquire(&dag->lock);
     if (dag->runs_count) {
@@ -86,7 +86,7 @@ int thrum_dag_destroy(thrum_dag *dag) {
     if (!begin_change(dag)) {
         return -EBUSY;
     }
-    end_change(dag); /* nobody may begin a run of what is being destroyed */
+    end_change(dag); /* the user must not begin a run of a graph that is being destroyed */
     forget_order(dag);
     give_up(dag, dag->nodes);
     give_up(dag, dag->edges);
@@ -94,7 +94,7 @@ int thrum_dag_destroy(thrum_dag *dag) {
     return 0;
 }
 
-/* Room for one more; false: there is no memory, and nothing has changed. */
+/* Makes room for one more item. False: there is no memory, and nothing has changed. */
 static bool make_room(thrum_dag *dag, void **items, size_t count, size_t *room, size_t size) {
     if (count < *room) {
         return true;
@@ -175,7 +175,7 @@ int thrum_dag_edge(thrum_dag *dag, int before, int after) {
 
 /* ---- the order ---- */
 
-/* Successors grouped by node, from the list of edges: two passes over it. */
+/* Groups the successors by node, in two passes over the list of edges. */
 static void group_edges(thrum_dag *dag) {
     for (size_t i = 0; i < dag->nodes_count; i++) {
         dag->nodes[i].count = 0;
@@ -198,10 +198,10 @@ static void group_edges(thrum_dag *dag) {
     }
 }
 
-/* Each node behind all that come before it; false if that cannot be: there is a cycle. */
+/* Puts each node behind all its predecessors. False: that is impossible, since there is a cycle. */
 static bool sort_nodes(thrum_dag *dag) {
     size_t placed = 0;
-    uint32_t *left = dag->order + dag->nodes_count; /* of each node's edges, not come by yet */
+    uint32_t *left = dag->order + dag->nodes_count; /* each node's predecessors not yet placed */
     for (size_t i = 0; i < dag->nodes_count; i++) {
         left[i] = dag->nodes[i].preds;
         if (!left[i]) {
@@ -241,7 +241,7 @@ static int put_in_order(thrum_dag *dag) {
 
 /* ---- runs ---- */
 
-/* With the lock. Memory for one more run than go on. */
+/* With the lock. Allocates the memory of another run. */
 static th_dag_run *new_run(thrum_dag *dag) {
     size_t size = sizeof(th_dag_run) + dag->nodes_count * sizeof(th_dag_place);
     th_dag_run *run = dag->alloc(dag->ctx, size);
@@ -260,7 +260,7 @@ static th_dag_run *new_run(thrum_dag *dag) {
     return run;
 }
 
-/* 0 with a run that is the caller's, NULL for a graph without nodes; or why not. */
+/* Returns 0 and the caller's own run, which is NULL for a graph without nodes; or an error. */
 static int begin_run(thrum_dag *dag, th_dag_run **out) {
     th_lock_acquire(&dag->lock);
     int failed = put_in_order(dag);

@@ -2,11 +2,13 @@
  * dag_run.c: running a graph. src/parallel/README.md, "The graph", has the argument.
  *
  * A run has a place for each node. A *strand* is a task that calls a node, then one of those that
- * became ready by it, and so on; the others that became ready are queued first, each to be a
- * strand. So a chain is one strand, however long, and nothing recurses. Invariants: a node is
- * called once its xpending is 0, by the strand that made it so, which puts xpending and xskip back
- * for the next run in this memory. xstrands counts the strands that have not ended; a strand counts
- * another before it queues it, so it is 0 once: when all is done. Runs share nothing that changes.
+ * became ready by it, and so on; the others that became ready are queued first, each as a strand of
+ * its own. So a chain is one strand, however long, and nothing recurses.
+ *
+ * Invariants: a node is called once its xpending is 0, by the strand that made it so, which resets
+ * xpending and xskip for the next run in this memory. xstrands counts the strands that have not
+ * ended; a strand counts another before it queues it, so xstrands becomes 0 once, when all nodes
+ * were called. Runs share nothing that changes.
  */
 #include "parallel/dag_run.h"
 
@@ -25,17 +27,17 @@ static void note_failure(th_dag_place *place, int result) {
     place->result = result;
     while (number < lowest) {
         /* lock-free: it fails only when another failure was noted */
-        /* relaxed: read when all is done, which is published by the strands' ends */
+        /* relaxed: it is read when all strands have ended, which publishes it */
         if (th_cas_relaxed(&run->xfailed, &lowest, number)) {
             return;
         }
     }
 }
 
-/* True: what comes after it is to be left out. */
+/* True: the node's successors are to be skipped. */
 static bool call_node(th_dag_place *place) {
     const th_dag_node *node = &place->node;
-    /* relaxed: all that came before has come; ordered as xpending is (comes) */
+    /* relaxed: all predecessors have ended; ordered by xpending (comes) */
     bool skip = th_load_relaxed(&place->xskip) != 0;
     th_store_relaxed(&place->xskip, 0u); /* relaxed: the next run is ordered by this one's end */
     th_store_relaxed(&place->xpending, node->preds); /* relaxed: as above */
@@ -50,17 +52,17 @@ static bool call_node(th_dag_place *place) {
     return skip || result;
 }
 
-/* One that comes before it has ended: true for the last of them. */
+/* To be called when a predecessor of the node has ended. True: it was the last. */
 static bool comes(th_dag_place *place, bool failed) {
     if (th_unlikely(failed)) {
         th_store_relaxed(&place->xskip, 1u); /* relaxed: published by the next step */
     }
-    /* pairs: comes; what the others before it did, for whoever calls it */
+    /* pairs: comes; what the predecessors did, for the strand that calls the node */
     return place->node.preds == 1 || th_sub_acq_rel(&place->xpending, 1u) == 1;
 }
 
 static void queue(th_dag_place *place) {
-    /* relaxed: our own strand is counted, so it is not 0 meanwhile */
+    /* relaxed: the caller's own strand is counted, so the count is not 0 */
     th_add_relaxed(&place->run->xstrands, 1u);
     th_call_submit(th_here(), &place->call);
 }
@@ -71,7 +73,7 @@ static void run_strand(th_dag_place *place) {
     while (place) {
         bool failed = call_node(place);
         if (th_unlikely(!th_here())) {
-            th_thread_body_ends(failed); /* in the child of a fork: the rest is the parent's */
+            th_thread_body_ends(failed); /* in a forked child; the parent does the rest */
         }
         th_dag_place *next = NULL;
         for (uint32_t i = 0; i < place->node.count; i++) {
@@ -89,9 +91,9 @@ static void run_strand(th_dag_place *place) {
     }
 }
 
-/* True for the last one: all nodes have been called. */
+/* True: it was the last strand, and all nodes have been called. */
 static bool end_strand(th_dag_run *run) {
-    /* pairs: end_strand; what the others did, for the last one */
+    /* pairs: end_strand; what the other strands did, for the last one */
     return th_sub_acq_rel(&run->xstrands, 1u) == 1;
 }
 
@@ -103,10 +105,10 @@ void th_dag_strand(th_call *call) {
     th_run_undo();
     th_help_end();
     if (end_strand(run)) {
-        /* pairs: run_shared; publishes what all did, takes the waiter */
+        /* pairs: run_shared; publishes what all strands did, and takes the waiter */
         uintptr_t old = th_xchg_acq_rel(&run->xend, TH_FORK_DONE);
         if (old != TH_FORK_OPEN) {
-            th_waiter_wake((th_waiter *)old); /* the run, and the graph, may be gone by now */
+            th_waiter_wake((th_waiter *)old); /* afterwards run and graph may be gone */
         }
     }
 }
@@ -126,9 +128,9 @@ static void run_shared(th_dag_run *run) {
     }
     th_waiter waiter;
     th_waiter_init(&waiter, TH_ON_DAG, run->dag);
-    waiter.shielded = true; /* the nodes may use the caller's frame: they are cancelled */
+    waiter.shielded = true; /* a cancel reaches the nodes, but they may use the caller's frame */
     uintptr_t state = TH_FORK_OPEN;
-    /* pairs: th_dag_strand; hands the waiter over, or acquires what all did */
+    /* pairs: th_dag_strand; hands the waiter over, or acquires what all strands did */
     if (th_cas_acq_rel_acquire_both(&run->xend, &state, (uintptr_t)&waiter)) {
         (void)th_waiter_wait(&waiter);
     }
@@ -140,7 +142,7 @@ static void run_alone(th_dag_run *run) {
         th_dag_place *place = &run->places[dag->order[i]];
         bool failed = call_node(place);
         for (uint32_t j = 0; failed && j < place->node.count; j++) {
-            /* relaxed: nobody else is here */
+            /* relaxed: no other thread takes part */
             th_store_relaxed(&run->places[dag->after[place->node.first + j]].xskip, 1u);
         }
     }

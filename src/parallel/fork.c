@@ -1,5 +1,5 @@
 /*
- * fork.c: thrum/fork.h: a call in the caller's frame that others may make meanwhile.
+ * fork.c: thrum/fork.h: a call in the caller's frame that another thread may make meanwhile.
  */
 #include "thrum/fork.h"
 
@@ -9,7 +9,7 @@
 _Static_assert(sizeof(thrum_fork) == sizeof(th_fork), "the public record is ours");
 _Static_assert(_Alignof(thrum_fork) >= _Alignof(th_fork), "the public record is ours");
 
-/* Where nobody could come for it the call is made at once. */
+/* Makes the call at once, where no other thread could take it. */
 static TH_COLD void call_at_once(th_fork *fork) {
     fork->result = fork->fn(fork->arg);
     th_store_relaxed(&fork->xworker, NULL);      /* relaxed: the caller's own */

@@ -1,6 +1,7 @@
 /*
- * forking.h: the fast halves of forking and joining: while nobody takes anything a push and a pop
- * on an array, without a locked instruction, without a fence. core/ready/fork.h has the words.
+ * forking.h: the fast halves of forking and joining: as long as no other thread takes a fork, a
+ * push and a pop on an array, without a locked instruction and without a fence. core/ready/fork.h
+ * explains the words.
  */
 #ifndef TH_FORKING_H
 #define TH_FORKING_H
@@ -9,18 +10,18 @@
 #include "core/ready/fork.h"
 #include "core/state/worker.h"
 
-/* A fork whose function and argument are set; from a fiber. */
+/* Pushes a fork whose function and argument are set; the caller is a fiber. */
 static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
     th_forks *forks = &worker->forks;
     uint64_t tail = th_load_relaxed(&forks->xtail); /* relaxed: only the owner writes it */
     fork->index = tail;
     th_store_relaxed(&fork->xend, TH_FORK_OPEN); /* relaxed: published with the fork */
-    th_store_relaxed(&fork->xworker, worker);    /* relaxed: its owner reads it */
+    th_store_relaxed(&fork->xworker, worker);    /* relaxed: only its owner reads it */
     fork->heritage = worker->current->heritage;
     th_tsan_release(fork);
-    /* relaxed: somebody else comes by at the next fork or join */
+    /* relaxed: a slot that another thread has emptied is seen at a later fork or join */
     if (th_likely(th_load_relaxed(&forks->xslot) != TH_FORK_EMPTY) &&
-        /* relaxed: only the owner knows it. Neither the first nor one too many: */
+        /* relaxed: only the owner uses it. True unless the fork is the first, or the array full */
         th_likely(tail - th_load_relaxed(&forks->head_seen) - 1 < TH_FORKS - 1)) {
         /* relaxed: published by the tail */
         th_store_relaxed(&forks->xprivate[tail % TH_FORKS], fork);
@@ -31,7 +32,7 @@ static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
     th_fork_push_slow(worker, fork);
 }
 
-/* True: the caller makes the call. False: it was given, th_fork_wait. */
+/* True: the caller makes the call. False: another thread has it, and th_fork_wait follows. */
 static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork) {
     th_worker *worker = th_load_relaxed(&fork->xworker); /* relaxed: the slow half acquires */
     if (th_likely(worker != NULL)) {

@@ -1,7 +1,7 @@
 /*
  * parallel.c: thrum/parallel.h: invoke and parallel_for, on forks.
  *
- * Both divide by halves, so that their frames nest as deep as the logarithm of the work.
+ * Both divide by halves, so their frames nest only as deep as the logarithm of the work.
  */
 #include "thrum/parallel.h"
 
@@ -11,7 +11,7 @@
 #include "parallel/forking.h"
 #include "platform/platform.h"
 
-/* The fiber's worker, or NULL where forks are of no use. */
+/* The fiber's worker, or NULL where forks are useless. */
 static th_worker *forking_worker(void) {
     th_worker *worker = th_here();
     return worker && worker->current->body ? worker : NULL;
@@ -39,7 +39,7 @@ static int invoke_alone(call_range range) {
     return result;
 }
 
-/* Any thread may come here with its half; the worker is asked anew at each step. */
+/* Any thread may run this with its half, so the worker is determined anew at each step. */
 static int invoke_range(void *arg) {
     const call_range *range = arg;
     if (range->end - range->begin == 1) {
@@ -72,24 +72,24 @@ int thrum_invoke(size_t n, const thrum_fn fns[], void *const args[]) {
 
 /* ---- parallel_for ---- */
 
-/* A piece of automatic grain: aimed at so long a time, never more than doubled at once. */
+/* The duration of a piece that automatic grain aims at; a step at most doubles the piece. */
 #define PIECE_NS 5000
-#define PIECES_MIN 8 /* of a range at least, or nobody could help with its end */
+#define PIECES_MIN 8 /* the fewest pieces of a range, so that others can help with its end */
 
 typedef struct loop {
     thrum_range_fn fn;
     void *ctx;
-    size_t grain; /* 0: chosen */
+    size_t grain; /* the number of indices in a piece; 0: automatic */
 } loop;
 
 typedef struct loop_range {
     const loop *loop;
     size_t begin;
     size_t end;
-    size_t piece; /* what was found good so far */
+    size_t piece; /* the size of a piece that automatic grain has found so far */
 } loop_range;
 
-/* The next piece, out of a range that is not empty. */
+/* The size of the next piece of a range that is not empty. */
 static size_t piece_of(const loop_range *range) {
     size_t left = range->end - range->begin;
     size_t most = range->loop->grain ? left : left / PIECES_MIN + 1;
@@ -116,7 +116,7 @@ static void do_piece(loop_range *range, size_t piece) {
 
 static int loop_over(void *arg);
 
-/* Somebody is free: the upper half of what is left is for others. */
+/* Forks the upper half of the range, since another worker is free. */
 static void divide(loop_range *range) {
     size_t middle = range->begin + (range->end - range->begin) / 2;
     loop_range upper = {range->loop, middle, range->end, range->piece};
@@ -134,8 +134,8 @@ static void divide(loop_range *range) {
 }
 
 /*
- * The rest of the range is a fork while a piece is done: so it goes on when the piece suspends, and
- * can be rescued from one that takes long.
+ * The rest of the range is a fork while a piece is done, so it goes on when the piece suspends, and
+ * can be taken away when the piece takes long.
  */
 static int loop_over(void *arg) {
     loop_range *range = arg;

@@ -1,5 +1,5 @@
 /*
- * scope.c: thrum/scope.h: a family (core/wait/family.h), and a timer that cancels it.
+ * scope.c: thrum/scope.h: a scope is a family (core/wait/family.h) with a timer that cancels it.
  */
 #include "thrum/scope.h"
 
@@ -14,7 +14,7 @@
 
 typedef struct scope {
     th_family family;
-    thrum_task timer; /* posted when the scope has a deadline before those it inherits */
+    thrum_task timer; /* posted if the scope's deadline is earlier than those it inherits */
     bool timed;
 } scope;
 _Static_assert(sizeof(scope) <= sizeof(thrum_scope), "it lies in the public struct");
@@ -39,7 +39,7 @@ static int open_one(scope *s, thrum_sched *sched, thrum_time deadline) {
         th_family_count(&s->family, &s->family.timers);
         int code = thrum_task_post_until(sched, &s->timer, s->family.deadline);
         if (code) {
-            /* GCOVR_EXCL_START: its own scheduler takes a fresh task until it has ended */
+            /* GCOVR_EXCL_START: the caller's scheduler takes tasks until the caller has ended */
             th_family_leave(&s->family, &s->family.timers);
             th_family_close(&s->family);
             return code; /* GCOVR_EXCL_STOP */
@@ -48,12 +48,12 @@ static int open_one(scope *s, thrum_sched *sched, thrum_time deadline) {
     return 0;
 }
 
-/* Its children have to end yet; its reason. */
+/* Waits until the scope's children have ended; returns the reason of its end. */
 static int close_one(scope *s) {
     th_family *family = &s->family;
     int result = th_family_wait(family, &family->living);
     if (s->timed) {
-        (void)thrum_task_cancel(&s->timer); /* it has run, runs, or comes at once */
+        (void)thrum_task_cancel(&s->timer); /* the timer has run, runs, or runs at once */
         th_family_wait(family, &family->timers);
     }
     th_family_close(family);
@@ -89,7 +89,7 @@ int thrum_scope_join(thrum_scope *public) {
     th_family *family = &s->family;
     if (!th_family_is_innermost(family)) {
         if (family->sched->abandoned) {
-            return -ESHUTDOWN; /* in the child of a fork: its children are the parent's */
+            return -ESHUTDOWN; /* in a forked process: the children run in its parent */
         }
         th_misuse("thrum_scope_join", "not the innermost scope that the caller has open", public);
     }
@@ -104,7 +104,7 @@ int thrum_with_deadline(thrum_time deadline, thrum_fn fn, void *arg, int *result
         return fn ? th_thread_refusal() : -EINVAL;
     }
     scope s;
-    th_part part; /* the caller as the scope's only child */
+    th_part part; /* the caller, which is the scope's only child */
     int code = open_one(&s, sched, deadline);
     if (code) {
         return code; /* GCOVR_EXCL_LINE: as above */
@@ -116,7 +116,7 @@ int thrum_with_deadline(thrum_time deadline, thrum_fn fn, void *arg, int *result
     }
     if (!th_family_is_innermost(&s.family)) {
         if (sched->abandoned) {
-            return -ESHUTDOWN; /* in the child of a fork */
+            return -ESHUTDOWN; /* in a forked process */
         }
         th_misuse("thrum_with_deadline", "a scope that the function has opened is not joined", &s);
     }
