@@ -1,5 +1,5 @@
 /*
- * blocking.c: thrum_blocking, and the pool as a driver of its scheduler.
+ * blocking.c: thrum_blocking, and the blocking pool as a driver (core/state/driver.h).
  */
 #include "thrum/blocking.h"
 
@@ -20,7 +20,7 @@ static void add_metrics(void *instance, thrum_metrics *metrics) {
 
 static const th_driver driver = {.name = "blocking", .stop = stop, .metrics = add_metrics};
 
-/* The scheduler's pool, made at the first call; NULL: no memory. */
+/* The scheduler's pool, which the first call makes; NULL: no memory. */
 static th_blocking_pool *pool_of(thrum_sched *sched) {
     void **slot = th_sched_driver_slot(sched, &driver);
     if (slot == NULL) {
@@ -30,7 +30,7 @@ static th_blocking_pool *pool_of(thrum_sched *sched) {
     void *pool = th_load_acquire(slot);
     if (th_unlikely(pool == NULL)) {
         th_blocking_pool *made = th_blocking_pool_new(sched);
-        /* pairs: pool_of; publishes the pool, or takes over the one of who was first */
+        /* pairs: pool_of; publishes the pool, or takes over the one of a caller that was first */
         if (made == NULL || th_cas_acq_rel_acquire_both(slot, &pool, (void *)made)) {
             return made;
         }

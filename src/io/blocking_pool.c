@@ -1,8 +1,8 @@
 /*
  * blocking_pool.c: the blocking pool; blocking_pool.h has its words and rules.
  *
- * A member that leaves can't join itself: the next one to leave does, and the last one is joined by
- * th_blocking_pool_free. So at most one thread that has left is not joined yet.
+ * A member that leaves cannot join itself: the next one to leave joins it, and the last one is
+ * joined by th_blocking_pool_free. So at most one thread that has left is not joined yet.
  */
 #include "io/blocking_pool.h"
 
@@ -18,46 +18,46 @@
 #include "core/ready/waiter.h"
 #include "platform/platform.h"
 
-/* So many calls that nobody can come for are failed at a time. */
+/* How many queued jobs are failed at a time when there is no thread to run them. */
 #define FAIL_MAX TH_LIMIT(256u, 2u)
 
-/* Lives on the stack of who waits; the pool's from being queued until the waiter is woken. */
+/* Lives on the waiter's stack; it belongs to the pool from being queued until the wake. */
 struct job {
-    struct job *next; /* the queue's, protected by the pool's lock, as are the next two */
+    struct job *next; /* the queue's link; the pool's lock protects it and the next two */
     struct job *prev;
     bool queued;
     thrum_fn fn;
     void *arg;
     int result;
-    int code; /* 0, or why fn has not begun; written before the wake */
+    int code; /* 0, or the reason why fn has not begun; written before the wake */
     th_waiter waiter;
 };
 
 struct member {
     th_blocking_pool *pool; /* constant */
-    struct member *next;    /* the idle list's */
+    struct member *next;    /* the idle list's link */
     struct member *prev;
-    uint32_t xcalled;    /* 1: taken off the idle list; written under the lock, slept on without */
-    th_os_thread thread; /* written under start_lock by who started it */
+    uint32_t xcalled;    /* 1: off the idle list; written under the lock, slept on without it */
+    th_os_thread thread; /* written under start_lock by the caller that started it */
 };
 
 struct th_blocking_pool {
-    thrum_sched *sched; /* these three are constant */
+    thrum_sched *sched; /* constant, as are the next two */
     int64_t keepalive;
     uint32_t threads_max;
 
     th_lock start_lock; /* held while a thread is started */
 
-    th_lock lock; /* protects all that follows; what begins with x is read without it too */
+    th_lock lock; /* protects all that follows; fields with an x are also read without it */
     bool stopping;
-    uint32_t queued;   /* length of the queue */
-    uint32_t looking;  /* members that will look at the queue next */
-    uint32_t xthreads; /* members; th_blocking_pool_free sleeps on it */
+    uint32_t queued;   /* the length of the queue */
+    uint32_t looking;  /* the number of members that will look at the queue next */
+    uint32_t xthreads; /* the number of members; th_blocking_pool_free sleeps on it */
     uint64_t xcalls;
     struct job *first; /* the queue */
     struct job *last;
-    struct member *idle; /* who slept last comes first */
-    struct member *left; /* the last to leave, not joined; from then on its joiner's */
+    struct member *idle; /* the idle list; the last member to fall asleep is the first */
+    struct member *left; /* the last member to leave, not joined; once taken, its joiner's */
 };
 
 th_blocking_pool *th_blocking_pool_new(thrum_sched *sched) {
@@ -73,7 +73,7 @@ th_blocking_pool *th_blocking_pool_new(thrum_sched *sched) {
     return pool;
 }
 
-/* ---- under the lock ---- */
+/* ---- with the lock ---- */
 
 static void push_job(th_blocking_pool *pool, struct job *job) {
     job->queued = true;
@@ -88,7 +88,7 @@ static void push_job(th_blocking_pool *pool, struct job *job) {
     pool->queued++;
 }
 
-/* It is in the queue, anywhere. */
+/* Removes a job from anywhere in the queue. */
 static void remove_job(th_blocking_pool *pool, struct job *job) {
     if (job->prev == NULL) {
         pool->first = job->next;
@@ -113,7 +113,7 @@ static struct job *pop_job(th_blocking_pool *pool) {
 }
 
 static void push_idle(th_blocking_pool *pool, struct member *me) {
-    /* relaxed: set by others under the lock, which orders it */
+    /* relaxed: other threads set it under the lock, which orders it */
     th_store_relaxed(&me->xcalled, 0);
     me->prev = NULL;
     me->next = pool->idle;
@@ -135,9 +135,9 @@ static void remove_idle(th_blocking_pool *pool, struct member *member) {
 }
 
 /*
- * Takes the member that slept last off the idle list and makes it one that looks. Returns what to
- * wake it by, after the lock is released: by then it may have seen the call and be gone, which
- * th_os_futex_wake allows. NULL: nobody is idle.
+ * Takes the member that fell asleep last off the idle list, and counts it as looking. Returns the
+ * word to wake it by after the lock is released: by then it may have seen the call and be gone,
+ * which th_os_futex_wake allows. NULL: no member is idle.
  */
 static uint32_t *call_idle(th_blocking_pool *pool) {
     struct member *member = pool->idle;
@@ -146,28 +146,28 @@ static uint32_t *call_idle(th_blocking_pool *pool) {
     }
     remove_idle(pool, member);
     pool->looking++;
-    /* relaxed: an order to look under the lock, which orders the rest */
+    /* relaxed: the member then takes the lock, which orders the rest */
     th_store_relaxed(&member->xcalled, 1);
     return &member->xcalled;
 }
 
 static void set_threads(th_blocking_pool *pool, uint32_t n) {
-    /* relaxed: read without the lock as a figure only, or by who sleeps on it and then joins */
+    /* relaxed: without the lock it is read as a figure, or by a sleeper that then joins */
     th_store_relaxed(&pool->xthreads, n);
 }
 
 /* ---- a member's life ---- */
 
-/* Waits for the end of one that has left, and frees its record. */
+/* Joins a member that has left, and frees its record. */
 static void reap(th_blocking_pool *pool, struct member *member) {
-    /* Its starter may still be about to write the handle. */
+    /* The member's starter may still be about to write the handle. */
     th_lock_acquire(&pool->start_lock);
     th_lock_release(&pool->start_lock);
     th_os_thread_join(member->thread);
     th_sched_free(pool->sched, member);
 }
 
-/* Leaves the pool: takes the lock over and releases it. */
+/* Leaves the pool. With the lock, which it gives up. */
 static void leave(th_blocking_pool *pool, struct member *me) {
     struct member *before = pool->left;
     pool->left = me;
@@ -175,7 +175,7 @@ static void leave(th_blocking_pool *pool, struct member *me) {
     bool last = pool->stopping && pool->xthreads == 0;
     th_lock_release(&pool->lock);
     if (last) {
-        th_os_futex_wake(&pool->xthreads, 1); /* the pool lives until we are joined */
+        th_os_futex_wake(&pool->xthreads, 1); /* the pool lives until this thread is joined */
     }
     if (before != NULL) {
         reap(pool, before);
@@ -184,7 +184,7 @@ static void leave(th_blocking_pool *pool, struct member *me) {
 
 /*
  * Sleeps until called or until the keepalive has passed. The lock is held before and after. True:
- * called. False: off the idle list by itself.
+ * it was called. False: it was not, and has left the idle list.
  */
 static bool sleep_idle(th_blocking_pool *pool, struct member *me) {
     push_idle(pool, me);
@@ -196,7 +196,7 @@ static bool sleep_idle(th_blocking_pool *pool, struct member *me) {
     int code;
     do {
         code = th_os_futex_wait(&me->xcalled, 0, deadline);
-        /* relaxed: the lock, taken next, orders the rest */
+        /* relaxed: the lock, which is taken next, orders the rest */
     } while (th_load_relaxed(&me->xcalled) == 0 && code != -ETIMEDOUT);
 
     th_lock_acquire(&pool->lock);
@@ -209,8 +209,8 @@ static bool sleep_idle(th_blocking_pool *pool, struct member *me) {
 }
 
 /*
- * The call, on a thread that acts for the task that waits for it: what it posts counts as that
- * task's. Before the task goes on the thread is as it was.
+ * Makes the call, on a thread that acts for the waiting task's scheduler: what it posts counts as
+ * posted by that task. The thread is as before when the task goes on.
  */
 static int call_for(thrum_sched *sched, thrum_fn fn, void *arg) {
     th_thread *thread = th_thread_self();
@@ -224,18 +224,18 @@ static int call_for(thrum_sched *sched, thrum_fn fn, void *arg) {
     return result;
 }
 
-/* Carries the job out. Without the lock, which is held again afterwards. */
+/* Runs the job. Without the lock, which is held afterwards. */
 static void run_job(th_blocking_pool *pool, struct job *job) {
     job->result = call_for(pool->sched, job->fn, job->arg);
     if (th_unlikely(th_thread_self()->orphan)) {
-        th_thread_body_ends(job->result); /* in the child of a fork: the caller is the parent's */
+        th_thread_body_ends(job->result); /* in a forked process: the caller is in its parent */
     }
     job->code = 0;
-    /* Looking already before the wake: the fiber's next call then finds us about to come. */
+    /* It counts as looking before the wake, so that the fiber's next call needs no other member. */
     th_lock_acquire(&pool->lock);
     pool->looking++;
     th_lock_release(&pool->lock);
-    th_waiter_wake(&job->waiter); /* the job is gone */
+    th_waiter_wake(&job->waiter); /* afterwards the job is gone */
     th_lock_acquire(&pool->lock);
     pool->looking--;
 }
@@ -264,7 +264,7 @@ static void member_main(void *arg) {
 
 /* ---- the caller's side ---- */
 
-/* A member more, counted already. Without the lock. */
+/* Starts a member, which is counted already. Without the lock. */
 static int start_member(th_blocking_pool *pool) {
     struct member *member = th_sched_alloc(pool->sched, sizeof(*member));
     if (member == NULL) {
@@ -272,7 +272,7 @@ static int start_member(th_blocking_pool *pool) {
     }
     *member = (struct member){.pool = pool};
     th_lock_acquire(&pool->start_lock);
-    /* Not only where the worker runs that happens to call. */
+    /* The thread may use all of the scheduler's CPUs, not only those of the calling worker. */
     const th_os_cpuset *cpus = th_sched_cpus(pool->sched);
     int code = th_os_thread_start_on(&member->thread, "thrum-blocking", member_main, member, cpus);
     th_lock_release(&pool->start_lock);
@@ -282,7 +282,7 @@ static int start_member(th_blocking_pool *pool) {
     return code;
 }
 
-/* With the lock: takes some of the jobs off the queue, linked by `next`. */
+/* With the lock. Takes some of the jobs off the queue; returns them linked by `next`. */
 static struct job *pop_some(th_blocking_pool *pool) {
     struct job *first = pool->first;
     struct job *last = NULL;
@@ -305,10 +305,10 @@ static void fail_each(struct job *failed, int code) {
 }
 
 /*
- * The member that was counted could not be started. If it was the only one, nobody will ever come
- * for what is queued: all of it fails, some at a time, unless a call that came meanwhile starts a
- * member. Else the jobs wait for the others; but others may have relied on our member to look, and
- * gone idle, so one of those is called if need be.
+ * To be called when the member that was counted could not be started. If it was the only one, no
+ * thread will run what is queued: all jobs fail, some at a time, unless a call that came meanwhile
+ * starts a member. Otherwise the jobs wait for the other members; but some may have gone idle
+ * because this one was counted as looking, so one of those is called if need be.
  */
 static void start_failed(th_blocking_pool *pool, int code) {
     uint32_t *wake = NULL;
@@ -330,7 +330,7 @@ static void start_failed(th_blocking_pool *pool, int code) {
     }
 }
 
-/* The caller was cancelled: its job is withdrawn, if it has not begun. */
+/* To be called when the caller was cancelled. True: its job had not begun, and is withdrawn. */
 static bool withdraw(void *object, th_waiter *waiter) {
     th_blocking_pool *pool = object;
     struct job *job = th_container(waiter, struct job, waiter);
@@ -351,7 +351,7 @@ int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *re
     job.waiter.leave = withdraw;
     if (th_cancel_can(&job.waiter) && job.waiter.fiber != NULL &&
         th_cancel_is_on(job.waiter.fiber)) {
-        return -ECANCELED; /* queued, it might begin before it is withdrawn */
+        return -ECANCELED; /* a queued job might begin before it is withdrawn */
     }
 
     th_lock_acquire(&pool->lock);
@@ -378,11 +378,11 @@ int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *re
     if (th_waiter_wait(&job.waiter) == TH_WAIT_CANCELLED) {
         return -ECANCELED;
     }
-    *result = job.result; /* it also waited when it failed: whoever saw that has woken us */
+    *result = job.result; /* a job that failed was woken, too, by the caller that failed it */
     return job.code;
 }
 
-/* ---- the end, and looking in ---- */
+/* ---- the end, and the figures ---- */
 
 void th_blocking_pool_free(th_blocking_pool *pool) {
     th_lock_acquire(&pool->lock);
@@ -392,7 +392,7 @@ void th_blocking_pool_free(th_blocking_pool *pool) {
     }
     th_lock_release(&pool->lock);
     uint32_t threads;
-    /* relaxed: the joins order what the threads did before ours */
+    /* relaxed: the joins order what the threads did */
     while ((threads = th_load_relaxed(&pool->xthreads)) != 0) {
         (void)th_os_futex_wait(&pool->xthreads, threads, TH_FOREVER);
     }

@@ -2,18 +2,19 @@
  * blocking_pool.h: an elastic pool of threads that carry out calls which block.
  *
  *   job      one call, on the stack of the fiber that waits for it
- *   member   one thread of the pool: busy with a job, *idle* (asleep, it can be called), or
- * *looking* (it will look at the queue before it sleeps, leaves or does anything that blocks)
+ *   member   one thread of the pool: busy with a job, *idle* (asleep, and it can be called), or
+ *            *looking* (it will look at the queue before it sleeps, leaves or does anything that
+ *            blocks)
  *
- * Everything is protected by one lock, since a call costs far more than it. The rules:
+ * Everything is protected by one lock, since a call costs far more than the lock. The rules:
  *
  *   1. A member becomes idle only with the lock held and the queue empty.
- *   2. Who queues a job calls a member only if the queue is then longer than there are members
- *      looking: an idle one, the last to have become idle first, else a new thread.
+ *   2. A caller that queues a job calls a member only if the queue is then longer than the number
+ *      of members that are looking: the member that became idle last, or else a new thread.
  *
- * So every queued job has a member that will look for it, or all members there may be are busy, and
- * look when they are done; and there is at most one futex wake a job, none while somebody is
- * about to look.
+ * So every queued job has a member that will look for it, or the pool has as many members as it
+ * may, all of them busy, and they look when they are done. There is at most one futex wake for a
+ * job, and none while enough members are about to look.
  */
 #ifndef TH_BLOCKING_POOL_H
 #define TH_BLOCKING_POOL_H
@@ -27,8 +28,8 @@ typedef struct th_blocking_pool th_blocking_pool;
 th_blocking_pool *th_blocking_pool_new(thrum_sched *sched);
 
 /*
- * Ends and joins all threads and frees the pool. Nobody may be in th_blocking_pool_run or call it
- * any more. Blocks the thread.
+ * Ends and joins all threads, and frees the pool. No thread may be in th_blocking_pool_run, or call
+ * it, any more. Blocks the thread.
  */
 void th_blocking_pool_free(th_blocking_pool *pool);
 
@@ -38,7 +39,7 @@ void th_blocking_pool_free(th_blocking_pool *pool);
  */
 int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *result);
 
-/* For the metrics: jobs so far, threads at present. Any thread. */
+/* For the metrics, from any thread: the number of jobs so far, and of threads at present. */
 uint64_t th_blocking_pool_calls(const th_blocking_pool *pool);
 uint32_t th_blocking_pool_threads(const th_blocking_pool *pool);
 
