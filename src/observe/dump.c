@@ -1,5 +1,6 @@
 /*
- * dump.c: thrum_dump: what core/inspect/look.h sees and core/inspect/report.h words, to a stream.
+ * dump.c: thrum_dump: prints a snapshot (core/inspect/look.h) in the words of core/inspect/report.h
+ * to a stream.
  */
 #include "thrum/dump.h"
 
@@ -12,7 +13,7 @@
 #define SEEN_MAX TH_BACKTRACE_FIBERS
 
 static void put_to_stream(th_text *text, const char *piece, size_t length) {
-    (void)fwrite(piece, 1, length, text->ctx); /* thrum_dump asks the stream at the end */
+    (void)fwrite(piece, 1, length, text->ctx); /* thrum_dump checks the stream at the end */
 }
 
 /* ---- JSON ---- */
@@ -157,7 +158,7 @@ int thrum_dump(const thrum_sched *sched, FILE *out, thrum_format format) {
         return -ESHUTDOWN;
     }
     th_text text = {.put = put_to_stream, .ctx = out};
-    text.sched = (thrum_sched *)(uintptr_t)sched; /* only its locks are written, and that we look */
+    text.sched = (thrum_sched *)(uintptr_t)sched; /* a snapshot writes only locks and a flag */
     switch (format) {
     case THRUM_TEXT:
         th_report_dump(&text, text.sched);

@@ -1,14 +1,14 @@
 /*
  * metrics.c: reads the workers' counters and prints them.
  *
- * Words: a *source* is whoever counts: each worker, and the threads outside, whose counters stand
- * together. The figures of the whole scheduler are the sum over all sources (a maximum for the high
- * water), and what only the whole scheduler has, such as its pool for blocking calls.
+ * Words: a *source* is a set of counters: each worker has one, and all external threads together
+ * have one. The figures of the whole scheduler are the sum over all sources (for high-water marks
+ * the maximum), and those that only the whole scheduler has, such as its blocking pool's.
  *
- * Invariants
+ * Invariants:
  *   - Nothing here writes a counter or stops a worker: it loads words that have one writer each.
  *   - `fields` lists every figure of thrum_metrics; a static assertion counts them, so that a new
- *     one can't be forgotten in print.
+ *     one cannot be forgotten in print.
  *   - A struct of the caller's is filled up to the size that the caller knows, never beyond.
  */
 #include <assert.h>
@@ -25,10 +25,10 @@
 #include "thrum/metrics.h"
 #include "thrum/sched.h"
 
-/* The text has a column a source up to so many workers; beyond, the least and the most. */
+/* Up to this many workers the text has a column for each source; beyond, the least and the most. */
 #define COLUMNS_MAX 8
 
-/* A stream and whether writing to it failed: the caller asks once, at the end. */
+/* A stream, and whether writing to it failed, which is checked once, at the end. */
 typedef struct printer {
     const thrum_sched *sched;
     FILE *out;
@@ -38,7 +38,7 @@ typedef struct printer {
 /* ---- reading ---- */
 
 static void add_counters(thrum_metrics *m, const th_counters *counters) {
-/* relaxed: a counter has one writer and orders nothing; any recent value will do */
+/* relaxed: a counter has one writer, and orders nothing; any recent value will do */
 #define ADD(name) m->name += th_load_relaxed(&counters->x##name);
     TH_COUNTERS(ADD)
 #undef ADD
@@ -67,8 +67,8 @@ static void read_all(const thrum_sched *sched, thrum_metrics *m) {
 }
 
 /*
- * Whether a struct of this size can be one of ours: it holds at least the head, ends with a whole
- * figure, and is not so large that it was never set.
+ * Whether a struct of this size can be a thrum_metrics: it holds at least the head, ends with a
+ * whole figure, and is not so large that the size was certainly never set.
  */
 static bool size_is_known(size_t size) {
     return size >= offsetof(thrum_metrics, runs_lifo) && size % sizeof(uint64_t) == 0 &&
@@ -87,7 +87,7 @@ int thrum_metrics_read(const thrum_sched *sched, int worker_or_all, thrum_metric
         read_worker(sched, (unsigned)worker_or_all, &m);
     else
         return -EINVAL;
-    m.size = out->size; /* stays what the caller knows, so that the struct can be used again */
+    m.size = out->size; /* the size that the caller knows, so that the struct can be used again */
     memcpy(out, &m, out->size < sizeof(m) ? out->size : sizeof(m));
     return 0;
 }
@@ -95,10 +95,10 @@ int thrum_metrics_read(const thrum_sched *sched, int worker_or_all, thrum_metric
 /* ---- the fields ---- */
 
 typedef enum {
-    COUNTER,     /* every source counts it */
-    MAXIMUM,     /* every worker has one; the whole has the largest */
-    ALL_COUNTER, /* only the whole scheduler has it */
-    ALL_GAUGE    /* ... and it can fall again */
+    COUNTER,     /* a counter of every source */
+    MAXIMUM,     /* a maximum of every worker; the scheduler's is the largest */
+    ALL_COUNTER, /* a counter that only the whole scheduler has */
+    ALL_GAUGE    /* a figure that only the whole scheduler has, and that can fall */
 } field_kind;
 
 typedef struct field {
@@ -157,12 +157,12 @@ static uint64_t figure(const thrum_metrics *m, const field *f) {
     return value;
 }
 
-/* Whether a worker of its own has this figure; else only the whole scheduler has. */
+/* Whether each worker has this figure; otherwise only the whole scheduler has it. */
 static bool workers_have(const field *f) {
     return f->kind == COUNTER || f->kind == MAXIMUM;
 }
 
-/* Whether the threads outside can have counted it: they keep no stacks. */
+/* Whether external threads can have counted this; they keep no stacks. */
 static bool outside_has(const field *f) {
     return f->kind == COUNTER;
 }
@@ -182,7 +182,7 @@ static void print(printer *p, const char *format, ...) {
     va_end(args);
 }
 
-/* A name inside quotes, as both JSON and Prometheus read it. */
+/* Prints a name inside quotes, as both JSON and Prometheus read it. */
 static void print_quoted(printer *p, const char *text) {
     char c[TH_TEXT_CHAR];
     print(p, "\"");
@@ -222,7 +222,7 @@ static void print_columns(printer *p, unsigned workers) {
     }
 }
 
-/* The least and the most that any one worker has, for schedulers too wide for columns. */
+/* Prints the least and the most of any worker, for schedulers that are too wide for columns. */
 static void print_ranges(printer *p, unsigned workers) {
     thrum_metrics all;
     read_all(p->sched, &all);
@@ -268,8 +268,8 @@ static void print_sample(printer *p, const field *f, const char *worker, uint64_
 }
 
 /*
- * The exposition wants all samples of a name together, so each source is read again for each name.
- * No sample carries a sum: whoever asks sums over `worker` himself, without counting twice.
+ * The format wants all samples of a name together, so each source is read again for each name.
+ * No sample is a sum: a query sums over `worker`, and so counts nothing twice.
  */
 static void print_prometheus(printer *p) {
     unsigned workers = thrum_sched_workers(p->sched);
@@ -304,7 +304,7 @@ static bool whole_has(const field *f) {
     return f != NULL;
 }
 
-/* One object of the figures that its source has. */
+/* Prints an object of the figures that its source has. */
 static void print_object(printer *p, const thrum_metrics *m, bool (*has)(const field *)) {
     const char *comma = "";
     print(p, "{");
@@ -357,7 +357,7 @@ int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format
     default:
         return -EINVAL;
     }
-    /* What is still buffered can fail too, and nobody but us would ask. */
+    /* Writing what is still buffered can fail, too, and would not be noticed later. */
     if (fflush(out) != 0)
         p.failed = true;
     return p.failed ? -EIO : 0;

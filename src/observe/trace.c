@@ -1,5 +1,5 @@
 /*
- * trace.c: thrum_trace_*: what core/inspect/trace.h has noted, in the Trace Event Format.
+ * trace.c: thrum_trace_*: writes the traces of core/inspect/trace.h in the Trace Event Format.
  */
 #include "thrum/trace.h"
 
@@ -15,7 +15,7 @@
 
 #define DEFAULT_EVENTS TH_LIMIT(32767u, 3u)
 
-/* What functions are called, as asked lately. */
+/* The size of the cache of functions' names. */
 #define KNOWN 64u
 #define CODE_NAME_MAX 120u
 
@@ -24,16 +24,17 @@ typedef struct known {
     char name[CODE_NAME_MAX];
 } known;
 
-/* One writing. */
+/* The state of writing one trace. */
 typedef struct page {
     FILE *out;
     thrum_sched *sched;
     th_trace_copy trace;
-    uint64_t ns_per_tick; /* 32.32; one for all, for in the first milliseconds of a program the rate
-                             is still being measured (clock.c) */
-    const char *before;   /* what stands before the next event */
-    unsigned track;       /* as `tid` */
-    known *known;         /* NULL: no memory for it */
+    /* The rate of ticks, 32.32 fixed point: the same for all events, since in the first
+     * milliseconds of a program it is still being measured (clock.c). */
+    uint64_t ns_per_tick;
+    const char *before; /* the text that separates the next event from what precedes it */
+    unsigned track;     /* the number that is written as `tid` */
+    known *known;       /* the cache of names; NULL: there was no memory for it */
 } page;
 
 /* ---- pieces ---- */
@@ -47,7 +48,7 @@ static void put_string(FILE *out, const char *string) {
     fputc('"', out);
 }
 
-/* Nanoseconds, as microseconds. Not by %f, which writes a comma in some places of the world. */
+/* Prints nanoseconds as microseconds. Not by %f, which writes a comma in some locales. */
 static void put_us(FILE *out, const char *key, int64_t ns) {
     fprintf(out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
 }
@@ -61,7 +62,7 @@ static void put_begin(page *p, const char *ph) {
     p->before = ",\n";
 }
 
-/* The run, as thrum_dump has it; a bound thread's own number. */
+/* Prints the number of a run as thrum_dump does, or that of a bound thread. */
 static void put_id(FILE *out, const char *key, uint64_t id) {
     if (id >> 63) {
         fprintf(out, "\"%s\":\"thread %" PRIu64 "\"", key, id & INT64_MAX);
@@ -121,7 +122,7 @@ static void put_instant(page *p, const th_traced_mark *mark) {
     fputs("}}", p->out);
 }
 
-/* An arrow's beginning or end, or that of an asynchronous slice. */
+/* Prints the beginning or the end of an arrow, or of an asynchronous slice. */
 static void put_bound(page *p, const char *ph, const char *cat, uint64_t id, int64_t ns) {
     put_begin(p, ph);
     put_us(p->out, "ts", ns);
@@ -186,7 +187,7 @@ static void put_stretch(page *p, const th_traced_mark *mark) {
 
 static void put_track(page *p, const th_track_copy *track) {
     th_traced_mark mark;
-    p->track = track->worker + 1; /* 0 is nobody's in such files */
+    p->track = track->worker + 1; /* in such files 0 stands for no thread */
     put_begin(p, "M");
     fprintf(p->out, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s %u\"}}",
             track->bound ? "bound thread" : "worker", track->worker);
@@ -232,7 +233,10 @@ static void put_all(page *p) {
 
 /* ---- the calls ---- */
 
-/* Not stopped, nor a parent's in the child of a fork: another thread may have had its lock. */
+/*
+ * Whether the scheduler is not stopped, and not the parent's in a forked process, where another
+ * thread may have held its lock.
+ */
 static bool is_usable(const thrum_sched *sched) {
     return th_outside_is_live(sched) && !sched->abandoned;
 }
