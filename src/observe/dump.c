@@ -158,7 +158,7 @@ int thrum_dump(const thrum_sched *sched, FILE *out, thrum_format format) {
         return -ESHUTDOWN;
     }
     th_text text = {.put = put_to_stream, .ctx = out};
-    text.sched = (thrum_sched *)(uintptr_t)sched; /* a snapshot writes only locks and a flag */
+    text.sched = (thrum_sched *)(uintptr_t)sched; /* only locks, and that it is read, are written */
     switch (format) {
     case THRUM_TEXT:
         th_report_dump(&text, text.sched);

@@ -50,7 +50,7 @@ struct thrum_chan {
     char *put_end;
     char *take; /* the place of the oldest element, unless it is take_end */
     char *take_end;
-    /* Without waiters only the fields above are used: they fit into one cache line. */
+    /* The calls that need no waiter use only the fields above, which fit into one cache line. */
     void *senders[2];   /* the first and the last waiting sender */
     void *receivers[2]; /* the first and the last waiting receiver */
     size_t elem_size;   /* constant */
