@@ -32,7 +32,7 @@ int th_affinity_set(const thrum_config *config, th_os_cpuset *out) {
     return 0;
 }
 
-/* The one of the set with this number, which counts from 0, modulo how many there are. */
+/* The CPU of the set with this number, counted from 0, modulo the size of the set. */
 static unsigned nth(const th_os_cpuset *set, unsigned index) {
     unsigned count = th_affinity_count(set);
     unsigned skip = count ? index % count : 0;
@@ -57,7 +57,7 @@ void th_affinity_of(unsigned affinity, const th_os_cpuset *set, unsigned index, 
     }
     th_os_cpuset_of_cache(root, cpu, out);
     if (!has(out, cpu)) {
-        *out = *set; /* nothing is known of caches: as if they shared one */
+        *out = *set; /* nothing is known about caches: as if all CPUs shared one */
         return;
     }
     for (unsigned i = 0; i < WORDS; i++) {

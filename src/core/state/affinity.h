@@ -1,8 +1,9 @@
 /*
  * affinity.h: on which CPUs the threads of a scheduler run.
  *
- * The *set* is what the config names, else what the caller of thrum_sched_start may use. Which part
- * of it each worker gets, the policy says (thrum_affinity); the blocking pool's threads get all.
+ * The *set* is what the config names, else the CPUs that the caller of thrum_sched_start may use.
+ * The config's thrum_affinity says which part of it each worker gets; the threads of the blocking
+ * pool get all of it.
  */
 #ifndef TH_AFFINITY_H
 #define TH_AFFINITY_H
@@ -10,7 +11,7 @@
 #include "platform/platform.h"
 #include "thrum/config.h"
 
-/* The set of a config with an affinity. 0, or the system's code. */
+/* The set of a config with an affinity. Returns 0, or the system's code. */
 int th_affinity_set(const thrum_config *config, th_os_cpuset *out);
 
 /* The part of the set that worker `index` gets; `root` as in th_os_cpuset_of_cache. */

@@ -16,7 +16,7 @@ thrum_time thrum_after(thrum_time ns) {
     if (!__builtin_add_overflow(th_os_now(), ns, &when)) {
         return when;
     }
-    return THRUM_FOREVER; /* now is positive: it can only have run over the top */
+    return THRUM_FOREVER; /* now is positive, so only an overflow at the top is possible */
 }
 
 static thrum_time after(int64_t count, int64_t unit_ns) {
@@ -39,7 +39,7 @@ thrum_time thrum_after_s(int64_t s) {
     return after(s, 1000000000);
 }
 
-/* Of a code that is not ours: a function of the user's returned -errno, say. */
+/* The text for a code that is not the library's: a user's function returned -errno, say. */
 static const char *text_of_system(int err) {
     const char *text = err == INT_MIN ? NULL : th_os_error_text(-err);
     return text ? text : "unknown error";

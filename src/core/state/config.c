@@ -1,5 +1,5 @@
 /*
- * config.c: defaults and the environment. config_check.c has what is allowed.
+ * config.c: defaults and the environment. config_check.c says which values are allowed.
  */
 #include "core/state/config.h"
 
@@ -67,7 +67,7 @@ static void env_time(const char *name, int64_t unit_ns, thrum_time *field) {
     }
 }
 
-/* One of the words, in the order of the enumerators from 0; returns the present value otherwise. */
+/* The number of the word that the variable holds, as its enumerator; else the present value. */
 static unsigned env_word(const char *name, const char *const words[], unsigned count,
                          unsigned present) {
     const char *text = th_os_env(name);
@@ -87,7 +87,7 @@ static void from_environment(thrum_config *c) {
     static const char *const deadlocks[] = {"off", "report", "abort"};
     static const char *const affinities[] = {"none", "one", "any", "cache"};
     static const char *const guards[] = {"auto", "madvise", "mprotect", "canary"};
-    /* not 0: no program that joins would ever end that was not written for it */
+    /* 0 is refused: a program that joins, and was not written for 0 workers, would never end */
     env_unsigned("THRUM_WORKERS", 1, THRUM_WORKERS_MAX, &c->workers);
     c->policy = (thrum_policy)env_word("THRUM_POLICY", policies, 3, c->policy);
     uint64_t stack_size;
@@ -142,9 +142,9 @@ void thrum_config_init(thrum_config *config) {
     from_environment(config);
 }
 
-/* ---- what a scheduler uses ---- */
+/* ---- the settled config that a scheduler uses ---- */
 
-/* How many workers make sense. */
+/* The number of CPUs that the workers may use. */
 static unsigned cpus_of(const thrum_config *c) {
     th_os_cpuset set;
     if (!c->cpus || th_affinity_set(c, &set)) {

@@ -1,5 +1,5 @@
 /*
- * config.h: from what the program asked for to what a scheduler uses.
+ * config.h: turns the config that the program passed into the one that a scheduler uses.
  */
 #ifndef TH_CONFIG_H
 #define TH_CONFIG_H
@@ -8,11 +8,11 @@
 
 /*
  * Checks every field and makes the values final: counts resolved, sizes rounded, hooks filled in.
- * 0 or -EINVAL.
+ * Returns 0 or -EINVAL.
  */
 int th_config_settle(thrum_config *out, const thrum_config *in);
 
-/* Of a settled one: whether memory comes from the library's own default, not from a hook. */
+/* Whether a settled config takes memory from the library's own default, not from a hook. */
 bool th_config_has_own_alloc(const thrum_config *config);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * config_check.c: which values of a config are allowed, and in words which one is not.
+ * config_check.c: which values of a config are allowed, and a text that names the one that is not.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,14 +9,14 @@
 #include "core/state/stack_state.h"
 #include "thrum/config.h"
 
-/* A field that is a number, and what it may be. */
+/* A field that is a number, and its allowed values. */
 typedef struct field {
     const char *name;
     uint32_t offset;
     uint32_t width; /* bytes */
     uint64_t min;
     uint64_t max;
-    const char *rule; /* what it must be, in words */
+    const char *rule; /* the same in words */
 } field;
 
 /* clang-format off */
@@ -47,7 +47,7 @@ static const field fields[] = {
     FIELD(blocking_keepalive, NO_NEGATIVE),
 };
 
-/* As it is shown: a negative time is one, not a large number. */
+/* The value as it is shown: a negative time stays negative, it is not a large number. */
 static int64_t value_of(const thrum_config *c, const field *f) {
     if (f->width == sizeof(uint64_t)) {
         uint64_t value;
@@ -63,7 +63,7 @@ static bool is_allowed(const field *f, int64_t value) {
     return (uint64_t)value >= f->min && (uint64_t)value <= f->max;
 }
 
-/* Writes what is wrong. */
+/* Writes the reason of the refusal. */
 __attribute__((format(printf, 3, 4))) static int refuse(char *text, size_t size, const char *format,
                                                         ...) {
     if (size) {

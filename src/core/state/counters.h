@@ -1,13 +1,13 @@
 /*
- * counters.h: what a worker counts. One writer each, no locked instruction; read by
- * thrum_metrics_read.
+ * counters.h: the counters of a worker. Each has one writer, which needs no locked instruction;
+ * thrum_metrics_read reads them.
  */
 #ifndef TH_COUNTERS_H
 #define TH_COUNTERS_H
 
 #include "base/atomic.h"
 
-/* In the order of thrum_metrics, without those that are not counted by workers. */
+/* The order is that of thrum_metrics, without the fields that workers do not count. */
 #define TH_COUNTERS(X)                                                                             \
     X(runs_lifo)                                                                                   \
     X(runs_ring)                                                                                   \
@@ -43,7 +43,7 @@ typedef struct th_counters {
 } th_counters;
 #undef TH_COUNTER_FIELD
 
-/* Adds those of one who has ended to a sum that several add to. */
+/* Adds the counters of a thread that has ended to a sum that several threads add to. */
 static inline void th_counters_add(th_counters *sum, const th_counters *ended) {
     /* relaxed: figures to look at */
 #define TH_COUNTER_ADD(name) th_add_relaxed(&sum->x##name, ended->x##name);

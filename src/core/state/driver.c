@@ -1,5 +1,5 @@
 /*
- * driver.c: the scheduler's slots for what is built on it.
+ * driver.c: the scheduler's slots for its drivers.
  */
 #include "core/state/driver.h"
 

@@ -2,7 +2,8 @@
  * driver.h: how the core reaches what is built on it (the blocking pool; later the poller, the
  * tracer) without naming it.
  *
- * A driver has one instance a scheduler, made at first use and kept in the scheduler's slot for it.
+ * A driver has one instance per scheduler, made at first use and kept in the scheduler's slot for
+ * the driver.
  */
 #ifndef TH_DRIVER_H
 #define TH_DRIVER_H
@@ -16,25 +17,26 @@
 
 typedef struct th_driver {
     const char *name;
-    void (*stop)(void *instance); /* every fiber has ended; frees the instance */
-    void (*metrics)(void *instance, thrum_metrics *metrics); /* adds its figures */
+    void (*stop)(void *instance); /* frees the instance; called when every fiber has ended */
+    void (*metrics)(void *instance, thrum_metrics *metrics); /* adds the instance's figures */
 } th_driver;
 
 /*
- * The address of this scheduler's instance pointer for the driver, NULL while there is none.
- * Whoever sets it does so once, by compare-exchange. NULL: no slot is left.
+ * The address of this scheduler's instance pointer for the driver; the pointer is NULL while there
+ * is no instance, and is set once, by compare-exchange. Returns NULL when no slot is left.
  */
 void **th_sched_driver_slot(thrum_sched *sched, const th_driver *driver);
 
 /* Adds every driver's figures. */
 void th_drivers_metrics(const thrum_sched *sched, thrum_metrics *metrics);
 
-/* Stops them all; the scheduler's part of it. */
+/* Stops all drivers' instances of this scheduler. */
 void th_drivers_stop(thrum_sched *sched);
 
-/* What drivers need of a scheduler. */
+/* ---- what drivers need of a scheduler ---- */
+
 const thrum_config *th_sched_config(const thrum_sched *sched);
-/* The CPUs of its threads; NULL: as those of who starts them. */
+/* The CPUs of its threads; NULL: the threads inherit those of the thread that starts them. */
 const th_os_cpuset *th_sched_cpus(const thrum_sched *sched);
 void *th_sched_alloc(thrum_sched *sched, size_t size); /* zeroed, 16-byte aligned, or NULL */
 void th_sched_free(thrum_sched *sched, void *ptr);

@@ -1,5 +1,6 @@
 /*
- * flow.h: what wait_idle and wait_done sum: one writer each (core/ready/IDLE.md).
+ * flow.h: the activity counters that wait_idle and wait_done sum (core/ready/IDLE.md). Each record
+ * has one writer.
  */
 #ifndef TH_FLOW_H
 #define TH_FLOW_H
@@ -11,15 +12,15 @@ typedef struct th_flow {
     uint64_t xreadied;   /* fibers queued again, counted before they are published */
     uint64_t xfinished;  /* tasks that ended for good */
     uint64_t xsuspended; /* runs that ended by giving the worker up */
-    uint64_t xroused;    /* of xreadied: tasks that nothing but a wakeup could make due */
-    uint64_t xdormant;   /* of xsuspended: tasks that began to wait like that */
+    uint64_t xroused;    /* those of xreadied that nothing but a wakeup could make due */
+    uint64_t xdormant;   /* those of xsuspended that began such a wait */
 } th_flow;
 
 /* Counted before the work is published. */
 static inline void th_flow_began(uint64_t *xcounter) {
     /*
-     * relaxed: the publication that follows is a release, and whoever ends the run acquires it; so
-     * the end's release carries this count along
+     * relaxed: the publication that follows is a release, and the worker that ends the run acquires
+     * it; so the end's release carries this count along
      */
     th_count(xcounter, 1);
 }
@@ -28,11 +29,11 @@ static inline void th_flow_began(uint64_t *xcounter) {
 static inline void th_flow_ended(uint64_t *xcounter) {
     /* relaxed: only this thread writes it */
     uint64_t ended = th_load_relaxed(xcounter) + 1;
-    /* pairs: sum_ends; whoever reads this end also reads what was counted before it */
+    /* pairs: sum_ends; a reader of this end also reads what was counted before it */
     th_store_release(xcounter, ended);
 }
 
-/* What a thread that is gone has counted. */
+/* Adds the counters of a thread that has ended. */
 static inline void th_flow_add(th_flow *sum, const th_flow *flow) {
     th_count(&sum->xcreated, flow->xcreated);
     th_count(&sum->xreadied, flow->xreadied);

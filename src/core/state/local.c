@@ -1,8 +1,8 @@
 /*
  * local.c: keys, and the values under them.
  *
- * Keys live in one table of the process; each has a serial number that changes when it is made and
- * when it is deleted, so that a value is found only under the key that it was set under.
+ * Keys live in one table of the process. Each has a serial number that changes when the key is made
+ * and when it is deleted, so that a value is found only under the key that it was set under.
  */
 #include "core/state/local.h"
 
@@ -21,7 +21,7 @@
 #define ROUNDS 4
 
 typedef struct th_key {
-    uint32_t xserial;                /* odd: exists; written under the lock, read by anyone */
+    uint32_t xserial;                /* odd: it exists; written under the lock, any thread reads */
     void (*destructor)(void *value); /* constant while the key exists */
 } th_key;
 
@@ -70,11 +70,11 @@ int thrum_key_delete(thrum_key key) {
     return serial ? 0 : -EINVAL;
 }
 
-/* Whose values: the running task's, else the thread's. */
+/* The values of the running task, else of the thread. */
 static th_locals *mine(th_fiber **fiber) {
     *fiber = th_fiber_self();
     if (*fiber && (*fiber)->root) {
-        *fiber = NULL; /* a bound thread keeps its own */
+        *fiber = NULL; /* a bound thread has values of its own */
     }
     return *fiber ? &(*fiber)->locals : &th_thread_self()->locals;
 }
@@ -95,7 +95,7 @@ void *thrum_key_get(thrum_key key) {
     return local && local->key == key.index && local->serial == serial ? local->value : NULL;
 }
 
-/* A place for a key that has none yet. */
+/* A place for a key that has none yet, or NULL. */
 static th_local *make(th_locals *locals, uint32_t index, thrum_sched *sched) {
     const size_t bytes = THRUM_KEYS_MAX * sizeof(th_local);
     for (int i = 0; i < TH_LOCALS_INLINE; i++) {
@@ -128,14 +128,14 @@ int thrum_key_set(thrum_key key, void *value) {
     if (fiber) {
         fiber->dirty = true;
     } else {
-        /* refused: their memory stays until the process ends */
+        /* if it is refused, the values' memory stays until the process ends */
         (void)th_thread_keep(th_thread_self(), TH_EXIT_LOCALS, th_locals_end_with);
     }
     *local = (th_local){key.index, serial, value};
     return 0;
 }
 
-/* True when there was a destructor to call. */
+/* Deletes a value; true when there was a destructor to call. */
 static bool destroy(th_local *local) {
     void *value = local->value;
     uint32_t serial = local->key ? serial_of((thrum_key){local->key}) : 0;

@@ -1,5 +1,5 @@
 /*
- * local.h: values of a task's own (thrum_key_*), also for plain threads.
+ * local.h: the values that a task or a plain thread has under keys (thrum_key_*).
  */
 #ifndef TH_LOCAL_H
 #define TH_LOCAL_H
@@ -21,7 +21,7 @@ struct th_thread;
 typedef struct th_locals {
     th_local few[TH_LOCALS_INLINE];
     th_local *more;            /* the rest, THRUM_KEYS_MAX of them, or NULL */
-    struct thrum_sched *sched; /* whose memory `more` is; NULL: the thread's own */
+    struct thrum_sched *sched; /* the scheduler that allocated `more`; NULL: the system did */
 } th_locals;
 
 static inline bool th_locals_any(const th_locals *locals) {
@@ -32,13 +32,14 @@ static inline bool th_locals_any(const th_locals *locals) {
     return keys || locals->more;
 }
 
-/* Calls the destructors (which may set values again: a few rounds) and frees. */
+/* Frees the values; with `destruct` it calls their destructors first. Those may set values again,
+ * so there are a few rounds. */
 void th_locals_end(th_locals *locals, bool destruct);
 
-/* What a thread has of them ends with it (th_thread_keep). */
+/* Frees the values of a thread that ends (th_thread_keep). */
 void th_locals_end_with(struct th_thread *thread);
 
-/* Protects making and deleting keys; a fork takes it, too (core/control/atfork.c). */
+/* Protects making and deleting keys; fork() takes it, too (core/control/atfork.c). */
 extern th_lock th_keys_lock;
 
 #endif

@@ -1,20 +1,20 @@
 /*
  * lock.c: the lock's slow half: spin a little, then sleep in the kernel.
  *
- * A sleeper always marks the word 2 before it sleeps, and whoever took the lock after waiting
- * keeps the mark, since it can't know whether others still sleep: so a release that sees 1 has
- * nobody to wake, and one that sees 2 wakes one at most once too often.
+ * A sleeper always marks the word 2 before it sleeps, and a thread that took the lock after waiting
+ * keeps the mark, since it can't know whether others still sleep. So a release that sees 1 has
+ * no sleeper to wake, and one that sees 2 makes at most one futex call in vain.
  */
 #include "core/state/lock.h"
 
 #include "platform/platform.h"
 
-/* What a holder needs on another core; longer, and it was probably preempted. */
+/* The time that a holder on another core needs; one that takes longer was probably preempted. */
 #define SPINS_MAX TH_LIMIT(40, 1)
 
 void th_lock_acquire_slow(th_lock *lock) {
     for (unsigned i = 0; i < SPINS_MAX; i++) {
-        /* relaxed: only whether it is worth trying; the try decides */
+        /* relaxed: it says only whether a try is worth it; the try decides */
         if (th_load_relaxed(&lock->xword) == 0 && th_lock_try(lock)) {
             return;
         }

@@ -1,14 +1,14 @@
 /*
- * lock.h: a small mutual exclusion for the library's own rare and short work (growing a table,
- * starting a thread, the queue of the blocking pool). Whoever waits for it blocks the thread, so
- * nothing may be suspended while one is held.
+ * lock.h: a small lock for the library's own rare and short work (growing a table, starting a
+ * thread, the queue of the blocking pool). Waiting for it blocks the thread, so no fiber may be
+ * suspended while it holds one.
  *
- *     xword   0 free · 1 held · 2 held, and somebody may sleep on it
+ *     xword   0 free · 1 held · 2 held, and a thread may sleep on it
  *
- * Fair it is not; the one that takes it past the sleepers is running anyway. Taken and released
- * with one locked instruction each while nobody competes. The word may be freed by whoever takes
- * the lock last: the release's exchange is the last access, a late futex wake on a stale word
- * does no harm.
+ * It is not fair: a running thread may take it before the sleepers. Without competition, taking and
+ * releasing it cost one locked instruction each. The last thread that takes the lock may free the
+ * word: the release's exchange is the last access, and a late futex wake on a stale word does no
+ * harm.
  */
 #ifndef TH_LOCK_H
 #define TH_LOCK_H
@@ -28,7 +28,7 @@ static inline void th_lock_init(th_lock *lock) {
     lock->xword = 0;
 }
 
-/* The slow halves; nobody else calls them. */
+/* The slow halves, called by the functions below only. */
 void th_lock_acquire_slow(th_lock *lock);
 void th_lock_wake(th_lock *lock);
 

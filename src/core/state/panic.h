@@ -7,8 +7,7 @@
 #include "base/check.h"
 #include "thrum/base.h"
 
-/* The line goes to the scheduler's panic hook, or to stderr; then the program aborts. NULL: stderr.
- */
+/* Writes the line to the scheduler's panic hook, or to stderr; then aborts. NULL: to stderr. */
 TH_NORETURN TH_COLD void th_panic(thrum_sched *sched, const char *line);
 
 #endif

@@ -3,18 +3,18 @@
  *
  *     bits  0-10   top        the idle stack's top: a worker's number + 1, or 0
  *     bits 11-21   sentinel   the parked worker that sleeps for a bounded time, + 1, or 0
- *     bits 22-32   searchers  workers that look for work to steal, woken ones on their way to it
+ *     bits 22-32   searchers  workers that look for work to steal, or are woken to do so
  *     bits 33-43   parked     workers that have announced that they park, until they go on
- *     bit  44      nap        one of them backs off from stealing, comes back by itself very soon
+ *     bit  44      nap        a parked worker backs off from stealing: it comes back very soon
  *     bit  45      watch      there is a sentinel, and it comes round within the bound (rescue_ns);
- *                             a sentinel without it sleeps long, and is to be woken
+ *                             a sentinel without this bit sleeps long, and is to be woken
  *     bits 46-63   tag        grows with every push and pop: a stale top is not taken for a new one
  *
  * ABA: a popper reads top and that worker's link, and is then delayed. Its exchange succeeds
  * wrongly only if exactly a multiple of 2^18 pushes and pops happen meanwhile and the same worker
- * is on top again. Each of them goes with a futex call of a microsecond or more: a quarter of a
- * second of nothing else, to the exact count. The consequence would be a worker that is not on the
- * stack: it is still found by the sentinel's rounds, late.
+ * is on top again. Each of them goes with a futex call of a microsecond or more, so this takes a
+ * quarter of a second in which nothing else happens, and the exact count. The consequence would be
+ * a worker that is not on the stack: the sentinel's rounds still find it, late.
  */
 #ifndef TH_PARKWORD_H
 #define TH_PARKWORD_H
@@ -49,7 +49,7 @@ static inline unsigned th_park_parked(uint64_t word) {
     return (unsigned)(word >> TH_PARK_PARKED_SHIFT) & TH_PARK_FIELD;
 }
 
-/* Whether there is somebody who could be woken. */
+/* Whether there is a worker that could be woken. */
 static inline bool th_park_anyone(uint64_t word) {
     return (word & (((uint64_t)TH_PARK_FIELD << TH_PARK_TOP_SHIFT) |
                     ((uint64_t)TH_PARK_FIELD << TH_PARK_SENTINEL_SHIFT))) != 0;
@@ -65,7 +65,7 @@ static inline bool th_park_long(uint64_t word) {
     return !(word & TH_PARK_WATCH) && th_park_sentinel(word);
 }
 
-/* One that has just parked comes round soon. */
+/* The word with this sentinel, or 0. A sentinel that has just parked comes round soon. */
 static inline uint64_t th_park_with_sentinel(uint64_t word, unsigned sentinel) {
     word &= ~(((uint64_t)TH_PARK_FIELD << TH_PARK_SENTINEL_SHIFT) | TH_PARK_WATCH);
     word |= sentinel ? TH_PARK_WATCH : 0;
@@ -73,12 +73,13 @@ static inline uint64_t th_park_with_sentinel(uint64_t word, unsigned sentinel) {
 }
 
 /*
- * A worker's own word, which it sleeps on. A stack entry is left lazily: who goes on by itself
- * leaves its entry behind (LISTED), and whoever pops it finds it not PARKED and skips it.
+ * A worker's own word, which it sleeps on. Entries of the idle stack are removed lazily: a worker
+ * that goes on by itself leaves its entry behind (LISTED), and the thread that pops the entry finds
+ * the worker not PARKED and skips it.
  */
-#define TH_SLEEP_PARKED 1u   /* may be claimed: set by the worker, cleared by whoever claims it */
-#define TH_SLEEP_LISTED 2u   /* has an entry in the idle stack: cleared by whoever popped it */
-#define TH_SLEEP_NOTIFIED 4u /* was claimed; the claimer gave it a search token if TOKEN is set */
+#define TH_SLEEP_PARKED 1u   /* may be claimed: set by the worker, cleared by the claim */
+#define TH_SLEEP_LISTED 2u   /* has an entry in the idle stack: cleared by the pop */
+#define TH_SLEEP_NOTIFIED 4u /* was claimed, with a search token if TOKEN is set */
 #define TH_SLEEP_TOKEN 8u
 
 #endif

@@ -12,7 +12,7 @@ bool th_reclaim_is_flagged(const th_worker *worker) {
 }
 
 void th_reclaim_flag(th_worker *worker) {
-    /* pairs: unflag; that it is wanted */
+    /* pairs: unflag; publishes that reclaiming is wanted */
     th_or_release(&worker->xextra, TH_EXTRA_RECLAIM);
 }
 
@@ -20,9 +20,9 @@ void th_reclaim_want(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_reclaim *r = &sched->reclaim;
     if (!th_reclaim_is_flagged(worker)) {
-        th_reclaim_flag(worker); /* a bound thread is flagged by what it does itself only */
+        th_reclaim_flag(worker); /* the loop below does not reach a bound thread */
     }
-    /* relaxed: whoever ends it looks at the stores afterwards, with their locks */
+    /* relaxed: the worker that ends it looks at the stores afterwards, with their locks */
     if (th_load_relaxed(&r->xwanted)) {
         return;
     }

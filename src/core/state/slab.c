@@ -12,7 +12,7 @@
 
 #define CHUNK_BYTES TH_LIMIT((size_t)64 * 1024, (size_t)2 * 1024)
 #define CHUNK_HEAD sizeof(th_slab_chunk)
-/* Magazines in the depot that are nothing to speak of. */
+/* Magazines that the depot keeps and never gives back. */
 #define KEPT TH_LIMIT(256, 4)
 
 _Static_assert(CHUNK_HEAD % 16 == 0, "objects are aligned");
@@ -27,7 +27,7 @@ static void put_magazine(th_slab *slab, th_slab_object *first) {
     slab->magazines_count++;
 }
 
-/* With the lock: a full one, or NULL. */
+/* With the lock: a full magazine, or NULL. */
 static th_slab_object *take_magazine(th_slab *slab) {
     th_slab_object *first = slab->magazines;
     if (first) {
@@ -40,14 +40,14 @@ static th_slab_object *take_magazine(th_slab *slab) {
     return first;
 }
 
-/* With the lock: objects that caches and tasks have. */
+/* With the lock: the number of objects that are in caches and tasks. */
 static size_t out(const th_slab *slab) {
     return slab->total - slab->loose_count - slab->magazines_count * TH_MAGAZINE;
 }
 
 /*
- * With the lock: more than is kept, beside what was put back in vain; that is tried again when half
- * of what kept its chunks has come back.
+ * With the lock: whether the depot holds more than is kept, not counting magazines taken in vain;
+ * those are tried again when half of the objects that were out at that time have come back.
  */
 static bool has_more(const th_slab *slab) {
     size_t count = slab->magazines_count;
@@ -79,8 +79,8 @@ static size_t per_chunk(const th_slab *slab) {
     return (CHUNK_BYTES - CHUNK_HEAD) / slab->object_size / TH_MAGAZINE * TH_MAGAZINE;
 }
 
-/* With the lock: where in the table the last chunk stands that begins at the address or below; the
- * number of chunks that do. */
+/* With the lock: the number of chunks in the table that begin at the address or below; the last of
+ * them stands one place before it. */
 static size_t chunks_below(const th_slab *slab, uintptr_t address) {
     size_t low = 0;
     size_t high = slab->chunks_count;
@@ -95,7 +95,7 @@ static size_t chunks_below(const th_slab *slab, uintptr_t address) {
     return low;
 }
 
-/* With the lock; false: no memory for the table. */
+/* With the lock: enters the chunk into the table. False: no memory for the table. */
 static bool list_chunk(th_slab *slab, th_slab_chunk *chunk) {
     if (slab->chunks_count == slab->chunks_room) {
         size_t room = slab->chunks_room ? 2 * slab->chunks_room : 16;
@@ -118,7 +118,7 @@ static bool list_chunk(th_slab *slab, th_slab_chunk *chunk) {
     return true;
 }
 
-/* A fresh chunk is cut into magazines: the first for the cache, the rest for the depot. */
+/* Cuts a fresh chunk into magazines: the first for the cache, the rest for the depot. */
 static bool carve(th_slab *slab, th_slab_cache *cache) {
     char *chunk = slab->alloc(slab->ctx, CHUNK_BYTES);
     if (!chunk) {
@@ -126,7 +126,7 @@ static bool carve(th_slab *slab, th_slab_cache *cache) {
     }
     *(th_slab_chunk *)(void *)chunk = (th_slab_chunk){0};
     size_t count = per_chunk(slab);
-    /* what is left over at its end is lost */
+    /* the remainder at its end stays unused */
     th_slab_object *magazines = NULL;
     char *at = chunk + CHUNK_HEAD + count * slab->object_size;
     for (size_t i = count / TH_MAGAZINE; i > 0; i--) {
@@ -140,7 +140,7 @@ static bool carve(th_slab *slab, th_slab_cache *cache) {
         first->next_magazine = magazines;
         magazines = first;
     }
-    th_tsan_release(slab); /* fresh memory was written here, by the worker: th_slab_seen */
+    th_tsan_release(slab); /* the worker has written fresh memory here: th_slab_seen */
     th_lock_acquire(&slab->lock);
     bool listed = list_chunk(slab, (th_slab_chunk *)(void *)chunk);
     if (listed) {
@@ -160,7 +160,7 @@ static bool carve(th_slab *slab, th_slab_cache *cache) {
     return listed;
 }
 
-/* With the lock: up to a magazine of what came back one by one. */
+/* With the lock: moves loose objects into the cache, a magazine at most. */
 static void take_loose(th_slab *slab, th_slab_cache *cache) {
     while (slab->loose && cache->count < TH_MAGAZINE) {
         th_slab_object *object = slab->loose;
@@ -242,7 +242,7 @@ void th_slab_put_outside(th_slab *slab, void *ptr) {
     }
 }
 
-/* A cache for one moment: its rest goes to the depot. */
+/* Uses a cache for a moment; the rest of its magazine goes to the depot. */
 void *th_slab_get_outside(th_slab *slab) {
     th_lock_acquire(&slab->lock);
     th_slab_object *object = slab->loose;
@@ -281,7 +281,7 @@ void th_slab_close(th_slab *slab) {
     }
 }
 
-/* ---- giving back ---- */
+/* ---- giving memory back ---- */
 
 bool th_slab_period(th_slab *slab, bool first) {
     th_lock_acquire(&slab->lock);
@@ -293,7 +293,7 @@ bool th_slab_period(th_slab *slab, bool first) {
     bool more = has_more(slab);
     slab->taking = more && !first && unused > KEPT ? unused : 0;
     if (!slab->open) {
-        slab->put_back = 0; /* else those in hand are still to be put back, and counted */
+        slab->put_back = 0; /* else the objects in hand are still to be put back, and counted */
     }
     th_lock_release(&slab->lock);
     return more || slab->open;
@@ -320,7 +320,7 @@ static void close_chunk(th_slab *slab, th_slab_chunk *chunk) {
     slab->held -= chunk->count;
 }
 
-/* All of its objects are in hand: nobody else has one. */
+/* All objects of the chunk are in hand, so none is in use. */
 static void free_chunk(th_slab *slab, th_slab_chunk *chunk) {
     close_chunk(slab, chunk);
     th_lock_acquire(&slab->lock);
@@ -341,7 +341,7 @@ static void free_chunk(th_slab *slab, th_slab_chunk *chunk) {
     slab->free(slab->ctx, chunk);
 }
 
-/* Takes a magazine in hand. The objects are looked at before the lock is taken: they are cold. */
+/* Takes a magazine in hand. The objects are cold, so they are read before the lock is taken. */
 static void take_in_hand(th_slab *slab) {
     th_slab_object *objects[TH_MAGAZINE];
     th_slab_chunk *chunks[TH_MAGAZINE];
@@ -376,7 +376,7 @@ static void take_in_hand(th_slab *slab) {
     }
 }
 
-/* With the lock: loose objects make magazines, or they would never be taken in hand again. */
+/* With the lock: makes magazines of loose objects, which would never be taken in hand otherwise. */
 static void gather_loose(th_slab *slab) {
     while (slab->loose_count >= TH_MAGAZINE) {
         th_slab_object *first = slab->loose;
@@ -392,7 +392,7 @@ static void gather_loose(th_slab *slab) {
     }
 }
 
-/* A chunk of which others have objects: those in hand go back to the depot. */
+/* Some objects of the chunk are in use: the ones in hand go back to the depot. */
 static void put_back(th_slab *slab, th_slab_chunk *chunk) {
     close_chunk(slab, chunk);
     th_lock_acquire(&slab->lock);
@@ -430,7 +430,7 @@ bool th_slab_reclaim(th_slab *slab) {
     th_lock_acquire(&slab->lock);
     slab->magazines_stuck = slab->put_back;
     slab->stuck_out = out(slab);
-    slab->magazines_least = slab->magazines_count; /* what was in hand was not in use */
+    slab->magazines_least = slab->magazines_count; /* the magazines in hand were not in use */
     th_lock_release(&slab->lock);
     return false;
 }

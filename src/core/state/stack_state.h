@@ -1,5 +1,5 @@
 /*
- * stack_state.h: what the stacks of a scheduler are (stack.h).
+ * stack_state.h: a stack, and a scheduler's books of its stacks (stack.h).
  */
 #ifndef TH_STACK_STATE_H
 #define TH_STACK_STATE_H
@@ -20,29 +20,29 @@ typedef struct th_stack {
     void *record;  /* TH_STACK_RECORD bytes, as its last user left them; 8-aligned */
     uint32_t slot; /* its number within the class */
     uint8_t class_index;
-    uint8_t guard; /* a thrum_guard: what this one really has; never AUTO */
+    uint8_t guard; /* the thrum_guard that it really has; never AUTO */
 } th_stack;
 
 typedef struct th_stack_slab th_stack_slab;
 
 typedef struct th_stack_class_books {
     th_lock lock;        /* protects the rest */
-    uint32_t free_first; /* slot given back last; they are taken in this order */
+    uint32_t free_first; /* the slot given back last; the list is last in, first out */
     th_stack_slab **slabs;
     uint32_t slab_count;
     uint32_t slab_room;
     uint32_t slab_tail; /* slots of the last slab that were never used */
     uint32_t live;
-    size_t next_bytes; /* what to ask for next */
+    size_t next_bytes; /* the size of the next slab */
 } th_stack_class_books;
 
 typedef struct th_stacks {
     th_stack_class_books classes[TH_STACK_CLASSES];
-    thrum_guard kind; /* constant, as are the next */
+    thrum_guard kind; /* constant, like the fields below */
     void *(*alloc)(void *ctx, size_t size);
     void (*free)(void *ctx, void *ptr);
     void *ctx;
-    size_t mprotect_max; /* AUTO leaves mprotect alone once the process has so many */
+    size_t mprotect_max; /* mprotect guards of the process beyond which AUTO makes no more */
 } th_stacks;
 
 #endif

@@ -3,22 +3,24 @@
  *
  * reserved_word is what wakeups, signals, deadlines and cancels agree on:
  *
- *     bit 0  WAITING    posted to wait; what makes it due is the first of the next four
+ *     bit 0  WAITING    posted to wait; the first of the next four bits makes it due
  *     bit 1  WOKEN      a wakeup, remembered until a run begins
  *     bit 2  SIGNALED   a signal, until the body takes it
  *     bit 3  EXPIRED    its deadline came first
- *     bit 4  CANCELLED  its owner, or stop, did not want to wait
+ *     bit 4  CANCELLED  its owner, or stop, has ended the wait
  *     bit 5  DORMANT    with WAITING: it has no deadline
  *     bit 6  TAKEN      a serial task: posted, until its run begins
  *     bit 7  RUNNING    a serial task: a run has begun and is not over
- *     bit 8  NEXT       a serial task, with RUNNING: whoever ends the run queues the next one
+ *     bit 8  NEXT       a serial task, with RUNNING: the end of the run queues the next one
  *
- * Whoever adds the first of bits 1 to 4 to WAITING makes it due: takes it out of the timers and
- * queues it. Nobody else touches it then. A task that is posted to run at once is not WAITING: such
- * a post, and its run while nobody wakes it, costs no locked instruction.
+ * The thread that adds the first of bits 1 to 4 to WAITING makes the task due: it takes it out of
+ * the timers and queues it, and no other thread touches it then. A task that is posted to run at
+ * once is not WAITING: such a post costs no locked instruction, and neither does its run unless a
+ * wakeup comes.
  *
- * reserved_mark is the owner's and the runner's: whether it is posted, so that a second post can be
- * refused. It is no lock: two posts at a time are the callers' mistake.
+ * reserved_mark belongs to the owner and to the worker that runs the task. It says whether the task
+ * is posted, so that a second post can be refused. It is no lock: two posts at a time are the
+ * callers' mistake.
  */
 #ifndef TH_TASK_WORD_H
 #define TH_TASK_WORD_H

@@ -1,5 +1,5 @@
 /*
- * thread.c: a thread's record, and who it is.
+ * thread.c: a thread's record, and its identity.
  */
 #include "core/state/thread.h"
 
@@ -10,7 +10,7 @@
 
 _Static_assert(sizeof(th_thread) <= TH_OS_SELF_BYTES, "the record fits into the thread's storage");
 
-/* Plain threads are numbered with the top bit set; fibers' runs without (fiber.c). */
+/* The ids of plain threads have the top bit set, those of fibers' runs do not (fiber.c). */
 #define TH_ID_THREAD (1ull << 63)
 static uint64_t xthread_ids;
 
@@ -36,7 +36,7 @@ uint64_t th_self_id(void) {
     }
     th_thread *thread = th_thread_self();
     if (th_unlikely(!thread->id)) {
-        /* relaxed: only the numbers must differ */
+        /* relaxed: the ids only have to differ */
         thread->id = TH_ID_THREAD | (th_add_relaxed(&xthread_ids, 1u) + 1);
     }
     return thread->id;

@@ -1,5 +1,5 @@
 /*
- * thread_exit.h: a thread ends: what hangs on its record goes with it.
+ * thread_exit.h: frees what belongs to a thread's record when the thread ends.
  */
 #ifndef TH_THREAD_EXIT_H
 #define TH_THREAD_EXIT_H
@@ -7,12 +7,12 @@
 #include "core/state/thread.h"
 
 /*
- * Sees to it that `end` is called when the thread ends, for what hangs on the record. False: the
- * system has no means left for it (every pthread key is taken).
+ * Registers `end`, to be called when the thread ends. False: the system has no means left for it
+ * (every pthread key is taken).
  */
 bool th_thread_keep(th_thread *thread, th_exit which, void (*end)(th_thread *thread));
 
-/* For a worker's thread, as it ends: the same at once. */
+/* Makes the registered calls; a worker's thread calls it directly as it ends. */
 void th_thread_ends(void *thread);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * trace_notes.c: see trace_notes.h.
  *
- * What a worker does here happens in its context, often on a task's stack: so none of it is shown
- * to the thread sanitizer (base/annotate.h). The simulator sees it all.
+ * A worker calls these functions in its own context, often on a task's stack: so none of this is
+ * shown to the thread sanitizer (base/annotate.h). The simulator sees it all.
  */
 #include "core/state/trace_notes.h"
 
@@ -13,7 +13,7 @@
 #include "core/state/worker.h"
 #include "platform/platform.h"
 
-/* What is not a run's number. */
+/* The id of a stretch of sleep; no run has it. */
 #define PARKED UINT64_MAX
 
 static inline uint64_t pack(unsigned small, uintptr_t address) {
@@ -21,19 +21,20 @@ static inline uint64_t pack(unsigned small, uintptr_t address) {
 }
 
 /*
- * The worker's track, with the time and the trace that the next mark is of; NULL: of none any more.
- * The time comes first: a mark of a trace that has ended before it is noted has no place in the
- * next one. Who finds a trace's number sees its flag from then on (it is one word), so it notes
- * whatever follows in it. The time never goes back, whatever the processors' counters say.
+ * The worker's track, with the time and the trace's number for the next mark; NULL when no trace is
+ * on any more. The time is read first: a mark of a trace that has ended before it is noted has no
+ * place in the next one. A worker that finds a trace's number sees its flag from then on (they are
+ * one word), so it notes everything that follows in that trace. The time never goes back, whatever
+ * the processors' counters say.
  */
 static TH_NO_TSAN th_track *noting(th_worker *worker) {
     uint64_t now = th_os_ticks();
-    /* pairs: th_trace_flag; a track of that trace, or a newer one */
+    /* pairs: th_trace_flag; publishes a track of that trace, or of a newer one */
     uint32_t extra = th_load_acquire(&worker->xextra);
     if (!(extra & TH_EXTRA_TRACE)) {
         return NULL;
     }
-    /* pairs: th_trace_give_track; the track, which may be newer than the flag */
+    /* pairs: th_trace_give_track; publishes the track, which may be newer than the flag */
     th_track *track = th_load_acquire(&worker->xtrack);
     track->now = now > track->now ? now : track->now;
     track->number = extra >> TH_EXTRA_NUMBER;
@@ -47,7 +48,7 @@ static TH_INLINE_NO_TSAN void set_name(th_mark *mark, const char *name) {
     }
 }
 
-/* Known for runs that began while tracing was on. */
+/* The function of the present run: known if the run began while tracing was on, else 0. */
 static TH_INLINE_NO_TSAN uintptr_t function_of(const th_fiber *fiber) {
     return fiber->traced_run == fiber->run_id ? fiber->traced_fn : 0;
 }
@@ -64,7 +65,7 @@ static TH_NO_TSAN th_mark mark_of(th_traced kind, const th_fiber *fiber) {
 }
 
 static TH_NO_TSAN void add(th_track *track, th_mark *mark) {
-    mark->word[TH_MARK_NAME + 3] |= (uint64_t)track->number << 56; /* the byte that a name leaves */
+    mark->word[TH_MARK_NAME + 3] |= (uint64_t)track->number << 56; /* a name never uses this byte */
     track->open = th_trail_add(&track->trail, mark);
 }
 
@@ -85,8 +86,8 @@ static TH_INLINE_NO_TSAN bool is_open(const th_track *track, uint64_t id) {
 }
 
 /*
- * Ends what is open, if that is it. Else it began before the trace; or its mark was overwritten
- * since, by instants. Then a mark is added.
+ * Ends the open mark, if it is this stretch's. Else the stretch began before the trace, or instants
+ * have overwritten its mark since: then a mark is added.
  */
 static TH_NO_TSAN void end(th_track *track, th_traced kind, const th_fiber *fiber, uint64_t how) {
     bool open = is_open(track, id_of(fiber));
@@ -100,12 +101,12 @@ static TH_NO_TSAN void end(th_track *track, th_traced kind, const th_fiber *fibe
     }
 }
 
-/* What it waited for, or waits for now: as it has said itself (cancel.h). */
+/* The waiter of the fiber's last or present wait, as the fiber has recorded it (cancel.h). */
 static TH_INLINE_NO_TSAN const th_waiter *waiter_of(const th_fiber *fiber) {
-    return th_load_relaxed(&fiber->xblocked); /* relaxed: its worker's own */
+    return th_load_relaxed(&fiber->xblocked); /* relaxed: only its worker writes it */
 }
 
-/* The function of the fork that a call is, or 0: it is none. */
+/* The function of the fork that the call belongs to; 0: the call is no fork's. */
 static TH_INLINE_NO_TSAN uintptr_t fork_function(const th_worker *worker, const th_call *call) {
     const th_fork *fork = (const th_fork *)call; /* its first member */
     return call->fn == worker->sched->fork_call ? (uintptr_t)fork->fn : 0;
@@ -225,7 +226,7 @@ void th_trace_flag(th_worker *worker, unsigned number) {
         extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM);
         extra |= number ? TH_EXTRA_TRACE | number << TH_EXTRA_NUMBER : 0;
         /* lock-free: it fails only when the flag of reclaim.h has changed */
-        /* pairs: noting; the track */
+        /* pairs: noting; publishes the track */
     } while (!th_cas_release(&worker->xextra, &old, extra));
 }
 
@@ -239,7 +240,7 @@ bool th_trace_give_track(thrum_sched *sched, th_worker *worker, uint64_t slots) 
         return false;
     }
     th_trail_init(&track->trail, track->words, slots);
-    /* pairs: noting; the track. The one before stays: its owner may be writing to it */
+    /* pairs: noting; publishes the track. The old track stays: its owner may be writing to it */
     th_store_release(&worker->xtrack, track);
     track->next = sched->trace.tracks;
     sched->trace.tracks = track;

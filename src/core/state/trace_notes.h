@@ -1,10 +1,10 @@
 /*
- * trace_notes.h: what each worker did when, kept in a trail of its own (queue/trail.h) while
+ * trace_notes.h: what each worker did when, kept in a trace ring of its own (queue/trail.h) while
  * tracing is on. TRACE.md has the argument.
  *
  * Words:      a *stretch* is a time that a worker spends on one fiber without leaving it. A *track*
- *             is a worker's trail, with what the worker itself must remember. A *trace* is what was
- *             seen from a start until the next stop.
+ *             is a worker's trace ring, with the state that the worker itself needs. A *trace* is
+ *             all that is noted from a start until the next stop.
  * Invariants: only the worker's own thread writes its track, while its flag is set or was a moment
  *             ago. The marks of a trace stand in a track in the order of their times, and but for
  *             the instants none overlap: at most one is open, the last of them.
@@ -21,30 +21,30 @@
 typedef struct th_fiber th_fiber;
 typedef struct th_worker th_worker;
 
-/* In a worker's `xextra`: what each run has to see to, beside running. */
+/* Flags of a worker's `xextra`: extra duties of each run. */
 #define TH_EXTRA_PIN_ALL 1u /* constant: a task stays on the worker that first ran it */
-#define TH_EXTRA_TRACE 2u   /* a trace is on; its number stands above: */
-#define TH_EXTRA_RECLAIM 4u /* something may have to be given back (reclaim.h) */
-#define TH_EXTRA_NUMBER 8u  /* from this bit on, 1 to 255 */
+#define TH_EXTRA_TRACE 2u   /* a trace is on; its number stands from TH_EXTRA_NUMBER on */
+#define TH_EXTRA_RECLAIM 4u /* memory may have to be given back (reclaim.h) */
+#define TH_EXTRA_NUMBER 8u  /* the lowest bit of the trace's number, 1 to 255 */
 
-/* Of a mark: what it is. Those from TH_TRACED_STOLE on are instants. */
+/* The kind of a mark. Those from TH_TRACED_STOLE on are instants. */
 typedef enum {
-    TH_TRACED_BEGAN,    /* a stretch: a run's first, or a bound thread's own code */
-    TH_TRACED_RESUMED,  /* ... a later one */
-    TH_TRACED_RETURNED, /* ... the one after a blocking call */
-    TH_TRACED_PARKED,   /* it slept */
-    TH_TRACED_NAPPED,   /* it backed off from stealing */
-    TH_TRACED_STOLE,    /* it took work from `object`, a worker's number + 1, or 0 */
-    TH_TRACED_RESCUED,  /* it took work from one who did not come round */
-    TH_TRACED_WOKE      /* it sent a wake to `object`, a worker's number + 1 */
+    TH_TRACED_BEGAN,    /* a run's first stretch, or a stretch of a bound thread's own code */
+    TH_TRACED_RESUMED,  /* a later stretch */
+    TH_TRACED_RETURNED, /* the stretch after a blocking call */
+    TH_TRACED_PARKED,   /* the worker slept */
+    TH_TRACED_NAPPED,   /* the worker backed off from stealing */
+    TH_TRACED_STOLE,    /* the worker took work from `object`, a worker's number + 1, or 0 */
+    TH_TRACED_RESCUED,  /* the worker took work from one that did not come round */
+    TH_TRACED_WOKE      /* the worker sent a wake to `object`, a worker's number + 1 */
 } th_traced;
 
-/* How a stretch ended: by waiting for a th_on, or */
+/* The end of a stretch: the th_on that the fiber began to wait for, or one of these. */
 #define TH_TRACED_YIELDED 253u
-#define TH_TRACED_AWAITS 254u   /* a bound thread: for the scheduler */
-#define TH_TRACED_FINISHED 255u /* the task, or the binding */
+#define TH_TRACED_AWAITS 254u   /* a bound thread began to wait for the scheduler */
+#define TH_TRACED_FINISHED 255u /* the task has ended, or the binding */
 
-/* The words of a mark; the end and the how are the trail's. */
+/* The words of a mark; TH_TRAIL_END and TH_TRAIL_HOW are the trace ring's. */
 enum { TH_MARK_BEGIN = 2, TH_MARK_ID, TH_MARK_KIND /* above the function */, TH_MARK_NAME };
 _Static_assert(TH_MARK_NAME + 4 == TH_TRAIL_WORDS, "a name has 32 bytes");
 
@@ -55,64 +55,66 @@ _Static_assert(TH_MARK_NAME + 4 == TH_TRAIL_WORDS, "a name has 32 bytes");
 typedef struct th_track {
     th_trail trail;
     /* The owner's. */
-    uint64_t now;        /* the time that it notes: it never goes back */
-    unsigned number;     /* ... in which trace */
-    uint64_t open;       /* the number of its open mark ... */
-    uint64_t open_id;    /* ... of which run that is, a number of its own for sleep, or 0: none */
-    uint64_t open_since; /* ... when it began */
-    unsigned open_trace; /* ... in which trace */
+    uint64_t now;     /* the time for the next mark: it never goes back */
+    unsigned number;  /* the trace of the next mark */
+    uint64_t open;    /* the number of the open mark */
+    uint64_t open_id; /* the run that the open mark belongs to, PARKED for sleep, 0: none is open */
+    uint64_t open_since; /* the time at which the open mark began */
+    unsigned open_trace; /* the trace of the open mark */
     /* With the trace's lock. */
-    uint64_t base;         /* marks that were there when the trace began */
-    struct th_track *next; /* all of a scheduler's */
+    uint64_t base;         /* the number of marks that were there when the trace began */
+    struct th_track *next; /* the list of all tracks of the scheduler */
     uint64_t words[];
 } th_track;
 
-/* A scheduler's. */
+/* A scheduler's present or last trace. */
 typedef struct th_trace {
-    th_lock lock;      /* protects all of it, with the bound threads' lock what says so */
-    bool begun;        /* there was a trace */
-    bool on;           /* ... also with bound_lock */
-    uint64_t slots;    /* of a track; also with bound_lock */
-    unsigned number;   /* which trace: 1 to 255, again and again */
-    uint64_t since;    /* in ticks, when all flags were set */
-    int64_t since_ns;  /* on the monotonic clock */
-    uint64_t until;    /* in ticks, once it is off */
-    th_track *tracks;  /* all that were ever made; also with bound_lock */
+    th_lock lock;      /* protects all fields; some need bound_lock as well */
+    bool begun;        /* there is or was a trace */
+    bool on;           /* a trace is on; also with bound_lock */
+    uint64_t slots;    /* marks that a track holds; also with bound_lock */
+    unsigned number;   /* the trace's number: 1 to 255, again and again */
+    uint64_t since;    /* the time, in ticks, when all flags were set */
+    int64_t since_ns;  /* the same on the monotonic clock */
+    uint64_t until;    /* the time, in ticks, when it was turned off */
+    th_track *tracks;  /* all tracks that were ever made; also with bound_lock */
     uint64_t untraced; /* bound threads without memory for a track; with bound_lock */
 } th_trace;
 
-/* ---- the worker's side; its own thread, in its context, while its flag is set ---- */
+/* ---- for the worker: its own thread, in its context, while its flag is set ---- */
 
-/* The fiber begins to run a task; has ended it. */
+/* The fiber begins to run a task; the fiber has ended it. */
 void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_work *work);
 void th_trace_finishes(th_worker *worker, const th_fiber *fiber);
-/* From one fiber to another: what was left, `worker->left`, tells why. */
+/* The worker switches from one fiber to another; `worker->left` says why. */
 void th_trace_switches(th_worker *worker, const th_fiber *from, const th_fiber *to);
 /* The fiber's name has changed. */
 void th_trace_renames(th_worker *worker, const th_fiber *fiber);
-/* It goes to sleep, and has slept. */
+/* The worker goes to sleep; it has woken up. */
 void th_trace_parks(th_worker *worker);
 void th_trace_unparks(th_worker *worker);
 /* An instant. */
 void th_trace_notes(th_worker *worker, th_traced kind, uintptr_t object);
 
-/* ---- the thread's side ---- */
+/* ---- for a bound thread ---- */
 
-/* A thread is bound: the worker's flag is set if need be; with bound_lock, before others see it. */
+/* A thread is bound: sets the worker's flag if a trace is on. With bound_lock, before other threads
+ * see the worker. */
 void th_trace_joins(thrum_sched *sched, th_worker *worker);
-/* ... and, from then until it leaves, runs its own code. On the thread. */
+/* The thread begins to run its own code, until it leaves. On the thread. */
 void th_trace_enters(th_worker *worker);
 void th_trace_leaves(th_worker *worker);
 
-/* ---- for trace.h, and a thread that is bound ---- */
+/* ---- for trace.h and for binding a thread ---- */
 
-/* With the locks of who turns it on and off; number 0: off. */
+/* Sets the worker's flag and number; 0: no trace. With the locks that turning tracing on takes. */
 void th_trace_flag(th_worker *worker, unsigned number);
 
-/* With the trace's lock, or bound_lock for a bound thread's: a track of `slots`, if need be. */
+/* Gives the worker a track of `slots` unless it has one; false: no memory. With the trace's lock,
+ * or bound_lock for a bound thread's worker. */
 bool th_trace_give_track(thrum_sched *sched, th_worker *worker, uint64_t slots);
 
-/* For the scheduler's end: nobody traces any more. */
+/* Frees all tracks at the scheduler's end, when no thread traces any more. */
 void th_trace_free(thrum_sched *sched);
 
 #endif

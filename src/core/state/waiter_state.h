@@ -4,12 +4,13 @@
  * The state word, xword:
  *
  *     bit  0     PARKED     the fiber's stack is safe to resume / the thread sleeps on the word
- *     bits 1-2   outcome    0 waiting, WOKEN, TIMEDOUT, CANCELLED: who won
- *     bit  3     RELEASED   the wait may return; the waker never touches the waiter after setting
- * it
+ *     bits 1-2   outcome    0 waiting, else what ended the wait: WOKEN, TIMEDOUT or CANCELLED
+ *     bit  3     RELEASED   the wait may return; the waker sets it and never touches the waiter
+ *                           again
+ *     bit  4     LEFT       a waker that came too late is done with the waiter (th_waiter_missed)
  *
  * A wait that only a wake can end skips the claim: the one RELEASED step says WOKEN too. Waits that
- * something else can end as well (timeout, cancel) are claimed first, under the list's lock.
+ * a timeout or a cancel can end as well are claimed first, under the list's lock.
  */
 #ifndef TH_WAITER_STATE_H
 #define TH_WAITER_STATE_H
@@ -24,11 +25,11 @@ typedef struct th_fiber th_fiber;
 #define TH_WAIT_CANCELLED 6u
 #define TH_WAIT_OUTCOME 6u
 #define TH_WAIT_RELEASED 8u
-#define TH_WAIT_LEFT 16u /* a waker that came too late is done with it (th_waiter_missed) */
+#define TH_WAIT_LEFT 16u
 
-/* What is waited for, for who looks (look.h). The names of it stand in report.c. */
+/* What a wait is for, as snapshots show it (look.h). Their names stand in report.c. */
 typedef enum {
-    TH_ON_NOTHING, /* nobody has said */
+    TH_ON_NOTHING, /* not said */
     TH_ON_MUTEX,
     TH_ON_READ, /* a rwlock */
     TH_ON_WRITE,
@@ -36,50 +37,50 @@ typedef enum {
     TH_ON_SEM,
     TH_ON_WAITGROUP,
     TH_ON_EVENT,
-    TH_ON_EVENTS, /* several; the first */
+    TH_ON_EVENTS, /* several; the object is the first */
     TH_ON_ONCE,
     TH_ON_BARRIER,
     TH_ON_TICKET,
     TH_ON_POOL,
     TH_ON_SEND,
     TH_ON_RECEIVE,
-    TH_ON_SELECT, /* the first channel */
+    TH_ON_SELECT, /* the object is the first channel */
     TH_ON_JOIN,   /* a handle */
     TH_ON_SCOPE,
     TH_ON_FORK,
     TH_ON_DAG,
     TH_ON_SLEEP,
     TH_ON_BLOCKING, /* a call that another thread makes */
-    TH_ON_SCHED,    /* another scheduler, asked by a thread in its place */
+    TH_ON_SCHED,    /* another scheduler, asked by a thread in the task's place */
     TH_ON_KINDS
 } th_on;
 
 typedef struct th_waiter {
     struct th_waiter *next; /* the list's, protected by its lock */
     struct th_waiter *prev;
-    th_fiber *fiber;  /* who waits; NULL: a plain thread */
+    th_fiber *fiber;  /* the fiber that waits; NULL: a plain thread */
     uint32_t xword;   /* see above */
-    int32_t value;    /* what the waker hands over; written before the wake */
-    int64_t since_ns; /* the primitive's own use (how long the first waiter has waited) */
-    bool timed;  /* constant: something else than a wake may end it, so wakers claim it first */
-    bool part;   /* constant: a place of a wait on several lists, which is `object` (timed, too) */
-    bool listed; /* it stands on its list; under the list's lock */
-    uint8_t on;  /* constant: what it waits for, a th_on */
-    bool shielded;    /* constant: never cancelled, only its deadline ends it early */
-    int64_t deadline; /* TH_FOREVER, or until when it waits, as far as who looks must know */
+    int32_t value;    /* the value that the waker hands over; written before the wake */
+    int64_t since_ns; /* for the primitive's own use (how long the first waiter has waited) */
+    bool timed;    /* constant: something else than a wake may end it, so wakers claim it first */
+    bool part;     /* constant: a part of `object`, a wait on several lists; timed as well */
+    bool listed;   /* it stands on its list; under the list's lock */
+    uint8_t on;    /* constant: what it waits for, a th_on */
+    bool shielded; /* constant: never cancelled, only its deadline ends it early */
+    int64_t deadline; /* the wait's deadline, as far as snapshots must know it, or TH_FOREVER */
     /*
-     * For one that is not timed and can be cancelled (cancel.h), else NULL: takes it off the list,
-     * under the list's lock, if it still stands there.
+     * For a waiter that is not timed and can be cancelled (cancel.h), else NULL: takes it off the
+     * list, under the list's lock, if it still stands there.
      */
     bool (*leave)(void *object, struct th_waiter *waiter);
-    void *object; /* what it waits for, whose list; of a part: the waiter that it stands for */
+    void *object; /* the object that it waits for and on whose list it stands; a part's whole */
 } th_waiter;
 
 /*
  * A wait on several lists (core/wait/WAITING.md): the caller makes a `timed` waiter, the *whole*,
- * which stands on no list, and a *part* of it for each list. Who finds a part claims the word of
- * the whole; the one that wins leaves the part's number in the whole's `value` and releases the
- * whole. The caller takes all parts off their lists, under the lists' locks, before it returns.
+ * which stands on no list, and a *part* of it for each list. A waker that finds a part claims the
+ * word of the whole; the one that wins leaves the part's number in the whole's `value` and releases
+ * the whole. The caller takes all parts off their lists, under the lists' locks, before it returns.
  */
 static inline void th_waiter_init_part(th_waiter *part, th_waiter *whole, int32_t number) {
     *part = (th_waiter){.timed = true, .part = true, .object = whole, .value = number};

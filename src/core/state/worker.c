@@ -6,14 +6,14 @@
 #include "base/annotate.h"
 #include "core/state/thread.h"
 
-/* TH_NO_TSAN: who looks (look.c) has the lock, but the sanitizer does not see it there. */
+/* TH_NO_TSAN: a snapshot (look.c) has the lock, but the sanitizer does not see it there. */
 TH_NO_TSAN th_worker *th_worker_at(thrum_sched *sched, int32_t index) {
     unsigned i = (unsigned)index;
     if (th_likely(i < sched->workers_count)) {
         return &sched->workers[i];
     }
     i -= sched->workers_count;
-    /* relaxed: whoever has the number has it from work that was made after the thread was bound */
+    /* relaxed: the caller has the number from work that was made after the thread was bound */
     th_worker **chunk = th_load_relaxed(&sched->xbound_chunks[i / TH_BOUND_CHUNK]);
     return th_load_relaxed(&chunk[i % TH_BOUND_CHUNK]); /* relaxed: as above */
 }
@@ -49,8 +49,8 @@ uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker) {
 
 #if TH_TSAN_CONTEXTS
 /*
- * What tasks did is known to whoever waited until the scheduler was idle (th_idle_now). Tasks tied
- * to one worker are ordered by that, as by a thread: they may share data without more ado.
+ * A caller that waited until the scheduler was idle knows what the tasks did (th_idle_now). Tasks
+ * tied to one worker are ordered by it, as by a thread: they may share data without a lock.
  */
 TH_NO_TSAN void th_enter(th_worker *worker) {
     th_tsan_release(worker->sched);

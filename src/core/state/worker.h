@@ -1,7 +1,7 @@
 /*
  * worker.h: a thread that runs tasks for a scheduler, and the scheduler itself.
  *
- * Fields are grouped by who writes them, the groups kept a cache line apart.
+ * Fields are grouped by the threads that write them; the groups stand on cache lines of their own.
  */
 #ifndef TH_WORKER_H
 #define TH_WORKER_H
@@ -30,23 +30,23 @@
 
 /* Fibers that yielded and wait at their worker; more go to the inject queue. */
 #define TH_YIELDS TH_LIMIT(1024, 4)
-#define TH_YIELD_MARKS (2 * TH_YIELDS) /* those that are claimed keep theirs */
-/* Threads that can be bound at a time. */
+#define TH_YIELD_MARKS (2 * TH_YIELDS) /* more than TH_YIELDS, since claimed fibers keep theirs */
+/* Threads that can be bound at a time: the product of the two. */
 #define TH_BOUND_CHUNK 1024u
 #define TH_BOUND_CHUNKS 64u
-/* Idle fibers that a worker keeps for itself, at most twice as many. */
+/* Idle fibers that a worker keeps for itself; it may have up to twice as many. */
 #define TH_IDLE_KEPT TH_LIMIT(64, 2)
-/* ... that the scheduler keeps for all of them when it has nothing to do. */
+/* Idle fibers that the scheduler keeps for all workers when it has nothing to do. */
 #define TH_IDLE_STORED TH_LIMIT(1024, 2)
 
-/* What a worker is about to leave behind on the stack that it leaves. */
+/* What is left to do for the fiber whose stack a worker leaves. */
 typedef struct th_left {
     th_commit_kind kind;
     th_fiber *fiber;
     void *arg;
 } th_left;
 
-/* A local queue: the ring, behind a lock when the config says so. */
+/* A local queue: the ring, and a lock that is used when the config says so. */
 typedef struct th_local_queue {
     th_ring ring;
     th_lock lock;
@@ -65,24 +65,27 @@ static inline void th_queue_unlock(th_local_queue *queue) {
     }
 }
 
-/* How fast work got done, in a thief's measurement. */
+/* The speed at which work gets done, as a thief measures it. */
 typedef struct th_pace {
     uint64_t runs;
     uint64_t ticks;
 } th_pace;
 
-/* What a thief knows about whether its stealing helps (docs/tuning.md). */
+/* A thief's measurements of whether its stealing helps (docs/tuning.md). */
 typedef struct th_loot {
-    th_worker *victim;    /* whom it was taken from, if that can be told */
-    uint64_t at;          /* when it was taken, in ticks; 0: nothing is being measured */
-    uint64_t runs;        /* runs that the thief had begun then ... */
-    uint64_t victim_runs; /* ... and the victim */
-    th_pace together;     /* both ran */
-    th_pace apart;        /* the thief backed off */
-    unsigned looks;
+    th_worker *victim;    /* the victim of the last theft, or NULL where that is not known */
+    uint64_t at;          /* the time of the theft in ticks; 0: nothing is being measured */
+    uint64_t runs;        /* runs that the thief had begun then */
+    uint64_t victim_runs; /* runs that the victim had begun then */
+    th_pace together;     /* the speed while both ran */
+    th_pace apart;        /* the speed while the thief backed off */
+    unsigned looks;       /* a count that spaces out the measurements (loot.c) */
 } th_loot;
 
-/* In `xcancelling`: all waits are cancelled, for ever; how many look, from bit 1 on (cancel.h). */
+/*
+ * In `xcancelling`: the flag that all waits are cancelled, for ever; from bit 1 on the number of
+ * threads that look through the waits (cancel.h).
+ */
 #define TH_CANCEL_ALL 1u
 #define TH_CANCEL_LOOK_ONE 2u
 
@@ -93,95 +96,95 @@ typedef struct th_policy th_policy;
 struct th_worker {
     /* Constant once it runs. */
     thrum_sched *sched;
-    const th_policy *policy; /* the scheduler's, or a bound thread's */
+    const th_policy *policy; /* the scheduler's, or that of bound threads */
     unsigned index;
-    bool bound;       /* a thread of the user's (bound.h) */
-    uint32_t xextra;  /* TH_EXTRA_*: what a run has to see to beside running (trace.h) */
-    void *block;      /* ... what it was aligned in */
+    bool bound;       /* it is a thread of the user's (bound.h) */
+    uint32_t xextra;  /* TH_EXTRA_*: extra duties of each run (trace_notes.h); not constant */
+    void *block;      /* the allocation in which a bound thread's record is aligned */
     int *errno_at;    /* the thread's errno: saved and restored around a wait */
     void *tsan_maker; /* the context in which fibers are made */
     void *tsan;       /* the context in which the scheduler runs on this thread */
     th_os_thread thread;
     void *altstack;
-    th_os_exceptions *exceptions; /* what C++ keeps of the thread, or NULL (th_suspend) */
+    th_os_exceptions *exceptions; /* the thread's C++ exception state, or NULL (th_suspend) */
 
-    /* The owner's alone. */
-    th_fiber *current; /* the fiber that is on it; who looks reads it, too (look.c) */
+    /* Used by the owner alone. */
+    th_fiber *current; /* the fiber that is on it; snapshots read it, too (look.c) */
     th_work *handoff;  /* work for the loop that is switched to */
     th_left left;
-    th_commit_kind then; /* what `left` was, when it says TH_COMMIT_RECLAIM now */
+    th_commit_kind then; /* the kind that `left` had before it was TH_COMMIT_RECLAIM */
     th_fiber *idle;      /* spare loops, most recently used first */
     unsigned idle_count;
     unsigned until_inject;  /* picks until the inject queue comes first */
-    unsigned fair_interval; /* ... as it was last set (th_fair_interval) */
-    uint64_t fair_at;       /* ... when, in ticks */
-    uint64_t yields_end;    /* ring position behind what was there when a pinned fiber yielded */
-    uint64_t *yield_marks;  /* for each place in `yields`: the ring's tail when it yielded */
+    unsigned fair_interval; /* the last start value of until_inject (th_fair_interval) */
+    uint64_t fair_at;       /* the time at which that was set, in ticks */
+    uint64_t yields_end;    /* ring position behind the work present when a pinned fiber yielded */
+    uint64_t *yield_marks;  /* for each place in `yields`: the ring's tail at the yield */
     unsigned inject_streak; /* runs from the inject queue since the last one that yielded */
-    unsigned lone_yields;   /* yields that found nobody to give way to */
+    unsigned lone_yields;   /* yields that found no other work */
     unsigned polls;         /* resumes of fibers that yielded */
-    unsigned searches;      /* looks for something to steal */
-    bool yield_turn;        /* whose turn: pinned ones that yielded, or the others */
+    unsigned searches;      /* searches for something to steal */
+    bool yield_turn;        /* whether the turn is that of pinned fibers that yielded */
     bool fair_last;         /* the pick before was a fair one (an interval of 1) */
     bool inject_served;     /* something was taken since inject_end was set */
     uint64_t inject_end;    /* ring position behind the last work that came from the inject queue */
     unsigned lifo_runs;     /* runs in a row through the LIFO slot */
-    unsigned pinned_runs;   /* ... through the pinned inbox */
-    bool searching;         /* counted among the searchers */
-    bool sentinel;          /* has the sentinel's role */
-    bool napping;           /* sleeps for a moment, backing off from stealing */
-    bool nap_bit;           /* ... and the nap bit says so */
-    bool woken;             /* from sleep, and has not found anything yet */
+    unsigned pinned_runs;   /* runs in a row through the pinned inbox */
+    bool searching;         /* it is counted among the searchers */
+    bool sentinel;          /* it has the sentinel's role */
+    bool napping;           /* it sleeps for a moment, backing off from stealing */
+    bool nap_bit;           /* it has set the nap bit of the park word */
+    bool woken;             /* it was woken from sleep and has not found anything yet */
     bool took_deferred;     /* the task in hand waited for a stack */
-    bool turn_lost;         /* the shared queue has work, but somebody else has the turn */
-    bool second_look;       /* the sentinel's: it looks again soon */
-    int64_t nap_ns;         /* how long it is about to back off from stealing; 0: not at all */
+    bool turn_lost;         /* the shared queue has work, but another worker has the turn */
+    bool second_look;       /* as the sentinel it looks again soon */
+    int64_t nap_ns;         /* the length of the coming back-off from stealing; 0: none */
     bool brisk;             /* the last runs were short: it may claim several at once */
-    th_claim *quick;        /* sharded: its claim that comes next (th_find_claimed), or NULL */
+    th_claim *quick;        /* sharded: the batch that comes next (th_find_claimed), or NULL */
     unsigned unpaced;       /* takes until it looks at the clock again */
-    uint64_t paced_at;      /* when it last did, in ticks */
-    uint64_t looked_at;     /* fifo: when it last looked after the others, in ticks */
-    bool look;              /* fifo: ... and it is time to do so again */
+    uint64_t paced_at;      /* the time of its last look at the clock, in ticks */
+    uint64_t looked_at;     /* fifo: the time of its last look at other workers, in ticks */
+    bool look;              /* fifo: the next look at other workers is due */
     bool fired;             /* fifo: it has fired deadlines since its last pick */
-    bool unseen;            /* nobody can tell when what is being submitted was: it may wait */
-    int64_t nap_last_ns;    /* how long it did last */
+    bool unseen; /* no thread can tell when the present submission took place: it may wait */
+    int64_t nap_last_ns; /* the length of the last back-off from stealing */
     th_loot loot;
-    th_timers *timers;      /* constant: where its deadlines stand: its own, or worker 0's */
+    th_timers *timers;      /* constant: the timers of its deadlines: its own, or worker 0's */
     unsigned timer_skip;    /* picks before it looks at its timers again */
-    unsigned timer_skips;   /* ... as it was set last */
-    int64_t timer_looked;   /* when it looked last */
-    int64_t defer_until;    /* asking for a stack is of no use before */
+    unsigned timer_skips;   /* the last start value of timer_skip */
+    int64_t timer_looked;   /* the time of its last look at the timers */
+    int64_t defer_until;    /* the time before which it is no use to ask for a stack */
     unsigned reclaim_skip;  /* calls of th_reclaim_poll until it looks at the clock again */
-    unsigned reclaim_skips; /* what that was set to last */
-    int64_t reclaim_looked; /* when it looked last */
+    unsigned reclaim_skips; /* the last start value of reclaim_skip */
+    int64_t reclaim_looked; /* the time of that last look at the clock */
     th_random random;
-    th_chain pinned;                /* from the inbox, oldest first */
+    th_chain pinned;                /* work from the inbox, oldest first */
     th_chain batch;                 /* being posted: not on the task's stack (base/annotate.h) */
-    th_chain collected;             /* from the inbox: likewise */
-    th_chain due;                   /* from timers: likewise */
+    th_chain collected;             /* work from the inbox: likewise */
+    th_chain due;                   /* work from timers: likewise */
     th_chain pinned_yields;         /* pinned fibers that yielded: behind everything else */
     th_slab_cache go;               /* task objects of thrum_go */
-    th_slab_cache spawn;            /* ... of what has a handle or attributes */
+    th_slab_cache spawn;            /* task objects with a handle or attributes */
     uint64_t stack_high_water_seen; /* see xstack_high_water */
-    th_fiber home; /* the thread's own stack, on which the loop's fibers are left in the end */
-    alignas(8) char home_record[TH_STACK_RECORD]; /* the one of a bound thread's stack */
-    uintptr_t own_low; /* ... and where that lies, or 0 and 0, as of its binding */
+    th_fiber home; /* the thread's own stack, to which the thread returns from the loop's fibers */
+    alignas(8) char home_record[TH_STACK_RECORD]; /* the record of a bound thread's stack */
+    uintptr_t own_low; /* the bounds of a bound thread's stack at its binding, or 0 and 0 */
     uintptr_t own_high;
-    uint64_t held;                /* bodies on it that are pinned to it and have not ended */
-    bool leaving;                 /* its thread unbinds as soon as there are none */
-    uint32_t *awaits;             /* ... or goes on once this is set, or ... */
-    int64_t awaits_until;         /* ... that late */
-    int64_t xuntil;               /* asleep: until when at the latest; others read it */
-    uint32_t xidle;               /* what its wait for idleness is told by; on no task's stack */
-    uint64_t xsleeps;             /* watched: odd while it sleeps without a deadline (stuck.h) */
-    bool gone;                    /* watched: it leaves, and has done all that it will */
-    struct th_worker *bound_next; /* under the scheduler's bound_lock, as is ... */
-    bool linked;                  /* ... whether it is bound, or a spare record */
-    bool unfinished;              /* a stop's, past its deadline: something is left in it */
+    uint64_t held;        /* bodies on it that are pinned to it and have not ended */
+    bool leaving;         /* its thread unbinds as soon as `held` is 0 */
+    uint32_t *awaits;     /* the word that its thread waits for, or NULL */
+    int64_t awaits_until; /* the deadline of that wait */
+    int64_t xuntil;       /* asleep: the time at which it wakes up at the latest; others read it */
+    uint32_t xidle;       /* the word of its wait for idleness; on no task's stack */
+    uint64_t xsleeps;     /* watched: odd while it sleeps without a deadline (stuck.h) */
+    bool gone;            /* watched: it leaves, and will do nothing more */
+    struct th_worker *bound_next; /* under the scheduler's bound_lock, like the next */
+    bool linked;                  /* it is bound; false: a spare record */
+    bool unfinished;              /* a stop whose deadline has passed has left something in it */
 
     /* Written by the owner, read by others. */
-    alignas(TH_CACHE_LINE) th_gate gate; /* of the slot and of what is claimed */
-    th_work *xslot; /* LIFO slot: the owner fills it; it and rescuers empty it */
+    alignas(TH_CACHE_LINE) th_gate gate; /* the gate of the slot and of the claimed batches */
+    th_work *xslot; /* the LIFO slot: the owner fills it; it and rescuers empty it */
     uint64_t xtick; /* picks so far: shows the sentinel that it comes round */
     th_flow flow;
     uint64_t xstack_high_water;
@@ -189,8 +192,8 @@ struct th_worker {
 
     th_local_queue ring;
     th_ring yields;        /* fibers that yielded: behind everything else */
-    th_claim claim;        /* out of the ring, or what is ready, about to run */
-    th_claim yields_claim; /* out of `yields`; fifo: what is about to be posted */
+    th_claim claim;        /* the batch about to run, from the ring or fifo's ready queue */
+    th_claim yields_claim; /* the batch from `yields`; fifo: work about to be posted */
 
     th_inject inbox; /* pinned work; only the owner consumes */
 
@@ -198,56 +201,55 @@ struct th_worker {
 
     th_forks forks;
 
-    th_track *xtrack; /* what it notes while it is traced (trace.h); NULL: it never was */
+    th_track *xtrack; /* its notes while it is traced (trace.h); NULL: it never was */
 
     /* Sleeping (core/worker/PARKING.md). */
     alignas(TH_CACHE_LINE) uint32_t xsleep; /* TH_SLEEP_*: the futex */
-    uint32_t xidle_next;  /* below it in the idle stack: index + 1; who pushes it */
-    uint64_t xalone_at;   /* since when thieves leave it alone, in ticks; who backs off from it */
-    int64_t xalone_ns;    /* ... and for how long */
+    uint32_t xidle_next;  /* index + 1 of the one below it in the idle stack; set by the push */
+    uint64_t xalone_at;   /* the time, in ticks, from which a thief leaves it alone; the thief's */
+    int64_t xalone_ns;    /* the length of that time; the thief's */
     int64_t sentinel_ns;  /* the sentinel's present interval; the owner's */
-    int64_t quiet_since;  /* the sentinel's: since when nothing has happened */
-    uint64_t round_ticks; /* the sentinel's: how often all had picked when it last looked */
-    uint64_t *seen_ticks; /* the sentinel's: each worker's xtick when it last looked */
-    uint64_t xlone_tick;  /* xtick when it last woke somebody for a single one; its owner's */
+    int64_t quiet_since;  /* the sentinel's: the time since which nothing has happened */
+    uint64_t round_ticks; /* the sentinel's: the sum of all picks at its last look */
+    uint64_t *seen_ticks; /* the sentinel's: each worker's xtick at its last look */
+    uint64_t xlone_tick;  /* xtick when it last woke a worker for a single task; the owner's */
     bool look_unsure;     /* a rescue's answer: no local, base/annotate.h says why */
-    th_work *stolen[TH_STEAL_MAX]; /* what a theft has in hand: no local either */
+    th_work *stolen[TH_STEAL_MAX]; /* the work that a theft has in hand: no local either */
 };
 
 struct th_policy {
-    /* From a worker, in its context. The hint is a thrum_hint. */
+    /* Submits work from a worker, in its context. The hint is a thrum_hint. */
     void (*submit)(th_worker *worker, th_work *work, unsigned hint);
     void (*submit_chain)(th_worker *worker, th_chain *chain);
-    /* From any other thread, or for another scheduler. */
+    /* Submits work from any other thread, or for another scheduler. */
     void (*submit_outside)(thrum_sched *sched, const th_chain *chain);
     /* The next work without looking at other workers, or NULL. */
     th_work *(*pick)(th_worker *worker);
     /* The next work from other workers, or NULL. */
     th_work *(*steal)(th_worker *worker);
-    /* One piece of work for a bound thread that helps, or NULL; not there: it cannot. */
+    /* One piece of work for a bound thread that helps, or NULL. No function: it cannot help. */
     th_work *(*help)(th_worker *worker);
-    /* Whether there is something that nobody else is certain to come for. */
+    /* Whether there is work that no other worker is certain to take. */
     bool (*pending)(th_worker *worker);
-    /* Whether a worker has something queued that a rescuer could have: a guess; NULL: never. */
+    /* A guess whether a worker has queued work that a rescuer could take. No function: never. */
     bool (*holds)(const th_worker *victim);
     /*
-     * Tasks and fibers whose deadline has passed, none of them pinned, in order; with the lock of
-     * the timers, of which there is one set for all workers then, so that the chains come in order
-     * as well. NULL: they are submitted like others.
+     * Submits tasks and fibers whose deadline has passed, none of them pinned, in order; with the
+     * lock of the timers. There is one set of timers for all workers then, so that the chains come
+     * in order as well. No function: they are submitted like other work.
      */
     void (*submit_due)(thrum_sched *sched, th_chain *chain);
-    /* After it, without the lock: wakes whom it takes. */
+    /* Follows submit_due, without the lock: wakes as many workers as are needed. */
     void (*notify_due)(th_worker *worker, uint64_t count);
     /* The sentinel's look: work whose owner has not come round since the last look, or NULL. */
     th_work *(*rescue)(th_worker *worker, bool *unsure);
 };
 
-/* Who is told of sleepers, to find out whether all wait for each other (stuck.h). */
+/* Is told of sleepers, to find out whether all wait for each other (stuck.h). */
 typedef struct th_watch {
-    /* A worker has announced that it parks, behind a fence, and all have. */
+    /* A worker has announced that it parks, behind a fence, and all others have as well. */
     void (*parked)(thrum_sched *sched);
-    /* A bound thread is about to sleep until it is woken, and has nothing to do; it has woken up.
-     */
+    /* A bound thread without work is about to sleep until it is woken; it has woken up. */
     void (*sleeps)(th_worker *worker);
     void (*wakes)(th_worker *worker);
     /* A bound thread is about to leave: it counts as gone. */
@@ -260,83 +262,82 @@ struct thrum_sched {
     char name[32];
     const th_policy *policy;
     th_worker *workers;
-    void *workers_block; /* what `workers` was aligned in */
-    void *block;         /* what this was aligned in */
+    void *workers_block; /* the allocation in which `workers` is aligned */
+    void *block;         /* the allocation in which this struct is aligned */
     unsigned workers_count;
-    unsigned searchers_max; /* 0: half of the busy ones */
+    unsigned searchers_max; /* 0: half of the busy workers */
     unsigned stack_class;
-    void (*fiber_main)(void *fiber);  /* what its fibers run: a worker's loop (loop.h) */
-    void (*fork_call)(th_call *call); /* what a fork that was given calls (fork_call.h) */
+    void (*fiber_main)(void *fiber);  /* the function of its fibers: a worker's loop (loop.h) */
+    void (*fork_call)(th_call *call); /* the function of a given fork's call (fork_call.h) */
     bool can_order;                   /* th_os_barrier works here */
     unsigned *strides;                /* numbers coprime to the number of workers */
-    th_os_cpuset *cpus;               /* of its threads (affinity.h); NULL: as its starter's */
+    th_os_cpuset *cpus;               /* its threads' CPUs (affinity.h); NULL: the starter's */
     unsigned strides_count;
 
     /* Written once or twice in its life. */
-    uint32_t xcancelling; /* TH_CANCEL_ALL: waits are cancelled; and who looks; th_cancel_lock */
-    bool xtimed;          /* somebody has used timers */
+    uint32_t xcancelling; /* TH_CANCEL_ALL, TH_CANCEL_LOOK_ONE; written under th_cancel_lock */
+    bool xtimed;          /* timers have been used */
 
     alignas(TH_CACHE_LINE) uint64_t xpark; /* parkword.h */
     alignas(TH_CACHE_LINE) uint32_t xexit; /* 1: workers leave when they find nothing */
-    uint32_t xstopping;                    /* 1: outsiders' posts are refused */
-    bool is_run; /* started by thrum_run, which frees it; constant once others know it */
-    bool
-        abandoned; /* in the child of a fork: its workers are the parent's; core/control/atfork.c */
+    uint32_t xstopping;                    /* 1: posts of external threads are refused */
+    bool is_run;    /* started by thrum_run, which frees it; constant once other threads know it */
+    bool abandoned; /* in the child of a fork: its workers are the parent's (atfork.c) */
     uint32_t xdeferred;     /* tasks in `deferred` */
     uint32_t xidle_waiters; /* callers of wait_idle and wait_done */
 
-    th_inject inject; /* sharded */
+    th_inject inject; /* sharded policy */
 
-    th_fifo fifo; /* fifo */
+    th_fifo fifo; /* fifo policy */
 
-    alignas(TH_CACHE_LINE) th_lock global_lock; /* global: its one mutex */
+    alignas(TH_CACHE_LINE) th_lock global_lock; /* global policy: its one mutex */
     th_chain global;
     uint64_t xglobal_count;
 
     alignas(TH_CACHE_LINE) th_outsiders outsiders;
 
-    th_lock fibers_lock; /* protects what follows; what begins with x is read without it too */
-    th_fiber *fibers;    /* idle ones that no worker keeps */
+    th_lock fibers_lock; /* protects the next six; those that begin with x are read without it */
+    th_fiber *fibers;    /* idle fibers that no worker keeps */
     unsigned fibers_count;
     unsigned fibers_least;     /* the lowest count in the present period (reclaim.h) */
-    th_fiber *fibers_measured; /* more of them; th_idle_trim_some has been there */
+    th_fiber *fibers_measured; /* more of them, which th_idle_trim_some has trimmed */
     bool fibers_deep;          /* a stack that went deep was found among some of them */
-    bool xfibers_unmeasured;   /* some may have a stack that went deep, or be more than are kept */
+    bool xfibers_unmeasured;   /* a stack may have gone deep, or there are more than are kept */
     th_stacks stacks;
     th_reclaim reclaim;
 
     th_lock deferred_lock;  /* protects `deferred` */
     th_chain deferred;      /* tasks that wait for a stack */
-    int64_t deferred_since; /* when asking for a stack first was in vain; 0: it was not */
+    int64_t deferred_since; /* the time since which no stack can be had; 0: stacks can be had */
 
-    th_lock bound_lock;   /* protects what follows; what begins with x is read without it too */
-    uint32_t xbound;      /* threads that are bound; stop sleeps on it */
-    unsigned bound_end;   /* beyond the largest number that one has had */
-    uint64_t bound_binds; /* how often one came */
-    bool unbound_only;    /* it is stopping: no more are bound */
-    th_worker *stopper;   /* the bound one whose thread is stopping it, and waits for the others */
-    uint32_t xalone;      /* ... 1: they have unbound */
-    uint64_t xbound_high_water;  /* as a worker's, of all that were bound; without the lock */
-    th_worker *bound;            /* all of them */
-    th_worker *bound_spares;     /* records of those that were */
+    th_lock bound_lock;   /* protects what follows; fields that begin with x are read without it */
+    uint32_t xbound;      /* the number of bound threads; stop sleeps on it */
+    unsigned bound_end;   /* one more than the largest number that a bound thread has had */
+    uint64_t bound_binds; /* the number of bindings so far */
+    bool unbound_only;    /* it is stopping: no more threads are bound */
+    th_worker *stopper;   /* the bound worker whose thread stops it and waits for the others */
+    uint32_t xalone;      /* 1: the others have unbound */
+    uint64_t xbound_high_water;  /* the xstack_high_water of all bound threads; without the lock */
+    th_worker *bound;            /* all bound threads */
+    th_worker *bound_spares;     /* records of threads that have unbound */
     th_worker *bound_unfinished; /* the record in which a stop has left something, or NULL */
-    th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* ... by number; chunks stay until the end */
-    th_timers loose_timers; /* without workers: tasks that wait for a deadline */
+    th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* records by number; chunks stay to the end */
+    th_timers loose_timers; /* tasks that wait for a deadline; used without workers */
 
     th_lock idle_lock; /* protects the list of idle waiters */
     struct th_idle_waiter *idle_waiters;
 
     th_trace trace;
 
-    const th_watch *watch;  /* constant: a deadlock is reported; NULL: none is */
+    const th_watch *watch;  /* constant: the deadlock detector; NULL: deadlocks are not reported */
     th_lock stuck_lock;     /* protects the next two */
-    uint64_t stuck_began;   /* what had begun when it was found stuck last ... */
-    uint64_t stuck_resumes; /* ... and how often bound threads had gone on */
+    uint64_t stuck_began;   /* the work that had begun when the last deadlock was found */
+    uint64_t stuck_resumes; /* the number of times that bound threads had gone on by then */
 
     th_slab *go_slab;
     th_slab *spawn_slab;
 
-    thrum_sched *next_live; /* among all of the process, under th_outside_lock */
+    thrum_sched *next_live; /* the list of the process's schedulers; under th_outside_lock */
 
     th_lock drivers_lock; /* protects the assignment of slots */
     const th_driver *drivers[TH_DRIVERS_MAX];
@@ -353,7 +354,7 @@ void th_leave(th_worker *worker);
 #define th_leave(worker_) ((void)(worker_))
 #endif
 
-/* In the worker's context: whoever runs the object will know what the calling task did. */
+/* In the worker's context: what the calling task did will be known where the object runs. */
 #if TH_TSAN_CONTEXTS
 #define th_publish(worker_, object_)                                                               \
     (th_leave(worker_), th_tsan_release(object_), th_enter(worker_))
@@ -361,13 +362,13 @@ void th_leave(th_worker *worker);
 #define th_publish(worker_, object_) ((void)(worker_), (void)(object_))
 #endif
 
-/* Whether what the worker does is being noted (trace.h). The owner asks. */
+/* Whether the worker is traced (trace.h). Called by the owner. */
 static TH_INLINE_NO_TSAN bool th_is_traced(const th_worker *worker) {
-    /* relaxed: when it is turned on or off it may be seen a little later */
+    /* relaxed: turning it on or off may be seen a little later */
     return th_unlikely((th_load_relaxed(&worker->xextra) & TH_EXTRA_TRACE) != 0);
 }
 
-/* ---- accessors for the floors above ---- */
+/* ---- accessors for higher floors ---- */
 
 const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker);
 const th_counters *th_sched_counters_outside(const thrum_sched *sched);
