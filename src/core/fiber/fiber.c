@@ -11,8 +11,8 @@
 #include "platform/platform.h"
 #include "thrum/base.h"
 
-/* Stack tops are coloured within their page, or all control blocks would compete for the same
- * lines. */
+/* Control blocks lie at different places within their page (colours), or all of them would compete
+ * for the same cache lines. */
 #define COLOUR_STEP ((size_t)128)
 #define COLOURS 16
 
@@ -25,15 +25,15 @@ void th_fiber_check_canary(const th_fiber *fiber) {
 }
 
 uint64_t th_fiber_fresh_id(void) {
-    /* relaxed: only the numbers must differ; their top bit is left to plain threads (thread.c) */
+    /* relaxed: only the ids must differ; their top bit is left to plain threads (thread.c) */
     return ((th_add_relaxed(&xnumbers, 1u) + 1) & 0x7fffffff) << 32;
 }
 
 /*
- * A context inherits what its maker knows, and a worker knows what every task before did: then
- * tasks would look ordered by the making of their fibers. So in thread-sanitizer builds contexts
- * are made in one that knows nothing else. It does not know the worker's own stack either, on
- * which this runs: whatever shows an access to a local must not be called here.
+ * To the thread sanitizer a context inherits what its maker knows, and a worker knows what every
+ * task before did: tasks would look ordered by the making of their fibers. So contexts are made in
+ * one that knows nothing else. It does not know the worker's own stack either, on which this
+ * runs: nothing that shows an access to a local variable may be called here.
  */
 static TH_NO_TSAN void *make_context(void) {
     th_worker *worker = TH_TSAN_CONTEXTS ? th_here() : NULL;
@@ -49,7 +49,7 @@ static TH_NO_TSAN void *make_context(void) {
 
 _Static_assert(sizeof(th_timed) <= TH_STACK_RECORD, "a fiber's timer lies beside its stack");
 
-/* At the very top of each stack: its fiber, which lies somewhat below. */
+/* The pointer at the very top of a stack to its fiber, which lies somewhat below. */
 static inline th_fiber **anchor_of(const th_stack *stack) {
     return (th_fiber **)(void *)(stack->top - sizeof(th_fiber *));
 }
@@ -75,15 +75,15 @@ TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool
                         .canary = stack.guard == THRUM_GUARD_CANARY,
                         .single = single};
     fiber->valgrind = th_valgrind_stack(stack.bottom, stack.top);
-    fiber->tsan = single ? make_context() : NULL; /* bodies run on single ones there */
+    fiber->tsan = single ? make_context() : NULL; /* with that tool bodies run on single fibers */
     th_context_make(&fiber->context, stack.bottom, fiber, sched->fiber_main, fiber);
-    /* pairs: th_fiber_on; the fiber as it was made */
+    /* pairs: th_fiber_on; publishes the fiber as it was made */
     th_store_release(anchor_of(&stack), fiber);
     return fiber;
 }
 
 TH_NO_TSAN th_fiber *th_fiber_on(const th_stack *stack) {
-    return th_load_acquire(anchor_of(stack)); /* pairs: th_fiber_new; the fiber as it was made */
+    return th_load_acquire(anchor_of(stack)); /* pairs: th_fiber_new; publishes the new fiber */
 }
 
 TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
@@ -94,7 +94,7 @@ TH_NO_TSAN void th_fiber_free(th_fiber *fiber) {
         th_tsan_destroy(fiber->tsan);
     }
     th_asan_unpoison(stack.bottom, (size_t)(stack.top - stack.bottom));
-    /* relaxed: whoever finds it meanwhile finds it not blocked, and nothing is unmapped */
+    /* relaxed: a thread that still finds it sees that it is not blocked, and nothing is unmapped */
     th_store_relaxed(anchor_of(&stack), NULL);
     th_tsan_release(stack.record); /* for its next user: th_waiter_wait_until */
     th_stack_put(stacks, stack);

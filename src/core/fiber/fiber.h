@@ -1,12 +1,12 @@
 /*
- * fiber.h: making fibers and freeing them; finding the one on a stack.
+ * fiber.h: making and freeing fibers, and finding the one on a stack.
  */
 #ifndef TH_FIBER_H
 #define TH_FIBER_H
 
 #include "core/state/fiber_state.h"
 
-/* Makes one, about to begin with `sched->fiber_main`; NULL: no stack. */
+/* Makes a fiber that begins with `sched->fiber_main`; NULL: no stack. `single`: for one task. */
 th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool single);
 void th_fiber_free(th_fiber *fiber);
 

@@ -1,9 +1,9 @@
 /*
  * fiber_cache.c: idle fibers: those that a worker keeps, those that its scheduler keeps for all
- * (the store), and what is given back of them.
+ * workers (the store), and which of them are given back.
  *
- * The store is two lists: of `fibers` some may have a stack that went deep, those in
- * `fibers_measured` have not. Each is taken from where the last one was put.
+ * The store is two lists: some of `fibers` may have a stack that went deep, those in
+ * `fibers_measured` have none. Each list is last in, first out.
  */
 #include "base/check.h"
 #include "core/fiber/fiber.h"
@@ -11,14 +11,14 @@
 #include "core/fiber/stack.h"
 #include "core/state/worker.h"
 
-/* The rest of a stack below its hottest part goes back to the system before it is kept. */
+/* The hottest part of a stack: the pages beyond go back to the system before the stack is kept. */
 #define KEEP_BYTES ((size_t)16 * 1024)
-/* Of so many idle stacks that leave a worker one is measured at least. */
+/* Of so many idle stacks that leave a worker at least one is measured. */
 #define SAMPLED 16
-/* Of the store's, so many at a time are seen to while workers are awake. */
+/* The number of the store's fibers that a step trims or frees while workers are awake. */
 #define RECLAIM_ONCE 4u
 
-/* The figure of all bound threads: a reader could not find their records' own. */
+/* One figure for all bound threads: a reader could not find the figures of their records. */
 static void show_bound(thrum_sched *sched, size_t used) {
     uint64_t most = th_load_relaxed(&sched->xbound_high_water); /* relaxed: a figure to look at */
     /* lock-free: it fails only when another thread has made it larger */
@@ -54,9 +54,9 @@ bool th_fiber_trim(th_worker *worker, th_fiber *fiber) {
 /* ---- idle fibers ---- */
 
 /*
- * To measure each would cost more than all else that a short task does. So samples are measured,
- * and after one that went deep, as its neighbours probably did, all that follow; the others when
- * there is nothing to do (th_idle_trim_some), or another time.
+ * Measuring each stack would cost more than all else that a short task does. So samples are
+ * measured, and all stacks behind one that went deep, as its neighbours probably did. The others
+ * are measured when there is nothing to do (th_idle_trim_some), or another time.
  */
 static void spill(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -77,14 +77,14 @@ static void spill(th_worker *worker) {
     sched->fibers_count += TH_IDLE_KEPT;
     sched->fibers_deep = sched->fibers_deep || deep;
     bool more = deep || sched->fibers_count > TH_IDLE_STORED;
-    th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: th_park's last one reads it */
+    th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: the last to park reads it */
     th_lock_release(&sched->fibers_lock);
     if (more) {
         th_reclaim_want(worker);
     }
 }
 
-/* With the lock: one of the scheduler's, or NULL. */
+/* With the lock: takes a fiber from the store; NULL: it is empty. */
 static th_fiber *take_stored(thrum_sched *sched) {
     if (!sched->fibers) {
         sched->fibers = sched->fibers_measured;
@@ -179,7 +179,7 @@ unsigned th_idle_give_back(th_worker *worker, unsigned most, bool all) {
     return count;
 }
 
-/* ---- while workers are awake: for reclaim.c ---- */
+/* ---- for reclaim.c: while workers are awake ---- */
 
 bool th_idle_period(thrum_sched *sched, unsigned *unused, bool *deep) {
     th_lock_acquire(&sched->fibers_lock);

@@ -1,37 +1,41 @@
 /*
- * fiber_cache.h: idle fibers: those that a worker keeps, and its scheduler's, for all workers.
+ * fiber_cache.h: idle fibers: a worker keeps some, and its scheduler keeps others for all workers.
  */
 #ifndef TH_FIBER_CACHE_H
 #define TH_FIBER_CACHE_H
 
 #include "core/state/worker.h"
 
-/* How deep its stack went since it was last asked, 0 when nothing ran on it: a system call. */
+/* The depth in bytes that the fiber's stack reached since the last call; 0 when no body ran on it.
+ * Makes a system call. */
 size_t th_fiber_measure(th_worker *worker, th_fiber *fiber);
 
-/* Keeps idle fibers: a worker's own, then its scheduler's. */
+/* The idle fibers of a worker, which is refilled from its scheduler's. */
 void th_idle_put(th_worker *worker, th_fiber *fiber);
 th_fiber *th_idle_take(th_worker *worker);
-bool th_idle_refill(th_worker *worker); /* at least one afterwards, or false */
-void th_idle_give(th_worker *worker);   /* one of its own, for whoever refills first */
+bool th_idle_refill(th_worker *worker); /* true: the worker has at least one */
+void th_idle_give(th_worker *worker);   /* moves one to the scheduler's, for any worker */
+
+/* ---- for reclaim.c ---- */
 
 /*
- * For reclaim.c. A period begins: how many lay unused in the one before, beyond those that are
- * kept, and whether pages of deep ones are to be given back. False: there is neither.
+ * Begins a period. Tells the number of fibers that lay unused in the one before, beyond those that
+ * are kept, and whether pages of deep stacks are to be given back. False: there is neither.
  */
 bool th_idle_period(thrum_sched *sched, unsigned *unused, bool *deep);
-/* Frees a few of the scheduler's, `most` at most, and no more than are beyond those that are kept;
- * how many. */
+/* Frees a few of the scheduler's fibers beyond those that are kept, `most` at most; returns their
+ * number. */
 unsigned th_idle_reclaim(th_worker *worker, unsigned most);
-/* Gives back the pages of a few deep ones that are kept; true while there are more. */
+/* Gives back the pages of a few deep stacks that are kept; true while there are more. */
 bool th_idle_trim_some(th_worker *worker);
 
 /* ---- for trim.c ---- */
 
-/* Measures it, and gives back what is beyond the pages that are kept; whether there was such. */
+/* Measures the stack and gives back the pages beyond those that are kept; false: there are none. */
 bool th_fiber_trim(th_worker *worker, th_fiber *fiber);
 
-/* Frees some of what the scheduler keeps beyond a few; measures `all`, or one of them. How many. */
+/* Frees some of the scheduler's fibers beyond those that are kept, `most` at most; measures `all`
+ * of them, or one. Returns their number. */
 unsigned th_idle_give_back(th_worker *worker, unsigned most, bool all);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * overflow.c: see overflow.h. Runs in a signal handler, on the thread's alternate stack: it reads
- * what the worker has written before, and writes one line.
+ * overflow.c: see overflow.h. The report runs in a signal handler, on the thread's alternate stack:
+ * it reads what the worker has written before, and writes one line.
  */
 #include "core/fiber/overflow.h"
 
@@ -13,7 +13,7 @@
 #include "core/state/worker.h"
 #include "platform/platform.h"
 
-/* Decimal or hexadecimal without the C library, which may be in any state. */
+/* Writes the number in decimal or hexadecimal, without the C library, which may be in any state. */
 static char *put_number(char *at, uint64_t value, unsigned base) {
     char digits[24];
     int n = 0;

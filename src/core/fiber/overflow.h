@@ -4,12 +4,12 @@
 #ifndef TH_OVERFLOW_H
 #define TH_OVERFLOW_H
 
-/* Installs the handler, once for the process; failing to is not an error, only less of a report. */
+/* Installs the handler, once for the process. A failure is no error: only the report is missing. */
 void th_overflow_catch(void);
 
 struct th_fiber;
 
-/* The canary below the fiber's stack is gone: the same report, then the end. */
+/* Makes the same report and stops the program, when the canary below the stack is gone. */
 _Noreturn void th_overflow_stop(const struct th_fiber *fiber);
 
 #endif

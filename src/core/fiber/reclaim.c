@@ -1,5 +1,5 @@
 /*
- * reclaim.c: see reclaim.h. Why nothing that is asked for is forgotten: core/fiber/RECLAIM.md.
+ * reclaim.c: see reclaim.h. core/fiber/RECLAIM.md says why no request is forgotten.
  */
 #include "core/fiber/reclaim.h"
 
@@ -8,19 +8,19 @@
 #include "core/state/worker.h"
 #include "platform/platform.h"
 
-/* What was not needed for so long is given back. */
+/* Memory that was not needed for so long is given back. */
 #define PERIOD_NS 250000000
 /* A step lasts a fourth of the time since the last one, within these bounds. */
 #define STEP_MIN_NS 20000
 #define STEP_MAX_NS 200000
 #define PAUSES 4
-/* Between two looks at the clock, and calls between them at most. */
+/* The time between two looks at the clock, and the calls between them at most. */
 #define LOOK_NS 20000
 #define SKIPS_MAX 63
 
-/* It is not wanted any more, unless somebody is just asking for it. */
+/* Clears the worker's flag, unless another worker has just asked for reclaiming. */
 static void unflag(th_worker *worker) {
-    /* pairs: th_reclaim_flag; that it is wanted */
+    /* pairs: th_reclaim_flag; publishes that reclaiming is wanted */
     th_and_acquire(&worker->xextra, ~TH_EXTRA_RECLAIM);
     /* relaxed: behind the acquire */
     if (th_load_relaxed(&worker->sched->reclaim.xwanted)) {
@@ -29,8 +29,8 @@ static void unflag(th_worker *worker) {
 }
 
 /*
- * A period begins; what lay unused in the one before is to go. False: no store holds more than is
- * kept.
+ * Begins a period; what lay unused in the one before is to be given back. False: no store holds
+ * more than is kept.
  */
 static bool begin_period(th_worker *worker, int64_t now) {
     thrum_sched *sched = worker->sched;
@@ -46,12 +46,12 @@ static bool begin_period(th_worker *worker, int64_t now) {
     return more;
 }
 
-/* Nothing is to be given back any more. */
+/* Ends reclaiming: nothing is left to be given back. */
 static void end(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     bool deep;
     unsigned unused;
-    /* relaxed: whoever adds to a store behind our look, ordered by its lock, sees this */
+    /* relaxed: a worker that adds to a store after this look, ordered by its lock, sees it */
     th_store_relaxed(&sched->reclaim.xwanted, 0u);
     bool more = th_slab_period(sched->go_slab, true);
     if (th_idle_period(sched, &unused, &deep) || more) {
@@ -59,12 +59,12 @@ static void end(th_worker *worker) {
     }
 }
 
-/* A little of what is to go; true while there is more. */
+/* Gives a little back; true while there is more. */
 static bool give_back_some(th_worker *worker) {
     th_reclaim *r = &worker->sched->reclaim;
     if (r->fibers) {
         unsigned freed = th_idle_reclaim(worker, r->fibers);
-        r->fibers = freed ? r->fibers - freed : 0; /* they may be in use again */
+        r->fibers = freed ? r->fibers - freed : 0; /* the others may be in use again */
     } else if (r->deep) {
         r->deep = th_idle_trim_some(worker);
     } else if (r->objects) {
@@ -73,7 +73,7 @@ static bool give_back_some(th_worker *worker) {
     return r->fibers || r->deep || r->objects;
 }
 
-/* Takes a step, if it is time and nobody else does. True: there is more to do at once. */
+/* Takes a step, unless another worker is in one. True: there is more to do at once. */
 static bool take_step(th_worker *worker, int64_t now) {
     th_reclaim *r = &worker->sched->reclaim;
     if (!th_lock_try(&r->lock)) {
@@ -92,7 +92,7 @@ static bool take_step(th_worker *worker, int64_t now) {
     }
     r->last_end = after;
     int64_t next = more ? after + PAUSES * STEP_MIN_NS : r->period_end;
-    th_store_relaxed(&r->xnext, next); /* relaxed: a time, to be looked at */
+    th_store_relaxed(&r->xnext, next); /* relaxed: only a time to compare with */
     th_lock_release(&r->lock);
     return more;
 }
@@ -116,12 +116,12 @@ void th_reclaim_poll(th_worker *worker) {
     }
     int64_t now = th_os_now();
     unsigned skips = worker->reclaim_skips;
-    /* Slowly up and fast down: calls come in rows, with a long task behind each. */
+    /* It grows slowly and falls fast: calls come in rows, with a long task behind each row. */
     skips = now - worker->reclaim_looked < LOOK_NS ? 2 * skips + 1 : skips / 8;
     worker->reclaim_looked = now;
     worker->reclaim_skips = skips < SKIPS_MAX ? skips : SKIPS_MAX;
     worker->reclaim_skip = worker->reclaim_skips;
-    /* relaxed: a time, to be looked at */
+    /* relaxed: only a time to compare with */
     if (now >= th_load_relaxed(&worker->sched->reclaim.xnext)) {
         (void)take_step(worker, now);
     }
@@ -143,7 +143,7 @@ void th_reclaim_rest(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
 
 int64_t th_reclaim_due(const th_worker *worker) {
     const th_reclaim *r = &worker->sched->reclaim;
-    /* relaxed: it ends by itself, and then nobody needs to wake */
+    /* relaxed: reclaiming ends by itself, and then no worker needs to wake up */
     if (!th_reclaim_is_flagged(worker) || !th_load_relaxed(&r->xwanted)) {
         return TH_FOREVER;
     }
@@ -151,5 +151,5 @@ int64_t th_reclaim_due(const th_worker *worker) {
     if (th_load_relaxed(&r->lock.xword)) {
         return th_os_now() + STEP_MAX_NS;
     }
-    return th_load_relaxed(&r->xnext); /* relaxed: a time, to be looked at */
+    return th_load_relaxed(&r->xnext); /* relaxed: only a time to compare with */
 }

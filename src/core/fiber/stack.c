@@ -7,13 +7,13 @@
  *     bits 0-29   the next free slot, NO_SLOT at the list's end, or IN_USE
  *     bits 30-31  its guard, a thrum_guard; 0 as long as it has none
  *
- * The list of free slots, and the words in it, belong to the class's lock. While a slot is in use,
- * its word belongs to who got it, and so a guard is installed, and pages are given back, without
- * the lock. Words are read and written atomically only because th_stacks_each looks at those in use
- * as well.
+ * The class's lock protects the list of free slots, and the words in it. While a slot is in use,
+ * its word belongs to the thread that got it: so a guard is installed, and pages are given back,
+ * without the lock. Words are read and written atomically only because th_stacks_each looks at
+ * those in use as well.
  *
- * Not shown to the thread sanitizer: stacks are got and put in a context that is not the caller's
- * (core/fiber/fiber.c), on the caller's stack.
+ * These functions are not shown to the thread sanitizer: stacks are got and put in a context that
+ * is not the caller's (core/fiber/fiber.c), on the caller's stack.
  */
 #include "core/fiber/stack.h"
 
@@ -42,13 +42,13 @@ static_assert(THRUM_GUARD_AUTO == 0 && THRUM_GUARD_CANARY == 3, "a guard fits in
 static_assert(TH_STACK_SIZE_MIN << (TH_STACK_CLASSES - 1) == TH_STACK_SIZE_MAX, "classes");
 
 struct th_stack_slab {
-    char *base;        /* constant, as are the next */
-    uint32_t count;    /* slots */
-    char *records;     /* TH_STACK_RECORD bytes each */
+    char *base;        /* constant, like the next two */
+    uint32_t count;    /* the number of slots */
+    char *records;     /* the slots' records, TH_STACK_RECORD bytes each */
     uint32_t xwords[]; /* see above */
 };
 
-/* mprotect guards of all schedulers: the kernel's limit is the process's. */
+/* The mprotect guards of all schedulers: the kernel's limit is one for the process. */
 static size_t xmprotect_count;
 
 static int take_slot(th_stacks *stacks, unsigned class_index, uint32_t *slot, uint32_t **xword);
@@ -70,7 +70,7 @@ TH_NO_TSAN int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *o
     if (code != 0)
         return code;
 
-    /* relaxed: the word is ours now */
+    /* relaxed: the word is the caller's now */
     out->guard = (uint8_t)(th_load_relaxed(xword) >> GUARD_SHIFT);
     if (out->guard == THRUM_GUARD_AUTO) {
         code = install_guard(stacks, out);
@@ -78,7 +78,7 @@ TH_NO_TSAN int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *o
             give_slot(books, slot);
             return code;
         }
-        /* relaxed: th_stacks_each wants either value */
+        /* relaxed: th_stacks_each may see either value */
         th_store_relaxed(xword, IN_USE | (uint32_t)out->guard << GUARD_SHIFT);
     }
     return 0;
@@ -87,10 +87,9 @@ TH_NO_TSAN int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *o
 TH_NO_TSAN void th_stack_put(th_stacks *stacks, th_stack stack) {
     size_t size = (size_t)(stack.top - stack.bottom);
     th_asan_unpoison(stack.bottom, size);
-    /* Refused only where memory is locked: then the pages stay, dirty, and nothing depends on it.
-     */
+    /* It is refused only where memory is locked: then the pages stay, dirty, which does no harm. */
     if (TH_TSAN)
-        th_os_remap(stack.bottom, size); /* it would take the old accesses for races */
+        th_os_remap(stack.bottom, size); /* the sanitizer would take old accesses for races */
     else
         th_os_discard(stack.bottom, size);
     th_valgrind_zeroed(stack.bottom, size);
@@ -113,8 +112,8 @@ TH_NO_TSAN size_t th_stack_class_size(unsigned class_index) {
 }
 
 /*
- * With its guard, in whole pages: an odd number of them, so that the tops of a crowd spread over
- * all sets of the processor's address caches.
+ * The size with the guard, in whole pages: an odd number of them, so that the tops of many stacks
+ * spread over all sets of the processor's address caches.
  */
 TH_NO_TSAN static size_t slot_size(unsigned class_index) {
     size_t page = th_os_page_size();
@@ -140,7 +139,7 @@ TH_NO_TSAN static uint32_t *word_of(const th_stack_class_books *books, uint32_t 
     return &books->slabs[slot >> SLOT_BITS]->xwords[slot & (SLAB_SLOTS_MAX - 1)];
 }
 
-/* The slot given back last, else one never used, else the first of a new slab. */
+/* Takes the slot given back last, else one never used, else the first of a new slab. */
 TH_NO_TSAN static int take_slot(th_stacks *stacks, unsigned class_index, uint32_t *slot,
                                 uint32_t **xword) {
     th_stack_class_books *books = &stacks->classes[class_index];
@@ -174,7 +173,7 @@ TH_NO_TSAN static void give_slot(th_stack_class_books *books, uint32_t slot) {
     th_lock_release(&books->lock);
 }
 
-/* Room for one more slab in the table. */
+/* Makes room for one more slab in the table. */
 TH_NO_TSAN static bool grow_table(th_stacks *stacks, th_stack_class_books *books) {
     if (books->slab_count < books->slab_room)
         return true;
@@ -193,8 +192,7 @@ TH_NO_TSAN static bool grow_table(th_stacks *stacks, th_stack_class_books *books
     return true;
 }
 
-/* Maps as many slots as fit into the next size, or into half as much, until the system grants it.
- */
+/* Maps as many slots as fit into the next size; halves their number until the system grants it. */
 TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
     th_stack_class_books *books = &stacks->classes[class_index];
     if (!grow_table(stacks, books))
@@ -203,7 +201,7 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
     size_t count = books->next_bytes / size;
     if (count > SLAB_SLOTS_MAX)
         count = SLAB_SLOTS_MAX;
-    /* The last slab's last slot would be numbered like NO_SLOT. */
+    /* The last slots of the last slab would have the numbers NO_SLOT and IN_USE. */
     if (count == SLAB_SLOTS_MAX && books->slab_count == SLABS_MAX - 1)
         count = SLAB_SLOTS_MAX - 2;
     if (count == 0)
@@ -237,7 +235,7 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
 /* ---- guards ---- */
 
 TH_NO_TSAN static int install_mprotect(void *low, size_t max) {
-    /* relaxed: a count, it publishes nothing */
+    /* relaxed: a count that publishes nothing */
     if (th_add_relaxed(&xmprotect_count, 1) < max &&
         th_os_guard_mprotect(low, th_os_page_size()) == 0)
         return 0;
@@ -245,7 +243,7 @@ TH_NO_TSAN static int install_mprotect(void *low, size_t max) {
     return -ENOMEM;
 }
 
-/* The slot is ours and has none yet. Sets stack->guard. */
+/* Installs a guard for a slot that is the caller's and has none yet; sets stack->guard. */
 TH_NO_TSAN static int install_guard(th_stacks *stacks, th_stack *stack) {
     char *low = stack->bottom - th_os_page_size();
     thrum_guard kind = stacks->kind;
@@ -304,7 +302,7 @@ TH_NO_TSAN void th_stacks_init(th_stacks *stacks, thrum_guard kind,
         .alloc = alloc,
         .free = free,
         .ctx = ctx,
-        /* Half of the limit, and each guard splits a mapping in three. */
+        /* Half of the limit; and each guard costs two mappings more. */
         .mprotect_max = th_os_map_count_max() / 2 / 2,
     };
     for (unsigned i = 0; i < TH_STACK_CLASSES; i++) {
@@ -320,7 +318,7 @@ TH_NO_TSAN void th_stacks_destroy(th_stacks *stacks) {
         for (uint32_t s = 0; s < books->slab_count; s++) {
             th_stack_slab *slab = books->slabs[s];
             size_t guards = 0;
-            for (uint32_t i = 0; i < slab->count; i++) /* relaxed: nobody else is left */
+            for (uint32_t i = 0; i < slab->count; i++) /* relaxed: the last user */
                 guards += th_load_relaxed(&slab->xwords[i]) >> GUARD_SHIFT == THRUM_GUARD_MPROTECT;
             th_os_unmap(slab->base, slab->count * slot_size(c));
             th_sub_relaxed(&xmprotect_count, guards); /* relaxed: a count */
@@ -343,11 +341,11 @@ TH_NO_TSAN size_t th_stacks_live(th_stacks *stacks) {
     return live;
 }
 
-/* With the class's lock: visits a slot, unless nobody ever had it. */
+/* With the class's lock: visits a slot, unless it was never used. */
 TH_NO_TSAN static bool visit_slot(const th_stack_slab *slab, unsigned class_index, uint32_t slot,
                                   bool (*visit)(void *ctx, const th_stack *stack, bool in_use),
                                   void *ctx) {
-    /* relaxed: a slot whose guard is just being made may be seen or not */
+    /* relaxed: a slot whose guard is being installed may be seen or not */
     uint32_t word = th_load_relaxed(&slab->xwords[slot & (SLAB_SLOTS_MAX - 1)]);
     th_stack stack;
     if (word >> GUARD_SHIFT == THRUM_GUARD_AUTO)
@@ -380,7 +378,7 @@ TH_NO_TSAN bool th_stacks_some(th_stacks *stacks, th_stack_cursor *at, unsigned 
     return false;
 }
 
-/* Everything at once: nobody comes or goes in a class meanwhile. */
+/* The arguments of th_stacks_each, which visits a class at once: its lock is held throughout. */
 typedef struct each_visit {
     void (*visit)(void *ctx, const th_stack *stack, bool in_use);
     void *ctx;

@@ -6,28 +6,29 @@
  *
  *     | guard, one page | usable: bottom .......... top |
  *
- * The guard is added to the class: a slot is an odd number of pages. With a power of two the tops
- * of a crowd would compete for a few sets of the processor's address caches.
+ * The guard is added to the size of the class: a slot is an odd number of pages. With a power of
+ * two the tops of many stacks would compete for a few sets of the processor's address caches.
  *
  * Slots are carved from *slabs*: mappings of 4 MiB at first, doubled up to 64 MiB, or as much less
- * as the system grants. They are reserved address space; what counts as memory is the pages
- * touched. Nothing here touches a page of a stack. The books are kept beside: 4 bytes a slot, 8
- * more a slab; and for each slot a *record*, which belongs to whoever has the stack: what others
- * look at while its fiber sleeps, without a look at its pages, which are cold then.
+ * as the system grants. They are reserved address space; only pages that are touched count as
+ * memory. Nothing here touches a page of a stack. The books are kept elsewhere: 4 bytes per slot, 8
+ * more per slab; and for each slot a *record*, which belongs to the owner of the stack. It holds
+ * what other threads read while the stack's fiber sleeps, so that they need not touch its pages,
+ * which are cold then.
  *
  * A guard is installed when its slot is first used and stays until the end, also while the slot is
  * free: giving pages back does not remove it. Three kinds:
- *   - madvise: the pages fault, and it is still one mapping. Linux 6.13; refused under mlock.
+ *   - madvise: the pages fault, and the mapping stays one. Linux 6.13; refused under mlock.
  *   - mprotect: the pages fault, but each costs two of the process's mappings (vm.max_map_count).
  *     AUTO takes at most half of those for it, in the process as a whole.
- *   - canary: nothing faults. The 16 bytes below `bottom` read as zero until something overflowed;
- *     one that jumps over them, or writes zeros, goes unseen until it hits the neighbour.
+ *   - canary: nothing faults. The 16 bytes below `bottom` read as zero until the stack overflows.
+ *     An overflow that jumps over them, or writes zeros, goes unseen until it hits the neighbour.
  * AUTO tries them in this order for each slot. A kind that was asked for by name and is refused
  * makes th_stack_get fail.
  *
- * A single frame larger than a page can step over any guard: -fstack-clash-protection.
+ * A single frame larger than a page can step over any guard; compile with -fstack-clash-protection.
  *
- * All functions may be called by any thread; a stack belongs to whoever got it.
+ * All functions may be called by any thread; a stack belongs to the thread or fiber that got it.
  */
 #ifndef TH_STACK_H
 #define TH_STACK_H
@@ -37,50 +38,49 @@
 #include "core/state/stack_state.h"
 #include "thrum/config.h"
 
-/* Cannot fail: maps and allocates nothing yet. `alloc` and `free` serve the books. */
+/* Cannot fail: it maps and allocates nothing yet. `alloc` and `free` serve the books. */
 void th_stacks_init(th_stacks *stacks, thrum_guard kind, void *(*alloc)(void *ctx, size_t size),
                     void (*free)(void *ctx, void *ptr), void *ctx);
 
-/* Unmaps everything. Nobody may stand on any of the stacks, or use them, any more. */
+/* Unmaps everything. No thread may run on any of the stacks, or use them, any more. */
 void th_stacks_destroy(th_stacks *stacks);
 
 /* The smallest class whose size is at least `size` (the largest one for anything beyond). */
 unsigned th_stack_class(size_t size);
 
-/* What the class is called: 16 KiB << class. */
+/* The size of the class: 16 KiB << class. */
 size_t th_stack_class_size(unsigned class_index);
 
-/* A guarded stack, all zero. 0, or -ENOMEM: no address space, no books, or the guard was refused.
- */
+/* Gets a guarded stack, all zero. Returns 0, or -ENOMEM: no address space, no memory for the
+ * books, or the guard was refused. */
 TH_NODISCARD int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *out);
 
-/* Gives its pages back to the system and the slot to whoever asks next. */
+/* Gives the pages back to the system; the slot is free for the next th_stack_get. */
 void th_stack_put(th_stacks *stacks, th_stack stack);
 
 /* Gives back the pages deeper than `keep` bytes below the top. */
 void th_stack_trim(const th_stack *stack, size_t keep);
 
 /*
- * How many bytes of it were ever touched, in whole pages, since it was got or trimmed. Pages that
- * were swapped out do not count.
+ * The number of bytes that were touched, in whole pages, since the stack was got or trimmed. Pages
+ * that were swapped out do not count.
  */
 size_t th_stack_high_water(const th_stack *stack);
 
-/* Does the address lie in the stack's guard? Reads nothing of the stack; fit for signal handlers.
- */
+/* Whether the address lies in the guard. Does not read the stack: fit for signal handlers. */
 bool th_stack_find_guard(const th_stack *stack, uintptr_t address);
 
-/* Stacks got and not put back. */
+/* The number of stacks that were got and not put back. */
 size_t th_stacks_live(th_stacks *stacks);
 
 /*
  * Visits each stack that is in use or was once (in_use false). Its class is locked meanwhile:
- * `visit` must not get or put.
+ * `visit` must not get or put a stack.
  */
 void th_stacks_each(th_stacks *stacks, void (*visit)(void *ctx, const th_stack *stack, bool in_use),
                     void *ctx);
 
-/* A place among them. All zero: the first. */
+/* A place among all stacks. All zero: the first. */
 typedef struct th_stack_cursor {
     unsigned class_index;
     uint32_t slab;
@@ -89,15 +89,15 @@ typedef struct th_stack_cursor {
 
 /*
  * The same in pieces: goes on from the cursor, until `visit` says false or `max` were visited.
- * False: that was the last one.
+ * False: the last stack was visited.
  */
 bool th_stacks_some(th_stacks *stacks, th_stack_cursor *at, unsigned max,
                     bool (*visit)(void *ctx, const th_stack *stack, bool in_use), void *ctx);
 
-/* mprotect guards in the process, for tests. */
+/* The number of mprotect guards in the process, for tests. */
 size_t th_stacks_mprotect_count(void);
 
-/* False when the stack has overflowed for sure. Always true for the guards that fault. */
+/* False: the stack has overflowed for sure. Always true for the guards that fault. */
 static inline bool th_stack_canary_ok(const th_stack *stack) {
     if (th_likely(stack->guard != THRUM_GUARD_CANARY))
         return true;

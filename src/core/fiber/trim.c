@@ -1,5 +1,5 @@
 /*
- * trim.c: see trim.h. Why the last one that parks does it: core/fiber/RECLAIM.md.
+ * trim.c: see trim.h. core/fiber/RECLAIM.md says why the last worker that parks does this.
  */
 #include "core/fiber/trim.h"
 
@@ -7,17 +7,18 @@
 #include "core/state/parkword.h"
 #include "core/fiber/reclaim.h"
 
-/* Whether this worker is the last that parks (a bound thread: all have), and nothing wants it. */
+/* Whether this worker is the last that parks (for a bound thread: whether all have parked), and
+ * nothing wants it. */
 static bool is_quiet(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
     thrum_sched *sched = worker->sched;
     unsigned awake = worker->bound ? 0 : 1;
-    /* relaxed: a guess; if nobody took himself for the last one, that one looks again (th_park) */
+    /* relaxed: a guess; if no worker takes itself for the last, that one looks again (th_park) */
     return th_park_parked(th_load_relaxed(&sched->xpark)) + awake >= sched->workers_count &&
            !is_wanted(worker);
 }
 
 void th_idle_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
-    /* The loop's own: it stands far above what is given back. */
+    /* The loop's own fiber: the loop stands far above the pages that are given back. */
     th_fiber_trim(worker, worker->current);
     for (th_fiber *fiber = worker->idle; fiber; fiber = fiber->next) {
         th_fiber_trim(worker, fiber);

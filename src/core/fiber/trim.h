@@ -7,8 +7,8 @@
 #include "core/state/worker.h"
 
 /*
- * Before parking: gives back what deep tasks used, as long as nothing better is to be done: that is
- * `is_wanted`.
+ * Before parking: gives back the pages that deep tasks used, until `is_wanted` says that there is
+ * something better to do.
  */
 void th_idle_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker));
 
