@@ -10,10 +10,10 @@ static bool is_asleep(const th_worker *worker) {
     return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a hint */
 }
 
-/* With the lock: whether one of them sleeps no longer than until then. */
+/* With the lock: whether a bound thread sleeps until the deadline at the latest. */
 static bool is_watched(const thrum_sched *sched, int64_t deadline) {
     const th_worker *w = sched->bound;
-    /* relaxed: of an earlier sleep? Then it sees the deadline before it sleeps (BOUND.md) */
+    /* relaxed: if it is that of an earlier sleep, the thread sees the deadline first (BOUND.md) */
     while (w && !(is_asleep(w) && th_load_relaxed(&w->xuntil) <= deadline)) {
         w = w->bound_next;
     }
@@ -21,8 +21,8 @@ static bool is_watched(const thrum_sched *sched, int64_t deadline) {
 }
 
 void th_bound_wake_unless(thrum_sched *sched, uint64_t n, int64_t deadline) {
-    /* seq: the push, or the look at the deadline, before the sleep words are read; sleep has it the
-     * other way */
+    /* seq: the push, or the look at the deadline, before the sleep words are read; a thread that
+     * falls asleep does it the other way round */
     th_fence_seq();
     th_lock_acquire(&sched->bound_lock);
     th_worker *w = is_watched(sched, deadline) ? NULL : sched->bound;
@@ -38,7 +38,7 @@ void th_bound_wake(thrum_sched *sched, uint64_t n) {
 
 void th_bound_due(th_worker *by, th_chain *due) {
     thrum_sched *sched = by->sched;
-    uint64_t others = due->count - by->woken; /* it takes one, or hands over */
+    uint64_t others = due->count - by->woken; /* a woken thread takes one, or hands over */
     th_inject_push(&sched->inject, due->first, due->count);
     *due = (th_chain){0};
     if (others) {

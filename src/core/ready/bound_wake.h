@@ -1,18 +1,19 @@
 /*
- * bound_wake.h: bound threads that sleep are woken for what is there for whoever comes.
+ * bound_wake.h: waking bound threads for work that any of them may take.
  */
 #ifndef TH_BOUND_WAKE_H
 #define TH_BOUND_WAKE_H
 
 #include "core/state/worker.h"
 
-/* No workers: n things are there for whoever comes, so up to n of those that sleep are woken. */
+/* Without workers: wakes up to n sleeping bound threads for n pieces of work. */
 void th_bound_wake(thrum_sched *sched, uint64_t n);
 
-/* The same, unless one of those that sleep watches the deadline. */
+/* The same, unless one of the sleeping threads watches the deadline. */
 void th_bound_wake_unless(thrum_sched *sched, uint64_t n, int64_t deadline);
 
-/* No workers: what became due in the loose timers is for whoever comes. A bound thread. */
+/* Without workers: queues the work that became due in the loose timers, for any bound thread to
+ * take. Called by a bound thread. */
 void th_bound_due(th_worker *by, th_chain *due);
 
 #endif

@@ -10,7 +10,8 @@
 #include "core/ready/wake.h"
 #include "platform/platform.h"
 
-/* So long in vain, with nothing left that could free a stack. */
+/* The time after which a task that cannot get a stack stops the program, if nothing is left that
+ * could free one. */
 #define DEFERRED_MAX_NS 1000000000
 
 static void defer_again(th_worker *worker, int64_t since) {
@@ -22,7 +23,7 @@ static void defer_again(th_worker *worker, int64_t since) {
     }
 }
 
-/* With deferred_lock: since when it is in vain. */
+/* With deferred_lock: the time since which no stack can be had. */
 static int64_t in_vain_since(thrum_sched *sched) {
     if (!sched->deferred_since) {
         sched->deferred_since = th_os_now();
@@ -35,11 +36,11 @@ void th_deferred_put(th_worker *worker, th_work *work) {
     worker->took_deferred = false;
     th_lock_acquire(&sched->deferred_lock);
     th_chain_append(&sched->deferred, work);
-    /* relaxed: a hint; whoever put it there looks again itself */
+    /* relaxed: a hint; the worker that put the task there looks again itself */
     th_store_relaxed(&sched->xdeferred, (uint32_t)sched->deferred.count);
     int64_t since = in_vain_since(sched);
     th_lock_release(&sched->deferred_lock);
-    th_notify_shared(sched, worker, TH_WAKE_CHAIN); /* another may sleep with a stack to spare */
+    th_notify_shared(sched, worker, TH_WAKE_CHAIN); /* a sleeper may have a stack to spare */
     defer_again(worker, since);
 }
 
@@ -49,11 +50,11 @@ void th_deferred_began(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     worker->took_deferred = false;
     th_lock_acquire(&sched->deferred_lock);
-    sched->deferred_since = 0; /* asking was not in vain */
+    sched->deferred_since = 0; /* a stack could be had */
     th_lock_release(&sched->deferred_lock);
 }
 
-/* A task that is about to give the worker up needs a spare fiber to do so; the loop needs none. */
+/* Whether a fiber can be spared: a task that suspends needs a spare one, the loop needs none. */
 static bool may_give(const th_worker *worker) {
     return worker->idle_count > 1 || !worker->current->body;
 }
@@ -68,13 +69,13 @@ TH_NO_TSAN th_work *th_deferred_take(th_worker *worker) {
     bool spare = th_idle_refill(worker);
     th_work *work = deferred_pop(worker, spare);
     while (work && work->worker >= 0 && (unsigned)work->worker != worker->index) {
-        /* Another one's, which came here because that one had no stack: so it gets this one's. */
+        /* It is pinned to another worker, which had no stack for it: give that one a stack. */
         bool given = may_give(worker);
         if (given) {
             th_idle_give(worker);
         }
         th_submit(worker, work, THRUM_HINT_NONE);
-        /* With no other spare nothing is taken, or that one would come back at once. */
+        /* Take nothing unless another fiber can be spared, or the task would come back at once. */
         work = given && worker->idle ? deferred_pop(worker, true) : NULL;
     }
     worker->took_deferred = work != NULL;

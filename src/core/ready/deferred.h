@@ -6,12 +6,12 @@
 
 #include "core/state/worker.h"
 
-/* How long a worker waits before it asks for a stack again. */
+/* The time that a worker waits before it asks for a stack again. */
 #define TH_DEFER_NS 1000000
 
-/* Tasks for which no stack could be had: put aside, and taken up again when there is one. */
+/* Puts a task aside for which no stack could be had; takes one when there is a stack, or NULL. */
 void th_deferred_put(th_worker *worker, th_work *work);
 th_work *th_deferred_take(th_worker *worker);
-void th_deferred_began(th_worker *worker); /* one of them has its stack */
+void th_deferred_began(th_worker *worker); /* such a task has got its stack */
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * fork.c: see fork.h: offering, giving, taking back, stealing. What is done at each fork and at
- * each join of one that nobody took stands in parallel/forking.h.
+ * fork.c: see fork.h: offering, giving, taking back, stealing. The short paths, of each fork and of
+ * each join of a fork that no thief took, stand in parallel/forking.h.
  */
 #include "core/ready/fork.h"
 
@@ -12,7 +12,7 @@
 #include "platform/platform.h"
 
 void th_forks_init(th_forks *forks, bool shared) {
-    /* relaxed: nobody else knows it yet */
+    /* relaxed: no other thread knows it yet */
     th_store_relaxed(&forks->xslot, shared ? TH_FORK_EMPTY : TH_FORK_CLOSED);
     th_lock_init(&forks->lock);
 }
@@ -23,10 +23,10 @@ bool th_forks_hungry(void) {
     return worker && th_load_relaxed(&worker->forks.xslot) == TH_FORK_EMPTY;
 }
 
-/* ---- the call, by somebody else than its owner ---- */
+/* ---- the call, made by another worker than its owner's ---- */
 
 /*
- * It becomes work. Rescuers do this in their worker's context, so it is not shown to the thread
+ * Makes the fork work. Rescuers do this in their worker's context, so it is not shown to the thread
  * sanitizer: the frame is the owner's again soon.
  */
 static TH_NO_TSAN void make_work(const th_worker *worker, th_fork *fork) {
@@ -55,8 +55,8 @@ static void see_head(th_forks *forks, uint64_t head) {
 }
 
 /*
- * The oldest private ones, no more than `most`, are the caller's: [*from, the new head). Places of
- * the array that they stood in are written again only after the owner's next push.
+ * Takes the oldest private forks, `most` at most: those of [*from, the new head). Their places in
+ * the array are written again only after the owner's next push.
  */
 static uint64_t take_oldest(th_forks *forks, uint64_t most, uint64_t *from) {
     uint64_t tail = th_load_relaxed(&forks->xtail); /* relaxed: only the owner writes it */
@@ -74,7 +74,7 @@ static th_fork *private_at(const th_forks *forks, uint64_t index) {
     return th_load_relaxed(&forks->xprivate[index % TH_FORKS]); /* relaxed: the owner wrote it */
 }
 
-/* Counted as a task that was spawned: nobody would count it in time who takes it. */
+/* Counted as created when it is offered: at the theft it would be too late. */
 static void offer(th_worker *worker, th_fork *fork, bool backlog) {
     make_work(worker, fork);
     th_store_relaxed(&fork->xworker, NULL); /* relaxed: its owner reads it */
@@ -88,7 +88,7 @@ static void offer(th_worker *worker, th_fork *fork, bool backlog) {
     th_leave(worker);
 }
 
-/* To a queue, as a task that was just spawned. */
+/* Queues the fork like a task that was just spawned. */
 static void give(th_worker *worker, th_fork *fork) {
     make_work(worker, fork);
     th_store_relaxed(&fork->xworker, NULL); /* relaxed: its owner reads it */
@@ -106,7 +106,7 @@ static void give_oldest(th_worker *worker, uint64_t most) {
 void th_forks_expose(th_worker *worker) {
     th_forks *forks = &worker->forks;
     uint64_t at;
-    set_offered(forks, NULL); /* it was stolen */
+    set_offered(forks, NULL); /* the offered fork was stolen */
     if (take_oldest(forks, 1, &at) != at) {
         /* relaxed: only the owner writes it */
         bool more = head_seen(forks) != th_load_relaxed(&forks->xtail);
@@ -124,12 +124,12 @@ static void push_private(th_forks *forks, th_fork *fork) {
 }
 
 /*
- * The slot is empty, or this is the first private one, or there is no room. A second one
- * outstanding is worth a wake, a single one is left to the sentinel (th_notify).
+ * The slot is empty, or this is the first private fork, or there is no room. A second outstanding
+ * fork is worth a wake, a single one is left to the sentinel (th_notify).
  */
 void th_fork_push_slow(th_worker *worker, th_fork *fork) {
     th_forks *forks = &worker->forks;
-    worker->current->dirty = true;                  /* its end looks whether all were joined */
+    worker->current->dirty = true;                  /* the run's end checks that all are joined */
     uint64_t tail = th_load_relaxed(&forks->xtail); /* relaxed: only the owner writes it */
     /* relaxed: nothing comes with it */
     bool empty = th_load_relaxed(&forks->xslot) == TH_FORK_EMPTY;
@@ -151,22 +151,22 @@ void th_fork_push_slow(th_worker *worker, th_fork *fork) {
     }
 }
 
-/* What was offered, if nobody has taken it. */
+/* Takes the offered fork back, unless a thief has taken it. */
 static bool take_back(th_worker *worker, th_fork *fork) {
     uintptr_t state = (uintptr_t)fork;
     set_offered(&worker->forks, NULL);
-    /* relaxed: it is the owner's own, or not its any more: then th_fork_wait acquires */
+    /* relaxed: the fork is the owner's own; or a thief has it, and then th_fork_wait acquires */
     if (!th_cas_relaxed(&worker->forks.xslot, &state, TH_FORK_EMPTY)) {
         return false;
     }
     th_count(&worker->forks.xtaken_back, 1); /* relaxed: published by the next */
-    th_flow_ended(&worker->flow.xfinished);  /* of `offer`; the present run goes on */
+    th_flow_ended(&worker->flow.xfinished);  /* ends what `offer` counted; the run goes on */
     return true;
 }
 
 /*
- * Whoever moved the head may be a rescuer that goes away again: the lock tells. When the fork is
- * gone the array is empty.
+ * The head may have been moved by a rescuer that moves it back again: the lock tells. If the fork
+ * is gone, the array is empty.
  */
 static bool pop_behind_head(th_forks *forks, uint64_t at) {
     th_lock_acquire(&forks->lock);
@@ -197,7 +197,7 @@ bool th_fork_pop_slow(th_fork *fork, th_worker *worker) {
     if (worker && offered_of(&worker->forks) == fork) {
         return take_back(worker, fork);
     }
-    /* pairs: rescue_private; who took it has counted it (core/ready/IDLE.md) */
+    /* pairs: rescue_private; the thief has counted it (core/ready/IDLE.md) */
     (void)th_load_acquire(&fork->xworker);
     return false;
 }
@@ -230,9 +230,9 @@ static th_work *steal_from(th_worker *victim) {
         return NULL;
     }
     /*
-     * ABA: if it was taken back and another one is offered that lies at the same place, then that
-     * one is taken: nothing was read of it before.
-     * pairs: offer; the fork
+     * ABA: if it was taken back and another fork is offered that lies at the same address, then
+     * that one is taken: nothing was read of it before.
+     * pairs: offer; publishes the fork
      */
     bool taken = th_cas_acquire(&victim->forks.xslot, &fork, TH_FORK_EMPTY);
     return taken ? &((th_fork *)fork)->call.work : NULL;
@@ -279,10 +279,10 @@ bool th_forks_left(const th_worker *worker) {
 }
 
 /*
- * With the lock: moves the head over half of the private forks, has the processors ordered, and
- * keeps those that the owner has not popped. The owner stores its new tail and then reads the head:
- * after the barrier either we see that tail, or it sees our head, and then waits for the lock.
- * Returns the new head; *from is the old one.
+ * With the lock: moves the head over half of the private forks, makes a barrier on all processors,
+ * and keeps the forks that the owner has not popped. The owner stores its new tail and then reads
+ * the head: after the barrier either the rescuer sees that tail, or the owner sees the new head and
+ * waits for the lock. Returns the new head; *from is the old one.
  */
 static uint64_t claim_half(th_forks *forks, uint64_t *from) {
     uint64_t head = th_load_relaxed(&forks->xhead); /* relaxed: under its lock */
@@ -294,18 +294,18 @@ static uint64_t claim_half(th_forks *forks, uint64_t *from) {
     uint64_t end = head + (tail - head + 1) / 2;
     th_store_relaxed(&forks->xhead, end); /* relaxed: ordered by the barrier */
     if (!th_os_barrier()) {
-        end = head; /* not just now */
+        end = head; /* the barrier was refused: take nothing */
     }
-    /* pairs: push_private, th_fork_push; the places and the forks */
+    /* pairs: push_private, th_fork_push; publishes the places and the forks */
     tail = th_load_acquire(&forks->xtail);
     if (tail < end) {
         end = tail > head ? tail : head;
     }
-    th_store_relaxed(&forks->xhead, end); /* relaxed: who has seen the other one takes the lock */
+    th_store_relaxed(&forks->xhead, end); /* relaxed: an owner that saw the other takes the lock */
     return end;
 }
 
-/* The first is returned, the others are queued here. */
+/* Returns the first fork and queues the others at this worker. */
 static th_work *rescue_private(th_worker *worker, th_forks *forks) {
     uint64_t at;
     th_work *first = NULL;
@@ -317,7 +317,7 @@ static th_work *rescue_private(th_worker *worker, th_forks *forks) {
         th_fork *fork = private_at(forks, i);
         th_flow_began(&worker->flow.xcreated);
         make_work(worker, fork);
-        /* pairs: th_fork_pop_slow; the count */
+        /* pairs: th_fork_pop_slow; publishes the count */
         th_store_release(&fork->xworker, NULL);
         if (first) {
             th_submit(worker, &fork->call.work, THRUM_HINT_NONE);
@@ -334,7 +334,7 @@ th_work *th_forks_rescue(th_worker *worker) {
     th_work *work = th_forks_steal(worker);
     for (unsigned i = 0; i < sched->workers_count && !work && sched->can_order; i++) {
         th_forks *forks = &sched->workers[i].forks;
-        /* relaxed: guesses; with an empty slot its owner has not forked or joined since it was */
+        /* relaxed: guesses; as the slot is empty, the owner has not forked or joined since then */
         if (i != worker->index && th_load_relaxed(&forks->xslot) == TH_FORK_EMPTY &&
             th_load_relaxed(&forks->xtail) > th_load_relaxed(&forks->xhead)) {
             work = rescue_private(worker, forks);

@@ -11,7 +11,7 @@ static th_outside *next_record(const thrum_sched *sched, const th_outside *r) {
     return r == &sched->outsiders.retired ? sched->outsiders.first : r->next_of_sched;
 }
 
-/* Its workers, then the bound ones; those with their lock. */
+/* The scheduler's workers, then the bound ones, which need bound_lock. */
 static const th_worker *first_worker(const thrum_sched *sched) {
     return sched->workers_count ? sched->workers : sched->bound;
 }
@@ -21,8 +21,7 @@ static const th_worker *next_worker(const thrum_sched *sched, const th_worker *w
 }
 
 static void sum_ends(th_flow *sum, const th_flow *flow) {
-    sum->xfinished +=
-        th_load_acquire(&flow->xfinished); /* pairs: th_flow_ended; what began before */
+    sum->xfinished += th_load_acquire(&flow->xfinished); /* pairs: th_flow_ended; earlier begins */
     sum->xsuspended += th_load_acquire(&flow->xsuspended); /* pairs: th_flow_ended; as above */
     sum->xdormant += th_load_acquire(&flow->xdormant);     /* pairs: th_flow_ended; as above */
 }
@@ -33,7 +32,7 @@ static void sum_begins(th_flow *sum, const th_flow *flow) {
     sum->xroused += th_load_relaxed(&flow->xroused);   /* relaxed: as above */
 }
 
-/* First everything that ended, then everything that began. */
+/* The ends of all records are read before the begins of any. */
 void th_idle_sum(thrum_sched *sched, th_flow *sum) {
     *sum = (th_flow){0};
     th_lock_acquire(&th_outside_lock); /* no record is retired between its thread and the sum */
@@ -81,12 +80,12 @@ bool th_idle_any_body(thrum_sched *sched) {
     uint64_t ended = th_load_relaxed(&others->retired.flow.xfinished);  /* relaxed: the locks */
     uint64_t begun = th_load_relaxed(&others->counters.xtasks_started); /* relaxed: as above */
     for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
-        ended += th_load_acquire(&w->flow.xfinished); /* pairs: th_flow_ended; what began before */
+        ended += th_load_acquire(&w->flow.xfinished); /* pairs: th_flow_ended; earlier begins */
     }
     for (const th_worker *w = first_worker(sched); w; w = next_worker(sched, w)) {
-        begun +=
-            th_load_relaxed(&w->counters.xtasks_started); /* relaxed: not older than the ends */
-        /* relaxed: as above; the end of one that was taken back is no body's */
+        /* relaxed: not older than the ends */
+        begun += th_load_relaxed(&w->counters.xtasks_started);
+        /* relaxed: as above; an offer that was taken back has ended without a body */
         begun += th_load_relaxed(&w->forks.xtaken_back);
     }
     th_lock_release(&sched->bound_lock);
@@ -105,10 +104,10 @@ bool th_idle_lets_go(thrum_sched *sched) {
 }
 
 void th_idle_notify(thrum_sched *sched) {
-    th_lock_acquire(&sched->idle_lock); /* whoever is on the list now began to wait before we sum */
+    th_lock_acquire(&sched->idle_lock); /* waiters on the list now began to wait before the sums */
     for (th_idle_waiter *w = sched->idle_waiters; w; w = w->next) {
         if (th_idle_now(sched, w->what)) {
-            /* relaxed: delist takes the lock, which orders all that had ended by then */
+            /* relaxed: delist takes the lock, which orders everything that had ended by then */
             th_store_relaxed(w->xflag, 1u);
             /* under the lock: the waiter is still there */
             if (w->bound) {

@@ -1,5 +1,5 @@
 /*
- * idle_sum.h: knowing that nothing runs, without a shared counter. core/ready/IDLE.md has the
+ * idle_sum.h: finding out that nothing runs, without a shared counter. core/ready/IDLE.md has the
  * argument.
  */
 #ifndef TH_IDLE_SUM_H
@@ -8,41 +8,41 @@
 #include "core/state/flow.h"
 #include "core/state/worker.h"
 
-/* What to wait for: an instant at which ... */
+/* The instant to wait for. */
 typedef enum {
-    TH_IDLE_NOW,  /* ... nothing was runnable or ran */
-    TH_IDLE_DONE, /* ... nothing was left */
-    TH_IDLE_QUIET /* ... nothing was left but tasks that only a wakeup can make due */
+    TH_IDLE_NOW,  /* nothing was runnable or ran */
+    TH_IDLE_DONE, /* nothing was left */
+    TH_IDLE_QUIET /* nothing was left but tasks that only a wakeup can make due */
 } th_idle_what;
 
 /* Whether there was such an instant since the call. */
 bool th_idle_now(thrum_sched *sched, th_idle_what what);
 
 /*
- * All that ever ended, read first, and then all that began, of everybody. If what began (created,
- * readied) is what ended (finished, suspended), there was an instant between the two at which
- * nothing was runnable or ran.
+ * Sums the activity counters of all threads: first the ends, then the begins. If the begins
+ * (created, readied) equal the ends (finished, suspended), there was an instant between the two at
+ * which nothing was runnable or ran.
  */
 void th_idle_sum(thrum_sched *sched, th_flow *sum);
 
 /*
- * Whether some body has begun and not ended, so that it may free a stack. False only if there was
- * an instant since the call at which there was none.
+ * Whether a task's body has begun and not ended, so that it may free a stack. False only if there
+ * was an instant since the call at which there was no such body.
  */
 bool th_idle_any_body(thrum_sched *sched);
 
-/* Whether a bound thread waits for an instant that there is, and so is about to go on. */
+/* Whether a bound thread waits for an instant that has come, and so is about to go on. */
 bool th_idle_lets_go(thrum_sched *sched);
 
-/* A worker has announced that it parks: tells those who wait for it, if it was the last. */
+/* A worker has announced that it parks: tells the waiters whose instant has come. */
 void th_idle_notify(thrum_sched *sched);
 
-/* One caller, on its own stack; in the scheduler's list, under idle_lock. */
+/* The record of one waiting caller, on its stack; in the scheduler's list, under idle_lock. */
 typedef struct th_idle_waiter {
     struct th_idle_waiter *next;
     th_idle_what what;
-    uint32_t *xflag;  /* 1: there was such an instant; the futex */
-    th_worker *bound; /* whose root waits, else NULL */
+    uint32_t *xflag;  /* the futex; 1: the instant has come */
+    th_worker *bound; /* the worker of a bound thread that waits, else NULL */
 } th_idle_waiter;
 
 #endif

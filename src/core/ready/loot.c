@@ -6,20 +6,20 @@
 #include "platform/platform.h"
 
 /*
- * Backing off from stealing: longer runs are worth it whatever they cost the victim; for shorter
- * ones the thief compares how much gets done while it takes part and while it does not. Found by
- * measurement (docs/tuning.md).
+ * Backing off from stealing: long runs are worth a theft whatever it costs the victim; for shorter
+ * ones the thief compares how much gets done while it takes part and while it does not. The figures
+ * were found by measurement (docs/tuning.md).
  */
 #define SHORT_RUN_NS 1000
 #define NAP_MIN_NS 10000
 #define NAP_MAX_NS 200000
-#define PACE_MIN_NS 20000  /* so long a measurement is needed */
-#define PACE_MAX_NS 500000 /* beyond it what was measured counts half */
-#define LOOT_PER_LOOK 64   /* a thief that helps looks again now and then whether it does */
+#define PACE_MIN_NS 20000  /* a measurement must last so long */
+#define PACE_MAX_NS 500000 /* when it has lasted longer, what was measured so far counts half */
+#define LOOT_PER_LOOK 64 /* thefts after which a thief that helps measures the victim alone again */
 
 uint64_t th_runs_begun(const th_worker *worker) {
     const th_counters *c = &worker->counters;
-    /* relaxed: how many, roughly */
+    /* relaxed: a rough number is enough */
     return th_load_relaxed(&c->xtasks_started) + th_load_relaxed(&c->xfibers_resumed);
 }
 
@@ -30,7 +30,7 @@ void th_loot_begin(th_worker *worker) {
         return;
     }
     if (sched->workers_count == 2) {
-        loot->victim = &sched->workers[!worker->index]; /* from wherever it came */
+        loot->victim = &sched->workers[!worker->index]; /* wherever the work came from */
     }
     loot->at = th_os_ticks();
     loot->runs = th_runs_begun(worker);
@@ -46,7 +46,7 @@ void th_pace_add(th_pace *pace, uint64_t runs, uint64_t ticks) {
     pace->ticks += ticks;
 }
 
-/* Whether the two get more done together than the victim alone: at least a quarter. */
+/* Whether the two get at least a quarter more done together than the victim alone. */
 static bool helps(const th_loot *loot) {
     const th_pace *together = &loot->together;
     const th_pace *apart = &loot->apart;
@@ -54,10 +54,10 @@ static bool helps(const th_loot *loot) {
            5.0 * (double)apart->runs * (double)together->ticks;
 }
 
-/* What to do next, when runs are short. */
+/* Whether to back off now, when runs are short. */
 static bool backs_off(th_loot *loot) {
     if (th_os_ticks_ns(loot->apart.ticks) < PACE_MIN_NS) {
-        return true; /* to learn how fast the victim is alone */
+        return true; /* so as to measure how fast the victim is alone */
     }
     if (th_os_ticks_ns(loot->together.ticks) < PACE_MIN_NS) {
         return false;
@@ -101,7 +101,7 @@ bool th_loot_naps(th_worker *worker) {
 int64_t th_left_alone_ns(const th_worker *victim) {
     /* relaxed: as in nap */
     int64_t ns = th_load_relaxed(&victim->xalone_ns);
-    if (!ns || victim->sched->workers_count == 2) { /* two: nobody else could be meant */
+    if (!ns || victim->sched->workers_count == 2) { /* with two there is no other thief */
         return 0;
     }
     /* relaxed: as in nap */

@@ -6,22 +6,22 @@
 
 #include "core/state/worker.h"
 
-/* A worker has taken several tasks that others may have spawned: how long will they run? */
+/* Begins a measurement: the worker has taken several tasks that others may have spawned. */
 void th_loot_begin(th_worker *worker);
 
 /*
- * How long thieves leave the victim alone, since one of them backs off from it; 0: not at all. Who
- * therefore finds nothing naps as long (nap_ns).
+ * The time for which thieves leave the victim alone, since one of them backs off from it; 0: they
+ * do not. A thief that finds nothing because of this naps as long (nap_ns).
  */
 int64_t th_left_alone_ns(const th_worker *victim);
 
 /*
- * Whether to back off, once what was taken last has been run. Somebody else must be running: never
- * do all of them back off.
+ * Whether to back off, once the work that was taken last has been run. Another worker must be
+ * running: all workers never back off at once.
  */
 bool th_loot_naps(th_worker *worker);
 
-/* How often it has begun to run something; adds that to a measurement. */
+/* The number of runs that the worker has begun; adds runs and their time to a measurement. */
 uint64_t th_runs_begun(const th_worker *worker);
 void th_pace_add(th_pace *pace, uint64_t runs, uint64_t ticks);
 

@@ -1,6 +1,6 @@
 /*
- * outside.c: see outside.h. The argument why stop cannot free what an outsider still uses stands in
- * core/control/STOP.md.
+ * outside.c: see outside.h. core/control/STOP.md has the argument why stop cannot free what an
+ * external thread still uses.
  */
 #include "core/ready/outside.h"
 
@@ -11,13 +11,13 @@
 th_lock th_outside_lock = TH_LOCK_INIT;
 
 /*
- * What hangs on a thread is used by every task that comes by on it, in contexts that the thread
- * sanitizer does not see ordered: so finding and making records is not shown to it.
+ * A thread's records are used by every task that runs on it, in contexts whose order the thread
+ * sanitizer does not see: so finding and making records is not shown to it.
  */
 static TH_NO_TSAN th_outside *find(th_thread *thread, thrum_sched *sched) {
     for (th_outside *r = thread->outside; r; r = r->next_of_thread) {
-        /* relaxed: it only turns from ours to NULL after the caller's last use, which the user
-         * orders */
+        /* relaxed: it turns from the caller's scheduler to NULL only after the caller's last use,
+         * which the user orders */
         if (th_load_relaxed(&r->xsched) == sched) {
             return r;
         }
@@ -43,11 +43,10 @@ void th_outside_abandon(void) {
             th_store_relaxed(&r->xsched, NULL); /* relaxed: as above */
         }
     }
-    live = NULL; /* whoever comes to one of them finds it gone */
+    live = NULL; /* calls on one of them find it gone */
 }
 
-/* With the lock. A post may come so late that its scheduler is gone: its memory must not be read.
- */
+/* With the lock. Does not read the scheduler's memory: a post may come when it is gone. */
 static bool is_live(const thrum_sched *sched) {
     const thrum_sched *s = live;
     while (s && s != sched) {
@@ -63,19 +62,19 @@ bool th_outside_is_live(const thrum_sched *sched) {
     return result;
 }
 
-/* NULL, with *gone telling whether the scheduler is; else there is no memory. */
+/* A record for the scheduler; NULL: the scheduler is gone (*gone), or there is no memory. */
 static TH_NO_TSAN th_outside *attach(th_thread *thread, thrum_sched *sched, bool *gone) {
     th_lock_acquire(&th_outside_lock);
     *gone = !is_live(sched);
     th_lock_release(&th_outside_lock);
     /*
-     * Gone: without asking for memory, since it may be the child of a fork. And a record that
-     * nobody would retire must not be: it would tell of a thread whose memory has gone with it.
+     * If it is gone, ask for no memory: this may be the child of a fork. And there must be no
+     * record that would not be retired: it would tell of a thread whose memory is gone.
      */
     if (*gone || !th_thread_keep(thread, TH_EXIT_OUTSIDE, th_outside_retire_all)) {
         return NULL;
     }
-    th_outside *r = find(thread, NULL); /* one whose scheduler is gone */
+    th_outside *r = find(thread, NULL); /* a record whose scheduler is gone */
     bool fresh = !r;
     if (fresh) {
         th_tsan_fresh_begin();
@@ -109,8 +108,8 @@ static TH_NO_TSAN th_outside *attach(th_thread *thread, thrum_sched *sched, bool
     return r;
 }
 
-/* Without memory for a record, or a way to end it with the thread: threads in that situation share
- * one, and take turns with it. */
+/* Without memory for a record, or a way to end it with the thread: such threads share one record
+ * and take turns with it. */
 static th_outside *enter_shared(thrum_sched *sched) {
     th_lock_acquire(&th_outside_lock);
     bool gone = !is_live(sched);
@@ -136,8 +135,8 @@ th_outside *th_outside_enter(thrum_sched *sched, bool post) {
             return NULL;
         }
     }
-    /* seq: inside before the next two are read; th_outside_close and stop write those, then read
-     * inside */
+    /* seq: xinside before the next two are read; th_outside_close and stop write those, then read
+     * xinside */
     th_xchg_seq(&r->xinside, 1u);
     /* seq: as above; once the record is detached the scheduler may be gone */
     if (th_unlikely(!shared && th_load_seq(&r->xsched) != sched)) {
@@ -159,17 +158,17 @@ void th_outside_leave(thrum_sched *sched, th_outside *r) {
         th_lock_release(&sched->outsiders.shared_lock);
         return;
     }
-    /* pairs: th_outside_wait_left; our last access to the scheduler came before */
+    /* pairs: th_outside_wait_left; the thread's last access to the scheduler came before */
     th_store_release(&r->xinside, 0u);
 }
 
-/* With the lock: until none of the scheduler's outsiders is inside. */
+/* With the lock: waits until no external thread is inside. */
 static void wait_left(thrum_sched *sched) {
     for (th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
         unsigned spins = 0;
         /* pairs: th_outside_leave; what the thread did inside is done */
         while (th_load_acquire(&r->xinside)) {
-            th_backoff(&spins); /* short: nobody waits for anything inside */
+            th_backoff(&spins); /* short: no thread waits while it is inside */
         }
     }
     th_lock_acquire(&sched->outsiders.shared_lock);
@@ -177,7 +176,7 @@ static void wait_left(thrum_sched *sched) {
 }
 
 void th_outside_wait_left(thrum_sched *sched) {
-    th_fence_seq(); /* seq: the caller's flag before inside is read; th_outside_enter */
+    th_fence_seq(); /* seq: the caller's flag before xinside is read; th_outside_enter */
     th_lock_acquire(&th_outside_lock);
     wait_left(sched);
     th_lock_release(&th_outside_lock);
@@ -194,7 +193,7 @@ void th_outside_close(thrum_sched *sched) {
         /* relaxed: ordered by the fence */
         th_store_relaxed(&r->xsched, NULL);
     }
-    /* seq: detached before inside is read; th_outside_enter is inside before it reads xsched */
+    /* seq: detached before xinside is read; th_outside_enter is inside before it reads xsched */
     th_fence_seq();
     wait_left(sched);
     sched->outsiders.first = NULL;

@@ -5,7 +5,7 @@
 
 #include "platform/platform.h"
 
-/* Longest wait of the shared queue for its turn, while turns are worth so much less. */
+/* The time after which the inject queue comes first again, where runs are long. */
 #define FAIR_NS 50000
 
 unsigned th_fair_interval(th_worker *worker) {

@@ -8,19 +8,20 @@
 #include "core/ready/pinned.h"
 #include "core/state/worker.h"
 
-/* Resumes of who yielded between looks at the others. */
+/* Resumes of fibers that yielded between two looks at other workers. */
 #define TH_POLLS_PER_LOOK TH_LIMIT(32, 2)
 
-/* Whether nothing that came since those who yielded were claimed goes before them. */
+/* Whether no work that came since the yielded fibers were claimed goes before them. */
 static inline bool th_yields_next(const th_worker *worker) {
     return !th_ring_size(&worker->ring.ring) && th_inject_is_empty(&worker->sched->inject) &&
            (worker->polls + 1) % TH_POLLS_PER_LOOK != 0;
 }
 
 /*
- * The short way to what the policy's pick would return too, for a row of short runs or of yields.
- * `quick` says that nothing of the owner's own comes before what is claimed there; who changes that
- * clears it. What others may bring meanwhile is looked at here. NULL: the long way.
+ * The short way to the work that the policy's pick would return, for a row of short runs or of
+ * yields. `quick` is a batch before which no other work of the owner comes; code that queues such
+ * work clears it. Work that other threads may bring meanwhile is checked here. NULL: take the long
+ * way.
  */
 static inline th_work *th_find_claimed(th_worker *worker) {
     th_claim *claim = worker->quick;
@@ -49,9 +50,9 @@ static inline th_work *th_find_claimed(th_worker *worker) {
 }
 
 /*
- * A fiber yields: what is in the own queue comes first, also at the fair pick. The mark is only
- * moved once it has been passed, or under a stream of yields it would run away from the queue's
- * head for ever.
+ * A fiber yields: the work that is in the worker's own queue comes first, also at the fair pick.
+ * The mark moves only once it has been passed, or it would run away from the queue's head for ever
+ * under a stream of yields.
  */
 static inline void th_yields_mark(th_worker *worker) {
     if (th_claim_head(&worker->claim, &worker->ring.ring) >= worker->yields_end) {
@@ -65,7 +66,7 @@ static inline bool th_any_yielded(const th_worker *worker) {
            worker->pinned_yields.first;
 }
 
-/* Whether nothing of its own comes before what it has just claimed there (th_find_claimed). */
+/* Whether the worker has no work that comes before the batch just claimed (th_find_claimed). */
 static inline bool th_is_quick(const th_worker *worker, const th_claim *claim) {
     return !worker->searching && !worker->sentinel && !worker->woken && !worker->pinned.first &&
            !th_load_relaxed(&worker->xslot) && /* relaxed: only the owner fills it */
@@ -75,21 +76,21 @@ static inline bool th_is_quick(const th_worker *worker, const th_claim *claim) {
 }
 
 /*
- * How many picks later the shared queue comes first again: what the config says, or, where runs are
- * long, what takes some FAIR_NS; but half of the last interval at least, since the time that a
- * worker slept counts, too, and no more than twice, since what came from there may be short. The
- * owner, each time.
+ * The number of picks after which the inject queue comes first again: the config's interval or,
+ * where runs are long, as many as take some FAIR_NS. It is at least half of the last interval,
+ * since the time that a worker slept counts, too, and at most twice, since the runs from there may
+ * be short. Called by the owner each time.
  */
 unsigned th_fair_interval(th_worker *worker);
 
-/* For a policy whose workers have nothing of their own. */
+/* For a policy whose workers have no queues of their own. */
 th_work *th_steal_none(th_worker *worker);
 th_work *th_rescue_none(th_worker *worker, bool *unsure);
 
-/* Pinned runs in a row before the others come once. */
+/* Pinned runs in a row before other work comes once. */
 #define TH_PINNED_LIMIT TH_LIMIT(16, 2)
 
-/* Every so many picks: what pinned work would keep waiting. */
+/* The pick at each interval: takes work that pinned work would keep waiting. */
 static TH_ALWAYS_INLINE th_work *th_pick_of_one_fairly(th_worker *worker,
                                                        th_work *(*take)(th_worker *)) {
     worker->until_inject = worker->sched->config.global_interval;
@@ -102,7 +103,7 @@ static TH_ALWAYS_INLINE th_work *th_pick_of_one_fairly(th_worker *worker,
     return work ? work : take(worker);
 }
 
-/* The pick of a policy with one queue for all, of which `take` takes the oldest. */
+/* The pick of a policy with one queue for all workers, from which `take` takes the oldest. */
 static TH_ALWAYS_INLINE th_work *th_pick_of_one(th_worker *worker, th_work *(*take)(th_worker *)) {
     th_count(&worker->xtick, 1);
     th_work *work;

@@ -6,7 +6,7 @@
 void th_pinned_collect(th_worker *worker) {
     th_inject *inbox = &worker->inbox;
     if (th_likely(th_inject_is_empty(inbox)) || !th_inject_turn_begin(inbox)) {
-        return; /* the turn is always free: nobody else consumes */
+        return; /* the turn is always free: no other thread consumes */
     }
     th_inject_take_into(inbox, 1, SIZE_MAX, &worker->collected);
     th_inject_turn_end(inbox);
@@ -14,7 +14,7 @@ void th_pinned_collect(th_worker *worker) {
 }
 
 th_work *th_pinned_take_some(th_worker *worker) {
-    worker->quick = NULL; /* there may be more */
+    worker->quick = NULL; /* there may be more pinned work */
     if (!worker->pinned.first) {
         th_pinned_collect(worker);
     }

@@ -1,12 +1,12 @@
 /*
- * pinned.h: work that only one worker may run: what came to its inbox, and what has yielded.
+ * pinned.h: work that only one worker may run: from its inbox, and pinned fibers that yielded.
  */
 #ifndef TH_PINNED_H
 #define TH_PINNED_H
 
 #include "core/state/worker.h"
 
-/* What came to the inbox goes behind what the owner has of pinned work. The owner only. */
+/* Moves the inbox's work behind the pinned work that the owner has. The owner only. */
 void th_pinned_collect(th_worker *worker);
 
 /* The oldest pinned work, or NULL. The owner only. */

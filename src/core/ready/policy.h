@@ -1,5 +1,5 @@
 /*
- * policy.h: the policies of a scheduler that has workers; what one is: worker.h.
+ * policy.h: the policies of a scheduler that has workers; worker.h says what a policy is.
  */
 #ifndef TH_POLICY_H
 #define TH_POLICY_H

@@ -1,13 +1,14 @@
 /*
  * policy_fifo.c: tasks are taken in the order in which they were posted, or their deadlines passed.
  *
- *     front   what was posted, and whose deadline has passed: a lock-free stack, newest first
- *     rest    what was drained from it, in order; it belongs to the scheduling role
- *     ready   a block of it that is published: anybody takes the oldest by one exchange
+ *     front   posted work, and work whose deadline has passed: a lock-free stack, newest first
+ *     rest    work drained from the front, in order; it belongs to the scheduling role
+ *     ready   a published block of it: any thread takes the oldest by one exchange
  *
- * Who finds nothing ready takes the scheduling role, if it is free: it drains the front, puts it in
- * order, publishes a block, gives the role up and wakes as many sleepers as there is work for. A
- * scheduler with one worker needs no role and no ready queue: the rest is that worker's.
+ * A worker that finds nothing ready takes the scheduling role, if it is free: it drains the front,
+ * puts it in order, publishes a block, gives the role up and wakes as many sleepers as there is
+ * work for. A scheduler with one worker needs no role and no ready queue: the rest is that
+ * worker's.
  *
  * core/ready/FIFO.md says why nothing is lost in between.
  */
@@ -21,7 +22,7 @@
 #include "platform/platform.h"
 
 #define BRISK_NS 1000  /* runs as short as this are claimed several at a time */
-#define LOOK_NS 200000 /* between two looks at what others have claimed */
+#define LOOK_NS 200000 /* between two looks at the batches that others have claimed */
 
 /* ---- submitting ---- */
 
@@ -29,18 +30,18 @@ static inline bool is_sole(const thrum_sched *sched) {
     return sched->workers_count == 1;
 }
 
-/* With the role: what was posted goes behind the rest, oldest first. */
+/* With the role: moves the front behind the rest, oldest first. */
 static inline void refill(th_fifo *fifo) {
     th_chain_join(&fifo->rest, th_mpsc_drain(&fifo->front));
     th_tsan_acquire(&fifo->front.xtop); /* where the drain is not shown */
 }
 
 /*
- * Before a post: deadlines that have passed are queued now, so that what is posted from here on
- * comes behind them, and what was posted before comes before them.
+ * Before a post: work whose deadline has passed is queued now, so that later posts come behind it,
+ * as earlier posts come before it.
  */
 static inline bool is_any_due(const thrum_sched *sched, int64_t *now) {
-    /* pairs: set_earliest; a post that finds none left has their pushes before its own, and the
+    /* pairs: set_earliest; a post that finds no due deadline comes behind their pushes, and the
      * only worker, which pushes nothing, sees them */
     int64_t first = th_load_acquire(&sched->workers[0].own_timers.xearliest);
     return th_unlikely(first != INT64_MAX) && first <= (*now = th_os_now());
@@ -60,7 +61,7 @@ static inline void fire_due_outside(thrum_sched *sched) {
     }
 }
 
-/* The one worker that there is: it need not go through the front, only stay behind it. */
+/* A post of the only worker: it need not go through the front, only stay behind it. */
 static TH_NO_TSAN void append_sole(thrum_sched *sched, th_chain chain) {
     th_fifo *fifo = &sched->fifo;
     refill(fifo);
@@ -68,7 +69,7 @@ static TH_NO_TSAN void append_sole(thrum_sched *sched, th_chain chain) {
     th_chain_join(&fifo->rest, chain);
 }
 
-/* What was put back until now goes before what comes. */
+/* Puts the worker's outbox, the work put back until now, before the chain. */
 static TH_NO_TSAN th_chain with_outbox(th_worker *worker, th_chain chain) {
     th_chain all = th_claim_take_all(&worker->yields_claim, &worker->gate);
     th_chain_join(&all, chain);
@@ -76,8 +77,8 @@ static TH_NO_TSAN th_chain with_outbox(th_worker *worker, th_chain chain) {
 }
 
 /*
- * A worker's post. With a single one the sentinel's coming round is soon enough, as in th_notify:
- * the poster itself comes by at the end of its task, mostly before.
+ * A worker's post. For a single task the sentinel's next round is soon enough, as in th_notify: the
+ * poster itself mostly comes earlier, at the end of its task.
  */
 static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
     thrum_sched *sched = worker->sched;
@@ -91,7 +92,7 @@ static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
         chain = with_outbox(worker, chain);
     }
     if (!chain.first) {
-        return; /* it was rescued */
+        return; /* the outbox was rescued */
     }
     th_tsan_release(&fifo->front.xtop); /* the push is not shown */
     bool backlog = !th_mpsc_push(&fifo->front, chain.first, chain.count) || chain.count > 1 ||
@@ -106,9 +107,9 @@ static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
 static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
     (void)hint;
     /*
-     * A task that its body posted again and a fiber that yielded: nobody can tell that it was
-     * queued before this worker shows up again, so a few of them go in one exchange, once what was
-     * claimed has been run.
+     * A task that its body posted again, or a fiber that yielded: no thread can tell that it was
+     * queued before this worker shows up again. So a few of them are queued in one exchange, once
+     * the claimed batch has been run.
      */
     th_tsan_release(&worker->gate); /* for a rescuer */
     if (worker->unseen && th_claim_any(&worker->claim) &&
@@ -141,13 +142,13 @@ static inline bool has_unready(const th_fifo *fifo) {
 }
 
 /*
- * After the role: what is left is for others, as many as there is work for. Not one who wakes the
- * next one: each wake takes its waker some 20 us, and one who sleeps in between stops the chain.
+ * After the role was given up: wakes as many workers as there is work left for. It wakes them all
+ * itself: a wake takes its waker some 20 us, and in a chain of wakes one late worker stops it.
  */
 static void wake_others(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    /* seq: published, and the role given up, before the park word is read; th_park announces, looks
-     * and signals */
+    /* seq: work published and the role given up before the park word is read; th_park announces,
+     * looks and signals */
     th_fence_seq();
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: ordered by the fence */
     if (!th_park_anyone(word)) {
@@ -165,17 +166,17 @@ static TH_NO_TSAN void submit_due(thrum_sched *sched, th_chain *chain) {
     th_mpsc_push(&sched->fifo.front, chain->first, chain->count);
 }
 
-/* One of them is for whoever fired them; a worker that picks something else sees to it (pick). */
+/* The caller takes one of them, or sees to it that another worker does (pick). */
 static void notify_due(th_worker *worker, uint64_t count) {
     thrum_sched *sched = worker->sched;
     worker->fired = true;
-    /* relaxed: a guess; whoever drains them wakes for the rest (schedule) */
+    /* relaxed: a guess; the worker that drains them wakes others for the rest (schedule) */
     if (count > 1 && th_park_anyone(th_load_relaxed(&sched->xpark))) {
         th_wake_many(sched, worker, count - 1, TH_WAKE_CHAIN);
     }
 }
 
-/* Nothing is ready: drains, publishes, wakes; returns the oldest, or NULL. */
+/* When nothing is ready: drains, publishes, wakes; returns the oldest work, or NULL. */
 static th_work *schedule(th_worker *worker) {
     th_fifo *fifo = &worker->sched->fifo;
     if (!has_unready(fifo)) {
@@ -187,13 +188,13 @@ static th_work *schedule(th_worker *worker) {
     }
     th_work *work = NULL;
     refill(fifo);
-    /* Only the role's holder fills the ready queue: once it is empty it stays so. */
+    /* Only the role's holder fills the ready queue: once empty, it stays empty. */
     if (!th_mcsp_size(&fifo->ready)) {
         work = th_chain_take(&fifo->rest);
     }
     bool more = th_mcsp_publish(&fifo->ready, &fifo->rest) != 0 || !work;
     more |= fifo->rest.first != NULL;
-    /* relaxed: ordered before the role is given up; others guess by it, or have fenced */
+    /* relaxed: ordered before the role is given up; other threads guess by it, or have fenced */
     th_store_relaxed(&fifo->xrest, fifo->rest.first ? 1u : 0u);
     work = work ? work : th_mcsp_take(&fifo->ready);
     if (th_role_give(&fifo->role) || more) {
@@ -209,8 +210,8 @@ static bool has_private(const th_worker *victim) {
 }
 
 /*
- * What the victim has claimed, and what it is about to post: the first is returned, the rest is
- * claimed by the rescuer, who has nothing claimed.
+ * Takes the batch that the victim has claimed, and posts the work that it is about to post. Returns
+ * the first of the batch; the rescuer, which has no batch, claims the rest.
  */
 static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) {
     th_work *taken[TH_CLAIM];
@@ -221,7 +222,7 @@ static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) 
     }
     uint64_t n = th_claim_rescue(&victim->claim, taken);
     uint64_t posted = th_claim_rescue(&victim->yields_claim, posts);
-    th_tsan_acquire(&victim->gate); /* what it kept is not shown */
+    th_tsan_acquire(&victim->gate); /* the victim's claims are not shown */
     th_gate_rescue_end(&victim->gate);
     for (uint64_t i = 0; i < posted; i++) {
         th_chain_append(&chain, posts[i]);
@@ -232,7 +233,8 @@ static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) 
     return th_claim_keep(&worker->claim, taken, n);
 }
 
-/* Of each worker that has not come round since the last look; `unsure` if one has, or NULL. */
+/* Rescues from a worker that has not come round since the last look. Sets *unsure, which may be
+ * NULL, if one with claimed work has come round. */
 static th_work *rescue_any(th_worker *worker, bool *unsure) {
     thrum_sched *sched = worker->sched;
     for (unsigned i = 0; i < sched->workers_count; i++) {
@@ -258,9 +260,9 @@ static th_work *rescue_any(th_worker *worker, bool *unsure) {
 }
 
 /*
- * Whether runs are so short that nobody waits long for what is claimed; and whether it is time to
- * look after what others have claimed. The clock is read once in TH_CLAIM takes while runs are
- * short, else each time.
+ * Whether runs are so short that claimed work never waits long. Also sets `look` when it is time to
+ * look at the batches that others have claimed. The clock is read once in TH_CLAIM takes while runs
+ * are short, else each time.
  */
 static inline bool is_brisk(th_worker *worker) {
     if (worker->brisk && worker->unpaced) {
@@ -280,8 +282,8 @@ static inline bool is_brisk(th_worker *worker) {
 }
 
 /*
- * The oldest; several at once when there is plenty for all, and runs are short: each take by itself
- * moves a cache line from worker to worker, which takes as long as ten short runs.
+ * Takes the oldest ready work; several at once when there is plenty for all workers, and runs are
+ * short: each take moves a cache line from worker to worker, which takes as long as ten short runs.
  */
 static th_work *take_ready(th_worker *worker) {
     th_mcsp *ready = &worker->sched->fifo.ready;
@@ -341,8 +343,8 @@ static inline th_work *take(th_worker *worker) {
 /* ---- picking ---- */
 
 /*
- * What was picked may take long, and deadlines that this worker has just fired come behind it:
- * somebody must be there to come for them.
+ * The picked work may take long, and the work whose deadlines this worker has just fired comes
+ * behind it: another worker must be there to come for that.
  */
 static th_work *pick(th_worker *worker) {
     th_work *work = th_pick_of_one(worker, take);
@@ -356,7 +358,7 @@ static th_work *pick(th_worker *worker) {
     return work;
 }
 
-/* What somebody has in hand with the role is that one's to look after: it is signalled. */
+/* The holder of the role looks after the front and the rest: it is signalled. */
 static bool pending(th_worker *worker) {
     th_fifo *fifo = &worker->sched->fifo;
     if (!th_inject_is_empty(&worker->inbox) || th_mcsp_size(&fifo->ready)) {
@@ -370,7 +372,7 @@ static bool pending(th_worker *worker) {
 
 static th_work *help(th_worker *worker) {
     if (is_sole(worker->sched)) {
-        return NULL; /* all is the worker's own */
+        return NULL; /* all work is the only worker's */
     }
     th_work *work = th_mcsp_take(&worker->sched->fifo.ready);
     return work ? work : schedule(worker);

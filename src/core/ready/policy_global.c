@@ -1,6 +1,6 @@
 /*
  * policy_global.c: one queue under one mutex. The honest baseline, kept simple on purpose: hints
- * are ignored, everybody takes one at a time, and whatever is queued wakes somebody.
+ * are ignored, each worker takes one at a time, and each submission wakes a worker.
  */
 #include "core/ready/pick.h"
 #include "core/ready/policy.h"
@@ -12,9 +12,9 @@
 static TH_NO_TSAN void append(thrum_sched *sched, th_worker *by, th_chain chain) {
     th_work_link(chain.last, NULL);
     th_lock_acquire(&sched->global_lock);
-    th_tsan_release(&sched->global); /* the lock, as that tool would see it */
+    th_tsan_release(&sched->global); /* shows the lock to the sanitizer */
     th_chain_join(&sched->global, chain);
-    /* relaxed: others look at it without the lock only to spare the lock, or after a fence */
+    /* relaxed: it is read without the lock only to spare the lock, or after a fence */
     th_store_relaxed(&sched->xglobal_count, sched->global.count);
     th_lock_release(&sched->global_lock);
     th_notify_shared(sched, by, TH_WAKE_SUBMIT);
@@ -33,7 +33,7 @@ static void submit_outside(thrum_sched *sched, const th_chain *chain) {
     append(sched, NULL, *chain);
 }
 
-/* Likewise, since it is the other side of the same lock. */
+/* Not shown either, since it is the other side of the same lock. */
 static TH_NO_TSAN th_work *take(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     /* relaxed: spares the lock when there is nothing */

@@ -1,8 +1,8 @@
 /*
- * policy_sharded.c: a queue for each worker, one shared queue, and stealing.
+ * policy_sharded.c: a queue for each worker, one inject queue for all, and stealing.
  *
- * The order of a pick: every so many picks the shared queue; the LIFO slot, unless it has been used
- * often enough in a row; pinned work, likewise; the worker's own queue; a batch from the shared
+ * The order of a pick: every so many picks the inject queue; the LIFO slot, unless it has been used
+ * often enough in a row; pinned work, likewise; the worker's own queue; a batch from the inject
  * queue; the slot and pinned work after all; pinned fibers that yielded. Then the loop (find.c)
  * steals, and parks.
  */
@@ -15,19 +15,19 @@
 #include "platform/platform.h"
 #include "thrum/task.h"
 
-#define INJECT_STREAK TH_LIMIT(256, 2)    /* runs from the shared queue before one that yielded */
-#define SEARCHES_PER_LOOK TH_LIMIT(64, 4) /* searches between looks at what the gate gives away */
-#define BACKLOG 2                         /* so many in a queue are worth a wake; see th_notify */
-#define GRAB_MAX 128  /* taken from the shared queue at a time: what becomes due waits behind it */
-#define PROBE_MAX 8   /* ... by a thief that backs off and looks whether it still should */
-#define BRISK_NS 8000 /* TH_CLAIM runs in this time: claiming so many keeps nobody waiting */
+#define INJECT_STREAK TH_LIMIT(256, 2)    /* runs from the inject queue before one that yielded */
+#define SEARCHES_PER_LOOK TH_LIMIT(64, 4) /* searches between two tries to rescue */
+#define BACKLOG 2                         /* tasks in a queue that are worth a wake (th_notify) */
+#define GRAB_MAX 128 /* a batch from the inject queue at most: work that becomes due waits behind */
+#define PROBE_MAX 8  /* the most that a thief takes that backs off and probes whether it should */
+#define BRISK_NS 8000 /* if TH_CLAIM runs take less, claiming so many keeps no work waiting long */
 
-/* What the gate is for: the slot and two claims. */
+/* A rescue takes the slot and two batches. */
 _Static_assert(1 + 2 * TH_CLAIM <= TH_STEAL_MAX, "a rescue fits into what a theft does");
 
 /* ---- the local queue ---- */
 
-/* Half of the full queue, and the task that found it full, go to the shared queue in one piece. */
+/* Moves half of the full queue, and the task that found it full, to the inject queue at once. */
 static TH_COLD void overflow(th_worker *worker, th_work *work) {
     thrum_sched *sched = worker->sched;
     th_chain chain = {0};
@@ -40,8 +40,7 @@ static TH_COLD void overflow(th_worker *worker, th_work *work) {
     th_count(&worker->counters.xoffloads, 1);
     th_count(&worker->counters.xoffloaded, chain.count);
     th_inject_push(&sched->inject, chain.first, chain.count);
-    th_notify(worker,
-              true); /* as a backlog: whoever backs off or is the sentinel comes by itself */
+    th_notify(worker, true); /* as a backlog: one that naps or is the sentinel comes by itself */
 }
 
 static inline void push(th_worker *worker, th_work *work) {
@@ -55,7 +54,7 @@ static inline void push(th_worker *worker, th_work *work) {
     th_notify(worker, th_ring_size(&worker->ring.ring) == BACKLOG);
 }
 
-/* The own queue's position of what comes next. */
+/* The position in the own queue of the work that comes next. */
 static inline uint64_t own_head(const th_worker *worker) {
     return th_claim_head(&worker->claim, &worker->ring.ring);
 }
@@ -65,7 +64,7 @@ static inline uint64_t own_head(const th_worker *worker) {
 /* Only the owner fills the slot, so once it is empty it stays so. */
 static inline void submit_next(th_worker *worker, th_work *work) {
     th_work *old = th_gate_take(&worker->gate, &worker->xslot);
-    worker->quick = NULL; /* it comes before what is claimed */
+    worker->quick = NULL; /* the work comes before the claimed batch */
     /* pairs: th_gate_rescue; publishes the work */
     th_store_release(&worker->xslot, work);
     if (old) {
@@ -76,13 +75,13 @@ static inline void submit_next(th_worker *worker, th_work *work) {
 }
 
 /*
- * Fibers that yield queue behind everything on a queue of their worker's own, from which others may
- * steal. In the shared queue, as other schedulers have it, a crowd of them would wander from core
- * to core and each resume would fetch its stack from the other one (docs/tuning.md has the
+ * Fibers that yield go behind all other work, into a separate queue of their worker from which
+ * others may steal. In the inject queue, as other schedulers have it, a crowd of them would wander
+ * from core to core, and each resume would fetch its stack from another one (docs/tuning.md has the
  * figures).
  */
 static TH_NO_TSAN void submit_yield(th_worker *worker, th_work *work) {
-    if (work->kind != TH_WORK_FIBER) { /* a task that is to come last: to the shared queue's tail */
+    if (work->kind != TH_WORK_FIBER) { /* a task that is to come last: to the inject queue's tail */
         th_inject_push(&worker->sched->inject, work, 1);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
         return;
@@ -115,7 +114,7 @@ static void submit_chain(th_worker *worker, th_chain *chain) {
     th_ring_push_chain(&worker->ring.ring, chain, chain->count);
     th_queue_unlock(&worker->ring);
     if (chain->count) {
-        /* What is there comes before the rest. The mark stays until it was of use. */
+        /* The work in the ring comes before the rest. The mark stays until it has been of use. */
         if (worker->inject_served && own_head(worker) >= worker->inject_end) {
             worker->inject_end = th_ring_tail(&worker->ring.ring);
             worker->inject_served = false;
@@ -144,8 +143,8 @@ static inline th_work *take_slot(th_worker *worker) {
 }
 
 /*
- * What is claimed cannot be stolen, only rescued; so several are claimed at once only while runs
- * are so short that nobody could wait for them for long. The clock is read once in TH_CLAIM takes.
+ * Claimed work cannot be stolen, only rescued; so several are claimed at once only while runs are
+ * so short that none of them waits long. The clock is read once in TH_CLAIM takes.
  */
 static inline bool may_claim(th_worker *worker) {
     if (worker->sched->workers_count == 1) {
@@ -162,7 +161,7 @@ static inline bool may_claim(th_worker *worker) {
     return worker->brisk;
 }
 
-/* From one of the worker's own rings, or what was claimed of it before. */
+/* Takes work from one of the worker's own rings, or from the batch claimed from it before. */
 static inline th_work *take_own(th_worker *worker, th_claim *claim, th_ring *ring) {
     th_work *work = th_claim_take(claim, &worker->gate);
     if (work || !th_ring_size(ring)) {
@@ -193,7 +192,7 @@ static inline th_work *take_ring(th_worker *worker) {
     return work;
 }
 
-/* A share of the shared queue: the first is returned, the rest goes to the own queue. */
+/* Takes a share of the inject queue: returns the first, puts the rest into the own queue. */
 static th_work *take_inject(th_worker *worker, size_t most) {
     thrum_sched *sched = worker->sched;
     if (th_inject_is_empty(&sched->inject)) {
@@ -217,7 +216,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         th_queue_lock(&worker->ring);
         th_ring_push_chain(ring, chain, chain->count);
         th_queue_unlock(&worker->ring);
-        worker->loot.victim = NULL; /* nobody in particular */
+        worker->loot.victim = NULL; /* no particular victim */
         th_loot_begin(worker);
         worker->inject_end = th_ring_tail(ring);
     }
@@ -227,14 +226,14 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         th_count(&worker->counters.xruns_inject, 1);
     }
     /*
-     * seq: the turn is free before the queue is read: those that came while we had it went away,
-     * and may have parked (pending); so we look whether there is more for him
+     * seq: the turn is free before the queue is read: workers that came while it was taken went
+     * away, and may have parked (pending); so this one looks whether there is more for them
      */
     th_fence_seq();
     if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= BACKLOG) {
         th_notify(worker, true);
     } else if (th_ring_size(ring)) {
-        th_notify(worker, false); /* the one that came with it */
+        th_notify(worker, false); /* for the one that was queued here */
     }
     return work;
 }
@@ -258,10 +257,10 @@ static th_work *take_yield(th_worker *worker) {
 }
 
 /*
- * Who yielded comes behind all that was queued then, and before all that was queued since: in the
- * own queue, exactly; in the shared one, as far as it is not more than INJECT_STREAK; on other
- * workers, where something waits behind a long task, every so often (or a worker that polls would
- * never help).
+ * A fiber that yielded comes behind all work queued before and before all work queued since: for
+ * the own queue exactly; for the inject queue as long as that is not more than INJECT_STREAK. Work
+ * on other workers that waits behind a long task is taken every so often, or a worker that polls
+ * would never help.
  */
 static th_work *pick_yielded(th_worker *worker) {
     uint64_t head = own_head(worker);
@@ -291,9 +290,9 @@ static th_work *pick_yielded(th_worker *worker) {
 }
 
 /*
- * Every so many picks: what would otherwise starve behind a busy queue. While the own queue holds
- * work that came from the shared one, that is older, and its turn comes by itself: taking from the
- * shared queue then would only turn the order round.
+ * The pick at each interval: takes work that would starve behind a busy queue. While the own queue
+ * holds work from the inject queue, that work is older, and its turn comes by itself: taking from
+ * the inject queue then would only reverse the order.
  */
 static th_work *pick_fairly(th_worker *worker) {
     worker->until_inject = th_fair_interval(worker);
@@ -303,8 +302,8 @@ static th_work *pick_fairly(th_worker *worker) {
         return work; /* an interval of 1: every other pick, or the own queue would starve */
     }
     if (!work && own_head(worker) >= worker->inject_end) {
-        /* Not counted as the end of what runs in a row: with a short interval the slot or pinned
-         * work would begin anew each time, and never let the own queue come. */
+        /* This does not end a row of runs: with a short interval the row of the slot or of pinned
+         * work would begin anew each time, and the own queue would never come. */
         unsigned lifo_runs = worker->lifo_runs;
         unsigned pinned_runs = worker->pinned_runs;
         work = take_inject(worker, 1);
@@ -341,11 +340,11 @@ static th_work *pick(th_worker *worker) {
 
 /* ---- stealing ---- */
 
-/* The first of what was taken is returned, the rest goes to the own queue, which is empty. */
+/* Returns the first of the taken work and puts the rest into the own queue, which is empty. */
 static th_work *keep(th_worker *worker, th_worker *victim, th_work *const taken[], uint64_t n) {
     if (worker->loot.victim != victim) {
         worker->loot.victim = victim;
-        worker->loot.at = 0; /* what was being measured has to do with another one */
+        worker->loot.at = 0; /* the present measurement is of another victim */
     }
     th_queue_lock(&worker->ring);
     for (uint64_t i = 1; i < n; i++) {
@@ -357,7 +356,7 @@ static th_work *keep(th_worker *worker, th_worker *victim, th_work *const taken[
     return taken[0];
 }
 
-/* Takes from one queue of a victim's. */
+/* Steals from one queue of the victim. */
 static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) {
     th_work **taken = worker->stolen;
     uint64_t most = th_ring_capacity(&worker->ring.ring) / 2 + 1;
@@ -382,7 +381,7 @@ static th_work *steal(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     unsigned n = sched->workers_count;
     th_work *rescued;
-    /* Thieves that find something in the rings all the time let nobody be the sentinel. */
+    /* While thieves always find something in the rings, no worker is the sentinel. */
     if (++worker->searches % SEARCHES_PER_LOOK == 0 &&
         (rescued = rescue_any(worker, &worker->look_unsure))) {
         return rescued;
@@ -412,11 +411,11 @@ static th_work *steal(th_worker *worker) {
     return NULL;
 }
 
-/* ---- what nobody comes for ---- */
+/* ---- work that no worker comes for ---- */
 
 static bool pending(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    /* Whoever has the shared queue's turn looks after it, and wakes, when he has given it up. */
+    /* A worker that has the inject queue's turn looks after it and wakes when it gives that up. */
     if ((!th_inject_is_empty(&sched->inject) && !th_inject_is_taken(&sched->inject)) ||
         !th_inject_is_empty(&worker->inbox)) {
         return true;
@@ -425,16 +424,16 @@ static bool pending(th_worker *worker) {
         const th_worker *w = &sched->workers[i];
         if ((th_ring_size_parking(&w->ring.ring) >= BACKLOG ||
              th_ring_size_parking(&w->yields) >= BACKLOG) &&
-            !(worker->napping && th_left_alone_ns(w))) { /* who naps comes back by itself */
+            !(worker->napping && th_left_alone_ns(w))) { /* after a nap it comes back by itself */
             return true;
         }
     }
     return false;
 }
 
-/* Whether the victim has something that only the gate gives away. */
+/* Whether the victim has work that can only be rescued. */
 static bool has_private(const th_worker *victim) {
-    /* relaxed: a guess, what is taken is taken behind the gate */
+    /* relaxed: a guess; work is taken behind the gate */
     return th_load_relaxed(&victim->xslot) || th_claim_seen(&victim->claim) ||
            th_claim_seen(&victim->yields_claim);
 }
@@ -443,7 +442,7 @@ static bool has_anything(const th_worker *victim) {
     return has_private(victim) || th_ring_size(&victim->ring.ring) || th_ring_size(&victim->yields);
 }
 
-/* What the victim is about to run, oldest first, and what it would run next. */
+/* Takes the victim's batch, its LIFO slot and its batch of yielded fibers, in this order. */
 static th_work *rescue_private(th_worker *worker, th_worker *victim) {
     th_work **taken = worker->stolen;
     if (!has_private(victim) || !th_gate_rescue_begin(&victim->gate, th_os_barrier)) {
@@ -457,8 +456,8 @@ static th_work *rescue_private(th_worker *worker, th_worker *victim) {
     return n ? keep(worker, victim, taken, n) : NULL;
 }
 
-/* What is behind the gate is older than the ring: it comes first, or whoever steals the ring's
- * newest all the time would never come to it. */
+/* Work behind the gate is older than the ring: it comes first, or a thief that always finds newer
+ * work in the ring would never come to it. */
 static th_work *rescue_any(th_worker *worker, bool *unsure) {
     thrum_sched *sched = worker->sched;
     for (unsigned i = 0; i < sched->workers_count; i++) {
@@ -491,8 +490,7 @@ static th_work *rescue(th_worker *worker, bool *unsure) {
     return work;
 }
 
-/* For a worker that polls: nobody is the sentinel while all are busy, so it does that one's work.
- */
+/* For a worker that polls: while all are busy there is no sentinel, so it does that one's work. */
 static th_work *look_around(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     if (th_ring_size(&worker->ring.ring)) {
@@ -500,7 +498,7 @@ static th_work *look_around(th_worker *worker) {
     }
     th_work *work = rescue(worker, &worker->look_unsure);
     if (work && th_ring_size(&worker->ring.ring) >= BACKLOG) {
-        th_notify(worker, true); /* it is no searcher, so nobody looks after what it keeps */
+        th_notify(worker, true); /* it is no searcher, so a wake is due for what it keeps */
     }
     for (unsigned i = 0; i < sched->workers_count && !work; i++) {
         th_worker *victim = &sched->workers[i];
@@ -512,7 +510,7 @@ static th_work *look_around(th_worker *worker) {
     return work;
 }
 
-/* One from the shared queue, else from somebody's own. */
+/* Takes one from the inject queue, else from some worker's own. */
 static th_work *help(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     if (!th_inject_is_empty(&sched->inject) && th_inject_turn_begin(&sched->inject)) {

@@ -6,7 +6,7 @@
 #include "core/ready/pick.h"
 #include "core/ready/wake.h"
 
-/* To the inbox of the one worker that may run it. */
+/* Puts the work into the inbox of the one worker that may run it, and wakes that worker. */
 static TH_NO_TSAN void submit_pinned(thrum_sched *sched, th_work *work) {
     th_worker *target = th_worker_at(sched, work->worker);
     th_inject_push(&target->inbox, work, 1);
@@ -14,12 +14,13 @@ static TH_NO_TSAN void submit_pinned(thrum_sched *sched, th_work *work) {
 }
 
 /*
- * To the owner's own list, where nobody else looks: behind what has come to its inbox by now, or a
- * fiber that posts from here would overtake what it posted from another worker before.
+ * Puts the work into the owner's own list, where no other thread looks: behind what has come to its
+ * inbox by now, or a fiber that posts from here would overtake its earlier posts from another
+ * worker.
  */
 static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) {
     th_pinned_collect(worker);
-    worker->quick = NULL; /* it comes before what is claimed */
+    worker->quick = NULL; /* the work comes before the claimed batch */
     if (hint == THRUM_HINT_YIELD) {
         th_yields_mark(worker);
         th_chain_append(&worker->pinned_yields, work);

@@ -13,6 +13,6 @@ bool th_task_expire(thrum_task *task, th_work **work) {
         return false;
     }
     *work = th_task_work(task);
-    th_tsan_release(task); /* its words were the timers' */
+    th_tsan_release(task); /* its words belonged to the timers */
     return true;
 }

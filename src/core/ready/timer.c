@@ -14,13 +14,13 @@
 #include "thrum/task.h"
 
 /*
- * So many are fired at a time: when they run, their stacks are still in the cache. And so many are
- * moved within the wheel before the lock is given up for a moment.
+ * FIRE_MAX are fired at a time, so that their stacks are still in the cache when they run. TURN_MAX
+ * are moved within the wheel before the lock is released for a moment.
  */
 #define FIRE_MAX TH_LIMIT(64u, 2u)
 #define TURN_MAX TH_LIMIT(256u, 2u)
 
-/* A worker looks at its timers about so often, and after so many picks at the latest. */
+/* A worker looks at its timers about every LOOK_NS, and after SKIPS_MAX picks at the latest. */
 #define LOOK_NS 20000
 #define SKIPS_MAX 64u
 
@@ -47,33 +47,33 @@ th_timers *th_timers_of(thrum_sched *sched, th_worker *here) {
     if (th_unlikely(!sched->workers_count)) {
         return &sched->loose_timers;
     }
-    /* By the thread's number, not its address: a run of the simulator is its seed. */
+    /* By the thread's id, not its address: the simulator's seed must determine the run. */
     return sched->workers[th_self_id() % sched->workers_count].timers;
 }
 
 /* With the lock. */
 static void set_earliest(th_timers *timers) {
-    /* Beside that, a worker that is about to sleep reads it behind a fence, or is told. */
-    /* pairs: is_any_due; what was fired was pushed before */
+    /* A worker that is about to sleep reads it behind a fence, or is told. */
+    /* pairs: is_any_due; entries that were fired have been pushed before */
     th_store_release(&timers->xearliest, th_wheel_earliest(&timers->wheel));
 }
 
-/* With the lock. The rest of the mark is its owner's, who does not write it now. */
+/* With the lock. The rest of the mark belongs to the entry's owner, which does not write it now. */
 static void mark_in(th_timed *timed, bool in) {
-    uint32_t mark = th_load_relaxed(&timed->xmark); /* relaxed: the lock is ours */
+    uint32_t mark = th_load_relaxed(&timed->xmark); /* relaxed: under the lock */
     /* relaxed: as above */
     th_store_relaxed(&timed->xmark, in ? mark | TH_TIMED_IN : mark & ~TH_TIMED_IN);
 }
 
 bool th_timers_insert(th_timers *timers, th_timed *timed, int64_t deadline) {
     bool *xtimed = &timers->sched->xtimed;
-    if (th_unlikely(!th_load_relaxed(xtimed))) { /* relaxed: a hint for who helps others */
+    if (th_unlikely(!th_load_relaxed(xtimed))) { /* relaxed: a hint for th_timers_help */
         th_store_relaxed(xtimed, true);          /* relaxed: as above */
     }
     th_wheel_insert(&timers->wheel, &timed->timer, deadline);
     timed->timers = timers;
     mark_in(timed, true);
-    int64_t before = th_load_relaxed(&timers->xearliest); /* relaxed: the lock is ours */
+    int64_t before = th_load_relaxed(&timers->xearliest); /* relaxed: under the lock */
     if (deadline < before) {
         th_store_relaxed(&timers->xearliest, deadline); /* relaxed: see set_earliest */
     }
@@ -87,7 +87,7 @@ void th_timers_tell(th_timers *timers) {
         th_bound_wake(sched, 1);
         return;
     }
-    /* fences: the deadline before the sleep word, and the park word, are read */
+    /* fences: the deadline before the sleep word and the park word are read */
     if (timers->owner == here || !th_wake_worker(timers->owner)) {
         if (!timers->owner->bound) {
             th_watch_timers(sched, here && here->sched == sched ? here : NULL);
@@ -103,8 +103,8 @@ void th_timers_take_out(th_timers *timers, th_timed *timed) {
 
 void th_timed_remove(th_timed *timed) {
     th_timers *timers = timed->timers;
-    th_lock_acquire(&timers->lock); /* whoever is firing it has done with it then */
-    if (th_load_relaxed(&timed->xmark) & TH_TIMED_IN) { /* relaxed: the lock is ours */
+    th_lock_acquire(&timers->lock); /* a thread that was firing it has finished then */
+    if (th_load_relaxed(&timed->xmark) & TH_TIMED_IN) { /* relaxed: under the lock */
         th_timers_take_out(timers, timed);
     }
     th_lock_release(&timers->lock);
@@ -112,14 +112,14 @@ void th_timed_remove(th_timed *timed) {
 
 /* ---- firing ---- */
 
-/* Whether it is a bound thread's own wait, which is no run of a task (BOUND.md). */
+/* Whether the entry is a bound thread's own wait, which is no run of a task (BOUND.md). */
 static bool is_root(const th_timed *timed) {
     return timed->kind == TH_WORK_WAIT && ((const th_fiber *)timed->of[1])->root;
 }
 
 /*
- * With the lock: up to FIRE_MAX that are due; what is to be queued is appended to the chain. One
- * that something else has made due meanwhile is left to whoever did (th_timed_remove).
+ * With the lock: takes up to FIRE_MAX due entries and appends their work to the chain. An entry
+ * that something else has made due meanwhile is left to the thread that did so (th_timed_remove).
  */
 static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
     th_timed *popped[FIRE_MAX];
@@ -129,7 +129,7 @@ static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
     while (n < FIRE_MAX && (timer = th_wheel_pop(&timers->wheel, now))) {
         th_timed *timed = th_timed_of(timer);
         mark_in(timed, false);
-        if (timed->kind == TH_WORK_WAIT) { /* its stack is cold: 64 at a time are not */
+        if (timed->kind == TH_WORK_WAIT) { /* its stack is cold: fetch up to 64 at once */
             __builtin_prefetch(timed->of[0], 1);
             __builtin_prefetch(timed->of[1], 1);
         }
@@ -137,7 +137,7 @@ static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
     }
     for (unsigned i = 0; i < n; i++) {
         th_timed *timed = popped[i];
-        bool root = is_root(timed); /* afterwards it may be gone */
+        bool root = is_root(timed); /* read now: afterwards the entry may be gone */
         timers->fired = NULL;
         if (timed->kind == TH_WORK_WAIT) {
             th_waiter_time_out(timed->of[0], &timers->fired);
@@ -152,8 +152,7 @@ static unsigned take_due(th_timers *timers, int64_t now, th_chain *due) {
     return n;
 }
 
-/* Pinned work goes to the inbox of its worker; the rest stays in the chain. By a worker, or NULL.
- */
+/* Moves pinned work to its worker's inbox; the rest stays in the chain. `by`: a worker, or NULL. */
 static TH_NO_TSAN void submit_pinned_due(thrum_sched *sched, th_worker *by, th_chain *due) {
     th_chain rest = {0};
     th_work *work;
@@ -169,12 +168,12 @@ static TH_NO_TSAN void submit_pinned_due(thrum_sched *sched, th_worker *by, th_c
     *due = rest;
 }
 
-/* What was taken begins again, but for roots: before it is published. */
+/* Counts the taken work, without roots, as readied: before it is published. */
 static void count_readied(th_worker *by, const th_chain *due, uint32_t roots) {
     th_count(&by->flow.xreadied, due->count - roots); /* relaxed: as th_flow_began */
 }
 
-/* With the lock: where there is one order, deadlines are queued in theirs. */
+/* With the lock: queues work in the order of its deadlines, where the policy has one order. */
 static uint64_t submit_in_order(th_worker *by, th_chain *due, uint32_t roots) {
     const th_policy *policy = by->sched->policy;
     if (!policy->submit_due || !due->first) {
@@ -221,7 +220,7 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
     uint32_t roots = timers->roots;
     bool any = due->first != NULL;
     uint64_t ordered = submit_in_order(by, due, roots);
-    if (due->first) { /* with the lock: who finds no deadline any more sees this (STUCK.md) */
+    if (due->first) { /* with the lock: a thread that finds no deadline left sees it (STUCK.md) */
         count_readied(by, due, roots);
     }
     set_earliest(timers);
@@ -236,7 +235,7 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
         th_submit(by, th_chain_take(due), THRUM_HINT_NONE);
     }
     if (n == FIRE_MAX) {
-        by->timer_skip = FIRE_MAX / 2; /* the rest when half of these have been run */
+        by->timer_skip = FIRE_MAX / 2; /* fire the rest when half of these have run */
     }
     return any;
 }
@@ -245,14 +244,14 @@ void th_timers_poll_slow(th_worker *worker) {
     int64_t now = th_os_now();
     int64_t passed = now - worker->timer_looked;
     unsigned picks = worker->timer_skips + 1;
-    /* About a look in LOOK_NS, judged by the picks since the last one. */
+    /* About one look per LOOK_NS, as judged by the picks since the last one. */
     int64_t pick_ns = passed / picks;
     worker->timer_skips = pick_ns >= LOOK_NS                       ? 0
                           : pick_ns < LOOK_NS / (int64_t)SKIPS_MAX ? SKIPS_MAX
                                                                    : (unsigned)(LOOK_NS / pick_ns);
     worker->timer_skip = worker->timer_skips;
     worker->timer_looked = now;
-    /* relaxed: a deadline that is not seen yet was put in just now */
+    /* relaxed: a deadline that is not seen yet was inserted just now */
     if (th_load_relaxed(&worker->timers->xearliest) <= now) {
         th_timers_fire(worker, worker->timers, now);
     }
@@ -275,13 +274,13 @@ bool th_timers_help(th_worker *worker) {
 }
 
 int64_t th_timers_sleep_until(const th_worker *worker, bool sentinel) {
-    /* relaxed: behind the fence of who parks; who puts in an earlier one wakes it (th_timers_tell)
-     */
+    /* relaxed: behind the parker's fence; an earlier deadline inserted later wakes the worker
+     * (th_timers_tell) */
     int64_t until = th_load_relaxed(&worker->own_timers.xearliest);
     const thrum_sched *sched = worker->sched;
     for (unsigned i = 0; sentinel && i < sched->workers_count; i++) {
-        int64_t theirs = th_load_relaxed(&sched->workers[i].own_timers.xearliest); /* relaxed: a
-                                                                                       hint */
+        /* relaxed: a hint */
+        int64_t theirs = th_load_relaxed(&sched->workers[i].own_timers.xearliest);
         until = theirs < until ? theirs : until;
     }
     return until;

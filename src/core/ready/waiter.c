@@ -1,5 +1,5 @@
 /*
- * waiter.c: see waiter.h. The states and the three cases of a wake: core/wait/WAITING.md.
+ * waiter.c: see waiter.h. core/wait/WAITING.md has the states and the three cases of a wake.
  */
 #include "core/ready/waiter.h"
 
@@ -17,23 +17,23 @@ bool th_waiter_time_out(th_waiter *waiter, th_work **work) {
     /* pairs: released, th_wait_commit; as th_waiter_wake */
     uint32_t old = th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);
     if (old & TH_WAIT_PARKED) {
-        *work = &fiber->work; /* else it sees for itself, or its committer queues it */
+        *work = &fiber->work; /* else the fiber sees it itself, or its committer queues it */
     }
     return true;
 }
 
 void th_wait_commit_unlock(void *arg) {
     const th_unlock_commit *commit = arg;
-    /* relaxed: nobody finds the waiter before the lock is given up, which publishes this */
+    /* relaxed: no waker finds the waiter before the lock is released, which publishes this */
     th_store_relaxed(&commit->waiter->xword, TH_WAIT_PARKED);
     /* the waiter, its fiber and what it waited on may be gone by now */
     th_waiter_give_up(commit->xword, commit->unlocked, commit->wide);
 }
 
-/* After the step that released it: whoever finds it parked brings it back. */
+/* After the step that released the waiter: the thread that found it parked resumes it. */
 static void unpark(th_waiter *waiter, th_fiber *fiber, uint32_t old) {
     if (!(old & TH_WAIT_PARKED)) {
-        return; /* it has not left yet: it sees for itself, or its committer queues it */
+        return; /* it has not parked yet: it sees it itself, or its committer queues it */
     }
     if (fiber) {
         th_ready(fiber);
@@ -47,7 +47,7 @@ void th_waiter_wake(th_waiter *waiter) {
     /* pairs: th_wait_commit, th_wait_commit_unlock; the fiber's registers are saved */
     uint32_t word = th_load_acquire(&waiter->xword);
     if (word == TH_WAIT_PARKED) {
-        /* A wait that only a wake ends, and it is parked: nobody else writes the word. */
+        /* Only a wake ends this wait, and it is parked: no other thread writes the word. */
         /* pairs: released; publishes what the waker wrote */
         th_store_release(&waiter->xword, TH_WAIT_WOKEN | TH_WAIT_RELEASED);
         unpark(waiter, fiber, word);
@@ -82,13 +82,14 @@ void th_waiter_release(th_waiter *waiter) {
 
 void th_waiter_release_cancelled(th_waiter *waiter) {
     th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
-    /* pairs: th_wait_commit; PARKED. What we did before it knows by the lock in th_cancel_end */
+    /* pairs: th_wait_commit; publishes PARKED. The lock in th_cancel_end publishes what the
+     * canceller did before */
     uint32_t old = th_xchg_acquire(&waiter->xword, TH_WAIT_CANCELLED | TH_WAIT_RELEASED);
     unpark(waiter, fiber, old);
 }
 
 void th_waiter_missed(th_waiter *waiter) {
-    /* pairs: th_waiter_wait_missed; what the waker did before */
+    /* pairs: th_waiter_wait_missed; publishes what the waker did before */
     th_or_release(&waiter->xword, TH_WAIT_LEFT);
 }
 
@@ -102,7 +103,7 @@ TH_NO_TSAN void th_wait_commit(th_worker *worker, th_fiber *fiber, void *arg) {
             return; /* the waiter, and the fiber, may be gone by now */
         }
     }
-    /* the wake came before the commit: it left the fiber to us */
+    /* the wake came before the commit and left the fiber to it */
     th_ready_on(worker, fiber, THRUM_HINT_NEXT);
 }
 
@@ -125,10 +126,10 @@ void th_ready(th_fiber *fiber) {
         th_leave(worker);
         return;
     }
-    /* Inside before the fiber is queued: it may end, and its scheduler with it. */
+    /* Enter before the fiber is queued: it may end, and its scheduler with it. */
     th_outside *record = th_outside_enter(sched, false);
     if (th_unlikely(!record)) {
-        return; /* in the child of a fork: it is the parent's fiber */
+        return; /* in the child of a fork: the fiber is the parent's */
     }
     if (th_likely(!fiber->root)) {
         th_flow_began(&record->flow.xreadied);

@@ -1,5 +1,5 @@
 /*
- * waiter.h: ending waits: the steps on a waiter's word, and what is queued then
+ * waiter.h: ending waits: the steps on a waiter's word, and the queueing of its fiber
  * (core/wait/WAITING.md).
  */
 #ifndef TH_WAITER_H
@@ -11,29 +11,30 @@
 typedef struct th_worker th_worker;
 
 /*
- * From timers: true if the deadline comes first; then the waiter is not touched any more, and *work
- * is what must be queued, if anything.
+ * Called by timers. True if the deadline comes first: then the waiter must not be touched any more,
+ * and *work, if it is set, must be queued.
  */
 bool th_waiter_time_out(th_waiter *waiter, th_work **work);
 
-/* Wakes a plain waiter that the caller has taken off its list (and unlocked it). */
+/* Wakes a waiter that is not timed; the caller has taken it off its list and unlocked the list. */
 void th_waiter_wake(th_waiter *waiter);
 
 /*
- * For waits that several things can end, under the list's lock: true for the one that decides the
- * outcome. The winner takes it off the list, unlocks and calls th_waiter_release.
+ * For waits that several things can end, under the list's lock: true for the caller that decides
+ * the outcome. It takes the waiter off the list, unlocks and calls th_waiter_release.
  */
 bool th_waiter_claim(th_waiter *waiter, uint32_t outcome);
 void th_waiter_release(th_waiter *waiter);
 
-/* The same for one that is not timed, and was taken off its list: TH_WAIT_CANCELLED. */
+/* Ends a wait that is not timed with TH_WAIT_CANCELLED; the waiter was taken off its list. */
 void th_waiter_release_cancelled(th_waiter *waiter);
 
-/* Either kind, taken off its list; a timed one, or its whole, was claimed for WOKEN. */
+/* Ends a wait of either kind; the waiter was taken off its list, and a timed one, or its whole, was
+ * claimed for WOKEN. */
 static inline void th_waiter_let_go(th_waiter *waiter) {
     if (th_unlikely(waiter->timed)) {
         th_waiter *whole = th_waiter_whole(waiter);
-        whole->value = waiter->value; /* plain: whoever claimed it is alone; a part's number */
+        whole->value = waiter->value; /* a part's number; plain: only the claimer writes it */
         th_waiter_release(whole);
     } else {
         th_waiter_wake(waiter);
@@ -41,8 +42,8 @@ static inline void th_waiter_let_go(th_waiter *waiter) {
 }
 
 /*
- * Where the waker found the waiter without a list lock (join): it could not claim it, and says that
- * it touches it no more; the waiter, which knows that it was found, waits for that
+ * For a waker that found the waiter without a list lock (join) and could not claim it: it says that
+ * it does not touch the waiter any more. The waiter knows that it was found and waits for this
  * (th_waiter_wait_missed).
  */
 void th_waiter_missed(th_waiter *waiter);
@@ -54,7 +55,7 @@ void th_waiter_missed(th_waiter *waiter);
 void th_ready(th_fiber *fiber);
 void th_ready_on(th_worker *worker, th_fiber *fiber, unsigned hint);
 
-/* The commit of a wait: from now on whoever wakes the waiter queues the fiber. */
+/* The commit of a wait: from now on the waker queues the fiber. */
 void th_wait_commit(th_worker *worker, th_fiber *fiber, void *waiter);
 
 /* The commit of a wait with the list's lock held. */

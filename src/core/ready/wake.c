@@ -1,11 +1,11 @@
 /*
- * wake.c: see wake.h. States, rules and the races that they prevent: core/worker/PARKING.md.
+ * wake.c: see wake.h. core/worker/PARKING.md has the states, the rules and the races they prevent.
  */
 #include "core/ready/wake.h"
 
 #include "platform/platform.h"
 
-/* Claims a sleeper by its own word. `clear`: bits that the claimer has taken care of. */
+/* Claims a sleeper by its own word. Clears the bits `clear`, sets `give` if the claim succeeds. */
 static bool claim(th_worker *target, uint32_t clear, uint32_t give) {
     uint32_t word = th_load_relaxed(&target->xsleep); /* relaxed: the exchange decides */
     for (;;) {
@@ -16,7 +16,7 @@ static bool claim(th_worker *target, uint32_t clear, uint32_t give) {
             return false;
         }
         /* lock-free: the word changes a bounded number of times while its worker goes to sleep */
-        /* pairs: announce, unannounce; the pop of the entry, and what the worker is woken for */
+        /* pairs: announce, unannounce; publishes the pop and what the worker is woken for */
         if (th_cas_release(&target->xsleep, &word, want)) {
             return (word & TH_SLEEP_PARKED) != 0;
         }
@@ -50,27 +50,29 @@ static void count_wake(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
 /*
  * Takes a sleeper off the stack, else the sentinel, and grants the search token in the same
  * exchange. The entry may be stale (its worker went on by itself): then the token is given back
- * before the next try. Whoever submits meanwhile sees a searcher that is none and relies on it, so
- * giving it back without looking at the word again would lose his wake. False when nobody sleeps,
- * or, unless `anyway`, somebody is looking already. For a `lone` one a sentinel that sleeps long is
- * woken, whoever sleeps or searches besides: from then on it comes round again.
+ * before the next try. A thread that submits meanwhile sees a searcher that is none and relies on
+ * it, so giving the token back without reading the word again would lose that thread's wake. False
+ * when no worker sleeps or, unless `anyway`, a searcher is there already. With `lone`, for a single
+ * task, a sentinel that sleeps long is woken even if others sleep or search: from then on it comes
+ * round again.
  */
 static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bool anyway,
                       bool lone) {
-    unsigned leaving = 0; /* the sentinel, found on its way: it will look for itself */
+    unsigned leaving = 0; /* a sentinel that was about to go on by itself: it will look itself */
     for (;;) {
-        /* pairs: announce; the links and words of those in the stack */
+        /* pairs: announce; publishes the links and words of the workers in the stack */
         uint64_t word = th_load_acquire(&sched->xpark);
         bool deep = lone && th_park_long(word);
         unsigned top = deep ? 0 : th_park_top(word);
         unsigned which = top ? top : th_park_sentinel(word);
         if ((th_park_searchers(word) && !anyway && !deep) || !which) {
-            return false; /* somebody is looking already, or nobody sleeps */
+            return false; /* there is a searcher already, or no sleeper */
         }
         th_worker *target = &sched->workers[which - 1];
         /*
-         * relaxed: the word was read before. If it parked again meanwhile, it may have looked
-         * before somebody else published who relied on our token; otherwise it is still to look.
+         * relaxed: the park word was read before. If the sentinel parked again meanwhile, it may
+         * have looked before another thread published and relied on this token: then it is tried
+         * again. Otherwise it is still to look.
          */
         if (!top && which == leaving && !(th_load_relaxed(&target->xsleep) & TH_SLEEP_PARKED)) {
             return false;
@@ -93,7 +95,7 @@ static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bo
             return true;
         }
         leaving = top ? leaving : which;
-        /* relaxed: the same word is read again, so not as it was before this */
+        /* relaxed: the loop reads the same word again, so not an older value */
         th_sub_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE);
     }
 }
@@ -112,8 +114,8 @@ void th_notify_somebody(th_worker *worker, uint64_t word) {
 }
 
 /*
- * Each of them has a token, so each looks, or hands the duty on (rule T). That one of them is
- * searching already is no reason to leave the others asleep: there is work for all.
+ * Each woken worker has a token, so each looks, or hands the duty on (rule T). A searcher is no
+ * reason to leave the others asleep: there is work for all.
  */
 void th_wake_many(thrum_sched *sched, th_worker *by, uint64_t n, th_wake_cause cause) {
     while (n-- && wake_next(sched, by, cause, true, false)) {
@@ -143,8 +145,8 @@ bool th_wake_worker(th_worker *target) {
 }
 
 void th_watch_timers(thrum_sched *sched, th_worker *by) {
-    /* relaxed: ordered by the caller. Who parks after that word sees that not all sleep, and takes
-     * the sentinel's role */
+    /* relaxed: ordered by the caller. A worker that parks after that word sees that not all sleep,
+     * and takes the sentinel's role */
     uint64_t word = th_load_relaxed(&sched->xpark);
     if (th_park_anyone(word) &&
         (th_park_long(word) || (!th_park_searchers(word) && !th_park_sentinel(word)))) {
