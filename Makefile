@@ -8,7 +8,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-full demo bench bench-full bench-rows sim stress fuzz faults mutate models coverage check format install clean help
+.PHONY: all quick test test-full demo bench bench-full bench-rows sim stress fuzz faults mutate models coverage check reference format install clean help
 
 all: ## build the library, the examples and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -83,6 +83,9 @@ check: ## style, floors, rooms, the documents' tables, and the binary interface 
 	@tools/check-style
 	@tools/check-tables
 	@tools/check-abi
+
+reference: ## man pages and one HTML page, from the headers: build/reference
+	@tools/reference
 
 format: ## let clang-format lay out the sources
 	@clang-format -i $$(git ls-files '*.c' '*.h')

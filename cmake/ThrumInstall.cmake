@@ -1,4 +1,4 @@
-# Headers, static and shared library, find_package(thrum), pkg-config.
+# Headers, static and shared library, find_package(thrum), pkg-config; the reference, where python3 is there.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thrum)
@@ -25,3 +25,16 @@ file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 configure_file(cmake/thrum.pc.in ${PROJECT_BINARY_DIR}/thrum.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/thrum.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Made at the install, so that it says what the headers say. Without python3 there is none.
+find_program(THRUM_PYTHON python3)
+if(THRUM_PYTHON)
+  set(reference_dir ${PROJECT_BINARY_DIR}/reference)
+  install(CODE "execute_process(COMMAND \"${THRUM_PYTHON}\" tools/reference --out \"${reference_dir}\"
+    WORKING_DIRECTORY \"${PROJECT_SOURCE_DIR}\" RESULT_VARIABLE failed)
+  if(failed)
+    message(WARNING \"the reference could not be made, and is not installed\")
+  endif()")
+  install(DIRECTORY ${reference_dir}/man3 DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL)
+  install(FILES ${reference_dir}/thrum.html TYPE DOC OPTIONAL)
+endif()

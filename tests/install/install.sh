@@ -40,6 +40,19 @@ done
 objdump -p "$libdir/libthrum.so" | grep -q "SONAME *$soname\$" || { echo "no SONAME $soname"; exit 1; }
 [ ! -e "$libdir/libthrum.so.0" ] || { echo "programs of other minor versions would find it"; exit 1; }
 
+# The reference: a page for each function, and none that groff complains about.
+if have python3; then
+    man=$prefix/share/man
+    for function in $(sed -n 's/.*<elf-symbol name=.\(thrum_[a-z_0-9]*\).*/\1/p' "$here/../../abi/thrum.abi"); do
+        [ -f "$man/man3/$function.3" ] || { echo "no man page: $function"; exit 1; }
+    done
+    [ -f "$prefix/share/doc/thrum/thrum.html" ] || { echo "not installed: thrum.html"; exit 1; }
+    if have groff && (cd "$man" && for page in man3/*.3; do groff -man -Tutf8 -ww "$page"; done) 2>&1 >/dev/null | grep .; then
+        echo "groff complains"
+        exit 1
+    fi
+fi
+
 # Nothing that is installed tells where it was built. (A compiler's cache may have it from elsewhere.)
 source=$(cd "$here/../.." && pwd)
 for library in libthrum.a libthrum.so; do
