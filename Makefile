@@ -82,6 +82,7 @@ check: ## style, floors, rooms, the documents' tables, and the binary interface 
 	@tools/check-rooms
 	@tools/check-style
 	@tools/check-tables
+	@tools/reference --check
 	@tools/check-abi
 
 reference: ## man pages and one HTML page, from the headers: build/reference

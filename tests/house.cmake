@@ -17,6 +17,7 @@ house_test(checks_can_fail ${PROJECT_SOURCE_DIR}/tools/check-self-test)
 find_program(THRUM_PYTHON python3)
 if(THRUM_PYTHON)
   house_test(tables ${PROJECT_SOURCE_DIR}/tools/check-tables)
+  house_test(reference ${PROJECT_SOURCE_DIR}/tools/reference --check)
   house_test(rooms ${PROJECT_SOURCE_DIR}/tools/check-rooms
     --objects ${PROJECT_BINARY_DIR}/CMakeFiles/thrum_static.dir)
 endif()

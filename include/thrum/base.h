@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The version of these headers; before 1.0 a minor version may change names. */
 #define THRUM_VERSION_MAJOR 0
 #define THRUM_VERSION_MINOR 1
 #define THRUM_VERSION_PATCH 0

@@ -88,9 +88,14 @@ typedef struct thrum_case {
 } thrum_case;
 THRUM_STATIC_ASSERT(sizeof(void *) != 8 || sizeof(thrum_case) == 32, "part of the ABI");
 
+/* The kinds of a case. */
 #define THRUM_CASE_SEND 1u
 #define THRUM_CASE_RECV 2u
 
+/*
+ * A case that sends a copy of *elem to the channel, and one that receives into *elem. Both are
+ * values of thrum_case.
+ */
 #ifdef __cplusplus
 #define THRUM_SEND_CASE(chan_, elem_) (thrum_case{(chan_), (elem_), NULL, THRUM_CASE_SEND, 0})
 #define THRUM_RECV_CASE(chan_, elem_) (thrum_case{(chan_), NULL, (elem_), THRUM_CASE_RECV, 0})

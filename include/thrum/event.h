@@ -9,6 +9,7 @@
 
 THRUM_BEGIN_DECLS
 
+/* A signal lets one waiter through (AUTO), or all until the event is cleared (MANUAL). */
 typedef enum { THRUM_EVENT_AUTO, THRUM_EVENT_MANUAL } thrum_event_mode;
 
 typedef struct thrum_event {

@@ -59,6 +59,7 @@ typedef struct thrum_metrics {
                                   threads */
 } thrum_metrics;
 
+/* The initializer of what thrum_metrics_read fills in. */
 /* clang-format off */
 #define THRUM_METRICS_INIT { sizeof(thrum_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
                              0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -67,6 +68,7 @@ typedef struct thrum_metrics {
 /* In place of a worker's number: the sum over all workers. */
 #define THRUM_ALL_WORKERS (-1)
 
+/* What is printed: for people, for Prometheus to collect, or as JSON. */
 typedef enum { THRUM_TEXT, THRUM_PROMETHEUS, THRUM_JSON } thrum_format;
 
 /*

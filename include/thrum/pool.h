@@ -19,6 +19,7 @@ THRUM_BEGIN_DECLS
 
 typedef struct thrum_pool thrum_pool;
 
+/* What a pool is made from; THRUM_POOL_CONFIG_INIT sets the defaults. */
 typedef struct thrum_pool_config {
     size_t size;      /* sizeof(thrum_pool_config); set by the init */
     size_t item_size; /* bytes of an object, at least 1; each is 16-byte aligned */

@@ -52,11 +52,12 @@ THRUM_API THRUM_NODISCARD int thrum_sem_wait_until(thrum_sem *sem, thrum_time de
 THRUM_API THRUM_NODISCARD int thrum_sem_try_wait(thrum_sem *sem);
 
 /*
- * The three calls above for n units at once: they take all or none. A caller that waits for n keeps
- * its place in the queue until it has them: those behind it wait, for however few, and units that
- * come are put by for it; when its time is out, or it is cancelled, they go to those behind it. For
- * 0 units they return 0 at once. They return -EINVAL for more than THRUM_SEM_MAX, and
- * thrum_sem_try_wait_n -EAGAIN when there are fewer, or others wait. Otherwise they are as above.
+ * As thrum_sem_wait, thrum_sem_wait_until and thrum_sem_try_wait, for n units at once: they take
+ * all or none. A caller that waits for n keeps its place in the queue until it has them: those
+ * behind it wait, for however few, and units that come are set aside for it; when its time is out,
+ * or it is cancelled, they go to those behind it. For 0 units they return 0 at once. They return
+ * -EINVAL for more than THRUM_SEM_MAX, and thrum_sem_try_wait_n -EAGAIN when there are fewer, or
+ * others wait. Otherwise they are as those.
  */
 THRUM_API THRUM_NODISCARD int thrum_sem_wait_n(thrum_sem *sem, unsigned n);
 THRUM_API THRUM_NODISCARD int thrum_sem_wait_n_until(thrum_sem *sem, unsigned n,

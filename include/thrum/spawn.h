@@ -31,6 +31,7 @@ THRUM_BEGIN_DECLS
  */
 #define THRUM_NAME_MAX 31
 
+/* How a task is started; THRUM_ATTR_INIT sets the defaults. */
 typedef struct thrum_attr {
     size_t size;        /* sizeof(thrum_attr); set by the init */
     thrum_sched *sched; /* where the task runs; NULL: the caller's own scheduler */
@@ -155,6 +156,7 @@ THRUM_API int thrum_set_name(const char *name);
 
 /* ---- values of a task's own ---- */
 
+/* A key under which each task and thread keeps a value of its own. */
 typedef struct thrum_key {
     uint32_t index;
 } thrum_key;

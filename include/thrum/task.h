@@ -20,6 +20,7 @@
 THRUM_BEGIN_DECLS
 
 typedef struct thrum_task thrum_task;
+/* The body of a task: it gets the task and the argument of thrum_task_init. */
 typedef void (*thrum_task_fn)(thrum_task *self, void *arg);
 
 struct thrum_task {

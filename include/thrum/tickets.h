@@ -25,6 +25,7 @@ typedef struct thrum_tickets {
 } thrum_tickets;
 THRUM_STATIC_ASSERT(sizeof(thrum_tickets) == 24, "part of the ABI");
 
+/* One ticket, in the memory of the caller that takes it. */
 typedef struct thrum_ticket {
     thrum_tickets *reserved_tickets;
     struct thrum_ticket *reserved_next;
