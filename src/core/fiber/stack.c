@@ -320,6 +320,8 @@ TH_NO_TSAN void th_stacks_destroy(th_stacks *stacks) {
             size_t guards = 0;
             for (uint32_t i = 0; i < slab->count; i++) /* relaxed: the last user */
                 guards += th_load_relaxed(&slab->xwords[i]) >> GUARD_SHIFT == THRUM_GUARD_MPROTECT;
+            /* Else a later thread has on its stack what fibers' frames have left in the shadow. */
+            th_asan_unpoison(slab->base, slab->count * slot_size(c));
             th_os_unmap(slab->base, slab->count * slot_size(c));
             th_sub_relaxed(&xmprotect_count, guards); /* relaxed: a count */
             stacks->free(stacks->ctx, slab);
