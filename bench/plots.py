@@ -1,4 +1,4 @@
-"""The report's plots, as SVG: drawn by hand, so that the page needs nothing from outside."""
+"""The report's plots, as SVG: drawn by hand, so that the page needs nothing from external threads."""
 
 import html
 import math

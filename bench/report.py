@@ -1,4 +1,4 @@
-"""Writes what compare.py measured: OUT.md, tables; OUT.html, plots, in one file without anything from outside."""
+"""Writes what compare.py measured: OUT.md, tables; OUT.html, plots, in one file without anything from external threads."""
 
 import html
 

@@ -1,6 +1,7 @@
 /*
- * rows_fifo.c: tasks posted one by one from outside, as the fifo policy is made for, on any policy;
- * the scenarios that TaskScheduler publishes; and the ready queue of that policy by itself.
+ * rows_fifo.c: tasks posted one by one from external threads, as the fifo policy is made for, on
+ * any policy; the scenarios that TaskScheduler publishes; and the ready queue of that policy by
+ * itself.
  *
  * A nano task counts one; a micro task draws 100 random numbers and stores each with sequential
  * consistency; a heavy one 500, then it posts itself with or without a deadline and sometimes wakes

@@ -1,6 +1,6 @@
 /*
  * rows_spawn.c: starting small tasks and waiting for their end: spawned and intrusive, from inside
- * and from outside.
+ * and from external threads.
  *
  * Every task counts itself in a slot of its own, so that a task that ran twice, or not at all, is
  * found in the end. Nothing else is done in it but telling the waitgroup.
@@ -168,9 +168,9 @@ static void run_burst(const bench_args *args, bench_sample *out) {
     bench_inside(args, burst_inside, &work);
 }
 
-/* ---- from outside ---- */
+/* ---- from external threads ---- */
 
-static void go_outside(spawn_work *work) {
+static void go_external(spawn_work *work) {
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = work->sched;
     thrum_waitgroup_add(&done.group, (int)work->tasks_count);
@@ -179,7 +179,7 @@ static void go_outside(spawn_work *work) {
     bench_ok(thrum_waitgroup_wait(&done.group));
 }
 
-static void run_outside(const bench_args *args, spawn_work work, void (*round)(spawn_work *)) {
+static void run_external(const bench_args *args, spawn_work work, void (*round)(spawn_work *)) {
     work.sched = bench_start(args);
     unsigned runs = time_rounds(&work, round);
     bench_stop(work.sched);
@@ -187,19 +187,19 @@ static void run_outside(const bench_args *args, spawn_work work, void (*round)(s
 }
 
 /* A stream of a million: the poster waits once, at the end. */
-static void run_post_outside(const bench_args *args, bench_sample *out) {
+static void run_post_external(const bench_args *args, bench_sample *out) {
     unsigned tasks = bench_scale(args, MILLION, 10000);
-    run_outside(args, make_work(out, tasks, 1, true), post_round);
+    run_external(args, make_work(out, tasks, 1, true), post_round);
 }
 
-static void run_post_outside_rounds(const bench_args *args, bench_sample *out) {
+static void run_post_external_rounds(const bench_args *args, bench_sample *out) {
     unsigned rounds = bench_scale(args, 1000, 20);
-    run_outside(args, make_work(out, ROUND, rounds, true), post_round);
+    run_external(args, make_work(out, ROUND, rounds, true), post_round);
 }
 
-static void run_spawn_outside(const bench_args *args, bench_sample *out) {
+static void run_spawn_external(const bench_args *args, bench_sample *out) {
     unsigned tasks = bench_scale(args, MILLION, 10000);
-    run_outside(args, make_work(out, tasks, 1, false), go_outside);
+    run_external(args, make_work(out, tasks, 1, false), go_external);
 }
 
 /* ---- fan-out ---- */
@@ -327,24 +327,24 @@ static const bench_case cases[] = {
      .baseline = base_calls,
      .baseline_what = "a call"},
     {.what = "a million intrusive tasks posted by a plain thread, until the last has run",
-     .rows = {{.name = "post-outside", .unit = "ns/op", .must = BENCH_SCALED, .limit = {35, 35}}},
+     .rows = {{.name = "post-external", .unit = "ns/op", .must = BENCH_SCALED, .limit = {35, 35}}},
      .count = 1,
      .workers_min = 1,
-     .run = run_post_outside,
+     .run = run_post_external,
      .baseline = base_calls,
      .baseline_what = "a call"},
     {.what = "1000 rounds of 1000 of them: the thread waits for each round",
-     .rows = {{.name = "post-outside-rounds", .unit = "ns/op"}},
+     .rows = {{.name = "post-external-rounds", .unit = "ns/op"}},
      .count = 1,
      .workers_min = 1,
-     .run = run_post_outside_rounds,
+     .run = run_post_external_rounds,
      .baseline = base_calls,
      .baseline_what = "a call"},
     {.what = "a million tasks by thrum_go_with from a plain thread, until the last has run",
-     .rows = {{.name = "spawn-outside", .unit = "ns/op"}},
+     .rows = {{.name = "spawn-external", .unit = "ns/op"}},
      .count = 1,
      .workers_min = 1,
-     .run = run_spawn_outside,
+     .run = run_spawn_external,
      .baseline = base_calls,
      .baseline_what = "a call"},
     {.what =

@@ -15,7 +15,7 @@
 /* ---- rounds ---- */
 
 static thrum_sched *sched;
-static thrum_attr on_sched; /* from outside */
+static thrum_attr on_sched; /* from external threads */
 
 /* Starts a task from the plain thread. */
 static void go(thrum_fn fn, void *arg) {
@@ -146,7 +146,8 @@ static int yield_and_stall(void *arg) {
     return 0;
 }
 
-/* A yield in between, if any is given: in Tokio 1.24 nothing from outside would run without one. */
+/* A yield in between, if any is given: in Tokio 1.24 nothing from external threads would run
+ * without one. */
 static int stall_and_respawn(void *arg) {
     stall();
     if (arg != NULL)

@@ -38,11 +38,11 @@ WORKLOADS = [
     W("spawn", "a task starts 1000 and waits, 1000 times: a task", "spawn", note=CALLS),
     W("spawn-joined", "the same, each joined", "spawn", note="Go: a channel for each goroutine"),
     W("spawn-burst spawn-burst-cold", "a million at once: a task; cold: the first time", "spawn", note=BURST),
-    W("spawn-outside", "a plain thread starts a million: a task", "spawn"),
+    W("spawn-external", "a plain thread starts a million: a task", "spawn"),
     W("post", "1000 × 1000 tasks in the caller's memory, from inside: a task", "spawn"),
-    W("post-outside", "a million of them from a plain thread: a task", "spawn",
+    W("post-external", "a million of them from a plain thread: a task", "spawn",
       note="libuv also tells its loop of each end"),
-    W("post-outside-rounds", "1000 × 1000, the thread waits for each round: a task", "spawn"),
+    W("post-external-rounds", "1000 × 1000, the thread waits for each round: a task", "spawn"),
     W("fanout", "10,000 tasks while the other workers sleep: a task", "spawn", note=CALLS),
     W("yield", "1000 fibers yield 1000 times each: a yield", "turns"),
     W("pingpong", "two fibers over two semaphores: a round trip", "turns",
@@ -77,7 +77,7 @@ WORKLOADS = [
       note="OpenMP: taskloop in 64 parts a thread, from inside a task as with the others. " + CHUNKS),
     W("for-skewed", "the same, the first hundredth a hundred times as long", "parallel", note=CHUNKS),
     W("wake-p50 wake-p99 wake-bare-p50", "from a post to sleeping workers until it runs", "idle",
-      note="the caller blocks afterwards; in Go a goroutine with a thread of its own, as Go has no outside"),
+      note="the caller blocks afterwards; in Go a goroutine with a thread of its own, as Go has no external threads"),
     W("lone-task-p50 lone-task-p99 lone-task-bare-p50 lone-task-bare-p99",
       "a task starts one other and computes on for 10 ms, while a worker sleeps: until the other begins", "idle", [2],
       note="thrum's two workers and the bare futex's two threads are tied to a core each; Go and Tokio cannot say so"),
@@ -145,8 +145,8 @@ TITLES = {"spawn": "Starting tasks", "turns": "Taking turns", "chan": "Channels"
 # How many workers `--full` takes; what is drawn over 1 to 8 workers; what the variants are
 # compared on; what is also measured with another malloc.
 FULL_WORKERS = [1, 2]
-SCALING = ["spawn", "spawn-outside", "yield", "mutex-100", "chan-4-4", "fib", "skynet-join", "skynet-chan", "sort"]
-ALLOCATING = ["spawn", "spawn-joined", "spawn-burst", "spawn-outside", "skynet-chan", "skynet-join", "fib", "ping_pong",
+SCALING = ["spawn", "spawn-external", "yield", "mutex-100", "chan-4-4", "fib", "skynet-join", "skynet-chan", "sort"]
+ALLOCATING = ["spawn", "spawn-joined", "spawn-burst", "spawn-external", "skynet-chan", "skynet-join", "fib", "ping_pong",
               "chained_spawn", "remote_spawn", "spawn_blocking", "spawn_many_remote_idle"]
 SETS = {"variants": ["spawn", "turns", "chan", "parallel", "study"]}
 

@@ -12,8 +12,8 @@
 #ifndef WORKERS
 #define WORKERS 2
 #endif
-#ifndef OUTSIDERS /* threads that post from outside */
-#define OUTSIDERS 1
+#ifndef EXTERNALS /* threads that post from external threads */
+#define EXTERNALS 1
 #endif
 #ifndef POSTS /* by each of them */
 #define POSTS 2
@@ -21,10 +21,10 @@
 #ifndef CHAIN /* tasks in one post */
 #define CHAIN 1
 #endif
-#ifndef PINNED /* 1: a post goes to the shared queue or to an inbox; 2: always to an inbox */
+#ifndef PINNED /* 1: a post goes to the inject queue or to an inbox; 2: always to an inbox */
 #define PINNED 0
 #endif
-#ifndef TURN /* 1: the shared queue's turn in detail; 0: taking is one step */
+#ifndef TURN /* 1: the inject queue's turn in detail; 0: taking is one step */
 #define TURN 0
 #endif
 #ifndef SPAWNS /* tasks that tasks queue on their own worker, all together */
@@ -36,8 +36,8 @@
 #ifndef LONGS /* so many tasks at a time do not end before all others have */
 #define LONGS 0
 #endif
-#ifndef NAPS /* naps, all together */
-#define NAPS 0
+#ifndef BACKOFFS /* back-offs, all together */
+#define BACKOFFS 0
 #endif
 #ifndef TIMER /* 1: the sentinel's sleep ends, at the latest when nothing else moves */
 #define TIMER 0
@@ -65,7 +65,7 @@
 #define SENTINEL(word) (((word) >> 2) & 3)
 #define SEARCHERS(word) (((word) >> 4) & 7)
 #define PARKED_COUNT(word) (((word) >> 7) & 3)
-#define NAP 512
+#define BACKOFF 512
 #define WATCH 1024
 #define LONG(word) (SENTINEL(word) && !((word) & WATCH))
 #define SEARCHER_ONE 16
@@ -104,7 +104,7 @@ byte below[WORKERS]; /* xidle_next */
 byte waiting;        /* bits: in the futex */
 byte sentinel;       /* bits: worker->sentinel */
 
-byte itop; /* the shared queue: the producers' stack */
+byte itop; /* the inject queue: the producers' stack */
 #if TURN
 byte ilist; /* what is left of it, with the turn */
 bit irest;  /* ... as others see it */
@@ -148,16 +148,16 @@ bit xexit;
 #define ROUNDS 4 /* of the sentinel in vain before nothing more is expected of it */
 
 byte in_stack;                        /* bits: has an entry in the stack */
-byte outstanding = OUTSIDERS * POSTS * CHAIN; /* tasks that have not ended */
-byte outside = OUTSIDERS;             /* threads that have not finished */
+byte outstanding = EXTERNALS * POSTS * CHAIN; /* tasks that have not ended */
+byte external = EXTERNALS;             /* threads that have not finished */
 #if SPAWNS
 byte spawns = SPAWNS;
 #endif
 #if LONGS
 byte longs; /* of `outstanding`: long ones that have begun */
 #endif
-#if NAPS
-byte naps = NAPS;
+#if BACKOFFS
+byte backoffs = BACKOFFS;
 #endif
 #if TIMER
 byte fires = FIRES;
@@ -227,7 +227,7 @@ inline wake_one_take() {
     fi
 }
 
-inline wake_one_claim() {
+inline wake_one_notify() {
     claim(target, (listed_too -> LISTED : 0), TOKEN);
     if
     :: got -> got = false; listed_too = false; leaving = 0
@@ -245,9 +245,9 @@ inline steal_from(who) {
     ring[who] = ring[who] - taken
 }
 
-/* ---- from outside ---- */
+/* ---- from external threads ---- */
 
-proctype outsider() {
+proctype external() {
     byte posts = POSTS;
     byte target, leaving;
     bool got, listed_too;
@@ -264,7 +264,7 @@ woke:
     fi;
 
 #if PINNED < 2
-post: /* submit_outside */
+post: /* submit_external */
 #if BUG == 7
     atomic {
         got = ANYONE(xpark) && !SEARCHERS(xpark);
@@ -282,7 +282,7 @@ post: /* submit_outside */
 #endif
 wake: /* th_notify_shared, th_wake_one */
     atomic { wake_one_take() };
-    atomic { wake_one_claim() };
+    atomic { wake_one_notify() };
     atomic {
 #if BUG != 9
         waiting = waiting & ~BIT(target);
@@ -356,7 +356,7 @@ pin: /* submit_pinned, th_wake_worker */
 #endif
 
 finish:
-    outside--
+    external--
 }
 
 /* ---- a worker ---- */
@@ -382,7 +382,7 @@ finish:
 
 proctype worker(byte me; bool asleep) {
     bool searching;      /* worker->searching */
-    bool nap_bit, nap;   /* worker->nap_bit, nap_ns != 0 */
+    bool backoff_bit, backoff;   /* worker->backoff_bit, backoff_ns != 0 */
     bool handoff;        /* worker->handoff */
     bool go_on, token;   /* th_park */
     bool entry, listed;  /* announce */
@@ -401,11 +401,11 @@ proctype worker(byte me; bool asleep) {
     fi;
 #endif
 
-find: /* th_find, find_once, should_nap */
-#if NAPS
+find: /* th_find, find_once, should_back_off */
+#if BACKOFFS
     atomic {
         if
-        :: naps && !searching && OWN_NOTHING -> naps--; nap = true; goto park
+        :: backoffs && !searching && OWN_NOTHING -> backoffs--; backoff = true; goto park
         :: true
         fi
     };
@@ -530,9 +530,9 @@ turn: /* th_inject_turn_begin */
 more: /* th_notify(worker, true) */
     atomic {
         back = AFTER_TAKE;
-#if NAPS
+#if BACKOFFS
         if
-        :: SENTINEL(xpark) && (xpark & NAP) -> goto took
+        :: SENTINEL(xpark) && (xpark & BACKOFF) -> goto took
         :: else -> goto wake
         fi
 #else
@@ -648,9 +648,9 @@ exchange:
         :: searching -> token_back(); searching = false
         :: else
         fi;
-#if NAPS
+#if BACKOFFS
         if
-        :: nap && !(xpark & NAP) -> xpark = xpark | NAP; nap_bit = true
+        :: backoff && !(xpark & BACKOFF) -> xpark = xpark | BACKOFF; backoff_bit = true
         :: else
         fi;
 #endif
@@ -686,9 +686,9 @@ announced:
         fi
     };
 #else
-#if NAPS
+#if BACKOFFS
     if
-    :: nap -> goto sleep
+    :: backoff -> goto sleep
     :: else
     fi;
 #endif
@@ -787,12 +787,12 @@ sleep: /* sleep_until_woken; the futex compares and sleeps in one step */
 end_asleep:
     if
     :: !HAS(waiting, me) -> goto sleep
-#if NAPS
-    :: atomic { nap -> waiting = waiting & ~BIT(me); goto go }
+#if BACKOFFS
+    :: atomic { backoff -> waiting = waiting & ~BIT(me); goto go }
 #endif
 #if TIMER
     :: atomic {
-           HAS(sentinel, me) && !nap && (due || fires) MAY_END ->
+           HAS(sentinel, me) && !backoff && (due || fires) MAY_END ->
            waiting = waiting & ~BIT(me);
            if
            :: due -> due = 0
@@ -957,16 +957,16 @@ awake: /* unannounce */
     atomic {
         assert(PARKED_COUNT(xpark) > 0);
         xpark = xpark - PARKED_ONE;
-#if NAPS
+#if BACKOFFS
         if
 #if BUG == 17
         :: false
 #else
-        :: nap_bit -> xpark = xpark & ~NAP
+        :: backoff_bit -> xpark = xpark & ~BACKOFF
 #endif
         :: else
         fi;
-        nap_bit = false;
+        backoff_bit = false;
 #endif
         if
 #if TIMER
@@ -996,8 +996,8 @@ up:
 #if TIMER && RINGS
         :: handoff -> handoff = false; goto found
 #endif
-#if NAPS
-        :: nap -> nap = false; goto pick
+#if BACKOFFS
+        :: backoff -> backoff = false; goto pick
 #endif
         :: else -> goto find
         fi
@@ -1105,7 +1105,7 @@ notify: /* th_notify: taken says whether it is a backlog */
        atomic {
            if
            :: ANYONE(w) && (!SEARCHERS(w) || (LONG(w) && BUG != 29)) &&
-              (((!SENTINEL(w) || LONG(w)) && BUG != 14) || (taken && !(w & NAP))) ->
+              (((!SENTINEL(w) || LONG(w)) && BUG != 14) || (taken && !(w & BACKOFF))) ->
 #if GOES
               lone = LONG(w);
 #endif
@@ -1145,7 +1145,7 @@ wake:
 #else
     atomic { wake_one_take() };
 #endif
-    atomic { wake_one_claim() };
+    atomic { wake_one_notify() };
     atomic {
 #if BUG != 9
         waiting = waiting & ~BIT(target);
@@ -1229,7 +1229,7 @@ init {
         od;
         i = 0;
         do
-        :: i < OUTSIDERS -> run outsider(); i++
+        :: i < EXTERNALS -> run external(); i++
         :: else -> break
         od;
         i = 0
@@ -1237,7 +1237,7 @@ init {
 
 #if STOP
     if
-    :: outstanding == 0 && outside == 0
+    :: outstanding == 0 && external == 0
     :: timeout -> assert(false) /* nothing moves, and yet there is something to do */
     fi;
     /* end_threads, th_wake_all */
@@ -1271,7 +1271,7 @@ wait:
         assert(!HAS(waiting, 1) || !inbox[1]);
         assert(!HAS(waiting, WORKERS - 1) || !inbox[WORKERS - 1]);
 #endif
-#if RINGS && !NAPS /* beside naps a backlog may be left to the sentinel */
+#if RINGS && !BACKOFFS /* beside back-offs a backlog may be left to the sentinel */
         assert(!waiting || LATE || !(BACKLOG(0) || BACKLOG(1) || BACKLOG(WORKERS - 1)));
 #endif
 #if TIMER
@@ -1294,7 +1294,7 @@ wait:
         assert(outstanding || waiting == ALL);
 #endif
         /* No token is left. */
-        assert(SEARCHERS(xpark) == 0 && !(xpark & NAP))
+        assert(SEARCHERS(xpark) == 0 && !(xpark & BACKOFF))
     };
 #endif
 }

@@ -12,7 +12,7 @@
 #ifndef WORKERS
 #define WORKERS 2
 #endif
-#ifndef POSTERS /* threads that post from outside */
+#ifndef POSTERS /* threads that post from external threads */
 #define POSTERS 1
 #endif
 #ifndef POSTS /* by each of them */
@@ -92,7 +92,7 @@ byte longs;
     i = 0
 
 /* Wakes one of the sleepers, whichever, with a token. */
-inline claim_any() {
+inline batch_any() {
     if
     :: HAS(parked, 0) -> target = 0
     :: HAS(parked, 1) -> target = 1
@@ -108,14 +108,14 @@ inline claim_any() {
 
 inline wake_one() { /* th_wake_one */
     if
-    :: parked && !searchers -> claim_any()
+    :: parked && !searchers -> batch_any()
     :: else
     fi
 }
 
 /* ---- posting ---- */
 
-proctype outsider() {
+proctype external() {
     byte target, n, i;
 
     do
@@ -322,7 +322,7 @@ wake_others:
     };
 counted: /* th_wake_many */
     do
-    :: atomic { left > coming && parked -> claim_any(); left-- }
+    :: atomic { left > coming && parked -> batch_any(); left-- }
     :: else -> break
     od;
 others:
@@ -495,7 +495,7 @@ fire: /* th_timers_fire: submit_due, notify_due */
     owes = true;
 #else
     do
-    :: atomic { left < DUES - 1 && parked -> claim_any(); left++ }
+    :: atomic { left < DUES - 1 && parked -> batch_any(); left++ }
     :: atomic { left = 0; break } /* no fence: the word may be an older one */
     od;
 #endif
@@ -525,7 +525,7 @@ init {
         :: i == WORKERS -> i = 0; break
         od;
         do
-        :: i < POSTERS -> run outsider(); i++
+        :: i < POSTERS -> run external(); i++
         :: else -> i = 0; break
         od
     };

@@ -151,12 +151,12 @@ inline take(c) {
 }
 
 /*
- * With the locks: case k, which looked ready. `found` is PIPE or DONE, with `party` to be served;
+ * With the locks: case k, which looked ready. `found` is PIPE or DONE, with `parked operation` to be served;
  * or 0: whoever stood there was late, and the list is shorter now.
  */
-inline deal(k) {
+inline transfer(k) {
     c = actors[me].where[k];
-    party = NOBODY;
+    op = NOBODY;
     copies = false;
     found = 0;
     if
@@ -170,7 +170,7 @@ inline deal(k) {
             claim(part / 2, WOKEN)
         }
         if
-        :: got_it -> party = part; copies = true; found = DONE
+        :: got_it -> op = part; copies = true; found = DONE
         :: else
         fi
     :: actors[me].side[k] == SEND && !chan_[c].closed && lists[c * 2 + RECV].n == 0 ->
@@ -182,13 +182,13 @@ inline deal(k) {
         elem = 0;
         found = DONE;
         do
-        :: lists[c * 2 + SEND].n > 0 && party == NOBODY ->
+        :: lists[c * 2 + SEND].n > 0 && op == NOBODY ->
             atomic {
                 pop(c * 2 + SEND);
                 claim(part / 2, WOKEN)
             }
             if
-            :: got_it -> party = part; put(c, part / 2 + 1)
+            :: got_it -> op = part; put(c, part / 2 + 1)
             :: else
             fi
         :: else -> break
@@ -202,7 +202,7 @@ inline deal(k) {
             claim(part / 2, WOKEN)
         }
         if
-        :: got_it -> party = part; copies = true; found = DONE
+        :: got_it -> op = part; copies = true; found = DONE
         :: else
         fi
     :: actors[me].side[k] == RECV && chan_[c].count == 0 && lists[c * 2 + SEND].n == 0 ->
@@ -215,11 +215,11 @@ inline deal(k) {
 inline copy(k) {
     if
     :: copies && actors[me].side[k] == SEND ->
-        assert(actors[party / 2].alive);
-        actors[party / 2].in = me + 1
+        assert(actors[op / 2].alive);
+        actors[op / 2].in = me + 1
     :: copies && actors[me].side[k] == RECV ->
-        assert(actors[party / 2].alive);
-        actors[me].in = party / 2 + 1
+        assert(actors[op / 2].alive);
+        actors[me].in = op / 2 + 1
     :: else
     fi
 }
@@ -236,14 +236,14 @@ inline release(a, k, how) {
 inline conclude(k) {
 #if BUG == 7
     if
-    :: party != NOBODY -> release(party / 2, party % 2, DONE)
+    :: op != NOBODY -> release(op / 2, op % 2, DONE)
     :: else
     fi;
     copy(k)
 #else
     copy(k);
     if
-    :: party != NOBODY -> release(party / 2, party % 2, DONE)
+    :: op != NOBODY -> release(op / 2, op % 2, DONE)
     :: else
     fi
 #endif
@@ -318,7 +318,7 @@ inline leave(k) {
 }
 
 proctype Actor(byte me) {
-    byte low, high, c, part, party, elem, at, found, k;
+    byte low, high, c, part, op, elem, at, found, k;
     bool got_it, copies;
 
     order();
@@ -341,7 +341,7 @@ look:
     fi;
     if
     :: k < 2 ->
-        deal(k);
+        transfer(k);
         if
         :: found == 0 -> goto look
         :: else

@@ -80,7 +80,7 @@ def schedulers():
 
 
 def fibers(sched):
-    """As th_look_some has them: every stack that is in use has its fiber's address at its top."""
+    """As th_snapshot_some has them: every stack that is in use has its fiber's address at its top."""
     page = page_size()
     classes = sched["stacks"]["classes"]
     low, high = classes.type.range()

@@ -198,6 +198,6 @@ int main(void) {
     thrum_config_init(&config);
     config.workers = 1;
     config.policy = THRUM_SHARDED;
-    config.global_interval = UINT32_MAX; /* else turns of the shared queue depend on the clock */
+    config.global_interval = UINT32_MAX; /* else turns of the inject queue depend on the clock */
     return thrum_run(&config, all, NULL);
 }

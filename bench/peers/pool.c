@@ -105,12 +105,12 @@ static void in_pool(const char *name, unsigned n, unsigned rounds) {
     free(tasks);
 }
 
-static void run_outside(void) {
-    in_pool("post-outside", peer_scale(1000000, 10000), 1);
+static void run_external(void) {
+    in_pool("post-external", peer_scale(1000000, 10000), 1);
 }
 
-static void run_outside_rounds(void) {
-    in_pool("post-outside-rounds", 1000, peer_scale(1000, 20));
+static void run_external_rounds(void) {
+    in_pool("post-external-rounds", 1000, peer_scale(1000, 20));
 }
 
 static void run_many_remote(void) {
@@ -244,8 +244,8 @@ static void run_many_local(void) {
 int main(int argc, char **argv) {
     static const peer_work works[] = {
         {"post", run_spawn},
-        {"post-outside", run_outside},
-        {"post-outside-rounds", run_outside_rounds},
+        {"post-external", run_external},
+        {"post-external-rounds", run_external_rounds},
         {"chained_spawn", run_chained},
         {"fanout", run_fanout},
         {"spawn_many_local", run_many_local},

@@ -63,9 +63,9 @@ struct onetbb {
     }
 };
 
-// ---- from outside: an arena of workers only ----
+// ---- from external threads: an arena of workers only ----
 
-static void start_outside() {
+static void start_external() {
     limit.reset(new tbb::global_control(tbb::global_control::max_allowed_parallelism,
                                         peer.workers + 1));
     arena.reset(new tbb::task_arena((int)peer.workers, 0));
@@ -90,7 +90,7 @@ static void wait_done() {
     done.all.wait(guard, [] { return done.left.load(std::memory_order_acquire) == 0; });
 }
 
-static void outside_round(uint32_t *slots, unsigned n) {
+static void external_round(uint32_t *slots, unsigned n) {
     done.left = n;
     for (unsigned i = 0; i < n; i++) {
         uint32_t *slot = &slots[i];
@@ -102,13 +102,13 @@ static void outside_round(uint32_t *slots, unsigned n) {
     wait_done();
 }
 
-static void spawn_outside() {
-    start_outside();
-    peer_rounds("spawn-outside", peer_scale(1000000, 10000), 1, outside_round);
+static void spawn_external() {
+    start_external();
+    peer_rounds("spawn-external", peer_scale(1000000, 10000), 1, external_round);
     onetbb::stop();
 }
 
-// ---- Tokio's rows: started and waited for from outside ----
+// ---- Tokio's rows: started and waited for from external threads ----
 
 static void spawn_many_round(uint32_t *slots, unsigned n) {
     done.left = 1;
@@ -120,20 +120,20 @@ static void spawn_many_round(uint32_t *slots, unsigned n) {
 }
 
 static void fanout() {
-    start_outside();
+    start_external();
     peer_fanout(spawn_many_round);
     onetbb::stop();
 }
 
 static void spawn_many_local() {
-    start_outside();
+    start_external();
     peer_rounds("spawn_many_local", 10000, peer_scale(100, 7), spawn_many_round);
     onetbb::stop();
 }
 
 static void spawn_many_remote() {
-    start_outside();
-    peer_rounds("spawn_many_remote_idle", 10000, peer_scale(100, 7), outside_round);
+    start_external();
+    peer_rounds("spawn_many_remote_idle", 10000, peer_scale(100, 7), external_round);
     onetbb::stop();
 }
 
@@ -156,7 +156,7 @@ static void threads_round(uint32_t *slots, unsigned n) {
 }
 
 static void remote_spawn() {
-    start_outside();
+    start_external();
     peer_rounds("remote_spawn", 12800, peer_scale(40, 4), threads_round);
     onetbb::stop();
 }
@@ -179,7 +179,7 @@ static void chain_round(uint32_t *slots, unsigned n) {
 }
 
 static void chained() {
-    start_outside();
+    start_external();
     peer_rounds("chained_spawn", 1000, peer_scale(1000, 20), chain_round);
     onetbb::stop();
 }
@@ -200,13 +200,13 @@ static int64_t wake_once() {
 }
 
 static void wake() {
-    start_outside();
+    start_external();
     peer_wake(wake_once);
     onetbb::stop();
 }
 
 static void idle() {
-    start_outside();
+    start_external();
     wake_once();
     peer_idle();
     onetbb::stop();
@@ -214,7 +214,7 @@ static void idle() {
 
 int main(int argc, char **argv) {
     static const peer_work works[] = {FORKJOIN_WORKS(onetbb),
-                                      {"spawn-outside", spawn_outside},
+                                      {"spawn-external", spawn_external},
                                       {"fanout", fanout},
                                       {"spawn_many_local", spawn_many_local},
                                       {"spawn_many_remote_idle", spawn_many_remote},

@@ -56,12 +56,12 @@ static void rounds(const char *name, unsigned n, unsigned times) {
     free(all);
 }
 
-static void run_outside(void) {
-    rounds("post-outside", peer_scale(1000000, 10000), 1);
+static void run_external(void) {
+    rounds("post-external", peer_scale(1000000, 10000), 1);
 }
 
-static void run_outside_rounds(void) {
-    rounds("post-outside-rounds", 1000, peer_scale(1000, 20));
+static void run_external_rounds(void) {
+    rounds("post-external-rounds", 1000, peer_scale(1000, 20));
 }
 
 static void run_many_remote(void) {
@@ -243,8 +243,8 @@ static void run_idle(void) {
 
 int main(int argc, char **argv) {
     static const peer_work works[] = {
-        {"post-outside", run_outside},
-        {"post-outside-rounds", run_outside_rounds},
+        {"post-external", run_external},
+        {"post-external-rounds", run_external_rounds},
         {"spawn_many_remote_idle", run_many_remote},
         {"blocking-call", run_calls},
         {"timers", run_timers},

@@ -1,13 +1,13 @@
 /*
- * dump.c: thrum_dump: prints a snapshot (core/inspect/look.h) in the words of core/inspect/report.h
- * to a stream.
+ * dump.c: thrum_dump: prints a snapshot (core/inspect/snapshot.h) in the words of
+ * core/inspect/report.h to a stream.
  */
 #include "thrum/dump.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-#include "core/ready/outside.h"
+#include "core/ready/external.h"
 #include "core/inspect/report.h"
 
 #define SEEN_MAX TH_BACKTRACE_FIBERS
@@ -77,21 +77,21 @@ static void add_fiber(th_text *text, const th_seen *seen, unsigned number) {
 
 static void add_fibers(th_text *text) {
     th_seen seen[SEEN_MAX];
-    th_look look;
+    th_snapshot snapshot;
     unsigned n;
     const char *before = "\n  ";
     text->calls_max = TH_CALLS_OF_DUMP;
     text->backtrace = th_backtrace_begin(text->sched);
-    th_look_begin(&look, text->sched);
-    look.backtrace = text->backtrace;
-    while ((n = th_look_some(&look, seen, SEEN_MAX))) {
+    th_snapshot_begin(&snapshot, text->sched);
+    snapshot.backtrace = text->backtrace;
+    while ((n = th_snapshot_some(&snapshot, seen, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
             th_text_add(text, "%s", before);
             add_fiber(text, &seen[i], i);
             before = ",\n  ";
         }
     }
-    th_look_end(&look);
+    th_snapshot_end(&snapshot);
     th_backtrace_end(text->sched, text->backtrace);
 }
 
@@ -124,7 +124,7 @@ static void dump_json(th_text *text) {
     }
     th_text_add(text, "],\n \"fiber\": [");
     add_fibers(text);
-    th_text_add(text, "],\n \"outside\": [");
+    th_text_add(text, "],\n \"external\": [");
     add_threads(text);
     th_text_add(text, "]}\n");
 }
@@ -154,7 +154,7 @@ int thrum_dump(const thrum_sched *sched, FILE *out, thrum_format format) {
     if (!sched || !out) {
         return -EINVAL;
     }
-    if (!th_outside_is_live(sched)) {
+    if (!th_external_is_live(sched)) {
         return -ESHUTDOWN;
     }
     th_text text = {.put = put_to_stream, .ctx = out};

@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "core/state/counters.h"
 #include "core/state/driver.h"
-#include "core/ready/outside.h"
+#include "core/ready/external.h"
 #include "core/state/worker.h"
 #include "thrum/metrics.h"
 #include "thrum/sched.h"
@@ -51,9 +51,9 @@ static void read_worker(const thrum_sched *sched, unsigned worker, thrum_metrics
     m->stack_high_water = th_sched_stack_high_water(sched, (int)worker);
 }
 
-static void read_outside(const thrum_sched *sched, thrum_metrics *m) {
+static void read_external(const thrum_sched *sched, thrum_metrics *m) {
     *m = (thrum_metrics){.size = sizeof(*m)};
-    add_counters(m, th_sched_counters_outside(sched));
+    add_counters(m, th_sched_counters_external(sched));
 }
 
 static void read_all(const thrum_sched *sched, thrum_metrics *m) {
@@ -61,7 +61,7 @@ static void read_all(const thrum_sched *sched, thrum_metrics *m) {
     m->workers = thrum_sched_workers(sched);
     for (unsigned worker = 0; worker < m->workers; worker++)
         add_counters(m, th_sched_counters(sched, worker));
-    add_counters(m, th_sched_counters_outside(sched));
+    add_counters(m, th_sched_counters_external(sched));
     m->stack_high_water = th_sched_stack_high_water(sched, THRUM_ALL_WORKERS);
     th_drivers_metrics(sched, m);
 }
@@ -78,7 +78,7 @@ static bool size_is_known(size_t size) {
 int thrum_metrics_read(const thrum_sched *sched, int worker_or_all, thrum_metrics *out) {
     if (sched == NULL || out == NULL || !size_is_known(out->size))
         return -EINVAL;
-    if (!th_outside_is_live(sched))
+    if (!th_external_is_live(sched))
         return -ESHUTDOWN;
     thrum_metrics m;
     if (worker_or_all == THRUM_ALL_WORKERS)
@@ -115,7 +115,7 @@ typedef struct field {
 static const field fields[] = {
     FIELD(runs_lifo, COUNTER, "Work run from the LIFO slot."),
     FIELD(runs_ring, COUNTER, "Work run from the worker's own queue."),
-    FIELD(runs_inject, COUNTER, "Work run from the shared queue."),
+    FIELD(runs_inject, COUNTER, "Work run from the inject queue."),
     FIELD(runs_stolen, COUNTER, "Work taken from another worker and run at once."),
     FIELD(runs_pinned, COUNTER, "Work run from the pinned inbox."),
     FIELD(tasks_started, COUNTER, "Task bodies begun."),
@@ -163,7 +163,7 @@ static bool workers_have(const field *f) {
 }
 
 /* Whether external threads can have counted this; they keep no stacks. */
-static bool outside_has(const field *f) {
+static bool external_has(const field *f) {
     return f->kind == COUNTER;
 }
 
@@ -195,15 +195,15 @@ static void print_quoted(printer *p, const char *text) {
 
 static void print_columns(printer *p, unsigned workers) {
     thrum_metrics columns[COLUMNS_MAX];
-    thrum_metrics outside;
+    thrum_metrics external;
     thrum_metrics all;
     print(p, "%-18s", "");
     for (unsigned worker = 0; worker < workers; worker++) {
         read_worker(p->sched, worker, &columns[worker]);
         print(p, "      worker %u", worker);
     }
-    print(p, " %13s %13s\n", "outside", "all");
-    read_outside(p->sched, &outside);
+    print(p, " %13s %13s\n", "external", "all");
+    read_external(p->sched, &external);
     read_all(p->sched, &all);
     for (size_t i = 0; i < FIELDS; i++) {
         const field *f = &fields[i];
@@ -214,8 +214,8 @@ static void print_columns(printer *p, unsigned workers) {
             else
                 print(p, " %13s", "-");
         }
-        if (outside_has(f))
-            print(p, " %13" PRIu64, figure(&outside, f));
+        if (external_has(f))
+            print(p, " %13" PRIu64, figure(&external, f));
         else
             print(p, " %13s", "-");
         print(p, " %13" PRIu64 "\n", figure(&all, f));
@@ -289,9 +289,9 @@ static void print_prometheus(printer *p) {
             read_worker(p->sched, worker, &m);
             print_sample(p, f, label, figure(&m, f));
         }
-        if (outside_has(f)) {
-            read_outside(p->sched, &m);
-            print_sample(p, f, "outside", figure(&m, f));
+        if (external_has(f)) {
+            read_external(p->sched, &m);
+            print_sample(p, f, "external", figure(&m, f));
         }
         if (!workers_have(f)) {
             read_all(p->sched, &m);
@@ -326,9 +326,9 @@ static void print_json(printer *p) {
     print(p, ",\n \"workers\": %u,\n \"all\": ", workers);
     read_all(p->sched, &m);
     print_object(p, &m, whole_has);
-    print(p, ",\n \"outside\": ");
-    read_outside(p->sched, &m);
-    print_object(p, &m, outside_has);
+    print(p, ",\n \"external\": ");
+    read_external(p->sched, &m);
+    print_object(p, &m, external_has);
     print(p, ",\n \"worker\": [");
     for (unsigned worker = 0; worker < workers; worker++) {
         print(p, "%s", worker == 0 ? "\n  " : ",\n  ");
@@ -341,7 +341,7 @@ static void print_json(printer *p) {
 int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format) {
     if (sched == NULL || out == NULL)
         return -EINVAL;
-    if (!th_outside_is_live(sched))
+    if (!th_external_is_live(sched))
         return -ESHUTDOWN;
     printer p = {.sched = sched, .out = out};
     switch (format) {

@@ -1,5 +1,6 @@
 /*
- * trace.c: thrum_trace_*: writes the traces of core/inspect/trace.h in the Trace Event Format.
+ * trace.c: thrum_trace_*: writes the traces of core/inspect/trace_control.h in the Trace Event
+ * Format.
  */
 #include "thrum/trace.h"
 
@@ -9,9 +10,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/ready/outside.h"
+#include "core/ready/external.h"
 #include "core/inspect/report.h"
-#include "core/inspect/trace.h"
+#include "core/inspect/trace_control.h"
 
 #define DEFAULT_EVENTS TH_LIMIT(32767u, 3u)
 
@@ -33,7 +34,7 @@ typedef struct page {
      * milliseconds of a program it is still being measured (clock.c). */
     uint64_t ns_per_tick;
     const char *before; /* the text that separates the next event from what precedes it */
-    unsigned track;     /* the number that is written as `tid` */
+    unsigned buffer;    /* the number that is written as `tid` */
     known *known;       /* the cache of names; NULL: there was no memory for it */
 } page;
 
@@ -58,7 +59,7 @@ static int64_t since_start(const page *p, uint64_t ticks) {
 }
 
 static void put_begin(page *p, const char *ph) {
-    fprintf(p->out, "%s{\"ph\":\"%s\",\"pid\":1,\"tid\":%u", p->before, ph, p->track);
+    fprintf(p->out, "%s{\"ph\":\"%s\",\"pid\":1,\"tid\":%u", p->before, ph, p->buffer);
     p->before = ",\n";
 }
 
@@ -91,7 +92,7 @@ static void put_name(const page *p, const th_traced_mark *mark) {
     const char *name = mark->name;
     if (mark->kind == TH_TRACED_PARKED) {
         name = "parked";
-    } else if (mark->kind == TH_TRACED_NAPPED) {
+    } else if (mark->kind == TH_TRACED_BACKED_OFF) {
         name = "backs off";
     } else if (mark->id >> 63) {
         name = "own code";
@@ -154,7 +155,7 @@ static void put_stretch(page *p, const th_traced_mark *mark) {
     put_begin(p, "X");
     put_us(p->out, "ts", begin);
     put_us(p->out, "dur", end - begin);
-    if (mark->kind == TH_TRACED_PARKED || mark->kind == TH_TRACED_NAPPED) {
+    if (mark->kind == TH_TRACED_PARKED || mark->kind == TH_TRACED_BACKED_OFF) {
         fputs(",\"cat\":\"sched\"", p->out);
         put_name(p, mark);
         fputs("}", p->out);
@@ -185,16 +186,16 @@ static void put_stretch(page *p, const th_traced_mark *mark) {
     }
 }
 
-static void put_track(page *p, const th_track_copy *track) {
+static void put_buffer(page *p, const th_trace_buffer_copy *buffer) {
     th_traced_mark mark;
-    p->track = track->worker + 1; /* in such files 0 stands for no thread */
+    p->buffer = buffer->worker + 1; /* in such files 0 stands for no thread */
     put_begin(p, "M");
     fprintf(p->out, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s %u\"}}",
-            track->bound ? "bound thread" : "worker", track->worker);
+            buffer->bound ? "bound thread" : "worker", buffer->worker);
     put_begin(p, "M");
-    fprintf(p->out, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%u}}", p->track);
-    for (uint64_t i = 0; i < track->count; i++) {
-        if (!th_trace_mark(&p->trace, &track->marks[i], &mark)) {
+    fprintf(p->out, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%u}}", p->buffer);
+    for (uint64_t i = 0; i < buffer->count; i++) {
+        if (!th_trace_mark(&p->trace, &buffer->marks[i], &mark)) {
             continue;
         }
         if (mark.kind >= TH_TRACED_STOLE) {
@@ -208,7 +209,7 @@ static void put_track(page *p, const th_track_copy *track) {
 static void put_rest(const page *p) {
     uint64_t dropped = 0;
     for (unsigned i = 0; i < p->trace.count; i++) {
-        dropped += p->trace.tracks[i].dropped;
+        dropped += p->trace.buffers[i].dropped;
     }
     fputs("\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"sched\":", p->out);
     put_string(p->out, p->sched->name);
@@ -220,13 +221,13 @@ static void put_rest(const page *p) {
 
 static void put_all(page *p) {
     p->before = "{\"traceEvents\":[\n";
-    p->track = 0;
+    p->buffer = 0;
     put_begin(p, "M");
     fputs(",\"name\":\"process_name\",\"args\":{\"name\":", p->out);
     put_string(p->out, p->sched->name);
     fputs("}}", p->out);
     for (unsigned i = 0; i < p->trace.count; i++) {
-        put_track(p, &p->trace.tracks[i]);
+        put_buffer(p, &p->trace.buffers[i]);
     }
     put_rest(p);
 }
@@ -238,7 +239,7 @@ static void put_all(page *p) {
  * thread may have held its lock.
  */
 static bool is_usable(const thrum_sched *sched) {
-    return th_outside_is_live(sched) && !sched->abandoned;
+    return th_external_is_live(sched) && !sched->abandoned;
 }
 
 int thrum_trace_start(thrum_sched *sched, size_t events_per_worker) {

@@ -42,10 +42,10 @@ typedef struct th_dag_run {
     thrum_dag *dag;
     struct th_dag_run *next; /* the link in the list of spares */
     void *arg;
-    th_heritage heritage; /* the inherited context of the run's caller */
-    uint64_t xstrands;    /* the number of strands (dag_run.c) that have not ended */
-    uintptr_t xend;       /* TH_FORK_OPEN, the waiter, or TH_FORK_DONE, as in a fork */
-    uint64_t xfailed;     /* the lowest number of a failed node; nodes_count while none has */
+    th_inherited inherited; /* the inherited context of the run's caller */
+    uint64_t xstrands;      /* the number of strands (dag_run.c) that have not ended */
+    uintptr_t xend;         /* TH_FORK_OPEN, the waiter, or TH_FORK_DONE, as in a fork */
+    uint64_t xfailed;       /* the lowest number of a failed node; nodes_count while none has */
     th_dag_place places[];
 } th_dag_run;
 

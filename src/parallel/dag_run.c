@@ -13,7 +13,7 @@
 #include "parallel/dag_run.h"
 
 #include "base/atomic.h"
-#include "core/wait/helper.h"
+#include "core/wait/delegated.h"
 #include "core/task/run.h"
 #include "core/ready/submit.h"
 #include "core/wait/wait.h"
@@ -100,10 +100,10 @@ static bool end_strand(th_dag_run *run) {
 void th_dag_strand(th_call *call) {
     th_dag_place *place = th_container(call, th_dag_place, call);
     th_dag_run *run = place->run;
-    th_help_begin(&run->heritage);
+    th_delegated_begin(&run->inherited);
     run_strand(place);
     th_run_undo();
-    th_help_end();
+    th_delegated_end();
     if (end_strand(run)) {
         /* pairs: run_shared; publishes what all strands did, and takes the waiter */
         uintptr_t old = th_xchg_acq_rel(&run->xend, TH_FORK_DONE);
@@ -118,7 +118,7 @@ static void run_shared(th_dag_run *run) {
     /* relaxed: published with the first strand that is queued */
     th_store_relaxed(&run->xstrands, 1u);
     th_store_relaxed(&run->xend, TH_FORK_OPEN); /* relaxed: as above */
-    run->heritage = th_fiber_self()->heritage;
+    run->inherited = th_fiber_self()->inherited;
     for (size_t i = 1; i < dag->roots; i++) {
         queue(&run->places[dag->order[i]]);
     }

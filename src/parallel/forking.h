@@ -1,13 +1,13 @@
 /*
  * forking.h: the fast halves of forking and joining: as long as no other thread takes a fork, a
- * push and a pop on an array, without a locked instruction and without a fence. core/ready/fork.h
- * explains the words.
+ * push and a pop on an array, without a locked instruction and without a fence.
+ * core/ready/fork_slots.h explains the words.
  */
 #ifndef TH_FORKING_H
 #define TH_FORKING_H
 
 #include "base/check.h"
-#include "core/ready/fork.h"
+#include "core/ready/fork_slots.h"
 #include "core/state/worker.h"
 
 /* Pushes a fork whose function and argument are set; the caller is a fiber. */
@@ -17,7 +17,7 @@ static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
     fork->index = tail;
     th_store_relaxed(&fork->xend, TH_FORK_OPEN); /* relaxed: published with the fork */
     th_store_relaxed(&fork->xworker, worker);    /* relaxed: only its owner reads it */
-    fork->heritage = worker->current->heritage;
+    fork->inherited = worker->current->inherited;
     th_tsan_release(fork);
     /* relaxed: a slot that another thread has emptied is seen at a later fork or join */
     if (th_likely(th_load_relaxed(&forks->xslot) != TH_FORK_EMPTY) &&
@@ -25,7 +25,7 @@ static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
         th_likely(tail - th_load_relaxed(&forks->head_seen) - 1 < TH_FORKS - 1)) {
         /* relaxed: published by the tail */
         th_store_relaxed(&forks->xprivate[tail % TH_FORKS], fork);
-        /* pairs: claim_half; publishes the place and the fork */
+        /* pairs: take_half; publishes the place and the fork */
         th_store_release(&forks->xtail, tail + 1);
         return;
     }
@@ -43,7 +43,7 @@ static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork) {
             th_misuse("thrum_fork_join", "forks are joined youngest first, by who forked", fork);
         }
         /* relaxed: before the next load for the compiler; for the processor by the rescuer's
-         * barrier (claim_half) */
+         * barrier (take_half) */
         th_store_relaxed(&forks->xtail, at);
         th_fence_compiler();
         /* relaxed: nothing was published with it; the slow half takes the lock */

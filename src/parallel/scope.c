@@ -1,19 +1,19 @@
 /*
- * scope.c: thrum/scope.h: a scope is a family (core/wait/family.h) with a timer that cancels it.
+ * scope.c: thrum/scope.h: a scope is a scope (core/wait/scope_tree.h) with a timer that cancels it.
  */
 #include "thrum/scope.h"
 
 #include <errno.h>
 
 #include "base/check.h"
-#include "core/wait/family.h"
+#include "core/wait/scope_tree.h"
 #include "core/task/spawn.h"
 #include "core/state/worker.h"
 #include "thrum/sched.h"
 #include "thrum/task.h"
 
 typedef struct scope {
-    th_family family;
+    th_scope tree;
     thrum_task timer; /* posted if the scope's deadline is earlier than those it inherits */
     bool timed;
 } scope;
@@ -27,21 +27,21 @@ static inline scope *inside(thrum_scope *public) {
 static void time_is_out(thrum_task *self, void *arg) {
     scope *s = arg;
     if (!thrum_task_is_cancelled(self)) {
-        th_family_cancel(&s->family, -ETIMEDOUT);
+        th_scope_cancel(&s->tree, -ETIMEDOUT);
     }
-    th_family_leave(&s->family, &s->family.timers);
+    th_scope_leave(&s->tree, &s->tree.timers);
 }
 
 static int open_one(scope *s, thrum_sched *sched, thrum_time deadline) {
-    s->timed = th_family_open(&s->family, sched, deadline);
+    s->timed = th_scope_open(&s->tree, sched, deadline);
     if (s->timed) {
         thrum_task_init(&s->timer, time_is_out, s);
-        th_family_count(&s->family, &s->family.timers);
-        int code = thrum_task_post_until(sched, &s->timer, s->family.deadline);
+        th_scope_count(&s->tree, &s->tree.timers);
+        int code = thrum_task_post_until(sched, &s->timer, s->tree.deadline);
         if (code) {
             /* GCOVR_EXCL_START: the caller's scheduler takes tasks until the caller has ended */
-            th_family_leave(&s->family, &s->family.timers);
-            th_family_close(&s->family);
+            th_scope_leave(&s->tree, &s->tree.timers);
+            th_scope_close(&s->tree);
             return code; /* GCOVR_EXCL_STOP */
         }
     }
@@ -50,13 +50,13 @@ static int open_one(scope *s, thrum_sched *sched, thrum_time deadline) {
 
 /* Waits until the scope's children have ended; returns the reason of its end. */
 static int close_one(scope *s) {
-    th_family *family = &s->family;
-    int result = th_family_wait(family, &family->living);
+    th_scope *tree = &s->tree;
+    int result = th_scope_wait(tree, &tree->living);
     if (s->timed) {
         (void)thrum_task_cancel(&s->timer); /* the timer has run, runs, or runs at once */
-        th_family_wait(family, &family->timers);
+        th_scope_wait(tree, &tree->timers);
     }
-    th_family_close(family);
+    th_scope_close(tree);
     return result;
 }
 
@@ -73,22 +73,22 @@ int thrum_scope_go(thrum_scope *public, thrum_fn fn, void *arg) {
     if (!public) {
         return -EINVAL;
     }
-    int code = th_family_go(&s->family, fn, arg);
+    int code = th_scope_go(&s->tree, fn, arg);
     if (code) {
-        th_family_cancel_here(&s->family, code);
+        th_scope_cancel_here(&s->tree, code);
     }
     return code;
 }
 
 void thrum_scope_cancel(thrum_scope *public) {
-    th_family_cancel(&inside(public)->family, -ECANCELED);
+    th_scope_cancel(&inside(public)->tree, -ECANCELED);
 }
 
 int thrum_scope_join(thrum_scope *public) {
     scope *s = inside(public);
-    th_family *family = &s->family;
-    if (!th_family_is_innermost(family)) {
-        if (family->sched->abandoned) {
+    th_scope *tree = &s->tree;
+    if (!th_scope_is_innermost(tree)) {
+        if (tree->sched->abandoned) {
             return -ESHUTDOWN; /* in a forked process: the children run in its parent */
         }
         th_misuse("thrum_scope_join", "not the innermost scope that the caller has open", public);
@@ -109,17 +109,17 @@ int thrum_with_deadline(thrum_time deadline, thrum_fn fn, void *arg, int *result
     if (code) {
         return code; /* GCOVR_EXCL_LINE: as above */
     }
-    th_family_enter(&s.family, &part);
+    th_scope_enter(&s.tree, &part);
     int value = fn(arg);
     if (result) {
         *result = value;
     }
-    if (!th_family_is_innermost(&s.family)) {
+    if (!th_scope_is_innermost(&s.tree)) {
         if (sched->abandoned) {
             return -ESHUTDOWN; /* in a forked process */
         }
         th_misuse("thrum_with_deadline", "a scope that the function has opened is not joined", &s);
     }
-    th_family_exit(&part);
+    th_scope_exit(&part);
     return close_one(&s);
 }

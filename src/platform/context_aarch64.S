@@ -135,7 +135,8 @@ th_context_entry:
     .section .note.GNU-stack, "", %progbits
 
 #ifdef __ARM_FEATURE_BTI_DEFAULT
-    /* Indirect branches land on pads (BTI); return addresses are not signed, so PAC is not claimed. */
+    /* Indirect branches land on pads (BTI); return addresses are not signed, so PAC is not
+     * claimed. */
     .section .note.gnu.property, "a"
     .p2align 3
     .word 4          /* size of the name */

@@ -72,34 +72,34 @@ static int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
                    thrum_time deadline);
 static int send_growing(thrum_chan *chan, const void *from);
 
-static inline void conclude(const th_deal *deal, size_t elem_size) {
-    if (deal->party || deal->gone) {
-        th_chan_conclude(deal, elem_size);
+static inline void conclude(const th_transfer *transfer, size_t elem_size) {
+    if (transfer->op || transfer->gone) {
+        th_chan_conclude(transfer, elem_size);
     }
 }
 
 /* With the lock, which it gives up. */
 static TH_NOINLINE int send_locked(thrum_chan *chan, const void *elem, thrum_time deadline) {
-    th_deal deal;
-    int result = th_chan_deal_send(chan, elem, &deal);
+    th_transfer transfer;
+    int result = th_chan_transfer_send(chan, elem, &transfer);
     if (result == -EAGAIN && deadline != TRY) {
         return wait_at(chan, TH_CHAN_SENDERS, elem, NULL, deadline);
     }
     size_t elem_size = chan->elem_size;
     th_chan_unlock(chan);
-    conclude(&deal, elem_size);
+    conclude(&transfer, elem_size);
     return th_unlikely(result == -ENOMEM) ? send_growing(chan, elem) : result;
 }
 
 static TH_NOINLINE int recv_locked(thrum_chan *chan, void *elem, thrum_time deadline) {
-    th_deal deal;
-    int result = th_chan_deal_recv(chan, elem, &deal);
+    th_transfer transfer;
+    int result = th_chan_transfer_recv(chan, elem, &transfer);
     if (result == -EAGAIN && deadline != TRY) {
         return wait_at(chan, TH_CHAN_RECEIVERS, NULL, elem, deadline);
     }
     size_t elem_size = chan->elem_size;
     th_chan_unlock(chan);
-    conclude(&deal, elem_size);
+    conclude(&transfer, elem_size);
     return result;
 }
 
@@ -154,15 +154,15 @@ int thrum_chan_try_recv(thrum_chan *chan, void *elem) {
     return th_chan_can_recv(chan) ? recv_until(chan, elem, TRY) : -EAGAIN;
 }
 
-TH_NOINLINE void th_chan_conclude(const th_deal *deal, size_t elem_size) {
-    if (deal->from && deal->to) {
-        th_chan_copy(deal->to, deal->from, elem_size);
+TH_NOINLINE void th_chan_conclude(const th_transfer *transfer, size_t elem_size) {
+    if (transfer->from && transfer->to) {
+        th_chan_copy(transfer->to, transfer->from, elem_size);
     }
-    if (deal->party) {
-        th_waiter_let_go(&deal->party->waiter); /* afterwards the party may be gone */
+    if (transfer->op) {
+        th_waiter_let_go(&transfer->op->waiter); /* afterwards the parked operation may be gone */
     }
-    if (deal->gone) {
-        th_os_free(deal->gone);
+    if (transfer->gone) {
+        th_os_free(transfer->gone);
     }
 }
 
@@ -178,16 +178,17 @@ static TH_NOINLINE int send_growing(thrum_chan *chan, const void *from) {
     if (!fresh) {
         return -ENOMEM;
     }
-    th_deal deal;
+    th_transfer transfer;
     th_chan_lock(chan);
     if (!chan->spare) {
         chan->spare = fresh;
         fresh = NULL;
     }
-    int result = th_chan_deal_send(chan, from, &deal); /* it finds room, since there is a spare */
+    int result =
+        th_chan_transfer_send(chan, from, &transfer); /* it finds room, since there is a spare */
     size_t elem_size = chan->elem_size;
     th_chan_unlock(chan);
-    conclude(&deal, elem_size);
+    conclude(&transfer, elem_size);
     if (fresh) {
         th_os_free(fresh);
     }
@@ -226,7 +227,7 @@ static bool leave_receivers(void *chan, th_waiter *waiter) {
 /* With the lock, which it gives up. After the wake the channel may be gone. */
 static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
                                thrum_time deadline) {
-    th_party me; /* set field by field, since it is large */
+    th_parked_op me; /* set field by field, since it is large */
     me.from = from;
     me.to = to;
     me.status = 0;
@@ -250,11 +251,12 @@ static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from
 
 /* ---- closing ---- */
 
-/* Wakes a detached list with -EPIPE; a woken party may be gone, so its `next` is read before. */
+/* Wakes a detached list with -EPIPE; a woken parked operation may be gone, so its `next` is read
+ * before. */
 static void turn_away(th_waiter *chain) {
     while (chain) {
         th_waiter *next = chain->next;
-        ((th_party *)(void *)chain)->status = -EPIPE;
+        ((th_parked_op *)(void *)chain)->status = -EPIPE;
         th_waiter_let_go(chain);
         chain = next;
     }

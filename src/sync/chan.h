@@ -1,14 +1,14 @@
 /*
  * chan.h: what a channel is, and the steps that chan.c and select.c are made of.
  *
- *   deal      a transfer: one element that changes hands, and the parked party to be woken
- *   party     a parked operation: a waiter, and the address of its element
- *   store     the memory of elements: one ring (bounded), or a chain of segments (unbounded)
+ *   deal      a transfer: one element that changes hands, and the parked parked operation to be
+ *   woken parked operation     a parked operation: a waiter, and the address of its element store
+ *   the memory of elements: one ring (bounded), or a chain of segments (unbounded)
  *
  * All is protected by the channel's lock, `xlock`: 0 free, 1 held. Its holder never waits,
  * allocates or wakes; it makes a *deal*, unlocks, and then concludes the deal: it copies from or to
- * a party that it took off the list, and wakes it. That party waits until it is woken, so its
- * memory is there.
+ * a parked operation that it took off the list, and wakes it. That parked operation waits until it
+ * is woken, so its memory is there.
  *
  * xcount and xflags are also read without the lock, as a hint.
  *
@@ -62,20 +62,20 @@ struct thrum_chan {
     th_segment *spare;   /* a segment that was drained, or made by a sender that found no room */
 };
 
-typedef struct th_party {
+typedef struct th_parked_op {
     th_waiter waiter; /* the lists' element; it must be the first field */
     const void *from; /* a sender's element */
     void *to;         /* the place for a receiver's element */
     int status;       /* 0 or -EPIPE; written by the waker before the wake */
-} th_party;
+} th_parked_op;
 
 /* See the top. With all fields NULL there is nothing to do after the unlock. */
-typedef struct th_deal {
-    th_party *party;  /* the party to be woken, off its list and claimed */
+typedef struct th_transfer {
+    th_parked_op *op; /* the parked operation to be woken, off its list and claimed */
     const void *from; /* the element to be copied; NULL: none */
     void *to;
     th_segment *gone; /* the segment to be freed */
-} th_deal;
+} th_transfer;
 
 /* What a put or a take does at the end of a ring or a segment (chan.c). */
 bool th_store_turn_put(thrum_chan *chan);
@@ -145,15 +145,16 @@ static inline void th_chan_mark(thrum_chan *chan, uint32_t side) {
     th_chan_set_flags(chan, empty ? others : others | side);
 }
 
-/* Takes the first party of a side that can be woken off the list; NULL when there is none. */
-static inline th_party *th_chan_pop(thrum_chan *chan, uint32_t side) {
-    th_party *party = (th_party *)(void *)th_waitlist_pop(th_chan_list(chan, side));
+/* Takes the first parked operation of a side that can be woken off the list; NULL when there is
+ * none. */
+static inline th_parked_op *th_chan_pop(thrum_chan *chan, uint32_t side) {
+    th_parked_op *op = (th_parked_op *)(void *)th_waitlist_pop(th_chan_list(chan, side));
     th_chan_mark(chan, side);
-    return party;
+    return op;
 }
 
-static inline void th_chan_push(thrum_chan *chan, uint32_t side, th_party *party) {
-    th_waitlist_push(th_chan_list(chan, side), &party->waiter);
+static inline void th_chan_push(thrum_chan *chan, uint32_t side, th_parked_op *op) {
+    th_waitlist_push(th_chan_list(chan, side), &op->waiter);
     th_chan_set_flags(chan, th_chan_flags(chan) | side);
 }
 
@@ -196,16 +197,17 @@ static inline th_segment *th_store_take(thrum_chan *chan, void *to) {
  * With the lock. Sends unless it would have to wait. Returns 0, -EPIPE, -EAGAIN (it must wait), or
  * -ENOMEM (a segment is needed, and there is no spare).
  */
-static TH_ALWAYS_INLINE int th_chan_deal_send(thrum_chan *chan, const void *from, th_deal *deal) {
-    *deal = (th_deal){0};
+static TH_ALWAYS_INLINE int th_chan_transfer_send(thrum_chan *chan, const void *from,
+                                                  th_transfer *transfer) {
+    *transfer = (th_transfer){0};
     uint32_t flags = th_chan_flags(chan);
     if (th_unlikely((flags & (TH_CHAN_RECEIVERS | TH_CHAN_CLOSED)) != 0)) {
         if ((flags & TH_CHAN_CLOSED) != 0) {
             return -EPIPE;
         }
-        th_party *receiver = th_chan_pop(chan, TH_CHAN_RECEIVERS);
+        th_parked_op *receiver = th_chan_pop(chan, TH_CHAN_RECEIVERS);
         if (th_likely(receiver != NULL)) {
-            *deal = (th_deal){.party = receiver, .from = from, .to = receiver->to};
+            *transfer = (th_transfer){.op = receiver, .from = from, .to = receiver->to};
             return 0;
         }
     }
@@ -216,23 +218,24 @@ static TH_ALWAYS_INLINE int th_chan_deal_send(thrum_chan *chan, const void *from
 }
 
 /* With the lock. Receives unless it would have to wait. Returns 0, -EPIPE or -EAGAIN (it must). */
-static TH_ALWAYS_INLINE int th_chan_deal_recv(thrum_chan *chan, void *to, th_deal *deal) {
-    *deal = (th_deal){0};
+static TH_ALWAYS_INLINE int th_chan_transfer_recv(thrum_chan *chan, void *to,
+                                                  th_transfer *transfer) {
+    *transfer = (th_transfer){0};
     uint32_t flags = th_chan_flags(chan);
     if (th_likely(th_chan_count(chan) > 0)) {
-        deal->gone = th_store_take(chan, to);
+        transfer->gone = th_store_take(chan, to);
         if (th_unlikely((flags & TH_CHAN_SENDERS) != 0)) {
-            deal->party = th_chan_pop(chan, TH_CHAN_SENDERS);
-            if (deal->party) {
-                (void)th_store_put(chan, deal->party->from); /* bounded: it never lacks memory */
+            transfer->op = th_chan_pop(chan, TH_CHAN_SENDERS);
+            if (transfer->op) {
+                (void)th_store_put(chan, transfer->op->from); /* bounded: it never lacks memory */
             }
         }
         return 0;
     }
     if ((flags & TH_CHAN_SENDERS) != 0) {
-        th_party *sender = th_chan_pop(chan, TH_CHAN_SENDERS);
+        th_parked_op *sender = th_chan_pop(chan, TH_CHAN_SENDERS);
         if (sender) {
-            *deal = (th_deal){.party = sender, .from = sender->from, .to = to};
+            *transfer = (th_transfer){.op = sender, .from = sender->from, .to = to};
             return 0;
         }
     }
@@ -242,6 +245,6 @@ static TH_ALWAYS_INLINE int th_chan_deal_recv(thrum_chan *chan, void *to, th_dea
 /*
  * Without the lock. Copies, wakes and frees; it does not touch the channel, which may be gone.
  */
-void th_chan_conclude(const th_deal *deal, size_t elem_size);
+void th_chan_conclude(const th_transfer *transfer, size_t elem_size);
 
 #endif

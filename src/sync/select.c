@@ -19,7 +19,7 @@
 
 /* What a select that waits needs for each case. */
 typedef struct place {
-    th_party party;
+    th_parked_op op;
     thrum_chan *chan; /* the places' channels are in the order of addresses, not of the cases */
 } place;
 
@@ -111,12 +111,12 @@ static void unlock_all(place places[], size_t channels) {
  * With all locks. Does one case that can proceed; the caller concludes the deal after it has
  * unlocked. Returns the case's number; -EAGAIN: none can proceed; -ENOMEM: a send lacks a segment.
  */
-static int deal_some(thrum_case cases[], size_t n, th_deal *deal) {
+static int transfer_some(thrum_case cases[], size_t n, th_transfer *transfer) {
     int found;
     while ((found = look_around(cases, n)) >= 0) { /* a failure took late waiters off a list */
         thrum_case *c = &cases[found];
-        int result = c->kind == THRUM_CASE_SEND ? th_chan_deal_send(c->chan, c->from, deal)
-                                                : th_chan_deal_recv(c->chan, c->to, deal);
+        int result = c->kind == THRUM_CASE_SEND ? th_chan_transfer_send(c->chan, c->from, transfer)
+                                                : th_chan_transfer_recv(c->chan, c->to, transfer);
         if (result == -ENOMEM) {
             return result;
         }
@@ -135,12 +135,12 @@ static void stand(thrum_case cases[], size_t n, place places[], th_waiter *whole
     for (size_t i = 0; i < n; i++) {
         const thrum_case *c = &cases[i];
         if (c->chan) {
-            th_party *party = &places[i].party;
-            th_waiter_init_part(&party->waiter, whole, (int32_t)i);
-            party->from = c->from;
-            party->to = c->to;
-            party->status = 0;
-            th_chan_push(c->chan, side_of(c), party);
+            th_parked_op *op = &places[i].op;
+            th_waiter_init_part(&op->waiter, whole, (int32_t)i);
+            op->from = c->from;
+            op->to = c->to;
+            op->status = 0;
+            th_chan_push(c->chan, side_of(c), op);
         }
     }
 }
@@ -149,7 +149,7 @@ static void stand(thrum_case cases[], size_t n, place places[], th_waiter *whole
 static void leave(thrum_case cases[], size_t n, place places[], int happened) {
     for (size_t i = 0; i < n; i++) {
         if (cases[i].chan && (int)i != happened) {
-            (void)th_chan_leave(cases[i].chan, side_of(&cases[i]), &places[i].party.waiter);
+            (void)th_chan_leave(cases[i].chan, side_of(&cases[i]), &places[i].op.waiter);
         }
     }
 }
@@ -158,16 +158,16 @@ static int select_on(thrum_case cases[], size_t n, thrum_time deadline, place pl
     th_waiter me;
     size_t channels = sort_channels(cases, n, places);
     for (;;) {
-        th_deal deal;
+        th_transfer transfer;
         lock_all(places, channels);
-        int found = deal_some(cases, n, &deal);
+        int found = transfer_some(cases, n, &transfer);
         if (found == -EAGAIN) {
             break;
         }
         size_t elem_size = found >= 0 ? cases[found].chan->elem_size : 0;
         unlock_all(places, channels);
         if (found >= 0) {
-            th_chan_conclude(&deal, elem_size);
+            th_chan_conclude(&transfer, elem_size);
             return found;
         }
         /* a segment is needed, which is not allocated with locks held */
@@ -185,7 +185,7 @@ static int select_on(thrum_case cases[], size_t n, thrum_time deadline, place pl
     if (happened < 0) {
         return th_waiter_result(outcome);
     }
-    cases[happened].status = places[happened].party.status;
+    cases[happened].status = places[happened].op.status;
     return happened;
 }
 

@@ -22,7 +22,8 @@ int workers() {
 
 const int fibers = 64;
 
-/* Nothing is being handled or thrown here: what a task's first line, and its last one, must find. */
+/* Nothing is being handled or thrown here: what a task's first line, and its last one, must
+ * find. */
 void check_none() {
     CHECK(std::current_exception() == nullptr);
     CHECK_EQ(std::uncaught_exceptions(), 0);

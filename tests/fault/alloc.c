@@ -103,14 +103,14 @@ static int spawn_without_memory(void *arg) {
     return 0;
 }
 
-static void check_spawns(bool joinable, bool outside) {
+static void check_spawns(bool joinable, bool external) {
     rig r;
     static spawns s;
     holder h;
     s.r = &r;
     s.joinable = joinable;
     rig_begin(&r, 1); /* so that what is queued stays queued meanwhile */
-    if (outside) {
+    if (external) {
         holder_begin(&r, &h, -1);
         fail_everything(&r, true);
         int error = 0;
@@ -173,12 +173,12 @@ TEST(spawn_without_memory) {
     check_spawns(true, false);
 }
 
-TEST(go_from_outside_without_memory) {
+TEST(go_from_external_threads_without_memory) {
     /* From a plain thread. */
     check_spawns(false, true);
 }
 
-TEST(spawn_from_outside_without_memory) {
+TEST(spawn_from_external_threads_without_memory) {
     /* From a plain thread, with handles. */
     check_spawns(true, true);
 }

@@ -1,5 +1,5 @@
 /*
- * barrier.c: a system that cannot order the processors of others: all gates are shut.
+ * barrier.c: a system that cannot order the processors of others: all fences are shut.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -154,7 +154,7 @@ static int cancel_scope(void *arg) {
     CHECK_EQ(thrum_scope_join(&s->scope), -ECANCELED);
     if (s->b.untimed == 0) {
         CHECK_EQ(s->b.timed, -ECANCELED);
-    } else { /* it had not begun to wait yet; the second wait takes the unit if it is there by then */
+    } else { /* it had not begun to wait; its second wait takes the unit if that is there */
         CHECK_EQ(s->b.untimed, -ECANCELED);
         CHECK(s->b.timed == 0 || s->b.timed == -ECANCELED);
     }

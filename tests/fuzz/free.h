@@ -70,7 +70,7 @@ typedef struct world {
     thrum_handle *roots[ROOTS]; /* NULL: a plain thread */
     thrum_waitgroup begin, alive;
     thrum_sem kept;       /* keeps the scheduler until it is posted */
-    atomic_bool stopping; /* it is being stopped: threads outside are refused */
+    atomic_bool stopping; /* it is being stopped: external threads are refused */
     atomic_long calls;
 } world;
 

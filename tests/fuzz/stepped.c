@@ -159,7 +159,7 @@ static void do_it(const call *c, thrum_time then) {
     actor *a = &run.actors[c->who];
     int runs = c->op == OP_task_post ? atomic_load(&run.o.task_runs[c->a]) : 0;
     a->call = *c;
-    if (c->who == HAND && c->op == OP_stop) { /* from outside the scheduler */
+    if (c->who == HAND && c->op == OP_stop) { /* from external threads the scheduler */
         a->result = (result){thrum_sched_stop_until(run.sched, c->deadline), 0};
         atomic_store(&a->done, true);
     } else if (fuzz_is_thread(c->who)) {

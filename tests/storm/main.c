@@ -97,7 +97,7 @@ static int lane_main(void *arg) {
     do {
         l->s->round(l);
         atomic_store(&l->beat, thrum_now());
-        if (!l->s->outside) {
+        if (!l->s->external) {
             mark_ready(l, 0);
             thrum_yield();
             mark_runs(l, 0);
@@ -157,7 +157,7 @@ static void part_run(bool last) {
     atomic_store(&storm_over, false);
     for (int i = 0; i < n; i++) {
         atomic_store(&lanes[i].beat, thrum_now());
-        if (lanes[i].s->outside) {
+        if (lanes[i].s->external) {
             REQUIRE_EQ(pthread_create(&threads[i], NULL, lane_thread, &lanes[i]), 0);
         } else {
             mark_ready(&lanes[i], 0);
@@ -168,7 +168,7 @@ static void part_run(bool last) {
         (void)!thrum_sleep(20000000);
     atomic_store(&storm_over, true);
     for (int i = 0; i < n; i++) {
-        if (lanes[i].s->outside)
+        if (lanes[i].s->external)
             pthread_join(threads[i], NULL);
         else
             world_join(handles[i]);

@@ -197,7 +197,7 @@ static int poster(void *arg) {
     return 0;
 }
 
-static void *poster_outside(void *arg) {
+static void *poster_external(void *arg) {
     (void)poster(arg);
     return NULL;
 }
@@ -213,7 +213,7 @@ void round_serials(lane *l) {
     }
     atomic_store(&s->seeds, storm_random(&l->seed));
     for (int i = 0; i < THREADS; i++)
-        REQUIRE_EQ(pthread_create(&threads[i], NULL, poster_outside, s), 0);
+        REQUIRE_EQ(pthread_create(&threads[i], NULL, poster_external, s), 0);
     for (int i = 0; i < POSTERS; i++)
         handles[i] = world_spawn(l->w, poster, s);
     for (int i = 0; i < POSTERS; i++)

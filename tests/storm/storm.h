@@ -49,7 +49,7 @@ typedef struct storm {
     const char *name;
     void (*round)(lane *l);
     int lanes;
-    bool outside; /* on plain threads */
+    bool external; /* on plain threads */
 } storm;
 
 typedef struct world {

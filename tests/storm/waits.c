@@ -136,7 +136,7 @@ static int acts(void *arg) {
     return 0;
 }
 
-static void *acts_outside(void *arg) {
+static void *acts_external(void *arg) {
     acts(arg);
     return NULL;
 }
@@ -203,7 +203,7 @@ void round_threads(lane *l) {
         if (i < 4)
             handles[i] = world_spawn(l->w, acts, &actors[i]);
         else
-            REQUIRE_EQ(pthread_create(&threads[i - 4], NULL, acts_outside, &actors[i]), 0);
+            REQUIRE_EQ(pthread_create(&threads[i - 4], NULL, acts_external, &actors[i]), 0);
     }
     for (int i = 0; i < 4; i++)
         world_join(handles[i]);

@@ -92,7 +92,7 @@ static void probe_runs(thrum_task *self, void *arg) {
 /* The oldest mark of a world; 0: there is none. */
 static int64_t oldest(const world *w, const char **what) {
     int64_t found = atomic_load(&w->probe_since);
-    *what = "a probe posted from outside";
+    *what = "a probe posted by an external thread";
     const int lanes = atomic_load(watch.lane_count);
     for (int i = 0; i < lanes; i++) {
         const lane *l = &watch.lanes[i];

@@ -125,7 +125,7 @@ TEST(a_million_on_small_stacks) {
 }
 
 TEST(a_million_on_default_stacks) {
-    /* Stacks of the default size, woken from outside. */
+    /* Stacks of the default size, woken from external threads. */
     rig r;
     crowd_begin(&r, wait_sem, check_scaled(CROWD), 0);
     post_all(NULL);

@@ -15,7 +15,7 @@ static void begin(rig *r, unsigned workers, unsigned block) {
 /* ---- several posters ---- */
 
 #define POSTERS 4
-#define CLAIM 8 /* what a worker takes at a time, at most, while runs are short */
+#define BATCH 8 /* what a worker takes at a time, at most, while runs are short */
 
 typedef struct numbered {
     thrum_task task;
@@ -55,7 +55,7 @@ static void check_posters(unsigned workers, unsigned block) {
     begin(&r, workers, block);
     st.r = &r;
     st.n = SCALED(100000);
-    st.slack = ((int)workers - 1) * CLAIM;
+    st.slack = ((int)workers - 1) * BATCH;
     for (int i = 0; i < POSTERS; i++) {
         st.tasks[i] = calloc((size_t)st.n, sizeof(numbered));
         CHECK(st.tasks[i] != NULL);

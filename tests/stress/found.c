@@ -168,8 +168,8 @@ static void end_chains(thrum_task *self, void *arg) {
     atomic_store(&chained.over, true);
 }
 
-TEST(posts_from_outside_run_beside_tasks_that_start_another_and_yield) {
-    /* The stream of new tasks and yields on one worker does not hold the shared queue off. */
+TEST(posts_from_external_threads_run_beside_tasks_that_start_another_and_yield) {
+    /* The stream of new tasks and yields on one worker does not hold the inject queue off. */
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         rig r;
         thrum_task task = THRUM_TASK_INIT(end_chains, NULL);
@@ -241,7 +241,7 @@ static void end_batches(thrum_task *self, void *arg) {
     atomic_store(&((batches *)arg)->over, true);
 }
 
-TEST(posts_from_outside_run_beside_a_stream_of_batches) {
+TEST(posts_from_external_threads_run_beside_a_stream_of_batches) {
     /* Batches that overflow the local queue, one after the other, on one worker. */
     rig r;
     batches b = {.r = &r};
@@ -315,7 +315,7 @@ TEST(threads_wait_while_another_stops) {
         thrum_sched *sched = r.sched;
         rig_go(&r, hold_worker, &go_on);
         crew_start(&c, 3, wait_while_it_stops, &r);
-        SPIN_UNTIL(th_load_acquire(&sched->xidle_waiters) == 3);
+        SPIN_UNTIL(th_load_acquire(&sched->xquiesce_waiters) == 3);
         atomic_store(&go_on, true);
         watchdog_remove(&r);
         CHECK_EQ(thrum_sched_stop(sched), 0);
@@ -365,7 +365,7 @@ static void *post_while_it_stops(void *seat) {
     return NULL;
 }
 
-TEST(posts_from_outside_that_meet_the_end_of_stop_are_refused) {
+TEST(posts_from_external_threads_that_meet_the_end_of_stop_are_refused) {
     /* 0 or -ESHUTDOWN, from threads that are known to the scheduler and from new ones; nothing that
      * was freed is touched. */
     for (int i = 0; i < SCALED(1000); i++) {
@@ -513,7 +513,7 @@ static int run_and_start_small(void *arg) {
     return 0;
 }
 
-static void *start_small_outside(void *seat) {
+static void *start_small_external(void *seat) {
     rig *r = ((crew_seat *)seat)->arg;
     thrum_attr attr = rig_attr(r);
     for (int i = 0; i < SCALED(4000); i++) {
@@ -531,14 +531,14 @@ static void *start_small_outside(void *seat) {
     return NULL;
 }
 
-TEST(objects_of_the_global_queue_are_reused_by_outside_threads) {
+TEST(objects_of_the_global_queue_are_reused_by_external_threads) {
     /* Threads take the objects of tasks that have run: no race (this is the thread sanitizer's). */
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         rig r;
         crew c;
         atomic_store(&small_runs, 0);
         begin_as(&r, 2, policies[i]);
-        crew_start(&c, 2, start_small_outside, &r);
+        crew_start(&c, 2, start_small_external, &r);
         crew_join(&c);
         rig_wait_done(&r);
         CHECK_EQ(atomic_load(&small_runs), 2 * 2 * 3 * SCALED(4000));

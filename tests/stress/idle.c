@@ -191,7 +191,7 @@ static void *relay_thread(void *seat) {
     return NULL;
 }
 
-TEST(done_waits_for_a_fiber_woken_from_outside) {
+TEST(done_waits_for_a_fiber_woken_from_external_threads) {
     /* Idle again and again while it waits, done only at its end. */
     rig r;
     crew c;

@@ -111,7 +111,7 @@ static int call_each(void *arg) {
     return 0;
 }
 
-static void check_calls(bool outside) {
+static void check_calls(bool external) {
     rig r;
     static pen p;
     static cow cows[64];
@@ -129,7 +129,7 @@ static void check_calls(bool outside) {
         attr.worker = i;
         CHECK_EQ(thrum_go_with(&attr, stay_and_answer, &cows[i]), 0);
     }
-    if (outside) {
+    if (external) {
         call_each(&p);
     } else {
         CHECK_EQ(rig_run(&r, call_each, &p), 0);
@@ -142,7 +142,7 @@ TEST(pinned_fibers_woken_by_a_fiber) {
     check_calls(false);
 }
 
-TEST(pinned_fibers_woken_from_outside) {
+TEST(pinned_fibers_woken_from_external_threads) {
     /* The same from a plain thread. */
     check_calls(true);
 }

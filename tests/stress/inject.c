@@ -1,5 +1,5 @@
 /*
- * inject.c: the shared queue itself (queue/inject.h): many producers, consumers by turns.
+ * inject.c: the inject queue itself (queue/inject.h): many producers, consumers by turns.
  */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"

@@ -16,8 +16,8 @@ static int nothing(void *arg) {
     return 0;
 }
 
-/* Waits until it has come to another worker: who is woken from outside goes on wherever there is
- * room. */
+/* Waits until it has come to another worker: who is woken from external threads goes on wherever
+ * there is room. */
 static int travel(void *arg) {
     const int home = thrum_worker_id();
     (void)arg;

@@ -64,7 +64,7 @@ static int post_inside(void *arg) {
     return 0;
 }
 
-static void *post_outside(void *seat) {
+static void *post_external(void *seat) {
     post_all(((crew_seat *)seat)->arg);
     return NULL;
 }
@@ -82,14 +82,14 @@ TEST(posted_inside) {
     load_end(&l);
 }
 
-TEST(posted_outside) {
+TEST(posted_external) {
     /* From plain threads. */
     rig r;
     load l;
     crew c;
     rig_begin(&r, 0);
     load_begin(&l, &r, SCALED(100000));
-    crew_start(&c, 4, post_outside, &l);
+    crew_start(&c, 4, post_external, &l);
     crew_join(&c);
     rig_stop(&r);
     load_end(&l);
@@ -102,7 +102,7 @@ TEST(posted_from_both_sides) {
     crew c;
     rig_begin(&r, 0);
     load_begin(&l, &r, SCALED(100000));
-    crew_start(&c, 3, post_outside, &l);
+    crew_start(&c, 3, post_external, &l);
     for (int i = 0; i < 4; i++) {
         rig_go(&r, post_inside, &l);
     }
@@ -136,7 +136,7 @@ static int batches_inside(void *arg) {
     return 0;
 }
 
-static void *batches_outside(void *seat) {
+static void *batches_external(void *seat) {
     post_batches(((crew_seat *)seat)->arg);
     return NULL;
 }
@@ -148,7 +148,7 @@ TEST(posted_in_batches) {
     crew c;
     rig_begin(&r, 0);
     load_begin(&l, &r, SCALED(150000));
-    crew_start(&c, 2, batches_outside, &l);
+    crew_start(&c, 2, batches_external, &l);
     rig_go(&r, batches_inside, &l);
     rig_go(&r, batches_inside, &l);
     crew_join(&c);

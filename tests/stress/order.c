@@ -76,7 +76,7 @@ TEST(producers_keep_their_order_in_one_ring) {
     rig_stop(&r);
 }
 
-static void *produce_outside(void *arg) {
+static void *produce_external(void *arg) {
     const int me = ((crew_seat *)arg)->index;
     for (int i = 0; i < st.total; i++) {
         post_numbered(me, i);
@@ -87,15 +87,15 @@ static void *produce_outside(void *arg) {
     return NULL;
 }
 
-TEST(producers_outside_keep_their_order) {
-    /* Plain threads against one worker: through the shared queue and what is grabbed from it. */
+TEST(external_producers_keep_their_order) {
+    /* Plain threads against one worker: through the inject queue and what is grabbed from it. */
     rig r;
     crew c;
     rig_begin(&r, 1);
     st.r = &r;
     st.worker = -1;
     st.total = SCALED(30000);
-    crew_start(&c, 4, produce_outside, NULL);
+    crew_start(&c, 4, produce_external, NULL);
     crew_join(&c);
     rig_wait_done(&r);
     for (int i = 0; i < 4; i++) {
@@ -112,7 +112,7 @@ TEST(producers_keep_their_order_in_an_inbox) {
     st.r = &r;
     st.worker = 0;
     st.total = SCALED(30000);
-    crew_start(&c, 4, produce_outside, NULL);
+    crew_start(&c, 4, produce_external, NULL);
     crew_join(&c);
     rig_wait_done(&r);
     for (int i = 0; i < 4; i++) {

@@ -1,5 +1,5 @@
 /*
- * overflow.c: tiny local queues: stealing against popping against spilling into the shared queue.
+ * overflow.c: tiny local queues: stealing against popping against spilling into the inject queue.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */

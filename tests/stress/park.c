@@ -28,7 +28,7 @@ static void knock_once(knock *k, int worker) {
     CHECK_EQ(thrum_sem_wait(&k->done), 0);
 }
 
-TEST(one_outsider_knocks) {
+TEST(one_external_thread_knocks) {
     /* Post one task, wait until it has run, again: workers park in between. */
     rig r;
     knock k = {.r = &r, .done = THRUM_SEM_INIT(0)};
@@ -53,7 +53,7 @@ static void *knock_often(void *seat) {
     return NULL;
 }
 
-TEST(several_outsiders_knock) {
+TEST(several_external_threads_knock) {
     /* Each waits for its own; the workers are all busy, some, or none. */
     rig r;
     crew c;
@@ -75,7 +75,7 @@ static void *knock_pinned(void *seat) {
     return NULL;
 }
 
-TEST(outsiders_knock_at_each_worker) {
+TEST(external_threads_knock_at_each_worker) {
     /* Pinned work wakes exactly the one worker that may run it. */
     rig r;
     crew c;
@@ -110,7 +110,7 @@ TEST(pinned_and_free_work_are_mixed) {
     rig_stop(&r);
 }
 
-/* ---- a fiber that sleeps, woken from outside ---- */
+/* ---- a fiber that sleeps, woken from external threads ---- */
 
 typedef struct bell {
     thrum_sem there, back;

@@ -63,7 +63,7 @@ TEST(task_in_the_ring) {
 }
 
 TEST(task_posted_behind_all) {
-    /* A single task on its way to the shared queue. */
+    /* A single task on its way to the inject queue. */
     check_rescue(THRUM_HINT_YIELD);
 }
 
@@ -104,7 +104,7 @@ TEST(task_in_the_lifo_slot_beside_pollers) {
 }
 
 TEST(task_posted_behind_all_beside_pollers) {
-    /* ... and on the way to the shared queue. */
+    /* ... and on the way to the inject queue. */
     check_rescue_by_pollers(THRUM_HINT_YIELD);
 }
 
@@ -264,7 +264,7 @@ static void meet_task(thrum_task *self, void *arg) {
 }
 
 TEST(as_many_long_tasks_posted_in_a_batch) {
-    /* The same from outside: the batch wakes as many as it has work for. */
+    /* The same from external threads: the batch wakes as many as it has work for. */
     rig r;
     thrum_task tasks[64];
     thrum_task *list[64];
@@ -287,7 +287,7 @@ TEST(as_many_long_tasks_posted_in_a_batch) {
 }
 
 TEST(as_many_long_tasks_posted_one_by_one) {
-    /* Each post from outside finds a worker that is free, or one finds it. */
+    /* Each post from external threads finds a worker that is free, or one finds it. */
     rig r;
     thrum_task tasks[64];
     need_two_workers();

@@ -9,13 +9,13 @@
 typedef struct flood {
     rig *r;
     gate g;
-    atomic_int accepted, ran;  /* posts from outside */
+    atomic_int accepted, ran;  /* posts from external threads */
     atomic_int started, ended; /* tasks from inside */
     atomic_int posting;        /* threads that have not been refused yet */
     int inside_left;
 } flood;
 
-static void outside_task(thrum_task *self, void *arg) {
+static void external_task(thrum_task *self, void *arg) {
     flood *f = arg;
     free(self);
     atomic_fetch_add(&f->ran, 1);
@@ -47,7 +47,7 @@ static void *flood_thread(void *seat) {
         } else {
             thrum_task *task = malloc(sizeof(*task));
             CHECK(task != NULL);
-            thrum_task_init(task, outside_task, f);
+            thrum_task_init(task, external_task, f);
             error = thrum_task_post(f->r->sched, task);
             if (error == 0) {
                 atomic_fetch_add(&f->accepted, 1);
@@ -172,7 +172,7 @@ static void *wake_late(void *seat) {
     return NULL;
 }
 
-TEST(last_fibers_are_woken_from_outside) {
+TEST(last_fibers_are_woken_from_external_threads) {
     /* While stop waits for blocked fibers, an outside thread wakes them: a wake is no post. */
     for (int round = 0; round < SCALED(500); round++) {
         rig r;
@@ -228,7 +228,7 @@ static int flood_neighbour(void *arg) {
 }
 
 TEST(flooded_by_another_scheduler_while_it_stops) {
-    /* Tasks of one scheduler are outsiders to the other: refused, or run. */
+    /* Tasks of one scheduler are external threads to the other: refused, or run. */
     rig from;
     rig_begin(&from, 0);
     for (int round = 0; round < SCALED(150); round++) {

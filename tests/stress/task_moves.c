@@ -328,7 +328,7 @@ static void *call_step_by_step(void *seat) {
     }
     if (st.call >= WAKEUP) { /* stop waits for it already */
         atomic_store(&st.may_stop, true);
-        SPIN_UNTIL(th_load_acquire(&st.sched->xidle_waiters) == 1);
+        SPIN_UNTIL(th_load_acquire(&st.sched->xquiesce_waiters) == 1);
     }
     walking = 1;
     walk_begin();
@@ -369,7 +369,7 @@ static int call_and_stop(call what, int round, int stall_at) {
     return st.steps;
 }
 
-TEST(calls_from_outside_that_are_not_over_when_stop_frees) {
+TEST(calls_from_external_threads_that_are_not_over_when_stop_frees) {
     /*
      * A thread that posts, wakes, signals or cancels the last task is held up after any of its
      * instructions: what it posted runs or is refused, and nothing freed is touched.

@@ -7,7 +7,7 @@
 
 #include "support/support.h"
 
-#define TRACK_MAX 256
+#define BUFFER_MAX 256
 
 typedef struct trace_page {
     char *text;
@@ -20,13 +20,13 @@ typedef struct trace_page {
     long arrows_to;
     long calls_begun;
     long calls_ended;
-    long tracks;
+    long buffers;
     long dropped;
     long untraced;
     int64_t length_ns;
-    bool named[TRACK_MAX];
-    int64_t end_ns[TRACK_MAX]; /* of the latest slice */
-    long slices_of[TRACK_MAX];
+    bool named[BUFFER_MAX];
+    int64_t end_ns[BUFFER_MAX]; /* of the latest slice */
+    long slices_of[BUFFER_MAX];
 } trace_page;
 
 /* An event's members, as text; those that are strings without quotes. */
@@ -194,13 +194,13 @@ static inline void trace_slice(trace_page *p, const trace_event *e, int tid) {
 static inline void trace_event_check(trace_page *p, const trace_event *e) {
     CHECK_STR(e->pid, "1");
     const int tid = atoi(e->tid);
-    CHECK(e->tid[0] != '\0' && tid >= 0 && tid < TRACK_MAX);
+    CHECK(e->tid[0] != '\0' && tid >= 0 && tid < BUFFER_MAX);
     if (strcmp(e->ph, "M") == 0) {
         CHECK(e->args && e->ts[0] == '\0');
         if (strcmp(e->name, "thread_name") == 0) {
             CHECK(!p->named[tid] && tid > 0);
             p->named[tid] = true;
-            p->tracks++;
+            p->buffers++;
         }
         return;
     }
@@ -262,7 +262,7 @@ static inline void trace_check(trace_page *p) {
     trace_want(p, '}');
     trace_space(p);
     CHECK_EQ(p->at - p->text, p->length);
-    for (int i = 0; i < TRACK_MAX; i++) {
+    for (int i = 0; i < BUFFER_MAX; i++) {
         CHECK(p->end_ns[i] <= p->length_ns);
     }
 }

@@ -150,7 +150,7 @@ TEST(json_has_them_as_strings) {
         CHECK(first != NULL);
     }
     CHECK(IS_IN(bt_inner, address_of(first)));
-    CHECK(strstr(first, "\"]}],\n \"outside\"") != NULL);
+    CHECK(strstr(first, "\"]}],\n \"external\"") != NULL);
     free(text);
     thrum_sem_post(&sem);
     rig_stop(&r);

@@ -99,7 +99,7 @@ TEST(thrum_run_without_workers) {
     CHECK(thrum_sched_current() == NULL);
 }
 
-static void *posts_outside(void *arg) {
+static void *posts_external(void *arg) {
     rig *r = arg;
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = r->sched;
@@ -114,19 +114,19 @@ TEST(what_others_post_runs_on_who_waits_next) {
     rig r;
     pthread_t thread;
     begin(&r, 0);
-    posts_outside(&r);
+    posts_external(&r);
     CHECK_EQ(atomic_load(&seen.count), 0);
     CHECK_EQ(thrum_sched_bind(r.sched), 0);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     order_check_counts_up(&seen, 100);
-    CHECK_EQ(pthread_create(&thread, NULL, posts_outside, &r), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, posts_external, &r), 0);
     while (atomic_load(&seen.count) < 100) {
         CHECK_EQ(thrum_sleep(1000000), 0);
     }
     CHECK_EQ(pthread_join(thread, NULL), 0);
     order_check_counts_up(&seen, 100);
     CHECK_EQ(thrum_sched_unbind(), 0);
-    posts_outside(&r);
+    posts_external(&r);
     rig_stop(&r);
     order_check_counts_up(&seen, 100);
 }

@@ -222,7 +222,7 @@ static void poll_until_told(bool timed) {
 }
 
 TEST(a_task_that_posts_itself_keeps_nobody_away) {
-    /* Neither what was posted from outside, nor what has a deadline. */
+    /* Neither what was posted from external threads, nor what has a deadline. */
     poll_until_told(false);
     poll_until_told(true);
 }

@@ -113,7 +113,7 @@ static int run_orders(void *arg) {
     return 0;
 }
 
-static void *run_orders_outside(void *arg) {
+static void *run_orders_external(void *arg) {
     run_orders(arg);
     return NULL;
 }
@@ -129,7 +129,7 @@ TEST(many_run_it_at_a_time) {
     for (intptr_t i = 0; i < 9; i++)
         CHECK_EQ(thrum_spawn_with(&handles[i], &attr, run_orders, (void *)i), 0);
     for (intptr_t i = 0; i < 3; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, run_orders_outside, (void *)i), 0);
+        CHECK_EQ(pthread_create(&threads[i], NULL, run_orders_external, (void *)i), 0);
     for (int i = 0; i < 9; i++) {
         int result = -1;
         CHECK_EQ(thrum_join(handles[i], &result), 0);

@@ -226,7 +226,7 @@ TEST(tasks_that_join_each_other) {
     watched_begin(&r);
     thrum_event_init(&ring_made, THRUM_EVENT_MANUAL, false);
     atomic_store(&reports, 0);
-    CHECK_EQ(thrum_sched_bind(r.sched), 0); /* nobody is stuck until we have done our part */
+    CHECK_EQ(thrum_sched_bind(r.sched), 0); /* nobody is deadlocked until we have done our part */
     ring[0] = spawn_named(&r, "hen", joins_other, (void *)0);
     ring[1] = spawn_named(&r, "egg", joins_other, (void *)1);
     thrum_event_signal(&ring_made);
@@ -249,7 +249,7 @@ TEST(told_once_until_something_has_run) {
     watched_begin(&r);
     things_init();
     atomic_store(&reports, 0);
-    thrum_handle *stuck = spawn_named(&r, "stuck", waits_for_later, NULL);
+    thrum_handle *deadlocked = spawn_named(&r, "stuck", waits_for_later, NULL);
     CHECK_REPORTED(1);
     FILE *sink = fopen("/dev/null", "w");
     CHECK(sink != NULL);
@@ -265,7 +265,7 @@ TEST(told_once_until_something_has_run) {
     }
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     thrum_sem_post(&it.sem);
-    join(stuck, 0);
+    join(deadlocked, 0);
     CHECK_EQ(atomic_load(&reports), 4);
     things_end();
     rig_stop(&r);
@@ -284,7 +284,7 @@ static int report_lines(const char *part) {
 }
 
 /* So many wait for ever; the one to notice is the thread that leaves. */
-static void begin_stuck(rig *r) {
+static void begin_deadlock(rig *r) {
     watched_begin(r);
     things_init();
     atomic_store(&reports, 0);
@@ -295,7 +295,7 @@ static void begin_stuck(rig *r) {
     CHECK_EQ(thrum_sched_wait_idle(r->sched, THRUM_FOREVER), 0);
 }
 
-static void end_stuck(rig *r) {
+static void end_deadlock(rig *r) {
     for (int i = 0; i < STUCK; i++) {
         thrum_sem_post(&it.sem);
     }
@@ -307,31 +307,31 @@ static void end_stuck(rig *r) {
 TEST(a_long_report_is_whole) {
     /* It grows as it is written. */
     rig r;
-    begin_stuck(&r);
+    begin_deadlock(&r);
     CHECK_EQ(thrum_sched_unbind(), 0);
     CHECK_REPORTED(1);
     check_told(": 200 wait, nothing runs, no deadline is pending\n");
     CHECK_EQ(report_lines(" waits for semaphore 0x"), STUCK);
-    end_stuck(&r);
+    end_deadlock(&r);
 }
 
 TEST(without_memory_the_deadlock_is_told_all_the_same) {
     /* None at all: a line without details. */
     rig r;
-    begin_stuck(&r);
+    begin_deadlock(&r);
     atomic_store(&r.fail_all, true);
     CHECK_EQ(thrum_sched_unbind(), 0);
     CHECK_REPORTED(1);
     atomic_store(&r.fail_all, false);
     CHECK(atomic_load(&r.refused) > 0);
     CHECK_STR(report_text, "thrum: deadlock; no memory for the report\n");
-    end_stuck(&r);
+    end_deadlock(&r);
 }
 
 TEST(a_report_that_cannot_grow_keeps_what_it_has) {
     /* What does not fit is left out; the rest comes when there is memory again. */
     rig r;
-    begin_stuck(&r);
+    begin_deadlock(&r);
     atomic_store(&r.fail_at, atomic_load(&r.calls) + 2);
     CHECK_EQ(thrum_sched_unbind(), 0);
     CHECK_REPORTED(1);
@@ -340,7 +340,7 @@ TEST(a_report_that_cannot_grow_keeps_what_it_has) {
     const int told = report_lines(" waits for semaphore 0x");
     CHECK(told >= STUCK - 1);
     CHECK_EQ(report_text[strlen(report_text) - 1], '\n');
-    end_stuck(&r);
+    end_deadlock(&r);
 }
 
 TEST(report_goes_to_stderr_and_the_program_goes_on) {
@@ -355,7 +355,7 @@ TEST(report_goes_to_stderr_and_the_program_goes_on) {
     r.config.on_deadlock = THRUM_DEADLOCK_REPORT;
     rig_start(&r);
     things_init();
-    thrum_handle *stuck = spawn_named(&r, "stuck", waits_for_later, NULL);
+    thrum_handle *deadlocked = spawn_named(&r, "stuck", waits_for_later, NULL);
     const ssize_t n = read(ends[0], text, sizeof(text) - 1);
     CHECK(dup2(kept, STDERR_FILENO) >= 0);
     CHECK(n > 0);
@@ -364,7 +364,7 @@ TEST(report_goes_to_stderr_and_the_program_goes_on) {
     CHECK(strstr(text, "\"stuck\" waits for semaphore 0x") != NULL);
     CHECK_EQ(text[n - 1], '\n');
     thrum_sem_post(&it.sem);
-    join(stuck, 0);
+    join(deadlocked, 0);
     close(ends[0]);
     close(ends[1]);
     close(kept);
@@ -389,18 +389,18 @@ TEST(off_unless_asked_for) {
     CHECK_EQ(thrum_sched_start(&sched, &config), -EINVAL);
 }
 
-TEST(stop_of_a_stuck_scheduler) {
-    /* stop_until cancels who is stuck; after the report as before it. */
+TEST(stop_of_a_deadlocked_scheduler) {
+    /* stop_until cancels who is deadlocked; after the report as before it. */
     rig r;
     watched_begin(&r);
     things_init();
     atomic_store(&reports, 0);
-    thrum_handle *stuck = spawn_named(&r, "stuck", waits_for_later, NULL);
+    thrum_handle *deadlocked = spawn_named(&r, "stuck", waits_for_later, NULL);
     CHECK_REPORTED(1);
     watchdog_remove(&r);
     CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_after_ms(1)), -ETIMEDOUT);
     CHECK_EQ(thrum_sched_stop(r.sched), 0);
-    join(stuck, -ECANCELED);
+    join(deadlocked, -ECANCELED);
     things_end();
     rig_check_freed(&r);
 }

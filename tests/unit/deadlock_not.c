@@ -79,14 +79,14 @@ TEST(not_told_while_something_is_pending) {
         holder h; /* or the first might be found alone before the second has come */
         holder_begin(&r, &h, 0);
         thrum_handle *other = spawn_named(&r, "other", does, (void *)(uintptr_t)&fns[i]);
-        thrum_handle *stuck = spawn_named(&r, "stuck", waits_for_later, NULL);
+        thrum_handle *deadlocked = spawn_named(&r, "stuck", waits_for_later, NULL);
         holder_end(&h);
         join(other, 0);
         CHECK_REPORTED(1);
         CHECK_EQ(atomic_load(&fulfilled), 1);
         check_told("\": 1 waits, nothing runs");
         thrum_sem_post(&it.sem);
-        join(stuck, 0);
+        join(deadlocked, 0);
     }
     things_end();
     rig_stop(&r);
@@ -112,14 +112,14 @@ TEST(tasks_that_wait_for_a_wakeup_alone_are_no_deadlock) {
     CHECK_EQ(rig_run(&r, nothing, NULL), 0);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     CHECK_EQ(atomic_load(&reports), 0);
-    thrum_handle *stuck = spawn_named(&r, "stuck", waits_for_later, NULL);
+    thrum_handle *deadlocked = spawn_named(&r, "stuck", waits_for_later, NULL);
     CHECK_REPORTED(1);
     check_told("\": 1 waits, nothing runs");
     thrum_task_wakeup(&tasks[0]);
-    CHECK_REPORTED(2); /* something has run, and it is stuck again */
+    CHECK_REPORTED(2); /* something has run, and it is deadlocked again */
     CHECK_EQ(atomic_load(&runs), 1);
     thrum_sem_post(&it.sem);
-    join(stuck, 0);
+    join(deadlocked, 0);
     things_end();
     rig_stop(&r);
     CHECK_EQ(atomic_load(&runs), 3);
@@ -134,7 +134,7 @@ static void *posts_when_told(void *seat) {
     return NULL;
 }
 
-TEST(a_bound_thread_that_waits_is_stuck_as_well) {
+TEST(a_bound_thread_that_waits_is_deadlocked_as_well) {
     /* Nobody but itself is there, without workers and with. */
     for (int none = 0; none < 2; none++) {
         rig r;
@@ -158,14 +158,14 @@ TEST(a_bound_thread_that_waits_is_stuck_as_well) {
     }
 }
 
-TEST(nobody_is_stuck_while_a_bound_thread_runs_its_own_code) {
-    /* It may bring work, and does; when it has unbound, who is left is stuck. */
+TEST(nothing_is_deadlocked_while_a_bound_thread_runs_its_own_code) {
+    /* It may bring work, and does; when it has unbound, who is left is deadlocked. */
     rig r;
     watched_begin(&r);
     things_init();
     atomic_store(&reports, 0);
     CHECK_EQ(thrum_sched_bind(r.sched), 0);
-    thrum_handle *stuck = spawn_named(&r, "stuck", waits_for_later, NULL);
+    thrum_handle *deadlocked = spawn_named(&r, "stuck", waits_for_later, NULL);
     for (int i = 0; i < 20; i++) {
         CHECK_EQ(rig_run(&r, nothing, NULL), 0);
         CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
@@ -175,7 +175,7 @@ TEST(nobody_is_stuck_while_a_bound_thread_runs_its_own_code) {
     CHECK_REPORTED(1);
     check_told("\"stuck\" waits for semaphore 0x");
     thrum_sem_post(&it.sem);
-    join(stuck, 0);
+    join(deadlocked, 0);
     CHECK_EQ(atomic_load(&reports), 1);
     things_end();
     rig_stop(&r);

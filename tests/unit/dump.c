@@ -98,7 +98,7 @@ TEST(json_and_prometheus) {
     CHECK_EQ(count_of(&p, "{"), count_of(&p, "}"));
     CHECK_EQ(count_of(&p, "["), count_of(&p, "]"));
     CHECK_EQ(count_of(&p, "\"worker\": [") + count_of(&p, "\"fiber\": ["), 2);
-    check_has(&p, "}],\n \"outside\": [");
+    check_has(&p, "}],\n \"external\": [");
     free(p.text);
     p = dump(r.sched, THRUM_PROMETHEUS);
     check_has(&p, "\nthrum_fibers{sched=\"thrum\",state=\"blocked\",on=\"semaphore\"} 2\n");
@@ -175,7 +175,7 @@ static int dumps(void *arg) {
     page p;
     for (;; free(p.text), thrum_yield()) { /* until all wait who will */
         p = dump(on_stage.r->sched, THRUM_TEXT);
-        if (count_of(&p, "waits for") == 4) { /* and whoever joins us from outside */
+        if (count_of(&p, "waits for") == 4) { /* and whoever joins us from external threads */
             break;
         }
     }
@@ -187,7 +187,7 @@ static int dumps(void *arg) {
     check_has(&p, line);
     check_has(&p, "\"yields\" ");
     check_has(&p, ", tied to it\n");
-    check_has(&p, "  a thread outside waits for task 0x");
+    check_has(&p, "  an external thread waits for task 0x");
     free(p.text);
     atomic_store(&on_stage.out, true);
     thrum_mutex_unlock(&on_stage.mutex);

@@ -39,7 +39,7 @@ static void post_batch(rig *r, int from, int n) {
 }
 
 TEST(one_worker_runs_in_the_order_posted) {
-    /* One by one and in batches, from outside, while the worker is held. */
+    /* One by one and in batches, from external threads, while the worker is held. */
     rig r;
     holder h;
     begin(&r, 1, 4);
@@ -80,8 +80,8 @@ static void init_poster(poster *p, rig *r, int from, int n, thrum_hint hint) {
     thrum_task_init(&p->task, post_some, p);
 }
 
-TEST(posts_from_inside_and_outside_are_one_order) {
-    /* Tasks post behind what came from outside before them, whatever hint they give. */
+TEST(posts_from_inside_and_from_external_threads_are_one_order) {
+    /* Tasks post behind what came from external threads before them, whatever hint they give. */
     rig r;
     holder h;
     poster posters[3];
@@ -206,7 +206,7 @@ TEST(pinned_work_stands_outside_the_order) {
 
 /* ---- several workers: the order of taking ---- */
 
-#define CLAIM 8 /* what a worker takes at a time, at most, while runs are short */
+#define BATCH 8 /* what a worker takes at a time, at most, while runs are short */
 
 typedef struct many {
     thrum_task task;
@@ -243,7 +243,7 @@ static void check_order_of_taking(unsigned workers, unsigned block) {
     const int n = SCALED(MANY);
     rig r;
     begin(&r, workers, block);
-    slack = ((int)workers - 1) * CLAIM;
+    slack = ((int)workers - 1) * BATCH;
     init_many(n, begin_in_order);
     for (int i = 0; i < n; i++) {
         CHECK_EQ(thrum_task_post(r.sched, &tasks[i].task), 0);
@@ -458,7 +458,7 @@ TEST(stops_with_tasks_queued) {
     }
 }
 
-TEST(what_was_run_came_from_the_shared_queue) {
+TEST(what_was_run_came_from_the_inject_queue) {
     /* The metrics' sources: everything that is not pinned. */
     rig r;
     begin(&r, 2, 16);

@@ -38,7 +38,8 @@ static void await_time(thrum_time until) {
     SPIN_UNTIL(thrum_now() >= until);
 }
 
-/* Posts from here while the one worker is held: from outside, or by the task that holds it. */
+/* Posts from here while the one worker is held: from external threads, or by the task that holds
+ * it. */
 static void post_letters(thrum_sched *sched, thrum_task letters[7]) {
     for (int i = 0; i < 7; i++) {
         letter_init(&letters[i], (char)('A' + i));
@@ -55,7 +56,7 @@ static void post_letters(thrum_sched *sched, thrum_task letters[7]) {
 }
 
 TEST(deadlines_and_posts_are_one_order) {
-    /* By the later of post and deadline, posted from outside while the worker is held. */
+    /* By the later of post and deadline, posted from external threads while the worker is held. */
     thrum_task letters[7];
     for (int i = 0; i < 20; i++) {
         rig r;
@@ -143,7 +144,7 @@ TEST(a_timed_wait_ends_in_the_order) {
 
 /* ---- several workers: the order of taking ---- */
 
-#define CLAIM 8 /* what a worker takes at a time, at most, while runs are short */
+#define BATCH 8 /* what a worker takes at a time, at most, while runs are short */
 
 static atomic_int begun;
 static int slack; /* so many may have been taken before, and have not begun */
@@ -166,7 +167,7 @@ TEST(many_workers_take_deadlines_and_posts_in_one_order) {
         static dated all[N];
         rig r;
         begin(&r, workers, workers % 2 ? 4 : 64);
-        slack = ((int)workers - 1) * CLAIM;
+        slack = ((int)workers - 1) * BATCH;
         atomic_store(&begun, 0);
         for (int i = 0; i < N; i++) {
             all[i].number = i;

@@ -80,14 +80,14 @@ static bool is_back(const burst *b, size_t kept) {
         th_lock_acquire(&sched->fibers_lock);
         unsigned stored = sched->fibers_count;
         th_lock_release(&sched->fibers_lock);
-        return stored <= TH_IDLE_STORED;
+        return stored <= TH_FIBER_CACHE_STORED;
     }
     return resident() <= b->before + (b->most - b->before) / 10 + kept;
 }
 
 static size_t kept_stacks(void) {
     size_t workers = (size_t)check_env("THRUM_WORKERS", 2);
-    return (TH_IDLE_STORED + 2 * TH_IDLE_KEPT * workers) * ((size_t)24 << 10);
+    return (TH_FIBER_CACHE_STORED + 2 * TH_FIBER_CACHE_KEPT * workers) * ((size_t)24 << 10);
 }
 
 /* One task is never without something to do, and there is always another one. */

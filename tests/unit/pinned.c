@@ -79,7 +79,7 @@ TEST(pinned_without_a_number_stays_with_its_spawner) {
     rig_stop(&r);
 }
 
-TEST(pinned_from_outside_stays_where_it_first_runs) {
+TEST(pinned_from_external_threads_stays_where_it_first_runs) {
     /* Without a number and without a worker to spawn it. */
     rig r;
     thrum_handle *handles[20];

@@ -46,7 +46,7 @@ static void begin_endless(rig *r, endless *e, thrum_hint hint, int worker) {
     SPIN_UNTIL(atomic_load(&e->running));
 }
 
-static void check_outside_gets_through(thrum_hint hint, int worker) {
+static void check_external_gets_through(thrum_hint hint, int worker) {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         rig r;
         endless e;
@@ -59,35 +59,35 @@ static void check_outside_gets_through(thrum_hint hint, int worker) {
     }
 }
 
-TEST(reposting_task_lets_outsiders_in) {
-    /* A task that posts itself for ever does not keep one from outside from running. */
-    check_outside_gets_through(THRUM_HINT_NONE, -1);
+TEST(reposting_task_lets_external_threads_in) {
+    /* A task that posts itself for ever does not keep one from external threads from running. */
+    check_external_gets_through(THRUM_HINT_NONE, -1);
 }
 
-TEST(task_reposted_as_next_lets_outsiders_in) {
+TEST(task_reposted_as_next_lets_external_threads_in) {
     /* ... nor through the LIFO slot. */
-    check_outside_gets_through(THRUM_HINT_NEXT, -1);
+    check_external_gets_through(THRUM_HINT_NEXT, -1);
 }
 
-TEST(task_reposted_behind_all_lets_outsiders_in) {
-    /* ... nor through the shared queue. */
-    check_outside_gets_through(THRUM_HINT_YIELD, -1);
+TEST(task_reposted_behind_all_lets_external_threads_in) {
+    /* ... nor through the inject queue. */
+    check_external_gets_through(THRUM_HINT_YIELD, -1);
 }
 
-TEST(reposting_pinned_task_lets_outsiders_in) {
+TEST(reposting_pinned_task_lets_external_threads_in) {
     /* ... nor through the pinned inbox. */
-    check_outside_gets_through(THRUM_HINT_NONE, 0);
+    check_external_gets_through(THRUM_HINT_NONE, 0);
 }
 
 /* ---- long runs ---- */
 
-enum { OUTSIDERS = 100 };
+enum { EXTERNALS = 100 };
 
 static struct {
     rig r;
     thrum_task task;
     atomic_int runs;
-    atomic_int outsiders; /* that have run */
+    atomic_int externals; /* that have run */
 } busy;
 
 static void run_long(thrum_task *self, void *arg) {
@@ -96,31 +96,32 @@ static void run_long(thrum_task *self, void *arg) {
     while (thrum_now() < until) {
     }
     atomic_fetch_add(&busy.runs, 1);
-    if (atomic_load(&busy.outsiders) < OUTSIDERS) {
+    if (atomic_load(&busy.externals) < EXTERNALS) {
         CHECK_EQ(thrum_task_post(busy.r.sched, self), 0);
     }
 }
 
-static void count_outsider(thrum_task *self, void *arg) {
+static void count_external(thrum_task *self, void *arg) {
     (void)self, (void)arg;
-    atomic_fetch_add(&busy.outsiders, 1);
+    atomic_fetch_add(&busy.externals, 1);
 }
 
-TEST(long_runs_let_outsiders_in_sooner) {
-    /* The shared queue's turn comes by time where runs are long: not 61 of them for each outsider.
+TEST(long_runs_let_external_threads_in_sooner) {
+    /* The inject queue's turn comes by time where runs are long: not 61 of them for each external
+     * thread.
      */
-    static thrum_task tasks[OUTSIDERS];
+    static thrum_task tasks[EXTERNALS];
     begin_one(&busy.r, THRUM_SHARDED);
     thrum_task_init(&busy.task, run_long, NULL);
     CHECK_EQ(thrum_task_post(busy.r.sched, &busy.task), 0);
     SPIN_UNTIL(atomic_load(&busy.runs) > 0);
-    for (int i = 0; i < OUTSIDERS; i++) {
-        thrum_task_init(&tasks[i], count_outsider, NULL);
+    for (int i = 0; i < EXTERNALS; i++) {
+        thrum_task_init(&tasks[i], count_external, NULL);
         CHECK_EQ(thrum_task_post(busy.r.sched, &tasks[i]), 0);
     }
     rig_stop(&busy.r);
-    CHECK_EQ(atomic_load(&busy.outsiders), OUTSIDERS);
-    CHECK(atomic_load(&busy.runs) < 10 * OUTSIDERS);
+    CHECK_EQ(atomic_load(&busy.externals), EXTERNALS);
+    CHECK(atomic_load(&busy.runs) < 10 * EXTERNALS);
 }
 
 typedef struct inside {
@@ -170,8 +171,8 @@ TEST(reposting_pinned_task_lets_the_local_queue_run) {
     check_queued_gets_through(THRUM_HINT_NONE, 0, 61);
 }
 
-TEST(shared_queue_first_lets_the_local_queue_run) {
-    /* An interval of 1 asks the shared queue before each pick; the local one is not starved. */
+TEST(inject_queue_first_lets_the_local_queue_run) {
+    /* An interval of 1 asks the inject queue before each pick; the local one is not starved. */
     check_queued_gets_through(THRUM_HINT_YIELD, -1, 1);
     check_queued_gets_through(THRUM_HINT_NONE, -1, 1);
 }
@@ -244,8 +245,8 @@ static int ping_only(void *arg) {
     return 0;
 }
 
-TEST(ping_pong_lets_outsiders_in) {
-    /* ... nor what comes from outside. */
+TEST(ping_pong_lets_external_threads_in) {
+    /* ... nor what comes from external threads. */
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         rig r;
         pair p = {.r = &r, .a = THRUM_SEM_INIT(0), .b = THRUM_SEM_INIT(0)};

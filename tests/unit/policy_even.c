@@ -135,7 +135,7 @@ TEST(one_worker_serves_yielding_fibers_evenly) {
 
 TEST(one_worker_serves_more_fibers_than_its_queue_holds) {
     /*
-     * Beyond the queue of yields the older half of it goes to the shared queue, and comes back by
+     * Beyond the queue of yields the older half of it goes to the inject queue, and comes back by
      * 256: who is caught in that loses a turn or two, no more.
      */
     for (unsigned i = 0; i < VARIANTS; i++) {

@@ -48,7 +48,7 @@ static int count_one(void *arg) {
     return 0;
 }
 
-/* Until posts from outside are refused: then the other thread is inside its stop. */
+/* Until posts from external threads are refused: then the other thread is inside its stop. */
 static int post_until_refused(void *arg) {
     stopped *s = arg;
     thrum_attr attr = THRUM_ATTR_INIT;

@@ -346,7 +346,7 @@ TEST(go_starts_in_every_way) {
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, go_each_way, &r), 0);
-    rig_go(&r, count_run, NULL); /* and from outside */
+    rig_go(&r, count_run, NULL); /* and from external threads */
     rig_stop(&r);
     CHECK_EQ(atomic_load(&runs), 8);
 }

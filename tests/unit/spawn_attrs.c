@@ -68,7 +68,7 @@ TEST(bad_attrs_are_invalid) {
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, refused_attrs, &r), 0);
-    CHECK_EQ(refused_attrs(&r), 0); /* and from outside */
+    CHECK_EQ(refused_attrs(&r), 0); /* and from external threads */
     rig_stop(&r);
 }
 
@@ -218,8 +218,8 @@ TEST(spawned_tasks_start_in_order_on_one_worker) {
     rig_stop(&r);
 }
 
-TEST(tasks_spawned_outside_start_in_order_on_one_worker) {
-    /* The shared queue is first in, first out, too. */
+TEST(tasks_spawned_external_start_in_order_on_one_worker) {
+    /* The inject queue is first in, first out, too. */
     rig r;
     holder h;
     rig_begin(&r, 1);

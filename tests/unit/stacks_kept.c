@@ -114,7 +114,7 @@ static int look_while_busy(void *arg) {
     atomic_init(&c.shallow, 0);
     atomic_init(&c.began, 0);
     CHECK_EQ(come_and_go(&c), 0);
-    YIELD_UNTIL(deep_in_store(r, &count) == 0 && count >= 2 * TH_IDLE_KEPT);
+    YIELD_UNTIL(deep_in_store(r, &count) == 0 && count >= 2 * TH_FIBER_CACHE_KEPT);
     return 0;
 }
 
@@ -167,7 +167,8 @@ TEST(high_water_is_seen_of_what_is_not_kept) {
     }
     for (int from_end = 40; from_end <= 50; from_end += 5) {
         rig r;
-        crowd c = {.stays = stay_then_go_deep, .count = TH_IDLE_STORED + 3 * TH_IDLE_KEPT + 8};
+        crowd c = {.stays = stay_then_go_deep,
+                   .count = TH_FIBER_CACHE_STORED + 3 * TH_FIBER_CACHE_KEPT + 8};
         atomic_init(&c.began, c.count - from_end); /* so many before its end one goes deep */
         rig_begin(&r, 0);
         CHECK_EQ(rig_run(&r, come_and_go, &c), 0);
@@ -257,7 +258,7 @@ TEST(who_is_called_away_looks_through_the_rest_later) {
     }
     for (int round = 0; round < 5; round++) {
         rig r;
-        crowd c = {.count = TH_IDLE_STORED, .stays = stay_and_tell};
+        crowd c = {.count = TH_FIBER_CACHE_STORED, .stays = stay_and_tell};
         atomic_init(&c.shallow, 20);
         rig_begin(&r, 0);
         rig_go(&r, come_and_go, &c);
@@ -294,7 +295,7 @@ TEST(high_water_is_seen_of_a_bound_thread) {
 TEST(a_bound_thread_that_sleeps_keeps_nothing) {
     /* Without workers it looks through what there is itself, before it sleeps. */
     rig r;
-    crowd c = {.count = TH_IDLE_STORED + 3 * TH_IDLE_KEPT};
+    crowd c = {.count = TH_FIBER_CACHE_STORED + 3 * TH_FIBER_CACHE_KEPT};
     if (UNDER_TSAN) {
         CHECK_SKIP("each task has a stack of its own there, and none is kept");
     }
@@ -308,7 +309,7 @@ TEST(a_bound_thread_that_sleeps_keeps_nothing) {
     unsigned count;
     do { /* as far as it gets until its deadline: that is not late for the sake of it */
         CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_us(1000)), -ETIMEDOUT);
-    } while (deep_in_store(&r, &count) != 0 || count > TH_IDLE_STORED);
+    } while (deep_in_store(&r, &count) != 0 || count > TH_FIBER_CACHE_STORED);
     wait_until_seen(&r);
     CHECK_EQ(thrum_sched_unbind(), 0);
     rig_stop(&r);

@@ -127,7 +127,7 @@ TEST(stop_waits_for_fibers_that_yield) {
     CHECK_EQ(atomic_load(&c.runs), 30);
 }
 
-/* ---- refusals, seen from outside ---- */
+/* ---- refusals, seen from external threads ---- */
 
 static void nothing(thrum_task *self, void *arg) {
     (void)self;
@@ -170,7 +170,8 @@ static void *refused_then_open(void *arg) {
 }
 
 TEST(stop_waits_for_a_blocked_fiber) {
-    /* It waits as long as a fiber is blocked; outsiders are refused from the moment it begins. */
+    /* It waits as long as a fiber is blocked; external threads are refused from the moment it
+     * begins. */
     rig r;
     gate g;
     crew c;
@@ -209,7 +210,8 @@ static void *refused_each_way(void *arg) {
 }
 
 TEST(each_way_to_post_is_refused_while_it_stops) {
-    /* Posts, hints, batches, pinned ones, go and spawn from outside: -ESHUTDOWN, nothing started.
+    /* Posts, hints, batches, pinned ones, go and spawn from external threads: -ESHUTDOWN, nothing
+     * started.
      */
     rig r;
     gate g;
@@ -336,7 +338,7 @@ static void *refused_then_wake(void *arg) {
 }
 
 TEST(tasks_start_more_while_it_stops) {
-    /* What is refused to outsiders its own tasks may still do, in every way. */
+    /* What is refused to external threads its own tasks may still do, in every way. */
     rig r;
     crew c;
     inner in = {.r = &r, .refused = THRUM_SEM_INIT(0)};
@@ -387,7 +389,7 @@ static void *flood_thread(void *arg) {
     return NULL;
 }
 
-TEST(outsiders_are_refused_or_run_never_lost) {
+TEST(external_threads_are_refused_or_run_never_lost) {
     /* Threads that flood it while it stops: each post either got -ESHUTDOWN or is run. */
     for (int round = 0; round < SCALED(20); round++) {
         rig r;

@@ -133,7 +133,7 @@ TEST(hints_order_tasks_on_one_worker) {
 }
 
 TEST(hints_lose_nothing) {
-    /* On every policy and from outside all of them run. */
+    /* On every policy and from external threads all of them run. */
     rig r;
     rig_begin(&r, 0);
     for (int i = 0; i < 300; i++) {
@@ -164,8 +164,8 @@ TEST(tasks_posted_inside_run_in_order_on_one_worker) {
     rig_stop(&r);
 }
 
-TEST(tasks_posted_outside_run_in_order_on_one_worker) {
-    /* Through the shared queue, any number. */
+TEST(tasks_posted_external_run_in_order_on_one_worker) {
+    /* Through the inject queue, any number. */
     rig r;
     holder h;
     rig_begin(&r, 1);

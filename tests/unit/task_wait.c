@@ -88,7 +88,7 @@ TEST(a_deadline_in_the_past_is_due_at_once) {
 }
 
 TEST(many_deadlines_each_once_and_never_early) {
-    /* In no order, from outside. */
+    /* In no order, from external threads. */
     enum { N = 500 };
     static seen s[N];
     static thrum_time until[N];

@@ -157,7 +157,7 @@ static void *done_later(void *arg) {
 }
 
 TEST(stop_waits_for_a_call) {
-    /* Although only tasks that wait for a signal are left: the turn comes from outside. */
+    /* Although only tasks that wait for a signal are left: the turn comes from external threads. */
     stage *s = stage_new(2);
     call *c = &s->calls[1];
     pthread_t thread;
@@ -204,7 +204,7 @@ static int hold(void *arg) {
 }
 
 TEST(a_call_that_comes_too_late_changes_nothing) {
-    /* -ESHUTDOWN from outside; the ticket is where it was. */
+    /* -ESHUTDOWN from external threads; the ticket is where it was. */
     stage *s = stage_new(2);
     thrum_sem door = THRUM_SEM_INIT(0);
     pthread_t thread;

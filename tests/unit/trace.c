@@ -36,7 +36,7 @@ TEST(tasks_are_slices) {
     trace_page p = trace_written(r.sched);
     CHECK_EQ(trace_count(&p, ",\"name\":\"bee\",\"args\":{\"id\":\""), 100);
     CHECK_EQ(trace_count(&p, "\"ended\":\"finished\"}}"), 100);
-    CHECK_EQ(p.tracks, thrum_sched_workers(r.sched));
+    CHECK_EQ(p.buffers, thrum_sched_workers(r.sched));
     CHECK_EQ(trace_count(&p, "\"args\":{\"name\":\"worker 0\"}"), 1);
     CHECK_EQ(p.dropped, 0);
     CHECK_EQ(p.arrows_from + p.arrows_to, 0);
@@ -266,10 +266,10 @@ TEST(the_latest_are_kept) {
     CHECK_EQ(thrum_trace_stop(r.sched), 0);
     trace_page p = trace_written(r.sched);
     CHECK_EQ(trace_count(&p, "\"name\":\"last\""), 1);
-    for (int i = 0; i < TRACK_MAX; i++) {
+    for (int i = 0; i < BUFFER_MAX; i++) {
         CHECK(p.slices_of[i] <= 7);
     }
-    CHECK(p.dropped >= TASKS - 7L * p.tracks);
+    CHECK(p.dropped >= TASKS - 7L * p.buffers);
     trace_end(&p);
     rig_stop(&r);
 }
@@ -358,7 +358,7 @@ TEST(tracing_allocates_nothing) {
     CHECK_EQ(left, 0);
     CHECK_EQ(thrum_trace_stop(r.sched), 0);
     trace_page p = trace_written(r.sched);
-    CHECK(p.dropped >= 5000 - 127L * p.tracks);
+    CHECK(p.dropped >= 5000 - 127L * p.buffers);
     trace_end(&p);
     rig_stop(&r);
 }
@@ -370,7 +370,7 @@ static int posts(void *arg) {
     return 0;
 }
 
-TEST(bound_threads_have_tracks) {
+TEST(bound_threads_have_buffers) {
     /* Without workers: its own code and the tasks that run while it waits; bound before or after
      * the start. */
     rig r;
@@ -392,7 +392,7 @@ TEST(bound_threads_have_tracks) {
         CHECK_EQ(thrum_trace_stop(r.sched), 0);
         trace_page p = trace_written(r.sched);
         CHECK_EQ(trace_count(&p, "\"args\":{\"name\":\"bound thread 0\"}"), 1);
-        CHECK_EQ(p.tracks, 1);
+        CHECK_EQ(p.buffers, 1);
         CHECK_EQ(trace_count(&p, "\"name\":\"posts\""), 1);
         CHECK(trace_count(&p, "\"name\":\"own code\"") >= 2);
         CHECK_EQ(trace_count(&p, "\"on\":\"semaphore\""), 1);

@@ -291,7 +291,7 @@ TEST(what_was_started_before_is_not) {
     everywhere(is_in_a_scope);
 }
 
-/* ---- cancelled from outside ---- */
+/* ---- cancelled from external threads ---- */
 
 static int tells_and_waits(void *arg) {
     thrum_sem_post(&begun);

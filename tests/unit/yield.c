@@ -193,7 +193,7 @@ static int poll_flag(void *arg) {
     return 0;
 }
 
-TEST(polling_fiber_lets_a_task_from_outside_run) {
+TEST(polling_fiber_lets_a_task_from_external_threads_run) {
     /* A fiber that yields until a flag is set by a task does not keep that task from running. */
     rig r;
     thrum_task task = THRUM_TASK_INIT(set_flag, NULL);

@@ -11,9 +11,9 @@
 #include "core/control/atfork.h"
 
 #include "core/wait/cancel.h"
-#include "core/ready/fork.h"
-#include "core/state/local.h"
-#include "core/ready/outside.h"
+#include "core/ready/fork_slots.h"
+#include "core/state/key.h"
+#include "core/ready/external.h"
 #include "core/state/thread.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
@@ -21,11 +21,11 @@
 static void before_fork(void) {
     th_lock_acquire(&th_keys_lock);
     th_lock_acquire(&th_cancel_lock);
-    th_lock_acquire(&th_outside_lock);
+    th_lock_acquire(&th_external_lock);
 }
 
 static void in_parent(void) {
-    th_lock_release(&th_outside_lock);
+    th_lock_release(&th_external_lock);
     th_lock_release(&th_cancel_lock);
     th_lock_release(&th_keys_lock);
 }
@@ -47,9 +47,9 @@ static TH_NO_TSAN void orphan(void) {
         thread->id = fiber->run_id;
         fiber->dirty = true;
         if (!fiber->root) {
-            thread->locals = fiber->locals;
-            fiber->locals = (th_locals){0};
-            thread->at_exit[TH_EXIT_LOCALS] = th_locals_end_with;
+            thread->key_values = fiber->key_values;
+            fiber->key_values = (th_key_values){0};
+            thread->at_exit[TH_EXIT_KEYS] = th_key_values_end_with;
         }
         th_forks_orphaned(&worker->forks);
         thread->worker = NULL;
@@ -60,7 +60,7 @@ static TH_NO_TSAN void orphan(void) {
 }
 
 static void in_child(void) {
-    th_outside_abandon();
+    th_external_abandon();
     orphan();
     in_parent();
 }

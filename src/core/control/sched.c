@@ -14,17 +14,17 @@
 #include "core/state/config.h"
 #include "core/fiber/fiber.h"
 #include "core/fiber/fiber_cache.h"
-#include "core/ready/fork.h"
+#include "core/ready/fork_slots.h"
 #include "core/task/fork_call.h"
 #include "core/state/handle.h"
-#include "core/control/idle.h"
+#include "core/control/quiesce.h"
 #include "core/worker/loop.h"
-#include "core/ready/outside.h"
+#include "core/ready/external.h"
 #include "core/fiber/overflow.h"
 #include "core/ready/policy.h"
 #include "core/control/settle.h"
 #include "core/fiber/stack.h"
-#include "core/inspect/stuck.h"
+#include "core/inspect/deadlock.h"
 #include "core/wait/switch.h"
 #include "core/state/thread_exit.h"
 #include "core/ready/timer.h"
@@ -37,7 +37,7 @@
 
 /* Leaves the thread's own stack for the first fiber's; comes back when the worker leaves. */
 static TH_NO_TSAN void run_fibers(th_worker *worker) {
-    th_fiber *first = th_idle_take(worker);
+    th_fiber *first = th_fiber_cache_take(worker);
     /* relaxed: for inspectors; else our own */
     th_store_relaxed(&worker->current, &worker->home);
     th_switch_to(worker, &worker->home, first);
@@ -122,7 +122,7 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->yield_marks = th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->yield_marks);
     worker->inject_served = true;
     /* relaxed: no other thread knows the worker yet */
-    th_store_relaxed(&worker->gate.xrevoked, sched->can_order ? TH_GATE_OPEN : TH_GATE_SHUT);
+    th_store_relaxed(&worker->fence.xrevoked, sched->can_order ? TH_AFENCE_OPEN : TH_AFENCE_SHUT);
     th_inject_init(&worker->inbox);
     th_timers_init(&worker->own_timers, sched, worker);
     th_forks_init(&worker->forks, sched->workers_count > 1);
@@ -130,13 +130,13 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
         sched->policy->submit_due ? &sched->workers[0].own_timers : &worker->own_timers;
     worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
     if (!slots || !yield_slots || !worker->yield_marks || !worker->seen_ticks ||
-        !th_idle_refill(worker)) {
+        !th_fiber_cache_refill(worker)) {
         return false;
     }
     th_fiber *spare = th_fiber_new(sched, sched->stack_class, false);
     if (spare) {
         th_count(&worker->counters.xstacks_created, 1);
-        th_idle_put(worker, spare);
+        th_fiber_cache_put(worker, spare);
     }
     return spare != NULL;
 }
@@ -235,9 +235,9 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     memcpy(sched->name, config->name, length);
     sched->config.name = sched->name;
     sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
-    sched->stuck_began = UINT64_MAX; /* no deadlock has been reported yet */
+    sched->deadlock_began = UINT64_MAX; /* no deadlock has been reported yet */
     bool watched = config->on_deadlock != THRUM_DEADLOCK_OFF || config->deadlock;
-    sched->watch = watched ? &th_stuck_watch : NULL;
+    sched->watch = watched ? &th_deadlock_watch : NULL;
     th_timers_init(&sched->loose_timers, sched, NULL);
     sched->searchers_max = config->searchers_max;
     sched->fiber_main = th_loop;
@@ -318,7 +318,7 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
             return -ENOMEM;
         }
         sched->is_run = is_run;
-        th_outside_open(sched); /* from here on a stale handle may name it */
+        th_external_open(sched); /* from here on a stale handle may name it */
         unsigned started;
         result = start_threads(sched, &started);
         if (!result) {
@@ -327,7 +327,7 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
             return 0;
         }
         end_threads(sched, started);
-        th_outside_close(sched);
+        th_external_close(sched);
         sched_free(sched);
         /* Its CPUs were refused, or there can be not even one thread. */
         if (started == 0 || (result != -EAGAIN && result != -ENOMEM)) {
@@ -355,21 +355,21 @@ enum { RUNNING, STOPPING, CANCELLED, SETTLED };
  * value before. The caller counts as inside meanwhile, since thrum_run may be at its end.
  */
 static int begin_stop(thrum_sched *sched, bool own, uint32_t *before) {
-    th_outside *record = th_outside_enter(sched, false);
+    th_external *record = th_external_enter(sched, false);
     if (!record) {
         return -ESHUTDOWN;
     }
     *before = RUNNING;
     /*
-     * pairs: th_outside_enter; what came before the call, for a post that is refused. The fence in
-     * th_outside_wait_left orders it before the records are read
+     * pairs: th_external_enter; what came before the call, for a post that is refused. The fence in
+     * th_external_wait_left orders it before the records are read
      */
     bool ours = th_cas_release(&sched->xstopping, before, STOPPING);
     if (!ours && (*before == CANCELLED || (own && *before == SETTLED))) {
         /* pairs: end_stop; what the earlier stop did */
         ours = th_cas_acquire(&sched->xstopping, before, STOPPING);
     }
-    th_outside_leave(sched, record);
+    th_external_leave(sched, record);
     return ours ? 0 : -EBUSY;
 }
 
@@ -401,7 +401,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
         return result;
     }
     th_bound_close(sched);
-    th_idle_wait_left(sched);
+    th_quiesce_wait_left(sched);
     if (sched->is_run && !own) {
         end_stop(sched, SETTLED);
         return 0;
@@ -409,7 +409,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     th_drivers_stop(sched);
     end_threads(sched, sched->workers_count);
     /* External threads have no work left here, but may be on their way in or out. */
-    th_outside_close(sched);
+    th_external_close(sched);
     sched_free(sched);
     return 0;
 }

@@ -5,8 +5,8 @@
 
 #include "core/worker/bound.h"
 #include "core/control/cancel_all.h"
-#include "core/control/idle.h"
-#include "core/ready/outside.h"
+#include "core/control/quiesce.h"
+#include "core/ready/external.h"
 #include "core/task/task.h"
 #include "core/wait/wait.h"
 #include "core/ready/waiter.h"
@@ -20,8 +20,8 @@
 static int drain(thrum_sched *sched, thrum_time deadline) {
     unsigned spins = 0;
     for (;;) {
-        int result = th_idle_wait(sched, deadline, TH_IDLE_QUIET);
-        if (result || th_idle_now(sched, TH_IDLE_DONE)) {
+        int result = th_quiesce_wait(sched, deadline, TH_QUIESCE_QUIET);
+        if (result || th_quiesce_now(sched, TH_QUIESCE_DONE)) {
             return result;
         }
         th_tasks_cancel(sched);
@@ -34,7 +34,7 @@ static int drain(thrum_sched *sched, thrum_time deadline) {
  * so none is bound: there may be no memory for it.
  */
 static int enter_if_left(thrum_sched *sched) {
-    return th_idle_now(sched, TH_IDLE_DONE) ? 0 : th_bound_enter(sched);
+    return th_quiesce_now(sched, TH_QUIESCE_DONE) ? 0 : th_bound_enter(sched);
 }
 
 /*
@@ -47,7 +47,7 @@ static int settle_here(thrum_sched *sched, thrum_time deadline) {
     /* What an earlier stop has left may be what a thread waits for that is bound by now. */
     int result = none && th_bound_has_unfinished(sched) ? enter_if_left(sched) : 0;
     result = result ? result : th_bound_wait_left(sched, deadline);
-    th_outside_wait_left(sched); /* afterwards all that they posted is counted */
+    th_external_wait_left(sched); /* afterwards all that they posted is counted */
     if (!result && none && !th_bound_root()) {
         result = enter_if_left(sched);
     }

@@ -69,7 +69,7 @@ TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool
     th_asan_unpoison(stack.bottom, (size_t)(stack.top - stack.bottom));
     *fiber = (th_fiber){.work = {.kind = TH_WORK_FIBER, .worker = -1},
                         .sched = sched,
-                        .heritage = {.deadline = TH_FOREVER},
+                        .inherited = {.deadline = TH_FOREVER},
                         .stack = stack,
                         .run_id = run_id,
                         .canary = stack.guard == THRUM_GUARD_CANARY,

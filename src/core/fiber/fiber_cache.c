@@ -56,27 +56,27 @@ bool th_fiber_trim(th_worker *worker, th_fiber *fiber) {
 /*
  * Measuring each stack would cost more than all else that a short task does. So samples are
  * measured, and all stacks behind one that went deep, as its neighbours probably did. The others
- * are measured when there is nothing to do (th_idle_trim_some), or another time.
+ * are measured when there is nothing to do (th_fiber_cache_trim_some), or another time.
  */
 static void spill(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_fiber *first = worker->idle;
     th_fiber *last = first;
     bool deep = th_fiber_trim(worker, first);
-    for (unsigned i = 1; i < TH_IDLE_KEPT; i++) {
+    for (unsigned i = 1; i < TH_FIBER_CACHE_KEPT; i++) {
         last = last->next;
         if (deep || i % SAMPLED == 0) {
             deep = th_fiber_trim(worker, last) || deep;
         }
     }
     worker->idle = last->next;
-    worker->idle_count -= TH_IDLE_KEPT;
+    worker->idle_count -= TH_FIBER_CACHE_KEPT;
     th_lock_acquire(&sched->fibers_lock);
     last->next = sched->fibers;
     sched->fibers = first;
-    sched->fibers_count += TH_IDLE_KEPT;
+    sched->fibers_count += TH_FIBER_CACHE_KEPT;
     sched->fibers_deep = sched->fibers_deep || deep;
-    bool more = deep || sched->fibers_count > TH_IDLE_STORED;
+    bool more = deep || sched->fibers_count > TH_FIBER_CACHE_STORED;
     th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: the last to park reads it */
     th_lock_release(&sched->fibers_lock);
     if (more) {
@@ -101,15 +101,15 @@ static th_fiber *take_stored(thrum_sched *sched) {
     return fiber;
 }
 
-void th_idle_put(th_worker *worker, th_fiber *fiber) {
+void th_fiber_cache_put(th_worker *worker, th_fiber *fiber) {
     fiber->next = worker->idle;
     worker->idle = fiber;
-    if (th_unlikely(++worker->idle_count >= 2 * TH_IDLE_KEPT)) {
+    if (th_unlikely(++worker->idle_count >= 2 * TH_FIBER_CACHE_KEPT)) {
         spill(worker);
     }
 }
 
-TH_NO_TSAN th_fiber *th_idle_take(th_worker *worker) {
+TH_NO_TSAN th_fiber *th_fiber_cache_take(th_worker *worker) {
     th_fiber *fiber = worker->idle;
     th_check(fiber != NULL);
     worker->idle = fiber->next;
@@ -117,14 +117,14 @@ TH_NO_TSAN th_fiber *th_idle_take(th_worker *worker) {
     return fiber;
 }
 
-bool th_idle_refill(th_worker *worker) {
+bool th_fiber_cache_refill(th_worker *worker) {
     if (th_likely(worker->idle != NULL)) {
         return true;
     }
     thrum_sched *sched = worker->sched;
     th_lock_acquire(&sched->fibers_lock);
     th_fiber *taken;
-    for (int i = 0; i < (TH_IDLE_KEPT + 3) / 4 && (taken = take_stored(sched)); i++) {
+    for (int i = 0; i < (TH_FIBER_CACHE_KEPT + 3) / 4 && (taken = take_stored(sched)); i++) {
         taken->next = worker->idle;
         worker->idle = taken;
         worker->idle_count++;
@@ -139,13 +139,13 @@ bool th_idle_refill(th_worker *worker) {
         return false;
     }
     th_count(&worker->counters.xstacks_created, 1);
-    th_idle_put(worker, fiber);
+    th_fiber_cache_put(worker, fiber);
     return true;
 }
 
-void th_idle_give(th_worker *worker) {
+void th_fiber_cache_give(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    th_fiber *fiber = th_idle_take(worker);
+    th_fiber *fiber = th_fiber_cache_take(worker);
     th_lock_acquire(&sched->fibers_lock);
     fiber->next = sched->fibers;
     sched->fibers = fiber;
@@ -154,12 +154,12 @@ void th_idle_give(th_worker *worker) {
     th_lock_release(&sched->fibers_lock);
 }
 
-unsigned th_idle_give_back(th_worker *worker, unsigned most, bool all) {
+unsigned th_fiber_cache_give_back(th_worker *worker, unsigned most, bool all) {
     thrum_sched *sched = worker->sched;
     th_fiber *surplus = NULL;
     unsigned count = 0;
     th_lock_acquire(&sched->fibers_lock);
-    for (; count < most && sched->fibers_count > TH_IDLE_STORED; count++) {
+    for (; count < most && sched->fibers_count > TH_FIBER_CACHE_STORED; count++) {
         th_fiber *fiber = take_stored(sched);
         fiber->next = surplus;
         surplus = fiber;
@@ -181,22 +181,22 @@ unsigned th_idle_give_back(th_worker *worker, unsigned most, bool all) {
 
 /* ---- for reclaim.c: while workers are awake ---- */
 
-bool th_idle_period(thrum_sched *sched, unsigned *unused, bool *deep) {
+bool th_fiber_cache_period(thrum_sched *sched, unsigned *unused, bool *deep) {
     th_lock_acquire(&sched->fibers_lock);
     unsigned least = sched->fibers_least;
     sched->fibers_least = sched->fibers_count;
-    *unused = least > TH_IDLE_STORED ? least - TH_IDLE_STORED : 0;
+    *unused = least > TH_FIBER_CACHE_STORED ? least - TH_FIBER_CACHE_STORED : 0;
     *deep = sched->fibers_deep && least >= sched->fibers_count / 2;
-    bool more = sched->fibers_deep || sched->fibers_count > TH_IDLE_STORED;
+    bool more = sched->fibers_deep || sched->fibers_count > TH_FIBER_CACHE_STORED;
     th_lock_release(&sched->fibers_lock);
     return more;
 }
 
-unsigned th_idle_reclaim(th_worker *worker, unsigned most) {
-    return th_idle_give_back(worker, most < RECLAIM_ONCE ? most : RECLAIM_ONCE, false);
+unsigned th_fiber_cache_reclaim(th_worker *worker, unsigned most) {
+    return th_fiber_cache_give_back(worker, most < RECLAIM_ONCE ? most : RECLAIM_ONCE, false);
 }
 
-bool th_idle_trim_some(th_worker *worker) {
+bool th_fiber_cache_trim_some(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_fiber *some[RECLAIM_ONCE];
     unsigned count = 0;
@@ -222,7 +222,7 @@ bool th_idle_trim_some(th_worker *worker) {
         sched->fibers_measured = NULL;
         sched->fibers_deep = false;
         /* relaxed: as in spill */
-        th_store_relaxed(&sched->xfibers_unmeasured, sched->fibers_count > TH_IDLE_STORED);
+        th_store_relaxed(&sched->xfibers_unmeasured, sched->fibers_count > TH_FIBER_CACHE_STORED);
     }
     th_lock_release(&sched->fibers_lock);
     return more;

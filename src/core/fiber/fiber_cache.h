@@ -11,10 +11,10 @@
 size_t th_fiber_measure(th_worker *worker, th_fiber *fiber);
 
 /* The idle fibers of a worker, which is refilled from its scheduler's. */
-void th_idle_put(th_worker *worker, th_fiber *fiber);
-th_fiber *th_idle_take(th_worker *worker);
-bool th_idle_refill(th_worker *worker); /* true: the worker has at least one */
-void th_idle_give(th_worker *worker);   /* moves one to the scheduler's, for any worker */
+void th_fiber_cache_put(th_worker *worker, th_fiber *fiber);
+th_fiber *th_fiber_cache_take(th_worker *worker);
+bool th_fiber_cache_refill(th_worker *worker); /* true: the worker has at least one */
+void th_fiber_cache_give(th_worker *worker);   /* moves one to the scheduler's, for any worker */
 
 /* ---- for reclaim.c ---- */
 
@@ -22,12 +22,12 @@ void th_idle_give(th_worker *worker);   /* moves one to the scheduler's, for any
  * Begins a period. Tells the number of fibers that lay unused in the one before, beyond those that
  * are kept, and whether pages of deep stacks are to be given back. False: there is neither.
  */
-bool th_idle_period(thrum_sched *sched, unsigned *unused, bool *deep);
+bool th_fiber_cache_period(thrum_sched *sched, unsigned *unused, bool *deep);
 /* Frees a few of the scheduler's fibers beyond those that are kept, `most` at most; returns their
  * number. */
-unsigned th_idle_reclaim(th_worker *worker, unsigned most);
+unsigned th_fiber_cache_reclaim(th_worker *worker, unsigned most);
 /* Gives back the pages of a few deep stacks that are kept; true while there are more. */
-bool th_idle_trim_some(th_worker *worker);
+bool th_fiber_cache_trim_some(th_worker *worker);
 
 /* ---- for trim.c ---- */
 
@@ -36,6 +36,6 @@ bool th_fiber_trim(th_worker *worker, th_fiber *fiber);
 
 /* Frees some of the scheduler's fibers beyond those that are kept, `most` at most; measures `all`
  * of them, or one. Returns their number. */
-unsigned th_idle_give_back(th_worker *worker, unsigned most, bool all);
+unsigned th_fiber_cache_give_back(th_worker *worker, unsigned most, bool all);
 
 #endif

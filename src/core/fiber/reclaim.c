@@ -37,7 +37,7 @@ static bool begin_period(th_worker *worker, int64_t now) {
     th_reclaim *r = &sched->reclaim;
     bool first = r->period_end == 0;
     unsigned unused;
-    bool more = th_idle_period(sched, &unused, &r->deep);
+    bool more = th_fiber_cache_period(sched, &unused, &r->deep);
     more = th_slab_period(sched->go_slab, first) || more;
     r->fibers = first ? 0 : unused;
     r->objects = sched->go_slab->taking != 0 || sched->go_slab->open != NULL;
@@ -54,7 +54,7 @@ static void end(th_worker *worker) {
     /* relaxed: a worker that adds to a store after this look, ordered by its lock, sees it */
     th_store_relaxed(&sched->reclaim.xwanted, 0u);
     bool more = th_slab_period(sched->go_slab, true);
-    if (th_idle_period(sched, &unused, &deep) || more) {
+    if (th_fiber_cache_period(sched, &unused, &deep) || more) {
         th_reclaim_want(worker);
     }
 }
@@ -63,10 +63,10 @@ static void end(th_worker *worker) {
 static bool give_back_some(th_worker *worker) {
     th_reclaim *r = &worker->sched->reclaim;
     if (r->fibers) {
-        unsigned freed = th_idle_reclaim(worker, r->fibers);
+        unsigned freed = th_fiber_cache_reclaim(worker, r->fibers);
         r->fibers = freed ? r->fibers - freed : 0; /* the others may be in use again */
     } else if (r->deep) {
-        r->deep = th_idle_trim_some(worker);
+        r->deep = th_fiber_cache_trim_some(worker);
     } else if (r->objects) {
         r->objects = th_slab_reclaim(worker->sched->go_slab);
     }

@@ -1,7 +1,7 @@
 /*
  * reclaim.h: giving back, while workers are awake, what a burst has left behind: idle stacks, and
  * chunks of task objects (core/fiber/RECLAIM.md). When all workers rest, the last one gives stacks
- * back at once (th_idle_trim).
+ * back at once (th_fiber_cache_trim).
  *
  * A worker that finds more in a store than is kept asks for it (th_reclaim_want): then every worker
  * has TH_EXTRA_RECLAIM in `xextra`, a word that each start of a run and each switch reads anyway.

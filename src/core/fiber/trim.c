@@ -17,16 +17,17 @@ static bool is_quiet(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
            !is_wanted(worker);
 }
 
-void th_idle_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
+void th_fiber_cache_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
     /* The loop's own fiber: the loop stands far above the pages that are given back. */
     th_fiber_trim(worker, worker->current);
     for (th_fiber *fiber = worker->idle; fiber; fiber = fiber->next) {
         th_fiber_trim(worker, fiber);
     }
-    while (is_quiet(worker, is_wanted) && th_idle_give_back(worker, TH_IDLE_KEPT, true)) {
+    while (is_quiet(worker, is_wanted) &&
+           th_fiber_cache_give_back(worker, TH_FIBER_CACHE_KEPT, true)) {
     }
     if (is_quiet(worker, is_wanted)) {
-        while (th_idle_trim_some(worker) && !is_wanted(worker)) {
+        while (th_fiber_cache_trim_some(worker) && !is_wanted(worker)) {
         }
     } else {
         th_reclaim_rest(worker, is_wanted);

@@ -10,6 +10,6 @@
  * Before parking: gives back the pages that deep tasks used, until `is_wanted` says that there is
  * something better to do.
  */
-void th_idle_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker));
+void th_fiber_cache_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker));
 
 #endif

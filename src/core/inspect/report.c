@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "core/ready/outside.h"
+#include "core/ready/external.h"
 
 #define PIECE_MAX 256
 #define SEEN_MAX TH_BACKTRACE_FIBERS
@@ -226,12 +226,12 @@ static th_group *group_of(th_census *census, const th_seen *seen, bool make) {
 
 void th_census_take(th_census *census, thrum_sched *sched) {
     th_seen seen[SEEN_MAX];
-    th_look look;
+    th_snapshot snapshot;
     unsigned n;
     memset(census, 0, sizeof *census);
-    th_look_begin(&look, sched);
-    census->held = look.held;
-    while ((n = th_look_some(&look, seen, SEEN_MAX))) {
+    th_snapshot_begin(&snapshot, sched);
+    census->held = snapshot.held;
+    while ((n = th_snapshot_some(&snapshot, seen, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
             census->states[seen[i].state]++;
             if (seen[i].state != TH_SEEN_BLOCKED) {
@@ -246,7 +246,7 @@ void th_census_take(th_census *census, thrum_sched *sched) {
             }
         }
     }
-    th_look_end(&look);
+    th_snapshot_end(&snapshot);
 }
 
 static uint64_t all_of(const th_census *census) {
@@ -306,13 +306,13 @@ static bool is_listed(th_census *census, const th_seen *seen, uint64_t *others) 
 
 static void add_fibers(th_text *text, thrum_sched *sched, th_census *census, bool many) {
     th_seen seen[SEEN_MAX];
-    th_look look;
+    th_snapshot snapshot;
     unsigned n;
     uint64_t others = 0;
     uint64_t left_out = 0;
-    th_look_begin(&look, sched);
-    look.backtrace = text->backtrace;
-    while ((n = th_look_some(&look, seen, SEEN_MAX))) {
+    th_snapshot_begin(&snapshot, sched);
+    snapshot.backtrace = text->backtrace;
+    while ((n = th_snapshot_some(&snapshot, seen, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
             if (!many || is_listed(census, &seen[i], &others)) {
                 add_fiber(text, &seen[i]);
@@ -322,7 +322,7 @@ static void add_fibers(th_text *text, thrum_sched *sched, th_census *census, boo
             }
         }
     }
-    th_look_end(&look);
+    th_snapshot_end(&snapshot);
     if (left_out) {
         th_text_add(text, "  and %" PRIu64 " more\n", left_out);
     }
@@ -332,7 +332,7 @@ static void add_fibers(th_text *text, thrum_sched *sched, th_census *census, boo
  * What the thread of a record waits for. Not shown to the thread sanitizer, which takes the making
  * of a thread's own variables for a write that nothing orders.
  */
-static TH_INLINE_NO_TSAN uint64_t shown_by(const th_outside *r) {
+static TH_INLINE_NO_TSAN uint64_t shown_by(const th_external *r) {
     /* relaxed: as of some recent moment */
     return r->thread ? th_load_relaxed(&r->thread->xwaits) : 0;
 }
@@ -340,14 +340,14 @@ static TH_INLINE_NO_TSAN uint64_t shown_by(const th_outside *r) {
 unsigned th_report_threads(thrum_sched *sched, unsigned first, uint64_t waits[], unsigned max) {
     unsigned n = 0;
     unsigned i = 0;
-    th_lock_acquire(&th_outside_lock); /* so that no record is retired, and its thread lives */
-    for (const th_outside *r = sched->outsiders.first; r && n < max; r = r->next_of_sched) {
+    th_lock_acquire(&th_external_lock); /* so that no record is retired, and its thread lives */
+    for (const th_external *r = sched->externals.first; r && n < max; r = r->next_of_sched) {
         uint64_t shown = shown_by(r);
         if (shown && i++ >= first) {
             waits[n++] = shown;
         }
     }
-    th_lock_release(&th_outside_lock);
+    th_lock_release(&th_external_lock);
     return n;
 }
 
@@ -358,14 +358,14 @@ static void add_threads(th_text *text, thrum_sched *sched) {
     while ((n = th_report_threads(sched, first, waits, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
             uint64_t object = waits[i] & (((uint64_t)1 << TH_SHOWN_SHIFT) - 1);
-            th_text_add(text, "  a thread outside waits for %s",
+            th_text_add(text, "  an external thread waits for %s",
                         th_on_name((th_on)(waits[i] >> TH_SHOWN_SHIFT)));
             th_text_add(text, object ? " 0x%" PRIx64 "\n" : "\n", object);
         }
         first += n;
     }
     /* relaxed: a figure */
-    uint32_t idle = th_load_relaxed(&sched->xidle_waiters);
+    uint32_t idle = th_load_relaxed(&sched->xquiesce_waiters);
     if (idle) {
         th_text_add(text, "  %" PRIu32 " %s for the scheduler (wait_idle, wait_done, stop)\n", idle,
                     plural(idle, "waits", "wait"));

@@ -1,10 +1,10 @@
 /*
- * report.h: a snapshot of a scheduler's fibers (look.h) as text.
+ * report.h: a snapshot of a scheduler's fibers (snapshot.h) as text.
  */
 #ifndef TH_REPORT_H
 #define TH_REPORT_H
 
-#include "core/inspect/look.h"
+#include "core/inspect/snapshot.h"
 
 /* A text that is being made, and goes to `put` piece by piece. */
 typedef struct th_text {
@@ -44,7 +44,7 @@ typedef struct th_census {
     uint64_t on[TH_ON_KINDS]; /* of those that are blocked */
     uint64_t others;          /* blocked and in no group: other groups were there before */
     unsigned groups_count;
-    bool held; /* false: which fibers are blocked is not known (look.h) */
+    bool held; /* false: which fibers are blocked is not known (snapshot.h) */
     th_group groups[TH_GROUPS_MAX];
 } th_census;
 

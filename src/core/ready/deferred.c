@@ -4,7 +4,7 @@
 #include "core/ready/deferred.h"
 
 #include "core/fiber/fiber_cache.h"
-#include "core/ready/idle_sum.h"
+#include "core/ready/quiesce_sum.h"
 #include "core/state/panic.h"
 #include "core/ready/submit.h"
 #include "core/ready/wake.h"
@@ -17,7 +17,7 @@
 static void defer_again(th_worker *worker, int64_t since) {
     int64_t now = th_os_now();
     worker->defer_until = now + TH_DEFER_NS;
-    if (now - since >= DEFERRED_MAX_NS && !th_idle_any_body(worker->sched)) {
+    if (now - since >= DEFERRED_MAX_NS && !th_quiesce_any_body(worker->sched)) {
         th_panic(worker->sched,
                  "thrum: no stack can be had, and nothing is left that could free one");
     }
@@ -66,13 +66,13 @@ TH_NO_TSAN th_work *th_deferred_take(th_worker *worker) {
     if (th_likely(!th_load_relaxed(&sched->xdeferred)) || th_os_now() < worker->defer_until) {
         return NULL;
     }
-    bool spare = th_idle_refill(worker);
+    bool spare = th_fiber_cache_refill(worker);
     th_work *work = deferred_pop(worker, spare);
     while (work && work->worker >= 0 && (unsigned)work->worker != worker->index) {
         /* It is pinned to another worker, which had no stack for it: give that one a stack. */
         bool given = may_give(worker);
         if (given) {
-            th_idle_give(worker);
+            th_fiber_cache_give(worker);
         }
         th_submit(worker, work, THRUM_HINT_NONE);
         /* Take nothing unless another fiber can be spared, or the task would come back at once. */

@@ -23,22 +23,22 @@ static inline bool th_yields_next(const th_worker *worker) {
  * work clears it. Work that other threads may bring meanwhile is checked here. NULL: take the long
  * way.
  */
-static inline th_work *th_find_claimed(th_worker *worker) {
-    th_claim *claim = worker->quick;
-    if (!claim || worker->until_inject <= 1 ||
+static inline th_work *th_find_in_batch(th_worker *worker) {
+    th_batch *batch = worker->quick;
+    if (!batch || worker->until_inject <= 1 ||
         /* relaxed: as in th_timers_poll */
         th_load_relaxed(&worker->timers->xearliest) != INT64_MAX ||
         !th_inject_is_empty(&worker->inbox)) {
         return NULL;
     }
-    if (claim == &worker->yields_claim) {
+    if (batch == &worker->yields_batch) {
         if (!th_yields_next(worker)) {
             return NULL;
         }
         worker->polls++;
         worker->inject_streak = 0;
     }
-    th_work *work = th_claim_take(claim, &worker->gate);
+    th_work *work = th_batch_take(batch, &worker->fence);
     if (th_unlikely(!work)) {
         worker->quick = NULL;
         return NULL;
@@ -55,24 +55,24 @@ static inline th_work *th_find_claimed(th_worker *worker) {
  * under a stream of yields.
  */
 static inline void th_yields_mark(th_worker *worker) {
-    if (th_claim_head(&worker->claim, &worker->ring.ring) >= worker->yields_end) {
+    if (th_batch_head(&worker->batch, &worker->ring.ring) >= worker->yields_end) {
         worker->yields_end = th_ring_tail(&worker->ring.ring);
     }
 }
 
 /* Whether fibers that yielded wait in the worker's own queues. */
 static inline bool th_any_yielded(const th_worker *worker) {
-    return th_claim_head(&worker->yields_claim, &worker->yields) != th_ring_tail(&worker->yields) ||
+    return th_batch_head(&worker->yields_batch, &worker->yields) != th_ring_tail(&worker->yields) ||
            worker->pinned_yields.first;
 }
 
-/* Whether the worker has no work that comes before the batch just claimed (th_find_claimed). */
-static inline bool th_is_quick(const th_worker *worker, const th_claim *claim) {
+/* Whether the worker has no work that comes before the batch just claimed (th_find_in_batch). */
+static inline bool th_is_quick(const th_worker *worker, const th_batch *batch) {
     return !worker->searching && !worker->sentinel && !worker->woken && !worker->pinned.first &&
            !th_load_relaxed(&worker->xslot) && /* relaxed: only the owner fills it */
-           (claim == &worker->claim
+           (batch == &worker->batch
                 ? !th_any_yielded(worker)
-                : !th_claim_any(&worker->claim) && !worker->pinned_yields.first);
+                : !th_batch_any(&worker->batch) && !worker->pinned_yields.first);
 }
 
 /*

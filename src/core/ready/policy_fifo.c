@@ -54,10 +54,10 @@ static inline void fire_due(th_worker *worker) {
     }
 }
 
-static inline void fire_due_outside(thrum_sched *sched) {
+static inline void fire_due_external(thrum_sched *sched) {
     int64_t now;
     while (is_any_due(sched, &now)) {
-        th_timers_fire_outside(&sched->workers[0].own_timers, now);
+        th_timers_fire_external(&sched->workers[0].own_timers, now);
     }
 }
 
@@ -71,7 +71,7 @@ static TH_NO_TSAN void append_sole(thrum_sched *sched, th_chain chain) {
 
 /* Puts the worker's outbox, the work put back until now, before the chain. */
 static TH_NO_TSAN th_chain with_outbox(th_worker *worker, th_chain chain) {
-    th_chain all = th_claim_take_all(&worker->yields_claim, &worker->gate);
+    th_chain all = th_batch_take_all(&worker->yields_batch, &worker->fence);
     th_chain_join(&all, chain);
     return all;
 }
@@ -88,7 +88,7 @@ static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
         append_sole(sched, chain);
         return;
     }
-    if (th_unlikely(th_claim_any(&worker->yields_claim))) {
+    if (th_unlikely(th_batch_any(&worker->yields_batch))) {
         chain = with_outbox(worker, chain);
     }
     if (!chain.first) {
@@ -111,9 +111,9 @@ static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
      * queued before this worker shows up again. So a few of them are queued in one exchange, once
      * the claimed batch has been run.
      */
-    th_tsan_release(&worker->gate); /* for a rescuer */
-    if (worker->unseen && th_claim_any(&worker->claim) &&
-        th_claim_put(&worker->yields_claim, work)) {
+    th_tsan_release(&worker->fence); /* for a rescuer */
+    if (worker->unseen && th_batch_any(&worker->batch) &&
+        th_batch_put(&worker->yields_batch, work)) {
         return;
     }
     append(worker, (th_chain){work, work, 1});
@@ -124,8 +124,8 @@ static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
     append(worker, *chain);
 }
 
-static void submit_outside(thrum_sched *sched, const th_chain *chain) {
-    fire_due_outside(sched);
+static void submit_external(thrum_sched *sched, const th_chain *chain) {
+    fire_due_external(sched);
     th_mpsc_push(&sched->fifo.front, chain->first, chain->count);
     /* seq: pushed before the park word is read; th_park announces, then looks */
     uint64_t word = th_load_seq(&sched->xpark);
@@ -206,7 +206,7 @@ static th_work *schedule(th_worker *worker) {
 /* ---- taking ---- */
 
 static bool has_private(const th_worker *victim) {
-    return th_claim_seen(&victim->claim) || th_claim_seen(&victim->yields_claim);
+    return th_batch_seen(&victim->batch) || th_batch_seen(&victim->yields_batch);
 }
 
 /*
@@ -214,23 +214,23 @@ static bool has_private(const th_worker *victim) {
  * the first of the batch; the rescuer, which has no batch, claims the rest.
  */
 static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) {
-    th_work *taken[TH_CLAIM];
-    th_work *posts[TH_CLAIM];
+    th_work *taken[TH_BATCH];
+    th_work *posts[TH_BATCH];
     th_chain chain = {0};
-    if (!th_gate_rescue_begin(&victim->gate, th_os_barrier)) {
+    if (!th_afence_rescue_begin(&victim->fence, th_os_barrier)) {
         return NULL;
     }
-    uint64_t n = th_claim_rescue(&victim->claim, taken);
-    uint64_t posted = th_claim_rescue(&victim->yields_claim, posts);
-    th_tsan_acquire(&victim->gate); /* the victim's claims are not shown */
-    th_gate_rescue_end(&victim->gate);
+    uint64_t n = th_batch_rescue(&victim->batch, taken);
+    uint64_t posted = th_batch_rescue(&victim->yields_batch, posts);
+    th_tsan_acquire(&victim->fence); /* the victim's claims are not shown */
+    th_afence_rescue_end(&victim->fence);
     for (uint64_t i = 0; i < posted; i++) {
         th_chain_append(&chain, posts[i]);
     }
     if (posted) {
         append(worker, chain);
     }
-    return th_claim_keep(&worker->claim, taken, n);
+    return th_batch_keep(&worker->batch, taken, n);
 }
 
 /* Rescues from a worker that has not come round since the last look. Sets *unsure, which may be
@@ -261,19 +261,19 @@ static th_work *rescue_any(th_worker *worker, bool *unsure) {
 
 /*
  * Whether runs are so short that claimed work never waits long. Also sets `look` when it is time to
- * look at the batches that others have claimed. The clock is read once in TH_CLAIM takes while runs
+ * look at the batches that others have claimed. The clock is read once in TH_BATCH takes while runs
  * are short, else each time.
  */
 static inline bool is_brisk(th_worker *worker) {
-    if (worker->brisk && worker->unpaced) {
-        worker->unpaced--;
+    if (worker->brisk && worker->clock_skips) {
+        worker->clock_skips--;
         return true;
     }
     uint64_t now = th_os_ticks();
-    unsigned takes = worker->brisk ? TH_CLAIM : 1;
-    worker->brisk = th_os_ticks_ns(now - worker->paced_at) < BRISK_NS * takes;
-    worker->paced_at = now;
-    worker->unpaced = TH_CLAIM - 1;
+    unsigned takes = worker->brisk ? TH_BATCH : 1;
+    worker->brisk = th_os_ticks_ns(now - worker->clock_at) < BRISK_NS * takes;
+    worker->clock_at = now;
+    worker->clock_skips = TH_BATCH - 1;
     if (th_os_ticks_ns(now - worker->looked_at) > LOOK_NS) {
         worker->looked_at = now;
         worker->look = true;
@@ -304,19 +304,19 @@ static th_work *take_ready(th_worker *worker) {
     if (!brisk || share < 2) {
         return th_mcsp_take(ready);
     }
-    th_work *taken[TH_CLAIM];
-    uint64_t n = th_mcsp_take_many(ready, taken, share < TH_CLAIM ? share : TH_CLAIM);
-    worker->unpaced = 0;
-    th_tsan_release(&worker->gate); /* for a rescuer */
-    return th_claim_keep(&worker->claim, taken, n);
+    th_work *taken[TH_BATCH];
+    uint64_t n = th_mcsp_take_many(ready, taken, share < TH_BATCH ? share : TH_BATCH);
+    worker->clock_skips = 0;
+    th_tsan_release(&worker->fence); /* for a rescuer */
+    return th_batch_keep(&worker->batch, taken, n);
 }
 
 static th_work *take_of_many(th_worker *worker) {
-    th_work *work = th_claim_take(&worker->claim, &worker->gate);
+    th_work *work = th_batch_take(&worker->batch, &worker->fence);
     if (work) {
         return work;
     }
-    if (th_claim_any(&worker->yields_claim)) {
+    if (th_batch_any(&worker->yields_batch)) {
         append(worker, (th_chain){0});
     }
     work = take_ready(worker);
@@ -389,7 +389,7 @@ static th_work *rescue(th_worker *worker, bool *unsure) {
 const th_policy th_policy_fifo = {
     .submit = submit,
     .submit_chain = submit_chain,
-    .submit_outside = submit_outside,
+    .submit_external = submit_external,
     .pick = pick,
     .steal = th_steal_none,
     .pending = pending,

@@ -29,7 +29,7 @@ static void submit_chain(th_worker *worker, th_chain *chain) {
     append(worker->sched, worker, *chain);
 }
 
-static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+static void submit_external(thrum_sched *sched, const th_chain *chain) {
     append(sched, NULL, *chain);
 }
 
@@ -64,7 +64,7 @@ static bool pending(th_worker *worker) {
 const th_policy th_policy_global = {
     .submit = submit,
     .submit_chain = submit_chain,
-    .submit_outside = submit_outside,
+    .submit_external = submit_external,
     .pick = pick,
     .steal = th_steal_none,
     .pending = pending,

@@ -7,7 +7,7 @@
  * steals, and parks.
  */
 #include "core/ready/deferred.h"
-#include "core/ready/loot.h"
+#include "core/ready/steal_backoff.h"
 #include "core/ready/pick.h"
 #include "core/ready/policy.h"
 #include "core/ready/wake.h"
@@ -20,10 +20,10 @@
 #define BACKLOG 2                         /* tasks in a queue that are worth a wake (th_notify) */
 #define GRAB_MAX 128 /* a batch from the inject queue at most: work that becomes due waits behind */
 #define PROBE_MAX 8  /* the most that a thief takes that backs off and probes whether it should */
-#define BRISK_NS 8000 /* if TH_CLAIM runs take less, claiming so many keeps no work waiting long */
+#define BRISK_NS 8000 /* if TH_BATCH runs take less, claiming so many keeps no work waiting long */
 
 /* A rescue takes the slot and two batches. */
-_Static_assert(1 + 2 * TH_CLAIM <= TH_STEAL_MAX, "a rescue fits into what a theft does");
+_Static_assert(1 + 2 * TH_BATCH <= TH_STEAL_MAX, "a rescue fits into what a theft does");
 
 /* ---- the local queue ---- */
 
@@ -40,7 +40,8 @@ static TH_COLD void overflow(th_worker *worker, th_work *work) {
     th_count(&worker->counters.xoffloads, 1);
     th_count(&worker->counters.xoffloaded, chain.count);
     th_inject_push(&sched->inject, chain.first, chain.count);
-    th_notify(worker, true); /* as a backlog: one that naps or is the sentinel comes by itself */
+    th_notify(worker,
+              true); /* as a backlog: one that back-offs or is the sentinel comes by itself */
 }
 
 static inline void push(th_worker *worker, th_work *work) {
@@ -56,16 +57,16 @@ static inline void push(th_worker *worker, th_work *work) {
 
 /* The position in the own queue of the work that comes next. */
 static inline uint64_t own_head(const th_worker *worker) {
-    return th_claim_head(&worker->claim, &worker->ring.ring);
+    return th_batch_head(&worker->batch, &worker->ring.ring);
 }
 
 /* ---- submitting ---- */
 
 /* Only the owner fills the slot, so once it is empty it stays so. */
 static inline void submit_next(th_worker *worker, th_work *work) {
-    th_work *old = th_gate_take(&worker->gate, &worker->xslot);
+    th_work *old = th_afence_take(&worker->fence, &worker->xslot);
     worker->quick = NULL; /* the work comes before the claimed batch */
-    /* pairs: th_gate_rescue; publishes the work */
+    /* pairs: th_afence_rescue; publishes the work */
     th_store_release(&worker->xslot, work);
     if (old) {
         push(worker, old);
@@ -126,7 +127,7 @@ static void submit_chain(th_worker *worker, th_chain *chain) {
     }
 }
 
-static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+static void submit_external(thrum_sched *sched, const th_chain *chain) {
     th_inject_push(&sched->inject, chain->first, chain->count);
     th_notify_shared(sched, NULL, TH_WAKE_SUBMIT);
 }
@@ -134,7 +135,7 @@ static void submit_outside(thrum_sched *sched, const th_chain *chain) {
 /* ---- picking ---- */
 
 static inline th_work *take_slot(th_worker *worker) {
-    th_work *work = th_gate_take(&worker->gate, &worker->xslot);
+    th_work *work = th_afence_take(&worker->fence, &worker->xslot);
     if (work) {
         worker->lifo_runs++;
         th_count(&worker->counters.xruns_lifo, 1);
@@ -144,33 +145,33 @@ static inline th_work *take_slot(th_worker *worker) {
 
 /*
  * Claimed work cannot be stolen, only rescued; so several are claimed at once only while runs are
- * so short that none of them waits long. The clock is read once in TH_CLAIM takes.
+ * so short that none of them waits long. The clock is read once in TH_BATCH takes.
  */
-static inline bool may_claim(th_worker *worker) {
+static inline bool may_take_batch(th_worker *worker) {
     if (worker->sched->workers_count == 1) {
         return true;
     }
-    if (worker->unpaced) {
-        worker->unpaced--;
+    if (worker->clock_skips) {
+        worker->clock_skips--;
         return worker->brisk;
     }
     uint64_t now = th_os_ticks();
-    worker->brisk = th_os_ticks_ns(now - worker->paced_at) < BRISK_NS;
-    worker->paced_at = now;
-    worker->unpaced = TH_CLAIM - 1;
+    worker->brisk = th_os_ticks_ns(now - worker->clock_at) < BRISK_NS;
+    worker->clock_at = now;
+    worker->clock_skips = TH_BATCH - 1;
     return worker->brisk;
 }
 
 /* Takes work from one of the worker's own rings, or from the batch claimed from it before. */
-static inline th_work *take_own(th_worker *worker, th_claim *claim, th_ring *ring) {
-    th_work *work = th_claim_take(claim, &worker->gate);
+static inline th_work *take_own(th_worker *worker, th_batch *batch, th_ring *ring) {
+    th_work *work = th_batch_take(batch, &worker->fence);
     if (work || !th_ring_size(ring)) {
         return work;
     }
-    work = th_claim_fill(claim, ring, may_claim(worker));
-    if (th_claim_any(claim)) {
-        worker->unpaced = 0;
-        worker->quick = th_is_quick(worker, claim) ? claim : NULL;
+    work = th_batch_fill(batch, ring, may_take_batch(worker));
+    if (th_batch_any(batch)) {
+        worker->clock_skips = 0;
+        worker->quick = th_is_quick(worker, batch) ? batch : NULL;
     }
     return work;
 }
@@ -182,7 +183,7 @@ static inline th_work *take_ring(th_worker *worker) {
         work = th_ring_pop(&worker->ring.ring);
         th_lock_release(&worker->ring.lock);
     } else {
-        work = take_own(worker, &worker->claim, &worker->ring.ring);
+        work = take_own(worker, &worker->batch, &worker->ring.ring);
     }
     if (work) {
         worker->lifo_runs = 0;
@@ -216,8 +217,8 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         th_queue_lock(&worker->ring);
         th_ring_push_chain(ring, chain, chain->count);
         th_queue_unlock(&worker->ring);
-        worker->loot.victim = NULL; /* no particular victim */
-        th_loot_begin(worker);
+        worker->backoff.victim = NULL; /* no particular victim */
+        th_steal_backoff_begin(worker);
         worker->inject_end = th_ring_tail(ring);
     }
     if (work) {
@@ -249,7 +250,7 @@ static size_t batch(const th_worker *worker) {
 static th_work *look_around(th_worker *worker);
 
 static th_work *take_yield(th_worker *worker) {
-    th_work *work = take_own(worker, &worker->yields_claim, &worker->yields);
+    th_work *work = take_own(worker, &worker->yields_batch, &worker->yields);
     if (work) {
         th_count(&worker->counters.xruns_ring, 1);
     }
@@ -264,7 +265,7 @@ static th_work *take_yield(th_worker *worker) {
  */
 static th_work *pick_yielded(th_worker *worker) {
     uint64_t head = own_head(worker);
-    uint64_t oldest = th_claim_head(&worker->yields_claim, &worker->yields);
+    uint64_t oldest = th_batch_head(&worker->yields_batch, &worker->yields);
     bool mine = oldest != th_ring_tail(&worker->yields) &&
                 worker->yield_marks[oldest % TH_YIELD_MARKS] <= head;
     bool pinned = worker->pinned_yields.first && worker->yields_end <= head;
@@ -342,9 +343,9 @@ static th_work *pick(th_worker *worker) {
 
 /* Returns the first of the taken work and puts the rest into the own queue, which is empty. */
 static th_work *keep(th_worker *worker, th_worker *victim, th_work *const taken[], uint64_t n) {
-    if (worker->loot.victim != victim) {
-        worker->loot.victim = victim;
-        worker->loot.at = 0; /* the present measurement is of another victim */
+    if (worker->backoff.victim != victim) {
+        worker->backoff.victim = victim;
+        worker->backoff.at = 0; /* the present measurement is of another victim */
     }
     th_queue_lock(&worker->ring);
     for (uint64_t i = 1; i < n; i++) {
@@ -361,7 +362,7 @@ static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) 
     th_work **taken = worker->stolen;
     uint64_t most = th_ring_capacity(&worker->ring.ring) / 2 + 1;
     most = most < TH_STEAL_MAX ? most : TH_STEAL_MAX;
-    most = worker->nap_last_ns && most > PROBE_MAX ? PROBE_MAX : most;
+    most = worker->backoff_last_ns && most > PROBE_MAX ? PROBE_MAX : most;
     if (worker->sched->config.steal == THRUM_STEAL_ONE) {
         most = 1;
     }
@@ -397,7 +398,7 @@ static th_work *steal(th_worker *worker) {
         }
         int64_t alone_ns = th_left_alone_ns(victim);
         if (alone_ns) {
-            worker->nap_ns = alone_ns;
+            worker->backoff_ns = alone_ns;
             continue;
         }
         if (th_ring_size(&victim->ring.ring) &&
@@ -424,7 +425,8 @@ static bool pending(th_worker *worker) {
         const th_worker *w = &sched->workers[i];
         if ((th_ring_size_parking(&w->ring.ring) >= BACKLOG ||
              th_ring_size_parking(&w->yields) >= BACKLOG) &&
-            !(worker->napping && th_left_alone_ns(w))) { /* after a nap it comes back by itself */
+            !(worker->backing_off &&
+              th_left_alone_ns(w))) { /* after a back-off it comes back by itself */
             return true;
         }
     }
@@ -433,9 +435,9 @@ static bool pending(th_worker *worker) {
 
 /* Whether the victim has work that can only be rescued. */
 static bool has_private(const th_worker *victim) {
-    /* relaxed: a guess; work is taken behind the gate */
-    return th_load_relaxed(&victim->xslot) || th_claim_seen(&victim->claim) ||
-           th_claim_seen(&victim->yields_claim);
+    /* relaxed: a guess; work is taken behind the asymmetric fence */
+    return th_load_relaxed(&victim->xslot) || th_batch_seen(&victim->batch) ||
+           th_batch_seen(&victim->yields_batch);
 }
 
 static bool has_anything(const th_worker *victim) {
@@ -445,19 +447,19 @@ static bool has_anything(const th_worker *victim) {
 /* Takes the victim's batch, its LIFO slot and its batch of yielded fibers, in this order. */
 static th_work *rescue_private(th_worker *worker, th_worker *victim) {
     th_work **taken = worker->stolen;
-    if (!has_private(victim) || !th_gate_rescue_begin(&victim->gate, th_os_barrier)) {
+    if (!has_private(victim) || !th_afence_rescue_begin(&victim->fence, th_os_barrier)) {
         return NULL;
     }
-    uint64_t n = th_claim_rescue(&victim->claim, taken);
-    taken[n] = th_gate_rescue(&victim->xslot);
+    uint64_t n = th_batch_rescue(&victim->batch, taken);
+    taken[n] = th_afence_rescue(&victim->xslot);
     n += taken[n] != NULL;
-    n += th_claim_rescue(&victim->yields_claim, taken + n);
-    th_gate_rescue_end(&victim->gate);
+    n += th_batch_rescue(&victim->yields_batch, taken + n);
+    th_afence_rescue_end(&victim->fence);
     return n ? keep(worker, victim, taken, n) : NULL;
 }
 
-/* Work behind the gate is older than the ring: it comes first, or a thief that always finds newer
- * work in the ring would never come to it. */
+/* Work behind the asymmetric fence is older than the ring: it comes first, or a thief that
+ * always finds newer work in the ring would never come to it. */
 static th_work *rescue_any(th_worker *worker, bool *unsure) {
     thrum_sched *sched = worker->sched;
     for (unsigned i = 0; i < sched->workers_count; i++) {
@@ -536,7 +538,7 @@ static th_work *help(th_worker *worker) {
 const th_policy th_policy_sharded = {
     .submit = submit,
     .submit_chain = submit_chain,
-    .submit_outside = submit_outside,
+    .submit_external = submit_external,
     .pick = pick,
     .steal = steal,
     .pending = pending,

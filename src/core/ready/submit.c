@@ -40,10 +40,10 @@ TH_NO_TSAN void th_submit(th_worker *worker, th_work *work, unsigned hint) {
     }
 }
 
-TH_NO_TSAN void th_submit_outside(thrum_sched *sched, th_work *work) {
+TH_NO_TSAN void th_submit_external(thrum_sched *sched, th_work *work) {
     if (th_likely(work->worker < 0)) {
         const th_chain chain = {work, work, 1};
-        sched->policy->submit_outside(sched, &chain);
+        sched->policy->submit_external(sched, &chain);
     } else {
         submit_pinned(sched, work);
     }
@@ -53,14 +53,14 @@ void th_submit_chain(th_worker *worker, th_chain *chain) {
     worker->policy->submit_chain(worker, chain);
 }
 
-void th_submit_chain_outside(thrum_sched *sched, th_chain chain) {
-    sched->policy->submit_outside(sched, &chain);
+void th_submit_chain_external(thrum_sched *sched, th_chain chain) {
+    sched->policy->submit_external(sched, &chain);
 }
 
 void th_call_submit(th_worker *worker, th_call *call) {
     th_tsan_release(call);
     th_enter(worker);
-    th_flow_began(&worker->flow.xcreated);
+    th_activity_began(&worker->activity.xcreated);
     th_submit(worker, &call->work, THRUM_HINT_NONE);
     th_leave(worker);
 }

@@ -12,11 +12,11 @@
 void th_submit(th_worker *worker, th_work *work, unsigned hint);
 
 /* From any other thread. */
-void th_submit_outside(thrum_sched *sched, th_work *work);
+void th_submit_external(thrum_sched *sched, th_work *work);
 
 /* Submits a chain of work none of which is pinned. */
 void th_submit_chain(th_worker *worker, th_chain *chain); /* chain: the worker's `batch` */
-void th_submit_chain_outside(thrum_sched *sched, th_chain chain);
+void th_submit_chain_external(thrum_sched *sched, th_chain chain);
 
 /* Queues a call like a task that was just spawned. In the task's context. */
 void th_call_submit(th_worker *worker, th_call *call);

@@ -162,7 +162,7 @@ static TH_NO_TSAN void submit_pinned_due(thrum_sched *sched, th_worker *by, th_c
         } else if (by) {
             th_submit(by, work, THRUM_HINT_NONE);
         } else {
-            th_submit_outside(sched, work);
+            th_submit_external(sched, work);
         }
     }
     *due = rest;
@@ -170,7 +170,7 @@ static TH_NO_TSAN void submit_pinned_due(thrum_sched *sched, th_worker *by, th_c
 
 /* Counts the taken work, without roots, as readied: before it is published. */
 static void count_readied(th_worker *by, const th_chain *due, uint32_t roots) {
-    th_count(&by->flow.xreadied, due->count - roots); /* relaxed: as th_flow_began */
+    th_count(&by->activity.xreadied, due->count - roots); /* relaxed: as th_activity_began */
 }
 
 /* With the lock: queues work in the order of its deadlines, where the policy has one order. */
@@ -197,12 +197,12 @@ static void lock_and_turn(th_timers *timers, int64_t now) {
     }
 }
 
-void th_timers_fire_outside(th_timers *timers, int64_t now) {
+void th_timers_fire_external(th_timers *timers, int64_t now) {
     th_chain *due = &timers->loose;
     lock_and_turn(timers, now);
     take_due(timers, now, due);
     if (due->first) {
-        th_count(&timers->xreadied, due->count - timers->roots); /* relaxed: as th_flow_began */
+        th_count(&timers->xreadied, due->count - timers->roots); /* relaxed: as th_activity_began */
         submit_pinned_due(timers->sched, NULL, due);
     }
     if (due->first) {
@@ -220,7 +220,7 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
     uint32_t roots = timers->roots;
     bool any = due->first != NULL;
     uint64_t ordered = submit_in_order(by, due, roots);
-    if (due->first) { /* with the lock: a thread that finds no deadline left sees it (STUCK.md) */
+    if (due->first) { /* with the lock: a thread that finds no deadline sees it (DEADLOCK.md) */
         count_readied(by, due, roots);
     }
     set_earliest(timers);

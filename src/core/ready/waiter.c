@@ -4,7 +4,7 @@
 #include "core/ready/waiter.h"
 
 #include "base/annotate.h"
-#include "core/ready/outside.h"
+#include "core/ready/external.h"
 #include "core/ready/submit.h"
 #include "platform/platform.h"
 #include "core/state/worker.h"
@@ -109,7 +109,7 @@ TH_NO_TSAN void th_wait_commit(th_worker *worker, th_fiber *fiber, void *arg) {
 
 TH_NO_TSAN void th_ready_on(th_worker *worker, th_fiber *fiber, unsigned hint) {
     if (th_likely(!fiber->root)) {
-        th_flow_began(&worker->flow.xreadied);
+        th_activity_began(&worker->activity.xreadied);
     }
     if (hint == THRUM_HINT_NEXT && !worker->sched->config.wake_hint) {
         hint = THRUM_HINT_NONE;
@@ -127,13 +127,13 @@ void th_ready(th_fiber *fiber) {
         return;
     }
     /* Enter before the fiber is queued: it may end, and its scheduler with it. */
-    th_outside *record = th_outside_enter(sched, false);
+    th_external *record = th_external_enter(sched, false);
     if (th_unlikely(!record)) {
         return; /* in the child of a fork: the fiber is the parent's */
     }
     if (th_likely(!fiber->root)) {
-        th_flow_began(&record->flow.xreadied);
+        th_activity_began(&record->activity.xreadied);
     }
-    th_submit_outside(sched, &fiber->work);
-    th_outside_leave(sched, record);
+    th_submit_external(sched, &fiber->work);
+    th_external_leave(sched, record);
 }

@@ -5,8 +5,11 @@
 
 #include "platform/platform.h"
 
-/* Claims a sleeper by its own word. Clears the bits `clear`, sets `give` if the claim succeeds. */
-static bool claim(th_worker *target, uint32_t clear, uint32_t give) {
+/*
+ * Notifies a sleeper by its own word: true for the one thread that does. Clears the bits `clear`
+ * in any case, and sets `give` on success.
+ */
+static bool notify_sleeper(th_worker *target, uint32_t clear, uint32_t give) {
     uint32_t word = th_load_relaxed(&target->xsleep); /* relaxed: the exchange decides */
     for (;;) {
         uint32_t want = word & ~clear;
@@ -31,7 +34,7 @@ static void send_wake(th_worker *target, th_worker *by, thrum_sched *sched) {
         }
     } else {
         /* relaxed: a figure to look at; several threads add to it */
-        th_add_relaxed(&sched->outsiders.counters.xfutex_wakes, 1u);
+        th_add_relaxed(&sched->externals.counters.xfutex_wakes, 1u);
     }
     th_os_futex_wake(&target->xsleep, 1);
 }
@@ -39,7 +42,7 @@ static void send_wake(th_worker *target, th_worker *by, thrum_sched *sched) {
 static void count_wake(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
     if (!by) {
         /* relaxed: a figure to look at; several threads add to it */
-        th_add_relaxed(&sched->outsiders.counters.xwakes_submit, 1u);
+        th_add_relaxed(&sched->externals.counters.xwakes_submit, 1u);
     } else if (cause == TH_WAKE_SUBMIT) {
         th_count(&by->counters.xwakes_submit, 1);
     } else {
@@ -85,11 +88,11 @@ static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bo
             want |= TH_PARK_WATCH;
         }
         /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
-        /* relaxed: one order of all changes of the word; the claim publishes it */
+        /* relaxed: one order of all changes of the word; notify_sleeper publishes it */
         if (!th_cas_relaxed(&sched->xpark, &word, want)) {
             continue;
         }
-        if (claim(target, top ? TH_SLEEP_LISTED : 0, TH_SLEEP_TOKEN)) {
+        if (notify_sleeper(target, top ? TH_SLEEP_LISTED : 0, TH_SLEEP_TOKEN)) {
             count_wake(sched, by, cause);
             send_wake(target, by, sched);
             return true;
@@ -108,7 +111,7 @@ void th_notify_somebody(th_worker *worker, uint64_t word) {
     if (th_park_searchers(word) && !th_park_long(word)) {
         return;
     }
-    /* relaxed: the woken worker reads it behind the claim; an older one says that it came round */
+    /* relaxed: the woken worker acquires it in unannounce; an older one says that it came round */
     th_store_relaxed(&worker->xlone_tick, th_load_relaxed(&worker->xtick));
     wake_next(worker->sched, worker, TH_WAKE_SUBMIT, false, true);
 }
@@ -129,19 +132,19 @@ bool th_wake_worker(th_worker *target) {
     if (!(th_load_relaxed(&target->xsleep) & TH_SLEEP_PARKED)) {
         return false;
     }
-    bool claimed = claim(target, 0, 0);
-    if (claimed) {
+    bool notified = notify_sleeper(target, 0, 0);
+    if (notified) {
         th_worker *by = th_here();
         if (by && by->sched == target->sched) {
             th_count(&by->counters.xwakes_pinned, 1);
         } else {
             by = NULL;
             /* relaxed: a figure to look at; several threads add to it */
-            th_add_relaxed(&target->sched->outsiders.counters.xwakes_pinned, 1u);
+            th_add_relaxed(&target->sched->externals.counters.xwakes_pinned, 1u);
         }
         send_wake(target, by, target->sched);
     }
-    return claimed;
+    return notified;
 }
 
 void th_watch_timers(thrum_sched *sched, th_worker *by) {
@@ -157,7 +160,7 @@ void th_watch_timers(thrum_sched *sched, th_worker *by) {
 void th_wake_all(thrum_sched *sched) {
     for (unsigned i = 0; i < sched->workers_count; i++) {
         th_worker *target = &sched->workers[i];
-        if (claim(target, 0, 0)) {
+        if (notify_sleeper(target, 0, 0)) {
             th_os_futex_wake(&target->xsleep, 1);
         }
     }

@@ -61,13 +61,13 @@ static inline void th_notify(th_worker *worker, bool backlog) {
     }
     /* relaxed: ordered as said above; otherwise the sentinel makes up for a stale word */
     uint64_t word = th_load_relaxed(&worker->sched->xpark);
-    if (th_likely(th_park_left(word, backlog && !(word & TH_PARK_NAP)))) {
+    if (th_likely(th_park_left(word, backlog && !(word & TH_PARK_BACKOFF)))) {
         return;
     }
     th_notify_somebody(worker, word);
 }
 
-/* After any thread queued work in a shared queue: wakes a worker if need be. */
+/* After any thread queued work in a inject queue: wakes a worker if need be. */
 static inline void th_notify_shared(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
     th_fence_seq(); /* seq: the push before the park word is read; th_park announces, then looks */
     /* relaxed: ordered by the fence */

@@ -9,7 +9,7 @@
 #define TH_FIBER_STATE_H
 
 #include "base/random.h"
-#include "core/state/local.h"
+#include "core/state/key.h"
 #include "core/state/stack_state.h"
 #include "core/state/thread.h"
 #include "platform/context.h"
@@ -20,26 +20,26 @@
 
 typedef struct th_worker th_worker;
 
-/* Whether a run makes a delegated call for a task that can be cancelled (helper.h). */
+/* Whether a run makes a delegated call for a task that can be cancelled (delegated.h). */
 typedef enum {
-    TH_HELP_NONE,
-    TH_HELP_UNLISTED, /* the run has not waited yet, so a cancel does not have to find it */
-    TH_HELP_LISTED
+    TH_DELEGATED_NONE,
+    TH_DELEGATED_UNLISTED, /* the run has not waited yet, so a cancel does not have to find it */
+    TH_DELEGATED_LISTED
 } th_help;
 
-/* The context that a delegated call inherits from the task that it is made for (helper.h). */
-typedef struct th_heritage {
+/* The context that a delegated call inherits from the task that it is made for (delegated.h). */
+typedef struct th_inherited {
     thrum_handle *handle; /* the spawned task whose cancel counts for the call, or NULL */
     int64_t deadline;     /* the deadline of the task's waits (thrum_deadline) */
     uint32_t shields;     /* the number of shields against cancels that are in force */
-} th_heritage;
+} th_inherited;
 
 typedef struct th_fiber {
     /* A yield needs these fields only: one cache line, since many fibers share a small cache. */
     th_work work;       /* kind TH_WORK_FIBER; worker: where it must run, or -1 */
     th_context context; /* valid while it is switched away */
     th_worker *worker;  /* the worker that runs it: written at each switch to it; read by itself,
-                           and by snapshots (look.c), like the next field */
+                           and by snapshots (snapshot.c), like the next field */
     bool body;          /* a task's body is on it */
     bool canary;        /* constant: its stack has no other guard */
     bool single;        /* constant: runs one task and is then freed (another stack size; tsan) */
@@ -49,14 +49,14 @@ typedef struct th_fiber {
     bool repost;        /* the body posted its own task, with the next field as the hint */
     uint8_t repost_hint;
 
-    thrum_sched *sched;           /* constant */
-    struct th_waiter *xblocked;   /* what it waits for, or NULL (cancel.h, look.h) */
-    uint64_t xblocked_tick;       /* its worker's xtick when the wait began; valid with xblocked */
-    struct th_family *xfamilies;  /* scopes that the present run has opened, the innermost first */
-    th_heritage heritage;         /* the context that the present run inherited, or made itself */
-    th_help help;                 /* whether the present run is a delegated call */
-    struct th_fiber *helper_next; /* the same task's other calls; under the handle's lock */
-    struct th_fiber *helper_prev;
+    thrum_sched *sched;         /* constant */
+    struct th_waiter *xblocked; /* what it waits for, or NULL (cancel.h, snapshot.h) */
+    uint64_t xblocked_tick;     /* its worker's xtick when the wait began; valid with xblocked */
+    struct th_scope *xfamilies; /* scopes that the present run has opened, the innermost first */
+    th_inherited inherited;     /* the context that the present run inherited, or made itself */
+    th_help delegated;          /* whether the present run is a delegated call */
+    struct th_fiber *delegated_next; /* the same task's other calls; under the handle's lock */
+    struct th_fiber *delegated_prev;
     struct th_fiber *next; /* in a list of idle fibers */
     th_stack stack;        /* constant; its record is the fiber's entry in timers (th_timed) */
     uint64_t run_id;       /* the present run's id, as the owner of locks; unique in the process */
@@ -67,7 +67,7 @@ typedef struct th_fiber {
     int64_t repost_deadline;
     bool repost_waits;
     thrum_task *task; /* the intrusive task whose body runs, or NULL */
-    th_locals locals;
+    th_key_values key_values;
     char name[THRUM_NAME_MAX + 1];
     uintptr_t traced_fn; /* the function of the run traced_run, if it was noted (trace.h) */
     uint64_t traced_run;

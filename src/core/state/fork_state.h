@@ -32,11 +32,11 @@ typedef struct th_fork {
     th_call call; /* set and used once it is offered or given */
     thrum_fn fn;
     void *arg;
-    th_worker *xworker;   /* the worker in whose array it stands; NULL: it is no longer private */
-    uint64_t index;       /* its place there; the owner's */
-    uintptr_t xend;       /* TH_FORK_OPEN, the waiter that joins it, or TH_FORK_DONE */
-    th_heritage heritage; /* the context that it inherits from its owner */
-    int32_t result;       /* written before DONE */
+    th_worker *xworker;     /* the worker in whose array it stands; NULL: it is no longer private */
+    uint64_t index;         /* its place there; the owner's */
+    uintptr_t xend;         /* TH_FORK_OPEN, the waiter that joins it, or TH_FORK_DONE */
+    th_inherited inherited; /* the context that it inherits from its owner */
+    int32_t result;         /* written before DONE */
 } th_fork;
 _Static_assert(sizeof(th_fork) == 96, "fits into the public thrum_fork");
 

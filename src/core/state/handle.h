@@ -37,15 +37,15 @@ struct thrum_handle {
     uintptr_t xjoin; /* see above */
     int result;      /* written by the task's end, before DONE */
     uint8_t stack_class;
-    bool pinned;                      /* stays on the worker that runs it first */
-    bool can_order;                   /* constant: th_os_barrier works (cancel.h) */
-    uint32_t xcancelled;              /* TH_CANCEL_ON: its waits are cancelled (cancel.h) */
-    th_fiber *xfiber;                 /* the fiber that runs its body */
-    struct th_family *family;         /* constant: the scope of which it is a child, or NULL */
-    struct thrum_handle *family_next; /* its siblings; under the scope's lock */
-    struct thrum_handle *family_prev;
-    th_lock helpers_lock; /* protects `helpers` */
-    th_fiber *helpers;    /* the fibers of its delegated calls that have waited (helper.h) */
+    bool pinned;                     /* stays on the worker that runs it first */
+    bool can_order;                  /* constant: th_os_barrier works (cancel.h) */
+    uint32_t xcancelled;             /* TH_CANCEL_ON: its waits are cancelled (cancel.h) */
+    th_fiber *xfiber;                /* the fiber that runs its body */
+    struct th_scope *scope;          /* constant: the scope of which it is a child, or NULL */
+    struct thrum_handle *scope_next; /* its siblings; under the scope's lock */
+    struct thrum_handle *scope_prev;
+    th_lock delegated_lock; /* protects `delegated calls` */
+    th_fiber *delegated;    /* the fibers of its delegated calls that have waited (delegated.h) */
     char name[THRUM_NAME_MAX + 1];
 };
 _Static_assert(sizeof(struct thrum_handle) % 16 == 0, "an object of a slab");
@@ -55,7 +55,7 @@ _Static_assert(sizeof(struct thrum_handle) % 16 == 0, "an object of a slab");
 
 /*
  * A part of a task's run that can be cancelled by itself. It lies in the frame of the run
- * (th_family_enter).
+ * (th_scope_enter).
  */
 typedef struct th_part {
     thrum_handle handle;

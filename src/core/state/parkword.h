@@ -5,7 +5,7 @@
  *     bits 11-21   sentinel   the parked worker that sleeps for a bounded time, + 1, or 0
  *     bits 22-32   searchers  workers that look for work to steal, or are woken to do so
  *     bits 33-43   parked     workers that have announced that they park, until they go on
- *     bit  44      nap        a parked worker backs off from stealing: it comes back very soon
+ *     bit  44      back-off        a parked worker backs off from stealing: it comes back very soon
  *     bit  45      watch      there is a sentinel, and it comes round within the bound (rescue_ns);
  *                             a sentinel without this bit sleeps long, and is to be woken
  *     bits 46-63   tag        grows with every push and pop: a stale top is not taken for a new one
@@ -26,7 +26,7 @@
 #define TH_PARK_SENTINEL_SHIFT 11
 #define TH_PARK_SEARCHERS_SHIFT 22
 #define TH_PARK_PARKED_SHIFT 33
-#define TH_PARK_NAP (1ull << 44)
+#define TH_PARK_BACKOFF (1ull << 44)
 #define TH_PARK_WATCH (1ull << 45)
 #define TH_PARK_TAG_ONE (1ull << 46)
 
@@ -77,9 +77,9 @@ static inline uint64_t th_park_with_sentinel(uint64_t word, unsigned sentinel) {
  * that goes on by itself leaves its entry behind (LISTED), and the thread that pops the entry finds
  * the worker not PARKED and skips it.
  */
-#define TH_SLEEP_PARKED 1u   /* may be claimed: set by the worker, cleared by the claim */
+#define TH_SLEEP_PARKED 1u   /* may be notified: set by the worker, cleared by the waker */
 #define TH_SLEEP_LISTED 2u   /* has an entry in the idle stack: cleared by the pop */
-#define TH_SLEEP_NOTIFIED 4u /* was claimed, with a search token if TOKEN is set */
+#define TH_SLEEP_NOTIFIED 4u /* was notified, with a search token if TOKEN is set */
 #define TH_SLEEP_TOKEN 8u
 
 #endif

@@ -52,7 +52,7 @@ static size_t out(const th_slab *slab) {
 static bool has_more(const th_slab *slab) {
     size_t count = slab->magazines_count;
     return count > KEPT &&
-           (count > slab->magazines_stuck + KEPT || 2 * out(slab) < slab->stuck_out);
+           (count > slab->magazines_in_vain + KEPT || 2 * out(slab) < slab->out_in_vain);
 }
 
 bool th_slab_fill(th_slab_cache *cache) {
@@ -226,7 +226,7 @@ void th_slab_abandon(th_slab *slab) {
     slab->abandoned = true;
 }
 
-void th_slab_put_outside(th_slab *slab, void *ptr) {
+void th_slab_put_external(th_slab *slab, void *ptr) {
     th_slab_object *object = ptr;
     if (th_unlikely(slab->abandoned)) {
         return;
@@ -243,7 +243,7 @@ void th_slab_put_outside(th_slab *slab, void *ptr) {
 }
 
 /* Uses a cache for a moment; the rest of its magazine goes to the depot. */
-void *th_slab_get_outside(th_slab *slab) {
+void *th_slab_get_external(th_slab *slab) {
     th_lock_acquire(&slab->lock);
     th_slab_object *object = slab->loose;
     if (object) {
@@ -287,8 +287,8 @@ bool th_slab_period(th_slab *slab, bool first) {
     th_lock_acquire(&slab->lock);
     size_t unused = slab->magazines_least;
     slab->magazines_least = slab->magazines_count;
-    if (slab->magazines_stuck > slab->magazines_count) {
-        slab->magazines_stuck = slab->magazines_count;
+    if (slab->magazines_in_vain > slab->magazines_count) {
+        slab->magazines_in_vain = slab->magazines_count;
     }
     bool more = has_more(slab);
     slab->taking = more && !first && unused > KEPT ? unused : 0;
@@ -428,8 +428,8 @@ bool th_slab_reclaim(th_slab *slab) {
         return true;
     }
     th_lock_acquire(&slab->lock);
-    slab->magazines_stuck = slab->put_back;
-    slab->stuck_out = out(slab);
+    slab->magazines_in_vain = slab->put_back;
+    slab->out_in_vain = out(slab);
     slab->magazines_least = slab->magazines_count; /* the magazines in hand were not in use */
     th_lock_release(&slab->lock);
     return false;

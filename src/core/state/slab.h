@@ -45,11 +45,11 @@ typedef struct th_slab {
     th_lock lock;              /* protects the rest */
     th_slab_object *magazines; /* the full magazines of the depot */
     size_t magazines_count;
-    size_t magazines_least; /* the lowest count in the present period (reclaim.h) */
-    size_t magazines_stuck; /* magazines put back, since their chunks were not complete */
-    size_t stuck_out;       /* the number of objects in caches and tasks at that time */
-    th_slab_object *loose;  /* objects that came back one by one */
-    th_slab_chunk **chunks; /* all chunks, by address */
+    size_t magazines_least;   /* the lowest count in the present period (reclaim.h) */
+    size_t magazines_in_vain; /* magazines put back, since their chunks were not complete */
+    size_t out_in_vain;       /* the number of objects in caches and tasks at that time */
+    th_slab_object *loose;    /* objects that came back one by one */
+    th_slab_chunk **chunks;   /* all chunks, by address */
     size_t chunks_count;
     size_t chunks_room;
     size_t total; /* objects in all chunks */
@@ -86,8 +86,8 @@ void th_slab_flush(th_slab_cache *cache); /* moves all its objects to the depot 
 
 /* Put and get an object without a cache, on any thread. After a put the slab may be gone; get
  * returns NULL when there is no memory. */
-void th_slab_put_outside(th_slab *slab, void *object);
-void *th_slab_get_outside(th_slab *slab);
+void th_slab_put_external(th_slab *slab, void *object);
+void *th_slab_get_external(th_slab *slab);
 
 /*
  * Begins a period: magazines that lay unused in the one before are to be taken, unless this is the

@@ -5,22 +5,22 @@
 #define TH_THREAD_H
 
 #include "base/random.h"
-#include "core/state/local.h"
+#include "core/state/key.h"
 #include "platform/platform.h"
 
 typedef struct th_fiber th_fiber;
 typedef struct th_worker th_worker;
-typedef struct th_outside th_outside;
+typedef struct th_external th_external;
 
 /* What belongs to a thread and is freed when the thread ends, in this order. */
-typedef enum { TH_EXIT_OUTSIDE, TH_EXIT_LOCALS, TH_EXITS } th_exit;
+typedef enum { TH_EXIT_EXTERNAL, TH_EXIT_KEYS, TH_EXITS } th_exit;
 
 typedef struct th_thread {
     th_worker *worker;            /* the worker that this thread is, else NULL */
     uint64_t id;                  /* a plain thread's id, as the owner of locks; 0: none yet */
     th_random random;             /* a plain thread's random numbers; state 0: not seeded yet */
-    th_outside *outside;          /* its records with schedulers to which it is external */
-    th_locals locals;             /* its values under keys */
+    th_external *external;        /* its records with schedulers to which it is external */
+    th_key_values key_values;     /* its values under keys */
     struct thrum_sched *acts_for; /* the scheduler for whose task it makes a blocking call */
     void (*at_exit[TH_EXITS])(struct th_thread *thread); /* called by th_thread_ends, or NULL */
     bool exit_registered;                                /* th_thread_ends will be called */

@@ -25,7 +25,8 @@ typedef struct th_timers {
     th_work *fired;     /* with the lock: the entry being taken; no local, see base/annotate.h */
     uint32_t roots; /* with the lock: those of the last taken that are bound threads' own waits */
     th_chain loose; /* with the lock: entries taken by a thread that is no worker */
-    uint64_t xreadied; /* with the lock: the xreadied (th_flow) of what such threads have fired */
+    uint64_t
+        xreadied; /* with the lock: the xreadied (th_activity) of what such threads have fired */
 } th_timers;
 
 /*

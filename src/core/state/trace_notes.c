@@ -21,24 +21,24 @@ static inline uint64_t pack(unsigned small, uintptr_t address) {
 }
 
 /*
- * The worker's track, with the time and the trace's number for the next mark; NULL when no trace is
- * on any more. The time is read first: a mark of a trace that has ended before it is noted has no
- * place in the next one. A worker that finds a trace's number sees its flag from then on (they are
- * one word), so it notes everything that follows in that trace. The time never goes back, whatever
- * the processors' counters say.
+ * The worker's trace buffer, with the time and the trace's number for the next mark; NULL when no
+ * trace is on any more. The time is read first: a mark of a trace that has ended before it is noted
+ * has no place in the next one. A worker that finds a trace's number sees its flag from then on
+ * (they are one word), so it notes everything that follows in that trace. The time never goes back,
+ * whatever the processors' counters say.
  */
-static TH_NO_TSAN th_track *noting(th_worker *worker) {
+static TH_NO_TSAN th_trace_buffer *noting(th_worker *worker) {
     uint64_t now = th_os_ticks();
-    /* pairs: th_trace_flag; publishes a track of that trace, or of a newer one */
+    /* pairs: th_trace_flag; publishes a trace buffer of that trace, or of a newer one */
     uint32_t extra = th_load_acquire(&worker->xextra);
     if (!(extra & TH_EXTRA_TRACE)) {
         return NULL;
     }
-    /* pairs: th_trace_give_track; publishes the track, which may be newer than the flag */
-    th_track *track = th_load_acquire(&worker->xtrack);
-    track->now = now > track->now ? now : track->now;
-    track->number = extra >> TH_EXTRA_NUMBER;
-    return track;
+    /* pairs: th_trace_give_buffer; publishes the trace buffer, which may be newer than the flag */
+    th_trace_buffer *buffer = th_load_acquire(&worker->xtrack);
+    buffer->now = now > buffer->now ? now : buffer->now;
+    buffer->number = extra >> TH_EXTRA_NUMBER;
+    return buffer;
 }
 
 static TH_INLINE_NO_TSAN void set_name(th_mark *mark, const char *name) {
@@ -64,40 +64,42 @@ static TH_NO_TSAN th_mark mark_of(th_traced kind, const th_fiber *fiber) {
     return mark;
 }
 
-static TH_NO_TSAN void add(th_track *track, th_mark *mark) {
-    mark->word[TH_MARK_NAME + 3] |= (uint64_t)track->number << 56; /* a name never uses this byte */
-    track->open = th_trail_add(&track->trail, mark);
+static TH_NO_TSAN void add(th_trace_buffer *buffer, th_mark *mark) {
+    mark->word[TH_MARK_NAME + 3] |= (uint64_t)buffer->number
+                                    << 56; /* a name never uses this byte */
+    buffer->open = th_trace_ring_add(&buffer->ring, mark);
 }
 
-static TH_NO_TSAN void begin(th_track *track, th_mark *mark, uint64_t id) {
-    mark->word[TH_MARK_BEGIN] = track->now;
-    track->open_since = track->now;
-    track->open_trace = track->number;
-    track->open_id = id;
-    add(track, mark);
+static TH_NO_TSAN void begin(th_trace_buffer *buffer, th_mark *mark, uint64_t id) {
+    mark->word[TH_MARK_BEGIN] = buffer->now;
+    buffer->open_since = buffer->now;
+    buffer->open_trace = buffer->number;
+    buffer->open_id = id;
+    add(buffer, mark);
 }
 
 static TH_INLINE_NO_TSAN uint64_t id_of(const th_fiber *fiber) {
     return fiber ? fiber->run_id : PARKED;
 }
 
-static TH_INLINE_NO_TSAN bool is_open(const th_track *track, uint64_t id) {
-    return track->open_id == id && track->open_trace == track->number;
+static TH_INLINE_NO_TSAN bool is_open(const th_trace_buffer *buffer, uint64_t id) {
+    return buffer->open_id == id && buffer->open_trace == buffer->number;
 }
 
 /*
  * Ends the open mark, if it is this stretch's. Else the stretch began before the trace, or instants
  * have overwritten its mark since: then a mark is added.
  */
-static TH_NO_TSAN void end(th_track *track, th_traced kind, const th_fiber *fiber, uint64_t how) {
-    bool open = is_open(track, id_of(fiber));
-    track->open_id = 0;
-    if (!open || !th_trail_end(&track->trail, track->open, track->now, how)) {
+static TH_NO_TSAN void end(th_trace_buffer *buffer, th_traced kind, const th_fiber *fiber,
+                           uint64_t how) {
+    bool open = is_open(buffer, id_of(fiber));
+    buffer->open_id = 0;
+    if (!open || !th_trace_ring_end(&buffer->ring, buffer->open, buffer->now, how)) {
         th_mark mark = mark_of(kind, fiber);
-        mark.word[TH_MARK_BEGIN] = open ? track->open_since : 0;
-        mark.word[TH_TRAIL_HOW] = how;
-        mark.word[TH_TRAIL_END] = track->now;
-        add(track, &mark);
+        mark.word[TH_MARK_BEGIN] = open ? buffer->open_since : 0;
+        mark.word[TH_TRACE_RING_HOW] = how;
+        mark.word[TH_TRACE_RING_END] = buffer->now;
+        add(buffer, &mark);
     }
 }
 
@@ -113,8 +115,8 @@ static TH_INLINE_NO_TSAN uintptr_t fork_function(const th_worker *worker, const 
 }
 
 TH_NO_TSAN void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_work *work) {
-    th_track *track = noting(worker);
-    if (!track) {
+    th_trace_buffer *buffer = noting(worker);
+    if (!buffer) {
         return;
     }
     uintptr_t fn = 0;
@@ -133,19 +135,19 @@ TH_NO_TSAN void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_wor
     fiber->traced_run = fiber->run_id;
     th_mark mark = mark_of(TH_TRACED_BEGAN, fiber);
     set_name(&mark, name); /* the fiber has none yet */
-    begin(track, &mark, fiber->run_id);
+    begin(buffer, &mark, fiber->run_id);
 }
 
 TH_NO_TSAN void th_trace_finishes(th_worker *worker, const th_fiber *fiber) {
-    th_track *track = noting(worker);
-    if (track) {
-        end(track, TH_TRACED_RESUMED, fiber, pack(TH_TRACED_FINISHED, 0));
+    th_trace_buffer *buffer = noting(worker);
+    if (buffer) {
+        end(buffer, TH_TRACED_RESUMED, fiber, pack(TH_TRACED_FINISHED, 0));
     }
 }
 
 TH_NO_TSAN void th_trace_switches(th_worker *worker, const th_fiber *from, const th_fiber *to) {
-    th_track *track = noting(worker);
-    if (!track) {
+    th_trace_buffer *buffer = noting(worker);
+    if (!buffer) {
         return;
     }
     if (from->body) {
@@ -157,61 +159,61 @@ TH_NO_TSAN void th_trace_switches(th_worker *worker, const th_fiber *from, const
         } else if (worker->left.kind == TH_COMMIT_ROOT) {
             how = pack(TH_TRACED_AWAITS, 0);
         }
-        end(track, TH_TRACED_RESUMED, from, how);
+        end(buffer, TH_TRACED_RESUMED, from, how);
     }
     if (to->body) {
         const th_waiter *waiter = waiter_of(to);
         bool returned = waiter && waiter->on == TH_ON_BLOCKING;
         th_mark mark = mark_of(returned ? TH_TRACED_RETURNED : TH_TRACED_RESUMED, to);
-        begin(track, &mark, to->run_id);
+        begin(buffer, &mark, to->run_id);
     }
 }
 
 TH_NO_TSAN void th_trace_renames(th_worker *worker, const th_fiber *fiber) {
-    th_track *track = noting(worker);
-    if (track && is_open(track, fiber->run_id)) {
+    th_trace_buffer *buffer = noting(worker);
+    if (buffer && is_open(buffer, fiber->run_id)) {
         th_mark mark = mark_of(TH_TRACED_BEGAN, fiber);
-        mark.word[TH_MARK_NAME + 3] |= (uint64_t)track->number << 56;
-        for (unsigned i = TH_MARK_NAME; i < TH_TRAIL_WORDS; i++) {
-            th_trail_change(&track->trail, track->open, i, mark.word[i]);
+        mark.word[TH_MARK_NAME + 3] |= (uint64_t)buffer->number << 56;
+        for (unsigned i = TH_MARK_NAME; i < TH_TRACE_RING_WORDS; i++) {
+            th_trace_ring_change(&buffer->ring, buffer->open, i, mark.word[i]);
         }
     }
 }
 
 TH_NO_TSAN void th_trace_parks(th_worker *worker) {
-    th_track *track = noting(worker);
-    if (track) {
-        th_mark mark = mark_of(worker->napping ? TH_TRACED_NAPPED : TH_TRACED_PARKED, NULL);
-        begin(track, &mark, PARKED);
+    th_trace_buffer *buffer = noting(worker);
+    if (buffer) {
+        th_mark mark = mark_of(worker->backing_off ? TH_TRACED_BACKED_OFF : TH_TRACED_PARKED, NULL);
+        begin(buffer, &mark, PARKED);
     }
 }
 
 TH_NO_TSAN void th_trace_unparks(th_worker *worker) {
-    th_track *track = noting(worker);
-    if (track) {
-        end(track, worker->napping ? TH_TRACED_NAPPED : TH_TRACED_PARKED, NULL, 0);
+    th_trace_buffer *buffer = noting(worker);
+    if (buffer) {
+        end(buffer, worker->backing_off ? TH_TRACED_BACKED_OFF : TH_TRACED_PARKED, NULL, 0);
     }
 }
 
 TH_NO_TSAN void th_trace_notes(th_worker *worker, th_traced kind, uintptr_t object) {
-    th_track *track = noting(worker);
-    if (track) {
-        uint64_t open = track->open;
+    th_trace_buffer *buffer = noting(worker);
+    if (buffer) {
+        uint64_t open = buffer->open;
         th_mark mark = mark_of(kind, NULL);
-        mark.word[TH_MARK_BEGIN] = track->now;
-        mark.word[TH_TRAIL_END] = track->now;
-        mark.word[TH_TRAIL_HOW] = pack(0, object);
-        add(track, &mark);
-        track->open = open;
+        mark.word[TH_MARK_BEGIN] = buffer->now;
+        mark.word[TH_TRACE_RING_END] = buffer->now;
+        mark.word[TH_TRACE_RING_HOW] = pack(0, object);
+        add(buffer, &mark);
+        buffer->open = open;
     }
 }
 
 TH_NO_TSAN void th_trace_enters(th_worker *worker) {
-    th_track *track = noting(worker);
+    th_trace_buffer *buffer = noting(worker);
     const th_fiber *fiber = worker->current;
-    if (track && fiber->body) {
+    if (buffer && fiber->body) {
         th_mark mark = mark_of(TH_TRACED_BEGAN, fiber);
-        begin(track, &mark, fiber->run_id);
+        begin(buffer, &mark, fiber->run_id);
     }
 }
 
@@ -226,38 +228,39 @@ void th_trace_flag(th_worker *worker, unsigned number) {
         extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM);
         extra |= number ? TH_EXTRA_TRACE | number << TH_EXTRA_NUMBER : 0;
         /* lock-free: it fails only when the flag of reclaim.h has changed */
-        /* pairs: noting; publishes the track */
+        /* pairs: noting; publishes the trace buffer */
     } while (!th_cas_release(&worker->xextra, &old, extra));
 }
 
-bool th_trace_give_track(thrum_sched *sched, th_worker *worker, uint64_t slots) {
-    th_track *track = th_load_relaxed(&worker->xtrack); /* relaxed: written with the lock */
-    if (track && track->trail.mask >= slots - 1) {
+bool th_trace_give_buffer(thrum_sched *sched, th_worker *worker, uint64_t slots) {
+    th_trace_buffer *buffer = th_load_relaxed(&worker->xtrack); /* relaxed: written with the lock */
+    if (buffer && buffer->ring.mask >= slots - 1) {
         return true;
     }
-    track = th_sched_alloc(sched, sizeof *track + slots * sizeof(th_mark));
-    if (!track) {
+    buffer = th_sched_alloc(sched, sizeof *buffer + slots * sizeof(th_mark));
+    if (!buffer) {
         return false;
     }
-    th_trail_init(&track->trail, track->words, slots);
-    /* pairs: noting; publishes the track. The old track stays: its owner may be writing to it */
-    th_store_release(&worker->xtrack, track);
-    track->next = sched->trace.tracks;
-    sched->trace.tracks = track;
+    th_trace_ring_init(&buffer->ring, buffer->words, slots);
+    /* pairs: noting; publishes the trace buffer. The old trace buffer stays: its owner may be
+     * writing to it */
+    th_store_release(&worker->xtrack, buffer);
+    buffer->next = sched->trace.buffers;
+    sched->trace.buffers = buffer;
     return true;
 }
 
 void th_trace_joins(thrum_sched *sched, th_worker *worker) {
     th_trace *trace = &sched->trace;
-    bool on = trace->on && th_trace_give_track(sched, worker, trace->slots);
+    bool on = trace->on && th_trace_give_buffer(sched, worker, trace->slots);
     trace->untraced += trace->on && !on;
     th_trace_flag(worker, on ? trace->number : 0);
 }
 
 void th_trace_free(thrum_sched *sched) {
-    for (th_track *track = sched->trace.tracks; track;) {
-        th_track *next = track->next;
-        th_sched_free(sched, track);
-        track = next;
+    for (th_trace_buffer *buffer = sched->trace.buffers; buffer;) {
+        th_trace_buffer *next = buffer->next;
+        th_sched_free(sched, buffer);
+        buffer = next;
     }
 }

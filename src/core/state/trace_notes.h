@@ -1,20 +1,20 @@
 /*
- * trace_notes.h: what each worker did when, kept in a trace ring of its own (queue/trail.h) while
- * tracing is on. TRACE.md has the argument.
+ * trace_notes.h: what each worker did when, kept in a trace ring of its own (queue/trace_ring.h)
+ * while tracing is on. TRACE.md has the argument.
  *
- * Words:      a *stretch* is a time that a worker spends on one fiber without leaving it. A *track*
- *             is a worker's trace ring, with the state that the worker itself needs. A *trace* is
- *             all that is noted from a start until the next stop.
- * Invariants: only the worker's own thread writes its track, while its flag is set or was a moment
- *             ago. The marks of a trace stand in a track in the order of their times, and but for
- *             the instants none overlap: at most one is open, the last of them.
+ * Words:      a *stretch* is a time that a worker spends on one fiber without leaving it. A *trace
+ *             buffer* is a worker's trace ring, with the state that the worker itself needs. A
+ *             *trace* is all that is noted from a start until the next stop.
+ * Invariants: only the worker's own thread writes its trace buffer, while its flag is set or was a
+ *             moment ago. The marks of a trace stand in a trace buffer in the order of their times,
+ *             and but for the instants none overlap: at most one is open, the last of them.
  */
 #ifndef TH_TRACE_NOTES_H
 #define TH_TRACE_NOTES_H
 
 #include "base/atomic.h"
 #include "core/state/lock.h"
-#include "queue/trail.h"
+#include "queue/trace_ring.h"
 #include "queue/work.h"
 #include "thrum/sched.h"
 
@@ -29,14 +29,14 @@ typedef struct th_worker th_worker;
 
 /* The kind of a mark. Those from TH_TRACED_STOLE on are instants. */
 typedef enum {
-    TH_TRACED_BEGAN,    /* a run's first stretch, or a stretch of a bound thread's own code */
-    TH_TRACED_RESUMED,  /* a later stretch */
-    TH_TRACED_RETURNED, /* the stretch after a blocking call */
-    TH_TRACED_PARKED,   /* the worker slept */
-    TH_TRACED_NAPPED,   /* the worker backed off from stealing */
-    TH_TRACED_STOLE,    /* the worker took work from `object`, a worker's number + 1, or 0 */
-    TH_TRACED_RESCUED,  /* the worker took work from one that did not come round */
-    TH_TRACED_WOKE      /* the worker sent a wake to `object`, a worker's number + 1 */
+    TH_TRACED_BEGAN,      /* a run's first stretch, or a stretch of a bound thread's own code */
+    TH_TRACED_RESUMED,    /* a later stretch */
+    TH_TRACED_RETURNED,   /* the stretch after a blocking call */
+    TH_TRACED_PARKED,     /* the worker slept */
+    TH_TRACED_BACKED_OFF, /* the worker backed off from stealing */
+    TH_TRACED_STOLE,      /* the worker took work from `object`, a worker's number + 1, or 0 */
+    TH_TRACED_RESCUED,    /* the worker took work from one that did not come round */
+    TH_TRACED_WOKE        /* the worker sent a wake to `object`, a worker's number + 1 */
 } th_traced;
 
 /* The end of a stretch: the th_on that the fiber began to wait for, or one of these. */
@@ -44,16 +44,16 @@ typedef enum {
 #define TH_TRACED_AWAITS 254u   /* a bound thread began to wait for the scheduler */
 #define TH_TRACED_FINISHED 255u /* the task has ended, or the binding */
 
-/* The words of a mark; TH_TRAIL_END and TH_TRAIL_HOW are the trace ring's. */
+/* The words of a mark; TH_TRACE_RING_END and TH_TRACE_RING_HOW are the trace ring's. */
 enum { TH_MARK_BEGIN = 2, TH_MARK_ID, TH_MARK_KIND /* above the function */, TH_MARK_NAME };
-_Static_assert(TH_MARK_NAME + 4 == TH_TRAIL_WORDS, "a name has 32 bytes");
+_Static_assert(TH_MARK_NAME + 4 == TH_TRACE_RING_WORDS, "a name has 32 bytes");
 
 /* A small number above an address. */
 #define TH_MARK_ABOVE TH_SHOWN_SHIFT
 #define TH_MARK_ADDRESS (((uint64_t)1 << TH_MARK_ABOVE) - 1)
 
-typedef struct th_track {
-    th_trail trail;
+typedef struct th_trace_buffer {
+    th_trace_ring ring;
     /* The owner's. */
     uint64_t now;     /* the time for the next mark: it never goes back */
     unsigned number;  /* the trace of the next mark */
@@ -62,23 +62,23 @@ typedef struct th_track {
     uint64_t open_since; /* the time at which the open mark began */
     unsigned open_trace; /* the trace of the open mark */
     /* With the trace's lock. */
-    uint64_t base;         /* the number of marks that were there when the trace began */
-    struct th_track *next; /* the list of all tracks of the scheduler */
+    uint64_t base;                /* the number of marks that were there when the trace began */
+    struct th_trace_buffer *next; /* the list of all trace buffers of the scheduler */
     uint64_t words[];
-} th_track;
+} th_trace_buffer;
 
 /* A scheduler's present or last trace. */
 typedef struct th_trace {
-    th_lock lock;      /* protects all fields; some need bound_lock as well */
-    bool begun;        /* there is or was a trace */
-    bool on;           /* a trace is on; also with bound_lock */
-    uint64_t slots;    /* marks that a track holds; also with bound_lock */
-    unsigned number;   /* the trace's number: 1 to 255, again and again */
-    uint64_t since;    /* the time, in ticks, when all flags were set */
-    int64_t since_ns;  /* the same on the monotonic clock */
-    uint64_t until;    /* the time, in ticks, when it was turned off */
-    th_track *tracks;  /* all tracks that were ever made; also with bound_lock */
-    uint64_t untraced; /* bound threads without memory for a track; with bound_lock */
+    th_lock lock;             /* protects all fields; some need bound_lock as well */
+    bool begun;               /* there is or was a trace */
+    bool on;                  /* a trace is on; also with bound_lock */
+    uint64_t slots;           /* marks that a trace buffer holds; also with bound_lock */
+    unsigned number;          /* the trace's number: 1 to 255, again and again */
+    uint64_t since;           /* the time, in ticks, when all flags were set */
+    int64_t since_ns;         /* the same on the monotonic clock */
+    uint64_t until;           /* the time, in ticks, when it was turned off */
+    th_trace_buffer *buffers; /* all trace buffers that were ever made; also with bound_lock */
+    uint64_t untraced;        /* bound threads without memory for a trace buffer; with bound_lock */
 } th_trace;
 
 /* ---- for the worker: its own thread, in its context, while its flag is set ---- */
@@ -110,11 +110,11 @@ void th_trace_leaves(th_worker *worker);
 /* Sets the worker's flag and number; 0: no trace. With the locks that turning tracing on takes. */
 void th_trace_flag(th_worker *worker, unsigned number);
 
-/* Gives the worker a track of `slots` unless it has one; false: no memory. With the trace's lock,
- * or bound_lock for a bound thread's worker. */
-bool th_trace_give_track(thrum_sched *sched, th_worker *worker, uint64_t slots);
+/* Gives the worker a trace buffer of `slots` unless it has one; false: no memory. With the
+ * trace's lock, or bound_lock for a bound thread's worker. */
+bool th_trace_give_buffer(thrum_sched *sched, th_worker *worker, uint64_t slots);
 
-/* Frees all tracks at the scheduler's end, when no thread traces any more. */
+/* Frees all trace buffers at the scheduler's end, when no thread traces any more. */
 void th_trace_free(thrum_sched *sched);
 
 #endif

@@ -27,7 +27,7 @@ typedef struct th_fiber th_fiber;
 #define TH_WAIT_RELEASED 8u
 #define TH_WAIT_LEFT 16u
 
-/* What a wait is for, as snapshots show it (look.h). Their names stand in report.c. */
+/* What a wait is for, as snapshots show it (snapshot.h). Their names stand in report.c. */
 typedef enum {
     TH_ON_NOTHING, /* not said */
     TH_ON_MUTEX,

@@ -6,7 +6,7 @@
 #include "base/annotate.h"
 #include "core/state/thread.h"
 
-/* TH_NO_TSAN: a snapshot (look.c) has the lock, but the sanitizer does not see it there. */
+/* TH_NO_TSAN: a snapshot (snapshot.c) has the lock, but the sanitizer does not see it there. */
 TH_NO_TSAN th_worker *th_worker_at(thrum_sched *sched, int32_t index) {
     unsigned i = (unsigned)index;
     if (th_likely(i < sched->workers_count)) {
@@ -30,8 +30,8 @@ const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker) 
     return &sched->workers[worker].counters;
 }
 
-const th_counters *th_sched_counters_outside(const thrum_sched *sched) {
-    return &sched->outsiders.counters;
+const th_counters *th_sched_counters_external(const thrum_sched *sched) {
+    return &sched->externals.counters;
 }
 
 uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker) {
@@ -49,8 +49,8 @@ uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker) {
 
 #if TH_TSAN_CONTEXTS
 /*
- * A caller that waited until the scheduler was idle knows what the tasks did (th_idle_now). Tasks
- * tied to one worker are ordered by it, as by a thread: they may share data without a lock.
+ * A caller that waited until the scheduler was idle knows what the tasks did (th_quiesce_now).
+ * Tasks tied to one worker are ordered by it, as by a thread: they may share data without a lock.
  */
 TH_NO_TSAN void th_enter(th_worker *worker) {
     th_tsan_release(worker->sched);

@@ -14,17 +14,17 @@
 #include "core/state/driver.h"
 #include "core/state/fiber_state.h"
 #include "core/state/fifo.h"
-#include "core/state/flow.h"
+#include "core/state/activity.h"
 #include "core/state/fork_state.h"
 #include "core/state/lock.h"
-#include "core/state/outside_state.h"
+#include "core/state/external_state.h"
 #include "core/state/parkword.h"
 #include "core/state/reclaim_want.h"
 #include "core/state/slab.h"
 #include "core/state/thread.h"
 #include "core/state/timer_state.h"
 #include "core/state/trace_notes.h"
-#include "queue/claim.h"
+#include "queue/batch.h"
 #include "queue/inject.h"
 #include "queue/ring.h"
 
@@ -35,9 +35,9 @@
 #define TH_BOUND_CHUNK 1024u
 #define TH_BOUND_CHUNKS 64u
 /* Idle fibers that a worker keeps for itself; it may have up to twice as many. */
-#define TH_IDLE_KEPT TH_LIMIT(64, 2)
+#define TH_FIBER_CACHE_KEPT TH_LIMIT(64, 2)
 /* Idle fibers that the scheduler keeps for all workers when it has nothing to do. */
-#define TH_IDLE_STORED TH_LIMIT(1024, 2)
+#define TH_FIBER_CACHE_STORED TH_LIMIT(1024, 2)
 
 /* What is left to do for the fiber whose stack a worker leaves. */
 typedef struct th_left {
@@ -66,28 +66,28 @@ static inline void th_queue_unlock(th_local_queue *queue) {
 }
 
 /* The speed at which work gets done, as a thief measures it. */
-typedef struct th_pace {
+typedef struct th_speed {
     uint64_t runs;
     uint64_t ticks;
-} th_pace;
+} th_speed;
 
 /* A thief's measurements of whether its stealing helps (docs/tuning.md). */
-typedef struct th_loot {
+typedef struct th_steal_backoff {
     th_worker *victim;    /* the victim of the last theft, or NULL where that is not known */
     uint64_t at;          /* the time of the theft in ticks; 0: nothing is being measured */
     uint64_t runs;        /* runs that the thief had begun then */
     uint64_t victim_runs; /* runs that the victim had begun then */
-    th_pace together;     /* the speed while both ran */
-    th_pace apart;        /* the speed while the thief backed off */
-    unsigned looks;       /* a count that spaces out the measurements (loot.c) */
-} th_loot;
+    th_speed together;    /* the speed while both ran */
+    th_speed apart;       /* the speed while the thief backed off */
+    unsigned looks;       /* a count that spaces out the measurements (steal_backoff.c) */
+} th_steal_backoff;
 
 /*
  * In `xcancelling`: the flag that all waits are cancelled, for ever; from bit 1 on the number of
  * threads that look through the waits (cancel.h).
  */
 #define TH_CANCEL_ALL 1u
-#define TH_CANCEL_LOOK_ONE 2u
+#define TH_CANCEL_SNAPSHOT_ONE 2u
 
 typedef struct th_policy th_policy;
 
@@ -109,7 +109,7 @@ struct th_worker {
     th_os_exceptions *exceptions; /* the thread's C++ exception state, or NULL (th_suspend) */
 
     /* Used by the owner alone. */
-    th_fiber *current; /* the fiber that is on it; snapshots read it, too (look.c) */
+    th_fiber *current; /* the fiber that is on it; snapshots read it, too (snapshot.c) */
     th_work *handoff;  /* work for the loop that is switched to */
     th_left left;
     th_commit_kind then; /* the kind that `left` had before it was TH_COMMIT_RECLAIM */
@@ -132,23 +132,23 @@ struct th_worker {
     unsigned pinned_runs;   /* runs in a row through the pinned inbox */
     bool searching;         /* it is counted among the searchers */
     bool sentinel;          /* it has the sentinel's role */
-    bool napping;           /* it sleeps for a moment, backing off from stealing */
-    bool nap_bit;           /* it has set the nap bit of the park word */
+    bool backing_off;       /* it sleeps for a moment, backing off from stealing */
+    bool backoff_bit;       /* it has set the back-off bit of the park word */
     bool woken;             /* it was woken from sleep and has not found anything yet */
     bool took_deferred;     /* the task in hand waited for a stack */
-    bool turn_lost;         /* the shared queue has work, but another worker has the turn */
+    bool turn_lost;         /* the inject queue has work, but another worker has the turn */
     bool second_look;       /* as the sentinel it looks again soon */
-    int64_t nap_ns;         /* the length of the coming back-off from stealing; 0: none */
+    int64_t backoff_ns;     /* the length of the coming back-off from stealing; 0: none */
     bool brisk;             /* the last runs were short: it may claim several at once */
-    th_claim *quick;        /* sharded: the batch that comes next (th_find_claimed), or NULL */
-    unsigned unpaced;       /* takes until it looks at the clock again */
-    uint64_t paced_at;      /* the time of its last look at the clock, in ticks */
+    th_batch *quick;        /* sharded: the batch that comes next (th_find_in_batch), or NULL */
+    unsigned clock_skips;   /* takes until it looks at the clock again */
+    uint64_t clock_at;      /* the time of its last look at the clock, in ticks */
     uint64_t looked_at;     /* fifo: the time of its last look at other workers, in ticks */
     bool look;              /* fifo: the next look at other workers is due */
     bool fired;             /* fifo: it has fired deadlines since its last pick */
     bool unseen; /* no thread can tell when the present submission took place: it may wait */
-    int64_t nap_last_ns; /* the length of the last back-off from stealing */
-    th_loot loot;
+    int64_t backoff_last_ns; /* the length of the last back-off from stealing */
+    th_steal_backoff backoff;
     th_timers *timers;      /* constant: the timers of its deadlines: its own, or worker 0's */
     unsigned timer_skip;    /* picks before it looks at its timers again */
     unsigned timer_skips;   /* the last start value of timer_skip */
@@ -159,7 +159,7 @@ struct th_worker {
     int64_t reclaim_looked; /* the time of that last look at the clock */
     th_random random;
     th_chain pinned;                /* work from the inbox, oldest first */
-    th_chain batch;                 /* being posted: not on the task's stack (base/annotate.h) */
+    th_chain posting;               /* being posted: not on the task's stack (base/annotate.h) */
     th_chain collected;             /* work from the inbox: likewise */
     th_chain due;                   /* work from timers: likewise */
     th_chain pinned_yields;         /* pinned fibers that yielded: behind everything else */
@@ -176,24 +176,25 @@ struct th_worker {
     int64_t awaits_until; /* the deadline of that wait */
     int64_t xuntil;       /* asleep: the time at which it wakes up at the latest; others read it */
     uint32_t xidle;       /* the word of its wait for idleness; on no task's stack */
-    uint64_t xsleeps;     /* watched: odd while it sleeps without a deadline (stuck.h) */
+    uint64_t xsleeps;     /* watched: odd while it sleeps without a deadline (deadlock.h) */
     bool gone;            /* watched: it leaves, and will do nothing more */
     struct th_worker *bound_next; /* under the scheduler's bound_lock, like the next */
     bool linked;                  /* it is bound; false: a spare record */
     bool unfinished;              /* a stop whose deadline has passed has left something in it */
 
     /* Written by the owner, read by others. */
-    alignas(TH_CACHE_LINE) th_gate gate; /* the gate of the slot and of the claimed batches */
-    th_work *xslot; /* the LIFO slot: the owner fills it; it and rescuers empty it */
-    uint64_t xtick; /* picks so far: shows the sentinel that it comes round */
-    th_flow flow;
+    alignas(TH_CACHE_LINE)
+        th_afence fence; /* the asymmetric fence of the slot and of the claimed batches */
+    th_work *xslot;      /* the LIFO slot: the owner fills it; it and rescuers empty it */
+    uint64_t xtick;      /* picks so far: shows the sentinel that it comes round */
+    th_activity activity;
     uint64_t xstack_high_water;
     th_counters counters;
 
     th_local_queue ring;
     th_ring yields;        /* fibers that yielded: behind everything else */
-    th_claim claim;        /* the batch about to run, from the ring or fifo's ready queue */
-    th_claim yields_claim; /* the batch from `yields`; fifo: work about to be posted */
+    th_batch batch;        /* the batch about to run, from the ring or fifo's ready queue */
+    th_batch yields_batch; /* the batch from `yields`; fifo: work about to be posted */
 
     th_inject inbox; /* pinned work; only the owner consumes */
 
@@ -201,7 +202,7 @@ struct th_worker {
 
     th_forks forks;
 
-    th_track *xtrack; /* its notes while it is traced (trace.h); NULL: it never was */
+    th_trace_buffer *xtrack; /* its notes while it is traced (trace.h); NULL: it never was */
 
     /* Sleeping (core/worker/PARKING.md). */
     alignas(TH_CACHE_LINE) uint32_t xsleep; /* TH_SLEEP_*: the futex */
@@ -222,7 +223,7 @@ struct th_policy {
     void (*submit)(th_worker *worker, th_work *work, unsigned hint);
     void (*submit_chain)(th_worker *worker, th_chain *chain);
     /* Submits work from any other thread, or for another scheduler. */
-    void (*submit_outside)(thrum_sched *sched, const th_chain *chain);
+    void (*submit_external)(thrum_sched *sched, const th_chain *chain);
     /* The next work without looking at other workers, or NULL. */
     th_work *(*pick)(th_worker *worker);
     /* The next work from other workers, or NULL. */
@@ -245,7 +246,7 @@ struct th_policy {
     th_work *(*rescue)(th_worker *worker, bool *unsure);
 };
 
-/* Is told of sleepers, to find out whether all wait for each other (stuck.h). */
+/* Is told of sleepers, to find out whether all wait for each other (deadlock.h). */
 typedef struct th_watch {
     /* A worker has announced that it parks, behind a fence, and all others have as well. */
     void (*parked)(thrum_sched *sched);
@@ -275,7 +276,7 @@ struct thrum_sched {
     unsigned strides_count;
 
     /* Written once or twice in its life. */
-    uint32_t xcancelling; /* TH_CANCEL_ALL, TH_CANCEL_LOOK_ONE; written under th_cancel_lock */
+    uint32_t xcancelling; /* TH_CANCEL_ALL, TH_CANCEL_SNAPSHOT_ONE; written under th_cancel_lock */
     bool xtimed;          /* timers have been used */
 
     alignas(TH_CACHE_LINE) uint64_t xpark; /* parkword.h */
@@ -283,8 +284,8 @@ struct thrum_sched {
     uint32_t xstopping;                    /* 1: posts of external threads are refused */
     bool is_run;    /* started by thrum_run, which frees it; constant once other threads know it */
     bool abandoned; /* in the child of a fork: its workers are the parent's (atfork.c) */
-    uint32_t xdeferred;     /* tasks in `deferred` */
-    uint32_t xidle_waiters; /* callers of wait_idle and wait_done */
+    uint32_t xdeferred;        /* tasks in `deferred` */
+    uint32_t xquiesce_waiters; /* callers of wait_idle and wait_done */
 
     th_inject inject; /* sharded policy */
 
@@ -294,13 +295,13 @@ struct thrum_sched {
     th_chain global;
     uint64_t xglobal_count;
 
-    alignas(TH_CACHE_LINE) th_outsiders outsiders;
+    alignas(TH_CACHE_LINE) th_externals externals;
 
     th_lock fibers_lock; /* protects the next six; those that begin with x are read without it */
     th_fiber *fibers;    /* idle fibers that no worker keeps */
     unsigned fibers_count;
     unsigned fibers_least;     /* the lowest count in the present period (reclaim.h) */
-    th_fiber *fibers_measured; /* more of them, which th_idle_trim_some has trimmed */
+    th_fiber *fibers_measured; /* more of them, which th_fiber_cache_trim_some has trimmed */
     bool fibers_deep;          /* a stack that went deep was found among some of them */
     bool xfibers_unmeasured;   /* a stack may have gone deep, or there are more than are kept */
     th_stacks stacks;
@@ -324,20 +325,20 @@ struct thrum_sched {
     th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* records by number; chunks stay to the end */
     th_timers loose_timers; /* tasks that wait for a deadline; used without workers */
 
-    th_lock idle_lock; /* protects the list of idle waiters */
-    struct th_idle_waiter *idle_waiters;
+    th_lock quiesce_lock; /* protects the list of idle waiters */
+    struct th_quiesce_waiter *quiesce_waiters;
 
     th_trace trace;
 
-    const th_watch *watch;  /* constant: the deadlock detector; NULL: deadlocks are not reported */
-    th_lock stuck_lock;     /* protects the next two */
-    uint64_t stuck_began;   /* the work that had begun when the last deadlock was found */
-    uint64_t stuck_resumes; /* the number of times that bound threads had gone on by then */
+    const th_watch *watch;   /* constant: the deadlock detector; NULL: deadlocks are not reported */
+    th_lock deadlock_lock;   /* protects the next two */
+    uint64_t deadlock_began; /* the work that had begun when the last deadlock was found */
+    uint64_t deadlock_resumes; /* the number of times that bound threads had gone on by then */
 
     th_slab *go_slab;
     th_slab *spawn_slab;
 
-    thrum_sched *next_live; /* the list of the process's schedulers; under th_outside_lock */
+    thrum_sched *next_live; /* the list of the process's schedulers; under th_external_lock */
 
     th_lock drivers_lock; /* protects the assignment of slots */
     const th_driver *drivers[TH_DRIVERS_MAX];
@@ -371,7 +372,7 @@ static TH_INLINE_NO_TSAN bool th_is_traced(const th_worker *worker) {
 /* ---- accessors for higher floors ---- */
 
 const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker);
-const th_counters *th_sched_counters_outside(const thrum_sched *sched);
+const th_counters *th_sched_counters_external(const thrum_sched *sched);
 uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker);
 
 /* The worker with this number, or NULL: one of the scheduler's, or a bound thread's. */

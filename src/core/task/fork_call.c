@@ -3,7 +3,7 @@
  */
 #include "core/task/fork_call.h"
 
-#include "core/wait/helper.h"
+#include "core/wait/delegated.h"
 #include "core/task/run.h"
 #include "core/wait/wait.h"
 #include "core/ready/waiter.h"
@@ -14,10 +14,10 @@
  */
 void th_fork_call(th_call *call) {
     th_fork *fork = th_container(call, th_fork, call);
-    th_help_begin(&fork->heritage);
+    th_delegated_begin(&fork->inherited);
     fork->result = fork->fn(fork->arg);
     th_run_undo();
-    th_help_end();
+    th_delegated_end();
     /* pairs: th_fork_wait; publishes the result and what the body did, takes the waiter */
     uintptr_t old = th_xchg_acq_rel(&fork->xend, TH_FORK_DONE);
     if (old != TH_FORK_OPEN) {

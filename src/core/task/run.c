@@ -9,9 +9,9 @@
 #include "base/annotate.h"
 #include "base/check.h"
 #include "core/wait/cancel.h"
-#include "core/wait/family.h"
+#include "core/wait/scope_tree.h"
 #include "core/fiber/fiber.h"
-#include "core/ready/fork.h"
+#include "core/ready/fork_slots.h"
 #include "core/fiber/reclaim.h"
 #include "core/ready/submit.h"
 #include "core/task/task.h"
@@ -39,15 +39,15 @@ static TH_COLD void undo(th_fiber *fiber, int result) {
     if (th_forks_any(&fiber->worker->forks)) {
         th_forks_end(fiber->worker);
     }
-    if (th_locals_any(&fiber->locals)) {
-        th_locals_end(&fiber->locals, true);
+    if (th_key_values_any(&fiber->key_values)) {
+        th_key_values_end(&fiber->key_values, true);
     }
-    th_family *open = th_load_relaxed(&fiber->xfamilies); /* relaxed: the fiber's own */
+    th_scope *open = th_load_relaxed(&fiber->xfamilies); /* relaxed: the fiber's own */
     if (th_unlikely(open != NULL)) {
         th_misuse("thrum_scope_join", "missing: the task has ended with a scope open", open);
     }
-    fiber->heritage.shields = 0;
-    fiber->heritage.deadline = TH_FOREVER;
+    fiber->inherited.shields = 0;
+    fiber->inherited.deadline = TH_FOREVER;
     fiber->name[0] = '\0';
 }
 
@@ -83,8 +83,8 @@ static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
         fiber->name[i] = handle->name[i];
     }
     fiber->dirty = true;
-    fiber->heritage.handle = handle;
-    fiber->heritage.deadline = handle->family ? handle->family->deadline : TH_FOREVER;
+    fiber->inherited.handle = handle;
+    fiber->inherited.deadline = handle->scope ? handle->scope->deadline : TH_FOREVER;
     if (handle->pinned) {
         pin(fiber);
     }
@@ -94,7 +94,7 @@ static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
     undo(fiber, result);
     th_handle_runs(handle, NULL);
     th_cancel_taken_back(fiber);
-    fiber->heritage.handle = NULL;
+    fiber->inherited.handle = NULL;
     th_handle_finish(handle, result);
 }
 
@@ -159,7 +159,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     th_worker *worker = fiber->worker;
     th_count(&worker->counters.xtasks_started, 1);
     new_run(fiber);
-    th_store_relaxed(&fiber->body, true); /* relaxed: for inspectors (look.c); else our own */
+    th_store_relaxed(&fiber->body, true); /* relaxed: for inspectors (snapshot.c); else our own */
     fiber->ran = true;
     if (th_unlikely(th_load_relaxed(&worker->xextra))) { /* relaxed: see th_is_traced */
         see_to_extra(worker, fiber, work);
@@ -197,7 +197,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     }
     if (th_unlikely(fiber->repost)) {
         th_task_repost(fiber);
-        th_tsan_release(worker->sched); /* a serial task's word: th_idle_now acquires */
+        th_tsan_release(worker->sched); /* a serial task's word: th_quiesce_now acquires */
     }
     if (th_unlikely(fiber->work.worker >= 0)) {
         fiber->work.worker = -1;
@@ -205,5 +205,5 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     }
     th_store_relaxed(&fiber->body, false); /* relaxed: as above */
     fiber->task = NULL;
-    th_flow_ended(&worker->flow.xfinished); /* last: all that the run queued is counted */
+    th_activity_ended(&worker->activity.xfinished); /* last: all that the run queued is counted */
 }

@@ -9,8 +9,8 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "base/text.h"
-#include "core/wait/family.h"
-#include "core/ready/outside.h"
+#include "core/wait/scope_tree.h"
+#include "core/ready/external.h"
 #include "core/task/run.h"
 #include "core/task/spawn.h"
 #include "core/fiber/stack.h"
@@ -34,7 +34,7 @@ int thrum_go(thrum_fn fn, void *arg) {
     }
     *go = (th_go){.work = {.kind = TH_WORK_GO, .worker = -1}, .fn = fn, .arg = arg};
     th_publish(worker, go);
-    th_flow_began(&worker->flow.xcreated);
+    th_activity_began(&worker->activity.xcreated);
     th_submit(worker, &go->work, THRUM_HINT_NONE);
     th_leave(worker);
     return 0;
@@ -74,9 +74,9 @@ static TH_NO_TSAN TH_NOINLINE void handle_fill(thrum_handle *handle, const thrum
     handle->can_order = sched->can_order;
     handle->xcancelled = 0;
     handle->xfiber = NULL;
-    handle->family = NULL;
-    th_lock_init(&handle->helpers_lock);
-    handle->helpers = NULL;
+    handle->scope = NULL;
+    th_lock_init(&handle->delegated_lock);
+    handle->delegated = NULL;
     handle->stack_class =
         (uint8_t)(attr->stack_size ? th_stack_class(attr->stack_size) : sched->stack_class);
     size_t length = attr->name ? th_text_cut(attr->name, THRUM_NAME_MAX) : 0;
@@ -99,7 +99,7 @@ static TH_NO_TSAN TH_NOINLINE int get_result(const thrum_handle *handle) {
     return handle->result;
 }
 
-static int start_here(th_worker *worker, thrum_handle **out, th_family *family,
+static int start_here(th_worker *worker, thrum_handle **out, th_scope *scope,
                       const thrum_attr *attr, thrum_fn fn, void *arg) {
     if (!attr_is_valid(attr, worker->sched)) {
         return -EINVAL;
@@ -117,28 +117,28 @@ static int start_here(th_worker *worker, thrum_handle **out, th_family *family,
     if (out) {
         *out = handle; /* before the task may run and use it */
     }
-    if (family) {
-        th_family_child_begins(family, handle);
+    if (scope) {
+        th_scope_child_begins(scope, handle);
     }
     th_tsan_release(handle);
     th_enter(worker);
-    th_flow_began(&worker->flow.xcreated);
+    th_activity_began(&worker->activity.xcreated);
     th_submit(worker, &handle->work, hint);
     th_leave(worker);
     return 0;
 }
 
-static int start_outside(thrum_sched *sched, thrum_handle **out, th_family *family,
-                         const thrum_attr *attr, thrum_fn fn, void *arg) {
-    th_outside *record = th_outside_enter(sched, true);
+static int start_external(thrum_sched *sched, thrum_handle **out, th_scope *scope,
+                          const thrum_attr *attr, thrum_fn fn, void *arg) {
+    th_external *record = th_external_enter(sched, true);
     if (!record) {
         return -ESHUTDOWN;
     }
     if (!attr_is_valid(attr, sched)) {
-        th_outside_leave(sched, record);
+        th_external_leave(sched, record);
         return -EINVAL;
     }
-    thrum_handle *handle = th_slab_get_outside(sched->spawn_slab);
+    thrum_handle *handle = th_slab_get_external(sched->spawn_slab);
     if (handle) {
         th_slab_seen(sched->spawn_slab);
         th_tsan_acquire(handle); /* as in start_here */
@@ -146,18 +146,18 @@ static int start_outside(thrum_sched *sched, thrum_handle **out, th_family *fami
         if (out) {
             *out = handle;
         }
-        if (family) {
-            th_family_child_begins(family, handle);
+        if (scope) {
+            th_scope_child_begins(scope, handle);
         }
         th_tsan_release(handle);
-        th_flow_began(&record->flow.xcreated);
-        th_submit_outside(sched, &handle->work);
+        th_activity_began(&record->activity.xcreated);
+        th_submit_external(sched, &handle->work);
     }
-    th_outside_leave(sched, record);
+    th_external_leave(sched, record);
     return handle ? 0 : -ENOMEM;
 }
 
-static int start(thrum_handle **out, th_family *family, const thrum_attr *attr, thrum_fn fn,
+static int start(thrum_handle **out, th_scope *scope, const thrum_attr *attr, thrum_fn fn,
                  void *arg) {
     th_worker *worker = th_here();
     attr = attr ? attr : &attr_default;
@@ -165,8 +165,8 @@ static int start(thrum_handle **out, th_family *family, const thrum_attr *attr, 
     if (!fn || !sched) {
         return fn ? th_thread_refusal() : -EINVAL;
     }
-    return worker && worker->sched == sched ? start_here(worker, out, family, attr, fn, arg)
-                                            : start_outside(sched, out, family, attr, fn, arg);
+    return worker && worker->sched == sched ? start_here(worker, out, scope, attr, fn, arg)
+                                            : start_external(sched, out, scope, attr, fn, arg);
 }
 
 int thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg) {
@@ -181,10 +181,10 @@ int thrum_spawn_with(thrum_handle **out, const thrum_attr *attr, thrum_fn fn, vo
     return out ? start(out, NULL, attr, fn, arg) : -EINVAL;
 }
 
-int th_family_go(th_family *family, thrum_fn fn, void *arg) {
+int th_scope_go(th_scope *scope, thrum_fn fn, void *arg) {
     thrum_attr attr = THRUM_ATTR_INIT;
-    attr.sched = family->sched;
-    return start(NULL, family, &attr, fn, arg);
+    attr.sched = scope->sched;
+    return start(NULL, scope, &attr, fn, arg);
 }
 
 /* ---- the end of a task, and waiting for it ---- */
@@ -200,13 +200,13 @@ static void handle_free(thrum_handle *handle) {
         th_slab_put(&worker->spawn, handle);
         th_leave(worker);
     } else {
-        th_slab_put_outside(slab, handle);
+        th_slab_put_external(slab, handle);
     }
 }
 
 void th_handle_finish(thrum_handle *handle, int result) {
-    if (handle->family) {
-        th_family_child_ended(handle, result);
+    if (handle->scope) {
+        th_scope_child_ended(handle, result);
     }
     set_result(handle, result);
     /* pairs: thrum_join, thrum_detach; publishes the result, takes the waiter that they left */
@@ -225,7 +225,7 @@ void th_handle_finish(thrum_handle *handle, int result) {
 
 static bool is_self(const thrum_handle *handle) {
     const th_fiber *fiber = th_fiber_self();
-    const thrum_handle *self = fiber ? fiber->heritage.handle : NULL;
+    const thrum_handle *self = fiber ? fiber->inherited.handle : NULL;
     /* relaxed: constant, but for the bit of a cancel */
     while (self && (th_load_relaxed(&self->xcancelled) & TH_CANCEL_NESTED)) {
         self = th_part_of(self)->outer;

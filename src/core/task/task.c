@@ -7,7 +7,7 @@
 
 #include "base/annotate.h"
 #include "base/atomic.h"
-#include "core/ready/outside.h"
+#include "core/ready/external.h"
 #include "core/task/run.h"
 #include "core/ready/submit.h"
 #include "core/task/task.h"
@@ -97,18 +97,18 @@ static int post_self(th_fiber *fiber, thrum_sched *sched, const th_posting *how)
         }
         fit = fits(sched, fiber->task);
         if (fit) {
-            th_flow_began(&fiber->worker->flow.xcreated);
+            th_activity_began(&fiber->worker->activity.xcreated);
         }
     } else {
-        th_outside *record = th_outside_enter(sched, true);
+        th_external *record = th_external_enter(sched, true);
         if (!record) {
             return -ESHUTDOWN;
         }
         fit = fits(sched, fiber->task);
         if (fit) {
-            th_flow_began(&record->flow.xcreated);
+            th_activity_began(&record->activity.xcreated);
         }
-        th_outside_leave(sched, record);
+        th_external_leave(sched, record);
     }
     if (!fit) {
         return -EINVAL;
@@ -143,9 +143,9 @@ static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, con
     }
     if (th_unlikely(how->waits)) {
         if (th_task_begin_waiting(th_timers_for_tasks(worker), task, how->deadline)) {
-            th_flow_ended(&worker->flow.xsuspended);
+            th_activity_ended(&worker->activity.xsuspended);
             if (how->deadline == INT64_MAX) {
-                th_flow_ended(&worker->flow.xdormant);
+                th_activity_ended(&worker->activity.xdormant);
             }
             return;
         }
@@ -154,22 +154,22 @@ static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, con
     th_submit(worker, work_of(task), how->hint);
 }
 
-static TH_ALWAYS_INLINE void queue_outside(thrum_sched *sched, th_outside *record, thrum_task *task,
-                                           const th_posting *how, bool serial) {
+static TH_ALWAYS_INLINE void queue_external(thrum_sched *sched, th_external *record,
+                                            thrum_task *task, const th_posting *how, bool serial) {
     if (serial && is_deferred(sched, task, how)) {
         return;
     }
     if (how->waits) {
         if (th_task_begin_waiting(th_timers_of(sched, NULL), task, how->deadline)) {
-            th_flow_ended(&record->flow.xsuspended);
+            th_activity_ended(&record->activity.xsuspended);
             if (how->deadline == INT64_MAX) {
-                th_flow_ended(&record->flow.xdormant);
+                th_activity_ended(&record->activity.xdormant);
             }
             return;
         }
         th_tsan_release(task); /* its words were used by the timers */
     }
-    th_submit_outside(sched, work_of(task));
+    th_submit_external(sched, work_of(task));
 }
 
 void th_task_repost(th_fiber *fiber) {
@@ -193,9 +193,9 @@ void th_task_repost(th_fiber *fiber) {
         queue_here(fiber->worker, fiber->task, &how, false);
         fiber->worker->unseen = false;
     } else {
-        th_outside *record = th_outside_enter(sched, false);
-        queue_outside(sched, record, fiber->task, &how, false);
-        th_outside_leave(sched, record);
+        th_external *record = th_external_enter(sched, false);
+        queue_external(sched, record, fiber->task, &how, false);
+        th_external_leave(sched, record);
     }
 }
 
@@ -211,22 +211,22 @@ static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const th_
         }
         th_tsan_release(task); /* from here on it may be gone */
         th_enter(worker);
-        th_flow_began(&worker->flow.xcreated);
+        th_activity_began(&worker->activity.xcreated);
         queue_here(worker, task, how, serial);
         th_leave(worker);
         return 0;
     }
-    th_outside *record = th_outside_enter(sched, true);
+    th_external *record = th_external_enter(sched, true);
     if (!record) {
         return -ESHUTDOWN;
     }
     bool fit = fits(sched, task);
     if (fit) {
         th_tsan_release(task);
-        th_flow_began(&record->flow.xcreated);
-        queue_outside(sched, record, task, how, serial);
+        th_activity_began(&record->activity.xcreated);
+        queue_external(sched, record, task, how, serial);
     }
-    th_outside_leave(sched, record);
+    th_external_leave(sched, record);
     return fit ? 0 : -EINVAL;
 }
 
@@ -234,16 +234,16 @@ static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const th_
  * Claims a serial task for the caller's post; 0, or the reason why not. `waits`: its own body may
  * be posting it.
  */
-static int claim_serial(const thrum_sched *sched, thrum_task *task, bool waits) {
+static int enter_serial(const thrum_sched *sched, thrum_task *task, bool waits) {
     if (!sched || !task->reserved_fn || task->reserved_worker < -1) {
         return -EINVAL;
     }
-    if (!th_task_serial_claim(task)) {
+    if (!th_task_serial_enter(task)) {
         return -EBUSY;
     }
     const th_worker *worker = th_here();
     if (waits && is_own(worker, task) && is_told_to_end(worker->current, sched, waits)) {
-        th_task_serial_unclaim(task);
+        th_task_serial_leave(task);
         return -ESHUTDOWN;
     }
     return 0;
@@ -251,9 +251,9 @@ static int claim_serial(const thrum_sched *sched, thrum_task *task, bool waits) 
 
 static TH_COLD int post_serial(thrum_sched *sched, thrum_task *task, const th_posting *how) {
     const th_posting copy = *how; /* read here: post reads its own (base/annotate.h) */
-    int result = claim_serial(sched, task, copy.waits);
+    int result = enter_serial(sched, task, copy.waits);
     if (!result && (result = post(sched, task, &copy, false, true))) {
-        th_task_serial_unclaim(task);
+        th_task_serial_leave(task);
     }
     return result;
 }
@@ -305,7 +305,7 @@ int thrum_task_post_wait(thrum_sched *sched, thrum_task *task) {
 static void unmark(thrum_task *const tasks[], size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (th_task_is_serial(tasks[i])) {
-            th_task_serial_unclaim(tasks[i]);
+            th_task_serial_leave(tasks[i]);
         } else {
             /* relaxed: they are the caller's again */
             th_store_relaxed(&tasks[i]->reserved_mark, 0u);
@@ -320,7 +320,7 @@ static void unmark(thrum_task *const tasks[], size_t n) {
 static int mark_one(const thrum_sched *sched, thrum_task *task) {
     uint32_t before = 0;
     if (task && th_task_is_serial(task)) {
-        return claim_serial(sched, task, false);
+        return enter_serial(sched, task, false);
     }
     int result = mark_posted(sched, task, &before);
     if (!result && before == TH_TASK_BEGUN && is_own(th_here(), task)) {
@@ -360,7 +360,7 @@ static TH_NO_TSAN void batch_pinned(thrum_sched *sched, th_worker *worker,
         } else if (worker) {
             th_submit(worker, work, THRUM_HINT_NONE);
         } else {
-            th_submit_outside(sched, work);
+            th_submit_external(sched, work);
         }
     }
 }
@@ -380,31 +380,31 @@ static int post_batch_here(th_worker *worker, thrum_task *const tasks[], size_t 
         return -EINVAL;
     }
     th_enter(worker);
-    th_count(&worker->flow.xcreated, n); /* relaxed: as in th_flow_began */
-    batch_pinned(worker->sched, worker, tasks, n, &worker->batch);
-    if (worker->batch.count) {
-        th_submit_chain(worker, &worker->batch);
+    th_count(&worker->activity.xcreated, n); /* relaxed: as in th_activity_began */
+    batch_pinned(worker->sched, worker, tasks, n, &worker->posting);
+    if (worker->posting.count) {
+        th_submit_chain(worker, &worker->posting);
     }
     th_leave(worker);
     return 0;
 }
 
-static int post_batch_outside(thrum_sched *sched, thrum_task *const tasks[], size_t n) {
-    th_outside *record = th_outside_enter(sched, true);
+static int post_batch_external(thrum_sched *sched, thrum_task *const tasks[], size_t n) {
+    th_external *record = th_external_enter(sched, true);
     if (!record) {
         return -ESHUTDOWN;
     }
     int result = -EINVAL;
     if (all_fit(sched, tasks, n)) {
-        th_count(&record->flow.xcreated, n); /* relaxed: as in th_flow_began */
+        th_count(&record->activity.xcreated, n); /* relaxed: as in th_activity_began */
         th_chain chain;
         batch_pinned(sched, NULL, tasks, n, &chain);
         if (chain.count) {
-            th_submit_chain_outside(sched, chain);
+            th_submit_chain_external(sched, chain);
         }
         result = 0;
     }
-    th_outside_leave(sched, record);
+    th_external_leave(sched, record);
     return result;
 }
 
@@ -418,7 +418,7 @@ int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[], size_t 
     }
     th_worker *worker = th_here();
     result = worker && worker->sched == sched ? post_batch_here(worker, tasks, n)
-                                              : post_batch_outside(sched, tasks, n);
+                                              : post_batch_external(sched, tasks, n);
     if (result) {
         unmark(tasks, n);
     }

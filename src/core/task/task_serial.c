@@ -10,7 +10,7 @@
 #include "base/atomic.h"
 #include "core/task/task.h"
 
-bool th_task_serial_claim(thrum_task *task) {
+bool th_task_serial_enter(thrum_task *task) {
     uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
     do {
         if (old & TH_TASK_TAKEN) {
@@ -25,7 +25,7 @@ bool th_task_serial_claim(thrum_task *task) {
     return true;
 }
 
-void th_task_serial_unclaim(thrum_task *task) {
+void th_task_serial_leave(thrum_task *task) {
     /* relaxed: the post was refused, and wrote nothing. A cancel of it is not the next one's */
     th_and_relaxed(&task->reserved_word, ~(TH_TASK_TAKEN | TH_TASK_CANCELLED));
 }

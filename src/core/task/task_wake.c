@@ -3,7 +3,7 @@
  * beginning of a run. task_word.h has the word, core/task/TASKS.md the argument.
  */
 #include "base/atomic.h"
-#include "core/ready/outside.h"
+#include "core/ready/external.h"
 #include "core/ready/submit.h"
 #include "core/task/task.h"
 #include "core/ready/timer.h"
@@ -67,11 +67,11 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
 /* ---- being woken ---- */
 
 /* Takes the task out of the timers, counts it, and notes whether its deadline has passed. */
-static TH_INLINE_NO_TSAN void stop_waiting(thrum_task *task, bool dormant, th_flow *flow) {
+static TH_INLINE_NO_TSAN void stop_waiting(thrum_task *task, bool dormant, th_activity *activity) {
     th_timed_remove(th_task_timed(task));
-    th_flow_began(&flow->xreadied);
+    th_activity_began(&activity->xreadied);
     if (dormant) {
-        th_flow_began(&flow->xroused);
+        th_activity_began(&activity->xroused);
     } else if (th_task_timed(task)->timer.deadline <= th_os_now()) {
         /* relaxed: the queue publishes it; the timers only have not reached it yet */
         th_or_relaxed(&task->reserved_word, TH_TASK_EXPIRED);
@@ -85,7 +85,7 @@ static TH_NO_TSAN void make_due(thrum_task *task, bool dormant) {
     th_work *work = th_task_work(task);
     th_worker *worker = th_here();
     if (worker && worker->sched == sched) {
-        stop_waiting(task, dormant, &worker->flow);
+        stop_waiting(task, dormant, &worker->activity);
         th_enter(worker);
         th_submit(worker, work, THRUM_HINT_NONE);
         th_leave(worker);
@@ -95,10 +95,10 @@ static TH_NO_TSAN void make_due(thrum_task *task, bool dormant) {
         return; /* in the child of a fork: the task is the parent's */
     }
     /* The scheduler still exists: it waits for the task, which only the caller may touch. */
-    th_outside *record = th_outside_enter(sched, false);
-    stop_waiting(task, dormant, &record->flow);
-    th_submit_outside(sched, work);
-    th_outside_leave(sched, record);
+    th_external *record = th_external_enter(sched, false);
+    stop_waiting(task, dormant, &record->activity);
+    th_submit_external(sched, work);
+    th_external_leave(sched, record);
 }
 
 /*

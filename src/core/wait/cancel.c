@@ -4,7 +4,7 @@
 #include "core/wait/cancel.h"
 
 #include "base/atomic.h"
-#include "core/wait/helper.h"
+#include "core/wait/delegated.h"
 #include "core/ready/waiter.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
@@ -102,7 +102,7 @@ static bool end_wait(th_waiter *waiter) {
 bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
     bool can = th_cancel_can(waiter);
     if (can) {
-        th_help_list(fiber);
+        th_delegated_list(fiber);
     }
     th_cancel_show(fiber, waiter);
     return can && th_cancel_is_on(fiber) && end_wait(waiter);
@@ -140,14 +140,14 @@ void th_cancel_visit(th_fiber *fiber) {
 
 /* ---- looking ---- */
 
-void th_cancel_look_begins(thrum_sched *sched) {
+void th_cancel_snapshot_begins(thrum_sched *sched) {
     /* relaxed: written with the lock held; th_cancel_order follows */
-    th_store_relaxed(&sched->xcancelling, sched->xcancelling + TH_CANCEL_LOOK_ONE);
+    th_store_relaxed(&sched->xcancelling, sched->xcancelling + TH_CANCEL_SNAPSHOT_ONE);
 }
 
-void th_cancel_look_ends(thrum_sched *sched) {
+void th_cancel_snapshot_ends(thrum_sched *sched) {
     /* pairs: th_cancel_taken_back; the last access to what was held. Written with the lock held */
-    th_store_release(&sched->xcancelling, sched->xcancelling - TH_CANCEL_LOOK_ONE);
+    th_store_release(&sched->xcancelling, sched->xcancelling - TH_CANCEL_SNAPSHOT_ONE);
 }
 
 void th_handle_runs(thrum_handle *handle, th_fiber *fiber) {

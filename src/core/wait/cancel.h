@@ -1,7 +1,7 @@
 /*
  * cancel.h: ending waits that would otherwise go on: those of one task (thrum_cancel), of a scope
- * (family.h), or of all fibers (thrum_sched_stop_until past its deadline). core/wait/WAITING.md,
- * "Cancelling", has the argument.
+ * (scope_tree.h), or of all fibers (thrum_sched_stop_until past its deadline).
+ * core/wait/WAITING.md, "Cancelling", has the argument.
  *
  * A fiber that waits stores its waiter in `xblocked` before it suspends, and clears it when it has
  * come back. Neither is a locked instruction: a canceller sets a flag, has the system put a full
@@ -41,12 +41,12 @@ bool th_cancel_order(bool can_order);
 void th_cancel_visit(th_fiber *fiber);
 
 /*
- * For a thread that only inspects (look.h), with the lock: from the first call (followed by
+ * For a thread that only inspects (snapshot.h), with the lock: from the first call (followed by
  * th_cancel_order) to the second, what a fiber takes back stays until the lock is given up, as it
  * does for a canceller.
  */
-void th_cancel_look_begins(thrum_sched *sched);
-void th_cancel_look_ends(thrum_sched *sched);
+void th_cancel_snapshot_begins(thrum_sched *sched);
+void th_cancel_snapshot_ends(thrum_sched *sched);
 
 /*
  * Called when the fiber is about to suspend for a waiter that a canceller can find. Shows the
@@ -61,7 +61,7 @@ static inline void th_cancel_show(th_fiber *fiber, struct th_waiter *waiter) {
      * another thread reads it
      */
     th_store_relaxed(&fiber->xblocked_tick, th_load_relaxed(&fiber->worker->xtick));
-    /* pairs: th_cancel_visit, th_look_some; the waiter, and the list on which it stands */
+    /* pairs: th_cancel_visit, th_snapshot_some; the waiter, and the list on which it stands */
     th_store_release(&fiber->xblocked, waiter);
 }
 
@@ -86,7 +86,7 @@ bool th_cancel_is_set(const thrum_handle *handle);
 
 /* Whether the fiber's own task is being cancelled. */
 static inline bool th_cancel_is_mine(const th_fiber *fiber) {
-    const thrum_handle *handle = fiber->heritage.handle;
+    const thrum_handle *handle = fiber->inherited.handle;
     /* relaxed: ordered by the barrier, or the fence */
     return handle && th_unlikely(th_load_relaxed(&handle->xcancelled) != 0) &&
            th_cancel_is_set(handle);
@@ -109,7 +109,7 @@ void th_cancel_pass(void);
  */
 static inline void th_cancel_taken_back(const th_fiber *fiber) {
     th_cancel_fence(fiber);
-    /* pairs: th_cancel_look_ends; the inspector's last access */
+    /* pairs: th_cancel_snapshot_ends; the inspector's last access */
     if (th_unlikely(th_load_acquire(&fiber->sched->xcancelling) != 0) || th_cancel_is_mine(fiber)) {
         th_cancel_pass();
     }

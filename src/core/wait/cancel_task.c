@@ -4,7 +4,7 @@
 #include <errno.h>
 #include "base/check.h"
 #include "core/wait/cancel.h"
-#include "core/wait/family.h"
+#include "core/wait/scope_tree.h"
 #include "thrum/spawn.h"
 
 int thrum_cancel(thrum_handle *handle) {
@@ -15,7 +15,7 @@ int thrum_cancel(thrum_handle *handle) {
     /* relaxed: once it has ended nothing else of it is touched: its scheduler may be gone */
     if (th_load_relaxed(&handle->xjoin) != TH_JOIN_DONE &&
         !th_load_relaxed(&handle->xcancelled)) { /* relaxed: written with the lock held */
-        th_family_cancel_task(handle, handle->can_order);
+        th_scope_cancel_task(handle, handle->can_order);
     }
     th_cancel_let_go();
     return 0;
@@ -23,20 +23,20 @@ int thrum_cancel(thrum_handle *handle) {
 
 bool thrum_cancelled(void) {
     const th_fiber *fiber = th_fiber_self();
-    return fiber && (th_cancel_is_on(fiber) || th_family_is_late(fiber));
+    return fiber && (th_cancel_is_on(fiber) || th_scope_is_late(fiber));
 }
 
 void thrum_shield_begin(void) {
     th_fiber *fiber = th_fiber_self();
     if (fiber) {
-        fiber->heritage.shields++;
+        fiber->inherited.shields++;
         fiber->dirty = true;
     }
 }
 
 void thrum_shield_end(void) {
     th_fiber *fiber = th_fiber_self();
-    if (fiber && fiber->heritage.shields-- == 0) {
+    if (fiber && fiber->inherited.shields-- == 0) {
         th_misuse("thrum_shield_end", "there is no shield to end", fiber);
     }
 }

@@ -55,7 +55,7 @@ static TH_INLINE_NO_TSAN void switch_to(th_worker *worker, th_fiber *from, th_fi
     if (th_unlikely(extra)) {
         see_to_extra(worker, from, to);
     }
-    th_store_relaxed(&to->worker, worker);  /* relaxed: for inspectors (look.c); else our own */
+    th_store_relaxed(&to->worker, worker);  /* relaxed: for inspectors (snapshot.c); else our own */
     th_store_relaxed(&worker->current, to); /* relaxed: as above */
     th_count(&worker->counters.xswitches, 1);
     bool for_ever = worker->left.kind == TH_COMMIT_RETIRE;
@@ -98,7 +98,7 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
     if (th_unlikely(fiber->canary)) {
         th_fiber_check_canary(fiber);
     }
-    th_work *work = commit == TH_COMMIT_YIELD ? th_find_claimed(worker) : NULL;
+    th_work *work = commit == TH_COMMIT_YIELD ? th_find_in_batch(worker) : NULL;
     if (!work) {
         th_timers_poll(worker);
         work = worker->policy->pick(worker);
@@ -119,8 +119,9 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
         th_count(&worker->counters.xfibers_resumed, 1);
     } else {
         worker->handoff = work;
-        worker->quick = NULL;      /* the task comes before the claimed batch */
-        to = th_idle_take(worker); /* there always is one: a task only starts while there is */
+        worker->quick = NULL; /* the task comes before the claimed batch */
+        to = th_fiber_cache_take(
+            worker); /* there always is one: a task only starts while there is */
     }
     if (th_unlikely(in_exception(worker))) {
         switch_with_exceptions(worker, fiber, to);
@@ -161,7 +162,7 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
     case TH_COMMIT_ROOT:
         return;
     case TH_COMMIT_IDLE:
-        th_idle_put(worker, left.fiber);
+        th_fiber_cache_put(worker, left.fiber);
         return;
     case TH_COMMIT_RETIRE:
         th_fiber_measure(worker, left.fiber);
@@ -174,6 +175,6 @@ TH_NO_TSAN void th_commit(th_worker *worker) {
      * before.
      */
     if (th_likely(!is_root)) {
-        th_flow_ended(&worker->flow.xsuspended);
+        th_activity_ended(&worker->activity.xsuspended);
     }
 }

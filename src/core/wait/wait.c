@@ -10,8 +10,8 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "core/wait/cancel.h"
-#include "core/ready/fork.h"
-#include "core/wait/helper.h"
+#include "core/ready/fork_slots.h"
+#include "core/wait/delegated.h"
 #include "core/ready/submit.h"
 #include "core/wait/switch.h"
 #include "core/ready/timer.h"
@@ -235,7 +235,7 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked
      */
     th_fiber *fiber = waiter->fiber;
     if (!fiber || TH_TSAN_CONTEXTS || th_forks_any(&fiber->worker->forks) ||
-        th_help_is_unlisted(fiber)) {
+        th_delegated_is_unlisted(fiber)) {
         th_waiter_give_up(xword, unlocked, wide);
         return th_waiter_wait(waiter);
     }
@@ -266,7 +266,7 @@ void th_waiter_init(th_waiter *waiter, th_on on, void *object) {
     waiter->part = false;
     waiter->listed = false;
     waiter->on = (uint8_t)on;
-    waiter->shielded = fiber && fiber->heritage.shields;
+    waiter->shielded = fiber && fiber->inherited.shields;
     waiter->deadline = TH_FOREVER;
     waiter->leave = NULL;
     waiter->object = object;

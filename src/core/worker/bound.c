@@ -6,8 +6,8 @@
 #include "base/check.h"
 #include "core/fiber/fiber.h"
 #include "core/fiber/fiber_cache.h"
-#include "core/ready/fork.h"
-#include "core/ready/outside.h"
+#include "core/ready/fork_slots.h"
+#include "core/ready/external.h"
 #include "core/wait/switch.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
@@ -95,13 +95,13 @@ static void tell_stopper(thrum_sched *sched) {
 }
 
 static void link_out(thrum_sched *sched, th_worker *worker) {
-    th_lock_acquire(&th_outside_lock); /* no thread sums the counters meanwhile */
-    th_lock_acquire(&sched->outsiders.shared_lock);
-    th_flow_add(&sched->outsiders.retired.flow, &worker->flow);
-    th_counters_add(&sched->outsiders.counters, &worker->counters);
-    th_lock_release(&sched->outsiders.shared_lock);
+    th_lock_acquire(&th_external_lock); /* no thread sums the counters meanwhile */
+    th_lock_acquire(&sched->externals.shared_lock);
+    th_activity_add(&sched->externals.retired.activity, &worker->activity);
+    th_counters_add(&sched->externals.counters, &worker->counters);
+    th_lock_release(&sched->externals.shared_lock);
     th_lock_acquire(&sched->bound_lock);
-    worker->flow = (th_flow){0};
+    worker->activity = (th_activity){0};
     worker->counters = (th_counters){0};
     th_worker **link = &sched->bound;
     while (*link != worker) {
@@ -112,7 +112,7 @@ static void link_out(thrum_sched *sched, th_worker *worker) {
     put_spare(sched, worker);
     th_store_relaxed(&sched->xbound, sched->xbound - 1); /* relaxed: as in link_in */
     tell_stopper(sched);
-    th_lock_release(&th_outside_lock);
+    th_lock_release(&th_external_lock);
     th_lock_release(&sched->bound_lock); /* our last access to the scheduler: th_bound_close */
 }
 
@@ -167,7 +167,7 @@ static th_worker *make(thrum_sched *sched) {
     worker->until_inject = sched->config.global_interval;
     th_random_seed(&worker->random, (uint64_t)at);
     /* relaxed: no other thread knows the worker yet */
-    th_store_relaxed(&worker->gate.xrevoked, TH_GATE_SHUT);
+    th_store_relaxed(&worker->fence.xrevoked, TH_AFENCE_SHUT);
     th_inject_init(&worker->inbox);
     th_timers_init(&worker->own_timers, sched, worker);
     worker->timers = &worker->own_timers;
@@ -188,11 +188,11 @@ static bool prepare(th_worker *worker) {
     worker->home.run_id = th_self_id();
     worker->home.stack.bottom = NULL;
     th_os_stack(&worker->own_low, &worker->own_high);
-    worker->home.heritage = (th_heritage){.deadline = TH_FOREVER};
+    worker->home.inherited = (th_inherited){.deadline = TH_FOREVER};
     th_fiber *spare = th_fiber_new(worker->sched, worker->sched->stack_class, false);
     if (spare) {
         th_count(&worker->counters.xstacks_created, 1);
-        th_idle_put(worker, spare);
+        th_fiber_cache_put(worker, spare);
     }
     return spare != NULL;
 }
@@ -200,7 +200,7 @@ static bool prepare(th_worker *worker) {
 /* Gives back what a record keeps (idle fibers, task objects) while no other thread has it. */
 static void give_back(th_worker *worker) {
     while (worker->idle) {
-        th_idle_give(worker);
+        th_fiber_cache_give(worker);
     }
     th_slab_flush(&worker->go);
     th_slab_flush(&worker->spawn);
@@ -278,13 +278,13 @@ int thrum_sched_bind(thrum_sched *sched) {
     if (th_here()) {
         return th_bound_root() ? -EBUSY : -EDEADLK;
     }
-    th_outside *record = th_outside_enter(sched, true); /* so it is not freed meanwhile */
+    th_external *record = th_external_enter(sched, true); /* so it is not freed meanwhile */
     if (!record) {
         return -ESHUTDOWN;
     }
     /* A stop waits for the task that the thread acts for; what a stop has left is not for it. */
     int code = bind(sched, NULL, th_acts_for(sched));
-    th_outside_leave(sched, record);
+    th_external_leave(sched, record);
     return code;
 }
 

@@ -5,7 +5,7 @@
 #include "core/worker/bound.h"
 #include "core/ready/bound_wake.h"
 #include "core/ready/deferred.h"
-#include "core/ready/idle_sum.h"
+#include "core/ready/quiesce_sum.h"
 #include "core/ready/timer.h"
 #include "core/fiber/trim.h"
 #include "platform/platform.h"
@@ -44,7 +44,7 @@ static bool may_go_on(const th_worker *worker) {
         /* relaxed: what is tied to us and deferred we see; what others deferred they may take */
         return !worker->held && !th_load_relaxed(&worker->sched->xdeferred);
     }
-    /* relaxed: the lock that the root takes orders it (idle.c) */
+    /* relaxed: the lock that the root takes orders it (quiesce.c) */
     return worker->awaits &&
            (th_load_relaxed(worker->awaits) || worker->awaits_until <= th_os_now());
 }
@@ -78,8 +78,8 @@ static void sleep(th_worker *worker) {
      * th_wake_worker, th_bound_wake_unless
      */
     th_fence_seq();
-    if (th_load_relaxed(&sched->xidle_waiters)) { /* relaxed: ordered by the fence */
-        th_idle_notify(sched);
+    if (th_load_relaxed(&sched->xquiesce_waiters)) { /* relaxed: ordered by the fence */
+        th_quiesce_notify(sched);
     }
     bool deferred = th_load_relaxed(&sched->xdeferred) != 0; /* relaxed: a hint, as in th_park */
     int64_t until = deferred ? th_os_now() + TH_DEFER_NS : TH_FOREVER;
@@ -95,7 +95,7 @@ static void sleep(th_worker *worker) {
             sleep_until(worker, word, until);
         }
     }
-    /* pairs: claim; what it was woken for, of which it may leave some to others */
+    /* pairs: notify_sleeper; what it was woken for, of which it may leave some to others */
     th_and_acquire(&worker->xsleep, ~(TH_SLEEP_PARKED | TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
     worker->woken = true;
 }
@@ -119,8 +119,8 @@ static void fire(th_worker *worker) {
 /* The root is about to go on: tells threads that wait for what has ended. */
 static void tell_idle(th_worker *worker) {
     th_fence_seq(); /* seq: our ends before the waiters are read; enlist has it the other way */
-    if (th_load_relaxed(&worker->sched->xidle_waiters)) { /* relaxed: ordered by the fence */
-        th_idle_notify(worker->sched);
+    if (th_load_relaxed(&worker->sched->xquiesce_waiters)) { /* relaxed: ordered by the fence */
+        th_quiesce_notify(worker->sched);
     }
 }
 
@@ -170,7 +170,7 @@ th_work *th_bound_find(th_worker *worker) {
         }
         tell_idle(worker); /* the end of all work, before time is spent on what that has left */
         if (!may_go_on(worker)) {
-            th_idle_trim(worker, is_wanted);
+            th_fiber_cache_trim(worker, is_wanted);
             sleep(worker);
         }
     }

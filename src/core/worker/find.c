@@ -4,8 +4,8 @@
 #include "core/worker/find.h"
 
 #include "core/ready/deferred.h"
-#include "core/ready/fork.h"
-#include "core/ready/loot.h"
+#include "core/ready/fork_slots.h"
+#include "core/ready/steal_backoff.h"
 #include "core/state/panic.h"
 #include "core/worker/park.h"
 #include "core/ready/submit.h"
@@ -20,15 +20,15 @@
  * Backs off, and measures what the victim gets done meanwhile. No other thief may steal there
  * during that time, so that the victim is measured alone.
  */
-static void nap(th_worker *worker) {
-    th_loot *loot = &worker->loot;
+static void backoff(th_worker *worker) {
+    th_steal_backoff *backoff = &worker->backoff;
     uint64_t at = th_os_ticks();
-    uint64_t runs = th_runs_begun(loot->victim);
+    uint64_t runs = th_runs_begun(backoff->victim);
     /* relaxed: for thieves to read; two halves that do not belong together do no harm */
-    th_store_relaxed(&loot->victim->xalone_ns, worker->nap_ns);
-    th_store_relaxed(&loot->victim->xalone_at, at); /* relaxed: as above */
+    th_store_relaxed(&backoff->victim->xalone_ns, worker->backoff_ns);
+    th_store_relaxed(&backoff->victim->xalone_at, at); /* relaxed: as above */
     th_park(worker);
-    th_pace_add(&loot->apart, th_runs_begun(loot->victim) - runs, th_os_ticks() - at);
+    th_speed_add(&backoff->apart, th_runs_begun(backoff->victim) - runs, th_os_ticks() - at);
 }
 
 /* Notes the victim in the trace. It is known for what comes from another worker's queue. */
@@ -58,20 +58,20 @@ static th_work *rescue_told(th_worker *worker) {
 }
 
 static th_work *search(th_worker *worker) {
-    worker->nap_ns = 0;
+    worker->backoff_ns = 0;
     if (!th_search_begin(worker)) {
         return NULL;
     }
     th_count(&worker->counters.xsteals_tried, 1);
     th_work *work = worker->policy->steal(worker);
     if (work) {
-        worker->nap_ns = 0;
+        worker->backoff_ns = 0;
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xruns_stolen, 1);
-        th_loot_begin(worker);
-        note_theft(worker, worker->loot.victim);
+        th_steal_backoff_begin(worker);
+        note_theft(worker, worker->backoff.victim);
         if (th_ring_size(&worker->ring.ring)) {
-            th_notify(worker, false); /* for the rest of the loot */
+            th_notify(worker, false); /* for the rest of the back-off */
         }
         return work;
     }
@@ -85,8 +85,8 @@ static th_work *search(th_worker *worker) {
     if (!work && worker->woken) {
         work = rescue_told(worker);
     }
-    if (work || (worker->nap_ns && th_others_parked(worker))) {
-        worker->nap_ns = 0;
+    if (work || (worker->backoff_ns && th_others_parked(worker))) {
+        worker->backoff_ns = 0;
     }
     return work;
 }
@@ -98,8 +98,8 @@ static th_work *find_once(th_worker *worker) {
         worker->handoff = NULL;
         return work;
     }
-    if (th_unlikely(worker->loot.at) && th_loot_naps(worker)) {
-        nap(worker);
+    if (th_unlikely(worker->backoff.at) && th_steal_backs_off(worker)) {
+        backoff(worker);
     }
     th_timers_poll(worker);
     if ((work = worker->policy->pick(worker))) {
@@ -118,7 +118,7 @@ static th_work *find_once(th_worker *worker) {
 }
 
 /*
- * The shared queue has work and another worker has its turn: that is over very soon, unless its
+ * The inject queue has work and another worker has its turn: that is over very soon, unless its
  * holder was preempted. Parking would only find the same queue not empty.
  */
 static bool wait_for_turn(th_worker *worker, unsigned *spins) {

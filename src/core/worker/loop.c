@@ -52,7 +52,7 @@ static TH_NO_TSAN void run_apart(th_worker *worker, th_fiber *loop, th_work *wor
 static TH_NO_TSAN TH_NORETURN void retire(th_fiber *fiber) {
     th_worker *worker = fiber->worker;
     worker->left = (th_left){.kind = TH_COMMIT_RETIRE, .fiber = fiber};
-    th_switch_to(worker, fiber, th_idle_take(worker));
+    th_switch_to(worker, fiber, th_fiber_cache_take(worker));
     th_broken(__FILE__, __LINE__, "a retired fiber was resumed"); /* GCOVR_EXCL_LINE: never */
 }
 
@@ -61,7 +61,7 @@ TH_NO_TSAN void th_loop(void *arg) {
     th_fiber_begins(self);
     for (;;) {
         th_worker *worker = self->worker;
-        th_work *work = th_find_claimed(worker);
+        th_work *work = th_find_in_batch(worker);
         if (!work) {
             work = th_unlikely(worker->bound) ? th_bound_find(worker) : th_find(worker);
         }
@@ -74,7 +74,7 @@ TH_NO_TSAN void th_loop(void *arg) {
             continue;
         }
         /* A task starts only while there is a spare fiber, so its waits never fail. */
-        if (th_unlikely(!worker->idle) && !th_idle_refill(worker)) {
+        if (th_unlikely(!worker->idle) && !th_fiber_cache_refill(worker)) {
             th_deferred_put(worker, work);
             continue;
         }

@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 #include "core/ready/deferred.h"
-#include "core/ready/fork.h"
-#include "core/ready/idle_sum.h"
+#include "core/ready/fork_slots.h"
+#include "core/ready/quiesce_sum.h"
 #include "core/fiber/reclaim.h"
 #include "core/worker/sentinel.h"
 #include "core/ready/timer.h"
@@ -90,7 +90,7 @@ void th_went_busy(th_worker *worker) {
     uint64_t word;
     if (worker->sentinel) {
         worker->sentinel = false;
-        rescued = th_ring_size(&worker->ring.ring) != 0 || th_claim_any(&worker->claim);
+        rescued = th_ring_size(&worker->ring.ring) != 0 || th_batch_any(&worker->batch);
         word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
         /* lock-free: it fails only when another change of the word succeeded */
         /* relaxed: a worker that parks after it in the order of the word takes the role */
@@ -123,17 +123,17 @@ void th_went_busy(th_worker *worker) {
 
 /*
  * Announces the worker in both words; returns whether it is the last to park. From here on it may
- * be claimed: by its own word, and, once it stands in the park word, as the top of the stack or as
+ * be notified: by its own word, and, once it stands in the park word, as the top of the stack or as
  * the sentinel.
  */
 static bool announce(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     unsigned me = worker->index + 1;
-    /* pairs: claim; without LISTED its entry was popped before */
+    /* pairs: notify_sleeper; without LISTED its entry was popped before */
     uint32_t old = th_or_acquire(&worker->xsleep, TH_SLEEP_PARKED);
     bool entry = (old & TH_SLEEP_LISTED) != 0; /* left behind earlier: it serves again */
     bool listed = false;
-    bool nap;
+    bool backoff;
     bool sentinel;
     bool push;
     bool all;
@@ -141,7 +141,7 @@ static bool announce(th_worker *worker) {
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
     do {
         all = th_park_parked(word) + 1 >= sched->workers_count;
-        nap = worker->nap_ns && !(word & TH_PARK_NAP);
+        backoff = worker->backoff_ns && !(word & TH_PARK_BACKOFF);
         sentinel = !all && (worker->sentinel || !th_park_sentinel(word));
         push = !sentinel && !entry;
         if (push && !listed) {
@@ -151,7 +151,7 @@ static bool announce(th_worker *worker) {
         }
         want = word + TH_PARK_PARKED_ONE;
         want -= worker->searching ? TH_PARK_SEARCHER_ONE : 0;
-        want |= nap ? TH_PARK_NAP : 0;
+        want |= backoff ? TH_PARK_BACKOFF : 0;
         if (sentinel || worker->sentinel) {
             want = th_park_with_sentinel(want, sentinel ? me : 0);
         }
@@ -168,36 +168,36 @@ static bool announce(th_worker *worker) {
         th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LISTED);
     }
     worker->searching = false;
-    worker->napping = worker->nap_ns != 0;
-    worker->nap_bit = nap;
+    worker->backing_off = worker->backoff_ns != 0;
+    worker->backoff_bit = backoff;
     worker->sentinel = sentinel;
     return all;
 }
 
-/* Goes on without having been claimed; false if another thread has claimed it meanwhile. */
+/* Goes on without having been notified; false if another thread has notified it meanwhile. */
 static bool leave_by_itself(th_worker *worker) {
-    /* relaxed: the word decides; unannounce acquires what an earlier claimer did */
+    /* relaxed: the word decides; unannounce acquires what an earlier notifier did */
     return (th_and_relaxed(&worker->xsleep, ~TH_SLEEP_PARKED) & TH_SLEEP_PARKED) != 0;
 }
 
-/* Awake again, claimed or not. */
+/* Awake again, notified or not. */
 static void unannounce(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    /* pairs: claim; what the claimer did before it */
+    /* pairs: notify_sleeper; what the notifier did before it */
     uint32_t old = th_and_acquire(&worker->xsleep, ~(TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
     worker->searching = (old & TH_SLEEP_TOKEN) != 0;
     worker->woken = true;
-    uint64_t change = TH_PARK_PARKED_ONE + (worker->nap_bit ? TH_PARK_NAP : 0);
-    worker->napping = false;
-    worker->nap_bit = false;
-    worker->nap_ns = 0;
+    uint64_t change = TH_PARK_PARKED_ONE + (worker->backoff_bit ? TH_PARK_BACKOFF : 0);
+    worker->backing_off = false;
+    worker->backoff_bit = false;
+    worker->backoff_ns = 0;
     /* relaxed: one order with all other changes of the word */
     th_sub_relaxed(&sched->xpark, change);
 }
 
 /*
  * By the sentinel, when all are parked and there is nothing to watch: it becomes one of the stack,
- * and sleeps without limit. False if that has changed meanwhile, or it was claimed.
+ * and sleeps without limit. False if that has changed meanwhile, or it was notified.
  */
 static bool retire_sentinel(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -232,8 +232,8 @@ static bool retire_sentinel(th_worker *worker) {
 static int64_t first_sleep(th_worker *worker) {
     /* relaxed: a worker that defers a task looks for it itself as well */
     bool deferred = th_load_relaxed(&worker->sched->xdeferred) != 0;
-    if (worker->napping) {
-        return worker->nap_ns;
+    if (worker->backing_off) {
+        return worker->backoff_ns;
     }
     if (worker->sentinel) {
         return th_sentinel_begin(worker, deferred);
@@ -250,23 +250,23 @@ static int64_t with_timers(const th_worker *worker, int64_t deadline) {
 }
 
 /* `slack`: the timer slack of the thread before it was made exact for the sentinel, or 0. */
-static void sleep_until_claimed(th_worker *worker, unsigned long *slack) {
+static void sleep_until_notified(th_worker *worker, unsigned long *slack) {
     thrum_sched *sched = worker->sched;
     int64_t ns = first_sleep(worker);
     int64_t deadline = ns == TH_FOREVER ? ns : th_os_now() + ns;
     for (;;) {
-        /* relaxed: unannounce acquires what the claimer did */
+        /* relaxed: unannounce acquires what the notifier did */
         uint32_t word = th_load_relaxed(&worker->xsleep);
         if (!(word & TH_SLEEP_PARKED)) {
             return;
         }
         th_count(&worker->counters.xfutex_waits, 1);
         if (th_os_futex_wait(&worker->xsleep, word, with_timers(worker, deadline)) != -ETIMEDOUT) {
-            continue; /* claimed, or an entry popped, or a spurious wake: the word tells */
+            continue; /* notified, or an entry popped, or a spurious wake: the word tells */
         }
         th_count(&worker->counters.xwakes_timer, 1);
         bool timers_due = with_timers(worker, TH_FOREVER) <= th_os_now();
-        if (worker->sentinel && !worker->napping && !timers_due) {
+        if (worker->sentinel && !worker->backing_off && !timers_due) {
             *slack = *slack ? *slack : th_os_timer_slack(1);
             /* relaxed: a hint, and the exchange decides */
             if (!th_load_relaxed(&sched->xdeferred) && !pending(worker) &&
@@ -292,7 +292,7 @@ static void sleep_until_claimed(th_worker *worker, unsigned long *slack) {
 /* Sleeps until woken. Timers become exact after the first sleep, a short one and often the last. */
 static void sleep_until_woken(th_worker *worker) {
     unsigned long slack = 0;
-    sleep_until_claimed(worker, &slack);
+    sleep_until_notified(worker, &slack);
     if (slack) {
         th_os_timer_slack(slack);
     }
@@ -309,7 +309,7 @@ static bool spin(th_worker *worker) {
             return true;
         }
         /* relaxed: a hint, as above; they wait for this worker to park */
-        if (th_load_relaxed(&sched->xidle_waiters)) {
+        if (th_load_relaxed(&sched->xquiesce_waiters)) {
             return false;
         }
         th_os_relax();
@@ -331,12 +331,12 @@ static bool is_wanted(th_worker *worker) {
 
 void th_park(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    if (!worker->nap_ns) {
+    if (!worker->backoff_ns) {
         if (sched->config.spin_ns > 0 && spin(worker)) {
             search_anyway(worker);
             return;
         }
-        th_idle_trim(worker, is_wanted);
+        th_fiber_cache_trim(worker, is_wanted);
     }
     if (worker->woken) {
         worker->woken = false;
@@ -347,10 +347,10 @@ void th_park(th_worker *worker) {
     /* seq: announced before the queues are read; the other side is th_notify, th_wake_worker */
     th_fence_seq();
     /* relaxed: ordered by the fence; a waiter announces itself, then sums */
-    if (th_load_relaxed(&sched->xidle_waiters) &&
+    if (th_load_relaxed(&sched->xquiesce_waiters) &&
         /* relaxed: of those that park at the same time, the last one sees all */
         th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
-        th_idle_notify(sched);
+        th_quiesce_notify(sched);
     }
     if (th_unlikely(sched->watch != NULL) &&
         /* relaxed: as above */
@@ -358,10 +358,11 @@ void th_park(th_worker *worker) {
         sched->watch->parked(sched);
     }
     /* relaxed: ordered by the fence; stop sets it, then wakes all */
-    bool look = !worker->napping || token;
+    bool look = !worker->backing_off || token;
     bool go_on = look && (th_load_relaxed(&sched->xexit) || pending(worker));
-    /* relaxed: as above. Only now does it know that it is the last: th_idle_trim once more */
-    go_on |= last && !worker->napping && th_load_relaxed(&sched->xfibers_unmeasured);
+    /* relaxed: as above. Only now does it know that it is the last: th_fiber_cache_trim once
+     * more */
+    go_on |= last && !worker->backing_off && th_load_relaxed(&sched->xfibers_unmeasured);
     if (go_on) {
         leave_by_itself(worker);
     } else {
@@ -377,7 +378,7 @@ void th_park(th_worker *worker) {
     bool anyway = worker->searching;
     unannounce(worker);
     if (anyway && worker->searching) {
-        /* a token from the claimer, and one of its own: one is enough */
+        /* a token from the notifier, and one of its own: one is enough */
         /* relaxed: one order of all changes */
         th_sub_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE);
     } else if (anyway) {

@@ -8,8 +8,8 @@
 #include "core/state/worker.h"
 
 /*
- * Sleeps until woken. Returns at once if there is work after all. With worker->nap_ns: backs off
- * for so long.
+ * Sleeps until woken. Returns at once if there is work after all. With worker->backoff_ns: backs
+ * off for so long.
  */
 void th_park(th_worker *worker);
 

@@ -18,8 +18,8 @@ static inline bool has_workers(const thrum_sched *sched) {
 static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
     thrum_sched *sched = worker->sched;
     if (has_workers(sched)) {
-        worker->batch = (th_chain){work, work, 1}; /* not on the task's stack (base/annotate.h) */
-        sched->policy->submit_outside(sched, &worker->batch);
+        worker->posting = (th_chain){work, work, 1}; /* not on the task's stack (base/annotate.h) */
+        sched->policy->submit_external(sched, &worker->posting);
     } else {
         th_chain_append(hint == THRUM_HINT_YIELD ? &worker->pinned_yields : &worker->pinned, work);
     }
@@ -28,7 +28,7 @@ static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
 static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
     thrum_sched *sched = worker->sched;
     if (has_workers(sched)) {
-        sched->policy->submit_outside(sched, chain);
+        sched->policy->submit_external(sched, chain);
     } else {
         th_work_link(chain->last, NULL);
         th_chain_join(&worker->pinned, *chain);
@@ -36,7 +36,7 @@ static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
 }
 
 /* With no workers: the next threads that wait run it. */
-static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+static void submit_external(thrum_sched *sched, const th_chain *chain) {
     th_inject_push(&sched->inject, chain->first, chain->count);
     th_bound_wake(sched, chain->count);
 }
@@ -95,7 +95,7 @@ static bool pending(th_worker *worker) {
 const th_policy th_policy_bound = {
     .submit = submit,
     .submit_chain = submit_chain,
-    .submit_outside = submit_outside,
+    .submit_external = submit_external,
     .pick = pick,
     .steal = th_steal_none,
     .pending = pending,

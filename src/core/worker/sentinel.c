@@ -8,7 +8,7 @@
 #include "core/worker/sentinel.h"
 
 #include "core/ready/deferred.h"
-#include "core/ready/fork.h"
+#include "core/ready/fork_slots.h"
 #include "core/ready/timer.h"
 #include "platform/platform.h"
 

@@ -13,7 +13,7 @@ static thrum_sched *sched;
 static thrum_sem sem;
 static unsigned ran; /* plain: whoever reads it must be ordered */
 static int told;     /* plain */
-static whole_gate bound_too;
+static whole_afence bound_too;
 
 static void begin(unsigned workers) {
     thrum_config config = whole_config(workers);
@@ -58,7 +58,7 @@ static int posts(void *arg) {
     return 0;
 }
 
-static void posts_outside(void *arg) {
+static void posts_external(void *arg) {
     thrum_attr attr = THRUM_ATTR_INIT;
     (void)arg;
     attr.sched = sched;
@@ -66,9 +66,9 @@ static void posts_outside(void *arg) {
 }
 
 /* No workers: what a thread posts that is not bound runs on the one that waits, asleep or not. */
-SIM_WORLD(bound_outside_post, .heavy = true) {
+SIM_WORLD(bound_external_post, .heavy = true) {
     begin(0);
-    int t = sim_spawn(posts_outside, NULL);
+    int t = sim_spawn(posts_external, NULL);
     bind();
     sim_check(thrum_sem_wait(&sem) == 0 && told == 7);
     unbind();
@@ -232,10 +232,10 @@ SIM_WORLD(bound_stopper, .heavy = true) {
     sim_join(t);
 }
 
-/* What was posted from outside, and nobody was bound for. */
+/* What was posted from external threads, and nobody was bound for. */
 SIM_WORLD(bound_stop_runs_the_rest, .heavy = true) {
     begin(0);
-    posts_outside(NULL);
+    posts_external(NULL);
     whole_stop(sched);
     sim_check(told == 7);
 }

@@ -1,7 +1,7 @@
 /*
  * cancel_one.c: thrum_cancel against waits that begin, are woken, or end meanwhile, and against the
  * end of the task; and cancels down a tree of scopes (core/wait/WAITING.md, "Cancelling",
- * "Families").
+ * "Scopes").
  */
 #include <errno.h>
 
@@ -161,7 +161,7 @@ SIM_WORLD(cancel_one_against_end_waits, .heavy = true, .runs = 20000) {
 
 static thrum_handle *late; /* who is cancelled */
 static uint32_t xlate;     /* 1: it is there */
-static whole_gate busy;
+static whole_afence busy;
 
 static void late_is_there(void) {
     th_store_release(&xlate, 1u); /* pairs: cancel_late; the handle */

@@ -126,7 +126,7 @@ static int part_that_forks(void *arg) {
 }
 
 /* What it forks is made by others, for the part. */
-SIM_WORLD(part_helper, .heavy = true) {
+SIM_WORLD(part_delegated, .heavy = true) {
     begin(2, true);
     sim_check(join(spawn(part_that_forks, NULL)) == -ECANCELED);
     sim_check(codes[0] == -ETIMEDOUT);

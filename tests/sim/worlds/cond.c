@@ -85,7 +85,7 @@ static void wait_only(void *unused) {
     thrum_mutex_unlock(mutex);
 }
 
-static void signal_outside(void *unused) {
+static void signal_external(void *unused) {
     (void)unused;
     lock();
     tokens++;
@@ -94,8 +94,8 @@ static void signal_outside(void *unused) {
 }
 
 /* Signaled after the unlock: the look without a lock finds a waiter that it must not miss. */
-static const crew_play outside = {make, end, 2, {wait_only, signal_outside}};
-CREW_WORLDS(cond_outside, outside, .exhaustive = true)
+static const crew_play external = {make, end, 2, {wait_only, signal_external}};
+CREW_WORLDS(cond_external, external, .exhaustive = true)
 
 static void wait_once_and_free(void *unused) {
     (void)unused;
@@ -159,7 +159,7 @@ CREW_WORLD_SCHED(cond_two_signals, two_signals)
 
 /* The same by two callers at once. */
 static const crew_play two_signalers = {
-    make, end, 4, {wait_only, wait_only, signal_outside, signal_outside}};
+    make, end, 4, {wait_only, wait_only, signal_external, signal_external}};
 CREW_WORLDS(cond_two_signalers, two_signalers)
 
 static void wait_last_frees(void *unused) {
@@ -187,7 +187,7 @@ static const crew_play broadcast = {
 CREW_WORLDS(cond_broadcast, broadcast)
 CREW_WORLD_SCHED(cond_broadcast, broadcast)
 
-static void broadcast_outside(void *unused) {
+static void broadcast_external(void *unused) {
     (void)unused;
     lock();
     tokens += 2;
@@ -195,8 +195,8 @@ static void broadcast_outside(void *unused) {
     thrum_cond_broadcast(cond);
 }
 
-static const crew_play broadcast_after = {make, end, 3, {wait_only, wait_only, broadcast_outside}};
-CREW_WORLDS(cond_broadcast_outside, broadcast_after)
+static const crew_play broadcast_after = {make, end, 3, {wait_only, wait_only, broadcast_external}};
+CREW_WORLDS(cond_broadcast_external, broadcast_after)
 
 /* ---- in turns ---- */
 

@@ -4,7 +4,7 @@
 #include "crew.h"
 
 #include "base/atomic.h"
-#include "core/ready/outside.h"
+#include "core/ready/external.h"
 #include "core/wait/switch.h"
 #include "core/ready/timer.h"
 #include "core/state/worker.h"
@@ -69,7 +69,7 @@ static void submit(th_worker *worker, th_work *work, unsigned hint) {
     put_ready(work);
 }
 
-static void submit_outside(thrum_sched *sched, const th_chain *chain) {
+static void submit_external(thrum_sched *sched, const th_chain *chain) {
     (void)sched;
     put_ready(chain->first);
 }
@@ -85,7 +85,7 @@ static bool pending(th_worker *worker) {
 }
 
 static const th_policy ready_list = {
-    .submit = submit, .submit_outside = submit_outside, .pick = pick, .pending = pending};
+    .submit = submit, .submit_external = submit_external, .pick = pick, .pending = pending};
 
 static void fiber_main(void *arg) {
     member *m = arg;
@@ -188,7 +188,7 @@ void crew_mixed(const crew_play *play) {
     unsigned mask = 1 + sim_pick((1u << play->n) - 1); /* the fibers: one at least */
     mini.sched.policy = &ready_list;
     mini.sched.config.wake_hint = true;
-    th_outside_open(&mini.sched);
+    th_external_open(&mini.sched);
     play->before();
     for (unsigned i = 0; i < play->n; i++) {
         if (mask & 1u << i) {
@@ -204,7 +204,7 @@ void crew_mixed(const crew_play *play) {
     for (unsigned i = 0; i < threads_count; i++) {
         sim_join(threads[i]);
     }
-    th_outside_close(&mini.sched);
+    th_external_close(&mini.sched);
     if (play->after) {
         play->after();
     }

@@ -367,8 +367,8 @@ static void all_ran(void) {
     }
 }
 
-/* Tasks from outside, then stop: each ran once; on one worker in the order posted. */
-static void outside(unsigned workers, unsigned block) {
+/* Tasks from external threads, then stop: each ran once; on one worker in the order posted. */
+static void external(unsigned workers, unsigned block) {
     start(workers, block);
     for (unsigned i = 0; i < TASKS; i++) {
         sim_check(thrum_task_post(sched, &tasks[i]) == 0);
@@ -380,23 +380,23 @@ static void outside(unsigned workers, unsigned block) {
     }
 }
 
-SIM_WORLD(fifo_outside_1, .asleep = whole_asleep) {
-    outside(1, 1);
+SIM_WORLD(fifo_external_1, .asleep = whole_asleep) {
+    external(1, 1);
 }
 
-SIM_WORLD(fifo_outside_2, .asleep = whole_asleep) {
-    outside(2, 2);
+SIM_WORLD(fifo_external_2, .asleep = whole_asleep) {
+    external(2, 2);
 }
 
-SIM_WORLD(fifo_outside_2_block_1, .asleep = whole_asleep) {
-    outside(2, 1);
+SIM_WORLD(fifo_external_2_block_1, .asleep = whole_asleep) {
+    external(2, 1);
 }
 
-SIM_WORLD(fifo_outside_3, .asleep = whole_asleep) {
-    outside(3, 1);
+SIM_WORLD(fifo_external_3, .asleep = whole_asleep) {
+    external(3, 1);
 }
 
-/* A batch from outside, with everybody asleep. */
+/* A batch from external threads, with everybody asleep. */
 SIM_WORLD(fifo_batch_3, .asleep = whole_asleep) {
     start(3, 2);
     thrum_task *batch[TASKS] = {&tasks[0], &tasks[1], &tasks[2], &tasks[3]};

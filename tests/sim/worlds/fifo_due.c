@@ -17,7 +17,7 @@ static int64_t due[TASKS];
 static unsigned ran[TASKS];
 static unsigned order[TASKS];
 static uint32_t xcount;
-static whole_gate gate;
+static whole_afence gate;
 
 static void start(unsigned workers, unsigned block) {
     thrum_config config = whole_config(workers);
@@ -125,8 +125,9 @@ SIM_WORLD(fifo_due_at_once_3, .asleep = whole_asleep) {
 }
 
 /*
- * A post from outside brings what is due with it, while a worker fires the same or picks: by the
- * order of the posts and deadlines, and each once. With one worker that is the order of the runs.
+ * A post from external threads brings what is due with it, while a worker fires the same or picks:
+ * by the order of the posts and deadlines, and each once. With one worker that is the order of the
+ * runs.
  */
 static void posts_late(void *arg) {
     int64_t at = *(const int64_t *)arg;
@@ -136,7 +137,7 @@ static void posts_late(void *arg) {
     post(3);
 }
 
-static void outside_late(unsigned workers) {
+static void external_late(unsigned workers) {
     start(workers, 1);
     int64_t at = thrum_after(SOON);
     for (unsigned i = 0; i < 3; i++) {
@@ -150,12 +151,12 @@ static void outside_late(unsigned workers) {
     }
 }
 
-SIM_WORLD(fifo_due_outside_1, .asleep = whole_asleep) {
-    outside_late(1);
+SIM_WORLD(fifo_due_external_1, .asleep = whole_asleep) {
+    external_late(1);
 }
 
-SIM_WORLD(fifo_due_outside_2, .asleep = whole_asleep) {
-    outside_late(2);
+SIM_WORLD(fifo_due_external_2, .asleep = whole_asleep) {
+    external_late(2);
 }
 
 static unsigned place_of(unsigned i) {
@@ -177,9 +178,9 @@ static void posts_behind(thrum_task *self, void *arg) {
 
 /*
  * The only worker puts what it posts behind all that is queued, without a push: behind a deadline,
- * too, that a post from outside has fired just now.
+ * too, that a post from external threads has fired just now.
  */
-SIM_WORLD(fifo_due_fired_outside, .asleep = whole_asleep) {
+SIM_WORLD(fifo_due_fired_external, .asleep = whole_asleep) {
     start(1, 1);
     int64_t at = thrum_after(SOON);
     post_at(0, at);
@@ -308,7 +309,7 @@ static void wakes(void *arg) {
     thrum_task_wakeup(&tasks[1]);
 }
 
-/* Wakeups from outside queue like posts. */
+/* Wakeups from external threads queue like posts. */
 SIM_WORLD(fifo_due_woken, .asleep = whole_asleep) {
     start(2, 1);
     for (unsigned i = 0; i < 2; i++) {

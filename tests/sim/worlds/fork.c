@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "core/task/fork_call.h"
-#include "core/ready/idle_sum.h"
+#include "core/ready/quiesce_sum.h"
 #include "core/state/worker.h"
 #include "crew.h"
 #include "parallel/forking.h"
@@ -82,7 +82,7 @@ static void thieve(th_worker *worker, bool rescues) {
         work = work ? work : take_queued();
         if (work) {
             ((th_call *)work)->fn((th_call *)work);
-            th_flow_ended(&worker->flow.xfinished);
+            th_activity_ended(&worker->activity.xfinished);
         } else {
             th_os_relax();
         }
@@ -196,16 +196,16 @@ static void join_counted(unsigned i) {
         call(&given[i]);
         return;
     }
-    th_flow_ended(&worker->flow.xsuspended);
+    th_activity_ended(&worker->activity.xsuspended);
     th_fork_wait(&forks[i]);
-    th_flow_began(&worker->flow.xreadied);
+    th_activity_began(&worker->activity.xreadied);
 }
 
 /* Looks a few times whether there is nothing that runs. */
 static void observer(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 3; i++) {
-        if (th_idle_now(&mini.sched, TH_IDLE_NOW)) {
+        if (th_quiesce_now(&mini.sched, TH_QUIESCE_NOW)) {
             sim_check(done[0] == given[0] + 1 && done[1] == given[1] + 1);
             return;
         }
@@ -222,7 +222,7 @@ SIM_WORLD(fork_counted) {
     begin(1, true);
     th_worker *worker = &mini.workers[0];
     th_thread_self()->worker = worker;
-    th_flow_began(&worker->flow.xcreated);
+    th_activity_began(&worker->activity.xcreated);
     int thread = sim_spawn(rescuer, &mini.workers[1]);
     int looks = sim_spawn(observer, NULL);
     push(0);
@@ -230,7 +230,7 @@ SIM_WORLD(fork_counted) {
     join_counted(1);
     join_counted(0);
     th_forks_end(worker);
-    th_flow_ended(&worker->flow.xfinished);
+    th_activity_ended(&worker->activity.xfinished);
     th_store_release(&mini.xover, 1u);
     sim_join(thread);
     sim_join(looks);

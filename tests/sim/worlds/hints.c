@@ -97,7 +97,8 @@ static void posts_batch(thrum_task *self, void *arg) {
     post_batch(1, 5);
 }
 
-/* A batch into the own queue, and its rest into the shared one; another one from outside. */
+/* A batch into the own queue, and its rest into the shared one; another one from external
+ * threads. */
 SIM_WORLD(hints_batch, .asleep = whole_asleep) {
     begin(2);
     post(0, posts_batch, THRUM_HINT_NONE);
@@ -116,7 +117,7 @@ static void in_turn(thrum_task *self, void *arg) {
 }
 
 /* What one thread posts begins in that order, whatever the config. */
-SIM_WORLD(hints_order_outside, .asleep = whole_asleep) {
+SIM_WORLD(hints_order_external, .asleep = whole_asleep) {
     begin(1);
     for (unsigned i = 0; i < 5; i++) {
         post(i, in_turn, THRUM_HINT_NONE);
@@ -156,7 +157,7 @@ static uint32_t xenough;
 /* Posts itself for ever, until another one has run. */
 static void stream_on(thrum_task *self, void *arg) {
     (void)arg;
-    th_os_relax(); /* who posts from outside goes on as well */
+    th_os_relax(); /* who posts from external threads goes on as well */
     /* relaxed: it orders nothing */
     if (!th_load_relaxed(&xenough)) {
         thrum_hint hint = (thrum_hint)told[whole_number(self)];
@@ -179,7 +180,7 @@ static void post_enough(thrum_task *self, void *arg) {
 
 /*
  * One worker and two streams, with any hint, pinned or not: the limit of the slot, of pinned runs
- * in a row, and the interval of the shared queue let the other one come, wherever it is queued.
+ * in a row, and the interval of the inject queue let the other one come, wherever it is queued.
  */
 SIM_WORLD(hints_streams, .asleep = whole_asleep) {
     thrum_config config = any_config(1);
@@ -199,9 +200,9 @@ SIM_WORLD(hints_streams, .asleep = whole_asleep) {
     end(1);
 }
 
-/* ---- what is behind the gate, while its owner comes and goes ---- */
+/* ---- what is behind the asymmetric fence, while its owner comes and goes ---- */
 
-static whole_gate gate;
+static whole_afence gate;
 
 static void opens(thrum_task *self, void *arg) {
     leaf(self, arg);
@@ -214,7 +215,7 @@ static void holds(thrum_task *self, void *arg) {
     whole_pass(&gate);
 }
 
-static void claims(thrum_task *self, void *arg) {
+static void batches(thrum_task *self, void *arg) {
     leaf(self, arg);
     post(1, holds, THRUM_HINT_NONE);
     post(2, leaf, THRUM_HINT_NONE);
@@ -224,12 +225,12 @@ static void claims(thrum_task *self, void *arg) {
 }
 
 /* What is claimed, and the slot, are rescued from a worker that does not come round. */
-SIM_WORLD(hints_claims_rescued, .asleep = whole_asleep_shared) {
+SIM_WORLD(hints_batches_rescued, .asleep = whole_asleep_shared) {
     thrum_config config = whole_config(2);
     config.local_capacity = 4;
     config.lifo_limit = 1;
     sched = whole_start_bare(&config);
-    post(0, claims, THRUM_HINT_NONE);
+    post(0, batches, THRUM_HINT_NONE);
     end(6);
 }
 
@@ -238,11 +239,11 @@ SIM_WORLD(hints_rescue_refused, .asleep = whole_asleep_shared, .refusals = 2) {
     thrum_config config = whole_config(2);
     config.local_capacity = 4;
     sched = whole_start_bare(&config);
-    post(0, claims, THRUM_HINT_NONE);
+    post(0, batches, THRUM_HINT_NONE);
     end(6);
 }
 
-/* ---- naps and loot ---- */
+/* ---- back-offs and loot ---- */
 
 /* A stream of short runs on one worker: who stole one backs off, and comes back. */
 static void stream(thrum_task *self, void *arg) {
@@ -256,7 +257,7 @@ static void stream(thrum_task *self, void *arg) {
     }
 }
 
-SIM_WORLD(hints_naps, .asleep = whole_asleep) {
+SIM_WORLD(hints_backoff, .asleep = whole_asleep) {
     thrum_config config = whole_config(2);
     config.local_capacity = 4;
     sched = whole_start_bare(&config);
@@ -266,7 +267,7 @@ SIM_WORLD(hints_naps, .asleep = whole_asleep) {
     end(4);
 }
 
-/* While naps go on, others post from outside and for one worker. */
+/* While back-offs go on, others post from external threads and for one worker. */
 static void posts_more(void *arg) {
     (void)arg;
     whole_post(sched, 4, whole_count, NULL);
@@ -275,7 +276,7 @@ static void posts_more(void *arg) {
     sim_check(thrum_task_post(sched, &whole_tasks[5]) == 0);
 }
 
-SIM_WORLD(hints_naps_beside, .asleep = whole_asleep) {
+SIM_WORLD(hints_backoff_beside, .asleep = whole_asleep) {
     thrum_config config = whole_config(3);
     sched = whole_start_bare(&config);
     for (unsigned i = 0; i < 4; i++) {
@@ -291,15 +292,15 @@ static uint32_t xheld;
 /* A run that was long enough: who stole it does not back off for that, but only as told below. */
 static void long_leaf(thrum_task *self, void *arg) {
     whole_count(self, arg);
-    th_here()->loot.at = 0;
+    th_here()->backoff.at = 0;
 }
 
 /* As if a thief had backed off from it. Wakes one by two in its queue, and holds the thread. */
 static void is_left_alone(thrum_task *self, void *arg) {
     th_worker *worker = th_here();
     long_leaf(self, arg);
-    th_store_relaxed(&worker->xalone_ns, 200000);        /* relaxed: as in nap */
-    th_store_relaxed(&worker->xalone_at, th_os_ticks()); /* relaxed: as in nap */
+    th_store_relaxed(&worker->xalone_ns, 200000);        /* relaxed: as in back-off */
+    th_store_relaxed(&worker->xalone_at, th_os_ticks()); /* relaxed: as in back-off */
     th_store_relaxed(&xheld, 1u); /* relaxed: it only lets the poster begin */
     post(1, long_leaf, THRUM_HINT_NONE);
     post(2, long_leaf, THRUM_HINT_NONE);
@@ -312,11 +313,11 @@ static void lets_go(thrum_task *self, void *arg) {
 }
 
 /*
- * Who finds only work that is left alone gives its token back, and naps. A post from outside that
- * saw the token left the work to it: it has looked, so nobody sleeps while that is in the shared
- * queue, not even for a nap.
+ * Who finds only work that is left alone gives its token back, and back-offs. A post from external
+ * threads that saw the token left the work to it: it has looked, so nobody sleeps while that is in
+ * the shared queue, not even for a back-off.
  */
-SIM_WORLD(hints_naps_with_token, .asleep = whole_asleep_inject) {
+SIM_WORLD(hints_backoff_with_token, .asleep = whole_asleep_inject) {
     thrum_config config = whole_config(3);
     config.local_capacity = 4;
     sched = whole_start_bare(&config);

@@ -1,5 +1,5 @@
 /*
- * inject.c: the shared queue (queue/README.md, "inject and inbox"): producers push onto a stack,
+ * inject.c: the inject queue (queue/README.md, "inject and inbox"): producers push onto a stack,
  * consumers take turns; and the same struct with one consumer, a pinned inbox.
  */
 #include "queue/inject.h"

@@ -1,15 +1,15 @@
 /*
- * key.c: values of a task's own (src/core/state/local.c): keys that are made and deleted while
+ * key.c: values of a task's own (src/core/state/key.c): keys that are made and deleted while
  * others are used, destructors at the end of a run, once each.
  *
- * The small worlds play the end of a run by th_locals_end; those on a scheduler are marked.
+ * The small worlds play the end of a run by th_key_values_end; those on a scheduler are marked.
  */
 #include <thrum/mutex.h>
 #include <thrum/spawn.h>
 
 #include "base/atomic.h"
 #include "core/state/handle.h"
-#include "core/state/local.h"
+#include "core/state/key.h"
 #include "core/state/thread.h"
 #include "core/state/worker.h"
 #include "crew.h"
@@ -30,7 +30,7 @@ static void count(void *value) {
 
 /* As a task's end does. */
 static void end_of_run(void) {
-    th_locals_end(&th_thread_self()->locals, true);
+    th_key_values_end(&th_thread_self()->key_values, true);
 }
 
 /* ---- keys ---- */
@@ -103,7 +103,7 @@ static int use_five(void *unused) {
     for (int i = 0; i < 5; i++) {
         sim_check(thrum_key_get(keys[i]) == NULL); /* nothing of the run before */
         int code = thrum_key_set(keys[i], &values[i]);
-        sim_check(code == 0 || (code == -ENOMEM && i >= TH_LOCALS_INLINE));
+        sim_check(code == 0 || (code == -ENOMEM && i >= TH_KEY_VALUES_INLINE));
     }
     thrum_yield();
     sim_check(thrum_key_get(keys[0]) == &values[0]);

@@ -20,7 +20,7 @@
 #define RESCUE_NS 400000
 
 static thrum_sched *sched;
-static whole_gate gate;
+static whole_afence gate;
 static bool queued;        /* the lone one, and nobody has begun it */
 static unsigned ends_seen; /* of a sleep, since */
 static unsigned ends_max = 2;
@@ -161,12 +161,12 @@ SIM_WORLD(lone_refused_once, .refusals = 3, .asleep = asleep) {
 
 /* Where the system has no barrier nobody sleeps long. */
 SIM_WORLD(lone_refused, .asleep = asleep) {
-    whole_gates_shut = true;
+    whole_afences_shut = true;
     lone(2, THRUM_SHARDED, starts_task, sim_pick(2) ? THRUM_HINT_NEXT : THRUM_HINT_NONE);
 }
 
 SIM_WORLD(lone_refused_fifo, .asleep = asleep) {
-    whole_gates_shut = true;
+    whole_afences_shut = true;
     lone(2, THRUM_FIFO, starts_task, THRUM_HINT_NONE);
 }
 

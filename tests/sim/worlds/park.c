@@ -8,7 +8,7 @@
 #include "base/atomic.h"
 
 static thrum_sched *sched;
-static whole_gate gates[4];
+static whole_afence gates[4];
 
 static void begin(unsigned workers) {
     thrum_config config = whole_config(workers);
@@ -185,7 +185,7 @@ SIM_WORLD(park_backlog_mutex, .asleep = whole_asleep_shared) {
     end(3);
 }
 
-/* Overflows a ring of two: four to the shared queue and the own, and holds the thread. */
+/* Overflows a ring of two: four to the inject queue and the own, and holds the thread. */
 static void overflow(thrum_task *self, void *arg) {
     whole_count(self, NULL);
     (void)arg;
@@ -264,7 +264,8 @@ SIM_WORLD(park_rescue_both, .asleep = whole_asleep_shared) {
     end(3);
 }
 
-/* The role ends when all are parked, and is taken anew: work, rest, work again from outside. */
+/* The role ends when all are parked, and is taken anew: work, rest, work again from external
+ * threads. */
 SIM_WORLD(park_retire, .asleep = whole_asleep_shared) {
     begin(2);
     whole_post(sched, 0, single, (void *)THRUM_HINT_NONE);

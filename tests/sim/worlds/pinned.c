@@ -60,7 +60,7 @@ SIM_WORLD(pinned_order, .asleep = whole_asleep) {
     in_order();
 }
 
-static void posts_from_outside(void *arg) {
+static void posts_from_external_threads(void *arg) {
     (void)arg;
     for (unsigned i = 5; i < 8; i++) {
         post_to(i, 0, THRUM_HINT_NONE);
@@ -71,7 +71,7 @@ static void posts_from_outside(void *arg) {
 SIM_WORLD(pinned_two_posters, .asleep = whole_asleep) {
     thrum_config config = any_policy(2);
     sched = whole_start_bare(&config);
-    int t = sim_spawn(posts_from_outside, NULL);
+    int t = sim_spawn(posts_from_external_threads, NULL);
     whole_post(sched, 0, posts_to_both, NULL);
     sim_join(t);
     whole_stop(sched);
@@ -170,7 +170,7 @@ static int signals(void *arg) {
     return 0;
 }
 
-/* Woken from the other worker, from outside, or by itself: a wake to an inbox. */
+/* Woken from the other worker, from external threads, or by itself: a wake to an inbox. */
 SIM_WORLD(pinned_fibers, .heavy = true, .asleep = whole_asleep) {
     thrum_config config = any_policy(2);
     sched = whole_start(&config);
@@ -277,7 +277,7 @@ SIM_WORLD(pinned_beside_pollers, .heavy = true) {
     sim_check(turns[2] == 3);
 }
 
-/* A task that is posted from outside comes to run beside fibers that poll. */
+/* A task that is posted from external threads comes to run beside fibers that poll. */
 static void ends_it(thrum_task *self, void *arg) {
     (void)arg;
     whole_count(self, NULL);

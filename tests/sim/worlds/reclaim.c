@@ -15,7 +15,7 @@
 
 static thrum_sched sched;
 static th_worker workers[WORKERS];
-static th_fiber fibers[2 * TH_IDLE_KEPT];
+static th_fiber fibers[2 * TH_FIBER_CACHE_KEPT];
 
 static void begin(void) {
     sched.workers = workers;
@@ -59,8 +59,8 @@ static void give_back(void *ctx, void *ptr) {
 
 /* The store has as many as are kept; now it gets more. */
 static void puts_more(void *arg) {
-    for (unsigned i = 0; i < 2 * TH_IDLE_KEPT; i++) {
-        th_idle_put(arg, &fibers[i]);
+    for (unsigned i = 0; i < 2 * TH_FIBER_CACHE_KEPT; i++) {
+        th_fiber_cache_put(arg, &fibers[i]);
     }
 }
 
@@ -69,7 +69,7 @@ SIM_WORLD(reclaim_end, .exhaustive = true) {
     begin();
     sched.go_slab = th_slab_new(64, alloc, give_back, NULL);
     sim_check(sched.go_slab);
-    sched.fibers_count = TH_IDLE_STORED;
+    sched.fibers_count = TH_FIBER_CACHE_STORED;
     sched.reclaim.xwanted = 1;
     for (unsigned i = 0; i < WORKERS; i++) {
         workers[i].xextra = TH_EXTRA_RECLAIM;
@@ -78,7 +78,7 @@ SIM_WORLD(reclaim_end, .exhaustive = true) {
     th_reclaim_poll(&workers[1]);
     th_reclaim_poll(&workers[1]);
     sim_join(t);
-    sim_check(sched.fibers_count > TH_IDLE_STORED && sched.reclaim.xwanted == 1);
+    sim_check(sched.fibers_count > TH_FIBER_CACHE_STORED && sched.reclaim.xwanted == 1);
     check_flagged();
     th_slab_close(sched.go_slab);
 }

@@ -135,7 +135,7 @@ SIM_WORLD(ring_chain_published, .exhaustive = true, .preemptions = 4) {
 }
 
 /* The owner claims several with one exchange and reads the slots after it (th_ring_pop_many). */
-SIM_WORLD(ring_claim, .exhaustive = true) {
+SIM_WORLD(ring_batch, .exhaustive = true) {
     int last = -1;
     begin(4, 2, 2);
     int thieves[2] = {sim_spawn(thief, NULL), sim_spawn(thief, NULL)};
@@ -176,13 +176,13 @@ static void drain(unsigned rounds) {
     }
 }
 
-/* A thief of the ring that also takes from the shared queue. */
+/* A thief of the ring that also takes from the inject queue. */
 static void helper(void *arg) {
     thief(arg);
     drain(2);
 }
 
-/* policy_sharded, overflow: half of the full ring and the new one go to the shared queue as one
+/* policy_sharded, overflow: half of the full ring and the new one go to the inject queue as one
  * chain. "Spill reads a slot after its exchange"; the links are written by whoever has taken. */
 SIM_WORLD(ring_overflow, .exhaustive = true) {
     int last = -1;

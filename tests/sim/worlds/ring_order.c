@@ -195,7 +195,7 @@ SIM_WORLD(ring_order_chain) {
 }
 
 /* The owner claims two at once. */
-SIM_WORLD(ring_order_claim, .exhaustive = true) {
+SIM_WORLD(ring_order_batch, .exhaustive = true) {
     own(4, 2, 6, false, pop_several);
 }
 

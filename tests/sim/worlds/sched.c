@@ -14,8 +14,8 @@ static void begin(unsigned workers, thrum_policy policy) {
     sched = whole_start(&config);
 }
 
-/* Tasks from outside, then stop: each ran once. */
-static void outside(unsigned workers, thrum_policy policy) {
+/* Tasks from external threads, then stop: each ran once. */
+static void external(unsigned workers, thrum_policy policy) {
     begin(workers, policy);
     for (unsigned i = 0; i < 3; i++) {
         whole_post(sched, i, whole_count, NULL);
@@ -24,16 +24,16 @@ static void outside(unsigned workers, thrum_policy policy) {
     whole_ran_once(0, 3);
 }
 
-SIM_WORLD(sched_outside_2, .heavy = true, .asleep = whole_asleep) {
-    outside(2, THRUM_SHARDED);
+SIM_WORLD(sched_external_2, .heavy = true, .asleep = whole_asleep) {
+    external(2, THRUM_SHARDED);
 }
 
-SIM_WORLD(sched_outside_3, .heavy = true, .asleep = whole_asleep) {
-    outside(3, THRUM_SHARDED);
+SIM_WORLD(sched_external_3, .heavy = true, .asleep = whole_asleep) {
+    external(3, THRUM_SHARDED);
 }
 
-SIM_WORLD(sched_outside_global, .heavy = true, .asleep = whole_asleep) {
-    outside(2, THRUM_GLOBAL);
+SIM_WORLD(sched_external_global, .heavy = true, .asleep = whole_asleep) {
+    external(2, THRUM_GLOBAL);
 }
 
 /* ---- fork and join ---- */
@@ -269,7 +269,7 @@ SIM_WORLD(sched_metrics, .heavy = true, .asleep = whole_asleep) {
 /* ---- two schedulers ---- */
 
 static thrum_sched *other;
-static whole_gate arrived[2];
+static whole_afence arrived[2];
 
 /* Goes from one to the other and back: posted by its own body, each time to the other one. */
 static void travels(thrum_task *self, void *arg) {
@@ -283,7 +283,8 @@ static void travels(thrum_task *self, void *arg) {
     }
 }
 
-/* Each counts what came from the other as an outsider's; neither rests before all have ended. */
+/* Each counts what came from the other as an external thread's; neither rests before all have
+ * ended. */
 SIM_WORLD(sched_two, .asleep = whole_asleep) {
     thrum_config config = whole_config(1);
     sched = whole_start_bare(&config);

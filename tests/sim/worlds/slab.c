@@ -121,21 +121,21 @@ SIM_WORLD(slab_one_way, .exhaustive = true) {
 static void stranger(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 2; i++) {
-        thing *t = mine(th_slab_get_outside(slab));
+        thing *t = mine(th_slab_get_external(slab));
         check_mine(t);
-        th_slab_put_outside(slab, t);
+        th_slab_put_external(slab, t);
     }
 }
 
 /* Two threads without a cache beside a worker with one: what came back one by one. */
-SIM_WORLD(slab_outside, .exhaustive = true) {
+SIM_WORLD(slab_external, .exhaustive = true) {
     begin();
     int a = sim_spawn(stranger, NULL);
     int b = sim_spawn(stranger, NULL);
     thing *got = mine(th_slab_get(&caches[0]));
     th_slab_flush(&caches[0]);
     check_mine(got);
-    th_slab_put_outside(slab, got);
+    th_slab_put_external(slab, got);
     sim_join(a);
     sim_join(b);
     flush_and_close();
@@ -145,12 +145,12 @@ static thing *kept[2];
 
 static void put_first(void *arg) {
     (void)arg;
-    th_slab_put_outside(slab, kept[0]);
+    th_slab_put_external(slab, kept[0]);
 }
 
 static void put_second(void *arg) {
     (void)arg;
-    th_slab_put_outside(slab, kept[1]);
+    th_slab_put_external(slab, kept[1]);
 }
 
 /* Handles are joined after their scheduler has stopped, or just then: the slab is freed once, by
@@ -179,10 +179,10 @@ static void get_some(void *arg) {
             th_slab_put(cache, got[i]);
         }
     }
-    thing *again = mine(th_slab_get_outside(slab));
+    thing *again = mine(th_slab_get_external(slab));
     if (again) {
         check_mine(again);
-        th_slab_put_outside(slab, again);
+        th_slab_put_external(slab, again);
     }
     th_slab_flush(cache);
 }

@@ -29,7 +29,7 @@ static void free_it(void *ctx, void *ptr) {
 }
 
 static thrum_handle *new_handle(void) {
-    thrum_handle *fresh = th_slab_get_outside(slab);
+    thrum_handle *fresh = th_slab_get_external(slab);
     *fresh = (thrum_handle){.slab = slab};
     return fresh;
 }
@@ -90,15 +90,15 @@ CREW_WORLDS(spawn_detached_late, detached_late)
 static void use_and_put_back(void *unused) {
     (void)unused;
     for (int i = 0; i < 2; i++) {
-        thrum_handle *mine = th_slab_get_outside(slab);
+        thrum_handle *mine = th_slab_get_external(slab);
         sim_check(mine != NULL);
         mine->result = i; /* plain: two users of one object would race */
-        th_slab_put_outside(slab, mine);
+        th_slab_put_external(slab, mine);
     }
 }
 
 static void put_handle(void) {
-    th_slab_put_outside(slab, handle);
+    th_slab_put_external(slab, handle);
     close_slab();
 }
 

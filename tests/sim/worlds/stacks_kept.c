@@ -1,7 +1,7 @@
 /*
  * stacks_kept.c: what fibers leave behind is looked through when all is quiet (core/fiber/fiber.c,
- * th_idle_trim). Whichever worker parks last, and whatever calls another one away meanwhile, when
- * all sleep nothing is left unmeasured, and no more is kept than shall be: whole_asleep.
+ * th_fiber_cache_trim). Whichever worker parks last, and whatever calls another one away meanwhile,
+ * when all sleep nothing is left unmeasured, and no more is kept than shall be: whole_asleep.
  */
 #include "core/state/worker.h"
 #include "platform/platform.h"

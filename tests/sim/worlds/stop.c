@@ -8,7 +8,7 @@
 #include "whole.h"
 
 static thrum_sched *sched;
-static whole_gate gate;
+static whole_afence gate;
 static thrum_event event;
 static int results[WHOLE_TASKS];
 
@@ -71,7 +71,7 @@ SIM_WORLD(stop_self_post, .asleep = whole_asleep) {
     sim_check(whole_ran[0] == 3);
 }
 
-/* ---- outsiders ---- */
+/* ---- external threads ---- */
 
 /* Posts two, each accepted or refused. */
 static void posts(void *arg) {
@@ -92,10 +92,11 @@ static void ran_if_accepted(unsigned from, unsigned to) {
 static const unsigned numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 /*
- * Enter and leave: what an outsider posts beside a stop is refused, or runs; nothing is freed
- * before the outsider has left, and one that comes later finds that the scheduler is gone.
+ * Enter and leave: what an external thread posts beside a stop is refused, or runs; nothing is
+ * freed before the external thread has left, and one that comes later finds that the scheduler is
+ * gone.
  */
-SIM_WORLD(stop_outsider, .asleep = whole_asleep) {
+SIM_WORLD(stop_external, .asleep = whole_asleep) {
     begin_bare(1);
     int t = sim_spawn(posts, (void *)(uintptr_t)&numbers[0]);
     whole_stop(sched);
@@ -103,7 +104,7 @@ SIM_WORLD(stop_outsider, .asleep = whole_asleep) {
     ran_if_accepted(0, 2);
 }
 
-SIM_WORLD(stop_two_outsiders, .asleep = whole_asleep) {
+SIM_WORLD(stop_two_externals, .asleep = whole_asleep) {
     begin_bare(2);
     int a = sim_spawn(posts, (void *)(uintptr_t)&numbers[0]);
     int b = sim_spawn(posts, (void *)(uintptr_t)&numbers[2]);
@@ -120,7 +121,7 @@ static void posts_three(void *arg) {
     posts(arg);
 }
 
-SIM_WORLD(stop_known_outsider, .asleep = whole_asleep_shared) {
+SIM_WORLD(stop_known_external, .asleep = whole_asleep_shared) {
     begin_bare(1);
     int t = sim_spawn(posts_three, (void *)(uintptr_t)&numbers[0]);
     whole_pass(&gate);
@@ -151,7 +152,7 @@ SIM_WORLD(stop_batch, .asleep = whole_asleep) {
     ran_if_accepted(0, 2);
 }
 
-/* Without memory for records outsiders share one, and take turns. */
+/* Without memory for records external threads share one, and take turns. */
 SIM_WORLD(stop_no_records, .asleep = whole_asleep, .refusals = 2) {
     thrum_config config = whole_config(1);
     sched = whole_start_bare(&config);
@@ -179,7 +180,7 @@ static void stop_beside(unsigned workers, thrum_time deadline) {
     whole_post(sched, 0, chain, NULL);
     int t = sim_spawn(waits_idle, &deadline);
     /* relaxed: only that it has been called in time, which is the user's duty */
-    while (!th_load_relaxed(&sched->xidle_waiters) && !th_load_relaxed(&xdone)) {
+    while (!th_load_relaxed(&sched->xquiesce_waiters) && !th_load_relaxed(&xdone)) {
         thrum_yield();
     }
     whole_stop(sched);

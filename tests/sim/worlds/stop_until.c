@@ -207,22 +207,22 @@ SIM_WORLD(stop_wakeup_fifo, .asleep = whole_asleep) {
     wakeup_beside(2, THRUM_FIFO);
 }
 
-static int result_outside;
+static int result_external;
 
-static void posts_outside(void *arg) {
+static void posts_external(void *arg) {
     (void)arg;
     thrum_task_init(&tasks[0], body, NULL);
-    result_outside = thrum_task_post_wait(sched, &tasks[0]);
+    result_external = thrum_task_post_wait(sched, &tasks[0]);
 }
 
 /* A post to wait beside a stop: refused, or cancelled. */
 SIM_WORLD(stop_post_wait, .asleep = whole_asleep) {
     begin(1, THRUM_SHARDED);
-    int t = sim_spawn(posts_outside, NULL);
+    int t = sim_spawn(posts_external, NULL);
     whole_stop(sched);
     sim_join(t);
-    sim_check(result_outside == 0 || result_outside == -ESHUTDOWN);
-    sim_check(runs[0] == (result_outside == 0) && (!runs[0] || cancelled[0]));
+    sim_check(result_external == 0 || result_external == -ESHUTDOWN);
+    sim_check(runs[0] == (result_external == 0) && (!runs[0] || cancelled[0]));
 }
 
 /* ---- with a deadline ---- */
@@ -284,11 +284,11 @@ SIM_WORLD(stop_until_ticks, .asleep = whole_asleep) {
     stops_ticks(10 * LATER);
 }
 
-static whole_gate gate;
+static whole_afence gate;
 
 static void stops_once(void *arg) {
     (void)arg;
-    result_outside = thrum_sched_stop_until(sched, thrum_after(SOON));
+    result_external = thrum_sched_stop_until(sched, thrum_after(SOON));
     whole_open(&gate);
 }
 
@@ -315,13 +315,13 @@ SIM_WORLD(stop_until_taken_over, .asleep = whole_asleep_shared) {
     sim_check(result == 0);
     whole_forget(sched);
     sim_join(t);
-    sim_check(result_outside == -ETIMEDOUT);
+    sim_check(result_external == -ETIMEDOUT);
     sim_check(runs[0] == 1 && (cancelled[0] || expired[0]));
 }
 
 static thrum_sched *other;
 
-static whole_gate taken_over;
+static whole_afence taken_over;
 
 /* Has locks to take as it ends, which would order what it did. */
 static void stops_once_and_stays(void *arg) {
@@ -365,7 +365,7 @@ SIM_WORLD(stop_until_taken_over_by_task, .heavy = true) {
     whole_stop(other);
     whole_forget(sched);
     sim_join(t);
-    sim_check(result_outside == -ETIMEDOUT && runs[1] == 1);
+    sim_check(result_external == -ETIMEDOUT && runs[1] == 1);
 }
 
 /* ---- timed waits of fibers ---- */

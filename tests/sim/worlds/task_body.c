@@ -89,7 +89,7 @@ SIM_WORLD(task_freed_wakeup_2, .asleep = whole_asleep) {
     wakeup_frees(2);
 }
 
-/* Nor do the timers that fired it, the owner's or a helper's. */
+/* Nor do the timers that fired it, the owner's or a delegated call's. */
 SIM_WORLD(task_freed_deadline, .asleep = whole_asleep) {
     begin(2);
     for (unsigned i = 0; i < 2; i++) {
@@ -188,7 +188,7 @@ SIM_WORLD(task_signal_taken) {
 
 /* ---- between the body's own post and its end ---- */
 
-static whole_gate gate;
+static whole_afence gate;
 static int cancel_result;
 static uint32_t xposted;
 
@@ -356,7 +356,7 @@ SIM_WORLD(task_moved, .asleep = whole_asleep) {
     two_scheds(sim_pick(3), false, true);
 }
 
-/* The same, with a wakeup from outside that begins the first run. */
+/* The same, with a wakeup from external threads that begins the first run. */
 SIM_WORLD(task_moved_woken, .asleep = whole_asleep) {
     two_scheds(sim_pick(3), true, true);
 }
@@ -387,7 +387,8 @@ SIM_WORLD(task_moved_and_woken, .asleep = whole_asleep) {
     sim_check(runs == 2);
 }
 
-/* Deadlines in one scheduler, wakeups from a body in another: by its worker, an outsider there. */
+/* Deadlines in one scheduler, wakeups from a body in another: by its worker, an external thread
+ * there. */
 static void wakes_other(thrum_task *self, void *arg) {
     (void)self;
     wakes(arg);

@@ -213,7 +213,7 @@ static void begin(unsigned workers, unsigned n) {
     make_taken(n);
 }
 
-static void done_outside(void *unused) {
+static void done_external(void *unused) {
     (void)unused;
     done(0);
 }
@@ -221,7 +221,7 @@ static void done_outside(void *unused) {
 /* The turn comes while it is put on call, before, or after; from a thread. */
 SIM_WORLD(tickets_call, .heavy = true) {
     begin(1, 2);
-    int thread = sim_spawn(done_outside, NULL);
+    int thread = sim_spawn(done_external, NULL);
     sim_check(thrum_ticket_on_call_with(t[1], sched, on_call, &numbers[1]) == 0);
     whole_stop(sched);
     sim_join(thread);
@@ -278,7 +278,7 @@ static void call_late(void *unused) {
 /* Past its deadline a stop has it run before its turn; a refused call is as if it had not been. */
 SIM_WORLD(tickets_call_stopped, .heavy = true) {
     begin(1, 2);
-    int thread = sim_spawn(done_outside, NULL);
+    int thread = sim_spawn(done_external, NULL);
     int caller = sim_spawn(call_late, NULL);
     int code = thrum_sched_stop_until(sched, thrum_now());
     sim_check(code == 0 || code == -ETIMEDOUT);
@@ -309,7 +309,7 @@ static int waits_for_turn(void *arg) {
 SIM_WORLD(tickets_cancelled, .heavy = true) {
     begin(1, 2);
     go(waits_for_turn);
-    int thread = sim_spawn(done_outside, NULL);
+    int thread = sim_spawn(done_external, NULL);
     int code = thrum_sched_stop_until(sched, thrum_now());
     if (code) {
         whole_stop(sched);

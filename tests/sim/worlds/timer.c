@@ -22,7 +22,7 @@ static thrum_sched *sched;
 static thrum_task tasks[TASKS];
 static int64_t due[TASKS];
 static unsigned ran[TASKS];
-static whole_gate gate;
+static whole_afence gate;
 
 static void begin(unsigned workers, thrum_policy policy) {
     thrum_config config = whole_config(workers);
@@ -64,30 +64,30 @@ static void earlier_and_earlier(void *arg) {
 
 static const unsigned numbers[] = {0, 2};
 
-static void outside(unsigned workers, thrum_policy policy) {
+static void external(unsigned workers, thrum_policy policy) {
     begin(workers, policy);
     earlier_and_earlier((void *)(uintptr_t)&numbers[0]);
     end(2);
 }
 
-SIM_WORLD(timer_outside_1, .asleep = whole_asleep) {
-    outside(1, THRUM_SHARDED);
+SIM_WORLD(timer_external_1, .asleep = whole_asleep) {
+    external(1, THRUM_SHARDED);
 }
 
-SIM_WORLD(timer_outside_2, .asleep = whole_asleep) {
-    outside(2, THRUM_SHARDED);
+SIM_WORLD(timer_external_2, .asleep = whole_asleep) {
+    external(2, THRUM_SHARDED);
 }
 
-SIM_WORLD(timer_outside_global, .asleep = whole_asleep) {
-    outside(2, THRUM_GLOBAL);
+SIM_WORLD(timer_external_global, .asleep = whole_asleep) {
+    external(2, THRUM_GLOBAL);
 }
 
-SIM_WORLD(timer_outside_fifo, .asleep = whole_asleep) {
-    outside(2, THRUM_FIFO);
+SIM_WORLD(timer_external_fifo, .asleep = whole_asleep) {
+    external(2, THRUM_FIFO);
 }
 
 /* Two who insert at a time, in one wheel. */
-SIM_WORLD(timer_two_outsiders, .asleep = whole_asleep) {
+SIM_WORLD(timer_two_externals, .asleep = whole_asleep) {
     begin(1, THRUM_SHARDED);
     int t = sim_spawn(earlier_and_earlier, (void *)(uintptr_t)&numbers[1]);
     earlier_and_earlier((void *)(uintptr_t)&numbers[0]);
@@ -106,7 +106,8 @@ SIM_WORLD(timer_work_between, .asleep = whole_asleep) {
     whole_ran_once(0, 2);
 }
 
-/* A worker goes to sleep with deadlines that its own task has set, while an outsider sets one. */
+/* A worker goes to sleep with deadlines that its own task has set, while an external thread sets
+ * one. */
 static void sets_two(thrum_task *self, void *arg) {
     (void)arg;
     ran[self - tasks]++;
@@ -240,37 +241,37 @@ static void sets_and_holds(thrum_task *self, void *arg) {
 }
 
 /* The overdue deadline of a stuck worker is fired by a peer, or by the sentinel in its round. */
-static void stuck(unsigned workers, thrum_policy policy) {
+static void busy(unsigned workers, thrum_policy policy) {
     begin(workers, policy);
     thrum_task_init(&tasks[0], sets_and_holds, NULL);
     sim_check(thrum_task_post(sched, &tasks[0]) == 0);
     end(2);
 }
 
-SIM_WORLD(timer_stuck, .asleep = whole_asleep_shared) {
-    stuck(2, THRUM_SHARDED);
+SIM_WORLD(timer_busy, .asleep = whole_asleep_shared) {
+    busy(2, THRUM_SHARDED);
 }
 
-SIM_WORLD(timer_stuck_3, .asleep = whole_asleep_shared) {
-    stuck(3, THRUM_SHARDED);
+SIM_WORLD(timer_busy_3, .asleep = whole_asleep_shared) {
+    busy(3, THRUM_SHARDED);
 }
 
-SIM_WORLD(timer_stuck_global, .asleep = whole_asleep_shared) {
-    stuck(2, THRUM_GLOBAL);
+SIM_WORLD(timer_busy_global, .asleep = whole_asleep_shared) {
+    busy(2, THRUM_GLOBAL);
 }
 
-SIM_WORLD(timer_stuck_fifo, .asleep = whole_asleep_shared) {
-    stuck(2, THRUM_FIFO);
+SIM_WORLD(timer_busy_fifo, .asleep = whole_asleep_shared) {
+    busy(2, THRUM_FIFO);
 }
 
-/* The same with a deadline that an outsider sets. */
+/* The same with a deadline that an external thread sets. */
 static void holds(thrum_task *self, void *arg) {
     (void)arg;
     ran[self - tasks]++;
     whole_pass(&gate);
 }
 
-static void stuck_outside(unsigned workers, thrum_policy policy) {
+static void busy_external(unsigned workers, thrum_policy policy) {
     begin(workers, policy);
     thrum_task_init(&tasks[0], holds, NULL);
     sim_check(thrum_task_post(sched, &tasks[0]) == 0);
@@ -278,12 +279,12 @@ static void stuck_outside(unsigned workers, thrum_policy policy) {
     end(2);
 }
 
-SIM_WORLD(timer_stuck_outside, .asleep = whole_asleep_shared) {
-    stuck_outside(2, THRUM_SHARDED);
+SIM_WORLD(timer_busy_external, .asleep = whole_asleep_shared) {
+    busy_external(2, THRUM_SHARDED);
 }
 
-SIM_WORLD(timer_stuck_outside_fifo, .asleep = whole_asleep_shared) {
-    stuck_outside(2, THRUM_FIFO);
+SIM_WORLD(timer_busy_external_fifo, .asleep = whole_asleep_shared) {
+    busy_external(2, THRUM_FIFO);
 }
 
 /*
@@ -297,7 +298,7 @@ static void posts_holder(void *arg) {
     sim_check(thrum_task_post(sched, &tasks[0]) == 0);
 }
 
-SIM_WORLD(timer_stuck_pinned) {
+SIM_WORLD(timer_busy_pinned) {
     begin(2, THRUM_FIFO); /* all timers are worker 0's */
     while (!at_rest()) {
         sleep_until(thrum_after(LATER));

@@ -4,12 +4,12 @@
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/inspect/trace.h"
+#include "core/inspect/trace_control.h"
 #include "core/state/worker.h"
 #include "whole.h"
 
 static thrum_sched *sched;
-static whole_gate gate;
+static whole_afence gate;
 
 /* Stretches and sleeps of a track follow each other; no mark is of another trace, or in parts. */
 static void read_trace(void) {
@@ -18,8 +18,8 @@ static void read_trace(void) {
     sim_check(th_trace_read(sched, &copy) == 0);
     for (unsigned i = 0; i < copy.count; i++) {
         uint64_t end = copy.since;
-        for (uint64_t n = 0; n < copy.tracks[i].count; n++) {
-            if (!th_trace_mark(&copy, &copy.tracks[i].marks[n], &mark)) {
+        for (uint64_t n = 0; n < copy.buffers[i].count; n++) {
+            if (!th_trace_mark(&copy, &copy.buffers[i].marks[n], &mark)) {
                 continue;
             }
             sim_check(mark.begin >= copy.since && mark.begin <= mark.end);
@@ -38,7 +38,7 @@ static void turns_it_on_and_off(void *arg) {
     sim_check(th_trace_start(sched, 1) == 0);
     read_trace();
     sim_check(th_trace_stop(sched) == 0);
-    sim_check(th_trace_start(sched, 2) == 0); /* larger: other tracks */
+    sim_check(th_trace_start(sched, 2) == 0); /* larger: other trace buffers */
     sim_check(th_trace_start(sched, 2) == -EALREADY);
     read_trace();
     whole_pass(&gate);

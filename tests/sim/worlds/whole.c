@@ -7,9 +7,9 @@
 
 #include "core/state/config.h"
 #include "core/worker/find.h"
-#include "core/ready/fork.h"
+#include "core/ready/fork_slots.h"
 #include "core/task/fork_call.h"
-#include "core/ready/outside.h"
+#include "core/ready/external.h"
 #include "core/ready/policy.h"
 #include "core/task/run.h"
 #include "core/state/thread_exit.h"
@@ -71,7 +71,7 @@ static void bare_worker(void *arg) {
     th_thread_ends(thread);
 }
 
-bool whole_gates_shut;
+bool whole_afences_shut;
 
 static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     unsigned capacity = sched->config.local_capacity;
@@ -89,7 +89,7 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     th_ring_init(&worker->yields, slots, TH_YIELDS);
     worker->yield_marks = th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->yield_marks);
     worker->inject_served = true;
-    worker->gate.xrevoked = whole_gates_shut ? TH_GATE_SHUT : TH_GATE_OPEN;
+    worker->gate.xrevoked = whole_afences_shut ? TH_AFENCE_SHUT : TH_AFENCE_OPEN;
     th_inject_init(&worker->inbox);
     th_forks_init(&worker->forks, sched->workers_count > 1);
     crew_timers_init(&worker->own_timers, worker);
@@ -116,7 +116,7 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
     sched->fork_call = th_fork_call;
     unsigned count = settled.workers;
     sched->workers_count = count;
-    sched->can_order = !whole_gates_shut;
+    sched->can_order = !whole_afences_shut;
     sched->workers_block = th_sched_alloc(sched, count * sizeof(th_worker) + alignof(th_worker));
     mask = alignof(th_worker) - 1;
     sched->workers = (th_worker *)(((uintptr_t)sched->workers_block + mask) & ~mask);
@@ -134,7 +134,7 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
     for (unsigned i = 0; i < count; i++) {
         bare_init(sched, &sched->workers[i], i);
     }
-    th_outside_open(sched);
+    th_external_open(sched);
     watch(sched);
     for (unsigned i = 0; i < count; i++) {
         th_worker *worker = &sched->workers[i];
@@ -172,7 +172,7 @@ SIM_UNSEEN static uint64_t ring_size(const th_ring *ring) {
 SIM_UNSEEN static bool backs_off(const thrum_sched *sched) {
     bool any = sched->xdeferred != 0;
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        any |= sched->workers[i].napping;
+        any |= sched->workers[i].backing_off;
     }
     return any;
 }
@@ -215,8 +215,8 @@ SIM_UNSEEN static void worker_rests(const th_worker *w) {
     RESTED(!w->pinned.first && !w->pinned_yields.first);
     RESTED(!w->xslot && !w->handoff && !w->due.first);
     RESTED(!ring_size(&w->ring.ring) && !ring_size(&w->yields));
-    for (unsigned i = 0; i < TH_CLAIM; i++) {
-        RESTED(!w->claim.xplace[i] && !w->yields_claim.xplace[i]);
+    for (unsigned i = 0; i < TH_BATCH; i++) {
+        RESTED(!w->batch.xplace[i] && !w->yields_batch.xplace[i]);
     }
     RESTED(w->forks.xslot <= TH_FORK_EMPTY && w->forks.xtail == w->forks.xhead);
     RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED));
@@ -224,22 +224,22 @@ SIM_UNSEEN static void worker_rests(const th_worker *w) {
 }
 
 /* What of a flow began and has not ended (done: counting who is suspended). */
-SIM_UNSEEN static int64_t open_of(const th_flow *flow, bool done) {
-    uint64_t began = flow->xcreated + (done ? 0 : flow->xreadied);
-    uint64_t ended = flow->xfinished + (done ? 0 : flow->xsuspended);
+SIM_UNSEEN static int64_t open_of(const th_activity *activity, bool done) {
+    uint64_t began = activity->xcreated + (done ? 0 : activity->xreadied);
+    uint64_t ended = activity->xfinished + (done ? 0 : activity->xsuspended);
     return (int64_t)(began - ended);
 }
 
 /* Whether begins and ends are equal: nothing runs (done: nothing is left). */
 SIM_UNSEEN static bool balanced(const thrum_sched *sched, bool done) {
-    int64_t open = open_of(&sched->outsiders.retired.flow, done);
+    int64_t open = open_of(&sched->externals.retired.activity, done);
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        open += open_of(&sched->workers[i].flow, done);
+        open += open_of(&sched->workers[i].activity, done);
         /* what threads that are no workers have fired */
         open += done ? 0 : (int64_t)sched->workers[i].own_timers.xreadied;
     }
-    for (const th_outside *r = sched->outsiders.first; r; r = r->next_of_sched) {
-        open += open_of(&r->flow, done);
+    for (const th_external *r = sched->externals.first; r; r = r->next_of_sched) {
+        open += open_of(&r->activity, done);
     }
     return open == 0;
 }
@@ -259,10 +259,10 @@ SIM_UNSEEN static void sched_rests(const thrum_sched *sched) {
     RESTED(((word >> TH_PARK_SEARCHERS_SHIFT) & TH_PARK_FIELD) == 0);
     RESTED(!sched->xexit);
     RESTED(balanced(sched, false));
-    RESTED(!sched->xidle_waiters || !balanced(sched, true));
+    RESTED(!sched->xquiesce_waiters || !balanced(sched, true));
     /* who unbinds may leave some behind while all workers sleep */
     RESTED(sched->bound_binds || !sched->xfibers_unmeasured);
-    RESTED(sched->bound_binds || sched->fibers_count <= TH_IDLE_STORED);
+    RESTED(sched->bound_binds || sched->fibers_count <= TH_FIBER_CACHE_STORED);
 }
 
 SIM_UNSEEN void whole_asleep(void) {
@@ -342,12 +342,12 @@ void whole_ran_once(unsigned from, unsigned to) {
 
 /* ---- gates ---- */
 
-void whole_open(whole_gate *gate) {
+void whole_open(whole_afence *gate) {
     th_store_relaxed(&gate->xopen, 1u); /* relaxed: it orders nothing that the library should */
     th_os_futex_wake(&gate->xopen, 8);
 }
 
-void whole_pass(whole_gate *gate) {
+void whole_pass(whole_afence *gate) {
     while (!th_load_relaxed(&gate->xopen)) { /* relaxed: as above */
         th_os_futex_wait(&gate->xopen, 0, TH_FOREVER);
     }

@@ -19,7 +19,7 @@ thrum_config whole_config(unsigned workers);
 /* Starts it, for tasks that suspend; or bare. Nothing is refused then. whole_asleep looks at it. */
 thrum_sched *whole_start(const thrum_config *config);
 thrum_sched *whole_start_bare(const thrum_config *config);
-extern bool whole_gates_shut; /* the next bare one: as where the system has no barrier */
+extern bool whole_afences_shut; /* the next bare one: as where the system has no barrier */
 /* Stops it; that must succeed. */
 void whole_stop(thrum_sched *sched);
 /* It has been stopped by somebody else. */
@@ -36,12 +36,12 @@ void whole_asleep(void);
 
 /*
  * The same for worlds in which tasks block their thread: only what promise 1 says, of the workers
- * that are parked: nothing in the shared queue, nor in the inbox of one that is parked, nor two in
+ * that are parked: nothing in the inject queue, nor in the inbox of one that is parked, nor two in
  * a ring, nor, of fifo, one whose deadline has passed, nor two of the others.
  */
 void whole_asleep_shared(void);
 
-/* Only of the shared queue, but also while workers back off. */
+/* Only of the inject queue, but also while workers back off. */
 void whole_asleep_inject(void);
 
 /* ---- tasks that count ---- */
@@ -59,10 +59,10 @@ void whole_post(thrum_sched *sched, unsigned i, thrum_task_fn fn, void *arg);
 void whole_ran_once(unsigned from, unsigned to);
 
 /* Sleeps, the thread and all, until somebody has called whole_open. That orders nothing else. */
-typedef struct whole_gate {
+typedef struct whole_afence {
     uint32_t xopen;
-} whole_gate;
-void whole_open(whole_gate *gate);
-void whole_pass(whole_gate *gate);
+} whole_afence;
+void whole_open(whole_afence *gate);
+void whole_pass(whole_afence *gate);
 
 #endif

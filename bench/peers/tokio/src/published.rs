@@ -123,7 +123,7 @@ fn remote_busy1() -> Vec<Row> {
 }
 
 /// With a yield each time: without it a task that starts the next one keeps its worker to itself in this
-/// version for ever, and nothing from outside runs.
+/// version for ever, and nothing from external threads runs.
 fn respawn(handle: Handle, go_on: Arc<AtomicBool>) {
     if go_on.load(Relaxed) {
         let next = handle.clone();

@@ -12,7 +12,7 @@ pub fn works() -> Vec<Work> {
         Work { names: "spawn", run: spawn },
         Work { names: "spawn-joined", run: joined },
         Work { names: "spawn-burst spawn-burst-cold", run: burst },
-        Work { names: "spawn-outside", run: outside },
+        Work { names: "spawn-external", run: external },
         Work { names: "fanout", run: fanout },
     ]
 }
@@ -117,14 +117,14 @@ fn burst() -> Vec<Row> {
     })
 }
 
-fn outside() -> Vec<Row> {
+fn external() -> Vec<Row> {
     let rt = runtime();
     let (mut slots, group) = (Slots::new(scale(1000000, 10000)), Group::new());
     let mut rows = vec![];
     for _ in 0..2 {
         let span = Span::begin();
         rt.block_on(round(rt.handle(), &mut slots, &group));
-        rows = vec![span.per_op("spawn-outside", slots.len())];
+        rows = vec![span.per_op("spawn-external", slots.len())];
     }
     slots.check(2);
     rows

@@ -1,0 +1,139 @@
+/*
+ * quiesce.c: waiting until a scheduler is idle or done. core/ready/QUIESCENCE.md has the argument.
+ */
+#include "core/control/quiesce.h"
+
+#include "core/worker/bound.h"
+#include "core/ready/quiesce_sum.h"
+#include "core/ready/external.h"
+#include "core/wait/wait.h"
+#include "core/ready/waiter.h"
+#include "platform/platform.h"
+
+static void enlist(thrum_sched *sched, th_quiesce_waiter *waiter) {
+    th_add_relaxed(&sched->xquiesce_waiters, 1u); /* relaxed: ordered by the fence */
+    th_lock_acquire(&sched->quiesce_lock);
+    waiter->next = sched->quiesce_waiters;
+    sched->quiesce_waiters = waiter;
+    th_lock_release(&sched->quiesce_lock);
+    /* seq: announced before the sums are read; a worker parks, then looks for waiters (th_park) */
+    th_fence_seq();
+}
+
+static void delist(thrum_sched *sched, th_quiesce_waiter *waiter) {
+    th_lock_acquire(&sched->quiesce_lock);
+    th_quiesce_waiter **link = &sched->quiesce_waiters;
+    while (*link != waiter) {
+        link = &(*link)->next;
+    }
+    *link = waiter->next;
+    th_lock_release(&sched->quiesce_lock);
+    /* pairs: th_quiesce_wait_left; our last access to the scheduler */
+    th_sub_release(&sched->xquiesce_waiters, 1u);
+}
+
+void th_quiesce_wait_left(thrum_sched *sched) {
+    unsigned spins = 0;
+    /* pairs: delist; each waiter's last access to the scheduler */
+    while (th_load_acquire(&sched->xquiesce_waiters)) {
+        th_backoff(&spins); /* nothing runs any more, so they are on their way */
+    }
+}
+
+static int wait_in_thread(thrum_sched *sched, thrum_time deadline, th_quiesce_what what) {
+    uint32_t xflag = 0;
+    th_quiesce_waiter waiter = {.what = what, .xflag = &xflag};
+    int result = 0;
+    enlist(sched, &waiter);
+    /* relaxed: as in th_quiesce_notify */
+    while (!th_load_relaxed(&xflag) && !th_quiesce_now(sched, what) && !result) {
+        if (th_os_futex_wait(&xflag, 0, deadline) == -ETIMEDOUT) {
+            result = -ETIMEDOUT;
+        }
+    }
+    if (result && th_quiesce_now(sched, what)) {
+        result = 0; /* one last look */
+    }
+    delist(sched, &waiter);
+    return result;
+}
+
+/* Waits on a bound thread of the scheduler's own: what is tied to it runs meanwhile. */
+static int wait_in_root(th_worker *worker, thrum_time deadline, th_quiesce_what what) {
+    thrum_sched *sched = worker->sched;
+    th_quiesce_waiter waiter = {.what = what, .bound = worker, .xflag = &worker->xidle};
+    th_store_relaxed(&worker->xidle, 0u); /* relaxed: no other thread knows of it yet */
+    enlist(sched, &waiter);
+    int result = 0;
+    if (!th_quiesce_now(sched, what)) {
+        result = th_bound_await(worker, &worker->xidle, deadline);
+        result = result && th_quiesce_now(sched, what) ? 0 : result; /* one last look */
+    }
+    delist(sched, &waiter);
+    return result;
+}
+
+/*
+ * For a fiber of another scheduler a thread waits in its place. This is so rare that each such call
+ * has a thread of its own.
+ */
+typedef struct quiesce_call {
+    thrum_sched *sched;
+    thrum_time deadline;
+    th_quiesce_what what;
+    int result;
+    th_waiter waiter;
+} quiesce_call;
+
+static void wait_for_fiber(void *arg) {
+    quiesce_call *call = arg;
+    call->result = wait_in_thread(call->sched, call->deadline, call->what);
+    th_waiter_wake(&call->waiter);
+}
+
+static int wait_in_fiber(thrum_sched *sched, thrum_time deadline, th_quiesce_what what) {
+    quiesce_call call = {.sched = sched, .deadline = deadline, .what = what};
+    th_waiter_init(&call.waiter, TH_ON_SCHED, sched);
+    th_os_thread thread;
+    int failed = th_os_thread_start(&thread, "thrum-wait", wait_for_fiber, &call);
+    if (failed) {
+        return failed;
+    }
+    th_waiter_wait(&call.waiter);
+    th_os_thread_join(thread); /* the thread has nothing more to do */
+    return call.result;
+}
+
+int th_quiesce_wait(thrum_sched *sched, thrum_time deadline, th_quiesce_what what) {
+    if (!sched) {
+        return -EINVAL;
+    }
+    if (th_unlikely(sched->abandoned)) {
+        return -ESHUTDOWN;
+    }
+    if (what != TH_QUIESCE_NOW && th_acts_for(sched)) {
+        /* The task that waits for the delegated call is not done. */
+        return -EDEADLK;
+    }
+    th_worker *root = th_bound_root();
+    if (thrum_sched_current() == sched) {
+        return root ? wait_in_root(root, deadline, what) : -EDEADLK;
+    }
+    return th_fiber_self() ? wait_in_fiber(sched, deadline, what)
+                           : wait_in_thread(sched, deadline, what);
+}
+
+static int wait_if_live(thrum_sched *sched, thrum_time deadline, th_quiesce_what what) {
+    if (sched && !th_external_is_live(sched)) {
+        return -ESHUTDOWN;
+    }
+    return th_quiesce_wait(sched, deadline, what);
+}
+
+int thrum_sched_wait_idle(thrum_sched *sched, thrum_time deadline) {
+    return wait_if_live(sched, deadline, TH_QUIESCE_NOW);
+}
+
+int thrum_sched_wait_done(thrum_sched *sched, thrum_time deadline) {
+    return wait_if_live(sched, deadline, TH_QUIESCE_DONE);
+}

@@ -1,0 +1,186 @@
+/*
+ * deadlock.c: see deadlock.h.
+ */
+#include "core/inspect/deadlock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ready/quiesce_sum.h"
+#include "core/inspect/snapshot.h"
+#include "core/state/parkword.h"
+#include "core/inspect/report.h"
+#include "platform/platform.h"
+
+#define SEEN_MAX TH_LIMIT(8u, 2u)
+
+/* ---- the bound threads ---- */
+
+typedef struct sleepers {
+    bool all;         /* whether each of them sleeps */
+    uint64_t sleeps;  /* sum of their xsleeps */
+    uint64_t resumes; /* how often they, and what is tied to them, have gone on */
+    uint64_t binds;   /* the value of bound_binds */
+} sleepers;
+
+static sleepers count_sleepers(thrum_sched *sched) {
+    th_lock_acquire(&sched->bound_lock);
+    sleepers s = {.all = true, .binds = sched->bound_binds};
+    for (const th_worker *w = sched->bound; w; w = w->bound_next) {
+        if (w->gone) {
+            continue;
+        }
+        /* relaxed: odd since it had deadlock_lock, as we have now: its wakes before that are
+         * seen */
+        uint64_t sleeps = th_load_relaxed(&w->xsleeps);
+        s.sleeps += sleeps;
+        /* relaxed: it does not change while the thread sleeps */
+        s.resumes += th_load_relaxed(&w->counters.xfibers_resumed);
+        /* relaxed: a claim by a thread that sleeps by now came before that thread's xsleeps */
+        bool claimed = !(th_load_relaxed(&w->xsleep) & TH_SLEEP_PARKED);
+        s.all = s.all && (sleeps & 1) && !claimed;
+    }
+    th_lock_release(&sched->bound_lock);
+    return s;
+}
+
+static void wakes(th_worker *worker) {
+    /* relaxed: an old value only says that it slept, which was then so between the two sums */
+    th_store_relaxed(&worker->xsleeps, worker->xsleeps + 1);
+}
+
+/* ---- deadlines ---- */
+
+static bool any_deadline_in(th_timers *timers) {
+    /* A timer that was taken out and has begun is counted (th_timers_fire). */
+    th_lock_acquire(&timers->lock);
+    bool any = th_load_relaxed(&timers->xearliest) != INT64_MAX; /* relaxed: the lock is ours */
+    th_lock_release(&timers->lock);
+    return any;
+}
+
+static bool any_deadline(thrum_sched *sched) {
+    bool any = any_deadline_in(&sched->loose_timers);
+    for (unsigned i = 0; i < sched->workers_count && !any; i++) {
+        any = any_deadline_in(&sched->workers[i].own_timers);
+    }
+    th_lock_acquire(&sched->bound_lock);
+    for (th_worker *w = sched->bound; w && !any; w = w->bound_next) {
+        any = any_deadline_in(&w->own_timers);
+    }
+    th_lock_release(&sched->bound_lock);
+    return any;
+}
+
+/* ---- the fibers ---- */
+
+/* Whether the waiting fibers are as many as they must be, and none of them is about to go on. */
+static bool all_blocked(thrum_sched *sched, uint64_t fibers) {
+    th_seen seen[SEEN_MAX];
+    th_snapshot snapshot;
+    uint64_t blocked = 0;
+    uint64_t roots = 0;
+    unsigned n;
+    bool all = true;
+    th_snapshot_begin(&snapshot, sched);
+    snapshot.brief = true;
+    while (all && (n = th_snapshot_some(&snapshot, seen, SEEN_MAX))) {
+        for (unsigned i = 0; i < n; i++) {
+            const th_seen *s = &seen[i];
+            bool helped = s->on == TH_ON_BLOCKING || s->on == TH_ON_SCHED;
+            bool waits = s->state == TH_SEEN_BLOCKED && !helped;
+            /* a root that waits for no wake: see count_sleepers */
+            bool other = s->root && (s->state == TH_SEEN_AWAITS || s->state == TH_SEEN_RUNNING);
+            all = all && (waits || other);
+            blocked += waits && !s->root;
+            roots += waits && s->root;
+        }
+    }
+    th_snapshot_end(&snapshot);
+    return all && snapshot.held && blocked == fibers && blocked + roots > 0;
+}
+
+static bool is_same(const th_activity *a, const th_activity *b) {
+    return a->xcreated == b->xcreated && a->xreadied == b->xreadied &&
+           a->xfinished == b->xfinished && a->xsuspended == b->xsuspended;
+}
+
+/* Whether there is a deadlock that has not been reported yet. With the lock. */
+static bool is_deadlocked(thrum_sched *sched) {
+    th_activity before;
+    th_activity after;
+    sleepers s = count_sleepers(sched);
+    th_quiesce_sum(sched, &before);
+    uint64_t began = before.xcreated + before.xreadied;
+    if (!s.all || began != before.xfinished + before.xsuspended ||
+        (began == sched->deadlock_began && s.resumes == sched->deadlock_resumes)) {
+        return false;
+    }
+    uint64_t fibers = before.xcreated - before.xfinished - (before.xdormant - before.xroused);
+    if (any_deadline(sched) || !all_blocked(sched, fibers) || th_quiesce_lets_go(sched)) {
+        return false;
+    }
+    /* All of the above held at one moment if nothing has begun meanwhile, and none has woken up. */
+    th_quiesce_sum(sched, &after);
+    sleepers again = count_sleepers(sched);
+    if (!is_same(&before, &after) || !again.all || again.sleeps != s.sleeps ||
+        again.binds != s.binds) {
+        return false;
+    }
+    sched->deadlock_began = began;
+    sched->deadlock_resumes = s.resumes;
+    return true;
+}
+
+/* ---- reporting ---- */
+
+static void tell(thrum_sched *sched) {
+    const thrum_config *config = &sched->config;
+    th_text text;
+    th_text_begin(&text, sched);
+    th_report_deadlock(&text, sched);
+    const char *report = th_text_end(&text);
+    if (config->deadlock) {
+        config->deadlock(config->hook_ctx, report);
+    } else {
+        th_os_stderr(report, strlen(report));
+    }
+    th_text_free(&text);
+    if (config->on_deadlock == THRUM_DEADLOCK_ABORT) {
+        th_os_abort();
+    }
+}
+
+/* With the lock, which is waited for: the thread that has it may have looked too early. */
+static void snapshot(thrum_sched *sched) {
+    if (is_deadlocked(sched)) {
+        tell(sched); /* with the lock, so that reports come one at a time, in order */
+    }
+}
+
+static void parked(thrum_sched *sched) {
+    th_lock_acquire(&sched->deadlock_lock);
+    snapshot(sched);
+    th_lock_release(&sched->deadlock_lock);
+}
+
+static void sleeps(th_worker *worker) {
+    th_lock_acquire(&worker->sched->deadlock_lock);
+    th_store_relaxed(&worker->xsleeps, worker->xsleeps + 1); /* relaxed: published by the lock */
+    snapshot(worker->sched);
+    th_lock_release(&worker->sched->deadlock_lock);
+}
+
+static void leaves(th_worker *worker) {
+    th_lock_acquire(&worker->sched->deadlock_lock);
+    worker->gone = true;
+    snapshot(worker->sched);
+    th_lock_release(&worker->sched->deadlock_lock);
+}
+
+const th_watch th_deadlock_watch = {
+    .parked = parked,
+    .sleeps = sleeps,
+    .wakes = wakes,
+    .leaves = leaves,
+};

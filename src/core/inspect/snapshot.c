@@ -1,0 +1,167 @@
+/*
+ * snapshot.c: see snapshot.h.
+ */
+#include "core/inspect/snapshot.h"
+
+#include "base/annotate.h"
+#include "core/wait/cancel.h"
+#include "core/fiber/fiber.h"
+#include "platform/platform.h"
+#include "thrum/mutex.h"
+
+/* Stacks visited before the locks are given up for a moment. */
+#define STACKS_MAX TH_LIMIT(1024u, 4u)
+
+void th_snapshot_begin(th_snapshot *snapshot, thrum_sched *sched) {
+    *snapshot = (th_snapshot){.sched = sched, .root = sched->workers_count};
+    th_cancel_hold();
+    th_cancel_snapshot_begins(sched);
+    snapshot->held = th_cancel_order(sched->can_order);
+    th_cancel_let_go();
+}
+
+void th_snapshot_end(th_snapshot *snapshot) {
+    th_cancel_hold();
+    th_cancel_snapshot_ends(snapshot->sched);
+    th_cancel_let_go();
+}
+
+/* Not shown to the thread sanitizer, like all that is read of a fiber that may run meanwhile. */
+static TH_NO_TSAN void copy_name(char *to, const char *from) {
+    size_t i = 0;
+    for (; i < THRUM_NAME_MAX && from[i]; i++) {
+        th_tsan_unseen();
+        to[i] = from[i];
+    }
+    to[i] = '\0';
+}
+
+static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th_worker *worker,
+                                  const th_waiter *waiter) {
+    /* relaxed: nothing that the waker wrote is read; for a deadlock the sums decide
+     * (DEADLOCK.md) */
+    uint32_t word = th_load_relaxed(&waiter->xword);
+    bool woken = (word & (TH_WAIT_RELEASED | TH_WAIT_OUTCOME)) != 0;
+    seen->state = woken || !(word & TH_WAIT_PARKED) ? TH_SEEN_READY : TH_SEEN_BLOCKED;
+    seen->held = true;
+    seen->on = (th_on)waiter->on;
+    seen->object = waiter->object;
+    seen->deadline = waiter->deadline;
+    seen->tick = th_load_relaxed(&fiber->xblocked_tick); /* relaxed: came with the waiter */
+    /* relaxed: a figure, of another worker if the fiber is just being resumed there */
+    uint64_t now = th_load_relaxed(&worker->xtick);
+    seen->ticks = now > seen->tick ? now - seen->tick : 0;
+    if (seen->on == TH_ON_MUTEX) {
+        /* The mutex lives until all waits on it have returned. */
+        const thrum_mutex *mutex = waiter->object;
+        /* relaxed: a number that is only printed */
+        seen->holder = th_load_relaxed(&mutex->reserved_owner);
+    } else if (seen->on == TH_ON_JOIN) {
+        copy_name(seen->joined, ((const thrum_handle *)waiter->object)->name);
+    }
+}
+
+/* The part of a thread's own stack that is in use, as far as the system has told. */
+static TH_NO_TSAN th_backtrace_stack stack_of_root(const th_fiber *fiber) {
+    const th_worker *worker = th_container(fiber, const th_worker, home);
+    return (th_backtrace_stack){worker->own_low, worker->own_high};
+}
+
+/*
+ * A fiber that runs has no backtrace: nothing saved tells its calls from those that have ended. Nor
+ * has a root that waits for no wake: it runs its loop.
+ */
+static TH_NO_TSAN void see_calls(const th_snapshot *snapshot, th_seen *seen, unsigned number,
+                                 const th_fiber *fiber, const th_stack *stack,
+                                 const th_waiter *waiter) {
+    th_backtrace_stack bounds;
+    if (!snapshot->backtrace || seen->state == TH_SEEN_RUNNING || (fiber->root && !waiter)) {
+        return;
+    }
+    if (fiber->root) {
+        bounds = stack_of_root(fiber);
+    } else {
+        bounds = (th_backtrace_stack){(uintptr_t)stack->bottom, (uintptr_t)fiber};
+    }
+    seen->calls = th_backtrace_scan(snapshot->backtrace, number, bounds, &fiber->context, waiter);
+}
+
+/* The part of a snapshot that has been taken so far. */
+typedef struct view {
+    th_snapshot *snapshot;
+    th_seen *seen;
+    unsigned count;
+    unsigned max;
+} view;
+
+/* Describes a fiber. False: no run of a task is on it. */
+static TH_NO_TSAN bool see(view *v, const th_fiber *fiber, const th_stack *stack) {
+    const th_snapshot *snapshot = v->snapshot;
+    th_seen *seen = &v->seen[v->count];
+    /* pairs: th_cancel_show; the waiter, and since when */
+    const th_waiter *waiter = snapshot->held ? th_load_acquire(&fiber->xblocked) : NULL;
+    /* relaxed: as of some recent moment, unless it waits */
+    if (!waiter && !th_load_relaxed(&fiber->body)) {
+        return false;
+    }
+    const th_worker *worker = th_load_relaxed(&fiber->worker); /* relaxed: as above */
+    if (!worker) {
+        /* Its first run has just begun, and may be visible before the worker is. */
+        return false;
+    }
+    *seen = (th_seen){.worker = worker->index, .root = fiber->root, .deadline = TH_FOREVER};
+    if (waiter || !snapshot->brief) {
+        seen->id = fiber->run_id;
+        seen->tied = fiber->work.worker;
+        copy_name(seen->name, fiber->name);
+    }
+    if (waiter) {
+        see_waiter(seen, fiber, worker, waiter);
+    } else {
+        bool runs = th_load_relaxed(&worker->current) == fiber; /* relaxed: as above */
+        seen->state = runs ? TH_SEEN_RUNNING : fiber->root ? TH_SEEN_AWAITS : TH_SEEN_READY;
+    }
+    see_calls(snapshot, seen, v->count, fiber, stack, waiter);
+    return true;
+}
+
+/* ---- all fibers ---- */
+
+static TH_NO_TSAN bool visit(void *ctx, const th_stack *stack, bool in_use) {
+    view *v = ctx;
+    const th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
+    if (fiber && see(v, fiber, stack)) {
+        v->count++;
+    }
+    return v->count < v->max;
+}
+
+/* Visits the bound threads in the order of their numbers; they may come and go meanwhile. */
+static TH_NO_TSAN void visit_roots(view *v) {
+    th_snapshot *snapshot = v->snapshot;
+    thrum_sched *sched = snapshot->sched;
+    th_lock_acquire(&sched->bound_lock);
+    while (v->count < v->max && snapshot->root < sched->bound_end) {
+        const th_worker *worker = th_worker_at(sched, (int32_t)snapshot->root++);
+        if (worker && worker->linked && see(v, &worker->home, NULL)) {
+            v->count++;
+        }
+    }
+    th_lock_release(&sched->bound_lock);
+}
+
+TH_NO_TSAN unsigned th_snapshot_some(th_snapshot *snapshot, th_seen seen[], unsigned max) {
+    view v = {snapshot, seen, 0, max};
+    while (v.count < max && !snapshot->stacks_seen) {
+        th_cancel_hold();
+        snapshot->stacks_seen =
+            !th_stacks_some(&snapshot->sched->stacks, &snapshot->at, STACKS_MAX, visit, &v);
+        th_cancel_let_go();
+    }
+    if (v.count < max) {
+        th_cancel_hold();
+        visit_roots(&v);
+        th_cancel_let_go();
+    }
+    return v.count;
+}

@@ -1,0 +1,66 @@
+/*
+ * snapshot.h: a snapshot of all fibers of a scheduler while it goes on: which run, and what the
+ * others wait for.
+ *
+ * There is no list of fibers: each lies on its stack, and the stacks are visited one by one. A
+ * fiber that waits is *held* while it is inspected, as by a canceller: it may be woken, but does
+ * not return from its wait before the lock is given up, so the waiter and what it waits for are
+ * there. Fibers that do not wait are not held: what is said of them is as of some recent moment.
+ * core/inspect/DEADLOCK.md has the argument.
+ */
+#ifndef TH_SNAPSHOT_H
+#define TH_SNAPSHOT_H
+
+#include "core/inspect/backtrace.h"
+#include "core/fiber/stack.h"
+#include "core/state/worker.h"
+
+typedef enum {
+    TH_SEEN_BLOCKED, /* waits, and has not been woken */
+    TH_SEEN_READY,   /* is queued, or about to be: it was woken, or has yielded */
+    TH_SEEN_RUNNING, /* runs on `worker` */
+    TH_SEEN_AWAITS,  /* is a bound thread that waits for the scheduler (wait_idle, stop, unbind) */
+    TH_SEEN_STATES
+} th_seen_state;
+
+typedef struct th_seen {
+    uint64_t id; /* of its present run: the fiber's number above the run's */
+    th_seen_state state;
+    th_on on;           /* blocked or woken: the kind of thing that it waits, or waited, for */
+    const void *object; /* of a wait: the thing; not to be dereferenced */
+    uint64_t holder;    /* of a wait for a mutex: its owner, as th_self_id, or 0 */
+    int64_t deadline;   /* of a wait: its deadline, or TH_FOREVER */
+    uint64_t tick;      /* of a wait: the tick of `worker` at which it began */
+    uint64_t ticks;     /* of a wait: ticks of `worker` since then */
+    unsigned worker;    /* the worker where it ran last */
+    int tied;           /* the worker that it is tied to, or -1 */
+    bool root;          /* whether it is a bound thread itself */
+    unsigned calls;     /* words of its backtrace, numbered by its index among those seen */
+    bool held;          /* whether it waits: all that is said of it was true at one moment */
+    char name[THRUM_NAME_MAX + 1];
+    char joined[THRUM_NAME_MAX + 1]; /* of a wait for a task's end: the task's name */
+} th_seen;
+
+typedef struct th_snapshot {
+    thrum_sched *sched;
+    th_stack_cursor at;
+    unsigned root;           /* the number of the next bound thread */
+    bool held;               /* false: the system refuses what holds fibers (th_os_barrier) */
+    bool brief;              /* only the state is wanted of fibers that are not held */
+    th_backtrace *backtrace; /* if set, takes words of the calls of fibers that do not run */
+    bool stacks_seen;
+} th_snapshot;
+
+/*
+ * From any thread and context, but not with th_cancel_lock, while the scheduler lives.
+ * th_snapshot_end must follow.
+ */
+void th_snapshot_begin(th_snapshot *snapshot, thrum_sched *sched);
+/*
+ * The next fibers, up to max; 0: there are none left. With `backtrace` at most TH_BACKTRACE_FIBERS
+ * at a time, and the i'th has number i there until the next call.
+ */
+unsigned th_snapshot_some(th_snapshot *snapshot, th_seen seen[], unsigned max);
+void th_snapshot_end(th_snapshot *snapshot);
+
+#endif

@@ -1,0 +1,229 @@
+/*
+ * external.c: see external.h. core/control/STOP.md has the argument why stop cannot free what an
+ * external thread still uses.
+ */
+#include "core/ready/external.h"
+
+#include "core/state/thread_exit.h"
+#include "core/state/worker.h"
+#include "platform/platform.h"
+
+th_lock th_external_lock = TH_LOCK_INIT;
+
+/*
+ * A thread's records are used by every task that runs on it, in contexts whose order the thread
+ * sanitizer does not see: so finding and making records is not shown to it.
+ */
+static TH_NO_TSAN th_external *find(th_thread *thread, thrum_sched *sched) {
+    for (th_external *r = thread->external; r; r = r->next_of_thread) {
+        /* relaxed: it turns from the caller's scheduler to NULL only after the caller's last use,
+         * which the user orders */
+        if (th_load_relaxed(&r->xsched) == sched) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+static thrum_sched *live; /* every scheduler that has not been stopped, under th_external_lock */
+
+void th_external_open(thrum_sched *sched) {
+    th_lock_acquire(&th_external_lock);
+    sched->next_live = live;
+    live = sched;
+    th_lock_release(&th_external_lock);
+}
+
+void th_external_abandon(void) {
+    for (thrum_sched *s = live; s; s = s->next_live) {
+        s->abandoned = true;
+        th_store_relaxed(&s->xstopping, 1u); /* relaxed: no other thread is there yet */
+        th_slab_abandon(s->spawn_slab);
+        for (th_external *r = s->externals.first; r; r = r->next_of_sched) {
+            th_store_relaxed(&r->xsched, NULL); /* relaxed: as above */
+        }
+    }
+    live = NULL; /* calls on one of them find it gone */
+}
+
+/* With the lock. Does not read the scheduler's memory: a post may come when it is gone. */
+static bool is_live(const thrum_sched *sched) {
+    const thrum_sched *s = live;
+    while (s && s != sched) {
+        s = s->next_live;
+    }
+    return s != NULL;
+}
+
+bool th_external_is_live(const thrum_sched *sched) {
+    th_lock_acquire(&th_external_lock);
+    bool result = is_live(sched);
+    th_lock_release(&th_external_lock);
+    return result;
+}
+
+/* A record for the scheduler; NULL: the scheduler is gone (*gone), or there is no memory. */
+static TH_NO_TSAN th_external *attach(th_thread *thread, thrum_sched *sched, bool *gone) {
+    th_lock_acquire(&th_external_lock);
+    *gone = !is_live(sched);
+    th_lock_release(&th_external_lock);
+    /*
+     * If it is gone, ask for no memory: this may be the child of a fork. And there must be no
+     * record that would not be retired: it would tell of a thread whose memory is gone.
+     */
+    if (*gone || !th_thread_keep(thread, TH_EXIT_EXTERNAL, th_external_retire_all)) {
+        return NULL;
+    }
+    th_external *r = find(thread, NULL); /* a record whose scheduler is gone */
+    bool fresh = !r;
+    if (fresh) {
+        th_tsan_fresh_begin();
+        r = th_os_alloc(sizeof *r);
+        th_tsan_fresh_end();
+        if (!r) {
+            return NULL;
+        }
+        r->xinside = 0; /* the rest is set below */
+        r->thread = thread;
+    }
+    th_lock_acquire(&th_external_lock);
+    *gone = !is_live(sched);
+    if (*gone) {
+        th_lock_release(&th_external_lock);
+        if (fresh) {
+            th_os_free(r);
+        }
+        return NULL;
+    }
+    if (fresh) {
+        r->next_of_thread = thread->external;
+        thread->external = r;
+    }
+    r->activity = (th_activity){0};  /* read under the lock */
+    th_store_relaxed(&r->xwakes, 0); /* relaxed: read under the lock */
+    r->next_of_sched = sched->externals.first;
+    sched->externals.first = r;
+    th_store_relaxed(&r->xsched, sched); /* relaxed: only this thread reads it without the lock */
+    th_lock_release(&th_external_lock);
+    return r;
+}
+
+/* Without memory for a record, or a way to end it with the thread: such threads share one record
+ * and take turns with it. */
+static th_external *enter_shared(thrum_sched *sched) {
+    th_lock_acquire(&th_external_lock);
+    bool gone = !is_live(sched);
+    if (!gone) {
+        th_lock_acquire(&sched->externals.shared_lock);
+    }
+    th_lock_release(&th_external_lock);
+    return gone ? NULL : &sched->externals.retired;
+}
+
+th_external *th_external_enter(thrum_sched *sched, bool post) {
+    th_thread *thread = th_thread_self();
+    bool gone = false;
+    bool shared = false;
+    th_external *r = find(thread, sched);
+    if (th_unlikely(!r)) {
+        r = attach(thread, sched, &gone);
+    }
+    if (th_unlikely(!r)) {
+        r = gone ? NULL : enter_shared(sched);
+        shared = true;
+        if (!r) {
+            return NULL;
+        }
+    }
+    /* seq: xinside before the next two are read; th_external_close and stop write those, then read
+     * xinside */
+    th_xchg_seq(&r->xinside, 1u);
+    /* seq: as above; once the record is detached the scheduler may be gone */
+    if (th_unlikely(!shared && th_load_seq(&r->xsched) != sched)) {
+        /* pairs: wait_left; nothing was done */
+        th_store_release(&r->xinside, 0u);
+        return NULL;
+    }
+    /* seq: as above */
+    if (post && th_unlikely(th_load_seq(&sched->xstopping)) && thread->acts_for != sched) {
+        th_external_leave(sched, r);
+        return NULL;
+    }
+    return r;
+}
+
+void th_external_leave(thrum_sched *sched, th_external *r) {
+    if (th_unlikely(r == &sched->externals.retired)) {
+        th_store_relaxed(&r->xinside, 0u); /* relaxed: under the shared lock */
+        th_lock_release(&sched->externals.shared_lock);
+        return;
+    }
+    /* pairs: th_external_wait_left; the thread's last access to the scheduler came before */
+    th_store_release(&r->xinside, 0u);
+}
+
+/* With the lock: waits until no external thread is inside. */
+static void wait_left(thrum_sched *sched) {
+    for (th_external *r = sched->externals.first; r; r = r->next_of_sched) {
+        unsigned spins = 0;
+        /* pairs: th_external_leave; what the thread did inside is done */
+        while (th_load_acquire(&r->xinside)) {
+            th_backoff(&spins); /* short: no thread waits while it is inside */
+        }
+    }
+    th_lock_acquire(&sched->externals.shared_lock);
+    th_lock_release(&sched->externals.shared_lock);
+}
+
+void th_external_wait_left(thrum_sched *sched) {
+    th_fence_seq(); /* seq: the caller's flag before xinside is read; th_external_enter */
+    th_lock_acquire(&th_external_lock);
+    wait_left(sched);
+    th_lock_release(&th_external_lock);
+}
+
+void th_external_close(thrum_sched *sched) {
+    th_lock_acquire(&th_external_lock);
+    thrum_sched **link = &live;
+    while (*link != sched) {
+        link = &(*link)->next_live;
+    }
+    *link = sched->next_live;
+    for (th_external *r = sched->externals.first; r; r = r->next_of_sched) {
+        /* relaxed: ordered by the fence */
+        th_store_relaxed(&r->xsched, NULL);
+    }
+    /* seq: detached before xinside is read; th_external_enter is inside before it reads xsched */
+    th_fence_seq();
+    wait_left(sched);
+    sched->externals.first = NULL;
+    th_lock_release(&th_external_lock);
+}
+
+static void unlink_of_sched(thrum_sched *sched, th_external *gone) {
+    th_external **link = &sched->externals.first;
+    while (*link != gone) {
+        link = &(*link)->next_of_sched;
+    }
+    *link = gone->next_of_sched;
+}
+
+void th_external_retire_all(th_thread *thread) {
+    th_lock_acquire(&th_external_lock);
+    th_external *r = thread->external;
+    thread->external = NULL;
+    for (th_external *next; r; r = next) {
+        next = r->next_of_thread;
+        thrum_sched *sched = r->xsched;
+        if (sched) {
+            th_external *sum = &sched->externals.retired;
+            th_lock_acquire(&sched->externals.shared_lock);
+            th_activity_add(&sum->activity, &r->activity);
+            th_count(&sum->xwakes, r->xwakes);
+            th_lock_release(&sched->externals.shared_lock);
+            unlink_of_sched(sched, r);
+        }
+        th_os_free(r);
+    }
+    th_lock_release(&th_external_lock);
+}

@@ -1,0 +1,34 @@
+/*
+ * external_state.h: what a scheduler knows of an external thread, one that is none of its workers
+ * (external.h).
+ */
+#ifndef TH_EXTERNAL_STATE_H
+#define TH_EXTERNAL_STATE_H
+
+#include "core/state/counters.h"
+#include "core/state/activity.h"
+#include "core/state/lock.h"
+#include "core/state/thread.h"
+#include "thrum/sched.h"
+
+struct th_external {
+    /* The thread's list; under th_external_lock where other threads read it. */
+    struct th_external *next_of_thread;
+    /* The scheduler's list; under th_external_lock. */
+    struct th_external *next_of_sched;
+    thrum_sched *xsched; /* NULL once the scheduler is gone; the thread reads it without the lock */
+
+    th_thread *thread; /* constant: the record's thread; NULL: `retired` */
+    uint32_t xinside;  /* 1 while the thread is in a call on the scheduler; the thread writes it */
+    th_activity activity; /* the thread's activity counters; the thread writes them */
+    uint64_t xwakes;      /* futex calls of the thread that woke a worker */
+};
+
+typedef struct th_externals {
+    th_external *first;   /* under th_external_lock */
+    th_external retired;  /* the sum of ended threads and of those without memory for a record */
+    th_lock shared_lock;  /* held while `retired` is used in place of a record */
+    th_counters counters; /* the wakes of external threads, for thrum_metrics_read */
+} th_externals;
+
+#endif

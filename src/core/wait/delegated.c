@@ -1,0 +1,50 @@
+/*
+ * delegated.c: see delegated.h.
+ */
+#include "core/wait/delegated.h"
+
+#include "core/state/handle.h"
+#include "core/state/lock.h"
+#include "core/state/thread.h"
+
+void th_delegated_begin(const th_inherited *inherited) {
+    th_fiber *fiber = th_fiber_self();
+    fiber->inherited = *inherited;
+    fiber->delegated = inherited->handle ? TH_DELEGATED_UNLISTED : TH_DELEGATED_NONE;
+    fiber->dirty = true; /* so that what it inherits ends with it */
+}
+
+void th_delegated_list_slow(th_fiber *fiber) {
+    thrum_handle *handle = fiber->inherited.handle;
+    fiber->delegated = TH_DELEGATED_LISTED;
+    fiber->delegated_prev = NULL;
+    th_lock_acquire(&handle->delegated_lock);
+    fiber->delegated_next = handle->delegated;
+    if (handle->delegated) {
+        handle->delegated->delegated_prev = fiber;
+    }
+    handle->delegated = fiber;
+    th_lock_release(&handle->delegated_lock);
+}
+
+static void unlist(thrum_handle *handle, th_fiber *fiber) {
+    th_lock_acquire(&handle->delegated_lock);
+    if (fiber->delegated_next) {
+        fiber->delegated_next->delegated_prev = fiber->delegated_prev;
+    }
+    if (fiber->delegated_prev) {
+        fiber->delegated_prev->delegated_next = fiber->delegated_next;
+    } else {
+        handle->delegated = fiber->delegated_next;
+    }
+    th_lock_release(&handle->delegated_lock);
+}
+
+void th_delegated_end(void) {
+    th_fiber *fiber = th_fiber_self();
+    if (fiber->delegated == TH_DELEGATED_LISTED) {
+        unlist(fiber->inherited.handle, fiber);
+    }
+    fiber->delegated = TH_DELEGATED_NONE;
+    fiber->inherited.handle = NULL;
+}

@@ -1,0 +1,33 @@
+/*
+ * delegated.h: delegated calls: calls of a task that other fibers make in its stead, for forks that
+ * were given (fork.h) and nodes of its graphs. The fiber that makes one inherits the task's
+ * deadline and shields, and is cancelled with it.
+ *
+ * A *delegated call* is the fiber that makes such a call for a spawned task. It stands on the list
+ * in that task's handle from its first wait, or its first scope, until the call has ended: a call
+ * that never waits costs nothing. core/wait/WAITING.md, "Delegated calls", has the argument.
+ */
+#ifndef TH_DELEGATED_H
+#define TH_DELEGATED_H
+
+#include "base/cc.h"
+#include "core/state/fiber_state.h"
+
+/* In the task's context, on the calling fiber: before the call, and once its values are dropped. */
+void th_delegated_begin(const th_inherited *inherited);
+void th_delegated_end(void);
+
+/* Called when the fiber is about to wait, or to open a scope: a cancel must find it. */
+void th_delegated_list_slow(th_fiber *fiber);
+
+static inline bool th_delegated_is_unlisted(const th_fiber *fiber) {
+    return th_unlikely(fiber->delegated == TH_DELEGATED_UNLISTED);
+}
+
+static inline void th_delegated_list(th_fiber *fiber) {
+    if (th_delegated_is_unlisted(fiber)) {
+        th_delegated_list_slow(fiber);
+    }
+}
+
+#endif

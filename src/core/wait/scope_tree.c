@@ -1,0 +1,403 @@
+/*
+ * scope_tree.c: see scope_tree.h.
+ */
+#include "core/wait/scope_tree.h"
+
+#include "base/atomic.h"
+#include "base/check.h"
+#include "core/wait/cancel.h"
+#include "core/wait/delegated.h"
+#include "core/wait/wait.h"
+#include "core/ready/waiter.h"
+#include "core/state/worker.h"
+#include "thrum/scope.h"
+
+/* Whether the deadline has passed. Reads the clock only if there is one. */
+static bool has_passed(const th_scope *scope) {
+    return scope->deadline != TH_FOREVER && scope->deadline <= th_os_now();
+}
+
+/* Whether a stop has cancelled the owner. A stop does not tell the scopes. */
+static bool is_stopped(const th_scope *scope) {
+    /* relaxed: a child that the stop has cancelled left after th_cancel_pass, which orders it */
+    return scope->owner && (th_load_relaxed(&scope->sched->xcancelling) & TH_CANCEL_ALL) != 0;
+}
+
+/* From now on new children are born cancelled. The first reason given stays. */
+static void give_reason(th_scope *scope, int why) {
+    th_lock_acquire(&scope->lock);
+    scope->cancelled = true;
+    if (!scope->first) {
+        scope->first = is_stopped(scope) ? -ECANCELED : why;
+    }
+    th_lock_release(&scope->lock);
+}
+
+/* ---- lists, under th_cancel_lock ---- */
+
+/* Scopes that a cancel has not reached yet. */
+typedef struct scopes {
+    th_scope *first;
+} scopes;
+
+static void put(scopes *list, th_scope *scope) {
+    scope->next = list->first;
+    scope->link = &list->first;
+    if (list->first) {
+        list->first->link = &scope->next;
+    }
+    list->first = scope;
+}
+
+static void take(th_scope *scope) {
+    *scope->link = scope->next;
+    if (scope->next) {
+        scope->next->link = scope->link;
+    }
+    scope->link = NULL;
+}
+
+/* ---- the owner's side ---- */
+
+thrum_time thrum_deadline(void) {
+    th_fiber *fiber = th_fiber_self();
+    return fiber ? fiber->inherited.deadline : THRUM_FOREVER;
+}
+
+bool th_scope_open(th_scope *scope, thrum_sched *sched, int64_t deadline) {
+    th_fiber *owner = th_fiber_self();
+    *scope = (th_scope){.sched = sched, .owner = owner, .deadline = deadline};
+    if (!owner) {
+        return deadline != TH_FOREVER;
+    }
+    const thrum_handle *self = owner->inherited.handle;
+    scope->parent = self ? self->scope : NULL;
+    scope->inherited = owner->inherited.deadline;
+    scope->deadline = deadline < scope->inherited ? deadline : scope->inherited;
+    bool late = has_passed(scope);
+    if (late) { /* its children are born cancelled, so a cancel has nothing to do here */
+        scope->visited = true;
+        scope->cancelled = true;
+        scope->first = -ETIMEDOUT;
+    }
+    owner->inherited.deadline = scope->deadline;
+    scope->outer = th_load_relaxed(&owner->xfamilies); /* relaxed: the owner's own */
+    owner->dirty = true; /* so that the end of the run sees a scope that is left open */
+    th_delegated_list(owner);
+    /* pairs: visit_fiber; the scope as it is now */
+    th_store_release(&owner->xfamilies, scope);
+    if (th_cancel_is_on(owner)) {
+        give_reason(scope, -ECANCELED);
+    }
+    return !late && scope->deadline < (scope->parent ? scope->parent->deadline : TH_FOREVER);
+}
+
+int th_scope_wait(th_scope *scope, const size_t *count) {
+    th_waiter waiter;
+    th_waiter_init(&waiter, TH_ON_SCOPE, scope);
+    waiter.shielded = true; /* a cancel reaches the children, and the owner waits for them */
+    th_lock_acquire(&scope->lock);
+    bool wait = *count != 0;
+    if (wait) {
+        scope->waiter = &waiter;
+        scope->awaited = count;
+    }
+    int result = scope->first;
+    th_lock_release(&scope->lock);
+    if (wait) {
+        (void)th_waiter_wait(&waiter);
+        result = waiter.value;
+    }
+    return !result && is_stopped(scope) ? -ECANCELED : result;
+}
+
+bool th_scope_is_innermost(const th_scope *scope) {
+    th_fiber *owner = th_fiber_self();
+    return owner && th_load_relaxed(&owner->xfamilies) == scope; /* relaxed: the owner's own */
+}
+
+/* Takes an empty scope off the list of a cancel that has found it and not reached it yet. */
+static void forget(th_scope *scope) {
+    th_lock_acquire(&th_cancel_lock);
+    if (scope->link) {
+        take(scope);
+    }
+    th_lock_release(&th_cancel_lock);
+}
+
+void th_scope_close(th_scope *scope) {
+    th_fiber *owner = scope->owner;
+    if (owner) {
+        owner->inherited.deadline = scope->inherited;
+        /* relaxed: ordered as in th_cancel_is_on */
+        th_store_relaxed(&owner->xfamilies, scope->outer);
+        th_cancel_fence(owner);
+        if (th_cancel_is_mine(owner)) {
+            forget(scope);
+        }
+    }
+}
+
+/* ---- children and timers ---- */
+
+void th_scope_count(th_scope *scope, size_t *count) {
+    th_lock_acquire(&scope->lock);
+    ++*count;
+    th_lock_release(&scope->lock);
+}
+
+/* With the lock, which it gives up: one less. */
+static void leave(th_scope *scope, size_t *count) {
+    th_waiter *waiter = NULL;
+    if (--*count == 0 && scope->waiter && scope->awaited == count) {
+        waiter = scope->waiter;
+        scope->waiter = NULL;
+        waiter->value = scope->first;
+    }
+    th_lock_release(&scope->lock);
+    if (waiter) {
+        th_waiter_wake(waiter); /* from here on the scope may be gone */
+    }
+}
+
+void th_scope_leave(th_scope *scope, size_t *count) {
+    th_lock_acquire(&scope->lock);
+    leave(scope, count);
+}
+
+void th_scope_child_begins(th_scope *scope, thrum_handle *handle) {
+    th_lock_acquire(&scope->lock);
+    scope->living++;
+    handle->scope = scope;
+    /* relaxed: published with the task; only its own run reads a part's word already */
+    uint32_t word = th_load_relaxed(&handle->xcancelled) | (scope->cancelled ? TH_CANCEL_ON : 0);
+    th_store_relaxed(&handle->xcancelled, word); /* relaxed: as above */
+    handle->scope_prev = NULL;
+    handle->scope_next = scope->children;
+    if (scope->children) {
+        scope->children->scope_prev = handle;
+    }
+    scope->children = handle;
+    th_lock_release(&scope->lock);
+}
+
+void th_scope_child_ended(thrum_handle *handle, int result) {
+    th_scope *scope = handle->scope;
+    th_lock_acquire(&scope->lock);
+    if (result < 0 && !scope->cancelled) {
+        th_lock_release(&scope->lock);
+        th_scope_cancel(scope, result);
+        th_lock_acquire(&scope->lock);
+    }
+    if (scope->cursor == handle) {
+        scope->cursor = handle->scope_next;
+    }
+    thrum_handle *next = handle->scope_next;
+    thrum_handle *prev = handle->scope_prev;
+    if (next) {
+        next->scope_prev = prev;
+    }
+    if (prev) {
+        prev->scope_next = next;
+    } else {
+        scope->children = next;
+    }
+    leave(scope, &scope->living);
+}
+
+/* ---- the owner as a child of its own scope ---- */
+
+void th_scope_enter(th_scope *scope, th_part *part) {
+    th_fiber *fiber = th_fiber_self();
+    *part = (th_part){.outer = fiber->inherited.handle};
+    thrum_handle *self = &part->handle;
+    self->can_order = fiber->sched->can_order;
+    self->xcancelled = TH_CANCEL_NESTED;
+    th_lock_init(&self->delegated_lock);
+    th_scope_child_begins(scope, self);
+    fiber->inherited.handle = self;
+    th_handle_runs(self, fiber);
+}
+
+void th_scope_exit(th_part *part) {
+    th_fiber *fiber = th_fiber_self();
+    th_handle_runs(&part->handle, NULL);
+    th_cancel_taken_back(fiber);
+    fiber->inherited.handle = part->outer;
+    th_scope_child_ended(&part->handle, 0);
+}
+
+/* ---- cancelling: with th_cancel_lock from here on ---- */
+
+/* One cancel. Scopes may leave its lists while it breathes. */
+typedef struct cancel {
+    scopes unmarked; /* scopes of this level of the tree */
+    scopes marked;   /* scopes whose children have been flagged */
+    scopes below;    /* scopes of the next level */
+    unsigned steps;  /* steps until it breathes */
+    bool lets_run;   /* whether it yields then: the caller may suspend */
+} cancel;
+
+/*
+ * Between two steps, after which the lists may be shorter. Only visits wake fibers, so only then is
+ * it worth yielding.
+ */
+static void step(cancel *c, bool visit) {
+    if (--c->steps == 0) {
+        c->steps = TH_CANCEL_MAX;
+        th_cancel_breathe(visit && c->lets_run);
+    }
+}
+
+/*
+ * Ends the fiber's wait; the scopes that the fiber has opened are the next level. For a part of a
+ * run only those count that were opened inside it: the part's own scope, and what is around it,
+ * come after them in the list.
+ */
+static void visit_fiber(cancel *c, th_fiber *fiber, const thrum_handle *handle) {
+    th_cancel_visit(fiber);
+    /* pairs: th_scope_open; it stays open meanwhile: to close it its owner waits for the lock */
+    th_scope *scope = th_load_acquire(&fiber->xfamilies);
+    for (; scope && scope != handle->scope; scope = scope->outer) {
+        if (!scope->visited) {
+            scope->visited = true;
+            put(&c->below, scope);
+        }
+    }
+}
+
+/* Visits the fiber that runs the task, and those that make delegated calls for it. */
+static void visit_task(cancel *c, thrum_handle *handle) {
+    /* pairs: th_handle_runs; the fiber, and that the run before on it has ended its waits */
+    th_fiber *fiber = th_load_acquire(&handle->xfiber);
+    if (fiber) {
+        visit_fiber(c, fiber, handle);
+    }
+    th_lock_acquire(&handle->delegated_lock); /* so that none of them is gone */
+    for (th_fiber *delegated = handle->delegated; delegated;
+         delegated = delegated->delegated_next) {
+        visit_fiber(c, delegated, handle);
+    }
+    th_lock_release(&handle->delegated_lock);
+}
+
+static void flag(thrum_handle *handle) {
+    uint32_t word = th_load_relaxed(&handle->xcancelled); /* relaxed: written with the lock held */
+    /* relaxed: th_cancel_order follows */
+    th_store_relaxed(&handle->xcancelled, word | TH_CANCEL_ON);
+}
+
+/* Flags or visits the next child of the scope. False: there is none left. */
+static bool next_child(cancel *c, th_scope *scope, bool visit) {
+    th_lock_acquire(&scope->lock); /* so that the child is not gone */
+    thrum_handle *child = scope->cursor;
+    if (child) {
+        scope->cursor = child->scope_next;
+        if (visit) {
+            visit_task(c, child);
+        } else {
+            flag(child);
+        }
+    }
+    th_lock_release(&scope->lock);
+    return child != NULL;
+}
+
+/* From now on new children are born cancelled; the cursor stands at the first living one. */
+static void begin(th_scope *scope, int why) {
+    give_reason(scope, why);
+    th_lock_acquire(&scope->lock);
+    scope->cursor = scope->children;
+    th_lock_release(&scope->lock);
+}
+
+/* Goes through all scopes of a list, which is then empty; moves them to `to`, if not NULL. */
+static void each_scope(cancel *c, scopes *list, scopes *to, int why) {
+    th_scope *scope;
+    while ((scope = list->first)) {
+        begin(scope, why);
+        for (bool more = true; more && list->first == scope; step(c, !to)) {
+            more = next_child(c, scope, !to);
+            if (!more) {
+                take(scope);
+                if (to) {
+                    put(to, scope);
+                }
+            }
+        }
+    }
+}
+
+static void go_below(cancel *c) {
+    c->unmarked = c->below;
+    c->below.first = NULL;
+    if (c->unmarked.first) {
+        c->unmarked.first->link = &c->unmarked.first;
+    }
+}
+
+/*
+ * Cancels this level and all below, with one barrier a level of the tree. A deadline holds for
+ * everything below, so its code is passed on; any other reason becomes -ECANCELED, since the
+ * scopes below only know that their owners were cancelled.
+ */
+static void cancel_levels(cancel *c, bool can_order, int why) {
+    while (c->unmarked.first) {
+        each_scope(c, &c->unmarked, &c->marked, why);
+        bool ordered = th_cancel_order(can_order);
+        while (!ordered && c->marked.first) {
+            /* Without that order, fibers that wait already are left to their wakers. */
+            take(c->marked.first);
+        }
+        each_scope(c, &c->marked, NULL, why);
+        go_below(c);
+        why = why == -ETIMEDOUT ? why : -ECANCELED;
+    }
+}
+
+static void cancel_scope(th_scope *scope, int why, bool lets_run) {
+    if (scope->sched->abandoned) {
+        return; /* in the child of a fork none of its tasks is there */
+    }
+    cancel c = {.steps = TH_CANCEL_MAX, .lets_run = lets_run};
+    th_cancel_hold();
+    /* A child that fails gives its code as it leaves, even if another cancel reaches the scope. */
+    give_reason(scope, why);
+    if (!scope->visited) {
+        scope->visited = true;
+        put(&c.unmarked, scope);
+        cancel_levels(&c, scope->sched->can_order, why);
+    }
+    th_cancel_let_go();
+}
+
+void th_scope_cancel(th_scope *scope, int why) {
+    cancel_scope(scope, why, true);
+}
+
+void th_scope_cancel_here(th_scope *scope, int why) {
+    cancel_scope(scope, why, false);
+}
+
+void th_scope_cancel_task(thrum_handle *handle, bool can_order) {
+    cancel c = {.steps = TH_CANCEL_MAX, .lets_run = true};
+    flag(handle);
+    if (th_cancel_order(can_order)) {
+        visit_task(&c, handle);
+        go_below(&c);
+        cancel_levels(&c, can_order, -ECANCELED);
+    }
+}
+
+bool th_scope_is_late(const th_fiber *fiber) {
+    const thrum_handle *self = fiber->inherited.handle;
+    th_scope *late = self ? self->scope : NULL;
+    if (!late || !has_passed(late)) {
+        return false;
+    }
+    while (late->parent && has_passed(late->parent)) {
+        late = late->parent;
+    }
+    th_scope_cancel_here(late, -ETIMEDOUT);
+    return true;
+}
