@@ -10,12 +10,12 @@
 
 #include "base/atomic.h"
 #include "base/check.h"
-#include "core/wait/cancel.h"
+#include "core/ready/waiter.h"
 #include "core/state/driver.h"
 #include "core/state/lock.h"
 #include "core/state/thread.h"
+#include "core/wait/cancel.h"
 #include "core/wait/wait.h"
-#include "core/ready/waiter.h"
 #include "platform/platform.h"
 
 /* How many queued jobs are failed at a time when there is no thread to run them. */

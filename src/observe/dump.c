@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "core/ready/external.h"
 #include "core/inspect/report.h"
+#include "core/ready/external.h"
 
 #define SEEN_MAX TH_BACKTRACE_FIBERS
 

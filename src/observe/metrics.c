@@ -18,9 +18,9 @@
 
 #include "base/atomic.h"
 #include "base/text.h"
+#include "core/ready/external.h"
 #include "core/state/counters.h"
 #include "core/state/driver.h"
-#include "core/ready/external.h"
 #include "core/state/worker.h"
 #include "thrum/metrics.h"
 #include "thrum/sched.h"

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/ready/external.h"
 #include "core/inspect/report.h"
 #include "core/inspect/trace_control.h"
+#include "core/ready/external.h"
 
 #define DEFAULT_EVENTS TH_LIMIT(32767u, 3u)
 

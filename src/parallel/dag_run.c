@@ -13,12 +13,12 @@
 #include "parallel/dag_run.h"
 
 #include "base/atomic.h"
-#include "core/wait/delegated.h"
-#include "core/task/run.h"
 #include "core/ready/submit.h"
-#include "core/wait/wait.h"
 #include "core/ready/waiter.h"
 #include "core/state/worker.h"
+#include "core/task/run.h"
+#include "core/wait/delegated.h"
+#include "core/wait/wait.h"
 
 static void note_failure(th_dag_place *place, int result) {
     th_dag_run *run = place->run;

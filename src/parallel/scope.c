@@ -6,9 +6,9 @@
 #include <errno.h>
 
 #include "base/check.h"
-#include "core/wait/scope_tree.h"
-#include "core/task/spawn.h"
 #include "core/state/worker.h"
+#include "core/task/spawn.h"
+#include "core/wait/scope_tree.h"
 #include "thrum/sched.h"
 #include "thrum/task.h"
 

@@ -21,9 +21,9 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "core/ready/waiter.h"
 #include "core/state/thread.h"
 #include "core/wait/wait.h"
-#include "core/ready/waiter.h"
 #include "platform/platform.h"
 #include "sync/mutex_owner.h"
 #include "sync/waitlist.h"

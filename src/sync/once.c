@@ -16,9 +16,9 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "core/ready/waiter.h"
 #include "core/state/thread.h"
 #include "core/wait/wait.h"
-#include "core/ready/waiter.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 

@@ -20,9 +20,9 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "core/ready/waiter.h"
 #include "core/state/thread.h"
 #include "core/wait/wait.h"
-#include "core/ready/waiter.h"
 #include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"

@@ -19,8 +19,8 @@
 
 #include "base/check.h"
 #include "core/state/thread.h"
-#include "core/wait/wait.h"
 #include "core/state/worker.h"
+#include "core/wait/wait.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 #include "thrum/sched.h"

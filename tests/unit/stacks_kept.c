@@ -3,8 +3,8 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
-#include "core/state/handle.h"
 #include "core/fiber/stack.h"
+#include "core/state/handle.h"
 #include "core/state/worker.h"
 #include "support/support.h"
 

@@ -10,12 +10,12 @@
  */
 #include "core/control/atfork.h"
 
-#include "core/wait/cancel.h"
+#include "core/ready/external.h"
 #include "core/ready/fork_slots.h"
 #include "core/state/key.h"
-#include "core/ready/external.h"
 #include "core/state/thread.h"
 #include "core/state/worker.h"
+#include "core/wait/cancel.h"
 #include "platform/platform.h"
 
 static void before_fork(void) {

@@ -4,11 +4,11 @@
  */
 #include "core/control/cancel_all.h"
 
-#include "core/wait/cancel.h"
 #include "core/fiber/fiber.h"
 #include "core/fiber/stack.h"
-#include "core/task/task.h"
 #include "core/state/worker.h"
+#include "core/task/task.h"
+#include "core/wait/cancel.h"
 
 static bool visit(void *ctx, const th_stack *stack, bool in_use) {
     (void)ctx;

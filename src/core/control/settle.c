@@ -3,13 +3,13 @@
  */
 #include "core/control/settle.h"
 
-#include "core/worker/bound.h"
 #include "core/control/cancel_all.h"
 #include "core/control/quiesce.h"
 #include "core/ready/external.h"
+#include "core/ready/waiter.h"
 #include "core/task/task.h"
 #include "core/wait/wait.h"
-#include "core/ready/waiter.h"
+#include "core/worker/bound.h"
 #include "platform/platform.h"
 #include "thrum/sched.h"
 

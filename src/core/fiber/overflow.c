@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/state/panic.h"
 #include "core/fiber/stack.h"
+#include "core/state/panic.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 

@@ -4,8 +4,8 @@
 #include "core/fiber/trim.h"
 
 #include "core/fiber/fiber_cache.h"
-#include "core/state/parkword.h"
 #include "core/fiber/reclaim.h"
+#include "core/state/parkword.h"
 
 /* Whether this worker is the last that parks (for a bound thread: whether all have parked), and
  * nothing wants it. */

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/ready/quiesce_sum.h"
-#include "core/inspect/snapshot.h"
-#include "core/state/parkword.h"
 #include "core/inspect/report.h"
+#include "core/inspect/snapshot.h"
+#include "core/ready/quiesce_sum.h"
+#include "core/state/parkword.h"
 #include "platform/platform.h"
 
 #define SEEN_MAX TH_LIMIT(8u, 2u)

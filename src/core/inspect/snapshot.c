@@ -4,8 +4,8 @@
 #include "core/inspect/snapshot.h"
 
 #include "base/annotate.h"
-#include "core/wait/cancel.h"
 #include "core/fiber/fiber.h"
+#include "core/wait/cancel.h"
 #include "platform/platform.h"
 #include "thrum/mutex.h"
 

@@ -11,8 +11,8 @@
 #ifndef TH_SNAPSHOT_H
 #define TH_SNAPSHOT_H
 
-#include "core/inspect/backtrace.h"
 #include "core/fiber/stack.h"
+#include "core/inspect/backtrace.h"
 #include "core/state/worker.h"
 
 typedef enum {

@@ -5,9 +5,9 @@
 
 #include "core/fiber/fiber_cache.h"
 #include "core/ready/quiesce_sum.h"
-#include "core/state/panic.h"
 #include "core/ready/submit.h"
 #include "core/ready/wake.h"
+#include "core/state/panic.h"
 #include "platform/platform.h"
 
 /* The time after which a task that cannot get a stack stops the program, if nothing is left that

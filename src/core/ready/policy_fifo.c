@@ -12,11 +12,11 @@
  *
  * core/ready/FIFO.md says why nothing is lost in between.
  */
-#include "core/state/fifo.h"
 #include "core/ready/pick.h"
 #include "core/ready/policy.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
+#include "core/state/fifo.h"
 
 #include "core/state/worker.h"
 #include "platform/platform.h"

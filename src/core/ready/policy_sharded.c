@@ -7,9 +7,9 @@
  * steals, and parks.
  */
 #include "core/ready/deferred.h"
-#include "core/ready/steal_backoff.h"
 #include "core/ready/pick.h"
 #include "core/ready/policy.h"
+#include "core/ready/steal_backoff.h"
 #include "core/ready/wake.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"

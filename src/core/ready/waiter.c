@@ -6,8 +6,8 @@
 #include "base/annotate.h"
 #include "core/ready/external.h"
 #include "core/ready/submit.h"
-#include "platform/platform.h"
 #include "core/state/worker.h"
+#include "platform/platform.h"
 
 bool th_waiter_time_out(th_waiter *waiter, th_work **work) {
     th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */

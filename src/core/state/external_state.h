@@ -5,8 +5,8 @@
 #ifndef TH_EXTERNAL_STATE_H
 #define TH_EXTERNAL_STATE_H
 
-#include "core/state/counters.h"
 #include "core/state/activity.h"
+#include "core/state/counters.h"
 #include "core/state/lock.h"
 #include "core/state/thread.h"
 #include "thrum/sched.h"

@@ -4,8 +4,8 @@
 #ifndef TH_KEY_H
 #define TH_KEY_H
 
-#include "core/state/lock.h"
 #include "base/cc.h"
+#include "core/state/lock.h"
 #include "thrum/sched.h"
 
 #define TH_KEY_VALUES_INLINE 3

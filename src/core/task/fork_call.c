@@ -3,10 +3,10 @@
  */
 #include "core/task/fork_call.h"
 
-#include "core/wait/delegated.h"
-#include "core/task/run.h"
-#include "core/wait/wait.h"
 #include "core/ready/waiter.h"
+#include "core/task/run.h"
+#include "core/wait/delegated.h"
+#include "core/wait/wait.h"
 
 /*
  * Drops the values that the body kept before the fork's owner goes on: afterwards the fork may not

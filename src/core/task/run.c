@@ -8,14 +8,14 @@
 
 #include "base/annotate.h"
 #include "base/check.h"
+#include "core/fiber/fiber.h"
+#include "core/fiber/reclaim.h"
+#include "core/ready/fork_slots.h"
+#include "core/ready/submit.h"
+#include "core/state/worker.h"
+#include "core/task/task.h"
 #include "core/wait/cancel.h"
 #include "core/wait/scope_tree.h"
-#include "core/fiber/fiber.h"
-#include "core/ready/fork_slots.h"
-#include "core/fiber/reclaim.h"
-#include "core/ready/submit.h"
-#include "core/task/task.h"
-#include "core/state/worker.h"
 
 /*
  * Goes from the worker's context to the task's, to which all is visible that came before the

@@ -8,12 +8,12 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "core/ready/external.h"
-#include "core/task/run.h"
 #include "core/ready/submit.h"
-#include "core/task/task.h"
-#include "core/state/task_word.h"
 #include "core/ready/timer.h"
+#include "core/state/task_word.h"
 #include "core/state/worker.h"
+#include "core/task/run.h"
+#include "core/task/task.h"
 
 _Static_assert(offsetof(thrum_task, reserved_link) == offsetof(th_work, next) &&
                    offsetof(thrum_task, reserved_kind) == offsetof(th_work, kind) &&

@@ -5,8 +5,8 @@
 #ifndef TH_TASK_H
 #define TH_TASK_H
 
-#include "thrum/task.h"
 #include "core/state/task_word.h"
+#include "thrum/task.h"
 
 /* The way in which a task is posted. */
 typedef struct th_posting {

@@ -5,10 +5,10 @@
 #include "base/atomic.h"
 #include "core/ready/external.h"
 #include "core/ready/submit.h"
-#include "core/task/task.h"
 #include "core/ready/timer.h"
 #include "core/ready/waiter.h"
 #include "core/state/worker.h"
+#include "core/task/task.h"
 #include "platform/platform.h"
 
 /* ---- waiting ---- */

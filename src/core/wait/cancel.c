@@ -4,9 +4,9 @@
 #include "core/wait/cancel.h"
 
 #include "base/atomic.h"
-#include "core/wait/delegated.h"
 #include "core/ready/waiter.h"
 #include "core/state/worker.h"
+#include "core/wait/delegated.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
 

@@ -5,11 +5,11 @@
 
 #include "base/atomic.h"
 #include "base/check.h"
+#include "core/ready/waiter.h"
+#include "core/state/worker.h"
 #include "core/wait/cancel.h"
 #include "core/wait/delegated.h"
 #include "core/wait/wait.h"
-#include "core/ready/waiter.h"
-#include "core/state/worker.h"
 #include "thrum/scope.h"
 
 /* Whether the deadline has passed. Reads the clock only if there is one. */

@@ -6,11 +6,11 @@
 #include "base/annotate.h"
 #include "core/fiber/fiber.h"
 #include "core/fiber/fiber_cache.h"
-#include "core/ready/pick.h"
 #include "core/fiber/reclaim.h"
+#include "core/ready/pick.h"
 #include "core/ready/timer.h"
-#include "core/state/trace_notes.h"
 #include "core/ready/waiter.h"
+#include "core/state/trace_notes.h"
 #include "platform/platform.h"
 
 /* Yields of a fiber that is alone on its worker before the worker looks for other workers' work. */

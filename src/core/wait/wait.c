@@ -9,14 +9,14 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "base/check.h"
-#include "core/wait/cancel.h"
 #include "core/ready/fork_slots.h"
-#include "core/wait/delegated.h"
 #include "core/ready/submit.h"
-#include "core/wait/switch.h"
 #include "core/ready/timer.h"
 #include "core/ready/waiter.h"
 #include "core/state/worker.h"
+#include "core/wait/cancel.h"
+#include "core/wait/delegated.h"
+#include "core/wait/switch.h"
 #include "platform/platform.h"
 
 static bool released(th_waiter *waiter) {

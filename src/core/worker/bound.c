@@ -6,11 +6,11 @@
 #include "base/check.h"
 #include "core/fiber/fiber.h"
 #include "core/fiber/fiber_cache.h"
-#include "core/ready/fork_slots.h"
 #include "core/ready/external.h"
-#include "core/wait/switch.h"
+#include "core/ready/fork_slots.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
+#include "core/wait/switch.h"
 #include "platform/platform.h"
 
 /* ---- records of bound threads ---- */

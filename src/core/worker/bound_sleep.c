@@ -2,12 +2,12 @@
  * bound_sleep.c: what a bound thread that waits does: it runs what it finds, and sleeps until it is
  * woken or a deadline passes (core/worker/BOUND.md).
  */
-#include "core/worker/bound.h"
+#include "core/fiber/trim.h"
 #include "core/ready/bound_wake.h"
 #include "core/ready/deferred.h"
 #include "core/ready/quiesce_sum.h"
 #include "core/ready/timer.h"
-#include "core/fiber/trim.h"
+#include "core/worker/bound.h"
 #include "platform/platform.h"
 
 /*

@@ -6,11 +6,11 @@
 #include "core/ready/deferred.h"
 #include "core/ready/fork_slots.h"
 #include "core/ready/steal_backoff.h"
-#include "core/state/panic.h"
-#include "core/worker/park.h"
 #include "core/ready/submit.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
+#include "core/state/panic.h"
+#include "core/worker/park.h"
 #include "platform/platform.h"
 
 /* How often it looks at a queue whose turn another worker has, before it parks all the same. */

@@ -12,16 +12,16 @@
 #include "core/worker/loop.h"
 
 #include "base/check.h"
-#include "core/worker/bound.h"
-#include "core/ready/deferred.h"
 #include "core/fiber/fiber.h"
 #include "core/fiber/fiber_cache.h"
-#include "core/worker/find.h"
-#include "core/state/handle.h"
+#include "core/ready/deferred.h"
 #include "core/ready/pick.h"
+#include "core/state/handle.h"
+#include "core/state/worker.h"
 #include "core/task/run.h"
 #include "core/wait/switch.h"
-#include "core/state/worker.h"
+#include "core/worker/bound.h"
+#include "core/worker/find.h"
 
 /* The class of stack that the work asks for. */
 static TH_INLINE_NO_TSAN unsigned stack_class(const th_worker *worker, const th_work *work) {

@@ -4,14 +4,14 @@
 #include "core/worker/park.h"
 
 #include "base/check.h"
+#include "core/fiber/reclaim.h"
+#include "core/fiber/trim.h"
 #include "core/ready/deferred.h"
 #include "core/ready/fork_slots.h"
 #include "core/ready/quiesce_sum.h"
-#include "core/fiber/reclaim.h"
-#include "core/worker/sentinel.h"
 #include "core/ready/timer.h"
-#include "core/fiber/trim.h"
 #include "core/ready/wake.h"
+#include "core/worker/sentinel.h"
 #include "platform/platform.h"
 
 /* Whether there is work that no other worker is sure to take, or that a thief could help with. */

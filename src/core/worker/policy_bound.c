@@ -3,10 +3,10 @@
  * what it has posted itself, in that order, and then what is loose: posted by external threads, or
  * due by its deadline.
  */
-#include "core/worker/bound.h"
 #include "core/ready/bound_wake.h"
 #include "core/ready/pick.h"
 #include "core/ready/submit.h"
+#include "core/worker/bound.h"
 
 /* Picks between looks at the deadlines, after which what is loose comes first. */
 #define PICKS_PER_LOOK TH_LIMIT(16u, 2u)

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/atomic.h"
 #include "base/annotate.h"
+#include "base/atomic.h"
 #include "platform/faults.h"
 
 /* These are newer than the headers that the library may be built with. */

@@ -5,9 +5,9 @@
 
 #include "base/atomic.h"
 #include "core/ready/external.h"
-#include "core/wait/switch.h"
 #include "core/ready/timer.h"
 #include "core/state/worker.h"
+#include "core/wait/switch.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"
 

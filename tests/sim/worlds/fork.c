@@ -7,9 +7,9 @@
  */
 #include <errno.h>
 
-#include "core/task/fork_call.h"
 #include "core/ready/quiesce_sum.h"
 #include "core/state/worker.h"
+#include "core/task/fork_call.h"
 #include "crew.h"
 #include "parallel/forking.h"
 #include "platform/platform.h"

@@ -7,9 +7,9 @@
 #include <thrum/spawn.h>
 
 #include "base/atomic.h"
-#include "core/task/run.h"
 #include "core/state/slab.h"
 #include "core/state/worker.h"
+#include "core/task/run.h"
 #include "crew.h"
 #include "platform/platform.h"
 

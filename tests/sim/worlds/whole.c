@@ -5,15 +5,15 @@
 
 #include <string.h>
 
-#include "core/state/config.h"
-#include "core/worker/find.h"
-#include "core/ready/fork_slots.h"
-#include "core/task/fork_call.h"
 #include "core/ready/external.h"
+#include "core/ready/fork_slots.h"
 #include "core/ready/policy.h"
-#include "core/task/run.h"
+#include "core/state/config.h"
 #include "core/state/thread_exit.h"
 #include "core/state/worker.h"
+#include "core/task/fork_call.h"
+#include "core/task/run.h"
+#include "core/worker/find.h"
 #include "crew.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"
