@@ -1,6 +1,6 @@
 /*
  * asymmetric_fence.c: what a worker is about to run (queue/asymmetric_fence.h, queue/batch.h) is
- * taken by it or rescued by others, once.
+ * taken once, by the worker or by a rescuer.
  *
  * docs/history/reviews/gate.md tells which of these tests were seen to fail with which planted
  * fault.
@@ -13,17 +13,15 @@
 #include "platform/faults.h"
 #include "platform/platform.h"
 #include "queue/batch.h"
-
-/* last: its `gate` is a name of parameters there */
 #include "support/support.h"
 
-/* ---- the gate itself: one owner against rescuers ---- */
+/* ---- the asymmetric fence itself: one owner against rescuers ---- */
 
 #define CAPACITY 64
 
 typedef struct item {
     th_work work; /* first */
-    int number;   /* plain: published by whoever queues it */
+    int number;   /* plain: published by the push or the store that queues it */
     atomic_int taken;
 } item;
 
@@ -57,7 +55,7 @@ static void owner_takes(th_work *work) {
     }
 }
 
-/* As a worker does it: out of the claim, which is filled from the ring. */
+/* Takes as a worker does: out of the batch, which is filled from the ring. */
 static th_work *owner_next(void) {
     th_work *work = th_batch_take(&f.batch, &f.fence);
     return work != NULL ? work : th_batch_fill(&f.batch, &f.ring, true);
@@ -94,7 +92,7 @@ static void *rescuer(void *seat) {
         uint64_t n = 0;
         if (th_afence_rescue_begin(&f.fence, f.barrier)) {
             n = th_batch_rescue(&f.batch, out);
-            CHECK(n < TH_BATCH); /* the first one of a claim is not left there */
+            CHECK(n < TH_BATCH); /* the first one of a batch is not left there */
             out[n] = th_afence_rescue(&f.slot);
             n += out[n] != NULL;
             th_afence_rescue_end(&f.fence);
@@ -141,7 +139,7 @@ static void need_barrier(void) {
 }
 
 TEST(owner_against_rescuers) {
-    /* Each item is taken exactly once; by the system's own barrier. */
+    /* Each item is taken exactly once, with the system's own barrier. */
     need_barrier();
     contend(TH_AFENCE_OPEN, th_os_barrier, 1, SCALED(4000000));
     contend(TH_AFENCE_OPEN, th_os_barrier, 3, SCALED(4000000));
@@ -153,7 +151,7 @@ static bool no_barrier(void) {
 }
 
 TEST(owner_against_rescuers_at_a_shut_fence) {
-    /* Everybody exchanges; several rescue at once, and nobody asks for a barrier. */
+    /* All threads exchange; several rescue at once, and none asks for a barrier. */
     contend(TH_AFENCE_SHUT, no_barrier, 1, SCALED(2000000));
     contend(TH_AFENCE_SHUT, no_barrier, 3, SCALED(2000000));
 }
@@ -161,9 +159,9 @@ TEST(owner_against_rescuers_at_a_shut_fence) {
 /* ---- an owner that is held up after any instruction ---- */
 
 /*
- * The owner runs step by step (the processor's trap flag); after one step somebody begins to
- * rescue, after the same or a later one he empties the places and ends. Between two steps he stands
- * for a rescuer on another processor, and needs no barrier.
+ * The owner runs step by step (the processor's trap flag). After one step the signal handler begins
+ * a rescue; after the same or a later step it empties the places and ends the rescue. Between two
+ * steps it stands for a rescuer on another processor, and needs no barrier.
  */
 typedef struct walk {
     th_afence fence;
@@ -224,7 +222,7 @@ static void step_taken(int signal) {
 #define walk_end() ((void)0)
 #endif
 
-/* Twice, filled again in between. */
+/* Takes twice; the place is filled again in between. */
 static __attribute__((noinline)) void take_twice(th_work *taken[2]) {
     taken[0] = th_afence_take(&w.fence, &w.slot);
     th_store_release(&w.slot, &w.works[1]);
@@ -284,7 +282,7 @@ TEST(rescue_between_any_two_instructions) {
 static th_afence steps;
 static uint32_t barriers;
 
-/* What the owner had written before it shows by the barrier at the latest. */
+/* What the owner had written before the barrier is visible after it. */
 static bool barrier_shows_taking(void) {
     CHECK_EQ(steps.xrevoked, TH_AFENCE_REVOKED);
     steps.xtaking = 1;
@@ -304,7 +302,7 @@ static bool barrier_fails(void) {
 }
 
 TEST(rescuer_revokes_then_orders_then_looks) {
-    /* It goes away from an owner that takes, and leaves the gate open. */
+    /* The rescuer gives up when the owner is taking, and leaves the fence open. */
     CHECK(!th_afence_rescue_begin(&steps, barrier_shows_taking));
     CHECK_EQ(barriers, 1);
     CHECK_EQ(steps.xrevoked, TH_AFENCE_OPEN);
@@ -323,15 +321,15 @@ TEST(rescuer_revokes_then_orders_then_looks) {
 /* ---- in a scheduler ---- */
 
 /*
- * Whoever finds that others are claimed behind it holds its worker until all of them have run, and
- * one that it puts into the slot: nobody else can have come for them but by a rescue.
+ * A task that finds the rest of a batch behind it holds its worker until all of them have run, and
+ * one that it puts into the slot: only a rescue can have taken them.
  */
 
 #define TASKS 200
 #define FIBERS 64
 #define MORE 8
 
-typedef enum { STANDS, POSTS } manner; /* what it does meanwhile */
+typedef enum { STANDS, POSTS } manner; /* what the long task does meanwhile */
 
 typedef struct crowd {
     rig r;
@@ -342,13 +340,13 @@ typedef struct crowd {
     atomic_int queued[MORE];
     atomic_int ran;
     atomic_int ran_next;
-    atomic_bool held; /* somebody does in this round, or did */
+    atomic_bool held; /* a task holds its worker in this round, or did */
     int rounds_held;
 } crowd;
 
 static crowd c;
 
-/* Whether a whole claim but the first one is still to come. */
+/* Whether a whole batch but its first one is still to come. */
 static NO_TSAN __attribute__((noinline)) bool heads(bool yields) {
     const th_worker *worker = th_here();
     const th_batch *batch = yields ? &worker->yields_batch : &worker->batch;
@@ -366,7 +364,7 @@ static void run_more(thrum_task *self, void *arg) {
     atomic_store((atomic_int *)arg, 0);
 }
 
-/* The other workers are never out of work. */
+/* Keeps the other workers in work. */
 static void post_more(void) {
     for (int i = 0; i < MORE; i++) {
         if (atomic_exchange(&c.queued[i], 1) == 0) {
@@ -432,8 +430,8 @@ typedef struct scene {
     manner how;
     unsigned workers;
     int rounds;
-    uint32_t barriers_had; /* so many calls succeed, asking for them included ... */
-    uint32_t barriers_not; /* ... and so many fail after them */
+    uint32_t barriers_had; /* how many calls succeed, with the one that registers */
+    uint32_t barriers_not; /* how many calls fail after them */
 } scene;
 
 static void play(scene s) {
@@ -454,7 +452,7 @@ static void play(scene s) {
         CHECK_EQ(atomic_load(&c.ran_next), atomic_load(&c.held));
         c.rounds_held += atomic_load(&c.held);
     }
-    /* A sanitizer's runs may be too long for claims. */
+    /* A sanitizer's runs may be too long for batches. */
     CHECK(c.rounds_held > 0 || UNDER_TSAN || UNDER_ASAN);
     rig_stop(&c.r);
     th_os_fail_barrier(0, 0);
@@ -478,21 +476,21 @@ static void play_all(scene s) {
 }
 
 TEST(batched_work_behind_a_long_task) {
-    /* What is claimed and in the slot is run by others while the long task goes on. */
+    /* What stands in the batch and in the slot is run by others while the long task goes on. */
     play_all((scene){.how = STANDS});
 }
 
 TEST(batched_work_behind_a_long_task_that_posts) {
-    /* The same while the others need not look further than what that task queues. */
+    /* The same happens while the others have enough to do with what that task queues. */
     play_all((scene){.how = POSTS});
 }
 
 TEST(batched_work_where_processors_cannot_be_ordered) {
-    /* The fences are shut. */
+    /* The fences are shut: all threads exchange. */
     play_all((scene){.how = STANDS, .barriers_had = 0, .barriers_not = UINT32_MAX});
 }
 
 TEST(batched_work_where_ordering_fails_for_a_while) {
-    /* The gates are open, and rescuers go away until the system can. */
+    /* The fences are open, and rescuers give up until the system can order processors again. */
     play_all((scene){.how = STANDS, .barriers_had = 1, .barriers_not = 20});
 }

@@ -53,7 +53,7 @@ static void check_calls(unsigned threads_max, thrum_time keepalive, int fibers, 
 }
 
 TEST(many_fibers_few_threads) {
-    /* Calls wait their turn and all get it. */
+    /* All calls wait their turn, and get it. */
     check_calls(2, 10000000000, 100, SCALED(100));
 }
 
@@ -64,7 +64,7 @@ TEST(threads_come_and_go) {
 }
 
 TEST(more_threads_than_needed) {
-    /* The default limit, as many calls at once as there are fibers. */
+    /* The limit is the default one; as many calls as fibers go on at once. */
     check_calls(256, 10000000000, 60, SCALED(100));
 }
 
@@ -129,7 +129,7 @@ static int stop_pool(void *arg) {
 }
 
 TEST(pools_are_stopped_with_their_scheduler) {
-    /* Start, use the pool, stop: its threads are gone, whatever they were at. */
+    /* A stop takes the pool's threads away, whatever they are doing. */
     const int rounds = SCALED(check_env("THRUM_WORKERS", 2) > 8 ? 30 : 300);
     for (int i = 0; i < rounds; i++) {
         rig r;

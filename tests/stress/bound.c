@@ -1,6 +1,6 @@
 /*
  * bound.c: storms of threads that bind and unbind while others run: fibers tied to them, waits for
- * each other's, posts from everybody to everybody, cancels, and a stop that waits for all.
+ * each other's fibers, posts from all threads, cancels, and a stop that waits for all.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
@@ -13,7 +13,7 @@ typedef struct storm {
     rig r;
     int rounds;
     atomic_int started, ended, cancelled;
-    thrum_sem sem; /* a unit for each that waits, at last */
+    thrum_sem sem; /* gets a unit for each waiter at the end */
     thrum_chan *chan;
     atomic_long sent, received;
 
@@ -23,7 +23,7 @@ typedef struct storm {
 
 typedef struct tied {
     storm *st;
-    pthread_t thread; /* which runs it; with pinned ones only */
+    pthread_t thread; /* the one that runs it; of pinned ones only */
     bool is_tied;
     int index;
 } tied;
@@ -62,7 +62,7 @@ static int tied_body(void *arg) {
     return t->index;
 }
 
-/* While bound: fibers of its own, some cancelled, some left for the unbind. */
+/* While it is bound, it spawns fibers; some are cancelled, some are left for the unbind. */
 static void one_binding(storm *st, unsigned *seed) {
     tied children[TIED];
     thrum_handle *handles[TIED];
@@ -140,12 +140,12 @@ static void run_storm(bool no_workers) {
 }
 
 TEST(threads_bind_and_unbind_while_workers_run) {
-    /* Tied fibers stay on their thread, all end, and nothing is lost between the threads. */
+    /* Tied fibers stay on their thread, all fibers end, and nothing is lost between the threads. */
     run_storm(false);
 }
 
 TEST(threads_bind_and_unbind_without_workers) {
-    /* The same with nobody but them to run anything. */
+    /* The same holds where only bound threads run anything. */
     run_storm(true);
 }
 
@@ -207,7 +207,7 @@ static void run_posts(bool no_workers) {
     rig_start(&x->r);
     crew_start(&c, THREADS, posts_and_binds, x);
     crew_join(&c);
-    rig_stop(&x->r); /* it runs what is left */
+    rig_stop(&x->r); /* the stop runs what is left */
     CHECK_EQ(atomic_load(&x->ran), atomic_load(&x->posted));
     free(x);
 }
@@ -218,11 +218,11 @@ TEST(posts_from_threads_that_come_and_go) {
 }
 
 TEST(posts_from_threads_that_come_and_go_without_workers) {
-    /* The same without workers. */
+    /* The same holds without workers. */
     run_posts(true);
 }
 
-/* ---- a stop that waits for them ---- */
+/* ---- a stop that waits for bound threads ---- */
 
 typedef struct stops {
     rig r;
@@ -241,7 +241,7 @@ static void *binds_till_stopped(void *seat) {
     atomic_fetch_add(&x->in, 1);
     for (;;) {
         const int result = atomic_load(&x->stopping) ? -ESHUTDOWN : thrum_sched_bind(x->r.sched);
-        if (result != 0) { /* once it has begun to stop nobody asks it any more */
+        if (result != 0) { /* the scheduler has begun to stop */
             CHECK_EQ(result, -ESHUTDOWN);
             atomic_fetch_add(&x->left, 1);
             return NULL;
@@ -291,16 +291,16 @@ static void run_stops(bool no_workers) {
 }
 
 TEST(stop_waits_for_all_that_are_bound) {
-    /* Threads that unbind at their own time, with fibers that they left behind. */
+    /* Threads unbind at their own time; the stop waits for the fibers that they leave behind. */
     run_stops(false);
 }
 
 TEST(stop_waits_for_all_that_are_bound_without_workers) {
-    /* The same without workers. */
+    /* The same holds without workers. */
     run_stops(true);
 }
 
-/* ---- a stop that cancels what they wait for ---- */
+/* ---- a stop that cancels bound threads' waits ---- */
 
 static int waits_for_ever(void *arg) {
     return thrum_sem_wait(&((stops *)arg)->sem);
@@ -313,7 +313,7 @@ static void *binds_and_waits(void *seat) {
     CHECK_EQ(thrum_sched_bind(x->r.sched), 0);
     CHECK_EQ(thrum_spawn(&handle, waits_for_ever, x), 0);
     atomic_fetch_add(&x->in, 1);
-    CHECK_EQ(thrum_sem_wait(&x->sem), -ECANCELED); /* as a task's wait */
+    CHECK_EQ(thrum_sem_wait(&x->sem), -ECANCELED); /* as a wait of a task returns */
     thrum_shield_begin();
     CHECK_EQ(thrum_join(handle, &value), 0);
     thrum_shield_end();
@@ -343,11 +343,11 @@ static void run_cancelled(bool no_workers) {
 }
 
 TEST(stop_until_cancels_what_bound_threads_wait_for) {
-    /* Their own waits and those of what is tied to them. */
+    /* The bound threads' own waits and those of their tied fibers return. */
     run_cancelled(false);
 }
 
 TEST(stop_until_cancels_what_bound_threads_wait_for_without_workers) {
-    /* The same without workers. */
+    /* The same holds without workers. */
     run_cancelled(true);
 }

@@ -1,5 +1,5 @@
 /*
- * chan.c: random operations over channels: all at once, and one by one beside a model.
+ * chan.c: random operations over channels, all at once, and one by one beside a model.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -19,7 +19,7 @@ static uint32_t dice(uint32_t *state) {
 #define CHANS 6
 #define SENDERS 8
 
-/* An element: who sent it, its number at that sender, and a check of both. */
+/* An element: its sender, its number at that sender, and a check of both. */
 typedef struct packet {
     uint32_t sender;
     uint32_t number;
@@ -33,10 +33,10 @@ static packet packet_make(uint32_t sender, uint32_t number) {
 typedef struct storm {
     thrum_chan *chans[CHANS];
     atomic_int sent;     /* what was reported as sent */
-    atomic_int received; /* ... as received, or drained at the end */
+    atomic_int received; /* what was received, or drained at the end */
     atomic_ulong sum_sent;
     atomic_ulong sum_received;
-    atomic_uchar *seen[SENDERS]; /* by number: received so often */
+    atomic_uchar *seen[SENDERS]; /* how often each number was received */
     int rounds;
     atomic_int senders;
     bool closing;
@@ -51,7 +51,7 @@ static void count_received(storm *s, const packet *e) {
     const packet right = packet_make(e->sender, e->number);
     CHECK(e->sender < SENDERS && e->number < (uint32_t)s->rounds);
     CHECK(e->check == right.check);
-    CHECK_EQ(atomic_fetch_add(&s->seen[e->sender][e->number], 1), 0); /* once */
+    CHECK_EQ(atomic_fetch_add(&s->seen[e->sender][e->number], 1), 0);
     atomic_fetch_add(&s->received, 1);
     atomic_fetch_add(&s->sum_received, (unsigned long)e->check);
 }
@@ -185,7 +185,7 @@ TEST(nothing_is_lost_or_doubled) {
 }
 
 TEST(nothing_is_lost_when_channels_close) {
-    /* The same, with the channels closed one after the other meanwhile. */
+    /* The same holds while the channels are closed one after the other. */
     run_storm(true);
 }
 
@@ -221,7 +221,7 @@ static int model_recv(model *m, int *elem) {
     return m->closed ? -EPIPE : -EAGAIN;
 }
 
-/* What the call must say where the model would wait. */
+/* What the call must return where the model would wait. */
 static int or_late(int code) {
     return code == -EAGAIN ? -ETIMEDOUT : code;
 }
@@ -259,7 +259,7 @@ static void model_select(model *models, uint32_t *state) {
 }
 
 TEST(one_caller_sees_what_the_model_says) {
-    /* Each code and each element of random operations by one fiber, and by one thread. */
+    /* Each code and each element agree, for random operations by one fiber, and by one thread. */
     uint32_t state = 20200202;
     for (int round = 0; round < SCALED(40); round++) {
         model models[MODEL_CHANS];

@@ -95,7 +95,7 @@ static void crowd_begin(rig *r, thrum_fn fn, int count, size_t stack_size) {
     rig_start(r);
     CHECK_EQ(rig_run(r, gather, &p), 0);
     CHECK_EQ(thrum_sched_wait_idle(r->sched, THRUM_FOREVER), 0);
-    CHECK_EQ(atomic_load(&all.done), 0); /* all of them are blocked now */
+    CHECK_EQ(atomic_load(&all.done), 0); /* all of them are blocked */
 }
 
 static void crowd_end(rig *r) {
@@ -117,7 +117,7 @@ static int post_all(void *arg) {
 }
 
 TEST(a_million_on_small_stacks) {
-    /* Stacks of 16 KiB, woken one by one. */
+    /* Fibers on stacks of 16 KiB are woken one by one. */
     rig r;
     crowd_begin(&r, wait_sem, check_scaled(CROWD), 16u << 10);
     CHECK_EQ(rig_run(&r, post_all, NULL), 0);
@@ -125,7 +125,7 @@ TEST(a_million_on_small_stacks) {
 }
 
 TEST(a_million_on_default_stacks) {
-    /* Stacks of the default size, woken from external threads. */
+    /* Fibers on stacks of the default size are woken by external threads. */
     rig r;
     crowd_begin(&r, wait_sem, check_scaled(CROWD), 0);
     post_all(NULL);
@@ -133,7 +133,7 @@ TEST(a_million_on_default_stacks) {
 }
 
 TEST(a_crowd_woken_at_once) {
-    /* One signal, everybody goes on. */
+    /* One signal lets all go on. */
     rig r;
     crowd_begin(&r, wait_event, check_scaled(CROWD / 4), 16u << 10);
     thrum_event_signal(&all.event);

@@ -28,11 +28,11 @@ static sync_set *make(thrum_event_mode mode, unsigned count) {
 }
 
 static void unmake(sync_set *s) {
-    memset(s, 0xdd, sizeof(*s)); /* whoever still looks at it trips */
+    memset(s, 0xdd, sizeof(*s)); /* a later access finds nonsense */
     free(s);
 }
 
-/* Runs fn in several fibers and, from plain threads, as well. */
+/* Runs fn in several fibers, and in plain threads as well. */
 typedef struct stage {
     rig r;
     thrum_fn fn;
@@ -108,7 +108,7 @@ static int event_round(void *arg) {
 }
 
 TEST(auto_event_after_its_wait) {
-    /* The same for the signaler. */
+    /* The signaler's last access comes before the waiter goes on. */
     perform(event_round, signal_event, SCALED(3000));
 }
 
@@ -123,7 +123,7 @@ static int manual_round(void *arg) {
 }
 
 TEST(manual_event_after_its_wait) {
-    /* A manual event, too, when only one waits. */
+    /* So it is with a manual event for which only one waits. */
     perform(manual_round, signal_event, SCALED(3000));
 }
 
@@ -147,7 +147,7 @@ static int group_round(void *arg) {
 }
 
 TEST(waitgroup_after_its_wait) {
-    /* Create, wait for five, free, in a loop. */
+    /* A waitgroup is made, waited on for five tasks, and freed, in a loop. */
     perform(group_round, group_done, SCALED(1500));
 }
 
@@ -180,7 +180,7 @@ static int mutex_round(void *arg) {
 }
 
 TEST(mutex_after_the_last_owner_but_one) {
-    /* The one that unlocked before us does not touch it any more. */
+    /* The fiber that unlocked before does not touch it any more. */
     perform(mutex_round, lock_and_leave, SCALED(2000));
 }
 
@@ -211,11 +211,11 @@ static int cond_round(void *arg) {
 }
 
 TEST(cond_and_mutex_after_the_wait) {
-    /* Both, right after the wait has returned and the mutex was released. */
+    /* Both are freed right after the wait has returned and the mutex was released. */
     perform(cond_round, signal_cond, SCALED(2500));
 }
 
-/* ---- all who were woken together ---- */
+/* ---- several waiters that are woken together ---- */
 
 typedef struct party {
     sync_set *s;
@@ -249,7 +249,8 @@ static int broadcast_round(void *arg) {
 }
 
 TEST(manual_event_freed_by_the_last_waiter) {
-    /* The signaler is still in its call while those it woke leave, and the last frees the event. */
+    /* The signaler is still in its call while the fibers that it woke leave, and the last one frees
+     * the event. */
     perform(broadcast_round, NULL, SCALED(1000));
 }
 
@@ -272,6 +273,6 @@ static int join_round(void *arg) {
 }
 
 TEST(handles_after_join_and_detach) {
-    /* The handle goes while its task is just ending. */
+    /* The handle goes while its task is ending. */
     perform(join_round, NULL, SCALED(2500));
 }

@@ -1,5 +1,5 @@
 /*
- * fifo.c: the fifo policy under load: order, rings of tasks, stopping while others post.
+ * fifo.c: the fifo policy under load: order, rings of tasks, stopping while other threads post.
  */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"
@@ -87,13 +87,13 @@ typedef struct ring_task {
     rig *r;
     int number;
     int runs;
-    int visits; /* of this one, until it is over */
+    int visits; /* how many runs it is to have */
 } ring_task;
 
 static ring_task links[RING];
 static atomic_long visits_all;
 
-/* Each posts the next one; a thousand of them go round at once. */
+/* Posts its own task again, until that has run `visits` times. */
 static void pass_on(thrum_task *self, void *arg) {
     ring_task *l = arg;
     (void)self;
@@ -104,7 +104,7 @@ static void pass_on(thrum_task *self, void *arg) {
 }
 
 TEST(a_ring_of_a_thousand_tasks) {
-    /* Each posts itself again and again on five workers; no run is lost, none overlaps. */
+    /* A thousand tasks post themselves on five workers; no run is lost, no two of one overlap. */
     rig r;
     const int visits = SCALED(200);
     begin(&r, 5, 64);
@@ -123,7 +123,7 @@ TEST(a_ring_of_a_thousand_tasks) {
 
 static atomic_long hops;
 
-/* One token that goes round: each task posts the next one, and then only that one may run. */
+/* Passes the one token on: each task posts the next one, and then only that one may run. */
 static void hop(thrum_task *self, void *arg) {
     ring_task *l = arg;
     (void)self;
@@ -134,7 +134,7 @@ static void hop(thrum_task *self, void *arg) {
 }
 
 TEST(one_token_goes_round_a_thousand_tasks) {
-    /* A single piece of work in a scheduler of five, from worker to worker or not. */
+    /* A single piece of work goes round in a scheduler of five workers. */
     rig r;
     const int n = SCALED(20) * RING;
     begin(&r, 5, 1);
@@ -223,7 +223,7 @@ static int pinger(void *arg) {
 }
 
 TEST(fibers_block_and_go_on_amid_tasks) {
-    /* Blocks of 1 and of 64, workers from 1 to 5, posters beside. */
+    /* Fibers and tasks run together, with blocks of 1 and of 64, 1 to 5 workers, and posters. */
     static pair pairs[8];
     for (unsigned workers = 1; workers <= 5; workers++) {
         rig r;

@@ -1,6 +1,6 @@
 /*
- * fork.c: forks under load: stolen, rescued from who does not come round, given by who suspends,
- * on more workers than cores.
+ * fork.c: forks under load: stolen, rescued from a worker that does not come round, given away by a
+ * task that suspends, on more workers than cores.
  */
 /* matrix: policy workers */
 /* matrix: quick 2 8 */
@@ -33,7 +33,7 @@ static int forks_and_spins(void *arg) {
 }
 
 TEST(forks_of_one_that_does_not_come_round) {
-    /* It spins until all of its forks were called: also the private ones must be taken from it. */
+    /* A task spins until all of its forks were called: the private ones, too, are taken from it. */
     rig r;
     if (check_env("THRUM_WORKERS", 2) < 2)
         CHECK_SKIP("one worker cannot help itself");
@@ -104,7 +104,7 @@ static int grow_one(void *arg) {
 }
 
 TEST(random_trees_that_yield_and_sleep) {
-    /* Each node is counted once, from several tasks at a time. */
+    /* Each node is counted once, while several tasks walk the tree. */
     rig r;
     rig_begin(&r, 0);
     for (int round = 0; round < SCALED(60); round++) {
@@ -125,7 +125,7 @@ TEST(random_trees_that_yield_and_sleep) {
     rig_stop(&r);
 }
 
-/* ---- short ones, at the same place again and again ---- */
+/* ---- short forks, at the same place again and again ---- */
 
 static int short_entry(void *arg) {
     (void)arg;
@@ -143,7 +143,7 @@ static int short_entry(void *arg) {
 }
 
 TEST(short_forks_in_one_frame) {
-    /* Offered, taken back or stolen at the same address each time. */
+    /* A fork is offered, and taken back or stolen, at the same address each time. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, short_entry, NULL), 0);
@@ -182,7 +182,7 @@ static int graph_entry(void *arg) {
 }
 
 TEST(layers_of_a_graph_again_and_again) {
-    /* 1000 nodes, 2850 edges. */
+    /* Each of 1000 nodes, with 2850 edges, runs once a run of the graph. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, graph_entry, NULL), 0);

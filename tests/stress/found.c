@@ -2,7 +2,7 @@
  * found.c: bugs that were found by reading (docs/history/found.md): each test fails without its
  * fix.
  *
- * Nothing here waits for a clock: what must not starve is held against how often others came round
+ * No test here waits for a clock: what must not starve is held against how often other work ran
  * meanwhile, and memory that was freed is made unreadable.
  */
 #define WATCHDOG_SECONDS 110
@@ -60,7 +60,7 @@ static int start_pinned_beside_pollers(void *arg) {
 }
 
 TEST(pinned_fiber_that_yields_is_resumed_beside_two_pollers) {
-    /* On one worker: those that poll by yielding do not pass it for ever. */
+    /* On one worker, fibers that poll by yielding do not pass it for ever. */
     atomic_store(&counting, true);
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         rig r;
@@ -149,7 +149,7 @@ static void reset_chains(long total) {
 }
 
 TEST(tasks_that_start_another_and_yield_do_not_pile_up) {
-    /* They come back from their yields as fast as new ones begin. */
+    /* Fibers come back from their yields as fast as new ones begin. */
     for (size_t i = 0; i < 2 * COUNT_OF(policies); i++) {
         rig r;
         reset_chains(SCALED(200000));
@@ -169,7 +169,7 @@ static void end_chains(thrum_task *self, void *arg) {
 }
 
 TEST(posts_from_external_threads_run_beside_tasks_that_start_another_and_yield) {
-    /* The stream of new tasks and yields on one worker does not hold the inject queue off. */
+    /* A stream of new tasks and yields on one worker does not hold the inject queue off. */
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         rig r;
         thrum_task task = THRUM_TASK_INIT(end_chains, NULL);
@@ -215,7 +215,7 @@ static void post_batch(batches *b) {
     CHECK_EQ(thrum_task_post_batch(b->r->sched, list, BATCH), 0);
 }
 
-/* The first of each batch posts the next one, when the rest is queued before it. */
+/* The first task of each batch posts the next batch, while the rest is queued before that. */
 static void run_batched(thrum_task *self, void *arg) {
     batched *t = arg;
     batches *b = t->b;
@@ -242,7 +242,7 @@ static void end_batches(thrum_task *self, void *arg) {
 }
 
 TEST(posts_from_external_threads_run_beside_a_stream_of_batches) {
-    /* Batches that overflow the local queue, one after the other, on one worker. */
+    /* Batches that overflow the local queue one after the other leave the inject queue its turn. */
     rig r;
     batches b = {.r = &r};
     thrum_task task = THRUM_TASK_INIT(end_batches, &b);
@@ -306,7 +306,7 @@ static int hold_worker(void *arg) {
 }
 
 TEST(threads_wait_while_another_stops) {
-    /* Whoever is in wait_done or wait_idle when stop begins is through before anything is freed. */
+    /* A thread in wait_done or wait_idle when stop begins is out of it before anything is freed. */
     for (int i = 0; i < SCALED(600); i++) {
         rig r;
         crew c;
@@ -366,8 +366,8 @@ static void *post_while_it_stops(void *seat) {
 }
 
 TEST(posts_from_external_threads_that_meet_the_end_of_stop_are_refused) {
-    /* 0 or -ESHUTDOWN, from threads that are known to the scheduler and from new ones; nothing that
-     * was freed is touched. */
+    /* A post returns 0 or -ESHUTDOWN, from threads that the scheduler knows and from new ones;
+     * nothing that was freed is touched. */
     for (int i = 0; i < SCALED(1000); i++) {
         rig r;
         crew c;
@@ -415,7 +415,7 @@ static void post_anew_twice(thrum_task *self, void *arg) {
 }
 
 TEST(task_made_in_the_place_of_the_running_ones_is_posted_again_and_again) {
-    /* It is never taken for the body's own, which would run only when that has returned. */
+    /* It is never taken for the task whose body runs, which could run again only after that. */
     for (int i = 0; i < 8; i++) {
         rig r;
         place p = {.r = &r, .ran = THRUM_SEM_INIT(0), .heap = i % 2};
@@ -473,7 +473,7 @@ TEST(stale_entry_in_the_idle_stack_swallows_no_wake) {
         begin_as(&r, 3, THRUM_SHARDED);
         wait_parked(&r, 3);
         holder_begin(&r, &first, 0);
-        run_a_task(&r); /* whoever runs it is the sentinel afterwards */
+        run_a_task(&r); /* the worker that runs it is the sentinel afterwards */
         wait_parked(&r, 2);
         holder_begin(&r, &second, 1 + i % 2);
         wait_parked(&r, 1);
@@ -490,7 +490,7 @@ TEST(stale_entry_in_the_idle_stack_swallows_no_wake) {
     if (stale == 0) {
         CHECK_SKIP("no entry was stale");
     }
-    CHECK(woken * 2 > stale); /* its own round may come first, now and then */
+    CHECK(woken * 2 > stale); /* the sentinel's own round may come first, now and then */
 }
 
 /* ---- the global policy's objects ---- */
@@ -503,7 +503,7 @@ static int run_small(void *arg) {
     return 0;
 }
 
-/* Objects go round between threads, fibers and both workers. */
+/* Starts small tasks, so that objects go round between threads, fibers and both workers. */
 static int run_and_start_small(void *arg) {
     thrum_attr attr = rig_attr(arg);
     attr.flags = THRUM_PINNED;
@@ -532,7 +532,7 @@ static void *start_small_external(void *seat) {
 }
 
 TEST(objects_of_the_global_queue_are_reused_by_external_threads) {
-    /* Threads take the objects of tasks that have run: no race (this is the thread sanitizer's). */
+    /* Threads take the objects of tasks that have run; the thread sanitizer finds no race. */
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         rig r;
         crew c;

@@ -1,6 +1,6 @@
 /*
- * idle.c: waiting for idleness beside everything that moves work around: never too early, never
- * lost.
+ * idle.c: waits for idleness beside everything that moves work around return neither too early nor
+ * never.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -36,7 +36,7 @@ static int nothing(void *arg) {
     return 0;
 }
 
-/* One step; the rest is done by whoever gets the baton. */
+/* Does one step; the next carrier of the baton does the rest. */
 static int carry_on(void *arg) {
     baton *b = arg;
     thrum_attr attr = rig_attr(b->r);
@@ -104,8 +104,7 @@ static void race_start(race *c, int steps) {
 }
 
 TEST(idle_only_when_all_have_arrived) {
-    /* Batons that change hands in every way; a wait that returned early would find one under way.
-     */
+    /* Batons change hands in every way; a wait that returned early would find one under way. */
     static race c;
     rig_begin(&c.r, 0);
     for (int round = 0; round < SCALED(60); round++) {
@@ -117,7 +116,7 @@ TEST(idle_only_when_all_have_arrived) {
 }
 
 TEST(done_only_when_all_have_arrived) {
-    /* The same with wait_done. */
+    /* wait_done does not return early either. */
     static race c;
     rig_begin(&c.r, 0);
     for (int round = 0; round < SCALED(60); round++) {
@@ -129,7 +128,7 @@ TEST(done_only_when_all_have_arrived) {
 }
 
 TEST(stop_only_when_all_have_arrived) {
-    /* And by stopping. */
+    /* A stop does not return early either. */
     const int rounds = SCALED(check_env("THRUM_WORKERS", 2) > 8 ? 10 : 60);
     for (int round = 0; round < rounds; round++) {
         static race c;
@@ -151,7 +150,7 @@ static void *wait_for_all(void *seat) {
 }
 
 TEST(several_wait_for_all_to_arrive) {
-    /* Threads that wait side by side are all let go, none early. */
+    /* All threads that wait side by side are let go, none early. */
     static race c;
     crew waiters;
     rig_begin(&c.r, 0);
@@ -163,7 +162,7 @@ TEST(several_wait_for_all_to_arrive) {
     rig_stop(&c.r);
 }
 
-/* ---- handed on by outside threads ---- */
+/* ---- handed on by external threads ---- */
 
 typedef struct relay {
     rig *r;
@@ -191,8 +190,8 @@ static void *relay_thread(void *seat) {
     return NULL;
 }
 
-TEST(done_waits_for_a_fiber_woken_from_external_threads) {
-    /* Idle again and again while it waits, done only at its end. */
+TEST(done_waits_for_a_fiber_woken_by_external_threads) {
+    /* The scheduler is idle again and again while a relay waits, and done only at its end. */
     rig r;
     crew c;
     rig_begin(&r, 0);

@@ -27,7 +27,7 @@ static void hop(thrum_task *self, void *arg) {
 }
 
 TEST(letters_between_workers) {
-    /* Tasks that send themselves from inbox to inbox. */
+    /* Tasks send themselves from inbox to inbox. */
     rig r;
     static mail letters[50];
     atomic_int done = 0;
@@ -49,7 +49,7 @@ TEST(letters_between_workers) {
 }
 
 TEST(one_letter_between_sleepers) {
-    /* One at a time: each hop wakes exactly the worker that it is for. */
+    /* One task at a time hops: each hop wakes exactly the worker that it is for. */
     rig r;
     mail m;
     atomic_int done = 0;
@@ -138,12 +138,12 @@ static void check_calls(bool external) {
 }
 
 TEST(pinned_fibers_woken_by_a_fiber) {
-    /* One fiber, which moves, wakes one on each worker and hears from them. */
+    /* One fiber, which moves, wakes one on each worker, and is woken by them. */
     check_calls(false);
 }
 
-TEST(pinned_fibers_woken_from_external_threads) {
-    /* The same from a plain thread. */
+TEST(pinned_fibers_woken_by_external_threads) {
+    /* A plain thread wakes one on each worker, and is woken by them. */
     check_calls(true);
 }
 
@@ -203,7 +203,7 @@ static int rain_inside(void *arg) {
 }
 
 TEST(pinned_flood_beside_free_work) {
-    /* Single posts and mixed batches, from plain threads and from fibers. */
+    /* Single posts and mixed batches come from plain threads and from fibers. */
     rig r;
     crew c;
     flood f = {.r = &r, .per_thread = SCALED(20000)};

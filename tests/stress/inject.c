@@ -47,14 +47,14 @@ static void *produce(void *seat) {
     return NULL;
 }
 
-/* With the turn: each producer's items come in the order in which they were pushed. */
+/* Called in the turn. Each producer's items come in the order in which they were pushed. */
 static void consume_chain(field *f, th_chain chain) {
     size_t n = 0;
     for (th_work *work; (work = th_chain_take(&chain)) != NULL; n++) {
         item *it = (item *)(void *)work;
         CHECK_EQ(f->next[it->producer], it->number);
         f->next[it->producer]++;
-        free(it); /* nobody reads its link any more */
+        free(it); /* no thread reads its link any more */
     }
     atomic_fetch_add(&f->taken, (int)n);
 }
@@ -97,26 +97,26 @@ static void contend(int producers, int consumers, size_t most, int count) {
 }
 
 TEST(one_producer_one_consumer) {
-    /* In order, singly and in handfuls. */
+    /* One consumer takes them in order, singly and in handfuls. */
     contend(1, 1, 1, SCALED(200000));
     contend(1, 1, 64, SCALED(200000));
 }
 
 TEST(many_producers_one_consumer) {
-    /* As a pinned inbox is used. */
+    /* Several producers and one consumer use it as an inbox is used. */
     contend(4, 1, 1, SCALED(100000));
     contend(4, 1, 1000, SCALED(100000));
 }
 
 TEST(many_producers_many_consumers) {
-    /* By turns; each producer's order holds across consumers. */
+    /* Consumers take by turns; each producer's order holds across them. */
     contend(4, 4, 1, SCALED(60000));
     contend(4, 4, 7, SCALED(100000));
     contend(4, 4, 128, SCALED(100000));
 }
 
 TEST(take_gives_a_share) {
-    /* One part of so many, rounded up, never more than asked for, oldest first. */
+    /* A grab takes one part of so many, rounded up, never more than asked for, oldest first. */
     th_inject inject;
     th_inject_init(&inject);
     CHECK(th_inject_is_empty(&inject));

@@ -23,7 +23,7 @@ static void count(counters *c, unsigned seed) {
         }
         const long old = c->values[k];
         if (c->yields && i % 8 == 0) {
-            thrum_yield(); /* the owner moves to another worker with it */
+            thrum_yield(); /* the owner moves to another worker with the mutex */
         }
         c->values[k] = old + 1;
         thrum_mutex_unlock(&c->mutexes[k]);
@@ -69,12 +69,12 @@ TEST(fibers_count_under_a_mutex) {
 }
 
 TEST(owners_suspend_with_the_mutex_held) {
-    /* Nor when the owner yields in between and goes on elsewhere. */
+    /* No increment is lost when the owner yields in between and goes on elsewhere. */
     check_counters(32, 0, SCALED(3000), true);
 }
 
 TEST(fibers_and_threads_count_under_a_mutex) {
-    /* Nor among both kinds. */
+    /* No increment is lost between fibers and threads. */
     check_counters(32, 4, SCALED(3000), true);
 }
 
@@ -181,17 +181,17 @@ static void check_queue(int fibers, int threads, bool broadcast) {
 }
 
 TEST(bounded_queue_with_signals) {
-    /* Producers and consumers, each wakes one of the others. */
+    /* Each producer wakes one consumer, and each consumer one producer. */
     check_queue(8, 0, false);
 }
 
 TEST(bounded_queue_with_broadcasts) {
-    /* All are woken and look again. */
+    /* All are woken, and test the queue again. */
     check_queue(8, 0, true);
 }
 
 TEST(bounded_queue_between_fibers_and_threads) {
-    /* Both kinds wait on the same conditions. */
+    /* Fibers and threads wait on the same conditions. */
     check_queue(6, 4, false);
 }
 
@@ -229,7 +229,7 @@ static void *visit_in_thread(void *seat) {
 }
 
 TEST(room_with_three_places) {
-    /* Never more inside than the semaphore allows, and everybody gets in. */
+    /* There are never more inside than the semaphore allows, and all get in. */
     rig r;
     crew c;
     room m = {.places = THRUM_SEM_INIT(3), .size = 3, .rounds = SCALED(3000)};
@@ -319,7 +319,7 @@ static void *mix_thread(void *seat) {
 }
 
 TEST(every_primitive_at_once) {
-    /* Random steps by fibers and threads; all of them come to the end. */
+    /* Fibers and threads take random steps; all of them come to the end. */
     rig r;
     crew c;
     mix m = {.mutex = THRUM_MUTEX_INIT,

@@ -16,8 +16,8 @@ static int nothing(void *arg) {
     return 0;
 }
 
-/* Waits until it has come to another worker: who is woken from external threads goes on wherever
- * there is room. */
+/* Waits until it has come to another worker: a fiber that an external thread wakes goes on on any
+ * worker. */
 static int travel(void *arg) {
     const int home = thrum_worker_id();
     (void)arg;
@@ -35,7 +35,7 @@ static void need_two_workers(void) {
 }
 
 TEST(woken_fibers_see_several_workers) {
-    /* Each of a crowd comes to a second worker. */
+    /* Each fiber of a crowd comes to a second worker. */
     rig r;
     need_two_workers();
     rig_begin(&r, 0);
@@ -46,7 +46,7 @@ TEST(woken_fibers_see_several_workers) {
     CHECK_EQ(atomic_load(&arrived), TRAVELLERS);
 }
 
-/* ---- what they take along ---- */
+/* ---- what fibers take along ---- */
 
 static NO_TSAN __attribute__((noinline)) void set_errno(int value) {
     __asm__ volatile("" ::: "memory");
@@ -88,7 +88,7 @@ static int carry(void *arg) {
         CHECK_EQ(get_errno(), me + 1);
         CHECK_EQ(values[i % 32], me * 100 + i % 32);
         CHECK_EQ(thrum_mutex_try_lock(&mutex),
-                 -EBUSY); /* the unlock tells that it is its owner's */
+                 -EBUSY); /* the unlock checks that its owner calls it */
     }
     thrum_mutex_unlock(&mutex);
     CHECK(sum == 0.5 * limit);
@@ -96,7 +96,7 @@ static int carry(void *arg) {
 }
 
 TEST(fibers_carry_what_is_theirs) {
-    /* Name, values, errno, stack, and the locks that they own. */
+    /* A fiber keeps its name, values, errno, stack, and the locks that it owns. */
     rig r;
     limit = SCALED(500);
     CHECK_EQ(thrum_key_create(&key, destroy), 0);
@@ -122,7 +122,7 @@ static int stay_put(void *arg) {
 }
 
 TEST(pinned_fibers_stay_among_free_ones) {
-    /* While others move around them. */
+    /* Pinned fibers stay while others move around them. */
     rig r;
     limit = SCALED(1000);
     CHECK_EQ(thrum_key_create(&key, NULL), 0);

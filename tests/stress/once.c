@@ -1,5 +1,5 @@
 /*
- * once.c: every task runs exactly once, whoever posts it, in whichever way.
+ * once.c: every task runs exactly once, whichever thread posts it, in whichever way.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -70,7 +70,7 @@ static void *post_external(void *seat) {
 }
 
 TEST(posted_inside) {
-    /* From fibers on all workers. */
+    /* Fibers on all workers post. */
     rig r;
     load l;
     rig_begin(&r, 0);
@@ -83,7 +83,7 @@ TEST(posted_inside) {
 }
 
 TEST(posted_external) {
-    /* From plain threads. */
+    /* Plain threads post. */
     rig r;
     load l;
     crew c;
@@ -96,7 +96,7 @@ TEST(posted_external) {
 }
 
 TEST(posted_from_both_sides) {
-    /* From fibers and plain threads at once. */
+    /* Fibers and plain threads post at once. */
     rig r;
     load l;
     crew c;
@@ -142,7 +142,7 @@ static void *batches_external(void *seat) {
 }
 
 TEST(posted_in_batches) {
-    /* Batches longer than a local queue, from both sides. */
+    /* Fibers and plain threads post batches that are longer than a local queue. */
     rig r;
     load l;
     crew c;
@@ -186,7 +186,7 @@ static int go_all(void *arg) {
 }
 
 TEST(fibers_go_on_exactly_once) {
-    /* Each starts once and is resumed once from its yield. */
+    /* Each fiber starts once and is resumed once from its yield. */
     rig r;
     load l;
     rig_begin(&r, 0);
@@ -281,7 +281,7 @@ static void repeat(thrum_task *self, void *arg) {
 }
 
 TEST(reposting_tasks_never_overlap) {
-    /* Many of them at once; each comes to its end. */
+    /* Many tasks post themselves at once; each comes to its end. */
     rig r;
     static repeater all[64];
     const int turns = SCALED(2000);

@@ -16,7 +16,7 @@ typedef struct numbered {
 
 typedef struct stream {
     rig *r;
-    int worker; /* the one worker that all run on, or -1 */
+    int worker; /* the one worker that runs them all, or -1 */
     int total;  /* of each producer */
     int window; /* how many of each may be queued at once */
     atomic_int posted[PRODUCERS];
@@ -29,7 +29,7 @@ static stream st;
 static void run_numbered(thrum_task *self, void *arg) {
     numbered *n = arg;
     (void)self;
-    /* one worker runs them all: nobody else moves this count */
+    /* one worker runs them all: no other thread changes this count */
     CHECK_EQ(atomic_load(&st.ran[n->producer]), n->number);
     atomic_store(&st.ran[n->producer], n->number + 1);
     free(n);
@@ -45,7 +45,7 @@ static void post_numbered(int producer, int number) {
     CHECK_EQ(thrum_task_post(st.r->sched, &n->task), 0);
 }
 
-/* A fiber that posts as many as fit its share of the queue, then lets them run. */
+/* Posts as many as fit its share of the queue, then lets them run. */
 static int produce(void *arg) {
     const int me = (int)(intptr_t)arg;
     for (int i = 0; i < st.total; i++) {
@@ -58,8 +58,7 @@ static int produce(void *arg) {
 }
 
 TEST(producers_keep_their_order_in_one_ring) {
-    /* One worker, several fibers whose tasks stand in its ring together, never so many that it
-     * spills. */
+    /* Tasks of several fibers stand in one worker's ring together, never so many that it spills. */
     rig r;
     rig_begin(&r, 1);
     st.r = &r;
@@ -88,7 +87,8 @@ static void *produce_external(void *arg) {
 }
 
 TEST(external_producers_keep_their_order) {
-    /* Plain threads against one worker: through the inject queue and what is grabbed from it. */
+    /* Order holds from plain threads to one worker, through the inject queue and what is grabbed
+     * from it. */
     rig r;
     crew c;
     rig_begin(&r, 1);
@@ -105,7 +105,7 @@ TEST(external_producers_keep_their_order) {
 }
 
 TEST(producers_keep_their_order_in_an_inbox) {
-    /* From outside into one worker's inbox, while the others are there too. */
+    /* Order holds from external threads into one worker's inbox, with other workers beside it. */
     rig r;
     crew c;
     rig_begin(&r, 0);
@@ -133,7 +133,7 @@ static int produce_tied(void *arg) {
 }
 
 TEST(fibers_keep_their_order_in_an_inbox) {
-    /* Fibers that move between workers meanwhile post into one worker's inbox. */
+    /* Order holds when fibers that move between workers post into one worker's inbox. */
     rig r;
     rig_begin(&r, 0);
     st.r = &r;

@@ -1,5 +1,6 @@
 /*
- * overflow.c: tiny local queues: stealing against popping against spilling into the inject queue.
+ * overflow.c: stealing against popping against spilling into the inject queue, with tiny local
+ * queues.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -81,21 +82,21 @@ static void check_capacity(unsigned capacity, thrum_local local, thrum_overflow 
 }
 
 TEST(capacity_of_two) {
-    /* The smallest queue: nearly every post spills. */
+    /* Nearly every post spills from the smallest queue. */
     check_capacity(2, THRUM_LOCAL_LOCKFREE, THRUM_OVERFLOW_HALF);
 }
 
 TEST(capacity_of_four) {
-    /* One that wraps around all the time. */
+    /* A queue of four wraps around all the time. */
     check_capacity(4, THRUM_LOCAL_LOCKFREE, THRUM_OVERFLOW_HALF);
 }
 
 TEST(capacity_of_two_spilling_one) {
-    /* Only the task that does not fit leaves. */
+    /* Only the task that does not fit leaves the queue. */
     check_capacity(2, THRUM_LOCAL_LOCKFREE, THRUM_OVERFLOW_ONE);
 }
 
 TEST(capacity_of_four_behind_a_mutex) {
-    /* The other local queue. */
+    /* The local queue with a mutex spills, too. */
     check_capacity(4, THRUM_LOCAL_MUTEX, THRUM_OVERFLOW_HALF);
 }

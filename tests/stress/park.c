@@ -29,7 +29,7 @@ static void knock_once(knock *k, int worker) {
 }
 
 TEST(one_external_thread_knocks) {
-    /* Post one task, wait until it has run, again: workers park in between. */
+    /* A thread posts one task at a time and waits until it has run: workers park in between. */
     rig r;
     knock k = {.r = &r, .done = THRUM_SEM_INIT(0)};
     const int rounds = SCALED(20000);
@@ -54,7 +54,7 @@ static void *knock_often(void *seat) {
 }
 
 TEST(several_external_threads_knock) {
-    /* Each waits for its own; the workers are all busy, some, or none. */
+    /* Each thread waits for its own task; all workers are busy, some, or none. */
     rig r;
     crew c;
     knocks = SCALED(6000);
@@ -100,7 +100,7 @@ static void *knock_mixed(void *seat) {
 }
 
 TEST(pinned_and_free_work_are_mixed) {
-    /* A sleeper may be popped for one and wanted for the other at the same time. */
+    /* A sleeper may be popped for free work and wanted for pinned work at the same time. */
     rig r;
     crew c;
     knocks = SCALED(6000);
@@ -110,7 +110,7 @@ TEST(pinned_and_free_work_are_mixed) {
     rig_stop(&r);
 }
 
-/* ---- a fiber that sleeps, woken from external threads ---- */
+/* ---- a fiber that sleeps, woken by an external thread ---- */
 
 typedef struct bell {
     thrum_sem there, back;
@@ -136,7 +136,7 @@ static void *ring_bell(void *seat) {
 }
 
 TEST(threads_and_fibers_wake_each_other) {
-    /* Pairs of a plain thread and a fiber; each wake comes while the other goes to sleep. */
+    /* A plain thread and a fiber wake each other; each wake comes while the other goes to sleep. */
     rig r;
     crew c;
     bell bells[3];
@@ -166,7 +166,7 @@ static void burst_task(thrum_task *self, void *arg) {
 }
 
 TEST(bursts_wake_several) {
-    /* Batches of every size, with all workers asleep before each. */
+    /* Batches of every size run, each posted while all workers sleep. */
     rig r;
     static burst b;
     thrum_task *list[64];
@@ -195,7 +195,7 @@ static void *wait_idle_often(void *seat) {
 }
 
 TEST(waiters_for_idleness_are_woken) {
-    /* Threads that wait for idleness beside one that keeps starting work: none hangs. */
+    /* No thread that waits for idleness hangs beside one that keeps starting work. */
     rig r;
     crew c;
     knock k = {.r = &r, .done = THRUM_SEM_INIT(0)};

@@ -16,7 +16,7 @@ typedef struct pair {
     thrum_cond cond;
     int turn; /* protected by mutex */
     int rounds;
-    int shared; /* plain: whose turn it is owns it */
+    int shared; /* plain: the side that has the turn owns it */
 } pair;
 
 typedef struct player {
@@ -66,7 +66,7 @@ static int play_sems(void *arg) {
 }
 
 TEST(over_semaphores) {
-    /* Each wakes the other and sleeps. */
+    /* Each fiber wakes the other and sleeps. */
     play(play_sems, SCALED(6000), THRUM_EVENT_AUTO);
 }
 
@@ -85,7 +85,7 @@ static int play_events(void *arg) {
 }
 
 TEST(over_auto_events) {
-    /* The signal lets exactly one through. */
+    /* Each signal lets exactly one fiber through. */
     play(play_events, SCALED(6000), THRUM_EVENT_AUTO);
 }
 
@@ -105,7 +105,7 @@ static int play_manual(void *arg) {
 }
 
 TEST(over_manual_events) {
-    /* Cleared by hand. */
+    /* The events are cleared by hand. */
     play(play_manual, SCALED(6000), THRUM_EVENT_MANUAL);
 }
 
@@ -126,7 +126,7 @@ static int play_cond(void *arg) {
 }
 
 TEST(over_conditions) {
-    /* With the mutex taken and released at each turn. */
+    /* The mutex is taken and released at each turn. */
     play(play_cond, SCALED(4000), THRUM_EVENT_AUTO);
 }
 
@@ -151,7 +151,7 @@ static int play_joins(void *arg) {
 }
 
 TEST(over_joins) {
-    /* A task for each turn. */
+    /* Each turn is a task of its own. */
     play(play_joins, SCALED(3000), THRUM_EVENT_AUTO);
 }
 
@@ -161,7 +161,7 @@ TEST(over_joins) {
 
 static thrum_sem stations[RING];
 static int laps;
-static int token; /* plain: whoever has been let through owns it */
+static int token; /* plain: the fiber that has been let through owns it */
 
 static int station(void *arg) {
     const int me = (int)(intptr_t)arg;
@@ -175,7 +175,7 @@ static int station(void *arg) {
 }
 
 TEST(token_goes_round) {
-    /* A hundred fibers in a ring, one of them runnable at a time. */
+    /* A hundred fibers pass a token round; one of them is runnable at a time. */
     rig r;
     laps = SCALED(600);
     rig_begin(&r, 0);

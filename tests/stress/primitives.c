@@ -17,7 +17,7 @@ typedef struct set {
     thrum_tickets tickets;
     thrum_pool *pool;
     int calls;       /* of the once's function */
-    int value, twin; /* under the lock: equal */
+    int value, twin; /* under the lock; equal */
     int turn;        /* in a ticket's turn */
     atomic_int in_pool, left, lasts, passed;
 } set;
@@ -56,7 +56,7 @@ static void unmake(set *s) {
     CHECK_EQ(thrum_rwlock_destroy(&s->lock), 0);
     CHECK_EQ(thrum_tickets_destroy(&s->tickets), 0);
     CHECK_EQ(thrum_pool_destroy(s->pool), 0);
-    memset(s, 0xdd, sizeof(*s)); /* whoever still looks at it trips */
+    memset(s, 0xdd, sizeof(*s)); /* a later access finds nonsense */
     free(s);
 }
 
@@ -120,10 +120,10 @@ static void use_tickets(storm *st, set *s, unsigned *seed) {
     thrum_ticket t[2];
     thrum_tickets_take_n(&s->tickets, t, 2);
     if (!is_late(st, thrum_ticket_wait_until(&t[1], soon(seed)))) {
-        CHECK(false); /* its own first one is not done */
+        CHECK(false); /* the first ticket, its own, is not done */
     }
     CHECK_EQ(thrum_ticket_wait(&t[0]), 0);
-    s->turn++; /* plain: alone */
+    s->turn++; /* plain: only one thread has the turn */
     thrum_ticket_done(&t[0]);
     thrum_ticket_done(&t[1]); /* dropped, or in its turn */
 }
@@ -167,8 +167,8 @@ static int storm_in(void *arg) {
 }
 
 TEST(late_or_served_and_destroyed_right_after) {
-    /* Everybody uses everything in no order, with short deadlines; after each round the last one
-     * destroys it all. */
+    /* All use everything in no order, with short deadlines; the last one of each round destroys it
+     * all. */
     storm *st = calloc(1, sizeof(*st));
     CHECK(st != NULL);
     st->rounds = SCALED(150);
@@ -243,7 +243,7 @@ typedef struct piece {
 
 typedef struct writer {
     thrum_tickets tickets;
-    int next; /* in a turn: plain */
+    int next; /* plain: used in a turn */
     int count;
     int made; /* under the mutex */
     thrum_mutex mutex;
@@ -284,7 +284,7 @@ static int work(void *arg) {
 }
 
 TEST(pieces_are_written_in_order) {
-    /* By fibers and threads, some waiting for the turn, some on call. */
+    /* Fibers and threads write the pieces in order; some wait for the turn, some are called. */
     rig r;
     rig_begin(&r, 0);
     writer w = {.tickets = THRUM_TICKETS_INIT, .mutex = THRUM_MUTEX_INIT, .count = SCALED(20000)};

@@ -1,8 +1,8 @@
 /*
  * rescue.c: work behind a task that takes long is taken over by another worker.
  *
- * Each task here keeps its worker until another one has run: a worker that sleeps on work that
- * nobody else comes for hangs the test.
+ * Each task here keeps its worker until another one has run: the test hangs when all other workers
+ * sleep beside work that waits.
  */
 /* matrix: policy workers */
 /* matrix: quick 2 8 */
@@ -53,17 +53,17 @@ static void check_rescue(thrum_hint hint) {
 }
 
 TEST(task_in_the_lifo_slot) {
-    /* Pushing into the slot wakes nobody, yet what is in it does not starve. */
+    /* A push into the slot wakes no worker, yet what is in it does not starve. */
     check_rescue(THRUM_HINT_NEXT);
 }
 
 TEST(task_in_the_ring) {
-    /* A single task in the ring of a busy worker. */
+    /* A single task in the ring of a busy worker does not starve. */
     check_rescue(THRUM_HINT_NONE);
 }
 
 TEST(task_posted_behind_all) {
-    /* A single task on its way to the inject queue. */
+    /* A single task on its way to the inject queue does not starve. */
     check_rescue(THRUM_HINT_YIELD);
 }
 
@@ -94,17 +94,17 @@ static void check_rescue_by_pollers(thrum_hint hint) {
 }
 
 TEST(task_in_the_ring_beside_pollers) {
-    /* The other workers never sleep: their fibers poll, and one takes over what waits. */
+    /* The other workers never sleep: their fibers poll, and one worker takes over what waits. */
     check_rescue_by_pollers(THRUM_HINT_NONE);
 }
 
 TEST(task_in_the_lifo_slot_beside_pollers) {
-    /* The same with the slot. */
+    /* Workers that only poll take over what waits in the slot. */
     check_rescue_by_pollers(THRUM_HINT_NEXT);
 }
 
 TEST(task_posted_behind_all_beside_pollers) {
-    /* ... and on the way to the inject queue. */
+    /* Workers that only poll take over what is on its way to the inject queue. */
     check_rescue_by_pollers(THRUM_HINT_YIELD);
 }
 
@@ -129,13 +129,13 @@ static int wake_and_spin(void *arg) {
     CHECK_EQ(thrum_go(sleep_first, s), 0);
     YIELD_UNTIL(atomic_load(&s->waits));
     thrum_yield();
-    thrum_sem_post(&s->sem); /* by the wake hint it would run next, here */
+    thrum_sem_post(&s->sem); /* by the wake hint it would run next, on this worker */
     SPIN_UNTIL(atomic_load(&s->woken));
     return 0;
 }
 
 TEST(fiber_woken_by_a_busy_worker) {
-    /* It was put into the slot of the worker that woke it, which does not come round. */
+    /* The fiber stands in the slot of the worker that woke it, which does not come round. */
     rig r;
     need_two_workers();
     rig_begin(&r, 0);
@@ -168,7 +168,7 @@ static int spin_for_yielders(void *arg) {
     return 0;
 }
 
-/* All on one worker's ring: the fibers yield, and the worker then comes to the one that spins. */
+/* Starts all on one worker's ring: the fibers yield, then the worker runs the one that spins. */
 static int start_yielders(void *arg) {
     yielders *y = arg;
     for (int i = 0; i < y->count; i++) {
@@ -179,7 +179,7 @@ static int start_yielders(void *arg) {
 }
 
 TEST(fibers_that_yielded_before_a_long_task) {
-    /* They were gathered by a worker that then runs a long task. */
+    /* The fibers stand on a worker that then runs a long task. */
     rig r;
     need_two_workers();
     rig_begin(&r, 0);
@@ -211,7 +211,7 @@ static int post_many_and_spin(void *arg) {
 }
 
 TEST(whole_ring_behind_a_long_task) {
-    /* Others take everything, to the last one. */
+    /* Other workers take everything, to the last task. */
     rig r;
     need_two_workers();
     rig_begin(&r, 0);
@@ -243,7 +243,7 @@ static int start_meeting(void *arg) {
 }
 
 TEST(as_many_long_tasks_as_workers) {
-    /* Tasks that all have to run at once: every worker must come and take one. */
+    /* Every worker takes one of the tasks, which all have to run at once. */
     rig r;
     need_two_workers();
     rig_begin(&r, 0);
@@ -264,7 +264,7 @@ static void meet_task(thrum_task *self, void *arg) {
 }
 
 TEST(as_many_long_tasks_posted_in_a_batch) {
-    /* The same from external threads: the batch wakes as many as it has work for. */
+    /* A batch from an external thread wakes as many workers as it has work for. */
     rig r;
     thrum_task tasks[64];
     thrum_task *list[64];
@@ -287,7 +287,7 @@ TEST(as_many_long_tasks_posted_in_a_batch) {
 }
 
 TEST(as_many_long_tasks_posted_one_by_one) {
-    /* Each post from external threads finds a worker that is free, or one finds it. */
+    /* Each post from an external thread wakes a free worker, or a worker finds it. */
     rig r;
     thrum_task tasks[64];
     need_two_workers();

@@ -17,7 +17,7 @@ typedef struct field {
     th_work **slots;
     item *items;
     int count;
-    bool one; /* thieves take one at a time */
+    bool one; /* whether thieves take one at a time */
     atomic_bool over;
     atomic_int taken;
 } field;
@@ -30,7 +30,7 @@ static int take(field *f, th_work *work) {
     return it->number;
 }
 
-/* What one attempt takes stood in the queue one behind the other. */
+/* Checks that what one attempt takes stood in the queue one behind the other. */
 static void take_batch(field *f, th_work **out, uint64_t n) {
     int last = -1;
     for (uint64_t i = 0; i < n; i++) {
@@ -61,7 +61,7 @@ static void *thief(void *seat) {
         CHECK(n <= want && n <= (th_ring_capacity(&f->ring) + 1) / 2);
         if (n > 0) {
             const int first = ((item *)(void *)out[0])->number;
-            CHECK(first > last); /* nobody finds older work later */
+            CHECK(first > last); /* no thread finds older work later */
             take_batch(f, out, n);
             last = first + (int)n - 1;
         } else {
@@ -118,7 +118,7 @@ static void contend(uint64_t capacity, int thieves, bool one, int count) {
 }
 
 TEST(owner_against_one_thief) {
-    /* Every capacity, half and one at a time: each item is taken exactly once. */
+    /* Each item is taken exactly once, with every capacity, half and one at a time. */
     for (uint64_t capacity = 2; capacity <= 256; capacity *= 2) {
         contend(capacity, 1, true, SCALED(60000));
         contend(capacity, 1, false, SCALED(60000));
@@ -126,7 +126,7 @@ TEST(owner_against_one_thief) {
 }
 
 TEST(owner_against_several_thieves) {
-    /* Thieves against each other as well. */
+    /* Each item is taken exactly once by thieves that compete as well. */
     for (uint64_t capacity = 2; capacity <= 256; capacity *= 2) {
         contend(capacity, 4, true, SCALED(60000));
         contend(capacity, 4, false, SCALED(60000));
@@ -134,7 +134,7 @@ TEST(owner_against_several_thieves) {
 }
 
 TEST(owner_alone_is_first_in_first_out) {
-    /* Without thieves: in order, full at the capacity, empty at the end. */
+    /* Without thieves the ring keeps its order, is full at its capacity, and empty at the end. */
     for (uint64_t capacity = 2; capacity <= 64; capacity *= 2) {
         th_ring ring;
         th_work *slots[64];
@@ -183,7 +183,7 @@ TEST(chain_is_pushed_as_far_as_it_fits) {
 }
 
 TEST(thief_takes_half_rounded_up) {
-    /* One of one, two of three; never more than it wants; the oldest. */
+    /* A thief takes one of one, two of three, the oldest, and never more than it wants. */
     th_ring ring;
     th_work *slots[8], *out[8];
     th_work works[8];
@@ -207,7 +207,7 @@ TEST(thief_takes_half_rounded_up) {
 }
 
 TEST(owner_spills_the_oldest) {
-    /* As many as it wants, in order. */
+    /* The owner spills as many as it wants, in order. */
     th_ring ring;
     th_work *slots[8];
     th_work works[8];

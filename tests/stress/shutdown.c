@@ -9,7 +9,7 @@
 typedef struct flood {
     rig *r;
     gate g;
-    atomic_int accepted, ran;  /* posts from external threads */
+    atomic_int accepted, ran;  /* posts by external threads */
     atomic_int started, ended; /* tasks from inside */
     atomic_int posting;        /* threads that have not been refused yet */
     int inside_left;
@@ -70,8 +70,7 @@ static void *flood_thread(void *seat) {
 }
 
 TEST(flooded_from_both_sides_while_it_stops) {
-    /* Start, flood from inside and outside, stop: everything accepted runs, then nothing is left.
-     */
+    /* Tasks and external threads post until the stop: what is accepted runs; nothing is left. */
     for (int round = 0; round < SCALED(200); round++) {
         rig r;
         crew c;
@@ -102,7 +101,7 @@ static int spawn_more(void *arg) {
 }
 
 TEST(started_and_stopped_under_load) {
-    /* Ten thousand times, with a tree of tasks that still grows when stop begins. */
+    /* Ten thousand times a stop begins while a tree of tasks still grows. */
     const unsigned workers = (unsigned)check_env("THRUM_WORKERS", 2);
     const int rounds = SCALED(10000) / (workers > 8 ? 10 : 1) + 1;
     for (int i = 0; i < rounds; i++) {
@@ -144,7 +143,7 @@ static void *run_in_thread(void *seat) {
 }
 
 TEST(several_run_side_by_side) {
-    /* Schedulers that start and stop in four threads at once share nothing that hurts. */
+    /* Schedulers start and stop in four threads at once, and do not disturb each other. */
     crew c;
     int rounds = SCALED(200);
     if (check_env("THRUM_WORKERS", 2) > 8) {
@@ -172,8 +171,8 @@ static void *wake_late(void *seat) {
     return NULL;
 }
 
-TEST(last_fibers_are_woken_from_external_threads) {
-    /* While stop waits for blocked fibers, an outside thread wakes them: a wake is no post. */
+TEST(last_fibers_are_woken_by_external_threads) {
+    /* While stop waits for blocked fibers, an external thread wakes them: a wake is no post. */
     for (int round = 0; round < SCALED(500); round++) {
         rig r;
         crew c;
@@ -218,7 +217,7 @@ static int flood_neighbour(void *arg) {
         atomic_fetch_add(&n->accepted, 1);
         YIELD_UNTIL(atomic_load(&n->accepted) - atomic_load(&n->ran) < 500);
         if (i % 10 == 0) {
-            thrum_yield(); /* and goes on on another thread */
+            thrum_yield(); /* it goes on on another thread */
         }
     }
     if (atomic_fetch_sub(&n->posting, 1) == 1) {
@@ -228,7 +227,7 @@ static int flood_neighbour(void *arg) {
 }
 
 TEST(flooded_by_another_scheduler_while_it_stops) {
-    /* Tasks of one scheduler are external threads to the other: refused, or run. */
+    /* Tasks post to another scheduler, as external threads do; each post runs or is refused. */
     rig from;
     rig_begin(&from, 0);
     for (int round = 0; round < SCALED(150); round++) {

@@ -57,7 +57,7 @@ static void *spawn_in_thread(void *seat) {
 }
 
 TEST(spawned_joined_and_detached) {
-    /* Before and after the end, in order and against it, by fibers and threads. */
+    /* Fibers and threads join and detach before and after the end, in order and against it. */
     rig r;
     crew c;
     storm s = {.r = &r, .rounds = SCALED(500)};
@@ -135,7 +135,7 @@ static void *send_in_thread(void *seat) {
 }
 
 TEST(handles_are_joined_by_others) {
-    /* Whoever spawned it, fiber or thread, another fiber or thread joins it. */
+    /* A fiber or thread joins what another fiber or thread has spawned. */
     rig r;
     crew senders, joiners;
     mailbox m = {.r = &r,
@@ -181,7 +181,7 @@ static int gather_and_release(void *arg) {
 }
 
 TEST(crowds_come_and_go) {
-    /* Five hundred blocked fibers at a time: stacks are taken and given back in storms. */
+    /* Five hundred fibers block at a time: stacks are taken and given back in storms. */
     rig r;
     storm s = {.r = &r, .rounds = SCALED(40)};
     rig_begin(&r, 0);

@@ -29,8 +29,8 @@ typedef struct wanderer {
     thrum_task task;
     uint64_t random;
     int runs, received; /* plain: the runs of a task are ordered */
-    atomic_int signals; /* sent to it */
-    atomic_bool asks;   /* it stands among those who asked */
+    atomic_int signals; /* signals sent to it */
+    atomic_bool asks;   /* whether it stands in the list `asked` */
     struct wanderer *next;
 } wanderer;
 
@@ -38,11 +38,11 @@ static struct {
     thrum_sched *sched;
     wanderer *all;
     int n;
-    _Atomic(wanderer *) asked; /* who needs a wakeup, pushed by their bodies */
+    _Atomic(wanderer *) asked; /* those that need a wakeup, pushed by their bodies */
     atomic_bool over;
 } wander;
 
-/* One of the threads beside will wake or signal it, after this call. */
+/* After this call one of the threads will wake or signal it. */
 static void ask_for_wakeup(wanderer *w) {
     if (atomic_exchange(&w->asks, true)) {
         return; /* what it asked for before is still to come */
@@ -106,7 +106,7 @@ static void wander_on(thrum_task *self, void *arg) {
 }
 
 TEST(random_signals_wakeups_and_delays) {
-    /* A hundred runs of each of many tasks: one for each post, no signal lost, none made up. */
+    /* Each of many tasks runs a hundred times, once a post; no signal is lost, none made up. */
     const int n = SCALED(100000);
     rig r;
     crew beside;
@@ -150,7 +150,7 @@ static void run_dated(thrum_task *self, void *arg) {
     d->expired += thrum_task_is_expired(self);
 }
 
-/* Whoever knows a bad order for a heap takes the last first. */
+/* Posts the last deadline first, a bad order for a heap, unless `shuffled`. */
 static void check_deadlines(int n, bool shuffled, bool stopped) {
     dated *all = allocated(n, sizeof(*all));
     int *order_of = allocated(n, sizeof(*order_of));
@@ -173,7 +173,7 @@ static void check_deadlines(int n, bool shuffled, bool stopped) {
     for (int i = 1; i < n; i++) {
         CHECK_EQ(thrum_task_post_until(r.sched, &all[i].task, base + i * (thrum_time)1000), 0);
     }
-    CHECK_EQ(atomic_load(&r.calls), calls); /* however many wait: nothing is allocated */
+    CHECK_EQ(atomic_load(&r.calls), calls); /* nothing is allocated, however many wait */
     for (int i = 0; i < n && !stopped; i++) {
         thrum_task_wakeup(&all[order_of[i]].task);
     }
@@ -195,7 +195,7 @@ TEST(a_million_deadlines_woken_latest_first) {
 }
 
 TEST(a_million_deadlines_woken_at_random) {
-    /* As the most of them are in practice: taken back long before. */
+    /* A million deadlines are taken back long before they pass, as most are in practice. */
     check_deadlines(SCALED(1000000), true, false);
 }
 
@@ -205,7 +205,7 @@ TEST(a_million_deadlines_cancelled_by_stop) {
 }
 
 TEST(a_million_deadlines_that_pass) {
-    /* Within 50 ms in no order, while they are being posted and after. */
+    /* Deadlines within 50 ms, in no order, pass while they are being posted and after. */
     const int n = SCALED(1000000);
     dated *all = allocated(n, sizeof(*all));
     uint64_t random = 7;

@@ -8,7 +8,7 @@
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
-/* So much more may be resident at a load's end than after its first tenth; a leak takes more. */
+/* How much more may be resident at a load's end than after its first tenth; a leak takes more. */
 #define SLACK_KIB (16 * 1024)
 
 static long peak_kib(void) {
@@ -17,7 +17,7 @@ static long peak_kib(void) {
     return usage.ru_maxrss;
 }
 
-/* What is taken at a load's first tenth, and looked at when it is over. */
+/* What is measured at a load's first tenth, and again when it is over. */
 typedef struct footprint {
     long kib;
     long blocks; /* the scheduler's */
@@ -29,7 +29,7 @@ static footprint footprint_of(rig *r) {
 
 static void check_footprint(rig *r, footprint before) {
     CHECK_EQ(atomic_load(&r->live), before.blocks);
-    if (!UNDER_ASAN && !UNDER_TSAN) { /* they keep what was freed */
+    if (!UNDER_ASAN && !UNDER_TSAN) { /* the sanitizers keep what was freed */
         CHECK(peak_kib() <= before.kib + SLACK_KIB);
     }
 }
@@ -46,7 +46,7 @@ static void run_plain(thrum_task *self, void *arg) {
     ((plain *)arg)->runs++;
 }
 
-/* Posts a pool of tasks again and again, each round when the one before is over. */
+/* Posts a pool of tasks again and again, each round after the end of the one before. */
 static void post_pool(int total, bool batches) {
     enum { POOL = 10000 };
     static plain pool[POOL];
@@ -85,11 +85,11 @@ TEST(plain_tasks_posted_again_and_again) {
 }
 
 TEST(plain_tasks_in_batches) {
-    /* The same, the whole pool in one post. */
+    /* Each task runs once a round when the whole pool is posted in one call. */
     post_pool(SCALED(10000000), true);
 }
 
-/* ---- new ones ---- */
+/* ---- new tasks ---- */
 
 typedef struct fresh {
     thrum_task task;
@@ -116,7 +116,8 @@ static void free_fresh(thrum_task *self, void *arg) {
 }
 
 TEST(a_new_task_a_post) {
-    /* Ten million: allocated by the poster, freed by its own body; some thousands at a time. */
+    /* Ten million tasks are allocated by a poster and freed by their bodies, some thousands at a
+     * time. */
     const int n = SCALED(10000000);
     footprint before = {0};
     rig r;
@@ -137,7 +138,7 @@ TEST(a_new_task_a_post) {
     CHECK_EQ(atomic_load(&st.ran), n);
 }
 
-/* One shot: makes the next one, posts it and is gone. */
+/* Frees itself, makes the next one and posts it. */
 static void one_shot(thrum_task *self, void *arg) {
     fresh *f = arg;
     const int left = f->left;
@@ -150,7 +151,7 @@ static void one_shot(thrum_task *self, void *arg) {
 }
 
 TEST(one_shot_tasks_start_each_other) {
-    /* A thousand lines of them, three million in all, each task made and freed in a body. */
+    /* A thousand lines of tasks, three million in all, are each made and freed in a body. */
     enum { LINES = 1000 };
     const int length = SCALED(3000);
     rig r;

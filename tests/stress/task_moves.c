@@ -38,12 +38,12 @@ typedef struct member {
 
 static member ring[RING];
 
-/* The next signal goes out when the one before was received: signals do not add up. */
+/* Sends the next signal when the one before was received: signals do not add up. */
 static void pass_on(thrum_task *self, void *arg) {
     member *l = arg;
     if (thrum_task_receive_signal(self)) {
         atomic_fetch_add(&l->received, 1);
-        thrum_task_wakeup(&l->before->task); /* it may send another */
+        thrum_task_wakeup(&l->before->task); /* the one before may send another */
     }
     if (l->sent < SIGNALS && atomic_load(&l->next->received) == l->sent) {
         l->sent++;
@@ -73,7 +73,7 @@ TEST(a_ring_of_tasks_with_ten_signals_each) {
         for (int k = 0; k < RING; k++) {
             CHECK_EQ(thrum_task_post(r.sched, &ring[k].task), 0);
         }
-        rig_wait_done(&r); /* stop would cancel those who wait */
+        rig_wait_done(&r); /* stop would cancel those that wait */
         rig_stop(&r);
         for (int k = 0; k < RING; k++) {
             CHECK_EQ(ring[k].sent, SIGNALS);
@@ -88,7 +88,7 @@ enum { SCHEDS = 3, TRAVELLERS = 300 };
 
 typedef struct traveller {
     thrum_task task;
-    thrum_sched *next; /* where it was posted to */
+    thrum_sched *next; /* the scheduler that it was posted to */
     uint64_t random;
     int hops, left;
     bool refused;
@@ -129,7 +129,7 @@ static void travel(thrum_task *self, void *arg) {
         t->next = world.rigs[dice(&t->random) % SCHEDS].sched;
         CHECK_EQ(travel_to(t, t->next), 0);
         if (t->left % 8 == 0) {
-            thrum_yield(); /* it goes on here, and runs there when it has returned */
+            thrum_yield(); /* it goes on here, and runs there after it has returned */
         }
     }
     CHECK_EQ(atomic_fetch_sub(&t->inside, 1), 1);
@@ -155,7 +155,7 @@ static void travellers_begin(thrum_task_fn fn, int hops) {
 }
 
 TEST(tasks_travel_between_schedulers) {
-    /* Three of them, each of another policy: each hop is one run, where it was posted to. */
+    /* Between three schedulers, each of another policy, each hop is one run where it is posted. */
     const int hops = SCALED(1000);
     for (unsigned workers = 1; workers <= 4; workers += 3) {
         for (int i = 0; i < SCHEDS; i++) {
@@ -199,7 +199,7 @@ static void *open_when_all_were_refused(void *seat) {
 }
 
 TEST(tasks_travel_to_a_scheduler_that_stops) {
-    /* What was accepted runs there and comes back; what is refused stays its poster's. */
+    /* A task that is accepted runs there and comes back; one that is refused stays its poster's. */
     const int rounds = SCALED(60);
     for (int i = 0; i < rounds; i++) {
         gate g;
@@ -224,8 +224,8 @@ TEST(tasks_travel_to_a_scheduler_that_stops) {
 
 /* ---- threads that are still in their calls when stop frees ---- */
 
-/* Memory that cannot be read any more once it was freed, except under the address sanitizer, which
- * watches the rig's own. */
+/* Memory that cannot be read any more once it was freed. Under the address sanitizer the rig's own
+ * is used, which it watches. */
 static void *mapped_alloc(void *ctx, size_t size) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t total = (size + 2 * page - 1) / page * page;
@@ -253,9 +253,9 @@ static void mapped_free(void *ctx, void *ptr) {
 typedef enum { POST, POST_WAIT, WAKEUP, SIGNAL, CANCEL, CALLS } call;
 
 /*
- * The thread makes its call step by step (the processor's trap flag). After one of the steps it
- * stands still for a while. By then stop has been called, which waits for a task that the thread is
- * making due, or it is called now: it may get everything done meanwhile but the end.
+ * The thread makes its call step by step (the processor's trap flag), and stands still for a while
+ * after one of the steps. Stop is called now, or has been called and waits for a task that the
+ * thread is making due: it may get everything done meanwhile but the end.
  */
 static struct {
     thrum_task task;
@@ -269,7 +269,7 @@ static struct {
 
 static volatile sig_atomic_t walking;
 
-/* Only how likely it is to see a fault depends on the time that this takes. */
+/* The time changes only how likely a fault is seen. */
 #define STALL_NS 1000000
 
 static void step_taken(int signal) {
