@@ -223,6 +223,18 @@ static void differ(const call *c, int who) {
     fail(text);
 }
 
+static void compare_task(const call *c, int k) {
+    char text[300];
+    const m_task *should = &run.m.tasks[k];
+    int runs = atomic_load(&run.o.task_runs[k]), last = atomic_load(&run.o.task_last[k]);
+    if (runs != should->runs || last != should->last) {
+        snprintf(text, sizeof(text),
+                 "%d does %s %d: task %d should have run %d times, with flags %d at last, but %d, %d",
+                 c->who, fuzz_op_names[c->op], c->a, k, should->runs, should->last, runs, last);
+        fail(text);
+    }
+}
+
 static void compare(const call *c) {
     for (int i = 0; i < ACTORS; i++) {
         const m_actor *should = &run.m.actors[i];
@@ -235,11 +247,8 @@ static void compare(const call *c) {
             differ(c, i);
         atomic_store(&is->done, false);
     }
-    for (int k = 0; k < TASKS; k++) {
-        if (atomic_load(&run.o.task_runs[k]) != run.m.tasks[k].runs ||
-            atomic_load(&run.o.task_last[k]) != run.m.tasks[k].last)
-            fail("a task's runs, or their flags, are not what they should be");
-    }
+    for (int k = 0; k < TASKS; k++)
+        compare_task(c, k);
     if (atomic_load(&run.o.tickets_called) != run.m.tickets_called)
         fail("tickets on call");
     if (atomic_load(&run.o.destructs) != run.m.destructs)
