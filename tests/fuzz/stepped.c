@@ -228,9 +228,10 @@ static void compare_task(const call *c, int k) {
     const m_task *should = &run.m.tasks[k];
     int runs = atomic_load(&run.o.task_runs[k]), last = atomic_load(&run.o.task_last[k]);
     if (runs != should->runs || last != should->last) {
-        snprintf(text, sizeof(text),
-                 "%d does %s %d: task %d should have run %d times, with flags %d at last, but %d, %d",
-                 c->who, fuzz_op_names[c->op], c->a, k, should->runs, should->last, runs, last);
+        snprintf(
+            text, sizeof(text),
+            "%d does %s %d: task %d should have run %d times, at last with flags %d; is %d, %d",
+            c->who, fuzz_op_names[c->op], c->a, k, should->runs, should->last, runs, last);
         fail(text);
     }
 }

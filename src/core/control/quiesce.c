@@ -61,12 +61,12 @@ static int wait_in_thread(thrum_sched *sched, thrum_time deadline, th_quiesce_wh
 /* Waits on a bound thread of the scheduler's own: what is tied to it runs meanwhile. */
 static int wait_in_root(th_worker *worker, thrum_time deadline, th_quiesce_what what) {
     thrum_sched *sched = worker->sched;
-    th_quiesce_waiter waiter = {.what = what, .bound = worker, .xflag = &worker->xidle};
-    th_store_relaxed(&worker->xidle, 0u); /* relaxed: no other thread knows of it yet */
+    th_quiesce_waiter waiter = {.what = what, .bound = worker, .xflag = &worker->tie.xquiesced};
+    th_store_relaxed(&worker->tie.xquiesced, 0u); /* relaxed: no other thread knows of it yet */
     enlist(sched, &waiter);
     int result = 0;
     if (!th_quiesce_now(sched, what)) {
-        result = th_bound_await(worker, &worker->xidle, deadline);
+        result = th_bound_await(worker, &worker->tie.xquiesced, deadline);
         result = result && th_quiesce_now(sched, what) ? 0 : result; /* one last look */
     }
     delist(sched, &waiter);

@@ -107,9 +107,9 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->policy = sched->policy;
     worker->index = index;
     worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
-    worker->until_inject = sched->config.global_interval;
-    worker->fair_interval = sched->config.global_interval;
-    worker->sentinel_ns = 0;
+    worker->picks.until_inject = sched->config.global_interval;
+    worker->picks.fair_interval = sched->config.global_interval;
+    worker->rounds.sleep_ns = 0;
     worker->home = (th_fiber){.worker = worker, .sched = sched};
     worker->go.slab = sched->go_slab;
     worker->go.owner = worker;
@@ -119,8 +119,9 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->ring.locked = sched->config.local_queue == THRUM_LOCAL_MUTEX;
     th_work **yield_slots = th_sched_alloc(sched, TH_YIELDS * sizeof *yield_slots);
     th_ring_init(&worker->yields, yield_slots, TH_YIELDS);
-    worker->yield_marks = th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->yield_marks);
-    worker->inject_served = true;
+    worker->sharded.yield_marks =
+        th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->sharded.yield_marks);
+    worker->sharded.inject_served = true;
     /* relaxed: no other thread knows the worker yet */
     th_store_relaxed(&worker->fence.xrevoked, sched->can_order ? TH_AFENCE_OPEN : TH_AFENCE_SHUT);
     th_inject_init(&worker->inbox);
@@ -128,8 +129,9 @@ static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
     th_forks_init(&worker->forks, sched->workers_count > 1);
     worker->timers =
         sched->policy->submit_due ? &sched->workers[0].own_timers : &worker->own_timers;
-    worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
-    if (!slots || !yield_slots || !worker->yield_marks || !worker->seen_ticks ||
+    worker->rounds.seen_ticks =
+        th_sched_alloc(sched, sched->workers_count * sizeof *worker->rounds.seen_ticks);
+    if (!slots || !yield_slots || !worker->sharded.yield_marks || !worker->rounds.seen_ticks ||
         !th_fiber_cache_refill(worker)) {
         return false;
     }
@@ -170,8 +172,8 @@ static void sched_free(thrum_sched *sched) {
         th_slab_flush(&worker->spawn);
         th_sched_free(sched, worker->ring.ring.xslots);
         th_sched_free(sched, worker->yields.xslots);
-        th_sched_free(sched, worker->yield_marks);
-        th_sched_free(sched, worker->seen_ticks);
+        th_sched_free(sched, worker->sharded.yield_marks);
+        th_sched_free(sched, worker->rounds.seen_ticks);
     }
     if (sched->go_slab) {
         th_slab_close(sched->go_slab);

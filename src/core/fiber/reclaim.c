@@ -107,20 +107,20 @@ static bool is_wanted_at_all(th_worker *worker) {
 }
 
 void th_reclaim_poll(th_worker *worker) {
-    if (worker->reclaim_skip) {
-        worker->reclaim_skip--;
+    if (worker->reclaim_look.skip) {
+        worker->reclaim_look.skip--;
         return;
     }
     if (!is_wanted_at_all(worker)) {
         return;
     }
     int64_t now = th_os_now();
-    unsigned skips = worker->reclaim_skips;
+    unsigned skips = worker->reclaim_look.skips;
     /* It grows slowly and falls fast: calls come in rows, with a long task behind each row. */
-    skips = now - worker->reclaim_looked < LOOK_NS ? 2 * skips + 1 : skips / 8;
-    worker->reclaim_looked = now;
-    worker->reclaim_skips = skips < SKIPS_MAX ? skips : SKIPS_MAX;
-    worker->reclaim_skip = worker->reclaim_skips;
+    skips = now - worker->reclaim_look.at < LOOK_NS ? 2 * skips + 1 : skips / 8;
+    worker->reclaim_look.at = now;
+    worker->reclaim_look.skips = skips < SKIPS_MAX ? skips : SKIPS_MAX;
+    worker->reclaim_look.skip = worker->reclaim_look.skips;
     /* relaxed: only a time to compare with */
     if (now >= th_load_relaxed(&worker->sched->reclaim.xnext)) {
         (void)take_step(worker, now);

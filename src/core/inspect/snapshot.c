@@ -64,7 +64,7 @@ static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th
 /* The part of a thread's own stack that is in use, as far as the system has told. */
 static TH_NO_TSAN th_backtrace_stack stack_of_root(const th_fiber *fiber) {
     const th_worker *worker = th_container(fiber, const th_worker, home);
-    return (th_backtrace_stack){worker->own_low, worker->own_high};
+    return (th_backtrace_stack){worker->tie.own_low, worker->tie.own_high};
 }
 
 /*
@@ -143,7 +143,7 @@ static TH_NO_TSAN void visit_roots(view *v) {
     th_lock_acquire(&sched->bound_lock);
     while (v->count < v->max && snapshot->root < sched->bound_end) {
         const th_worker *worker = th_worker_at(sched, (int32_t)snapshot->root++);
-        if (worker && worker->linked && see(v, &worker->home, NULL)) {
+        if (worker && worker->tie.linked && see(v, &worker->home, NULL)) {
             v->count++;
         }
     }

@@ -14,7 +14,7 @@
 /* Whether no work that came since the yielded fibers were claimed goes before them. */
 static inline bool th_yields_next(const th_worker *worker) {
     return !th_ring_size(&worker->ring.ring) && th_inject_is_empty(&worker->sched->inject) &&
-           (worker->polls + 1) % TH_POLLS_PER_LOOK != 0;
+           (worker->sharded.polls + 1) % TH_POLLS_PER_LOOK != 0;
 }
 
 /*
@@ -24,8 +24,8 @@ static inline bool th_yields_next(const th_worker *worker) {
  * way.
  */
 static inline th_work *th_find_in_batch(th_worker *worker) {
-    th_batch *batch = worker->quick;
-    if (!batch || worker->until_inject <= 1 ||
+    th_batch *batch = worker->picks.quick;
+    if (!batch || worker->picks.until_inject <= 1 ||
         /* relaxed: as in th_timers_poll */
         th_load_relaxed(&worker->timers->xearliest) != INT64_MAX ||
         !th_inject_is_empty(&worker->inbox)) {
@@ -35,15 +35,15 @@ static inline th_work *th_find_in_batch(th_worker *worker) {
         if (!th_yields_next(worker)) {
             return NULL;
         }
-        worker->polls++;
-        worker->inject_streak = 0;
+        worker->sharded.polls++;
+        worker->sharded.inject_streak = 0;
     }
     th_work *work = th_batch_take(batch, &worker->fence);
     if (th_unlikely(!work)) {
-        worker->quick = NULL;
+        worker->picks.quick = NULL;
         return NULL;
     }
-    worker->until_inject--;
+    worker->picks.until_inject--;
     th_count(&worker->xtick, 1);
     th_count(&worker->counters.xruns_ring, 1);
     return work;
@@ -55,8 +55,8 @@ static inline th_work *th_find_in_batch(th_worker *worker) {
  * under a stream of yields.
  */
 static inline void th_yields_mark(th_worker *worker) {
-    if (th_batch_head(&worker->batch, &worker->ring.ring) >= worker->yields_end) {
-        worker->yields_end = th_ring_tail(&worker->ring.ring);
+    if (th_batch_head(&worker->batch, &worker->ring.ring) >= worker->sharded.yields_end) {
+        worker->sharded.yields_end = th_ring_tail(&worker->ring.ring);
     }
 }
 
@@ -93,10 +93,10 @@ th_work *th_rescue_none(th_worker *worker, bool *unsure);
 /* The pick at each interval: takes work that pinned work would keep waiting. */
 static TH_ALWAYS_INLINE th_work *th_pick_of_one_fairly(th_worker *worker,
                                                        th_work *(*take)(th_worker *)) {
-    worker->until_inject = worker->sched->config.global_interval;
+    worker->picks.until_inject = worker->sched->config.global_interval;
     th_work *work = th_deferred_take(worker);
-    worker->fair_last = !worker->fair_last && worker->until_inject == 1;
-    if (work || (worker->until_inject == 1 && !worker->fair_last)) {
+    worker->picks.fair_last = !worker->picks.fair_last && worker->picks.until_inject == 1;
+    if (work || (worker->picks.until_inject == 1 && !worker->picks.fair_last)) {
         return work; /* an interval of 1: every other pick, or pinned work would starve */
     }
     work = th_pinned_take_yielded(worker);
@@ -107,10 +107,11 @@ static TH_ALWAYS_INLINE th_work *th_pick_of_one_fairly(th_worker *worker,
 static TH_ALWAYS_INLINE th_work *th_pick_of_one(th_worker *worker, th_work *(*take)(th_worker *)) {
     th_count(&worker->xtick, 1);
     th_work *work;
-    if (th_unlikely(--worker->until_inject == 0) && (work = th_pick_of_one_fairly(worker, take))) {
+    if (th_unlikely(--worker->picks.until_inject == 0) &&
+        (work = th_pick_of_one_fairly(worker, take))) {
         return work;
     }
-    if (worker->pinned_runs < TH_PINNED_LIMIT && (work = th_pinned_take(worker))) {
+    if (worker->picks.pinned_runs < TH_PINNED_LIMIT && (work = th_pinned_take(worker))) {
         return work;
     }
     if ((work = take(worker)) || (work = th_pinned_take(worker))) {

@@ -14,14 +14,14 @@ void th_pinned_collect(th_worker *worker) {
 }
 
 th_work *th_pinned_take_some(th_worker *worker) {
-    worker->quick = NULL; /* there may be more pinned work */
+    worker->picks.quick = NULL; /* there may be more pinned work */
     if (!worker->pinned.first) {
         th_pinned_collect(worker);
     }
     th_work *work = th_chain_take(&worker->pinned);
     if (work) {
-        worker->lifo_runs = 0;
-        worker->pinned_runs++;
+        worker->sharded.lifo_runs = 0;
+        worker->picks.pinned_runs++;
         th_count(&worker->counters.xruns_pinned, 1);
     }
     return work;

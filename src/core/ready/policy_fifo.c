@@ -71,7 +71,7 @@ static TH_NO_TSAN void append_sole(thrum_sched *sched, th_chain chain) {
 
 /* Puts the worker's outbox, the work put back until now, before the chain. */
 static TH_NO_TSAN th_chain with_outbox(th_worker *worker, th_chain chain) {
-    th_chain all = th_batch_take_all(&worker->yields_batch, &worker->fence);
+    th_chain all = th_batch_take_all(&worker->fifo.outbox, &worker->fence);
     th_chain_join(&all, chain);
     return all;
 }
@@ -88,7 +88,7 @@ static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
         append_sole(sched, chain);
         return;
     }
-    if (th_unlikely(th_batch_any(&worker->yields_batch))) {
+    if (th_unlikely(th_batch_any(&worker->fifo.outbox))) {
         chain = with_outbox(worker, chain);
     }
     if (!chain.first) {
@@ -113,7 +113,7 @@ static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
      */
     th_tsan_release(&worker->fence); /* for a rescuer */
     if (worker->unseen && th_batch_any(&worker->batch) &&
-        th_batch_put(&worker->yields_batch, work)) {
+        th_batch_put(&worker->fifo.outbox, work)) {
         return;
     }
     append(worker, (th_chain){work, work, 1});
@@ -169,7 +169,7 @@ static TH_NO_TSAN void submit_due(thrum_sched *sched, th_chain *chain) {
 /* The caller takes one of them, or sees to it that another worker does (pick). */
 static void notify_due(th_worker *worker, uint64_t count) {
     thrum_sched *sched = worker->sched;
-    worker->fired = true;
+    worker->fifo.fired = true;
     /* relaxed: a guess; the worker that drains them wakes others for the rest (schedule) */
     if (count > 1 && th_park_anyone(th_load_relaxed(&sched->xpark))) {
         th_wake_many(sched, worker, count - 1, TH_WAKE_CHAIN);
@@ -206,7 +206,7 @@ static th_work *schedule(th_worker *worker) {
 /* ---- taking ---- */
 
 static bool has_private(const th_worker *victim) {
-    return th_batch_seen(&victim->batch) || th_batch_seen(&victim->yields_batch);
+    return th_batch_seen(&victim->batch) || th_batch_seen(&victim->fifo.outbox);
 }
 
 /*
@@ -221,7 +221,7 @@ static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) 
         return NULL;
     }
     uint64_t n = th_batch_rescue(&victim->batch, taken);
-    uint64_t posted = th_batch_rescue(&victim->yields_batch, posts);
+    uint64_t posted = th_batch_rescue(&victim->fifo.outbox, posts);
     th_tsan_acquire(&victim->fence); /* the victim's claims are not shown */
     th_afence_rescue_end(&victim->fence);
     for (uint64_t i = 0; i < posted; i++) {
@@ -243,8 +243,8 @@ static th_work *rescue_any(th_worker *worker, bool *unsure) {
             continue;
         }
         uint64_t tick = th_load_relaxed(&victim->xtick); /* relaxed: only whether it moves */
-        if (tick != worker->seen_ticks[i]) {
-            worker->seen_ticks[i] = tick;
+        if (tick != worker->rounds.seen_ticks[i]) {
+            worker->rounds.seen_ticks[i] = tick;
             if (unsure) {
                 *unsure = true;
             }
@@ -265,20 +265,20 @@ static th_work *rescue_any(th_worker *worker, bool *unsure) {
  * are short, else each time.
  */
 static inline bool is_brisk(th_worker *worker) {
-    if (worker->brisk && worker->clock_skips) {
-        worker->clock_skips--;
+    if (worker->picks.brisk && worker->picks.clock_skips) {
+        worker->picks.clock_skips--;
         return true;
     }
     uint64_t now = th_os_ticks();
-    unsigned takes = worker->brisk ? TH_BATCH : 1;
-    worker->brisk = th_os_ticks_ns(now - worker->clock_at) < BRISK_NS * takes;
-    worker->clock_at = now;
-    worker->clock_skips = TH_BATCH - 1;
-    if (th_os_ticks_ns(now - worker->looked_at) > LOOK_NS) {
-        worker->looked_at = now;
-        worker->look = true;
+    unsigned takes = worker->picks.brisk ? TH_BATCH : 1;
+    worker->picks.brisk = th_os_ticks_ns(now - worker->picks.clock_at) < BRISK_NS * takes;
+    worker->picks.clock_at = now;
+    worker->picks.clock_skips = TH_BATCH - 1;
+    if (th_os_ticks_ns(now - worker->fifo.looked_at) > LOOK_NS) {
+        worker->fifo.looked_at = now;
+        worker->fifo.look = true;
     }
-    return worker->brisk;
+    return worker->picks.brisk;
 }
 
 /*
@@ -292,8 +292,8 @@ static th_work *take_ready(th_worker *worker) {
         return NULL;
     }
     bool brisk = is_brisk(worker);
-    if (th_unlikely(worker->look)) {
-        worker->look = false;
+    if (th_unlikely(worker->fifo.look)) {
+        worker->fifo.look = false;
         th_work *work = rescue_any(worker, NULL);
         if (work) {
             th_notify(worker, false); /* the rest is claimed here now */
@@ -306,7 +306,7 @@ static th_work *take_ready(th_worker *worker) {
     }
     th_work *taken[TH_BATCH];
     uint64_t n = th_mcsp_take_many(ready, taken, share < TH_BATCH ? share : TH_BATCH);
-    worker->clock_skips = 0;
+    worker->picks.clock_skips = 0;
     th_tsan_release(&worker->fence); /* for a rescuer */
     return th_batch_keep(&worker->batch, taken, n);
 }
@@ -316,7 +316,7 @@ static th_work *take_of_many(th_worker *worker) {
     if (work) {
         return work;
     }
-    if (th_batch_any(&worker->yields_batch)) {
+    if (th_batch_any(&worker->fifo.outbox)) {
         append(worker, (th_chain){0});
     }
     work = take_ready(worker);
@@ -334,7 +334,7 @@ static inline th_work *take(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_work *work = is_sole(sched) ? take_sole(&sched->fifo) : take_of_many(worker);
     if (work) {
-        worker->pinned_runs = 0;
+        worker->picks.pinned_runs = 0;
         th_count(&worker->counters.xruns_inject, 1);
     }
     return work;
@@ -348,9 +348,9 @@ static inline th_work *take(th_worker *worker) {
  */
 static th_work *pick(th_worker *worker) {
     th_work *work = th_pick_of_one(worker, take);
-    if (th_unlikely(worker->fired)) {
+    if (th_unlikely(worker->fifo.fired)) {
         const th_fifo *fifo = &worker->sched->fifo;
-        worker->fired = false;
+        worker->fifo.fired = false;
         if (work && (has_unready(fifo) || th_mcsp_size(&fifo->ready))) {
             th_watch_timers(worker->sched, worker);
         }

@@ -46,7 +46,7 @@ static TH_NO_TSAN th_work *take(th_worker *worker) {
     th_store_relaxed(&sched->xglobal_count, sched->global.count); /* relaxed: as in append */
     th_lock_release(&sched->global_lock);
     if (work) {
-        worker->pinned_runs = 0;
+        worker->picks.pinned_runs = 0;
         th_count(&worker->counters.xruns_inject, 1);
     }
     return work;

@@ -65,7 +65,7 @@ static inline uint64_t own_head(const th_worker *worker) {
 /* Only the owner fills the slot, so once it is empty it stays so. */
 static inline void submit_next(th_worker *worker, th_work *work) {
     th_work *old = th_afence_take(&worker->fence, &worker->xslot);
-    worker->quick = NULL; /* the work comes before the claimed batch */
+    worker->picks.quick = NULL; /* the work comes before the claimed batch */
     /* pairs: th_afence_rescue; publishes the work */
     th_store_release(&worker->xslot, work);
     if (old) {
@@ -95,7 +95,7 @@ static TH_NO_TSAN void submit_yield(th_worker *worker, th_work *work) {
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
         return;
     }
-    worker->yield_marks[at % TH_YIELD_MARKS] = th_ring_tail(&worker->ring.ring);
+    worker->sharded.yield_marks[at % TH_YIELD_MARKS] = th_ring_tail(&worker->ring.ring);
     th_notify(worker, th_ring_size(&worker->yields) == BACKLOG);
 }
 
@@ -116,9 +116,9 @@ static void submit_chain(th_worker *worker, th_chain *chain) {
     th_queue_unlock(&worker->ring);
     if (chain->count) {
         /* The work in the ring comes before the rest. The mark stays until it has been of use. */
-        if (worker->inject_served && own_head(worker) >= worker->inject_end) {
-            worker->inject_end = th_ring_tail(&worker->ring.ring);
-            worker->inject_served = false;
+        if (worker->sharded.inject_served && own_head(worker) >= worker->sharded.inject_end) {
+            worker->sharded.inject_end = th_ring_tail(&worker->ring.ring);
+            worker->sharded.inject_served = false;
         }
         th_inject_push(&worker->sched->inject, chain->first, chain->count);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
@@ -137,7 +137,7 @@ static void submit_external(thrum_sched *sched, const th_chain *chain) {
 static inline th_work *take_slot(th_worker *worker) {
     th_work *work = th_afence_take(&worker->fence, &worker->xslot);
     if (work) {
-        worker->lifo_runs++;
+        worker->sharded.lifo_runs++;
         th_count(&worker->counters.xruns_lifo, 1);
     }
     return work;
@@ -151,15 +151,15 @@ static inline bool may_take_batch(th_worker *worker) {
     if (worker->sched->workers_count == 1) {
         return true;
     }
-    if (worker->clock_skips) {
-        worker->clock_skips--;
-        return worker->brisk;
+    if (worker->picks.clock_skips) {
+        worker->picks.clock_skips--;
+        return worker->picks.brisk;
     }
     uint64_t now = th_os_ticks();
-    worker->brisk = th_os_ticks_ns(now - worker->clock_at) < BRISK_NS;
-    worker->clock_at = now;
-    worker->clock_skips = TH_BATCH - 1;
-    return worker->brisk;
+    worker->picks.brisk = th_os_ticks_ns(now - worker->picks.clock_at) < BRISK_NS;
+    worker->picks.clock_at = now;
+    worker->picks.clock_skips = TH_BATCH - 1;
+    return worker->picks.brisk;
 }
 
 /* Takes work from one of the worker's own rings, or from the batch claimed from it before. */
@@ -170,8 +170,8 @@ static inline th_work *take_own(th_worker *worker, th_batch *batch, th_ring *rin
     }
     work = th_batch_fill(batch, ring, may_take_batch(worker));
     if (th_batch_any(batch)) {
-        worker->clock_skips = 0;
-        worker->quick = th_is_quick(worker, batch) ? batch : NULL;
+        worker->picks.clock_skips = 0;
+        worker->picks.quick = th_is_quick(worker, batch) ? batch : NULL;
     }
     return work;
 }
@@ -186,8 +186,8 @@ static inline th_work *take_ring(th_worker *worker) {
         work = take_own(worker, &worker->batch, &worker->ring.ring);
     }
     if (work) {
-        worker->lifo_runs = 0;
-        worker->pinned_runs = 0;
+        worker->sharded.lifo_runs = 0;
+        worker->picks.pinned_runs = 0;
         th_count(&worker->counters.xruns_ring, 1);
     }
     return work;
@@ -211,7 +211,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
     th_chain *chain = &worker->collected; /* not on the task's stack (base/annotate.h) */
     th_inject_take_into(&sched->inject, sched->workers_count, most, chain);
     th_inject_turn_end(&sched->inject);
-    worker->inject_served = true;
+    worker->sharded.inject_served = true;
     th_work *work = th_chain_take(chain);
     if (chain->first) {
         th_queue_lock(&worker->ring);
@@ -219,11 +219,11 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         th_queue_unlock(&worker->ring);
         worker->backoff.victim = NULL; /* no particular victim */
         th_steal_backoff_begin(worker);
-        worker->inject_end = th_ring_tail(ring);
+        worker->sharded.inject_end = th_ring_tail(ring);
     }
     if (work) {
-        worker->lifo_runs = 0;
-        worker->pinned_runs = 0;
+        worker->sharded.lifo_runs = 0;
+        worker->picks.pinned_runs = 0;
         th_count(&worker->counters.xruns_inject, 1);
     }
     /*
@@ -267,23 +267,23 @@ static th_work *pick_yielded(th_worker *worker) {
     uint64_t head = own_head(worker);
     uint64_t oldest = th_batch_head(&worker->yields_batch, &worker->yields);
     bool mine = oldest != th_ring_tail(&worker->yields) &&
-                worker->yield_marks[oldest % TH_YIELD_MARKS] <= head;
-    bool pinned = worker->pinned_yields.first && worker->yields_end <= head;
+                worker->sharded.yield_marks[oldest % TH_YIELD_MARKS] <= head;
+    bool pinned = worker->pinned_yields.first && worker->sharded.yields_end <= head;
     if (th_likely(!mine && !pinned)) {
         return NULL;
     }
     th_work *work;
-    if (worker->inject_streak < INJECT_STREAK && head >= worker->inject_end &&
+    if (worker->sharded.inject_streak < INJECT_STREAK && head >= worker->sharded.inject_end &&
         !th_inject_is_empty(&worker->sched->inject) && (work = take_inject(worker, 1))) {
-        worker->inject_streak++;
+        worker->sharded.inject_streak++;
         return work;
     }
-    worker->inject_streak = 0;
-    if (++worker->polls % TH_POLLS_PER_LOOK == 0 && (work = look_around(worker))) {
+    worker->sharded.inject_streak = 0;
+    if (++worker->sharded.polls % TH_POLLS_PER_LOOK == 0 && (work = look_around(worker))) {
         return work;
     }
-    worker->yield_turn = !worker->yield_turn;
-    if (pinned && (worker->yield_turn || !mine)) {
+    worker->sharded.yield_turn = !worker->sharded.yield_turn;
+    if (pinned && (worker->sharded.yield_turn || !mine)) {
         return th_pinned_take_yielded(worker);
     }
     work = take_yield(worker);
@@ -296,20 +296,20 @@ static th_work *pick_yielded(th_worker *worker) {
  * the inject queue then would only reverse the order.
  */
 static th_work *pick_fairly(th_worker *worker) {
-    worker->until_inject = th_fair_interval(worker);
+    worker->picks.until_inject = th_fair_interval(worker);
     th_work *work = th_deferred_take(worker);
-    worker->fair_last = !worker->fair_last && worker->until_inject == 1;
-    if (worker->until_inject == 1 && !worker->fair_last) {
+    worker->picks.fair_last = !worker->picks.fair_last && worker->picks.until_inject == 1;
+    if (worker->picks.until_inject == 1 && !worker->picks.fair_last) {
         return work; /* an interval of 1: every other pick, or the own queue would starve */
     }
-    if (!work && own_head(worker) >= worker->inject_end) {
+    if (!work && own_head(worker) >= worker->sharded.inject_end) {
         /* This does not end a row of runs: with a short interval the row of the slot or of pinned
          * work would begin anew each time, and the own queue would never come. */
-        unsigned lifo_runs = worker->lifo_runs;
-        unsigned pinned_runs = worker->pinned_runs;
+        unsigned lifo_runs = worker->sharded.lifo_runs;
+        unsigned pinned_runs = worker->picks.pinned_runs;
         work = take_inject(worker, 1);
-        worker->lifo_runs = lifo_runs;
-        worker->pinned_runs = pinned_runs;
+        worker->sharded.lifo_runs = lifo_runs;
+        worker->picks.pinned_runs = pinned_runs;
     }
     return work;
 }
@@ -317,22 +317,23 @@ static th_work *pick_fairly(th_worker *worker) {
 static th_work *pick(th_worker *worker) {
     th_count(&worker->xtick, 1);
     th_work *work;
-    if (th_unlikely(--worker->until_inject == 0) && (work = pick_fairly(worker))) {
+    if (th_unlikely(--worker->picks.until_inject == 0) && (work = pick_fairly(worker))) {
         return work;
     }
-    if (worker->lifo_runs < worker->sched->config.lifo_limit && (work = take_slot(worker))) {
+    if (worker->sharded.lifo_runs < worker->sched->config.lifo_limit &&
+        (work = take_slot(worker))) {
         return work;
     }
-    if (worker->pinned_runs < TH_PINNED_LIMIT && (work = th_pinned_take(worker))) {
+    if (worker->picks.pinned_runs < TH_PINNED_LIMIT && (work = th_pinned_take(worker))) {
         return work;
     }
-    worker->pinned_runs = 0;
+    worker->picks.pinned_runs = 0;
     if ((th_unlikely(th_any_yielded(worker)) && (work = pick_yielded(worker))) ||
         (work = take_ring(worker)) || (work = take_inject(worker, batch(worker)))) {
-        worker->lifo_runs = 0;
+        worker->sharded.lifo_runs = 0;
         return work;
     }
-    worker->lifo_runs = 0;
+    worker->sharded.lifo_runs = 0;
     if ((work = take_slot(worker)) || (work = th_pinned_take(worker))) {
         return work;
     }
@@ -362,7 +363,7 @@ static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) 
     th_work **taken = worker->stolen;
     uint64_t most = th_ring_capacity(&worker->ring.ring) / 2 + 1;
     most = most < TH_STEAL_MAX ? most : TH_STEAL_MAX;
-    most = worker->backoff_last_ns && most > PROBE_MAX ? PROBE_MAX : most;
+    most = worker->backoff.last_ns && most > PROBE_MAX ? PROBE_MAX : most;
     if (worker->sched->config.steal == THRUM_STEAL_ONE) {
         most = 1;
     }
@@ -383,7 +384,7 @@ static th_work *steal(th_worker *worker) {
     unsigned n = sched->workers_count;
     th_work *rescued;
     /* While thieves always find something in the rings, no worker is the sentinel. */
-    if (++worker->searches % SEARCHES_PER_LOOK == 0 &&
+    if (++worker->sharded.searches % SEARCHES_PER_LOOK == 0 &&
         (rescued = rescue_any(worker, &worker->look_unsure))) {
         return rescued;
     }
@@ -398,7 +399,7 @@ static th_work *steal(th_worker *worker) {
         }
         int64_t alone_ns = th_left_alone_ns(victim);
         if (alone_ns) {
-            worker->backoff_ns = alone_ns;
+            worker->backoff.ns = alone_ns;
             continue;
         }
         if (th_ring_size(&victim->ring.ring) &&
@@ -468,8 +469,8 @@ static th_work *rescue_any(th_worker *worker, bool *unsure) {
             continue;
         }
         uint64_t tick = th_load_relaxed(&victim->xtick); /* relaxed: only whether it moves */
-        if (tick != worker->seen_ticks[i]) {
-            worker->seen_ticks[i] = tick;
+        if (tick != worker->rounds.seen_ticks[i]) {
+            worker->rounds.seen_ticks[i] = tick;
             *unsure = true;
             continue;
         }

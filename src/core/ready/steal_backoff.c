@@ -85,18 +85,18 @@ bool th_steal_backs_off(th_worker *worker) {
     bool alone = th_others_parked(worker);
     bool is_short = runs && th_os_ticks_ns(ticks) < (int64_t)runs * SHORT_RUN_NS;
     if (alone || !is_short || !backoff->victim) {
-        worker->backoff_last_ns = 0;
+        worker->backoff.last_ns = 0;
         return false;
     }
     th_speed_add(&backoff->together, runs + th_runs_begun(backoff->victim) - backoff->victim_runs,
                  ticks);
     if (!backs_off(backoff)) {
-        worker->backoff_last_ns = 0;
+        worker->backoff.last_ns = 0;
         return false;
     }
-    int64_t ns = worker->backoff_last_ns ? 2 * worker->backoff_last_ns : BACKOFF_MIN_NS;
-    worker->backoff_last_ns = ns < BACKOFF_MAX_NS ? ns : BACKOFF_MAX_NS;
-    worker->backoff_ns = worker->backoff_last_ns;
+    int64_t ns = worker->backoff.last_ns ? 2 * worker->backoff.last_ns : BACKOFF_MIN_NS;
+    worker->backoff.last_ns = ns < BACKOFF_MAX_NS ? ns : BACKOFF_MAX_NS;
+    worker->backoff.ns = worker->backoff.last_ns;
     return true;
 }
 

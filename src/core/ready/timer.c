@@ -235,22 +235,23 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
         th_submit(by, th_chain_take(due), THRUM_HINT_NONE);
     }
     if (n == FIRE_MAX) {
-        by->timer_skip = FIRE_MAX / 2; /* fire the rest when half of these have run */
+        by->timer_look.skip = FIRE_MAX / 2; /* fire the rest when half of these have run */
     }
     return any;
 }
 
 void th_timers_poll_slow(th_worker *worker) {
     int64_t now = th_os_now();
-    int64_t passed = now - worker->timer_looked;
-    unsigned picks = worker->timer_skips + 1;
+    int64_t passed = now - worker->timer_look.at;
+    unsigned picks = worker->timer_look.skips + 1;
     /* About one look per LOOK_NS, as judged by the picks since the last one. */
     int64_t pick_ns = passed / picks;
-    worker->timer_skips = pick_ns >= LOOK_NS                       ? 0
-                          : pick_ns < LOOK_NS / (int64_t)SKIPS_MAX ? SKIPS_MAX
-                                                                   : (unsigned)(LOOK_NS / pick_ns);
-    worker->timer_skip = worker->timer_skips;
-    worker->timer_looked = now;
+    worker->timer_look.skips = pick_ns >= LOOK_NS ? 0
+                               : pick_ns < LOOK_NS / (int64_t)SKIPS_MAX
+                                   ? SKIPS_MAX
+                                   : (unsigned)(LOOK_NS / pick_ns);
+    worker->timer_look.skip = worker->timer_look.skips;
+    worker->timer_look.at = now;
     /* relaxed: a deadline that is not seen yet was inserted just now */
     if (th_load_relaxed(&worker->timers->xearliest) <= now) {
         th_timers_fire(worker, worker->timers, now);

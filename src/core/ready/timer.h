@@ -59,8 +59,8 @@ static inline void th_timers_poll(th_worker *worker) {
     if (th_likely(th_load_relaxed(&worker->timers->xearliest) == INT64_MAX)) {
         return;
     }
-    if (worker->timer_skip) {
-        worker->timer_skip--;
+    if (worker->timer_look.skip) {
+        worker->timer_look.skip--;
     } else {
         th_timers_poll_slow(worker);
     }

@@ -52,7 +52,7 @@ typedef struct th_fiber {
     thrum_sched *sched;         /* constant */
     struct th_waiter *xblocked; /* what it waits for, or NULL (cancel.h, snapshot.h) */
     uint64_t xblocked_tick;     /* its worker's xtick when the wait began; valid with xblocked */
-    struct th_scope *xfamilies; /* scopes that the present run has opened, the innermost first */
+    struct th_scope *xscopes;   /* scopes that the present run has opened, the innermost first */
     th_inherited inherited;     /* the context that the present run inherited, or made itself */
     th_help delegated;          /* whether the present run is a delegated call */
     struct th_fiber *delegated_next; /* the same task's other calls; under the handle's lock */

@@ -35,7 +35,7 @@ static TH_NO_TSAN th_trace_buffer *noting(th_worker *worker) {
         return NULL;
     }
     /* pairs: th_trace_give_buffer; publishes the trace buffer, which may be newer than the flag */
-    th_trace_buffer *buffer = th_load_acquire(&worker->xtrack);
+    th_trace_buffer *buffer = th_load_acquire(&worker->xtrace_buffer);
     buffer->now = now > buffer->now ? now : buffer->now;
     buffer->number = extra >> TH_EXTRA_NUMBER;
     return buffer;
@@ -233,7 +233,8 @@ void th_trace_flag(th_worker *worker, unsigned number) {
 }
 
 bool th_trace_give_buffer(thrum_sched *sched, th_worker *worker, uint64_t slots) {
-    th_trace_buffer *buffer = th_load_relaxed(&worker->xtrack); /* relaxed: written with the lock */
+    th_trace_buffer *buffer =
+        th_load_relaxed(&worker->xtrace_buffer); /* relaxed: written with the lock */
     if (buffer && buffer->ring.mask >= slots - 1) {
         return true;
     }
@@ -244,7 +245,7 @@ bool th_trace_give_buffer(thrum_sched *sched, th_worker *worker, uint64_t slots)
     th_trace_ring_init(&buffer->ring, buffer->words, slots);
     /* pairs: noting; publishes the trace buffer. The old trace buffer stays: its owner may be
      * writing to it */
-    th_store_release(&worker->xtrack, buffer);
+    th_store_release(&worker->xtrace_buffer, buffer);
     buffer->next = sched->trace.buffers;
     sched->trace.buffers = buffer;
     return true;

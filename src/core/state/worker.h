@@ -19,6 +19,7 @@
 #include "core/state/fork_state.h"
 #include "core/state/lock.h"
 #include "core/state/parkword.h"
+#include "core/state/policy_state.h"
 #include "core/state/reclaim_want.h"
 #include "core/state/slab.h"
 #include "core/state/thread.h"
@@ -79,6 +80,8 @@ typedef struct th_steal_backoff {
     uint64_t victim_runs; /* runs that the victim had begun then */
     th_speed together;    /* the speed while both ran */
     th_speed apart;       /* the speed while the thief backed off */
+    int64_t ns;           /* the length of the coming back-off; 0: none */
+    int64_t last_ns;      /* the length of the last one */
     unsigned looks;       /* a count that spaces out the measurements (steal_backoff.c) */
 } th_steal_backoff;
 
@@ -90,6 +93,36 @@ typedef struct th_steal_backoff {
 #define TH_CANCEL_SNAPSHOT_ONE 2u
 
 typedef struct th_policy th_policy;
+
+/* Spaces out looks at something that costs more than a look at a number. */
+typedef struct th_look {
+    unsigned skip;  /* calls until the next look */
+    unsigned skips; /* the last start value of `skip` */
+    int64_t at;     /* the time of the last look */
+} th_look;
+
+/* What a worker knows from its rounds as the sentinel. */
+typedef struct th_rounds {
+    int64_t sleep_ns;     /* the present interval between two looks */
+    int64_t quiet_since;  /* the time since which nothing has happened */
+    uint64_t ticks;       /* the sum of all picks at its last look */
+    uint64_t *seen_ticks; /* each worker's xtick at its last look; thieves and pollers look, too */
+    bool second_look;     /* it looks again soon */
+} th_rounds;
+
+/* How a bound thread is tied to its record. */
+typedef struct th_tie {
+    alignas(8) char home_record[TH_STACK_RECORD]; /* the record of the thread's stack */
+    uintptr_t own_low; /* the bounds of that stack at the binding, or 0 and 0 */
+    uintptr_t own_high;
+    uint64_t held;        /* bodies that are pinned to it and have not ended */
+    uint32_t *awaits;     /* the word that the thread waits for, or NULL */
+    int64_t awaits_until; /* the deadline of that wait */
+    uint32_t xquiesced;   /* the word of its wait for quiescence; on no task's stack */
+    bool leaving;         /* the thread unbinds as soon as `held` is 0 */
+    bool linked;          /* it is bound; false: a spare record */
+    bool unfinished;      /* a stop whose deadline has passed has left something in it */
+} th_tie;
 
 #define TH_STEAL_MAX 128 /* work taken from another worker at a time */
 
@@ -115,48 +148,22 @@ struct th_worker {
     th_commit_kind then; /* the kind that `left` had before it was TH_COMMIT_RECLAIM */
     th_fiber *idle;      /* spare loops, most recently used first */
     unsigned idle_count;
-    unsigned until_inject;  /* picks until the inject queue comes first */
-    unsigned fair_interval; /* the last start value of until_inject (th_fair_interval) */
-    uint64_t fair_at;       /* the time at which that was set, in ticks */
-    uint64_t yields_end;    /* ring position behind the work present when a pinned fiber yielded */
-    uint64_t *yield_marks;  /* for each place in `yields`: the ring's tail at the yield */
-    unsigned inject_streak; /* runs from the inject queue since the last one that yielded */
-    unsigned lone_yields;   /* yields that found no other work */
-    unsigned polls;         /* resumes of fibers that yielded */
-    unsigned searches;      /* searches for something to steal */
-    bool yield_turn;        /* whether the turn is that of pinned fibers that yielded */
-    bool fair_last;         /* the pick before was a fair one (an interval of 1) */
-    bool inject_served;     /* something was taken since inject_end was set */
-    uint64_t inject_end;    /* ring position behind the last work that came from the inject queue */
-    unsigned lifo_runs;     /* runs in a row through the LIFO slot */
-    unsigned pinned_runs;   /* runs in a row through the pinned inbox */
-    bool searching;         /* it is counted among the searchers */
-    bool sentinel;          /* it has the sentinel's role */
-    bool backing_off;       /* it sleeps for a moment, backing off from stealing */
-    bool backoff_bit;       /* it has set the back-off bit of the park word */
-    bool woken;             /* it was woken from sleep and has not found anything yet */
-    bool took_deferred;     /* the task in hand waited for a stack */
-    bool turn_lost;         /* the inject queue has work, but another worker has the turn */
-    bool second_look;       /* as the sentinel it looks again soon */
-    int64_t backoff_ns;     /* the length of the coming back-off from stealing; 0: none */
-    bool brisk;             /* the last runs were short: it may claim several at once */
-    th_batch *quick;        /* sharded: the batch that comes next (th_find_in_batch), or NULL */
-    unsigned clock_skips;   /* takes until it looks at the clock again */
-    uint64_t clock_at;      /* the time of its last look at the clock, in ticks */
-    uint64_t looked_at;     /* fifo: the time of its last look at other workers, in ticks */
-    bool look;              /* fifo: the next look at other workers is due */
-    bool fired;             /* fifo: it has fired deadlines since its last pick */
+    unsigned lone_yields; /* yields that found no other work */
+    bool searching;       /* it is counted among the searchers */
+    bool sentinel;        /* it has the sentinel's role */
+    bool backing_off;     /* it sleeps for a moment, backing off from stealing */
+    bool backoff_bit;     /* it has set the back-off bit of the park word */
+    bool woken;           /* it was woken from sleep and has not found anything yet */
+    bool took_deferred;   /* the task in hand waited for a stack */
+    bool turn_lost;       /* the inject queue has work, but another worker has the turn */
     bool unseen; /* no thread can tell when the present submission took place: it may wait */
-    int64_t backoff_last_ns; /* the length of the last back-off from stealing */
+    th_picks picks;
+    th_sharded_worker sharded;
     th_steal_backoff backoff;
-    th_timers *timers;      /* constant: the timers of its deadlines: its own, or worker 0's */
-    unsigned timer_skip;    /* picks before it looks at its timers again */
-    unsigned timer_skips;   /* the last start value of timer_skip */
-    int64_t timer_looked;   /* the time of its last look at the timers */
-    int64_t defer_until;    /* the time before which it is no use to ask for a stack */
-    unsigned reclaim_skip;  /* calls of th_reclaim_poll until it looks at the clock again */
-    unsigned reclaim_skips; /* the last start value of reclaim_skip */
-    int64_t reclaim_looked; /* the time of that last look at the clock */
+    th_look timer_look;   /* at its timers: a call is a pick */
+    th_look reclaim_look; /* whether memory is to be given back: a call is one of th_reclaim_poll */
+    th_timers *timers;    /* constant: the timers of its deadlines: its own, or worker 0's */
+    int64_t defer_until;  /* the time before which it is no use to ask for a stack */
     th_random random;
     th_chain pinned;                /* work from the inbox, oldest first */
     th_chain posting;               /* being posted: not on the task's stack (base/annotate.h) */
@@ -166,21 +173,12 @@ struct th_worker {
     th_slab_cache go;               /* task objects of thrum_go */
     th_slab_cache spawn;            /* task objects with a handle or attributes */
     uint64_t stack_high_water_seen; /* see xstack_high_water */
-    th_fiber home; /* the thread's own stack, to which the thread returns from the loop's fibers */
-    alignas(8) char home_record[TH_STACK_RECORD]; /* the record of a bound thread's stack */
-    uintptr_t own_low; /* the bounds of a bound thread's stack at its binding, or 0 and 0 */
-    uintptr_t own_high;
-    uint64_t held;        /* bodies on it that are pinned to it and have not ended */
-    bool leaving;         /* its thread unbinds as soon as `held` is 0 */
-    uint32_t *awaits;     /* the word that its thread waits for, or NULL */
-    int64_t awaits_until; /* the deadline of that wait */
-    int64_t xuntil;       /* asleep: the time at which it wakes up at the latest; others read it */
-    uint32_t xidle;       /* the word of its wait for idleness; on no task's stack */
-    uint64_t xsleeps;     /* watched: odd while it sleeps without a deadline (deadlock.h) */
-    bool gone;            /* watched: it leaves, and will do nothing more */
+    th_fiber home;  /* the thread's own stack, to which the thread returns from the loop's fibers */
+    int64_t xuntil; /* asleep: the time at which it wakes up at the latest; others read it */
+    th_tie tie;
+    uint64_t xsleeps;             /* watched: odd while it sleeps without a deadline (deadlock.h) */
+    bool gone;                    /* watched: it leaves, and will do nothing more */
     struct th_worker *bound_next; /* under the scheduler's bound_lock, like the next */
-    bool linked;                  /* it is bound; false: a spare record */
-    bool unfinished;              /* a stop whose deadline has passed has left something in it */
 
     /* Written by the owner, read by others. */
     alignas(TH_CACHE_LINE)
@@ -194,7 +192,8 @@ struct th_worker {
     th_local_queue ring;
     th_ring yields;        /* fibers that yielded: behind everything else */
     th_batch batch;        /* the batch about to run, from the ring or fifo's ready queue */
-    th_batch yields_batch; /* the batch from `yields`; fifo: work about to be posted */
+    th_batch yields_batch; /* the batch from `yields` */
+    th_fifo_worker fifo;
 
     th_inject inbox; /* pinned work; only the owner consumes */
 
@@ -202,19 +201,16 @@ struct th_worker {
 
     th_forks forks;
 
-    th_trace_buffer *xtrack; /* its notes while it is traced (trace.h); NULL: it never was */
+    th_trace_buffer *xtrace_buffer; /* its notes while it is traced (trace.h); NULL: it never was */
 
     /* Sleeping (core/worker/PARKING.md). */
     alignas(TH_CACHE_LINE) uint32_t xsleep; /* TH_SLEEP_*: the futex */
-    uint32_t xidle_next;  /* index + 1 of the one below it in the idle stack; set by the push */
-    uint64_t xalone_at;   /* the time, in ticks, from which a thief leaves it alone; the thief's */
-    int64_t xalone_ns;    /* the length of that time; the thief's */
-    int64_t sentinel_ns;  /* the sentinel's present interval; the owner's */
-    int64_t quiet_since;  /* the sentinel's: the time since which nothing has happened */
-    uint64_t round_ticks; /* the sentinel's: the sum of all picks at its last look */
-    uint64_t *seen_ticks; /* the sentinel's: each worker's xtick at its last look */
-    uint64_t xlone_tick;  /* xtick when it last woke a worker for a single task; the owner's */
-    bool look_unsure;     /* a rescue's answer: no local, base/annotate.h says why */
+    uint32_t xidle_next; /* index + 1 of the one below it in the idle stack; set by the push */
+    uint64_t xalone_at;  /* the time, in ticks, from which a thief leaves it alone; the thief's */
+    int64_t xalone_ns;   /* the length of that time; the thief's */
+    th_rounds rounds;
+    uint64_t xlone_tick; /* xtick when it last woke a worker for a single task; the owner's */
+    bool look_unsure;    /* a rescue's answer: no local, base/annotate.h says why */
     th_work *stolen[TH_STEAL_MAX]; /* the work that a theft has in hand: no local either */
 };
 

@@ -42,7 +42,7 @@ static TH_COLD void undo(th_fiber *fiber, int result) {
     if (th_key_values_any(&fiber->key_values)) {
         th_key_values_end(&fiber->key_values, true);
     }
-    th_scope *open = th_load_relaxed(&fiber->xfamilies); /* relaxed: the fiber's own */
+    th_scope *open = th_load_relaxed(&fiber->xscopes); /* relaxed: the fiber's own */
     if (th_unlikely(open != NULL)) {
         th_misuse("thrum_scope_join", "missing: the task has ended with a scope open", open);
     }
@@ -63,7 +63,7 @@ static TH_INLINE_NO_TSAN void pin(th_fiber *fiber) {
     th_worker *worker = fiber->worker;
     if (fiber->work.worker < 0) {
         fiber->work.worker = (int32_t)worker->index;
-        worker->held++;
+        worker->tie.held++;
     }
 }
 
@@ -201,7 +201,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     }
     if (th_unlikely(fiber->work.worker >= 0)) {
         fiber->work.worker = -1;
-        worker->held--;
+        worker->tie.held--;
     }
     th_store_relaxed(&fiber->body, false); /* relaxed: as above */
     fiber->task = NULL;

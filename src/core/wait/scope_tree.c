@@ -81,11 +81,11 @@ bool th_scope_open(th_scope *scope, thrum_sched *sched, int64_t deadline) {
         scope->first = -ETIMEDOUT;
     }
     owner->inherited.deadline = scope->deadline;
-    scope->outer = th_load_relaxed(&owner->xfamilies); /* relaxed: the owner's own */
+    scope->outer = th_load_relaxed(&owner->xscopes); /* relaxed: the owner's own */
     owner->dirty = true; /* so that the end of the run sees a scope that is left open */
     th_delegated_list(owner);
     /* pairs: visit_fiber; the scope as it is now */
-    th_store_release(&owner->xfamilies, scope);
+    th_store_release(&owner->xscopes, scope);
     if (th_cancel_is_on(owner)) {
         give_reason(scope, -ECANCELED);
     }
@@ -113,7 +113,7 @@ int th_scope_wait(th_scope *scope, const size_t *count) {
 
 bool th_scope_is_innermost(const th_scope *scope) {
     th_fiber *owner = th_fiber_self();
-    return owner && th_load_relaxed(&owner->xfamilies) == scope; /* relaxed: the owner's own */
+    return owner && th_load_relaxed(&owner->xscopes) == scope; /* relaxed: the owner's own */
 }
 
 /* Takes an empty scope off the list of a cancel that has found it and not reached it yet. */
@@ -130,7 +130,7 @@ void th_scope_close(th_scope *scope) {
     if (owner) {
         owner->inherited.deadline = scope->inherited;
         /* relaxed: ordered as in th_cancel_is_on */
-        th_store_relaxed(&owner->xfamilies, scope->outer);
+        th_store_relaxed(&owner->xscopes, scope->outer);
         th_cancel_fence(owner);
         if (th_cancel_is_mine(owner)) {
             forget(scope);
@@ -257,7 +257,7 @@ static void step(cancel *c, bool visit) {
 static void visit_fiber(cancel *c, th_fiber *fiber, const thrum_handle *handle) {
     th_cancel_visit(fiber);
     /* pairs: th_scope_open; it stays open meanwhile: to close it its owner waits for the lock */
-    th_scope *scope = th_load_acquire(&fiber->xfamilies);
+    th_scope *scope = th_load_acquire(&fiber->xscopes);
     for (; scope && scope != handle->scope; scope = scope->outer) {
         if (!scope->visited) {
             scope->visited = true;

@@ -3,7 +3,7 @@
  * of a scope. core/wait/WAITING.md, "Scopes", has the argument.
  *
  * A scope lies in the frame of the task that opened it, and is on that task's list of open ones
- * (`xfamilies`) until all its children have ended. Its children may open scopes of their own, so
+ * (`xscopes`) until all its children have ended. Its children may open scopes of their own, so
  * a cancel goes down a tree, level by level.
  */
 #ifndef TH_SCOPE_TREE_H

@@ -20,7 +20,7 @@
  * for the next stop.
  */
 static void put_spare(thrum_sched *sched, th_worker *worker) {
-    if (worker->unfinished) {
+    if (worker->tie.unfinished) {
         sched->bound_unfinished = worker;
         return;
     }
@@ -74,7 +74,7 @@ static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
     if (!code) {
         worker->bound_next = sched->bound;
         th_trace_joins(sched, worker);
-        worker->linked = true;
+        worker->tie.linked = true;
         worker->gone = false;
         sched->bound_binds++;
         sched->bound = worker;
@@ -108,7 +108,7 @@ static void link_out(thrum_sched *sched, th_worker *worker) {
         link = &(*link)->bound_next;
     }
     *link = worker->bound_next;
-    worker->linked = false;
+    worker->tie.linked = false;
     put_spare(sched, worker);
     th_store_relaxed(&sched->xbound, sched->xbound - 1); /* relaxed: as in link_in */
     tell_stopper(sched);
@@ -164,7 +164,7 @@ static th_worker *make(thrum_sched *sched) {
     worker->go.slab = sched->go_slab;
     worker->go.owner = worker;
     worker->spawn.slab = sched->spawn_slab;
-    worker->until_inject = sched->config.global_interval;
+    worker->picks.until_inject = sched->config.global_interval;
     th_random_seed(&worker->random, (uint64_t)at);
     /* relaxed: no other thread knows the worker yet */
     th_store_relaxed(&worker->fence.xrevoked, TH_AFENCE_SHUT);
@@ -176,7 +176,7 @@ static th_worker *make(thrum_sched *sched) {
                               .worker = worker,
                               .body = true,
                               .root = true};
-    worker->home.stack.record = worker->home_record;
+    worker->home.stack.record = worker->tie.home_record;
     return worker;
 }
 
@@ -187,7 +187,7 @@ static th_worker *make(thrum_sched *sched) {
 static bool prepare(th_worker *worker) {
     worker->home.run_id = th_self_id();
     worker->home.stack.bottom = NULL;
-    th_os_stack(&worker->own_low, &worker->own_high);
+    th_os_stack(&worker->tie.own_low, &worker->tie.own_high);
     worker->home.inherited = (th_inherited){.deadline = TH_FOREVER};
     th_fiber *spare = th_fiber_new(worker->sched, worker->sched->stack_class, false);
     if (spare) {
@@ -262,7 +262,7 @@ static int bind(thrum_sched *sched, th_worker *worker, bool anyway) {
         th_lock_release(&sched->bound_lock);
         return code;
     }
-    worker->unfinished = false;
+    worker->tie.unfinished = false;
     thread_enters(worker);
     return 0;
 }
@@ -290,12 +290,12 @@ int thrum_sched_bind(thrum_sched *sched) {
 
 static TH_NO_TSAN void wait_for_flag(th_worker *worker, uint32_t *xflag, int64_t deadline) {
     int saved = *worker->errno_at;
-    worker->awaits = xflag;
-    worker->awaits_until = deadline;
+    worker->tie.awaits = xflag;
+    worker->tie.awaits_until = deadline;
     th_enter(worker);
     th_suspend(&worker->home, TH_COMMIT_ROOT, NULL);
     th_leave(worker);
-    worker->awaits = NULL;
+    worker->tie.awaits = NULL;
     *worker->errno_at = saved;
 }
 
@@ -311,13 +311,13 @@ int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline) {
 /* Runs until nothing is tied to the thread any more. */
 static TH_NO_TSAN void run_rest(th_worker *worker) {
     int saved = *worker->errno_at;
-    worker->leaving = true;
+    worker->tie.leaving = true;
     th_enter(worker);
-    while (worker->held || worker->policy->pending(worker)) {
+    while (worker->tie.held || worker->policy->pending(worker)) {
         th_suspend(&worker->home, TH_COMMIT_ROOT, NULL);
     }
     th_leave(worker);
-    worker->leaving = false;
+    worker->tie.leaving = false;
     *worker->errno_at = saved;
 }
 
@@ -342,7 +342,7 @@ static void leave(th_worker *worker) {
 }
 
 void th_bound_leave(th_worker *worker) {
-    if (th_load_relaxed(&worker->home.xfamilies)) { /* relaxed: the root's own */
+    if (th_load_relaxed(&worker->home.xscopes)) { /* relaxed: the root's own */
         th_misuse("thrum_sched_unbind", "a scope that the thread has opened is not joined", worker);
     }
     if (th_forks_any(&worker->forks)) {
@@ -353,7 +353,7 @@ void th_bound_leave(th_worker *worker) {
 }
 
 void th_bound_leave_unfinished(th_worker *worker) {
-    worker->unfinished = true;
+    worker->tie.unfinished = true;
     leave(worker);
 }
 

@@ -40,13 +40,13 @@ static int64_t earliest(const th_worker *worker) {
 
 /* Whether the root, which waits for no wake, has what it waits for. */
 static bool may_go_on(const th_worker *worker) {
-    if (worker->leaving) {
+    if (worker->tie.leaving) {
         /* relaxed: what is tied to us and deferred we see; what others deferred they may take */
-        return !worker->held && !th_load_relaxed(&worker->sched->xdeferred);
+        return !worker->tie.held && !th_load_relaxed(&worker->sched->xdeferred);
     }
     /* relaxed: the lock that the root takes orders it (quiesce.c) */
-    return worker->awaits &&
-           (th_load_relaxed(worker->awaits) || worker->awaits_until <= th_os_now());
+    return worker->tie.awaits &&
+           (th_load_relaxed(worker->tie.awaits) || worker->tie.awaits_until <= th_os_now());
 }
 
 static void sleep_until(th_worker *worker, uint32_t word, int64_t until) {
@@ -83,8 +83,8 @@ static void sleep(th_worker *worker) {
     }
     bool deferred = th_load_relaxed(&sched->xdeferred) != 0; /* relaxed: a hint, as in th_park */
     int64_t until = deferred ? th_os_now() + TH_DEFER_NS : TH_FOREVER;
-    if (worker->awaits && worker->awaits_until < until) {
-        until = worker->awaits_until;
+    if (worker->tie.awaits && worker->tie.awaits_until < until) {
+        until = worker->tie.awaits_until;
     }
     if (!worker->policy->pending(worker) && !may_go_on(worker)) {
         uint32_t word = th_load_relaxed(&worker->xsleep); /* relaxed: the kernel compares again */
@@ -127,7 +127,7 @@ static void tell_idle(th_worker *worker) {
 th_work *th_bound_look(th_worker *worker) {
     fire(worker);
     /* Not for the root itself on its way to sleep: its loop sees to it. */
-    bool late = worker->awaits && worker->current != &worker->home && may_go_on(worker);
+    bool late = worker->tie.awaits && worker->current != &worker->home && may_go_on(worker);
     return late ? &worker->home.work : NULL;
 }
 

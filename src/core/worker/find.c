@@ -25,7 +25,7 @@ static void backoff(th_worker *worker) {
     uint64_t at = th_os_ticks();
     uint64_t runs = th_runs_begun(backoff->victim);
     /* relaxed: for thieves to read; two halves that do not belong together do no harm */
-    th_store_relaxed(&backoff->victim->xalone_ns, worker->backoff_ns);
+    th_store_relaxed(&backoff->victim->xalone_ns, worker->backoff.ns);
     th_store_relaxed(&backoff->victim->xalone_at, at); /* relaxed: as above */
     th_park(worker);
     th_speed_add(&backoff->apart, th_runs_begun(backoff->victim) - runs, th_os_ticks() - at);
@@ -50,7 +50,7 @@ static th_work *rescue_told(th_worker *worker) {
         uint64_t tick = th_load_relaxed(&w->xtick); /* relaxed: only whether it moves */
         /* relaxed: the worker that it woke has acquired it */
         if (w != worker && tick && tick == th_load_relaxed(&w->xlone_tick)) {
-            worker->seen_ticks[i] = tick;
+            worker->rounds.seen_ticks[i] = tick;
             told = true;
         }
     }
@@ -58,14 +58,14 @@ static th_work *rescue_told(th_worker *worker) {
 }
 
 static th_work *search(th_worker *worker) {
-    worker->backoff_ns = 0;
+    worker->backoff.ns = 0;
     if (!th_search_begin(worker)) {
         return NULL;
     }
     th_count(&worker->counters.xsteals_tried, 1);
     th_work *work = worker->policy->steal(worker);
     if (work) {
-        worker->backoff_ns = 0;
+        worker->backoff.ns = 0;
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xruns_stolen, 1);
         th_steal_backoff_begin(worker);
@@ -85,15 +85,15 @@ static th_work *search(th_worker *worker) {
     if (!work && worker->woken) {
         work = rescue_told(worker);
     }
-    if (work || (worker->backoff_ns && th_others_parked(worker))) {
-        worker->backoff_ns = 0;
+    if (work || (worker->backoff.ns && th_others_parked(worker))) {
+        worker->backoff.ns = 0;
     }
     return work;
 }
 
 static th_work *find_once(th_worker *worker) {
     th_work *work = worker->handoff;
-    worker->quick = NULL;
+    worker->picks.quick = NULL;
     if (work) {
         worker->handoff = NULL;
         return work;

@@ -44,7 +44,7 @@ static TH_NO_TSAN void run_apart(th_worker *worker, th_fiber *loop, th_work *wor
     }
     th_count(&worker->counters.xstacks_created, 1);
     worker->handoff = work;
-    worker->quick = NULL;
+    worker->picks.quick = NULL;
     switch_leaving_idle(worker, loop, fiber);
 }
 

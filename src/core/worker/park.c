@@ -141,7 +141,7 @@ static bool announce(th_worker *worker) {
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
     do {
         all = th_park_parked(word) + 1 >= sched->workers_count;
-        backoff = worker->backoff_ns && !(word & TH_PARK_BACKOFF);
+        backoff = worker->backoff.ns && !(word & TH_PARK_BACKOFF);
         sentinel = !all && (worker->sentinel || !th_park_sentinel(word));
         push = !sentinel && !entry;
         if (push && !listed) {
@@ -168,7 +168,7 @@ static bool announce(th_worker *worker) {
         th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LISTED);
     }
     worker->searching = false;
-    worker->backing_off = worker->backoff_ns != 0;
+    worker->backing_off = worker->backoff.ns != 0;
     worker->backoff_bit = backoff;
     worker->sentinel = sentinel;
     return all;
@@ -190,7 +190,7 @@ static void unannounce(th_worker *worker) {
     uint64_t change = TH_PARK_PARKED_ONE + (worker->backoff_bit ? TH_PARK_BACKOFF : 0);
     worker->backing_off = false;
     worker->backoff_bit = false;
-    worker->backoff_ns = 0;
+    worker->backoff.ns = 0;
     /* relaxed: one order with all other changes of the word */
     th_sub_relaxed(&sched->xpark, change);
 }
@@ -233,7 +233,7 @@ static int64_t first_sleep(th_worker *worker) {
     /* relaxed: a worker that defers a task looks for it itself as well */
     bool deferred = th_load_relaxed(&worker->sched->xdeferred) != 0;
     if (worker->backing_off) {
-        return worker->backoff_ns;
+        return worker->backoff.ns;
     }
     if (worker->sentinel) {
         return th_sentinel_begin(worker, deferred);
@@ -331,7 +331,7 @@ static bool is_wanted(th_worker *worker) {
 
 void th_park(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    if (!worker->backoff_ns) {
+    if (!worker->backoff.ns) {
         if (sched->config.spin_ns > 0 && spin(worker)) {
             search_anyway(worker);
             return;

@@ -8,7 +8,7 @@
 #include "core/state/worker.h"
 
 /*
- * Sleeps until woken. Returns at once if there is work after all. With worker->backoff_ns: backs
+ * Sleeps until woken. Returns at once if there is work after all. With worker->backoff.ns: backs
  * off for so long.
  */
 void th_park(th_worker *worker);

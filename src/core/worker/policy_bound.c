@@ -64,7 +64,8 @@ static th_work *pick(th_worker *worker) {
     const thrum_sched *sched = worker->sched;
     th_count(&worker->xtick, 1);
     bool looks = worker->xtick % PICKS_PER_LOOK == 0;
-    bool in_time = worker->awaits && worker->awaits_until != TH_FOREVER; /* the root, as a stop */
+    bool in_time =
+        worker->tie.awaits && worker->tie.awaits_until != TH_FOREVER; /* the root, as a stop */
     th_work *work = looks || in_time ? th_bound_look(worker) : NULL;
     if (!work && looks && !has_workers(sched)) {
         work = take_loose(worker); /* or a task that posts itself would keep it away for ever */

@@ -29,10 +29,10 @@ static int64_t longest(const th_worker *worker) {
 int64_t th_sentinel_begin(th_worker *worker, bool deferred) {
     int64_t most = longest(worker);
     int64_t first = deferred ? TH_DEFER_NS : FIRST_NS;
-    worker->sentinel_ns = first < most ? first : most;
-    worker->second_look = false;
-    worker->quiet_since = INT64_MAX;
-    return worker->sentinel_ns;
+    worker->rounds.sleep_ns = first < most ? first : most;
+    worker->rounds.second_look = false;
+    worker->rounds.quiet_since = INT64_MAX;
+    return worker->rounds.sleep_ns;
 }
 
 /* How often all have picked: the same sum as before means that none has. */
@@ -68,11 +68,11 @@ static bool go_long(th_worker *worker) {
     }
     /* relaxed: the barrier orders it; only the sentinel takes the bit away, and this is it */
     th_and_relaxed(&sched->xpark, ~TH_PARK_WATCH);
-    if (th_os_barrier() && !anything_queued(worker) && all_ticks(sched) == worker->round_ticks) {
+    if (th_os_barrier() && !anything_queued(worker) && all_ticks(sched) == worker->rounds.ticks) {
         return true;
     }
     /* The next try is not made at once: a barrier costs others. */
-    worker->quiet_since = INT64_MAX;
+    worker->rounds.quiet_since = INT64_MAX;
     /* relaxed: a thread that wakes it sets the bit too */
     th_or_relaxed(&sched->xpark, TH_PARK_WATCH);
     return false;
@@ -82,13 +82,13 @@ static bool go_long(th_worker *worker) {
 static bool is_quiet(th_worker *worker) {
     uint64_t ticks = all_ticks(worker->sched);
     int64_t now = th_os_now();
-    if (ticks != worker->round_ticks || anything_queued(worker)) {
-        worker->round_ticks = ticks;
-        worker->quiet_since = now;
-    } else if (worker->quiet_since > now) {
-        worker->quiet_since = now; /* it has just parked */
+    if (ticks != worker->rounds.ticks || anything_queued(worker)) {
+        worker->rounds.ticks = ticks;
+        worker->rounds.quiet_since = now;
+    } else if (worker->rounds.quiet_since > now) {
+        worker->rounds.quiet_since = now; /* it has just parked */
     }
-    return now - worker->quiet_since >= QUIET_NS;
+    return now - worker->rounds.quiet_since >= QUIET_NS;
 }
 
 /*
@@ -126,11 +126,12 @@ th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
         *sleep_ns = LONG_NS;
         return TH_ROUND_NOTHING;
     }
-    worker->second_look = worker->look_unsure && !worker->second_look;
-    if (!worker->second_look) {
+    worker->rounds.second_look = worker->look_unsure && !worker->rounds.second_look;
+    if (!worker->rounds.second_look) {
         int64_t most = longest(worker);
-        worker->sentinel_ns = 2 * worker->sentinel_ns < most ? 2 * worker->sentinel_ns : most;
+        worker->rounds.sleep_ns =
+            2 * worker->rounds.sleep_ns < most ? 2 * worker->rounds.sleep_ns : most;
     }
-    *sleep_ns = worker->sentinel_ns;
+    *sleep_ns = worker->rounds.sleep_ns;
     return TH_ROUND_NOTHING;
 }

@@ -401,7 +401,7 @@ SIM_WORLD(deadlock_quiet_let_go, .heavy = true) {
     crew_until(th_load_acquire(&xbound)); /* pairs: root_waits_until_done; root */
     crew_until(th_load_relaxed(&sched->xquiesce_waiters));
     whole_open(&held);
-    crew_until(th_load_relaxed(&root->xidle) || th_load_relaxed(&xgone));
+    crew_until(th_load_relaxed(&root->tie.xquiesced) || th_load_relaxed(&xgone));
     start(deadlock_alone);
     sim_join(t);
     end(0);

@@ -78,8 +78,8 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     worker->sched = sched;
     worker->policy = sched->policy;
     worker->index = index;
-    worker->until_inject = sched->config.global_interval;
-    worker->fair_interval = sched->config.global_interval;
+    worker->picks.until_inject = sched->config.global_interval;
+    worker->picks.fair_interval = sched->config.global_interval;
     worker->home = (th_fiber){.worker = worker, .sched = sched, .work.worker = -1};
     th_random_seed(&worker->random, (uint64_t)index + 1);
     th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
@@ -87,16 +87,18 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     worker->ring.locked = sched->config.local_queue == THRUM_LOCAL_MUTEX;
     slots = th_sched_alloc(sched, TH_YIELDS * sizeof *slots);
     th_ring_init(&worker->yields, slots, TH_YIELDS);
-    worker->yield_marks = th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->yield_marks);
-    worker->inject_served = true;
-    worker->gate.xrevoked = whole_afences_shut ? TH_AFENCE_SHUT : TH_AFENCE_OPEN;
+    worker->sharded.yield_marks =
+        th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->sharded.yield_marks);
+    worker->sharded.inject_served = true;
+    worker->fence.xrevoked = whole_afences_shut ? TH_AFENCE_SHUT : TH_AFENCE_OPEN;
     th_inject_init(&worker->inbox);
     th_forks_init(&worker->forks, sched->workers_count > 1);
     crew_timers_init(&worker->own_timers, worker);
     worker->own_timers.special = sched->policy->submit_due ? TH_TIMERS_IN_ORDER : 0;
     worker->timers =
         sched->policy->submit_due ? &sched->workers[0].own_timers : &worker->own_timers;
-    worker->seen_ticks = th_sched_alloc(sched, sched->workers_count * sizeof *worker->seen_ticks);
+    worker->rounds.seen_ticks =
+        th_sched_alloc(sched, sched->workers_count * sizeof *worker->rounds.seen_ticks);
 }
 
 thrum_sched *whole_start_bare(const thrum_config *config) {
@@ -216,7 +218,7 @@ SIM_UNSEEN static void worker_rests(const th_worker *w) {
     RESTED(!w->xslot && !w->handoff && !w->due.first);
     RESTED(!ring_size(&w->ring.ring) && !ring_size(&w->yields));
     for (unsigned i = 0; i < TH_BATCH; i++) {
-        RESTED(!w->batch.xplace[i] && !w->yields_batch.xplace[i]);
+        RESTED(!w->batch.xplace[i] && !w->yields_batch.xplace[i] && !w->fifo.outbox.xplace[i]);
     }
     RESTED(w->forks.xslot <= TH_FORK_EMPTY && w->forks.xtail == w->forks.xhead);
     RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED));

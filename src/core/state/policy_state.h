@@ -1,0 +1,45 @@
+/*
+ * policy_state.h: what the policies keep for a worker. All of it is the owner's alone, but the
+ * places of fifo's outbox, which rescuers empty (queue/batch.h).
+ */
+#ifndef TH_POLICY_STATE_H
+#define TH_POLICY_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "queue/batch.h"
+
+/* The state of a worker's picks, under any policy. */
+typedef struct th_picks {
+    unsigned until_inject;  /* picks until the inject queue comes first */
+    unsigned fair_interval; /* the last start value of until_inject (th_fair_interval) */
+    uint64_t fair_at;       /* the time at which that was set, in ticks */
+    bool fair_last;         /* the pick before was a fair one (an interval of 1) */
+    bool brisk;             /* the last runs were short: it may take a batch at once */
+    unsigned pinned_runs;   /* runs in a row through the pinned inbox */
+    unsigned clock_skips;   /* takes until it looks at the clock again */
+    uint64_t clock_at;      /* the time of its last look at the clock, in ticks */
+    th_batch *quick;        /* the batch that comes next (th_find_in_batch), or NULL */
+} th_picks;
+
+typedef struct th_sharded_worker {
+    uint64_t yields_end;    /* ring position behind the work present when a pinned fiber yielded */
+    uint64_t *yield_marks;  /* for each place in `yields`: the ring's tail at the yield */
+    uint64_t inject_end;    /* ring position behind the last work that came from the inject queue */
+    unsigned inject_streak; /* runs from the inject queue since the last one that yielded */
+    unsigned lifo_runs;     /* runs in a row through the LIFO slot */
+    unsigned polls;         /* resumes of fibers that yielded */
+    unsigned searches;      /* searches for something to steal */
+    bool yield_turn;        /* whether the turn is that of pinned fibers that yielded */
+    bool inject_served;     /* something was taken since inject_end was set */
+} th_sharded_worker;
+
+typedef struct th_fifo_worker {
+    uint64_t looked_at; /* the time of its last look at other workers, in ticks */
+    bool look;          /* the next look at other workers is due */
+    bool fired;         /* it has fired deadlines since its last pick */
+    th_batch outbox;    /* work about to be posted in one exchange */
+} th_fifo_worker;
+
+#endif
