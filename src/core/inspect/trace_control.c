@@ -138,8 +138,8 @@ static void find_buffers(thrum_sched *sched, th_trace_copy *copy, unsigned end) 
             copy->buffers[copy->count++] = (th_trace_buffer_copy){
                 .worker = worker->index,
                 .bound = worker->bound,
-                .buffer = th_load_relaxed(
-                    &worker->xtrace_buffer), /* relaxed: written with the lock held */
+                /* relaxed: written with the lock held */
+                .buffer = th_load_relaxed(&worker->xtrace_buffer),
             };
         }
     }
