@@ -12,7 +12,7 @@ static const size_t capacities[] = {0, 1, 7, THRUM_UNBOUNDED};
 
 typedef struct pipe_end {
     thrum_chan *in, *out;
-    thrum_waitgroup *left; /* whoever is the last closes */
+    thrum_waitgroup *left; /* the last one to leave closes */
     atomic_int *sum;
     int count;
 } pipe_end;
@@ -40,7 +40,7 @@ static int feeds(void *arg) {
 }
 
 TEST(a_pipeline_keeps_the_order) {
-    /* Three stages of tasks; the thread receives. Closing goes through. */
+    /* Three stages of tasks keep the order; the thread receives. A close goes through all. */
     for (size_t c = 0; c < COUNT_OF(capacities); c++) {
         rig r;
         thrum_chan *chans[4];
@@ -136,7 +136,7 @@ static int is_turned_away(void *arg) {
 }
 
 TEST(waits_in_vain_end) {
-    /* At their deadlines, having moved nothing; and by a close. */
+    /* They end at their deadlines, having moved nothing, and by a close. */
     rig r;
     thrum_chan *chan;
     bound_begin(&r);
@@ -188,7 +188,7 @@ static int crosses(void *arg) {
         CHECK(which >= 0 && which < WAYS);
         if (cases[which].status != 0) {
             CHECK_EQ(cases[which].status, -EPIPE);
-            cases[which].chan = NULL; /* it never happens again */
+            cases[which].chan = NULL; /* this case never happens again */
             open--;
             continue;
         }
@@ -201,7 +201,7 @@ static int crosses(void *arg) {
 }
 
 TEST(select_merges_what_comes) {
-    /* From four channels into one, in a task; the thread receives by a select with a deadline. */
+    /* A task sends from four channels into one; the thread receives by a select with a deadline. */
     for (size_t c = 0; c < COUNT_OF(capacities); c++) {
         rig r;
         crossing x = {.sent = 0};
@@ -244,7 +244,7 @@ static int selects_in_vain(void *arg) {
 }
 
 TEST(a_select_in_vain_leaves_nothing) {
-    /* Nobody waits afterwards at what did not happen. */
+    /* No waiter is left at the cases that did not happen. */
     rig r;
     crossing x = {.sent = 0};
     bound_begin(&r);

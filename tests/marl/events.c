@@ -63,7 +63,7 @@ TEST(manual_lets_all_through) {
 }
 
 TEST(a_test_takes_the_signal_of_an_auto_event) {
-    /* Nobody waits: signals do not add up, and looking takes nothing. */
+    /* While no task waits, signals do not add up, and thrum_event_is_signaled takes none. */
     rig r;
     thrum_event event = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, true);
     bound_begin(&r);
@@ -137,7 +137,7 @@ static int passes_on(void *arg) {
 }
 
 TEST(a_baton_goes_through_a_chain) {
-    /* 512 tasks, each of which waits for the one before it; the thread begins and ends it. */
+    /* Each of 512 tasks waits for the one before it; the thread begins and ends the chain. */
     enum { CHAIN = 512 };
     static thrum_event events[CHAIN + 1];
     static runner runners[CHAIN];

@@ -18,7 +18,7 @@ typedef struct stand {
     thrum_pool *pool;
     thrum_chan *chan;
     atomic_int passed, late;
-    int tokens; /* with the mutex */
+    int tokens; /* under the mutex */
 } stand;
 
 static stand *stand_new(void) {
@@ -65,7 +65,7 @@ static int takes_a_cond(void *arg) {
 }
 
 TEST(two_quick_notifies_wake_two) {
-    /* The second comes before the first waiter has run: it is the other's. */
+    /* The second notify comes before the first waiter has run: it wakes the other one. */
     static const thrum_fn takers[] = {takes_a_unit, takes_a_signal, takes_a_cond};
     for (int kind = 0; kind < 3; kind++) {
         for (int round = 0; round < 20; round++) {
@@ -100,8 +100,8 @@ static int takes_in_time_or_not(void *arg) {
     return 0;
 }
 
-TEST(who_is_late_has_not_taken_the_signal) {
-    /* A signal comes just when a wait gives up: one of the two has it, or it is still there. */
+TEST(a_late_waiter_has_not_taken_the_signal) {
+    /* A signal comes just when a wait gives up: the wait has taken it, or it is still there. */
     stand *s = stand_new();
     const int n = SCALED(300);
     for (int i = 0; i < n; i++) {
@@ -144,7 +144,7 @@ static int signals_the_other(void *arg) {
 }
 
 TEST(waiting_for_any_leaves_nothing_behind) {
-    /* Neither memory nor a waiter at an event that was not signaled, also after real waits. */
+    /* Neither memory nor a waiter is left at an event that was not signaled, after real waits too. */
     stand *s = stand_new();
     thrum_event *const both[] = {&s->event, &s->other};
     rig_go(&s->r, signals_the_other, s);
@@ -176,15 +176,15 @@ static int borrows_most(void *arg) {
         for (int k = 0; k < 7; k++) {
             thrum_pool_give_back(s->pool, items[k]);
             if (k % 2 == 0) {
-                thrum_yield(); /* others see a part of what they need */
+                thrum_yield(); /* a part of what others need is free */
             }
         }
     }
     return 0;
 }
 
-TEST(who_borrow_several_never_wait_for_each_other) {
-    /* Twenty tasks and the thread need seven of ten each. */
+TEST(borrowers_of_several_never_wait_for_each_other) {
+    /* Twenty tasks and the thread need seven of ten each, and all get them. */
     stand *s = stand_new();
     thrum_pool_config config = THRUM_POOL_CONFIG_INIT;
     config.item_size = 8;
@@ -238,7 +238,7 @@ TEST(a_blocking_call_holds_no_worker) {
     stand_end(s);
 }
 
-/* ---- who waits is served last come, first served ---- */
+/* ---- waiters that are served last come, first served ---- */
 
 enum { QUEUE = 20 };
 
@@ -287,7 +287,7 @@ static void wait_at(line *l, int number) {
     order_add(&l->log, number);
     thrum_sem_post(&l->seen);
     if (l->kind == 3) {
-        thrum_rwlock_unlock(&s->lock); /* the next one's turn */
+        thrum_rwlock_unlock(&s->lock); /* the next one gets its turn */
     } else if (l->kind == 4) {
         thrum_pool_give_back(s->pool, item);
     } else if (l->kind > 5) {
@@ -321,8 +321,8 @@ static void serve(line *l, int number) {
     }
 }
 
-TEST(who_waits_longest_is_served_first) {
-    /* Semaphore, event, cond, writers, pool, channel, mutex: come one by one, served one by one. */
+TEST(the_longest_waiter_is_served_first) {
+    /* Semaphore, event, cond, writers, pool, channel, mutex serve in the order of arrival. */
     for (int kind = 0; kind < 7; kind++) {
         static line l;
         place places[QUEUE];

@@ -42,7 +42,7 @@ static int runs(void *arg) {
     return thrum_dag_run(arg);
 }
 
-/* By this thread, by a task, and again. */
+/* Runs the graph on this thread, in a task, and both again. */
 static void run_each_way(rig *r, void (*look)(void)) {
     for (int i = 0; i < 4; i++) {
         CHECK_EQ(i % 2 == 0 ? thrum_dag_run(board.dag) : rig_run(r, runs, board.dag), 0);
@@ -59,7 +59,7 @@ static void in_order(void) {
 }
 
 TEST(a_chain) {
-    /* Each runs after the one before it. */
+    /* Each node runs after the one before it. */
     rig r;
     bound_begin(&r);
     CHECK_EQ(thrum_dag_create(&board.dag), 0);
@@ -76,7 +76,7 @@ static void first_then_the_rest(void) {
 }
 
 TEST(fan_out) {
-    /* One before a hundred. */
+    /* One node runs before a hundred. */
     rig r;
     bound_begin(&r);
     CHECK_EQ(thrum_dag_create(&board.dag), 0);
@@ -93,7 +93,7 @@ static void the_rest_then_the_last(void) {
 }
 
 TEST(fan_in) {
-    /* A hundred before one. */
+    /* A hundred nodes run before one. */
     rig r;
     bound_begin(&r);
     CHECK_EQ(thrum_dag_create(&board.dag), 0);
@@ -111,7 +111,7 @@ static void out_and_in(void) {
 }
 
 TEST(fan_out_and_fan_in) {
-    /* One, then a hundred, then one. */
+    /* One node runs, then a hundred, then one. */
     rig r;
     bound_begin(&r);
     CHECK_EQ(thrum_dag_create(&board.dag), 0);

@@ -1,6 +1,6 @@
 /*
- * locks.c: every primitive that is waited at, shared by tasks and the thread: mutex, rwlock, cond,
- * semaphore, waitgroup, once, barrier.
+ * locks.c: primitives shared by tasks and the thread: mutex, rwlock, cond, semaphore, waitgroup,
+ * once, barrier.
  */
 /* matrix: bound */
 #include "support/bound.h"
@@ -33,7 +33,7 @@ static room *room_new(void) {
     return o;
 }
 
-/* Nobody is left at any of them. */
+/* Destroys the primitives: no waiter is left at any of them. */
 static void room_end(room *o) {
     CHECK_EQ(thrum_mutex_destroy(&o->mutex), 0);
     CHECK_EQ(thrum_rwlock_destroy(&o->lock), 0);
@@ -44,7 +44,7 @@ static void room_end(room *o) {
     free(o);
 }
 
-/* fn(room) in a hundred tasks, and in the thread beside them. */
+/* Runs fn(room) in a hundred tasks, and in the thread beside them. */
 static void by_all(room *o, thrum_fn fn) {
     for (int i = 0; i < TASKS; i++) {
         rig_go(&o->r, fn, o);
@@ -71,7 +71,7 @@ static int counts_alone(void *arg) {
 }
 
 TEST(a_mutex_lets_one_in) {
-    /* Though its owner suspends. */
+    /* The mutex lets one in although its owner suspends. */
     room *o = room_new();
     by_all(o, counts_alone);
     CHECK_EQ(o->plain[0], (TASKS + 1) * ROUNDS);
@@ -90,8 +90,8 @@ static int gives_up(void *arg) {
     return 0;
 }
 
-TEST(who_is_late_has_no_lock) {
-    /* The thread holds both. */
+TEST(a_late_waiter_has_no_lock) {
+    /* Waits with a deadline end without the locks, which the thread holds. */
     room *o = room_new();
     thrum_mutex_lock(&o->mutex);
     thrum_rwlock_wrlock(&o->lock);
@@ -124,7 +124,7 @@ static int reads_or_writes(void *arg) {
 }
 
 TEST(an_rwlock_lets_one_writer_in) {
-    /* Readers never see it half done. */
+    /* Readers never see a change half done. */
     room *o = room_new();
     by_all(o, reads_or_writes);
     CHECK_EQ(o->plain[0], (TASKS + 1) * ROUNDS / 5);
@@ -141,7 +141,7 @@ static int reads_with_the_others(void *arg) {
 }
 
 TEST(an_rwlock_lets_readers_in_together) {
-    /* All of them meet inside. */
+    /* All readers meet inside. */
     room *o = room_new();
     thrum_barrier_init(&o->barrier, TASKS + 1);
     by_all(o, reads_with_the_others);
@@ -181,7 +181,7 @@ static int consumes(void *arg) {
 }
 
 TEST(conds_guard_a_buffer_of_three) {
-    /* As many take as put; the thread is one of those who take. */
+    /* As many take as put; the thread takes, too. */
     room *o = room_new();
     for (int i = 0; i < TASKS / 2; i++) {
         rig_go(&o->r, produces, o);
@@ -210,7 +210,7 @@ static int has_a_place(void *arg) {
 }
 
 TEST(a_semaphore_of_three_has_three_places) {
-    /* And all three are there afterwards. */
+    /* Never more than three are inside, and all three places are free afterwards. */
     room *o = room_new();
     thrum_sem_init(&o->sem, 3);
     by_all(o, has_a_place);
@@ -239,7 +239,7 @@ static int waits_for_all(void *arg) {
 }
 
 TEST(a_waitgroup_waits_for_all) {
-    /* The thread and tasks wait for the same hundred; late first. */
+    /* The thread and tasks wait for the same hundred; a wait before that times out. */
     room *o = room_new();
     thrum_waitgroup_init(&o->left, TASKS);
     CHECK_EQ(thrum_waitgroup_wait_until(&o->left, thrum_after_us(100)), -ETIMEDOUT);
@@ -274,7 +274,7 @@ static int has_it_done(void *arg) {
 }
 
 TEST(once_is_once) {
-    /* Whoever comes while it is being done waits. */
+    /* Callers that come while it is being done wait. */
     room *o = room_new();
     by_all(o, has_it_done);
     CHECK_EQ(o->plain[1], 1);
@@ -294,7 +294,7 @@ static int meets_the_others(void *arg) {
 }
 
 TEST(a_barrier_is_passed_together) {
-    /* Round after round, by a hundred tasks and the thread; one of them is the last. */
+    /* A hundred tasks and the thread pass round after round; one of them is the last. */
     room *o = room_new();
     thrum_barrier_init(&o->barrier, TASKS + 1);
     by_all(o, meets_the_others);

@@ -6,7 +6,7 @@
 
 enum { N = 1000 };
 
-/* fn(arg) on the thread itself, then as a task. */
+/* Runs fn(arg) on the thread itself, then as a task. */
 static void in_both(rig *r, thrum_fn fn, void *arg) {
     CHECK_EQ(fn(arg), 0);
     CHECK_EQ(rig_run(r, fn, arg), 0);
@@ -47,7 +47,7 @@ static int computes_fib_of_12(void *arg) {
 }
 
 TEST(a_tree_of_forks) {
-    /* Whose leaves yield. */
+    /* The leaves of the tree yield. */
     rig r;
     bound_begin(&r);
     in_both(&r, computes_fib_of_12, NULL);
@@ -60,7 +60,7 @@ static int answers(void *arg) {
 }
 
 TEST(the_thread_waits_with_forks_open) {
-    /* For idleness and for time, between start and join: its forks are done meanwhile or later. */
+    /* The thread waits for idleness and for time between start and join; all forks are done. */
     rig r;
     bound_begin(&r);
     for (int i = 0; i < 20; i++) {
@@ -108,7 +108,7 @@ static int invokes(void *arg) {
 }
 
 TEST(invoke_calls_all) {
-    /* Also beside failures, the first of which it returns. */
+    /* invoke calls all, also beside failures, the first of which it returns. */
     rig r;
     bound_begin(&r);
     in_both(&r, invokes, NULL);
@@ -140,7 +140,7 @@ static int loops(void *arg) {
 }
 
 TEST(a_loop_does_each_once) {
-    /* With every kind of grain. */
+    /* Each index is done once with every kind of grain. */
     rig r;
     bound_begin(&r);
     in_both(&r, loops, NULL);
@@ -200,14 +200,14 @@ static int has_children(void *arg) {
 }
 
 TEST(a_scope_waits_for_all_and_cancels_the_rest) {
-    /* When one fails, and at its deadline. */
+    /* It cancels the rest when one fails, and at its deadline. */
     rig r;
     bound_begin(&r);
     if (bound_cell()) {
         CHECK_EQ(has_children(NULL), 0);
     } else {
         thrum_scope scope;
-        CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), -ESRCH); /* for tasks */
+        CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), -ESRCH); /* only tasks have scopes */
     }
     CHECK_EQ(rig_run(&r, has_children, NULL), 0);
     bound_end(&r);
@@ -241,12 +241,12 @@ static int cancels_all_within(void *arg) {
     CHECK_EQ(thrum_scope_join(&scope), -ECANCELED);
     CHECK_EQ(atomic_load(&f.cancelled), 100);
     CHECK(!thrum_cancelled());
-    CHECK_EQ(thrum_sleep(1000), 0); /* the caller itself is not */
+    CHECK_EQ(thrum_sleep(1000), 0); /* the caller itself is not cancelled */
     return 0;
 }
 
 TEST(a_cancel_reaches_scopes_within) {
-    /* The scope of the thread, and those that its children have open, once all of them wait. */
+    /* A cancel reaches a scope and those that its children have open, once all of them wait. */
     rig r;
     bound_begin(&r);
     CHECK_EQ(bound_cell() ? cancels_all_within(&r) : rig_run(&r, cancels_all_within, &r), 0);

@@ -8,7 +8,7 @@
 
 enum { MANY = 10000, FEW = 10 };
 
-/* A stage whose rig the main thread takes part in; stage_end unbinds it. */
+/* Makes a stage and binds the main thread to its scheduler; stage_end unbinds it. */
 static stage *bound_stage(size_t capacity, bool preserve) {
     stage *s = stage_new(capacity, preserve);
     bound_enter(&s->r);
@@ -55,27 +55,27 @@ static void borrow_many(size_t capacity, bool preserve) {
 }
 
 TEST(ten_thousand_borrow_of_ten) {
-    /* Never more at a time; each borrow has a construct and a destruct. */
+    /* Never more than ten are out at a time; each borrow has a construct and a destruct. */
     borrow_many(FEW, false);
 }
 
 TEST(ten_thousand_borrow_of_ten_that_are_kept) {
-    /* Ten constructs at the beginning, ten destructs at the end. */
+    /* Ten are constructed at the beginning, and destructed at the end. */
     borrow_many(FEW, true);
 }
 
 TEST(ten_thousand_borrow_without_bound) {
-    /* As many as are needed. */
+    /* The pool makes as many as are needed. */
     borrow_many(0, false);
 }
 
 TEST(ten_thousand_borrow_without_bound_and_keep) {
-    /* No more than there were borrows at a time, and none is destructed before the end. */
+    /* What comes back is kept: no object is destructed before the end. */
     borrow_many(0, true);
 }
 
 TEST(all_are_out) {
-    /* Trying and waiting for a while end in vain; what comes back can be had. */
+    /* Trying and waiting for a while end in vain; what comes back can be borrowed. */
     stage *s = bound_stage(FEW, true);
     object *out[FEW];
     void *item = NULL;
@@ -119,7 +119,7 @@ static int borrows_several(void *arg) {
 }
 
 TEST(a_thousand_borrow_several_at_once) {
-    /* One to all ten; each has all of its own at the same moment. */
+    /* Each task borrows one to all ten, and has all of them at the same moment. */
     stage *s = bound_stage(FEW, false);
     const int n = SCALED(1000);
     for (int i = 0; i < n; i++) {

@@ -7,7 +7,7 @@
 
 enum { MANY = 1000 };
 
-/* As many as this build can do. */
+/* A count for this build. */
 #define N SCALED(MANY)
 
 /* ---- all ends before stop returns ---- */
@@ -46,7 +46,7 @@ static void crowd_begin(crowd *c) {
 }
 
 TEST(a_thousand_pending_tasks_run_before_stop_returns) {
-    /* None has begun where there are no workers; stop unbinds its caller. */
+    /* Without workers none begins before the stop. Stop unbinds its caller. */
     static crowd c;
     crowd_begin(&c);
     for (int i = 0; i < N; i++) {
@@ -61,7 +61,7 @@ TEST(a_thousand_pending_tasks_run_before_stop_returns) {
 }
 
 TEST(a_thousand_blocked_fibers_end_before_stop_returns) {
-    /* Who opens for them does so while stop waits. */
+    /* The task that lets them go on does so while stop waits. */
     static crowd c;
     crowd_begin(&c);
     for (int i = 0; i < N; i++) {
@@ -76,7 +76,7 @@ TEST(a_thousand_blocked_fibers_end_before_stop_returns) {
 }
 
 TEST(unbind_runs_what_is_tied_to_the_thread) {
-    /* Without workers that is all; with them the pinned ones alone, also those that block. */
+    /* Without workers unbind runs all, with workers the pinned tasks alone, also those that block. */
     static crowd c;
     crowd_begin(&c);
     thrum_attr attr = rig_attr(&c.r);
@@ -119,7 +119,7 @@ static int stays(void *arg) {
 }
 
 TEST(a_thousand_pinned_fibers_go_on_on_their_thread) {
-    /* Half of them named a worker, if there is one; a bound thread's others are its own. */
+    /* Half of them name a worker, if there is one; the others are pinned to the bound thread. */
     static homes h;
     crowd_begin(&h.c);
     h.main = thread_now();
@@ -155,7 +155,7 @@ static void *is_bound_and_stays(void *arg) {
 }
 
 TEST(a_thousand_threads_bound_at_once_go_on_as_themselves) {
-    /* Each waits with a pinned task of its own, which runs on it alone. */
+    /* Each thread waits beside a pinned task of its own, which runs on that thread alone. */
     static homes h;
     static pthread_t threads[MANY];
     const int n = N;
@@ -164,7 +164,7 @@ TEST(a_thousand_threads_bound_at_once_go_on_as_themselves) {
         CHECK_EQ(pthread_create(&threads[i], NULL, is_bound_and_stays, &h), 0);
     }
     while (atomic_load(&h.c.begun) < n) {
-        CHECK_EQ(thrum_sleep(1000000), 0); /* all at once are bound, and wait */
+        CHECK_EQ(thrum_sleep(1000000), 0); /* all are bound at once, and wait */
     }
     thrum_event_signal(&h.c.open);
     for (int i = 0; i < n; i++) {
@@ -187,7 +187,7 @@ static int looks_where(void *arg) {
 }
 
 TEST(tasks_run_on_the_bound_thread_only_without_workers) {
-    /* Without workers all of them, in every part; with workers none, whatever it waits for. */
+    /* Without workers the bound thread runs all; with workers none, whatever it waits for. */
     static homes h;
     crowd_begin(&h.c);
     h.main = thread_now();
@@ -238,7 +238,7 @@ static int runs_between(void *arg) {
 }
 
 TEST(hooks_surround_all_that_a_worker_runs) {
-    /* Once a worker, on its thread; not for threads that are bound. */
+    /* Hooks run once a worker, on its thread, and not for threads that are bound. */
     static hooked h;
     rig_init(&h.r);
     h.r.config.worker_start = on_start;
@@ -293,7 +293,7 @@ static int visits(void *arg) {
 }
 
 TEST(tasks_post_to_a_scheduler_next_door) {
-    /* Both as the cell says; the other one ends first. */
+    /* Both schedulers are as the cell says; the other one ends first. */
     rig a;
     static neighbour b;
     pthread_t thread;
@@ -327,7 +327,7 @@ static int offloads(void *arg) {
 }
 
 TEST(a_hundred_blocking_calls) {
-    /* Each on another thread than its caller's. */
+    /* Each call runs on another thread than its caller's. */
     rig r;
     bound_begin(&r);
     bound_run_all(&r, 100, offloads, NULL);

@@ -6,7 +6,7 @@
 
 enum { MANY = 1000 };
 
-/* As many as this build can do. */
+/* A count for this build. */
 #define N SCALED(MANY)
 
 typedef struct counter {
@@ -52,7 +52,7 @@ static int waits_its_turn(void *arg) {
 }
 
 TEST(a_thousand_in_order) {
-    /* Taken one by one, waited for by tasks that were started the other way round. */
+    /* Tickets are taken one by one; the tasks that wait are started the other way round. */
     open_counter();
     for (int i = 0; i < N; i++) {
         thrum_tickets_take(&c.tickets, &c.ticket[i]);
@@ -65,7 +65,7 @@ TEST(a_thousand_in_order) {
 }
 
 TEST(a_thousand_taken_at_once) {
-    /* The thread waits for the last one's turn, as a task would. */
+    /* The thread waits for the last turn, as a task would. */
     open_counter();
     thrum_tickets_take_n(&c.tickets, c.ticket, (size_t)N);
     for (int i = N - 1; i-- > 0;) {
@@ -106,7 +106,7 @@ static int is_called(void *arg) {
 }
 
 TEST(a_thousand_on_call) {
-    /* Nobody waits for its turn; the first is done last of all by the thread. */
+    /* All turns are on call; the thread is done with the first ticket after all are set up. */
     thrum_ticket first;
     open_counter();
     thrum_tickets_take(&c.tickets, &first);
@@ -126,7 +126,7 @@ TEST(a_thousand_on_call) {
 }
 
 TEST(a_turn_that_does_not_come_in_time) {
-    /* -ETIMEDOUT, never early; the ticket keeps its place. */
+    /* The wait returns -ETIMEDOUT, never early; the ticket keeps its place. */
     thrum_ticket first;
     open_counter();
     thrum_tickets_take(&c.tickets, &first);

@@ -6,7 +6,7 @@
 
 enum { MANY = 1000 };
 
-/* As many as this build can do. */
+/* A count for this build. */
 #define N SCALED(MANY)
 
 /* ---- ping-pong ---- */
@@ -43,7 +43,7 @@ static void three_init(three *t) {
 }
 
 TEST(ping_pong_of_three_steps) {
-    /* Between the thread and a task, then between two tasks. */
+    /* The steps go between the thread and a task, then between two tasks. */
     rig r;
     three t;
     bound_begin(&r);
@@ -85,7 +85,7 @@ static int waits_for_the_flag(void *arg) {
 }
 
 TEST(timeouts_and_notifies_of_a_cond) {
-    /* Ten times a hundred waits, half of which may be late; the others never are. */
+    /* Of a hundred waits half may be late, ten times over; the others never are. */
     rig r;
     bound_begin(&r);
     for (int round = 0; round < 10; round++) {
@@ -122,7 +122,7 @@ static int waits_for_a_unit(void *arg) {
 }
 
 TEST(timeouts_and_posts_of_a_semaphore) {
-    /* Ten times a hundred waits beside fifty posts: what nobody took is still there. */
+    /* A hundred waits go on beside fifty posts, ten times over: what none took is still there. */
     rig r;
     bound_begin(&r);
     for (int round = 0; round < 10; round++) {
@@ -167,7 +167,7 @@ static int waits_long(void *arg) {
 }
 
 TEST(a_thousand_waits_of_ten_seconds_are_woken_early) {
-    /* At an event all at once, then at a semaphore one by one. */
+    /* Waits at an event are woken all at once, then waits at a semaphore one by one. */
     rig r;
     patient p = {.event = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false), .sem = THRUM_SEM_INIT(0)};
     bound_begin(&r);
@@ -203,7 +203,7 @@ static int sleeps_a_little(void *arg) {
 }
 
 TEST(a_thousand_timeouts_of_ten_ms_are_never_early) {
-    /* Of waits, then of sleeps; the thread waits beside them. */
+    /* Waits, then sleeps, are never early; the thread waits and sleeps after them. */
     rig r;
     patient p = {.sem = THRUM_SEM_INIT(0)};
     bound_begin(&r);
