@@ -17,7 +17,7 @@ typedef struct timer {
     thrum_task task;
     timers *of;
     thrum_time due;
-    bool disturbed; /* woken or cancelled, too */
+    bool disturbed; /* it is woken or cancelled, too */
     atomic_int runs;
 } timer;
 
@@ -221,11 +221,11 @@ static int grows(void *arg) {
         }
     }
     if (atomic_load(&s->ran) % 4 == 0)
-        (void)!thrum_sleep(1000); /* cancelled: sooner */
+        (void)!thrum_sleep(1000); /* a cancel ends it sooner */
     return 0;
 }
 
-/* Starts, floods it, and stops it while the tree still grows; a few times a round. */
+/* Starts a scheduler, floods it, and stops it while the tree still grows; a few times a round. */
 void round_second(lane *l) {
     for (int i = 0; i < 4; i++) {
         world other = {.sched = NULL};

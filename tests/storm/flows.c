@@ -74,7 +74,7 @@ static int receives(void *arg) {
 static void flow_round(lane *l, bool selects) {
     flow *f = calloc(1, sizeof(*f));
     const size_t capacities[CHANS] = {0, 3, THRUM_UNBOUNDED};
-    const bool early = storm_random(&l->seed) % 2 == 0; /* closed under the senders */
+    const bool early = storm_random(&l->seed) % 2 == 0; /* closed before the senders end */
     thrum_handle *senders[SENDERS], *receivers[RECEIVERS];
     REQUIRE(f != NULL);
     f->selects = selects;

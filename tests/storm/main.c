@@ -29,7 +29,7 @@ const storm storms[] = {
 };
 enum { STORMS = sizeof(storms) / sizeof(storms[0]), PARTS = 4 };
 
-#define SHORT_S 2 /* less is one part, and tells nothing of memory that grows */
+#define SHORT_S 2 /* a shorter run is one part, and says nothing of memory that grows */
 
 atomic_bool storm_over;
 
@@ -66,7 +66,7 @@ void world_free(void *ctx, void *ptr) {
     if (ptr == NULL)
         return;
     size_t *b = (size_t *)ptr - 2;
-    REQUIRE(b[1] == (size_t)w); /* freed twice, or another one's */
+    REQUIRE(b[1] == (size_t)w); /* it was freed twice, or is another world's */
     b[1] = 0;
     atomic_fetch_sub(&w->blocks, 1);
     atomic_fetch_sub(&w->bytes, (long)b[0]);
@@ -147,7 +147,7 @@ static void plant(void) {
         (void)!world_alloc(&worlds[0], 100);
 }
 
-/* A quarter of the time: all lanes, to their end. */
+/* Runs all lanes for a quarter of the time, to their end. */
 static void part_run(bool last) {
     pthread_t threads[LANES];
     thrum_handle *handles[LANES];
@@ -195,7 +195,7 @@ static held held_now(void) {
 static void held_check(const held *h) {
     REQUIRE(h[PARTS - 1].blocks <= h[1].blocks + h[1].blocks / 4 + 2000);
     REQUIRE(h[PARTS - 1].bytes <= h[1].bytes + h[1].bytes / 4 + 1000000);
-    /* A sanitizer's memory is its own affair, and a short run has no warm-up. */
+    /* Under a sanitizer resident memory says nothing, and a short run has no warm-up. */
     if (SLOWNESS == 1 && want.seconds >= 20)
         REQUIRE(h[PARTS - 1].resident <= h[1].resident + h[1].resident / 4 + (8 << 20));
 }
@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
     held held_at[PARTS] = {{0, 0, 0}};
     options(argc, argv);
 #ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 256 * 1024); /* so that what is resident tells what is held */
+    mallopt(M_MMAP_THRESHOLD, 256 * 1024); /* so that resident memory follows what is held */
     mallopt(M_ARENA_MAX, 2);
 #endif
     for (int w = 0; w < want.worlds; w++) {

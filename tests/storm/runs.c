@@ -1,17 +1,17 @@
 /*
- * runs.c: units of a semaphore by several, one graph in several runs at a time, serial tasks that
- * everybody posts, and deadlines of the caller's own.
+ * runs.c: several units of a semaphore at once, one graph in several runs at a time, serial tasks
+ * that all post, and deadlines of the caller's own.
  */
 #include "storm.h"
 
-/* ---- units: as many taken as were posted, and never more out than there are ---- */
+/* ---- units: as many are taken as were posted, and never more are out than there are ---- */
 
 enum { TAKERS = 12, UNITS = 7, TAKES = 60 };
 
 typedef struct units {
     lane *l;
     thrum_sem sem;
-    atomic_int out; /* units that somebody has */
+    atomic_int out; /* units that are taken */
     atomic_uint seeds;
 } units;
 
@@ -25,7 +25,7 @@ static int takes_within(void *arg) {
     return thrum_sem_wait_n(&w->u->sem, w->n);
 }
 
-/* In one of four ways, some of which may fail. */
+/* Takes n units in one of four ways, some of which may fail. */
 static int take(units *u, unsigned n, uint32_t r) {
     const thrum_time soon = thrum_after_us(r >> 4 & 63);
     wish w = {u, n};
@@ -146,11 +146,11 @@ void round_runs(lane *l) {
 
 enum { POSTERS = 6, THREADS = 2, POSTS = SLOWNESS > 3 ? 40 : 200 };
 
-/* One a world, for ever: nothing that a round could wait for says that its last run is over. */
+/* One a world, which is never freed: a round cannot wait until the last run has let go of it. */
 typedef struct serial {
     thrum_task task;
     const world *w;
-    int inside; /* like all that only runs touch: there is one at a time */
+    int inside; /* plain: only runs touch it, and there is one at a time */
     long begun;
     atomic_long posted, ended;
     atomic_uint seeds;
@@ -220,7 +220,7 @@ void round_serials(lane *l) {
         world_join(handles[i]);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    (void)thrum_task_cancel(&s->task); /* the last post, if it waits; nobody posts any more */
+    (void)thrum_task_cancel(&s->task); /* the last post, if it waits; all posters have ended */
     while (atomic_load(&s->ended) != atomic_load(&s->posted))
         thrum_yield();
     storm_did(l, (POSTERS + THREADS) * POSTS);

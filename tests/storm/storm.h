@@ -5,7 +5,7 @@
  *   storm   something that is done round after round; a round checks what it did before it ends
  *   lane    one fiber, or one plain thread, that does the rounds of a storm
  *
- * Whoever makes something ready marks it, and what runs takes the mark away: the watchdog looks for
+ * What makes something ready marks it, and what runs takes the mark away: the watchdog looks for
  * marks that stay although a worker sleeps.
  */
 #ifndef STORM_H
@@ -49,7 +49,7 @@ typedef struct storm {
     const char *name;
     void (*round)(lane *l);
     int lanes;
-    bool external; /* on plain threads */
+    bool external; /* its lanes are plain threads */
 } storm;
 
 typedef struct world {
@@ -58,7 +58,7 @@ typedef struct world {
     atomic_long blocks, bytes; /* of the scheduler's allocator, handed out */
     atomic_int tids[TIDS];     /* of its workers' threads; 0: none */
     atomic_int tid_count;
-    thrum_task probe; /* the watchdog's own */
+    thrum_task probe; /* the watchdog posts it itself */
     _Atomic int64_t probe_since;
 } world;
 
@@ -68,7 +68,7 @@ struct lane {
     uint32_t seed;
     atomic_long ops;
     _Atomic int64_t beat;         /* when its last round ended; 0: it is over */
-    _Atomic int64_t marks[MARKS]; /* since when something of it is ready; 0: it runs, or waits */
+    _Atomic int64_t marks[MARKS]; /* since when each of its things is ready; 0: it is not */
 };
 
 extern const storm storms[];
@@ -95,7 +95,7 @@ static inline void storm_did(lane *l, long n) {
     atomic_fetch_add_explicit(&l->ops, n, memory_order_relaxed);
 }
 
-/* Ready from now on; and: it runs. */
+/* Marks that it is ready from now on; mark_runs takes the mark away. */
 static inline void mark_ready(lane *l, int i) {
     atomic_store(&l->marks[i], thrum_now());
 }
@@ -140,7 +140,7 @@ void watch_hang_after(int64_t ns); /* instead of half a minute */
 /* Resident bytes of this process. */
 long memory_resident(void);
 
-/* Starts and stops of other schedulers so far (second.c). */
+/* Starts and stops of other schedulers so far (external.c). */
 extern atomic_long second_starts;
 
 /* One round of each storm. */

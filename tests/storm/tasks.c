@@ -97,7 +97,7 @@ void round_churn(lane *l) {
         REQUIRE_EQ(result, i);
     }
     REQUIRE_EQ(atomic_load(&c->ran), CHURN);
-    while (atomic_load(&c->dropped) < CHURN) /* the detached end after they are done */
+    while (atomic_load(&c->dropped) < CHURN) /* a detached one drops it after its count */
         thrum_yield();
     REQUIRE_EQ(thrum_key_delete(c->key), 0);
     REQUIRE_EQ(thrum_waitgroup_destroy(&c->ends), 0);
@@ -106,7 +106,7 @@ void round_churn(lane *l) {
     free(c);
 }
 
-/* ---- ping-pong: a wake, marked ---- */
+/* ---- ping-pong: wakes that are marked ---- */
 
 enum { PAIRS = 6, TURNS = 200 };
 
@@ -120,7 +120,7 @@ static int player(table *t, int side) {
     for (int i = 0; i < FEWER(TURNS); i++) {
         REQUIRE_EQ(thrum_sem_wait(&t->ball[side]), 0);
         mark_runs(t->l, 1 + t->index * 2 + side);
-        if (side == 0 || i + 1 < FEWER(TURNS)) /* the last ball lies there for nobody */
+        if (side == 0 || i + 1 < FEWER(TURNS)) /* no player waits for the last ball */
             mark_ready(t->l, 1 + t->index * 2 + (1 - side));
         thrum_sem_post(&t->ball[1 - side]);
     }
@@ -203,7 +203,7 @@ typedef struct node {
 
 typedef struct graph {
     atomic_int clock;
-    int at[NODES]; /* when it was called; 0: not */
+    int at[NODES]; /* when each node was called; 0: not yet */
     node nodes[NODES];
 } graph;
 

@@ -4,7 +4,7 @@
  */
 #include "storm.h"
 
-/* ---- every primitive by everybody ---- */
+/* ---- every primitive, used by all ---- */
 
 enum { ACTORS = 16, STEPS = SLOWNESS > 3 ? 10 : 40, PLACES = 3 };
 
@@ -170,7 +170,7 @@ static void set_destroy(set *s) {
     REQUIRE_EQ(thrum_barrier_destroy(&s->barrier), 0);
     REQUIRE_EQ(thrum_tickets_destroy(&s->tickets), 0);
     REQUIRE_EQ(thrum_pool_destroy(s->pool), 0);
-    memset(s, 0xdd, sizeof(*s)); /* whoever still looks at it trips */
+    memset(s, 0xdd, sizeof(*s)); /* a later access finds nonsense */
 }
 
 void round_primitives(lane *l) {
@@ -190,7 +190,7 @@ void round_primitives(lane *l) {
     storm_did(l, ACTORS * STEPS);
 }
 
-/* The same between fibers and threads that were never seen before; by a thread. */
+/* Uses them from fibers and from new threads; its lane is a thread. */
 void round_threads(lane *l) {
     set *s = malloc(sizeof(*s));
     actor actors[7];
@@ -214,7 +214,7 @@ void round_threads(lane *l) {
     storm_did(l, 7 * STEPS);
 }
 
-/* ---- one outcome each: woken, cancelled, or late ---- */
+/* ---- each wait has one outcome: woken, cancelled, or late ---- */
 
 enum { VICTIMS = 48 };
 
@@ -295,7 +295,7 @@ static int wakes(void *arg) {
     default:
         thrum_mutex_lock(&b->mutex);
         thrum_sem_post(&b->sem);
-        thrum_mutex_unlock(&b->mutex); /* whoever locks it next may free it */
+        thrum_mutex_unlock(&b->mutex); /* the next owner may free it */
     }
     return 0;
 }

@@ -1,11 +1,11 @@
 /*
  * watch.c: the watchdog. A thread with a clock of its own looks every 10 ms.
  *
- *   stall   something has been ready for a second, and in each look of that second a worker slept
+ *   stall   something has been ready for a second, and at each look in it a worker slept
  *   hang    a lane has not ended a round for half a minute
  *
- * Either one prints every fiber and all counters and aborts. Looks that come late themselves (the
- * machine is busy with others) begin the second anew.
+ * Either prints every fiber and all counters, and aborts. A look that comes late itself (the
+ * machine is busy) begins the second anew.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ static struct {
     atomic_int *lane_count;
     pthread_t thread;
     atomic_bool ends;
-    int64_t idle_since[WORLDS]; /* since when a worker slept in each look; 0: none does */
+    int64_t idle_since[WORLDS]; /* since when a worker slept at each look; 0: none does */
     int64_t hang_ns;
 } watch = {.hang_ns = INT64_C(30000000000) * (SLOWNESS > 1 ? 4 : 1)};
 
@@ -158,7 +158,7 @@ void watch_begin(world *worlds, int count, lane *lanes, atomic_int *lane_count) 
 void watch_end(void) {
     atomic_store(&watch.ends, true);
     pthread_join(watch.thread, NULL);
-    for (int i = 0; i < watch.count; i++) { /* the last probe runs, too */
+    for (int i = 0; i < watch.count; i++) { /* waits for the last probe */
         while (atomic_load(&watch.worlds[i].probe_since) != 0)
             sched_yield();
     }
