@@ -144,7 +144,7 @@ static int signals_the_other(void *arg) {
 }
 
 TEST(waiting_for_any_leaves_nothing_behind) {
-    /* Neither memory nor a waiter is left at an event that was not signaled, after real waits too. */
+    /* Neither memory nor a waiter is left at an event that was not signaled, nor by real waits. */
     stand *s = stand_new();
     thrum_event *const both[] = {&s->event, &s->other};
     rig_go(&s->r, signals_the_other, s);

@@ -76,7 +76,7 @@ TEST(a_thousand_blocked_fibers_end_before_stop_returns) {
 }
 
 TEST(unbind_runs_what_is_tied_to_the_thread) {
-    /* Without workers unbind runs all, with workers the pinned tasks alone, also those that block. */
+    /* Without workers unbind runs all, with workers the pinned tasks; both also if they block. */
     static crowd c;
     crowd_begin(&c);
     thrum_attr attr = rig_attr(&c.r);
