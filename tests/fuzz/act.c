@@ -19,7 +19,7 @@ void actor_reset(actor *a, objects *o, int index) {
 
 static result run(actor *a, const call *c);
 
-/* Does what it is told, up to an end of its own or of the function of a once. */
+/* Does what the actor is told, up to its end or to the end of a once's function. */
 static int loop(actor *a) {
     for (;;) {
         if (fuzz_is_thread(a->index)) {
@@ -139,7 +139,7 @@ static int on_call_body(void *arg) {
     for (int k = 0; k < TICKETS; k++) {
         if (arg == &o->actors[k]) {
             while (atomic_load(&o->ticket_waits[k]) > 0)
-                thrum_yield(); /* a stop cancels them as it does us, but not at one instant */
+                thrum_yield(); /* a stop cancels the waits, too, but not at one instant */
             atomic_fetch_add(&o->tickets_called, 1);
             thrum_ticket_done(&o->ticket[k]);
         }
@@ -221,7 +221,8 @@ static int wait_within(void *arg) {
     return act_sem_wait(arg, true);
 }
 
-/* Each node once, but the one behind the wait only when that has succeeded. */
+/* Runs the graph and checks that each node is called once, the one behind the wait only if that
+ * has succeeded. */
 static int run_graph(thrum_dag *dag, waiting *w) {
     int got = thrum_dag_run_with(dag, w);
     for (int i = 0; i < 4; i++) {
@@ -313,7 +314,7 @@ static result run_select(actor *a, const call *c) {
     long *to = cases[which].to;
     for (int i = 0; i < CHANS; i++) {
         if (got[i] != 0 && to != &got[i])
-            return (result){300, 0}; /* it received what it did not tell of */
+            return (result){300, 0}; /* a case received although another one was chosen */
     }
     return (result){which, to != NULL ? *to : 0};
 }
@@ -365,7 +366,7 @@ static void add_range(size_t begin, size_t end, void *ctx) {
     atomic_fetch_add((atomic_int *)ctx, (int)(end - begin));
 }
 
-/* The whole of each in one call: 0 if it came out right. */
+/* Starts, runs and ends one of them in one call; the result is 0 if it came out right. */
 static result run_parallel(actor *a, const call *c) {
     atomic_int sum = 0;
     thrum_fork fork;
@@ -453,7 +454,7 @@ static result run_scopes(actor *a, const call *c) {
     case OP_scope_cancel:
         thrum_scope_cancel(&a->o->actors[c->a].scopes[c->b]);
         return code(0);
-    default: /* the model has left the scope in the value: owner and level */
+    default: /* the model has put the scope into the value: owner and level */
         return run_go(a, c, (int)(c->value / DEPTH), (int)(c->value % DEPTH));
     }
 }
@@ -500,7 +501,7 @@ static result run_tasks(actor *a, const call *c) {
     }
 }
 
-/* Until just behind the instant that is next, also when a stop cancels all fibers. */
+/* Sleeps until just behind the next instant, also when a stop cancels all fibers. */
 static result sleep_shielded(thrum_time until) {
     thrum_shield_begin();
     int value = thrum_sleep_until(until);

@@ -27,11 +27,11 @@ typedef struct objects {
     thrum_task tasks[TASKS];
     thrum_sched *sched;
     atomic_int task_runs[TASKS], task_last[TASKS];
-    atomic_int ticket_waits[TICKETS]; /* who waits for it, or has been let go just now */
+    atomic_int ticket_waits[TICKETS]; /* actors that wait for it, or have just been let go */
     atomic_int tickets_called, destructs, constructs, unmade;
     thrum_dag *dag;
     atomic_int nodes_run;
-    thrum_dag *waits;    /* its second node waits for units of a semaphore, as the run is told */
+    thrum_dag *waits;    /* its second node waits for units of a semaphore that the run names */
     atomic_int released; /* mask: actors whose blocking call may end */
     actor *actors;
 } objects;
@@ -46,18 +46,18 @@ typedef struct result {
 typedef struct waiting {
     thrum_sem *sem;
     const call *call;
-    atomic_int called[4]; /* how often each node was */
+    atomic_int called[4]; /* how often each node was called */
 } waiting;
 
-/* Waits for so many units, in the form without a deadline or with it. */
+/* Waits for the call's units, without a deadline (`plain`) or with it. */
 int act_sem_wait(const waiting *w, bool plain);
 
 struct actor {
     objects *o;
     int index;
-    thrum_sem turn; /* a thread's: gate.h */
+    thrum_sem turn; /* a fiber's; a thread has gate_turn */
     call call;
-    atomic_bool done; /* the call has ended, with: */
+    atomic_bool done; /* the call has ended, with `result` */
     result result;
     atomic_bool in_blocking; /* its blocking call has begun */
     thrum_handle *handle;
@@ -68,18 +68,18 @@ struct actor {
 };
 
 void objects_make(objects *o, thrum_sched *sched, actor *actors);
-/* A new channel in the place of one that was destroyed. */
+/* Makes a new channel in the place of one that was destroyed. */
 void objects_chan(objects *o, int i);
-/* What is wrong with them at the end, or NULL; then they are gone. */
+/* Destroys them; returns what is wrong with them, or NULL. */
 const char *objects_unmake(objects *o);
 
-/* The actor's body: does calls when it is its turn, until its end. */
+/* The actor's body: does a call at each turn, until its end. */
 int actor_main(void *arg);
 
-/* The same of a plain thread, which never ends. */
+/* The body of a plain thread's actor, which has no end of its own. */
 void actor_thread(actor *a);
 
-/* A fresh actor. */
+/* Makes a fresh actor. */
 void actor_reset(actor *a, objects *o, int index);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * free.c: a program all at once. Each root, fiber or plain thread, does the steps that are its own;
- * a step that starts others gives them some of those that follow. Nobody knows in which order it
- * happens, so what is checked are results, and sums at the end. After some milliseconds everybody
- * is cancelled: waits without a deadline end by that.
+ * a step that starts others gives them some of those that follow. The order is open, so results are
+ * checked, and sums at the end. After some milliseconds all are cancelled, which ends waits without
+ * a deadline.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -135,7 +135,7 @@ static void make(world *w) {
         abort();
 }
 
-/* What lies in the channels was sent and not received. */
+/* Takes out what lies in the channels: it was sent and not received. */
 static void drain(world *w) {
     for (int i = 0; i < CHANS; i++) {
         element e;
@@ -214,13 +214,13 @@ static void start(world *w, cast *c) {
 }
 
 static int keeps(void *arg) {
-    thrum_shield_begin(); /* stop cancels it like the others */
+    thrum_shield_begin(); /* the stop cancels this fiber, too */
     (void)!thrum_sem_wait(arg);
     thrum_shield_end();
     return 0;
 }
 
-/* The scheduler is stopped under them: that cancels all, and refuses what threads start. */
+/* Stops the scheduler under the roots: that cancels all, and refuses what threads start. */
 static void stop_under(world *w) {
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = sched;
@@ -257,7 +257,7 @@ static void finish(world *w, cast *c, bool stops) {
         stop_under(w);
     else if (late != 0)
         cancel_all(w);
-    (void)!thrum_waitgroup_wait(&w->alive); /* nobody cancels a root any more */
+    (void)!thrum_waitgroup_wait(&w->alive); /* no thread cancels a root any more */
     for (int i = 0; i < ROOTS; i++) {
         if (w->roots[i] == NULL)
             (void)pthread_join(c->threads[i], NULL);
@@ -267,7 +267,7 @@ static void finish(world *w, cast *c, bool stops) {
     free_serials_end(w);
     if (late != 0 && stops)
         start_again(w);
-    else if (thrum_sched_wait_done(sched, THRUM_FOREVER) != 0) /* what is on call */
+    else if (thrum_sched_wait_done(sched, THRUM_FOREVER) != 0) /* for what is on call */
         free_wrong(w, __LINE__, "wait_done", 0);
 }
 

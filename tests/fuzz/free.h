@@ -1,5 +1,5 @@
 /*
- * free.h: what a program that runs freely works on, and what each of those who run it keeps.
+ * free.h: what a program that runs freely works on, and what each runner of it keeps.
  */
 #ifndef FREE_H
 #define FREE_H
@@ -19,7 +19,7 @@ enum {
 
 typedef struct element {
     int sender, seq;
-    uint64_t check; /* of the two */
+    uint64_t check; /* a check of the two */
 } element;
 
 typedef struct traffic {
@@ -27,12 +27,12 @@ typedef struct traffic {
     _Atomic(uint64_t) sent_sum, received_sum;
 } traffic;
 
-/* A serial task that everybody posts. */
+/* A serial task that all runners post. */
 typedef struct serial {
     thrum_task task;
-    atomic_int inside;  /* runs that are on */
+    atomic_int inside;  /* runs that go on */
     long runs;          /* protected by there being one run at a time */
-    atomic_long posted; /* posts that were accepted: as many runs */
+    atomic_long posted; /* posts that were accepted, which is the number of runs */
 } serial;
 
 typedef struct world {
@@ -43,20 +43,20 @@ typedef struct world {
 
     thrum_mutex mutexes[MUTEXES];
     thrum_cond conds[MUTEXES];
-    int mutex_user[MUTEXES]; /* protected by it */
+    int mutex_user[MUTEXES]; /* protected by the lock */
     thrum_rwlock locks[LOCKS];
-    int lock_data[LOCKS]; /* protected by it */
+    int lock_data[LOCKS]; /* protected by the lock */
     thrum_sem sems[SEMS];
     atomic_long posts[SEMS], takes[SEMS];
     thrum_waitgroup groups[GROUPS];
     thrum_event events[EVENTS];
     atomic_long signals[EVENTS], passes[EVENTS];
     thrum_once onces[ONCES];
-    int once_done[ONCES]; /* written by its function */
+    int once_done[ONCES]; /* written by the once's function */
     thrum_barrier barrier;
     atomic_long passed, lasts;
     thrum_tickets tickets;
-    int turn; /* written by whose turn it is */
+    int turn; /* written in a ticket's turn */
     atomic_long on_call, called;
     thrum_pool *pool;
     thrum_chan *chans[CHANS];
@@ -70,7 +70,7 @@ typedef struct world {
     thrum_handle *roots[ROOTS]; /* NULL: a plain thread */
     thrum_waitgroup begin, alive;
     thrum_sem kept;       /* keeps the scheduler until it is posted */
-    atomic_bool stopping; /* it is being stopped: external threads are refused */
+    atomic_bool stopping; /* the scheduler is being stopped: external threads are refused */
     atomic_long calls;
 } world;
 
@@ -95,7 +95,7 @@ struct runner {
     void *value;
     thrum_scope scope;
     bool scope_open;
-    runner *children[CHILDREN_MAX]; /* with a handle */
+    runner *children[CHILDREN_MAX]; /* those with a handle */
     thrum_handle *handles[CHILDREN_MAX];
     int children_count;
     thrum_task task;
@@ -111,21 +111,21 @@ void free_wrong(world *w, int line, const char *what, int value);
             free_wrong((r)->w, __LINE__, #cond, (int)(value));                                     \
     } while (0)
 
-/* A result of a wait: one of 0, `also` and -ETIMEDOUT past the deadline, or -ECANCELED of a
- * cancelled task. Whether it is 0. */
+/* Checks a wait's result: 0, `also`, -ETIMEDOUT past the deadline, or -ECANCELED of a cancelled
+ * task. Returns whether it is 0. */
 bool free_ok(runner *r, int result, thrum_time deadline, int also);
 
-/* Whether it is what a plain thread gets that starts something while the scheduler is stopped. */
+/* Whether it is what a plain thread's start returns while the scheduler is stopped. */
 bool free_refused(const runner *r, int result);
 
 /* Does a step, as far as it makes sense; free_leave gives everything back. */
 void free_step(runner *r, const step *s);
 void free_leave(runner *r);
-/* Deadline of a step: for ever only where something ends the wait. */
+/* The deadline of a step: for ever only where something ends the wait. */
 thrum_time free_deadline(const runner *r, const step *s, bool locks);
 void free_drop_locks(runner *r);
 
-/* A fiber's or thread's whole life. */
+/* The whole life of a fiber or thread. */
 int free_life(void *arg);
 runner *free_runner(world *w, const step *steps, int count, int depth);
 
@@ -137,7 +137,7 @@ void free_step_tasks(runner *r, const step *s);
 
 thrum_dag *free_wait_graph(void);
 
-/* The serial tasks: made; once nobody posts them any more, those that wait are cancelled. */
+/* Makes the serial tasks; free_serials_end cancels those that wait, after the last post. */
 void free_serials_make(world *w);
 void free_serials_end(world *w);
 

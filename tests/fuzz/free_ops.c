@@ -9,7 +9,7 @@
 thrum_time free_deadline(const runner *r, const step *s, bool locks) {
     static const int64_t ahead[] = {5000, 50000, 300000};
     int kind = s->b & 7;
-    /* its children are cancelled by itself, so it must not wait for what one of them has locked */
+    /* it cancels its children itself, so it must not wait for what one of them has locked */
     bool bounded =
         r->thread || r->shields > 0 ||
         (locks && (r->mutexes || r->writes || r->reads[0] || r->reads[1] || r->children_count > 0));
@@ -330,7 +330,7 @@ static void tickets(runner *r, const step *s) {
         pause_a_bit(s);
         EXPECT(r, r->w->turn == r->id, r->w->turn);
     }
-    thrum_ticket_done(&c->ticket); /* in its turn, or dropped */
+    thrum_ticket_done(&c->ticket); /* the ticket has its turn, or is dropped */
     free(c);
 }
 

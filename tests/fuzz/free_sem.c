@@ -1,6 +1,6 @@
 /*
- * free_sem.c: semaphores when all run at once: units singly and several at a time, waited for
- * directly, by a node of a graph of which several runs go on, and within thrum_with_deadline.
+ * free_sem.c: semaphores when all run at once: waits for one unit and for several, directly, by a
+ * node of a graph of which several runs go on, and within thrum_with_deadline.
  */
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static int wait_node(void *arg, void *run_arg) {
     return which == 1 ? wait_until(w, w->until) : 0;
 }
 
-/* 0 before 1, 1 before 2; and 3 beside them. */
+/* Makes a graph: 0 before 1, 1 before 2, and 3 beside them. */
 thrum_dag *free_wait_graph(void) {
     thrum_dag *dag;
     int bad = thrum_dag_create(&dag);
@@ -50,7 +50,7 @@ static bool wait_in_graph(runner *r, waiting *w) {
     return free_ok(r, result, w->until, 0);
 }
 
-/* ---- with a deadline around it ---- */
+/* ---- within thrum_with_deadline ---- */
 
 static int wait_for_ever(void *arg) {
     return wait_until(arg, THRUM_FOREVER);

@@ -51,7 +51,7 @@ static void join(runner *r, const step *s) {
     }
 }
 
-/* At the end: all are cancelled if we are, or if nobody else would. */
+/* Joins all children; they are cancelled if this runner is, or if no other would cancel them. */
 static void join_all(runner *r) {
     bool cancels = r->thread;
     while (r->children_count > 0) {
@@ -74,8 +74,8 @@ static void join_all(runner *r) {
 static void scope_join(runner *r) {
     if (r->scope_open) {
         free_drop_locks(r);
-        /* No cancel ends this wait. One of the scope may want what one of the others has locked,
-         * who waits for ever, for us to cancel it. */
+        /* No cancel ends this wait. A child of the scope may want what another child has locked
+         * that waits for ever, until this runner cancels it. */
         for (int i = 0; i < r->children_count; i++)
             (void)thrum_cancel(r->handles[i]);
         int result = thrum_scope_join(&r->scope);
@@ -114,7 +114,7 @@ static void post(runner *r, const step *s) {
     static const int64_t ahead[] = {0, 20000, 100000};
     int result;
     if (atomic_load(&r->posted)) {
-        /* it is ours, and its body lets go of it last: but it may run meanwhile */
+        /* it is this runner's, and its body lets go of it last; but it may run meanwhile */
         if (s->op == OP_task_wake)
             thrum_task_wakeup(&r->task);
         else if (s->op == OP_task_signal)
@@ -139,7 +139,7 @@ static void post(runner *r, const step *s) {
     }
 }
 
-/* ---- serial tasks, which everybody posts ---- */
+/* ---- serial tasks, which all runners post ---- */
 
 static void serial_body(thrum_task *self, void *arg) {
     world *w = arg;
@@ -340,7 +340,7 @@ void free_leave(runner *r) {
     scope_join(r);
     join_all(r);
     end_task(r);
-    if (r->value != NULL) { /* it would be destructed after us */
+    if (r->value != NULL) { /* else it would be destructed after this runner's end */
         EXPECT(r, thrum_key_set(r->w->key, NULL) == 0, r->id);
     }
 }

@@ -53,7 +53,7 @@ foreach(object IN ITEMS semaphore mutex auto-event manual-event pool channel
         broken-semaphore broken-channel)
   set(histories 3000)
   if(object MATCHES "broken")
-    set(histories 200000) # ends when it is found
+    set(histories 200000) # the run ends when the plant is found
   endif()
   add_test(NAME fuzz/linear_${object} COMMAND thrum-linear --object ${object}
     --histories ${histories} --seed fresh)

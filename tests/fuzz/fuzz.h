@@ -4,8 +4,8 @@
  *
  *   actor     a fiber, or a plain thread, that does one operation after the other
  *   hand      one more fiber, which does only what never suspends and is never cancelled
- *   step      four bytes: who, which operation, two arguments; what they mean depends on the state
- *   call      a step as it is done: legal, with its deadline
+ *   step      four bytes: actor, operation, two arguments; what they mean depends on the state
+ *   call      a step as it is done, legal and with its deadline
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -37,7 +37,7 @@ enum {
     DEPTH = 2 /* scopes that an actor may have open */
 };
 
-/* Name, and who may do it: 1 actors, 2 also the hand; 8 more: no plain thread. */
+/* Name, and what may do it: 1 actors, 2 also the hand; 8 more: no plain thread. */
 #define FUZZ_OPS(X)                                                                                \
     X(mutex_lock, 1)                                                                               \
     X(mutex_try, 1)                                                                                \
@@ -124,7 +124,7 @@ typedef struct program {
     step steps[STEPS_MAX];
 } program;
 
-/* How units of a semaphore are waited for; several runs of the one graph go on at a time. */
+/* How a call waits for units of a semaphore; several runs of the one graph go on at a time. */
 typedef enum form {
     FORM_DIRECT,
     FORM_GRAPH,   /* by a node of a graph that the caller runs */
@@ -160,9 +160,9 @@ uint64_t fuzz_random(uint64_t *state);
 void program_from_seed(program *p, uint64_t seed, int steps);
 void program_from_bytes(program *p, const uint8_t *bytes, size_t size);
 
-/* A line a step: "who op a b". */
+/* Prints a line a step: actor, operation, a, b. */
 void program_print(const program *p, void *file);
-/* As printed, or libFuzzer's bytes. False: there is no such file. */
+/* Reads a program as it is printed, or libFuzzer's bytes. False: there is no such file. */
 bool program_read(program *p, const char *path);
 
 /* ---- the two runs: NULL, or what was wrong, with the number of the step where it was seen ---- */
@@ -173,13 +173,13 @@ typedef struct outcome {
     char what[400]; /* "": nothing was wrong */
 } outcome;
 
-/* One step at a time, each compared with the model; stepped_begin once before, with the number of
- * workers (0 or 1), stepped_end at the very end. */
+/* Does one step at a time, and compares each with the model. stepped_begin, with the number of
+ * workers (0 or 1), is called once before, stepped_end once at the end. */
 void stepped_begin(unsigned workers, bool lifo);
 void stepped_run(const program *p, outcome *out, bool trace);
 void stepped_end(outcome *out);
 
-/* All at once, with so many workers. */
+/* Does all at once, with so many workers. */
 void free_begin(unsigned workers, int policy);
 void free_run(const program *p, outcome *out);
 void free_end(outcome *out);

@@ -1,7 +1,8 @@
 /*
- * gate.c: see gate.h. Invariant: `running` counts the threads that neither rest nor are blocked;
- * under the lock. Who stores to a word and then wakes takes the lock for the wake, and who is about
- * to be blocked compares the word under it: so no wake is lost, as with the system's.
+ * gate.c: see gate.h. Invariant: `running`, under the lock, counts the threads that neither rest
+ * nor are blocked. A waker stores to the word and then takes the lock for the wake; a thread that
+ * is about to be blocked compares the word under the lock. So no wake is lost, as with the
+ * system's.
  */
 #include "gate.h"
 
@@ -23,7 +24,7 @@ typedef struct gated {
     pthread_t id;
     pthread_cond_t cond;
     bool turn;       /* it may take a step */
-    uint32_t *xword; /* it is blocked on this one; NULL: it is not */
+    uint32_t *xword; /* the word that it is blocked on; NULL: none */
     int64_t deadline;
     int result;
 } gated;
@@ -38,16 +39,16 @@ static struct {
     void (*life)(int number);
 } gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .settled = PTHREAD_COND_INITIALIZER};
 
-static _Thread_local gated *me; /* NULL: none of ours */
+static _Thread_local gated *me; /* NULL: the thread is none of these */
 
-/* With the lock. */
+/* Called with the lock. */
 static void goes_on(gated *t) {
     gate.running++;
     atomic_fetch_add(&gate.moves, 1);
     pthread_cond_signal(&t->cond);
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static void rests(void) {
     if (--gate.running == 0)
         pthread_cond_signal(&gate.settled);
@@ -55,8 +56,9 @@ static void rests(void) {
 
 /* ---- blocked ---- */
 
-/* A lock of the library's own (core/state/lock.c): held for a moment, by whoever runs, a worker
- * perhaps that has nothing to do, so who waits for it counts as running. */
+/* The value of a lock of the library's own (core/state/lock.c) that is waited for. It is held for a
+ * moment, perhaps by a worker that has nothing to do, so a thread that waits for it counts as
+ * running. */
 #define LOCK_WAITED_FOR 2u
 
 TH_NO_TSAN static uint32_t look(const uint32_t *xword) {
@@ -83,7 +85,7 @@ int __wrap_th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
     return result;
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static void unblock(gated *t, int result) {
     t->xword = NULL;
     t->result = result;

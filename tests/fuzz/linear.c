@@ -1,11 +1,12 @@
 /*
- * linear.c: real runs of two or three actors on one object, each history checked (linear_check.c).
+ * linear.c: real runs of two or three actors on one object; each history is checked
+ * (linear_check.c).
  *
  *     thrum-linear [--histories N] [--seconds S] [--seed N] [--object NAME] [--workers N]
  *
- * Two fibers on workers of their own and, in half of the histories, a plain thread. A history that
- * no order explains is printed, and the program aborts. The objects broken-semaphore and
- * broken-channel are plants: with them that must happen, or the program fails.
+ * The actors are two fibers on workers of their own and, in half of the histories, a plain thread.
+ * A history that no order explains is printed, and the program aborts. The objects broken-semaphore
+ * and broken-channel are plants: with them such a history must be found, or the program fails.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -51,7 +52,7 @@ static struct {
     unsigned workers;
 } want = {20000, 0, 1, -1, 4};
 
-static history shared;          /* of this round */
+static history shared;          /* the history of this round */
 static int planned[ACTORS_MAX]; /* calls of each actor */
 static atomic_ulong ticks;      /* the order of begins and ends */
 static atomic_long round_begun; /* the number of the round that the actors may do */
@@ -59,7 +60,7 @@ static atomic_int round_ended;  /* actors that have done it */
 static atomic_int actors_ready; /* for the start line */
 static atomic_bool over;
 static void *borrowed[ACTORS_MAX][CALLS_MAX];
-static int held[ACTORS_MAX]; /* by each actor: the mutex, pool items */
+static int held[ACTORS_MAX]; /* what each actor holds: the mutex, or pool items */
 
 static void pause_a_little(int i) {
     if (i % 256 == 255)
@@ -72,8 +73,8 @@ static uint32_t rnd_of(uint32_t *seed, uint32_t below) {
 }
 
 /*
- * Until another actor has done something, or seems to have no more to do. Where they share one
- * processor a yield may well come back at once; a sleep does not.
+ * Waits until another actor has done something, or seems to have no more to do. Where they share
+ * one processor a yield may come back at once; a sleep does not.
  */
 static void let_another_go(void) {
     const unsigned long now = atomic_load(&ticks);
@@ -85,9 +86,9 @@ static void let_another_go(void) {
     }
 }
 
-/* The plants' window, which is open often enough on few processors, too. */
+/* Opens the plants' window, often enough on few processors, too. */
 static void between_two_steps(void) {
-    if (atomic_load(&ticks) / 2 % 4 == 0) /* in a call that is alone ticks are odd */
+    if (atomic_load(&ticks) / 2 % 4 == 0) /* the ticks of a call that is alone are odd */
         let_another_go();
 }
 
@@ -130,7 +131,7 @@ static int take(int actor, bool waits, int *value) {
         if (n == 0)
             return waits ? -ETIMEDOUT : -EAGAIN;
         between_two_steps();
-        atomic_store(&object.broken.n, n - 1); /* two may take the same one */
+        atomic_store(&object.broken.n, n - 1); /* two actors may take the same one */
         return 0;
     default:
         n = atomic_load(&object.broken.first);
@@ -165,13 +166,13 @@ static int give(int actor, bool waits, int value) {
         atomic_fetch_add(&object.broken.n, 1);
         return 0;
     default:
-        actor = atomic_fetch_add(&object.broken.n, 1); /* counted before it is there */
+        actor = atomic_fetch_add(&object.broken.n, 1); /* counted before the element is there */
         atomic_store(&object.broken.elems[actor], value);
         return 0;
     }
 }
 
-/* A call that would be misuse becomes another one: the mutex and items go back to who has none. */
+/* Makes a call; one that would be misuse becomes another: an actor gives back only what it has. */
 static void one_call(call *c) {
     const bool owns = object.kind == OBJECT_MUTEX || object.kind == OBJECT_POOL;
     if (object.kind == OBJECT_MUTEX && held[c->actor] > 0)
@@ -300,7 +301,7 @@ static void object_end(void) {
         REQUIRE(thrum_chan_destroy(object.chan) == 0);
 }
 
-/* Two calls of different actors at the same time: else a history shows little. */
+/* Whether two calls of different actors overlap: else a history shows little. */
 static bool overlaps(void) {
     for (int i = 0; i < shared.count; i++) {
         for (int j = 0; j < shared.count; j++) {
@@ -348,7 +349,7 @@ int main(int argc, char **argv) {
     REQUIRE(thrum_sched_start(&sched, &config) == 0);
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = sched;
-    attr.flags = THRUM_PINNED; /* they spin for the start, each on a worker of its own */
+    attr.flags = THRUM_PINNED; /* the fibers spin for the start, each on a worker of its own */
     for (int a = 0; a < 2; a++) {
         attr.worker = a;
         REQUIRE(thrum_go_with(&attr, actor_rounds, (void *)(intptr_t)a) == 0);

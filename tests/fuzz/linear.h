@@ -14,14 +14,14 @@ typedef enum object_kind {
     OBJECT_AUTO,   /* event */
     OBJECT_MANUAL, /* event */
     OBJECT_POOL,
-    OBJECT_CHAN, /* bounded, or not */
+    OBJECT_CHAN, /* bounded or unbounded */
     OBJECT_KINDS,
     OBJECT_BROKEN_SEM = OBJECT_KINDS, /* plants: two steps where one is needed */
     OBJECT_BROKEN_CHAN,
     OBJECT_ALL
 } object_kind;
 
-/* What a call means depends on the object: give (post, unlock, signal, give back, send), take. */
+/* What a call means depends on the object: give is post, unlock, signal, give back, or send. */
 typedef enum call_kind { TAKE, TAKE_UNTIL, GIVE, GIVE_UNTIL, CLEAR, CLOSE } call_kind;
 
 enum { ACTORS_MAX = 3, CALLS_MAX = 5, HISTORY_MAX = ACTORS_MAX * CALLS_MAX, ELEMS_MAX = 16 };
@@ -29,8 +29,8 @@ enum { ACTORS_MAX = 3, CALLS_MAX = 5, HISTORY_MAX = ACTORS_MAX * CALLS_MAX, ELEM
 typedef struct call {
     int actor;
     call_kind kind;
-    int value;  /* sent or received */
-    int result; /* its code */
+    int value;  /* what it sent or received */
+    int result; /* the code that it returned */
     uint64_t begun, ended;
 } call;
 
@@ -43,7 +43,7 @@ typedef struct history {
 
 extern const char *const object_names[OBJECT_ALL];
 
-/* Whether some order, which keeps those that were over before others began, explains it. */
+/* Whether some order explains it that keeps calls that were over before calls that began later. */
 bool linear_explained(const history *h);
 void linear_print(const history *h, FILE *out);
 

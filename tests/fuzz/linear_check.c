@@ -1,7 +1,7 @@
 /*
  * linear_check.c: Wing and Gong's search. A call may come next when no call that is still to come
- * was over before it began; the model says whether it may return what it returned. What was tried
- * is kept: the same calls done and the same state need no second try.
+ * was over before it began; the model says whether it may return what it returned. Pairs of calls
+ * done and state that were tried are kept, and not tried again.
  */
 #include "linear.h"
 
@@ -60,7 +60,7 @@ static bool chan_step(const history *h, state *s, const call *c) {
     }
 }
 
-/* One call upon the model; false: it may not return that here. */
+/* Does one call on the model; false: the call may not return that here. */
 static bool step(const history *h, state *s, const call *c) {
     const bool takes = c->kind == TAKE || c->kind == TAKE_UNTIL;
     switch (h->kind) {
@@ -111,7 +111,7 @@ static bool was_tried(search *x, uint32_t done, const state *s) {
     return false;
 }
 
-/* Recursion as deep as there are calls. */
+/* Recursive, as deep as there are calls. */
 static bool explains(search *x, uint32_t done, const state *s) {
     const history *h = x->h;
     uint64_t first_end = UINT64_MAX;

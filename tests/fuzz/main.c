@@ -1,6 +1,6 @@
 /*
- * main.c: programs from seeds and files, each in a process that may fail; what fails is made
- * shorter and printed.
+ * main.c: runs programs from seeds and files in processes that may fail; a program that fails is
+ * made shorter and printed.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -19,12 +19,12 @@ static struct {
     uint64_t seed;
     long ops;    /* steps in all */
     int length;  /* steps a program */
-    int workers; /* 0 or 1; free: how many */
-    bool lifo;   /* stepped: what was woken runs next */
+    int workers; /* stepped: 0 or 1; free: any number */
+    bool lifo;   /* stepped: a woken fiber runs next */
     bool all_at_once;
     int policy;
     bool trace;
-    bool prints; /* as text, nothing else */
+    bool prints; /* only prints the programs as text */
     int limit;   /* seconds for a process */
 } want = {.ops = 20000, .length = 200, .limit = 100};
 
@@ -57,7 +57,7 @@ static void end(outcome *out) {
         stepped_end(out);
 }
 
-/* True: the child ended well. */
+/* Waits for the child; true: it ended well. */
 static bool child_is_fine(pid_t child) {
     int status;
     if (child < 0 || waitpid(child, &status, 0) < 0) {
@@ -82,7 +82,7 @@ static pid_t fork_quietly(bool quiet) {
     return child;
 }
 
-/* One program in a process of its own. */
+/* Runs one program in a process of its own; true: it holds. */
 static bool holds(const program *p, bool quiet) {
     pid_t child = fork_quietly(quiet);
     if (child == 0) {
@@ -95,7 +95,7 @@ static bool holds(const program *p, bool quiet) {
     return child_is_fine(child);
 }
 
-/* Drops steps as long as it still fails; for half a minute, for what hangs three times as long. */
+/* Drops steps as long as it still fails, for half a minute, or three times as long if it hangs. */
 static void shrink(program *p, bool hangs) {
     program *less = malloc(sizeof(*less));
     const thrum_time end = thrum_after_s(hangs ? 90 : 30);
@@ -132,7 +132,7 @@ static int report(program *p) {
     return 1;
 }
 
-/* Programs one after the other in one process, until one fails. */
+/* Runs programs one after the other in one process, until one fails. */
 static bool run_seeds(long programs) {
     pid_t child = fork_quietly(false);
     if (child == 0) {
@@ -147,7 +147,7 @@ static bool run_seeds(long programs) {
                 _exit(0);
         }
         end(&shared->out);
-        exit(0); /* so that what leaks is told */
+        exit(0); /* so that leaks are reported */
     }
     return child_is_fine(child);
 }

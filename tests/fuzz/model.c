@@ -100,10 +100,10 @@ static void leave(model *m, int who, int code) {
         cancel_all(m);
 }
 
-/* The wait that it is in, if it can be cancelled. */
+/* Cancels the actor's wait, if it can be cancelled. */
 static void cancel_wait(model *m, int who, int why) {
     m_actor *a = &m->actors[who];
-    /* those before it may have been cancelled first, and left it their objects, or units */
+    /* waiters before it may have been cancelled first, and left it their objects or units */
     bool queues = a->wait == W_POOL || a->wait == W_SEM;
     bool served =
         queues && m->seen->done[who] && (a->part ? m->seen->value[who] : m->seen->result[who]) == 0;
@@ -116,7 +116,7 @@ static void cancel_wait(model *m, int who, int why) {
         leave(m, who, a->part ? why : -ECANCELED);
 }
 
-/* What its open scopes say then: a deadline counts for all below. */
+/* Cancels the actor and its open scopes, with the reason: a deadline counts for all below. */
 static void cancel_actor(model *m, int who, int why) {
     m_actor *a = &m->actors[who];
     if (a->cancelled || a->state == A_FREE || a->state == A_ENDED)
@@ -144,7 +144,8 @@ void m_cancel_scope(model *m, m_scope *scope, int owner, int level, int why) {
     }
 }
 
-/* A stop whose deadline has passed: all fibers, and all tasks that wait, their timers too. */
+/* Does what a stop past its deadline does: cancels all fibers, and all tasks that wait or have a
+ * timer. */
 static void cancel_all(model *m) {
     m->cancelling = true;
     for (int i = 0; i < FIBERS; i++) {
@@ -243,7 +244,7 @@ static bool is_near(thrum_time a, thrum_time b) {
     return a != THRUM_FOREVER && (a > b ? a - b : b - a) < APART;
 }
 
-/* An instant ahead at which nothing else ends. */
+/* Returns an instant ahead at which nothing else ends. */
 static thrum_time instant(const model *m, int seconds) {
     thrum_time t = m->now + (thrum_time)seconds * SECOND;
     for (bool moved = true; moved;) {
@@ -263,7 +264,7 @@ static thrum_time instant(const model *m, int seconds) {
 
 /* ---- calls ---- */
 
-/* Of 8 kinds: 3 for ever, 0, past, and 3 ahead. */
+/* Sets one of 8 kinds of deadline: 3 for ever, 0, past, and 3 ahead. */
 static void set_deadline(const model *m, call *c, int kind, bool bounded) {
     kind &= 7;
     c->deadline = THRUM_FOREVER;
@@ -301,11 +302,11 @@ bool model_call(model *m, const step *s, call *c) {
         return false;
     const m_actor *a = &m->actors[who];
     *c = (call){.who = who, .op = (op)s->op, .a = s->a, .b = s->b, .value = m->seq++};
-    /* a shield keeps the end from cancelling it; and two that lock two locks might wait for each
-       other for ever */
+    /* behind a shield the end does not cancel it; and two actors that take two locks each might
+     * wait for each other for ever */
     bool locks = c->op == OP_mutex_lock || c->op == OP_rw_read || c->op == OP_rw_write ||
                  c->op == OP_once_run;
-    /* nothing cancels a thread; the end frees it from what others can end */
+    /* nothing cancels a thread: at the end it can be freed only from waits that others end */
     bool alone = fuzz_is_thread(who) &&
                  (c->op == OP_barrier_wait || c->op == OP_sleep ||
                   (c->op == OP_select && c->a % (1 << 2 * CHANS) == 0) ||

@@ -1,7 +1,8 @@
 /*
  * model.h: what each call of a program must do, one at a time, written without the library: plain
- * numbers and "who waits since when". Where the library's headers leave open which of several comes
- * first, the model is told what was seen, demands that it is one of those, and follows it.
+ * numbers, and which actor waits since when. Where the library's headers leave open which of
+ * several comes first, the model is told what was seen, demands that it is one of those, and
+ * follows it.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -33,8 +34,8 @@ typedef enum wait_kind {
 } wait_kind;
 
 typedef struct m_scope {
-    thrum_time deadline; /* the earliest of all around */
-    bool timed;          /* ... which is its own */
+    thrum_time deadline; /* the earliest of its own and those around it */
+    bool timed;          /* that deadline is its own */
     bool cancelled, visited;
     int reason;
     int living;
@@ -46,7 +47,7 @@ typedef struct m_actor {
     m_state state;
     bool cancelled;
     int shields;
-    bool has_handle, joined; /* a handle exists; somebody waits in a join of it */
+    bool has_handle, joined; /* a handle exists; an actor waits in a join of it */
     int ended_with;
     int owner, level; /* the scope that it is a child in; owner -1: none */
     m_scope scopes[DEPTH];
@@ -55,14 +56,14 @@ typedef struct m_actor {
     wait_kind wait;
     int object;
     int n;      /* items, units; masks of a select or wait-any */
-    bool part;  /* within thrum_with_deadline */
-    int why;    /* why that has been cancelled, though the wait may have got what it waits for */
+    bool part;  /* the wait is within thrum_with_deadline */
+    int why;    /* why that call was cancelled, though the wait may have what it waits for */
     int code;   /* what a wait for a mutex ends with */
-    long since; /* earlier ones are served first; equal ones in any order */
+    long since; /* earlier waits are served first, equal ones in any order */
     thrum_time deadline;
     long sends;
 
-    bool done; /* the call ended in this step, with: */
+    bool done; /* the call ended in this step, with `result` and `value` */
     int result;
     long value;
 
@@ -119,20 +120,20 @@ typedef struct model {
     int relocking; /* mask of actors that want their cond's mutex back in this step */
     int destructs; /* values under keys that were destructed */
     const seen *seen;
-    const char *odd; /* what was seen is not among what is allowed */
+    const char *odd; /* what was seen that is not allowed; NULL: nothing */
 } model;
 
 void model_init(model *m, thrum_time now);
 
-/* The step as it can be done now; false: not at all. */
+/* Makes a call of the step as it can be done now; false: it cannot be done. */
 bool model_call(model *m, const step *s, call *c);
 
-/* Does it. Afterwards each actor's `done` and what it ended with say what should have been seen. */
+/* Does the call. Each actor's `done` and what it ended with then say what should have been seen. */
 void model_do(model *m, const call *c, const seen *saw);
 
-/* The scheduler has come to its end, all fibers have: who waits for that, goes on. */
+/* The scheduler and all fibers have ended: actors that wait for that go on. */
 void model_stopped(model *m);
-/* Who is in thrum_sched_stop; -1: nobody. */
+/* The actor in thrum_sched_stop; -1: none. */
 int model_stopper(const model *m);
 
 /* The next instant at which something ends; THRUM_FOREVER: none. */
@@ -142,9 +143,9 @@ thrum_time model_next(const model *m);
 
 bool m_holds_any(const m_actor *a);
 void m_finish(model *m, int who, int result, long value);
-/* Begins to wait, unless the deadline has passed or the wait is cancelled: then it has finished. */
+/* Begins a wait, unless its deadline has passed or it is cancelled: then the call has finished. */
 bool m_block(model *m, int who, wait_kind wait, int object, thrum_time deadline);
-/* The one who waits so longest; -1: nobody. */
+/* The actor that waits so longest; -1: none. */
 int m_first(const model *m, wait_kind wait, int object);
 bool m_is_cancelled(const model *m, int who);
 void m_cancel_actor(model *m, int who);

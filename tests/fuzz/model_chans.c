@@ -19,7 +19,7 @@ static int entry_of(int mask, bool sends, int chan) {
     return n;
 }
 
-/* The first that would send to it, or receive from it; -1: nobody. */
+/* The first actor that would send to it, or receive from it; -1: none. */
 static int party(const model *m, bool sends, int chan) {
     int found = m_first(m, sends ? W_SEND : W_RECV, chan);
     for (int i = 0; i < ACTORS; i++) {
@@ -32,7 +32,7 @@ static int party(const model *m, bool sends, int chan) {
     return found;
 }
 
-/* Somebody who waited has sent, or received `value`; or the channel was closed (100 more). */
+/* An actor that waited has sent, or received `value`; or the channel was closed (100 more). */
 static void conclude(model *m, int who, bool sends, int chan, int code, long value) {
     const m_actor *a = &m->actors[who];
     int result = code;
@@ -124,7 +124,7 @@ static void renew(model *m, const call *c) {
     m_finish(m, c->who, busy ? -EBUSY : 0, 0);
 }
 
-/* Of those that can be done, the one that was seen. */
+/* Does that of the possible cases that was seen. */
 static void select_any(model *m, const call *c) {
     int chosen = -1;
     for (int bit = 0; bit < 2 * CHANS; bit++) {

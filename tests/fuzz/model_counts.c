@@ -5,7 +5,7 @@
 
 /* ---- semaphore ---- */
 
-/* Units go to those who wait, in their order: the first keeps its place until it has its number. */
+/* Gives units to the waiters, in their order: the first keeps its place until it has its number. */
 void m_sems_serve(model *m) {
     for (int s = 0; s < SEMS; s++) {
         for (int first; (first = m_first(m, W_SEM, s)) >= 0;) {
@@ -13,14 +13,14 @@ void m_sems_serve(model *m) {
             if (a->n > m->sems[s])
                 break;
             m->sems[s] -= a->n;
-            /* a cancel may have come to what is around the wait, though not to the wait */
+            /* a cancel may have come to thrum_with_deadline, though not to the wait in it */
             bool told = a->part && a->why != 0 && m->seen->result[first] == a->why;
             m_finish(m, first, told ? a->why : 0, 0);
         }
     }
 }
 
-/* Within thrum_with_deadline: the wait itself is only cancelled; what is around it says why. */
+/* Waits within thrum_with_deadline: the wait is only cancelled, the call around it says why. */
 static void sem_within(model *m, const call *c, bool ready) {
     m_actor *a = &m->actors[c->who];
     thrum_time around = m_inherited(m, a);
@@ -44,7 +44,7 @@ static void sem(model *m, const call *c) {
     int *value = &m->sems[c->a];
     bool ready = c->b == 0 || (*value >= c->b && m_first(m, W_SEM, c->a) < 0);
     if (c->op == OP_sem_post) {
-        *value += c->b; /* model_do serves who waits */
+        *value += c->b; /* model_do serves the waiters */
         m_finish(m, c->who, 0, 0);
     } else if (c->form == FORM_DEADLINE) {
         sem_within(m, c, ready);
@@ -102,7 +102,7 @@ static void event_signal(model *m, int event) {
         const m_actor *a = &m->actors[first];
         m_finish(m, first, a->wait == W_ANY ? entry_of(a->n, event) : 0, 0);
         if (event != 0)
-            return; /* an automatic one lets one through */
+            return; /* an automatic event lets one through */
     }
     m->events[event] = true;
 }
@@ -160,7 +160,7 @@ static void event(model *m, const call *c) {
 
 /* ---- tickets ---- */
 
-/* Whose turn it is; -1: none is taken. */
+/* The ticket that has the turn; -1: none is taken. */
 static int ticket_called(const model *m) {
     int found = -1;
     for (int k = 0; k < TICKETS; k++) {
@@ -170,7 +170,7 @@ static int ticket_called(const model *m) {
     return found;
 }
 
-/* The turn has come to somebody: those who wait for it go on; what is on call runs and is done. */
+/* A ticket has the turn: actors that wait for it go on; what is on call runs and is done. */
 static void ticket_turn(model *m) {
     for (int k; (k = ticket_called(m)) >= 0;) {
         for (int first; (first = m_first(m, W_TICKET, k)) >= 0;)
@@ -182,7 +182,7 @@ static void ticket_turn(model *m) {
     }
 }
 
-/* A stop cancels what waits for its turn on call: it runs all the same, and is done. */
+/* A stop cancels what is on call: it runs all the same, and is done. */
 void m_tickets_cancelled(model *m) {
     for (int k = 0; k < TICKETS; k++) {
         if (m->tickets[k].taken && m->tickets[k].on_call) {
@@ -192,13 +192,13 @@ void m_tickets_cancelled(model *m) {
     }
 }
 
-/* Why it cannot be on call; 0: it can. Of several reasons the one that was seen. */
+/* Why the ticket cannot be on call; 0: it can. Of several reasons it is the one that was seen. */
 static int not_on_call(const model *m, const call *c) {
     const m_ticket *t = &m->tickets[c->a];
     bool refused = fuzz_is_thread(c->who) && m->stopping;
     int why = !t->taken ? -EINVAL : t->on_call ? -EBUSY : 0;
     if (fuzz_is_thread(c->who) && c->b % 2 == 0)
-        return -ESRCH; /* it names no scheduler */
+        return -ESRCH; /* the call names no scheduler */
     if (refused && (why == 0 || m->seen->result[c->who] == -ESHUTDOWN))
         return -ESHUTDOWN;
     return why;
@@ -238,7 +238,7 @@ static void ticket(model *m, const call *c) {
     }
 }
 
-/* Whose wait no stop cancels: what is on call then must not have the ticket done under them. */
+/* Whether no stop cancels the actor's wait: its ticket must not be on call, which would end it. */
 static bool stays(const model *m, int who) {
     return fuzz_is_thread(who) || m->actors[who].shields > 0;
 }
@@ -280,7 +280,7 @@ static void pool(model *m, const call *c) {
     if (c->op == OP_pool_give) {
         a->items--;
         m->pool_free++;
-        m_finish(m, c->who, 0, 0); /* model_do serves who waits */
+        m_finish(m, c->who, 0, 0); /* model_do serves the waiters */
     } else if (c->a <= m->pool_free && m_first(m, W_POOL, 0) < 0) {
         m->pool_free -= c->a;
         a->items += c->a;

@@ -16,7 +16,7 @@ void m_mutex_take(model *m, int who, int object, int code, thrum_time deadline) 
     }
 }
 
-/* To the first; who came at the same moment is served in any order. */
+/* Gives the mutex to the first; actors that came at the same moment are served in any order. */
 void m_mutex_give(model *m, int object) {
     int first = m_first(m, W_MUTEX, object);
     m->mutex_owner[object] = -1;
@@ -33,10 +33,10 @@ void m_mutex_give(model *m, int object) {
     m_finish(m, first, m->actors[first].code, 0);
 }
 
-/* Those whose wait at a cond ended in this step, in any order. */
+/* Lets the actors whose wait at a cond ended in this step lock again, in any order. */
 void m_relock(model *m) {
     long since = m->seq++;
-    for (int round = 0; round < 2; round++) { /* those who were seen to get it come first */
+    for (int round = 0; round < 2; round++) { /* those that were seen to get it come first */
         for (int i = 0; i < ACTORS; i++) {
             m_actor *a = &m->actors[i];
             if ((m->relocking & 1 << i) == 0 || m->seen->done[i] != (round == 0))
@@ -57,7 +57,7 @@ static void cond_wait(model *m, const call *c) {
         m_mutex_give(m, c->a);
         return;
     }
-    /* it did not wait: it may be faster than who has been woken, or not */
+    /* it did not wait: it may be faster than an actor that was woken, or not */
     int code = a->result;
     a->done = false;
     if (m_first(m, W_MUTEX, c->a) >= 0 && !m->seen->done[c->who])
@@ -213,7 +213,7 @@ static void barrier_wait(model *m, const call *c) {
 bool m_locks_allow(const model *m, call *c) {
     const m_actor *a = &m->actors[c->who];
     switch (c->op) {
-    case OP_mutex_lock: /* locking one's own aborts: left to the tests of misuse */
+    case OP_mutex_lock: /* locking one's own aborts, which the tests of misuse cover */
         c->a %= MUTEXES;
         return m->mutex_owner[c->a] != c->who;
     case OP_mutex_try:
@@ -224,7 +224,7 @@ bool m_locks_allow(const model *m, call *c) {
     case OP_mutex_unlock:
         c->a %= MUTEXES;
         return m->mutex_owner[c->a] == c->who;
-    case OP_cond_wait: /* with nothing else held: it could not be cancelled where it locks again */
+    case OP_cond_wait: /* with no other lock: it could not be cancelled where it locks again */
         c->a %= MUTEXES;
         return a->mutexes == 1 << c->a && !a->writes && !a->reads[0] && !a->reads[1] && !a->nested;
     case OP_rw_read:

@@ -71,7 +71,8 @@ static void join(model *m, const call *c) {
 
 /* ---- scopes ---- */
 
-/* Of the scope that the actor is a child in: its passing cancels the actor's own scopes, too. */
+/* The deadline of the scope that the actor is a child in: past it the actor's scopes are cancelled,
+ * too. */
 static thrum_time parents_deadline(const model *m, const m_actor *a) {
     return a->owner < 0 ? THRUM_FOREVER : m->actors[a->owner].scopes[a->level].deadline;
 }
@@ -89,7 +90,7 @@ static void scope_open(model *m, const call *c) {
     m_scope *s = &a->scopes[a->depth];
     thrum_time around = m_inherited(m, a);
     *s = (m_scope){.deadline = c->deadline < around ? c->deadline : around};
-    if (s->deadline <= m->now) { /* born cancelled: no later reason counts */
+    if (s->deadline <= m->now) { /* it is cancelled from the start: no later reason counts */
         s->visited = true;
         s->cancelled = true;
         s->reason = -ETIMEDOUT;
@@ -214,13 +215,13 @@ static bool actors_allow(const model *m, call *c) {
             return false;
         c->value = owner * DEPTH + level;
         return true;
-    case OP_scope_open: /* of a thread it is refused */
+    case OP_scope_open: /* a thread's is refused */
         return a->depth < DEPTH;
     case OP_scope_cancel:
         c->a %= FIBERS;
         c->b %= DEPTH;
         return of->depth > c->b;
-    case OP_scope_join: /* not with what its children may be waiting for */
+    case OP_scope_join: /* only without what its children may wait for */
         return a->depth > 0 && !m_holds_any(a) && !a->items;
     case OP_end:
         c->a = c->a % 4 == 3 ? -EIO : c->a % 4;

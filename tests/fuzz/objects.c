@@ -1,5 +1,5 @@
 /*
- * objects.c: what a stepped program uses, made before it and destroyed after it.
+ * objects.c: the objects that a stepped program uses, made before it and destroyed after it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ void objects_chan(objects *o, int i) {
         abort();
 }
 
-static objects *destructs_of; /* the destructor of a value gets the value alone */
+static objects *destructs_of; /* a destructor gets only the value */
 
 static void value_gone(void *value) {
     (void)value;
@@ -54,7 +54,7 @@ static int waits_node(void *arg, void *run_arg) {
     return which == 1 ? act_sem_wait(w, w->call->plain) : 0;
 }
 
-/* 0 before 1, 1 before 2; and 3 beside them. */
+/* Makes a graph: 0 before 1, 1 before 2, and 3 beside them. */
 static void waits_make(objects *o) {
     if (thrum_dag_create(&o->waits) != 0)
         abort();

@@ -25,7 +25,7 @@ uint64_t fuzz_random(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-/* What belongs together: a program takes some of these groups, so that queues get long. */
+/* Operations that belong together: a program takes some of the groups, so that queues get long. */
 static const struct {
     op first, last;
 } groups[] = {
@@ -61,7 +61,7 @@ void program_from_seed(program *p, uint64_t seed, int steps) {
     int count = 2 + (int)(fuzz_random(&state) % 5);
     for (int i = 0; i < count; i++)
         chosen[i] = (int)(fuzz_random(&state) % GROUPS_OF_OPS);
-    int actors = fuzz_random(&state) % 2 == 0 ? ACTORS : FIBERS + 1; /* without threads: faster */
+    int actors = fuzz_random(&state) % 2 == 0 ? ACTORS : FIBERS + 1; /* faster without threads */
     p->count = steps < STEPS_MAX ? steps : STEPS_MAX;
     for (int i = 0; i < p->count; i++) {
         uint64_t r = fuzz_random(&state);
@@ -70,7 +70,7 @@ void program_from_seed(program *p, uint64_t seed, int steps) {
         op o;
         if (which == 0) {
             o = OP_advance;
-        } else if (which == 1) { /* the others keep things going */
+        } else if (which == 1) { /* the other operations keep things going */
             o = (op)(r % OP_COUNT);
         } else if (which == 2) {
             o = (op)(OP_spawn + r % (OP_scope_join - OP_spawn + 1));

@@ -31,9 +31,9 @@ TH_NO_TSAN int64_t __wrap_th_os_now(void) {
 
 static struct {
     thrum_config config;
-    thrum_sched *sched; /* each restart makes another one */
+    thrum_sched *sched; /* each restart makes another */
     bool bound;
-    thrum_sem poke; /* the poker's, a fiber that goes on when others need time */
+    thrum_sem poke; /* wakes the poker, a fiber that goes on when others need time */
     atomic_bool poker_ends;
     model m;
     objects o;
@@ -75,7 +75,7 @@ static void sched_open(void) {
         abort();
 }
 
-/* All fibers have ended. `stopper`: the thread that stops it, -1: we do. */
+/* Called when all fibers have ended. `stopper`: the thread that stops it; -1: the driver. */
 static void sched_close(int stopper) {
     atomic_store(&run.poker_ends, true);
     thrum_sem_post(&run.poke);
@@ -98,7 +98,7 @@ static void thread_life(int number) {
 }
 
 void stepped_begin(unsigned workers, bool lifo) {
-    /* ahead of the real time, so that whoever sleeps until an instant sleeps */
+    /* ahead of the real time, so that a sleep until an instant sleeps */
     __atomic_store_n(&fake_now, __real_th_os_now() + (int64_t)3600 * 1000000000, __ATOMIC_SEQ_CST);
     thrum_config_init(&run.config);
     run.config.workers = workers;
@@ -125,8 +125,8 @@ static void idle(void) {
         abort();
 }
 
-/* Until no fiber runs and no thread: then none did at that instant between the two looks at the
- * threads at which the scheduler was idle. */
+/* Waits until no fiber and no thread runs: at some instant between two looks at the threads, in
+ * which none had moved, the scheduler was idle. */
 static void settle(void) {
     long before;
     do {
@@ -135,7 +135,7 @@ static void settle(void) {
     } while (gate_moves() != before);
 }
 
-/* Until somebody has set it who may need time, another thread, or a look at the timers. */
+/* Waits until it is set, which may need time, another thread, or a look at the timers. */
 static void await(atomic_bool *flag) {
     while (!atomic_load(flag)) {
         thrum_sem_post(&run.poke);
@@ -145,7 +145,8 @@ static void await(atomic_bool *flag) {
     settle();
 }
 
-/* A task whose deadline had passed when a thread posted it: somebody must look at the timers. */
+/* Waits for a task whose deadline had passed when a thread posted it: it runs at the next look at
+ * the timers. */
 static void await_run(int k, int before) {
     while (atomic_load(&run.o.task_runs[k]) == before) {
         thrum_sem_post(&run.poke);
@@ -159,7 +160,7 @@ static void do_it(const call *c, thrum_time then) {
     actor *a = &run.actors[c->who];
     int runs = c->op == OP_task_post ? atomic_load(&run.o.task_runs[c->a]) : 0;
     a->call = *c;
-    if (c->who == HAND && c->op == OP_stop) { /* from external threads the scheduler */
+    if (c->who == HAND && c->op == OP_stop) { /* the driver stops it, as an external thread */
         a->result = (result){thrum_sched_stop_until(run.sched, c->deadline), 0};
         atomic_store(&a->done, true);
     } else if (fuzz_is_thread(c->who)) {
@@ -258,7 +259,7 @@ static void compare(const call *c) {
 
 static bool restart(void);
 
-/* False: it could not be done now. */
+/* Does one step. False: it could not be done now. */
 static bool one(const step *s) {
     call c;
     seen saw;
@@ -281,7 +282,7 @@ static bool one(const step *s) {
     return true;
 }
 
-/* ---- the end: everybody is cancelled, gives back what he has, and ends ---- */
+/* ---- the end: each actor is cancelled, gives back what it has, and ends ---- */
 
 static bool again(int who, op o, int a, int b) {
     const step s = {(uint8_t)who, (uint8_t)o, (uint8_t)a, (uint8_t)b};
@@ -312,7 +313,7 @@ static bool is_alive(int who) {
     return who < FIBERS && a->state != A_FREE && a->state != A_ENDED;
 }
 
-/* A thread that others may wait for; not one that waits for all fibers' end. */
+/* Whether it is a thread that is blocked, other than in a stop, or that holds something. */
 static bool is_busy(int who) {
     const m_actor *a = &run.m.actors[who];
     return fuzz_is_thread(who) &&
@@ -327,7 +328,7 @@ static bool anybody(bool (*is)(int who)) {
     return false;
 }
 
-/* The ticket whose turn it is; -1: none is taken. */
+/* The ticket that has the turn; -1: none is taken. */
 static int called(void) {
     const m_ticket *t = run.m.tickets;
     int found = -1;
@@ -342,7 +343,7 @@ static int lowest(int mask) {
     return __builtin_ctz((unsigned)mask);
 }
 
-/* Nothing cancels a thread's wait: what it waits for happens, as far as the hand can do it. */
+/* Ends a thread's wait, which nothing cancels: the hand does what it waits for, if it can. */
 static bool rescue(int who) {
     const m_actor *a = &run.m.actors[who];
     switch (a->wait) {
@@ -389,7 +390,7 @@ static bool wind_up_threads(void) {
     return moved;
 }
 
-/* Until nobody is alive, or busy. */
+/* Winds up until no actor is alive, or busy. */
 static void wind_up(bool (*is)(int who)) {
     while (anybody(is) && !failed()) {
         if (!wind_up_fibers() && !wind_up_threads() && !again(HAND, OP_advance, 0, 0) && !failed())
@@ -452,8 +453,8 @@ static bool any_on_call(void) {
     return false;
 }
 
-/* The fibers have ended: the hand as the last one, and with it who stops the scheduler goes on.
- * Tasks that wait for a wakeup are left to that; for those that wait for something else, it is done
+/* Called when the fibers have ended. The hand ends last, and a thread in a stop goes on with that.
+ * Tasks that wait for a wakeup are left to the stop; those that have a deadline are cancelled
  * before. Threads stay blocked. */
 static void replace(void) {
     const call c = {.who = HAND, .op = OP_restart};

@@ -1,6 +1,6 @@
 /*
- * target.c: libFuzzer's entry: bytes become a program, done a step at a time without workers. What
- * fails is printed as a program for --replay, and aborts.
+ * target.c: libFuzzer's entry: bytes become a program, done a step at a time without workers. A
+ * program that fails is printed for --replay, and aborts.
  */
 #include <stdio.h>
 #include <stdlib.h>
