@@ -145,8 +145,10 @@ static void await(atomic_bool *flag) {
     settle();
 }
 
-/* Waits for a task whose deadline had passed when a thread posted it: it runs at the next look at
- * the timers. */
+/*
+ * A task whose deadline had passed when it was posted waits until a worker looks at the timers: for
+ * a moment the scheduler may be idle before that.
+ */
 static void await_run(int k, int before) {
     while (atomic_load(&run.o.task_runs[k]) == before) {
         thrum_sem_post(&run.poke);
@@ -173,8 +175,8 @@ static void do_it(const call *c, thrum_time then) {
         __atomic_store_n(&fake_now, then, __ATOMIC_SEQ_CST);
         gate_time_is(then);
         await(&a->done);
-    } else if (c->op == OP_task_post && fuzz_is_thread(c->who) && a->result.code == 0 &&
-               !c->plain && c->deadline <= run.m.now) {
+    } else if (c->op == OP_task_post && a->result.code == 0 && !c->plain &&
+               c->deadline <= run.m.now) {
         await_run(c->a, runs);
     } else if (c->op == OP_blocking_end) {
         await(&run.actors[c->a].done);
