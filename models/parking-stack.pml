@@ -1,18 +1,18 @@
 /*
  * parking-stack.pml: the idle stack itself, with its links, its tag and lazy leaving. What
- * parking.pml takes as one step (read the top, read its link, exchange) is three here.
- * core/worker/PARKING.md, "Lazy leaving" and "ABA"; models/README.md.
+ * parking.pml takes as one step (read the top, read its link, exchange) is three here. See
+ * core/worker/PARKING.md, "Lazy leaving" and "ABA" and models/README.md.
  */
 #ifndef WORKERS
 #define WORKERS 3
 #endif
-#ifndef PARKS /* by each of them */
+#ifndef PARKS /* parks of each worker */
 #define PARKS 2
 #endif
 #ifndef WAKERS
 #define WAKERS 2
 #endif
-#ifndef WAKES /* calls of th_wake_one by each of them */
+#ifndef WAKES /* calls of th_wake_one by each waker */
 #define WAKES 2
 #endif
 #ifndef BUG
@@ -37,11 +37,11 @@
 byte xpark;
 byte xsleep[WORKERS];
 byte below[WORKERS]; /* xidle_next */
-byte waiting;        /* bits: in the futex */
+byte waiting;        /* a bit for each worker that waits in the futex */
 
 /*
- * The tag: a bit for each thread that has loaded the word, taken away by each push and pop. An
- * exchange needs the bit: as with a tag that never comes round.
+ * The tag: a bit for each thread that has loaded the word; each push and pop takes all bits away.
+ * An exchange needs its thread's bit: it is like a tag that never comes round.
  */
 byte same;
 #if BUG == 8
@@ -50,14 +50,14 @@ byte same;
 #define SAME_TAG HAS(same, me)
 #endif
 
-byte in_stack; /* bits: has an entry in the stack */
+byte in_stack; /* a bit for each worker that has an entry in the stack */
 
 inline load_word() {
     w = xpark;
     same = same | BIT(me)
 }
 
-/* announce, then sleep or leave at any time; unannounce. */
+/* announce, then a sleep that may end at any time, then unannounce. */
 proctype sleeper(byte me) {
     byte parks = PARKS;
     byte w;
@@ -75,7 +75,7 @@ again:
 #endif
         xsleep[me] = xsleep[me] | PARKED;
         if
-        :: entry -> entry = false; goto parked /* it serves again */
+        :: entry -> entry = false; goto parked /* its old entry serves again */
         :: else
         fi
     };
@@ -115,7 +115,7 @@ sleep:
 end_asleep:
     if
     :: !HAS(waiting, me) -> goto sleep
-    :: parks -> /* by itself: a timer, or work. The last time it does so at once or not at all */
+    :: parks -> /* leaves by itself, for a timer or for work; the last time at once or not at all */
        waiting = waiting & ~BIT(me)
     fi;
 go: /* leave_by_itself */
@@ -124,7 +124,7 @@ go: /* leave_by_itself */
 #else
     xsleep[me] = xsleep[me] & ~PARKED;
 #endif
-awake: /* unannounce; a token that came is given back, later: th_went_busy */
+awake: /* unannounce; th_went_busy gives back a token that came */
     atomic {
         listed = (xsleep[me] & NOTIFIED) != 0;
         xsleep[me] = xsleep[me] & ~NOTIFIED;
@@ -177,11 +177,11 @@ load:
         :: else -> link = 0; target = 0; goto load
         fi
     };
-    atomic { /* claim */
+    atomic { /* notify_sleeper */
 #if BUG != 20
         got = (xsleep[target] & PARKED) != 0;
 #endif
-        assert(!got || !(xsleep[target] & NOTIFIED)); /* claimed once */
+        assert(!got || !(xsleep[target] & NOTIFIED)); /* notified once */
 #if BUG == 24
         if
         :: got -> xsleep[target] = (xsleep[target] & ~(PARKED | LISTED)) | NOTIFIED
@@ -227,7 +227,7 @@ init {
         i = 0
     };
     timeout;
-    atomic { /* who sleeps can be found, and is not claimed */
+    atomic { /* a sleeper can be found, and no worker is notified */
         n = TOP(xpark);
         do
         :: n && i <= WORKERS -> seen = seen | BIT(n - 1); n = below[n - 1]; i++

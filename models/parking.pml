@@ -1,10 +1,11 @@
 /*
- * parking.pml: who sleeps, who is woken, and that nobody sleeps over work. core/worker/PARKING.md in
- * Promela. models/README.md ties each part to its C function and says what is left out.
+ * parking.pml: which workers sleep, which are woken, and that none sleeps over work:
+ * core/worker/PARKING.md in Promela. models/README.md ties each part to its C function and says
+ * what is left out.
  *
- * A step is `atomic`: one access to shared memory, and what the thread does for itself after it.
- * Memory is sequentially consistent, so a fence is no step. What a missing fence would allow is
- * planted as a bug: the two accesses in the wrong order.
+ * A step is `atomic`: one access to shared memory, and what its thread does alone after it. Memory
+ * is sequentially consistent, so a fence is no step. What a missing fence would allow is planted as
+ * a bug: the two accesses in the wrong order.
  *
  * A call that stands at several places is a routine: `back` and `asked` say where it returns to.
  * The size of the world is set by -D; models/run has the configurations.
@@ -12,10 +13,10 @@
 #ifndef WORKERS
 #define WORKERS 2
 #endif
-#ifndef EXTERNALS /* threads that post from external threads */
+#ifndef EXTERNALS /* external threads, which post */
 #define EXTERNALS 1
 #endif
-#ifndef POSTS /* by each of them */
+#ifndef POSTS /* posts of each */
 #define POSTS 2
 #endif
 #ifndef CHAIN /* tasks in one post */
@@ -24,34 +25,34 @@
 #ifndef PINNED /* 1: a post goes to the inject queue or to an inbox; 2: always to an inbox */
 #define PINNED 0
 #endif
-#ifndef TURN /* 1: the inject queue's turn in detail; 0: taking is one step */
+#ifndef TURN /* 1: the inject queue's turn step by step; 0: taking is one step */
 #define TURN 0
 #endif
-#ifndef SPAWNS /* tasks that tasks queue on their own worker, all together */
+#ifndef SPAWNS /* the number of tasks that tasks queue on their own worker, all together */
 #define SPAWNS 0
 #endif
-#ifndef SLOT /* 1: such a task goes into the slot or the ring; 0: into the ring */
+#ifndef SLOT /* 1: such a task goes into the slot or the ring; 0: it goes into the ring */
 #define SLOT 0
 #endif
-#ifndef LONGS /* so many tasks at a time do not end before all others have */
+#ifndef LONGS /* this many tasks at a time end only after all others */
 #define LONGS 0
 #endif
-#ifndef BACKOFFS /* back-offs, all together */
+#ifndef BACKOFFS /* the number of back-offs, all together */
 #define BACKOFFS 0
 #endif
 #ifndef TIMER /* 1: the sentinel's sleep ends, at the latest when nothing else moves */
 #define TIMER 0
 #endif
-#ifndef FIRES /* ends of it that come before that */
+#ifndef FIRES /* how often it ends before that */
 #define FIRES 0
 #endif
-#ifndef STOP /* 1: at the end the workers are ended */
+#ifndef STOP /* 1: the workers are ended when all is done */
 #define STOP 0
 #endif
-#ifndef ASLEEP /* 1: in the beginning all sleep; 2: all but one, with a sentinel; 0: all look for work */
+#ifndef ASLEEP /* at first 1: all sleep; 2: all but one, with a sentinel; 0: all look for work */
 #define ASLEEP 0
 #endif
-#ifndef GOES /* times that a sentinel may begin to sleep long: until it is woken, or all sleep */
+#ifndef GOES /* how often a sentinel may begin a long sleep, until it is woken or all sleep */
 #define GOES 0
 #endif
 #ifndef BUG
@@ -101,19 +102,22 @@
 short xpark;
 byte xsleep[WORKERS];
 byte below[WORKERS]; /* xidle_next */
-byte waiting;        /* bits: in the futex */
-byte sentinel;       /* bits: worker->sentinel */
+byte waiting;        /* a bit for each worker that waits in the futex */
+byte sentinel;       /* a bit for each worker with worker->sentinel */
 
 byte itop; /* the inject queue: the producers' stack */
 #if TURN
-byte ilist; /* what is left of it, with the turn */
-bit irest;  /* ... as others see it */
+byte ilist; /* what is left of it; the turn protects it */
+bit irest;  /* whether something is left, as other threads see it */
 bit iturn;
 #define SHARED_WORK (itop || ilist)
 #else
 #define SHARED_WORK (itop)
 #endif
-/* Beside somebody who is awake, a sentinel that sleeps for a bounded time: backlogs are left to it. */
+/*
+ * While another worker is awake and a sentinel sleeps for a bounded time, backlogs are left to the
+ * sentinel.
+ */
 #if !TIMER
 #define LATE false
 #else
@@ -132,11 +136,11 @@ byte ring[WORKERS];
 bit slot[WORKERS];
 #endif
 #if TIMER && RINGS
-byte moved[WORKERS]; /* bits: has picked since that worker looked (xtick, seen_ticks) */
+byte moved[WORKERS]; /* a bit for each that picked since that worker looked (xtick, seen_ticks) */
 #endif
 #if GOES
-byte deep;     /* bits: sleeps long */
-byte inflight; /* have read the park word early, and not pushed yet: a barrier comes between */
+byte deep;     /* a bit for each sentinel that sleeps long */
+byte inflight; /* threads that have read the park word and not pushed: a barrier waits for them */
 byte goes = GOES;
 #endif
 #if STOP
@@ -145,24 +149,24 @@ bit xexit;
 
 /* ---- what is not in the code ---- */
 
-#define ROUNDS 4 /* of the sentinel in vain before nothing more is expected of it */
+#define ROUNDS 4 /* the sentinel's vain rounds after which nothing more is expected of it */
 
-byte in_stack;                        /* bits: has an entry in the stack */
+byte in_stack;                        /* a bit for each worker that has an entry in the stack */
 byte outstanding = EXTERNALS * POSTS * CHAIN; /* tasks that have not ended */
-byte external = EXTERNALS;             /* threads that have not finished */
+byte external = EXTERNALS;             /* external threads that have not finished */
 #if SPAWNS
 byte spawns = SPAWNS;
 #endif
 #if LONGS
-byte longs; /* of `outstanding`: long ones that have begun */
+byte longs; /* the long ones of `outstanding` that have begun */
 #endif
 #if BACKOFFS
 byte backoffs = BACKOFFS;
 #endif
 #if TIMER
 byte fires = FIRES;
-byte rounds; /* since a task began last */
-bit due;     /* nothing else moves: the sentinel's sleep ends */
+byte rounds; /* rounds since a task began last */
+bit due;     /* nothing else moves, so the sentinel's sleep ends */
 #endif
 
 inline token_give() {
@@ -189,14 +193,14 @@ inline pop_entry(who) {
     below[who] = 0
 }
 
-/* claim: one exchange of the sleep word. */
+/* notify_sleeper: one exchange of the sleep word. */
 inline claim(who, clear, give) {
 #if BUG == 20
     got = true;
 #else
     got = (xsleep[who] & PARKED) != 0;
 #endif
-    assert(!got || !(xsleep[who] & NOTIFIED)); /* claimed once */
+    assert(!got || !(xsleep[who] & NOTIFIED)); /* notified once */
     xsleep[who] = xsleep[who] & ~(clear);
     if
     :: got -> xsleep[who] = (xsleep[who] & ~PARKED) | NOTIFIED | give
@@ -204,12 +208,12 @@ inline claim(who, clear, give) {
     fi
 }
 
-/* th_wake_one: read the word; done, or take the top, else the sentinel, with a token. */
+/* th_wake_one: reads the word; is done, or takes the top, or else the sentinel, with a token. */
 inline wake_one_take() {
     if
     :: SEARCHERS(xpark) || !ANYONE(xpark) -> leaving = 0; goto woke
     :: !SEARCHERS(xpark) && leaving && !TOP(xpark) && SENTINEL(xpark) == leaving ->
-#if BUG != 26 /* stops at a sentinel that was leaving and has parked again */
+#if BUG != 26 /* the wake stops at a sentinel that was leaving and has parked again */
        goto left
 #else
        leaving = 0;
@@ -239,13 +243,13 @@ inline wake_one_notify() {
     fi
 }
 
-/* steal_from: half of a ring, rounded up. */
+/* steal_from: takes half of a ring, rounded up. */
 inline steal_from(who) {
     taken = (ring[who] + 1) / 2;
     ring[who] = ring[who] - taken
 }
 
-/* ---- from external threads ---- */
+/* ---- external threads ---- */
 
 proctype external() {
     byte posts = POSTS;
@@ -300,7 +304,7 @@ stale:
         goto wake
 #endif
     };
-#if BUG != 26 /* stops at a sentinel that was leaving and has parked again */
+#if BUG != 26 /* the wake stops at a sentinel that was leaving and has parked again */
 left: /* the sentinel that was leaving: has it come back? */
     atomic {
         got = (xsleep[leaving - 1] & PARKED) != 0;
@@ -625,7 +629,7 @@ announce:
 #endif
         xsleep[me] = xsleep[me] | PARKED;
         if
-        :: !entry -> goto list /* a look at the park word, which may be old by now */
+        :: !entry -> goto list /* it reads the park word, which may be old by now */
         :: true -> goto exchange
         fi
     };
@@ -707,7 +711,7 @@ announced:
     asked = PARKING;
 #endif
 
-pending: /* asked: for whom */
+pending: /* `asked` says for which step */
 #if TURN
     atomic {
         if
@@ -758,7 +762,7 @@ pending_own:
     od;
 #endif
 
-answer: /* of pending: got */
+answer: /* the answer of `pending` is `got` */
     atomic {
         if
         :: asked == PARKING -> asked = 0; go_on = got; got = false
@@ -777,7 +781,7 @@ answer: /* of pending: got */
         fi
     };
 
-sleep: /* sleep_until_woken; the futex compares and sleeps in one step */
+sleep: /* sleep_until_woken: the futex compares and sleeps in one step */
     atomic {
         if
         :: xsleep[me] & PARKED -> waiting = waiting | BIT(me)
@@ -911,7 +915,7 @@ round_answer:
 long: /* go_long */
     atomic { goes--; xpark = xpark & ~WATCH };
 #if BUG != 27
-    inflight == 0; /* the barrier: each other thread is before its push or behind its read */
+    inflight == 0; /* the barrier: no other thread is between its read and its push */
 #endif
 #if BUG != 28
     do /* anything_queued */
@@ -970,7 +974,7 @@ awake: /* unannounce */
 #endif
         if
 #if TIMER
-        :: token && searching -> token = false; go_on = false /* one is enough */
+        :: token && searching -> token = false; go_on = false /* one token is enough */
 #endif
         :: !token && !searching && go_on -> go_on = false
         :: else ->
@@ -1017,7 +1021,7 @@ found: /* th_went_busy */
         fi
     };
 #if RINGS
-    got = ring[me] > 0; /* rescued more than it is about to run */
+    got = ring[me] > 0; /* it has rescued more than it is about to run */
 #if BUG == 18
     got = false;
 #endif
@@ -1032,7 +1036,7 @@ found: /* th_went_busy */
         fi
     };
 no_searcher:
-#if BUG == 22 /* looks before the token is given back */
+#if BUG == 22 /* it looks before it gives the token back */
     atomic { got = got || itop };
 #endif
     atomic {
@@ -1074,7 +1078,7 @@ run_task: /* th_run */
     :: atomic { spawns && !slot[me] -> spawns--; outstanding++ }; /* submit_next */
        if
        :: slot[me] = 1; w = xpark
-       :: atomic { w = xpark; EARLY }; /* no fence: what it reads may be older */
+       :: atomic { w = xpark; EARLY }; /* without a fence, so it may read an older word */
           atomic { slot[me] = 1; PUSHED }
        fi;
        goto notify
@@ -1101,7 +1105,7 @@ run_task: /* th_run */
        fi;
 #endif
        w = xpark;
-notify: /* th_notify: taken says whether it is a backlog */
+notify: /* th_notify: `taken` says whether this is a backlog */
        atomic {
            if
            :: ANYONE(w) && (!SEARCHERS(w) || (LONG(w) && BUG != 29)) &&
@@ -1130,7 +1134,7 @@ notify: /* th_notify: taken says whether it is a backlog */
 #endif
     goto find;
 
-    /* th_wake_one; back: from where */
+    /* th_wake_one; `back` says where it was called */
 wake:
 #if GOES
     atomic {
@@ -1163,7 +1167,7 @@ stale:
         goto wake
 #endif
     };
-#if BUG != 26 /* stops at a sentinel that was leaving and has parked again */
+#if BUG != 26 /* the wake stops at a sentinel that was leaving and has parked again */
 left: /* the sentinel that was leaving: has it come back? */
     atomic {
         got = (xsleep[leaving - 1] & PARKED) != 0;
@@ -1238,7 +1242,7 @@ init {
 #if STOP
     if
     :: outstanding == 0 && external == 0
-    :: timeout -> assert(false) /* nothing moves, and yet there is something to do */
+    :: timeout -> assert(false) /* nothing moves although there is something to do */
     fi;
     /* end_threads, th_wake_all */
 #if BUG != 25
@@ -1258,7 +1262,7 @@ init {
     xexit = 1;
 #endif
     timeout;
-    assert(_nr_pr == 1); /* all have left */
+    assert(_nr_pr == 1); /* all processes have ended */
     assert(PARKED_COUNT(xpark) == 0)
 #else
 wait:
@@ -1271,7 +1275,7 @@ wait:
         assert(!HAS(waiting, 1) || !inbox[1]);
         assert(!HAS(waiting, WORKERS - 1) || !inbox[WORKERS - 1]);
 #endif
-#if RINGS && !BACKOFFS /* beside back-offs a backlog may be left to the sentinel */
+#if RINGS && !BACKOFFS /* back-offs may leave a backlog to the sentinel */
         assert(!waiting || LATE || !(BACKLOG(0) || BACKLOG(1) || BACKLOG(WORKERS - 1)));
 #endif
 #if TIMER
@@ -1281,7 +1285,7 @@ wait:
         fi;
         /* Promise 2: nothing is left, not even in a slot or a ring beside a long task. */
         assert(outstanding == 0);
-        /* Promise 3: all sleep without limit, no role is left. */
+        /* Promise 3: all sleep without limit, and nobody is the sentinel. */
         assert(waiting == ALL && SENTINEL(xpark) == 0 && in_stack == ALL);
         n = TOP(xpark);
         do

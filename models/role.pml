@@ -1,39 +1,39 @@
 /*
- * role.pml: the fifo policy: the front, the scheduling role with its signal, the ready block; what
- * was posted and deadlines that have passed are in one order. core/ready/FIFO.md in Promela. models/README.md ties each part to its C
- * function and says what is left out.
+ * role.pml: the fifo policy: the front, the scheduling role with its signal, the ready block; posts
+ * and deadlines that have passed are in one order: core/ready/FIFO.md in Promela. models/README.md
+ * ties each part to its C function and says what is left out.
  *
- * A step is `atomic`: one access to shared memory, and what the thread does for itself after it.
- * Parking is that of parking.pml, with each wake in one step: who sleeps is found and claimed at
- * once, and nobody is the sentinel. Memory is sequentially consistent.
+ * A step is `atomic`: one access to shared memory, and what its thread does alone after it. Parking
+ * is that of parking.pml, with each wake in one step: a sleeper is found and notified at once, and
+ * there is no sentinel. Memory is sequentially consistent.
  *
- * A task is the number of its push, so that whoever takes one knows whether it is the next.
+ * A task is the number of its push, so that its taker knows whether it is the next.
  */
 #ifndef WORKERS
 #define WORKERS 2
 #endif
-#ifndef POSTERS /* threads that post from external threads */
+#ifndef POSTERS /* external threads, which post */
 #define POSTERS 1
 #endif
-#ifndef POSTS /* by each of them */
+#ifndef POSTS /* posts of each */
 #define POSTS 2
 #endif
 #ifndef CHAIN /* tasks in one post */
 #define CHAIN 1
 #endif
-#ifndef BLOCK /* of the ready queue */
+#ifndef BLOCK /* size of a block of the ready queue */
 #define BLOCK 1
 #endif
-#ifndef LONGS /* so many tasks at a time do not end before all others have */
+#ifndef LONGS /* this many tasks at a time end only after all others */
 #define LONGS 0
 #endif
 #ifndef DUES /* tasks whose deadline has passed: worker 0 begins by pushing them */
 #define DUES 0
 #endif
-#ifndef PINNED /* 1: worker 0 goes on with a pinned task that ends after all others */
+#ifndef PINNED /* 1: then worker 0 runs a pinned task that ends after all others */
 #define PINNED 0
 #endif
-#ifndef ASLEEP /* 1: in the beginning all sleep, but for who fires; 0: all look for work */
+#ifndef ASLEEP /* at first 1: all sleep but worker 0 if it fires deadlines; 0: all look for work */
 #define ASLEEP 0
 #endif
 #ifndef BUG
@@ -56,7 +56,7 @@
 #define BUSY 2
 #define AFTER_SCHEDULE 3
 
-/* The queues, oldest first, and how many are in each. The front is a stack, its top is the last. */
+/* The queues, oldest first, and how many are in each. The front is a stack; its top is the last. */
 byte front[TASKS + 1];
 byte posted;
 byte rest[TASKS + 1];
@@ -66,15 +66,15 @@ byte readies;
 bool xrest;
 byte role;
 
-byte parked;    /* bits: may be claimed */
-byte waiting;   /* bits: in the futex */
-byte searchers; /* tokens */
+byte parked;    /* a bit for each worker that may be notified */
+byte waiting;   /* a bit for each worker that waits in the futex */
+byte searchers; /* search tokens */
 
-/* Of the check. */
-byte pushed;      /* so many */
-byte next = 1;    /* taken next */
-byte holder;      /* of the role: number + 1 */
-byte outstanding; /* tasks that have not ended, also those still to be posted */
+/* What the checks need. */
+byte pushed;      /* how many were pushed */
+byte next = 1;    /* the number to be taken next */
+byte holder;      /* the holder of the role: its number + 1 */
+byte outstanding; /* tasks that have not ended, with those that are still to be posted */
 byte longs;
 
 #define WITH_ROLE assert(holder == me + 1)
@@ -91,7 +91,7 @@ byte longs;
     queue[count] = 0; \
     i = 0
 
-/* Wakes one of the sleepers, whichever, with a token. */
+/* Wakes any one of the sleepers, with a token. */
 inline batch_any() {
     if
     :: HAS(parked, 0) -> target = 0
@@ -124,7 +124,7 @@ proctype external() {
 #if BUG == 14 /* reads the park word before it pushes */
        atomic { wake_one() };
 #endif
-       atomic { /* th_mpsc_push: of a chain, in one exchange */
+       atomic { /* th_mpsc_push: one exchange pushes a chain */
            do
            :: i < CHAIN -> pushed++; front[posted] = pushed; posted++; i++
            :: else -> i = 0; break
@@ -171,12 +171,13 @@ inline publish() {
 
 #if DUES == 1
 /*
- * The end of pick, where there is no sentinel: whether it has taken something else than the single
- * one that it fired. With several of them the model does without, as if there were a sentinel.
+ * The end of pick, without a sentinel: whether the worker has taken something else than the one
+ * task that it fired. With several such tasks the model leaves this out, as if there were a
+ * sentinel.
  */
 inline look_after_due() {
     if
-    :: owes && BUG != 11 && (posted || xrest || readies) -> owes = false; wake_one() /* 11: it does not */
+    :: owes && BUG != 11 && (posted || xrest || readies) -> owes = false; wake_one() /* 11: no */
     :: else -> owes = false
     fi
 }
@@ -208,16 +209,16 @@ find:
         fi
     };
 
-    atomic { /* schedule; one step: it is a guess, and who parks looks again */
+    atomic { /* schedule in one step: it is a guess, and a worker that parks looks again */
         if
         :: posted || xrest
         :: else -> goto nothing
         fi
     };
-#if BUG == 4 /* drains before it has the role */
+#if BUG == 4 /* it drains before it has the role */
     atomic { drain() };
 #endif
-#if BUG == 3 /* no exchange: another one may have taken it meanwhile */
+#if BUG == 3 /* no exchange: another worker may have taken the role meanwhile */
     if
     :: role == FREE
     :: else -> role = HELD | SIGNAL; lost = true; goto nothing
@@ -235,7 +236,7 @@ find:
     atomic {
         WITH_ROLE;
         if
-#if BUG == 12 /* takes out of the rest although something is ready */
+#if BUG == 12 /* it takes out of the rest although something is ready */
         :: !work && rests -> TAKE(rest, rests, work); check_next()
 #else
         :: !work && !readies && rests -> TAKE(rest, rests, work); check_next()
@@ -243,7 +244,7 @@ find:
         :: else
         fi
     };
-#if BUG == 6 /* publishes when it has given the role up */
+#if BUG == 6 /* it publishes after it has given the role up */
     atomic { more = !work || rests; xrest = rests > 0 };
 #else
     atomic {
@@ -251,7 +252,7 @@ find:
         more = !work;
         publish();
         more = more || rests;
-#if BUG == 8 /* looks only if it was signalled */
+#if BUG == 8 /* it looks again only if it was signalled */
         more = false
 #endif
     };
@@ -267,13 +268,13 @@ find:
         back = AFTER_SCHEDULE
     };
 
-#if BUG == 5 /* looks before it gives the role up */
+#if BUG == 5 /* it looks before it gives the role up */
     goto wake_others;
 #endif
 give: /* th_role_give */
     atomic {
         WITH_ROLE;
-#if BUG == 1 || BUG == 5 /* does not look at the signal */
+#if BUG == 1 || BUG == 5 /* it does not look at the signal */
         got = more;
 #else
         got = more || (role & SIGNAL);
@@ -330,7 +331,7 @@ others:
     atomic { left = 0; coming = 0; goto give };
 #endif
 given:
-#if BUG == 15 /* says only now that something is left */
+#if BUG == 15 /* it says only now that something is left */
     atomic { xrest = rests > 0 };
 #endif
     atomic {
@@ -358,7 +359,7 @@ nothing:
     fi;
 
     /* th_park */
-#if BUG == 13 /* looks before it announces */
+#if BUG == 13 /* it looks before it announces itself */
     asked = PARKING;
     goto pending;
 announce:
@@ -377,7 +378,7 @@ announce:
     fi;
 #endif
 
-pending: /* asked: for whom */
+pending: /* `asked` says for which step */
     atomic {
         if
         :: readies -> got = true; goto answer
@@ -406,7 +407,7 @@ signal: /* th_role_signal */
     atomic {
         if
         :: role == FREE -> got = true
-#if BUG == 2 /* leaves it to whoever has the role, and does not say so */
+#if BUG == 2 /* it leaves the work to the holder of the role, and does not signal that */
         :: else
 #else
         :: else -> role = HELD | SIGNAL
@@ -430,7 +431,7 @@ go: /* leave_by_itself, unannounce, search_anyway */
     atomic {
         if
         :: HAS(parked, me) -> parked = parked & ~BIT(me); searchers++
-        :: else /* claimed, and it has a token */
+        :: else /* it was notified, and has a token */
         fi;
         searching = true;
         goto find
@@ -457,7 +458,7 @@ found:
         :: else -> searching = false; searchers--
         fi;
         if
-#if BUG == 9 /* the last searcher does not look */
+#if BUG == 9 /* the last searcher does not look again */
         :: true -> goto run_task
 #else
         :: searchers || !parked -> goto run_task
@@ -496,7 +497,7 @@ fire: /* th_timers_fire: submit_due, notify_due */
 #else
     do
     :: atomic { left < DUES - 1 && parked -> batch_any(); left++ }
-    :: atomic { left = 0; break } /* no fence: the word may be an older one */
+    :: atomic { left = 0; break } /* without a fence, so it may read an older word */
     od;
 #endif
 #if PINNED
@@ -532,9 +533,13 @@ init {
 
     timeout;
     atomic {
-        /* Nobody sleeps over work: with long tasks, all that remains is in somebody's hands. */
+        /*
+         * Nobody sleeps over work: beside long tasks, whatever remains is in some worker's hands.
+         */
         assert(!waiting || (posted == 0 && !rests && !readies));
-        /* Each was taken once, none is left; all sleep, and nobody has the role or a token. */
+        /*
+         * Each task was taken once and none is left; all sleep, and nobody has the role or a token.
+         */
         assert(outstanding == 0 && next == TASKS + 1);
         assert(waiting == ALL && role == FREE && searchers == 0 && !xrest)
     }

@@ -10,7 +10,7 @@
 #ifndef SCENE
 #define SCENE 1
 #endif
-#ifndef CAP0 /* of the two channels */
+#ifndef CAP0 /* capacities of the two channels */
 #define CAP0 0
 #endif
 #ifndef CAP1
@@ -22,7 +22,7 @@
 
 #define CHANS 2
 #define ACTORS_MAX 4
-#define SLOTS 6 /* parts on one list, at most */
+#define SLOTS 6 /* the most parked operations on one list */
 
 #define SEND 0
 #define RECV 1
@@ -49,14 +49,14 @@ typedef channel {
 };
 
 channel chan_[CHANS];
-list lists[CHANS * 2]; /* by channel * 2 + side */
+list lists[CHANS * 2]; /* index: channel * 2 + side */
 
 typedef actor {
     byte word;
     bool released;
-    byte value;     /* the case that happened; written before released */
-    byte status;    /* likewise */
-    byte in;        /* received; 0: nothing */
+    byte value;     /* the case that happened; written before `released` */
+    byte status;    /* how it ended; written before `released` */
+    byte in;        /* what was received; 0: nothing */
     byte result;    /* 0 until it has returned */
     byte cases;
     byte where[2];
@@ -86,13 +86,13 @@ inline push(l, part) {
     lists[l].n++
 }
 
-/* The first of a list, into `part`. */
+/* Takes the first of a list into `part`. */
 inline pop(l) {
     part = lists[l].who[0];
     remove_at(l, 0)
 }
 
-/* (No loops: each would have to go round wherever this is used for all lines to be reached.) */
+/* No loops: each would have to go round at every use for all lines to be reached. */
 inline remove_at(l, from) {
     lists[l].who[0] = (from <= 0 -> lists[l].who[1] : lists[l].who[0]);
     lists[l].who[1] = (from <= 1 -> lists[l].who[2] : lists[l].who[1]);
@@ -116,7 +116,7 @@ inline remove(l, what) {
     at = 0
 }
 
-/* `got_it`: the part's word was ours to decide. */
+/* `got_it`: the caller has decided the word of this part's actor. */
 inline claim(a, outcome) {
     assert(actors[a].alive);
     if
@@ -129,7 +129,7 @@ inline claim(a, outcome) {
     fi
 }
 
-/* ---- a deal ---- */
+/* ---- a transfer ---- */
 
 #define CAP(c) (c == 0 -> CAP0 : CAP1)
 #define CAN_SEND(c) (chan_[c].closed || lists[(c) * 2 + RECV].n > 0 || chan_[c].count < CAP(c))
@@ -145,14 +145,15 @@ inline put(c, elem) {
 }
 
 inline take(c) {
-    elem = chan_[c].elems[0]; /* the only one */
+    elem = chan_[c].elems[0]; /* the only element */
     chan_[c].count--;
     chan_[c].elems[chan_[c].count] = 0
 }
 
 /*
- * With the locks: case k, which looked ready. `found` is PIPE or DONE, with `parked operation` to be served;
- * or 0: whoever stood there was late, and the list is shorter now.
+ * Under the locks: case k, which looked ready. `found` becomes PIPE, or DONE with the parked
+ * operation `op` to be served, or 0 when the operation that stood there was late and the list is
+ * shorter now.
  */
 inline transfer(k) {
     c = actors[me].where[k];
@@ -211,7 +212,7 @@ inline transfer(k) {
     part = 0
 }
 
-/* Without the locks: th_chan_conclude. `from` and `to` lie in the frames of those who wait. */
+/* Without the locks: th_chan_conclude. `from` and `to` lie in the frames of the waiting actors. */
 inline copy(k) {
     if
     :: copies && actors[me].side[k] == SEND ->
@@ -266,7 +267,7 @@ inline end(how, k) {
     }
 }
 
-/* The locks of all its channels, each once: low and high. */
+/* Takes the locks of all its channels, each once: low and high. */
 inline order() {
     low = actors[me].where[0];
     high = (actors[me].cases == 2 -> actors[me].where[1] : low);
@@ -304,7 +305,7 @@ inline stand() {
     }
 }
 
-/* Off the list of case k, under its channel's lock. */
+/* Takes case k off its list, under its channel's lock. */
 inline leave(k) {
     if
     :: k < actors[me].cases && !(actors[me].word == WOKEN && actors[me].value == k) ->
@@ -324,7 +325,7 @@ proctype Actor(byte me) {
     order();
     lock_all();
 #if BUG == 2
-    /* looks, gives the locks up, and only then stands on the lists */
+    /* it looks, gives the locks up, and only then stands on the lists */
     if
     :: !READY(0) && !READY(1) -> unlock_all(); lock_all(); stand(); goto waits
     :: else
@@ -457,7 +458,7 @@ init {
         two(1, 0, RECV, 0, SEND, false);
         run Actor(0);
         run Actor(1);
-#elif SCENE == 3 /* a receiver that selects, a late sender, a patient one; both channels close */
+#elif SCENE == 3 /* a receiver that selects, a late sender, a patient sender; both channels close */
         two(0, 0, RECV, 1, RECV, false);
         one(1, 0, SEND, true);
         one(2, 1, SEND, false);
@@ -488,7 +489,7 @@ init {
         run Actor(2);
         run Actor(3);
         run Closer(0);
-#elif SCENE == 6 /* three that select over both channels in all ways, one may be late; a close */
+#elif SCENE == 6 /* three that select over both channels in all ways; one may be late; a close */
         two(0, 0, SEND, 1, RECV, false);
         two(1, 1, SEND, 0, SEND, true);
         two(2, 0, RECV, 1, RECV, false);
@@ -500,7 +501,9 @@ init {
         run Closer(1);
 #endif
     }
-    /* Everybody ends: who waits is met, late, or its channel is closed. Else: an invalid end. */
+    /*
+     * Every actor ends: it is met, or late, or its channel is closed. Otherwise the end is invalid.
+     */
     left_ == 0;
     /* What was sent was received once, or lies in a channel. */
     d_step {

@@ -1,16 +1,17 @@
 /*
- * wait.pml: one list, waits on it that wakers, deadlines and cancels end: src/core/wait/wait.c, waiter.c, cancel.c,
- * timer.c, sync/sem.c. models/README.md ties each part to its C function and says what is left out.
+ * wait.pml: one list, and waits on it that wakers, deadlines and cancels end: src/core/wait/wait.c,
+ * waiter.c, cancel.c, timer.c, sync/sem.c. models/README.md ties each part to its C function and
+ * says what is left out.
  *
  * The list is a semaphore's. What its lock, the timers' or the cancel lock protects is changed in
  * one step with the unlock that follows or the lock that came before; each access to a waiter's
  * word and to a fiber's xblocked and flag is a step of its own. Memory is sequentially consistent.
  */
 #define PLAIN 0  /* only a wake or a cancel ends it; the list is unlocked before it suspends */
-#define TIMED 1  /* a deadline, too */
-#define UNLOCK 2 /* as PLAIN, and the list stays locked until it is parked */
+#define TIMED 1  /* a deadline may end it as well */
+#define UNLOCK 2 /* as PLAIN, but the list stays locked until the fiber is parked */
 
-#ifndef KIND0 /* of the two waits */
+#ifndef KIND0 /* kinds of the two waits */
 #define KIND0 PLAIN
 #endif
 #ifndef KIND1
@@ -38,18 +39,18 @@
 #define CANCELLED 3
 
 typedef waiter {
-    byte outcome; /* the word ... */
+    byte outcome; /* the word: its outcome, and the next two */
     bool parked;
     bool released;
     bool listed;
-    bool gone; /* the frame in which it lay */
+    bool gone; /* the frame in which it lay is gone */
 };
 
 typedef fiber_state {
     byte kind;
     bool xblocked;
     bool flag;
-    bool saved; /* its registers */
+    bool saved; /* its registers are saved */
     byte queued;
     bool in_timers;
     byte result;
@@ -86,7 +87,7 @@ inline queue(i) {
     }
 }
 
-/* With the list's lock. */
+/* Under the list's lock. */
 inline take_off(i) {
     d_step {
         if
@@ -109,7 +110,7 @@ inline claim(i, what, won) {
     }
 }
 
-/* Sets the rest of the word; `old`: it was parked. */
+/* Sets the rest of the word; `old` says whether it was parked. */
 inline release(i, old) {
     d_step {
         touch(i);
@@ -118,7 +119,7 @@ inline release(i, old) {
     }
 }
 
-/* An exchange of the whole word. */
+/* Exchanges the whole word. */
 inline swap(i, what, old) {
     d_step {
         touch(i);
@@ -322,7 +323,7 @@ done:
     }
 }
 
-/* thrum_sem_post: a unit to the first that still waits, or to nobody. */
+/* thrum_sem_post: gives a unit to the first that still waits, or to nobody. */
 proctype waker() {
     byte i;
     bool won;
@@ -373,7 +374,7 @@ next:
                won = w[i].parked && !w[i].released && w[i].outcome == NONE
            }
            if
-           :: won -> /* nobody else writes it: no exchange */
+           :: won -> /* no other thread writes the word, so no exchange is needed */
                d_step {
                    touch(i);
                    w[i].outcome = WOKEN;
