@@ -17,7 +17,7 @@ _Static_assert(sizeof(block) == 16, "blocks stay 16-aligned");
 /* Fresh memory is filled unwatched: a cell for each word of it cost more than all else together. */
 void *__real_memset(void *to, int value, size_t n);
 
-#define CLASSES 32u /* of 16 bytes each; larger blocks are not handed out again */
+#define CLASSES 32u /* size classes of 16 bytes each; larger blocks are not handed out again */
 
 void arena_begin(void) {
     E->arena_used = SIM_THREADS * STACK_BYTES;
@@ -51,7 +51,7 @@ void *sim_memory(size_t size) {
     } else {
         b = (block *)(void *)take(sizeof *b + size + FENCE_BYTES, 16);
         b->size = size;
-        /* Who runs over the ends of its block meets these. */
+        /* A write over the ends of a block hits these. */
         shadow_freed((uintptr_t)b, sizeof *b, NULL);
         shadow_freed((uintptr_t)(b + 1) + size, FENCE_BYTES, NULL);
     }
@@ -98,7 +98,7 @@ void sim_pages_free(void *addr, size_t size) {
 }
 
 void sim_pages_fresh(void *addr, size_t size) {
-    /* What is there was used by other threads, on the fibers that stood on it. */
+    /* Other threads may have used what is there, on the fibers that stood on it. */
     shadow_fresh((uintptr_t)addr, size);
 }
 

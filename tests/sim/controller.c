@@ -1,6 +1,6 @@
 /*
  * controller.c: the simulated threads, each a context on a stack of its own inside one real thread.
- * Who goes on is decided before each atomic access and each call of the system.
+ * Which of them goes on is decided before each atomic access and each call of the system.
  *
  * A thread is known by E->current, never by its stack: the library's own fibers switch stacks
  * inside a thread.
@@ -123,7 +123,7 @@ int sim_thread_start(const char *name, void (*entry)(void *), void *arg, uintptr
     }
     sim_thread *t = &E->threads[number];
     t->now = self->now;
-    self->now.order[me()]++; /* what it does from now on is not known to the new one */
+    self->now.order[me()]++; /* the new thread does not know what it does from now on */
     self->now.seen[me()]++;
     t->now.order[number] = t->now.seen[number] = 1;
     *handle = (uintptr_t)number;
@@ -165,7 +165,7 @@ static void wake(sim_thread *t, sim_reason reason) {
     E->asleep &= ~(1u << number);
 }
 
-/* Deadlines that have passed. */
+/* Wakes those whose deadlines have passed. */
 static void expire(void) {
     for (uint32_t bits = E->asleep; bits; bits &= bits - 1) {
         sim_thread *t = &E->threads[__builtin_ctz(bits)];
@@ -182,7 +182,7 @@ void sim_pass(int64_t ns) {
     }
 }
 
-/* Everybody sleeps: on to the first deadline, if there is one. */
+/* All threads sleep: the clock goes on to the first deadline, if there is one. */
 static void jump(void) {
     if (E->world->asleep) {
         E->world->asleep();
@@ -209,7 +209,7 @@ static void jump(void) {
     expire();
 }
 
-/* ---- who goes on ---- */
+/* ---- which thread goes on ---- */
 
 static void go_to(unsigned next) {
     sim_thread *from = E->current;
@@ -221,7 +221,7 @@ static void go_to(unsigned next) {
     th_context_jump(&from->context, &to->context);
 }
 
-/* Options beyond threads: store buffers that drain, deadlines that pass early. */
+/* Options beyond threads: store buffers that drain, and deadlines that pass early. */
 static unsigned extras(void) {
     unsigned n = E->buffers;
     if (unlikely(E->asleep && E->timers_left)) {
@@ -252,9 +252,9 @@ static void do_extra(unsigned which) {
 }
 
 /*
- * Of threads that could go on for one that yields, those that have not yielded themselves; when all
- * have, it begins anew. A search through all decisions would else let two threads that wait for a
- * third hand over to each other for ever.
+ * Of the threads that could go on for one that yields: those that have not yielded themselves. When
+ * all have, it begins anew. Otherwise a search through all decisions would let two threads that
+ * wait for a third one hand over to each other for ever.
  */
 static uint32_t fresh(uint32_t others) {
     if (!(others & ~E->tired)) {
@@ -283,12 +283,12 @@ static void schedule(bool may_stay) {
             others = fresh(others);
         }
         bool stay = may_stay && (E->runnable & mine);
-        if (!others && !stay) { /* it yields, and there is nobody else */
+        if (!others && !stay) { /* it yields, and no other thread can go on */
             stay = true;
         }
         unsigned more = extras();
         if (likely(!others && !more)) {
-            return; /* there is but one way to go on */
+            return; /* there is only one way to go on */
         }
         unsigned choice = strategy_thread(others, stay, more);
         unsigned threads = (stay ? 1u : 0u) + (unsigned)__builtin_popcount(others);
@@ -373,7 +373,7 @@ bool sim_wake_one(const void *word) {
         TRACE("futex wake: nobody");
         return false;
     }
-    /* First come, first served is what mostly happens; any is possible. */
+    /* First come, first served is the usual order; any order is possible. */
     for (unsigned i = 1; i < n; i++) {
         for (unsigned j = i; j > 0 && sleepers[j]->slept < sleepers[j - 1]->slept; j--) {
             sim_thread *swap = sleepers[j];
@@ -387,12 +387,15 @@ bool sim_wake_one(const void *word) {
     return true;
 }
 
-/* The caller's fence is the first and the last; between them each other thread's, in its time. */
+/*
+ * The caller's fence is the first and the last; between them comes each other thread's, in its
+ * time.
+ */
 void sim_fence_everywhere(void) {
     TRACE("barrier: a fence in every thread");
     model_fence_thread(E->current); /* the others' fences tell them what it did before */
     for (unsigned i = 0; i < E->thread_count; i++) {
-        if (i != me()) { /* those that have ended were switched away, a fence as well */
+        if (i != me()) { /* a thread that has ended was switched away, which is a fence as well */
             sim_point();
             TRACE("barrier: a fence in thread %u", i);
             model_fence_thread(&E->threads[i]);
@@ -401,7 +404,7 @@ void sim_fence_everywhere(void) {
     model_fence_thread(E->current);
 }
 
-/* ---- what the library says ---- */
+/* ---- what the library reports ---- */
 
 void sim_said(const char *text, size_t length) {
     size_t n = length < sizeof E->said - 1 ? length : sizeof E->said - 1;

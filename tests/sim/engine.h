@@ -26,8 +26,8 @@
 #include "sim.h"
 
 #define SIM_THREADS 8
-#define HISTORY 8u      /* stores of one word that can still be seen */
-#define STALE_MAX 3u    /* a thread sees an old value so often in a row, at most */
+#define HISTORY 8u      /* stores of one word that a load can still see */
+#define STALE_MAX 3u    /* how often in a row a thread sees an old value, at most */
 #define BUFFER 16u      /* stores that a store buffer holds */
 #define LOCS_MAX 8192u  /* words that are used atomically, in one run */
 #define LOG_MAX 131072u /* decisions of a run */
@@ -44,11 +44,11 @@
 typedef uint32_t clock_vec __attribute__((vector_size(32)));
 
 typedef struct view {
-    clock_vec order; /* happens-before: what races are judged by */
-    clock_vec seen;  /* what may not be unseen: the same, and what fences of one order told */
-    uint64_t fence;  /* the newest seq_cst fence that comes before: its label */
-    uint64_t label;  /* the newest seq_cst access or fence that comes before */
-    uint64_t lower;  /* ... or that a fence must come behind, for what was stored before it */
+    clock_vec order; /* happens-before, by which races are judged */
+    clock_vec seen;  /* what the thread may not miss: the same, and what fences in S told */
+    uint64_t fence;  /* label of the newest seq_cst fence that comes before */
+    uint64_t label;  /* label of the newest seq_cst access or fence that comes before */
+    uint64_t lower;  /* label that a fence must come behind, because of what was stored before it */
 } view;
 
 static inline clock_vec vec_max(clock_vec a, clock_vec b) {
@@ -69,11 +69,11 @@ static inline void view_join(view *to, const view *from) {
 typedef struct store {
     uint64_t value;
     uint64_t seq;  /* its label, the place in the order of seq_cst accesses; 0: none */
-    uint32_t time; /* of its thread */
+    uint32_t time; /* the time of its thread */
     uint8_t thread;
     uint8_t at;   /* its place in the history */
     bool glued;   /* a read-modify-write: nothing comes between it and the one before */
-    bool initial; /* a plain store, or what was there */
+    bool initial; /* a plain store, or what was there first */
     view publishes;
 } store;
 
@@ -81,7 +81,7 @@ typedef struct read_mark {
     uint32_t time;
     uint8_t slot; /* the store that was read */
     uint8_t stale;
-    uint16_t generation; /* of that slot */
+    uint16_t generation; /* the generation of that slot */
 } read_mark;
 
 #define MARKS 4
@@ -90,8 +90,8 @@ typedef struct loc {
     uintptr_t addr;
     uint8_t size;
     uint8_t count;          /* stores in the history */
-    uint64_t label;         /* a store at the end comes behind this in the order of seq_cst */
-    uint8_t order[HISTORY]; /* oldest first: slots */
+    uint64_t label;         /* a store at the end comes behind this label in S */
+    uint8_t order[HISTORY]; /* slots, the oldest store first */
     uint16_t generation[HISTORY];
     uint8_t stale[SIM_THREADS];
     uint8_t marks_count[SIM_THREADS];
@@ -127,11 +127,11 @@ typedef struct sim_thread {
     th_context context;
     thread_state state;
     sim_reason reason;
-    const void *word; /* asleep on */
+    const void *word; /* the word that it sleeps on */
     int64_t deadline;
     unsigned joins;
     uint64_t slept;    /* the order in which sleepers came */
-    uint32_t priority; /* PCT: more is sooner */
+    uint32_t priority; /* PCT: the higher one goes first */
     char name[16];
     void (*entry)(void *);
     void *arg;
@@ -139,8 +139,8 @@ typedef struct sim_thread {
     sim_local local;
 
     view now;
-    view released;   /* at the last release fence */
-    view to_acquire; /* what relaxed loads saw: an acquire fence takes it */
+    view released;   /* what the last release fence published */
+    view to_acquire; /* what relaxed loads saw; an acquire fence takes it */
     pending_store buffer[BUFFER];
     unsigned buffered;
 } sim_thread;
@@ -152,12 +152,12 @@ typedef enum { M_SEQ, M_TSO, M_C11, M_COUNT } memory_mode;
 extern const char *const strategy_names[S_COUNT];
 extern const char *const mode_names[M_COUNT];
 
-/* What a run may do; its log means something only together with these. */
+/* What a run may do; its log means something only together with these limits. */
 typedef struct limits {
     uint8_t refusals, timers, spurious;
     bool inserts; /* stores may go before newer ones */
     bool reuse;   /* freed memory is handed out at once */
-    bool fair;    /* who waits in a loop goes on only when all others had their turn */
+    bool fair;    /* a thread that waits in a loop goes on only when all others had a turn */
 } limits;
 
 #define CELL_SLOTS 7u
@@ -171,23 +171,23 @@ _Static_assert(sizeof(cell) == 64, "one line of the cache");
 
 typedef struct site_entry {
     const void *addr;
-    uint16_t ops;    /* bits: which operations */
+    uint16_t ops;    /* a bit for each operation that was seen */
     uint8_t order;   /* the strongest order it was called with */
-    uint8_t failure; /* likewise */
+    uint8_t failure; /* the strongest failure order it was called with */
     uint64_t hits;
 } site_entry;
 #define SITES 4096u
 #define MUTANT_SITES 256u
 
-/* Nothing of the simulator's lies in static variables: they are put back after each run. */
+/* The simulator keeps nothing in static variables: they are put back after each run. */
 typedef struct engine {
     /* The run. */
-    sim_thread *current; /* NULL: no run */
+    sim_thread *current; /* NULL between runs */
     sim_thread threads[SIM_THREADS];
     unsigned thread_count;
-    uint32_t runnable; /* bits */
-    uint32_t asleep;   /* bits: with a deadline */
-    uint32_t tired;    /* bits: has yielded since the others had their turn */
+    uint32_t runnable; /* a bit for each thread */
+    uint32_t asleep;   /* a bit for each thread that sleeps with a deadline */
+    uint32_t tired;    /* a bit for each thread that has yielded since the others had their turn */
     unsigned buffers;  /* threads with something in their store buffers */
     uint64_t steps;
     uint64_t sleeps;
@@ -200,21 +200,21 @@ typedef struct engine {
     /* Decisions. */
     strategy strategy;
     uint64_t random;
-    uint32_t switch_mask;  /* random: one in so many points switches */
-    uint32_t stale_mask;   /* one in so many loads sees an old value */
-    uint32_t refusal_mask; /* one in so many requests is refused */
-    uint64_t changes[8];   /* PCT, bounded: steps */
+    uint32_t switch_mask;  /* random: one point in so many switches */
+    uint32_t stale_mask;   /* one load in so many sees an old value */
+    uint32_t refusal_mask; /* one request in so many is refused */
+    uint64_t changes[8];   /* PCT, bounded: the steps */
     unsigned changes_count;
     uint64_t steps_typical;
     uint32_t lowest; /* PCT: priorities go down from here */
     unsigned preempted;
     unsigned old_max; /* a search's bound on old values, or on stores that reach memory early */
     unsigned old_left;
-    bool old_spared; /* it left some out */
+    bool old_spared; /* whether it left some out */
     unsigned refusals_left, timers_left, spurious_left;
-    bool refuses; /* the world's own wish: sim_may_refuse */
+    bool refuses; /* the world's own wish, by sim_may_refuse */
     uint8_t *log;
-    uint8_t *log_options; /* how many there were; exhaustive and replay */
+    uint8_t *log_options; /* how many options there were; exhaustive and replay */
     uint8_t *log_what;
     uint32_t log_count;
     uint8_t *given; /* decisions to follow */
@@ -223,19 +223,19 @@ typedef struct engine {
 
     /* Memory. */
     uintptr_t place;                  /* where the next mapping goes (explore.c) */
-    clock_vec fences;                 /* what seq_cst fences know together */
-    uint64_t label_last, label_fence; /* the last one, the last fence's */
-    uint64_t label_old; /* the newest access that saw, or was put before, what is not newest */
-    uint64_t *labels;   /* ascending */
+    clock_vec fences;                 /* what all seq_cst fences know together */
+    uint64_t label_last, label_fence; /* the last label, the last fence's label */
+    uint64_t label_old; /* of the newest access that saw, or was put before, what is not newest */
+    uint64_t *labels;   /* labels in ascending order */
     unsigned labels_count, known_count;
     fence_known *known; /* what each fence and those before it knew */
     loc *locs;
     uint32_t locs_count;
     cell *cells;
-    uint16_t *pages; /* stamp of the run in which the page is allocated */
+    uint16_t *pages; /* stamp of the last run in which each page was allocated */
     char *arena;
     size_t arena_used;
-    char *data; /* the program's own */
+    char *data; /* the program's own data */
     size_t data_size;
     char *data_copy;
     bool data_dirty;
@@ -255,7 +255,7 @@ typedef struct engine {
     /* Mutants. */
     const void *mutant_sites[MUTANT_SITES];
     unsigned mutant_count;
-    uint8_t mutant_map[65536]; /* by a hash of the place: whether it may be one */
+    uint8_t mutant_map[65536]; /* by a hash of the place: whether it may be one of the mutant's */
     int mutant_kind;
     bool mutant_hit;
     site_entry *sites;
@@ -264,8 +264,8 @@ typedef struct engine {
     /* All runs. */
     uint64_t *seen_hashes;
     uint64_t seen_size, seen_count;
-    uint64_t started;              /* runs */
-    uint64_t ticked, ticked_steps; /* of which run, after how many steps: at the last tick */
+    uint64_t started;              /* the number of runs */
+    uint64_t ticked, ticked_steps; /* at the last tick: the run, and its steps */
     void (*on_outcome)(const char *outcome);
     uint64_t scratch[512]; /* main.c's */
 
@@ -276,9 +276,9 @@ typedef struct engine {
 
 extern engine *E;
 
-/* controller.c */
+/* ---- controller.c ---- */
 void controller_begin(void);
-void thread_enter(void); /* from the explorer: runs until the run is over */
+void thread_enter(void); /* runs until the run is over; for the explorer */
 void run_over(void) __attribute__((noreturn));
 void fail(const char *fault, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
@@ -286,51 +286,51 @@ static inline unsigned me(void) {
     return (unsigned)(E->current - E->threads);
 }
 
-/* strategy.c */
+/* ---- strategy.c ---- */
 void strategy_begin(void);
 unsigned strategy_thread(uint32_t others, bool may_stay, unsigned extras);
 bool exhaustive_next(void);
 uint64_t rng(void);
 
-/* model.c */
+/* ---- model.c ---- */
 void model_begin(void);
 uint64_t model_load(void *addr, unsigned size, int order, const void *site);
 void model_store(void *addr, unsigned size, uint64_t value, int order, const void *site);
 typedef enum { RMW_XCHG, RMW_ADD, RMW_SUB, RMW_AND, RMW_OR, RMW_XOR, RMW_NAND } rmw_op;
 uint64_t model_rmw(void *addr, unsigned size, rmw_op op, uint64_t operand, int order,
                    const void *site);
-/* Returns what was there. */
+/* Returns the old value. */
 uint64_t model_cas(void *addr, unsigned size, uint64_t expected, uint64_t want, int order,
                    int failure, const void *site);
 void model_fence(int order, const void *site);
 void model_fence_thread(sim_thread *t);
 void model_drain_one(sim_thread *t);
 void model_drain(sim_thread *t);
-/* Those up to the last one that it has made there: it is about to write there plainly. */
+/* Lets the thread's stores there go, up to the last one: it is about to write there plainly. */
 void model_drain_at(sim_thread *t, uintptr_t addr, size_t size);
 
-/* seqcst.c */
+/* ---- seqcst.c ---- */
 void seq_begin(void);
-/* Where a store goes that is the newest of its word, or is not. */
+/* The place of a store in S, whether or not it is the newest of its word. */
 uint64_t seq_store_label(const loc *l, const sim_thread *t, bool newest);
 void seq_fence(sim_thread *t);
 void seq_old(uint64_t label);
 /* What the fences up to the label know. */
 clock_vec seq_known(uint64_t label);
 
-/* shadow.c */
+/* ---- shadow.c ---- */
 void shadow_access(uintptr_t addr, size_t size, bool write, bool atomic, const void *site);
-void shadow_fresh(uintptr_t addr, size_t size); /* nobody has touched it */
+void shadow_fresh(uintptr_t addr, size_t size); /* no thread has touched it */
 void shadow_unmapped(uintptr_t addr, size_t size, const void *site);
 void shadow_freed(uintptr_t addr, size_t size, const void *site);
-cell *cell_of(uintptr_t addr); /* NULL: not watched */
+cell *cell_of(uintptr_t addr); /* NULL if the word is not watched */
 
-/* arena.c */
+/* ---- arena.c ---- */
 void arena_begin(void);
 void arena_end(void);
 void *arena_pages(size_t size);
 
-/* explore.c */
+/* ---- explore.c ---- */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define TRACE(...)                                                                                 \
     do {                                                                                           \
@@ -343,10 +343,10 @@ const char *order_name(int order);
 
 typedef struct tally {
     uint64_t runs, distinct, steps_sum, steps_max;
-    uint64_t digest; /* of all schedules: the same seed gives the same */
+    uint64_t digest; /* digest of all schedules: the same seed gives the same */
     double seconds;
-    bool complete; /* exhaustive: all of it, up to so many old values */
-    unsigned old;  /* OLD_ALL: however many */
+    bool complete; /* exhaustive: complete, up to a number of old values */
+    unsigned old;  /* that number; OLD_ALL: any number */
 } tally;
 
 #define OLD_ALL 1000000u
@@ -356,16 +356,16 @@ typedef struct plan {
     strategy strategy;
     memory_mode mode;
     uint64_t runs;
-    uint64_t first; /* the number of the first */
+    uint64_t first; /* the number of the first run */
     uint64_t seed;
     double seconds_max; /* 0: none */
 } plan;
 
 /* Runs until a fault (true) or the end of the plan. */
 bool explore(const plan *p, tally *t);
-/* One run: true when it failed. The decisions are in E->log. */
+/* Makes one run; true when it failed. The decisions are in E->log. */
 bool run_once(const sim_world *world, strategy s, memory_mode mode, uint64_t seed, uint64_t run);
-/* The decisions of `given` under the limits in E->limits. */
+/* Follows the decisions of `given` under the limits in E->limits. */
 bool replay(const sim_world *world, memory_mode mode, const uint8_t *given, uint32_t count);
 double seconds_now(void);
 bool warm_up(const sim_world *world, memory_mode mode, uint64_t seed);
@@ -376,12 +376,12 @@ void distinct_begin(uint64_t runs);
 bool distinct_add(uint64_t hash);
 uint64_t distinct_count(void);
 
-/* mutate.c */
+/* ---- mutate.c ---- */
 int mutated_order(int order, const void *site, unsigned op);
 enum { OP_LOAD = 1, OP_STORE = 2, OP_RMW = 4, OP_CAS = 8, OP_FENCE = 16, OP_CAS_FAILURE = 32 };
 enum {
     MUT_NONE,
-    MUT_WEAKEN_ACQUIRE, /* loses its acquire half (seq_cst first loses its order) */
+    MUT_WEAKEN_ACQUIRE, /* it loses its acquire half (seq_cst first loses its order) */
     MUT_WEAKEN_RELEASE,
     MUT_WEAKEN_SEQ,
     MUT_DELETE

@@ -46,12 +46,12 @@ sim_world *world_first(void) {
 /*
  * Where the simulator's memory begins: at the same address in each process, so that a run is the
  * same even if an address has slipped into a decision. None may: the program that is linked at
- * another address (CMakeLists.txt) maps its memory elsewhere too, and must do the same. Their
- * distance is odd in pages, and no multiple of 3, 5 or 7 pages.
+ * another address (CMakeLists.txt) also maps its memory elsewhere, and must do the same. The
+ * distance is an odd number in pages, and no multiple of 3, 5 or 7 pages.
  */
 #define PLACE ((uintptr_t)0x200000000000)
 #define PLACE_ELSEWHERE ((uintptr_t)0x2b674a1d5000)
-#define LINKED_ELSEWHERE ((uintptr_t)0x30000000) /* sim-elsewhere stands above this */
+#define LINKED_ELSEWHERE ((uintptr_t)0x30000000) /* sim-elsewhere lies above this */
 
 static uintptr_t place_first(void) {
     return (uintptr_t)__data_start < LINKED_ELSEWHERE ? PLACE : PLACE_ELSEWHERE;
@@ -67,7 +67,7 @@ static void *map_at(uintptr_t place, size_t size) {
     return p;
 }
 
-/* The next place behind; a page between two mappings stays free. */
+/* The next place behind it; a page between two mappings stays free. */
 static uintptr_t place_behind(uintptr_t place, size_t size) {
     return place + ((size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1)) + PAGE_BYTES;
 }
@@ -226,7 +226,7 @@ bool distinct_add(uint64_t hash) {
         hash = 1;
     }
     if (E->seen_count > E->seen_size / 4 * 3) {
-        return false; /* full: what follows is not counted */
+        return false; /* it is full: what follows is not counted */
     }
     uint64_t at = hash & (E->seen_size - 1);
     while (E->seen_hashes[at]) {
@@ -253,8 +253,9 @@ double seconds_now(void) {
 }
 
 /*
- * How long a run is, roughly: where pct and bounded act. From a few runs of its own, so that any
- * run of a seed can be done again without those before it. True if one of them fails, as run 0.
+ * How long a run is, roughly: it says where pct and bounded act. It is measured by a few runs of
+ * its own, so that any run of a seed can be repeated without those before it. True if one of them
+ * fails, as run 0.
  */
 bool warm_up(const sim_world *world, memory_mode mode, uint64_t seed) {
     uint64_t sum = 0;
@@ -284,7 +285,10 @@ static bool late(const plan *p, const tally *t, double began) {
     return p->seconds_max > 0 && (t->runs & 63) == 0 && seconds_now() - began > p->seconds_max;
 }
 
-/* All decisions with so many old values, in so many runs: true when it came to the end. */
+/*
+ * All decisions with a given number of old values, in a given number of runs: true when the search
+ * came to its end.
+ */
 static bool search(const plan *p, tally *t, double began, unsigned old, uint64_t runs) {
     E->old_max = old;
     E->old_spared = false;
@@ -305,8 +309,8 @@ static bool search(const plan *p, tally *t, double began, unsigned old, uint64_t
 }
 
 /*
- * All of it in half the runs; else with no old value, one, two, and so on (they multiply as
- * preemptions do) until the next search would not come to its end.
+ * The whole search, in half the runs; otherwise with no old value, one, two, and so on (they
+ * multiply as preemptions do) until the next search would not come to its end.
  */
 static void search_all(const plan *p, tally *t, double began) {
     bool divisible = p->mode != M_SEQ && !p->world->outcomes;
@@ -330,7 +334,7 @@ static void search_all(const plan *p, tally *t, double began) {
 bool explore(const plan *p, tally *t) {
     double began = seconds_now();
     if (p->strategy == S_PCT || p->strategy == S_BOUNDED) {
-        warm_up(p->world, p->mode, p->seed); /* what fails there, S_RANDOM has found */
+        warm_up(p->world, p->mode, p->seed); /* S_RANDOM has found what fails there */
     }
     E->given_count = 0;
     E->failed = false;
@@ -428,7 +432,7 @@ static void write_choices(const char *path, const sim_world *world, memory_mode 
     fclose(f);
 }
 
-/* Names of the places in a trace, by one call of addr2line. */
+/* Finds the names of the places in a trace, by one call of addr2line. */
 static void print_named(char *text) {
     char command[128];
     snprintf(command, sizeof command, "tools/sim-trace %s", program_invocation_name);

@@ -21,7 +21,7 @@ typedef struct options {
     double scale;
     bool list;
     bool list_heavy;
-    bool rows; /* nothing but the lines */
+    bool rows; /* print nothing but the lines */
     bool quiet;
 } options;
 
@@ -70,7 +70,7 @@ typedef struct outcomes {
     unsigned count;
 } outcomes;
 
-/* Lives in the engine's mapping, not in a static variable. */
+/* It lives in the engine's mapping, not in a static variable. */
 static outcomes *reached(void) {
     return (outcomes *)(void *)E->scratch;
 }
@@ -99,7 +99,7 @@ static bool in_list(const char *list, const char *word) {
     return false;
 }
 
-/* Reached exactly the allowed ones? */
+/* Whether exactly the allowed ones were reached. */
 static bool outcomes_right(const char *allowed, bool complete, char *text, size_t size) {
     outcomes *o = reached();
     size_t used = 0;
@@ -214,7 +214,7 @@ static bool row(const options *o, totals *sum, const sim_world *w, strategy s, m
     return failed;
 }
 
-/* All of a small world in mode seq. */
+/* Searches all of a small world in mode seq. */
 #define SEARCH_LEAST 50000
 
 static uint64_t default_runs(const sim_world *w, strategy s, memory_mode mode) {

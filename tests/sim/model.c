@@ -82,13 +82,13 @@ static store *at_place(loc *l, unsigned place) {
     return &l->slots[l->order[place]];
 }
 
-/* A load that is no seq_cst one, and a seq_cst store at the end of S. */
+/* A load that is not seq_cst, or a seq_cst store at the end of S. */
 #define NOT_SEQ 0u
 #define SEQ_LAST UINT64_MAX
 
 /*
- * The oldest place in the history that the thread may still see, or put a store behind; at a place
- * directly behind `label` in S, or in no place there.
+ * The oldest place in the history that the thread may still see, or put a store behind; for a place
+ * directly behind `label` in S, or for no place there.
  */
 static unsigned first_place(const loc *l, const sim_thread *t, uint64_t label) {
     unsigned self = (unsigned)(t - E->threads);
@@ -116,7 +116,7 @@ static unsigned first_place(const loc *l, const sim_thread *t, uint64_t label) {
     return place;
 }
 
-/* The thread has read the store: nobody who knows that may see an older one. */
+/* The thread has read the store: no thread that knows that may see an older one. */
 static void mark(loc *l, const sim_thread *t, unsigned slot) {
     unsigned self = (unsigned)(t - E->threads);
     unsigned n = l->marks_count[self];
@@ -124,7 +124,7 @@ static void mark(loc *l, const sim_thread *t, unsigned slot) {
     if (n && m[n - 1].slot == slot && m[n - 1].generation == l->generation[slot]) {
         return;
     }
-    if (n == MARKS) { /* forgetting would allow too much: the second oldest takes its time */
+    if (n == MARKS) { /* forgetting one would allow too much: the second oldest gets its time */
         m[1].time = m[0].time;
         memmove(m, m + 1, (MARKS - 1) * sizeof *m);
         n--;
@@ -143,10 +143,10 @@ static void seen_in_seq(loc *l, uint64_t label) {
     l->label = l->label > label ? l->label : label;
 }
 
-/* A new store at the place; the history's oldest goes when there is no room. */
+/* Puts a new store at the place; the history's oldest goes when there is no room. */
 static store *insert(loc *l, unsigned place) {
     unsigned slot;
-    unsigned moved = place; /* stores from here on have another place now */
+    unsigned moved = place; /* stores from here on move by one place */
     if (l->count == HISTORY) {
         slot = l->order[0];
         memmove(l->order, l->order + 1, HISTORY - 1);
@@ -192,7 +192,7 @@ static void put(loc *l, sim_thread *t, unsigned place, uint64_t value, int order
     store *s;
     if (E->mode == M_C11) {
         s = insert(l, place);
-    } else { /* one memory: no history */
+    } else { /* one memory, without a history */
         s = &l->slots[l->order[0]];
         newest = true;
     }
@@ -235,7 +235,7 @@ static uint64_t from_buffer(const sim_thread *t, uintptr_t addr, unsigned size, 
     return 0;
 }
 
-/* Which place a load sees: the newest, or as the strategy decides. */
+/* The place that a load sees: the newest, or as the strategy decides. */
 static unsigned choose_place(loc *l, const sim_thread *t, bool seq) {
     unsigned self = (unsigned)(t - E->threads);
     unsigned newest = l->count - 1u;
@@ -250,7 +250,7 @@ static unsigned choose_place(loc *l, const sim_thread *t, bool seq) {
     unsigned place = newest - sim_choose(SIM_VALUE, newest - first + 1);
     uint64_t label = at_place(l, place)->publishes.label;
     if (seq && label > t->now.label && place < first_place(l, t, label)) {
-        place = newest; /* behind the store that it sees, in S, are newer ones */
+        place = newest; /* stores behind the one that it sees, in S, are newer */
     }
     l->stale[self] = place < newest ? (uint8_t)(l->stale[self] + 1) : 0;
     return place;
@@ -270,8 +270,8 @@ static uint64_t read_at(loc *l, sim_thread *t, unsigned place, int order) {
 }
 
 /*
- * Who reads a word of the stack that it stands on may leave that frame next, and write return
- * addresses there, which nobody shows: a store of its own that waits to go there goes first.
+ * A thread that reads a word of its own stack may leave that frame next, and write return addresses
+ * there, which no callback shows. So a store of its own that waits to go there goes first.
  */
 #define OWN_STACK 16384u
 
@@ -361,7 +361,7 @@ void model_drain_at(sim_thread *t, uintptr_t addr, size_t size) {
     }
 }
 
-/* Where a store goes: to the end, or before newer ones that its thread need not know. */
+/* The place of a store: the end, or before newer ones that its thread need not know. */
 static unsigned choose_gap(loc *l, const sim_thread *t, bool seq) {
     unsigned end = l->count;
     if (likely(!E->limits.inserts || end < 2)) {
@@ -401,7 +401,7 @@ void model_store(void *addr, unsigned size, uint64_t value, int order, const voi
     }
 }
 
-/* Which place a read-modify-write reads: it stands directly behind what it read. */
+/* The place that a read-modify-write reads: it stands directly behind what it read. */
 static unsigned choose_rmw(loc *l, const sim_thread *t, bool seq) {
     unsigned newest = l->count - 1u;
     if (likely(!E->limits.inserts || newest == 0)) {
@@ -453,7 +453,7 @@ uint64_t model_rmw(void *addr, unsigned size, rmw_op op, uint64_t operand, int o
     return old;
 }
 
-/* May a read-modify-write stand behind an old store? */
+/* Whether a read-modify-write may stand behind an old store. */
 static bool fits_behind(loc *l, const sim_thread *t, unsigned place, bool seq) {
     return E->limits.inserts && !at_place(l, place + 1)->glued &&
            place >= first_place(l, t, seq ? SEQ_LAST : NOT_SEQ);
@@ -483,7 +483,7 @@ uint64_t model_cas(void *addr, unsigned size, uint64_t expected, uint64_t want, 
         return old;
     }
     model_drain(t);
-    /* A failing one is a load of its own order: it may see what is old. */
+    /* A compare-exchange that fails is a load of its own order: it may see an old value. */
     unsigned newest = l->count - 1u;
     unsigned place = choose_place(l, t, failure == SEQ_CST);
     if (place != newest && at_place(l, place)->value == expected &&
@@ -492,7 +492,7 @@ uint64_t model_cas(void *addr, unsigned size, uint64_t expected, uint64_t want, 
     }
     uint64_t old = at_place(l, place)->value;
     if (old == expected) {
-        shadow_access((uintptr_t)addr, size, true, true, site); /* a failing one writes nothing */
+        shadow_access((uintptr_t)addr, size, true, true, site); /* one that fails writes nothing */
         rmw_at(l, t, place, RMW_XCHG, want, order);
     } else {
         read_at(l, t, place, failure);

@@ -26,7 +26,7 @@ static bool hit(const void *site) {
     return false;
 }
 
-/* One step down; the halves of acq_rel are two mutants. */
+/* The order is one step lower; the halves of acq_rel are two mutants. */
 int weakened(int order, unsigned op, int kind) {
     switch (kind) {
     case MUT_WEAKEN_SEQ:
@@ -43,7 +43,7 @@ int weakened(int order, unsigned op, int kind) {
     }
 }
 
-/* Which operations were seen at which places, and how strong. */
+/* Which operations were seen at which places, and how strong they were. */
 static void note_site(int order, const void *site, unsigned op) {
     uint64_t at = ((uintptr_t)site * 0x9e3779b97f4a7c15ull) >> 40;
     for (;; at++) {
@@ -84,11 +84,11 @@ const char *mutant_name(int kind) {
 
 /* ---- the command line: `sim mutate ...`, for tools/mutate ---- */
 
-/* Which places each world comes to: a line a place. */
+/* Lists the places that each world comes to, one a line. */
 static int list_sites(uint64_t runs) {
     for (const sim_world *w = world_first(); w; w = w->next) {
         if (w->expect || w->outcomes) {
-            continue; /* the simulator's own */
+            continue; /* a place of the simulator's own */
         }
         memset(E->sites, 0, SITES * sizeof *E->sites);
         for (int s = S_RANDOM; s <= S_BOUNDED; s++) {
@@ -139,7 +139,7 @@ static const sim_world *named(const char *name) {
     return w;
 }
 
-/* One mutant against worlds, in rounds that grow, until it is killed or the time is over. */
+/* Runs one mutant against worlds, in rounds that grow, until it is killed or the time is over. */
 static int kill_one(char *worlds, double budget) {
     const sim_world *list[1024];
     unsigned n = 0;

@@ -2,7 +2,7 @@
  * seqcst.c: the order S of seq_cst accesses and fences, as RC11 asks for it: hb, mo and fr between
  * them, and with fences beyond them, lead forward in S. The order of execution is one such order,
  * but not the only one: a relaxed store may be seen before the seq_cst store in front of it (on ARM
- * it really is), and then who has seen it may still come before that store in S.
+ * it really is), and then a thread that has seen it may still come before that store in S.
  *
  * So each fence, store and read-modify-write has a label, its place in S: at the end, or directly
  * behind all that must come before it. For a store that is what happens before (the view's `label`)
@@ -19,7 +19,7 @@
 
 #include "engine.h"
 
-#define STEP ((uint64_t)1 << 36) /* room for what comes between */
+#define STEP ((uint64_t)1 << 36) /* room for what comes between two labels */
 
 void seq_begin(void) {
     E->fences = (clock_vec){0};
@@ -36,7 +36,7 @@ static uint64_t at_end(void) {
     return E->label_last;
 }
 
-/* Directly behind the label; 0: there is no room, or it would be the end. */
+/* A label directly behind the given one; 0: there is no room, or it would be the end. */
 static uint64_t directly_behind(uint64_t label, bool take) {
     unsigned n = E->labels_count;
     if (n == LABELS || label >= E->label_last) {
@@ -93,7 +93,7 @@ void seq_fence(sim_thread *t) {
 
 clock_vec seq_known(uint64_t label) {
     unsigned n = E->known_count;
-    if (n == KNOWN) { /* more fences than are remembered: as if it came behind all */
+    if (n == KNOWN) { /* there are more fences than are remembered: as if it came behind all */
         return E->fences;
     }
     while (n > 0 && E->known[n - 1].label > label) {

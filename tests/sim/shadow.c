@@ -12,7 +12,7 @@
 
 #define WRITE 1u
 #define ATOMIC 2u
-#define GONE 4u /* nobody may touch it */
+#define GONE 4u /* no thread may touch it */
 
 #define STAMP(slot) ((slot) >> 48)
 #define TIME(slot) ((uint32_t)((slot) >> 24) & 0xffffffu)
@@ -42,7 +42,7 @@ static void gone(uintptr_t addr, const void *site) {
          site_name(site));
 }
 
-/* Its own store, still in the buffer, comes before it. */
+/* Its own store that is still in the buffer comes first. */
 static void drain_overlapping(sim_thread *t, uintptr_t addr, size_t size) {
     for (unsigned i = 0; i < t->buffered; i++) {
         const pending_store *p = &t->buffer[i];
@@ -59,7 +59,7 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
     unsigned self = me();
     uint64_t mine = (uint64_t)E->stamp << 48 | (uint64_t)t->now.order[self] << 24 |
                     (uint64_t)bytes << 16 | (uint64_t)self << 8 | flags;
-    unsigned old_slot = CELL_SLOTS; /* one that this access stands for */
+    unsigned old_slot = CELL_SLOTS; /* a slot that this access replaces */
     unsigned i;
     for (i = 0; i < CELL_SLOTS; i++) {
         uint64_t s = c->slots[i];
@@ -79,7 +79,7 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
         if (!ordered && ((s | flags) & WRITE) && !(s & flags & ATOMIC)) {
             race(addr, flags & WRITE, flags & ATOMIC, s, site);
         }
-        /* Whoever races with the old one races with this one as well. */
+        /* Whatever races with the old access races with this one as well. */
         if (ordered && (BYTES(s) & ~bytes) == 0 && ((flags & WRITE) || !(s & WRITE)) &&
             (!(flags & ATOMIC) || (s & ATOMIC))) {
             old_slot = i;
@@ -87,13 +87,13 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
     }
     if (old_slot < CELL_SLOTS) {
         i = old_slot;
-    } else if (i == CELL_SLOTS) { /* full: one is forgotten, and a race with it not seen */
+    } else if (i == CELL_SLOTS) { /* it is full: one is forgotten, and a race with it missed */
         i = (unsigned)E->steps % CELL_SLOTS;
     }
     c->slots[i] = mine;
 }
 
-/* A plain store: its words begin a new history when they are next used atomically. */
+/* After a plain store its words begin a new history when they are next used atomically. */
 static void forget(cell *c, unsigned bytes) {
     for (unsigned half = 0; half < 2; half++) {
         if (c->loc[half] >> 16 == E->stamp) {
@@ -143,7 +143,7 @@ void shadow_access(uintptr_t addr, size_t size, bool write, bool atomic, const v
     }
 }
 
-/* Whoever has touched it must be known to be done: to give it back is to write to all of it. */
+/* Every access to it must be known to be done: to give it back is to write to all of it. */
 void shadow_unmapped(uintptr_t addr, size_t size, const void *site) {
     for (uintptr_t at = addr; at < addr + size; at += 8) {
         cell *c = cell_of(at);

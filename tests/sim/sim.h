@@ -14,26 +14,29 @@
 typedef struct sim_world {
     const char *name;
     const char *file;
-    void (*body)(void); /* the first thread */
+    void (*body)(void); /* what the first thread runs */
 
-    /* Zero in what follows is a default. */
-    unsigned steps_max;   /* more is a livelock (20,000) */
-    unsigned refusals;    /* how many allocations, mappings, threads may fail in a run (0) */
+    /* Zero is the default of all that follows. */
+    unsigned steps_max;   /* a run with more steps is a livelock (20,000) */
+    unsigned refusals;    /* how many allocations, mappings and threads may fail in a run (0) */
     unsigned timers_max;  /* how many deadlines may pass early in a run (2) */
     unsigned spurious;    /* how many futex waits may return for no reason in a run (2) */
     bool inserts;         /* the exhaustive search also tries orders of unordered stores */
-    bool exhaustive;      /* small enough to be searched through */
+    bool exhaustive;      /* small enough for a complete search */
     bool keeps_memory;    /* memory that is left at the end is no leak */
     bool heavy;           /* a whole scheduler: fewer runs by default */
-    unsigned runs;        /* by each strategy, in mode c11 */
+    unsigned runs;        /* runs of each strategy, in mode c11 */
     unsigned preemptions; /* the exhaustive search's bound (2) */
 
-    /* Called when all threads sleep and the clock must jump: fail if there is work to do. */
+    /*
+     * Called when all threads sleep and the clock must jump; it fails the run if there is work to
+     * do.
+     */
     void (*asleep)(void);
 
-    /* A program of the simulator's own tests: what it must find or must not. */
-    const char *expect;          /* the fault that must be found (one of), in mode c11 at least */
-    bool expect_tso, expect_seq; /* ... in these, too; else it must not be seen there */
+    /* A program of the simulator's own tests: what the simulator must find in it, or must not. */
+    const char *expect;          /* faults of which it must find one, in mode c11 at least */
+    bool expect_tso, expect_seq; /* it must be found in these, too, or must not show there */
     const char *outcomes; /* all outcomes that C11 allows, as "00 01 11"; each must be reached */
     const char *outcomes_tso;
     const char *outcomes_seq;
@@ -57,24 +60,25 @@ void sim_register(sim_world *world);
 
 /* ---- what its body calls ---- */
 
-/* Up to seven more threads; joined by sim_join. */
+/* Up to seven more threads, which sim_join joins. */
 int sim_spawn(void (*entry)(void *), void *arg);
 void sim_join(int thread);
-/* Starts them all, waits for all. */
+/* Starts them all, and waits for all. */
 void sim_together(unsigned n, void (*const entries[])(void *), void *arg);
 
-/* A decision of the world's own, 0 .. n-1. */
+/* A decision of the world's own, from 0 to n - 1. */
 unsigned sim_pick(unsigned n);
 
-/* The run is wrong. */
+/* Says that the run is wrong. */
 #define sim_check(cond) ((cond) ? (void)0 : sim_failed("check", __FILE__, __LINE__, #cond))
 void sim_failed(const char *fault, const char *file, int line, const char *what)
     __attribute__((noreturn));
 
 /*
- * Now, in this thread; later, in another one: whether that happens before what the caller does. The
- * memory modes have no load buffering, which processors have: a read never sees what is stored
- * after it in the run. A world that asks this shows that the orders forbid it, too.
+* sim_moment_now is called in one thread, sim_moment_before later in another one: whether that
+* moment happens before what the caller does. The memory modes have no load buffering, which
+ * processors have: a read never sees what is stored after it in the run. A world that asks this
+ * shows that the orders forbid it, too.
  */
 typedef struct sim_moment {
     unsigned thread;
@@ -83,31 +87,34 @@ typedef struct sim_moment {
 sim_moment sim_moment_now(void);
 bool sim_moment_before(sim_moment moment);
 
-/* How a litmus test ended: one word, as in `outcomes`. */
+/* Says how a litmus test ended: one word, as in `outcomes`. */
 void sim_outcome(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Whether memory and threads may be refused now, in a world that has `.refusals`: yes at first. */
+/*
+ * Says whether memory and threads may be refused from now on, in a world that has `.refusals`; they
+ * may at first.
+ */
 void sim_may_refuse(bool may);
 
 /* Memory that the simulator watches: freed memory may not be touched. */
 void *sim_alloc(size_t size);
 void sim_free(void *ptr);
 
-/* A line in the trace. */
+/* Writes a line into the trace. */
 void sim_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Which thread runs: 0 is the world's body. */
+/* The number of the running thread; 0 is the world's body. */
 unsigned sim_thread_number(void);
 
-/* For `asleep`: until when somebody sleeps on the word (INT64_MAX: for ever, or nobody does). */
+/* For `asleep`: until when a thread sleeps on the word (INT64_MAX: for ever, or none does). */
 int64_t sim_sleeps_until(const void *word);
 
-/* Whether a load may see an old value, so that what was stored is acted on late (mode c11). */
+/* Whether a load may see an old value, so that a thread acts late on what was stored (mode c11). */
 bool sim_sees_late(void);
 
 /*
- * A function whose accesses the simulator does not see, for `asleep`: it looks at the newest values
- * and takes no step. It must not call what is seen.
+ * For `asleep`: a function whose accesses the simulator does not see. It looks at the newest values
+ * and takes no step. It must not call a function that is seen.
  */
 #define SIM_UNSEEN __attribute__((noinline, no_sanitize_thread))
 

@@ -1,9 +1,9 @@
 /*
  * strategy.c: how decisions are taken. Each is written down; a run can be done again from that.
  *
- *   random      at each point somebody else goes on with a chance of its own for the run
+ *   random      at each point another thread goes on, with a chance that is drawn for the run
  *   pct         threads have priorities; at a few random steps the running one becomes the lowest
- *   bounded     somebody else goes on only at a few random steps, and where the running one waits
+ *   bounded     another thread goes on only at a few random steps, or where the running one waits
  *   exhaustive  all decisions, up to so many preemptions and so many old values
  *   replay      those given; beyond them the quiet ones
  *
@@ -36,7 +36,7 @@ void strategy_begin(void) {
     E->preempted = 0;
     E->old_left = E->old_max;
     E->lowest = 1000000;
-    if (E->strategy != S_REPLAY) { /* a replay has those of its run */
+    if (E->strategy != S_REPLAY) { /* a replay has the limits of its run */
         bool some = E->strategy != S_EXHAUSTIVE;
         unsigned timers = w->timers_max ? w->timers_max : 2;
         unsigned spurious = w->spurious ? w->spurious : 2;
@@ -66,7 +66,7 @@ void strategy_begin(void) {
     }
 }
 
-/* Is this one of the run's special steps? */
+/* Whether this is one of the run's special steps. */
 static bool change_here(void) {
     for (unsigned i = 0; i < E->changes_count; i++) {
         if (unlikely(E->changes[i] == E->steps)) {
@@ -114,7 +114,7 @@ static unsigned highest(uint32_t others, bool stay) {
     return choice;
 }
 
-/* Options: stay (if allowed), then the others, then the extras. */
+/* The options: to stay (if that is allowed), then the others, then the extras. */
 unsigned strategy_thread(uint32_t others, bool stay, unsigned extras) {
     unsigned threads = (stay ? 1u : 0u) + (unsigned)__builtin_popcount(others);
     unsigned n = threads + extras;
@@ -217,7 +217,10 @@ unsigned sim_choose(sim_what what, unsigned n) {
     return log_choice(what, n, choice);
 }
 
-/* The next run of the exhaustive search: the last decision that has another option left. */
+/*
+ * Prepares the next run of the exhaustive search: it changes the last decision that has another
+ * option left.
+ */
 bool exhaustive_next(void) {
     uint32_t n = E->log_count;
     while (n > 0 && E->log[n - 1] + 1u >= E->log_options[n - 1]) {

@@ -1,5 +1,5 @@
 /*
- * tsan.c: what -fsanitize=thread makes the compilers call, of gcc and of clang.
+ * tsan.c: what -fsanitize=thread makes gcc and clang call.
  */
 #include <string.h>
 
@@ -7,8 +7,8 @@
 
 #define SITE __builtin_return_address(0)
 /*
- * What a thread writes plainly comes after its own stores to the same place, also those that still
- * are in its store buffer.
+ * A plain write of a thread comes after its own stores to the same place, also those that are still
+ * in its store buffer.
  */
 #define OWN_FIRST(addr, size)                                                                      \
     do {                                                                                           \
@@ -180,7 +180,7 @@ void __tsan_atomic_thread_fence(int order) {
     model_fence(order, SITE);
 }
 
-/* The compiler alone: the simulator executes in program order anyway. */
+/* A fence for the compiler alone: the simulator executes in program order anyway. */
 void __tsan_atomic_signal_fence(int order);
 void __tsan_atomic_signal_fence(int order) {
     (void)order;

@@ -30,19 +30,19 @@ static unsigned x, y, z, r0, r1, r2;
         sim_outcome("%u%u%u", r0, r1, r2);                                                         \
     }
 
-/* Nothing is ordered. */
+/* No order relates them. */
 WRC(wrc_relaxed, th_store_relaxed, th_load_relaxed, th_store_relaxed, th_load_relaxed, ALL)
 
-/* hb is transitive. */
+/* Happens-before is transitive. */
 WRC(wrc, th_store_release, th_load_acquire, th_store_release, th_load_acquire, NOT_110)
 
 /* x may be relaxed: R x 1 hb R x, and coherence does the rest. */
 WRC(wrc_x_relaxed, th_store_relaxed, th_load_relaxed, th_store_release, th_load_acquire, NOT_110)
 
-/* The third does not acquire. */
+/* The third load does not acquire. */
 WRC(wrc_no_acquire, th_store_release, th_load_acquire, th_store_release, th_load_relaxed, ALL)
 
-/* The second does not release; what it acquired it keeps to itself. */
+/* The second store does not release, so that thread keeps what it acquired to itself. */
 WRC(wrc_no_release, th_store_release, th_load_acquire, th_store_relaxed, th_load_acquire, ALL)
 
 /* ---- ISA2: x = 1, y = 1; r0 = y, z = 1; r1 = z, r2 = x ---- */
@@ -66,13 +66,13 @@ WRC(wrc_no_release, th_store_release, th_load_acquire, th_store_relaxed, th_load
         sim_outcome("%u%u%u", r0, r1, r2);                                                         \
     }
 
-/* hb from the first to the second to the third. */
+/* Happens-before leads from the first to the second to the third. */
 ISA2(isa2, th_load_acquire, NOTHING, th_store_release, NOT_110)
 
-/* The second reads relaxed: it has nothing to hand on. */
+/* The second thread reads relaxed, so it has nothing to hand on. */
 ISA2(isa2_no_acquire, th_load_relaxed, NOTHING, th_store_release, ALL)
 
-/* The second stores relaxed. */
+/* The second thread stores relaxed. */
 ISA2(isa2_no_release, th_load_acquire, NOTHING, th_store_relaxed, ALL)
 
 /* An acquire fence, then a release fence, hand it on. */
@@ -83,7 +83,7 @@ ISA2(isa2_no_release, th_load_acquire, NOTHING, th_store_relaxed, ALL)
     } while (0)
 ISA2(isa2_fences, th_load_relaxed, BOTH_FENCES, th_store_relaxed, NOT_110)
 
-/* The two in the wrong order: published before it was taken. */
+/* The two fences stand in the wrong order: it publishes before it has taken. */
 #define BOTH_FENCES_SWAPPED                                                                        \
     do {                                                                                           \
         th_fence_release();                                                                        \
@@ -119,15 +119,15 @@ ISA2(isa2_fences_swapped, th_load_relaxed, BOTH_FENCES_SWAPPED, th_store_relaxed
 RWC(rwc_fences, th_store_relaxed, th_load_relaxed, th_fence_seq(), th_store_relaxed, th_fence_seq(),
     NOT_100, NOT_100)
 
-/* The second's fence alone; the third's load is early, on x86 too. */
+/* Only the second thread has a fence; the third's load is early, on x86 too. */
 RWC(rwc_fence_second, th_store_relaxed, th_load_acquire, th_fence_seq(), th_store_relaxed, NOTHING,
     ALL, ALL)
 
-/* The third's alone: x86 keeps the second's loads in order. */
+/* Only the third thread has one: x86 keeps the second's loads in order. */
 RWC(rwc_fence_third, th_store_relaxed, th_load_acquire, NOTHING, th_store_relaxed, th_fence_seq(),
     ALL, NOT_100)
 
-/* All in S. */
+/* All accesses are in S. */
 RWC(rwc_seq, th_store_seq, th_load_seq, NOTHING, th_store_seq, NOTHING, NOT_100, NOT_100)
 
 /* ---- W+RWC: x = 1, y = 1; r0 = y, r1 = z; z = 1, r2 = x. "100" ---- */
@@ -156,11 +156,11 @@ RWC(rwc_seq, th_store_seq, th_load_seq, NOTHING, th_store_seq, NOTHING, NOT_100,
 W_RWC(w_rwc_fences, th_store_release, th_load_acquire, th_fence_seq(), th_store_relaxed,
       th_fence_seq(), th_load_relaxed, NOT_100, NOT_100)
 
-/* The second's F takes what the relaxed load before it read. */
+/* The second thread's F takes what the relaxed load before it read. */
 W_RWC(w_rwc_fence_takes, th_store_release, th_load_relaxed, th_fence_seq(), th_store_relaxed,
       th_fence_seq(), th_load_relaxed, NOT_100, NOT_100)
 
-/* Only y's store does not release: x is not known to the second. */
+/* Only the store to y does not release: x is not known to the second. */
 W_RWC(w_rwc_no_release, th_store_relaxed, th_load_acquire, th_fence_seq(), th_store_relaxed,
       th_fence_seq(), th_load_relaxed, ALL, NOT_100)
 

@@ -6,7 +6,7 @@
 
 static unsigned x, y, r0, r1, r2, r3;
 
-/* What is there at the end: the joins make all stores known. */
+/* The value at the end: the joins make all stores known. */
 static unsigned last(unsigned *p) {
     return th_load_relaxed(p);
 }
@@ -46,7 +46,10 @@ THREAD(store_1_read) {
     th_store_relaxed(&x, 1u);
     r0 = th_load_relaxed(&x);
 }
-/* CoWR: it reads 2 only if that stands behind its own 1. The outcome: what it reads, the last. */
+/*
+ * CoWR: it reads 2 only if that stands behind its own 1. The outcome is what it reads, and the
+ * last.
+ */
 SAME_IN_ALL(co_wr, "11 12 22") {
     TOGETHER(store_2, store_1_read);
     sim_outcome("%u%u", r0, last(&x));
@@ -76,7 +79,7 @@ SAME_IN_ALL(co_ww, "00 01 02 11 12 22") {
 THREAD(store_3) {
     th_store_relaxed(&x, 3u);
 }
-/* A third store stands anywhere, also between the two. */
+/* A third store may stand anywhere, also between the two. */
 SAME_IN_ALL(co_ww_third, "2 3") {
     TOGETHER(store_1_2, store_3);
     sim_outcome("%u", last(&x));
@@ -92,7 +95,7 @@ THREAD(told_then_read) {
     r1 = th_load_acquire(&y);
     r2 = th_load_relaxed(&x);
 }
-/* CoRR between threads: who knows of a read sees nothing older. Never 110. */
+/* CoRR between threads: a thread that knows of a read sees nothing older. Never 110. */
 SAME_IN_ALL3(co_rr_hb, "000 001 010 011 100 101 111") {
     TOGETHER(store_1, read_then_tell, told_then_read);
     sim_outcome("%u%u%u", r0, r1, r2);
@@ -103,8 +106,8 @@ THREAD(told_then_store) {
     th_store_relaxed(&x, 2u);
 }
 /*
- * CoRW between threads: who knows of a read stores behind what it read: never 111. (2 is read only
- * by who has not told yet.)
+ * CoRW between threads: a thread that knows of a read stores behind what that read: never 111.
+ * (Only a thread that has not told yet may read 2.)
  */
 SAME_IN_ALL3(co_rw_hb, "001 002 011 012 101 102 112 201 202") {
     TOGETHER(store_1, read_then_tell, told_then_store);
@@ -119,7 +122,7 @@ THREAD(add_first) {
 THREAD(add_second) {
     r1 = th_add_relaxed(&x, 1u);
 }
-/* Atomic: no two read the same. */
+/* They are atomic: no two read the same. */
 SAME_IN_ALL(rmw_atomic, "01 10") {
     TOGETHER(add_first, add_second);
     sim_check(last(&x) == 2);
@@ -142,7 +145,7 @@ THREAD(add_then_store_5) {
 THREAD(add_ten) {
     r1 = th_add_relaxed(&x, 10u);
 }
-/* 0 1 5 15, 0 1 11 5, 0 10 11 5: what each read, and the last. */
+/* The outcomes 0 1 5 15, 0 1 11 5, 0 10 11 5 are what each read, and the last. */
 SAME_IN_ALL(rmw_between, "0.5.15 0.1.5 10.0.5") {
     TOGETHER(add_then_store_5, add_ten);
     sim_outcome("%u.%u.%u", r0, r1, last(&x));
@@ -158,7 +161,7 @@ THREAD(cas_2) {
     r1 = th_cas_relaxed(&x, &expected, 2u);
     r3 = expected;
 }
-/* One of two wins; the strong form fails only for what it saw, the other's value. */
+/* One of the two wins; the strong form fails only when it saw the other's value. */
 SAME_IN_ALL(cas_one_wins, "10.1 01.2") {
     TOGETHER(cas_1, cas_2);
     sim_check(r0 ? r3 == 1 : r2 == 2);

@@ -40,11 +40,11 @@ IRIW(iriw_seq, th_store_seq, th_load_seq, NOTHING, NOT_1010)
 /* Each fence comes before the other: fr, then rf, from behind one to before the other. */
 IRIW(iriw_fences, th_store_relaxed, th_load_relaxed, th_fence_seq(), NOT_1010)
 
-/* Loads in S, stores not: RC11 has no edge from R x 0 by fr and rf to R x 1 (C++20 has). */
+/* Loads are in S, stores are not: RC11 has no edge from R x 0 by fr and rf to R x 1 (C++20 has). */
 IRIW(iriw_seq_loads, th_store_release, th_load_seq, NOTHING, ALL)
 
-/* Stores in S, loads not. */
+/* Stores are in S, loads are not. */
 IRIW(iriw_seq_stores, th_store_seq, th_load_acquire, NOTHING, ALL)
 
-/* Acquire fences only. */
+/* There are acquire fences only. */
 IRIW(iriw_fences_weak, th_store_release, th_load_relaxed, th_fence_acquire(), ALL)

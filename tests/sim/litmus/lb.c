@@ -40,7 +40,7 @@ THREAD(third) {
     r2 = th_load_relaxed(&z);
     th_store_relaxed(&x, 1u);
 }
-/* Around three threads. */
+/* The cycle goes around three threads. */
 LITMUS3(lb_three, "000 001 010 011 100 101 110", "000 001 010 011 100 101 110",
         "000 001 010 011 100 101 110") {
     TOGETHER(first, second, third);

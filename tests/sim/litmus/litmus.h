@@ -13,12 +13,12 @@
 
 #include "sim.h"
 
-/* Searched through up to so many preemptions; the more threads, the fewer are affordable. */
+/* The bound on preemptions of the search; with more threads fewer are affordable. */
 #define LITMUS_OF(bound_, name_, c11_, tso_, seq_)                                                 \
     SIM_WORLD(litmus_##name_, .exhaustive = true, .inserts = true, .preemptions = (bound_),        \
               .outcomes = c11_, .outcomes_tso = tso_, .outcomes_seq = seq_)
-#define LITMUS(...) LITMUS_OF(8, __VA_ARGS__)  /* two threads */
-#define LITMUS3(...) LITMUS_OF(4, __VA_ARGS__) /* three */
+#define LITMUS(...) LITMUS_OF(8, __VA_ARGS__)  /* with two threads */
+#define LITMUS3(...) LITMUS_OF(4, __VA_ARGS__) /* with three threads */
 #define LITMUS4(...) LITMUS_OF(3, __VA_ARGS__)
 
 #define THREAD(name_) static void name_(__attribute__((unused)) void *unused)
@@ -29,7 +29,7 @@
         litmus_together((int)(sizeof threads_ / sizeof threads_[0]), threads_);                    \
     } while (0)
 
-/* The last one in the world's own thread: fewer threads are fewer orders to search. */
+/* The last one runs in the world's own thread: fewer threads have fewer orders to search. */
 static inline void litmus_together(int n, void (*const threads[])(void *)) {
     int started[8];
     for (int i = 0; i < n - 1; i++) {

@@ -25,7 +25,7 @@ static unsigned x, y, r0, r1;
         sim_outcome("%u%u", r0, r1);                                                               \
     }
 
-/* Nothing orders anything. x86 keeps the order of stores and that of loads: never in tso. */
+/* No order relates anything. x86 keeps the order of stores and that of loads: never in tso. */
 MP(mp_relaxed, NOTHING, th_store_relaxed, th_load_relaxed, NOTHING, ALL)
 
 /* W x hb R x, so R x 0 would be older than a store that happens before it. */
@@ -34,7 +34,7 @@ MP(mp_release_acquire, NOTHING, th_store_release, th_load_acquire, NOTHING, NOT_
 /* One side alone makes no hb. */
 MP(mp_release_only, NOTHING, th_store_release, th_load_relaxed, NOTHING, ALL)
 
-/* The other side alone. */
+/* The release side alone makes none either. */
 MP(mp_acquire_only, NOTHING, th_store_relaxed, th_load_acquire, NOTHING, ALL)
 
 /* Two fences and a relaxed word between them make hb. */
@@ -43,16 +43,16 @@ MP(mp_fences, th_fence_release(), th_store_relaxed, th_load_relaxed, th_fence_ac
 /* A fence on one side meets an order on the other. */
 MP(mp_fence_and_acquire, th_fence_release(), th_store_relaxed, th_load_acquire, NOTHING, NOT_10)
 
-/* The same the other way round. */
+/* A fence on the other side meets an order on the first. */
 MP(mp_release_and_fence, NOTHING, th_store_release, th_load_relaxed, th_fence_acquire(), NOT_10)
 
 /* A seq_cst fence is a release fence and an acquire fence, too. */
 MP(mp_fences_seq, th_fence_seq(), th_store_relaxed, th_load_relaxed, th_fence_seq(), NOT_10)
 
-/* One fence alone. */
+/* One fence alone orders nothing. */
 MP(mp_fence_release_only, th_fence_release(), th_store_relaxed, th_load_relaxed, NOTHING, ALL)
 
-/* The other one alone. */
+/* The other fence alone orders nothing. */
 MP(mp_fence_acquire_only, NOTHING, th_store_relaxed, th_load_relaxed, th_fence_acquire(), ALL)
 
 /* An acquire fence where a release fence is needed: the kinds differ. */
@@ -86,7 +86,7 @@ static unsigned read_by_failing(unsigned *p) {
 }
 MP(mp_cas_fails, NOTHING, th_store_release, read_by_failing, NOTHING, ALL)
 
-/* ... or acquire. */
+/* The same, with an acquire as the second order. */
 static unsigned read_by_failing_acquire(unsigned *p) {
     unsigned expected = 7;
     th_cas_acq_rel_acquire_both(p, &expected, 8u);

@@ -28,7 +28,7 @@ static unsigned x, y, z, r0, r1;
 #define SB_SAME(name, store, between, load, c11, tso)                                              \
     SB(name, store, between, load, store, between, load, c11, tso)
 
-/* Nothing orders a store and a load of two words, on x86 neither. */
+/* No order relates a store and a load of two words, on x86 neither. */
 SB_SAME(sb_relaxed, th_store_relaxed, NOTHING, th_load_relaxed, ALL, ALL)
 
 /* Release and acquire order nothing between a store and a later load. */
@@ -44,7 +44,7 @@ SB_SAME(sb_fences, th_store_relaxed, th_fence_seq(), th_load_relaxed, NOT_00, NO
 SB(sb_fence_first, th_store_relaxed, th_fence_seq(), th_load_relaxed, th_store_relaxed, NOTHING,
    th_load_relaxed, ALL, ALL)
 
-/* ... whichever thread has it. */
+/* The same with the fence in the other thread. */
 SB(sb_fence_second, th_store_relaxed, NOTHING, th_load_relaxed, th_store_relaxed, th_fence_seq(),
    th_load_relaxed, ALL, ALL)
 
@@ -54,7 +54,7 @@ SB_SAME(sb_fences_weak, th_store_relaxed, th_fence_release(), th_load_acquire, A
 /* seq_cst stores and relaxed loads: the loads are not in S. x86 pays the fence at the store. */
 SB_SAME(sb_seq_store_only, th_store_seq, NOTHING, th_load_relaxed, ALL, NOT_00)
 
-/* The other half: the stores are not in S. */
+/* Loads are in S, the stores are not. */
 SB_SAME(sb_seq_load_only, th_store_relaxed, NOTHING, th_load_seq, ALL, ALL)
 
 /*
@@ -75,20 +75,20 @@ SB(sb_fence_meets_seq_load, th_store_relaxed, th_fence_seq(), th_load_relaxed, t
 /* A read-modify-write is no fence, whatever x86 makes of it: loads after it may be early. */
 SB_SAME(sb_rmw, th_xchg_acq_rel, NOTHING, th_load_acquire, ALL, NOT_00)
 
-/* ... not even a seq_cst one, if the loads are not. */
+/* The same with a seq_cst one, if the loads are not seq_cst. */
 SB_SAME(sb_rmw_seq, th_xchg_seq, NOTHING, th_load_acquire, ALL, NOT_00)
 
-/* ... with seq_cst loads all are in S. */
+/* With seq_cst loads all are in S. */
 SB_SAME(sb_rmw_seq_loads, th_xchg_seq, NOTHING, th_load_seq, NOT_00, NOT_00)
 
 /* Two acq_rel read-modify-writes of one word decide it: the second reads from the first. */
 SB_SAME(sb_same_rmw, th_store_relaxed, th_add_acq_rel(&z, 1u), th_load_relaxed, NOT_00, NOT_00)
 
-/* ... seen as a fence, each of a word of its own, they decide nothing in C11. */
+/* Read-modify-writes that are meant as fences, each of a word of its own, decide nothing in C11. */
 SB(sb_rmws_apart, th_store_relaxed, th_add_seq(&z, 1u), th_load_relaxed, th_store_relaxed,
    th_fence_seq(), th_load_relaxed, ALL, NOT_00)
 
-/* Fences of the compiler alone. */
+/* There are only fences for the compiler. */
 SB_SAME(sb_compiler, th_store_relaxed, th_fence_compiler(), th_load_relaxed, ALL, ALL)
 
 /*
@@ -150,7 +150,7 @@ THREAD(ring_z_weak) {
     th_store_release(&z, 1u);
     r2 = th_load_acquire(&x);
 }
-/* One of them has none: the ring of fences is open. */
+/* One thread has no fence: the ring of fences is open. */
 LITMUS3(sb_three_one_open, ALL_3, ALL_3, NOT_000) {
     TOGETHER(ring_x, ring_y, ring_z_weak);
     sim_outcome("%u%u%u", r0, r1, r2);

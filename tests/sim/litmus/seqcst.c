@@ -25,7 +25,9 @@ static unsigned x, y, z, r0, r1, r2;
         sim_outcome("%u%u", r0, r1);                                                               \
     }
 
-/* No hb: R x 0 comes before W x 1 in S, although y was seen. On ARM the store of y overtakes x's.
+/*
+ * There is no hb: R x 0 comes before W x 1 in S, although y was seen. On ARM the store of y
+ * overtakes x's.
  */
 MP(s_mp, th_store_seq, th_store_relaxed, th_load_relaxed, ALL)
 
@@ -38,7 +40,7 @@ MP(s_mp_rmw, th_xchg_seq, th_store_relaxed, th_load_relaxed, ALL)
 /* Release and acquire at the flag: hb, an edge of S as any. */
 MP(s_mp_hb, th_store_seq, th_store_release, th_load_acquire, NOT_10)
 
-/* All in S. */
+/* All accesses are in S. */
 MP(s_mp_all, th_store_seq, th_store_seq, th_load_seq, NOT_10)
 
 /* ---- a store in S that comes early ---- */
@@ -79,7 +81,7 @@ THREAD(flag_y_x_rmw) {
     th_xchg_seq(&y, 1u);
     r1 = th_load_seq(&x);
 }
-/* The same with read-modify-writes. */
+/* The same holds with read-modify-writes. */
 LITMUS(s_early_rmw, "001 010 011 101 110 111", "001 010 011 110 111", "001 010 011 110 111") {
     TOGETHER(x_flag_y_rmw, flag_y_x_rmw);
     sim_outcome("%u%u%u", r0, r1, r2);

@@ -1,7 +1,7 @@
 /*
  * sequences.c: release sequences, as C++20 has them: a release store and the read-modify-writes
- * that follow it in mo, by whomever. A store that is no read-modify-write ends it. Who acquires
- * from any of them knows what came before the release store.
+ * that follow it in mo, by any thread. A store that is no read-modify-write ends it. A thread that
+ * acquires from any of them knows what came before the release store.
  */
 #include "litmus.h"
 
@@ -64,7 +64,7 @@ LITMUS3(seq_rmw_fence, ADDED, ADDED, ADDED) {
     OUTCOME;
 }
 
-/* ... and taken by an acquire fence. */
+/* The same, taken by an acquire fence. */
 LITMUS3(seq_rmw_fences, ADDED, ADDED, ADDED) {
     TOGETHER(publish_by_fence, add_2, take_by_fence);
     OUTCOME;
@@ -98,7 +98,7 @@ THREAD(add_and_read) {
     r0 = th_add_relaxed(&x, 2u);
     r1 = th_load_relaxed(&y);
 }
-/* Whoever continues a sequence relaxed does not itself learn what was published: 10. */
+/* A thread that continues a sequence relaxed does not itself learn what was published: 10. */
 LITMUS(seq_continues_unaware, "00 01 10 11", "00 01 11", "00 01 11") {
     TOGETHER(publish, add_and_read);
     OUTCOME;
@@ -109,13 +109,13 @@ THREAD(add_fence_read) {
     th_fence_acquire();
     r1 = th_load_relaxed(&y);
 }
-/* ... unless a fence takes it. */
+/* The same, unless a fence takes it. */
 LITMUS(seq_continues_fence, "00 01 11", "00 01 11", "00 01 11") {
     TOGETHER(publish, add_fence_read);
     OUTCOME;
 }
 
-/* ---- two publish by adding; who reads both knows both ---- */
+/* ---- two publish by adding; a thread that reads both knows both ---- */
 
 static unsigned z;
 
@@ -143,7 +143,7 @@ THREAD(publish_z_relaxed) {
     th_store_relaxed(&z, 1u);
     th_add_relaxed(&x, 2u);
 }
-/* The second does not release: z is not known, whether it came first or last. */
+/* The second thread does not release: z is not known, whether it came first or last. */
 LITMUS3(seq_counter_half, "000 001 010 011 110 111 200 201 210 211 310 311",
         "000 001 010 011 110 111 201 211 311", "000 001 010 011 110 111 201 211 311") {
     TOGETHER(publish_y, publish_z_relaxed, take_both);
@@ -164,7 +164,7 @@ THREAD(take_5) {
     r1 = th_load_acquire(&x) == 5;
     r2 = th_load_relaxed(&y) + th_load_relaxed(&z);
 }
-/* What was acquired is released again by the next store: who sees 5 knows y and z. */
+/* What was acquired is released again by the next store: a thread that sees 5 knows y and z. */
 LITMUS4(seq_handed_on, "00 01 02 12", "00 01 02 12", "00 01 02 12") {
     TOGETHER(publish_y, acq_rel_add, store_x_5, take_5);
     sim_outcome("%u%u", r1, r2);

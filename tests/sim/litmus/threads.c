@@ -10,7 +10,7 @@ static unsigned x, y, plain, r0, r1;
 #define ALL "00 01 10 11"
 
 THREAD(read_y_x) {
-    sim_check(plain == 1); /* plain: no race with the store before the start */
+    sim_check(plain == 1); /* a plain access: it does not race with the store before the start */
     r0 = th_load_relaxed(&y);
     r1 = th_load_relaxed(&x);
 }
@@ -28,7 +28,7 @@ THREAD(read_y_x_late) {
     r0 = th_load_relaxed(&y);
     r1 = th_load_relaxed(&x);
 }
-/* What comes after the start is not: as mp_relaxed, and the starter is the writer. */
+/* What comes after the start is not known: it is as mp_relaxed, with the starter as the writer. */
 LITMUS(start_orders_no_more, ALL, "00 01 11", "00 01 11") {
     int t = sim_spawn(read_y_x_late, NULL);
     th_store_relaxed(&x, 1u);
@@ -43,7 +43,7 @@ THREAD(write_all) {
     th_store_relaxed(&x, 2u);
     th_store_relaxed(&y, 1u);
 }
-/* After the join nothing old is seen. */
+/* After the join no old value is seen. */
 LITMUS(join_orders, "21", "21", "21") {
     int t = sim_spawn(write_all, NULL);
     sim_join(t);
@@ -56,7 +56,7 @@ THREAD(middle) {
     int t = sim_spawn(read_y_x, NULL);
     sim_join(t);
 }
-/* Both are transitive. */
+/* Start and join are transitive. */
 LITMUS(start_and_join, "11", "11", "11") {
     plain = 1;
     th_store_relaxed(&y, 1u);
@@ -97,7 +97,7 @@ THREAD(close_by_fence) {
     th_fence_seq();
     r2 = th_load_relaxed(&x) + 2 * th_load_relaxed(&y);
 }
-/* A fence of the closer alone does not do it. */
+/* A fence of the closer alone does not suffice. */
 #define OPEN "000 001 002 003 010 011 012 013 100 101 102 103 110 111 112 113"
 LITMUS3(barrier_is_needed, OPEN, OPEN, CLOSED) {
     TOGETHER(announce_x, announce_y, close_by_fence);

@@ -1,6 +1,6 @@
 /*
  * writes.c: shapes in which the order of two stores of one word, mo, closes the cycle: 2+2W, S, R,
- * Z6. Whoever executes a store later may still stand before the other in mo.
+ * Z6. A store that is executed later may still stand before the other in mo.
  */
 #include "litmus.h"
 
@@ -31,10 +31,10 @@ static unsigned last(unsigned *p) {
 /* "11": W x 2 mo W x 1 and W y 2 mo W y 1; nothing else relates the threads. */
 W22(w22_relaxed, th_store_relaxed, NOTHING, "11 12 21 22")
 
-/* Release stores that nobody acquires. */
+/* Release stores order nothing when no thread acquires them. */
 W22(w22_release, th_store_release, NOTHING, "11 12 21 22")
 
-/* In one order S that mo agrees with. */
+/* One order S relates them, and mo agrees with it. */
 W22(w22_seq, th_store_seq, NOTHING, "12 21 22")
 
 /* F, W y 2 mo W y 1, F: each fence before the other. */
@@ -64,10 +64,10 @@ S(s_relaxed, NOTHING, th_store_relaxed, th_load_relaxed, NOTHING, "01 02 11 12")
 /* W x 2 hb W x 1, so mo says the same. */
 S(s_release_acquire, NOTHING, th_store_release, th_load_acquire, NOTHING, "01 02 11")
 
-/* The same with fences. */
+/* The same holds with fences. */
 S(s_fences, th_fence_release(), th_store_relaxed, th_load_relaxed, th_fence_acquire(), "01 02 11")
 
-/* One side alone. */
+/* One side alone orders nothing. */
 S(s_release_only, NOTHING, th_store_release, th_load_relaxed, NOTHING, "01 02 11 12")
 
 /* ---- R: x = 1, y = 1 against y = 2, r0 = x; the outcome is what is last in y, and r0 ---- */
@@ -91,7 +91,7 @@ S(s_release_only, NOTHING, th_store_release, th_load_relaxed, NOTHING, "01 02 11
 /* "20": W y 1 mo W y 2, yet x is not seen. x86 may load x before its own store is out. */
 R(r_relaxed, th_store_relaxed, NOTHING, NOTHING, th_load_relaxed, "10 11 20 21", "10 11 20 21")
 
-/* Release and acquire do not help: nobody reads y. */
+/* Release and acquire do not help: no thread reads y. */
 R(r_release_acquire, th_store_release, NOTHING, NOTHING, th_load_acquire, "10 11 20 21",
   "10 11 20 21")
 
@@ -103,11 +103,11 @@ R(r_fences, th_store_relaxed, th_fence_seq(), th_fence_seq(), th_load_relaxed, "
 R(r_fence_second, th_store_release, NOTHING, th_fence_seq(), th_load_relaxed, "10 11 20 21",
   "10 11 21")
 
-/* The other one. */
+/* The other fence alone makes none either. */
 R(r_fence_first, th_store_relaxed, th_fence_seq(), NOTHING, th_load_acquire, "10 11 20 21",
   "10 11 20 21")
 
-/* All in S. */
+/* All accesses are in S. */
 R(r_seq, th_store_seq, NOTHING, NOTHING, th_load_seq, "10 11 21", "10 11 21")
 
 /* ---- Z6: x = 1, y = 1; y = 2, z = 1; r0 = z, r1 = x. The outcome: the last y, r0, r1 ---- */

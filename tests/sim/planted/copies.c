@@ -13,7 +13,7 @@ static big shared, other;
 static char text[32];
 static volatile size_t some = 24;
 
-/* Somebody reads it: else the compilers leave out what is written. */
+/* Counts as a use: otherwise the compilers leave out what is written. */
 #define USED(object) __asm__ volatile("" : : "r"(&(object)) : "memory")
 
 THREAD(writes_last) {
@@ -30,7 +30,7 @@ PLANTED(race_assignment, "race") {
     sim_join(t);
 }
 
-/* A copy of a known size, which the compiler may make itself. */
+/* A copy of a known size, which the compiler may make itself, meets a write. */
 PLANTED(race_copy_known, "race") {
     int t = sim_spawn(writes_last, NULL);
     memcpy(&other, &shared, sizeof shared);
@@ -39,7 +39,7 @@ PLANTED(race_copy_known, "race") {
     sim_join(t);
 }
 
-/* A copy by the library of C. */
+/* A copy by the C library meets a write. */
 PLANTED(race_copy, "race") {
     int t = sim_spawn(writes_last, NULL);
     memcpy(&other, &shared, some);
@@ -48,7 +48,7 @@ PLANTED(race_copy, "race") {
     sim_join(t);
 }
 
-/* The same, when the places may overlap. */
+/* A copy between places that may overlap meets a write. */
 PLANTED(race_move, "race") {
     int t = sim_spawn(writes_last, NULL);
     memmove(&other, &shared, some);
@@ -57,7 +57,7 @@ PLANTED(race_move, "race") {
     sim_join(t);
 }
 
-/* A fill. */
+/* A fill meets a write. */
 PLANTED(race_fill, "race") {
     int t = sim_spawn(writes_last, NULL);
     memset(&shared, 0, some);
@@ -66,7 +66,7 @@ PLANTED(race_fill, "race") {
     sim_join(t);
 }
 
-/* A fill of a known size. */
+/* A fill of a known size meets a write. */
 PLANTED(race_fill_known, "race") {
     int t = sim_spawn(writes_last, NULL);
     memset(&shared, 0, sizeof shared);
@@ -87,7 +87,7 @@ PLANTED(race_initialiser, "race") {
 THREAD(writes_byte) {
     text[13] = 1;
 }
-/* One byte inside of a word, against the word, not aligned. */
+/* One byte inside of a word is accessed against the whole word, not aligned. */
 PLANTED(race_unaligned, "race") {
     int t = sim_spawn(writes_byte, NULL);
     uint32_t four;
@@ -98,7 +98,7 @@ PLANTED(race_unaligned, "race") {
     sim_join(t);
 }
 
-#ifdef __clang__ /* gcc shows no accesses to fields of bits; the library has none */
+#ifdef __clang__ /* gcc shows no accesses to bit fields; the library has none */
 static struct {
     unsigned low : 3;
     unsigned high : 5;
@@ -107,7 +107,7 @@ static struct {
 THREAD(writes_high) {
     bits.high = 1;
 }
-/* Two fields of bits in one byte are one object. */
+/* Two bit fields in one byte are one object. */
 PLANTED(race_bits, "race") {
     int t = sim_spawn(writes_high, NULL);
     bits.low = 1;
@@ -120,7 +120,7 @@ PLANTED(race_bits, "race") {
 THREAD(writes_neighbour) {
     text[1] = 1;
 }
-/* Two bytes of one word are not: no race. */
+/* Two bytes of one word are two objects: no race. */
 SIM_WORLD(sound_neighbours) {
     int t = sim_spawn(writes_neighbour, NULL);
     text[0] = 1;

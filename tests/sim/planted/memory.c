@@ -52,7 +52,7 @@ THREAD(pops_and_returns) {
     if (a) {
         take(a);
         sim_free(a);
-        put(2); /* at the same address, if memory is handed out at once */
+        put(2); /* this gets the same address if memory is handed out at once */
     }
 }
 /*
@@ -65,7 +65,7 @@ PLANTED(aba, "check") {
     int t = sim_spawn(pops_and_returns, NULL);
     node *old = th_load_acquire(&top);
     node *next = th_load_relaxed(&old->next);
-    th_store_release(&flag, 1u); /* from here on it is not touched, only compared */
+    th_store_release(&flag, 1u); /* from here on it is compared, and not touched */
     bool mine = th_cas_acq_rel(&top, &old, next);
     sim_join(t);
     node *all[4] = {mine ? old : NULL, kept, pop(), pop()};
@@ -87,7 +87,7 @@ THREAD(frees_top) {
         sim_free(n);
     }
 }
-/* Whoever is about to pop looks at a node that another one has popped and freed. */
+/* A thread that is about to pop looks at a node that another one has popped and freed. */
 PLANTED(reads_freed_node, "race use-after-free") {
     put(1);
     int t = sim_spawn(frees_top, NULL);
@@ -109,7 +109,7 @@ PLANTED(memory_comes_back, "check") {
 static void drop(void *arg) {
     unsigned *count = arg;
     th_sub_acq_rel(count, 1u);
-    if (th_load_acquire(count) == 0) { /* a step and a look are not one */
+    if (th_load_acquire(count) == 0) { /* the step and the look are two operations */
         sim_free(count);
     }
 }
@@ -125,7 +125,7 @@ PLANTED(double_free, "race use-after-free") {
 static void frees(void *arg) {
     sim_free(arg);
 }
-/* Nothing in between: the same block twice. */
+/* The same block is freed twice, with nothing in between. */
 PLANTED(double_free_plain, "use-after-free") {
     unsigned *block = sim_alloc(sizeof *block);
     int t = sim_spawn(frees, block);
@@ -137,7 +137,7 @@ THREAD(frees_and_tells) {
     sim_free(th_load_relaxed(&shared));
     th_store_release(&flag, 1u);
 }
-/* Touched by one who knows that it is freed: no race, only a use after free. */
+/* A thread touches it that knows that it is freed: no race, only a use after free. */
 PLANTED(touched_after_free, "use-after-free") {
     th_store_relaxed(&shared, sim_alloc(sizeof *shared));
     int t = sim_spawn(frees_and_tells, NULL);
@@ -151,7 +151,7 @@ PLANTED(touched_after_free, "use-after-free") {
 THREAD(sleeps_on_shared) {
     th_os_futex_wait(th_load_relaxed(&shared), 0, th_os_now() + 1000);
 }
-/* A wait on a word that is gone: the kernel would read it. */
+/* A thread waits on a word that is gone: the kernel would read it. */
 PLANTED(sleeps_on_freed, "use-after-free") {
     th_store_relaxed(&shared, sim_alloc(sizeof *shared));
     sim_free(th_load_relaxed(&shared));
@@ -161,9 +161,9 @@ PLANTED(sleeps_on_freed, "use-after-free") {
 
 static void reads(void *arg) {
     sim_check(*(unsigned *)arg == 1);
-    th_store_relaxed(&flag, 1u); /* not a release: the read may come after */
+    th_store_relaxed(&flag, 1u); /* not a release: the read may come after it */
 }
-/* Freed although the other's read is not known to be done. */
+/* The block is freed although the other thread's read is not known to be done. */
 PLANTED(freed_unordered, "race") {
     unsigned *block = sim_alloc(sizeof *block);
     *block = 1;
@@ -181,7 +181,7 @@ THREAD(takes_shared) {
         sim_free(p);
     }
 }
-/* Whoever comes too early leaves the block behind. */
+/* A thread that comes too early leaves the block behind. */
 PLANTED(leak, "leak") {
     int t = sim_spawn(takes_shared, NULL);
     unsigned *block = sim_alloc(sizeof *block);
@@ -189,7 +189,7 @@ PLANTED(leak, "leak") {
     sim_join(t);
 }
 
-/* One byte behind the block. */
+/* A byte behind the block is touched. */
 PLANTED(overrun, "use-after-free") {
     char *block = sim_alloc(24);
     volatile unsigned n = 32;
@@ -199,14 +199,14 @@ PLANTED(overrun, "use-after-free") {
 
 /* ---- refused ---- */
 
-/* NULL is not looked for. */
+/* The caller does not look for NULL. */
 PLANTED(refused_not_handled, "crash", .refusals = 1) {
     unsigned *block = th_os_alloc(sizeof *block);
     *block = 1;
     th_os_free(block);
 }
 
-/* The second is refused, the first forgotten. */
+/* The second allocation is refused, and the first is forgotten. */
 PLANTED(refused_leaks, "leak", .refusals = 1) {
     unsigned *a = th_os_alloc(sizeof *a);
     if (!a) {
@@ -223,7 +223,7 @@ PLANTED(refused_leaks, "leak", .refusals = 1) {
 static void nothing(void *arg) {
     (void)arg;
 }
-/* A thread that was refused is joined. */
+/* A thread whose start was refused is joined. */
 PLANTED(refused_thread, "check", .refusals = 1) {
     th_os_thread t;
     int code = th_os_thread_start(&t, "one", nothing, NULL);
@@ -242,14 +242,14 @@ THREAD(enters) {
     }
     th_sub_relaxed(&entered, 1u);
 }
-/* The library's own abort ends the run. */
+/* An abort of the library ends the run. */
 PLANTED(aborts, "abort") {
     int t = sim_spawn(enters, NULL);
     enters(NULL);
     sim_join(t);
 }
 
-/* A loop that neither waits nor looks at an atomic. */
+/* A loop neither waits nor looks at an atomic. */
 static volatile unsigned never;
 PLANTED(hang, "hang") {
     while (!never) {

@@ -12,7 +12,7 @@ static unsigned data, flag, lock;
 THREAD(counts) {
     data++;
 }
-/* Two count without anything. */
+/* Two threads count, without any order. */
 PLANTED(race, "race") {
     int t = sim_spawn(counts, NULL);
     data++;
@@ -33,7 +33,10 @@ static void touches(void *arg) {
     uint8_t *at = arg;
     *at = 1;
 }
-/* Eight writers of one word, each a byte of its own; the ninth access is to the first one's. */
+/*
+ * Eight threads write one word, each a byte of its own; the ninth access is to the first one's
+ * byte.
+ */
 PLANTED(race_among_bytes, "race") {
     int threads[7];
     for (unsigned i = 0; i < 7; i++) {
@@ -47,7 +50,7 @@ PLANTED(race_among_bytes, "race") {
     }
 }
 
-/* An atomic access against a plain one. */
+/* An atomic access races with a plain one. */
 THREAD(adds) {
     th_add_relaxed(&data, 1u);
 }
@@ -76,7 +79,7 @@ THREAD(publishes) {
     data = 1;
     th_store_release(&flag, 1u);
 }
-/* The other half. */
+/* The acquire is missing. */
 PLANTED(no_acquire, "race") {
     int t = sim_spawn(publishes, NULL);
     if (th_load_relaxed(&flag)) {
@@ -89,9 +92,9 @@ static unsigned version;
 
 THREAD(writes_version) {
     th_store_relaxed(&data, 1u);
-    th_store_relaxed(&version, 1u); /* should release */
+    th_store_relaxed(&version, 1u); /* this should release */
 }
-/* All atomic, so no race: only the old value shows it. */
+/* All accesses are atomic, so there is no race: only the old value shows it. */
 PLANTED_C11(stale_value, "check") {
     int t = sim_spawn(writes_version, NULL);
     if (th_load_acquire(&version)) {
@@ -106,7 +109,7 @@ THREAD(looks_then_locks) {
     while (th_load_acquire(&lock)) {
         th_os_relax();
     }
-    th_store_relaxed(&lock, 1u); /* a look and a step are not one */
+    th_store_relaxed(&lock, 1u); /* the look and the step are two operations */
     data++;
     th_store_release(&lock, 0u);
 }
@@ -118,14 +121,14 @@ PLANTED(lock_in_two_steps, "race") {
 
 THREAD(locks_relaxed) {
     unsigned free = 0;
-    while (!th_cas_relaxed(&lock, &free, 1u)) { /* should acquire */
+    while (!th_cas_relaxed(&lock, &free, 1u)) { /* this should acquire */
         free = 0;
         th_os_relax();
     }
     data++;
     th_store_release(&lock, 0u);
 }
-/* One at a time, but the data does not come along. */
+/* One thread at a time is inside, but the data does not come along. */
 PLANTED(lock_without_acquire, "race") {
     int t = sim_spawn(locks_relaxed, NULL);
     locks_relaxed(NULL);
@@ -148,7 +151,7 @@ THREAD(flags_1) {
     }
     th_store_release(&lock, 0u);
 }
-/* Two flags without fences: both see the other's down. */
+/* Two flags have no fences: both threads see the other's down. */
 PLANTED_TSO(lock_of_two_flags, "check") {
     int t = sim_spawn(flags_0, NULL);
     flags_1(NULL);
@@ -175,7 +178,7 @@ static void polite(unsigned self) {
 THREAD(polite_1) {
     polite(1);
 }
-/* Each waits for a step of the other's that does not come, and spins. */
+/* Each thread waits for a step of the other's that does not come, and spins. */
 PLANTED(livelock, "livelock", .steps_max = 2000) {
     int t = sim_spawn(polite_1, NULL);
     polite(0);
@@ -228,7 +231,7 @@ static unsigned deque_pop(void) {
     return item;
 }
 
-/* Atomic: what is looked for is an old slot or a second taker, not a race. */
+/* The slots are atomic: the fault is an old slot or a second taker, not a race. */
 static void consume(unsigned item) {
     sim_check(item == 0 || th_add_relaxed(&payload[item], 1u) == 0);
 }
@@ -255,7 +258,7 @@ PLANTED_C11(deque_no_fence, "check") {
     deque(false);
 }
 
-/* The same with its fence has no fault: it is the fence that is found, not the deque. */
+/* With its fence the same deque has no fault: so it is the fence that is found. */
 SIM_WORLD(planted_deque_sound) {
     deque(true);
 }

@@ -12,10 +12,10 @@
 /* The fault shows with the weakest memory only. */
 #define PLANTED_C11(name_, fault_, ...)                                                            \
     SIM_WORLD(planted_##name_, .expect = (fault_), ##__VA_ARGS__)
-/* ... with store buffers as well. */
+/* The fault shows with store buffers as well. */
 #define PLANTED_TSO(name_, fault_, ...)                                                            \
     SIM_WORLD(planted_##name_, .expect = (fault_), .expect_tso = true, ##__VA_ARGS__)
-/* ... with any memory: only the interleaving matters. */
+/* The fault shows with any memory: only the interleaving matters. */
 #define PLANTED(name_, fault_, ...)                                                                \
     SIM_WORLD(planted_##name_, .expect = (fault_), .expect_tso = true, .expect_seq = true,         \
               ##__VA_ARGS__)

@@ -39,7 +39,7 @@ THREAD(dekker_waker_fenced) {
         th_os_futex_wake(&word, 1);
     }
 }
-/* The other side's fence is missing. */
+/* The sleeper's fence is missing. */
 PLANTED_TSO(dekker_no_fence_sleeper, "deadlock") {
     int t = sim_spawn(dekker_waker_fenced, NULL);
     th_store_relaxed(&sleepers, 1u);
@@ -53,7 +53,7 @@ PLANTED_TSO(dekker_no_fence_sleeper, "deadlock") {
 
 THREAD(dekker_waker_rmw) {
     th_store_relaxed(&ready, 1u);
-    th_add_acq_rel(&word, 0u); /* a locked instruction on x86, no fence in C11 */
+    th_add_acq_rel(&word, 0u); /* this is a locked instruction on x86, and no fence in C11 */
     if (th_load_relaxed(&sleepers)) {
         th_store_relaxed(&word, 1u);
         th_os_futex_wake(&word, 1);
@@ -92,7 +92,7 @@ THREAD(sleeper) {
         th_os_futex_wait(&ready, 0, TH_FOREVER);
     }
 }
-/* One is woken where two may sleep. */
+/* One thread is woken where two may sleep. */
 PLANTED(wakes_too_few, "deadlock") {
     int a = sim_spawn(sleeper, NULL);
     int b = sim_spawn(sleeper, NULL);
@@ -135,7 +135,7 @@ PLANTED(timeout_is_no_wake, "check") {
 
 typedef struct waiter {
     unsigned done;
-    unsigned woken; /* counted after the wake: too late */
+    unsigned woken; /* it is counted after the wake, which is too late */
 } waiter;
 
 static void wakes_waiter(void *arg) {
@@ -149,7 +149,7 @@ static void waits(waiter *w) {
         th_os_futex_wait(&w->done, 0, TH_FOREVER);
     }
 }
-/* As soon as it is done the waiter gives its record away: the waker still touches it. */
+/* As soon as it is done the waiter gives its record away, and the waker still touches it. */
 PLANTED(waker_touches_waiter, "race use-after-free") {
     waiter *w = th_os_map(4096);
     int t = sim_spawn(wakes_waiter, w);
@@ -157,7 +157,7 @@ PLANTED(waker_touches_waiter, "race use-after-free") {
     th_os_unmap(w, 4096);
     sim_join(t);
 }
-/* The same on the heap: to free is to write, so that it also shows where the waker came first. */
+/* The same on the heap, where freeing is a write: so it also shows when the waker came first. */
 PLANTED(waker_races_free, "race use-after-free") {
     waiter *w = sim_alloc(sizeof *w);
     w->done = w->woken = 0;
