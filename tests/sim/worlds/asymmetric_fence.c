@@ -1,7 +1,7 @@
 /*
- * asymmetric_fence.c: what only its worker takes, behind the asymmetric fence (queue/README.md,
- * "the asymmetric fence, the slot, and what is claimed"): the owner takes by plain accesses, a
- * rescuer has the system order all the processors first. The LIFO slot and the claims.
+ * asymmetric_fence.c: what only its worker takes, behind the asymmetric fence
+ * (src/queue/README.md): the owner takes by plain accesses, a rescuer has the system order all the
+ * processors first. What stands behind it are the LIFO slot and the batches.
  */
 #include "queue/asymmetric_fence.h"
 
@@ -33,7 +33,7 @@ static void take(void) {
     }
 }
 
-/* The owner: takes what it filled, if that is still there, or lets the next push it out. */
+/* The owner: it takes what it filled, if that is still there, or lets the next push it out. */
 static void own(unsigned first, unsigned n) {
     for (unsigned i = first; i < n; i++) {
         fill(i);
@@ -70,7 +70,7 @@ static void finish(unsigned n) {
     items_all_taken(n);
 }
 
-/* "Owner and rescuer take the same work": one fill, one take, one rescue. */
+/* Owner and rescuer take the same work: one fill, one take, one rescue. */
 SIM_WORLD(afence_take, .exhaustive = true, .preemptions = 4, .inserts = true) {
     begin(TH_AFENCE_OPEN, 1);
     int t = sim_spawn(rescuer, NULL);
@@ -80,8 +80,10 @@ SIM_WORLD(afence_take, .exhaustive = true, .preemptions = 4, .inserts = true) {
     finish(1);
 }
 
-/* The owner refills between rescues: "the owner reads OPEN of R5, and still sees what R4 took",
- * "the owner fills a place while a rescuer exchanges". Some barriers are refused. */
+/*
+ * The owner refills between rescues: it reads OPEN and must not see what the last rescuer took, and
+ * it fills a place while a rescuer exchanges. Some barriers are refused.
+ */
 SIM_WORLD(afence_refill, .exhaustive = true, .refusals = 2) {
     begin(TH_AFENCE_OPEN, 3);
     int t = sim_spawn(rescuer, NULL);
@@ -90,8 +92,10 @@ SIM_WORLD(afence_refill, .exhaustive = true, .refusals = 2) {
     finish(4);
 }
 
-/* "Two rescuers": the second goes away or comes after the first. When its barrier is refused, the
- * owner that reads OPEN from it must know all the same what the first has emptied. */
+/*
+ * Two rescuers: the second goes away or comes after the first. When its barrier is refused, an
+ * owner that reads OPEN from it must know all the same what the first has emptied.
+ */
 SIM_WORLD(afence_two_rescuers, .refusals = 2) {
     begin(TH_AFENCE_OPEN, 2);
     int a = sim_spawn(rescuer, NULL);
@@ -102,8 +106,10 @@ SIM_WORLD(afence_two_rescuers, .refusals = 2) {
     finish(3);
 }
 
-/* Where the system cannot order processors the asymmetric fence is shut for ever: everybody
- * exchanges, and rescuers do not keep each other away. */
+/*
+ * Where the system cannot order processors the asymmetric fence is shut for ever: all threads
+ * exchange, and rescuers do not keep each other away.
+ */
 SIM_WORLD(afence_shut) {
     begin(TH_AFENCE_SHUT, 2);
     int a = sim_spawn(rescuer, NULL);
@@ -115,9 +121,9 @@ SIM_WORLD(afence_shut) {
     finish(3);
 }
 
-/* ---- claims ---- */
+/* ---- batches ---- */
 
-/* rescue_private: what is claimed, then the slot; then what a thief may take of the ring. */
+/* rescue_private: takes the batch, then the slot; then what a thief may take of the ring. */
 static void batch_rescuer(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < rescue_rounds; i++) {
@@ -164,8 +170,10 @@ static void own_batches(unsigned n) {
     }
 }
 
-/* A claim is taken one by one by its owner, and rescued meanwhile; it is filled again only when all
- * its places were found empty. */
+/*
+ * The owner takes its batch one by one while others rescue from it; it is filled again only when
+ * the owner has found all its places empty.
+ */
 SIM_WORLD(afence_batch, .exhaustive = true, .refusals = 1) {
     begin(TH_AFENCE_OPEN, 3);
     int t = sim_spawn(batch_rescuer, NULL);
@@ -175,7 +183,7 @@ SIM_WORLD(afence_batch, .exhaustive = true, .refusals = 1) {
     finish(7);
 }
 
-/* Two rescuers, claim and slot behind one gate. */
+/* Two rescuers; batch and slot stand behind one fence. */
 SIM_WORLD(afence_batch_and_slot, .refusals = 1) {
     begin(TH_AFENCE_OPEN, 2);
     int a = sim_spawn(batch_rescuer, NULL);

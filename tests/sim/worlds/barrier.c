@@ -1,5 +1,5 @@
 /*
- * barrier.c: the barrier (src/sync/README.md, "Barrier"): the last to come against those who wait,
+ * barrier.c: the barrier (src/sync/README.md, "Barrier"): the last to come against waiters that
  * give up, come again, and free.
  */
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define LATER 1000000
 
 static thrum_barrier *barrier;
-static int data[4]; /* plain: what each wrote before it came */
+static int data[4]; /* plain: what each thread wrote before it came */
 static int codes[4];
 static uint32_t xlast; /* parts that have yet to come back */
 static uint32_t xgo;
@@ -35,7 +35,7 @@ static void make_two(void) {
 
 /* ---- two ---- */
 
-/* Who was woken frees it: the one that came last must have touched it for the last time. */
+/* The woken one frees it: the one that came last must have touched it for the last time. */
 static void come_and_free(unsigned me) {
     data[me] = 1;
     int result = thrum_barrier_wait(barrier);
@@ -94,7 +94,7 @@ static void last_c(void *unused) {
     come_last_frees(2);
 }
 
-/* All see what all wrote; one of them was the last. */
+/* All see what all wrote; one of them is told that it was the last. */
 static const crew_play three = {make_three, NULL, 3, {last_a, last_b, last_c}};
 CREW_WORLDS(barrier_three, three, .exhaustive = true)
 
@@ -127,7 +127,7 @@ static void again_b(void *unused) {
     come_again(1);
 }
 
-/* It begins anew: who is let through and comes again waits for the next round. */
+/* It begins anew: a thread that is let through and comes again waits for the next round. */
 static const crew_play again = {make_again, NULL, 2, {again_a, again_b}};
 CREW_WORLDS(barrier_again, again, .exhaustive = true)
 CREW_WORLD_SCHED(barrier_again, again)
@@ -158,7 +158,7 @@ static void late_c(void *unused) {
     come_or_late(2, 2 * LATER);
 }
 
-/* Either both are let through, or none is. */
+/* Both are let through, or none is. */
 static void both_or_none(void) {
     sim_check(codes[0] + codes[1] == 1 || (codes[0] < 0 && codes[1] < 0));
     end();
@@ -168,7 +168,7 @@ static const crew_play timed = {make_two, both_or_none, 2, {late_a, late_b}};
 CREW_WORLDS(barrier_timed, timed, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(barrier_timed, timed)
 
-/* Three for two places: two go on and one is late, or all are. */
+/* Three come for two places: two go on and one is late, or all are late. */
 static void two_or_none(void) {
     int passed = 0;
     int last = 0;
@@ -228,7 +228,7 @@ SIM_WORLD(barrier_cancelled, .heavy = true) {
 
 /* ---- destroying ---- */
 
-/* relaxed: nobody learns anything else by it */
+/* relaxed: no thread learns anything else by it */
 static bool is_waited_for(void) {
     return (th_load_relaxed(&barrier->reserved_word) & TH_WORD_WAITERS) != 0;
 }
@@ -257,7 +257,7 @@ static void destroy_when_open(void *unused) {
     sim_free(barrier);
 }
 
-/* Destroyed as soon as nobody waits. */
+/* It is destroyed as soon as no thread waits. */
 static const crew_play destroyed = {
     make_two, NULL, 3, {destroy_when_open, come_only, come_when_told}};
 CREW_WORLDS(barrier_destroyed, destroyed, .exhaustive = true)

@@ -1,6 +1,6 @@
 /*
  * blocking.c: the blocking pool (src/io/README.md): no job left behind, a member that leaves
- * against a call, starts that are refused, the pool's end.
+ * against a call, starts that are refused, and the pool's end.
  *
  * The small worlds use the pool without a scheduler; those on a whole one are marked.
  */
@@ -16,12 +16,12 @@
 #define KEEPALIVE 1000
 
 static th_blocking_pool *pool;
-static int done[4]; /* plain: written by the calls, read by who made them */
+static int done[4]; /* plain: written by the calls, read by their callers */
 
 static void make(unsigned threads_max) {
     thrum_sched *sched = crew_bare_sched();
     sched->config.blocking_threads_max = threads_max;
-    /* Those who leave by themselves also look: for ever, a job left behind shows. */
+    /* A thread whose keepalive ends looks again: a job left behind shows only without an end. */
     sched->config.blocking_keepalive = sim_pick(2) ? THRUM_FOREVER : KEEPALIVE;
     pool = th_blocking_pool_new(sched);
 }
@@ -47,11 +47,11 @@ static int job(void *arg) {
     return 10 + i;
 }
 
-/* A call, and what must hold whether it could be made or not. */
+/* Makes a call, and checks what must hold whether it could be made or not. */
 static int call(int i) {
     int result = -1;
     if (!pool) {
-        return -ENOMEM; /* refused */
+        return -ENOMEM; /* it was refused */
     }
     int code = th_blocking_pool_run(pool, job, (void *)(intptr_t)i, &result);
     sim_check(code == 0 || code == -EAGAIN || code == -ENOMEM);
@@ -82,7 +82,7 @@ static void call_2(void *unused) {
 static const crew_play one_thread = {make_one, end, 2, {call_0, call_1}};
 CREW_WORLDS(blocking_one_thread, one_thread)
 
-/* Three calls, two threads. */
+/* Three calls meet two threads. */
 static const crew_play two_threads = {make_two, end, 3, {call_0, call_1, call_2}};
 CREW_WORLDS(blocking_two_threads, two_threads)
 
@@ -98,7 +98,7 @@ static void call_pause_call(void *unused) {
 static const crew_play keepalive = {make_one, end, 1, {call_pause_call}};
 CREW_WORLDS(blocking_keepalive, keepalive, .exhaustive = true, .timers_max = 3)
 
-/* The same with two members, of which one leaves while the other is called, and is joined by it. */
+/* The same with two members: one leaves while the other is called, which then joins it. */
 static const crew_play keepalives = {make_two, end, 2, {call_pause_call, call_2}};
 CREW_WORLDS(blocking_keepalives, keepalives, .timers_max = 3)
 
@@ -121,7 +121,7 @@ static void try_2(void *unused) {
     }
 }
 
-/* A thread or its record is refused: the job fails when nobody could come for it, and only then. */
+/* A thread or its record is refused: the job fails only when no thread could come for it. */
 static const crew_play refused = {make_two, end, 3, {try_0, try_1, try_2}};
 CREW_WORLDS(blocking_refused, refused, .refusals = 2, .timers_max = 3)
 
@@ -152,7 +152,7 @@ static thrum_sched *start(thrum_time after) {
     return sched;
 }
 
-/* The pool is made by two first calls at once, and looked at meanwhile; stop ends it. */
+/* Two first calls make the pool at once, and metrics read it meanwhile; a stop ends it. */
 SIM_WORLD(blocking_two_fibers_sched, .heavy = true) {
     thrum_sched *sched = start(sim_pick(2) ? KEEPALIVE : THRUM_FOREVER);
     thrum_attr attr = THRUM_ATTR_INIT;

@@ -11,7 +11,7 @@
 
 static thrum_sched *sched;
 static thrum_sem sem;
-static unsigned ran; /* plain: whoever reads it must be ordered */
+static unsigned ran; /* plain: its readers must be ordered */
 static int told;     /* plain */
 static whole_afence bound_too;
 
@@ -40,7 +40,7 @@ static int yields_and_adds(void *arg) {
     return adds(arg);
 }
 
-/* Two tasks on the thread that posted them, run when it unbinds. */
+/* Two tasks tied to the thread that posted them run when it unbinds. */
 SIM_WORLD(bound_unbind_runs_all, .heavy = true) {
     begin(0);
     bind();
@@ -82,7 +82,9 @@ static void posts_itself(void *arg) {
     thrum_sem_post(&sem);
 }
 
-/* Who wakes a bound thread may be late: by then that has unbound, and another was bound instead. */
+/*
+ * The waker of a bound thread may be late: by then that has unbound, and another was bound instead.
+ */
 SIM_WORLD(bound_late_wake, .heavy = true) {
     begin(0);
     int t = sim_spawn(posts_itself, NULL);
@@ -97,7 +99,7 @@ SIM_WORLD(bound_late_wake, .heavy = true) {
     whole_stop(sched);
 }
 
-/* The same, woken by a worker, whose scheduler is stopped at once. */
+/* The same with a worker as the waker, whose scheduler is stopped at once. */
 SIM_WORLD(bound_late_wake_by_worker, .heavy = true) {
     begin(1);
     bind();
@@ -107,7 +109,7 @@ SIM_WORLD(bound_late_wake_by_worker, .heavy = true) {
     whole_stop(sched);
 }
 
-/* With a deadline, which comes first or not; it is no run that began and never ends. */
+/* A wait with a deadline, which comes first or not, is no run that began and never ends. */
 SIM_WORLD(bound_timed_wait, .heavy = true) {
     begin(0);
     int t = sim_spawn(posts_itself, NULL);
@@ -138,7 +140,7 @@ SIM_WORLD(bound_fiber_is_woken, .heavy = true) {
     whole_stop(sched);
 }
 
-static unsigned ran_there; /* plain: the other thread's */
+static unsigned ran_there; /* plain: the other thread changes it */
 
 static int adds_there(void *arg) {
     (void)arg;
@@ -154,7 +156,7 @@ static void binds_and_runs(void *arg) {
     unbind();
 }
 
-/* Two bound threads at once; the one waits for the idleness of what the other one runs. */
+/* Two threads are bound at once; one waits for the idleness of what the other one runs. */
 SIM_WORLD(bound_wait_idle, .heavy = true) {
     begin(0);
     posts_itself(NULL);
@@ -180,7 +182,9 @@ static void binds_if_it_may(void *arg) {
     }
 }
 
-/* Stop waits until all have unbound, and runs what is left; who comes too late is told. */
+/*
+ * Stop waits until all have unbound, and runs what is left; a thread that comes too late is told.
+ */
 SIM_WORLD(bound_stop, .heavy = true) {
     begin(0);
     int t = sim_spawn(binds_if_it_may, NULL);
@@ -194,16 +198,18 @@ static void binds_and_unbinds(void *arg) {
     int code = thrum_sched_bind(sched);
     sim_check(code == 0 || code == -ESHUTDOWN);
     if (!code) {
-        thrum_yield(); /* on a fiber of its own, which it must have alone */
+        thrum_yield(); /* it runs on a fiber of its own, which no other task may share */
         unbind();
     }
 }
 
-/* Two bind as it stops: a record has one owner, also one whose bind fails at the last step. */
+/*
+ * Two threads bind as it stops: a record has one owner, also one whose bind fails at the last step.
+ */
 SIM_WORLD(bound_bind_against_stop, .heavy = true) {
     begin(0);
     bind();
-    unbind(); /* a spare record, and later two */
+    unbind(); /* it leaves a spare record, later two */
     int first = sim_spawn(binds_and_unbinds, NULL);
     int second = sim_spawn(binds_and_unbinds, NULL);
     sim_check(thrum_sched_stop(sched) == 0);
@@ -232,7 +238,7 @@ SIM_WORLD(bound_stopper, .heavy = true) {
     sim_join(t);
 }
 
-/* What was posted from external threads, and nobody was bound for. */
+/* Stop runs a task that came from an external thread while no thread was bound. */
 SIM_WORLD(bound_stop_runs_the_rest, .heavy = true) {
     begin(0);
     posts_external(NULL);
@@ -240,7 +246,7 @@ SIM_WORLD(bound_stop_runs_the_rest, .heavy = true) {
     sim_check(told == 7);
 }
 
-/* A task of the workers, started and joined by a bound thread. */
+/* A task of the workers is started and joined by a bound thread. */
 SIM_WORLD(bound_with_workers, .heavy = true) {
     thrum_handle *handle;
     begin(2);
@@ -257,7 +263,7 @@ static int takes_a_unit_or_not(void *arg) {
     return adds(arg);
 }
 
-/* A stop comes too late, with a fiber that waits and is woken meanwhile; the next one ends both. */
+/* A stop times out, with a fiber that waits and is woken meanwhile; the next one ends both. */
 SIM_WORLD(bound_stop_unfinished, .heavy = true) {
     thrum_attr attr = THRUM_ATTR_INIT;
     begin(0);

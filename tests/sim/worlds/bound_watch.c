@@ -1,8 +1,8 @@
 /*
  * bound_watch.c: no workers: what is loose (posted from a thread that is not bound, or due) is seen
- * to as long as a bound thread sleeps, whatever becomes of the one that was woken for it
+ * to as long as a bound thread sleeps, whatever becomes of the thread that was woken for it
  * (core/worker/BOUND.md, "The watch"). Threads stand still in their own code, or in a body, until
- * others have run it: where nobody comes for it, all sleep.
+ * others have run it: if no thread comes for it, all sleep.
  */
 #include "base/atomic.h"
 #include "core/state/worker.h"
@@ -11,7 +11,7 @@
 #define LATER 1000
 
 static thrum_sched *sched;
-static thrum_sem mine;   /* what the thread waits for that then stands still */
+static thrum_sem mine;   /* what the thread that then stands still waits for */
 static thrum_sem theirs; /* what the other one waits for */
 static whole_afence through;
 static whole_afence bound_too;
@@ -24,7 +24,7 @@ static void begin(void) {
     thrum_sem_init(&theirs, 0);
 }
 
-/* The one that must not be forgotten. */
+/* The task that must not be forgotten. */
 static void waits(void *arg) {
     (void)arg;
     sim_check(thrum_sched_bind(sched) == 0);
@@ -60,7 +60,9 @@ static void wakes_me(void *arg) {
     thrum_sem_post(&mine);
 }
 
-/* Bound last, so the first to be woken: it waits once, and then has code of its own to run. */
+/*
+ * Bound last, so the first to be woken: the thread waits once, and then has code of its own to run.
+ */
 static void goes_on(void (*posts)(void *)) {
     begin();
     int other = sim_spawn(waits, NULL);
@@ -77,12 +79,15 @@ static void goes_on(void (*posts)(void *)) {
     whole_stop(sched);
 }
 
-/* A deadline; whoever was told of it goes on with code of its own. */
+/* A deadline passes, and the thread that was told of it goes on with code of its own. */
 SIM_WORLD(bound_watch_deadline, .heavy = true) {
     goes_on(posts_later);
 }
 
-/* A task to run at once; whoever was woken for it found that it could go on itself. */
+/*
+ * A task to run at once comes, and the thread that was woken for it found that it could go on
+ * itself.
+ */
 SIM_WORLD(bound_watch_work, .heavy = true) {
     goes_on(posts_now);
 }
@@ -118,7 +123,7 @@ static void waits_and_wakes_me(void *arg) {
     sim_check(thrum_sched_unbind() == 0);
 }
 
-/* One of two runs the body; the other one has the deadline. */
+/* One of two threads runs the body; the other one has the deadline. */
 SIM_WORLD(bound_watch_body, .heavy = true) {
     begin();
     int other = sim_spawn(waits_and_wakes_me, NULL);
@@ -168,7 +173,7 @@ static void waits_for_told(void *arg) {
     sim_check(thrum_sched_unbind() == 0);
 }
 
-/* The same, where the body is a fiber's that is tied to the thread. */
+/* The same, with a body on a fiber that is tied to the thread. */
 static void fiber_stands_still(void (*posts)(void *), void (*wakes)(void *)) {
     begin();
     thrum_sem_init(&last, 0);
@@ -191,8 +196,8 @@ SIM_WORLD(bound_watch_fiber, .heavy = true) {
 }
 
 /*
- * Work to run at once: the thread that was woken for it takes the fiber without a fence on its way,
- * so that only its leaving of the sleep tells it that there is more.
+ * There is work to run at once. The thread that was woken for it takes the fiber without a fence on
+ * its way, so only its end of the sleep tells it that there is more.
  */
 SIM_WORLD(bound_watch_fiber_work, .heavy = true) {
     fiber_stands_still(posts_tells_all_now, wakes_me_then);
@@ -252,17 +257,20 @@ static void two_meet(void (*posts)(void *)) {
     whole_stop(sched);
 }
 
-/* In one call. */
+/* The same, posted in one call. */
 SIM_WORLD(bound_watch_batch, .heavy = true) {
     two_meet(posts_batch);
 }
 
-/* One by one: who finds the turn taken may sleep, and whoever had it wakes one that did. */
+/*
+ * The same, posted one by one: a thread that finds the turn taken may sleep, and the holder of the
+ * turn wakes one that did.
+ */
 SIM_WORLD(bound_watch_turns, .heavy = true) {
     two_meet(posts_two_now);
 }
 
-/* With one deadline: whoever fires them is not the only one to run them. */
+/* The same with one deadline: the thread that fires them is not the only one to run them. */
 SIM_WORLD(bound_watch_due, .heavy = true) {
     two_meet(posts_two_later);
 }

@@ -34,9 +34,9 @@ static bool stop_late(void) {
     return code != 0;
 }
 
-/* ---- nobody else ends the wait ---- */
+/* ---- waits that nothing else ends ---- */
 
-/* Frees what it waited on as soon as the wait has returned: nobody may still have it in hand. */
+/* Frees what it waited on as soon as the wait has returned: no thread may still touch it. */
 static int waits_and_frees(void *arg) {
     thrum_sem *sem = arg;
     codes[0] = thrum_sem_wait(sem);
@@ -54,7 +54,9 @@ SIM_WORLD(cancel_sem, .heavy = true) {
     sim_check(codes[0] == -ECANCELED);
 }
 
-/* The same where the system cannot order processors: the fiber fences, and so does who cancels. */
+/*
+ * The same where the system cannot order processors: the fiber fences, and so does the canceller.
+ */
 SIM_WORLD(cancel_without_barrier, .heavy = true) {
     begin(1);
     sched->can_order = false;
@@ -103,7 +105,9 @@ static void posts_two(void *arg) {
     thrum_sem_post(&shared_sem);
 }
 
-/* A unit goes to who says that it has one, or stays; what its giver wrote comes with it. */
+/*
+ * A unit goes to the wait that says that it has one, or stays; what its giver wrote comes with it.
+ */
 SIM_WORLD(cancel_against_post, .heavy = true) {
     begin(1);
     thrum_sem_init(&shared_sem, 0);
@@ -157,7 +161,7 @@ static int waits_for_told(void *arg) {
     while (!told && !code) {
         code = thrum_cond_wait(&cond, &mutex);
     }
-    sim_check(code || told == 7); /* with the mutex, in any case: else a race */
+    sim_check(code || told == 7); /* it has the mutex in any case, or there would be a race */
     codes[2]++;
     thrum_mutex_unlock(&mutex);
     return 0;
@@ -209,7 +213,7 @@ static int joins(void *arg) {
     return 0;
 }
 
-/* The end of the task, or the cancel: the handle is spent, or still the joiner's. */
+/* The end of the task meets the cancel: the handle is spent, or still the joiner's. */
 SIM_WORLD(cancel_join, .heavy = true) {
     begin(2);
     go(joins, NULL);
@@ -223,7 +227,7 @@ static thrum_sem nobody_posts;
 static int forgives(void *arg) {
     (void)arg;
     sim_check(thrum_sem_wait(&nobody_posts) == -ECANCELED);
-    return 0; /* no failure: the scope's reason is the stop's */
+    return 0; /* this is no failure: the scope's reason is the stop's */
 }
 
 /* The scope's memory is gone as soon as it is joined. */
@@ -248,7 +252,7 @@ static void cancel_scopes(unsigned workers, bool can_order, bool nested) {
     sim_check(codes[1] == (nested ? -ECANCELED : 0));
 }
 
-/* Its owner opens it, fills it, joins it: the join says what the stop did. */
+/* A task opens a scope, fills it and joins it: the join says what the stop did. */
 SIM_WORLD(cancel_open_scope, .heavy = true) {
     cancel_scopes(1, true, false);
 }
@@ -261,7 +265,7 @@ SIM_WORLD(cancel_open_scope_without_barrier, .heavy = true) {
     cancel_scopes(1, false, false);
 }
 
-/* A scope in a scope, of a child. */
+/* A child opens a scope of its own in it. */
 SIM_WORLD(cancel_open_scopes, .heavy = true) {
     cancel_scopes(2, true, true);
 }

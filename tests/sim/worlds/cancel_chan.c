@@ -12,15 +12,15 @@ static thrum_sched *sched;
 static thrum_chan *chans[2];
 static thrum_event events[2];
 static int codes[2];
-static unsigned got[2]; /* by element */
-static unsigned sent;   /* of element 0 */
-static int told;        /* plain: what the element carries along */
+static unsigned got[2]; /* index: the element */
+static unsigned sent;   /* of element 0: how many were sent */
+static int told;        /* plain: what goes with the element */
 
 static void begin(unsigned workers) {
     thrum_config config = whole_config(workers);
     sched = whole_start(&config);
     for (unsigned i = 0; i < 2; i++) {
-        sim_check(thrum_chan_create(&chans[i], sizeof(int), i) == 0); /* a rendezvous; one */
+        sim_check(thrum_chan_create(&chans[i], sizeof(int), i) == 0); /* capacity i */
         thrum_event_init(&events[i], THRUM_EVENT_AUTO, false);
     }
 }
@@ -79,7 +79,7 @@ static int selects(void *arg) {
     return 0;
 }
 
-/* A plain thread: it tries, since nobody may be left to receive. */
+/* A plain thread: it only tries, since nobody may be left to receive. */
 static void sends_and_closes(void *arg) {
     (void)arg;
     int elem = 0;
@@ -96,7 +96,7 @@ static void one_each(bool timed) {
     sim_check(got[0] == sent && got[1] == 1);
     for (unsigned i = 0; i < 2; i++) {
         sim_check(codes[i] == 0 || codes[i] == -EPIPE || codes[i] == -ECANCELED ||
-                  (timed && i == 0 && codes[i] == -ETIMEDOUT)); /* the clock jumps */
+                  (timed && i == 0 && codes[i] == -ETIMEDOUT)); /* the deadline may have passed */
     }
     end();
 }

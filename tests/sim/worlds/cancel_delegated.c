@@ -1,7 +1,7 @@
 /*
- * cancel_delegated.c: thrum_cancel against calls that others make for the task: before they are
- * made, as they begin to wait, as they end, and while another task runs on the delegated call's
- * fiber already (core/wait/WAITING.md, "Delegated calls").
+ * cancel_delegated.c: thrum_cancel against calls that others make for a task: before they are made,
+ * as they begin to wait, as they end, and while another task runs on the delegated call's fiber
+ * already (core/wait/WAITING.md, "Delegated calls").
  */
 #include <errno.h>
 
@@ -30,12 +30,12 @@ static void begin(unsigned workers, bool can_order) {
     thrum_config config = whole_config(workers);
     sched = whole_start(&config);
     if (!can_order) {
-        sched->can_order = false; /* nobody has looked yet */
+        sched->can_order = false; /* no thread has asked yet */
     }
     thrum_sem_init(&shared_sem, 0);
 }
 
-/* Frees what it waited on as soon as the wait has returned: nobody may still have it in hand. */
+/* Frees what it waited on as soon as the wait has returned: no thread may still touch it. */
 static int waits_and_frees(void *arg) {
     thrum_sem *sem = arg;
     int code = thrum_sem_wait(sem);
@@ -70,7 +70,7 @@ static void cancel_calls(unsigned workers, bool can_order, unsigned count) {
     whole_stop(sched);
 }
 
-/* Not forked yet, given, on its way to the wait, or in it. */
+/* The call is not forked yet, given away, on its way to the wait, or in it. */
 SIM_WORLD(cancel_delegated_one, .heavy = true) {
     cancel_calls(1, true, 1);
 }
@@ -78,7 +78,7 @@ SIM_WORLD(cancel_delegated_without_barrier, .heavy = true) {
     cancel_calls(1, false, 1);
 }
 
-/* Two on the list, of two workers: one takes itself off while the other is visited. */
+/* Two calls of two workers are on the list: one leaves it while the other is visited. */
 SIM_WORLD(cancel_delegated_two, .heavy = true) {
     cancel_calls(2, true, 2);
 }
@@ -105,7 +105,7 @@ static int forks_a_taker_and_a_waiter(void *arg) {
     return 7;
 }
 
-/* Of two on the list one goes, whichever stands first: the other one must still be found. */
+/* One of two on the list goes, whichever stands first: the other one must still be found. */
 SIM_WORLD(cancel_delegated_left, .heavy = true) {
     begin(1 + sim_pick(2), true);
     thrum_handle *handle = spawn(forks_a_taker_and_a_waiter, (void *)(uintptr_t)sim_pick(2));
@@ -132,7 +132,7 @@ static int forks_a_scope(void *arg) {
     return thrum_fork_join(&call);
 }
 
-/* It is found before it waits for anything. */
+/* The call is found before it waits for anything. */
 SIM_WORLD(cancel_delegated_scope, .heavy = true) {
     begin(1, true);
     thrum_handle *handle = spawn(forks_a_scope, fresh_sem());
@@ -161,8 +161,9 @@ static void cancels(void *arg) {
 }
 
 /*
- * The call ends as its task is cancelled, and another task waits on its fiber next, which must not
- * be taken for it: it gets a unit, and what the cancelled call did not take is left.
+ * The call ends as its task is cancelled, and another task waits on its fiber next. The cancel must
+ * not take that task for it: the task gets a unit, and what the cancelled call did not take is
+ * left.
  */
 SIM_WORLD(cancel_delegated_against_end, .heavy = true) {
     begin(1, true);
@@ -188,11 +189,11 @@ static int runs_a_graph(void *arg) {
     sim_check(thrum_dag_node(dag, waits_and_frees, fresh_sem()) == 0);
     sim_check(thrum_dag_node(dag, waits_and_frees, fresh_sem()) == 1);
     int code = thrum_dag_run(dag);
-    sim_check(thrum_dag_destroy(dag) == 0); /* and what its strands inherited */
+    sim_check(thrum_dag_destroy(dag) == 0); /* this frees what its strands inherited */
     return code;
 }
 
-/* One node is the task's own to call, the other one a delegated call's. */
+/* One node is the task's own to call; the other one becomes a delegated call. */
 SIM_WORLD(cancel_delegated_graph, .heavy = true) {
     begin(1, true);
     thrum_handle *handle = spawn(runs_a_graph, NULL);

@@ -38,7 +38,7 @@ static int join(thrum_handle *handle) {
 
 /* ---- one task ---- */
 
-/* Frees what it waited on as soon as the wait has returned: nobody may still have it in hand. */
+/* Frees what it waited on as soon as the wait has returned: no thread may still touch it. */
 static int waits_and_frees(void *arg) {
     thrum_sem *sem = arg;
     int code = thrum_sem_wait(sem);
@@ -64,7 +64,7 @@ static void cancel_a_wait(unsigned workers, bool can_order, thrum_fn fn) {
     whole_stop(sched);
 }
 
-/* On its way to the wait, in it, or not begun. */
+/* The task is on its way to the wait, in it, or has not begun. */
 SIM_WORLD(cancel_one_sem, .heavy = true) {
     cancel_a_wait(1, true, waits_and_frees);
 }
@@ -73,7 +73,7 @@ SIM_WORLD(cancel_one_sem_until, .heavy = true) {
     cancel_a_wait(1, true, waits_until_and_frees);
 }
 
-/* Where the system cannot order processors. */
+/* The same where the system cannot order processors. */
 SIM_WORLD(cancel_one_without_barrier, .heavy = true) {
     cancel_a_wait(1, false, waits_and_frees);
 }
@@ -91,7 +91,7 @@ static void posts(void *arg) {
     thrum_sem_post(&shared_sem);
 }
 
-/* The unit goes to who says that it has it, or stays. */
+/* The unit goes to the wait that says that it has it, or stays. */
 SIM_WORLD(cancel_one_against_post, .heavy = true) {
     begin(1);
     thrum_handle *handle = spawn(takes_a_unit, NULL);
@@ -111,7 +111,7 @@ static int waits_twice(void *arg) {
     return 0;
 }
 
-/* A wait that is woken just as it is cancelled: then the next one ends. */
+/* A wait is woken just as it is cancelled: then the next one ends. */
 SIM_WORLD(cancel_one_next_wait, .heavy = true) {
     begin(1);
     thrum_handle *handle = spawn(waits_twice, NULL);
@@ -145,7 +145,7 @@ SIM_WORLD(cancel_one_against_end, .heavy = true) {
     whole_stop(sched);
 }
 
-/* The same, and the other one still waits when the cancel is over: it must not be the one ended. */
+/* The same, but the other one still waits when the cancel is over: it must not be the one ended. */
 SIM_WORLD(cancel_one_against_end_waits, .heavy = true, .runs = 20000) {
     begin(1);
     thrum_handle *handle = spawn(ends, NULL);
@@ -159,8 +159,8 @@ SIM_WORLD(cancel_one_against_end_waits, .heavy = true, .runs = 20000) {
 
 /* ---- a fiber on which another task has waited before ---- */
 
-static thrum_handle *late; /* who is cancelled */
-static uint32_t xlate;     /* 1: it is there */
+static thrum_handle *late; /* the task that is cancelled */
+static uint32_t xlate;     /* 1: the late task is there */
 static whole_afence busy;
 
 static void late_is_there(void) {
@@ -189,8 +189,8 @@ static void posts_then_spawns(void *arg) {
 }
 
 /*
- * The first task waits when the cancel looks round for the late one, which then runs where that
- * one was: what the first one waited on must not be taken for the late one's.
+ * The first task waits when the cancel looks round for the late one, which then runs where the
+ * first one was: what the first one waited on must not be taken for the late one's.
  */
 SIM_WORLD(cancel_one_on_a_used_fiber, .heavy = true) {
     begin(1);
@@ -212,7 +212,7 @@ static int wakes_and_spawns(void *arg) {
     return 0;
 }
 
-/* The same with everything on the one worker, where nothing fences between the two runs. */
+/* The same with everything on one worker, where no fence comes between the two runs. */
 SIM_WORLD(cancel_one_after_another, .heavy = true) {
     begin(1);
     thrum_handle *first = spawn(takes_a_unit, NULL);
@@ -231,7 +231,7 @@ static int waits_shielded(void *arg) {
     return code;
 }
 
-/* It waits on. */
+/* The other task goes on waiting. */
 SIM_WORLD(cancel_one_shielded, .heavy = true) {
     begin(1);
     thrum_handle *handle = spawn(waits_shielded, NULL);
@@ -258,7 +258,7 @@ static int opens_one(void *arg) {
     return code;
 }
 
-/* Its owner is cancelled while it opens the scope, fills it, joins it. */
+/* A task is cancelled while it opens a scope, fills it, joins it. */
 SIM_WORLD(cancel_scope, .heavy = true) {
     begin(1);
     thrum_handle *handle = spawn(opens_one, NULL);
@@ -276,7 +276,7 @@ SIM_WORLD(cancel_scope_without_barrier, .heavy = true) {
     whole_stop(sched);
 }
 
-/* A scope in a scope. */
+/* The same with a scope in a scope. */
 SIM_WORLD(cancel_scope_nested, .heavy = true) {
     begin(2);
     thrum_handle *handle = spawn(opens_one, &shared_sem);
@@ -303,7 +303,7 @@ static int one_fails(void *arg) {
     return code;
 }
 
-/* The failure cancels the sibling. */
+/* A child's failure cancels its sibling. */
 SIM_WORLD(scope_first_failure, .heavy = true) {
     begin(2);
     sim_check(join(spawn(one_fails, NULL)) == -5);
@@ -339,14 +339,14 @@ static int has_a_deadline(void *arg) {
     return code;
 }
 
-/* The deadline ends the child's wait. */
+/* The scope's deadline ends the child's wait. */
 SIM_WORLD(scope_deadline, .heavy = true) {
     begin(1);
     sim_check(join(spawn(has_a_deadline, &shared_sem)) == -ETIMEDOUT);
     whole_stop(sched);
 }
 
-/* The deadline, or the child's end. */
+/* The deadline meets the child's end. */
 SIM_WORLD(scope_deadline_against_end, .heavy = true) {
     begin(2);
     int code = join(spawn(has_a_deadline, NULL));

@@ -1,7 +1,7 @@
 /*
  * cancel_part.c: a part of a task's run that is cancelled by itself (thrum_with_deadline), alone
- * and against a cancel of the task; and cancels that breathe: here after every second step
- * (core/wait/WAITING.md, "Parts", "Rounds").
+ * and against a cancel of the task; and cancels that let others run in between: here after every
+ * second step (core/wait/WAITING.md, "Parts", "Rounds").
  */
 #include <errno.h>
 
@@ -19,7 +19,7 @@ static void begin(unsigned workers, bool can_order) {
     thrum_config config = whole_config(workers);
     sched = whole_start(&config);
     if (!can_order) {
-        sched->can_order = false; /* nobody has looked yet */
+        sched->can_order = false; /* no thread has asked yet */
     }
     thrum_sem_init(&shared_sem, 0);
 }
@@ -44,7 +44,7 @@ static thrum_sem *fresh_sem(void) {
     return sem;
 }
 
-/* Frees what it waited on as soon as the wait has returned: nobody may still have it in hand. */
+/* Frees what it waited on as soon as the wait has returned: no thread may still touch it. */
 static int waits_and_frees(void *arg) {
     thrum_sem *sem = arg;
     int code = thrum_sem_wait(sem);
@@ -61,7 +61,7 @@ static int in_a_part(void *arg) {
     return result;
 }
 
-/* Its deadline ends the wait; then the caller waits as before. */
+/* The part's deadline ends the wait; then the caller waits as before. */
 static int then_waits(void *arg) {
     int result = in_a_part(arg);
     thrum_sem_post(&shared_sem);
@@ -88,7 +88,7 @@ SIM_WORLD(part_deadline_without_barrier, .heavy = true) {
     part_is_late(1, false);
 }
 
-/* The task is cancelled, before, in, or behind the part. */
+/* The task is cancelled before, in, or after the part. */
 static void part_is_cancelled(unsigned workers, bool can_order, void *deadline) {
     begin(workers, can_order);
     thrum_handle *handle = spawn(in_a_part, deadline);
@@ -125,7 +125,7 @@ static int part_that_forks(void *arg) {
     return result;
 }
 
-/* What it forks is made by others, for the part. */
+/* Others make what it forks, for the part. */
 SIM_WORLD(part_delegated, .heavy = true) {
     begin(2, true);
     sim_check(join(spawn(part_that_forks, NULL)) == -ECANCELED);
@@ -144,7 +144,7 @@ static int part_in_a_part(void *arg) {
     return codes[0];
 }
 
-/* The inner one ends; the outer one goes on until its own. */
+/* The inner part ends; the outer one goes on until its own deadline. */
 SIM_WORLD(part_nested, .heavy = true) {
     begin(1, true);
     sim_check(join(spawn(part_in_a_part, NULL)) == -ETIMEDOUT);
@@ -152,7 +152,7 @@ SIM_WORLD(part_nested, .heavy = true) {
     whole_stop(sched);
 }
 
-/* ---- cancels that breathe ---- */
+/* ---- cancels that let others run ---- */
 
 static int has_many(void *arg) {
     thrum_scope *scope = sim_alloc(sizeof *scope);
@@ -166,7 +166,7 @@ static int has_many(void *arg) {
     return code;
 }
 
-/* Children end, and others are come to yet. */
+/* Children end while the cancel has yet to come to others. */
 static void cancel_many(unsigned workers, bool can_order) {
     begin(workers, can_order);
     thrum_handle *handle = spawn(has_many, NULL);
@@ -192,7 +192,7 @@ static int forgives(void *arg) {
     return 0;
 }
 
-/* A scope that is gone as soon as it is joined, which may be before the cancel comes to it. */
+/* A scope is gone as soon as it is joined, which may be before the cancel comes to it. */
 static int opens_one(void *arg) {
     thrum_scope *scope = sim_alloc(sizeof *scope);
     sim_check(thrum_scope_open(scope, THRUM_FOREVER) == 0);
@@ -206,7 +206,7 @@ static int has_scopes_below(void *arg) {
     thrum_scope scope;
     thrum_sem *sems[2] = {fresh_sem(), fresh_sem()};
     (void)arg;
-    thrum_sem_post(sems[0]); /* one that ends by itself */
+    thrum_sem_post(sems[0]); /* this one ends by itself */
     sim_check(thrum_scope_open(&scope, THRUM_FOREVER) == 0);
     for (int i = 0; i < 2; i++) {
         sim_check(thrum_scope_go(&scope, opens_one, sems[i]) == 0);
@@ -227,7 +227,7 @@ static void cancels(void *arg) {
     sim_check(thrum_cancel(arg) == 0);
 }
 
-/* Two cancels at once, of which each has fibers in hand. */
+/* Two cancels run at once, each with fibers in hand. */
 SIM_WORLD(cancel_two_at_once, .heavy = true) {
     begin(1, true);
     thrum_handle *first = spawn(has_many, NULL);
@@ -240,7 +240,7 @@ SIM_WORLD(cancel_two_at_once, .heavy = true) {
     whole_stop(sched);
 }
 
-/* ---- late from the start, or seen by who computes ---- */
+/* ---- late from the start, or seen by a task that computes ---- */
 
 static int asks_until_cancelled(void *arg) {
     (void)arg;
@@ -261,7 +261,9 @@ static int all_compute(void *arg) {
     return code;
 }
 
-/* Two children ask, and the timer fires, or nothing but a child sees it. */
+/*
+ * Two children ask whether they are cancelled; the timer fires, or only a child sees the deadline.
+ */
 SIM_WORLD(scope_late_2, .heavy = true) {
     begin(2, true);
     sim_check(join(spawn(all_compute, NULL)) == -ETIMEDOUT);

@@ -1,6 +1,6 @@
 /*
  * chan.c: channels (src/sync/README.md, "Channels"): rendezvous, a buffer of one, an unbounded one;
- * close against send against timeout. Whoever may destroy the channel does so at once.
+ * close against send against timeout. A thread that may destroy the channel does so at once.
  */
 #include <errno.h>
 
@@ -12,10 +12,10 @@
 #define LATER 1000000
 
 static thrum_chan *chan;
-static int data[3];     /* plain: what a send publishes, by sender */
-static unsigned got[3]; /* received, by sender */
-static int codes[2];    /* of the sends */
-static int end_code;    /* of the receive that found it closed, or was late */
+static int data[3];     /* plain: what a send publishes; index: the sender */
+static unsigned got[3]; /* elements received; index: the sender */
+static int codes[2];    /* results of the sends */
+static int end_code;    /* result of the receive that found it closed, or was late */
 
 static void make(size_t capacity) {
     sim_may_refuse(false);
@@ -76,7 +76,7 @@ static void recv_and_destroy(void *unused) {
     destroy();
 }
 
-/* Who sends must have touched the channel for the last time. */
+/* A sender must have touched the channel for the last time. */
 static const crew_play handover = {make_rendezvous, NULL, 2, {recv_and_destroy, send_0}};
 CREW_WORLDS(chan_handover, handover, .exhaustive = true)
 CREW_WORLD_SCHED(chan_handover, handover)
@@ -95,7 +95,7 @@ static void try_and_destroy(void *unused) {
     destroy();
 }
 
-/* The same for one that never waits. */
+/* The same for a thread that never waits. */
 static const crew_play polled = {make_rendezvous, NULL, 2, {try_and_destroy, send_0}};
 CREW_WORLDS(chan_polled, polled, .exhaustive = true)
 
@@ -168,7 +168,7 @@ static void recv_until_closed(void *unused) {
         crew_scrub();
     }
     sim_check(end_code == -EPIPE);
-    sim_check(data[2] == 3); /* what was written before the close */
+    sim_check(data[2] == 3); /* this was written before the close */
 }
 
 static void recv_late_or(void *unused) {
@@ -187,7 +187,7 @@ static void close_it(void *unused) {
     sim_check(thrum_chan_close(chan) == 0);
 }
 
-/* What says that it was sent was received, or lies there still. */
+/* What a send says that it sent was received, or lies there still. */
 static void all_accounted_for(void) {
     int elem;
     while (thrum_chan_try_recv(chan, &elem) == 0) {
@@ -237,7 +237,7 @@ static void recv_rest(void *unused) {
     }
 }
 
-/* A refused segment: the element was not sent, and the channel goes on. */
+/* A segment is refused: the element was not sent, and the channel goes on. */
 static const crew_play refused = {
     make_unbounded, all_accounted_for, 2, {recv_rest, send_if_memory}};
 SIM_WORLD(chan_refused, .exhaustive = true, .refusals = 2) {

@@ -73,7 +73,7 @@ static void signal_inside(void *unused) {
     thrum_mutex_unlock(mutex);
 }
 
-/* Signaled under the mutex: the wait that returns may free both. */
+/* It is signaled under the mutex: the wait that returns may free both. */
 static const crew_play handover = {make, NULL, 2, {wait_and_free, signal_inside}};
 CREW_WORLDS(cond_handover, handover, .exhaustive = true)
 CREW_WORLD_SCHED(cond_handover, handover)
@@ -93,7 +93,7 @@ static void signal_external(void *unused) {
     thrum_cond_signal(cond);
 }
 
-/* Signaled after the unlock: the look without a lock finds a waiter that it must not miss. */
+/* It is signaled after the unlock: the look without a lock must not miss the waiter. */
 static const crew_play external = {make, end, 2, {wait_only, signal_external}};
 CREW_WORLDS(cond_external, external, .exhaustive = true)
 
@@ -127,7 +127,7 @@ static void broadcast_waiting(void *unused) {
     thrum_cond_broadcast(cond);
 }
 
-/* The mutex is free, so the one that is woken frees the cond at once. */
+/* The mutex is free, so the woken one frees the cond at once. */
 static const crew_play freed_by_woken = {make, NULL, 2, {wait_once_and_free, signal_waiting}};
 CREW_WORLDS(cond_freed_by_woken, freed_by_woken, .exhaustive = true)
 
@@ -151,13 +151,14 @@ static void signal_twice(void *unused) {
     }
 }
 
-/* Two signals, one right after the other, wake two: the second must not go to the first's waiter.
+/*
+ * Two signals, one right after the other, wake two: the second must not go to the first's waiter.
  */
 static const crew_play two_signals = {make, end, 3, {wait_only, wait_only, signal_twice}};
 CREW_WORLDS(cond_two_signals, two_signals)
 CREW_WORLD_SCHED(cond_two_signals, two_signals)
 
-/* The same by two callers at once. */
+/* Two callers do the same at once. */
 static const crew_play two_signalers = {
     make, end, 4, {wait_only, wait_only, signal_external, signal_external}};
 CREW_WORLDS(cond_two_signalers, two_signalers)
@@ -253,7 +254,7 @@ static void end_rest(void) {
     sim_free(other);
 }
 
-/* Destroyed as soon as nobody waits: who was woken needs only the mutex. */
+/* It is destroyed as soon as nobody waits: the woken one needs only the mutex. */
 static const crew_play destroyed = {
     make, end_rest, 3, {destroy_when_free, wait_only, signal_when_told}};
 CREW_WORLDS(cond_destroyed, destroyed)

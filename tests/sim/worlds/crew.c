@@ -46,11 +46,11 @@ static struct {
     member members[CREW_MAX];
     th_lock lock; /* protects the next two */
     th_chain ready;
-    unsigned left;  /* fibers that have not ended */
+    unsigned left;  /* how many fibers have not ended */
     uint32_t xturn; /* changed under the lock: the futex of workers without work */
 } mini;
 
-/* With the lock, which it gives up. */
+/* Called with the lock, which it gives up. */
 static void changed(void) {
     th_store_relaxed(&mini.xturn, th_load_relaxed(&mini.xturn) + 1);
     th_lock_release(&mini.lock);
@@ -74,7 +74,7 @@ static void submit_external(thrum_sched *sched, const th_chain *chain) {
     put_ready(chain->first);
 }
 
-/* Who suspends goes back to the thread's own stack, on which `work` is. */
+/* A fiber that suspends goes back to the thread's own stack, on which `work` runs. */
 static th_work *pick(th_worker *worker) {
     return &worker->home.work;
 }
@@ -185,7 +185,7 @@ static void run_fibers(void) {
 void crew_mixed(const crew_play *play) {
     int threads[CREW_MAX];
     unsigned threads_count = 0;
-    unsigned mask = 1 + sim_pick((1u << play->n) - 1); /* the fibers: one at least */
+    unsigned mask = 1 + sim_pick((1u << play->n) - 1); /* which are fibers: one at least */
     mini.sched.policy = &ready_list;
     mini.sched.config.wake_hint = true;
     th_external_open(&mini.sched);
@@ -233,7 +233,7 @@ static void run_part(thrum_task *self, void *arg) {
 void crew_sched(const crew_play *play) {
     thrum_task *tasks[CREW_MAX];
     thrum_sched *sched = crew_sched_start();
-    unsigned inside = play->n - sim_pick(2); /* the last part may be the caller's own */
+    unsigned inside = play->n - sim_pick(2); /* the last part may run on the caller's own thread */
     play->before();
     for (unsigned i = 0; i < inside; i++) {
         tasks[i] = sim_alloc(sizeof *tasks[i]);
@@ -253,17 +253,17 @@ void crew_sched(const crew_play *play) {
     }
 }
 
-/* ---- small help ---- */
+/* ---- small parts ---- */
 
 __attribute__((noinline)) void crew_scrub(void) {
     uint64_t words[48];
     for (unsigned i = 0; i < 48; i++) {
         words[i] = 0x5c5c5c5c5c5c5c5cu;
     }
-    __asm__ volatile("" : : "r"(words) : "memory"); /* or they would not be written */
+    __asm__ volatile("" : : "r"(words) : "memory"); /* otherwise they would not be written */
 }
 
 void crew_give_way(void) {
     thrum_yield();
-    th_os_relax(); /* if there is nobody on this worker, others go on */
+    th_os_relax(); /* if no other fiber is on this worker, others go on */
 }

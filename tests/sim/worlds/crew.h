@@ -1,7 +1,7 @@
 /*
- * crew.h: who plays the parts of a world about waiting. A part is a function that uses a primitive;
- * one and the same play is given by plain threads, by fibers and threads in any mixture, and on a
- * whole scheduler.
+ * crew.h: the threads and fibers that play the parts of a world about waiting. A part is a function
+ * that uses a primitive; one and the same play is given by plain threads, by fibers and threads in
+ * any mixture, and on a whole scheduler.
  *
  * The fibers of a mixture run on two workers of a scheduler that is all ready list: the library's
  * own th_suspend, th_commit and th_ready, and nothing else, so that a run is short.
@@ -18,43 +18,46 @@
 #define CREW_MAX 4
 
 typedef struct crew_play {
-    void (*before)(void); /* alone: makes the objects */
-    void (*after)(void);  /* alone: all parts have ended; may be NULL */
+    void (*before)(void); /* called alone: it makes the objects */
+    void (*after)(void);  /* called alone, when all parts have ended; may be NULL */
     unsigned n;
     void (*parts[CREW_MAX])(void *unused);
 } crew_play;
 
 void crew_threads(const crew_play *play);
-void crew_mixed(const crew_play *play); /* a decision of the run: who is a thread, who a fiber */
-void crew_sched(const crew_play *play); /* tasks of a scheduler; maybe the last part is a thread */
+void crew_mixed(const crew_play *play); /* a decision of the run says which are threads */
+void crew_sched(const crew_play *play); /* tasks of a scheduler; the last part may be a thread */
 
-/* A scheduler of 2 workers, started and stopped in the usual way. */
+/* A scheduler of 2 workers that is started and stopped in the usual way. */
 thrum_sched *crew_sched_start(void);
 
-/* A scheduler that has memory and a config and nothing else: for what only asks for these. */
+/* A scheduler that has memory and a config and nothing else, for what asks only for these. */
 thrum_sched *crew_bare_sched(void);
 
-/* Timers in zeroed memory, unseen: a wheel has so many lists that a run would do little else. */
+/*
+ * Timers in zeroed memory, unseen by the simulator: a wheel has so many lists that a run would do
+ * little else.
+ */
 typedef struct th_timers th_timers;
 typedef struct th_worker th_worker;
 void crew_timers_init(th_timers *timers, th_worker *owner);
 
 /*
- * Overwrites the stack below the caller's frame, where the frames of the calls before were. Who
- * still touches a waiter that has returned from there races with this.
+ * Overwrites the stack below the caller's frame, where the frames of the calls before were. A
+ * thread that still touches a waiter that has returned from there races with this.
  */
 void crew_scrub(void);
 
 /*
  * In mode tso a thread's own store to a frame that has gone may reach memory late and hit what the
- * compiler keeps there meanwhile, which the simulator does not see (processors keep that order).
- * Who frees an object right after a wait calls what does it from below the frames of the wait.
+ * compiler keeps there meanwhile, which the simulator does not see (processors keep that order). A
+ * part that frees an object right after a wait does so by a call from below the frames of the wait.
  */
 #define CREW_BELOW()                                                                               \
     char below_[512];                                                                              \
     __asm__ volatile("" : : "r"(below_) : "memory")
 
-/* Waits, a little each time, for what another part will do soon. Tells the caller nothing. */
+/* Waits, a little each time, for what another part will do soon. It tells the caller nothing. */
 #define crew_until(cond)                                                                           \
     do {                                                                                           \
         while (!(cond)) {                                                                          \

@@ -1,6 +1,6 @@
 /*
- * dag.c: graphs (src/parallel/README.md, "The graph"): strands on two workers, the end of a run
- * against whoever waits for it and frees the graph at once.
+ * dag.c: graphs (src/parallel/README.md, "The graph"): strands on two workers, and the end of a run
+ * against its caller, which frees the graph at once.
  */
 #include <errno.h>
 
@@ -26,7 +26,7 @@ static int node(void *arg) {
     return 0;
 }
 
-/* The last one: all that came before is there. */
+/* The last node: all that came before is there. */
 static int last(void *arg) {
     int *place = arg;
     for (int *i = seen; i < place; i++) {
@@ -58,7 +58,7 @@ static thrum_dag *make(int middle) {
     return dag;
 }
 
-/* One, two beside each other, one. */
+/* One node, then two beside each other, then one. */
 static int diamond(void *arg) {
     (void)arg;
     thrum_dag *dag = make(2);
@@ -71,7 +71,7 @@ static int diamond(void *arg) {
     return 0;
 }
 
-/* Three roots, nothing after them: whoever is last wakes the caller. */
+/* Three roots with nothing after them: the last to end wakes the caller. */
 static int roots(void *arg) {
     (void)arg;
     thrum_dag *dag;
@@ -89,7 +89,7 @@ static int fails(void *arg) {
     return -5;
 }
 
-/* Two fail beside each other, and what comes after is left out. */
+/* Two nodes fail beside each other, and what comes after is left out. */
 static int failing(void *arg) {
     (void)arg;
     thrum_dag *dag;
@@ -107,9 +107,9 @@ static int failing(void *arg) {
 }
 
 /*
- * One of two fails, what comes after is left out: the strand of the other one, which may be the
- * last to count it down, must see the mark. (Where both fail, the last to count down has marked
- * it.)
+ * One of two nodes fails, and what comes after is left out: the strand of the other one, which may
+ * be the last to count it down, must see the mark. (Where both fail, the last to count down has
+ * marked it.)
  */
 static int skipping(void *arg) {
     (void)arg;
@@ -173,7 +173,7 @@ static int runs_at_once(void *arg) {
     (void)run_twice(NULL);
     sim_check(thrum_waitgroup_wait(&left_to_run) == 0);
     sim_check(thrum_dag_destroy(two_at_once) == 0);
-    seen[0] = 2; /* for on_sched */
+    seen[0] = 2; /* on_sched expects this */
     return 0;
 }
 
@@ -194,7 +194,7 @@ static void grow_shared(void *arg) {
     sim_check(number == 2 || number == -EBUSY);
 }
 
-/* Two run it, at once or one after the other; one adds to it, or is told that it runs. */
+/* Two threads run it, at once or in turn; a third one adds to it, or is told that it runs. */
 SIM_WORLD(dag_busy) {
     sim_check(thrum_dag_create(&shared) == 0);
     for (int i = 0; i < 2; i++) {

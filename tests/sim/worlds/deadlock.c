@@ -1,7 +1,8 @@
 /*
  * deadlock.c: the report of a deadlock comes if and only if nothing inside can go on
- * (core/inspect/DEADLOCK.md). Worlds `_quiet` never get deadlocked, and a report is a fault; in
- * worlds `_told` somebody waits for the report, so one that is missing is a deadlock of the world.
+ * (core/inspect/DEADLOCK.md). In worlds `_quiet` nothing is ever deadlocked, and a report is a
+ * fault; in worlds `_told` a thread waits for the report, so a missing report is a deadlock of the
+ * world.
  */
 #include <errno.h>
 
@@ -14,7 +15,7 @@
 static thrum_sched *sched;
 static thrum_sem sems[3];
 static whole_afence told;
-static unsigned reports; /* plain: the hook's, in one thread at a time; read when all has ended */
+static unsigned reports; /* plain: the hook counts, one thread at a time; read at the end */
 static bool may_tell;    /* constant once it runs */
 
 static void take_report(void *ctx, const char *report) {
@@ -59,14 +60,14 @@ static int wait_on(unsigned i) {
     return 0;
 }
 
-/* From outside, so that it may be found alone: everything else is started by it. */
+/* Started from an external thread, so that it may be found alone: it starts everything else. */
 static void start(thrum_fn entry) {
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = sched;
     sim_check(thrum_go_with(&attr, entry, NULL) == 0);
 }
 
-/* ---- nobody is deadlocked ---- */
+/* ---- nothing is deadlocked ---- */
 
 static int answers(void *arg) {
     (void)arg;
@@ -82,7 +83,7 @@ static int asks(void *arg) {
     return wait_on(1);
 }
 
-/* Each wakes the other, and then waits; on two workers the last to park is not the last to run. */
+/* Each wakes the other and then waits; on two workers the last to park is not the last to run. */
 SIM_WORLD(deadlock_quiet_asks, .heavy = true) {
     begin(2, false);
     start(asks);
@@ -135,14 +136,14 @@ SIM_WORLD(deadlock_quiet_times_out, .heavy = true, .timers_max = 2) {
     end(0);
 }
 
-/* ---- who is deadlocked is told, once ---- */
+/* ---- what is deadlocked is told, once ---- */
 
 static int deadlock_alone(void *arg) {
     (void)arg;
     return wait_on(0);
 }
 
-/* Whoever parks last, tells. Then somebody comes from external threads after all. */
+/* The last worker to park tells. Then an external thread wakes the fiber after all. */
 SIM_WORLD(deadlock_told_one, .heavy = true) {
     begin(1 + sim_pick(2), true);
     start(deadlock_alone);
@@ -170,11 +171,13 @@ SIM_WORLD(deadlock_told_two, .heavy = true) {
     thrum_sem_post(&sems[0]);
     thrum_sem_post(&sems[1]);
     whole_stop(sched);
-    sim_check(reports == 1 || reports == 2); /* again, if the first has ended alone */
+    sim_check(reports == 1 || reports == 2); /* it is told again if the first has ended alone */
 }
 
-/* A wake from external threads, at any moment: told or not, everything ends, and nothing is
- * touched late. */
+/*
+ * A wake comes from an external thread at any moment: told or not, everything ends, and nothing is
+ * touched late.
+ */
 SIM_WORLD(deadlock_woken_external, .heavy = true) {
     begin(1 + sim_pick(2), true);
     start(deadlock_alone);
@@ -202,7 +205,7 @@ static int waits_for_caller(void *arg) {
     return wait_on(1);
 }
 
-/* All workers sleep, all fibers wait; but one of them for a thread that will wake it. */
+/* All workers sleep and all fibers wait; but one of them waits for a thread that will wake it. */
 SIM_WORLD(deadlock_quiet_blocking, .heavy = true) {
     begin(1 + sim_pick(2), false);
     start(waits_for_caller);
@@ -228,7 +231,7 @@ static int waits_for_the_call(void *arg) {
     return 0;
 }
 
-/* The call itself wakes somebody, and then its caller. */
+/* The call itself wakes a fiber, and then its caller. */
 SIM_WORLD(deadlock_quiet_blocking_posts, .heavy = true) {
     begin(1 + sim_pick(2), false);
     start(waits_for_the_call);
@@ -241,7 +244,7 @@ static int calls_and_deadlocks(void *arg) {
     return wait_on(0);
 }
 
-/* Whoever looked while the call was under way said nothing: who comes last looks again. */
+/* A check while the call was under way said nothing: the last thread to come checks again. */
 SIM_WORLD(deadlock_told_blocking, .heavy = true) {
     begin(1 + sim_pick(2), true);
     start(calls_and_deadlocks);
@@ -262,7 +265,7 @@ static void unbind(void) {
 
 static uint32_t xbound;
 
-/* Who waits before the other has come would be deadlocked. */
+/* A thread that waits before the other has come would be deadlocked. */
 static void both_bind(void) {
     bind();
     th_add_relaxed(&xbound, 1u);
@@ -327,7 +330,9 @@ static void root_wakes_and_leaves(void *arg) {
     unbind();
 }
 
-/* A third one looks, the worker, while one root has woken the other and sleeps, or has left. */
+/*
+ * The worker checks as a third thread, while one root has woken the other and sleeps, or has left.
+ */
 SIM_WORLD(deadlock_quiet_three, .heavy = true) {
     begin(1, false);
     together(root_with_fiber, root_wakes_and_waits);
@@ -358,7 +363,7 @@ static int hands_on_first(void *arg) {
     return wait_on(0);
 }
 
-/* A root looks while runs of workers begin others and end. */
+/* A root checks while runs of workers begin others and end. */
 SIM_WORLD(deadlock_quiet_looked_at, .heavy = true) {
     begin(2, false);
     bind();
@@ -391,8 +396,8 @@ static void root_waits_until_done(void *arg) {
 
 /*
  * A root that waits until all is done has been told so, and has not woken up yet. Then a task comes
- * from external threads, which waits for what that thread does next: the sum does not let it go any
- * more, and only that it was claimed shows that it goes on.
+ * from an external thread, and waits for what that root does next: the sum does not let the root go
+ * any more, and only the fact that it was notified shows that it goes on.
  */
 SIM_WORLD(deadlock_quiet_let_go, .heavy = true) {
     begin(1 + sim_pick(2), false);
@@ -448,10 +453,10 @@ SIM_WORLD(deadlock_told_roots, .heavy = true) {
     sim_join(a);
     sim_join(b);
     whole_stop(sched);
-    sim_check(reports == 1 || reports == 2); /* again, if the first has left alone */
+    sim_check(reports == 1 || reports == 2); /* it is told again if the first has left alone */
 }
 
-/* Who leaves, or the worker that parks at that moment, tells of whom is left. */
+/* The root that leaves, or the worker that parks at that moment, tells of what is left. */
 SIM_WORLD(deadlock_told_unbound, .heavy = true) {
     begin(1, true);
     bind();

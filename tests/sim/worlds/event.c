@@ -50,7 +50,7 @@ static void signal_once(void *unused) {
     thrum_event_signal(event);
 }
 
-/* ---- one who waits, and frees it at once ---- */
+/* ---- one waiter, which frees it at once ---- */
 
 static void wait_and_free(void *unused) {
     (void)unused;
@@ -81,7 +81,7 @@ static void look_and_free(void *unused) {
     end();
 }
 
-/* The same for those who never wait: each kind of look acquires. */
+/* The same for threads that never wait: each kind of look acquires. */
 static const crew_play auto_tested = {make_auto, NULL, 2, {test_and_free, signal_once}};
 CREW_WORLDS(event_auto_tested, auto_tested, .exhaustive = true)
 
@@ -131,7 +131,7 @@ CREW_WORLD_SCHED(event_token, token)
 
 /* ---- the absorbed signal ---- */
 
-/* Items are announced by signals, some of which find the event signaled already. */
+/* Signals announce items; some of them find the event signaled already. */
 static void produce(void *unused) {
     (void)unused;
     for (uint32_t i = 1; i <= 2; i++) {
@@ -196,7 +196,7 @@ static void destroy_when_free(void *unused) {
     sim_free(event);
 }
 
-/* Destroyed as soon as nobody waits: the list belongs to who destroyed it. */
+/* It is destroyed as soon as nobody waits: the list belongs to the destroyer. */
 static const crew_play destroyed = {
     make_auto, NULL, 3, {destroy_when_free, wait_only, signal_when_told}};
 CREW_WORLDS(event_destroyed, destroyed, .exhaustive = true)

@@ -63,7 +63,9 @@ static void drain(unsigned *next) {
     }
 }
 
-/* Two producers and one who drains meanwhile: each once, in the order of the pushes. */
+/*
+ * Two producers push while a third thread drains: each item comes once, in the order of the pushes.
+ */
 SIM_WORLD(fifo_front, .exhaustive = true) {
     unsigned next = 0;
     int a = sim_spawn(push_three, NULL);
@@ -76,7 +78,7 @@ SIM_WORLD(fifo_front, .exhaustive = true) {
     all_taken();
 }
 
-static unsigned next_drained; /* with the role */
+static unsigned next_drained; /* the role protects it */
 static th_role role;
 
 static void drain_with_role(void *arg) {
@@ -113,7 +115,7 @@ SIM_WORLD(fifo_front_again, .exhaustive = true) {
 
 static th_mcsp ready;
 static th_work *slots[2];
-static th_chain rest; /* with the role */
+static th_chain rest; /* the role protects it */
 
 static void fill_rest(void) {
     for (unsigned i = 0; i < ITEMS; i++) {
@@ -121,7 +123,7 @@ static void fill_rest(void) {
     }
 }
 
-/* A worker: takes what is ready, else publishes the next block. */
+/* A worker: it takes what is ready, or publishes the next block. */
 static void consume(void *arg) {
     (void)arg;
     unsigned last = 0;
@@ -194,7 +196,7 @@ SIM_WORLD(fifo_ready_wrap, .exhaustive = true) {
     all_taken();
 }
 
-/* Work that a consumer has freed is not touched by another one, who copied its pointer. */
+/* Work that a consumer has freed is not touched by another one that copied its pointer. */
 static th_work *made[3];
 
 static void consume_and_free(void *arg) {
@@ -226,10 +228,10 @@ SIM_WORLD(fifo_ready_freed, .exhaustive = true) {
 
 /* ---- the role and its signal ---- */
 
-static unsigned held; /* plain: with the role */
+static unsigned held; /* plain: the role protects it */
 static unsigned done;
-static unsigned xasked[3]; /* what each came for; whoever has the role does it */
-static unsigned served[3]; /* with the role */
+static unsigned xasked[3]; /* what each came for; the holder of the role does it */
+static unsigned served[3]; /* the role protects it */
 
 static void serve(void) {
     for (unsigned i = 0; i < 3; i++) {
@@ -241,8 +243,9 @@ static void serve(void) {
 }
 
 /*
- * Asks, and has the role or leaves it to who has it; whoever gives the role up signalled looks
- * again. A fence on both sides: who finds the signal set already publishes nothing by it.
+ * Asks, and takes the role or leaves the request to its holder; a holder that gives the role up
+ * signalled looks again. Both sides have a fence: a thread that finds the signal set already
+ * publishes nothing by it.
  */
 static void ask(void *arg) {
     th_store_relaxed(&xasked[(uintptr_t)arg], 1u);
@@ -258,7 +261,7 @@ static void ask(void *arg) {
     }
 }
 
-/* Three come for the role: each request is served, by itself or by who had the role. */
+/* Three come for the role: each request is served, by its thread or by the holder of the role. */
 SIM_WORLD(fifo_role, .exhaustive = true) {
     int a = sim_spawn(ask, (void *)1);
     int b = sim_spawn(ask, (void *)2);
@@ -273,7 +276,7 @@ static uint32_t xasleep;
 static uint32_t xwoken;
 static uint32_t xwork;
 
-/* Somebody with the role, who looks after it has given it up if it is told to. */
+/* The holder of the role, which looks again after it has given it up signalled. */
 static void hold(void *arg) {
     (void)arg;
     if (th_role_take(&role)) {
@@ -296,7 +299,7 @@ static void park(void *arg) {
     }
 }
 
-/* Who sleeps, since somebody has the role, is woken by that one. */
+/* A worker that sleeps because another has the role is woken by that one. */
 SIM_WORLD(fifo_signal, .exhaustive = true) {
     uint32_t slept = 0;
     th_store_relaxed(&xwork, 1u);
@@ -318,7 +321,7 @@ SIM_WORLD(fifo_signal_twice, .exhaustive = true) {
     sim_check(!(slept[0] || slept[1]) || th_load_relaxed(&xwoken));
 }
 
-/* The front drained by whoever has the role. */
+/* Each holder of the role drains the front. */
 SIM_WORLD(fifo_front_role, .exhaustive = true) {
     int a = sim_spawn(push_three, NULL);
     int b = sim_spawn(drain_with_role, NULL);
@@ -367,7 +370,7 @@ static void all_ran(void) {
     }
 }
 
-/* Tasks from external threads, then stop: each ran once; on one worker in the order posted. */
+/* Tasks come from external threads, then stop: each ran once; on one worker in the order posted. */
 static void external(unsigned workers, unsigned block) {
     start(workers, block);
     for (unsigned i = 0; i < TASKS; i++) {
@@ -396,7 +399,7 @@ SIM_WORLD(fifo_external_3, .asleep = whole_asleep) {
     external(3, 1);
 }
 
-/* A batch from external threads, with everybody asleep. */
+/* A batch comes from an external thread while all workers sleep. */
 SIM_WORLD(fifo_batch_3, .asleep = whole_asleep) {
     start(3, 2);
     thrum_task *batch[TASKS] = {&tasks[0], &tasks[1], &tasks[2], &tasks[3]};
@@ -415,7 +418,7 @@ static void post_two(thrum_task *self, void *arg) {
     }
 }
 
-/* Posts from inside: one posts two, of which one posts one more. */
+/* Tasks post: one posts two, of which one posts one more. */
 static void inside(unsigned workers) {
     start(workers, 1);
     thrum_task_set_body(&tasks[0], post_two, NULL);
@@ -434,8 +437,8 @@ SIM_WORLD(fifo_inside_3, .asleep = whole_asleep) {
 }
 
 /*
- * Two that each wait, holding their worker, until both run: whoever has one must have woken another
- * for the second. A lost wake is a deadlock.
+ * Two tasks hold their workers until both run: the worker that has one must have woken another for
+ * the second. A lost wake is a deadlock.
  */
 static uint32_t xmet;
 
@@ -450,7 +453,7 @@ static void post_one(void *arg) {
     sim_check(thrum_task_post(sched, task) == 0);
 }
 
-/* Two threads post, each one task, while the workers fall asleep. */
+/* Two threads post one task each, while the workers fall asleep. */
 SIM_WORLD(fifo_two_posters, .asleep = whole_asleep) {
     start(2, 1);
     thrum_task_set_body(&tasks[0], meet, NULL);

@@ -68,11 +68,11 @@ static void sets_all(thrum_task *self, void *arg) {
     if (sim_pick(2)) {
         post(4);
     } else {
-        post_at(4, now); /* in the past: its post counts */
+        post_at(4, now); /* its deadline has passed, so its post counts */
     }
 }
 
-/* On one worker: by the later of post and deadline. */
+/* On one worker the order is that of the later of post and deadline. */
 SIM_WORLD(fifo_due_order, .asleep = whole_asleep) {
     start(1, 1);
     thrum_task_init(&tasks[0], sets_all, NULL);
@@ -83,7 +83,7 @@ SIM_WORLD(fifo_due_order, .asleep = whole_asleep) {
     }
 }
 
-/* With more, each once, whoever fires them. */
+/* With more workers each runs once, whichever worker fires it. */
 static void whoever(unsigned workers, unsigned block) {
     start(workers, block);
     thrum_task_init(&tasks[0], sets_all, NULL);
@@ -99,7 +99,7 @@ SIM_WORLD(fifo_due_3, .asleep = whole_asleep) {
     whoever(3, 2);
 }
 
-/* All due at the same moment, to sleeping workers: more than are fired at a time. */
+/* More deadlines than are fired at a time are due at the same moment, while the workers sleep. */
 static void at_once(unsigned workers) {
     start(workers, 2);
     int64_t at = thrum_after(LATER);
@@ -126,8 +126,8 @@ SIM_WORLD(fifo_due_at_once_3, .asleep = whole_asleep) {
 
 /*
  * A post from external threads brings what is due with it, while a worker fires the same or picks:
- * by the order of the posts and deadlines, and each once. With one worker that is the order of the
- * runs.
+ * they run in the order of the posts and deadlines, and each once. With one worker that is the
+ * order of the runs.
  */
 static void posts_late(void *arg) {
     int64_t at = *(const int64_t *)arg;
@@ -167,7 +167,7 @@ static unsigned place_of(unsigned i) {
     return place;
 }
 
-/* A body that posts when the deadline has passed. */
+/* Its body posts when the deadline has passed. */
 static void posts_behind(thrum_task *self, void *arg) {
     body(self, NULL);
     while (thrum_now() < *(const int64_t *)arg) {
@@ -177,8 +177,8 @@ static void posts_behind(thrum_task *self, void *arg) {
 }
 
 /*
- * The only worker puts what it posts behind all that is queued, without a push: behind a deadline,
- * too, that a post from external threads has fired just now.
+ * The only worker puts what it posts behind all that is queued, without a push: also behind a
+ * deadline that a post from an external thread has fired just now.
  */
 SIM_WORLD(fifo_due_fired_external, .asleep = whole_asleep) {
     start(1, 1);
@@ -212,7 +212,10 @@ static void meet_at(unsigned i, int64_t deadline, unsigned all) {
     sim_check(thrum_task_post_until(sched, &tasks[i], deadline) == 0);
 }
 
-/* Fired together, they are shared out: one for who fired, a wake for each of the others. */
+/*
+ * Tasks that are fired together are shared out: one for the worker that fired them, a wake for each
+ * other one.
+ */
 static void meet_all(unsigned n) {
     start(n, 1);
     int64_t at = thrum_after(LATER);
@@ -230,7 +233,10 @@ SIM_WORLD(fifo_due_meet_3, .asleep = whole_asleep_shared) {
     meet_all(3);
 }
 
-/* A deadline and a post: whoever has the role for the one is told of who came for the other. */
+/*
+ * A deadline and a post: the holder of the role for the one is told of the thread that came for the
+ * other.
+ */
 SIM_WORLD(fifo_due_meet_post, .asleep = whole_asleep_shared) {
     start(2, 1);
     meet_at(0, thrum_after(SOON), 2);
@@ -254,7 +260,7 @@ SIM_WORLD(fifo_due_meet_posters, .asleep = whole_asleep_shared) {
     end(3);
 }
 
-/* Two in the shared order behind a task that holds its worker are everybody's. */
+/* Two in the shared order behind a task that holds its worker belong to every worker. */
 static void posts_and_holds(thrum_task *self, void *arg) {
     (void)arg;
     body(self, NULL);
@@ -271,7 +277,7 @@ SIM_WORLD(fifo_backlog, .asleep = whole_asleep_shared) {
     end(3);
 }
 
-/* Whoever has fired one may have pinned work to run before it, which takes long. */
+/* A worker that has fired one may first have pinned work to run, which takes long. */
 static void opens(thrum_task *self, void *arg) {
     body(self, arg);
     whole_open(&gate);
@@ -323,7 +329,7 @@ SIM_WORLD(fifo_due_woken, .asleep = whole_asleep) {
     end(4);
 }
 
-/* A stream of deadlines in the past queues behind what was posted: nothing starves. */
+/* Deadlines in the past queue behind what was posted: nothing starves. */
 static unsigned streamed;
 
 static void again(thrum_task *self, void *arg) {

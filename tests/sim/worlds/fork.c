@@ -2,8 +2,8 @@
  * fork.c: forks and joins (src/parallel/README.md): the owner against thieves and rescuers.
  *
  * First on workers that are nothing but their forks: threads that fork, and threads that steal,
- * rescue, and run what was queued. The records lie in memory that is freed after the join, so who
- * still touches one is seen; the calls touch plain data.
+ * rescue, and run what was queued. The records lie in memory that is freed after the join, so a
+ * thread that still touches one is seen; the calls touch plain data.
  */
 #include <errno.h>
 
@@ -28,7 +28,7 @@ static struct {
 } mini;
 
 static th_fork *forks;
-static int given[FORKS]; /* plain: what the owner wrote before it forked */
+static int given[FORKS]; /* plain: what the owner wrote before the fork */
 static int done[FORKS];  /* plain: what the calls wrote */
 
 static void submit(th_worker *worker, th_work *work, unsigned hint) {
@@ -114,7 +114,7 @@ static void pop(unsigned i) {
     sim_check(result == given[i] + 2);
 }
 
-/* Forks and joins in some order that nests; now and then as if it suspended. */
+/* Forks and joins in some order that nests; now and then it does what a suspend does. */
 static void fork_and_join(unsigned steps, bool gives) {
     unsigned count = 0;
     unsigned calls = 0;
@@ -155,32 +155,32 @@ static void play(unsigned thieves, void (*part)(void *), bool can_order, unsigne
     sim_check(!mini.queued.first);
 }
 
-/* One is offered, taken back or stolen; another at the same place. */
+/* One fork is offered, and taken back or stolen; then another at the same place. */
 SIM_WORLD(fork_offered) {
     play(1, thief, false, 4, false);
 }
 
-/* Some stay private until the one before them was stolen; the array of two runs over. */
+/* Some forks stay private until the one before them was stolen; the array of two overflows. */
 SIM_WORLD(fork_exposed) {
     play(1, thief, false, 8, false);
 }
 
-/* Two thieves for one slot. */
+/* Two thieves meet at one slot. */
 SIM_WORLD(fork_two_thieves) {
     play(2, thief, false, 6, false);
 }
 
-/* The owner pops its last private one while a rescuer moves the head over it. */
+/* The owner pops its last private fork while a rescuer moves the head over it. */
 SIM_WORLD(fork_rescued) {
     play(1, rescuer, true, 8, false);
 }
 
-/* Two rescuers, one lock; the barrier may fail. */
+/* Two rescuers meet at one lock; the barrier may fail. */
 SIM_WORLD(fork_two_rescuers, .refusals = 2) {
     play(2, rescuer, true, 6, false);
 }
 
-/* It suspends in between: what was offered, private or just being rescued is queued once. */
+/* The owner suspends in between: what was offered, private or just being rescued is queued once. */
 SIM_WORLD(fork_given) {
     play(1, thief, false, 7, true);
 }
@@ -201,7 +201,7 @@ static void join_counted(unsigned i) {
     th_activity_began(&worker->activity.xreadied);
 }
 
-/* Looks a few times whether there is nothing that runs. */
+/* Checks a few times whether nothing runs. */
 static void observer(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 3; i++) {
@@ -213,8 +213,8 @@ static void observer(void *arg) {
 }
 
 /*
- * One task forks two and joins them, by suspending where they are gone. Who finds the sums of the
- * counts equal finds all calls made: whoever took one was counted before the task can have
+ * One task forks two and joins them, by suspending where they are gone. A thread that finds the
+ * sums of the counts equal finds all calls made: their takers were counted before the task can have
  * suspended.
  */
 SIM_WORLD(fork_counted) {
@@ -277,7 +277,7 @@ static thrum_sched *start(thrum_fn fn) {
     return sched;
 }
 
-/* It suspends with an offered and a private fork: both are called, whoever is awake. */
+/* A task suspends with an offered and a private fork: both calls are made, by any worker. */
 SIM_WORLD(fork_suspends_sched, .heavy = true, .asleep = whole_asleep) {
     thrum_sem_init(&sem, 0);
     whole_stop(start(waits_for_child));
@@ -297,7 +297,7 @@ static int forks_two(void *arg) {
     return 0;
 }
 
-/* Nobody is idle while a stolen call runs or its owner waits: the counts of thieves. */
+/* A scheduler is not idle while a stolen call runs or its owner waits: thieves are counted. */
 SIM_WORLD(fork_idle_sched, .heavy = true, .asleep = whole_asleep) {
     thrum_sched *sched = start(forks_two);
     sim_check(thrum_sched_wait_idle(sched, THRUM_FOREVER) == 0);

@@ -10,7 +10,7 @@
 #include "whole.h"
 
 static thrum_sched *sched;
-static int told[WHOLE_TASKS]; /* plain: from who posts to who runs */
+static int told[WHOLE_TASKS]; /* plain: from the poster to the run */
 
 /* A config whose variants are decisions of the run. */
 static thrum_config any_config(unsigned workers) {
@@ -49,7 +49,7 @@ static void post(unsigned i, thrum_task_fn fn, thrum_hint hint) {
     sim_check(thrum_task_post_hint(sched, &whole_tasks[i], hint) == 0);
 }
 
-/* Three at a time into a ring of two, some with a hint. */
+/* Posts three at a time into a ring of two, some with a hint. */
 static void fork_any(thrum_task *self, void *arg) {
     leaf(self, arg);
     unsigned first = 3 * whole_number(self) + 1;
@@ -58,7 +58,7 @@ static void fork_any(thrum_task *self, void *arg) {
     }
 }
 
-/* A tree of seven. */
+/* Posts a tree of seven. */
 SIM_WORLD(hints_tree, .asleep = whole_asleep) {
     begin(2);
     post(0, fork_any, THRUM_HINT_NONE);
@@ -97,8 +97,10 @@ static void posts_batch(thrum_task *self, void *arg) {
     post_batch(1, 5);
 }
 
-/* A batch into the own queue, and its rest into the shared one; another one from external
- * threads. */
+/*
+ * A batch goes into the own queue, and its rest into the inject queue; another one comes from an
+ * external thread.
+ */
 SIM_WORLD(hints_batch, .asleep = whole_asleep) {
     begin(2);
     post(0, posts_batch, THRUM_HINT_NONE);
@@ -137,7 +139,7 @@ static void posts_in_order(thrum_task *self, void *arg) {
     post(4, in_turn, THRUM_HINT_NEXT);
 }
 
-/* NEXT is next, YIELD comes behind what is queued. */
+/* NEXT is next; YIELD comes behind what is queued. */
 SIM_WORLD(hints_order_inside, .asleep = whole_asleep) {
     thrum_config config = whole_config(1);
     config.local_capacity = 4;
@@ -154,10 +156,10 @@ SIM_WORLD(hints_order_inside, .asleep = whole_asleep) {
 
 static uint32_t xenough;
 
-/* Posts itself for ever, until another one has run. */
+/* Posts itself until another one has run. */
 static void stream_on(thrum_task *self, void *arg) {
     (void)arg;
-    th_os_relax(); /* who posts from external threads goes on as well */
+    th_os_relax(); /* an external thread that posts goes on as well */
     /* relaxed: it orders nothing */
     if (!th_load_relaxed(&xenough)) {
         thrum_hint hint = (thrum_hint)told[whole_number(self)];
@@ -179,8 +181,9 @@ static void post_enough(thrum_task *self, void *arg) {
 }
 
 /*
- * One worker and two streams, with any hint, pinned or not: the limit of the slot, of pinned runs
- * in a row, and the interval of the inject queue let the other one come, wherever it is queued.
+ * One worker and two streams, with any hint, pinned or not. The limit of the slot, that of pinned
+ * runs in a row, and the interval of the inject queue let the other task come, wherever it is
+ * queued.
  */
 SIM_WORLD(hints_streams, .asleep = whole_asleep) {
     thrum_config config = any_config(1);
@@ -209,7 +212,10 @@ static void opens(thrum_task *self, void *arg) {
     whole_open(&gate);
 }
 
-/* Fills the ring, so that the next picks claim two, and the slot; one of them holds the thread. */
+/*
+ * Fills the ring, so that the next pick takes a batch of two, and the slot; one of the tasks holds
+ * the thread.
+ */
 static void holds(thrum_task *self, void *arg) {
     leaf(self, arg);
     whole_pass(&gate);
@@ -224,7 +230,7 @@ static void batches(thrum_task *self, void *arg) {
     post(5, leaf, THRUM_HINT_NEXT);
 }
 
-/* What is claimed, and the slot, are rescued from a worker that does not come round. */
+/* The batch and the slot are rescued from a worker that does not come round. */
 SIM_WORLD(hints_batches_rescued, .asleep = whole_asleep_shared) {
     thrum_config config = whole_config(2);
     config.local_capacity = 4;
@@ -234,7 +240,7 @@ SIM_WORLD(hints_batches_rescued, .asleep = whole_asleep_shared) {
     end(6);
 }
 
-/* The same, with barriers refused at times: then the rescuer goes away and comes again. */
+/* The same with barriers refused at times: then the rescuer goes away and comes again. */
 SIM_WORLD(hints_rescue_refused, .asleep = whole_asleep_shared, .refusals = 2) {
     thrum_config config = whole_config(2);
     config.local_capacity = 4;
@@ -243,9 +249,9 @@ SIM_WORLD(hints_rescue_refused, .asleep = whole_asleep_shared, .refusals = 2) {
     end(6);
 }
 
-/* ---- back-offs and loot ---- */
+/* ---- back-offs ---- */
 
-/* A stream of short runs on one worker: who stole one backs off, and comes back. */
+/* Short runs follow each other on one worker: a thief of one backs off, and comes back. */
 static void stream(thrum_task *self, void *arg) {
     (void)arg;
     unsigned i = whole_number(self);
@@ -267,7 +273,7 @@ SIM_WORLD(hints_backoff, .asleep = whole_asleep) {
     end(4);
 }
 
-/* While back-offs go on, others post from external threads and for one worker. */
+/* While back-offs go on, external threads post, some of it for one worker. */
 static void posts_more(void *arg) {
     (void)arg;
     whole_post(sched, 4, whole_count, NULL);
@@ -289,13 +295,16 @@ SIM_WORLD(hints_backoff_beside, .asleep = whole_asleep) {
 
 static uint32_t xheld;
 
-/* A run that was long enough: who stole it does not back off for that, but only as told below. */
+/* A run that is long enough: its thief does not back off for it, but only as told below. */
 static void long_leaf(thrum_task *self, void *arg) {
     whole_count(self, arg);
     th_here()->backoff.at = 0;
 }
 
-/* As if a thief had backed off from it. Wakes one by two in its queue, and holds the thread. */
+/*
+ * Does what a thief that backs off from it would do. Wakes a worker by two in its queue, and holds
+ * the thread.
+ */
 static void is_left_alone(thrum_task *self, void *arg) {
     th_worker *worker = th_here();
     long_leaf(self, arg);
@@ -313,9 +322,9 @@ static void lets_go(thrum_task *self, void *arg) {
 }
 
 /*
- * Who finds only work that is left alone gives its token back, and back-offs. A post from external
- * threads that saw the token left the work to it: it has looked, so nobody sleeps while that is in
- * the shared queue, not even for a back-off.
+ * A worker that finds only work that is left alone gives its token back, and backs off. A post from
+ * an external thread that saw the token left the work to it. It has looked by then, so no worker
+ * sleeps while that work is in the inject queue, not even for a back-off.
  */
 SIM_WORLD(hints_backoff_with_token, .asleep = whole_asleep_inject) {
     thrum_config config = whole_config(3);

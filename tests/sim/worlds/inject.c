@@ -9,7 +9,7 @@
 
 static th_inject inject;
 
-/* Two of one producer: the one whose exchange came first is served first. */
+/* Of two items of one producer the one whose exchange came first is served first. */
 static int last_of[2];
 
 static void serve(th_work *work) {
@@ -42,7 +42,7 @@ static void begin(void) {
     last_of[0] = last_of[1] = -1;
 }
 
-/* Alone: everything that is left; nothing is when the queue says so. */
+/* Takes everything that is left, alone; nothing is left when the queue says so. */
 static void finish(unsigned n) {
     while (!th_inject_is_empty(&inject)) {
         sim_check(take_turn(1, 8));
@@ -50,7 +50,7 @@ static void finish(unsigned n) {
     items_all_taken(n);
 }
 
-/* Three of one producer: one, then two as a chain. */
+/* One producer pushes three: one, then two as a chain. */
 static void produce(unsigned first) {
     th_inject_push(&inject, item_make(first), 1);
     th_chain chain = items_chain(first + 1, first + 3);
@@ -67,7 +67,7 @@ static void producer_1(void *arg) {
     produce(3);
 }
 
-/* Half of what is there, and what is left is served before what comes later. */
+/* Takes half of what is there; what is left is served before what comes later. */
 static void consumer(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 2; i++) {
@@ -85,7 +85,7 @@ SIM_WORLD(inject_push, .exhaustive = true, .preemptions = 4) {
     finish(3);
 }
 
-/* Two producers at the top: "part of a chain is seen", the order of each. */
+/* Two producers meet at the top: no part of a chain is seen alone, and the order of each holds. */
 SIM_WORLD(inject_two_producers, .exhaustive = true) {
     begin();
     int a = sim_spawn(producer_0, NULL);
@@ -96,7 +96,7 @@ SIM_WORLD(inject_two_producers, .exhaustive = true) {
     finish(6);
 }
 
-/* "Two consumers have the turn", and the list as the last holder left it. */
+/* Two consumers never have the turn at once, and find the list as the last holder left it. */
 SIM_WORLD(inject_two_consumers, .exhaustive = true) {
     begin();
     produce(0);
@@ -108,7 +108,7 @@ SIM_WORLD(inject_two_consumers, .exhaustive = true) {
     finish(4);
 }
 
-/* All of it. */
+/* All of this at once: two producers and two consumers. */
 SIM_WORLD(inject_two_and_two) {
     begin();
     void (*const entries[])(void *) = {producer_0, producer_1, consumer, consumer};
@@ -118,8 +118,10 @@ SIM_WORLD(inject_two_and_two) {
 
 /* ---- memory that is freed once it is taken ---- */
 
-/* "A taken work's link is read by another consumer, after its body has freed it", and ABA on the
- * top: the body frees its work, and a producer may get the same address for the next. */
+/*
+* Two races. Another consumer reads a taken work's link after its body has freed it. ABA at the
+* top: the body frees its work, and a producer gets the same address for the next.
+ */
 static unsigned freed;
 
 static void run_and_free(void) {
@@ -132,7 +134,7 @@ static void run_and_free(void) {
     while ((work = th_chain_take(&chain))) {
         sim_check(work->worker == -1);
         sim_free(work);
-        freed++; /* the main thread's alone */
+        freed++; /* only the main thread changes it */
     }
 }
 
@@ -160,14 +162,13 @@ SIM_WORLD(inject_freed_at_once, .exhaustive = true) {
     sim_check(freed == 4);
 }
 
-/* ---- as the parker uses it: a sleeper, and who wakes it (core/worker/PARKING.md, D3 and D6) ----
- */
+/* ---- as the parker uses it: a sleeper and its waker (core/worker/PARKING.md, D3 and D6) ---- */
 
 #define ALL 3u
 
 static uint32_t xparked; /* 1: the parker sleeps, or is about to */
 static uint32_t xserved; /* how many have been served */
-static size_t at_once;   /* what is taken in one turn */
+static size_t at_once;   /* how much is taken in one turn */
 
 static void wake_parker(void) {
     uint32_t parked = 1;
@@ -177,7 +178,7 @@ static void wake_parker(void) {
     }
 }
 
-/* After a push, or when all is done: before the park word is read. */
+/* Called after a push, or when all is done: before the park word is read. */
 static void notify(void) {
     th_fence_seq();
     wake_parker();
@@ -185,11 +186,11 @@ static void notify(void) {
 
 static void serve_turn(void) {
     if (!th_inject_turn_begin(&inject)) {
-        return; /* whoever has it looks again */
+        return; /* its holder looks again */
     }
     th_chain chain = th_inject_take(&inject, 1, at_once);
     th_inject_turn_end(&inject);
-    th_fence_seq(); /* the turn is free before the queue is read (take_inject) */
+    th_fence_seq(); /* orders the release of the turn before the read of the queue (take_inject) */
     if (!th_inject_is_empty(&inject)) {
         wake_parker();
     }
@@ -210,7 +211,7 @@ static bool all_served(void) {
     return th_load_acquire(&xserved) == ALL;
 }
 
-/* Announces, fences, looks, sleeps. A wakeup that is lost is a deadlock: nobody else serves. */
+/* Announces, fences, looks, sleeps. A lost wakeup is a deadlock: no other thread serves. */
 static void park_and_serve(void) {
     while (!all_served()) {
         th_store_relaxed(&xparked, 1u);
@@ -234,14 +235,16 @@ static void notifying_producer(void *arg) {
     notify();
 }
 
-/* Takes one turn and goes away: what it leaves is the parker's. */
+/* Takes one turn and goes away: the parker must take what it leaves. */
 static void passing_consumer(void *arg) {
     (void)arg;
     serve_turn();
 }
 
-/* "A parker sees an empty queue while the holder has it all in hand, or sees the turn taken": the
- * holder leaves two of three, and wakes. */
+/*
+ * A parker sees an empty queue while the holder has it all in hand, or sees the turn taken: the
+ * holder leaves two of three, and wakes it.
+ */
 SIM_WORLD(inject_parked_consumer, .exhaustive = true) {
     begin();
     at_once = 1;
@@ -253,7 +256,7 @@ SIM_WORLD(inject_parked_consumer, .exhaustive = true) {
     items_all_taken(ALL);
 }
 
-/* A push alone against the parker. */
+/* One push meets the parker. */
 SIM_WORLD(inject_parked_push, .exhaustive = true, .preemptions = 3) {
     begin();
     at_once = 2;
@@ -278,7 +281,9 @@ static void pin_3(void *arg) {
     notify();
 }
 
-/* A pinned inbox: the turn is always free, the order is each poster's, no post is slept over. */
+/*
+ * In a pinned inbox the turn is always free; each poster's order holds, and no post is slept over.
+ */
 SIM_WORLD(inject_inbox, .exhaustive = true) {
     begin();
     void (*const posters[])(void *) = {pin_0, pin_3};

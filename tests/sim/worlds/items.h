@@ -1,7 +1,7 @@
 /*
  * items.h: work that a world's threads hand to each other, and the proof that each piece came to
- * exactly one of them, whole. All of it is plain data: whatever does not order maker and taker, or
- * two takers, shows as a race.
+ * exactly one of them, whole. All of it is plain data: if maker and taker, or two takers, are not
+ * ordered, that shows as a race.
  */
 #ifndef ITEMS_H
 #define ITEMS_H
@@ -13,19 +13,19 @@
 
 typedef struct item {
     th_work work;
-    unsigned value; /* written by who makes it, read by who takes it */
+    unsigned value; /* written by its maker, read by its taker */
     unsigned taken;
 } item;
 
 static item items[ITEMS_MAX];
 
-/* Whoever pushes: the i-th item, not yet known to anybody else. */
+/* The i-th item for its pusher; no other thread knows it yet. */
 static inline th_work *item_make(unsigned i) {
     items[i].value = i + 1;
     return &items[i].work;
 }
 
-/* The i-th to the n-th, but that one, as a chain. */
+/* The i-th to the n-th, but not that one, as a chain. */
 static inline th_chain items_chain(unsigned i, unsigned n) {
     th_chain chain = {0};
     while (i < n) {
@@ -34,7 +34,7 @@ static inline th_chain items_chain(unsigned i, unsigned n) {
     return chain;
 }
 
-/* Whoever has taken it; returns its number. */
+/* Called by the taker of an item; returns its number. */
 static inline unsigned item_take(th_work *work) {
     unsigned i = (unsigned)((item *)(void *)work - items);
     sim_check(i < ITEMS_MAX);

@@ -14,7 +14,7 @@
 #include "core/state/worker.h"
 #include "crew.h"
 
-static uint32_t xindex; /* a key's, told without telling anything else */
+static uint32_t xindex; /* a key's index, told without ordering anything */
 static thrum_key keys[5];
 static unsigned destroyed[5];
 static int values[5];
@@ -28,7 +28,7 @@ static void count(void *value) {
     destroyed[i]++;
 }
 
-/* As a task's end does. */
+/* Does what a task's end does. */
 static void end_of_run(void) {
     th_key_values_end(&th_thread_self()->key_values, true);
 }
@@ -53,7 +53,7 @@ static void use_told(void *unused) {
     sim_check(destroyed[0] == (code == 0));
 }
 
-/* A key is told by a number alone: who sees that it exists sees its destructor. */
+/* A key is told by a number alone: a thread that sees that it exists sees its destructor. */
 SIM_WORLD(key_told, .exhaustive = true) {
     int t = sim_spawn(use_told, NULL);
     make_and_tell(NULL);
@@ -72,7 +72,7 @@ static void make_use_delete(void *unused) {
     sim_check(thrum_key_set(other, &values[4]) == 0);
     sim_check(thrum_key_get(mine) == &values[i]);
     sim_check(thrum_key_delete(other) == 0);
-    sim_check(thrum_key_get(other) == NULL); /* also when another has its place by now */
+    sim_check(thrum_key_get(other) == NULL); /* also when another key has its place by now */
     end_of_run();
     sim_check(destroyed[i] == 1);
     sim_check(thrum_key_delete(mine) == 0);
@@ -84,7 +84,10 @@ static void none_left(void) {
     sim_check(key.index == 1); /* all are free again */
 }
 
-/* Three make keys, use them and delete them: never the same one, whatever is free meanwhile. */
+/*
+ * Three threads make keys, use them and delete them: never the same one, whatever is free
+ * meanwhile.
+ */
 static const crew_play made = {
     nothing, none_left, 3, {make_use_delete, make_use_delete, make_use_delete}};
 SIM_WORLD(key_made) {
@@ -97,7 +100,7 @@ static void make_keys(void (*destructor)(void *)) {
     }
 }
 
-/* More keys than lie in the fiber itself; refused memory says so. */
+/* More keys are used than lie in the fiber itself; refused memory is reported. */
 static int use_five(void *unused) {
     (void)unused;
     for (int i = 0; i < 5; i++) {
@@ -119,7 +122,7 @@ static void make_five(void) {
     make_keys(NULL);
 }
 
-/* Two threads with more values than have room; the memory for the rest may be refused. */
+/* Two threads have more values than room; the memory for the rest may be refused. */
 static const crew_play many = {make_five, NULL, 2, {use_five_in_thread, use_five_in_thread}};
 SIM_WORLD(key_many, .exhaustive = true, .refusals = 2) {
     crew_threads(&many);
@@ -154,7 +157,7 @@ static thrum_handle *spawn_at(thrum_sched *sched, thrum_fn fn, void *arg) {
     return spawned;
 }
 
-/* Two runs on the same or on different fibers: each value is destroyed once, before the join. */
+/* Two runs on the same fiber or on two: each value is destroyed once, before the join. */
 SIM_WORLD(key_destroyed_sched, .heavy = true) {
     make_keys(count);
     thrum_sched *sched = crew_sched_start();
@@ -169,7 +172,7 @@ SIM_WORLD(key_destroyed_sched, .heavy = true) {
     }
 }
 
-/* Destructors that wait for each other and set the value again: another round. */
+/* Destructors wait for each other and set the value again, so that another round comes. */
 SIM_WORLD(key_rounds_sched, .heavy = true) {
     sim_check(thrum_key_create(&keys[0], count_and_set) == 0);
     thrum_sched *sched = crew_sched_start();

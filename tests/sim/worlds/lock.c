@@ -9,8 +9,8 @@
 #include "sync/wordlock.h"
 
 static th_lock lock;
-static unsigned inside;  /* under the lock */
-static unsigned entered; /* under the lock */
+static unsigned inside;  /* protected by the lock */
+static unsigned entered; /* protected by the lock */
 
 static void enter(void) {
     th_lock_acquire(&lock);
@@ -27,7 +27,10 @@ static void twice(void *arg) {
     enter();
 }
 
-/* Two threads, one sleeps while the other holds it: 0, 1 and 2 of the word, spurious wakes. */
+/*
+ * Two threads, of which one sleeps while the other holds it: 0, 1 and 2 of the word, spurious
+ * wakes.
+ */
 SIM_WORLD(lock_two, .exhaustive = true, .preemptions = 4, .spurious = 3) {
     int t = sim_spawn(twice, NULL);
     twice(NULL);
@@ -35,7 +38,7 @@ SIM_WORLD(lock_two, .exhaustive = true, .preemptions = 4, .spurious = 3) {
     sim_check(entered == 4 && lock.xword == 0);
 }
 
-/* Three: whoever takes it after waiting keeps the mark, or a third one sleeps for ever. */
+/* Three threads: one that takes it after waiting keeps the mark, or a third one sleeps for ever. */
 SIM_WORLD(lock_three, .exhaustive = true, .spurious = 3) {
     int a = sim_spawn(twice, NULL);
     int b = sim_spawn(twice, NULL);
@@ -57,7 +60,7 @@ static void try_twice(void *arg) {
     }
 }
 
-/* Tries that give up, beside one that waits. */
+/* Tries give up, beside a thread that waits. */
 SIM_WORLD(lock_try, .exhaustive = true) {
     int a = sim_spawn(try_twice, NULL);
     int b = sim_spawn(twice, NULL);
@@ -67,8 +70,10 @@ SIM_WORLD(lock_try, .exhaustive = true) {
     sim_check(entered == 2);
 }
 
-/* "The word may be freed by whoever takes the lock last": the release's exchange is the last access
- * to it; the wake that follows on the stale word does no harm. */
+/*
+ * The last thread to take the lock may free the word: the exchange of a release is its last access
+ * to it; the wake that follows on the stale word does no harm.
+ */
 typedef struct object {
     th_lock lock;
     unsigned users;
@@ -100,7 +105,7 @@ SIM_WORLD(lock_freed_by_last, .exhaustive = true, .preemptions = 3) {
  * list under the lock. */
 static uint32_t xword32;
 static uint64_t xword64;
-static unsigned listed; /* under the list lock */
+static unsigned listed; /* protected by the list lock */
 
 #define ONE (1u << TH_WORD_SHIFT)
 

@@ -1,11 +1,11 @@
 /*
  * lone.c: one task is queued behind one that computes on, while another worker sleeps (PARKING.md,
- * promise 2, D10): in less than the config's bound somebody comes for it, also when nothing had
- * happened for a while, so that the sentinel sleeps long, or is just about to.
+ * promise 2, D10): in less than the config's bound another worker comes for it, also when nothing
+ * had happened for a while, so that the sentinel sleeps long, or is just about to.
  *
- * Who computes sleeps, thread and all, so the clock goes on. At each moment when all threads sleep
- * the hook looks: while something is queued the sentinel's sleep ends within three eighths of the
- * bound, and the second end of a sleep is the last.
+ * A worker that computes sleeps here with its thread, so the clock goes on. At each moment when all
+ * threads sleep the hook looks: while something is queued the sentinel's sleep ends within three
+ * eighths of the bound, and the second end of a sleep is the last.
  */
 #include "base/atomic.h"
 #include "core/state/parkword.h"
@@ -15,14 +15,14 @@
 #include "platform/sim/controller.h"
 #include "whole.h"
 
-/* The sentinel's first two sleeps; afterwards it goes long. */
+/* The sentinel's first two sleeps; afterwards it sleeps long. */
 #define TWO_ROUNDS_NS 150000
 #define RESCUE_NS 400000
 
 static thrum_sched *sched;
 static whole_afence gate;
-static bool queued;        /* the lone one, and nobody has begun it */
-static unsigned ends_seen; /* of a sleep, since */
+static bool queued;        /* the lone task is queued, and not begun */
+static unsigned ends_seen; /* ends of sleeps since then */
 static unsigned ends_max = 2;
 
 SIM_UNSEEN static void asleep(void) {
@@ -41,7 +41,7 @@ SIM_UNSEEN static void asleep(void) {
 
 /* ---- the lone one ---- */
 
-/* Began while its starter computes on. */
+/* It begins while its starter computes on. */
 static void begun(void) {
     queued = false;
     whole_open(&gate);
@@ -59,7 +59,7 @@ static int other_call(void *arg) {
     return 7;
 }
 
-/* Its thread computes so long. */
+/* Keeps its thread for that long. */
 static void compute(int64_t ns) {
     static uint32_t xnever;
     int64_t end = th_os_now() + ns;
@@ -68,7 +68,7 @@ static void compute(int64_t ns) {
     }
 }
 
-/* Not at all, or until about when the sentinel goes long, or until it has. */
+/* Computes not at all, or until about when the sentinel's long sleep begins, or beyond that. */
 static void compute_first(void) {
     static const int64_t ns[] = {TWO_ROUNDS_NS - 200, TWO_ROUNDS_NS, TWO_ROUNDS_NS + 300, 0,
                                  2 * TWO_ROUNDS_NS};
@@ -141,12 +141,13 @@ SIM_WORLD(lone_global, .asleep = asleep) {
     lone(2, THRUM_GLOBAL, starts_task, THRUM_HINT_NONE);
 }
 
-/* A third worker, called by a post, looks for work just then: it cannot take what is in the slot.
+/*
+ * A third worker, called by a post, looks for work just then: it cannot take what is in the slot.
  */
 SIM_WORLD(lone_searcher, .asleep = asleep) {
     thrum_config config = config_of(3, THRUM_SHARDED);
     sched = whole_start_bare(&config);
-    ends_max = 4; /* the other sleeps of this thread and the starter's end meanwhile, too */
+    ends_max = 4; /* the other sleeps of this thread and the end of the starter's come as well */
     whole_post(sched, 0, starts_task, (void *)THRUM_HINT_NEXT);
     compute_first();
     whole_post(sched, 2, whole_count, NULL);
@@ -154,12 +155,12 @@ SIM_WORLD(lone_searcher, .asleep = asleep) {
     whole_ran_once(0, 3);
 }
 
-/* The system refuses the barrier now and then: then it goes on coming round. */
+/* The system refuses the barrier now and then: then the sentinel goes on coming round. */
 SIM_WORLD(lone_refused_once, .refusals = 3, .asleep = asleep) {
     lone(2, THRUM_SHARDED, starts_task, THRUM_HINT_NONE);
 }
 
-/* Where the system has no barrier nobody sleeps long. */
+/* Where the system has no barrier no sentinel sleeps long. */
 SIM_WORLD(lone_refused, .asleep = asleep) {
     whole_afences_shut = true;
     lone(2, THRUM_SHARDED, starts_task, sim_pick(2) ? THRUM_HINT_NEXT : THRUM_HINT_NONE);

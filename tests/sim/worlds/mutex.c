@@ -1,6 +1,6 @@
 /*
- * mutex.c: the mutex (src/sync/README.md, "Mutex"): the running caller that passes the queue, the
- * one waiter that is on its way, the hand-over after 1 ms, unlock against free.
+ * mutex.c: the mutex (src/sync/README.md, "Mutex"): a running caller that passes the queue, the one
+ * waiter that is on its way, the hand-over after 1 ms, unlock against free.
  */
 #include <thrum/mutex.h>
 
@@ -42,7 +42,7 @@ static void lock(void) {
 static void count_once(void *unused) {
     (void)unused;
     lock();
-    counter++; /* two owners would race */
+    counter++; /* two owners would race on it */
     thrum_mutex_unlock(mutex);
     crew_scrub();
 }
@@ -79,16 +79,16 @@ static void some_counted(void) {
     end();
 }
 
-/* One meets the other: the smallest, for the exhaustive search. */
+/* Two threads meet: the smallest world, for the exhaustive search. */
 static const crew_play pair = {make, two_counted, 2, {count_once, count_once}};
 CREW_WORLDS(mutex_pair, pair, .exhaustive = true)
 
-/* Overtaking: who unlocks comes back at once, past the one that was woken. */
+/* Overtaking: the thread that unlocks comes back at once, past the one that was woken. */
 static const crew_play rounds = {make, four_counted, 2, {count_twice, count_twice}};
 CREW_WORLDS(mutex_rounds, rounds, .exhaustive = true)
 CREW_WORLD_SCHED(mutex_rounds, rounds)
 
-/* A queue of two behind one, and one that only tries. */
+/* A queue of two stands behind the owner, and another thread only tries. */
 static const crew_play queue = {
     make, some_counted, 4, {count_once, count_once, count_once, count_if_free}};
 CREW_WORLDS(mutex_queue, queue)
@@ -106,7 +106,10 @@ static void leave_last_frees(void *unused) {
     crew_scrub();
 }
 
-/* A count under the mutex says who is last and frees it; the one before may still be unlocking. */
+/*
+ * A count under the mutex says which owner is the last, which frees it; the one before may still be
+ * unlocking.
+ */
 static const crew_play last_frees = {
     make, NULL, 3, {leave_last_frees, leave_last_frees, leave_last_frees}};
 CREW_WORLDS(mutex_last_frees, last_frees, .exhaustive = true)
@@ -124,12 +127,12 @@ static void try_and_free(void *unused) {
 static void lock_and_tell(void *unused) {
     (void)unused;
     lock();
-    th_store_release(&xgo, 1); /* it was locked before: no look may find it free from then */
+    th_store_release(&xgo, 1); /* it was locked before: no try may find it free from then on */
     counter = 1;
     thrum_mutex_unlock(mutex);
 }
 
-/* The same, by one that only tries. */
+/* The same, with a thread that only tries. */
 static const crew_play tried = {make, NULL, 2, {try_and_free, lock_and_tell}};
 CREW_WORLDS(mutex_tried, tried, .exhaustive = true)
 
@@ -141,7 +144,7 @@ static void destroy_when_free(void *unused) {
     sim_free(mutex);
 }
 
-/* Destroyed as soon as it is not held: what the last owner left is visible. */
+/* It is destroyed as soon as it is not held: what the last owner left is visible. */
 static const crew_play destroyed = {make, NULL, 2, {destroy_when_free, lock_and_tell}};
 CREW_WORLDS(mutex_destroyed, destroyed, .exhaustive = true)
 
@@ -159,7 +162,7 @@ static void let_in(void *unused) {
     crew_until((word() & TH_WORD_WAITERS) != 0);
     sim_pass(2 * MS);
     thrum_mutex_unlock(mutex);
-    lock(); /* not before the one that has waited for so long */
+    lock(); /* not before the waiter that has waited for so long */
     sim_check(counter == 1);
     thrum_mutex_unlock(mutex);
     crew_scrub();
@@ -170,7 +173,7 @@ static void one_counted(void) {
     end();
 }
 
-/* The first has waited for more than 1 ms: the unlock makes it the owner. */
+/* The first waiter has waited for more than 1 ms: the unlock makes it the owner. */
 static const crew_play handoff = {make, one_counted, 2, {let_in, count_when_told}};
 CREW_WORLDS(mutex_handoff, handoff, .exhaustive = true)
 CREW_WORLD_SCHED(mutex_handoff, handoff)
@@ -186,22 +189,22 @@ static void overtake_then_let_in(void *unused) {
     th_store_relaxed(&xgo, 1);
     crew_until((word() & TH_WORD_WAITERS) != 0);
     thrum_mutex_unlock(mutex); /* wakes it */
-    lock();                    /* maybe past it */
+    lock();                    /* this may pass it */
     sim_pass(2 * MS);
     bool was_passed = counter == 0;
-    thrum_mutex_unlock(mutex); /* hands over, also when it is on its way */
+    thrum_mutex_unlock(mutex); /* this hands over, also when that waiter is on its way */
     lock();
     sim_check(!was_passed || counter == 1);
     thrum_mutex_unlock(mutex);
     crew_scrub();
 }
 
-/* The hand-over to one that was woken before and has not come yet. */
+/* It is handed over to a waiter that was woken before and has not come yet. */
 static const crew_play handoff_on_its_way = {
     make_about_to_look, one_counted, 2, {overtake_then_let_in, count_when_told}};
 CREW_WORLDS(mutex_handoff_on_its_way, handoff_on_its_way, .exhaustive = true)
 
-/* A hand-over with a queue behind it: each has its turn, nobody is left. */
+/* It is handed over with a queue behind it: each has its turn, none is left. */
 static void three_counted(void) {
     sim_check(counter == 3);
     end();

@@ -1,6 +1,6 @@
 /*
- * once.c: done once (src/sync/README.md, "Once"): the end of the function against those who come,
- * wait, give up, and free.
+ * once.c: done once (src/sync/README.md, "Once"): the end of the function against callers that
+ * come, wait, give up, and free.
  */
 #include <errno.h>
 
@@ -15,7 +15,7 @@
 static thrum_once *once;
 static unsigned calls; /* plain: what the functions write, each after the one before */
 static unsigned fails;
-static unsigned refused; /* calls that a function of theirs failed, by the last one */
+static unsigned refused; /* calls whose functions failed, counted by the last one */
 static unsigned late[2];
 static uint32_t xlast; /* parts that have yet to come back */
 static uint32_t xgo;
@@ -40,7 +40,7 @@ static int function(void *mine) {
 
 /* ---- two come ---- */
 
-/* Who found it done frees it: the other is still in its call. */
+/* A caller that found it done frees it: the other is still in its call. */
 static void run_and_free(void *unused) {
     (void)unused;
     bool mine = false;
@@ -56,7 +56,7 @@ static const crew_play two = {make, NULL, 2, {run_and_free, run_and_free}};
 CREW_WORLDS(once_two, two, .exhaustive = true)
 CREW_WORLD_SCHED(once_two, two)
 
-/* The same, for one that only looks. */
+/* The same, for a thread that only looks. */
 static void look_and_free(void *unused) {
     (void)unused;
     crew_until(thrum_once_is_done(once));
@@ -101,7 +101,7 @@ static void run_last_frees(void *unused) {
     }
 }
 
-/* The first fails; one of those who wait, or who come, does it, and sees what that one wrote. */
+/* The first call fails; a waiter, or the next to come, makes it, and sees what the first wrote. */
 static const crew_play fail = {
     make_for_three, NULL, 3, {run_last_frees, run_last_frees, run_last_frees}};
 CREW_WORLDS(once_fails, fail, .exhaustive = true)
@@ -130,7 +130,7 @@ static void asked_after(void) {
     end();
 }
 
-/* Whoever tries next is the owner, and is told so if its function comes back to the same once. */
+/* The next to try is the owner, and is told so if its function calls the same once again. */
 static const crew_play asks = {make_for_two, asked_after, 2, {run_asking, run_asking}};
 CREW_WORLDS(once_fails_asking, asks, .exhaustive = true)
 
@@ -168,7 +168,7 @@ static void make_failing(void) {
     fails = 1;
 }
 
-/* Who was late was not called, and the failing one's turn went to another. */
+/* A late caller was not called, and the failing one's turn went to another. */
 static void late_after(void) {
     bool done = thrum_once_is_done(once);
     sim_check(calls == (done ? 2 : 1));
@@ -184,7 +184,7 @@ CREW_WORLD_SCHED(once_timed, timed)
 
 /* ---- destroying ---- */
 
-/* relaxed: nobody learns anything else by it */
+/* relaxed: no thread learns anything else by it */
 static bool is_running(void) {
     return th_load_relaxed(&once->reserved_word) != 0;
 }
@@ -210,6 +210,6 @@ static void destroy_when_done(void *unused) {
     sim_free(once);
 }
 
-/* Destroyed as soon as the function has ended. */
+/* It is destroyed as soon as the function has ended. */
 static const crew_play destroyed = {make, NULL, 2, {destroy_when_done, run_when_told}};
 CREW_WORLDS(once_destroyed, destroyed, .exhaustive = true)

@@ -1,7 +1,7 @@
 /*
- * park.c: who sleeps, who is woken (core/worker/PARKING.md), on a bare scheduler: its workers are
- * plain threads. At each moment when all threads sleep, `whole_asleep` looks whether somebody
- * should not.
+ * park.c: which workers sleep and which are woken (core/worker/PARKING.md), on a bare scheduler:
+ * its workers are plain threads. At each moment when all threads sleep, `whole_asleep` checks
+ * whether one of them should not.
  */
 #include "whole.h"
 
@@ -41,7 +41,7 @@ SIM_WORLD(park_post_2, .asleep = whole_asleep) {
     end(3);
 }
 
-/* D2: two who post, one worker: a token given back while the other relies on it. */
+/* D2: two posters, one worker: a token given back while the other poster relies on it. */
 SIM_WORLD(park_two_posters, .asleep = whole_asleep) {
     begin(1);
     static const unsigned first = 2;
@@ -118,7 +118,7 @@ static void meet(thrum_task *self, void *arg) {
     whole_pass(&gates[0]);
 }
 
-/* D4: as many posts as workers; each must get one, whoever searched first. */
+/* D4: as many posts as workers; each must get one, whichever worker searched first. */
 SIM_WORLD(park_meet_2, .asleep = whole_asleep_shared) {
     begin(2);
     whole_post(sched, 0, meet, (void *)2);
@@ -148,7 +148,7 @@ SIM_WORLD(park_meet_3, .asleep = whole_asleep_shared) {
     end(3);
 }
 
-/* The same from a batch: one wake, and each who was woken wakes the next. */
+/* The same from a batch: one wake, and each woken worker wakes the next. */
 SIM_WORLD(park_meet_batch, .asleep = whole_asleep_shared) {
     begin(3);
     thrum_task *list[3];
@@ -169,14 +169,14 @@ static void spread(thrum_task *self, void *arg) {
     (void)arg;
 }
 
-/* The edge of a backlog: two in the own queue are everybody's. */
+/* The edge of a backlog: two in the own queue belong to every worker. */
 SIM_WORLD(park_backlog, .asleep = whole_asleep_shared) {
     begin(2);
     whole_post(sched, 0, spread, NULL);
     end(3);
 }
 
-/* The backlog of a worker behind a lock. */
+/* The same where the local queue has a lock. */
 SIM_WORLD(park_backlog_mutex, .asleep = whole_asleep_shared) {
     thrum_config config = whole_config(2);
     config.local_queue = THRUM_LOCAL_MUTEX;
@@ -185,7 +185,7 @@ SIM_WORLD(park_backlog_mutex, .asleep = whole_asleep_shared) {
     end(3);
 }
 
-/* Overflows a ring of two: four to the inject queue and the own, and holds the thread. */
+/* Overflows a ring of two: four go to the inject queue and the own one, and it holds the thread. */
 static void overflow(thrum_task *self, void *arg) {
     whole_count(self, NULL);
     (void)arg;
@@ -218,14 +218,14 @@ SIM_WORLD(park_rescue_ring, .asleep = whole_asleep_shared) {
     end(2);
 }
 
-/* ... in the slot. */
+/* The same in the slot. */
 SIM_WORLD(park_rescue_slot, .asleep = whole_asleep_shared) {
     begin(2);
     whole_post(sched, 0, single, (void *)THRUM_HINT_NEXT);
     end(2);
 }
 
-/* A chain: who was rescued leaves a single work behind itself, too. */
+/* A chain: a rescued task leaves a single work behind itself, too. */
 static void chain(thrum_task *self, void *arg) {
     unsigned i = whole_number(self);
     whole_count(self, NULL);
@@ -274,7 +274,7 @@ SIM_WORLD(park_retire, .asleep = whole_asleep_shared) {
     end(3);
 }
 
-/* Looks again for a while before parking. */
+/* A worker looks again for a while before it parks. */
 SIM_WORLD(park_spin, .asleep = whole_asleep) {
     thrum_config config = whole_config(2);
     config.spin_ns = 300;
@@ -283,7 +283,7 @@ SIM_WORLD(park_spin, .asleep = whole_asleep) {
     end(2);
 }
 
-/* One queue under one lock: everything wakes. */
+/* One queue under one lock: every push wakes a worker. */
 SIM_WORLD(park_global, .asleep = whole_asleep_shared) {
     thrum_config config = whole_config(2);
     config.policy = THRUM_GLOBAL;

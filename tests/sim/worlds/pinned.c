@@ -1,6 +1,6 @@
 /*
  * pinned.c: work that is tied to a worker: tasks and fibers, from everywhere, on both policies;
- * their order, and that they and the others give way to each other.
+ * their order, and that pinned and other work give way to each other.
  */
 #include "base/atomic.h"
 #include "platform/platform.h"
@@ -67,7 +67,7 @@ static void posts_from_external_threads(void *arg) {
     }
 }
 
-/* Two posters at one inbox. */
+/* Two posters share one inbox. */
 SIM_WORLD(pinned_two_posters, .asleep = whole_asleep) {
     thrum_config config = any_policy(2);
     sched = whole_start_bare(&config);
@@ -87,7 +87,7 @@ static void posts_hinted(thrum_task *self, void *arg) {
     whole_post(sched, 5, whole_count, NULL);
 }
 
-/* Hints of pinned work, and unpinned work behind it. */
+/* Hints of pinned work, with unpinned work behind it. */
 SIM_WORLD(pinned_hints, .asleep = whole_asleep) {
     thrum_config config = any_policy(2);
     sched = whole_start_bare(&config);
@@ -108,7 +108,7 @@ static void posts_mixed_batch(thrum_task *self, void *arg) {
     sim_check(thrum_task_post_batch(sched, list, 4) == 0);
 }
 
-/* A batch of both kinds. */
+/* A batch with both kinds. */
 SIM_WORLD(pinned_batch, .asleep = whole_asleep) {
     thrum_config config = any_policy(2);
     sched = whole_start_bare(&config);
@@ -117,7 +117,7 @@ SIM_WORLD(pinned_batch, .asleep = whole_asleep) {
     whole_ran_once(0, 5);
 }
 
-/* Posts itself: more runs in a row than PINNED_LIMIT lets go first. */
+/* A task posts itself: it runs more often in a row than PINNED_LIMIT lets go first. */
 static void again(thrum_task *self, void *arg) {
     unsigned i = whole_number(self);
     sim_check(arg == NULL || thrum_worker_id() == 0);
@@ -151,7 +151,7 @@ static void go_pinned(int worker, thrum_fn fn, void *arg) {
     sim_check(thrum_go_with(&attr, fn, arg) == 0);
 }
 
-/* Stays where it is, whatever it waits for. */
+/* A fiber stays where it is, whatever it waits for. */
 static int stays(void *arg) {
     int worker = (int)(uintptr_t)arg;
     sim_check(thrum_worker_id() == worker);
@@ -170,7 +170,7 @@ static int signals(void *arg) {
     return 0;
 }
 
-/* Woken from the other worker, from external threads, or by itself: a wake to an inbox. */
+/* It is woken from the other worker, from an external thread, or by itself: a wake to an inbox. */
 SIM_WORLD(pinned_fibers, .heavy = true, .asleep = whole_asleep) {
     thrum_config config = any_policy(2);
     sched = whole_start(&config);
@@ -186,7 +186,7 @@ SIM_WORLD(pinned_fibers, .heavy = true, .asleep = whole_asleep) {
     sim_check(turns[0] == 2 && turns[1] == 2);
 }
 
-/* Posts to worker 0 from wherever it is just then. */
+/* Posts to worker 0 from the worker that it is on just then. */
 static int wanders(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 4; i++) {
@@ -215,7 +215,7 @@ SIM_WORLD(pinned_inbox_order, .heavy = true, .asleep = whole_asleep) {
     in_order();
 }
 
-/* Where they were first run, and only there. */
+/* Fibers stay where they first ran, and run only there. */
 static int stays_anywhere(void *arg) {
     unsigned *turn = arg;
     int worker = thrum_worker_id();
@@ -243,13 +243,13 @@ SIM_WORLD(pinned_all, .heavy = true, .asleep = whole_asleep) {
 
 /* ---- giving way ---- */
 
-/* Polls by yielding until the other ones have had their turn. */
+/* Polls by yielding until the other fibers have had their turn. */
 static int polls(void *arg) {
     unsigned *turn = arg;
     /* relaxed: it orders nothing */
     while (!th_load_relaxed(&xstop)) {
         ++*turn;
-        th_os_relax(); /* on a processor of its own others go on as well */
+        th_os_relax(); /* on a processor of its own an external thread goes on as well */
         thrum_yield();
     }
     return 0;
@@ -265,7 +265,7 @@ static int third_turn_ends_it(void *arg) {
     return 0;
 }
 
-/* On one worker: a pinned fiber gets its turns beside two that poll, and the other way round. */
+/* On one worker a pinned fiber gets its turns beside two that poll, and the other way round. */
 SIM_WORLD(pinned_beside_pollers, .heavy = true) {
     thrum_config config = any_policy(1);
     sched = whole_start(&config);
@@ -277,7 +277,7 @@ SIM_WORLD(pinned_beside_pollers, .heavy = true) {
     sim_check(turns[2] == 3);
 }
 
-/* A task that is posted from external threads comes to run beside fibers that poll. */
+/* A task that is posted from an external thread comes to run beside fibers that poll. */
 static void ends_it(thrum_task *self, void *arg) {
     (void)arg;
     whole_count(self, NULL);

@@ -21,7 +21,7 @@ static unsigned codes[4];
 static int construct(void *item, void *ctx) {
     (void)ctx;
     object *o = item;
-    /* relaxed, as all counts: to order nothing */
+    /* relaxed, as all counts: it must order nothing */
     uint32_t left = th_load_relaxed(&xfails);
     if (left && th_cas_relaxed(&xfails, &left, left - 1)) {
         return -EIO;
@@ -58,7 +58,7 @@ static void use(void *item) {
     ((object *)item)->uses++;
 }
 
-/* ---- one each ---- */
+/* ---- one object each ---- */
 
 static void make_one(void) {
     make(1, false);
@@ -101,7 +101,7 @@ static const crew_play one = {make_one, end, 3, {borrow, borrow, borrow_if_free}
 CREW_WORLDS(pool_one, one, .exhaustive = true)
 CREW_WORLD_SCHED(pool_one, one)
 
-/* What it holds goes with it. */
+/* What an object holds goes with it. */
 static void used_twice(void) {
     void *item;
     sim_check(thrum_pool_try_borrow(pool, &item) == 0);
@@ -117,7 +117,7 @@ CREW_WORLDS(pool_kept, kept, .exhaustive = true)
 static const crew_play unbounded = {make_unbounded, end, 3, {borrow, borrow, borrow_if_free}};
 CREW_WORLDS(pool_unbounded, unbounded, .exhaustive = true)
 
-/* A new one only where none is free. */
+/* A new object is made only where none is free. */
 static void at_most_two(void) {
     sim_check(th_load_relaxed(&xconstructed) >= 1 && th_load_relaxed(&xconstructed) <= 2);
     end();
@@ -143,7 +143,7 @@ static void borrow_two(void *unused) {
     crew_scrub();
 }
 
-/* Two who need both never wait for each other. */
+/* Two borrowers that need both never wait for each other. */
 static const crew_play both = {make_two, end, 3, {borrow_two, borrow_two, borrow}};
 CREW_WORLDS(pool_both, both, .exhaustive = true)
 CREW_WORLD_SCHED(pool_both, both)
@@ -176,7 +176,7 @@ static void borrow_or_late(void *unused) {
     }
 }
 
-/* Who is late makes room for those behind it, and takes nothing with it. */
+/* A late borrower makes room for those behind it, and takes nothing with it. */
 static const crew_play timed = {
     make_two, end, 4, {borrow, borrow_two_or_late, borrow_or_late, borrow}};
 CREW_WORLDS(pool_timed, timed, .timers_max = 3)
@@ -204,7 +204,7 @@ static void borrow_two_may_fail(void *unused) {
     crew_scrub();
 }
 
-/* The one that is told has nothing; the other gets both. */
+/* The borrower that is told has nothing; the other one gets both. */
 static const crew_play failing = {make_failing, end, 2, {borrow_two_may_fail, borrow_two_may_fail}};
 CREW_WORLDS(pool_failing, failing, .exhaustive = true)
 
@@ -220,7 +220,7 @@ static void borrow_and_tell(void *unused) {
     void *item;
     sim_check(thrum_pool_borrow(pool, &item) == 0);
     use(item);
-    /* relaxed: it must be the pool that orders what follows */
+    /* relaxed: the pool must order what follows */
     th_sub_relaxed(&xlast, 1u);
     thrum_pool_give_back(pool, item);
     crew_scrub();
@@ -233,7 +233,7 @@ static void destroy_when_back(void *unused) {
     sim_check(th_load_relaxed(&xdestructed) == 1);
 }
 
-/* All have borrowed; the last give-back has touched it for the last time when it is to be seen. */
+/* All have borrowed; the last give-back has touched the pool for the last time when it is seen. */
 static const crew_play destroyed = {
     make_for_two, NULL, 3, {destroy_when_back, borrow_and_tell, borrow_and_tell}};
 CREW_WORLDS(pool_destroyed, destroyed, .exhaustive = true)
@@ -267,7 +267,7 @@ static void give_back_held(void *unused) {
     thrum_pool_give_back(pool, held);
 }
 
-/* Who is cancelled has nothing; the object that comes back meanwhile is there in the end. */
+/* A cancelled borrower has nothing; the object that comes back meanwhile is there in the end. */
 SIM_WORLD(pool_cancelled, .heavy = true) {
     thrum_config config = whole_config(1);
     sched = whole_start(&config);

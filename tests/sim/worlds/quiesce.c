@@ -21,7 +21,7 @@ static void wait_idle(void) {
     sim_check(thrum_sched_wait_idle(sched, THRUM_FOREVER) == 0);
 }
 
-/* Posts the next one, as its last deed: begins and ends move from worker to worker. */
+/* Posts the next one as its last deed: begins and ends move from worker to worker. */
 static void chain(thrum_task *self, void *arg) {
     unsigned i = whole_number(self);
     whole_ran[i]++;
@@ -30,7 +30,7 @@ static void chain(thrum_task *self, void *arg) {
     }
 }
 
-/* Posts two. */
+/* Posts two more. */
 static void fork_two(thrum_task *self, void *arg) {
     (void)arg;
     whole_count(self, NULL);
@@ -38,7 +38,7 @@ static void fork_two(thrum_task *self, void *arg) {
     whole_post(sched, 2, whole_count, NULL);
 }
 
-/* Nothing that was begun, or that it begins, is missed; then the same again, and for done. */
+/* Neither what was begun is missed nor what it begins; then the same again, and for done. */
 SIM_WORLD(quiesce_fork, .asleep = whole_asleep) {
     begin_bare(2);
     whole_post(sched, 0, fork_two, NULL);
@@ -50,7 +50,7 @@ SIM_WORLD(quiesce_fork, .asleep = whole_asleep) {
     whole_stop(sched);
 }
 
-/* Each end lets another begin, here or there. */
+/* Each end lets another task begin, here or there. */
 SIM_WORLD(quiesce_chain, .asleep = whole_asleep) {
     begin_bare(2);
     whole_post(sched, 0, chain, (void *)3);
@@ -78,7 +78,7 @@ SIM_WORLD(quiesce_pinned_chain, .asleep = whole_asleep) {
     whole_stop(sched);
 }
 
-/* ---- more who wait, more who post ---- */
+/* ---- more waiters, more posters ---- */
 
 static void post_and_wait(void *arg) {
     unsigned i = *(const unsigned *)arg;
@@ -89,7 +89,7 @@ static void post_and_wait(void *arg) {
 
 static const unsigned numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-/* Two waiters: each sees what it posted itself, and neither keeps the other. */
+/* Two waiters: each sees what it posted itself, and neither holds up the other. */
 SIM_WORLD(quiesce_two_waiters, .asleep = whole_asleep) {
     begin_bare(2);
     int t = sim_spawn(post_and_wait, (void *)(uintptr_t)&numbers[1]);
@@ -126,7 +126,7 @@ SIM_WORLD(quiesce_poster_ends, .asleep = whole_asleep) {
     whole_stop(sched);
 }
 
-/* Two such threads. */
+/* Two such threads at once. */
 SIM_WORLD(quiesce_posters_end, .asleep = whole_asleep) {
     begin_bare(2);
     int a = sim_spawn(post_and_tell, (void *)(uintptr_t)&numbers[0]);
@@ -181,7 +181,7 @@ static void begins_second(thrum_task *self, void *arg) {
     hold(self, arg);
 }
 
-/* One of the two has begun and not ended, whenever it is asked; in the end none is. */
+/* One of the two has begun and not ended at each moment when this is asked; in the end none has. */
 SIM_WORLD(quiesce_any_body, .asleep = whole_asleep_shared) {
     begin_bare(2);
     whole_post(sched, 0, begins_first, NULL);
@@ -216,7 +216,7 @@ static void go(thrum_fn fn, void *arg) {
     sim_check(thrum_go_with(&attr, fn, arg) == 0);
 }
 
-/* A blocked fiber is idle, and not done; woken from external threads it is both in the end. */
+/* A blocked fiber is idle, and not done; woken from an external thread it is both in the end. */
 SIM_WORLD(quiesce_suspended, .heavy = true, .asleep = whole_asleep) {
     thrum_config config = whole_config(2);
     sched = whole_start(&config);
@@ -231,7 +231,7 @@ SIM_WORLD(quiesce_suspended, .heavy = true, .asleep = whole_asleep) {
     whole_stop(sched);
 }
 
-/* Woken by a task: the run that wakes counts before its end. */
+/* A fiber is woken by a task: the run that wakes it counts before its end. */
 static int wakes(void *arg) {
     (void)arg;
     thrum_event_signal(&event);
@@ -284,7 +284,7 @@ static int waits_for_other(void *arg) {
     return 0;
 }
 
-/* A thread waits in the place of the fiber; it may be refused. */
+/* A thread waits in the fiber's place; it may be refused. */
 SIM_WORLD(quiesce_from_task, .heavy = true, .asleep = whole_asleep, .refusals = 1) {
     thrum_config config = whole_config(1);
     other = whole_start_bare(&config);

@@ -1,7 +1,7 @@
 /*
  * reclaim.c: giving memory back (core/fiber/RECLAIM.md): what one worker asks for while another one
  * takes its flag off, or ends it all, is not forgotten. A scheduler that is two workers' records
- * and a store of idle fibers; nobody stands on these.
+ * and a store of idle fibers, on which nothing runs.
  */
 #include "core/fiber/reclaim.h"
 
@@ -35,11 +35,11 @@ static void wants(void *arg) {
     th_reclaim_want(arg);
 }
 
-/* A worker with a flag of the time before takes it off, and another one is just asking. */
+/* A worker takes off a flag of earlier times while another one just asks for it. */
 SIM_WORLD(reclaim_unflag, .exhaustive = true) {
     begin();
     workers[1].xextra = TH_EXTRA_RECLAIM;
-    sched.reclaim.xnext = TH_FOREVER; /* no step: only the flags */
+    sched.reclaim.xnext = TH_FOREVER; /* no step is due: only the flags */
     int t = sim_spawn(wants, &workers[0]);
     th_reclaim_poll(&workers[1]);
     sim_join(t);
@@ -64,7 +64,7 @@ static void puts_more(void *arg) {
     }
 }
 
-/* It was wanted; a worker finds that there is no more than is kept, ends it, and looks again. */
+/* Memory was asked for; a worker finds no more than is kept, ends this, and looks again. */
 SIM_WORLD(reclaim_end, .exhaustive = true) {
     begin();
     sched.go_slab = th_slab_new(64, alloc, give_back, NULL);

@@ -1,6 +1,6 @@
 /*
- * refused.c: memory, threads and stacks refused in all places, whole schedulers: what starts works;
- * no wait fails; tasks that got no stack stay queued until one comes free; nothing leaks.
+ * refused.c: memory, threads and stacks refused in all places, to whole schedulers: what starts
+ * works; no wait fails; tasks that got no stack stay queued until one comes free; nothing leaks.
  */
 #include "base/atomic.h"
 #include "whole.h"
@@ -9,7 +9,7 @@ static thrum_sched *sched;
 static unsigned ran[WHOLE_TASKS];
 static unsigned started;
 
-/* It starts, or not, and tells why. */
+/* It starts, or not, and says why. */
 static bool start(const thrum_config *config) {
     int result = thrum_sched_start(&sched, config);
     sim_check(result == 0 || result == -ENOMEM || result == -EAGAIN);
@@ -29,7 +29,7 @@ static void given_back(void *ctx, void *ptr) {
 /* Threads, memory and mappings refused while it starts: with fewer workers, or not at all. */
 SIM_WORLD(refused_start, .heavy = true, .refusals = 3) {
     thrum_config config = whole_config(3);
-    if (sim_pick(2)) { /* never its own memory */
+    if (sim_pick(2)) { /* its own memory is never refused */
         config.alloc = granted;
         config.free = given_back;
     }
@@ -116,7 +116,7 @@ static int waits_there(void *arg) {
     return 0;
 }
 
-/* A deferred task that is tied to a worker: another one, with a stack to spare, gives it that. */
+/* A deferred task is tied to a worker: another worker, with a stack to spare, gives it that. */
 SIM_WORLD(refused_pinned, .heavy = true, .asleep = whole_asleep, .refusals = 4) {
     thrum_config config = whole_config(2);
     config.alloc = granted;
@@ -147,7 +147,7 @@ static int counts(void *arg) {
     return 0;
 }
 
-/* Run apart from the loop, on a fiber that is freed at the end; it may be refused as well. */
+/* It runs apart from the loop, on a fiber that is freed at the end, and may be refused as well. */
 SIM_WORLD(refused_large, .heavy = true, .asleep = whole_asleep, .refusals = 3) {
     thrum_config config = whole_config(2);
     sched = whole_start(&config);

@@ -1,7 +1,7 @@
 /*
- * ring.c: a worker's ring (queue/README.md, "ring"): the owner pushes, pops, claims and spills,
- * thieves steal. Rings of 2 and 4, so that pushes meet the end and slots are written again at once.
- * worlds/ring_order.c has what only the orders' own rules show.
+ * ring.c: a worker's ring (queue/README.md, "ring"): the owner pushes, pops, takes batches and
+ * spills, thieves steal. Rings of 2 and 4, so that pushes meet the end and slots are written again
+ * at once. worlds/ring_order.c has what only the orders' own rules show.
  */
 #include "queue/ring.h"
 
@@ -42,7 +42,10 @@ static bool pop(int *last) {
     return work;
 }
 
-/* Items `first` to n, one by one; when the ring is full one is popped first. Then the rest. */
+/*
+ * Pushes items `first` to n one by one; when the ring is full one is popped first. Then it pops the
+ * rest.
+ */
 static void push_and_pop(unsigned first, unsigned n, int *last) {
     for (unsigned i = first; i < n; i++) {
         th_work *work = item_make(i);
@@ -62,8 +65,10 @@ static void finish(const int thieves[], unsigned n, unsigned count) {
     items_all_taken(count);
 }
 
-/* "Owner pops and thief steals the same work", and a slot that is written again while it is read:
- * a ring of 2 is full at every second push. */
+/*
+ * Owner and thief take the same work, and a slot is written again while it is read: a ring of 2 is
+ * full at every second push.
+ */
 SIM_WORLD(ring_steal, .exhaustive = true) {
     int last = -1;
     begin(2, 2, 2);
@@ -72,7 +77,7 @@ SIM_WORLD(ring_steal, .exhaustive = true) {
     finish(&t, 1, 4);
 }
 
-/* Two thieves and the owner at one head. */
+/* Two thieves and the owner share one head. */
 SIM_WORLD(ring_two_thieves, .exhaustive = true) {
     int last = -1;
     begin(2, 2, 2);
@@ -81,7 +86,7 @@ SIM_WORLD(ring_two_thieves, .exhaustive = true) {
     finish(thieves, 2, 4);
 }
 
-/* Thieves that take half of 4: two at a time, over the end of the array. */
+/* Thieves take half of 4: two at a time, over the end of the array. */
 SIM_WORLD(ring_steal_half) {
     int last = -1;
     begin(4, 2, 4);
@@ -90,7 +95,7 @@ SIM_WORLD(ring_steal_half) {
     finish(thieves, 2, 7);
 }
 
-/* steal = one: a limit below half. */
+/* steal = one: the limit is below half. */
 SIM_WORLD(ring_steal_one) {
     int last = -1;
     begin(4, 3, 1);
@@ -99,8 +104,10 @@ SIM_WORLD(ring_steal_one) {
     finish(thieves, 2, 6);
 }
 
-/* A batch is published at once; of the second as much as fits (submit_chain): what does not fit
- * stays in the chain, in order. */
+/*
+ * Of a batch all is published at once; of the second batch as much as fits (submit_chain): what
+ * does not fit stays in the chain, in order.
+ */
 SIM_WORLD(ring_push_chain, .exhaustive = true) {
     int last = -1;
     begin(4, 2, 2);
@@ -121,7 +128,7 @@ SIM_WORLD(ring_push_chain, .exhaustive = true) {
     finish(thieves, 2, 7);
 }
 
-/* Nothing but what a chain's publication says: the thief alone takes. */
+/* Only the publication of a chain orders anything: the thief alone takes. */
 SIM_WORLD(ring_chain_published, .exhaustive = true, .preemptions = 4) {
     begin(4, 3, 4);
     int t = sim_spawn(thief, NULL);
@@ -134,7 +141,7 @@ SIM_WORLD(ring_chain_published, .exhaustive = true, .preemptions = 4) {
     finish(&t, 0, 3);
 }
 
-/* The owner claims several with one exchange and reads the slots after it (th_ring_pop_many). */
+/* The owner takes several by one exchange and reads the slots after it (th_ring_pop_many). */
 SIM_WORLD(ring_batch, .exhaustive = true) {
     int last = -1;
     begin(4, 2, 2);
@@ -162,7 +169,7 @@ SIM_WORLD(ring_batch, .exhaustive = true) {
 
 static th_inject inject;
 
-/* As take_inject has it: the turn, a share of what is there, the turn back. */
+/* Does what take_inject does: the turn, a share of what is there, the turn back. */
 static void drain(unsigned rounds) {
     for (unsigned round = 0; round < rounds; round++) {
         if (!th_inject_is_empty(&inject) && th_inject_turn_begin(&inject)) {
@@ -182,8 +189,10 @@ static void helper(void *arg) {
     drain(2);
 }
 
-/* policy_sharded, overflow: half of the full ring and the new one go to the inject queue as one
- * chain. "Spill reads a slot after its exchange"; the links are written by whoever has taken. */
+/*
+ * policy_sharded, overflow: half of the full ring and the new one go to the inject queue as one
+ * chain. A spill reads slots after its exchange; their takers write the links.
+ */
 SIM_WORLD(ring_overflow, .exhaustive = true) {
     int last = -1;
     begin(2, 2, 2);

@@ -28,10 +28,10 @@ typedef struct copy {
 } copy;
 
 typedef struct thief_record {
-    copy copies[COPIES_MAX]; /* of this attempt, or of one that succeeded */
+    copy copies[COPIES_MAX]; /* copies of this attempt, or of one that succeeded */
     unsigned count;
     bool used;
-    uint64_t head; /* acquired last */
+    uint64_t head; /* the head acquired last */
 } thief_record;
 
 static thief_record thieves[1 + THIEVES_MAX];
@@ -82,7 +82,7 @@ UNSEEN void watch_u64_acquired(const uint64_t *word, uint64_t value) {
     if (sim_thread_number() == OWNER) {
         return;
     }
-    if (word == &ring.xhead) { /* an attempt begins */
+    if (word == &ring.xhead) { /* an attempt begins here */
         t->head = value;
         t->count = 0;
         t->used = false;
@@ -184,22 +184,22 @@ SIM_WORLD(ring_order_pop, .exhaustive = true) {
     own(2, 2, 6, false, pop_one);
 }
 
-/* One thief. */
+/* There is one thief. */
 SIM_WORLD(ring_order_one_thief, .exhaustive = true) {
     own(2, 1, 4, false, pop_one);
 }
 
-/* Chains look at the head each time. */
+/* Chains acquire the head each time. */
 SIM_WORLD(ring_order_chain) {
     own(2, 2, 6, true, pop_one);
 }
 
-/* The owner claims two at once. */
+/* The owner takes two by one exchange. */
 SIM_WORLD(ring_order_batch, .exhaustive = true) {
     own(4, 2, 6, false, pop_several);
 }
 
-/* The owner spills half. */
+/* The owner spills half of the ring. */
 SIM_WORLD(ring_order_spill, .exhaustive = true) {
     own(4, 2, 6, false, spill);
 }

@@ -13,8 +13,8 @@
 #define LATER 1000000
 
 static thrum_rwlock *lock;
-static unsigned a, b;    /* plain, under the lock: equal whenever nobody writes */
-static unsigned late[2]; /* who gave up */
+static unsigned a, b;    /* plain, under the lock: equal while no thread writes */
+static unsigned late[2]; /* how many gave up */
 static uint32_t xlast;   /* parts that have yet to come back */
 static uint32_t xgo;
 
@@ -119,14 +119,14 @@ static void make_for_three(void) {
     xlast = 3;
 }
 
-/* Counted under the lock: who finds itself the last one may free it as soon as it has it. */
+/* Counted under the lock: the last to have it may free it at once. */
 static void free_if_last(bool writes) {
     if (writes) {
         thrum_rwlock_wrlock(lock);
     } else {
         thrum_rwlock_rdlock(lock);
     }
-    /* relaxed: the lock orders it, or what is tested would be hidden */
+    /* relaxed: the lock must order it */
     bool last = th_sub_relaxed(&xlast, 1u) == 1;
     thrum_rwlock_unlock(lock);
     crew_scrub();
@@ -145,7 +145,7 @@ static const crew_play freed = {make_for_three, NULL, 3, {last_writes, last_writ
 CREW_WORLDS(rwlock_freed, freed, .exhaustive = true)
 CREW_WORLD_SCHED(rwlock_freed, freed)
 
-/* A writer, after all readers. */
+/* A writer frees it, after all readers. */
 static void write_and_free(void *unused) {
     (void)unused;
     crew_until(th_load_relaxed(&xgo) == 2);
@@ -203,7 +203,7 @@ static void late_after_write(void) {
     end();
 }
 
-/* A reader that waits only for a writer goes on when that one gives up. */
+/* A reader that waits only for a writer goes on when the writer gives up. */
 static const crew_play timed_writer = {make, late_after, 3, {read_once, write_or_late, read_once}};
 CREW_WORLDS(rwlock_timed_writer, timed_writer, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(rwlock_timed_writer, timed_writer)
@@ -234,19 +234,19 @@ static void late_after_event(void) {
     late_after();
 }
 
-/* It goes on at once, beside a reader that does not give it back before that. */
+/* It goes on at once, beside a reader that does not unlock before that. */
 static const crew_play late_writer = {
     make_with_event, late_after_event, 3, {read_until_second, write_or_late, read_second}};
 CREW_WORLDS(rwlock_late_writer, late_writer, .timers_max = 2)
 
-/* Neither takes a hold with it that it was not given, nor leaves one behind. */
+/* A late one neither takes a hold with it that it was not given, nor leaves one behind. */
 static const crew_play timed = {
     make, late_after_write, 4, {write_once, write_or_late, read_or_late, read_once}};
 CREW_WORLDS(rwlock_timed, timed, .timers_max = 3)
 
 /* ---- destroying ---- */
 
-/* relaxed: nobody learns anything else by it */
+/* relaxed: no thread learns anything else by it */
 static bool is_held(void) {
     return th_load_relaxed(&lock->reserved_word) != 0;
 }
@@ -275,7 +275,7 @@ static void destroy_when_free(void *unused) {
     sim_free(lock);
 }
 
-/* Destroyed as soon as nobody has it. */
+/* It is destroyed as soon as no thread has it. */
 static const crew_play destroyed = {make, NULL, 2, {destroy_when_free, read_until_told}};
 CREW_WORLDS(rwlock_destroyed, destroyed, .exhaustive = true)
 

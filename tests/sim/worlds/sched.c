@@ -14,7 +14,7 @@ static void begin(unsigned workers, thrum_policy policy) {
     sched = whole_start(&config);
 }
 
-/* Tasks from external threads, then stop: each ran once. */
+/* Tasks come from external threads, then stop: each ran once. */
 static void external(unsigned workers, thrum_policy policy) {
     begin(workers, policy);
     for (unsigned i = 0; i < 3; i++) {
@@ -88,7 +88,7 @@ SIM_WORLD(sched_tree_global, .heavy = true, .asleep = whole_asleep) {
     fork_join(2, THRUM_GLOBAL);
 }
 
-/* Detached, more than a magazine of them: objects go to the depot and come from there. */
+/* Detached tasks, more than a magazine of them: objects go to the depot and come from there. */
 static int spreads(void *arg) {
     unsigned i = (unsigned)(uintptr_t)arg;
     ran[i]++;
@@ -160,7 +160,7 @@ SIM_WORLD(sched_ping_pong_global, .heavy = true, .asleep = whole_asleep) {
     ping_pong(THRUM_GLOBAL, true);
 }
 
-/* All block at once, so that each leaves a stack behind; then all go on, here and there. */
+/* All block at once, so that each leaves a stack behind; then all go on, on either worker. */
 static int blocks(void *arg) {
     unsigned i = (unsigned)(uintptr_t)arg;
     ran[i]++;
@@ -198,7 +198,7 @@ static int gives_way(void *arg) {
     return 0;
 }
 
-/* Fibers that yield, tasks between them, all on two workers: stolen, looked round for. */
+/* Fibers yield, with tasks between them, all on two workers: they are stolen, or rescued. */
 SIM_WORLD(sched_yields, .heavy = true, .asleep = whole_asleep) {
     begin(2, THRUM_SHARDED);
     for (unsigned i = 0; i < 3; i++) {
@@ -212,7 +212,9 @@ SIM_WORLD(sched_yields, .heavy = true, .asleep = whole_asleep) {
     }
 }
 
-/* Posts two to its own queue, one to the shared one, and yields: all three come before it. */
+/*
+ * Posts two to its own queue, one to the inject queue, and yields: all three run before it goes on.
+ */
 static int yields_behind(void *arg) {
     (void)arg;
     for (unsigned turn = 0; turn < 2; turn++) {
@@ -228,7 +230,10 @@ static int yields_behind(void *arg) {
     return 0;
 }
 
-/* Who yields comes behind what was queued then; also a pinned one, and beside one that polls. */
+/*
+ * A fiber that yields comes behind what was queued then; also a pinned one, and beside one that
+ * polls.
+ */
 SIM_WORLD(sched_yield_order, .heavy = true, .asleep = whole_asleep) {
     begin(1, sim_pick(2) ? THRUM_GLOBAL : THRUM_SHARDED);
     thrum_attr attr = THRUM_ATTR_INIT;
@@ -255,7 +260,7 @@ static void reads_metrics(void *arg) {
     }
 }
 
-/* Metrics read meanwhile: each figure is one that it had; they never go back. */
+/* Metrics are read meanwhile: each figure is one that it had; they never go back. */
 SIM_WORLD(sched_metrics, .heavy = true, .asleep = whole_asleep) {
     begin(2, THRUM_SHARDED);
     int t = sim_spawn(reads_metrics, NULL);
@@ -271,7 +276,7 @@ SIM_WORLD(sched_metrics, .heavy = true, .asleep = whole_asleep) {
 static thrum_sched *other;
 static whole_afence arrived[2];
 
-/* Goes from one to the other and back: posted by its own body, each time to the other one. */
+/* Goes from one scheduler to the other and back: its own body posts it, each time to the other. */
 static void travels(thrum_task *self, void *arg) {
     unsigned i = whole_number(self);
     (void)arg;
@@ -283,8 +288,10 @@ static void travels(thrum_task *self, void *arg) {
     }
 }
 
-/* Each counts what came from the other as an external thread's; neither rests before all have
- * ended. */
+/*
+ * Each scheduler counts what came from the other as an external thread's; neither rests before all
+ * have ended.
+ */
 SIM_WORLD(sched_two, .asleep = whole_asleep) {
     thrum_config config = whole_config(1);
     sched = whole_start_bare(&config);
@@ -298,7 +305,7 @@ SIM_WORLD(sched_two, .asleep = whole_asleep) {
     sim_check(whole_ran[0] == 4 && whole_ran[1] == 4);
 }
 
-/* Fibers of two schedulers that wake each other. */
+/* Fibers of two schedulers wake each other. */
 SIM_WORLD(sched_two_ping_pong, .heavy = true, .asleep = whole_asleep) {
     thrum_config config = whole_config(1);
     sched = whole_start(&config);

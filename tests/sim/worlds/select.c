@@ -11,10 +11,10 @@
 #define LATER 1000000
 
 static thrum_chan *chans[2];
-static int data[4];     /* plain: what a send publishes, by element */
-static unsigned got[4]; /* received, by element */
+static int data[4];     /* plain: what a send publishes; index: the element */
+static unsigned got[4]; /* elements received; index: the sender */
 static unsigned sent[4];
-static int result[2]; /* of the selects */
+static int result[2]; /* results of the selects */
 
 static void make(size_t capacity) {
     for (unsigned i = 0; i < 2; i++) {
@@ -83,7 +83,7 @@ static void send_b_late(void *unused) {
 
 /* ---- receiving from either ---- */
 
-/* One select over both; the code of the case that happened, or why none did. */
+/* One select over both channels; returns the code of the case that happened, or why none did. */
 static int recv_either(thrum_time deadline) {
     int elem[] = {-1, -1};
     thrum_case cases[] = {THRUM_RECV_CASE(chans[0], &elem[0]), THRUM_RECV_CASE(chans[1], &elem[1])};
@@ -121,7 +121,7 @@ static void recv_and_destroy(void *unused) {
     destroy();
 }
 
-/* Who sent has touched the channel, and the select, for the last time. */
+/* A sender has touched the channel, and the select, for the last time. */
 static const crew_play freed = {make_rendezvous, NULL, 2, {recv_and_destroy, send_b}};
 CREW_WORLDS(select_freed, freed, .exhaustive = true)
 CREW_WORLD_SCHED(select_freed, freed)
@@ -155,7 +155,7 @@ CREW_WORLDS(select_closed_one, closed_one, .timers_max = 3)
 
 /* ---- select against select ---- */
 
-/* Sends on one, receives from the other. `first` is the case that is named first. */
+/* Sends on one channel, receives from the other. `first` is the case that is named first. */
 static void cross(unsigned who, bool send_first, thrum_time deadline) {
     int in = -1;
     int out = (int)who;
@@ -195,7 +195,7 @@ static void met_once(void) {
     accounted_for();
 }
 
-/* They could meet on either channel: they do on exactly one. */
+/* Two selects could meet on either channel: they do on exactly one. */
 static const crew_play crossed = {make_rendezvous, met_once, 2, {cross_a, cross_b}};
 CREW_WORLDS(select_crossed, crossed, .exhaustive = true)
 CREW_WORLD_SCHED(select_crossed, crossed)
@@ -219,7 +219,7 @@ static const crew_play crossed_late = {
     make_rendezvous, met_or_not, 2, {cross_a_late, cross_b_late}};
 CREW_WORLDS(select_crossed_late, crossed_late, .exhaustive = true, .timers_max = 2)
 
-/* A third one, plain, takes part: it meets one of them, or neither is left alone. */
+/* A third actor, a plain one, takes part: it meets one of them, or none is left alone. */
 static void plain_pair(void *unused) {
     (void)unused;
     send(0, 2, thrum_after(LATER));
@@ -246,7 +246,7 @@ static void mirror(unsigned who) {
     if (k == 0) {
         sent[who] = 1;
     } else {
-        sim_check(in == (int)(1 - who)); /* not its own */
+        sim_check(in == (int)(1 - who)); /* it is not its own element */
         took(in);
     }
 }

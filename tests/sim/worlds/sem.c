@@ -46,7 +46,7 @@ static void wait_and_free(void *unused) {
     end();
 }
 
-/* A post, and a wait that frees the semaphore: the post must have touched it for the last time. */
+/* A post meets a wait that frees the semaphore: the post must have touched it for the last time. */
 static const crew_play handover = {make_empty, NULL, 2, {wait_and_free, post}};
 CREW_WORLDS(sem_handover, handover, .exhaustive = true)
 CREW_WORLD_SCHED(sem_handover, handover)
@@ -58,7 +58,7 @@ static void try_and_free(void *unused) {
     end();
 }
 
-/* The same, for one that never waits. */
+/* The same, for a thread that never waits. */
 static const crew_play polled = {make_empty, NULL, 2, {try_and_free, post}};
 CREW_WORLDS(sem_polled, polled, .exhaustive = true)
 
@@ -84,7 +84,7 @@ static void post_twice(void *unused) {
     thrum_sem_post(sem);
 }
 
-/* Two wait, two units come: nobody is woken twice, nobody left behind; the last one frees. */
+/* Two wait, two units come: none is woken twice, none left behind; the last one frees. */
 static const crew_play two_waiters = {
     make_for_two, NULL, 3, {wait_last_frees, wait_last_frees, post_twice}};
 CREW_WORLDS(sem_two_waiters, two_waiters)
@@ -104,7 +104,7 @@ static void wait_for_both(void *unused) {
     end();
 }
 
-/* Two posts and one that takes both units: what either wrote is visible, however they met. */
+/* Two posts meet a wait that takes both units: what either wrote is visible, however they met. */
 static const crew_play two_posters = {make_empty, NULL, 3, {wait_for_both, post, post_second}};
 CREW_WORLDS(sem_two_posters, two_posters)
 
@@ -117,7 +117,7 @@ static void wait_for_two(void *unused) {
     end();
 }
 
-/* Two posts for one that wants both: what either wrote is visible, also what was put by. */
+/* Two posts meet a wait for both units: what either wrote is visible, also what was put by. */
 static const crew_play two_at_once = {make_empty, NULL, 3, {wait_for_two, post, post_second}};
 CREW_WORLDS(sem_n, two_at_once)
 CREW_WORLD_SCHED(sem_n, two_at_once)
@@ -128,7 +128,7 @@ static void post_both(void *unused) {
     thrum_sem_post_n(sem, 2);
 }
 
-/* A post of two lets both through; the last of them frees. */
+/* One post of two lets both through; the last of them frees. */
 static const crew_play two_by_one = {
     make_for_two, NULL, 3, {wait_last_frees, wait_last_frees, post_both}};
 CREW_WORLDS(sem_post_n, two_by_one)
@@ -140,7 +140,7 @@ static void make_two(void) {
 static void enter_alone(void *unused) {
     (void)unused;
     sim_check(thrum_sem_wait_n(sem, 2) == 0);
-    counter++; /* plain: nobody else has a unit */
+    counter++; /* plain: no other thread has a unit */
     thrum_sem_post_n(sem, 2);
     crew_scrub();
 }
@@ -160,7 +160,7 @@ static void two_are_left(void) {
     end();
 }
 
-/* All the units against one of them: as a lock for writers and one for readers. */
+/* All units are taken at once, or one of them: as a lock for writers and one for readers. */
 static const crew_play all_or_one = {
     make_two, two_are_left, 3, {enter_alone, enter_alone, enter_beside}};
 CREW_WORLDS(sem_all_or_one, all_or_one)
@@ -176,7 +176,7 @@ static void enter(void *unused) {
     (void)unused;
     for (unsigned round = 0; round < 2; round++) {
         sim_check(thrum_sem_wait(sem) == 0);
-        counter++; /* plain: two holders would race */
+        counter++; /* plain: two holders would race on it */
         thrum_sem_post(sem);
         crew_scrub();
     }
@@ -197,14 +197,14 @@ static void six_entered(void) {
     end();
 }
 
-/* A unit goes round: by the word, by the list, past the list never. */
+/* A unit goes round: by the word, by the list, and never past the list. */
 static const crew_play as_lock = {make_full, six_entered, 3, {enter, enter, enter_if_free}};
 CREW_WORLDS(sem_as_lock, as_lock)
 CREW_WORLD_SCHED(sem_as_lock, as_lock)
 
 /* ---- destroying ---- */
 
-/* relaxed: nobody learns anything else by it */
+/* relaxed: no thread learns anything else by it */
 static bool is_waited_for(void) {
     return (th_load_relaxed(&sem->reserved_word) & TH_WORD_WAITERS) != 0;
 }
@@ -229,7 +229,7 @@ static void destroy_when_free(void *unused) {
     sim_free(sem);
 }
 
-/* Destroyed as soon as nobody waits: the list belongs to who destroyed it. */
+/* It is destroyed as soon as nobody waits: the list belongs to the destroyer. */
 static const crew_play destroyed = {
     make_empty, NULL, 3, {destroy_when_free, wait_only, post_when_told}};
 CREW_WORLDS(sem_destroyed, destroyed)

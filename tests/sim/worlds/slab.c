@@ -12,7 +12,7 @@
 /* Sixteen of them are a chunk. It begins with what the slab's links lie upon. */
 typedef struct thing {
     th_work work;
-    unsigned owner; /* plain: two who have got it at once would race */
+    unsigned owner; /* plain: two owners at once would race */
     char rest[112 - sizeof(th_work) - sizeof(unsigned)];
 } thing;
 _Static_assert(sizeof(thing) == 112, "four magazines in a chunk");
@@ -63,7 +63,10 @@ static void get_and_put(th_slab_cache *cache, unsigned n) {
     }
 }
 
-/* So many at once that giving them back sends a full magazine home; then the spare one is used. */
+/*
+ * Gets so many at once that giving them back sends a full magazine home; then the spare one is
+ * used.
+ */
 static void swing(void *arg) {
     th_slab_cache *cache = arg;
     get_and_put(cache, SWING);
@@ -187,7 +190,7 @@ static void get_some(void *arg) {
     th_slab_flush(cache);
 }
 
-/* Chunks that are refused: NULL for who asked, and nothing lost. */
+/* Chunks are refused: the caller gets NULL, and nothing is lost. */
 SIM_WORLD(slab_refused, .exhaustive = true, .refusals = 4) {
     slab = th_slab_new(sizeof(thing), alloc, give_back, NULL);
     if (!slab) {

@@ -1,9 +1,11 @@
 /*
- * snapshot.c: all fibers are looked at while they run, wait and end (core/inspect/DEADLOCK.md,
+ * snapshot.c: snapshots of all fibers, which run, wait and end meanwhile (core/inspect/DEADLOCK.md,
  * "Holding a fiber that waits"). What a held fiber waits for is freed as soon as its wait has
- * returned, and its frame is written over: who still looks then has touched freed memory, or races.
+ * returned, and its frame is written over: a snapshot that still reads then has touched freed
+ * memory, or races.
  *
- * The looks are brief: of who does not wait they leave out what is only for show, and unordered.
+ * The snapshots are brief: of fibers that do not wait they leave out what is only for show, and
+ * unordered.
  */
 #include "core/inspect/snapshot.h"
 
@@ -16,11 +18,11 @@
 #include "whole.h"
 
 static thrum_sched *sched;
-static thrum_sem stays_on;   /* who waits for it does so all along */
-static thrum_mutex *mutex;   /* freed by the last of its users, at once */
-static thrum_handle *looked; /* a task that is joined while it is looked at */
+static thrum_sem stays_on;   /* its waiter waits all along */
+static thrum_mutex *mutex;   /* the last of its users frees it at once */
+static thrum_handle *looked; /* a task that is joined while a snapshot is taken */
 static whole_afence ended;
-static bool staying; /* plain: the body's */
+static bool staying; /* plain: only the body uses it */
 
 static void start(unsigned workers) {
     thrum_config config = whole_config(workers);
@@ -34,7 +36,7 @@ static void go(thrum_fn entry) {
     sim_check(thrum_go_with(&attr, entry, NULL) == 0);
 }
 
-/* A piece holds `max` fibers at most. How many wait for the semaphore. */
+/* A piece holds `max` fibers at most. Returns how many of them wait for the semaphore. */
 static unsigned snapshot_once(unsigned max) {
     th_seen seen[2];
     th_snapshot snapshot;
@@ -62,7 +64,7 @@ static int stays(void *arg) {
     return 0;
 }
 
-/* From here on each look must find it, once. */
+/* From here on each snapshot must find the waiter, once. */
 static void start_staying(void) {
     go(stays);
     crew_until(snapshot_once(1) == 1);
@@ -84,7 +86,7 @@ static void stop(void) {
     whole_stop(sched);
 }
 
-/* ---- a mutex: the look reads its owner ---- */
+/* ---- a mutex: the snapshot reads its owner ---- */
 
 static int locks(void *arg) {
     (void)arg;
@@ -105,7 +107,7 @@ static int owns(void *arg) {
     thrum_mutex_unlock(mutex);
     thrum_mutex_lock(mutex);
     thrum_mutex_unlock(mutex);
-    sim_check(thrum_join(other, NULL) == 0); /* the look may be at the task's name */
+    sim_check(thrum_join(other, NULL) == 0); /* a snapshot may just read the task's name */
     crew_scrub();
     sim_free(mutex);
     whole_open(&ended);
@@ -119,7 +121,7 @@ SIM_WORLD(snapshot_mutex, .heavy = true) {
     stop();
 }
 
-/* Two look at once; the first to end must not let go what the other one holds. */
+/* Two snapshots at once: the first to end must not let go what the other one holds. */
 SIM_WORLD(snapshot_twice, .heavy = true) {
     start(1);
     go(owns);
@@ -129,7 +131,7 @@ SIM_WORLD(snapshot_twice, .heavy = true) {
     stop();
 }
 
-/* Somebody waits all along, beside those who come and go: no look misses him. */
+/* A fiber waits all along, beside others that come and go: no snapshot misses it. */
 SIM_WORLD(snapshot_stays, .heavy = true) {
     start(1 + sim_pick(2));
     start_staying();

@@ -16,7 +16,7 @@
 static th_slab *slab;
 static thrum_handle *handle;
 static int data;  /* plain: what the task did */
-static int after; /* plain: what the joiner did before, for the slab's last one */
+static int after; /* plain: what the joiner did before, for the last user of the slab */
 
 static void *alloc(void *ctx, size_t size) {
     (void)ctx;
@@ -43,7 +43,7 @@ static void close_slab(void) {
     th_slab_close(slab);
 }
 
-/* ---- one task and one who has its handle ---- */
+/* ---- one task and the holder of its handle ---- */
 
 static void finish(void *unused) {
     (void)unused;
@@ -69,7 +69,7 @@ static void detach(void *unused) {
 static const crew_play joined = {make, close_slab, 2, {join, finish}};
 CREW_WORLDS(spawn_joined, joined, .exhaustive = true)
 
-/* Whoever comes second frees it. */
+/* The second of the two frees it. */
 static const crew_play detached = {make, close_slab, 2, {detach, finish}};
 CREW_WORLDS(spawn_detached, detached, .exhaustive = true)
 
@@ -78,7 +78,7 @@ static void finish_and_close(void *unused) {
     th_slab_close(slab); /* the scheduler stops: every task has ended */
 }
 
-/* Joined while and after the scheduler goes: the last one to leave the slab frees it. */
+/* It is joined while and after the scheduler goes: the last one to leave the slab frees it. */
 static const crew_play outlives = {make, NULL, 2, {join, finish_and_close}};
 CREW_WORLDS(spawn_outlives, outlives, .exhaustive = true)
 
@@ -102,7 +102,7 @@ static void put_handle(void) {
     close_slab();
 }
 
-/* Taken and given back by threads without a cache. */
+/* Threads without a cache take objects and give them back. */
 static const crew_play loose = {
     make, put_handle, 3, {use_and_put_back, use_and_put_back, use_and_put_back}};
 CREW_WORLDS(spawn_slab_loose, loose, .exhaustive = true)
@@ -123,7 +123,7 @@ static void fill_and_spill(void *unused) {
     th_slab_flush(&cache);
 }
 
-/* Two caches and the depot between them. */
+/* Two caches and the depot between them exchange magazines. */
 static const crew_play magazines = {make, put_handle, 2, {fill_and_spill, fill_and_spill}};
 CREW_WORLDS(spawn_slab_magazines, magazines, .exhaustive = true)
 
@@ -158,7 +158,7 @@ static thrum_handle *spawn_at(thrum_sched *sched, thrum_fn fn, void *arg) {
     return spawned;
 }
 
-/* A task that starts two and joins them; its own handle is joined before or after the stop. */
+/* A task starts two and joins them; its own handle is joined before or after the stop. */
 SIM_WORLD(spawn_tree_sched, .heavy = true) {
     thrum_sched *sched = crew_sched_start();
     thrum_handle *root = spawn_at(sched, parent, NULL);
@@ -210,7 +210,7 @@ static int join_self(void *unused) {
 static int start_self(void *unused) {
     (void)unused;
     thrum_attr attr = THRUM_ATTR_INIT;
-    attr.flags = THRUM_PINNED; /* behind this one: it reads what is written here */
+    attr.flags = THRUM_PINNED; /* it runs behind this one: it reads what is written here */
     sim_check(thrum_spawn_with(&given, &attr, join_self, NULL) == 0);
     int result = 0;
     sim_check(thrum_join(given, &result) == 0);
@@ -218,7 +218,7 @@ static int start_self(void *unused) {
     return 0;
 }
 
-/* Who would join itself is told so, and the handle stays. */
+/* A task that would join itself is told so, and the handle stays. */
 SIM_WORLD(spawn_self_sched, .heavy = true, .runs = 500) {
     thrum_sched *sched = crew_sched_start();
     int result = -1;

@@ -29,7 +29,7 @@ static void finish(void) {
     sim_check(th_stacks_mprotect_count() == 0);
 }
 
-/* Both ends: two who stand on one stack would race, as would neighbours that overlap. */
+/* Writes to both ends: two users of one stack would race, as would neighbours that overlap. */
 static void use(const th_stack *stack) {
     unsigned *low = (unsigned *)(void *)stack->bottom;
     unsigned *high = (unsigned *)(void *)(stack->top - 16);
@@ -52,10 +52,10 @@ static void two_and_one(void *arg) {
     th_stack stack;
     sim_check(th_stack_get(&stacks, 0, &stack) == 0);
     use(&stack);
-    sim_check(get_use_put(0)); /* a second beside it */
+    sim_check(get_use_put(0)); /* a second one beside it */
     use(&stack);
     th_stack_put(&stacks, stack);
-    sim_check(get_use_put(0)); /* one that was used before, by whomever */
+    sim_check(get_use_put(0)); /* one that was used before, by any thread */
 }
 
 /* The list of free slots, the slots never used, and the first mapping. */

@@ -1,7 +1,7 @@
 /*
  * stacks_kept.c: what fibers leave behind is looked through when all is quiet (core/fiber/fiber.c,
- * th_fiber_cache_trim). Whichever worker parks last, and whatever calls another one away meanwhile,
- * when all sleep nothing is left unmeasured, and no more is kept than shall be: whole_asleep.
+ * th_fiber_cache_trim). Whichever worker parks last, and whatever calls another one away meanwhile:
+ * when all sleep nothing is left unmeasured, and no more is kept than should be (whole_asleep).
  */
 #include "core/state/worker.h"
 #include "platform/platform.h"
@@ -33,11 +33,11 @@ static void crowd(thrum_policy policy) {
     if (sim_pick(2)) {
         whole_post(sched, 0, whole_count, NULL);
     }
-    th_os_futex_wait(&xnever, 0, th_os_now() + 100000000); /* all sleep, and are looked at */
+    th_os_futex_wait(&xnever, 0, th_os_now() + 100000000); /* whole_asleep looks */
     whole_stop(sched);
 }
 
-/* The two go to sleep at about the same time; a post calls one back. */
+/* Two workers go to sleep at about the same time; a post calls one back. */
 SIM_WORLD(stacks_kept, .heavy = true, .asleep = whole_asleep) {
     crowd(THRUM_SHARDED);
 }

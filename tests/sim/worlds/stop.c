@@ -1,5 +1,5 @@
 /*
- * stop.c: starting, stopping, and who comes in between (core/control/STOP.md).
+ * stop.c: starting, stopping, and threads that come in between (core/control/STOP.md).
  */
 #include "base/atomic.h"
 #include "core/state/handle.h"
@@ -48,7 +48,7 @@ static void chain(thrum_task *self, void *arg) {
     }
 }
 
-/* What tasks post while it stops is accepted, and waited for. */
+/* What tasks post while a stop is on is accepted, and waited for. */
 SIM_WORLD(stop_drains, .asleep = whole_asleep) {
     begin_bare(2);
     whole_post(sched, 0, chain, NULL);
@@ -56,7 +56,7 @@ SIM_WORLD(stop_drains, .asleep = whole_asleep) {
     whole_ran_once(0, 4);
 }
 
-/* A body that posts its own task: counted at the post, queued at its end. */
+/* A body posts its own task: it is counted at the post, and queued at its end. */
 static void again(thrum_task *self, void *arg) {
     (void)arg;
     if (++whole_ran[whole_number(self)] < 3) {
@@ -73,7 +73,7 @@ SIM_WORLD(stop_self_post, .asleep = whole_asleep) {
 
 /* ---- external threads ---- */
 
-/* Posts two, each accepted or refused. */
+/* Posts two tasks, each of which is accepted or refused. */
 static void posts(void *arg) {
     unsigned first = *(const unsigned *)arg;
     for (unsigned i = first; i < first + 2; i++) {
@@ -130,7 +130,7 @@ SIM_WORLD(stop_known_external, .asleep = whole_asleep_shared) {
     ran_if_accepted(0, 2);
 }
 
-/* A batch, all or none, and a task for a worker that there is not. */
+/* A batch is posted, all or none, and a task for a worker that does not exist. */
 static void posts_batch(void *arg) {
     (void)arg;
     thrum_task *list[2] = {&whole_tasks[0], &whole_tasks[1]};
@@ -164,7 +164,7 @@ SIM_WORLD(stop_no_records, .asleep = whole_asleep, .refusals = 2) {
     ran_if_accepted(0, 4);
 }
 
-/* ---- who waits beside a stop ---- */
+/* ---- waits beside a stop ---- */
 
 static uint32_t xdone;
 
@@ -179,7 +179,7 @@ static void stop_beside(unsigned workers, thrum_time deadline) {
     begin_bare(workers);
     whole_post(sched, 0, chain, NULL);
     int t = sim_spawn(waits_idle, &deadline);
-    /* relaxed: only that it has been called in time, which is the user's duty */
+    /* relaxed: only that it was called in time, which is the user's duty */
     while (!th_load_relaxed(&sched->xquiesce_waiters) && !th_load_relaxed(&xdone)) {
         thrum_yield();
     }
@@ -188,7 +188,7 @@ static void stop_beside(unsigned workers, thrum_time deadline) {
     whole_ran_once(0, 4);
 }
 
-/* Stop frees only after who waited has left the list, and the counter. */
+/* Stop frees only after the waiter has left the list, and the counter. */
 SIM_WORLD(stop_beside_wait, .asleep = whole_asleep) {
     stop_beside(1, THRUM_FOREVER);
 }
@@ -223,7 +223,7 @@ static void stops_too(void *arg) {
     whole_open(&gate);
 }
 
-/* The second one who stops it is refused. */
+/* The second stop is refused. */
 SIM_WORLD(stop_twice, .asleep = whole_asleep_shared) {
     begin_bare(1);
     whole_post(sched, 0, hold, NULL);
@@ -257,7 +257,7 @@ static void go(thrum_fn fn, void *arg) {
     sim_check(thrum_go_with(&attr, fn, arg) == 0);
 }
 
-/* Wakes go through while it stops; who woke the last fiber may still be on its way out. */
+/* Wakes go through while it stops; the waker of the last fiber may still be on its way out. */
 SIM_WORLD(stop_waker, .heavy = true, .asleep = whole_asleep) {
     begin(1);
     thrum_event_init(&event, THRUM_EVENT_MANUAL, false);
@@ -268,7 +268,7 @@ SIM_WORLD(stop_waker, .heavy = true, .asleep = whole_asleep) {
     sim_join(t);
 }
 
-/* Two fibers and two who wake, each with a record of its own or without one. */
+/* Two fibers and two wakers, each with a record of its own or without one. */
 static thrum_sem sem;
 
 static int waits_sem(void *arg) {
@@ -323,7 +323,7 @@ static int entry(void *arg) {
     return 3;
 }
 
-/* Start, entry, stop in one. */
+/* thrum_run starts, runs the entry and stops in one call. */
 SIM_WORLD(stop_run, .heavy = true) {
     thrum_config config = whole_config(2);
     sim_check(thrum_run(&config, entry, results) == 3);
@@ -352,14 +352,14 @@ static void begin_with_hook(unsigned workers) {
     sched = whole_start(&config);
 }
 
-/* The workers' last hook comes after what its caller wrote before the stop. */
+/* The workers' last hook comes after what the caller of stop wrote before it. */
 SIM_WORLD(stop_hook, .heavy = true) {
     begin_with_hook(1);
     written = 7;
     whole_stop(sched);
 }
 
-/* ... and after all tasks, also those of other workers. */
+/* It also comes after all tasks, those of other workers too. */
 SIM_WORLD(stop_hook_after_tasks, .heavy = true) {
     begin_with_hook(2);
     whole_post(sched, 0, writes, NULL);
@@ -377,7 +377,7 @@ static void posts_until_refused(void *arg) {
     }
 }
 
-/* Who is refused may read what was written before the stop: why, mostly. */
+/* A thread that is refused may read what was written before the stop: mostly why. */
 SIM_WORLD(stop_refusal_tells) {
     begin_bare(1);
     int t = sim_spawn(posts_until_refused, NULL);
@@ -397,7 +397,7 @@ static int stops_other(void *arg) {
     return 0;
 }
 
-/* If no thread is to be had that waits in its place, the other one goes on as before. */
+/* If no thread can be had to wait in its place, the other one goes on as before. */
 SIM_WORLD(stop_from_task, .heavy = true, .refusals = 1) {
     thrum_config config = whole_config(1);
     other = whole_start_bare(&config);

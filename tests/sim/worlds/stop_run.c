@@ -1,8 +1,8 @@
 /*
  * stop_run.c: thrum_run, and another thread that stops its scheduler as the entry returns
- * (core/control/STOP.md). Whoever comes first, both return, and thrum_run frees it. Races: the two
- * stops for the word, the other's last look at it against the end, its sleep against the other's
- * wake.
+ * (core/control/STOP.md). Whichever comes first, both return, and thrum_run frees it. Races: the
+ * two stops for the word, the other's last look at it against the end, its sleep against the
+ * other's wake.
  */
 #include <errno.h>
 
@@ -52,7 +52,7 @@ SIM_WORLD(stop_run_beside_bound, .heavy = true) {
     run_beside(0, THRUM_FOREVER);
 }
 
-/* The other one gives up at once: thrum_run takes over. */
+/* The other stop times out at once: thrum_run takes over. */
 SIM_WORLD(stop_run_beside_late, .heavy = true) {
     run_beside(1, 0);
 }

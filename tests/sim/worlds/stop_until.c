@@ -1,7 +1,7 @@
 /*
  * stop_until.c: stopping while tasks wait (core/control/STOP.md, core/task/TASKS.md): what only a
  * wakeup could end is cancelled when nothing else is left; deadlines are waited for, and cancelled
- * once stop's own has passed; then another stop ends it. Races: stop's look against the last
+ * once stop's own has passed; then another stop ends it. The races: stop's check against the last
  * wakeup, its cancel against wakeups, deadlines and posts of bodies.
  */
 #include <errno.h>
@@ -51,7 +51,7 @@ static void post_after(unsigned i, thrum_task_fn fn, thrum_time after) {
     sim_check(thrum_task_post_after(sched, &tasks[i], after) == 0);
 }
 
-/* Until it has stopped: the first one may be too late, the second waits for ever. */
+/* Stops until it has succeeded: the first stop may time out, the second waits for ever. */
 static void stop_late(thrum_time after) {
     int result = thrum_sched_stop_until(sched, thrum_after(after));
     sim_check(result == 0 || result == -ETIMEDOUT);
@@ -75,7 +75,7 @@ static void cancels_waiting(unsigned workers, thrum_policy policy) {
     }
 }
 
-/* Tasks that wait for a wakeup: one run each, cancelled. */
+/* Tasks wait for a wakeup: one run each, cancelled. */
 SIM_WORLD(stop_cancels, .asleep = whole_asleep) {
     cancels_waiting(1, THRUM_SHARDED);
 }
@@ -99,7 +99,7 @@ SIM_WORLD(stop_waits, .asleep = whole_asleep) {
     }
 }
 
-/* Whom a deadline wakes wakes the one that waits: that one is not cancelled. */
+/* A task that a deadline wakes wakes the one that waits: that one is not cancelled. */
 static void wakes_next(thrum_task *self, void *arg) {
     unsigned i = look(self);
     (void)arg;
@@ -117,7 +117,7 @@ SIM_WORLD(stop_chain, .asleep = whole_asleep) {
     }
 }
 
-/* The same by a body that has posted it itself: while that runs nobody is cancelled. */
+/* The same by a body that has posted its own task: while that runs nothing is cancelled. */
 static void posts_and_wakes(thrum_task *self, void *arg) {
     (void)arg;
     look(self);
@@ -144,7 +144,7 @@ SIM_WORLD(stop_quiet_2, .asleep = whole_asleep) {
     quiet(2);
 }
 
-/* A cancelled task that asks to wait again is told not to; that it posts others is right. */
+/* A cancelled task that asks to wait again is refused; its posts of others are accepted. */
 static void asks_again(thrum_task *self, void *arg) {
     (void)arg;
     unsigned i = look(self);
@@ -194,7 +194,9 @@ static void wakeup_beside(unsigned workers, thrum_policy policy) {
     sim_check(runs[0] == 1);
 }
 
-/* Woken or cancelled, or both; once. Who is late touches the task and nothing else. */
+/*
+ * It is woken or cancelled, or both; it runs once. The later one touches the task and nothing else.
+ */
 SIM_WORLD(stop_wakeup, .asleep = whole_asleep) {
     wakeup_beside(1, THRUM_SHARDED);
 }
@@ -215,7 +217,7 @@ static void posts_external(void *arg) {
     result_external = thrum_task_post_wait(sched, &tasks[0]);
 }
 
-/* A post to wait beside a stop: refused, or cancelled. */
+/* A post to wait beside a stop is refused, or cancelled. */
 SIM_WORLD(stop_post_wait, .asleep = whole_asleep) {
     begin(1, THRUM_SHARDED);
     int t = sim_spawn(posts_external, NULL);
@@ -251,7 +253,7 @@ SIM_WORLD(stop_until_fifo, .asleep = whole_asleep) {
     until(2, THRUM_FIFO);
 }
 
-/* A wakeup and the end of stop's time, and the deadline itself. */
+/* A wakeup, the end of stop's time, and the deadline itself meet. */
 SIM_WORLD(stop_until_wakeup, .asleep = whole_asleep, .timers_max = 3) {
     begin(2, THRUM_SHARDED);
     post_after(0, body, LATER + SOON);
@@ -261,7 +263,7 @@ SIM_WORLD(stop_until_wakeup, .asleep = whole_asleep, .timers_max = 3) {
     sim_check(runs[0] == 1);
 }
 
-/* A body that goes on posting itself: cancelled once, it is told. */
+/* A body goes on posting its task: once it is cancelled it is told. */
 static void ticks(thrum_task *self, void *arg) {
     (void)arg;
     look(self);
@@ -323,13 +325,13 @@ static thrum_sched *other;
 
 static whole_afence taken_over;
 
-/* Has locks to take as it ends, which would order what it did. */
+/* Stays: at its end it would take locks, which would order what it did. */
 static void stops_once_and_stays(void *arg) {
     stops_once(arg);
     whole_pass(&taken_over);
 }
 
-/* Keeps the thread on which the other one began to stop. */
+/* Keeps the thread on which the other task began to stop. */
 static void stays(thrum_task *self, void *arg) {
     (void)self;
     (void)arg;
@@ -348,7 +350,7 @@ static int takes_over(void *arg) {
     return 0;
 }
 
-/* The other one is a task of another scheduler, which may go on as another thread than it began. */
+/* The other one is a task of another scheduler, which may go on on another thread than it began. */
 SIM_WORLD(stop_until_taken_over_by_task, .heavy = true) {
     thrum_attr attr = THRUM_ATTR_INIT;
     thrum_config config = whole_config(2);
@@ -382,7 +384,9 @@ static void sleeps(thrum_task *self, void *arg) {
     runs[i]++;
 }
 
-/* A sleeper, a timed wait, and one whose time is out before: -ECANCELED once stop's time is out. */
+/*
+ * A sleeper, a timed wait, and one whose time is out earlier: -ECANCELED once stop's time is out.
+ */
 static void waits_of_fibers(unsigned workers, thrum_policy policy) {
     thrum_config config = whole_config(workers);
     config.policy = policy;
@@ -423,7 +427,7 @@ static void waits_for_unit(thrum_task *self, void *arg) {
     waited[0] = thrum_sem_wait_until(&sem, thrum_after(LATER + SOON));
 }
 
-/* A wake, a deadline and a cancel at a time: the unit is taken, or still there. */
+/* A wake, a deadline and a cancel come at once: the unit is taken, or still there. */
 SIM_WORLD(stop_until_wake, .heavy = true, .asleep = whole_asleep, .timers_max = 3) {
     thrum_config config = whole_config(1);
     sched = whole_start(&config);

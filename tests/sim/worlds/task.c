@@ -1,8 +1,8 @@
 /*
  * task.c: the states of an intrusive task (core/task/TASKS.md): posts, wakeups, signals, deadlines
- * and cancels that meet, on a bare scheduler. Each world says who races with whom; in all of them
- * what somebody wrote before he woke the task is plain data, and the run that he woke reads it. A
- * run that is lost shows as one that stop had to cancel. What bodies do to their own task:
+ * and cancels that meet, on a bare scheduler. Each world says what races with what; in all of them
+ * what a thread wrote before it woke the task is plain data, and the run that it woke reads it. A
+ * run that is lost shows as one that stop had to cancel. What bodies do to their own task is in
  * task_body.c.
  */
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "whole.h"
 
 #define SOON 300      /* about as long as a few steps take */
-#define LATER 1000000 /* the clock must jump */
+#define LATER 1000000 /* far off: the clock must jump */
 #define WHILE 4       /* runs that a world can tell apart */
 
 static thrum_sched *sched;
@@ -38,7 +38,7 @@ static void end(void) {
     sim_free(task);
 }
 
-/* The run's number, from 0. */
+/* Returns the run's number, from 0. */
 static unsigned look(thrum_task *self) {
     unsigned n = runs++;
     sim_check(n < WHILE);
@@ -67,7 +67,7 @@ static void until_later(void *arg) {
 /* ---- what is told before a wakeup ---- */
 
 static int told;
-static uint32_t xcame; /* the same for who may not know whether it was woken */
+static uint32_t xcame; /* the same for a run that may not know whether it was woken */
 
 static void tell(void) {
     told = 7;
@@ -86,7 +86,7 @@ static void signals(void *arg) {
     thrum_task_signal(task);
 }
 
-/* Whatever the run is, the wakeup began it. */
+/* Whichever run it is, the wakeup began it. */
 static void is_told(thrum_task *self, void *arg) {
     (void)arg;
     look(self);
@@ -104,7 +104,7 @@ static void post_beside(unsigned workers, void (*with)(void *)) {
     sim_check(signaled[0] == (with == signals));
 }
 
-/* A wakeup before, during and after the post: one run, which was woken. */
+/* A wakeup comes before, during or after the post: one run, which was woken. */
 SIM_WORLD(task_wakeup, .asleep = whole_asleep) {
     post_beside(1, wakes);
 }
@@ -121,7 +121,7 @@ SIM_WORLD(task_signal_2, .asleep = whole_asleep) {
     post_beside(2, signals);
 }
 
-/* The same from a post that runs at once: what comes meanwhile is remembered for the next one. */
+/* The same with a post to run at once: what comes meanwhile is remembered for the next one. */
 static void reads_if_woken(thrum_task *self, void *arg) {
     (void)arg;
     unsigned n = look(self);
@@ -130,7 +130,7 @@ static void reads_if_woken(thrum_task *self, void *arg) {
     }
 }
 
-static uint32_t xbegun; /* runs that may be posted again: the user's order */
+static uint32_t xbegun; /* how many runs may be posted again: the user's order */
 
 static bool saw[WHILE];
 
@@ -147,8 +147,8 @@ static void await_begun(unsigned n) {
 }
 
 /*
- * One wakeup, two posts, the second once the first has begun: the wakeup is absorbed by the one,
- * which then sees what it tells, or it is remembered for the other.
+ * One wakeup and two posts, the second once the first run has begun: the wakeup is absorbed by that
+ * run, which then sees what it tells, or it is remembered for the second post.
  */
 static void once_of_two(unsigned workers, void (*with)(void *)) {
     begin(workers);
@@ -202,7 +202,7 @@ static void wakes_1(void *arg) {
     wakes_as(1);
 }
 
-/* Waits again until it has been told by both: each wakeup has a run that sees what it tells. */
+/* Waits again until both have told it: each wakeup has a run that sees what it tells. */
 static void until_both(thrum_task *self, void *arg) {
     (void)arg;
     unsigned n = look(self);
@@ -224,7 +224,9 @@ static void two_wakers(unsigned workers) {
     sim_check(runs == 1 || runs == 2);
 }
 
-/* Two wakeups at a time, and the body waits again: one makes it due, the other is seen as well. */
+/*
+ * Two wakeups come at once, and the body waits again: one makes it due, the other is seen as well.
+ */
 SIM_WORLD(task_two_wakers, .asleep = whole_asleep) {
     two_wakers(1);
 }
@@ -245,7 +247,7 @@ SIM_WORLD(task_two_wakers_post, .asleep = whole_asleep) {
     end();
 }
 
-/* A wakeup and a signal: one of them makes it due, neither is lost. */
+/* A wakeup meets a signal: one of them makes it due, neither is lost. */
 static void signal_stays(thrum_task *self, void *arg) {
     (void)arg;
     unsigned n = look(self);
@@ -269,8 +271,8 @@ SIM_WORLD(task_wakeup_and_signal, .asleep = whole_asleep) {
 }
 
 /*
- * The same, but whoever signals tells something, too. The wakeup may come while the signal is
- * pending, and adds nothing then: so whoever receives the signal must see what it tells.
+ * The same, but the sender of the signal tells something, too. The wakeup may come while the signal
+ * is pending, and adds nothing then: so the receiver of the signal must see what the wakeup tells.
  */
 static void signals_1(void *arg) {
     (void)arg;
@@ -322,7 +324,7 @@ static void deadline_beside(unsigned workers, void (*with)(void *), thrum_time a
     sim_check(expired[0] || with == wakes || signaled[0]);
 }
 
-/* The wakeup and the deadline: one makes it due, and says so. */
+/* The wakeup meets the deadline: one of them makes it due, and the cause says so. */
 SIM_WORLD(task_wakeup_deadline, .asleep = whole_asleep, .timers_max = 3) {
     deadline_beside(1, wakes, LATER);
 }
@@ -343,7 +345,7 @@ SIM_WORLD(task_signal_deadline_soon, .asleep = whole_asleep) {
     deadline_beside(1, signals, SOON);
 }
 
-/* Only the deadline: one run, in time; the clock stands still for nothing else. */
+/* There is only the deadline: one run, in time; the clock stands still for nothing else. */
 SIM_WORLD(task_deadline, .asleep = whole_asleep) {
     begin(2);
     make_task(never_early);
@@ -375,34 +377,34 @@ static void cancel_beside(unsigned workers, void (*post_it)(void *), void (*with
     sim_check(runs == 1);
     sim_check(!cancelled[0] || cancel_result == 0);
     due = 0;
-    /* A cancel that came too late is none of the next post's. */
+    /* A cancel that came too late has nothing to do with the next post. */
     posts(NULL);
     end();
     sim_check(runs == 2 && !cancelled[1]);
 }
 
-/* A cancel is the only one who makes it due. */
+/* Only a cancel makes it due. */
 SIM_WORLD(task_cancel, .asleep = whole_asleep) {
     cancel_beside(1, waits, NULL);
     sim_check(cancelled[0] && !expired[0]);
 }
 
-/* Against its deadline, */
+/* A cancel meets its deadline. */
 SIM_WORLD(task_cancel_deadline, .asleep = whole_asleep, .timers_max = 3) {
     cancel_beside(2, until_later, NULL);
 }
 
-/* ... a wakeup, */
+/* A cancel meets a wakeup. */
 SIM_WORLD(task_cancel_wakeup, .asleep = whole_asleep) {
     cancel_beside(2, waits, wakes);
 }
 
-/* ... a signal and a deadline, */
+/* A cancel meets a signal and a deadline. */
 SIM_WORLD(task_cancel_signal, .asleep = whole_asleep, .timers_max = 3) {
     cancel_beside(1, until_later, signals);
 }
 
-/* ... and the beginning of a run that waits for nothing: seen, or of no effect. */
+/* A cancel meets the beginning of a run that waits for nothing: it is seen, or has no effect. */
 SIM_WORLD(task_cancel_run, .asleep = whole_asleep) {
     cancel_beside(1, posts, NULL);
 }
@@ -417,7 +419,7 @@ static void only_signals(void *arg) {
     thrum_task_signal(task);
 }
 
-/* All that there is at a time: one run, with whatever came first. */
+/* Everything comes at once: one run, caused by whatever came first. */
 SIM_WORLD(task_everything, .asleep = whole_asleep, .timers_max = 3) {
     begin(2);
     make_task(look_only);

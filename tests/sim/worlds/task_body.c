@@ -1,7 +1,7 @@
 /*
  * task_body.c: what bodies do to their own intrusive task (core/task/TASKS.md): free it, post it
- * again to wait, move it to another scheduler; and who wakes, signals or cancels it at that moment.
- * The memory is watched: whoever still touches a task that its body has freed is found.
+ * again to wait, move it to another scheduler; and wakers, senders and cancels at that moment. The
+ * memory is watched: a thread that still touches a task that its body has freed is found.
  */
 #include <errno.h>
 
@@ -10,7 +10,7 @@
 #include "whole.h"
 
 #define SOON 300      /* about as long as a few steps take */
-#define LATER 1000000 /* the clock must jump */
+#define LATER 1000000 /* far off: the clock must jump */
 
 static thrum_sched *sched;
 static thrum_sched *other;
@@ -41,7 +41,7 @@ static void signals(void *arg) {
     thrum_task_signal(task);
 }
 
-/* To be run at once, soon, later, or when it is woken: a decision. */
+/* A decision: to be run at once, soon, later, or when it is woken. */
 static void post_somehow(void) {
     static const thrum_time after[] = {0, SOON, LATER};
     unsigned how = sim_pick(4);
@@ -53,7 +53,7 @@ static void post_somehow(void) {
 
 /* ---- the body frees it ---- */
 
-static uint32_t xfreed; /* tasks: several at a time */
+static uint32_t xfreed; /* how many tasks were freed; there are several at a time */
 
 static void frees(thrum_task *self, void *arg) {
     (void)arg;
@@ -89,7 +89,7 @@ SIM_WORLD(task_freed_wakeup_2, .asleep = whole_asleep) {
     wakeup_frees(2);
 }
 
-/* Nor do the timers that fired it, the owner's or a delegated call's. */
+/* The timers that fired it do not touch it either, the owner's or a delegated call's. */
 SIM_WORLD(task_freed_deadline, .asleep = whole_asleep) {
     begin(2);
     for (unsigned i = 0; i < 2; i++) {
@@ -99,7 +99,7 @@ SIM_WORLD(task_freed_deadline, .asleep = whole_asleep) {
     all_freed(2);
 }
 
-/* Nor stop, which cancels it. */
+/* Stop, which cancels it, does not touch it either. */
 SIM_WORLD(task_freed_cancelled, .asleep = whole_asleep) {
     begin(2);
     for (unsigned i = 0; i < 2; i++) {
@@ -109,7 +109,7 @@ SIM_WORLD(task_freed_cancelled, .asleep = whole_asleep) {
     all_freed(2);
 }
 
-/* Frees it at the signal; until then it waits for it, for a time or for ever. */
+/* Frees it at the signal; until then it waits for that, for a time or for ever. */
 static void frees_at_signal(thrum_task *self, void *arg) {
     runs++;
     sim_check(runs < 20);
@@ -146,7 +146,7 @@ SIM_WORLD(task_freed_signal_timed, .asleep = whole_asleep) {
     signal_frees(2, true);
 }
 
-/* In the middle of a run: looked for, and then taken. */
+/* The signal is looked for in the middle of a run, and then taken. */
 static void looks_for_signal(thrum_task *self, void *arg) {
     (void)arg;
     runs++;
@@ -227,7 +227,7 @@ static void between(unsigned workers, void (*with)(void *)) {
     int t = sim_spawn(with, NULL);
     sim_check(thrum_task_post(sched, task) == 0);
     sim_join(t);
-    /* It is due by us and not by stop. */
+    /* Our cancel makes it due, not stop's. */
     sim_check(thrum_sched_wait_done(sched, THRUM_FOREVER) == 0);
     sim_check(runs == 2);
     whole_stop(sched);
@@ -235,7 +235,7 @@ static void between(unsigned workers, void (*with)(void *)) {
     sim_free(task);
 }
 
-/* A cancel between a body's own post and its end, and after that: the run comes at once. */
+/* A cancel comes between a body's own post and its end, or after that: the run comes at once. */
 SIM_WORLD(task_cancel_own_post, .asleep = whole_asleep) {
     between(1, cancels);
 }
@@ -244,7 +244,7 @@ SIM_WORLD(task_cancel_own_post_2, .asleep = whole_asleep) {
     between(2, cancels);
 }
 
-/* A wakeup there. */
+/* A wakeup comes there. */
 SIM_WORLD(task_wake_own_post, .asleep = whole_asleep) {
     between(2, wakes_posted);
 }
@@ -300,7 +300,7 @@ static void tick(unsigned workers, thrum_policy policy) {
     sim_check(runs == 4);
 }
 
-/* Each run sets the next deadline: its worker fires it, or another one. */
+/* Each run sets the next deadline: its worker fires it, or another one does. */
 SIM_WORLD(task_ticks, .asleep = whole_asleep) {
     tick(1, THRUM_SHARDED);
 }
@@ -356,7 +356,7 @@ SIM_WORLD(task_moved, .asleep = whole_asleep) {
     two_scheds(sim_pick(3), false, true);
 }
 
-/* The same, with a wakeup from external threads that begins the first run. */
+/* The same, with a wakeup from an external thread that begins the first run. */
 SIM_WORLD(task_moved_woken, .asleep = whole_asleep) {
     two_scheds(sim_pick(3), true, true);
 }
@@ -373,7 +373,10 @@ static void moves_waiting(thrum_task *self, void *arg) {
     sim_free(self);
 }
 
-/* A wakeup between the post to the other scheduler and its coming there: that one's stop waits. */
+/*
+ * A wakeup comes between the post to the other scheduler and its arrival there: that one's stop
+ * waits.
+ */
 SIM_WORLD(task_moved_and_woken, .asleep = whole_asleep) {
     thrum_config config = whole_config(1);
     other = whole_start_bare(&config);
@@ -387,8 +390,10 @@ SIM_WORLD(task_moved_and_woken, .asleep = whole_asleep) {
     sim_check(runs == 2);
 }
 
-/* Deadlines in one scheduler, wakeups from a body in another: by its worker, an external thread
- * there. */
+/*
+ * Deadlines in one scheduler, wakeups from a body in another: from its worker, which is an external
+ * thread there.
+ */
 static void wakes_other(thrum_task *self, void *arg) {
     (void)self;
     wakes(arg);

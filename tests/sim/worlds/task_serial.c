@@ -1,6 +1,6 @@
 /*
- * task_serial.c: serial tasks (core/task/TASKS.md): posts by others while a run is on. Each post
- * that is taken is one run, and what the runs write is plain data: two that overlap, or that
+ * task_serial.c: serial tasks (core/task/TASKS.md): posts by other threads while a run is on. Each
+ * post that is taken is one run, and what the runs write is plain data: two that overlap, or that
  * nothing orders, are a race.
  */
 #include <errno.h>
@@ -72,7 +72,7 @@ static void end(void) {
     sim_check(runs == th_load_relaxed(&xtaken)); /* relaxed: joined */
 }
 
-/* Posts before, while and after a run is on: each is a run, or was refused. */
+/* Posts come before, during and after a run: each is a run of its own, or was refused. */
 static void beside(unsigned workers, thrum_policy policy, void (*with)(void *)) {
     begin(workers, policy);
     int t = sim_spawn(with, NULL);
@@ -135,7 +135,7 @@ static void waits_beside(unsigned workers, void (*with)(void *)) {
     sim_join(t);
 }
 
-/* A wakeup is not lost: that run comes, and sees what it tells. */
+/* A wakeup is not lost: the run comes, and sees what it tells. */
 SIM_WORLD(serial_wait_wakeup, .asleep = whole_asleep) {
     waits_beside(2, wakes);
     sim_check(thrum_sched_wait_done(sched, THRUM_FOREVER) == 0);
@@ -143,7 +143,7 @@ SIM_WORLD(serial_wait_wakeup, .asleep = whole_asleep) {
     end();
 }
 
-/* A cancel that is taken is that run's; one that is refused leaves nothing. */
+/* A cancel that is taken belongs to that run; one that is refused leaves nothing. */
 static void cancel_beside(unsigned workers) {
     waits_beside(workers, cancels);
     if (cancel_result) {
@@ -218,7 +218,10 @@ SIM_WORLD(serial_queued_wakeup, .asleep = whole_asleep) {
 
 /* ---- to another scheduler ---- */
 
-/* The run is on in one, and others post to another: it comes there when it has returned. */
+/*
+ * A run is on in one scheduler while others post to another: the task comes there when the run has
+ * returned.
+ */
 SIM_WORLD(serial_moved, .asleep = whole_asleep) {
     thrum_config config = whole_config(1);
     other = whole_start_bare(&config);

@@ -103,7 +103,7 @@ static void wait_2_frees(void *unused) {
     end();
 }
 
-/* One is done before its turn: the third one's comes when both are. */
+/* One ticket is done before its turn: the third one's turn comes when both are done. */
 static const crew_play dropped = {make_three, NULL, 3, {wait_2_frees, done_0, done_1}};
 CREW_WORLDS(tickets_dropped, dropped, .exhaustive = true)
 CREW_WORLD_SCHED(tickets_dropped, dropped)
@@ -119,7 +119,7 @@ static void make_for_three(void) {
 static void take_turn(unsigned i) {
     take(i);
     sim_check(thrum_ticket_wait(t[i]) == 0);
-    turns++; /* plain: two at a time would race */
+    turns++; /* plain: two turns at a time would race */
     crew_scrub();
     done(i);
     if (th_sub_acq_rel(&xlast, 1u) == 1) {
@@ -171,7 +171,7 @@ static void late_after(void) {
     }
 }
 
-/* Who is late keeps its place. */
+/* A ticket whose wait is late keeps its place. */
 static const crew_play timed = {make_two, late_after, 2, {wait_1_or_late, done_0}};
 CREW_WORLDS(tickets_timed, timed, .timers_max = 2)
 CREW_WORLD_SCHED(tickets_timed, timed)
@@ -192,7 +192,7 @@ CREW_WORLDS(tickets_destroyed, destroyed)
 
 static thrum_sched *sched;
 static unsigned ran;
-static int said[2]; /* what the wait says in the function */
+static int said[2]; /* what the wait returns in the function */
 
 /* Frees its ticket as soon as it has begun. */
 static int on_call(void *arg) {
@@ -247,7 +247,7 @@ static void go(thrum_fn fn) {
     sim_check(thrum_go_with(&attr, fn, NULL) == 0);
 }
 
-/* The same inside. */
+/* The same from inside a scheduler. */
 SIM_WORLD(tickets_call_inside, .heavy = true) {
     begin(2, 2);
     go(call_inside);
@@ -257,7 +257,7 @@ SIM_WORLD(tickets_call_inside, .heavy = true) {
     end();
 }
 
-/* One calls the next. */
+/* One function calls the next. */
 SIM_WORLD(tickets_call_chain, .heavy = true) {
     begin(2, 2);
     sim_check(thrum_ticket_on_call_with(t[1], sched, on_call, &numbers[1]) == 0);
@@ -275,7 +275,10 @@ static void call_late(void *unused) {
     sim_check(call_refused == 0 || call_refused == -ESHUTDOWN);
 }
 
-/* Past its deadline a stop has it run before its turn; a refused call is as if it had not been. */
+/*
+ * Past its deadline a stop has it run before its turn; a refused call is as if it had not been
+ * made.
+ */
 SIM_WORLD(tickets_call_stopped, .heavy = true) {
     begin(1, 2);
     int thread = sim_spawn(done_external, NULL);

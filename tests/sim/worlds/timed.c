@@ -74,12 +74,12 @@ static void sem_two_after(void) {
     sim_free(sem);
 }
 
-/* A post, and a wait whose time may be out: the unit is taken or left. */
+/* A post meets a wait whose time may be out: the unit is taken or left. */
 static const crew_play sem_one = {sem_before, sem_one_after, 2, {sem_take_and_free, sem_post}};
 CREW_WORLDS(timed_sem, sem_one, .timers_max = 2)
 CREW_WORLD_SCHED(timed_sem, sem_one)
 
-/* Two waits and two posts: a post that meets a late one goes on to the next. */
+/* Two waits meet two posts: a post that meets a late one goes on to the next. */
 static const crew_play sem_two = {
     sem_before, sem_two_after, 4, {sem_take_a, sem_take_b, sem_post, sem_post}};
 CREW_WORLDS(timed_sem_two, sem_two, .timers_max = 3)
@@ -89,7 +89,7 @@ static void sem_take_two(void *arg) {
     got[0] = 2 * late_or(thrum_sem_wait_n_until(sem, 2, thrum_after(LATER)));
 }
 
-/* Two units, for one that wants both and one behind it that wants one: none is lost. */
+/* Two units come for a wait that wants both and one behind it that wants one: none is lost. */
 static const crew_play sem_n = {
     sem_before, sem_two_after, 4, {sem_take_two, sem_take_b, sem_post, sem_post}};
 CREW_WORLDS(timed_sem_n, sem_n, .timers_max = 3)
@@ -100,7 +100,7 @@ static void sem_take_for_good(void *arg) {
     got[1] = 1;
 }
 
-/* A late one before one who waits for ever: that one gets the unit. */
+/* A late wait stands before one without a deadline: that one gets the unit. */
 static void sem_passed_after(void) {
     sim_check(got[1] == 1 && got[0] + units_left() == 1);
     sim_check(thrum_sem_destroy(sem) == 0);
@@ -113,7 +113,7 @@ CREW_WORLDS(timed_sem_passed, sem_passed, .timers_max = 3)
 
 /* ---- the mutex ---- */
 
-static unsigned inside; /* with the mutex */
+static unsigned inside; /* protected by the mutex */
 
 static void mutex_before(void) {
     mutex = sim_alloc(sizeof *mutex);
@@ -142,7 +142,7 @@ static void mutex_after(void) {
     sim_free(mutex);
 }
 
-/* Who is late does not take the wake of another with it. */
+/* A late waiter does not take the wake of another with it. */
 static const crew_play mutex_late = {
     mutex_before, mutex_after, 3, {mutex_hold, mutex_try, mutex_hold}};
 CREW_WORLDS(timed_mutex, mutex_late, .timers_max = 3)
@@ -188,13 +188,13 @@ static void manual_after(void) {
     sim_free(event);
 }
 
-/* One signal of an auto event: one of the two has it, or it is still there. */
+/* An auto event is signaled once: one of the two has the signal, or it is still there. */
 static const crew_play event_auto = {
     auto_before, auto_after, 3, {event_await_a, event_await_b, event_signal}};
 CREW_WORLDS(timed_event_auto, event_auto, .timers_max = 3)
 CREW_WORLD_SCHED(timed_event_auto, event_auto)
 
-/* A manual one lets all through who are not late, and stays. */
+/* A manual event lets all through that are not late, and stays. */
 static const crew_play event_manual = {
     manual_before, manual_after, 3, {event_await_a, event_await_b, event_signal}};
 CREW_WORLDS(timed_event_manual, event_manual, .exhaustive = true, .timers_max = 3)
@@ -212,7 +212,7 @@ static void event_freed_after(void) {
     }
 }
 
-/* The only one who waits frees it when it was let through. */
+/* The only waiter frees it when it was let through. */
 static const crew_play event_freed = {
     manual_before, event_freed_after, 2, {event_await_and_free, event_signal}};
 CREW_WORLDS(timed_event_freed, event_freed, .timers_max = 2)
@@ -224,7 +224,7 @@ static void wg_before(void) {
     thrum_waitgroup_init(wg, 2);
 }
 
-static int done_a, done_b; /* plain: who is let through sees both */
+static int done_a, done_b; /* plain: a waiter that is let through sees both */
 
 static void wg_wait(unsigned i, thrum_time after) {
     got[i] = late_or(thrum_waitgroup_wait_until(wg, thrum_after(after)));
@@ -259,7 +259,7 @@ static void wg_after(void) {
     sim_free(wg);
 }
 
-/* The last done against waits that give up. */
+/* The last done meets waits that give up. */
 static const crew_play wg_late = {
     wg_before, wg_after, 4, {wg_wait_a, wg_wait_b, wg_done_a, wg_done_b}};
 CREW_WORLDS(timed_waitgroup, wg_late, .timers_max = 3)
@@ -284,7 +284,7 @@ CREW_WORLDS(timed_waitgroup_freed, wg_freed, .timers_max = 2)
 
 /* ---- the condition variable ---- */
 
-static bool ready; /* with the mutex */
+static bool ready; /* protected by the mutex */
 
 static void cond_before(void) {
     mutex_before();
@@ -292,7 +292,7 @@ static void cond_before(void) {
     thrum_cond_init(cond);
 }
 
-/* Whoever has the signal and does not need it passes it on; whoever is late has none. */
+/* A waiter that has the signal and does not need it passes it on; a late one has none. */
 static void cond_try(void *arg) {
     (void)arg;
     thrum_mutex_lock(mutex);
@@ -335,7 +335,7 @@ static void cond_after(void) {
     sim_free(mutex);
 }
 
-/* One signal, one who may be late, one who waits for ever: it comes to that one in the end. */
+/* One signal, one waiter that may be late, one that waits for ever: in the end that one has it. */
 static const crew_play cond_late = {cond_before, cond_after, 3, {cond_try, cond_await, cond_tell}};
 CREW_WORLDS(timed_cond, cond_late, .timers_max = 3)
 CREW_WORLD_SCHED(timed_cond, cond_late)
@@ -357,7 +357,7 @@ static void sleeps(void *arg) {
 static void nothing(void) {
 }
 
-/* Never early; each on its own. */
+/* Sleeps are never short; each stands alone. */
 static const crew_play sleep_two = {nothing, NULL, 2, {sleeps, sleeps}};
 CREW_WORLDS(timed_sleep, sleep_two, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(timed_sleep, sleep_two)
@@ -389,7 +389,7 @@ static int joiner(void *arg) {
     return 0;
 }
 
-/* The end of a task against a join that gives up: by a fiber, */
+/* The end of a task meets a join that gives up, on a fiber. */
 SIM_WORLD(timed_join_fiber, .heavy = true) {
     thrum_sched *sched = crew_sched_start();
     thrum_attr attr = THRUM_ATTR_INIT;
@@ -399,7 +399,7 @@ SIM_WORLD(timed_join_fiber, .heavy = true) {
     sim_check(thrum_sched_stop(sched) == 0);
 }
 
-/* ... and by a thread. */
+/* The same on a thread. */
 SIM_WORLD(timed_join_thread, .heavy = true) {
     thrum_sched *sched = crew_sched_start();
     thrum_attr attr = THRUM_ATTR_INIT;

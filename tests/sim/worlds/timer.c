@@ -1,8 +1,8 @@
 /*
  * timer.c: deadlines (core/ready/TIME.md): timers that several threads insert into, cancel and
- * fire; parking against an earlier deadline; who fires for a worker that does not come round. At
- * each moment when all threads sleep `whole_asleep` looks: nothing is overdue, and whoever parks
- * sleeps no longer than until the first of its deadlines.
+ * fire; parking against an earlier deadline; which worker fires for one that does not come round.
+ * At each moment when all threads sleep `whole_asleep` checks: nothing is overdue, and a parked
+ * worker sleeps no longer than until the first of its deadlines.
  */
 #include <errno.h>
 
@@ -15,7 +15,7 @@
 #define TASKS 4
 #define SOON 300
 #define LATER 1000000
-/* How late a deadline may be whose worker is stuck: the sentinel's longest sleep. */
+/* How late a deadline may be whose worker does not come round: the sentinel's longest sleep. */
 #define RESCUE_NS 4000000
 
 static thrum_sched *sched;
@@ -30,7 +30,7 @@ static void begin(unsigned workers, thrum_policy policy) {
     sched = whole_start_bare(&config);
 }
 
-/* Never early. */
+/* A deadline is never early. */
 static void body(thrum_task *self, void *arg) {
     (void)arg;
     unsigned i = (unsigned)(self - tasks);
@@ -54,7 +54,7 @@ static void end(unsigned n) {
 
 /* ---- parking against an earlier deadline ---- */
 
-/* The second deadline is the earlier one: whoever sleeps until the first must be told. */
+/* The second deadline is the earlier one: a worker that sleeps until the first must be told. */
 static void earlier_and_earlier(void *arg) {
     unsigned first = *(const unsigned *)arg;
     int64_t now = thrum_now();
@@ -86,7 +86,7 @@ SIM_WORLD(timer_external_fifo, .asleep = whole_asleep) {
     external(2, THRUM_FIFO);
 }
 
-/* Two who insert at a time, in one wheel. */
+/* Two threads insert into one wheel at the same time. */
 SIM_WORLD(timer_two_externals, .asleep = whole_asleep) {
     begin(1, THRUM_SHARDED);
     int t = sim_spawn(earlier_and_earlier, (void *)(uintptr_t)&numbers[1]);
@@ -131,7 +131,7 @@ SIM_WORLD(timer_inside_2, .asleep = whole_asleep) {
     inside(2, THRUM_SHARDED);
 }
 
-/* On one order for all, each worker inserts into worker 0's, and tells it. */
+/* In one order for all, each worker inserts into worker 0's timers, and tells it. */
 SIM_WORLD(timer_inside_fifo, .asleep = whole_asleep) {
     inside(2, THRUM_FIFO);
 }
@@ -140,7 +140,7 @@ SIM_WORLD(timer_inside_fifo_3, .asleep = whole_asleep) {
     inside(3, THRUM_FIFO);
 }
 
-/* More than are fired at a time, all due at once: the lock is given up in between. */
+/* More deadlines than are fired at a time are due at once: the lock is given up in between. */
 SIM_WORLD(timer_many, .asleep = whole_asleep) {
     begin(2, THRUM_SHARDED);
     int64_t at = thrum_after(LATER);
@@ -160,12 +160,12 @@ SIM_UNSEEN static uint64_t timer_wakes(void) {
     return wakes;
 }
 
-/* Both sleep, and nobody is the sentinel. */
+/* Both workers sleep, and there is no sentinel. */
 SIM_UNSEEN static bool at_rest(void) {
     return th_park_parked(sched->xpark) == 2 && !th_park_sentinel(sched->xpark);
 }
 
-/* The thread's own sleep; spurious returns are none. */
+/* The thread's own sleep: a spurious return does not end it. */
 static void sleep_until(int64_t deadline) {
     static uint32_t xnever;
     while (th_os_now() < deadline) {
@@ -187,7 +187,7 @@ SIM_WORLD(timer_exact, .asleep = whole_asleep) {
     end(2);
 }
 
-/* With two, one of which may be the sentinel for a round, when it did not see the other park. */
+/* Two workers: one of them may be the sentinel for a round, when it did not see the other park. */
 SIM_WORLD(timer_exact_2, .asleep = whole_asleep) {
     begin(2, THRUM_SHARDED);
     while (!at_rest()) {
@@ -209,7 +209,7 @@ static void cancelled_body(thrum_task *self, void *arg) {
     ran[self - tasks]++;
 }
 
-/* What was cancelled wakes its worker at most once: it may be what it sleeps until. */
+/* A cancelled timer wakes its worker at most once: the worker may sleep until it. */
 SIM_WORLD(timer_cancelled, .asleep = whole_asleep) {
     begin(1, THRUM_SHARDED);
     int64_t now = thrum_now();
@@ -240,7 +240,10 @@ static void sets_and_holds(thrum_task *self, void *arg) {
     whole_pass(&gate);
 }
 
-/* The overdue deadline of a stuck worker is fired by a peer, or by the sentinel in its round. */
+/*
+ * The overdue deadline of a worker that does not come round is fired by a peer, or by the sentinel
+ * in its round.
+ */
 static void busy(unsigned workers, thrum_policy policy) {
     begin(workers, policy);
     thrum_task_init(&tasks[0], sets_and_holds, NULL);
@@ -288,8 +291,8 @@ SIM_WORLD(timer_busy_external_fifo, .asleep = whole_asleep_shared) {
 }
 
 /*
- * One that goes busy for a pinned task at that moment, while another one looks for work and finds
- * none: either it sees the deadline, or whoever sets it sees that it runs.
+ * A worker goes busy for a pinned task at that moment, while another one looks for work and finds
+ * none: either the latter sees the deadline, or the thread that sets it sees that it runs.
  */
 static void posts_holder(void *arg) {
     (void)arg;
@@ -299,7 +302,7 @@ static void posts_holder(void *arg) {
 }
 
 SIM_WORLD(timer_busy_pinned) {
-    begin(2, THRUM_FIFO); /* all timers are worker 0's */
+    begin(2, THRUM_FIFO); /* all timers belong to worker 0 */
     while (!at_rest()) {
         sleep_until(thrum_after(LATER));
     }
@@ -317,7 +320,7 @@ static void on_its_worker(thrum_task *self, void *arg) {
     body(self, arg);
 }
 
-/* Whoever fires it, a pinned task runs on its worker. */
+/* Whichever worker fires it, a pinned task runs on its own. */
 static void pinned(thrum_policy policy) {
     begin(2, policy);
     for (unsigned i = 0; i < 3; i++) {

@@ -11,7 +11,7 @@
 static thrum_sched *sched;
 static whole_afence gate;
 
-/* Stretches and sleeps of a track follow each other; no mark is of another trace, or in parts. */
+/* Stretches and sleeps of a buffer follow each other; each mark is whole, and of this trace. */
 static void read_trace(void) {
     th_trace_copy copy;
     th_traced_mark mark;
@@ -38,7 +38,7 @@ static void turns_it_on_and_off(void *arg) {
     sim_check(th_trace_start(sched, 1) == 0);
     read_trace();
     sim_check(th_trace_stop(sched) == 0);
-    sim_check(th_trace_start(sched, 2) == 0); /* larger: other trace buffers */
+    sim_check(th_trace_start(sched, 2) == 0); /* a larger one needs other trace buffers */
     sim_check(th_trace_start(sched, 2) == -EALREADY);
     read_trace();
     whole_pass(&gate);

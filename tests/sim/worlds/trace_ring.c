@@ -10,7 +10,7 @@ static uint64_t words[4 * TH_TRACE_RING_WORDS];
 static th_trace_ring ring;
 static unsigned marks; /* constant once it runs */
 
-/* Mark n has nothing but n. */
+/* Mark n consists only of n. */
 static th_mark mark_of(uint64_t n) {
     th_mark mark;
     for (unsigned i = 0; i < TH_TRACE_RING_WORDS; i++) {
@@ -27,7 +27,7 @@ static void leaves_marks(void *arg) {
     }
 }
 
-/* What is read is whole; and of what is there at rest, all but one slot is read. */
+/* What is read is whole; what is there at rest is read, but for one slot. */
 static uint64_t read_all(void) {
     uint64_t tail = th_trace_ring_tail(&ring);
     uint64_t read = 0;
@@ -54,7 +54,7 @@ SIM_WORLD(trace_ring_read) {
     sim_check(read_all() == 1);
 }
 
-/* The first marks of one that is not full: nothing but xtail publishes them. */
+/* The first marks of a ring that is not full: only xtail publishes them. */
 SIM_WORLD(trace_ring_published) {
     marks = 2;
     th_trace_ring_init(&ring, words, 4);
@@ -88,7 +88,10 @@ static void read_open(void) {
     }
 }
 
-/* Who sees the end sees how; an end in a slot that has another mark by now is not set. */
+/*
+ * A reader that sees the end sees how it ended; an end in a slot that has another mark by now is
+ * not set.
+ */
 SIM_WORLD(trace_ring_end) {
     marks = sim_pick(3);
     th_trace_ring_init(&ring, words, sim_pick(2) ? 2 : 4);

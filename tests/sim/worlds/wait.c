@@ -15,7 +15,7 @@ static uint64_t xword; /* a list of its own, as a primitive has one */
 static uint32_t xnarrow;
 static void *first;
 static void *last;
-static th_waiter *shared; /* where the list is not what is tested */
+static th_waiter *shared; /* used where the list is not what is tested */
 static uint32_t xthere;
 static int data[2]; /* plain: what the wakers wrote */
 static unsigned claimed;
@@ -82,7 +82,7 @@ static void wait_twice(void *unused) {
         th_store_release(&xthere, (uint32_t)round + 1);
         sim_check(th_waiter_wait(waiter) == TH_WAIT_WOKEN);
         sim_check(data[round] == 1);
-        /* the same memory: the first wake must not reach the second wait */
+        /* it is the same memory: the first wake must not reach the second wait */
         th_waiter_init(waiter, TH_ON_NOTHING, NULL);
     }
     gone(waiter);
@@ -127,7 +127,7 @@ static void right(void *unused) {
     wake_each_other(1);
 }
 
-/* Two that wake each other: each is in the middle of its own suspend. */
+/* Two fibers wake each other: each is in the middle of its own suspend. */
 static const crew_play crossed = {nothing, NULL, 2, {left, right}};
 CREW_WORLDS(wait_crossed, crossed, .exhaustive = true)
 
@@ -149,7 +149,7 @@ static void wake_listed(void *unused) {
     for (unsigned woken_count = 0; woken_count < 2;) {
         crew_until((th_load_relaxed(&xword) & TH_WORD_WAITERS) != 0);
         uint64_t seen = lock();
-        if (first == NULL) { /* the look was late */
+        if (first == NULL) { /* it looked too late */
             th_word64_publish(&xword, seen);
             continue;
         }
@@ -160,7 +160,9 @@ static void wake_listed(void *unused) {
     }
 }
 
-/* Who finds a waiter on the list finds it parked; a plain thread gives the lock up before. */
+/*
+ * A waker that finds a waiter on the list finds it parked; a plain thread gives the lock up before.
+ */
 static const crew_play locked = {nothing, NULL, 3, {wait_locked, wait_locked, wake_listed}};
 CREW_WORLDS(wait_locked, locked)
 
@@ -207,12 +209,12 @@ static void claim(uint32_t outcome, int mine) {
     th_waiter *waiter = first;
     bool won = waiter != NULL && th_waiter_claim(waiter, outcome);
     if (won) {
-        sim_check(!th_waiter_claim(waiter, TH_WAIT_CANCELLED)); /* decided */
+        sim_check(!th_waiter_claim(waiter, TH_WAIT_CANCELLED)); /* it is decided already */
         claimed++;
         th_waitlist_remove(list(), waiter);
         data[mine] = 1;
     }
-    /* The list is as long as the loser may still look: WAITERS stays, so that it comes. */
+    /* The list lives as long as the loser may still look: WAITERS stays, so that it comes. */
     th_word64_publish(&xword, seen);
     if (won) {
         th_waiter_release(waiter);
@@ -233,7 +235,7 @@ static void one_claimed(void) {
     sim_check(claimed == 1);
 }
 
-/* A wake and a timeout: one of them ends the wait, the other does nothing. */
+/* A wake meets a timeout: one of them ends the wait, the other does nothing. */
 static const crew_play ended_by_two = {
     nothing, one_claimed, 3, {wait_claimed, wake_by_claim, time_out}};
 CREW_WORLDS(wait_claimed, ended_by_two)

@@ -1,7 +1,7 @@
 /*
  * wait_any.c: a wait on several lists (core/wait/WAITING.md) by way of events: against signals,
- * timeouts and another such wait. What was consumed is what it says, the rest is still there, and
- * whoever has waited may free what it waited on.
+ * timeouts and another such wait. What it says that it consumed is consumed, the rest is still
+ * there, and the waiter may free what it waited on.
  */
 #include <errno.h>
 
@@ -13,7 +13,7 @@
 
 static thrum_event *events[2];
 static int data[2]; /* plain: what each signal publishes */
-static int got[2];  /* of each wait */
+static int got[2];  /* results of the waits */
 
 static void make(thrum_event_mode mode) {
     for (unsigned i = 0; i < 2; i++) {
@@ -126,7 +126,7 @@ static void both_accounted_for(void) {
     }
 }
 
-/* A wait that may be late, and two signals: what it did not say that it took is there. */
+/* A wait that may be late meets two signals: what it did not say that it took is there. */
 static const crew_play late = {make_auto, both_accounted_for, 3, {wait_late, signal_a, signal_b}};
 CREW_WORLDS(wait_any_late, late, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(wait_any_late, late)
@@ -150,7 +150,7 @@ static void each_has_one(void) {
     }
 }
 
-/* Two waits on the same two events, in different orders, and a signal each. */
+/* Two waits on the same two events, in different orders, meet a signal each. */
 static const crew_play two_waits = {
     make_auto, each_has_one, 4, {wait_for_one, wait_backwards, signal_a, signal_b}};
 CREW_WORLDS(wait_any_two, two_waits)
@@ -177,7 +177,7 @@ static void passed_on(void) {
     drop(1);
 }
 
-/* A signal that meets somebody late, or woken elsewhere, goes on to the next or stays. */
+/* A signal that meets a waiter that is late, or woken elsewhere, goes on to the next or stays. */
 static const crew_play passing = {
     make_auto, passed_on, 3, {wait_late, wait_plain_late, signal_b_then_a}};
 CREW_WORLDS(wait_any_passed, passing, .exhaustive = true, .timers_max = 3)

@@ -70,14 +70,13 @@ static void wait_last_frees(void *unused) {
     }
 }
 
-/* One done against two who come to wait: who holds the list when the count falls wakes the other.
- */
+/* One done meets two waits: the holder of the list when the count falls wakes the other. */
 static const crew_play two_waiters = {
     make_1, NULL, 3, {wait_last_frees, wait_last_frees, first_done}};
 CREW_WORLDS(waitgroup_two_waiters, two_waiters)
 CREW_WORLD_SCHED(waitgroup_two_waiters, two_waiters)
 
-/* The smallest of them, for the exhaustive search. */
+/* The smallest of these worlds, for the exhaustive search. */
 static void wait_one_and_free(void *unused) {
     (void)unused;
     sim_check(thrum_waitgroup_wait(wg) == 0);
@@ -93,7 +92,7 @@ static void wait_for_both_last_frees(void *unused) {
     wait_last_frees(unused);
 }
 
-/* Two dones and two waits. */
+/* Two dones meet two waits. */
 static const crew_play crowd = {
     make_2, NULL, 4, {wait_for_both_last_frees, wait_for_both_last_frees, first_done, second_done}};
 CREW_WORLDS(waitgroup_crowd, crowd)
@@ -114,7 +113,7 @@ static void wait_for_three_and_free(void *unused) {
     end();
 }
 
-/* Raised while it counts: the wait ends once, when all has come down. */
+/* It is raised while it counts: the wait ends once, when all has come down. */
 static const crew_play raised = {
     make_2, NULL, 3, {wait_for_three_and_free, raise_then_done, second_done}};
 CREW_WORLDS(waitgroup_raised, raised, .exhaustive = true)
@@ -132,7 +131,7 @@ static void wait_only(void *unused) {
     crew_scrub();
 }
 
-/* Raised from zero while those who waited are woken: the raise stands back until that is over. */
+/* It is raised from zero while waiters are woken: the raise waits until that is over. */
 static const crew_play raised_from_zero = {
     make_1, end, 4, {wait_only, wait_only, raise_any_time, first_done}};
 CREW_WORLDS(waitgroup_raised_from_zero, raised_from_zero)
@@ -145,7 +144,7 @@ static void wait_raise_wait(void *unused) {
     crew_scrub();
 }
 
-/* Used again by one who was let through, while the other one may still be on its way. */
+/* A waiter that was let through uses it again, while the other one may still be on its way. */
 static const crew_play reused = {make_1, end, 3, {wait_raise_wait, wait_only, first_done}};
 CREW_WORLDS(waitgroup_reused, reused)
 
@@ -169,7 +168,7 @@ static void destroy_when_free(void *unused) {
     sim_free(wg);
 }
 
-/* Destroyed as soon as nobody waits: the list belongs to who destroyed it. */
+/* It is destroyed as soon as nobody waits: the list belongs to the destroyer. */
 static const crew_play destroyed = {
     make_1, NULL, 3, {destroy_when_free, wait_only, done_when_told}};
 CREW_WORLDS(waitgroup_destroyed, destroyed)

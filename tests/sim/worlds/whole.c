@@ -102,7 +102,7 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
 }
 
 thrum_sched *whole_start_bare(const thrum_config *config) {
-    sim_may_refuse(false); /* what it cannot bear */
+    sim_may_refuse(false); /* it cannot bear refused memory */
     thrum_config settled;
     sim_check(th_config_settle(&settled, config) == 0);
     void *block = settled.alloc(NULL, sizeof(thrum_sched) + alignof(thrum_sched));
@@ -196,8 +196,8 @@ SIM_UNSEEN static uint64_t fifo_posted(const th_fifo *fifo) {
 }
 
 /*
- * Nothing is overdue, and if nobody else is awake to see to it, the owner, parked, sleeps until the
- * first deadline at the latest.
+ * Nothing is overdue. If no other worker is awake to see to it, its owner is parked and sleeps
+ * until the first deadline at the latest.
  */
 SIM_UNSEEN static void timers_rest(const th_worker *w) {
     const th_timers *timers = &w->own_timers;
@@ -225,7 +225,7 @@ SIM_UNSEEN static void worker_rests(const th_worker *w) {
     timers_rest(w);
 }
 
-/* What of a flow began and has not ended (done: counting who is suspended). */
+/* How much has begun and not ended, as counted (done: what is suspended is counted as well). */
 SIM_UNSEEN static int64_t open_of(const th_activity *activity, bool done) {
     uint64_t began = activity->xcreated + (done ? 0 : activity->xreadied);
     uint64_t ended = activity->xfinished + (done ? 0 : activity->xsuspended);
@@ -237,7 +237,7 @@ SIM_UNSEEN static bool balanced(const thrum_sched *sched, bool done) {
     int64_t open = open_of(&sched->externals.retired.activity, done);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         open += open_of(&sched->workers[i].activity, done);
-        /* what threads that are no workers have fired */
+        /* what threads that are not workers have fired */
         open += done ? 0 : (int64_t)sched->workers[i].own_timers.xreadied;
     }
     for (const th_external *r = sched->externals.first; r; r = r->next_of_sched) {
@@ -262,7 +262,7 @@ SIM_UNSEEN static void sched_rests(const thrum_sched *sched) {
     RESTED(!sched->xexit);
     RESTED(balanced(sched, false));
     RESTED(!sched->xquiesce_waiters || !balanced(sched, true));
-    /* who unbinds may leave some behind while all workers sleep */
+    /* a thread that unbinds may leave fibers behind while all workers sleep */
     RESTED(sched->bound_binds || !sched->xfibers_unmeasured);
     RESTED(sched->bound_binds || sched->fibers_count <= TH_FIBER_CACHE_STORED);
 }
@@ -284,7 +284,7 @@ SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
             RESTED(inject_is_empty(&w->inbox));
         }
         timers_rest(w);
-        RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED)); /* claimed, and not woken */
+        RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED)); /* notified, and not woken */
     }
     if (!parked) {
         return;

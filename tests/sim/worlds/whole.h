@@ -1,5 +1,5 @@
 /*
- * whole.h: what worlds with a scheduler share: starting it small, stopping it, and the look at it
+ * whole.h: what worlds with a scheduler share: starting it small, stopping it, and the check of it
  * when all threads sleep.
  *
  * A *bare* scheduler is the real one without stacks: its workers are plain threads that find work
@@ -13,42 +13,44 @@
 
 #include "sim.h"
 
-/* Small rings and stacks; the rest as the library has it. */
+/* Small rings and stacks; the rest is the library's default. */
 thrum_config whole_config(unsigned workers);
 
-/* Starts it, for tasks that suspend; or bare. Nothing is refused then. whole_asleep looks at it. */
+/* Starts it, for tasks that suspend; or bare. Nothing is refused then. whole_asleep checks it. */
 thrum_sched *whole_start(const thrum_config *config);
 thrum_sched *whole_start_bare(const thrum_config *config);
-extern bool whole_afences_shut; /* the next bare one: as where the system has no barrier */
+extern bool whole_afences_shut; /* the next bare one starts as where the system has no barrier */
 /* Stops it; that must succeed. */
 void whole_stop(thrum_sched *sched);
-/* It has been stopped by somebody else. */
+/* For a scheduler that another thread has stopped. */
 void whole_forget(const thrum_sched *sched);
 
 /*
- * The hook. When all threads sleep (and no task blocks its thread) a scheduler must be at rest:
- * all workers parked and not claimed, nobody searching, nothing queued anywhere, every begin with
- * its end, nobody waiting for idleness that is there. Promise 1 of PARKING.md, and then some: if
- * all sleep there is nobody awake whom a single work could belong to.
- * Not so while a worker backs off, or tasks wait for stacks: those have timers of their own.
+ * The hook. When all threads sleep (and no task blocks its thread) a scheduler must be at rest: all
+ * workers parked and not notified, none searching, nothing queued anywhere, every begin with its
+ * end, no thread waiting for idleness that is there. This is promise 1 of PARKING.md and more: if
+ * all sleep no worker is awake to which a single work could belong.
+ *
+ * It does not hold while a worker backs off, or tasks wait for stacks: those have timers of their
+ * own.
  */
 void whole_asleep(void);
 
 /*
- * The same for worlds in which tasks block their thread: only what promise 1 says, of the workers
- * that are parked: nothing in the inject queue, nor in the inbox of one that is parked, nor two in
- * a ring, nor, of fifo, one whose deadline has passed, nor two of the others.
+ * The same for worlds in which tasks block their thread. It checks only what promise 1 says, of the
+ * workers that are parked: nothing in the inject queue, nor in the inbox of one that is parked, nor
+ * two in a ring, nor, of fifo, one whose deadline has passed, nor two of the others.
  */
 void whole_asleep_shared(void);
 
-/* Only of the inject queue, but also while workers back off. */
+/* Checks only the inject queue, but also while workers back off. */
 void whole_asleep_inject(void);
 
 /* ---- tasks that count ---- */
 
 #define WHOLE_TASKS 8
 extern thrum_task whole_tasks[WHOLE_TASKS];
-extern unsigned whole_ran[WHOLE_TASKS]; /* plain: whoever reads it must be ordered */
+extern unsigned whole_ran[WHOLE_TASKS]; /* plain: its readers must be ordered */
 
 /* Adds one to its place in whole_ran. */
 void whole_count(thrum_task *self, void *arg);
@@ -58,7 +60,7 @@ void whole_post(thrum_sched *sched, unsigned i, thrum_task_fn fn, void *arg);
 /* Tasks from .. to - 1 ran exactly once. */
 void whole_ran_once(unsigned from, unsigned to);
 
-/* Sleeps, the thread and all, until somebody has called whole_open. That orders nothing else. */
+/* Sleeps, with its thread, until whole_open was called. That orders nothing else. */
 typedef struct whole_afence {
     uint32_t xopen;
 } whole_afence;
