@@ -24,7 +24,7 @@ from workloads import ALLOCATING, FULL_WORKERS, SCALING, SETS, VARIANTS, WORKLOA
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PEERS = ["go", "tokio", "boost", "onetbb", "openmp-gcc", "openmp-clang", "libuv", "pool"]
-ALLOCATE = ["thrum", "tokio", "boost", "onetbb"]  # measured with another malloc, too
+ALLOCATE = ["thrum", "tokio", "boost", "onetbb"]  # those that are measured with another malloc, too
 TIMEOUT = 120  # seconds for a sample of thrum
 
 
@@ -42,7 +42,7 @@ class System:
         return {line.split()[0] for line in out.stdout.splitlines() if line.strip()}
 
     def sample(self, names, workers, quick, patience):
-        """One process; the rows of these names, or raises with what it said. A peer may take `patience` seconds."""
+        """Runs one process; returns the rows of these names, or raises with what it said. A peer may take `patience` seconds."""
         command = self.command + ["--only", ",".join(names), "--workers", str(workers)]
         if quick:
             command.append("--quick")
@@ -88,14 +88,14 @@ def machine():
 
 
 def mimalloc():
-    """Where it lies, or nothing."""
+    """Where libmimalloc lies, or None."""
     out = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
     found = re.search(r"libmimalloc\.so\S* .*=> (\S+)", out)
     return found.group(1) if found else None
 
 
 def find_systems(thrum, wanted):
-    """Those that are there, and why the others are not."""
+    """The systems that are there, and why the others are not."""
     systems, absent = [System("thrum", [thrum], thrum=True)], {}
     for name in PEERS:
         program = os.path.join(ROOT, "build", "peers", "peer-" + name)
@@ -159,7 +159,7 @@ def plan(args, systems):
 
 
 def measure(jobs, args):
-    """All runs; the samples, and what is missing. Interrupted, it gives what it has."""
+    """Makes all runs; returns the samples, and what is missing. Interrupted, it returns what it has."""
     samples, missing, begin = {}, {}, time.time()
     try:
         take_samples(jobs, args, samples, missing)
@@ -172,7 +172,7 @@ def measure(jobs, args):
 
 
 def take_samples(jobs, args, samples, missing):
-    """All runs, into samples by (row, workers, system); a system that fails a workload is not asked again."""
+    """Puts all runs into samples by (row, workers, system); a system that fails a workload is not asked again."""
     total, done = args.runs * len(jobs), 0
     for run in range(args.runs):
         for _, work, workers, system in jobs:
@@ -207,7 +207,7 @@ def take_samples(jobs, args, samples, missing):
 
 
 def added(histogram, more):
-    """Two distributions together: pairs of a figure and how many had it."""
+    """Adds up two distributions: pairs of a figure and how many had it."""
     counts = dict(histogram)
     for figure, n in more:
         counts[figure] = counts.get(figure, 0) + n
@@ -215,7 +215,7 @@ def added(histogram, more):
 
 
 def save(results, path):
-    """As JSON, a line a sample."""
+    """Writes JSON, a line a sample."""
     rest = {key: value for key, value in results.items() if key != "samples"}
     samples = ",\n  ".join(json.dumps(sample) for sample in results["samples"])
     with open(path, "w", encoding="utf-8") as file:
@@ -227,7 +227,7 @@ def main():
     parser.add_argument("--full", action="store_true", help="all workloads, 1 to 8 workers, all variants")
     parser.add_argument("--scaling", action="store_true", help="1, 2, 4, 8 workers, for some workloads")
     parser.add_argument("--variants", action="store_true", help="thrum's variants against each other")
-    parser.add_argument("--mimalloc", action="store_true", help="what allocates much also with this malloc")
+    parser.add_argument("--mimalloc", action="store_true", help="measure what allocates much with this malloc, too")
     parser.add_argument("--runs", type=int, default=5, help="samples of each (5)")
     parser.add_argument("--workers", default="2", help="worker counts, separated by commas (2)")
     parser.add_argument("--only", help="these workloads, separated by commas")

@@ -25,12 +25,12 @@ class Figure:
         self.switches = sample["context_switches"][middle] / ops
         futex = sample["futex_calls"][middle]
         self.futexes = None if futex is None else futex / ops
-        # What thrum's scheduler did for an operation, by name; peers do not tell.
+        # What thrum's scheduler did for an operation, by name; peers report no such counts.
         self.did = {k: sample[k][middle] / ops for k in DEEDS if sample.get(k) and sample[k][middle] is not None}
         self.histogram = sorted((us, n) for us, n in sample.get("histogram") or [])
 
     def quantile(self, share):
-        """From the distribution of all runs; the classes are 3 % wide."""
+        """The quantile of the distribution of all runs; the classes are 3 % wide."""
         total, seen = sum(n for _, n in self.histogram), 0
         for us, n in self.histogram:
             seen += n
@@ -74,7 +74,7 @@ class Group:
 
 
 def figure_text(value):
-    """With the digits that mean something."""
+    """The figure with the digits that mean something."""
     if value == 0:
         return "0"
     if value >= 999.5:

@@ -77,7 +77,7 @@ static void add_histogram(bench_histogram *histograms[BENCH_ROWS_MAX], unsigned 
 
 /* ---- samples ---- */
 
-/* Ends the sample with what it found out. Fits a pipe's buffer, so it is written whole. */
+/* Ends the sample with what it found out. A report fits a pipe's buffer, so it is written whole. */
 static void send_all(const void *from, size_t size) {
     if (write(report_fd, from, size) != (ssize_t)size)
         _exit(2);
@@ -123,7 +123,7 @@ static _Noreturn void run_child(bench_fn fn, const bench_args *args, unsigned se
     _exit(0);
 }
 
-/* Reads so much of what the child sends; what is cut short leaves the child's end to explain. */
+/* Reads so much from the child; false when it is cut short: the child's status says why. */
 static bool read_whole(int fd, void *to, size_t size) {
     size_t got = 0;
     while (got < size) {
@@ -365,7 +365,7 @@ bool bench_bind_cpu(unsigned n) {
 }
 
 void bench_futex_wait(uint32_t *xword, uint32_t value) {
-    /* pairs: bench_futex_wake's callers, who store the word with release before */
+    /* pairs: bench_futex_wake's callers, which store the word with release before */
     while (th_load_acquire(xword) == value)
         syscall(SYS_futex, xword, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }

@@ -75,7 +75,7 @@ typedef void (*bench_fn)(const bench_args *args, bench_sample *out);
 typedef struct bench_case {
     const char *what; /* one line for --list */
     bench_row rows[BENCH_ROWS_MAX];
-    unsigned count;       /* how many of them */
+    unsigned count;       /* how many rows there are */
     unsigned workers_min; /* fewer make no sense; 0: it has no workers, and is measured once */
     bool workers_same;    /* the worker count changes nothing: by default measured with the least */
     const unsigned *workers_own; /* by default measured with these, up to a 0; NULL: with all's */
@@ -122,13 +122,13 @@ unsigned bench_scale(const bench_args *args, unsigned full, unsigned least);
 _Noreturn void bench_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Fails the row unless the condition holds: that the work was done, and done once. */
+/* Fails the row unless the condition holds, such as that the work was done, and done once. */
 #define bench_check(cond, ...) ((cond) ? (void)0 : bench_fail(__VA_ARGS__))
-/* ... unless the call returned 0. */
+/* Fails the row unless the call returned 0. */
 #define bench_ok(call) bench_check((call) == 0, "%s failed", #call)
 
 typedef struct bench_span {
-    const thrum_sched *sched; /* whose futex calls are counted; NULL: nobody's */
+    const thrum_sched *sched; /* the one whose futex calls are counted; NULL: none */
     thrum_metrics before;
     uint64_t context_switches;
     uint64_t futex_calls;
@@ -146,13 +146,13 @@ void bench_span_end(bench_span *span);
 
 /* The time of one operation. */
 bench_sample bench_span_per_op(const bench_span *span, uint64_t ops);
-/* The same counts, with another figure as the value. */
+/* The span's counts, with another figure as the value. */
 bench_sample bench_span_value(const bench_span *span, uint64_t ops, double value);
 
-/* The scheduler's counters at present, all workers'. */
+/* The scheduler's counters at present, of all workers. */
 thrum_metrics bench_metrics(const thrum_sched *sched);
 
-/* The configuration that a sample asks for; all else as the environment says. */
+/* The configuration that a sample asks for; all else is as the environment says. */
 thrum_config bench_config(const bench_args *args);
 
 /* Starts a scheduler with all of its workers, and stops it. */
@@ -186,7 +186,7 @@ bool bench_bind_cpu(unsigned n);
 void bench_futex_wait(uint32_t *xword, uint32_t value);
 void bench_futex_wake(uint32_t *xword);
 
-/* Sleeps, the thread and all. */
+/* Puts the whole thread to sleep. */
 void bench_sleep_us(int64_t us);
 
 /* ---- for the program ---- */

@@ -44,7 +44,7 @@ static const bench_theme *const themes[] = {
 static const char usage[] =
     "usage: thrum-bench [options]\n"
     "  --list                name the rows, say what they measure\n"
-    "  --only NAME[,NAME]    these rows (and the yardsticks, but for --in-process)\n"
+    "  --only NAME[,NAME]    these rows (and the yardsticks, except with --in-process)\n"
     "  --workers N[,N]       with so many workers (1,2)\n"
     "  --policy P[,P]        sharded, fifo, global (sharded)\n"
     "  --runs R              samples of each row (5)\n"
@@ -62,7 +62,7 @@ static _Noreturn void bad_usage(const char *what, const char *value) {
     exit(2);
 }
 
-/* A number, from 1, that ends where the text does. */
+/* Reads a number, from 1, that ends where the text does. */
 static unsigned parse_number(const char *text, const char *what) {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
@@ -231,7 +231,7 @@ static void add_job(bench_jobs *jobs, const options *o, const bench_case *bench,
             workers == 0 || o->only == NULL || is_listed(o->only, bench->rows[part].name);
 }
 
-/* A case on one policy, with each number of workers that makes sense for it. */
+/* Adds a case on one policy, with each number of workers that makes sense for it. */
 static void add_workers(bench_jobs *jobs, const options *o, const bench_case *bench,
                         thrum_policy policy) {
     if (bench->workers_own != NULL && !o->workers_given) {
@@ -248,7 +248,7 @@ static void add_workers(bench_jobs *jobs, const options *o, const bench_case *be
     }
 }
 
-/* A case, with each policy and each number of workers that makes sense for it. */
+/* Adds a case, with each policy and each number of workers that makes sense for it. */
 static void add_case(bench_jobs *jobs, const options *o, const bench_case *bench) {
     /* Profiles should show the row, and its process should not be tied to a CPU by yardsticks. */
     bool wanted = o->only == NULL || (bench->workers_min == 0 && !o->here && !o->alone);

@@ -1,4 +1,4 @@
-"""The report's plots, as SVG: drawn by hand, so that the page needs nothing from external threads."""
+"""The report's plots, as SVG: drawn by hand, so that the page needs no other file."""
 
 import html
 import math
@@ -52,7 +52,7 @@ def overview(shown):
     height = 46 + sum(34 + row * len(groups) for _, groups in sets)
 
     def at(value):
-        value = min(max(value, low), high)  # also of those that need nothing at all
+        value = min(max(value, low), high)  # a ratio may be 0
         return left + plot * (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
 
     parts = []
@@ -86,7 +86,7 @@ def overview(shown):
 
 
 def bars(group):
-    """A bar a system; bars far beyond the others are cut off, and say so."""
+    """Draws a bar a system; bars far beyond the others are cut off, with a mark."""
     width, left, right, row = 540, 118, 92, 20
     height = 8 + row * len(group.figures)
     medians = sorted(f.median for f in group.figures)
@@ -214,7 +214,7 @@ def quantile_rows(by_workers):
 
 
 def quantile_curves(workers, figures):
-    """How late the slowest are: from half of them to one in a thousand, both axes logarithmic."""
+    """Draws how late the slowest are: from half of them to one in a thousand, both axes logarithmic."""
     width, height, left, right, top, bottom = 540, 300, 58, 96, 14, 34
     shares = [1 - 10 ** (-x / 20) for x in range(6, 61)]
     values = [max(f.quantile(share), 0.1) for f in figures for share in shares]

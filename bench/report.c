@@ -353,7 +353,7 @@ static void json_row(FILE *out, const bench_job *job, unsigned part, double scal
     fprintf(out, "}");
 }
 
-/* The rows that are reported and have this outcome, separated by commas. */
+/* Writes the rows that are reported and have this outcome, separated by commas. */
 static void json_rows(FILE *out, const bench_jobs *jobs, bool done) {
     double scale = machine_scale(jobs);
     const char *separator = "\n";

@@ -33,10 +33,10 @@ const char *bench_policy_name(thrum_policy policy);
 /* The arguments and the THRUM_ variables of this program, as one line to run it again. */
 void bench_command(FILE *out, int argc, char *const argv[]);
 
-/* With `stats`, what the scheduler did for each operation is in the table, too. */
+/* Prints the table; with `stats` also what the scheduler did for each operation. */
 void bench_print_table(FILE *out, const bench_jobs *jobs, bool stats, int argc, char *const argv[]);
 
-/* 0, or -1 when it could not be written; errno says why. */
+/* Returns 0, or -1 when it could not be written; errno says why. */
 int bench_write_json(const char *path, const bench_jobs *jobs, int argc, char *const argv[]);
 
 #endif

@@ -1,4 +1,4 @@
-"""Writes what compare.py measured: OUT.md, tables; OUT.html, plots, in one file without anything from external threads."""
+"""Writes what compare.py measured: OUT.md has tables; OUT.html has plots, and needs no other file."""
 
 import html
 
@@ -69,7 +69,7 @@ def markdown(results, groups, shown):
 
 
 def title_of(variant):
-    """The default is one of the eight: it says which."""
+    """The title of a variant; the default's says which of the eight it is."""
     return "overflow half, steal half (default)" if variant == "default" else variant
 
 

@@ -1,20 +1,20 @@
 /*
- * rows_cancel.c: a scope with many children that wait for their turn in the blocking pool is
- * cancelled: what that costs a child, and how late others are meanwhile.
+ * rows_cancel.c: what cancelling a scope costs whose many children wait for their turn in the
+ * blocking pool, and how late other sleeps end meanwhile.
  */
 #include <errno.h>
 #include <stdatomic.h>
 
 #include "harness.h"
 
-#define IDLE_SLEEPS 200 /* those that nothing disturbs */
+#define IDLE_SLEEPS 200 /* the sleeps that nothing disturbs */
 #define NAP_US 1000
 
 typedef struct hall {
     unsigned children;
     uint32_t held;     /* the pool's one thread waits until it is 1 */
     thrum_sem holds;   /* a unit once it does */
-    atomic_bool begun; /* the cancel has begun; is over */
+    atomic_bool begun; /* the cancel has begun; `done`: it is over */
     atomic_bool done;
     thrum_sem rested;    /* a unit when the sleeper has slept undisturbed; when it ends */
     atomic_uint reached; /* children on their way to the call */
@@ -53,7 +53,7 @@ static void nap(bench_histogram *late) {
     bench_histogram_add(late, (uint64_t)(thrum_now() - until));
 }
 
-/* Has nothing to do with any of it. */
+/* Sleeps again and again, and has nothing to do with the scope. */
 static int sleeps_on(void *arg) {
     (void)arg;
     for (int i = 0; i < IDLE_SLEEPS; i++)
@@ -71,7 +71,7 @@ static int cancels_all(void *arg) {
     bench_ok(thrum_go(calls_the_holder, NULL));
     bench_ok(thrum_sem_wait(&h.holds));
     bench_ok(thrum_go(sleeps_on, NULL));
-    bench_ok(thrum_sem_wait(&h.rested)); /* and it goes on */
+    bench_ok(thrum_sem_wait(&h.rested)); /* the sleeper goes on */
     bench_ok(thrum_scope_open(&scope, THRUM_FOREVER));
     for (unsigned i = 0; i < h.children; i++)
         bench_ok(thrum_scope_go(&scope, waits_for_its_turn, NULL));
@@ -128,7 +128,7 @@ static const bench_case cases[] = {
      .count = 3,
      .workers_min = 2,
      .run = run_5k},
-    {.what = "... 20,000 children",
+    {.what = "the same with 20,000 children",
      .rows = {{.name = "cancel-queued-20k", .unit = "ns"},
               {.name = "cancel-queued-20k-late", .unit = "us"},
               {.name = "cancel-queued-20k-idle", .unit = "us"}},

@@ -11,12 +11,12 @@
 #define SIDES_MAX 8
 #define BUFFER 64
 
-/* ---- some send, some receive ---- */
+/* ---- streams from senders to receivers ---- */
 
 typedef struct stream {
     bench_sample *out;
     unsigned senders;
-    unsigned receivers; /* on the same channel, or one that selects over a channel a sender */
+    unsigned receivers; /* all on one channel, or one that selects over a channel a sender */
     bool select;
     uint64_t elems; /* of each sender */
     thrum_chan *chans[SIDES_MAX];

@@ -30,7 +30,7 @@ typedef struct fifo_task {
     thrum_task task;
     uint64_t xvalue; /* what a micro task stores */
     uint32_t runs;
-    uint32_t runs_end; /* it posts itself until it has run so often */
+    uint32_t runs_end; /* how often it runs; it posts itself until then */
     thrum_sched *sched;
     struct fifo_work *work;
 } fifo_task;
@@ -39,7 +39,7 @@ typedef struct fifo_work {
     fifo_task *tasks;
     unsigned count;
     unsigned runs;   /* of each task in each round */
-    unsigned rounds; /* that each has had */
+    unsigned rounds; /* rounds that each task has had */
 } fifo_work;
 
 static inline void again(fifo_task *t) {
@@ -120,7 +120,7 @@ static void post_all(fifo_work *work, thrum_sched *sched) {
     bench_ok(thrum_sched_wait_done(sched, THRUM_FOREVER));
 }
 
-/* Millions a second. The first round, which touches all the memory, is not timed. */
+/* Returns millions a second. The first round, which touches all the memory, is not timed. */
 static bench_sample run_rounds(const bench_args *args, fifo_work *work) {
     thrum_sched *sched = bench_start(args);
     bench_span span;
@@ -152,7 +152,7 @@ static void run_micro(const bench_args *args, bench_sample *out) {
     run(args, out, micro, MICROS, 1);
 }
 
-/* How many times faster than one worker: both in one sample, one right after the other. */
+/* How many times faster it is than one worker: both in one sample, one right after the other. */
 static void run_micro_over_one(const bench_args *args, bench_sample *out) {
     bench_args one = *args;
     one.workers = 1;
@@ -165,7 +165,7 @@ static void run_micro_over_one(const bench_args *args, bench_sample *out) {
 
 /* ---- TaskScheduler's scenarios, a tenth of the tasks each ---- */
 
-/* More threads than cores by far: it has sizes of its own for fifty. */
+/* Far more threads than cores: TaskScheduler has other sizes for fifty. */
 static bool is_crowded(const bench_args *args) {
     return args->workers >= 50;
 }
@@ -235,7 +235,7 @@ static th_work *take_locked(ready_bench *r) {
     return work;
 }
 
-/* The oldest that is ready, else the next block is published: false when there is none. */
+/* Takes the oldest that is ready, or publishes the next block; false when there is none. */
 static bool take_ready(ready_bench *r, th_work **work) {
     *work = th_mcsp_take(&r->queue);
     if (*work)
@@ -298,7 +298,7 @@ static void base_ready(const bench_args *args, bench_sample *out) {
     consume_all(args, out, true);
 }
 
-/* What it publishes: with so many threads; measured on the policy made for it, too. */
+/* The numbers of threads that TaskScheduler publishes; fifo, made for it, is measured, too. */
 static const unsigned ts_workers[] = {1, 2, 3, 5, 10, 50, 0};
 
 /* clang-format off */

@@ -1,8 +1,8 @@
 /*
- * rows_lone.c: one task is queued behind one that computes on, while another worker sleeps: how
- * long it waits for that one.
+ * rows_lone.c: how long a task waits that is queued behind one that computes on, while another
+ * worker sleeps.
  *
- * Beside a bare futex wake, turn by turn, by the same computing thread, which computes on after it
+ * It takes turns with a bare futex wake by the same computing thread, which computes on after it
  * too. Worker and thread to be woken are tied to the second CPU, their wakers to the first: left
  * to the kernel, a woken thread may run on the CPU of its waker, which is not free.
  */
@@ -18,16 +18,16 @@
 
 typedef struct lone lone;
 
-/* Has the other one queued; it stores when it began. `settle`: when the computing is over. */
+/* A step of a row. The other one, when it begins, stores the time. */
 typedef void (*lone_fn)(lone *l);
 
 struct lone {
     unsigned rounds;
-    lone_fn start;  /* queues it */
-    lone_fn settle; /* afterwards, when it has begun or shall be begun now */
+    lone_fn start;  /* queues the other one */
+    lone_fn settle; /* waits for it, or begins it, when the computing is over */
     int64_t sent_ns;
     int64_t began_ns; /* 0: it has not begun */
-    uint32_t xturn;   /* of the bare thread: how often it was woken */
+    uint32_t xturn;   /* how often the bare thread was woken */
     int64_t bare_ns;  /* when it ran */
     thrum_fork fork;
     double *ours_us;
@@ -95,7 +95,7 @@ static int computing(void *arg) {
     return 0;
 }
 
-/* Where each worker has a CPU of its own, the first one that of the computing task. */
+/* Starts a scheduler whose workers have a CPU each; the first one's is the computing task's. */
 static thrum_sched *start_tied(const bench_args *args) {
     static const unsigned cpus[] = {0, 1};
     thrum_config config = bench_config(args);
@@ -147,7 +147,7 @@ static void start_task(lone *l) {
     bench_ok(thrum_go(lone_body, l));
 }
 
-/* One that has not begun yet is begun here, so that its figure says how late it was. */
+/* A task that has not begun is begun here, so that its figure says how late it was. */
 static void settle_task(lone *l) {
     while (!th_load_acquire(&l->began_ns)) { /* pairs: began */
         thrum_yield();

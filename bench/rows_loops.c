@@ -44,7 +44,7 @@ static void light_check(void) {
 
 static work light_work = {light_prepare, light_parallel, light_serially, light_check, 1, 1, true};
 
-/* The first hundredth takes a hundred times as long as the rest, an element. */
+/* An element of the first hundredth takes a hundred times as long as one of the rest. */
 static uint32_t *skewed_out;
 
 static void skewed(size_t begin, size_t end, void *ctx) {

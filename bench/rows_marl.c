@@ -13,8 +13,8 @@
 
 #define MANY 262144
 #define FEW 512
-#define WORK_STEPS 64 /* some work: 0.1 us */
-#define LONG_WORK 256 /* times as much, in the forks */
+#define WORK_STEPS 64 /* takes 0.1 us */
+#define LONG_WORK 256 /* how many times as much a fork does */
 #define ROUNDS 20
 
 typedef struct marl_slot {
@@ -29,7 +29,7 @@ static struct {
     thrum_sched *sched;
 } set;
 
-/* On a line of its own: all workers count it down. */
+/* It has a line of its own: all workers count it down. */
 static struct { _Alignas(TH_CACHE_LINE) thrum_waitgroup group; } left = {THRUM_WAITGROUP_INIT(0)};
 
 /* ---- tasks ---- */
@@ -144,7 +144,7 @@ static void check_slots(unsigned runs, uint32_t (*expected)(uint32_t)) {
     free(set.slots);
 }
 
-/* So many rounds, after one that is not timed; every task of them is an operation. */
+/* Does so many rounds, after one that is not timed; every task of them is an operation. */
 static void run_rounds(const bench_args *args, bench_sample *out, unsigned count,
                        void (*round)(void), uint32_t (*expected)(uint32_t)) {
     unsigned rounds = bench_scale(args, ROUNDS, 2);

@@ -1,5 +1,5 @@
 /*
- * rows_memory.c: what a blocked fiber costs, everything included.
+ * rows_memory.c: what a blocked fiber costs, all included.
  *
  * Counted are the resident and swapped pages, the page tables, and the kernel's record of each
  * mapping, before and after; all of it by the fiber. The fibers are blocked for certain when this
@@ -17,7 +17,7 @@
  */
 #define MAPPING_BYTES 256
 
-/* What it keeps for each thread on x86_64 and aarch64, and no process is charged for: its stack. */
+/* A thread's kernel stack on x86_64 and aarch64, for which no process is charged. */
 #define KERNEL_STACK_BYTES 16384
 
 /* Memory that must be there for each fiber, so that the machine does not begin to swap. */
@@ -61,7 +61,7 @@ static double bytes_in_use(void) {
 typedef struct block {
     unsigned fibers;
     thrum_waitgroup waiting; /* fibers that have not yet come to the gate */
-    thrum_waitgroup running; /* ... that have not yet gone */
+    thrum_waitgroup running; /* fibers that have not yet gone */
     thrum_event gate;
 } block;
 
@@ -129,7 +129,7 @@ static void woken_once(thrum_task *self, void *arg) {
     (void)arg;
 }
 
-/* Those with a deadline and those without, in turn; the caller's own memory is the task itself. */
+/* Posts tasks with and without a deadline in turn; the caller's own memory is the task itself. */
 static void run_waiting(const bench_args *args, bench_sample *out) {
     unsigned n = bench_scale(args, 1000000, 50000);
     double before = bytes_in_use();

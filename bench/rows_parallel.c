@@ -7,7 +7,7 @@
 
 #include "rows_parallel.h"
 
-/* Calls through this are calls: the compiler does not see into them. */
+/* Keeps the compiler from looking into a call. */
 #define OPAQUE __attribute__((noinline))
 
 /* ---- fib ---- */

@@ -1,9 +1,9 @@
 /*
- * rows_spawn.c: starting small tasks and waiting for their end: spawned and intrusive, from inside
- * and from external threads.
+ * rows_spawn.c: starting small tasks, spawned and intrusive, and waiting for their end, by fibers
+ * and by external threads.
  *
  * Every task counts itself in a slot of its own, so that a task that ran twice, or not at all, is
- * found in the end. Nothing else is done in it but telling the waitgroup.
+ * found at the end. It does nothing else but count down the waitgroup.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -21,13 +21,13 @@
 typedef struct spawn_work {
     bench_sample *out;
     uint32_t *slots;   /* one for each task of a round */
-    thrum_task *tasks; /* ... and, where they are posted, the tasks */
+    thrum_task *tasks; /* the tasks, where they are posted */
     unsigned tasks_count;
     unsigned rounds;
     thrum_sched *sched;
 } spawn_work;
 
-/* On lines of its own: all workers count it down. */
+/* It has lines of its own: all workers count it down. */
 static struct { _Alignas(TH_CACHE_LINE) thrum_waitgroup group; } done = {THRUM_WAITGROUP_INIT(0)};
 
 /* ---- tasks ---- */
@@ -61,7 +61,7 @@ static spawn_work make_work(bench_sample *out, unsigned tasks, unsigned rounds, 
     return work;
 }
 
-/* Each task must have run so many times. */
+/* Checks that each task has run so many times. */
 static void end_work(spawn_work *work, unsigned runs) {
     for (unsigned i = 0; i < work->tasks_count; i++)
         bench_check(work->slots[i] == runs, "task %u ran %u times, not %u", i, work->slots[i],
@@ -70,7 +70,7 @@ static void end_work(spawn_work *work, unsigned runs) {
     free(work->tasks);
 }
 
-/* Runs a number of rounds, timed, after a tenth of them to warm up; the rounds in all. */
+/* Runs and times rounds, after a tenth of them to warm up; returns the rounds in all. */
 static unsigned time_rounds(spawn_work *work, void (*round)(spawn_work *)) {
     unsigned warm = work->rounds / 10 + 1;
     for (unsigned i = 0; i < warm; i++)
@@ -156,7 +156,7 @@ static int burst_inside(void *arg) {
         bench_span_begin(&span, work->sched);
         spawn_round(work);
         bench_span_end(&span);
-        if (i != 1) /* cold, (still growing), warm */
+        if (i != 1) /* the first is cold, the third warm; in the second memory still grows */
             work->out[i == 0] = bench_span_per_op(&span, work->tasks_count);
     }
     end_work(work, 3);
@@ -253,7 +253,7 @@ static void run_fanout(const bench_args *args, bench_sample *out) {
 
 /* ---- baselines ---- */
 
-/* Keeps the compiler from seeing what is called. */
+/* Hides from the compiler what is called. */
 static int (*volatile plain_call)(void *) = return_one;
 
 static void base_calls(const bench_args *args, bench_sample *out) {
@@ -275,7 +275,7 @@ static void base_calls(const bench_args *args, bench_sample *out) {
 
 static void base_calls_only(const bench_args *args, bench_sample *out) {
     base_calls(args, out);
-    out[1].value = 0; /* a call wakes nobody */
+    out[1].value = 0; /* a call wakes no thread */
 }
 
 static void *thread_body(void *arg) {

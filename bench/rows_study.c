@@ -17,10 +17,10 @@
 
 #define SLEEP_NS 2
 #define SPIN_NS 2000
-#define SLOW 100 /* times as long, on the slow worker */
+#define SLOW 100 /* how many times as long a rest takes on the slow worker */
 
 static bool spinning;
-static bool slow_first; /* worker 0 is the slow one */
+static bool slow_first; /* whether worker 0 is slow */
 
 static void rest(void) {
     int64_t times = slow_first && thrum_worker_id() == 0 ? SLOW : 1;
@@ -38,7 +38,7 @@ static void rest(void) {
 
 typedef struct resting {
     unsigned steps;
-    unsigned count; /* made so far */
+    unsigned count; /* steps made so far */
 } resting;
 
 static thrum_waitgroup left;
@@ -54,7 +54,7 @@ static int rest_and_yield(void *arg) {
     return 0;
 }
 
-/* A spawner starts them all, one by one. */
+/* A spawner starts its fibers one by one. */
 typedef struct spawner {
     resting *fibers;
     unsigned count;
@@ -171,7 +171,7 @@ static struct {
     uint64_t count;
 } shared = {THRUM_MUTEX_INIT, 0};
 
-/* Rests under the lock: all the others have to wait for it. */
+/* Rests under the lock, for which all the others wait. */
 static int lock_and_rest(void *arg) {
     resting *r = arg;
     for (unsigned i = 0; i < r->steps; i++) {
@@ -253,7 +253,7 @@ static int sort_half(void *arg) {
     return 0;
 }
 
-/* The numbers, shuffled by a step that meets each once. */
+/* Shuffles the numbers by a step that meets each once. */
 static void shuffle(void) {
     for (unsigned i = 0; i < NUMBERS; i++)
         numbers[i] = i * 389 % NUMBERS;
@@ -298,9 +298,9 @@ static const bench_case cases[] = {
     STUDY("study-two", run_two, 2,
           "two spawners on two workers, 10,000 and 100 that sleep and yield 10 times"),
     STUDY("study-two-spin", run_two_spin, 2, "the same, spinning 2 us"),
-    STUDY("study-two-100", run_two_few, 2, "100 and 10 that do it 100 times"),
+    STUDY("study-two-100", run_two_few, 2, "the same with 100 and 10 that do it 100 times"),
     STUDY("study-two-100-spin", run_two_few_spin, 2, "the same, spinning 2 us"),
-    STUDY("study-two-1000", run_two_more, 2, "1000 and 100 that do it 100 times"),
+    STUDY("study-two-1000", run_two_more, 2, "the same with 1000 and 100 that do it 100 times"),
     STUDY("study-two-1000-spin", run_two_more_spin, 2, "the same, spinning 2 us"),
     STUDY("study-mutex", run_mutex, 1, "100 that sleep under one mutex 20 times"),
     STUDY("study-mutex-spin", run_mutex_spin, 1, "the same, spinning 2 us"),

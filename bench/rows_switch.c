@@ -14,7 +14,7 @@
 
 static uint64_t seen; /* switches that arrived on the other stack */
 
-/* ---- ours ---- */
+/* ---- thrum's ---- */
 
 static th_context here;
 static th_context there;

@@ -22,7 +22,7 @@ typedef struct crowd {
     unsigned steps;          /* of each fiber */
     void (*step)(void);      /* one operation */
     thrum_waitgroup waiting; /* fibers not yet at the gate */
-    thrum_waitgroup running; /* ... not yet done */
+    thrum_waitgroup running; /* fibers not yet done */
     thrum_event gate;
     uint64_t yields; /* what the scheduler counted */
 } crowd;
@@ -72,8 +72,8 @@ static crowd run_crowd(const bench_args *args, bench_sample *out, unsigned fiber
 /* ---- yield ---- */
 
 /*
- * A yield may return at once when its worker sees nobody to give way to. That is not what is asked
- * for here, so only those count that gave way, as the scheduler says; most must have.
+ * A yield may return at once when its worker has nothing else to run. Those are not measured here:
+ * only those count that gave way, as the scheduler says; most must have.
  */
 static void run_yield(const bench_args *args, bench_sample *out) {
     unsigned steps = bench_scale(args, 1000, 50);
@@ -96,7 +96,7 @@ static void base_sched_yield(const bench_args *args, bench_sample *out) {
 
 /* ---- mutex ---- */
 
-/* On lines of its own, with what it protects. */
+/* It has lines of its own, with what it protects. */
 static struct {
     _Alignas(TH_CACHE_LINE) thrum_mutex mutex;
     uint64_t count;
@@ -144,7 +144,7 @@ static void *lock_plainly(void *arg) {
     return NULL;
 }
 
-/* Threads in the fibers' place; their start is in the time, a hundredth of it at most. */
+/* Uses threads in the fibers' place; their start is in the time, a hundredth of it at most. */
 static void base_mutex(const bench_args *args, bench_sample *out, unsigned threads) {
     shared.count = 0;
     unsigned steps = bench_scale(args, 5000000, 200000) / threads;
@@ -179,7 +179,7 @@ typedef struct table {
     thrum_sem pong;
     thrum_waitgroup ended;
     unsigned returned;
-    bool tied; /* the second player was where it should be */
+    bool tied; /* whether the second player was where it should be */
 } table;
 
 static int play_second(void *arg) {
@@ -288,15 +288,15 @@ static struct { _Alignas(TH_CACHE_LINE) thrum_sem sem; } mailbox[MEMBERS];
 typedef struct meeting {
     bench_sample *out;
     unsigned steps;
-    uint64_t taken[MEMBERS]; /* by each */
+    uint64_t taken[MEMBERS]; /* units that each member took */
     thrum_waitgroup ended;
 } meeting;
 
 static meeting meet;
 
 /*
- * In each step everybody posts to one other, to each other one in turn, and waits for a post.
- * Whoever is furthest behind has been sent as many as it needs, so nobody waits for ever.
+ * In each step a member posts to one other, to each other one in turn, and waits for a post. The
+ * one that is furthest behind has been sent as many as it needs, so none waits for ever.
  */
 static int meet_all(void *arg) {
     uintptr_t me = (uintptr_t)arg;
@@ -309,7 +309,7 @@ static int meet_all(void *arg) {
     return 0;
 }
 
-/* A tenth first, so that their stacks exist. */
+/* Does a tenth first, so that the stacks exist. */
 static int time_meeting(void *arg) {
     unsigned steps = *(unsigned *)arg;
     bench_span span;

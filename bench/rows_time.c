@@ -19,8 +19,8 @@ typedef struct sleeper {
 static sleeper *sleepers;
 
 /*
- * How late, counted by each worker: noting each sleep's by itself would touch a cold line each
- * time, as much as the sleep.
+ * How late sleeps end, counted by each worker: to note each by itself would touch a cold line each
+ * time, which costs as much as the sleep.
  */
 static bench_histogram lateness[THRUM_WORKERS_MAX];
 static thrum_waitgroup left;
@@ -60,7 +60,7 @@ static int start_sleepers(void *arg) {
     return 0;
 }
 
-/* All workers' together, in the first one's. */
+/* Adds up all workers' counts in the first one's. */
 static const bench_histogram *all_lateness(void) {
     for (unsigned w = 1; w < THRUM_WORKERS_MAX; w++) {
         for (unsigned c = 0; c < BENCH_CLASSES; c++)

@@ -13,11 +13,11 @@
 
 #define PENDING 1000000u
 #define SPAN_NS (INT64_C(10) * 1000000000)
-#define STEP_NS (INT64_C(1000000)) /* how often it is looked for what is due */
+#define STEP_NS (INT64_C(1000000)) /* the interval at which what is due is taken */
 #define MOST 64u
 
 typedef struct object {
-    char task[40]; /* what a thrum_task has before its reserved words */
+    char task[40]; /* as much as a thrum_task has before its reserved words */
     th_timer timer;
 } object;
 
@@ -117,7 +117,7 @@ static void fill(const bench_args *args, const queue *q) {
         q->insert(&objects[i].timer, any_deadline());
 }
 
-/* All that is pending comes, once. */
+/* Takes all that is pending, and checks that each timer comes once. */
 static void drain(const queue *q) {
     uint64_t n = q->expire(start + SPAN_NS);
     bench_check(n == count, "%u timers were pending, %u came", count, (unsigned)n);
@@ -199,7 +199,7 @@ static const bench_case cases[] = {
      .run = run_in_turn,
      .baseline = heap_in_turn,
      .baseline_what = "binary heap"},
-    {.what = "... the timers in random order, so that each is cold",
+    {.what = "the same with the timers in random order, so that each is cold",
      .rows = {{.name = "timers-cold", .unit = "ns/op"}},
      .count = 1,
      .workers_min = 1,
@@ -207,7 +207,7 @@ static const bench_case cases[] = {
      .run = run_at_random,
      .baseline = heap_at_random,
      .baseline_what = "binary heap"},
-    {.what = "... all come due, looked after every millisecond of ten seconds",
+    {.what = "a million come due, looked after every millisecond of ten seconds",
      .rows = {{.name = "timers-expire", .unit = "ns/op"}},
      .count = 1,
      .workers_min = 1,

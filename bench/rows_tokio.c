@@ -15,7 +15,7 @@
 /* ---- rounds ---- */
 
 static thrum_sched *sched;
-static thrum_attr on_sched; /* from external threads */
+static thrum_attr on_sched; /* names the scheduler */
 
 /* Starts a task from the plain thread. */
 static void go(thrum_fn fn, void *arg) {
@@ -28,7 +28,7 @@ static void start(const bench_args *args) {
     on_sched.sched = sched;
 }
 
-/* So many rounds of so many operations, after a tenth of them. */
+/* Times so many rounds of so many operations, after a tenth of them. */
 static void time_rounds(const bench_args *args, bench_sample *out, unsigned full, uint64_t ops,
                         void (*round)(void)) {
     unsigned rounds = bench_scale(args, full, full / 20 + 2);
@@ -70,7 +70,7 @@ static void expect(uint64_t n) {
 /* ---- spawn_many ---- */
 
 #define MANY 10000
-#define REMOTE 12800 /* of remote_spawn */
+#define REMOTE 12800 /* tasks of remote_spawn */
 
 static int one_of_many(void *arg) {
     (void)arg;
@@ -105,7 +105,7 @@ static int joined_one(void *arg) {
     return 0;
 }
 
-/* That so many more have run. */
+/* Checks that so many more have run. */
 static void check_ran(unsigned n) {
     remote_ran += n;
     /* relaxed: all have been waited for */
@@ -146,8 +146,8 @@ static int yield_and_stall(void *arg) {
     return 0;
 }
 
-/* A yield in between, if any is given: in Tokio 1.24 nothing from external threads would run
- * without one. */
+/* Yields in between if it is told to: without that, in Tokio 1.24, no task from an external thread
+ * would run. */
 static int stall_and_respawn(void *arg) {
     stall();
     if (arg != NULL)
@@ -209,7 +209,7 @@ static void run_yield_many(const bench_args *args, bench_sample *out) {
 
 #define PINGS 1000
 
-/* What two say to each other: a value and an event each way. The last one of them frees it. */
+/* What two tasks exchange: a value and an event each way. The last one of them frees it. */
 typedef struct talk {
     uint32_t xusers;
     thrum_event there_set, back_set;
@@ -289,10 +289,10 @@ static void run_chained(const bench_args *args, bench_sample *out) {
 static struct {
     unsigned threads;
     pthread_barrier_t begin;
-    uint32_t xnext; /* thread that comes */
+    uint32_t xnext; /* the number of the next thread */
 } remote;
 
-/* Each has a part of the handles; all begin together. */
+/* Each thread has a part of the handles; all begin together. */
 static void *spawn_from_thread(void *arg) {
     unsigned part = REMOTE / remote.threads;
     /* relaxed: a number for each */
@@ -331,7 +331,7 @@ static int block_once(void *arg) {
     return 0;
 }
 
-/* A call waits for its end, so there is a fiber for each of a batch. */
+/* The caller waits for its call's end, so each call of a batch has a fiber. */
 static int block_batches(void *arg) {
     (void)arg;
     thrum_waitgroup batch = THRUM_WAITGROUP_INIT(0);
@@ -358,7 +358,7 @@ static void run_blockers(const bench_args *args, bench_sample *out, unsigned tas
     run_rounds(args, out, tasks < 16 ? 80 / tasks : 5, tasks * BATCHES * BATCH, blocking_round);
 }
 
-/* For 1 to 64 of them. */
+/* Defines both rows' functions for n of them. */
 #define BOTH_WITH(n)                                                                               \
     static void run_remote_spawn_##n(const bench_args *args, bench_sample *out) {                  \
         run_from_threads(args, out, n);                                                            \
@@ -394,7 +394,7 @@ static void run_blocking_call(const bench_args *args, bench_sample *out) {
         bench_span_end(&span);
     }
     bench_stop(sched);
-    /* relaxed: nobody runs any more */
+    /* relaxed: no task runs any more */
     bench_check(th_load_relaxed(&shared.xran) == 2 * calls, "calls were lost");
     *out = bench_span_per_op(&span, calls);
 }
@@ -456,10 +456,10 @@ static const bench_case cases[] = {
     TOKIO("spawn_many_remote_idle", run_remote_idle,
           "Tokio's: a plain thread starts 10,000 and joins them"),
     TOKIO("spawn_many_remote_busy1", run_remote_busy1,
-          "... beside eight tasks that yield and stall 10 us"),
+          "the same beside eight tasks that yield and stall 10 us"),
     TOKIO("spawn_many_remote_busy2", run_remote_busy2,
           "1000 of them beside four tasks that stall 10 us and start themselves anew"),
-    TOKIO("spawn_many_remote_busy2y", run_remote_busy2y, "... that also yield each time"),
+    TOKIO("spawn_many_remote_busy2y", run_remote_busy2y, "the same with tasks that also yield"),
     TOKIO("yield_many", run_yield_many, "Tokio's: 200 tasks yield 1000 times each"),
     TOKIO("ping_pong", run_ping_pong, "Tokio's: 1000 times two tasks that exchange two values"),
     TOKIO("chained_spawn", run_chained, "Tokio's: each of 1000 tasks starts the next one"),

@@ -26,7 +26,7 @@ typedef struct seat {
 struct crowd {
     bench_sample *out;
     unsigned fibers, steps;
-    void (*work)(seat *s); /* all steps of one fiber */
+    void (*work)(seat *s); /* does all steps of one fiber */
     thrum_waitgroup waiting, running;
     thrum_event gate;
     seat *seats;
@@ -55,7 +55,7 @@ static int time_crowd(void *arg) {
     return 0;
 }
 
-/* Each fiber must have counted each step. */
+/* Runs a crowd, each fiber of which must have counted each step. */
 static void run_crowd(const bench_args *args, bench_sample *out, unsigned fibers, unsigned steps,
                       void (*work)(seat *s)) {
     static seat seats[CROWD_MAX];
@@ -77,7 +77,7 @@ static void run_crowd(const bench_args *args, bench_sample *out, unsigned fibers
 
 /* ---- rwlock ---- */
 
-/* On lines of its own, with what it protects. */
+/* It has lines of its own, with what it protects. */
 static struct {
     _Alignas(TH_CACHE_LINE) thrum_rwlock lock;
     uint64_t one;
@@ -93,7 +93,7 @@ static void read_shared(seat *s) {
 
 static void run_rwlock_read(const bench_args *args, bench_sample *out, unsigned fibers) {
     run_crowd(args, out, fibers, bench_scale(args, 5000000, 200000) / fibers, read_shared);
-    bench_check(thrum_rwlock_destroy(&shared.lock) == 0, "somebody still reads");
+    bench_check(thrum_rwlock_destroy(&shared.lock) == 0, "a reader is left");
 }
 
 static void run_rwlock_read_2(const bench_args *args, bench_sample *out) {
@@ -108,7 +108,7 @@ static void run_rwlock_read_1000(const bench_args *args, bench_sample *out) {
     run_rwlock_read(args, out, 1000);
 }
 
-/* One in a hundred writes. */
+/* Writes at each hundredth step, and reads at the others. */
 static void read_mostly(seat *s) {
     for (unsigned i = 0; i < s->c->steps; i++) {
         bool writes = (i + s->index) % 100 == 99;
@@ -125,7 +125,7 @@ static void read_mostly(seat *s) {
 
 static void run_rwlock_mixed(const bench_args *args, bench_sample *out) {
     run_crowd(args, out, 100, bench_scale(args, 2000000, 100000) / 100, read_mostly);
-    bench_check(thrum_rwlock_destroy(&shared.lock) == 0, "somebody still has it");
+    bench_check(thrum_rwlock_destroy(&shared.lock) == 0, "the lock is still held");
 }
 
 typedef struct plain_readers {
@@ -147,7 +147,7 @@ static void *read_plainly(void *arg) {
     return NULL;
 }
 
-/* Threads in the fibers' place; their start is in the time. */
+/* Uses threads in the fibers' place; their start is in the time. */
 static void base_rwlock(const bench_args *args, bench_sample *out, unsigned threads, unsigned full,
                         bool writes) {
     plain_readers r = {.steps = bench_scale(args, full, 200000) / threads, .writes = writes};
@@ -177,11 +177,11 @@ static void base_rwlock_mixed(const bench_args *args, bench_sample *out) {
 
 static struct {
     thrum_event events[CHAIN + 1];
-    uint64_t passed; /* by who has just been let through */
+    uint64_t passed; /* written by the fiber that was let through */
     unsigned rounds;
 } chain;
 
-/* Each is let through by the one before and lets the next one through. */
+/* Each fiber is let through by the one before, and lets the next one through. */
 static int link_of_chain(void *arg) {
     uintptr_t i = (uintptr_t)arg;
     for (unsigned round = 0; round < chain.rounds; round++) {
@@ -221,7 +221,7 @@ static void run_event_chain(const bench_args *args, bench_sample *out) {
 typedef struct baton {
     bench_sample *out;
     thrum_event mine[2];
-    unsigned passes; /* of each */
+    unsigned passes; /* passes of each fiber */
     uint64_t passed;
     thrum_waitgroup ended;
 } baton;
@@ -272,7 +272,7 @@ static struct {
     thrum_waitgroup left;
     bool on_call;
     unsigned rounds;
-    uint64_t turn; /* in a turn: which one it is */
+    uint64_t turn; /* written in a turn: which one it is */
 } booth = {.tickets = THRUM_TICKETS_INIT};
 
 static int have_turn(void *arg) {
@@ -285,7 +285,7 @@ static int have_turn(void *arg) {
     return 0;
 }
 
-/* Takes them in order, has the tasks for them started in the opposite one, and waits for all. */
+/* Takes tickets in order, starts their tasks in the opposite order, and waits for all. */
 static void booth_round(void) {
     thrum_waitgroup_add(&booth.left, TICKETS);
     thrum_tickets_take_n(&booth.tickets, booth.each, TICKETS);

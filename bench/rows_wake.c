@@ -1,9 +1,9 @@
 /*
- * rows_wake.c: a scheduler with nothing to do: how fast it wakes, and what it costs meanwhile.
+ * rows_wake.c: how fast a scheduler with nothing to do wakes, and what it costs meanwhile.
  *
- * The wake is measured beside a bare futex: turn by turn, by the same waking thread, which blocks
- * right after in both. All threads are placed by the kernel, which likes to run the one that is
- * woken where its waker just went to sleep.
+ * The wake is measured beside a bare futex, turn by turn, by the same waking thread, which blocks
+ * right after in both. The kernel places all threads; it likes to run the one that is woken where
+ * its waker just went to sleep.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -13,21 +13,21 @@
 #include "base/atomic.h"
 #include "harness.h"
 
-/* How long everybody is left alone before a wake, so that all of them sleep soundly. */
+/* How long all threads are left alone before a wake, so that they sleep. */
 #define SETTLE_US 500
 
 /* ---- wake ---- */
 
 typedef struct wake {
     int64_t sent_ns;  /* written by the waker before */
-    int64_t awake_ns; /* written by who was woken */
-    uint32_t xturn;   /* odd: who is to be woken has the turn; even: the waker */
+    int64_t awake_ns; /* written by the thread that was woken */
+    uint32_t xturn;   /* odd: the thread to be woken has the turn; even: the waker */
     unsigned rounds;
 } wake;
 
-/* Gives the turn away and wakes whoever sleeps for it. */
+/* Gives the turn away and wakes the thread that sleeps for it. */
 static void pass_turn(wake *w) {
-    /* relaxed: only who has the turn changes it */
+    /* relaxed: only the thread that has the turn changes it */
     uint32_t turn = th_load_relaxed(&w->xturn);
     th_store_release(&w->xturn, turn + 1); /* pairs: bench_futex_wait; publishes the times */
     bench_futex_wake(&w->xturn);
@@ -115,7 +115,7 @@ static double cpu_us(clockid_t clock) {
     return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1e3;
 }
 
-/* CPU time of all threads but the one that measures, whose own goes on while it asks. */
+/* CPU time of all threads but the one that measures, whose own goes on meanwhile. */
 static double cpu_of_others_us(void) {
     double before = cpu_us(CLOCK_THREAD_CPUTIME_ID);
     double all = cpu_us(CLOCK_PROCESS_CPUTIME_ID);
@@ -150,11 +150,11 @@ static void run_idle(const bench_args *args, bench_sample *out) {
     double cpu = cpu_of_others_us();
     bench_sleep_us(us);
     cpu = cpu_of_others_us() - cpu;
-    cpu = cpu > 0 ? cpu : 0; /* no more than the error of the asking */
+    cpu = cpu > 0 ? cpu : 0; /* less than 0 is the error of measuring */
     bench_span_end(&span);
     thrum_metrics after = bench_metrics(sched);
     bench_stop(sched);
-    /* Whoever woke and sleeps again has parked once more; who is awake still, would show as CPU. */
+    /* A worker that woke and sleeps again has parked once more; one still awake uses CPU time. */
     uint64_t parks = after.parks - before.parks;
     uint64_t timers = after.wakes_timer - before.wakes_timer;
     out[0] = bench_span_value(&span, 1, cpu * 1e9 / span.ns);

@@ -13,7 +13,7 @@ class Workload:
         return [self.alias.get(system, {}).get(row, row) for row in self.rows]
 
     def row_named(self, row, system):
-        """Our name for what the system calls so."""
+        """thrum-bench's name for what the system calls so."""
         for ours, theirs in self.alias.get(system, {}).items():
             if theirs == row:
                 return ours
@@ -26,7 +26,7 @@ YARDSTICKS = [W(name, "", "yard") for name in (
     "yard-rmw", "yard-fence", "yard-cas", "yard-line", "yard-syscall")] + [
     W("yard-futex-p50 yard-futex-p99", "", "yard")]
 
-# libgomp runs a task at once, as a call, when too many are waiting; that is allowed to those that cannot block.
+# libgomp runs a task at once, as a call, when too many are waiting; tasks that cannot block allow it.
 CALLS = "OpenMP's tasks cannot block; libgomp runs those beyond 64 a thread as plain calls"
 SHORT = "Boost does fib(25), Go and Tokio fib(29), oneTBB and OpenMP fib(31): the figure is per call"
 TIMERS = "thrum's wheel alone, without a scheduler; elsewhere they come due a minute later, as the clock runs there; Tokio's and libuv's in whole milliseconds; Boost's are Asio's, which also calls the handler of what is cancelled"
@@ -87,7 +87,7 @@ WORKLOADS = [
     W("blocked-memory blocked-time", "100,000 that wait: bytes for each; time to start and block one", "idle",
       note="thrum's stacks have guard pages, Boost's not; Tokio's tasks have no stacks"),
     W("timers", "a million pending: one is cancelled and set anew, in turn", "idle", [1], note=TIMERS),
-    W("timers-cold", "... at random", "idle", [1], note=TIMERS),
+    W("timers-cold", "the same in random order", "idle", [1], note=TIMERS),
     W("sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max",
       "100,000 sleep 1 to 100 ms, 20 times: CPU time of a sleep; how late it ends", "idle",
       note="libuv's are callbacks of one thread, in whole milliseconds"),
@@ -95,10 +95,10 @@ WORKLOADS = [
       note="libuv: the end of each, in its loop, queues the next"),
     W("spawn_many_local", "a task starts 10,000: a task", "tokio", [4], note=CALLS),
     W("spawn_many_remote_idle", "a plain thread starts 10,000 and joins them: a task", "tokio", [4]),
-    W("spawn_many_remote_busy1", "... beside eight that yield and stall 10 µs: a task", "tokio", [4]),
+    W("spawn_many_remote_busy1", "the same beside eight that yield and stall 10 µs: a task", "tokio", [4]),
     W("spawn_many_remote_busy2", "1000 beside four of 10 µs that start themselves anew: a task", "tokio", [4],
       note="Tokio 1.24 does not finish: such tasks keep their workers for ever"),
-    W("spawn_many_remote_busy2y", "... that also yield each time: a task", "tokio", [4]),
+    W("spawn_many_remote_busy2y", "the same, where they also yield each time: a task", "tokio", [4]),
     W("yield_many", "200 yield 1000 times: a yield", "tokio", [4]),
     W("ping_pong", "1000 times two that exchange two values: one pair", "tokio", [4]),
     W("chained_spawn", "each of 1000 starts the next: a task", "tokio", [4]),
@@ -111,29 +111,29 @@ WORKLOADS = [
     for n in (1, 2, 4, 8, 32, 64)] + [
     W(name, what, "marl") for name, what in (
         ("marl-empty", "a bound thread starts 262,144 that do nothing: a task"),
-        ("marl-waitgroup", "... that count down a waitgroup: a task"),
-        ("marl-work", "... with some work in each: a task"),
+        ("marl-waitgroup", "the same, where each counts down a waitgroup: a task"),
+        ("marl-work", "the same with some work in each: a task"),
         ("marl-fork-join", "512 with much work, joined as many at a time as there are workers: a task"),
         ("marl-blocking", "512 that make a blocking call at once: a call"))] + [
     W(name, what, "ts", [1, 2, 3, 5, 10, 50]) for name, what in (
         ("ts-nano", "nano tasks from a plain thread, one run each"),
-        ("ts-nano-again", "... ten runs each (50 workers: five)"),
+        ("ts-nano-again", "the same, ten runs each (50 workers: five)"),
         ("ts-micro", "micro tasks from a plain thread, one run each"),
-        ("ts-micro-again", "... ten runs each (50 workers: five)"),
+        ("ts-micro-again", "the same, ten runs each (50 workers: five)"),
         ("ts-heavy", "with deadlines, wakeups and signals, ten runs each"))] + [
     W(name, what, "study", [workers]) for name, what, workers in (
     ("study-spawner", "one fiber starts 1000 that sleep 2 ns and yield, 10 times", 4),
-    ("study-spawner-spin", "... spin 2 µs", 4),
-    ("study-slow", "... one worker's sleeps 100 times as long", 4),
-    ("study-slow-spin", "... spin 2 µs, 200 µs on one worker", 4),
+    ("study-spawner-spin", "the same, spinning 2 µs", 4),
+    ("study-slow", "the same, one worker's sleeps 100 times as long", 4),
+    ("study-slow-spin", "the same, spinning 2 µs, 200 µs on one worker", 4),
     ("study-two", "two spawners, 10,000 and 100 that sleep and yield 10 times", 8),
-    ("study-two-spin", "... spin 2 µs", 8),
+    ("study-two-spin", "the same, spinning 2 µs", 8),
     ("study-two-100", "100 and 10, 100 times", 8),
-    ("study-two-100-spin", "... spin 2 µs", 8),
+    ("study-two-100-spin", "the same, spinning 2 µs", 8),
     ("study-two-1000", "1000 and 100, 100 times", 8),
-    ("study-two-1000-spin", "... spin 2 µs", 8),
+    ("study-two-1000-spin", "the same, spinning 2 µs", 8),
     ("study-mutex", "100 that sleep under one mutex, 20 times", 4),
-    ("study-mutex-spin", "... spin 2 µs", 4),
+    ("study-mutex-spin", "the same, spinning 2 µs", 4),
     ("study-sort", "merge sort of 1024 numbers, a fiber a half", 4),
 )]
 

@@ -1,6 +1,6 @@
 /*
- * yardsticks.c: what this machine charges for the things that a scheduler is made of. Measured
- * first in every run: the targets are scaled by the first of them, the others explain the rest.
+ * yardsticks.c: what this machine charges for the things that a scheduler is made of. They are
+ * measured first in every run: the first one scales the targets, the others explain the rest.
  *
  * The loops chain each operation to the one before (same word), as a scheduler meets them.
  */
@@ -25,8 +25,8 @@ static lone_word other;
 /* ---- instructions ---- */
 
 /*
- * The best of some stretches: whoever else runs here can only add to what an instruction takes, and
- * what the targets are scaled by should not depend on it.
+ * The best of some stretches counts: what else runs here can only add to what an instruction takes,
+ * and what scales the targets should not depend on it.
  */
 #define STRETCHES 10
 
@@ -53,19 +53,19 @@ static void stretch_rmw(uint32_t n) {
 static void stretch_fence(uint32_t n) {
     uint32_t seen = 0;
     for (uint32_t i = 1; i <= n; i++) {
-        /* relaxed: the fence orders the two, nobody else looks */
+        /* relaxed: the fence orders the two, and no other thread reads it */
         th_store_relaxed(&word.xvalue, i);
         th_fence_seq(); /* seq: no race; it is the instruction that is timed */
         /* relaxed: as above */
         seen |= th_load_relaxed(&other.xvalue);
     }
-    bench_check(seen == 0, "somebody wrote here");
+    bench_check(seen == 0, "another thread wrote here");
 }
 
-/* With the load before it, as it is always met. */
+/* Times it with the load that comes before it in practice. */
 static void stretch_cas(uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
-        /* relaxed: nobody else looks */
+        /* relaxed: no other thread writes it */
         uint32_t expected = th_load_relaxed(&word.xvalue);
         /* seq: no race; it is the instruction that is timed */
         if (!th_cas_seq(&word.xvalue, &expected, expected + 1))
@@ -89,7 +89,7 @@ static void run_cas(const bench_args *args, bench_sample *out) {
 
 typedef struct line_work {
     unsigned rounds;
-    uint32_t xready; /* the echo has its core */
+    uint32_t xready; /* whether the echo has its core */
 } line_work;
 
 /* Spins until the word is `value`. */
@@ -170,7 +170,7 @@ static void *sleep_for_wakes(void *arg) {
     return NULL;
 }
 
-/* The sleeper gets time to fall asleep; then the waker, who blocks at once after its wake. */
+/* Lets the sleeper fall asleep, then wakes it; the waker blocks at once after its wake. */
 static void run_futex(const bench_args *args, bench_sample *out) {
     futex_work work = {.rounds = bench_scale(args, 1000, 200)};
     work.latencies_us = calloc(work.rounds, sizeof(double));

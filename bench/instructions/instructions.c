@@ -1,8 +1,8 @@
 /*
  * instructions.c: how many instructions the hot paths take, for callgrind (tools/instructions).
  *
- * One worker, on which everything happens; each row is done ROUNDS times to warm up, then ROUNDS
- * times between two of callgrind's marks. The numbers are the same in each run, to a few per mille.
+ * All happens on one worker; each row is done ROUNDS times to warm up, then ROUNDS times between
+ * two of callgrind's marks. The numbers are the same in each run, to a few per mille.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +112,7 @@ static void yield_in_turn(void) {
     must(yields(NULL));
 }
 
-/* ---- primitives that nobody else uses ---- */
+/* ---- primitives that one fiber uses alone ---- */
 
 static thrum_mutex mutex = THRUM_MUTEX_INIT;
 static thrum_rwlock rwlock = THRUM_RWLOCK_INIT;

@@ -34,8 +34,8 @@ static void joined() {
     inside([] { peer_rounds("spawn-joined", 1000, peer_scale(1000, 20), joined_round); });
 }
 
-// Depth first (dispatch), each runs when it is started: a million that wait to run have stacks of 8
-// GB, and take five times as long. There is never anything to steal, so the other threads sleep.
+// Each fiber runs when it is started (dispatch, depth first): a million that wait to run have
+// stacks of 8 GB, and take five times as long. Nothing can be stolen, so the other threads sleep.
 static void burst_round(uint32_t *slots, unsigned n) {
     round_done.reset(n);
     for (unsigned i = 0; i < n; i++)
@@ -125,7 +125,7 @@ struct forked {
             forks[i].join();
     }
 
-    // Boost has no loops: 64 fibers a worker.
+    // Boost has no loops: a range is divided over 64 fibers a worker.
     template <class F> static void range(size_t n, F f) {
         const size_t parts = 64 * peer.workers;
         waitgroup left((unsigned)parts);
@@ -258,7 +258,7 @@ static void sleeps() {
 }
 
 int main(int argc, char **argv) {
-    // Stacks come from malloc: that it keeps what was freed spares a fault for each.
+    // Stacks come from malloc; when it keeps what was freed, that spares a fault for each.
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     mallopt(M_TOP_PAD, 64 << 20);
     static const peer_work works[] = {

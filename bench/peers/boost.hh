@@ -1,8 +1,8 @@
 // boost.hh: what all of Boost.Fiber's rows use: its work stealing, stacks of 64 KiB without guards.
 //
 // Its workers either look for work all the time or sleep until work of their own comes, and then steal
-// nothing. The rows that ask for throughput use the former, which suits them; those that ask what
-// waiting costs (wake, idle, sleeps) the latter.
+// nothing. The rows of throughput use the former, which suits them; those of what waiting costs
+// (wake, idle, sleeps) the latter.
 #ifndef BENCH_PEERS_BOOST_HH
 #define BENCH_PEERS_BOOST_HH
 
@@ -27,7 +27,7 @@ template <class F> static void go(F f) {
     fibers::fiber(fibers::launch::post, std::allocator_arg, *stack_of(), f).detach();
 }
 
-// Counts down; who waits is woken by the last one, and returns when that one has let go of it.
+// Counts down. The last one wakes the waiter, which returns when that one has let go of it.
 class waitgroup {
     std::atomic<unsigned> left;
     std::atomic<bool> free{false};
@@ -87,7 +87,7 @@ template <class F> static void inside(F f, bool asleep = false) {
 
 static waitgroup round_done(0);
 
-// So many fibers, which begin when all of them are there.
+// Runs so many fibers, which begin when all of them are there.
 template <class F> static peer_span crowd(unsigned n, F body) {
     peer_span span;
     inside([&] {

@@ -21,8 +21,8 @@ struct asio_timers {
         std::chrono::steady_clock::now() + std::chrono::minutes(1);
     std::vector<asio::steady_timer> each;
     uint64_t dice = 88172645463325252u;
-    uint64_t pending = 0;   // how many were, when set anew or cancelled
-    uint64_t cancelled = 0; // how many handlers were told so
+    uint64_t pending = 0;   // timers that were pending when set anew or cancelled
+    uint64_t cancelled = 0; // handlers that were told so
     unsigned renewed = 0;
     bool cold;
     peer_span span;
@@ -48,8 +48,8 @@ struct asio_timers {
         });
     }
 
-    // Some of them, then the handlers of those that were cancelled: as the context's own work, so
-    // that it takes the handlers' memory from what it keeps.
+    // Sets some of them, then runs the handlers of those that were cancelled: as the context's own
+    // work, so that it takes the handlers' memory from what it keeps.
     void renew(unsigned end) {
         const unsigned n = (unsigned)each.size();
         for (unsigned i = 0; i < 64 && renewed < end; i++, renewed++) {

@@ -181,7 +181,7 @@ static void grow(buffered &up, uint64_t first, uint64_t leaves) {
         c.pop(part);
         sum += part;
     }
-    // The channel is this one's: nobody may be in it any more.
+    // The channel is this fiber's: no child may be in it any more.
     for (fibers::fiber &child : children)
         child.join();
     up.push(sum);
@@ -295,7 +295,7 @@ static void event_baton() {
     peer_check(passed == 2 * (uint64_t)passes, "the baton was lost");
 }
 
-// Each of 512 waits for the one before; the last one is started first.
+// Each of 512 fibers waits for the one before; the last one is started first.
 static void tickets() {
     const unsigned n = 512, rounds = peer_scale(1000, 50);
     row_of_channels turns = channels(n + 1, 2);
@@ -323,7 +323,7 @@ static void tickets() {
     peer_check(turn == (uint64_t)rounds * n, "turns were lost");
 }
 
-// Ten objects in a channel, which count, too.
+// A channel holds ten objects, which count, too.
 static void pool_by(const char *name, unsigned n) {
     const unsigned steps = peer_scale(5000000, 200000) / n;
     struct alignas(64) object {
@@ -350,7 +350,7 @@ static void pool_by(const char *name, unsigned n) {
 static void pool_alone() { pool_by("pool-alone", 1); }
 static void pool_100() { pool_by("pool-100", 100); }
 
-// 200 that yield 1000 times each.
+// 200 fibers yield 1000 times each.
 static void yield_many() {
     const unsigned n = 200, steps = 1000, rounds = peer_scale(20, 2);
     inside([&] {
@@ -376,7 +376,7 @@ static void yield_many() {
     });
 }
 
-// A thousand start two each, which talk once over two channels for one value.
+// A thousand fibers start two each, which talk once over two channels for one value.
 static void talk_round(uint32_t *slots, unsigned n) {
     round_done.reset(n);
     for (unsigned i = 0; i < n; i++)

@@ -5,7 +5,7 @@
 //   S::all(n, f)                      f(0) ... f(n - 1), a task each but the last
 //   S::range(n, f)                    f(begin, end) over parts of [0, n), cut as the system likes
 //   S::fib_size                       which Fibonacci number; less than 35 where calls are slow
-// Cut and checked as in thrum-bench.
+// The work is cut and checked as in thrum-bench.
 #ifndef BENCH_PEERS_FORKJOIN_HH
 #define BENCH_PEERS_FORKJOIN_HH
 

@@ -226,7 +226,7 @@ static int peer_compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* once(): wakes the idle pool, blocks until it has answered; the time until it ran, in ns. */
+/* once() wakes the idle pool, waits for its answer, and returns the time until it ran, in ns. */
 static inline void peer_wake(int64_t (*once)(void)) {
     unsigned rounds = peer_scale(1000, 200);
     double *us = (double *)calloc(rounds, sizeof(double));
@@ -274,7 +274,7 @@ static inline double peer_cpu_us(void) {
     return (double)(all.tv_sec - mine.tv_sec) * 1e6 + (double)(all.tv_nsec - mine.tv_nsec) / 1e3;
 }
 
-/* The pool has just worked: what its threads use for two seconds without work. */
+/* Measures what the pool's threads use in two seconds without work, after it has just worked. */
 static inline void peer_idle(void) {
     peer_sleep_us(200000);
     peer_span span = peer_begin();

@@ -117,7 +117,7 @@ static void run_many_remote(void) {
     in_pool("spawn_many_remote_idle", 10000, peer_scale(100, 7));
 }
 
-/* Eight threads post an eighth each; all wait for all. */
+/* Eight threads post an eighth each; then all tasks are waited for. */
 enum { THREADS = 8, REMOTE = 12800 };
 static uint32_t *remote_slots;
 
@@ -201,7 +201,7 @@ static void run_chained(void) {
     stop();
 }
 
-/* From a task, which cannot wait: who started it does. */
+/* A task starts the others; it cannot wait, so the thread that started it does. */
 static task spawner;
 static unsigned spawned;
 

@@ -1,4 +1,4 @@
-// tbb.cc: oneTBB. Its tasks cannot block. One slot of the arena is the calling thread's; so that as
+// tbb.cc: oneTBB. Its tasks cannot block. One slot of the arena is the calling thread's. So that as
 // many threads work as elsewhere, the rows from inside use an arena of that many, caller included.
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
@@ -63,7 +63,7 @@ struct onetbb {
     }
 };
 
-// ---- from external threads: an arena of workers only ----
+// ---- started by an external thread: an arena of workers only ----
 
 static void start_external() {
     limit.reset(new tbb::global_control(tbb::global_control::max_allowed_parallelism,
@@ -108,7 +108,7 @@ static void spawn_external() {
     onetbb::stop();
 }
 
-// ---- Tokio's rows: started and waited for from external threads ----
+// ---- Tokio's rows: an external thread starts the tasks and waits for them ----
 
 static void spawn_many_round(uint32_t *slots, unsigned n) {
     done.left = 1;

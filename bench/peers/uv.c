@@ -1,6 +1,6 @@
 /*
- * uv.c: libuv's thread pool, and its timers. Work is queued by the thread of the loop only, which
- * is outside; it is also told of each one's end, so that is in the figures.
+ * uv.c: libuv's thread pool, and its timers. Only the loop's thread, which is not of the pool,
+ * queues work; it is also told of each one's end, so that is in the figures.
  */
 #include <uv.h>
 
@@ -68,7 +68,7 @@ static void run_many_remote(void) {
     rounds("spawn_many_remote_idle", 10000, peer_scale(100, 7));
 }
 
-/* One after the other: the end of each queues the next. The second time counts. */
+/* Calls go one after the other: the end of each queues the next. The second time counts. */
 static unsigned calls_left;
 
 static void queue_call(work *w);
@@ -163,8 +163,8 @@ static void run_timers_cold(void) {
 }
 
 /*
- * A hundred thousand timers, each set 20 times for 1 to 100 ms. The loop's clock is floored to
- * milliseconds: that a sleep is not short takes one more than the next whole number.
+ * A hundred thousand timers are set 20 times each for 1 to 100 ms. The loop's clock is floored to
+ * milliseconds, so a sleep takes one more than the next whole number, in order not to be short.
  */
 typedef struct sleeper {
     uv_timer_t timer;

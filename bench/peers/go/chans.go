@@ -17,7 +17,7 @@ func init() {
 		work{"chan_contended", "ns/op", contended})
 }
 
-// On a line of its own for each receiver.
+// Each receiver's tally has a line of its own.
 type tally struct {
 	n, sum uint64
 	_      [48]byte

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Sleeping, waking, waiting: what costs when little is done.
+// The costs of sleeping, waking and waiting.
 
 func init() {
 	works = append(works,
@@ -30,7 +30,7 @@ func quantile(sorted []float64, share float64) float64 {
 	return sorted[i]
 }
 
-// Go has no outside: the waker is a goroutine that has a thread to itself, and blocks after each wake.
+// Go has no external threads: the waker is a goroutine with a thread to itself, which blocks after each wake.
 func wake() result {
 	rounds := scale(1000, 200)
 	runtime.LockOSThread()
@@ -136,7 +136,7 @@ func blocked() result {
 	return r
 }
 
-// How late; in 64 tables, so that they are not fought for.
+// How late sleeps end, in 64 tables, so that goroutines seldom share one.
 const tables = 64
 
 var lateness [tables]histogram

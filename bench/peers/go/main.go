@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	workers = flag.Int("workers", 1, "so many threads that run goroutines")
+	workers = flag.Int("workers", 1, "the number of threads that run goroutines")
 	quick   = flag.Bool("quick", false, "a twentieth of the work")
 )
 
@@ -29,7 +29,7 @@ type row struct {
 	Max             float64 `json:"max"`
 	Ops             uint64  `json:"ops"`
 	ContextSwitches int64   `json:"context_switches"`
-	FutexCalls      *int64  `json:"futex_calls"` // not to be had
+	FutexCalls      *int64  `json:"futex_calls"` // not known
 
 	Histogram [][2]float64 `json:"histogram,omitempty"` // microseconds, how many
 }

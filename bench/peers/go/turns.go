@@ -130,7 +130,7 @@ func pingpong() result {
 	return r
 }
 
-// In each step everybody posts to one other, to each other one in turn, and waits for a post.
+// In each step a goroutine posts to one other, to each other one in turn, and waits for a post.
 func manyToMany() result {
 	const members = 100
 	steps := scale(20000, 1000)
@@ -219,7 +219,7 @@ func eventBaton() result {
 	return r
 }
 
-// Each of 512 waits for the one before; the last one is started first.
+// Each of 512 goroutines waits for the one before; the last one is started first.
 func tickets() result {
 	const n = 512
 	rounds := scale(1000, 50)
@@ -250,7 +250,7 @@ func tickets() result {
 	return r
 }
 
-// Ten objects in a channel, which count, too.
+// A channel holds ten objects, which count, too.
 func pool(n int) result {
 	steps := scale(5000000, 200000) / n
 	type object struct {
@@ -277,7 +277,7 @@ func pool(n int) result {
 	return r
 }
 
-// 200 that yield 1000 times each, and tell when they are done.
+// 200 goroutines yield 1000 times each, and tell when they are done.
 func yieldMany() result {
 	const n, steps = 200, 1000
 	rounds := scale(20, 2)
@@ -304,7 +304,7 @@ func yieldMany() result {
 	return s.perOp(rounds * n * steps)
 }
 
-// A thousand start two each, which talk once over two channels for one value.
+// A thousand goroutines start two each, which talk once over two channels for one value.
 func tokioPingPong() result {
 	const n = 1000
 	rounds := scale(100, 5)

@@ -1,4 +1,4 @@
-//! Sleeping, waking, waiting: what costs when little is done.
+//! The costs of sleeping, waking and waiting.
 
 use crate::peer::{cpu_us, inside, quantile, runtime, scale, Row, Slots, Span, Work};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -121,7 +121,7 @@ fn blocked() -> Vec<Row> {
     })
 }
 
-// How late, in classes a 32nd apart, as in thrum-bench; in 64 tables, so that they are not fought for.
+// How late, in classes a 32nd apart, as in thrum-bench; in 64 tables, so that tasks seldom share one.
 const CLASSES: usize = 64 * 32;
 const TABLES: usize = 64;
 

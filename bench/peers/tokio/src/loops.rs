@@ -1,5 +1,5 @@
 //! Loops over ranges. Tokio has no construct for them, so a task a part, 64 parts a worker. Its tasks
-//! cannot borrow, so they have a pointer to the array; who starts them awaits all, and then reads it.
+//! cannot borrow, so they have a pointer to the array; the task that starts them awaits all, and then reads it.
 
 use crate::bodies::{light_part, skewed_part};
 use crate::peer::{inside, options, scale, Row, Span, Work};

@@ -97,7 +97,7 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// One that ends now.
+    /// Adds a stretch that ends now.
     pub fn add(&mut self, span: &Span) {
         self.ns += span.begin.elapsed().as_nanos() as f64;
         self.context_switches += context_switches() - span.context_switches;
@@ -113,7 +113,7 @@ pub fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(options().workers).enable_time().build().unwrap()
 }
 
-/// Runs it as a task of the workers: the thread that calls only waits.
+/// Runs it as a task of the workers: the calling thread only waits.
 pub fn inside<F>(body: F) -> F::Output
 where
     F: Future + Send + 'static,
@@ -200,7 +200,7 @@ pub fn main(works: &[Work]) {
         }
         return;
     }
-    // What is wrong in a task ends the program, and is not only known to who joins it.
+    // A panic in a task ends the program; otherwise only the task that joins it would know.
     let say = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         say(info);

@@ -1,4 +1,4 @@
-//! The benchmarks that Tokio publishes, under their own names; per operation.
+//! The benchmarks that Tokio publishes, under their own names. Figures are per operation.
 
 use crate::peer::{runtime, scale, Row, Span, Work};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -36,7 +36,7 @@ pub fn works() -> Vec<Work> {
     ]
 }
 
-/// So many rounds, a tenth of them before the clock runs.
+/// Runs so many rounds, after a tenth of them before the clock runs.
 fn rounds(name: &'static str, full: usize, ops: usize, mut round: impl FnMut()) -> Vec<Row> {
     let n = scale(full, full / 20 + 2);
     for _ in 0..n / 10 + 1 {
@@ -57,7 +57,7 @@ fn spawn_many_local() -> Vec<Row> {
     rounds("spawn_many_local", 100, N, || {
         left.store(N, Relaxed);
         let (tx, left) = (tx.clone(), left.clone());
-        // By a task: Tokio's own program does it in block_on, which is not one of the workers.
+        // A task does it: Tokio's own program does it in block_on, which is not one of the workers.
         rt.spawn(async move {
             for _ in 0..N {
                 let (tx, left) = (tx.clone(), left.clone());
@@ -122,8 +122,8 @@ fn remote_busy1() -> Vec<Row> {
     rows
 }
 
-/// With a yield each time: without it a task that starts the next one keeps its worker to itself in this
-/// version for ever, and nothing from external threads runs.
+/// It yields each time: without that a task that starts the next one keeps its worker to itself in this
+/// version for ever, and nothing that an external thread starts runs.
 fn respawn(handle: Handle, go_on: Arc<AtomicBool>) {
     if go_on.load(Relaxed) {
         let next = handle.clone();
@@ -255,7 +255,7 @@ fn from_threads(name: &'static str, threads: usize) -> Vec<Row> {
     })
 }
 
-/// So many tasks, a hundred times each 16 blocking calls at once that do nothing.
+/// So many tasks make, a hundred times each, 16 blocking calls at once that do nothing.
 fn blockers(name: &'static str, tasks: usize) -> Vec<Row> {
     const BATCHES: usize = 100;
     const BATCH: usize = 16;
@@ -292,8 +292,8 @@ fn blockers(name: &'static str, tasks: usize) -> Vec<Row> {
     })
 }
 
-/// One after the other, awaited; marl's, as thrum-bench has it. The second time counts.
-/// Not by block_in_place: its first call gives the worker away, the others are plain calls.
+/// Awaits calls one after the other; it is marl's row, as thrum-bench has it. The second time counts. It does
+/// not use block_in_place: its first call gives the worker away, the others are plain calls.
 fn blocking_call() -> Vec<Row> {
     let calls = scale(10000, 1000);
     let rt = runtime();
@@ -316,7 +316,7 @@ fn blocking_call() -> Vec<Row> {
     rows
 }
 
-/// Five senders of a thousand numbers each into one channel of 1000.
+/// Five tasks send a thousand numbers each into one channel of 1000.
 fn chan_contended() -> Vec<Row> {
     let rt = runtime();
     rounds("chan_contended", 200, 5000, || {

@@ -17,7 +17,7 @@ pub fn works() -> Vec<Work> {
     ]
 }
 
-/// Counts down; the last one wakes who waits.
+/// Counts down; the last one wakes the waiter.
 struct Group {
     left: AtomicUsize,
     all: Notify,
@@ -35,7 +35,7 @@ impl Group {
     }
 }
 
-/// One for each slot, by `spawn`; the group is shared by a count of its own, as in Tokio it must.
+/// Spawns a task for each slot. The group has a reference count of its own, as Tokio demands.
 async fn round(handle: &Handle, slots: &mut Slots, group: &Arc<Group>) {
     group.left.store(slots.len(), Ordering::Relaxed);
     for i in 0..slots.len() {
@@ -98,7 +98,7 @@ fn joined() -> Vec<Row> {
     })
 }
 
-/// The first one finds all memory untouched; the third one is the warm figure.
+/// The first burst finds all memory untouched; the third one is the warm figure.
 fn burst() -> Vec<Row> {
     inside(async {
         let (mut slots, group) = (Slots::new(scale(1000000, 10000)), Group::new());

@@ -144,7 +144,7 @@ fn pingpong() -> Vec<Row> {
     })
 }
 
-/// In each step everybody posts to one other, to each other one in turn, and waits for a post.
+/// In each step a task posts to one other, to each other one in turn, and waits for a post.
 fn many_to_many() -> Vec<Row> {
     const MEMBERS: usize = 100;
     let steps = scale(20000, 1000);
@@ -237,7 +237,7 @@ struct Booth {
     turn: AtomicUsize, // relaxed: the turns order what is done to it
 }
 
-/// Each of 512 waits for the one before; the last one is started first.
+/// Each of 512 tasks waits for the one before; the last one is started first.
 fn tickets() -> Vec<Row> {
     const N: usize = 512;
     let rounds = scale(1000, 50);
@@ -271,7 +271,7 @@ fn tickets() -> Vec<Row> {
 #[repr(align(64))]
 struct Object(u64);
 
-/// What is free, or else who waits for it.
+/// The free objects, or the tasks that wait for one.
 struct Shelf {
     free: Vec<Box<Object>>,
     waiting: VecDeque<oneshot::Sender<Box<Object>>>,
@@ -305,8 +305,8 @@ impl Pool {
     }
 }
 
-/// Ten objects, which count, too, in a list under a mutex, as bb8, a pool for Tokio, has them: half of
-/// what a semaphore and a list cost.
+/// A list under a mutex holds ten objects, which count, too, as in bb8, a pool for Tokio: it costs half of
+/// what a semaphore and a list do.
 fn pool(name: &'static str, n: usize) -> Vec<Row> {
     const OBJECTS: usize = 10;
     let steps = scale(5000000, 200000) / n;
