@@ -108,10 +108,5 @@ static int entry(void *arg) {
 
 int main(int argc, char **argv) {
     static char file[] = "trace.json";
-    thrum_config config;
-    thrum_config_init(&config);
-    if (config.workers < 4) {
-        config.workers = 4; /* a track each */
-    }
-    return thrum_run(&config, entry, argc > 1 ? argv[1] : file);
+    return thrum_run(NULL, entry, argc > 1 ? argv[1] : file);
 }
