@@ -10,7 +10,7 @@
 enum { STEPS = 1000 };
 
 struct step {
-    thrum_waitgroup done; /* 1 until `sum` stands */
+    thrum_waitgroup done; /* 1 until `sum` is written */
     long sum;             /* 1 + 2 + ... up to this step's number */
 };
 
@@ -29,7 +29,7 @@ static int add_up(void *arg) {
 static int run(void *arg) {
     (void)arg;
     for (int i = 1; i <= STEPS; i++) {
-        thrum_waitgroup_init(&steps[i].done, 1); /* all of them before the first task looks */
+        thrum_waitgroup_init(&steps[i].done, 1); /* all of them, before the first task waits */
     }
     for (int i = STEPS; i > 0; i--) {
         int err = thrum_go(add_up, &steps[i]);

@@ -17,7 +17,7 @@ struct reading {
     ssize_t got; /* of read(2); what the call needs and yields travels in its argument */
 };
 
-/* On a thread of the pool. */
+/* Runs on a thread of the pool. */
 static int read_pipe(void *arg) {
     struct reading *reading = arg;
     reading->got = read(pipe_ends[0], reading->text, sizeof reading->text - 1);

@@ -9,9 +9,9 @@
 
 enum { SQUARERS = 4, ENOUGH = 1000000 };
 
-static thrum_chan *numbers; /* rendezvous: nobody makes more than is wanted */
-static thrum_chan *squares; /* a buffer between those who square and the one who adds */
-static thrum_chan *quit;    /* carries nothing; closed, it tells everybody at once */
+static thrum_chan *numbers; /* rendezvous: no more are made than are wanted */
+static thrum_chan *squares; /* a buffer between the tasks that square and the one that adds */
+static thrum_chan *quit;    /* carries nothing; closed, it tells all at once */
 static thrum_waitgroup stages = THRUM_WAITGROUP_INIT(SQUARERS + 1);
 
 /* Hands a number on. False: it is time to go. */
@@ -70,7 +70,7 @@ static int run(void *arg) {
         added++;
     }
     thrum_chan_close(quit);
-    if (thrum_waitgroup_wait(&stages) != 0) { /* afterwards nobody uses the channels */
+    if (thrum_waitgroup_wait(&stages) != 0) { /* afterwards no task uses the channels */
         return 1;
     }
     printf("%ld squares make %ld; %zu were too many\n", added, sum, thrum_chan_len(squares));

@@ -29,7 +29,7 @@ static int check(bool right, const char *what) {
 }
 
 int main(void) {
-    setenv("THRUM_WORKERS", "3", 1); /* usually the user's doing */
+    setenv("THRUM_WORKERS", "3", 1); /* the user usually sets it */
     setenv("THRUM_POLICY", "global", 1);
 
     thrum_config config;

@@ -50,10 +50,10 @@ static void end_request(thrum_task *self, void *arg) {
     }
 }
 
-/* Any thread: the network's, say. */
+/* Called by any thread, such as the network's. */
 static void answer(struct request *request) {
     request->answer = 42;
-    thrum_task_signal(&request->task); /* what we wrote before is visible to the body */
+    thrum_task_signal(&request->task); /* what was written before is visible to the body */
 }
 
 static void report(struct request *request) {
@@ -67,7 +67,7 @@ static int run(void *arg) {
     for (int i = 0; i < REQUESTS; i++) {
         struct request *request = &requests[i];
         thrum_task_init(&request->task, end_request, request);
-        /* Those that nobody will answer get 5 ms; the others have time. */
+        /* Those that get no answer have 5 ms; the others have time. */
         request->limit = i % 4 == 0 ? thrum_after_ms(5) : thrum_after_s(3600);
         int err = thrum_task_post_until(thrum_sched_current(), &request->task, request->limit);
         if (err != 0) {
@@ -79,7 +79,7 @@ static int run(void *arg) {
         if (i % 4 == 1) {
             answer(&requests[i]);
         } else if (i % 4 == 2 && thrum_task_cancel(&requests[i].task) != 0) {
-            return 1; /* it cannot have ended: nobody answered it */
+            return 1; /* it cannot have ended: no answer was sent */
         } else if (i % 4 == 3) {
             report(&requests[i]);
         }

@@ -9,7 +9,7 @@ enum { RUNNERS = 10 };
 static thrum_event start = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
 static thrum_event track = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, true); /* free for one */
 static thrum_waitgroup finished = THRUM_WAITGROUP_INIT(RUNNERS);
-static int laps; /* only who was let onto the track touches it */
+static int laps; /* only the runner on the track touches it */
 
 static int runner(void *arg) {
     (void)arg;

@@ -16,7 +16,7 @@ static void drop(void *value) {
     thrum_waitgroup_done(&destroyed);
 }
 
-/* Deep in a program: who am I working for? Nothing was passed down. */
+/* Called deep in a program: the request of the running task, which no caller passed down. */
 static int current_request(void) {
     const int *number = thrum_key_get(request);
     return number == NULL ? -1 : *number;
@@ -31,7 +31,7 @@ static int serve(void *arg) {
     if (thrum_key_set(request, number) != 0) {
         abort();
     }
-    thrum_yield(); /* the others set theirs; we may go on elsewhere */
+    thrum_yield(); /* the others set theirs; this task may go on elsewhere */
     return current_request() == *(int *)arg ? 0 : 1;
 }
 

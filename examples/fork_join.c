@@ -1,8 +1,8 @@
 /*
  * fork_join.c: a count over a tree of choices: how many ways there are to place eight queens.
  *
- * Each row forks the boards that go on from it. A fork costs a few nanoseconds while nobody takes
- * it, so there is no need for a limit below which the work is done serially.
+ * Each row forks the boards that go on from it. A fork costs a few nanoseconds while no worker
+ * takes it, so there is no need for a limit below which the work is done serially.
  */
 #include <stdio.h>
 #include <thrum.h>

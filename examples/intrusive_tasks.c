@@ -18,7 +18,7 @@ static thrum_waitgroup running = THRUM_WAITGROUP_INIT(JOBS);
 static void run_job(thrum_task *self, void *arg) {
     struct job *job = arg;
     if (++job->rounds < ROUNDS) {
-        /* Again; it takes effect when this body has returned, so two runs never overlap. */
+        /* It runs again, but after this body has returned, so two runs never overlap. */
         if (thrum_task_post(thrum_sched_current(), self) == 0) {
             return;
         }
@@ -46,7 +46,7 @@ int main(void) {
         fprintf(stderr, "intrusive_tasks: %s\n", thrum_strerror(err));
         return 1;
     }
-    err = thrum_waitgroup_wait(&running); /* a thread from outside may wait all the same */
+    err = thrum_waitgroup_wait(&running); /* an external thread may wait, too */
 
     int rounds = 0;
     for (int i = 0; i < JOBS; i++) {

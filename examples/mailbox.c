@@ -18,7 +18,7 @@ struct letter {
 struct mailbox {
     thrum_task task;
     _Atomic(struct letter *) letters; /* the newest first */
-    long sum;                         /* the task's alone: its runs never overlap */
+    long sum;                         /* only the task uses it, and its runs never overlap */
     int taken;
     bool ended;
 };
@@ -26,8 +26,8 @@ struct mailbox {
 static struct mailbox box;
 static atomic_int lost;
 
-/* Any thread. A wakeup while the task runs is remembered, so no letter is overlooked; many wakeups
- * before it runs are one. */
+/* Called by any thread. A wakeup while the task runs is remembered, so no letter is overlooked;
+ * many wakeups before it runs are one. */
 static void send_letter(struct mailbox *to, struct letter *letter) {
     letter->next = atomic_load(&to->letters);
     while (!atomic_compare_exchange_weak(&to->letters, &letter->next, letter)) {
@@ -45,7 +45,7 @@ static void read_letters(thrum_task *self, void *arg) {
         free(letter);
         letter = next;
     }
-    /* Wait for more. When the scheduler stops and nobody is left who could write, the run is
+    /* Wait for more. When the scheduler stops and no task is left that could write, the run is
      * cancelled: it is the last one. */
     if (thrum_task_is_cancelled(self)) {
         me->ended = true;

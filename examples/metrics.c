@@ -1,6 +1,6 @@
 /*
- * metrics.c: what the workers count. Reading stops nobody; the figures of one program are read here
- * after it has gone quiet, so they add up.
+ * metrics.c: what the workers count. Reading stops no worker; the figures of one program are read
+ * here after it has gone quiet, so they add up.
  */
 #include <stdio.h>
 #include <thrum.h>

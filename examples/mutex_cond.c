@@ -17,7 +17,7 @@ static struct {
 
 /*
  * The loop ends when the wait says that the task is cancelled: all its waits then return at once,
- * so that a loop which did not look would spin for ever. The mutex is held in any case.
+ * and a loop that did not test the result would spin for ever. The mutex is held in any case.
  */
 static int put(int item) {
     int err = 0;

@@ -54,7 +54,7 @@ static void merge_serially(merge_job *m) {
     }
 }
 
-/* How many of the lines come before this one. */
+/* Returns how many of the lines come before this one. */
 static size_t lines_before(const line *lines, size_t count, const line *pivot) {
     size_t first = 0;
     while (count > 0) {
@@ -160,7 +160,7 @@ static int read_all(FILE *file, text *t) {
     return ferror(file) ? -EIO : 0;
 }
 
-/* Every line ends with a newline but maybe the last; with a spare place for each. */
+/* Finds the lines, and makes a spare place for each. The last one may have no newline. */
 static int find_lines(text *t) {
     size_t count = t->size && t->bytes[t->size - 1] != '\n';
     for (size_t i = 0; i < t->size; i++) {

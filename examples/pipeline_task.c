@@ -26,11 +26,11 @@ struct pipeline {
     thrum_task task;
     struct service service;
     long value;
-    int step; /* where to go on: what a thread would keep on its stack */
+    int step; /* where to go on, which a thread would keep on its stack */
     int err;
 };
 
-/* The callback, on whatever thread. What it writes is visible to the run that it causes. */
+/* The callback, on any thread. What it writes is visible to the run that it causes. */
 static void answered(void *arg, long answer) {
     struct pipeline *p = arg;
     p->value = answer;
@@ -45,8 +45,8 @@ static void run_step(thrum_task *self, void *arg) {
     p->service = (struct service){.done = answered, .arg = p, .question = p->value};
     p->err = thrum_go(serve, &p->service);
     if (p->err == 0) {
-        /* Takes effect when the body returns. An answer that is faster than that is not lost: a
-         * wakeup is remembered, and the next run comes at once. */
+        /* This takes effect when the body returns. An answer that is faster than that is not lost:
+         * a wakeup is remembered, and the next run comes at once. */
         p->err = thrum_task_post_wait(thrum_sched_current(), self);
     }
 }

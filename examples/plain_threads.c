@@ -1,6 +1,6 @@
 /*
- * plain_threads.c: threads that never heard of the scheduler use the same primitives. A fiber that
- * waits suspends, a thread that waits sleeps in the kernel; neither need know which the other is.
+ * plain_threads.c: plain threads use the same primitives as tasks. A fiber that waits suspends, a
+ * thread that waits sleeps in the kernel; neither need know which the other is.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ int main(void) {
         fprintf(stderr, "plain_threads: %s\n", thrum_strerror(err));
         return 1;
     }
-    /* From outside a scheduler, the attr says where a task is to run. */
+    /* An external thread names the scheduler in the attr. */
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = sched;
     pthread_t threads[THREADS];

@@ -9,7 +9,7 @@ enum { CONNECTIONS = 4, CLIENTS = 200 };
 
 typedef struct connection {
     int number;
-    int queries; /* only ever touched by who has borrowed it */
+    int queries; /* only the borrower touches it */
 } connection;
 
 static atomic_int opened, closed, answered;
@@ -19,7 +19,7 @@ static int open_connection(void *item, void *ctx) {
     connection *c = item;
     c->number = atomic_fetch_add(&opened, 1);
     c->queries = 0;
-    return 0; /* a negative code would go to whoever asked for it */
+    return 0; /* a negative code would make the borrow fail with it */
 }
 
 static void close_connection(void *item, void *ctx) {

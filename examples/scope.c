@@ -33,7 +33,7 @@ static int entry(void *arg) {
         return err;
     }
     for (size_t i = 0; i < sizeof mirrors / sizeof mirrors[0]; i++) {
-        thrum_scope_go(&scope, fetch, &mirrors[i]); /* that it could not start, the join tells */
+        thrum_scope_go(&scope, fetch, &mirrors[i]); /* the join says if it could not start */
     }
     err = thrum_scope_join(&scope); /* waits for all; the far one does not take a minute */
     printf("the scope: %s\n", thrum_strerror(err));

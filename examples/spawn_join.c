@@ -1,5 +1,5 @@
 /*
- * spawn_join.c: a spawned task gives its result to whoever joins it.
+ * spawn_join.c: a spawned task gives its result to the task that joins it.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 enum { N = 18, EXPECTED = 2584 };
 
-/* Fibonacci numbers, on purpose with a task for each addition. */
+/* Returns a Fibonacci number, on purpose with a task for each addition. */
 static int fib(void *arg) {
     intptr_t n = (intptr_t)arg;
     if (n < 2) {

@@ -14,7 +14,7 @@ typedef struct piece {
 } piece;
 
 static thrum_tickets output = THRUM_TICKETS_INIT;
-static int given_out; /* only ever touched by the piece whose turn it is */
+static int given_out; /* only the piece that has its turn touches it */
 static int out_of_order;
 
 static int give_out(void *arg) {
@@ -23,7 +23,7 @@ static int give_out(void *arg) {
         out_of_order++;
     }
     given_out++;
-    thrum_ticket_done(&p->ticket); /* the next one's turn */
+    thrum_ticket_done(&p->ticket); /* the next one gets its turn */
     free(p);
     return 0;
 }
@@ -34,7 +34,7 @@ static int work(void *arg) {
         p->sum += i;
     }
     if (p->number % 2 != 0 && thrum_ticket_on_call(&p->ticket, give_out, p) == 0) {
-        return 0; /* it is given out when its turn comes; nobody waits for that */
+        return 0; /* it is given out when its turn comes; no task waits for that */
     }
     return thrum_ticket_wait(&p->ticket) == 0 ? give_out(p) : 1;
 }

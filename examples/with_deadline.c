@@ -1,6 +1,6 @@
 /*
- * with_deadline.c: three questions are asked one after the other, all within 50 ms: a deadline for
- * what the caller itself waits for. (A scope's deadline is its children's.)
+ * with_deadline.c: three questions are asked one after the other, all within 50 ms: the deadline is
+ * for what the caller itself waits for. (A scope's deadline is its children's.)
  */
 #include <stdio.h>
 #include <thrum.h>

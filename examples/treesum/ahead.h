@@ -2,11 +2,10 @@
  * ahead.h: a task per directory, which lists it before the walk gets there.
  *
  * When a directory is listed, tasks are started for the next directories in it, and so on, all of
- * them children of the walk's scope. Each
- * holds a *ticket* until the walk enters (or discards) its directory; tickets are only ever tried,
- * never waited for. So what is prepared is bounded: as many tasks and listings as there are
- * tickets. What was not prepared is listed when the walk comes to it, without a ticket, again by a
- * task of its own.
+ * them children of the walk's scope. Each holds a *ticket* until the walk enters (or discards) its
+ * directory; tickets are only ever tried, never waited for. So what is prepared is bounded: as many
+ * tasks and listings as there are tickets. What was not prepared is listed when the walk comes to
+ * it, without a ticket, again by a task of its own.
  *
  * A directory takes no more than about a quarter of the tickets that are free, so that there are
  * some left for what is deeper and needed sooner.
@@ -31,9 +30,9 @@ enum {
 void ahead_init(struct ahead *ahead, struct tree *tree, thrum_scope *scope);
 
 /*
- * The directory of this name, listed or on the way; only the walk calls this, for the names of a
- * directory in order. Then ahead_wait: with 0 it is the walk's. Both say -ECANCELED, or NULL, when
- * the walk is cancelled.
+ * Returns the directory of this name, listed or on the way; only the walk calls this, for the names
+ * of a directory in order. After ahead_wait has returned 0 it is the walk's. When the walk is
+ * cancelled ahead_enter returns NULL, and ahead_wait -ECANCELED.
  */
 struct dir *ahead_enter(struct ahead *ahead, struct dir *parent, const char *name, bool linked);
 int ahead_wait(struct ahead *ahead, struct dir *dir);

@@ -20,7 +20,7 @@ struct how {
 };
 enum { NO_SYMLINKS = 0x04, BENEATH = 0x08 };
 
-static atomic_bool xold_kernel; /* it has no openat2: it was asked */
+static atomic_bool xold_kernel; /* the kernel was asked, and has no openat2 */
 
 static int open_piece(int at, char *path, int flags, bool follow);
 static int open_by_names(int at, char *path, int flags);
@@ -60,7 +60,7 @@ int beneath_open(int base, char *path, size_t length, int flags, bool follow) {
     return fd;
 }
 
-/* A path that is shorter than PATH_MAX. */
+/* Opens a path that is shorter than PATH_MAX. */
 static int open_piece(int at, char *path, int flags, bool follow) {
     if (follow) {
         int fd = openat(at, path, flags);
@@ -75,7 +75,7 @@ static int open_piece(int at, char *path, int flags, bool follow) {
         }
         if (errno == ENOSYS) {
             atomic_store_explicit(&xold_kernel, true, memory_order_relaxed);
-        } else if (errno != EPERM && errno != EAGAIN) { /* what sandboxes and renames answer */
+        } else if (errno != EPERM && errno != EAGAIN) { /* sandboxes and renames cause these */
             return -errno;
         }
     }

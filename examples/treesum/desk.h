@@ -1,9 +1,9 @@
 /*
- * desk.h: a buffer with a SHA-256 context. Each hasher brings one, and whoever has file contents in
- * memory has them on a desk: so the number of hashers bounds the memory and the open files.
+ * desk.h: a buffer with a SHA-256 context. Each hasher brings one, and file contents in memory are
+ * always on a desk: so the number of hashers bounds the memory and the open files.
  *
  * For each job a hasher takes the desk that was used last, whose memory is still in the cache;
- * there are as many as hashers, so nobody waits for one.
+ * there are as many as hashers, so none waits for one.
  */
 #ifndef TREESUM_DESK_H
 #define TREESUM_DESK_H

@@ -14,7 +14,7 @@
 #include "offload.h"
 #include "reading.h"
 
-/* In item.err of a file between the passes over a batch: it is large. */
+/* The value of item.err that marks a large file between the passes over a batch. */
 enum { LARGE = -1 };
 
 struct round {
@@ -131,7 +131,7 @@ static int hand_on_large(struct hashing *hashing, struct batch *batch) {
     return err;
 }
 
-/* On the blocking pool: reads files onto the desk, until the next one does not fit. */
+/* Called on the blocking pool: reads files onto the desk, until the next one does not fit. */
 static int read_round(void *arg) {
     struct round *round = arg;
     const struct batch *batch = round->batch;

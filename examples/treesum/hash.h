@@ -40,7 +40,7 @@ struct hashing {
     thrum_mutex mutex;
     struct desk *desks; /* those that are free, under the mutex */
     unsigned workers;
-    atomic_uint xbatches; /* begun, and not done but for large files */
+    atomic_uint xbatches; /* batches begun, and not done apart from their large files */
 };
 
 /* Makes an empty batch for items that come while the walk is in `dir`. */

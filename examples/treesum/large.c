@@ -4,7 +4,7 @@
  * The reader is a fork: a call in the hasher's frame that is made by another task while the hasher
  * waits. It waits only for the hasher, which needs a worker and nothing else; the hasher waits only
  * for the reader, which needs a thread of the blocking pool. A cancel ends neither wait, since both
- * use the same frame: but the reader looks at each half whether all is to stop, and the last half
+ * use the same frame; but at each half the reader tests whether all is to stop, and the last half
  * always comes.
  */
 #include "large.h"
@@ -81,7 +81,7 @@ static int read_file(void *arg) {
     return 0;
 }
 
-/* On the blocking pool. */
+/* Called on the blocking pool. */
 static int read_halves(void *arg) {
     struct large *large = arg;
     const struct job *job = large->job;

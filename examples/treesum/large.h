@@ -10,7 +10,7 @@
 
 #include "hash.h"
 
-/* What comes of it stands in the item. 0, or -ECANCELED. Tasks only. */
+/* Puts the result into the item. Returns 0, or -ECANCELED. Only tasks call it. */
 int hash_large(struct hashing *hashing, const struct job *job, struct desk *desk);
 
 #endif

@@ -73,7 +73,7 @@ void listing_free(struct listing *listing) {
     }
 }
 
-/* Leaves errno 0 at the directory's end, else why it ended before. */
+/* Leaves errno 0 at the directory's end, else the reason why it ended before. */
 static void gather(struct builder *b, DIR *stream, const struct listing_options *options) {
     for (;;) {
         errno = 0;

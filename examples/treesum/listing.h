@@ -15,7 +15,7 @@
 enum entry_kind {
     ENTRY_FILE, /* a regular file */
     ENTRY_DIR,
-    ENTRY_BAD /* it could not be looked at: `err` */
+    ENTRY_BAD /* it could not be examined: `err` */
 };
 
 struct entry {
@@ -33,7 +33,7 @@ struct listing {
     bool more;                    /* there are names behind the last of these */
     int err;                      /* errno when reading ended early, else 0 */
     size_t bytes;                 /* all the memory that it holds */
-    struct listing *next, **link; /* the tree's list of those that are taken; link NULL: not */
+    struct listing *next, **link; /* the tree's list of taken ones; link NULL: not in it */
 };
 
 struct listing_options {

@@ -10,7 +10,7 @@
 
 /*
  * Runs fn(arg) on the blocking pool, or here when not even one thread can be had: then it holds up
- * this worker, which is better than to fail. 0, or -ECANCELED: it was not called.
+ * this worker, which is better than to fail. Returns 0, or -ECANCELED: it was not called.
  */
 static inline int offload(thrum_fn fn, void *arg, int *result) {
     int err = thrum_blocking(fn, arg, result);

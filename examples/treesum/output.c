@@ -189,12 +189,12 @@ struct writing {
     size_t size;
 };
 
-/* Returns 0 or an errno. On a thread that may block. */
+/* Returns 0 or an errno. Called on a thread that may block. */
 static int write_text(void *arg) {
     struct writing *writing = arg;
     while (writing->size > 0) {
         ssize_t put = write(writing->fd, writing->text, writing->size);
-        if (put < 0 && errno == EAGAIN) { /* somebody has made it non-blocking */
+        if (put < 0 && errno == EAGAIN) { /* another process made it non-blocking */
             poll(&(struct pollfd){.fd = writing->fd, .events = POLLOUT}, 1, -1);
         } else if (put < 0 && errno != EINTR) {
             return errno;
@@ -220,7 +220,7 @@ static void write_all(struct output *output, int fd, const char *text, size_t si
         tree_stop(output->tree);
         char line[128];
         int length = snprintf(line, sizeof line, "treesum: write error: %s\n", strerror(err));
-        thrum_shield_begin(); /* others end by what has been stopped, and cancel this one */
+        thrum_shield_begin(); /* the other children end by the stop, and cancel this one */
         write_all(output, STDERR_FILENO, line, (size_t)length);
         thrum_shield_end();
     }

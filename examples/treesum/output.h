@@ -29,13 +29,13 @@ struct output {
 
 void output_init(struct output *output, struct tree *tree, struct progress *progress);
 
-/* The next item. After a write error (`broken`) the tree is told to stop. */
+/* Prints the next item. After a write error (`broken`) the tree is told to stop. */
 void output_item(struct output *output, const struct item *item);
 
 /* Writes what is still held back. */
 void output_flush(struct output *output);
 
-/* Call before waiting for more: somebody may be looking. */
+/* Called before waiting for more: on a terminal, a user may be reading. */
 void output_pause(struct output *output);
 
 void output_end(struct output *output);

@@ -41,7 +41,7 @@ struct parallel {
     struct batch *batches;
     thrum_chan *empty;   /* batches that the walk may fill */
     thrum_chan *ready;   /* batches for the printer, in order */
-    thrum_chan *signals; /* which one came; 0: all is done */
+    thrum_chan *signals; /* the signal that came; 0: all is done */
 
     struct batch *open;    /* the walk's: the one that is being filled; NULL: cancelled */
     const struct dir *dir; /* the walk's: where it is */
@@ -66,7 +66,7 @@ int run_parallel(const struct options *options, struct tree *tree, struct progre
 
 static void tell(struct parallel *parallel, int signal) {
     if (thrum_chan_try_send(parallel->signals, &signal) != 0) {
-        abort(); /* there is room for both who may: a bug */
+        abort(); /* a bug: there is room for both that may send */
     }
 }
 
@@ -224,7 +224,7 @@ static struct dir *enter(void *ctx, struct dir *parent, const char *name, bool l
         return NULL;
     }
     if (!thrum_event_is_signaled(&dir->listed) && hashing_is_hungry(&parallel->hashing)) {
-        flush(parallel); /* a small batch, but somebody has nothing to do */
+        flush(parallel); /* a small batch, but a hasher has nothing to do */
     }
     bool cancelled = ahead_wait(&parallel->ahead, dir) != 0 || parallel->open == NULL;
     return cancelled ? NULL : dir;

@@ -2,7 +2,7 @@
  * progress.h: what was done so far, and the line on a terminal that says so.
  *
  * The line is redrawn by time, by a thread of its own, so that it also moves while one long file is
- * read. Whoever writes to the terminal hides the line first.
+ * read. A writer to the terminal hides the line first.
  */
 #ifndef TREESUM_PROGRESS_H
 #define TREESUM_PROGRESS_H
@@ -18,7 +18,7 @@ struct progress {
 
     bool enabled;       /* stderr is a terminal */
     bool visible;       /* under `screen` */
-    thrum_mutex screen; /* who writes to the terminal holds it */
+    thrum_mutex screen; /* a writer to the terminal holds it */
     int ending[2];      /* a pipe: closed to end the thread */
     pthread_t thread;
 };
@@ -30,8 +30,8 @@ void progress_end(struct progress *progress);
 void progress_add(struct progress *progress, unsigned files, unsigned long long bytes);
 
 /*
- * Around writing, when that goes to the terminal: takes the line away and keeps it away. Returns
- * what progress_show must be told.
+ * Called before writing: if that goes to the terminal, takes the line away and keeps it away.
+ * Returns what progress_show must be given afterwards.
  */
 bool progress_hide(struct progress *progress, bool to_terminal);
 void progress_show(struct progress *progress, bool hidden);

@@ -18,7 +18,7 @@ void quit_prepare(struct quit *quit) {
             sigaddset(&quit->set, signals[i]);
         }
     }
-    sigaddset(&quit->set, SIGUSR1); /* of our own: quit_end */
+    sigaddset(&quit->set, SIGUSR1); /* quit_end sends it */
     pthread_sigmask(SIG_BLOCK, &quit->set, NULL);
 }
 

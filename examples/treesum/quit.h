@@ -13,17 +13,17 @@ struct quit {
     sigset_t set;
     pthread_t thread;
     thrum_event ended;
-    int signal; /* which one came; 0: none */
+    int signal; /* the signal that came; 0: none */
     void (*fn)(void *ctx, int signal);
     void *ctx;
 };
 
-/* Holds the signals back, but for those that the program was told to ignore. First in main. */
+/* Holds the signals back, except those that the program was told to ignore. First call in main. */
 void quit_prepare(struct quit *quit);
 
-/* From now on fn(ctx, signal) is called once when one comes, by a thread of its own. */
+/* From now on a thread calls fn(ctx, signal) once, when a signal comes. */
 int quit_begin(struct quit *quit, void (*fn)(void *ctx, int signal), void *ctx);
-/* Not any more. Afterwards `signal` says whether one came. */
+/* Ends that. Afterwards `signal` says whether one came. */
 void quit_end(struct quit *quit);
 
 /* Ends the program as the signal would have. */

@@ -17,7 +17,7 @@ int reading_open(const struct dir *dir, const char *name, off_t *size);
 
 /*
  * Reads until the buffer is full or the file ends; returns the bytes read or a negative errno. A
- * read that ends short just where the file is `expected` to end is its end; 0: there is no telling.
+ * read that ends short just where the file is `expected` to end is its end; 0: that is not known.
  */
 ssize_t reading_fill(int fd, void *buffer, size_t size, off_t expected);
 

@@ -16,9 +16,9 @@
 #include "memory.h"
 
 /*
- * When the path to a directory is so long, it becomes an anchor. It should at the second length,
- * while what is in it fits into PATH_MAX. It may at the first, which spares the kernel long walks,
- * as long as most anchors are free.
+ * The lengths of the path to a directory at which it becomes an anchor. From the second one on it
+ * should, while what is in it fits into PATH_MAX. From the first one on it may, which spares the
+ * kernel long walks, as long as most anchors are free.
  */
 enum { ANCHOR_EARLY = 512, ANCHOR_LATE = PATH_MAX - 2 * (NAME_MAX + 2) };
 
@@ -104,7 +104,7 @@ void dir_list(struct dir *dir, const char *after, size_t bytes_max) {
         dir->err = -fd;
         return;
     }
-    if (after == NULL) { /* the first time: nobody else knows of this directory yet */
+    if (after == NULL) { /* the first time: no other thread knows of this directory yet */
         dir->err = know(dir, fd);
         if (dir->err != 0) {
             close(fd);
@@ -148,7 +148,7 @@ static const struct dir *write_path(const struct dir *dir, char *end) {
     return dir;
 }
 
-/* What is in a directory. Links on the way are followed with -L only. */
+/* Opens what is in a directory. Links on the way are followed with -L only. */
 static int open_below(const struct dir *dir, const char *name, int flags) {
     size_t length = path_length(dir), name_size = strlen(name);
     char small[512];
@@ -170,7 +170,7 @@ static int open_below(const struct dir *dir, const char *name, int flags) {
     return fd;
 }
 
-/* What the command line names: it may be, or lead through, a link, as with find -H. */
+/* Opens what the command line names: it may be, or lead through, a link, as with find -H. */
 static int open_argument(const char *name, int flags) {
     char *path = memory_copy(name);
     int fd = beneath_open(AT_FDCWD, path, strlen(name), flags, true);
@@ -178,7 +178,7 @@ static int open_argument(const char *name, int flags) {
     return fd;
 }
 
-/* An argument that was listed before, once more: the same directory, or -ESTALE. */
+/* Opens once more an argument that was listed before: the same directory, or -ESTALE. */
 static int open_root(const struct dir *root, int flags) {
     if (root->anchor >= 0) {
         int fd = openat(root->anchor, ".", flags);
@@ -212,7 +212,7 @@ static void drop_anchor(struct dir *dir, int fd) {
 }
 
 /*
- * Notes which directory this is, where that is asked later. ELOOP: the walk is in it already. That
+ * Notes which directory this is, where that is needed later. ELOOP: the walk is in it already. That
  * takes a link somewhere above, so only what was reached through one is compared with all that is
  * above it.
  */

@@ -3,9 +3,9 @@
  *
  * A `struct dir` is made when a walk comes to a directory (or prepares to) and freed when the last
  * line about it has been written. In between its name, parent and anchor do not change, so any
- * thread may build paths from it; the rest belongs to whoever walks (the task that lists the
+ * thread may build paths from it; the rest belongs to the walk (to the task that lists the
  * directory, until it says so by `listed`). The tree knows all that is there, and frees at its end
- * what is left: so whoever is stopped half-way just returns.
+ * what is left: so a part that is stopped half-way just returns.
  *
  * Files are opened by their path from the nearest *anchor*, a directory that is kept open: usually
  * the one that the command line names (the root). A path must be shorter than PATH_MAX, but a tree
@@ -30,7 +30,7 @@
 
 struct ahead;
 
-/* Where an errno stands: it is no regular file. */
+/* Stands in the place of an errno: it is no regular file. */
 enum { TREE_NOT_REGULAR = 1 << 16 };
 
 enum { WINDOW_DEFAULT = 16 << 20 };
@@ -46,8 +46,8 @@ struct tree {
     thrum_mutex mutex;
     thrum_cond freed;
     /* Under the mutex. */
-    size_t listed_bytes;   /* of all listings that the walk has taken and not freed */
-    struct listing *taken; /* those */
+    size_t listed_bytes;   /* of all listings that are taken and not freed */
+    struct listing *taken; /* these listings */
     struct dir *dirs;      /* all of them */
 };
 
@@ -69,7 +69,7 @@ struct dir {
     thrum_event listed;
     struct dir *ahead_first, *ahead_last; /* directories in it, sorted, of which it holds tickets */
     struct dir *ahead_next;               /* the next one of the parent's list */
-    uint32_t ahead_count, ahead_place; /* how many they are; up to where the listing was searched */
+    uint32_t ahead_count, ahead_place;    /* how many; how far the listing was searched */
 
     struct dir *next_dir, **dir_link; /* the tree's list */
     size_t name_size;                 /* strlen */
@@ -77,7 +77,7 @@ struct dir {
 };
 
 void tree_init(struct tree *tree, bool follow, size_t window, int anchors_max);
-/* Frees what is left; nobody uses it any more. */
+/* Frees what is left, which no thread uses any more. */
 void tree_end(struct tree *tree);
 
 /* `linked`: the name is a symbolic link. */
@@ -86,7 +86,7 @@ void dir_free(struct dir *dir);
 
 /*
  * Reads the names behind `after` (NULL: all) into `dir->listing`, as many as fit into `bytes_max`.
- * What goes wrong stands in `dir->err` afterwards (with `listing` NULL) or in the listing.
+ * An error stands in `dir->err` afterwards (with `listing` NULL) or in the listing.
  * Blocks the thread.
  */
 void dir_list(struct dir *dir, const char *after, size_t bytes_max);
@@ -97,15 +97,15 @@ void dir_list(struct dir *dir, const char *after, size_t bytes_max);
  */
 int dir_open_file(const struct dir *dir, const char *name);
 
-/* The walk has taken a listing; a listing is no longer needed and freed. */
+/* The walk has taken a listing; tree_give_back is for one that is no longer needed. */
 void tree_take(struct tree *tree, struct listing *listing);
 void tree_give_back(struct tree *tree, struct listing *listing);
 
-/* The bytes that are taken; waits until they are at most this many: 0 or -ECANCELED. */
+/* The bytes that are taken; tree_wait_taken waits until they are that few: 0, or -ECANCELED. */
 size_t tree_taken(struct tree *tree);
 int tree_wait_taken(struct tree *tree, size_t bytes_max);
 
-/* From now on nothing more is wanted. Any thread. */
+/* Says that nothing more is wanted from now on. Any thread calls it. */
 static inline void tree_stop(struct tree *tree) {
     atomic_store_explicit(&tree->xstop, true, memory_order_relaxed);
 }

@@ -2,8 +2,8 @@
  * walk.c: see walk.h.
  *
  * The walk is a loop, not a recursion: its stack is the chain of parents, so the depth of a tree
- * costs a `struct dir` a level and no more. When all is to stop it just ends: the tree frees what
- * it was in.
+ * costs a `struct dir` a level and no more. When all is to stop it just ends: the tree frees the
+ * directories that it was in.
  */
 #include "walk.h"
 
@@ -86,7 +86,7 @@ static struct dir *enter(struct walk *walk, struct dir *dir, const struct entry 
     return child;
 }
 
-/* What follows is in this directory. One that could not be listed is just empty. */
+/* Enters the directory: what follows is in it. One that could not be listed is empty. */
 static void begin(struct walk *walk, struct dir *dir) {
     emit_dir(walk, ITEM_ENTER, dir);
     if (dir->listing != NULL) {
@@ -125,7 +125,7 @@ static bool has_next(struct walk *walk, struct dir *dir) {
     return false;
 }
 
-/* The next window of a directory whose last one was used up, or given up. */
+/* Reads the next window of a directory whose last one was used up, or given up. */
 static void relist(struct walk *walk, struct dir *dir) {
     if (dir->listing != NULL) {
         dir->after = memory_copy(listing_name(dir->listing, dir->listing->count - 1));
@@ -144,9 +144,9 @@ static void relist(struct walk *walk, struct dir *dir) {
 }
 
 /*
- * Before a listing is added: when the others take too much, gives up those of the directories that
- * the walk is in, from `dir` upwards (it will go on in them behind `name`, and so on), and waits
- * until what has been given up is consumed and freed.
+ * Called before a listing is added. When the others take too much, it gives up those of the
+ * directories that the walk is in, from `dir` upwards (it will go on in them behind `name`, and so
+ * on), and waits until what has been given up is consumed and freed.
  */
 static void make_room(struct walk *walk, struct dir *dir, const char *name) {
     size_t bytes_max = 2 * walk->tree->window;

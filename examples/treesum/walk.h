@@ -4,8 +4,8 @@
  * Tree order: the names of a directory sorted byte by byte, files and directories together; what is
  * in a directory stands where the directory's name stands. Each directory is entered and left once.
  *
- * Who consumes the items frees what they carry: the listing of a DROP, the directory of a LEAVE.
- * Nothing that follows refers to it, and all that went before and does is consumed by then. That is
+ * The consumer of the items frees what they carry: the listing of a DROP, the directory of a LEAVE.
+ * Nothing that follows refers to it, and all earlier items that do are consumed by then. That is
  * why names need no copies and directories no reference counts.
  */
 #ifndef TREESUM_WALK_H
@@ -17,7 +17,7 @@
 
 enum item_kind {
     ITEM_ENTER, /* `dir`: what follows is in it */
-    ITEM_FILE,  /* `name` in the present directory, or an argument outside of all */
+    ITEM_FILE,  /* `name` in the present directory, or an argument in none */
     ITEM_ERROR, /* the same, which has failed; NULL: the present directory itself */
     ITEM_DROP,  /* `listing`: used up */
     ITEM_LEAVE  /* `dir`: what follows is in its parent */
@@ -49,7 +49,7 @@ static inline const struct dir *item_dir(const struct item *item, const struct d
     return item->kind == ITEM_LEAVE ? item->dir->parent : dir;
 }
 
-/* What the walk needs from who walks; all get `ctx`. */
+/* What the walk's caller provides; all get `ctx`. */
 struct walk_ops {
     void (*emit)(void *ctx, const struct item *item);
     /* Hands on what was emitted: the walk is about to wait for listings to be given back. */
