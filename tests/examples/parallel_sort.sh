@@ -15,7 +15,7 @@ fail() {
     failed=1
 }
 
-# same FILE WHAT: on every policy and some worker counts, by name and from the standard input.
+# same FILE WHAT: sorts on every policy and some worker counts, by name and from the standard input.
 same() {
     sort "$1" >"$work/expected"
     for policy in sharded fifo global; do
@@ -29,7 +29,7 @@ same() {
     cmp "$work/expected" "$work/out" >&2 || fail "$2, from the standard input"
 }
 
-# A real file: this library's sources, each line of them many times; then odd ones.
+# A real file is this library's sources, each line many times; odd ones follow.
 find "$sources" -type f -name '*.[chS]' -exec cat {} + >"$work/real"
 [ "$(wc -l <"$work/real")" -gt 10000 ] || fail "no sources"
 same "$work/real" "the sources"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # A million small files in less than 256 MiB: tests/examples/treesum-million.sh BINARY
 #
-# Half of them in one directory, which does not fit into one window, half in 500 others; and beside
-# them 20,000 empty directories and a chain of 1900. Takes 700 MB of disk and some minutes.
+# Half of them are in one directory, which does not fit into one window, half in 500 others; beside
+# them are 20,000 empty directories and a chain of 1900. It takes 700 MB of disk and some minutes.
 set -eu
 export LC_ALL=C
 [ $# -eq 1 ] || { echo "usage: $0 BINARY" >&2; exit 2; }
@@ -15,7 +15,7 @@ cd "$work"
 
 echo "making a million files in $work"
 mkdir -p tree/one tree/many/000
-# Long names, so that the half million takes more than a window.
+# The names are long, so that the half million takes more than a window.
 (cd tree/one && seq -f 'a-file-with-a-name-of-some-length-%06.0f' 500000 | xargs touch)
 seq 1000 | split -l 1 -a 3 - tree/many/000/f.
 i=1

@@ -22,7 +22,7 @@ fail() {
     failed=1
 }
 
-# run STATUS ARGS...: treesum into out/1 and out/2; it must end with that status.
+# run STATUS ARGS...: runs treesum into out/1 and out/2; it must end with that status.
 run() {
     expected=$1
     shift
@@ -45,10 +45,10 @@ same() {
 silent() { [ ! -s out/2 ] || { fail "$1: stderr is not empty"; head -5 out/2 >&2; }; }
 errors() { printf '%s' "$1" >out/expected-2; same out/expected-2 out/2 "$2: stderr"; }
 
-# Paths on stdin, each ended by a zero byte, into tree order: a slash sorts before everything.
+# Sorts paths on stdin, each ended by a zero byte, into tree order: a slash sorts before everything.
 tree_order() { tr '/' '\001' | sort -z | tr '\001' '/'; }
 
-# reference FIND-ARGS: what the output should be.
+# reference FIND-ARGS: prints what the output should be.
 reference() { find "$@" -type f -print0 | tree_order | xargs -0 -r sha256sum --; }
 
 # ---- a tree with everything that is not strange ----
@@ -255,7 +255,7 @@ treesum: shut/file: Permission denied
     fi
 }
 
-# Nobody reads its output, so it must come to a stop in the first directory, with the root listed and
+# Its output is not read, so it must come to a stop in the first directory, with the root listed and
 # the rest not: only so far is it ahead. What vanishes now was there and cannot be found.
 test_vanishing() {
     mkdir -p gone/a
@@ -300,8 +300,8 @@ test_write_errors() {
     [ $? -eq 1 ] || fail "--help to a full device: status"
 }
 
-# A signal ends it in order, in the middle of a file; and after a second though nobody reads what it
-# prints.
+# A signal ends it in order, in the middle of a file; and after a second even if its output is not
+# read.
 test_signals() {
     mkdir huge && truncate -s 100G huge/file || fail "no sparse file"
     "$treesum" huge >out/1 2>out/2 &
