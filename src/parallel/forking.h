@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "core/ready/fork_slots.h"
 #include "core/state/worker.h"
+#include "platform/asymmetric.h"
 
 /* Pushes a fork whose function and argument are set; the caller is a fiber. */
 static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
@@ -45,7 +46,7 @@ static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork) {
         /* relaxed: before the next load for the compiler; for the processor by the rescuer's
          * barrier (take_half) */
         th_store_relaxed(&forks->xtail, at);
-        th_fence_compiler();
+        th_fence_light();
         /* relaxed: nothing was published with it; the slow half takes the lock */
         if (th_likely(th_load_relaxed(&forks->xhead) <= at)) {
             /* relaxed: as in th_fork_push */

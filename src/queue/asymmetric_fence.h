@@ -1,11 +1,10 @@
 /*
- * asymmetric_fence.h: an asymmetric fence that lets a worker take from places of its own without a
- * locked instruction, although other threads, the rescuers, may now and then take from them too.
+ * asymmetric_fence.h: places of a worker's own from which it takes without a locked instruction,
+ * although other threads, the rescuers, may now and then take from them too.
  *
- * The owner stores that it takes, and then loads whether a rescuer does; it orders the two for the
- * compiler only. A rescuer stores that it takes, has the system order all the processors (a system
- * call), and then loads what the owner stored. queue/README.md, "the asymmetric fence", has the
- * argument.
+ * The owner stores that it takes, and then loads whether a rescuer does; it is the light side of an
+ * asymmetric fence (platform/asymmetric.h), and a rescuer, with its words the other way round, the
+ * heavy side. queue/README.md, "the asymmetric fence", has the rest of the argument.
  *
  * Words:      xtaking is written by the owner. xrevoked is written by rescuers, one at a time; it
  *             is TH_AFENCE_SHUT for ever where the system cannot order processors: then the owner
@@ -17,7 +16,7 @@
 #ifndef TH_ASYMMETRIC_FENCE_H
 #define TH_ASYMMETRIC_FENCE_H
 
-#include "base/atomic.h"
+#include "platform/asymmetric.h"
 #include "queue/work.h"
 
 #define TH_AFENCE_OPEN 0u
@@ -38,7 +37,7 @@ static inline th_work *th_afence_take(th_afence *fence, th_work **xplace) {
     }
     /* relaxed: before the next load for the compiler; for the processor by the rescuer's barrier */
     th_store_relaxed(&fence->xtaking, 1u);
-    th_fence_compiler();
+    th_fence_light();
     /* pairs: th_afence_rescue_end; what the rescuer emptied is seen to be empty */
     if (th_likely(th_load_acquire(&fence->xrevoked) == TH_AFENCE_OPEN)) {
         work = th_load_relaxed(xplace); /* relaxed: the owner wrote it, or a rescuer emptied it */

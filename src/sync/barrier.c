@@ -29,16 +29,7 @@ static inline th_waitlist list_of(thrum_barrier *barrier) {
 
 /* Takes the list lock; returns how many have arrived. */
 static uint32_t lock_list(thrum_barrier *barrier) {
-    unsigned spins = 0;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint32_t seen = th_load_relaxed(&barrier->reserved_word);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word32_lock(&barrier->reserved_word, seen)) {
-            return seen >> TH_WORD_SHIFT;
-        }
-    }
+    return th_word32_lock_list(&barrier->reserved_word) >> TH_WORD_SHIFT;
 }
 
 static void unlock_list(thrum_barrier *barrier, uint32_t arrived) {
@@ -68,26 +59,26 @@ static bool arrive(thrum_barrier *barrier, th_waiter *me) {
     return true;
 }
 
-int thrum_barrier_wait(thrum_barrier *barrier) {
+static TH_ALWAYS_INLINE int wait(thrum_barrier *barrier, bool timed, thrum_time deadline) {
     th_waiter me;
-    th_waiter_init(&me, TH_ON_BARRIER, barrier);
-    me.leave = leave;
+    th_waiter_init_for(&me, TH_ON_BARRIER, barrier, timed, leave);
     if (arrive(barrier, &me)) {
         return 1;
     }
-    /* after the wake the barrier may be gone */
-    return th_waiter_result(th_waiter_wait(&me));
-}
-
-int thrum_barrier_wait_until(thrum_barrier *barrier, thrum_time deadline) {
-    th_waiter me;
-    th_waiter_init(&me, TH_ON_BARRIER, barrier);
-    me.timed = true;
-    if (arrive(barrier, &me)) {
-        return 1;
+    /* after a wake the barrier may be gone */
+    if (!timed) {
+        return th_waiter_result(th_waiter_wait(&me));
     }
     int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
     return result && leave(barrier, &me) ? result : 0;
+}
+
+int thrum_barrier_wait(thrum_barrier *barrier) {
+    return wait(barrier, false, THRUM_FOREVER);
+}
+
+int thrum_barrier_wait_until(thrum_barrier *barrier, thrum_time deadline) {
+    return wait(barrier, true, deadline);
 }
 
 void thrum_barrier_init(thrum_barrier *barrier, unsigned n) {

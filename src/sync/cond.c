@@ -24,69 +24,46 @@ static inline th_waitlist list_of(thrum_cond *cond) {
 }
 
 static void enqueue(thrum_cond *cond, th_waiter *me) {
-    uint32_t *xword = &cond->reserved_word;
-    unsigned spins = 0;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint32_t seen = th_load_relaxed(xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word32_lock(xword, seen)) {
-            th_waitlist_push(list_of(cond), me);
-            th_word32_publish(xword, TH_WORD_WAITERS);
-            return;
-        }
-    }
+    (void)th_word32_lock_list(&cond->reserved_word);
+    th_waitlist_push(list_of(cond), me);
+    th_word32_publish(&cond->reserved_word, TH_WORD_WAITERS);
 }
 
 /* Takes a waiter that gives up off the list. False: it was off the list already. */
 static bool leave(void *object, th_waiter *me) {
     thrum_cond *cond = object;
-    uint32_t *xword = &cond->reserved_word;
-    unsigned spins = 0;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint32_t seen = th_load_relaxed(xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word32_lock(xword, seen)) {
-            bool listed = th_waitlist_leave(list_of(cond), me);
-            th_word32_publish(xword, th_waitlist_is_empty(list_of(cond)) ? 0 : TH_WORD_WAITERS);
-            return listed;
-        }
-    }
+    (void)th_word32_lock_list(&cond->reserved_word);
+    bool listed = th_waitlist_leave(list_of(cond), me);
+    bool empty = th_waitlist_is_empty(list_of(cond));
+    th_word32_publish(&cond->reserved_word, empty ? 0 : TH_WORD_WAITERS);
+    return listed;
 }
 
-int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadline) {
+static TH_ALWAYS_INLINE int wait(const char *call, thrum_cond *cond, thrum_mutex *mutex, bool timed,
+                                 thrum_time deadline) {
     if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
-        th_misuse("thrum_cond_wait_until", "mutex not held by the caller", mutex);
+        th_misuse(call, "mutex not held by the caller", mutex);
     }
     th_waiter me;
-    th_waiter_init(&me, TH_ON_COND, cond);
-    me.timed = true;
+    th_waiter_init_for(&me, TH_ON_COND, cond, timed, leave);
     enqueue(cond, &me);
     thrum_mutex_unlock(mutex);
-    int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
-    if (result) {
+    /* after a wake the cond may be gone, but not the mutex */
+    int result =
+        th_waiter_result(timed ? th_waiter_wait_until(&me, deadline) : th_waiter_wait(&me));
+    if (timed && result) {
         leave(cond, &me);
     }
     thrum_mutex_lock(mutex);
     return result;
 }
 
+int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadline) {
+    return wait("thrum_cond_wait_until", cond, mutex, true, deadline);
+}
+
 int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
-    if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
-        th_misuse("thrum_cond_wait", "mutex not held by the caller", mutex);
-    }
-    th_waiter me;
-    th_waiter_init(&me, TH_ON_COND, cond);
-    me.leave = leave;
-    enqueue(cond, &me);
-    thrum_mutex_unlock(mutex);
-    /* after the wake the cond may be gone, but not the mutex */
-    int result = th_waiter_result(th_waiter_wait(&me));
-    thrum_mutex_lock(mutex);
-    return result;
+    return wait("thrum_cond_wait", cond, mutex, false, THRUM_FOREVER);
 }
 
 /*

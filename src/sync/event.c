@@ -71,12 +71,11 @@ static bool leave(void *object, th_waiter *me) {
 }
 
 /* Returns the wait's result, so that it can be a tail call: after a switch a return mispredicts. */
-static TH_NOINLINE int wait_slow(thrum_event *event) {
+static TH_ALWAYS_INLINE int wait(thrum_event *event, bool timed, thrum_time deadline) {
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
     th_waiter me;
-    th_waiter_init(&me, TH_ON_EVENT, event);
-    me.leave = leave;
+    th_waiter_init_for(&me, TH_ON_EVENT, event, timed, leave);
     for (;;) {
         /* pairs: mark; what the signaler of a manual event wrote is visible */
         uint32_t seen = th_load_acquire(xword);
@@ -88,11 +87,23 @@ static TH_NOINLINE int wait_slow(thrum_event *event) {
             }
         } else if (th_word32_lock(xword, seen)) {
             th_waitlist_push(list_of(event), &me);
-            /* after the wake the event may be gone */
-            return th_waiter_result(
-                th_waiter_wait_unlock(&me, xword, seen | TH_WORD_WAITERS, false));
+            /* after a wake the signal is the caller's, and the event may be gone */
+            if (!timed) {
+                return th_waiter_result(
+                    th_waiter_wait_unlock(&me, xword, seen | TH_WORD_WAITERS, false));
+            }
+            th_word32_publish(xword, TH_WORD_WAITERS);
+            int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+            if (result) {
+                leave(event, &me);
+            }
+            return result;
         }
     }
+}
+
+static TH_NOINLINE int wait_slow(thrum_event *event) {
+    return wait(event, false, THRUM_FOREVER);
 }
 
 int thrum_event_wait(thrum_event *event) {
@@ -105,30 +116,7 @@ int thrum_event_wait(thrum_event *event) {
 }
 
 int thrum_event_wait_until(thrum_event *event, thrum_time deadline) {
-    uint32_t *xword = &event->reserved_word;
-    unsigned spins = 0;
-    th_waiter me;
-    th_waiter_init(&me, TH_ON_EVENT, event);
-    me.timed = true;
-    for (;;) {
-        /* pairs: mark; what the signaler of a manual event wrote is visible */
-        uint32_t seen = th_load_acquire(xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if ((seen & SIGNALED) != 0) {
-            if (pass(event, seen)) {
-                return 0;
-            }
-        } else if (th_word32_lock(xword, seen)) {
-            th_waitlist_push(list_of(event), &me);
-            th_word32_publish(xword, TH_WORD_WAITERS);
-            int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
-            if (result) {
-                leave(event, &me);
-            }
-            return result; /* after a wake the signal is the caller's, and the event may be gone */
-        }
-    }
+    return wait(event, true, deadline);
 }
 
 bool thrum_event_test(thrum_event *event) {

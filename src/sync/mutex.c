@@ -149,20 +149,6 @@ static bool lock_list_unless_free(thrum_mutex *mutex, uint64_t self, uint32_t *w
     }
 }
 
-/* Takes the list lock; returns the word without LOCKED. */
-static uint32_t lock_list(thrum_mutex *mutex) {
-    unsigned spins = 0;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint32_t seen = th_load_relaxed(&mutex->reserved_word);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word32_lock(&mutex->reserved_word, seen)) {
-            return seen;
-        }
-    }
-}
-
 /* The word, with WAITERS set if the list is not empty. */
 static uint32_t with_waiters(thrum_mutex *mutex, uint32_t word) {
     word &= ~(uint32_t)TH_WORD_WAITERS;
@@ -180,7 +166,7 @@ static arrival arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time de
     uint32_t *xword = &mutex->reserved_word;
     bool timed = me->waiter.timed;
     int64_t since_ns = me->waiter.since_ns;
-    uint32_t seen = lock_list(mutex);
+    uint32_t seen = th_word32_lock_list(xword);
     th_waitlist_remove(list_of(mutex), &me->waiter);
     if ((seen & HELD) == 0 || (seen & HANDOFF) != 0) {
         th_mutex_set_owner(mutex, me->self);
@@ -202,7 +188,7 @@ static arrival arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time de
 
 /* Takes a waiter off the list whose time is out and that was not woken. */
 static void leave(thrum_mutex *mutex, th_waiter *me) {
-    uint32_t seen = lock_list(mutex);
+    uint32_t seen = th_word32_lock_list(&mutex->reserved_word);
     th_waitlist_leave(list_of(mutex), me);
     th_word32_publish(&mutex->reserved_word, with_waiters(mutex, seen));
 }

@@ -49,19 +49,6 @@ static inline bool is_owner(const thrum_once *once, uint64_t self) {
     return th_load_relaxed(&once->reserved_owner) == self;
 }
 
-static uint32_t lock_list(thrum_once *once) {
-    unsigned spins = 0;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint32_t seen = th_load_relaxed(&once->reserved_word);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word32_lock(&once->reserved_word, seen)) {
-            return seen;
-        }
-    }
-}
-
 /* After a success: wakes all waiters. Any of them may free the once. */
 static void tell_all(thrum_once *once) {
     set_owner(once, 0);
@@ -70,7 +57,7 @@ static void tell_all(thrum_once *once) {
     if (th_cas_release(&once->reserved_word, &seen, DONE)) {
         return;
     }
-    lock_list(once);
+    (void)th_word32_lock_list(&once->reserved_word);
     th_waiter *chain = th_waitlist_detach(list_of(once));
     th_word32_publish(&once->reserved_word, DONE);
     th_waitlist_wake_all(chain);
@@ -78,7 +65,7 @@ static void tell_all(thrum_once *once) {
 
 /* After a failure: the first waiter tries next. */
 static void pass_on(thrum_once *once) {
-    lock_list(once);
+    (void)th_word32_lock_list(&once->reserved_word);
     th_waiter *first = th_waitlist_pop(list_of(once));
     if (!first) {
         set_owner(once, 0);

@@ -208,43 +208,36 @@ static TH_ALWAYS_INLINE bool take_or_lock(thrum_sem *sem, th_waiter *me, unsigne
  * Takes n units, or queues and waits until they are handed over. It returns an int, so that the
  * call can be a tail call: after a switch each return costs a misprediction.
  */
-static TH_ALWAYS_INLINE int wait(thrum_sem *sem, unsigned n) {
+static TH_ALWAYS_INLINE int wait(thrum_sem *sem, unsigned n, bool timed, thrum_time deadline) {
     th_waiter me;
-    th_waiter_init(&me, TH_ON_SEM, sem);
-    me.leave = leave;
+    th_waiter_init_for(&me, TH_ON_SEM, sem, timed, leave);
     if (take_or_lock(sem, &me, n)) {
         return 0;
     }
     th_waitlist_push(list_of(sem), &me);
     /* after a wake the units are the caller's, and the semaphore may be gone */
-    return th_waiter_result(th_waiter_wait_unlock(&me, &sem->reserved_word, TH_WORD_WAITERS, true));
-}
-
-static TH_NOINLINE int wait_slow(thrum_sem *sem) {
-    return wait(sem, 1);
-}
-
-int thrum_sem_wait_n(thrum_sem *sem, unsigned n) {
-    return n > THRUM_SEM_MAX ? -EINVAL : n ? wait(sem, n) : 0;
-}
-
-int thrum_sem_wait_n_until(thrum_sem *sem, unsigned n, thrum_time deadline) {
-    if (!n || n > THRUM_SEM_MAX) {
-        return n ? -EINVAL : 0;
+    if (!timed) {
+        return th_waiter_result(
+            th_waiter_wait_unlock(&me, &sem->reserved_word, TH_WORD_WAITERS, true));
     }
-    th_waiter me;
-    th_waiter_init(&me, TH_ON_SEM, sem);
-    me.timed = true;
-    if (take_or_lock(sem, &me, n)) {
-        return 0;
-    }
-    th_waitlist_push(list_of(sem), &me);
     th_word64_publish(&sem->reserved_word, TH_WORD_WAITERS);
     int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
     if (result) {
         leave(sem, &me);
     }
-    return result; /* after a wake the units are the caller's, and the semaphore may be gone */
+    return result;
+}
+
+static TH_NOINLINE int wait_slow(thrum_sem *sem) {
+    return wait(sem, 1, false, THRUM_FOREVER);
+}
+
+int thrum_sem_wait_n(thrum_sem *sem, unsigned n) {
+    return n > THRUM_SEM_MAX ? -EINVAL : n ? wait(sem, n, false, THRUM_FOREVER) : 0;
+}
+
+int thrum_sem_wait_n_until(thrum_sem *sem, unsigned n, thrum_time deadline) {
+    return n > THRUM_SEM_MAX ? -EINVAL : n ? wait(sem, n, true, deadline) : 0;
 }
 
 int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {

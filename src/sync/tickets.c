@@ -38,16 +38,7 @@ static inline th_waitlist waiters_of(thrum_ticket *ticket) {
 }
 
 static void lock_list(thrum_tickets *tickets) {
-    unsigned spins = 0;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint32_t seen = th_load_relaxed(&tickets->reserved_word);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word32_lock(&tickets->reserved_word, seen)) {
-            return;
-        }
-    }
+    (void)th_word32_lock_list(&tickets->reserved_word);
 }
 
 static void unlock_list(thrum_tickets *tickets) {

@@ -149,12 +149,12 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline) {
+/* Returns an int, so that the wait can be a tail call: after a switch each return mispredicts. */
+static TH_ALWAYS_INLINE int wait(thrum_waitgroup *wg, bool timed, thrum_time deadline) {
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
     th_waiter me;
-    th_waiter_init(&me, TH_ON_WAITGROUP, wg);
-    me.timed = true;
+    th_waiter_init_for(&me, TH_ON_WAITGROUP, wg, timed, leave);
     for (;;) {
         /* pairs: subtract, th_word64_publish; what was written before every done is visible */
         uint64_t seen = th_load_acquire(xword);
@@ -164,38 +164,29 @@ int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline) {
         if (is_locked(seen)) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
-            if (enqueue(wg, &me)) {
-                int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
-                if (result) {
-                    leave(wg, &me);
-                }
-                return result; /* after a wake the waitgroup may be gone */
-            }
-            return 0;
+            break;
         }
     }
+    if (!enqueue(wg, &me)) {
+        return 0;
+    }
+    /* after a wake the waitgroup may be gone */
+    if (!timed) {
+        return th_waiter_result(th_waiter_wait(&me));
+    }
+    int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
+    if (result) {
+        leave(wg, &me);
+    }
+    return result;
 }
 
-/* Returns an int, so that it can be a tail call: after a switch each return mispredicts. */
+int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline) {
+    return wait(wg, true, deadline);
+}
+
 static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
-    uint64_t *xword = &wg->reserved_word;
-    unsigned spins = 0;
-    th_waiter me;
-    th_waiter_init(&me, TH_ON_WAITGROUP, wg);
-    me.leave = leave;
-    for (;;) {
-        /* pairs: subtract, th_word64_publish; what was written before every done is visible */
-        uint64_t seen = th_load_acquire(xword);
-        if (seen == 0) {
-            return 0;
-        }
-        if (is_locked(seen)) {
-            th_backoff(&spins);
-        } else if (th_word64_lock(xword, seen)) {
-            /* after the wake the waitgroup may be gone */
-            return enqueue(wg, &me) ? th_waiter_result(th_waiter_wait(&me)) : 0;
-        }
-    }
+    return wait(wg, false, THRUM_FOREVER);
 }
 
 int thrum_waitgroup_wait(thrum_waitgroup *wg) {

@@ -17,6 +17,7 @@
 
 #include "base/atomic.h"
 #include "base/cc.h"
+#include "core/state/thread.h"
 #include "platform/platform.h"
 
 #define TH_WORD_LOCKED 1u
@@ -38,6 +39,20 @@ static inline bool th_word32_lock(uint32_t *xword, uint32_t seen) {
 static inline void th_word32_publish(uint32_t *xword, uint32_t word) {
     /* pairs: th_word32_lock; publishes the list, and passes on what the holder had acquired */
     th_store_release(xword, word);
+}
+
+/* Takes the list lock, and waits for it; returns the word without LOCKED. */
+static inline uint32_t th_word32_lock_list(uint32_t *xword) {
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint32_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (th_word32_lock(xword, seen)) {
+            return seen;
+        }
+    }
 }
 
 /* The same for a word of 64 bits. */

@@ -3,6 +3,7 @@
  */
 #include "core/control/quiesce.h"
 
+#include "core/control/on_thread.h"
 #include "core/ready/external.h"
 #include "core/ready/quiesce_sum.h"
 #include "core/ready/waiter.h"
@@ -73,35 +74,21 @@ static int wait_in_root(th_worker *worker, thrum_time deadline, th_quiesce_what 
     return result;
 }
 
-/*
- * For a fiber of another scheduler a thread waits in its place. This is so rare that each such call
- * has a thread of its own.
- */
 typedef struct quiesce_call {
     thrum_sched *sched;
     thrum_time deadline;
     th_quiesce_what what;
-    int result;
-    th_waiter waiter;
 } quiesce_call;
 
-static void wait_for_fiber(void *arg) {
-    quiesce_call *call = arg;
-    call->result = wait_in_thread(call->sched, call->deadline, call->what);
-    th_waiter_wake(&call->waiter);
+static int wait_for_fiber(void *arg) {
+    const quiesce_call *call = arg;
+    return wait_in_thread(call->sched, call->deadline, call->what);
 }
 
+/* Waits for a fiber of another scheduler. */
 static int wait_in_fiber(thrum_sched *sched, thrum_time deadline, th_quiesce_what what) {
     quiesce_call call = {.sched = sched, .deadline = deadline, .what = what};
-    th_waiter_init(&call.waiter, TH_ON_SCHED, sched);
-    th_os_thread thread;
-    int failed = th_os_thread_start(&thread, "thrum-wait", wait_for_fiber, &call);
-    if (failed) {
-        return failed;
-    }
-    th_waiter_wait(&call.waiter);
-    th_os_thread_join(thread); /* the thread has nothing more to do */
-    return call.result;
+    return th_on_thread("thrum-wait", sched, wait_for_fiber, &call);
 }
 
 int th_quiesce_wait(thrum_sched *sched, thrum_time deadline, th_quiesce_what what) {

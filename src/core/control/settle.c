@@ -4,6 +4,8 @@
 #include "core/control/settle.h"
 
 #include "core/control/cancel_all.h"
+#include "core/control/on_thread.h"
+#include "core/control/quiesce.h"
 #include "core/control/quiesce.h"
 #include "core/ready/external.h"
 #include "core/ready/waiter.h"
@@ -65,32 +67,20 @@ static int settle_here(thrum_sched *sched, thrum_time deadline) {
     return result;
 }
 
-/* For a fiber of another scheduler a thread makes the call. */
 typedef struct settle_call {
     thrum_sched *sched;
     thrum_time deadline;
-    int result;
-    th_waiter waiter;
 } settle_call;
 
-static void settle_for_fiber(void *arg) {
-    settle_call *call = arg;
-    call->result = settle_here(call->sched, call->deadline);
-    th_waiter_wake(&call->waiter);
+static int settle_for_fiber(void *arg) {
+    const settle_call *call = arg;
+    return settle_here(call->sched, call->deadline);
 }
 
 int th_settle(thrum_sched *sched, thrum_time deadline) {
     if (!th_fiber_self() || thrum_sched_current() == sched) {
         return settle_here(sched, deadline);
     }
-    settle_call call = {.sched = sched, .deadline = deadline};
-    th_waiter_init(&call.waiter, TH_ON_SCHED, sched);
-    th_os_thread thread;
-    int failed = th_os_thread_start(&thread, "thrum-stop", settle_for_fiber, &call);
-    if (failed) {
-        return failed;
-    }
-    th_waiter_wait(&call.waiter);
-    th_os_thread_join(thread); /* the thread has nothing more to do */
-    return call.result;
+    settle_call call = {.sched = sched, .deadline = deadline}; /* a fiber of another scheduler's */
+    return th_on_thread("thrum-stop", sched, settle_for_fiber, &call);
 }

@@ -1,5 +1,5 @@
 /*
- * trace.c: see trace.h.
+ * trace_control.c: see trace_control.h.
  */
 #include "core/inspect/trace_control.h"
 

@@ -1,5 +1,5 @@
 /*
- * trace.h: turning tracing on and off, and reading what was noted (trace_notes.h).
+ * trace_control.h: turning tracing on and off, and reading what was noted (trace_notes.h).
  * core/inspect/TRACE.md has the argument.
  */
 #ifndef TH_TRACE_CONTROL_H

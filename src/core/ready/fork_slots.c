@@ -1,6 +1,6 @@
 /*
- * fork.c: see fork.h: offering, giving, taking back, stealing. The short paths, of each fork and of
- * each join of a fork that no thief took, stand in parallel/forking.h.
+ * fork_slots.c: see fork_slots.h: offering, giving, taking back, stealing. The short paths, of each
+ * fork and of each join of a fork that no thief took, stand in parallel/forking.h.
  */
 #include "core/ready/fork_slots.h"
 
@@ -9,7 +9,7 @@
 #include "core/ready/submit.h"
 #include "core/ready/wake.h"
 #include "core/state/worker.h"
-#include "platform/platform.h"
+#include "platform/asymmetric.h"
 
 void th_forks_init(th_forks *forks, bool shared) {
     /* relaxed: no other thread knows it yet */
@@ -293,7 +293,7 @@ static uint64_t take_half(th_forks *forks, uint64_t *from) {
     }
     uint64_t end = head + (tail - head + 1) / 2;
     th_store_relaxed(&forks->xhead, end); /* relaxed: ordered by the barrier */
-    if (!th_os_barrier()) {
+    if (!th_fence_heavy()) {
         end = head; /* the barrier was refused: take nothing */
     }
     /* pairs: push_private, th_fork_push; publishes the places and the forks */

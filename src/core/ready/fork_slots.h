@@ -1,7 +1,7 @@
 /*
- * fork.h: forks are calls that a task puts off until it asks for their results, and that other
- * workers may make meanwhile. Here they are offered, given, taken back and stolen; fork_state.h
- * says what they are.
+ * fork_slots.h: forks are calls that a task puts off until it asks for their results, and that
+ * other workers may make meanwhile. Here they are offered, given, taken back and stolen;
+ * fork_state.h says what they are.
  */
 #ifndef TH_FORK_SLOTS_H
 #define TH_FORK_SLOTS_H

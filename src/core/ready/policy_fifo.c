@@ -217,7 +217,7 @@ static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) 
     th_work *taken[TH_BATCH];
     th_work *posts[TH_BATCH];
     th_chain chain = {0};
-    if (!th_afence_rescue_begin(&victim->fence, th_os_barrier)) {
+    if (!th_afence_rescue_begin(&victim->fence, th_fence_heavy)) {
         return NULL;
     }
     uint64_t n = th_batch_rescue(&victim->batch, taken);

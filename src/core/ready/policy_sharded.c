@@ -41,7 +41,7 @@ static TH_COLD void overflow(th_worker *worker, th_work *work) {
     th_count(&worker->counters.xoffloaded, chain.count);
     th_inject_push(&sched->inject, chain.first, chain.count);
     th_notify(worker,
-              true); /* as a backlog: one that back-offs or is the sentinel comes by itself */
+              true); /* as a backlog: one that backs off or is the sentinel comes by itself */
 }
 
 static inline void push(th_worker *worker, th_work *work) {
@@ -448,7 +448,7 @@ static bool has_anything(const th_worker *victim) {
 /* Takes the victim's batch, its LIFO slot and its batch of yielded fibers, in this order. */
 static th_work *rescue_private(th_worker *worker, th_worker *victim) {
     th_work **taken = worker->stolen;
-    if (!has_private(victim) || !th_afence_rescue_begin(&victim->fence, th_os_barrier)) {
+    if (!has_private(victim) || !th_afence_rescue_begin(&victim->fence, th_fence_heavy)) {
         return NULL;
     }
     uint64_t n = th_batch_rescue(&victim->batch, taken);

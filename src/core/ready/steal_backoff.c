@@ -101,12 +101,12 @@ bool th_steal_backs_off(th_worker *worker) {
 }
 
 int64_t th_left_alone_ns(const th_worker *victim) {
-    /* relaxed: as in back-off */
+    /* relaxed: as in `back_off` (find.c) */
     int64_t ns = th_load_relaxed(&victim->xalone_ns);
     if (!ns || victim->sched->workers_count == 2) { /* with two there is no other thief */
         return 0;
     }
-    /* relaxed: as in back-off */
+    /* relaxed: as in `back_off` (find.c) */
     int64_t passed = th_os_ticks_ns(th_os_ticks() - th_load_relaxed(&victim->xalone_at));
     return passed < ns ? ns - passed : 0;
 }

@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 #include "core/state/parkword.h"
 #include "core/state/worker.h"
+#include "platform/asymmetric.h"
 
 /* The cause of a wake, which selects its counter. */
 typedef enum { TH_WAKE_SUBMIT, TH_WAKE_CHAIN } th_wake_cause;
@@ -56,8 +57,8 @@ static inline void th_notify(th_worker *worker, bool backlog) {
         /* seq: the push before the park word is read; th_park announces, then looks */
         th_fence_seq();
     } else {
-        /* the sentinel's barrier orders the processors, before it sleeps long (D10) */
-        th_fence_compiler();
+        /* the light side; the sentinel has the heavy one before it sleeps long (D10) */
+        th_fence_light();
     }
     /* relaxed: ordered as said above; otherwise the sentinel makes up for a stale word */
     uint64_t word = th_load_relaxed(&worker->sched->xpark);
@@ -67,7 +68,7 @@ static inline void th_notify(th_worker *worker, bool backlog) {
     th_notify_somebody(worker, word);
 }
 
-/* After any thread queued work in a inject queue: wakes a worker if need be. */
+/* After any thread queued work in an inject queue: wakes a worker if need be. */
 static inline void th_notify_shared(thrum_sched *sched, th_worker *by, th_wake_cause cause) {
     th_fence_seq(); /* seq: the push before the park word is read; th_park announces, then looks */
     /* relaxed: ordered by the fence */

@@ -1,5 +1,5 @@
 /*
- * base.c: time, codes and the version (thrum/base.h).
+ * codes.c: time, codes and the version (thrum/base.h).
  */
 #include "thrum/base.h"
 

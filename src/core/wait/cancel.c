@@ -10,7 +10,7 @@
 #include "platform/platform.h"
 #include "thrum/spawn.h"
 
-#define BARRIER_TRIES 1000u /* refusals of th_os_barrier that count as a refusal for good */
+#define BARRIER_TRIES 1000u /* refusals of th_fence_heavy that count as a refusal for good */
 
 #define YIELDS_MAX TH_LIMIT(64u, 1u) /* slices given away so that a waiter for the lock takes it */
 #define SPINS_MAX TH_LIMIT(100u, 1u) /* before a thread that waits for the end of a round sleeps */
@@ -122,7 +122,7 @@ bool th_cancel_is_set(const thrum_handle *handle) {
 bool th_cancel_order(bool can_order) {
     unsigned spins = 0;
     bool ordered = !can_order;
-    while (!ordered && !(ordered = th_os_barrier()) && spins < BARRIER_TRIES) {
+    while (!ordered && !(ordered = th_fence_heavy()) && spins < BARRIER_TRIES) {
         /* The kernel has no memory just now, or a sandbox entered since the start refuses it. */
         th_backoff(&spins);
     }

@@ -16,6 +16,7 @@
 #include "core/state/lock.h"
 #include "core/state/waiter_state.h"
 #include "core/state/worker.h"
+#include "platform/asymmetric.h"
 
 /* Fibers visited, or tasks flagged, before the lock is given up for a moment. */
 #define TH_CANCEL_MAX TH_LIMIT(256u, 2u)
@@ -71,11 +72,11 @@ static inline bool th_cancel_can(const th_waiter *waiter) {
 }
 
 /*
- * Stands between what the fiber has just written and its load of a flag. Where the system can, the
- * canceller makes the processor keep that order, and a compiler fence is enough here.
+ * Stands between what the fiber has just written and its load of a flag: the light side of the
+ * asymmetric fence, th_cancel_order being the heavy one; a full fence where the system has none.
  */
 static inline void th_cancel_fence(const th_fiber *fiber) {
-    th_fence_compiler();
+    th_fence_light();
     if (th_unlikely(!fiber->sched->can_order)) {
         th_fence_seq(); /* seq: xblocked before the flag; th_cancel_order has the flag first */
     }

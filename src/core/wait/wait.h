@@ -21,6 +21,20 @@
 void th_waiter_init(th_waiter *waiter, th_on on, void *object);
 
 /*
+ * The same for a waiter that stands on a primitive's list. A wait with a deadline takes itself off
+ * the list; any other is taken off by a canceller, with `leave`.
+ */
+static inline void th_waiter_init_for(th_waiter *waiter, th_on on, void *object, bool timed,
+                                      bool (*leave)(void *object, th_waiter *waiter)) {
+    th_waiter_init(waiter, on, object);
+    if (timed) {
+        waiter->timed = true;
+    } else {
+        waiter->leave = leave;
+    }
+}
+
+/*
  * Waits until the waiter is released; returns the outcome (TH_WAIT_WOKEN, ...). The caller must
  * have put it on a list and unlocked that list. Fibers suspend; threads sleep in the kernel. What
  * the waker wrote before the wake is visible.

@@ -20,7 +20,7 @@
  * Backs off, and measures what the victim gets done meanwhile. No other thief may steal there
  * during that time, so that the victim is measured alone.
  */
-static void backoff(th_worker *worker) {
+static void back_off(th_worker *worker) {
     th_steal_backoff *backoff = &worker->backoff;
     uint64_t at = th_os_ticks();
     uint64_t runs = th_runs_begun(backoff->victim);
@@ -71,7 +71,7 @@ static th_work *search(th_worker *worker) {
         th_steal_backoff_begin(worker);
         note_theft(worker, worker->backoff.victim);
         if (th_ring_size(&worker->ring.ring)) {
-            th_notify(worker, false); /* for the rest of the back-off */
+            th_notify(worker, false); /* for the rest of what it stole */
         }
         return work;
     }
@@ -99,7 +99,7 @@ static th_work *find_once(th_worker *worker) {
         return work;
     }
     if (th_unlikely(worker->backoff.at) && th_steal_backs_off(worker)) {
-        backoff(worker);
+        back_off(worker);
     }
     th_timers_poll(worker);
     if ((work = worker->policy->pick(worker))) {

@@ -10,6 +10,7 @@
 #include "core/ready/deferred.h"
 #include "core/ready/fork_slots.h"
 #include "core/ready/timer.h"
+#include "platform/asymmetric.h"
 #include "platform/platform.h"
 
 #define FIRST_NS 50000 /* the most for its first sleep */
@@ -68,7 +69,7 @@ static bool go_long(th_worker *worker) {
     }
     /* relaxed: the barrier orders it; only the sentinel takes the bit away, and this is it */
     th_and_relaxed(&sched->xpark, ~TH_PARK_WATCH);
-    if (th_os_barrier() && !anything_queued(worker) && all_ticks(sched) == worker->rounds.ticks) {
+    if (th_fence_heavy() && !anything_queued(worker) && all_ticks(sched) == worker->rounds.ticks) {
         return true;
     }
     /* The next try is not made at once: a barrier costs others. */

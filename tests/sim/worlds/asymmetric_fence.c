@@ -47,7 +47,7 @@ static void own(unsigned first, unsigned n) {
 static void rescuer(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < rescue_rounds; i++) {
-        if (!th_load_relaxed(&xslot) || !th_afence_rescue_begin(&fence, th_os_barrier)) {
+        if (!th_load_relaxed(&xslot) || !th_afence_rescue_begin(&fence, th_fence_heavy)) {
             continue;
         }
         th_work *work = th_afence_rescue(&xslot);
@@ -130,7 +130,7 @@ static void batch_rescuer(void *arg) {
         th_work *got[1 + 2 * TH_BATCH];
         uint64_t n = 0;
         if ((th_batch_seen(&batch) || th_load_relaxed(&xslot)) &&
-            th_afence_rescue_begin(&fence, th_os_barrier)) {
+            th_afence_rescue_begin(&fence, th_fence_heavy)) {
             n = th_batch_rescue(&batch, got);
             got[n] = th_afence_rescue(&xslot);
             n += got[n] != NULL;
