@@ -7,7 +7,7 @@ Fibers in gdb, in a live process and in a core (gdb 11 or newer, x86_64, the lib
     (gdb) thrum-bt 0x7f...         the backtrace of one of them
 
 It reads memory and calls nothing in the program, so that it works where the program does not go on.
-A fiber that runs is the thread that runs it: `thread apply all bt`.
+A fiber that runs has its thread's backtrace: `thread apply all bt`.
 """
 import gdb
 import gdb.unwinder
@@ -67,7 +67,7 @@ def pointer(name):
 
 
 def schedulers():
-    """Those that a thread is a worker of, or bound to."""
+    """The schedulers that a thread is a worker of, or bound to."""
     found = {}
     selected = gdb.selected_thread()
     for thread in gdb.selected_inferior().threads():
@@ -80,7 +80,7 @@ def schedulers():
 
 
 def fibers(sched):
-    """As th_snapshot_some has them: every stack that is in use has its fiber's address at its top."""
+    """The fibers, as th_snapshot_some finds them: a stack in use has its fiber's address at its top."""
     page = page_size()
     classes = sched["stacks"]["classes"]
     low, high = classes.type.range()
