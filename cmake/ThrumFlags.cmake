@@ -13,15 +13,15 @@ if(THRUM_SANITIZE)
   endif()
 endif()
 
-# What each line and branch of the library was reached by (tools/coverage). The tests themselves are not
-# counted; tests/check.h keeps the counts of a process that ends without exit().
+# Counts of how often each line and branch of the library is reached (tools/coverage). The tests themselves
+# are not counted; tests/check.h keeps the counts of a process that ends without exit().
 if(THRUM_COVERAGE)
   set(THRUM_COVERAGE_COMPILE --coverage -fprofile-update=atomic)
   set(THRUM_COVERAGE_LINK --coverage)
 endif()
 
-# Whoever links a library that was built with a sanitizer needs its run time too.
-# Unwind tables, so that a fiber's stack can be walked, are not every processor's default.
+# A program that links a library that was built with a sanitizer needs that sanitizer's run time, too.
+# Unwind tables let a fiber's stack be walked, and are not every processor's default.
 function(thrum_flags target)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:C>:${THRUM_WARNINGS}> ${THRUM_SANITIZE_FLAGS} -fasynchronous-unwind-tables)
