@@ -12,10 +12,10 @@
  * comments of their own:
  *
  *     matrix: policy workers      run each test for every policy and worker count (by environment)
- *     matrix: quick 1 2 8         ... these worker counts in `make test`, the others in test-full
+ *     matrix: quick 1 2 8         these worker counts in `make test`, the others in test-full
  *     matrix: bound               run each test for 0 to 64 workers with the main thread bound to
  *                                 the scheduler, once unbound, and with small stacks (bound.h)
- *     variants:                   ... and once with each variant of the sharded policy at 4 workers
+ *     variants:                   also once with each variant of the sharded policy at 4 workers
  *     limit: 200                  seconds that a test may take (60, stress 120)
  *     full:                       not in `make test`, only in test-full
  *     alone:                      no other test runs beside it
@@ -84,7 +84,7 @@ check_end(int status, const char *file, int line, const char *format, ...) {
     }
     text[n] = '\n';
     if (write(STDERR_FILENO, text, (size_t)n + 1) < 0) {
-        _exit(status); /* nobody to tell */
+        _exit(status); /* stderr takes nothing more */
     }
     _exit(status);
 }
@@ -127,9 +127,9 @@ CHECK_UNUSED static int check_env(const char *name, int otherwise) {
 }
 
 /*
- * The coverage build: what a process counted is written by exit(), and here also where a test ends
- * by _exit (the linker sends that to us) or by the abort that it is to show. Writing takes more
- * stack than a fiber may have left, so in a child that is to die a thread of its own does it.
+ * The coverage build: exit() writes what a process counted; here it is also written where a test
+ * ends by _exit (the linker sends that to us) or by the abort that it is to show. Writing takes
+ * more stack than a fiber may have left, so in a child that is to die another thread does it.
  */
 #ifdef CHECK_COVERAGE
 #include <pthread.h>
@@ -162,7 +162,7 @@ static void *check_writer(void *arg) {
 }
 
 static void check_on_abort(int signal) {
-    (void)signal; /* on return abort() goes on */
+    (void)signal; /* when this returns abort() goes on */
     sem_post(&check_aborts);
     while (sem_wait(&check_written) != 0) {
     }

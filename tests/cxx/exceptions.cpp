@@ -22,8 +22,7 @@ int workers() {
 
 const int fibers = 64;
 
-/* Nothing is being handled or thrown here: what a task's first line, and its last one, must
- * find. */
+/* Nothing is being handled or thrown here: a task's first line and its last one must find that. */
 void check_none() {
     CHECK(std::current_exception() == nullptr);
     CHECK_EQ(std::uncaught_exceptions(), 0);
@@ -35,7 +34,7 @@ struct failure : std::runtime_error {
     int number;
 };
 
-/* What the caller is handling: its number, as a rethrow finds it. */
+/* The number of what the caller is handling, as a rethrow finds it. */
 int handled() {
     try {
         throw;
@@ -44,7 +43,7 @@ int handled() {
     }
 }
 
-/* One that many wait with at a time, in different ways. */
+/* What many wait with at a time, in different ways. */
 struct meeting {
     thrum_waitgroup left;
     thrum_sem turn;
@@ -83,7 +82,7 @@ int run_all(void *arg) {
     }
     thrum_event_signal(&m->open);
     CHECK_EQ(thrum_waitgroup_wait(&m->left), 0);
-    start_all(m, fibers); /* on stacks that were used */
+    start_all(m, fibers); /* they run on stacks that were used */
     CHECK_EQ(thrum_waitgroup_wait(&m->left), 0);
     check_none();
     return 0;
@@ -95,7 +94,7 @@ void many(int (*visit)(meeting *, int)) {
     check_none();
 }
 
-/* Each kind of wait, one after the other. */
+/* Goes through each kind of wait, one after the other. */
 void wait_somehow(meeting *m, int kind) {
     switch (kind % 4) {
     case 0:
@@ -136,7 +135,7 @@ int rethrows(meeting *m, int number) {
     return 0;
 }
 
-/* Waits as it is destroyed, as a joiner does. */
+/* Waits as it is destroyed, like a joiner. */
 struct waits_at_end {
     meeting *m;
     int number;
@@ -167,7 +166,7 @@ int unwinds(meeting *m, int number) {
     return 0;
 }
 
-/* An exception in a destructor while another one unwinds, and one thrown where one is handled. */
+/* Throws in a destructor while another exception unwinds, and where one is handled. */
 struct throws_inside {
     meeting *m;
     int number;
@@ -241,22 +240,25 @@ int rethrows_of_another(meeting *m, int number) {
 } // namespace
 
 TEST(what_is_handled_is_rethrown_after_waits) {
-    /* Many wait inside a catch at a time, in every way: each rethrows its own. */
+    /* Many tasks wait inside a catch at a time, in every way: each rethrows its own. */
     many(rethrows);
 }
 
 TEST(destructors_wait_while_an_exception_unwinds) {
-    /* Half of them unwind, the others end as they should: each counts its own only. */
+    /* Half of the tasks unwind, the others end as they should: each counts only its own. */
     many(unwinds);
 }
 
 TEST(exceptions_in_exceptions_are_told_apart) {
-    /* One thrown and caught in a destructor that runs because of another, with waits in each. */
+    /*
+     * An exception is thrown and caught in a destructor that runs because of another, with waits in
+     * each.
+     */
     many(nests);
 }
 
 TEST(an_exception_is_handed_on_by_a_join_in_a_catch) {
-    /* The task that is joined throws, catches and waits as well, while its joiner waits. */
+    /* The joined task throws, catches and waits as well, while its joiner waits. */
     many(rethrows_of_another);
 }
 
@@ -269,7 +271,7 @@ int pinned_rethrows(void *arg) {
     return 0;
 }
 
-/* The thread's own stack, bound: it waits inside a catch as its tasks do. */
+/* The bound thread's own stack: it waits inside a catch as its tasks do. */
 void bind_and_rethrow(unsigned count) {
     meeting m(rethrows);
     thrum_config config;
@@ -312,11 +314,11 @@ void bind_and_rethrow(unsigned count) {
 } // namespace
 
 TEST(a_bound_thread_keeps_its_own) {
-    /* Its root waits inside catches, and as it unwinds, while tasks throw on it and elsewhere. */
+    /* The root waits inside catches, and as it unwinds, while tasks throw on it and elsewhere. */
     bind_and_rethrow((unsigned)workers());
 }
 
 TEST(a_bound_thread_keeps_its_own_without_workers) {
-    /* The same where it alone runs all. */
+    /* The root does the same where it alone runs everything. */
     bind_and_rethrow(0);
 }

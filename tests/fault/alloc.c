@@ -19,7 +19,9 @@ static int answer(void *arg) {
 }
 
 TEST(start_fails_at_each_allocation) {
-    /* -ENOMEM and nothing left behind, until there are enough. */
+    /*
+     * The start fails with -ENOMEM and leaves nothing behind, until there are enough allocations.
+     */
     long n = 0;
     for (bool started = false; !started;) {
         rig r;
@@ -33,7 +35,7 @@ TEST(start_fails_at_each_allocation) {
             continue;
         }
         if (atomic_load(&r.refused) == 0) {
-            started = true; /* that many it does not need */
+            started = true; /* it needs no more than that */
         }
         atomic_store(&r.fail_at, 0);
         CHECK_EQ(rig_run(&r, answer, NULL), 42);
@@ -80,7 +82,10 @@ static int start_one(spawns *s) {
                        : thrum_go_with(&attr, count_run, s);
 }
 
-/* Starts tasks while nothing can be allocated, until one is refused; then again with memory. */
+/*
+ * Starts tasks while nothing can be allocated, until one is refused; then does it again with
+ * memory.
+ */
 static int spawn_without_memory(void *arg) {
     spawns *s = arg;
     int error = 0;
@@ -109,7 +114,7 @@ static void check_spawns(bool joinable, bool external) {
     holder h;
     s.r = &r;
     s.joinable = joinable;
-    rig_begin(&r, 1); /* so that what is queued stays queued meanwhile */
+    rig_begin(&r, 1); /* with one worker what is queued stays queued meanwhile */
     if (external) {
         holder_begin(&r, &h, -1);
         fail_everything(&r, true);
@@ -156,7 +161,7 @@ static int plain_go_without_memory(void *arg) {
 }
 
 TEST(plain_go_fails_where_there_is_no_memory) {
-    /* thrum_go: -ENOMEM, those that were started run, and later it works. */
+    /* Each way fails with -ENOMEM; what was started runs, and later it works. */
     rig r;
     rig_begin(&r, 1);
     CHECK_EQ(rig_run(&r, plain_go_without_memory, &r), 0);
@@ -164,22 +169,22 @@ TEST(plain_go_fails_where_there_is_no_memory) {
 }
 
 TEST(go_without_memory) {
-    /* -ENOMEM with nothing started; what was started runs, and later ones work. */
+    /* -ENOMEM comes with nothing started; what was started runs, and later calls work. */
     check_spawns(false, false);
 }
 
 TEST(spawn_without_memory) {
-    /* The same with handles. */
+    /* The same holds with handles. */
     check_spawns(true, false);
 }
 
 TEST(go_from_external_threads_without_memory) {
-    /* From a plain thread. */
+    /* The same holds on a plain thread. */
     check_spawns(false, true);
 }
 
 TEST(spawn_from_external_threads_without_memory) {
-    /* From a plain thread, with handles. */
+    /* The same holds on a plain thread, with handles. */
     check_spawns(true, true);
 }
 
@@ -224,8 +229,10 @@ static int load_main(void *arg) {
 }
 
 TEST(load_goes_on_at_each_failed_allocation) {
-    /* Spawns and values under keys, each Nth allocation refused once: waits and stacks are
-     * unharmed. */
+    /*
+     * In spawns and values under keys each Nth allocation is refused once: waits and stacks are
+     * unharmed.
+     */
     bool refused = true;
     static load l;
     for (int i = 0; i < 8; i++) {
@@ -247,7 +254,7 @@ TEST(load_goes_on_at_each_failed_allocation) {
         refused = atomic_load(&r.refused) > 0;
         rig_stop(&r);
     }
-    CHECK(!refused); /* each of them has failed once */
+    CHECK(!refused); /* each allocation has failed once */
 }
 
 /* ---- values under keys ---- */
@@ -282,7 +289,10 @@ static int set_in_fiber(void *arg) {
 }
 
 TEST(key_set_without_memory) {
-    /* -ENOMEM, the values that are there stay, and later it works; in a fiber and in a thread. */
+    /*
+     * A set fails with -ENOMEM, the values that are there stay, and later it works; in a fiber and
+     * in a thread.
+     */
     rig r;
     for (int i = 0; i < THRUM_KEYS_MAX; i++) {
         CHECK_EQ(thrum_key_create(&keys[i], NULL), 0);
@@ -336,7 +346,9 @@ static void *post_in_fresh_thread(void *seat) {
 }
 
 TEST(posts_need_no_memory) {
-    /* Posting a task succeeds where nothing can be allocated, also from threads never seen before.
+    /*
+     * Posting a task succeeds where nothing can be allocated, also on threads that never posted
+     * before.
      */
     rig r;
     crew c;
@@ -383,7 +395,8 @@ static void *meet_in_thread(void *seat) {
 }
 
 TEST(waits_need_no_memory) {
-    /* Every primitive waits and wakes where nothing can be allocated, in fibers and fresh threads.
+    /*
+     * Every primitive waits and wakes where nothing can be allocated, in fibers and fresh threads.
      */
     rig r;
     crew c;
@@ -400,7 +413,7 @@ TEST(waits_need_no_memory) {
     for (int i = 0; i < POOR_FIBERS; i++) {
         CHECK_EQ(thrum_spawn_with(&handles[i], &attr, meet_in_fiber, &p), 0);
     }
-    /* they all stand at the condition now, each on a stack of its own */
+    /* they all wait at the condition now, each on a stack of its own */
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     fail_everything(&r, true);
     crew_start(&c, POOR_THREADS, meet_in_thread, &p);
@@ -410,7 +423,7 @@ TEST(waits_need_no_memory) {
     }
     CHECK_EQ(thrum_sched_wait_done(r.sched, THRUM_FOREVER), 0);
     watchdog_remove(&r);
-    CHECK_EQ(thrum_sched_stop(r.sched), 0); /* nor does stopping need any */
+    CHECK_EQ(thrum_sched_stop(r.sched), 0); /* stopping needs no memory either */
     fail_everything(&r, false);
     rig_check_freed(&r);
 }

@@ -1,5 +1,5 @@
 /*
- * barrier.c: a system that cannot order the processors of others: all fences are shut.
+ * barrier.c: a system that cannot order other threads' processors: all asymmetric fences are shut.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -29,11 +29,11 @@ static int children(void *arg) {
 static void begin_refused(rig *r) {
     th_os_fail_barrier(0, UINT32_MAX);
     rig_begin(r, 0);
-    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* it was asked for */
+    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* the barrier was asked for */
 }
 
 TEST(trees_grow_without_a_barrier) {
-    /* Spawn, yield and join, with much to claim. */
+    /* Tasks spawn, yield and join, with much to take in batches. */
     rig r;
     begin_refused(&r);
     CHECK_EQ(rig_run(&r, children, (void *)(intptr_t)7), 16384);
@@ -59,7 +59,9 @@ static int post_and_spin(void *arg) {
     return 0;
 }
 
-/* ---- refused only after the start, for good, as by a sandbox that was entered meanwhile ---- */
+/*
+ * ---- a barrier that is refused only after the start, as in a sandbox that is entered later ----
+ */
 
 typedef struct blocked {
     thrum_sem sem;
@@ -82,7 +84,7 @@ static int wait_timed(void *arg) {
 }
 
 TEST(stop_until_comes_back_though_the_barrier_is_refused_for_good) {
-    /* What waits with a deadline is cancelled; what waits without one is left to who wakes it. */
+    /* What waits with a deadline is cancelled; what waits without one is left to its waker. */
     rig r;
     blocked b = {.untimed = 1, .timed = 1};
     thrum_attr attr = THRUM_ATTR_INIT;
@@ -95,10 +97,10 @@ TEST(stop_until_comes_back_though_the_barrier_is_refused_for_good) {
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     th_os_fail_barrier(0, UINT32_MAX);
     CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
-    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* it was asked for */
+    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* the barrier was asked for */
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     CHECK_EQ(b.timed, -ECANCELED);
-    CHECK_EQ(b.untimed, 1); /* it waits still */
+    CHECK_EQ(b.untimed, 1); /* it still waits */
     thrum_sem_post(&b.sem);
     CHECK_EQ(thrum_sched_stop(r.sched), 0);
     CHECK_EQ(b.untimed, 0);
@@ -114,7 +116,7 @@ static int wait_twice(void *arg) {
 }
 
 TEST(cancel_though_the_barrier_is_refused_for_good) {
-    /* A task that waits is left to who wakes it; from then on it is cancelled. */
+    /* A task that waits is left to its waker; from then on it is cancelled. */
     rig r;
     blocked b = {.untimed = 1, .timed = 1};
     thrum_handle *handle = NULL;
@@ -126,9 +128,9 @@ TEST(cancel_though_the_barrier_is_refused_for_good) {
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     th_os_fail_barrier(0, UINT32_MAX);
     CHECK_EQ(thrum_cancel(handle), 0);
-    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* it was asked for */
+    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* the barrier was asked for */
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
-    CHECK_EQ(b.untimed, 1); /* it waits still */
+    CHECK_EQ(b.untimed, 1); /* it still waits */
     thrum_sem_post(&b.sem);
     CHECK_EQ(thrum_join(handle, NULL), 0);
     CHECK_EQ(b.untimed, 0);
@@ -149,7 +151,7 @@ static int cancel_scope(void *arg) {
     YIELD_UNTIL(atomic_load(&s->b.waiting) == 1);
     th_os_fail_barrier(0, UINT32_MAX);
     thrum_scope_cancel(&s->scope);
-    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* it was asked for */
+    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* the barrier was asked for */
     thrum_sem_post(&s->b.sem);
     CHECK_EQ(thrum_scope_join(&s->scope), -ECANCELED);
     if (s->b.untimed == 0) {
@@ -168,7 +170,10 @@ static void must_not_report(void *ctx, const char *report) {
 }
 
 TEST(dump_though_the_barrier_is_refused_for_good) {
-    /* Nobody is held, so who waits is told as ready, with a word about it; no deadlock is found. */
+    /*
+     * No fiber can be held, so what waits is reported as ready, with a word about it; no deadlock
+     * is found.
+     */
     rig r;
     blocked b = {.untimed = 1, .timed = 1};
     char *text = NULL;
@@ -185,7 +190,7 @@ TEST(dump_though_the_barrier_is_refused_for_good) {
     CHECK(out != NULL);
     CHECK_EQ(thrum_dump(r.sched, out, THRUM_TEXT), 0);
     fclose(out);
-    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* it was asked for */
+    CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* the barrier was asked for */
     CHECK(strstr(text, ": 0 waiting, 1 ready, 0 running\n") != NULL);
     CHECK(strstr(text, "\n  the system has no barrier for us: who waits is told as ready\n") !=
           NULL);
@@ -193,13 +198,13 @@ TEST(dump_though_the_barrier_is_refused_for_good) {
     free(text);
     thrum_sem_post(&b.sem);
     rig_wait_done(&r);
-    th_os_fail_barrier(0, 0); /* not before: a worker may look as late as it likes */
+    th_os_fail_barrier(0, 0); /* not earlier: a worker may look as late as it likes */
     CHECK_EQ(b.untimed, 0);
     rig_stop(&r);
 }
 
 TEST(scope_is_cancelled_though_the_barrier_is_refused_for_good) {
-    /* Its tasks are cancelled from the next wait on, and it ends. */
+    /* The scope's tasks are cancelled from their next wait on, and it ends. */
     scoped s = {0};
     thrum_sem_init(&s.b.sem, 0);
     rig_do(0, cancel_scope, &s);
@@ -220,7 +225,7 @@ static int fork_and_spin(void *arg) {
     for (int i = 0; i < FORKS; i++) {
         thrum_fork_start(&forks[i], count_fork, NULL);
     }
-    /* what is offered is stolen; then somebody tries for the others, in vain */
+    /* what is offered is stolen; then a worker tries for the others, in vain */
     SPIN_UNTIL(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX ||
                atomic_load(&forks_run) == FORKS);
     for (int i = FORKS - 1; i >= 0; i--) {
@@ -232,7 +237,7 @@ static int fork_and_spin(void *arg) {
 }
 
 TEST(forks_stay_their_owners_without_a_barrier) {
-    /* Others cannot take what they cannot claim; each is run once all the same. */
+    /* Other workers cannot take what they cannot rescue; each call is made once all the same. */
     if (check_env("THRUM_WORKERS", 2) < 2) {
         CHECK_SKIP("nobody else is there");
     }
@@ -242,7 +247,7 @@ TEST(forks_stay_their_owners_without_a_barrier) {
 }
 
 TEST(slot_is_rescued_without_a_barrier) {
-    /* Others exchange what is in it; nobody calls for the barrier again. */
+    /* Rescuers exchange what is in the slot; nobody calls for the barrier again. */
     rig r;
     if (check_env("THRUM_WORKERS", 2) < 2 || check_env("THRUM_PIN_ALL", 0) != 0) {
         CHECK_SKIP("nobody else may run it");

@@ -1,5 +1,5 @@
 /*
- * clock.c: the wall clock does not matter. Nobody but root can set it, so this shows that it is not
+ * clock.c: the wall clock does not matter. Only root can set it, so this shows that it is not
  * asked: the ways to it are replaced at the link, by a clock that jumps, and everything runs. Those
  * that are not here (timed waits of pthreads, timespec_get) are no imports of the library:
  * tools/faults.
@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
-static atomic_long asked, futexes; /* the monotonic clock; waits with a deadline */
-static atomic_bool jumping = true; /* what is asked of the wall clock jumps back and forth */
+static atomic_long asked, futexes; /* readings of the monotonic clock; timed waits */
+static atomic_bool jumping = true; /* the wall clock's answers jump back and forth */
 static atomic_long walls;
 
 static void wall(void) {
@@ -69,7 +69,7 @@ NO_TSAN long __wrap_syscall(long number, long a, long b, long c, long d, long e,
 }
 
 TEST(everything_without_the_wall_clock) {
-    /* Deadlines, timers and sleeps ask the monotonic clock alone, and so do the kernel's waits. */
+    /* Deadlines, timers and sleeps ask only the monotonic clock, and so do the kernel's waits. */
     rig r;
     rig_begin(&r, 0);
     atomic_store(&walls, 0);
@@ -85,7 +85,7 @@ TEST(everything_without_the_wall_clock) {
 }
 
 TEST(wrappers_see_a_question) {
-    /* Else the test above could not fail. */
+    /* Otherwise the test above could not fail. */
     struct timespec t;
     atomic_store(&walls, 0);
     CHECK_EQ(clock_gettime(CLOCK_REALTIME, &t), 0);

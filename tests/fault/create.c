@@ -23,7 +23,7 @@ static void in_task(thrum_fn fn) {
 /* ---- channels ---- */
 
 TEST(a_channel_cannot_be_made) {
-    /* -ENOMEM for each kind, and *out is as it was. */
+    /* It fails with -ENOMEM for each kind, and *out is as it was. */
     const size_t capacities[] = {0, 1, 100, THRUM_UNBOUNDED};
     for (size_t i = 0; i < COUNT_OF(capacities); i++) {
         thrum_chan *chan = NULL;
@@ -37,7 +37,7 @@ TEST(a_channel_cannot_be_made) {
     }
 }
 
-/* By one of four calls; each must say the same. */
+/* Sends by one of four calls; each must return the same. */
 static int send_somehow(thrum_chan *chan, const long *elem, int how) {
     thrum_case one[] = {THRUM_SEND_CASE(chan, elem)};
     switch (how % 4) {
@@ -71,19 +71,19 @@ static int grows(void *arg) {
         no_memory(r, false);
         for (int i = 0; i < 1000; i++, sent++)
             CHECK_EQ(send_somehow(chan, &sent, i), 0);
-        no_memory(r, true); /* taking out needs none */
+        no_memory(r, true); /* taking out needs no memory */
         for (long next = got + 1; next < sent - round * 100; next++) {
             CHECK_EQ(thrum_chan_recv(chan, &got), 0);
-            CHECK_EQ(got, next); /* the refused ones are not among them */
+            CHECK_EQ(got, next); /* the refused elements are not among them */
         }
         no_memory(r, false);
     }
-    CHECK_EQ(thrum_chan_destroy(chan), 0); /* with some inside */
+    CHECK_EQ(thrum_chan_destroy(chan), 0); /* some are still inside */
     return 0;
 }
 
 TEST(an_unbounded_channel_cannot_grow) {
-    /* -ENOMEM from each way to send, what was sent is there in order, and later it grows. */
+    /* Each way to send fails with -ENOMEM, what was sent is there in order, and later it grows. */
     in_task(grows);
 }
 
@@ -112,7 +112,7 @@ static int hands_over(void *arg) {
         no_memory(r, true);
         for (long n = 1; n <= 200; n++) {
             while (thrum_chan_len(p.chan) > 2)
-                thrum_yield(); /* so that an unbounded one needs no more */
+                thrum_yield(); /* this lets an unbounded one get by without more */
             int result;
             while ((result = thrum_chan_send(p.chan, &n)) == -ENOMEM && i == 2)
                 thrum_yield();
@@ -128,7 +128,7 @@ static int hands_over(void *arg) {
 }
 
 TEST(handing_over_needs_no_memory) {
-    /* Sends and receives, waiting or not, through all kinds of channels. */
+    /* Tasks send and receive, waiting or not, through all kinds of channels. */
     in_task(hands_over);
 }
 
@@ -162,12 +162,15 @@ static int selects_many(void *arg) {
     CHECK_EQ(got, 9);
     CHECK_EQ(thrum_join(handle, NULL), 0);
     for (int i = 0; i < MANY; i++)
-        CHECK_EQ(thrum_chan_destroy(chans[i]), 0); /* nobody stands at it */
+        CHECK_EQ(thrum_chan_destroy(chans[i]), 0); /* no waiter is left at it */
     return 0;
 }
 
 TEST(a_select_of_many_cannot_wait) {
-    /* -ENOMEM beyond the frame's cases, nothing done and nobody left in a queue. */
+    /*
+     * Beyond the frame's cases it fails with -ENOMEM; nothing is done and no waiter is left in a
+     * queue.
+     */
     in_task(selects_many);
 }
 
@@ -193,16 +196,16 @@ static int goes(void *arg) {
     }
     no_memory(r, false);
     CHECK_EQ(result, -ENOMEM);
-    CHECK_EQ(thrum_scope_go(&scope, runs_in_scope, &ran), 0); /* runs, cancelled */
+    CHECK_EQ(thrum_scope_go(&scope, runs_in_scope, &ran), 0); /* it runs, and is cancelled */
     CHECK_EQ(thrum_scope_join(&scope), -ENOMEM);
     CHECK_EQ(atomic_load(&ran), started + 1);
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_s(100)), 0); /* the timer needs none */
+    CHECK_EQ(thrum_scope_open(&scope, thrum_after_s(100)), 0); /* the timer needs no memory */
     CHECK_EQ(thrum_scope_join(&scope), 0);
     return 0;
 }
 
 TEST(a_child_cannot_be_started) {
-    /* It is recorded like a failure: the others are cancelled, and the join says it. */
+    /* It is recorded like a failure: the others are cancelled, and the join returns it. */
     in_task(goes);
 }
 
@@ -287,7 +290,7 @@ static void *binds(void *seat) {
 }
 
 TEST(each_allocation_of_all_of_them) {
-    /* The Nth one from the scheduler's allocator is refused once, for every N. */
+    /* The Nth allocation of the scheduler's is refused once, for every N. */
     bool refused = true;
     for (long n = 1; refused && n < 2000; n++) {
         rig r;
@@ -304,5 +307,5 @@ TEST(each_allocation_of_all_of_them) {
         atomic_store(&r.fail_at, 0);
         rig_stop(&r);
     }
-    CHECK(!refused); /* each of them has failed once */
+    CHECK(!refused); /* each allocation has failed once */
 }

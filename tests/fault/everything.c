@@ -1,7 +1,8 @@
 /*
  * everything.c: one program that uses everything, again and again, and each time the Nth call of a
  * kind fails: allocations, mappings, guards, threads, barriers, futex waits; for every N, until it
- * runs to its end without that. Codes are as documented, nothing leaks, and the scheduler works.
+ * runs to its end without that. Each time codes are as documented, nothing leaks, and the scheduler
+ * works.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
@@ -13,13 +14,13 @@
 #include "platform/faults.h"
 #include "platform/platform.h"
 
-/* How many faults there were, for tools/faults. */
+/* Counts the faults, for tools/faults. */
 static void tell(const char *kind, long faults, long refused) {
     printf("faults: %s %ld %ld\n", kind, faults, refused);
     fflush(stdout);
 }
 
-/* What a start may say when it is refused something. */
+/* What a start may return when it is refused something. */
 static bool starts(rig *r, int code) {
     const int result = thrum_sched_start(&r->sched, &r->config);
     if (result != 0) {
@@ -32,7 +33,7 @@ static bool starts(rig *r, int code) {
 }
 
 TEST(nth_allocation) {
-    /* By the config's allocator, at the start and in the program. */
+    /* The config's allocator refuses the Nth call, at the start and in the program. */
     long refused = 0;
     for (long n = 1;; n++) {
         rig r;
@@ -43,7 +44,7 @@ TEST(nth_allocation) {
             refused += everything_in(&r);
             had = atomic_load(&r.refused) > 0;
             atomic_store(&r.fail_at, 0);
-            CHECK_EQ(everything_in(&r), 0); /* all works now */
+            CHECK_EQ(everything_in(&r), 0); /* everything works now */
             rig_stop(&r);
         } else {
             had = true;
@@ -57,7 +58,7 @@ TEST(nth_allocation) {
     }
 }
 
-/* The Nth call of a kind of the platform's. */
+/* The platform refuses the Nth call of a kind. */
 static void nth(const char *name, th_os_fault kind, int code) {
     long faults = 0, refused = 0;
     for (uint32_t n = 0;; n++) {
@@ -81,7 +82,7 @@ static void nth(const char *name, th_os_fault kind, int code) {
 }
 
 TEST(nth_allocation_of_the_platform) {
-    /* What comes from malloc whatever the config says. */
+    /* What comes from malloc whatever the config says is refused. */
     nth("malloc", TH_OS_FAULT_ALLOC, -ENOMEM);
 }
 
@@ -91,15 +92,15 @@ TEST(nth_mapping) {
 }
 
 TEST(nth_guard) {
-    /* Another guard is taken. */
+    /* Another kind of guard is taken. */
     nth("guard, madvise", TH_OS_FAULT_GUARD_MADVISE, -ENOMEM);
-    th_os_fail_guard_madvise(0, UINT32_MAX); /* so that the other kind is asked for */
+    th_os_fail_guard_madvise(0, UINT32_MAX); /* now the other kind is asked for */
     nth("guard, mprotect", TH_OS_FAULT_GUARD_MPROTECT, -ENOMEM);
     th_os_fail_guard_madvise(0, 0);
 }
 
 TEST(nth_thread) {
-    /* Workers and threads for blocking calls. */
+    /* Workers and threads for blocking calls are refused. */
     nth("thread", TH_OS_FAULT_THREAD, -EAGAIN);
 }
 
@@ -111,7 +112,7 @@ TEST(nth_barrier) {
 /* ---- futex ---- */
 
 static atomic_long futex_calls, futex_fail_at;
-static atomic_long futex_every; /* every so many calls; 0: none */
+static atomic_long futex_every; /* one call in so many; 0: none */
 static atomic_int futex_code;
 static atomic_long futex_faults;
 
@@ -130,11 +131,13 @@ int __wrap_th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
     return __real_th_os_futex_wait(xword, value, deadline);
 }
 
-static const int futex_codes[] = {-EINTR, -EAGAIN, 0}; /* 0: woken by nobody */
+static const int futex_codes[] = {-EINTR, -EAGAIN, 0}; /* 0: woken without a waker */
 
 TEST(nth_futex_wait) {
-    /* Interrupted, refused, and ended without a wake: for each N; how many there are depends on who
-     * is faster, so it ends when eight runs in a row did not come that far. */
+    /*
+     * The Nth wait is interrupted, refused, or ended without a wake, for each N. How many waits
+     * there are depends on the order of threads, so it ends when eight runs in a row had fewer.
+     */
     for (size_t i = 0; i < COUNT_OF(futex_codes); i++) {
         long faults = 0;
         int without = 0;
@@ -160,7 +163,7 @@ TEST(nth_futex_wait) {
 }
 
 TEST(every_other_futex_wait) {
-    /* All, every second and every third one, as if signals never ceased. */
+    /* All waits fail, every second and every third one, as if signals never ceased. */
     atomic_store(&futex_faults, 0);
     for (long every = 1; every <= 3; every++) {
         for (size_t i = 0; i < COUNT_OF(futex_codes); i++) {

@@ -40,7 +40,7 @@ static int keep_busy(void *arg) {
 }
 
 TEST(fork_and_exec_beside_workers) {
-    /* From a plain thread, a fiber and the blocking pool, while workers run. */
+    /* They come from a plain thread, a fiber and the blocking pool, while workers run. */
     rig r;
     rig_begin(&r, 3);
     rig_go(&r, keep_busy, NULL);
@@ -65,7 +65,7 @@ static int spawn_true(void *arg) {
 }
 
 TEST(posix_spawn_on_a_fiber) {
-    /* Its use of the stack fits a fiber's. */
+    /* It needs no more stack than a fiber has. */
     rig r;
     rig_begin(&r, 2);
     for (int i = 0; i < 10; i++) {
@@ -89,10 +89,13 @@ static void *installs_on_and_on(void *arg) {
 }
 
 TEST(handlers_are_installed_in_the_child) {
-    /* Forked while other threads are at it, most of the time: their lock is free in the child. */
+    /*
+     * The process forks while other threads hold the handlers' lock most of the time: it is free in
+     * the child.
+     */
     rig r;
     crew c;
-    rig_begin(&r, 1); /* from its start on forks are watched */
+    rig_begin(&r, 1); /* forks are watched from its start on */
     crew_start(&c, 2, installs_on_and_on, NULL);
     for (int i = 0; i < 200; i++) {
         int status = 0;
@@ -127,10 +130,13 @@ static void *reads_on_and_on(void *arg) {
 }
 
 TEST(code_is_looked_up_in_the_child) {
-    /* Forked while other threads are in the loader by our calls: its lock is free in the child. */
+    /*
+     * The process forks while other threads are in the loader by our calls: its lock is free in the
+     * child.
+     */
     rig r;
     crew c;
-    rig_begin(&r, 1); /* from its start on forks are watched */
+    rig_begin(&r, 1); /* forks are watched from its start on */
     crew_start(&c, 2, reads_on_and_on, NULL);
     for (int i = 0; i < 200; i++) {
         int status = 0;
@@ -179,7 +185,7 @@ static int waits_for_all_the_time(void *arg) {
 }
 
 TEST(child_dumps_its_own_beside_a_dump_in_the_parent) {
-    /* There is a fiber that waits, so calls are told too. */
+    /* A fiber waits, so calls are told too. */
     if (UNDER_TSAN)
         CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
     if (UNDER_ASAN)
@@ -187,7 +193,7 @@ TEST(child_dumps_its_own_beside_a_dump_in_the_parent) {
     rig r;
     crew c;
     thrum_sem sem;
-    FILE *const own = fopen("/dev/null", "w"); /* the child's: the other may be locked there */
+    FILE *const own = fopen("/dev/null", "w"); /* the inherited one may be locked */
     dumped d = {.out = fopen("/dev/null", "w")};
     CHECK(own && d.out);
     thrum_sem_init(&sem, 0);
@@ -248,7 +254,10 @@ static void child_runs(const rig *parents) {
 }
 
 TEST(child_starts_its_own_beside_workers_of_the_parent) {
-    /* Forked while everything runs; the child's work ends, the parent's schedulers refuse it. */
+    /*
+     * The process forks while everything runs; the child's work ends, the parent's schedulers
+     * refuse it.
+     */
     if (UNDER_TSAN)
         CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
     if (UNDER_ASAN)

@@ -75,7 +75,7 @@ static void check_tied(thrum_policy policy) {
 }
 
 TEST(pinned_tasks_that_waited_for_a_stack_run_on_their_worker) {
-    /* Whichever worker comes by a stack first, from a task that ends or by a mapping. */
+    /* They run there whichever worker gets a stack first, from a task that ends or by a mapping. */
     for (int i = 0; i < 10; i++) {
         check_tied(THRUM_SHARDED);
         check_tied(THRUM_GLOBAL);
@@ -114,15 +114,15 @@ static void end_last(thrum_task *self, void *arg) {
 }
 
 /*
- * Whether the fiber moved, so that one worker has no spare stack and the other has two; then more
- * tasks are run, for anybody or for the one that has none.
+ * Returns whether the fiber moved, so that one worker has no spare stack and the other has two;
+ * then more tasks are run, for any worker or for the one that has none.
  */
 static bool run_short(bool tied) {
     rig r;
     wanderer w = {.sem = THRUM_SEM_INIT(0)};
     rig_init(&r);
     r.config.workers = 2;
-    r.config.stack_size = 32u << 20; /* mapped one by one */
+    r.config.stack_size = 32u << 20; /* such stacks are mapped one by one */
     rig_start(&r);
     thrum_task_init(&w.busy, spin_then_wake, &w);
     thrum_task_set_worker(&w.busy, 1);
@@ -148,7 +148,7 @@ static bool run_short(bool tied) {
 }
 
 TEST(worker_without_a_stack_leaves_its_work_to_one_with_spares) {
-    /* No mapping works any more; the worker that is woken has no stack, the one that sleeps has. */
+    /* No mapping works any more; the woken worker has no stack, the sleeping one has. */
     int moved = 0;
     for (int i = 0; i < 10; i++) {
         moved += run_short(false);
@@ -159,7 +159,7 @@ TEST(worker_without_a_stack_leaves_its_work_to_one_with_spares) {
 }
 
 TEST(work_tied_to_a_worker_without_a_stack_gets_another_ones) {
-    /* Only worker 0 may run it, and only worker 1 has a stack to spare. */
+    /* Only worker 0 may run the task, and only worker 1 has a stack to spare. */
     int moved = 0;
     for (int i = 0; i < 10; i++) {
         moved += run_short(true);

@@ -7,8 +7,10 @@
 
 #include "platform/faults.h"
 
-/* Uses the stack, so little at a time that no guard page is stepped over, `depth` bytes from
- * `start`. */
+/*
+ * Uses the stack, so little at a time that no guard page is stepped over, `depth` bytes from
+ * `start`.
+ */
 static __attribute__((noinline)) int dig(uintptr_t start, size_t depth) {
     volatile char block[512];
     for (size_t i = 0; i < sizeof(block); i++) {
@@ -83,7 +85,7 @@ static int answer(void *arg) {
     return 42;
 }
 
-/* Whether this kernel grants guards of this kind. */
+/* Returns whether this kernel grants guards of this kind. */
 static bool granted(const char *guard) {
     rig r;
     setenv("THRUM_GUARD", guard, 1);
@@ -94,7 +96,7 @@ static bool granted(const char *guard) {
     return result == 42;
 }
 
-/* Asked in a child: check_dies forks, and this process must not have had threads by then. */
+/* Asks in a child: check_dies forks, and this process must not have had threads by then. */
 static void skip_unless_granted(const char *guard) {
     int status = 0;
     fflush(NULL);
@@ -123,24 +125,24 @@ static void check_reported(const char *guard) {
 }
 
 TEST(overflow_is_reported) {
-    /* With the best guard there is: the fiber's name and the size of its stack. */
+    /* With the best guard there is the report has the fiber's name and the size of its stack. */
     check_reported(NULL);
 }
 
 TEST(overflow_into_a_madvise_guard) {
-    /* Reported with name and size. */
+    /* It is reported with name and size. */
     skip_unless_granted("madvise");
     check_reported("madvise");
 }
 
 TEST(overflow_into_an_mprotect_guard) {
-    /* Reported with name and size. */
+    /* It is reported with name and size. */
     skip_unless_granted("mprotect");
     check_reported("mprotect");
 }
 
 TEST(overflow_over_a_canary) {
-    /* Found at the next switch, and reported with name and size, too. */
+    /* It is found at the next switch, and reported with name and size, too. */
     attempt a = {.guard = "canary", .fn = overflow_a_little, .stack_size = 16u << 10};
     check_dies(perform, &a, "stack overflow");
     check_dies(perform, &a, "deep diver");
@@ -154,13 +156,13 @@ static int overflow_and_end(void *arg) {
 }
 
 TEST(overflow_over_a_canary_without_a_switch) {
-    /* Found at the task's end. */
+    /* It is found at the task's end. */
     attempt a = {.guard = "canary", .fn = overflow_and_end, .stack_size = 16u << 10};
     check_dies(perform, &a, "deep diver");
 }
 
 TEST(overflow_of_a_fiber_with_an_odd_name) {
-    /* Its name can neither begin another line nor tell the terminal anything. */
+    /* Its name can neither begin another line nor send controls to the terminal. */
     attempt a = {.name = "od\"d\n\x1b[2J\xff\xc3\xa4", .fn = overflow};
     check_dies(perform, &a, "stack overflow in fiber od\"d??[2J?\xc3\xa4: 131072 bytes");
     a = (attempt){
@@ -194,13 +196,13 @@ static int read_nowhere(void *arg) {
 }
 
 TEST(other_faults_reach_the_handler_before) {
-    /* A wild pointer in a fiber is none of ours. */
+    /* A wild pointer in a fiber is not a fault of ours. */
     attempt a = {.fn = read_nowhere, .before = catch_faults};
     check_dies(perform, &a, "the program's own handler");
 }
 
 TEST(overflow_comes_before_the_other_handler) {
-    /* What is ours is reported although the program has a handler. */
+    /* An overflow is reported although the program has a handler. */
     attempt a = {.fn = overflow, .before = catch_faults};
     check_dies(perform, &a, "stack overflow");
 }
@@ -227,19 +229,19 @@ static int status_of(const attempt *a, char *text, size_t size) {
 }
 
 TEST(catching_can_be_switched_off) {
-    /* An overflow then is a plain fault, without a line of ours. */
+    /* An overflow is then a plain fault, without a line of ours. */
     const attempt a = {.fn = overflow, .catch_off = true};
     char text[65536];
     const int status = status_of(&a, text, sizeof(text));
     CHECK(strstr(text, "thrum:") == NULL);
-    if (!UNDER_ASAN && !UNDER_TSAN) { /* those catch it themselves */
+    if (!UNDER_ASAN && !UNDER_TSAN) { /* these catch it themselves */
         CHECK(WIFSIGNALED(status));
         CHECK(WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS);
     }
 }
 
 TEST(fault_without_a_handler_kills) {
-    /* Without anybody before us a wild pointer ends the process as ever. */
+    /* Without a handler before ours a wild pointer ends the process as ever. */
     const attempt a = {.fn = read_nowhere};
     char text[65536];
     const int status = status_of(&a, text, sizeof(text));
@@ -253,7 +255,7 @@ TEST(fault_without_a_handler_kills) {
 /* ---- guards that are refused ---- */
 
 TEST(auto_falls_back_when_guards_are_refused) {
-    /* Down to the canary; everything works. */
+    /* It falls back to the canary; everything works. */
     rig r;
     rig_init(&r);
     r.config.guard = THRUM_GUARD_AUTO;
@@ -286,7 +288,7 @@ static int wait_on(void *arg) {
 }
 
 TEST(guards_refused_now_and_then) {
-    /* Fibers with guards of different kinds beside each other. */
+    /* Fibers with guards of different kinds run beside each other. */
     rig r;
     thrum_sem sem = THRUM_SEM_INIT(0);
     rig_init(&r);

@@ -22,7 +22,7 @@ static int answer(void *arg) {
 }
 
 TEST(start_fails_at_each_mapping) {
-    /* -ENOMEM and nothing left behind. */
+    /* The start fails with -ENOMEM and leaves nothing behind. */
     for (uint32_t n = 0;; n++) {
         rig r;
         rig_init(&r);
@@ -66,7 +66,10 @@ static void wait_in_task(thrum_task *self, void *arg) {
 
 #define CROWD 300
 
-/* More waiting tasks than there are stacks; returns when a mapping was refused for want of more. */
+/*
+ * Starts more waiting tasks than there are stacks; returns when a mapping was refused for want of
+ * more.
+ */
 static void overcrowd(rig *r, crowd *c) {
     static thrum_task tasks[CROWD];
     memset(c, 0, sizeof(*c));
@@ -86,8 +89,10 @@ static void overcrowd(rig *r, crowd *c) {
 }
 
 TEST(tasks_wait_for_stacks_that_come_free) {
-    /* No mapping ever works again: those that hold a stack are served, end, and make room for
-     * others. */
+    /*
+     * No mapping ever works again: tasks that hold a stack are served, end, and make room for
+     * others.
+     */
     rig r;
     crowd c;
     rig_begin(&r, 0);
@@ -132,7 +137,7 @@ TEST(stop_waits_for_tasks_without_a_stack) {
     CHECK_EQ(atomic_load(&c.through), CROWD);
 }
 
-/* ---- waits of those who run ---- */
+/* ---- waits of running fibers ---- */
 
 typedef struct pair {
     thrum_sem a, b;
@@ -203,7 +208,7 @@ TEST(task_with_a_stack_of_its_own_waits_for_it) {
 }
 
 TEST(many_tasks_wait_for_stacks_of_several_sizes) {
-    /* Each gets its own in the end. */
+    /* Each gets its own stack in the end. */
     rig r;
     thrum_handle *handles[60];
     int result = 0;

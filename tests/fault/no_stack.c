@@ -6,7 +6,7 @@
 
 #include "platform/faults.h"
 
-#define IN_VAIN_MS 1400 /* after a second in vain it is judged */
+#define IN_VAIN_MS 1400 /* the library decides after a second in vain */
 
 static void refuse_maps(bool on) {
     th_os_fail_map(0, on ? UINT32_MAX : 0);
@@ -55,13 +55,13 @@ static void *waits_for_a_stack(void *arg) {
     CHECK_EQ(thrum_sched_bind(r.sched), 0);
     attr.flags = THRUM_PINNED;
     CHECK_EQ(thrum_go_with(&attr, holds_a_stack, &over), 0);
-    thrum_yield(); /* it begins */
+    thrum_yield(); /* the body begins */
     pthread_barrier_wait(&step);
-    pthread_barrier_wait(&step); /* from here on there are no stacks */
+    pthread_barrier_wait(&step); /* there are no stacks from here on */
     thrum_handle *large = spawn_large(&r);
     CHECK_EQ(thrum_sleep(IN_VAIN_MS * INT64_C(1000000)), 0);
     pthread_barrier_wait(&step);
-    pthread_barrier_wait(&step); /* and now there are */
+    pthread_barrier_wait(&step); /* there are stacks again */
     thrum_sem_post(&over);
     join_large(large);
     CHECK_EQ(thrum_sched_unbind(), 0);
@@ -98,14 +98,14 @@ static void nothing_left_without_workers(void *arg) {
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.flags = THRUM_PINNED;
     CHECK_EQ(thrum_go_with(&attr, holds_a_stack, &over), 0);
-    CHECK_EQ(thrum_sched_unbind(), 0); /* its counts are the scheduler's then */
+    CHECK_EQ(thrum_sched_unbind(), 0); /* then its counts are the scheduler's */
     CHECK_EQ(thrum_sched_bind(r.sched), 0);
     refuse_maps(true);
     join_large(spawn_large(&r));
 }
 
 TEST(what_has_ended_on_a_bound_thread_frees_nothing) {
-    /* Bodies ran there, under a binding before: they count as begun and ended. */
+    /* Bodies ran there under an earlier binding: they count as begun and ended. */
     for (size_t i = 0; i < COUNT_OF(counts); i++) {
         unsigned workers = counts[i];
         check_dies(nothing_left_without_workers, &workers, "no stack can be had");
@@ -132,7 +132,7 @@ static int forks_and_takes_back(void *arg) {
     return 0;
 }
 
-/* Nobody else is free to take what is offered: FORKS are offered, and taken back. */
+/* No other worker is free to take what is offered: FORKS are offered, and taken back. */
 static void forking_begin(forking *f, unsigned workers, thrum_policy policy) {
     memset(f, 0, sizeof(*f));
     thrum_sem_init(&f->over, 0);
@@ -156,7 +156,7 @@ static const unsigned many[] = {2, 4, 8};
 #define CELLS (COUNT_OF(policies) * COUNT_OF(many))
 
 TEST(forks_taken_back_hide_no_body_that_waits) {
-    /* As many of those as of these. */
+    /* There are as many of these bodies as of those forks. */
     static forking f[CELLS];
     thrum_handle *large[CELLS];
     for (size_t i = 0; i < CELLS; i++) {

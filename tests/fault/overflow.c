@@ -1,6 +1,6 @@
 /*
- * The fault handler below the scheduler: an overflow that is ours is told, every other fault goes
- * to whoever was there before, as if we were not.
+ * The fault handler below the scheduler: an overflow of ours is reported, every other fault goes to
+ * the handler that was there before, as if ours did not exist.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include "core/fiber/stack.h"
 #include "platform/platform.h"
 
-/* ---- helpers ---- */
+/* ---- helpers of these tests ---- */
 
-/* The wait status of a child that runs fn(arg). */
+/* Returns the wait status of a child that runs fn(arg). */
 static int status_of(void (*fn)(void *), void *arg) {
     int status = 0;
     fflush(NULL);
@@ -43,7 +43,7 @@ static void check_exited_with(int status, int code) {
                      (unsigned)status);
 }
 
-static volatile char *bad_page; /* protected */
+static volatile char *bad_page; /* a protected page */
 
 static void make_bad_page(void) {
     bad_page = th_os_map(th_os_page_size());
@@ -56,7 +56,7 @@ static bool knows_nothing(uintptr_t address) {
     return false;
 }
 
-/* The action that a program had before us. */
+/* Installs the action that a program had before ours. */
 static void had_before(int signal, int flags, void *handler, int masked) {
     struct sigaction action = {.sa_flags = flags};
     if (flags & SA_SIGINFO)
@@ -146,7 +146,7 @@ static void mended_by_previous(void *arg) {
     make_bad_page();
     had_before(SIGSEGV, SA_SIGINFO, (void *)(uintptr_t)mend, 0);
     CHECK_EQ(th_os_fault_catch(knows_nothing), 0);
-    CHECK_EQ(th_os_fault_catch(knows_nothing), 0); /* a second time it must not find itself */
+    CHECK_EQ(th_os_fault_catch(knows_nothing), 0); /* the second time it must not find itself */
     errno = 4711;
     *bad_page = 7;
     CHECK_EQ(errno, 4711);
@@ -182,7 +182,7 @@ static void mask_as_asked(void *arg) {
 }
 
 TEST(previous_handler_gets_the_mask_that_it_asked_for) {
-    /* What was blocked, its own mask, and the signal itself unless SA_NODEFER. */
+    /* The mask is what was blocked, its own mask, and the signal itself unless SA_NODEFER. */
     int flags = 0;
     check_exited_with(status_of(mask_as_asked, &flags), 42);
     flags = (int)SA_NODEFER;
@@ -198,7 +198,9 @@ static void die_by_default(void *arg) {
 }
 
 TEST(fault_without_a_handler_kills) {
-    /* By the signal itself, so that a core is dumped where it happened; also when it is ignored. */
+    /*
+     * The signal itself kills, so that a core is dumped where it happened; also when it is ignored.
+     */
     void *action = (void *)(uintptr_t)SIG_DFL;
     check_killed_by(status_of(die_by_default, &action), SIGSEGV);
     action = (void *)(uintptr_t)SIG_IGN;
@@ -213,7 +215,7 @@ static void send_to_self(void *arg) {
 }
 
 TEST(sent_signal_does_what_it_did) {
-    /* kill -SEGV: deadly by default, nothing when ignored. */
+    /* kill -SEGV is deadly by default, and does nothing when ignored. */
     void *action = (void *)(uintptr_t)SIG_DFL;
     check_killed_by(status_of(send_to_self, &action), SIGSEGV);
     action = (void *)(uintptr_t)SIG_IGN;
@@ -240,7 +242,7 @@ static void sent_to_handler(void *arg) {
 }
 
 TEST(sent_signal_reaches_the_handler) {
-    /* With the sender's siginfo; we are not even asked. */
+    /* The handler gets the sender's siginfo; ours is not even asked. */
     check_exited_with(status_of(sent_to_handler, NULL), 42);
 }
 
@@ -258,7 +260,7 @@ static void one_shot(void *arg) {
 }
 
 TEST(one_shot_handler_runs_once) {
-    /* SA_RESETHAND: the second fault kills. */
+    /* With SA_RESETHAND the second fault kills. */
     check_killed_by(status_of(one_shot, NULL), SIGSEGV);
 }
 
@@ -286,7 +288,7 @@ static void jumps_out(void *arg) {
 }
 
 TEST(previous_handler_may_jump_out) {
-    /* Again and again, also from the alternate stack. */
+    /* It may do so again and again, also from the alternate stack. */
     check_exited_with(status_of(jumps_out, NULL), 42);
 }
 
@@ -305,7 +307,7 @@ static void bus_error(void *arg) {
 }
 
 TEST(bus_errors_are_passed_on_too) {
-    /* To SIGBUS's own previous action. */
+    /* They go to SIGBUS's own previous action. */
     void *action = (void *)(uintptr_t)see_bus;
     check_exited_with(status_of(bus_error, &action), 42);
     action = (void *)(uintptr_t)SIG_DFL;

@@ -16,7 +16,7 @@ static int answer(void *arg) {
 /* ---- channels ---- */
 
 TEST(channel_without_memory) {
-    /* It is not made. */
+    /* The channel is not made. */
     thrum_chan *chan = NULL;
     th_os_fail_alloc(0, 1);
     CHECK_EQ(thrum_chan_create(&chan, sizeof(int), 4), -ENOMEM);
@@ -61,9 +61,9 @@ static int send_without_memory(void *arg) {
 }
 
 TEST(unbounded_channel_cannot_grow) {
-    /* -ENOMEM from each way to send, nothing lost, order kept; later it grows. */
+    /* Each way to send fails with -ENOMEM, nothing is lost, order is kept; later it grows. */
     rig_do(0, send_without_memory, NULL);
-    CHECK_EQ(send_without_memory(NULL), 0); /* a plain thread's */
+    CHECK_EQ(send_without_memory(NULL), 0); /* sent by a plain thread */
 }
 
 static int select_without_memory(void *arg) {
@@ -81,7 +81,7 @@ static int select_without_memory(void *arg) {
     CHECK_EQ(thrum_select(cases, CASES, THRUM_FOREVER), -ENOMEM);
     CHECK_EQ(thrum_select(cases, CASES, thrum_now()), -ETIMEDOUT); /* it does not wait */
     CHECK_EQ(thrum_chan_try_send(chan, &number), 0);
-    CHECK(thrum_select(cases, CASES, THRUM_FOREVER) >= 0); /* nor here */
+    CHECK(thrum_select(cases, CASES, THRUM_FOREVER) >= 0); /* it does not wait here either */
     CHECK_EQ(got, 7);
     th_os_fail_alloc(0, 0);
     CHECK_EQ(thrum_select(cases, CASES, thrum_after_us(1)), -ETIMEDOUT);
@@ -90,7 +90,7 @@ static int select_without_memory(void *arg) {
 }
 
 TEST(select_over_a_crowd_without_memory) {
-    /* -ENOMEM only where it would have to wait; nothing stays enlisted. */
+    /* It fails with -ENOMEM only where it would have to wait; nothing stays enlisted. */
     rig_do(0, select_without_memory, NULL);
 }
 
@@ -107,7 +107,7 @@ static int wait_for_other(void *arg) {
 }
 
 TEST(fiber_waits_for_idleness_without_a_thread) {
-    /* A thread waits in its place; when it is refused, so is the call. */
+    /* A thread waits in its place; when that is refused, so is the call. */
     rig a, b;
     CHECK_EQ(thrum_sched_wait_idle(NULL, 0), -EINVAL);
     CHECK_EQ(thrum_sched_wait_done(NULL, 0), -EINVAL);
@@ -135,14 +135,16 @@ static int call_blocking(void *arg) {
 }
 
 TEST(blocking_call_fails_at_each_allocation) {
-    /* -ENOMEM with the call not begun, for the pool and for its first thread; the next one works.
+    /*
+     * -ENOMEM comes with the call not begun, for the pool and for its first thread; the next call
+     * works.
      */
     bool refused = true;
     int n = 0;
     while (refused) {
         rig r;
         rig_begin(&r, 0);
-        rig_run(&r, answer, NULL); /* what a first task needs is there */
+        rig_run(&r, answer, NULL); /* what a first task needs is there now */
         atomic_store(&r.fail_at, atomic_load(&r.calls) + 2 + n++); /* 1: the fiber that calls */
         CHECK_EQ(rig_run(&r, call_blocking, &r), 0);
         refused = atomic_load(&r.refused) != 0;
@@ -154,7 +156,7 @@ TEST(blocking_call_fails_at_each_allocation) {
 /* ---- binding ---- */
 
 TEST(bind_fails_at_each_mapping) {
-    /* The thread is bound or it is not; without the alternate stack it works as well. */
+    /* The thread is bound or it is not; it also works without the alternate stack. */
     bool refused = true;
     for (uint32_t n = 0; refused; n++) {
         rig r;

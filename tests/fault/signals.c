@@ -2,8 +2,8 @@
  * signals.c: signals at 10 kHz into every worker, which has unblocked them, while everything runs.
  *
  * A timer of the system for each worker: no sender has to be awake for it. What comes while the one
- * before is still pending is counted as merged by the system (si_overrun): who is off its core,
- * with more workers than cores, cannot take more.
+ * before is still pending is counted as merged by the system (si_overrun): a worker that is off its
+ * core, as with more workers than cores, cannot take more.
  */
 /* matrix: policy workers */
 /* matrix: quick 4 */
@@ -32,7 +32,9 @@ static atomic_int there;
 static __thread target *mine;
 
 static void count_signal(int signal, siginfo_t *info, void *context) {
-    /* The thread sanitizer calls it late: on the fiber it came to, by then maybe another thread's.
+    /*
+     * The thread sanitizer calls it late, on the fiber that it came to, which by then may run on
+     * another thread.
      */
     target *t = mine ? mine : &targets[0];
     (void)signal, (void)context;
@@ -40,7 +42,7 @@ static void count_signal(int signal, siginfo_t *info, void *context) {
     atomic_fetch_add_explicit(&t->merged, info->si_overrun, memory_order_relaxed);
 }
 
-/* On the worker: the library has blocked it, the program wants it. */
+/* The mask of the worker: the library has blocked the signal, the program wants it. */
 static void unblock(void *ctx, int worker) {
     sigset_t set;
     (void)ctx, (void)worker;
@@ -81,9 +83,9 @@ static void sum_up(int workers, double s, int rounds) {
 }
 
 TEST(everything_under_signals) {
-    /* Each wait ends by what it waits for, each call is made once. */
+    /* Each wait ends by what it waits for, and each call is made once. */
     const struct sigaction action = {.sa_sigaction = count_signal,
-                                     .sa_flags = SA_SIGINFO}; /* no SA_RESTART */
+                                     .sa_flags = SA_SIGINFO}; /* without SA_RESTART */
     rig r;
     CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
     rig_init(&r);
@@ -98,7 +100,7 @@ TEST(everything_under_signals) {
     for (; thrum_now() - begin < INT64_C(1500000000); rounds++)
         CHECK_EQ(everything_in(&r), 0);
     const double s = (double)(thrum_now() - begin) / 1e9;
-    for (int i = 0; i < workers; i++) /* before the workers go */
+    for (int i = 0; i < workers; i++) /* before the workers end */
         CHECK_EQ(timer_delete(targets[i].timer), 0);
     rig_stop(&r);
     sum_up(workers, s, rounds);

@@ -11,7 +11,7 @@
 
 #include "platform/platform.h"
 
-/* After `after` more calls, `times` fail with `code`. */
+/* After `after` more calls, `times` calls fail with `code`. */
 typedef struct refusal {
     int after, times, code;
 } refusal;
@@ -76,7 +76,9 @@ static void post(void *arg) {
 }
 
 TEST(thread_is_refused) {
-    /* No memory for what it is told, or no thread: an error; the next one starts. */
+    /*
+     * Without memory for its arguments, or without a thread, it is an error; the next one starts.
+     */
     th_os_thread thread;
     thrum_sem ran;
     thrum_sem_init(&ran, 0);
@@ -90,7 +92,7 @@ TEST(thread_is_refused) {
 }
 
 TEST(heap_is_exhausted) {
-    /* NULL, and errno stays the program's. */
+    /* The result is NULL, and errno stays the program's. */
     of_malloc = (refusal){0, 1, ENOMEM};
     CHECK_CODE(th_os_alloc(100) == NULL, true);
 }
@@ -100,7 +102,10 @@ static void ends(void *self) {
 }
 
 TEST(thread_pointer_without_a_key) {
-    /* The system has no key left: an error, and the pointer works without being told at exit. */
+    /*
+     * The system has no key left: this is an error, and the pointer works without being told at
+     * exit.
+     */
     int value = 0;
     of_key = (refusal){0, 1, EAGAIN};
     CHECK_EQ(th_os_self_on_exit(ends), -EAGAIN);
@@ -110,7 +115,7 @@ TEST(thread_pointer_without_a_key) {
 }
 
 TEST(thread_pointer_without_memory) {
-    /* The key's value cannot be kept: an error, and the pointer is what it was. */
+    /* The key's value cannot be kept: this is an error, and the pointer is what it was. */
     int value = 0;
     CHECK_EQ(th_os_self_on_exit(ends), 0);
     of_setspecific = (refusal){0, 1, ENOMEM};
@@ -127,7 +132,7 @@ static bool nothing_of_ours(uintptr_t address) {
 }
 
 TEST(handler_is_refused) {
-    /* Asking for the old one, or setting ours: an error, and it is tried anew. */
+    /* Asking for the old handler or setting ours fails: this is an error, and it is tried anew. */
     for (int after = 0; after < 4; after++) {
         of_sigaction = (refusal){after, 1, EINVAL};
         CHECK_CODE(th_os_fault_catch(nothing_of_ours), -EINVAL);
@@ -136,7 +141,10 @@ TEST(handler_is_refused) {
 }
 
 TEST(alternate_stack_is_refused) {
-    /* An error and nothing mapped; when the system does not say what there is, none is set. */
+    /*
+     * It is an error, and nothing is mapped; when the system does not say what there is, none is
+     * set.
+     */
     if (UNDER_ASAN)
         CHECK_SKIP("the sanitizer has given the thread one already");
     void *altstack = &altstack;
@@ -153,7 +161,7 @@ TEST(alternate_stack_is_refused) {
 }
 
 TEST(pages_are_refused) {
-    /* Mapping, and mapping anew in place. */
+    /* Mapping fails, and mapping anew in place. */
     const size_t size = th_os_page_size();
     of_mmap = (refusal){0, 1, ENOMEM};
     CHECK_CODE(th_os_map(size) == NULL, true);
@@ -177,7 +185,7 @@ TEST(guard_that_is_only_said_to_be_there) {
 }
 
 TEST(affinity_is_not_told) {
-    /* Masks grow as long as the kernel's is longer, to an end; without one there is one CPU. */
+    /* Masks grow as long as the kernel's is longer, up to a bound; without one there is one CPU. */
     const unsigned cpus = th_os_cpus();
     th_os_cpuset set;
     of_affinity = (refusal){0, 3, EINVAL};
@@ -209,7 +217,7 @@ TEST(limits_are_not_told) {
 }
 
 TEST(line_is_written_in_spite_of_signals) {
-    /* An interrupted write is repeated; where nothing can be written, that is the end of it. */
+    /* An interrupted write is repeated; where nothing can be written, it gives up. */
     int ends_of_pipe[2];
     char text[16] = "";
     const int before = dup(STDERR_FILENO);

@@ -13,7 +13,7 @@ static int answer(void *arg) {
 }
 
 TEST(no_thread_at_all) {
-    /* -EAGAIN, nothing left behind, and later it starts. */
+    /* The start fails with -EAGAIN, leaves nothing behind, and later it starts. */
     rig r;
     rig_init(&r);
     th_os_fail_thread(0, UINT32_MAX);
@@ -42,7 +42,7 @@ static int spawn_some(void *arg) {
 }
 
 TEST(fewer_threads_than_asked_for) {
-    /* It starts with those that could be had, numbers them from 0, and works. */
+    /* It starts with the threads that could be had, numbers them from 0, and works. */
     for (uint32_t had = 1; had < 5; had++) {
         rig r;
         rig_init(&r);
@@ -65,7 +65,7 @@ TEST(fewer_threads_than_asked_for) {
 /* ---- hooks of workers that came and went ---- */
 
 typedef struct hooked {
-    rig r; /* first: the allocator's ctx */
+    rig r; /* comes first: it is the allocator's ctx */
     atomic_int running[8];
     atomic_int ran;
 } hooked;
@@ -127,14 +127,16 @@ static int call_without_threads(void *arg) {
     th_os_fail_thread(0, 0);
     CHECK_EQ(thrum_blocking(answer, NULL, &result), 0);
     CHECK_EQ(result, 42);
-    th_os_fail_thread(0, UINT32_MAX); /* there is one now: it serves all */
+    th_os_fail_thread(0, UINT32_MAX); /* there is one thread now: it serves all */
     CHECK_EQ(thrum_blocking(answer, NULL, &result), 0);
     th_os_fail_thread(0, 0);
     return 0;
 }
 
 TEST(blocking_call_without_threads) {
-    /* -EAGAIN with the call not begun while there is none; one that is there is enough. */
+    /*
+     * -EAGAIN comes with the call not begun while there is no thread; one that is there is enough.
+     */
     rig_do(0, call_without_threads, NULL);
 }
 
@@ -193,19 +195,22 @@ static int stop_without_threads(void *arg) {
     rig *other = arg;
     th_os_fail_thread(0, UINT32_MAX);
     CHECK_EQ(thrum_sched_stop(other->sched), -EAGAIN);
-    CHECK_EQ(thrum_task_post(other->sched, &refused), 0); /* as if never asked */
+    CHECK_EQ(thrum_task_post(other->sched, &refused), 0); /* the other scheduler goes on */
     CHECK_EQ(thrum_sem_wait(&ran), 0);
     th_os_fail_thread(0, 0);
     CHECK_EQ(thrum_sched_stop_until(other->sched, 0), -ETIMEDOUT);
     th_os_fail_thread(0, UINT32_MAX);
     CHECK_EQ(thrum_sched_stop(other->sched), -EAGAIN);
-    CHECK_EQ(thrum_task_post(other->sched, &refused), -ESHUTDOWN); /* as before: stopping */
+    CHECK_EQ(thrum_task_post(other->sched, &refused), -ESHUTDOWN); /* it is still stopping */
     th_os_fail_thread(0, 0);
     return 0;
 }
 
 TEST(stop_from_a_task_without_threads) {
-    /* -EAGAIN, and the scheduler is as it was: running, or stopping since a stop timed out. */
+    /*
+     * It fails with -EAGAIN, and the scheduler is as it was: running, or stopping since a stop
+     * timed out.
+     */
     rig r;
     rig other;
     gate g;
@@ -227,7 +232,7 @@ static void *binds(void *arg) {
     return NULL;
 }
 
-/* Stops the other in vain; afterwards it is bound to, and runs what is posted. */
+/* Stops the other one in vain; afterwards it binds to it, and runs what is posted. */
 static int fails_to_stop(void *arg) {
     rig *other = arg;
     pthread_t thread;
@@ -242,7 +247,7 @@ static int fails_to_stop(void *arg) {
 }
 
 TEST(after_a_stop_without_threads_one_can_bind) {
-    /* From a task, and from a thread that is bound elsewhere; with workers and without. */
+    /* This holds for a task, and for a thread that is bound elsewhere; with workers and without. */
     for (unsigned workers = 0; workers < 3; workers += 2) {
         rig r;
         rig other;

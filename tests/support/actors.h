@@ -16,8 +16,8 @@
 
 typedef struct actor {
     void *arg;
-    int index;  /* from 0, over all of the cast */
-    bool fiber; /* else a plain thread */
+    int index;  /* its number from 0, over the whole cast */
+    bool fiber; /* otherwise a plain thread */
     thrum_fn fn;
     thrum_handle *handle;
     pthread_t thread;
@@ -43,7 +43,7 @@ static inline cast *cast_new(rig *r) {
     return c;
 }
 
-/* One more: fn gets its actor. From anywhere. */
+/* Starts one more: fn gets its actor. Any thread may call it. */
 static inline void cast_add(cast *c, bool fiber, thrum_fn fn, void *arg) {
     CHECK(c->count < ACTORS_MAX);
     actor *a = &c->actors[c->count];
@@ -57,7 +57,7 @@ static inline void cast_add(cast *c, bool fiber, thrum_fn fn, void *arg) {
     }
 }
 
-/* So many fibers and so many threads, in turn as long as there are both. */
+/* Starts that many fibers and threads, in turn as long as there are both. */
 static inline void cast_add_mixed(cast *c, int fibers, int threads, thrum_fn fn, void *arg) {
     while (fibers > 0 || threads > 0) {
         if (fibers > 0) {
@@ -108,7 +108,7 @@ static inline int waiting32(uint32_t *xword, void *const *first) {
     }
 }
 
-/* The same for 64 bits, sem; of a waitgroup only while its count can't change. */
+/* The same for 64 bits: a semaphore; a waitgroup only while its count cannot change. */
 static inline int waiting64(uint64_t *xword, void *const *first) {
     for (;;) {
         uint64_t seen = th_load_relaxed(xword);
@@ -132,7 +132,7 @@ static inline int waiting64(uint64_t *xword, void *const *first) {
 #define READERS_WAITING(l) waiting64(&(l)->reserved_word, &(l)->reserved_readers[0])
 #define WRITERS_WAITING(l) waiting64(&(l)->reserved_word, &(l)->reserved_writers[0])
 #define TICKET_WAITING(t) waiting32(&(t)->reserved_tickets->reserved_word, &(t)->reserved_first)
-/* A pool begins with its word and the list's first. */
+/* A pool begins with its word and the list's first waiter. */
 #define POOL_WAITING(p) waiting32((uint32_t *)(void *)(p), (void **)(void *)(p) + 1)
 
 #endif

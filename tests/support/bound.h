@@ -3,14 +3,14 @@
  *
  * The environment of a test's cell says how many workers there are, 0 to 64, and whether the main
  * thread is bound; stacks are small. Without workers, tasks run only while the main thread waits:
- * so a test of these files waits for what it needs by a primitive, and never spins.
+ * so a test of these files waits for what it needs with a primitive, and never spins.
  */
 #ifndef BOUND_H
 #define BOUND_H
 
 #include "support/support.h"
 
-/* Whether the main thread is to be bound in this cell. */
+/* Says whether the main thread is to be bound in this cell. */
 static inline bool bound_cell(void) {
     return check_env("CHECK_BOUND", 1) != 0;
 }
@@ -33,13 +33,13 @@ static inline void bound_leave(void) {
     }
 }
 
-/* All ends, and nothing is left of it. */
+/* Checks that all has ended, and that nothing is left. */
 static inline void bound_end(rig *r) {
     bound_leave();
     rig_stop(r);
 }
 
-/* Starts fn(arg) n times; n times waits for it: each must return 0. */
+/* Starts fn(arg) n times and waits for each: each must return 0. */
 static inline void bound_run_all(rig *r, int n, thrum_fn fn, void *arg) {
     thrum_handle **handles = calloc((size_t)n, sizeof(thrum_handle *));
     const thrum_attr attr = rig_attr(r);
@@ -55,7 +55,7 @@ static inline void bound_run_all(rig *r, int n, thrum_fn fn, void *arg) {
     free(handles);
 }
 
-/* Until nothing can run: all who were started wait, or have ended. */
+/* Waits until nothing can run: all started tasks wait, or have ended. */
 static inline void bound_settle(rig *r) {
     CHECK_EQ(thrum_sched_wait_idle(r->sched, THRUM_FOREVER), 0);
 }

@@ -1,5 +1,5 @@
 /*
- * chans.h: looking into a channel, for tests that wait until somebody waits there.
+ * chans.h: a look into a channel, for tests that wait until a waiter stands there.
  */
 #ifndef CHANS_H
 #define CHANS_H

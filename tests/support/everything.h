@@ -22,16 +22,16 @@ typedef struct everything {
     thrum_waitgroup group;
     thrum_tickets tickets;
     thrum_key key;
-    bool flag; /* under the mutex */
+    bool flag; /* protected by the mutex */
     atomic_int ran;
 } everything;
 
-/* Whether it succeeded; else it was refused with `code`. */
+/* Returns whether it succeeded; otherwise it was refused with `code`. */
 static inline bool granted(everything *e, int result, int code) {
     if (result >= 0)
         return true;
     CHECK_EQ(result, code);
-    e->refused++; /* by the program's own fiber, or by main while that does not run */
+    e->refused++; /* changed by the program's own fiber, or by main while that does not run */
     return false;
 }
 
@@ -269,7 +269,7 @@ static inline int every_main(void *arg) {
     return 0;
 }
 
-/* A thread that binds; on the caller's own. */
+/* Binds a thread, on the caller's own. */
 static inline void every_bound(everything *e) {
     const thrum_attr attr = {.size = sizeof(attr), .flags = THRUM_PINNED, .worker = -1};
     thrum_handle *handle;
@@ -283,7 +283,10 @@ static inline void every_bound(everything *e) {
     CHECK_EQ(thrum_sched_unbind(), 0);
 }
 
-/* All of it, once, in a scheduler that runs; on a plain thread. How many calls were refused. */
+/*
+ * Does all of it once, on a plain thread, in a running scheduler. Returns how many calls were
+ * refused.
+ */
 static inline int everything_in(rig *r) {
     everything *e = calloc(1, sizeof(*e));
     thrum_handle *handle;

@@ -7,18 +7,18 @@
 #include "support/actors.h"
 
 typedef struct object {
-    atomic_int users; /* borrowers at present: 0 or 1 */
-    int plain;        /* what its borrowers count */
-    char rest[37];    /* so that its size is an odd one */
+    atomic_int users; /* present borrowers: 0 or 1 */
+    int plain;        /* counted by its borrowers */
+    char rest[37];    /* makes the size an odd one */
 } object;
 
-/* What the hooks count; first of all the rig, whose allocator the pool uses. */
+/* What the hooks count. The rig comes first: the pool uses its allocator. */
 typedef struct stage {
     rig r;
     thrum_pool *pool;
     order log;
     atomic_int constructed, destructed, borrowed, most, late, cancelled;
-    atomic_int fail_in; /* the construct that many from now fails; 0: none */
+    atomic_int fail_in; /* the number of the next construct that fails, from 1; 0: none */
     int rounds, n;
     bool blocks; /* the hooks suspend */
 } stage;
@@ -62,7 +62,7 @@ static inline thrum_pool_config config_of(stage *s, size_t capacity, bool preser
     return config;
 }
 
-/* Without a pool. */
+/* Begins without a pool. */
 static inline stage *stage_bare(void) {
     stage *s = calloc(1, sizeof(*s));
     CHECK(s != NULL);

@@ -21,7 +21,7 @@ typedef enum race_kind {
     RACE_TICKET,
     RACE_POOL,
     RACE_JOIN,
-    RACE_WRITE, /* a deadline only: no point of cancellation */
+    RACE_WRITE, /* only with a deadline: it is no point of cancellation */
     RACE_KINDS
 } race_kind;
 
@@ -52,10 +52,10 @@ typedef struct race {
     bool timed;
     thrum_time deadline;
     unsigned seed;
-    atomic_int round;  /* that the helper may do */
-    atomic_int helped; /* that it has done */
+    atomic_int round;  /* the round that the helper may do */
+    atomic_int helped; /* the round that it has done */
     atomic_bool ends;
-    long taken, ended; /* how often it came to which outcome */
+    long taken, ended; /* how often which outcome came */
     race_object objects[RACE_BATCH];
 } race;
 
@@ -105,7 +105,7 @@ static inline int race_cond(race_object *o, thrum_time t) {
     while (!o->ready && result == 0)
         result = t == THRUM_FOREVER ? thrum_cond_wait(&o->cond, &o->mutex)
                                     : thrum_cond_wait_until(&o->cond, &o->mutex, t);
-    thrum_mutex_unlock(&o->mutex); /* aborts unless it is ours */
+    thrum_mutex_unlock(&o->mutex); /* this aborts unless the mutex is ours */
     return result;
 }
 
@@ -119,7 +119,7 @@ static inline int race_select(race_object *o, thrum_time t) {
     return which < 0 ? which : 0;
 }
 
-/* The forms without a deadline where there are some: they wait in another way. */
+/* Uses forms without a deadline where there are some: they wait in another way. */
 static inline int race_wait(race_object *o, thrum_time t) {
     const bool plain = t == THRUM_FOREVER;
     thrum_event *both[] = {&o->events[0], &o->events[1]};
@@ -211,7 +211,7 @@ static inline void race_wake(race_object *o) {
     }
 }
 
-/* What was not taken is there, what was taken is not, and nobody stands in a list any more. */
+/* What was not taken is there, what was taken is not, and no waiter is left in a list. */
 static inline void race_check(race_object *o) {
     const bool taken = o->result == 0;
     long got = 0;
@@ -275,7 +275,7 @@ static inline int race_victim(void *arg) {
     return 0;
 }
 
-/* Wakes them all, once a round. */
+/* Wakes all of them, once a round. */
 static inline void *race_helper(void *arg) {
     race *x = arg;
     for (int round = 1;; round++) {
@@ -302,7 +302,7 @@ static inline void race_round(race *x, int round) {
         race_setup(o);
         CHECK_EQ(thrum_spawn_with(&o->victim, &attr, race_victim, o), 0);
     }
-    if ((x->seed >> 8) % 4 != 0) /* else some have not even begun to wait */
+    if ((x->seed >> 8) % 4 != 0) /* otherwise some have not even begun to wait */
         CHECK(thrum_sched_wait_idle(x->r.sched, x->timed ? x->deadline : THRUM_FOREVER) <= 0);
     atomic_store(&x->round, round);
     for (unsigned spin = (x->seed >> 10) % 64; spin > 0; spin--)
@@ -319,7 +319,7 @@ static inline void race_round(race *x, int round) {
     }
 }
 
-/* So many races of a kind. */
+/* Runs that many races of a kind. */
 static inline void race_run(race_kind kind, bool timed, int races) {
     race *x = calloc(1, sizeof(*x));
     pthread_t helper;
@@ -333,7 +333,7 @@ static inline void race_run(race_kind kind, bool timed, int races) {
         race_round(x, round);
     atomic_store(&x->ends, true);
     CHECK_EQ(pthread_join(helper, NULL), 0);
-    CHECK(races < 10000 || (x->taken > 0 && x->ended > 0)); /* else nothing raced */
+    CHECK(races < 10000 || (x->taken > 0 && x->ended > 0)); /* otherwise nothing raced */
     rig_stop(&x->r);
     free(x);
 }

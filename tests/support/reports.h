@@ -9,7 +9,10 @@
 static atomic_int reports;
 static char report_text[65536];
 
-/* One at a time: a second report comes only after something has run, which tests let happen. */
+/*
+ * There is one at a time: a second report comes only after something has run, which tests let
+ * happen.
+ */
 CHECK_UNUSED static void keep_report(void *ctx, const char *report) {
     (void)ctx;
     snprintf(report_text, sizeof(report_text), "%s", report);

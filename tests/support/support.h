@@ -53,14 +53,14 @@
 #endif
 
 /*
- * For what touches a thread's own data, such as errno, on fibers: to the thread sanitizer they are
- * threads that nothing orders, although they run on one thread one after the other.
+ * For functions that touch a thread's own data, such as errno, on fibers: to the thread sanitizer
+ * fibers are threads that nothing orders, although they run on one thread one after the other.
  */
 #define NO_TSAN __attribute__((no_sanitize("thread")))
 
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
-/* How much slower everything is here, for counts and for the watchdog. */
+/* How much slower everything is here: for counts and for the watchdog. */
 #if UNDER_TSAN
 #define SLOWNESS 8
 #elif UNDER_ASAN
@@ -72,15 +72,14 @@
 /* A count for this build, at least 1. */
 #define SCALED(n) check_scaled((n) < SLOWNESS ? 1 : (n) / SLOWNESS)
 
-/* Waits for something that another thread will do, in a plain thread or a task that may hold its
- * worker. */
+/* Waits for what another thread will do, in a plain thread or a task that may hold its worker. */
 #define SPIN_UNTIL(cond)                                                                           \
     do {                                                                                           \
         while (!(cond))                                                                            \
             sched_yield();                                                                         \
     } while (0)
 
-/* The same for a fiber that lets others run meanwhile. */
+/* The same for a fiber, which lets others run meanwhile. */
 #define YIELD_UNTIL(cond)                                                                          \
     do {                                                                                           \
         while (!(cond))                                                                            \
@@ -99,7 +98,7 @@ CHECK_UNUSED static __attribute__((noinline)) pthread_t thread_now(void) {
 /* ---- rig ---- */
 
 typedef struct rig {
-    thrum_config config; /* to be changed between rig_init and rig_start; hook_ctx is the rig */
+    thrum_config config; /* may be changed between rig_init and rig_start; hook_ctx is the rig */
     thrum_sched *sched;
     struct rig *next; /* the watchdog's list */
 
@@ -129,8 +128,8 @@ static inline void *rig_alloc(void *ctx, size_t size) {
         return NULL;
     b->magic = RIG_MAGIC;
     b->owner = r;
-    if (!UNDER_TSAN) {             /* there it would be a write that a task is not ordered after */
-        memset(b + 1, 0xa5, size); /* nobody may count on zeroes */
+    if (!UNDER_TSAN) {             /* there it would be a write that orders no task after it */
+        memset(b + 1, 0xa5, size); /* no test may count on zeroes */
     }
     atomic_fetch_add(&r->live, 1);
     return b + 1;
@@ -141,7 +140,7 @@ static inline void rig_free(void *ctx, void *ptr) {
     if (ptr == NULL)
         return;
     rig_block *b = (rig_block *)ptr - 1;
-    CHECK(b->magic == RIG_MAGIC); /* freed twice, or never ours */
+    CHECK(b->magic == RIG_MAGIC); /* it was freed twice, or was never ours */
     CHECK(b->owner == r);
     b->magic = 0;
     atomic_fetch_sub(&r->live, 1);
@@ -150,7 +149,7 @@ static inline void rig_free(void *ctx, void *ptr) {
 
 /* ---- the watchdog ---- */
 
-/* A little less than the runner's limit; a stress test defines it as 110. */
+/* It is a little less than the runner's limit; a stress test defines it as 110. */
 #ifndef WATCHDOG_SECONDS
 #define WATCHDOG_SECONDS 55
 #endif
@@ -166,7 +165,7 @@ static inline long watchdog_now(void) {
     return (long)t.tv_sec;
 }
 
-/* Nothing has to be waited for here: it is the one place that only lets time pass. */
+/* There is nothing to wait for here: it is the one place that only lets time pass. */
 static inline void *watchdog_main(void *arg) {
     (void)arg;
     const char *text = getenv("THRUM_TEST_WATCHDOG");
@@ -177,7 +176,7 @@ static inline void *watchdog_main(void *arg) {
         nanosleep(&nap, NULL);
     }
     fprintf(stderr, "watchdog: nothing finished within %ld s\n", limit);
-    /* without the lock: whoever holds it may be what hangs, and the process ends anyhow */
+    /* without the lock: its holder may be what hangs, and the process ends anyhow */
     for (const rig *r = watchdog_rigs; r != NULL; r = r->next) {
         fprintf(stderr, "watchdog: scheduler %s, %u workers\n",
                 r->config.name != NULL ? r->config.name : "(no name)",
@@ -215,11 +214,11 @@ static inline void watchdog_remove(rig *r) {
 
 /* ---- starting and stopping ---- */
 
-/* A config with the environment's overrides and the counting allocator. */
+/* Makes a config with the environment's overrides and the counting allocator. */
 static inline void rig_init(rig *r) {
     memset(r, 0, sizeof(*r));
     thrum_config_init(&r->config);
-    if (check_env("THRUM_WORKERS", 1) == 0) /* a cell's wish: no program takes it from there */
+    if (check_env("THRUM_WORKERS", 1) == 0) /* asked for by a cell: the library ignores it */
         r->config.workers = 0;
     r->config.hook_ctx = r;
     r->config.alloc = rig_alloc;
@@ -232,7 +231,7 @@ static inline void rig_start(rig *r) {
     watchdog_add(r);
 }
 
-/* rig_init and rig_start; workers 0: as the environment says. */
+/* Does rig_init and rig_start; workers 0: as many as the environment says. */
 static inline void rig_begin(rig *r, unsigned workers) {
     rig_init(r);
     if (workers != 0)
@@ -245,7 +244,7 @@ static inline void rig_check_freed(rig *r) {
     CHECK_EQ(atomic_load(&r->live), 0);
 }
 
-/* After a stop that was the test's own. */
+/* Called after a stop that was the test's own. */
 static inline void rig_stopped(rig *r) {
     watchdog_remove(r);
     rig_check_freed(r);
@@ -274,13 +273,13 @@ static inline int rig_run(rig *r, thrum_fn fn, void *arg) {
     return result;
 }
 
-/* Starts fn(arg) detached, from anywhere. */
+/* Starts fn(arg) detached; any thread may call it. */
 static inline void rig_go(rig *r, thrum_fn fn, void *arg) {
     const thrum_attr attr = rig_attr(r);
     CHECK_EQ(thrum_go_with(&attr, fn, arg), 0);
 }
 
-/* The usual frame: start, run one fiber that does it all, stop. */
+/* The usual frame: starts, runs one fiber that does the test, stops. */
 static inline void rig_do(unsigned workers, thrum_fn fn, void *arg) {
     rig r;
     rig_begin(&r, workers);
@@ -298,7 +297,7 @@ static inline void rig_wait_done(rig *r) {
 
 typedef struct crew_seat {
     void *arg;
-    int index; /* from 0 */
+    int index; /* its number from 0 */
 } crew_seat;
 
 typedef struct crew {
@@ -339,7 +338,7 @@ static inline void holder_body(thrum_task *self, void *arg) {
     atomic_store(&h->left, true);
 }
 
-/* Keeps `worker` (-1: some worker) busy; returns once it is. From a plain thread. */
+/* Keeps `worker` (-1: any worker) busy; returns once it is. For a plain thread. */
 static inline void holder_begin(rig *r, holder *h, int worker) {
     atomic_init(&h->in, false);
     atomic_init(&h->out, false);
@@ -372,7 +371,7 @@ static inline void gate_begin(rig *r, gate *g) {
     rig_go(r, gate_body, g);
 }
 
-/* The scheduler may be gone as soon as this returns. Any thread. */
+/* The scheduler may be gone as soon as this returns. Any thread may call it. */
 static inline void gate_open(gate *g) {
     thrum_sem_post(&g->sem);
 }
@@ -392,7 +391,7 @@ static inline void order_add(order *o, int what) {
     atomic_store(&o->seen[i], what);
 }
 
-/* It is 0, 1, 2 and so on to n - 1; afterwards it is empty. */
+/* Checks that it is 0, 1, 2 and so on to n - 1; afterwards it is empty. */
 static inline void order_check_counts_up(order *o, int n) {
     CHECK_EQ(atomic_load(&o->count), n);
     for (int i = 0; i < n; i++) {

@@ -1,6 +1,6 @@
 /*
  * traces.h: reads what thrum_trace_write printed, strictly: JSON as RFC 8259 has it, events as the
- * Trace Event Format has them, slices of a track that follow each other.
+ * Trace Event Format has them, slices of a trace buffer that follow each other.
  */
 #ifndef TRACES_H
 #define TRACES_H
@@ -12,9 +12,9 @@
 typedef struct trace_page {
     char *text;
     size_t length;
-    const char *at; /* where it is being read */
+    const char *at; /* the place that is being read */
 
-    long slices; /* what there is */
+    long slices; /* how many there are */
     long instants;
     long arrows_from;
     long arrows_to;
@@ -25,11 +25,11 @@ typedef struct trace_page {
     long untraced;
     int64_t length_ns;
     bool named[BUFFER_MAX];
-    int64_t end_ns[BUFFER_MAX]; /* of the latest slice */
+    int64_t end_ns[BUFFER_MAX]; /* when the latest slice of each ended */
     long slices_of[BUFFER_MAX];
 } trace_page;
 
-/* An event's members, as text; those that are strings without quotes. */
+/* An event's members as text; strings are without quotes. */
 typedef struct trace_event {
     char ph[8], name[256], cat[64], ts[32], dur[32], tid[16], pid[16], id[64], s[8], bp[8];
     bool args;
@@ -53,7 +53,7 @@ static inline void trace_want(trace_page *p, char c) {
     p->at++;
 }
 
-/* One that must be good UTF-8: enough of it for what tests have. */
+/* Reads a string, which must be good UTF-8: enough of it for what tests have. */
 static inline size_t trace_character(trace_page *p) {
     const unsigned char *c = (const unsigned char *)p->at;
     size_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
@@ -102,7 +102,7 @@ static inline void trace_number(trace_page *p, char *out, size_t size) {
     out[p->at - from] = '\0';
 }
 
-/* Any value; a string's or number's text. */
+/* Reads any value; gives the text of a string or number. */
 static inline void trace_value(trace_page *p, char *out, size_t size) {
     char key[256];
     char value[512];
@@ -126,7 +126,7 @@ static inline void trace_value(trace_page *p, char *out, size_t size) {
     }
 }
 
-/* Microseconds with three places, as nanoseconds. */
+/* Turns microseconds with three places into nanoseconds. */
 static inline int64_t trace_ns(const char *us) {
     long long whole = 0;
     int rest = -1;
@@ -190,7 +190,7 @@ static inline void trace_slice(trace_page *p, const trace_event *e, int tid) {
     CHECK(e->cat[0] != '\0' && e->name[0] != '\0');
 }
 
-/* What each kind of event must have. */
+/* Checks what each kind of event must have. */
 static inline void trace_event_check(trace_page *p, const trace_event *e) {
     CHECK_STR(e->pid, "1");
     const int tid = atoi(e->tid);
@@ -230,7 +230,7 @@ static inline int64_t trace_other(const trace_page *p, const char *key) {
     return strtoll(at + strlen(key), NULL, 10);
 }
 
-/* All of it is read, or the test fails. */
+/* Reads all of it, or fails the test. */
 static inline void trace_check(trace_page *p) {
     trace_event event;
     char key[64];
@@ -278,7 +278,7 @@ static inline trace_page trace_written(thrum_sched *sched) {
     return p;
 }
 
-/* How often a text is there. */
+/* Counts how often a text is there. */
 static inline int trace_count(const trace_page *p, const char *part) {
     int n = 0;
     for (const char *at = p->text; (at = strstr(at, part)) != NULL; at++) {
