@@ -8,7 +8,7 @@
 
 #include "core/state/affinity.h"
 
-/* ---- what each worker gets, by a made-up machine ---- */
+/* ---- what each worker gets, on a made-up machine ---- */
 
 static char root[64];
 
@@ -66,7 +66,7 @@ static th_os_cpuset set_of(uint64_t first, uint64_t second) {
     } while (0)
 
 TEST(one_of_the_set_by_number) {
-    /* Modulo how many there are; beyond the first word too. */
+    /* A worker's CPU is its number modulo how many there are; beyond the first word too. */
     const th_os_cpuset set = set_of(0x8000000000000012u, 0x1);
     CHECK_EQ(th_affinity_count(&set), 4);
     for (unsigned round = 0; round < 3; round++) {
@@ -79,7 +79,10 @@ TEST(one_of_the_set_by_number) {
 }
 
 TEST(those_that_share_a_cache) {
-    /* What of its group is in the set; in the third level, else in the second. */
+    /*
+     * A worker gets the CPUs of its group that are in the set; of the third level, else of the
+     * second.
+     */
     const th_os_cpuset set = set_of(0x37u, 0u); /* 0 1 2 4 5 */
     make_root();
     put_cache(0, 3, "0-1,64\n");
@@ -92,11 +95,11 @@ TEST(those_that_share_a_cache) {
     CHECK_PART(THRUM_AFFINITY_CACHE, &set, 2, 0x4u, 0u);
     CHECK_PART(THRUM_AFFINITY_CACHE, &set, 3, 0x30u, 0u);
     CHECK_PART(THRUM_AFFINITY_CACHE, &set, 5, 0x3u, 0u);
-    CHECK_PART(THRUM_AFFINITY_CACHE, &set, 4, 0x37u, 0u); /* 5: nothing is known of it */
+    CHECK_PART(THRUM_AFFINITY_CACHE, &set, 4, 0x37u, 0u); /* 5: its cache is unknown */
 }
 
 TEST(without_caches_any_of_the_set) {
-    /* No files, files that are none, and lists without the CPU itself. */
+    /* There are no files, files of another kind, and lists without the CPU itself. */
     static const char *const bad[] = {"", "\n", "x", "-3", "1-", "0-1;2", "7\n", "99999999999\n"};
     const th_os_cpuset set = set_of(0xfu, 0u);
     make_root();
@@ -112,7 +115,7 @@ TEST(without_caches_any_of_the_set) {
 enum { WORKERS = 5 };
 
 typedef struct seats {
-    rig r; /* first: the allocator's ctx */
+    rig r; /* comes first: it is the allocator's ctx */
     th_os_cpuset set;
     th_os_cpuset seen[WORKERS];
     th_os_cpuset blocking;
@@ -142,7 +145,7 @@ static void seats_begin(seats *s, unsigned affinity) {
     s->r.config.worker_start = look;
 }
 
-/* Each worker has what the policy says, the blocking pool all. */
+/* Each worker has the CPUs that the policy names, the blocking pool all. */
 static void seats_check(seats *s) {
     rig_start(&s->r);
     CHECK_EQ(thrum_sched_workers(s->r.sched), WORKERS);
@@ -159,7 +162,7 @@ static void seats_check(seats *s) {
 }
 
 TEST(workers_run_where_the_policy_says) {
-    /* By default in what the starter may use, from the first hook on. */
+    /* By default they run where the starter may, from the first hook on. */
     static seats s;
     for (unsigned a = THRUM_AFFINITY_NONE; a <= THRUM_AFFINITY_CACHE; a++) {
         seats_begin(&s, a);
@@ -169,7 +172,7 @@ TEST(workers_run_where_the_policy_says) {
 }
 
 TEST(workers_run_on_the_cpus_that_are_named) {
-    /* One alone, whatever the policy; the array is not kept. */
+    /* Each worker runs on one CPU, whatever the policy; the array is not kept. */
     static seats s;
     th_os_cpuset all;
     unsigned last = TH_OS_CPUS_MAX;
@@ -193,7 +196,7 @@ TEST(workers_run_on_the_cpus_that_are_named) {
 }
 
 TEST(a_set_that_makes_no_sense_is_invalid) {
-    /* Empty, too high, or without an affinity. */
+    /* It is empty, too high, or there is no affinity. */
     static seats s;
     unsigned cpus[] = {0, THRUM_CPUS_MAX};
     seats_begin(&s, THRUM_AFFINITY_ANY);
@@ -213,7 +216,10 @@ TEST(a_set_that_makes_no_sense_is_invalid) {
 }
 
 TEST(what_the_system_refuses_is_the_starts_error) {
-    /* A CPU that no machine has; also when other workers could start. Nothing is left behind. */
+    /*
+     * A CPU that no machine has is refused, also when other workers could start. Nothing is left
+     * behind.
+     */
     static seats s;
     th_os_cpuset all;
     unsigned cpus[] = {0, THRUM_CPUS_MAX - 1};

@@ -1,7 +1,7 @@
 /*
- * after_stop.c: calls on a scheduler that has been stopped. They are mistakes, and told as such:
- * -ESHUTDOWN, without a look at its memory, which here is zeroed when it is freed, and kept, so
- * that a call that reads it takes it for a scheduler at rest, and one that writes is found.
+ * after_stop.c: calls on a scheduler that has been stopped. They are mistakes, and reported as
+ * such: -ESHUTDOWN, without a look at its memory, which here is zeroed when it is freed, and kept,
+ * so that a call that reads it takes it for a scheduler at rest, and one that writes is found.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
@@ -109,7 +109,7 @@ static int nothing(void *arg) {
     return 0;
 }
 
-/* One that did something for the caller. */
+/* Returns a stopped scheduler that has run a task for the caller. */
 static thrum_sched *stopped(void) {
     thrum_attr attr = THRUM_ATTR_INIT;
     thrum_handle *handle;
@@ -128,13 +128,13 @@ static void *call_all(void *gone) {
 }
 
 TEST(a_stopped_scheduler_refuses_the_thread_that_stopped_it) {
-    /* Posts, spawns, bind, stop, waits for idleness, and whoever looks inside. */
+    /* Posts, spawns, bind, stop, waits for idleness and snapshots are refused. */
     call_all(stopped());
     check_untouched();
 }
 
 TEST(a_stopped_scheduler_refuses_a_thread_that_never_used_it) {
-    /* The same from a thread that it has never seen. */
+    /* The same holds for a thread that it has never seen. */
     thrum_sched *gone = stopped();
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, NULL, call_all, gone), 0);
@@ -149,7 +149,7 @@ static int call_in_task(void *gone) {
 }
 
 TEST(a_stopped_scheduler_refuses_a_task_of_another_one) {
-    /* The same from a task. */
+    /* The same holds for a task. */
     rig r;
     thrum_sched *gone = stopped();
     rig_begin(&r, 0);

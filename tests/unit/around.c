@@ -31,7 +31,7 @@ static int makes_and_drops(void *arg) {
     thrum_chan *chan;
     (void)arg;
     CHECK_EQ(thrum_dag_create(&dag), 0);
-    CHECK_EQ(thrum_dag_destroy(dag), 0); /* an empty one */
+    CHECK_EQ(thrum_dag_destroy(dag), 0); /* an empty graph */
     CHECK_EQ(thrum_dag_create(&dag), 0);
     CHECK_EQ(thrum_dag_node(dag, nothing, NULL), 0);
     CHECK_EQ(thrum_dag_run(dag), 0);
@@ -59,7 +59,7 @@ static int sleeps_a_little(void *arg) {
 }
 
 TEST(spinning_for_ever_is_no_overflow) {
-    /* No worker parks for want of work, deadlines are seen meanwhile, and a stop ends it. */
+    /* No worker parks, deadlines are seen meanwhile, and a stop ends it. */
     rig r;
     thrum_metrics m = {.size = sizeof m};
     rig_init(&r);
@@ -81,9 +81,9 @@ TEST(spinning_for_ever_is_no_overflow) {
 
 #define SPIN_OF_ENVIRONMENT "4711"
 
-/* In a copy of this program that runs with another user's rights. */
+/* The checks of the next test, in a copy of this program that runs with another user's rights. */
 TEST(settings_with_more_rights) {
-    /* Run by the next; by itself it has nothing to show. */
+    /* The next test runs this one; by itself it has nothing to show. */
     thrum_config config;
     const char *spin = getenv("THRUM_SPIN_NS");
     if (getauxval(AT_SECURE) == 0)
@@ -108,7 +108,7 @@ static void copy_self(const char *path) {
 }
 
 TEST(the_environment_is_not_trusted_with_more_rights) {
-    /* A set-user-ID program does not take settings from whoever starts it. */
+    /* A set-user-ID program does not take settings from the user that starts it. */
     char folder[] = "/tmp/thrum-rights-XXXXXX";
     char path[64];
     int status = 0;
@@ -160,7 +160,7 @@ static void *post_and_end(void *arg) {
 
 TEST(threads_end_where_no_key_is_left) {
     /*
-     * Then nobody can be told that a thread has ended. Its stack goes, and with it the thread's own
+     * Then nothing tells that a thread has ended. Its stack goes, and with it the thread's own
      * variables; a dump, a sum and a stop do not look there.
      */
     const size_t size = (size_t)1 << 20;

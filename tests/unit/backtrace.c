@@ -1,5 +1,5 @@
 /*
- * backtrace.c: the calls that fibers are in, as thrum_dump tells them.
+ * backtrace.c: the calls that fibers are in, as thrum_dump prints them.
  *
  * Functions of the test lie in sections of their own, so that it knows where each begins and ends.
  */
@@ -40,7 +40,7 @@ static int take_first(struct dl_phdr_info *module, size_t size, void *ctx) {
     return 1;
 }
 
-/* Where "program+0x1234" is, 0 if it is of another file. */
+/* The address in "program+0x1234", or 0 if it is of another file. */
 static uintptr_t address_of(const char *call) {
     uintptr_t base = 0;
     char own[128];
@@ -50,8 +50,8 @@ static uintptr_t address_of(const char *call) {
 }
 
 /*
- * The calls told behind the line that has `of`, in their order; only those that lie in the test's
- * sections: others that are over may be among them.
+ * The calls told behind the line that has `of`, in their order; only those in the test's sections:
+ * others may be among them that are over.
  */
 typedef struct calls {
     int count;
@@ -85,7 +85,7 @@ static void spawn_named(const rig *r, const char *name, thrum_fn fn, void *arg) 
 /* ---- three deep ---- */
 
 static thrum_sem sem;
-static atomic_int kept; /* what is added behind a call keeps it from being a jump */
+static atomic_int kept; /* added behind a call, so that it is no jump */
 
 IN_SECTION(bt_inner) static int inner(int depth) {
     const int result = thrum_sem_wait(&sem);
@@ -105,7 +105,7 @@ IN_SECTION(bt_outer) static int outer(void *arg) {
     return result;
 }
 
-/* In this order, and nothing else of the test's above the innermost. */
+/* Demands these calls in this order, and nothing else of the test's above the innermost. */
 static void check_three(const char *text, const calls *c) {
     int i = 0;
     if (c->count < 3 || !IS_IN(bt_inner, c->at[0])) {
@@ -136,7 +136,7 @@ TEST(calls_are_told_the_innermost_first) {
 }
 
 TEST(json_has_them_as_strings) {
-    /* The same in an array. */
+    /* The calls are in an array. */
     rig r;
     rig_begin(&r, 0);
     thrum_sem_init(&sem, 0);
@@ -157,7 +157,7 @@ TEST(json_has_them_as_strings) {
 }
 
 TEST(a_crowd_that_waits_in_one_place_is_told_once) {
-    /* Who is in the calls of the one before says just that. */
+    /* A fiber in the same calls as the one before is said to be just that. */
     rig r;
     rig_begin(&r, 0);
     thrum_sem_init(&sem, 0);
@@ -265,7 +265,7 @@ IN_SECTION(bt_waits) static int on_join(void *arg) {
 }
 
 TEST(calls_of_each_kind_of_wait) {
-    /* The first call told is the test's own, whatever of the library's lies above. */
+    /* The first call told is the test's own, whatever of the library lies above it. */
     static const struct {
         thrum_fn fn;
         const char *name;
@@ -311,7 +311,7 @@ TEST(calls_of_each_kind_of_wait) {
     CHECK_EQ(thrum_chan_destroy(it.chan), 0);
 }
 
-/* ---- who does not wait ---- */
+/* ---- fibers that do not wait ---- */
 
 static atomic_bool over;
 
@@ -323,7 +323,7 @@ IN_SECTION(bt_waits) static int yields_on(void *arg) {
     return 0;
 }
 
-/* Tied to one worker with the one that yields, so that is ready, or has not begun. */
+/* It is tied to one worker with the one that yields, so that is ready, or has not begun. */
 static int dumps_ready(void *arg) {
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.name = "yields";
@@ -347,7 +347,7 @@ static int dumps_ready(void *arg) {
 }
 
 TEST(ready_has_calls_and_running_has_none) {
-    /* One that gave way is told with its calls, too; who runs is only said to run. */
+    /* A fiber that gave way is told with its calls, too; a running one is only said to run. */
     rig r;
     rig_begin(&r, 0);
     thrum_attr attr = rig_attr(&r);
@@ -368,7 +368,7 @@ static int dumps_for_root(void *arg) {
     return 0;
 }
 
-/* Bound to a scheduler without workers, the thread waits three deep. */
+/* It is bound to a scheduler without workers, and waits three deep. */
 static void *binds(void *sched) {
     thrum_attr attr = THRUM_ATTR_INIT;
     CHECK_EQ(thrum_sched_bind(sched), 0);
@@ -383,7 +383,7 @@ static void *binds(void *sched) {
 }
 
 TEST(a_bound_thread_has_calls) {
-    /* On the stack of the program's main thread, and of another. */
+    /* It waits on the stack of the program's main thread, and of another. */
     rig r;
     pthread_t thread;
     rig_init(&r);
@@ -410,7 +410,7 @@ static int dumps_here(void *arg) {
 }
 
 TEST(dumped_on_a_small_stack) {
-    /* The least that there is suffices for who dumps, where no tool makes frames larger. */
+    /* The least stack that there is suffices for the dump, where no tool makes frames larger. */
     rig r;
     rig_init(&r);
     r.config.stack_size = UNDER_ASAN || UNDER_TSAN ? r.config.stack_size : 16384;
@@ -440,7 +440,7 @@ IN_SECTION(bt_outer) static int recurses(void *arg) {
 }
 
 TEST(the_report_of_a_deadlock_has_the_innermost) {
-    /* Four of ten. */
+    /* It has four of ten calls. */
     rig r;
     rig_init(&r);
     r.config.deadlock = keep_report;
@@ -464,7 +464,7 @@ TEST(the_report_of_a_deadlock_has_the_innermost) {
 }
 
 TEST(without_memory_the_rest_is_told) {
-    /* The calls need memory; when that is refused, all but them is there. */
+    /* The calls need memory; when that is refused, everything but them is there. */
     rig r;
     rig_begin(&r, 0);
     thrum_sem_init(&sem, 0);

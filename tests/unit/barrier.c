@@ -9,7 +9,7 @@
 
 typedef struct stage {
     thrum_barrier barrier;
-    int plain[PARTIES_MAX]; /* the round that each is in */
+    int plain[PARTIES_MAX]; /* index: the thread; the round that it is in */
     int parties, rounds;
     atomic_int lasts, late, passed, cancelled;
 } stage;
@@ -23,7 +23,7 @@ static stage *stage_new(unsigned n) {
 }
 
 TEST(one_alone_does_not_wait) {
-    /* It is always the last, also with a deadline in the past. */
+    /* One alone is always the last, also with a deadline in the past. */
     thrum_barrier barrier = THRUM_BARRIER_INIT(1);
     CHECK_EQ(thrum_barrier_wait(&barrier), 1);
     CHECK_EQ(thrum_barrier_wait(&barrier), 1);
@@ -48,7 +48,7 @@ static void init_beyond(void *arg) {
 }
 
 TEST(a_number_out_of_range_aborts) {
-    /* With a line that names the call. */
+    /* A line names the call. */
     thrum_barrier barrier;
     const char *line = "thrum_barrier_init: not from 1 to THRUM_BARRIER_MAX participants";
     check_dies(init_none, &barrier, line);
@@ -73,7 +73,7 @@ static int go_round(void *arg) {
 }
 
 TEST(all_see_what_all_wrote) {
-    /* Round after round, fibers and threads; one in each is the last. */
+    /* Fibers and threads come round after round; one in each is the last. */
     rig r;
     rig_begin(&r, 0);
     static const int fibers[] = {2, 0, 8, 20, 4};
@@ -101,7 +101,7 @@ static int come(void *arg) {
 }
 
 TEST(a_crowd_goes_on_together) {
-    /* A thousand fibers: nobody before the last, then all. */
+    /* A thousand fibers wait: none goes on before the last comes, then all do. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -119,7 +119,7 @@ TEST(a_crowd_goes_on_together) {
     rig_stop(&r);
 }
 
-/* ---- late ones ---- */
+/* ---- late waits ---- */
 
 static int come_late(void *arg) {
     stage *s = ((actor *)arg)->arg;
@@ -132,7 +132,7 @@ static int come_late(void *arg) {
 }
 
 TEST(who_was_late_has_not_arrived) {
-    /* As if it had never come: the others wait for one more. */
+    /* It is as if it had never come: the others wait for one more. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -151,7 +151,7 @@ TEST(who_was_late_has_not_arrived) {
     rig_stop(&r);
 }
 
-/* Waits often, each time for a short time: each wait is let through with others, or is late. */
+/* Waits often, each time briefly: each wait is let through with others, or is late. */
 static int come_briefly(void *arg) {
     actor *a = arg;
     stage *s = a->arg;
@@ -165,8 +165,10 @@ static int come_briefly(void *arg) {
 }
 
 TEST(as_many_pass_as_there_are_places) {
-    /* Deadlines race with the last to come: the passes are a multiple of the places, with one last
-     * for each opening. */
+    /*
+     * Deadlines race with the last to come: the passes are a multiple of the places, and each
+     * opening has one last.
+     */
     rig r;
     rig_begin(&r, 0);
     for (unsigned n = 2; n <= 4; n++) {
@@ -192,7 +194,7 @@ static int come_and_be_cancelled(void *arg) {
 }
 
 TEST(who_was_cancelled_has_not_arrived) {
-    /* The barrier is as if they had never come, and good for others. */
+    /* It is as if it had never come, and the barrier is good for others. */
     enum { N = 20 };
     rig r;
     rig_begin(&r, 0);
@@ -228,7 +230,7 @@ TEST(destroy_is_refused_while_waited_for) {
     rig_stop(&r);
 }
 
-/* One makes it, waits and frees it; the other comes and opens it. */
+/* One thread makes it, waits and frees it; the other comes and opens it. */
 typedef struct handover {
     _Atomic(thrum_barrier *) barrier;
     int rounds;

@@ -13,7 +13,7 @@ TEST(times_saturate) {
     CHECK_EQ(thrum_after_us(INT64_MAX), THRUM_FOREVER);
     CHECK_EQ(thrum_after_ms(INT64_MAX), THRUM_FOREVER);
     CHECK_EQ(thrum_after_s(INT64_MAX), THRUM_FOREVER);
-    CHECK_EQ(thrum_after_s(INT64_MAX / 1000000000), THRUM_FOREVER); /* with what now is */
+    CHECK_EQ(thrum_after_s(INT64_MAX / 1000000000), THRUM_FOREVER); /* now is added to it */
     CHECK(thrum_after(INT64_MIN) < 0);
     CHECK(thrum_after_us(INT64_MIN) < 0);
     CHECK(thrum_after_ms(INT64_MIN) < 0);
@@ -32,7 +32,9 @@ TEST(units_of_time_agree) {
 }
 
 TEST(units_are_constants) {
-    /* Usable where a constant is asked for; wide before they multiply; an expression is one factor.
+    /*
+     * They may stand where a constant is needed, are wide before they multiply, and are one factor
+     * in an expression.
      */
     static const thrum_time table[] = {THRUM_US(5), THRUM_MS(5), THRUM_S(5), THRUM_S(1 + 1)};
     _Static_assert(THRUM_S(1) == THRUM_MS(1000) && THRUM_MS(1) == THRUM_US(1000), "units");
@@ -45,7 +47,7 @@ TEST(units_are_constants) {
 }
 
 TEST(every_code_has_its_words) {
-    /* All the codes that calls return, and words for whatever else comes. */
+    /* All codes that calls return have words, and so has every other number. */
     const int codes[] = {0,        -EINVAL,    -ENOMEM, -EAGAIN,    -EBUSY,
                          -EDEADLK, -ESHUTDOWN, -ESRCH,  -ETIMEDOUT, -ECANCELED,
                          -EPIPE,   -ELOOP,     -EIO,    -EALREADY,  -ENODATA};
@@ -63,7 +65,7 @@ TEST(every_code_has_its_words) {
 }
 
 TEST(other_codes_have_the_words_of_the_system) {
-    /* What a call in a task returns (-errno) is told too; a read that failed was no write. */
+    /* What a call in a task returns (-errno) has words too; a read that failed was no write. */
     const int codes[] = {ENOENT, EACCES, EMFILE, ENOSPC, EIO, ECONNREFUSED, EPERM, EINTR};
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
         CHECK_STR(thrum_strerror(-codes[i]), strerror(codes[i]));
@@ -78,7 +80,7 @@ TEST(other_codes_have_the_words_of_the_system) {
 }
 
 TEST(version_is_the_headers) {
-    /* What the library calls itself and what it was compiled with are one. */
+    /* The library's name for itself is the one that it was compiled with. */
     char text[64];
     snprintf(text, sizeof(text), "%d.%d.%d", THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR,
              THRUM_VERSION_PATCH);
@@ -90,7 +92,9 @@ static void find_it_broken(void *arg) {
 }
 
 TEST(broken_inside_says_where) {
-    /* The library's own assertions, in release builds too: file, line and condition, and abort. */
+    /*
+     * The library's own assertions say file, line and condition, and abort, in release builds too.
+     */
     check_dies(find_it_broken, NULL, "thrum: broken inside at ");
     check_dies(find_it_broken, NULL, "unit/base.c:");
     check_dies(find_it_broken, NULL, "arg != NULL");

@@ -77,7 +77,7 @@ static int one_call(void *arg) {
 }
 
 TEST(a_fiber_gets_the_result_from_a_plain_thread) {
-    /* fn runs off the scheduler, its writes are visible, the result may be dropped. */
+    /* fn runs off the scheduler, its writes are visible, and its result may be dropped. */
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new(&r);
@@ -110,7 +110,7 @@ static int call_twice(void *arg) {
 }
 
 TEST(a_plain_thread_just_calls_it) {
-    /* Also a thread of the pool itself. */
+    /* This holds for a thread of the pool itself, too. */
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new(&r);
@@ -141,7 +141,7 @@ static int post_eight(void *arg) {
 }
 
 TEST(the_worker_goes_on_meanwhile) {
-    /* More calls that block than workers, and fibers still run: one of them ends the calls. */
+    /* More calls block than there are workers, and fibers still run: one of them ends the calls. */
     rig r;
     rig_pool(&r, 8, FOREVER_NS);
     stage *s = stage_new(&r);
@@ -177,7 +177,7 @@ static int call_many(void *arg) {
 }
 
 TEST(never_more_threads_than_the_limit) {
-    /* Calls beyond it wait their turn, and all come through. */
+    /* Calls beyond the limit wait their turn, and all come through. */
     rig r;
     rig_pool(&r, 3, FOREVER_NS);
     stage *s = stage_new(&r);
@@ -203,7 +203,10 @@ static int call_and_log(void *arg) {
 }
 
 TEST(calls_begin_first_come_first_served) {
-    /* With one thread, which is busy meanwhile: the order in which they were queued. */
+    /*
+     * There is one thread, which is busy meanwhile: calls begin in the order in which they were
+     * queued.
+     */
     rig r;
     rig_pool(&r, 1, FOREVER_NS);
     stage *s = stage_new(&r);
@@ -242,7 +245,7 @@ static int lock_here_and_there(void *arg) {
 }
 
 TEST(primitives_work_on_the_pools_threads) {
-    /* A mutex shared by fibers and calls on the pool. */
+    /* Fibers and calls on the pool share a mutex. */
     rig r;
     rig_pool(&r, 4, FOREVER_NS);
     stage *s = stage_new(&r);
@@ -268,7 +271,7 @@ static int threads_of_process(void) {
 }
 
 TEST(idle_threads_leave_after_the_keepalive) {
-    /* All of them, each joined, and the pool still works afterwards. */
+    /* All of them leave, each is joined, and the pool still works afterwards. */
     rig r;
     rig_pool(&r, 8, 1000000);
     const int before = threads_of_process();
@@ -288,7 +291,7 @@ TEST(idle_threads_leave_after_the_keepalive) {
 }
 
 TEST(threads_that_leave_at_once) {
-    /* A keepalive of 0: calls race with threads that leave. */
+    /* With a keepalive of 0 calls race with threads that leave. */
     rig r;
     rig_pool(&r, 4, 0);
     stage *s = stage_new(&r);
@@ -303,7 +306,7 @@ TEST(threads_that_leave_at_once) {
 }
 
 TEST(stop_ends_threads_that_would_stay) {
-    /* However long the keepalive is; nothing is left of them. */
+    /* They end however long the keepalive is; nothing is left of them. */
     rig r;
     int before = 0;
     for (int round = 0; round < 4; round++) {
@@ -341,7 +344,7 @@ static int call_refused(void *arg) {
 }
 
 TEST(without_any_thread_the_call_fails) {
-    /* -EAGAIN with fn not begun, for every caller; afterwards the pool works. */
+    /* -EAGAIN comes with fn not begun, for every caller; afterwards the pool works. */
     rig r;
     rig_pool(&r, 4, FOREVER_NS);
     stage *s = stage_new(&r);
@@ -394,7 +397,7 @@ static int call_maybe(void *arg) {
 }
 
 TEST(refusals_among_threads_that_come_and_go) {
-    /* Threads that leave at once and starts that fail: every call ends, one way or the other. */
+    /* Threads leave at once and starts fail: every call ends, one way or the other. */
     rig r;
     rig_pool(&r, 3, 0);
     stage *s = stage_new(&r);
@@ -420,7 +423,7 @@ static int call_without_memory(void *arg) {
 }
 
 TEST(without_memory_the_call_fails) {
-    /* -ENOMEM with nothing left behind; the next call works. */
+    /* -ENOMEM comes with nothing left behind; the next call works. */
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new(&r);

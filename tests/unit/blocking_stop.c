@@ -7,7 +7,7 @@
 
 typedef struct stage {
     rig *r;
-    thrum_sem begun; /* a unit a call */
+    thrum_sem begun; /* one unit for each call */
     atomic_bool refused;
     atomic_int ran;
     thrum_task task;
@@ -38,7 +38,7 @@ static int runs_tied(void *arg) {
     return runs(arg);
 }
 
-/* A thread that acts for nobody: from now on the stop refuses what it posts. */
+/* A thread that acts for no task: from now on the stop refuses what it posts. */
 static void *posts_until_refused(void *arg) {
     stage *s = ((crew_seat *)arg)->arg;
     const thrum_attr attr = rig_attr(s->r);
@@ -52,7 +52,7 @@ static void *posts_until_refused(void *arg) {
     return NULL;
 }
 
-/* On the pool's thread. */
+/* Runs on the pool's thread. */
 static int call(void *arg) {
     stage *s = arg;
     thrum_attr attr = rig_attr(s->r);
@@ -103,7 +103,9 @@ static void stage_begin(stage *s, rig *r) {
 }
 
 TEST(once_a_stop_has_begun_a_call_may_start_tasks_and_bind) {
-    /* What its task could do, its thread can; others are refused. All of it ends before the stop.
+    /*
+     * What its task could do, its thread can; other threads are refused. All of it ends before the
+     * stop.
      */
     rig r;
     stage s;
@@ -117,7 +119,7 @@ TEST(once_a_stop_has_begun_a_call_may_start_tasks_and_bind) {
 }
 
 TEST(past_a_stops_deadline_too) {
-    /* It is waited for by the next stop. */
+    /* The next stop waits for it. */
     rig r;
     stage s;
     crew c;
@@ -131,7 +133,7 @@ TEST(past_a_stops_deadline_too) {
 }
 
 TEST(without_workers_too) {
-    /* The thread that stops it runs what the call starts, or the call's own does. */
+    /* The thread that stops it runs what the call starts, or the call's own thread does. */
     rig r;
     stage s;
     crew c;
@@ -178,7 +180,7 @@ static void check_refused(thrum_sched *sched) {
     CHECK_EQ(thrum_sched_wait_done(sched, THRUM_FOREVER), -EDEADLK);
 }
 
-/* On the pool's thread. */
+/* Runs on the pool's thread. */
 static int stops_its_own(void *arg) {
     rig *r = arg;
     check_refused(r->sched);
@@ -188,7 +190,7 @@ static int stops_its_own(void *arg) {
     CHECK_EQ(thrum_sched_wait_idle(r->sched, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_sched_unbind(), 0);
     check_refused(r->sched);
-    rig other; /* for whose tasks it does not act */
+    rig other; /* it does not act for tasks of this scheduler */
     rig_begin(&other, 1);
     rig_go(&other, nothing, NULL);
     rig_wait_done(&other);
@@ -204,7 +206,10 @@ static int calls_what_stops_its_own(void *arg) {
 }
 
 TEST(a_call_cannot_stop_the_scheduler_of_its_task) {
-    /* Nor wait until it is done; it may wait for idleness, and stop another scheduler. */
+    /*
+     * Nor can it wait until the scheduler is done; it may wait for idleness, and stop another
+     * scheduler.
+     */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, calls_what_stops_its_own, &r), 0);
@@ -212,7 +217,7 @@ TEST(a_call_cannot_stop_the_scheduler_of_its_task) {
 }
 
 TEST(nor_without_workers) {
-    /* The same, with the task on a bound thread. */
+    /* The same holds with the task on a bound thread. */
     rig r;
     rig_init(&r);
     r.config.workers = 0;
@@ -222,7 +227,7 @@ TEST(nor_without_workers) {
     rig_stop(&r);
 }
 
-/* On the pool's thread. */
+/* Runs on the pool's thread. */
 static int forks(void *arg) {
     rig *r = arg;
     int status = 0;

@@ -1,5 +1,5 @@
 /*
- * bound.c: threads of the user's that take part in a scheduler, with workers and without.
+ * bound.c: threads of the program that take part in a scheduler, with workers and without.
  */
 #include "support/support.h"
 
@@ -28,7 +28,7 @@ static int note_and_yield(void *arg) {
 }
 
 TEST(without_workers_tasks_run_when_the_thread_waits) {
-    /* In the order posted, none before. */
+    /* They run in the order posted, and none runs before that. */
     rig r;
     begin(&r, 0);
     CHECK_EQ(thrum_sched_workers(r.sched), 0);
@@ -52,7 +52,7 @@ TEST(without_workers_tasks_run_when_the_thread_waits) {
 }
 
 TEST(without_workers_yields_go_round) {
-    /* Who yields comes behind those that were there. */
+    /* A task that yields comes behind those that were there. */
     rig r;
     begin(&r, 0);
     CHECK_EQ(thrum_sched_bind(r.sched), 0);
@@ -64,7 +64,7 @@ TEST(without_workers_yields_go_round) {
         CHECK_EQ(atomic_load(&seen.seen[i]), 2 * i);
         CHECK_EQ(atomic_load(&seen.seen[10 + i]), 2 * i + 1);
     }
-    CHECK_EQ(thrum_sched_stop(r.sched), 0); /* unbinds */
+    CHECK_EQ(thrum_sched_stop(r.sched), 0); /* this unbinds */
     CHECK_EQ(thrum_sched_unbind(), -ESRCH);
     CHECK(thrum_sched_current() == NULL);
 }
@@ -89,7 +89,7 @@ static int runs_without_workers(void *arg) {
 }
 
 TEST(thrum_run_without_workers) {
-    /* All on the calling thread. */
+    /* All tasks run on the calling thread. */
     thrum_config config;
     int sum = 0;
     thrum_config_init(&config);
@@ -110,7 +110,7 @@ static void *posts_external(void *arg) {
 }
 
 TEST(what_others_post_runs_on_who_waits_next) {
-    /* Nobody is bound yet; one waits already; or only stop runs it. */
+    /* No thread is bound yet, one waits already, or only stop runs it. */
     rig r;
     pthread_t thread;
     begin(&r, 0);
@@ -149,7 +149,7 @@ static int answers(void *arg) {
 }
 
 TEST(ping_pong_of_three_steps_bound_and_unbound) {
-    /* Between a fiber and the thread itself. */
+    /* A fiber plays with the thread itself. */
     for (size_t w = 0; w < COUNT_OF(counts); w++) {
         for (int bound = counts[w] ? 0 : 1; bound < 2; bound++) {
             rig r;
@@ -173,7 +173,7 @@ TEST(ping_pong_of_three_steps_bound_and_unbound) {
 }
 
 TEST(timed_waits_of_a_bound_thread) {
-    /* Never early; taken when it comes in time. */
+    /* They are never early, and take what comes in time. */
     for (size_t w = 0; w < COUNT_OF(counts); w++) {
         rig r;
         thrum_sem sem = THRUM_SEM_INIT(0);
@@ -257,7 +257,7 @@ static int runs_on(void *arg) {
 }
 
 TEST(tasks_never_run_on_the_bound_thread_when_there_are_workers) {
-    /* However long it waits. */
+    /* They never do, however long the thread waits. */
     rig r;
     enum { N = 200 };
     static pthread_t where[N];
@@ -285,7 +285,7 @@ static int stays(void *arg) {
 }
 
 TEST(pinned_tasks_of_a_bound_thread_stay_on_it) {
-    /* Through sleeps and yields; unbind waits for them. */
+    /* They stay through sleeps and yields; unbind waits for them. */
     for (size_t w = 0; w < COUNT_OF(counts); w++) {
         rig r;
         pthread_t home = pthread_self();
@@ -325,7 +325,7 @@ TEST(a_thread_that_helps_runs_the_workers_tasks) {
             CHECK_EQ(thrum_go(holds_a_worker, &done), 0);
         }
         thrum_metrics m = {.size = sizeof m};
-        do { /* both have begun */
+        do { /* until both have begun */
             CHECK_EQ(thrum_metrics_read(r.sched, THRUM_ALL_WORKERS, &m), 0);
         } while (m.tasks_started < 2);
         for (size_t i = 0; i < COUNT_OF(where); i++) {
@@ -369,7 +369,7 @@ static void *is_guest(void *arg) {
 }
 
 TEST(a_thousand_threads_at_once) {
-    /* Each with tasks of its own. */
+    /* Each thread has tasks of its own. */
     enum { N = 1000 };
     static guest guests[N];
     for (unsigned workers = 0; workers < 3; workers += 2) {
@@ -391,14 +391,14 @@ static void *is_bound_for_a_while(void *arg) {
     guest *g = arg;
     CHECK_EQ(thrum_sched_bind(g->r->sched), 0);
     atomic_fetch_add(&seen.count, 1);
-    CHECK_EQ(thrum_sleep(20000000000), -ECANCELED); /* by a stop past its deadline */
+    CHECK_EQ(thrum_sleep(20000000000), -ECANCELED); /* a stop past its deadline cancels it */
     CHECK_EQ(thrum_sched_bind(g->r->sched), -EBUSY);
     CHECK_EQ(thrum_sched_unbind(), 0);
     return NULL;
 }
 
 TEST(stop_waits_until_all_have_unbound) {
-    /* And refuses to bind others meanwhile; past its deadline it cancels their waits. */
+    /* It refuses to bind others meanwhile; past its deadline it cancels their waits. */
     for (size_t w = 0; w < COUNT_OF(counts); w++) {
         rig r;
         guest g = {.r = &r};
@@ -425,7 +425,7 @@ static int posts_to_the_other(void *arg) {
 }
 
 TEST(side_by_side_with_another_scheduler) {
-    /* A thread bound to one posts to the other, and so do its tasks. */
+    /* A thread that is bound to one posts to the other, and so do its tasks. */
     rig a;
     rig b;
     begin(&a, 0);
@@ -477,7 +477,7 @@ static int binds(void *arg) {
 }
 
 TEST(binding_in_vain) {
-    /* From a task, twice, to nothing; unbinding what is not bound. */
+    /* It fails in a task, twice in a row, and to nothing; so does unbinding what is not bound. */
     rig r;
     begin(&r, 0);
     CHECK_EQ(thrum_sched_bind(NULL), -EINVAL);
@@ -490,7 +490,7 @@ TEST(binding_in_vain) {
 }
 
 TEST(binding_without_memory) {
-    /* -ENOMEM, and nothing is left behind. */
+    /* It fails with -ENOMEM, and nothing is left behind. */
     rig r;
     int code = -ENOMEM;
     begin(&r, 0);
@@ -520,6 +520,6 @@ static void end_a_thread_bound(void *arg) {
 }
 
 TEST(a_thread_that_ends_bound_aborts) {
-    /* With a line that says so. */
+    /* A line says so. */
     check_dies(end_a_thread_bound, NULL, "thrum_sched_unbind: missing: a thread has ended bound");
 }

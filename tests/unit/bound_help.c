@@ -1,6 +1,6 @@
 /*
- * bound_help.c: a bound thread's queues: where one that helps finds the workers' tasks, and what it
- * posts itself.
+ * bound_help.c: a bound thread's queues: where a thread that helps finds the workers' tasks, and
+ * what it posts itself.
  */
 #include "support/support.h"
 
@@ -81,14 +81,14 @@ static void post_a_batch(unsigned workers) {
 }
 
 TEST(batch_of_a_bound_thread) {
-    /* Each is run once: by the workers, or where there are none by the thread itself, in order. */
+    /* Each is run once: by the workers, or without workers by the thread itself, in order. */
     post_a_batch(0);
     post_a_batch(1);
     post_a_batch(3);
 }
 
 TEST(yielding_post_of_a_bound_thread) {
-    /* THRUM_HINT_YIELD: behind what was posted after it without. */
+    /* THRUM_HINT_YIELD puts it behind what was posted after it without a hint. */
     rig r;
     thrum_task first, second;
     rig_init(&r);
@@ -120,7 +120,7 @@ static void *binds_after(void *arg) {
 }
 
 TEST(who_is_bound_after_another_is_somebody_else) {
-    /* It gets that one's record, but not its locks. */
+    /* It gets the earlier one's record, but not its locks. */
     rig r;
     crew c;
     thrum_mutex mutex;

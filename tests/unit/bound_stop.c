@@ -1,5 +1,6 @@
 /*
- * bound_stop.c: stopping beside bound threads: by whom, what it waits for, what runs meanwhile.
+ * bound_stop.c: stopping beside bound threads: what may stop, what a stop waits for, what runs
+ * meanwhile.
  */
 #include "support/support.h"
 
@@ -17,7 +18,7 @@ static void begin(rig *r, unsigned workers) {
 /* ---- the stopped one, with something that only the stopper can end ---- */
 
 typedef struct pair {
-    rig own;   /* the stopper's, if it has one */
+    rig own;   /* the scheduler of the stopper, if it has one */
     rig other; /* to be stopped */
     thrum_sem needed;
     atomic_int ran;
@@ -52,7 +53,7 @@ static int counts_itself(void *arg) {
     return 0;
 }
 
-/* Ties to the caller, which is bound or a task of `own`, what the other scheduler's task needs. */
+/* Ties what the other scheduler's task needs to the caller, which is bound or a task of `own`. */
 static void tie_what_is_needed(pair *p) {
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.flags = THRUM_PINNED;
@@ -88,7 +89,7 @@ TEST(stopped_by_a_thread_that_is_bound_elsewhere) {
 }
 
 TEST(stopped_by_a_task_of_another_scheduler) {
-    /* Pinned, and so is what its stop waits for: the task waits by suspending. */
+    /* The task is pinned, and so is what its stop waits for: the task waits by suspending. */
     for (size_t n = 0; n < PAIRS; n++) {
         pair p;
         thrum_attr attr;
@@ -136,7 +137,7 @@ TEST(what_another_needs_to_unbind_runs_while_the_bound_stopper_waits) {
 }
 
 TEST(a_stopper_bound_elsewhere_waits_for_those_who_are_bound) {
-    /* Each of whom needs what is tied to the stopper. */
+    /* Each bound thread needs what is tied to the stopper. */
     for (size_t n = 0; n < PAIRS; n++) {
         pair p;
         pair_begin(&p, n);
@@ -161,7 +162,7 @@ static int stops_while_one_is_bound(void *arg) {
 }
 
 TEST(a_task_that_stops_waits_for_those_who_are_bound) {
-    /* As a thread does. */
+    /* It waits as a thread does. */
     for (size_t n = 0; n < PAIRS; n++) {
         pair p;
         thrum_attr attr;
@@ -194,7 +195,7 @@ static void *is_bound_and_cancelled(void *arg) {
 }
 
 TEST(past_its_deadline_it_cancels_and_refuses_for_good) {
-    /* By a thread that is bound elsewhere, twice. */
+    /* A thread that is bound elsewhere stops it, twice. */
     for (size_t n = 0; n < PAIRS; n++) {
         pair p;
         pair_begin(&p, n);
@@ -209,12 +210,14 @@ TEST(past_its_deadline_it_cancels_and_refuses_for_good) {
         CHECK_EQ(pthread_join(p.thread, NULL), 0);
         rig_stop(&p.other);
         CHECK_EQ(atomic_load(&p.ran), 2);
-        rig_stop(&p.own); /* unbinds */
+        rig_stop(&p.own); /* this unbinds */
     }
 }
 
 TEST(a_stop_without_memory_leaves_it_as_it_was) {
-    /* Somebody must run what is left, and there is no memory to bind him: -ENOMEM, no more. */
+    /*
+     * A thread must run what is left, and there is no memory to bind it: -ENOMEM, and nothing more.
+     */
     pair p;
     pair_begin(&p, 0);
     rig_go(&p.other, counts_itself, &p);
@@ -243,7 +246,7 @@ static void end_a_shield_of_an_earlier_binding(void *arg) {
 }
 
 TEST(a_shield_ends_with_the_binding) {
-    /* So ending it behind the next one is an end too many. */
+    /* So ending it after the next binding is an end too many. */
     for (size_t n = 0; n < COUNT_OF(counts); n++) {
         unsigned workers = counts[n];
         check_dies(end_a_shield_of_an_earlier_binding, &workers,
@@ -275,7 +278,7 @@ static void unbind_with_a_scope(void *arg) {
 }
 
 TEST(unbinding_with_something_open_aborts) {
-    /* A fork that is not joined; a scope likewise. */
+    /* A fork that is not joined aborts, and so does a scope. */
     for (size_t n = 0; n < COUNT_OF(counts); n++) {
         unsigned workers = counts[n];
         check_dies(unbind_with_a_fork, &workers, "thrum_fork");

@@ -8,7 +8,7 @@ enum { BODIES = 50 };
 
 typedef struct hall {
     rig rig;
-    rig own; /* of the task that stops it, if one does */
+    rig own; /* the scheduler of the task that stops it, if one does */
     thrum_time deadline;
     atomic_int begun, ended;
     atomic_int late; /* runs that began though the deadline had passed */
@@ -42,7 +42,9 @@ static int stop_in_20_ms(hall *h) {
 static const unsigned counts[] = {0, 1, 2, 4, 8};
 
 TEST(bodies_that_have_not_begun_stay_for_the_next_stop) {
-    /* Each outlasts the deadline; a second stop, whose deadline has passed, runs one as well. */
+    /*
+     * Each body outlasts the deadline; a second stop, whose deadline has passed, runs one as well.
+     */
     hall h;
     hall_begin(&h);
     for (int i = 0; i < BODIES; i++) {
@@ -138,7 +140,7 @@ static int is_cancelled(void *arg) {
     hall *h = arg;
     atomic_fetch_add(&h->begun, 1);
     CHECK_EQ(thrum_sem_wait(&h->sem), -ECANCELED);
-    thrum_mutex_lock(&h->mutex); /* behind the others, on whatever thread it is by then */
+    thrum_mutex_lock(&h->mutex); /* it comes behind the others, on whatever thread it is by then */
     thrum_mutex_unlock(&h->mutex);
     atomic_fetch_add(&h->ended, 1);
     return 0;
@@ -159,7 +161,10 @@ static void *stops_in_a_thread(void *arg) {
 }
 
 TEST(what_has_begun_and_waits_goes_on_in_the_next_stop) {
-    /* For a mutex, which no cancel ends: it is unlocked in between, or beside the next stop. */
+    /*
+     * It waits for a mutex, which no cancel ends: it is unlocked in between, or beside the next
+     * stop.
+     */
     for (int beside = 0; beside < 2; beside++) {
         hall h;
         pthread_t thread;
@@ -202,7 +207,7 @@ static int runs_on_the_calls_thread(void *arg) {
     return 7;
 }
 
-/* On the pool's thread. */
+/* Runs on the pool's thread. */
 static int binds(void *arg) {
     visit *v = arg;
     thrum_handle *handle;
@@ -233,8 +238,10 @@ static int waits_for_what_binds(void *arg) {
 }
 
 TEST(a_call_that_binds_leaves_what_a_stop_has_left_to_the_next_stop) {
-    /* Its own task is tied to that, and could go on only after the call. Between stops, and beside
-     * the next one. */
+    /*
+     * The call's own task is tied to that thread, and could go on only after the call. It goes on
+     * between stops, and beside the next one.
+     */
     for (int beside = 0; beside < 2; beside++) {
         rig r;
         rig_init(&r);
@@ -272,7 +279,7 @@ static int is_left(void *arg) {
     return 11;
 }
 
-/* On the pool's thread. */
+/* Runs on the pool's thread. */
 static int binds_and_joins(void *arg) {
     heir *h = arg;
     int result = 0;
@@ -306,8 +313,10 @@ static int stops_the_heirs(void *arg) {
 }
 
 TEST(a_call_that_binds_may_join_what_a_stop_has_left) {
-    /* The next stop goes on with that before it waits for the call's thread to unbind; also one
-     * that comes in time, one of a task of another scheduler, and one whose deadline passes too. */
+    /*
+     * The next stop goes on with that before it waits for the call's thread to unbind: also a stop
+     * that comes in time, one of a task of another scheduler, and one whose deadline passes too.
+     */
     for (int way = 0; way < 3; way++) {
         rig r, own;
         rig_init(&r);

@@ -14,11 +14,11 @@ typedef struct hall {
     thrum_sem own[THREADS_MAX]; /* what each bound thread waits for */
     pthread_t threads[THREADS_MAX];
     int count;
-    atomic_int bound;    /* so many have bound, in turn */
+    atomic_int bound;    /* how many have bound, in turn */
     atomic_int asleep;   /* reports that all bound threads sleep and nothing is pending */
     atomic_bool told;    /* the deadline's task has run */
     atomic_bool through; /* the last thread has come through its wait */
-    bool leaves;         /* the first one unbinds, else it goes on with code of its own */
+    bool leaves;         /* the first one unbinds, otherwise it goes on with code of its own */
     pthread_barrier_t together;
     thrum_task tasks[THREADS_MAX];
 } hall;
@@ -36,7 +36,7 @@ static void all_sleep(void *ctx, const char *report) {
     atomic_fetch_add(&h->asleep, 1);
 }
 
-/* Thread 0 binds last: it is the first to be woken. */
+/* Thread 0 binds last, so it is the first to be woken. */
 static void *is_bound(void *arg) {
     const guest *g = arg;
     hall *h = g->hall;
@@ -106,14 +106,14 @@ static void deadline_is_handed_over(unsigned workers, bool leaves) {
 }
 
 TEST(a_deadline_is_watched_though_one_that_waited_goes_on) {
-    /* The other thread fires it, which waits for what its task does. */
+    /* The other thread fires it, and waits for what its task does. */
     for (size_t w = 0; w < COUNT_OF(counts); w++) {
         deadline_is_handed_over(counts[w], false);
     }
 }
 
 TEST(a_deadline_is_watched_though_one_that_waited_unbinds) {
-    /* The same when no code of its own comes behind the wait. */
+    /* The same holds when no code of its own comes after the wait. */
     for (size_t w = 0; w < COUNT_OF(counts); w++) {
         deadline_is_handed_over(counts[w], true);
     }
@@ -127,7 +127,7 @@ static void waits_until_told(thrum_task *self, void *arg) {
 }
 
 TEST(a_deadline_is_watched_beside_a_long_body) {
-    /* One of the two threads runs a task for so long. */
+    /* One of the two threads runs a long task meanwhile. */
     hall h;
     hall_begin(&h, 0, 2);
     hall_fill(&h);
@@ -167,7 +167,7 @@ TEST(a_batch_wakes_as_many_threads_as_it_has_tasks) {
 }
 
 TEST(tasks_with_one_deadline_run_on_all_threads_that_wait) {
-    /* Whoever fires them is not the only one to run them. */
+    /* The thread that fires them is not the only one to run them. */
     hall h;
     thrum_task *tasks[THREADS_MAX];
     hall_begin(&h, 0, THREADS_MAX);
@@ -222,7 +222,7 @@ static void poll_until_told(bool timed) {
 }
 
 TEST(a_task_that_posts_itself_keeps_nobody_away) {
-    /* Neither what was posted from external threads, nor what has a deadline. */
+    /* It holds up neither tasks that external threads posted, nor tasks with a deadline. */
     poll_until_told(false);
     poll_until_told(true);
 }

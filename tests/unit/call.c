@@ -1,5 +1,5 @@
 /*
- * call.c: how calls look in memory, for each processor; it runs on any.
+ * call.c: what calls look like in memory, for each processor; it runs on any.
  */
 #include "platform/call.h"
 
@@ -10,7 +10,7 @@
 
 typedef bool call_fn(const uint8_t *end, size_t room, th_code_call *out);
 
-/* Instructions are aligned where the processor wants it. */
+/* Aligns instructions where the processor wants it. */
 static union {
     uint8_t bytes[16];
     uint64_t align;
@@ -42,7 +42,9 @@ static bool ask(call_fn *fn, const uint8_t *bytes, size_t n, size_t room, th_cod
     } while (0)
 
 TEST(x86_64) {
-    /* Relative, by a register, by memory of each addressing mode; jumps and other groups are none.
+    /*
+     * Calls are relative, by a register, by memory of each addressing mode; jumps and other groups
+     * are none.
      */
     CHECK_CALL(th_call_x86_64, 5, true, 0x1234, 0xe8, 0x34, 0x12, 0, 0);
     CHECK_CALL(th_call_x86_64, 5, true, -16, 0xe8, 0xf0, 0xff, 0xff, 0xff);
@@ -70,7 +72,7 @@ TEST(x86_64) {
 }
 
 TEST(aarch64) {
-    /* bl, blr, blraaz; not b, br, ret, nor at an odd place. */
+    /* Calls are bl, blr, blraaz; not b, br, ret, nor anything at an odd place. */
     th_code_call call;
     static const uint8_t bl[] = {0x02, 0x00, 0x00, 0x94};
     CHECK_CALL(th_call_aarch64, 4, true, 4, 0x02, 0x00, 0x00, 0x94);  /* bl .+8 */
@@ -85,7 +87,7 @@ TEST(aarch64) {
 }
 
 TEST(riscv64) {
-    /* jal and jalr with ra, c.jalr; not with other registers, not c.ebreak or c.jr. */
+    /* Calls are jal and jalr with ra, c.jalr; not with other registers, not c.ebreak or c.jr. */
     CHECK_CALL(th_call_riscv64, 4, true, 4, 0xef, 0x00, 0x80, 0x00);     /* jal .+8 */
     CHECK_CALL(th_call_riscv64, 4, true, -8, 0xef, 0xf0, 0xdf, 0xff);    /* jal .-4 */
     CHECK_CALL(th_call_riscv64, 4, true, 0xffc, 0xef, 0x10, 0x00, 0x00); /* jal .+0x1000 */
@@ -129,14 +131,17 @@ static __attribute__((noinline)) void returns(void) {
 }
 
 TEST(a_place_behind_a_call_is_told) {
-    /* The call's own place; a place where no call ends is none, nor one without code. */
+    /*
+     * What is told is the call's own place; a place where no call ends has none, nor has one
+     * without code.
+     */
     th_os_place place;
     returns();
     CHECK(th_os_code_call(here, &place));
     CHECK(place.file[0] != '\0' && strchr(place.file, '/') == NULL);
     CHECK(place.offset != 0);
     const uintptr_t offset = place.offset;
-    returns(); /* another place; and the compiler keeps the first call */
+    returns(); /* another place; with it the compiler keeps the first call */
     CHECK(th_os_code_call(here, &place) && place.offset > offset);
     CHECK(!th_os_code_call((uintptr_t)&place, &place));
     CHECK(!th_os_code_call(0, &place));

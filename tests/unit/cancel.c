@@ -1,5 +1,5 @@
 /*
- * cancel.c: cancelling single tasks: each wait of theirs ends, and nothing else does.
+ * cancel.c: cancelling single tasks: each of its waits ends, and nothing else does.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -131,12 +131,14 @@ static int visits(void *arg) {
     atomic_fetch_add(&v->room->inside, 1);
     v->codes[0] = v->wait(v->room);
     v->after = thrum_cancelled();
-    v->codes[1] = v->wait(v->room); /* and each that comes after */
+    v->codes[1] = v->wait(v->room); /* and so does each that comes after */
     return -7;
 }
 
 TEST(each_kind_of_wait_ends) {
-    /* Blocked ones, one cancel after the other; a task beside them that is not cancelled waits on.
+    /*
+     * Blocked tasks get one cancel after the other; a task beside them that is not cancelled waits
+     * on.
      */
     room m;
     visit v[COUNT_OF(waits)];
@@ -172,7 +174,7 @@ TEST(tasks_on_their_way_into_a_wait_end) {
         }
         for (size_t i = 0; i < COUNT_OF(waits); i++) {
             CHECK_EQ(thrum_cancel(handles[i]), 0);
-            CHECK_EQ(thrum_cancel(handles[i]), 0); /* again: nothing */
+            CHECK_EQ(thrum_cancel(handles[i]), 0); /* a second cancel does nothing */
         }
         for (size_t i = 0; i < COUNT_OF(waits); i++) {
             CHECK_EQ(join_result(handles[i]), -7); /* it ran */
@@ -195,7 +197,7 @@ static int takes_what_is_there(void *arg) {
 }
 
 TEST(calls_that_need_not_wait_succeed) {
-    /* A unit and a signal that are there are taken. */
+    /* They take a unit and a signal that are there. */
     room m;
     room_begin(&m);
     thrum_sem_post(&m.sem);
@@ -215,7 +217,7 @@ static int locks(void *arg) {
 }
 
 TEST(a_mutex_is_locked_all_the_same) {
-    /* By one that waits for it when it is cancelled. */
+    /* A task waits for it when it is cancelled, and has it in the end. */
     room m;
     room_begin(&m);
     thrum_mutex_lock(&m.mutex);
@@ -234,7 +236,7 @@ static int cleans_up(void *arg) {
     CHECK_EQ(thrum_sem_wait(&m->sem), -ECANCELED);
     thrum_shield_begin();
     thrum_shield_begin();
-    CHECK(thrum_cancelled()); /* it still is */
+    CHECK(thrum_cancelled()); /* it is still cancelled */
     CHECK_EQ(thrum_sleep(1000), 0);
     CHECK_EQ(thrum_event_wait(&m->event), 0);
     thrum_shield_end();
@@ -245,7 +247,7 @@ static int cleans_up(void *arg) {
 }
 
 TEST(behind_a_shield_waits_are_waits) {
-    /* Until the last of the nested ones ends. */
+    /* They are, until the last of the nested shields ends. */
     room m;
     room_begin(&m);
     thrum_handle *handle = spawn_in(&m, cleans_up, &m);
@@ -266,7 +268,7 @@ static int waits_shielded(void *arg) {
 }
 
 TEST(a_wait_that_began_behind_a_shield_is_not_cut_short) {
-    /* The cancel finds it blocked, and leaves it. */
+    /* The cancel finds it blocked, and leaves it so. */
     room m;
     room_begin(&m);
     thrum_handle *handle = spawn_in(&m, waits_shielded, &m);
@@ -292,7 +294,10 @@ static int leaves_a_shield(void *arg) {
 }
 
 TEST(the_next_task_knows_nothing_of_it) {
-    /* On the same fiber or not: neither a cancel nor a shield outlives its task. */
+    /*
+     * The next task may run on the same fiber or not: neither a cancel nor a shield outlives its
+     * task.
+     */
     room m;
     room_begin(&m);
     for (int i = 0; i < SCALED(500); i++) {
@@ -314,7 +319,7 @@ static int returns_at_once(void *arg) {
 }
 
 TEST(cancelling_what_has_ended_is_without_effect) {
-    /* Also when its scheduler is gone. */
+    /* This holds when its scheduler is gone, too. */
     room m;
     room_begin(&m);
     thrum_handle *handle = spawn_in(&m, returns_at_once, NULL);
@@ -395,7 +400,7 @@ TEST(a_blocking_call_is_withdrawn_or_waited_for) {
 static int begins_and_calls(void *arg) {
     atomic_int *begun = arg;
     thrum_shield_begin();
-    CHECK_EQ(thrum_blocking(counts, begun, NULL), 0); /* so that a thread is there, and idle */
+    CHECK_EQ(thrum_blocking(counts, begun, NULL), 0); /* so that there is a thread, which is idle */
     thrum_shield_end();
     while (!thrum_cancelled()) {
         thrum_yield();
@@ -410,7 +415,7 @@ static int begins_and_calls(void *arg) {
 }
 
 TEST(a_cancelled_task_begins_no_blocking_call) {
-    /* However fast a thread of the pool would have taken it. */
+    /* It does not, however fast a thread of the pool would have taken it. */
     room m;
     atomic_int begun = 0;
     memset(&m, 0, sizeof m);

@@ -6,7 +6,7 @@
 
 enum { MANY = SLOWNESS > 3 ? 600 : 2000, FAILS_EVERY = 97, BRANCHES = 20 };
 
-/* Policies and workers, each pair in a scheduler of its own. */
+/* Pairs of policies and workers, each in a scheduler of its own. */
 static const unsigned workers[] = {0, 1, 2, 4};
 #define POLICIES 3u
 
@@ -14,14 +14,16 @@ typedef struct crowd {
     rig rig;
     thrum_sem never;
     thrum_scope *scope;
-    int children, every; /* so many; each so-manieth cancels or fails, 0: none */
+    int children, every; /* the number of children; each so-manieth cancels or fails, 0: none */
     bool fails;
     atomic_bool go;
     atomic_int waiting, ended, cut;
-    int result; /* of the join */
+    int result; /* the result of the join */
 } crowd;
 
-/* In every cell; without workers the thread is bound, so that tasks run in its waits. */
+/*
+ * Runs a test in every cell; without workers the thread is bound, so that tasks run in its waits.
+ */
 static void in_each_cell(int (*fn)(void *arg), crowd *c, void (*meanwhile)(crowd *c)) {
     for (thrum_policy policy = THRUM_SHARDED; policy < (thrum_policy)POLICIES; policy++) {
         for (unsigned cell = 0; cell < COUNT_OF(workers); cell++) {
@@ -104,13 +106,13 @@ static int opens_one(void *arg) {
 }
 
 TEST(children_that_fail_at_once) {
-    /* The first cancels the others; its end waits for that, the join for its end. */
+    /* The first child cancels the others; its end waits for that, the join for its end. */
     crowd c = {.children = MANY, .every = FAILS_EVERY, .fails = true};
     in_each_cell(opens_one, &c, NULL);
 }
 
 TEST(children_that_cancel_at_once) {
-    /* One of them does it; the others find it done or under way. */
+    /* One of them cancels; the others find it done or under way. */
     crowd c = {.children = MANY, .every = FAILS_EVERY};
     in_each_cell(opens_one, &c, NULL);
 }
@@ -154,7 +156,7 @@ TEST(a_deadline_cancels) {
     in_each_cell(late_by_itself, &c, NULL);
 }
 
-/* ---- a tree below a task; families close and open meanwhile ---- */
+/* ---- a tree below a task; scopes close and open meanwhile ---- */
 
 static int leaf(void *arg) {
     crowd *c = arg;
@@ -207,7 +209,7 @@ static void *thread_cancels_the_tree(void *arg) {
     return NULL;
 }
 
-/* Tasks, and plain threads, cancel the tree's task at once; then each of the fresh ones again. */
+/* Tasks and plain threads cancel the tree's task at once; then each of the fresh ones again. */
 static int tree_and_cancellers(void *arg) {
     crowd *c = arg;
     thrum_handle *handle, *cancellers[4];
@@ -227,7 +229,7 @@ static int tree_and_cancellers(void *arg) {
 }
 
 TEST(several_cancel_a_task_with_a_tree_below_it) {
-    /* Scopes close, and others open in their memory, while the first of the cancels rests. */
+    /* Scopes close, and others open in their memory, while the first of the cancels pauses. */
     crowd c = {.children = MANY};
     in_each_cell(tree_and_cancellers, &c, NULL);
 }
@@ -250,7 +252,7 @@ static int cancels_until_the_end(void *arg) {
 }
 
 TEST(a_stop_whose_deadline_passes_meanwhile) {
-    /* Wherever the cancels are just then; without workers they go on in the next stop. */
+    /* The cancels may be anywhere just then; without workers they go on in the next stop. */
     for (int round = 0; round < check_scaled(20); round++) {
         for (unsigned cell = 0; cell < COUNT_OF(workers); cell++) {
             crowd c = {.children = MANY, .every = FAILS_EVERY};
@@ -271,7 +273,7 @@ TEST(a_stop_whose_deadline_passes_meanwhile) {
     }
 }
 
-/* ---- that others run, and may do anything ---- */
+/* ---- others run meanwhile, and may do anything ---- */
 
 typedef struct bystander {
     crowd *c;
@@ -289,7 +291,10 @@ static int child_of_a_fork(void *arg) {
     return 3;
 }
 
-/* In the child: the parent's scope is out of reach, and a scheduler of its own cancels as many. */
+/*
+ * Runs in the child: the parent's scope is out of reach, and a scheduler of its own cancels as
+ * many.
+ */
 static void fork_and_check(crowd *c) {
     int status = 0;
     const pid_t pid = fork();
@@ -358,12 +363,12 @@ static void cancel_beside(bool forks) {
 }
 
 TEST(others_run_in_the_middle_of_it) {
-    /* On the one worker, or the one thread, that the canceller has. */
+    /* They run on the one worker, or the one thread, that the canceller has. */
     cancel_beside(false);
 }
 
 TEST(one_of_the_others_forks) {
-    /* The child has the half of a cancel in its memory, and nobody who would go on with it. */
+    /* The child has the half of a cancel in its memory, and no thread that would go on with it. */
     cancel_beside(true);
 }
 
@@ -387,7 +392,7 @@ static int cancels_behind_one_that_computes(void *arg) {
 }
 
 TEST(another_worker_goes_on_with_it) {
-    /* Where the one that it has given way to keeps the worker until all are cancelled. */
+    /* The task that it has given way to keeps its worker until all are cancelled. */
     for (thrum_policy policy = THRUM_SHARDED; policy < (thrum_policy)POLICIES; policy++) {
         crowd c = {.children = MANY};
         bystander b = {.c = &c};
@@ -410,7 +415,7 @@ static int counts_turns(void *arg) {
 }
 
 TEST(a_bound_thread_cancels) {
-    /* In its root: what is tied to the thread runs in the middle of the call. */
+    /* It cancels in its root: what is tied to the thread runs in the middle of the call. */
     crowd c = {.children = MANY};
     atomic_int turns = 0;
     thrum_scope scope;

@@ -6,7 +6,7 @@
 #include "support/chans.h"
 
 TEST(wrong_arguments_are_refused) {
-    /* Sizes that do not fit are -EINVAL; no channel is destroyed in vain. */
+    /* Sizes that do not fit are -EINVAL; destroying no channel is fine. */
     thrum_chan *c = NULL;
     CHECK_EQ(thrum_chan_create(NULL, 8, 1), -EINVAL);
     CHECK_EQ(thrum_chan_create(&c, SIZE_MAX / 2, 4), -EINVAL);
@@ -27,8 +27,10 @@ static void fill(void *to, size_t size, unsigned seed) {
 }
 
 TEST(elements_of_any_size_arrive_in_order) {
-    /* The sizes that are copied inline, others, none; capacities 1, 3, unbounded; more than once
-     * round. */
+    /*
+     * Elements have sizes that are copied inline, other sizes, none; capacities are 1, 3,
+     * unbounded; they go round more than once.
+     */
     const size_t sizes[] = {0, 1, 3, 4, 8, 12, 16, 24, 301};
     const size_t capacities[] = {1, 3, THRUM_UNBOUNDED};
     for (size_t k = 0; k < COUNT_OF(sizes) * COUNT_OF(capacities); k++) {
@@ -53,7 +55,7 @@ TEST(elements_of_any_size_arrive_in_order) {
                 fill(&in, size, got++);
                 CHECK_EQ(thrum_chan_recv(c, &out), 0);
                 CHECK(memcmp(&in, &out, size) == 0);
-                CHECK(size == sizeof(out) || out.bytes[size] == 0); /* no byte more */
+                CHECK(size == sizeof(out) || out.bytes[size] == 0); /* no byte more than that */
             }
             CHECK_EQ(thrum_chan_try_recv(c, &out), -EAGAIN);
         }
@@ -62,7 +64,10 @@ TEST(elements_of_any_size_arrive_in_order) {
 }
 
 TEST(an_unbounded_channel_takes_all) {
-    /* Half a million without a receiver; then they come back in order, and again interleaved. */
+    /*
+     * Half a million are sent without a receiver; then they come back in order, and again
+     * interleaved.
+     */
     thrum_chan *c;
     CHECK_EQ(thrum_chan_create(&c, sizeof(int), THRUM_UNBOUNDED), 0);
     const int n = SCALED(500000);
@@ -82,11 +87,11 @@ TEST(an_unbounded_channel_takes_all) {
             CHECK_EQ(got, out++);
         }
     }
-    CHECK_EQ(thrum_chan_destroy(c), 0); /* with elements in it */
+    CHECK_EQ(thrum_chan_destroy(c), 0); /* elements are still in it */
 }
 
 TEST(closed_channels_drain) {
-    /* What was sent before the close is received; then -EPIPE; a second close says so. */
+    /* What was sent before the close is received; then comes -EPIPE; a second close is refused. */
     const size_t capacities[] = {4, THRUM_UNBOUNDED, 0};
     for (size_t k = 0; k < COUNT_OF(capacities); k++) {
         thrum_chan *c;
@@ -158,7 +163,7 @@ static int recv_and_log(void *arg) {
 }
 
 TEST(waiting_receivers_are_served_first_come_first_served) {
-    /* Fibers and threads wait one after the other; the n-th element is the n-th one's. */
+    /* Fibers and threads wait one after the other; the n-th element goes to the n-th one. */
     enum { WAITERS = 10 };
     for (int capacity = 0; capacity < 3; capacity++) {
         rig r;
@@ -182,7 +187,7 @@ TEST(waiting_receivers_are_served_first_come_first_served) {
 }
 
 TEST(waiting_senders_are_served_first_come_first_served) {
-    /* Behind a full buffer; each receive lets the first of them put its element in. */
+    /* They wait behind a full buffer; each receive lets the first of them put its element in. */
     enum { WAITERS = 10 };
     for (int capacity = 0; capacity < 3; capacity++) {
         rig r;
@@ -232,7 +237,7 @@ TEST(a_rendezvous_holds_the_sender) {
 }
 
 TEST(a_close_turns_senders_away) {
-    /* Those who wait get -EPIPE and their elements are not sent; what lies there is. */
+    /* Waiting senders get -EPIPE and their elements are not sent; what lies there is received. */
     rig r;
     rig_begin(&r, 0);
     for (int capacity = 0; capacity < 2; capacity++) {
@@ -256,7 +261,7 @@ TEST(a_close_turns_senders_away) {
 }
 
 TEST(a_close_turns_receivers_away) {
-    /* All who wait get -EPIPE, what they would have received into is untouched. */
+    /* All waiting receivers get -EPIPE; where they would have received is untouched. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -286,7 +291,7 @@ static int be_late(void *arg) {
 }
 
 TEST(a_timeout_moves_nothing) {
-    /* Neither received nor sent, never early, and nobody is left standing. */
+    /* Nothing is received or sent, it is never early, and no waiter is left. */
     rig r;
     rig_begin(&r, 0);
     for (int capacity = 0; capacity < 2; capacity++) {
@@ -330,7 +335,9 @@ static int recv_many(void *arg) {
 }
 
 TEST(each_element_arrives_once) {
-    /* Many senders and receivers of both kinds, each kind of channel; sums and counts agree. */
+    /*
+     * Many senders and receivers of both kinds share each kind of channel; sums and counts agree.
+     */
     const size_t capacities[] = {0, 1, 7, THRUM_UNBOUNDED};
     for (size_t k = 0; k < COUNT_OF(capacities); k++) {
         rig r;
@@ -377,7 +384,7 @@ static int pong(void *arg) {
 }
 
 TEST(an_element_orders_what_came_before) {
-    /* A ball between two fibers, two threads, one of each: plain data goes with it. */
+    /* A ball goes between two fibers, two threads, one of each: plain data goes with it. */
     rig r;
     rig_begin(&r, 0);
     for (int kind = 0; kind < 6; kind++) {

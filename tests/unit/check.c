@@ -21,7 +21,7 @@ static void dies_without_abort(void *arg) {
     check_dies(fails, arg, "");
 }
 
-/* The exit status of a child that runs fn, its stderr dropped. */
+/* Returns the exit status of a child that runs fn, its stderr dropped. */
 static int status_of(void (*fn)(void *), void *arg) {
     int status = 0;
     pid_t child = fork();
@@ -35,7 +35,7 @@ static int status_of(void (*fn)(void *), void *arg) {
 }
 
 TEST(failed_check_ends_the_process_with_status_1) {
-    /* A failed check is seen by whoever started the test. */
+    /* The program that started the test sees a failed check. */
     CHECK_EQ(status_of(fails, NULL), 1);
 }
 
@@ -49,7 +49,7 @@ static void dies_with_another_line(void *arg) {
 }
 
 TEST(check_dies_fails_without_abort_or_line) {
-    /* A death test fails when nobody aborts, and when the line is another one. */
+    /* A death test fails when nothing aborts, and when the line is another one. */
     CHECK_EQ(status_of(dies_without_abort, NULL), 1);
     CHECK_EQ(status_of(dies_with_another_line, "looked"), 1);
 }

@@ -10,7 +10,7 @@ typedef struct stage {
     thrum_cond cond;
     thrum_cond full; /* the buffer's second condition */
     order log;
-    int turn; /* these are protected by the mutex */
+    int turn; /* the mutex protects this and what follows */
     int players;
     int rounds;
     int level;
@@ -39,14 +39,14 @@ static int wait_and_log(void *arg) {
     actor *a = arg;
     stage *s = a->arg;
     lock(s);
-    CHECK_EQ(thrum_cond_wait(&s->cond, &s->mutex), 0); /* no loop: there are no spurious wakes */
-    CHECK_EQ(thrum_mutex_try_lock(&s->mutex), -EBUSY); /* ours again: unlock tells */
+    CHECK_EQ(thrum_cond_wait(&s->cond, &s->mutex), 0); /* no wake is spurious */
+    CHECK_EQ(thrum_mutex_try_lock(&s->mutex), -EBUSY); /* it is ours again: unlock checks that */
     order_add(&s->log, a->index);
     unlock(s);
     return 0;
 }
 
-/* n waiters of both kinds, queued in the order of their numbers. */
+/* Starts n waiters of both kinds, queued in the order of their numbers. */
 static cast *queue_up(rig *r, stage *s, int n) {
     cast *c = cast_new(r);
     for (int i = 0; i < n; i++) {
@@ -57,7 +57,7 @@ static cast *queue_up(rig *r, stage *s, int n) {
 }
 
 TEST(signal_wakes_the_first) {
-    /* One signal, one waiter, in the order they came; the others stay. */
+    /* One signal wakes one waiter, in the order they came; the others stay. */
     enum { WAITERS = 9 };
     rig r;
     rig_begin(&r, 0);
@@ -77,7 +77,7 @@ TEST(signal_wakes_the_first) {
 }
 
 TEST(broadcast_wakes_all) {
-    /* Everyone who waits at that moment, each once. */
+    /* All that wait at that moment are woken, once each. */
     enum { WAITERS = 40 };
     rig r;
     rig_begin(&r, 0);
@@ -95,7 +95,7 @@ TEST(broadcast_wakes_all) {
 }
 
 TEST(wakes_are_not_remembered) {
-    /* Signal and broadcast without a waiter do nothing: who waits later needs another. */
+    /* Signal and broadcast without a waiter do nothing: a later waiter needs another. */
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new();
@@ -125,7 +125,7 @@ static int take_turns(void *arg) {
 }
 
 TEST(turns_are_taken_in_order) {
-    /* A round-robin of fibers and threads: no wake after an unlock is missed. */
+    /* Fibers and threads take turns: no wake after an unlock is missed. */
     rig r;
     rig_begin(&r, 0);
     for (int kinds = 0; kinds < 3; kinds++) {
@@ -153,7 +153,7 @@ static int produce(void *arg) {
         s->level++;
         s->made++;
         if (i % 2 == 0)
-            thrum_cond_signal(&s->cond); /* with the mutex held, and without */
+            thrum_cond_signal(&s->cond); /* it is sent with the mutex held, and without */
         unlock(s);
         if (i % 2 != 0)
             thrum_cond_signal(&s->cond);
@@ -253,7 +253,7 @@ TEST(destroy_is_refused_while_waited_for) {
 /* The waiter makes the cond and frees it as soon as its wait has returned; the mutex stays. */
 typedef struct handover {
     thrum_mutex mutex;
-    thrum_cond *cond; /* protected by the mutex; NULL: nobody waits */
+    thrum_cond *cond; /* protected by the mutex; NULL: nothing waits */
     int done;
     int rounds;
 } handover;

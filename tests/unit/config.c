@@ -83,7 +83,7 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
 }
 
 TEST(defaults_are_those_of_the_header) {
-    /* The defaults are those that the header states, whatever the memory held before. */
+    /* They are those that the header states, whatever the memory held before. */
     const thrum_config c = defaults();
     CHECK_EQ(c.size, sizeof(thrum_config));
     CHECK(c.name == NULL || strcmp(c.name, "thrum") == 0);
@@ -216,7 +216,7 @@ TEST(environment_garbage_is_ignored) {
         {"THRUM_BLOCKING_THREADS_MAX", "-4"},
         {"THRUM_BLOCKING_KEEPALIVE_MS", "-1"},
         {"THRUM_BLOCKING_KEEPALIVE_MS", "soon"},
-        {"THRUM_BLOCKING_KEEPALIVE_MS", "9223372036854775807"}, /* in ms: past the end of time */
+        {"THRUM_BLOCKING_KEEPALIVE_MS", "9223372036854775807"}, /* past the end of time */
     };
     const thrum_config plain = defaults();
     for (size_t i = 0; i < COUNT_OF(garbage); i++) {
@@ -255,7 +255,7 @@ static void check_refused(const rig *r, int error) {
     CHECK_EQ(atomic_load(&r->live), 0);
 }
 
-/* Refused, and told in words that begin with the field's name. */
+/* Demands that it is refused, in words that begin with the field's name. */
 static void check_told(const thrum_config *config, const char *field, int error) {
     char text[160];
     memset(text, 'x', sizeof(text));
@@ -323,7 +323,7 @@ static void check_words(const thrum_config *config, const char *words) {
 }
 
 TEST(what_a_start_refuses_is_said_in_words) {
-    /* The field, its value, and what it may be; nothing of a config that is taken. */
+    /* The words name the field, its value, and what it may be; a config that is taken has none. */
     const unsigned cpus[] = {0, 9000};
     rig r;
     clear_environment();
@@ -368,7 +368,7 @@ TEST(start_without_workers_is_no_mistake) {
 }
 
 TEST(start_without_out_is_invalid) {
-    /* No place for the handle is a bad argument. */
+    /* A missing place for the handle is a bad argument. */
     thrum_config c = defaults();
     CHECK_EQ(thrum_sched_start(NULL, &c), -EINVAL);
 }
@@ -402,7 +402,7 @@ TEST(start_accepts_the_ends_of_each_range) {
     CHECK_ACCEPTED(policy, THRUM_FIFO);
     CHECK_ACCEPTED(fifo_block, 1);
     CHECK_ACCEPTED(fifo_block, UINT32_MAX);
-    CHECK_ACCEPTED(stack_size, 1); /* rounded up */
+    CHECK_ACCEPTED(stack_size, 1); /* this is rounded up */
     CHECK_ACCEPTED(stack_size, 16u << 10);
     CHECK_ACCEPTED(stack_size, 100000);
     CHECK_ACCEPTED(stack_size, 64u << 20);
@@ -456,7 +456,7 @@ TEST(config_and_name_are_not_kept) {
 }
 
 TEST(automatic_worker_count_is_never_zero) {
-    /* Left to itself a scheduler has at least one worker. */
+    /* With workers left at automatic a scheduler has at least one. */
     rig r;
     clear_environment();
     rig_init(&r);

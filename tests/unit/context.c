@@ -23,15 +23,15 @@ typedef struct side {
     void *asan_fake;
     const void *bottom;
     size_t size;
-    struct side *from; /* who switched here last */
+    struct side *from; /* the side that switched here last */
     void (*body)(struct side *self);
     char *stack; /* NULL: a thread's own */
     unsigned valgrind;
 } side;
 
 /*
- * Not seen by the thread sanitizer, and so never inlined into what is: it leaves on another side
- * than it came in on.
+ * Not seen by the thread sanitizer, and so never inlined into what is seen: it leaves on another
+ * side than it came in on.
  */
 TH_NO_TSAN TH_NOINLINE static void go(side *from, side *to) {
     to->from = from;
@@ -248,10 +248,13 @@ TEST(callee_saved_registers_survive) {
     th_os_unmap(stack, STACK_SIZE);
 }
 
-/* In memory, so that it is computed where it stands. */
+/* It lies in memory, so that it is computed where it stands. */
 static volatile double one = 1.0, three = 3.0;
 
-/* The C library's fesetround, without its libm, and flushing to zero, which it has no call for. */
+/*
+ * Does what the C library's fesetround does, without its libm, and sets flushing to zero, which it
+ * has no call for.
+ */
 #if defined(__x86_64__)
 enum { NEAREST = 0, DOWN = 1, UP = 2, FLUSH = 0x8040 };
 static unsigned control_word(void) {
@@ -301,7 +304,7 @@ static unsigned rounding(void) {
 static double fiber_third;
 
 static void round_up(side *self) {
-    CHECK_EQ(rounding(), DOWN); /* as its maker had it */
+    CHECK_EQ(rounding(), DOWN); /* its maker had this mode */
     set_rounding(UP, FLUSH);
     unsigned word = control_word();
     for (int i = 0; i < 3; i++) {
@@ -313,7 +316,10 @@ static void round_up(side *self) {
 }
 
 TEST(rounding_mode_is_kept_per_context) {
-    /* A context computes as it was told to, whatever the others do; a new one as its maker did. */
+    /*
+     * A context computes as it was told to, whatever the others do; a new one computes as its maker
+     * did.
+     */
     side me, fiber;
     here(&me);
     set_rounding(DOWN, 0);
@@ -327,7 +333,7 @@ TEST(rounding_mode_is_kept_per_context) {
         CHECK_EQ(control_word(), word);
         CHECK(one / three == third);
     }
-#if !defined(TH_VALGRIND) /* it computes in its own way; the control words it keeps */
+#if !defined(TH_VALGRIND) /* valgrind computes in its own way; it keeps the control words */
     CHECK(fiber_third > third);
 #endif
     drop(&fiber);
@@ -342,7 +348,7 @@ static void see_threads(side *self) {
         seen_selves[i] = th_os_self_get();
         th_os_errno_set(EAGAIN);
         go(self, self->from);
-        CHECK_EQ(th_os_errno_get(), 0); /* the other thread's own */
+        CHECK_EQ(th_os_errno_get(), 0); /* it is the other thread's own */
     }
 }
 
@@ -390,7 +396,7 @@ static void unwind_inner(void);
 static void unwind_outer(side *self) {
     (void)self;
     unwind_inner();
-    __asm__ volatile("" ::: "memory"); /* no tail call */
+    __asm__ volatile("" ::: "memory"); /* prevents a tail call */
 }
 
 static _Unwind_Reason_Code count_frame(struct _Unwind_Context *context, void *arg) {
@@ -453,7 +459,7 @@ TH_NOINLINE void gdb_fiber_outer(side *self) {
     __asm__ volatile("" ::: "memory");
 }
 
-/* What gdb looks at: stopped in a fiber, then outside while the fiber is suspended. */
+/* What gdb looks at: stopped in a fiber, then off it while the fiber is suspended. */
 static void gdb_target(void) {
     side me, fiber;
     here(&me);
@@ -463,7 +469,10 @@ static void gdb_target(void) {
     gdb_break();
 }
 
-/* gdb's commands: the walk from inside, then the suspended fiber's from its saved stack pointer. */
+/*
+ * gdb's commands: a walk in the fiber, then one of the suspended fiber from its saved stack
+ * pointer.
+ */
 #if defined(TH_CONTEXT_X86_64)
 #define GDB_TO_SUSPENDED                                                                           \
     "-ex 'set $new=*gdb_suspended' -ex 'set $rsp=$new.sp' -ex 'set $rbp=$new.bp' "                 \
@@ -477,7 +486,7 @@ static void gdb_target(void) {
 #define GDB_FIRST_FRAME "entry_high" /* an argument of its begin() */
 #endif
 
-/* The text between two marks must name the functions from inside to outside and end there. */
+/* The text between two marks must name the functions from the innermost out, and end there. */
 static void check_walk(const char *text, const char *from, const char *to) {
     const char *p = strstr(text, from);
     CHECK(p != NULL);
@@ -490,7 +499,7 @@ static void check_walk(const char *text, const char *from, const char *to) {
             check_failed(__FILE__, __LINE__, "%s is not in: %.900s", names[i], text);
     }
     if (GDB_TO_SUSPENDED[0] == '\0')
-        return; /* nor is the end of its walk ours */
+        return; /* the end of its walk is not ours either */
     p = strchr(p, '\n');
     if (p == NULL || memchr(p, '#', (size_t)(end - p)) != NULL || strstr(text, "corrupt") != NULL)
         check_failed(__FILE__, __LINE__, "more behind the first frame: %.900s", text);

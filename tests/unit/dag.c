@@ -16,7 +16,7 @@ static thrum_dag *new_dag(void) {
     return dag;
 }
 
-/* The same by a fiber, and by a plain thread. */
+/* Runs a test on a fiber, and on a plain thread. */
 static void by_both(thrum_fn entry) {
     rig_do(0, entry, NULL);
     CHECK_EQ(entry(NULL), 0);
@@ -51,7 +51,7 @@ static int chain_entry(void *arg) {
 }
 
 TEST(a_chain_of_a_million_does_not_recurse) {
-    /* On a stack of the usual size, in order, twice. */
+    /* It runs on a stack of the usual size, in order, twice. */
     by_both(chain_entry);
 }
 
@@ -100,7 +100,7 @@ static int fan_entry(void *arg) {
 }
 
 TEST(fan_out_and_fan_in) {
-    /* One, then many, then one; each sees what came before. */
+    /* One node, then many, then one; each sees what came before. */
     by_both(fan_entry);
 }
 
@@ -122,7 +122,7 @@ static int diamond_entry(void *arg) {
     CHECK_EQ(thrum_dag_edge(dag, 0, 2), 0);
     CHECK_EQ(thrum_dag_edge(dag, 0, 1), 0);
     CHECK_EQ(thrum_dag_edge(dag, 2, 3), 0);
-    CHECK_EQ(thrum_dag_edge(dag, 2, 3), 0); /* twice is once */
+    CHECK_EQ(thrum_dag_edge(dag, 2, 3), 0); /* an edge that is added twice is one */
     for (int i = 1; i <= 1000; i++) {
         CHECK_EQ(thrum_dag_run(dag), 0);
         CHECK_EQ(sums[0], i);
@@ -133,7 +133,7 @@ static int diamond_entry(void *arg) {
 }
 
 TEST(a_diamond_a_thousand_times) {
-    /* Built once; an edge that is there twice does no harm. */
+    /* It is built once; an edge that is there twice does no harm. */
     by_both(diamond_entry);
 }
 
@@ -148,7 +148,7 @@ static int count_run(void *arg) {
 static int roots_entry(void *arg) {
     (void)arg;
     thrum_dag *dag = new_dag();
-    CHECK_EQ(thrum_dag_run(dag), 0); /* empty */
+    CHECK_EQ(thrum_dag_run(dag), 0); /* it is empty */
     atomic_store(&ran, 0);
     for (int i = 0; i < 300; i++) {
         CHECK_EQ(thrum_dag_node(dag, count_run, NULL), i);
@@ -160,7 +160,7 @@ static int roots_entry(void *arg) {
 }
 
 TEST(nodes_without_edges_and_a_graph_that_grows) {
-    /* Empty, one, many. */
+    /* A graph is empty, has one node, has many. */
     by_both(roots_entry);
 }
 
@@ -208,7 +208,7 @@ static int random_entry(void *arg) {
 }
 
 TEST(every_edge_of_a_random_graph_is_kept) {
-    /* 200 nodes, 600 edges, 50 runs. */
+    /* It has 200 nodes and 600 edges, and runs 50 times. */
     by_both(random_entry);
 }
 
@@ -241,7 +241,7 @@ static int failure_entry(void *arg) {
     CHECK_EQ(thrum_dag_run(dag), -1);
     CHECK_EQ(atomic_load(&ran), 5 + 4 + 3);
     memset(codes, 0, sizeof(codes));
-    CHECK_EQ(thrum_dag_run(dag), 0); /* nothing of it is left */
+    CHECK_EQ(thrum_dag_run(dag), 0); /* nothing of the failure is left */
     CHECK_EQ(atomic_load(&ran), 5 + 4 + 3 + 6);
     CHECK_EQ(thrum_dag_destroy(dag), 0);
     return 0;
@@ -276,7 +276,7 @@ static int cycle_entry(void *arg) {
 }
 
 TEST(a_cycle_is_told_and_nothing_called) {
-    /* Among others, and of one node with itself. */
+    /* The cycle stands among others, or is one node with itself. */
     by_both(cycle_entry);
 }
 
@@ -332,20 +332,20 @@ static int busy_entry(void *arg) {
     int result = -1;
     CHECK_EQ(thrum_spawn(&handle, run_running, NULL), 0);
     CHECK_EQ(thrum_sem_wait(&at_node), 0);
-    CHECK_EQ(thrum_dag_run(running), 0); /* beside it */
+    CHECK_EQ(thrum_dag_run(running), 0); /* beside the first one */
     CHECK_EQ(thrum_dag_node(running, nothing, NULL), -EBUSY);
     CHECK_EQ(thrum_dag_destroy(running), -EBUSY);
     thrum_sem_post(&go_on);
     CHECK_EQ(thrum_join(handle, &result), 0);
     CHECK_EQ(result, 0);
-    CHECK_EQ(thrum_dag_node(running, nothing, NULL), 1); /* a new shape for all runs from now on */
+    CHECK_EQ(thrum_dag_node(running, nothing, NULL), 1); /* all runs from now on have a new shape */
     CHECK_EQ(thrum_dag_run(running), 0);
     CHECK_EQ(thrum_dag_destroy(running), 0);
     return 0;
 }
 
 TEST(it_is_not_changed_while_it_runs) {
-    /* Others are told, also its own nodes; they may run it once more meanwhile. */
+    /* Changes by others and by its own nodes are refused; they may run it once more meanwhile. */
     rig_do(0, busy_entry, NULL);
 }
 
@@ -374,7 +374,7 @@ static int blocking_entry(void *arg) {
 }
 
 TEST(nodes_that_block_let_the_others_run) {
-    /* Each waits for the one behind it. */
+    /* Each node waits for the one behind it. */
     rig_do(0, blocking_entry, NULL);
 }
 
@@ -402,7 +402,7 @@ static int nested_entry(void *arg) {
 }
 
 TEST(graphs_run_graphs) {
-    /* Each freed as soon as its run has returned. */
+    /* Each is freed as soon as its run has returned. */
     by_both(nested_entry);
 }
 
@@ -430,7 +430,7 @@ static int refused_entry(void *arg) {
     for (long i = 1; i <= 3; i++) { /* the run's memory, then each of the two tables */
         atomic_store(&r->fail_at, atomic_load(&r->calls) + (i == 1 ? 3 : 4 - i));
         CHECK_EQ(thrum_dag_run(dag), -ENOMEM);
-        if (i == 1) /* the tables are kept, and given up by a change */
+        if (i == 1) /* a change gives up the tables, which are kept otherwise */
             CHECK_EQ(thrum_dag_edge(dag, 0, 1), 0);
     }
     atomic_store(&r->fail_at, 0);
@@ -441,7 +441,7 @@ static int refused_entry(void *arg) {
 }
 
 TEST(without_memory_nothing_changes) {
-    /* Each allocation refused once; the rig counts what is left behind. */
+    /* Each allocation is refused once; the rig counts what is left behind. */
     rig r;
     rig_begin(&r, 1);
     CHECK_EQ(rig_run(&r, refused_entry, &r), 0);

@@ -23,7 +23,7 @@ static int count_call(void *arg) {
 
 typedef struct job {
     int shared;                 /* what all of its nodes add to, plainly: its edges order them */
-    atomic_int seen;            /* of the nodes in the middle */
+    atomic_int seen;            /* calls of the nodes in the middle */
     int failing;                /* the number of the node that fails, or -1 */
     int at_end;                 /* runs of the last node */
     thrum_sem *pause, *resumed; /* of the first node, or NULL */
@@ -83,7 +83,7 @@ static int arg_entry(void *arg) {
     CHECK(o[0].at_end == 1 && o[1].at_end == 0 && o[2].at_end == 1);
     CHECK_EQ(thrum_dag_destroy(dag), 0);
     dag = new_dag();
-    CHECK_EQ(thrum_dag_node(dag, count_call, NULL), 0); /* one that does not ask for it */
+    CHECK_EQ(thrum_dag_node(dag, count_call, NULL), 0); /* this node does not ask for it */
     atomic_store(&calls, 0);
     CHECK_EQ(thrum_dag_run_with(dag, &o), 0);
     CHECK_EQ(atomic_load(&calls), 1);
@@ -95,7 +95,7 @@ static int arg_entry(void *arg) {
 }
 
 TEST(a_run_has_an_argument_beside_those_of_the_nodes) {
-    /* Each run its own, with its own failure; by a fiber, and by a plain thread. */
+    /* Each run has its own, with its own failure; on a fiber, and on a plain thread. */
     rig_do(0, arg_entry, NULL);
     CHECK_EQ(arg_entry(NULL), 0);
 }
@@ -119,7 +119,7 @@ static void *run_orders_external(void *arg) {
 }
 
 TEST(many_run_it_at_a_time) {
-    /* Tasks and plain threads; each run keeps its edges, its failures and its result. */
+    /* Tasks and plain threads run it; each run keeps its edges, its failures and its result. */
     rig r;
     thrum_handle *handles[9];
     pthread_t threads[3];
@@ -156,13 +156,12 @@ static int inside_each_other_entry(void *arg) {
     CHECK_EQ(thrum_spawn(&handle, run_order, &slow), 0);
     CHECK_EQ(thrum_sem_wait(&pause), 0);
     atomic_store(&r->fail_all, true);
-    CHECK_EQ(thrum_dag_run_with(orders, &quick),
-             -ENOMEM); /* the first that goes on beside another */
+    CHECK_EQ(thrum_dag_run_with(orders, &quick), -ENOMEM); /* the first run beside another */
     CHECK_EQ(quick.shared, 0);
     atomic_store(&r->fail_all, false);
     CHECK_EQ(thrum_dag_run_with(orders, &quick), 0); /* from its beginning to its end */
     atomic_store(&r->fail_all, true);
-    CHECK_EQ(thrum_dag_run_with(orders, &quick), 0); /* in the memory of the one before */
+    CHECK_EQ(thrum_dag_run_with(orders, &quick), 0); /* in the memory of the run before */
     atomic_store(&r->fail_all, false);
     CHECK_EQ(quick.at_end, 2);
     CHECK_EQ(atomic_load(&slow.seen), 0);
@@ -175,7 +174,7 @@ static int inside_each_other_entry(void *arg) {
 }
 
 TEST(a_run_begins_and_ends_while_another_waits) {
-    /* Its memory is asked for when it is wanted, and kept. */
+    /* Its memory is asked for when it is needed, and kept. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, inside_each_other_entry, &r), 0);

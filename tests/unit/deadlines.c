@@ -1,5 +1,5 @@
 /*
- * deadlines.c: deadlines beside other work: their order, when they are met, whom they wake.
+ * deadlines.c: deadlines beside other work: their order, when they are met, what they wake.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
@@ -36,7 +36,7 @@ static void check_order_of_deadlines(thrum_time apart) {
     rig r;
     holder h;
     begin_alone(&r, false);
-    holder_begin(&r, &h, -1); /* nobody looks at deadlines before all are there */
+    holder_begin(&r, &h, -1); /* no worker looks at deadlines before all are there */
     const thrum_time base = thrum_after_ms(2);
     for (int i = 0; i < N; i++) {
         const int k = i * 77 % N; /* in no order */
@@ -49,14 +49,17 @@ static void check_order_of_deadlines(thrum_time apart) {
 }
 
 TEST(close_deadlines_keep_their_order) {
-    /* 50 us apart, as coarse clocks cannot tell, and 1 ns; on one worker exactly. */
+    /*
+     * They are 50 us, 1 us and 1 ns apart, which coarse clocks cannot tell; on one worker the order
+     * is exact.
+     */
     check_order_of_deadlines(50 * US);
     check_order_of_deadlines(1 * US);
     check_order_of_deadlines(1);
 }
 
 TEST(equal_deadlines_keep_the_order_of_the_posts) {
-    /* Before their instant and past it. */
+    /* They are posted before their instant and past it. */
     enum { N = 200 };
     static thrum_task tasks[N];
     for (int past = 0; past < 2; past++) {
@@ -77,7 +80,10 @@ TEST(equal_deadlines_keep_the_order_of_the_posts) {
 }
 
 TEST(fifo_runs_deadlines_behind_what_was_posted_before_them) {
-    /* By their deadlines, in whatever order they were set; those that were set late by that. */
+    /*
+     * They run by their deadlines, in whatever order they were set, as long as they were set in
+     * time.
+     */
     enum { PLAIN = 300, DUE = 150 };
     static thrum_task plain[PLAIN], due[DUE];
     rig r;
@@ -105,7 +111,7 @@ TEST(fifo_runs_deadlines_behind_what_was_posted_before_them) {
 }
 
 TEST(fifo_queues_what_is_woken_as_if_posted) {
-    /* A wakeup before the deadline: behind what was queued by then. */
+    /* A wakeup comes before the deadline: the task runs behind what was queued by then. */
     enum { N = 60 };
     static thrum_task tasks[N];
     rig r;
@@ -139,7 +145,7 @@ enum { BATCH = 6000, PASSES = 100, LATER = 200 };
 static struct {
     rig *r;
     thrum_time deadline;
-    atomic_int begun, at_due, at_later; /* of one worker: atomic for the thread sanitizer only */
+    atomic_int begun, at_due, at_later; /* of one worker, so atomic only for the thread sanitizer */
     thrum_task later;
 } busy;
 
@@ -173,7 +179,7 @@ TEST(a_deadline_that_passes_amid_a_batch) {
      * before what is posted a little later. On sharded it stands in the worker's own queue, which
      * is short; on fifo and global, at the end of the one queue.
      */
-    enum { PICKS = 64, OWN = 256 }; /* between two looks at the clock; the own queue */
+    enum { PICKS = 64, OWN = 256 }; /* picks between two looks at the clock; own queue */
     static thrum_task batch[BATCH];
     static thrum_task *all[BATCH];
     rig r;
@@ -185,7 +191,7 @@ TEST(a_deadline_that_passes_amid_a_batch) {
         thrum_task_init(&batch[i], run_of_batch, NULL);
         all[i] = &batch[i];
     }
-    busy.deadline = thrum_after_ms(20); /* should it pass before the batch begins: no matter */
+    busy.deadline = thrum_after_ms(20); /* it may also pass before the batch begins */
     CHECK_EQ(thrum_task_post_batch(r.sched, all, BATCH), 0);
     thrum_task due = THRUM_TASK_INIT(run_due, NULL);
     CHECK_EQ(thrum_task_post_until(r.sched, &due, busy.deadline), 0);
@@ -216,7 +222,7 @@ static void run_on(thrum_task *self, void *arg) {
 }
 
 TEST(a_deadline_beside_tasks_that_never_end) {
-    /* It is met, although there is always something ready. */
+    /* It is met, although something is always ready. */
     enum { N = 100 };
     static thrum_task tasks[N];
     rig r;
@@ -231,7 +237,7 @@ TEST(a_deadline_beside_tasks_that_never_end) {
     CHECK(atomic_load(&over));
 }
 
-/* Is overdue whenever it is looked at, until it is over. */
+/* It is overdue whenever it is looked at, until it is over. */
 static void overdue_again(thrum_task *self, void *arg) {
     if (!atomic_load(&over)) {
         CHECK_EQ(thrum_task_post_until(((rig *)arg)->sched, self, 0), 0);
@@ -239,7 +245,7 @@ static void overdue_again(thrum_task *self, void *arg) {
 }
 
 TEST(what_is_overdue_does_not_starve_the_rest) {
-    /* A stream of deadlines that have passed lets others run: one task ends it all. */
+    /* A stream of deadlines that have passed lets others run: one task ends it. */
     enum { N = 100 };
     static thrum_task tasks[N];
     rig r;
@@ -254,7 +260,7 @@ TEST(what_is_overdue_does_not_starve_the_rest) {
     CHECK(atomic_load(&over));
 }
 
-/* ---- whom they wake ---- */
+/* ---- what they wake ---- */
 
 typedef struct meeting {
     rig *r;
@@ -263,7 +269,7 @@ typedef struct meeting {
     thrum_task tasks[64];
 } meeting;
 
-/* Holds its worker until all are there. */
+/* Holds its worker until all tasks have begun. */
 static void meet(thrum_task *self, void *arg) {
     meeting *m = arg;
     (void)self;
@@ -280,7 +286,7 @@ static void wake_all_and_meet(thrum_task *self, void *arg) {
 }
 
 TEST(as_many_workers_as_deadlines_that_pass_at_once) {
-    /* All sleep; at one instant there is work for each, and each piece holds its worker. */
+    /* All workers sleep; at one instant there is work for each, and each piece holds its worker. */
     rig r;
     meeting m;
     rig_begin(&r, 0);
@@ -300,7 +306,10 @@ TEST(as_many_workers_as_deadlines_that_pass_at_once) {
 }
 
 TEST(as_many_workers_as_tasks_that_one_wakes) {
-    /* By a body that then holds its own worker, by a thread, and by a stop that cancels them. */
+    /*
+     * They are woken by a body that then holds its own worker, by a thread, and by a stop that
+     * cancels them.
+     */
     for (int round = 0; round < SCALED(60); round++) {
         rig r;
         meeting m;
@@ -356,7 +365,7 @@ static void wear(thrum_task *self, void *arg) {
 }
 
 TEST(fifo_with_a_block_of_one) {
-    /* A ready queue that holds a single task: with deadlines, wakeups and yields all go on. */
+    /* With a ready queue that holds a single task deadlines, wakeups and yields all go on. */
     enum { N = 200 };
     static worn all[N];
     thrum_task *batch[N];

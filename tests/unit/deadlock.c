@@ -1,5 +1,5 @@
 /*
- * deadlock.c: the report when all who are left wait (config: on_deadlock, deadlock).
+ * deadlock.c: the report when all fibers that are left wait (config: on_deadlock, deadlock).
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
@@ -69,13 +69,13 @@ static void check_embrace(void *arg, const char *head) {
 }
 
 TEST(two_fibers_with_two_mutexes_end_the_program) {
-    /* abort: the exact line, and who waits for what. */
+    /* The program aborts with the exact line, and with what each fiber waits for. */
     check_embrace(NULL, "thrum: deadlock in scheduler \"knot\": 3 wait, nothing runs, no deadline "
                         "is pending\n  worker 0 ");
 }
 
 TEST(without_workers_as_well) {
-    /* The thread that runs everything is one of those who wait. */
+    /* The thread that runs everything is one of those that wait. */
     check_embrace("", "thrum: deadlock in scheduler \"knot\": 4 wait, nothing runs, no deadline is "
                       "pending\n  fiber ");
     check_dies(embrace_and_abort, "", "of bound thread 0 (");
@@ -162,13 +162,15 @@ static int on_scope(void *arg) {
 }
 
 TEST(each_kind_of_wait_is_told) {
-    /* One fiber that nobody will wake: told once, by name, kind and address; then it is cancelled.
+    /*
+     * One fiber that nothing will wake is told once, by name, kind and address; then it is
+     * cancelled.
      */
     static const struct {
         thrum_fn fn;
         const char *kind;
         const void *object;
-        const void *const *made; /* ... or where its address stands */
+        const void *const *made; /* or the place where its address stands */
     } waits[] = {
         {on_event, "event", &it.event, NULL},
         {on_events, "events, the first", &it.event, NULL},
@@ -203,7 +205,7 @@ TEST(each_kind_of_wait_is_told) {
         CHECK_EQ(atomic_load(&reports), 1);
         CHECK_EQ(thrum_cancel(handle), 0);
         join(handle, -ECANCELED);
-        CHECK_EQ(atomic_load(&reports), 1); /* nobody was left */
+        CHECK_EQ(atomic_load(&reports), 1); /* no fiber was left */
     }
     things_end();
     rig_stop(&r);
@@ -226,7 +228,7 @@ TEST(tasks_that_join_each_other) {
     watched_begin(&r);
     thrum_event_init(&ring_made, THRUM_EVENT_MANUAL, false);
     atomic_store(&reports, 0);
-    CHECK_EQ(thrum_sched_bind(r.sched), 0); /* nobody is deadlocked until we have done our part */
+    CHECK_EQ(thrum_sched_bind(r.sched), 0); /* no deadlock before our part is done */
     ring[0] = spawn_named(&r, "hen", joins_other, (void *)0);
     ring[1] = spawn_named(&r, "egg", joins_other, (void *)1);
     thrum_event_signal(&ring_made);
@@ -241,10 +243,10 @@ TEST(tasks_that_join_each_other) {
     rig_stop(&r);
 }
 
-/* ---- how often, and where to ---- */
+/* ---- how often, and by which ways ---- */
 
 TEST(told_once_until_something_has_run) {
-    /* Looking at it, and waiting for idleness, does not make it new; a task that runs does. */
+    /* A dump or a wait for idleness does not make it new; a task that runs does. */
     rig r;
     watched_begin(&r);
     things_init();
@@ -271,7 +273,7 @@ TEST(told_once_until_something_has_run) {
     rig_stop(&r);
 }
 
-/* ---- long ones, and memory for them ---- */
+/* ---- long reports, and memory for them ---- */
 
 #define STUCK 200
 
@@ -283,7 +285,7 @@ static int report_lines(const char *part) {
     return n;
 }
 
-/* So many wait for ever; the one to notice is the thread that leaves. */
+/* So many wait for ever; the thread that leaves notices it. */
 static void begin_deadlock(rig *r) {
     watched_begin(r);
     things_init();
@@ -316,7 +318,7 @@ TEST(a_long_report_is_whole) {
 }
 
 TEST(without_memory_the_deadlock_is_told_all_the_same) {
-    /* None at all: a line without details. */
+    /* Without any memory it is a line without details. */
     rig r;
     begin_deadlock(&r);
     atomic_store(&r.fail_all, true);
@@ -344,7 +346,7 @@ TEST(a_report_that_cannot_grow_keeps_what_it_has) {
 }
 
 TEST(report_goes_to_stderr_and_the_program_goes_on) {
-    /* report: the whole in one write, and the fiber can still be woken. */
+    /* The whole report is one write, and the fiber can still be woken. */
     int ends[2];
     char text[16384];
     rig r;
@@ -373,7 +375,7 @@ TEST(report_goes_to_stderr_and_the_program_goes_on) {
 }
 
 TEST(off_unless_asked_for) {
-    /* By default nobody looks. */
+    /* By default no worker looks for deadlocks. */
     thrum_config config;
     thrum_config_init(&config);
     CHECK_EQ(config.on_deadlock, THRUM_DEADLOCK_OFF);
@@ -390,7 +392,7 @@ TEST(off_unless_asked_for) {
 }
 
 TEST(stop_of_a_deadlocked_scheduler) {
-    /* stop_until cancels who is deadlocked; after the report as before it. */
+    /* stop_until cancels what is deadlocked; after the report as before it. */
     rig r;
     watched_begin(&r);
     things_init();

@@ -10,7 +10,7 @@
 
 static atomic_int fulfilled;
 
-/* Whatever this one waits for, it ends by itself: nobody may be told meanwhile. */
+/* Whatever this one waits for ends by itself: no deadlock may be told meanwhile. */
 static int sleeps(void *arg) {
     (void)arg;
     return thrum_sleep(5000000);
@@ -57,7 +57,7 @@ static int waits_for_task(void *arg) {
     return thrum_event_wait(&due);
 }
 
-/* Does it, and then says whether anybody was told meanwhile. */
+/* Does it, and then says whether a deadlock was told meanwhile. */
 static int does(void *arg) {
     const thrum_fn fn = *(const thrum_fn *)arg;
     const int result = fn(NULL);
@@ -67,7 +67,9 @@ static int does(void *arg) {
 }
 
 TEST(not_told_while_something_is_pending) {
-    /* A sleep, a timed wait, a blocking call, a scope's deadline, a task's; told when it is over.
+    /*
+     * This is a sleep, a timed wait, a blocking call, a scope's deadline, a task's; when it is over
+     * there is a deadlock.
      */
     static const thrum_fn fns[] = {sleeps, waits_a_while, calls, has_a_deadline, waits_for_task};
     rig r;
@@ -76,7 +78,7 @@ TEST(not_told_while_something_is_pending) {
     for (size_t i = 0; i < COUNT_OF(fns); i++) {
         atomic_store(&reports, 0);
         atomic_store(&fulfilled, 0);
-        holder h; /* or the first might be found alone before the second has come */
+        holder h; /* otherwise the first might be found alone before the second has come */
         holder_begin(&r, &h, 0);
         thrum_handle *other = spawn_named(&r, "other", does, (void *)(uintptr_t)&fns[i]);
         thrum_handle *deadlocked = spawn_named(&r, "stuck", waits_for_later, NULL);
@@ -98,7 +100,7 @@ static void counts(thrum_task *self, void *arg) {
 }
 
 TEST(tasks_that_wait_for_a_wakeup_alone_are_no_deadlock) {
-    /* They may wait for ever, that is their use; with a fiber beside them only that is told. */
+    /* They may wait for ever, which is their use; with a fiber beside them only that is told. */
     rig r;
     thrum_task tasks[3];
     atomic_int runs = 0;
@@ -135,7 +137,7 @@ static void *posts_when_told(void *seat) {
 }
 
 TEST(a_bound_thread_that_waits_is_deadlocked_as_well) {
-    /* Nobody but itself is there, without workers and with. */
+    /* No other thread is there, without workers and with. */
     for (int none = 0; none < 2; none++) {
         rig r;
         crew c;
@@ -159,7 +161,7 @@ TEST(a_bound_thread_that_waits_is_deadlocked_as_well) {
 }
 
 TEST(nothing_is_deadlocked_while_a_bound_thread_runs_its_own_code) {
-    /* It may bring work, and does; when it has unbound, who is left is deadlocked. */
+    /* It may bring work, and does; when it has unbound, what is left is deadlocked. */
     rig r;
     watched_begin(&r);
     things_init();
@@ -181,7 +183,7 @@ TEST(nothing_is_deadlocked_while_a_bound_thread_runs_its_own_code) {
     rig_stop(&r);
 }
 
-/* Two threads that are bound to a scheduler without workers, each waits for the other. */
+/* Two threads that are bound to a scheduler without workers wait for each other. */
 static atomic_int bound_in;
 static thrum_sem turn[2];
 
@@ -198,7 +200,7 @@ static void *waits_bound(void *seat_arg) {
 }
 
 TEST(bound_threads_that_wait_for_each_other) {
-    /* The second to sleep finds both asleep; a wake between the two is never taken for nothing. */
+    /* The second to sleep finds both asleep; a wake between the two is never missed. */
     rig r;
     crew c;
     watched_init(&r);

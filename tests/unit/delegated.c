@@ -1,6 +1,6 @@
 /*
- * delegated.c: calls that others make in a task's stead (forks, loops, nodes of graphs) inherit
- * what it has to keep to, and are cancelled with it.
+ * delegated.c: calls that other threads make in a task's place (forks, loops, nodes of graphs)
+ * inherit what it has to keep to, and are cancelled with it.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -9,7 +9,7 @@
 #define CALLS 8
 
 static thrum_sem never;
-static thrum_sem begun; /* a unit a call that is about to wait */
+static thrum_sem begun; /* one unit for each call that is about to wait */
 static atomic_int cancelled_calls;
 
 /* The wait that only a cancel ends. */
@@ -42,7 +42,7 @@ static thrum_handle *spawn(rig *r, thrum_fn fn) {
     return handle;
 }
 
-/* Cancels it once `calls` of its calls are about to wait; all of them end by that. */
+/* Cancels the task once `calls` of its calls are about to wait; all of them end by that. */
 static void cancel_waiting(rig *r, thrum_fn fn, int calls) {
     thrum_handle *handle = spawn(r, fn);
     int result = 1;
@@ -64,7 +64,7 @@ static int forks(void *arg) {
     for (int i = 0; i < CALLS; i++) {
         thrum_fork_start(&calls[i], i % 2 ? waits : sleeps, NULL);
     }
-    thrum_yield(); /* they are others' now */
+    thrum_yield(); /* they are delegated calls now */
     for (int i = CALLS; i-- > 0;) {
         CHECK_EQ(thrum_fork_join(&calls[i]), -ECANCELED);
         result = -ECANCELED;
@@ -106,7 +106,10 @@ static int runs_a_graph(void *arg) {
 }
 
 TEST(a_cancel_ends_what_others_do_for_the_task) {
-    /* Forks, invoke, a loop, a graph: all calls wait, wherever they are, and all are cancelled. */
+    /*
+     * In forks, invoke, a loop and a graph all calls wait, wherever they are made, and all are
+     * cancelled.
+     */
     static const thrum_fn fns[] = {forks, invokes, loops, runs_a_graph};
     rig r;
     rig_begin(&r, 0);
@@ -123,7 +126,7 @@ static int waits_in_a_scope(void *arg) {
     thrum_scope scope;
     CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
-    CHECK_EQ(thrum_scope_go(&scope, invokes, NULL), 0); /* and a task that has helpers itself */
+    CHECK_EQ(thrum_scope_go(&scope, invokes, NULL), 0); /* this task has delegated calls itself */
     return thrum_scope_join(&scope);
 }
 
@@ -134,7 +137,7 @@ static int forks_scopes(void *arg) {
 }
 
 TEST(a_cancel_goes_down_through_delegated_calls) {
-    /* Calls that make calls, and that open scopes whose tasks make calls. */
+    /* Calls make calls, and open scopes whose tasks make calls. */
     rig r;
     rig_begin(&r, 0);
     cancel_waiting(&r, forks_scopes, 2 * (1 + CALLS) + CALLS);
@@ -159,7 +162,7 @@ static int sibling_fails(void *arg) {
 }
 
 TEST(a_siblings_failure_reaches_delegated_calls) {
-    /* The first error of a scope ends what others do for the children. */
+    /* The first error of a scope ends the children's delegated calls. */
     rig r;
     rig_begin(&r, 0);
     thrum_handle *handle = spawn(&r, sibling_fails);
@@ -202,14 +205,14 @@ static int forks_in_a_scope(void *arg) {
     CHECK_EQ(thrum_scope_join(&scope), 0);
     CHECK_EQ(thrum_fork_join(&before), 0);
     CHECK_EQ(thrum_deadline(), THRUM_FOREVER);
-    for (int i = 0; i < 100; i++) { /* on the fibers that made those calls */
+    for (int i = 0; i < 100; i++) { /* these run on the fibers that made those calls */
         CHECK_EQ(thrum_go(sees_none, NULL), 0);
     }
     return 0;
 }
 
 TEST(a_call_has_the_deadline_of_where_it_was_forked) {
-    /* Whoever makes it; and nothing of that is left for the next task. */
+    /* This holds whichever thread makes it, and nothing of that is left for the next task. */
     rig_do(0, forks_in_a_scope, NULL);
 }
 
@@ -230,7 +233,7 @@ static int forks_behind_a_shield(void *arg) {
 }
 
 TEST(a_call_forked_behind_a_shield_is_behind_it) {
-    /* A cancel does not end its wait, whoever makes the call. */
+    /* A cancel does not end its wait, whichever thread makes the call. */
     rig r;
     rig_begin(&r, 0);
     thrum_handle *handle = spawn(&r, forks_behind_a_shield);

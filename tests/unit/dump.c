@@ -21,7 +21,7 @@ static page dump(const thrum_sched *sched, thrum_format format) {
     return p;
 }
 
-/* How often it is there. */
+/* Counts how often it is there. */
 static int count_of(const page *p, const char *part) {
     int n = 0;
     for (const char *at = p->text; (at = strstr(at, part)) != NULL; at++) {
@@ -58,7 +58,7 @@ static void post_all(int n) {
 /* ---- the forms ---- */
 
 TEST(text_has_each_fiber) {
-    /* Its name, what it waits for, where; a name is printed as it can be. */
+    /* A fiber has its name, what it waits for, and where; a name is printed as it can be. */
     char line[128];
     rig r;
     rig_begin(&r, 0);
@@ -85,7 +85,7 @@ TEST(text_has_each_fiber) {
 }
 
 TEST(json_and_prometheus) {
-    /* The same in the other forms; braces and quotes match. */
+    /* The same is in the other forms; braces and quotes match. */
     rig r;
     rig_begin(&r, 0);
     thrum_sem_init(&sem, 0);
@@ -110,7 +110,7 @@ TEST(json_and_prometheus) {
 }
 
 TEST(mistakes_are_codes) {
-    /* No scheduler, no stream, no such form; a stream that takes nothing. */
+    /* They are no scheduler, no stream, no such form, and a stream that takes nothing. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(thrum_dump(NULL, stdout, THRUM_TEXT), -EINVAL);
@@ -124,7 +124,7 @@ TEST(mistakes_are_codes) {
     rig_stop(&r);
 }
 
-/* ---- who is who ---- */
+/* ---- which fiber is which ---- */
 
 typedef struct scene {
     rig *r;
@@ -154,7 +154,7 @@ static int waits_long(void *arg) {
     return thrum_sem_wait_until(&sem, thrum_after_s(1000));
 }
 
-/* A fiber that dumps its own scheduler, with others in each state. */
+/* A fiber dumps its own scheduler, with others in each state. */
 static int dumps(void *arg) {
     char line[128];
     (void)arg;
@@ -173,9 +173,9 @@ static int dumps(void *arg) {
     CHECK_EQ(thrum_go_with(&attr, yields_on, NULL), 0);
     YIELD_UNTIL(atomic_load(&on_stage.yields));
     page p;
-    for (;; free(p.text), thrum_yield()) { /* until all wait who will */
+    for (;; free(p.text), thrum_yield()) { /* until all that will wait do */
         p = dump(on_stage.r->sched, THRUM_TEXT);
-        if (count_of(&p, "waits for") == 4) { /* and whoever joins us from external threads */
+        if (count_of(&p, "waits for") == 4) { /* with the external thread that joins us */
             break;
         }
     }
@@ -196,7 +196,10 @@ static int dumps(void *arg) {
 }
 
 TEST(each_state_is_told) {
-    /* Running, ready, waiting for a mutex that is held, until a deadline, tied to a worker. */
+    /*
+     * The states are running, ready, waiting for a held mutex or until a deadline, and tied to a
+     * worker.
+     */
     rig r;
     rig_begin(&r, 0);
     on_stage.r = &r;
@@ -220,7 +223,7 @@ static int dumps_bound(void *arg) {
 }
 
 TEST(bound_threads_are_told) {
-    /* Without workers: the thread itself runs, or waits while its tasks run. */
+    /* Without workers the thread itself runs, or waits while its tasks run. */
     rig r;
     rig_init(&r);
     r.config.workers = 0;
@@ -249,7 +252,7 @@ static int dumps_awaited(void *arg) {
 }
 
 TEST(a_bound_thread_that_waits_until_all_is_done_is_told) {
-    /* It waits for no waker: another word for it, and it counts as one that waits. */
+    /* It waits for no waker: it has a word of its own, and counts as one that waits. */
     rig r;
     rig_init(&r);
     r.config.workers = 0;
@@ -269,7 +272,7 @@ static int locks_it(void *arg) {
 }
 
 TEST(a_mutex_that_a_thread_holds_is_told) {
-    /* Its holder is no fiber: a thread, by its number. */
+    /* Its holder is a thread, told by its number. */
     rig r;
     thrum_mutex mutex;
     rig_begin(&r, 0);
@@ -300,7 +303,7 @@ static void check_crowd(rig *r, int n) {
     check_has(&p, line);
     if (n <= 10000) {
         CHECK_EQ(count_of(&p, " waits for semaphore 0x"), n);
-    } else { /* a group, and some of it */
+    } else { /* a group, and some of its fibers */
         snprintf(line, sizeof(line), "  %d wait for semaphore %p\n", n, (void *)&sem);
         check_has(&p, line);
         CHECK_EQ(count_of(&p, " waits for semaphore 0x"), 10);
@@ -313,7 +316,7 @@ static void check_crowd(rig *r, int n) {
 }
 
 TEST(ten_thousand_are_told_one_by_one) {
-    /* (Fewer where the tools allow no more.) */
+    /* There are fewer where the tools allow no more. */
     rig r;
     rig_init(&r);
     r.config.stack_size = 16384;
@@ -324,7 +327,7 @@ TEST(ten_thousand_are_told_one_by_one) {
 }
 
 TEST(more_are_told_in_groups) {
-    /* One line for all that wait for the same, and some of them. */
+    /* One line tells all that wait for the same, and some of them by name. */
     if (UNDER_TSAN || check_repeat() < 100) {
         CHECK_SKIP("too many fibers for this build");
     }
@@ -398,7 +401,7 @@ static void *dumps_on(void *seat_arg) {
 }
 
 TEST(dumped_while_fibers_come_and_go) {
-    /* By two threads at a time; nothing is lost, nothing is touched too late. */
+    /* Two threads dump at a time; nothing is lost, nothing is touched too late. */
     static traffic t;
     rig r;
     crew c;

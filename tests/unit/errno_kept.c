@@ -34,7 +34,7 @@ static int keep_across_yields(void *arg) {
 }
 
 TEST(errno_is_kept_across_a_yield) {
-    /* Each of many fibers finds its own again, on whichever worker. */
+    /* Each of many fibers finds its own errno again, on whichever worker. */
     rig r;
     rig_begin(&r, 0);
     for (int i = 1; i <= 64; i++) {
@@ -107,7 +107,7 @@ static int open_all(void *arg) {
 }
 
 TEST(errno_is_kept_across_every_wait) {
-    /* Mutex, cond, semaphore, event, join, waitgroup. */
+    /* The waits are those of mutex, cond, semaphore, event, join and waitgroup. */
     rig r;
     meeting m = {.mutex = THRUM_MUTEX_INIT,
                  .cond = THRUM_COND_INIT,
@@ -168,7 +168,7 @@ TEST(errno_is_kept_for_plain_threads) {
 }
 
 TEST(calls_leave_errno_alone) {
-    /* Starting, posting, waiting and stopping report by value only. */
+    /* Starting, posting, waiting and stopping report only by value. */
     rig r;
     set_errno(55);
     rig_begin(&r, 0);

@@ -84,7 +84,7 @@ static int wait_and_log(void *arg) {
 }
 
 TEST(manual_signal_wakes_everyone) {
-    /* All who wait, and who comes later passes; they see what was written before. */
+    /* All waiters pass, and later ones too; they see what was written before. */
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new(THRUM_EVENT_MANUAL);
@@ -104,7 +104,10 @@ TEST(manual_signal_wakes_everyone) {
 }
 
 TEST(auto_signal_lets_the_first_through) {
-    /* One signal, one waiter, first come, first served; nobody takes it from that one. */
+    /*
+     * One signal lets one waiter through, first come, first served; no other thread takes it from
+     * that one.
+     */
     enum { WAITERS = 12 };
     rig r;
     rig_begin(&r, 0);
@@ -151,7 +154,7 @@ static int pong(void *arg) {
 }
 
 TEST(ping_pong_in_every_pairing) {
-    /* Over auto events: fiber and fiber, thread and thread, and mixed. */
+    /* Auto events connect fiber and fiber, thread and thread, and both kinds. */
     rig r;
     rig_begin(&r, 0);
     for (int kinds = 0; kinds < 4; kinds++) {
@@ -191,7 +194,7 @@ static int consume(void *arg) {
         const int now = atomic_exchange_explicit(&s->data, 0, memory_order_relaxed);
         got += now;
         if (now == 0 && got < all)
-            CHECK_EQ(thrum_event_wait(&s->event), 0); /* hangs if a signal is lost */
+            CHECK_EQ(thrum_event_wait(&s->event), 0); /* this hangs if a signal is lost */
     }
     return 0;
 }
@@ -221,7 +224,7 @@ static int pass_and_count(void *arg) {
 }
 
 TEST(each_auto_signal_lets_exactly_one_through) {
-    /* A crowd, one signal at a time: after each exactly one more has passed. */
+    /* A crowd gets one signal at a time: after each exactly one more has passed. */
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new(THRUM_EVENT_AUTO);

@@ -39,7 +39,7 @@ static void post_batch(rig *r, int from, int n) {
 }
 
 TEST(one_worker_runs_in_the_order_posted) {
-    /* One by one and in batches, from external threads, while the worker is held. */
+    /* They come one by one and in batches, from an external thread, while the worker is held. */
     rig r;
     holder h;
     begin(&r, 1, 4);
@@ -102,7 +102,7 @@ TEST(posts_from_inside_and_from_external_threads_are_one_order) {
 
 static thrum_sem sem;
 
-/* 0, then a wait, and 4 when it goes on. */
+/* Logs 0, waits, and logs 4 when it goes on. */
 static int waits(void *arg) {
     (void)arg;
     order_add(&seen, 0);
@@ -118,7 +118,7 @@ static void wakes(thrum_task *self, void *arg) {
 }
 
 TEST(a_resumed_fiber_queues_like_a_post) {
-    /* It comes behind what was queued when it was woken, not in the waker's place. */
+    /* It comes behind what was queued when it was woken, not at the waker's place. */
     rig r;
     holder h;
     begin(&r, 1, 2);
@@ -144,7 +144,7 @@ static int yields(void *arg) {
 }
 
 TEST(a_yield_queues_like_a_post) {
-    /* It lets all run that is queued by then. */
+    /* It lets everything run that is queued by then. */
     rig r;
     holder h;
     begin(&r, 1, 2);
@@ -206,7 +206,7 @@ TEST(pinned_work_stands_outside_the_order) {
 
 /* ---- several workers: the order of taking ---- */
 
-#define BATCH 8 /* what a worker takes at a time, at most, while runs are short */
+#define BATCH 8 /* the most that a worker takes at a time while runs are short */
 
 typedef struct many {
     thrum_task task;
@@ -217,10 +217,10 @@ typedef struct many {
 
 static many *tasks;
 static atomic_int begun;
-static int slack; /* so many may have been taken before, and have not begun */
+static int slack; /* how many may have been taken before, and not begun */
 
 /*
- * As many as were posted before have been taken before. Each of the other workers may have
+ * At least as many as were posted before have been taken before. Each of the other workers may have
  * some that it has taken, and not begun.
  */
 static void begin_in_order(thrum_task *self, void *arg) {
@@ -254,7 +254,7 @@ static void check_order_of_taking(unsigned workers, unsigned block) {
 }
 
 TEST(many_workers_take_in_the_order_posted) {
-    /* Nothing begins before what was posted earlier has been taken, with any block. */
+    /* Nothing begins before what was posted earlier has been taken, with any size of block. */
     for (unsigned workers = 1; workers <= 5; workers++) {
         check_order_of_taking(workers, 1024);
         check_order_of_taking(workers, 64);
@@ -311,7 +311,7 @@ static void wait_idle(rig *r) {
 }
 
 TEST(all_workers_are_reached_while_bodies_hold_theirs) {
-    /* As many bodies as workers, each of which holds its worker until all are there. */
+    /* There are as many bodies as workers, each of which holds its worker until all are there. */
     for (int n = 1; n <= 5; n++) {
         rig r;
         begin(&r, (unsigned)n, n % 2 ? 1 : 64);
@@ -352,7 +352,10 @@ static void wait_for_due(thrum_task *self, void *arg) {
 }
 
 TEST(a_deadline_is_met_beside_pinned_work) {
-    /* All sleep, one is woken by two deadlines, and runs the pinned one first, which is long. */
+    /*
+     * All workers sleep; one is woken by two deadlines, and first runs the pinned task, which is
+     * long.
+     */
     for (unsigned workers = 2; workers <= 3; workers++) {
         rig r;
         thrum_task due = THRUM_TASK_INIT(note_due, NULL);
@@ -376,7 +379,7 @@ static void post_until_noted(thrum_task *self, void *arg) {
 }
 
 TEST(pinned_work_comes_with_an_interval_of_1) {
-    /* Every pick would be the fair one, which pinned work has no part in. */
+    /* Every pick would be the fair one, which leaves out pinned work. */
     rig r;
     thrum_task pinned = THRUM_TASK_INIT(note_due, NULL);
     thrum_task endless = THRUM_TASK_INIT(post_until_noted, &r);
@@ -405,7 +408,10 @@ static uint64_t most_wakes(const rig *r, uint64_t before[8]) {
 }
 
 TEST(one_who_finds_work_for_all_wakes_them_all) {
-    /* Not one after the other: whoever publishes a batch wakes as many as there is work for. */
+    /*
+     * They do not wake one after the other: a worker that publishes a batch wakes as many as there
+     * is work for.
+     */
     rig r;
     uint64_t before[8] = {0};
     begin(&r, 4, 64);
@@ -420,12 +426,12 @@ TEST(one_who_finds_work_for_all_wakes_them_all) {
         const uint64_t sent = most_wakes(&r, before);
         most = sent > most ? sent : most;
     }
-    CHECK_EQ(most, 3); /* one was woken by the post */
+    CHECK_EQ(most, 3); /* the post woke the fourth one */
     rig_stop(&r);
 }
 
 TEST(idle_is_not_reported_between_the_queues) {
-    /* A task that is neither in the front nor ready, but in somebody's hands, counts. */
+    /* A task counts that is neither in the front nor ready, but in a worker's hands. */
     for (unsigned workers = 1; workers <= 4; workers++) {
         rig r;
         begin(&r, workers, 1);
@@ -443,7 +449,7 @@ TEST(idle_is_not_reported_between_the_queues) {
 }
 
 TEST(stops_with_tasks_queued) {
-    /* All that was posted runs, nothing hangs, whatever is still between the queues. */
+    /* All that was posted runs and nothing hangs, whatever is still between the queues. */
     for (int i = 0; i < SCALED(300); i++) {
         rig r;
         begin(&r, (unsigned)(1 + i % 5), i % 2 ? 1 : 16);
@@ -459,7 +465,7 @@ TEST(stops_with_tasks_queued) {
 }
 
 TEST(what_was_run_came_from_the_inject_queue) {
-    /* The metrics' sources: everything that is not pinned. */
+    /* In the metrics the inject queue is the source of everything that is not pinned. */
     rig r;
     begin(&r, 2, 16);
     init_notes();
@@ -470,7 +476,7 @@ TEST(what_was_run_came_from_the_inject_queue) {
     thrum_metrics m = THRUM_METRICS_INIT;
     CHECK_EQ(thrum_metrics_read(r.sched, THRUM_ALL_WORKERS, &m), 0);
     CHECK_EQ(m.tasks_started, 100);
-    CHECK_EQ(m.runs_inject + m.runs_stolen, 99); /* stolen: what was claimed, and rescued */
+    CHECK_EQ(m.runs_inject + m.runs_stolen, 99); /* stolen: rescued from another worker's batch */
     CHECK_EQ(m.runs_pinned, 1);
     CHECK_EQ(m.runs_lifo + m.runs_ring, 0);
     rig_stop(&r);

@@ -38,8 +38,7 @@ static void await_time(thrum_time until) {
     SPIN_UNTIL(thrum_now() >= until);
 }
 
-/* Posts from here while the one worker is held: from external threads, or by the task that holds
- * it. */
+/* Posts while the one worker is held: from an external thread, or in the task that holds it. */
 static void post_letters(thrum_sched *sched, thrum_task letters[7]) {
     for (int i = 0; i < 7; i++) {
         letter_init(&letters[i], (char)('A' + i));
@@ -48,7 +47,7 @@ static void post_letters(thrum_sched *sched, thrum_task letters[7]) {
     const thrum_time soon = thrum_after_ms(1);
     CHECK_EQ(thrum_task_post_until(sched, &letters[4], soon + 10), 0);
     CHECK_EQ(thrum_task_post_until(sched, &letters[3], soon), 0);
-    CHECK_EQ(thrum_task_post_until(sched, &letters[1], 5), 0); /* passed: by its post */
+    CHECK_EQ(thrum_task_post_until(sched, &letters[1], 5), 0); /* it has passed: its post counts */
     CHECK_EQ(thrum_task_post_until(sched, &letters[2], 3), 0);
     await_time(soon + 10);
     CHECK_EQ(thrum_task_post(sched, &letters[5]), 0); /* behind those whose deadline has passed */
@@ -56,7 +55,10 @@ static void post_letters(thrum_sched *sched, thrum_task letters[7]) {
 }
 
 TEST(deadlines_and_posts_are_one_order) {
-    /* By the later of post and deadline, posted from external threads while the worker is held. */
+    /*
+     * They run by the later of post and deadline, posted from an external thread while the worker
+     * is held.
+     */
     thrum_task letters[7];
     for (int i = 0; i < 20; i++) {
         rig r;
@@ -76,7 +78,7 @@ static void post_letters_inside(thrum_task *self, void *arg) {
 }
 
 TEST(deadlines_and_posts_from_inside_are_one_order) {
-    /* The same by the task that holds the worker. */
+    /* The same holds for posts of the task that holds the worker. */
     thrum_task letters[7];
     for (int i = 0; i < 20; i++) {
         rig r;
@@ -118,7 +120,8 @@ static int sleeps_until(void *arg) {
 }
 
 TEST(a_timed_wait_ends_in_the_order) {
-    /* A sleeper whose time has come stands behind what was posted before that, and before the rest.
+    /*
+     * A sleeper whose time has come stands behind what was posted before that, and before the rest.
      */
     thrum_task a = THRUM_TASK_INIT(note, (void *)'A');
     thrum_task c = THRUM_TASK_INIT(note, (void *)'C');
@@ -130,7 +133,7 @@ TEST(a_timed_wait_ends_in_the_order) {
     rig_go(&r, sleeps_until, &time);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     holder_begin(&r, &h, -1);
-    const bool before = thrum_now() < until; /* else B has run, or stands before A */
+    const bool before = thrum_now() < until; /* otherwise B has run, or stands before A */
     CHECK_EQ(thrum_task_post(r.sched, &a), 0);
     const bool posted = before && thrum_now() < until;
     await_time(until);
@@ -144,10 +147,10 @@ TEST(a_timed_wait_ends_in_the_order) {
 
 /* ---- several workers: the order of taking ---- */
 
-#define BATCH 8 /* what a worker takes at a time, at most, while runs are short */
+#define BATCH 8 /* the most that a worker takes at a time while runs are short */
 
 static atomic_int begun;
-static int slack; /* so many may have been taken before, and have not begun */
+static int slack; /* how many may have been taken before, and not begun */
 
 typedef struct dated {
     thrum_task task;
@@ -161,7 +164,7 @@ static void begin_dated(thrum_task *self, void *arg) {
 }
 
 TEST(many_workers_take_deadlines_and_posts_in_one_order) {
-    /* Posts and deadlines in turn, each a step later than the one before. */
+    /* Posts and deadlines take turns, each a step later than the one before. */
     for (unsigned workers = 1; workers <= 4; workers++) {
         enum { N = 400 };
         static dated all[N];

@@ -1,11 +1,11 @@
 /*
- * fork.c: fork and join in the caller's frame, whoever makes the call.
+ * fork.c: fork and join in the caller's frame, whichever thread makes the call.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/actors.h"
 
-/* ---- whoever makes the call ---- */
+/* ---- the caller or another makes the call ---- */
 
 typedef struct fib_call {
     int n;
@@ -37,12 +37,12 @@ static int fib_entry(void *arg) {
 }
 
 TEST(a_tree_of_forks_is_summed) {
-    /* fib(24): some 75,000 forks, stolen or not. */
+    /* fib(24) makes some 75,000 forks, stolen or not. */
     rig_do(0, fib_entry, NULL);
 }
 
 TEST(a_thread_that_runs_no_task_makes_the_calls_itself) {
-    /* The same without any scheduler. */
+    /* It needs no scheduler for the same. */
     fib_call call = {15, 0};
     CHECK_EQ(fib(&call), 0);
     CHECK_EQ(call.result, 610);
@@ -61,14 +61,14 @@ static int results_entry(void *arg) {
         thrum_fork_start(&inside, give_back, &value);
         CHECK_EQ(thrum_fork_join(&inside), values[i]);
         thrum_fork_start(&inside, give_back, &value);
-        thrum_yield(); /* gives it away */
+        thrum_yield(); /* gives it to another task */
         CHECK_EQ(thrum_fork_join(&inside), values[i]);
     }
     return 0;
 }
 
 TEST(the_join_returns_what_the_call_returned) {
-    /* Any int, made by the caller or by another task. */
+    /* The result may be any int, from the caller or another task. */
     rig_do(0, results_entry, NULL);
 }
 
@@ -131,7 +131,7 @@ static int deep_entry(void *arg) {
 }
 
 TEST(forks_within_forks) {
-    /* A chain of calls each of which forks the next. */
+    /* Each call of a chain forks the next. */
     atomic_int count = 0;
     rig_do(0, deep_entry, &count);
     CHECK_EQ(atomic_load(&count), 301);
@@ -191,12 +191,12 @@ static int relay_entry(void *arg) {
 }
 
 TEST(parent_and_child_wait_for_each_other) {
-    /* There and back, a hundred times, with the frame of each reused. */
+    /* They wait for each other a hundred times, with the frame of each reused. */
     rig_do(0, relay_entry, NULL);
 }
 
 static thrum_mutex shared_lock = THRUM_MUTEX_INIT;
-static long shared_sum; /* under it */
+static long shared_sum; /* protected by it */
 
 static int lock_and_fork(void *arg) {
     const int depth = *(int *)arg;
@@ -227,7 +227,7 @@ static int blocking_entry(void *arg) {
 }
 
 TEST(bodies_lock_yield_and_sleep_anywhere) {
-    /* A tree whose nodes give their worker up between fork and join, and so move about. */
+    /* Nodes of a tree give their worker up between fork and join, and so move about. */
     rig_do(0, blocking_entry, NULL);
 }
 
@@ -249,7 +249,7 @@ static int keep_value(void *arg) {
 static int values_entry(void *arg) {
     thrum_fork fork;
     thrum_fork_start(&fork, keep_value, arg);
-    thrum_yield(); /* gives it away */
+    thrum_yield(); /* gives it to another task */
     CHECK_EQ(thrum_fork_join(&fork), 0);
     CHECK_EQ(atomic_load(&dropped), 1);
     CHECK(thrum_key_get(key) == NULL);
@@ -257,7 +257,7 @@ static int values_entry(void *arg) {
 }
 
 TEST(values_of_a_call_made_elsewhere_end_with_it) {
-    /* Before the join returns, and they are not the caller's. */
+    /* They end before the join returns, and are not the caller's. */
     CHECK_EQ(thrum_key_create(&key, drop), 0);
     rig_do(0, values_entry, &dropped);
     thrum_key_delete(key);
@@ -272,7 +272,7 @@ static int pinned_entry(void *arg) {
 }
 
 TEST(a_pinned_task_forks_and_stays) {
-    /* Its calls may run elsewhere, it does not. */
+    /* Its calls may run elsewhere; it does not. */
     rig r;
     rig_begin(&r, 0);
     thrum_attr attr = rig_attr(&r);
@@ -339,7 +339,7 @@ static void run_no_join(void *arg) {
 }
 
 TEST(forks_left_behind_or_joined_out_of_order_are_misuse) {
-    /* As far as that can be seen at no cost: while nobody has taken them. */
+    /* It is seen as far as that costs nothing: while no other task has taken them. */
     static atomic_int count;
     check_dies(run_wrong_order, &count, "thrum_fork_join");
     check_dies(run_no_join, &count, "thrum_fork_start");

@@ -7,13 +7,13 @@
 
 #include <sys/mman.h>
 
-/* Runs fn(arg) in a child and returns the status that waitpid has; fn may return. */
+/* Runs fn(arg) in a child and returns waitpid's status; fn may return. */
 static int status_of_child(void (*fn)(void *), void *arg) {
     int status = 0;
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(30); /* what hangs is to end with a status of its own */
+        alarm(30); /* a child that hangs ends with a status of its own */
         fn(arg);
         _exit(0);
     }
@@ -91,11 +91,11 @@ TEST(nothing_of_the_parents_runs_in_the_child) {
 /* ---- calls that would wait ---- */
 
 typedef struct things {
-    thrum_mutex held; /* by another task */
+    thrum_mutex held; /* held by another task */
     thrum_rwlock written;
-    thrum_mutex own; /* by the task that forks */
+    thrum_mutex own; /* held by the task that forks */
     thrum_cond cond;
-    thrum_once once; /* another task is at it */
+    thrum_once once; /* another task runs its function */
     thrum_sem sem;
     thrum_sem let_go;
     thrum_barrier barrier;
@@ -153,7 +153,7 @@ static void child_waits(void *arg) {
     int value = 1;
     CHECK_EQ(thrum_sem_wait(&t->sem), -ESHUTDOWN);
     CHECK_EQ(thrum_sem_wait_until(&t->sem, later), -ESHUTDOWN);
-    CHECK_EQ(thrum_sem_wait_until(&t->sem, 0), -ETIMEDOUT); /* that does not wait */
+    CHECK_EQ(thrum_sem_wait_until(&t->sem, 0), -ETIMEDOUT); /* this does not wait */
     CHECK_EQ(thrum_event_wait(&event), -ESHUTDOWN);
     CHECK_EQ(thrum_event_wait_until(&event, later), -ESHUTDOWN);
     CHECK_EQ(thrum_cond_wait(&t->cond, &t->own), -ESHUTDOWN);
@@ -182,7 +182,7 @@ static void child_waits(void *arg) {
     CHECK_EQ(thrum_sched_wait_done(t->sched, THRUM_FOREVER), -ESHUTDOWN);
     CHECK_EQ(thrum_sched_stop(t->sched), -ESHUTDOWN);
     thrum_yield();
-    thrum_mutex_unlock(&t->own); /* it is still the task's */
+    thrum_mutex_unlock(&t->own); /* it still belongs to the task */
     thrum_mutex_lock(&t->own);
     CHECK(thrum_key_get(t->key) == t);
 }
@@ -201,7 +201,7 @@ static int fork_that_waits(void *arg) {
 }
 
 TEST(calls_that_would_wait_fail_in_the_child) {
-    /* Of every kind; what need not wait succeeds. */
+    /* Calls of every kind fail; one that need not wait succeeds. */
     rig_do(0, fork_that_waits, NULL);
 }
 
@@ -229,7 +229,7 @@ static int fork_that_locks(void *arg) {
 }
 
 TEST(locks_that_others_hold_end_the_child) {
-    /* A lock has nothing to return: one line, and abort. */
+    /* A lock has nothing to return: it prints one line and aborts. */
     rig_do(0, fork_that_locks, NULL);
 }
 
@@ -249,7 +249,7 @@ static void never_task(thrum_task *self, void *arg) {
 typedef struct started {
     thrum_sched *sched;
     thrum_scope scope;
-    thrum_task waiting; /* of the parent's */
+    thrum_task waiting; /* a task of the parent's */
     atomic_bool ran;
 } started;
 
@@ -281,9 +281,9 @@ static void child_starts(void *arg) {
     CHECK_EQ(thrum_scope_join(&s->scope), -ESHUTDOWN);
     CHECK_EQ(thrum_sched_bind(s->sched), -ESHUTDOWN);
     CHECK_EQ(thrum_sched_unbind(), -ESHUTDOWN);
-    thrum_task_wakeup(&s->waiting); /* nobody is told */
+    thrum_task_wakeup(&s->waiting); /* nothing is told */
     thrum_fork_start(&call, adds, &n);
-    CHECK_EQ(thrum_fork_join(&call), 1); /* made by the caller itself */
+    CHECK_EQ(thrum_fork_join(&call), 1); /* the caller itself makes the call */
     CHECK(thrum_sched_current() == NULL);
     CHECK_EQ(thrum_worker_id(), -1);
 }
@@ -308,13 +308,13 @@ static int fork_that_starts(void *arg) {
 }
 
 TEST(starting_fails_in_the_child) {
-    /* And what is woken there stays as it was; a call that can be made at once is. */
+    /* What is woken there stays as it was; a call that can be made at once is made. */
     rig_do(0, fork_that_starts, NULL);
 }
 
 /* ---- a body that returns ---- */
 
-/* The child says so by its status, the parent by returning. */
+/* Returns in the child, which its status shows, and in the parent. */
 static int fork_and_return(void *arg) {
     int status = 0;
     const pid_t child = fork();
@@ -365,7 +365,7 @@ static int returns(void *arg) {
 }
 
 TEST(a_body_that_returns_ends_the_child) {
-    /* With its result as the status, as main's would. */
+    /* Its result is the status, as main's would be. */
     rig_do(0, returns, NULL);
 }
 
@@ -398,10 +398,10 @@ TEST(the_body_of_a_task_that_returns_ends_the_child) {
     rig_do(0, returns_from_tasks, NULL);
 }
 
-/* A node's own children end with it; the graph goes on in the parent alone. */
+/* A node whose children end with it; the graph goes on in the parent alone. */
 typedef struct graph {
     thrum_dag *dag;
-    atomic_int *ran; /* shared: in all processes */
+    atomic_int *ran; /* shared between all processes */
 } graph;
 
 static int forking_node(void *arg) {
@@ -464,7 +464,7 @@ static int forks_then_joins(void *arg) {
 }
 
 TEST(forks_of_the_parents_are_not_joined_in_the_child) {
-    /* One worker, so nobody has made the call before: it is made once, in the parent. */
+    /* With one worker none has made the call before: it is made once, in the parent. */
     rig_do(1, forks_then_joins, NULL);
 }
 
@@ -511,7 +511,7 @@ static int forks_to_start(void *arg) {
 }
 
 TEST(the_child_of_a_task_starts_its_own) {
-    /* From then on the thread is a plain one, for which waits wait. */
+    /* From then on the thread is a plain one, and waits wait. */
     if (UNDER_TSAN)
         CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
     if (UNDER_ASAN)
@@ -528,14 +528,14 @@ static void plain_child(void *arg) {
     CHECK_EQ(thrum_task_post(t->sched, &task), -ESHUTDOWN);
     CHECK_EQ(thrum_join(t->other, NULL), -ESHUTDOWN);
     CHECK_EQ(thrum_join_until(t->other, NULL, thrum_after(60000000000)), -ESHUTDOWN);
-    CHECK_EQ(thrum_cancel(t->other), 0); /* nobody is told */
+    CHECK_EQ(thrum_cancel(t->other), 0); /* nothing is told */
     CHECK_EQ(thrum_go(never, NULL), -ESRCH);
-    CHECK_EQ(thrum_sleep(1000), 0); /* it is what it was: a plain thread */
+    CHECK_EQ(thrum_sleep(1000), 0); /* it is a plain thread, as before */
     thrum_sem_post(&t->let_go);
 }
 
 TEST(the_child_of_a_plain_thread) {
-    /* Joins of the parent's tasks fail; its own waits are its own affair. */
+    /* Joins of the parent's tasks fail; its own waits work. */
     rig r;
     things t;
     memset(&t, 0, sizeof t);

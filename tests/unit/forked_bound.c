@@ -1,6 +1,6 @@
 /*
  * forked_bound.c: a process that a bound thread forks, or a task that runs on one: the child has no
- * worker, and the thread is bound no more.
+ * worker, and its thread is no longer bound.
  */
 /* matrix: bound */
 #include "support/bound.h"
@@ -17,12 +17,12 @@ static int status_of(pid_t child) {
 static pid_t fork_now(void) {
     const pid_t child = fork();
     if (child == 0) {
-        alarm(30); /* what hangs is to end with a status of its own */
+        alarm(30); /* a child that hangs ends with a status of its own */
     }
     return child;
 }
 
-/* Shared between all processes. */
+/* Lies in memory that all processes share. */
 typedef struct tally {
     atomic_int ran;
 } tally;
@@ -94,7 +94,7 @@ static int fork_beside_others(void *arg) {
 }
 
 TEST(the_loop_of_a_bound_thread_ends_in_the_child) {
-    /* A task on it forks: neither other tasks nor what the thread was waiting in go on there. */
+    /* A task on it forks: neither other tasks nor the thread's own wait go on there. */
     rig r;
     bound_begin(&r);
     for (int wait = 0; wait < 2; wait++) {
@@ -112,7 +112,7 @@ static int yield_and_add(void *arg) {
 }
 
 TEST(the_child_of_a_bound_thread_starts_its_own) {
-    /* And binds to it, as if the parent's had never been. */
+    /* It binds to that, as if the parent's had never been. */
     if (UNDER_TSAN)
         CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
     if (UNDER_ASAN)

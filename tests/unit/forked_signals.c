@@ -15,7 +15,7 @@ static int wait_for(pid_t child) {
     return status;
 }
 
-/* A shell that ends itself by SIGTERM, or, if that is blocked, by status 5. */
+/* Runs a shell that ends itself by SIGTERM, or, if that is blocked, by status 5. */
 static char shell[] = "/bin/sh";
 static char option[] = "-c";
 static char script[] = "kill -TERM $$; exit 5";
@@ -43,7 +43,7 @@ static void check_terminated(int status) {
 }
 
 TEST(what_a_task_executes_can_be_signalled) {
-    /* From a worker and from the blocking pool, which a worker has started. */
+    /* A worker executes it, and the blocking pool, which a worker has started. */
     rig r;
     rig_begin(&r, 2);
     check_terminated(rig_run(&r, exec_shell, NULL));
@@ -51,7 +51,7 @@ TEST(what_a_task_executes_can_be_signalled) {
     rig_stop(&r);
 }
 
-/* The caller's mask in a child of its own, as that sees it: bit n is signal n. */
+/* The caller's mask in a child of its own, as the child sees it: bit n is signal n. */
 static int64_t mask_of_child(void) {
     int64_t bits = 0;
     int ends[2];
@@ -94,7 +94,10 @@ static int block_one_and_look(void *arg) {
 }
 
 TEST(the_child_of_a_task_has_the_mask_of_the_starter) {
-    /* That of the thread that started the scheduler; what the task has set itself stays. */
+    /*
+     * The mask is that of the thread that started the scheduler; what the task has set itself
+     * stays.
+     */
     rig r;
     sigset_t some;
     sigemptyset(&some);
@@ -106,7 +109,7 @@ TEST(the_child_of_a_task_has_the_mask_of_the_starter) {
     CHECK_EQ(rig_run(&r, block_one_and_look, NULL), 0);
     CHECK((seen & (int64_t)1 << SIGPIPE) != 0);
     CHECK((seen & (int64_t)1 << SIGTERM) != 0);
-    CHECK_EQ(mask_of_child(), (int64_t)1 << SIGUSR1); /* the program's own threads' is theirs */
+    CHECK_EQ(mask_of_child(), (int64_t)1 << SIGUSR1); /* the program's own threads keep theirs */
     rig_stop(&r);
 }
 
@@ -125,14 +128,17 @@ static int spawn_shell(void *arg) {
 }
 
 TEST(posix_spawn_is_told_the_mask) {
-    /* It runs no handlers of forks, so the caller says it: as docs/blocking.md shows. */
+    /*
+     * posix_spawn runs no handlers of forks, so the caller names the mask: as docs/blocking.md
+     * shows.
+     */
     rig r;
     rig_begin(&r, 1);
     check_terminated(rig_run(&r, spawn_shell, NULL));
     rig_stop(&r);
 }
 
-/* ---- what a task brings upon itself ---- */
+/* ---- signals that a task causes itself ---- */
 
 static int write_to_closed_pipe(void *arg) {
     (void)arg;
@@ -158,7 +164,7 @@ static int write_too_much(void *arg) {
     return 3;
 }
 
-/* Runs a scheduler in a process whose standard output nobody reads. */
+/* Runs a scheduler in a process whose standard output has no reader. */
 static int status_of_run(thrum_fn fn, unsigned workers, bool block) {
     int ends[2];
     fflush(stdout);
@@ -186,7 +192,7 @@ static int status_of_run(thrum_fn fn, unsigned workers, bool block) {
 }
 
 TEST(a_write_to_a_closed_pipe_ends_the_process) {
-    /* As it does on any thread: else `program | head` would write for ever. */
+    /* It does so on any thread: otherwise `program | head` would write for ever. */
     for (unsigned workers = 0; workers <= 2; workers++) {
         const int status = status_of_run(write_to_closed_pipe, workers, false);
         CHECK(WIFSIGNALED(status));
@@ -204,7 +210,7 @@ TEST(a_program_that_blocks_it_is_told_by_errno) {
 }
 
 TEST(a_file_beyond_its_limit_ends_the_process) {
-    /* Likewise. */
+    /* The signal ends it as on any thread. */
     const int status = status_of_run(write_too_much, 1, false);
     CHECK(WIFSIGNALED(status));
     CHECK_EQ(WTERMSIG(status), SIGXFSZ);

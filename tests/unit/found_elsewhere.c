@@ -1,8 +1,8 @@
 /*
  * found_elsewhere.c: faults that a predecessor of this library had, each a test here: two signals
  * that hit one and the same waiter, and a wait that says it was late although it took the signal.
- * That those who wait are served in order, and that borrowing several does not deadlock, is tested
- * with each primitive and with the pool.
+ * That waiters are served in order, and that borrowing several does not deadlock, is tested with
+ * each primitive and with the pool.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -16,7 +16,7 @@ typedef struct stage {
     thrum_sem sem;
     thrum_mutex mutex;
     thrum_cond cond;
-    int tokens; /* under the mutex */
+    int tokens; /* protected by the mutex */
     atomic_int woken;
     atomic_int taken, late;
     atomic_bool over;
@@ -77,7 +77,7 @@ static int on_cond(void *arg) {
 }
 
 TEST(two_quick_signals_of_an_event_wake_two) {
-    /* One after the other, before anybody has run: each is for another waiter. */
+    /* The signals follow each other before any waiter has run: each is for another waiter. */
     stage *s = stage_new();
     cast *c = cast_new(&s->r);
     cast_add_mixed(c, WAITERS / 2, WAITERS / 2, on_event, s);
@@ -94,7 +94,7 @@ TEST(two_quick_signals_of_an_event_wake_two) {
 }
 
 TEST(two_quick_posts_of_a_semaphore_wake_two) {
-    /* The same. */
+    /* The same holds for posts. */
     stage *s = stage_new();
     cast *c = cast_new(&s->r);
     cast_add_mixed(c, WAITERS / 2, WAITERS / 2, on_sem, s);
@@ -111,7 +111,7 @@ TEST(two_quick_posts_of_a_semaphore_wake_two) {
 }
 
 TEST(two_quick_signals_of_a_cond_wake_two) {
-    /* The same, with the mutex held, so that nobody can have come back in between. */
+    /* The same holds with the mutex held, so that no waiter can have come back in between. */
     stage *s = stage_new();
     cast *c = cast_new(&s->r);
     cast_add_mixed(c, WAITERS / 2, WAITERS / 2, on_cond, s);
@@ -145,8 +145,10 @@ static int take_signals(void *arg) {
 }
 
 TEST(a_signal_is_taken_by_who_says_so) {
-    /* One signal at a time, waits that are late all the time: each signal is reported by one of
-     * them. If a late one had taken it, this would wait for ever. */
+    /*
+     * There is one signal at a time, and waits are late all the time: each signal is reported by
+     * one of them. If a late one had taken it, this would wait for ever.
+     */
     stage *s = stage_new();
     s->rounds = SCALED(3000);
     cast *c = cast_new(&s->r);
@@ -173,7 +175,7 @@ static int take_units(void *arg) {
 }
 
 TEST(a_unit_is_taken_by_who_says_so) {
-    /* The same with posts of several units at a time. */
+    /* The same holds for posts of several units at a time. */
     stage *s = stage_new();
     s->rounds = SCALED(3000);
     cast *c = cast_new(&s->r);
@@ -193,7 +195,7 @@ TEST(a_unit_is_taken_by_who_says_so) {
     stage_end(s);
 }
 
-/* Has no use for tokens: passes each signal on that it says it got. */
+/* Has no use for tokens: passes on each signal that its wait reports. */
 static int pass_signals_on(void *arg) {
     stage *s = ((actor *)arg)->arg;
     for (int i = 0; !atomic_load(&s->over); i++) {
@@ -222,8 +224,10 @@ static int take_tokens(void *arg) {
 }
 
 TEST(a_cond_signal_is_passed_on_by_who_says_so) {
-    /* One waits for ever, others briefly: the signal comes to that one in the end. If a late one
-     * had taken it, this would wait for ever. */
+    /*
+     * One waits for ever, others briefly: in the end that one has the signal. If a late one had
+     * taken it, this would wait for ever.
+     */
     stage *s = stage_new();
     s->rounds = SCALED(2000);
     cast *c = cast_new(&s->r);

@@ -55,7 +55,7 @@ static int nothing(void *arg) {
     return 0;
 }
 
-/* A crowd comes, waits on stacks of its own, and goes. */
+/* Starts a crowd that waits on stacks of its own, and goes. */
 static void come_and_go(burst *b) {
     thrum_waitgroup_init(&b->ready, CROWD);
     thrum_waitgroup_init(&b->left, CROWD);
@@ -72,7 +72,7 @@ static void come_and_go(burst *b) {
 
 /*
  * Whether all is back but a tenth, and the stacks that are kept on purpose. Sanitizers keep memory
- * of their own: there it is told by the scheduler's store.
+ * of their own: with them the scheduler's store tells it.
  */
 static bool is_back(const burst *b, size_t kept) {
     if (UNDER_ASAN || UNDER_TSAN) {
@@ -90,7 +90,7 @@ static size_t kept_stacks(void) {
     return (TH_FIBER_CACHE_STORED + 2 * TH_FIBER_CACHE_KEPT * workers) * ((size_t)24 << 10);
 }
 
-/* One task is never without something to do, and there is always another one. */
+/* Always has something to do: there is always another task. */
 static int goes_on(void *arg) {
     burst *b = arg;
     come_and_go(b);
@@ -109,7 +109,7 @@ TEST(stacks_go_back_beside_tasks) {
     CHECK_EQ(thrum_run(NULL, goes_on, &b), 0);
 }
 
-/* Two fibers that hand each other the turn, and start nothing. */
+/* Two fibers hand each other the turn, and start nothing. */
 typedef struct turns {
     thrum_sem ping;
     thrum_sem pong;
@@ -215,8 +215,10 @@ static int starts_many(void *arg) {
 }
 
 TEST(task_objects_go_back_beside_tasks) {
-    /* Two bursts of a million tasks: of their objects a tenth stays at most, and some that are
-     * kept. */
+    /*
+     * Of the objects of two bursts of a million tasks a tenth stays at most, and some that are
+     * kept.
+     */
     burst b = {.before = 0};
     CHECK_EQ(thrum_run(NULL, starts_many, &b), 0);
 }

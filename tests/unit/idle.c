@@ -6,7 +6,7 @@
 #include "support/support.h"
 
 TEST(fresh_scheduler_is_idle_and_done) {
-    /* Nothing was given, so nothing is waited for. */
+    /* It was given nothing, so nothing is waited for. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
@@ -93,7 +93,7 @@ static int end_at_once(void *arg) {
 }
 
 TEST(ended_task_is_done_before_it_is_joined) {
-    /* A handle that nobody has joined yet is no fiber alive. */
+    /* A handle that was not joined yet is no live fiber. */
     rig r;
     int result = 0;
     thrum_handle *handle = NULL;
@@ -124,7 +124,8 @@ static void chain_body(thrum_task *self, void *arg) {
 }
 
 TEST(chain_of_reposts_has_no_quiet_instant) {
-    /* Between a run and the next there is always something runnable; what the runs wrote is seen.
+    /*
+     * Between a run and the next there is always something runnable; what the runs wrote is seen.
      */
     rig r;
     static chain chains[4];
@@ -175,7 +176,9 @@ static int start_pair(void *arg) {
 }
 
 TEST(handoffs_between_fibers_have_no_quiet_instant) {
-    /* A fiber that wakes another before it blocks hands the work on; nothing is quiet meanwhile. */
+    /*
+     * A fiber that wakes another before it blocks hands the work on: it is never quiet meanwhile.
+     */
     rig r;
     rig_begin(&r, 0);
     for (int round = 0; round < 5; round++) {
@@ -229,7 +232,7 @@ TEST(wait_done_sees_what_was_spawned_inside) {
     rig_stop(&r);
 }
 
-/* ---- who may call ---- */
+/* ---- which threads may call ---- */
 
 static int wait_own(void *arg) {
     rig *r = arg;
@@ -286,7 +289,7 @@ typedef struct beside {
 
 static int wait_beside(void *arg) {
     beside *b = arg;
-    CHECK_EQ(thrum_go(let_go_in_fiber, &b->go), 0); /* runs only while we wait, on one worker */
+    CHECK_EQ(thrum_go(let_go_in_fiber, &b->go), 0); /* it runs only while we wait, on one worker */
     CHECK_EQ(thrum_sched_wait_idle(b->waited->sched, THRUM_FOREVER), 0);
     CHECK(atomic_load(&b->go));
     return 0;
@@ -340,7 +343,7 @@ static void *post_and_leave(void *arg) {
 }
 
 TEST(thread_that_posted_and_ended_is_counted) {
-    /* What a thread enqueued counts after the thread is gone, for both waits. */
+    /* What a thread posted counts after the thread is gone, for both waits. */
     rig r;
     crew c;
     leavers l = {.r = &r};

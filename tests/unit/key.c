@@ -6,7 +6,7 @@
 #include "support/support.h"
 
 static thrum_key keys[THRUM_KEYS_MAX];
-static int cells[THRUM_KEYS_MAX]; /* something to point at */
+static int cells[THRUM_KEYS_MAX]; /* values to point at */
 static atomic_int destroyed;
 
 static void count_destroyed(void *value) {
@@ -46,7 +46,7 @@ static int set_and_get(void *arg) {
 }
 
 TEST(values_are_kept_under_every_key) {
-    /* All 64 at once, far more than a task holds inline, across waits. */
+    /* All 64 keys have values at once, far more than a task holds inline, across waits. */
     rig r;
     rig_begin(&r, 0);
     make_keys(THRUM_KEYS_MAX, NULL);
@@ -62,7 +62,7 @@ static int own_values(void *arg) {
         CHECK_EQ(thrum_key_set(keys[i], &cells[(me + i) % THRUM_KEYS_MAX]), 0);
     }
     for (int turn = 0; turn < 50; turn++) {
-        thrum_yield(); /* to other workers, too */
+        thrum_yield(); /* it goes on on other workers, too */
         for (int i = 0; i < 8; i++) {
             CHECK(thrum_key_get(keys[i]) == &cells[(me + i) % THRUM_KEYS_MAX]);
         }
@@ -71,7 +71,7 @@ static int own_values(void *arg) {
 }
 
 TEST(each_fiber_has_values_of_its_own) {
-    /* Many fibers at once, each sees what it set itself, wherever it runs. */
+    /* Each of many fibers sees what it set itself, wherever it runs. */
     rig r;
     rig_begin(&r, 0);
     make_keys(8, NULL);
@@ -90,7 +90,9 @@ static void task_values(thrum_task *self, void *arg) {
 }
 
 TEST(each_run_begins_without_values) {
-    /* Runs that follow each other on one fiber, also of the same task, see nothing of the last. */
+    /*
+     * Runs that follow each other on one fiber, also of the same task, see nothing of the last one.
+     */
     rig r;
     thrum_task task;
     rig_begin(&r, 1);
@@ -121,7 +123,7 @@ static int set_some(void *arg) {
 }
 
 TEST(destructors_get_what_is_not_null) {
-    /* At the task's end, each value once; before the join returns. */
+    /* They come at the task's end, for each value once; before the join returns. */
     rig r;
     rig_begin(&r, 0);
     make_keys(20, count_destroyed);
@@ -176,7 +178,7 @@ static int own_heap(void *arg) {
 }
 
 TEST(destructors_free_what_tasks_own) {
-    /* The usual use; nothing leaks. */
+    /* This is the usual use; nothing leaks. */
     rig r;
     rig_begin(&r, 0);
     make_keys(10, destroy_heap);
@@ -202,7 +204,7 @@ TEST(no_more_keys_than_the_limit) {
 }
 
 TEST(key_that_does_not_exist_is_invalid) {
-    /* Deleted twice, set after the end, a number out of range. */
+    /* Such a key was deleted twice, used after its end, or is a number out of range. */
     thrum_key key;
     const thrum_key wild = {UINT32_MAX};
     CHECK_EQ(thrum_key_create(NULL, NULL), -EINVAL);
@@ -223,7 +225,7 @@ static int delete_and_recreate(void *arg) {
     CHECK_EQ(thrum_key_delete(keys[3]), 0);
     CHECK_EQ(thrum_key_delete(keys[7]), 0);
     CHECK(thrum_key_get(keys[3]) == NULL);
-    /* whichever places the new ones get */
+    /* the new ones may get any places */
     CHECK_EQ(thrum_key_create(&keys[3], count_destroyed), 0);
     CHECK_EQ(thrum_key_create(&keys[7], count_destroyed), 0);
     CHECK(thrum_key_get(keys[3]) == NULL);
@@ -237,7 +239,7 @@ TEST(values_of_a_deleted_key_are_forgotten) {
     rig_begin(&r, 0);
     make_keys(10, count_destroyed);
     CHECK_EQ(rig_run(&r, delete_and_recreate, NULL), 0);
-    CHECK_EQ(delete_and_recreate(NULL), 0); /* a plain thread's, too */
+    CHECK_EQ(delete_and_recreate(NULL), 0); /* those of a plain thread, too */
     rig_stop(&r);
     CHECK_EQ(atomic_load(&destroyed), 0);
     delete_keys(10);
@@ -258,7 +260,7 @@ static void *thread_values(void *arg) {
 }
 
 TEST(plain_threads_have_values) {
-    /* Each its own; nobody destroys them, and what holds them is not leaked. */
+    /* Each has its own; they are not destroyed, and what holds them is not leaked. */
     crew c;
     make_keys(20, count_destroyed);
     for (int round = 0; round < 5; round++) {
@@ -284,7 +286,7 @@ static void *create_and_delete(void *arg) {
 }
 
 TEST(keys_are_made_and_deleted_by_many_threads) {
-    /* Each gets keys of its own. */
+    /* Each thread gets keys of its own. */
     crew c;
     crew_start(&c, 8, create_and_delete, NULL);
     crew_join(&c);

@@ -1,9 +1,10 @@
 /*
  * lone.c: one task, or one fork, or one deadline, behind a body that computes on, while another
- * worker sleeps: somebody comes for it, also when nothing had happened for a while.
+ * worker sleeps: another worker comes for it, also when nothing had happened for a while.
  *
- * Bodies compute until the other one has begun: if nobody comes they never end. What the sentinel
- * does in between is looked at inside (core/state/parkword.h); no test asks how long anything took.
+ * Bodies compute until the other one has begun: if no worker comes they never end. What the
+ * sentinel does in between is looked at inside (core/state/parkword.h); no test asks how long
+ * anything took.
  */
 /* matrix: policy workers */
 /* matrix: quick 2 4 8 */
@@ -21,7 +22,7 @@ typedef struct lone {
     unsigned posted;
     thrum_hint hint;
     atomic_bool begun;
-    bool refused; /* nobody may sleep long */
+    bool refused; /* no worker may sleep long */
 } lone;
 
 static uint64_t park_word(const lone *l) {
@@ -46,7 +47,7 @@ static int other_call(void *arg) {
     return 7;
 }
 
-/* All others sleep, and none comes round soon: a worker that queues something is to wake one. */
+/* All others sleep, and none comes round soon: a worker that queues something must wake one. */
 static bool nobody_comes(const lone *l) {
     const uint64_t word = park_word(l);
     return !(word & TH_PARK_WATCH) && !th_park_searchers(word) &&
@@ -65,7 +66,7 @@ static void compute_first(lone *l) {
     }
 }
 
-/* When it was queued somebody was woken, unless he comes round soon. */
+/* When it was queued a worker was woken, unless it comes round soon anyway. */
 static void compute_on(lone *l, uint64_t wakes) {
     CHECK(l->refused || metrics(l).wakes_submit > wakes);
     SPIN_UNTIL(atomic_load(&l->begun));
@@ -97,7 +98,7 @@ static void posts_other(thrum_task *self, void *arg) {
 }
 
 TEST(a_lone_task_is_begun_by_another_worker) {
-    /* The sentinel sleeps long, and is woken by the post. */
+    /* The sentinel sleeps long, and the post wakes it. */
     lone l;
     begin_as(&l, posts_other, THRUM_HINT_NONE, false);
 }
@@ -109,7 +110,7 @@ TEST(a_lone_task_in_the_slot_is_begun_by_another_worker) {
 }
 
 TEST(a_lone_task_is_begun_where_the_system_has_no_barrier) {
-    /* Nobody sleeps long then, however long nothing happens. */
+    /* No worker sleeps long then, however long nothing happens. */
     lone l;
     th_os_fail_barrier(0, UINT32_MAX);
     begin_as(&l, posts_other, THRUM_HINT_NONE, true);
@@ -126,7 +127,7 @@ static void posts_many(thrum_task *self, void *arg) {
 }
 
 TEST(each_lone_task_is_begun_by_another_worker) {
-    /* Whoever came for one sleeps again, and long. */
+    /* The worker that came for one sleeps again, and long. */
     lone l;
     begin_as(&l, posts_many, THRUM_HINT_NONE, false);
 }
@@ -145,13 +146,13 @@ static void forks_other(thrum_task *self, void *arg) {
 }
 
 TEST(a_lone_fork_is_called_by_another_worker) {
-    /* As a task is. */
+    /* A fork is called as a task is begun. */
     lone l;
     begin_as(&l, forks_other, THRUM_HINT_NONE, false);
 }
 
 TEST(a_lone_fork_is_called_where_the_system_has_no_barrier) {
-    /* As a task is. */
+    /* A fork is called as a task is begun. */
     lone l;
     th_os_fail_barrier(0, UINT32_MAX);
     begin_as(&l, forks_other, THRUM_HINT_NONE, true);
@@ -170,7 +171,7 @@ static void posts_for_later(thrum_task *self, void *arg) {
 }
 
 TEST(a_lone_deadline_is_met_by_another_worker) {
-    /* Set by a body that computes on past it: the sentinel must sleep until then, not longer. */
+    /* A body sets it and computes on past it: the sentinel must sleep until then, not longer. */
     lone l;
     begin_as(&l, posts_for_later, THRUM_HINT_NONE, false);
 }

@@ -84,7 +84,7 @@ TEST(sources_sum_up_to_what_was_run) {
 }
 
 TEST(sum_of_the_workers_is_the_whole) {
-    /* In a quiet moment, for all that workers count. */
+    /* In a quiet moment this holds for all that workers count. */
     rig r;
     thrum_metrics sum = THRUM_METRICS_INIT;
     rig_begin(&r, 0);
@@ -119,7 +119,7 @@ static const uint64_t *counters_of(const thrum_metrics *m) {
     ((offsetof(thrum_metrics, futex_wakes) - offsetof(thrum_metrics, runs_lifo)) / 8 + 1)
 
 TEST(counters_never_shrink) {
-    /* Read while the workers run; blocking_threads is the one that may fall. */
+    /* They are read while the workers run; only blocking_threads may fall. */
     rig r;
     thrum_metrics before, now;
     static mill m;
@@ -151,7 +151,7 @@ static int end_at_once(void *arg) {
 }
 
 TEST(tasks_are_counted) {
-    /* One for each body that began. */
+    /* There is one for each body that began. */
     rig r;
     rig_begin(&r, 0);
     const thrum_metrics before = read_all(&r);
@@ -174,7 +174,7 @@ static int yield_100(void *arg) {
 }
 
 TEST(yields_are_counted) {
-    /* Those that gave way to somebody: of two fibers on one worker, all while both are there. */
+    /* A yield counts if it gave way to another: of two fibers on one worker, while both live. */
     rig r;
     holder h;
     rig_begin(&r, 1);
@@ -243,7 +243,7 @@ TEST(lifo_slot_is_counted) {
 }
 
 TEST(stacks_are_counted) {
-    /* Those of fibers that blocked at once were set up, those of the next crowd are reused. */
+    /* Stacks of fibers that blocked at once were set up, those of the next crowd are reused. */
     rig r;
     mill m = {.r = &r, .sem = THRUM_SEM_INIT(0)};
     enum { CROWD = 500 }; /* more than a worker keeps for itself */
@@ -259,7 +259,7 @@ TEST(stacks_are_counted) {
         rig_wait_done(&r);
         const thrum_metrics now = read_all(&r);
         CHECK(now.stacks_created >= CROWD);
-        if (round > 0 && !UNDER_TSAN) { /* there each task gets a fresh one */
+        if (round > 0 && !UNDER_TSAN) { /* under that each task gets a fresh one */
             CHECK(now.stacks_reused > 0);
         }
     }
@@ -299,7 +299,7 @@ static int spawn_many(void *arg) {
 }
 
 TEST(offloads_are_counted) {
-    /* A full local queue spills into the shared one. */
+    /* A full local queue spills into the inject queue. */
     rig r;
     rig_init(&r);
     r.config.workers = 1;
@@ -321,7 +321,7 @@ static void tied_body(thrum_task *self, void *arg) {
 }
 
 TEST(pinned_runs_are_counted) {
-    /* By their source, on their worker. */
+    /* They are counted by their source, on their worker. */
     rig r;
     thrum_task tasks[20];
     rig_begin(&r, 0);
@@ -359,7 +359,7 @@ static int fan_and_spin(void *arg) {
 }
 
 TEST(steals_are_counted) {
-    /* What a busy worker has queued is taken by another. */
+    /* Another worker takes what a busy one has queued. */
     rig r;
     mill m = {.r = &r};
     rig_init(&r);
@@ -383,7 +383,7 @@ static int block_often(void *arg) {
 }
 
 TEST(blocking_calls_are_counted) {
-    /* The calls, and the threads that there are now. */
+    /* The counters are the calls, and the threads that there are now. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, block_often, NULL), 0);
@@ -397,7 +397,7 @@ TEST(blocking_calls_are_counted) {
 /* ---- errors ---- */
 
 TEST(read_refuses_what_does_not_exist) {
-    /* A worker's number, a size, no place. */
+    /* It refuses a worker's number, a size, and a missing place. */
     rig r;
     thrum_metrics m = THRUM_METRICS_INIT;
     rig_begin(&r, 0);
@@ -427,7 +427,7 @@ static char *print(const rig *r, thrum_format format) {
 }
 
 TEST(text_has_a_line_for_each_counter) {
-    /* Named as in the header. */
+    /* The lines are named as in the header. */
     static const char *const names[] = {"tasks_started", "runs_ring", "parks", "stolen",
                                         "switches"};
     rig r;
@@ -442,7 +442,7 @@ TEST(text_has_a_line_for_each_counter) {
 }
 
 TEST(text_of_many_workers_has_the_least_and_the_most) {
-    /* No column for each of a dozen; the name's quotes and odd characters are made harmless. */
+    /* A dozen workers have no columns; the name's quotes and odd characters are made harmless. */
     rig r;
     rig_init(&r);
     r.config.workers = 12;
@@ -478,7 +478,7 @@ static const char *skip_json(const char *p) {
 }
 
 TEST(json_is_one_object) {
-    /* Balanced, with the counters by name. */
+    /* It is balanced, with the counters by name. */
     rig r;
     rig_init(&r);
     r.config.name = "a \"quoted\\\" name";
@@ -495,7 +495,7 @@ TEST(json_is_one_object) {
 }
 
 TEST(prometheus_lines_are_well_formed) {
-    /* Comments, or: name, labels in braces, a number. */
+    /* Lines are comments, or: name, labels in braces, a number. */
     rig r;
     rig_begin(&r, 0);
     run_mill(&r);
@@ -527,7 +527,7 @@ TEST(prometheus_lines_are_well_formed) {
 }
 
 TEST(print_reports_errors) {
-    /* An unknown format, no stream, a stream that cannot be written. */
+    /* The errors are an unknown format, no stream, and a stream that cannot be written. */
     rig r;
     rig_begin(&r, 0);
     FILE *full = fopen("/dev/full", "w");
@@ -535,7 +535,7 @@ TEST(print_reports_errors) {
     setvbuf(full, NULL, _IONBF, 0);
     CHECK_EQ(thrum_metrics_print(r.sched, full, THRUM_TEXT), -EIO);
     fclose(full);
-    full = fopen("/dev/full", "w"); /* with a buffer it is found out at the end */
+    full = fopen("/dev/full", "w"); /* with a buffer that is found out at the end */
     CHECK(full != NULL && setvbuf(full, NULL, _IOFBF, (size_t)1 << 20) == 0);
     CHECK_EQ(thrum_metrics_print(r.sched, full, THRUM_TEXT), -EIO);
     fclose(full);

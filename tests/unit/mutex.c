@@ -45,7 +45,7 @@ static int alone(void *arg) {
 }
 
 TEST(one_caller_locks_and_unlocks) {
-    /* Thread and fiber alike: trying one's own is -EBUSY. */
+    /* Thread and fiber alike get -EBUSY when they try their own mutex. */
     thrum_mutex mutex;
     thrum_mutex_init(&mutex);
     CHECK_EQ(alone(&mutex), 0);
@@ -117,7 +117,10 @@ static void unlock_twice(void *arg) {
 }
 
 TEST(unlock_by_another_than_the_owner_aborts) {
-    /* Free, unlocked twice, held by another thread, held by a thread and unlocked by a fiber. */
+    /*
+     * It is free, unlocked twice, held by another thread, or held by a thread and unlocked by a
+     * fiber.
+     */
     static const char line[] = "thrum_mutex_unlock: not held by the caller";
     thrum_mutex mutex = THRUM_MUTEX_INIT;
     check_dies(unlock_it, &mutex, line);
@@ -152,7 +155,7 @@ static void relock_by_fiber(void *arg) {
 }
 
 TEST(relocking_ones_own_aborts) {
-    /* By a thread, by a fiber that is named in the line, with a deadline, with a passed one. */
+    /* A thread does it, a fiber that the line names, with a deadline, with one that has passed. */
     thrum_mutex mutex = THRUM_MUTEX_INIT;
     check_dies(relock, &mutex, "thrum_mutex_lock: held by the caller already");
     check_dies(relock_by_fiber, &mutex, "again");
@@ -203,7 +206,7 @@ static int count_under_lock(void *arg) {
         CHECK_EQ(atomic_fetch_add(&s->in, 1), 0);
         s->plain++;
         if (i % 8 == 0)
-            thrum_yield(); /* a fiber may go on elsewhere, still the owner */
+            thrum_yield(); /* it may go on on another worker, still the owner */
         atomic_fetch_sub(&s->in, 1);
         thrum_mutex_unlock(&s->mutex);
         if (i % 64 == 0)
@@ -213,7 +216,7 @@ static int count_under_lock(void *arg) {
 }
 
 TEST(one_at_a_time_and_each_sees_the_one_before) {
-    /* Fibers and threads count under the lock, some yielding with it held. */
+    /* Fibers and threads count under the lock, and some yield with it held. */
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new();
@@ -238,7 +241,7 @@ static int short_lock(void *arg) {
 }
 
 TEST(short_locks_of_fibers_alone) {
-    /* A hundred fibers that never yield by themselves. */
+    /* There are a hundred fibers that never yield by themselves. */
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new();
@@ -252,7 +255,7 @@ TEST(short_locks_of_fibers_alone) {
 }
 
 TEST(short_locks_of_threads_alone) {
-    /* Threads that never heard of a scheduler. */
+    /* The threads have nothing to do with any scheduler. */
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new();
@@ -277,7 +280,8 @@ static int lock_and_log(void *arg) {
 }
 
 TEST(waiters_are_served_first_come_first_served) {
-    /* Fibers and threads queue one after the other behind a held mutex, and get it in that order.
+    /*
+     * Fibers and threads queue one after the other behind a held mutex, and get it in that order.
      */
     enum { WAITERS = 12 };
     rig r;
@@ -374,7 +378,7 @@ static int lock_greedily(void *arg) {
     CHECK_EQ(thrum_spawn(&h, set_flag_under_lock, s), 0);
     YIELD_UNTIL(MUTEX_WAITING(&s->mutex) == 1);
     thrum_mutex_unlock(&s->mutex);
-    for (bool set = false; !set;) { /* never yields, and mostly holds it */
+    for (bool set = false; !set;) { /* it never yields, and mostly holds it */
         lock(&s->mutex);
         set = s->plain != 0;
         thrum_mutex_unlock(&s->mutex);
@@ -383,7 +387,10 @@ static int lock_greedily(void *arg) {
 }
 
 TEST(a_greedy_fiber_does_not_starve_a_waiter) {
-    /* Also not on the worker that both share: the greedy one must wait once it has handed over. */
+    /*
+     * This holds on the worker that both share, too: the greedy one must wait once it has handed
+     * over.
+     */
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new();
@@ -415,7 +422,7 @@ TEST(a_crowd_waits_and_gets_it) {
 /* ---- the end of a mutex ---- */
 
 TEST(destroy_is_refused_while_in_use) {
-    /* Held, or waited for: -EBUSY, unchanged. Then it is zero, and can be used again. */
+    /* Held, or waited for, it is -EBUSY and unchanged. Then it is zero, and can be used again. */
     static const thrum_mutex zero;
     rig r;
     rig_begin(&r, 0);
@@ -437,7 +444,9 @@ TEST(destroy_is_refused_while_in_use) {
     rig_stop(&r);
 }
 
-/* What many share until the last one frees it: the mutex protects the count that says who is last.
+/*
+ * What several share until the last one frees it: the mutex protects the count that tells which is
+ * the last.
  */
 typedef struct shared {
     thrum_mutex mutex;
@@ -466,7 +475,7 @@ static int last_one_frees(void *arg) {
         lock(&s->mutex);
         const bool last = --s->users == 0;
         if (i % 8 == 0)
-            thrum_yield(); /* with the mutex: the others queue */
+            thrum_yield(); /* with the mutex held: the others queue */
         thrum_mutex_unlock(&s->mutex);
         if (last) {
             CHECK_EQ(thrum_mutex_destroy(&s->mutex), 0);
@@ -479,7 +488,7 @@ static int last_one_frees(void *arg) {
 }
 
 TEST(freed_by_the_last_owner_at_once) {
-    /* No unlock touches the mutex after another could have got it (address sanitizer). */
+    /* No unlock touches the mutex after another may have it (address sanitizer). */
     rig r;
     rig_begin(&r, 0);
     for (int kinds = 0; kinds < 3; kinds++) {

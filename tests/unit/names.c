@@ -8,7 +8,7 @@
 static const char digits[] = "0123456789012345678901234567890123456789";
 
 TEST(off_a_task_there_is_no_name) {
-    /* NULL, and setting one is refused. */
+    /* The name is NULL, and setting one is refused. */
     CHECK(thrum_name() == NULL);
     CHECK_EQ(thrum_set_name("x"), -ESRCH);
     CHECK(thrum_name() == NULL);
@@ -23,7 +23,7 @@ static int unnamed(void *arg) {
 }
 
 TEST(task_without_a_name_has_the_empty_one) {
-    /* "" and not NULL. */
+    /* The name is "" and not NULL. */
     rig_do(0, unnamed, NULL);
 }
 
@@ -65,7 +65,7 @@ static int long_name(void *arg) {
 }
 
 TEST(long_names_are_cut) {
-    /* At 31 characters, given in the attr. */
+    /* A name in the attr is cut at 31 characters. */
     rig r;
     thrum_handle *handle = NULL;
     rig_begin(&r, 0);
@@ -134,7 +134,7 @@ static int take_turns(void *arg) {
 }
 
 TEST(names_do_not_leak_to_the_next_task) {
-    /* Each run begins without one, whatever the fiber that it stands on was called. */
+    /* Each run begins without one, whatever the fiber that it runs on was called. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, take_turns, &r), 0);
@@ -161,7 +161,7 @@ static void repeat(thrum_task *self, void *arg) {
 }
 
 TEST(names_are_reset_for_each_run) {
-    /* Also for the next run of the very same task. */
+    /* This holds for the next run of the very same task, too. */
     rig r;
     repeater p = {.r = &r, .left = 100};
     rig_begin(&r, 0);

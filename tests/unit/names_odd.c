@@ -8,19 +8,25 @@
 
 #include <limits.h>
 
-/* A line break, ESC and DEL, a control of two bytes (CSI), a lone byte, a surrogate, half a one. */
+/*
+ * It has a line break, ESC and DEL, a control of two bytes (CSI), a lone byte, a surrogate, half a
+ * one.
+ */
 #define ODD "od\"d\\\n\x1b[2J\x7f\xc2\x9b\xff\xed\xa0\x80\xc3\xa4\xe2\x82"
 #define ODD_QUOTED "\"od\\\"d\\\\??[2J??????\xc3\xa4??\""
 #define ODD_PLAIN "od\"d\\??[2J??????\xc3\xa4??"
 
-/* 30 bytes, then a character of 2, or 29 and one of 3, or 28 and one of 4: 31 would cut it. */
+/*
+ * They have 30 bytes, then a character of 2, or 29 and one of 3, or 28 and one of 4: 31 would cut
+ * it.
+ */
 static const char *const too_long[] = {
     "012345678901234567890123456789\xc3\xa4",
     "01234567890123456789012345678\xe2\x82\xac",
     "0123456789012345678901234567\xf0\x9f\x98\x80",
 };
 
-/* The same by another program's rules: one text, of whole characters, no control but line ends. */
+/* Checks by another program's rules: one text, of whole characters, no control but line ends. */
 static void check_text(const char *text) {
     for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
         uint32_t code = *c;
@@ -52,7 +58,7 @@ static int trace_printer(const thrum_sched *sched, FILE *out, thrum_format forma
     return thrum_trace_write((thrum_sched *)(uintptr_t)sched, out);
 }
 
-/* What it prints is text, and has each part. */
+/* Demands that what it prints is text, and has each part. */
 static void check_printed(const rig *r, printer print, thrum_format format,
                           const char *const parts[]) {
     char *text = NULL;
@@ -86,7 +92,9 @@ static int renames(void *arg) {
 }
 
 TEST(whatever_is_printed_is_text) {
-    /* Dumps, metrics and traces in all forms; and a name is cut between two characters. */
+    /*
+     * This holds for dumps, metrics and traces in all forms; a name is cut between two characters.
+     */
     static const thrum_format formats[] = {THRUM_TEXT, THRUM_JSON, THRUM_PROMETHEUS};
     rig r;
     rig_init(&r);
@@ -145,6 +153,6 @@ static void misuse(void *arg) {
 }
 
 TEST(line_of_a_misuse_is_one_line) {
-    /* A name cannot begin another line, nor tell the terminal anything. */
+    /* A name cannot begin another line, nor send controls to the terminal. */
     check_dies(misuse, (void *)(uintptr_t)ODD, ", fiber " ODD_PLAIN ")\n");
 }

@@ -10,7 +10,7 @@ typedef struct stage {
     thrum_sem go; /* what a function waits for, in some tests */
     order log;
     atomic_int began, ended, calls, late;
-    int fails; /* so many calls fail first */
+    int fails; /* how many calls fail first */
     int plain; /* written by the functions, seen by all whose call returned 0 */
 } stage;
 
@@ -31,7 +31,7 @@ static int set_it(void *arg) {
 }
 
 TEST(it_is_done_once) {
-    /* By the first call; 0 or more is success; destroying makes it anew. */
+    /* The first call does it; 0 or more is success; destroying makes it anew. */
     stage *s = stage_new(0);
     CHECK(!thrum_once_is_done(&s->once));
     for (int i = 0; i < 3; i++) {
@@ -48,7 +48,7 @@ TEST(it_is_done_once) {
 }
 
 TEST(a_failure_is_told_and_tried_again) {
-    /* Each caller has its own; the next one tries, until it is done. */
+    /* Each caller gets its own failure; the next one tries, until it is done. */
     stage *s = stage_new(2);
     CHECK_EQ(thrum_once_run(&s->once, set_it, s), -EIO);
     CHECK(!thrum_once_is_done(&s->once));
@@ -125,8 +125,10 @@ static int run_and_log(void *arg) {
 }
 
 TEST(who_waited_longest_tries_next) {
-    /* Each that fails hands it to the first that waits; those behind the one that succeeds are not
-     * called. */
+    /*
+     * Each failure hands the turn to the first that waits; those behind the one that succeeds are
+     * not called.
+     */
     enum { N = 12, FAILS = 7 };
     rig r;
     rig_begin(&r, 0);
@@ -161,7 +163,7 @@ static int run_quietly(void *arg) {
 }
 
 TEST(a_crowd_comes_at_once) {
-    /* As many failures are told as there were; then it is done, once. */
+    /* There are as many failures as were told; then it is done, once. */
     rig r;
     rig_begin(&r, 0);
     for (int round = 0; round < 20; round++) {
@@ -194,7 +196,7 @@ static int recur(void *arg) {
 }
 
 TEST(a_call_from_within_is_a_deadlock) {
-    /* -EDEADLK to the same task or thread, and nothing is changed by that. */
+    /* It is -EDEADLK for the same task or thread, and changes nothing. */
     stage *s = stage_new(0);
     rig_do(0, recur, s);
     CHECK(thrum_once_is_done(&s->once));

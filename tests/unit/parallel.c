@@ -50,7 +50,7 @@ static int invoke_entry(void *arg) {
 }
 
 TEST(invoke_calls_each_once_and_returns_the_first_failure) {
-    /* Any number of functions, by a task and by a plain thread. */
+    /* It calls any number of functions, in a task and on a plain thread. */
     rig_do(0, invoke_entry, NULL);
     CHECK_EQ(invoke_entry(NULL), 0);
 }
@@ -70,7 +70,7 @@ static int arguments_entry(void *arg) {
 }
 
 TEST(invoke_refuses_what_it_cannot_call) {
-    /* And passes NULL where there are no arguments. */
+    /* It passes NULL where there are no arguments. */
     CHECK_EQ(arguments_entry(NULL), 0);
     rig_do(0, arguments_entry, NULL);
 }
@@ -93,7 +93,7 @@ static int first_entry(void *arg) {
     const int worker = thrum_worker_id();
     CHECK_EQ(thrum_invoke(4, fns, NULL), 0);
     CHECK_EQ(first_worker, worker);
-    if (!UNDER_ASAN) { /* its locals may lie elsewhere */
+    if (!UNDER_ASAN) { /* the sanitizer may keep its locals elsewhere */
         const uintptr_t far = (uintptr_t)&here - first_frame;
         CHECK(far < 16384);
     }
@@ -101,7 +101,7 @@ static int first_entry(void *arg) {
 }
 
 TEST(invoke_makes_the_first_call_on_the_caller) {
-    /* On its stack, before it waits for anything. */
+    /* It runs on its stack, before it waits for anything. */
     rig_do(0, first_entry, NULL);
 }
 
@@ -139,7 +139,7 @@ typedef struct cover {
     size_t begin;
     size_t end;
     size_t grain;
-    unsigned char *seen; /* each number's count */
+    unsigned char *seen; /* how often each number was done */
     atomic_size_t sum;
     int yields;
 } cover;
@@ -151,7 +151,7 @@ static void cover_piece(size_t begin, size_t end, void *ctx) {
     if (c->yields)
         thrum_yield();
     for (size_t i = begin; i < end; i++)
-        c->seen[i - c->begin]++; /* plain: two who do the same number would race */
+        c->seen[i - c->begin]++; /* plain: two pieces with the same number would race */
     atomic_fetch_add(&c->sum, end - begin);
 }
 
@@ -183,7 +183,10 @@ static int cover_entry(void *arg) {
 }
 
 TEST(each_number_is_done_once) {
-    /* Empty, single, with any grain, at the end of the numbers, with bodies that give way. */
+    /*
+     * Ranges are empty, single, with any grain, at the end of the numbers, with bodies that give
+     * way.
+     */
     rig_do(0, cover_entry, NULL);
     CHECK_EQ(cover_entry(NULL), 0);
 }
@@ -199,7 +202,7 @@ static int refusals_entry(void *arg) {
 }
 
 TEST(parallel_for_refuses_what_is_no_range) {
-    /* Nothing is called. */
+    /* It calls nothing then. */
     CHECK_EQ(refusals_entry(NULL), 0);
     rig_do(0, refusals_entry, NULL);
 }
@@ -282,6 +285,6 @@ static int nested_entry(void *arg) {
 }
 
 TEST(loops_nest) {
-    /* Five deep. */
+    /* They nest five deep. */
     rig_do(0, nested_entry, NULL);
 }

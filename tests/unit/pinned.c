@@ -22,7 +22,7 @@ static int stay(void *arg) {
     return worker;
 }
 
-/* Fibers that move work around meanwhile. */
+/* Starts fibers that move work around meanwhile. */
 static int make_noise(void *arg) {
     thrum_sem *sem = arg;
     for (int i = 0; i < 40; i++) {
@@ -33,7 +33,7 @@ static int make_noise(void *arg) {
 }
 
 TEST(pinned_fibers_stay_where_they_were_told) {
-    /* On each worker by number, across yields and waits that others end. */
+    /* They stay on each worker by number, across yields and waits that others end. */
     rig r;
     thrum_handle *handles[64];
     thrum_sem sems[64];
@@ -72,7 +72,7 @@ static int spawn_pinned(void *arg) {
 }
 
 TEST(pinned_without_a_number_stays_with_its_spawner) {
-    /* From a task: on the worker that spawned it. */
+    /* A task spawns it: it stays on the worker that spawned it. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, spawn_pinned, &r), 0);
@@ -80,7 +80,7 @@ TEST(pinned_without_a_number_stays_with_its_spawner) {
 }
 
 TEST(pinned_from_external_threads_stays_where_it_first_runs) {
-    /* Without a number and without a worker to spawn it. */
+    /* It has neither a number nor a worker that spawned it. */
     rig r;
     thrum_handle *handles[20];
     thrum_sem sem = THRUM_SEM_INIT(0);
@@ -119,7 +119,7 @@ static void check_place(thrum_task *self, void *arg) {
 }
 
 TEST(tied_tasks_run_on_their_worker) {
-    /* Every worker in turn, woken for it when it sleeps. */
+    /* Each worker in turn gets one, and is woken for it when it sleeps. */
     rig r;
     static tied t;
     rig_begin(&r, 0);
@@ -136,7 +136,7 @@ TEST(tied_tasks_run_on_their_worker) {
 }
 
 TEST(tied_task_waits_for_its_busy_worker) {
-    /* Others are free, but it is not theirs to take. */
+    /* Other workers are free, but may not take it. */
     rig r;
     holder h;
     tied t = {.worker = 0, .done = THRUM_SEM_INIT(0)};
@@ -166,7 +166,7 @@ static void go_round(thrum_task *self, void *arg) {
 }
 
 TEST(set_worker_moves_the_next_run) {
-    /* A task that posts itself to the next worker each time. */
+    /* A task posts itself to the next worker each time. */
     rig r;
     tied t = {.r = &r, .left = SCALED(3000), .done = THRUM_SEM_INIT(0)};
     rig_begin(&r, 0);
@@ -183,7 +183,7 @@ static void count_only(thrum_task *self, void *arg) {
 }
 
 TEST(worker_that_does_not_exist_is_invalid) {
-    /* The post says so and the task stays the caller's. */
+    /* The post says so, and the task stays the caller's. */
     rig r;
     tied t = {.r = &r};
     rig_begin(&r, 0);
@@ -205,7 +205,7 @@ TEST(worker_that_does_not_exist_is_invalid) {
 }
 
 TEST(free_tasks_pass_a_pinned_one) {
-    /* What is not tied is run by others while the one worker is busy. */
+    /* Others run what is not tied while the one worker is busy. */
     rig r;
     holder h;
     static thrum_task tasks[100];
@@ -237,7 +237,7 @@ static int spawn_in_pin_all(void *arg) {
 }
 
 TEST(pin_all_keeps_every_fiber_on_its_worker) {
-    /* Each stays on the worker that first ran it, spawned from inside or outside. */
+    /* Each stays on the worker that first ran it, spawned by a task or by an external thread. */
     rig r;
     atomic_int ended = 0;
     rig_init(&r);
@@ -254,7 +254,7 @@ TEST(pin_all_keeps_every_fiber_on_its_worker) {
 static _Thread_local int local_value;
 
 static int keep_address(void *arg) {
-    /* what no free fiber may do: hold on to the address across a wait */
+    /* what no free fiber may do: it keeps the address across a wait */
     int *address = &local_value;
     for (int i = 0; i < 100; i++) {
         *address = i;
@@ -305,7 +305,7 @@ static int wake_the_other(void *arg) {
 }
 
 TEST(pinned_fibers_wake_each_other) {
-    /* On one worker, and from one worker to another: each wake reaches the sleeper's own. */
+    /* Both are on one worker, or on two: each wake reaches the sleeper's own. */
     rig r;
     thrum_handle *a = NULL, *b = NULL;
     rig_begin(&r, 0);
@@ -368,7 +368,10 @@ static int queue_then_yield_pinned(void *number) {
 }
 
 TEST(pinned_yielder_comes_before_what_was_queued_after_it) {
-    /* Also when another pinned fiber yields while the worker has claimed what they wait for. */
+    /*
+     * This holds when another pinned fiber yields while the worker has taken what they wait for in
+     * a batch.
+     */
     rig r;
     rig_init(&r);
     r.config.policy = THRUM_SHARDED;

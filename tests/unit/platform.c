@@ -22,7 +22,7 @@ TEST(ticks_agree_with_the_clock) {
         th_os_relax();
     int64_t by_clock = th_os_now() - before;
     int64_t by_ticks = th_os_ticks_ns(th_os_ticks() - ticks);
-    int64_t late = th_os_now() - before; /* we may have been preempted between the readings */
+    int64_t late = th_os_now() - before; /* it may have been preempted between the readings */
     CHECK(by_ticks >= by_clock - by_clock / 100 - 20000);
     CHECK(by_ticks <= late + late / 100 + 20000);
     CHECK_EQ(th_os_ticks_ns(0), 0);
@@ -41,14 +41,14 @@ TEST(clock_does_not_go_back) {
 /* ---- futex ---- */
 
 TEST(futex_wait_returns_at_once_when_the_word_differs) {
-    /* -EAGAIN, with and without a deadline. */
+    /* It returns -EAGAIN, with and without a deadline. */
     uint32_t word = 1;
     CHECK_EQ(th_os_futex_wait(&word, 0, TH_FOREVER), -EAGAIN);
     CHECK_EQ(th_os_futex_wait(&word, 0, th_os_now() + 1000 * MS), -EAGAIN);
 }
 
 TEST(futex_deadline_is_absolute) {
-    /* A past one, however far, ends at once; a later one not before its time. */
+    /* One in the past, however far, ends at once; a later one not before its time. */
     uint32_t word = 1;
     CHECK_EQ(th_os_futex_wait(&word, 1, th_os_now() - 1), -ETIMEDOUT);
     CHECK_EQ(th_os_futex_wait(&word, 1, 0), -ETIMEDOUT);
@@ -69,7 +69,7 @@ static void pass_door(void *arg) {
 }
 
 TEST(futex_wakes_its_sleepers) {
-    /* All of them, the far deadlines doing no harm. */
+    /* It wakes all of them; far deadlines do no harm. */
     th_os_thread threads[3];
     for (int i = 0; i < 3; i++)
         CHECK_EQ(th_os_thread_start(&threads[i], "sleeper", pass_door, NULL), 0);
@@ -94,8 +94,8 @@ static void look_at_thread(void *arg) {
 
 TEST(thread_has_its_name_and_no_signals) {
     /*
-     * All signals are blocked there but the faults, and those of its own doing as the maker has
-     * them; the maker's mask is as it was.
+     * All signals are blocked there but the faults, and those that it may cause itself as the maker
+     * has them; the maker's mask is as it was.
      */
     th_os_thread thread;
     sigset_t before, after;
@@ -143,7 +143,7 @@ static void set_self(void *arg) {
 }
 
 TEST(thread_pointer_is_told_at_exit) {
-    /* Once for a thread whose pointer is set, never for one that has cleared it. */
+    /* It is told once for a thread whose pointer is set, never for one that has cleared it. */
     th_os_thread thread;
     CHECK_EQ(th_os_self_on_exit(on_exit_remember), 0);
     CHECK_EQ(th_os_thread_start(&thread, "self", set_self, NULL), 0);
@@ -161,7 +161,7 @@ static void look_at_cpus(void *arg) {
 }
 
 TEST(thread_starts_on_its_cpus) {
-    /* On those from its first instruction; what no machine has is refused, with its code. */
+    /* It is on them from its first instruction; what no machine has is refused, with its code. */
     th_os_cpuset all;
     th_os_cpuset seen;
     th_os_thread thread;
@@ -200,7 +200,7 @@ TEST(errno_is_left_alone) {
     th_os_discard((void *)8, 1);
     th_os_untouched((void *)4096, 4096);
     CHECK(th_os_map(SIZE_MAX / 2) == NULL);
-    if (!TH_ASAN && !TH_TSAN) /* they call it a mistake */
+    if (!TH_ASAN && !TH_TSAN) /* the sanitizers call it a mistake */
         CHECK(th_os_alloc(SIZE_MAX / 2) == NULL);
     th_os_cpus_at("/nowhere", 3);
     th_os_map_count_max();
@@ -232,7 +232,7 @@ TEST(mapped_memory_is_zero_and_can_be_given_back) {
 }
 
 TEST(untouched_counts_over_many_pages) {
-    /* More than one call's worth of pages. */
+    /* The memory has more pages than one call handles. */
     size_t page = th_os_page_size();
     size_t size = 1000 * page;
     char *p = th_os_map(size);
@@ -255,7 +255,7 @@ TEST(mprotect_guard_can_be_undone) {
 }
 
 TEST(system_limits_make_sense) {
-    /* Never zero. */
+    /* No limit is zero. */
     CHECK(th_os_map_count_max() >= 1000);
     CHECK(th_os_cpus() >= 1);
     CHECK(th_os_page_size() >= 4096);
@@ -264,7 +264,7 @@ TEST(system_limits_make_sense) {
 /* ---- faults on demand ---- */
 
 TEST(ordered_faults_come_in_their_turn) {
-    /* After so many successes so many failures, then all is well; 0 switches it off. */
+    /* After so many successes come so many failures, then all is well; 0 switches it off. */
     size_t page = th_os_page_size();
     th_os_fail_map(2, 3);
     for (int i = 0; i < 8; i++) {
@@ -287,7 +287,7 @@ TEST(ordered_faults_come_in_their_turn) {
 }
 
 TEST(stderr_line_is_written_whole) {
-    /* What abort's caller prints arrives before the end. */
+    /* What is printed before an abort arrives before the end. */
     int ends[2];
     char text[8] = {0};
     CHECK_EQ(pipe(ends), 0);

@@ -65,17 +65,17 @@ TEST(reposting_task_lets_external_threads_in) {
 }
 
 TEST(task_reposted_as_next_lets_external_threads_in) {
-    /* ... nor through the LIFO slot. */
+    /* This holds through the LIFO slot. */
     check_external_gets_through(THRUM_HINT_NEXT, -1);
 }
 
 TEST(task_reposted_behind_all_lets_external_threads_in) {
-    /* ... nor through the inject queue. */
+    /* This holds through the inject queue. */
     check_external_gets_through(THRUM_HINT_YIELD, -1);
 }
 
 TEST(reposting_pinned_task_lets_external_threads_in) {
-    /* ... nor through the pinned inbox. */
+    /* This holds through the pinned inbox. */
     check_external_gets_through(THRUM_HINT_NONE, 0);
 }
 
@@ -87,7 +87,7 @@ static struct {
     rig r;
     thrum_task task;
     atomic_int runs;
-    atomic_int externals; /* that have run */
+    atomic_int externals; /* how many have run */
 } busy;
 
 static void run_long(thrum_task *self, void *arg) {
@@ -107,8 +107,9 @@ static void count_external(thrum_task *self, void *arg) {
 }
 
 TEST(long_runs_let_external_threads_in_sooner) {
-    /* The inject queue's turn comes by time where runs are long: not 61 of them for each external
-     * thread.
+    /*
+     * The inject queue's turn comes by time where runs are long: not after 61 of them for each
+     * external thread.
      */
     static thrum_task tasks[EXTERNALS];
     begin_one(&busy.r, THRUM_SHARDED);
@@ -159,7 +160,8 @@ static void check_queued_gets_through(thrum_hint hint, int worker, unsigned inte
 }
 
 TEST(reposting_task_lets_the_local_queue_run) {
-    /* What stands in the worker's own queue gets its turn, whichever queue the endless task uses.
+    /*
+     * What stands in the worker's own queue gets its turn, whichever queue the endless task uses.
      */
     check_queued_gets_through(THRUM_HINT_NONE, -1, 61);
     check_queued_gets_through(THRUM_HINT_NEXT, -1, 61);
@@ -167,7 +169,7 @@ TEST(reposting_task_lets_the_local_queue_run) {
 }
 
 TEST(reposting_pinned_task_lets_the_local_queue_run) {
-    /* Also behind the pinned inbox, which comes first. */
+    /* This holds behind the pinned inbox, which comes first. */
     check_queued_gets_through(THRUM_HINT_NONE, 0, 61);
 }
 
@@ -210,7 +212,7 @@ static int ping(void *arg) {
         thrum_sem_post(&p->b);
         CHECK_EQ(thrum_sem_wait(&p->a), 0);
     }
-    thrum_sem_post(&p->b); /* in case it waits once more */
+    thrum_sem_post(&p->b); /* needed if it waits once more */
     return 0;
 }
 
@@ -246,7 +248,7 @@ static int ping_only(void *arg) {
 }
 
 TEST(ping_pong_lets_external_threads_in) {
-    /* ... nor what comes from external threads. */
+    /* Nor do they starve what comes from external threads. */
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         rig r;
         pair p = {.r = &r, .a = THRUM_SEM_INIT(0), .b = THRUM_SEM_INIT(0)};
@@ -265,7 +267,7 @@ static int pinned_stopper(void *arg) {
 }
 
 TEST(ping_pong_lets_pinned_work_in) {
-    /* ... nor the worker's pinned inbox. */
+    /* Nor do they starve the worker's pinned inbox. */
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         rig r;
         pair p = {.r = &r, .a = THRUM_SEM_INIT(0), .b = THRUM_SEM_INIT(0)};
@@ -287,7 +289,9 @@ static int note(void *arg) {
     return 0;
 }
 
-/* Chains of NEXT: each run puts the next one into the slot again, behind it stands ordinary work.
+/*
+ * Makes chains of NEXT: each run puts the next one into the slot again; ordinary work stands
+ * behind.
  */
 static int next_chain(void *arg) {
     const int left = (int)(intptr_t)arg;
@@ -402,7 +406,10 @@ static void run_load(rig *r) {
 }
 
 TEST(every_combination_of_knobs_works) {
-    /* Local queue, steal, overflow, grab, capacity, LIFO limit, wake hint: each with each. */
+    /*
+     * Local queue, steal, overflow, grab, capacity, LIFO limit, wake hint: each is combined with
+     * each.
+     */
     for (unsigned bits = 0; bits < 1u << 8; bits++) {
         rig r;
         rig_init(&r);
@@ -416,14 +423,14 @@ TEST(every_combination_of_knobs_works) {
         r.config.lifo_limit = bits & 64 ? 0 : 3;
         r.config.wake_hint = !(bits & 128);
         if (UNDER_TSAN && bits % 7 != 0) {
-            continue; /* a sample, there */
+            continue; /* there it is only a sample */
         }
         run_load(&r);
     }
 }
 
 TEST(odd_values_of_the_knobs_work) {
-    /* The extremes of intervals and limits, pin-all, spinning, affinity. */
+    /* Extremes of intervals and limits, pin-all, spinning and affinity work. */
     for (int i = 0; i < 12; i++) {
         rig r;
         rig_init(&r);
@@ -476,7 +483,10 @@ TEST(odd_values_of_the_knobs_work) {
 }
 
 TEST(every_block_of_the_ready_queue_works) {
-    /* Blocks from 1, with which the original livelocks, to more than there is; any number. */
+    /*
+     * Blocks range from 1, with which the original livelocks, to more than there is work; any
+     * number works.
+     */
     static const unsigned blocks[] = {1, 2, 3, 7, 64, 1000, 1u << 16, UINT32_MAX};
     for (unsigned workers = 1; workers <= 4; workers++) {
         for (size_t i = 0; i < COUNT_OF(blocks); i++) {

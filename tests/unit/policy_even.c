@@ -8,21 +8,21 @@
 typedef struct race {
     int fibers;
     int steps;
-    int made[FIBERS_MAX]; /* by each; read by others only with one worker */
-    int at[1001];         /* with one worker: how many have made so many */
-    int least;            /* ... the fewest that any has made */
-    int spread;           /* ... the furthest that one was ever ahead of another */
-    atomic_int ended;     /* fibers */
+    int made[FIBERS_MAX]; /* steps of each; read by others only with one worker */
+    int at[1001];         /* with one worker: how many fibers have made so many steps */
+    int least;            /* with one worker: the fewest that any has made */
+    int spread;           /* with one worker: how far one ever was ahead of another */
+    atomic_int ended;     /* fibers that have ended */
     atomic_int progress[FIBERS_MAX];
-    int behind; /* with several: what the last one had left when the first one ended */
-    bool alone; /* one worker */
+    int behind; /* with several: what the last had left when the first ended */
+    bool alone; /* there is one worker */
     thrum_event gate;
     thrum_waitgroup waiting, running;
 } race;
 
 static race the_race;
 
-/* One worker: nobody else runs meanwhile. */
+/* For one worker: nothing else runs meanwhile. */
 static NO_TSAN void note_step(race *r, int i) {
     const int made = ++r->made[i];
     r->at[made - 1]--;
@@ -124,7 +124,7 @@ static void show(const thrum_config *c, const char *what, int value) {
 }
 
 TEST(one_worker_serves_yielding_fibers_evenly) {
-    /* Nobody gets two turns while another one waits for its first: one is ahead by one, at most. */
+    /* No fiber gets two turns while another waits for its first: one is ahead by one, at most. */
     for (unsigned i = 0; i < VARIANTS; i++) {
         const thrum_config config = variant(i, 1);
         run_race(&config, 200, SCALED(500));
@@ -135,8 +135,8 @@ TEST(one_worker_serves_yielding_fibers_evenly) {
 
 TEST(one_worker_serves_more_fibers_than_its_queue_holds) {
     /*
-     * Beyond the queue of yields the older half of it goes to the inject queue, and comes back by
-     * 256: who is caught in that loses a turn or two, no more.
+     * Beyond the queue of yields its older half goes to the inject queue, and comes back by 256: a
+     * fiber that is caught in that loses a turn or two, no more.
      */
     for (unsigned i = 0; i < VARIANTS; i++) {
         const thrum_config config = variant(i, 1);
@@ -147,8 +147,7 @@ TEST(one_worker_serves_more_fibers_than_its_queue_holds) {
 }
 
 TEST(several_workers_bring_all_yielding_fibers_to_their_end) {
-    /* How far the last is behind when the first ends is the machine's business, too: it is shown.
-     */
+    /* How far the last is behind when the first ends depends on the machine, too: it is shown. */
     for (unsigned i = 0; i < VARIANTS; i++) {
         const thrum_config config = variant(i, 4);
         run_race(&config, 200, SCALED(500));

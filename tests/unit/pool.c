@@ -8,7 +8,7 @@
 /* ---- what is constructed when ---- */
 
 TEST(reconstructing_constructs_at_each_borrow) {
-    /* And destructs at each give-back, exactly; bounded and unbounded. */
+    /* It also destructs at each give-back, exactly; bounded and unbounded. */
     for (size_t capacity = 0; capacity < 8; capacity += 4) {
         stage *s = stage_new(capacity, false);
         object *o[4];
@@ -28,7 +28,7 @@ TEST(reconstructing_constructs_at_each_borrow) {
 }
 
 TEST(preserving_constructs_once) {
-    /* A bounded pool all of its objects at the start; they keep their state. */
+    /* A bounded pool constructs all of its objects at the start; they keep their state. */
     stage *s = stage_new(10, true);
     CHECK_EQ(atomic_load(&s->constructed), 10);
     int sum = 0;
@@ -48,7 +48,7 @@ TEST(preserving_constructs_once) {
 }
 
 TEST(an_unbounded_pool_makes_what_it_needs) {
-    /* As many as were out at a time, no more; they are used again. */
+    /* It makes as many as were out at a time, no more; they are used again. */
     stage *s = stage_new(0, true);
     CHECK_EQ(atomic_load(&s->constructed), 0);
     for (int round = 0; round < 3; round++) {
@@ -66,7 +66,7 @@ TEST(an_unbounded_pool_makes_what_it_needs) {
 }
 
 TEST(hooks_may_be_left_out) {
-    /* Then the memory of a new object is zero, and an object keeps what is in it. */
+    /* Without them the memory of a new object is zero, and an object keeps what is in it. */
     thrum_pool_config config = THRUM_POOL_CONFIG_INIT;
     thrum_pool *pool = NULL;
     void *item = NULL;
@@ -95,7 +95,7 @@ static bool init_is_as_text(void) {
 }
 
 TEST(what_create_refuses) {
-    /* Nonsense, sizes that cannot be had; and nothing is left of it. */
+    /* It refuses nonsense and sizes that cannot be had; nothing is left of them. */
     stage *s = stage_bare();
     thrum_pool *pool = NULL;
     thrum_pool_config config = config_of(s, 2, true);
@@ -141,8 +141,10 @@ static int borrow_once(void *arg) {
 }
 
 TEST(ten_thousand_borrows_of_ten) {
-    /* A thousand fibers and some threads, ten times each: never more than ten are out, each object
-     * with one borrower, constructed and destructed as often as it was borrowed. */
+    /*
+     * A thousand fibers and some threads borrow ten times each: never more than ten are out, each
+     * object has one borrower, and is constructed and destructed as often as it was borrowed.
+     */
     stage *s = stage_new(10, false);
     s->n = 10;
     s->rounds = 10;
@@ -152,7 +154,7 @@ TEST(ten_thousand_borrows_of_ten) {
     cast_join(c);
     CHECK_EQ(atomic_load(&s->constructed), 10 * (fibers + 8));
     CHECK_EQ(atomic_load(&s->destructed), 10 * (fibers + 8));
-    CHECK(atomic_load(&s->most) <= 10); /* how many there were at once is the machine's affair */
+    CHECK(atomic_load(&s->most) <= 10); /* how many were out at once depends on the machine */
     stage_end(s);
 }
 
@@ -215,7 +217,7 @@ static int borrow_and_log(void *arg) {
 }
 
 TEST(borrowers_are_served_first_come_first_served) {
-    /* Fibers and threads queue; nobody passes them. */
+    /* Fibers and threads queue; none passes them. */
     enum { N = 12 };
     stage *s = stage_new(1, true);
     cast *c = cast_new(&s->r);
@@ -289,7 +291,10 @@ static int borrow_n_often(void *arg) {
 }
 
 TEST(borrowing_several_never_deadlocks) {
-    /* All of them need up to the whole pool; taken one by one they would wait for each other. */
+    /*
+     * All of them need up to the whole pool; if they took one by one they would wait for each
+     * other.
+     */
     for (int capacity = 2; capacity <= 8; capacity += 3) {
         stage *s = stage_new((size_t)capacity, capacity == 5);
         s->n = capacity;

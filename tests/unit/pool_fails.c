@@ -8,7 +8,10 @@
 /* ---- what fails ---- */
 
 TEST(a_failed_construct_is_told_and_nothing_is_lost) {
-    /* At any of several objects: those before it are undone, all are there for the next borrow. */
+    /*
+     * It may be any of several objects: those before it are undone, all are there for the next
+     * borrow.
+     */
     for (size_t capacity = 0; capacity < 8; capacity += 4) {
         stage *s = stage_new(capacity, false);
         void *items[4];
@@ -29,7 +32,7 @@ TEST(a_failed_construct_is_told_and_nothing_is_lost) {
 }
 
 TEST(a_failed_construct_at_the_start_undoes_the_rest) {
-    /* Of a bounded pool that preserves: nothing is left. */
+    /* The pool is bounded and preserves: nothing is left of it. */
     for (int at = 1; at <= 3; at++) {
         stage *s = stage_bare();
         thrum_pool_config config = config_of(s, 3, true);
@@ -47,7 +50,7 @@ TEST(a_failed_construct_at_the_start_undoes_the_rest) {
 }
 
 TEST(every_allocation_may_fail) {
-    /* Create and borrow say -ENOMEM, with nothing lost, and work afterwards. */
+    /* Create and borrow return -ENOMEM, with nothing lost, and work afterwards. */
     for (size_t capacity = 0; capacity < 8; capacity += 4) {
         stage *s = stage_bare();
         thrum_pool_config config = config_of(s, capacity, false);
@@ -105,7 +108,7 @@ static void give_back_to_another(void *arg) {
 }
 
 TEST(giving_back_what_was_not_borrowed_aborts) {
-    /* With a line that names the call. */
+    /* A line names the call. */
     stage *s = stage_new(1, true);
     const char *line = "thrum_pool_give_back: not borrowed from this pool";
     check_dies(give_back_nothing, s, line);
@@ -124,7 +127,7 @@ static int borrow_and_log(void *arg) {
 }
 
 TEST(destroy_is_refused_while_in_use) {
-    /* -EBUSY while one is out; nothing was destructed by that. */
+    /* It is -EBUSY while one is out; nothing was destructed by that. */
     stage *s = stage_new(2, true);
     cast *c = cast_new(&s->r);
     object *o[2] = {borrowed(s), borrowed(s)};

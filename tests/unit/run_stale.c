@@ -8,7 +8,7 @@
 
 #define BLOCK (1 << 16)
 
-static _Alignas(4096) char block[BLOCK]; /* of every scheduler: it is the first that is asked for */
+static _Alignas(4096) char block[BLOCK]; /* of every scheduler: it asks for this first */
 static atomic_bool block_taken;
 
 static void *give(void *ctx, size_t size) {
@@ -34,7 +34,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
                           void *arg);
 
 static thrum_sched *stale;
-static unsigned threads_left; /* to be started until the stop, from 1 */
+static unsigned threads_left; /* how many threads are to be started until the stop, from 1 */
 static int stop_result;
 
 static void *stops(void *arg) {
@@ -43,7 +43,7 @@ static void *stops(void *arg) {
     return NULL;
 }
 
-/* Once the scheduler has its last thread, and before thrum_run knows of that, another stops it. */
+/* Once the scheduler has its last thread, and before thrum_run knows that, another stops it. */
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
                           void *arg) {
     const int code = __real_pthread_create(thread, attr, fn, arg);

@@ -3,7 +3,7 @@
  */
 #include "support/support.h"
 
-/* Policies and workers: each pair in a scheduler of its own, also without workers. */
+/* Policies and workers: each pair has a scheduler of its own, also without workers. */
 static const unsigned workers[] = {0, 1, 2, 4, 8};
 #define POLICIES 3u
 
@@ -27,8 +27,8 @@ typedef struct stopped {
     pthread_t stopper;
     thrum_event gate;
     thrum_time deadline;
-    int result; /* of the stop */
-    bool late;  /* the gate is opened once the stop has timed out */
+    int result; /* result of the stop */
+    bool late;  /* whether the gate is opened once the stop has timed out */
     atomic_int ran;
 } stopped;
 
@@ -48,14 +48,14 @@ static int count_one(void *arg) {
     return 0;
 }
 
-/* Until posts from external threads are refused: then the other thread is inside its stop. */
+/* Waits until posts from external threads are refused: then the other thread is inside its stop. */
 static int post_until_refused(void *arg) {
     stopped *s = arg;
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = s->sched;
     int code;
     while ((code = thrum_go_with(&attr, count_one, s)) == 0) {
-        atomic_fetch_sub(&s->ran, 1); /* as if it had not been */
+        atomic_fetch_sub(&s->ran, 1); /* takes back what did not run */
         sched_yield();
     }
     return code;
@@ -74,7 +74,7 @@ static int entry_beside_stop(void *arg) {
     CHECK_EQ(pthread_create(&poster, NULL, post_main, s), 0);
     CHECK_EQ(pthread_join(poster, NULL), 0);
     for (int i = 0; i < 10; i++) {
-        CHECK_EQ(thrum_go(count_one, s), 0); /* its own tasks may go on */
+        CHECK_EQ(thrum_go(count_one, s), 0); /* its own tasks may still start others */
     }
     return 5;
 }
@@ -104,7 +104,7 @@ static int entry_past_deadline(void *arg) {
 }
 
 TEST(run_goes_on_when_the_stop_of_another_times_out) {
-    /* All waits are cancelled then; that of thrum_run for its entry is not. */
+    /* All waits are cancelled then, but not that of thrum_run for its entry. */
     EACH_CELL(policy, count) {
         stopped s = {.deadline = 0, .late = true};
         const thrum_config config = config_of(policy, count);
@@ -119,12 +119,12 @@ static int entry_cancelled(void *arg) {
     stopped *s = arg;
     s->sched = thrum_sched_current();
     CHECK_EQ(pthread_create(&s->stopper, NULL, stops, s), 0);
-    CHECK_EQ(thrum_event_wait(&s->gate), -ECANCELED); /* that is how it knows */
+    CHECK_EQ(thrum_event_wait(&s->gate), -ECANCELED); /* the entry learns of the stop by this */
     return 7;
 }
 
 TEST(run_ends_when_the_stop_of_another_cancels_its_entry) {
-    /* What a thread that waits for SIGTERM does: a stop with a deadline. */
+    /* A thread that waits for SIGTERM does this: a stop with a deadline. */
     EACH_CELL(policy, count) {
         for (int i = 0; i < check_scaled(20); i++) {
             stopped s = {.deadline = thrum_after_us(100)};
@@ -156,7 +156,7 @@ static int entry_beside_stops(void *arg) {
 }
 
 TEST(run_and_a_thread_that_stops_again_and_again) {
-    /* However they meet: the thread has stopped it, or finds that thrum_run does, or has. */
+    /* However they meet: the thread has stopped it, or finds that thrum_run does so, or has. */
     EACH_CELL(policy, count) {
         for (int i = 0; i < check_scaled(50); i++) {
             stopped s = {.result = 1};
@@ -195,7 +195,7 @@ static void ending_free(void *ctx, void *ptr) {
 }
 
 TEST(run_fails_in_order_when_memory_ends_for_good) {
-    /* At any of its calls: either it cannot start, or the entry has run. */
+    /* Memory ends at any of its calls: either it cannot start, or the entry has run. */
     EACH_CELL(policy, count) {
         bool ran = false;
         for (memory.last = 0; memory.last < 200; memory.last++) {

@@ -10,7 +10,7 @@ typedef struct stage {
     order log;
     atomic_int readers, most, late, done;
     atomic_bool let_go;
-    int plain, twin; /* equal while nobody writes */
+    int plain, twin; /* they are equal while no thread writes */
     int rounds;
 } stage;
 
@@ -27,7 +27,7 @@ static void stage_free(stage *s) {
 }
 
 TEST(one_caller_locks_and_unlocks) {
-    /* Either way, and by each call; a free lock is taken at once. */
+    /* It locks either way, and by each call; a free lock is taken at once. */
     thrum_rwlock lock = THRUM_RWLOCK_INIT;
     for (int i = 0; i < 2; i++) {
         thrum_rwlock_rdlock(&lock);
@@ -55,7 +55,7 @@ TEST(static_initializer_is_init) {
 }
 
 TEST(readers_share_and_writers_do_not) {
-    /* What is refused while others hold it, by the calls that do not wait. */
+    /* While others hold it, calls that do not wait are refused. */
     thrum_rwlock lock = THRUM_RWLOCK_INIT;
     thrum_rwlock_rdlock(&lock);
     CHECK_EQ(thrum_rwlock_try_rdlock(&lock), 0);
@@ -105,7 +105,9 @@ static void write_twice_by_fiber(void *arg) {
 }
 
 TEST(a_writer_that_locks_again_aborts) {
-    /* For writing or reading, plainly or with a deadline, by a thread and by a fiber. */
+    /*
+     * It locks again for writing or reading, plainly or with a deadline; it is a thread or a fiber.
+     */
     thrum_rwlock lock = THRUM_RWLOCK_INIT;
     static const char again[] = "held for writing by the caller already";
     check_dies(write_twice, &lock, again);
@@ -136,7 +138,7 @@ static void unlock_writers(void *arg) {
 }
 
 TEST(unlocking_what_is_not_held_aborts) {
-    /* With a line that names the call and says what is wrong. */
+    /* A line names the call and says what is wrong. */
     thrum_rwlock lock = THRUM_RWLOCK_INIT;
     check_dies(unlock_free, &lock, "thrum_rwlock_unlock: not held");
     check_dies(unlock_twice, &lock, "thrum_rwlock_unlock: not held");
@@ -155,7 +157,7 @@ static int read_together(void *arg) {
 }
 
 TEST(readers_are_inside_together) {
-    /* Each waits inside until all are. */
+    /* Each waits inside until all are there. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -195,7 +197,7 @@ static int read_or_write(void *arg) {
 }
 
 TEST(a_writer_is_alone) {
-    /* Plain data, by fibers and threads that read and write in turn. */
+    /* Fibers and threads read and write plain data in turn. */
     rig r;
     rig_begin(&r, 0);
     for (int threads = 0; threads <= 4; threads += 4) {
@@ -281,12 +283,12 @@ TEST(readers_and_writers_take_turns) {
     rig_stop(&r);
 }
 
-/* Until the other kind has come in so often. */
+/* Takes and gives up the lock until the other kind has come in that often. */
 static int read_on(void *arg) {
     stage *s = ((actor *)arg)->arg;
     while (atomic_load(&s->done) < s->rounds) {
         thrum_rwlock_rdlock(&s->lock);
-        thrum_yield(); /* inside: there is always one */
+        thrum_yield(); /* it is inside: there is always one */
         thrum_rwlock_unlock(&s->lock);
     }
     return 0;
@@ -337,7 +339,7 @@ static int read_often(void *arg) {
 }
 
 TEST(a_stream_of_writers_does_not_starve_a_reader) {
-    /* The same the other way round. */
+    /* The same holds the other way round. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -350,7 +352,7 @@ TEST(a_stream_of_writers_does_not_starve_a_reader) {
     rig_stop(&r);
 }
 
-/* ---- late ones ---- */
+/* ---- late waits ---- */
 
 static int write_in_vain(void *arg) {
     stage *s = ((actor *)arg)->arg;
@@ -371,7 +373,7 @@ static int read_in_vain(void *arg) {
 }
 
 TEST(a_held_lock_is_given_up_at_the_deadline) {
-    /* Not before; and it is free when its holder unlocks. */
+    /* It is not given up before that; and it is free when its holder unlocks. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -389,7 +391,7 @@ TEST(a_held_lock_is_given_up_at_the_deadline) {
 }
 
 TEST(readers_behind_a_late_writer_go_on) {
-    /* While another reads: they had waited for nobody but that writer. */
+    /* This holds while another reads: they had waited only for that writer. */
     rig r;
     rig_begin(&r, 0);
     for (int fiber = 0; fiber < 2; fiber++) {
@@ -402,7 +404,7 @@ TEST(readers_behind_a_late_writer_go_on) {
         SPIN_UNTIL(atomic_load(&s->readers) == 4);
         atomic_store(&s->let_go, true);
         cast_join(c);
-        CHECK_EQ(atomic_load(&s->late), 1); /* it had left, or the readers would wait still */
+        CHECK_EQ(atomic_load(&s->late), 1); /* it had left, or the readers would still wait */
         thrum_rwlock_unlock(&s->lock);
         stage_free(s);
     }
@@ -420,7 +422,7 @@ static int locks_in_the_end(void *arg) {
 }
 
 TEST(locking_is_not_cancelled) {
-    /* Those who wait, with a deadline or without, get it when it is free. */
+    /* Waiters, with a deadline or without, get it when it is free. */
     enum { N = 20 };
     rig r;
     rig_begin(&r, 0);
@@ -440,7 +442,7 @@ TEST(locking_is_not_cancelled) {
 /* ---- the end ---- */
 
 TEST(destroy_is_refused_while_in_use) {
-    /* -EBUSY changes nothing: held for reading, for writing, waited for. */
+    /* It is -EBUSY and changes nothing: held for reading, for writing, waited for. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -461,7 +463,7 @@ TEST(destroy_is_refused_while_in_use) {
     rig_stop(&r);
 }
 
-/* Counted under the lock, by writers: the last one frees it. */
+/* Writers count under the lock: the last one frees it. */
 typedef struct shared {
     thrum_rwlock lock;
     int left;

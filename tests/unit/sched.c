@@ -1,5 +1,5 @@
 /*
- * sched.c: starting and running a scheduler, what it tells about itself, its hooks, two side by
+ * sched.c: starting and running a scheduler, what it says about itself, its hooks, two side by
  * side.
  */
 /* matrix: policy workers */
@@ -28,7 +28,7 @@ TEST(start_and_stop_with_defaults) {
 }
 
 TEST(run_returns_what_entry_returned) {
-    /* Any value, negative ones too. */
+    /* It may be any value, negative ones too. */
     static const int values[] = {0, 1, -1, 255, INT_MAX, INT_MIN, -EINVAL};
     rig r;
     rig_init(&r);
@@ -153,7 +153,7 @@ TEST(workers_are_as_many_as_asked_for) {
 #define HOOKED_MAX 64
 
 typedef struct hooked {
-    rig r; /* first: the allocator's ctx */
+    rig r; /* comes first: it is the allocator's ctx */
     pthread_t threads[HOOKED_MAX];
     atomic_int started[HOOKED_MAX];
     atomic_int stopped[HOOKED_MAX];
@@ -187,7 +187,7 @@ static void hooked_body(thrum_task *self, void *arg) {
 }
 
 TEST(worker_hooks_run_once_on_each_worker) {
-    /* On the worker's own thread, start before its first task and stop after its last. */
+    /* They run on the worker's own thread, start before its first task and stop after its last. */
     static hooked h;
     thrum_task tasks[HOOKED_MAX];
     rig_init(&h.r);
@@ -219,7 +219,7 @@ static void named_body(thrum_task *self, void *arg) {
 }
 
 TEST(threads_carry_the_name_of_the_scheduler) {
-    /* So that top and gdb tell whose they are. */
+    /* So top and gdb tell which scheduler they belong to. */
     char name[] = "weaver";
     thrum_task task = THRUM_TASK_INIT(named_body, NULL);
     rig r;
@@ -308,7 +308,7 @@ static void bounce_body(thrum_task *self, void *arg) {
 }
 
 TEST(two_schedulers_post_to_each_other) {
-    /* Tasks of one are outside threads to the other; each runs what was posted to it. */
+    /* A task of one counts as an external thread for the other; each runs what was posted to it. */
     rig r1, r2;
     bounce balls[8];
     const int turns = SCALED(1000);
@@ -356,7 +356,7 @@ static int right_side(void *arg) {
 }
 
 TEST(fibers_of_two_schedulers_wake_each_other) {
-    /* A fiber that is woken from another scheduler goes on on its own. */
+    /* A fiber that another scheduler wakes goes on on its own. */
     rig r1, r2;
     rig_begin(&r1, 0);
     rig_begin(&r2, 0);

@@ -5,7 +5,7 @@
 /* matrix: quick 1 2 8 */
 #include "support/support.h"
 
-/* In the rig's first fiber. */
+/* Runs a test in the rig's first fiber. */
 static void in_task(thrum_fn fn, void *arg) {
     rig r;
     rig_begin(&r, 0);
@@ -28,14 +28,14 @@ static int sleeps_a_little(void *arg) {
     atomic_int *count = arg;
     CHECK_EQ(thrum_sleep(100000), 0);
     atomic_fetch_add(count, 1);
-    return 3; /* no failure */
+    return 3; /* this is no failure */
 }
 
 static int opens_and_joins(void *arg) {
     atomic_int count = 0;
     thrum_scope scope;
     (void)arg;
-    for (int round = 0; round < 3; round++) { /* the same memory again and again */
+    for (int round = 0; round < 3; round++) { /* in the same memory again and again */
         CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
         for (int i = 0; i < 100; i++) {
             CHECK_EQ(thrum_scope_go(&scope, sleeps_a_little, &count), 0);
@@ -49,7 +49,7 @@ static int opens_and_joins(void *arg) {
 }
 
 TEST(join_waits_for_all) {
-    /* Children that wait, in a scope that is opened again and again. */
+    /* Children wait, in a scope that is opened again and again. */
     in_task(opens_and_joins, NULL);
 }
 
@@ -71,7 +71,7 @@ static int fails_first(void *arg) {
 }
 
 TEST(the_first_failure_cancels_the_others) {
-    /* Which then return -ECANCELED; the join tells what came first. */
+    /* The others then return -ECANCELED; the join returns what came first. */
     in_task(fails_first, NULL);
 }
 
@@ -91,7 +91,7 @@ static int cancelled_from_inside(void *arg) {
     CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
     thrum_scope_cancel(&scope);
     thrum_scope_cancel(&scope);
-    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0); /* born cancelled */
+    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0); /* it is cancelled from its beginning */
     CHECK_EQ(thrum_scope_join(&scope), -ECANCELED);
     return 0;
 }
@@ -122,7 +122,7 @@ static int cannot_start(void *arg) {
 }
 
 TEST(what_cannot_start_fails_the_scope) {
-    /* Without a function, or memory: the siblings are cancelled, and the join tells. */
+    /* It has no function, or no memory: the siblings are cancelled, and the join reports it. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, cannot_start, &r), 0);
@@ -174,14 +174,14 @@ static int has_deadlines(void *arg) {
 }
 
 TEST(deadlines_are_inherited) {
-    /* The earliest of all around. */
+    /* A task inherits the earliest of all around it. */
     in_task(has_deadlines, NULL);
 }
 
 static int nested_waiter(void *arg) {
     thrum_scope scope;
     int *inner = arg;
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_s(1000)), 0); /* cut to the outer one */
+    CHECK_EQ(thrum_scope_open(&scope, thrum_after_s(1000)), 0); /* the outer one limits it */
     CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
     *inner = thrum_scope_join(&scope);
     return 0;
@@ -211,7 +211,7 @@ static int runs_out(void *arg) {
 }
 
 TEST(at_the_deadline_the_scope_is_cancelled) {
-    /* And those below it, for the same reason. */
+    /* The scopes below it are cancelled, too, for the same reason. */
     in_task(runs_out, NULL);
 }
 
@@ -240,7 +240,7 @@ static int grows(void *arg) {
 }
 
 TEST(cancelling_a_task_cancels_all_below_it) {
-    /* Scopes in scopes, of different shapes. The joins are not cut short. */
+    /* There are scopes in scopes, of different shapes. The joins are not cut short. */
     rig r;
     atomic_int leaves = 0;
     const tree shapes[] = {{1, 64, &leaves}, {3, 4, &leaves}, {6, 2, &leaves}, {40, 1, &leaves}};
@@ -262,7 +262,7 @@ TEST(cancelling_a_task_cancels_all_below_it) {
 }
 
 TEST(cancelling_a_tree_that_still_grows) {
-    /* Wherever it is just then: nothing hangs, and no child is left. */
+    /* The cancel comes wherever the tree is just then: nothing hangs, and no child is left. */
     rig r;
     atomic_int leaves = 0;
     rig_begin(&r, 0);
@@ -401,7 +401,10 @@ static int waits_and_forgives(void *arg) {
     return thrum_sem_wait(&never) == -ECANCELED ? 0 : 1;
 }
 
-/* A scope in another one; `joins`: in the join before the stop, else behind the gate. */
+/*
+ * Opens a scope in another one; `joins`: it is in the join before the stop, otherwise behind the
+ * gate.
+ */
 static int has_scopes(stopped *s, bool joins) {
     thrum_scope outer, inner;
     CHECK_EQ(thrum_scope_open(&outer, thrum_after_s(1000)), 0);
@@ -427,7 +430,10 @@ static int joins_behind_the_gate(void *arg) {
 }
 
 TEST(a_stop_cancels_scopes_that_are_open) {
-    /* Their joins say so, as after a cancel of their task: those that wait and those that come. */
+    /*
+     * Their joins return that, as after a cancel of their task: those that wait and those that
+     * come.
+     */
     enum { EACH = 20 };
     for (int round = 0; round < check_scaled(20); round++) {
         stopped s = {.said = 0};
@@ -472,7 +478,7 @@ static int joins_what_fails(void *arg) {
 }
 
 TEST(a_failure_after_a_stop_is_not_the_reason) {
-    /* The stop has cancelled the scope's task before; the join says what came first. */
+    /* The stop has cancelled the scope's task before; the join returns what came first. */
     stopped s = {.said = 0};
     rig r;
     rig_begin(&r, 0);
@@ -494,6 +500,6 @@ static int opens_nothing(void *arg) {
 }
 
 TEST(scope_that_is_none) {
-    /* -EINVAL in a task, too. */
+    /* It is -EINVAL in a task, too. */
     in_task(opens_nothing, NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * scope_late.c: deadlines of scopes that nobody is free to see, or that had passed before.
+ * scope_late.c: deadlines of scopes that no worker is free to see, or that had passed before.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -12,7 +12,7 @@ static int waits(void *arg) {
     return thrum_sem_wait(&never);
 }
 
-/* Computes, and asks now and then: nothing else sees the deadline where all do. */
+/* Computes, and asks now and then: where all tasks compute nothing else sees the deadline. */
 static int computes(void *arg) {
     (void)arg;
     while (!thrum_cancelled()) {
@@ -20,7 +20,7 @@ static int computes(void *arg) {
     return 0;
 }
 
-/* In a task, and in a thread that is bound to a scheduler without workers. */
+/* Runs a test in a task, and in a thread that is bound to a scheduler without workers. */
 static void in_task(thrum_fn fn) {
     rig r;
     thrum_sem_init(&never, 0);
@@ -56,7 +56,7 @@ static int all_compute(void *arg) {
 }
 
 TEST(a_deadline_is_seen_while_all_workers_compute) {
-    /* By the task that asks whether it is cancelled. */
+    /* It is seen by the task that asks whether it is cancelled. */
     in_task(all_compute);
 }
 
@@ -107,7 +107,7 @@ static int has_levels(void *arg) {
     levels l = {.r = arg};
     thrum_scope scope;
     CHECK_EQ(thrum_scope_open(&scope, thrum_after_ms(3)), 0);
-    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0); /* of the outermost: it ends, too */
+    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0); /* in the outermost one: it ends, too */
     CHECK_EQ(thrum_scope_go(&scope, goes_deeper, &l), 0);
     for (int i = 0; i < crowd(arg); i++) {
         CHECK_EQ(thrum_scope_go(&scope, computes, NULL), 0);
@@ -120,7 +120,7 @@ static int has_levels(void *arg) {
 }
 
 TEST(the_outermost_scope_that_is_late_is_cancelled) {
-    /* And by that all below it, whoever was the first to ask. */
+    /* With it all below it are cancelled, whichever task was the first to ask. */
     in_task(has_levels);
 }
 
@@ -142,7 +142,9 @@ static int is_not_its_child(void *arg) {
 }
 
 TEST(the_owner_is_not_cancelled_by_its_own_scopes) {
-    /* Its deadline is that of its children, also of those in scopes that it opens within. */
+    /*
+     * The owner's deadline is that of its children, also of those in scopes that it opens within.
+     */
     in_task(is_not_its_child);
 }
 
@@ -171,7 +173,7 @@ static int opens_late(void *arg) {
     const thrum_time past[] = {INT64_MIN, 0, thrum_now() - 1, thrum_now()};
     for (size_t i = 0; i < COUNT_OF(past); i++) {
         CHECK_EQ(thrum_scope_open(&scope, past[i]), 0);
-        CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT); /* an empty one */
+        CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT); /* an empty scope */
         CHECK_EQ(thrum_scope_open(&scope, past[i]), 0);
         CHECK_EQ(thrum_scope_go(&scope, is_cancelled, NULL), 0);
         CHECK_EQ(thrum_scope_go(&scope, opens_within, &within), 0);

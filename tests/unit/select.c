@@ -18,7 +18,7 @@ static void chan_free(thrum_chan *c) {
 }
 
 TEST(wrong_cases_are_refused) {
-    /* A kind that is none, no cases at all: -EINVAL, and nothing was done. */
+    /* A kind that does not exist, or no cases at all, is -EINVAL, and nothing was done. */
     thrum_chan *c = chan_new(1);
     int elem = 1;
     thrum_case cases[] = {THRUM_SEND_CASE(c, &elem), THRUM_RECV_CASE(c, &elem)};
@@ -31,7 +31,7 @@ TEST(wrong_cases_are_refused) {
 }
 
 TEST(cases_without_a_channel_never_happen) {
-    /* Alone they wait for the deadline, as no cases do; beside another that one happens. */
+    /* Alone they wait for the deadline, as no cases do; beside another case that one happens. */
     thrum_chan *c = chan_new(1);
     int elem = 1;
     thrum_time until = thrum_after_ms(2);
@@ -48,7 +48,7 @@ TEST(cases_without_a_channel_never_happen) {
 }
 
 TEST(what_can_be_done_is_done_at_once) {
-    /* A deadline in the past is no hindrance; with nothing to do it is -ETIMEDOUT. */
+    /* A deadline in the past does not prevent it; with nothing to do it is -ETIMEDOUT. */
     thrum_chan *c = chan_new(1);
     int in = 5;
     int out = 0;
@@ -68,7 +68,7 @@ TEST(what_can_be_done_is_done_at_once) {
 }
 
 TEST(each_that_is_ready_has_its_turn) {
-    /* Eight cases, of which some can be done: over many calls each of those happens often. */
+    /* Of eight cases some can be done: over many calls each of those happens often. */
     thrum_chan *chans[8];
     thrum_case cases[8];
     int elem = 1;
@@ -156,7 +156,7 @@ static int select_one(void *arg) {
 }
 
 TEST(an_element_is_handed_to_a_select) {
-    /* At each of some places of few, many and a crowd of cases; nobody is left on a list. */
+    /* It stands at some place of few, many and a crowd of cases; no waiter is left on a list. */
     rig r;
     rig_begin(&r, 0);
     const size_t sizes[] = {1, 2, 8, 9, 64, 65, MANY};
@@ -208,7 +208,7 @@ TEST(an_element_is_taken_from_a_select) {
 }
 
 TEST(a_close_ends_a_select) {
-    /* Its number and -EPIPE, for a send and for a receive. */
+    /* It returns its number and -EPIPE, for a send and for a receive. */
     rig r;
     rig_begin(&r, 0);
     for (int k = 0; k < 4; k++) {
@@ -227,7 +227,7 @@ TEST(a_close_ends_a_select) {
 }
 
 TEST(a_late_select_has_moved_nothing) {
-    /* It stands nowhere afterwards. */
+    /* It is on no list afterwards. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -287,7 +287,7 @@ TEST(a_select_does_not_meet_itself) {
 }
 
 TEST(selects_meet_each_other) {
-    /* Two that would do both: each meeting is one send and one receive. */
+    /* Two would do both: each meeting is one send and one receive. */
     rig r;
     rig_begin(&r, 0);
     for (int k = 0; k < 3; k++) {
@@ -313,7 +313,7 @@ typedef struct ring {
     thrum_chan *quit;
 } ring;
 
-/* Any of three rendezvous, either way, in an order of its own; until told to quit. */
+/* Selects over any of three rendezvous, either way, in an order of its own; until told to quit. */
 static int circle(void *arg) {
     actor *a = arg;
     ring *s = a->arg;

@@ -48,7 +48,7 @@ static void init_beyond(void *arg) {
 }
 
 TEST(value_beyond_the_maximum_aborts) {
-    /* In a post and in the init, with a line that names the call. */
+    /* It aborts in a post and in the init, with a line that names the call. */
     thrum_sem sem;
     check_dies(post_beyond, &sem, "thrum_sem_post: value beyond THRUM_SEM_MAX");
     check_dies(init_beyond, &sem, "thrum_sem_init: value beyond THRUM_SEM_MAX");
@@ -104,8 +104,10 @@ TEST(waiters_are_served_first_come_first_served) {
 }
 
 TEST(nobody_takes_a_waiters_unit) {
-    /* A unit posted while somebody waits can't be taken by another, whether the waiter has run or
-     * not. */
+    /*
+     * A unit that is posted while a waiter is there cannot be taken by another, whether the waiter
+     * has run or not.
+     */
     rig r;
     rig_begin(&r, 0);
     for (int i = 0; i < 20; i++) {
@@ -142,7 +144,7 @@ static int post_many(void *arg) {
 }
 
 TEST(each_unit_is_taken_once) {
-    /* Many posters and as many takers, of both kinds: everybody ends, nothing is left. */
+    /* Many posters and as many takers, of both kinds: all of them end, nothing is left. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -174,7 +176,7 @@ static int guarded_count(void *arg) {
 }
 
 TEST(one_unit_excludes) {
-    /* With one unit, who took it is alone and sees what the one before wrote. */
+    /* With one unit, its taker is alone and sees what the one before wrote. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -210,7 +212,7 @@ static int pong(void *arg) {
 }
 
 TEST(ping_pong_in_every_pairing) {
-    /* Fiber and fiber, thread and thread, and mixed: plain data goes to and fro. */
+    /* Plain data goes to and fro between fiber and fiber, thread and thread, and both kinds. */
     rig r;
     rig_begin(&r, 0);
     for (int kinds = 0; kinds < 4; kinds++) {
@@ -248,7 +250,10 @@ TEST(a_crowd_waits_and_is_let_through) {
 /* ---- the end of a semaphore ---- */
 
 TEST(destroy_is_refused_while_waited_for) {
-    /* -EBUSY changes nothing: the waiter is served afterwards. Then it is destroyed and zero. */
+    /*
+     * It is -EBUSY and changes nothing: the waiter is served afterwards. Then it is destroyed and
+     * zero.
+     */
     static const thrum_sem zero;
     rig r;
     rig_begin(&r, 0);

@@ -6,7 +6,7 @@
 #include "support/actors.h"
 
 TEST(units_are_taken_all_or_none) {
-    /* As many as there are, and none when there are fewer. */
+    /* A take gets as many as there are, and none when there are fewer. */
     thrum_sem sem = THRUM_SEM_INIT(5);
     CHECK_EQ(thrum_sem_try_wait_n(&sem, 6), -EAGAIN);
     CHECK_EQ(thrum_sem_wait_n(&sem, 3), 0);
@@ -21,7 +21,7 @@ TEST(units_are_taken_all_or_none) {
 }
 
 TEST(none_is_none_and_too_many_is_told) {
-    /* At the ends of what a count may be. */
+    /* It holds at the ends of what a count may be. */
     thrum_sem sem = THRUM_SEM_INIT(0);
     CHECK_EQ(thrum_sem_wait_n(&sem, 0), 0);
     CHECK_EQ(thrum_sem_wait_n_until(&sem, 0, 0), 0);
@@ -49,7 +49,7 @@ static void post_too_many(void *arg) {
 }
 
 TEST(value_beyond_the_maximum_aborts) {
-    /* By the sum, and by the count alone. */
+    /* The sum is too large, or the count alone. */
     thrum_sem sem;
     check_dies(post_beyond, &sem, "thrum_sem_post_n: value beyond THRUM_SEM_MAX");
     check_dies(post_too_many, &sem, "thrum_sem_post_n: value beyond THRUM_SEM_MAX");
@@ -73,7 +73,7 @@ static int want_and_log(void *arg) {
     return 0;
 }
 
-/* Fibers and threads that want what the hall says, in the queue one behind the other. */
+/* Starts fibers and threads that want what the hall says, in the queue one behind the other. */
 static cast *queue_up(rig *r, hall *h, int n) {
     cast *c = cast_new(r);
     for (int i = 0; i < n; i++) {
@@ -89,12 +89,12 @@ TEST(waiters_are_served_in_their_order_whatever_they_want) {
     rig_begin(&r, 0);
     hall h = {.sem = THRUM_SEM_INIT(2), .wants = {5, 1, 2, 4}};
     cast *c = queue_up(&r, &h, 4);
-    CHECK_EQ(thrum_sem_try_wait(&h.sem), -EAGAIN); /* there were two */
+    CHECK_EQ(thrum_sem_try_wait(&h.sem), -EAGAIN); /* there were two units */
     thrum_sem_post(&h.sem);
     CHECK_EQ(thrum_sem_try_wait(&h.sem), -EAGAIN);
     thrum_sem_post(&h.sem);
     CHECK_EQ(SEM_WAITING(&h.sem), 4);
-    thrum_sem_post_n(&h.sem, 3); /* the fifth, one for the next, one put by */
+    thrum_sem_post_n(&h.sem, 3); /* the fifth unit, one for the next, one put by */
     CHECK_EQ(SEM_WAITING(&h.sem), 2);
     YIELD_UNTIL(atomic_load(&h.log.count) == 2);
     thrum_sem_post(&h.sem);
@@ -105,7 +105,7 @@ TEST(waiters_are_served_in_their_order_whatever_they_want) {
     CHECK_EQ(h.log.seen[2], 2);
     CHECK_EQ(h.log.seen[3], 3);
     CHECK_EQ(thrum_sem_try_wait_n(&h.sem, 4), -EAGAIN);
-    CHECK_EQ(thrum_sem_try_wait_n(&h.sem, 3), 0); /* nothing lost, nothing doubled */
+    CHECK_EQ(thrum_sem_try_wait_n(&h.sem, 3), 0); /* nothing is lost or doubled */
     CHECK_EQ(thrum_sem_destroy(&h.sem), 0);
     rig_stop(&r);
 }
@@ -118,7 +118,7 @@ static int want_in_vain(void *arg) {
 }
 
 TEST(what_was_put_by_for_one_that_is_late_goes_on) {
-    /* To those behind it, in their order, and the rest to whoever comes. */
+    /* It goes to those behind it, in their order, and the rest to the next to come. */
     for (int fiber = 0; fiber <= 1; fiber++) {
         rig r;
         rig_begin(&r, 0);
@@ -168,7 +168,7 @@ TEST(what_was_put_by_for_one_that_is_cancelled_goes_on) {
 
 enum { ALL = 6 };
 
-/* Each takes some of six, by turns as one that waits, or only for a while; all of them exclude. */
+/* Each takes some of six units; in turn it waits, or waits only briefly; all of them exclude. */
 static int take_some(void *arg) {
     actor *a = arg;
     hall *h = a->arg;
@@ -181,14 +181,14 @@ static int take_some(void *arg) {
             continue;
         }
         if (n == ALL)
-            h->plain++; /* alone */
+            h->plain++; /* alone in here */
         thrum_sem_post_n(&h->sem, n);
     }
     return 0;
 }
 
 TEST(a_crowd_takes_and_gives_back) {
-    /* Fibers and threads; in the end all units are there. */
+    /* Fibers and threads take; in the end all units are there. */
     rig r;
     rig_begin(&r, 0);
     hall h = {.sem = THRUM_SEM_INIT(ALL)};

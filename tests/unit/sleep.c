@@ -7,7 +7,7 @@
 
 #define MS ((thrum_time)1000000)
 
-/* Sleeps until an instant and tells by how much it was late. */
+/* Sleeps until an instant and records how late it was. */
 static int sleep_some(void *arg) {
     thrum_time *late = arg;
     thrum_time until = thrum_after_ms(3);
@@ -66,7 +66,7 @@ static int sleep_in_the_past(void *arg) {
 }
 
 TEST(a_fibers_sleep_in_the_past_is_over_at_once) {
-    /* However far. */
+    /* It may lie any distance back. */
     rig_do(0, sleep_in_the_past, NULL);
 }
 
@@ -86,14 +86,14 @@ static int sleep_and_log(void *arg) {
     return 0;
 }
 
-/* True: all of them were asleep before the first deadline; else the order says nothing. */
+/* Returns whether all slept before the first deadline; otherwise the order says nothing. */
 static bool sleep_a_lot(order *log, thrum_time delay) {
     enum { N = 24 };
     static sleeper s[N];
     thrum_handle *handles[N];
     thrum_time base = thrum_after(delay);
     for (int i = 0; i < N; i++) {
-        int at = i * 7 % N; /* the deadlines in no order */
+        int at = i * 7 % N; /* the deadlines come in no order */
         s[i] = (sleeper){.log = log, .number = at, .until = base + at * MS / 10};
         CHECK_EQ(thrum_spawn(&handles[i], sleep_and_log, &s[i]), 0);
     }
@@ -109,7 +109,7 @@ static int sleep_in_order(void *arg) {
     static order logs[16];
     int at = 0;
     (void)arg;
-    while (!sleep_a_lot(&logs[at], (thrum_time)20 * MS << at)) { /* a machine that is very busy */
+    while (!sleep_a_lot(&logs[at], (thrum_time)20 * MS << at)) { /* for very busy machines */
         CHECK(++at < (int)COUNT_OF(logs));
     }
     for (int i = 0; i < 24; i++) {
@@ -119,7 +119,7 @@ static int sleep_in_order(void *arg) {
 }
 
 TEST(sleepers_of_one_worker_wake_in_the_order_of_their_deadlines) {
-    /* In whatever order they went to sleep. */
+    /* They do so in whatever order they went to sleep. */
     rig r;
     rig_init(&r);
     r.config.workers = 1;
@@ -151,7 +151,7 @@ static int sleep_and_keep_errno(void *arg) {
 }
 
 TEST(errno_is_kept_over_a_sleep) {
-    /* On a fiber, and on a plain thread. */
+    /* This holds on a fiber, and on a plain thread. */
     rig_do(0, sleep_and_keep_errno, NULL);
     sleep_and_keep_errno(NULL);
 }
@@ -166,7 +166,7 @@ static int sleep_pinned(void *arg) {
 }
 
 TEST(a_pinned_fiber_wakes_on_its_worker) {
-    /* Whoever fires its deadline. */
+    /* It wakes there whichever worker fires its deadline. */
     rig r;
     rig_begin(&r, 0);
     int workers = (int)thrum_sched_workers(r.sched);
@@ -187,7 +187,7 @@ static int sleep_for_ever(void *arg) {
 }
 
 TEST(a_sleep_for_ever_ends_by_a_cancel) {
-    /* It has no deadline that could pass; a sleeper is cancelled like whoever waits. */
+    /* It has no deadline that could pass; a sleeper is cancelled like any waiter. */
     rig r;
     atomic_bool begun = false;
     thrum_handle *handle = NULL;

@@ -33,7 +33,7 @@ static int join_values(void *arg) {
 }
 
 TEST(join_hands_over_the_result) {
-    /* Any value, and the joiner's own fate is apart from it. */
+    /* It may be any value; the joiner's own fate is apart from it. */
     rig_do(0, join_values, NULL);
 }
 
@@ -116,7 +116,7 @@ TEST(join_before_the_task_has_ended) {
 }
 
 TEST(plain_thread_joins) {
-    /* Before and after the end, without ever having bound to the scheduler. */
+    /* It joins before and after the end, without ever having bound to the scheduler. */
     rig r;
     child c = {.go = THRUM_SEM_INIT(0)};
     int result = 0;
@@ -209,7 +209,7 @@ static int join_own(void *arg) {
 }
 
 TEST(joining_oneself_is_a_deadlock) {
-    /* Refused; the handle is kept and another may join. */
+    /* It is refused; the handle is kept and another task may join. */
     rig r;
     own o = {.known = THRUM_SEM_INIT(0)};
     int result = 0;
@@ -277,7 +277,7 @@ TEST(detach_after_the_task_has_ended) {
 }
 
 TEST(plain_thread_detaches) {
-    /* From outside, before and after the end. */
+    /* An external thread detaches before and after the end. */
     rig r;
     child c = {.go = THRUM_SEM_INIT(0)};
     thrum_handle *handle = NULL;
@@ -342,11 +342,11 @@ static int go_each_way(void *arg) {
 }
 
 TEST(go_starts_in_every_way) {
-    /* Without an attr, with a NULL one, with each flag. */
+    /* It starts without an attr, with a NULL one, with each flag. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, go_each_way, &r), 0);
-    rig_go(&r, count_run, NULL); /* and from external threads */
+    rig_go(&r, count_run, NULL); /* an external thread calls it, too */
     rig_stop(&r);
     CHECK_EQ(atomic_load(&runs), 8);
 }
@@ -416,7 +416,7 @@ static void run_alone(void *fn) {
 }
 
 TEST(handle_given_up_twice_aborts) {
-    /* One line that names the call, in release builds too. */
+    /* One line names the call, in release builds too. */
     thrum_fn fn = join_twice;
     check_dies(run_alone, &fn, "thrum: thrum_join: ");
     fn = join_then_detach;

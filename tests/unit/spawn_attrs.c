@@ -15,7 +15,7 @@ static int must_not_run(void *arg) {
 }
 
 TEST(without_a_scheduler_it_says_so) {
-    /* Off a task, and without one in the attr, there is nothing to run on. */
+    /* Off a task, and without a scheduler in the attr, there is nothing to run on. */
     const thrum_attr attr = THRUM_ATTR_INIT;
     thrum_handle *handle = NULL;
     CHECK_EQ(thrum_go(must_not_run, NULL), -ESRCH);
@@ -26,7 +26,7 @@ TEST(without_a_scheduler_it_says_so) {
     CHECK_EQ(thrum_spawn_with(&handle, &attr, must_not_run, NULL), -ESRCH);
     CHECK_STR(thrum_strerror(-ESRCH),
               "not in a task: thrum_go_with and thrum_spawn_with take the scheduler in the attr");
-    CHECK_EQ(thrum_go(NULL, NULL), -EINVAL); /* what is wrong wherever it is said */
+    CHECK_EQ(thrum_go(NULL, NULL), -EINVAL); /* the first mistake is reported wherever it is made */
     CHECK_EQ(thrum_spawn(&handle, NULL, NULL), -EINVAL);
 }
 
@@ -64,11 +64,13 @@ static int refused_attrs(void *arg) {
 }
 
 TEST(bad_attrs_are_invalid) {
-    /* Unknown size or flags, a worker that does not exist, a stack that is too large. */
+    /*
+     * It has an unknown size or flags, a worker that does not exist, or a stack that is too large.
+     */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, refused_attrs, &r), 0);
-    CHECK_EQ(refused_attrs(&r), 0); /* and from external threads */
+    CHECK_EQ(refused_attrs(&r), 0); /* an external thread is refused, too */
     rig_stop(&r);
 }
 
@@ -84,7 +86,7 @@ static int refused_arguments(void *arg) {
 }
 
 TEST(missing_arguments_are_invalid) {
-    /* No function, no place for the handle, no handle. */
+    /* It has no function, no place for the handle, or no handle. */
     rig_do(0, refused_arguments, NULL);
 }
 
@@ -136,7 +138,10 @@ static int touch_stacks(void *arg) {
 }
 
 TEST(tasks_get_the_stack_they_ask_for) {
-    /* A megabyte on a stack of four, beside stacks of the smallest size, again and again. */
+    /*
+     * A task uses a megabyte on a stack of four, beside stacks of the smallest size, again and
+     * again.
+     */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, touch_stacks, &r), 0);
@@ -206,7 +211,7 @@ static int spawn_many(void *arg) {
 }
 
 TEST(spawned_tasks_start_in_order_on_one_worker) {
-    /* First in, first out, as long as the local queue holds them. */
+    /* They run first in, first out, as long as the local queue holds them. */
     rig r;
     rig_begin(&r, 1);
     CHECK_EQ(rig_run(&r, spawn_many, NULL), 0);

@@ -14,7 +14,7 @@
 #define KIB ((size_t)1024)
 #define CLASS_128K 3u
 
-/* An allocator that counts what is out; NULL while `refuse`. */
+/* An allocator that counts what is out; it returns NULL while `refuse`. */
 typedef struct heap {
     long live;
     size_t bytes;
@@ -43,7 +43,7 @@ static void open_stacks(th_stacks *stacks, thrum_guard kind) {
     th_stacks_init(stacks, kind, heap_alloc, heap_free, &books);
 }
 
-/* Also demands that nothing leaked. */
+/* Closes the stacks, and demands that nothing leaked. */
 static void close_stacks(th_stacks *stacks) {
     CHECK_EQ(th_stacks_live(stacks), 0);
     th_stacks_destroy(stacks);
@@ -51,7 +51,7 @@ static void close_stacks(th_stacks *stacks) {
     CHECK_EQ(th_stacks_mprotect_count(), 0);
 }
 
-/* Does this kernel know the kind? */
+/* Returns whether this kernel knows the kind. */
 static bool grants(thrum_guard kind) {
     th_stacks stacks;
     th_stack stack;
@@ -63,7 +63,7 @@ static bool grants(thrum_guard kind) {
     return code == 0;
 }
 
-/* How writing there ends a process: 0 when it does not. */
+/* Returns how writing there ends a process: 0 when it does not. */
 static int signal_of_write(volatile char *where) {
     int status = 0;
     fflush(NULL);
@@ -81,7 +81,7 @@ static int signal_of_write(volatile char *where) {
 /* ---- sizes ---- */
 
 TEST(class_is_the_smallest_that_fits) {
-    /* Powers of two from 16 KiB to 64 MiB; 0 and too much end at the ends. */
+    /* The sizes are powers of two from 16 KiB to 64 MiB; 0 and too much get the ends. */
     CHECK_EQ(th_stack_class(0), 0);
     CHECK_EQ(th_stack_class(1), 0);
     CHECK_EQ(th_stack_class(16 * KIB), 0);
@@ -96,7 +96,7 @@ TEST(class_is_the_smallest_that_fits) {
 }
 
 TEST(every_class_gives_its_size) {
-    /* In full, all of it writable and zero. */
+    /* It gives it in full, all of it writable and zero. */
     th_stacks stacks;
     th_stack stack;
     open_stacks(&stacks, THRUM_GUARD_AUTO);
@@ -115,7 +115,10 @@ TEST(every_class_gives_its_size) {
 }
 
 TEST(stacks_do_not_overlap) {
-    /* Several slabs' worth of them, each marked at both ends, the marks still there afterwards. */
+    /*
+     * There are several slabs' worth of them, each marked at both ends; the marks are still there
+     * afterwards.
+     */
     enum { N = 300 };
     static th_stack all[N];
     th_stacks stacks;
@@ -136,7 +139,7 @@ TEST(stacks_do_not_overlap) {
 /* ---- reuse ---- */
 
 TEST(stack_put_last_is_got_first) {
-    /* It is the one whose page tables and books are warm; and it is zero again. */
+    /* Its page tables and books are warm; and it is zero again. */
     th_stacks stacks;
     th_stack a, b, c;
     open_stacks(&stacks, THRUM_GUARD_AUTO);
@@ -204,7 +207,7 @@ static void count_visit(void *ctx, const th_stack *stack, bool in_use) {
 }
 
 TEST(each_visits_used_and_free_slots) {
-    /* Every slot that ever had a stack, told apart by whether it has one now. */
+    /* It visits every slot that ever had a stack, and tells whether it has one now. */
     th_stacks stacks;
     th_stack all[20];
     int counts[2] = {0, 0};
@@ -223,7 +226,9 @@ TEST(each_visits_used_and_free_slots) {
 
 /* ---- guards ---- */
 
-/* The page below `bottom` faults, `bottom` does not; and so it is after the pages were given back.
+/*
+ * Checks that the page below `bottom` faults and `bottom` does not; also after the pages were given
+ * back.
  */
 static void guard_faults(thrum_guard kind) {
     th_stacks stacks;
@@ -247,17 +252,17 @@ static void guard_faults(thrum_guard kind) {
 }
 
 TEST(madvise_guard_faults) {
-    /* MADV_GUARD_INSTALL's pages fault and survive that the stack's pages are given back. */
+    /* The pages of MADV_GUARD_INSTALL fault, and survive when the stack's pages are given back. */
     guard_faults(THRUM_GUARD_MADVISE);
 }
 
 TEST(mprotect_guard_faults) {
-    /* So do protected pages. */
+    /* Protected pages do the same. */
     guard_faults(THRUM_GUARD_MPROTECT);
 }
 
 TEST(canary_tells_an_overflow) {
-    /* It is good on a fresh stack, bad once written over, and good again on the next use. */
+    /* It is good on a fresh stack, bad once it was written over, and good again on the next use. */
     th_stacks stacks;
     th_stack stack;
     open_stacks(&stacks, THRUM_GUARD_CANARY);
@@ -280,7 +285,7 @@ TEST(canary_tells_an_overflow) {
 }
 
 TEST(guard_is_found_by_address) {
-    /* Exactly the page below the stack. */
+    /* The guard is exactly the page below the stack. */
     th_stacks stacks;
     th_stack stack;
     open_stacks(&stacks, THRUM_GUARD_AUTO);
@@ -339,7 +344,7 @@ TEST(auto_keeps_to_the_mapping_budget) {
 }
 
 TEST(forced_guard_that_is_refused_fails) {
-    /* -ENOMEM, nothing lost, and the same slot serves when it is granted again. */
+    /* It is -ENOMEM, nothing is lost, and the same slot serves when it is granted again. */
     th_stacks stacks;
     th_stack stack;
     open_stacks(&stacks, THRUM_GUARD_MPROTECT);
@@ -378,7 +383,7 @@ TEST(locked_memory_still_gets_stacks) {
 /* ---- refusals ---- */
 
 TEST(refused_mapping_is_an_error_and_no_more) {
-    /* -ENOMEM while nothing is granted; smaller pieces are tried first; all is well later. */
+    /* It is -ENOMEM while nothing is granted; smaller pieces are tried first; all is well later. */
     th_stacks stacks;
     th_stack stack, other;
     open_stacks(&stacks, THRUM_GUARD_AUTO);
@@ -395,7 +400,7 @@ TEST(refused_mapping_is_an_error_and_no_more) {
 }
 
 TEST(refused_books_are_an_error_and_no_more) {
-    /* The allocator says no: -ENOMEM, and it works once there is memory again. */
+    /* The allocator refuses: it is -ENOMEM, and it works once there is memory again. */
     th_stacks stacks;
     th_stack stack;
     open_stacks(&stacks, THRUM_GUARD_AUTO);
@@ -410,8 +415,10 @@ TEST(refused_books_are_an_error_and_no_more) {
 /* ---- many ---- */
 
 TEST(a_hundred_thousand_stacks) {
-    /* All guarded, at most 16 bytes of books each beside the record, and the mappings are few
-     * unless mprotect is all. */
+    /*
+     * All are guarded, with at most 16 bytes of books each beside the record, and the mappings are
+     * few unless mprotect is all.
+     */
     int n = TH_TSAN || TH_ASAN ? 10000 : check_scaled(100000);
     th_stack *all = malloc((size_t)n * sizeof *all);
     th_stacks stacks;
@@ -421,7 +428,7 @@ TEST(a_hundred_thousand_stacks) {
         CHECK(all[i].guard != THRUM_GUARD_AUTO);
     }
     CHECK_EQ(th_stacks_live(&stacks), n);
-    CHECK(books.bytes <= (size_t)n * (16 + TH_STACK_RECORD) + 64 * KIB); /* and a slab begun */
+    CHECK(books.bytes <= (size_t)n * (16 + TH_STACK_RECORD) + 64 * KIB); /* and one begun slab */
     for (int i = 0; i < n; i++)
         th_stack_put(&stacks, all[i]);
     close_stacks(&stacks);
@@ -447,7 +454,7 @@ static void get_and_put(void *arg) {
 }
 
 TEST(threads_share_the_stacks) {
-    /* Each stack belongs to one at a time; reuse keeps the books as small as the need. */
+    /* Each stack belongs to one thread at a time; reuse keeps the books as small as the need. */
     th_os_thread threads[4];
     int rounds = check_scaled(TH_TSAN ? 100 : 2000);
     open_stacks(&shared, THRUM_GUARD_AUTO);

@@ -14,10 +14,10 @@
 typedef struct crowd {
     thrum_waitgroup ready;
     thrum_event gate;
-    atomic_int shallow; /* of so many tasks one goes deep; 0: all */
+    atomic_int shallow; /* one of so many tasks goes deep; 0: all */
     atomic_int began;
     atomic_int ended;
-    int count;      /* of tasks; 0: CROWD */
+    int count;      /* how many tasks; 0: CROWD */
     thrum_fn stays; /* what each does; NULL: stay */
 } crowd;
 
@@ -39,7 +39,7 @@ static int stay(void *arg) {
     return thrum_event_wait(&c->gate);
 }
 
-/* A crowd comes and waits, each on a stack of its own, and goes. */
+/* Starts a crowd that waits, each on a stack of its own, and goes. */
 static int come_and_go(void *arg) {
     crowd *c = arg;
     const int count = c->count ? c->count : CROWD;
@@ -93,11 +93,14 @@ TEST(a_deep_crowd_leaves_nothing) {
 }
 
 TEST(a_few_deep_ones_leave_nothing) {
-    /* One of 20 went deep, which the samples miss when stacks are put back: found when quiet. */
+    /*
+     * One of 20 went deep, which the samples miss when stacks are put back: it is found when all is
+     * quiet.
+     */
     check_tidy_after(20);
 }
 
-/* The figure is there when whoever measured has got so far. */
+/* Waits until the figure is there: the worker that measures must have got so far. */
 static void wait_until_seen(rig *r) {
     thrum_metrics m = THRUM_METRICS_INIT;
     do {
@@ -119,7 +122,9 @@ static int look_while_busy(void *arg) {
 }
 
 TEST(a_deep_crowd_goes_back_while_others_run) {
-    /* Not only when all is quiet: a worker that puts back many measures some, finds one, then all.
+    /*
+     * They go back not only when all is quiet: a worker that puts back many measures some, finds
+     * one, then all.
      */
     rig r;
     if (UNDER_TSAN) {
@@ -169,7 +174,7 @@ TEST(high_water_is_seen_of_what_is_not_kept) {
         rig r;
         crowd c = {.stays = stay_then_go_deep,
                    .count = TH_FIBER_CACHE_STORED + 3 * TH_FIBER_CACHE_KEPT + 8};
-        atomic_init(&c.began, c.count - from_end); /* so many before its end one goes deep */
+        atomic_init(&c.began, c.count - from_end); /* so many before the end one goes deep */
         rig_begin(&r, 0);
         CHECK_EQ(rig_run(&r, come_and_go, &c), 0);
         rig_wait_done(&r);
@@ -212,7 +217,10 @@ static int does_nothing(void *arg) {
 }
 
 TEST(what_a_bound_thread_leaves_goes_back) {
-    /* Its idle stacks, more than a worker takes at once, are looked through as those of workers. */
+    /*
+     * Its idle stacks, more than a worker takes at once, are looked through as those of workers
+     * are.
+     */
     rig r;
     crowd c = {.count = 60};
     thrum_attr attr = THRUM_ATTR_INIT;
@@ -270,7 +278,7 @@ TEST(who_is_called_away_looks_through_the_rest_later) {
     }
 }
 
-/* As a thread that alone runs what there is: with workers they see to it, and to the figure. */
+/* The thread alone runs what there is: with workers they see to it, and to the figure. */
 static void begin_alone(rig *r) {
     rig_init(r);
     r->config.workers = 0;
@@ -279,7 +287,7 @@ static void begin_alone(rig *r) {
 }
 
 TEST(high_water_is_seen_of_a_bound_thread) {
-    /* Of a task that had a stack of its own, at its end. */
+    /* It is that of a task that had a stack of its own, at its end. */
     rig r;
     begin_alone(&r);
     thrum_attr attr = rig_attr(&r);
@@ -288,12 +296,12 @@ TEST(high_water_is_seen_of_a_bound_thread) {
     rig_wait_done(&r);
     wait_until_seen(&r);
     CHECK_EQ(thrum_sched_unbind(), 0);
-    wait_until_seen(&r); /* nor is it forgotten */
+    wait_until_seen(&r); /* it is not forgotten either */
     rig_stop(&r);
 }
 
 TEST(a_bound_thread_that_sleeps_keeps_nothing) {
-    /* Without workers it looks through what there is itself, before it sleeps. */
+    /* Without workers it looks through the idle stacks itself, before it sleeps. */
     rig r;
     crowd c = {.count = TH_FIBER_CACHE_STORED + 3 * TH_FIBER_CACHE_KEPT};
     if (UNDER_TSAN) {
@@ -307,7 +315,7 @@ TEST(a_bound_thread_that_sleeps_keeps_nothing) {
     thrum_sem sem;
     thrum_sem_init(&sem, 0);
     unsigned count;
-    do { /* as far as it gets until its deadline: that is not late for the sake of it */
+    do { /* it looks as far as it gets until its deadline, and is not late for it */
         CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_us(1000)), -ETIMEDOUT);
     } while (deep_in_store(&r, &count) != 0 || count > TH_FIBER_CACHE_STORED);
     wait_until_seen(&r);

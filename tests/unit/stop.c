@@ -1,5 +1,6 @@
 /*
- * stop.c: what thrum_sched_stop waits for, whom it refuses, and who is refused meanwhile.
+ * stop.c: what thrum_sched_stop waits for, which tasks and threads it refuses, and which calls are
+ * refused meanwhile.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
@@ -71,7 +72,7 @@ TEST(stop_drains_a_chain_of_reposts) {
 }
 
 TEST(stop_drains_a_chain_of_pinned_reposts) {
-    /* ... also from one worker's inbox into the next one's. */
+    /* The task goes from one worker's inbox into the next one's. */
     rig r;
     counter c = {&r, 0};
     const int length = SCALED(2000);
@@ -146,7 +147,7 @@ static int post_until_refused(rig *r, counter *c) {
         const int error = thrum_task_post(r->sched, task);
         if (error != 0) {
             CHECK_EQ(error, -ESHUTDOWN);
-            free(task); /* still ours */
+            free(task); /* it is still ours */
             return accepted;
         }
         accepted++;
@@ -210,8 +211,9 @@ static void *refused_each_way(void *arg) {
 }
 
 TEST(each_way_to_post_is_refused_while_it_stops) {
-    /* Posts, hints, batches, pinned ones, go and spawn from external threads: -ESHUTDOWN, nothing
-     * started.
+    /*
+     * External threads' posts, hints, batches, pinned ones, go and spawn get -ESHUTDOWN, and
+     * nothing starts.
      */
     rig r;
     gate g;
@@ -258,7 +260,7 @@ static int stop_own(void *arg) {
 }
 
 TEST(stop_from_own_task_is_a_deadlock) {
-    /* Refused, and the scheduler goes on. */
+    /* It is refused, and the scheduler goes on. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, stop_own, &r), 0);
@@ -380,7 +382,7 @@ static void *flood_thread(void *arg) {
         }
         atomic_fetch_add(&f->accepted, 1);
         if (atomic_load(&f->accepted) - atomic_load(&f->ran) > 10000) {
-            sched_yield(); /* memory stays bounded */
+            sched_yield(); /* this bounds the memory */
         }
     }
     if (atomic_fetch_sub(&f->posting, 1) == 1) {

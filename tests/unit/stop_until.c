@@ -25,7 +25,7 @@ static void said(hall *h, int code) {
 static int on_sem(void *arg) {
     hall *h = arg;
     said(h, thrum_sem_wait(&h->sem));
-    said(h, thrum_sem_wait(&h->sem)); /* and from now on each wait that would suspend */
+    said(h, thrum_sem_wait(&h->sem)); /* from now on each wait that would suspend is cancelled */
     return 0;
 }
 
@@ -88,7 +88,7 @@ static void hall_begin(hall *h) {
 }
 
 TEST(what_waits_for_ever_is_cancelled) {
-    /* On each primitive, and a second time: then the wait does not even begin. */
+    /* The waits are on each primitive; a second wait does not even begin. */
     hall h;
     hall_begin(&h);
     for (int i = 0; i < EACH; i++) {
@@ -124,7 +124,7 @@ static int locks(void *arg) {
 }
 
 TEST(locking_a_mutex_is_not_cancelled) {
-    /* Those who wait for it, with a deadline or without, get it when it is free. */
+    /* Waiters, with a deadline or without, get it when it is free. */
     hall h;
     hall_begin(&h);
     thrum_mutex_lock(&h.mutex);
@@ -162,7 +162,7 @@ static void *posts(void *arg) {
 }
 
 TEST(a_unit_is_taken_or_left_and_never_lost) {
-    /* Posts beside a cancel: who was cancelled has taken nothing, who was woken has one. */
+    /* Posts meet a cancel: a cancelled waiter has taken nothing, a woken one has one unit. */
     for (int round = 0; round < check_scaled(100); round++) {
         rig r;
         rig_begin(&r, 0);

@@ -38,7 +38,7 @@ static void see_self(thrum_task *self, void *arg) {
 }
 
 TEST(body_gets_its_task_and_argument) {
-    /* By the initializer and by the call. */
+    /* The initializer and the call make such a task. */
     rig r;
     static probe p;
     const thrum_task constant = THRUM_TASK_INIT(see_self, &p);
@@ -70,7 +70,7 @@ TEST(task_is_posted_again_by_its_owner) {
 }
 
 TEST(bad_posts_are_invalid) {
-    /* No scheduler, no task, an unknown hint; the task stays the caller's. */
+    /* There is no scheduler, no task, or an unknown hint; the task stays the caller's. */
     rig r;
     probe p = {.runs = 0};
     rig_begin(&r, 0);
@@ -119,7 +119,7 @@ static int post_with_hints(void *arg) {
 }
 
 TEST(hints_order_tasks_on_one_worker) {
-    /* NEXT before all, what it displaces behind the local queue, YIELD behind everything. */
+    /* NEXT comes before all, what it displaces behind the local queue, YIELD behind everything. */
     static const int expected[] = {3, 1, 2, 4, 0};
     rig r;
     rig_init(&r);
@@ -155,7 +155,7 @@ static int post_in_order(void *arg) {
 }
 
 TEST(tasks_posted_inside_run_in_order_on_one_worker) {
-    /* First in, first out, as long as the local queue holds them. */
+    /* They run first in, first out, as long as the local queue holds them. */
     rig r;
     rig_begin(&r, 1);
     CHECK_EQ(rig_run(&r, post_in_order, &r), 0);
@@ -165,7 +165,7 @@ TEST(tasks_posted_inside_run_in_order_on_one_worker) {
 }
 
 TEST(tasks_posted_external_run_in_order_on_one_worker) {
-    /* Through the inject queue, any number. */
+    /* They go through the inject queue, any number of them. */
     rig r;
     holder h;
     rig_begin(&r, 1);
@@ -207,7 +207,7 @@ static void fill(thrum_task **tasks, int n) {
 }
 
 TEST(batch_runs_in_order_on_one_worker) {
-    /* From outside, longer than a local queue, and behind what was posted before. */
+    /* An external thread posts it, longer than a local queue, and behind what was posted before. */
     rig r;
     holder h;
     static thrum_task *tasks[999];
@@ -235,7 +235,7 @@ static int batch_inside(void *arg) {
 }
 
 TEST(batch_from_a_task_runs_in_order_on_one_worker) {
-    /* The same from inside. */
+    /* The same holds for a batch from a task. */
     rig r;
     rig_begin(&r, 1);
     CHECK_EQ(rig_run(&r, batch_inside, &r), 0);
@@ -255,7 +255,7 @@ TEST(batch_of_none_is_fine) {
 }
 
 TEST(batch_is_all_or_none) {
-    /* One task that is busy, or tied to no worker, and none of them is posted. */
+    /* One task is busy, or tied to no worker, and none of them is posted. */
     rig r;
     holder h;
     thrum_task *tasks[5];
@@ -271,7 +271,7 @@ TEST(batch_is_all_or_none) {
 
     atomic_store(&seen.count, 0);
     fill(tasks, 5);
-    thrum_task_set_worker(tasks[4], 1); /* there is only 0 */
+    thrum_task_set_worker(tasks[4], 1); /* there is only worker 0 */
     CHECK_EQ(thrum_task_post_batch(r.sched, tasks, 5), -EINVAL);
     thrum_task_set_worker(tasks[4], -1);
     CHECK_EQ(thrum_task_post_batch(r.sched, tasks, 5), 0);
@@ -298,7 +298,7 @@ TEST(batch_with_pinned_tasks) {
     rig_stop(&r);
 }
 
-/* ---- what cannot be posted from inside ---- */
+/* ---- what a task cannot post ---- */
 
 static void count_run(thrum_task *self, void *arg) {
     (void)self;
@@ -344,7 +344,7 @@ static void repost_beyond(thrum_task *self, void *arg) {
     thrum_task_set_worker(self, -2);
     CHECK_EQ(thrum_task_post(p->r->sched, self), -EINVAL);
     thrum_task_set_worker(self, -1);
-    CHECK_EQ(thrum_task_post_batch(p->r->sched, batch, 2), -EINVAL); /* its own only alone */
+    CHECK_EQ(thrum_task_post_batch(p->r->sched, batch, 2), -EINVAL); /* never its own task */
     atomic_fetch_add(&p->runs, 1);
     if (atomic_load(&p->runs) == 1) {
         CHECK_EQ(thrum_task_post(p->r->sched, self), 0);
@@ -352,7 +352,7 @@ static void repost_beyond(thrum_task *self, void *arg) {
 }
 
 TEST(body_cannot_post_its_task_to_nowhere) {
-    /* Nor as one of a batch; what was refused left the task as it was. */
+    /* It cannot do so in a batch either; what was refused left the task as it was. */
     rig r;
     static probe p;
     rig_begin(&r, 0);
@@ -379,7 +379,7 @@ static void run_a_corrupt_task(void *arg) {
 }
 
 TEST(task_overwritten_while_posted_is_told) {
-    /* A posted task belongs to the scheduler: one that is no task any more stops the program. */
+    /* A posted task belongs to the scheduler: one that is overwritten stops the program. */
     if (UNDER_TSAN)
         CHECK_SKIP("it is a race, and the sanitizer says so first");
     check_dies(run_a_corrupt_task, NULL, "thrum: run: a corrupt object in a run queue");

@@ -67,7 +67,7 @@ TEST(runs_of_one_task_never_overlap) {
 }
 
 TEST(runs_of_one_pinned_task_never_overlap) {
-    /* The same in a worker's inbox. */
+    /* The same holds in a worker's inbox. */
     check_reposts(repost_first, SCALED(2000), 0);
 }
 
@@ -108,7 +108,7 @@ static void block_then_repost(thrum_task *self, void *arg) {
 }
 
 TEST(body_reposts_itself_after_it_blocked) {
-    /* The fiber that the body got still knows which task it runs; with each hint. */
+    /* The fiber that the body got still knows which task it runs; this is so with each hint. */
     check_reposts(block_then_repost, SCALED(1000), -1);
 }
 
@@ -131,7 +131,7 @@ static void first_body(thrum_task *self, void *arg) {
 }
 
 TEST(set_body_changes_the_next_run) {
-    /* From the body itself, and by the owner between runs. */
+    /* The body itself changes it, or the owner between runs. */
     rig r;
     probe p = {.r = &r, .left = 2};
     rig_begin(&r, 0);
@@ -196,7 +196,7 @@ TEST(body_frees_its_task_and_blocks) {
 static void reuse_as_waker(thrum_task *self, void *arg) {
     probe *p = arg;
     atomic_fetch_add(&p->runs, 1);
-    thrum_task_init(self, wake_probe, p); /* a new task, in the old one's place */
+    thrum_task_init(self, wake_probe, p); /* a new task, at the old one's place */
     CHECK_EQ(thrum_task_post(p->r->sched, self), 0);
     CHECK_EQ(thrum_sem_wait(&p->sem), 0);
     atomic_fetch_add(&p->runs, 1);
@@ -218,7 +218,7 @@ static void post_next(thrum_task *self, void *arg) {
     probe *p = arg;
     atomic_fetch_add(&p->runs, 1);
     if (--p->left > 0) {
-        heaped *next = malloc(sizeof(*next)); /* often where the last one was */
+        heaped *next = malloc(sizeof(*next)); /* this often lies where the last one was */
         CHECK(next != NULL);
         thrum_task_init(&next->task, post_next, p);
         CHECK_EQ(thrum_task_post(p->r->sched, &next->task), 0);
@@ -227,7 +227,7 @@ static void post_next(thrum_task *self, void *arg) {
 }
 
 TEST(body_posts_a_new_task_and_frees_its_own) {
-    /* A chain of tasks of which each lives just as long as its run. */
+    /* In a chain of tasks each lives just as long as its run. */
     rig r;
     probe p = {.r = &r, .left = SCALED(5000)};
     const int runs = p.left;

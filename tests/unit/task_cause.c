@@ -12,7 +12,7 @@ typedef struct seen {
     thrum_task task;
     thrum_sched *sched;
     atomic_int runs;
-    bool expired, cancelled, signaled; /* of the last run */
+    bool expired, cancelled, signaled; /* state of the last run */
     thrum_cause cause;
 } seen;
 
@@ -45,7 +45,7 @@ static void check_seen(rig *r, seen *s, thrum_cause cause, bool expired) {
 }
 
 TEST(posted_expired_woken_signaled_cancelled) {
-    /* Each by itself. */
+    /* Each cause comes by itself. */
     rig r;
     seen s;
     rig_begin(&r, 0);
@@ -70,7 +70,7 @@ TEST(posted_expired_woken_signaled_cancelled) {
 }
 
 TEST(a_stop_is_a_cancel) {
-    /* What waits for a wakeup that nobody can send any more. */
+    /* The task waits for a wakeup that no thread can send any more. */
     rig r;
     seen s;
     rig_begin(&r, 0);
@@ -108,7 +108,7 @@ TEST(a_wakeup_before_the_post_does_not_change_expired) {
 }
 
 TEST(a_signal_before_the_post_does_not_change_expired) {
-    /* The same; it is the cause all the same. */
+    /* The same holds; the signal is the cause all the same. */
     rig r;
     seen s;
     rig_begin(&r, 0);
@@ -131,11 +131,13 @@ typedef struct own {
     thrum_task task;
     thrum_sched *sched;
     int runs;
-    void (*sends[3])(thrum_task *); /* before it receives the signal, up to NULL */
+    void (*sends[3])(thrum_task *); /* called before it receives the signal, up to NULL */
     bool signaled;                  /* what it then receives */
 } own;
 
-/* Comes back after a millisecond, or, with a deadline far off, at once by what it was sent. */
+/*
+ * Comes back after a millisecond, or, with a deadline far off, at once because of what it was sent.
+ */
 static void sends_to_itself(thrum_task *self, void *arg) {
     own *o = arg;
     if (o->runs++ == 0) {
@@ -159,7 +161,9 @@ static void check_own(rig *r, own o) {
 }
 
 TEST(a_wakeup_beside_a_signal_gives_no_run_of_its_own) {
-    /* Whichever came first: once the body has received the signal its next post waits. */
+    /*
+     * This holds whichever came first: once the body has received the signal its next post waits.
+     */
     rig r;
     rig_begin(&r, 0);
     check_own(&r, (own){.sends = {thrum_task_wakeup}, .signaled = false});
@@ -174,10 +178,10 @@ TEST(a_wakeup_beside_a_signal_gives_no_run_of_its_own) {
 typedef struct told {
     thrum_task task;
     atomic_bool in, sent;
-    int letter; /* plain: the thread sanitizer asks what ordered it */
+    int letter; /* plain: the thread sanitizer sees what ordered it */
 } told;
 
-/* Relaxed: nothing but receiving the signal orders it with the wakeup. */
+/* Relaxed: only receiving the signal orders it with the wakeup. */
 static void receive_late(thrum_task *self, void *arg) {
     told *t = arg;
     atomic_store_explicit(&t->in, true, memory_order_relaxed);
@@ -189,7 +193,7 @@ static void receive_late(thrum_task *self, void *arg) {
 }
 
 TEST(a_wakeup_beside_a_signal_is_visible_to_the_receiver) {
-    /* What was written before it. */
+    /* The receiver sees what was written before the wakeup. */
     rig r;
     rig_begin(&r, 0);
     for (int i = 0; i < SCALED(200); i++) {

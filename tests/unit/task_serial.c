@@ -1,6 +1,6 @@
 /*
- * task_serial.c: thrum_task_set_serial: the runs of one task never overlap, whoever posts it, and
- * none is lost; what a post asks for while a run is on counts from that run's end.
+ * task_serial.c: thrum_task_set_serial: the runs of one task never overlap, whichever threads post
+ * it, and none is lost; what a post asks for while a run is on counts from that run's end.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 8 */
@@ -12,9 +12,9 @@ typedef struct probe {
     thrum_task task;
     thrum_sched *sched;
     atomic_int inside, runs;
-    int plain; /* each run adds to it: the thread sanitizer asks what orders them */
+    int plain; /* each run adds to it: the thread sanitizer sees what orders them */
     atomic_bool in, out;
-    thrum_cause cause; /* of the last run */
+    thrum_cause cause; /* cause of the last run */
     bool signaled;
 } probe;
 
@@ -103,13 +103,12 @@ static void check_posters(int worker) {
 }
 
 TEST(runs_never_overlap_whoever_posts) {
-    /* From threads and from tasks, one by one and in batches: each post that is taken is one run.
-     */
+    /* Threads and tasks post one by one and in batches: each post that is taken is one run. */
     check_posters(-1);
 }
 
 TEST(runs_of_a_pinned_one_never_overlap) {
-    /* The same for one that is tied to a worker. */
+    /* The same holds for a task that is tied to a worker. */
     check_posters(0);
 }
 
@@ -148,7 +147,7 @@ static void open_it(thrum_task *self, void *arg) {
 }
 
 TEST(a_post_while_a_run_is_on_takes_effect_when_it_returns) {
-    /* It is taken, once; others that were posted later do not wait for it. */
+    /* It is taken, once; other tasks that were posted later do not wait for it. */
     rig r;
     probe p;
     rig_begin(&r, 0);
@@ -183,7 +182,7 @@ TEST(a_deadline_set_while_a_run_is_on_holds) {
 }
 
 TEST(wakeups_signals_and_cancels_find_the_next_run) {
-    /* Of a post that a run keeps waiting: that run comes at once when the other is over. */
+    /* A post that a run keeps waiting: its run comes at once when the other is over. */
     rig r;
     probe p;
     rig_begin(&r, 0);
@@ -193,7 +192,7 @@ TEST(wakeups_signals_and_cancels_find_the_next_run) {
             if (late) {
                 CHECK_EQ(thrum_task_post_until(r.sched, &p.task, late == 2 ? 0 : FAR), 0);
             } else {
-                CHECK_EQ(thrum_task_cancel(&p.task), -EBUSY); /* not posted: leaves nothing */
+                CHECK_EQ(thrum_task_cancel(&p.task), -EBUSY); /* not posted: no effect */
                 CHECK_EQ(thrum_task_post_wait(r.sched, &p.task), 0);
             }
             if (what == 0) {
@@ -214,7 +213,7 @@ TEST(wakeups_signals_and_cancels_find_the_next_run) {
 }
 
 TEST(one_that_waits_is_woken_and_expires_like_any) {
-    /* No run on: posts behave as those of other tasks. */
+    /* With no run on, posts behave as those of other tasks. */
     rig r;
     probe p;
     rig_begin(&r, 0);
@@ -245,7 +244,7 @@ TEST(one_that_waits_is_woken_and_expires_like_any) {
 /* ---- batches ---- */
 
 TEST(a_batch_with_one_that_runs) {
-    /* The others are queued at once, that one when its run returns; all or none. */
+    /* The others are queued at once, that one when its run returns; all or none are posted. */
     rig r;
     probe p;
     rig_begin(&r, 0);
@@ -289,7 +288,7 @@ static void posts_itself(thrum_task *self, void *arg) {
 }
 
 TEST(its_body_posts_it) {
-    /* In each way, and goes on after that. */
+    /* It posts it in each way, and goes on after that. */
     rig r;
     probe p;
     rig_begin(&r, 0);
@@ -309,7 +308,7 @@ static void waits_until_told_to_end(thrum_task *self, void *arg) {
 }
 
 TEST(stop_ends_one_that_waits_again) {
-    /* It is cancelled, and its body's post is refused. */
+    /* The task is cancelled, and its body's post is refused. */
     rig r;
     probe p;
     rig_begin(&r, 0);
@@ -335,7 +334,7 @@ static void step(thrum_task *self, void *arg) {
     CHECK_EQ(atomic_fetch_add(&s->inside, 1), 0);
     CHECK(self == &s->task);
     s->done++;
-    atomic_store(&s->request, s->done); /* from here on it may be posted, though we still run */
+    atomic_store(&s->request, s->done); /* from here on it may be posted, though this run goes on */
     thrum_yield();
     CHECK_EQ(atomic_fetch_sub(&s->inside, 1), 1);
 }
@@ -350,7 +349,7 @@ static void *calls_back(void *arg) {
 }
 
 TEST(a_callback_posts_the_next_step_while_the_body_runs) {
-    /* Operations of several steps, as users of TaskScheduler write them. */
+    /* These are operations of several steps, as users of TaskScheduler write them. */
     pthread_t thread;
     steps s = {.done = 0};
     rig r;
@@ -366,10 +365,13 @@ TEST(a_callback_posts_the_next_step_while_the_body_runs) {
     rig_stop(&r);
 }
 
-/* ---- two schedulers, and none of its own workers ---- */
+/* ---- two schedulers, and one without workers ---- */
 
 TEST(a_post_to_another_scheduler_waits_for_the_run) {
-    /* The run is on in one, the post is to another: it comes there, when the run has returned. */
+    /*
+     * A run is on in one, and the post is to another: the task comes there when the run has
+     * returned.
+     */
     rig a;
     rig b;
     probe p;
@@ -419,7 +421,7 @@ static void counts_one(thrum_task *self, void *arg) {
 }
 
 TEST(once_all_is_done_the_memory_is_the_callers) {
-    /* Nothing of the scheduler's comes to it any more (the thread sanitizer's test). */
+    /* Nothing of the scheduler's touches it any more, as the thread sanitizer checks. */
     rig r;
     thrum_task task;
     int runs = 0;
@@ -428,7 +430,7 @@ TEST(once_all_is_done_the_memory_is_the_callers) {
         thrum_task_init(&task, counts_one, &runs);
         thrum_task_set_serial(&task);
         CHECK_EQ(thrum_task_post(r.sched, &task), 0);
-        int code; /* without a sleep, in which the worker would come to say more than that */
+        int code; /* without a sleep, in which the worker could do more than that */
         SPIN_UNTIL((code = thrum_sched_wait_done(r.sched, 0)) != -ETIMEDOUT);
         CHECK_EQ(code, 0);
         CHECK_EQ(runs, i);

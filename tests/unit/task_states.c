@@ -10,12 +10,12 @@
 
 /* The state that the task is in when something comes. */
 typedef enum {
-    NEW,           /* was never posted */
+    NEW,           /* never posted */
     QUEUED,        /* posted to run at once, and not begun */
-    OVERDUE,       /* waiting with a deadline that has passed, and no worker has looked yet */
-    WAITING,       /* without a deadline */
-    WAITING_FAR,   /* with one that is far off */
-    ROUSED,        /* was waiting, has been woken, and not begun */
+    OVERDUE,       /* waiting with a deadline that has passed and that no worker has seen yet */
+    WAITING,       /* waiting without a deadline */
+    WAITING_FAR,   /* waiting with a deadline that is far off */
+    ROUSED,        /* was waiting, has been woken, and has not begun */
     RUNNING,       /* in its body */
     POSTED_ITSELF, /* in its body, which has posted it to run at once */
     WAITS_AGAIN,   /* in its body, which has posted it to wait */
@@ -135,10 +135,10 @@ static void send(thrum_task *task, event e, int cancelled) {
     }
 }
 
-/* What is to come of it. */
+/* What is expected of it. */
 typedef struct expectation {
-    int runs;       /* until it is posted again */
-    bool immediate; /* that post */
+    int runs;       /* how many until it is posted again */
+    bool immediate; /* whether that post runs at once */
     run last;       /* the run that it came to: the last one, or the one of that post */
 } expectation;
 
@@ -195,7 +195,7 @@ static void check_one(rig *r, state s, event e) {
         CHECK_EQ(thrum_task_post_wait(r->sched, &p.task), 0);
     }
     CHECK_EQ(thrum_sched_wait_idle(r->sched, THRUM_FOREVER), 0);
-    CHECK_EQ(atomic_load(&p.runs), x.runs + x.immediate); /* nothing is left of it */
+    CHECK_EQ(atomic_load(&p.runs), x.runs + x.immediate); /* nothing of it is left */
     thrum_task_wakeup(&p.task);
     wait_ran(&p, x.runs + x.immediate + 1);
     check_run(s, e, &p.seen[x.runs + x.immediate], &woken);
@@ -213,17 +213,24 @@ static void check_events(event first, event last) {
 }
 
 TEST(wakeups_in_every_state) {
-    /* They make a waiting task run; a run that is due absorbs them; else they are remembered. */
+    /*
+     * They make a waiting task run; a run that is due absorbs them; otherwise they are remembered.
+     */
     check_events(WAKEUP, WAKEUP_TWICE);
 }
 
 TEST(signals_in_every_state) {
-    /* The same, and the signal is there until it is received, once, however many were sent. */
+    /*
+     * The same holds, and the signal is there until it is received, once, however many were sent.
+     */
     check_events(SIGNAL, BOTH);
 }
 
 TEST(cancels_in_every_state) {
-    /* Of what is posted: that run comes, and says so. Else -EBUSY, and nothing is left. */
+    /*
+     * They cancel what is posted: that run comes, and says so. Otherwise it is -EBUSY, and nothing
+     * is left.
+     */
     check_events(CANCEL, CANCEL);
 }
 

@@ -13,8 +13,8 @@ typedef struct waiter {
     thrum_task task;
     rig *r;
     int runs, expired, cancelled; /* plain: the runs of a task are ordered, stop comes after them */
-    int again;                    /* what waiting once more was answered with */
-    int times;                    /* it waits again so often */
+    int again;                    /* the result of waiting once more */
+    int times;                    /* how often it waits again */
 } waiter;
 
 static void count_run(thrum_task *self, void *arg) {
@@ -34,7 +34,7 @@ static int stop_until(rig *r, thrum_time deadline) {
     return thrum_sched_stop_until(r->sched, deadline);
 }
 
-/* A stop_until that must end it; like rig_stop. */
+/* A stop_until that must end the scheduler; otherwise like rig_stop. */
 static void rig_stop_until(rig *r, thrum_time deadline) {
     watchdog_remove(r);
     CHECK_EQ(stop_until(r, deadline), 0);
@@ -44,7 +44,9 @@ static void rig_stop_until(rig *r, thrum_time deadline) {
 /* ---- stop ---- */
 
 TEST(stop_runs_what_is_queued) {
-    /* Single posts, batches, pinned ones, those whose deadline is over: each once, not cancelled.
+    /*
+     * Single posts, batches, pinned ones, and those whose deadline is over run once each, not
+     * cancelled.
      */
     enum { N = 400 };
     static waiter w[N];
@@ -98,7 +100,7 @@ static void wake_the_other(thrum_task *self, void *arg) {
 }
 
 TEST(stop_cancels_nothing_that_may_still_be_woken) {
-    /* One that waits for a wakeup is left alone while another's deadline is to come. */
+    /* A task that waits for a wakeup is left alone while another's deadline is to come. */
     static waiter w[2];
     rig r;
     rig_begin(&r, 0);
@@ -131,7 +133,7 @@ TEST(stop_waits_for_a_deadline) {
 
 /* ---- stop_until ---- */
 
-/* A body that runs on over a stop's deadline, and then has tasks wait: itself and another. */
+/* A body that runs on over a stop's deadline, and then has tasks wait: its own and another. */
 typedef struct late_poster {
     waiter self, after, until, woken;
     atomic_bool runs, go_on;
@@ -155,7 +157,7 @@ static void posts_late(thrum_task *self, void *arg) {
 }
 
 TEST(what_begins_to_wait_after_the_deadline_of_a_stop_is_cancelled_too) {
-    /* By a body that was running then; its next run may not wait again. */
+    /* A body that was running then lets it wait; its next run may not wait again. */
     for (int serial = 0; serial < 2; serial++) {
         static late_poster p;
         rig r;
@@ -208,7 +210,7 @@ TEST(stop_until_cancels_what_is_far_off) {
 }
 
 TEST(stop_until_in_time_stops) {
-    /* Nothing left, or only what waits for a wakeup: 0, and it is gone. */
+    /* Nothing is left, or only what waits for a wakeup: it is 0, and the scheduler is gone. */
     for (int i = 0; i < SCALED(50); i++) {
         waiter w[3];
         rig r;
@@ -239,12 +241,15 @@ static void wait_again(thrum_task *self, void *arg) {
     CHECK_EQ(thrum_task_post_after(w->r->sched, self, 1), -ESHUTDOWN);
     if (w->runs == 1) {
         thrum_task_set_body(self, count_run, w);
-        CHECK_EQ(thrum_task_post(w->r->sched, self), 0); /* to run at once it may */
+        CHECK_EQ(thrum_task_post(w->r->sched, self), 0); /* it may run at once */
     }
 }
 
 TEST(a_cancelled_task_may_not_wait_again) {
-    /* -ESHUTDOWN in each way to wait, by stop and by stop_until; to run at once is fine. */
+    /*
+     * It is -ESHUTDOWN in each way to wait, after stop and after stop_until; to run at once is
+     * fine.
+     */
     for (int late = 0; late < 2; late++) {
         waiter w[2];
         rig r;
@@ -274,7 +279,7 @@ static void wait_once_more(thrum_task *self, void *arg) {
 }
 
 TEST(one_cancelled_by_its_owner_may_wait_again) {
-    /* Nobody stops: it is only that run that was not wanted. */
+    /* There is no stop: only that one run was unwanted. */
     waiter w;
     rig r;
     rig_begin(&r, 0);
@@ -401,8 +406,8 @@ static void sleepers_end(sleepers *s) {
 }
 
 TEST(stop_until_cancels_timed_waits) {
-    /* Of each kind, however far off: they return -ECANCELED, and so does each that follows. */
-    enum { ROUNDS = 3, N = 3 * WAYS - 2 }; /* one alone may join */
+    /* Waits of each kind, however far off, return -ECANCELED, and so does each that follows. */
+    enum { ROUNDS = 3, N = 3 * WAYS - 2 }; /* only one task may join */
     rig r;
     sleepers s;
     sleeper all[N];
@@ -424,7 +429,7 @@ TEST(stop_until_cancels_timed_waits) {
     sleepers_end(&s);
 }
 
-/* A loop that looks after something every so often, and does not ask why its wait has ended. */
+/* A loop that checks something now and then, and does not ask why its wait has ended. */
 static int wait_anew(void *arg) {
     sleeper *one = arg;
     while (one->rounds-- > 0) {
@@ -435,7 +440,7 @@ static int wait_anew(void *arg) {
 }
 
 TEST(stop_until_is_not_held_up_by_those_who_wait_again) {
-    /* Thousands of sleepers, which go to sleep again at once. */
+    /* Thousands of sleepers go to sleep again at once. */
     enum { N = 2000 };
     static sleeper all[N];
     const int n = SCALED(N);
@@ -463,7 +468,7 @@ static int stop_other_until(void *arg) {
 }
 
 TEST(a_task_stops_another_scheduler_until) {
-    /* As a plain thread does; its own is refused. */
+    /* It does so as a plain thread does; stopping its own is refused. */
     waiter w;
     rig a;
     rig b;
@@ -483,7 +488,7 @@ static int stop_own_until(void *arg) {
 }
 
 TEST(stop_until_refusals) {
-    /* No scheduler, one's own. */
+    /* It refuses no scheduler, and one's own. */
     rig r;
     CHECK_EQ(thrum_sched_stop_until(NULL, NOW), -EINVAL);
     rig_begin(&r, 0);

@@ -11,7 +11,7 @@
 typedef struct seen {
     thrum_task task;
     atomic_int runs;
-    bool expired, cancelled, signaled; /* of the last run */
+    bool expired, cancelled, signaled; /* state of the last run */
     thrum_time at;
 } seen;
 
@@ -35,7 +35,7 @@ static void seen_init(seen *s) {
 /* ---- deadlines ---- */
 
 TEST(a_deadline_makes_it_due) {
-    /* Not before, and it says that it expired; a second post is refused meanwhile. */
+    /* It is not due before, and says that it expired; a second post is refused meanwhile. */
     rig r;
     seen s;
     rig_begin(&r, 0);
@@ -54,7 +54,7 @@ TEST(a_deadline_makes_it_due) {
 }
 
 TEST(a_delay_is_a_deadline) {
-    /* post_after: from now on. */
+    /* post_after counts from now on. */
     rig r;
     seen s;
     rig_begin(&r, 0);
@@ -68,7 +68,7 @@ TEST(a_delay_is_a_deadline) {
 }
 
 TEST(a_deadline_in_the_past_is_due_at_once) {
-    /* However far; it has expired. */
+    /* It may lie any distance back; it has expired. */
     static const thrum_time pasts[] = {INT64_MIN, -1, 0, 1};
     rig r;
     seen s;
@@ -88,7 +88,7 @@ TEST(a_deadline_in_the_past_is_due_at_once) {
 }
 
 TEST(many_deadlines_each_once_and_never_early) {
-    /* In no order, from external threads. */
+    /* They are set in no order, by an external thread. */
     enum { N = 500 };
     static seen s[N];
     static thrum_time until[N];
@@ -108,7 +108,7 @@ TEST(many_deadlines_each_once_and_never_early) {
     rig_stop(&r);
 }
 
-/* ---- the nine combinations: what was posted, what came ---- */
+/* ---- the nine combinations of what was posted and what came ---- */
 
 typedef enum { AT_ONCE, WITH_DEADLINE, TO_WAIT, POSTS } posted;
 typedef enum { NOTHING, WAKEUP, SIGNAL, EVENTS } came;
@@ -145,8 +145,8 @@ static void expect(rig *r, seen *s, posted how, came what, const char *when, boo
 
 TEST(expiration_in_all_nine_combinations) {
     /*
-     * Whatever comes, and when: expired is what had no deadline, or one that had passed when the
-     * run was made due. So it does not depend on which of two came first.
+     * Whatever comes, and whenever: a task has expired that had no deadline, or one that had passed
+     * when the run was made due. So this does not depend on which of two came first.
      */
     rig r;
     rig_begin(&r, 0);
@@ -155,7 +155,7 @@ TEST(expiration_in_all_nine_combinations) {
         for (came what = NOTHING; what < EVENTS; what++) {
             seen s;
             if (how == TO_WAIT && what == NOTHING) {
-                continue; /* that one never runs; stopping cancels it: see there */
+                continue; /* it never runs; stopping cancels it, which is tested elsewhere */
             }
             seen_init(&s);
             let_come(&s.task, what);
@@ -180,7 +180,7 @@ TEST(expiration_in_all_nine_combinations) {
 }
 
 TEST(a_deadline_holds_for_one_run) {
-    /* The next post does not know it any more, nor that it expired. */
+    /* The next post knows neither the deadline nor that it expired. */
     rig r;
     seen s;
     rig_begin(&r, 0);
@@ -204,7 +204,7 @@ TEST(a_deadline_holds_for_one_run) {
 /* ---- wakeups in every state ---- */
 
 TEST(a_wakeup_before_the_post_is_remembered_for_one) {
-    /* Several count as one; the run takes it; the next one waits again. */
+    /* Several wakeups count as one; the run takes it; the next one waits again. */
     rig r;
     seen s;
     rig_begin(&r, 0);
@@ -225,7 +225,7 @@ TEST(a_wakeup_before_the_post_is_remembered_for_one) {
 }
 
 TEST(a_wakeup_of_a_queued_task_is_absorbed) {
-    /* By the run that is due; it does not make the next post immediate. */
+    /* The run that is due absorbs it; it does not make the next post immediate. */
     rig r;
     seen s;
     rig_begin(&r, 0);
@@ -286,7 +286,7 @@ static void held_begin(rig *r, held *h, bool repost) {
     SPIN_UNTIL(atomic_load(&h->in));
 }
 
-/* Whether the body has posted its task again already, or it is posted after it has ended. */
+/* The body has posted its task again already, or it is posted after the body has ended. */
 static void check_remembered(void (*send)(thrum_task *), bool signaled) {
     rig r;
     held h;
@@ -318,7 +318,7 @@ TEST(a_signal_while_the_body_runs_is_seen_and_kept) {
 }
 
 TEST(a_cancel_while_the_body_has_posted_again_makes_that_due) {
-    /* The post was accepted; so the cancel is, and the run must not wait for a wakeup. */
+    /* The post was accepted; so the cancel is, too, and the run must not wait for a wakeup. */
     rig r;
     held h;
     rig_begin(&r, 0);
@@ -378,7 +378,7 @@ static void do_not_listen(thrum_task *self, void *arg) {
 }
 
 TEST(a_signal_not_received_makes_every_post_immediate) {
-    /* Those with a deadline and those without, until the body takes it. */
+    /* Posts with a deadline and without are immediate, until the body takes it. */
     rig r;
     rig_begin(&r, 0);
     deaf d = {.sched = r.sched, .hears = 50};
@@ -400,7 +400,7 @@ TEST(a_signal_not_received_makes_every_post_immediate) {
 /* ---- cancelling ---- */
 
 TEST(a_cancelled_wait_comes_at_once_and_says_so) {
-    /* With a deadline and without; only while it is posted. */
+    /* It may have a deadline or not; it is cancelled only while it is posted. */
     rig r;
     seen s;
     rig_begin(&r, 0);
@@ -444,7 +444,7 @@ TEST(a_queued_task_is_cancelled) {
 /* ---- refused posts ---- */
 
 TEST(refused_posts_leave_the_task_as_it_was) {
-    /* -EINVAL, and afterwards it can be posted. */
+    /* They are -EINVAL, and afterwards the task can be posted. */
     rig r;
     seen s;
     rig_begin(&r, 0);
@@ -469,7 +469,7 @@ static void on_worker(thrum_task *self, void *arg) {
 }
 
 TEST(a_task_of_one_worker_comes_due_there) {
-    /* Whoever fires its deadline or wakes it. */
+    /* It does so whichever thread fires its deadline or wakes it. */
     rig r;
     rig_begin(&r, 0);
     int workers = (int)thrum_sched_workers(r.sched);

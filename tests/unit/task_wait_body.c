@@ -22,7 +22,7 @@ typedef struct steps {
 
 static void step_last(thrum_task *self, void *arg);
 
-/* Waits, each time another way, and at last gets another body. */
+/* Waits, each time in another way, and at last gets another body. */
 static void step(thrum_task *self, void *arg) {
     steps *s = arg;
     CHECK_EQ(atomic_fetch_add(&s->inside, 1), 0);
@@ -38,7 +38,7 @@ static void step(thrum_task *self, void *arg) {
         break;
     case 2:
         CHECK_EQ(thrum_task_post_wait(next, self), 0);
-        thrum_task_wakeup(self); /* its own next run */
+        thrum_task_wakeup(self); /* this is for its own next run */
         break;
     case 3:
         thrum_task_signal(self);
@@ -51,7 +51,7 @@ static void step(thrum_task *self, void *arg) {
     if (n == 14) {
         thrum_task_set_body(self, step_last, s);
     }
-    if (n % 3 == 0) { /* blocks after it has posted itself */
+    if (n % 3 == 0) { /* it blocks after it has posted itself */
         CHECK_EQ(thrum_sem_wait_until(&s->block, thrum_after_us(300)), -ETIMEDOUT);
     } else if (n % 3 == 1) {
         CHECK_EQ(thrum_sleep(100000), 0);
@@ -68,7 +68,7 @@ static void step_last(thrum_task *self, void *arg) {
 }
 
 TEST(a_task_moves_between_schedulers_from_its_body) {
-    /* It waits there, each way; its runs never overlap, although it blocks after its post. */
+    /* It waits there, in each way; its runs never overlap, although it blocks after its post. */
     rig a;
     rig b;
     rig_begin(&a, 0);
@@ -104,7 +104,7 @@ static void free_self(thrum_task *self, void *arg) {
 }
 
 TEST(a_body_frees_its_task_however_it_came) {
-    /* By a deadline, a wakeup, a signal, a cancel. */
+    /* A deadline, a wakeup, a signal or a cancel makes it run. */
     enum { N = 400 };
     atomic_int freed = 0;
     rig r;
@@ -135,21 +135,21 @@ TEST(a_body_frees_its_task_however_it_came) {
 typedef struct letter {
     thrum_task task;
     thrum_sched *sched;
-    int text; /* plain: the thread sanitizer asks who ordered it */
+    int text; /* plain: the thread sanitizer sees what ordered it */
     int read;
 } letter;
 
 static void read_letter(thrum_task *self, void *arg) {
     letter *l = arg;
     l->read = l->text;
-    thrum_task_receive_signal(self); /* else the next post would be immediate */
+    thrum_task_receive_signal(self); /* otherwise the next post would be immediate */
     if (l->read < 100) {
         CHECK_EQ(thrum_task_post_wait(l->sched, self), 0);
     }
 }
 
 TEST(what_was_written_before_a_wakeup_is_visible) {
-    /* And what the body wrote, after wait_done. */
+    /* What the body wrote is visible, too, after wait_done. */
     rig r;
     rig_begin(&r, 0);
     letter l = {.sched = r.sched};

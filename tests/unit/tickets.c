@@ -12,7 +12,7 @@ typedef struct stage {
     thrum_tickets tickets;
     thrum_ticket t[MANY];
     order log;
-    int plain; /* how many turns were had */
+    int plain; /* how many had their turn */
     int n;
     atomic_int late, cancelled;
 } stage;
@@ -36,7 +36,7 @@ static void stage_end(stage *s) {
 }
 
 TEST(turns_come_in_the_order_taken) {
-    /* The first is called at once, the next when it is done; nothing is left. */
+    /* The first ticket is called at once, the next when it is done; nothing is left. */
     thrum_tickets tickets = THRUM_TICKETS_INIT;
     thrum_ticket t[3];
     for (int i = 0; i < 3; i++)
@@ -64,7 +64,7 @@ TEST(static_initializer_is_init) {
 }
 
 TEST(one_done_before_its_turn_is_dropped) {
-    /* In any order: the turn of a ticket comes when all before it are done. */
+    /* In any order the turn of a ticket comes when all before it are done. */
     thrum_tickets tickets = THRUM_TICKETS_INIT;
     thrum_ticket t[6];
     thrum_tickets_take_n(&tickets, t, 6);
@@ -90,7 +90,7 @@ TEST(one_done_before_its_turn_is_dropped) {
 
 /* ---- a thousand ---- */
 
-/* Its number was taken from the order in which it was given out, which is none. */
+/* Takes its number from the order in which numbers were given out, which is none. */
 static int wait_and_log(void *arg) {
     actor *a = arg;
     stage *s = a->arg;
@@ -103,7 +103,7 @@ static int wait_and_log(void *arg) {
 }
 
 TEST(a_thousand_in_order) {
-    /* A thousand tickets, given to fibers in no order: each has its turn where it was taken. */
+    /* A thousand tickets go to fibers in no order: each has its turn where it was taken. */
     stage *s = stage_new();
     s->n = MANY;
     cast *c = cast_new(&s->r);
@@ -117,7 +117,7 @@ TEST(a_thousand_in_order) {
 }
 
 TEST(fibers_and_threads_in_order) {
-    /* The same with threads among them, and tickets that were taken at once. */
+    /* The same holds with threads among them, and tickets that were taken at once. */
     stage *s = stage_new();
     s->n = 60;
     cast *c = cast_new(&s->r);
@@ -137,7 +137,7 @@ static int take_and_turn(void *arg) {
         int before = s->plain;
         for (int j = 0; j < 3; j++) {
             CHECK_EQ(thrum_ticket_wait(&t[j]), 0);
-            CHECK_EQ(s->plain, before + j); /* nobody else's between them */
+            CHECK_EQ(s->plain, before + j); /* no other ticket's turn comes between them */
             s->plain++;
             thrum_ticket_done(&t[j]);
         }
@@ -148,7 +148,7 @@ static int take_and_turn(void *arg) {
 }
 
 TEST(tickets_taken_together_have_their_turns_together) {
-    /* By many who take three at a time, in each turn alone. */
+    /* Many callers take three at a time, and each is alone in its turn. */
     stage *s = stage_new();
     s->n = SCALED(300);
     cast *c = cast_new(&s->r);
@@ -179,7 +179,7 @@ TEST(several_wait_for_the_same_turn) {
     stage_end(s);
 }
 
-/* ---- late, cancelled ---- */
+/* ---- late and cancelled waits ---- */
 
 static int wait_in_vain(void *arg) {
     stage *s = ((actor *)arg)->arg;
@@ -215,7 +215,7 @@ static int wait_and_be_cancelled(void *arg) {
 }
 
 TEST(a_cancelled_wait_leaves_the_ticket_in_its_place) {
-    /* It can be waited for again by others. */
+    /* Others can wait for it again. */
     enum { N = 20 };
     stage *s = stage_new();
     thrum_tickets_take_n(&s->tickets, s->t, 2);
@@ -269,7 +269,7 @@ static void done_on_call(void *arg) {
 }
 
 TEST(a_ticket_that_cannot_be_done_aborts) {
-    /* With a line that says why: not taken, waited for, on call. */
+    /* A line says why: not taken, waited for, on call. */
     stage *s = calloc(1, sizeof(*s));
     CHECK(s != NULL);
     check_dies(done_twice, s, "thrum_ticket_done: not taken, or done before");
@@ -281,7 +281,7 @@ TEST(a_ticket_that_cannot_be_done_aborts) {
 /* ---- freed ---- */
 
 typedef struct handover {
-    _Atomic(thrum_ticket *) first; /* of two */
+    _Atomic(thrum_ticket *) first; /* the first of two */
     int rounds;
 } handover;
 
@@ -320,7 +320,7 @@ static int free_after_done(void *arg) {
 }
 
 TEST(freed_as_soon_as_the_last_is_done) {
-    /* Whoever is done before does not touch what the last one frees (address sanitizer). */
+    /* A thread that is done earlier does not touch what the last one frees (address sanitizer). */
     rig r;
     rig_begin(&r, 0);
     for (int kinds = 0; kinds < 4; kinds++) {

@@ -13,14 +13,14 @@ typedef struct call {
     stage *s;
     thrum_ticket ticket;
     int index;
-    int said; /* what the wait in the function said */
+    int said; /* what the wait in the function returned */
 } call;
 
 struct stage {
     rig r;
     thrum_tickets tickets;
     call calls[MANY];
-    int plain; /* how many turns were had */
+    int plain; /* how many had their turn */
     atomic_int began;
 };
 
@@ -50,7 +50,7 @@ static int have_turn(void *arg) {
         CHECK(thrum_ticket_is_called(&c->ticket));
         CHECK_EQ(s->plain, c->index);
         if (c->index % 7 == 0)
-            thrum_yield(); /* it is a task like any, and may wait */
+            thrum_yield(); /* it is a task like any other, and may wait */
         s->plain++;
     }
     thrum_ticket_done(&c->ticket);
@@ -67,7 +67,7 @@ static int put_all_on_call(void *arg) {
 }
 
 TEST(a_thousand_are_called_in_order) {
-    /* Put on call in no order, from a task; stop waits for all of them. */
+    /* They are put on call in no order, in a task; stop waits for all of them. */
     stage *s = stage_new(MANY);
     CHECK_EQ(rig_run(&s->r, put_all_on_call, s), 0);
     rig_stop(&s->r);
@@ -86,7 +86,7 @@ static int call_some(void *arg) {
 }
 
 TEST(called_while_others_are_put_on_call) {
-    /* By fibers and threads; a ticket whose turn has come is called at once. */
+    /* Fibers and threads take part; a ticket whose turn has come is called at once. */
     stage *s = stage_new(MANY);
     cast *c = cast_new(&s->r);
     cast_add_mixed(c, 3, 3, call_some, s);
@@ -98,7 +98,7 @@ TEST(called_while_others_are_put_on_call) {
 }
 
 TEST(nobody_blocks_for_a_call) {
-    /* It is begun when the one before is done, by a plain thread, and not earlier. */
+    /* A plain thread begins it when the one before is done, and not earlier. */
     stage *s = stage_new(2);
     call *c = &s->calls[1];
     CHECK_EQ(thrum_ticket_on_call_with(&c->ticket, s->r.sched, have_turn, c), 0);
@@ -113,7 +113,7 @@ TEST(nobody_blocks_for_a_call) {
 }
 
 TEST(what_a_call_refuses) {
-    /* Not in a task, not taken, no function, on call already: nothing is begun. */
+    /* Not in a task, not taken, no function, or on call already: nothing is begun. */
     stage *s = stage_new(2);
     call *c = &s->calls[1];
     CHECK_EQ(thrum_ticket_on_call(&c->ticket, have_turn, c), -ESRCH);
@@ -157,7 +157,10 @@ static void *done_later(void *arg) {
 }
 
 TEST(stop_waits_for_a_call) {
-    /* Although only tasks that wait for a signal are left: the turn comes from external threads. */
+    /*
+     * This holds although only tasks that wait for a signal are left: the turn comes from an
+     * external thread.
+     */
     stage *s = stage_new(2);
     call *c = &s->calls[1];
     pthread_t thread;
@@ -171,7 +174,8 @@ TEST(stop_waits_for_a_call) {
 }
 
 TEST(past_its_deadline_stop_has_it_run_before_its_turn) {
-    /* The wait in the function says so; the ticket is dropped, and the order of the others holds.
+    /*
+     * The wait in the function says so; the ticket is dropped, and the order of the others holds.
      */
     enum { N = 20 };
     stage *s = stage_new(N);
@@ -204,7 +208,7 @@ static int hold(void *arg) {
 }
 
 TEST(a_call_that_comes_too_late_changes_nothing) {
-    /* -ESHUTDOWN from external threads; the ticket is where it was. */
+    /* It is -ESHUTDOWN for external threads; the ticket is where it was. */
     stage *s = stage_new(2);
     thrum_sem door = THRUM_SEM_INIT(0);
     pthread_t thread;
@@ -246,7 +250,7 @@ static int drop_it(void *arg) {
 }
 
 TEST(freed_by_the_function_at_once) {
-    /* Whoever calls the ticket does not touch it once its function may run (address sanitizer). */
+    /* The caller of the ticket does not touch it once its function may run (address sanitizer). */
     rig r;
     rig_begin(&r, 0);
     thrum_tickets tickets = THRUM_TICKETS_INIT;

@@ -1,6 +1,6 @@
 /*
- * timed.c: waits with a deadline, by fibers and by plain threads: never early, in the past one try,
- * nothing consumed by who is late, and the primitive free to go.
+ * timed.c: waits with a deadline, by fibers and by plain threads: they are never early, in the past
+ * they are one try, a late one consumes nothing, and the primitive is free to go.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -8,7 +8,7 @@
 
 #define PAST (thrum_now() - 1)
 
-/* Runs it as a fiber and as a plain thread. */
+/* Runs a test on a fiber and on a plain thread. */
 static void on_both(thrum_fn fn) {
     rig r;
     rig_begin(&r, 0);
@@ -19,7 +19,7 @@ static void on_both(thrum_fn fn) {
 
 /* ---- in vain ---- */
 
-/* Each wait comes back late, not early; then the primitive is destroyed, and its memory is gone. */
+/* Waits in vain, late and not early; then the primitive is destroyed, and its memory is gone. */
 static int wait_in_vain(void *arg) {
     (void)arg;
     thrum_time until = thrum_after_ms(2);
@@ -65,7 +65,7 @@ static int wait_in_vain(void *arg) {
 }
 
 TEST(a_wait_in_vain_ends_at_its_deadline) {
-    /* Not before, and the primitive is free to be destroyed. */
+    /* It does not end before, and the primitive is free to be destroyed. */
     on_both(wait_in_vain);
 }
 
@@ -106,7 +106,7 @@ static int try_once(void *arg) {
 }
 
 TEST(a_deadline_in_the_past_is_one_try) {
-    /* What is there is taken, what is not is not waited for. */
+    /* What is there is taken; what is not there is not waited for. */
     on_both(try_once);
 }
 
@@ -121,7 +121,7 @@ static int wait_forever(void *arg) {
 }
 
 TEST(forever_is_a_deadline) {
-    /* One that never comes. */
+    /* It is one that never comes. */
     on_both(wait_forever);
 }
 
@@ -153,7 +153,7 @@ static int lock_in_vain(void *arg) {
 }
 
 TEST(a_held_mutex_is_given_up_at_the_deadline) {
-    /* By fibers and threads, in any order; it can be locked and destroyed afterwards. */
+    /* Fibers and threads give it up in any order; it can be locked and destroyed afterwards. */
     rig r;
     rig_begin(&r, 0);
     locked l = {.mutex = THRUM_MUTEX_INIT,
@@ -200,7 +200,7 @@ static int join_late(void *arg) {
 }
 
 TEST(a_join_that_is_late_leaves_the_handle) {
-    /* It is joined again, and then it has the result. */
+    /* It can be joined again, and then it has the result. */
     on_both(join_late);
 }
 
@@ -238,7 +238,7 @@ typedef struct queue {
     atomic_int late, came;
 } queue;
 
-/* Whose number is odd has little time. */
+/* One whose number is odd has little time. */
 static int take_in_turn(void *arg) {
     actor *a = arg;
     queue *q = a->arg;
@@ -254,9 +254,9 @@ static int take_in_turn(void *arg) {
     return 0;
 }
 
-/* How many stand there or were so late that they have left again; nobody is counted twice. */
+/* How many wait there or were so late that they have left again; none is counted twice. */
 static int arrived(queue *q) {
-    const int late = atomic_load(&q->late); /* first: who leaves in between counts once, or not */
+    const int late = atomic_load(&q->late); /* first: one that leaves now counts once, or not */
     return late + SEM_WAITING(&q->sem);
 }
 
@@ -286,7 +286,7 @@ TEST(who_is_late_leaves_from_the_middle) {
     rig_stop(&r);
 }
 
-/* ---- what is handed over goes past those who are late ---- */
+/* ---- what is handed over goes past late waiters ---- */
 
 typedef struct pass {
     thrum_event event;
@@ -306,7 +306,7 @@ static int await(void *arg) {
 }
 
 TEST(a_signal_reaches_one_that_is_still_waiting) {
-    /* An auto event: one for each signal, none for those who have gone. */
+    /* An auto event lets one waiter through for each signal, and none that has gone. */
     rig r;
     rig_begin(&r, 0);
     pass p = {.event = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false)};
@@ -338,7 +338,7 @@ static int wait_on_cond(void *arg) {
 }
 
 TEST(a_cond_signal_reaches_one_that_is_still_waiting) {
-    /* The same, and the mutex is held by each that comes back. */
+    /* The same holds, and each that comes back holds the mutex. */
     rig r;
     rig_begin(&r, 0);
     pass p = {.mutex = THRUM_MUTEX_INIT, .cond = THRUM_COND_INIT};
@@ -367,7 +367,7 @@ static void wait_without_the_mutex(void *arg) {
 }
 
 TEST(a_timed_cond_wait_needs_the_mutex) {
-    /* Misuse: one line and an abort. */
+    /* It is a misuse: one line and an abort. */
     misuse m = {.mutex = THRUM_MUTEX_INIT, .cond = THRUM_COND_INIT};
     check_dies(wait_without_the_mutex, &m, "not held by the caller");
 }

@@ -60,7 +60,7 @@ __attribute__((format(printf, 2, 3))) static void put(const char *path, const ch
     "21 20 0:5 / /proc rw master:2 propagate_from:1 - proc proc rw\n"
 
 TEST(without_cgroups_the_affinity_counts) {
-    /* No /proc, no /sys: the mask alone; and a mask of none still gives one worker. */
+    /* With no /proc and no /sys only the mask counts; an empty mask still gives one worker. */
     CHECK_EQ(th_os_cpus_at("/nonexistent", 7), 7);
     CHECK_EQ(th_os_cpus_at("/nonexistent", 0), 1);
 }
@@ -84,7 +84,7 @@ TEST(v2_quota_is_rounded_up) {
 }
 
 TEST(v2_every_ancestor_limits) {
-    /* The least of all groups on the way up, wherever it stands. */
+    /* The least of all groups on the way up counts, wherever it stands. */
     make_root();
     put("/proc/self/cgroup", "0::/a/b/c\n");
     put("/proc/self/mountinfo", V2_AT_ROOT);
@@ -97,13 +97,13 @@ TEST(v2_every_ancestor_limits) {
     CHECK_EQ(th_os_cpus_at(root, 64), 2);
     put("/sys/fs/cgroup/a/b/c/cpu.max", "10000 100000\n");
     CHECK_EQ(th_os_cpus_at(root, 64), 1);
-    put("/sys/fs/cgroup/a/x/cpu.max", "1 100000\n"); /* somebody else's */
+    put("/sys/fs/cgroup/a/x/cpu.max", "1 100000\n"); /* another group's */
     put("/sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n");
     CHECK_EQ(th_os_cpus_at(root, 64), 2);
 }
 
 TEST(v1_every_ancestor_limits) {
-    /* Among several hierarchies it is the one of the cpu controller. */
+    /* Among several hierarchies the one of the cpu controller counts. */
     make_root();
     put("/proc/self/cgroup",
         "5:memory:/m\n4:cpuset:/wrong\n3:cpu,cpuacct:/docker/x\n1:name=systemd:/\n");
@@ -121,7 +121,7 @@ TEST(v1_every_ancestor_limits) {
 }
 
 TEST(both_versions_at_once) {
-    /* A hybrid system: the lower of the two. */
+    /* On a hybrid system the lower of the two counts. */
     make_root();
     put("/proc/self/cgroup", "3:cpu,cpuacct:/a\n0::/u\n");
     put("/proc/self/mountinfo",
@@ -149,7 +149,7 @@ TEST(container_that_sees_its_own_part) {
 }
 
 TEST(mounts_seen_from_a_cgroup_namespace) {
-    /* A part above the namespace's root holds for us as a whole; a group outside is unknown. */
+    /* A part above the namespace's root holds for all of it; a group beyond it is unknown. */
     make_root();
     put("/proc/self/cgroup", "0::/\n");
     put("/proc/self/mountinfo", "31 20 0:26 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
@@ -170,7 +170,7 @@ TEST(group_at_the_root_of_the_mount) {
 }
 
 TEST(mount_point_with_a_space) {
-    /* mountinfo escapes it. */
+    /* mountinfo escapes the space. */
     make_root();
     put("/proc/self/cgroup", "0::/a b:c\n");
     put("/proc/self/mountinfo", "31 20 0:26 / /my\\040cgroups rw - cgroup2 cgroup2 rw\n");
@@ -179,7 +179,7 @@ TEST(mount_point_with_a_space) {
 }
 
 TEST(garbage_is_no_limit) {
-    /* Whatever can't be read as two positive numbers is ignored, and the result is never zero. */
+    /* What cannot be read as two positive numbers is ignored, and the result is never zero. */
     static const char *const lines[] = {
         "",
         "\n",
@@ -222,12 +222,12 @@ TEST(long_paths_do_no_harm) {
     CHECK_EQ(th_os_cpus_at(root, 5), 5);
     put("/proc/self/cgroup", "0::/%.5000s\n", path);
     put("/sys/fs/cgroup/cpu.max", "300000 100000");
-    CHECK_EQ(th_os_cpus_at(root, 5), 3); /* the folder is not there, its ancestor is */
+    CHECK_EQ(th_os_cpus_at(root, 5), 3); /* the folder is not there, but its ancestor is */
     free(path);
 }
 
 TEST(this_machine_has_a_count) {
-    /* The real /proc and /sys. */
+    /* It reads the real /proc and /sys. */
     CHECK(th_os_cpus() >= 1);
     CHECK(th_os_cpus() <= (unsigned)sysconf(_SC_NPROCESSORS_CONF));
 }

@@ -25,7 +25,10 @@ static void stop_at_rest(rig *r) {
 /* ---- what is told ---- */
 
 TEST(tasks_are_slices) {
-    /* Each task once, by its name, with its number, and how it ended; a track for each worker. */
+    /*
+     * Each task is told once, by its name, with its number, and how it ended; each worker has a
+     * track.
+     */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(thrum_trace_start(r.sched, 0), 0);
@@ -55,7 +58,10 @@ static int waits_thrice(void *arg) {
 }
 
 TEST(waits_are_told) {
-    /* A stretch between two waits is a slice; what it waits for; arrows to where it goes on. */
+    /*
+     * A stretch between two waits is a slice; it has what it waits for, and arrows to where it goes
+     * on.
+     */
     char text[64];
     rig r;
     rig_begin(&r, 0);
@@ -93,7 +99,7 @@ static int calls(void *arg) {
 }
 
 TEST(yields_and_blocking_calls_are_told) {
-    /* Fibers that yield to each other; a call, from its begin until the task goes on. */
+    /* Fibers yield to each other; a call is told from its begin until the task goes on. */
     static thrum_waitgroup all;
     rig r;
     rig_begin(&r, 0);
@@ -122,7 +128,7 @@ TEST(yields_and_blocking_calls_are_told) {
 }
 
 TEST(sleeps_of_workers_are_told) {
-    /* As slices of their own; also the one that it is in. */
+    /* They are slices of their own; so is the one that the worker is in. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(thrum_trace_start(r.sched, 0), 0);
@@ -144,7 +150,8 @@ static int renames(void *arg) {
 }
 
 TEST(names_may_hold_anything) {
-    /* Quotes, bytes that are no characters; a name that the body gives; the function's otherwise.
+    /*
+     * They have quotes, bytes that are no characters, a name from the body, or the function's name.
      */
     rig r;
     rig_begin(&r, 0);
@@ -169,10 +176,10 @@ TEST(names_may_hold_anything) {
     rig_stop(&r);
 }
 
-/* ---- when ---- */
+/* ---- when it is on ---- */
 
 TEST(off_nothing_is_noted) {
-    /* Before the start, after the stop; a second trace begins anew. */
+    /* This holds before the start and after the stop; a second trace begins anew. */
     rig r;
     rig_begin(&r, 0);
     go_named(&r, "before", nothing, NULL);
@@ -210,7 +217,7 @@ static int traces_itself(void *arg) {
 }
 
 TEST(a_task_traces_itself) {
-    /* What runs when the trace begins and ends, by its own call. */
+    /* It sees what runs when the trace begins and ends by its own call. */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, traces_itself, &r), 0);
@@ -229,7 +236,7 @@ static int waits_once(void *arg) {
 }
 
 TEST(what_an_earlier_trace_left_open_is_not_told_again) {
-    /* A stretch that was running at the stop, and ended unseen. */
+    /* A stretch was running at the stop, and ended unseen. */
     rig r;
     rig_begin(&r, 0);
     thrum_sem_init(&sem, 0);
@@ -254,7 +261,7 @@ TEST(what_an_earlier_trace_left_open_is_not_told_again) {
 }
 
 TEST(the_latest_are_kept) {
-    /* Seven events a worker: older ones make room, and are counted. */
+    /* Seven events a worker are kept: older ones make room, and are counted. */
     enum { TASKS = 200 };
     rig r;
     rig_begin(&r, 0);
@@ -277,7 +284,10 @@ TEST(the_latest_are_kept) {
 /* ---- mistakes, and what is refused ---- */
 
 TEST(mistakes_are_codes) {
-    /* No scheduler, no stream, off or on already, none yet; a stream that takes nothing. */
+    /*
+     * They are no scheduler, no stream, off or on already, none yet, and a stream that takes
+     * nothing.
+     */
     rig r;
     rig_begin(&r, 0);
     CHECK_EQ(thrum_trace_start(NULL, 0), -EINVAL);
@@ -301,7 +311,7 @@ TEST(mistakes_are_codes) {
 }
 
 TEST(without_memory_nothing_begins) {
-    /* Each allocation refused in turn: a code, and the next try goes well. */
+    /* Each allocation is refused in turn: there is a code, and the next try goes well. */
     rig r;
     rig_begin(&r, 0);
     int code = -ENOMEM;
@@ -318,7 +328,7 @@ TEST(without_memory_nothing_begins) {
     CHECK(sink != NULL);
     const long before = atomic_load(&r.live);
     code = -ENOMEM;
-    for (int i = 1; code != 0; i++) { /* the last is the cache of names, which it can do without */
+    for (int i = 1; code != 0; i++) { /* it can do without the last one, the cache of names */
         atomic_store(&r.fail_at, atomic_load(&r.calls) + i);
         code = thrum_trace_write(r.sched, sink);
         CHECK(code == 0 || code == -ENOMEM);
@@ -330,7 +340,7 @@ TEST(without_memory_nothing_begins) {
     CHECK_EQ(trace_count(&p, "\"name\":\"bee\""), 1);
     trace_end(&p);
     CHECK_EQ(thrum_trace_start(r.sched, 0), 0);
-    rig_stop(&r); /* on until the end */
+    rig_stop(&r); /* it is on until the end */
 }
 
 static void count_down(thrum_task *self, void *arg) {
@@ -341,7 +351,7 @@ static void count_down(thrum_task *self, void *arg) {
 }
 
 TEST(tracing_allocates_nothing) {
-    /* From the start on, whatever is noted and overwritten. */
+    /* From the start on it allocates nothing, whatever is noted and overwritten. */
     if (UNDER_TSAN) {
         CHECK_SKIP("there each run has a fiber of its own");
     }
@@ -371,8 +381,10 @@ static int posts(void *arg) {
 }
 
 TEST(bound_threads_have_buffers) {
-    /* Without workers: its own code and the tasks that run while it waits; bound before or after
-     * the start. */
+    /*
+     * Without workers they have their own code and the tasks that run while they wait; they are
+     * bound before or after the start.
+     */
     rig r;
     rig_init(&r);
     r.config.workers = 0;
@@ -409,7 +421,7 @@ static void *small_only(void *ctx, size_t size) {
 }
 
 TEST(a_bound_thread_without_memory_is_counted) {
-    /* It is bound all the same; the next time there is memory. */
+    /* It is bound all the same, and traced the next time there is memory. */
     rig r;
     rig_init(&r);
     r.config.alloc = small_only;
@@ -463,7 +475,7 @@ static int keeps_going(void *arg) {
     return 0;
 }
 
-/* One that starts and stops, in all sizes; others that write whatever is there. */
+/* One task starts and stops it, in all sizes; others write whatever is there. */
 static void *traces_on(void *seat_arg) {
     const crew_seat *seat = seat_arg;
     traffic *t = seat->arg;
@@ -488,7 +500,7 @@ static void *traces_on(void *seat_arg) {
 }
 
 TEST(started_and_stopped_under_load) {
-    /* By one thread, while another one writes, and tasks come and go. */
+    /* One thread does so while another one writes, and tasks come and go. */
     static traffic t;
     rig r;
     crew c;
@@ -502,7 +514,7 @@ TEST(started_and_stopped_under_load) {
 }
 
 TEST(written_while_it_goes_on) {
-    /* A full trail that is overwritten all the time: what is read is whole. */
+    /* A full trace ring is overwritten all the time: what is read is whole. */
     static traffic t;
     rig r;
     rig_begin(&r, 0);

@@ -1,7 +1,7 @@
 /*
- * treesum_swap.c: while treesum walks, somebody puts a symbolic link in the place of a directory:
- * nothing outside of the tree may be listed or read. The files of the example that open, alone, so
- * that the swap comes exactly between two of its steps.
+ * treesum_swap.c: while treesum walks, a symbolic link takes the place of a directory: nothing
+ * beyond the tree may be listed or read. It uses only those files of the example that open others,
+ * so that the swap comes exactly between two steps.
  */
 #define _GNU_SOURCE 1
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void write_file(const char *name, const char *text) {
     CHECK_EQ(fclose(out), 0);
 }
 
-/* tree/a/b/file and tree/a/file; outside/b/file and outside/file, which are not for us. */
+/* Makes tree/a/b/file and tree/a/file; outside/b/file and outside/file, which must not be read. */
 static void make(void) {
     CHECK(mkdtemp(place) != NULL);
     CHECK_EQ(atexit(at_end), 0);
@@ -59,7 +59,7 @@ static struct dir *list(struct tree *tree, struct dir *parent, const char *name,
     return dir;
 }
 
-/* The next window, as the walk has it. */
+/* Lists the next window, as the walk does. */
 static void relist(struct dir *dir, const char *after) {
     listing_free(dir->listing);
     dir_list(dir, after, WINDOW_DEFAULT);
@@ -84,7 +84,7 @@ static void check_swapped_below(int anchors) {
     check_holds(dir_open_file(b, "file"), "inside");
     swap("tree/a", "../outside");
     CHECK_EQ(dir_open_file(a, "file"), -ELOOP); /* its directory is a link */
-    CHECK_EQ(dir_open_file(b, "file"), -ELOOP); /* one above it */
+    CHECK_EQ(dir_open_file(b, "file"), -ELOOP); /* a directory above it is a link */
     list(&tree, a, "b", ELOOP);                 /* a directory beneath it, the first time */
     relist(b, "a name");                        /* the next window of one */
     CHECK(b->listing == NULL && b->err == ELOOP);
@@ -93,7 +93,7 @@ static void check_swapped_below(int anchors) {
 }
 
 TEST(nothing_leads_out_of_the_tree) {
-    /* With a root that is kept open. */
+    /* The root is kept open. */
     check_swapped_below(8);
 }
 
@@ -134,11 +134,13 @@ TEST(swapped_root) {
 }
 
 TEST(swapped_root_that_is_not_kept_open) {
-    /* It is not the directory that it was: an error, nothing of the other one. */
+    /*
+     * It is not the directory that it was: this is an error, and nothing of the other one is read.
+     */
     check_swapped_root(0, ESTALE);
 }
 
-/* Longer than any one path may be. */
+/* A path that is longer than any one path may be. */
 static void check_long(int anchors) {
     enum { LEVELS = 60, SWAPPED = 30 };
     struct tree tree;
@@ -163,25 +165,25 @@ static void check_long(int anchors) {
     CHECK_EQ(mkdirat(at, "b", 0755), 0);
     list(&tree, dirs[LEVELS], "b", 0);
     CHECK_EQ(renameat(swapped, name, swapped, "moved"), 0);
-    CHECK_EQ(symlinkat("moved", swapped, name), 0); /* the same place, by a link all the same */
+    CHECK_EQ(symlinkat("moved", swapped, name), 0); /* the same place, but a link */
     list(&tree, dirs[LEVELS], "b", ELOOP);
     list(&tree, dirs[SWAPPED], name, ELOOP);
     tree_end(&tree);
 }
 
 TEST(long_paths_are_watched_piece_by_piece) {
-    /* With openat2. */
+    /* This is the way with openat2. */
     check_long(0);
 }
 
 TEST(long_paths_on_old_kernels) {
-    /* Likewise. */
+    /* This is the way without it. */
     beneath_forget_openat2();
     check_long(0);
 }
 
 TEST(links_that_are_asked_for_are_followed) {
-    /* Those that the command line names or leads through, and with -L all. */
+    /* They are those that the command line names or leads through, and with -L all. */
     struct tree tree;
     make();
     CHECK_EQ(symlink("tree", "link"), 0);

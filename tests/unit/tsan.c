@@ -28,14 +28,14 @@ static void run_child(outcome *o, void (*scenario)(void)) {
     memset(o, 0, sizeof(*o));
     fflush(NULL);
     CHECK_EQ(pipe(ends), 0);
-    const pid_t child = fork(); /* no thread but this one was ever started */
+    const pid_t child = fork(); /* this is the only thread that was ever started */
     CHECK(child >= 0);
     if (child == 0) {
         close(ends[0]);
         dup2(ends[1], STDERR_FILENO);
         close(ends[1]);
         scenario();
-        exit(0); /* or the sanitizer's own status */
+        exit(0); /* a race exits with the sanitizer's own status */
     }
     close(ends[1]);
     for (;;) {
@@ -128,7 +128,7 @@ static void two_posted(void) {
 }
 
 TEST(race_of_two_posted_tasks_is_reported) {
-    /* The same with intrusive tasks. */
+    /* The same holds for intrusive tasks. */
     check_reported(two_posted);
 }
 
@@ -166,7 +166,7 @@ static void two_spawned(void) {
 }
 
 TEST(race_of_two_spawned_tasks_is_reported) {
-    /* Both are ordered with whoever spawns and joins them, not with each other. */
+    /* Both are ordered with the task that spawns and joins them, not with each other. */
     check_reported(two_spawned);
 }
 
@@ -189,7 +189,7 @@ static void two_locked(void) {
 }
 
 TEST(mutex_orders_tasks) {
-    /* Silent. */
+    /* The sanitizer is silent. */
     check_silent(two_locked);
 }
 
@@ -216,7 +216,7 @@ static void posts_first(void) {
 }
 
 TEST(semaphore_orders_tasks) {
-    /* Whether the one that waits suspends or not. */
+    /* It does so whether the waiter suspends or not. */
     check_silent(waits_first);
     check_silent(posts_first);
 }
@@ -239,7 +239,7 @@ static void spawned_in_turn(void) {
 }
 
 TEST(spawn_and_join_order_tasks) {
-    /* Before, in and after a task that is joined. */
+    /* They order what comes before, in and after a task that is joined. */
     check_silent(spawned_in_turn);
 }
 
@@ -260,7 +260,7 @@ static void waited_in_turn(void) {
 }
 
 TEST(wait_done_orders_tasks) {
-    /* What ended before it, and what is started after it. */
+    /* It orders what ended before it, and what is started after it. */
     check_silent(waited_in_turn);
 }
 
@@ -268,7 +268,7 @@ TEST(wait_done_orders_tasks) {
 
 typedef struct brief {
     thrum_task task;
-    thrum_waitgroup *left; /* or NULL: rig_wait_done is told */
+    thrum_waitgroup *left; /* NULL: rig_wait_done is told */
 } brief;
 
 static void free_self(thrum_task *self, void *arg) {
@@ -288,7 +288,7 @@ static thrum_task *new_brief(thrum_waitgroup *left) {
     return &b->task;
 }
 
-/* One by one, in a batch, by a deadline, tied to a worker. */
+/* Posts one by one, in a batch, with a deadline, tied to a worker. */
 static void post_briefs(thrum_sched *sched, thrum_waitgroup *left) {
     enum { BATCH = 8 };
     thrum_task *batch[BATCH];
@@ -346,10 +346,10 @@ static __attribute__((noinline)) void fill(char *at, size_t size) {
     for (size_t i = 0; i < size; i++) {
         at[i] = (char)(i % 100);
     }
-    __asm__ volatile("" ::"r"(at) : "memory"); /* an address that is known elsewhere is watched */
+    __asm__ volatile("" ::"r"(at) : "memory"); /* an address that escapes is watched */
 }
 
-/* Writes, in the task's context, where the frames were of whatever was called before. */
+/* Writes, in the task's context, where earlier calls had their frames. */
 static __attribute__((noinline)) void write_below(void) {
     char below[6000];
     fill(below, sizeof below);
@@ -390,7 +390,7 @@ static void write_in_task(thrum_task *self, void *arg) {
 static int call_all(void *arg) {
     calls *c = arg;
     thrum_handle *handle = NULL;
-    enum { TASKS = 40 }; /* enough to be claimed several at a time */
+    enum { TASKS = 40 }; /* enough for batches */
     write_below();
     thrum_waitgroup_init(&c->left, TASKS);
     for (int i = 0; i < TASKS; i++) {

@@ -30,7 +30,7 @@ static stage *stage_new(size_t n, thrum_event_mode mode) {
     return s;
 }
 
-/* Nobody stands on any of the lists, and so each can be destroyed. */
+/* Checks that no waiter is left on any of the lists, by destroying each. */
 static void stage_free(stage *s) {
     for (size_t i = 0; i < s->n; i++) {
         CHECK_EQ(EVENT_WAITING(&s->events[i]), 0);
@@ -47,7 +47,7 @@ static int wait_any(void *arg) {
 }
 
 TEST(wrong_counts_are_refused) {
-    /* No event, too many, no list: -EINVAL, and a signal stays. */
+    /* No event, too many, or no list is -EINVAL, and a signal stays. */
     thrum_event event = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, true);
     thrum_event *list[MANY + 1];
     for (size_t i = 0; i <= MANY; i++)
@@ -73,12 +73,12 @@ TEST(one_signaled_event_is_consumed_alone) {
             CHECK_EQ(thrum_event_test(&s->events[i]), i != got);
     }
     for (int i = 0; i < 5; i++)
-        CHECK(s->got[i] > 20); /* 60 expected */
+        CHECK(s->got[i] > 20); /* 60 are expected */
     stage_free(s);
 }
 
 TEST(a_signal_wakes_and_is_consumed) {
-    /* Each event of each position, fiber and thread; the others stay as they are. */
+    /* Each event at each position wakes fiber and thread; the others stay as they are. */
     rig r;
     rig_begin(&r, 0);
     const size_t sizes[] = {1, 2, 8, 9, MANY};
@@ -101,7 +101,7 @@ TEST(a_signal_wakes_and_is_consumed) {
 }
 
 TEST(a_manual_event_stays) {
-    /* A manual one lets all through and stays signaled; an auto one beside it is not consumed. */
+    /* It lets all through and stays signaled; an auto event beside it is not consumed. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -113,7 +113,7 @@ TEST(a_manual_event_stays) {
     thrum_event_signal(&s->events[2]);
     cast_join(c);
     CHECK(thrum_event_is_signaled(&s->events[1]));
-    CHECK(thrum_event_test(&s->events[2])); /* nobody waited there any more */
+    CHECK(thrum_event_test(&s->events[2])); /* nothing waited there any more */
     stage_free(s);
     rig_stop(&r);
 }
@@ -147,7 +147,7 @@ static int wait_late(void *arg) {
 }
 
 TEST(a_timeout_consumes_nothing) {
-    /* Who was late stands nowhere; signals that come then stay. */
+    /* A late wait is on no list; signals that come then stay. */
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
@@ -209,7 +209,9 @@ static int signal_rounds(void *arg) {
 }
 
 TEST(signals_against_timeouts) {
-    /* One signaler, many waits that time out all the time: each signal is taken once, or is left.
+    /*
+     * One signaler meets many waits that time out all the time: each signal is taken once, or is
+     * left.
      */
     rig r;
     rig_begin(&r, 0);

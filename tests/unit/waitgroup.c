@@ -47,7 +47,7 @@ static void init_beyond(void *arg) {
 }
 
 TEST(count_out_of_its_range_aborts) {
-    /* Below zero and beyond the maximum, with a line that names the call. */
+    /* It is below zero or beyond the maximum, and a line names the call. */
     thrum_waitgroup wg;
     check_dies(below, &wg, "thrum_waitgroup_add: count below zero");
     check_dies(below_by_many, &wg, "thrum_waitgroup_add: count below zero");
@@ -56,7 +56,7 @@ TEST(count_out_of_its_range_aborts) {
 }
 
 TEST(the_whole_range_can_be_counted) {
-    /* Up to the maximum and back, in steps and at once. */
+    /* It goes up to the maximum and back, in steps and at once. */
     thrum_waitgroup wg;
     thrum_waitgroup_init(&wg, THRUM_WAITGROUP_MAX - 1);
     thrum_waitgroup_add(&wg, 1);
@@ -73,7 +73,7 @@ typedef struct stage {
     thrum_waitgroup wg;
     atomic_int passed;
     int rounds;
-    int plain[WORKERS_MAX]; /* each written before its writer's done */
+    int plain[WORKERS_MAX]; /* index: the worker; each writes before its done */
 } stage;
 
 static stage *stage_new(unsigned n) {
@@ -103,7 +103,7 @@ static int wait_and_look(void *arg) {
 }
 
 TEST(waiters_see_what_was_written_before_every_done) {
-    /* Workers of both kinds, several waiters of both kinds, early and late ones. */
+    /* There are workers of both kinds, several waiters of both kinds, early and late ones. */
     rig r;
     rig_begin(&r, 0);
     for (int round = 0; round < SCALED(50); round++) {
@@ -125,7 +125,7 @@ TEST(waiters_see_what_was_written_before_every_done) {
 }
 
 TEST(nobody_passes_before_the_last_done) {
-    /* All waiters stay until the count is 0, and then all go. */
+    /* All waiters stay until the count is 0, and then all go on. */
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new(2);
@@ -134,7 +134,7 @@ TEST(nobody_passes_before_the_last_done) {
     YIELD_UNTIL(WAITGROUP_WAITING(&s->wg) == 103);
     thrum_waitgroup_done(&s->wg);
     CHECK_EQ(WAITGROUP_WAITING(&s->wg), 103);
-    thrum_waitgroup_add(&s->wg, 4); /* up again while they wait */
+    thrum_waitgroup_add(&s->wg, 4); /* the count goes up again while they wait */
     thrum_waitgroup_add(&s->wg, -4);
     CHECK_EQ(WAITGROUP_WAITING(&s->wg), 103);
     CHECK_EQ(atomic_load(&s->passed), 0);
@@ -181,7 +181,9 @@ TEST(used_again_round_after_round) {
 /* ---- the end of a waitgroup ---- */
 
 TEST(destroy_is_refused_while_waited_for) {
-    /* -EBUSY changes nothing; afterwards it is zero. A count alone does not keep it. */
+    /*
+     * It is -EBUSY and changes nothing; afterwards it is zero. A count alone does not prevent it.
+     */
     static const thrum_waitgroup zero;
     rig r;
     rig_begin(&r, 0);
@@ -218,7 +220,7 @@ static int free_after_wait(void *arg) {
         thrum_waitgroup_init(wg, HELPERS);
         for (int k = 0; k < HELPERS; k++)
             atomic_store(&h->wg[k], wg);
-        for (int k = 0; k < i % 40; k++) /* meets the dones at various places */
+        for (int k = 0; k < i % 40; k++) /* this meets the dones at various places */
             th_backoff(&(unsigned){0});
         CHECK_EQ(thrum_waitgroup_wait(wg), 0);
         memset(wg, 0xee, sizeof(*wg));
@@ -260,7 +262,7 @@ typedef struct pair {
 } pair;
 
 typedef struct doubles {
-    _Atomic(pair *) slot[3]; /* the other waiter's, and two helpers' */
+    _Atomic(pair *) slot[3]; /* the other waiter's, and one for each of two helpers */
     int rounds;
 } doubles;
 

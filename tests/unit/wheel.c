@@ -13,11 +13,11 @@
 static th_wheel wheel;
 static th_random dice;
 
-/* ---- the model ---- */
+/* ---- the list to compare with ---- */
 
 typedef struct item {
     th_timer timer;
-    uint64_t since; /* of two with one deadline the lower comes first */
+    uint64_t since; /* of two with one deadline the lower one comes first */
     int64_t deadline;
     bool inside;
 } item;
@@ -27,7 +27,7 @@ static item items[ITEMS];
 static uint64_t inserts;
 static size_t inside;
 
-/* What a timer's words hold while it is the caller's: any read of them by the wheel would crash. */
+/* A timer's words while it is the caller's: any read of them by the wheel would crash. */
 static void spoil(item *it) {
     memset(&it->timer, 0xdd, sizeof(it->timer));
 }
@@ -90,7 +90,7 @@ static int64_t earliest_deadline(void) {
     return it == NULL ? INT64_MAX : it->deadline;
 }
 
-/* All that is due must come, in order, and nothing else; returns how many that were. */
+/* All that is due must come, in order, and nothing else; returns how many came. */
 static int expire(int64_t now, unsigned most) {
     int n = 0;
     while (th_wheel_turn(&wheel, now, most)) {
@@ -137,7 +137,7 @@ static int64_t any_deadline(int64_t now) {
     switch (th_random_below(&dice, 10)) {
     case 0:
         return add(now, -distance(63));
-    case 1: /* one that is there, or was */
+    case 1: /* a deadline that is there, or was */
     case 2:
         return items[th_random_below(&dice, ITEMS)].deadline;
     case 3:
@@ -168,7 +168,7 @@ static int64_t later(int64_t now) {
     }
 }
 
-/* One operation of any kind. `removals`: how many of eight. */
+/* Does one operation of any kind. `removals` of eight are removals. */
 static void step(int64_t *now, uint32_t removals) {
     item *it = &items[th_random_below(&dice, ITEMS)];
     uint32_t kind = th_random_below(&dice, 8);
@@ -187,7 +187,10 @@ static void step(int64_t *now, uint32_t removals) {
 }
 
 TEST(order_is_that_of_a_sorted_list) {
-    /* Random inserts, removals and jumps of time, of all magnitudes: what comes is what must. */
+    /*
+     * Inserts, removals and jumps of time are random, of all magnitudes: what comes is what must
+     * come.
+     */
     for (unsigned seed = 0; seed < 40; seed++) {
         int64_t now = seed % 4 == 0 ? -distance(62) : START;
         begin(now, seed);
@@ -205,7 +208,7 @@ TEST(order_is_that_of_a_sorted_list) {
 }
 
 TEST(earliest_is_exact_without_removals) {
-    /* After each insert, turn and pop, as long as nothing was removed otherwise. */
+    /* It is so after each insert, turn and pop, as long as nothing was removed otherwise. */
     for (unsigned seed = 0; seed < 20; seed++) {
         int64_t now = START;
         begin(now, seed);
@@ -271,7 +274,7 @@ TEST(one_wake_makes_earliest_exact_again) {
 }
 
 TEST(useless_wakes_for_a_far_deadline_are_few) {
-    /* However often an earlier timer comes into its slot and goes: one a level, no more. */
+    /* However often an earlier timer comes into its slot and goes, one comes a level, no more. */
     int64_t now = START;
     unsigned in_vain = 0;
     int64_t far = now + 200 * YEAR;
@@ -279,7 +282,7 @@ TEST(useless_wakes_for_a_far_deadline_are_few) {
     insert(&items[0], far);
     while (now < far) {
         for (unsigned bits = 0; bits < 63;
-             bits++) { /* in its slot, whichever that is, and before */
+             bits++) { /* in its slot, whichever that is, and before it */
             int64_t decoy = far - (INT64_C(1) << bits);
             insert(&items[1], decoy > now ? decoy : far);
             withdraw(&items[1]);
@@ -293,7 +296,7 @@ TEST(useless_wakes_for_a_far_deadline_are_few) {
 }
 
 TEST(removal_elsewhere_leaves_earliest_exact) {
-    /* Short timeouts that come and go do not disturb the next deadline; the common case. */
+    /* Short timeouts that come and go do not disturb the next deadline: this is the common case. */
     begin(START, 1);
     insert(&items[0], START + YEAR);
     for (int i = 0; i < 1000; i++) {
@@ -306,7 +309,7 @@ TEST(removal_elsewhere_leaves_earliest_exact) {
 /* ---- edges ---- */
 
 TEST(an_empty_wheel_has_nothing) {
-    /* Also when it is turned, at any time. */
+    /* It has nothing when it is turned, either, at any time. */
     static const int64_t times[] = {INT64_MIN, -1, 0, START, INT64_MAX};
     for (unsigned i = 0; i < 5; i++) {
         begin(times[i], 1);
@@ -320,7 +323,10 @@ TEST(an_empty_wheel_has_nothing) {
 }
 
 TEST(every_deadline_from_every_time) {
-    /* The ends of int64_t, zero, ticks and powers of two with their neighbours, from such times. */
+    /*
+     * The deadlines are the ends of int64_t, zero, ticks and powers of two with their neighbours,
+     * seen from such times.
+     */
     static int64_t points[ITEMS];
     int n = 0;
     points[n++] = INT64_MIN;
@@ -402,7 +408,7 @@ TEST(a_turn_moves_no_more_than_it_may) {
 }
 
 TEST(take_gives_all_in_every_place) {
-    /* Near ones, far ones, those being moved, and those that never come due. */
+    /* There are near ones, far ones, those being moved, and those that never come due. */
     begin(START, 1);
     for (int i = 0; i < ITEMS; i++) {
         insert(&items[i], any_deadline(START));
@@ -456,7 +462,7 @@ static unsigned fill(const int64_t *deadlines, unsigned kinds) {
 }
 
 TEST(a_million_of_one_deadline_come_in_order) {
-    /* In the past, in the present tick, far away; first inserted, first popped. */
+    /* It lies in the past, in the present tick, or far away; first inserted is first popped. */
     static const int64_t deadlines[] = {START - YEAR, START, START + YEAR, START + YEAR};
     for (unsigned kind = 0; kind < 3; kind++) {
         unsigned n = fill(&deadlines[kind], 1);
@@ -471,7 +477,10 @@ TEST(a_million_of_one_deadline_come_in_order) {
 }
 
 TEST(a_million_of_few_deadlines_come_in_order) {
-    /* Equal ones mixed with others in one slot: ordered by deadline, then by insertion. */
+    /*
+     * Equal ones are mixed with others in one slot: they are ordered by deadline, then by
+     * insertion.
+     */
     static const int64_t deadlines[] = {START + YEAR + 3, START + YEAR + 1, START + YEAR + 2};
     static const unsigned order[] = {1, 2, 0};
     unsigned n = fill(deadlines, 3);
@@ -487,7 +496,10 @@ TEST(a_million_of_few_deadlines_come_in_order) {
 }
 
 TEST(a_million_are_removed_in_any_order) {
-    /* First in first, last in first, every other: from one far slot, and from the treap. */
+    /*
+     * It goes first in first, last in first, or every other one; from one far slot, and from the
+     * treap.
+     */
     static const int64_t far = START + YEAR;
     static const int64_t near[] = {START, START - 1, START - 5, START - 3};
     for (unsigned kind = 0; kind < 6; kind++) {
@@ -505,7 +517,7 @@ TEST(a_million_are_removed_in_any_order) {
 }
 
 TEST(a_million_sorted_deadlines_make_no_deep_treap) {
-    /* Rising, falling and from both ends: the ranks keep it low, so nothing takes long. */
+    /* They are rising, falling and from both ends: the ranks keep it low, so nothing takes long. */
     for (unsigned kind = 0; kind < 3; kind++) {
         unsigned n = (unsigned)check_scaled(1000000);
         unsigned deepest = 0;
@@ -523,7 +535,7 @@ TEST(a_million_sorted_deadlines_make_no_deep_treap) {
             }
             deepest = depth > deepest ? depth : deepest;
         }
-        CHECK(deepest < 100); /* some 50 for a million */
+        CHECK(deepest < 100); /* it is some 50 for a million */
         CHECK(th_wheel_is_valid(&wheel));
         free(many);
     }

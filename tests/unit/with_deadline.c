@@ -8,7 +8,7 @@
 static thrum_sem never;
 static thrum_sem begun;
 
-/* As a task with a handle, as one without, as an intrusive one, and on a bound thread. */
+/* Runs a test in a task with a handle, one without, an intrusive one, and on a bound thread. */
 typedef struct call {
     thrum_fn fn;
     rig *r;
@@ -92,7 +92,7 @@ static int ends_in_time(void *arg) {
 }
 
 TEST(it_returns_what_the_function_did) {
-    /* When it ends in time, wherever it is called. */
+    /* It does so when it ends in time, wherever it is called. */
     everywhere(ends_in_time);
 }
 
@@ -111,7 +111,7 @@ static int is_late(void *arg) {
 }
 
 TEST(the_deadline_ends_its_waits) {
-    /* Only its own: afterwards the caller is not cancelled. */
+    /* It ends only these: afterwards the caller is not cancelled. */
     everywhere(is_late);
 }
 
@@ -132,7 +132,7 @@ static int computes_late(void *arg) {
 }
 
 TEST(it_is_seen_by_who_computes) {
-    /* Nobody else need be free. */
+    /* No other worker needs to be free. */
     everywhere(computes_late);
 }
 
@@ -151,7 +151,7 @@ static int is_past(void *arg) {
 }
 
 TEST(past_the_deadline_it_is_called_cancelled) {
-    /* It is for the function to see. */
+    /* The function must see that itself. */
     everywhere(is_past);
 }
 
@@ -173,18 +173,18 @@ static int is_shielded(void *arg) {
 }
 
 TEST(a_shield_keeps_it_off) {
-    /* Until it ends. */
+    /* It does so until it ends. */
     everywhere(is_shielded);
 }
 
 TEST(off_a_task_there_is_none) {
-    /* -ESRCH, and nothing is called. */
+    /* It is -ESRCH, and nothing is called. */
     int result = 3;
     CHECK_EQ(thrum_with_deadline(THRUM_FOREVER, returns, NULL, &result), -ESRCH);
     CHECK_EQ(result, 3);
 }
 
-/* ---- in each other ---- */
+/* ---- one in another ---- */
 
 static int knows_its_deadline(void *arg) {
     CHECK_EQ(thrum_deadline(), *(thrum_time *)arg);
@@ -196,7 +196,7 @@ static int outer_comes_first(void *arg) {
     thrum_time when = *(thrum_time *)arg;
     CHECK_EQ(thrum_with_deadline(when + 1000000000, waits, NULL, &result), -ETIMEDOUT);
     CHECK_EQ(result, 7);
-    CHECK(thrum_cancelled()); /* by the outer one */
+    CHECK(thrum_cancelled()); /* the outer one has cancelled it */
     CHECK_EQ(thrum_with_deadline(THRUM_FOREVER, is_cancelled, NULL, NULL), -ETIMEDOUT);
     return 1;
 }
@@ -264,7 +264,7 @@ static int has_others(void *arg) {
 }
 
 TEST(what_it_starts_is_cancelled_with_it) {
-    /* Scopes that it opens, forks that others make. */
+    /* It opens scopes, and others make its forks. */
     everywhere(has_others);
 }
 
@@ -291,7 +291,7 @@ TEST(what_was_started_before_is_not) {
     everywhere(is_in_a_scope);
 }
 
-/* ---- cancelled from external threads ---- */
+/* ---- cancelled by an external thread ---- */
 
 static int tells_and_waits(void *arg) {
     thrum_sem_post(&begun);
@@ -319,7 +319,7 @@ static int then_again(void *arg) {
 }
 
 TEST(a_cancel_of_the_task_is_told_from_the_deadline) {
-    /* However deep; and in a task that is cancelled already. */
+    /* This holds at any depth, and in a task that is cancelled already. */
     rig r;
     thrum_sem_init(&never, 0);
     thrum_sem_init(&begun, 0);
@@ -354,7 +354,7 @@ static int crosses(void *arg) {
 }
 
 TEST(cancels_and_deadlines_cross) {
-    /* Wherever they meet: all return, and nothing that is gone is touched. */
+    /* Wherever they meet, all return, and nothing that is gone is touched. */
     rig r;
     thrum_sem_init(&never, 0);
     rig_begin(&r, 0);
@@ -377,7 +377,7 @@ static int is_stopped(void *arg) {
 }
 
 TEST(a_stop_cancels_it) {
-    /* As all waits. */
+    /* It cancels it like all waits. */
     rig r;
     thrum_sem_init(&never, 0);
     thrum_sem_init(&begun, 0);
@@ -433,6 +433,6 @@ static void run_left_open(void *arg) {
 }
 
 TEST(a_scope_left_open_in_it_aborts) {
-    /* It lay in a frame that is gone. */
+    /* The scope lay in a frame that is gone. */
     check_dies(run_left_open, NULL, "thrum_with_deadline: a scope that the function has opened");
 }

@@ -33,7 +33,9 @@ static int post_then_yield(void *arg) {
 }
 
 TEST(yield_runs_all_that_is_queued_first) {
-    /* On one worker, exactly: however many are queued, in their order, and only then the caller. */
+    /*
+     * On one worker the order is exact: all that is queued, in its order, and only then the caller.
+     */
     rig r;
     rig_begin(&r, 1);
     CHECK_EQ(rig_run(&r, post_then_yield, &r), 0);
@@ -69,7 +71,7 @@ static int post_hinted_then_yield(void *arg) {
 }
 
 TEST(yield_runs_what_other_ways_have_queued) {
-    /* A batch, each hint, a pinned task: all before the caller. */
+    /* A batch, each hint, a pinned task: all come before the caller. */
     rig r;
     rig_begin(&r, 1);
     CHECK_EQ(rig_run(&r, post_batch_then_yield, &r), 0);
@@ -132,12 +134,12 @@ static void check_turns(int fibers, int rounds) {
 }
 
 TEST(two_yielding_fibers_alternate) {
-    /* On one worker: strictly one after the other. */
+    /* On one worker they run strictly one after the other. */
     check_turns(2, 500);
 }
 
 TEST(many_yielding_fibers_take_turns) {
-    /* On one worker: round after round in the same order. */
+    /* On one worker they go round after round in the same order. */
     check_turns(50, 50);
 }
 
@@ -154,7 +156,7 @@ static int stay_together(void *arg) {
         atomic_store(&people.round[me], i);
         thrum_yield();
         for (int k = 0; k < people.fibers; k++) {
-            CHECK(atomic_load(&people.round[k]) >= i); /* nobody was left behind */
+            CHECK(atomic_load(&people.round[k]) >= i); /* none was left behind */
         }
     }
     return 0;
@@ -169,8 +171,7 @@ static int start_crowd(void *arg) {
 }
 
 TEST(yielders_started_inside_stay_together) {
-    /* On one worker: after a yield everyone else has come as far, also those that were only queued.
-     */
+    /* On one worker all others have come as far after a yield, also those that were only queued. */
     people.fibers = 200;
     people.rounds = 10;
     rig r;
@@ -228,7 +229,9 @@ static void check_polling(bool pin_all, unsigned flags, unsigned lifo_limit) {
 }
 
 TEST(polling_fiber_lets_a_queued_task_run) {
-    /* The same with a task in the worker's own queue; for a free fiber and for a pinned one. */
+    /*
+     * The same holds for a task in the worker's own queue; for a free fiber and for a pinned one.
+     */
     check_polling(false, 0, 3);
     check_polling(false, 0, 0);
     check_polling(false, THRUM_PINNED, 3);
@@ -236,7 +239,7 @@ TEST(polling_fiber_lets_a_queued_task_run) {
 }
 
 TEST(polling_fiber_lets_a_task_run_in_pin_all_mode) {
-    /* Although resumed fibers come before new tasks there. */
+    /* This holds although resumed fibers come before new tasks there. */
     check_polling(true, 0, 3);
     check_polling(true, THRUM_PINNED, 3);
 }
@@ -251,7 +254,7 @@ static int yield_counted(void *arg) {
 }
 
 TEST(yielding_fibers_all_end) {
-    /* On any number of workers, more fibers than fit a local queue. */
+    /* There are any number of workers, and more fibers than fit a local queue. */
     rig r;
     atomic_int ended = 0;
     const int fibers = SCALED(1000);
