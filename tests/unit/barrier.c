@@ -131,7 +131,7 @@ static int come_late(void *arg) {
     return 0;
 }
 
-TEST(who_was_late_has_not_arrived) {
+TEST(a_late_wait_has_not_arrived) {
     /* It is as if it had never come: the others wait for one more. */
     rig r;
     rig_begin(&r, 0);
@@ -193,7 +193,7 @@ static int come_and_be_cancelled(void *arg) {
     return 0;
 }
 
-TEST(who_was_cancelled_has_not_arrived) {
+TEST(a_cancelled_wait_has_not_arrived) {
     /* It is as if it had never come, and the barrier is good for others. */
     enum { N = 20 };
     rig r;
@@ -264,7 +264,7 @@ static int open_it(void *arg) {
     return 0;
 }
 
-TEST(freed_by_who_was_woken) {
+TEST(freed_by_a_woken_waiter) {
     /* The last to come does not touch the barrier after another may go on (address sanitizer). */
     rig r;
     rig_begin(&r, 0);

@@ -252,7 +252,7 @@ static int calls_what_forks(void *arg) {
     return thrum_blocking(forks, arg, NULL);
 }
 
-TEST(a_child_that_a_call_forks_acts_for_nobody) {
+TEST(a_child_that_a_call_forks_acts_for_no_task) {
     /* There it is the parent's scheduler, which refuses everything with another code. */
     rig r;
     rig_begin(&r, 0);

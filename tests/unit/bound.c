@@ -109,7 +109,7 @@ static void *posts_external(void *arg) {
     return NULL;
 }
 
-TEST(what_others_post_runs_on_who_waits_next) {
+TEST(what_others_post_runs_on_the_next_to_wait) {
     /* No thread is bound yet, one waits already, or only stop runs it. */
     rig r;
     pthread_t thread;
@@ -445,7 +445,7 @@ TEST(side_by_side_with_another_scheduler) {
 
 /* ---- locks, values, misuse ---- */
 
-TEST(who_is_bound_is_still_who_it_was) {
+TEST(a_bound_thread_is_still_the_same) {
     /* It unlocks what it locked before, and keeps its values. */
     rig r;
     thrum_mutex mutex = THRUM_MUTEX_INIT;

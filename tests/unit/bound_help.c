@@ -25,7 +25,7 @@ static int fills_its_queue(void *arg) {
     return 7;
 }
 
-TEST(a_helper_takes_from_a_workers_own_queue) {
+TEST(a_bound_thread_takes_from_a_workers_own_queue) {
     /* The only worker spins until others have run what it queued: the bound thread, as it joins. */
     rig r;
     queue_of_one q = {0};
@@ -119,7 +119,7 @@ static void *binds_after(void *arg) {
     return NULL;
 }
 
-TEST(who_is_bound_after_another_is_somebody_else) {
+TEST(a_thread_bound_after_another_is_a_different_one) {
     /* It gets the earlier one's record, but not its locks. */
     rig r;
     crew c;

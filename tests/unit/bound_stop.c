@@ -136,7 +136,7 @@ TEST(what_another_needs_to_unbind_runs_while_the_bound_stopper_waits) {
     }
 }
 
-TEST(a_stopper_bound_elsewhere_waits_for_those_who_are_bound) {
+TEST(a_stopper_bound_elsewhere_waits_for_bound_threads) {
     /* Each bound thread needs what is tied to the stopper. */
     for (size_t n = 0; n < PAIRS; n++) {
         pair p;
@@ -161,7 +161,7 @@ static int stops_while_one_is_bound(void *arg) {
     return 0;
 }
 
-TEST(a_task_that_stops_waits_for_those_who_are_bound) {
+TEST(a_task_that_stops_waits_for_bound_threads) {
     /* It waits as a thread does. */
     for (size_t n = 0; n < PAIRS; n++) {
         pair p;

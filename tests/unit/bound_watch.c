@@ -221,7 +221,7 @@ static void poll_until_told(bool timed) {
     rig_stop(&r);
 }
 
-TEST(a_task_that_posts_itself_keeps_nobody_away) {
+TEST(a_task_that_posts_itself_holds_up_no_other) {
     /* It holds up neither tasks that external threads posted, nor tasks with a deadline. */
     poll_until_told(false);
     poll_until_told(true);

@@ -25,7 +25,7 @@ TEST(manual_stays_signaled_until_cleared) {
     CHECK_EQ(thrum_event_destroy(&event), 0);
 }
 
-TEST(auto_is_cleared_by_who_passes) {
+TEST(auto_is_cleared_by_the_wait_that_passes) {
     /* A wait or a test takes the signal, is_signaled does not; signals do not add up. */
     thrum_event event;
     thrum_event_init(&event, THRUM_EVENT_AUTO, true);
@@ -199,7 +199,7 @@ static int consume(void *arg) {
     return 0;
 }
 
-TEST(no_signal_is_lost_on_who_clears_and_looks) {
+TEST(no_signal_is_lost_between_clear_and_look) {
     /* Clear, look, wait: what was written before a signal is found by the look or ends the wait. */
     rig r;
     rig_begin(&r, 0);

@@ -407,7 +407,7 @@ static uint64_t most_wakes(const rig *r, uint64_t before[8]) {
     return most;
 }
 
-TEST(one_who_finds_work_for_all_wakes_them_all) {
+TEST(a_worker_that_finds_work_for_all_wakes_them_all) {
     /*
      * They do not wake one after the other: a worker that publishes a batch wakes as many as there
      * is work for.

@@ -159,7 +159,7 @@ static int child_wakes_parent(void *arg) {
     return 0;
 }
 
-TEST(who_waits_for_its_own_fork_is_woken_by_it) {
+TEST(a_waiter_for_its_own_fork_is_woken_by_it) {
     /* A fiber that suspends leaves its forks to others, the older ones as well as the youngest. */
     rig_do(0, child_wakes_parent, NULL);
 }

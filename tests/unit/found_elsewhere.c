@@ -144,7 +144,7 @@ static int take_signals(void *arg) {
     return 0;
 }
 
-TEST(a_signal_is_taken_by_who_says_so) {
+TEST(a_signal_is_taken_by_the_wait_that_reports_it) {
     /*
      * There is one signal at a time, and waits are late all the time: each signal is reported by
      * one of them. If a late one had taken it, this would wait for ever.
@@ -174,7 +174,7 @@ static int take_units(void *arg) {
     return 0;
 }
 
-TEST(a_unit_is_taken_by_who_says_so) {
+TEST(a_unit_is_taken_by_the_wait_that_reports_it) {
     /* The same holds for posts of several units at a time. */
     stage *s = stage_new();
     s->rounds = SCALED(3000);
@@ -223,7 +223,7 @@ static int take_tokens(void *arg) {
     return 0;
 }
 
-TEST(a_cond_signal_is_passed_on_by_who_says_so) {
+TEST(a_cond_signal_is_passed_on_by_the_wait_that_reports_it) {
     /*
      * One waits for ever, others briefly: in the end that one has the signal. If a late one had
      * taken it, this would wait for ever.

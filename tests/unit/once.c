@@ -124,7 +124,7 @@ static int run_and_log(void *arg) {
     return 0;
 }
 
-TEST(who_waited_longest_tries_next) {
+TEST(the_longest_waiter_tries_next) {
     /*
      * Each failure hands the turn to the first that waits; those behind the one that succeeds are
      * not called.
@@ -218,7 +218,7 @@ static int run_in_vain(void *arg) {
     return 0;
 }
 
-TEST(who_is_late_is_not_called) {
+TEST(a_late_caller_is_not_called) {
     /* The others wait on; nothing of the late ones is left behind. */
     rig r;
     rig_begin(&r, 0);

@@ -250,7 +250,7 @@ static int borrow_n_and_log(void *arg) {
     return 0;
 }
 
-TEST(who_needs_several_is_not_passed) {
+TEST(a_borrower_of_several_is_not_passed) {
     /* It waits for three of four; what is free meanwhile is kept for it, then the others come. */
     stage *s = stage_new(4, true);
     cast *c = cast_new(&s->r);
@@ -332,7 +332,7 @@ static int borrow_in_vain(void *arg) {
     return 0;
 }
 
-TEST(who_is_late_makes_room_for_the_next) {
+TEST(a_late_borrower_makes_room_for_the_next) {
     /* It needed more than is free; those behind it do not, and get it when it has left. */
     stage *s = stage_new(2, true);
     cast *c = cast_new(&s->r);
@@ -356,7 +356,7 @@ static int borrow_and_be_cancelled(void *arg) {
     return 0;
 }
 
-TEST(who_is_cancelled_has_borrowed_nothing) {
+TEST(a_cancelled_borrower_has_nothing) {
     /* The objects are there for others. */
     enum { N = 20 };
     stage *s = stage_new(2, false);

@@ -103,7 +103,7 @@ TEST(waiters_are_served_first_come_first_served) {
     rig_stop(&r);
 }
 
-TEST(nobody_takes_a_waiters_unit) {
+TEST(a_waiters_unit_is_not_taken) {
     /*
      * A unit that is posted while a waiter is there cannot be taken by another, whether the waiter
      * has run or not.

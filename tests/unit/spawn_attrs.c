@@ -223,7 +223,7 @@ TEST(spawned_tasks_start_in_order_on_one_worker) {
     rig_stop(&r);
 }
 
-TEST(tasks_spawned_external_start_in_order_on_one_worker) {
+TEST(tasks_spawned_externally_start_in_order_on_one_worker) {
     /* The inject queue is first in, first out, too. */
     rig r;
     holder h;

@@ -259,7 +259,7 @@ static bool looks_through(rig *r, crowd *c) {
     return looks;
 }
 
-TEST(who_is_called_away_looks_through_the_rest_later) {
+TEST(a_worker_called_away_looks_through_the_rest_later) {
     /* A post that comes while a worker does so breaks it off: the store is not taken for tidy. */
     if (UNDER_TSAN) {
         CHECK_SKIP("each task has a stack of its own there, and none is kept");

@@ -164,7 +164,7 @@ TEST(tasks_posted_inside_run_in_order_on_one_worker) {
     rig_stop(&r);
 }
 
-TEST(tasks_posted_external_run_in_order_on_one_worker) {
+TEST(tasks_posted_externally_run_in_order_on_one_worker) {
     /* They go through the inject queue, any number of them. */
     rig r;
     holder h;

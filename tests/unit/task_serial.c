@@ -102,7 +102,7 @@ static void check_posters(int worker) {
     rig_stop(&r);
 }
 
-TEST(runs_never_overlap_whoever_posts) {
+TEST(runs_never_overlap_however_posted) {
     /* Threads and tasks post one by one and in batches: each post that is taken is one run. */
     check_posters(-1);
 }

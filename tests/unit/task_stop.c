@@ -439,7 +439,7 @@ static int wait_anew(void *arg) {
     return 0;
 }
 
-TEST(stop_until_is_not_held_up_by_those_who_wait_again) {
+TEST(stop_until_is_not_held_up_by_tasks_that_wait_again) {
     /* Thousands of sleepers go to sleep again at once. */
     enum { N = 2000 };
     static sleeper all[N];

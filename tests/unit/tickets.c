@@ -190,7 +190,7 @@ static int wait_in_vain(void *arg) {
     return 0;
 }
 
-TEST(who_is_late_keeps_its_place) {
+TEST(a_late_waiter_keeps_its_place) {
     /* The turn comes all the same, before those taken later. */
     stage *s = stage_new();
     cast *c = cast_new(&s->r);

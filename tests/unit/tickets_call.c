@@ -97,7 +97,7 @@ TEST(called_while_others_are_put_on_call) {
     stage_free(s);
 }
 
-TEST(nobody_blocks_for_a_call) {
+TEST(no_thread_blocks_for_a_call) {
     /* A plain thread begins it when the one before is done, and not earlier. */
     stage *s = stage_new(2);
     call *c = &s->calls[1];

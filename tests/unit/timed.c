@@ -260,7 +260,7 @@ static int arrived(queue *q) {
     return late + SEM_WAITING(&q->sem);
 }
 
-TEST(who_is_late_leaves_from_the_middle) {
+TEST(a_late_waiter_leaves_from_the_middle) {
     /* The others keep their places: the units go to them in the order in which they came. */
     enum { N = 16 };
     static queue q;

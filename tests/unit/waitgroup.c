@@ -124,7 +124,7 @@ TEST(waiters_see_what_was_written_before_every_done) {
     rig_stop(&r);
 }
 
-TEST(nobody_passes_before_the_last_done) {
+TEST(no_waiter_passes_before_the_last_done) {
     /* All waiters stay until the count is 0, and then all go on. */
     rig r;
     rig_begin(&r, 0);

@@ -131,7 +131,7 @@ static int computes_late(void *arg) {
     return 0;
 }
 
-TEST(it_is_seen_by_who_computes) {
+TEST(it_is_seen_by_a_task_that_computes) {
     /* No other worker needs to be free. */
     everywhere(computes_late);
 }
