@@ -77,7 +77,7 @@ static void group(model *m, const call *c) {
 
 /* ---- events ---- */
 
-/* The first that waits for this event, alone or among others; -1: nobody. */
+/* The first that waits for this event, alone or among others; -1: none. */
 static int event_first(const model *m, int event) {
     int found = m_first(m, W_EVENT, event);
     for (int i = 0; i < ACTORS; i++) {

@@ -449,7 +449,7 @@ static uint64_t wakes_sent(const rig *r) {
     return m.wakes_submit;
 }
 
-/* `parked` workers sleep, nobody searches, and the stack's top is a worker that is awake. */
+/* `parked` workers sleep, none searches, and the stack's top is a worker that is awake. */
 static bool is_stale(const rig *r, unsigned parked) {
     const uint64_t word = th_load_acquire(&r->sched->xpark);
     const unsigned top = th_park_top(word);
