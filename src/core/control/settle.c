@@ -6,7 +6,6 @@
 #include "core/control/cancel_all.h"
 #include "core/control/on_thread.h"
 #include "core/control/quiesce.h"
-#include "core/control/quiesce.h"
 #include "core/ready/external.h"
 #include "core/ready/waiter.h"
 #include "core/task/task.h"
