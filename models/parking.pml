@@ -1268,7 +1268,7 @@ init {
 wait:
     timeout;
     atomic {
-        /* Promise 1: at this moment nobody sleeps over shared work. */
+        /* Promise 1: at this moment no worker sleeps over shared work. */
         assert(!waiting || !SHARED_WORK);
 #if PINNED
         assert(!HAS(waiting, 0) || !inbox[0]);
@@ -1285,7 +1285,7 @@ wait:
         fi;
         /* Promise 2: nothing is left, not even in a slot or a ring beside a long task. */
         assert(outstanding == 0);
-        /* Promise 3: all sleep without limit, and nobody is the sentinel. */
+        /* Promise 3: all sleep without limit, and none is the sentinel. */
         assert(waiting == ALL && SENTINEL(xpark) == 0 && in_stack == ALL);
         n = TOP(xpark);
         do

@@ -534,11 +534,11 @@ init {
     timeout;
     atomic {
         /*
-         * Nobody sleeps over work: beside long tasks, whatever remains is in some worker's hands.
+         * No worker sleeps over work: beside long tasks, all that remains is in workers' hands.
          */
         assert(!waiting || (posted == 0 && !rests && !readies));
         /*
-         * Each task was taken once and none is left; all sleep, and nobody has the role or a token.
+         * Each task was taken once and none is left; all sleep, and none has the role or a token.
          */
         assert(outstanding == 0 && next == TASKS + 1);
         assert(waiting == ALL && role == FREE && searchers == 0 && !xrest)

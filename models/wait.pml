@@ -323,7 +323,7 @@ done:
     }
 }
 
-/* thrum_sem_post: gives a unit to the first that still waits, or to nobody. */
+/* thrum_sem_post: gives a unit to the first that still waits, or to none. */
 proctype waker() {
     byte i;
     bool won;

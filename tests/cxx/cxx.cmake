@@ -1,5 +1,5 @@
-# Tests in C++, where its compiler is there that belongs to ours for C: with the static and the
-# shared library, and with clang's own run time (libc++) where that is there too.
+# Tests in C++, if the C++ compiler that belongs to the C compiler is there: with the static and the
+# shared library, and with clang's own run time (libc++) if that is there too.
 if(CMAKE_C_COMPILER MATCHES "clang[^/]*$")
   string(REGEX REPLACE "clang([^/]*)$" "clang++\\1" cxx_compiler ${CMAKE_C_COMPILER})
 else()

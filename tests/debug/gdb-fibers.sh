@@ -28,10 +28,10 @@ for guard in mprotect auto; do
 done
 gdb -batch -nx -x "$here/tools/gdb-fibers.py" -ex 'thrum-fibers bt' "$program" mprotect.core >log 2>&1
 check "gdb's core, mprotect"
-# gdb's cores lack what lies behind a guard of madvise's, or one day they will not: never in silence.
+# Cores that gdb writes may lack stacks behind guards by madvise: then the tool must say so.
 gdb -batch -nx -x "$here/tools/gdb-fibers.py" -ex 'thrum-fibers bt' "$program" auto.core >log 2>&1
 grep 'stacks that cannot be read here' log || check "gdb's core, auto"
-# The kernel's are whole.
+# Cores that the kernel writes are whole.
 ulimit -c unlimited 2>/dev/null || exit 0
 "$program" >/dev/null 2>&1 || true
 for core in core*; do

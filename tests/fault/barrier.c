@@ -247,7 +247,7 @@ TEST(forks_stay_their_owners_without_a_barrier) {
 }
 
 TEST(slot_is_rescued_without_a_barrier) {
-    /* Rescuers exchange what is in the slot; nobody calls for the barrier again. */
+    /* Rescuers exchange what is in the slot; the barrier is not called again. */
     rig r;
     if (check_env("THRUM_WORKERS", 2) < 2 || check_env("THRUM_PIN_ALL", 0) != 0) {
         CHECK_SKIP("nobody else may run it");

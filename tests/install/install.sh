@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs a build into a folder of its own and uses it as a stranger would:
+# Installs a build into a folder of its own and uses it as another project would:
 #   install.sh BUILD-FOLDER C-COMPILER
 # find_package and pkg-config, shared and static, as C99, C11 and C++17; from a folder that was moved.
 set -eu
@@ -93,7 +93,7 @@ if readelf -d "$work/consumer/build/c11_static" | grep -q 'libthrum'; then
     exit 1
 fi
 
-# As a part of another project: optimized when that one says nothing, else as it says.
+# As a part of another project it is built as that one says, or optimized if that says nothing.
 echo "add_subdirectory:"
 mkdir "$work/whole"
 cat >"$work/whole/CMakeLists.txt" <<END

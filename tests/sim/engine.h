@@ -2,7 +2,7 @@
  * engine.h: the simulator's own state. All of it lies in one mapping, so that the program's data
  * and bss, which belong to the library and the worlds, can be put back after each run.
  *
- * Files: controller.c  threads, who goes on, sleeping
+ * Files: controller.c  threads, which of them goes on, sleeping
  *        strategy.c    how decisions are taken, and the log of them
  *        model.c       what an atomic access sees and publishes
  *        seqcst.c      the order of seq_cst accesses and fences

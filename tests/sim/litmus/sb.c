@@ -34,7 +34,7 @@ SB_SAME(sb_relaxed, th_store_relaxed, NOTHING, th_load_relaxed, ALL, ALL)
 /* Release and acquire order nothing between a store and a later load. */
 SB_SAME(sb_release_acquire, th_store_release, NOTHING, th_load_acquire, ALL, ALL)
 
-/* All four in one order S: whoever stores second loads the other's. */
+/* All four are in one order S: the thread that stores second loads the other's. */
 SB_SAME(sb_seq, th_store_seq, NOTHING, th_load_seq, NOT_00, NOT_00)
 
 /* R y 0 is fr before W y 1, so the first fence comes before the second; and the other way round. */

@@ -169,7 +169,7 @@ static void polite(unsigned self) {
             break;
         }
         th_store_seq(&wants[self], 0u);
-        while (th_load_seq(&data) == 0) { /* waits for a word that nobody sets */
+        while (th_load_seq(&data) == 0) { /* waits for a word that is never set */
             th_os_relax();
         }
     }

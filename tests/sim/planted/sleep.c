@@ -18,7 +18,7 @@ THREAD(dekker_waker) {
         th_os_futex_wake(&word, 1);
     }
 }
-/* The waker has no fence: it reads that nobody sleeps before it is seen that there is work. */
+/* The waker has no fence: it reads that no thread sleeps before others see that there is work. */
 PLANTED_TSO(dekker_no_fence, "deadlock") {
     int t = sim_spawn(dekker_waker, NULL);
     th_store_relaxed(&sleepers, 1u);
@@ -78,7 +78,7 @@ THREAD(waker_early) {
     th_store_release(&ready, 1u);
     th_os_futex_wake(&word, 1); /* the word that is slept on does not change */
 }
-/* Between the check and the sleep the wake meets nobody. */
+/* Between the check and the sleep the wake finds no sleeper. */
 PLANTED(check_then_sleep, "deadlock") {
     int t = sim_spawn(waker_early, NULL);
     while (!th_load_acquire(&ready)) {

@@ -79,7 +79,7 @@ static int selects(void *arg) {
     return 0;
 }
 
-/* A plain thread: it only tries, since nobody may be left to receive. */
+/* A plain thread: it only tries, since no receiver may be left. */
 static void sends_and_closes(void *arg) {
     (void)arg;
     int elem = 0;

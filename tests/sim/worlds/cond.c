@@ -254,7 +254,7 @@ static void end_rest(void) {
     sim_free(other);
 }
 
-/* It is destroyed as soon as nobody waits: the woken one needs only the mutex. */
+/* It is destroyed as soon as no thread waits: the woken one needs only the mutex. */
 static const crew_play destroyed = {
     make, end_rest, 3, {destroy_when_free, wait_only, signal_when_told}};
 CREW_WORLDS(cond_destroyed, destroyed)

@@ -196,7 +196,7 @@ static void destroy_when_free(void *unused) {
     sim_free(event);
 }
 
-/* It is destroyed as soon as nobody waits: the list belongs to the destroyer. */
+/* It is destroyed as soon as no thread waits: the list belongs to the destroyer. */
 static const crew_play destroyed = {
     make_auto, NULL, 3, {destroy_when_free, wait_only, signal_when_told}};
 CREW_WORLDS(event_destroyed, destroyed, .exhaustive = true)

@@ -229,7 +229,7 @@ static void destroy_when_free(void *unused) {
     sim_free(sem);
 }
 
-/* It is destroyed as soon as nobody waits: the list belongs to the destroyer. */
+/* It is destroyed as soon as no thread waits: the list belongs to the destroyer. */
 static const crew_play destroyed = {
     make_empty, NULL, 3, {destroy_when_free, wait_only, post_when_told}};
 CREW_WORLDS(sem_destroyed, destroyed)

@@ -168,7 +168,7 @@ static void destroy_when_free(void *unused) {
     sim_free(wg);
 }
 
-/* It is destroyed as soon as nobody waits: the list belongs to the destroyer. */
+/* It is destroyed as soon as no thread waits: the list belongs to the destroyer. */
 static const crew_play destroyed = {
     make_1, NULL, 3, {destroy_when_free, wait_only, done_when_told}};
 CREW_WORLDS(waitgroup_destroyed, destroyed)
