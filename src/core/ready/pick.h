@@ -83,6 +83,15 @@ static inline bool th_is_quick(const th_worker *worker, const th_batch *batch) {
  */
 unsigned th_fair_interval(th_worker *worker);
 
+/* Whether the victim has come round since this worker looked last; if so, notes it. */
+static inline bool th_came_round(th_worker *worker, const th_worker *victim) {
+    uint64_t *seen = &worker->rounds.seen_ticks[victim->index];
+    uint64_t tick = th_load_relaxed(&victim->xtick); /* relaxed: only whether it moves */
+    bool moved = tick != *seen;
+    *seen = tick;
+    return moved;
+}
+
 /* For a policy whose workers have no queues of their own. */
 th_work *th_steal_none(th_worker *worker);
 th_work *th_rescue_none(th_worker *worker, bool *unsure);

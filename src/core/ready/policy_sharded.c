@@ -468,9 +468,7 @@ static th_work *rescue_any(th_worker *worker, bool *unsure) {
         if (victim == worker || !has_anything(victim)) {
             continue;
         }
-        uint64_t tick = th_load_relaxed(&victim->xtick); /* relaxed: only whether it moves */
-        if (tick != worker->rounds.seen_ticks[i]) {
-            worker->rounds.seen_ticks[i] = tick;
+        if (th_came_round(worker, victim)) {
             *unsure = true;
             continue;
         }
