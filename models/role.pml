@@ -92,7 +92,7 @@ byte longs;
     i = 0
 
 /* Wakes any one of the sleepers, with a token. */
-inline batch_any() {
+inline notify_any() {
     if
     :: HAS(parked, 0) -> target = 0
     :: HAS(parked, 1) -> target = 1
@@ -108,7 +108,7 @@ inline batch_any() {
 
 inline wake_one() { /* th_wake_one */
     if
-    :: parked && !searchers -> batch_any()
+    :: parked && !searchers -> notify_any()
     :: else
     fi
 }
@@ -323,7 +323,7 @@ wake_others:
     };
 counted: /* th_wake_many */
     do
-    :: atomic { left > coming && parked -> batch_any(); left-- }
+    :: atomic { left > coming && parked -> notify_any(); left-- }
     :: else -> break
     od;
 others:
@@ -496,7 +496,7 @@ fire: /* th_timers_fire: submit_due, notify_due */
     owes = true;
 #else
     do
-    :: atomic { left < DUES - 1 && parked -> batch_any(); left++ }
+    :: atomic { left < DUES - 1 && parked -> notify_any(); left++ }
     :: atomic { left = 0; break } /* without a fence, so it may read an older word */
     od;
 #endif

@@ -13,7 +13,7 @@ static thrum_sched *sched;
 static thrum_sem sem;
 static unsigned ran; /* plain: its readers must be ordered */
 static int told;     /* plain */
-static whole_afence bound_too;
+static whole_gate bound_too;
 
 static void begin(unsigned workers) {
     thrum_config config = whole_config(workers);

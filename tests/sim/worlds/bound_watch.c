@@ -13,8 +13,8 @@
 static thrum_sched *sched;
 static thrum_sem mine;   /* what the thread that then stands still waits for */
 static thrum_sem theirs; /* what the other one waits for */
-static whole_afence through;
-static whole_afence bound_too;
+static whole_gate through;
+static whole_gate bound_too;
 static int told; /* plain */
 
 static void begin(void) {
@@ -137,7 +137,7 @@ SIM_WORLD(bound_watch_body, .heavy = true) {
 }
 
 static thrum_sem last;
-static whole_afence posted;
+static whole_gate posted;
 
 static int waits_and_stands_still(void *arg) {
     (void)arg;
@@ -205,7 +205,7 @@ SIM_WORLD(bound_watch_fiber_work, .heavy = true) {
 
 /* ---- several at once ---- */
 
-static whole_afence met[2];
+static whole_gate met[2];
 static thrum_task meeting[2];
 
 static void meets(thrum_task *self, void *arg) {

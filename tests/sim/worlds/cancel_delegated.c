@@ -83,7 +83,7 @@ SIM_WORLD(cancel_delegated_two, .heavy = true) {
     cancel_calls(2, true, 2);
 }
 
-static whole_afence taken;
+static whole_gate taken;
 
 static int takes_and_tells(void *arg) {
     (void)arg;

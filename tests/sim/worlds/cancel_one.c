@@ -161,7 +161,7 @@ SIM_WORLD(cancel_one_against_end_waits, .heavy = true, .runs = 20000) {
 
 static thrum_handle *late; /* the task that is cancelled */
 static uint32_t xlate;     /* 1: the late task is there */
-static whole_afence busy;
+static whole_gate busy;
 
 static void late_is_there(void) {
     th_store_release(&xlate, 1u); /* pairs: cancel_late; the handle */

@@ -14,7 +14,7 @@
 
 static thrum_sched *sched;
 static thrum_sem sems[3];
-static whole_afence told;
+static whole_gate told;
 static unsigned reports; /* plain: the hook counts, one thread at a time; read at the end */
 static bool may_tell;    /* constant once it runs */
 
@@ -375,7 +375,7 @@ SIM_WORLD(deadlock_quiet_looked_at, .heavy = true) {
 
 static th_worker *root;
 static uint32_t xgone;
-static whole_afence held;
+static whole_gate held;
 
 static int holds(void *arg) {
     (void)arg;

@@ -13,7 +13,7 @@ static thrum_task tasks[TASKS];
 static unsigned ran[TASKS]; /* plain: its runs come one after the other */
 static unsigned holder;
 static uint32_t xdone;
-static whole_afence fence;
+static whole_gate fence;
 
 /* Each posts itself again once; one of them holds its worker until all others have run twice. */
 static void body(thrum_task *self, void *arg) {

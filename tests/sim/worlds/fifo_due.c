@@ -17,7 +17,7 @@ static int64_t due[TASKS];
 static unsigned ran[TASKS];
 static unsigned order[TASKS];
 static uint32_t xcount;
-static whole_afence gate;
+static whole_gate gate;
 
 static void start(unsigned workers, unsigned block) {
     thrum_config config = whole_config(workers);

@@ -205,7 +205,7 @@ SIM_WORLD(hints_streams, .asleep = whole_asleep) {
 
 /* ---- what is behind the asymmetric fence, while its owner comes and goes ---- */
 
-static whole_afence gate;
+static whole_gate gate;
 
 static void opens(thrum_task *self, void *arg) {
     leaf(self, arg);

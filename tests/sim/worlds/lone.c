@@ -20,7 +20,7 @@
 #define RESCUE_NS 400000
 
 static thrum_sched *sched;
-static whole_afence gate;
+static whole_gate gate;
 static bool queued;        /* the lone task is queued, and not begun */
 static unsigned ends_seen; /* ends of sleeps since then */
 static unsigned ends_max = 2;

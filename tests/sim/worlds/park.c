@@ -8,7 +8,7 @@
 #include "base/atomic.h"
 
 static thrum_sched *sched;
-static whole_afence gates[4];
+static whole_gate gates[4];
 
 static void begin(unsigned workers) {
     thrum_config config = whole_config(workers);

@@ -10,7 +10,7 @@
 #include "whole.h"
 
 static thrum_sched *sched;
-static whole_afence gate;
+static whole_gate gate;
 
 static void begin_bare(unsigned workers) {
     thrum_config config = whole_config(workers);

@@ -274,7 +274,7 @@ SIM_WORLD(sched_metrics, .heavy = true, .asleep = whole_asleep) {
 /* ---- two schedulers ---- */
 
 static thrum_sched *other;
-static whole_afence arrived[2];
+static whole_gate arrived[2];
 
 /* Goes from one scheduler to the other and back: its own body posts it, each time to the other. */
 static void travels(thrum_task *self, void *arg) {

@@ -21,7 +21,7 @@ static thrum_sched *sched;
 static thrum_sem stays_on;   /* its waiter waits all along */
 static thrum_mutex *mutex;   /* the last of its users frees it at once */
 static thrum_handle *looked; /* a task that is joined while a snapshot is taken */
-static whole_afence ended;
+static whole_gate ended;
 static bool staying; /* plain: only the body uses it */
 
 static void start(unsigned workers) {

@@ -8,7 +8,7 @@
 #include "whole.h"
 
 static thrum_sched *sched;
-static whole_afence gate;
+static whole_gate gate;
 static thrum_event event;
 static int results[WHOLE_TASKS];
 

@@ -286,7 +286,7 @@ SIM_WORLD(stop_until_ticks, .asleep = whole_asleep) {
     stops_ticks(10 * LATER);
 }
 
-static whole_afence gate;
+static whole_gate gate;
 
 static void stops_once(void *arg) {
     (void)arg;
@@ -323,7 +323,7 @@ SIM_WORLD(stop_until_taken_over, .asleep = whole_asleep_shared) {
 
 static thrum_sched *other;
 
-static whole_afence taken_over;
+static whole_gate taken_over;
 
 /* Stays: at its end it would take locks, which would order what it did. */
 static void stops_once_and_stays(void *arg) {

@@ -188,7 +188,7 @@ SIM_WORLD(task_signal_taken) {
 
 /* ---- between the body's own post and its end ---- */
 
-static whole_afence gate;
+static whole_gate gate;
 static int cancel_result;
 static uint32_t xposted;
 

@@ -22,7 +22,7 @@ static thrum_sched *sched;
 static thrum_task tasks[TASKS];
 static int64_t due[TASKS];
 static unsigned ran[TASKS];
-static whole_afence gate;
+static whole_gate gate;
 
 static void begin(unsigned workers, thrum_policy policy) {
     thrum_config config = whole_config(workers);

@@ -9,7 +9,7 @@
 #include "whole.h"
 
 static thrum_sched *sched;
-static whole_afence gate;
+static whole_gate gate;
 
 /* Stretches and sleeps of a buffer follow each other; each mark is whole, and of this trace. */
 static void read_trace(void) {

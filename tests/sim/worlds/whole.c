@@ -344,12 +344,12 @@ void whole_ran_once(unsigned from, unsigned to) {
 
 /* ---- gates ---- */
 
-void whole_open(whole_afence *gate) {
+void whole_open(whole_gate *gate) {
     th_store_relaxed(&gate->xopen, 1u); /* relaxed: it orders nothing that the library should */
     th_os_futex_wake(&gate->xopen, 8);
 }
 
-void whole_pass(whole_afence *gate) {
+void whole_pass(whole_gate *gate) {
     while (!th_load_relaxed(&gate->xopen)) { /* relaxed: as above */
         th_os_futex_wait(&gate->xopen, 0, TH_FOREVER);
     }

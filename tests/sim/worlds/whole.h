@@ -61,10 +61,10 @@ void whole_post(thrum_sched *sched, unsigned i, thrum_task_fn fn, void *arg);
 void whole_ran_once(unsigned from, unsigned to);
 
 /* Sleeps, with its thread, until whole_open was called. That orders nothing else. */
-typedef struct whole_afence {
+typedef struct whole_gate {
     uint32_t xopen;
-} whole_afence;
-void whole_open(whole_afence *gate);
-void whole_pass(whole_afence *gate);
+} whole_gate;
+void whole_open(whole_gate *gate);
+void whole_pass(whole_gate *gate);
 
 #endif
