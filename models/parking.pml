@@ -386,7 +386,7 @@ finish:
 
 proctype worker(byte me; bool asleep) {
     bool searching;      /* worker->searching */
-    bool backoff_bit, backoff;   /* worker->backoff_bit, backoff_ns != 0 */
+    bool backoff_bit, backoff;   /* worker->backoff_bit, worker->backoff.ns != 0 */
     bool handoff;        /* worker->handoff */
     bool go_on, token;   /* th_park */
     bool entry, listed;  /* announce */
@@ -405,7 +405,7 @@ proctype worker(byte me; bool asleep) {
     fi;
 #endif
 
-find: /* th_find, find_once, should_back_off */
+find: /* th_find, find_once, th_steal_backs_off */
 #if BACKOFFS
     atomic {
         if
@@ -842,7 +842,7 @@ timed_answer:
     };
     xsleep[me] = xsleep[me] & ~LISTED;
 
-round: /* sentinel_round */
+round: /* th_sentinel_round */
 #if RINGS
     /* rescue_any */
     do

@@ -1,7 +1,7 @@
 /*
  * wait.pml: one list, and waits on it that wakers, deadlines and cancels end: src/core/wait/wait.c,
- * waiter.c, cancel.c, timer.c, sync/sem.c. models/README.md ties each part to its C function and
- * says what is left out.
+ * cancel.c, src/core/ready/waiter.c, timer.c, src/sync/sem.c. models/README.md ties each part to
+ * its C function and says what is left out.
  *
  * The list is a semaphore's. What its lock, the timers' or the cancel lock protects is changed in
  * one step with the unlock that follows or the lock that came before; each access to a waiter's

@@ -55,8 +55,8 @@ typedef struct thrum_metrics {
     uint64_t blocking_calls;   /* thrum_blocking (all workers' only) */
     uint64_t blocking_threads; /* threads of the blocking pool at present (all workers' only) */
     uint64_t futex_waits;      /* system calls: sleeps of workers */
-    uint64_t futex_wakes;      /* system calls: wakes sent by workers, in all also by external
-                                  threads */
+    uint64_t futex_wakes;      /* system calls: wakes sent by workers; the sum of all workers
+                                  includes those sent by external threads */
 } thrum_metrics;
 
 /* The initializer of what thrum_metrics_read fills in. */

@@ -1,7 +1,7 @@
 /*
  * thrum/rwlock.h: many readers, or one writer.
  *
- * Readers and writers take turns, so that neither starve: a writer waits for the readers that hold
+ * Readers and writers take turns, so that neither starves: a writer waits for the readers that hold
  * the lock when it comes, and for the writers before it, each with one round of readers between; a
  * reader waits for one writer at most. Readers are served first come, first served, and so are
  * writers. A free lock is never taken past the queue. The owner is the task (or thread) that

@@ -1,7 +1,7 @@
 /*
  * forking.h: the fast halves of forking and joining: as long as no other thread takes a fork, a
  * push and a pop on an array, without a locked instruction and without a fence.
- * core/ready/fork_slots.h explains the words.
+ * core/state/fork_state.h explains the words.
  */
 #ifndef TH_FORKING_H
 #define TH_FORKING_H

@@ -1,5 +1,5 @@
 /*
- * scope.c: thrum/scope.h: a scope is a scope (core/wait/scope_tree.h) with a timer that cancels it.
+ * scope.c: thrum/scope.h: a th_scope (core/wait/scope_tree.h), and a timer that cancels it.
  */
 #include "thrum/scope.h"
 

@@ -136,7 +136,7 @@ th_context_entry:
 
 #ifdef __ARM_FEATURE_BTI_DEFAULT
     /* Indirect branches land on pads (BTI); return addresses are not signed, so PAC is not
-     * claimed. */
+     * declared. */
     .section .note.gnu.property, "a"
     .p2align 3
     .word 4          /* size of the name */

@@ -29,7 +29,7 @@ th_context_entry:
     .section .note.GNU-stack, "", @progbits
 
     /*
-     * Indirect branches land on endbr64 (IBT). Shadow stacks are not claimed: a program that links
+     * Indirect branches land on endbr64 (IBT). Shadow stacks are not declared: a program that links
      * this runs without them, because each context would need a shadow stack of its own.
      */
     .section .note.gnu.property, "a"

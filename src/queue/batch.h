@@ -29,7 +29,7 @@ static inline bool th_batch_any(const th_batch *batch) {
     return batch->next < batch->count;
 }
 
-/* Owner only. The position of the work that it takes next, out of the claim or out of the ring. */
+/* Owner only. The position of the work that it takes next, from the batch or from the ring. */
 static inline uint64_t th_batch_head(const th_batch *batch, const th_ring *ring) {
     return th_batch_any(batch) ? batch->at + batch->next : th_ring_head(ring);
 }
@@ -45,7 +45,7 @@ static inline th_work *th_batch_take(th_batch *batch, th_afence *fence) {
     return NULL;
 }
 
-/* Owner only, when nothing is claimed. Keeps what it has taken but the first, which it returns. */
+/* Owner only, when the batch is empty. Keeps what it has taken but the first, which it returns. */
 static inline th_work *th_batch_keep(th_batch *batch, th_work *const *taken, uint64_t n) {
     for (uint64_t i = 1; i < n; i++) {
         /* pairs: th_afence_rescue; publishes the work */
@@ -57,8 +57,8 @@ static inline th_work *th_batch_keep(th_batch *batch, th_work *const *taken, uin
 }
 
 /*
- * Owner only, when nothing is claimed. Takes from the ring, and returns the oldest. It takes more
- * than one only when the ring holds twice as many, since what is claimed cannot be stolen.
+ * Owner only, when the batch is empty. Takes from the ring, and returns the oldest. It takes more
+ * than one only when the ring holds two batches, since what lies in a batch cannot be stolen.
  */
 static inline th_work *th_batch_fill(th_batch *batch, th_ring *ring, bool several) {
     if (!several || th_ring_size(ring) < 2 * TH_BATCH) {

@@ -1,5 +1,5 @@
 /*
- * inject.h: the shared, unbounded queue; also used as a worker's inbox for pinned work.
+ * inject.h: the unbounded inject queue; also used as a worker's inbox for pinned work.
  *
  * Producers push onto a stack (mpsc.h). Consumers take turns: the one that has the turn takes the
  * whole stack, reverses it, and serves from that list, oldest first. What it does not take stays

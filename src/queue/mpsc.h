@@ -1,5 +1,5 @@
 /*
- * mpsc.h: a stack that many threads push onto and one takes as a whole: the front of the shared
+ * mpsc.h: a stack that many threads push onto and one takes as a whole: the front of the inject
  * queue and of the fifo policy.
  *
  * Producers push one work or a whole chain with one compare-exchange. The drainer (the callers see

@@ -25,7 +25,7 @@ typedef struct th_work {
     int32_t worker;       /* the worker that it is pinned to, or -1; constant while it is queued */
 } th_work;
 
-/* Work that lives in an object of its user, who may free it once `fn` was called. */
+/* Work that lives in an object of its user's, and may be freed once `fn` was called. */
 typedef struct th_call {
     th_work work; /* kind TH_WORK_CALL */
     void (*fn)(struct th_call *self);

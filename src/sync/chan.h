@@ -1,14 +1,14 @@
 /*
  * chan.h: what a channel is, and the steps that chan.c and select.c are made of.
  *
- *   deal      a transfer: one element that changes hands, and the parked parked operation to be
- *   woken parked operation     a parked operation: a waiter, and the address of its element store
- *   the memory of elements: one ring (bounded), or a chain of segments (unbounded)
+ *   transfer          an element that changes hands, and the parked operation to be woken for it
+ *   parked operation  a side that waits for a transfer: a waiter, and the address of its element
+ *   store             the elements' memory: one ring (bounded), or a chain of segments (unbounded)
  *
  * All is protected by the channel's lock, `xlock`: 0 free, 1 held. Its holder never waits,
- * allocates or wakes; it makes a *deal*, unlocks, and then concludes the deal: it copies from or to
- * a parked operation that it took off the list, and wakes it. That parked operation waits until it
- * is woken, so its memory is there.
+ * allocates or wakes; it makes a transfer, unlocks, and then concludes the transfer: it copies from
+ * or to a parked operation that it took off the list, and wakes it. That parked operation waits
+ * until it is woken, so its memory is there.
  *
  * xcount and xflags are also read without the lock, as a hint.
  *
@@ -17,7 +17,7 @@
  *   - SENDERS with a capacity: xcount == capacity; RECEIVERS: xcount == 0
  *   - CLOSED: both lists are empty
  *   - both SENDERS and RECEIVERS: the capacity is 0, and all that can still be woken are parts of
- *     one select (which does not deal with itself)
+ *     one select (which makes no transfer with itself)
  */
 #ifndef TH_SYNC_CHAN_H
 #define TH_SYNC_CHAN_H

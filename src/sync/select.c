@@ -4,10 +4,10 @@
  * A select first looks at its cases without locks, and tries the one that it chose with that
  * channel's lock alone. If no case can proceed it takes the locks of all its channels, in the order
  * of their addresses, looks once more, and queues on every list a part of one wait before it gives
- * the locks up. So no thread ever finds a select half queued; and one that deals with a waiting
- * select holds the lock of a channel where it is queued, and claims the wait. A select that deals
- * while it holds all its locks is not on any list itself and cannot be claimed, so two selects that
- * could deal with each other need one claim, not two. sync/README.md has the argument.
+ * the locks up. So no thread ever finds a select half queued; and a caller that makes a transfer
+ * with a waiting select holds the lock of a channel where that is queued, and claims its wait. A
+ * select that makes a transfer while it holds all its locks is not on any list itself and cannot be
+ * claimed, so two selects that could meet need one claim, not two. sync/README.md has the argument.
  */
 #include "core/state/thread.h"
 #include "core/wait/wait.h"
@@ -108,7 +108,7 @@ static void unlock_all(place places[], size_t channels) {
 }
 
 /*
- * With all locks. Does one case that can proceed; the caller concludes the deal after it has
+ * With all locks. Does one case that can proceed; the caller concludes the transfer after it has
  * unlocked. Returns the case's number; -EAGAIN: none can proceed; -ENOMEM: a send lacks a segment.
  */
 static int transfer_some(thrum_case cases[], size_t n, th_transfer *transfer) {

@@ -4,7 +4,7 @@
  * The locks of the process are taken before a fork and given back after it, in both processes: else
  * the child might never get one that another thread of the parent held, and a scheduler of the
  * child's own would hang. They are held for a short time only, and in this order wherever one is
- * taken with another held: keys, cancel, outside. In the child all schedulers of the parent are
+ * taken with another held: keys, cancel, external. In the child all schedulers of the parent are
  * abandoned: they refuse what would wait for workers that are not there. The platform has locks of
  * its own, which come after these (platform/linux/thread.c).
  */

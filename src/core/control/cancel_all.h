@@ -8,7 +8,7 @@
 
 /*
  * Cancels, for ever, every wait of the scheduler's fibers that can be cancelled: the present ones,
- * and each that would begin later. Also tasks that wait for a deadline or a wakeup.
+ * and each that would begin later. It also cancels tasks that wait for a deadline or a wakeup.
  */
 void th_cancel_all(thrum_sched *sched);
 

@@ -17,8 +17,8 @@
 
 typedef struct th_worker th_worker;
 
-/* Takes a step if it is time. The worker, in its context, where it can spare the time; only if its
- * `xextra` has the flag. */
+/* Takes a step if it is time. Called by the worker, in its context, where it can spare the time,
+ * and only if its `xextra` has the flag. */
 void th_reclaim_poll(th_worker *worker);
 
 /* Before the worker parks: gives back all that is due, until `is_wanted` says that there is

@@ -36,7 +36,7 @@ static sleepers count_sleepers(thrum_sched *sched) {
         s.sleeps += sleeps;
         /* relaxed: it does not change while the thread sleeps */
         s.resumes += th_load_relaxed(&w->counters.xfibers_resumed);
-        /* relaxed: a claim by a thread that sleeps by now came before that thread's xsleeps */
+        /* relaxed: a wake by a thread that sleeps by now came before that thread's xsleeps */
         bool claimed = !(th_load_relaxed(&w->xsleep) & TH_SLEEP_PARKED);
         s.all = s.all && (sleeps & 1) && !claimed;
     }

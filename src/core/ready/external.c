@@ -108,8 +108,8 @@ static TH_NO_TSAN th_external *attach(th_thread *thread, thrum_sched *sched, boo
     return r;
 }
 
-/* Without memory for a record, or a way to end it with the thread: such threads share one record
- * and take turns with it. */
+/* For threads without memory for a record, or without a way to end it with the thread: they share
+ * one record, and take turns with it. */
 static th_external *enter_shared(thrum_sched *sched) {
     th_lock_acquire(&th_external_lock);
     bool gone = !is_live(sched);

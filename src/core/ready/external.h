@@ -1,5 +1,5 @@
 /*
- * external.h: external threads: those that use a scheduler without being one of its workers.
+ * external.h: external threads: those that call a scheduler and are neither its workers nor bound.
  *
  * Each external thread has a record with each scheduler that it uses. The record says whether the
  * thread is inside a call (stop frees the scheduler only after all have left), and counts what it

@@ -11,7 +11,7 @@
 /* Resumes of fibers that yielded between two looks at other workers. */
 #define TH_POLLS_PER_LOOK TH_LIMIT(32, 2)
 
-/* Whether no work that came since the yielded fibers were claimed goes before them. */
+/* Whether no work that came since the yielded fibers were taken as a batch goes before them. */
 static inline bool th_yields_next(const th_worker *worker) {
     return !th_ring_size(&worker->ring.ring) && th_inject_is_empty(&worker->sched->inject) &&
            (worker->sharded.polls + 1) % TH_POLLS_PER_LOOK != 0;
@@ -66,7 +66,7 @@ static inline bool th_any_yielded(const th_worker *worker) {
            worker->pinned_yields.first;
 }
 
-/* Whether the worker has no work that comes before the batch just claimed (th_find_in_batch). */
+/* Whether the worker has no work that comes before the batch just taken (th_find_in_batch). */
 static inline bool th_is_quick(const th_worker *worker, const th_batch *batch) {
     return !worker->searching && !worker->sentinel && !worker->woken && !worker->pinned.first &&
            !th_load_relaxed(&worker->xslot) && /* relaxed: only the owner fills it */

@@ -21,8 +21,8 @@
 #include "core/state/worker.h"
 #include "platform/platform.h"
 
-#define BRISK_NS 1000  /* runs as short as this are claimed several at a time */
-#define LOOK_NS 200000 /* between two looks at the batches that others have claimed */
+#define BRISK_NS 1000  /* runs as short as this are taken several at a time */
+#define LOOK_NS 200000 /* between two looks at the batches of other workers */
 
 /* ---- submitting ---- */
 
@@ -109,7 +109,7 @@ static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
     /*
      * A task that its body posted again, or a fiber that yielded: no thread can tell that it was
      * queued before this worker shows up again. So a few of them are queued in one exchange, once
-     * the claimed batch has been run.
+     * the batch in hand has been run.
      */
     th_tsan_release(&worker->fence); /* for a rescuer */
     if (worker->unseen && th_batch_any(&worker->batch) &&
@@ -210,8 +210,8 @@ static bool has_private(const th_worker *victim) {
 }
 
 /*
- * Takes the batch that the victim has claimed, and posts the work that it is about to post. Returns
- * the first of the batch; the rescuer, which has no batch, claims the rest.
+ * Takes the victim's batch, and posts the work that the victim is about to post. Returns the first
+ * of the batch; the rest becomes the batch of the rescuer, which has none.
  */
 static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) {
     th_work *taken[TH_BATCH];
@@ -222,7 +222,7 @@ static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) 
     }
     uint64_t n = th_batch_rescue(&victim->batch, taken);
     uint64_t posted = th_batch_rescue(&victim->fifo.outbox, posts);
-    th_tsan_acquire(&victim->fence); /* the victim's claims are not shown */
+    th_tsan_acquire(&victim->fence); /* the victim's batches are not shown */
     th_afence_rescue_end(&victim->fence);
     for (uint64_t i = 0; i < posted; i++) {
         th_chain_append(&chain, posts[i]);
@@ -234,7 +234,7 @@ static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) 
 }
 
 /* Rescues from a worker that has not come round since the last look. Sets *unsure, which may be
- * NULL, if one with claimed work has come round. */
+ * NULL, if one with such work has come round. */
 static th_work *rescue_any(th_worker *worker, bool *unsure) {
     thrum_sched *sched = worker->sched;
     for (unsigned i = 0; i < sched->workers_count; i++) {
@@ -258,8 +258,8 @@ static th_work *rescue_any(th_worker *worker, bool *unsure) {
 }
 
 /*
- * Whether runs are so short that claimed work never waits long. Also sets `look` when it is time to
- * look at the batches that others have claimed. The clock is read once in TH_BATCH takes while runs
+ * Whether runs are so short that the work in a batch never waits long. Also sets `look` when it is
+ * time to look at the batches of other workers. The clock is read once in TH_BATCH takes while runs
  * are short, else each time.
  */
 static inline bool is_brisk(th_worker *worker) {
@@ -294,7 +294,7 @@ static th_work *take_ready(th_worker *worker) {
         worker->fifo.look = false;
         th_work *work = rescue_any(worker, NULL);
         if (work) {
-            th_notify(worker, false); /* the rest is claimed here now */
+            th_notify(worker, false); /* the rest is in this batch now */
             return work;
         }
     }

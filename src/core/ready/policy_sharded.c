@@ -20,7 +20,7 @@
 #define BACKLOG 2                         /* tasks in a queue that are worth a wake (th_notify) */
 #define GRAB_MAX 128 /* a batch from the inject queue at most: work that becomes due waits behind */
 #define PROBE_MAX 8  /* the most that a thief takes that backs off and probes whether it should */
-#define BRISK_NS 8000 /* if TH_BATCH runs take less, claiming so many keeps no work waiting long */
+#define BRISK_NS 8000 /* if TH_BATCH runs take less, taking so many keeps no work waiting long */
 
 /* A rescue takes the slot and two batches. */
 _Static_assert(1 + 2 * TH_BATCH <= TH_STEAL_MAX, "a rescue fits into what a theft does");
@@ -65,7 +65,7 @@ static inline uint64_t own_head(const th_worker *worker) {
 /* Only the owner fills the slot, so once it is empty it stays so. */
 static inline void submit_next(th_worker *worker, th_work *work) {
     th_work *old = th_afence_take(&worker->fence, &worker->xslot);
-    worker->picks.quick = NULL; /* the work comes before the claimed batch */
+    worker->picks.quick = NULL; /* the work comes before the batch */
     /* pairs: th_afence_rescue; publishes the work */
     th_store_release(&worker->xslot, work);
     if (old) {
@@ -144,8 +144,8 @@ static inline th_work *take_slot(th_worker *worker) {
 }
 
 /*
- * Claimed work cannot be stolen, only rescued; so several are claimed at once only while runs are
- * so short that none of them waits long. The clock is read once in TH_BATCH takes.
+ * The work in a batch cannot be stolen, only rescued; so beside other workers a batch is taken only
+ * while runs are so short that none of it waits long. The clock is read once in TH_BATCH takes.
  */
 static inline bool may_take_batch(th_worker *worker) {
     if (worker->sched->workers_count == 1) {
@@ -162,7 +162,7 @@ static inline bool may_take_batch(th_worker *worker) {
     return worker->picks.brisk;
 }
 
-/* Takes work from one of the worker's own rings, or from the batch claimed from it before. */
+/* Takes work from one of the worker's own rings, or from the batch taken from it before. */
 static inline th_work *take_own(th_worker *worker, th_batch *batch, th_ring *ring) {
     th_work *work = th_batch_take(batch, &worker->fence);
     if (work || !th_ring_size(ring)) {
@@ -337,7 +337,7 @@ static th_work *pick(th_worker *worker) {
     if ((work = take_slot(worker)) || (work = th_pinned_take(worker))) {
         return work;
     }
-    return pick_yielded(worker); /* it may have waited for claimed work that was rescued */
+    return pick_yielded(worker); /* it may have waited for work of a batch that was rescued */
 }
 
 /* ---- stealing ---- */

@@ -12,7 +12,7 @@ void th_steal_backoff_begin(th_worker *worker);
 
 /*
  * The time for which thieves leave the victim alone, since one of them backs off from it; 0: they
- * do not. A thief that finds nothing because of this backs off as long (backoff_ns).
+ * do not. A thief that finds nothing because of this backs off as long (backoff.ns).
  */
 int64_t th_left_alone_ns(const th_worker *victim);
 

@@ -20,7 +20,7 @@ static TH_NO_TSAN void submit_pinned(thrum_sched *sched, th_work *work) {
  */
 static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) {
     th_pinned_collect(worker);
-    worker->picks.quick = NULL; /* the work comes before the claimed batch */
+    worker->picks.quick = NULL; /* the work comes before the batch */
     if (hint == THRUM_HINT_YIELD) {
         th_yields_mark(worker);
         th_chain_append(&worker->pinned_yields, work);

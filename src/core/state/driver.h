@@ -1,6 +1,5 @@
 /*
- * driver.h: how the core reaches what is built on it (the blocking pool; later the poller, the
- * tracer) without naming it.
+ * driver.h: how the core reaches what is built on it (the blocking pool) without naming it.
  *
  * A driver has one instance per scheduler, made at first use and kept in the scheduler's slot for
  * the driver.

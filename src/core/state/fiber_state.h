@@ -55,7 +55,7 @@ typedef struct th_fiber {
     struct th_scope *xscopes;   /* scopes that the present run has opened, the innermost first */
     th_inherited inherited;     /* the context that the present run inherited, or made itself */
     th_help delegated;          /* whether the present run is a delegated call */
-    struct th_fiber *delegated_next; /* the same task's other calls; under the handle's lock */
+    struct th_fiber *delegated_next; /* the handle's list of them; under the handle's lock */
     struct th_fiber *delegated_prev;
     struct th_fiber *next; /* in a list of idle fibers */
     th_stack stack;        /* constant; its record is the fiber's entry in timers (th_timed) */
@@ -69,7 +69,7 @@ typedef struct th_fiber {
     thrum_task *task; /* the intrusive task whose body runs, or NULL */
     th_key_values key_values;
     char name[THRUM_NAME_MAX + 1];
-    uintptr_t traced_fn; /* the function of the run traced_run, if it was noted (trace.h) */
+    uintptr_t traced_fn; /* the function of the run traced_run, if it was noted (trace_notes.h) */
     uint64_t traced_run;
 
     /* For the sanitizers and valgrind (base/annotate.h). */

@@ -44,7 +44,7 @@ struct thrum_handle {
     struct th_scope *scope;          /* constant: the scope of which it is a child, or NULL */
     struct thrum_handle *scope_next; /* its siblings; under the scope's lock */
     struct thrum_handle *scope_prev;
-    th_lock delegated_lock; /* protects `delegated calls` */
+    th_lock delegated_lock; /* protects `delegated` */
     th_fiber *delegated;    /* the fibers of its delegated calls that have waited (delegated.h) */
     char name[THRUM_NAME_MAX + 1];
 };

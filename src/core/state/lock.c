@@ -2,8 +2,8 @@
  * lock.c: the lock's slow half: spin a little, then sleep in the kernel.
  *
  * A sleeper always marks the word 2 before it sleeps, and a thread that took the lock after waiting
- * keeps the mark, since it can't know whether others still sleep. So a release that sees 1 has
- * no sleeper to wake, and one that sees 2 makes at most one futex call in vain.
+ * keeps the mark, since it cannot know whether others still sleep. So a release that sees 1
+ * has no sleeper to wake, and one that sees 2 makes at most one futex call in vain.
  */
 #include "core/state/lock.h"
 

@@ -1,6 +1,6 @@
 /*
  * trace_notes.h: what each worker did when, kept in a trace ring of its own (queue/trace_ring.h)
- * while tracing is on. TRACE.md has the argument.
+ * while tracing is on. core/inspect/TRACE.md has the argument.
  *
  * Words:      a *stretch* is a time that a worker spends on one fiber without leaving it. A *trace
  *             buffer* is a worker's trace ring, with the state that the worker itself needs. A
@@ -105,7 +105,7 @@ void th_trace_joins(thrum_sched *sched, th_worker *worker);
 void th_trace_enters(th_worker *worker);
 void th_trace_leaves(th_worker *worker);
 
-/* ---- for trace.h and for binding a thread ---- */
+/* ---- for trace_control.h and for binding a thread ---- */
 
 /* Sets the worker's flag and number; 0: no trace. With the locks that turning tracing on takes. */
 void th_trace_flag(th_worker *worker, unsigned number);

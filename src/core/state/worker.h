@@ -31,7 +31,7 @@
 
 /* Fibers that yielded and wait at their worker; more go to the inject queue. */
 #define TH_YIELDS TH_LIMIT(1024, 4)
-#define TH_YIELD_MARKS (2 * TH_YIELDS) /* more than TH_YIELDS, since claimed fibers keep theirs */
+#define TH_YIELD_MARKS (2 * TH_YIELDS) /* more than TH_YIELDS, since batched fibers keep theirs */
 /* Threads that can be bound at a time: the product of the two. */
 #define TH_BOUND_CHUNK 1024u
 #define TH_BOUND_CHUNKS 64u
@@ -181,10 +181,9 @@ struct th_worker {
     struct th_worker *bound_next; /* under the scheduler's bound_lock, like the next */
 
     /* Written by the owner, read by others. */
-    alignas(TH_CACHE_LINE)
-        th_afence fence; /* the asymmetric fence of the slot and of the claimed batches */
-    th_work *xslot;      /* the LIFO slot: the owner fills it; it and rescuers empty it */
-    uint64_t xtick;      /* picks so far: shows the sentinel that it comes round */
+    alignas(TH_CACHE_LINE) th_afence fence; /* of the slot and of the batches */
+    th_work *xslot; /* the LIFO slot: the owner fills it; it and rescuers empty it */
+    uint64_t xtick; /* picks so far: shows the sentinel that it comes round */
     th_activity activity;
     uint64_t xstack_high_water;
     th_counters counters;
@@ -201,7 +200,7 @@ struct th_worker {
 
     th_forks forks;
 
-    th_trace_buffer *xtrace_buffer; /* its notes while it is traced (trace.h); NULL: it never was */
+    th_trace_buffer *xtrace_buffer; /* its notes while traced (trace_notes.h); NULL: it never was */
 
     /* Sleeping (core/worker/PARKING.md). */
     alignas(TH_CACHE_LINE) uint32_t xsleep; /* TH_SLEEP_*: the futex */
@@ -321,7 +320,7 @@ struct thrum_sched {
     th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* records by number; chunks stay to the end */
     th_timers loose_timers; /* tasks that wait for a deadline; used without workers */
 
-    th_lock quiesce_lock; /* protects the list of idle waiters */
+    th_lock quiesce_lock; /* protects the list of those that wait for quiescence */
     struct th_quiesce_waiter *quiesce_waiters;
 
     th_trace trace;
@@ -359,7 +358,7 @@ void th_leave(th_worker *worker);
 #define th_publish(worker_, object_) ((void)(worker_), (void)(object_))
 #endif
 
-/* Whether the worker is traced (trace.h). Called by the owner. */
+/* Whether the worker is traced (trace_notes.h). Called by the owner. */
 static TH_INLINE_NO_TSAN bool th_is_traced(const th_worker *worker) {
     /* relaxed: turning it on or off may be seen a little later */
     return th_unlikely((th_load_relaxed(&worker->xextra) & TH_EXTRA_TRACE) != 0);

@@ -231,8 +231,8 @@ static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const th_
 }
 
 /*
- * Claims a serial task for the caller's post; 0, or the reason why not. `waits`: its own body may
- * be posting it.
+ * Makes a serial task TAKEN by the caller's post; 0, or the reason why not. `waits`: its own body
+ * may be posting it.
  */
 static int enter_serial(const thrum_sched *sched, thrum_task *task, bool waits) {
     if (!sched || !task->reserved_fn || task->reserved_worker < -1) {

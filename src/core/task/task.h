@@ -51,9 +51,9 @@ static inline thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t 
 
 /* ---- serial tasks (core/task/TASKS.md) ---- */
 
-/* Claims the task for a post. False: it is posted already. */
+/* Makes the task TAKEN by a post. False: it is posted already. */
 bool th_task_serial_enter(thrum_task *task);
-/* Takes the claim back for a post that was refused after all. */
+/* Undoes that for a post that was refused after all. */
 void th_task_serial_leave(thrum_task *task);
 
 /*

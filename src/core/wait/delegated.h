@@ -1,11 +1,11 @@
 /*
- * delegated.h: delegated calls: calls of a task that other fibers make in its stead, for forks that
- * were given (fork.h) and nodes of its graphs. The fiber that makes one inherits the task's
+ * delegated.h: delegated calls: calls that other fibers make in a task's place, for forks that were
+ * given (fork_call.h) and for nodes of its graphs. The fiber that makes one inherits the task's
  * deadline and shields, and is cancelled with it.
  *
- * A *delegated call* is the fiber that makes such a call for a spawned task. It stands on the list
- * in that task's handle from its first wait, or its first scope, until the call has ended: a call
- * that never waits costs nothing. core/wait/WAITING.md, "Delegated calls", has the argument.
+ * If the task is a spawned one, that fiber stands on the list in the task's handle from the call's
+ * first wait, or its first scope, until the call has ended: a call that never waits costs nothing.
+ * core/wait/WAITING.md, "Delegated calls", has the argument.
  */
 #ifndef TH_DELEGATED_H
 #define TH_DELEGATED_H

@@ -119,7 +119,7 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
         th_count(&worker->counters.xfibers_resumed, 1);
     } else {
         worker->handoff = work;
-        worker->picks.quick = NULL; /* the task comes before the claimed batch */
+        worker->picks.quick = NULL; /* the task comes before the batch */
         to = th_fiber_cache_take(
             worker); /* there always is one: a task only starts while there is */
     }
