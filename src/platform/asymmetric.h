@@ -14,7 +14,7 @@
  * running thread execute a full fence.
  *
  * Argument: the fence that the system makes the light side's processor execute stands at one place
- * of the light side's program, since signal and system calls take effect between instructions. If
+ * of the light side's program, since an interrupt takes effect between two instructions. If
  * it stands behind the light store, that store is visible to the heavy side's load, which comes
  * after the call. Otherwise it stands before the light store, and so before the light load, which
  * comes later in the program and which the compiler did not move: it sees the heavy store, which
