@@ -9,8 +9,8 @@
  *                           again
  *     bit  4     LEFT       a waker that came too late is done with the waiter (th_waiter_missed)
  *
- * A wait that only a wake can end skips the claim: the one RELEASED step says WOKEN too. Waits that
- * a timeout or a cancel can end as well are claimed first, under the list's lock.
+ * A wait that is not timed skips the claim: the one RELEASED step says WOKEN, or CANCELLED, too. A
+ * timed one is claimed first by what ends it.
  */
 #ifndef TH_WAITER_STATE_H
 #define TH_WAITER_STATE_H
