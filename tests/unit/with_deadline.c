@@ -268,6 +268,29 @@ TEST(what_it_starts_is_cancelled_with_it) {
     everywhere(has_others);
 }
 
+static int opens_late(void *arg) {
+    thrum_scope scope;
+    while (thrum_now() <= *(thrum_time *)arg) {
+    }
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
+    return thrum_scope_join(&scope);
+}
+
+static int tells_it(void *arg) {
+    int result = 0;
+    thrum_time when = soon();
+    (void)arg;
+    CHECK_EQ(thrum_with_deadline(when, opens_late, &when, &result), -ETIMEDOUT);
+    CHECK_EQ(result, -ETIMEDOUT);
+    return 0;
+}
+
+TEST(a_scope_that_is_opened_past_the_deadline_tells_it) {
+    /* The worker is busy, so the deadline's own timer has not been looked at. */
+    everywhere(tells_it);
+}
+
 static int posts_and_ends(void *arg) {
     CHECK_EQ(thrum_sem_wait(arg), 0);
     return 0;

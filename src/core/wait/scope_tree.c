@@ -79,6 +79,8 @@ bool th_scope_open(th_scope *scope, thrum_sched *sched, int64_t deadline) {
         scope->visited = true;
         scope->cancelled = true;
         scope->first = -ETIMEDOUT;
+        /* If the deadline is that of a scope around the owner, that one has not looked yet. */
+        (void)th_scope_is_late(owner);
     }
     owner->inherited.deadline = scope->deadline;
     scope->outer = th_load_relaxed(&owner->xscopes); /* relaxed: the owner's own */
