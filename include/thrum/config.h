@@ -90,8 +90,8 @@ typedef struct thrum_config {
                                  however long the present one takes. At least 1000; default
                                  500000 */
 
-    unsigned fifo_block; /* THRUM_FIFO_BLOCK: how much the fifo policy hands out at once, cut down
-                            to a power of two; at least 1; default 1024 */
+    unsigned fifo_block; /* THRUM_FIFO_BLOCK: how much the fifo policy hands out at once, rounded up
+                            to a power of two, 65536 at most; at least 1; default 1024 */
 
     unsigned affinity;    /* THRUM_AFFINITY: none (0), one (1), any, cache: a thrum_affinity. What
                              the system refuses is an error of the start */

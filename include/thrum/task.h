@@ -95,12 +95,12 @@ THRUM_API THRUM_NODISCARD int thrum_task_post_hint(thrum_sched *sched, thrum_tas
                                                    thrum_hint hint);
 
 /*
- * Queues n tasks, in this order, with one operation on the inject queue and one wake; a worker that
- * is woken wakes the next as long as there is work for more. Those tied to a worker are queued one
- * by one, and a serial one that is running is left to its run. The array is not kept. Any thread
- * may call it. It never suspends. It queues all of them or none; its errors are those of
- * thrum_task_post, and -EINVAL for the task whose body is calling, unless that is serial. A task
- * may stand in the array only once.
+ * Queues n tasks, in this order, with one operation on the inject queue, or on the own queue of the
+ * calling worker as far as they fit, and one wake; a worker that is woken wakes the next as long as
+ * there is work for more. Those tied to a worker are queued one by one, and a serial one that is
+ * running is left to its run. The array is not kept. Any thread may call it. It never suspends. It
+ * queues all of them or none; its errors are those of thrum_task_post, and -EINVAL for the task
+ * whose body is calling, unless that is serial. A task may stand in the array only once.
  */
 THRUM_API THRUM_NODISCARD int thrum_task_post_batch(thrum_sched *sched, thrum_task *const tasks[],
                                                     size_t n);

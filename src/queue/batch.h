@@ -3,8 +3,9 @@
  * one by one. They lie behind the asymmetric fence, so that they can be rescued from an owner that
  * does not come back to its loop.
  *
- * Words:      xplace is filled by the owner when all places are empty; the owner and rescuers empty
- *             them. next, count and at are the owner's alone.
+ * Words:      xplace is filled by the owner when all places are empty (in an outbox, one place
+ *             after the other); the owner and rescuers empty them. next, count and at are the
+ *             owner's alone.
  * Invariant:  the places below `next` are empty.
  */
 #ifndef TH_BATCH_H

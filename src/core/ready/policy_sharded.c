@@ -2,9 +2,9 @@
  * policy_sharded.c: a queue for each worker, one inject queue for all, and stealing.
  *
  * The order of a pick: every so many picks the inject queue; the LIFO slot, unless it has been used
- * often enough in a row; pinned work, likewise; the worker's own queue; a batch from the inject
- * queue; the slot and pinned work after all; pinned fibers that yielded. Then the loop (find.c)
- * steals, and parks.
+ * often enough in a row; pinned work, likewise; the worker's own queue and the fibers that yielded,
+ * in the order in which they were queued; a share of the inject queue; the slot and pinned work
+ * after all. Then the loop (find.c) steals, and parks.
  */
 #include "core/ready/deferred.h"
 #include "core/ready/pick.h"
