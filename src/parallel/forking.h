@@ -41,7 +41,8 @@ static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork) {
         uint64_t at = fork->index;
         /* relaxed: only the owner writes it */
         if (th_unlikely(th_load_relaxed(&forks->xtail) != at + 1)) {
-            th_misuse("thrum_fork_join", "forks are joined youngest first, by who forked", fork);
+            th_misuse("thrum_fork_join", "forks are joined youngest first, by the task that forked",
+                      fork);
         }
         /* relaxed: before the next load for the compiler; for the processor by the rescuer's
          * barrier (take_half) */

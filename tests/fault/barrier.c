@@ -192,7 +192,8 @@ TEST(dump_though_the_barrier_is_refused_for_good) {
     fclose(out);
     CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* the barrier was asked for */
     CHECK(strstr(text, ": 0 waiting, 1 ready, 0 running\n") != NULL);
-    CHECK(strstr(text, "\n  the system has no barrier for us: who waits is told as ready\n") !=
+    CHECK(strstr(text,
+                 "\n  the system has no barrier for us: a fiber that waits is told as ready\n") !=
           NULL);
     CHECK(strstr(text, " is ready\n") != NULL);
     free(text);

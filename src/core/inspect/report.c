@@ -375,7 +375,8 @@ static void add_threads(th_text *text, thrum_sched *sched) {
 void th_report_fibers(th_text *text, thrum_sched *sched, th_census *census) {
     bool many = all_of(census) > LINES_MAX;
     if (!census->held) {
-        th_text_add(text, "  the system has no barrier for us: who waits is told as ready\n");
+        th_text_add(text,
+                    "  the system has no barrier for us: a fiber that waits is told as ready\n");
     }
     add_workers(text, sched);
     if (many) {
