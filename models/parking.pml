@@ -194,7 +194,7 @@ inline pop_entry(who) {
 }
 
 /* notify_sleeper: one exchange of the sleep word. */
-inline claim(who, clear, give) {
+inline notify_sleeper(who, clear, give) {
 #if BUG == 20
     got = true;
 #else
@@ -232,7 +232,7 @@ inline wake_one_take() {
 }
 
 inline wake_one_notify() {
-    claim(target, (listed_too -> LISTED : 0), TOKEN);
+    notify_sleeper(target, (listed_too -> LISTED : 0), TOKEN);
     if
     :: got -> got = false; listed_too = false; leaving = 0
     :: else ->
@@ -346,7 +346,7 @@ pin: /* submit_pinned, th_wake_worker */
         fi
     };
     atomic {
-        claim(target, 0, 0);
+        notify_sleeper(target, 0, 0);
         if
         :: got -> got = false
         :: else -> target = 0; goto woke
@@ -1250,7 +1250,7 @@ init {
 #endif
     do
     :: i < WORKERS ->
-       atomic { claim(i, 0, 0) };
+       atomic { notify_sleeper(i, 0, 0) };
        if
        :: got -> waiting = waiting & ~BIT(i)
        :: else
