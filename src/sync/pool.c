@@ -66,16 +66,7 @@ static inline item *item_of(void *object) {
 }
 
 static void lock_pool(thrum_pool *pool) {
-    unsigned spins = 0;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint32_t seen = th_load_relaxed(&pool->xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word32_lock(&pool->xword, seen)) {
-            return;
-        }
-    }
+    (void)th_word32_lock_list(&pool->xword);
 }
 
 static void unlock_pool(thrum_pool *pool) {

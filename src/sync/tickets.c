@@ -114,7 +114,7 @@ static bool enqueue(thrum_ticket *ticket, th_waiter *me) {
     return waits;
 }
 
-int thrum_ticket_wait(thrum_ticket *ticket) {
+static TH_ALWAYS_INLINE int wait(thrum_ticket *ticket, bool timed, thrum_time deadline) {
     if (!ticket->reserved_tickets) {
         return -EINVAL;
     }
@@ -122,29 +122,26 @@ int thrum_ticket_wait(thrum_ticket *ticket) {
         return 0;
     }
     th_waiter me;
-    th_waiter_init(&me, TH_ON_TICKET, ticket);
-    me.leave = leave;
-    return enqueue(ticket, &me) ? th_waiter_result(th_waiter_wait(&me)) : 0;
-}
-
-int thrum_ticket_wait_until(thrum_ticket *ticket, thrum_time deadline) {
-    if (!ticket->reserved_tickets) {
-        return -EINVAL;
-    }
-    if (thrum_ticket_is_called(ticket)) {
-        return 0;
-    }
-    th_waiter me;
-    th_waiter_init(&me, TH_ON_TICKET, ticket);
-    me.timed = true;
+    th_waiter_init_for(&me, TH_ON_TICKET, ticket, timed, leave);
     if (!enqueue(ticket, &me)) {
         return 0;
+    }
+    if (!timed) {
+        return th_waiter_result(th_waiter_wait(&me));
     }
     int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
     if (result) {
         leave(ticket, &me);
     }
     return result;
+}
+
+int thrum_ticket_wait(thrum_ticket *ticket) {
+    return wait(ticket, false, THRUM_FOREVER);
+}
+
+int thrum_ticket_wait_until(thrum_ticket *ticket, thrum_time deadline) {
+    return wait(ticket, true, deadline);
 }
 
 /* ---- the turn ---- */

@@ -18,6 +18,7 @@ static const char *const variables[] = {
     "THRUM_GLOBAL_INTERVAL",
     "THRUM_SEARCHERS_MAX",
     "THRUM_SPIN_NS",
+    "THRUM_RESCUE_NS",
     "THRUM_FIFO_BLOCK",
     "THRUM_AFFINITY",
     "THRUM_PIN_ALL",
