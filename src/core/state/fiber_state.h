@@ -25,7 +25,7 @@ typedef enum {
     TH_DELEGATED_NONE,
     TH_DELEGATED_UNLISTED, /* the run has not waited yet, so a cancel does not have to find it */
     TH_DELEGATED_LISTED
-} th_help;
+} th_delegated_state;
 
 /* The context that a delegated call inherits from the task that it is made for (delegated.h). */
 typedef struct th_inherited {
@@ -49,12 +49,12 @@ typedef struct th_fiber {
     bool repost;        /* the body posted its own task, with the next field as the hint */
     uint8_t repost_hint;
 
-    thrum_sched *sched;         /* constant */
-    struct th_waiter *xblocked; /* what it waits for, or NULL (cancel.h, snapshot.h) */
-    uint64_t xblocked_tick;     /* its worker's xtick when the wait began; valid with xblocked */
-    struct th_scope *xscopes;   /* scopes that the present run has opened, the innermost first */
-    th_inherited inherited;     /* the context that the present run inherited, or made itself */
-    th_help delegated;          /* whether the present run is a delegated call */
+    thrum_sched *sched;           /* constant */
+    struct th_waiter *xblocked;   /* what it waits for, or NULL (cancel.h, snapshot.h) */
+    uint64_t xblocked_tick;       /* its worker's xtick when the wait began; valid with xblocked */
+    struct th_scope *xscopes;     /* scopes that the present run has opened, the innermost first */
+    th_inherited inherited;       /* the context that the present run inherited, or made itself */
+    th_delegated_state delegated; /* whether the present run is a delegated call */
     struct th_fiber *delegated_next; /* the handle's list of them; under the handle's lock */
     struct th_fiber *delegated_prev;
     struct th_fiber *next; /* in a list of idle fibers */
