@@ -88,7 +88,8 @@ THRUM_API void thrum_task_set_serial(thrum_task *task);
  * the caller's: -EBUSY when it is posted already (as far as can be seen without an atomic
  * operation); -EINVAL for NULL, a task without a body, a worker that the scheduler does not have or
  * a hint that does not exist; -ESHUTDOWN for an external caller while the scheduler stops, and when
- * a run that a stop has cancelled would have its own task wait again: that run is the last.
+ * a run that was cancelled would have its own task wait again while the scheduler stops, as the
+ * end of thrum_run does too: that run is the last.
  */
 THRUM_API THRUM_NODISCARD int thrum_task_post(thrum_sched *sched, thrum_task *task);
 THRUM_API THRUM_NODISCARD int thrum_task_post_hint(thrum_sched *sched, thrum_task *task,
