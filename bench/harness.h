@@ -80,6 +80,7 @@ typedef struct bench_case {
     bool workers_same;    /* the worker count changes nothing: by default measured with the least */
     const unsigned *workers_own; /* by default measured with these, up to a 0; NULL: with all's */
     bool fifo_too;               /* by default measured on the fifo policy as well */
+    bool global_too;             /* by default measured on the global policy as well */
     bench_fn run;      /* fills a sample for each row, or calls bench_skip or bench_fail */
     bench_fn baseline; /* NULL: none; fills a value (in the row's unit) for each row */
     const char *baseline_what;
@@ -109,6 +110,7 @@ extern const bench_theme bench_tokio;
 extern const bench_theme bench_marl;
 extern const bench_theme bench_study;
 extern const bench_theme bench_cancel;
+extern const bench_theme bench_stall;
 
 /* ---- for the rows ---- */
 

@@ -35,9 +35,10 @@ typedef struct options {
 } options;
 
 static const bench_theme *const themes[] = {
-    &bench_yardsticks, &bench_switch, &bench_spawn, &bench_sync,  &bench_turns, &bench_wake,
-    &bench_memory,     &bench_timers, &bench_time,  &bench_fifo,  &bench_chan,  &bench_parallel,
-    &bench_loops,      &bench_tokio,  &bench_marl,  &bench_study, &bench_lone,  &bench_cancel,
+    &bench_yardsticks, &bench_switch,   &bench_spawn,  &bench_sync,  &bench_turns,
+    &bench_wake,       &bench_memory,   &bench_timers, &bench_time,  &bench_fifo,
+    &bench_chan,       &bench_parallel, &bench_loops,  &bench_tokio, &bench_marl,
+    &bench_study,      &bench_lone,     &bench_cancel, &bench_stall,
 };
 #define THEMES (sizeof(themes) / sizeof(themes[0]))
 
@@ -264,6 +265,8 @@ static void add_case(bench_jobs *jobs, const options *o, const bench_case *bench
         add_workers(jobs, o, bench, o->policies[p]);
     if (bench->fifo_too && !o->policies_given)
         add_workers(jobs, o, bench, THRUM_FIFO);
+    if (bench->global_too && !o->policies_given)
+        add_workers(jobs, o, bench, THRUM_GLOBAL);
 }
 
 static void list_rows(void) {

@@ -32,6 +32,8 @@ SHORT = "Boost does fib(25), Go and Tokio fib(29), oneTBB and OpenMP fib(31): th
 TIMERS = "thrum's wheel alone, without a scheduler; elsewhere they come due a minute later, as the clock runs there; Tokio's and libuv's in whole milliseconds; Boost's are Asio's, which also calls the handler of what is cancelled"
 POOL = "Go and Boost: a channel that holds the objects; Tokio: a list under a mutex"
 CHUNKS = "Go, Tokio and Boost: 64 goroutines, tasks or fibers a worker"
+STALL = ("what posts is a plain thread; in Go, which has no external threads, a goroutine that sleeps by time.Sleep beside those that "
+         "compute, else by nanosleep, as each is faster there; Tokio's timers are in whole milliseconds")
 BURST = CALLS + "; Boost starts each depth first, as a million waiting stacks take 8 GB"
 
 WORKLOADS = [
@@ -83,6 +85,17 @@ WORKLOADS = [
       note="thrum's two workers and the bare futex's two threads are tied to a core each; Go and Tokio cannot say so"),
     W("cancel-queued-20k cancel-queued-20k-late cancel-queued-20k-idle",
       "a scope is cancelled whose 20,000 children wait for the blocking pool", "idle", [2]),
+] + [
+    W(f"stall-{how}-p50 stall-{how}-p99 stall-{how}-max stall-{how}-timer-p99", what, "stall", [2], note=STALL)
+    for how, what in (
+        ("sleep-1", "one task blocks its thread by nanosleep: how late others begin meanwhile"),
+        ("sleep-2", "the same, two tasks"),
+        ("sleep-4", "the same, four tasks"),
+        ("compute-1", "the same, one task that computes"),
+        ("compute-2", "the same, two that compute"),
+        ("compute-4", "the same, four that compute"),
+        ("read-2", "the same, two that read a pipe"),
+        ("mutex-2", "the same, two that wait for a mutex which blocks the thread"))] + [
     W("idle", "CPU time while there is nothing to do, per second", "idle"),
     W("blocked-memory blocked-time", "100,000 that wait: bytes for each; time to start and block one", "idle",
       note="thrum's stacks have guard pages, Boost's not; Tokio's tasks have no stacks"),
@@ -138,7 +151,8 @@ WORKLOADS = [
 )]
 
 TITLES = {"spawn": "Starting tasks", "turns": "Taking turns", "chan": "Channels", "parallel": "Parallel work",
-          "idle": "Waiting, waking, memory", "tokio": "Tokio's published benchmarks (four workers)",
+          "idle": "Waiting, waking, memory", "stall": "Two workers, held up for a second",
+          "tokio": "Tokio's published benchmarks (four workers)",
           "marl": "marl's set, beside no peer", "ts": "TaskScheduler's scenarios, beside no peer",
           "study": "Study of variants"}
 

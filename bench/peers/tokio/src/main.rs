@@ -9,6 +9,7 @@ mod peer;
 mod published;
 mod sort;
 mod spawn;
+mod stall;
 mod timers;
 mod turns;
 
@@ -23,6 +24,7 @@ fn main() {
         sort::works(),
         loops::works(),
         idle::works(),
+        stall::works(),
         timers::works(),
         published::works(),
     ]
