@@ -153,7 +153,7 @@ bit xexit;
 
 byte in_stack;                        /* a bit for each worker that has an entry in the stack */
 byte outstanding = EXTERNALS * POSTS * CHAIN; /* tasks that have not ended */
-byte external = EXTERNALS;             /* external threads that have not finished */
+byte externals = EXTERNALS;             /* external threads that have not finished */
 #if SPAWNS
 byte spawns = SPAWNS;
 #endif
@@ -360,7 +360,7 @@ pin: /* submit_pinned, th_wake_worker */
 #endif
 
 finish:
-    external--
+    externals--
 }
 
 /* ---- a worker ---- */
@@ -1241,7 +1241,7 @@ init {
 
 #if STOP
     if
-    :: outstanding == 0 && external == 0
+    :: outstanding == 0 && externals == 0
     :: timeout -> assert(false) /* nothing moves although there is something to do */
     fi;
     /* end_threads, th_wake_all */
