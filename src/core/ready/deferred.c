@@ -14,10 +14,26 @@
  * could free one. */
 #define DEFERRED_MAX_NS 1000000000
 
+/*
+ * Whether nothing is left that could free a stack, after an attempt in vain: no body was left when
+ * this worker asked after its attempt before that, and none has begun since. To ask once is not
+ * enough: the last body may have ended, and freed its stack, between the attempt and the question.
+ */
+static bool is_for_ever(th_worker *worker) {
+    uint64_t begun;
+    if (th_quiesce_any_body(worker->sched, &begun)) {
+        worker->bodies_gone = 0;
+        return false;
+    }
+    bool again = worker->bodies_gone == begun + 1;
+    worker->bodies_gone = begun + 1;
+    return again;
+}
+
 static void defer_again(th_worker *worker, int64_t since) {
     int64_t now = th_os_now();
     worker->defer_until = now + TH_DEFER_NS;
-    if (now - since >= DEFERRED_MAX_NS && !th_quiesce_any_body(worker->sched)) {
+    if (now - since >= DEFERRED_MAX_NS && is_for_ever(worker)) {
         th_panic(worker->sched,
                  "thrum: no stack can be had, and nothing is left that could free one");
     }

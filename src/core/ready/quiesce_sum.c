@@ -75,7 +75,7 @@ bool th_quiesce_now(thrum_sched *sched, th_quiesce_what what) {
     return began == ends;
 }
 
-bool th_quiesce_any_body(thrum_sched *sched) {
+bool th_quiesce_any_body(thrum_sched *sched, uint64_t *bodies) {
     const th_externals *others = &sched->externals;
     th_lock_acquire(&th_external_lock); /* no bound thread's counts are being retired */
     th_lock_acquire(&sched->bound_lock);
@@ -93,6 +93,7 @@ bool th_quiesce_any_body(thrum_sched *sched) {
     }
     th_lock_release(&sched->bound_lock);
     th_lock_release(&th_external_lock);
+    *bodies = begun;
     return begun != ended;
 }
 

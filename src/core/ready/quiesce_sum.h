@@ -27,9 +27,10 @@ void th_quiesce_sum(thrum_sched *sched, th_activity *sum);
 
 /*
  * Whether a task's body has begun and not ended, so that it may free a stack. False only if there
- * was an instant since the call at which there was no such body.
+ * was an instant since the call at which there was no such body; *bodies is then the number of those
+ * that had begun by that instant.
  */
-bool th_quiesce_any_body(thrum_sched *sched);
+bool th_quiesce_any_body(thrum_sched *sched, uint64_t *bodies);
 
 /* Whether a bound thread waits for an instant that has come, and so is about to go on. */
 bool th_quiesce_lets_go(thrum_sched *sched);

@@ -164,6 +164,8 @@ struct th_worker {
     th_look reclaim_look; /* whether memory is to be given back: a call is one of th_reclaim_poll */
     th_timers *timers;    /* constant: the timers of its deadlines: its own, or worker 0's */
     int64_t defer_until;  /* the time before which it is no use to ask for a stack */
+    uint64_t
+        bodies_gone; /* bodies begun, + 1, when it found none left; 0: some were (deferred.c) */
     th_random random;
     th_chain pinned;                /* work from the inbox, oldest first */
     th_chain posting;               /* being posted: not on the task's stack (base/annotate.h) */

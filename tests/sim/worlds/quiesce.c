@@ -187,11 +187,12 @@ SIM_WORLD(quiesce_any_body, .asleep = whole_asleep_shared) {
     whole_post(sched, 0, begins_first, NULL);
     whole_post(sched, 1, begins_second, NULL);
     crew_until(th_load_acquire(&xfirst)); /* pairs: begins_first; its begin */
-    sim_check(th_quiesce_any_body(sched));
-    sim_check(th_quiesce_any_body(sched));
+    uint64_t begun;
+    sim_check(th_quiesce_any_body(sched, &begun));
+    sim_check(th_quiesce_any_body(sched, &begun));
     whole_open(&gate);
     wait_idle();
-    sim_check(!th_quiesce_any_body(sched));
+    sim_check(!th_quiesce_any_body(sched, &begun) && begun >= 2);
     whole_ran_once(0, 2);
     whole_stop(sched);
 }

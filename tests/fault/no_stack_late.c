@@ -1,0 +1,80 @@
+/*
+ * no_stack_late.c: the last body ends, and the system gives stacks again, between an attempt to get
+ * one that is in vain and the question whether anything is left that could free one.
+ */
+/* wrap: th_os_now */
+#include "support/support.h"
+
+#include "core/ready/quiesce_sum.h"
+#include "core/state/thread.h"
+#include "platform/faults.h"
+
+#define IN_VAIN_MS 1400 /* the library decides after a second in vain */
+
+static thrum_sched *sched;
+static atomic_bool armed;
+static atomic_bool let_go;
+
+int64_t __real_th_os_now(void);
+int64_t __wrap_th_os_now(void);
+
+/*
+ * The library reads the clock between the attempt and the question. A worker that has just failed
+ * stands still there until the body has ended.
+ */
+int64_t __wrap_th_os_now(void) {
+    static _Thread_local uint32_t seen;
+    uint32_t left = th_os_fails_left(TH_OS_FAULT_MAP);
+    bool failed = left != seen;
+    seen = left;
+    if (failed && th_here() && atomic_exchange(&armed, false)) {
+        uint64_t begun;
+        th_os_fail_map(0, 0);
+        atomic_store(&let_go, true);
+        while (th_quiesce_any_body(sched, &begun)) {
+        }
+    }
+    return __real_th_os_now();
+}
+
+static int holds_a_stack(void *arg) {
+    CHECK_EQ(thrum_sem_wait(arg), 0);
+    return 0;
+}
+
+static int answer(void *arg) {
+    (void)arg;
+    return 42;
+}
+
+static void check_policy(thrum_policy policy) {
+    rig r;
+    thrum_sem over = THRUM_SEM_INIT(0);
+    thrum_handle *large;
+    int result = 0;
+    rig_init(&r);
+    r.config.workers = 2;
+    r.config.policy = policy;
+    rig_start(&r);
+    sched = r.sched;
+    rig_go(&r, holds_a_stack, &over);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0); /* it waits */
+    th_os_fail_map(0, UINT32_MAX);
+    thrum_attr attr = rig_attr(&r);
+    attr.stack_size = 8u << 20;
+    CHECK_EQ(thrum_spawn_with(&large, &attr, answer, NULL), 0);
+    CHECK_EQ(thrum_sleep(IN_VAIN_MS * INT64_C(1000000)), 0);
+    atomic_store(&armed, true);
+    SPIN_UNTIL(atomic_exchange(&let_go, false));
+    thrum_sem_post(&over);
+    CHECK_EQ(thrum_join(large, &result), 0);
+    CHECK_EQ(result, 42);
+    rig_stop(&r);
+}
+
+TEST(the_last_body_that_ends_after_the_attempt_counts) {
+    /* Its stack, or one that the system gives, is had by the next attempt. */
+    check_policy(THRUM_SHARDED);
+    check_policy(THRUM_FIFO);
+    check_policy(THRUM_GLOBAL);
+}
