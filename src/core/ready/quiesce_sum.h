@@ -27,8 +27,8 @@ void th_quiesce_sum(thrum_sched *sched, th_activity *sum);
 
 /*
  * Whether a task's body has begun and not ended, so that it may free a stack. False only if there
- * was an instant since the call at which there was no such body; *bodies is then the number of those
- * that had begun by that instant.
+ * was an instant since the call at which there was no such body; *bodies is then how many had begun
+ * by that instant.
  */
 bool th_quiesce_any_body(thrum_sched *sched, uint64_t *bodies);
 
