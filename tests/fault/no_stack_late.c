@@ -2,38 +2,51 @@
  * no_stack_late.c: the last body ends, and the system gives stacks again, between an attempt to get
  * one that is in vain and the question whether anything is left that could free one.
  */
-/* wrap: th_os_now */
+/* wrap: th_os_now mmap */
 #include "support/support.h"
 
+#include <errno.h>
+#include <sched.h>
+#include <sys/mman.h>
+
 #include "core/ready/quiesce_sum.h"
-#include "core/state/thread.h"
-#include "platform/faults.h"
 
 #define IN_VAIN_MS 1400 /* the library decides after a second in vain */
 
 static thrum_sched *sched;
+static atomic_bool refused; /* mappings */
 static atomic_bool armed;
 static atomic_bool let_go;
+static _Thread_local bool failed; /* the thread has failed to map, and not read the clock since */
 
+void *__real_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
 int64_t __real_th_os_now(void);
 int64_t __wrap_th_os_now(void);
+
+void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset) {
+    if (atomic_load(&refused)) {
+        failed = true;
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return __real_mmap(at, size, access, flags, fd, offset);
+}
 
 /*
  * The library reads the clock between the attempt and the question. A worker that has just failed
  * stands still there until the body has ended.
  */
 int64_t __wrap_th_os_now(void) {
-    static _Thread_local uint32_t seen;
-    uint32_t left = th_os_fails_left(TH_OS_FAULT_MAP);
-    bool failed = left != seen;
-    seen = left;
-    if (failed && th_here() && atomic_exchange(&armed, false)) {
+    if (failed && atomic_exchange(&armed, false)) {
         uint64_t begun;
-        th_os_fail_map(0, 0);
+        atomic_store(&refused, false);
         atomic_store(&let_go, true);
         while (th_quiesce_any_body(sched, &begun)) {
+            sched_yield();
         }
     }
+    failed = false;
     return __real_th_os_now();
 }
 
@@ -59,7 +72,7 @@ static void check_policy(thrum_policy policy) {
     sched = r.sched;
     rig_go(&r, holds_a_stack, &over);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0); /* it waits */
-    th_os_fail_map(0, UINT32_MAX);
+    atomic_store(&refused, true);
     thrum_attr attr = rig_attr(&r);
     attr.stack_size = 8u << 20;
     CHECK_EQ(thrum_spawn_with(&large, &attr, answer, NULL), 0);
