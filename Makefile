@@ -34,7 +34,7 @@ demo: ## run treesum over real input, and check it with sha256sum -c (DIR=/usr/i
 	@tools/build gcc-release treesum
 	@examples/treesum-demo build/gcc-release/examples/treesum $(DIR)
 
-bench: ## measure thrum beside its peers, 10 to 13 minutes: bench/results/MACHINE.md, .html, .json (BENCH="--only fib,yield")
+bench: ## measure thrum beside its peers, some ten minutes: bench/results/MACHINE.md, .html, .json (BENCH="--only fib,yield")
 	@tools/setup bench
 	@tools/build gcc-release thrum-bench
 	@bench/peers/build
