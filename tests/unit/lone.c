@@ -66,9 +66,13 @@ static void compute_first(lone *l) {
     }
 }
 
-/* When it was queued a worker was woken, unless it comes round soon anyway. */
+/*
+ * When it was queued a worker was woken, unless one comes anyway: none may sleep long (`refused`),
+ * or the sentinel was about to and has looked once more, and seen it.
+ */
 static void compute_on(lone *l, uint64_t wakes) {
-    CHECK(l->refused || metrics(l).wakes_submit > wakes);
+    bool comes = l->refused || !nobody_comes(l);
+    CHECK(comes || metrics(l).wakes_submit > wakes || atomic_load(&l->begun));
     SPIN_UNTIL(atomic_load(&l->begun));
 }
 
