@@ -3,7 +3,6 @@
  */
 #include "thrum/sched.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -11,13 +10,10 @@
 #include "core/control/atfork.h"
 #include "core/control/quiesce.h"
 #include "core/control/settle.h"
-#include "core/fiber/fiber.h"
-#include "core/fiber/fiber_cache.h"
 #include "core/fiber/overflow.h"
 #include "core/fiber/stack.h"
 #include "core/inspect/deadlock.h"
 #include "core/ready/external.h"
-#include "core/ready/fork_slots.h"
 #include "core/ready/policy.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
@@ -27,55 +23,11 @@
 #include "core/state/thread_exit.h"
 #include "core/state/worker.h"
 #include "core/task/fork_call.h"
-#include "core/wait/switch.h"
 #include "core/worker/bound.h"
 #include "core/worker/loop.h"
+#include "core/worker/worker_thread.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
-
-/* ---- the workers' threads ---- */
-
-/* Leaves the thread's own stack for the first fiber's; comes back when the worker leaves. */
-static TH_NO_TSAN void run_fibers(th_worker *worker) {
-    th_fiber *first = th_fiber_cache_take(worker);
-    /* relaxed: for inspectors; else our own */
-    th_store_relaxed(&worker->current, &worker->home);
-    th_switch_to(worker, &worker->home, first);
-    th_store_relaxed(&worker->current, &worker->home); /* relaxed: as above */
-}
-
-static void worker_main(void *arg) {
-    th_worker *worker = arg;
-    thrum_sched *sched = worker->sched;
-    th_thread *thread = th_thread_self();
-    const thrum_config *config = &sched->config;
-    if (config->catch_overflow && th_os_fault_thread_enter(&worker->altstack)) {
-        worker->altstack = NULL; /* an overflow is then not reported by name */
-    }
-    worker->errno_at = th_os_errno_at();
-    worker->exceptions = th_os_exceptions_at();
-    worker->tsan = th_tsan_here();
-    worker->home.tsan = worker->tsan;
-    worker->tsan_maker = th_tsan_create();
-    if (config->worker_start) {
-        config->worker_start(config->hook_ctx, (int)worker->index);
-        if (sched->abandoned) {
-            th_thread_body_ends(0); /* in the child of a fork */
-        }
-    }
-    th_tsan_release(&worker->tsan); /* how the thread began is known to all tasks: th_leave */
-    thread->worker = worker;
-    run_fibers(worker);
-    thread->worker = NULL;
-    if (config->worker_stop) {
-        config->worker_stop(config->hook_ctx, (int)worker->index);
-    }
-    th_tsan_destroy(worker->tsan_maker);
-    if (worker->altstack) {
-        th_os_fault_thread_leave(worker->altstack);
-    }
-    th_thread_ends(thread);
-}
 
 /*
  * Makes a list of the numbers up to n that have no divisor in common with it: steps that reach
@@ -99,50 +51,6 @@ static bool make_strides(thrum_sched *sched) {
     return sched->strides != NULL;
 }
 
-/* Makes all that a worker needs before it runs: its queues, its loop's fiber and a spare one. */
-static bool worker_init(th_worker *worker, thrum_sched *sched, unsigned index) {
-    unsigned capacity = sched->config.local_capacity;
-    th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
-    worker->sched = sched;
-    worker->policy = sched->policy;
-    worker->index = index;
-    worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
-    worker->picks.until_inject = sched->config.global_interval;
-    worker->picks.fair_interval = sched->config.global_interval;
-    worker->rounds.sleep_ns = 0;
-    worker->home = (th_fiber){.worker = worker, .sched = sched};
-    worker->go.slab = sched->go_slab;
-    worker->go.owner = worker;
-    worker->spawn.slab = sched->spawn_slab;
-    th_random_seed(&worker->random, (uint64_t)index + 1);
-    th_ring_init(&worker->ring.ring, slots, capacity);
-    worker->ring.locked = sched->config.local_queue == THRUM_LOCAL_MUTEX;
-    th_work **yield_slots = th_sched_alloc(sched, TH_YIELDS * sizeof *yield_slots);
-    th_ring_init(&worker->yields, yield_slots, TH_YIELDS);
-    worker->sharded.yield_marks =
-        th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->sharded.yield_marks);
-    worker->sharded.inject_served = true;
-    /* relaxed: no other thread knows the worker yet */
-    th_store_relaxed(&worker->fence.xrevoked, sched->can_order ? TH_AFENCE_OPEN : TH_AFENCE_SHUT);
-    th_inject_init(&worker->inbox);
-    th_timers_init(&worker->own_timers, sched, worker);
-    th_forks_init(&worker->forks, sched->workers_count > 1);
-    worker->timers =
-        sched->policy->submit_due ? &sched->workers[0].own_timers : &worker->own_timers;
-    worker->rounds.seen_ticks =
-        th_sched_alloc(sched, sched->workers_count * sizeof *worker->rounds.seen_ticks);
-    if (!slots || !yield_slots || !worker->sharded.yield_marks || !worker->rounds.seen_ticks ||
-        !th_fiber_cache_refill(worker)) {
-        return false;
-    }
-    th_fiber *spare = th_fiber_new(sched, sched->stack_class, false);
-    if (spare) {
-        th_count(&worker->counters.xstacks_created, 1);
-        th_fiber_cache_put(worker, spare);
-    }
-    return spare != NULL;
-}
-
 static bool make_workers(thrum_sched *sched, unsigned count) {
     size_t align = alignof(th_worker);
     sched->workers_block = th_sched_alloc(sched, count * sizeof(th_worker) + align);
@@ -157,7 +65,10 @@ static bool make_workers(thrum_sched *sched, unsigned count) {
     }
     sched->can_order = th_os_barrier_start() == 0;
     for (unsigned i = 0; i < count; i++) {
-        if (!worker_init(&sched->workers[i], sched, i)) {
+        th_worker_prepare(&sched->workers[i], sched, i);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (!th_worker_init(&sched->workers[i])) {
             return false;
         }
     }
@@ -167,13 +78,7 @@ static bool make_workers(thrum_sched *sched, unsigned count) {
 static void sched_free(thrum_sched *sched) {
     thrum_config config = sched->config;
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        th_worker *worker = &sched->workers[i];
-        th_slab_flush(&worker->go);
-        th_slab_flush(&worker->spawn);
-        th_sched_free(sched, worker->ring.ring.xslots);
-        th_sched_free(sched, worker->yields.xslots);
-        th_sched_free(sched, worker->sharded.yield_marks);
-        th_sched_free(sched, worker->rounds.seen_ticks);
+        th_worker_free(&sched->workers[i]);
     }
     if (sched->go_slab) {
         th_slab_close(sched->go_slab);
@@ -263,18 +168,6 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
 
 /* ---- starting ---- */
 
-static int start_thread(thrum_sched *sched, unsigned index) {
-    th_worker *worker = &sched->workers[index];
-    char name[24]; /* the system keeps 15 bytes of it */
-    th_os_cpuset part;
-    snprintf(name, sizeof name, "%.*s/%u", (int)th_text_cut(sched->name, 10), sched->name, index);
-    if (sched->cpus) {
-        th_affinity_of(sched->config.affinity, sched->cpus, index, "", &part);
-    }
-    return th_os_thread_start_on(&worker->thread, name, worker_main, worker,
-                                 sched->cpus ? &part : NULL);
-}
-
 /*
  * Starts the workers' threads. They read the number of workers from the first moment, so if there
  * can be fewer threads than asked for, the scheduler is made anew with as many workers.
@@ -282,7 +175,7 @@ static int start_thread(thrum_sched *sched, unsigned index) {
 static int start_threads(thrum_sched *sched, unsigned *started) {
     int failed = 0;
     for (*started = 0; *started < sched->workers_count && !failed; *started += !failed) {
-        failed = start_thread(sched, *started);
+        failed = th_worker_thread_start(&sched->workers[*started], th_worker_main);
     }
     return failed;
 }
