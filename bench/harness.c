@@ -299,7 +299,7 @@ thrum_config bench_config(const bench_args *args) {
 }
 
 static void check_started(const bench_args *args, const thrum_sched *sched) {
-    unsigned workers = thrum_sched_workers(sched);
+    unsigned workers = thrum_sched_parallelism(sched);
     bench_check(workers == args->workers, "only %u workers could be started", workers);
 }
 

@@ -50,7 +50,7 @@ int main(void) {
         fprintf(stderr, "config: %s\n", thrum_strerror(err));
         return 1;
     }
-    int workers = (int)thrum_sched_workers(sched);
+    int workers = (int)thrum_sched_parallelism(sched);
     wrong |= check(thrum_sched_stop(sched) == 0, "it did not stop");
     wrong |= check(workers >= 1 && workers <= 3, "not the workers that were asked for");
     wrong |= check(atomic_load(&started) == workers, "worker_start was not called once a worker");

@@ -27,7 +27,7 @@ static int tour(void *arg) {
 
 static int run(void *arg) {
     (void)arg;
-    int workers = (int)thrum_sched_workers(thrum_sched_current());
+    int workers = (int)thrum_sched_parallelism(thrum_sched_current());
     thrum_handle *tours[TASKS];
     for (int i = 0; i < TASKS; i++) {
         thrum_attr attr = THRUM_ATTR_INIT;

@@ -91,7 +91,7 @@ static int make_channels(struct parallel *parallel) {
 static int run(void *arg) {
     struct parallel *parallel = arg;
     struct progress *progress = parallel->hashing.progress;
-    parallel->hashing.workers = thrum_sched_workers(thrum_sched_current());
+    parallel->hashing.workers = thrum_sched_parallelism(thrum_sched_current());
     output_init(&parallel->output, parallel->tree, progress);
     parallel->batches = memory_new(BATCHES * sizeof *parallel->batches);
     int err = make_channels(parallel);

@@ -54,6 +54,8 @@ typedef enum {
 /* As a worker count: as many as the affinity mask (or `cpus`) and the cgroup quotas grant, but at
  * least 1. */
 #define THRUM_WORKERS_AUTO ((unsigned)-1)
+/* As a number of spare workers: as many as workers, and none for one worker. */
+#define THRUM_SPARE_AUTO ((unsigned)-1)
 /* The bound of CPUs' numbers: each is less than this. */
 #define THRUM_CPUS_MAX 8192u
 /* The most workers that one scheduler can have; a larger count is -EINVAL. */
@@ -63,11 +65,19 @@ typedef struct thrum_config {
     size_t size;      /* sizeof(thrum_config) as the program knows it; set by the init */
     const char *name; /* the name of the threads, and in reports; copied at start; NULL: "thrum" */
 
-    unsigned workers;    /* THRUM_WORKERS, 1 to 1024: the number of threads that run tasks; default
+    unsigned workers; /* THRUM_WORKERS, 1 to 1024: the number of threads that run tasks; default
                             THRUM_WORKERS_AUTO. 0, by the program only: none; bound threads run
                             tasks when they wait (thrum_sched_bind) */
-    thrum_policy policy; /* THRUM_POLICY: sharded, fifo, global */
-    size_t stack_size;   /* THRUM_STACK_SIZE: bytes a fiber may use unless its attr says otherwise;
+    unsigned workers_spare;   /* THRUM_WORKERS_SPARE: the most workers that stand in for those that
+                            one task holds up: by blocking their thread (a system call, a mutex of
+                            the system's), or by computing. Default THRUM_SPARE_AUTO: as many as
+                            workers, but none for one worker. 0: none. With `workers`, 1024 at
+                            most. None with pin_all, and none without workers */
+    unsigned stall_rescue_ms; /* THRUM_STALL_RESCUE_MS: how many milliseconds one task may run
+                            while others wait and no worker is free, until a spare stands in;
+                            default 10; 0: never */
+    thrum_policy policy;      /* THRUM_POLICY: sharded, fifo, global */
+    size_t stack_size; /* THRUM_STACK_SIZE: bytes a fiber may use unless its attr says otherwise;
                             rounded up to a power of two from 16 KiB to 64 MiB; default 128 KiB */
 
     /* The local queue of the sharded policy. */

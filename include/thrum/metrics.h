@@ -16,7 +16,8 @@ THRUM_BEGIN_DECLS
 
 typedef struct thrum_metrics {
     size_t size;      /* sizeof(thrum_metrics); set by the init */
-    unsigned workers; /* the number of workers that the figures are of */
+    unsigned workers; /* the number of workers that the figures are of: without spares that have
+                         never stood in */
 
     /* Work that was run, by where it came from. The sum of the five is all that was run. */
     uint64_t runs_lifo;   /* the LIFO slot */
@@ -32,6 +33,9 @@ typedef struct thrum_metrics {
     uint64_t steals_done;  /* searches through the other workers that found something */
     uint64_t stolen;       /* work taken by these searches */
     uint64_t rescues;      /* work taken by the sentinel from a worker that did not come round */
+
+    uint64_t stalls;   /* times a worker was found held up by one task (config: stall_rescue_ms) */
+    uint64_t standins; /* times a spare worker began to stand in */
 
     uint64_t offloads;  /* times a full queue spilled into the inject queue */
     uint64_t offloaded; /* work moved by these spills */
@@ -62,7 +66,7 @@ typedef struct thrum_metrics {
 /* The initializer of what thrum_metrics_read fills in. */
 /* clang-format off */
 #define THRUM_METRICS_INIT { sizeof(thrum_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-                             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+                             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /* In place of a worker's number: the sum over all workers. */

@@ -136,10 +136,19 @@ THRUM_API int thrum_sched_unbind(void);
 THRUM_API thrum_sched *thrum_sched_current(void);
 
 /*
- * Returns the number of the scheduler's worker threads. Any thread may call it while the scheduler
- * lives. It never suspends and cannot fail.
+ * Returns the bound of the numbers that thrum_worker_id tells for the scheduler's workers: spare
+ * workers, which stand in for those that one task holds up, are among them. An array with so many
+ * places has one for each. Any thread may call it while the scheduler lives. It never suspends and
+ * cannot fail.
  */
 THRUM_API unsigned thrum_sched_workers(const thrum_sched *sched);
+
+/*
+ * Returns how many workers take part as a rule: what `workers` of the config asked for, without the
+ * spares. Work is divided by this number, and a task can be tied to the workers below it. Any
+ * thread may call it while the scheduler lives. It never suspends and cannot fail.
+ */
+THRUM_API unsigned thrum_sched_parallelism(const thrum_sched *sched);
 
 /*
  * Returns the number of the worker that runs the caller, from 0, or -1 off a worker. It may be

@@ -114,7 +114,7 @@ static void dump_json(th_text *text) {
     th_text_add(text, "{\"sched\": ");
     th_text_add_quoted(text, sched->name);
     th_text_add(text, ",\n \"worker\": [");
-    for (unsigned i = 0; i < sched->workers_count; i++) {
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
         const th_worker *worker = &sched->workers[i];
         /* relaxed: figures */
         bool asleep = (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0;

@@ -58,7 +58,7 @@ static void read_external(const thrum_sched *sched, thrum_metrics *m) {
 
 static void read_all(const thrum_sched *sched, thrum_metrics *m) {
     *m = (thrum_metrics){.size = sizeof(*m)};
-    m->workers = thrum_sched_workers(sched);
+    m->workers = th_sched_seen(sched);
     for (unsigned worker = 0; worker < m->workers; worker++)
         add_counters(m, th_sched_counters(sched, worker));
     add_counters(m, th_sched_counters_external(sched));
@@ -124,6 +124,8 @@ static const field fields[] = {
     FIELD(steals_done, COUNTER, "Searches that found something."),
     FIELD(stolen, COUNTER, "Work taken by stealing."),
     FIELD(rescues, COUNTER, "Work taken by the sentinel from a worker that did not come round."),
+    FIELD(stalls, COUNTER, "Times a worker was found held up by one task."),
+    FIELD(standins, COUNTER, "Times a spare worker began to stand in."),
     FIELD(offloads, COUNTER, "Times a full queue spilled into the shared one."),
     FIELD(offloaded, COUNTER, "Work moved by spilling."),
     FIELD(parks, COUNTER, "Times a worker went to sleep."),
@@ -249,7 +251,7 @@ static void print_ranges(printer *p, unsigned workers) {
 }
 
 static void print_text(printer *p) {
-    unsigned workers = thrum_sched_workers(p->sched);
+    unsigned workers = th_sched_seen(p->sched);
     print(p, "scheduler ");
     print_quoted(p, p->sched->name);
     print(p, ", %u worker%s\n", workers, workers == 1 ? "" : "s");
@@ -272,7 +274,7 @@ static void print_sample(printer *p, const field *f, const char *worker, uint64_
  * No sample is a sum: a query sums over `worker`, and so counts nothing twice.
  */
 static void print_prometheus(printer *p) {
-    unsigned workers = thrum_sched_workers(p->sched);
+    unsigned workers = th_sched_seen(p->sched);
     print(p, "# HELP thrum_workers Threads that run tasks.\n# TYPE thrum_workers gauge\n");
     print(p, "thrum_workers{sched=");
     print_quoted(p, p->sched->name);
@@ -319,7 +321,7 @@ static void print_object(printer *p, const thrum_metrics *m, bool (*has)(const f
 }
 
 static void print_json(printer *p) {
-    unsigned workers = thrum_sched_workers(p->sched);
+    unsigned workers = th_sched_seen(p->sched);
     thrum_metrics m;
     print(p, "{\"sched\": ");
     print_quoted(p, p->sched->name);

@@ -110,9 +110,9 @@ static void put_name(const page *p, const th_traced_mark *mark) {
 
 static void put_instant(page *p, const th_traced_mark *mark) {
     static const char *const names[] = {
-        [TH_TRACED_STOLE] = "steal",
-        [TH_TRACED_RESCUED] = "rescue",
-        [TH_TRACED_WOKE] = "wake",
+        [TH_TRACED_STOLE] = "steal",        [TH_TRACED_RESCUED] = "rescue",
+        [TH_TRACED_WOKE] = "wake",          [TH_TRACED_STANDS_IN] = "stand in",
+        [TH_TRACED_SITS_DOWN] = "sit down",
     };
     put_begin(p, "i");
     put_us(p->out, "ts", since_start(p, mark->begin));

@@ -51,3 +51,7 @@ void th_os_fail_alloc(uint32_t after, uint32_t times) {
 void th_os_fail_barrier(uint32_t after, uint32_t times) {
     th_os_fail(TH_OS_FAULT_BARRIER, after, times);
 }
+
+void th_os_fail_ran(uint32_t after, uint32_t times) {
+    th_os_fail(TH_OS_FAULT_RAN, after, times);
+}

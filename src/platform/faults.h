@@ -17,6 +17,7 @@ typedef enum th_os_fault {
     TH_OS_FAULT_THREAD,         /* th_os_thread_start */
     TH_OS_FAULT_ALLOC,          /* th_os_alloc */
     TH_OS_FAULT_BARRIER,        /* th_os_barrier_start, th_os_barrier */
+    TH_OS_FAULT_RAN,            /* th_os_thread_ran */
     TH_OS_FAULT_KINDS
 } th_os_fault;
 
@@ -28,6 +29,7 @@ void th_os_fail_guard_mprotect(uint32_t after, uint32_t times);
 void th_os_fail_thread(uint32_t after, uint32_t times);
 void th_os_fail_alloc(uint32_t after, uint32_t times);
 void th_os_fail_barrier(uint32_t after, uint32_t times);
+void th_os_fail_ran(uint32_t after, uint32_t times);
 
 /* How many of the ordered failures have not happened yet. */
 uint32_t th_os_fails_left(th_os_fault kind);

@@ -65,6 +65,16 @@ int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(voi
 int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
                           const th_os_cpuset *cpus);
 void th_os_thread_join(th_os_thread thread);
+
+/* The system's number of the calling thread. */
+uint64_t th_os_thread_number(void);
+/* The processor time that a thread has used, in ns; -1: the system does not tell. */
+int64_t th_os_thread_ran(th_os_thread thread);
+/*
+ * Whether the thread with this number waits for something, and not only for a processor; false when
+ * the system does not tell. Reads a file below /proc.
+ */
+bool th_os_thread_waits(uint64_t number);
 void th_os_thread_detach(th_os_thread thread);
 
 /*

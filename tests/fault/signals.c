@@ -91,7 +91,7 @@ TEST(everything_under_signals) {
     rig_init(&r);
     r.config.worker_start = unblock;
     rig_start(&r);
-    const int workers = (int)thrum_sched_workers(r.sched);
+    const int workers = (int)thrum_sched_parallelism(r.sched);
     SPIN_UNTIL(atomic_load(&there) == workers);
     const thrum_time begin = thrum_now();
     for (int i = 0; i < workers; i++)

@@ -50,7 +50,7 @@ TEST(fewer_threads_than_asked_for) {
         th_os_fail_thread(had, 1);
         rig_start(&r);
         CHECK_EQ(th_os_fails_left(TH_OS_FAULT_THREAD), 0);
-        CHECK_EQ(thrum_sched_workers(r.sched), had);
+        CHECK_EQ(thrum_sched_parallelism(r.sched), had);
         CHECK_EQ(rig_run(&r, spawn_some, NULL), 0);
         thrum_attr attr = rig_attr(&r);
         attr.flags = THRUM_PINNED;

@@ -52,7 +52,7 @@ TEST(a_thousand_pending_tasks_run_before_stop_returns) {
     for (int i = 0; i < N; i++) {
         rig_go(&c.r, passes, &c);
     }
-    if (thrum_sched_workers(c.r.sched) == 0) {
+    if (thrum_sched_parallelism(c.r.sched) == 0) {
         CHECK_EQ(atomic_load(&c.begun), 0);
     }
     rig_stop(&c.r);
@@ -123,7 +123,7 @@ TEST(a_thousand_pinned_fibers_go_on_on_their_thread) {
     static homes h;
     crowd_begin(&h.c);
     h.main = thread_now();
-    const int workers = (int)thrum_sched_workers(h.c.r.sched);
+    const int workers = (int)thrum_sched_parallelism(h.c.r.sched);
     thrum_attr attr = rig_attr(&h.c.r);
     attr.flags = THRUM_PINNED;
     for (int i = 0; i < N; i++) {
@@ -197,7 +197,7 @@ TEST(tasks_run_on_the_bound_thread_only_without_workers) {
     }
     bound_run_all(&h.c.r, N / 2, looks_where, &h);
     CHECK_EQ(thrum_sleep(1000000), 0);
-    const bool none = thrum_sched_workers(h.c.r.sched) > 0;
+    const bool none = thrum_sched_parallelism(h.c.r.sched) > 0;
     bound_end(&h.c.r);
     CHECK_EQ(atomic_load(&h.c.ended), N / 2 * 2);
     CHECK_EQ(atomic_load(&h.at_home), none ? 0 : N / 2 * 2 * 3);
@@ -245,7 +245,7 @@ TEST(hooks_surround_all_that_a_worker_runs) {
     h.r.config.worker_stop = on_stop;
     rig_start(&h.r);
     bound_enter(&h.r);
-    const int workers = (int)thrum_sched_workers(h.r.sched);
+    const int workers = (int)thrum_sched_parallelism(h.r.sched);
     bound_run_all(&h.r, N, runs_between, &h);
     bound_end(&h.r);
     CHECK_EQ(atomic_load(&h.tasks), N);

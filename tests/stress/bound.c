@@ -68,7 +68,7 @@ static void one_binding(storm *st, unsigned *seed) {
     thrum_handle *handles[TIED];
     CHECK_EQ(thrum_sched_bind(st->r.sched), 0);
     CHECK(thrum_sched_current() == st->r.sched);
-    const bool none = thrum_sched_workers(st->r.sched) == 0;
+    const bool none = thrum_sched_parallelism(st->r.sched) == 0;
     for (int i = 0; i < TIED; i++) {
         thrum_attr attr = THRUM_ATTR_INIT;
         *seed = *seed * 1664525u + 1013904223u;

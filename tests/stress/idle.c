@@ -58,7 +58,7 @@ static int carry_on(void *arg) {
             return 0;
         case 2:
             attr.flags = THRUM_PINNED;
-            attr.worker = (int)(dice / 8 % thrum_sched_workers(b->r->sched));
+            attr.worker = (int)(dice / 8 % thrum_sched_parallelism(b->r->sched));
             CHECK_EQ(thrum_go_with(&attr, carry_on, b), 0);
             return 0;
         case 3:

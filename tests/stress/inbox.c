@@ -21,7 +21,7 @@ static void hop(thrum_task *self, void *arg) {
         atomic_fetch_add(m->done, 1);
         return;
     }
-    m->worker = (m->worker * 7 + m->hops + 1) % (int)thrum_sched_workers(m->r->sched);
+    m->worker = (m->worker * 7 + m->hops + 1) % (int)thrum_sched_parallelism(m->r->sched);
     thrum_task_set_worker(self, m->worker);
     CHECK_EQ(thrum_task_post(m->r->sched, self), 0);
 }
@@ -36,7 +36,7 @@ TEST(letters_between_workers) {
     for (int i = 0; i < 50; i++) {
         mail *m = &letters[i];
         m->r = &r;
-        m->worker = i % (int)thrum_sched_workers(r.sched);
+        m->worker = i % (int)thrum_sched_parallelism(r.sched);
         m->hops = hops;
         m->done = &done;
         thrum_task_init(&m->task, hop, m);
@@ -96,7 +96,7 @@ static int stay_and_answer(void *arg) {
 
 static int call_each(void *arg) {
     pen *p = arg;
-    const int workers = (int)thrum_sched_workers(p->r->sched);
+    const int workers = (int)thrum_sched_parallelism(p->r->sched);
     for (int i = 0; i < p->rounds; i++) {
         for (int k = 0; k < workers; k++) {
             thrum_sem_post(&p->sems[k]);
@@ -116,7 +116,7 @@ static void check_calls(bool external) {
     static pen p;
     static cow cows[64];
     rig_begin(&r, 0);
-    const int workers = (int)thrum_sched_workers(r.sched);
+    const int workers = (int)thrum_sched_parallelism(r.sched);
     CHECK(workers <= 64);
     p.r = &r;
     p.rounds = SCALED(20000) / workers + 1;
@@ -174,7 +174,7 @@ static void *rain(void *seat) {
     const crew_seat *s = seat;
     flood *f = s->arg;
     thrum_task *batch[16];
-    const int workers = (int)thrum_sched_workers(f->r->sched);
+    const int workers = (int)thrum_sched_parallelism(f->r->sched);
     int n = 0;
     for (int i = 0; i < f->per_thread; i++) {
         drop *d = malloc(sizeof(*d));

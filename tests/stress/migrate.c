@@ -130,7 +130,7 @@ TEST(pinned_fibers_stay_among_free_ones) {
     thrum_attr attr = rig_attr(&r);
     attr.flags = THRUM_PINNED;
     for (int i = 0; i < 40; i++) {
-        attr.worker = i % (int)thrum_sched_workers(r.sched);
+        attr.worker = i % (int)thrum_sched_parallelism(r.sched);
         CHECK_EQ(thrum_go_with(&attr, stay_put, NULL), 0);
         rig_go(&r, carry, (void *)(intptr_t)i);
     }

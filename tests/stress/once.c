@@ -53,7 +53,7 @@ static void post_all(load *l) {
         thrum_task *task = &l->items[i].task;
         thrum_task_init(task, run_item, l);
         if (i % 11 == 0) {
-            thrum_task_set_worker(task, i % (int)thrum_sched_workers(l->r->sched));
+            thrum_task_set_worker(task, i % (int)thrum_sched_parallelism(l->r->sched));
         }
         CHECK_EQ(thrum_task_post_hint(l->r->sched, task, (thrum_hint)(i % 7 % 3)), 0);
     }

@@ -69,7 +69,7 @@ static void *knock_pinned(void *seat) {
     rig *r = s->arg;
     knock k = {.r = r, .done = THRUM_SEM_INIT(0)};
     for (int i = 0; i < knocks; i++) {
-        knock_once(&k, (i + s->index) % (int)thrum_sched_workers(r->sched));
+        knock_once(&k, (i + s->index) % (int)thrum_sched_parallelism(r->sched));
     }
     CHECK_EQ(k.answers, knocks);
     return NULL;
@@ -94,7 +94,7 @@ static void *knock_mixed(void *seat) {
     for (int i = 0; i < knocks; i++) {
         random = random * 1103515245u + 12345u;
         const unsigned dice = random >> 16;
-        knock_once(&k, dice % 3 == 0 ? (int)(dice % thrum_sched_workers(r->sched)) : -1);
+        knock_once(&k, dice % 3 == 0 ? (int)(dice % thrum_sched_parallelism(r->sched)) : -1);
     }
     return NULL;
 }

@@ -81,10 +81,10 @@ static void check_rescue_by_pollers(thrum_hint hint) {
     rig r;
     need_two_workers();
     rig_begin(&r, 0);
-    for (unsigned i = 1; i < thrum_sched_workers(r.sched); i++) {
+    for (unsigned i = 1; i < thrum_sched_parallelism(r.sched); i++) {
         rig_go(&r, poll_on, NULL);
     }
-    const int rounds = SCALED(thrum_sched_workers(r.sched) > 8 ? 20 : 200);
+    const int rounds = SCALED(thrum_sched_parallelism(r.sched) > 8 ? 20 : 200);
     for (int i = 0; i < rounds; i++) {
         long_task l = {.r = &r, .hint = hint};
         CHECK_EQ(rig_run(&r, post_and_spin, &l), 0);
@@ -247,7 +247,7 @@ TEST(as_many_long_tasks_as_workers) {
     rig r;
     need_two_workers();
     rig_begin(&r, 0);
-    const int workers = (int)thrum_sched_workers(r.sched);
+    const int workers = (int)thrum_sched_parallelism(r.sched);
     const int rounds = SCALED(workers > 8 ? 20 : 500);
     for (int i = 0; i < rounds; i++) {
         barrier b = {.wanted = workers};
@@ -270,7 +270,7 @@ TEST(as_many_long_tasks_posted_in_a_batch) {
     thrum_task *list[64];
     need_two_workers();
     rig_begin(&r, 0);
-    const int workers = (int)thrum_sched_workers(r.sched);
+    const int workers = (int)thrum_sched_parallelism(r.sched);
     CHECK(workers <= 64);
     const int rounds = SCALED(workers > 8 ? 20 : 500);
     for (int i = 0; i < rounds; i++) {
@@ -292,7 +292,7 @@ TEST(as_many_long_tasks_posted_one_by_one) {
     thrum_task tasks[64];
     need_two_workers();
     rig_begin(&r, 0);
-    const int workers = (int)thrum_sched_workers(r.sched);
+    const int workers = (int)thrum_sched_parallelism(r.sched);
     CHECK(workers <= 64);
     const int rounds = SCALED(workers > 8 ? 20 : 500);
     for (int i = 0; i < rounds; i++) {

@@ -180,7 +180,7 @@ static inline void *watchdog_main(void *arg) {
     for (const rig *r = watchdog_rigs; r != NULL; r = r->next) {
         fprintf(stderr, "watchdog: scheduler %s, %u workers\n",
                 r->config.name != NULL ? r->config.name : "(no name)",
-                thrum_sched_workers(r->sched));
+                thrum_sched_parallelism(r->sched));
         thrum_metrics_print(r->sched, stderr, THRUM_TEXT);
     }
     fflush(stderr);

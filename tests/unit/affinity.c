@@ -148,7 +148,7 @@ static void seats_begin(seats *s, unsigned affinity) {
 /* Each worker has the CPUs that the policy names, the blocking pool all. */
 static void seats_check(seats *s) {
     rig_start(&s->r);
-    CHECK_EQ(thrum_sched_workers(s->r.sched), WORKERS);
+    CHECK_EQ(thrum_sched_parallelism(s->r.sched), WORKERS);
     CHECK_EQ(rig_run(&s->r, call_the_pool, s), 0);
     rig_stop(&s->r);
     for (unsigned i = 0; i < WORKERS; i++) {
@@ -190,7 +190,7 @@ TEST(workers_run_on_the_cpus_that_are_named) {
         s.r.config.workers = THRUM_WORKERS_AUTO;
         rig_start(&s.r);
         cpu = 0;
-        CHECK_EQ(thrum_sched_workers(s.r.sched), 1);
+        CHECK_EQ(thrum_sched_parallelism(s.r.sched), 1);
         rig_stop(&s.r);
     }
 }

@@ -31,7 +31,7 @@ TEST(without_workers_tasks_run_when_the_thread_waits) {
     /* They run in the order posted, and none runs before that. */
     rig r;
     begin(&r, 0);
-    CHECK_EQ(thrum_sched_workers(r.sched), 0);
+    CHECK_EQ(thrum_sched_parallelism(r.sched), 0);
     CHECK(thrum_sched_current() == NULL);
     CHECK_EQ(thrum_go(note, NULL), -ESRCH);
     CHECK_EQ(thrum_sched_bind(r.sched), 0);

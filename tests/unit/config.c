@@ -236,7 +236,7 @@ TEST(program_wins_over_environment) {
     setenv("THRUM_WORKERS", "5", 1);
     c.workers = 2;
     CHECK_EQ(thrum_sched_start(&sched, &c), 0);
-    CHECK_EQ(thrum_sched_workers(sched), 2);
+    CHECK_EQ(thrum_sched_parallelism(sched), 2);
     CHECK_EQ(thrum_sched_stop(sched), 0);
 }
 
@@ -246,7 +246,7 @@ TEST(null_config_reads_the_environment) {
     clear_environment();
     setenv("THRUM_WORKERS", "3", 1);
     CHECK_EQ(thrum_sched_start(&sched, NULL), 0);
-    CHECK_EQ(thrum_sched_workers(sched), 3);
+    CHECK_EQ(thrum_sched_parallelism(sched), 3);
     CHECK_EQ(thrum_sched_stop(sched), 0);
 }
 
@@ -364,7 +364,7 @@ TEST(start_without_workers_is_no_mistake) {
     rig_init(&r);
     r.config.workers = 0;
     rig_start(&r);
-    CHECK_EQ(thrum_sched_workers(r.sched), 0);
+    CHECK_EQ(thrum_sched_parallelism(r.sched), 0);
     rig_stop(&r);
 }
 
@@ -463,7 +463,7 @@ TEST(automatic_worker_count_is_never_zero) {
     rig_init(&r);
     r.config.workers = THRUM_WORKERS_AUTO;
     rig_start(&r);
-    CHECK(thrum_sched_workers(r.sched) >= 1);
-    CHECK(thrum_sched_workers(r.sched) <= THRUM_WORKERS_MAX);
+    CHECK(thrum_sched_parallelism(r.sched) >= 1);
+    CHECK(thrum_sched_parallelism(r.sched) <= THRUM_WORKERS_MAX);
     rig_stop(&r);
 }

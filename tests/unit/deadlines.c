@@ -291,7 +291,7 @@ TEST(as_many_workers_as_deadlines_that_pass_at_once) {
     meeting m;
     rig_begin(&r, 0);
     m.r = &r;
-    m.expected = (int)thrum_sched_workers(r.sched);
+    m.expected = (int)thrum_sched_parallelism(r.sched);
     for (int round = 0; round < SCALED(50); round++) {
         atomic_store(&m.there, 0);
         const thrum_time when = thrum_after_us(300);
@@ -315,7 +315,7 @@ TEST(as_many_workers_as_tasks_that_one_wakes) {
         meeting m;
         rig_begin(&r, 0);
         m.r = &r;
-        m.expected = (int)thrum_sched_workers(r.sched);
+        m.expected = (int)thrum_sched_parallelism(r.sched);
         atomic_store(&m.there, 0);
         for (int i = 0; i < m.expected; i++) {
             thrum_task_init(&m.tasks[i], i == 0 ? wake_all_and_meet : meet, &m);

@@ -73,7 +73,7 @@ TEST(text_has_each_fiber) {
     CHECK_EQ(count_of(&p, line), 3);
     check_has(&p, " \"plain\" waits");
     check_has(&p, " \"od\\\"d?\" waits");
-    CHECK_EQ(count_of(&p, "  worker "), (int)thrum_sched_workers(r.sched));
+    CHECK_EQ(count_of(&p, "  worker "), (int)thrum_sched_parallelism(r.sched));
     free(p.text);
     post_all(3);
     rig_wait_done(&r);

@@ -397,7 +397,7 @@ TEST(pinned_work_comes_with_an_interval_of_1) {
 
 static uint64_t most_wakes(const rig *r, uint64_t before[8]) {
     uint64_t most = 0;
-    for (int i = 0; i < (int)thrum_sched_workers(r->sched); i++) {
+    for (int i = 0; i < (int)thrum_sched_parallelism(r->sched); i++) {
         thrum_metrics m = THRUM_METRICS_INIT;
         CHECK_EQ(thrum_metrics_read(r->sched, i, &m), 0);
         const uint64_t sent = m.wakes_chain - before[i];

@@ -89,7 +89,7 @@ TEST(sum_of_the_workers_is_the_whole) {
     thrum_metrics sum = THRUM_METRICS_INIT;
     rig_begin(&r, 0);
     run_mill(&r);
-    const unsigned workers = thrum_sched_workers(r.sched);
+    const unsigned workers = thrum_sched_parallelism(r.sched);
     for (unsigned i = 0; i < workers; i++) {
         const thrum_metrics m = read_of(&r, (int)i);
         CHECK_EQ(m.workers, 1);
@@ -340,7 +340,7 @@ TEST(parks_and_wakes_are_counted) {
     /* Workers with nothing to do sleep; a post wakes one. */
     rig r;
     rig_begin(&r, 0);
-    SPIN_UNTIL(read_all(&r).parks >= thrum_sched_workers(r.sched));
+    SPIN_UNTIL(read_all(&r).parks >= thrum_sched_parallelism(r.sched));
     rig_run(&r, end_at_once, NULL);
     const thrum_metrics m = read_all(&r);
     CHECK(m.wakes_submit >= 1);

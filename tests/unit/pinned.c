@@ -39,7 +39,7 @@ TEST(pinned_fibers_stay_where_they_were_told) {
     thrum_sem sems[64];
     int result = -1;
     rig_begin(&r, 0);
-    const int workers = (int)thrum_sched_workers(r.sched);
+    const int workers = (int)thrum_sched_parallelism(r.sched);
     CHECK(workers <= 64);
     thrum_attr attr = rig_attr(&r);
     attr.flags = THRUM_PINNED;
@@ -123,7 +123,7 @@ TEST(tied_tasks_run_on_their_worker) {
     rig r;
     static tied t;
     rig_begin(&r, 0);
-    const int workers = (int)thrum_sched_workers(r.sched);
+    const int workers = (int)thrum_sched_parallelism(r.sched);
     for (int i = 0; i < SCALED(500); i++) {
         t.worker = i % workers;
         thrum_sem_init(&t.done, 0);
@@ -160,7 +160,7 @@ static void go_round(thrum_task *self, void *arg) {
         thrum_sem_post(&t->done);
         return;
     }
-    t->worker = (t->worker + 1) % (int)thrum_sched_workers(t->r->sched);
+    t->worker = (t->worker + 1) % (int)thrum_sched_parallelism(t->r->sched);
     thrum_task_set_worker(self, t->worker);
     CHECK_EQ(thrum_task_post_hint(t->r->sched, self, (thrum_hint)(t->left % 3)), 0);
 }
@@ -188,7 +188,7 @@ TEST(worker_that_does_not_exist_is_invalid) {
     tied t = {.r = &r};
     rig_begin(&r, 0);
     thrum_task_init(&t.task, count_only, &t);
-    thrum_task_set_worker(&t.task, (int)thrum_sched_workers(r.sched));
+    thrum_task_set_worker(&t.task, (int)thrum_sched_parallelism(r.sched));
     CHECK_EQ(thrum_task_post(r.sched, &t.task), -EINVAL);
     CHECK_EQ(thrum_task_post_hint(r.sched, &t.task, THRUM_HINT_NEXT), -EINVAL);
     thrum_task_set_worker(&t.task, INT_MAX);
@@ -309,7 +309,7 @@ TEST(pinned_fibers_wake_each_other) {
     rig r;
     thrum_handle *a = NULL, *b = NULL;
     rig_begin(&r, 0);
-    const int workers = (int)thrum_sched_workers(r.sched);
+    const int workers = (int)thrum_sched_parallelism(r.sched);
     for (int i = 0; i < 4; i++) {
         thrum_sem sems[2] = {THRUM_SEM_INIT(0), THRUM_SEM_INIT(0)};
         thrum_attr attr = rig_attr(&r);

@@ -22,7 +22,7 @@ TEST(start_and_stop_with_defaults) {
     thrum_sched *sched = NULL;
     int number = 11;
     CHECK_EQ(thrum_sched_start(&sched, NULL), 0);
-    CHECK(thrum_sched_workers(sched) >= 1);
+    CHECK(thrum_sched_parallelism(sched) >= 1);
     CHECK_EQ(thrum_sched_stop(sched), 0);
     CHECK_EQ(thrum_run(NULL, answer, &number), 11);
 }
@@ -109,7 +109,7 @@ static int look_around(void *arg) {
     CHECK(thrum_sched_current() == r->sched);
     for (int i = 0; i < 100; i++) {
         const int id = thrum_worker_id();
-        CHECK(id >= 0 && (unsigned)id < thrum_sched_workers(r->sched));
+        CHECK(id >= 0 && (unsigned)id < thrum_sched_parallelism(r->sched));
         thrum_yield();
         CHECK(thrum_sched_current() == r->sched);
     }
@@ -143,7 +143,7 @@ TEST(workers_are_as_many_as_asked_for) {
     for (size_t i = 0; i < COUNT_OF(counts); i++) {
         rig r;
         rig_begin(&r, counts[i]);
-        CHECK_EQ(thrum_sched_workers(r.sched), counts[i]);
+        CHECK_EQ(thrum_sched_parallelism(r.sched), counts[i]);
         rig_stop(&r);
     }
 }
@@ -194,7 +194,7 @@ TEST(worker_hooks_run_once_on_each_worker) {
     h.r.config.worker_start = on_start;
     h.r.config.worker_stop = on_stop;
     rig_start(&h.r);
-    const int workers = (int)thrum_sched_workers(h.r.sched);
+    const int workers = (int)thrum_sched_parallelism(h.r.sched);
     CHECK(workers <= HOOKED_MAX);
     for (int i = 0; i < workers; i++) {
         thrum_task_init(&tasks[i], hooked_body, &h);

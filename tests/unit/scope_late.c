@@ -39,7 +39,7 @@ static void in_task(thrum_fn fn) {
 /* ---- all workers compute ---- */
 
 static int crowd(const rig *r) {
-    return 2 * (int)thrum_sched_workers(r->sched) + 2;
+    return 2 * (int)thrum_sched_parallelism(r->sched) + 2;
 }
 
 static int all_compute(void *arg) {

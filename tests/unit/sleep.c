@@ -169,7 +169,7 @@ TEST(a_pinned_fiber_wakes_on_its_worker) {
     /* It wakes there whichever worker fires its deadline. */
     rig r;
     rig_begin(&r, 0);
-    int workers = (int)thrum_sched_workers(r.sched);
+    int workers = (int)thrum_sched_parallelism(r.sched);
     for (int i = 0; i < 2 * workers; i++) {
         thrum_attr attr = rig_attr(&r);
         attr.flags = THRUM_PINNED;

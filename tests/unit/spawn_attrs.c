@@ -38,7 +38,7 @@ static void check_attr_refused(const thrum_attr *attr) {
 
 static int refused_attrs(void *arg) {
     rig *r = arg;
-    const int workers = (int)thrum_sched_workers(r->sched);
+    const int workers = (int)thrum_sched_parallelism(r->sched);
     thrum_attr attr = rig_attr(r);
     attr.size = 0;
     check_attr_refused(&attr);

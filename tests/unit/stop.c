@@ -51,7 +51,7 @@ static void chain_body(thrum_task *self, void *arg) {
     atomic_fetch_add(&t->c->runs, 1);
     if (t->left-- > 0) {
         if (t->worker >= 0) {
-            t->worker = (t->worker + 1) % (int)thrum_sched_workers(t->c->r->sched);
+            t->worker = (t->worker + 1) % (int)thrum_sched_parallelism(t->c->r->sched);
             thrum_task_set_worker(self, t->worker);
         }
         CHECK_EQ(thrum_task_post(t->c->r->sched, self), 0);

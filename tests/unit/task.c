@@ -290,7 +290,7 @@ TEST(batch_with_pinned_tasks) {
     rig_begin(&r, 0);
     fill(tasks, 100);
     for (int i = 0; i < 100; i += 3) {
-        thrum_task_set_worker(tasks[i], i % (int)thrum_sched_workers(r.sched));
+        thrum_task_set_worker(tasks[i], i % (int)thrum_sched_parallelism(r.sched));
     }
     CHECK_EQ(thrum_task_post_batch(r.sched, tasks, 100), 0);
     rig_wait_done(&r);
@@ -312,7 +312,7 @@ static int post_beyond(void *arg) {
     thrum_task *batch[2] = {&tasks[0], &tasks[1]};
     thrum_task_init(&tasks[0], count_run, &runs);
     thrum_task_init(&tasks[1], count_run, &runs);
-    const int bad[] = {(int)thrum_sched_workers(r->sched), INT_MAX, -2, INT_MIN};
+    const int bad[] = {(int)thrum_sched_parallelism(r->sched), INT_MAX, -2, INT_MIN};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         thrum_task_set_worker(&tasks[1], bad[i]);
         CHECK_EQ(thrum_task_post_batch(r->sched, batch, 2), -EINVAL);
@@ -339,7 +339,7 @@ static void repost_beyond(thrum_task *self, void *arg) {
     thrum_task other;
     thrum_task *batch[2] = {&other, self};
     thrum_task_init(&other, see_self, p);
-    thrum_task_set_worker(self, (int)thrum_sched_workers(p->r->sched));
+    thrum_task_set_worker(self, (int)thrum_sched_parallelism(p->r->sched));
     CHECK_EQ(thrum_task_post(p->r->sched, self), -EINVAL);
     thrum_task_set_worker(self, -2);
     CHECK_EQ(thrum_task_post(p->r->sched, self), -EINVAL);

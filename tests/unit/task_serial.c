@@ -155,7 +155,7 @@ TEST(a_post_while_a_run_is_on_takes_effect_when_it_returns) {
     CHECK_EQ(thrum_task_post(r.sched, &p.task), 0);
     CHECK_EQ(thrum_task_post(r.sched, &p.task), -EBUSY);
     CHECK_EQ(thrum_task_post_wait(r.sched, &p.task), -EBUSY);
-    if (thrum_sched_workers(r.sched) > 1) {
+    if (thrum_sched_parallelism(r.sched) > 1) {
         atomic_bool ran = false;
         thrum_task other = THRUM_TASK_INIT(open_it, &ran);
         CHECK_EQ(thrum_task_post(r.sched, &other), 0);
@@ -253,7 +253,7 @@ TEST(a_batch_with_one_that_runs) {
     thrum_task others[2] = {THRUM_TASK_INIT(open_it, &ran[0]), THRUM_TASK_INIT(open_it, &ran[1])};
     thrum_task *batch[3] = {&others[0], &p.task, &others[1]};
     CHECK_EQ(thrum_task_post_batch(r.sched, batch, 3), 0);
-    if (thrum_sched_workers(r.sched) > 1) {
+    if (thrum_sched_parallelism(r.sched) > 1) {
         SPIN_UNTIL(atomic_load(&ran[0]) && atomic_load(&ran[1]));
     }
     CHECK_EQ(thrum_task_post_batch(r.sched, batch + 1, 1), -EBUSY);

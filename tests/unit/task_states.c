@@ -69,7 +69,7 @@ static void body(thrum_task *self, void *arg) {
 
 /* Keeps all workers busy: what is due stays queued. */
 static void hold_all(rig *r, holder *h, bool begin) {
-    for (int i = 0; i < (int)thrum_sched_workers(r->sched); i++) {
+    for (int i = 0; i < (int)thrum_sched_parallelism(r->sched); i++) {
         if (begin) {
             holder_begin(r, &h[i], i);
         } else {

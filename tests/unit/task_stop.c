@@ -52,7 +52,7 @@ TEST(stop_runs_what_is_queued) {
     static waiter w[N];
     rig r;
     rig_begin(&r, 0);
-    const int workers = (int)thrum_sched_workers(r.sched);
+    const int workers = (int)thrum_sched_parallelism(r.sched);
     for (int i = 0; i < N; i += 4) {
         for (int k = i; k < i + 4; k++) {
             waiter_init(&w[k], &r, count_run);
@@ -77,7 +77,7 @@ TEST(stop_cancels_what_waits_for_a_wakeup) {
     static waiter w[N];
     rig r;
     rig_begin(&r, 0);
-    const int workers = (int)thrum_sched_workers(r.sched);
+    const int workers = (int)thrum_sched_parallelism(r.sched);
     for (int i = 0; i < N; i++) {
         waiter_init(&w[i], &r, count_run);
         if (i % 3 == 0) {

@@ -150,7 +150,7 @@ TEST(expiration_in_all_nine_combinations) {
      */
     rig r;
     rig_begin(&r, 0);
-    int workers = (int)thrum_sched_workers(r.sched);
+    int workers = (int)thrum_sched_parallelism(r.sched);
     for (posted how = AT_ONCE; how < POSTS; how++) {
         for (came what = NOTHING; what < EVENTS; what++) {
             seen s;
@@ -229,7 +229,7 @@ TEST(a_wakeup_of_a_queued_task_is_absorbed) {
     rig r;
     seen s;
     rig_begin(&r, 0);
-    int workers = (int)thrum_sched_workers(r.sched);
+    int workers = (int)thrum_sched_parallelism(r.sched);
     holder h[64];
     for (int i = 0; i < workers; i++) {
         holder_begin(&r, &h[i], i);
@@ -451,7 +451,7 @@ TEST(refused_posts_leave_the_task_as_it_was) {
     seen_init(&s);
     CHECK_EQ(thrum_task_post_until(NULL, &s.task, 0), -EINVAL);
     CHECK_EQ(thrum_task_post_until(r.sched, NULL, 0), -EINVAL);
-    thrum_task_set_worker(&s.task, (int)thrum_sched_workers(r.sched));
+    thrum_task_set_worker(&s.task, (int)thrum_sched_parallelism(r.sched));
     CHECK_EQ(thrum_task_post_until(r.sched, &s.task, FAR), -EINVAL);
     CHECK_EQ(thrum_task_post_wait(r.sched, &s.task), -EINVAL);
     thrum_task_set_worker(&s.task, -2);
@@ -472,7 +472,7 @@ TEST(a_task_of_one_worker_comes_due_there) {
     /* It does so whichever thread fires its deadline or wakes it. */
     rig r;
     rig_begin(&r, 0);
-    int workers = (int)thrum_sched_workers(r.sched);
+    int workers = (int)thrum_sched_parallelism(r.sched);
     for (int i = 0; i < 2 * workers; i++) {
         thrum_task task;
         int ran_on = -1;

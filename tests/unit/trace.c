@@ -39,7 +39,7 @@ TEST(tasks_are_slices) {
     trace_page p = trace_written(r.sched);
     CHECK_EQ(trace_count(&p, ",\"name\":\"bee\",\"args\":{\"id\":\""), 100);
     CHECK_EQ(trace_count(&p, "\"ended\":\"finished\"}}"), 100);
-    CHECK_EQ(p.buffers, thrum_sched_workers(r.sched));
+    CHECK_EQ(p.buffers, thrum_sched_parallelism(r.sched));
     CHECK_EQ(trace_count(&p, "\"args\":{\"name\":\"worker 0\"}"), 1);
     CHECK_EQ(p.dropped, 0);
     CHECK_EQ(p.arrows_from + p.arrows_to, 0);

@@ -23,6 +23,7 @@
 #include "core/state/thread_exit.h"
 #include "core/state/worker.h"
 #include "core/task/fork_call.h"
+#include "core/worker/bench.h"
 #include "core/worker/bound.h"
 #include "core/worker/loop.h"
 #include "core/worker/worker_thread.h"
@@ -34,7 +35,7 @@
  * every worker.
  */
 static bool make_strides(thrum_sched *sched) {
-    unsigned n = sched->workers_count;
+    unsigned n = sched->workers_regular;
     sched->strides = th_sched_alloc(sched, (n + 1) * sizeof *sched->strides);
     for (unsigned i = 1; sched->strides && i <= n; i++) {
         unsigned a = i;
@@ -51,8 +52,10 @@ static bool make_strides(thrum_sched *sched) {
     return sched->strides != NULL;
 }
 
-static bool make_workers(thrum_sched *sched, unsigned count) {
+/* Those that take part all the time are made whole; the spares when they are needed. */
+static bool make_workers(thrum_sched *sched, unsigned regular, unsigned spares) {
     size_t align = alignof(th_worker);
+    unsigned count = regular + spares;
     sched->workers_block = th_sched_alloc(sched, count * sizeof(th_worker) + align);
     if (!sched->workers_block) {
         return false;
@@ -60,14 +63,20 @@ static bool make_workers(thrum_sched *sched, unsigned count) {
     uintptr_t at = ((uintptr_t)sched->workers_block + align - 1) & ~(uintptr_t)(align - 1);
     sched->workers = (th_worker *)at;
     sched->workers_count = count;
+    sched->workers_regular = regular;
+    /* relaxed: no other thread knows the scheduler yet, as for the next two */
+    th_store_relaxed(&sched->xworkers_end, regular);
+    th_store_relaxed(&sched->bench.xbenched, spares);
+    th_store_relaxed(&sched->xpark, spares * TH_PARK_PARKED_ONE);
     if (!make_strides(sched)) {
         return false;
     }
     sched->can_order = th_os_barrier_start() == 0;
     for (unsigned i = 0; i < count; i++) {
         th_worker_prepare(&sched->workers[i], sched, i);
+        sched->workers[i].find = i < regular ? NULL : th_bench_find;
     }
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < regular; i++) {
         if (!th_worker_init(&sched->workers[i])) {
             return false;
         }
@@ -89,6 +98,7 @@ static void sched_free(thrum_sched *sched) {
     th_sched_free(sched, sched->fifo.ready.ring.xslots);
     th_sched_free(sched, sched->strides);
     th_sched_free(sched, sched->cpus);
+    th_sched_free(sched, sched->bench.held);
     th_trace_free(sched);
     th_bound_free(sched);
     th_stacks_destroy(&sched->stacks);
@@ -119,6 +129,21 @@ static bool make_cpus(thrum_sched *sched, const th_os_cpuset *cpus) {
         *sched->cpus = *cpus;
     }
     return sched->cpus != NULL;
+}
+
+/* Makes what is known of held-up workers, if there are spares. */
+static bool make_bench(thrum_sched *sched, const th_os_cpuset *cpus) {
+    th_os_cpuset granted;
+    if (sched->workers_count == sched->workers_regular) {
+        return true;
+    }
+    if (!cpus && !th_os_cpuset_granted(&granted)) {
+        cpus = &granted;
+    }
+    sched->bench.cpus = cpus ? th_affinity_count(cpus) : 1;
+    sched->bench.waiting_since = INT64_MAX;
+    sched->bench.held = th_sched_alloc(sched, sched->workers_count * sizeof *sched->bench.held);
+    return sched->bench.held != NULL;
 }
 
 static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cpus) {
@@ -159,7 +184,8 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     sched->spawn_slab =
         th_slab_new(sizeof(thrum_handle), config->alloc, config->free, config->hook_ctx);
     if (!sched->go_slab || !sched->spawn_slab || !make_ready(sched) || !make_cpus(sched, cpus) ||
-        !make_workers(sched, config->workers)) {
+        !make_workers(sched, config->workers, th_config_spares(config)) ||
+        !make_bench(sched, cpus)) {
         sched_free(sched);
         return NULL;
     }
@@ -174,13 +200,14 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
  */
 static int start_threads(thrum_sched *sched, unsigned *started) {
     int failed = 0;
-    for (*started = 0; *started < sched->workers_count && !failed; *started += !failed) {
+    for (*started = 0; *started < sched->workers_regular && !failed; *started += !failed) {
         failed = th_worker_thread_start(&sched->workers[*started], th_worker_main);
     }
     return failed;
 }
 
 static void end_threads(thrum_sched *sched, unsigned started) {
+    unsigned spares = th_bench_close(sched);
     /* pairs: th_find; nothing is left to be run */
     th_store_release(&sched->xexit, 1u);
     /* seq: the flag before the sleep words are read; th_park announces, then reads it */
@@ -188,6 +215,9 @@ static void end_threads(thrum_sched *sched, unsigned started) {
     th_wake_all(sched);
     for (unsigned i = 0; i < started; i++) {
         th_os_thread_join(sched->workers[i].thread);
+    }
+    for (unsigned i = 0; i < spares; i++) {
+        th_os_thread_join(sched->workers[sched->workers_regular + i].thread);
     }
 }
 
@@ -218,6 +248,7 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
         result = start_threads(sched, &started);
         if (!result) {
             th_thread_accompanied();
+            th_bench_start(sched);
             *out = sched;
             return 0;
         }
@@ -302,7 +333,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
         return 0;
     }
     th_drivers_stop(sched);
-    end_threads(sched, sched->workers_count);
+    end_threads(sched, sched->workers_regular);
     /* External threads have no work left here, but may be on their way in or out. */
     th_external_close(sched);
     sched_free(sched);
@@ -381,4 +412,8 @@ int thrum_run(const thrum_config *config, thrum_fn entry, void *arg) {
 
 unsigned thrum_sched_workers(const thrum_sched *sched) {
     return sched->workers_count;
+}
+
+unsigned thrum_sched_parallelism(const thrum_sched *sched) {
+    return sched->workers_regular;
 }

@@ -287,14 +287,35 @@ static void add_groups(th_text *text, th_census *census) {
 
 /* ---- one by one ---- */
 
-static void add_workers(th_text *text, const thrum_sched *sched) {
-    for (unsigned i = 0; i < sched->workers_count; i++) {
+/* ", held up for 2.1 s by fiber 7.1; worker 4 stands in", as the spares have seen it. */
+static void add_held(th_text *text, thrum_sched *sched, unsigned i) {
+    th_bench *bench = &sched->bench;
+    if (!bench->held) {
+        return;
+    }
+    th_lock_acquire(&bench->lock);
+    th_held held = bench->held[i];
+    th_lock_release(&bench->lock);
+    /* relaxed: as for the tick */
+    if (!held.held || held.tick != th_load_relaxed(&sched->workers[i].xtick)) {
+        return;
+    }
+    th_text_add(text, ", held up for %.1f s, %s", (double)(th_os_now() - held.since) / 1e9,
+                held.blocked ? "its thread blocked" : "computing");
+    if (held.standin >= 0) {
+        th_text_add(text, "; worker %d stands in", held.standin);
+    }
+}
+
+static void add_workers(th_text *text, thrum_sched *sched) {
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
         const th_worker *worker = &sched->workers[i];
         /* relaxed: figures */
         bool sleeps = (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0;
         uint64_t tick = th_load_relaxed(&worker->xtick); /* relaxed: as above */
-        th_text_add(text, "  worker %u %s, tick %" PRIu64 "\n", i, sleeps ? "sleeps" : "is awake",
-                    tick);
+        th_text_add(text, "  worker %u %s, tick %" PRIu64, i, sleeps ? "sleeps" : "is awake", tick);
+        add_held(text, sched, i);
+        th_text_add(text, "\n");
     }
 }
 

@@ -17,7 +17,7 @@ static th_worker *record_at(thrum_sched *sched, unsigned i) {
 }
 
 static int give_buffers(thrum_sched *sched, uint64_t slots) {
-    for (unsigned i = 0; i < sched->workers_count; i++) {
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
         if (!th_trace_give_buffer(sched, &sched->workers[i], slots)) {
             return -ENOMEM;
         }
@@ -34,7 +34,7 @@ static int give_buffers(thrum_sched *sched, uint64_t slots) {
 /* With both locks: turns tracing on (with the trace's number) or off (0) for all. */
 static void set_all(thrum_sched *sched, unsigned number) {
     sched->trace.on = number != 0;
-    for (unsigned i = 0; i < sched->workers_count; i++) {
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
         th_trace_flag(&sched->workers[i], number);
     }
     for (unsigned i = sched->workers_count; i < sched->bound_end; i++) {
@@ -134,7 +134,7 @@ static int copy_buffer(thrum_sched *sched, th_trace_buffer_copy *copy) {
 static void find_buffers(thrum_sched *sched, th_trace_copy *copy, unsigned end) {
     for (unsigned i = 0; i < end; i++) {
         const th_worker *worker = record_at(sched, i);
-        if (worker) {
+        if (worker && (worker->bound || i < th_workers_end(sched))) {
             copy->buffers[copy->count++] = (th_trace_buffer_copy){
                 .worker = worker->index,
                 .bound = worker->bound,

@@ -240,21 +240,22 @@ static th_work *steal_from(th_worker *victim) {
 
 th_work *th_forks_steal(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    unsigned at = th_random_below(&worker->random, sched->workers_count);
-    for (unsigned i = 0; i < sched->workers_count; i++) {
+    unsigned end = th_workers_end(sched);
+    unsigned at = th_random_below(&worker->random, end);
+    for (unsigned i = 0; i < end; i++) {
         th_worker *victim = &sched->workers[at];
         th_work *work = victim == worker ? NULL : steal_from(victim);
         if (work) {
             return work;
         }
-        at = at + 1 == sched->workers_count ? 0 : at + 1;
+        at = at + 1 == end ? 0 : at + 1;
     }
     return NULL;
 }
 
 bool th_forks_seen(const th_worker *worker) {
     const thrum_sched *sched = worker->sched;
-    for (unsigned i = 0; i < sched->workers_count; i++) {
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
         const th_worker *victim = &sched->workers[i];
         /* relaxed: a guess */
         if (victim != worker && th_load_relaxed(&victim->forks.xslot) > TH_FORK_EMPTY) {
@@ -264,14 +265,17 @@ bool th_forks_seen(const th_worker *worker) {
     return false;
 }
 
+bool th_forks_left_at(const th_worker *victim) {
+    const th_forks *forks = &victim->forks;
+    /* relaxed: guesses, or ordered by the caller's barrier */
+    return th_load_relaxed(&forks->xslot) > TH_FORK_EMPTY ||
+           th_load_relaxed(&forks->xtail) != th_load_relaxed(&forks->xhead);
+}
+
 bool th_forks_left(const th_worker *worker) {
     const thrum_sched *sched = worker->sched;
-    for (unsigned i = 0; i < sched->workers_count; i++) {
-        const th_forks *forks = &sched->workers[i].forks;
-        /* relaxed: guesses, or ordered by the caller's barrier */
-        bool any = th_load_relaxed(&forks->xslot) > TH_FORK_EMPTY ||
-                   th_load_relaxed(&forks->xtail) != th_load_relaxed(&forks->xhead);
-        if (any && i != worker->index) {
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
+        if (i != worker->index && th_forks_left_at(&sched->workers[i])) {
             return true;
         }
     }
@@ -332,7 +336,7 @@ static th_work *rescue_private(th_worker *worker, th_forks *forks) {
 th_work *th_forks_rescue(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_work *work = th_forks_steal(worker);
-    for (unsigned i = 0; i < sched->workers_count && !work && sched->can_order; i++) {
+    for (unsigned i = 0; i < th_workers_end(sched) && !work && sched->can_order; i++) {
         th_forks *forks = &sched->workers[i].forks;
         /* relaxed: guesses; as the slot is empty, the owner has not forked or joined since then */
         if (i != worker->index && th_load_relaxed(&forks->xslot) == TH_FORK_EMPTY &&

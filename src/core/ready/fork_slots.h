@@ -52,5 +52,7 @@ th_work *th_forks_rescue(th_worker *worker);
 /* Whether any other worker offers a fork; whether any offers one or has private ones: guesses. */
 bool th_forks_seen(const th_worker *worker);
 bool th_forks_left(const th_worker *worker);
+/* Whether this worker does: a guess. */
+bool th_forks_left_at(const th_worker *victim);
 
 #endif

@@ -237,7 +237,7 @@ static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) 
  * NULL, if one with such work has come round. */
 static th_work *rescue_any(th_worker *worker, bool *unsure) {
     thrum_sched *sched = worker->sched;
-    for (unsigned i = 0; i < sched->workers_count; i++) {
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
         th_worker *victim = &sched->workers[i];
         if (victim == worker || !has_private(victim)) {
             continue;
@@ -298,7 +298,7 @@ static th_work *take_ready(th_worker *worker) {
             return work;
         }
     }
-    uint64_t share = size / (2 * worker->sched->workers_count);
+    uint64_t share = size / (2 * worker->sched->workers_regular);
     if (!brisk || share < 2) {
         return th_mcsp_take(ready);
     }
@@ -384,6 +384,17 @@ static th_work *rescue(th_worker *worker, bool *unsure) {
     return work;
 }
 
+/* The batch is run first: what is in it comes before all that is posted now. */
+static bool hand_over(th_worker *worker) {
+    if (th_batch_any(&worker->batch)) {
+        return false;
+    }
+    if (th_batch_any(&worker->fifo.outbox)) {
+        append(worker, (th_chain){0});
+    }
+    return true;
+}
+
 const th_policy th_policy_fifo = {
     .submit = submit,
     .submit_chain = submit_chain,
@@ -396,4 +407,5 @@ const th_policy th_policy_fifo = {
     .submit_due = submit_due,
     .notify_due = notify_due,
     .rescue = rescue,
+    .hand_over = hand_over,
 };

@@ -9,21 +9,16 @@
 #include "core/ready/deferred.h"
 #include "core/ready/pick.h"
 #include "core/ready/policy.h"
+#include "core/ready/sharded_steal.h"
 #include "core/ready/steal_backoff.h"
 #include "core/ready/wake.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 #include "thrum/task.h"
 
-#define INJECT_STREAK TH_LIMIT(256, 2)    /* runs from the inject queue before one that yielded */
-#define SEARCHES_PER_LOOK TH_LIMIT(64, 4) /* searches between two tries to rescue */
-#define BACKLOG 2                         /* tasks in a queue that are worth a wake (th_notify) */
+#define INJECT_STREAK TH_LIMIT(256, 2) /* runs from the inject queue before one that yielded */
 #define GRAB_MAX 128 /* a batch from the inject queue at most: work that becomes due waits behind */
-#define PROBE_MAX 8  /* the most that a thief takes that backs off and probes whether it should */
 #define BRISK_NS 8000 /* if TH_BATCH runs take less, taking so many keeps no work waiting long */
-
-/* A rescue takes the slot and two batches. */
-_Static_assert(1 + 2 * TH_BATCH <= TH_STEAL_MAX, "a rescue fits into what a theft does");
 
 /* ---- the local queue ---- */
 
@@ -52,7 +47,7 @@ static inline void push(th_worker *worker, th_work *work) {
         overflow(worker, work);
         return;
     }
-    th_notify(worker, th_ring_size(&worker->ring.ring) == BACKLOG);
+    th_notify(worker, th_ring_size(&worker->ring.ring) == TH_BACKLOG);
 }
 
 /* The position in the own queue of the work that comes next. */
@@ -96,7 +91,7 @@ static TH_NO_TSAN void submit_yield(th_worker *worker, th_work *work) {
         return;
     }
     worker->sharded.yield_marks[at % TH_YIELD_MARKS] = th_ring_tail(&worker->ring.ring);
-    th_notify(worker, th_ring_size(&worker->yields) == BACKLOG);
+    th_notify(worker, th_ring_size(&worker->yields) == TH_BACKLOG);
 }
 
 static void submit(th_worker *worker, th_work *work, unsigned hint) {
@@ -123,7 +118,7 @@ static void submit_chain(th_worker *worker, th_chain *chain) {
         th_inject_push(&worker->sched->inject, chain->first, chain->count);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
     } else {
-        th_notify(worker, before < BACKLOG && th_ring_size(&worker->ring.ring) >= BACKLOG);
+        th_notify(worker, before < TH_BACKLOG && th_ring_size(&worker->ring.ring) >= TH_BACKLOG);
     }
 }
 
@@ -209,7 +204,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         most = most < room + 1 ? most : room + 1;
     }
     th_chain *chain = &worker->collected; /* not on the task's stack (base/annotate.h) */
-    th_inject_take_into(&sched->inject, sched->workers_count, most, chain);
+    th_inject_take_into(&sched->inject, sched->workers_regular, most, chain);
     th_inject_turn_end(&sched->inject);
     worker->sharded.inject_served = true;
     th_work *work = th_chain_take(chain);
@@ -231,7 +226,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
      * away, and may have parked (pending); so this one looks whether there is more for them
      */
     th_fence_seq();
-    if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= BACKLOG) {
+    if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= TH_BACKLOG) {
         th_notify(worker, true);
     } else if (th_ring_size(ring)) {
         th_notify(worker, false); /* for the one that was queued here */
@@ -246,8 +241,6 @@ static size_t batch(const th_worker *worker) {
     size_t half = th_ring_capacity(&worker->ring.ring) / 2;
     return half < GRAB_MAX ? half : GRAB_MAX;
 }
-
-static th_work *look_around(th_worker *worker);
 
 static th_work *take_yield(th_worker *worker) {
     th_work *work = take_own(worker, &worker->yields_batch, &worker->yields);
@@ -279,7 +272,8 @@ static th_work *pick_yielded(th_worker *worker) {
         return work;
     }
     worker->sharded.inject_streak = 0;
-    if (++worker->sharded.polls % TH_POLLS_PER_LOOK == 0 && (work = look_around(worker))) {
+    if (++worker->sharded.polls % TH_POLLS_PER_LOOK == 0 &&
+        (work = th_sharded_look_around(worker))) {
         return work;
     }
     worker->sharded.yield_turn = !worker->sharded.yield_turn;
@@ -340,208 +334,15 @@ static th_work *pick(th_worker *worker) {
     return pick_yielded(worker); /* it may have waited for work of a batch that was rescued */
 }
 
-/* ---- stealing ---- */
-
-/* Returns the first of the taken work and puts the rest into the own queue, which is empty. */
-static th_work *keep(th_worker *worker, th_worker *victim, th_work *const taken[], uint64_t n) {
-    if (worker->backoff.victim != victim) {
-        worker->backoff.victim = victim;
-        worker->backoff.at = 0; /* the present measurement is of another victim */
-    }
-    th_queue_lock(&worker->ring);
-    for (uint64_t i = 1; i < n; i++) {
-        if (!th_ring_push(&worker->ring.ring, taken[i])) {
-            th_inject_push(&worker->sched->inject, taken[i], 1);
-        }
-    }
-    th_queue_unlock(&worker->ring);
-    return taken[0];
-}
-
-/* Steals from one queue of the victim. */
-static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) {
-    th_work **taken = worker->stolen;
-    uint64_t most = th_ring_capacity(&worker->ring.ring) / 2 + 1;
-    most = most < TH_STEAL_MAX ? most : TH_STEAL_MAX;
-    most = worker->backoff.last_ns && most > PROBE_MAX ? PROBE_MAX : most;
-    if (worker->sched->config.steal == THRUM_STEAL_ONE) {
-        most = 1;
-    }
-    th_queue_lock(&victim->ring);
-    uint64_t n = th_ring_steal(ring, taken, most);
-    th_queue_unlock(&victim->ring);
-    if (!n) {
-        return NULL;
-    }
-    th_count(&worker->counters.xstolen, n);
-    return keep(worker, victim, taken, n);
-}
-
-static th_work *rescue_any(th_worker *worker, bool *unsure);
-
-static th_work *steal(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    unsigned n = sched->workers_count;
-    th_work *rescued;
-    /* While thieves always find something in the rings, no worker is the sentinel. */
-    if (++worker->sharded.searches % SEARCHES_PER_LOOK == 0 &&
-        (rescued = rescue_any(worker, &worker->look_unsure))) {
-        return rescued;
-    }
-    unsigned at = th_random_below(&worker->random, n);
-    unsigned stride = sched->strides[th_random_below(&worker->random, sched->strides_count)];
-    for (unsigned i = 0; i < n; i++, at = (at + stride) % n) {
-        th_worker *victim = &sched->workers[at];
-        th_work *work;
-        uint64_t there = th_ring_size(&victim->ring.ring) + th_ring_size(&victim->yields);
-        if (victim == worker || !there) {
-            continue;
-        }
-        int64_t alone_ns = th_left_alone_ns(victim);
-        if (alone_ns) {
-            worker->backoff.ns = alone_ns;
-            continue;
-        }
-        if (th_ring_size(&victim->ring.ring) &&
-            (work = steal_from(worker, victim, &victim->ring.ring))) {
-            return work;
-        }
-        if (th_ring_size(&victim->yields) && (work = steal_from(worker, victim, &victim->yields))) {
-            return work;
-        }
-    }
-    return NULL;
-}
-
-/* ---- work that no worker comes for ---- */
-
-static bool pending(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    /* A worker that has the inject queue's turn looks after it and wakes when it gives that up. */
-    if ((!th_inject_is_empty(&sched->inject) && !th_inject_is_taken(&sched->inject)) ||
-        !th_inject_is_empty(&worker->inbox)) {
-        return true;
-    }
-    for (unsigned i = 0; i < sched->workers_count; i++) {
-        const th_worker *w = &sched->workers[i];
-        if ((th_ring_size_parking(&w->ring.ring) >= BACKLOG ||
-             th_ring_size_parking(&w->yields) >= BACKLOG) &&
-            !(worker->backing_off &&
-              th_left_alone_ns(w))) { /* after a back-off it comes back by itself */
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Whether the victim has work that can only be rescued. */
-static bool has_private(const th_worker *victim) {
-    /* relaxed: a guess; work is taken behind the asymmetric fence */
-    return th_load_relaxed(&victim->xslot) || th_batch_seen(&victim->batch) ||
-           th_batch_seen(&victim->yields_batch);
-}
-
-static bool has_anything(const th_worker *victim) {
-    return has_private(victim) || th_ring_size(&victim->ring.ring) || th_ring_size(&victim->yields);
-}
-
-/* Takes the victim's batch, its LIFO slot and its batch of yielded fibers, in this order. */
-static th_work *rescue_private(th_worker *worker, th_worker *victim) {
-    th_work **taken = worker->stolen;
-    if (!has_private(victim) || !th_afence_rescue_begin(&victim->fence, th_fence_heavy)) {
-        return NULL;
-    }
-    uint64_t n = th_batch_rescue(&victim->batch, taken);
-    taken[n] = th_afence_rescue(&victim->xslot);
-    n += taken[n] != NULL;
-    n += th_batch_rescue(&victim->yields_batch, taken + n);
-    th_afence_rescue_end(&victim->fence);
-    return n ? keep(worker, victim, taken, n) : NULL;
-}
-
-/* Work behind the asymmetric fence is older than the ring: it comes first, or a thief that
- * always finds newer work in the ring would never come to it. */
-static th_work *rescue_any(th_worker *worker, bool *unsure) {
-    thrum_sched *sched = worker->sched;
-    for (unsigned i = 0; i < sched->workers_count; i++) {
-        th_worker *victim = &sched->workers[i];
-        if (victim == worker || !has_anything(victim)) {
-            continue;
-        }
-        if (th_came_round(worker, victim)) {
-            *unsure = true;
-            continue;
-        }
-        th_work *work = rescue_private(worker, victim);
-        work = work ? work : steal_from(worker, victim, &victim->ring.ring);
-        work = work ? work : steal_from(worker, victim, &victim->yields);
-        if (work) {
-            th_count(&worker->counters.xrescues, 1);
-            return work;
-        }
-    }
-    return NULL;
-}
-
-static th_work *rescue(th_worker *worker, bool *unsure) {
-    th_work *work = rescue_any(worker, unsure);
-    if (work) {
-        th_count(&worker->counters.xruns_stolen, 1);
-    }
-    return work;
-}
-
-/* For a worker that polls: while all are busy there is no sentinel, so it does that one's work. */
-static th_work *look_around(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    if (th_ring_size(&worker->ring.ring)) {
-        return NULL;
-    }
-    th_work *work = rescue(worker, &worker->look_unsure);
-    if (work && th_ring_size(&worker->ring.ring) >= BACKLOG) {
-        th_notify(worker, true); /* it is no searcher, so a wake is due for what it keeps */
-    }
-    for (unsigned i = 0; i < sched->workers_count && !work; i++) {
-        th_worker *victim = &sched->workers[i];
-        if (victim != worker && th_ring_size(&victim->ring.ring) >= BACKLOG &&
-            (work = steal_from(worker, victim, &victim->ring.ring))) {
-            th_count(&worker->counters.xruns_stolen, 1);
-        }
-    }
-    return work;
-}
-
-/* Takes one from the inject queue, else from some worker's own. */
-static th_work *help(th_worker *worker) {
-    thrum_sched *sched = worker->sched;
-    if (!th_inject_is_empty(&sched->inject) && th_inject_turn_begin(&sched->inject)) {
-        th_inject_take_into(&sched->inject, 1, 1, &worker->collected);
-        th_inject_turn_end(&sched->inject);
-        if (worker->collected.first) {
-            return th_chain_take(&worker->collected);
-        }
-    }
-    for (unsigned i = 0; i < sched->workers_count; i++) {
-        th_local_queue *queue = &sched->workers[i].ring;
-        th_work *work;
-        th_queue_lock(queue);
-        bool any = th_ring_steal(&queue->ring, &work, 1) != 0;
-        th_queue_unlock(queue);
-        if (any) {
-            return th_work_kept(&work);
-        }
-    }
-    return NULL;
-}
-
 const th_policy th_policy_sharded = {
     .submit = submit,
     .submit_chain = submit_chain,
     .submit_external = submit_external,
     .pick = pick,
-    .steal = steal,
-    .pending = pending,
-    .holds = has_anything,
-    .help = help,
-    .rescue = rescue,
+    .steal = th_sharded_steal,
+    .pending = th_sharded_pending,
+    .holds = th_sharded_holds,
+    .help = th_sharded_help,
+    .rescue = th_sharded_rescue,
+    .hand_over = th_sharded_hand_over,
 };

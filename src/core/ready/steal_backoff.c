@@ -30,7 +30,7 @@ void th_steal_backoff_begin(th_worker *worker) {
     if (sched->workers_count == 1) {
         return;
     }
-    if (sched->workers_count == 2) {
+    if (sched->workers_regular == 2) {
         backoff->victim = &sched->workers[!worker->index]; /* wherever the work came from */
     }
     backoff->at = th_os_ticks();
@@ -103,7 +103,7 @@ bool th_steal_backs_off(th_worker *worker) {
 int64_t th_left_alone_ns(const th_worker *victim) {
     /* relaxed: as in `back_off` (find.c) */
     int64_t ns = th_load_relaxed(&victim->xalone_ns);
-    if (!ns || victim->sched->workers_count == 2) { /* with two there is no other thief */
+    if (!ns || victim->sched->workers_regular == 2) { /* with two there is no other thief */
         return 0;
     }
     /* relaxed: as in `back_off` (find.c) */

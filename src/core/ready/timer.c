@@ -48,7 +48,7 @@ th_timers *th_timers_of(thrum_sched *sched, th_worker *here) {
         return &sched->loose_timers;
     }
     /* By the thread's id, not its address: the simulator's seed must determine the run. */
-    return sched->workers[th_self_id() % sched->workers_count].timers;
+    return sched->workers[th_self_id() % sched->workers_regular].timers;
 }
 
 /* With the lock. */
@@ -265,7 +265,7 @@ bool th_timers_help(th_worker *worker) {
     }
     int64_t now = th_os_now();
     bool any = false;
-    for (unsigned i = 0; i < sched->workers_count; i++) {
+    for (unsigned i = 0; i < sched->workers_regular; i++) {
         th_timers *timers = &sched->workers[i].own_timers;
         if (th_load_relaxed(&timers->xearliest) <= now) { /* relaxed: a hint, as above */
             any = th_timers_fire(worker, timers, now) || any;
@@ -279,7 +279,7 @@ int64_t th_timers_sleep_until(const th_worker *worker, bool sentinel) {
      * (th_timers_tell) */
     int64_t until = th_load_relaxed(&worker->own_timers.xearliest);
     const thrum_sched *sched = worker->sched;
-    for (unsigned i = 0; sentinel && i < sched->workers_count; i++) {
+    for (unsigned i = 0; sentinel && i < sched->workers_regular; i++) {
         /* relaxed: a hint */
         int64_t theirs = th_load_relaxed(&sched->workers[i].own_timers.xearliest);
         until = theirs < until ? theirs : until;

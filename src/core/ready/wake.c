@@ -19,7 +19,7 @@ static bool notify_sleeper(th_worker *target, uint32_t clear, uint32_t give) {
             return false;
         }
         /* lock-free: the word changes a bounded number of times while its worker goes to sleep */
-        /* pairs: announce, unannounce; publishes the pop and what the worker is woken for */
+        /* pairs: th_park_announce, th_park_unannounce; the pop, and what the worker is woken for */
         if (th_cas_release(&target->xsleep, &word, want)) {
             return (word & TH_SLEEP_PARKED) != 0;
         }
@@ -63,7 +63,7 @@ static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bo
                       bool lone) {
     unsigned leaving = 0; /* a sentinel that was about to go on by itself: it will look itself */
     for (;;) {
-        /* pairs: announce; publishes the links and words of the workers in the stack */
+        /* pairs: th_park_announce; publishes the links and words of the workers in the stack */
         uint64_t word = th_load_acquire(&sched->xpark);
         bool deep = lone && th_park_long(word);
         unsigned top = deep ? 0 : th_park_top(word);
@@ -155,6 +155,26 @@ void th_watch_timers(thrum_sched *sched, th_worker *by) {
         (th_park_long(word) || (!th_park_searchers(word) && !th_park_sentinel(word)))) {
         wake_next(sched, by, TH_WAKE_SUBMIT, false, true);
     }
+}
+
+void th_rouse_lookout(thrum_sched *sched, uint64_t word) {
+    /* seq: the worker is awake before the number is read; a spare sits down, then looks */
+    th_fence_seq();
+    /* relaxed: ordered by the fence */
+    if (th_park_parked(word) > th_load_relaxed(&sched->bench.xbenched)) {
+        return; /* another worker is free */
+    }
+    /* pairs: rest; what the lookout has written before it rested */
+    if (th_and_acquire(&sched->xpark, ~TH_PARK_REST) & TH_PARK_REST) {
+        /* relaxed: behind the acquire */
+        th_appoint_lookout(&sched->workers[th_load_relaxed(&sched->bench.xlookout)]);
+    }
+}
+
+void th_appoint_lookout(th_worker *spare) {
+    /* pairs: sleep_on_bench; what was written for it */
+    th_or_release(&spare->xsleep, TH_SLEEP_LOOKOUT);
+    th_os_futex_wake(&spare->xsleep, 1);
 }
 
 void th_wake_all(thrum_sched *sched) {

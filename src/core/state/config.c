@@ -89,6 +89,8 @@ static void from_environment(thrum_config *c) {
     static const char *const guards[] = {"auto", "madvise", "mprotect", "canary"};
     /* 0 is refused: a program that joins, and was not written for 0 workers, would never end */
     env_unsigned("THRUM_WORKERS", 1, THRUM_WORKERS_MAX, &c->workers);
+    env_unsigned("THRUM_WORKERS_SPARE", 0, THRUM_WORKERS_MAX, &c->workers_spare);
+    env_unsigned("THRUM_STALL_RESCUE_MS", 0, 1000000, &c->stall_rescue_ms);
     c->policy = (thrum_policy)env_word("THRUM_POLICY", policies, 3, c->policy);
     uint64_t stack_size;
     if (env_number("THRUM_STACK_SIZE", 1, TH_STACK_SIZE_MAX, &stack_size)) {
@@ -126,6 +128,8 @@ void thrum_config_init(thrum_config *config) {
     *config = (thrum_config){
         .size = sizeof *config,
         .workers = THRUM_WORKERS_AUTO,
+        .workers_spare = TH_LIMIT(THRUM_SPARE_AUTO, 0), /* simulated worlds ask for them */
+        .stall_rescue_ms = 10,
         .policy = THRUM_SHARDED,
         .stack_size = (size_t)128 << 10,
         .local_capacity = 1024,
@@ -177,4 +181,16 @@ int th_config_settle(thrum_config *out, const thrum_config *in) {
         out->name = "thrum";
     }
     return 0;
+}
+
+unsigned th_config_spares(const thrum_config *c) {
+    if (c->workers == 0 || c->pin_all || c->stall_rescue_ms == 0) {
+        return 0;
+    }
+    unsigned most = THRUM_WORKERS_MAX - c->workers;
+    unsigned spares = c->workers_spare;
+    if (spares == THRUM_SPARE_AUTO) {
+        spares = c->workers > 1 ? c->workers : 0;
+    }
+    return spares < most ? spares : most;
 }

@@ -12,6 +12,9 @@
  */
 int th_config_settle(thrum_config *out, const thrum_config *in);
 
+/* The number of spare workers that a settled config asks for. */
+unsigned th_config_spares(const thrum_config *config);
+
 /* Whether a settled config takes memory from the library's own default, not from a hook. */
 bool th_config_has_own_alloc(const thrum_config *config);
 

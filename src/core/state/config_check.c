@@ -29,6 +29,7 @@ typedef struct field {
 
 static const field fields[] = {
     FIELD(policy, 0, THRUM_GLOBAL, "it must be a thrum_policy"),
+    FIELD(stall_rescue_ms, 0, 1000000, "it must be 0 to 1000000"),
     FIELD(stack_size, 1, TH_STACK_SIZE_MAX, "it must be 1 to 64 MiB"),
     FIELD(local_capacity, 2, 32768, "it must be a power of two from 2 to 32768"),
     FIELD(local_queue, 0, THRUM_LOCAL_MUTEX, "it must be a thrum_local"),
@@ -86,6 +87,10 @@ static int check_numbers(const thrum_config *c, char *text, size_t size) {
     if (c->workers != THRUM_WORKERS_AUTO && c->workers > THRUM_WORKERS_MAX) {
         return refuse(text, size, "workers is %u: it must be 0 to %u, or THRUM_WORKERS_AUTO",
                       c->workers, THRUM_WORKERS_MAX);
+    }
+    if (c->workers_spare != THRUM_SPARE_AUTO && c->workers_spare > THRUM_WORKERS_MAX) {
+        return refuse(text, size, "workers_spare is %u: it must be 0 to %u, or THRUM_SPARE_AUTO",
+                      c->workers_spare, THRUM_WORKERS_MAX);
     }
     if (c->local_capacity & (c->local_capacity - 1)) {
         return refuse(text, size, "local_capacity is %u: it must be a power of two from 2 to 32768",

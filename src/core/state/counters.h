@@ -20,6 +20,8 @@
     X(steals_done)                                                                                 \
     X(stolen)                                                                                      \
     X(rescues)                                                                                     \
+    X(stalls)                                                                                      \
+    X(standins)                                                                                    \
     X(offloads)                                                                                    \
     X(offloaded)                                                                                   \
     X(parks)                                                                                       \

@@ -8,12 +8,14 @@
  *     bit  44      back-off   a parked worker backs off from stealing: it comes back very soon
  *     bit  45      watch      there is a sentinel, and it comes round within the bound (rescue_ns);
  *                             a sentinel without this bit sleeps long, and is to be woken
- *     bits 46-63   tag        grows with every push and pop: a stale top is not taken for a new one
+ *     bit  46     rest       the lookout sleeps without limit: whoever leaves no worker free rouses
+ *                             it (core/worker/STANDIN.md)
+ *     bits 47-63   tag        grows with every push and pop: a stale top is not taken for a new one
  *
  * ABA: a popper reads top and that worker's link, and is then delayed. Its exchange succeeds
- * wrongly only if exactly a multiple of 2^18 pushes and pops happen meanwhile and the same worker
- * is on top again. Each of them goes with a futex call of a microsecond or more, so this takes a
- * quarter of a second in which nothing else happens, and the exact count. The consequence would be
+ * wrongly only if exactly a multiple of 2^17 pushes and pops happen meanwhile and the same worker
+ * is on top again. Each of them goes with a futex call of a microsecond or more, so this takes an
+ * eighth of a second in which nothing else happens, and the exact count. The consequence would be
  * a worker that is not on the stack: the sentinel's rounds still find it, late.
  */
 #ifndef TH_PARKWORD_H
@@ -28,7 +30,8 @@
 #define TH_PARK_PARKED_SHIFT 33
 #define TH_PARK_BACKOFF (1ull << 44)
 #define TH_PARK_WATCH (1ull << 45)
-#define TH_PARK_TAG_ONE (1ull << 46)
+#define TH_PARK_REST (1ull << 46)
+#define TH_PARK_TAG_ONE (1ull << 47)
 
 #define TH_PARK_SEARCHER_ONE (1ull << TH_PARK_SEARCHERS_SHIFT)
 #define TH_PARK_PARKED_ONE (1ull << TH_PARK_PARKED_SHIFT)
@@ -81,5 +84,6 @@ static inline uint64_t th_park_with_sentinel(uint64_t word, unsigned sentinel) {
 #define TH_SLEEP_LISTED 2u   /* has an entry in the idle stack: cleared by the pop */
 #define TH_SLEEP_NOTIFIED 4u /* was notified, with a search token if TOKEN is set */
 #define TH_SLEEP_TOKEN 8u
+#define TH_SLEEP_LOOKOUT 16u /* a spare that is the lookout, and does not rest */
 
 #endif

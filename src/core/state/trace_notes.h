@@ -36,7 +36,9 @@ typedef enum {
     TH_TRACED_BACKED_OFF, /* the worker backed off from stealing */
     TH_TRACED_STOLE,      /* the worker took work from `object`, a worker's number + 1, or 0 */
     TH_TRACED_RESCUED,    /* the worker took work from one that did not come round */
-    TH_TRACED_WOKE        /* the worker sent a wake to `object`, a worker's number + 1 */
+    TH_TRACED_WOKE,       /* the worker sent a wake to `object`, a worker's number + 1 */
+    TH_TRACED_STANDS_IN,  /* a spare stands in for `object`, a worker's number + 1, or 0 */
+    TH_TRACED_SITS_DOWN   /* a spare has gone back to the bench */
 } th_traced;
 
 /* The end of a stretch: the th_on that the fiber began to wait for, or one of these. */

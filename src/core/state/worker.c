@@ -30,6 +30,10 @@ const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker) 
     return &sched->workers[worker].counters;
 }
 
+unsigned th_sched_seen(const thrum_sched *sched) {
+    return th_workers_end(sched);
+}
+
 const th_counters *th_sched_counters_external(const thrum_sched *sched) {
     return &sched->externals.counters;
 }

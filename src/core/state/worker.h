@@ -11,6 +11,7 @@
 #include "base/annotate.h"
 #include "base/random.h"
 #include "core/state/activity.h"
+#include "core/state/bench_state.h"
 #include "core/state/counters.h"
 #include "core/state/driver.h"
 #include "core/state/external_state.h"
@@ -129,7 +130,8 @@ typedef struct th_tie {
 struct th_worker {
     /* Constant once it runs. */
     thrum_sched *sched;
-    const th_policy *policy; /* the scheduler's, or that of bound threads */
+    const th_policy *policy;             /* the scheduler's, or that of bound threads */
+    th_work *(*find)(th_worker *worker); /* what its loop asks for work; NULL: th_find */
     unsigned index;
     bool bound;       /* it is a thread of the user's (bound.h) */
     uint32_t xextra;  /* TH_EXTRA_*: extra duties of each run (trace_notes.h); not constant */
@@ -178,6 +180,7 @@ struct th_worker {
     th_fiber home;  /* the thread's own stack, to which the thread returns from the loop's fibers */
     int64_t xuntil; /* asleep: the time at which it wakes up at the latest; others read it */
     th_tie tie;
+    th_stint stint;               /* a spare's */
     uint64_t xsleeps;             /* watched: odd while it sleeps without a deadline (deadlock.h) */
     bool gone;                    /* watched: it leaves, and will do nothing more */
     struct th_worker *bound_next; /* under the scheduler's bound_lock, like the next */
@@ -206,6 +209,7 @@ struct th_worker {
 
     /* Sleeping (core/worker/PARKING.md). */
     alignas(TH_CACHE_LINE) uint32_t xsleep; /* TH_SLEEP_*: the futex */
+    uint64_t xtid;                          /* the system's number of its thread, or 0 */
     uint32_t xidle_next; /* index + 1 of the one below it in the idle stack; set by the push */
     uint64_t xalone_at;  /* the time, in ticks, from which a thief leaves it alone; the thief's */
     int64_t xalone_ns;   /* the length of that time; the thief's */
@@ -241,6 +245,11 @@ struct th_policy {
     void (*notify_due)(th_worker *worker, uint64_t count);
     /* The sentinel's look: work whose owner has not come round since the last look, or NULL. */
     th_work *(*rescue)(th_worker *worker, bool *unsure);
+    /*
+     * By a spare that goes back to the bench: moves what only thieves would find to where all look.
+     * False: not now. No function: workers have nothing of their own.
+     */
+    bool (*hand_over)(th_worker *worker);
 };
 
 /* Is told of sleepers, to find out whether all wait for each other (deadlock.h). */
@@ -260,10 +269,11 @@ struct thrum_sched {
     char name[32];
     const th_policy *policy;
     th_worker *workers;
-    void *workers_block; /* the allocation in which `workers` is aligned */
-    void *block;         /* the allocation in which this struct is aligned */
-    unsigned workers_count;
-    unsigned searchers_max; /* 0: half of the busy workers */
+    void *workers_block;      /* the allocation in which `workers` is aligned */
+    void *block;              /* the allocation in which this struct is aligned */
+    unsigned workers_count;   /* with the spares: the numbers that a worker can have */
+    unsigned workers_regular; /* those that take part all the time: the lowest numbers */
+    unsigned searchers_max;   /* 0: half of the busy workers */
     unsigned stack_class;
     void (*fiber_main)(void *fiber);  /* the function of its fibers: a worker's loop (loop.h) */
     void (*fork_call)(th_call *call); /* the function of a given fork's call (fork_call.h) */
@@ -273,8 +283,9 @@ struct thrum_sched {
     unsigned strides_count;
 
     /* Written once or twice in its life. */
-    uint32_t xcancelling; /* TH_CANCEL_ALL, TH_CANCEL_SNAPSHOT_ONE; written under th_cancel_lock */
-    bool xtimed;          /* timers have been used */
+    uint32_t xcancelling;  /* TH_CANCEL_ALL, TH_CANCEL_SNAPSHOT_ONE; written under th_cancel_lock */
+    bool xtimed;           /* timers have been used */
+    unsigned xworkers_end; /* one more than the largest number of a worker that has taken part */
 
     alignas(TH_CACHE_LINE) uint64_t xpark; /* parkword.h */
     alignas(TH_CACHE_LINE) uint32_t xexit; /* 1: workers leave when they find nothing */
@@ -293,6 +304,8 @@ struct thrum_sched {
     uint64_t xglobal_count;
 
     alignas(TH_CACHE_LINE) th_externals externals;
+
+    th_bench bench;
 
     th_lock fibers_lock; /* protects the next six; those that begin with x are read without it */
     th_fiber *fibers;    /* idle fibers that no worker keeps */
@@ -366,10 +379,23 @@ static TH_INLINE_NO_TSAN bool th_is_traced(const th_worker *worker) {
     return th_unlikely((th_load_relaxed(&worker->xextra) & TH_EXTRA_TRACE) != 0);
 }
 
+/*
+ * The bound of the numbers of workers that may have work. A spare raises it before it takes part,
+ * so what has been queued on it is ordered as the queues are.
+ */
+static inline unsigned th_workers_end(const thrum_sched *sched) {
+    return th_load_relaxed(&sched->xworkers_end); /* relaxed: as said above */
+}
+
+static inline bool th_is_spare(const th_worker *worker) {
+    return worker->index >= worker->sched->workers_regular && !worker->bound;
+}
+
 /* ---- accessors for higher floors ---- */
 
 const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker);
 const th_counters *th_sched_counters_external(const thrum_sched *sched);
+unsigned th_sched_seen(const thrum_sched *sched); /* the workers that have ever taken part */
 uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker);
 
 /* The worker with this number, or NULL: one of the scheduler's, or a bound thread's. */

@@ -50,7 +50,7 @@ static const thrum_attr attr_default = THRUM_ATTR_INIT;
 
 static bool attr_is_valid(const thrum_attr *attr, const thrum_sched *sched) {
     return attr->size == sizeof *attr && !(attr->flags & ~(THRUM_PINNED | THRUM_NEXT)) &&
-           attr->worker >= -1 && attr->worker < (int)sched->workers_count &&
+           attr->worker >= -1 && attr->worker < (int)th_workers_end(sched) &&
            attr->stack_size <= TH_STACK_SIZE_MAX;
 }
 

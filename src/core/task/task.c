@@ -53,7 +53,7 @@ static bool is_own(const th_worker *worker, thrum_task *task) {
 
 /* Whether the worker that the task is tied to exists. The caller is inside the scheduler. */
 static bool fits(const thrum_sched *sched, const thrum_task *task) {
-    return task->reserved_worker < (int)sched->workers_count;
+    return task->reserved_worker < (int)th_workers_end(sched);
 }
 
 /* Marks the task as posted: 0, or the reason why it cannot be posted. */

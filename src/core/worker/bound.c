@@ -158,7 +158,8 @@ static th_worker *make(thrum_sched *sched) {
     }
     uintptr_t at = ((uintptr_t)block + align - 1) & ~(uintptr_t)(align - 1);
     th_worker *worker = (th_worker *)at;
-    *worker = (th_worker){.sched = sched, .policy = &th_policy_bound, .bound = true};
+    *worker = (th_worker){
+        .sched = sched, .policy = &th_policy_bound, .find = th_bound_find, .bound = true};
     worker->block = block;
     worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
     worker->go.slab = sched->go_slab;

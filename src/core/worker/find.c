@@ -45,7 +45,7 @@ static void note_theft(th_worker *worker, const th_worker *victim) {
 static th_work *rescue_told(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     bool told = false;
-    for (unsigned i = 0; i < sched->workers_count; i++) {
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
         const th_worker *w = &sched->workers[i];
         uint64_t tick = th_load_relaxed(&w->xtick); /* relaxed: only whether it moves */
         /* relaxed: the worker that it woke has acquired it */
@@ -149,6 +149,9 @@ th_work *th_find(th_worker *worker) {
         }
         if (!wait_for_turn(worker, &spins)) {
             th_park(worker);
+            if (th_unlikely(worker->find != NULL)) {
+                return NULL; /* a spare: it may not be wanted any more */
+            }
         }
     }
 }

@@ -6,7 +6,10 @@
 
 #include "core/state/worker.h"
 
-/* The next work: picked, stolen, or found after sleeping. NULL: the worker shall leave. */
+/*
+ * The next work: picked, stolen, or found after sleeping. NULL: the worker shall leave, or is a
+ * spare and has slept.
+ */
 th_work *th_find(th_worker *worker);
 
 #endif

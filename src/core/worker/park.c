@@ -121,12 +121,7 @@ void th_went_busy(th_worker *worker) {
 
 /* ---- parking ---- */
 
-/*
- * Announces the worker in both words; returns whether it is the last to park. From here on it may
- * be notified: by its own word, and, once it stands in the park word, as the top of the stack or as
- * the sentinel.
- */
-static bool announce(th_worker *worker) {
+bool th_park_announce(th_worker *worker, bool on_bench) {
     thrum_sched *sched = worker->sched;
     unsigned me = worker->index + 1;
     /* pairs: notify_sleeper; without LISTED its entry was popped before */
@@ -142,8 +137,8 @@ static bool announce(th_worker *worker) {
     do {
         all = th_park_parked(word) + 1 >= sched->workers_count;
         backoff = worker->backoff.ns && !(word & TH_PARK_BACKOFF);
-        sentinel = !all && (worker->sentinel || !th_park_sentinel(word));
-        push = !sentinel && !entry;
+        sentinel = !all && !on_bench && (worker->sentinel || !th_park_sentinel(word));
+        push = !sentinel && !entry && !on_bench;
         if (push && !listed) {
             listed = true;
             /* relaxed: published by the exchange, before the entry can be popped */
@@ -174,14 +169,12 @@ static bool announce(th_worker *worker) {
     return all;
 }
 
-/* Goes on without having been notified; false if another thread has notified it meanwhile. */
-static bool leave_by_itself(th_worker *worker) {
-    /* relaxed: the word decides; unannounce acquires what an earlier notifier did */
+bool th_park_leave(th_worker *worker) {
+    /* relaxed: the word decides; th_park_unannounce acquires what an earlier notifier did */
     return (th_and_relaxed(&worker->xsleep, ~TH_SLEEP_PARKED) & TH_SLEEP_PARKED) != 0;
 }
 
-/* Awake again, notified or not. */
-static void unannounce(th_worker *worker) {
+void th_park_unannounce(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     /* pairs: notify_sleeper; what the notifier did before it */
     uint32_t old = th_and_acquire(&worker->xsleep, ~(TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
@@ -192,7 +185,10 @@ static void unannounce(th_worker *worker) {
     worker->backoff_bit = false;
     worker->backoff.ns = 0;
     /* relaxed: one order with all other changes of the word */
-    th_sub_relaxed(&sched->xpark, change);
+    uint64_t word = th_sub_relaxed(&sched->xpark, change) - change;
+    if (th_unlikely(word & TH_PARK_REST)) {
+        th_rouse_lookout(sched, word);
+    }
 }
 
 /*
@@ -201,7 +197,7 @@ static void unannounce(th_worker *worker) {
  */
 static bool retire_sentinel(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    /* relaxed: while PARKED, LISTED is as announce acquired it */
+    /* relaxed: while PARKED, LISTED is as th_park_announce acquired it */
     uint32_t old = th_or_relaxed(&worker->xsleep, TH_SLEEP_LISTED);
     bool entry = (old & TH_SLEEP_LISTED) != 0;
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
@@ -255,7 +251,7 @@ static void sleep_until_notified(th_worker *worker, unsigned long *slack) {
     int64_t ns = first_sleep(worker);
     int64_t deadline = ns == TH_FOREVER ? ns : th_os_now() + ns;
     for (;;) {
-        /* relaxed: unannounce acquires what the notifier did */
+        /* relaxed: th_park_unannounce acquires what the notifier did */
         uint32_t word = th_load_relaxed(&worker->xsleep);
         if (!(word & TH_SLEEP_PARKED)) {
             return;
@@ -284,7 +280,7 @@ static void sleep_until_notified(th_worker *worker, unsigned long *slack) {
                 search_anyway(worker);
             }
         }
-        leave_by_itself(worker);
+        th_park_leave(worker);
         return;
     }
 }
@@ -329,6 +325,20 @@ static bool is_wanted(th_worker *worker) {
     return worker->sched->policy->pending(worker);
 }
 
+void th_park_tell(thrum_sched *sched) {
+    /* relaxed: ordered by the fence; a waiter announces itself, then sums */
+    if (th_load_relaxed(&sched->xquiesce_waiters) &&
+        /* relaxed: of those that park at the same time, the last one sees all */
+        th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
+        th_quiesce_notify(sched);
+    }
+    if (th_unlikely(sched->watch != NULL) &&
+        /* relaxed: as above */
+        th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
+        sched->watch->parked(sched);
+    }
+}
+
 void th_park(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     if (!worker->backoff.ns) {
@@ -343,20 +353,10 @@ void th_park(th_worker *worker) {
         th_count(&worker->counters.xwakes_empty, 1);
     }
     bool token = worker->searching;
-    bool last = announce(worker);
+    bool last = th_park_announce(worker, false);
     /* seq: announced before the queues are read; the other side is th_notify, th_wake_worker */
     th_fence_seq();
-    /* relaxed: ordered by the fence; a waiter announces itself, then sums */
-    if (th_load_relaxed(&sched->xquiesce_waiters) &&
-        /* relaxed: of those that park at the same time, the last one sees all */
-        th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
-        th_quiesce_notify(sched);
-    }
-    if (th_unlikely(sched->watch != NULL) &&
-        /* relaxed: as above */
-        th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
-        sched->watch->parked(sched);
-    }
+    th_park_tell(sched);
     /* relaxed: ordered by the fence; stop sets it, then wakes all */
     bool look = !worker->backing_off || token;
     bool go_on = look && (th_load_relaxed(&sched->xexit) || pending(worker));
@@ -364,7 +364,7 @@ void th_park(th_worker *worker) {
      * more */
     go_on |= last && !worker->backing_off && th_load_relaxed(&sched->xfibers_unmeasured);
     if (go_on) {
-        leave_by_itself(worker);
+        th_park_leave(worker);
     } else {
         th_count(&worker->counters.xparks, 1);
         if (th_is_traced(worker)) {
@@ -376,7 +376,7 @@ void th_park(th_worker *worker) {
         }
     }
     bool anyway = worker->searching;
-    unannounce(worker);
+    th_park_unannounce(worker);
     if (anyway && worker->searching) {
         /* a token from the notifier, and one of its own: one is enough */
         /* relaxed: one order of all changes */

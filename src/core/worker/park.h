@@ -13,6 +13,21 @@
  */
 void th_park(th_worker *worker);
 
+/* ---- the steps of parking, of which the bench makes its own (bench.c) ---- */
+
+/*
+ * Announces the worker in both words; returns whether it is the last to park. From here on it may
+ * be notified: by its own word, and, once it stands in the park word, as the top of the stack or as
+ * the sentinel. On the bench it is neither. A fence must follow.
+ */
+bool th_park_announce(th_worker *worker, bool on_bench);
+/* Behind the fence: if all are parked now, tells those that wait for that. */
+void th_park_tell(thrum_sched *sched);
+/* Goes on without having been notified; false if another thread has notified it meanwhile. */
+bool th_park_leave(th_worker *worker);
+/* Awake again, notified or not. It is a searcher then if it was given a token. */
+void th_park_unannounce(th_worker *worker);
+
 /* Becomes a searcher if there are not too many. */
 bool th_search_begin(th_worker *worker);
 /*

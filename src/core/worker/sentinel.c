@@ -39,7 +39,7 @@ int64_t th_sentinel_begin(th_worker *worker, bool deferred) {
 /* How often all have picked: the same sum as before means that none has. */
 static uint64_t all_ticks(const thrum_sched *sched) {
     uint64_t sum = 0;
-    for (unsigned i = 0; i < sched->workers_count; i++) {
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
         sum += th_load_relaxed(&sched->workers[i].xtick); /* relaxed: only whether it moves */
     }
     return sum;
@@ -49,7 +49,7 @@ static uint64_t all_ticks(const thrum_sched *sched) {
 static bool anything_queued(th_worker *worker) {
     const thrum_sched *sched = worker->sched;
     const th_policy *policy = sched->policy;
-    for (unsigned i = 0; policy->holds && i < sched->workers_count; i++) {
+    for (unsigned i = 0; policy->holds && i < th_workers_end(sched); i++) {
         if (i != worker->index && policy->holds(&sched->workers[i])) {
             return true;
         }

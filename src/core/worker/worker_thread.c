@@ -89,6 +89,7 @@ void th_worker_main(void *arg) {
     if (config->catch_overflow && th_os_fault_thread_enter(&worker->altstack)) {
         worker->altstack = NULL; /* an overflow is then not reported by name */
     }
+    th_store_relaxed(&worker->xtid, th_os_thread_number()); /* relaxed: for looks at it */
     worker->errno_at = th_os_errno_at();
     worker->exceptions = th_os_exceptions_at();
     worker->tsan = th_tsan_here();

@@ -13,15 +13,18 @@
 #include "platform/platform.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -166,6 +169,39 @@ int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(
 
 void th_os_thread_join(th_os_thread thread) {
     pthread_join((pthread_t)thread.handle, NULL);
+}
+
+uint64_t th_os_thread_number(void) {
+    return (uint64_t)syscall(SYS_gettid);
+}
+
+int64_t th_os_thread_ran(th_os_thread thread) {
+    clockid_t clock;
+    struct timespec t;
+    if (th_os_fails(TH_OS_FAULT_RAN) ||
+        pthread_getcpuclockid((pthread_t)thread.handle, &clock) != 0)
+        return -1;
+    int saved = th_os_errno_get();
+    int failed = clock_gettime(clock, &t);
+    th_os_errno_set(saved);
+    return failed != 0 ? -1 : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* "123 (name) S ...": the name may hold anything; the state stands after its last parenthesis. */
+bool th_os_thread_waits(uint64_t number) {
+    char text[128];
+    int saved = th_os_errno_get();
+    snprintf(text, sizeof text, "/proc/self/task/%llu/stat", (unsigned long long)number);
+    int file = open(text, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    th_os_errno_set(saved);
+    if (length <= 0)
+        return false;
+    text[length] = '\0';
+    const char *end = strrchr(text, ')');
+    return end != NULL && end[1] == ' ' && end[2] != 'R';
 }
 
 void th_os_thread_detach(th_os_thread thread) {

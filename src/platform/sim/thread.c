@@ -52,6 +52,21 @@ void th_os_thread_join(th_os_thread thread) {
     sim_thread_join(thread.handle);
 }
 
+uint64_t th_os_thread_number(void) {
+    return 0;
+}
+
+/* A thread that is held up in a world is blocked, unless the world says that it computes. */
+int64_t th_os_thread_ran(th_os_thread thread) {
+    (void)thread;
+    return th_os_fails(TH_OS_FAULT_RAN) ? -1 : 0;
+}
+
+bool th_os_thread_waits(uint64_t number) {
+    (void)number;
+    return true;
+}
+
 void th_os_thread_detach(th_os_thread thread) {
     (void)thread;
 }

@@ -36,12 +36,12 @@ SIM_WORLD(refused_start, .heavy = true, .refusals = 3) {
     if (!start(&config)) {
         return;
     }
-    sim_check(thrum_sched_workers(sched) >= 1 && thrum_sched_workers(sched) <= 3);
+    sim_check(thrum_sched_parallelism(sched) >= 1 && thrum_sched_parallelism(sched) <= 3);
     whole_post(sched, 0, whole_count, NULL);
     thrum_task_init(&whole_tasks[1], whole_count, NULL);
     thrum_task_set_worker(&whole_tasks[1], 2);
     int result = thrum_task_post(sched, &whole_tasks[1]);
-    sim_check(result == (thrum_sched_workers(sched) == 3 ? 0 : -EINVAL));
+    sim_check(result == (thrum_sched_parallelism(sched) == 3 ? 0 : -EINVAL));
     sim_check(thrum_sched_stop(sched) == 0);
     sim_check(whole_ran[0] == 1 && whole_ran[1] == (result == 0));
 }

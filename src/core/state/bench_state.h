@@ -1,0 +1,52 @@
+/*
+ * bench_state.h: spare workers, and what is known of workers that are held up by one task
+ * (core/worker/STANDIN.md).
+ */
+#ifndef TH_BENCH_STATE_H
+#define TH_BENCH_STATE_H
+
+#include "base/cc.h"
+#include "core/state/lock.h"
+
+/* What the looks have shown of one worker. */
+typedef struct th_held {
+    uint64_t tick;      /* its xtick at the last look */
+    int64_t since;      /* the time of the look that first saw this tick */
+    unsigned looks;     /* looks since then that were not late, and saw the same */
+    int64_t ran_ns;     /* the processor time of its thread at the last look, or -1: not known */
+    int64_t blocked_at; /* that time when its thread was found blocked, or -1 */
+    bool held;          /* it is held up by one task */
+    bool blocked;       /* its thread waits for something; otherwise it computes */
+    int standin;        /* the number of the spare that came for it, or -1 */
+} th_held;
+
+typedef struct th_bench {
+    th_lock lock;         /* protects all but the fields that begin with x */
+    unsigned started;     /* spares that have a thread: the lowest numbers */
+    unsigned standing_in; /* spares that take part */
+    unsigned wanted;      /* how many of these are wanted, by the last look */
+    unsigned blocked;     /* held-up workers whose threads are blocked, by the last look */
+    bool computing;       /* there are held-up workers that compute */
+    bool stuck;           /* what waits is not served by any worker */
+    unsigned running;     /* workers that do not sleep */
+    unsigned cpus;        /* constant: processors for its threads */
+    bool has_lookout;
+    bool closed;           /* no more threads are started */
+    unsigned free_looks;   /* looks in a row that found a free worker */
+    int64_t looked_at;     /* the time of the last look */
+    int64_t waiting_since; /* work has waited at each look since then; INT64_MAX: none waits */
+    int64_t refused_at;    /* the time at which the system last refused a thread or memory */
+    th_held *held;         /* of each worker, by its number; NULL: there are no spares */
+    uint32_t xlookout;     /* the number of the lookout that rests; its own while it does not */
+    uint32_t xbenched;     /* spares that do not take part; written with the lock */
+} th_bench;
+
+/* A spare's present time on the bench or off it; the owner's. */
+typedef struct th_stint {
+    bool takes_part;   /* it is counted in `standing_in` */
+    bool ready;        /* it has what a worker needs to run */
+    int64_t since;     /* the time since which it takes part */
+    int64_t looked_at; /* when it last asked whether it is still wanted */
+} th_stint;
+
+#endif

@@ -1,0 +1,329 @@
+/*
+ * bench.c: see bench.h.
+ *
+ * A spare on the bench counts as parked, but stands neither in the idle stack nor is it the
+ * sentinel, so nobody wakes it for work. One of them is the lookout: while no worker is free it
+ * looks from time to time whether any is held up, and then stands in itself.
+ */
+#include "core/worker/bench.h"
+
+#include "core/fiber/trim.h"
+#include "core/ready/timer.h"
+#include "core/ready/wake.h"
+#include "core/worker/find.h"
+#include "core/worker/park.h"
+#include "core/worker/stall.h"
+#include "core/worker/worker_thread.h"
+#include "platform/platform.h"
+
+#define STAY_NS 50000000      /* a spare stands in for at least so long */
+#define FREE_LOOKS 20u        /* looks in a row that find a free worker before the lookout rests */
+#define RETRY_NS 1000000000ll /* after the system has refused a thread or memory */
+
+static void spare_main(void *arg);
+
+/* ---- the lookout; with the lock ---- */
+
+/* A spare that has a thread and sits on the bench, else one that gets a thread now, or NULL. */
+static th_worker *another(const th_worker *but, thrum_sched *sched, int64_t now) {
+    th_bench *bench = &sched->bench;
+    th_worker *spares = &sched->workers[sched->workers_regular];
+    for (unsigned i = 0; i < bench->started; i++) {
+        if (&spares[i] != but && !spares[i].stint.takes_part) {
+            return &spares[i];
+        }
+    }
+    /* relaxed: a stop that begins at this moment may see one more */
+    bool stops = bench->closed || th_load_relaxed(&sched->xstopping);
+    if (stops || sched->workers_regular + bench->started == sched->workers_count ||
+        (bench->refused_at && now - bench->refused_at < RETRY_NS)) {
+        return NULL;
+    }
+    if (th_worker_thread_start(&spares[bench->started], spare_main)) {
+        bench->refused_at = now;
+        return NULL;
+    }
+    return &spares[bench->started++];
+}
+
+/* Hands the lookout's role to another spare, if there is one. */
+static void hand_on(const th_worker *by, thrum_sched *sched, int64_t now) {
+    th_bench *bench = &sched->bench;
+    th_worker *next = another(by, sched, now);
+    bench->has_lookout = next != NULL;
+    bench->free_looks = 0;
+    if (next) {
+        th_store_relaxed(&bench->xlookout, next->index); /* relaxed: published by its rest */
+        th_appoint_lookout(next);
+    }
+}
+
+/*
+ * The lookout rests when all are parked, or a worker has been free for a while. From a word in
+ * which one is free: whoever takes the last free one away afterwards sees the bit.
+ */
+static void rest(th_worker *worker, uint64_t word) {
+    thrum_sched *sched = worker->sched;
+    th_bench *bench = &sched->bench;
+    bool idle = th_park_parked(word) == sched->workers_count;
+    if (bench->standing_in || (!idle && ++bench->free_looks < FREE_LOOKS)) {
+        return;
+    }
+    bench->free_looks = 0;
+    /* relaxed: its own bit; nobody sets it before the exchange */
+    th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LOOKOUT);
+    /* relaxed: written with the lock */
+    while (th_park_parked(word) > th_load_relaxed(&bench->xbenched)) {
+        /* lock-free: it fails only when another change of the word succeeded */
+        /* pairs: th_rouse_lookout; who is the lookout */
+        if (th_cas_release(&sched->xpark, &word, word | TH_PARK_REST)) {
+            return;
+        }
+    }
+    th_or_relaxed(&worker->xsleep, TH_SLEEP_LOOKOUT); /* relaxed: its own bit */
+}
+
+/* ---- standing in; with the lock ---- */
+
+static bool make_ready(th_worker *worker, int64_t now) {
+    th_bench *bench = &worker->sched->bench;
+    if (worker->stint.ready) {
+        return true;
+    }
+    if (bench->refused_at && now - bench->refused_at < RETRY_NS) {
+        return false;
+    }
+    worker->stint.ready = th_worker_init(worker);
+    if (!worker->stint.ready) {
+        th_worker_free(worker);
+        bench->refused_at = now;
+    }
+    return worker->stint.ready;
+}
+
+static void begin(th_worker *worker, int64_t now) {
+    thrum_sched *sched = worker->sched;
+    th_bench *bench = &sched->bench;
+    worker->stint.takes_part = true;
+    worker->stint.since = now;
+    worker->stint.looked_at = now;
+    bench->standing_in++;
+    th_store_relaxed(&bench->xbenched, bench->xbenched - 1); /* relaxed: written with the lock */
+    th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LOOKOUT);      /* relaxed: its own bit */
+    if (th_workers_end(sched) <= worker->index) {
+        th_lock_acquire(&sched->bound_lock); /* a trace begins with it */
+        th_trace_joins(sched, worker);
+        /* relaxed: it is ordered as what it queues is (th_workers_end) */
+        th_store_relaxed(&sched->xworkers_end, worker->index + 1);
+        th_lock_release(&sched->bound_lock);
+    }
+    unsigned i = 0;
+    while (i < worker->index && (!bench->held[i].held || bench->held[i].standin >= 0)) {
+        i++;
+    }
+    if (i < worker->index) {
+        bench->held[i].standin = (int)worker->index;
+    }
+    th_count(&worker->counters.xstandins, 1);
+    if (th_is_traced(worker)) {
+        th_trace_notes(worker, TH_TRACED_STANDS_IN, i < worker->index ? i + 1 : 0);
+    }
+    hand_on(worker, sched, now);
+}
+
+static void end(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_bench *bench = &sched->bench;
+    worker->stint.takes_part = false;
+    if (th_is_traced(worker)) {
+        th_trace_notes(worker, TH_TRACED_SITS_DOWN, 0);
+    }
+    bench->standing_in--;
+    th_store_relaxed(&bench->xbenched, bench->xbenched + 1); /* relaxed: written with the lock */
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        if (bench->held[i].standin == (int)worker->index) {
+            bench->held[i].standin = -1;
+        }
+    }
+    if (!bench->has_lookout) {
+        bench->has_lookout = true;
+        th_store_relaxed(&bench->xlookout, worker->index); /* relaxed: published by its rest */
+        th_or_relaxed(&worker->xsleep, TH_SLEEP_LOOKOUT);  /* relaxed: its own bit */
+    }
+}
+
+/* ---- on the bench ---- */
+
+/* By the lookout, while it counts as parked. True: it stands in from now on. */
+static bool look(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_bench *bench = &sched->bench;
+    bool called = false;
+    th_lock_acquire(&bench->lock);
+    int64_t now = th_os_now();
+    th_stall_look(worker, now);
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange in rest decides */
+    if (th_park_parked(word) > bench->xbenched) {
+        rest(worker, word);
+    } else {
+        bench->free_looks = 0;
+        called = th_stall_calls(sched, now) && make_ready(worker, now);
+    }
+    if (called) {
+        begin(worker, now);
+    }
+    th_lock_release(&bench->lock);
+    return called;
+}
+
+/* Announced: sleeps until it is woken, or called. */
+static void sleep_on_bench(th_worker *worker) {
+    int64_t interval = th_stall_interval(worker->sched);
+    int64_t next = TH_FOREVER;
+    for (;;) {
+        /* pairs: th_appoint_lookout; what was written for it */
+        uint32_t word = th_load_acquire(&worker->xsleep);
+        if (!(word & TH_SLEEP_PARKED)) {
+            return;
+        }
+        bool is_lookout = (word & TH_SLEEP_LOOKOUT) != 0;
+        next = !is_lookout ? TH_FOREVER : next == TH_FOREVER ? th_os_now() + interval : next;
+        if (th_os_futex_wait(&worker->xsleep, word, next) != -ETIMEDOUT) {
+            continue;
+        }
+        if (look(worker)) {
+            (void)th_park_leave(worker);
+            return;
+        }
+        next = TH_FOREVER;
+    }
+}
+
+/* Sits until something is to be done: it takes part, or has pinned work, or the scheduler ends. */
+static void sit(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    worker->backoff.ns = 0;
+    worker->backoff.at = 0;
+    if (worker->searching || worker->sentinel) {
+        th_went_busy(worker);
+    }
+    bool last = th_park_announce(worker, true);
+    /* seq: announced before what follows is read; the other sides are as for th_park */
+    th_fence_seq();
+    th_park_tell(sched);
+    /* relaxed: ordered by the fence */
+    if (th_load_relaxed(&sched->xexit) || !th_inject_is_empty(&worker->inbox) ||
+        /* relaxed: only now does it know that it is the last, as in th_park */
+        (last && th_load_relaxed(&sched->xfibers_unmeasured))) {
+        (void)th_park_leave(worker);
+    } else {
+        sleep_on_bench(worker);
+    }
+    th_park_unannounce(worker);
+    if (worker->searching) {
+        th_went_busy(
+            worker); /* it was woken by an old entry in the stack: another one shall look */
+    }
+    worker->woken = false;
+}
+
+/* ---- standing in ---- */
+
+/* Whether nothing is left that only this worker would run. */
+static bool holds_nothing(th_worker *worker) {
+    const th_policy *policy = worker->sched->policy;
+    return !worker->pinned.first && !worker->pinned_yields.first &&
+           th_inject_is_empty(&worker->inbox) && (!policy->hand_over || policy->hand_over(worker));
+}
+
+/* Whether the worker is to go to the bench. */
+static bool is_over(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_bench *bench = &sched->bench;
+    int64_t interval = th_stall_interval(sched);
+    if (!worker->stint.takes_part) {
+        return holds_nothing(worker);
+    }
+    int64_t now = th_os_now();
+    if (now - worker->stint.looked_at < interval || !th_lock_try(&bench->lock)) {
+        return false;
+    }
+    worker->stint.looked_at = now;
+    if (!bench->has_lookout && now - bench->looked_at >= interval) {
+        th_stall_look(worker, now);
+    }
+    bool over = now - worker->stint.since >= STAY_NS && bench->standing_in > bench->wanted &&
+                holds_nothing(worker);
+    if (over) {
+        end(worker);
+    }
+    th_lock_release(&bench->lock);
+    return over;
+}
+
+static bool is_wanted(th_worker *worker) {
+    return worker->stint.takes_part;
+}
+
+th_work *th_bench_find(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    for (;;) {
+        /* relaxed: th_find acquires it */
+        while (!worker->handoff && is_over(worker) && !th_load_relaxed(&sched->xexit)) {
+            th_fiber_cache_trim(worker, is_wanted);
+            sit(worker);
+        }
+        (void)th_timers_help(worker); /* those of workers that are held up */
+        th_work *work = th_find(worker);
+        /* pairs: end_threads; as in th_find */
+        if (work || th_load_acquire(&sched->xexit)) {
+            return work;
+        }
+    }
+}
+
+/* ---- threads ---- */
+
+/* A spare has no fibers, and is no worker to anybody, before it stands in for the first time. */
+static void spare_main(void *arg) {
+    th_worker *worker = arg;
+    thrum_sched *sched = worker->sched;
+    th_store_relaxed(&worker->xtid, th_os_thread_number()); /* relaxed: for looks at it */
+    th_or_relaxed(&worker->xsleep, TH_SLEEP_PARKED); /* relaxed: a fence follows. It was counted */
+    th_fence_seq(); /* seq: it may be notified before the flag is read; end_threads */
+    for (;;) {
+        /* relaxed: ordered by the fence */
+        if (th_load_relaxed(&sched->xexit)) {
+            (void)th_park_leave(worker);
+        } else {
+            sleep_on_bench(worker);
+        }
+        th_park_unannounce(worker);
+        if (worker->stint.takes_part || th_load_relaxed(&sched->xexit)) { /* relaxed: as above */
+            break;
+        }
+        (void)th_park_announce(worker, true);
+        th_fence_seq(); /* seq: as above */
+        th_park_tell(sched);
+    }
+    if (worker->stint.takes_part) {
+        th_worker_main(worker);
+    }
+}
+
+void th_bench_start(thrum_sched *sched) {
+    if (sched->workers_count == sched->workers_regular) {
+        return;
+    }
+    th_lock_acquire(&sched->bench.lock);
+    hand_on(NULL, sched, th_os_now());
+    th_lock_release(&sched->bench.lock);
+}
+
+unsigned th_bench_close(thrum_sched *sched) {
+    th_lock_acquire(&sched->bench.lock);
+    sched->bench.closed = true;
+    unsigned started = sched->bench.started;
+    th_lock_release(&sched->bench.lock);
+    return started;
+}

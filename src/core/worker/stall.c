@@ -1,0 +1,147 @@
+/*
+ * stall.c: see stall.h.
+ *
+ * A worker whose tick has not moved over several looks is in one task all the time. What its thread
+ * does meanwhile is told by the thread's processor time: it stands still while the thread waits for
+ * something, and runs on while it computes.
+ */
+#include "core/worker/stall.h"
+
+#include "core/ready/fork_slots.h"
+#include "core/ready/timer.h"
+#include "platform/platform.h"
+
+#define LOOKS 2    /* looks in which the tick has not moved, before a worker counts as held up */
+#define STILL 8    /* a thread that ran for less than this part of the time stands still */
+#define LATE 2     /* a look that comes later than so many intervals tells nothing */
+#define NEVER (-1) /* for times of processors */
+
+static int64_t bound(const thrum_sched *sched) {
+    return (int64_t)sched->config.stall_rescue_ms * 1000000;
+}
+
+int64_t th_stall_interval(const thrum_sched *sched) {
+    return bound(sched) / LOOKS;
+}
+
+/* Whether the thread waits for something, and not only for a processor. */
+static bool is_blocked(const th_worker *w, th_held *held, int64_t ran, int64_t span) {
+    const th_bench *bench = &w->sched->bench;
+    uint64_t number = th_load_relaxed(&w->xtid); /* relaxed: written when the thread began */
+    bool known = ran != NEVER && held->ran_ns != NEVER;
+    if (!known || ran - held->ran_ns >= span / STILL) {
+        return false;
+    }
+    if (ran == held->blocked_at) {
+        return true; /* it has not run at all since that was found out */
+    }
+    /* Fewer threads than processors: none has to wait for one. */
+    if (bench->running <= bench->cpus || th_os_thread_waits(number)) {
+        held->blocked_at = ran;
+        return true;
+    }
+    return false;
+}
+
+static void forget(th_held *held, uint64_t tick, int64_t now) {
+    *held =
+        (th_held){.tick = tick, .since = now, .ran_ns = NEVER, .blocked_at = NEVER, .standin = -1};
+}
+
+static void look_at(thrum_sched *sched, const th_worker *w, int64_t now, int64_t span) {
+    th_held *held = &sched->bench.held[w->index];
+    uint64_t tick = th_load_relaxed(&w->xtick); /* relaxed: only whether it moves */
+    bool late = span > LATE * th_stall_interval(sched);
+    if (tick != held->tick || (late && !held->held)) {
+        forget(held, tick, now);
+        return;
+    }
+    if (late) {
+        return; /* it is still in that task; how it spends its time is not known */
+    }
+    int64_t ran = th_os_thread_ran(w->thread);
+    held->looks++;
+    if (held->looks >= LOOKS && now - held->since >= bound(sched)) {
+        if (!held->held) {
+            held->held = true;
+            /* relaxed: a figure to look at; the lookout is no worker that has figures */
+            th_add_relaxed(&sched->externals.counters.xstalls, 1u);
+        }
+        held->blocked = is_blocked(w, held, ran, span);
+    }
+    held->ran_ns = ran;
+}
+
+/* Whether the worker has something, or deadlines, that another one could look after. */
+static bool leaves_waiting(const th_worker *w, int64_t now) {
+    const th_policy *policy = w->sched->policy;
+    /* relaxed: guesses */
+    int64_t first = th_load_relaxed(&w->own_timers.xearliest);
+    bool overdue = first != INT64_MAX && now - first >= th_stall_interval(w->sched);
+    return overdue || (policy->holds && policy->holds(w)) || th_forks_left_at(w);
+}
+
+/* A worker that sleeps, or a spare on the bench. */
+static bool is_parked(const th_worker *w) {
+    /* relaxed: a guess */
+    return (th_load_relaxed(&w->xsleep) & TH_SLEEP_PARKED) != 0;
+}
+
+static unsigned count_running(const thrum_sched *sched) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
+        n += !is_parked(&sched->workers[i]);
+    }
+    return n;
+}
+
+void th_stall_look(th_worker *by, int64_t now) {
+    thrum_sched *sched = by->sched;
+    th_bench *bench = &sched->bench;
+    int64_t span = now - bench->looked_at;
+    bool waits = sched->policy->pending(by);
+    bool all_held = true;
+    bool leaves = false;
+    bench->running = count_running(sched);
+    bench->blocked = 0;
+    bench->computing = false;
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
+        const th_worker *w = &sched->workers[i];
+        th_held *held = &bench->held[i];
+        if (w == by || is_parked(w)) {
+            /* relaxed: only whether it moves */
+            forget(held, th_load_relaxed(&w->xtick), now);
+            all_held = all_held && w != by;
+            continue;
+        }
+        look_at(sched, w, now, span);
+        bool left = leaves_waiting(w, now);
+        waits = waits || left;
+        leaves = leaves || (left && held->held);
+        all_held = all_held && held->held;
+        bench->blocked += held->held && held->blocked;
+        bench->computing = bench->computing || (held->held && !held->blocked);
+    }
+    bench->stuck = leaves || (all_held && waits);
+    bench->waiting_since = !waits                              ? INT64_MAX
+                           : bench->waiting_since == INT64_MAX ? now
+                                                               : bench->waiting_since;
+    unsigned spares = sched->workers_count - sched->workers_regular;
+    unsigned wanted = bench->blocked + bench->computing;
+    bench->wanted = wanted < spares ? wanted : spares;
+    bench->looked_at = now;
+}
+
+/*
+ * For each worker that is blocked a spare stands in as soon as something waits: the processor is
+ * free. For those that compute one is enough, which only shares the processors with them, and only
+ * when what waits is not served by any other worker.
+ */
+bool th_stall_calls(const thrum_sched *sched, int64_t now) {
+    const th_bench *bench = &sched->bench;
+    if (bench->waiting_since == INT64_MAX || bench->standing_in >= bench->wanted) {
+        return false;
+    }
+    return bench->standing_in < bench->blocked ||
+           (bench->stuck && now - bench->waiting_since >= bound(sched));
+}
