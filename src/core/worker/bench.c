@@ -7,6 +7,7 @@
  */
 #include "core/worker/bench.h"
 
+#include "core/fiber/fiber_cache.h"
 #include "core/fiber/trim.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
@@ -128,7 +129,9 @@ static void begin(th_worker *worker, int64_t now) {
     if (th_is_traced(worker)) {
         th_trace_notes(worker, TH_TRACED_STANDS_IN, i < worker->index ? i + 1 : 0);
     }
-    hand_on(worker, sched, now);
+    if (!bench->has_lookout || bench->xlookout == worker->index) {
+        hand_on(worker, sched, now);
+    }
 }
 
 static void end(th_worker *worker) {
@@ -145,6 +148,7 @@ static void end(th_worker *worker) {
             bench->held[i].standin = -1;
         }
     }
+    th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LOOKOUT); /* relaxed: its own bit */
     if (!bench->has_lookout) {
         bench->has_lookout = true;
         th_store_relaxed(&bench->xlookout, worker->index); /* relaxed: published by its rest */
@@ -160,6 +164,10 @@ static bool look(th_worker *worker) {
     th_bench *bench = &sched->bench;
     bool called = false;
     th_lock_acquire(&bench->lock);
+    if (bench->closed) {
+        th_lock_release(&bench->lock);
+        return false; /* threads are about to be joined: a look asks the system about them */
+    }
     int64_t now = th_os_now();
     th_stall_look(worker, now);
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange in rest decides */
@@ -199,6 +207,15 @@ static void sleep_on_bench(th_worker *worker) {
     }
 }
 
+/* What a worker keeps for itself: it may sit for long. */
+static void give_back(th_worker *worker) {
+    while (worker->idle_count > 1) {
+        th_fiber_cache_give(worker);
+    }
+    th_slab_flush(&worker->go);
+    th_slab_flush(&worker->spawn);
+}
+
 /* Sits until something is to be done: it takes part, or has pinned work, or the scheduler ends. */
 static void sit(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -207,6 +224,7 @@ static void sit(th_worker *worker) {
     if (worker->searching || worker->sentinel) {
         th_went_busy(worker);
     }
+    give_back(worker);
     bool last = th_park_announce(worker, true);
     /* seq: announced before what follows is read; the other sides are as for th_park */
     th_fence_seq();
@@ -236,20 +254,32 @@ static bool holds_nothing(th_worker *worker) {
            th_inject_is_empty(&worker->inbox) && (!policy->hand_over || policy->hand_over(worker));
 }
 
+/* Pinned work has called it from the bench: it takes part like any other. */
+static void come_for_own(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_lock_acquire(&sched->bench.lock);
+    if (sched->bench.xlookout == worker->index) {
+        /* relaxed: it may be resting, and rests no longer; a rouser that came before does no harm */
+        th_and_relaxed(&sched->xpark, ~TH_PARK_REST);
+    }
+    begin(worker, th_os_now());
+    th_lock_release(&sched->bench.lock);
+}
+
 /* Whether the worker is to go to the bench. */
 static bool is_over(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_bench *bench = &sched->bench;
     int64_t interval = th_stall_interval(sched);
     if (!worker->stint.takes_part) {
-        return holds_nothing(worker);
+        return true;
     }
     int64_t now = th_os_now();
     if (now - worker->stint.looked_at < interval || !th_lock_try(&bench->lock)) {
         return false;
     }
     worker->stint.looked_at = now;
-    if (!bench->has_lookout && now - bench->looked_at >= interval) {
+    if (!bench->has_lookout && !bench->closed && now - bench->looked_at >= interval) {
         th_stall_look(worker, now);
     }
     bool over = now - worker->stint.since >= STAY_NS && bench->standing_in > bench->wanted &&
@@ -272,6 +302,9 @@ th_work *th_bench_find(th_worker *worker) {
         while (!worker->handoff && is_over(worker) && !th_load_relaxed(&sched->xexit)) {
             th_fiber_cache_trim(worker, is_wanted);
             sit(worker);
+            if (!worker->stint.takes_part && !th_inject_is_empty(&worker->inbox)) {
+                come_for_own(worker);
+            }
         }
         (void)th_timers_help(worker); /* those of workers that are held up */
         th_work *work = th_find(worker);
