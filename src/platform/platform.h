@@ -75,6 +75,8 @@ int64_t th_os_thread_ran(th_os_thread thread);
  * the system does not tell. Reads a file below /proc.
  */
 bool th_os_thread_waits(uint64_t number);
+/* The stack pointer of a thread that is in a system call, or 0. Reads a file below /proc. */
+uintptr_t th_os_thread_pointer(uint64_t number);
 void th_os_thread_detach(th_os_thread thread);
 
 /*

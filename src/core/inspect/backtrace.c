@@ -93,9 +93,8 @@ static TH_NO_TSAN bool is_code(const th_backtrace *b, uintptr_t after) {
  * waiter. On some processors a function keeps its return address below its variables; there the
  * scan begins where the fiber's stack ended when it was last suspended, if this wait can be there.
  */
-static TH_NO_TSAN uintptr_t beginning(th_backtrace_stack stack, const th_context *context,
+static TH_NO_TSAN uintptr_t beginning(th_backtrace_stack stack, uintptr_t pointer,
                                       const th_waiter *waiter) {
-    uintptr_t pointer = th_context_pointer(context);
     uintptr_t wait = (uintptr_t)waiter;
     bool is_inside = pointer >= stack.low && pointer < stack.high;
     /* No wait, or a sanitizer has moved the waiter's frame elsewhere. */
@@ -111,14 +110,13 @@ static TH_NO_TSAN uintptr_t beginning(th_backtrace_stack stack, const th_context
 
 /* Not shown to the sanitizers: it reads words that no step orders for it, and between variables. */
 TH_NO_TSAN TH_NO_ASAN unsigned th_backtrace_scan(th_backtrace *b, unsigned number,
-                                                 th_backtrace_stack stack,
-                                                 const th_context *context,
+                                                 th_backtrace_stack stack, uintptr_t pointer,
                                                  const th_waiter *waiter) {
     unsigned count = 0;
     if (number >= TH_BACKTRACE_FIBERS || stack.high <= stack.low) {
         return 0;
     }
-    uintptr_t begin = beginning(stack, context, waiter) & ~(uintptr_t)(sizeof(uintptr_t) - 1);
+    uintptr_t begin = beginning(stack, pointer, waiter) & ~(uintptr_t)(sizeof(uintptr_t) - 1);
     uintptr_t end = stack.high - begin > SCAN_BYTES ? begin + SCAN_BYTES : stack.high;
     for (uintptr_t at = begin; end - at >= sizeof(uintptr_t) && count < TH_BACKTRACE_WORDS;
          at += sizeof(uintptr_t)) {

@@ -68,22 +68,37 @@ static TH_NO_TSAN th_backtrace_stack stack_of_root(const th_fiber *fiber) {
 }
 
 /*
- * A fiber that runs has no backtrace: nothing saved tells its calls from those that have ended. Nor
- * has a root that waits for no wake: it runs its loop.
+ * The stack pointer of a fiber that runs, if its thread waits in a system call. Otherwise nothing
+ * tells its calls from those that have ended.
  */
+static TH_NO_TSAN uintptr_t pointer_of_running(const th_fiber *fiber) {
+    const th_worker *worker = th_load_relaxed(&fiber->worker); /* relaxed: as in see */
+    /* relaxed: written when its thread began */
+    uint64_t number = worker ? th_load_relaxed(&worker->xtid) : 0;
+    return number ? th_os_thread_pointer(number) : 0;
+}
+
+/* A root that waits for no wake has no backtrace: it runs its loop, or its own code. */
 static TH_NO_TSAN void see_calls(const th_snapshot *snapshot, th_seen *seen, unsigned number,
                                  const th_fiber *fiber, const th_stack *stack,
                                  const th_waiter *waiter) {
     th_backtrace_stack bounds;
-    if (!snapshot->backtrace || seen->state == TH_SEEN_RUNNING || (fiber->root && !waiter)) {
+    if (!snapshot->backtrace || (fiber->root && !waiter)) {
         return;
+    }
+    uintptr_t pointer = th_context_pointer(&fiber->context);
+    if (seen->state == TH_SEEN_RUNNING) {
+        pointer = pointer_of_running(fiber);
+        if (pointer < (uintptr_t)stack->bottom || pointer >= (uintptr_t)fiber) {
+            return; /* it computes, or waits on another stack */
+        }
     }
     if (fiber->root) {
         bounds = stack_of_root(fiber);
     } else {
         bounds = (th_backtrace_stack){(uintptr_t)stack->bottom, (uintptr_t)fiber};
     }
-    seen->calls = th_backtrace_scan(snapshot->backtrace, number, bounds, &fiber->context, waiter);
+    seen->calls = th_backtrace_scan(snapshot->backtrace, number, bounds, pointer, waiter);
 }
 
 /* The part of a snapshot that has been taken so far. */

@@ -187,21 +187,34 @@ int64_t th_os_thread_ran(th_os_thread thread) {
     return failed != 0 ? -1 : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* "123 (name) S ...": the name may hold anything; the state stands after its last parenthesis. */
-bool th_os_thread_waits(uint64_t number) {
-    char text[128];
+/* Reads a file of the thread's below /proc as a text; false: it can't be read. */
+static bool read_about(uint64_t number, const char *name, char text[], size_t size) {
     int saved = th_os_errno_get();
-    snprintf(text, sizeof text, "/proc/self/task/%llu/stat", (unsigned long long)number);
+    snprintf(text, size, "/proc/self/task/%llu/%s", (unsigned long long)number, name);
     int file = open(text, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
     if (file >= 0)
         close(file);
     th_os_errno_set(saved);
-    if (length <= 0)
-        return false;
-    text[length] = '\0';
-    const char *end = strrchr(text, ')');
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+/* "123 (name) S ...": the name may hold anything; the state stands after its last parenthesis. */
+bool th_os_thread_waits(uint64_t number) {
+    char text[128];
+    const char *end = read_about(number, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
     return end != NULL && end[1] == ' ' && end[2] != 'R';
+}
+
+/* "35 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffc12345678 0x7f1234567890", or "running": the last but one. */
+uintptr_t th_os_thread_pointer(uint64_t number) {
+    char text[256];
+    unsigned long long pointer;
+    if (!read_about(number, "syscall", text, sizeof text) ||
+        sscanf(text, "%*d %*x %*x %*x %*x %*x %*x %llx", &pointer) != 1)
+        return 0;
+    return (uintptr_t)pointer;
 }
 
 void th_os_thread_detach(th_os_thread thread) {

@@ -67,6 +67,11 @@ bool th_os_thread_waits(uint64_t number) {
     return true;
 }
 
+uintptr_t th_os_thread_pointer(uint64_t number) {
+    (void)number;
+    return 0;
+}
+
 void th_os_thread_detach(th_os_thread thread) {
     (void)thread;
 }
