@@ -19,8 +19,11 @@ THRUM_BEGIN_DECLS
  * have used the scheduler. More than 10,000 fibers are counted by what they wait for, with some
  * printed of each kind. As THRUM_PROMETHEUS it prints how many fibers wait for each kind.
  *
- * For each fiber that does not run, and each bound thread that waits, up to 12 calls follow that it
- * is in, the innermost first, without the library's own: "at program+0x1234", which `addr2line -fip
+ * A worker that one task holds up is told, for how long, whether its thread is blocked or computes,
+ * and which spare worker stands in (config: stall_rescue_ms).
+ *
+ * For each fiber that does not run, or whose thread waits in a system call, and each bound thread
+ * that waits, up to 12 calls follow that it is in, the innermost first, without the library's own: "at program+0x1234", which `addr2line -fip
  * -e program 0x1234` turns into function and line; the function's name stands behind it where it is
  * exported (by a shared object, or by a program that was linked with -rdynamic). The calls are
  * found by looking for return addresses on the stack, so some may be over. One is missing only
