@@ -23,12 +23,13 @@ THRUM_BEGIN_DECLS
  * and which spare worker stands in (config: stall_rescue_ms).
  *
  * For each fiber that does not run, or whose thread waits in a system call, and each bound thread
- * that waits, up to 12 calls follow that it is in, the innermost first, without the library's own: "at program+0x1234", which `addr2line -fip
- * -e program 0x1234` turns into function and line; the function's name stands behind it where it is
- * exported (by a shared object, or by a program that was linked with -rdynamic). The calls are
- * found by looking for return addresses on the stack, so some may be over. One is missing only
- * where the stack is deep (8 KiB from the wait on are looked at), the compiler made a jump of it,
- * or its code was made at run time. Calls are found on x86_64, aarch64 and riscv64.
+ * that waits, up to 12 calls follow that it is in, the innermost first, without the library's own:
+ * "at program+0x1234", which `addr2line -fip -e program 0x1234` turns into function and line; the
+ * function's name stands behind it where it is exported (by a shared object, or by a program that
+ * was linked with -rdynamic). The calls are found by looking for return addresses on the stack, so
+ * some may be over. One is missing only where the stack is deep (8 KiB from the wait on are looked
+ * at), the compiler made a jump of it, or its code was made at run time. Calls are found on x86_64,
+ * aarch64 and riscv64.
  *
  * The scheduler goes on meanwhile. What is printed of a fiber that waits was so at one moment; what
  * is printed of others was so recently: a running one's name may be half of an old one, the calls

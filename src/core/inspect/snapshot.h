@@ -44,10 +44,11 @@ typedef struct th_seen {
 typedef struct th_snapshot {
     thrum_sched *sched;
     th_stack_cursor at;
-    unsigned root;           /* the number of the next bound thread */
-    bool held;               /* false: the system refuses what holds fibers (th_os_barrier) */
-    bool brief;              /* only the state is wanted of fibers that are not held */
-    th_backtrace *backtrace; /* if set, takes words of the calls of fibers that wait or are blocked */
+    unsigned root; /* the number of the next bound thread */
+    bool held;     /* false: the system refuses what holds fibers (th_os_barrier) */
+    bool brief;    /* only the state is wanted of fibers that are not held */
+    th_backtrace
+        *backtrace; /* if set, takes words of the calls of fibers that wait or are blocked */
     bool stacks_seen;
 } th_snapshot;
 
