@@ -106,9 +106,10 @@ static void sched_free(thrum_sched *sched) {
     config.free(config.hook_ctx, sched->block);
 }
 
-/* Makes the ready queue of the fifo policy; a scheduler with one worker has none. */
+/* Makes the ready queue of the fifo policy; a scheduler with one worker and no spare has none. */
 static bool make_ready(thrum_sched *sched) {
-    if (sched->config.policy != THRUM_FIFO || sched->config.workers <= 1) {
+    const thrum_config *config = &sched->config;
+    if (config->policy != THRUM_FIFO || config->workers + th_config_spares(config) <= 1) {
         return true;
     }
     unsigned capacity = th_fifo_capacity(sched->config.fifo_block);
