@@ -239,8 +239,7 @@ static void sit(th_worker *worker) {
     }
     th_park_unannounce(worker);
     if (worker->searching) {
-        th_went_busy(
-            worker); /* it was woken by an old entry in the stack: another one shall look */
+        th_went_busy(worker); /* an old entry in the stack was popped: another one shall look */
     }
     worker->woken = false;
 }
@@ -259,7 +258,7 @@ static void come_for_own(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_lock_acquire(&sched->bench.lock);
     if (sched->bench.xlookout == worker->index) {
-        /* relaxed: it may be resting, and rests no longer; a rouser that came before does no harm */
+        /* relaxed: it may be resting, and does no longer; a rouser that came before does no harm */
         th_and_relaxed(&sched->xpark, ~TH_PARK_REST);
     }
     begin(worker, th_os_now());
@@ -308,7 +307,7 @@ th_work *th_bench_find(th_worker *worker) {
         }
         (void)th_timers_help(worker); /* those of workers that are held up */
         th_work *work = th_find(worker);
-        /* pairs: end_threads; as in th_find */
+        /* pairs: end_threads */
         if (work || th_load_acquire(&sched->xexit)) {
             return work;
         }
