@@ -147,6 +147,12 @@ bool th_wake_worker(th_worker *target) {
     return notified;
 }
 
+void th_wake_spare(th_worker *spare) {
+    if (notify_sleeper(spare, 0, 0)) {
+        th_os_futex_wake(&spare->xsleep, 1);
+    }
+}
+
 void th_watch_timers(thrum_sched *sched, th_worker *by) {
     /* relaxed: ordered by the caller. A worker that parks after that word sees that not all sleep,
      * and takes the sentinel's role */

@@ -43,6 +43,8 @@ void th_watch_timers(thrum_sched *sched, th_worker *by);
 void th_rouse_lookout(thrum_sched *sched, uint64_t word);
 /* Makes a spare on the bench look from time to time. */
 void th_appoint_lookout(th_worker *spare);
+/* Wakes a spare that stands in, if it sleeps as workers do: it asks whether it is still wanted. */
+void th_wake_spare(th_worker *spare);
 
 /* Wakes all workers, for stop. */
 void th_wake_all(thrum_sched *sched);

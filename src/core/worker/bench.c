@@ -156,6 +156,21 @@ static void end(th_worker *worker) {
     }
 }
 
+/*
+ * With the lock, by the lookout, while a worker is free: spares that are not wanted any more and
+ * sleep as workers do are woken, and go to the bench. Otherwise they would sleep on until there is
+ * work, and the lookout could not rest.
+ */
+static void send_back(thrum_sched *sched, int64_t now) {
+    th_bench *bench = &sched->bench;
+    th_worker *spares = &sched->workers[sched->workers_regular];
+    for (unsigned i = 0; bench->standing_in > bench->wanted && i < bench->started; i++) {
+        if (spares[i].stint.takes_part && now - spares[i].stint.since >= STAY_NS) {
+            th_wake_spare(&spares[i]);
+        }
+    }
+}
+
 /* ---- on the bench ---- */
 
 /* By the lookout, while it counts as parked. True: it stands in from now on. */
@@ -172,6 +187,7 @@ static bool look(th_worker *worker) {
     th_stall_look(worker, now);
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange in rest decides */
     if (th_park_parked(word) > bench->xbenched) {
+        send_back(sched, now);
         rest(worker, word);
     } else {
         bench->free_looks = 0;
