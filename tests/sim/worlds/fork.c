@@ -51,6 +51,8 @@ static int call(void *arg) {
 static void begin(unsigned thieves, bool can_order) {
     mini.sched.workers = mini.workers;
     mini.sched.workers_count = 1 + thieves;
+    mini.sched.workers_regular = 1 + thieves;
+    mini.sched.xworkers_end = 1 + thieves;
     mini.sched.policy = &queue_only;
     mini.sched.can_order = can_order;
     mini.sched.fork_call = th_fork_call;

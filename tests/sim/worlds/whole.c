@@ -118,6 +118,8 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
     sched->fork_call = th_fork_call;
     unsigned count = settled.workers;
     sched->workers_count = count;
+    sched->workers_regular = count;
+    sched->xworkers_end = count;
     sched->can_order = !whole_afences_shut;
     sched->workers_block = th_sched_alloc(sched, count * sizeof(th_worker) + alignof(th_worker));
     mask = alignof(th_worker) - 1;
