@@ -35,8 +35,9 @@ void th_worker_prepare(th_worker *worker, thrum_sched *sched, unsigned index) {
     th_inject_init(&worker->inbox);
     th_timers_init(&worker->own_timers, sched, worker);
     th_forks_init(&worker->forks, sched->workers_count > 1);
-    worker->timers =
-        sched->policy->submit_due ? &sched->workers[0].own_timers : &worker->own_timers;
+    /* A spare's: worker 0 stays, so its deadlines are always looked after. */
+    bool shared = sched->policy->submit_due || th_is_spare(worker);
+    worker->timers = shared ? &sched->workers[0].own_timers : &worker->own_timers;
 }
 
 bool th_worker_init(th_worker *worker) {
