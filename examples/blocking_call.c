@@ -3,7 +3,8 @@
  * thread of the blocking pool and not a worker.
  *
  * Here one worker runs both ends of a pipe. Were the reader to block the worker, the writer would
- * never get to run.
+ * never get to run: beside a single worker no spare stands in unless the config asks for one.
+ * resolve.c has tasks that just call what blocks.
  */
 #include <stdio.h>
 #include <string.h>
