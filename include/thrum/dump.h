@@ -12,24 +12,26 @@
 THRUM_BEGIN_DECLS
 
 /*
- * Prints, as text or JSON, each worker and each fiber that runs a task: its number, its name,
- * whether it runs, is ready, or waits, and what it waits for: the kind of object, its address, a
- * mutex's owner, the deadline, and since which tick of which worker (a tick is a pick of work). The
- * bound threads follow likewise, and then what other threads wait for in calls of thrum's, if they
- * have used the scheduler. More than 10,000 fibers are counted by what they wait for, with some
- * printed of each kind. As THRUM_PROMETHEUS it prints how many fibers wait for each kind.
+ * Prints, as text or JSON, each worker that has taken part, and each fiber that runs a task: its
+ * number, its name, whether it runs, is ready, or waits, and what it waits for: the kind of object,
+ * its address, a mutex's owner, the deadline, and since which tick of which worker (a tick is a
+ * pick of work). The bound threads follow likewise, and then what other threads wait for in calls
+ * of thrum's, if they have used the scheduler. More than 10,000 fibers are counted by what they
+ * wait for, with some printed of each kind. As THRUM_PROMETHEUS it prints how many fibers wait for
+ * each kind.
  *
- * A worker that one task holds up is told, for how long, whether its thread is blocked or computes,
- * and which spare worker stands in (config: stall_rescue_ms).
+ * Of a worker that one task holds up the text says so, for how long, whether its thread is blocked
+ * or computes, and which spare worker stands in, as far as spares have looked: they do while no
+ * worker is free.
  *
- * For each fiber that does not run, or whose thread waits in a system call, and each bound thread
- * that waits, up to 12 calls follow that it is in, the innermost first, without the library's own:
- * "at program+0x1234", which `addr2line -fip -e program 0x1234` turns into function and line; the
- * function's name stands behind it where it is exported (by a shared object, or by a program that
- * was linked with -rdynamic). The calls are found by looking for return addresses on the stack, so
- * some may be over. One is missing only where the stack is deep (8 KiB from the wait on are looked
- * at), the compiler made a jump of it, or its code was made at run time. Calls are found on x86_64,
- * aarch64 and riscv64.
+ * For each fiber that does not run, or whose thread waits in a system call (where the system
+ * tells), and each bound thread that waits, up to 12 calls follow that it is in, the innermost
+ * first, without the library's own: "at program+0x1234", which `addr2line -fip -e program 0x1234`
+ * turns into function and line; the function's name stands behind it where it is exported (by a
+ * shared object, or by a program that was linked with -rdynamic). The calls are found by looking
+ * for return addresses on the stack, so some may be over. One is missing only where the stack is
+ * deep (8 KiB from the wait on are looked at), the compiler made a jump of it, or its code was made
+ * at run time. Calls are found on x86_64, aarch64 and riscv64.
  *
  * The scheduler goes on meanwhile. What is printed of a fiber that waits was so at one moment; what
  * is printed of others was so recently: a running one's name may be half of an old one, the calls

@@ -53,8 +53,8 @@ THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_c
  * they get -ESHUTDOWN, or join them first. A call that names the handle all the same (post, spawn,
  * bind, stop, a wait for idleness, metrics, dump, trace) gets -ESHUTDOWN too and does not read the
  * scheduler's memory, unless another scheduler has been started at the same address, or the stop
- * returns in the middle of a wait for idleness, metrics, dump or trace. thrum_sched_workers reads
- * freed memory.
+ * returns in the middle of a wait for idleness, metrics, dump or trace. thrum_sched_workers and
+ * thrum_sched_parallelism read freed memory.
  *
  * Plain threads, bound ones, and tasks of other schedulers may call it. It blocks a thread. It
  * suspends a task, and at the end blocks its worker, since threads are joined. A cancel does not
@@ -144,9 +144,10 @@ THRUM_API thrum_sched *thrum_sched_current(void);
 THRUM_API unsigned thrum_sched_workers(const thrum_sched *sched);
 
 /*
- * Returns how many workers take part as a rule: what `workers` of the config asked for, without the
- * spares. Work is divided by this number, and a task can be tied to the workers below it. Any
- * thread may call it while the scheduler lives. It never suspends and cannot fail.
+ * Returns how many workers take part as a rule: as many as `workers` of the config asked for, or as
+ * the system had threads for, without the spares. Work is divided by this number, and a task can be
+ * tied to the workers below it; the numbers from here on are the spares'. Any thread may call it
+ * while the scheduler lives. It never suspends and cannot fail.
  */
 THRUM_API unsigned thrum_sched_parallelism(const thrum_sched *sched);
 

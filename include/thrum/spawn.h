@@ -15,7 +15,8 @@ THRUM_BEGIN_DECLS
 
 /*
  * The task never leaves its worker: the one that is named, else that of the caller, else, if the
- * caller is external, the one that runs it first.
+ * caller is external, the one that runs it first. If another task holds that worker up it waits: no
+ * spare worker stands in for it.
  */
 #define THRUM_PINNED 1u
 /*
@@ -37,7 +38,8 @@ typedef struct thrum_attr {
     thrum_sched *sched; /* where the task runs; NULL: the caller's own scheduler */
     const char *name;   /* the task's name in reports; copied; NULL: none */
     unsigned flags;     /* THRUM_PINNED, THRUM_NEXT */
-    int worker;         /* the worker, with THRUM_PINNED; -1: none is named */
+    int worker;         /* the worker, with THRUM_PINNED; -1: none is named. A number below
+                           thrum_sched_parallelism, or of a spare that has taken part already */
     size_t stack_size;  /* bytes of stack; 0: the scheduler's; rounded up as in thrum_config */
 } thrum_attr;
 
@@ -55,9 +57,9 @@ THRUM_API void thrum_attr_init(thrum_attr *attr);
  * Starts `fn(arg)` as a detached task, whose result is dropped. `attr` may be NULL and is not kept.
  * With a scheduler in the attr any thread may call it, else tasks and bound threads only. It never
  * suspends. Errors, with nothing started: -EINVAL without `fn`, or for an attr that makes no sense
- * (its size, an unknown flag, a worker that the scheduler does not have, more than 64 MiB of
- * stack); -ENOMEM; -ESRCH when there is no scheduler to run it; -ESHUTDOWN for an external caller
- * while the scheduler stops.
+ * (its size, an unknown flag, a worker that has never taken part, more than 64 MiB of stack);
+ * -ENOMEM; -ESRCH when there is no scheduler to run it; -ESHUTDOWN for an external caller while the
+ * scheduler stops.
  */
 THRUM_API int thrum_go(thrum_fn fn, void *arg);
 THRUM_API int thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg);

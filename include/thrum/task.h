@@ -62,8 +62,9 @@ THRUM_API void thrum_task_init(thrum_task *task, thrum_task_fn fn, void *arg);
 THRUM_API void thrum_task_set_body(thrum_task *task, thrum_task_fn fn, void *arg);
 
 /*
- * Ties later runs to one worker, from 0 (-1: any). The owner may call it. It never suspends and
- * cannot fail; a number that the scheduler does not have makes the post -EINVAL.
+ * Ties later runs to one worker (-1: any): a number below thrum_sched_parallelism, or that of a
+ * spare worker that has taken part already. The owner may call it. It never suspends and cannot
+ * fail; a number of no worker that has taken part makes the post -EINVAL.
  */
 THRUM_API void thrum_task_set_worker(thrum_task *task, int worker);
 
@@ -86,10 +87,10 @@ THRUM_API void thrum_task_set_serial(thrum_task *task);
  * Queues a task, which belongs to the scheduler until its body begins. What the caller wrote before
  * is visible to the body. Any thread may call it. It never suspends. Errors, with the task still
  * the caller's: -EBUSY when it is posted already (as far as can be seen without an atomic
- * operation); -EINVAL for NULL, a task without a body, a worker that the scheduler does not have or
- * a hint that does not exist; -ESHUTDOWN for an external caller while the scheduler stops, and when
- * a run that was cancelled would have its own task wait again while the scheduler stops, as the
- * end of thrum_run does too: that run is the last.
+ * operation); -EINVAL for NULL, a task without a body, a worker that has never taken part or a hint
+ * that does not exist; -ESHUTDOWN for an external caller while the scheduler stops, and when a run
+ * that was cancelled would have its own task wait again while the scheduler stops, as the end of
+ * thrum_run does too: that run is the last.
  */
 THRUM_API THRUM_NODISCARD int thrum_task_post(thrum_sched *sched, thrum_task *task);
 THRUM_API THRUM_NODISCARD int thrum_task_post_hint(thrum_sched *sched, thrum_task *task,

@@ -19,10 +19,10 @@ THRUM_BEGIN_DECLS
 /*
  * Turns tracing on; what was noted before is forgotten. At least the latest `events_per_worker`
  * events of each worker and of each bound thread are kept (0: 32767), 72 bytes each: that memory is
- * taken here, and when a thread is bound, from the scheduler's `alloc`, and kept until the
- * scheduler ends. Workers allocate nothing for it. A stretch of a task is one event, and so are a
- * sleep, a wake and a theft. A thread for which there is no memory when it is bound is not traced,
- * but counted ("untraced").
+ * taken here, when a thread is bound, and when a spare worker stands in for the first time, from
+ * the scheduler's `alloc`, and kept until the scheduler ends. Workers allocate nothing else for it.
+ * A stretch of a task is one event, and so are a sleep, a wake and a theft. A thread for which
+ * there is no memory then is not traced, but counted ("untraced").
  *
  * Any thread may call it while the scheduler lives. It never suspends. It returns 0, or with
  * tracing on or off as before -EINVAL for NULL, -EALREADY when tracing is on, -ENOMEM, and
@@ -42,15 +42,16 @@ THRUM_API int thrum_trace_stop(thrum_sched *sched);
  * kept, until the stop, or, while tracing is on, until this call. Workers do not wait for it. A
  * trace may be written again. The output has:
  *
- *   - A line ("thread") for each worker and each bound thread. On it is a slice ("X") for each
- *     stretch that a task ran there without giving the worker up. The slice's name is the task's,
- *     else its function's, as far as the program exports it (-rdynamic), or its place in the file;
- *     else its number. Its args are the number (`id`: the fiber's and the run's, as thrum_dump
- *     prints them), the function, how the stretch ended (`ended`: finished, yielded, waits,
- *     running) and what the task waits for (`on`, `object`). Slices "parked" are sleeps, "backs
- *     off" short ones of a thief.
+ *   - A line ("thread") for each worker that has taken part and each bound thread. On it is a slice
+ *     ("X") for each stretch that a task ran there without giving the worker up. The slice's name
+ *     is the task's, else its function's, as far as the program exports it (-rdynamic), or its
+ *     place in the file; else its number. Its args are the number (`id`: the fiber's and the run's,
+ *     as thrum_dump prints them), the function, how the stretch ended (`ended`: finished, yielded,
+ *     waits, running) and what the task waits for (`on`, `object`). Slices "parked" are sleeps,
+ *     "backs off" short ones of a thief.
  *   - Arrows from where a task gave its worker up to where it went on.
- *   - Instants: "steal", "rescue", "wake" (`worker`: the one stolen from, or woken).
+ *   - Instants: "steal", "rescue", "wake" (`worker`: the one stolen from, or woken); of spare
+ *     workers "stand in" (`worker`: the one that is held up) and "sit down".
  *   - Asynchronous slices "blocking call", from the call until the task goes on.
  *   - In `otherData`: `dropped`, the number of events of this trace that newer ones took the place
  *     of; the number of untraced threads; the start on the clock of thrum_now.

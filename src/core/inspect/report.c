@@ -287,7 +287,7 @@ static void add_groups(th_text *text, th_census *census) {
 
 /* ---- one by one ---- */
 
-/* ", held up for 2.1 s by fiber 7.1; worker 4 stands in", as the spares have seen it. */
+/* ", held up for 2.1 s, computing; worker 4 stands in", as the spares have seen it. */
 static void add_held(th_text *text, thrum_sched *sched, unsigned i) {
     th_bench *bench = &sched->bench;
     if (!bench->held) {
