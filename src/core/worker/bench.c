@@ -17,9 +17,9 @@
 #include "core/worker/worker_thread.h"
 #include "platform/platform.h"
 
-#define STAY_NS 50000000      /* a spare stands in for at least so long */
+#define STAY_NS 50000000             /* a spare stands in for at least so long */
 #define FREE_LOOKS TH_LIMIT(20u, 2u) /* looks in a row that find a free worker before it rests */
-#define RETRY_NS 1000000000ll /* after the system has refused a thread or memory */
+#define RETRY_NS 1000000000ll        /* after the system has refused a thread or memory */
 
 static void spare_main(void *arg);
 
