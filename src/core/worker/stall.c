@@ -111,7 +111,7 @@ void th_stall_look(th_worker *by, int64_t now) {
         if (w == by || is_parked(w)) {
             /* relaxed: only whether it moves */
             forget(held, th_load_relaxed(&w->xtick), now);
-            all_held = all_held && w != by;
+            all_held = all_held && th_is_spare(w) && !w->stint.takes_part; /* on the bench */
             continue;
         }
         look_at(sched, w, now, span);
