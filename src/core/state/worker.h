@@ -379,12 +379,10 @@ static TH_INLINE_NO_TSAN bool th_is_traced(const th_worker *worker) {
     return th_unlikely((th_load_relaxed(&worker->xextra) & TH_EXTRA_TRACE) != 0);
 }
 
-/*
- * The bound of the numbers of workers that may have work. A spare raises it before it takes part,
- * so what has been queued on it is ordered as the queues are.
- */
+/* The bound of the numbers of workers that may have work; a spare raises it when it takes part. */
 static inline unsigned th_workers_end(const thrum_sched *sched) {
-    return th_load_relaxed(&sched->xworkers_end); /* relaxed: as said above */
+    /* pairs: begin (bench.c); the spare's queues are made */
+    return th_load_acquire(&sched->xworkers_end);
 }
 
 static inline bool th_is_spare(const th_worker *worker) {

@@ -114,8 +114,8 @@ static void begin(th_worker *worker, int64_t now) {
     if (th_workers_end(sched) <= worker->index) {
         th_lock_acquire(&sched->bound_lock); /* a trace begins with it */
         th_trace_joins(sched, worker);
-        /* relaxed: it is ordered as what it queues is (th_workers_end) */
-        th_store_relaxed(&sched->xworkers_end, worker->index + 1);
+        /* pairs: th_workers_end; its queues are made */
+        th_store_release(&sched->xworkers_end, worker->index + 1);
         th_lock_release(&sched->bound_lock);
     }
     unsigned i = 0;
