@@ -34,9 +34,6 @@ typedef struct thrum_metrics {
     uint64_t stolen;       /* work taken by these searches */
     uint64_t rescues;      /* work taken by the sentinel from a worker that did not come round */
 
-    uint64_t stalls;   /* times a worker was found held up by one task (config: stall_rescue_ms) */
-    uint64_t standins; /* times a spare worker began to stand in */
-
     uint64_t offloads;  /* times a full queue spilled into the inject queue */
     uint64_t offloaded; /* work moved by these spills */
 
@@ -61,6 +58,9 @@ typedef struct thrum_metrics {
     uint64_t futex_waits;      /* system calls: sleeps of workers */
     uint64_t futex_wakes;      /* system calls: wakes sent by workers; the sum of all workers
                                   includes those sent by external threads */
+
+    uint64_t stalls;   /* times a worker was found held up by one task (config: stall_rescue_ms) */
+    uint64_t standins; /* times a spare worker began to stand in */
 } thrum_metrics;
 
 /* The initializer of what thrum_metrics_read fills in. */
