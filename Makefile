@@ -68,7 +68,7 @@ mutate: ## run the worlds with each memory order weakened (MUTATE="--only TEXT -
 	@tools/setup ci
 	@tools/mutate $(MUTATE)
 
-models: ## verify the models of parking, fifo, select and waits with Spin; models/README.md
+models: ## verify the models of parking, fifo, spares, select and waits with Spin; models/README.md
 	@tools/setup ci
 	@models/run
 
