@@ -121,7 +121,7 @@ static th_work *find_once(th_worker *worker) {
  * The inject queue has work and another worker has its turn: that is over very soon, unless its
  * holder was preempted. Parking would only find the same queue not empty.
  */
-static bool wait_for_turn(th_worker *worker, unsigned *spins) {
+static TH_NO_TSAN bool wait_for_turn(th_worker *worker, unsigned *spins) {
     bool lost = worker->turn_lost && *spins < TURN_SPINS;
     worker->turn_lost = false;
     if (lost) {
@@ -130,7 +130,8 @@ static bool wait_for_turn(th_worker *worker, unsigned *spins) {
     return lost;
 }
 
-th_work *th_find(th_worker *worker) {
+/* Not shown to the thread sanitizer: `spins` may lie on a task's stack (base/annotate.h). */
+TH_NO_TSAN th_work *th_find(th_worker *worker) {
     unsigned spins = 0;
     for (;;) {
         th_work *work = find_once(worker);
