@@ -57,7 +57,7 @@ inline load_word() {
     same = same | BIT(me)
 }
 
-/* announce, then a sleep that may end at any time, then unannounce. */
+/* th_park_announce, then a sleep that may end at any time, then th_park_unannounce. */
 proctype sleeper(byte me) {
     byte parks = PARKS;
     byte w;
@@ -118,13 +118,13 @@ end_asleep:
     :: parks -> /* leaves by itself, for a timer or for work; the last time at once or not at all */
        waiting = waiting & ~BIT(me)
     fi;
-go: /* leave_by_itself */
+go: /* th_park_leave */
 #if BUG == 6
     skip;
 #else
     xsleep[me] = xsleep[me] & ~PARKED;
 #endif
-awake: /* unannounce; th_went_busy gives back a token that came */
+awake: /* th_park_unannounce; th_went_busy gives back a token that came */
     atomic {
         listed = (xsleep[me] & NOTIFIED) != 0;
         xsleep[me] = xsleep[me] & ~NOTIFIED;

@@ -389,7 +389,7 @@ proctype worker(byte me; bool asleep) {
     bool backoff_bit, backoff;   /* worker->backoff_bit, worker->backoff.ns != 0 */
     bool handoff;        /* worker->handoff */
     bool go_on, token;   /* th_park */
-    bool entry, listed;  /* announce */
+    bool entry, listed;  /* th_park_announce */
     bool lost;           /* worker->turn_lost */
     bool got, listed_too;
 #if GOES
@@ -622,7 +622,7 @@ park: /* th_park */
     atomic { asked = PARKING; goto pending };
 announce:
 #endif
-    atomic { /* announce */
+    atomic { /* th_park_announce */
         entry = (xsleep[me] & LISTED) != 0;
 #if BUG == 12
         entry = false;
@@ -943,14 +943,14 @@ not_long:
 #endif
 #endif
 
-go: /* leave_by_itself */
+go: /* th_park_leave */
 #if BUG == 6
     skip;
 #else
     xsleep[me] = xsleep[me] & ~PARKED;
 #endif
 
-awake: /* unannounce */
+awake: /* th_park_unannounce */
     atomic {
 #if GOES
         deep = deep & ~BIT(me);

@@ -427,7 +427,7 @@ answer:
         fi
     };
 
-go: /* leave_by_itself, unannounce, search_anyway */
+go: /* th_park_leave, th_park_unannounce, search_anyway */
     atomic {
         if
         :: HAS(parked, me) -> parked = parked & ~BIT(me); searchers++
