@@ -19,6 +19,8 @@ static const char *const variables[] = {
     "THRUM_SEARCHERS_MAX",
     "THRUM_SPIN_NS",
     "THRUM_RESCUE_NS",
+    "THRUM_STALL_RESCUE_MS",
+    "THRUM_WORKERS_SPARE",
     "THRUM_FIFO_BLOCK",
     "THRUM_AFFINITY",
     "THRUM_PIN_ALL",
@@ -69,6 +71,8 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->searchers_max, b->searchers_max);
     CHECK_EQ(a->spin_ns, b->spin_ns);
     CHECK_EQ(a->rescue_ns, b->rescue_ns);
+    CHECK_EQ(a->stall_rescue_ms, b->stall_rescue_ms);
+    CHECK_EQ(a->workers_spare, b->workers_spare);
     CHECK_EQ(a->fifo_block, b->fifo_block);
     CHECK_EQ(a->affinity, b->affinity);
     CHECK(a->cpus == b->cpus);
@@ -101,6 +105,8 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.searchers_max, 0);
     CHECK_EQ(c.spin_ns, 0);
     CHECK_EQ(c.rescue_ns, 500000);
+    CHECK_EQ(c.stall_rescue_ms, 10);
+    CHECK_EQ(c.workers_spare, THRUM_SPARE_AUTO);
     CHECK_EQ(c.affinity, THRUM_AFFINITY_NONE);
     CHECK(c.cpus == NULL);
     CHECK(!c.pin_all);
@@ -140,6 +146,10 @@ TEST(environment_overrides_each_field) {
     CHECK_EQ(with("THRUM_SPIN_NS", "1234").spin_ns, 1234);
     CHECK_EQ(with("THRUM_RESCUE_NS", "1000").rescue_ns, 1000);
     CHECK_EQ(with("THRUM_RESCUE_NS", "999").rescue_ns, 500000);
+    CHECK_EQ(with("THRUM_STALL_RESCUE_MS", "0").stall_rescue_ms, 0);
+    CHECK_EQ(with("THRUM_STALL_RESCUE_MS", "1000001").stall_rescue_ms, 10);
+    CHECK_EQ(with("THRUM_WORKERS_SPARE", "3").workers_spare, 3);
+    CHECK_EQ(with("THRUM_WORKERS_SPARE", "1025").workers_spare, THRUM_SPARE_AUTO);
     CHECK_EQ(with("THRUM_FIFO_BLOCK", "32").fifo_block, 32);
     CHECK_EQ(with("THRUM_AFFINITY", "1").affinity, THRUM_AFFINITY_ONE);
     CHECK_EQ(with("THRUM_AFFINITY", "one").affinity, THRUM_AFFINITY_ONE);
@@ -305,6 +315,8 @@ TEST(start_refuses_each_field_out_of_range) {
     CHECK_FIELD(stack_size, 0, -EINVAL);
     CHECK_FIELD(spin_ns, -1, -EINVAL);
     CHECK_FIELD(rescue_ns, 999, -EINVAL);
+    CHECK_FIELD(stall_rescue_ms, 1000001, -EINVAL);
+    CHECK_FIELD(workers_spare, THRUM_WORKERS_MAX + 1, -EINVAL);
     CHECK_FIELD(guard, (thrum_guard)17, -EINVAL);
     CHECK_FIELD(blocking_threads_max, 0, -EINVAL);
     CHECK_FIELD(blocking_keepalive, -1, -EINVAL);
@@ -422,6 +434,8 @@ TEST(start_accepts_the_ends_of_each_range) {
     CHECK_ACCEPTED(spin_ns, 20000);
     CHECK_ACCEPTED(rescue_ns, 1000);
     CHECK_ACCEPTED(rescue_ns, INT64_MAX);
+    CHECK_ACCEPTED(stall_rescue_ms, 1000000);
+    CHECK_ACCEPTED(workers_spare, THRUM_WORKERS_MAX);
     CHECK_ACCEPTED(affinity, true);
     CHECK_ACCEPTED(affinity, THRUM_AFFINITY_ANY);
     CHECK_ACCEPTED(affinity, THRUM_AFFINITY_CACHE);
