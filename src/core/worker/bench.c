@@ -179,9 +179,14 @@ static bool look(th_worker *worker) {
     th_bench *bench = &sched->bench;
     bool called = false;
     th_lock_acquire(&bench->lock);
-    if (bench->closed) {
+    if (bench->closed) { /* threads are about to be joined: a look asks the system about them */
         th_lock_release(&bench->lock);
-        return false; /* threads are about to be joined: a look asks the system about them */
+        return false;
+    }
+    if (bench->xlookout != worker->index) { /* it was roused when it had handed the role on */
+        th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LOOKOUT); /* relaxed: its own bit */
+        th_lock_release(&bench->lock);
+        return false;
     }
     int64_t now = th_os_now();
     th_stall_look(worker, now);
