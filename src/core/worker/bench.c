@@ -9,6 +9,7 @@
 
 #include "core/fiber/fiber_cache.h"
 #include "core/fiber/trim.h"
+#include "core/ready/fork_slots.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
 #include "core/worker/find.h"
@@ -250,6 +251,9 @@ static void sit(th_worker *worker) {
     /* seq: announced before what follows is read; the other sides are as for th_park */
     th_fence_seq();
     th_park_tell(sched);
+    if (sched->policy->pending(worker) || th_forks_seen(worker)) {
+        th_wake_one(sched, worker, TH_WAKE_CHAIN); /* what it has posted was left to itself */
+    }
     /* relaxed: ordered by the fence */
     if (th_load_relaxed(&sched->xexit) || !th_inject_is_empty(&worker->inbox) ||
         /* relaxed: only now does it know that it is the last, as in th_park */
