@@ -136,7 +136,7 @@ inline unlock_bench() {
 /* The or of th_appoint_lookout, its word having been read before; the caller then wakes it. */
 inline appoint(target) {
     xsleep[target] = xsleep[target] | LOOKOUT;
-    assert(target >= REGULAR && LOOKOUTS == 1)
+    assert(target >= REGULAR && (LOOKOUTS == 1 || PINNED)) /* PINNED: a rouser may be late */
 }
 
 /* another: `target` is a spare that has a thread, or gets one now; 0: there is none. */
@@ -210,7 +210,7 @@ proctype worker(byte me) {
     byte word;  /* its sleep word before it sleeps; at the look: `parked` */
     byte count; /* `parked` behind its own change */
     byte target;
-    bool searching, go_on, got, on_bench, main;
+    bool searching, go_on, got, again, on_bench, main;
 
     if
     :: me < REGULAR -> main = true; goto find
@@ -238,8 +238,7 @@ bench: /* th_bench_find, is_over; and the loop of spare_main */
         if
         :: HAS(takes_part, me) -> goto find
         :: HAS(takes_part, me) && !HAS(inbox, me) && !bench_lock -> bench_lock = true
-        :: !HAS(takes_part, me) && HAS(inbox, me) -> goto find
-        :: !HAS(takes_part, me) && !HAS(inbox, me) -> goto over
+        :: !HAS(takes_part, me) -> goto over
         fi
     };
     /* end */
@@ -248,6 +247,7 @@ bench: /* th_bench_find, is_over; and the loop of spare_main */
     xbenched++;
 #endif
     atomic {
+        xsleep[me] = xsleep[me] & ~LOOKOUT;
         if
 #if BUG != 5
         :: !has_lookout -> has_lookout = true; xlookout = me; appoint(me)
@@ -347,14 +347,29 @@ end_asleep:
     fi;
 
     /* look: th_stall_look and th_stall_calls, as of this moment */
-    atomic { assert(has_lookout); got = queued && standing_in < COUNT(held) };
+    atomic { got = queued && standing_in < COUNT(held) };
     atomic {
         word = parked;
         if
-        :: word > xbenched -> got = false
+        :: word > xbenched -> got = standing_in > COUNT(held)
         :: word <= xbenched && got -> word = 0; got = false; goto begin
         :: else -> word = 0; unlock_bench(); goto sleep
         fi;
+    };
+    atomic { /* send_back; those that sleep go to the bench */
+        target = REGULAR;
+        do
+        :: got && target < WORKERS ->
+            if
+            :: HAS(takes_part, target) -> notify(target, 0, again)
+            :: else
+            fi;
+            again = false;
+            target++
+        :: else -> break
+        od;
+        target = 0;
+        got = false;
         if
         :: standing_in -> goto no_rest
         :: !standing_in && word < WORKERS -> goto no_rest /* not free for long enough */
@@ -383,7 +398,7 @@ exchange:
         :: else
         fi
     };
-    atomic { xsleep[me] = xsleep[me] | LOOKOUT; assert(LOOKOUTS == 1); goto no_rest };
+    atomic { xsleep[me] = xsleep[me] | LOOKOUT; assert(LOOKOUTS == 1 || PINNED); goto no_rest };
 #if BUG == 12
 rests:
     xsleep[me] = xsleep[me] & ~LOOKOUT;
@@ -391,15 +406,30 @@ rests:
 no_rest:
     atomic { word = 0; unlock_bench(); goto sleep };
 
+#if PINNED
+own: /* come_for_own: off the bench already */
+    atomic { !bench_lock; bench_lock = true };
+    atomic {
+        if
+        :: xlookout == me -> rest = false
+        :: else
+        fi
+    };
+#endif
+
 begin:
     atomic { takes_part = takes_part | BIT(me); standing_in++ };
     xbenched--;
-    atomic { assert(LOOKOUTS == 1); xsleep[me] = xsleep[me] & ~LOOKOUT };
+    atomic { xsleep[me] = xsleep[me] & ~LOOKOUT };
     /* hand_on */
     atomic {
 #if BUG == 6
         target = 0;
 #else
+        if
+        :: has_lookout && xlookout != me -> goto handed
+        :: else
+        fi;
         another(me);
         has_lookout = target != 0;
         if
@@ -413,7 +443,11 @@ begin:
         target = 0;
 #endif
 handed:
-        unlock_bench()
+        unlock_bench();
+        if
+        :: on_bench
+        :: else -> goto bench
+        fi
     };
 
 go: /* th_park_leave */
@@ -473,11 +507,11 @@ up:
         if
         :: on_bench && searching -> /* woken by an old entry */
 #if BUG == 9 /* it forgets its token */
-            searching = false; on_bench = false; goto bench
+            searching = false; on_bench = false; goto off_bench
 #else
             goto busy
 #endif
-        :: on_bench && !searching -> on_bench = false; goto bench
+        :: on_bench && !searching -> on_bench = false; goto off_bench
         :: !on_bench && me < REGULAR
         :: !on_bench && me >= REGULAR -> goto bench
         fi
@@ -507,10 +541,25 @@ busy: /* th_went_busy */
         fi;
         if
         :: on_bench && go_on -> go_on = false; goto announce
-        :: on_bench && !go_on -> on_bench = false; goto bench
+        :: on_bench && !go_on -> on_bench = false; goto off_bench
+        :: else -> goto run_task
+        fi
+    };
+
+off_bench:
+#if PINNED
+    atomic {
+        if
+#if BUG == 13 /* it runs pinned work as one of the bench */
+        :: main && !HAS(takes_part, me) && HAS(inbox, me) -> goto find
+#else
+        :: main && !HAS(takes_part, me) && HAS(inbox, me) -> goto own
+#endif
         :: else
         fi
     };
+#endif
+    goto bench;
 
 run_task:
     if
@@ -541,8 +590,10 @@ inline check() {
         /* The counts. */
         assert(xbenched + standing_in == SPARES);
         assert(gone || parked == COUNT(waiting | (ALL_SPARES & ~started)));
-        assert(gone || LOOKOUTS == has_lookout);
+        assert(gone || LOOKOUTS == has_lookout || (PINNED && LOOKOUTS > has_lookout));
         assert(has_lookout || standing_in == SPARES);
+        /* The lookout is the one that would be roused. */
+        assert(!has_lookout || !HAS(takes_part, xlookout));
         /* All are parked: it has been told. */
         assert(!xwaiters || parked < WORKERS || outstanding)
     }
