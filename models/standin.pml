@@ -90,12 +90,8 @@ byte moving = 1 + IDLERS;          /* other threads that do not wait */
 /* notify_sleeper and the futex call; `got` says whether it was this caller. */
 inline notify(target, give, got) {
     got = (xsleep[target] & PARKED) != 0;
-    if
-    :: got ->
-        xsleep[target] = (xsleep[target] & ~PARKED) | NOTIFIED | give;
-        waiting = waiting & ~BIT(target)
-    :: else
-    fi
+    xsleep[target] = (got -> (xsleep[target] & ~PARKED) | NOTIFIED | give : xsleep[target]);
+    waiting = (got -> waiting & ~BIT(target) : waiting)
 }
 
 /* wake_next: one of the stack that is parked is woken as a searcher. */
