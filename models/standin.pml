@@ -1,7 +1,7 @@
 /*
  * standin.pml: spare workers, their lookout, and how it rests and is roused: bench.c, with
- * th_park_unannounce of park.c, th_rouse_lookout of wake.c and end_threads of sched.c. models/README.md
- * ties each part to its C function and says what is left out.
+ * th_park_unannounce of park.c, th_rouse_lookout of wake.c and end_threads of sched.c.
+ * models/README.md ties each part to its C function and says what is left out.
  *
  * A step is `atomic`: one access to shared memory, and what its thread does alone after it, or
  * under the bench's lock with what only its holder reads. Work is in one queue, and each wake of a
