@@ -1,0 +1,327 @@
+/*
+ * standin_back.c: a spare that goes back to the bench leaves nothing behind, whatever it has queued
+ * (core/worker/STANDIN.md, S3), and stop, idleness and the deadlock report know of it (S4, S5).
+ */
+#include <errno.h>
+
+#include "base/atomic.h"
+#include "core/state/worker.h"
+#include "crew.h"
+#include "platform/platform.h"
+#include "platform/sim/controller.h"
+#include "standin.h"
+
+#define LONG_NS (10 * STANDIN_NS)
+
+static thrum_sem sem;
+static uint32_t xstood; /* 1: the spare takes part; what it did before is known then */
+
+static void tell_stood(void) {
+    th_store_release(&xstood, 1u); /* pairs: pass_stood */
+    th_os_futex_wake(&xstood, 1);
+}
+
+static void pass_stood(void) {
+    while (!th_load_acquire(&xstood)) { /* pairs: tell_stood */
+        th_os_futex_wait(&xstood, 0, TH_FOREVER);
+    }
+}
+
+/* On the spare: lets worker 0 go on, and computes until the spare is no longer wanted. */
+static void outstay(void) {
+    whole_open(&standin_gate);
+    whole_pass(&standin_passed);
+    sim_pass(STANDIN_STAY_NS + STANDIN_NS);
+}
+
+static void begin(unsigned spares, thrum_policy policy, thrum_task_fn fn) {
+    standin_begin(1, spares, policy);
+    whole_post(standin_sched, 0, standin_holds, NULL);
+    whole_post(standin_sched, 1, fn, NULL);
+}
+
+/* ---- what it has queued ---- */
+
+static int yields(void *arg) {
+    thrum_yield();
+    thrum_yield();
+    whole_ran[*(int *)arg]++;
+    return 0;
+}
+
+static int number_4 = 4;
+
+/* The last one to be queued goes into the slot, the others into the ring, and beyond it. */
+static void queues(thrum_task *self, void *arg) {
+    (void)arg;
+    whole_count(self, NULL);
+    whole_open(&standin_gate);
+    whole_pass(&standin_passed);
+    for (unsigned i = 2; i < 4; i++) {
+        thrum_hint hint = i == 3 && sim_pick(2) ? THRUM_HINT_NEXT : THRUM_HINT_NONE;
+        thrum_task_init(&whole_tasks[i], whole_count, NULL);
+        sim_check(thrum_task_post_hint(standin_sched, &whole_tasks[i], hint) == 0);
+    }
+    sim_check(thrum_go(yields, &number_4) == 0);
+    sim_pass(STANDIN_STAY_NS + STANDIN_NS);
+}
+
+static void leaves(thrum_policy policy) {
+    begin(1, policy, queues);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 5);
+}
+
+SIM_WORLD(standin_leaves, .heavy = true, .asleep = standin_asleep) {
+    leaves(THRUM_SHARDED);
+}
+
+SIM_WORLD(standin_leaves_fifo, .heavy = true, .asleep = standin_asleep) {
+    leaves(THRUM_FIFO);
+}
+
+SIM_WORLD(standin_leaves_global, .heavy = true, .asleep = standin_asleep) {
+    leaves(THRUM_GLOBAL);
+}
+
+/* A fiber sleeps that began on the spare. */
+static int sleeps(void *arg) {
+    sim_check(thrum_sleep(LONG_NS) == 0);
+    whole_ran[*(int *)arg]++;
+    return 0;
+}
+
+static int number_2 = 2;
+
+static void outstays(thrum_task *self, void *arg) {
+    (void)arg;
+    whole_count(self, NULL);
+    outstay();
+}
+
+static int sleeps_then(void *arg) {
+    thrum_task_init(&whole_tasks[1], outstays, NULL);
+    sim_check(thrum_task_post(standin_sched, &whole_tasks[1]) == 0);
+    return sleeps(arg);
+}
+
+SIM_WORLD(standin_leaves_timer, .heavy = true, .asleep = standin_asleep) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    standin_begin(1, 1, (thrum_policy)sim_pick(3));
+    whole_post(standin_sched, 0, standin_holds, NULL);
+    attr.sched = standin_sched;
+    sim_check(thrum_go_with(&attr, sleeps_then, &number_2) == 0);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 3);
+}
+
+/* ---- pinned work ---- */
+
+static void stands(thrum_task *self, void *arg) {
+    (void)arg;
+    whole_count(self, NULL);
+    sim_check(thrum_worker_id() == 1);
+    tell_stood();
+    outstay();
+}
+
+static void on_spare(thrum_task *self, void *arg) {
+    (void)arg;
+    whole_count(self, NULL);
+    sim_check(thrum_worker_id() == 1);
+    sim_pass(STANDIN_STAY_NS + STANDIN_NS);
+}
+
+static void on_first(thrum_task *self, void *arg) {
+    (void)arg;
+    whole_count(self, NULL);
+    sim_check(thrum_worker_id() == 0);
+}
+
+static void post_pinned(unsigned i, int worker, thrum_task_fn fn) {
+    thrum_task_init(&whole_tasks[i], fn, NULL);
+    thrum_task_set_worker(&whole_tasks[i], worker);
+    sim_check(thrum_task_post(standin_sched, &whole_tasks[i]) == 0);
+}
+
+/* For the spare, which sits down or sits; and for the worker that is held up. */
+SIM_WORLD(standin_pinned, .heavy = true, .asleep = standin_asleep) {
+    begin(1, (thrum_policy)sim_pick(3), stands);
+    post_pinned(2, 0, on_first);
+    pass_stood();
+    if (sim_pick(2)) {
+        standin_sleep(sim_pick(2) ? LONG_NS : STANDIN_STAY_NS);
+    }
+    post_pinned(3, 1, on_spare);
+    whole_post(standin_sched, 4, whole_count, NULL);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 5);
+}
+
+static int pinned_sleeps(void *arg) {
+    sim_check(thrum_worker_id() == 1);
+    if (sim_pick(2)) {
+        sim_check(thrum_sleep(LONG_NS) == 0);
+    }
+    thrum_yield();
+    sim_check(thrum_worker_id() == 1);
+    return *(int *)arg;
+}
+
+static void starts_pinned(thrum_task *self, void *arg) {
+    static int zero;
+    thrum_attr attr = THRUM_ATTR_INIT;
+    (void)arg;
+    whole_count(self, NULL);
+    attr.flags = THRUM_PINNED;
+    attr.worker = 1;
+    sim_check(thrum_worker_id() == 1);
+    sim_check(thrum_go_with(&attr, pinned_sleeps, &zero) == 0);
+    outstay();
+}
+
+SIM_WORLD(standin_pinned_fiber, .heavy = true, .asleep = standin_asleep) {
+    begin(1, (thrum_policy)sim_pick(3), starts_pinned);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 2);
+}
+
+/*
+ * The spare stood in the idle stack, and pinned work woke it: its entry is left behind. It sits
+ * down, and a post pops the entry, while worker 0 may sleep.
+ */
+SIM_WORLD(standin_stale, .heavy = true, .asleep = standin_asleep) {
+    begin(1, THRUM_SHARDED, stands);
+    pass_stood();
+    standin_sleep(LONG_NS);
+    post_pinned(2, 1, on_spare);
+    if (sim_pick(2)) {
+        standin_sleep(LONG_NS);
+    }
+    whole_post(standin_sched, 3, whole_count, NULL);
+    whole_post(standin_sched, 4, whole_count, NULL);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 5);
+}
+
+/* ---- all parked ---- */
+
+/* The last to park is the spare that sits down, or the worker that it stood in for. */
+SIM_WORLD(standin_idle, .heavy = true, .asleep = standin_asleep) {
+    begin(1 + sim_pick(2), (thrum_policy)sim_pick(3), outstays);
+    sim_check(thrum_sched_wait_idle(standin_sched, THRUM_FOREVER) == 0);
+    whole_ran_once(0, 2);
+    whole_post(standin_sched, 2, whole_count, NULL);
+    sim_check(thrum_sched_wait_idle(standin_sched, THRUM_FOREVER) == 0);
+    whole_ran_once(0, 3);
+    whole_stop(standin_sched);
+}
+
+static whole_gate second_gate;
+
+static void holds_again(thrum_task *self, void *arg) {
+    (void)arg;
+    whole_count(self, NULL);
+    whole_pass(&second_gate);
+}
+
+static void opens_again(thrum_task *self, void *arg) {
+    (void)arg;
+    whole_count(self, NULL);
+    whole_open(&second_gate);
+}
+
+/* When all is done nothing looks any more; then a worker is held up again. */
+SIM_WORLD(standin_again, .heavy = true, .asleep = standin_asleep) {
+    begin(1 + sim_pick(2), THRUM_SHARDED, sim_pick(2) ? outstays : standin_opens);
+    standin_sleep(STANDIN_IDLE_ENDS * STANDIN_NS);
+    whole_post(standin_sched, 2, holds_again, NULL);
+    whole_post(standin_sched, 3, opens_again, NULL);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 4);
+}
+
+/* ---- stop ---- */
+
+/* At any moment: while the lookout begins, looks, rests. */
+SIM_WORLD(standin_stop, .heavy = true) {
+    standin_begin(1 + sim_pick(2), 1 + sim_pick(2), THRUM_SHARDED);
+    if (sim_pick(2)) {
+        standin_sleep((int64_t)sim_pick(3) * STANDIN_NS / 2);
+    }
+    whole_stop(standin_sched);
+}
+
+/* The spare that stood in is about to sit down, or sits. */
+SIM_WORLD(standin_stop_back, .heavy = true) {
+    begin(1 + sim_pick(2), THRUM_SHARDED, outstays);
+    whole_pass(&standin_passed);
+    if (sim_pick(2)) {
+        standin_sleep(STANDIN_STAY_NS + (int64_t)sim_pick(2) * STANDIN_NS);
+    }
+    whole_stop(standin_sched);
+    whole_ran_once(0, 2);
+}
+
+static void waits(thrum_task *self, void *arg) {
+    (void)arg;
+    sim_check(thrum_task_is_cancelled(self));
+    whole_count(self, NULL);
+}
+
+/* A stop with a deadline cancels what waits; what holds the worker up it cannot. */
+SIM_WORLD(standin_stop_until, .heavy = true) {
+    standin_begin(1, 1 + sim_pick(2), THRUM_SHARDED);
+    whole_post(standin_sched, 0, standin_holds, NULL);
+    thrum_task_init(&whole_tasks[1], waits, NULL);
+    sim_check(thrum_task_post_wait(standin_sched, &whole_tasks[1]) == 0);
+    int result =
+        thrum_sched_stop_until(standin_sched, thrum_after(STANDIN_NS * (int64_t)(1 + sim_pick(3))));
+    sim_check(result == -ETIMEDOUT);
+    whole_open(&standin_gate);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 2);
+}
+
+/* ---- the report of a deadlock ---- */
+
+static whole_gate told;
+static unsigned reports; /* plain: the hook counts, one thread at a time */
+
+static void take_report(void *ctx, const char *report) {
+    (void)ctx;
+    sim_check(whole_ran[1] == 1 && report[0] == 't');
+    reports++;
+    whole_open(&told);
+}
+
+static int waits_for_ever(void *arg) {
+    sim_check(thrum_sem_wait(&sem) == 0);
+    return *(int *)arg;
+}
+
+/* It comes once, and not before the one that is held up has ended. */
+SIM_WORLD(standin_deadlock, .heavy = true) {
+    static int zero;
+    thrum_attr attr = THRUM_ATTR_INIT;
+    thrum_config config = standin_config(1, 1 + sim_pick(2), THRUM_SHARDED);
+    config.deadlock = take_report;
+    thrum_sem_init(&sem, 0);
+    attr.sched = standin_sched = whole_start(&config);
+    whole_post(standin_sched, 0, standin_holds, NULL);
+    sim_check(thrum_go_with(&attr, waits_for_ever, &zero) == 0);
+    whole_post(standin_sched, 1, sim_pick(2) ? outstays : standin_opens, NULL);
+    whole_pass(&told);
+    thrum_sem_post(&sem);
+    whole_stop(standin_sched);
+    sim_check(reports == 1);
+}
+
+/* ---- refused ---- */
+
+/* Memory for the spare is refused, or a thread for the next one: a second later it is there. */
+SIM_WORLD(standin_refused, .heavy = true, .refusals = 3, .asleep = standin_asleep) {
+    begin(1 + sim_pick(2), THRUM_SHARDED, standin_opens);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 2);
+}
