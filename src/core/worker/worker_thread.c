@@ -71,6 +71,11 @@ void th_worker_free(th_worker *worker) {
     th_sched_free(sched, worker->yields.xslots);
     th_sched_free(sched, worker->sharded.yield_marks);
     th_sched_free(sched, worker->rounds.seen_ticks);
+    /* A spare that could not be made ready is freed at the end once more. */
+    worker->ring.ring.xslots = NULL;
+    worker->yields.xslots = NULL;
+    worker->sharded.yield_marks = NULL;
+    worker->rounds.seen_ticks = NULL;
 }
 
 /* Leaves the thread's own stack for the first fiber's; comes back when the worker leaves. */

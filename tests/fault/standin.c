@@ -1,0 +1,116 @@
+/*
+ * standin.c: spare workers whose threads, memory or stacks the system refuses, and threads whose
+ * processor time cannot be told.
+ */
+/* matrix: policy workers */
+/* matrix: quick 2 4 */
+#include "support/held.h"
+
+#include "platform/faults.h"
+
+static void begin_with_spares(hold *h) {
+    held_init(h);
+    if (h->r.config.workers == 1) {
+        h->r.config.workers_spare = 2;
+    }
+}
+
+static void hold_once(hold *h, held_way way) {
+    held_begin(h, way, held_regular(h), true);
+    open_by_post(h);
+    held_end(h);
+    held_settle(h);
+}
+
+TEST(no_spare_can_be_started) {
+    /* Nobody stands in then; everything else goes on, and nothing is left behind. */
+    static hold h;
+    begin_with_spares(&h);
+    th_os_fail_thread(h.r.config.workers, UINT32_MAX);
+    held_start(&h);
+    th_os_fail_thread(0, 0);
+    held_begin(&h, HELD_READING, held_regular(&h), true);
+    held_open(&h);
+    held_end(&h);
+    CHECK_EQ(held_metrics(&h).standins, 0);
+    held_stop(&h);
+}
+
+TEST(the_next_spare_cannot_be_started) {
+    /* The first one stands in, again and again. */
+    static hold h;
+    begin_with_spares(&h);
+    th_os_fail_thread(h.r.config.workers + 1, UINT32_MAX);
+    held_start(&h);
+    for (int i = 0; i < 3; i++) {
+        hold_once(&h, HELD_READING);
+    }
+    CHECK(held_metrics(&h).standins >= 1);
+    CHECK_EQ(held_metrics(&h).workers, held_regular(&h) + 1);
+    th_os_fail_thread(0, 0);
+    held_stop(&h);
+}
+
+static void refuse_first(void (*fail)(uint32_t after, uint32_t times), uint32_t after) {
+    static hold h;
+    begin_with_spares(&h);
+    h.r.config.alloc = NULL; /* the system's, which fails on demand */
+    h.r.config.free = NULL;
+    held_start(&h);
+    held_begin(&h, HELD_READING, held_regular(&h), true);
+    fail(after, 1);
+    open_by_post(&h);
+    held_end(&h);
+    fail(0, 0);
+    hold_once(&h, HELD_WAITING);
+    held_stop(&h);
+}
+
+TEST(a_spare_has_no_memory_at_first) {
+    /* A second later it has; what waits runs then. */
+    for (uint32_t after = 0; after < 5; after++) {
+        refuse_first(th_os_fail_alloc, after);
+    }
+}
+
+TEST(a_spare_has_no_stack_at_first) {
+    /* A second later it has; what waits runs then. */
+    refuse_first(th_os_fail_map, 0);
+}
+
+static void counts(thrum_task *self, void *arg) {
+    hold *h = arg;
+    (void)self;
+    atomic_fetch_add(&h->ran, 1);
+}
+
+TEST(a_spare_never_has_memory) {
+    /* Nobody stands in; the rig's allocator tells what is freed twice, or never. */
+    static hold h;
+    for (int after = 1; after < 8; after++) {
+        begin_with_spares(&h);
+        held_start(&h);
+        held_begin(&h, HELD_READING, held_regular(&h), true);
+        atomic_store(&h.r.fail_at, atomic_load(&h.r.calls) + after);
+        thrum_task_init(&h.openers[0], counts, &h);
+        CHECK_EQ(thrum_task_post(h.r.sched, &h.openers[0]), 0);
+        SPIN_UNTIL(atomic_load(&h.r.refused) > 0 || atomic_load(&h.ran) > 0);
+        held_open(&h);
+        held_end(&h);
+        held_stop(&h);
+        CHECK_EQ(atomic_load(&h.ran), 1);
+    }
+}
+
+TEST(processor_times_are_not_known) {
+    /* All count as computing: one spare stands in. */
+    static hold h;
+    begin_with_spares(&h);
+    th_os_fail_ran(0, UINT32_MAX);
+    held_start(&h);
+    for (int way = 0; way < HELD_WAYS; way++) {
+        hold_once(&h, (held_way)way);
+    }
+    th_os_fail_ran(0, 0);
+    held_stop(&h);
+}
