@@ -3,7 +3,7 @@
  * processor time cannot be told.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 4 */
+/* matrix: quick 2 */
 #include "support/held.h"
 
 #include "platform/faults.h"

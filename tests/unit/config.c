@@ -7,6 +7,8 @@
 
 static const char *const variables[] = {
     "THRUM_WORKERS",
+    "THRUM_WORKERS_SPARE",
+    "THRUM_STALL_RESCUE_MS",
     "THRUM_POLICY",
     "THRUM_STACK_SIZE",
     "THRUM_LOCAL_CAPACITY",
@@ -19,8 +21,6 @@ static const char *const variables[] = {
     "THRUM_SEARCHERS_MAX",
     "THRUM_SPIN_NS",
     "THRUM_RESCUE_NS",
-    "THRUM_STALL_RESCUE_MS",
-    "THRUM_WORKERS_SPARE",
     "THRUM_FIFO_BLOCK",
     "THRUM_AFFINITY",
     "THRUM_PIN_ALL",
@@ -59,6 +59,8 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->size, b->size);
     CHECK(a->name == b->name);
     CHECK_EQ(a->workers, b->workers);
+    CHECK_EQ(a->workers_spare, b->workers_spare);
+    CHECK_EQ(a->stall_rescue_ms, b->stall_rescue_ms);
     CHECK_EQ(a->policy, b->policy);
     CHECK_EQ(a->stack_size, b->stack_size);
     CHECK_EQ(a->local_capacity, b->local_capacity);
@@ -71,8 +73,6 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->searchers_max, b->searchers_max);
     CHECK_EQ(a->spin_ns, b->spin_ns);
     CHECK_EQ(a->rescue_ns, b->rescue_ns);
-    CHECK_EQ(a->stall_rescue_ms, b->stall_rescue_ms);
-    CHECK_EQ(a->workers_spare, b->workers_spare);
     CHECK_EQ(a->fifo_block, b->fifo_block);
     CHECK_EQ(a->affinity, b->affinity);
     CHECK(a->cpus == b->cpus);
@@ -93,6 +93,8 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.size, sizeof(thrum_config));
     CHECK(c.name == NULL || strcmp(c.name, "thrum") == 0);
     CHECK_EQ(c.workers, THRUM_WORKERS_AUTO);
+    CHECK_EQ(c.workers_spare, THRUM_SPARE_AUTO);
+    CHECK_EQ(c.stall_rescue_ms, 10);
     CHECK_EQ(c.policy, THRUM_SHARDED);
     CHECK_EQ(c.stack_size, 128u << 10);
     CHECK_EQ(c.local_capacity, 1024);
@@ -105,8 +107,6 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.searchers_max, 0);
     CHECK_EQ(c.spin_ns, 0);
     CHECK_EQ(c.rescue_ns, 500000);
-    CHECK_EQ(c.stall_rescue_ms, 10);
-    CHECK_EQ(c.workers_spare, THRUM_SPARE_AUTO);
     CHECK_EQ(c.affinity, THRUM_AFFINITY_NONE);
     CHECK(c.cpus == NULL);
     CHECK(!c.pin_all);
@@ -126,6 +126,10 @@ TEST(defaults_are_those_of_the_header) {
 TEST(environment_overrides_each_field) {
     /* Each variable changes its field. */
     CHECK_EQ(with("THRUM_WORKERS", "7").workers, 7);
+    CHECK_EQ(with("THRUM_WORKERS_SPARE", "0").workers_spare, 0);
+    CHECK_EQ(with("THRUM_WORKERS_SPARE", "1024").workers_spare, 1024);
+    CHECK_EQ(with("THRUM_STALL_RESCUE_MS", "0").stall_rescue_ms, 0);
+    CHECK_EQ(with("THRUM_STALL_RESCUE_MS", "1000000").stall_rescue_ms, 1000000);
     CHECK_EQ(with("THRUM_POLICY", "sharded").policy, THRUM_SHARDED);
     CHECK_EQ(with("THRUM_POLICY", "fifo").policy, THRUM_FIFO);
     CHECK_EQ(with("THRUM_POLICY", "global").policy, THRUM_GLOBAL);
@@ -146,10 +150,6 @@ TEST(environment_overrides_each_field) {
     CHECK_EQ(with("THRUM_SPIN_NS", "1234").spin_ns, 1234);
     CHECK_EQ(with("THRUM_RESCUE_NS", "1000").rescue_ns, 1000);
     CHECK_EQ(with("THRUM_RESCUE_NS", "999").rescue_ns, 500000);
-    CHECK_EQ(with("THRUM_STALL_RESCUE_MS", "0").stall_rescue_ms, 0);
-    CHECK_EQ(with("THRUM_STALL_RESCUE_MS", "1000001").stall_rescue_ms, 10);
-    CHECK_EQ(with("THRUM_WORKERS_SPARE", "3").workers_spare, 3);
-    CHECK_EQ(with("THRUM_WORKERS_SPARE", "1025").workers_spare, THRUM_SPARE_AUTO);
     CHECK_EQ(with("THRUM_FIFO_BLOCK", "32").fifo_block, 32);
     CHECK_EQ(with("THRUM_AFFINITY", "1").affinity, THRUM_AFFINITY_ONE);
     CHECK_EQ(with("THRUM_AFFINITY", "one").affinity, THRUM_AFFINITY_ONE);
@@ -193,6 +193,10 @@ TEST(environment_garbage_is_ignored) {
         {"THRUM_WORKERS", "1025"},
         {"THRUM_WORKERS", "4294967297"},
         {"THRUM_WORKERS", "99999999999999999999999"},
+        {"THRUM_WORKERS_SPARE", "1025"},
+        {"THRUM_WORKERS_SPARE", "auto"},
+        {"THRUM_STALL_RESCUE_MS", "1000001"},
+        {"THRUM_STALL_RESCUE_MS", "-1"},
         {"THRUM_POLICY", ""},
         {"THRUM_POLICY", "best"},
         {"THRUM_POLICY", "global2"},
@@ -297,6 +301,8 @@ TEST(start_refuses_each_field_out_of_range) {
     CHECK_FIELD(size, SIZE_MAX, -EINVAL);
     CHECK_FIELD(workers, THRUM_WORKERS_MAX + 1, -EINVAL);
     CHECK_FIELD(workers, (unsigned)-2, -EINVAL);
+    CHECK_FIELD(workers_spare, THRUM_WORKERS_MAX + 1, -EINVAL);
+    CHECK_FIELD(stall_rescue_ms, 1000001, -EINVAL);
     CHECK_FIELD(policy, (thrum_policy)17, -EINVAL);
     CHECK_FIELD(stack_size, (64u << 20) + 1, -EINVAL);
     CHECK_FIELD(stack_size, SIZE_MAX, -EINVAL);
@@ -315,8 +321,6 @@ TEST(start_refuses_each_field_out_of_range) {
     CHECK_FIELD(stack_size, 0, -EINVAL);
     CHECK_FIELD(spin_ns, -1, -EINVAL);
     CHECK_FIELD(rescue_ns, 999, -EINVAL);
-    CHECK_FIELD(stall_rescue_ms, 1000001, -EINVAL);
-    CHECK_FIELD(workers_spare, THRUM_WORKERS_MAX + 1, -EINVAL);
     CHECK_FIELD(guard, (thrum_guard)17, -EINVAL);
     CHECK_FIELD(blocking_threads_max, 0, -EINVAL);
     CHECK_FIELD(blocking_keepalive, -1, -EINVAL);
@@ -345,6 +349,12 @@ TEST(what_a_start_refuses_is_said_in_words) {
     check_words(&c, "");
     c.workers = 5000;
     check_words(&c, "workers is 5000: it must be 0 to 1024, or THRUM_WORKERS_AUTO");
+    c = defaults();
+    c.workers_spare = 1025;
+    check_words(&c, "workers_spare is 1025: it must be 0 to 1024, or THRUM_SPARE_AUTO");
+    c = defaults();
+    c.stall_rescue_ms = 1000001;
+    check_words(&c, "stall_rescue_ms is 1000001: it must be 0 to 1000000");
     c = defaults();
     c.spin_ns = -7;
     check_words(&c, "spin_ns is -7: it must not be negative");
@@ -411,6 +421,10 @@ TEST(start_accepts_the_ends_of_each_range) {
     clear_environment();
     CHECK_ACCEPTED(workers, 1);
     CHECK_ACCEPTED(workers, 64);
+    CHECK_ACCEPTED(workers_spare, 0);
+    CHECK_ACCEPTED(workers_spare, THRUM_WORKERS_MAX);
+    CHECK_ACCEPTED(stall_rescue_ms, 1);
+    CHECK_ACCEPTED(stall_rescue_ms, 1000000);
     CHECK_ACCEPTED(policy, THRUM_GLOBAL);
     CHECK_ACCEPTED(policy, THRUM_FIFO);
     CHECK_ACCEPTED(fifo_block, 1);
@@ -434,8 +448,6 @@ TEST(start_accepts_the_ends_of_each_range) {
     CHECK_ACCEPTED(spin_ns, 20000);
     CHECK_ACCEPTED(rescue_ns, 1000);
     CHECK_ACCEPTED(rescue_ns, INT64_MAX);
-    CHECK_ACCEPTED(stall_rescue_ms, 1000000);
-    CHECK_ACCEPTED(workers_spare, THRUM_WORKERS_MAX);
     CHECK_ACCEPTED(affinity, true);
     CHECK_ACCEPTED(affinity, THRUM_AFFINITY_ANY);
     CHECK_ACCEPTED(affinity, THRUM_AFFINITY_CACHE);

@@ -95,7 +95,7 @@ TEST(a_bound_thread_waits_for_a_spare) {
 /* ---- deadlocks ---- */
 
 TEST(a_deadlock_is_reported_behind_a_spare) {
-    /* All workers and spares sleep then, on the bench or not; while workers are held up it is none. */
+    /* All workers and spares sleep then, on the bench or not. */
     static hold h;
     begin_with_spares(&h);
     h.r.config.deadlock = keep_report;

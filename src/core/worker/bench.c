@@ -61,14 +61,16 @@ static void hand_on(const th_worker *by, thrum_sched *sched, int64_t now) {
 }
 
 /*
- * The lookout rests when all are parked, or a worker has been free for a while. From a word in
- * which one is free: whoever takes the last free one away afterwards sees the bit.
+ * The lookout rests when all are parked, or a worker has been free for a while; but first those
+ * that are not wanted any more sit down. From a word in which a worker is free: whoever takes the
+ * last free one away afterwards sees the bit.
  */
 static void rest(th_worker *worker, uint64_t word) {
     thrum_sched *sched = worker->sched;
     th_bench *bench = &sched->bench;
     bool idle = th_park_parked(word) == sched->workers_count;
-    if (bench->standing_in || (!idle && ++bench->free_looks < FREE_LOOKS)) {
+    bool long_free = ++bench->free_looks >= FREE_LOOKS;
+    if (bench->standing_in > bench->wanted || (!idle && !long_free)) {
         return;
     }
     bench->free_looks = 0;
@@ -303,7 +305,9 @@ static bool is_over(th_worker *worker) {
         return false;
     }
     worker->stint.looked_at = now;
-    if (!bench->has_lookout && !bench->closed && now - bench->looked_at >= interval) {
+    /* Where there is no lookout, or it rests, nobody else looks. */
+    int64_t unseen = now - bench->looked_at;
+    if (!bench->closed && unseen >= (bench->has_lookout ? 2 * interval : interval)) {
         th_stall_look(worker, now);
     }
     bool over = now - worker->stint.since >= STAY_NS && bench->standing_in > bench->wanted &&
