@@ -164,9 +164,9 @@ void th_watch_timers(thrum_sched *sched, th_worker *by) {
 }
 
 void th_rouse_lookout(thrum_sched *sched, uint64_t word) {
-    /* seq: the worker is awake before the number is read; a spare sits down, then looks */
-    th_fence_seq();
-    /* relaxed: ordered by the fence */
+    /* pairs: th_park_announce, rest; the number of those that sit, as of the caller's word */
+    th_fence_acquire();
+    /* relaxed: behind the fence; a spare that begins to take part meanwhile compares later */
     if (th_park_parked(word) > th_load_relaxed(&sched->bench.xbenched)) {
         return; /* another worker is free */
     }
@@ -178,8 +178,7 @@ void th_rouse_lookout(thrum_sched *sched, uint64_t word) {
 }
 
 void th_appoint_lookout(th_worker *spare) {
-    /* pairs: sleep_on_bench; what was written for it */
-    th_or_release(&spare->xsleep, TH_SLEEP_LOOKOUT);
+    th_or_relaxed(&spare->xsleep, TH_SLEEP_LOOKOUT); /* relaxed: see sleep_on_bench */
     th_os_futex_wake(&spare->xsleep, 1);
 }
 

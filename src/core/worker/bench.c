@@ -213,8 +213,8 @@ static void sleep_on_bench(th_worker *worker) {
     int64_t interval = th_stall_interval(worker->sched);
     int64_t next = TH_FOREVER;
     for (;;) {
-        /* pairs: th_appoint_lookout; what was written for it */
-        uint32_t word = th_load_acquire(&worker->xsleep);
+        /* relaxed: the lock orders what a lookout reads; th_park_unannounce the rest */
+        uint32_t word = th_load_relaxed(&worker->xsleep);
         if (!(word & TH_SLEEP_PARKED)) {
             return;
         }
@@ -352,21 +352,13 @@ static void spare_main(void *arg) {
     th_store_relaxed(&worker->xtid, th_os_thread_number()); /* relaxed: for looks at it */
     th_or_relaxed(&worker->xsleep, TH_SLEEP_PARKED); /* relaxed: a fence follows. It was counted */
     th_fence_seq(); /* seq: it may be notified before the flag is read; end_threads */
-    for (;;) {
-        /* relaxed: ordered by the fence */
-        if (th_load_relaxed(&sched->xexit)) {
-            (void)th_park_leave(worker);
-        } else {
-            sleep_on_bench(worker);
-        }
-        th_park_unannounce(worker);
-        if (worker->stint.takes_part || th_load_relaxed(&sched->xexit)) { /* relaxed: as above */
-            break;
-        }
-        (void)th_park_announce(worker, true);
-        th_fence_seq(); /* seq: as above */
-        th_park_tell(sched);
+    /* relaxed: ordered by the fence */
+    if (th_load_relaxed(&sched->xexit)) {
+        (void)th_park_leave(worker);
+    } else {
+        sleep_on_bench(worker); /* until it stands in, or the scheduler ends */
     }
+    th_park_unannounce(worker);
     if (worker->stint.takes_part) {
         th_worker_main(worker);
     }
