@@ -241,6 +241,20 @@ SIM_WORLD(standin_again, .heavy = true, .asleep = standin_asleep) {
     whole_ran_once(0, 4);
 }
 
+static void post_after(unsigned i, thrum_task_fn fn, thrum_time after) {
+    thrum_task_init(&whole_tasks[i], fn, NULL);
+    sim_check(thrum_task_post_after(standin_sched, &whole_tasks[i], after) == 0);
+}
+
+/* A deadline wakes the worker, and no thread that would know how many spares sit by now. */
+SIM_WORLD(standin_rest_due, .heavy = true, .asleep = standin_asleep) {
+    begin(1, THRUM_SHARDED, outstays);
+    post_after(2, holds_again, LONG_NS);
+    post_after(3, opens_again, LONG_NS);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 4);
+}
+
 /* ---- stop ---- */
 
 /* At any moment: while the lookout begins, looks, rests. */
@@ -252,9 +266,18 @@ SIM_WORLD(standin_stop, .heavy = true) {
     whole_stop(standin_sched);
 }
 
-/* The spare that stood in is about to sit down, or sits. */
+static void reads(void *ctx, int worker) {
+    (void)ctx, (void)worker;
+    sim_check(whole_ran[0] == 1 && whole_ran[1] == 1);
+}
+
+/* The spare that stood in is about to sit down, or sits; its hook knows what all tasks did. */
 SIM_WORLD(standin_stop_back, .heavy = true) {
-    begin(1 + sim_pick(2), THRUM_SHARDED, outstays);
+    thrum_config config = standin_config(1, 1 + sim_pick(2), THRUM_SHARDED);
+    config.worker_stop = reads;
+    standin_sched = whole_start(&config);
+    whole_post(standin_sched, 0, standin_holds, NULL);
+    whole_post(standin_sched, 1, sim_pick(2) ? outstays : standin_opens, NULL);
     whole_pass(&standin_passed);
     if (sim_pick(2)) {
         standin_sleep(STANDIN_STAY_NS + (int64_t)sim_pick(2) * STANDIN_NS);
