@@ -147,6 +147,9 @@ static int answers(void *arg) {
 TEST(a_child_starts_a_scheduler_of_its_own) {
     /* It has spares that stand in there. */
     static hold h;
+    if (UNDER_TSAN) {
+        CHECK_SKIP("the thread sanitizer starts no threads after a fork");
+    }
     begin_with_spares(&h);
     start_and_hold(&h, HELD_READING);
     pid_t child = fork();

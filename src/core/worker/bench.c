@@ -35,9 +35,7 @@ static th_worker *another(const th_worker *but, thrum_sched *sched, int64_t now)
             return &spares[i];
         }
     }
-    /* relaxed: a stop that begins at this moment may see one more */
-    bool stops = bench->closed || th_load_relaxed(&sched->xstopping);
-    if (stops || sched->workers_regular + bench->started == sched->workers_count ||
+    if (bench->closed || sched->workers_regular + bench->started == sched->workers_count ||
         (bench->refused_at && now - bench->refused_at < RETRY_NS)) {
         return NULL;
     }
