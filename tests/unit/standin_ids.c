@@ -258,7 +258,7 @@ static void dumps_and_opens(thrum_task *self, void *arg) {
     CHECK(count_of(text, "held up for ") >= 1);
     CHECK_EQ(count_of(text, "; worker "), count_of(text, " stands in"));
     CHECK_EQ(count_of(text, " stands in"), 1);
-    /* Which of the two is told by the thread's processor time, and others use the processors, too. */
+    /* Which of the two: by the thread's processor time, and others use the processors, too. */
     CHECK(count_of(text, "computing") + count_of(text, "its thread blocked") >= 1);
     free(text);
     held_open(h);
