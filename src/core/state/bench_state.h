@@ -44,6 +44,7 @@ typedef struct th_bench {
 /* A spare's present time on the bench or off it; the owner's. */
 typedef struct th_stint {
     bool takes_part;   /* it is counted in `standing_in` */
+    bool slept;        /* it has slept, and found nothing yet */
     bool ready;        /* it has what a worker needs to run */
     int64_t since;     /* the time since which it takes part */
     int64_t looked_at; /* when it last asked whether it is still wanted */

@@ -299,10 +299,11 @@ static bool is_over(th_worker *worker) {
         return true;
     }
     int64_t now = th_os_now();
-    if (now - worker->stint.looked_at < interval || !th_lock_try(&bench->lock)) {
+    if (now - worker->stint.looked_at < interval) {
         return false;
     }
     worker->stint.looked_at = now;
+    th_lock_acquire(&bench->lock); /* not only tried: the lookout that wakes it has the lock */
     /* Where there is no lookout, or it rests, nobody else looks. */
     int64_t unseen = now - bench->looked_at;
     if (!bench->closed && unseen >= (bench->has_lookout ? 2 * interval : interval)) {
@@ -333,9 +334,9 @@ th_work *th_bench_find(th_worker *worker) {
             }
         }
         (void)th_timers_help(worker); /* those of workers that are held up */
+        worker->stint.slept = false;
         th_work *work = th_find(worker);
-        /* pairs: end_threads */
-        if (work || th_load_acquire(&sched->xexit)) {
+        if (work || !worker->stint.slept) {
             return work;
         }
     }
