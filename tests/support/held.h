@@ -2,7 +2,7 @@
  * held.h: a scheduler whose workers are held up, and what only a spare worker can run meanwhile.
  *
  *   hold      n tasks that hold up the workers that run them, until something opens the hold
- *   opener    what opens it; if nobody runs that the test never ends, and the watchdog tells
+ *   opener    what opens it; if it never runs the test never ends, and the watchdog tells
  *
  * No test sleeps, nor asks how long anything took.
  */

@@ -3,7 +3,7 @@
  * meanwhile is run.
  *
  * Each regular worker has a task that blocks its thread, or computes, until something has run that
- * is queued while they all do: if nobody stands in, nothing ever ends that.
+ * is queued while they all do: if no spare stands in, nothing ever ends that.
  */
 /* matrix: policy workers */
 /* matrix: quick 2 8 */
@@ -163,7 +163,7 @@ static void fibers_and_wake(hold *h) {
 }
 
 TEST(fibers_of_a_held_worker_go_on) {
-    /* They yield, sleep, pass a value, and were begun by nobody when their worker was held up. */
+    /* They yield, sleep and pass a value, and had not begun when their worker was held up. */
     check_fibers(fibers_and_wake, NULL);
 }
 

@@ -41,10 +41,10 @@ typedef struct th_backtrace_stack {
 } th_backtrace_stack;
 
 /*
- * Copies words of the fiber, whose stack pointer was this when it was suspended, or when its thread
- * began to wait in a system call, under this number; returns how many. The caller
- * holds what keeps the stack mapped; if `waiter` is not NULL, the fiber is held, too. Otherwise the
- * fiber may go on meanwhile, and the copied words may be of different moments.
+ * Copies words of the fiber's stack under this number; returns how many. `pointer` is its stack
+ * pointer as it was when the fiber was suspended, or when its thread began to wait in a system
+ * call. The caller holds what keeps the stack mapped; if `waiter` is not NULL, the fiber is held,
+ * too. Otherwise the fiber may go on meanwhile, and the copied words may be of different moments.
  */
 unsigned th_backtrace_scan(th_backtrace *backtrace, unsigned number, th_backtrace_stack stack,
                            uintptr_t pointer, const th_waiter *waiter);

@@ -111,7 +111,7 @@ void th_notify_somebody(th_worker *worker, uint64_t word) {
     if (th_park_searchers(word) && !th_park_long(word)) {
         return;
     }
-    /* relaxed: the woken worker acquires it in unannounce; an older one says that it came round */
+    /* relaxed: th_park_unannounce acquires it; an older one says that the worker came round */
     th_store_relaxed(&worker->xlone_tick, th_load_relaxed(&worker->xtick));
     wake_next(worker->sched, worker, TH_WAKE_SUBMIT, false, true);
 }

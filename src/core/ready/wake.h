@@ -37,8 +37,8 @@ bool th_wake_worker(th_worker *target);
 void th_watch_timers(thrum_sched *sched, th_worker *by);
 
 /*
- * By a worker that goes on, or a spare that sits down, and whose change of the park word made it
- * `word`: if that leaves no worker free, the lookout rests no longer.
+ * By a worker that goes on, and whose change of the park word made it `word`: if that leaves no
+ * worker free, the lookout rests no longer.
  */
 void th_rouse_lookout(thrum_sched *sched, uint64_t word);
 /* Makes a spare on the bench look from time to time. */

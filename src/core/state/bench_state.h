@@ -14,7 +14,7 @@ typedef struct th_held {
     int64_t since;      /* the time of the look that first saw this tick */
     unsigned looks;     /* looks since then that were not late, and saw the same */
     int64_t ran_ns;     /* the processor time of its thread at the last look, or -1: not known */
-    int64_t blocked_at; /* that time when its thread was found blocked, or -1 */
+    int64_t blocked_at; /* the processor time at which it was found blocked, or -1 */
     bool held;          /* it is held up by one task */
     bool blocked;       /* its thread waits for something; otherwise it computes */
     int standin;        /* the number of the spare that came for it, or -1 */
@@ -26,9 +26,9 @@ typedef struct th_bench {
     unsigned standing_in; /* spares that take part */
     unsigned wanted;      /* how many of these are wanted, by the last look */
     unsigned blocked;     /* held-up workers whose threads are blocked, by the last look */
-    bool computing;       /* there are held-up workers that compute */
-    bool stuck;           /* what waits is not served by any worker */
-    unsigned running;     /* workers that do not sleep */
+    bool computing;       /* there are held-up workers that compute, by the last look */
+    bool stuck;           /* what waits is not served by any worker, by the last look */
+    unsigned running;     /* workers that did not sleep at the last look */
     unsigned cpus;        /* constant: processors for its threads */
     bool has_lookout;
     bool closed;           /* no more threads are started */
@@ -37,7 +37,7 @@ typedef struct th_bench {
     int64_t waiting_since; /* work has waited at each look since then; INT64_MAX: none waits */
     int64_t refused_at;    /* the time at which the system last refused a thread or memory */
     th_held *held;         /* of each worker, by its number; NULL: there are no spares */
-    uint32_t xlookout;     /* the number of the lookout that rests; its own while it does not */
+    uint32_t xlookout;     /* the lookout's number; written with the lock, read to rouse it */
     uint32_t xbenched;     /* spares that do not take part; written with the lock */
 } th_bench;
 

@@ -4,12 +4,13 @@
  *     bits  0-10   top        the idle stack's top: a worker's number + 1, or 0
  *     bits 11-21   sentinel   the parked worker that sleeps for a bounded time, + 1, or 0
  *     bits 22-32   searchers  workers that look for work to steal, or are woken to do so
- *     bits 33-43   parked     workers that have announced that they park, until they go on
+ *     bits 33-43   parked     workers that have announced that they park, until they go on; spares
+ *                             from the start on
  *     bit  44      back-off   a parked worker backs off from stealing: it comes back very soon
  *     bit  45      watch      there is a sentinel, and it comes round within the bound (rescue_ns);
  *                             a sentinel without this bit sleeps long, and is to be woken
- *     bit  46     rest       the lookout sleeps without limit: whoever leaves no worker free rouses
- *                             it (core/worker/STANDIN.md)
+ *     bit  46      rest       the lookout sleeps without limit: a worker that goes on and leaves
+ *                             none free rouses it (core/worker/STANDIN.md)
  *     bits 47-63   tag        grows with every push and pop: a stale top is not taken for a new one
  *
  * ABA: a popper reads top and that worker's link, and is then delayed. Its exchange succeeds

@@ -282,7 +282,7 @@ struct thrum_sched {
     th_os_cpuset *cpus;               /* its threads' CPUs (affinity.h); NULL: the starter's */
     unsigned strides_count;
 
-    /* Written once or twice in its life. */
+    /* Written a few times in its life. */
     uint32_t xcancelling;  /* TH_CANCEL_ALL, TH_CANCEL_SNAPSHOT_ONE; written under th_cancel_lock */
     bool xtimed;           /* timers have been used */
     unsigned xworkers_end; /* one more than the largest number of a worker that has taken part */

@@ -2,8 +2,9 @@
  * bench.c: see bench.h.
  *
  * A spare on the bench counts as parked, but stands neither in the idle stack nor is it the
- * sentinel, so nobody wakes it for work. One of them is the lookout: while no worker is free it
- * looks from time to time whether any is held up, and then stands in itself.
+ * sentinel, so it is not woken for queued work, unless by an old entry of its own in the stack. One
+ * of them is the lookout: while no worker is free it looks from time to time whether any is held
+ * up, and then stands in itself.
  */
 #include "core/worker/bench.h"
 
@@ -60,8 +61,8 @@ static void hand_on(const th_worker *by, thrum_sched *sched, int64_t now) {
 
 /*
  * The lookout rests when all are parked, or a worker has been free for a while; but first those
- * that are not wanted any more sit down. From a word in which a worker is free: whoever takes the
- * last free one away afterwards sees the bit.
+ * that are not wanted any more sit down. The bit is set in a word in which a worker is free: the
+ * last free one sees it when it goes on.
  */
 static void rest(th_worker *worker, uint64_t word) {
     thrum_sched *sched = worker->sched;
@@ -72,12 +73,12 @@ static void rest(th_worker *worker, uint64_t word) {
         return;
     }
     bench->free_looks = 0;
-    /* relaxed: its own bit; nobody sets it before the exchange */
+    /* relaxed: its own bit; nothing relies on it before the exchange */
     th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LOOKOUT);
     /* relaxed: written with the lock */
     while (th_park_parked(word) > th_load_relaxed(&bench->xbenched)) {
         /* lock-free: it fails only when another change of the word succeeded */
-        /* pairs: th_rouse_lookout; who is the lookout */
+        /* pairs: th_rouse_lookout; which spare is the lookout */
         if (th_cas_release(&sched->xpark, &word, word | TH_PARK_REST)) {
             return;
         }
@@ -229,7 +230,7 @@ static void sleep_on_bench(th_worker *worker) {
     }
 }
 
-/* What a worker keeps for itself: it may sit for long. */
+/* Gives back what a worker keeps for itself: it may sit for long. */
 static void give_back(th_worker *worker) {
     while (worker->idle_count > 1) {
         th_fiber_cache_give(worker);
@@ -238,7 +239,7 @@ static void give_back(th_worker *worker) {
     th_slab_flush(&worker->spawn);
 }
 
-/* Sits until something is to be done: it takes part, or has pinned work, or the scheduler ends. */
+/* Sits until it takes part, has pinned work, was woken by an old entry, or the scheduler ends. */
 static void sit(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     worker->backoff.ns = 0;
@@ -283,7 +284,7 @@ static void come_for_own(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_lock_acquire(&sched->bench.lock);
     if (sched->bench.xlookout == worker->index) {
-        /* relaxed: it may be resting, and does no longer; a rouser that came before does no harm */
+        /* relaxed: it rests no longer, if it did; a rouser that came before does no harm */
         th_and_relaxed(&sched->xpark, ~TH_PARK_REST);
     }
     begin(worker, th_os_now());
@@ -304,7 +305,7 @@ static bool is_over(th_worker *worker) {
     }
     worker->stint.looked_at = now;
     th_lock_acquire(&bench->lock); /* not only tried: the lookout that wakes it has the lock */
-    /* Where there is no lookout, or it rests, nobody else looks. */
+    /* Where there is no lookout, or it rests, no other spare looks. */
     int64_t unseen = now - bench->looked_at;
     if (!bench->closed && unseen >= (bench->has_lookout ? 2 * interval : interval)) {
         th_stall_look(worker, now);
@@ -349,7 +350,8 @@ static void spare_main(void *arg) {
     th_worker *worker = arg;
     thrum_sched *sched = worker->sched;
     th_store_relaxed(&worker->xtid, th_os_thread_number()); /* relaxed: for looks at it */
-    th_or_relaxed(&worker->xsleep, TH_SLEEP_PARKED); /* relaxed: a fence follows. It was counted */
+    /* relaxed: a fence follows. It is counted as parked from the start on */
+    th_or_relaxed(&worker->xsleep, TH_SLEEP_PARKED);
     th_fence_seq(); /* seq: it may be notified before the flag is read; end_threads */
     /* relaxed: ordered by the fence */
     if (th_load_relaxed(&sched->xexit)) {

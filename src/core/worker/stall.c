@@ -35,7 +35,7 @@ static bool is_blocked(const th_worker *w, th_held *held, int64_t ran, int64_t s
     if (ran == held->blocked_at) {
         return true; /* it has not run at all since that was found out */
     }
-    /* Fewer threads than processors: none has to wait for one. */
+    /* No more workers are awake than there are processors: none has to wait for one. */
     if (bench->running <= bench->cpus || th_os_thread_waits(number)) {
         held->blocked_at = ran;
         return true;
@@ -64,7 +64,7 @@ static void look_at(thrum_sched *sched, const th_worker *w, int64_t now, int64_t
     if (held->looks >= LOOKS && now - held->since >= bound(sched)) {
         if (!held->held) {
             held->held = true;
-            /* relaxed: a figure to look at; the lookout is no worker that has figures */
+            /* relaxed: a figure to look at; a lookout may be in no column of the metrics */
             th_add_relaxed(&sched->externals.counters.xstalls, 1u);
         }
         held->blocked = is_blocked(w, held, ran, span);
