@@ -103,7 +103,7 @@ bool th_steal_backs_off(th_worker *worker) {
 int64_t th_left_alone_ns(const th_worker *victim) {
     /* relaxed: as in `back_off` (find.c) */
     int64_t ns = th_load_relaxed(&victim->xalone_ns);
-    if (!ns || victim->sched->workers_regular == 2) { /* with two there is no other thief */
+    if (!ns || victim->sched->workers_regular == 2) { /* no other thief but a spare */
         return 0;
     }
     /* relaxed: as in `back_off` (find.c) */
