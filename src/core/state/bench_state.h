@@ -31,7 +31,7 @@ typedef struct th_bench {
     unsigned running;     /* workers that did not sleep at the last look */
     unsigned cpus;        /* constant: processors for its threads */
     bool has_lookout;
-    bool closed;           /* no more threads are started */
+    bool closed;           /* no more threads are started, and no spare looks */
     unsigned free_looks;   /* looks in a row that found a free worker */
     int64_t looked_at;     /* the time of the last look */
     int64_t waiting_since; /* work has waited at each look since then; INT64_MAX: none waits */
@@ -41,7 +41,10 @@ typedef struct th_bench {
     uint32_t xbenched;     /* spares that do not take part; written with the lock */
 } th_bench;
 
-/* A spare's present time on the bench or off it; the owner's. */
+/*
+ * A spare's present time on the bench or off it. Its owner writes it: `takes_part` and `since` with
+ * the bench's lock, since other spares read them.
+ */
 typedef struct th_stint {
     bool takes_part;   /* it is counted in `standing_in` */
     bool slept;        /* it has slept, and found nothing yet */

@@ -12,7 +12,7 @@ th_work *th_bench_find(th_worker *spare);
 
 /* Starts the first spare, which is the lookout. If the system refuses it, there is none. */
 void th_bench_start(thrum_sched *sched);
-/* From now on no more are started; returns how many have been. */
+/* From now on no more are started, and none looks; returns how many have been started. */
 unsigned th_bench_close(thrum_sched *sched);
 
 #endif
