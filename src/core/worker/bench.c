@@ -121,15 +121,16 @@ static void begin(th_worker *worker, int64_t now) {
         th_lock_release(&sched->bound_lock);
     }
     unsigned i = 0;
-    while (i < worker->index && (!bench->held[i].held || bench->held[i].standin >= 0)) {
+    while (i < sched->workers_count && (!bench->held[i].held || bench->held[i].standin >= 0)) {
         i++;
     }
-    if (i < worker->index) {
+    bool known = i < sched->workers_count;
+    if (known) {
         bench->held[i].standin = (int)worker->index;
     }
     th_count(&worker->counters.xstandins, 1);
     if (th_is_traced(worker)) {
-        th_trace_notes(worker, TH_TRACED_STANDS_IN, i < worker->index ? i + 1 : 0);
+        th_trace_notes(worker, TH_TRACED_STANDS_IN, known ? i + 1 : 0);
     }
     if (!bench->has_lookout || bench->xlookout == worker->index) {
         hand_on(worker, sched, now);
@@ -239,14 +240,18 @@ static void give_back(th_worker *worker) {
     th_slab_flush(&worker->spawn);
 }
 
+/* Gives up its token, and the sentinel's role. */
+static void pass_on(th_worker *worker) {
+    if (worker->searching || worker->sentinel) {
+        th_went_busy(worker);
+    }
+}
+
 /* Sits until it takes part, has pinned work, was woken by an old entry, or the scheduler ends. */
 static void sit(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     worker->backoff.ns = 0;
     worker->backoff.at = 0;
-    if (worker->searching || worker->sentinel) {
-        th_went_busy(worker);
-    }
     give_back(worker);
     bool last = th_park_announce(worker, true);
     /* seq: announced before what follows is read; the other sides are as for th_park */
@@ -319,8 +324,11 @@ static bool is_over(th_worker *worker) {
     return over;
 }
 
+/* Whether there is something better to do than to look through stacks. */
 static bool is_wanted(th_worker *worker) {
-    return worker->stint.takes_part;
+    thrum_sched *sched = worker->sched;
+    /* relaxed: a hint; it looks again when it has announced itself */
+    return sched->policy->pending(worker) || th_load_relaxed(&sched->xexit);
 }
 
 th_work *th_bench_find(th_worker *worker) {
@@ -328,6 +336,7 @@ th_work *th_bench_find(th_worker *worker) {
     for (;;) {
         /* relaxed: th_find acquires it */
         while (!worker->handoff && is_over(worker) && !th_load_relaxed(&sched->xexit)) {
+            pass_on(worker); /* others must not rely on it while it trims */
             th_fiber_cache_trim(worker, is_wanted);
             sit(worker);
             if (!worker->stint.takes_part && !th_inject_is_empty(&worker->inbox)) {
