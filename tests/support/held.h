@@ -58,6 +58,7 @@ struct hold {
 static inline void held_init(hold *h) {
     memset(h, 0, sizeof(*h));
     rig_init(&h->r);
+    h->r.config.workers_spare = THRUM_SPARE_AUTO;
 }
 
 static inline void held_start(hold *h) {

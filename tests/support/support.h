@@ -220,6 +220,10 @@ static inline void rig_init(rig *r) {
     thrum_config_init(&r->config);
     if (check_env("THRUM_WORKERS", 1) == 0) /* asked for by a cell: the library ignores it */
         r->config.workers = 0;
+    /* Many tests count what a spare would add to (who is parked, memory): those about spares, and
+     * a variant, ask for them. */
+    if (check_env("THRUM_WORKERS_SPARE", 0) == 0)
+        r->config.workers_spare = 0;
     r->config.hook_ctx = r;
     r->config.alloc = rig_alloc;
     r->config.free = rig_free;

@@ -53,6 +53,7 @@ static void check_deadline(bool spare_too) {
     thrum_sem_init(&h.blocked, 0);
     thrum_event_init(&h.set, THRUM_EVENT_MANUAL, false);
     rig_init(&h.r);
+    h.r.config.workers_spare = THRUM_SPARE_AUTO;
     h.r.config.workers = WORKERS;
     h.r.config.workers_spare = 2;
     h.r.config.stall_rescue_ms = 10;
