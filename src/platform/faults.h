@@ -18,6 +18,21 @@ typedef enum th_os_fault {
     TH_OS_FAULT_ALLOC,          /* th_os_alloc */
     TH_OS_FAULT_BARRIER,        /* th_os_barrier_start, th_os_barrier */
     TH_OS_FAULT_RAN,            /* th_os_thread_ran */
+    TH_OS_FAULT_POLLSET,        /* th_os_pollset_open */
+    TH_OS_FAULT_POLLSET_ADD,    /* th_os_pollset_add */
+    TH_OS_FAULT_EVENTFD,        /* th_os_wakeup_open */
+    TH_OS_FAULT_PWAIT2,         /* epoll_pwait2: then waits are in whole milliseconds */
+    TH_OS_FAULT_READ,           /* th_os_io_read, th_os_io_readv */
+    TH_OS_FAULT_WRITE,          /* th_os_io_write, th_os_io_writev */
+    TH_OS_FAULT_ACCEPT,         /* th_os_io_accept */
+    TH_OS_FAULT_ABORTED,        /* th_os_io_accept: a connection that ended before it was taken */
+    TH_OS_FAULT_SOCKET,         /* th_os_socket_open */
+    TH_OS_FAULT_BIND,           /* th_os_socket_bind */
+    TH_OS_FAULT_CONNECT,        /* th_os_socket_connect */
+    TH_OS_FAULT_MESSAGE,        /* th_os_socket_send, _receive, _send_fds, _receive_fds */
+    TH_OS_FAULT_RESOLVE,        /* th_os_resolve */
+    TH_OS_FAULT_REOPEN,         /* th_os_io_reopen */
+    TH_OS_FAULT_DUPLICATE,      /* th_os_io_duplicate */
     TH_OS_FAULT_KINDS
 } th_os_fault;
 

@@ -12,6 +12,9 @@
 
 #include "base/cc.h"
 #include "platform/context.h"
+#include "platform/descriptor.h"
+#include "platform/signal.h"
+#include "platform/socket.h"
 
 /* ---- clock ---- */
 
@@ -248,6 +251,8 @@ void th_os_stderr(const char *text, size_t length);
 TH_NORETURN void th_os_abort(void);
 /* Ends the process at once: no exit handler is called, no stream is flushed. */
 TH_NORETURN void th_os_exit(int status);
+/* Has this called when the process ends by exit. Returns 0 or -ENOMEM. */
+int th_os_at_exit(void (*call)(void));
 
 /* ---- memory ---- */
 

@@ -3,6 +3,8 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "base/annotate.h"
 #include "base/atomic.h"
@@ -158,6 +160,51 @@ TEST(thread_pointer_is_told_at_exit) {
 
 static void look_at_cpus(void *arg) {
     CHECK_EQ(th_os_cpuset_granted(arg), 0);
+}
+
+/* A thread that computes until it is told to read, and reads until the pipe is closed. */
+typedef struct watched {
+    _Atomic uint64_t number;
+    atomic_bool reads;
+    int pipe[2];
+} watched;
+
+static void compute_and_read(void *arg) {
+    watched *w = arg;
+    char c;
+    atomic_store(&w->number, th_os_thread_number());
+    while (!atomic_load(&w->reads)) {
+    }
+    CHECK_EQ(read(w->pipe[0], &c, 1), 0);
+}
+
+TEST(thread_is_watched) {
+    /* The time of a thread grows while it computes. When it reads an empty pipe it waits, and its
+     * time stands still: if not, the test does not end. */
+    watched w = {0};
+    th_os_thread thread;
+    if (access("/proc/self/task", R_OK) != 0)
+        CHECK_SKIP("the system does not tell of threads");
+    CHECK_EQ(pipe(w.pipe), 0);
+    CHECK_EQ(th_os_thread_start(&thread, "watched", compute_and_read, &w), 0);
+    while (atomic_load(&w.number) == 0)
+        th_os_thread_yield();
+    CHECK(atomic_load(&w.number) != th_os_thread_number());
+    int64_t ran = th_os_thread_ran(thread);
+    CHECK(ran >= 0);
+    while (th_os_thread_ran(thread) < ran + 2 * MS)
+        th_os_thread_yield();
+    while (th_os_thread_waits(atomic_load(&w.number))) /* an emulator stops it now and then */
+        th_os_thread_yield();
+    atomic_store(&w.reads, true);
+    do {
+        ran = th_os_thread_ran(thread);
+        th_os_thread_yield();
+    } while (!th_os_thread_waits(atomic_load(&w.number)) || th_os_thread_ran(thread) != ran);
+    CHECK(!th_os_thread_waits(UINT32_MAX)); /* there is no such thread */
+    CHECK_EQ(close(w.pipe[1]), 0);
+    th_os_thread_join(thread);
+    CHECK_EQ(close(w.pipe[0]), 0);
 }
 
 TEST(thread_starts_on_its_cpus) {

@@ -55,3 +55,7 @@ void th_os_abort(void) {
 void th_os_exit(int status) {
     _exit(status);
 }
+
+int th_os_at_exit(void (*call)(void)) {
+    return atexit(call) ? -ENOMEM : 0;
+}

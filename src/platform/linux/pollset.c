@@ -1,0 +1,253 @@
+/*
+ * pollset.c: sets of descriptors by epoll, and wake-ups by eventfd.
+ *
+ * Descriptors are edge-triggered, for both directions at once, so that each is added once and never
+ * changed. The wake-up is level-triggered: a thread that looks at another one's set must not take
+ * the wake away from the set's owner.
+ */
+#define _GNU_SOURCE
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "platform/faults.h"
+
+#define EVENTS_MAX 64
+
+/* The kernel's own layout of a time, whatever the C library's is. */
+typedef struct kernel_time {
+    int64_t s;
+    int64_t ns;
+} kernel_time;
+
+/* Whether epoll_pwait2 is missing here, or a sandbox refuses it. */
+static bool xold;
+
+/* ---- wake-ups ---- */
+
+int th_os_wakeup_open(void) {
+    if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
+        return -EMFILE;
+    }
+    int saved = th_os_errno_get();
+    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    int code = fd < 0 ? -th_os_errno_get() : fd;
+    th_os_errno_set(saved);
+    return code;
+}
+
+void th_os_wakeup_close(int wakeup) {
+    int saved = th_os_errno_get();
+    close(wakeup);
+    th_os_errno_set(saved);
+}
+
+/*
+ * Workers call these two in their own context, on the stack of a task: so the thread sanitizer must
+ * see no access to a local there (base/annotate.h).
+ */
+void th_os_wakeup_set(int wakeup) {
+    static const uint64_t one = 1;
+    int saved = th_os_errno_get();
+    while (write(wakeup, &one, sizeof one) < 0 && th_os_errno_get() == EINTR) {
+    } /* EAGAIN: the counter is full, so it is set */
+    th_os_errno_set(saved);
+}
+
+void th_os_wakeup_take(int wakeup) {
+    uint64_t count;
+    int saved = th_os_errno_get();
+    while (syscall(SYS_read, wakeup, &count, sizeof count) < 0 && th_os_errno_get() == EINTR) {
+    }
+    th_os_errno_set(saved);
+}
+
+/* ---- sets ---- */
+
+static int control(int set, int what, int fd, uint32_t events, uint64_t key) {
+    struct epoll_event event = {.events = events, .data.u64 = key};
+    int saved = th_os_errno_get();
+    int code = epoll_ctl(set, what, fd, &event) < 0 ? -th_os_errno_get() : 0;
+    th_os_errno_set(saved);
+    return code;
+}
+
+int th_os_pollset_open(th_os_pollset *out) {
+    int saved = th_os_errno_get();
+    *out = (th_os_pollset){.set = -1, .wake = -1};
+    int code = th_os_fails(TH_OS_FAULT_POLLSET) ? -EMFILE : 0;
+    if (!code) {
+        out->set = epoll_create1(EPOLL_CLOEXEC);
+        code = out->set < 0 ? -th_os_errno_get() : 0;
+    }
+    if (!code) {
+        out->wake = th_os_wakeup_open();
+        code = out->wake < 0 ? out->wake : 0;
+    }
+    if (!code) {
+        code = control(out->set, EPOLL_CTL_ADD, out->wake, EPOLLIN, TH_OS_WAKE);
+    }
+    if (code) {
+        th_os_pollset_close(out);
+    }
+    th_os_errno_set(saved);
+    return code;
+}
+
+void th_os_pollset_close(th_os_pollset *set) {
+    int saved = th_os_errno_get();
+    if (set->wake >= 0) {
+        close(set->wake);
+    }
+    if (set->set >= 0) {
+        close(set->set);
+    }
+    *set = (th_os_pollset){.set = -1, .wake = -1};
+    th_os_errno_set(saved);
+}
+
+int th_os_pollset_add(const th_os_pollset *set, int fd, uint64_t key) {
+    if (th_os_fails(TH_OS_FAULT_POLLSET_ADD)) {
+        return -ENOMEM;
+    }
+    return control(set->set, EPOLL_CTL_ADD, fd,
+                   EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, key);
+}
+
+int th_os_pollset_add_set(const th_os_pollset *set, const th_os_pollset *other, uint64_t key) {
+    return control(set->set, EPOLL_CTL_ADD, other->set, EPOLLIN, key);
+}
+
+int th_os_pollset_remove(const th_os_pollset *set, int fd) {
+    return control(set->set, EPOLL_CTL_DEL, fd, 0, 0);
+}
+
+static uint32_t bits_of(uint32_t events) {
+    uint32_t bits = events & EPOLLIN ? TH_OS_IN : 0;
+    bits |= events & EPOLLOUT ? TH_OS_OUT : 0;
+    if (events & (EPOLLRDHUP | EPOLLPRI)) {
+        bits |= TH_OS_IN | TH_OS_ODD;
+    }
+    if (events & (EPOLLHUP | EPOLLERR)) {
+        bits |= TH_OS_IN | TH_OS_OUT | TH_OS_ODD;
+    }
+    return bits;
+}
+
+/* The time until the deadline; false: it has passed, or there is none to be waited for. */
+static bool time_left(int64_t deadline, kernel_time *left) {
+    int64_t ns = deadline ? deadline - th_os_now() : 0;
+    ns = ns > 0 ? ns : 0;
+    *left = (kernel_time){ns / 1000000000, ns % 1000000000};
+    return ns > 0;
+}
+
+/* The same in whole milliseconds, rounded up: not before the deadline. */
+static int whole_ms(const kernel_time *left) {
+    int64_t ms = left->s > 1000000 ? 1000000000 : left->s * 1000 + (left->ns + 999999) / 1000000;
+    return (int)ms;
+}
+
+static long wait_once(int set, struct epoll_event *events, int max, int64_t deadline) {
+    kernel_time left;
+    if (deadline == TH_FOREVER) {
+        return epoll_wait(set, events, max, -1);
+    }
+    if (!time_left(deadline, &left)) {
+        return epoll_wait(set, events, max, 0);
+    }
+#ifdef SYS_epoll_pwait2
+    if (!th_load_relaxed(&xold) && !th_os_fails(TH_OS_FAULT_PWAIT2)) { /* relaxed: a hint */
+        long n = syscall(SYS_epoll_pwait2, set, events, max, &left, NULL, 0);
+        int code = n < 0 ? th_os_errno_get() : 0;
+        if (code != ENOSYS && code != EPERM) {
+            return n;
+        }
+        th_store_relaxed(&xold, true); /* relaxed: each thread may find out for itself */
+    }
+#endif
+    return epoll_wait(set, events, max, whole_ms(&left));
+}
+
+int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[], unsigned max,
+                       int64_t deadline) {
+    struct epoll_event got[EVENTS_MAX];
+    int saved = th_os_errno_get();
+    long n = wait_once(set->set, got, (int)(max < EVENTS_MAX ? max : EVENTS_MAX), deadline);
+    int code = n < 0 ? -th_os_errno_get() : (int)n;
+    th_os_errno_set(saved);
+    for (int i = 0; i < code; i++) {
+        events[i] = (th_os_event){got[i].data.u64, bits_of(got[i].events)};
+    }
+    return code;
+}
+
+bool th_os_pollset_is_ready(const th_os_pollset *set) {
+    return th_os_io_poll(set->set, TH_OS_IN, -1, 0) > 0;
+}
+
+void th_os_pollset_wake(const th_os_pollset *set) {
+    th_os_wakeup_set(set->wake);
+}
+
+void th_os_pollset_wake_take(const th_os_pollset *set) {
+    th_os_wakeup_take(set->wake);
+}
+
+/* ---- without a set ---- */
+
+static uint32_t ready_of(short revents) {
+    uint32_t got = revents & POLLIN ? TH_OS_IN : 0;
+    got |= revents & POLLOUT ? TH_OS_OUT : 0;
+    got |= revents & POLLRDHUP ? TH_OS_IN | TH_OS_ODD : 0;
+    got |= revents & (POLLHUP | POLLERR | POLLNVAL) ? TH_OS_IN | TH_OS_OUT | TH_OS_ODD : 0;
+    return got;
+}
+
+/* Waits for n descriptors and, behind them, the wake-up: 0, whatever is ready, or a code. */
+static int poll_until(struct pollfd fds[], unsigned n, int wakeup, int64_t deadline) {
+    kernel_time left;
+    struct timespec timeout = {0};
+    fds[n] = (struct pollfd){.fd = wakeup, .events = POLLIN}; /* the system skips -1 */
+    if (deadline != TH_FOREVER && time_left(deadline, &left)) {
+        timeout = (struct timespec){.tv_sec = (time_t)left.s, .tv_nsec = (long)left.ns};
+    }
+    int saved = th_os_errno_get();
+    int code = ppoll(fds, n + 1, deadline == TH_FOREVER ? NULL : &timeout, NULL);
+    code = code < 0 ? -th_os_errno_get() : 0;
+    th_os_errno_set(saved);
+    return code;
+}
+
+static struct pollfd asked_of(int fd, uint32_t bits) {
+    return (struct pollfd){.fd = fd,
+                           .events = (short)((bits & TH_OS_IN ? POLLIN | POLLRDHUP : 0) |
+                                             (bits & TH_OS_OUT ? POLLOUT : 0))};
+}
+
+int th_os_io_poll(int fd, unsigned bits, int wakeup, int64_t deadline) {
+    struct pollfd fds[2] = {asked_of(fd, bits)};
+    int code = poll_until(fds, 1, wakeup, deadline);
+    return code ? code : fds[0].revents & POLLNVAL ? -EBADF : (int)ready_of(fds[0].revents);
+}
+
+int th_os_io_poll_any(th_os_polled polled[], unsigned n, int wakeup, int64_t deadline) {
+    struct pollfd fds[TH_OS_POLLED_MAX + 1];
+    for (unsigned i = 0; i < n; i++) {
+        fds[i] = asked_of(polled[i].fd, polled[i].bits);
+    }
+    int code = poll_until(fds, n, wakeup, deadline);
+    int found = 0;
+    for (unsigned i = 0; i < n; i++) {
+        polled[i].ready = code ? 0 : ready_of(fds[i].revents);
+        found += polled[i].ready != 0;
+    }
+    return code ? code : found;
+}

@@ -1,0 +1,58 @@
+/*
+ * resolve.c: names of hosts.
+ */
+#define _GNU_SOURCE
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "platform/faults.h"
+
+static int code_of(int error, int system) {
+    switch (error) {
+    case EAI_NONAME:
+#ifdef EAI_NODATA
+    case EAI_NODATA:
+#endif
+#ifdef EAI_ADDRFAMILY
+    case EAI_ADDRFAMILY:
+#endif
+        return -ENOENT;
+    case EAI_AGAIN:
+        return -EAGAIN;
+    case EAI_MEMORY:
+        return -ENOMEM;
+    case EAI_SYSTEM:
+        return system ? -system : -EIO;
+    default:
+        return -EIO;
+    }
+}
+
+int th_os_resolve(const char *host, th_os_family family, th_os_address out[], unsigned max) {
+    static const int families[] = {AF_UNSPEC, AF_INET, AF_INET6, AF_UNSPEC};
+    const struct addrinfo hints = {.ai_family = families[family], .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    if (th_os_fails(TH_OS_FAULT_RESOLVE)) {
+        return -EAGAIN;
+    }
+    int saved = th_os_errno_get();
+    int error = getaddrinfo(host, NULL, &hints, &found);
+    int code = error ? code_of(error, th_os_errno_get()) : 0;
+    unsigned n = 0;
+    for (const struct addrinfo *a = found; a && n < max; a = a->ai_next) {
+        if (a->ai_addrlen <= sizeof out[n].words) {
+            out[n] = (th_os_address){.size = (uint32_t)a->ai_addrlen};
+            memcpy(out[n].words, a->ai_addr, a->ai_addrlen);
+            n++;
+        }
+    }
+    if (found) {
+        freeaddrinfo(found);
+    }
+    th_os_errno_set(saved);
+    return code ? code : n ? (int)n : -ENOENT;
+}
