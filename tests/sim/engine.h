@@ -8,6 +8,7 @@
  *        seqcst.c      the order of seq_cst accesses and fences
  *        shadow.c      races of plain accesses, memory that is not allocated
  *        arena.c       memory of a run
+ *        kernel.c      what a simulated system is made of: its memory, order between its callers
  *        tsan.c        the callbacks that the compilers insert
  *        explore.c     runs, reports, minimising, replay
  *        mutate.c      weakened orders
@@ -32,6 +33,7 @@
 #define LOCS_MAX 8192u  /* words that are used atomically, in one run */
 #define LOG_MAX 131072u /* decisions of a run */
 #define ARENA_BYTES ((size_t)64 << 20)
+#define KERNEL_BYTES ((size_t)256 << 10)
 #define DATA_BYTES ((size_t)4 << 20) /* room for data and bss of the program */
 #define STACK_BYTES ((size_t)64 << 10)
 #define PAGE_BYTES ((size_t)4096)
@@ -242,6 +244,8 @@ typedef struct engine {
     struct block *free_blocks[32];
     unsigned live;
     uint64_t live_bytes;
+    char *kernel; /* the simulated system's own */
+    uint64_t kernel_run;
 
     /* The end. */
     th_context explorer;

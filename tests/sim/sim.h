@@ -18,9 +18,9 @@ typedef struct sim_world {
 
     /* Zero is the default of all that follows. */
     unsigned steps_max;   /* a run with more steps is a livelock (20,000) */
-    unsigned refusals;    /* how many allocations, mappings and threads may fail in a run (0) */
+    unsigned refusals;    /* how many allocations, threads, descriptors may fail in a run (0) */
     unsigned timers_max;  /* how many deadlines may pass early in a run (2) */
-    unsigned spurious;    /* how many futex waits may return for no reason in a run (2) */
+    unsigned spurious;    /* how many waits may end, or events come, for no reason in a run (2) */
     bool inserts;         /* the exhaustive search also tries orders of unordered stores */
     bool exhaustive;      /* small enough for a complete search */
     bool keeps_memory;    /* memory that is left at the end is no leak */

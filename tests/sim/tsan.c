@@ -89,6 +89,10 @@ void sim_wrote(const void *addr, size_t size) {
     WATCH(addr, size, true);
 }
 
+void sim_reads(const void *addr, size_t size) {
+    WATCH(addr, size, false);
+}
+
 /* Copies and fills that a compiler made of assignments; the linker sends them here (--wrap). */
 void *__real_memcpy(void *to, const void *from, size_t n);
 void *__real_memmove(void *to, const void *from, size_t n);

@@ -15,8 +15,9 @@ typedef enum sim_what {
     SIM_VALUE,    /* which store a load sees; where in the history a store goes */
     SIM_SPURIOUS, /* whether a futex wait returns without a wake */
     SIM_WAKEE,    /* which thread a futex wakes */
-    SIM_REFUSAL,  /* whether memory, a thread or a barrier is refused */
+    SIM_REFUSAL,  /* whether memory, a thread, a barrier or a descriptor is refused */
     SIM_TIMER,    /* whether a deadline passes although a thread could go on */
+    SIM_EVENT,    /* which descriptor of a set has an event for no reason */
     SIM_WORLD     /* a decision of the world's own */
 } sim_what;
 
@@ -67,8 +68,37 @@ void *sim_pages(size_t size);
 void sim_pages_free(void *addr, size_t size);
 void sim_pages_fresh(void *addr, size_t size); /* their contents are gone */
 
-/* Records that the system has written what the library reads: an access by the caller. */
+/*
+ * Records that the system has written what the library reads, or reads what the library wrote: an
+ * access by the caller.
+ */
 void sim_wrote(const void *addr, size_t size);
+void sim_reads(const void *addr, size_t size);
+
+/* The memory of a system that has a state: zero when a run begins; none of it is watched. */
+void *sim_kernel(size_t size);
+
+/*
+ * A point at which a call begins that takes the system's locks: what the caller stored is in memory
+ * then, as it is on every processor with store buffers. That orders nothing in mode c11.
+ */
+void sim_call(void);
+
+/*
+ * What goes along with an object of the system: a thread that releases into it adds what it did so
+ * far, and one that acquires from it sees all that was added. Zero: nothing.
+ */
+typedef struct sim_order {
+    _Alignas(32) unsigned char view[96];
+} sim_order;
+void sim_order_release(sim_order *order);
+void sim_order_acquire(const sim_order *order);
+void sim_order_add(sim_order *order, const sim_order *more);
+
+/* Writes a line into the trace. */
+void sim_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Ends the run: the library has used the system wrongly. */
+void sim_misused(const char *fault, const char *text) __attribute__((noreturn));
 
 /* Called with a line that the library prints, and at the program's end: both end the run. */
 void sim_said(const char *text, size_t length);

@@ -1,0 +1,178 @@
+/*
+ * files.h: what descriptors of the simulator name: byte pipes, sockets, listeners, wake-ups, sets.
+ *
+ * A number names an open file; duplicates name the same one. A file lives as long as numbers name
+ * it or calls are inside. All of it lies in the system's own memory and is empty when a run begins.
+ * Files are found by their place there, not by an address; numbers are given lowest first.
+ *
+ * Steps. A transfer is one step; the edges that come of it are another, later one, as the kernel
+ * wakes after it has left its lock. A close frees the number in one step, and leaves the sets and
+ * tells the other side in the next: between them the number may be given again. All other calls are
+ * one step.
+ *
+ * Order. A call releases what its thread did before into what it changes, and acquires from what it
+ * sees: a read from each byte's write, a write from the reads that made its room, an event from all
+ * that made the file ready (and from the calls that found it not ready before), a new number from
+ * the close that freed it. Nothing else is ordered: a call is no fence, and a false event carries
+ * nothing but what its descriptor was added with.
+ */
+#ifndef TH_SIM_FILES_H
+#define TH_SIM_FILES_H
+
+#include "platform/platform.h"
+
+#include "platform/sim/controller.h"
+#include "platform/sim/outside.h"
+
+#define SIM_NUMBER_FIRST 3
+#define SIM_NUMBERS 32u
+#define SIM_FILES 40u
+#define SIM_FLOWS 40u
+#define SIM_BACKLOG 4u
+#define SIM_SETS 8u
+#define SIM_ITEMS 16u
+#define SIM_POLLS 8u
+
+/* What a file is ready for, in the kernel's words. */
+#define SIM_READY_IN 1u
+#define SIM_READY_OUT 2u
+#define SIM_READY_ENDED 4u  /* the other side sends no more */
+#define SIM_READY_GONE 8u   /* nor does this one */
+#define SIM_READY_ERROR 16u /* an error waits, or nobody reads any more */
+
+/* Bytes on their way in one direction. */
+typedef struct sim_flow {
+    sim_file *reader; /* NULL: closed */
+    sim_file *writer;
+    unsigned first, count;
+    bool used;
+    bool ended;   /* no byte comes after those that are here: writes are refused */
+    bool starved; /* a writer found no room: it is told when there is some */
+    bool fresh;   /* the reader is to be told of bytes */
+    uint8_t bytes[SIM_ROOM];
+    sim_order readable; /* goes along with events for the reader */
+    sim_order writable; /* for the writer */
+    sim_order end;      /* with the end */
+    sim_order slots[SIM_ROOM];
+} sim_flow;
+
+typedef enum sim_kind {
+    SIM_NOTHING,
+    SIM_PIPE, /* one end of it */
+    SIM_SOCKET,
+    SIM_LISTENER,
+    SIM_WAKEUP,
+    SIM_SET,
+    SIM_REGULAR /* always ready */
+} sim_kind;
+
+/* A descriptor in a set: it is known by its number and its file together. */
+typedef struct sim_item {
+    sim_file *file; /* NULL: a free place */
+    int fd;
+    uint64_t key;
+    uint64_t turn;   /* those that came first are told first */
+    bool level;      /* told in each wait as long as it is ready; the others only when pending */
+    bool pending;    /* there was an edge that no wait has fetched */
+    bool lies;       /* the event is false */
+    sim_order added; /* goes along with each event */
+} sim_item;
+
+typedef struct sim_set {
+    bool used;
+    uint32_t word; /* what its waiters sleep on */
+    uint64_t turns;
+    sim_item items[SIM_ITEMS];
+} sim_set;
+
+struct sim_file {
+    sim_kind kind;
+    th_os_kind as;       /* as calls see it */
+    unsigned references; /* numbers, other processes, calls that are inside */
+    bool nonblocking;
+    bool broken;     /* a socket: the connection was reset */
+    bool deaf;       /* a listener that was shut down */
+    int error;       /* the next call on the socket gets it */
+    uint64_t serial; /* its inode */
+    uint64_t count;  /* of a wake-up */
+    sim_flow *in;
+    sim_flow *out;
+    sim_file *peer;
+    sim_set *set;
+    sim_file *backlog[SIM_BACKLOG];
+    unsigned waiting, waiting_max;
+    sim_order order;  /* a listener's, a wake-up's: goes along with its events */
+    sim_order closed; /* what those did that closed a number of it */
+};
+
+/* A thread that waits for one descriptor and a wake-up. */
+typedef struct sim_poll {
+    sim_file *file, *wakeup;
+    uint32_t word;
+} sim_poll;
+
+typedef struct sim_number {
+    sim_file *file;
+    sim_order closed; /* goes along with the number when it is given again */
+} sim_number;
+
+typedef struct sim_files {
+    sim_number numbers[SIM_NUMBERS];
+    sim_file files[SIM_FILES];
+    sim_flow flows[SIM_FLOWS];
+    sim_set sets[SIM_SETS];
+    sim_poll polls[SIM_POLLS];
+    uint64_t serials;
+    bool outside; /* the call is another process's: it orders none of the program's threads */
+} sim_files;
+
+sim_files *sim_files_here(void);
+
+/* Adds what the caller did to what goes along; not if it is another process. */
+void sim_release(sim_order *order);
+void sim_acquire(const sim_order *order);
+
+/* A file without a reference. The world is too large if there is no room for it. */
+sim_file *sim_file_new(sim_kind kind, th_os_kind as);
+sim_flow *sim_flow_new(sim_file *reader, sim_file *writer);
+/* Two sockets that are connected. */
+void sim_file_connect(sim_file *a, sim_file *b);
+void sim_file_hold(sim_file *file);
+/* Gives a reference back; the last one closes it. */
+void sim_file_drop(sim_file *file);
+
+/* The lowest number that is free now names the file; -EMFILE. */
+int sim_number_give(sim_file *file);
+/* The file of a number, or NULL. */
+sim_file *sim_number_file(int fd);
+/* Whether all numbers are taken. */
+bool sim_numbers_full(void);
+
+/* What the file is ready for. One that has no room for a writer will tell it when there is some. */
+uint32_t sim_file_ready(sim_file *file);
+/* The caller sees that the file is ready: it acquires what made it so. */
+void sim_file_seen(sim_file *file, uint32_t ready);
+/* The file may be ready for more than before: its sets have an event, those that poll it look. */
+void sim_file_edge(sim_file *file);
+/* The bits of an event. */
+uint32_t sim_file_bits(uint32_t ready);
+/*
+ * After a transfer: tells the other side of bytes, or of room if it found none before. Others may
+ * take steps meanwhile; the caller holds the file.
+ */
+void sim_file_tell(sim_file *file);
+
+/* Whether a wait on the set would fetch an event. */
+bool sim_set_ready(sim_file *set);
+void sim_set_seen(const sim_file *set);
+/* The set of a call; it must be open. */
+sim_file *sim_set_file(const th_os_pollset *set);
+
+/* The calls of descriptor.c, on a file; sim_file_tell follows a transfer. */
+int64_t sim_file_read(sim_file *file, void *to, size_t size);
+int64_t sim_file_write(sim_file *file, const void *from, size_t size);
+int sim_file_shutdown(sim_file *file, unsigned bits);
+/* Waits until the file is ready for one of the bits; th_os_io_poll has the rest. */
+uint32_t sim_file_poll(sim_file *file, unsigned bits, sim_file *wakeup, int64_t deadline);
+
+#endif

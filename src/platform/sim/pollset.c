@@ -1,0 +1,418 @@
+/*
+ * pollset.c: sets of descriptors and wake-ups of the simulator, as linux/pollset.c has them by
+ * epoll and eventfd; waiting for one descriptor.
+ *
+ * A descriptor is pending from an edge on until a wait fetches it: edges merge. The event says what
+ * the file is ready for at the fetch; if that is nothing, there is no event. The event of a wake-up
+ * or of a set in a set is there as long as they are ready. An edge wakes one waiter, and each that
+ * leaves something behind wakes the next.
+ */
+#include "platform/sim/files.h"
+
+#include <errno.h>
+
+#include "platform/faults.h"
+
+/* 0, or the code with which the system refuses this time. */
+static int refused(th_os_fault kind) {
+    if (th_os_fails(kind)) {
+        return kind == TH_OS_FAULT_POLLSET_ADD ? -ENOMEM : -EMFILE;
+    }
+    switch (sim_choose(SIM_REFUSAL, 3)) {
+    case 1:
+        return kind == TH_OS_FAULT_POLLSET_ADD ? -ENOSPC : -EMFILE;
+    case 2:
+        return -ENOMEM;
+    default:
+        return 0;
+    }
+}
+
+/* The number of a new file; nothing is left of it when there is none. */
+static int number_of_new(sim_file *file) {
+    sim_file_hold(file);
+    int fd = sim_number_give(file);
+    sim_file_drop(file);
+    return fd;
+}
+
+/* Gives the number back; the file closes with its last one. */
+static void number_close(int fd) {
+    th_os_io_close(fd);
+}
+
+/* ---- wake-ups ---- */
+
+int th_os_wakeup_open(void) {
+    sim_call();
+    int code = refused(TH_OS_FAULT_EVENTFD);
+    if (code) {
+        return code;
+    }
+    sim_file *file = sim_file_new(SIM_WAKEUP, TH_OS_OTHER);
+    file->nonblocking = true;
+    return number_of_new(file);
+}
+
+/* A number that names something else by now would have eight bytes written into it. */
+static sim_file *wakeup_file(int wakeup) {
+    sim_file *file = sim_number_file(wakeup);
+    if (!file || file->kind != SIM_WAKEUP) {
+        sim_misused("closed", "a call on a wake-up that is closed");
+    }
+    return file;
+}
+
+void th_os_wakeup_close(int wakeup) {
+    number_close(wakeup);
+}
+
+void th_os_wakeup_set(int wakeup) {
+    sim_call();
+    sim_file *file = wakeup_file(wakeup);
+    sim_trace("sets wake-up %d", wakeup);
+    file->count++;
+    sim_release(&file->order);
+    sim_file_edge(file);
+}
+
+void th_os_wakeup_take(int wakeup) {
+    sim_call();
+    sim_file *file = wakeup_file(wakeup);
+    sim_trace("takes wake-up %d back: %s", wakeup, file->count ? "it was set" : "it was not set");
+    if (file->count) {
+        sim_acquire(&file->order);
+        file->count = 0;
+    }
+}
+
+/* ---- sets ---- */
+
+static sim_set *set_new(void) {
+    sim_files *all = sim_files_here();
+    for (unsigned i = 0; i < SIM_SETS; i++) {
+        if (!all->sets[i].used) {
+            all->sets[i].used = true;
+            return &all->sets[i];
+        }
+    }
+    sim_misused("limit", "too many sets");
+}
+
+/* Adds an item that is told, if it is ready, at once. */
+static int item_add(sim_file *file, int fd, uint64_t key, bool level, sim_file *of) {
+    sim_set *set = of->set;
+    sim_item *free = NULL;
+    for (unsigned i = SIM_ITEMS; i-- > 0;) {
+        sim_item *item = &set->items[i];
+        if (item->file == file && item->fd == fd) {
+            return -EEXIST;
+        }
+        free = item->file ? free : item;
+    }
+    if (!free) {
+        sim_misused("limit", "too many descriptors in a set");
+    }
+    *free = (sim_item){.file = file, .fd = fd, .key = key, .level = level, .turn = ++set->turns};
+    sim_release(&free->added);
+    free->pending = sim_file_ready(file) != 0;
+    sim_trace("adds %d%s", fd, free->pending ? ", which is ready" : "");
+    if (free->pending) {
+        sim_wake_one(&set->word);
+        sim_file_edge(of);
+    }
+    return 0;
+}
+
+int th_os_pollset_open(th_os_pollset *out) {
+    sim_call();
+    *out = (th_os_pollset){.set = -1, .wake = -1};
+    sim_wrote(out, sizeof *out);
+    int code = refused(TH_OS_FAULT_POLLSET);
+    if (code) {
+        return code;
+    }
+    sim_file *file = sim_file_new(SIM_SET, TH_OS_OTHER);
+    file->set = set_new();
+    out->set = number_of_new(file);
+    if (out->set < 0) {
+        code = out->set;
+        *out = (th_os_pollset){.set = -1, .wake = -1};
+        return code;
+    }
+    out->wake = th_os_wakeup_open();
+    if (out->wake < 0) {
+        code = out->wake;
+        th_os_pollset_close(out);
+        return code;
+    }
+    return item_add(sim_number_file(out->wake), out->wake, TH_OS_WAKE, true, file);
+}
+
+void th_os_pollset_close(th_os_pollset *set) {
+    if (set->wake >= 0) {
+        number_close(set->wake);
+    }
+    if (set->set >= 0) {
+        number_close(set->set);
+    }
+    *set = (th_os_pollset){.set = -1, .wake = -1};
+    sim_wrote(set, sizeof *set);
+}
+
+sim_file *sim_set_file(const th_os_pollset *set) {
+    sim_reads(set, sizeof *set);
+    sim_file *file = sim_number_file(set->set);
+    if (!file || file->kind != SIM_SET) {
+        sim_misused("closed", "a call on a set that is closed");
+    }
+    return file;
+}
+
+int th_os_pollset_add(const th_os_pollset *set, int fd, uint64_t key) {
+    sim_call();
+    sim_file *of = sim_set_file(set);
+    int code = refused(TH_OS_FAULT_POLLSET_ADD);
+    sim_file *file = sim_number_file(fd);
+    if (code || !file) {
+        return code ? code : -EBADF;
+    }
+    return file->kind == SIM_REGULAR ? -EPERM : item_add(file, fd, key, false, of);
+}
+
+/* Whether `file` is the set `inner`, or within it. */
+static bool within(const sim_file *file, const sim_file *inner) {
+    bool found = file == inner;
+    for (unsigned i = 0; i < SIM_ITEMS && !found; i++) {
+        const sim_file *one = inner->set->items[i].file;
+        found = one && one->kind == SIM_SET && within(file, one);
+    }
+    return found;
+}
+
+int th_os_pollset_add_set(const th_os_pollset *set, const th_os_pollset *other, uint64_t key) {
+    sim_call();
+    sim_file *of = sim_set_file(set);
+    sim_file *file = sim_set_file(other);
+    if (within(of, file)) {
+        return -ELOOP;
+    }
+    if (sim_choose(SIM_REFUSAL, 2)) {
+        return -ENOMEM;
+    }
+    return item_add(file, other->set, key, true, of);
+}
+
+int th_os_pollset_remove(const th_os_pollset *set, int fd) {
+    sim_call();
+    sim_file *of = sim_set_file(set);
+    sim_file *file = sim_number_file(fd);
+    if (!file) {
+        return -EBADF;
+    }
+    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+        sim_item *item = &of->set->items[i];
+        if (item->file == file && item->fd == fd) {
+            item->file = NULL;
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+/* ---- waiting for a set ---- */
+
+static bool item_ready(sim_item *item) {
+    return item->file && (item->level || item->pending) &&
+           (item->lies ||
+            sim_file_bits(sim_file_ready(item->file)) & ~(item->level ? TH_OS_OUT : 0));
+}
+
+bool sim_set_ready(sim_file *file) {
+    bool ready = false;
+    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+        ready = ready || item_ready(&file->set->items[i]);
+    }
+    return ready;
+}
+
+void sim_set_seen(const sim_file *file) {
+    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+        sim_item *item = &file->set->items[i];
+        if (item_ready(item)) {
+            sim_acquire(&item->added);
+            sim_file_seen(item->file, sim_file_ready(item->file));
+        }
+    }
+}
+
+/* The item that came first, of those that came before a turn. */
+static sim_item *first_item(sim_set *set, uint64_t before) {
+    sim_item *first = NULL;
+    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+        sim_item *item = &set->items[i];
+        if (item->file && (item->level || item->pending) && item->turn <= before &&
+            (!first || item->turn < first->turn)) {
+            first = item;
+        }
+    }
+    return first;
+}
+
+static unsigned fetch(sim_file *file, th_os_event events[], unsigned max) {
+    sim_set *set = file->set;
+    uint64_t before = set->turns;
+    unsigned n = 0;
+    sim_item *item;
+    while (n < max && (item = first_item(set, before)) != NULL) {
+        uint32_t ready = sim_file_ready(item->file);
+        if (item->level) { /* these ask for input alone */
+            ready &= SIM_READY_IN;
+            item->turn = ++set->turns;
+        }
+        uint32_t bits = sim_file_bits(ready) | (item->lies ? TH_OS_IN | TH_OS_OUT : 0);
+        item->pending = item->lies = false;
+        if (!bits) {
+            continue;
+        }
+        sim_acquire(&item->added);
+        sim_file_seen(item->file, ready);
+        sim_trace("event for %d: bits %u", item->fd, bits);
+        events[n++] = (th_os_event){item->key, bits};
+    }
+    if (n) {
+        sim_wrote(events, n * sizeof *events);
+        if (sim_set_ready(file)) {
+            sim_wake_one(&set->word);
+        }
+    }
+    return n;
+}
+
+/* One of the descriptors gets an event for no reason. */
+static void lie(sim_set *set) {
+    sim_item *able[SIM_ITEMS];
+    unsigned n = 0;
+    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+        if (set->items[i].file && !set->items[i].level) {
+            able[n++] = &set->items[i];
+        }
+    }
+    if (n) {
+        sim_item *item = able[sim_choose(SIM_EVENT, n)];
+        item->turn = item->pending ? item->turn : ++set->turns;
+        item->pending = item->lies = true;
+    }
+}
+
+int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[], unsigned max,
+                       int64_t deadline) {
+    sim_call();
+    sim_file *file = sim_set_file(set);
+    switch (sim_choose(SIM_SPURIOUS, 3)) {
+    case 1:
+        return -EINTR;
+    case 2:
+        lie(file->set);
+        break;
+    default:
+        break;
+    }
+    sim_file_hold(file);
+    bool late = false;
+    unsigned n;
+    while ((n = fetch(file, events, max)) == 0 && !late && deadline > sim_now()) {
+        late = sim_sleep(&file->set->word, deadline) == SIM_TIMEOUT;
+    }
+    sim_file_drop(file);
+    return (int)n;
+}
+
+bool th_os_pollset_is_ready(const th_os_pollset *set) {
+    sim_point();
+    sim_reads(set, sizeof *set);
+    return sim_set_ready(sim_number_file(set->set));
+}
+
+void th_os_pollset_wake(const th_os_pollset *set) {
+    sim_reads(set, sizeof *set);
+    th_os_wakeup_set(set->wake);
+}
+
+void th_os_pollset_wake_take(const th_os_pollset *set) {
+    sim_reads(set, sizeof *set);
+    th_os_wakeup_take(set->wake);
+}
+
+/* ---- waiting for one descriptor ---- */
+
+static sim_poll *poll_new(sim_file *file, sim_file *wakeup) {
+    sim_files *all = sim_files_here();
+    for (unsigned i = 0; i < SIM_POLLS; i++) {
+        if (!all->polls[i].file) {
+            all->polls[i].file = file;
+            all->polls[i].wakeup = wakeup;
+            return &all->polls[i];
+        }
+    }
+    sim_misused("limit", "too many threads poll");
+}
+
+/* What is asked for, and what is told without being asked for. */
+static uint32_t asked(unsigned bits, uint32_t ready) {
+    uint32_t in = SIM_READY_IN | SIM_READY_ENDED;
+    return ready & (SIM_READY_GONE | SIM_READY_ERROR | (bits & TH_OS_IN ? in : 0) |
+                    (bits & TH_OS_OUT ? SIM_READY_OUT : 0));
+}
+
+uint32_t sim_file_poll(sim_file *file, unsigned bits, sim_file *wakeup, int64_t deadline) {
+    sim_files *all = sim_files_here();
+    sim_file_hold(file);
+    if (wakeup) {
+        sim_file_hold(wakeup);
+    }
+    bool late = false;
+    uint32_t ready;
+    while ((ready = asked(bits, sim_file_ready(file))) == 0 && !(wakeup && wakeup->count) &&
+           !late && deadline > sim_now()) {
+        sim_poll *poll = poll_new(file, wakeup);
+        bool outside = all->outside;
+        all->outside = false; /* meanwhile others call */
+        late = sim_sleep(&poll->word, deadline) == SIM_TIMEOUT;
+        all->outside = outside;
+        poll->file = poll->wakeup = NULL;
+    }
+    if (ready) {
+        sim_file_seen(file, ready);
+    } else if (wakeup && wakeup->count) {
+        sim_acquire(&wakeup->order);
+    }
+    if (wakeup) {
+        sim_file_drop(wakeup);
+    }
+    sim_file_drop(file);
+    return sim_file_bits(ready);
+}
+
+int th_os_io_poll(int fd, unsigned bits, int wakeup, int64_t deadline) {
+    sim_call();
+    sim_file *file = sim_number_file(fd);
+    if (!file) {
+        return -EBADF;
+    }
+    if (sim_choose(SIM_SPURIOUS, 2)) {
+        return -EINTR;
+    }
+    return (int)sim_file_poll(file, bits, wakeup >= 0 ? wakeup_file(wakeup) : NULL, deadline);
+}
+
+int th_os_io_poll_any(th_os_polled polled[], unsigned n, int wakeup, int64_t deadline) {
+    if (n != 1) {
+        sim_misused("limit", "a wait for several descriptors"); /* no world has one */
+    }
+    int ready = th_os_io_poll(polled->fd, polled->bits, wakeup, deadline);
+    polled->ready = ready > 0         ? (uint32_t)ready
+                    : ready == -EBADF ? TH_OS_IN | TH_OS_OUT | TH_OS_ODD
+                                      : 0;
+    return polled->ready ? 1 : ready;
+}

@@ -1,0 +1,57 @@
+/*
+ * kernel.c: what a simulated system (src/platform/sim/) is made of: memory that no thread sees, and
+ * order between the threads that meet in it.
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "engine.h"
+
+_Static_assert(sizeof(view) <= sizeof(sim_order) && _Alignof(view) <= _Alignof(sim_order),
+               "an order is a view");
+
+void *sim_kernel(size_t size) {
+    if (unlikely(E->kernel_run != E->started)) {
+        if (size > KERNEL_BYTES) {
+            fail("limit", "more than %zu bytes of the system's own memory", KERNEL_BYTES);
+        }
+        memset(E->kernel, 0, size);
+        E->kernel_run = E->started;
+    }
+    return E->kernel;
+}
+
+void sim_call(void) {
+    sim_point();
+    model_drain(E->current);
+}
+
+void sim_order_release(sim_order *order) {
+    sim_thread *t = E->current;
+    view_join((view *)(void *)order, &t->now);
+    t->now.order[me()]++;
+    t->now.seen[me()]++;
+}
+
+void sim_order_acquire(const sim_order *order) {
+    view_join(&E->current->now, (const view *)(const void *)order);
+}
+
+void sim_order_add(sim_order *order, const sim_order *more) {
+    view_join((view *)(void *)order, (const view *)(const void *)more);
+}
+
+void sim_trace(const char *format, ...) {
+    if (unlikely(E->tracing)) {
+        char text[256];
+        va_list args;
+        va_start(args, format);
+        vsnprintf(text, sizeof text, format, args);
+        va_end(args);
+        note("%s", text);
+    }
+}
+
+void sim_misused(const char *fault, const char *text) {
+    fail(fault, "%s; thread %u", text, me());
+}
