@@ -66,18 +66,21 @@ typedef struct thrum_config {
     const char *name; /* the name of the threads, and in reports; copied at start; NULL: "thrum" */
 
     unsigned workers; /* THRUM_WORKERS, 1 to 1024: the number of threads that run tasks; default
-                            THRUM_WORKERS_AUTO. 0, by the program only: none; bound threads run
-                            tasks when they wait (thrum_sched_bind) */
-    unsigned workers_spare;   /* THRUM_WORKERS_SPARE, 0 to 1024: the most workers that stand in for
-                            those that one task holds up: by blocking their thread (a system
-                            call, a mutex of the system's), or by computing. Default
-                            THRUM_SPARE_AUTO: as many as workers, but none for one worker. With
-                            `workers`, 1024 at most. None with pin_all, and none without workers */
+                         THRUM_WORKERS_AUTO. 0, by the program only: none; bound threads run tasks
+                         when they wait (thrum_sched_bind) */
+
+    /* Spare workers stand in for those that one task holds up, by blocking their thread (a system
+     * call, a mutex of the system's), or by computing. */
+    unsigned workers_spare;   /* THRUM_WORKERS_SPARE, 0 to 1024: the most of them; default
+                                 THRUM_SPARE_AUTO: as many as workers, but none for one worker.
+                                 Workers and spares are 1024 at most together, whatever is asked
+                                 for. None with pin_all, and none without workers */
     unsigned stall_rescue_ms; /* THRUM_STALL_RESCUE_MS, 0 to 1000000: how many milliseconds one task
-                            may run while others wait and no worker is free, until a spare stands
-                            in (looked at every half of it); default 10; 0: never */
-    thrum_policy policy;      /* THRUM_POLICY: sharded, fifo, global */
-    size_t stack_size; /* THRUM_STACK_SIZE: bytes a fiber may use unless its attr says otherwise;
+                                 may run while others wait and no worker is free, until a spare
+                                 stands in (looked at every half of it); default 10; 0: never */
+
+    thrum_policy policy; /* THRUM_POLICY: sharded, fifo, global */
+    size_t stack_size;   /* THRUM_STACK_SIZE: bytes a fiber may use unless its attr says otherwise;
                             rounded up to a power of two from 16 KiB to 64 MiB; default 128 KiB */
 
     /* The local queue of the sharded policy. */

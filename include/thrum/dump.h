@@ -22,7 +22,7 @@ THRUM_BEGIN_DECLS
  *
  * Of a worker that one task holds up the text says so, for how long, whether its thread is blocked
  * or computes, and which spare worker stands in, as far as spares have looked: they do while no
- * worker is free.
+ * worker is free, or none was a moment ago, or a spare stands in.
  *
  * For each fiber that does not run, or whose thread waits in a system call (where the system
  * tells), and each bound thread that waits, up to 12 calls follow that it is in, the innermost
@@ -39,11 +39,13 @@ THRUM_BEGIN_DECLS
  * from its wait some microseconds late. Dumps cost nothing until one is made.
  *
  * Any thread may call it while the scheduler lives, but not from a hook, nor from a function that
- * dl_iterate_phdr calls. It never suspends, but blocks the thread for the time of the printing. The
- * stream stays the caller's, and is flushed. It takes memory from the scheduler's allocator for the
- * calls (without memory they are left out), and a lock of the system's loader. A fork waits until
- * this is out of the loader; but if another thread is inside the loader by itself at a fork
- * (dlopen, dlclose), the loader's lock may stay held in the child, where a dump then hangs.
+ * dl_iterate_phdr calls. For each thread that runs a fiber it reads a file below /proc/self/task;
+ * where it may not, those calls are left out. It never suspends, but blocks the thread for the time
+ * of the printing. The stream stays the caller's, and is flushed. It takes memory from the
+ * scheduler's allocator for the calls (without memory they are left out), and a lock of the
+ * system's loader. A fork waits until this is out of the loader; but if another thread is inside
+ * the loader by itself at a fork (dlopen, dlclose), the loader's lock may stay held in the child,
+ * where a dump then hangs.
  *
  * It returns 0, -EINVAL for NULL or an unknown format, -EIO when something could not be written, or
  * -ESHUTDOWN when the scheduler has been stopped, or is that of a fork's parent.

@@ -32,7 +32,7 @@ typedef struct thrum_metrics {
     uint64_t steals_tried; /* searches through the other workers */
     uint64_t steals_done;  /* searches through the other workers that found something */
     uint64_t stolen;       /* work taken by these searches */
-    uint64_t rescues;      /* work taken by the sentinel from a worker that did not come round */
+    uint64_t rescues;      /* work taken from a worker that did not come round */
 
     uint64_t offloads;  /* times a full queue spilled into the inject queue */
     uint64_t offloaded; /* work moved by these spills */
@@ -59,7 +59,8 @@ typedef struct thrum_metrics {
     uint64_t futex_wakes;      /* system calls: wakes sent by workers; the sum of all workers
                                   includes those sent by external threads */
 
-    uint64_t stalls;   /* times a worker was found held up by one task (config: stall_rescue_ms) */
+    uint64_t stalls;   /* times a worker was found held up by one task (config: stall_rescue_ms;
+                          all workers' only) */
     uint64_t standins; /* times a spare worker began to stand in */
 } thrum_metrics;
 

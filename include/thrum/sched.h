@@ -152,9 +152,9 @@ THRUM_API unsigned thrum_sched_workers(const thrum_sched *sched);
 THRUM_API unsigned thrum_sched_parallelism(const thrum_sched *sched);
 
 /*
- * Returns the number of the worker that runs the caller, from 0, or -1 off a worker. It may be
- * another one after any call that may suspend, unless the task is pinned. Any thread may call it.
- * It never suspends.
+ * Returns the number of the worker that runs the caller, from 0, or -1 off a worker: also in a task
+ * that runs on a bound thread. It may be another one after any call that may suspend, unless the
+ * task is pinned. Any thread may call it. It never suspends.
  */
 THRUM_API int thrum_worker_id(void);
 

@@ -109,18 +109,31 @@ static void add_threads(th_text *text) {
     }
 }
 
+static void add_worker(th_text *text, unsigned i) {
+    th_seen_worker seen = th_report_worker(text->sched, i);
+    th_text_add(text, "{\"asleep\": %s, \"tick\": %" PRIu64, seen.sleeps ? "true" : "false",
+                seen.tick);
+    if (seen.spare) {
+        th_text_add(text, ", \"spare\": true, \"benched\": %s", seen.benched ? "true" : "false");
+    }
+    if (seen.held.held) {
+        th_text_add(text, ", \"held_ns\": %" PRId64 ", \"held\": \"%s\"", seen.held_ns,
+                    seen.held.blocked ? "blocked" : "computing");
+    }
+    if (seen.held.held && seen.held.standin >= 0) {
+        th_text_add(text, ", \"standin\": %d", seen.held.standin);
+    }
+    th_text_add(text, "}");
+}
+
 static void dump_json(th_text *text) {
     const thrum_sched *sched = text->sched;
     th_text_add(text, "{\"sched\": ");
     th_text_add_quoted(text, sched->name);
     th_text_add(text, ",\n \"worker\": [");
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        const th_worker *worker = &sched->workers[i];
-        /* relaxed: figures */
-        bool asleep = (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0;
-        th_text_add(text, "%s{\"asleep\": %s, \"tick\": %" PRIu64 "}", i ? ", " : "",
-                    asleep ? "true" : "false",
-                    th_load_relaxed(&worker->xtick)); /* relaxed: as above */
+        th_text_add(text, i ? ", " : "");
+        add_worker(text, i);
     }
     th_text_add(text, "],\n \"fiber\": [");
     add_fibers(text);

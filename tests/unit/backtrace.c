@@ -358,6 +358,68 @@ TEST(ready_has_calls_and_running_has_none) {
     rig_stop(&r);
 }
 
+/* ---- a fiber whose thread waits in a system call ---- */
+
+static int ends[2];
+
+IN_SECTION(bt_inner) static int reads(int depth) {
+    char c;
+    const ssize_t result = read(ends[0], &c, 1);
+    atomic_fetch_add(&kept, depth);
+    return (int)result;
+}
+
+IN_SECTION(bt_middle) static int calls_reads(int depth) {
+    const int result = reads(depth + 1);
+    atomic_fetch_add(&kept, depth);
+    return result;
+}
+
+IN_SECTION(bt_outer) static int blocks_its_thread(void *arg) {
+    const int result = calls_reads(1);
+    atomic_fetch_add(&kept, (int)(intptr_t)arg);
+    return result;
+}
+
+/* Whether the system tells where the stack of a thread is that waits in a system call. */
+static bool stacks_are_told(void) {
+    const char here = 0;
+    unsigned long long own = 0;
+    FILE *of_this = fopen("/proc/thread-self/syscall", "re");
+    if (of_this != NULL) {
+        if (fscanf(of_this, "%*d %*x %*x %*x %*x %*x %*x %llx", &own) != 1) {
+            own = 0;
+        }
+        fclose(of_this);
+    }
+    return own < (uintptr_t)&here && own + (1 << 16) > (uintptr_t)&here;
+}
+
+TEST(a_blocked_thread_has_calls) {
+    /* The task runs, but its thread reads an empty pipe: all three calls are told, in order. */
+    rig r;
+    if (!stacks_are_told()) {
+        CHECK_SKIP("the system does not tell where the stacks of threads are");
+    }
+    rig_begin(&r, 0);
+    CHECK_EQ(pipe(ends), 0);
+    spawn_named(&r, "reader", blocks_its_thread, NULL);
+    char *text = dump(r.sched, THRUM_TEXT);
+    /* Its line comes when it has begun, its calls when its thread waits. */
+    while (strstr(text, "\"reader\" runs on worker") == NULL ||
+           calls_of(text, "\"reader\" runs on worker").count == 0) {
+        free(text);
+        sched_yield();
+        text = dump(r.sched, THRUM_TEXT);
+    }
+    const calls c = calls_of(text, "\"reader\" runs on worker");
+    check_three(text, &c);
+    free(text);
+    CHECK_EQ(close(ends[1]), 0);
+    rig_stop(&r);
+    CHECK_EQ(close(ends[0]), 0);
+}
+
 /* ---- threads ---- */
 
 static char *of_root;

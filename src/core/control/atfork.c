@@ -18,7 +18,29 @@
 #include "core/wait/cancel.h"
 #include "platform/platform.h"
 
+#define HIGHER_MAX 4u
+
+static void (*xin_child[HIGHER_MAX])(void); /* of higher floors, the rest NULL */
+static uint32_t xforks;
+
+void th_atfork_in_child(void (*fn)(void)) {
+    for (unsigned i = 0; i < HIGHER_MAX; i++) {
+        void (*seen)(void) = NULL;
+        /* relaxed: the word publishes nothing; what the function reads is in its own place */
+        if (th_load_relaxed(&xin_child[i]) == fn || th_cas_relaxed(&xin_child[i], &seen, fn) ||
+            seen == fn) {
+            break;
+        }
+    }
+    th_atfork_watch();
+}
+
+uint32_t th_atfork_count(void) {
+    return th_load_relaxed(&xforks); /* relaxed: of forks that are ordered with the caller */
+}
+
 static void before_fork(void) {
+    th_add_relaxed(&xforks, 1u); /* relaxed: as above */
     th_lock_acquire(&th_keys_lock);
     th_lock_acquire(&th_cancel_lock);
     th_lock_acquire(&th_external_lock);
@@ -62,6 +84,9 @@ static TH_NO_TSAN void orphan(void) {
 static void in_child(void) {
     th_external_abandon();
     orphan();
+    for (unsigned i = 0; i < HIGHER_MAX && xin_child[i]; i++) {
+        xin_child[i]();
+    }
     in_parent();
 }
 

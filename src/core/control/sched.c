@@ -15,6 +15,7 @@
 #include "core/inspect/deadlock.h"
 #include "core/ready/external.h"
 #include "core/ready/policy.h"
+#include "core/ready/poll.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
 #include "core/state/affinity.h"
@@ -88,7 +89,9 @@ static void sched_free(thrum_sched *sched) {
     thrum_config config = sched->config;
     for (unsigned i = 0; i < sched->workers_count; i++) {
         th_worker_free(&sched->workers[i]);
+        th_poller_close(&sched->workers[i].poller);
     }
+    th_poller_close(&sched->loose_poller);
     if (sched->go_slab) {
         th_slab_close(sched->go_slab);
     }
@@ -172,6 +175,7 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     bool watched = config->on_deadlock != THRUM_DEADLOCK_OFF || config->deadlock;
     sched->watch = watched ? &th_deadlock_watch : NULL;
     th_timers_init(&sched->loose_timers, sched, NULL);
+    th_poller_init(&sched->loose_poller, sched, NULL);
     sched->searchers_max = config->searchers_max;
     sched->fiber_main = th_loop;
     sched->fork_call = th_fork_call;

@@ -10,6 +10,7 @@
 #include "core/inspect/snapshot.h"
 #include "core/ready/quiesce_sum.h"
 #include "core/state/parkword.h"
+#include "core/state/task_word.h"
 #include "platform/platform.h"
 
 #define SEEN_MAX TH_LIMIT(8u, 2u)
@@ -72,6 +73,29 @@ static bool any_deadline(thrum_sched *sched) {
     return any;
 }
 
+/* Whether a task waits for something outside the process, besides a wakeup. */
+static bool any_listed_in(th_timers *timers) {
+    bool any = false;
+    th_lock_acquire(&timers->lock);
+    for (th_timer *t = th_wheel_next(&timers->wheel, NULL); t && !any;
+         t = th_wheel_next(&timers->wheel, t)) {
+        const th_timed *timed = th_timed_of(t);
+        any = timed->kind != TH_WORK_WAIT &&
+              /* relaxed: one that is made due at this moment is counted (th_task_is_due) */
+              (th_load_relaxed(&timed->xword) & TH_TASK_PLACE) != 0;
+    }
+    th_lock_release(&timers->lock);
+    return any;
+}
+
+static bool any_listed(thrum_sched *sched) {
+    bool any = any_listed_in(&sched->loose_timers);
+    for (unsigned i = 0; i < sched->workers_count && !any; i++) {
+        any = any_listed_in(&sched->workers[i].own_timers);
+    }
+    return any;
+}
+
 /* ---- the fibers ---- */
 
 /* Whether the waiting fibers are as many as they must be, and none of them is about to go on. */
@@ -87,7 +111,8 @@ static bool all_blocked(thrum_sched *sched, uint64_t fibers) {
     while (all && (n = th_snapshot_some(&snapshot, seen, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
             const th_seen *s = &seen[i];
-            bool helped = s->on == TH_ON_BLOCKING || s->on == TH_ON_SCHED;
+            /* The world outside may end these. */
+            bool helped = s->on == TH_ON_BLOCKING || s->on >= TH_ON_SCHED;
             bool waits = s->state == TH_SEEN_BLOCKED && !helped;
             /* a root that waits for no wake: see count_sleepers */
             bool other = s->root && (s->state == TH_SEEN_AWAITS || s->state == TH_SEEN_RUNNING);
@@ -117,7 +142,8 @@ static bool is_deadlocked(thrum_sched *sched) {
         return false;
     }
     uint64_t fibers = before.xcreated - before.xfinished - (before.xdormant - before.xroused);
-    if (any_deadline(sched) || !all_blocked(sched, fibers) || th_quiesce_lets_go(sched)) {
+    if (any_deadline(sched) || any_listed(sched) || !all_blocked(sched, fibers) ||
+        th_quiesce_lets_go(sched)) {
         return false;
     }
     /* All of the above held at one moment if nothing has begun meanwhile, and none has woken up. */

@@ -102,6 +102,9 @@ const char *th_on_name(th_on on) {
         [TH_ON_SLEEP] = "sleep",
         [TH_ON_BLOCKING] = "blocking call",
         [TH_ON_SCHED] = "scheduler",
+        [TH_ON_INPUT] = "descriptor to read",
+        [TH_ON_OUTPUT] = "descriptor to write",
+        [TH_ON_READINESS] = "descriptor to be ready",
     };
     return (unsigned)on < TH_ON_KINDS ? names[on] : names[TH_ON_NOTHING];
 }
@@ -287,34 +290,47 @@ static void add_groups(th_text *text, th_census *census) {
 
 /* ---- one by one ---- */
 
-/* ", held up for 2.1 s, computing; worker 4 stands in", as the spares have seen it. */
-static void add_held(th_text *text, thrum_sched *sched, unsigned i) {
+th_seen_worker th_report_worker(thrum_sched *sched, unsigned i) {
     th_bench *bench = &sched->bench;
+    th_worker *worker = &sched->workers[i];
+    th_seen_worker seen = {0};
+    /* relaxed: figures */
+    seen.tick = th_load_relaxed(&worker->xtick);
+    seen.sleeps = (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: as above */
+    seen.spare = th_is_spare(worker);
     if (!bench->held) {
-        return;
+        return seen;
     }
     th_lock_acquire(&bench->lock);
-    th_held held = bench->held[i];
+    seen.benched = seen.spare && !worker->stint.takes_part;
+    seen.held = bench->held[i];
     th_lock_release(&bench->lock);
-    /* relaxed: as for the tick */
-    if (!held.held || held.tick != th_load_relaxed(&sched->workers[i].xtick)) {
+    seen.held.held = seen.held.held && seen.held.tick == seen.tick;
+    seen.held_ns = seen.held.held ? th_os_now() - seen.held.since : 0;
+    return seen;
+}
+
+/* ", held up for 2.1 s, computing; worker 4 stands in", as the spares have seen it. */
+static void add_held(th_text *text, const th_seen_worker *seen) {
+    if (!seen->held.held) {
         return;
     }
-    th_text_add(text, ", held up for %.1f s, %s", (double)(th_os_now() - held.since) / 1e9,
-                held.blocked ? "its thread blocked" : "computing");
-    if (held.standin >= 0) {
-        th_text_add(text, "; worker %d stands in", held.standin);
+    th_text_add(text, ", held up for %.1f s, %s", (double)seen->held_ns / 1e9,
+                seen->held.blocked ? "its thread blocked" : "computing");
+    if (seen->held.standin >= 0) {
+        th_text_add(text, "; worker %d stands in", seen->held.standin);
     }
 }
 
 static void add_workers(th_text *text, thrum_sched *sched) {
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        const th_worker *worker = &sched->workers[i];
-        /* relaxed: figures */
-        bool sleeps = (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0;
-        uint64_t tick = th_load_relaxed(&worker->xtick); /* relaxed: as above */
-        th_text_add(text, "  worker %u %s, tick %" PRIu64, i, sleeps ? "sleeps" : "is awake", tick);
-        add_held(text, sched, i);
+        th_seen_worker seen = th_report_worker(sched, i);
+        th_text_add(text, "  worker %u%s %s, tick %" PRIu64, i, seen.spare ? ", a spare," : "",
+                    seen.benched  ? "sits on the bench"
+                    : seen.sleeps ? "sleeps"
+                                  : "is awake",
+                    seen.tick);
+        add_held(text, &seen);
         th_text_add(text, "\n");
     }
 }

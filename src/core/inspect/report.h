@@ -50,6 +50,18 @@ typedef struct th_census {
 
 void th_census_take(th_census *census, thrum_sched *sched);
 
+/* A worker, as of some recent moment. */
+typedef struct th_seen_worker {
+    uint64_t tick;
+    bool sleeps;
+    bool spare;
+    bool benched;    /* a spare that does not take part */
+    th_held held;    /* as the spares have seen it */
+    int64_t held_ns; /* for how long one task has held it up, if it does */
+} th_seen_worker;
+
+th_seen_worker th_report_worker(thrum_sched *sched, unsigned i);
+
 /* The name of the kind: "mutex". */
 const char *th_on_name(th_on on);
 

@@ -37,6 +37,7 @@ void th_external_open(thrum_sched *sched) {
 void th_external_abandon(void) {
     for (thrum_sched *s = live; s; s = s->next_live) {
         s->abandoned = true;
+        th_pollers_abandon(s);
         th_store_relaxed(&s->xstopping, 1u); /* relaxed: no other thread is there yet */
         th_slab_abandon(s->spawn_slab);
         for (th_external *r = s->externals.first; r; r = r->next_of_sched) {

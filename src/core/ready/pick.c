@@ -3,10 +3,16 @@
  */
 #include "core/ready/pick.h"
 
+#include "core/ready/poll.h"
+#include "core/ready/timer.h"
+#include "core/ready/wake.h"
 #include "platform/platform.h"
 
 /* The time after which the inject queue comes first again, where runs are long. */
 #define FAIR_NS 50000
+
+#define LEFT_NS 100000 /* for each worker: between two looks at what others leave waiting */
+#define LEFT_LEAST_NS 2000000
 
 unsigned th_fair_interval(th_worker *worker) {
     const unsigned most = worker->sched->config.global_interval;
@@ -20,6 +26,28 @@ unsigned th_fair_interval(th_worker *worker) {
     interval = interval < 2 * (uint64_t)last ? interval : 2 * (uint64_t)last;
     worker->picks.fair_interval = (unsigned)(interval < most ? interval : most);
     return worker->picks.fair_interval;
+}
+
+bool th_look_at_left(th_worker *worker, uint64_t now) {
+    int64_t interval = (int64_t)th_workers_end(worker->sched) * LEFT_NS;
+    interval = interval < LEFT_LEAST_NS ? LEFT_LEAST_NS : interval;
+    if (th_likely(th_os_ticks_ns(now - worker->picks.left_at) < interval)) {
+        return false;
+    }
+    worker->picks.left_at = now;
+    (void)th_timers_help(worker);
+    (void)th_poll_help(worker);
+    worker->polls = worker->polls || th_poller_is_open(&worker->poller);
+    return true;
+}
+
+th_work *th_rescue_left(th_worker *worker) {
+    uint64_t before = th_ring_size(&worker->ring.ring);
+    th_work *work = worker->policy->rescue(worker, &worker->look_unsure);
+    if (work && (th_ring_size(&worker->ring.ring) > before || th_batch_any(&worker->batch))) {
+        th_notify(worker, true); /* it may be no searcher: then a wake is due for the rest */
+    }
+    return work;
 }
 
 th_work *th_steal_none(th_worker *worker) {

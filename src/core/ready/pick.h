@@ -6,6 +6,7 @@
 
 #include "core/ready/deferred.h"
 #include "core/ready/pinned.h"
+#include "core/ready/poll.h"
 #include "core/state/worker.h"
 
 /* Resumes of fibers that yielded between two looks at other workers. */
@@ -68,7 +69,8 @@ static inline bool th_any_yielded(const th_worker *worker) {
 
 /* Whether the worker has no work that comes before the batch just taken (th_find_in_batch). */
 static inline bool th_is_quick(const th_worker *worker, const th_batch *batch) {
-    return !worker->searching && !worker->sentinel && !worker->woken && !worker->pinned.first &&
+    return !worker->searching && !worker->sentinel && !worker->woken && !worker->polls &&
+           !worker->pinned.first &&
            !th_load_relaxed(&worker->xslot) && /* relaxed: only the owner fills it */
            (batch == &worker->batch
                 ? !th_any_yielded(worker)
@@ -92,6 +94,20 @@ static inline bool th_came_round(th_worker *worker, const th_worker *victim) {
     return moved;
 }
 
+/*
+ * A worker that always finds something never searches. So now and then, at a fair pick, it looks at
+ * what other workers leave waiting behind a long task. Each look costs some cache misses for each
+ * worker, so the more there are the rarer it is. True: it is time, and overdue deadlines of others
+ * have been fired.
+ */
+bool th_look_at_left(th_worker *worker, uint64_t now);
+
+/*
+ * Work of a worker that has not come round since this one looked last, or NULL; by a worker that
+ * need not be a searcher. It keeps the rest in its own queue.
+ */
+th_work *th_rescue_left(th_worker *worker);
+
 /* For a policy whose workers have no queues of their own. */
 th_work *th_steal_none(th_worker *worker);
 th_work *th_rescue_none(th_worker *worker, bool *unsure);
@@ -107,6 +123,11 @@ static TH_ALWAYS_INLINE th_work *th_pick_of_one_fairly(th_worker *worker,
     worker->picks.fair_last = !worker->picks.fair_last && worker->picks.until_inject == 1;
     if (work || (worker->picks.until_inject == 1 && !worker->picks.fair_last)) {
         return work; /* an interval of 1: every other pick, or pinned work would starve */
+    }
+    if (!worker->sched->policy->submit_due) { /* each worker has deadlines of its own */
+        (void)th_look_at_left(worker, th_os_ticks());
+    } else {
+        (void)th_poll_help(worker);
     }
     work = th_pinned_take_yielded(worker);
     return work ? work : take(worker);

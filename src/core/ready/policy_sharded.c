@@ -296,6 +296,9 @@ static th_work *pick_fairly(th_worker *worker) {
     if (worker->picks.until_inject == 1 && !worker->picks.fair_last) {
         return work; /* an interval of 1: every other pick, or the own queue would starve */
     }
+    if (!work && th_look_at_left(worker, worker->picks.fair_at)) {
+        work = th_rescue_left(worker);
+    }
     if (!work && own_head(worker) >= worker->sharded.inject_end) {
         /* This does not end a row of runs: with a short interval the row of the slot or of pinned
          * work would begin anew each time, and the own queue would never come. */

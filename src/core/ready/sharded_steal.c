@@ -16,7 +16,10 @@ _Static_assert(1 + 2 * TH_BATCH <= TH_STEAL_MAX, "a rescue fits into what a thef
 
 /* ---- stealing ---- */
 
-/* Returns the first of the taken work and puts the rest into the own queue, which is empty. */
+/*
+ * Returns the first of the taken work and puts the rest into the own queue, as far as there is
+ * room, and what is over into the inject queue.
+ */
 static th_work *keep(th_worker *worker, th_worker *victim, th_work *const taken[], uint64_t n) {
     if (worker->backoff.victim != victim) {
         worker->backoff.victim = victim;

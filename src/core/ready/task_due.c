@@ -6,11 +6,20 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 
+th_task_unlist_fn th_task_xunlist;
+
 bool th_task_expire(thrum_task *task, th_work **work) {
-    uint32_t word = TH_TASK_WAITING | (th_task_is_serial(task) ? TH_TASK_TAKEN : 0);
-    /* relaxed: timers publish nothing; the lock orders what the post wrote */
-    if (!th_cas_relaxed(&task->reserved_word, &word, word | TH_TASK_EXPIRED)) {
-        return false;
+    uint32_t word = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
+    do {
+        if (word & TH_TASK_DUE) {
+            return false;
+        }
+        /* lock-free: it fails only when something else has made it due, or may be about to */
+        /* relaxed: timers publish nothing; the lock orders what the post wrote */
+    } while (!th_cas_relaxed(&task->reserved_word, &word, word | TH_TASK_EXPIRED));
+    if (th_unlikely((word & TH_TASK_PLACE) != 0)) {
+        th_task_xunlist(task, word);
+        th_and_relaxed(&task->reserved_word, ~TH_TASK_PLACE); /* relaxed: the task is ours */
     }
     *work = th_task_work(task);
     th_tsan_release(task); /* its words belonged to the timers */

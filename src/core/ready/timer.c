@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "core/ready/bound_wake.h"
+#include "core/ready/poll.h"
 #include "core/ready/submit.h"
 #include "core/ready/task_due.h"
 #include "core/ready/waiter.h"
@@ -255,6 +256,9 @@ void th_timers_poll_slow(th_worker *worker) {
     /* relaxed: a deadline that is not seen yet was inserted just now */
     if (th_load_relaxed(&worker->timers->xearliest) <= now) {
         th_timers_fire(worker, worker->timers, now);
+    }
+    if (th_unlikely(worker->polls)) {
+        (void)th_poll_own(worker);
     }
 }
 

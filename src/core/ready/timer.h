@@ -53,10 +53,14 @@ bool th_timers_help(th_worker *worker);
 /* The first deadline of the worker, or of all workers for the sentinel: it sleeps until then. */
 int64_t th_timers_sleep_until(const th_worker *worker, bool sentinel);
 
-/* Before a pick: fires due entries. Costs two loads when there are none. Worker's context. */
+/*
+ * Before a pick: fires due entries, and looks at the worker's descriptors. Costs three loads when
+ * there are none. Worker's context.
+ */
 static inline void th_timers_poll(th_worker *worker) {
     /* relaxed: an entry inserted at this moment is seen at a later pick */
-    if (th_likely(th_load_relaxed(&worker->timers->xearliest) == INT64_MAX)) {
+    if (th_likely(th_load_relaxed(&worker->timers->xearliest) == INT64_MAX) &&
+        th_likely(!worker->polls)) {
         return;
     }
     if (worker->timer_look.skip) {

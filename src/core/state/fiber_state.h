@@ -48,6 +48,7 @@ typedef struct th_fiber {
     bool root;          /* constant: a bound thread's own stack (bound.h); no run of a task */
     bool repost;        /* the body posted its own task, with the next field as the hint */
     uint8_t repost_hint;
+    uint8_t ready_calls; /* calls on descriptors in a row that did not wait (io/call.c) */
 
     thrum_sched *sched;           /* constant */
     struct th_waiter *xblocked;   /* what it waits for, or NULL (cancel.h, snapshot.h) */

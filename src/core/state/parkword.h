@@ -5,7 +5,7 @@
  *     bits 11-21   sentinel   the parked worker that sleeps for a bounded time, + 1, or 0
  *     bits 22-32   searchers  workers that look for work to steal, or are woken to do so
  *     bits 33-43   parked     workers that have announced that they park, until they go on; spares
- *                             from the start on
+ *                             until they take part for the first time, too
  *     bit  44      back-off   a parked worker backs off from stealing: it comes back very soon
  *     bit  45      watch      there is a sentinel, and it comes round within the bound (rescue_ns);
  *                             a sentinel without this bit sleeps long, and is to be woken
@@ -86,5 +86,6 @@ static inline uint64_t th_park_with_sentinel(uint64_t word, unsigned sentinel) {
 #define TH_SLEEP_NOTIFIED 4u /* was notified, with a search token if TOKEN is set */
 #define TH_SLEEP_TOKEN 8u
 #define TH_SLEEP_LOOKOUT 16u /* a spare that is the lookout, and does not rest */
+#define TH_SLEEP_POLLING 32u /* with PARKED: it waits for its descriptors, and is woken there */
 
 #endif

@@ -15,6 +15,7 @@ typedef struct th_picks {
     unsigned until_inject;  /* picks until the inject queue comes first */
     unsigned fair_interval; /* the last start value of until_inject (th_fair_interval) */
     uint64_t fair_at;       /* the time at which that was set, in ticks */
+    uint64_t left_at;       /* the time of its last look at what others leave, in ticks */
     bool fair_last;         /* the pick before was a fair one (an interval of 1) */
     bool brisk;             /* the last runs were short: it may take a batch at once */
     unsigned pinned_runs;   /* runs in a row through the pinned inbox */

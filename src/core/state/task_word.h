@@ -12,6 +12,8 @@
  *     bit 6  TAKEN      a serial task: posted, until its run begins
  *     bit 7  RUNNING    a serial task: a run has begun and is not over
  *     bit 8  NEXT       a serial task, with RUNNING: the end of the run queues the next one
+ *     bits 9-31  PLACE  where it is listed besides (th_task_unlist_fn), or 0: taken away, with the
+ *                       place emptied, before the task is queued
  *
  * The thread that adds the first of bits 1 to 4 to WAITING makes the task due: it takes it out of
  * the timers and queues it, and no other thread touches it then. A task that is posted to run at
@@ -37,12 +39,22 @@
 #define TH_TASK_TAKEN 64u
 #define TH_TASK_RUNNING 128u
 #define TH_TASK_NEXT 256u
+#define TH_TASK_PLACE_SHIFT 9
+#define TH_TASK_PLACE (~0u << TH_TASK_PLACE_SHIFT)
 #define TH_TASK_DUE (TH_TASK_WOKEN | TH_TASK_SIGNALED | TH_TASK_EXPIRED | TH_TASK_CANCELLED)
 
 #define TH_TASK_POSTED 1u       /* to run at once, or to wait */
 #define TH_TASK_POSTED_LATE 2u  /* to wait, but it was due already; its deadline had passed */
 #define TH_TASK_POSTED_EARLY 3u /* likewise; its deadline was still to come */
 #define TH_TASK_BEGUN 4u
+
+/*
+ * Empties the task's place in a list of a higher floor, which knows it by the bits PLACE of the
+ * word: afterwards that list does not touch the task any more. May be called with the lock of
+ * timers.
+ */
+typedef void (*th_task_unlist_fn)(thrum_task *task, uint32_t word);
+extern th_task_unlist_fn th_task_xunlist; /* set before the first task has a place */
 
 static inline bool th_task_is_posted(uint32_t mark) {
     return (mark & ~TH_TIMED_IN) - TH_TASK_POSTED < TH_TASK_BEGUN - TH_TASK_POSTED;

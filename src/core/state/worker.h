@@ -21,6 +21,7 @@
 #include "core/state/lock.h"
 #include "core/state/parkword.h"
 #include "core/state/policy_state.h"
+#include "core/state/poll_state.h"
 #include "core/state/reclaim_want.h"
 #include "core/state/slab.h"
 #include "core/state/thread.h"
@@ -121,6 +122,8 @@ typedef struct th_tie {
     int64_t awaits_until; /* the deadline of that wait */
     uint32_t xquiesced;   /* the word of its wait for quiescence; on no task's stack */
     bool leaving;         /* the thread unbinds as soon as `held` is 0 */
+    bool passing;         /* the root waits for what can run now, and never sleeps (visit.c) */
+    int64_t next;         /* passing: the time until which it need not come again */
     bool linked;          /* it is bound; false: a spare record */
     bool unfinished;      /* a stop whose deadline has passed has left something in it */
 } th_tie;
@@ -158,6 +161,7 @@ struct th_worker {
     bool woken;           /* it was woken from sleep and has not found anything yet */
     bool took_deferred;   /* the task in hand waited for a stack */
     bool turn_lost;       /* the inject queue has work, but another worker has the turn */
+    bool polls;           /* its set of descriptors is open (poller) */
     bool unseen; /* no thread can tell when the present submission took place: it may wait */
     th_picks picks;
     th_sharded_worker sharded;
@@ -217,6 +221,8 @@ struct th_worker {
     uint64_t xlone_tick; /* xtick when it last woke a worker for a single task; the owner's */
     bool look_unsure;    /* a rescue's answer: no local, base/annotate.h says why */
     th_work *stolen[TH_STEAL_MAX]; /* the work that a theft has in hand: no local either */
+
+    th_poller poller; /* the descriptors that its fibers wait for */
 };
 
 struct th_policy {
@@ -334,6 +340,7 @@ struct thrum_sched {
     th_worker *bound_unfinished; /* the record in which a stop has left something, or NULL */
     th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* records by number; chunks stay to the end */
     th_timers loose_timers; /* tasks that wait for a deadline; used without workers */
+    th_poller loose_poller; /* descriptors likewise */
 
     th_lock quiesce_lock; /* protects the list of those that wait for quiescence */
     struct th_quiesce_waiter *quiesce_waiters;

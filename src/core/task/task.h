@@ -89,6 +89,15 @@ static inline int64_t th_task_serial_deadline(const thrum_task *task) {
     return (int64_t)th_load_relaxed(&task->reserved[2]); /* relaxed: as above */
 }
 
+/*
+ * For a list in which the task has a place (TH_TASK_PLACE), with the list's lock, and the place
+ * emptied: wakes or cancels it, as `bit` says. True: the caller makes it due by th_task_is_due,
+ * when it has given the lock up. False: the task is not touched any more.
+ */
+bool th_task_rouse_listed(thrum_task *task, uint32_t bit, bool *dormant);
+/* `by`: the task goes into by->due if it is of that worker's scheduler; NULL: it is queued. */
+void th_task_is_due(th_worker *by, thrum_task *task, bool dormant);
+
 /* For stop: cancels the tasks that wait without a deadline. */
 void th_tasks_cancel(thrum_sched *sched);
 

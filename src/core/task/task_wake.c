@@ -33,10 +33,21 @@ static TH_COLD int64_t place_of(const th_timers *timers, thrum_task *task, int64
     return deadline < now ? now : deadline;
 }
 
+/* By the thread that has made it due, before it is queued. */
+static void unlist(thrum_task *task) {
+    /* relaxed: a list that empties the place itself takes the bits away under its lock */
+    uint32_t word = th_load_relaxed(&task->reserved_word);
+    if (th_unlikely((word & TH_TASK_PLACE) != 0)) {
+        th_task_xunlist(task, word);
+        th_and_relaxed(&task->reserved_word, ~TH_TASK_PLACE); /* relaxed: the task is ours */
+    }
+}
+
 /* With the lock, which it gives up: something came before the task could wait. */
 static TH_COLD void is_due_at_once(th_timers *timers, thrum_task *task, int64_t deadline) {
     th_timers_take_out(timers, th_task_timed(task));
     th_lock_release(&timers->lock);
+    unlist(task);
     bool late = deadline <= th_os_now();
     /* relaxed: only the post uses it yet */
     th_store_relaxed(&task->reserved_mark, late ? TH_TASK_POSTED_LATE : TH_TASK_POSTED_EARLY);
@@ -56,7 +67,8 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
         }
         /* lock-free: it fails only when a wakeup, a signal or a cancel came */
         /* pairs: rouse; that it stands in the timers, and in which */
-    } while (!th_cas_release(&task->reserved_word, &word, waiting | (word & TH_TASK_TAKEN)));
+    } while (!th_cas_release(&task->reserved_word, &word,
+                             waiting | (word & (TH_TASK_TAKEN | TH_TASK_PLACE))));
     th_lock_release(&timers->lock); /* from here on it may be gone */
     if (tell) {
         th_timers_tell(timers);
@@ -69,6 +81,7 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
 /* Takes the task out of the timers, counts it, and notes whether its deadline has passed. */
 static TH_INLINE_NO_TSAN void stop_waiting(thrum_task *task, bool dormant, th_activity *activity) {
     th_timed_remove(th_task_timed(task));
+    unlist(task);
     th_activity_began(&activity->xreadied);
     if (dormant) {
         th_activity_began(&activity->xroused);
@@ -137,6 +150,26 @@ static bool rouse(thrum_task *task, uint32_t bit, uint32_t must) {
         make_due(task, (old & TH_TASK_DORMANT) != 0);
     }
     return true;
+}
+
+bool th_task_rouse_listed(thrum_task *task, uint32_t bit, bool *dormant) {
+    uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
+    do {
+        /* lock-free: it fails only when another thread changed the word */
+        /* pairs: th_task_begin_waiting, th_task_begin_roused; as rouse */
+    } while (!th_cas_acq_rel(&task->reserved_word, &old, roused(old, bit) & ~TH_TASK_PLACE));
+    *dormant = (old & TH_TASK_DORMANT) != 0;
+    return (old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING;
+}
+
+/* Not shown to the thread sanitizer, since work is read in the worker's context (queue/work.h). */
+TH_NO_TSAN void th_task_is_due(th_worker *by, thrum_task *task, bool dormant) {
+    if (by && th_task_timed(task)->timers->sched == by->sched) {
+        stop_waiting(task, dormant, &by->activity);
+        th_chain_append(&by->due, th_task_work(task));
+    } else {
+        make_due(task, dormant);
+    }
 }
 
 void thrum_task_wakeup(thrum_task *task) {

@@ -8,6 +8,7 @@
 #include "core/fiber/fiber_cache.h"
 #include "core/ready/external.h"
 #include "core/ready/fork_slots.h"
+#include "core/ready/poll.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
 #include "core/wait/switch.h"
@@ -171,6 +172,7 @@ static th_worker *make(thrum_sched *sched) {
     th_store_relaxed(&worker->fence.xrevoked, TH_AFENCE_SHUT);
     th_inject_init(&worker->inbox);
     th_timers_init(&worker->own_timers, sched, worker);
+    th_poller_init(&worker->poller, sched, worker);
     worker->timers = &worker->own_timers;
     worker->home = (th_fiber){.work = {.kind = TH_WORK_FIBER, .worker = -1},
                               .sched = sched,
@@ -407,6 +409,7 @@ void th_bound_close(thrum_sched *sched) {
 void th_bound_free(thrum_sched *sched) {
     for (th_worker *worker = sched->bound_spares; worker;) {
         th_worker *next = worker->bound_next;
+        th_poller_close(&worker->poller);
         th_sched_free(sched, worker->block);
         worker = next;
     }

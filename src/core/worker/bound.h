@@ -21,6 +21,12 @@ th_work *th_bound_find(th_worker *worker);
 th_work *th_bound_look(th_worker *worker);
 
 /*
+ * The root runs what can run now, without sleeping: afterwards it counts as asleep, until the time
+ * that is returned (visit.c).
+ */
+int64_t th_bound_pass(th_worker *worker);
+
+/*
  * The root waits, and what is tied to the thread runs, until the flag is set (and th_wake_worker
  * called): 0, or -ETIMEDOUT.
  */

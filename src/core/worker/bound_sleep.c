@@ -5,8 +5,11 @@
 #include "core/fiber/trim.h"
 #include "core/ready/bound_wake.h"
 #include "core/ready/deferred.h"
+#include "core/ready/fork_slots.h"
+#include "core/ready/poll.h"
 #include "core/ready/quiesce_sum.h"
 #include "core/ready/timer.h"
+#include "core/wait/switch.h"
 #include "core/worker/bound.h"
 #include "platform/platform.h"
 
@@ -58,7 +61,13 @@ static void sleep_until(th_worker *worker, uint32_t word, int64_t until) {
     if (th_is_traced(worker)) {
         th_trace_parks(worker);
     }
-    th_os_futex_wait(&worker->xsleep, word, until);
+    if (th_unlikely((word & TH_SLEEP_POLLING) != 0)) {
+        th_poller *poller = &worker->poller;
+        int n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, until);
+        poller->got = n > 0 ? (unsigned)n : 0;
+    } else {
+        th_os_futex_wait(&worker->xsleep, word, until);
+    }
     if (th_is_traced(worker)) {
         th_trace_unparks(worker);
     }
@@ -67,12 +76,18 @@ static void sleep_until(th_worker *worker, uint32_t word, int64_t until) {
     }
 }
 
-/* Sleeps until there is something to do, it is told, or a deadline passes; it may wake early. */
-static void sleep(th_worker *worker) {
+/*
+ * Announces that the thread sleeps, or that it is in somebody else's loop, and looks again. False:
+ * there is something to do. *until: the time at which there will be.
+ */
+static bool announce(th_worker *worker, int64_t *until) {
     thrum_sched *sched = worker->sched;
+    *until = TH_FOREVER;
+    const bool was_open = th_poller_is_open(&sched->loose_poller);
+    const bool polls = th_poll_nests(worker, until);
     th_store_relaxed(&worker->xuntil, TH_FOREVER); /* relaxed: the fence orders it */
-    /* relaxed: as above */
-    th_or_relaxed(&worker->xsleep, TH_SLEEP_PARKED);
+    /* pairs: notify_sleeper; the set, which this thread or an earlier one has opened */
+    th_or_release(&worker->xsleep, TH_SLEEP_PARKED | (polls ? TH_SLEEP_POLLING : 0));
     /*
      * seq: announced before the queues, and the deadlines, are read; the other side is
      * th_wake_worker, th_bound_wake_unless
@@ -82,26 +97,50 @@ static void sleep(th_worker *worker) {
         th_quiesce_notify(sched);
     }
     bool deferred = th_load_relaxed(&sched->xdeferred) != 0; /* relaxed: a hint, as in th_park */
-    int64_t until = deferred ? th_os_now() + TH_DEFER_NS : TH_FOREVER;
-    if (worker->tie.awaits && worker->tie.awaits_until < until) {
-        until = worker->tie.awaits_until;
+    int64_t again = deferred ? th_os_now() + TH_DEFER_NS : TH_FOREVER;
+    *until = again < *until ? again : *until;
+    if (worker->tie.awaits && worker->tie.awaits_until < *until) {
+        *until = worker->tie.awaits_until;
     }
-    if (!worker->policy->pending(worker) && !may_go_on(worker)) {
+    /* Another thread may have opened the set before it could see that this one sleeps. */
+    const bool opened = !was_open && th_poller_is_open(&sched->loose_poller);
+    if (opened || worker->policy->pending(worker) || may_go_on(worker)) {
+        return false;
+    }
+    int64_t first = earliest(worker);
+    *until = first < *until ? first : *until;
+    th_store_relaxed(&worker->xuntil, *until); /* relaxed: it is true from now on */
+    return *until > th_os_now();
+}
+
+/* It runs again; what it was woken for, and its events, are its own. */
+static void unannounce(th_worker *worker) {
+    /* pairs: notify_sleeper; what it was woken for, of which it may leave some to others */
+    th_and_acquire(&worker->xsleep,
+                   ~(TH_SLEEP_PARKED | TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN | TH_SLEEP_POLLING));
+    worker->woken = true;
+    if (th_unlikely(worker->poller.got != 0)) {
+        th_poll_awake(worker);
+    }
+}
+
+/* Sleeps until there is something to do, it is told, or a deadline passes; it may wake early. */
+static void sleep(th_worker *worker) {
+    int64_t until;
+    if (announce(worker, &until)) {
         uint32_t word = th_load_relaxed(&worker->xsleep); /* relaxed: the kernel compares again */
-        int64_t first = earliest(worker);
-        until = first < until ? first : until;
-        if ((word & TH_SLEEP_PARKED) && until > th_os_now()) {
-            th_store_relaxed(&worker->xuntil, until); /* relaxed: it is true from now on */
+        if (word & TH_SLEEP_PARKED) {
             sleep_until(worker, word, until);
         }
     }
-    /* pairs: notify_sleeper; what it was woken for, of which it may leave some to others */
-    th_and_acquire(&worker->xsleep, ~(TH_SLEEP_PARKED | TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
-    worker->woken = true;
+    unannounce(worker);
 }
 
 static void fire(th_worker *worker) {
     thrum_sched *sched = worker->sched;
+    if (!sched->workers_count) {
+        (void)th_poll_loose(worker);
+    }
     if (th_likely(earliest(worker) == INT64_MAX)) {
         return;
     }
@@ -143,6 +182,24 @@ static bool is_wanted(th_worker *worker) {
            worker->sched->policy->pending(worker);
 }
 
+TH_NO_TSAN int64_t th_bound_pass(th_worker *worker) {
+    th_poller *poller = &worker->poller;
+    int saved = *worker->errno_at;
+    if (th_forks_any(&worker->forks)) {
+        th_forks_give_all(worker); /* what runs meanwhile has its own */
+    }
+    th_enter(worker);
+    int n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, 0);
+    poller->got = n > 0 ? (unsigned)n : 0;
+    unannounce(worker);
+    worker->tie.passing = true;
+    th_suspend(&worker->home, TH_COMMIT_ROOT, NULL);
+    worker->tie.passing = false;
+    th_leave(worker);
+    *worker->errno_at = saved;
+    return worker->tie.next;
+}
+
 th_work *th_bound_find(th_worker *worker) {
     for (;;) {
         th_work *work = worker->handoff;
@@ -169,7 +226,12 @@ th_work *th_bound_find(th_worker *worker) {
             return work;
         }
         tell_idle(worker); /* the end of all work, before time is spent on what that has left */
-        if (!may_go_on(worker)) {
+        if (th_unlikely(worker->tie.passing)) {
+            if (announce(worker, &worker->tie.next)) {
+                return &worker->home.work; /* announced: it counts as asleep until it comes again */
+            }
+            unannounce(worker);
+        } else if (!may_go_on(worker)) {
             th_fiber_cache_trim(worker, is_wanted);
             sleep(worker);
         }

@@ -5,6 +5,7 @@
 
 #include "core/ready/deferred.h"
 #include "core/ready/fork_slots.h"
+#include "core/ready/poll.h"
 #include "core/ready/steal_backoff.h"
 #include "core/ready/submit.h"
 #include "core/ready/timer.h"
@@ -105,8 +106,16 @@ static th_work *find_once(th_worker *worker) {
     if ((work = worker->policy->pick(worker))) {
         return work;
     }
+    if (th_unlikely(worker->polls) && th_poll_own(worker) &&
+        (work = worker->policy->pick(worker))) {
+        return work;
+    }
     if (th_timers_help(worker) && (work = worker->policy->pick(worker))) {
         return work; /* overdue timers of its own, or of a worker that does not come round */
+    }
+    if (th_unlikely(th_is_spare(worker)) && th_poll_help(worker) &&
+        (work = worker->policy->pick(worker))) {
+        return work; /* of a worker that it stands in for */
     }
     if ((work = th_deferred_take(worker))) {
         return work;
@@ -130,18 +139,22 @@ static TH_NO_TSAN bool wait_for_turn(th_worker *worker, unsigned *spins) {
     return lost;
 }
 
+void th_found(th_worker *worker) {
+    if (th_unlikely(worker->searching || worker->sentinel)) {
+        th_went_busy(worker);
+    } else if (th_unlikely(worker->woken)) {
+        th_went_busy_alone(worker);
+    }
+    worker->woken = false;
+}
+
 /* Not shown to the thread sanitizer: `spins` may lie on a task's stack (base/annotate.h). */
 TH_NO_TSAN th_work *th_find(th_worker *worker) {
     unsigned spins = 0;
     for (;;) {
         th_work *work = find_once(worker);
         if (work) {
-            if (th_unlikely(worker->searching || worker->sentinel)) {
-                th_went_busy(worker);
-            } else if (th_unlikely(worker->woken)) {
-                th_went_busy_alone(worker);
-            }
-            worker->woken = false;
+            th_found(worker);
             return work;
         }
         /* pairs: end_threads; all tasks have ended, as the user's hook is told (worker_stop) */

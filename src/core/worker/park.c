@@ -3,11 +3,14 @@
  */
 #include "core/worker/park.h"
 
+#include <errno.h>
+
 #include "base/check.h"
 #include "core/fiber/reclaim.h"
 #include "core/fiber/trim.h"
 #include "core/ready/deferred.h"
 #include "core/ready/fork_slots.h"
+#include "core/ready/poll.h"
 #include "core/ready/quiesce_sum.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
@@ -62,14 +65,21 @@ static bool sentinel_missing(const thrum_sched *sched, uint64_t word) {
            th_park_parked(word) + 1 < sched->workers_count;
 }
 
-/* Whether it has deadlines that no other worker looks after while it runs. */
+/* Whether it has deadlines, or descriptors, that no other worker looks after while it runs. */
 static bool timers_unwatched(const th_worker *worker, uint64_t word) {
     return !th_park_sentinel(word) &&
            /*
             * relaxed: ordered by the fence; a thread that adds a timer fences, then looks which
             * worker is awake
             */
-           th_load_relaxed(&worker->own_timers.xearliest) != INT64_MAX;
+           (th_load_relaxed(&worker->own_timers.xearliest) != INT64_MAX || th_poll_added(worker));
+}
+
+/* Whether it has taken more than it is about to run, and no other worker looks after the rest. Its
+ * own token kept it from waking one for that. */
+static bool rest_unwatched(const th_worker *worker, uint64_t word) {
+    return !th_park_sentinel(word) &&
+           (th_ring_size(&worker->ring.ring) || th_batch_any(&worker->batch));
 }
 
 void th_went_busy_alone(th_worker *worker) {
@@ -86,11 +96,9 @@ void th_went_busy_alone(th_worker *worker) {
 void th_went_busy(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     bool last = false;
-    bool rescued = false; /* more than it is about to run */
     uint64_t word;
     if (worker->sentinel) {
         worker->sentinel = false;
-        rescued = th_ring_size(&worker->ring.ring) != 0 || th_batch_any(&worker->batch);
         word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
         /* lock-free: it fails only when another change of the word succeeded */
         /* relaxed: a worker that parks after it in the order of the word takes the role */
@@ -113,8 +121,8 @@ void th_went_busy(th_worker *worker) {
      * and so woke no worker, had published before (th_notify, th_notify_shared)
      */
     th_fence_seq();
-    if (rescued || sentinel_missing(sched, word) || timers_unwatched(worker, word) ||
-        pending(worker)) {
+    if (rest_unwatched(worker, word) || sentinel_missing(sched, word) ||
+        timers_unwatched(worker, word) || pending(worker)) {
         th_wake_one(sched, worker, TH_WAKE_CHAIN);
     }
 }
@@ -124,8 +132,12 @@ void th_went_busy(th_worker *worker) {
 bool th_park_announce(th_worker *worker, bool on_bench) {
     thrum_sched *sched = worker->sched;
     unsigned me = worker->index + 1;
-    /* pairs: notify_sleeper; without LISTED its entry was popped before */
-    uint32_t old = th_or_acquire(&worker->xsleep, TH_SLEEP_PARKED);
+    /* A short sleep, and one on the bench, is by the futex. */
+    bool polls = worker->polls && !on_bench && !worker->backoff.ns;
+    uint32_t parked = TH_SLEEP_PARKED | (polls ? TH_SLEEP_POLLING : 0);
+    /* pairs: notify_sleeper; without LISTED its entry was popped before
+     * pairs: notify_sleeper; the set, which another thread may have opened */
+    uint32_t old = th_or_acq_rel(&worker->xsleep, parked);
     bool entry = (old & TH_SLEEP_LISTED) != 0; /* left behind earlier: it serves again */
     bool listed = false;
     bool backoff;
@@ -156,7 +168,8 @@ bool th_park_announce(th_worker *worker, bool on_bench) {
             want = th_park_with_top(want, me);
         }
         /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
-        /* pairs: th_wake_one; link and LISTED of the entry. The fence in th_park orders the rest */
+        /* pairs: th_wake_one, th_rouse_lookout; link and LISTED of the entry, and how many sit on
+         * the bench. The fence in th_park orders the rest */
     } while (!th_cas_release(&sched->xpark, &word, want));
     if (listed && !push) {
         /* relaxed: there is no entry after all, so no other thread clears it */
@@ -177,7 +190,8 @@ bool th_park_leave(th_worker *worker) {
 void th_park_unannounce(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     /* pairs: notify_sleeper; what the notifier did before it */
-    uint32_t old = th_and_acquire(&worker->xsleep, ~(TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN));
+    uint32_t old =
+        th_and_acquire(&worker->xsleep, ~(TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN | TH_SLEEP_POLLING));
     worker->searching = (old & TH_SLEEP_TOKEN) != 0;
     worker->woken = true;
     uint64_t change = TH_PARK_PARKED_ONE + (worker->backoff_bit ? TH_PARK_BACKOFF : 0);
@@ -245,6 +259,21 @@ static int64_t with_timers(const th_worker *worker, int64_t deadline) {
     return first < deadline ? first : deadline;
 }
 
+/*
+ * Sleeps where its word says, until it is woken, a descriptor is ready, or the deadline. The codes
+ * are those of the futex; 1: there are events, so it goes on whatever the word says.
+ */
+static int sleep_once(th_worker *worker, uint32_t word, int64_t deadline) {
+    th_count(&worker->counters.xfutex_waits, 1);
+    if (th_likely(!(word & TH_SLEEP_POLLING))) {
+        return th_os_futex_wait(&worker->xsleep, word, deadline);
+    }
+    th_poller *poller = &worker->poller;
+    int n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, deadline);
+    poller->got = n > 0 ? (unsigned)n : 0;
+    return n > 0 ? 1 : n == 0 ? -ETIMEDOUT : n;
+}
+
 /* `slack`: the timer slack of the thread before it was made exact for the sentinel, or 0. */
 static void sleep_until_notified(th_worker *worker, unsigned long *slack) {
     thrum_sched *sched = worker->sched;
@@ -256,8 +285,12 @@ static void sleep_until_notified(th_worker *worker, unsigned long *slack) {
         if (!(word & TH_SLEEP_PARKED)) {
             return;
         }
-        th_count(&worker->counters.xfutex_waits, 1);
-        if (th_os_futex_wait(&worker->xsleep, word, with_timers(worker, deadline)) != -ETIMEDOUT) {
+        int code = sleep_once(worker, word, with_timers(worker, deadline));
+        if (code == 1) {
+            th_park_leave(worker);
+            return;
+        }
+        if (code != -ETIMEDOUT) {
             continue; /* notified, or an entry popped, or a spurious wake: the word tells */
         }
         th_count(&worker->counters.xwakes_timer, 1);
@@ -267,7 +300,7 @@ static void sleep_until_notified(th_worker *worker, unsigned long *slack) {
             /* relaxed: a hint, and the exchange decides */
             if (!th_load_relaxed(&sched->xdeferred) && !pending(worker) &&
                 th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count &&
-                retire_sentinel(worker)) {
+                th_sentinel_may_retire(worker) && retire_sentinel(worker)) {
                 deadline = TH_FOREVER;
                 continue;
             }
@@ -353,6 +386,7 @@ void th_park(th_worker *worker) {
         th_count(&worker->counters.xwakes_empty, 1);
     }
     bool token = worker->searching;
+    bool polls = worker->polls;
     bool last = th_park_announce(worker, false);
     /* seq: announced before the queues are read; the other side is th_notify, th_wake_worker */
     th_fence_seq();
@@ -363,6 +397,9 @@ void th_park(th_worker *worker) {
     /* relaxed: as above. Only now does it know that it is the last: th_fiber_cache_trim once
      * more */
     go_on |= last && !worker->backing_off && th_load_relaxed(&sched->xfibers_unmeasured);
+    /* Another thread has opened its set meanwhile, and may not have seen that it parks. */
+    worker->polls = polls || th_poller_is_open(&worker->poller);
+    go_on |= worker->polls != polls;
     if (go_on) {
         th_park_leave(worker);
     } else {
@@ -377,6 +414,9 @@ void th_park(th_worker *worker) {
     }
     bool anyway = worker->searching;
     th_park_unannounce(worker);
+    if (th_unlikely(worker->poller.got != 0)) {
+        th_poll_awake(worker);
+    }
     if (anyway && worker->searching) {
         /* a token from the notifier, and one of its own: one is enough */
         /* relaxed: one order of all changes */

@@ -31,8 +31,8 @@ void th_park_unannounce(th_worker *worker);
 /* Becomes a searcher if there are not too many. */
 bool th_search_begin(th_worker *worker);
 /*
- * The worker has work, so it searches no longer and is not the sentinel: the last to leave the
- * search makes sure that the rest is not forgotten.
+ * The worker has work, or goes to the bench, so it searches no longer and is not the sentinel: the
+ * last to leave the search makes sure that the rest is not forgotten.
  */
 void th_went_busy(th_worker *worker);
 /* The same for a worker that is neither, and was asleep: maybe none looks after its deadlines. */

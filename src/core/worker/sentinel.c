@@ -9,6 +9,7 @@
 
 #include "core/ready/deferred.h"
 #include "core/ready/fork_slots.h"
+#include "core/ready/poll.h"
 #include "core/ready/timer.h"
 #include "platform/asymmetric.h"
 #include "platform/platform.h"
@@ -92,6 +93,15 @@ static bool is_quiet(th_worker *worker) {
     return now - worker->rounds.quiet_since >= QUIET_NS;
 }
 
+bool th_sentinel_may_retire(th_worker *worker) {
+    const thrum_sched *sched = worker->sched;
+    bool any = false;
+    for (unsigned i = 0; i < sched->workers_regular && !any; i++) {
+        any = th_poller_is_open(&sched->workers[i].poller);
+    }
+    return !any || is_quiet(worker);
+}
+
 /*
  * A worker that has work and has not picked anything since the last look has not come round. If it
  * has picked, a second look follows after the same time, and then the sleeps grow again.
@@ -99,9 +109,11 @@ static bool is_quiet(th_worker *worker) {
 th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
     thrum_sched *sched = worker->sched;
     worker->look_unsure = false;
-    if (th_timers_help(worker)) {
+    const bool fired = th_timers_help(worker);
+    if (th_poll_help(worker) || fired) {
         return TH_ROUND_WORK;
     }
+    const bool watches = th_poll_watched(sched);
     worker->handoff = sched->policy->rescue(worker, &worker->look_unsure);
     if (!worker->handoff && (worker->handoff = th_forks_rescue(worker))) {
         th_count(&worker->counters.xrescues, 1);
@@ -123,7 +135,7 @@ th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
     if (th_load_relaxed(&sched->xdeferred)) {
         return TH_ROUND_WORK;
     }
-    if (th_park_long(word) || (is_quiet(worker) && go_long(worker))) {
+    if (!watches && (th_park_long(word) || (is_quiet(worker) && go_long(worker)))) {
         *sleep_ns = LONG_NS;
         return TH_ROUND_NOTHING;
     }
@@ -132,6 +144,9 @@ th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
         int64_t most = longest(worker);
         worker->rounds.sleep_ns =
             2 * worker->rounds.sleep_ns < most ? 2 * worker->rounds.sleep_ns : most;
+    }
+    if (watches && worker->rounds.sleep_ns > TH_POLL_HELP_NS) {
+        worker->rounds.sleep_ns = TH_POLL_HELP_NS;
     }
     *sleep_ns = worker->rounds.sleep_ns;
     return TH_ROUND_NOTHING;

@@ -20,4 +20,10 @@ int64_t th_sentinel_begin(th_worker *worker, bool deferred);
 /* Its sleep has ended: makes a round. TH_ROUND_NOTHING: *sleep_ns is how long it sleeps next. */
 th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns);
 
+/*
+ * All are parked: whether it gives the role up. Where there are sets of descriptors it stays until
+ * nothing has happened for a while, or each event would make a new sentinel (POLLING.md).
+ */
+bool th_sentinel_may_retire(th_worker *worker);
+
 #endif

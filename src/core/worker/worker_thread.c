@@ -9,6 +9,7 @@
 #include "core/fiber/fiber.h"
 #include "core/fiber/fiber_cache.h"
 #include "core/ready/fork_slots.h"
+#include "core/ready/poll.h"
 #include "core/ready/timer.h"
 #include "core/state/affinity.h"
 #include "core/state/thread_exit.h"
@@ -34,6 +35,7 @@ void th_worker_prepare(th_worker *worker, thrum_sched *sched, unsigned index) {
     th_store_relaxed(&worker->fence.xrevoked, sched->can_order ? TH_AFENCE_OPEN : TH_AFENCE_SHUT);
     th_inject_init(&worker->inbox);
     th_timers_init(&worker->own_timers, sched, worker);
+    th_poller_init(&worker->poller, sched, worker);
     th_forks_init(&worker->forks, sched->workers_count > 1);
     /* A spare's: worker 0 stays, so its deadlines are always looked after. */
     bool shared = sched->policy->submit_due || th_is_spare(worker);

@@ -5,7 +5,9 @@
 
 #include "base/atomic.h"
 #include "core/ready/external.h"
+#include "core/ready/poll.h"
 #include "core/ready/timer.h"
+#include "core/state/driver.h"
 #include "core/state/worker.h"
 #include "core/wait/switch.h"
 #include "platform/platform.h"
@@ -42,7 +44,7 @@ typedef struct member {
 
 static struct {
     thrum_sched sched;
-    th_worker workers[WORKERS];
+    th_worker workers[WORKERS + 1]; /* the last one only waits for descriptors */
     member members[CREW_MAX];
     th_lock lock; /* protects the next two */
     th_chain ready;
@@ -74,6 +76,15 @@ static void submit_external(thrum_sched *sched, const th_chain *chain) {
     put_ready(chain->first);
 }
 
+static void submit_chain(th_worker *worker, th_chain *chain) {
+    (void)worker;
+    th_lock_acquire(&mini.lock);
+    for (th_work *work; (work = th_chain_take(chain));) {
+        th_chain_append(&mini.ready, work);
+    }
+    changed();
+}
+
 /* A fiber that suspends goes back to the thread's own stack, on which `work` runs. */
 static th_work *pick(th_worker *worker) {
     return &worker->home.work;
@@ -84,16 +95,22 @@ static bool pending(th_worker *worker) {
     return true;
 }
 
-static const th_policy ready_list = {
-    .submit = submit, .submit_external = submit_external, .pick = pick, .pending = pending};
+static const th_policy ready_list = {.submit = submit,
+                                     .submit_chain = submit_chain,
+                                     .submit_external = submit_external,
+                                     .pick = pick,
+                                     .pending = pending};
 
 static void fiber_main(void *arg) {
     member *m = arg;
     th_commit(m->fiber.worker);
     m->part(NULL);
     th_lock_acquire(&mini.lock);
-    mini.left--;
+    bool last = --mini.left == 0;
     changed();
+    if (last && mini.sched.workers) {
+        th_os_pollset_wake(&mini.sched.workers->poller.set);
+    }
     th_worker *worker = m->fiber.worker;
     th_switch_to(worker, &m->fiber, &worker->home);
 }
@@ -165,6 +182,23 @@ SIM_UNSEEN void crew_timers_init(th_timers *timers, th_worker *owner) {
     }
 }
 
+/* The set of all fibers has a thread of its own, which does what a worker does that sleeps in it.
+ * */
+static void poll_for_all(void *arg) {
+    th_worker *worker = arg;
+    th_poller *poller = &worker->poller;
+    th_thread_self()->worker = worker;
+    for (bool over = false; !over;) {
+        int n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, TH_FOREVER);
+        poller->got = n > 0 ? (unsigned)n : 0;
+        th_poll_awake(worker);
+        th_lock_acquire(&mini.lock);
+        over = mini.left == 0;
+        th_lock_release(&mini.lock);
+    }
+    th_thread_self()->worker = NULL;
+}
+
 static void run_fibers(void) {
     unsigned fibers = mini.left;
     for (unsigned i = 0; i < WORKERS; i++) {
@@ -175,8 +209,12 @@ static void run_fibers(void) {
         crew_timers_init(mini.workers[i].timers, &mini.workers[i]);
     }
     int other = sim_spawn(work, &mini.workers[1]);
+    int poller = mini.sched.workers ? sim_spawn(poll_for_all, mini.sched.workers) : 0;
     work(&mini.workers[0]);
     sim_join(other);
+    if (poller) {
+        sim_join(poller);
+    }
     for (unsigned i = 0; i < fibers; i++) {
         th_os_unmap(mini.members[i].stack, STACK);
     }
@@ -208,6 +246,20 @@ void crew_mixed(const crew_play *play) {
     if (play->after) {
         play->after();
     }
+}
+
+/* ---- descriptors ---- */
+
+void crew_io(const crew_play *play) {
+    th_worker *worker = &mini.workers[WORKERS];
+    worker->sched = &mini.sched;
+    worker->policy = &ready_list;
+    mini.sched.workers = worker;
+    mini.sched.workers_count = mini.sched.workers_regular = 1;
+    th_poller_init(&worker->poller, &mini.sched, worker);
+    crew_mixed(play);
+    th_drivers_stop(&mini.sched);
+    th_poller_close(&worker->poller);
 }
 
 /* ---- a whole scheduler ---- */

@@ -26,7 +26,14 @@ typedef struct crew_play {
 
 void crew_threads(const crew_play *play);
 void crew_mixed(const crew_play *play); /* a decision of the run says which are threads */
+void crew_io(const crew_play *play);    /* a mixture that waits for descriptors: see below */
 void crew_sched(const crew_play *play); /* tasks of a scheduler; the last part may be a thread */
+
+/*
+ * In crew_io a thread of its own waits for the descriptors of all fibers. `before` has opened the
+ * set: it has joined a descriptor by the scheduler (crew_bare_sched). What the parts leave joined
+ * is left when `after` has been called.
+ */
 
 /* A scheduler of 2 workers that is started and stopped in the usual way. */
 thrum_sched *crew_sched_start(void);

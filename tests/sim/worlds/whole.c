@@ -8,6 +8,7 @@
 #include "core/ready/external.h"
 #include "core/ready/fork_slots.h"
 #include "core/ready/policy.h"
+#include "core/ready/poll.h"
 #include "core/state/config.h"
 #include "core/state/thread_exit.h"
 #include "core/state/worker.h"
@@ -17,6 +18,7 @@
 #include "crew.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"
+#include "platform/sim/outside.h"
 
 #define SCHEDS 2
 static thrum_sched *scheds[SCHEDS];
@@ -92,6 +94,7 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     worker->sharded.inject_served = true;
     worker->fence.xrevoked = whole_afences_shut ? TH_AFENCE_SHUT : TH_AFENCE_OPEN;
     th_inject_init(&worker->inbox);
+    th_poller_init(&worker->poller, sched, worker);
     th_forks_init(&worker->forks, sched->workers_count > 1);
     crew_timers_init(&worker->own_timers, worker);
     worker->own_timers.special = sched->policy->submit_due ? TH_TIMERS_IN_ORDER : 0;
@@ -138,6 +141,7 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
     for (unsigned i = 0; i < count; i++) {
         bare_init(sched, &sched->workers[i], i);
     }
+    th_poller_init(&sched->loose_poller, sched, NULL);
     th_external_open(sched);
     watch(sched);
     for (unsigned i = 0; i < count; i++) {
@@ -197,6 +201,24 @@ SIM_UNSEEN static uint64_t fifo_posted(const th_fifo *fifo) {
     return n;
 }
 
+/* Until when a worker that is parked sleeps where its word says. */
+SIM_UNSEEN int64_t whole_sleeps_until(const th_worker *w) {
+    bool polls = (w->xsleep & TH_SLEEP_POLLING) != 0;
+    return sim_sleeps_until(polls ? sim_set_word(&w->poller.set) : (const void *)&w->xsleep);
+}
+
+/*
+ * No event is slept over: a worker that is parked sleeps in its set, if there is one, and nothing
+ * has happened there.
+ */
+SIM_UNSEEN static void poller_rests(const th_worker *w) {
+    if (w->poller.xopen && (w->xsleep & TH_SLEEP_PARKED)) {
+        RESTED(w->xsleep & TH_SLEEP_POLLING);
+        RESTED(!sim_set_has_event(&w->poller.set));
+        RESTED(!w->poller.got);
+    }
+}
+
 /*
  * Nothing is overdue. If no other worker is awake to see to it, its owner is parked and sleeps
  * until the first deadline at the latest.
@@ -209,7 +231,7 @@ SIM_UNSEEN static void timers_rest(const th_worker *w) {
     if (!(w->xsleep & TH_SLEEP_PARKED)) {
         return;
     }
-    RESTED(sim_sleeps_until(&w->xsleep) <= timers->xearliest);
+    RESTED(whole_sleeps_until(w) <= timers->xearliest);
     RESTED(first == INT64_MAX || first > sim_now());
 }
 
@@ -224,6 +246,7 @@ SIM_UNSEEN static void worker_rests(const th_worker *w) {
     }
     RESTED(w->forks.xslot <= TH_FORK_EMPTY && w->forks.xtail == w->forks.xhead);
     RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED));
+    poller_rests(w);
     timers_rest(w);
 }
 
@@ -285,6 +308,7 @@ SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
             parked = true;
             RESTED(inject_is_empty(&w->inbox));
         }
+        poller_rests(w);
         timers_rest(w);
         RESTED(!(w->xsleep & TH_SLEEP_NOTIFIED)); /* notified, and not woken */
     }

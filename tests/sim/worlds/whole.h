@@ -43,6 +43,10 @@ void whole_asleep(void);
  */
 void whole_asleep_shared(void);
 
+/* For such a hook: until when a worker that is parked sleeps, in its set or on its word. */
+typedef struct th_worker th_worker;
+int64_t whole_sleeps_until(const th_worker *worker);
+
 /* Checks only the inject queue, but also while workers back off. */
 void whole_asleep_inject(void);
 

@@ -1,0 +1,80 @@
+/*
+ * poll.h: descriptors that become ready make fibers runnable. core/worker/POLLING.md has the
+ * states, the protocol and the argument.
+ */
+#ifndef TH_POLL_H
+#define TH_POLL_H
+
+#include "base/atomic.h"
+#include "core/state/poll_state.h"
+#include "core/state/worker.h"
+
+typedef struct th_waiter th_waiter;
+
+/*
+ * Adds a descriptor to the set of the calling worker or, on any other thread, of a worker of the
+ * scheduler; opens the set if need be. `event` is the same in all calls. Returns 0, with the set in
+ * *out, or a code. In a task's context.
+ */
+int th_poll_add(thrum_sched *sched, int fd, uint64_t key, th_poll_fn event, th_poller **out);
+/* The same to the set of the worker with this number, modulo how many there are. */
+int th_poll_add_at(thrum_sched *sched, unsigned worker, int fd, uint64_t key, th_poll_fn event,
+                   th_poller **out);
+/* A descriptor is in the set no more. */
+void th_poll_gone(th_poller *poller);
+
+/*
+ * For th_poll_fn: ends the wait of a waiter that was taken off its list, a timed one having been
+ * claimed for TH_WAIT_WOKEN. A fiber of the same scheduler goes into by->due.
+ */
+void th_poll_wake(th_worker *by, th_waiter *waiter);
+
+/* Looks at the worker's own set, and queues what is ready. True: something was. */
+bool th_poll_own(th_worker *worker);
+/* The same for the sets of running workers that did not look for a while. */
+bool th_poll_help(th_worker *worker);
+/* Queues what the worker has got in its sleep; takes back its wake-up. */
+void th_poll_awake(th_worker *worker);
+
+/*
+ * For a bound thread of a scheduler without workers: looks at the set that all of them share, if
+ * the last look was a while ago. True: something was ready.
+ */
+bool th_poll_loose(th_worker *worker);
+/*
+ * The same thread is about to sleep: true if it sleeps in a set of its own, in which the shared one
+ * is. *until is moved forward where the system refuses such a set.
+ */
+bool th_poll_nests(th_worker *worker, int64_t *until);
+
+/* By the thread itself: opens its set for a loop that is not ours. 0, or a code. */
+int th_poll_visit(th_worker *worker);
+
+/* Whether the set is open. */
+static inline bool th_poller_is_open(const th_poller *poller) {
+    /* pairs: th_poll_add; the set */
+    return th_load_acquire(&poller->xopen) != 0;
+}
+
+/* Whether descriptors wait in the worker's set: another one has to look while it runs. */
+static inline bool th_poll_any(const th_worker *worker) {
+    /* relaxed: a hint; one that is added at this moment was looked at when it was added */
+    return worker->polls && th_load_relaxed(&worker->poller.xmembers) != 0;
+}
+
+/* The same for a worker that may not know yet that another thread has opened its set. */
+static inline bool th_poll_added(const th_worker *worker) {
+    /* relaxed: ordered by the caller's fence; a thread that adds the first one fences, too */
+    return th_load_relaxed(&worker->poller.xmembers) != 0;
+}
+
+/* Whether a descriptor of the worker's is ready, and has been for a while: asked of the system. */
+bool th_poll_waits(const th_worker *worker);
+
+/* Whether a worker that runs has descriptors: the sentinel comes round soon then. */
+bool th_poll_watched(const thrum_sched *sched);
+
+#define TH_POLL_HELP_NS 1000000 /* after so long without a look others look */
+#define TH_POLL_LOOK_NS 20000   /* between two looks of a thread that runs */
+
+#endif

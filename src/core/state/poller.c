@@ -1,0 +1,30 @@
+/*
+ * poller.c: the beginning and the end of sets of descriptors; see poll_state.h.
+ */
+#include "core/state/poll_state.h"
+#include "core/state/worker.h"
+#include "platform/platform.h"
+
+void th_poller_init(th_poller *poller, thrum_sched *sched, th_worker *owner) {
+    *poller = (th_poller){.set = {-1, -1}, .sched = sched, .owner = owner};
+    th_lock_init(&poller->lock);
+}
+
+void th_poller_close(th_poller *poller) {
+    if (poller->xopen) {
+        th_os_pollset_close(&poller->set);
+    }
+}
+
+void th_pollers_abandon(thrum_sched *sched) {
+    for (unsigned i = 0; i < sched->workers_count; i++) {
+        th_poller_close(&sched->workers[i].poller);
+    }
+    th_poller_close(&sched->loose_poller);
+    for (th_worker *w = sched->bound; w; w = w->bound_next) {
+        th_poller_close(&w->poller);
+    }
+    for (th_worker *w = sched->bound_spares; w; w = w->bound_next) {
+        th_poller_close(&w->poller);
+    }
+}

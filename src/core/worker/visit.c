@@ -1,0 +1,41 @@
+/*
+ * visit.c: a bound thread whose loop is somebody else's (thrum/poll.h).
+ *
+ * In each turn it runs what there is, and leaves announced as one that sleeps in its set: so
+ * whatever comes meanwhile makes the set readable, which the other loop waits for.
+ */
+#include <errno.h>
+
+#include "core/ready/poll.h"
+#include "core/state/thread.h"
+#include "core/worker/bound.h"
+#include "thrum/poll.h"
+
+/* The caller's worker with its set open, or NULL with the code. */
+static th_worker *visitor(int *code) {
+    th_worker *worker = th_bound_root();
+    if (!worker) {
+        *code = th_here() ? -EDEADLK : th_thread_refusal();
+        return NULL;
+    }
+    *code = worker->sched->workers_count ? -EINVAL : th_poll_visit(worker);
+    return *code ? NULL : worker;
+}
+
+int thrum_poll_fd(void) {
+    int code;
+    const th_worker *worker = visitor(&code);
+    return worker ? worker->poller.set.set : code;
+}
+
+int thrum_poll_run(thrum_time *next) {
+    int code;
+    th_worker *worker = visitor(&code);
+    if (worker) {
+        const thrum_time until = th_bound_pass(worker);
+        if (next) {
+            *next = until;
+        }
+    }
+    return code;
+}

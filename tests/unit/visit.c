@@ -1,0 +1,199 @@
+/*
+ * visit.c: a scheduler without workers in a loop that is not its own (thrum/poll.h).
+ */
+#include <poll.h>
+#include <sys/socket.h>
+#include <thrum/io.h>
+#include <thrum/poll.h>
+#include <unistd.h>
+
+#include "support/support.h"
+
+typedef struct guest {
+    rig r;
+    thrum_time next;
+    bool joined;
+    int slept; /* waits of the loop that ended by their time */
+} guest;
+
+static guest g;
+
+static void begin(void) {
+    memset(&g, 0, sizeof(g));
+    rig_init(&g.r);
+    g.r.config.workers = 0;
+    rig_start(&g.r);
+    CHECK_EQ(thrum_sched_bind(g.r.sched), 0);
+}
+
+static void end(void) {
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    rig_stop(&g.r);
+}
+
+/* A plain loop waits until there is something to do. */
+static void wait_in_loop(void) {
+    struct pollfd fd = {.fd = thrum_poll_fd(), .events = POLLIN};
+    CHECK(fd.fd >= 0);
+    const thrum_time left = g.next == THRUM_FOREVER ? THRUM_FOREVER : g.next - thrum_now();
+    const int ms = left == THRUM_FOREVER ? -1 : left > 0 ? (int)(left / 1000000) + 1 : 0;
+    const int n = poll(&fd, 1, ms);
+    CHECK(n >= 0);
+    g.slept += n == 0;
+}
+
+static int count(void *arg) {
+    atomic_fetch_add((atomic_int *)arg, 1);
+    return 0;
+}
+
+TEST(what_the_loop_has_posted_runs_in_the_next_turn) {
+    /* And what that starts runs in the same turn. */
+    atomic_int ran = 0;
+    begin();
+    CHECK_EQ(thrum_go(count, &ran), 0);
+    CHECK_EQ(thrum_poll_run(&g.next), 0);
+    CHECK_EQ(atomic_load(&ran), 1);
+    CHECK_EQ(g.next, THRUM_FOREVER);
+    end();
+}
+
+static void *post_one(void *arg) {
+    rig_go(&g.r, count, arg);
+    return NULL;
+}
+
+TEST(a_post_of_another_thread_makes_the_descriptor_readable) {
+    /* Before the loop waits, and while it does. */
+    atomic_int ran = 0;
+    begin();
+    for (int i = 0; i < 100; i++) {
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, post_one, &ran), 0);
+        for (;;) {
+            CHECK_EQ(thrum_poll_run(&g.next), 0);
+            if (atomic_load(&ran) != i) {
+                break;
+            }
+            wait_in_loop();
+        }
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    CHECK_EQ(g.slept, 0);
+    end();
+}
+
+static int sleep_a_little(void *arg) {
+    CHECK_EQ(thrum_sleep(THRUM_MS(5)), 0);
+    return count(arg);
+}
+
+TEST(the_next_deadline_is_told) {
+    /* The loop waits until then, and not longer. */
+    atomic_int ran = 0;
+    begin();
+    CHECK_EQ(thrum_go(sleep_a_little, &ran), 0);
+    const thrum_time began = thrum_now();
+    for (;;) {
+        CHECK_EQ(thrum_poll_run(&g.next), 0);
+        if (atomic_load(&ran) == 1) {
+            break;
+        }
+        CHECK(g.next != THRUM_FOREVER);
+        wait_in_loop();
+    }
+    CHECK(thrum_now() - began >= THRUM_MS(5));
+    CHECK(g.slept > 0);
+    end();
+}
+
+static int echo(void *arg) {
+    const thrum_io *io = arg;
+    char text[16];
+    int64_t n;
+    while ((n = thrum_read(*io, text, sizeof(text))) > 0) {
+        CHECK_EQ(thrum_write(*io, text, (size_t)n), n);
+    }
+    CHECK_EQ(n, 0);
+    return thrum_io_close(*io);
+}
+
+static void *talk(void *arg) {
+    const int fd = *(int *)arg;
+    char text[16];
+    for (int i = 0; i < 100; i++) {
+        CHECK_EQ(write(fd, "hello", 5), 5);
+        CHECK_EQ(read(fd, text, sizeof(text)), 5);
+    }
+    CHECK_EQ(close(fd), 0);
+    return NULL;
+}
+
+static int watch(void *arg) {
+    thrum_handle *handle = arg;
+    int result = -1;
+    CHECK_EQ(thrum_join(handle, &result), 0);
+    g.joined = true;
+    return result;
+}
+
+TEST(a_descriptor_that_a_task_waits_for_is_waited_for_by_the_loop) {
+    /* A fiber echoes what a plain thread sends, while the loop does nothing but wait. */
+    int ends[2];
+    thrum_io io;
+    pthread_t thread;
+    thrum_handle *handle;
+    begin();
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    CHECK_EQ(thrum_io_adopt(&io, ends[0]), 0);
+    CHECK_EQ(thrum_spawn(&handle, echo, &io), 0);
+    CHECK_EQ(thrum_go(watch, handle), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, talk, &ends[1]), 0);
+    for (;;) {
+        CHECK_EQ(thrum_poll_run(&g.next), 0);
+        if (g.joined) {
+            break;
+        }
+        wait_in_loop();
+    }
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(g.slept, 0);
+    end();
+}
+
+static int poll_in_a_task(void *arg) {
+    (void)arg;
+    CHECK_EQ(thrum_poll_fd(), -EDEADLK);
+    CHECK_EQ(thrum_poll_run(NULL), -EDEADLK);
+    return 0;
+}
+
+TEST(only_the_bound_thread_of_a_scheduler_without_workers_may_call_it) {
+    /* Others get a code. */
+    CHECK_EQ(thrum_poll_fd(), -ESRCH);
+    CHECK_EQ(thrum_poll_run(NULL), -ESRCH);
+    begin();
+    CHECK_EQ(thrum_go(poll_in_a_task, NULL), 0);
+    CHECK_EQ(thrum_poll_run(NULL), 0);
+    end();
+    rig_begin(&g.r, 1);
+    CHECK_EQ(thrum_sched_bind(g.r.sched), 0);
+    CHECK_EQ(thrum_poll_fd(), -EINVAL);
+    CHECK_EQ(thrum_poll_run(NULL), -EINVAL);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    rig_stop(&g.r);
+}
+
+TEST(waits_of_the_loop_itself_run_tasks_as_ever) {
+    /* Between two turns the thread may wait for anything. */
+    atomic_int ran = 0;
+    thrum_handle *handle;
+    begin();
+    CHECK_EQ(thrum_poll_run(&g.next), 0);
+    CHECK_EQ(thrum_spawn(&handle, sleep_a_little, &ran), 0);
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+    CHECK_EQ(atomic_load(&ran), 1);
+    CHECK_EQ(thrum_poll_run(&g.next), 0);
+    CHECK_EQ(g.next, THRUM_FOREVER);
+    end();
+}
