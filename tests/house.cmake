@@ -49,7 +49,7 @@ if(THRUM_SHARED)
   target_link_libraries(house_backtrace_shared PRIVATE thrum Threads::Threads m)
   thrum_flags(house_backtrace_shared)
   foreach(test calls_are_told_the_innermost_first calls_of_each_kind_of_wait
-      ready_has_calls_and_running_has_none a_bound_thread_has_calls)
+      ready_has_calls_and_running_has_none a_bound_thread_has_calls a_blocked_thread_has_calls)
     house_test(backtrace_shared.${test} house_backtrace_shared ${test})
   endforeach()
 endif()
@@ -60,4 +60,13 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   house_test(gdb_fibers ${CMAKE_CURRENT_SOURCE_DIR}/debug/gdb-fibers.sh
     $<TARGET_FILE:house_waiting>)
   set_tests_properties(house/gdb_fibers PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
+# Spares stand in under a debugger, under valgrind, and under a quota.
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT THRUM_SANITIZE)
+  foreach(where gdb valgrind quota)
+    house_test(standin_${where} ${CMAKE_CURRENT_SOURCE_DIR}/debug/standin.sh ${where}
+      $<TARGET_FILE:unit_standin>)
+    set_tests_properties(house/standin_${where} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
 endif()

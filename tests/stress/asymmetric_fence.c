@@ -69,6 +69,9 @@ static void own(void) {
             th_work *old = th_afence_take(&f.fence, &f.slot);
             th_store_release(&f.slot, work);
             work = old;
+            if (i >= f.count / 2) { /* the rescuers may not have had a processor so far */
+                SPIN_UNTIL(atomic_load(&f.rescued) > 0);
+            }
         }
         while (work != NULL && !th_ring_push(&f.ring, work)) {
             for (int k = 0; k < CAPACITY / 2; k++) {

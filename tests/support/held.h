@@ -61,6 +61,14 @@ static inline void held_init(hold *h) {
     h->r.config.workers_spare = THRUM_SPARE_AUTO;
 }
 
+/* The same, and there are some spares beside a single worker as well. */
+static inline void held_init_spares(hold *h) {
+    held_init(h);
+    if (h->r.config.workers == 1) {
+        h->r.config.workers_spare = 2;
+    }
+}
+
 static inline void held_start(hold *h) {
     CHECK_EQ(pthread_mutex_init(&h->mutex, NULL), 0);
     CHECK_EQ(pthread_cond_init(&h->cond, NULL), 0);
@@ -92,15 +100,16 @@ static inline unsigned held_standing_in(hold *h) {
 }
 
 /*
- * Waits until no spare takes part any more. When all spares do there is no lookout, and those that
- * sleep go back when they are woken next.
+ * Waits until no spare takes part any more. When all spares do there is no lookout, or it rests
+ * because a worker has been free for long: then those that sleep go back when they are woken next.
  */
 static inline void held_settle(hold *h) {
     th_bench *bench = &h->r.sched->bench;
     bool settled = false;
     while (!settled) {
         th_lock_acquire(&bench->lock);
-        settled = bench->standing_in == 0 || !bench->has_lookout;
+        settled = bench->standing_in == 0 || !bench->has_lookout ||
+                  (th_load_relaxed(&h->r.sched->xpark) & TH_PARK_REST) != 0;
         th_lock_release(&bench->lock);
         sched_yield();
     }

@@ -46,10 +46,7 @@ static void waits_for(hold *h, held_way way, held_prelude prelude, held_prelude 
 /* In all ways, of a scheduler that has spares. */
 static void check_opens(held_prelude prelude, held_prelude then) {
     static hold h;
-    held_init(&h);
-    if (h.r.config.workers == 1) {
-        h.r.config.workers_spare = 1;
-    }
+    held_init_spares(&h);
     held_start(&h);
     for (int way = 0; way < HELD_WAYS; way++) {
         waits_for(&h, (held_way)way, prelude, then);
@@ -143,10 +140,7 @@ static void wake_sender(hold *h) {
 
 static void check_fibers(held_prelude prelude, held_prelude then) {
     static hold h;
-    held_init(&h);
-    if (h.r.config.workers == 1) {
-        h.r.config.workers_spare = 1;
-    }
+    held_init_spares(&h);
     thrum_sem_init(&h.sem, 0);
     CHECK_EQ(thrum_chan_create(&h.chan, sizeof(int), 0), 0);
     held_start(&h);
@@ -190,10 +184,7 @@ static int yields_until_held(void *arg) {
 TEST(fibers_that_yield_go_on) {
     /* They are in the yield queues of the workers when these are held up. */
     static hold h;
-    held_init(&h);
-    if (h.r.config.workers == 1) {
-        h.r.config.workers_spare = 1;
-    }
+    held_init_spares(&h);
     held_start(&h);
     for (int way = 0; way < HELD_WAYS; way++) {
         atomic_store(&h.passes, 0);

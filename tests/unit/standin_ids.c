@@ -9,10 +9,7 @@
 
 /* A hold with spares, whatever the number of workers. */
 static void begin_with_spares(hold *h) {
-    held_init(h);
-    if (h->r.config.workers == 1) {
-        h->r.config.workers_spare = 2;
-    }
+    held_init_spares(h);
     held_start(h);
     CHECK(held_spares(h) >= 2);
 }
@@ -232,12 +229,12 @@ TEST(a_spare_is_held_up_before_the_workers_are) {
 
 /* ---- what is told ---- */
 
-static char *dumped(const hold *h) {
+static char *dumped(const hold *h, thrum_format format) {
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
     CHECK(out != NULL);
-    CHECK_EQ(thrum_dump(h->r.sched, out, THRUM_TEXT), 0);
+    CHECK_EQ(thrum_dump(h->r.sched, out, format), 0);
     CHECK_EQ(fclose(out), 0);
     return text;
 }
@@ -254,12 +251,19 @@ static int count_of(const char *text, const char *part) {
 static void dumps_and_opens(thrum_task *self, void *arg) {
     hold *h = arg;
     (void)self;
-    char *text = dumped(h);
+    char *text = dumped(h, THRUM_TEXT);
     CHECK(count_of(text, "held up for ") >= 1);
     CHECK_EQ(count_of(text, "; worker "), count_of(text, " stands in"));
     CHECK_EQ(count_of(text, " stands in"), 1);
     /* Which of the two: by the thread's processor time, and others use the processors, too. */
     CHECK(count_of(text, "computing") + count_of(text, "its thread blocked") >= 1);
+    CHECK(count_of(text, ", a spare, is awake") >= 1);
+    free(text);
+    text = dumped(h, THRUM_JSON);
+    CHECK(count_of(text, "\"held_ns\": ") >= 1);
+    CHECK_EQ(count_of(text, "\"held\": "), count_of(text, "\"held_ns\": "));
+    CHECK_EQ(count_of(text, "\"standin\": "), 1);
+    CHECK(count_of(text, "\"spare\": true, \"benched\": false") >= 1);
     free(text);
     held_open(h);
 }
@@ -279,7 +283,7 @@ TEST(the_dump_tells_who_is_held_up_and_who_stands_in) {
         CHECK(held_metrics(&h).stalls > stalls);
         CHECK(held_metrics(&h).standins > standins);
         held_settle(&h);
-        char *text = dumped(&h);
+        char *text = dumped(&h, THRUM_TEXT);
         CHECK_EQ(count_of(text, "held up"), 0);
         free(text);
     }

@@ -9,13 +9,6 @@
 #include "support/held.h"
 #include "support/reports.h"
 
-static void begin_with_spares(hold *h) {
-    held_init(h);
-    if (h->r.config.workers == 1) {
-        h->r.config.workers_spare = 2;
-    }
-}
-
 static void start_and_hold(hold *h, held_way way) {
     held_start(h);
     held_begin(h, way, held_regular(h), true);
@@ -25,7 +18,7 @@ TEST(a_stop_waits_for_what_a_spare_runs) {
     /* What ends the hold runs while the stop waits. */
     static hold h;
     for (int way = 0; way < HELD_WAYS; way++) {
-        begin_with_spares(&h);
+        held_init_spares(&h);
         start_and_hold(&h, (held_way)way);
         open_by_timer(&h);
         held_stop(&h);
@@ -43,7 +36,7 @@ static int waits_until_cancelled(void *arg) {
 TEST(a_deadline_of_a_stop_passes_while_workers_are_held_up) {
     /* The fiber that is cancelled goes on upon a spare. */
     static hold h;
-    begin_with_spares(&h);
+    held_init_spares(&h);
     thrum_sem_init(&h.sem, 0);
     start_and_hold(&h, HELD_READING);
     rig_go(&h.r, waits_until_cancelled, &h);
@@ -63,7 +56,7 @@ static void *waits_for_all(void *arg) {
 TEST(a_wait_for_idleness_ends_behind_a_spare) {
     /* It ends when all is done, with the spare back on the bench or not. */
     static hold h;
-    begin_with_spares(&h);
+    held_init_spares(&h);
     held_start(&h);
     for (int i = 0; i < 5; i++) {
         pthread_t waiter;
@@ -83,7 +76,7 @@ TEST(a_wait_for_idleness_ends_behind_a_spare) {
 TEST(a_bound_thread_waits_for_a_spare) {
     /* It joins a fiber that only a spare can run. */
     static hold h;
-    begin_with_spares(&h);
+    held_init_spares(&h);
     start_and_hold(&h, HELD_WAITING);
     CHECK_EQ(thrum_sched_bind(h.r.sched), 0);
     CHECK_EQ(rig_run(&h.r, opening_fiber, &h), 0);
@@ -97,7 +90,7 @@ TEST(a_bound_thread_waits_for_a_spare) {
 TEST(a_deadlock_is_reported_behind_a_spare) {
     /* All workers and spares sleep then, on the bench or not. */
     static hold h;
-    begin_with_spares(&h);
+    held_init_spares(&h);
     h.r.config.deadlock = keep_report;
     things_init();
     start_and_hold(&h, HELD_READING);
@@ -132,7 +125,7 @@ static int forks_and_opens(void *arg) {
 TEST(a_spare_forks) {
     /* The child has no workers, the parent goes on. */
     static hold h;
-    begin_with_spares(&h);
+    held_init_spares(&h);
     start_and_hold(&h, HELD_READING);
     rig_go(&h.r, forks_and_opens, &h);
     held_end(&h);
@@ -153,12 +146,12 @@ TEST(a_child_starts_a_scheduler_of_its_own) {
     if (UNDER_ASAN) {
         CHECK_SKIP("the sanitizer's allocator may be locked in the child, by a thread not there");
     }
-    begin_with_spares(&h);
+    held_init_spares(&h);
     start_and_hold(&h, HELD_READING);
     pid_t child = fork();
     if (child == 0) {
         static hold mine;
-        begin_with_spares(&mine);
+        held_init_spares(&mine);
         start_and_hold(&mine, HELD_WAITING);
         open_by_post(&mine);
         held_end(&mine);
@@ -193,7 +186,7 @@ static void on_stop(void *ctx, int worker) {
 TEST(hooks_are_called_for_spares_that_stood_in) {
     /* Once for each, in pairs, and for no others. */
     static hold h;
-    begin_with_spares(&h);
+    held_init_spares(&h);
     h.r.config.worker_start = on_start;
     h.r.config.worker_stop = on_stop;
     held_start(&h);
@@ -223,7 +216,7 @@ static void *starts_and_stops(void *arg) {
     hold *h = calloc(1, sizeof(*h));
     CHECK(h != NULL);
     for (int i = 0; i < SCALED(8); i++) {
-        begin_with_spares(h);
+        held_init_spares(h);
         held_start(h);
         if ((i + seat->index) % 3) {
             held_begin(h, HELD_READING, held_regular(h), true);
@@ -254,7 +247,7 @@ static int blocks_and_returns(void *arg) {
 TEST(a_run_whose_entry_is_held_up) {
     /* The entry holds a worker up itself, until its tasks do too; a spare ends that. */
     static hold h;
-    begin_with_spares(&h);
+    held_init_spares(&h);
     h.r.config.workers_spare = 4;
     CHECK_EQ(pthread_mutex_init(&h.mutex, NULL), 0);
     CHECK_EQ(pthread_cond_init(&h.cond, NULL), 0);

@@ -12,7 +12,7 @@
 typedef struct th_held {
     uint64_t tick;      /* its xtick at the last look */
     int64_t since;      /* the time of the look that first saw this tick */
-    unsigned looks;     /* looks since then that were not late, and saw the same */
+    unsigned looks;     /* the weight of the looks since then, until it is held up */
     int64_t ran_ns;     /* the processor time of its thread at the last look, or -1: not known */
     int64_t blocked_at; /* the processor time at which it was found blocked, or -1 */
     bool held;          /* it is held up by one task */
@@ -49,6 +49,7 @@ typedef struct th_stint {
     bool takes_part;   /* it is counted in `standing_in` */
     bool slept;        /* it has slept, and found nothing yet */
     bool ready;        /* it has what a worker needs to run */
+    bool fresh;        /* it has not looked yet at what the held-up workers leave */
     int64_t since;     /* the time since which it takes part */
     int64_t looked_at; /* when it last asked whether it is still wanted */
 } th_stint;

@@ -11,6 +11,7 @@
 #include "core/fiber/fiber_cache.h"
 #include "core/fiber/trim.h"
 #include "core/ready/fork_slots.h"
+#include "core/ready/pick.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
 #include "core/worker/find.h"
@@ -69,7 +70,8 @@ static void rest(th_worker *worker, uint64_t word) {
     th_bench *bench = &sched->bench;
     bool idle = th_park_parked(word) == sched->workers_count;
     bool long_free = ++bench->free_looks >= FREE_LOOKS;
-    if (bench->standing_in > bench->wanted || (!idle && !long_free)) {
+    unsigned wanted = idle ? 0 : bench->wanted; /* what the look found may be over */
+    if (bench->standing_in > wanted || (!idle && !long_free)) {
         return;
     }
     bench->free_looks = 0;
@@ -186,7 +188,7 @@ static bool look(th_worker *worker) {
         th_lock_release(&bench->lock);
         return false;
     }
-    if (bench->xlookout != worker->index) { /* it was roused when it had handed the role on */
+    if (bench->xlookout != worker->index) { /* it was roused after it had handed the role on */
         th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LOOKOUT); /* relaxed: its own bit */
         th_lock_release(&bench->lock);
         return false;
@@ -203,6 +205,7 @@ static bool look(th_worker *worker) {
     }
     if (called) {
         begin(worker, now);
+        worker->stint.fresh = true;
     }
     th_lock_release(&bench->lock);
     return called;
@@ -231,7 +234,7 @@ static void sleep_on_bench(th_worker *worker) {
     }
 }
 
-/* Gives back what a worker keeps for itself: it may sit for long. */
+/* Gives back what a worker keeps for itself, but for one fiber: it may sit for long. */
 static void give_back(th_worker *worker) {
     while (worker->idle_count > 1) {
         th_fiber_cache_give(worker);
@@ -312,8 +315,12 @@ static bool is_over(th_worker *worker) {
     th_lock_acquire(&bench->lock); /* not only tried: the lookout that wakes it has the lock */
     /* Where there is no lookout, or it rests, no other spare looks. */
     int64_t unseen = now - bench->looked_at;
-    if (!bench->closed && unseen >= (bench->has_lookout ? 2 * interval : interval)) {
+    int64_t patience = bench->has_lookout ? interval + interval / 2 : interval;
+    if (!bench->closed && unseen >= patience) {
         th_stall_look(worker, now);
+    }
+    if (!bench->has_lookout) {
+        hand_on(worker, sched, now); /* the system may have refused a thread before */
     }
     bool over = now - worker->stint.since >= STAY_NS && bench->standing_in > bench->wanted &&
                 holds_nothing(worker);
@@ -331,6 +338,40 @@ static bool is_wanted(th_worker *worker) {
     return sched->policy->pending(worker) || th_load_relaxed(&sched->xexit);
 }
 
+/* As if this spare had looked at the held-up workers, and at no other one, a while ago. */
+static void note_held(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    const unsigned end = th_workers_end(sched);
+    th_lock_acquire(&sched->bench.lock);
+    for (unsigned i = 0; i < end; i++) {
+        /* relaxed: only whether it moves */
+        uint64_t tick = th_load_relaxed(&sched->workers[i].xtick);
+        worker->rounds.seen_ticks[i] = sched->bench.held[i].held ? tick : tick - 1;
+    }
+    th_lock_release(&sched->bench.lock);
+}
+
+/* What the held-up workers have queued comes first, or it would wait for as long as they do. */
+static th_work *take_left(th_worker *worker) {
+    if (th_likely(!worker->stint.fresh)) {
+        return NULL;
+    }
+    worker->stint.fresh = false;
+    th_work *work = NULL;
+    for (unsigned i = 0; i < 2 && !work; i++) { /* a tick that is noted may be an older one, once */
+        note_held(worker);
+        work = th_rescue_left(worker);
+    }
+    if (!work && (work = th_forks_rescue(worker))) {
+        th_count(&worker->counters.xrescues, 1);
+        th_count(&worker->counters.xruns_stolen, 1);
+    }
+    if (work) {
+        th_found(worker);
+    }
+    return work;
+}
+
 th_work *th_bench_find(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     for (;;) {
@@ -345,7 +386,8 @@ th_work *th_bench_find(th_worker *worker) {
         }
         (void)th_timers_help(worker); /* those of workers that are held up */
         worker->stint.slept = false;
-        th_work *work = th_find(worker);
+        th_work *work = take_left(worker);
+        work = work ? work : th_find(worker);
         if (work || !worker->stint.slept) {
             return work;
         }

@@ -8,12 +8,14 @@
 #include "core/worker/stall.h"
 
 #include "core/ready/fork_slots.h"
+#include "core/ready/poll.h"
 #include "core/ready/timer.h"
 #include "platform/platform.h"
 
 #define LOOKS 2    /* looks in which the tick has not moved, before a worker counts as held up */
 #define STILL 8    /* a thread that ran for less than this part of the time stands still */
-#define LATE 2     /* a look that comes later than so many intervals tells nothing */
+#define LATE 2     /* a look that comes later than so many intervals tells little */
+#define WEIGHT 4   /* so many looks that are late count as one in time */
 #define NEVER (-1) /* for times of processors */
 
 static int64_t bound(const thrum_sched *sched) {
@@ -24,19 +26,23 @@ int64_t th_stall_interval(const thrum_sched *sched) {
     return bound(sched) / LOOKS;
 }
 
-/* Whether the thread waits for something, and not only for a processor. */
-static bool is_blocked(const th_worker *w, th_held *held, int64_t ran, int64_t span) {
+/*
+ * Whether the thread waits for something, and not only for a processor. A late look does not know
+ * for how long the thread could have run.
+ */
+static bool is_blocked(const th_worker *w, th_held *held, int64_t ran, int64_t span, bool late) {
     const th_bench *bench = &w->sched->bench;
     uint64_t number = th_load_relaxed(&w->xtid); /* relaxed: written when the thread began */
     bool known = ran != NEVER && held->ran_ns != NEVER;
-    if (!known || ran - held->ran_ns >= span / STILL) {
+    int64_t could = late ? th_stall_interval(w->sched) : span;
+    if (!known || ran - held->ran_ns >= could / STILL) {
         return false;
     }
     if (ran == held->blocked_at) {
         return true; /* it has not run at all since that was found out */
     }
     /* No more workers are awake than there are processors: none has to wait for one. */
-    if (bench->running <= bench->cpus || th_os_thread_waits(number)) {
+    if ((!late && bench->running <= bench->cpus) || th_os_thread_waits(number)) {
         held->blocked_at = ran;
         return true;
     }
@@ -52,33 +58,31 @@ static void look_at(thrum_sched *sched, const th_worker *w, int64_t now, int64_t
     th_held *held = &sched->bench.held[w->index];
     uint64_t tick = th_load_relaxed(&w->xtick); /* relaxed: only whether it moves */
     bool late = span > LATE * th_stall_interval(sched);
-    if (tick != held->tick || (late && !held->held)) {
+    if (tick != held->tick) {
         forget(held, tick, now);
         return;
     }
-    if (late) {
-        return; /* it is still in that task; how it spends its time is not known */
-    }
     int64_t ran = th_os_thread_ran(w->thread);
-    held->looks++;
-    if (held->looks >= LOOKS && now - held->since >= bound(sched)) {
+    held->looks += held->held ? 0 : late ? 1 : WEIGHT;
+    if (held->looks >= LOOKS * WEIGHT && now - held->since >= bound(sched)) {
         if (!held->held) {
             held->held = true;
             /* relaxed: a figure to look at; a lookout may be in no column of the metrics */
             th_add_relaxed(&sched->externals.counters.xstalls, 1u);
         }
-        held->blocked = is_blocked(w, held, ran, span);
+        held->blocked = is_blocked(w, held, ran, span, late);
     }
     held->ran_ns = ran;
 }
 
-/* Whether the worker has something, or deadlines, that another one could look after. */
+/* Whether the worker has something, deadlines, or events that another one could look after. */
 static bool leaves_waiting(const th_worker *w, int64_t now) {
     const th_policy *policy = w->sched->policy;
     /* relaxed: guesses */
     int64_t first = th_load_relaxed(&w->own_timers.xearliest);
     bool overdue = first != INT64_MAX && now - first >= th_stall_interval(w->sched);
-    return overdue || (policy->holds && policy->holds(w)) || th_forks_left_at(w);
+    return overdue || th_poll_waits(w) || (policy->holds && policy->holds(w)) ||
+           th_forks_left_at(w);
 }
 
 /* A worker that sleeps, or a spare on the bench. */
@@ -99,7 +103,8 @@ void th_stall_look(th_worker *by, int64_t now) {
     thrum_sched *sched = by->sched;
     th_bench *bench = &sched->bench;
     int64_t span = now - bench->looked_at;
-    bool waits = sched->policy->pending(by);
+    bool waits = sched->policy->pending(by) ||
+                 th_load_relaxed(&sched->xdeferred); /* relaxed: a guess, as all of this */
     bool all_held = true;
     bool leaves = false;
     bench->running = count_running(sched);

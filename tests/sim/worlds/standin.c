@@ -126,7 +126,7 @@ SIM_WORLD(standin_another, .heavy = true, .asleep = standin_asleep) {
         whole_post(standin_sched, i, standin_holds, NULL);
     }
     whole_post(standin_sched, 2, standin_opens, NULL);
-    whole_pass(&standin_passed); /* a stop would start no thread any more */
+    whole_pass(&standin_passed);
     whole_stop(standin_sched);
     whole_ran_once(0, 3);
 }
@@ -183,6 +183,50 @@ SIM_WORLD(standin_timer, .heavy = true, .asleep = standin_asleep) {
 
 SIM_WORLD(standin_left_fifo, .heavy = true, .asleep = standin_asleep) {
     left(sim_pick(2), THRUM_FIFO);
+}
+
+static int xleft_by; /* the number of the worker that is held up */
+
+static void leaves_and_tells(thrum_task *self, void *arg) {
+    th_store_relaxed(&xleft_by, thrum_worker_id()); /* relaxed: the gate orders it */
+    whole_open(&standin_passed);
+    leaves(self, arg);
+}
+
+/* The only spare finds a task from outside as well, which would hold it up: this comes first. */
+SIM_WORLD(standin_left_first, .heavy = true, .asleep = standin_asleep) {
+    standin_begin(1, 1, THRUM_SHARDED);
+    whole_post(standin_sched, 0, leaves_and_tells, (void *)(uintptr_t)sim_pick(2));
+    whole_pass(&standin_passed);
+    /* The worker may have come so late that the spare stands in for it already. */
+    whole_post(standin_sched, 2, th_load_relaxed(&xleft_by) ? whole_count : standin_holds, NULL);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 3);
+}
+
+/* Two tasks take turns until the gate is open; there is always one of them in the queue. */
+static void takes_turns(thrum_task *self, void *arg) {
+    static unsigned turns;
+    thrum_task *other = &whole_tasks[self == &whole_tasks[2] ? 3 : 2];
+    (void)arg;
+    sim_check(++turns < 100);
+    if (!th_load_relaxed(&standin_gate.xopen)) {
+        standin_sleep(1000000);
+        thrum_task_init(other, takes_turns, NULL);
+        sim_check(thrum_task_post(standin_sched, other) == 0);
+    }
+}
+
+/* There are no spares, and the other worker always finds something: it looks all the same. */
+SIM_WORLD(standin_left_to_busy, .heavy = true) {
+    thrum_config config = standin_config(2, 0, THRUM_SHARDED);
+    config.global_interval = 3;
+    standin_sched = whole_start(&config);
+    whole_post(standin_sched, 0, leaves_and_tells, (void *)(uintptr_t)sim_pick(3));
+    whole_pass(&standin_passed);
+    whole_post(standin_sched, 2, takes_turns, NULL);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 2);
 }
 
 static int holds_fiber(void *arg) {

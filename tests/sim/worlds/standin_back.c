@@ -241,6 +241,26 @@ SIM_WORLD(standin_again, .heavy = true, .asleep = standin_asleep) {
     whole_ran_once(0, 4);
 }
 
+/*
+ * The spare stands in still and sleeps as a worker does, so there is no lookout. One of the two
+ * takes both tasks, and is held up by the first.
+ */
+SIM_WORLD(standin_rest_of_share, .heavy = true, .asleep = standin_asleep) {
+    thrum_config config = standin_config(1, 1, (thrum_policy)sim_pick(3));
+    config.local_capacity = 4; /* two are one share */
+    standin_sched = whole_start(&config);
+    whole_post(standin_sched, 0, standin_holds, NULL);
+    whole_post(standin_sched, 1, standin_opens, NULL);
+    whole_pass(&standin_passed);
+    if (sim_pick(2)) {
+        standin_sleep(STANDIN_NS / 4);
+    }
+    whole_post(standin_sched, 2, holds_again, NULL);
+    whole_post(standin_sched, 3, opens_again, NULL);
+    whole_stop(standin_sched);
+    whole_ran_once(0, 4);
+}
+
 static void post_after(unsigned i, thrum_task_fn fn, thrum_time after) {
     thrum_task_init(&whole_tasks[i], fn, NULL);
     sim_check(thrum_task_post_after(standin_sched, &whole_tasks[i], after) == 0);
