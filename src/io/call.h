@@ -1,0 +1,64 @@
+/*
+ * call.h: calls of the system on a descriptor that are tried, and tried again when it is ready.
+ */
+#ifndef TH_CALL_ON_H
+#define TH_CALL_ON_H
+
+#include "io/record.h"
+
+/* A caller inside one direction of a descriptor. */
+typedef struct th_inside {
+    th_record *record;
+    th_direction *direction;
+    unsigned index;      /* of the direction: 0 reading, 1 writing */
+    uint32_t turn;       /* the record's, while the caller is inside */
+    thrum_time deadline; /* of all that the caller waits for */
+    bool ready;          /* the call is worth a try */
+    bool told;           /* a wait has just said so */
+    bool vain;           /* and the try has found nothing all the same */
+} th_inside;
+
+/*
+ * Enters the direction THRUM_IO_READ or THRUM_IO_WRITE, waiting for others. 0 or a code. It is left
+ * by th_inside_leave.
+ */
+int th_inside_enter(th_inside *inside, thrum_io io, unsigned direction, thrum_time deadline);
+
+/* Before each try: waits until it is worth it. 0, or the code that ends the call. */
+int th_inside_await_slow(th_inside *inside);
+static inline int th_inside_await(th_inside *inside) {
+    return th_likely(inside->ready) ? 0 : th_inside_await_slow(inside);
+}
+
+/* The try found the system not ready (-EAGAIN). */
+static inline void th_inside_again(th_inside *inside) {
+    inside->ready = false;
+    inside->vain = inside->told;
+}
+
+/*
+ * Between two tries of one call, after one that moved bytes; `left` is what it has found out. 0, or
+ * -ETIMEDOUT: past its deadline a call tries nothing more.
+ */
+int th_inside_go_on(th_inside *inside, th_leftover left);
+
+/* `left` is what the last try has found out. */
+void th_inside_leave(th_inside *inside, th_leftover left);
+
+/*
+ * All of the above for a call that is made once it does not say -EAGAIN any more: returns what it
+ * returns, or the code that kept it from being made.
+ */
+typedef int64_t (*th_try_fn)(void *ctx, int fd, th_os_kind kind);
+int64_t th_call_on(thrum_io io, unsigned direction, thrum_time deadline, th_try_fn attempt,
+                   void *ctx);
+
+/*
+ * A call that never waits, and takes nothing that a direction stands for: it is made with the
+ * record's lock, so that the descriptor is not closed meanwhile. Returns what it returns, or the
+ * code for a stale thrum_io.
+ */
+typedef int (*th_quick_fn)(void *ctx, th_record *record);
+int th_quick_on(thrum_io io, th_quick_fn call, void *ctx);
+
+#endif

@@ -1,0 +1,397 @@
+/*
+ * direction.c: see direction.h; io/DIRECTION.md has the argument.
+ */
+#include "io/direction.h"
+
+#include <errno.h>
+
+#include "core/ready/poll.h"
+#include "core/ready/waiter.h"
+#include "core/task/task.h"
+#include "core/wait/wait.h"
+#include "sync/waitlist.h"
+
+static inline th_waitlist queue_of(th_direction *direction) {
+    return (th_waitlist){&direction->first, &direction->last};
+}
+
+static inline th_waitlist watchers_of(th_direction *direction) {
+    return (th_waitlist){&direction->first_watch, &direction->last_watch};
+}
+
+/* With the lock, which it gives up: publishes the word, with WAITERS as the lists are. */
+static void publish(th_direction *direction, uint32_t word) {
+    bool any = direction->first || direction->ready || direction->first_watch || direction->task;
+    word &= ~(TH_WORD_LOCKED | TH_WORD_WAITERS);
+    th_word32_publish(&direction->xword, word | (any ? TH_WORD_WAITERS : 0));
+}
+
+/* A task that was taken off, and that the caller makes due. */
+typedef struct taken_off {
+    thrum_task *task;
+    bool dormant;
+} taken_off;
+
+/* With the lock. NULL: there is none, or something else has made it due. */
+static taken_off take_task(th_direction *direction, uint32_t bit) {
+    taken_off taken = {direction->task, false};
+    direction->task = NULL;
+    if (taken.task && !th_task_rouse_listed(taken.task, bit, &taken.dormant)) {
+        taken.task = NULL;
+    }
+    return taken;
+}
+
+/* ---- holding ---- */
+
+/* Takes a caller off the queue; false: it stands there no more. */
+static bool leave_queue(void *object, th_waiter *waiter) {
+    th_direction *direction = object;
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    bool listed = th_waitlist_leave(queue_of(direction), waiter);
+    publish(direction, word);
+    return listed;
+}
+
+/*
+ * With the lock, which it gives up before it waits, and not with the switch as other primitives do:
+ * on its way to the switch the worker looks for events, and may need this very lock.
+ */
+static int wait_listed(th_direction *direction, th_waiter *me, uint32_t word, thrum_time deadline) {
+    th_word32_publish(&direction->xword, word | TH_WORD_WAITERS);
+    return th_waiter_result(me->timed ? th_waiter_wait_until(me, deadline) : th_waiter_wait(me));
+}
+
+int th_direction_enter_slow(th_direction *direction, thrum_time deadline) {
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    if (word & TH_IO_CLOSING) {
+        th_word32_publish(&direction->xword, word);
+        return -EBADF;
+    }
+    if (!(word & TH_IO_HELD)) {
+        th_word32_publish(&direction->xword, (word & ~TH_IO_READY) | TH_IO_HELD);
+        return (word & TH_IO_READY) != 0;
+    }
+    th_waiter me;
+    const bool timed = deadline != THRUM_FOREVER;
+    th_waiter_init_for(&me, (th_on)direction->on, direction, timed, leave_queue);
+    me.since_ns = 0;
+    th_waitlist_push(queue_of(direction), &me);
+    int code = wait_listed(direction, &me, word, deadline);
+    if (code) {
+        if (timed) {
+            leave_queue(direction, &me);
+        }
+        return code;
+    }
+    if (!me.value) {
+        return -EBADF; /* it was closed, not handed over */
+    }
+    /* relaxed: only the holder consumes it; whoever set it was ordered by the kernel's locks */
+    return (th_and_relaxed(&direction->xword, ~TH_IO_READY) & TH_IO_READY) != 0;
+}
+
+void th_direction_leave_slow(th_direction *direction, th_leftover left) {
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    if (left == TH_LEFT_MORE || (left == TH_LEFT_SHORT && (word & TH_IO_ODD))) {
+        word |= TH_IO_READY;
+    }
+    th_waiter *next = th_waitlist_pop(queue_of(direction));
+    taken_off due = {NULL, false};
+    if (next) {
+        next->value = 1;
+    } else {
+        word &= ~TH_IO_HELD;
+        next = direction->ready; /* the closer */
+        direction->ready = NULL;
+        due = word & TH_IO_READY ? take_task(direction, TH_TASK_WOKEN) : due;
+    }
+    publish(direction, word);
+    if (next) {
+        th_waiter_let_go(next);
+    }
+    if (due.task) {
+        th_task_is_due(NULL, due.task, due.dormant);
+    }
+}
+
+/* ---- waiting for the system ---- */
+
+/* Takes the holder off its place; false: it stands there no more. */
+static bool leave_ready(void *object, th_waiter *waiter) {
+    th_direction *direction = object;
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    bool listed = direction->ready == waiter;
+    if (listed) {
+        direction->ready = NULL;
+    }
+    publish(direction, word);
+    return listed;
+}
+
+/*
+ * With the lock: consumes what is there. 1: it has the readiness; -EBADF: it is closing; else 0.
+ * But for 0 the lock is given up.
+ */
+static int take_ready(th_direction *direction, uint32_t word) {
+    int code = word & TH_IO_CLOSING ? -EBADF : (word & TH_IO_READY) != 0;
+    if (code) {
+        th_word32_publish(&direction->xword, word & ~TH_IO_READY);
+    }
+    return code;
+}
+
+static int await_in_fiber(th_direction *direction, thrum_time deadline) {
+    th_waiter me;
+    const bool timed = deadline != THRUM_FOREVER;
+    th_waiter_init_for(&me, (th_on)direction->on, direction, timed, leave_ready);
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    int code = take_ready(direction, word);
+    if (code) {
+        return code < 0 ? code : 0;
+    }
+    direction->ready = &me;
+    code = wait_listed(direction, &me, word, deadline);
+    if (code) {
+        if (timed) {
+            leave_ready(direction, &me);
+        }
+        return code;
+    }
+    /* relaxed: the wake carries it; a closer sets it before it wakes */
+    return th_load_relaxed(&direction->xword) & TH_IO_CLOSING ? -EBADF : 0;
+}
+
+/*
+ * A plain thread asks the system, with a wake-up of its own for the caller that closes. Events
+ * leave its waiter alone, since the system tells the thread itself.
+ */
+static int await_in_thread(th_direction *direction, int fd, unsigned bits, thrum_time deadline) {
+    th_waiter me;
+    int wakeup = th_os_wakeup_open();
+    if (wakeup < 0) {
+        return wakeup;
+    }
+    th_waiter_init(&me, (th_on)direction->on, direction);
+    me.timed = true; /* the closer claims it, then sets the wake-up, then lets go */
+    me.since_ns = 1 + wakeup;
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    int code = take_ready(direction, word);
+    if (!code) {
+        direction->ready = &me;
+        publish(direction, word);
+        do {
+            code =
+                th_os_io_poll(fd, bits, wakeup, deadline == THRUM_FOREVER ? TH_FOREVER : deadline);
+        } while (code == -EINTR);
+        code = code ? code : -ETIMEDOUT;
+        if (!leave_ready(direction, &me)) { /* closed: the wake-up is set, or about to be */
+            (void)th_waiter_wait(&me);
+            code = -EBADF;
+        }
+    }
+    th_os_wakeup_close(wakeup);
+    return code < 0 ? code : 0;
+}
+
+int th_direction_await(th_direction *direction, int fd, unsigned bits, thrum_time deadline) {
+    return th_fiber_self() ? await_in_fiber(direction, deadline)
+                           : await_in_thread(direction, fd, bits, deadline);
+}
+
+/* ---- events ---- */
+
+/* `by`: the worker that has the event, in its context; NULL: any caller. */
+static void wake(th_worker *by, th_waiter *waiter) {
+    if (by) {
+        th_poll_wake(by, waiter);
+    } else {
+        th_waiter_let_go(waiter);
+    }
+}
+
+/*
+ * Takes the fibers off the list of watchers, as a chain. A plain thread is told by the system, and
+ * stays where a close finds it: the system may have nothing for it any more when it looks.
+ */
+static th_waiter *detach_fibers(th_waitlist list) {
+    th_waiter *chain = NULL;
+    th_waiter **link = &chain;
+    for (th_waiter *w = th_waitlist_first(list), *next; w; w = next) {
+        next = w->next;
+        if (!th_waiter_whole(w)->fiber) {
+            continue;
+        }
+        (void)th_waitlist_leave(list, w);
+        if (th_waiter_claim(th_waiter_whole(w), TH_WAIT_WOKEN)) {
+            *link = w;
+            link = &w->next;
+        }
+    }
+    *link = NULL;
+    return chain;
+}
+
+static void event(th_direction *direction, th_worker *by, bool odd) {
+    const uint32_t bits = TH_IO_READY | (odd ? TH_IO_ODD : 0);
+    unsigned spins = 0;
+    bool fenced = false;
+    uint32_t seen;
+    for (;;) {
+        /* relaxed: the kernel's locks order a holder that consumed the bit before it found nothing
+         * with this event (platform/descriptor.h) */
+        seen = th_load_relaxed(&direction->xword);
+        if (seen & TH_WORD_LOCKED) {
+            th_backoff(&spins);
+        } else if (seen & TH_WORD_WAITERS) {
+            if (th_word32_lock(&direction->xword, seen)) {
+                break;
+            }
+        } else if (!by || (seen & bits) != bits) {
+            /* pairs: th_direction_enter, th_word32_lock; what the caller of th_direction_tell
+             * wrote: that is no event of the system's, so it always makes the exchange. ABA: the
+             * word is the whole state */
+            if (th_cas_release(&direction->xword, &seen, seen | bits)) {
+                return;
+            }
+        } else if (fenced) {
+            return;
+        } else {
+            /* seq: the event before the word is read, for the last time; a caller that enters a
+             * list and then asks the system fences in between (watch.c, list_and_post) */
+            th_fence_seq();
+            fenced = true;
+        }
+    }
+    th_waiter *ready = seen & TH_IO_CLOSING ? NULL : direction->ready; /* not the closer */
+    if (ready && ready->fiber) {
+        direction->ready = NULL;
+        if (ready->timed && !th_waiter_claim(ready, TH_WAIT_WOKEN)) {
+            ready = NULL; /* its time is out: the next holder gets the readiness */
+        }
+    } else {
+        ready = NULL;
+    }
+    th_waiter *chain = detach_fibers(watchers_of(direction));
+    taken_off due = take_task(direction, TH_TASK_WOKEN);
+    publish(direction, ready ? seen | (bits & TH_IO_ODD) : seen | bits);
+    if (ready) {
+        wake(by, ready);
+    }
+    while (chain) {
+        th_waiter *next = chain->next; /* a woken waiter may be gone */
+        wake(by, chain);
+        chain = next;
+    }
+    if (due.task) {
+        th_task_is_due(by, due.task, due.dormant);
+    }
+}
+
+void th_direction_event(th_direction *direction, th_worker *by, bool odd) {
+    event(direction, by, odd);
+}
+
+void th_direction_tell(th_direction *direction) {
+    event(direction, NULL, false);
+}
+
+/* ---- tasks ---- */
+
+int th_direction_list(th_direction *direction, thrum_task *task, const uint32_t *xturn,
+                      uint32_t turn) {
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    /* relaxed: the word was published after the turn, and is CLOSING while that changes */
+    const bool stale = (word & TH_IO_CLOSING) || th_load_relaxed(xturn) != turn;
+    int code = stale ? -EBADF : direction->task ? -EBUSY : 0;
+    if (!code) {
+        direction->task = task;
+        code = (word & TH_IO_READY) != 0;
+        word &= ~TH_IO_READY;
+    }
+    publish(direction, word);
+    return code;
+}
+
+void th_direction_unlist(th_direction *direction, thrum_task *task) {
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    if (direction->task == task) {
+        direction->task = NULL;
+    }
+    publish(direction, word);
+}
+
+/* ---- watching ---- */
+
+bool th_direction_watch(th_direction *direction, th_waiter *waiter) {
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    bool open = !(word & TH_IO_CLOSING);
+    if (open) {
+        th_waitlist_push(watchers_of(direction), waiter);
+    }
+    publish(direction, word);
+    return open;
+}
+
+bool th_direction_unwatch(th_direction *direction, th_waiter *waiter) {
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    bool listed = th_waitlist_leave(watchers_of(direction), waiter);
+    publish(direction, word);
+    return listed;
+}
+
+/* ---- closing ---- */
+
+/* A plain thread may wait in the system: its wake-up stays open until it has been let go. */
+static void wake_closed(th_waiter *chain) {
+    while (chain) {
+        th_waiter *next = chain->next; /* a woken waiter may be gone */
+        const th_waiter *whole = th_waiter_whole(chain);
+        if (!whole->fiber && whole->since_ns) {
+            th_os_wakeup_set((int)whole->since_ns - 1);
+        }
+        th_waiter_let_go(chain);
+        chain = next;
+    }
+}
+
+bool th_direction_close(th_direction *direction) {
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    if (word & TH_IO_CLOSING) {
+        th_word32_publish(&direction->xword, word);
+        return false;
+    }
+    th_waiter *ready = direction->ready;
+    direction->ready = NULL;
+    if (ready && ready->timed && !th_waiter_claim(ready, TH_WAIT_WOKEN)) {
+        ready = NULL;
+    }
+    th_waiter *queued = th_waitlist_detach(queue_of(direction));
+    th_waiter *watchers = th_waitlist_detach(watchers_of(direction));
+    /* Woken as well: a post that is on its way takes an earlier cancel away. */
+    taken_off due = take_task(direction, TH_TASK_CANCELLED | TH_TASK_WOKEN);
+    publish(direction, word | TH_IO_CLOSING);
+    if (ready) {
+        ready->next = NULL;
+        wake_closed(ready);
+    }
+    wake_closed(queued);
+    wake_closed(watchers);
+    if (due.task) {
+        th_task_is_due(NULL, due.task, due.dormant);
+    }
+    return true;
+}
+
+void th_direction_drain(th_direction *direction) {
+    th_waiter me;
+    th_waiter_init(&me, (th_on)direction->on, direction);
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    if (!(word & TH_IO_HELD)) {
+        th_word32_publish(&direction->xword, word);
+        return;
+    }
+    direction->ready = &me;
+    publish(direction, word);
+    (void)th_waiter_wait(&me);
+}

@@ -1,0 +1,88 @@
+/*
+ * on.c: a task that is posted when a descriptor is ready.
+ *
+ * The task waits like any other that is posted to wait, and in addition has a place in a direction:
+ * the bits PLACE of its word name that one. Whatever makes the task due empties the place before it
+ * queues the task; an event empties it first. So nothing finds a task there that may be gone
+ * (io/DIRECTION.md, R12).
+ */
+#include "core/task/task.h"
+#include "io/named.h"
+#include "thrum/io.h"
+#include "thrum/sched.h"
+
+/* The bits: the direction, and above it the number + 1. */
+#define PLACES_MAX ((TH_TASK_PLACE >> (TH_TASK_PLACE_SHIFT + 1)) - 1)
+
+static uint32_t place_of(int fd, unsigned index) {
+    return (((uint32_t)fd + 1) << 1 | index) << TH_TASK_PLACE_SHIFT;
+}
+
+static void unlist(thrum_task *task, uint32_t word) {
+    const uint32_t place = word >> TH_TASK_PLACE_SHIFT;
+    th_record *record = th_record_at((int)(place >> 1) - 1);
+    th_direction_unlist(&record->directions[place & 1], task);
+}
+
+/* The task was listed and could not be posted: it is the caller's again. */
+static void take_back(th_direction *direction, thrum_task *task) {
+    th_direction_unlist(direction, task);
+    th_and_relaxed(&task->reserved_word, ~TH_TASK_PLACE); /* relaxed: the task is the caller's */
+}
+
+static int list_and_post(th_record *record, thrum_io io, unsigned index, thrum_sched *sched,
+                         thrum_task *task, thrum_time deadline) {
+    const int fd = io.fd; /* the record's may be another one's by now */
+    th_direction *direction = &record->directions[index];
+    th_store_relaxed(&th_task_xunlist, unlist); /* relaxed: the same in all calls */
+    /* relaxed: the task is the caller's; the direction's lock publishes it */
+    th_or_relaxed(&task->reserved_word, place_of(fd, index));
+    int ask = th_direction_list(direction, task, &record->xturn, io.turn);
+    if (ask < 0) {
+        th_and_relaxed(&task->reserved_word, ~TH_TASK_PLACE); /* relaxed: as above */
+        return ask;
+    }
+    int code = thrum_task_post_until(sched, task, deadline);
+    if (code) {
+        take_back(direction, task);
+    }
+    /* From here on the task may be gone. What was ready before it was listed gives no event. */
+    if (ask) {
+        /* seq: listed before the system is asked, as in watch.c */
+        th_fence_seq();
+        if (th_os_io_poll(fd, index ? TH_OS_OUT : TH_OS_IN, -1, 0) != 0) {
+            th_direction_tell(direction);
+        }
+    }
+    return code;
+}
+
+int thrum_io_on_until(thrum_io io, unsigned bits, thrum_task *task, thrum_time deadline) {
+    if (!task || (bits != THRUM_IO_READ && bits != THRUM_IO_WRITE)) {
+        return -EINVAL;
+    }
+    thrum_sched *sched = thrum_sched_current();
+    if (!sched) {
+        return th_thread_refusal();
+    }
+    int code;
+    th_record *record = th_record_named(io, &code);
+    if (!record) {
+        return code;
+    }
+    if ((unsigned)io.fd >= PLACES_MAX) {
+        return -EMFILE;
+    }
+    /* relaxed: best effort, as for any post; a serial task refuses exactly */
+    if (th_task_is_posted(th_load_relaxed(&task->reserved_mark)) ||
+        /* relaxed: as above */
+        (th_load_relaxed(&task->reserved_word) & TH_TASK_PLACE)) {
+        return -EBUSY;
+    }
+    code = th_record_join(record, io.turn, sched);
+    return code ? code : list_and_post(record, io, bits == THRUM_IO_WRITE, sched, task, deadline);
+}
+
+int thrum_io_on(thrum_io io, unsigned bits, thrum_task *task) {
+    return thrum_io_on_until(io, bits, task, THRUM_FOREVER);
+}

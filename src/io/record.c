@@ -1,0 +1,308 @@
+/*
+ * record.c: see record.h.
+ */
+#include "io/record.h"
+
+#include <errno.h>
+
+#include "core/control/atfork.h"
+#include "core/ready/poll.h"
+#include "core/state/driver.h"
+#include "core/state/waiter_state.h"
+#include "core/state/worker.h"
+
+#define CHUNK TH_LIMIT(256u, 4u)
+#define CHUNKS TH_LIMIT(65536u, 9u)
+
+static th_record *xchunks[CHUNKS];
+
+/* ---- the table ---- */
+
+th_record *th_record_at(int fd) {
+    const unsigned number = (unsigned)fd;
+    if (th_unlikely(number / CHUNK >= CHUNKS)) {
+        return NULL;
+    }
+    /* pairs: make_at; the chunk's records */
+    th_record *chunk = th_load_acquire(&xchunks[number / CHUNK]);
+    return th_likely(chunk != NULL) ? &chunk[number % CHUNK] : NULL;
+}
+
+/*
+ * In the child of a fork, on its only thread: all descriptors that were taken over are the
+ * parent's. They stay open, as in any child, and can be taken over again.
+ */
+static void in_child(void) {
+    for (unsigned c = 0; c < CHUNKS; c++) {
+        th_record *chunk = xchunks[c];
+        for (unsigned i = 0; chunk && i < CHUNK; i++) {
+            th_record *record = &chunk[i];
+            const uint32_t turn = record->xturn;
+            record->xparent = turn & 1 ? turn : record->xparent;
+            record->xturn = turn + (turn & 1);
+            record->xsched = NULL;
+            record->joined.next = NULL; /* its memory stays the parent's */
+            th_lock_init(&record->lock);
+            for (unsigned k = 0; k < 2; k++) {
+                const uint8_t on = record->directions[k].on;
+                record->directions[k] = (th_direction){.xword = TH_IO_CLOSING, .on = on};
+            }
+        }
+    }
+}
+
+static th_record *make_at(int fd) {
+    const unsigned number = (unsigned)fd;
+    th_record *record = th_record_at(fd);
+    if (record || number / CHUNK >= CHUNKS) {
+        return record;
+    }
+    th_atfork_in_child(in_child);
+    th_record *chunk = th_os_map(CHUNK * sizeof *chunk);
+    if (!chunk) {
+        return NULL;
+    }
+    for (unsigned i = 0; i < CHUNK; i++) {
+        for (unsigned k = 0; k < 2; k++) {
+            chunk[i].directions[k].xword = TH_IO_CLOSING; /* until it is taken over */
+            chunk[i].directions[k].on = k ? TH_ON_OUTPUT : TH_ON_INPUT;
+        }
+    }
+    th_record *none = NULL;
+    /* pairs: th_record_at; the chunk's records. Two threads may make one at the same time: the
+     * other one's is acquired below */
+    if (!th_cas_release(&xchunks[number / CHUNK], &none, chunk)) {
+        th_os_unmap(chunk, CHUNK * sizeof *chunk);
+    }
+    return th_record_at(fd);
+}
+
+int th_record_refusal(const th_record *record, uint32_t turn) {
+    /* relaxed: written before the child of the fork goes on */
+    return turn && turn == th_load_relaxed(&record->xparent) ? -ESHUTDOWN : -EBADF;
+}
+
+/* ---- taking over ---- */
+
+/* With the lock: whether the record's descriptor is still the one that has the number. */
+static bool is_same(th_record *record, int fd, const th_os_identity *identity) {
+    const bool alike = !record->known || (record->identity.device == identity->device &&
+                                          record->identity.inode == identity->inode);
+    if (!record->xsched) {
+        return alike;
+    }
+    /* A set knows what it has: it refuses the same one, and takes another one. No turn is 0. */
+    int code = th_os_pollset_add(&record->joined.poller->set, fd, (uint32_t)fd);
+    if (!code) {
+        (void)th_os_pollset_remove(&record->joined.poller->set, fd);
+    }
+    return code == -EEXIST || (code && alike); /* else the system has no memory just now */
+}
+
+/*
+ * With the lock, which is given up meanwhile: the system has given the number to another one behind
+ * our back, so the calls under the old one end. False: they are being ended already.
+ */
+static bool end_overridden(th_record *record) {
+    bool ours = th_direction_close(&record->directions[0]);
+    if (ours) {
+        (void)th_direction_close(&record->directions[1]);
+        th_lock_release(&record->lock);
+        th_direction_drain(&record->directions[0]);
+        th_direction_drain(&record->directions[1]);
+        th_lock_acquire(&record->lock);
+        record->fd = -1; /* the number is another one's */
+        th_record_end(record, false);
+    }
+    return ours;
+}
+
+static void open_directions(th_record *record) {
+    for (unsigned i = 0; i < 2; i++) {
+        th_direction *direction = &record->directions[i];
+        (void)th_word32_lock_list(&direction->xword); /* a late call may look at this moment */
+        direction->error = 0;
+        th_word32_publish(&direction->xword, TH_IO_READY);
+    }
+}
+
+/* Where a descriptor comes from. */
+typedef struct origin {
+    th_os_kind kind;
+    bool fresh; /* the system has just given out the number */
+    bool alone; /* nothing else has the description */
+    bool pooled;
+} origin;
+
+/* `identity`: NULL for a fresh one. */
+static int take_over(thrum_io *out, int fd, origin from, const th_os_identity *identity) {
+    th_record *record = make_at(fd);
+    if (!record) {
+        return -ENOMEM;
+    }
+    int code = 0;
+    th_lock_acquire(&record->lock);
+    uint32_t turn = record->xturn; /* written with the lock held */
+    if (turn & 1) {
+        bool other = from.fresh || !is_same(record, fd, identity);
+        code = other && end_overridden(record) ? 0 : -EEXIST;
+        turn = record->xturn;
+    }
+    const bool set = !code && !from.pooled && !th_os_is_socket(from.kind);
+    int was = set ? th_os_io_nonblocking(fd, true) : 1;
+    code = code ? code : was < 0 ? was : 0;
+    if (!code) {
+        record->fd = fd;
+        record->kind = from.kind;
+        record->fresh = from.alone;
+        record->forks = th_atfork_count();
+        record->nonblocking = !was;
+        record->pooled = from.pooled;
+        record->known = identity != NULL;
+        record->identity = identity ? *identity : (th_os_identity){0};
+        record->placed = false;
+        /* relaxed: no call is inside */
+        th_store_relaxed(&record->xserved, NULL);
+        /* relaxed: the words below publish it, and the caller gets it from here */
+        th_store_relaxed(&record->xturn, turn + 1);
+        open_directions(record);
+        *out = (thrum_io){fd, turn + 1};
+    }
+    th_lock_release(&record->lock);
+    return code;
+}
+
+int th_record_adopt(thrum_io *out, int fd, th_os_kind kind, bool fresh) {
+    th_os_identity identity = {0};
+    int code = fresh ? 0 : th_os_io_kind(fd, &kind, &identity);
+    const origin from = {.kind = kind, .fresh = fresh, .alone = fresh};
+    return code ? code : take_over(out, fd, from, fresh ? NULL : &identity);
+}
+
+int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool pooled) {
+    const origin from = {.kind = kind, .fresh = true, .pooled = pooled};
+    return take_over(out, fd, from, NULL);
+}
+
+void th_record_end(th_record *record, bool remains) {
+    th_joined *joined = record->xsched ? &record->joined : NULL; /* with both directions held */
+    /* The system removes a descriptor that nothing duplicates any more. */
+    bool remove = remains || !record->fresh || record->forks != th_atfork_count();
+    while (joined) {
+        if (remove && record->fd >= 0) {
+            (void)th_os_pollset_remove(&joined->poller->set, record->fd);
+        }
+        th_poll_gone(joined->poller);
+        th_joined *next = joined->next;
+        if (joined != &record->joined) {
+            th_os_free(joined);
+        }
+        joined = next;
+    }
+    record->joined.next = NULL;
+    th_store_relaxed(&record->xsched, NULL); /* relaxed: no call is inside */
+    /* relaxed: a stale value that still sees it finds the directions closing */
+    th_store_relaxed(&record->xturn, record->xturn + 1);
+}
+
+/* ---- events, and who is told of them ---- */
+
+static void event(th_worker *by, uint64_t key, uint32_t bits) {
+    th_record *record = th_record_at((int)(uint32_t)key);
+    /* relaxed: an event of an earlier turn has a holder try in vain, no more */
+    if (th_unlikely(th_load_relaxed(&record->xturn) != (uint32_t)(key >> 32))) {
+        return;
+    }
+    const bool odd = (bits & TH_OS_ODD) != 0;
+    if (bits & TH_OS_IN) {
+        th_direction_event(&record->directions[0], by, odd);
+    }
+    if (bits & TH_OS_OUT) {
+        th_direction_event(&record->directions[1], by, odd);
+    }
+}
+
+/* The scheduler is about to be freed: none of its fibers waits any more. */
+static void leave_all(void *instance) {
+    const thrum_sched *sched = instance;
+    for (unsigned c = 0; c < CHUNKS; c++) {
+        th_record *chunk = th_load_acquire(&xchunks[c]); /* pairs: make_at; the records */
+        for (unsigned i = 0; chunk && i < CHUNK; i++) {
+            th_record *record = &chunk[i];
+            th_lock_acquire(&record->lock);
+            for (th_joined **link = &record->joined.next; *link; link = &(*link)->next) {
+                th_joined *joined = *link;
+                if (joined->poller->sched == sched) {
+                    *link = joined->next;
+                    th_os_free(joined);
+                    break;
+                }
+            }
+            if (record->xsched == sched) { /* written with the lock held */
+                th_joined *next = record->joined.next;
+                thrum_sched *other = next ? next->poller->sched : NULL;
+                if (next) {
+                    record->joined = *next;
+                    th_os_free(next);
+                }
+                /* pairs: th_record_join's caller; the set that is joined */
+                th_store_release(&record->xsched, other);
+            }
+            th_lock_release(&record->lock);
+        }
+    }
+}
+
+static const th_driver driver = {.name = "io", .stop = leave_all};
+
+/* With the lock: whether this scheduler is told already. */
+static bool has_joined(const th_record *record, const thrum_sched *sched) {
+    const th_joined *joined = record->xsched ? &record->joined : NULL;
+    while (joined && joined->poller->sched != sched) {
+        joined = joined->next;
+    }
+    return joined != NULL;
+}
+
+/* With the lock. */
+static int join(th_record *record, thrum_sched *sched) {
+    const uint64_t key = (uint64_t)record->xturn << 32 | (uint32_t)record->fd;
+    th_joined *more = NULL;
+    if (record->xsched && !(more = th_os_alloc(sizeof *more))) {
+        return -ENOMEM;
+    }
+    th_poller *poller;
+    int code = record->placed ? th_poll_add_at(sched, record->home, record->fd, key, event, &poller)
+                              : th_poll_add(sched, record->fd, key, event, &poller);
+    if (code) {
+        th_os_free(more);
+        return code;
+    }
+    if (more) {
+        *more = (th_joined){record->joined.next, poller};
+        record->joined.next = more;
+    } else {
+        record->joined = (th_joined){NULL, poller};
+        /* pairs: th_record_join; the set that is joined */
+        th_store_release(&record->xsched, sched);
+    }
+    return 0;
+}
+
+int th_record_join(th_record *record, uint32_t turn, thrum_sched *sched) {
+    /* pairs: join, leave_all; the set that is joined */
+    if (th_likely(th_load_acquire(&record->xsched) == sched)) {
+        return 0;
+    }
+    void **slot = th_sched_driver_slot(sched, &driver);
+    if (!slot) {
+        return -ENOMEM;
+    }
+    /* relaxed: nothing but the scheduler itself; the stop reads it when all fibers have ended */
+    th_store_relaxed(slot, (void *)sched);
+    th_lock_acquire(&record->lock);
+    /* Written with the lock held. A caller that holds no direction may come behind the end. */
+    int code = record->xturn != turn ? -EBADF : has_joined(record, sched) ? 0 : join(record, sched);
+    th_lock_release(&record->lock);
+    return code;
+}

@@ -1,0 +1,73 @@
+/*
+ * record.h: what the library knows of a descriptor that it has taken over, by its number.
+ *
+ * The table is never unmapped and records never move, so a stale thrum_io, and an event that comes
+ * late, find a record: `xturn` tells whether it is still theirs.
+ */
+#ifndef TH_RECORD_H
+#define TH_RECORD_H
+
+#include "io/direction.h"
+#include "platform/platform.h"
+#include "thrum/io.h"
+
+typedef struct th_poller th_poller;
+
+/* A scheduler whose fibers are told of the descriptor's readiness. */
+typedef struct th_joined {
+    struct th_joined *next;
+    th_poller *poller;
+} th_joined;
+
+typedef struct th_record {
+    th_direction directions[2]; /* reading, writing */
+
+    uint32_t xturn;      /* odd: taken over, by this turn; even: not. Written with the lock */
+    uint32_t xparent;    /* the turn in the parent of a fork, or 0 */
+    thrum_sched *xsched; /* the scheduler of `joined`, or NULL. Written with the lock */
+    th_lock lock;        /* protects what follows, which is constant while a call is inside */
+    int fd;
+    th_os_kind kind;
+    bool fresh;       /* nothing but a fork has duplicated it: then a close is enough */
+    bool nonblocking; /* O_NONBLOCK was set here, and is taken back */
+    bool pooled;      /* its calls may wait, so they are made on the blocking pool (shared.h) */
+    bool known;       /* `identity` is */
+    uint32_t forks;   /* the number of forks when it was taken over */
+    th_os_identity identity;
+    bool placed; /* events go to the worker `home`, and not to the first that waits */
+    unsigned home;
+    void *xserved;    /* the connection that a server has made of it (net/serve.c), or NULL */
+    th_joined joined; /* the first scheduler; the others are allocated */
+} th_record;
+
+/* The record that a thrum_io names, or NULL: there was never one. */
+th_record *th_record_at(int fd);
+
+/* The code for a thrum_io that is not the record's: -EBADF, -ESHUTDOWN in the child of a fork. */
+int th_record_refusal(const th_record *record, uint32_t turn);
+
+/*
+ * Takes a descriptor over. `fresh`: the system has just made it for the library. Errors as for
+ * thrum_io_adopt.
+ */
+int th_record_adopt(thrum_io *out, int fd, th_os_kind kind, bool fresh);
+
+/*
+ * Takes over a duplicate that the library has just made of a descriptor which others share, too.
+ * `pooled`: calls on it may wait.
+ */
+int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool pooled);
+
+/*
+ * By a caller on a fiber: has its scheduler told of the descriptor's readiness, as long as the turn
+ * lasts. 0, -EBADF (it is over), or a code of the system's.
+ */
+int th_record_join(th_record *record, uint32_t turn, thrum_sched *sched);
+
+/*
+ * With the lock, and both directions held for good: no scheduler is told any more, and the turn is
+ * over. `remains`: the descriptor is not closed next.
+ */
+void th_record_end(th_record *record, bool remains);
+
+#endif

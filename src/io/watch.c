@@ -1,0 +1,174 @@
+/*
+ * watch.c: waiting until descriptors are ready, without holding them.
+ *
+ * The wait is one waiter with a part on the list of each direction (core/wait/WAITING.md). A fiber
+ * is woken by an event; a plain thread asks the system, and stands on the lists only so that a
+ * close ends its wait. In both cases the system is asked behind the entry in the lists, so no event
+ * is missed, and so is the turn: a close that comes later finds the entry.
+ */
+#include "io/watch.h"
+
+#include <errno.h>
+
+#include "core/ready/waiter.h"
+#include "core/state/fiber_state.h"
+#include "core/wait/wait.h"
+#include "io/direction.h"
+#include "io/named.h"
+#include "thrum/io.h"
+
+_Static_assert(THRUM_IO_READ == TH_OS_IN && THRUM_IO_WRITE == TH_OS_OUT, "one set of bits");
+
+/* ---- the lists ---- */
+
+/* Whether the descriptor is open under its turn, and not about to be closed. */
+static bool is_open(const th_watched *w) {
+    const th_record *record = w->record;
+    /* pairs: th_record_adopt; the turn. A close sets CLOSING before it wakes; a word without it is
+     * that of a later turn */
+    return !(th_load_acquire(&record->directions[0].xword) & TH_IO_CLOSING) &&
+           th_load_relaxed(&record->xturn) == w->io.turn; /* relaxed: ordered by the acquire */
+}
+
+static void enlist(th_watched *w, th_waiter *whole) {
+    for (unsigned i = 0; i < 2; i++) {
+        w->listed[i] = false;
+        if (w->bits & (i ? THRUM_IO_WRITE : THRUM_IO_READ)) {
+            th_waiter_init_part(&w->parts[i], whole, (int32_t)i);
+            w->listed[i] = th_direction_watch(&w->record->directions[i], &w->parts[i]);
+        }
+    }
+}
+
+/* Takes all off the lists; a thread that has ended the wait meanwhile lets go first. */
+static void finish(th_watched watched[], unsigned n, th_waiter *whole) {
+    if (!th_waiter_claim(whole, TH_WAIT_TIMEDOUT)) {
+        (void)th_waiter_wait(whole);
+    }
+    for (unsigned k = 0; k < n; k++) {
+        for (unsigned i = 0; i < 2; i++) {
+            th_watched *w = &watched[k];
+            if (w->listed[i]) {
+                (void)th_direction_unwatch(&w->record->directions[i], &w->parts[i]);
+            }
+        }
+    }
+}
+
+/* ---- asking the system ---- */
+
+/* How many are closed; their `ready` says so. */
+static int find_closed(th_watched watched[], unsigned n) {
+    int closed = 0;
+    for (unsigned k = 0; k < n; k++) {
+        watched[k].ready = is_open(&watched[k]) ? 0 : -EBADF;
+        closed += watched[k].ready != 0;
+    }
+    return closed;
+}
+
+/* How many are ready or closed, 0, or a code. */
+static int ask(th_watched watched[], unsigned n, int wakeup, thrum_time deadline) {
+    th_os_polled polled[TH_WATCHED_MAX];
+    for (unsigned k = 0; k < n; k++) {
+        polled[k] = (th_os_polled){.fd = watched[k].io.fd, .bits = watched[k].bits};
+    }
+    int code;
+    do {
+        code = th_os_io_poll_any(polled, n, wakeup, deadline);
+    } while (code == -EINTR);
+    /* Once it is closed, the number may be another one's. */
+    int found = find_closed(watched, n);
+    for (unsigned k = 0; k < n && code > 0; k++) {
+        unsigned bits = polled[k].ready & watched[k].bits;
+        if (!watched[k].ready && bits) {
+            watched[k].ready = (int)bits;
+            found++;
+        }
+    }
+    return found ? found : code < 0 ? code : 0;
+}
+
+static int watch_in_fiber(th_watched watched[], unsigned n, th_waiter *whole, thrum_time deadline) {
+    int code = ask(watched, n, -1, 0);
+    return code ? code : th_waiter_result(th_waiter_wait_until(whole, deadline));
+}
+
+static int watch_in_thread(th_watched watched[], unsigned n, int wakeup, thrum_time deadline) {
+    int code = ask(watched, n, wakeup, deadline);
+    return code ? code : -ETIMEDOUT;
+}
+
+/* One round: how many are ready, 0 after an event, or a code. */
+static int watch(th_watched watched[], unsigned n, int wakeup, thrum_time deadline) {
+    th_waiter whole;
+    th_waiter_init(&whole, TH_ON_READINESS, &watched->record->directions[0]);
+    whole.timed = true;
+    whole.since_ns = 1 + wakeup; /* for the caller that closes one */
+    for (unsigned k = 0; k < n; k++) {
+        enlist(&watched[k], &whole);
+    }
+    /* seq: in the lists before the system is asked, which takes no lock for it; an event that finds
+     * nothing to do fences before it reads the word (th_direction_event) */
+    th_fence_seq();
+    int code = find_closed(watched, n);
+    if (!code) {
+        code = whole.fiber ? watch_in_fiber(watched, n, &whole, deadline)
+                           : watch_in_thread(watched, n, wakeup, deadline);
+    }
+    finish(watched, n, &whole);
+    return code;
+}
+
+/* Before the first round. */
+static int begin(th_watched watched[], unsigned n, const th_fiber *fiber) {
+    for (unsigned k = 0; k < n; k++) {
+        int code;
+        watched[k].ready = 0;
+        watched[k].record = th_record_named(watched[k].io, &code);
+        if (watched[k].record) {
+            const uint32_t turn = watched[k].io.turn;
+            code = fiber ? th_record_join(watched[k].record, turn, fiber->sched) : 0;
+        }
+        if (code) {
+            return code;
+        }
+    }
+    return 0;
+}
+
+int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline) {
+    th_fiber *fiber = th_fiber_self();
+    int wakeup = -1;
+    int code = begin(watched, n, fiber);
+    if (!code && !fiber) {
+        wakeup = th_os_wakeup_open();
+        code = wakeup < 0 ? wakeup : 0;
+    }
+    if (!code) {
+        do {
+            code = watch(watched, n, wakeup, deadline);
+        } while (!code);
+    }
+    if (wakeup >= 0) {
+        th_os_wakeup_close(wakeup);
+    }
+    return code;
+}
+
+int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline) {
+    if (!bits || bits & ~(THRUM_IO_READ | THRUM_IO_WRITE)) {
+        return -EINVAL;
+    }
+    th_watched one = {.io = io, .bits = bits};
+    int code = 0;
+    if (!th_record_named(io, &code)) {
+        return code;
+    }
+    if (deadline != THRUM_FOREVER && deadline <= thrum_now()) {
+        return -ETIMEDOUT;
+    }
+    code = th_watch_any(&one, 1, deadline);
+    /* No set takes what is always ready, as files and /dev/null are. */
+    return code > 0 ? one.ready : code == -EPERM ? (int)bits : code;
+}

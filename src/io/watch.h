@@ -1,0 +1,28 @@
+/*
+ * watch.h: waiting until one of several descriptors is ready.
+ */
+#ifndef TH_WATCH_H
+#define TH_WATCH_H
+
+#include "core/state/waiter_state.h"
+#include "io/record.h"
+
+/* A descriptor that is waited for with others; it lies where the caller says, and stays there. */
+typedef struct th_watched {
+    thrum_io io;
+    unsigned bits;      /* what for: THRUM_IO_READ, THRUM_IO_WRITE */
+    int ready;          /* the bits that are ready, 0, or -EBADF: it was closed */
+    th_record *record;  /* what follows is the wait's own */
+    th_waiter parts[2]; /* one a direction */
+    bool listed[2];
+} th_watched;
+
+#define TH_WATCHED_MAX TH_OS_POLLED_MAX
+
+/*
+ * Waits until one of them is ready, or closed, or the deadline has passed: returns how many have
+ * `ready` set, -ETIMEDOUT, -ECANCELED, or the code of what the system refuses. n is at least 1.
+ */
+int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline);
+
+#endif

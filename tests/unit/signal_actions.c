@@ -1,0 +1,281 @@
+/*
+ * signal_actions.c: what the program has set for a signal, before it is caught and meanwhile.
+ */
+#include "support/actors.h"
+
+#include <sys/syscall.h>
+#include <thrum/signal.h>
+
+static const int usr1[] = {SIGUSR1};
+static volatile sig_atomic_t called;
+static volatile sig_atomic_t value;
+
+static void plain(int number) {
+    called += number;
+}
+
+static void with_info(int number, siginfo_t *info, void *context) {
+    CHECK(info->si_signo == number && context != NULL);
+    called += number;
+    value = info->si_value.sival_int;
+}
+
+static void set(int number, struct sigaction action) {
+    CHECK_EQ(sigaction(number, &action, NULL), 0);
+}
+
+static struct sigaction get(int number) {
+    struct sigaction now;
+    CHECK_EQ(sigaction(number, NULL, &now), 0);
+    return now;
+}
+
+static int taken(int number) {
+    return thrum_signal_wait(&number, 1, 0);
+}
+
+/* Catches it, takes one, and releases it. */
+static void round_of(int number) {
+    CHECK_EQ(thrum_signal_catch(number), 0);
+    CHECK_EQ(raise(number), 0);
+    CHECK_EQ(taken(number), number);
+    CHECK_EQ(taken(number), -ETIMEDOUT);
+    CHECK_EQ(thrum_signal_release(number), 0);
+}
+
+TEST(a_handler_of_the_program_is_called) {
+    /* With and without the signal's info, and is there again afterwards. */
+    set(SIGUSR1, (struct sigaction){.sa_handler = plain, .sa_flags = SA_RESTART});
+    round_of(SIGUSR1);
+    CHECK_EQ(called, SIGUSR1);
+    CHECK(get(SIGUSR1).sa_handler == plain);
+    CHECK_EQ(raise(SIGUSR1), 0);
+    CHECK_EQ(called, 2 * SIGUSR1);
+    called = 0;
+    set(SIGUSR1, (struct sigaction){.sa_sigaction = with_info, .sa_flags = SA_SIGINFO});
+    CHECK_EQ(thrum_signal_catch(SIGUSR1), 0);
+    CHECK_EQ(sigqueue(getpid(), SIGUSR1, (union sigval){.sival_int = 42}), 0);
+    CHECK_EQ(taken(SIGUSR1), SIGUSR1);
+    CHECK_EQ(thrum_signal_release(SIGUSR1), 0);
+    CHECK_EQ(called, SIGUSR1);
+    CHECK_EQ(value, 42);
+    CHECK(get(SIGUSR1).sa_sigaction == with_info && get(SIGUSR1).sa_flags & SA_SIGINFO);
+}
+
+TEST(an_ignored_signal_is_caught_and_ignored_again) {
+    /* So is one with its default, the last catch of several counts. */
+    set(SIGUSR1, (struct sigaction){.sa_handler = SIG_IGN});
+    round_of(SIGUSR1);
+    CHECK(get(SIGUSR1).sa_handler == SIG_IGN);
+    CHECK_EQ(raise(SIGUSR1), 0);
+    CHECK_EQ(thrum_signal_catch(SIGUSR2), 0);
+    CHECK_EQ(thrum_signal_catch(SIGUSR2), 0);
+    CHECK_EQ(thrum_signal_release(SIGUSR2), 0);
+    round_of(SIGUSR2);
+    CHECK(get(SIGUSR2).sa_handler != SIG_DFL);
+    CHECK_EQ(thrum_signal_release(SIGUSR2), 0);
+    CHECK(get(SIGUSR2).sa_handler == SIG_DFL);
+    CHECK_EQ(thrum_signal_release(SIGUSR2), -EINVAL);
+}
+
+TEST(a_later_handler_of_the_program_stays) {
+    /* It is the program's; a catch after that is before it again. */
+    CHECK_EQ(thrum_signal_catch(SIGUSR1), 0);
+    set(SIGUSR1, (struct sigaction){.sa_handler = plain});
+    CHECK_EQ(raise(SIGUSR1), 0);
+    CHECK_EQ(called, SIGUSR1);
+    CHECK_EQ(taken(SIGUSR1), -ETIMEDOUT);
+    CHECK_EQ(thrum_signal_release(SIGUSR1), 0);
+    CHECK(get(SIGUSR1).sa_handler == plain);
+    round_of(SIGUSR1);
+    CHECK_EQ(called, 2 * SIGUSR1);
+    CHECK(get(SIGUSR1).sa_handler == plain);
+}
+
+static struct sigaction chained;
+
+static void chains(int number, siginfo_t *info, void *context) {
+    called++;
+    chained.sa_sigaction(number, info, context);
+}
+
+TEST(handlers_that_call_the_one_before_make_no_circle) {
+    /* Set while it was caught, it calls ours, which was before it, and is called by ours. */
+    CHECK_EQ(thrum_signal_catch(SIGUSR1), 0);
+    struct sigaction action = {.sa_sigaction = chains, .sa_flags = SA_SIGINFO};
+    CHECK_EQ(sigaction(SIGUSR1, &action, &chained), 0);
+    CHECK_EQ(raise(SIGUSR1), 0);
+    CHECK_EQ(called, 1);
+    CHECK_EQ(taken(SIGUSR1), SIGUSR1);
+    CHECK_EQ(thrum_signal_release(SIGUSR1), 0);
+    round_of(SIGUSR1);
+    CHECK_EQ(called, 2);
+    CHECK(get(SIGUSR1).sa_sigaction == chains);
+    round_of(SIGUSR1); /* any number of times */
+    round_of(SIGUSR1);
+    round_of(SIGUSR1);
+    CHECK_EQ(called, 5);
+    CHECK_EQ(sigaction(SIGUSR1, &chained, NULL), 0); /* the program puts ours back */
+    round_of(SIGUSR1);
+    CHECK_EQ(called, 5);
+    CHECK(get(SIGUSR1).sa_handler == SIG_DFL);
+}
+
+TEST(too_many_handlers_that_may_call_ours) {
+    /* A catch says so in the end; the signal does what the program has set. */
+    int n = 0, code;
+    while ((code = thrum_signal_catch(SIGUSR1)) == 0) {
+        set(SIGUSR1, (struct sigaction){.sa_handler = plain});
+        CHECK_EQ(thrum_signal_release(SIGUSR1), 0);
+        n++;
+    }
+    CHECK(n >= 2);
+    CHECK_EQ(code, -EBUSY);
+    CHECK_EQ(raise(SIGUSR1), 0);
+    CHECK_EQ(called, SIGUSR1);
+}
+
+TEST(what_is_there_before_a_catch_is_not_counted) {
+    /* And what nobody has taken is forgotten with the last release. */
+    CHECK_EQ(thrum_signal_catch(SIGUSR1), 0);
+    CHECK_EQ(raise(SIGUSR1), 0);
+    CHECK_EQ(raise(SIGUSR1), 0);
+    CHECK_EQ(taken(SIGUSR1), SIGUSR1);
+    CHECK_EQ(thrum_signal_release(SIGUSR1), 0);
+    CHECK_EQ(taken(SIGUSR1), -ETIMEDOUT);
+}
+
+TEST(signals_come_in_all_ways) {
+    /* To the process, to a thread, queued, and of real time, each of which counts. */
+    const int last = SIGRTMAX;
+    const int n = UNDER_TSAN ? 1 : 5; /* that sanitizer keeps one of a number */
+    CHECK_EQ(thrum_signal_catch(SIGTERM), 0);
+    CHECK_EQ(thrum_signal_catch(last), 0);
+    CHECK_EQ(raise(SIGTERM), 0);
+    CHECK_EQ(taken(SIGTERM), SIGTERM);
+    CHECK_EQ(kill(getpid(), SIGTERM), 0);
+    CHECK_EQ(taken(SIGTERM), SIGTERM);
+    CHECK_EQ(pthread_kill(pthread_self(), SIGTERM), 0);
+    CHECK_EQ(taken(SIGTERM), SIGTERM);
+    for (int i = 0; i < n; i++) {
+        CHECK_EQ(sigqueue(getpid(), last, (union sigval){.sival_int = i}), 0);
+    }
+    for (int i = 0; i < n; i++) {
+        CHECK_EQ(taken(last), last);
+    }
+    CHECK_EQ(taken(last), -ETIMEDOUT);
+    CHECK_EQ(thrum_signal_release(SIGTERM), 0);
+    CHECK_EQ(thrum_signal_release(last), 0);
+}
+
+static int mask_body(void *arg) {
+    sigset_t all;
+    (void)arg;
+    CHECK_EQ(thrum_signal_wait(usr1, 1, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &all), 0);
+    CHECK(sigismember(&all, SIGUSR1) == 1 && sigismember(&all, SIGTERM) == 1);
+    return 0;
+}
+
+TEST(masks_stay) {
+    /* Those of workers and of the main thread; a call of the system goes on behind a signal. */
+    sigset_t now;
+    rig_do(2, mask_body, NULL);
+    CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &now), 0);
+    CHECK_EQ(sigismember(&now, SIGUSR1), 0);
+}
+
+TEST(flags_of_the_program_stay) {
+    /* Its handler interrupts calls if it asked for that; without a handler none is interrupted. */
+    set(SIGUSR1, (struct sigaction){.sa_handler = plain});
+    CHECK_EQ(thrum_signal_catch(SIGUSR1), 0);
+    CHECK_EQ(get(SIGUSR1).sa_flags & SA_RESTART, 0);
+    CHECK_EQ(thrum_signal_release(SIGUSR1), 0);
+    CHECK_EQ(thrum_signal_catch(SIGUSR2), 0);
+    CHECK(get(SIGUSR2).sa_flags & SA_RESTART);
+    CHECK_EQ(thrum_signal_release(SIGUSR2), 0);
+    set(SIGCHLD, (struct sigaction){.sa_handler = SIG_IGN});
+    CHECK_EQ(thrum_signal_catch(SIGCHLD), 0);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    CHECK_EQ(waitpid(child, NULL, 0), -1); /* it left nothing behind */
+    CHECK_EQ(errno, ECHILD);
+    CHECK_EQ(thrum_signal_release(SIGCHLD), 0);
+}
+
+/* ---- forks ---- */
+
+static void check_child(pid_t child) {
+    int status = 0;
+    CHECK(child > 0);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+}
+
+static int wait_in_child(void *arg) {
+    (void)arg;
+    return thrum_signal_wait(usr1, 1, THRUM_FOREVER) - SIGUSR1;
+}
+
+TEST(a_child_of_a_fork_catches_its_own) {
+    /* What the parent caught, and what it was sent, is not the child's; both then wait alike. */
+    rig r;
+    rig_begin(&r, 2);
+    rig_go(&r, wait_in_child, NULL);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_signal_catch(SIGUSR2), 0);
+    CHECK_EQ(raise(SIGUSR2), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        CHECK(get(SIGUSR1).sa_handler == SIG_DFL && get(SIGUSR2).sa_handler == SIG_DFL);
+        CHECK_EQ(taken(SIGUSR2), -ETIMEDOUT);
+        round_of(SIGUSR2);
+        if (UNDER_TSAN) /* it starts no threads there */
+            _exit(0);
+        rig inner;
+        rig_begin(&inner, 2);
+        rig_go(&inner, wait_in_child, NULL);
+        CHECK_EQ(thrum_sched_wait_idle(inner.sched, THRUM_FOREVER), 0);
+        CHECK_EQ(raise(SIGUSR1), 0);
+        rig_stop(&inner);
+        CHECK(get(SIGUSR1).sa_handler == SIG_DFL);
+        _exit(0);
+    }
+    check_child(child);
+    CHECK_EQ(taken(SIGUSR2), SIGUSR2);
+    CHECK_EQ(taken(SIGUSR2), -ETIMEDOUT);
+    CHECK_EQ(thrum_signal_release(SIGUSR2), 0);
+    CHECK_EQ(raise(SIGUSR1), 0);
+    rig_stop(&r);
+}
+
+static void *catch_and_release(void *seat) {
+    atomic_bool *end = ((crew_seat *)seat)->arg;
+    while (!atomic_load(end)) {
+        CHECK_EQ(thrum_signal_catch(SIGUSR1), 0);
+        CHECK_EQ(thrum_signal_wait(usr1, 1, 0), -ETIMEDOUT);
+        CHECK_EQ(thrum_signal_release(SIGUSR1), 0);
+    }
+    return NULL;
+}
+
+TEST(forks_while_others_catch) {
+    /* The child can, whatever a thread of the parent was in the middle of. */
+    atomic_bool end = false;
+    crew c;
+    round_of(SIGUSR1); /* the first one of a process has a fork watched */
+    crew_start(&c, 2, catch_and_release, &end);
+    for (int i = 0; i < SCALED(100); i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            round_of(SIGUSR1);
+            round_of(SIGUSR2);
+            _exit(0);
+        }
+        check_child(child);
+    }
+    atomic_store(&end, true);
+    crew_join(&c);
+    CHECK(get(SIGUSR1).sa_handler == SIG_DFL);
+}
