@@ -1,0 +1,15 @@
+/*
+ * accept.h: accepting, for a caller that something else than a deadline may end.
+ */
+#ifndef TH_ACCEPT_H
+#define TH_ACCEPT_H
+
+#include "thrum/io.h"
+
+/*
+ * The same as thrum_accept until *xflag is set and the listener's reading direction was told
+ * (th_direction_tell): then -ESHUTDOWN.
+ */
+int th_accept_unless(thrum_io listener, thrum_io *out, const uint32_t *xflag);
+
+#endif

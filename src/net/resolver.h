@@ -1,0 +1,38 @@
+/*
+ * resolver.h: looking names of hosts up, which the C library does by blocking a thread, for as long
+ * as it likes.
+ *
+ *   lookup   one name and family that is asked for, on the heap, counted: by the callers that wait
+ *            for it and by the thread that asks. A caller whose time is out leaves it alone
+ *   asker    a thread that makes the calls. There are at most TH_ASKERS_MAX in the process; each is
+ *            started when a lookup is queued and ends when none is left. Nothing joins it, so
+ *            lookups outlive every scheduler
+ *
+ * Whoever asks for a name that is being looked up waits for the same answer; nothing is kept behind
+ * it. A lookup that nobody waits for any more is not begun.
+ */
+#ifndef TH_RESOLVER_H
+#define TH_RESOLVER_H
+
+#include "platform/platform.h"
+#include "thrum/base.h"
+
+#define TH_ASKERS_MAX 16u
+#define TH_RESOLVED_MAX 32u /* addresses of a name that are kept */
+
+/*
+ * The addresses of a name, with port 0: how many, or a code: as th_os_resolve, or -ETIMEDOUT,
+ * -ECANCELED, -EAGAIN (no thread could be had).
+ */
+int th_resolve(const char *host, th_os_family family, th_os_address out[], unsigned max,
+               thrum_time deadline);
+
+/* Figures for tests: calls of the system that were begun, callers that wait, and threads. */
+typedef struct th_resolver_figures {
+    uint64_t begun;
+    uint32_t waiting;
+    uint32_t askers;
+} th_resolver_figures;
+void th_resolver_read(th_resolver_figures *out);
+
+#endif

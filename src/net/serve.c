@@ -1,0 +1,352 @@
+/*
+ * serve.c: accepting connections, a task for each, and the end of them all.
+ *
+ * Three tasks: the *caller* waits for what ends the server; the *keeper*, which nothing cancels,
+ * accepts, and owns the scope of the connections; with signals a third waits for those. To end the
+ * server the caller sets `xdraining` and has the keeper look at it, which has each connection look
+ * that waits for its next request: they are sent an event that none of the system's is behind
+ * (th_direction_tell), after which a call is tried in vain, no more.
+ */
+#include "thrum/serve.h"
+
+#include <errno.h>
+
+#include "base/check.h"
+#include "core/task/spawn.h"
+#include "core/wait/scope_tree.h"
+#include "io/call.h"
+#include "io/named.h"
+#include "net/accept.h"
+#include "thrum/net.h"
+#include "thrum/sem.h"
+#include "thrum/signal.h"
+#include "thrum/spawn.h"
+
+#define AGAIN_NS THRUM_MS(100) /* between two tries where no descriptor is left */
+
+typedef struct server server;
+
+/* A connection; the server's list has it as long as its function runs. */
+typedef struct served {
+    server *of;
+    thrum_io io;
+    struct served *next;
+    struct served *prev;
+} served;
+
+struct server {
+    thrum_io listener;
+    int (*connection)(thrum_io io, void *arg);
+    void *arg;
+    thrum_serve_options options;
+
+    uint32_t xdraining; /* 1: nothing more is begun */
+    thrum_event over;   /* accepting has ended */
+    thrum_event ended;  /* a connection has ended */
+    thrum_event signal; /* one of the signals came */
+    thrum_sem places;   /* connections that may be begun; used with a limit */
+    th_scope scope;     /* the keeper's, which has the connections */
+    unsigned next_home;
+
+    th_lock lock; /* protects the list */
+    served *first;
+    unsigned count;
+};
+
+static bool is_draining(const server *s) {
+    return th_load_relaxed(&s->xdraining) != 0; /* relaxed: whoever sets it tells afterwards */
+}
+
+/* ---- connections ---- */
+
+static void list(server *s, served *c) {
+    th_lock_acquire(&s->lock);
+    c->prev = NULL;
+    c->next = s->first;
+    if (s->first) {
+        s->first->prev = c;
+    }
+    s->first = c;
+    s->count++;
+    th_lock_release(&s->lock);
+}
+
+static void unlist(server *s, served *c) {
+    th_lock_acquire(&s->lock);
+    if (c->prev) {
+        c->prev->next = c->next;
+    } else {
+        s->first = c->next;
+    }
+    if (c->next) {
+        c->next->prev = c->prev;
+    }
+    s->count--;
+    th_lock_release(&s->lock);
+}
+
+static void end_connection(served *c) {
+    server *s = c->of;
+    unlist(s, c);
+    /* The record forgets it with its turn. Stale, if the function has closed or released it. */
+    (void)thrum_io_close(c->io);
+    th_os_free(c);
+    thrum_event_signal(&s->ended);
+    if (s->options.connections_max) {
+        thrum_sem_post(&s->places);
+    }
+}
+
+static int run_connection(void *arg) {
+    served *c = arg;
+    (void)c->of->connection(c->io, c->of->arg);
+    end_connection(c);
+    return 0; /* its own result would cancel the others */
+}
+
+/* Begins a connection, which it closes if it cannot. */
+static int begin_connection(server *s, thrum_io io) {
+    served *c = th_os_alloc(sizeof *c);
+    if (!c) {
+        (void)thrum_io_close(io);
+        return -ENOMEM;
+    }
+    th_record *record = th_record_at(io.fd);
+    *c = (served){.of = s, .io = io};
+    record->placed = true;
+    record->home = s->next_home++;
+    th_store_relaxed(&record->xserved, c); /* relaxed: the start of its task publishes it */
+    list(s, c);
+    int code = th_scope_go(&s->scope, run_connection, c); /* a failure cancels no other one */
+    if (code) {
+        end_connection(c);
+    }
+    return code;
+}
+
+/* ---- the keeper ---- */
+
+/* Waits until there is a place. False: the server drains. */
+static bool wait_for_place(server *s) {
+    int code = s->options.connections_max ? thrum_sem_wait(&s->places) : 0;
+    return !code && !is_draining(s);
+}
+
+static int accept_all(server *s) {
+    int code = 0;
+    while (!code && wait_for_place(s)) {
+        thrum_io io;
+        code = th_accept_unless(s->listener, &io, &s->xdraining);
+        if (!code) {
+            code = begin_connection(s, io);
+            continue;
+        }
+        if (s->options.connections_max) {
+            thrum_sem_post(&s->places); /* the place is still free */
+        }
+        if (code == -EMFILE || code == -ENFILE) {
+            int waited = thrum_event_wait_until(&s->ended, thrum_after(AGAIN_NS));
+            code = waited == -ETIMEDOUT ? 0 : waited;
+        }
+    }
+    return is_draining(s) || code == -EBADF ? 0 : code;
+}
+
+static bool is_empty(server *s) {
+    th_lock_acquire(&s->lock);
+    bool empty = s->count == 0;
+    th_lock_release(&s->lock);
+    return empty;
+}
+
+/* Tells those that wait for their next request. */
+static void tell_all(server *s) {
+    th_lock_acquire(&s->lock);
+    for (served *c = s->first; c; c = c->next) {
+        th_direction_tell(&th_record_at(c->io.fd)->directions[0]);
+    }
+    th_lock_release(&s->lock);
+}
+
+static int keep(void *arg) {
+    server *s = arg;
+    (void)th_scope_open(&s->scope, thrum_sched_current(), THRUM_FOREVER);
+    int code = accept_all(s);
+    th_store_relaxed(&s->xdraining, 1u); /* relaxed: the telling publishes it (th_direction_tell) */
+    thrum_event_signal(&s->over);
+    tell_all(s);
+    const thrum_time until = thrum_after(s->options.drain);
+    while (!is_empty(s) && thrum_event_wait_until(&s->ended, until) == 0) {
+    }
+    if (!is_empty(s)) {
+        code = code ? code : -ETIMEDOUT;
+        th_scope_cancel(&s->scope, -ETIMEDOUT);
+    }
+    (void)th_scope_wait(&s->scope, &s->scope.living); /* what has ended them is known */
+    th_scope_close(&s->scope);
+    return code;
+}
+
+/* ---- the caller ---- */
+
+static unsigned signal_count(const server *s) {
+    unsigned n = 0;
+    while (s->options.stop_signals && s->options.stop_signals[n]) {
+        n++;
+    }
+    return n;
+}
+
+static void release_signals(const server *s, unsigned n) {
+    while (n) {
+        (void)thrum_signal_release(s->options.stop_signals[--n]);
+    }
+}
+
+/* All of them or none: 0 or a code. */
+static int catch_signals(const server *s, unsigned n) {
+    int code = 0;
+    for (unsigned i = 0; i < n && !code; i++) {
+        code = thrum_signal_catch(s->options.stop_signals[i]);
+        if (code) {
+            release_signals(s, i);
+        }
+    }
+    return code;
+}
+
+static int wait_for_signal(void *arg) {
+    server *s = arg;
+    int signal = thrum_signal_wait(s->options.stop_signals, signal_count(s), THRUM_FOREVER);
+    thrum_event_signal(&s->signal); /* also when it cannot wait: else nothing ended the server */
+    return signal < 0 && signal != -ECANCELED ? signal : 0;
+}
+
+/* Waits for what ends the server: 0, or -ECANCELED for the caller. */
+static int wait_for_end(server *s) {
+    thrum_event *events[3] = {&s->over, &s->signal, s->options.stop};
+    int code = thrum_event_wait_any(events, s->options.stop ? 3 : 2, THRUM_FOREVER);
+    return code < 0 ? code : 0;
+}
+
+/* Has the keeper see that the server ends. */
+static void begin_draining(server *s) {
+    th_store_relaxed(&s->xdraining, 1u); /* relaxed: the direction's lock, and the post, order it */
+    int code;
+    th_record *listener = th_record_named(s->listener, &code);
+    if (listener) {
+        th_direction_tell(&listener->directions[0]);
+    }
+    if (s->options.connections_max) {
+        thrum_sem_post(&s->places);
+    }
+    thrum_event_signal(&s->ended);
+}
+
+static int settle(thrum_serve_options *out, const thrum_serve_options *options) {
+    *out = (thrum_serve_options)THRUM_SERVE_OPTIONS_INIT;
+    if (!options) {
+        return 0;
+    }
+    if (options->size != sizeof *options || options->drain < 0 || options->reserved ||
+        options->connections_max > THRUM_SEM_MAX / 2) {
+        return -EINVAL;
+    }
+    *out = *options;
+    return 0;
+}
+
+static int serve(server *s) {
+    thrum_handle *keeper;
+    thrum_handle *listener = NULL;
+    int kept;
+    int heard = 0;
+    const unsigned signals = signal_count(s);
+    int code = catch_signals(s, signals);
+    if (code) {
+        return code;
+    }
+    code = thrum_spawn(&keeper, keep, s);
+    if (code) {
+        release_signals(s, signals);
+        return code;
+    }
+    if (signals) {
+        code = thrum_spawn(&listener, wait_for_signal, s);
+    }
+    code = code ? code : wait_for_end(s);
+    begin_draining(s);
+    thrum_shield_begin();
+    if (listener) {
+        (void)thrum_cancel(listener);
+        th_check(thrum_join(listener, &heard) == 0);
+    }
+    release_signals(s, signals);
+    th_check(thrum_join(keeper, &kept) == 0);
+    thrum_shield_end();
+    return code ? code : heard ? heard : kept;
+}
+
+int thrum_serve(thrum_io listener, int (*connection)(thrum_io io, void *arg), void *arg,
+                const thrum_serve_options *options) {
+    server s = {.listener = listener, .connection = connection, .arg = arg};
+    int code = connection ? settle(&s.options, options) : -EINVAL;
+    if (code) {
+        return code;
+    }
+    if (!thrum_sched_current()) {
+        return th_thread_refusal();
+    }
+    th_record *record = th_record_named(listener, &code);
+    if (!record) {
+        return code;
+    }
+    th_lock_init(&s.lock);
+    thrum_event_init(&s.over, THRUM_EVENT_MANUAL, false);
+    thrum_event_init(&s.signal, THRUM_EVENT_MANUAL, false);
+    thrum_event_init(&s.ended, THRUM_EVENT_AUTO, false);
+    thrum_sem_init(&s.places, s.options.connections_max);
+    return serve(&s);
+}
+
+/* ---- between two requests ---- */
+
+/* Whether there is something to read, as the system says. */
+static bool is_readable(const th_record *record) {
+    /* seq: READY is consumed before the system is asked, as in watch.c */
+    th_fence_seq();
+    return th_os_io_poll(record->fd, TH_OS_IN, -1, 0) != 0;
+}
+
+/*
+ * As the holder. The system is asked whatever an event has said: it may be one of what is read by
+ * now, and who believes it goes on to a read that nobody ends.
+ */
+static int await_request(th_inside *inside, const server *s) {
+    int code = 0;
+    while (!code) {
+        bool draining = is_draining(s);
+        if ((inside->ready || draining) && is_readable(inside->record)) {
+            return 0;
+        }
+        th_inside_again(inside);
+        code = draining ? -ESHUTDOWN : th_inside_await(inside);
+    }
+    return code;
+}
+
+int thrum_serve_idle(thrum_io io, thrum_time deadline) {
+    th_inside inside;
+    if (!th_fiber_self()) {
+        return th_thread_refusal();
+    }
+    int code = th_inside_enter(&inside, io, THRUM_IO_READ, deadline);
+    if (code) {
+        return code;
+    }
+    th_record *record = inside.record;
+    const served *c = th_load_relaxed(&record->xserved); /* relaxed: the task's own */
+    code = c ? await_request(&inside, c->of) : -EINVAL;
+    th_inside_leave(&inside, code == 0 || !c ? TH_LEFT_MORE : TH_LEFT_NOTHING);
+    return code;
+}

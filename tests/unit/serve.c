@@ -1,0 +1,316 @@
+/*
+ * serve.c: a server: its connections, their number, what it refuses, and what is refused it.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "support/served.h"
+
+#include "platform/faults.h"
+
+enum { GUESTS = 30 };
+
+TEST(each_connection_has_a_task) {
+    /* Many are open at a time, and are answered in any order; all is given back. */
+    hall h;
+    int fds[GUESTS];
+    int before = -1;
+    for (int round = 0; round < 3; round++) {
+        hall_init(&h, echo);
+        hall_open(&h);
+        for (int i = 0; i < GUESTS; i++) {
+            fds[i] = guest_at(h.where);
+        }
+        for (int k = 0; k < 3; k++) {
+            for (int i = GUESTS - 1; i >= 0; i--) {
+                guest_asks(fds[(i * 7) % GUESTS]);
+            }
+        }
+        CHECK_EQ(atomic_load(&h.most), GUESTS);
+        for (int i = 0; i < GUESTS / 2; i++) {
+            close(fds[i]);
+        }
+        SPIN_UNTIL(atomic_load(&h.ended) == GUESTS / 2);
+        CHECK_EQ(hall_end(&h), 0);
+        for (int i = GUESTS / 2; i < GUESTS; i++) {
+            guest_sees_the_end(fds[i]);
+        }
+        CHECK_EQ(atomic_load(&h.requests), 3 * GUESTS);
+        hall_close(&h);
+        CHECK(before < 0 || descriptors() == before);
+        before = descriptors();
+    }
+}
+
+TEST(connections_are_shared_out) {
+    /* Behind a wait they go on on workers in turn, unless others are free earlier. */
+    hall h;
+    int fds[GUESTS];
+    hall_init(&h, echo);
+    hall_open(&h);
+    const unsigned workers = thrum_sched_parallelism(h.r.sched);
+    for (int i = 0; i < GUESTS; i++) {
+        fds[i] = guest_at(h.where);
+    }
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < GUESTS; i++) {
+            guest_asks(fds[i]);
+        }
+    }
+    if (workers > 1 && workers < 31) {
+        CHECK(atomic_load(&h.worker_bits) & (atomic_load(&h.worker_bits) - 1)); /* at least two */
+    }
+    CHECK_EQ(hall_end(&h), 0);
+    for (int i = 0; i < GUESTS; i++) {
+        guest_sees_the_end(fds[i]);
+    }
+    hall_close(&h);
+}
+
+TEST(a_limit_lets_more_wait) {
+    /* Never more at a time; each of those that wait gets its turn. */
+    hall h;
+    int fds[GUESTS];
+    hall_init(&h, slow);
+    h.options.connections_max = 3;
+    hall_open(&h);
+    for (int i = 0; i < GUESTS; i++) {
+        fds[i] = guest_at(h.where);
+        CHECK_EQ(write(fds[i], "x", 1), 1);
+    }
+    SPIN_UNTIL(atomic_load(&h.requests) == 3);
+    CHECK_EQ(thrum_sched_wait_idle(h.r.sched, THRUM_FOREVER), 0);
+    CHECK_EQ(atomic_load(&h.begun), 3);
+    for (int i = 0; i < GUESTS; i++) {
+        thrum_sem_post(&h.go);
+    }
+    for (int i = 0; i < GUESTS; i++) {
+        char byte;
+        CHECK_EQ(read(fds[i], &byte, 1), 1);
+        guest_sees_the_end(fds[i]);
+    }
+    CHECK_EQ(atomic_load(&h.most), 3);
+    CHECK_EQ(hall_end(&h), 0);
+    hall_close(&h);
+}
+
+TEST(a_full_server_ends) {
+    /* With no place left the end is seen as well; who waits in the backlog is never begun. */
+    hall h;
+    int fds[3];
+    hall_init(&h, echo);
+    h.options.connections_max = 1;
+    hall_open(&h);
+    for (int i = 0; i < 3; i++) {
+        fds[i] = guest_at(h.where);
+    }
+    guest_asks(fds[0]);
+    CHECK_EQ(thrum_sched_wait_idle(h.r.sched, THRUM_FOREVER), 0);
+    CHECK_EQ(hall_end(&h), 0);
+    CHECK_EQ(atomic_load(&h.begun), 1);
+    guest_sees_the_end(fds[0]);
+    hall_close(&h);
+    for (int i = 1; i < 3; i++) {
+        close(fds[i]);
+    }
+}
+
+static int closes_itself(thrum_io io, void *arg) {
+    hall *h = arg;
+    enters(h);
+    CHECK_EQ(thrum_io_close(io), 0);
+    thrum_yield();
+    return leaves(h);
+}
+
+TEST(a_connection_closes_itself) {
+    /* Its number comes again meanwhile, and the new one is no worse for it. */
+    hall h;
+    hall_init(&h, closes_itself);
+    hall_open(&h);
+    for (int i = 0; i < 200; i++) {
+        guest_sees_the_end(guest_at(h.where));
+    }
+    CHECK_EQ(hall_end(&h), 0);
+    CHECK_EQ(atomic_load(&h.ended), 200);
+    hall_close(&h);
+}
+
+static int passes_on(thrum_io io, void *arg) {
+    hall *h = arg;
+    enters(h);
+    const int fd = thrum_io_release(io);
+    CHECK(fd >= 0);
+    CHECK_EQ(thrum_serve_idle(io, THRUM_FOREVER), -EBADF);
+    atomic_store(&h->requests, fd);
+    return leaves(h);
+}
+
+TEST(a_connection_is_passed_on) {
+    /* What was released stays open, and is no connection of the server's any more. */
+    hall h;
+    thrum_io io;
+    hall_init(&h, passes_on);
+    hall_open(&h);
+    int guest = guest_at(h.where);
+    SPIN_UNTIL(atomic_load(&h.ended) == 1);
+    CHECK_EQ(hall_end(&h), 0);
+    CHECK_EQ(thrum_io_adopt(&io, atomic_load(&h.requests)), 0);
+    CHECK_EQ(thrum_write(io, "y", 1), 1);
+    CHECK_EQ(thrum_io_close(io), 0);
+    char byte;
+    CHECK_EQ(read(guest, &byte, 1), 1);
+    guest_sees_the_end(guest);
+    hall_close(&h);
+}
+
+static int idle_body(void *arg) {
+    pair p;
+    (void)arg;
+    pair_open(&p, "tcp:127.0.0.1:0");
+    CHECK_EQ(thrum_serve_idle(p.far, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_write(p.near, "x", 1), 1);
+    CHECK_EQ(thrum_serve_idle(p.far, THRUM_FOREVER), -EINVAL);
+    char byte;
+    CHECK_EQ(thrum_read(p.far, &byte, 1), 1); /* nothing was lost by that */
+    pair_close(&p);
+    CHECK_EQ(thrum_serve_idle(p.far, THRUM_FOREVER), -EBADF);
+    CHECK_EQ(thrum_serve_idle((thrum_io){0, 0}, THRUM_FOREVER), -EBADF);
+    return 0;
+}
+
+static int refusals_body(void *arg) {
+    thrum_serve_options options = THRUM_SERVE_OPTIONS_INIT;
+    static const int no_signal[] = {SIGUSR1, 99, 0};
+    char where[THRUM_ADDRESS_TEXT];
+    thrum_io listener = listen_at("tcp:127.0.0.1:0", where), io;
+    int ends[2];
+    CHECK_EQ(pipe(ends), 0);
+    CHECK_EQ(thrum_serve(listener, NULL, NULL, NULL), -EINVAL);
+    options.size--;
+    CHECK_EQ(thrum_serve(listener, echo, arg, &options), -EINVAL);
+    options.size++;
+    options.drain = -1;
+    CHECK_EQ(thrum_serve(listener, echo, arg, &options), -EINVAL);
+    options.drain = 0;
+    options.stop_signals = no_signal;
+    CHECK_EQ(thrum_serve(listener, echo, arg, &options), -EINVAL);
+    CHECK_EQ(thrum_io_adopt(&io, ends[0]), 0);
+    CHECK_EQ(thrum_serve(io, echo, arg, NULL), -ENOTSOCK);
+    CHECK_EQ(thrum_io_close(io), 0);
+    close(ends[1]);
+    CHECK_EQ(thrum_listen(&io, "udp:127.0.0.1:0", NULL), 0);
+    CHECK(thrum_serve(io, echo, arg, NULL) < 0);
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK_EQ(thrum_serve(io, echo, arg, NULL), -EBADF);
+    CHECK_EQ(thrum_io_close(listener), 0);
+    CHECK_EQ(thrum_serve(listener, echo, arg, NULL), -EBADF);
+    return 0;
+}
+
+TEST(what_makes_no_sense_is_refused) {
+    /* Options, signals, what does not listen, and plain threads. */
+    hall h;
+    char where[THRUM_ADDRESS_TEXT];
+    hall_init(&h, echo);
+    rig_do(0, idle_body, NULL);
+    rig_do(0, refusals_body, &h);
+    thrum_io listener = listen_at("tcp:127.0.0.1:0", where);
+    CHECK_EQ(thrum_serve(listener, echo, &h, NULL), -ESRCH);
+    CHECK_EQ(thrum_serve_idle(listener, THRUM_FOREVER), -ESRCH);
+    CHECK_EQ(thrum_io_close(listener), 0);
+}
+
+static int idle_deadline(thrum_io io, void *arg) {
+    hall *h = arg;
+    char byte;
+    enters(h);
+    CHECK_EQ(thrum_serve_idle(io, thrum_after_ms(2)), -ETIMEDOUT);
+    CHECK_EQ(thrum_write(io, "a", 1), 1);
+    CHECK_EQ(thrum_serve_idle(io, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_serve_idle(io, thrum_after_s(60)), 0); /* it takes nothing */
+    CHECK_EQ(thrum_serve_idle(io, 0), -ETIMEDOUT);
+    CHECK_EQ(thrum_read(io, &byte, 1), 1);
+    CHECK_EQ(thrum_serve_idle(io, thrum_after_ms(2)), -ETIMEDOUT);
+    return leaves(h);
+}
+
+TEST(idle_has_a_deadline) {
+    /* It waits for something to read, and takes nothing of it. */
+    hall h;
+    char byte;
+    hall_init(&h, idle_deadline);
+    hall_open(&h);
+    int guest = guest_at(h.where);
+    CHECK_EQ(read(guest, &byte, 1), 1);
+    CHECK_EQ(write(guest, "x", 1), 1);
+    guest_sees_the_end(guest);
+    CHECK_EQ(hall_end(&h), 0);
+    hall_close(&h);
+}
+
+TEST(no_descriptor_is_left_for_a_while) {
+    /* It goes on when there is one again; the connection has waited. */
+    hall h;
+    hall_init(&h, echo);
+    hall_open(&h);
+    int first = guest_at(h.where);
+    guest_asks(first);
+    CHECK_EQ(thrum_sched_wait_idle(h.r.sched, THRUM_FOREVER), 0);
+    th_os_fail(TH_OS_FAULT_ACCEPT, 0, 2);
+    int second = guest_at(h.where);
+    SPIN_UNTIL(th_os_fails_left(TH_OS_FAULT_ACCEPT) < 2);
+    close(first); /* this has it try again at once */
+    guest_asks(second);
+    CHECK_EQ(th_os_fails_left(TH_OS_FAULT_ACCEPT), 0);
+    th_os_fail(TH_OS_FAULT_ACCEPT, 0, 1000000);
+    int third = guest_at(h.where);
+    SPIN_UNTIL(th_os_fails_left(TH_OS_FAULT_ACCEPT) < 1000000);
+    CHECK_EQ(hall_end(&h), 0); /* also while it has none */
+    th_os_fail(TH_OS_FAULT_ACCEPT, 0, 0);
+    guest_sees_the_end(second);
+    hall_close(&h);
+    close(third);
+}
+
+/* Has the next connection fail for want of memory, of the library's own or of the scheduler's. */
+static void fail_connection(bool library) {
+    hall h;
+    char byte;
+    hall_init(&h, slow);
+    hall_open(&h);
+    int first = guest_at(h.where);
+    CHECK_EQ(write(first, "x", 1), 1);
+    SPIN_UNTIL(atomic_load(&h.requests) == 1);
+    CHECK_EQ(thrum_sched_wait_idle(h.r.sched, THRUM_FOREVER), 0);
+    if (library) {
+        th_os_fail(TH_OS_FAULT_ALLOC, 0, 1);
+    } else {
+        atomic_store(&h.r.fail_all, true);
+    }
+    int fds[400];
+    int n = 0;
+    bool ended = false; /* it may have memory for some tasks */
+    while (!ended && n < 400) {
+        fds[n++] = guest_at(h.where);
+        struct pollfd asked = {.fd = fds[n - 1], .events = POLLIN};
+        ended = poll(&asked, 1, 20) == 1;
+    }
+    CHECK(ended);
+    CHECK(library || atomic_load(&h.r.refused) > 0);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, 0);
+    atomic_store(&h.r.fail_all, false);
+    thrum_sem_post(&h.go);
+    CHECK_EQ(read(first, &byte, 1), 1);
+    guest_sees_the_end(first);
+    CHECK_EQ(hall_wait(&h), -ENOMEM);
+    hall_close(&h);
+    while (n > 0) {
+        guest_sees_the_end(fds[--n]);
+    }
+}
+
+TEST(no_memory_for_a_connection) {
+    /* The server ends with the code, and those that are there go on to their end. */
+    fail_connection(true);
+    fail_connection(false);
+}
