@@ -1,0 +1,61 @@
+/*
+ * gather.c: see gather.h.
+ */
+#include "stream/gather.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "stream/standard.h"
+
+int64_t th_gather_past(th_stream *stream, void *to, size_t size, thrum_time deadline) {
+    if (th_unlikely(stream->standard == TH_STDIN)) {
+        th_standard_prompt(deadline);
+    }
+    return th_side_read(stream, to, size, deadline);
+}
+
+/* Has more bytes in the buffer, `length` in all if they fit: how many, 0 at the end, or a code. */
+static int64_t more(th_stream *stream, th_side *side, size_t length, thrum_time deadline) {
+    th_buffer *buffer = &side->buffer;
+    int64_t n = th_buffer_reserve(buffer, length, side->size);
+    if (!n) {
+        n = th_gather_past(stream, buffer->at + buffer->tail, th_buffer_room(buffer), deadline);
+    }
+    if (n > 0) {
+        buffer->tail += (size_t)n;
+    }
+    return n;
+}
+
+int64_t th_gather(th_stream *stream, th_side *side, size_t n, thrum_time deadline) {
+    int64_t got = 1;
+    while (th_buffer_length(&side->buffer) < n && got > 0) {
+        got = more(stream, side, n, deadline);
+    }
+    return got;
+}
+
+int64_t th_gather_to(th_stream *stream, th_side *side, int delimiter, size_t limit,
+                     thrum_time deadline) {
+    const th_buffer *buffer = &side->buffer;
+    size_t seen = 0;
+    int64_t got;
+    do {
+        const size_t there = th_buffer_length(buffer);
+        const size_t n = there < limit ? there : limit;
+        const char *first = th_buffer_first(buffer);
+        const char *found = n > seen ? memchr(first + seen, delimiter, n - seen) : NULL;
+        if (found) {
+            return found - first + 1;
+        }
+        if (there >= limit) {
+            return -EMSGSIZE;
+        }
+        seen = n;
+        const bool full = there && there == buffer->capacity;
+        const size_t twice = there < limit / 2 ? 2 * there : limit;
+        got = more(stream, side, full ? twice : there + 1, deadline);
+    } while (got > 0);
+    return got;
+}
