@@ -1,0 +1,50 @@
+/*
+ * echo.c: a server that sends back what comes: echo [ADDRESS] (tcp:127.0.0.1:7777). It ends by
+ * SIGTERM or SIGINT: idle connections at once, the others when they have been answered.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <thrum.h>
+#include <thrum/net.h>
+#include <thrum/serve.h>
+
+/* One connection: until its other side ends, says nothing for a minute, or the server ends. */
+static int echo(thrum_io io, void *arg) {
+    char text[4096];
+    int64_t n;
+    (void)arg;
+    while (thrum_serve_idle(io, thrum_after_s(60)) == 0 &&
+           (n = thrum_read(io, text, sizeof text)) > 0 &&
+           thrum_write_until(io, text, (size_t)n, thrum_after_s(10)) == n) {
+    }
+    return 0;
+}
+
+static int serve(void *arg) {
+    static const int ends[] = {SIGTERM, SIGINT, 0};
+    char where[THRUM_ADDRESS_TEXT];
+    thrum_serve_options options = THRUM_SERVE_OPTIONS_INIT;
+    thrum_io listener;
+    int err = thrum_listen(&listener, arg, NULL);
+    if (err == 0) {
+        err = thrum_io_local(listener, where, sizeof where);
+        printf("listening at %s\n", where);
+        fflush(stdout);
+        options.connections_max = 10000;
+        options.drain = THRUM_S(5);
+        options.stop_signals = ends;
+        err = err ? err : thrum_serve(listener, echo, NULL, &options);
+        thrum_io_close(listener);
+    }
+    return err;
+}
+
+int main(int argc, char **argv) {
+    char address[] = "tcp:127.0.0.1:7777";
+    int err = thrum_run(NULL, serve, argc > 1 ? argv[1] : address);
+    if (err) {
+        fprintf(stderr, "echo: %s\n", strerror(-err));
+    }
+    return err != 0;
+}

@@ -1,0 +1,47 @@
+#!/bin/sh
+# What examples/echo promises: tests/examples/echo.sh BINARY
+set -u
+[ $# -eq 1 ] || { echo "usage: $0 BINARY" >&2; exit 2; }
+command -v python3 >/dev/null || { echo "left out: no python3" >&2; exit 77; }
+work=$(mktemp -d "${TMPDIR:-/tmp}/echo-test.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+failed=0
+
+fail() {
+    echo "FAILED: $*" >&2
+    failed=1
+}
+
+# Many connections at once, each with its own answers; then the end while one of them is idle.
+"$1" tcp:127.0.0.1:0 >"$work/out" 2>"$work/err" &
+server=$!
+until [ -s "$work/out" ]; do
+    kill -0 $server 2>/dev/null || break
+    sleep 0.01
+done
+port=$(sed -n 's/^listening at tcp:127\.0\.0\.1:\([0-9][0-9]*\)$/\1/p' "$work/out")
+python3 - "$port" $server <<'END' || fail "answers"
+import os, signal, socket, sys
+guests = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for i in range(100)]
+for k in range(3):
+    for i, guest in enumerate(guests):
+        guest.sendall(b"%d of %d" % (k, i))
+    for i, guest in enumerate(guests):
+        said = b"%d of %d" % (k, i)
+        while said:
+            heard = guest.recv(len(said))
+            assert heard and said.startswith(heard)
+            said = said[len(heard):]
+os.kill(int(sys.argv[2]), signal.SIGTERM)
+for guest in guests:
+    assert guest.recv(1) == b""
+END
+wait $server
+status=$?
+[ $status -eq 0 ] || fail "status $status at SIGTERM"
+[ ! -s "$work/err" ] || fail "it says: $(head -3 "$work/err")"
+
+"$1" nowhere >"$work/out" 2>"$work/err" && fail "an address that makes no sense"
+grep -q '^echo: ' "$work/err" || fail "no reason given"
+exit $failed
