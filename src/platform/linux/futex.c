@@ -13,7 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
+/* For so long a signal's handler may have to wait under the thread sanitizer. */
+#define TSAN_SLICE_NS 20000000
+
+/* Returns 0 or a code. */
+static int wait_once(uint32_t *xword, uint32_t value, int64_t deadline) {
     struct timespec until;
     struct timespec *timeout = NULL;
     if (deadline != TH_FOREVER) {
@@ -29,6 +33,26 @@ int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
     int code = result < 0 ? -th_os_errno_get() : 0;
     th_os_errno_set(saved);
     return code;
+}
+
+int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
+#if TH_TSAN
+    /*
+     * The sanitizer puts a signal off until the thread calls a function that it knows, and it does
+     * not know this call: so the thread looks at the clock, which it does know, every so often.
+     */
+    for (;;) {
+        int64_t slice = th_os_now() + TSAN_SLICE_NS;
+        if (deadline <= slice) {
+            break;
+        }
+        int code = wait_once(xword, value, slice);
+        if (code != -ETIMEDOUT) {
+            return code;
+        }
+    }
+#endif
+    return wait_once(xword, value, deadline);
 }
 
 void th_os_futex_wake(uint32_t *xword, int n) {
