@@ -27,8 +27,8 @@ static int wait_once(void *arg) {
     scene *s = arg;
     const int code = thrum_signal_wait(s->wanted, s->n, s->deadline);
     if (code > 0) {
-        atomic_fetch_add(&s->got, 1);
         atomic_fetch_add(&s->sum, code);
+        atomic_fetch_add(&s->got, 1); /* last: who sees it reads the sum */
     } else {
         atomic_store(&s->code, code);
     }
