@@ -197,3 +197,52 @@ TEST(waits_of_the_loop_itself_run_tasks_as_ever) {
     CHECK_EQ(g.next, THRUM_FOREVER);
     end();
 }
+
+/* For the thread that only waits. */
+static thrum_event over = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
+static atomic_bool bound;
+
+static void *wait_bound(void *arg) {
+    (void)arg;
+    CHECK_EQ(thrum_sched_bind(g.r.sched), 0);
+    atomic_store(&bound, true);
+    CHECK_EQ(thrum_event_wait(&over), 0);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    return NULL;
+}
+
+static int have_one_run_elsewhere(void *arg) {
+    atomic_int *ran = arg;
+    pthread_t thread;
+    const int before = atomic_load(ran);
+    CHECK_EQ(pthread_create(&thread, NULL, post_one, ran), 0);
+    SPIN_UNTIL(atomic_load(ran) != before); /* this thread runs nothing else meanwhile */
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    return 0;
+}
+
+TEST(a_thread_that_runs_is_not_taken_for_one_in_its_loop) {
+    /* Between two turns it waits, and runs a long task: a post wakes the thread that sleeps. */
+    atomic_int ran = 0;
+    pthread_t thread;
+    memset(&g, 0, sizeof(g));
+    rig_init(&g.r);
+    g.r.config.workers = 0;
+    rig_start(&g.r);
+    CHECK_EQ(pthread_create(&thread, NULL, wait_bound, NULL), 0);
+    SPIN_UNTIL(atomic_load(&bound));
+    CHECK_EQ(thrum_sched_bind(g.r.sched), 0);
+    for (int i = 0; i < 50; i++) {
+        thrum_handle *handle;
+        CHECK_EQ(thrum_poll_run(&g.next), 0);
+        CHECK_EQ(thrum_spawn(&handle, have_one_run_elsewhere, &ran), 0);
+        CHECK_EQ(thrum_join(handle, NULL), 0);
+    }
+    CHECK_EQ(thrum_poll_run(&g.next), 0);
+    CHECK_EQ(thrum_sched_unbind(), 0); /* nor is it taken for one when it has left */
+    rig_go(&g.r, count, &ran);
+    SPIN_UNTIL(atomic_load(&ran) == 51);
+    thrum_event_signal(&over);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    rig_stop(&g.r);
+}

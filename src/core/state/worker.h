@@ -124,6 +124,7 @@ typedef struct th_tie {
     bool leaving;         /* the thread unbinds as soon as `held` is 0 */
     bool passing;         /* the root waits for what can run now, and never sleeps (visit.c) */
     int64_t next;         /* passing: the time until which it need not come again */
+    bool announced;       /* it has passed, and counts as asleep until it waits or comes again */
     bool linked;          /* it is bound; false: a spare record */
     bool unfinished;      /* a stop whose deadline has passed has left something in it */
 } th_tie;

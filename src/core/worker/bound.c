@@ -336,6 +336,7 @@ int thrum_sched_unbind(void) {
 /* Ends the binding. The thread touches the scheduler for the last time here. */
 static void leave(th_worker *worker) {
     thrum_sched *sched = worker->sched;
+    th_bound_come_back(worker); /* wakes are for threads that stay */
     thread_leaves(worker);
     give_back(worker);
     if (th_unlikely(sched->watch != NULL)) {

@@ -191,16 +191,27 @@ TH_NO_TSAN int64_t th_bound_pass(th_worker *worker) {
     th_enter(worker);
     int n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, 0);
     poller->got = n > 0 ? (unsigned)n : 0;
+    worker->tie.announced = false;
     unannounce(worker);
     worker->tie.passing = true;
     th_suspend(&worker->home, TH_COMMIT_ROOT, NULL);
     worker->tie.passing = false;
+    worker->tie.announced = true;
     th_leave(worker);
     *worker->errno_at = saved;
     return worker->tie.next;
 }
 
+void th_bound_come_back(th_worker *worker) {
+    if (th_unlikely(worker->tie.announced)) {
+        worker->tie.announced = false;
+        unannounce(worker);
+        hand_over(worker);
+    }
+}
+
 th_work *th_bound_find(th_worker *worker) {
+    th_bound_come_back(worker); /* its root waits for something else now */
     for (;;) {
         th_work *work = worker->handoff;
         worker->handoff = NULL;
@@ -228,7 +239,7 @@ th_work *th_bound_find(th_worker *worker) {
         tell_idle(worker); /* the end of all work, before time is spent on what that has left */
         if (th_unlikely(worker->tie.passing)) {
             if (announce(worker, &worker->tie.next)) {
-                return &worker->home.work; /* announced: it counts as asleep until it comes again */
+                return &worker->home.work; /* it counts as asleep until it waits or comes again */
             }
             unannounce(worker);
         } else if (!may_go_on(worker)) {
