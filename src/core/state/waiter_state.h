@@ -51,8 +51,9 @@ typedef enum {
     TH_ON_DAG,
     TH_ON_SLEEP,
     TH_ON_BLOCKING, /* a call that another thread makes */
-    TH_ON_SCHED,    /* another scheduler, asked by a thread in the task's place */
-    TH_ON_INPUT,    /* a direction of a descriptor */
+    /* From here on the world outside may end the wait. */
+    TH_ON_SCHED, /* another scheduler, asked by a thread in the task's place */
+    TH_ON_INPUT, /* a direction of a descriptor */
     TH_ON_OUTPUT,
     TH_ON_READINESS, /* of one or of several descriptors */
     TH_ON_KINDS
