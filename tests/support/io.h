@@ -16,11 +16,17 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "io/record.h"
 #include "thrum/io.h"
+
+#ifndef SIOCOUTQNSD /* in <linux/sockios.h>, which not every C library finds */
+#define SIOCOUTQNSD 0x894B
+#endif
 
 typedef enum end_kind { TCP, UNIX, PIPE, PTY, BYTES, SEQPACKET = BYTES, DGRAM, KINDS } end_kind;
 
@@ -122,6 +128,21 @@ CHECK_UNUSED static void put(int fd, const char *text) {
     CHECK_EQ(write(fd, text, strlen(text)), strlen(text));
 }
 
+/*
+ * Whether the system is about to make room: TCP while something that was sent is not acknowledged;
+ * of others (terminals) it tells nothing, so they get a while.
+ */
+static bool makes_room(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    int queued, unsent;
+    if (ioctl(fd, SIOCOUTQNSD, &unsent) == 0 && ioctl(fd, TIOCOUTQ, &queued) == 0 &&
+        queued != unsent) {
+        sched_yield();
+        return true;
+    }
+    return poll(&p, 1, 10) > 0;
+}
+
 /* Writes until there is no more room, by plain calls; returns how much that was. */
 CHECK_UNUSED static size_t fill(int fd) {
     static char block[4096];
@@ -129,12 +150,16 @@ CHECK_UNUSED static size_t fill(int fd) {
     size_t sum = 0;
     ssize_t n;
     CHECK_EQ(fcntl(fd, F_SETFL, flags | O_NONBLOCK), 0);
-    for (size_t size = sizeof block; size > 0; size /= 2) {
-        while ((n = write(fd, block, size)) > 0) {
-            sum += (size_t)n;
+    /* TCP would make its buffer larger at some later time. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){65536}, sizeof(int));
+    do {
+        for (size_t size = sizeof block; size > 0; size /= 2) {
+            while ((n = write(fd, block, size)) > 0) {
+                sum += (size_t)n;
+            }
+            CHECK_EQ(errno, EAGAIN);
         }
-        CHECK_EQ(errno, EAGAIN);
-    }
+    } while (makes_room(fd));
     CHECK_EQ(fcntl(fd, F_SETFL, flags), 0);
     return sum;
 }

@@ -333,10 +333,17 @@ int thrum_sched_unbind(void) {
     return 0;
 }
 
+/* Wakes are for threads that stay. */
+static TH_NO_TSAN void come_back(th_worker *worker) {
+    th_enter(worker);
+    th_bound_come_back(worker);
+    th_leave(worker);
+}
+
 /* Ends the binding. The thread touches the scheduler for the last time here. */
 static void leave(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    th_bound_come_back(worker); /* wakes are for threads that stay */
+    come_back(worker);
     thread_leaves(worker);
     give_back(worker);
     if (th_unlikely(sched->watch != NULL)) {
