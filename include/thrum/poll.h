@@ -1,9 +1,30 @@
 /*
- * thrum/poll.h: a scheduler without workers in a loop that is not its own: that of a window system,
- * of libuv, a program's own around epoll.
+ * thrum/poll.h: other things to wait for than descriptors, and loops of others.
  *
- * The thread of the loop is bound to the scheduler (thrum_sched_bind). The loop waits for one
- * descriptor besides its own, until one deadline besides its own, and makes one call in each turn:
+ * POLL SOURCES. Some things tell nobody when they have happened, and have to be asked: a library
+ * for messages, a graphics card. A poll source is a function that asks one of them. With MPI:
+ *
+ *     thrum_source_begin(source);               one more operation is under way
+ *     MPI_Irecv(..., &request);
+ *     thrum_sem_wait(&done);
+ *
+ * and the function, which the scheduler calls every so often:
+ *
+ *     MPI_Test(&request, &flag, ...);
+ *     if (flag) {
+ *         thrum_sem_post(&done);
+ *         thrum_source_end(source);
+ *     }
+ *
+ * It is asked only while operations are under way. For 50 us after the last begin or end it is
+ * asked whenever a worker has come round what is queued there; after that at intervals that double
+ * from 50 us to 1 ms, by a timer, so that a worker that has nothing else to do sleeps in between.
+ * So an operation that is long under way is seen about 1 ms late.
+ *
+ * OTHER LOOPS. A scheduler without workers can live in a loop that is not its own: that of a window
+ * system, of libuv, a program's own around epoll. The thread of the loop is bound to the scheduler
+ * (thrum_sched_bind). The loop waits for one descriptor besides its own, until one deadline besides
+ * its own, and makes one call in each turn:
  *
  *     for (;;) {
  *         thrum_poll_run(&next);                    runs what can run, and says what to wait for
@@ -12,7 +33,8 @@
  *     }
  *
  * Nothing that is posted, by whichever thread, and no descriptor that a task waits for, is missed
- * meanwhile: the descriptor is readable then.
+ * meanwhile: the descriptor is readable then. While poll sources have operations under way, `next`
+ * is never far.
  */
 #ifndef THRUM_POLL_H
 #define THRUM_POLL_H
@@ -38,6 +60,41 @@ THRUM_API THRUM_NODISCARD int thrum_poll_fd(void);
  * Callers and errors are those of thrum_poll_fd. It never suspends its caller.
  */
 THRUM_API THRUM_NODISCARD int thrum_poll_run(thrum_time *next);
+
+/* A poll source. It belongs to its scheduler, and ends with that at the latest. */
+typedef struct thrum_source thrum_source;
+
+/*
+ * Makes a poll source of a scheduler (NULL: the caller's), which calls ask(arg) as said above, in a
+ * task: `ask` may call anything, and may wait; it is never called by two tasks at a time. Any
+ * thread may call it while the scheduler is not being stopped. It never suspends. Errors: -EINVAL
+ * for NULL, or without a scheduler; -ENOMEM.
+ */
+THRUM_API THRUM_NODISCARD int thrum_source_open(thrum_source **out, thrum_sched *sched,
+                                                void (*ask)(void *arg), void *arg);
+
+/*
+ * Counts an operation that is about to begin, and has the source asked until it has ended. What the
+ * caller wrote before is visible to `ask`. While operations are under way the scheduler is not idle
+ * (thrum_sched_wait_idle), and a stop waits for their end. Any thread may call it. It never
+ * suspends. Errors, with nothing counted: -EINVAL for NULL; -ESHUTDOWN for an external caller while
+ * the scheduler stops, unless the source is being asked anyway.
+ */
+THRUM_API THRUM_NODISCARD int thrum_source_begin(thrum_source *source);
+
+/*
+ * Counts the end of an operation, after what it lets go on was made ready: mostly by `ask`, but any
+ * thread may call it, also when the operation was given up, or failed to begin. It never suspends
+ * and cannot fail; an end without a begin stops the program.
+ */
+THRUM_API void thrum_source_end(thrum_source *source);
+
+/*
+ * Ends the source: afterwards `ask` does not run, and its argument may go. Waits for a call of
+ * `ask` that is under way. Any thread may call it. It may suspend. Errors, with the source
+ * unchanged: -EINVAL for NULL, -EBUSY while operations are under way, -EDEADLK from `ask` itself.
+ */
+THRUM_API int thrum_source_close(thrum_source *source);
 
 THRUM_END_DECLS
 
