@@ -21,9 +21,10 @@
 #include "thrum/sched.h"
 #include "thrum/task.h"
 
-#define BUSY_NS 50000  /* so long it is asked at each turn, after something has happened */
-#define FIRST_NS 50000 /* the first interval after that */
-#define LAST_NS 1000000
+#define BUSY_NS                                                                                    \
+    TH_LIMIT(50000, 100) /* so long it is asked at each turn, after something has happened */
+#define FIRST_NS TH_LIMIT(50000, 200) /* the first interval after that */
+#define LAST_NS TH_LIMIT(1000000, 800)
 
 struct thrum_source {
     thrum_task task;

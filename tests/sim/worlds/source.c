@@ -1,0 +1,113 @@
+/*
+ * source.c: poll sources (io/source.c), on a bare scheduler: begins and ends of tasks and of
+ * threads against the runs that ask, a close, and the stop, which must see that nothing is under
+ * way before it ends. While an operation is under way and all sleep, one begin has no end: so most
+ * worlds have the hook that does not ask for that.
+ */
+#include <errno.h>
+
+#include <thrum/poll.h>
+
+#include "base/atomic.h"
+#include "whole.h"
+
+static thrum_sched *sched;
+static thrum_source *source;
+static uint32_t xready; /* operations that have ended, and not been asked for */
+static int data[2];     /* plain: what an operation writes, and the body before it begins one */
+static unsigned ended;
+static bool inside; /* plain: of `ask` alone */
+static whole_gate begun, all;
+
+static void ask(void *arg) {
+    (void)arg;
+    sim_check(!inside);
+    inside = true;
+    while (ended < 2 && th_load_acquire(&xready) > ended) { /* pairs: operate */
+        sim_check(data[ended] == 1);
+        ended++;
+        thrum_source_end(source);
+        if (ended == 2) {
+            whole_open(&all);
+        }
+    }
+    inside = false;
+}
+
+static void begin(bool whole) {
+    thrum_config config = whole_config(1 + sim_pick(2));
+    sched = whole ? whole_start(&config) : whole_start_bare(&config);
+    sim_check(thrum_source_open(&source, sched, ask, NULL) == 0);
+}
+
+/* What nobody is told of. */
+static void operate(void *gate) {
+    if (gate) {
+        whole_pass(gate); /* only what has begun ends */
+    }
+    for (int i = 0; i < 2; i++) {
+        data[i] = 1;
+        th_store_release(&xready, (uint32_t)i + 1); /* pairs: ask */
+    }
+}
+
+static void begins(thrum_task *self, void *arg) {
+    whole_count(self, arg);
+    sim_check(thrum_source_begin(source) == 0);
+    whole_open(&begun);
+}
+
+/* A task and a thread begin one each; a third thread ends both. */
+SIM_WORLD(source_asked, .asleep = whole_asleep_shared, .keeps_memory = true) {
+    begin(false);
+    whole_post(sched, 0, begins, NULL);
+    sim_check(thrum_source_begin(source) == 0);
+    int t = sim_spawn(operate, &begun);
+    whole_pass(&all);
+    sim_join(t);
+    sim_check(thrum_source_close(source) == 0);
+    whole_stop(sched);
+    sim_check(ended == 2);
+}
+
+static void gives_up(void *unused) {
+    (void)unused;
+    sim_check(thrum_source_begin(source) == 0);
+    thrum_source_end(source);
+}
+
+/* Operations that are given up at once, while another begins: the stop ends all the same. */
+SIM_WORLD(source_given_up, .asleep = whole_asleep, .keeps_memory = true) {
+    begin(false);
+    int t = sim_spawn(gives_up, NULL);
+    gives_up(NULL);
+    sim_join(t);
+    whole_stop(sched);
+    sim_check(ended == 0);
+}
+
+/* The stop is asked for while an operation is under way: it comes when that has been asked for. */
+SIM_WORLD(source_stop, .asleep = whole_asleep_shared, .keeps_memory = true) {
+    begin(false);
+    sim_check(thrum_source_begin(source) == 0);
+    sim_check(thrum_source_begin(source) == 0);
+    int t = sim_spawn(operate, NULL);
+    whole_stop(sched);
+    sim_check(ended == 2);
+    sim_join(t);
+}
+
+/* Closed while the last call may still be inside, and made anew. */
+SIM_WORLD(source_close, .asleep = whole_asleep_shared, .keeps_memory = true) {
+    begin(true);
+    sim_check(thrum_source_begin(source) == 0);
+    sim_check(thrum_source_begin(source) == 0);
+    int t = sim_spawn(operate, NULL);
+    whole_pass(&all);
+    sim_check(thrum_source_close(source) == 0);
+    sim_check(!inside);
+    sim_join(t);
+    thrum_source *again;
+    sim_check(thrum_source_open(&again, sched, ask, NULL) == 0);
+    whole_stop(sched);
+}
