@@ -415,7 +415,10 @@ static int skip_many(void *arg) {
     pair_reading(&p, 100);
     feed(&p, bytes, sizeof bytes);
     CHECK_EQ(thrum_stream_skip(&p.stream, 39000), 39000);
-    CHECK_EQ(thrum_stream_skip_until(&p.stream, 5000, thrum_after_us(50)), 1000);
+    for (int64_t n, left = 1000; left > 0; left -= n > 0 ? n : 0) { /* the deadline may be early */
+        n = thrum_stream_skip_until(&p.stream, 5000, thrum_after_us(50));
+        CHECK(n == -ETIMEDOUT || (n > 0 && n <= left));
+    }
     CHECK_EQ(thrum_stream_skip_until(&p.stream, 5000, thrum_after_us(50)), -ETIMEDOUT);
     CHECK_EQ(thrum_stream_skip(&p.stream, 0), 0);
     CHECK_EQ(thrum_stream_skip(&p.stream, UINT64_MAX), -EINVAL);

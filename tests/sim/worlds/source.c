@@ -9,6 +9,7 @@
 #include <thrum/poll.h>
 
 #include "base/atomic.h"
+#include "crew.h"
 #include "whole.h"
 
 static thrum_sched *sched;
@@ -109,5 +110,63 @@ SIM_WORLD(source_close, .asleep = whole_asleep_shared, .keeps_memory = true) {
     sim_join(t);
     thrum_source *again;
     sim_check(thrum_source_open(&again, sched, ask, NULL) == 0);
+    whole_stop(sched);
+}
+
+static void counts(thrum_task *self, void *arg) {
+    whole_count(self, arg);
+    data[1]++;
+}
+
+static void posts_and_ends(void *unused) {
+    (void)unused;
+    data[0] = 1;
+    whole_post(sched, 0, counts, NULL);
+    thrum_source_end(source);
+}
+
+/* An end of another thread, after it posted what the operation was for: idle is behind both. */
+SIM_WORLD(source_idle, .asleep = whole_asleep_shared, .keeps_memory = true) {
+    begin(false);
+    sim_check(thrum_source_begin(source) == 0);
+    int t = sim_spawn(posts_and_ends, NULL);
+    sim_check(thrum_sched_wait_idle(sched, THRUM_FOREVER) == 0);
+    sim_check(data[1] == 1);
+    sim_join(t);
+    whole_stop(sched);
+}
+
+static void ends(void *unused) {
+    (void)unused;
+    data[0] = 1;
+    thrum_source_end(source);
+}
+
+/* Whoever can close it sees what was written before the end. */
+SIM_WORLD(source_close_sees, .asleep = whole_asleep_shared, .keeps_memory = true) {
+    begin(true);
+    sim_check(thrum_source_begin(source) == 0);
+    int t = sim_spawn(ends, NULL);
+    int code;
+    crew_until((code = thrum_source_close(source)) != -EBUSY);
+    sim_check(code == 0 && data[0] == 1);
+    sim_join(t);
+    whole_stop(sched);
+}
+
+static void opens(void *unused) {
+    thrum_source *mine;
+    (void)unused;
+    sim_check(thrum_source_open(&mine, sched, ask, NULL) == 0);
+    sim_check(thrum_source_close(mine) == 0);
+}
+
+/* The first sources of a scheduler, by two threads. */
+SIM_WORLD(source_first, .asleep = whole_asleep, .keeps_memory = true) {
+    thrum_config config = whole_config(1);
+    sched = whole_start_bare(&config);
+    int t = sim_spawn(opens, NULL);
+    opens(NULL);
+    sim_join(t);
     whole_stop(sched);
 }
