@@ -1,0 +1,104 @@
+/*
+ * command.c: the table of commands.
+ */
+#include "command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* How many arguments a command has, its name included. */
+static const struct command {
+    const char *name;
+    unsigned least, most;
+    void (*run)(struct session *s);
+} commands[] = {
+    /* The first ones are found soonest. */
+    {"get", 2, 2, command_get},
+    {"set", 3, ARGUMENTS_MAX, command_set},
+    {"incr", 2, 2, command_incr},
+    {"mget", 2, ARGUMENTS_MAX, command_mget},
+    {"mset", 3, ARGUMENTS_MAX, command_mset},
+    {"del", 2, ARGUMENTS_MAX, command_del},
+    {"exists", 2, ARGUMENTS_MAX, command_exists},
+    {"ping", 1, 2, command_ping},
+    {"decr", 2, 2, command_decr},
+    {"incrby", 3, 3, command_incrby},
+    {"decrby", 3, 3, command_decrby},
+    {"expire", 3, 3, command_expire},
+    {"pexpire", 3, 3, command_pexpire},
+    {"ttl", 2, 2, command_ttl},
+    {"pttl", 2, 2, command_pttl},
+    {"persist", 2, 2, command_persist},
+    {"echo", 2, 2, command_echo},
+    {"dbsize", 1, 1, command_dbsize},
+    {"flushall", 1, 2, command_flushall},
+    {"command", 1, ARGUMENTS_MAX, command_command},
+    {"config", 2, ARGUMENTS_MAX, command_config},
+    {"client", 2, ARGUMENTS_MAX, command_client},
+    {"hello", 1, ARGUMENTS_MAX, command_hello},
+    {"info", 1, ARGUMENTS_MAX, command_info},
+    {"select", 2, 2, command_select},
+    {"quit", 1, 1, command_quit},
+};
+
+enum { NAME_MAX_SIZE = 8 };
+
+static const struct command *find(struct text name) {
+    char small[NAME_MAX_SIZE + 1] = "";
+    if (name.size > NAME_MAX_SIZE) {
+        return NULL;
+    }
+    for (size_t i = 0; i < name.size; i++) {
+        char c = name.at[i];
+        small[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(small, commands[i].name) == 0 && strlen(small) == name.size) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+/* The name stands in the answer, as far as it is text. */
+static void refuse_unknown(struct session *s, struct text name) {
+    char shown[65];
+    char text[128];
+    size_t size = name.size < sizeof shown - 1 ? name.size : sizeof shown - 1;
+    for (size_t i = 0; i < size; i++) {
+        shown[i] = (char)(name.at[i] >= ' ' && name.at[i] < 127 ? name.at[i] : '?');
+    }
+    shown[size] = '\0';
+    snprintf(text, sizeof text, "ERR unknown command '%s'", shown);
+    reply_error(&s->reply, text);
+    /* A browser that was led here by somebody's page: what follows is not the user's will. */
+    s->ends = s->ends || text_is(name, "post") || text_is(name, "host:");
+}
+
+void command_run(struct session *s) {
+    const struct text name = request_argument(&s->request, 0);
+    const struct command *command = find(name);
+    reply_make_room(&s->reply);
+    if (!command) {
+        refuse_unknown(s, name);
+    } else if (s->request.count < command->least || s->request.count > command->most) {
+        char text[96];
+        snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
+                 command->name);
+        reply_error(&s->reply, text);
+    } else {
+        command->run(s);
+    }
+}
+
+const char *command_deadline(struct session *s, unsigned i, thrum_time unit, thrum_time *deadline) {
+    int64_t number, ns;
+    if (!number_parse(&number, request_argument(&s->request, i))) {
+        return COMMAND_NO_NUMBER;
+    }
+    if (__builtin_mul_overflow(number, (int64_t)unit, &ns)) {
+        return "ERR invalid expire time";
+    }
+    *deadline = thrum_after(ns);
+    return NULL;
+}

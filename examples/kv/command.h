@@ -1,0 +1,50 @@
+/*
+ * command.h: what clients can ask for.
+ */
+#ifndef KV_COMMAND_H
+#define KV_COMMAND_H
+
+#include "session.h"
+
+#define COMMAND_NO_MEMORY "OOM command not allowed when used memory > 'maxmemory'."
+#define COMMAND_SYNTAX "ERR syntax error"
+#define COMMAND_NO_NUMBER "ERR value is not an integer or out of range"
+
+/* Answers the session's request, which has at least one argument. It may suspend. */
+void command_run(struct session *s);
+
+/* Each command: the number of arguments is right, and 1 KiB of answers fits. They may suspend. */
+void command_get(struct session *s); /* strings.c */
+void command_set(struct session *s);
+void command_mget(struct session *s);
+void command_mset(struct session *s);
+void command_incr(struct session *s); /* counters.c */
+void command_decr(struct session *s);
+void command_incrby(struct session *s);
+void command_decrby(struct session *s);
+void command_del(struct session *s); /* keys.c */
+void command_exists(struct session *s);
+void command_expire(struct session *s);
+void command_pexpire(struct session *s);
+void command_ttl(struct session *s);
+void command_pttl(struct session *s);
+void command_persist(struct session *s);
+void command_dbsize(struct session *s);
+void command_flushall(struct session *s);
+void command_ping(struct session *s); /* about.c */
+void command_echo(struct session *s);
+void command_quit(struct session *s);
+void command_select(struct session *s);
+void command_hello(struct session *s);
+void command_client(struct session *s);
+void command_command(struct session *s);
+void command_config(struct session *s);
+void command_info(struct session *s);
+
+/*
+ * Reads an argument as a time from now, in units of so many ns: `*deadline` is the instant. Returns
+ * 0, or the error to answer with. One that is not in the future is in the past.
+ */
+const char *command_deadline(struct session *s, unsigned i, thrum_time unit, thrum_time *deadline);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * input.h: what a client has sent and nobody has used. It lies in the connection's own buffer; a
+ * request that is longer has one from the account (memory.h), which grows with what comes and never
+ * with what is announced.
+ */
+#ifndef KV_INPUT_H
+#define KV_INPUT_H
+
+#include <thrum.h>
+
+#include "text.h"
+
+struct input {
+    char *at;          /* `own`, or memory of the account */
+    size_t size;       /* of that */
+    size_t size_max;   /* how large it may become */
+    size_t begin, end; /* what is there */
+    char own[16384];
+};
+
+void input_begin(struct input *input, size_t size_max);
+void input_end(struct input *input);
+
+/* Returns what is there, until the next call of input_read or input_use. */
+struct text input_text(const struct input *input);
+
+/* So many bytes have been used. */
+void input_use(struct input *input, size_t size);
+
+/*
+ * Reads once, for which it makes room. It may suspend. Returns how many bytes have come, 0 at the
+ * end, -EMSGSIZE for a request that is too long, -ENOMEM, or the codes of thrum_read_until.
+ */
+int64_t input_read(struct input *input, thrum_io io, thrum_time deadline);
+
+#endif

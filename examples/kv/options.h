@@ -1,0 +1,26 @@
+/*
+ * options.h: what the command line asks for.
+ */
+#ifndef KV_OPTIONS_H
+#define KV_OPTIONS_H
+
+#include <stddef.h>
+#include <thrum.h>
+
+struct options {
+    const char *address;
+    size_t memory_max;    /* bytes that keys, values and long requests may take together */
+    size_t value_max;     /* the longest argument of a request */
+    unsigned connections; /* at a time */
+    thrum_time idle;      /* how long a client may say nothing */
+    thrum_time patience;  /* how long it may take to read an answer */
+    thrum_time drain;     /* how long connections may go on at the end */
+};
+
+/*
+ * Returns -1 when there is something to do, else the exit status: 0 after -h, 2 (with a line on
+ * stderr) for a wrong command line.
+ */
+int options_parse(struct options *options, int argc, char **argv);
+
+#endif
