@@ -38,9 +38,19 @@ static size_t read_number(const char *text, bool has_unit, size_t max) {
     return (size_t)number << shift;
 }
 
+static bool read_seconds(thrum_time *out, const char *text) {
+    char *end;
+    double seconds = strtod(text, &end);
+    if (end == text || *end != '\0' || !(seconds > 0 && seconds <= 1e9)) {
+        return false;
+    }
+    *out = (thrum_time)(seconds * 1e9);
+    return true;
+}
+
 /* Takes one option. Returns whether it makes sense. */
 static bool take(struct options *options, int option, const char *text) {
-    enum { CONNECTIONS_MAX = 1000000, SECONDS_MAX = 1000000000 };
+    enum { CONNECTIONS_MAX = 1000000 };
     const size_t value_max = (size_t)512 << 20;
     size_t number;
     switch (option) {
@@ -53,11 +63,10 @@ static bool take(struct options *options, int option, const char *text) {
         options->connections = (unsigned)number;
         return number != 0;
     default:
-        number = read_number(text, false, SECONDS_MAX);
-        *(option == 'i'   ? &options->idle
-          : option == 'w' ? &options->patience
-                          : &options->drain) = THRUM_S(number);
-        return number != 0;
+        return read_seconds(option == 'i'   ? &options->idle
+                            : option == 'w' ? &options->patience
+                                            : &options->drain,
+                            text);
     }
 }
 

@@ -1,0 +1,6 @@
+#!/bin/sh
+# What examples/proxy promises: tests/examples/proxy.sh BINARY. The tests themselves are in proxy.py.
+set -u
+[ $# -eq 1 ] || { echo "usage: $0 BINARY" >&2; exit 2; }
+command -v python3 >/dev/null || { echo "left out: no python3" >&2; exit 77; }
+PYTHONDONTWRITEBYTECODE=1 exec python3 "$(dirname "$0")/proxy.py" "$1"
