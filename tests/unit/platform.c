@@ -3,7 +3,9 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/annotate.h"
@@ -81,6 +83,28 @@ TEST(futex_wakes_its_sleepers) {
     for (int i = 0; i < 3; i++)
         th_os_thread_join(threads[i]);
     CHECK_EQ(xpassed, 3);
+}
+
+static uint32_t xheard;
+
+static void on_usr1(int number) {
+    th_store_release(&xheard, (uint32_t)number); /* pairs: the kernel's look at the word */
+    th_os_futex_wake(&xheard, 1);
+}
+
+TEST(futex_wait_lets_a_handler_run) {
+    /*
+     * A handler whose signal comes right before the sleep. The thread sanitizer has put it off by
+     * then, and the sleep is all that is left to run it.
+     */
+    const struct sigaction action = {.sa_handler = on_usr1};
+    CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+    const pid_t process = getpid();
+    const int64_t deadline = th_os_now() + 60000 * MS;
+    /* By a function that the sanitizer does not know. */
+    syscall(SYS_tgkill, process, gettid(), SIGUSR1);
+    int code = th_os_futex_wait(&xheard, 0, deadline);
+    CHECK(code != -ETIMEDOUT);
 }
 
 /* ---- threads ---- */

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,10 +40,12 @@ static int wait_once(uint32_t *xword, uint32_t value, int64_t deadline) {
 int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
 #if TH_TSAN
     /*
-     * The sanitizer puts a signal off until the thread calls a function that it knows, and it does
-     * not know this call: so the thread looks at the clock, which it does know, every so often.
+     * The sanitizer puts a signal off until the thread calls a function that it knows, and it knows
+     * neither this call nor that of th_os_now: so the thread asks for nothing of one that it does
+     * know, before the first sleep and every so often.
      */
     for (;;) {
+        pthread_sigmask(SIG_BLOCK, NULL, NULL);
         int64_t slice = th_os_now() + TSAN_SLICE_NS;
         if (deadline <= slice) {
             break;
