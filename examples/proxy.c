@@ -1,6 +1,6 @@
 /*
- * proxy.c: passes connections on: proxy [-c N] [-t SECONDS] [-i SECONDS] [-d SECONDS] LISTEN TARGET,
- * such as `proxy tcp:127.0.0.1:8080 tcp:example.org:80`.
+ * proxy.c: passes connections on: proxy LISTEN TARGET, such as `proxy tcp:127.0.0.1:8080
+ * tcp:example.org:80`; without arguments it says what else it takes.
  *
  * Each connection has two tasks, one for each direction. When one side has said all, the other one
  * is told so, and may still answer. When a side fails, or nothing moves for too long, both are

@@ -335,7 +335,7 @@ def test_memory_has_a_limit():
                 break
         assert isinstance(answer, Wrong) and answer.startswith("OOM"), answer
         assert i > 50 and client.ask("GET", "kept") == b"1" and client.ask("DBSIZE") == i + 1
-        assert client.ask("MSET", "kept", "2", "other", b"x" * 10000).startswith("OOM")
+        assert client.ask("MSET", "kept", "2", "other", b"x" * 20000).startswith("OOM")
         assert client.ask("FLUSHALL") == OK and info(client, "used_memory") == 0
         # Keys alone, until a table cannot grow.
         client.send(b"".join(encode("SET", "k%d" % i, "") for i in range(20000)))
