@@ -80,7 +80,8 @@ void command_config(struct session *s) {
         reply_array(&s->reply, 2);
         reply_bulk(&s->reply, name);
         char digits[NUMBER_MAX];
-        reply_bulk(&s->reply, (struct text){digits, number_write(digits, (int64_t)memory_max())});
+        reply_bulk(&s->reply,
+                   (struct text){digits, number_write(digits, (int64_t)memory_of_keys.max)});
     } else {
         reply_array(&s->reply, 0);
     }
@@ -92,8 +93,10 @@ void command_info(struct session *s) {
                         "# Server\r\nserver_name:kv\r\nthrum_version:%s\r\nworkers:%u\r\n"
                         "\r\n# Clients\r\nconnected_clients:%u\r\n"
                         "\r\n# Memory\r\nused_memory:%zu\r\nmaxmemory:%zu\r\n"
+                        "used_memory_requests:%zu\r\n"
                         "\r\n# Keyspace\r\ndb0:keys=%zu\r\n",
                         thrum_version(), thrum_sched_parallelism(thrum_sched_current()),
-                        session_count(), memory_used(), memory_max(), store_count());
+                        session_count(), memory_used(&memory_of_keys), memory_of_keys.max,
+                        memory_used(&memory_of_requests), store_count());
     reply_bulk(&s->reply, (struct text){text, (size_t)size});
 }

@@ -16,7 +16,7 @@ void input_begin(struct input *input, size_t size_max) {
 
 void input_end(struct input *input) {
     if (input->at != input->own) {
-        memory_give(input->at, input->size);
+        memory_give(&memory_of_requests, input->at, input->size);
     }
 }
 
@@ -55,7 +55,7 @@ static int make_room(struct input *input) {
         return -EMSGSIZE;
     }
     size_t size = input->size < input->size_max / 2 ? input->size * 2 : input->size_max;
-    char *larger = memory_take(size);
+    char *larger = memory_take(&memory_of_requests, size);
     if (!larger) {
         return -ENOMEM;
     }

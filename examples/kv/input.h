@@ -1,7 +1,7 @@
 /*
  * input.h: what a client has sent and nobody has used. It lies in the connection's own buffer; a
- * request that is longer has one from the account (memory.h), which grows with what comes and never
- * with what is announced.
+ * request that is longer has one from the account of requests (memory.h), which grows with what
+ * comes and never with what is announced.
  */
 #ifndef KV_INPUT_H
 #define KV_INPUT_H

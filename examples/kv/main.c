@@ -73,7 +73,8 @@ int main(int argc, char **argv) {
         return status;
     }
     raise_files();
-    memory_limit(options.memory_max);
+    memory_of_keys.max = options.memory_max;
+    memory_of_requests.max = options.requests_max;
     int err = store_start();
     err = err ? err : thrum_run(NULL, entry, &options);
     if (err) {

@@ -1,23 +1,30 @@
 /*
- * memory.h: one account of all memory whose amount the clients decide: keys, values, tables, and
- * requests that are longer than a connection's own buffer. What exceeds the limit is refused.
+ * memory.h: two accounts of all memory whose amount the clients decide: that of keys, values and
+ * tables, and that of requests which are longer than a connection's own buffer. So a store that is
+ * full keeps nobody from sending a long request, and is not filled by requests that never end. What
+ * exceeds the limit of an account is refused.
  */
 #ifndef KV_MEMORY_H
 #define KV_MEMORY_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 
-/* Sets the limit in bytes. To be called before anything is taken. */
-void memory_limit(size_t max);
+struct memory {
+    size_t max; /* in bytes; set before anything is taken */
+    atomic_size_t xused;
+};
+
+extern struct memory memory_of_keys;
+extern struct memory memory_of_requests;
 
 /* Returns memory, or NULL beyond the limit or when the system has none. It never suspends. */
-void *memory_take(size_t size);
+void *memory_take(struct memory *account, size_t size);
 
 /* Frees what memory_take gave for this size; NULL is nothing. It never suspends. */
-void memory_give(void *memory, size_t size);
+void memory_give(struct memory *account, void *memory, size_t size);
 
-/* Returns how many bytes are in use, and how many may be. */
-size_t memory_used(void);
-size_t memory_max(void);
+/* Returns how many bytes are in use. */
+size_t memory_used(struct memory *account);
 
 #endif

@@ -9,10 +9,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* How much longer a request may be than its longest argument. */
+enum { REQUEST_BEYOND = 65536 };
+
 static const char usage[] =
     "usage: kv [-m BYTES] [-v BYTES] [-c N] [-i SECONDS] [-w SECONDS] [-d SECONDS] [ADDRESS]\n"
     "A server of the Redis protocol, at ADDRESS (tcp:127.0.0.1:6379).\n"
-    "  -m  memory for keys, values and long requests (256m; k, m and g are units)\n"
+    "  -m  memory for keys and values (256m; k, m and g are units); a quarter more for long "
+    "requests\n"
     "  -v  the longest key or value (16m; 512m at most)\n"
     "  -c  connections at a time (10000; fewer where the system has fewer descriptors)\n"
     "  -i  a client that says nothing for so long is sent away (300)\n"
@@ -92,6 +96,12 @@ int options_parse(struct options *options, int argc, char **argv) {
     if (argc - optind > 1) {
         fputs(usage, stderr);
         return 2;
+    }
+    options->request_max = options->value_max + REQUEST_BEYOND;
+    /* One of them fits at any rate, also while its buffer grows. */
+    options->requests_max = options->memory_max / 4;
+    if (options->requests_max < 2 * options->request_max) {
+        options->requests_max = 2 * options->request_max;
     }
     options->address = optind < argc ? argv[optind] : options->address;
     return -1;

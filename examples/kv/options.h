@@ -9,8 +9,10 @@
 
 struct options {
     const char *address;
-    size_t memory_max;    /* bytes that keys, values and long requests may take together */
+    size_t memory_max;    /* bytes that keys, values and their tables may take together */
     size_t value_max;     /* the longest argument of a request */
+    size_t request_max;   /* the longest request */
+    size_t requests_max;  /* bytes that long requests may take together until they are answered */
     unsigned connections; /* at a time */
     thrum_time idle;      /* how long a client may say nothing */
     thrum_time patience;  /* how long it may take to read an answer */

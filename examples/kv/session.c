@@ -9,9 +9,6 @@
 
 #include "command.h"
 
-/* How much longer a request may be than its longest argument. */
-enum { REQUEST_BEYOND = 65536 };
-
 static atomic_uint xsessions;
 
 /* Ends a session of which nothing more can be understood. */
@@ -31,7 +28,7 @@ static bool receive(struct session *s, thrum_io io) {
     if (n == -EMSGSIZE) {
         give_up(s, "ERR Protocol error: too big request");
     } else if (n == -ENOMEM) {
-        give_up(s, COMMAND_NO_MEMORY);
+        give_up(s, "OOM too many long requests at a time");
     }
     return n > 0 || s->ends;
 }
@@ -76,7 +73,7 @@ int session_run(thrum_io io, void *arg) {
     s.ends = false;
     s.request.value_max = s.options->value_max;
     request_begin(&s.request);
-    input_begin(&s.input, s.options->value_max + REQUEST_BEYOND);
+    input_begin(&s.input, s.options->request_max);
     reply_begin(&s.reply, io, s.options->patience);
     while (!s.ends && receive(&s, io)) {
         answer(&s);

@@ -70,7 +70,7 @@ struct item *shard_find(struct shard *shard, const struct key *key) {
 /* ---- changing ---- */
 
 static struct item *item_new(const struct key *key, struct value *value) {
-    struct item *item = memory_take(sizeof *item + key->text.size);
+    struct item *item = memory_take(&memory_of_keys, sizeof *item + key->text.size);
     if (item) {
         item->deadline = 0;
         item->value = value;
@@ -82,7 +82,7 @@ static struct item *item_new(const struct key *key, struct value *value) {
 
 /* Frees the item alone. */
 static void give_back(struct item *item) {
-    memory_give(item, sizeof *item + item->size);
+    memory_give(&memory_of_keys, item, sizeof *item + item->size);
 }
 
 void item_free(struct item *item) {

@@ -8,7 +8,7 @@
 #include "memory.h"
 
 struct value *value_new(struct text from) {
-    struct value *value = memory_take(sizeof *value + from.size);
+    struct value *value = memory_take(&memory_of_keys, sizeof *value + from.size);
     if (value) {
         atomic_init(&value->xholders, 1);
         value->size = from.size;
@@ -25,6 +25,6 @@ struct value *value_hold(struct value *value) {
 void value_drop(struct value *value) {
     /* The release keeps what this holder read before the free; the acquire is the last one's. */
     if (value && atomic_fetch_sub_explicit(&value->xholders, 1, memory_order_acq_rel) == 1) {
-        memory_give(value, sizeof *value + value->size);
+        memory_give(&memory_of_keys, value, sizeof *value + value->size);
     }
 }

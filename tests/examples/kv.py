@@ -295,7 +295,8 @@ def test_resets_leave_nothing_behind(server):
                     encode("SET", "large", value) + encode("GET", "large") * 10, b"*"][i % 4])
         guest.reset()
     # The last ones may be taken only now.
-    until(lambda: client.ask("FLUSHALL") == OK and info(client, "connected_clients") == 1 and info(client, "used_memory") == 0)
+    until(lambda: client.ask("FLUSHALL") == OK and info(client, "connected_clients") == 1 and
+          info(client, "used_memory") == 0 and info(client, "used_memory_requests") == 0)
 
 
 def test_additions_meet_nobody(server):
@@ -346,13 +347,14 @@ def test_memory_has_a_limit():
         guests = [Client(server.port) for _ in range(10)]
         for guest in guests:
             guest.send(b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$900000\r\n" + b"x" * 300000)
+        until(lambda: info(client, "used_memory_requests") > 0)
         refused = select.select([guest.socket for guest in guests], [], [], LIMIT)[0]
         assert refused
         for guest in guests:
             if guest.socket in refused:
                 assert guest.answer().startswith("OOM")
             guest.socket.close()
-        until(lambda: info(client, "used_memory") == 0)
+        until(lambda: info(client, "used_memory_requests") == 0)
 
 
 def test_requests_have_a_limit():
