@@ -14,8 +14,7 @@ static int echo(thrum_io io, void *arg) {
     char text[4096];
     int64_t n;
     (void)arg;
-    while (thrum_serve_idle(io, thrum_after_s(60)) == 0 &&
-           (n = thrum_read(io, text, sizeof text)) > 0 &&
+    while ((n = thrum_serve_read(io, text, sizeof text, thrum_after_s(60))) > 0 &&
            thrum_write_until(io, text, (size_t)n, thrum_after_s(10)) == n) {
     }
     return 0;

@@ -68,7 +68,10 @@ int64_t input_read(struct input *input, thrum_io io, thrum_time deadline) {
     if (err) {
         return err;
     }
-    int64_t n = thrum_read_until(io, input->at + input->end, input->size - input->end, deadline);
+    char *to = input->at + input->end;
+    size_t room = input->size - input->end;
+    int64_t n = input->begin < input->end ? thrum_read_until(io, to, room, deadline)
+                                          : thrum_serve_read(io, to, room, deadline);
     input->end += n > 0 ? (size_t)n : 0;
     return n;
 }

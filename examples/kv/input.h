@@ -28,8 +28,9 @@ struct text input_text(const struct input *input);
 void input_use(struct input *input, size_t size);
 
 /*
- * Reads once, for which it makes room. It may suspend. Returns how many bytes have come, 0 at the
- * end, -EMSGSIZE for a request that is too long, -ENOMEM, or the codes of thrum_read_until.
+ * Reads once, for which it makes room; between two requests the server's end ends the wait. It may
+ * suspend. Returns how many bytes have come, 0 at the
+ * end, -EMSGSIZE for a request that is too long, -ENOMEM, or the codes of thrum_serve_read.
  */
 int64_t input_read(struct input *input, thrum_io io, thrum_time deadline);
 

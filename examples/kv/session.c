@@ -20,11 +20,7 @@ static void give_up(struct session *s, const char *why) {
 
 /* Waits for a request, or for more of one. Returns whether something has come. */
 static bool receive(struct session *s, thrum_io io) {
-    thrum_time deadline = thrum_after(s->options->idle);
-    if (input_text(&s->input).size == 0 && thrum_serve_idle(io, deadline) != 0) {
-        return false;
-    }
-    int64_t n = input_read(&s->input, io, deadline);
+    int64_t n = input_read(&s->input, io, thrum_after(s->options->idle));
     if (n == -EMSGSIZE) {
         give_up(s, "ERR Protocol error: too big request");
     } else if (n == -ENOMEM) {

@@ -4,8 +4,8 @@
  *     static int talk(thrum_io io, void *arg) {
  *         char text[4096];
  *         int64_t n;
- *         while (thrum_serve_idle(io, thrum_after_s(60)) == 0 &&
- *                (n = thrum_read(io, text, sizeof text)) > 0 && thrum_write(io, text, n) == n) {
+ *         while ((n = thrum_serve_read(io, text, sizeof text, thrum_after_s(60))) > 0 &&
+ *                thrum_write(io, text, n) == n) {
  *         }
  *         return 0;
  *     }
@@ -47,15 +47,14 @@ typedef struct thrum_serve_options {
  *
  * It serves until the listener is closed, `stop` or one of the signals comes, the caller is
  * cancelled, or accepting fails. Then it *drains*: it accepts no more, connections that wait in
- * thrum_serve_idle are told, and the others go on. After `options->drain` those that are left are
- * cancelled. It returns when all have ended. The listener stays the caller's. `options` may be NULL
- * and is not kept. The signals are caught (thrum/signal.h) until it drains: from then on they do
- * what they did before, so that a second one may end what hangs.
- *
- * A task and a bound thread may call it. It may suspend. It returns 0 when all connections have
- * ended by themselves; -ETIMEDOUT when some had to be cancelled; -ECANCELED when the caller was
- * cancelled; -EINVAL for options that make no sense, or a signal that cannot be caught; -ESRCH on a
- * plain thread; the codes of thrum_signal_catch; or the one with which accepting, or starting a
+ * thrum_serve_read or thrum_serve_idle are told, and the others go on. After `options->drain` those
+ * that are left are cancelled. It returns when all have ended. The listener stays the caller's.
+ * `options` may be NULL and is not kept. The signals are caught (thrum/signal.h) until it drains:
+ * from then on they do what they did before, so that a second one may end what hangs. A task and a
+ * bound thread may call it. It may suspend. It returns 0 when all connections have ended by
+ * themselves; -ETIMEDOUT when some had to be cancelled; -ECANCELED when the caller was cancelled;
+ * -EINVAL for options that make no sense, or a signal that cannot be caught; -ESRCH on a plain
+ * thread; the codes of thrum_signal_catch; or the one with which accepting, or starting a
  * connection, failed (-EINVAL or -ENOTSOCK for what does not listen, -ENOMEM, -ENOBUFS, ...).
  */
 THRUM_API THRUM_NODISCARD int thrum_serve(thrum_io listener,
@@ -70,6 +69,14 @@ THRUM_API THRUM_NODISCARD int thrum_serve(thrum_io listener,
  * on a plain thread.
  */
 THRUM_API THRUM_NODISCARD int thrum_serve_idle(thrum_io io, thrum_time deadline);
+
+/*
+ * Does the same, and reads what there is, at least a byte, in one: it saves asking whether there is
+ * something. It returns how much it read, or 0 at the end; its codes are those of thrum_serve_idle
+ * and of thrum_read, and -EINVAL for a size of 0.
+ */
+THRUM_API THRUM_NODISCARD int64_t thrum_serve_read(thrum_io io, void *to, size_t size,
+                                                   thrum_time deadline);
 
 THRUM_END_DECLS
 

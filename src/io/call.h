@@ -36,6 +36,9 @@ static inline void th_inside_again(th_inside *inside) {
     inside->vain = inside->told;
 }
 
+/* A try to read at least a byte: what the system says; *left is for th_inside_leave. */
+int64_t th_inside_read(th_inside *inside, void *to, size_t size, th_leftover *left);
+
 /*
  * Between two tries of one call, after one that moved bytes; `left` is what it has found out. 0, or
  * -ETIMEDOUT: past its deadline a call tries nothing more.

@@ -37,16 +37,23 @@ static int64_t readv_once(const th_record *record, const th_os_part parts[], uns
                                        : th_os_io_readv(record->fd, record->kind, parts, n);
 }
 
+int64_t th_inside_read(th_inside *inside, void *to, size_t size, th_leftover *left) {
+    int64_t n = read_once(inside->record, to, size);
+    *left = left_of(inside, n, size);
+    if (n == -EAGAIN) {
+        th_inside_again(inside);
+    }
+    return n;
+}
+
 /* Reads at least a byte; *left is what the read has told. */
 static int64_t read_some(th_inside *inside, void *to, size_t size, th_leftover *left) {
     int64_t n;
     while (!(n = th_inside_await(inside))) {
-        n = read_once(inside->record, to, size);
-        *left = left_of(inside, n, size);
+        n = th_inside_read(inside, to, size, left);
         if (n != -EAGAIN) {
             break;
         }
-        th_inside_again(inside);
     }
     return n;
 }

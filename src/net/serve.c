@@ -335,18 +335,53 @@ static int await_request(th_inside *inside, const server *s) {
     return code;
 }
 
-int thrum_serve_idle(thrum_io io, thrum_time deadline) {
-    th_inside inside;
+/* Enters the connection to read, and finds its server. 0 or a code. */
+static int enter_served(th_inside *inside, thrum_io io, thrum_time deadline, const server **s) {
     if (!th_fiber_self()) {
         return th_thread_refusal();
     }
-    int code = th_inside_enter(&inside, io, THRUM_IO_READ, deadline);
+    int code = th_inside_enter(inside, io, THRUM_IO_READ, deadline);
     if (code) {
         return code;
     }
-    th_record *record = inside.record;
-    const served *c = th_load_relaxed(&record->xserved); /* relaxed: the task's own */
-    code = c ? await_request(&inside, c->of) : -EINVAL;
-    th_inside_leave(&inside, code == 0 || !c ? TH_LEFT_MORE : TH_LEFT_NOTHING);
+    const served *c = th_load_relaxed(&inside->record->xserved); /* relaxed: the task's own */
+    if (!c) {
+        th_inside_leave(inside, inside->ready ? TH_LEFT_MORE : TH_LEFT_NOTHING);
+        return -EINVAL;
+    }
+    *s = c->of;
+    return 0;
+}
+
+int thrum_serve_idle(thrum_io io, thrum_time deadline) {
+    th_inside inside;
+    const server *s;
+    int code = enter_served(&inside, io, deadline, &s);
+    if (!code) {
+        code = await_request(&inside, s);
+        th_inside_leave(&inside, code ? TH_LEFT_NOTHING : TH_LEFT_MORE);
+    }
     return code;
+}
+
+/* The read itself asks the system, and there is no other call. */
+int64_t thrum_serve_read(thrum_io io, void *to, size_t size, thrum_time deadline) {
+    th_inside inside;
+    const server *s;
+    int64_t n = size ? enter_served(&inside, io, deadline, &s) : -EINVAL;
+    if (n) {
+        return n;
+    }
+    th_leftover left = TH_LEFT_NOTHING;
+    do {
+        bool draining = is_draining(s);
+        n = inside.ready || draining ? th_inside_read(&inside, to, size, &left) : -EAGAIN;
+        if (n == -EAGAIN) {
+            n = draining ? -ESHUTDOWN : th_inside_await(&inside);
+        } else if (!n) {
+            break; /* the end */
+        }
+    } while (!n);
+    th_inside_leave(&inside, left);
+    return n;
 }

@@ -169,12 +169,14 @@ static int idle_body(void *arg) {
     pair_open(&p, "tcp:127.0.0.1:0");
     CHECK_EQ(thrum_serve_idle(p.far, THRUM_FOREVER), -EINVAL);
     CHECK_EQ(thrum_write(p.near, "x", 1), 1);
-    CHECK_EQ(thrum_serve_idle(p.far, THRUM_FOREVER), -EINVAL);
     char byte;
+    CHECK_EQ(thrum_serve_idle(p.far, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_serve_read(p.far, &byte, 1, THRUM_FOREVER), -EINVAL);
     CHECK_EQ(thrum_read(p.far, &byte, 1), 1); /* nothing was lost by that */
     pair_close(&p);
     CHECK_EQ(thrum_serve_idle(p.far, THRUM_FOREVER), -EBADF);
     CHECK_EQ(thrum_serve_idle((thrum_io){0, 0}, THRUM_FOREVER), -EBADF);
+    CHECK_EQ(thrum_serve_read(p.far, &byte, 1, THRUM_FOREVER), -EBADF);
     return 0;
 }
 
@@ -217,6 +219,7 @@ TEST(what_makes_no_sense_is_refused) {
     thrum_io listener = listen_at("tcp:127.0.0.1:0", where);
     CHECK_EQ(thrum_serve(listener, echo, &h, NULL), -ESRCH);
     CHECK_EQ(thrum_serve_idle(listener, THRUM_FOREVER), -ESRCH);
+    CHECK_EQ(thrum_serve_read(listener, where, 1, THRUM_FOREVER), -ESRCH);
     CHECK_EQ(thrum_io_close(listener), 0);
 }
 
@@ -229,7 +232,10 @@ static int idle_deadline(thrum_io io, void *arg) {
     CHECK_EQ(thrum_serve_idle(io, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_serve_idle(io, thrum_after_s(60)), 0); /* it takes nothing */
     CHECK_EQ(thrum_serve_idle(io, 0), -ETIMEDOUT);
-    CHECK_EQ(thrum_read(io, &byte, 1), 1);
+    CHECK_EQ(thrum_serve_read(io, &byte, 0, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_serve_read(io, &byte, 1, 0), -ETIMEDOUT);
+    CHECK_EQ(thrum_serve_read(io, &byte, 1, THRUM_FOREVER), 1);
+    CHECK_EQ(thrum_serve_read(io, &byte, 1, thrum_after_ms(2)), -ETIMEDOUT);
     CHECK_EQ(thrum_serve_idle(io, thrum_after_ms(2)), -ETIMEDOUT);
     return leaves(h);
 }
