@@ -50,11 +50,12 @@ typedef struct thrum_serve_options {
  * thrum_serve_read or thrum_serve_idle are told, and the others go on. After `options->drain` those
  * that are left are cancelled. It returns when all have ended. The listener stays the caller's.
  * `options` may be NULL and is not kept. The signals are caught (thrum/signal.h) until it drains:
- * from then on they do what they did before, so that a second one may end what hangs. A task and a
- * bound thread may call it. It may suspend. It returns 0 when all connections have ended by
- * themselves; -ETIMEDOUT when some had to be cancelled; -ECANCELED when the caller was cancelled;
- * -EINVAL for options that make no sense, or a signal that cannot be caught; -ESRCH on a plain
- * thread; the codes of thrum_signal_catch; or the one with which accepting, or starting a
+ * from then on they do what they did before, so that a second one may end what hangs.
+ *
+ * A task and a bound thread may call it. It may suspend. It returns 0 when all connections have
+ * ended by themselves; -ETIMEDOUT when some had to be cancelled; -ECANCELED when the caller was
+ * cancelled; -EINVAL for options that make no sense, or a signal that cannot be caught; -ESRCH on a
+ * plain thread; the codes of thrum_signal_catch; or the one with which accepting, or starting a
  * connection, failed (-EINVAL or -ENOTSOCK for what does not listen, -ENOMEM, -ENOBUFS, ...).
  */
 THRUM_API THRUM_NODISCARD int thrum_serve(thrum_io listener,
