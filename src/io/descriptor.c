@@ -27,7 +27,7 @@ int th_quick_on(thrum_io io, th_quick_fn call, void *ctx) {
 
 static int lend(void *ctx, th_record *record) {
     (void)ctx;
-    record->fresh = false; /* the caller may duplicate it */
+    th_store_relaxed(&record->xfresh, false); /* relaxed: the caller may duplicate it from now on */
     return record->fd;
 }
 

@@ -154,7 +154,8 @@ static int take_over(thrum_io *out, int fd, origin from, const th_os_identity *i
     if (!code) {
         record->fd = fd;
         record->kind = from.kind;
-        record->fresh = from.alone;
+        /* relaxed: as the turn */
+        th_store_relaxed(&record->xfresh, from.alone);
         record->forks = th_atfork_count();
         record->nonblocking = !was;
         record->pooled = from.pooled;
@@ -187,7 +188,8 @@ int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool poole
 void th_record_end(th_record *record, bool remains) {
     th_joined *joined = record->xsched ? &record->joined : NULL; /* with both directions held */
     /* The system removes a descriptor that nothing duplicates any more. */
-    bool remove = remains || !record->fresh || record->forks != th_atfork_count();
+    bool fresh = th_load_relaxed(&record->xfresh); /* relaxed: no call is inside */
+    bool remove = remains || !fresh || record->forks != th_atfork_count();
     while (joined) {
         if (remove && record->fd >= 0) {
             (void)th_os_pollset_remove(&joined->poller->set, record->fd);

@@ -28,7 +28,8 @@ typedef struct th_record {
     th_lock lock;        /* protects what follows, which is constant while a call is inside */
     int fd;
     th_os_kind kind;
-    bool fresh;       /* nothing but a fork has duplicated it: then a close is enough */
+    bool xfresh;      /* nothing but a fork has duplicated it: then a close is enough. It ends,
+                         with the lock, when the descriptor is lent (thrum_io_fd) */
     bool nonblocking; /* O_NONBLOCK was set here, and is taken back */
     bool pooled;      /* its calls may wait, so they are made on the blocking pool (shared.h) */
     bool known;       /* `identity` is */

@@ -151,7 +151,8 @@ static bool is_of_the_connection(int code) {
  * is taken back when it is given up.
  */
 static int keep_from_waiting(th_record *record) {
-    if (record->fresh || record->nonblocking) {
+    bool fresh = th_load_relaxed(&record->xfresh); /* relaxed: one that is being lent was, too */
+    if (fresh || record->nonblocking) {
         return 0;
     }
     int was = th_os_io_nonblocking(record->fd, true);

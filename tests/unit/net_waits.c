@@ -127,14 +127,14 @@ static int echo_some(void *arg) {
             CHECK_EQ(thrum_write(io, text, (size_t)n), n);
         }
         CHECK_EQ(n, 0);
-        CHECK_EQ(thrum_io_close(io), 0);
         atomic_fetch_add(&s->ended, 1);
+        CHECK_EQ(thrum_io_close(io), 0);
     }
     CHECK_EQ(code, -EBADF);
     return 0;
 }
 
-static void dial_many(const char *address, int fibers, int threads) {
+static void dial_many(const char *address, int fibers, int threads, int (*client)(void *arg)) {
     rig r;
     stage s = {.code = 0};
     rig_begin(&r, 0);
@@ -142,7 +142,7 @@ static void dial_many(const char *address, int fibers, int threads) {
     cast *servers = cast_new(&r);
     cast *clients = cast_new(&r);
     cast_add_mixed(servers, 6, 2, echo_some, &s);
-    cast_add_mixed(clients, fibers, threads, dial_some, &s);
+    cast_add_mixed(clients, fibers, threads, client, &s);
     cast_join(clients);
     CHECK_EQ(thrum_io_close(s.listener), 0);
     cast_join(servers);
@@ -154,9 +154,28 @@ TEST(many_dial_at_once) {
     /* Each gets its own bytes back, over TCP and UNIX sockets, tasks and plain threads. */
     char address[64];
     snprintf(address, sizeof address, "unix:@thrum-test-%d", (int)getpid());
-    dial_many("tcp:127.0.0.1:0", 8, 2);
-    dial_many(address, 8, 2);
-    dial_many("tcp:127.0.0.1:0", 0, 10);
+    dial_many("tcp:127.0.0.1:0", 8, 2, dial_some);
+    dial_many(address, 8, 2, dial_some);
+    dial_many("tcp:127.0.0.1:0", 0, 10, dial_some);
+}
+
+static int borrow_and_dial_some(void *arg) {
+    stage *s = ((actor *)arg)->arg;
+    for (int i = 0; i < SCALED(EACH); i++) {
+        thrum_io io;
+        char byte;
+        CHECK_EQ(thrum_io_fd(s->listener), s->listener.fd);
+        CHECK_EQ(thrum_dial(&io, s->where, THRUM_FOREVER), 0);
+        CHECK_EQ(thrum_io_shutdown(io, THRUM_IO_WRITE), 0);
+        CHECK_EQ(thrum_read(io, &byte, 1), 0); /* it has been accepted, and closed */
+        CHECK_EQ(thrum_io_close(io), 0);
+    }
+    return 0;
+}
+
+TEST(a_listener_can_be_borrowed_while_it_accepts) {
+    /* By any thread: the thread sanitizer finds nothing. */
+    dial_many("tcp:127.0.0.1:0", 4, 2, borrow_and_dial_some);
 }
 
 /* ---- dialing ---- */
