@@ -1,0 +1,264 @@
+/*
+ * connection.c: see connection.h.
+ *
+ * A connection is a fiber, so this reads as it happens: wait for a request, read its head, look
+ * whose it is, read its body, answer, and again. Each wait has a deadline.
+ */
+#include "connection.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <thrum/net.h>
+#include <thrum/serve.h>
+
+#include "answer.h"
+#include "log.h"
+#include "routes.h"
+#include "stats.h"
+
+enum { BODY_ROOM = 4096 }; /* behind the longest head, for what follows it */
+
+#define LINGER_NS THRUM_S(1)
+#define CROWDED_IDLE_NS THRUM_S(1)
+
+enum { NOBODY = -1 }; /* in place of a status: there is nobody to answer */
+
+static bool serve_next(struct connection *c);
+static void linger(struct connection *c);
+
+int connection_serve(thrum_io io, void *arg) {
+    struct server *server = arg;
+    const struct options *options = server->options;
+    const size_t in_size = options->head + BODY_ROOM;
+    char *memory = malloc(in_size + OUTPUT_SIZE);
+    if (memory == NULL) {
+        return -ENOMEM;
+    }
+    struct connection c = {
+        .server = server,
+        .in = {.io = io, .data = memory, .size = in_size},
+        .out = {.io = io, .timeout = options->write_time, .data = memory + in_size},
+        .body = {.max = options->body, .all_max = options->bodies, .xall = &server->xbodies},
+    };
+    request_open(&c.request, &c.body);
+    if (server->log == NULL || thrum_io_peer(io, c.peer, sizeof c.peer) != 0) {
+        c.peer[0] = '\0';
+    }
+    atomic_fetch_add(&server->xconnections, 1);
+    while (serve_next(&c)) {
+    }
+    if (output_flush(&c.out) != 0) {
+        thrum_io_set_option(io, THRUM_IO_RESET, 1); /* what it did not take need not be kept */
+    } else if (c.lingers) {
+        linger(&c);
+    }
+    atomic_fetch_sub(&server->xconnections, 1);
+    free(memory);
+    return 0;
+}
+
+/*
+ * A close while bytes come in that nobody reads makes the system send a reset, which may overtake
+ * the last answer. So the end is announced first, and what comes is dropped for a while.
+ */
+static void linger(struct connection *c) {
+    thrum_time deadline = thrum_after(LINGER_NS);
+    if (thrum_io_shutdown(c->in.io, THRUM_IO_WRITE) == 0) {
+        while (thrum_read_until(c->in.io, c->in.data, c->in.size, deadline) > 0) {
+        }
+    }
+}
+
+/* ---- reading ---- */
+
+/* What it means that no more came: a status, or NOBODY. */
+static int status_of(int64_t n, bool began) {
+    return !began            ? NOBODY
+           : n == -ETIMEDOUT ? HTTP_STATUS_REQUEST_TIMEOUT
+           : n == 0          ? HTTP_STATUS_BAD_REQUEST /* it ended in the middle */
+                             : NOBODY;
+}
+
+/* Reads more. First all answers that are ready go out: the other side may wait for them. */
+static int64_t read_more(struct connection *c, thrum_time deadline) {
+    int err = output_flush(&c->out);
+    return err != 0 ? err : input_read(&c->in, deadline);
+}
+
+/* What makes the head too large: its target, or what follows that. */
+static int too_large(const struct connection *c) {
+    struct span target = c->request.target;
+    return target.at + target.length >= c->server->options->head
+               ? HTTP_STATUS_URI_TOO_LONG
+               : HTTP_STATUS_REQUEST_HEADER_FIELDS_TOO_LARGE;
+}
+
+/* Reads the head of a request, and its end if no body follows: 0, a status, or NOBODY. */
+static int read_head(struct connection *c) {
+    const size_t max = c->server->options->head;
+    const thrum_time deadline = thrum_after(c->server->options->head_time);
+    size_t parsed = 0;
+    enum parsed now = PARSED_MORE;
+    request_begin(&c->request);
+    while (now == PARSED_MORE) {
+        const char *head = c->in.data + c->in.begin;
+        size_t left = input_left(&c->in), used;
+        if (left == parsed) {
+            int64_t n = left > max ? -ENOBUFS : read_more(c, deadline);
+            if (n <= 0) {
+                return n == -ENOBUFS ? too_large(c) : status_of(n, left > 0);
+            }
+            continue;
+        }
+        now = request_parse(&c->request, head, head + parsed, left - parsed, &used);
+        parsed += used;
+    }
+    if (now != PARSED_BAD && c->request.head_size > max) {
+        return too_large(c);
+    }
+    return now == PARSED_BAD ? request_refusal(&c->request) : request_check(&c->request);
+}
+
+/*
+ * Reads the body of a request: 0, a status, or NOBODY. What is read is used up at once, so its
+ * place behind the head is free again.
+ */
+static int read_body(struct connection *c) {
+    const thrum_time deadline = thrum_after(c->server->options->body_time);
+    struct input *in = &c->in;
+    const size_t head = c->request.head_size;
+    enum parsed now = PARSED_MORE;
+    while (now == PARSED_MORE) {
+        if (input_left(in) == head) {
+            int64_t n = read_more(c, deadline);
+            if (n <= 0) {
+                return status_of(n, true);
+            }
+        }
+        char *from = in->data + in->begin + head;
+        size_t size = input_left(in) - head, used;
+        now = request_parse(&c->request, in->data + in->begin, from, size, &used);
+        memmove(from, from + used, size - used);
+        in->end -= used;
+    }
+    return now == PARSED_BAD ? request_refusal(&c->request) : 0;
+}
+
+/* ---- answering ---- */
+
+/* Whether more requests have been sent, of what has come as far as the system. */
+static bool is_more_there(const struct connection *c) {
+    int size = 0;
+    return input_left(&c->in) > c->request.head_size ||
+           (ioctl(thrum_io_fd(c->in.io), FIONREAD, &size) == 0 && size > 0);
+}
+
+/* Whether all places are taken, and somebody waits for one. */
+static bool is_crowded(const struct server *server) {
+    if (atomic_load_explicit(&server->xconnections, memory_order_relaxed) <
+        server->connections_max) {
+        return false;
+    }
+    struct pollfd door = {.fd = thrum_io_fd(server->listener), .events = POLLIN};
+    return poll(&door, 1, 0) == 1;
+}
+
+/*
+ * Whether this answer is the last one: as its sender wishes; or since others wait for its place, or
+ * the server ends, once all is answered that had come.
+ */
+static bool is_last(const struct connection *c) {
+    const struct server *server = c->server;
+    return !c->request.keep_alive ||
+           ((thrum_event_is_signaled(&server->ending) || is_crowded(server)) && !is_more_there(c));
+}
+
+/* Answers with an error. Where the request ends is not known, or not waited for. */
+static void refuse(struct connection *c, int status) {
+    c->ends = c->lingers = true;
+    answer_error(c, status);
+}
+
+/* Reads the body of a request that a route would take; says that it may come if it has not. */
+static int take_body(struct connection *c, const struct route *route) {
+    if (!c->request.has_body) {
+        return 0;
+    }
+    if (c->request.parser.content_length > c->body.max &&
+        (c->request.parser.flags & F_CHUNKED) == 0) {
+        return HTTP_STATUS_PAYLOAD_TOO_LARGE;
+    }
+    if (request_expects(&c->request) && input_left(&c->in) == c->request.head_size) {
+        output_text(&c->out, "HTTP/1.1 100 Continue\r\n\r\n");
+    }
+    c->body.keeps = route->wants_body;
+    return read_body(c);
+}
+
+/* Answers a request whose head is there. Returns false when there is nobody to answer any more. */
+static bool respond(struct connection *c) {
+    const struct route *route = NULL;
+    int status = path_of(request_target(&c->request), c->path);
+    status = status != 0 ? status : route_find(c, &route);
+    if (status == 0) {
+        status = take_body(c, route);
+        if (status != 0) {
+            return status != NOBODY && (refuse(c, status), true);
+        }
+    } else if (c->request.has_body) { /* its body is not waited for */
+        refuse(c, status);
+        return true;
+    }
+    c->ends = is_last(c);
+    if (status != 0) {
+        answer_error(c, status);
+    } else {
+        route->answer(c);
+    }
+    return true;
+}
+
+/*
+ * How long to wait for a request. Who has just come gets as long as for a head; later it may be
+ * idle, but not for long where places are few, as others need them.
+ */
+static thrum_time patience(const struct connection *c) {
+    const struct server *server = c->server;
+    const struct options *options = server->options;
+    unsigned there = atomic_load_explicit(&server->xconnections, memory_order_relaxed);
+    if (!c->served) {
+        return options->head_time;
+    }
+    return there > server->connections_max / 4 * 3 && options->idle_time > CROWDED_IDLE_NS
+               ? CROWDED_IDLE_NS
+               : options->idle_time;
+}
+
+/* Waits for a request and answers it. Returns whether another one may follow. */
+static bool serve_next(struct connection *c) {
+    struct server *server = c->server;
+    if (input_left(&c->in) == 0 &&
+        (output_flush(&c->out) != 0 || thrum_serve_idle(c->in.io, thrum_after(patience(c))) != 0)) {
+        return false;
+    }
+    c->path[0] = '\0';
+    c->status = 0;
+    c->length = 0;
+    int status = read_head(c);
+    bool is_answered = status != NOBODY;
+    if (status > 0) {
+        refuse(c, status);
+    } else if (status == 0) {
+        is_answered = respond(c);
+    }
+    if (is_answered) {
+        stats_count(server->stats, c->status);
+        log_request(server->log, c);
+    }
+    body_end(&c->body);
+    input_take(&c->in, c->request.head_size);
+    c->served = true;
+    return is_answered && !c->ends && c->out.error == 0;
+}

@@ -1,0 +1,142 @@
+/*
+ * log.c: see log.h.
+ */
+#include "log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <thrum/chan.h>
+#include <thrum/io.h>
+
+#include "connection.h"
+
+enum { LINES = 256, WRITE_SIZE = 8192 };
+
+#define END_NS THRUM_S(1)
+#define FULL_NS THRUM_MS(100) /* to wait for room; once that was in vain, nobody waits */
+
+struct line {
+    unsigned length;
+    char text[508];
+};
+
+struct log {
+    thrum_chan *lines; /* of struct line */
+    thrum_handle *writer;
+    thrum_io out;
+    atomic_bool xstuck; /* there was no room for FULL_NS, and no write has ended since */
+    atomic_ulong xlost;
+};
+
+/* Writes lines until the channel is closed. */
+static int write_lines(void *arg) {
+    struct log *log = arg;
+    char text[WRITE_SIZE];
+    size_t used = 0;
+    struct line line;
+    int err = 0;
+    while (err == 0 && thrum_chan_recv(log->lines, &line) == 0) {
+        do {
+            memcpy(text + used, line.text, line.length);
+            used += line.length;
+        } while (used + sizeof line.text <= sizeof text &&
+                 thrum_chan_try_recv(log->lines, &line) == 0);
+        int64_t n = thrum_write(log->out, text, used);
+        err = n == (int64_t)used ? 0 : -EPIPE;
+        atomic_store(&log->xstuck, false);
+        used = 0;
+    }
+    thrum_chan_close(log->lines); /* should stdout be gone: what follows is lost */
+    return 0;
+}
+
+int log_start(struct log **out) {
+    struct log *log = calloc(1, sizeof *log);
+    if (log == NULL) {
+        return -ENOMEM;
+    }
+    int err = thrum_io_adopt_shared(&log->out, 1);
+    if (err != 0) {
+        free(log);
+        return err;
+    }
+    err = thrum_chan_create(&log->lines, sizeof(struct line), LINES);
+    err = err != 0 ? err : thrum_spawn(&log->writer, write_lines, log);
+    if (err != 0) {
+        if (log->lines != NULL) {
+            thrum_chan_destroy(log->lines);
+        }
+        thrum_io_close(log->out);
+        free(log);
+        return err;
+    }
+    *out = log;
+    return 0;
+}
+
+/* Copies a target into a line, as far as it fits: bytes that are no plain text as "\xHH". */
+static size_t copy_plain(char *to, size_t size, struct text from) {
+    static const char digits[] = "0123456789abcdef";
+    size_t used = 0;
+    for (size_t i = 0; i < from.length && used + 4 <= size; i++) {
+        unsigned char byte = (unsigned char)from.at[i];
+        if (byte > ' ' && byte < 127 && byte != '"' && byte != '\\') {
+            to[used++] = (char)byte;
+        } else {
+            to[used++] = '\\';
+            to[used++] = 'x';
+            to[used++] = digits[byte >> 4];
+            to[used++] = digits[byte & 15];
+        }
+    }
+    return used;
+}
+
+void log_request(struct log *log, const struct connection *c) {
+    struct line line;
+    if (log == NULL) {
+        return;
+    }
+    const char *peer = strchr(c->peer, ':');
+    struct text target = request_target(&c->request);
+    bool has_method = target.length > 0;
+    size_t room = sizeof line.text - 64; /* for what follows the target */
+    int n = snprintf(line.text, room, "%s - - [%s] \"%s ", peer != NULL ? peer + 1 : "-",
+                     c->now.text, has_method ? llhttp_method_name(c->request.parser.method) : "-");
+    size_t used = (size_t)n < room ? (size_t)n : room - 1;
+    used += copy_plain(line.text + used, room - used, target);
+    n = snprintf(line.text + used, sizeof line.text - used, "\" %d %" PRIu64 "\n", c->status,
+                 c->length);
+    line.length = (unsigned)(used + (size_t)n);
+    bool is_stuck = atomic_load_explicit(&log->xstuck, memory_order_relaxed);
+    int err = is_stuck ? thrum_chan_try_send(log->lines, &line)
+                       : thrum_chan_send_until(log->lines, &line, thrum_after(FULL_NS));
+    if (err != 0) {
+        atomic_fetch_add_explicit(&log->xlost, 1, memory_order_relaxed);
+        atomic_store_explicit(&log->xstuck, true, memory_order_relaxed);
+    }
+}
+
+void log_stop(struct log *log) {
+    if (log == NULL) {
+        return;
+    }
+    thrum_chan_close(log->lines);
+    int err = thrum_join_until(log->writer, NULL, thrum_after(END_NS));
+    if (err == -ETIMEDOUT) {
+        thrum_cancel(log->writer); /* nobody reads stdout */
+        err = thrum_join(log->writer, NULL);
+    }
+    if (err != 0) {
+        return; /* the caller is cancelled: the writer still uses it */
+    }
+    thrum_io_close(log->out);
+    thrum_chan_destroy(log->lines);
+    unsigned long lost = atomic_load(&log->xlost);
+    if (lost > 0) {
+        fprintf(stderr, "httpd: %lu lines of the log were lost\n", lost);
+    }
+    free(log);
+}

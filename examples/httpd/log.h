@@ -1,0 +1,26 @@
+/*
+ * log.h: the access log: a line an answer on stdout, much as other servers write it.
+ *
+ *     127.0.0.1:40312 - - [Sun, 06 Nov 1994 08:49:37 GMT] "GET /hello" 200 14
+ *
+ * Connections put their lines into a channel, from which a task of its own takes them, several to a
+ * write. When stdout takes no more and the channel is full, they wait for a moment, and after that
+ * lines are lost, whose number is told on stderr at the end: a log that nobody reads holds nobody
+ * up.
+ */
+#ifndef HTTPD_LOG_H
+#define HTTPD_LOG_H
+
+struct connection;
+struct log;
+
+/* Starts a log. Returns 0 or an error. A task calls it. */
+int log_start(struct log **log);
+
+/* Notes an answer. Tasks call it. It may suspend, for a moment. Without a log (NULL) it does nothing. */
+void log_request(struct log *log, const struct connection *c);
+
+/* Writes what is left, for a second at most, and ends the log (NULL: none). It may suspend. */
+void log_stop(struct log *log);
+
+#endif

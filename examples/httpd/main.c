@@ -1,0 +1,127 @@
+/*
+ * main.c: starts the server and ends it.
+ *
+ * SIGTERM or SIGINT ends it in order: nothing more is accepted, connections between two requests
+ * end, and what has begun is answered. A second signal ends it at once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <thrum.h>
+#include <thrum/net.h>
+#include <thrum/serve.h>
+#include <thrum/signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "connection.h"
+#include "limits.h"
+#include "log.h"
+#include "stats.h"
+
+static int complain(const char *what, int err) {
+    fprintf(stderr, "httpd: %s: %s\n", what, strerror(-err));
+    return 1;
+}
+
+static const int ends[] = {SIGTERM, SIGINT};
+
+/* From now on until wait_for_signal the signals are kept for that. */
+static int catch_signals(void) {
+    int err = thrum_signal_catch(ends[0]);
+    return err != 0 ? err : thrum_signal_catch(ends[1]);
+}
+
+/* Waits for a signal, and has the server end. The next one does what it does by default. */
+static int wait_for_signal(void *arg) {
+    struct server *server = arg;
+    int signal = thrum_signal_wait(ends, 2, THRUM_FOREVER);
+    thrum_signal_release(ends[0]);
+    thrum_signal_release(ends[1]);
+    thrum_event_signal(&server->ending);
+    return signal < 0 && signal != -ECANCELED ? signal : 0;
+}
+
+/* Serves until a signal comes. */
+static int serve(struct server *server) {
+    thrum_serve_options options = THRUM_SERVE_OPTIONS_INIT;
+    thrum_handle *signals;
+    int heard = 0;
+    options.connections_max = server->connections_max;
+    options.drain = server->options->drain_time;
+    options.stop = &server->ending;
+    int err = thrum_spawn(&signals, wait_for_signal, server);
+    if (err != 0) {
+        return err;
+    }
+    err = thrum_serve(server->listener, connection_serve, server, &options);
+    thrum_cancel(signals);
+    int joined = thrum_join(signals, &heard);
+    return err != 0 ? err : joined != 0 ? joined : heard;
+}
+
+/* Listens, says where, and serves. */
+static int listen_and_serve(struct server *server) {
+    char where[THRUM_ADDRESS_TEXT] = "";
+    int err = thrum_listen(&server->listener, server->options->address, NULL);
+    if (err != 0) {
+        return complain(server->options->address, err);
+    }
+    err = thrum_io_local(server->listener, where, sizeof where);
+    err = err != 0 ? err : catch_signals(); /* whoever reads the line may end the server */
+    printf("listening at %s\n", where);
+    if (err == 0 && fflush(stdout) != 0) {
+        err = -errno;
+    }
+    err = err != 0 || server->options->quiet ? err : log_start(&server->log);
+    err = err != 0 ? err : serve(server);
+    thrum_io_close(server->listener);
+    log_stop(server->log);
+    return err == -ETIMEDOUT ? complain("some connections were cut off", err)
+           : err != 0        ? complain("serving", err)
+                             : 0;
+}
+
+static int open_root(const char *root) {
+    int fd = root == NULL ? -1 : open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 && root != NULL ? -errno : fd;
+}
+
+static int entry(void *arg) {
+    const struct options *options = arg;
+    struct server server = {.options = options, .sched = thrum_sched_current()};
+    int root = open_root(options->root);
+    if (root < 0 && options->root != NULL) {
+        return complain(options->root, root);
+    }
+    server.root = root;
+    server.connections_max = limits_connections(server.sched, options->connections);
+    server.stats = stats_create();
+    thrum_event_init(&server.ending, THRUM_EVENT_MANUAL, false);
+    int status = server.stats != NULL ? listen_and_serve(&server) : complain("start", -ENOMEM);
+    stats_destroy(server.stats);
+    if (root >= 0) {
+        close(root);
+    }
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct options options;
+    thrum_config config;
+    int status = options_parse(&options, argc, argv);
+    if (status >= 0) {
+        return status;
+    }
+    signal(SIGPIPE, SIG_IGN); /* sendfile(2) raises it when the other side is gone */
+    tzset();                  /* it reads a file: not later, in a task */
+    thrum_config_init(&config);
+    config.name = "httpd";
+    if (options.workers > 0) {
+        config.workers = options.workers;
+    }
+    status = thrum_run(&config, entry, &options);
+    return status < 0 ? complain("start", status) : status;
+}

@@ -1,0 +1,35 @@
+/*
+ * options.h: what the command line asks for, and every limit of the server.
+ */
+#ifndef HTTPD_OPTIONS_H
+#define HTTPD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <thrum.h>
+
+struct options {
+    const char *address; /* as thrum_listen takes it */
+    const char *root;    /* the directory with the files; NULL: none are served */
+    bool quiet;          /* no access log */
+    unsigned workers;    /* 0: one a CPU */
+
+    size_t connections; /* at a time */
+    size_t head;        /* bytes of a request line with its fields: 414 or 431 beyond them */
+    size_t body;        /* bytes of a request's body: 413 */
+    size_t bodies;      /* bytes of all bodies that are in memory at a time: 503 */
+
+    thrum_time head_time;  /* from the first byte of a request to the end of its head: 408 */
+    thrum_time body_time;  /* from there to the end of its body: 408 */
+    thrum_time write_time; /* for the other side to take a piece of an answer (output.h) */
+    thrum_time idle_time;  /* between two requests */
+    thrum_time drain_time; /* for what has begun, once the server ends */
+};
+
+/*
+ * Returns -1 when there is something to do, else the exit status: 0 after --help, 2 (with a line on
+ * stderr) for a wrong command line. The texts are those of argv.
+ */
+int options_parse(struct options *options, int argc, char **argv);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * output.c: see output.h. Reading a file may block a thread, and sendfile(2) reads one: so it is
+ * called on the blocking pool. It does not wait for the other side there (the socket is not a
+ * blocking one): that is for the task to do.
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/sendfile.h>
+#include <thrum/blocking.h>
+
+enum { SENDFILE_MAX = 1 << 20 };
+
+/* Sends bytes, piece by piece. */
+static void send_pieces(struct output *out, const char *from, size_t size) {
+    while (size > 0 && out->error == 0) {
+        size_t piece = size < OUTPUT_PIECE ? size : OUTPUT_PIECE;
+        int64_t n = thrum_write_until(out->io, from, piece, thrum_after(out->timeout));
+        if (n != (int64_t)piece) { /* a short write is a deadline, or an error: no way to go on */
+            out->error = n < 0 ? (int)n : -ETIMEDOUT;
+        }
+        from += piece;
+        size -= piece;
+    }
+}
+
+int output_flush(struct output *out) {
+    send_pieces(out, out->data, out->used);
+    out->used = 0;
+    return out->error;
+}
+
+void output_add(struct output *out, const void *from, size_t size) {
+    if (size > OUTPUT_SIZE - out->used) {
+        output_flush(out);
+    }
+    if (size > OUTPUT_SIZE) {
+        send_pieces(out, from, size);
+    } else if (size > 0 && out->error == 0) {
+        memcpy(out->data + out->used, from, size);
+        out->used += size;
+    }
+}
+
+void output_number(struct output *out, uint64_t number) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    output_add(out, digits + at, sizeof digits - at);
+}
+
+/* ---- files ---- */
+
+/* One call of sendfile(2). */
+struct piece {
+    int socket;
+    int file;
+    off_t offset;
+    size_t size;
+};
+
+static int send_piece(void *arg) {
+    struct piece *piece = arg;
+    ssize_t n = sendfile(piece->socket, piece->file, &piece->offset, piece->size);
+    return n < 0 ? -errno : (int)n;
+}
+
+/* Sends some of it: how much, -EAGAIN, or an error. */
+static int send_some(struct output *out, int file, uint64_t offset, uint64_t size) {
+    struct piece piece = {.socket = thrum_io_fd(out->io),
+                          .file = file,
+                          .offset = (off_t)offset,
+                          .size = (size_t)(size < SENDFILE_MAX ? size : SENDFILE_MAX)};
+    int n = 0;
+    int err = thrum_blocking(send_piece, &piece, &n);
+    return err != 0 ? err : n == 0 ? -EIO : n;
+}
+
+void output_file(struct output *out, int file, uint64_t offset, uint64_t size) {
+    thrum_time deadline = thrum_after(out->timeout);
+    uint64_t taken = 0; /* since the deadline was set */
+    output_flush(out);
+    while (size > 0 && out->error == 0) {
+        int n = send_some(out, file, offset, size);
+        if (n == -EAGAIN) {
+            int bits = thrum_io_wait(out->io, THRUM_IO_WRITE, deadline);
+            out->error = bits < 0 ? bits : 0;
+        } else if (n < 0 && n != -EINTR) {
+            out->error = n;
+        } else if (n > 0) {
+            offset += (uint64_t)n;
+            size -= (uint64_t)n;
+            taken += (uint64_t)n;
+        }
+        if (taken >= OUTPUT_PIECE) {
+            deadline = thrum_after(out->timeout);
+            taken = 0;
+        }
+    }
+}

@@ -1,0 +1,85 @@
+/*
+ * request.h: one request, as llhttp reads it.
+ *
+ * The head of a request (its first line with its fields) stays where it came to, and the request
+ * only notes where in it each thing stands. Fields that nothing here asks for are passed over. The
+ * body is handed on piece by piece (body.h). A connection has one of these, for one request after
+ * the other, and nothing is allocated.
+ *
+ * llhttp is strict about what decides where a request ends. What it lets pass, and two programs
+ * could read in two ways, is refused by request_check.
+ */
+#ifndef HTTPD_REQUEST_H
+#define HTTPD_REQUEST_H
+
+#include <llhttp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "body.h"
+#include "text.h"
+
+/* Where a text stands, from the request's first byte. */
+struct span {
+    uint32_t at;
+    uint32_t length;
+};
+
+/* The fields that are kept. Each may be there once. */
+enum field { HOST, RANGE, EXPECT, IF_RANGE, IF_MODIFIED_SINCE, TRANSFER_ENCODING, FIELDS };
+
+struct request {
+    llhttp_t parser;
+    const char *head; /* the request's first byte, where it is now */
+    size_t head_size; /* once it is there */
+
+    struct span target;
+    struct span name; /* of the field that is being read */
+    struct span fields[FIELDS];
+    int field;     /* the one that is being read; FIELDS: none that is kept */
+    unsigned seen; /* a bit a field */
+
+    bool has_head;
+    bool keep_alive; /* the other side can have another answer after this one */
+    bool has_body;
+    bool twice;  /* a field was there twice */
+    bool is_odd; /* a line was folded, or a field has no name */
+    int refusal; /* what its body was refused with: a status, or 0 */
+    struct body *body;
+};
+
+/* Sets up the reader of a connection's requests. The bodies go to `body`. */
+void request_open(struct request *request, struct body *body);
+
+/* Begins the next request. */
+void request_begin(struct request *request);
+
+/* How far it is. */
+enum parsed {
+    PARSED_MORE,  /* there is more to come */
+    PARSED_HEAD,  /* the head is there, and its body follows */
+    PARSED_WHOLE, /* all of it is there */
+    PARSED_BAD    /* it is none, and nothing that follows can be read: request_refusal */
+};
+
+/*
+ * Goes on with a request whose first byte is at `head` now, by the `size` bytes at `from`. `*used`
+ * is how many of them it has used up.
+ */
+enum parsed request_parse(struct request *request, const char *head, const char *from, size_t size,
+                          size_t *used);
+
+/* The status with which to refuse what was PARSED_BAD. */
+int request_refusal(const struct request *request);
+
+/* Looks at a head that is there. Returns 0, or the status with which to refuse it. */
+int request_check(const struct request *request);
+
+/* What stands in the head; without bytes when it is not there. */
+struct text request_target(const struct request *request);
+struct text request_field(const struct request *request, enum field field);
+
+/* Whether its sender waits for "100 Continue" before it sends the body. */
+bool request_expects(const struct request *request);
+
+#endif

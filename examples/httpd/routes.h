@@ -1,0 +1,25 @@
+/*
+ * routes.h: what is at which path.
+ */
+#ifndef HTTPD_ROUTES_H
+#define HTTPD_ROUTES_H
+
+#include "connection.h"
+
+struct route {
+    const char *path;    /* NULL: any other one */
+    const char *methods; /* as the field Allow names them */
+    bool wants_body;     /* else a body is read and dropped */
+    void (*answer)(struct connection *c);
+};
+
+/*
+ * Finds the route of a request by its path and its method. Returns 0, or the status with which to
+ * refuse it: 405 or 501.
+ */
+int route_find(const struct connection *c, const struct route **route);
+
+/* The methods that there are at the connection's path. */
+const char *route_methods(const struct connection *c);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * server.h: what all connections share. It is made by main.c before the first connection and lives
+ * until the last one has ended.
+ */
+#ifndef HTTPD_SERVER_H
+#define HTTPD_SERVER_H
+
+#include <stdatomic.h>
+#include <thrum.h>
+
+#include "options.h"
+
+struct log;
+struct stats;
+
+struct server {
+    const struct options *options;
+    thrum_sched *sched;
+    thrum_io listener;
+    int root;                 /* the directory with the files; -1: none */
+    unsigned connections_max; /* at a time: fewer than asked for where descriptors are few */
+    thrum_event ending;       /* the server has been told to end */
+    struct log *log;          /* NULL: none */
+    struct stats *stats;
+    atomic_uint xconnections; /* that there are */
+    atomic_size_t xbodies;    /* bytes of bodies in memory */
+};
+
+#endif

@@ -1,0 +1,10 @@
+/*
+ * type.h: what kind of content a file has, by the end of its name.
+ */
+#ifndef HTTPD_TYPE_H
+#define HTTPD_TYPE_H
+
+/* Returns a constant text. */
+const char *type_of(const char *path);
+
+#endif
