@@ -1,0 +1,6 @@
+#!/bin/sh
+# What examples/httpd promises: tests/examples/httpd.sh BINARY [TEST...]
+set -u
+[ $# -ge 1 ] || { echo "usage: $0 BINARY [TEST...]" >&2; exit 2; }
+command -v python3 >/dev/null || { echo "left out: no python3" >&2; exit 77; }
+exec python3 -B "$(dirname "$0")/httpd/run.py" "$@"

@@ -1,0 +1,106 @@
+"""Connections that end, that are many, and the end of the server."""
+
+import resource
+import signal
+import socket
+import struct
+
+from talk import BIG, GET, HELLO, HUGE, Server, chunked, expect, post, sized
+
+
+def test_half_close(server):
+    with server.client(GET + sized(b"last")) as client:
+        client.socket.shutdown(socket.SHUT_WR)
+        expect(client.answer(), 200, HELLO)
+        expect(client.answer(), 200, b"last")
+        assert client.rest() == b""
+
+
+def test_resets(server):
+    """Connections that end by a reset, wherever they are, do no harm."""
+    for text in (b"", b"GET /hel", GET, GET * 1000, post(b"abc", "Content-Length: 1000"),
+                 chunked(b"abc")[:-3], b"GET /huge HTTP/1.1\r\nHost: h\r\n\r\n" * 3):
+        for _ in range(5):
+            client = server.client(text)
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.socket.close()
+    client = server.client(b"GET /huge HTTP/1.1\r\nHost: h\r\n\r\n")
+    client.head()
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.socket.close()
+    assert server.client().lives()
+
+
+def test_few_descriptors():
+    """Two hundred connections where 64 descriptors are: they wait, and all are served."""
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    with Server("-n", "2", setup=few) as server:
+        clients = [server.client() for _ in range(200)]
+        for i, client in enumerate(clients):
+            client.send(GET if i % 2 else b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n")
+        for i, client in enumerate(clients):
+            expect(client.answer(), 200, HELLO if i % 2 else BIG)
+        for client in clients:
+            client.socket.close()
+        assert server.client().lives()
+
+
+def test_one_connection_at_a_time():
+    """When others wait for its place, a connection is not kept."""
+    with Server("-c", "1") as server:
+        with server.client(GET) as first:
+            expect(first.answer(), 200, HELLO, Connection=None)
+            with server.client() as second:
+                first.send(GET)
+                expect(first.answer(), 200, HELLO, Connection="close")
+                assert second.lives()
+
+
+def test_end():
+    """At SIGTERM idle connections end, and what has begun is answered."""
+    with Server() as server:
+        idle = [server.client(GET) for _ in range(10)]
+        for client in idle:
+            expect(client.answer(), 200, HELLO, Connection=None)
+        clients = [server.client(GET + text) for text in
+                   (b"GET /hel", post(b"", "Content-Length: 5"), post(b"5\r\nhe", "Transfer-Encoding: chunked"))]
+        for client in clients:
+            expect(client.answer(), 200, HELLO)
+        huge = server.client(b"GET /huge HTTP/1.1\r\nHost: h\r\n\r\n")
+        waits = server.client(post(b"", "Content-Length: 2", "Expect: 100-continue"))
+        expect(waits.answer(), 100)
+        server.process.send_signal(signal.SIGTERM)
+        for client in idle:
+            assert client.rest() == b""
+        # From now on they know that it ends.
+        rests = (b"lo HTTP/1.1\r\nHost: h\r\n\r\n", b"hello", b"llo\r\n0\r\n\r\n")
+        for client, rest, body in zip(clients, rests, (HELLO, b"hello", b"hello")):
+            client.send(rest)
+            expect(client.answer(), 200, body, Connection="close")
+            assert client.rest() == b""
+        waits.send(b"ab" + GET)  # the second one has been sent before the first was answered
+        expect(waits.answer(), 200, b"ab", Connection=None)
+        expect(waits.answer(), 200, HELLO, Connection="close")
+        assert len(huge.answer().body) == HUGE
+        assert server.process.wait() == 0
+
+
+def test_end_by_force():
+    """What has begun and does not end is cut off; a second signal ends all at once."""
+    with Server("--drain-time", "0.1", status=1, stderr=rb"cut off") as server:
+        with server.client(GET + b"GET /") as client:
+            expect(client.answer(), 200, HELLO)
+            server.process.send_signal(signal.SIGTERM)
+            assert client.rest() == b""
+            server.process.wait()
+    with Server(status=-signal.SIGINT) as server:
+        with server.client(GET) as idle, server.client(GET + b"GET /") as client:
+            expect(idle.answer(), 200, HELLO)
+            expect(client.answer(), 200, HELLO)
+            server.process.send_signal(signal.SIGINT)
+            assert idle.rest() == b""
+            server.process.send_signal(signal.SIGINT)
+            assert client.rest() == b""
+            server.process.wait()

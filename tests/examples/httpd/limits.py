@@ -1,0 +1,90 @@
+"""Too much, and too slow."""
+
+import signal
+import socket
+import threading
+
+from talk import GET, HELLO, HUGE, Server, chunked, expect, post, sized
+
+
+def test_head_limit(server):
+    def padded(size):
+        return GET[:-2] + b"A: " + b"a" * (size - len(GET) - 5) + b"\r\n\r\n"
+
+    expect(server.one(padded(16384)), 200, HELLO)
+    expect(server.one(padded(16385)), 431, Connection="close")
+    expect(server.one(padded(100000)), 431, Connection="close")
+    with server.client(padded(16384) * 5) as client:
+        for _ in range(5):
+            expect(client.answer(), 200, HELLO)
+    for path in (b"/" + b"a" * 20000, b"/" + b"a" * 2000):
+        expect(server.one(b"GET " + path + b" HTTP/1.1\r\nHost: h\r\n\r\n"), 414)
+    many = b"".join(b"Field-%d: value\r\n" % i for i in range(5000))
+    expect(server.one(GET[:-2] + many + b"\r\n"), 431, Connection="close")
+    expect(server.one(b"\r\n" * 10000), 431, Connection="close")
+
+
+def test_body_limit():
+    with Server("--body", "1000", "--bodies", "20000") as server:
+        expect(server.one(sized(b"a" * 1000)), 200, b"a" * 1000)
+        expect(server.one(sized(b"a" * 1001)), 413, Connection="close")
+        expect(server.one(chunked(b"a" * 999, b"b")), 200, b"a" * 999 + b"b")
+        expect(server.one(chunked(b"a" * 999, b"bc")), 413, Connection="close")
+        expect(server.one(GET[:-2] + b"Content-Length: 1001\r\n\r\n" + b"a" * 1001), 413)
+        # Four of those at a time have room (4096 bytes each); what they announce takes none.
+        waiting = [server.client(post(b"", "Content-Length: 900", "Expect: 100-continue"))
+                   for _ in range(6)]
+        for client in waiting:
+            expect(client.answer(), 100)
+        for client in waiting[:4]:
+            client.send(b"a" * 500)
+        while b"\nhttpd_body_bytes 16384\n" not in server.get("/metrics").body:
+            pass
+        waiting[4].send(b"a" * 900)
+        expect(waiting[4].answer(), 503, Connection="close", Retry_After="1")
+        for client in waiting[:4]:
+            client.send(b"b" * 400)
+            expect(client.answer(), 200, b"a" * 500 + b"b" * 400)
+        waiting[5].send(b"c" * 900)
+        expect(waiting[5].answer(), 200, b"c" * 900)
+        assert waiting[5].lives()
+        while b"\nhttpd_body_bytes 0\n" not in server.get("/metrics").body:
+            pass
+        for client in waiting:
+            client.socket.close()
+
+
+def test_times():
+    """Who is too slow is told so, or cut off; who says nothing is not answered."""
+    short = "0.2"
+    with Server("--head-time", short, "--body-time", short, "--idle-time", short) as server:
+        clients = [server.client(text) for text in
+                   (GET[:-2], b"G", post(b"", "Content-Length: 5"), chunked(b"ab")[:-4])]
+        silent = server.client()
+        idle = server.client(GET)
+        expect(idle.answer(), 200, HELLO, Connection=None)
+        for client in clients:
+            expect(client.answer(), 408, Connection="close")
+            assert client.rest() == b""
+            client.socket.close()
+        assert silent.rest() == b"" and idle.rest() == b""
+
+
+def test_slow_readers():
+    """Who does not read is cut off, in a file or another answer, and its bytes are dropped."""
+    with Server("--write-time", "0.2", log=True) as server:
+        with server.client(b"GET /huge HTTP/1.1\r\nHost: h\r\n\r\n", receive_buffer=4096) as client:
+            line = server.process.stdout.readline()
+            assert b'"GET /huge" 200' in line, line
+            assert len(client.rest()) < HUGE
+        asked = 200000
+        with server.client(receive_buffer=4096) as client:
+            reader = threading.Thread(target=server.process.stdout.read)
+            reader.start()
+            try:
+                client.send(GET * asked)
+            except (ConnectionResetError, BrokenPipeError):  # as expected: it is not read any more
+                pass
+            assert client.rest().count(HELLO) < asked
+        server.process.send_signal(signal.SIGTERM)
+        reader.join()

@@ -1,0 +1,113 @@
+"""What is no request."""
+
+import random
+import socket
+
+from talk import GET, chunked, post, sized
+
+BODIES = b"5\r\nhello\r\n0\r\n\r\n"
+REFUSED = [
+    (400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),  # TLS
+    (400, b"\x00" * 100),
+    (400, b"hello\r\n\r\n"),
+    (400, b"GET\r\n\r\n"),
+    (400, b"GET  HTTP/1.1\r\nHost: h\r\n\r\n"),
+    (400, b"GET hello HTTP/1.1\r\nHost: h\r\n\r\n"),
+    (400, b"GET /hel\x00lo HTTP/1.1\r\nHost: h\r\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: h\r\nRange: a\r\nRange: b\r\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: h\r\nNo colon\r\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: h\r\nSpace : s\r\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: h\r\n: nothing\r\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: h\r\nA: \x00\r\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\n Host: h\r\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: h\r\nA: b\r\n folded\r\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: h\r\n\tContent-Length: 5\r\n\r\nhello"),
+    # Ends of lines that others take for something else.
+    (400, b"GET /hello HTTP/1.1\nHost: h\n\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: h\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: h\r\n\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: h\rA: b\r\n\r\n"),
+    (400, b"GET /hello HTTP/1.1\r\nHost: h\r\r\n\r\n"),
+    (400, b"POST /echo HTTP/1.1\r\nHost: h\r\nA:\rContent-Length: 3\r\n\r\nabc"),
+    # Two ways to say where the body ends.
+    (400, post(BODIES, "Content-Length: 5", "Transfer-Encoding: chunked")),
+    (400, post(BODIES, "Transfer-Encoding: chunked", "Content-Length: 5")),
+    (400, post(b"hello", "Content-Length: 5", "Content-Length: 5")),
+    (400, post(b"hello", "Content-Length: 5", "Content-Length: 4")),
+    (400, post(b"hello", "Content-Length: 5, 5")),
+    (400, post(b"hello", "Content-Length: +5")),
+    (400, post(b"hello", "Content-Length: -5")),
+    (400, post(b"hello", "Content-Length: 0x5")),
+    (400, post(b"hello", "Content-Length: 5 5")),
+    (400, post(b"hello", "Content-Length: five")),
+    (400, post(b"hello", "Content-Length:")),
+    (400, post(b"hello", "Content-Length: 99999999999999999999999")),
+    (400, post(BODIES, "Transfer-Encoding: chunked", "Transfer-Encoding: chunked")),
+    (400, post(BODIES, "Transfer-Encoding: chunked", "Transfer-Encoding: identity")),
+    (400, post(BODIES, "Transfer-Encoding: chunked, gzip")),
+    (400, post(BODIES, "Transfer-Encoding: identity")),
+    (400, post(BODIES, "Transfer-Encoding: xchunked")),
+    (400, post(BODIES, "Transfer-Encoding : chunked")),
+    (400, post(BODIES, "Transfer-Encoding: chunked", version="1.0")),
+    (501, post(BODIES, "Transfer-Encoding: gzip, chunked")),
+    # Chunks.
+    (400, post(b"x\r\n", "Transfer-Encoding: chunked")),
+    (400, post(b"-1\r\n", "Transfer-Encoding: chunked")),
+    (400, post(b"\r\n", "Transfer-Encoding: chunked")),
+    (400, post(b"0x3\r\nabc\r\n0\r\n\r\n", "Transfer-Encoding: chunked")),
+    (400, post(b"3\r\nabcd\r\n0\r\n\r\n", "Transfer-Encoding: chunked")),
+    (400, post(b"3\nabc\n0\n\n", "Transfer-Encoding: chunked")),
+    (400, post(b"fffffffffffffffff\r\nabc", "Transfer-Encoding: chunked")),
+    (413, post(b"ffffffffffffffff\r\n" + b"a" * 2000000, "Transfer-Encoding: chunked")),
+    # The end in the middle.
+    (400, b"GET /hel"),
+    (400, GET[:-2]),
+    (400, post(b"abc", "Content-Length: 5")),
+    (400, post(b"5\r\nabc", "Transfer-Encoding: chunked")),
+    (400, post(b"3\r\nabc\r\n", "Transfer-Encoding: chunked")),
+]
+
+
+def test_refused(server):
+    """Each is refused in one answer, after which the connection ends whatever follows."""
+    wrong = []
+    for status, text in REFUSED:
+        with server.client() as client:
+            try:
+                client.send(text)
+                client.socket.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+            try:
+                answer = client.answer()
+                rest = client.rest()
+            except AssertionError as error:
+                wrong.append((text[:100], error))
+                continue
+            if (answer.status, answer.fields.get("Connection"), rest) != (status, "close", b""):
+                wrong.append((text[:100], answer, rest))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_random(server):
+    """Requests with random damage: each ends somehow, and the server lives."""
+    chance = random.Random(1)
+    good = [GET, sized(b"hello"), chunked(b"abc", b"defgh"), b"GET /big HTTP/1.1\r\nRange: bytes=1-2\r\n"
+            b"Host: h\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n"]
+    for _ in range(300):
+        text = bytearray(b"".join(chance.choice(good) for _ in range(chance.randint(1, 3))))
+        for _ in range(chance.randint(1, 5)):
+            at = chance.randrange(len(text))
+            text[at:at + chance.choice((0, 1, 1, 5))] = bytes(
+                chance.choice(b"\r\n\0 :;,/%.-0fA\xff") for _ in range(chance.choice((0, 1, 1, 3))))
+        with server.client() as client:
+            try:
+                client.send(bytes(text))
+                client.socket.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+            rest = client.rest()
+            assert rest == b"" or rest.startswith(b"HTTP/1.1 "), (text, rest)
+    assert server.client().lives()

@@ -1,0 +1,165 @@
+"""Servers, and clients that talk to them."""
+
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+BINARY = os.path.abspath(sys.argv[1])
+WORK = tempfile.mkdtemp(prefix="httpd-test.")
+ROOT = os.path.join(WORK, "root")
+HELLO = b"Hello, world!\n"
+BIG = random.Random(2).randbytes(300000)
+GET = b"GET /hello HTTP/1.1\r\nHost: h\r\n\r\n"
+HUGE = 64 << 20  # more than the system keeps for any connection
+
+
+class Server:
+    """A server of its own; at the end of the block it is told to end, and must do so in order."""
+
+    def __init__(self, *options, status=0, log=False, setup=None, root=True, stderr=None):
+        self.status, self.says = status, stderr
+        quiet = [] if log else ["-q"]
+        arguments = [BINARY, "-a", "tcp:127.0.0.1:0", *quiet, *options] + ([ROOT] if root else [])
+        self.process = subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=setup)
+        first = self.process.stdout.readline().decode()
+        self.port = int(re.fullmatch(r"listening at tcp:127\.0\.0\.1:(\d+)\n", first).group(1))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            self.process.kill()
+        self.end()
+
+    def client(self, text=b"", **options):
+        return Client(self.port, text, **options)
+
+    def one(self, text, method="GET"):
+        """Sends one request, reads its answer, and what follows until the end."""
+        with self.client(text) as client:
+            client.socket.shutdown(socket.SHUT_WR)
+            answer = client.answer(method)
+            rest = client.rest()
+            assert rest == b"", rest
+            return answer
+
+    def get(self, path, *fields, method="GET"):
+        lines = [f"{method} {path} HTTP/1.1", "Host: h", *fields, "", ""]
+        return self.one("\r\n".join(lines).encode("latin-1"), method)
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate()
+        if self.process.returncode != -signal.SIGKILL:
+            assert self.process.returncode == self.status, (self.process.returncode, err)
+            assert (err == b"") if self.says is None else re.search(self.says, err), err
+        return out
+
+
+class Answer:
+    def __init__(self, status, fields, body):
+        self.status, self.fields, self.body = status, fields, body
+
+    def __repr__(self):
+        return f"{self.status} {self.fields} {self.body[:60]!r}"
+
+
+class Client:
+    def __init__(self, port, text=b"", receive_buffer=None):
+        self.socket = socket.socket()
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.connect(("127.0.0.1", port))
+        self.come = b""
+        self.send(text)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, text):
+        self.socket.sendall(text)
+
+    def more(self):
+        piece = self.socket.recv(1 << 20)
+        self.come += piece
+        return piece != b""
+
+    def head(self):
+        """Reads a status line with its fields."""
+        while b"\r\n\r\n" not in self.come:
+            assert self.more(), ("the end", self.come)
+        head, self.come = self.come.split(b"\r\n\r\n", 1)
+        first, *lines = head.decode("latin-1").split("\r\n")
+        assert first.startswith("HTTP/1.1 "), first
+        fields = {}
+        for line in lines:
+            name, value = line.split(": ", 1)
+            assert name not in fields, name
+            fields[name] = value
+        return int(first[9:12]), fields
+
+    def answer(self, method="GET"):
+        status, fields = self.head()
+        if status == 100:
+            assert fields == {}
+            return Answer(status, fields, b"")
+        assert re.fullmatch(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", fields["Date"])
+        assert status == 304 or "Content-Length" in fields
+        size = 0 if method == "HEAD" else int(fields.get("Content-Length", 0))
+        pieces, have = [self.come], len(self.come)
+        while have < size:
+            piece = self.socket.recv(1 << 20)
+            assert piece, "the end in the middle of an answer"
+            pieces.append(piece)
+            have += len(piece)
+        everything = b"".join(pieces)
+        self.come = everything[size:]
+        return Answer(status, fields, everything[:size])
+
+    def rest(self):
+        """Reads until the end; a reset is one, too."""
+        try:
+            while self.more():
+                pass
+        except ConnectionResetError:
+            pass
+        rest, self.come = self.come, b""
+        return rest
+
+    def lives(self):
+        """Whether the connection goes on."""
+        self.send(GET)
+        return self.answer().body == HELLO
+
+
+def expect(answer, status, body=None, **fields):
+    assert answer.status == status, (status, answer)
+    assert body is None or answer.body == body, (body, answer)
+    for name, value in fields.items():
+        found = answer.fields.get(name.replace("_", "-"))
+        assert found == value, (name, value, answer)
+
+
+def post(body, *fields, path="/echo", version="1.1"):
+    lines = [f"POST {path} HTTP/{version}", "Host: h", *fields, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+def sized(body):
+    return post(body, f"Content-Length: {len(body)}")
+
+
+def chunked(*chunks, trailer=b""):
+    text = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
+    return post(text + b"0\r\n" + trailer + b"\r\n", "Transfer-Encoding: chunked")
