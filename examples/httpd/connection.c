@@ -21,7 +21,7 @@
 enum { BODY_ROOM = 4096 }; /* behind the longest head, for what follows it */
 
 #define LINGER_NS THRUM_S(1)
-#define CROWDED_IDLE_NS THRUM_S(1)
+#define CROWDED_IDLE_NS THRUM_MS(300)
 
 enum { NOBODY = -1 }; /* in place of a status: there is nobody to answer */
 

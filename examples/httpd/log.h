@@ -17,7 +17,10 @@ struct log;
 /* Starts a log. Returns 0 or an error. A task calls it. */
 int log_start(struct log **log);
 
-/* Notes an answer. Tasks call it. It may suspend, for a moment. Without a log (NULL) it does nothing. */
+/*
+ * Notes an answer. Tasks call it. It may suspend, for a moment. Without a log (NULL) it does
+ * nothing.
+ */
 void log_request(struct log *log, const struct connection *c);
 
 /* Writes what is left, for a second at most, and ends the log (NULL: none). It may suspend. */

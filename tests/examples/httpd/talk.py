@@ -1,5 +1,6 @@
 """Servers, and clients that talk to them."""
 
+import ctypes
 import os
 import random
 import re
@@ -18,10 +19,15 @@ GET = b"GET /hello HTTP/1.1\r\nHost: h\r\n\r\n"
 HUGE = 64 << 20  # more than the system keeps for any connection
 
 
+def end_with_us():
+    """In a server: when these tests are killed, it is, too (PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 class Server:
     """A server of its own; at the end of the block it is told to end, and must do so in order."""
 
-    def __init__(self, *options, status=0, log=False, setup=None, root=True, stderr=None):
+    def __init__(self, *options, status=0, log=False, setup=end_with_us, root=True, stderr=None):
         self.status, self.says = status, stderr
         quiet = [] if log else ["-q"]
         arguments = [BINARY, "-a", "tcp:127.0.0.1:0", *quiet, *options] + ([ROOT] if root else [])
