@@ -4,11 +4,12 @@ PRESET ?= gcc-release
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 DIR ?= /usr/include
+ADDRESS ?= tcp:127.0.0.1:8080
 BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-full demo bench bench-full bench-rows sim stress fuzz faults mutate models coverage check reference format install clean help
+.PHONY: all quick test test-full demo serve bench bench-full bench-rows sim stress fuzz faults mutate models coverage check reference format install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -33,6 +34,11 @@ demo: ## run treesum over real input, and check it with sha256sum -c (DIR=/usr/i
 	@tools/setup
 	@tools/build gcc-release treesum
 	@examples/treesum-demo build/gcc-release/examples/treesum $(DIR)
+
+serve: ## start httpd, an HTTP server, and print how to talk to it (ADDRESS=tcp:127.0.0.1:8080 DIR=/usr/include)
+	@tools/setup httpd
+	@tools/build gcc-release httpd
+	@examples/httpd-serve build/gcc-release/examples/httpd $(ADDRESS) $(DIR)
 
 bench: ## measure thrum beside its peers, some ten minutes: bench/results/MACHINE.md, .html, .json (BENCH="--only fib,yield")
 	@tools/setup bench

@@ -16,6 +16,8 @@ static const struct {
     {"css", "text/css; charset=utf-8"},
     {"js", "text/javascript; charset=utf-8"},
     {"txt", "text/plain; charset=utf-8"},
+    {"c", "text/plain; charset=utf-8"},
+    {"h", "text/plain; charset=utf-8"},
     {"md", "text/plain; charset=utf-8"},
     {"json", "application/json"},
     {"xml", "application/xml"},
