@@ -32,9 +32,11 @@
  *         ...                                       the loop's own work, which may start tasks
  *     }
  *
- * Nothing that is posted, by whichever thread, and no descriptor that a task waits for, is missed
- * meanwhile: the descriptor is readable then. While poll sources have operations under way, `next`
- * is never far.
+ * From the first thrum_poll_run on, nothing that is posted or woken, by whichever thread, and no
+ * descriptor that a task waits for, is missed while the loop waits: the descriptor is readable
+ * then. So a loop may also call thrum_poll_run only when the descriptor is readable, when `next`
+ * has come, and when the thread itself has waited for something (thrum_join, ...) since the last
+ * call. While poll sources have operations under way, `next` is never far.
  */
 #ifndef THRUM_POLL_H
 #define THRUM_POLL_H
@@ -44,20 +46,24 @@
 THRUM_BEGIN_DECLS
 
 /*
- * Returns the descriptor that becomes readable when thrum_poll_run has something to do. It is the
- * library's, the same as long as the thread is bound, and only to be waited for: nobody reads,
- * changes or closes it. Only a thread that is bound to a scheduler without workers may call it,
- * from outside of tasks. It never suspends. Errors: -ESRCH on a thread that is not bound, -EDEADLK
- * from a task, -EINVAL when the scheduler has workers, -EMFILE, -ENFILE, -ENOMEM.
+ * Returns the descriptor that becomes readable when thrum_poll_run has something to do, and stays
+ * so until that is called. It is the library's, the same as long as the thread is bound, and only
+ * to be waited for: nobody reads or closes it; that O_NONBLOCK is set on it does no harm. A loop
+ * that keeps a list of its descriptors takes it off before the thread unbinds or stops the
+ * scheduler. Only a thread that is bound to a scheduler without workers may call it, from outside
+ * of tasks. It never suspends. Errors: -ESRCH on a thread that is not bound, -EDEADLK from a task,
+ * -EINVAL when the scheduler has workers, -EMFILE, -ENFILE, -ENOMEM.
  */
 THRUM_API THRUM_NODISCARD int thrum_poll_fd(void);
 
 /*
- * Runs what can run on this thread, until nothing is left that can: also what that starts. `*next`
- * (may be NULL) is the time at which to call it again at the latest, or THRUM_FOREVER. It is called
- * in each turn of the loop, right before that waits; what is posted after it, and before the wait,
- * by this thread, is run in the next turn. It does not sleep; what it runs may wait as ever.
- * Callers and errors are those of thrum_poll_fd. It never suspends its caller.
+ * Runs what can run on this thread, until nothing is left that can: also what that starts, so tasks
+ * that always have something to do keep the loop from its wait. `*next` (may be NULL) becomes the
+ * time at which to call it again at the latest, or THRUM_FOREVER. It is called in each turn of the
+ * loop, right before that waits; what this thread posts or wakes between the two makes the
+ * descriptor readable, as what other threads do, also where it brings `next` forward. It does not
+ * sleep; what it runs may wait as ever. Callers and errors, which leave `*next` as it was, are
+ * those of thrum_poll_fd. It never suspends its caller.
  */
 THRUM_API THRUM_NODISCARD int thrum_poll_run(thrum_time *next);
 

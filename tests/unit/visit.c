@@ -246,3 +246,53 @@ TEST(a_thread_that_runs_is_not_taken_for_one_in_its_loop) {
     CHECK_EQ(pthread_join(thread, NULL), 0);
     rig_stop(&g.r);
 }
+
+static thrum_event told = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false);
+
+static int await_told(void *arg) {
+    CHECK_EQ(thrum_event_wait(&told), 0);
+    return count(arg);
+}
+
+static void count_run(thrum_task *self, void *arg) {
+    (void)self;
+    (void)count(arg);
+}
+
+static int is_ready(void) {
+    struct pollfd fd = {.fd = thrum_poll_fd(), .events = POLLIN};
+    return poll(&fd, 1, 0);
+}
+
+/* The descriptor is ready at once, and no more when the turn is over. */
+static void is_told(const atomic_int *ran, int runs) {
+    CHECK_EQ(is_ready(), 1);
+    CHECK_EQ(thrum_poll_run(&g.next), 0);
+    CHECK_EQ(atomic_load(ran), runs);
+    CHECK_EQ(is_ready(), 0);
+}
+
+TEST(what_the_loop_itself_starts_between_the_turn_and_its_wait_makes_the_descriptor_readable) {
+    /* A task, one that is tied to the thread, a batch, a fiber that is woken, a deadline. */
+    atomic_int ran = 0;
+    thrum_attr pinned = THRUM_ATTR_INIT;
+    thrum_task tasks[2];
+    thrum_task *const batch[2] = {&tasks[0], &tasks[1]};
+    pinned.flags = THRUM_PINNED;
+    begin();
+    CHECK_EQ(thrum_go(await_told, &ran), 0);
+    CHECK_EQ(thrum_poll_run(NULL), 0);
+    CHECK_EQ(thrum_go(count, &ran), 0);
+    is_told(&ran, 1);
+    CHECK_EQ(thrum_go_with(&pinned, count, &ran), 0);
+    is_told(&ran, 2);
+    thrum_task_init(&tasks[0], count_run, &ran);
+    thrum_task_init(&tasks[1], count_run, &ran);
+    CHECK_EQ(thrum_task_post_batch(g.r.sched, batch, 2), 0);
+    is_told(&ran, 4);
+    thrum_event_signal(&told);
+    is_told(&ran, 5);
+    CHECK_EQ(thrum_task_post_until(g.r.sched, &tasks[0], thrum_now()), 0);
+    is_told(&ran, 6);
+    end();
+}

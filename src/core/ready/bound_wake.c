@@ -3,7 +3,6 @@
  */
 #include "core/ready/bound_wake.h"
 
-#include "core/ready/wake.h"
 #include "platform/platform.h"
 
 static bool is_asleep(const th_worker *worker) {

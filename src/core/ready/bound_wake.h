@@ -4,6 +4,7 @@
 #ifndef TH_BOUND_WAKE_H
 #define TH_BOUND_WAKE_H
 
+#include "core/ready/wake.h"
 #include "core/state/worker.h"
 
 /* Without workers: wakes up to n sleeping bound threads for n pieces of work. */
@@ -11,6 +12,16 @@ void th_bound_wake(thrum_sched *sched, uint64_t n);
 
 /* The same, unless one of the sleeping threads watches the deadline. */
 void th_bound_wake_unless(thrum_sched *sched, uint64_t n, int64_t deadline);
+
+/*
+ * By a bound thread that has queued work for itself. In a loop that is not its own that may be
+ * about to wait, so it is told like a thread that sleeps (worker/visit.c).
+ */
+static inline void th_bound_posted(th_worker *worker) {
+    if (th_unlikely(worker->tie.announced)) {
+        (void)th_wake_worker(worker);
+    }
+}
 
 /* Without workers: queues the work that became due in the loose timers, for any bound thread to
  * take. Called by a bound thread. */

@@ -3,6 +3,7 @@
  */
 #include "core/ready/submit.h"
 
+#include "core/ready/bound_wake.h"
 #include "core/ready/pick.h"
 #include "core/ready/wake.h"
 
@@ -27,6 +28,7 @@ static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) 
     } else {
         th_chain_append(&worker->pinned, work);
     }
+    th_bound_posted(worker);
 }
 
 /* Not shown to the thread sanitizer, since work is read in the worker's context (queue/work.h). */

@@ -22,6 +22,7 @@ static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
         sched->policy->submit_external(sched, &worker->posting);
     } else {
         th_chain_append(hint == THRUM_HINT_YIELD ? &worker->pinned_yields : &worker->pinned, work);
+        th_bound_posted(worker);
     }
 }
 
@@ -32,6 +33,7 @@ static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
     } else {
         th_work_link(chain->last, NULL);
         th_chain_join(&worker->pinned, *chain);
+        th_bound_posted(worker);
     }
 }
 

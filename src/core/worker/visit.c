@@ -2,7 +2,9 @@
  * visit.c: a bound thread whose loop is somebody else's (thrum/poll.h).
  *
  * In each turn it runs what there is, and leaves announced as one that sleeps in its set: so
- * whatever comes meanwhile makes the set readable, which the other loop waits for.
+ * whatever comes meanwhile makes the set readable, which the other loop waits for. The thread tells
+ * itself, too, when it queues something then (th_bound_posted): its loop may have begun to wait for
+ * all that it knows.
  */
 #include <errno.h>
 
