@@ -14,6 +14,7 @@ typedef struct guest {
     thrum_time next;
     bool joined;
     int slept; /* waits of the loop that ended by their time */
+    int turns; /* waits of the loop */
 } guest;
 
 static guest g;
@@ -36,10 +37,12 @@ static void wait_in_loop(void) {
     struct pollfd fd = {.fd = thrum_poll_fd(), .events = POLLIN};
     CHECK(fd.fd >= 0);
     const thrum_time left = g.next == THRUM_FOREVER ? THRUM_FOREVER : g.next - thrum_now();
-    const int ms = left == THRUM_FOREVER ? -1 : left > 0 ? (int)(left / 1000000) + 1 : 0;
+    const int whole = left < THRUM_S(60) ? (int)(left / 1000000) + 1 : 60000;
+    const int ms = left == THRUM_FOREVER ? -1 : left > 0 ? whole : 0;
     const int n = poll(&fd, 1, ms);
     CHECK(n >= 0);
     g.slept += n == 0;
+    g.turns++;
 }
 
 static int count(void *arg) {
@@ -294,5 +297,112 @@ TEST(what_the_loop_itself_starts_between_the_turn_and_its_wait_makes_the_descrip
     is_told(&ran, 5);
     CHECK_EQ(thrum_task_post_until(g.r.sched, &tasks[0], thrum_now()), 0);
     is_told(&ran, 6);
+    end();
+}
+
+static int sleep_often(void *arg) {
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(thrum_sleep(THRUM_MS(1)), 0);
+    }
+    return count(arg);
+}
+
+TEST(the_loop_does_not_turn_for_nothing) {
+    /* One turn a sleep at most, as the time that is told is neither early nor over. */
+    atomic_int ran = 0;
+    begin();
+    CHECK_EQ(thrum_go(sleep_often, &ran), 0);
+    for (;;) {
+        CHECK_EQ(thrum_poll_run(&g.next), 0);
+        if (atomic_load(&ran) == 1) {
+            break;
+        }
+        wait_in_loop();
+    }
+    CHECK(g.turns <= 10); /* fewer, where a sleep is over before the loop has begun to wait */
+    CHECK_EQ(g.slept, g.turns);
+    CHECK_EQ(g.next, THRUM_FOREVER);
+    end();
+}
+
+TEST(the_first_of_several_deadlines_is_told_and_no_later_one) {
+    /* Also one that comes when the later one has been told. */
+    thrum_task early;
+    atomic_int ran = 0;
+    begin();
+    const thrum_time soon = thrum_after_s(50);
+    CHECK_EQ(thrum_go(await_told, &ran), 0);
+    thrum_task_init(&early, count_run, &ran);
+    CHECK_EQ(thrum_task_post_until(g.r.sched, &early, thrum_after_s(100)), 0);
+    CHECK_EQ(thrum_poll_run(&g.next), 0);
+    CHECK(g.next > soon);
+    thrum_task sooner;
+    thrum_task_init(&sooner, count_run, &ran);
+    CHECK_EQ(thrum_task_post_until(g.r.sched, &sooner, soon), 0);
+    CHECK_EQ(is_ready(), 1);
+    CHECK_EQ(thrum_poll_run(&g.next), 0);
+    CHECK_EQ(g.next, soon);
+    thrum_task_wakeup(&early);
+    thrum_task_wakeup(&sooner);
+    thrum_event_signal(&told);
+    CHECK_EQ(thrum_poll_run(&g.next), 0);
+    CHECK_EQ(atomic_load(&ran), 3);
+    CHECK_EQ(g.next, THRUM_FOREVER);
+    end();
+}
+
+static void *signal_told(void *arg) {
+    (void)arg;
+    thrum_event_signal(&told);
+    return NULL;
+}
+
+TEST(a_thread_that_wakes_a_fiber_wakes_the_loop) {
+    /* The fiber is this thread's, and the loop waits without a deadline. */
+    atomic_int ran = 0;
+    begin();
+    for (int i = 0; i < 100; i++) {
+        pthread_t thread;
+        CHECK_EQ(thrum_go(await_told, &ran), 0);
+        CHECK_EQ(thrum_poll_run(&g.next), 0);
+        CHECK_EQ(g.next, THRUM_FOREVER);
+        CHECK_EQ(pthread_create(&thread, NULL, signal_told, NULL), 0);
+        wait_in_loop();
+        CHECK_EQ(thrum_poll_run(&g.next), 0);
+        CHECK_EQ(atomic_load(&ran), i + 1);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    CHECK_EQ(g.turns, 100);
+    end();
+}
+
+TEST(a_stop_between_two_turns_runs_what_is_left) {
+    /* The thread is unbound by it, and the calls say so. */
+    atomic_int ran = 0;
+    begin();
+    CHECK_EQ(thrum_go(sleep_a_little, &ran), 0);
+    CHECK_EQ(thrum_poll_run(&g.next), 0);
+    CHECK_EQ(thrum_go(count, &ran), 0);
+    CHECK_EQ(atomic_load(&ran), 0);
+    rig_stop(&g.r);
+    CHECK_EQ(atomic_load(&ran), 2);
+    CHECK_EQ(thrum_poll_fd(), -ESRCH);
+    CHECK_EQ(thrum_poll_run(NULL), -ESRCH);
+}
+
+TEST(the_descriptor_stays_the_same) {
+    /* Also when descriptors are waited for, and the thread has waited itself. */
+    int ends[2];
+    thrum_io io;
+    begin();
+    const int fd = thrum_poll_fd();
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    CHECK_EQ(thrum_io_adopt(&io, ends[0]), 0);
+    CHECK_EQ(thrum_io_wait(io, THRUM_IO_WRITE, THRUM_FOREVER), THRUM_IO_WRITE);
+    CHECK_EQ(thrum_sleep(THRUM_US(1)), 0);
+    CHECK_EQ(thrum_poll_run(NULL), 0);
+    CHECK_EQ(thrum_poll_fd(), fd);
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK_EQ(close(ends[1]), 0);
     end();
 }
