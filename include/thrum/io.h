@@ -107,7 +107,8 @@ THRUM_API THRUM_NODISCARD int thrum_io_wait(thrum_io io, unsigned bits, thrum_ti
  * What else makes a waiting task due does so here (thrum_task_wakeup, thrum_task_signal,
  * thrum_task_cancel, a stop), and so does the end of the descriptor (thrum_io_close,
  * thrum_io_release), which counts as a cancel. From then on neither the descriptor nor the library
- * touches the task.
+ * touches the task. As at any post, a wakeup that came before, or a signal that no run has
+ * received, makes it due at once; and a thrum_task_cancel may find that its run has begun: -EBUSY.
  *
  * A task and a bound thread may call it, also the task's own body: then it takes effect when the
  * body returns. It never suspends. Errors, with the task still the caller's: -EINVAL unless `bits`

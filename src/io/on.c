@@ -24,10 +24,27 @@ static void unlist(thrum_task *task, uint32_t word) {
     th_direction_unlist(&record->directions[place & 1], task);
 }
 
-/* The task was listed and could not be posted: it is the caller's again. */
-static void take_back(th_direction *direction, thrum_task *task) {
-    th_direction_unlist(direction, task);
-    th_and_relaxed(&task->reserved_word, ~TH_TASK_PLACE); /* relaxed: the task is the caller's */
+/* Gives the task a place. False: it has one, by a caller that may be listing it at this moment. */
+static bool take_place(thrum_task *task, uint32_t place) {
+    uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
+    do {
+        if (old & TH_TASK_PLACE) {
+            return false;
+        }
+        /* lock-free: it fails only when another thread changed the word */
+        /* relaxed: the direction's lock publishes it */
+    } while (!th_cas_relaxed(&task->reserved_word, &old, old | place));
+    return true;
+}
+
+/* The task was not listed, or not posted. A serial one may have another caller's place by now. */
+static void leave_place(thrum_task *task, uint32_t place) {
+    uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
+    /* lock-free: it fails only when another thread changed the word */
+    /* relaxed: nothing to publish */
+    while ((old & TH_TASK_PLACE) == place &&
+           !th_cas_relaxed(&task->reserved_word, &old, old & ~TH_TASK_PLACE)) {
+    }
 }
 
 static int list_and_post(th_record *record, thrum_io io, unsigned index, thrum_sched *sched,
@@ -35,16 +52,19 @@ static int list_and_post(th_record *record, thrum_io io, unsigned index, thrum_s
     const int fd = io.fd; /* the record's may be another one's by now */
     th_direction *direction = &record->directions[index];
     th_store_relaxed(&th_task_xunlist, unlist); /* relaxed: the same in all calls */
-    /* relaxed: the task is the caller's; the direction's lock publishes it */
-    th_or_relaxed(&task->reserved_word, place_of(fd, index));
+    const uint32_t place = place_of(fd, index);
+    if (!take_place(task, place)) {
+        return -EBUSY;
+    }
     int ask = th_direction_list(direction, task, &record->xturn, io.turn);
     if (ask < 0) {
-        th_and_relaxed(&task->reserved_word, ~TH_TASK_PLACE); /* relaxed: as above */
+        leave_place(task, place);
         return ask;
     }
     int code = thrum_task_post_until(sched, task, deadline);
     if (code) {
-        take_back(direction, task);
+        th_direction_unlist(direction, task);
+        leave_place(task, place);
     }
     /* From here on the task may be gone. What was ready before it was listed gives no event. */
     if (ask) {
@@ -74,9 +94,7 @@ int thrum_io_on_until(thrum_io io, unsigned bits, thrum_task *task, thrum_time d
         return -EMFILE;
     }
     /* relaxed: best effort, as for any post; a serial task refuses exactly */
-    if (th_task_is_posted(th_load_relaxed(&task->reserved_mark)) ||
-        /* relaxed: as above */
-        (th_load_relaxed(&task->reserved_word) & TH_TASK_PLACE)) {
+    if (th_task_is_posted(th_load_relaxed(&task->reserved_mark))) {
         return -EBUSY;
     }
     code = th_record_join(record, io.turn, sched);
