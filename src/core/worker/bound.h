@@ -26,7 +26,10 @@ th_work *th_bound_look(th_worker *worker);
  */
 int64_t th_bound_pass(th_worker *worker);
 
-/* By the owner: it no longer counts as asleep since it passed; what it was woken for is seen to. */
+/*
+ * In the worker's context: it no longer counts as asleep since it passed; what it was woken for is
+ * seen to.
+ */
 void th_bound_come_back(th_worker *worker);
 
 /*
