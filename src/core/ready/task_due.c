@@ -18,7 +18,9 @@ bool th_task_expire(thrum_task *task, th_work **work) {
         /* relaxed: timers publish nothing; the lock orders what the post wrote */
     } while (!th_cas_relaxed(&task->reserved_word, &word, word | TH_TASK_EXPIRED));
     if (th_unlikely((word & TH_TASK_PLACE) != 0)) {
-        th_task_xunlist(task, word);
+        /* relaxed: set before the place was taken; later calls set it to the same */
+        th_task_unlist_fn unlist_it = th_load_relaxed(&th_task_xunlist);
+        unlist_it(task, word);
         th_and_relaxed(&task->reserved_word, ~TH_TASK_PLACE); /* relaxed: the task is ours */
     }
     *work = th_task_work(task);

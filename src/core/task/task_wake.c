@@ -38,7 +38,9 @@ static void unlist(thrum_task *task) {
     /* relaxed: a list that empties the place itself takes the bits away under its lock */
     uint32_t word = th_load_relaxed(&task->reserved_word);
     if (th_unlikely((word & TH_TASK_PLACE) != 0)) {
-        th_task_xunlist(task, word);
+        /* relaxed: set before the place was taken; later calls set it to the same */
+        th_task_unlist_fn unlist_it = th_load_relaxed(&th_task_xunlist);
+        unlist_it(task, word);
         th_and_relaxed(&task->reserved_word, ~TH_TASK_PLACE); /* relaxed: the task is ours */
     }
 }

@@ -207,6 +207,51 @@ SIM_WORLD(io_on_cancel, .asleep = whole_asleep, .keeps_memory = true) {
     end();
 }
 
+/* ---- a serial task that two list at the same time ---- */
+
+static thrum_io rival;
+static unsigned refused;
+static whole_gate tried[2];
+
+static void lists_serial(thrum_task *self, void *arg) {
+    whole_count(self, NULL);
+    int code = thrum_io_on(arg ? rival : io, THRUM_IO_READ, &whole_tasks[2]);
+    sim_check(code == 0 || code == -EBUSY);
+    if (code) {
+        (void)th_add_relaxed(&refused, 1u); /* relaxed: the gates order it */
+    }
+    whole_open(&tried[arg != NULL]);
+}
+
+static bool is_empty(thrum_io of) {
+    th_direction *direction = &th_record_at(of.fd)->directions[0];
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    bool empty = direction->task == NULL;
+    th_word32_publish(&direction->xword, word);
+    return empty;
+}
+
+/* One of them is refused, and a stop leaves no place taken. */
+SIM_WORLD(io_on_serial, .asleep = whole_asleep, .keeps_memory = true) {
+    int more[2];
+    begin(2);
+    sim_pipe(more);
+    sim_check(thrum_io_adopt(&rival, more[0]) == 0);
+    thrum_task_init(&whole_tasks[2], stays, NULL);
+    thrum_task_set_serial(&whole_tasks[2]);
+    whole_post(sched, 0, lists_serial, NULL);
+    whole_post(sched, 1, lists_serial, &rival);
+    whole_pass(&tried[0]);
+    whole_pass(&tried[1]);
+    whole_stop(sched);
+    sim_check(runs + refused == 2); /* an event may be false: then the other one came later */
+    sim_check(is_empty(io) && is_empty(rival));
+    sim_check(thrum_io_close(io) == 0 && thrum_io_close(rival) == 0);
+    th_os_io_close(fds[1]);
+    th_os_io_close(more[1]);
+    sim_check(sim_descriptors() == 0);
+}
+
 /* ---- several schedulers (R9) ---- */
 
 static thrum_sched *both[2];
