@@ -468,7 +468,7 @@ TEST(of_two_that_list_a_serial_task_one_is_refused) {
     ends_open_half(&e[1], PIPE);
     job_init(&j, e[0].io[0], THRUM_IO_READ);
     thrum_task_set_serial(&j.task);
-    for (int i = 0; i < SCALED(2000); i++) {
+    for (int i = 0; i < SCALED(100); i++) {
         atomic_int ready = 0;
         rival rivals[2];
         thrum_handle *handles[2];
