@@ -159,6 +159,28 @@ THRUM_API THRUM_NODISCARD int64_t thrum_readv_until(thrum_io io, const thrum_iov
 THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_iovec *parts,
                                                      unsigned n, thrum_time deadline);
 
+/*
+ * Copies bytes until `from` has no more, `limit` bytes were copied (UINT64_MAX: all there are), or
+ * the deadline has passed. It may suspend. Any thread may call it. It returns how many bytes were
+ * written to `to`; 0: the end came first, or `limit` is 0. If nothing was written, it returns the
+ * code that ended it: those of thrum_read_until and thrum_write_until, -EOPNOTSUPP when one of the
+ * two is a socket with messages, -ENOMEM. An error behind a count is that of later reads of
+ * `from`, or writes to `to`, until it is closed.
+ *
+ * No byte is lost, whatever ends it, where `from` is a socket, a pipe or a file: what was not
+ * written is still there to be read. Of others (ttys, and pipes that the system cannot splice) up
+ * to 64 KiB may have been read that can not be written any more: then it returns -EIO, whatever was
+ * written before, and those bytes are lost.
+ *
+ * The two directions are held only while bytes move, so other callers' reads and writes may come
+ * between two pieces. A close of either end ends it. Bytes from or to a pipe are moved by the
+ * system without a copy (splice); for that O_NONBLOCK is set on a socket at the other end, until it
+ * is released, unless others share it (thrum_io_adopt_shared). Otherwise 64 KiB of memory are taken
+ * meanwhile.
+ */
+THRUM_API THRUM_NODISCARD int64_t thrum_copy(thrum_io from, thrum_io to, uint64_t limit,
+                                             thrum_time deadline);
+
 THRUM_END_DECLS
 
 #endif

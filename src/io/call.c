@@ -28,7 +28,10 @@ static TH_NO_TSAN void has_waited(th_fiber *fiber) {
     fiber->ready_calls = 0;
 }
 
-int th_inside_enter(th_inside *inside, thrum_io io, unsigned direction, thrum_time deadline) {
+/* What is in the past for every clock: a wait until then ends at once. */
+#define TRY ((thrum_time)0)
+
+static inline int enter(th_inside *inside, thrum_io io, unsigned direction, thrum_time deadline) {
     th_record *record = th_record_at(io.fd);
     if (!record || !io.turn) {
         return -EBADF;
@@ -37,7 +40,7 @@ int th_inside_enter(th_inside *inside, thrum_io io, unsigned direction, thrum_ti
     if (th_unlikely(th_load_relaxed(&record->xturn) != io.turn)) {
         return th_record_refusal(record, io.turn);
     }
-    if (deadline != THRUM_FOREVER && deadline <= thrum_now()) {
+    if (deadline != THRUM_FOREVER && deadline != TRY && deadline <= thrum_now()) {
         return -ETIMEDOUT;
     }
     const unsigned index = direction == THRUM_IO_WRITE;
@@ -57,6 +60,15 @@ int th_inside_enter(th_inside *inside, thrum_io io, unsigned direction, thrum_ti
         return th_record_refusal(record, io.turn);
     }
     return 0;
+}
+
+int th_inside_enter(th_inside *inside, thrum_io io, unsigned direction, thrum_time deadline) {
+    return enter(inside, io, direction, deadline == TRY ? deadline - 1 : deadline);
+}
+
+int th_inside_try(th_inside *inside, thrum_io io, unsigned direction) {
+    int code = enter(inside, io, direction, TRY);
+    return code == -ETIMEDOUT ? -EBUSY : code;
 }
 
 /*

@@ -24,6 +24,9 @@ typedef struct th_inside {
  */
 int th_inside_enter(th_inside *inside, thrum_io io, unsigned direction, thrum_time deadline);
 
+/* The same without waiting for others: -EBUSY, if another caller has the direction. */
+int th_inside_try(th_inside *inside, thrum_io io, unsigned direction);
+
 /* Before each try: waits until it is worth it. 0, or the code that ends the call. */
 int th_inside_await_slow(th_inside *inside);
 static inline int th_inside_await(th_inside *inside) {

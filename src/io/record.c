@@ -131,6 +131,7 @@ typedef struct origin {
     th_os_kind kind;
     bool fresh; /* the system has just given out the number */
     bool alone; /* nothing else has the description */
+    bool shared;
     bool pooled;
 } origin;
 
@@ -158,6 +159,7 @@ static int take_over(thrum_io *out, int fd, origin from, const th_os_identity *i
         th_store_relaxed(&record->xfresh, from.alone);
         record->forks = th_atfork_count();
         record->nonblocking = !was;
+        record->shared = from.shared;
         record->pooled = from.pooled;
         record->known = identity != NULL;
         record->identity = identity ? *identity : (th_os_identity){0};
@@ -181,7 +183,7 @@ int th_record_adopt(thrum_io *out, int fd, th_os_kind kind, bool fresh) {
 }
 
 int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool pooled) {
-    const origin from = {.kind = kind, .fresh = true, .pooled = pooled};
+    const origin from = {.kind = kind, .fresh = true, .shared = true, .pooled = pooled};
     return take_over(out, fd, from, NULL);
 }
 

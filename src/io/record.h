@@ -31,6 +31,7 @@ typedef struct th_record {
     bool xfresh;      /* nothing but a fork has duplicated it: then a close is enough. It ends,
                          with the lock, when the descriptor is lent (thrum_io_fd) */
     bool nonblocking; /* O_NONBLOCK was set here, and is taken back */
+    bool shared;      /* others use the description: nothing of it is changed */
     bool pooled;      /* its calls may wait, so they are made on the blocking pool (shared.h) */
     bool known;       /* `identity` is */
     uint32_t forks;   /* the number of forks when it was taken over */

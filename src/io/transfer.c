@@ -60,9 +60,12 @@ static int64_t read_some(th_inside *inside, void *to, size_t size, th_leftover *
 
 static int enter_to_read(th_inside *inside, thrum_io io, thrum_time deadline) {
     int code = th_inside_enter(inside, io, THRUM_IO_READ, deadline);
-    if (!code && inside->record->kind == TH_OS_DATAGRAM) {
+    if (code) {
+        return code;
+    }
+    code = inside->record->kind == TH_OS_DATAGRAM ? -EOPNOTSUPP : inside->direction->error;
+    if (th_unlikely(code)) {
         th_inside_leave(inside, inside->ready ? TH_LEFT_MORE : TH_LEFT_NOTHING);
-        code = -EOPNOTSUPP;
     }
     return code;
 }

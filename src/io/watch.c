@@ -71,7 +71,8 @@ static int find_closed(th_watched watched[], unsigned n) {
 static int ask(th_watched watched[], unsigned n, int wakeup, thrum_time deadline) {
     th_os_polled polled[TH_WATCHED_MAX];
     for (unsigned k = 0; k < n; k++) {
-        polled[k] = (th_os_polled){.fd = watched[k].io.fd, .bits = watched[k].bits};
+        const int fd = watched[k].aside ? -1 : watched[k].io.fd;
+        polled[k] = (th_os_polled){.fd = fd, .bits = watched[k].bits};
     }
     int code;
     do {
@@ -128,7 +129,8 @@ static int begin(th_watched watched[], unsigned n, const th_fiber *fiber) {
         watched[k].record = th_record_named(watched[k].io, &code);
         if (watched[k].record) {
             const uint32_t turn = watched[k].io.turn;
-            code = fiber ? th_record_join(watched[k].record, turn, fiber->sched) : 0;
+            const bool joins = fiber && !watched[k].aside;
+            code = joins ? th_record_join(watched[k].record, turn, fiber->sched) : 0;
         }
         if (code) {
             return code;

@@ -11,6 +11,7 @@
 typedef struct th_watched {
     thrum_io io;
     unsigned bits;      /* what for: THRUM_IO_READ, THRUM_IO_WRITE */
+    bool aside;         /* it is not waited for; only its end ends the wait */
     int ready;          /* the bits that are ready, 0, or -EBADF: it was closed */
     th_record *record;  /* what follows is the wait's own */
     th_waiter parts[2]; /* one a direction */

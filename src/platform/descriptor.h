@@ -125,10 +125,27 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
 int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsigned n);
 
 /*
- * The same where others share the description, so that it must not be told not to wait: -EAGAIN
- * when it is not ready. A call on a file waits for the device; another one may wait if somebody
- * takes what is there, or the room, in this very moment. So they are not for workers. A write may
- * be short.
+ * As th_os_io_read on a stream socket, but the bytes stay where they are. The second takes n that
+ * were seen so; they are written to memory of that size, which may as well be left as it is.
+ */
+int64_t th_os_io_peek(int fd, void *to, size_t size);
+int64_t th_os_io_skip(int fd, th_os_kind kind, void *memory, size_t n);
+/* Puts a file's position back by n bytes. */
+int th_os_io_unread(int fd, size_t n);
+
+/*
+ * Moves up to n bytes from one descriptor to another, of which one is a pipe, and neither waits
+ * (th_os_io_nonblocking). Returns their number, 0 at the end; -EAGAIN: the one is empty, or the
+ * other one full; -EINVAL, -ENOSYS or -EOPNOTSUPP: the system cannot do that with these two; or its
+ * code. Where nobody reads any more it is -EPIPE, and the calling thread gets no signal.
+ */
+int64_t th_os_io_splice(int from, int to, size_t n);
+
+/*
+ * Reads and writes where others share the description, so that it must not be told not to wait:
+ * -EAGAIN when it is not ready. A call on a file waits for the device; another one may wait if
+ * somebody takes what is there, or the room, in this very moment. So they are not for workers. A
+ * write may be short.
  */
 int64_t th_os_io_readv_shared(int fd, th_os_kind kind, const th_os_part parts[], unsigned n);
 int64_t th_os_io_writev_shared(int fd, th_os_kind kind, const th_os_part parts[], unsigned n);

@@ -22,7 +22,7 @@ typedef enum th_os_fault {
     TH_OS_FAULT_POLLSET_ADD,    /* th_os_pollset_add */
     TH_OS_FAULT_EVENTFD,        /* th_os_wakeup_open */
     TH_OS_FAULT_PWAIT2,         /* epoll_pwait2: then waits are in whole milliseconds */
-    TH_OS_FAULT_READ,           /* th_os_io_read, th_os_io_readv */
+    TH_OS_FAULT_READ,           /* th_os_io_read, th_os_io_readv, th_os_io_peek */
     TH_OS_FAULT_WRITE,          /* th_os_io_write, th_os_io_writev */
     TH_OS_FAULT_ACCEPT,         /* th_os_io_accept */
     TH_OS_FAULT_ABORTED,        /* th_os_io_accept: a connection that ended before it was taken */
@@ -33,6 +33,8 @@ typedef enum th_os_fault {
     TH_OS_FAULT_RESOLVE,        /* th_os_resolve */
     TH_OS_FAULT_REOPEN,         /* th_os_io_reopen */
     TH_OS_FAULT_DUPLICATE,      /* th_os_io_duplicate */
+    TH_OS_FAULT_SPLICE,         /* th_os_io_splice */
+    TH_OS_FAULT_UNREAD,         /* th_os_io_unread */
     TH_OS_FAULT_KINDS
 } th_os_fault;
 

@@ -12,16 +12,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
 #include "platform/faults.h"
+#include "platform/linux/interrupted.h"
 
 _Static_assert(sizeof(th_os_part) == sizeof(struct iovec) &&
                    offsetof(th_os_part, base) == offsetof(struct iovec, iov_base) &&
@@ -97,19 +96,6 @@ int th_os_io_nonblocking(int fd, bool on) {
 
 /* ---- transfers ---- */
 
-/* The code of an interrupted call is never seen: it is made again. */
-#define RETRY(call_)                                                                               \
-    ({                                                                                             \
-        int saved_ = th_os_errno_get();                                                            \
-        int64_t n_;                                                                                \
-        do {                                                                                       \
-            n_ = (call_);                                                                          \
-            n_ = n_ < 0 ? -(int64_t)th_os_errno_get() : n_;                                        \
-        } while (n_ == -EINTR);                                                                    \
-        th_os_errno_set(saved_);                                                                   \
-        n_;                                                                                        \
-    })
-
 int64_t th_os_io_read(int fd, th_os_kind kind, void *to, size_t size) {
     if (th_os_fails(TH_OS_FAULT_READ)) {
         return -ENOBUFS;
@@ -132,20 +118,10 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
 }
 
 static int64_t write_masked(int fd, const th_os_part parts[], unsigned n) {
-    const struct timespec at_once = {0};
-    sigset_t pipe_only;
-    sigset_t before;
-    sigset_t pending;
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
-    sigpending(&pending);
-    bool had = sigismember(&pending, SIGPIPE) == 1; /* it is blocked already, then */
-    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    masked m;
+    mask_begin(&m);
     int64_t result = RETRY(writev(fd, (const struct iovec *)(const void *)parts, (int)n));
-    if (result == -EPIPE && !had) {
-        (void)RETRY(sigtimedwait(&pipe_only, NULL, &at_once));
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    mask_end(&m, result == -EPIPE);
     return result;
 }
 

@@ -11,25 +11,13 @@
 #include <unistd.h>
 
 #include "platform/faults.h"
+#include "platform/linux/interrupted.h"
 
 /* The C libraries differ in the type of these sizes, and one's macro in signs. */
 typedef __typeof__(((struct msghdr *)0)->msg_controllen) control_size;
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 
 #define AT_ONCE 16u /* messages of one call of the system */
-
-/* What a call returned, or its code; it is made again when it was interrupted. */
-#define RETRY(call_)                                                                               \
-    ({                                                                                             \
-        int saved_ = th_os_errno_get();                                                            \
-        int64_t n_;                                                                                \
-        do {                                                                                       \
-            n_ = (call_);                                                                          \
-            n_ = n_ < 0 ? -(int64_t)th_os_errno_get() : n_;                                        \
-        } while (n_ == -EINTR);                                                                    \
-        th_os_errno_set(saved_);                                                                   \
-        n_;                                                                                        \
-    })
 
 /* ---- messages ---- */
 

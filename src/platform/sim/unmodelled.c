@@ -1,5 +1,6 @@
 /*
- * unmodelled.c: calls that no world makes: on descriptors that other processes share.
+ * unmodelled.c: calls that no world makes: on descriptors that other processes share, and
+ * those that copy from one to another.
  */
 #include <errno.h>
 
@@ -26,6 +27,34 @@ int64_t th_os_io_writev_shared(int fd, th_os_kind kind, const th_os_part parts[]
 int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n) {
     (void)fd;
     (void)parts;
+    (void)n;
+    return -EOPNOTSUPP;
+}
+
+int64_t th_os_io_peek(int fd, void *to, size_t size) {
+    (void)fd;
+    (void)to;
+    (void)size;
+    return -EOPNOTSUPP;
+}
+
+int64_t th_os_io_skip(int fd, th_os_kind kind, void *memory, size_t n) {
+    (void)fd;
+    (void)kind;
+    (void)memory;
+    (void)n;
+    return -EOPNOTSUPP;
+}
+
+int th_os_io_unread(int fd, size_t n) {
+    (void)fd;
+    (void)n;
+    return -EOPNOTSUPP;
+}
+
+int64_t th_os_io_splice(int from, int to, size_t n) {
+    (void)from;
+    (void)to;
     (void)n;
     return -EOPNOTSUPP;
 }
