@@ -118,6 +118,7 @@ static thrum_mutex mutex = THRUM_MUTEX_INIT;
 static thrum_rwlock rwlock = THRUM_RWLOCK_INIT;
 static thrum_sem sem = THRUM_SEM_INIT(0);
 static thrum_chan *chan;
+static thrum_chan *other;
 
 static void lock_and_unlock(void) {
     for (int i = 0; i < ROUNDS; i++) {
@@ -147,6 +148,36 @@ static void send_and_receive(void) {
     }
 }
 
+/* One of two channels has an element. */
+static void select_at_once(void) {
+    for (int i = 0; i < ROUNDS; i++) {
+        thrum_case cases[] = {THRUM_RECV_CASE(chan, &i), THRUM_RECV_CASE(other, &i)};
+        must(thrum_chan_send(chan, &i));
+        must(thrum_select(cases, 2, THRUM_FOREVER));
+    }
+}
+
+static int sends_each(void *arg) {
+    (void)arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        must(thrum_chan_send(other, &i));
+        thrum_yield();
+    }
+    return 0;
+}
+
+/* Each select waits until the other fiber sends. */
+static void select_and_wait(void) {
+    thrum_handle *handle;
+    must(thrum_spawn(&handle, sends_each, NULL));
+    for (int i = 0; i < ROUNDS; i++) {
+        int got;
+        thrum_case cases[] = {THRUM_RECV_CASE(chan, &got), THRUM_RECV_CASE(other, &got)};
+        must(thrum_select(cases, 2, THRUM_FOREVER));
+    }
+    must(thrum_join(handle, NULL));
+}
+
 static void timer_in_and_out(void) {
     thrum_time far = thrum_after_s(1000);
     for (int i = 0; i < ROUNDS; i++) {
@@ -173,6 +204,8 @@ static const struct {
     {"rwlock: read lock + unlock", read_lock_and_unlock},
     {"semaphore: post + wait, a unit is there", post_and_take},
     {"channel: send + receive, buffered", send_and_receive},
+    {"select: send + receive from one of two", select_at_once},
+    {"select: wait for one of two, a sender's turn", select_and_wait},
     {"timer: task posted until then + cancelled + run", timer_in_and_out},
 };
 
@@ -182,6 +215,7 @@ static int all(void *arg) {
         thrum_task_init(&tasks[i], posted, NULL);
     }
     must(thrum_chan_create(&chan, sizeof(int), 16));
+    must(thrum_chan_create(&other, sizeof(int), 16));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         rows[i].run();
         CALLGRIND_ZERO_STATS;
@@ -189,6 +223,7 @@ static int all(void *arg) {
         CALLGRIND_DUMP_STATS_AT(rows[i].name);
     }
     thrum_chan_destroy(chan);
+    thrum_chan_destroy(other);
     printf("rounds %d\n", ROUNDS);
     return 0;
 }
