@@ -1,5 +1,6 @@
 /*
- * thrum/chan.h: channels of elements of one size, and select over several of them.
+ * thrum/chan.h: channels of elements of one size; select over several of them, events and
+ * descriptors.
  *
  * A channel carries copies of elements, first in, first out, from any number of senders to any
  * number of receivers. With capacity 0 (rendezvous) a send waits until a receiver has taken its
@@ -78,45 +79,62 @@ THRUM_API size_t thrum_chan_len(const thrum_chan *chan);
 
 /* ---- select ---- */
 
-/* One of the sends and receives that a select may do; made by the macros below. */
+/*
+ * One of the things that a select may do or wait for; made by the macros below, and by
+ * thrum_io_case (thrum/io.h).
+ */
 typedef struct thrum_case {
-    thrum_chan *chan; /* the channel; NULL: this case never happens */
+    thrum_chan *chan; /* the channel; NULL, of a send or a receive: this case never happens */
     const void *from; /* the element to send */
-    void *to;         /* the memory to receive into */
-    uint32_t kind;    /* THRUM_CASE_SEND, THRUM_CASE_RECV */
-    int32_t status;   /* set for the case that happened: 0, or -EPIPE */
+    void *to;         /* the memory to receive into, or the event */
+    uint32_t kind;    /* THRUM_CASE_SEND, THRUM_CASE_RECV, THRUM_CASE_EVENT, or a descriptor's */
+    int32_t status;   /* set for the case that happened: 0, -EPIPE, or for a descriptor -EBADF */
 } thrum_case;
 THRUM_STATIC_ASSERT(sizeof(void *) != 8 || sizeof(thrum_case) == 32, "part of the ABI");
 
-/* The kinds of a case. */
+/* The kinds of a case: a number in the lowest bits. */
 #define THRUM_CASE_SEND 1u
 #define THRUM_CASE_RECV 2u
+#define THRUM_CASE_EVENT 3u
+#define THRUM_CASE_OTHER 4u
+#define THRUM_CASE_KINDS 255u
 
 /*
- * A case that sends a copy of *elem to the channel, and one that receives into *elem. Both are
- * values of thrum_case.
+ * A case that sends a copy of *elem to the channel, one that receives into *elem, and one that
+ * waits until an event is signaled (thrum/event.h); NULL: it never happens. All are values of
+ * thrum_case.
  */
 #ifdef __cplusplus
 #define THRUM_SEND_CASE(chan_, elem_) (thrum_case{(chan_), (elem_), NULL, THRUM_CASE_SEND, 0})
 #define THRUM_RECV_CASE(chan_, elem_) (thrum_case{(chan_), NULL, (elem_), THRUM_CASE_RECV, 0})
+#define THRUM_EVENT_CASE(event_)                                                                   \
+    (thrum_case{NULL, NULL, (1 ? (event_) : (struct thrum_event *)0), THRUM_CASE_EVENT, 0})
 #else
 #define THRUM_SEND_CASE(chan_, elem_) ((thrum_case){(chan_), (elem_), NULL, THRUM_CASE_SEND, 0})
 #define THRUM_RECV_CASE(chan_, elem_) ((thrum_case){(chan_), NULL, (elem_), THRUM_CASE_RECV, 0})
+#define THRUM_EVENT_CASE(event_)                                                                   \
+    ((thrum_case){NULL, NULL, (1 ? (event_) : (struct thrum_event *)0), THRUM_CASE_EVENT, 0})
 #endif
 
 /*
- * Does exactly one of n sends and receives, waiting until one can be done. It returns the case's
- * index, and its `status` says 0 (done) or -EPIPE (its channel is closed; nothing was moved). Of
- * several that can be done at once each has the same chance. A channel may stand in several cases,
- * to send and to receive as well: a select never receives what it would send itself. A case without
- * a channel never happens; with no other case this only waits for the deadline. With a deadline in
- * the past it does what can be done at once.
+ * Does exactly one of n sends and receives, waiting until one can be done; or finds one of several
+ * events signaled, which consumes the signal of an auto event, or a descriptor ready, which takes
+ * nothing. It returns the case's index, and its `status` says 0 (done) or, with nothing moved,
+ * -EPIPE (its channel is closed) or -EBADF (its descriptor is). Of several that can happen at once
+ * each has the same chance. A channel may stand in several cases, to send and to receive as well: a
+ * select never receives what it would send itself. A case without a channel or an event never
+ * happens; with no other case this only waits for the deadline. With a deadline in the past it does
+ * what can be done at once.
  *
- * The array is the caller's; it and all of the channels must live until the call has returned. Any
- * thread may call it. It may suspend. It allocates only for more than THRUM_SELECT_FRAME cases, or
- * where a send makes an unbounded channel grow. Errors, with nothing done: -ETIMEDOUT past the
- * deadline; -ECANCELED when the caller is cancelled; -EINVAL for a case of neither kind, or too
- * many cases; -ENOMEM.
+ * While it waits it has its place in the queue of each channel and event. It loses them when a
+ * descriptor turns out not to be ready after all, or another caller has taken a signal first.
+ *
+ * The array is the caller's; it and all of the channels and events must live until the call has
+ * returned. Any thread may call it. It may suspend. It allocates only for more than
+ * THRUM_SELECT_FRAME cases, or where a send makes an unbounded channel grow. Errors, with nothing
+ * done: -ETIMEDOUT past the deadline; -ECANCELED when the caller is cancelled; -EINVAL for a case
+ * of no kind, or too many cases; -ENOMEM; with descriptors also those of a wait for one (the top of
+ * thrum/io.h).
  */
 THRUM_API THRUM_NODISCARD int thrum_select(thrum_case cases[], size_t n, thrum_time deadline);
 

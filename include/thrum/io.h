@@ -24,6 +24,7 @@
 #define THRUM_IO_H
 
 #include "thrum/base.h"
+#include "thrum/chan.h"
 #include "thrum/task.h"
 
 THRUM_BEGIN_DECLS
@@ -98,6 +99,19 @@ THRUM_API int thrum_io_shutdown(thrum_io io, unsigned bits);
  * -ECANCELED.
  */
 THRUM_API THRUM_NODISCARD int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline);
+
+/* The most descriptors among the cases of one select. */
+#define THRUM_SELECT_IO_MAX 32
+
+/*
+ * Makes a case for thrum_select (thrum/chan.h), which happens when the descriptor is ready in the
+ * direction `bit`, as for thrum_io_wait; its `status` is 0 then, and -EBADF when the descriptor is
+ * closed (-ESHUTDOWN: it is the parent's, of a fork). It takes nothing. Another caller may be
+ * faster, so what the program does next may wait all the same: give it a deadline. With another
+ * `bit`, or more than THRUM_SELECT_IO_MAX of them, the select returns -EINVAL. Any thread may call
+ * it. It never suspends.
+ */
+THRUM_API THRUM_NODISCARD thrum_case thrum_io_case(thrum_io io, unsigned bit);
 
 /*
  * Posts a task to the caller's scheduler once the descriptor is ready in one direction: a

@@ -23,6 +23,7 @@
 #include "core/state/thread.h"
 #include "core/wait/wait.h"
 #include "platform/platform.h"
+#include "sync/event.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -174,6 +175,14 @@ static bool stand(thrum_event *event, th_waiter *part) {
             return true;
         }
     }
+}
+
+bool th_event_stand(thrum_event *event, th_waiter *part) {
+    return stand(event, part);
+}
+
+void th_event_leave(thrum_event *event, th_waiter *part) {
+    (void)leave(event, part);
 }
 
 /*

@@ -73,8 +73,9 @@ typedef struct th_waiter {
     bool shielded; /* constant: never cancelled, only its deadline ends it early */
     int64_t deadline; /* the wait's deadline, as far as snapshots must know it, or TH_FOREVER */
     /*
-     * For a waiter that is not timed and can be cancelled (cancel.h), else NULL: takes it off the
-     * list, under the list's lock, if it still stands there.
+     * For a waiter that is not timed and can be cancelled (cancel.h): takes it off the list, under
+     * the list's lock, if it still stands there. For a timed one of a plain thread that waits in
+     * the system: tells it, before the release. Else NULL.
      */
     bool (*leave)(void *object, struct th_waiter *waiter);
     void *object; /* the object that it waits for and on whose list it stands; a part's whole */

@@ -1,0 +1,117 @@
+/*
+ * case.c: descriptors among the cases of a select (sync/among.h).
+ *
+ * A part of the select's wait stands among the watchers of a direction, as those of thrum_io_wait
+ * do, and the system is asked behind that (io/DIRECTION.md, R14).
+ */
+#include <errno.h>
+
+#include "core/state/fiber_state.h"
+#include "io/direction.h"
+#include "io/record.h"
+#include "sync/among.h"
+#include "thrum/io.h"
+
+#define BIT_SHIFT 8 /* of a case's kind: above it the direction, as a bit */
+
+_Static_assert(THRUM_SELECT_IO_MAX == TH_OS_POLLED_MAX, "one limit");
+_Static_assert(sizeof(void *) == sizeof(thrum_io), "a case has room for it");
+
+static thrum_io io_of(const thrum_case *c) {
+    const uint64_t value = (uintptr_t)c->to;
+    return (thrum_io){(int32_t)(uint32_t)value, (uint32_t)(value >> 32)};
+}
+
+static unsigned bit_of(const thrum_case *c) {
+    return c->kind >> BIT_SHIFT;
+}
+
+static th_direction *direction_of(const thrum_case *c) {
+    th_record *record = th_record_at(io_of(c).fd);
+    return record ? &record->directions[bit_of(c) == THRUM_IO_WRITE] : NULL;
+}
+
+/* 0, or the code of one that is not open. */
+static int refusal_of(const thrum_case *c) {
+    const thrum_io io = io_of(c);
+    const th_record *record = th_record_at(io.fd);
+    if (!record || !io.turn) {
+        return -EBADF;
+    }
+    /* pairs: th_record_adopt; the turn. A close sets CLOSING before it wakes; a word without it is
+     * that of a later turn */
+    const uint32_t word = th_load_acquire(&record->directions[0].xword);
+    if (th_load_relaxed(&record->xturn) != io.turn) { /* relaxed: ordered by the acquire */
+        return th_record_refusal(record, io.turn);
+    }
+    return word & TH_IO_CLOSING ? -EBADF : 0;
+}
+
+static bool is_ours(const thrum_case *c) {
+    return (c->kind & THRUM_CASE_KINDS) == THRUM_CASE_OTHER;
+}
+
+/* Sets the status of those that are not open, and their bits. */
+static uint32_t find_closed(thrum_case cases[], size_t n) {
+    uint32_t closed = 0;
+    unsigned k = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (is_ours(&cases[i])) {
+            const int code = refusal_of(&cases[i]);
+            cases[i].status = code;
+            closed |= (uint32_t)(code != 0) << k++;
+        }
+    }
+    return closed;
+}
+
+static int ask(thrum_case cases[], size_t n, int wakeup, thrum_time deadline, uint32_t *ready) {
+    th_os_polled polled[TH_OS_POLLED_MAX];
+    unsigned count = 0;
+    /* seq: in the lists before the system is asked, as in watch.c */
+    th_fence_seq();
+    const uint32_t closed = find_closed(cases, n);
+    for (size_t i = 0; i < n; i++) {
+        if (is_ours(&cases[i])) {
+            const int fd = closed >> count & 1 ? -1 : io_of(&cases[i]).fd;
+            polled[count++] = (th_os_polled){.fd = fd, .bits = bit_of(&cases[i])};
+        }
+    }
+    int code = th_os_io_poll_any(polled, count, wakeup, closed ? 0 : deadline);
+    /* Once it is closed, the number may be another one's. */
+    *ready = find_closed(cases, n);
+    for (unsigned k = 0; k < count && code > 0; k++) {
+        *ready |= (uint32_t)((polled[k].ready & polled[k].bits) != 0) << k;
+    }
+    return *ready ? 1 : code < 0 ? code : 0;
+}
+
+static int join(const thrum_case *c) {
+    th_record *record = th_record_at(io_of(c).fd);
+    int code = record ? th_record_join(record, io_of(c).turn, th_fiber_self()->sched) : -EBADF;
+    return code == -EBADF ? 0 : code; /* its status will say so */
+}
+
+static void stand(const thrum_case *c, th_waiter *part) {
+    th_direction *direction = direction_of(c);
+    if (direction) {
+        (void)th_direction_watch(direction, part); /* if it is closing, it is not open */
+    }
+}
+
+static void leave(const thrum_case *c, th_waiter *part) {
+    th_direction *direction = direction_of(c);
+    if (direction) {
+        (void)th_direction_unwatch(direction, part);
+    }
+}
+
+static const th_case_ops ops = {TH_OS_POLLED_MAX, ask, join, stand, leave};
+
+thrum_case thrum_io_case(thrum_io io, unsigned bit) {
+    const bool valid = bit == THRUM_IO_READ || bit == THRUM_IO_WRITE;
+    const uint64_t value = (uint64_t)io.turn << 32 | (uint32_t)io.fd;
+    return (thrum_case){.from = &ops,
+                        .to = (void *)(uintptr_t)value,
+                        .kind = valid ? THRUM_CASE_OTHER | bit << BIT_SHIFT : 0};
+}

@@ -1,0 +1,313 @@
+/*
+ * among.c: a select among channels, events and descriptors.
+ *
+ * Channels are selected on as in select.c: the wait stands on their lists, under all their locks,
+ * after a look that found nothing. Then it stands on the lists of the others, one by one. What it
+ * finds there that can happen already it takes as a wait for several events does: it claims its own
+ * word first, so that nothing else can give it anything (core/wait/WAITING.md). If that has been
+ * taken by others meanwhile, or an event of a descriptor has only said that there may be something,
+ * the wait has got nothing and begins anew. sync/README.md has the argument.
+ */
+#include "sync/among.h"
+
+#include "core/ready/waiter.h"
+#include "core/wait/wait.h"
+#include "platform/platform.h"
+#include "sync/cases.h"
+#include "sync/event.h"
+
+#define NONE (-EAGAIN) /* no case can happen */
+
+typedef struct among {
+    thrum_case *cases;
+    size_t n;
+    thrum_time deadline;
+    const th_case_ops *ops; /* NULL: there are only channels and events */
+    uint32_t ready;         /* cases of `ops` that can happen, as ops->ask said last */
+    int wakeup;             /* of a plain thread that has such cases; else -1 */
+    th_place *places;
+    size_t channels;
+} among;
+
+static inline bool is_other(const thrum_case *c) {
+    return (c->kind & THRUM_CASE_KINDS) == THRUM_CASE_OTHER;
+}
+
+static inline thrum_event *event_of(const thrum_case *c) {
+    return c->kind == THRUM_CASE_EVENT ? c->to : NULL;
+}
+
+/* ---- looking ---- */
+
+static bool can_happen(const thrum_case *c) {
+    const thrum_event *event = event_of(c);
+    return c->chan ? (c->kind == THRUM_CASE_SEND ? th_chan_can_send(c->chan)
+                                                 : th_chan_can_recv(c->chan))
+                   : event && thrum_event_is_signaled(event);
+}
+
+/* The number of a case that can happen, each with the same chance, or NONE. */
+static int draw(const among *a) {
+    int found = NONE;
+    uint32_t count = 0;
+    unsigned others = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        const thrum_case *c = &a->cases[i];
+        const bool can = is_other(c) ? (a->ready >> others++ & 1) != 0 : can_happen(c);
+        if (can && (++count == 1 || th_self_random() % count == 0)) {
+            found = (int)i;
+        }
+    }
+    return found;
+}
+
+/* Asks about the cases of `ops` without waiting. 0 or a code. */
+static int ask(among *a) {
+    int code = a->ops ? a->ops->ask(a->cases, a->n, -1, 0, &a->ready) : 0;
+    return code < 0 ? code : 0;
+}
+
+/* Does one case that can happen at once. Returns its number, NONE or a code. */
+static int try_some(among *a) {
+    int found = ask(a);
+    while (!found && (found = draw(a)) >= 0) { /* lock-free: a failure is another's success */
+        thrum_case *c = &a->cases[found];
+        int status = c->status;
+        if (!is_other(c)) {
+            status = c->kind == THRUM_CASE_SEND   ? thrum_chan_try_send(c->chan, c->from)
+                     : c->kind == THRUM_CASE_RECV ? thrum_chan_try_recv(c->chan, c->to)
+                     : thrum_event_test(c->to)    ? 0
+                                                  : -EAGAIN;
+        }
+        if (status == -ENOMEM) {
+            return status;
+        }
+        if (status != -EAGAIN) {
+            c->status = status;
+            return found;
+        }
+        found = 0;
+    }
+    return found;
+}
+
+/* ---- standing ---- */
+
+/*
+ * On the lists of channels, under their locks, if none of these cases can be done: returns NONE.
+ * Else it returns the number of the case that it has done, or -ENOMEM.
+ */
+static int stand_on_channels(among *a, th_waiter *me) {
+    th_transfer transfer;
+    th_cases_lock(a->places, a->channels);
+    int found = th_cases_transfer(a->cases, a->n, &transfer);
+    if (found == -EAGAIN) {
+        th_cases_stand(a->cases, a->n, a->places, me);
+    }
+    const size_t elem_size = found >= 0 ? a->cases[found].chan->elem_size : 0;
+    th_cases_unlock(a->places, a->channels);
+    if (found >= 0) {
+        th_chan_conclude(&transfer, elem_size);
+    }
+    return found;
+}
+
+/* On all others. Returns the number of one that can happen already, NONE or a code. */
+static int stand_on_others(among *a, th_waiter *me) {
+    int found = NONE;
+    for (size_t i = 0; i < a->n; i++) {
+        const thrum_case *c = &a->cases[i];
+        th_waiter *part = &a->places[i].op.waiter;
+        if (!c->chan) {
+            th_waiter_init_part(part, me, (int32_t)i);
+        }
+        if (event_of(c) && !th_event_stand(c->to, part) && found == NONE) {
+            found = (int)i;
+        }
+        if (is_other(c)) {
+            a->ops->stand(c, part);
+        }
+    }
+    a->ready = 0;
+    if (a->ops && found == NONE) {
+        int code = ask(a);
+        return code ? code : a->ready ? draw(a) : NONE;
+    }
+    return found;
+}
+
+/* `given`: the number of the case that a waker has given, whose list it has left; else -1. */
+static void leave_all(among *a, int given) {
+    th_cases_leave(a->cases, a->n, a->places, given);
+    for (size_t i = 0; i < a->n; i++) {
+        const thrum_case *c = &a->cases[i];
+        th_waiter *part = &a->places[i].op.waiter;
+        if (event_of(c)) {
+            th_event_leave(c->to, part);
+        } else if (is_other(c)) {
+            a->ops->leave(c, part);
+        }
+    }
+}
+
+/* ---- waiting ---- */
+
+/* A plain thread waits in the system; the claimer of its wait tells it (th_waiter_release). */
+static bool tell(void *unused, th_waiter *me) {
+    (void)unused;
+    th_os_wakeup_set((int)me->since_ns - 1);
+    return true;
+}
+
+/* Returns the outcome of the wait; TIMEDOUT also if the caller is to look again, or for *code. */
+static uint32_t wait_in_system(among *a, th_waiter *me, int *code) {
+    do {
+        *code = a->ops->ask(a->cases, a->n, a->wakeup, a->deadline, &a->ready);
+    } while (*code == -EINTR);
+    *code = *code < 0 ? *code : 0;
+    return th_waiter_claim(me, TH_WAIT_TIMEDOUT) ? TH_WAIT_TIMEDOUT : th_waiter_wait(me);
+}
+
+/*
+ * The wait stands on all lists, and no case can happen. Returns the number of the one that was
+ * given to it, NONE if it is to begin anew, or a code.
+ */
+static int wait_for_any(among *a, th_waiter *me) {
+    int code = 0;
+    const bool in_system = a->wakeup >= 0 && !th_waits_alone();
+    uint32_t outcome =
+        in_system ? wait_in_system(a, me, &code) : th_waiter_wait_until(me, a->deadline);
+    if (outcome != TH_WAIT_WOKEN) {
+        leave_all(a, -1);
+        return in_system && outcome == TH_WAIT_TIMEDOUT ? (code ? code : NONE)
+                                                        : th_waiter_result(outcome);
+    }
+    thrum_case *c = &a->cases[me->value];
+    leave_all(a, me->value);
+    if (is_other(c)) {
+        return NONE; /* there may be something: the system is asked */
+    }
+    c->status = c->chan ? a->places[me->value].op.status : 0;
+    return me->value;
+}
+
+/* One round, in which nothing could happen at once. Returns as wait_for_any. */
+static int round_of(among *a) {
+    th_waiter me;
+    if (a->ops) {
+        th_waiter_init(&me, TH_ON_READINESS, NULL);
+    } else {
+        th_waiter_init(&me, TH_ON_SELECT, a->cases[0].chan);
+    }
+    me.timed = true;
+    me.since_ns = 1 + a->wakeup;
+    me.leave = a->wakeup >= 0 ? tell : NULL;
+    int found = stand_on_channels(a, &me);
+    if (found != NONE) {
+        return found == -ENOMEM ? NONE : found; /* a segment is not allocated with locks held */
+    }
+    found = stand_on_others(a, &me);
+    if (found == NONE || !th_waiter_claim(&me, TH_WAIT_WOKEN)) {
+        return wait_for_any(a, &me);
+    }
+    /* Now nothing else can happen. */
+    thrum_event *event = found < 0 ? NULL : event_of(&a->cases[found]);
+    const bool taken = !event || thrum_event_test(event);
+    leave_all(a, -1);
+    if (event) {
+        a->cases[found].status = 0;
+    }
+    return taken ? found : NONE;
+}
+
+static int join_all(const among *a) {
+    int code = 0;
+    for (size_t i = 0; i < a->n && !code; i++) {
+        code = is_other(&a->cases[i]) ? a->ops->join(&a->cases[i]) : 0;
+    }
+    return code;
+}
+
+static int rounds(among *a) {
+    int found = 0;
+    if (a->ops && th_fiber_self()) {
+        found = join_all(a);
+    } else if (a->ops) {
+        a->wakeup = th_os_wakeup_open();
+        found = a->wakeup < 0 ? a->wakeup : 0;
+    }
+    if (found) {
+        return found;
+    }
+    a->channels = th_cases_sort(a->cases, a->n, a->places);
+    while ((found = round_of(a)) == NONE && (found = try_some(a)) == NONE) {
+        if (a->deadline != THRUM_FOREVER && a->deadline <= th_os_now()) {
+            found = -ETIMEDOUT;
+            break;
+        }
+    }
+    if (a->wakeup >= 0) {
+        th_os_wakeup_close(a->wakeup);
+    }
+    return found;
+}
+
+/* ---- the whole ---- */
+
+static TH_NOINLINE int rounds_few(among *a) {
+    th_place places[TH_CASES_FEW];
+    a->places = places;
+    return rounds(a);
+}
+
+static TH_NOINLINE int rounds_many(among *a) {
+    th_place places[THRUM_SELECT_FRAME];
+    a->places = places;
+    return rounds(a);
+}
+
+static TH_NOINLINE int rounds_crowd(among *a) {
+    a->places = th_os_alloc(a->n * sizeof *a->places);
+    if (!a->places) {
+        return -ENOMEM;
+    }
+    int found = rounds(a);
+    th_os_free(a->places);
+    return found;
+}
+
+/* Whether the cases make sense; sets a->ops. */
+static bool check(among *a) {
+    unsigned others = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        const thrum_case *c = &a->cases[i];
+        if (is_other(c)) {
+            a->ops = a->ops ? a->ops : c->from;
+            if (c->chan || !c->from || c->from != a->ops || ++others > a->ops->max) {
+                return false;
+            }
+        } else if (c->kind == THRUM_CASE_EVENT
+                       ? c->chan != NULL
+                       : c->kind != THRUM_CASE_SEND && c->kind != THRUM_CASE_RECV) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int th_select_among(thrum_case cases[], size_t n, thrum_time deadline) {
+    among a = {.cases = cases, .n = n, .deadline = deadline, .wakeup = -1};
+    if (!check(&a)) {
+        return -EINVAL;
+    }
+    int found = try_some(&a);
+    if (found != NONE) {
+        return found;
+    }
+    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
+        return -ETIMEDOUT;
+    }
+    return n <= TH_CASES_FEW         ? rounds_few(&a)
+           : n <= THRUM_SELECT_FRAME ? rounds_many(&a)
+                                     : rounds_crowd(&a);
+}
