@@ -1,6 +1,7 @@
 /*
- * echo.c: a server that sends back what comes: echo [ADDRESS] (tcp:127.0.0.1:7777). It ends by
- * SIGTERM or SIGINT: idle connections at once, the others when they have been answered.
+ * echo.c: a server that sends back what comes: echo [ADDRESS] (tcp:127.0.0.1:7777; "handed:" when
+ * systemd has opened the socket). It ends by SIGTERM or SIGINT: idle connections at once, the
+ * others when they have been answered.
  */
 #include <signal.h>
 #include <stdio.h>

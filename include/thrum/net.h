@@ -10,6 +10,8 @@
  *     unix:@name          the same by a name that is no file and needs none to be removed
  *     unixgram:/path      datagrams on this machine, which arrive, and in order
  *     seqpacket:/path     a connection of messages on this machine
+ *     handed:name         to listen: a socket that this program was started with (LISTEN_FDS); see
+ *                         thrum_listen. "handed:" alone: the first of them
  *
  * A port is a number; 0 when listening: the system chooses one (thrum_io_local tells which). Names
  * of hosts are looked up by the system, on threads of the library's own; numbers never are.
@@ -67,9 +69,19 @@ typedef struct thrum_listen_options {
  * the file of a UNIX socket behind. It suspends only to look a name up, whose first address that
  * can be had is taken.
  *
+ * "handed:" takes over a socket that a service manager has opened: systemd for a unit with a
+ * .socket, or another one that sets LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES (there the names are:
+ * FileDescriptorName= of systemd). Each call gives one that was not given before, of this name or,
+ * without one, of any; all of them are closed on exec from then on. Of the options only those are
+ * heeded that are about what is accepted; the rest is the manager's. A close leaves the socket open
+ * at the manager's, with the connections that wait there.
+ *
  * Errors, with nothing made: -EINVAL for an address or options that make no sense, -ENAMETOOLONG,
- * those of thrum_resolve, and the system's: -EADDRINUSE, -EADDRNOTAVAIL, -EACCES, -EAFNOSUPPORT,
- * -EMFILE, -ENFILE, -ENOMEM, -ENOENT for a directory that is not there, ...
+ * those of thrum_resolve; of "handed:" -ENOENT when the process was handed no socket, or no more of
+ * the name, -EBADMSG when the environment makes no sense, -EBADF, -ENOTSOCK or -EOPNOTSUPP when it
+ * names what is none that listens or takes datagrams; and the system's: -EADDRINUSE,
+ * -EADDRNOTAVAIL, -EACCES, -EAFNOSUPPORT, -EMFILE, -ENFILE, -ENOMEM, -ENOENT for a directory that
+ * is not there, ...
  */
 THRUM_API THRUM_NODISCARD int thrum_listen(thrum_io *out, const char *address,
                                            const thrum_listen_options *options);

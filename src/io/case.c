@@ -77,7 +77,10 @@ static int ask(thrum_case cases[], size_t n, int wakeup, thrum_time deadline, ui
             polled[count++] = (th_os_polled){.fd = fd, .bits = bit_of(&cases[i])};
         }
     }
-    int code = th_os_io_poll_any(polled, count, wakeup, closed ? 0 : deadline);
+    int code;
+    do {
+        code = th_os_io_poll_any(polled, count, wakeup, closed ? 0 : deadline);
+    } while (code == -EINTR);
     /* Once it is closed, the number may be another one's. */
     *ready = find_closed(cases, n);
     for (unsigned k = 0; k < count && code > 0; k++) {

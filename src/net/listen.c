@@ -5,6 +5,7 @@
 
 #include "io/call.h"
 #include "net/accept.h"
+#include "net/handed.h"
 #include "net/resolver.h"
 #include "net/target.h"
 
@@ -27,6 +28,18 @@ static int set_buffers(int fd, const thrum_listen_options *options) {
     return code;
 }
 
+/* The same, of TCP. */
+static int set_tcp(int fd, const thrum_listen_options *options) {
+    int code = 0;
+    if (!(options->flags & THRUM_LISTEN_DELAY)) {
+        code = th_os_socket_set(fd, TH_OS_NO_DELAY, 1);
+    }
+    if (!code && options->keepalive > 0) {
+        code = th_os_socket_set(fd, TH_OS_KEEP_ALIVE, options->keepalive);
+    }
+    return code;
+}
+
 static int set_options(int fd, const th_target *target, const thrum_listen_options *options) {
     const bool ipv6 = th_os_address_family(&target->address) == TH_OS_IPV6;
     const bool tcp = !target->local && target->style == TH_OS_BYTES;
@@ -41,11 +54,8 @@ static int set_options(int fd, const th_target *target, const thrum_listen_optio
     if (!code && !target->local && (options->flags & THRUM_LISTEN_SHARED)) {
         code = th_os_socket_set(fd, TH_OS_REUSE_PORT, 1);
     }
-    if (!code && tcp && !(options->flags & THRUM_LISTEN_DELAY)) {
-        code = th_os_socket_set(fd, TH_OS_NO_DELAY, 1);
-    }
-    if (!code && tcp && options->keepalive > 0) {
-        code = th_os_socket_set(fd, TH_OS_KEEP_ALIVE, options->keepalive);
+    if (!code && tcp) {
+        code = set_tcp(fd, options);
     }
     if (!code && target->local && options->mode) {
         code = th_os_socket_mode(fd, options->mode); /* the file is never open to more */
@@ -120,6 +130,26 @@ static int listen_by_name(thrum_io *out, th_target *target, const thrum_listen_o
     return code;
 }
 
+/* A socket that is there already: the rest of the options is for those who make one. */
+static int listen_handed(thrum_io *out, const char *name, const thrum_listen_options *options) {
+    th_os_kind kind;
+    thrum_io io;
+    int code = th_handed_take(&io, name, &kind);
+    if (code) {
+        return code;
+    }
+    code = set_buffers(io.fd, options);
+    if (!code && kind == TH_OS_TCP) {
+        code = set_tcp(io.fd, options);
+    }
+    if (code) {
+        (void)thrum_io_close(io);
+        return code;
+    }
+    *out = io;
+    return 0;
+}
+
 int thrum_listen(thrum_io *out, const char *address, const thrum_listen_options *options) {
     static const thrum_listen_options defaults = THRUM_LISTEN_OPTIONS_INIT;
     th_target target;
@@ -128,8 +158,9 @@ int thrum_listen(thrum_io *out, const char *address, const thrum_listen_options 
         (options->mode & ~0777u) || options->keepalive < 0) {
         return -EINVAL;
     }
-    int code = th_target_parse(&target, address);
-    if (code) {
+    const char *handed = th_handed_name(address);
+    int code = handed ? listen_handed(out, handed, options) : th_target_parse(&target, address);
+    if (code || handed) {
         return code;
     }
     return target.where == TH_AT_ADDRESS ? listen_at(out, &target, options)

@@ -161,6 +161,8 @@ int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n);
 int th_os_io_reopen(int fd);
 /* Another number for the same description, which programs that are started do not get. */
 int th_os_io_duplicate(int fd);
+/* Has programs that are started not get the descriptor. 0 or -EBADF. */
+int th_os_io_close_on_exec(int fd);
 bool th_os_io_is_tty(int fd);
 
 /* Takes a connection of a listener: its descriptor, or a code (-EAGAIN: there is none). */

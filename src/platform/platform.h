@@ -240,6 +240,8 @@ void th_os_code_unlock(void);
  * which must not choose its settings.
  */
 const char *th_os_env(const char *name);
+/* The number of the process. */
+int th_os_pid(void);
 
 /*
  * The system's text for a positive error number, a constant; NULL when it has none. Any thread may

@@ -70,6 +70,11 @@ int th_os_socket_what(int fd, th_os_family *family, th_os_style *style);
 int th_os_socket_bind(int fd, const th_os_address *address);
 int th_os_socket_listen(int fd, int backlog);
 /*
+ * Whether something may come to it from anywhere: 0 if it listens, or takes datagrams and is not
+ * connected; -EOPNOTSUPP if not; -ENOTSOCK, -EBADF.
+ */
+int th_os_socket_waits(int fd);
+/*
  * 0, -EINPROGRESS (it is connected or not once it is ready to write: th_os_socket_error), -EAGAIN
  * (a UNIX listener has too many already, and nothing will tell when it has not), or another code.
  */

@@ -161,10 +161,8 @@ static bool tell(void *unused, th_waiter *me) {
 
 /* Returns the outcome of the wait; TIMEDOUT also if the caller is to look again, or for *code. */
 static uint32_t wait_in_system(among *a, th_waiter *me, int *code) {
-    do {
-        *code = a->ops->ask(a->cases, a->n, a->wakeup, a->deadline, &a->ready);
-    } while (*code == -EINTR);
-    *code = *code < 0 ? *code : 0;
+    int found = a->ops->ask(a->cases, a->n, a->wakeup, a->deadline, &a->ready);
+    *code = found < 0 ? found : 0;
     return th_waiter_claim(me, TH_WAIT_TIMEDOUT) ? TH_WAIT_TIMEDOUT : th_waiter_wait(me);
 }
 

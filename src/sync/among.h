@@ -19,8 +19,8 @@ typedef struct th_case_ops {
     /*
      * Asks about all of them at once, waiting until the deadline (0: not at all) or until the
      * wake-up is set (-1: none): sets a bit in *ready for each that can happen, in their order, and
-     * its status. Returns how many, 0, -EINTR or the code of what the system refuses. A wait that
-     * stands misses nothing: what comes after the asking finds its part.
+     * its status. Returns more than 0 if there are any, 0, or the code of what the system
+     * refuses. A wait that stands misses nothing: what comes after the asking finds its part.
      */
     int (*ask)(thrum_case cases[], size_t n, int wakeup, thrum_time deadline, uint32_t *ready);
     /* In a fiber that is about to wait: has its parts be found. 0 or a code. */

@@ -42,6 +42,27 @@ status=$?
 [ $status -eq 0 ] || fail "status $status at SIGTERM"
 [ ! -s "$work/err" ] || fail "it says: $(head -3 "$work/err")"
 
+# A socket that the system has opened before it was started, as descriptor 3.
+python3 - "$1" <<'END' || fail "a socket that it was started with"
+import os, signal, socket, subprocess, sys
+listener = socket.create_server(("127.0.0.1", 0))
+guest = socket.create_connection(listener.getsockname())  # before there is a server
+guest.settimeout(20)
+def hand():
+    os.dup2(listener.fileno(), 3)
+    os.set_inheritable(3, True)
+    os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+    os.execv(sys.argv[1], [sys.argv[1], "handed:"])
+server = os.fork() or hand()
+guest.sendall(b"early")
+said = b""
+while len(said) < 5:
+    said += guest.recv(5)
+assert said == b"early"
+os.kill(server, signal.SIGTERM)
+assert os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]) == 0
+END
+
 "$1" nowhere >"$work/out" 2>"$work/err" && fail "an address that makes no sense"
 grep -q '^echo: ' "$work/err" || fail "no reason given"
 exit $failed

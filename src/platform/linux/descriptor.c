@@ -94,6 +94,14 @@ int th_os_io_nonblocking(int fd, bool on) {
     return code;
 }
 
+int th_os_io_close_on_exec(int fd) {
+    int saved = th_os_errno_get();
+    int flags = fcntl(fd, F_GETFD);
+    int code = flags < 0 || fcntl(fd, F_SETFD, flags | FD_CLOEXEC) < 0 ? -th_os_errno_get() : 0;
+    th_os_errno_set(saved);
+    return code;
+}
+
 /* ---- transfers ---- */
 
 int64_t th_os_io_read(int fd, th_os_kind kind, void *to, size_t size) {

@@ -15,6 +15,10 @@ const char *th_os_env(const char *name) {
     return secure_getenv(name);
 }
 
+int th_os_pid(void) {
+    return getpid();
+}
+
 const char *th_os_error_text(int number) {
     if (number > NUMBER_LAST) {
         return NULL; /* for these some C libraries write to a buffer that all threads share */

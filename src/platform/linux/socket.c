@@ -68,6 +68,22 @@ int th_os_socket_listen(int fd, int backlog) {
     return CODE(listen(fd, backlog > 0 ? backlog : SOMAXCONN));
 }
 
+int th_os_socket_waits(int fd) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    int code = CODE(getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &size));
+    if (code || value) {
+        return code;
+    }
+    struct sockaddr_storage peer;
+    size = sizeof value;
+    code = CODE(getsockopt(fd, SOL_SOCKET, SO_TYPE, &value, &size));
+    size = sizeof peer;
+    const bool alone = value == SOCK_DGRAM &&
+                       CODE(getpeername(fd, (struct sockaddr *)(void *)&peer, &size)) == -ENOTCONN;
+    return code ? code : alone ? 0 : -EOPNOTSUPP;
+}
+
 int th_os_socket_connect(int fd, const th_os_address *address) {
     if (th_os_fails(TH_OS_FAULT_CONNECT)) {
         return -ENOBUFS;

@@ -12,6 +12,10 @@ const char *th_os_env(const char *name) {
     return NULL;
 }
 
+int th_os_pid(void) {
+    return 1;
+}
+
 const char *th_os_error_text(int number) {
     (void)number;
     return NULL;

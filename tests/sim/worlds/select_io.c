@@ -27,6 +27,7 @@ static int data[CASES]; /* plain: what the one that makes it happen did before *
 static int got;         /* what the select returned */
 static int status;
 static bool given[CASES]; /* what was made to happen */
+static bool closed;
 
 static void make(size_t capacity, thrum_event_mode mode) {
     sim_pipe(fds);
@@ -60,7 +61,7 @@ static void accounted_for(void) {
     if (event->reserved_mode == THRUM_EVENT_AUTO) {
         sim_check(thrum_event_test(event) == (given[EVENT] && got != EVENT));
     }
-    if (status != -EBADF) {
+    if (!closed) {
         sim_check((th_os_io_read(fds[0], TH_OS_PIPE, &byte, 1) == 1) == given[IO]);
         sim_check(thrum_io_close(io) == 0);
     }
@@ -91,7 +92,8 @@ static void select_until(thrum_time deadline) {
     if (got < 0) {
         sim_check(got == -ETIMEDOUT && deadline != THRUM_FOREVER);
     } else if (status == 0) {
-        sim_check(got == IO || data[got] == 1); /* nothing was read that orders it */
+        /* Nothing was read that orders a writer; a close at this moment may look like readiness. */
+        sim_check(got == IO || data[got] == 1);
         sim_check((got == CHAN) == (element == 5));
     } else {
         sim_check(got == IO && status == -EBADF);
@@ -132,6 +134,7 @@ static void writes(void *unused) {
 
 static void closes(void *unused) {
     (void)unused;
+    closed = true;
     sim_check(thrum_io_close(io) == 0);
     crew_scrub();
 }
@@ -168,16 +171,14 @@ SELECT_WORLDS(select_io_rendezvous, met, .timers_max = 2)
 static const crew_play late = {make_auto, accounted_for, 3, {selects_until_soon, sends, writes}};
 SELECT_WORLDS(select_io_late, late, .timers_max = 2)
 
-static const crew_play closed = {make_auto, accounted_for, 2, {selects, closes}};
-SELECT_WORLDS(select_io_closed, closed, .exhaustive = false)
+static const crew_play ended = {make_auto, accounted_for, 2, {selects, closes}};
+SELECT_WORLDS(select_io_closed, ended, .exhaustive = false)
 
-static const crew_play closed_and_signaled = {make_auto, NULL, 3, {selects, closes, signals}};
+static const crew_play ended_and_signaled = {make_auto, NULL, 3, {selects, closes, signals}};
 /* Whichever comes first; the other one is left. */
 SIM_WORLD(select_io_closed_event_io, .keeps_memory = true) {
-    crew_io(&closed_and_signaled);
-    if (status != -EBADF) {
-        sim_check(got == EVENT);
-    }
+    crew_io(&ended_and_signaled);
+    sim_check(got == EVENT || got == IO);
     sim_check(thrum_event_test(event) == (got != EVENT));
     sim_check(thrum_chan_destroy(chan) == 0);
     sim_free(event);
