@@ -38,10 +38,11 @@ static int refusal_of(const thrum_case *c) {
     if (!record || !io.turn) {
         return -EBADF;
     }
-    /* pairs: th_record_adopt; the turn. A close sets CLOSING before it wakes; a word without it is
-     * that of a later turn */
-    const uint32_t word = th_load_acquire(&record->directions[0].xword);
-    if (th_load_relaxed(&record->xturn) != io.turn) { /* relaxed: ordered by the acquire */
+    /* Where the part stands, the lists' lock has ordered both loads, and a close that comes later
+     * finds it. Before that, a close at this moment may look like readiness. */
+    /* relaxed: see above */
+    const uint32_t word = th_load_relaxed(&record->directions[0].xword);
+    if (th_load_relaxed(&record->xturn) != io.turn) { /* relaxed: see above */
         return th_record_refusal(record, io.turn);
     }
     return word & TH_IO_CLOSING ? -EBADF : 0;

@@ -28,6 +28,8 @@ static int got;         /* what the select returned */
 static int status;
 static bool given[CASES]; /* what was made to happen */
 static bool closed;
+static int anew[2]; /* what has the number behind it */
+static thrum_io again;
 
 static void make(size_t capacity, thrum_event_mode mode) {
     sim_pipe(fds);
@@ -64,6 +66,10 @@ static void accounted_for(void) {
     if (!closed) {
         sim_check((th_os_io_read(fds[0], TH_OS_PIPE, &byte, 1) == 1) == given[IO]);
         sim_check(thrum_io_close(io) == 0);
+    }
+    if (again.turn) {
+        sim_check(thrum_io_close(again) == 0);
+        th_os_io_close(anew[1]);
     }
     sim_check(thrum_chan_destroy(chan) == 0);
     thrum_event_clear(event);
@@ -139,6 +145,14 @@ static void closes(void *unused) {
     crew_scrub();
 }
 
+/* The number comes back at once: the select is not of the new one, and is told. */
+static void closes_and_opens(void *unused) {
+    closes(unused);
+    sim_pipe(anew);
+    sim_check(thrum_io_adopt(&again, anew[0]) == 0);
+    crew_scrub();
+}
+
 /* ---- one by one ---- */
 
 static const crew_play sent = {make_auto, accounted_for, 2, {selects, sends}};
@@ -173,6 +187,9 @@ SELECT_WORLDS(select_io_late, late, .timers_max = 2)
 
 static const crew_play ended = {make_auto, accounted_for, 2, {selects, closes}};
 SELECT_WORLDS(select_io_closed, ended, .exhaustive = false)
+
+static const crew_play reused = {make_auto, accounted_for, 2, {selects, closes_and_opens}};
+SELECT_WORLDS(select_io_reuse, reused, .exhaustive = false)
 
 static const crew_play ended_and_signaled = {make_auto, NULL, 3, {selects, closes, signals}};
 /* Whichever comes first; the other one is left. */
