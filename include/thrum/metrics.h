@@ -62,12 +62,26 @@ typedef struct thrum_metrics {
     uint64_t stalls;   /* times a worker was found held up by one task (config: stall_rescue_ms;
                           all workers' only) */
     uint64_t standins; /* times a spare worker began to stand in */
+
+    /* Descriptors. What plain threads read, write and wait for belongs to no scheduler, and is not
+     * counted. */
+    uint64_t io_waits;         /* waits of tasks and bound threads until a descriptor was ready */
+    uint64_t io_read_bytes;    /* bytes read, and received in messages */
+    uint64_t io_written_bytes; /* bytes written, and sent in messages */
+    uint64_t io_accepts;       /* connections accepted */
+    uint64_t io_posts;         /* tasks posted by thrum_io_on, to wait for a descriptor */
+    uint64_t io_served;        /* connections that functions of thrum_serve have at present (all
+                                  workers' only) */
+    uint64_t polls;            /* system calls: looks at sets of descriptors, and sleeps in one */
+    uint64_t poll_events;      /* descriptors that these found ready */
+    uint64_t wakes_polling;    /* of the wakes those of a worker that slept in its set */
 } thrum_metrics;
 
 /* The initializer of what thrum_metrics_read fills in. */
 /* clang-format off */
 #define THRUM_METRICS_INIT { sizeof(thrum_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-                             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+                             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+                             0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /* In place of a worker's number: the sum over all workers. */

@@ -9,6 +9,7 @@
 #include "core/ready/waiter.h"
 #include "core/task/task.h"
 #include "core/wait/wait.h"
+#include "io/counted.h"
 #include "sync/waitlist.h"
 
 static inline th_waitlist queue_of(th_direction *direction) {
@@ -151,6 +152,7 @@ static int await_in_fiber(th_direction *direction, thrum_time deadline) {
         return code < 0 ? code : 0;
     }
     direction->ready = &me;
+    TH_IO_COUNT(xio_waits, 1);
     code = wait_listed(direction, &me, word, deadline);
     if (code) {
         if (timed) {

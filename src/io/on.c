@@ -7,6 +7,7 @@
  * (io/DIRECTION.md, R12).
  */
 #include "core/task/task.h"
+#include "io/counted.h"
 #include "io/named.h"
 #include "thrum/io.h"
 #include "thrum/sched.h"
@@ -65,6 +66,8 @@ static int list_and_post(th_record *record, thrum_io io, unsigned index, thrum_s
     if (code) {
         th_direction_unlist(direction, task);
         leave_place(task, place);
+    } else {
+        TH_IO_COUNT(xio_posts, 1);
     }
     /* From here on the task may be gone. What was ready before it was listed gives no event. */
     if (ask) {

@@ -13,6 +13,7 @@
 #include "core/ready/waiter.h"
 #include "core/state/fiber_state.h"
 #include "core/wait/wait.h"
+#include "io/counted.h"
 #include "io/direction.h"
 #include "io/named.h"
 #include "thrum/io.h"
@@ -92,6 +93,7 @@ static int ask(th_watched watched[], unsigned n, int wakeup, thrum_time deadline
 
 static int watch_in_fiber(th_watched watched[], unsigned n, th_waiter *whole, thrum_time deadline) {
     int code = ask(watched, n, -1, 0);
+    TH_IO_COUNT(xio_waits, !code);
     return code ? code : th_waiter_result(th_waiter_wait_until(whole, deadline));
 }
 

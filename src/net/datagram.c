@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "io/call.h"
+#include "io/counted.h"
 #include "net/address.h"
 #include "thrum/spawn.h"
 
@@ -47,6 +48,9 @@ static int send_all(thrum_io io, const th_os_message messages[], unsigned n, thr
         int sent = th_os_socket_send(inside.record->fd, &messages[done], n - done);
         left = TH_LEFT_MORE;
         if (sent > 0) {
+            for (int i = 0; i < sent; i++) {
+                th_counted_written((int64_t)messages[done + (unsigned)i].size);
+            }
             done += (unsigned)sent;
             pause = FULL_MIN_NS;
         } else if (sent != -EAGAIN) {
@@ -98,6 +102,11 @@ static unsigned up_to_the_end(int fd, const th_os_message messages[], unsigned n
     return n;
 }
 
+/* How many bytes of it were received: what did not fit is lost. */
+static int64_t bytes_of(const th_os_message *message) {
+    return (int64_t)(message->length < message->size ? message->length : message->size);
+}
+
 static int receive_some(thrum_io io, th_os_message messages[], unsigned n, thrum_time deadline) {
     th_inside inside;
     int code = enter(&inside, io, THRUM_IO_READ, deadline);
@@ -122,6 +131,9 @@ static int receive_some(thrum_io io, th_os_message messages[], unsigned n, thrum
             break;
         }
         unsigned some = up_to_the_end(inside.record->fd, messages + done, (unsigned)got);
+        for (unsigned i = 0; i < some; i++) {
+            th_counted_read(bytes_of(&messages[done + i]));
+        }
         done += some;
         if (some < (unsigned)got) {
             break;

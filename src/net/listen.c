@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "io/call.h"
+#include "io/counted.h"
 #include "net/accept.h"
 #include "net/handed.h"
 #include "net/resolver.h"
@@ -251,6 +252,8 @@ static int accept_until(thrum_io listener, thrum_io *out, thrum_time deadline,
         code = th_record_adopt(out, fd, kind, true);
         if (code) {
             (void)th_os_io_close(fd);
+        } else {
+            TH_IO_COUNT(xio_accepts, 1);
         }
     }
     th_inside_leave(&inside, left);

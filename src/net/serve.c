@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "core/state/driver.h"
 #include "core/task/spawn.h"
 #include "core/wait/scope_tree.h"
 #include "io/call.h"
@@ -51,10 +52,78 @@ struct server {
     th_lock lock; /* protects the list */
     served *first;
     unsigned count;
+
+    server *next; /* the list of all servers of its scheduler; under that one's lock */
 };
 
 static bool is_draining(const server *s) {
     return th_load_relaxed(&s->xdraining) != 0; /* relaxed: whoever sets it tells afterwards */
+}
+
+/* ---- all servers of a scheduler, for its metrics ---- */
+
+typedef struct servers {
+    thrum_sched *sched;
+    th_lock lock;
+    server *first;
+} servers;
+
+static void free_servers(void *instance) {
+    th_sched_free(((servers *)instance)->sched, instance);
+}
+
+static void add_metrics(void *instance, thrum_metrics *metrics) {
+    servers *all = instance;
+    th_lock_acquire(&all->lock);
+    for (server *s = all->first; s; s = s->next) {
+        th_lock_acquire(&s->lock);
+        metrics->io_served += s->count;
+        th_lock_release(&s->lock);
+    }
+    th_lock_release(&all->lock);
+}
+
+static const th_driver driver = {.name = "serve", .stop = free_servers, .metrics = add_metrics};
+
+/* Those of the scheduler; NULL: no memory. */
+static servers *servers_of(thrum_sched *sched) {
+    void **slot = th_sched_driver_slot(sched, &driver);
+    if (!slot) {
+        return NULL; /* GCOVR_EXCL_LINE: there is a place for each driver */
+    }
+    /* pairs: servers_of; what another caller made */
+    void *all = th_load_acquire(slot);
+    if (!all) {
+        servers *made = th_sched_alloc(sched, sizeof *made);
+        if (!made) {
+            return NULL;
+        }
+        made->sched = sched;
+        th_lock_init(&made->lock);
+        /* pairs: servers_of; publishes it, or takes over that of a caller that was first */
+        if (th_cas_acq_rel_acquire_both(slot, &all, (void *)made)) {
+            return made;
+        }
+        th_sched_free(sched, made);
+    }
+    return all;
+}
+
+static void list_server(servers *all, server *s) {
+    th_lock_acquire(&all->lock);
+    s->next = all->first;
+    all->first = s;
+    th_lock_release(&all->lock);
+}
+
+static void unlist_server(servers *all, const server *s) {
+    th_lock_acquire(&all->lock);
+    server **link = &all->first;
+    while (*link != s) {
+        link = &(*link)->next;
+    }
+    *link = s->next;
+    th_lock_release(&all->lock);
 }
 
 /* ---- connections ---- */
@@ -294,19 +363,27 @@ int thrum_serve(thrum_io listener, int (*connection)(thrum_io io, void *arg), vo
     if (code) {
         return code;
     }
-    if (!thrum_sched_current()) {
+    thrum_sched *sched = thrum_sched_current();
+    if (!sched) {
         return th_thread_refusal();
     }
     th_record *record = th_record_named(listener, &code);
     if (!record) {
         return code;
     }
+    servers *all = servers_of(sched);
+    if (!all) {
+        return -ENOMEM;
+    }
     th_lock_init(&s.lock);
     thrum_event_init(&s.over, THRUM_EVENT_MANUAL, false);
     thrum_event_init(&s.signal, THRUM_EVENT_MANUAL, false);
     thrum_event_init(&s.ended, THRUM_EVENT_AUTO, false);
     thrum_sem_init(&s.places, s.options.connections_max);
-    return serve(&s);
+    list_server(all, &s);
+    code = serve(&s);
+    unlist_server(all, &s);
+    return code;
 }
 
 /* ---- between two requests ---- */

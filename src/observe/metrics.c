@@ -145,6 +145,15 @@ static const field fields[] = {
     FIELD(blocking_threads, ALL_GAUGE, "Threads of the blocking pool at present."),
     FIELD(futex_waits, COUNTER, "System calls: sleeps of workers."),
     FIELD(futex_wakes, COUNTER, "System calls: wakes sent."),
+    FIELD(io_waits, COUNTER, "Waits until a descriptor was ready."),
+    FIELD(io_read_bytes, COUNTER, "Bytes read from descriptors."),
+    FIELD(io_written_bytes, COUNTER, "Bytes written to descriptors."),
+    FIELD(io_accepts, COUNTER, "Connections accepted."),
+    FIELD(io_posts, COUNTER, "Tasks posted to wait for a descriptor."),
+    FIELD(io_served, ALL_GAUGE, "Connections of servers at present."),
+    FIELD(polls, COUNTER, "System calls: looks at sets of descriptors, and sleeps in one."),
+    FIELD(poll_events, COUNTER, "Descriptors found ready."),
+    FIELD(wakes_polling, COUNTER, "Wakes of workers that slept in their set of descriptors."),
 };
 #undef FIELD
 

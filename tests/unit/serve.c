@@ -66,6 +66,13 @@ TEST(connections_are_shared_out) {
     hall_close(&h);
 }
 
+static void check_counted(const hall *h, uint64_t accepts, uint64_t served) {
+    thrum_metrics m = THRUM_METRICS_INIT;
+    CHECK_EQ(thrum_metrics_read(h->r.sched, THRUM_ALL_WORKERS, &m), 0);
+    CHECK_EQ(m.io_accepts, accepts);
+    CHECK_EQ(m.io_served, served);
+}
+
 TEST(a_limit_lets_more_wait) {
     /* Never more at a time; each of those that wait gets its turn. */
     hall h;
@@ -80,6 +87,7 @@ TEST(a_limit_lets_more_wait) {
     SPIN_UNTIL(atomic_load(&h.requests) == 3);
     CHECK_EQ(thrum_sched_wait_idle(h.r.sched, THRUM_FOREVER), 0);
     CHECK_EQ(atomic_load(&h.begun), 3);
+    check_counted(&h, 3, 3);
     for (int i = 0; i < GUESTS; i++) {
         thrum_sem_post(&h.go);
     }
@@ -90,6 +98,7 @@ TEST(a_limit_lets_more_wait) {
     }
     CHECK_EQ(atomic_load(&h.most), 3);
     CHECK_EQ(hall_end(&h), 0);
+    check_counted(&h, GUESTS, 0);
     hall_close(&h);
 }
 

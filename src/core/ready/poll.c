@@ -160,13 +160,16 @@ static TH_NO_TSAN void submit_due(th_worker *by) {
 static void loose_is_ready(th_worker *by, uint64_t key, uint32_t bits);
 
 static bool hand_out(th_worker *by, th_poller *poller, const th_os_event events[], unsigned n) {
+    unsigned found = 0;
     for (unsigned i = 0; i < n; i++) {
         if (events[i].key != TH_OS_WAKE) {
             (poller->nested ? loose_is_ready : poller->event)(by, events[i].key, events[i].bits);
+            found += !poller->nested;
         } else if (poller->owner == by) {
             th_os_pollset_wake_take(&poller->set);
         }
     }
+    th_count(&by->counters.xpoll_events, found);
     if (!by->due.first) {
         return false;
     }
@@ -178,6 +181,7 @@ static bool look(th_worker *by, th_poller *poller) {
     th_os_event events[TH_POLL_EVENTS];
     /* relaxed: for looks of others, as of about now */
     th_store_relaxed(&poller->xlooked_at, th_os_ticks());
+    th_count(&by->counters.xpolls, 1);
     int n = th_os_pollset_wait(&poller->set, events, TH_POLL_EVENTS, 0);
     return n > 0 && hand_out(by, poller, events, (unsigned)n);
 }

@@ -38,14 +38,20 @@ static void wake_where_it_sleeps(th_worker *target, uint32_t before) {
 }
 
 static void send_wake(th_worker *target, uint32_t before, th_worker *by, thrum_sched *sched) {
+    const unsigned polling = (before & TH_SLEEP_POLLING) != 0;
     if (by) {
         th_count(&by->counters.xfutex_wakes, 1);
+        th_count(&by->counters.xwakes_polling, polling);
         if (th_is_traced(by)) {
             th_trace_notes(by, TH_TRACED_WOKE, target->index + 1);
         }
     } else {
         /* relaxed: a figure to look at; several threads add to it */
         th_add_relaxed(&sched->externals.counters.xfutex_wakes, 1u);
+        if (polling) {
+            /* relaxed: as above */
+            th_add_relaxed(&sched->externals.counters.xwakes_polling, 1u);
+        }
     }
     wake_where_it_sleeps(target, before);
 }

@@ -37,7 +37,15 @@
     X(stacks_reused)                                                                               \
     X(stacks_freed)                                                                                \
     X(futex_waits)                                                                                 \
-    X(futex_wakes)
+    X(futex_wakes)                                                                                 \
+    X(io_waits)                                                                                    \
+    X(io_read_bytes)                                                                               \
+    X(io_written_bytes)                                                                            \
+    X(io_accepts)                                                                                  \
+    X(io_posts)                                                                                    \
+    X(polls)                                                                                       \
+    X(poll_events)                                                                                 \
+    X(wakes_polling)
 
 #define TH_COUNTER_FIELD(name) uint64_t x##name;
 typedef struct th_counters {

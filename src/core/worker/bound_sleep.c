@@ -63,6 +63,7 @@ static void sleep_until(th_worker *worker, uint32_t word, int64_t until) {
     }
     if (th_unlikely((word & TH_SLEEP_POLLING) != 0)) {
         th_poller *poller = &worker->poller;
+        th_count(&worker->counters.xpolls, 1);
         int n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, until);
         poller->got = n > 0 ? (unsigned)n : 0;
     } else {
@@ -189,6 +190,7 @@ TH_NO_TSAN int64_t th_bound_pass(th_worker *worker) {
         th_forks_give_all(worker); /* what runs meanwhile has its own */
     }
     th_enter(worker);
+    th_count(&worker->counters.xpolls, 1);
     int n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, 0);
     poller->got = n > 0 ? (unsigned)n : 0;
     worker->tie.announced = false;

@@ -269,6 +269,7 @@ static int sleep_once(th_worker *worker, uint32_t word, int64_t deadline) {
         return th_os_futex_wait(&worker->xsleep, word, deadline);
     }
     th_poller *poller = &worker->poller;
+    th_count(&worker->counters.xpolls, 1);
     int n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, deadline);
     poller->got = n > 0 ? (unsigned)n : 0;
     return n > 0 ? 1 : n == 0 ? -ETIMEDOUT : n;
