@@ -10,6 +10,7 @@
 #include "core/task/task.h"
 #include "core/wait/wait.h"
 #include "io/counted.h"
+#include "io/told.h"
 #include "sync/waitlist.h"
 
 static inline th_waitlist queue_of(th_direction *direction) {
@@ -41,6 +42,15 @@ static taken_off take_task(th_direction *direction, uint32_t bit) {
         taken.task = NULL;
     }
     return taken;
+}
+
+/*
+ * With the lock, by a caller that keeps the turn from ending or stands on a list: what reports are
+ * told of the wait.
+ */
+static void note(th_waiter *waiter, const th_direction *direction, uint32_t own) {
+    waiter->note = own;
+    waiter->turn = th_told_turn(direction);
 }
 
 /* ---- holding ---- */
@@ -76,7 +86,7 @@ int th_direction_enter_slow(th_direction *direction, thrum_time deadline) {
     th_waiter me;
     const bool timed = deadline != THRUM_FOREVER;
     th_waiter_init_for(&me, (th_on)direction->on, direction, timed, leave_queue);
-    me.since_ns = 0;
+    note(&me, direction, 0);
     th_waitlist_push(queue_of(direction), &me);
     int code = wait_listed(direction, &me, word, deadline);
     if (code) {
@@ -151,6 +161,7 @@ static int await_in_fiber(th_direction *direction, thrum_time deadline) {
     if (code) {
         return code < 0 ? code : 0;
     }
+    note(&me, direction, 0);
     direction->ready = &me;
     TH_IO_COUNT(xio_waits, 1);
     code = wait_listed(direction, &me, word, deadline);
@@ -176,16 +187,18 @@ static int await_in_thread(th_direction *direction, int fd, unsigned bits, thrum
     }
     th_waiter_init(&me, (th_on)direction->on, direction);
     me.timed = true; /* the closer claims it, then sets the wake-up, then lets go */
-    me.since_ns = 1 + wakeup;
     uint32_t word = th_word32_lock_list(&direction->xword);
     int code = take_ready(direction, word);
     if (!code) {
+        note(&me, direction, 1 + (uint32_t)wakeup);
         direction->ready = &me;
         publish(direction, word);
+        th_waiter_show(&me);
         do {
             code =
                 th_os_io_poll(fd, bits, wakeup, deadline == THRUM_FOREVER ? TH_FOREVER : deadline);
         } while (code == -EINTR);
+        th_waiter_show(NULL);
         code = code ? code : -ETIMEDOUT;
         if (!leave_ready(direction, &me)) { /* closed: the wake-up is set, or about to be */
             (void)th_waiter_wait(&me);
@@ -323,6 +336,14 @@ void th_direction_unlist(th_direction *direction, thrum_task *task) {
     publish(direction, word);
 }
 
+bool th_direction_has(th_direction *direction, const thrum_task *task, uint32_t *turn) {
+    uint32_t word = th_word32_lock_list(&direction->xword);
+    bool has = direction->task == task;
+    *turn = th_told_turn(direction);
+    publish(direction, word);
+    return has;
+}
+
 /* ---- watching ---- */
 
 bool th_direction_watch(th_direction *direction, th_waiter *waiter) {
@@ -349,8 +370,8 @@ static void wake_closed(th_waiter *chain) {
     while (chain) {
         th_waiter *next = chain->next; /* a woken waiter may be gone */
         const th_waiter *whole = th_waiter_whole(chain);
-        if (!whole->fiber && whole->since_ns) {
-            th_os_wakeup_set((int)whole->since_ns - 1);
+        if (!whole->fiber && whole->note) {
+            th_os_wakeup_set((int)whole->note - 1);
         }
         th_waiter_let_go(chain);
         chain = next;
@@ -387,12 +408,13 @@ bool th_direction_close(th_direction *direction) {
 
 void th_direction_drain(th_direction *direction) {
     th_waiter me;
-    th_waiter_init(&me, (th_on)direction->on, direction);
+    th_waiter_init(&me, TH_ON_CLOSE, direction);
     uint32_t word = th_word32_lock_list(&direction->xword);
     if (!(word & TH_IO_HELD)) {
         th_word32_publish(&direction->xword, word);
         return;
     }
+    note(&me, direction, 0); /* the turn lasts until this wait is over */
     direction->ready = &me;
     publish(direction, word);
     (void)th_waiter_wait(&me);

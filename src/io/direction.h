@@ -41,6 +41,7 @@ typedef struct th_direction {
     void *last_watch;
     thrum_task *task; /* posted when the system is ready, or NULL */
     uint8_t on;       /* constant: what its waits are for, a th_on */
+    int32_t fd;       /* constant: the descriptor's number */
 } th_direction;
 
 /* What a call has found out about what is left. */
@@ -103,6 +104,9 @@ int th_direction_list(th_direction *direction, thrum_task *task, const uint32_t 
 void th_direction_unlist(th_direction *direction, thrum_task *task);
 /* The system is ready: as an event, on any thread and in any context. */
 void th_direction_tell(th_direction *direction);
+
+/* With the lock, for reports: the task that is listed, and *turn if it is this one. */
+bool th_direction_has(th_direction *direction, const thrum_task *task, uint32_t *turn);
 
 /* A waiter on the list of watchers: false if the direction is closing. */
 bool th_direction_watch(th_direction *direction, th_waiter *waiter);

@@ -25,6 +25,13 @@ static void unlist(thrum_task *task, uint32_t word) {
     th_direction_unlist(&record->directions[place & 1], task);
 }
 
+/* For reports. The task is alive: the lock of its timers is held. */
+static const void *place_in(const thrum_task *task, uint32_t word, uint32_t *turn) {
+    const uint32_t place = word >> TH_TASK_PLACE_SHIFT;
+    th_direction *direction = &th_record_at((int)(place >> 1) - 1)->directions[place & 1];
+    return th_direction_has(direction, task, turn) ? direction : NULL;
+}
+
 /* Gives the task a place. False: it has one, by a caller that may be listing it at this moment. */
 static bool take_place(thrum_task *task, uint32_t place) {
     uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
@@ -52,7 +59,8 @@ static int list_and_post(th_record *record, thrum_io io, unsigned index, thrum_s
                          thrum_task *task, thrum_time deadline) {
     const int fd = io.fd; /* the record's may be another one's by now */
     th_direction *direction = &record->directions[index];
-    th_store_relaxed(&th_task_xunlist, unlist); /* relaxed: the same in all calls */
+    th_store_relaxed(&th_task_xunlist, unlist);  /* relaxed: the same in all calls */
+    th_store_relaxed(&th_task_xplace, place_in); /* relaxed: as above */
     const uint32_t place = place_of(fd, index);
     if (!take_place(task, place)) {
         return -EBUSY;

@@ -10,6 +10,7 @@
 #include "core/state/driver.h"
 #include "core/state/waiter_state.h"
 #include "core/state/worker.h"
+#include "io/told.h"
 
 #define CHUNK TH_LIMIT(256u, 4u)
 #define CHUNKS TH_LIMIT(65536u, 9u)
@@ -44,8 +45,9 @@ static void in_child(void) {
             record->joined.next = NULL; /* its memory stays the parent's */
             th_lock_init(&record->lock);
             for (unsigned k = 0; k < 2; k++) {
-                const uint8_t on = record->directions[k].on;
-                record->directions[k] = (th_direction){.xword = TH_IO_CLOSING, .on = on};
+                const th_direction *old = &record->directions[k];
+                record->directions[k] =
+                    (th_direction){.xword = TH_IO_CLOSING, .on = old->on, .fd = old->fd};
             }
         }
     }
@@ -58,6 +60,7 @@ static th_record *make_at(int fd) {
         return record;
     }
     th_atfork_in_child(in_child);
+    th_told_begin();
     th_record *chunk = th_os_map(CHUNK * sizeof *chunk);
     if (!chunk) {
         return NULL;
@@ -66,6 +69,7 @@ static th_record *make_at(int fd) {
         for (unsigned k = 0; k < 2; k++) {
             chunk[i].directions[k].xword = TH_IO_CLOSING; /* until it is taken over */
             chunk[i].directions[k].on = k ? TH_ON_OUTPUT : TH_ON_INPUT;
+            chunk[i].directions[k].fd = (int32_t)(number / CHUNK * CHUNK + i);
         }
     }
     th_record *none = NULL;

@@ -141,8 +141,9 @@ static int wait_in_fiber(th_fiber *fiber, const int *wanted, unsigned n, thrum_t
     }
     th_waiter whole;
     th_waiter part;
-    th_waiter_init(&whole, TH_ON_READINESS, &record->directions[0]);
+    th_waiter_init(&whole, TH_ON_SIGNAL, (void *)(uintptr_t)wanted);
     whole.timed = true;
+    whole.note = n;
     th_waiter_init_part(&part, &whole, 0);
     (void)th_direction_watch(&record->directions[0], &part); /* it is never closed */
     /* seq: the entry in the list before the count; on_signal */

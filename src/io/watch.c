@@ -97,17 +97,27 @@ static int watch_in_fiber(th_watched watched[], unsigned n, th_waiter *whole, th
     return code ? code : th_waiter_result(th_waiter_wait_until(whole, deadline));
 }
 
-static int watch_in_thread(th_watched watched[], unsigned n, int wakeup, thrum_time deadline) {
+static int watch_in_thread(th_watched watched[], unsigned n, th_waiter *whole, int wakeup,
+                           thrum_time deadline) {
+    th_waiter_show(whole);
     int code = ask(watched, n, wakeup, deadline);
+    th_waiter_show(NULL);
     return code ? code : -ETIMEDOUT;
 }
 
 /* One round: how many are ready, 0 after an event, or a code. */
-static int watch(th_watched watched[], unsigned n, int wakeup, thrum_time deadline) {
+static int watch(th_watched watched[], unsigned n, int wakeup, thrum_time deadline,
+                 const char *address) {
     th_waiter whole;
-    th_waiter_init(&whole, TH_ON_READINESS, &watched->record->directions[0]);
+    if (address) {
+        th_waiter_init(&whole, TH_ON_DIAL, (void *)(uintptr_t)address);
+    } else {
+        const bool writes = watched->bits == THRUM_IO_WRITE;
+        th_waiter_init(&whole, TH_ON_READINESS, &watched->record->directions[writes]);
+    }
     whole.timed = true;
-    whole.since_ns = 1 + wakeup; /* for the caller that closes one */
+    whole.note = whole.fiber ? watched->bits | n << TH_NOTE_COUNT : 1 + (uint32_t)wakeup;
+    whole.turn = watched->io.turn;
     for (unsigned k = 0; k < n; k++) {
         enlist(&watched[k], &whole);
     }
@@ -117,7 +127,7 @@ static int watch(th_watched watched[], unsigned n, int wakeup, thrum_time deadli
     int code = find_closed(watched, n);
     if (!code) {
         code = whole.fiber ? watch_in_fiber(watched, n, &whole, deadline)
-                           : watch_in_thread(watched, n, wakeup, deadline);
+                           : watch_in_thread(watched, n, &whole, wakeup, deadline);
     }
     finish(watched, n, &whole);
     return code;
@@ -141,7 +151,7 @@ static int begin(th_watched watched[], unsigned n, const th_fiber *fiber) {
     return 0;
 }
 
-int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline) {
+static int watch_any(th_watched watched[], unsigned n, thrum_time deadline, const char *address) {
     th_fiber *fiber = th_fiber_self();
     int wakeup = -1;
     int code = begin(watched, n, fiber);
@@ -151,13 +161,21 @@ int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline) {
     }
     if (!code) {
         do {
-            code = watch(watched, n, wakeup, deadline);
+            code = watch(watched, n, wakeup, deadline, address);
         } while (!code);
     }
     if (wakeup >= 0) {
         th_os_wakeup_close(wakeup);
     }
     return code;
+}
+
+int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline) {
+    return watch_any(watched, n, deadline, NULL);
+}
+
+int th_watch_to_dial(th_watched watched[], unsigned n, thrum_time deadline, const char *address) {
+    return watch_any(watched, n, deadline, address);
 }
 
 int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline) {

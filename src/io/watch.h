@@ -25,5 +25,7 @@ typedef struct th_watched {
  * `ready` set, -ETIMEDOUT, -ECANCELED, or the code of what the system refuses. n is at least 1.
  */
 int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline);
+/* The same to dial this address, which reports tell. */
+int th_watch_to_dial(th_watched watched[], unsigned n, thrum_time deadline, const char *address);
 
 #endif

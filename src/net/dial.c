@@ -16,6 +16,7 @@ _Static_assert(TH_RESOLVED_MAX <= TH_WATCHED_MAX, "all of them are waited for at
 
 typedef struct race {
     const th_target *target;
+    const char *text; /* the address, as the caller has it */
     thrum_time deadline;
     thrum_time step; /* when the next address is tried, whatever the others do */
     int code;        /* what is returned if none answers, or 0 */
@@ -163,7 +164,7 @@ static int run(race *r, thrum_io *out) {
             return r->code;
         }
         bool more = r->tried < r->n && r->step < r->deadline;
-        int code = th_watch_any(r->watched, r->flying, more ? r->step : r->deadline);
+        int code = th_watch_to_dial(r->watched, r->flying, more ? r->step : r->deadline, r->text);
         if (code < 0 && !(code == -ETIMEDOUT && more)) {
             return code;
         }
@@ -224,6 +225,7 @@ int thrum_dial(thrum_io *out, const char *address, thrum_time deadline) {
         return -ENOMEM;
     }
     r->target = &target;
+    r->text = address;
     r->deadline = deadline;
     r->step = 0;
     r->code = 0;

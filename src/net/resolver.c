@@ -247,7 +247,7 @@ int th_resolve(const char *host, th_os_family family, th_os_address out[], unsig
     th_waiter me;
     bool start = false;
     th_atfork_in_child(in_child);
-    th_waiter_init(&me, TH_ON_BLOCKING, &resolver);
+    th_waiter_init(&me, TH_ON_NAME, (void *)(uintptr_t)host); /* for reports; the caller's */
     me.timed = true;
     lookup *l = join_lookup(host, family, &me, &start);
     if (!l) {

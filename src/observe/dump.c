@@ -18,20 +18,66 @@ static void put_to_stream(th_text *text, const char *piece, size_t length) {
 
 /* ---- JSON ---- */
 
-static void add_wait(th_text *text, const th_seen *seen) {
-    th_text_add(text, ", \"on\": \"%s\", \"object\": \"%p\"", th_on_name(seen->on), seen->object);
+/* Its number and, if the system tells, what it is. */
+static void add_descriptor(th_text *text, const void *direction, uint32_t turn) {
+    th_told told;
+    th_text_add(text, ", \"fd\": %d", th_world_number(direction));
+    if (th_world_tell(direction, turn, &told)) {
+        th_text_add(text, ", \"descriptor\": ");
+        th_text_add_quoted(text, told.text);
+        th_text_add(text, told.listens ? ", \"listens\": true" : "");
+    }
+}
+
+static void add_signals(th_text *text, uint64_t signals) {
+    char name[TH_OS_SIGNAL_TEXT];
+    const char *before = ", \"signals\": [";
+    for (int i = 1; i <= 64; i++) {
+        if (signals >> (i & 63) & 1) {
+            th_os_signal_name(i, name);
+            th_text_add(text, "%s\"%s\"", before, name);
+            before = ", ";
+        }
+    }
+    th_text_add(text, "]");
+}
+
+/* What is waited for outside the scheduler. */
+static void add_world(th_text *text, const th_seen *seen) {
+    if (th_on_is_descriptor(seen->on)) {
+        add_descriptor(text, seen->object, seen->turn);
+    } else if (seen->on == TH_ON_SIGNAL) {
+        add_signals(text, seen->signals);
+    } else {
+        th_text_add(text, seen->on == TH_ON_NAME ? ", \"host\": " : ", \"address\": ");
+        th_text_add_quoted(text, seen->joined);
+    }
+}
+
+/* What a task waits for in the scheduler. */
+static void add_holder(th_text *text, const th_seen *seen) {
+    th_text_add(text, ", \"object\": \"%p\"", seen->object);
     if (seen->holder >> 63) {
         th_text_add(text, ", \"holder\": \"thread %" PRIu64 "\"", seen->holder & INT64_MAX);
     } else if (seen->holder) {
         th_text_add(text, ", \"holder\": \"%u.%u\"", (unsigned)(seen->holder >> 32),
                     (unsigned)seen->holder);
     }
-    if (seen->deadline != THRUM_FOREVER) {
-        th_text_add(text, ", \"deadline\": %" PRId64, seen->deadline);
-    }
     if (seen->joined[0]) {
         th_text_add(text, ", \"joined\": ");
         th_text_add_quoted(text, seen->joined);
+    }
+}
+
+static void add_wait(th_text *text, const th_seen *seen) {
+    th_text_add(text, ", \"on\": \"%s\"", th_on_name(seen->on));
+    if (th_on_is_outside(seen->on)) {
+        add_world(text, seen);
+    } else {
+        add_holder(text, seen);
+    }
+    if (seen->deadline != THRUM_FOREVER) {
+        th_text_add(text, ", \"deadline\": %" PRId64, seen->deadline);
     }
     th_text_add(text, ", \"tick\": %" PRIu64 ", \"ticks\": %" PRIu64, seen->tick, seen->ticks);
 }
@@ -96,16 +142,49 @@ static void add_fibers(th_text *text) {
 }
 
 static void add_threads(th_text *text) {
-    uint64_t waits[SEEN_MAX];
+    th_shown waits[SEEN_MAX];
     unsigned first = 0;
     unsigned n;
     while ((n = th_report_threads(text->sched, first, waits, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
-            th_text_add(text, "%s{\"on\": \"%s\", \"object\": \"0x%" PRIx64 "\"}",
-                        first + i ? ", " : "", th_on_name((th_on)(waits[i] >> TH_SHOWN_SHIFT)),
-                        waits[i] & (((uint64_t)1 << TH_SHOWN_SHIFT) - 1));
+            const th_shown *shown = &waits[i];
+            th_text_add(text, "%s{\"on\": \"%s\"", first + i ? ", " : "", th_on_name(shown->on));
+            if (th_on_is_descriptor(shown->on)) {
+                add_descriptor(text, shown->object, shown->turn);
+            } else if (!th_on_is_outside(shown->on)) {
+                th_text_add(text, ", \"object\": \"%p\"", shown->object);
+            }
+            th_text_add(text, "}");
         }
         first += n;
+    }
+}
+
+static void add_task(th_text *text, const th_listed *listed) {
+    char name[TH_CALL_TEXT];
+    th_os_code_name(listed->fn, name, sizeof name);
+    th_text_add(text, "{\"task\": \"%p\", \"function\": ", (const void *)listed->task);
+    th_text_add_quoted(text, name);
+    th_text_add(text, ", \"on\": \"%s\"",
+                th_on_name(th_world_writes(listed->direction) ? TH_ON_OUTPUT : TH_ON_INPUT));
+    add_descriptor(text, listed->direction, listed->turn);
+    if (listed->deadline != THRUM_FOREVER) {
+        th_text_add(text, ", \"deadline\": %" PRId64, listed->deadline);
+    }
+    th_text_add(text, "}");
+}
+
+/* Tasks that wait for descriptors, and no more of them than the text has. */
+static void add_tasks(th_text *text) {
+    th_listed listed[TH_LISTED_MAX];
+    th_listed_cursor at = {0};
+    unsigned told = 0;
+    unsigned n;
+    while (told < TH_LINES_MAX && (n = th_world_listed(text->sched, &at, listed, TH_LISTED_MAX))) {
+        for (unsigned i = 0; i < n; i++) {
+            th_text_add(text, told++ ? ",\n  " : "\n  ");
+            add_task(text, &listed[i]);
+        }
     }
 }
 
@@ -139,6 +218,8 @@ static void dump_json(th_text *text) {
     add_fibers(text);
     th_text_add(text, "],\n \"external\": [");
     add_threads(text);
+    th_text_add(text, "],\n \"task\": [");
+    add_tasks(text);
     th_text_add(text, "]}\n");
 }
 

@@ -165,6 +165,15 @@ int th_os_io_duplicate(int fd);
 int th_os_io_close_on_exec(int fd);
 bool th_os_io_is_tty(int fd);
 
+/*
+ * What the descriptor is, for people: "tcp 127.0.0.1:80 from 127.0.0.1:5012", with the word
+ * `between` between its own address and the other side's; "unix /path"; for what is no socket what
+ * the system calls it ("pipe:[123]"). *listens: it is a listener. Addresses may hold any bytes. 0
+ * or a code.
+ */
+#define TH_OS_IO_TEXT 300u
+int th_os_io_text(int fd, const char *between, char *text, size_t size, bool *listens);
+
 /* Takes a connection of a listener: its descriptor, or a code (-EAGAIN: there is none). */
 int th_os_io_accept(int fd);
 int th_os_io_shutdown(int fd, unsigned bits);

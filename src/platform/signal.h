@@ -21,4 +21,8 @@ int th_os_signal_catch(int number, void (*caught)(int number));
 /* As it was before, unless the program has set another handler meanwhile: that stays. */
 void th_os_signal_release(int number);
 
+/* "SIGTERM", "SIGRTMIN+2", or "signal 7" for one that is seldom waited for. */
+#define TH_OS_SIGNAL_TEXT 24u
+void th_os_signal_name(int number, char text[TH_OS_SIGNAL_TEXT]);
+
 #endif

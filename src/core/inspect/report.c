@@ -4,110 +4,17 @@
 #include "core/inspect/report.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/check.h"
-#include "base/text.h"
 #include "core/ready/external.h"
 
-#define PIECE_MAX 256
 #define SEEN_MAX TH_BACKTRACE_FIBERS
 
-/* More fibers than this are not listed one by one; then so many of each group, and of the rest. */
-#define LINES_MAX TH_LIMIT(10000u, 4u)
+/* More fibers than TH_LINES_MAX are listed so: so many of each group, and of the rest. */
 #define LINES_OF_GROUP TH_LIMIT(10u, 1u)
 #define LINES_OF_OTHERS TH_LIMIT(1000u, 2u)
 
-/* ---- text ---- */
-
-/* Leaves out what does not fit if there is no more memory. */
-static void put_in_memory(th_text *text, const char *piece, size_t length) {
-    if (text->length + length + 1 > text->room) {
-        size_t room = text->room ? 2 * text->room : 4096;
-        char *bytes = th_sched_alloc(text->sched, room);
-        if (!bytes) {
-            return;
-        }
-        if (text->bytes) {
-            memcpy(bytes, text->bytes, text->length);
-        }
-        th_sched_free(text->sched, text->bytes);
-        text->bytes = bytes;
-        text->room = room;
-    }
-    memcpy(text->bytes + text->length, piece, length);
-    text->length += length;
-    text->bytes[text->length] = '\0';
-}
-
-void th_text_begin(th_text *text, thrum_sched *sched) {
-    *text = (th_text){.put = put_in_memory, .sched = sched};
-}
-
-const char *th_text_end(th_text *text) {
-    return text->bytes ? text->bytes : "thrum: deadlock; no memory for the report\n";
-}
-
-void th_text_free(th_text *text) {
-    th_sched_free(text->sched, text->bytes);
-}
-
-void th_text_add(th_text *text, const char *format, ...) {
-    char piece[PIECE_MAX];
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(piece, sizeof piece, format, args);
-    va_end(args);
-    if (n > 0) {
-        text->put(text, piece, (size_t)n < sizeof piece ? (size_t)n : sizeof piece - 1);
-    }
-}
-
-void th_text_add_quoted(th_text *text, const char *string) {
-    char c[TH_TEXT_CHAR];
-    text->put(text, "\"", 1);
-    while (*string) {
-        unsigned n = th_text_char(&string, true, c);
-        text->put(text, c, n);
-    }
-    text->put(text, "\"", 1);
-}
-
-/* ---- names ---- */
-
-const char *th_on_name(th_on on) {
-    static const char *const names[TH_ON_KINDS] = {
-        [TH_ON_NOTHING] = "something",
-        [TH_ON_MUTEX] = "mutex",
-        [TH_ON_READ] = "rwlock to read",
-        [TH_ON_WRITE] = "rwlock to write",
-        [TH_ON_COND] = "cond",
-        [TH_ON_SEM] = "semaphore",
-        [TH_ON_WAITGROUP] = "waitgroup",
-        [TH_ON_EVENT] = "event",
-        [TH_ON_EVENTS] = "events, the first",
-        [TH_ON_ONCE] = "once",
-        [TH_ON_BARRIER] = "barrier",
-        [TH_ON_TICKET] = "ticket",
-        [TH_ON_POOL] = "pool",
-        [TH_ON_SEND] = "channel to send",
-        [TH_ON_RECEIVE] = "channel to receive",
-        [TH_ON_SELECT] = "channels, the first",
-        [TH_ON_JOIN] = "task",
-        [TH_ON_SCOPE] = "scope",
-        [TH_ON_FORK] = "fork",
-        [TH_ON_DAG] = "dag",
-        [TH_ON_SLEEP] = "sleep",
-        [TH_ON_BLOCKING] = "blocking call",
-        [TH_ON_SCHED] = "scheduler",
-        [TH_ON_INPUT] = "descriptor to read",
-        [TH_ON_OUTPUT] = "descriptor to write",
-        [TH_ON_READINESS] = "descriptor to be ready",
-    };
-    return (unsigned)on < TH_ON_KINDS ? names[on] : names[TH_ON_NOTHING];
-}
+/* ---- fibers ---- */
 
 static const char *plural(uint64_t n, const char *one, const char *many) {
     return n == 1 ? one : many;
@@ -139,8 +46,8 @@ static void add_holder(th_text *text, uint64_t holder) {
     }
 }
 
-/* " mutex 0x7f..., held by fiber 8.1, until 12 ns, since tick 5 of worker 1 (3 ago)" */
-static void add_wait(th_text *text, const th_seen *seen) {
+/* " mutex 0x7f..., held by fiber 8.1" */
+static void add_object(th_text *text, const th_seen *seen) {
     th_text_add(text, " %s", th_on_name(seen->on));
     if (seen->object) {
         th_text_add(text, " %p", seen->object);
@@ -150,6 +57,18 @@ static void add_wait(th_text *text, const th_seen *seen) {
         th_text_add_quoted(text, seen->joined);
     }
     add_holder(text, seen->holder);
+}
+
+/* " waits for mutex 0x7f..., until 12 ns, since tick 5 of worker 1 (3 ago)", " reads fd 12, ..." */
+static void add_wait(th_text *text, const th_seen *seen) {
+    const bool over = seen->state == TH_SEEN_READY;
+    if (th_on_is_outside(seen->on)) {
+        th_text_add(text, over ? ", has waited:" : "");
+        th_words_world(text, seen);
+    } else {
+        th_text_add(text, over ? ", has waited for" : " waits for");
+        add_object(text, seen);
+    }
     if (seen->deadline != TH_FOREVER) {
         th_text_add(text, ", until %" PRId64 " ns", seen->deadline);
     }
@@ -184,7 +103,6 @@ static void add_fiber(th_text *text, const th_seen *seen) {
     add_who(text, seen);
     switch (seen->state) {
     case TH_SEEN_BLOCKED:
-        th_text_add(text, " waits for");
         add_wait(text, seen);
         break;
     case TH_SEEN_RUNNING:
@@ -201,7 +119,6 @@ static void add_fiber(th_text *text, const th_seen *seen) {
     default:
         th_text_add(text, " is ready");
         if (seen->held) {
-            th_text_add(text, ", has waited for");
             add_wait(text, seen);
         }
         break;
@@ -211,11 +128,15 @@ static void add_fiber(th_text *text, const th_seen *seen) {
 
 /* ---- counting ---- */
 
-/* The group of fibers that wait for the same; NULL: the fiber counts among the others. */
+/*
+ * The group of fibers that wait for the same; NULL: the fiber counts among the others. Those that
+ * wait for the world have a descriptor each, and form a group by their kind.
+ */
 static th_group *group_of(th_census *census, const th_seen *seen, bool make) {
+    const void *object = th_on_is_outside(seen->on) ? NULL : seen->object;
     for (unsigned i = 0; i < census->groups_count; i++) {
         th_group *group = &census->groups[i];
-        if (group->on == seen->on && group->object == seen->object) {
+        if (group->on == seen->on && group->object == object) {
             return group;
         }
     }
@@ -223,7 +144,7 @@ static th_group *group_of(th_census *census, const th_seen *seen, bool make) {
         return NULL;
     }
     th_group *group = &census->groups[census->groups_count++];
-    *group = (th_group){.on = seen->on, .object = seen->object};
+    *group = (th_group){.on = seen->on, .object = object};
     return group;
 }
 
@@ -366,38 +287,40 @@ static void add_fibers(th_text *text, thrum_sched *sched, th_census *census, boo
 }
 
 /*
- * What the thread of a record waits for. Not shown to the thread sanitizer, which takes the making
- * of a thread's own variables for a write that nothing orders.
+ * What the thread of a record waits for; false: nothing. Not shown to the thread sanitizer, which
+ * takes the making of a thread's own variables for a write that nothing orders.
  */
-static TH_INLINE_NO_TSAN uint64_t shown_by(const th_external *r) {
-    /* relaxed: as of some recent moment */
-    return r->thread ? th_load_relaxed(&r->thread->xwaits) : 0;
+static TH_INLINE_NO_TSAN bool shown_by(const th_external *r, th_shown *out) {
+    /* relaxed: as of some recent moment. A turn of another wait than the word's is either over, or
+     * that of a wait for the same direction now */
+    uint64_t shown = r->thread ? th_load_relaxed(&r->thread->xwaits) : 0;
+    if (shown) {
+        const uint64_t address = shown & (((uint64_t)1 << TH_SHOWN_SHIFT) - 1);
+        out->on = (th_on)(shown >> TH_SHOWN_SHIFT);
+        out->object = (const void *)(uintptr_t)address;
+        out->turn = th_load_relaxed(&r->thread->xwaits_turn); /* relaxed: as above */
+    }
+    return shown != 0;
 }
 
-unsigned th_report_threads(thrum_sched *sched, unsigned first, uint64_t waits[], unsigned max) {
+unsigned th_report_threads(thrum_sched *sched, unsigned first, th_shown waits[], unsigned max) {
     unsigned n = 0;
     unsigned i = 0;
     th_lock_acquire(&th_external_lock); /* so that no record is retired, and its thread lives */
     for (const th_external *r = sched->externals.first; r && n < max; r = r->next_of_sched) {
-        uint64_t shown = shown_by(r);
-        if (shown && i++ >= first) {
-            waits[n++] = shown;
-        }
+        n += shown_by(r, &waits[n]) && i++ >= first;
     }
     th_lock_release(&th_external_lock);
     return n;
 }
 
 static void add_threads(th_text *text, thrum_sched *sched) {
-    uint64_t waits[SEEN_MAX];
+    th_shown waits[SEEN_MAX];
     unsigned first = 0;
     unsigned n;
     while ((n = th_report_threads(sched, first, waits, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
-            uint64_t object = waits[i] & (((uint64_t)1 << TH_SHOWN_SHIFT) - 1);
-            th_text_add(text, "  an external thread waits for %s",
-                        th_on_name((th_on)(waits[i] >> TH_SHOWN_SHIFT)));
-            th_text_add(text, object ? " 0x%" PRIx64 "\n" : "\n", object);
+            th_words_thread(text, &waits[i]);
         }
         first += n;
     }
@@ -410,7 +333,7 @@ static void add_threads(th_text *text, thrum_sched *sched) {
 }
 
 void th_report_fibers(th_text *text, thrum_sched *sched, th_census *census) {
-    bool many = all_of(census) > LINES_MAX;
+    bool many = all_of(census) > TH_LINES_MAX;
     if (!census->held) {
         th_text_add(text,
                     "  the system has no barrier for us: a fiber that waits is told as ready\n");
@@ -447,4 +370,5 @@ void th_report_dump(th_text *text, thrum_sched *sched) {
                 census.states[TH_SEEN_BLOCKED] + census.states[TH_SEEN_AWAITS],
                 census.states[TH_SEEN_READY], census.states[TH_SEEN_RUNNING]);
     th_report_fibers(text, sched, &census);
+    th_words_tasks(text, sched);
 }

@@ -4,29 +4,7 @@
 #ifndef TH_REPORT_H
 #define TH_REPORT_H
 
-#include "core/inspect/snapshot.h"
-
-/* A text that is being made, and goes to `put` piece by piece. */
-typedef struct th_text {
-    void (*put)(struct th_text *text, const char *piece, size_t length);
-    void *ctx; /* for `put` */
-    thrum_sched *sched;
-    th_backtrace *backtrace; /* NULL: no calls are printed */
-    unsigned calls_max;      /* calls printed of each fiber */
-    char *bytes;             /* th_text_begin's: the text so far, with a 0 behind it */
-    size_t length;
-    size_t room;
-} th_text;
-
-/* Makes a text in memory, as far as there is memory for it. The end's text lives until free. */
-void th_text_begin(th_text *text, thrum_sched *sched);
-const char *th_text_end(th_text *text);
-void th_text_free(th_text *text);
-
-/* Adds a piece of up to 255 bytes. */
-TH_PRINTF(2, 3) void th_text_add(th_text *text, const char *format, ...);
-/* Adds a string of any length in quotes, as people, JSON and Prometheus read it (base/text.h). */
-void th_text_add_quoted(th_text *text, const char *string);
+#include "core/inspect/words.h"
 
 /* When there are many fibers, those that wait for the same form a group. */
 #define TH_GROUPS_MAX TH_LIMIT(64u, 2u)
@@ -62,9 +40,6 @@ typedef struct th_seen_worker {
 
 th_seen_worker th_report_worker(thrum_sched *sched, unsigned i);
 
-/* The name of the kind: "mutex". */
-const char *th_on_name(th_on on);
-
 /*
  * Prints the workers, then the fibers one by one (if they are very many, some of each group), then
  * the external threads that wait.
@@ -75,10 +50,7 @@ void th_report_fibers(th_text *text, thrum_sched *sched, th_census *census);
 void th_report_deadlock(th_text *text, thrum_sched *sched);
 void th_report_dump(th_text *text, thrum_sched *sched);
 
-/*
- * Words of what external threads wait for now, as th_thread has them, up to max, from number
- * `first` on; returns how many.
- */
-unsigned th_report_threads(thrum_sched *sched, unsigned first, uint64_t waits[], unsigned max);
+/* External threads that wait now, up to max, from number `first` on; returns how many. */
+unsigned th_report_threads(thrum_sched *sched, unsigned first, th_shown waits[], unsigned max);
 
 #endif

@@ -27,13 +27,28 @@ void th_snapshot_end(th_snapshot *snapshot) {
 }
 
 /* Not shown to the thread sanitizer, like all that is read of a fiber that may run meanwhile. */
-static TH_NO_TSAN void copy_name(char *to, const char *from) {
+static TH_NO_TSAN void copy_name(char *to, size_t size, const char *from) {
     size_t i = 0;
-    for (; i < THRUM_NAME_MAX && from[i]; i++) {
+    for (; i < size - 1 && from[i]; i++) {
         th_tsan_unseen();
         to[i] = from[i];
     }
     to[i] = '\0';
+}
+
+/* A wait for what is outside the scheduler. What its object names is the caller's, who is held. */
+static TH_NO_TSAN void see_world(th_seen *seen, const th_waiter *waiter) {
+    if (th_on_is_descriptor(seen->on)) {
+        seen->turn = waiter->turn;
+        seen->note = waiter->note;
+    } else if (seen->on == TH_ON_DIAL || seen->on == TH_ON_NAME) {
+        copy_name(seen->joined, sizeof seen->joined, waiter->object);
+    } else if (seen->on == TH_ON_SIGNAL) {
+        const int *wanted = waiter->object;
+        for (uint32_t i = 0; i < waiter->note; i++) {
+            seen->signals |= (uint64_t)1 << (wanted[i] & 63);
+        }
+    }
 }
 
 static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th_worker *worker,
@@ -57,7 +72,9 @@ static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th
         /* relaxed: a number that is only printed */
         seen->holder = th_load_relaxed(&mutex->reserved_owner);
     } else if (seen->on == TH_ON_JOIN) {
-        copy_name(seen->joined, ((const thrum_handle *)waiter->object)->name);
+        copy_name(seen->joined, sizeof seen->joined, ((const thrum_handle *)waiter->object)->name);
+    } else {
+        see_world(seen, waiter);
     }
 }
 
@@ -128,7 +145,7 @@ static TH_NO_TSAN bool see(view *v, const th_fiber *fiber, const th_stack *stack
     if (waiter || !snapshot->brief) {
         seen->id = fiber->run_id;
         seen->tied = fiber->work.worker;
-        copy_name(seen->name, fiber->name);
+        copy_name(seen->name, sizeof seen->name, fiber->name);
     }
     if (waiter) {
         see_waiter(seen, fiber, worker, waiter);

@@ -23,6 +23,8 @@ typedef enum {
     TH_SEEN_STATES
 } th_seen_state;
 
+#define TH_SEEN_TEXT 128u
+
 typedef struct th_seen {
     uint64_t id; /* of its present run: the fiber's number above the run's */
     th_seen_state state;
@@ -38,7 +40,11 @@ typedef struct th_seen {
     unsigned calls;     /* words of its backtrace, numbered by its index among those seen */
     bool held;          /* whether it waits: all that is said of it was true at one moment */
     char name[THRUM_NAME_MAX + 1];
-    char joined[THRUM_NAME_MAX + 1]; /* of a wait for a task's end: the task's name */
+    char joined[TH_SEEN_TEXT]; /* of a wait for a task's end: the task's name; to dial: the address;
+                                  for a name: that, all of them cut where they are long */
+    uint32_t turn;    /* of a wait for a descriptor, whose direction is `object`: its turn */
+    uint32_t note;    /* of a wait for readiness: see TH_NOTE_COUNT */
+    uint64_t signals; /* of a wait for signals: a bit for each number */
 } th_seen;
 
 typedef struct th_snapshot {

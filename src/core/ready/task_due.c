@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 
 th_task_unlist_fn th_task_xunlist;
+th_task_place_fn th_task_xplace;
 
 bool th_task_expire(thrum_task *task, th_work **work) {
     uint32_t word = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */

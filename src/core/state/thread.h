@@ -27,7 +27,8 @@ typedef struct th_thread {
     bool serves; /* the thread is the library's and makes calls for tasks (io/) */
     bool orphan; /* in the child of a fork: it was working for the parent's scheduler */
     bool alone;  /* an orphan, and no scheduler was started since the fork: waits fail at once */
-    uint64_t xwaits; /* a plain thread's wait: a th_on above the object's address; or 0 */
+    uint64_t xwaits;      /* a plain thread's wait: a th_on above the object's address; or 0 */
+    uint32_t xwaits_turn; /* of a wait for a descriptor: its turn */
 } th_thread;
 
 #define TH_SHOWN_SHIFT 56 /* addresses of programs have fewer bits */

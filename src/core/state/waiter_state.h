@@ -51,21 +51,47 @@ typedef enum {
     TH_ON_DAG,
     TH_ON_SLEEP,
     TH_ON_BLOCKING, /* a call that another thread makes */
-    /* From here on the world outside may end the wait. */
-    TH_ON_SCHED, /* another scheduler, asked by a thread in the task's place */
-    TH_ON_INPUT, /* a direction of a descriptor */
+    TH_ON_SCHED,    /* another scheduler, asked by a thread in the task's place */
+    /* The world outside: what follows, and the one before, may always end by themselves. */
+    TH_ON_INPUT, /* a direction of a descriptor; core/inspect/world.h tells which */
     TH_ON_OUTPUT,
-    TH_ON_READINESS, /* of one or of several descriptors */
+    TH_ON_READINESS, /* of one or of several descriptors; the object is a direction of the first */
+    TH_ON_CLOSE,     /* a direction that the last call is to leave */
+    TH_ON_DIAL,      /* the object is a string, the caller's address */
+    TH_ON_NAME,      /* the object is a string, the name of a host */
+    TH_ON_SIGNAL,    /* the object is an array of numbers, `note` how many */
     TH_ON_KINDS
 } th_on;
+
+/*
+ * The note of a wait for readiness, or to dial: for what the first descriptor is to be ready
+ * (TH_OS_IN, TH_OS_OUT), and from this bit on how many there are.
+ */
+#define TH_NOTE_COUNT 2
+
+/* Whether the wait may always end by itself. */
+static inline bool th_on_is_outside(th_on on) {
+    return on >= TH_ON_INPUT;
+}
+
+/* Whether the object is a direction of a descriptor. */
+static inline bool th_on_is_descriptor(th_on on) {
+    return on >= TH_ON_INPUT && on <= TH_ON_CLOSE;
+}
 
 typedef struct th_waiter {
     struct th_waiter *next; /* the list's, protected by its lock */
     struct th_waiter *prev;
-    th_fiber *fiber;  /* the fiber that waits; NULL: a plain thread */
-    uint32_t xword;   /* see above */
-    int32_t value;    /* the value that the waker hands over; written before the wake */
-    int64_t since_ns; /* for the primitive's own use (how long the first waiter has waited) */
+    th_fiber *fiber; /* the fiber that waits; NULL: a plain thread */
+    uint32_t xword;  /* see above */
+    int32_t value;   /* the value that the waker hands over; written before the wake */
+    union {
+        int64_t since_ns;  /* for the primitive's own use (how long the first waiter has waited) */
+        struct {           /* of a wait for the world outside */
+            uint32_t note; /* a fiber's: see TH_NOTE_COUNT, TH_ON_SIGNAL; a thread's: io's own */
+            uint32_t turn; /* of a descriptor (core/inspect/world.h) */
+        };
+    };
     bool timed;    /* constant: something else than a wake may end it, so wakers claim it first */
     bool part;     /* constant: a part of `object`, a wait on several lists; timed as well */
     bool listed;   /* it stands on its list; under the list's lock */

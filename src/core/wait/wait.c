@@ -47,10 +47,13 @@ static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
     *fiber->worker->errno_at = saved;
 }
 
-/* Publishes what a plain thread waits for; NULL: nothing any more. */
-static void show_in_thread(const th_waiter *waiter) {
+void th_waiter_show(const th_waiter *waiter) {
     uint64_t shown =
         waiter ? (uint64_t)waiter->on << TH_SHOWN_SHIFT | (uintptr_t)waiter->object : 0;
+    if (waiter && th_on_is_descriptor((th_on)waiter->on)) {
+        /* relaxed: as below; one that does not belong to the other word is found out */
+        th_store_relaxed(&th_thread_self()->xwaits_turn, waiter->turn);
+    }
     /* relaxed: for inspectors, as of some recent moment */
     th_store_relaxed(&th_thread_self()->xwaits, shown);
 }
@@ -119,9 +122,9 @@ uint32_t th_waiter_wait(th_waiter *waiter) {
         } else if (th_unlikely(th_waits_alone())) {
             end_alone(waiter);
         } else {
-            show_in_thread(waiter);
+            th_waiter_show(waiter);
             wait_in_thread(waiter);
-            show_in_thread(NULL);
+            th_waiter_show(NULL);
         }
         th_check(released(waiter));
     }
@@ -198,9 +201,9 @@ uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
     } else if (th_unlikely(th_waits_alone())) {
         end_alone(waiter);
     } else {
-        show_in_thread(waiter);
+        th_waiter_show(waiter);
         wait_in_thread_until(waiter, deadline);
-        show_in_thread(NULL);
+        th_waiter_show(NULL);
     }
     th_check(released(waiter));
     return outcome_of(waiter);

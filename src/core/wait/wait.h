@@ -35,6 +35,12 @@ static inline void th_waiter_init_for(th_waiter *waiter, th_on on, void *object,
 }
 
 /*
+ * Has reports tell what the calling plain thread waits for, until NULL. The waits below do so
+ * themselves; this is for a thread that waits in another call of the system's.
+ */
+void th_waiter_show(const th_waiter *waiter);
+
+/*
  * Waits until the waiter is released; returns the outcome (TH_WAIT_WOKEN, ...). The caller must
  * have put it on a list and unlocked that list. Fibers suspend; threads sleep in the kernel. What
  * the waker wrote before the wake is visible.

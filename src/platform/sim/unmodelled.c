@@ -1,6 +1,6 @@
 /*
  * unmodelled.c: calls that no world makes: on descriptors that other processes share, and
- * those that copy from one to another.
+ * those that copy from one to another; words for people.
  */
 #include <errno.h>
 
@@ -57,4 +57,19 @@ int64_t th_os_io_splice(int from, int to, size_t n) {
     (void)to;
     (void)n;
     return -EOPNOTSUPP;
+}
+
+int th_os_io_text(int fd, const char *between, char *text, size_t size, bool *listens) {
+    (void)fd;
+    (void)between;
+    *listens = false;
+    if (size) {
+        text[0] = '\0';
+    }
+    return -EOPNOTSUPP;
+}
+
+void th_os_signal_name(int number, char text[TH_OS_SIGNAL_TEXT]) {
+    (void)number;
+    text[0] = '\0';
 }

@@ -1,0 +1,220 @@
+/*
+ * words.c: see words.h.
+ */
+#include "core/inspect/words.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define PIECE_MAX 256
+
+/* ---- text ---- */
+
+/* Leaves out what does not fit if there is no more memory. */
+static void put_in_memory(th_text *text, const char *piece, size_t length) {
+    if (text->length + length + 1 > text->room) {
+        size_t room = text->room ? 2 * text->room : 4096;
+        char *bytes = th_sched_alloc(text->sched, room);
+        if (!bytes) {
+            return;
+        }
+        if (text->bytes) {
+            memcpy(bytes, text->bytes, text->length);
+        }
+        th_sched_free(text->sched, text->bytes);
+        text->bytes = bytes;
+        text->room = room;
+    }
+    memcpy(text->bytes + text->length, piece, length);
+    text->length += length;
+    text->bytes[text->length] = '\0';
+}
+
+void th_text_begin(th_text *text, thrum_sched *sched) {
+    *text = (th_text){.put = put_in_memory, .sched = sched};
+}
+
+const char *th_text_end(th_text *text) {
+    return text->bytes ? text->bytes : "thrum: deadlock; no memory for the report\n";
+}
+
+void th_text_free(th_text *text) {
+    th_sched_free(text->sched, text->bytes);
+}
+
+void th_text_add(th_text *text, const char *format, ...) {
+    char piece[PIECE_MAX];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(piece, sizeof piece, format, args);
+    va_end(args);
+    if (n > 0) {
+        text->put(text, piece, (size_t)n < sizeof piece ? (size_t)n : sizeof piece - 1);
+    }
+}
+
+void th_text_add_quoted(th_text *text, const char *string) {
+    char c[TH_TEXT_CHAR];
+    text->put(text, "\"", 1);
+    while (*string) {
+        unsigned n = th_text_char(&string, true, c);
+        text->put(text, c, n);
+    }
+    text->put(text, "\"", 1);
+}
+
+void th_text_add_plain(th_text *text, const char *string) {
+    char c[TH_TEXT_CHAR];
+    while (*string) {
+        unsigned n = th_text_char(&string, false, c);
+        text->put(text, c, n);
+    }
+}
+
+/* ---- names ---- */
+
+const char *th_on_name(th_on on) {
+    static const char *const names[TH_ON_KINDS] = {
+        [TH_ON_NOTHING] = "something",
+        [TH_ON_MUTEX] = "mutex",
+        [TH_ON_READ] = "rwlock to read",
+        [TH_ON_WRITE] = "rwlock to write",
+        [TH_ON_COND] = "cond",
+        [TH_ON_SEM] = "semaphore",
+        [TH_ON_WAITGROUP] = "waitgroup",
+        [TH_ON_EVENT] = "event",
+        [TH_ON_EVENTS] = "events, the first",
+        [TH_ON_ONCE] = "once",
+        [TH_ON_BARRIER] = "barrier",
+        [TH_ON_TICKET] = "ticket",
+        [TH_ON_POOL] = "pool",
+        [TH_ON_SEND] = "channel to send",
+        [TH_ON_RECEIVE] = "channel to receive",
+        [TH_ON_SELECT] = "channels, the first",
+        [TH_ON_JOIN] = "task",
+        [TH_ON_SCOPE] = "scope",
+        [TH_ON_FORK] = "fork",
+        [TH_ON_DAG] = "dag",
+        [TH_ON_SLEEP] = "sleep",
+        [TH_ON_BLOCKING] = "blocking call",
+        [TH_ON_SCHED] = "scheduler",
+        [TH_ON_INPUT] = "descriptor to read",
+        [TH_ON_OUTPUT] = "descriptor to write",
+        [TH_ON_READINESS] = "descriptor to be ready",
+        [TH_ON_CLOSE] = "descriptor to be left",
+        [TH_ON_DIAL] = "connection",
+        [TH_ON_NAME] = "name of a host",
+        [TH_ON_SIGNAL] = "signal",
+    };
+    return (unsigned)on < TH_ON_KINDS ? names[on] : names[TH_ON_NOTHING];
+}
+
+/* ---- the world outside ---- */
+
+/* "reads", "accepts": what a wait for a descriptor does with it. */
+static const char *verb_of(th_on on, bool listens) {
+    return on == TH_ON_INPUT    ? listens ? "accepts on" : "reads"
+           : on == TH_ON_OUTPUT ? "writes"
+           : on == TH_ON_CLOSE  ? "closes"
+                                : "waits for";
+}
+
+/* "readable", for the bits of a readiness. */
+static const char *ready_word(unsigned bits) {
+    return bits == TH_OS_IN ? "readable" : bits == TH_OS_OUT ? "writable" : "ready";
+}
+
+/* " reads fd 12, tcp 127.0.0.1:80 from 127.0.0.1:5012" */
+static void add_descriptor(th_text *text, th_on on, const void *object, uint32_t turn,
+                           uint32_t note) {
+    th_told told;
+    const unsigned count = note >> TH_NOTE_COUNT;
+    bool known = th_world_tell(object, turn, &told);
+    th_text_add(text, " %s fd %d", verb_of(on, known && told.listens), th_world_number(object));
+    if (on == TH_ON_READINESS) {
+        th_text_add(text, " to be %s", ready_word(note & (TH_OS_IN | TH_OS_OUT)));
+    }
+    if (on == TH_ON_READINESS && count > 1) {
+        th_text_add(text, " (the first of %u)", count);
+    }
+    if (known) {
+        th_text_add(text, ", ");
+        th_text_add_plain(text, told.text);
+    }
+}
+
+static void add_signals(th_text *text, uint64_t signals) {
+    char name[TH_OS_SIGNAL_TEXT];
+    const char *before = " waits for ";
+    for (int i = 0; i < 64; i++) {
+        if (signals >> i & 1) {
+            th_os_signal_name(i ? i : 64, name);
+            th_text_add(text, "%s%s", before, name);
+            before = ", ";
+        }
+    }
+}
+
+void th_words_world(th_text *text, const th_seen *seen) {
+    if (th_on_is_descriptor(seen->on)) {
+        add_descriptor(text, seen->on, seen->object, seen->turn, seen->note);
+    } else if (seen->on == TH_ON_DIAL || seen->on == TH_ON_NAME) {
+        th_text_add(text, seen->on == TH_ON_DIAL ? " dials " : " resolves ");
+        th_text_add_plain(text, seen->joined);
+    } else if (seen->on == TH_ON_SIGNAL) {
+        add_signals(text, seen->signals);
+    }
+}
+
+void th_words_thread(th_text *text, const th_shown *shown) {
+    th_text_add(text, "  an external thread");
+    if (th_on_is_descriptor(shown->on)) {
+        add_descriptor(text, shown->on, shown->object, shown->turn, 0);
+    } else {
+        th_text_add(text, " waits for %s", th_on_name(shown->on));
+        if (shown->object && !th_on_is_outside(shown->on)) {
+            th_text_add(text, " %p", shown->object);
+        }
+    }
+    th_text_add(text, "\n");
+}
+
+/* "  task 0x7f... (prog+0x12) is posted when fd 7 is readable, tcp ..., until 12 ns" */
+static void add_task(th_text *text, const th_listed *listed) {
+    char name[TH_CALL_TEXT];
+    th_told told;
+    th_os_code_name(listed->fn, name, sizeof name);
+    th_text_add(text, "  task %p (%s) is posted when fd %d is %s", (const void *)listed->task, name,
+                th_world_number(listed->direction),
+                ready_word(th_world_writes(listed->direction) ? TH_OS_OUT : TH_OS_IN));
+    if (th_world_tell(listed->direction, listed->turn, &told)) {
+        th_text_add(text, ", ");
+        th_text_add_plain(text, told.text);
+    }
+    if (listed->deadline != TH_FOREVER) {
+        th_text_add(text, ", until %" PRId64 " ns", listed->deadline);
+    }
+    th_text_add(text, "\n");
+}
+
+void th_words_tasks(th_text *text, thrum_sched *sched) {
+    th_listed listed[TH_LISTED_MAX];
+    th_listed_cursor at = {0};
+    uint64_t lines = 0;
+    unsigned n;
+    while ((n = th_world_listed(sched, &at, listed, TH_LISTED_MAX))) {
+        for (unsigned i = 0; i < n; i++) {
+            if (lines++ < TH_LINES_MAX) {
+                add_task(text, &listed[i]);
+            }
+        }
+    }
+    if (lines > TH_LINES_MAX) {
+        th_text_add(text, "  and %" PRIu64 " more tasks that wait for descriptors\n",
+                    lines - TH_LINES_MAX);
+    }
+}

@@ -1,0 +1,58 @@
+/*
+ * words.h: texts that are made piece by piece, and the words for what is waited for outside the
+ * scheduler: descriptors, names, signals.
+ */
+#ifndef TH_WORDS_H
+#define TH_WORDS_H
+
+#include "core/inspect/snapshot.h"
+#include "core/inspect/world.h"
+
+/* A text that is being made, and goes to `put` piece by piece. */
+typedef struct th_text {
+    void (*put)(struct th_text *text, const char *piece, size_t length);
+    void *ctx; /* for `put` */
+    thrum_sched *sched;
+    th_backtrace *backtrace; /* NULL: no calls are printed */
+    unsigned calls_max;      /* calls printed of each fiber */
+    char *bytes;             /* th_text_begin's: the text so far, with a 0 behind it */
+    size_t length;
+    size_t room;
+} th_text;
+
+/* Makes a text in memory, as far as there is memory for it. The end's text lives until free. */
+void th_text_begin(th_text *text, thrum_sched *sched);
+const char *th_text_end(th_text *text);
+void th_text_free(th_text *text);
+
+/* Adds a piece of up to 255 bytes. */
+TH_PRINTF(2, 3) void th_text_add(th_text *text, const char *format, ...);
+/* Adds a string of any length in quotes, as people, JSON and Prometheus read it (base/text.h). */
+void th_text_add_quoted(th_text *text, const char *string);
+
+/* The same without quotes, for people. */
+void th_text_add_plain(th_text *text, const char *string);
+
+/* The name of the kind: "mutex". */
+const char *th_on_name(th_on on);
+
+/* More than this of one kind are not listed one by one. */
+#define TH_LINES_MAX TH_LIMIT(10000u, 4u)
+
+/* " reads fd 12, tcp 127.0.0.1:80 from 127.0.0.1:5012": a wait for the world outside. */
+void th_words_world(th_text *text, const th_seen *seen);
+
+/* What an external thread waits for. */
+typedef struct th_shown {
+    th_on on;
+    const void *object; /* not to be dereferenced */
+    uint32_t turn;      /* of a wait for a descriptor */
+} th_shown;
+
+/* "  an external thread reads fd 12, ...", a line. */
+void th_words_thread(th_text *text, const th_shown *shown);
+
+/* A line for each task that waits for a descriptor: "  task 0x7f (f) is posted when fd 7 ...". */
+void th_words_tasks(th_text *text, thrum_sched *sched);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * told.c: see told.h.
+ *
+ * The system is asked by number, between two looks at the turn. The turn ends before the number is
+ * given back (io/DIRECTION.md, "A close"), so what was asked while it lasted was about that one.
+ */
+#include "io/told.h"
+
+#include "core/inspect/world.h"
+
+static int number(const void *direction) {
+    return ((const th_direction *)direction)->fd;
+}
+
+static bool writes(const void *direction) {
+    return ((const th_direction *)direction)->on == TH_ON_OUTPUT;
+}
+
+static uint32_t turn_of(const void *direction) {
+    return th_told_turn(direction);
+}
+
+static bool tell(const void *direction, uint32_t turn, th_told *told) {
+    const bool out = writes(direction);
+    if (!(turn & 1) || th_told_turn(direction) != turn) {
+        return false;
+    }
+    int code = th_os_io_text(number(direction), out ? "to" : "from", told->text, sizeof told->text,
+                             &told->listens);
+    /* seq: the system was asked before the turn is read; a close ends it, then gives the number
+     * back */
+    th_fence_seq();
+    return !code && th_told_turn(direction) == turn;
+}
+
+static const th_world world = {number, writes, turn_of, tell};
+
+void th_told_begin(void) {
+    th_world_register(&world);
+}
