@@ -16,6 +16,11 @@ import gdb.unwinder
 IN_USE = 0x3ffffffe  # core/fiber/stack.c
 
 
+# What the object of a wait is: core/state/waiter_state.h.
+DESCRIPTORS = ("TH_ON_INPUT", "TH_ON_OUTPUT", "TH_ON_READINESS", "TH_ON_CLOSE")
+STRINGS = ("TH_ON_DIAL", "TH_ON_NAME")
+
+
 class Id:
     def __init__(self, sp, pc):
         self.sp, self.pc = sp, pc
@@ -109,7 +114,13 @@ def waits_for(fiber):
         return "runs on worker %d, or is ready" % int(fiber["worker"]["index"])
     waiter = fiber["xblocked"].dereference()
     kind = waiter["on"].cast(gdb.lookup_type("th_on"))
-    return "waits: %s 0x%x" % (kind, int(waiter["object"]))
+    said = "waits: %s 0x%x" % (kind, int(waiter["object"]))
+    if str(kind) in DESCRIPTORS:
+        direction = waiter["object"].cast(pointer("th_direction"))
+        said += " fd %d" % int(direction["fd"])
+    elif str(kind) in STRINGS:
+        said += " " + waiter["object"].cast(pointer("char")).string(errors="replace", length=-1)
+    return said
 
 
 class Fibers(gdb.Command):

@@ -11,12 +11,13 @@ gdb -batch -ex 'python import gdb.unwinder' >"$work/log" 2>&1 && ! grep -q . "$w
     { echo "no gdb with Python here"; exit 77; }
 export DEBUGINFOD_URLS=
 
-check() { # WHAT: three fibers wait, each with six calls of go_deep below its wait
+check() { # WHAT: three fibers wait, each with six calls of go_deep below its wait; a fourth for a pipe
     readers=$(grep -c '^  fiber 0x[0-9a-f]* a reader waits: TH_ON_SEM 0x' "$work/log" || true)
     calls=$(grep -c '^    #.* in go_deep (' "$work/log" || true)
     ends=$(grep -c '^    #.* th_context_entry ()' "$work/log" || true)
-    echo "$1: $readers fibers, $calls calls, $ends ends"
-    [ "$readers $calls $ends" = "3 18 3" ] || { cat "$work/log"; exit 1; }
+    pipes=$(grep -c '^  fiber 0x[0-9a-f]* a pipe waits: TH_ON_INPUT 0x[0-9a-f]* fd [0-9]*$' "$work/log" || true)
+    echo "$1: $readers fibers, $calls calls, $ends ends, $pipes at a pipe"
+    [ "$readers $calls $ends $pipes" = "3 18 4 1" ] || { cat "$work/log"; exit 1; }
 }
 
 cd "$work"
