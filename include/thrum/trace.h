@@ -47,12 +47,14 @@ THRUM_API int thrum_trace_stop(thrum_sched *sched);
  *     is the task's, else its function's, as far as the program exports it (-rdynamic), or its
  *     place in the file; else its number. Its args are the number (`id`: the fiber's and the run's,
  *     as thrum_dump prints them), the function, how the stretch ended (`ended`: finished, yielded,
- *     waits, running) and what the task waits for (`on`, `object`). Slices "parked" are sleeps,
- *     "backs off" short ones of a thief.
+ *     waits, running) and what the task waits for (`on`, `object`, or `fd` of a descriptor). Slices
+ *     "parked" are sleeps, "backs off" short ones of a thief.
  *   - Arrows from where a task gave its worker up to where it went on.
  *   - Instants: "steal", "rescue", "wake" (`worker`: the one stolen from, or woken); of spare
  *     workers "stand in" (`worker`: the one that is held up) and "sit down".
  *   - Asynchronous slices "blocking call", from the call until the task goes on.
+ *   - Asynchronous slices of category "outside": waits for descriptors ("reads fd 12", "writes fd
+ *     12", "waits for fd 12"), connections, names and signals, until the task goes on.
  *   - In `otherData`: `dropped`, the number of events of this trace that newer ones took the place
  *     of; the number of untraced threads; the start on the clock of thrum_now.
  *

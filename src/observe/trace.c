@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "core/inspect/report.h"
 #include "core/inspect/trace_control.h"
+#include "core/inspect/world.h"
 #include "core/ready/external.h"
 
 #define DEFAULT_EVENTS TH_LIMIT(32767u, 3u)
@@ -124,10 +125,11 @@ static void put_instant(page *p, const th_traced_mark *mark) {
 }
 
 /* Prints the beginning or the end of an arrow, or of an asynchronous slice. */
-static void put_bound(page *p, const char *ph, const char *cat, uint64_t id, int64_t ns) {
+static void put_bound(page *p, const char *ph, const char *cat, const char *name, uint64_t id,
+                      int64_t ns) {
     put_begin(p, ph);
     put_us(p->out, "ts", ns);
-    fprintf(p->out, ",\"cat\":\"%s\",\"name\":\"%s\",", cat, cat);
+    fprintf(p->out, ",\"cat\":\"%s\",\"name\":\"%s\",", cat, name);
     put_id(p->out, "id", id);
     fputs(*ph == 'f' ? ",\"bp\":\"e\"}" : "}", p->out);
 }
@@ -143,10 +145,38 @@ static void put_end_of_stretch(page *p, const th_traced_mark *mark) {
         fputs(",\"ended\":\"waits\",\"on\":\"the scheduler\"", p->out);
     } else {
         fprintf(p->out, ",\"ended\":\"waits\",\"on\":\"%s\"", th_on_name((th_on)mark->how));
-        if (mark->object) {
+        if (th_on_is_descriptor((th_on)mark->how)) {
+            fprintf(p->out, ",\"fd\":%d", th_world_number((const void *)mark->object));
+        } else if (mark->object && !th_on_is_outside((th_on)mark->how)) {
             fprintf(p->out, ",\"object\":\"0x%" PRIxPTR "\"", mark->object);
         }
     }
+}
+
+/*
+ * Prints the beginning or the end of a wait for the world outside, which both have its name: the
+ * number of a descriptor is its direction's, also when the descriptor is closed by now.
+ */
+static void put_wait(page *p, const char *ph, const th_traced_mark *mark, int64_t ns) {
+    static const char *const words[TH_ON_KINDS] = {
+        [TH_ON_INPUT] = "reads",
+        [TH_ON_OUTPUT] = "writes",
+        [TH_ON_READINESS] = "waits for",
+        [TH_ON_CLOSE] = "closes",
+        [TH_ON_DIAL] = "dials",
+        [TH_ON_NAME] = "resolves a name",
+        [TH_ON_SIGNAL] = "waits for signals",
+    };
+    char name[48];
+    if (mark->how >= TH_ON_KINDS || !words[mark->how]) {
+        return;
+    }
+    snprintf(name, sizeof name, "%s", words[mark->how]);
+    if (th_on_is_descriptor((th_on)mark->how)) {
+        snprintf(name, sizeof name, "%s fd %d", words[mark->how],
+                 th_world_number((const void *)mark->object));
+    }
+    put_bound(p, ph, "outside", name, mark->id, ns);
 }
 
 static void put_stretch(page *p, const th_traced_mark *mark) {
@@ -173,15 +203,16 @@ static void put_stretch(page *p, const th_traced_mark *mark) {
     put_end_of_stretch(p, mark);
     fputs("}}", p->out);
     if (mark->kind == TH_TRACED_RETURNED) {
-        put_bound(p, "e", "blocking call", mark->id, begin);
+        put_bound(p, "e", "blocking call", "blocking call", mark->id, begin);
     }
     if (mark->kind != TH_TRACED_BEGAN) {
-        put_bound(p, "f", "goes on", mark->id, begin);
+        put_bound(p, "f", "goes on", "goes on", mark->id, begin);
     }
     if (!mark->open && mark->how != TH_TRACED_FINISHED) {
-        put_bound(p, "s", "goes on", mark->id, end > begin ? end - 1 : begin);
+        put_bound(p, "s", "goes on", "goes on", mark->id, end > begin ? end - 1 : begin);
+        put_wait(p, "b", mark, end);
         if (mark->how == TH_ON_BLOCKING) {
-            put_bound(p, "b", "blocking call", mark->id, end);
+            put_bound(p, "b", "blocking call", "blocking call", mark->id, end);
         }
     }
 }
@@ -198,7 +229,9 @@ static void put_buffer(page *p, const th_trace_buffer_copy *buffer) {
         if (!th_trace_mark(&p->trace, &buffer->marks[i], &mark)) {
             continue;
         }
-        if (mark.kind >= TH_TRACED_STOLE) {
+        if (mark.kind == TH_TRACED_WAITED) {
+            put_wait(p, "e", &mark, since_start(p, mark.begin));
+        } else if (mark.kind >= TH_TRACED_STOLE) {
             put_instant(p, &mark);
         } else {
             put_stretch(p, &mark);

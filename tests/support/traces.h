@@ -20,6 +20,8 @@ typedef struct trace_page {
     long arrows_to;
     long calls_begun;
     long calls_ended;
+    long waits_begun; /* for the world outside */
+    long waits_ended;
     long buffers;
     long dropped;
     long untraced;
@@ -216,8 +218,11 @@ static inline void trace_event_check(trace_page *p, const trace_event *e) {
         CHECK((e->ph[0] == 'f') == (strcmp(e->bp, "e") == 0));
         p->arrows_from += e->ph[0] == 's';
         p->arrows_to += e->ph[0] == 'f';
-        p->calls_begun += e->ph[0] == 'b';
-        p->calls_ended += e->ph[0] == 'e';
+        const bool call = strcmp(e->cat, "blocking call") == 0;
+        p->calls_begun += call && e->ph[0] == 'b';
+        p->calls_ended += call && e->ph[0] == 'e';
+        p->waits_begun += strcmp(e->cat, "outside") == 0 && e->ph[0] == 'b';
+        p->waits_ended += strcmp(e->cat, "outside") == 0 && e->ph[0] == 'e';
     }
     if (p->length_ns) {
         CHECK(trace_ns(e->ts) <= p->length_ns);

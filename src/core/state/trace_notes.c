@@ -145,6 +145,16 @@ TH_NO_TSAN void th_trace_finishes(th_worker *worker, const th_fiber *fiber) {
     }
 }
 
+/* An instant of the run that goes on. */
+static TH_NO_TSAN void note_end_of_wait(th_trace_buffer *buffer, const th_fiber *fiber,
+                                        const th_waiter *waiter) {
+    th_mark mark = mark_of(TH_TRACED_WAITED, fiber);
+    mark.word[TH_MARK_BEGIN] = buffer->now;
+    mark.word[TH_TRACE_RING_END] = buffer->now;
+    mark.word[TH_TRACE_RING_HOW] = pack(waiter->on, (uintptr_t)waiter->object);
+    add(buffer, &mark);
+}
+
 TH_NO_TSAN void th_trace_switches(th_worker *worker, const th_fiber *from, const th_fiber *to) {
     th_trace_buffer *buffer = noting(worker);
     if (!buffer) {
@@ -163,6 +173,9 @@ TH_NO_TSAN void th_trace_switches(th_worker *worker, const th_fiber *from, const
     }
     if (to->body) {
         const th_waiter *waiter = waiter_of(to);
+        if (waiter && th_on_is_outside((th_on)waiter->on)) {
+            note_end_of_wait(buffer, to, waiter);
+        }
         bool returned = waiter && waiter->on == TH_ON_BLOCKING;
         th_mark mark = mark_of(returned ? TH_TRACED_RETURNED : TH_TRACED_RESUMED, to);
         begin(buffer, &mark, to->run_id);

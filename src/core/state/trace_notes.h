@@ -38,7 +38,8 @@ typedef enum {
     TH_TRACED_RESCUED,    /* the worker took work from one that did not come round */
     TH_TRACED_WOKE,       /* the worker sent a wake to `object`, a worker's number + 1 */
     TH_TRACED_STANDS_IN,  /* a spare stands in for `object`, a worker's number + 1, or 0 */
-    TH_TRACED_SITS_DOWN   /* a spare has gone back to the bench */
+    TH_TRACED_SITS_DOWN,  /* a spare has gone back to the bench */
+    TH_TRACED_WAITED /* the run's wait for the world outside, a th_on above `object`, is over */
 } th_traced;
 
 /* The end of a stretch: the th_on that the fiber began to wait for, or one of these. */
