@@ -29,7 +29,7 @@ static int reads_and_writes(void *arg) {
 
 TEST(waits_for_descriptors_are_slices) {
     /*
-     * Each begins where the task waits and ends where it goes on, with the number of its descriptor,
+     * Each begins where the task waits and ends where it goes on, with the descriptor as its name,
      * also of one that is closed by now.
      */
     char text[100];
