@@ -306,8 +306,9 @@ int th_record_join(th_record *record, uint32_t turn, thrum_sched *sched) {
     if (!slot) {
         return -ENOMEM;
     }
-    /* relaxed: nothing but the scheduler itself; the stop reads it when all fibers have ended */
-    th_store_relaxed(slot, (void *)sched);
+    /* pairs: th_drivers_metrics; which driver has the slot. The stop reads it when all fibers have
+     * ended */
+    th_store_release(slot, (void *)sched);
     th_lock_acquire(&record->lock);
     /* Written with the lock held. A caller that holds no direction may come behind the end. */
     int code = record->xturn != turn ? -EBADF : has_joined(record, sched) ? 0 : join(record, sched);
