@@ -7,6 +7,9 @@
 #include "support/io.h"
 #include "support/reports.h"
 
+#include <signal.h>
+#include <thrum/signal.h>
+
 typedef struct scene {
     rig r;
     ends e;
@@ -82,6 +85,57 @@ TEST(a_wait_for_the_world_is_no_deadlock) {
     things_end();
     ends_close(&s.e);
     rig_stop(&s.r);
+}
+
+static int waits_for_usr1(void *arg) {
+    const int wanted = SIGUSR1;
+    (void)arg;
+    CHECK_EQ(thrum_signal_wait(&wanted, 1, THRUM_FOREVER), SIGUSR1);
+    return 0;
+}
+
+static void does_nothing(thrum_task *self, void *arg) {
+    (void)self;
+    (void)arg;
+}
+
+static int lists_it(void *arg) {
+    scene *s = arg;
+    static thrum_task task;
+    thrum_task_init(&task, does_nothing, NULL);
+    return thrum_io_on(s->e.io[0], THRUM_IO_READ, &task);
+}
+
+TEST(signals_and_listed_tasks_are_no_deadlock) {
+    /* When they have come there is one: it is told once, without them, and was not before. */
+    for (int i = 0; i < 2; i++) {
+        scene s = {.got = 0};
+        watched_begin(&s.r);
+        atomic_store(&reports, 0);
+        ends_open_half(&s.e, PIPE);
+        things_init();
+        if (i == 0) {
+            rig_go(&s.r, waits_for_usr1, NULL);
+        } else {
+            CHECK_EQ(rig_run(&s.r, lists_it, &s), 0);
+        }
+        thrum_handle *other = spawn_named(&s.r, "other", waits_for_later, NULL);
+        CHECK_EQ(thrum_sched_wait_idle(s.r.sched, THRUM_FOREVER), 0);
+        CHECK_EQ(atomic_load(&reports), 0);
+        if (i == 0) {
+            CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+        } else {
+            put(s.e.fds[1], "x");
+        }
+        CHECK_REPORTED(1);
+        check_told("\": 1 waits, nothing runs");
+        thrum_sem_post(&it.sem);
+        join(other, 0);
+        CHECK_EQ(atomic_load(&reports), 1);
+        things_end();
+        ends_close(&s.e);
+        rig_stop(&s.r);
+    }
 }
 
 /* ---- workers that compute ---- */
