@@ -48,7 +48,7 @@ static void add_world(th_text *text, const th_seen *seen) {
         add_descriptor(text, seen->object, seen->turn);
     } else if (seen->on == TH_ON_SIGNAL) {
         add_signals(text, seen->signals);
-    } else {
+    } else if (seen->on != TH_ON_AMONG) {
         th_text_add(text, seen->on == TH_ON_NAME ? ", \"host\": " : ", \"address\": ");
         th_text_add_quoted(text, seen->joined);
     }

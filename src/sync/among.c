@@ -155,7 +155,7 @@ static void leave_all(among *a, int given) {
 /* A plain thread waits in the system; the claimer of its wait tells it (th_waiter_release). */
 static bool tell(void *unused, th_waiter *me) {
     (void)unused;
-    th_os_wakeup_set((int)me->since_ns - 1);
+    th_os_wakeup_set((int)me->note - 1);
     return true;
 }
 
@@ -193,12 +193,12 @@ static int wait_for_any(among *a, th_waiter *me) {
 static int round_of(among *a) {
     th_waiter me;
     if (a->ops) {
-        th_waiter_init(&me, TH_ON_READINESS, NULL);
+        th_waiter_init(&me, TH_ON_AMONG, NULL);
     } else {
         th_waiter_init(&me, TH_ON_SELECT, a->cases[0].chan);
     }
     me.timed = true;
-    me.since_ns = 1 + a->wakeup;
+    me.note = (uint32_t)(1 + a->wakeup);
     me.leave = a->wakeup >= 0 ? tell : NULL;
     int found = stand_on_channels(a, &me);
     if (found != NONE) {

@@ -109,6 +109,7 @@ const char *th_on_name(th_on on) {
         [TH_ON_DIAL] = "connection",
         [TH_ON_NAME] = "name of a host",
         [TH_ON_SIGNAL] = "signal",
+        [TH_ON_AMONG] = "one of several, descriptors among them",
     };
     return (unsigned)on < TH_ON_KINDS ? names[on] : names[TH_ON_NOTHING];
 }
@@ -167,6 +168,8 @@ void th_words_world(th_text *text, const th_seen *seen) {
         th_text_add_plain(text, seen->joined);
     } else if (seen->on == TH_ON_SIGNAL) {
         add_signals(text, seen->signals);
+    } else {
+        th_text_add(text, " waits for %s", th_on_name(seen->on));
     }
 }
 
