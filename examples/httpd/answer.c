@@ -65,12 +65,13 @@ void answer_end(struct connection *c) {
 }
 
 bool answer_length(struct connection *c, uint64_t length) {
-    bool has_body = c->request.parser.method != HTTP_HEAD;
+    /* A request without a target has no method either: that of the last one stands there. */
+    bool is_head = c->request.target.length > 0 && c->request.parser.method == HTTP_HEAD;
     output_text(&c->out, "Content-Length: ");
     output_number(&c->out, length);
     output_text(&c->out, "\r\n\r\n");
-    c->length = has_body ? length : 0;
-    return has_body;
+    c->length = is_head ? 0 : length;
+    return !is_head;
 }
 
 void answer_body(struct connection *c, const void *from, size_t size) {

@@ -83,8 +83,10 @@ static int status_of(int64_t n, bool began) {
 
 /* Reads more. First all answers that are ready go out: the other side may wait for them. */
 static int64_t read_more(struct connection *c, thrum_time deadline) {
-    int err = output_flush(&c->out);
-    return err != 0 ? err : input_read(&c->in, deadline);
+    int64_t n = output_flush(&c->out);
+    n = n != 0 ? n : input_read(&c->in, deadline);
+    c->request.head = c->in.data + c->in.begin; /* what has come may have moved */
+    return n;
 }
 
 /* What makes the head too large: its target, or what follows that. */
@@ -202,22 +204,19 @@ static bool respond(struct connection *c) {
     const struct route *route = NULL;
     int status = path_of(request_target(&c->request), c->path);
     status = status != 0 ? status : route_find(c, &route);
-    if (status == 0) {
-        status = take_body(c, route);
-        if (status != 0) {
-            return status != NOBODY && (refuse(c, status), true);
-        }
-    } else if (c->request.has_body) { /* its body is not waited for */
-        refuse(c, status);
+    if (status != 0 && !c->request.has_body) {
+        c->ends = is_last(c);
+        answer_error(c, status);
         return true;
     }
-    c->ends = is_last(c);
-    if (status != 0) {
-        answer_error(c, status);
-    } else {
+    status = status != 0 ? status : take_body(c, route); /* one that is refused is not taken */
+    if (status == 0) {
+        c->ends = is_last(c);
         route->answer(c);
+    } else if (status != NOBODY) {
+        refuse(c, status);
     }
-    return true;
+    return status != NOBODY;
 }
 
 /*

@@ -57,10 +57,10 @@ def test_few_descriptors():
 def test_one_connection_at_a_time():
     """When others wait for its place, a connection is not kept."""
     with Server("-c", "1") as server:
-        with server.client(GET) as first:
+        with server.client(GET + GET[:-1]) as first:
             expect(first.answer(), 200, HELLO, Connection=None)
             with server.client() as second:
-                first.send(GET)
+                first.send(GET[-1:])
                 expect(first.answer(), 200, HELLO, Connection="close")
                 assert second.lives()
 

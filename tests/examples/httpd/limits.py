@@ -14,6 +14,7 @@ def test_head_limit(server):
     expect(server.one(padded(16384)), 200, HELLO)
     expect(server.one(padded(16385)), 431, Connection="close")
     expect(server.one(padded(100000)), 431, Connection="close")
+    expect(server.one(b"HEAD" + padded(16385)[3:], "HEAD"), 431, b"", Connection="close")
     with server.client(padded(16384) * 5) as client:
         for _ in range(5):
             expect(client.answer(), 200, HELLO)

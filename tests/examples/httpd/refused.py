@@ -3,7 +3,7 @@
 import random
 import socket
 
-from talk import GET, chunked, post, sized
+from talk import GET, expect, chunked, post, sized
 
 BODIES = b"5\r\nhello\r\n0\r\n\r\n"
 REFUSED = [
@@ -73,6 +73,9 @@ REFUSED = [
 def test_refused(server):
     """Each is refused in one answer, after which the connection ends whatever follows."""
     wrong = []
+    with server.client(b"HEAD" + GET[3:] + b"nonsense\r\n\r\n") as client:
+        expect(client.answer("HEAD"), 200, b"")
+        expect(client.answer(), 400, b"400 Bad Request\n", Connection="close")
     for status, text in REFUSED:
         with server.client() as client:
             try:

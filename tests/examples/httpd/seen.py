@@ -50,13 +50,14 @@ def test_metrics():
 def test_log():
     with Server(log=True) as server:
         for text in (GET, b"GET /a%00\"\\ HTTP/1.1\r\nHost: h\r\n\r\n", b"HEAD /big HTTP/1.1\r\nHost: h\r\n\r\n",
-                     b"nonsense\r\n\r\n", b"GET /" + b"a" * 900 + b" HTTP/1.1\r\nHost: h\r\n\r\n"):
+                     b"nonsense\r\n\r\n", GET + b"GET /second HTTP/1.1\r\n", b"GET /" + b"a" * 900 + b" HTTP/1.1\r\nHost: h\r\n\r\n"):
             with server.client(text) as client:
                 client.socket.shutdown(socket.SHUT_WR)
                 client.rest()
         lines = server.end().decode().splitlines()
     begin = r"127\.0\.0\.1:\d+ - - \[\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\] "
     wanted = [r'"GET /hello" 200 14', r'"GET /a%00\\x22\\x5c" 400 \d+', r'"HEAD /big" 200 0', r'"- " 400 \d+',
+              r'"GET /hello" 200 14', r'"GET /second" 400 \d+',
               r'"GET /a{300,}" 404 \d+']
     assert len(lines) == len(wanted), lines
     for line, end in zip(lines, wanted):

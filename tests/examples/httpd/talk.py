@@ -31,8 +31,11 @@ class Server:
         self.status, self.says = status, stderr
         quiet = [] if log else ["-q"]
         arguments = [BINARY, "-a", "tcp:127.0.0.1:0", *quiet, *options] + ([ROOT] if root else [])
+        # The thread sanitizer waits for a second at the end of each program.
+        given = os.environ.get("TSAN_OPTIONS", "")
         self.process = subprocess.Popen(
-            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=setup)
+            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=setup,
+            env={**os.environ, "TSAN_OPTIONS": given + " atexit_sleep_ms=20"})
         first = self.process.stdout.readline().decode()
         self.port = int(re.fullmatch(r"listening at tcp:127\.0\.0\.1:(\d+)\n", first).group(1))
 
