@@ -239,7 +239,7 @@ static thrum_time patience(const struct connection *c) {
 static bool serve_next(struct connection *c) {
     struct server *server = c->server;
     if (input_left(&c->in) == 0 &&
-        (output_flush(&c->out) != 0 || thrum_serve_idle(c->in.io, thrum_after(patience(c))) != 0)) {
+        (output_flush(&c->out) != 0 || input_begin(&c->in, thrum_after(patience(c))) <= 0)) {
         return false;
     }
     c->path[0] = '\0';

@@ -5,6 +5,14 @@
 
 #include <errno.h>
 #include <string.h>
+#include <thrum/serve.h>
+
+int64_t input_begin(struct input *in, thrum_time deadline) {
+    int64_t n = thrum_serve_read(in->io, in->data, in->size, deadline);
+    in->begin = 0;
+    in->end = n > 0 ? (size_t)n : 0;
+    return n;
+}
 
 int64_t input_read(struct input *in, thrum_time deadline) {
     if (in->begin > 0) {

@@ -27,6 +27,12 @@ static inline void input_take(struct input *in, size_t n) {
 }
 
 /*
+ * Between two requests, when all bytes are used up: waits for the next one, and reads what there is
+ * of it. The server's end ends the wait. Returns as thrum_serve_read. It may suspend.
+ */
+int64_t input_begin(struct input *in, thrum_time deadline);
+
+/*
  * Reads more, behind what is there, which may move to the front of the buffer. Returns the number
  * of bytes, 0 at the end, or an error: -ENOBUFS when the buffer is full, else those of
  * thrum_read_until. It may suspend.
