@@ -302,15 +302,15 @@ static void fail_connection(bool library) {
     } else {
         atomic_store(&h.r.fail_all, true);
     }
-    int fds[400];
-    int n = 0;
-    bool ended = false; /* it may have memory for some tasks */
-    while (!ended && n < 400) {
-        fds[n++] = guest_at(h.where);
-        struct pollfd asked = {.fd = fds[n - 1], .events = POLLIN};
-        ended = poll(&asked, 1, 20) == 1;
-    }
-    CHECK(ended);
+    enum { MOST = 400 };
+    int fds[MOST];
+    struct pollfd asked[MOST];
+    nfds_t n = 0;
+    do { /* it may have memory for some tasks */
+        fds[n] = guest_at(h.where);
+        asked[n] = (struct pollfd){.fd = fds[n], .events = POLLIN};
+        n++;
+    } while (poll(asked, n, n < MOST ? 1 : -1) == 0);
     CHECK(library || atomic_load(&h.r.refused) > 0);
     th_os_fail(TH_OS_FAULT_ALLOC, 0, 0);
     atomic_store(&h.r.fail_all, false);
