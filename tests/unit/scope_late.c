@@ -187,3 +187,32 @@ TEST(a_scope_opened_past_its_deadline_is_born_cancelled) {
     /* All children see it from their first step, and the join says why. */
     in_task(opens_late);
 }
+
+static int opens_until_late(void *arg) {
+    thrum_scope scope;
+    int code = 0;
+    (void)arg;
+    while (!code) {
+        CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+        code = thrum_scope_join(&scope);
+    }
+    CHECK_EQ(code, -ETIMEDOUT);
+    return 0;
+}
+
+static int has_children_that_open(void *arg) {
+    for (int round = 0; round < SCALED(50); round++) {
+        thrum_scope scope;
+        CHECK_EQ(thrum_scope_open(&scope, thrum_after_us(200)), 0);
+        for (int i = 0; i < crowd(arg); i++) {
+            CHECK_EQ(thrum_scope_go(&scope, opens_until_late, NULL), 0);
+        }
+        CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+    }
+    return 0;
+}
+
+TEST(a_scope_that_is_opened_as_it_gets_late_says_why) {
+    /* Another worker may cancel the owner while it opens one. */
+    in_task(has_children_that_open);
+}

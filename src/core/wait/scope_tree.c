@@ -88,8 +88,8 @@ bool th_scope_open(th_scope *scope, thrum_sched *sched, int64_t deadline) {
     th_delegated_list(owner);
     /* pairs: visit_fiber; the scope as it is now */
     th_store_release(&owner->xscopes, scope);
-    if (th_cancel_is_on(owner)) {
-        give_reason(scope, -ECANCELED);
+    if (th_cancel_is_on(owner)) { /* perhaps by the deadline, which has passed meanwhile */
+        give_reason(scope, has_passed(scope) ? -ETIMEDOUT : -ECANCELED);
     }
     return !late && scope->deadline < (scope->parent ? scope->parent->deadline : TH_FOREVER);
 }
