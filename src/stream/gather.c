@@ -12,12 +12,19 @@ int64_t th_gather_past(th_stream *stream, void *to, size_t size, thrum_time dead
     if (th_unlikely(stream->standard == TH_STDIN)) {
         th_standard_prompt(deadline);
     }
-    return th_side_read(stream, to, size, deadline);
+    int64_t n = th_side_read(stream, to, size, deadline);
+    if (n >= 0) {
+        stream->ended = size && !n;
+    }
+    return n;
 }
 
 /* Has more bytes in the buffer, `length` in all if they fit: how many, 0 at the end, or a code. */
 static int64_t more(th_stream *stream, th_side *side, size_t length, thrum_time deadline) {
     th_buffer *buffer = &side->buffer;
+    if (stream->ended && th_buffer_length(buffer)) {
+        return 0; /* what is there is the rest: asking again might have to wait */
+    }
     int64_t n = th_buffer_reserve(buffer, length, side->size);
     if (!n) {
         n = th_gather_past(stream, buffer->at + buffer->tail, th_buffer_room(buffer), deadline);

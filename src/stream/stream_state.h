@@ -33,6 +33,7 @@ typedef struct th_stream {
     uint8_t keep_io;    /* constant */
     uint8_t standard;   /* constant: a th_standard */
     uint8_t flush;      /* THRUM_FLUSH_..., the writer's */
+    bool ended;         /* the reader's: the last read has met the end */
 } th_stream;
 
 _Static_assert(sizeof(th_stream) <= sizeof(thrum_stream), "lies in the public struct");

@@ -338,6 +338,26 @@ TEST(buffered_bytes_need_no_deadline) {
     pair_close(&p);
 }
 
+TEST(the_rest_needs_no_deadline) {
+    /* A peek has met the end: what is there is a line without waiting, and then it is the end. */
+    pair p;
+    char line[8];
+    const void *at;
+    pair_reading(&p, 64);
+    feed(&p, "ab\ncd", 5);
+    pair_end(&p);
+    CHECK_EQ(thrum_stream_read_line(&p.stream, line, sizeof line), 2);
+    CHECK_EQ(thrum_stream_read_line_until(&p.stream, line, sizeof line, 0), -ETIMEDOUT);
+    CHECK_EQ(thrum_stream_peek(&p.stream, 3, &at), 2);
+    CHECK_EQ(thrum_stream_peek_until(&p.stream, 3, &at, 0), 2);
+    CHECK_EQ(thrum_stream_read_line_until(&p.stream, line, sizeof line, 0), 2);
+    CHECK_STR(line, "cd");
+    CHECK_EQ(thrum_stream_read_line(&p.stream, line, sizeof line), -ENODATA);
+    CHECK_EQ(thrum_stream_unread(&p.stream, "e", 1), 0);
+    CHECK_EQ(thrum_stream_read_line_until(&p.stream, line, sizeof line, 0), 1);
+    CHECK_EQ(thrum_stream_close(&p.stream), 0);
+}
+
 TEST(long_lines_are_refused_and_stay) {
     /* -EMSGSIZE takes nothing; with more room, in pieces, or without it the reader goes on. */
     static const char text[] = "a line of twenty-four by\r\nnext\n";
