@@ -36,12 +36,13 @@ typedef struct taken_off {
 
 /* With the lock. NULL: there is none, or something else has made it due. */
 static taken_off take_task(th_direction *direction, uint32_t bit) {
-    taken_off taken = {direction->task, false};
+    thrum_task *task = direction->task;
+    th_roused roused = {false, false};
     direction->task = NULL;
-    if (taken.task && !th_task_rouse_listed(taken.task, bit, &taken.dormant)) {
-        taken.task = NULL;
+    if (task) {
+        roused = th_task_rouse_listed(task, bit);
     }
-    return taken;
+    return (taken_off){roused.is_due ? task : NULL, roused.dormant};
 }
 
 /*
@@ -231,7 +232,7 @@ static void wake(th_worker *by, th_waiter *waiter) {
  */
 static th_waiter *detach_fibers(th_waitlist list) {
     th_waiter *chain = NULL;
-    th_waiter **link = &chain;
+    th_waiter *last = NULL;
     for (th_waiter *w = th_waitlist_first(list), *next; w; w = next) {
         next = w->next;
         if (!th_waiter_whole(w)->fiber) {
@@ -239,14 +240,19 @@ static th_waiter *detach_fibers(th_waitlist list) {
         }
         (void)th_waitlist_leave(list, w);
         if (th_waiter_claim(th_waiter_whole(w), TH_WAIT_WOKEN)) {
-            *link = w;
-            link = &w->next;
+            w->next = NULL;
+            if (last) {
+                last->next = w;
+            } else {
+                chain = w;
+            }
+            last = w;
         }
     }
-    *link = NULL;
     return chain;
 }
 
+/* In the worker's context, perhaps on a task's stack: no local's address is passed on. */
 static void event(th_direction *direction, th_worker *by, bool odd) {
     const uint32_t bits = TH_IO_READY | (odd ? TH_IO_ODD : 0);
     unsigned spins = 0;

@@ -159,7 +159,9 @@ static TH_NO_TSAN void submit_due(th_worker *by) {
 
 static void loose_is_ready(th_worker *by, uint64_t key, uint32_t bits);
 
-static bool hand_out(th_worker *by, th_poller *poller, const th_os_event events[], unsigned n) {
+/* Not shown to the thread sanitizer, nor is look: the events lie on the stack of a task. */
+static TH_NO_TSAN bool hand_out(th_worker *by, th_poller *poller, const th_os_event events[],
+                                unsigned n) {
     unsigned found = 0;
     for (unsigned i = 0; i < n; i++) {
         if (events[i].key != TH_OS_WAKE) {
@@ -177,7 +179,7 @@ static bool hand_out(th_worker *by, th_poller *poller, const th_os_event events[
     return true;
 }
 
-static bool look(th_worker *by, th_poller *poller) {
+static TH_NO_TSAN bool look(th_worker *by, th_poller *poller) {
     th_os_event events[TH_POLL_EVENTS];
     /* relaxed: for looks of others, as of about now */
     th_store_relaxed(&poller->xlooked_at, th_os_ticks());

@@ -51,8 +51,8 @@ uint32_t th_self_random(void) {
     return th_random_next(random);
 }
 
-void th_backoff(unsigned *spins) {
-    if (++*spins < 32) {
+void th_backoff_step(unsigned step) {
+    if (step < 32) {
         th_os_relax();
     } else {
         th_os_thread_yield(); /* the holder may be waiting for this very core */

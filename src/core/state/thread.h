@@ -77,6 +77,11 @@ uint64_t th_self_id(void);
 uint32_t th_self_random(void);
 
 /* One step of waiting for a short lock: relaxes at first, soon gives the time slice away. */
-void th_backoff(unsigned *spins);
+void th_backoff_step(unsigned step);
+
+/* The next step. The count stays the caller's own, seen by nobody else (base/annotate.h). */
+static TH_ALWAYS_INLINE void th_backoff(unsigned *spins) {
+    th_backoff_step(++*spins);
+}
 
 #endif

@@ -92,9 +92,14 @@ static inline int64_t th_task_serial_deadline(const thrum_task *task) {
 /*
  * For a list in which the task has a place (TH_TASK_PLACE), with the list's lock, and the place
  * emptied: wakes or cancels it, as `bit` says. True: the caller makes it due by th_task_is_due,
- * when it has given the lock up. False: the task is not touched any more.
+ * when it has given the lock up. False: the task is not touched any more. Not by a pointer: it may
+ * be called in the worker's context on a task's stack (base/annotate.h).
  */
-bool th_task_rouse_listed(thrum_task *task, uint32_t bit, bool *dormant);
+typedef struct th_roused {
+    bool is_due;
+    bool dormant;
+} th_roused;
+th_roused th_task_rouse_listed(thrum_task *task, uint32_t bit);
 /* `by`: the task goes into by->due if it is of that worker's scheduler; NULL: it is queued. */
 void th_task_is_due(th_worker *by, thrum_task *task, bool dormant);
 

@@ -154,14 +154,14 @@ static bool rouse(thrum_task *task, uint32_t bit, uint32_t must) {
     return true;
 }
 
-bool th_task_rouse_listed(thrum_task *task, uint32_t bit, bool *dormant) {
+th_roused th_task_rouse_listed(thrum_task *task, uint32_t bit) {
     uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
     do {
         /* lock-free: it fails only when another thread changed the word */
         /* pairs: th_task_begin_waiting, th_task_begin_roused; as rouse */
     } while (!th_cas_acq_rel(&task->reserved_word, &old, roused(old, bit) & ~TH_TASK_PLACE));
-    *dormant = (old & TH_TASK_DORMANT) != 0;
-    return (old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING;
+    return (th_roused){.is_due = (old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING,
+                       .dormant = (old & TH_TASK_DORMANT) != 0};
 }
 
 /* Not shown to the thread sanitizer, since work is read in the worker's context (queue/work.h). */

@@ -141,8 +141,13 @@ static uint32_t bits_of(uint32_t events) {
     return bits;
 }
 
+/*
+ * Workers look on the stack of the task that is about to wait, in a context of their own: what they
+ * write there is hidden from the thread sanitizer (base/annotate.h).
+ */
+
 /* The time until the deadline; false: it has passed, or there is none to be waited for. */
-static bool time_left(int64_t deadline, kernel_time *left) {
+static TH_NO_TSAN bool time_left(int64_t deadline, kernel_time *left) {
     int64_t ns = deadline ? deadline - th_os_now() : 0;
     ns = ns > 0 ? ns : 0;
     *left = (kernel_time){ns / 1000000000, ns % 1000000000};
@@ -155,7 +160,7 @@ static int whole_ms(const kernel_time *left) {
     return (int)ms;
 }
 
-static long wait_once(int set, struct epoll_event *events, int max, int64_t deadline) {
+static TH_NO_TSAN long wait_once(int set, struct epoll_event *events, int max, int64_t deadline) {
     kernel_time left;
     if (deadline == TH_FOREVER) {
         return epoll_wait(set, events, max, -1);
@@ -176,8 +181,8 @@ static long wait_once(int set, struct epoll_event *events, int max, int64_t dead
     return epoll_wait(set, events, max, whole_ms(&left));
 }
 
-int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[], unsigned max,
-                       int64_t deadline) {
+TH_NO_TSAN int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[], unsigned max,
+                                  int64_t deadline) {
     struct epoll_event got[EVENTS_MAX];
     int saved = th_os_errno_get();
     long n = wait_once(set->set, got, (int)(max < EVENTS_MAX ? max : EVENTS_MAX), deadline);
