@@ -10,7 +10,8 @@
  *              behind that run, since the task is serial. A begin of an external thread that is
  *              refused takes its count back: no other begin has relied on it.
  * not idle     A run that posts the task to wait, which for the scheduler is a pause, counts one
- *              begin more (`held`), and the first run that reads 0 counts its end.
+ *              begin more (`held`), and the first run that reads 0 counts its end, on whichever
+ *              thread that is (core/ready/QUIESCENCE.md, "A begin that a later run ends").
  */
 #include "base/check.h"
 #include "core/state/driver.h"
