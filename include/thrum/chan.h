@@ -88,7 +88,7 @@ typedef struct thrum_case {
     const void *from; /* the element to send */
     void *to;         /* the memory to receive into, or the event */
     uint32_t kind;    /* THRUM_CASE_SEND, THRUM_CASE_RECV, THRUM_CASE_EVENT, or a descriptor's */
-    int32_t status;   /* set for the case that happened: 0, -EPIPE, or for a descriptor -EBADF */
+    int32_t status;   /* set for the case that happened: 0, or why nothing was moved */
 } thrum_case;
 THRUM_STATIC_ASSERT(sizeof(void *) != 8 || sizeof(thrum_case) == 32, "part of the ABI");
 
@@ -120,21 +120,22 @@ THRUM_STATIC_ASSERT(sizeof(void *) != 8 || sizeof(thrum_case) == 32, "part of th
  * Does exactly one of n sends and receives, waiting until one can be done; or finds one of several
  * events signaled, which consumes the signal of an auto event, or a descriptor ready, which takes
  * nothing. It returns the case's index, and its `status` says 0 (done) or, with nothing moved,
- * -EPIPE (its channel is closed) or -EBADF (its descriptor is). Of several that can happen at once
- * each has the same chance. A channel may stand in several cases, to send and to receive as well: a
- * select never receives what it would send itself. A case without a channel or an event never
- * happens; with no other case this only waits for the deadline. With a deadline in the past it does
- * what can be done at once.
+ * -EPIPE (its channel is closed) or -EBADF (its descriptor is; -ESHUTDOWN: as thrum_io_case says).
+ * The `status` of other cases means nothing. Of several that can happen at once each has the same
+ * chance. A channel may stand in several cases, to send and to receive as well: a select never
+ * receives what it would send itself. A case without a channel or an event never happens; with no
+ * other case this only waits for the deadline. With a deadline in the past it does what can be done
+ * at once.
  *
  * While it waits it has its place in the queue of each channel and event. It loses them when a
  * descriptor turns out not to be ready after all, or another caller has taken a signal first.
  *
  * The array is the caller's; it and all of the channels and events must live until the call has
  * returned. Any thread may call it. It may suspend. It allocates only for more than
- * THRUM_SELECT_FRAME cases, or where a send makes an unbounded channel grow. Errors, with nothing
- * done: -ETIMEDOUT past the deadline; -ECANCELED when the caller is cancelled; -EINVAL for a case
- * of no kind, or too many cases; -ENOMEM; with descriptors also those of a wait for one (the top of
- * thrum/io.h).
+ * THRUM_SELECT_FRAME cases, where a send makes an unbounded channel grow, or for the first wait of
+ * a scheduler for a descriptor. Errors, with nothing done: -ETIMEDOUT past the deadline; -ECANCELED
+ * when the caller is cancelled; -EINVAL for a case of no kind, or too many cases; -ENOMEM; with
+ * descriptors also those of a wait for one (the top of thrum/io.h).
  */
 THRUM_API THRUM_NODISCARD int thrum_select(thrum_case cases[], size_t n, thrum_time deadline);
 

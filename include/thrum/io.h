@@ -13,7 +13,8 @@
  *
  * Deadlines are absolute (thrum_after). At a deadline, or when the caller is cancelled, a transfer
  * that has moved bytes returns their count, any other one -ETIMEDOUT or -ECANCELED; past its
- * deadline no call tries anything. Any thread may call everything here.
+ * deadline no call tries anything (but see thrum_copy, and thrum_select). Any thread may call
+ * everything here.
  *
  * Every call returns -EBADF for a stale thrum_io, and -ESHUTDOWN for one that the parent of a fork
  * has made; a wait that begins while the system has no descriptor or no memory for it returns
@@ -46,10 +47,11 @@ typedef struct thrum_iovec {
 
 /*
  * Takes a descriptor over: from now on only the library closes it (thrum_io_close), unless
- * thrum_io_release gives it back. Sockets are used as they are; of others O_NONBLOCK is set until
- * then. Any thread may call it. It never suspends. Errors, with the descriptor still the caller's:
- * -EINVAL for NULL; -EBADF when it is no descriptor; -EPERM for files and directories, which are
- * always ready; -EEXIST when it is taken over already; -ENOMEM.
+ * thrum_io_release gives it back. Of sockets nothing is changed, unless they are accepted from
+ * (thrum_accept) or copied (thrum_copy); of others O_NONBLOCK is set until then. Any thread may
+ * call it. It never suspends. Errors, with the descriptor still the caller's: -EINVAL for NULL;
+ * -EBADF when it is no descriptor; -EPERM for files and directories, which are always ready;
+ * -EEXIST when it is taken over already; -ENOMEM.
  */
 THRUM_API THRUM_NODISCARD int thrum_io_adopt(thrum_io *out, int fd);
 
@@ -58,9 +60,10 @@ THRUM_API THRUM_NODISCARD int thrum_io_adopt(thrum_io *out, int fd);
  * that other processes share, as a shell and its commands share a terminal. O_NONBLOCK is not set
  * on theirs. Pipes and ttys are opened once more; sockets are duplicated. Anything else, and what
  * cannot be opened again, is duplicated, too, and its calls are made on the blocking pool
- * (thrum_blocking): so files are allowed here, whose calls end when the system has made them. A
- * pipe is open at this end until both descriptors are closed. Any thread may call it. It never
- * suspends. Errors, with nothing made: -EINVAL for NULL; -EBADF; -EMFILE, -ENFILE or -ENOMEM.
+ * (thrum_blocking), but for reads of a file that the system has in memory: so files are allowed
+ * here, whose calls end when the system has made them. A pipe is open at this end until both
+ * descriptors are closed. Any thread may call it. It never suspends. Errors, with nothing made:
+ * -EINVAL for NULL; -EBADF; -EMFILE, -ENFILE or -ENOMEM.
  */
 THRUM_API THRUM_NODISCARD int thrum_io_adopt_shared(thrum_io *out, int fd);
 
@@ -105,11 +108,11 @@ THRUM_API THRUM_NODISCARD int thrum_io_wait(thrum_io io, unsigned bits, thrum_ti
 
 /*
  * Makes a case for thrum_select (thrum/chan.h), which happens when the descriptor is ready in the
- * direction `bit`, as for thrum_io_wait; its `status` is 0 then, and -EBADF when the descriptor is
- * closed (-ESHUTDOWN: it is the parent's, of a fork). It takes nothing. Another caller may be
- * faster, so what the program does next may wait all the same: give it a deadline. With another
- * `bit`, or more than THRUM_SELECT_IO_MAX of them, the select returns -EINVAL. Any thread may call
- * it. It never suspends.
+ * direction `bit`, as for thrum_io_wait; its `status` is 0 then, and -EBADF when `io` is stale, or
+ * is closed meanwhile (-ESHUTDOWN: it is the parent's, of a fork). It takes nothing. Another caller
+ * may be faster, so what the program does next may wait all the same: give it a deadline. With
+ * another `bit`, or more than THRUM_SELECT_IO_MAX of them, the select returns -EINVAL. Any thread
+ * may call it. It never suspends.
  */
 THRUM_API THRUM_NODISCARD thrum_case thrum_io_case(thrum_io io, unsigned bit);
 
@@ -181,16 +184,17 @@ THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_io
  * two is a socket with messages, -ENOMEM. An error behind a count is that of later reads of
  * `from`, or writes to `to`, until it is closed.
  *
- * No byte is lost, whatever ends it, where `from` is a socket, a pipe or a file: what was not
- * written is still there to be read. Of others (ttys, and pipes that the system cannot splice) up
- * to 64 KiB may have been read that can not be written any more: then it returns -EIO, whatever was
- * written before, and those bytes are lost.
+ * No byte is lost, whatever ends it, where `from` is a socket, a file, or a pipe whose bytes the
+ * system moves (below): what was not written is still there to be read. Of others up to 64 KiB may
+ * have been read that cannot be written any more: then it returns -EIO, whatever was written
+ * before, and those bytes are lost. To keep them it writes such bytes past its deadline and its
+ * cancel, too, as far as there is room.
  *
  * The two directions are held only while bytes move, so other callers' reads and writes may come
  * between two pieces. A close of either end ends it. Bytes from or to a pipe are moved by the
- * system without a copy (splice); for that O_NONBLOCK is set on a socket at the other end, until it
- * is released, unless others share it (thrum_io_adopt_shared). Otherwise 64 KiB of memory are taken
- * meanwhile.
+ * system without a copy (splice), unless the other end is a file or a socket that others share
+ * (thrum_io_adopt_shared), or the system refuses; for that O_NONBLOCK is set on a socket at the
+ * other end until it is released. Otherwise 64 KiB of memory are taken meanwhile.
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_copy(thrum_io from, thrum_io to, uint64_t limit,
                                              thrum_time deadline);

@@ -65,7 +65,8 @@ typedef struct thrum_metrics {
 
     /* Descriptors. What plain threads read, write and wait for belongs to no scheduler, and is not
      * counted. */
-    uint64_t io_waits;         /* waits of tasks and bound threads until a descriptor was ready */
+    uint64_t io_waits;         /* waits of tasks and bound threads until a descriptor was ready; no
+                                  selects */
     uint64_t io_read_bytes;    /* bytes read, and received in messages */
     uint64_t io_written_bytes; /* bytes written, and sent in messages */
     uint64_t io_accepts;       /* connections accepted */

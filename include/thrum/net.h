@@ -87,10 +87,11 @@ THRUM_API THRUM_NODISCARD int thrum_listen(thrum_io *out, const char *address,
                                            const thrum_listen_options *options);
 
 /*
- * Takes a connection, waiting until there is one. Callers are served in their order. It may
- * suspend. A connection that ended before it was taken is none. Errors: -ETIMEDOUT, -ECANCELED;
- * -EINVAL, -EOPNOTSUPP or -ENOTSOCK for what does not listen; -EMFILE or -ENFILE, with the
- * connection still there; -ENOMEM or -ENOBUFS, with which it may be lost.
+ * Takes a connection, waiting until there is one. Callers are served in their order. On a listener
+ * that was not made by the library (thrum_io_adopt, "handed:") O_NONBLOCK is set, until it is given
+ * back or closed. It may suspend. A connection that ended before it was taken is none. Errors:
+ * -ETIMEDOUT, -ECANCELED; -EINVAL, -EOPNOTSUPP or -ENOTSOCK for what does not listen; -EMFILE or
+ * -ENFILE, with the connection still there; -ENOMEM or -ENOBUFS, with which it may be lost.
  */
 THRUM_API THRUM_NODISCARD int thrum_accept(thrum_io listener, thrum_io *out);
 THRUM_API THRUM_NODISCARD int thrum_accept_until(thrum_io listener, thrum_io *out,
@@ -103,11 +104,10 @@ THRUM_API THRUM_NODISCARD int thrum_accept_until(thrum_io listener, thrum_io *ou
  * "unixgram:" socket then exchanges datagrams with that address only; the other side of "unixgram:"
  * sees a name that the system has made up. It may suspend.
  *
- * Errors, with nothing made: -EINVAL for an address that makes no sense, -ENAMETOOLONG,
- * -ETIMEDOUT, -ECANCELED, those of thrum_resolve, or the system's for the address: -ECONNREFUSED,
- * -ENETUNREACH, -EHOSTUNREACH, -ENOENT for a UNIX socket that is not there, -EACCES, -EMFILE,
- * -ENFILE, -ENOMEM. Of several addresses it is the first one's, unless that could not even be
- * tried.
+ * Errors, with nothing made: -EINVAL for an address that makes no sense, -ENAMETOOLONG, -ETIMEDOUT,
+ * -ECANCELED, those of thrum_resolve, or the system's for the address: -ECONNREFUSED, -ENETUNREACH,
+ * -EHOSTUNREACH, -ENOENT for a UNIX socket that is not there, -EACCES, -EMFILE, -ENFILE, -ENOMEM.
+ * Of several addresses it is that of the one that failed first and could at least be tried.
  */
 THRUM_API THRUM_NODISCARD int thrum_dial(thrum_io *out, const char *address, thrum_time deadline);
 

@@ -16,10 +16,13 @@
  *         thrum_source_end(source);
  *     }
  *
- * It is asked only while operations are under way. For 50 us after the last begin or end it is
- * asked whenever a worker has come round what is queued there; after that at intervals that double
- * from 50 us to 1 ms, by a timer, so that a worker that has nothing else to do sleeps in between.
- * So an operation that is long under way is seen about 1 ms late.
+ * It is asked only while operations are under way, by a task, which is posted again each time. For
+ * 50 us after the last begin or end that task is queued at once, so it is asked as often as its
+ * turn comes. After that, and from the beginning in a scheduler without workers, it waits between
+ * two times: 50 us at first, then twice as long each time, up to 1 ms, so that a worker that has
+ * nothing else to do sleeps in between. So the end of an operation that is long under way is seen
+ * up to 1 ms late, and what the system takes to wake a thread; and a source costs a run of a task
+ * each time, a thousand a second, as long as anything is under way.
  *
  * OTHER LOOPS. A scheduler without workers can live in a loop that is not its own: that of a window
  * system, of libuv, a program's own around epoll. The thread of the loop is bound to the scheduler
@@ -36,7 +39,7 @@
  * descriptor that a task waits for, is missed while the loop waits: the descriptor is readable
  * then. So a loop may also call thrum_poll_run only when the descriptor is readable, when `next`
  * has come, and when the thread itself has waited for something (thrum_join, ...) since the last
- * call. While poll sources have operations under way, `next` is never far.
+ * call. While poll sources have operations under way, `next` is 1 ms away at most.
  */
 #ifndef THRUM_POLL_H
 #define THRUM_POLL_H
@@ -84,7 +87,7 @@ THRUM_API THRUM_NODISCARD int thrum_source_open(thrum_source **out, thrum_sched 
  * caller wrote before is visible to `ask`. While operations are under way the scheduler is not idle
  * (thrum_sched_wait_idle), and a stop waits for their end. Any thread may call it. It never
  * suspends. Errors, with nothing counted: -EINVAL for NULL; -ESHUTDOWN for an external caller while
- * the scheduler stops, unless the source is being asked anyway.
+ * the scheduler stops, or in the child of a fork, unless the source is being asked anyway.
  */
 THRUM_API THRUM_NODISCARD int thrum_source_begin(thrum_source *source);
 

@@ -2,9 +2,9 @@
  * thrum/signal.h: tasks that wait for signals of the process.
  *
  * A signal that is caught is counted, and calls the handler that the program had set for it; it
- * does not do what it does by default. Masks stay as they are: workers have all signals blocked,
- * and it is one of the program's own threads that takes the signal. At least one of them must have
- * it unblocked.
+ * does not do what it does by default. Masks stay as they are: workers have all signals blocked
+ * (docs/fork.md has the few that are not), and it is one of the program's own threads that takes
+ * the signal. At least one of them must have it unblocked.
  */
 #ifndef THRUM_SIGNAL_H
 #define THRUM_SIGNAL_H
