@@ -99,8 +99,8 @@ int th_direction_enter_slow(th_direction *direction, thrum_time deadline) {
     if (!me.value) {
         return -EBADF; /* it was closed, not handed over */
     }
-    /* relaxed: only the holder consumes it; whoever set it was ordered by the kernel's locks */
-    return (th_and_relaxed(&direction->xword, ~TH_IO_READY) & TH_IO_READY) != 0;
+    /* pairs: event; what was told between the wake and this (th_direction_tell) */
+    return (th_and_acquire(&direction->xword, ~TH_IO_READY) & TH_IO_READY) != 0;
 }
 
 void th_direction_leave_slow(th_direction *direction, th_leftover left) {

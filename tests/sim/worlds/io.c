@@ -9,6 +9,7 @@
 #include <thrum/io.h>
 
 #include "base/atomic.h"
+#include "core/state/fiber_state.h"
 #include "core/state/worker.h"
 #include "crew.h"
 #include "io/call.h"
@@ -293,3 +294,50 @@ static void writes_in_turn(void *unused) {
 /* Two bytes, the second one written when the first was read: each makes an event. */
 static const crew_play in_turn = {pipe_made, all_closed, 3, {reads_one, reads_one, writes_in_turn}};
 IO_WORLDS(io_in_turn, in_turn)
+
+/* ---- telling (R15) ---- */
+
+static uint32_t xtold; /* what is told of */
+
+/* A caller that looks at the flag before each try, and finds nothing in the system. */
+static void waits_to_be_told(void *unused) {
+    th_inside inside;
+    (void)unused;
+    if (!th_fiber_self()) {
+        return; /* a plain thread asks the system */
+    }
+    sim_check(th_inside_enter(&inside, io, THRUM_IO_READ, THRUM_FOREVER) == 0);
+    while (!th_load_relaxed(&xtold)) { /* relaxed: the telling orders it */
+        if (inside.ready) {
+            th_inside_again(&inside);
+        }
+        sim_check(th_inside_await(&inside) == 0);
+    }
+    th_inside_leave(&inside, TH_LEFT_MORE);
+    crew_scrub();
+}
+
+static void passes_through(void *unused) {
+    th_inside inside;
+    (void)unused;
+    sim_check(th_inside_enter(&inside, io, THRUM_IO_READ, THRUM_FOREVER) == 0);
+    th_inside_leave(&inside, TH_LEFT_NOTHING);
+}
+
+static void tells(void *unused) {
+    (void)unused;
+    th_store_relaxed(&xtold, 1u); /* relaxed: the telling publishes it */
+    th_direction_tell(&th_record_at(fds[0])->directions[0]);
+}
+
+/* The telling may find the caller before its entry, inside, handed the direction, or waiting. */
+static const crew_play told = {pipe_made, all_closed, 3, {waits_to_be_told, passes_through, tells}};
+SIM_WORLD(io_told_io, .keeps_memory = true) {
+    crew_io(&told);
+}
+
+static const crew_play two_told = {
+    pipe_made, all_closed, 3, {waits_to_be_told, waits_to_be_told, tells}};
+SIM_WORLD(io_told_two_io, .keeps_memory = true) {
+    crew_io(&two_told);
+}
