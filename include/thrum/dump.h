@@ -24,8 +24,9 @@ THRUM_BEGIN_DECLS
  * tcp 127.0.0.1:80 from 127.0.0.1:5012", "writes", "accepts on", "waits for fd 12 to be readable",
  * "closes"; as JSON `fd` and `descriptor`. The system is asked at that moment; a descriptor that is
  * closed meanwhile is told by its number alone. Other waits for what is outside are "dials
- * tcp:...", "resolves example.org", "waits for SIGTERM". Tasks that thrum_io_on has listed have a
- * line each, at most 10,000: "task 0x7f... (function) is posted when fd 7 is readable, tcp ...".
+ * tcp:...", "resolves example.org", "waits for SIGTERM", and of a select with descriptors "waits
+ * for one of several, descriptors among them". Tasks that thrum_io_on has listed have a line each,
+ * at most 10,000: "task 0x7f... (function) is posted when fd 7 is readable, tcp ...".
  *
  * Of a worker that one task holds up the text says so, for how long, whether its thread is blocked
  * or computes, and which spare worker stands in, as far as spares have looked: they do while no
