@@ -1,0 +1,117 @@
+/*
+ * epoll.c: the bare loop: one thread, one level-triggered set, a read and a write for each event.
+ * It does what must be done and nothing else: the yardstick of what a server costs.
+ *
+ *     peer-server-epoll http|echo PORT
+ */
+#define _GNU_SOURCE 1
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "hello.h"
+
+enum { ROOM = 4096, EVENTS = 256 };
+
+/* A connection, and what has come of its next request. */
+typedef struct connection {
+    int fd;
+    size_t have;
+    char text[ROOM];
+} connection;
+
+static bool is_http;
+
+static void end(connection *c) {
+    close(c->fd);
+    free(c);
+}
+
+/* Answers all whole requests. Returns false when the connection ends. */
+static bool answer(connection *c) {
+    size_t used;
+    bool last = false;
+    unsigned n;
+    while (!last && (n = hello_requests(c->text, c->have, &used, &last)) > 0) {
+        const size_t size = n * HELLO_SIZE;
+        if (send(c->fd, hello_answers(), size, MSG_NOSIGNAL) != (ssize_t)size) {
+            return false; /* a load reads what it asks for: there is room */
+        }
+        c->have -= used;
+        memmove(c->text, c->text + used, c->have);
+    }
+    return !last && c->have < ROOM;
+}
+
+static void serve(connection *c) {
+    const ssize_t n = recv(c->fd, c->text + c->have, ROOM - c->have, 0);
+    if (n <= 0) {
+        if (n == 0 || errno != EAGAIN) {
+            end(c);
+        }
+        return;
+    }
+    c->have += (size_t)n;
+    if (is_http ? !answer(c) : send(c->fd, c->text, (size_t)n, MSG_NOSIGNAL) != n) {
+        end(c);
+        return;
+    }
+    c->have = is_http ? c->have : 0;
+}
+
+static void accept_all(int set, int listener) {
+    int fd;
+    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+        const int on = 1;
+        connection *c = malloc(sizeof *c);
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
+        c->fd = fd;
+        c->have = 0;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) != 0) {
+            end(c);
+        }
+    }
+}
+
+static int listen_at(int port) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    const int on = 1;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    return bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 4096) == 0 ? fd : -1;
+}
+
+int main(int argc, char **argv) {
+    struct epoll_event events[EVENTS], event = {.events = EPOLLIN, .data.ptr = NULL};
+    if (argc != 3 || (strcmp(argv[1], "http") != 0 && strcmp(argv[1], "echo") != 0)) {
+        fprintf(stderr, "usage: %s http|echo PORT\n", argv[0]);
+        return 2;
+    }
+    is_http = strcmp(argv[1], "http") == 0;
+    const int listener = listen_at(atoi(argv[2]));
+    const int set = epoll_create1(EPOLL_CLOEXEC);
+    if (listener < 0 || epoll_ctl(set, EPOLL_CTL_ADD, listener, &event) != 0) {
+        perror("listen");
+        return 1;
+    }
+    for (;;) {
+        const int n = epoll_wait(set, events, EVENTS, -1);
+        for (int i = 0; i < n; i++) {
+            if (events[i].data.ptr == NULL) {
+                accept_all(set, listener);
+            } else {
+                serve(events[i].data.ptr);
+            }
+        }
+    }
+}

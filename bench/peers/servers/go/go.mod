@@ -1,0 +1,3 @@
+module thrum/bench/peers/servers/go
+
+go 1.19

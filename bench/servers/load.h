@@ -1,0 +1,37 @@
+/*
+ * load.h: the kinds of load, one a file. Each is for a server at a port of 127.0.0.1, and prints
+ * one JSON object on a line of its own.
+ */
+#ifndef BENCH_SERVERS_LOAD_H
+#define BENCH_SERVERS_LOAD_H
+
+#include <stdint.h>
+
+typedef struct load {
+    int port;
+    unsigned connections;
+    double seconds;
+    unsigned rate; /* messages a second of all connections together; 0: each after its answer */
+} load;
+
+/* Messages of 64 bytes that come back, on all connections: load_echo.c. */
+void load_echo(const load *l);
+/* A connection for each HTTP request, so many at a time: load_close.c. */
+void load_close(const load *l);
+/* Connections that made one HTTP request and then are idle until stdin ends: load_hold.c. */
+void load_hold(const load *l);
+/* Connections that say when they are to be ended, and then nothing: load_silent.c. */
+void load_silent(const load *l);
+
+/* ---- what they share ---- */
+
+/* Ends the program, with one line, when `value` is negative; else returns it. */
+int64_t must(int64_t value, const char *what);
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+int64_t load_now(void);
+
+/* A socket that is connected, or (without waiting) on its way to be. */
+int load_connect(int port, int flags);
+
+#endif
