@@ -1,7 +1,9 @@
 /*
  * load.c: a load for servers, where wrk and redis-benchmark cannot make it.
  *
- *     thrum-load echo|close|hold|silent PORT CONNECTIONS [SECONDS [RATE]]
+ *     thrum-load echo PORT CONNECTIONS SECONDS [RATE]
+ *     thrum-load http PORT CONNECTIONS SECONDS DEPTH
+ *     thrum-load close|hold|silent PORT CONNECTIONS [SECONDS]
  *
  * One thread. It prints what was done and how long answers took; ../servers.py reads it.
  */
@@ -13,6 +15,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,20 +61,27 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(const load *l);
-    } kinds[] = {
-        {"echo", load_echo}, {"close", load_close}, {"hold", load_hold}, {"silent", load_silent}};
+    } kinds[] = {{"echo", load_echo},
+                 {"http", load_http},
+                 {"close", load_close},
+                 {"hold", load_hold},
+                 {"silent", load_silent}};
     signal(SIGPIPE, SIG_IGN);
     raise_files();
     for (unsigned i = 0; argc >= 4 && i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(argv[1], kinds[i].name) == 0) {
+            const bool is_http = kinds[i].run == load_http;
+            const unsigned last = argc > 5 ? (unsigned)atoi(argv[5]) : is_http;
             const load l = {.port = atoi(argv[2]),
                             .connections = (unsigned)atoi(argv[3]),
                             .seconds = argc > 4 ? atof(argv[4]) : 1,
-                            .rate = argc > 5 ? (unsigned)atoi(argv[5]) : 0};
+                            .rate = is_http ? 0 : last,
+                            .depth = is_http ? last : 1};
             kinds[i].run(&l);
             return fflush(stdout) != 0;
         }
     }
-    fprintf(stderr, "usage: %s echo|close|hold|silent PORT CONNECTIONS [SECONDS [RATE]]\n", *argv);
+    fprintf(stderr, "usage: %s echo|http|close|hold|silent PORT CONNECTIONS [SECONDS [RATE]]\n",
+            *argv);
     return 2;
 }

@@ -11,11 +11,13 @@ typedef struct load {
     int port;
     unsigned connections;
     double seconds;
-    unsigned rate; /* messages a second of all connections together; 0: each after its answer */
+    unsigned rate;  /* messages a second of all connections together; 0: each after its answer */
+    unsigned depth; /* requests in one piece */
 } load;
 
-/* Messages of 64 bytes that come back, on all connections: load_echo.c. */
+/* Messages of 64 bytes that come back, and HTTP requests, on connections that stay: load_ask.c. */
 void load_echo(const load *l);
+void load_http(const load *l);
 /* A connection for each HTTP request, so many at a time: load_close.c. */
 void load_close(const load *l);
 /* Connections that made one HTTP request and then are idle until stdin ends: load_hold.c. */

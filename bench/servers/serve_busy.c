@@ -30,7 +30,7 @@ static int echo(thrum_io io, void *arg) {
 
 int serve_busy(thrum_io listener) {
     int err = 0;
-    for (unsigned i = 0; err == 0 && i < thrum_sched_workers(thrum_sched_current()) / 2; i++) {
+    for (unsigned i = 0; err == 0 && i < thrum_sched_parallelism(thrum_sched_current()) / 2; i++) {
         err = thrum_go(compute, NULL);
     }
     return err != 0 ? err : thrum_serve(listener, echo, NULL, NULL);
