@@ -80,7 +80,8 @@ int64_t thrum_receive_fds(thrum_io io, void *to, size_t size, int *fds, unsigned
         return got;
     }
     th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
-    while (!(got = th_inside_await(&inside))) {
+    const int seen = inside.direction->error; /* by a copy, and the system tells it once */
+    while (!(got = seen ? seen : th_inside_await(&inside))) {
         *n = room;
         got = th_os_socket_receive_fds(inside.record->fd, to, size, fds, n);
         if (got != -EAGAIN) {

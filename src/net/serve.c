@@ -449,16 +449,18 @@ int64_t thrum_serve_read(thrum_io io, void *to, size_t size, thrum_time deadline
     if (n) {
         return n;
     }
-    th_leftover left = TH_LEFT_NOTHING;
-    do {
+    th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
+    n = inside.direction->error; /* a copy has seen it, and the system tells it once */
+    while (!n) {
         bool draining = is_draining(s);
         n = inside.ready || draining ? th_inside_read(&inside, to, size, &left) : -EAGAIN;
         if (n == -EAGAIN) {
+            left = TH_LEFT_NOTHING;
             n = draining ? -ESHUTDOWN : th_inside_await(&inside);
         } else if (!n) {
             break; /* the end */
         }
-    } while (!n);
+    }
     th_inside_leave(&inside, left);
     return n;
 }

@@ -454,6 +454,26 @@ TEST(descriptors_go_with_the_first_of_many_bytes) {
     rig_stop(&r);
 }
 
+TEST(an_error_that_a_copy_has_seen_is_not_taken_for_the_end_of_descriptors) {
+    /* The other side ends with bytes unread, which the system tells once, behind what it wrote. */
+    int ends[2], sink[2], fd;
+    char text[4];
+    unsigned n = 1;
+    thrum_io from, to;
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) | socketpair(AF_UNIX, SOCK_STREAM, 0, sink),
+             0);
+    CHECK_EQ(thrum_io_adopt(&from, ends[0]) | thrum_io_adopt(&to, sink[0]), 0);
+    CHECK_EQ(thrum_write(from, "unread", 6), 6);
+    CHECK_EQ(write(ends[1], "abc", 3), 3);
+    CHECK_EQ(thrum_copy(from, to, 3, THRUM_FOREVER), 3);
+    CHECK_EQ(write(ends[1], "d", 1), 1);
+    CHECK_EQ(close(ends[1]), 0);
+    CHECK_EQ(thrum_copy(from, to, UINT64_MAX, THRUM_FOREVER), 1);
+    CHECK_EQ(thrum_receive_fds(from, text, 4, &fd, &n, THRUM_FOREVER), -ECONNRESET);
+    CHECK_EQ(n, 0);
+    CHECK_EQ(thrum_io_close(from) | thrum_io_close(to) | close(sink[1]), 0);
+}
+
 /* ---- options ---- */
 
 TEST(options_are_set_and_read) {

@@ -263,6 +263,40 @@ TEST(idle_has_a_deadline) {
     hall_close(&h);
 }
 
+static int outlet[2];
+
+static int copies_then_reads(thrum_io io, void *arg) {
+    hall *h = arg;
+    char byte;
+    thrum_io to;
+    enters(h);
+    CHECK_EQ(thrum_io_adopt(&to, outlet[0]), 0);
+    CHECK_EQ(thrum_copy(io, to, UINT64_MAX, THRUM_FOREVER), 3);
+    atomic_store(&h->read_code, (int)thrum_serve_read(io, &byte, 1, THRUM_FOREVER));
+    CHECK_EQ(thrum_io_close(to), 0);
+    return leaves(h);
+}
+
+TEST(an_error_that_a_copy_has_seen_is_not_taken_for_the_end) {
+    /* The system tells of a reset once, and the copy returned what it had written. */
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    hall h;
+    char text[3];
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, outlet), 0);
+    hall_init(&h, copies_then_reads);
+    hall_open(&h);
+    int guest = guest_at(h.where);
+    CHECK_EQ(write(guest, "abc", 3), 3);
+    CHECK_EQ(recv(outlet[1], text, 3, MSG_WAITALL), 3);
+    CHECK_EQ(setsockopt(guest, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+    CHECK_EQ(close(guest), 0);
+    SPIN_UNTIL(atomic_load(&h.ended) == 1);
+    CHECK_EQ(atomic_load(&h.read_code), -ECONNRESET);
+    CHECK_EQ(hall_end(&h), 0);
+    hall_close(&h);
+    CHECK_EQ(close(outlet[1]), 0);
+}
+
 TEST(no_descriptor_is_left_for_a_while) {
     /* It goes on when there is one again; the connection has waited. */
     hall h;
