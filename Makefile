@@ -9,7 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-full demo serve bench bench-full bench-rows sim stress fuzz faults mutate models coverage check reference format install clean help
+.PHONY: all quick test test-full demo serve bench bench-full bench-rows bench-servers sim stress fuzz faults mutate models coverage check reference format install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -53,6 +53,12 @@ bench-rows: ## measure thrum alone, row by row, beside its targets (BENCH="--onl
 	@tools/setup
 	@tools/build gcc-release thrum-bench
 	@build/gcc-release/bench/thrum-bench $(BENCH)
+
+bench-servers: ## measure servers beside their peers, some twelve minutes: bench/results/MACHINE-servers.md, .html, .json (SECONDS=2 ROUNDS=5)
+	@tools/setup bench-servers
+	@tools/build gcc-release thrum-bench-servers
+	@bench/peers/build servers
+	@bench/servers.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(BENCH)
 
 sim: ## run the simulator's worlds (WORLD= SEED= RUNS= MODE= REPLAY=); tests/sim/README.md
 	@tools/setup

@@ -29,7 +29,7 @@ class Systems:
     def _program(self, system):
         """The file that has to be there, or None."""
         ours = {"thrum-httpd": "examples/httpd", "thrum-kv": "examples/kv", "thrum-on": "bench/thrum-servers",
-                "thrum": "bench/thrum-servers"}
+                "thrum": "bench/thrum-servers", "thrum-plain": "bench/thrum-servers"}
         if system in ours:
             return os.path.join(self.build, ours[system])
         if system == "nginx":

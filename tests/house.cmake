@@ -33,6 +33,12 @@ if(THRUM_SHARED)
       ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
   endif()
 endif()
+# Not on every machine: Python. The comparison of servers, as far as it needs nothing but ours and the loads here.
+find_program(THRUM_PYTHON python3)
+if(TARGET thrum-bench-servers AND THRUM_PYTHON)
+  house_test(bench_servers ${PROJECT_SOURCE_DIR}/bench/servers.py --smoke --only echo,close,busy,idle,deadlines
+    --seconds 0.1 --connections 50 --systems thrum,thrum-on,epoll --build ${PROJECT_BINARY_DIR} --out ${PROJECT_BINARY_DIR}/bench/servers-smoke)
+endif()
 # Not on every machine: valgrind and its headers, Python.
 find_program(THRUM_VALGRIND valgrind)
 find_program(THRUM_PYTHON python3)

@@ -1,7 +1,7 @@
 /*
  * serve_deadlines.c: each connection sends the instant at which its next read is to end (eight
  * bytes, nanoseconds of CLOCK_REALTIME), and then nothing. When all of those waits are over, the
- * server prints how late the last one ended.
+ * server prints how late the last one ended, and only then closes the connections.
  */
 #define _GNU_SOURCE 1
 #include <stdatomic.h>
@@ -14,6 +14,7 @@
 #include "servers.h"
 
 static atomic_int_fast64_t waits, late_ns;
+static thrum_event over; /* all waits */
 
 static int64_t wall_now(void) {
     struct timespec now;
@@ -28,6 +29,7 @@ static void count(int64_t ns) {
     if (atomic_fetch_sub(&waits, 1) == 1) {
         printf("{\"last_ms\": %.3f}\n", (double)atomic_load(&late_ns) / 1e6);
         fflush(stdout);
+        thrum_event_signal(&over);
     }
 }
 
@@ -44,9 +46,10 @@ static int silent(thrum_io io, void *arg) {
         exit(1);
     }
     count(wall_now() - instant);
-    return 0;
+    return thrum_event_wait(&over);
 }
 
 int serve_deadlines(thrum_io listener) {
+    thrum_event_init(&over, THRUM_EVENT_MANUAL, false);
     return thrum_serve(listener, silent, NULL, NULL);
 }

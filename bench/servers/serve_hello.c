@@ -8,7 +8,7 @@
 #include "../peers/servers/hello.h"
 #include "servers.h"
 
-enum { ROOM = 2048 };
+enum { ROOM = 1024 };
 
 /* Answers all whole requests in text[0 .. *have). Returns whether the connection goes on. */
 static bool answer(thrum_io io, char *text, size_t *have) {

@@ -1,5 +1,5 @@
 /*
- * servers.c: starts one of thrum's servers: thrum-servers http|on|busy|deadlines PORT [WORKERS]
+ * servers.c: starts one of thrum's servers: thrum-servers MODE PORT [WORKERS]
  */
 #define _GNU_SOURCE 1
 #include "servers.h"
@@ -16,8 +16,11 @@ typedef struct server {
     int (*run)(thrum_io listener);
 } server;
 
-static const server servers[] = {
-    {"http", serve_http}, {"on", serve_on}, {"busy", serve_busy}, {"deadlines", serve_deadlines}};
+static const server servers[] = {{"http", serve_http},
+                                 {"echo", serve_echo},
+                                 {"on", serve_on},
+                                 {"busy", serve_busy},
+                                 {"deadlines", serve_deadlines}};
 
 static const server *chosen;
 static char address[64];
@@ -42,7 +45,7 @@ int main(int argc, char **argv) {
         chosen = strcmp(argv[1], servers[i].name) == 0 ? &servers[i] : chosen;
     }
     if (chosen == NULL) {
-        fprintf(stderr, "usage: %s http|on|busy|deadlines PORT [WORKERS]\n", argv[0]);
+        fprintf(stderr, "usage: %s http|echo|on|busy|deadlines PORT [WORKERS]\n", argv[0]);
         return 2;
     }
     raise_files();

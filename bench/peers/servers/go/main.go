@@ -45,8 +45,11 @@ func compute() {
 	}
 }
 
-// How late the last wait ended of all that had the same deadline, and how many there were.
+// How late the last wait ended of all that had the same deadline, and how many are left.
 var waits, late atomic.Int64
+
+// Closed when all have ended: until then no connection is closed.
+var over = make(chan struct{})
 
 // Waits for bytes that do not come, until the instant that the other side has sent.
 func silent(c net.Conn) {
@@ -67,7 +70,9 @@ func silent(c net.Conn) {
 	}
 	if waits.Add(-1) == 0 {
 		fmt.Printf("{\"last_ms\": %.3f}\n", float64(late.Load())/1e6)
+		close(over)
 	}
+	<-over
 }
 
 func serve(listener net.Listener, connection func(net.Conn)) error {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
 
 async fn echo(mut stream: TcpStream) {
     let mut text = vec![0u8; 4096];
@@ -33,9 +34,11 @@ async fn compute() {
     }
 }
 
-/// How late the last wait ended of all that had the same deadline, and how many there were.
+/// How late the last wait ended of all that had the same deadline, and how many are left.
 static LATE: AtomicI64 = AtomicI64::new(0);
 static WAITS: AtomicI64 = AtomicI64::new(0);
+/// Closed when all have ended: until then no connection is closed.
+static OVER: Semaphore = Semaphore::const_new(0);
 
 fn wall_now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i64
@@ -55,7 +58,9 @@ async fn silent(mut stream: TcpStream) {
     LATE.fetch_max(wall_now() - deadline, Ordering::SeqCst);
     if WAITS.fetch_sub(1, Ordering::SeqCst) == 1 {
         println!("{{\"last_ms\": {:.3}}}", LATE.load(Ordering::SeqCst) as f64 / 1e6);
+        OVER.close();
     }
+    let _ = OVER.acquire().await;
 }
 
 async fn serve(mode: &str, port: u16, workers: usize) -> io::Result<()> {

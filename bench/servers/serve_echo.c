@@ -1,6 +1,6 @@
 /*
- * serve_busy.c: an echo, while as many fibers as half of the workers compute for 5 ms at a time,
- * and give way in between.
+ * serve_echo.c: an echo without deadlines, alone or while half as many fibers as workers compute
+ * for 5 ms at a time, and give way in between.
  */
 #include <thrum.h>
 #include <thrum/serve.h>
@@ -22,10 +22,13 @@ static int echo(thrum_io io, void *arg) {
     char text[4096];
     int64_t n;
     (void)arg;
-    while ((n = thrum_serve_read(io, text, sizeof text, thrum_after_s(60))) > 0 &&
-           thrum_write_until(io, text, (size_t)n, thrum_after_s(10)) == n) {
+    while ((n = thrum_read(io, text, sizeof text)) > 0 && thrum_write(io, text, (size_t)n) == n) {
     }
     return 0;
+}
+
+int serve_echo(thrum_io listener) {
+    return thrum_serve(listener, echo, NULL, NULL);
 }
 
 int serve_busy(thrum_io listener) {
@@ -33,5 +36,5 @@ int serve_busy(thrum_io listener) {
     for (unsigned i = 0; err == 0 && i < thrum_sched_parallelism(thrum_sched_current()) / 2; i++) {
         err = thrum_go(compute, NULL);
     }
-    return err != 0 ? err : thrum_serve(listener, echo, NULL, NULL);
+    return err != 0 ? err : serve_echo(listener);
 }
