@@ -3,12 +3,14 @@
  * systemd has opened the socket). It ends by SIGTERM or SIGINT: idle connections at once, the
  * others when they have been answered.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <thrum.h>
 #include <thrum/net.h>
 #include <thrum/serve.h>
+#include <unistd.h>
 
 /* One connection: until its other side ends, says nothing for a minute, or the server ends. */
 static int echo(thrum_io io, void *arg) {
@@ -40,8 +42,20 @@ static int serve(void *arg) {
     return err;
 }
 
+/* Started without stdin, stdout or stderr: else a connection might get what is printed. */
+static void open_standard(void) {
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        fd = open("/dev/null", O_RDWR);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 int main(int argc, char **argv) {
     char address[] = "tcp:127.0.0.1:7777";
+    open_standard();
     int err = thrum_run(NULL, serve, argc > 1 ? argv[1] : address);
     if (err) {
         fprintf(stderr, "echo: %s\n", strerror(-err));

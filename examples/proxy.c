@@ -8,6 +8,7 @@
  * connections have ended or their time is up.
  */
 #define _GNU_SOURCE 1
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -122,6 +123,17 @@ static int pass_on(thrum_io client, void *arg) {
 
 /* ---- all of them ---- */
 
+/* Started without stdin, stdout or stderr: else a connection might get what is printed. */
+static void open_standard(void) {
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        fd = open("/dev/null", O_RDWR);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 /* Lets the process have as many descriptors as the system grants without asking. */
 static void raise_files(void) {
     struct rlimit files;
@@ -212,6 +224,7 @@ int main(int argc, char **argv) {
               stderr);
         return 2;
     }
+    open_standard();
     raise_files();
     int err = thrum_run(NULL, serve, &options);
     if (err) {

@@ -89,6 +89,17 @@ static int open_root(const char *root) {
     return fd < 0 && root != NULL ? -errno : fd;
 }
 
+/* Started without stdin, stdout or stderr: else a connection might get what is printed. */
+static void open_standard(void) {
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        fd = open("/dev/null", O_RDWR);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 static int entry(void *arg) {
     const struct options *options = arg;
     struct server server = {.options = options, .sched = thrum_sched_current()};
@@ -115,6 +126,7 @@ int main(int argc, char **argv) {
     if (status >= 0) {
         return status;
     }
+    open_standard();
     signal(SIGPIPE, SIG_IGN); /* sendfile(2) raises it when the other side is gone */
     tzset();                  /* it reads a file: not later, in a task */
     thrum_config_init(&config);

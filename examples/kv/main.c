@@ -2,17 +2,30 @@
  * main.c: kv, a server of the Redis protocol. README.md says how it works.
  */
 #define _GNU_SOURCE 1
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <thrum.h>
 #include <thrum/net.h>
 #include <thrum/serve.h>
+#include <unistd.h>
 
 #include "memory.h"
 #include "options.h"
 #include "session.h"
 #include "store.h"
+
+/* Started without stdin, stdout or stderr: else a connection might get what is printed. */
+static void open_standard(void) {
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        fd = open("/dev/null", O_RDWR);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
 
 /* Lets the process have as many descriptors as the system grants without asking. */
 static void raise_files(void) {
@@ -72,6 +85,7 @@ int main(int argc, char **argv) {
     if (status >= 0) {
         return status;
     }
+    open_standard();
     raise_files();
     memory_of_keys.max = options.memory_max;
     memory_of_requests.max = options.requests_max;

@@ -63,6 +63,8 @@ os.kill(server, signal.SIGTERM)
 assert os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]) == 0
 END
 
+python3 "$(dirname "$0")/bare.py" "$1" HERE || fail "without standard descriptors"
+
 "$1" nowhere >"$work/out" 2>"$work/err" && fail "an address that makes no sense"
 grep -q '^echo: ' "$work/err" || fail "no reason given"
 exit $failed

@@ -3,4 +3,5 @@
 set -u
 [ $# -ge 1 ] || { echo "usage: $0 BINARY [TEST...]" >&2; exit 2; }
 command -v python3 >/dev/null || { echo "left out: no python3" >&2; exit 77; }
+[ $# -gt 1 ] || python3 "$(dirname "$0")/bare.py" "$1" -a HERE || exit 1
 exec python3 -B "$(dirname "$0")/httpd/run.py" "$@"
