@@ -11,7 +11,8 @@
  *     bit 4  HELD      a caller has the direction, through its whole call
  *     bit 5  CLOSING   the descriptor is being closed
  *
- * While LOCKED is set only its holder changes the word. Callers queue only while HELD is set.
+ * While LOCKED is set only the thread that has the lock changes the word, but for READY, which a
+ * caller that was handed the direction takes off at any time. Callers queue only while HELD is set.
  */
 #ifndef TH_DIRECTION_H
 #define TH_DIRECTION_H
