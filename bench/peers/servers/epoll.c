@@ -70,12 +70,10 @@ static void serve(connection *c) {
 static void accept_all(int set, int listener) {
     int fd;
     while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-        const int on = 1;
         connection *c = malloc(sizeof *c);
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
         c->fd = fd;
         c->have = 0;
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) != 0) {
             end(c);
         }
@@ -88,6 +86,7 @@ static int listen_at(int port) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* what it accepts has it, too */
     return bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 4096) == 0 ? fd : -1;
 }
 
