@@ -181,8 +181,9 @@ THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_io
  * the deadline has passed. It may suspend. Any thread may call it. It returns how many bytes were
  * written to `to`; 0: the end came first, or `limit` is 0. If nothing was written, it returns the
  * code that ended it: those of thrum_read_until and thrum_write_until, -EOPNOTSUPP when one of the
- * two is a socket with messages, -ENOMEM. An error behind a count is that of later reads of
- * `from`, or writes to `to`, until it is closed.
+ * two is a socket with messages, -ENOMEM. So a count below `limit` does not say that the end was
+ * met: whoever wants all calls it again until it returns 0 or a code. An error behind a count is
+ * that of later reads of `from`, or writes to `to`, until it is closed; a close does not tell it.
  *
  * No byte is lost, whatever ends it, where `from` is a socket, a file, or a pipe whose bytes the
  * system moves (below): what was not written is still there to be read. Of others up to 64 KiB may
