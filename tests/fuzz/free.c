@@ -20,12 +20,14 @@ void free_wrong(world *w, int line, const char *what, int value) {
 }
 
 static thrum_config config;
+static int descriptors; /* before the scheduler was there */
 
 void free_begin(unsigned workers, int policy) {
     thrum_config_init(&config);
     config.workers = workers;
     config.policy = (thrum_policy)policy;
     config.name = "fuzz";
+    descriptors = wire_descriptors(true);
     if (thrum_sched_start(&sched, &config) != 0)
         abort();
 }
@@ -33,6 +35,8 @@ void free_begin(unsigned workers, int policy) {
 void free_end(outcome *out) {
     if (thrum_sched_stop(sched) != 0)
         snprintf(out->what, sizeof(out->what), "the scheduler can't be stopped");
+    else if (wire_descriptors(true) != descriptors)
+        snprintf(out->what, sizeof(out->what), "the scheduler has left descriptors");
 }
 
 /* ---- lives ---- */
@@ -58,6 +62,8 @@ void free_step(runner *r, const step *s) {
         free_step_counts(r, s);
     else if (s->op <= OP_select)
         free_step_chans(r, s);
+    else if (s->op <= OP_io_renew)
+        free_step_io(r, s);
     else
         free_step_tasks(r, s);
 }
@@ -242,6 +248,7 @@ static void start_again(world *w) {
         free_wrong(w, __LINE__, "a semaphore can't be destroyed", 0);
     else if (thrum_sched_start(&sched, &config) != 0)
         abort();
+    w->sched = sched;
 }
 
 static void cancel_all(world *w) {
@@ -274,19 +281,28 @@ static void finish(world *w, cast *c, bool stops) {
 void free_run(const program *p, outcome *out) {
     static world w;
     static cast c;
+    int uses_wires = 0;
     memset(out, 0, sizeof(*out));
     memset(c.counts, 0, sizeof(c.counts));
     for (int i = 0; i < p->count; i++) {
         int who = p->steps[i].who % ROOTS;
         if (p->steps[i].op < OP_advance)
             c.steps[who][c.counts[who]++] = p->steps[i];
+        uses_wires += p->steps[i].op >= OP_io_write && p->steps[i].op <= OP_io_renew;
     }
     make(&w);
+    const bool wires = uses_wires >= WIRES_WORTH;
+    int before = wires ? wire_descriptors(false) : 0;
+    if (wires)
+        free_wires_make(&w);
     start(&w, &c);
     thrum_waitgroup_done(&w.begin);
     finish(&w, &c, p->count > 0 && p->steps[0].b % 4 == 0);
     drain(&w);
     check_sums(&w);
+    free_wires_end(&w);
+    if (wires && wire_descriptors(false) != before)
+        free_wrong(&w, __LINE__, "descriptors are left", before);
     unmake(&w);
     out->at = -1;
     out->calls = atomic_load(&w.calls);

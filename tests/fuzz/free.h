@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "fuzz.h"
+#include "wire.h"
 
 enum {
     RUNNERS_MAX = 512,
@@ -14,7 +15,9 @@ enum {
     ROOTS = 6,
     ROOT_THREADS = 2,
     WAIT_NODES = 4,
-    SERIALS = 2
+    SERIALS = 2,
+    WIRES = 3,
+    WIRES_WORTH = 4 /* a program with fewer such steps has no wires */
 };
 
 typedef struct element {
@@ -66,6 +69,7 @@ typedef struct world {
     thrum_dag *waits; /* one node waits for units of a semaphore */
     serial serials[SERIALS];
     thrum_key key;
+    wire *wires[WIRES]; /* NULL: the program uses none */
 
     thrum_handle *roots[ROOTS]; /* NULL: a plain thread */
     thrum_waitgroup begin, alive;
@@ -100,6 +104,12 @@ struct runner {
     int children_count;
     thrum_task task;
     atomic_bool posted;
+
+    thrum_task on_task; /* waits for the end of a wire */
+    atomic_bool on_posted;
+    wire *on_wire;
+    int on_end;
+    unsigned on_bits;
 };
 
 /* The first thing that is wrong in a run. */
@@ -133,7 +143,14 @@ void free_step_locks(runner *r, const step *s);
 void free_step_counts(runner *r, const step *s);
 void free_step_sem(runner *r, const step *s);
 void free_step_chans(runner *r, const step *s);
+void free_step_io(runner *r, const step *s);
 void free_step_tasks(runner *r, const step *s);
+
+/* Has the runner's task that waits for a wire end. */
+void free_end_on(runner *r);
+void free_wires_make(world *w);
+/* Checks that nothing is lost on wires that are whole, and closes them all. */
+void free_wires_end(world *w);
 
 thrum_dag *free_wait_graph(void);
 

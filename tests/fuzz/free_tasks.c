@@ -340,6 +340,7 @@ void free_leave(runner *r) {
     scope_join(r);
     join_all(r);
     end_task(r);
+    free_end_on(r);
     if (r->value != NULL) { /* else it would be destructed after this runner's end */
         EXPECT(r, thrum_key_set(r->w->key, NULL) == 0, r->id);
     }

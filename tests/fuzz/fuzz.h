@@ -37,7 +37,10 @@ enum {
     DEPTH = 2 /* scopes that an actor may have open */
 };
 
-/* Name, and what may do it: 1 actors, 2 also the hand; 8 more: no plain thread. */
+/*
+ * Name, and what may do it: 1 actors, 2 also the hand; 8 more: no plain thread. Those on
+ * descriptors (io_) are only for runs all at once.
+ */
 #define FUZZ_OPS(X)                                                                                \
     X(mutex_lock, 1)                                                                               \
     X(mutex_try, 1)                                                                                \
@@ -81,6 +84,13 @@ enum {
     X(chan_len, 2)                                                                                 \
     X(chan_renew, 2)                                                                               \
     X(select, 1)                                                                                   \
+    X(io_write, 1)                                                                                 \
+    X(io_read, 1)                                                                                  \
+    X(io_wait, 1)                                                                                  \
+    X(io_on, 1)                                                                                    \
+    X(io_shutdown, 1)                                                                              \
+    X(io_close, 1)                                                                                 \
+    X(io_renew, 1)                                                                                 \
     X(sleep, 1)                                                                                    \
     X(yield, 1)                                                                                    \
     X(spawn, 2)                                                                                    \

@@ -295,7 +295,7 @@ static int doer(const model *m, const step *s) {
 }
 
 bool model_call(model *m, const step *s, call *c) {
-    if (s->op >= OP_COUNT)
+    if (s->op >= OP_COUNT || (s->op >= OP_io_write && s->op <= OP_io_renew))
         return false;
     int who = s->op == OP_advance || s->op == OP_blocking_end ? HAND : doer(m, s);
     if (who < 0)

@@ -42,6 +42,8 @@ static const struct {
     {OP_chan_send, OP_select},
     {OP_chan_send, OP_chan_try_recv},
     {OP_select, OP_select},
+    {OP_io_write, OP_io_renew},
+    {OP_io_write, OP_io_on},
     {OP_sleep, OP_yield},
     {OP_spawn, OP_end},
     {OP_scope_open, OP_scope_join},
