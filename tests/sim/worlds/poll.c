@@ -32,18 +32,18 @@ static void event(th_worker *by, uint64_t key, uint32_t bits) {
     }
 }
 
-static void begin_as(const thrum_config *config) {
+static void make_pipes(void) {
     for (unsigned i = 0; i < 2; i++) {
         sim_pipe(fds[i]);
         th_os_io_nonblocking(fds[i][0], true);
         th_os_io_nonblocking(fds[i][1], true);
     }
-    sched = whole_start_bare(config);
 }
 
 static void begin(unsigned workers) {
     thrum_config config = whole_config(workers);
-    begin_as(&config);
+    make_pipes();
+    sched = whole_start_bare(&config);
 }
 
 static void end(void) {
@@ -289,6 +289,41 @@ SIM_WORLD(poll_held_up_late, .asleep = whole_asleep_shared) {
     writes((void *)0);
     end();
     whole_ran_once(0, 1);
+}
+
+/* ---- a spare ---- */
+
+/* Its worker is held up until the byte has come. */
+static void holds_first(thrum_task *self, void *arg) {
+    whole_open(&gates[3]);
+    holds(self, arg);
+}
+
+/*
+ * The one worker is held up, and a spare stands in, which opens the worker's set and adds to it.
+ * The byte is there, or comes when all sleep; the worker goes on only when it has been read.
+ */
+SIM_WORLD(poll_by_spare, .heavy = true) {
+    thrum_config config = whole_config(1);
+    config.workers_spare = 1;
+    config.stall_rescue_ms = 40;
+    config.rescue_ns = 40 * MS; /* few looks of the sentinel's in that time */
+    make_pipes();
+    sched = whole_start(&config);
+    whole_post(sched, 0, holds_first, NULL);
+    whole_pass(&gates[3]);
+    int t = sim_pick(2) ? sim_spawn(writes, (void *)0) : -1;
+    whole_post(sched, 1, add_here, (void *)0);
+    if (t < 0) {
+        writes((void *)0);
+    } else {
+        sim_join(t);
+    }
+    whole_pass(&gates[0]);
+    const th_poller *workers_own = &sched->workers[0].poller;
+    end();
+    whole_ran_once(0, 2);
+    sim_check(pollers[0] == workers_own);
 }
 
 /* ---- stop ---- */

@@ -1,0 +1,187 @@
+/*
+ * visit.c: a bound thread that is a guest in a loop which is not ours (core/worker/POLLING.md, "In
+ * a loop that is not ours"), beside another bound thread. Posts, events and the set that another
+ * thread opens meet the guest while it is announced: in the other loop, on its way there, and when
+ * it waits elsewhere after all. What is lost is a deadlock.
+ */
+#include <errno.h>
+
+#include <thrum/io.h>
+#include <thrum/poll.h>
+
+#include "base/atomic.h"
+#include "core/state/worker.h"
+#include "platform/sim/outside.h"
+#include "whole.h"
+
+static thrum_sched *sched;
+static int fds[2];
+static thrum_io io;
+static int data;       /* plain: what the writer did before */
+static uint32_t xdone; /* parts that have ended */
+static whole_gate bound_too, held;
+static thrum_sem sem, own;
+
+static void begin(void) {
+    thrum_config config = whole_config(0);
+    sim_pipe(fds);
+    th_os_io_nonblocking(fds[1], true);
+    sim_check(thrum_io_adopt(&io, fds[0]) == 0);
+    thrum_sem_init(&sem, 0);
+    thrum_sem_init(&own, 0);
+    sched = whole_start(&config);
+    sim_check(thrum_sched_bind(sched) == 0);
+}
+
+static void end(void) {
+    sim_check(thrum_sched_unbind() == 0);
+    whole_stop(sched);
+    sim_check(thrum_io_close(io) == 0);
+    th_os_io_close(fds[1]);
+    sim_check(sim_descriptors() == 0);
+}
+
+/* The other loop: it waits for the guest's descriptor, as long as the guest says. */
+static void turns_until(unsigned n) {
+    for (;;) {
+        thrum_time next;
+        sim_check(thrum_poll_run(&next) == 0);
+        if (th_load_relaxed(&xdone) >= n) {
+            return;
+        }
+        int bits = th_os_io_poll(thrum_poll_fd(), TH_OS_IN, -1, next);
+        sim_check(bits >= 0 || bits == -EINTR);
+    }
+}
+
+static void is_done(void) {
+    th_add_relaxed(&xdone, 1u); /* relaxed: only how many; joins order the rest */
+}
+
+static int ends(void *arg) {
+    (void)arg;
+    is_done();
+    return 0;
+}
+
+static int reads(void *arg) {
+    char byte = 0;
+    (void)arg;
+    sim_check(thrum_read(io, &byte, 1) == 1);
+    sim_check(byte == 'a' && data == 1);
+    is_done();
+    return 0;
+}
+
+static void post(thrum_fn fn) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = sched;
+    sim_check(thrum_go_with(&attr, fn, NULL) == 0);
+}
+
+static void posts(void *unused) {
+    (void)unused;
+    post(ends);
+}
+
+static void writes(void *unused) {
+    (void)unused;
+    data = 1;
+    sim_check(th_os_io_write(fds[1], TH_OS_PIPE, "a", 1) == 1);
+}
+
+/* ---- alone ---- */
+
+/* A post comes when the guest is in the other loop, or on its way. */
+SIM_WORLD(visit_post, .heavy = true, .keeps_memory = true) {
+    begin();
+    int t = sim_spawn(posts, NULL);
+    turns_until(1);
+    sim_join(t);
+    end();
+}
+
+/* A fiber of the guest's own waits for a byte: the shared set is opened in a turn. */
+SIM_WORLD(visit_event, .heavy = true, .keeps_memory = true) {
+    begin();
+    post(reads);
+    int t = sim_spawn(writes, NULL);
+    turns_until(1);
+    sim_join(t);
+    end();
+}
+
+/* ---- beside another bound thread ---- */
+
+static void bound_reads(void *unused) {
+    (void)unused;
+    sim_check(thrum_sched_bind(sched) == 0);
+    (void)reads(NULL);
+    sim_check(thrum_sched_unbind() == 0);
+    post(ends); /* only the guest is left to run it */
+}
+
+/*
+ * Another thread opens the set that they share, and waits there for a byte; a post comes as well.
+ * The guest sleeps in a set in which the shared one is not yet.
+ */
+SIM_WORLD(visit_opened, .heavy = true, .keeps_memory = true) {
+    begin();
+    int other = sim_spawn(bound_reads, NULL);
+    int writer = sim_spawn(writes, NULL);
+    int t = sim_spawn(posts, NULL);
+    turns_until(3);
+    sim_join(writer);
+    sim_join(t);
+    sim_join(other);
+    end();
+}
+
+static void bound_waits(void *unused) {
+    (void)unused;
+    sim_check(thrum_sched_bind(sched) == 0);
+    whole_open(&bound_too);
+    sim_check(thrum_sem_wait(&sem) == 0);
+    sim_check(thrum_sched_unbind() == 0);
+}
+
+/* Lets the guest go on, which is held up: so the other thread has to run it. */
+static int frees(void *arg) {
+    (void)arg;
+    whole_open(&held);
+    return 0;
+}
+
+static void posts_freeing(void *unused) {
+    (void)unused;
+    post(frees);
+}
+
+/* On the guest's own thread, which runs nothing else meanwhile. */
+static int holds(void *arg) {
+    (void)arg;
+    whole_pass(&held);
+    thrum_sem_post(&sem);
+    thrum_sem_post(&own);
+    return 0;
+}
+
+/*
+ * The guest waits elsewhere after all: what is tied to its thread goes on there, and is held up
+ * until a task that was posted has run. So a wake that the guest has got is the other thread's.
+ */
+SIM_WORLD(visit_elsewhere, .heavy = true, .keeps_memory = true) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    thrum_time next;
+    begin();
+    int other = sim_spawn(bound_waits, NULL);
+    whole_pass(&bound_too);
+    sim_check(thrum_poll_run(&next) == 0);
+    int t = sim_spawn(posts_freeing, NULL);
+    attr.flags = THRUM_PINNED;
+    sim_check(thrum_go_with(&attr, holds, NULL) == 0);
+    sim_check(thrum_sem_wait(&own) == 0);
+    sim_join(t);
+    sim_join(other);
+    end();
+}
