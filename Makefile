@@ -9,8 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-full demo serve bench bench-full bench-rows bench-servers sim stress fuzz faults mutate models coverage check reference format install clean help
-.PHONY: all quick test test-full demo serve bench bench-full bench-rows sim stress servers fuzz faults mutate models coverage check reference format install clean help
+.PHONY: all quick test test-full demo serve bench bench-full bench-rows bench-servers sim stress servers fuzz faults mutate models coverage check reference format install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
