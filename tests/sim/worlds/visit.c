@@ -174,8 +174,13 @@ SIM_WORLD(visit_elsewhere, .heavy = true, .keeps_memory = true) {
     thrum_attr attr = THRUM_ATTR_INIT;
     thrum_time next;
     begin();
+    bool first = sim_pick(2); /* the one that has bound itself last is woken first */
+    if (!first) {
+        sim_check(thrum_sched_unbind() == 0);
+    }
     int other = sim_spawn(bound_waits, NULL);
     whole_pass(&bound_too);
+    sim_check(thrum_sched_bind(sched) == (first ? -EBUSY : 0));
     sim_check(thrum_poll_run(&next) == 0);
     int t = sim_spawn(posts_freeing, NULL);
     attr.flags = THRUM_PINNED;
