@@ -146,7 +146,7 @@ inline wake_one() {
 #define wake_one() skip
 #endif
 
-/* th_watch_timers */
+/* th_watch_from */
 inline watch() {
     atomic { again = listed && !searchers && !sentinel };
     if

@@ -23,7 +23,7 @@
 #define TH_OS_ODD 4u
 
 typedef struct th_os_event {
-    uint64_t key;  /* as it was added; or TH_OS_WAKE */
+    uint64_t key;  /* as it was added; or TH_OS_WAKE, TH_OS_ALARM */
     uint32_t bits; /* TH_OS_IN, TH_OS_OUT, TH_OS_ODD */
 } th_os_event;
 
@@ -61,8 +61,26 @@ int th_os_pollset_remove(const th_os_pollset *set, int fd);
 int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[], unsigned max,
                        int64_t deadline);
 
+/*
+ * An alarm: an event, TH_OS_ALARM, in all sets that it is in, from a time on until it is set anew;
+ * when it goes off, at least one of the threads that wait for such a set is woken. Any thread.
+ */
+#define TH_OS_ALARM (UINT64_MAX - 1)
+int th_os_alarm_open(void); /* its number, or a code as above */
+void th_os_alarm_close(int alarm);
+void th_os_alarm_set(int alarm, int64_t at); /* an absolute time; TH_FOREVER: it is off */
+int th_os_pollset_add_alarm(const th_os_pollset *set, int alarm);
+
 /* Whether a wait would find events, or the wake-up; none of them is taken. Any thread. */
 bool th_os_pollset_is_ready(const th_os_pollset *set);
+
+/*
+ * Waits until that is so for one of the sets, n of at most TH_OS_SETS_MAX, or the absolute deadline
+ * has passed. Returns which of them (bit i: sets[i]), 0 at the deadline, or -EINTR; it takes
+ * nothing. By the thread that owns the first of them.
+ */
+#define TH_OS_SETS_MAX 16u
+int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigned n, int64_t deadline);
 
 /* Sets the wake-up. Any thread, as long as the set is open. Takes it back: its owner alone. */
 void th_os_pollset_wake(const th_os_pollset *set);

@@ -105,7 +105,7 @@ class Server:
     def check_idle(self):
         """No connection is left, no file, no fiber. Sets of descriptors come with workers that had none before."""
         until(lambda: self.alive() or self.files().get("socket") == 1, lambda: "connections are left: %s" % self.files())
-        sets = ("anon_inode:[eventpoll]", "anon_inode:[eventfd]", "anon_inode")
+        sets = ("anon_inode:[eventpoll]", "anon_inode:[eventfd]", "anon_inode:[timerfd]", "anon_inode")
         until(lambda: {k: n for k, n in self.files().items() if k not in sets} ==
               {k: n for k, n in self.idle_files.items() if k not in sets},
               lambda: "descriptors are left: %s after %s" % (self.files(), self.idle_files))

@@ -5,6 +5,8 @@
 /* matrix: quick 1 2 8 */
 #include "support/io.h"
 
+#include <sys/stat.h>
+
 /* A sanitizer takes no threads in the child, or has its allocator locked there for good. */
 #define ALONE (UNDER_TSAN || UNDER_ASAN)
 
@@ -114,6 +116,7 @@ static void scene_open(scene *s, end_kind k) {
         rig_go(&s->r, reads_one, s);
     }
     SPIN_UNTIL(IO_QUEUED(s->e.io[0], THRUM_IO_READ) == 2);
+    SPIN_UNTIL(io_awaits(s->e.io[0], THRUM_IO_READ));
 }
 
 static void scene_close(scene *s, int readers) {
@@ -184,6 +187,42 @@ TEST(a_wait_in_the_child_ends) {
 static void counts_in_child(void *arg) {
     const int *before = arg;
     CHECK(open_descriptors() < *before); /* the parent's sets, and what woke them, are closed */
+}
+
+enum { OWN = 64 };
+
+/* Opens so many that they get the numbers of what the fork has closed, and expects to keep them. */
+static void keeps_its_own(void *arg) {
+    scene *s = arg;
+    struct stat null, now;
+    int own[OWN];
+    CHECK_EQ(stat("/dev/null", &null), 0);
+    for (int i = 0; i < OWN; i++) {
+        own[i] = open("/dev/null", O_RDONLY);
+        CHECK(own[i] >= 0);
+    }
+    const pid_t child = fork(); /* which has nothing of the first parent's left to close */
+    check_shut(s->e.io[0]);
+    CHECK_EQ(thrum_sched_stop(s->r.sched), -ESHUTDOWN);
+    for (int i = 0; i < OWN; i++) {
+        CHECK_EQ(fstat(own[i], &now), 0);
+        CHECK(now.st_rdev == null.st_rdev);
+    }
+    if (child > 0) {
+        int status = 0;
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(status, 0);
+    }
+}
+
+TEST(the_child_closes_each_number_once) {
+    /* What it opens afterwards has the same numbers. So it is in a child of the child. */
+    scene s;
+    rig_begin(&s.r, 0);
+    scene_open(&s, UNIX);
+    CHECK_EQ(status_of_child(keeps_its_own, &s), 0);
+    scene_close(&s, 3);
+    rig_stop(&s.r);
 }
 
 TEST(the_child_closes_the_parents_sets) {

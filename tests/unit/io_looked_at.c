@@ -3,6 +3,9 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
+#define _GNU_SOURCE
+#include "core/ready/poll.h"
+#include "support/held.h"
 #include "support/io.h"
 
 typedef struct scene {
@@ -87,4 +90,43 @@ TEST(a_spare_looks_when_all_workers_are_held_up) {
     }
     ends_close(&s.e);
     rig_stop(&s.r);
+}
+
+static int does_nothing(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+/* Whether a spare has a set of its own by now. */
+static bool is_watched(const hold *h) {
+    for (int i = 0; i < held_spares(h); i++) {
+        if (th_poller_is_open(&h->r.sched->workers[held_regular(h) + i].poller)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+TEST(a_spare_that_waits_for_the_sets_of_others_goes_back) {
+    /* It sleeps in a set of its own, as the sentinel: there it is found when it is sent back. */
+    static hold h;
+    scene s = {.got = 0};
+    for (held_way way = HELD_READING; way < HELD_WAYS; way++) {
+        held_init(&h);
+        h.r.config.workers_spare = 2;
+        held_start(&h);
+        ends_open_half(&s.e, UNIX);
+        rig_go(&h.r, reads_one, &s);
+        SPIN_UNTIL(io_awaits(s.e.io[0], THRUM_IO_READ));
+        held_begin(&h, way, held_regular(&h), true);
+        rig_go(&h.r, does_nothing, NULL); /* for which it stands in */
+        SPIN_UNTIL(is_watched(&h));
+        held_open(&h);
+        held_end(&h);
+        held_settle(&h);
+        put(s.e.fds[1], "x");
+        rig_wait_done(&h.r);
+        ends_close(&s.e);
+        held_stop(&h);
+    }
 }

@@ -350,3 +350,71 @@ TEST(wakes_of_workers_that_poll_are_counted) {
     ends_close(&s.e);
     rig_stop(&r);
 }
+
+/* ---- who is woken by an event ---- */
+
+typedef struct opened {
+    ends e;
+    atomic_bool got;
+} opened;
+
+/* Waits on its own worker: from then on that has a set. */
+static int waits_once(void *arg) {
+    opened *o = arg;
+    char byte;
+    CHECK_EQ(thrum_read(o->e.io[0], &byte, 1), 1);
+    atomic_store(&o->got, true);
+    return 0;
+}
+
+static bool all_sleep_in_sets(const rig *r) {
+    bool all = true;
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t word = th_load_relaxed(&r->sched->workers[i].xsleep); /* relaxed: a test */
+        all = all && (word & TH_SLEEP_PARKED) && (word & TH_SLEEP_POLLING);
+    }
+    return all && th_park_parked(th_load_relaxed(&r->sched->xpark)) == 2; /* relaxed: a test */
+}
+
+static void write_byte(int fd) {
+    CHECK_EQ(write(fd, "x", 1), 1);
+}
+
+TEST(an_event_wakes_one_thread) {
+    /* The owner of the set, by the system: it wakes no other one for the fiber that goes on. */
+    rig r;
+    opened o[2] = {0};
+    scene s = {.r = &r};
+    rig_init(&r);
+    r.config.policy = THRUM_SHARDED;
+    r.config.workers = 2;
+    r.config.workers_spare = 0;
+    rig_start(&r);
+    for (int i = 0; i < 2; i++) {
+        thrum_attr attr = rig_attr(&r);
+        attr.flags |= THRUM_PINNED;
+        attr.worker = i;
+        ends_open_half(&o[i].e, PIPE);
+        CHECK_EQ(thrum_go_with(&attr, waits_once, &o[i]), 0);
+        SPIN_UNTIL(io_awaits(o[i].e.io[0], THRUM_IO_READ));
+        write_byte(o[i].e.fds[1]);
+        SPIN_UNTIL(atomic_load(&o[i].got));
+    }
+    ends_open_half(&s.e, PIPE);
+    rig_go(&r, waits_often, &s);
+    SPIN_UNTIL(all_sleep_in_sets(&r));
+    const thrum_metrics before = all_of(&r);
+    for (int i = 0; i < WAITS; i++) {
+        SPIN_UNTIL(all_sleep_in_sets(&r));
+        write_byte(s.e.fds[1]);
+        SPIN_UNTIL(atomic_load(&s.got) == i + 1);
+    }
+    rig_wait_done(&r);
+    const thrum_metrics after = all_of(&r);
+    CHECK_EQ(after.wakes_submit + after.wakes_chain, before.wakes_submit + before.wakes_chain);
+    for (int i = 0; i < 2; i++) {
+        ends_close(&o[i].e);
+    }
+    ends_close(&s.e);
+    rig_stop(&r);
+}

@@ -92,6 +92,7 @@ static void sched_free(thrum_sched *sched) {
         th_poller_close(&sched->workers[i].poller);
     }
     th_poller_close(&sched->loose_poller);
+    th_alarm_close(&sched->alarm);
     if (sched->go_slab) {
         th_slab_close(sched->go_slab);
     }
@@ -176,6 +177,7 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     sched->watch = watched ? &th_deadlock_watch : NULL;
     th_timers_init(&sched->loose_timers, sched, NULL);
     th_poller_init(&sched->loose_poller, sched, NULL);
+    th_alarm_init(&sched->alarm);
     sched->searchers_max = config->searchers_max;
     sched->fiber_main = th_loop;
     sched->fork_call = th_fork_call;

@@ -350,7 +350,7 @@ static th_work *pick(th_worker *worker) {
         const th_fifo *fifo = &worker->sched->fifo;
         worker->fifo.fired = false;
         if (work && (has_unready(fifo) || th_mcsp_size(&fifo->ready))) {
-            th_watch_timers(worker->sched, worker);
+            th_watch_now(worker->sched, worker);
         }
     }
     return work;

@@ -348,4 +348,5 @@ const th_policy th_policy_sharded = {
     .help = th_sharded_help,
     .rescue = th_sharded_rescue,
     .hand_over = th_sharded_hand_over,
+    .runs_events_first = true,
 };

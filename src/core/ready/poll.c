@@ -3,6 +3,9 @@
  */
 #include "core/ready/poll.h"
 
+#include <errno.h>
+
+#include "core/ready/alarm.h"
 #include "core/ready/bound_wake.h"
 #include "core/ready/submit.h"
 #include "core/ready/wake.h"
@@ -18,6 +21,9 @@ static int open_set(th_poller *poller, th_poll_fn event) {
         code = th_os_pollset_open(&poller->set);
         if (!code) {
             poller->event = event;
+            if (poller->owner && !th_is_spare(poller->owner)) {
+                th_alarm_join(poller->sched, &poller->set);
+            }
             /* relaxed: for looks of others, as of about now */
             th_store_relaxed(&poller->xlooked_at, th_os_ticks());
             /* pairs: th_poller_is_open; the set */
@@ -67,7 +73,7 @@ static TH_NO_TSAN void tell_sentinel(th_poller *poller, th_worker *here) {
     th_fence_seq();
     /* relaxed: ordered by the fence */
     if ((th_load_relaxed(&owner->xsleep) & asleep) != asleep) {
-        th_watch_timers(poller->sched, here);
+        th_watch_from(poller->sched, here, th_os_now() + TH_POLL_HELP_NS);
     }
 }
 
@@ -138,13 +144,19 @@ void th_poll_wake(th_worker *by, th_waiter *waiter) {
 
 /*
  * Queues by->due: what is tied to a thread one by one, the rest at once, from by->posting: a post
- * may fire deadlines first (fifo), for which by->due must be empty.
+ * may fire deadlines first (fifo), for which by->due must be empty. With `next` the worker has
+ * nothing else to do, and goes on with the first: no other worker is woken for that one.
  */
-static TH_NO_TSAN void submit_due(th_worker *by) {
+static TH_NO_TSAN void submit_due(th_worker *by, bool next) {
     th_chain rest = {0};
     th_work *work;
+    next = next && by->policy->runs_events_first && !by->handoff;
     while ((work = th_chain_take(&by->due))) {
-        if (work->worker < 0) {
+        if (work->worker < 0 && next) {
+            by->handoff = work;
+            th_count(&by->xtick, 1);
+            next = false;
+        } else if (work->worker < 0) {
             th_chain_append(&rest, work);
         } else {
             th_submit(by, work, THRUM_HINT_NONE);
@@ -161,9 +173,12 @@ static void loose_is_ready(th_worker *by, uint64_t key, uint32_t bits);
 
 /* Not shown to the thread sanitizer, nor is look: the events lie on the stack of a task. */
 static TH_NO_TSAN bool hand_out(th_worker *by, th_poller *poller, const th_os_event events[],
-                                unsigned n) {
+                                unsigned n, bool next) {
     unsigned found = 0;
     for (unsigned i = 0; i < n; i++) {
+        if (events[i].key == TH_OS_ALARM) {
+            continue; /* for a worker that sleeps */
+        }
         if (events[i].key != TH_OS_WAKE) {
             (poller->nested ? loose_is_ready : poller->event)(by, events[i].key, events[i].bits);
             found += !poller->nested;
@@ -172,37 +187,34 @@ static TH_NO_TSAN bool hand_out(th_worker *by, th_poller *poller, const th_os_ev
         }
     }
     th_count(&by->counters.xpoll_events, found);
+    by->poller.found = found;
     if (!by->due.first) {
         return false;
     }
-    submit_due(by);
+    submit_due(by, next);
     return true;
 }
 
-static TH_NO_TSAN bool look(th_worker *by, th_poller *poller) {
+/* As hand_out: with `next` the worker has nothing else to do. */
+static TH_NO_TSAN bool look(th_worker *by, th_poller *poller, bool next) {
     th_os_event events[TH_POLL_EVENTS];
     /* relaxed: for looks of others, as of about now */
     th_store_relaxed(&poller->xlooked_at, th_os_ticks());
     th_count(&by->counters.xpolls, 1);
     int n = th_os_pollset_wait(&poller->set, events, TH_POLL_EVENTS, 0);
-    return n > 0 && hand_out(by, poller, events, (unsigned)n);
+    by->poller.found = 0;
+    return n > 0 && hand_out(by, poller, events, (unsigned)n, next);
 }
 
 /* In the set of a bound thread there is only the shared one. */
 static void loose_is_ready(th_worker *by, uint64_t key, uint32_t bits) {
     (void)key;
     (void)bits;
-    (void)look(by, &by->sched->loose_poller);
+    (void)look(by, &by->sched->loose_poller, false);
 }
 
-bool th_poll_own(th_worker *worker) {
-    return th_poll_any(worker) && look(worker, &worker->poller);
-}
-
-void th_poll_awake(th_worker *worker) {
-    unsigned n = worker->poller.got;
-    worker->poller.got = 0;
-    (void)hand_out(worker, &worker->poller, worker->poller.events, n);
+bool th_poll_own(th_worker *worker, bool next) {
+    return th_poll_any(worker) && look(worker, &worker->poller, next);
 }
 
 /* ---- without workers ---- */
@@ -214,7 +226,7 @@ bool th_poll_loose(th_worker *worker) {
     }
     /* relaxed: a figure; two that look at the same time do no harm */
     uint64_t at = th_load_relaxed(&poller->xlooked_at);
-    return th_os_ticks_ns(th_os_ticks() - at) >= TH_POLL_LOOK_NS && look(worker, poller);
+    return th_os_ticks_ns(th_os_ticks() - at) >= TH_POLL_LOOK_NS && look(worker, poller, false);
 }
 
 TH_NO_TSAN int th_poll_visit(th_worker *worker) {
@@ -275,7 +287,7 @@ bool th_poll_help(th_worker *worker) {
         /* relaxed: a figure; two that look at the same time do no harm */
         uint64_t at = th_load_relaxed(&other->poller.xlooked_at);
         if (th_os_ticks_ns(th_os_ticks() - at) >= TH_POLL_HELP_NS) {
-            any = look(worker, &other->poller) || any;
+            any = look(worker, &other->poller, false) || any;
         }
     }
     return any;
@@ -288,6 +300,124 @@ bool th_poll_waits(const th_worker *worker) {
            th_os_ticks_ns(th_os_ticks() - th_load_relaxed(&poller->xlooked_at)) >=
                TH_POLL_HELP_NS &&
            th_os_pollset_is_ready(&poller->set);
+}
+
+/* ---- watching those that stand still ---- */
+
+/*
+ * Whether the worker runs and did not look at its set for a while, or not long ago, so that it is
+ * waited for. Once such a wait has ended for nothing, as by a wake-up that comes late, it has to
+ * have picked.
+ */
+static bool stands_still(th_worker *worker) {
+    th_poller *poller = &worker->poller;
+    if (!has_members(worker) || !is_running(worker)) {
+        return false;
+    }
+    const uint64_t now = th_os_ticks();
+    /* relaxed: figures, of as about now; a wrong guess costs a wake, or a round's time */
+    if (th_os_ticks_ns(now - th_load_relaxed(&poller->xlooked_at)) >= TH_POLL_STILL_NS) {
+        th_store_relaxed(&poller->xstill_at, now); /* relaxed: as above */
+    }
+    /* relaxed: as above */
+    return th_os_ticks_ns(now - th_load_relaxed(&poller->xstill_at)) < TH_POLL_STILL_MEMORY_NS &&
+           /* relaxed: as above */
+           th_load_relaxed(&poller->xvain_tick) != th_load_relaxed(&worker->xtick);
+}
+
+bool th_poll_begin_watch(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    for (unsigned i = 0; i < sched->workers_regular && !worker->polls; i++) {
+        th_worker *other = &sched->workers[i];
+        if (other != worker && stands_still(other)) {
+            worker->polls = open_set(&worker->poller, other->poller.event) == 0;
+            return worker->polls;
+        }
+    }
+    return false;
+}
+
+/* The sets to be waited for: the worker's own, and those of workers that stand still. */
+static TH_NO_TSAN unsigned sets_of_interest(th_worker *worker, const th_os_pollset *sets[]) {
+    thrum_sched *sched = worker->sched;
+    unsigned n = 0;
+    worker->poller.watched[n] = worker;
+    sets[n++] = &worker->poller.set;
+    for (unsigned i = 0; i < sched->workers_regular && n < TH_OS_SETS_MAX; i++) {
+        th_worker *other = &sched->workers[i];
+        if (other != worker && stands_still(other)) {
+            worker->poller.watched[n] = other;
+            sets[n++] = &other->poller.set;
+        }
+    }
+    return n;
+}
+
+/*
+ * Looks at those of these sets that had something; the first is the worker's own. One that had a
+ * wake-up alone is not waited for until its owner has picked.
+ */
+static void look_at_watched(th_worker *worker, unsigned which) {
+    for (unsigned i = 1; which >> i; i++) {
+        th_worker *other = worker->poller.watched[i];
+        if (which >> i & 1) {
+            uint64_t tick = th_load_relaxed(&other->xtick); /* relaxed: only whether it moves */
+            (void)look(worker, &other->poller, true);
+            /* relaxed: a figure, as above */
+            th_store_relaxed(&other->poller.xvain_tick, worker->poller.found ? 0 : tick);
+        }
+    }
+}
+
+/* As th_os_pollset_wait for its own set, and for those of workers that stand still. */
+static TH_NO_TSAN int sleep_as_sentinel(th_worker *worker, int64_t *deadline) {
+    const th_os_pollset *sets[TH_OS_SETS_MAX];
+    unsigned n = sets_of_interest(worker, sets);
+    if (n == 1) {
+        return 1;
+    }
+    int which = th_os_pollset_wait_any(sets, n, *deadline);
+    worker->poller.got_others = which > 0 ? (unsigned)which & ~1u : 0;
+    *deadline = 0;
+    return which > 0 ? which & 1 : which == 0 ? -ETIMEDOUT : which;
+}
+
+TH_NO_TSAN int th_poll_sleep(th_worker *worker, int64_t deadline) {
+    th_poller *poller = &worker->poller;
+    th_count(&worker->counters.xpolls, 1);
+    int n = worker->sentinel ? sleep_as_sentinel(worker, &deadline) : 1;
+    if (n > 0) {
+        n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, deadline);
+        poller->got = n > 0 ? (unsigned)n : 0;
+        n = n == 0 ? -ETIMEDOUT : n;
+    }
+    return th_poll_has_got(worker) ? 1 : n;
+}
+
+/* Takes the alarm, if that is among what it has got. */
+static bool take_alarm(th_worker *worker) {
+    const th_poller *poller = &worker->poller;
+    for (unsigned i = 0; i < poller->got; i++) {
+        if (poller->events[i].key == TH_OS_ALARM) {
+            th_alarm_take(worker->sched);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool th_poll_awake(th_worker *worker) {
+    th_poller *poller = &worker->poller;
+    const unsigned n = poller->got;
+    const unsigned others = poller->got_others;
+    const bool alarmed = take_alarm(worker);
+    poller->got = 0;
+    poller->got_others = 0;
+    if (n) {
+        (void)hand_out(worker, poller, poller->events, n, true);
+    }
+    look_at_watched(worker, others);
+    return alarmed;
 }
 
 bool th_poll_watched(const thrum_sched *sched) {

@@ -29,12 +29,32 @@ void th_poll_gone(th_poller *poller);
  */
 void th_poll_wake(th_worker *by, th_waiter *waiter);
 
-/* Looks at the worker's own set, and queues what is ready. True: something was. */
-bool th_poll_own(th_worker *worker);
+/*
+ * Looks at the worker's own set, and queues what is ready. True: something was. With `next` the
+ * worker has nothing else to do, and what it goes on with may be worker->handoff.
+ */
+bool th_poll_own(th_worker *worker, bool next);
 /* The same for the sets of running workers that did not look for a while. */
 bool th_poll_help(th_worker *worker);
-/* Queues what the worker has got in its sleep; takes back its wake-up. */
-void th_poll_awake(th_worker *worker);
+/*
+ * Sleeps in the worker's set: 1 with what it has got for th_poll_awake, -ETIMEDOUT, or -EINTR. The
+ * sentinel is also woken by events in the sets of workers that stand still.
+ */
+int th_poll_sleep(th_worker *worker, int64_t deadline);
+/* Whether there is something that th_poll_awake has to see to. */
+static inline bool th_poll_has_got(const th_worker *worker) {
+    return worker->poller.got || worker->poller.got_others;
+}
+/*
+ * Queues what the worker has got in its sleep, but for what it may go on with at once
+ * (worker->handoff); takes back its wake-up. True: it was woken to look after others.
+ */
+bool th_poll_awake(th_worker *worker);
+/*
+ * For a sentinel without a set: opens one, if a worker with descriptors stands still. True: it
+ * parks anew, to sleep there.
+ */
+bool th_poll_begin_watch(th_worker *worker);
 
 /*
  * For a bound thread of a scheduler without workers: looks at the set that all of them share, if
@@ -75,6 +95,9 @@ bool th_poll_waits(const th_worker *worker);
 bool th_poll_watched(const thrum_sched *sched);
 
 #define TH_POLL_HELP_NS 1000000 /* after so long without a look others look */
-#define TH_POLL_LOOK_NS 20000   /* between two looks of a thread that runs */
+/* A running worker that did not look for so long stands still, and counts as one for so long. */
+#define TH_POLL_STILL_NS 30000
+#define TH_POLL_STILL_MEMORY_NS 10000000
+#define TH_POLL_LOOK_NS 20000 /* between two looks of a thread that runs */
 
 #endif

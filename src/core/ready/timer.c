@@ -91,7 +91,9 @@ void th_timers_tell(th_timers *timers) {
     /* fences: the deadline before the sleep word and the park word are read */
     if (timers->owner == here || !th_wake_worker(timers->owner)) {
         if (!timers->owner->bound) {
-            th_watch_timers(sched, here && here->sched == sched ? here : NULL);
+            /* relaxed: behind the fence */
+            th_watch_from(sched, here && here->sched == sched ? here : NULL,
+                          th_load_relaxed(&timers->xearliest));
         }
     }
 }
@@ -258,7 +260,7 @@ void th_timers_poll_slow(th_worker *worker) {
         th_timers_fire(worker, worker->timers, now);
     }
     if (th_unlikely(worker->polls)) {
-        (void)th_poll_own(worker);
+        (void)th_poll_own(worker, false);
     }
 }
 

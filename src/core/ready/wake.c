@@ -3,6 +3,7 @@
  */
 #include "core/ready/wake.h"
 
+#include "core/ready/alarm.h"
 #include "platform/platform.h"
 
 /*
@@ -166,17 +167,28 @@ bool th_wake_worker(th_worker *target) {
 }
 
 void th_wake_spare(th_worker *spare) {
-    if (notify_sleeper(spare, 0, 0)) {
-        th_os_futex_wake(&spare->xsleep, 1);
+    uint32_t before = notify_sleeper(spare, 0, 0);
+    if (before) {
+        wake_where_it_sleeps(spare, before);
     }
 }
 
-void th_watch_timers(thrum_sched *sched, th_worker *by) {
+static bool is_unwatched(uint64_t word) {
+    return th_park_anyone(word) &&
+           (th_park_long(word) || (!th_park_searchers(word) && !th_park_sentinel(word)));
+}
+
+void th_watch_now(thrum_sched *sched, th_worker *by) {
     /* relaxed: ordered by the caller. A worker that parks after that word sees that not all sleep,
      * and takes the sentinel's role */
-    uint64_t word = th_load_relaxed(&sched->xpark);
-    if (th_park_anyone(word) &&
-        (th_park_long(word) || (!th_park_searchers(word) && !th_park_sentinel(word)))) {
+    if (is_unwatched(th_load_relaxed(&sched->xpark))) {
+        wake_next(sched, by, TH_WAKE_SUBMIT, false, true);
+    }
+}
+
+void th_watch_from(thrum_sched *sched, th_worker *by, int64_t at) {
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: as above */
+    if (is_unwatched(word) && !th_alarm_request(sched, word, at)) {
         wake_next(sched, by, TH_WAKE_SUBMIT, false, true);
     }
 }

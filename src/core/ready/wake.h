@@ -31,10 +31,13 @@ void th_wake_many(thrum_sched *sched, th_worker *by, uint64_t n, th_wake_cause c
 bool th_wake_worker(th_worker *target);
 
 /*
- * A worker that runs has deadlines: if there is no sentinel, and none is about to be, wakes a
- * worker that becomes it. The caller's change of the park word, or its fence, came before.
+ * A worker that runs has something that others are to see to: if there is no sentinel, and none is
+ * about to be, wakes a worker that becomes it. The caller's change of the park word, or its fence,
+ * came before.
  */
-void th_watch_timers(thrum_sched *sched, th_worker *by);
+void th_watch_now(thrum_sched *sched, th_worker *by);
+/* The same for something that begins at this time: the alarm may do, which wakes one then. */
+void th_watch_from(thrum_sched *sched, th_worker *by, int64_t at);
 
 /*
  * By a worker that goes on, and whose change of the park word made it `word`: if that leaves no

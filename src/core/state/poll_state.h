@@ -35,11 +35,30 @@ typedef struct th_poller {
 
     alignas(TH_CACHE_LINE) uint32_t xmembers; /* descriptors in the set, about */
     uint64_t xlooked_at;                      /* the time of the last look at it, in ticks */
+    uint64_t xstill_at;  /* when its owner was last seen not to look for a while, in ticks */
+    uint64_t xvain_tick; /* the owner's xtick when a look found nothing of what it was for */
 
     /* The owner's, from its sleep until it has gone on. */
     unsigned got;
+    unsigned got_others; /* as the sentinel: bit i, there is something in the set of watched[i] */
+    th_worker *watched[TH_OS_SETS_MAX];
+    unsigned found; /* events of its last look, at whichever set */
     th_os_event events[TH_POLL_EVENTS];
 } th_poller;
+
+/* What wakes a worker that sleeps in its set later (core/ready/alarm.h). */
+#define TH_ALARM_NONE INT32_MIN
+typedef struct th_alarm {
+    th_lock lock;
+    int fd;             /* TH_ALARM_NONE: not opened yet; a code: refused */
+    unsigned sets;      /* that it is in */
+    uint32_t xready;    /* 1: it is in the sets of all regular workers */
+    int64_t at;         /* when it goes off; TH_FOREVER: it is off */
+    uint64_t xrequests; /* so many so far */
+} th_alarm;
+
+void th_alarm_init(th_alarm *alarm);
+void th_alarm_close(th_alarm *alarm);
 
 void th_poller_init(th_poller *poller, thrum_sched *sched, th_worker *owner);
 /* When no thread uses the scheduler any more: a late wake must not write into another file. */

@@ -2,6 +2,9 @@
  * poller.c: the beginning and the end of sets of descriptors; see poll_state.h.
  */
 #include "core/state/poll_state.h"
+
+#include <errno.h>
+
 #include "core/state/worker.h"
 #include "platform/platform.h"
 
@@ -16,11 +19,24 @@ void th_poller_close(th_poller *poller) {
     }
 }
 
+void th_alarm_init(th_alarm *alarm) {
+    *alarm = (th_alarm){.fd = TH_ALARM_NONE, .at = TH_FOREVER};
+    th_lock_init(&alarm->lock);
+}
+
+void th_alarm_close(th_alarm *alarm) {
+    if (alarm->fd >= 0) {
+        th_os_alarm_close(alarm->fd);
+        alarm->fd = -EBADF; /* the number may be another file's when this is called again */
+    }
+}
+
 void th_pollers_abandon(thrum_sched *sched) {
     for (unsigned i = 0; i < sched->workers_count; i++) {
         th_poller_close(&sched->workers[i].poller);
     }
     th_poller_close(&sched->loose_poller);
+    th_alarm_close(&sched->alarm);
     for (th_worker *w = sched->bound; w; w = w->bound_next) {
         th_poller_close(&w->poller);
     }

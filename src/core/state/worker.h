@@ -257,6 +257,8 @@ struct th_policy {
      * False: not now. No function: workers have nothing of their own.
      */
     bool (*hand_over)(th_worker *worker);
+    /* A fiber whose descriptor is ready need not queue behind what others have submitted. */
+    bool runs_events_first;
 };
 
 /* Is told of sleepers, to find out whether all wait for each other (deadlock.h). */
@@ -342,6 +344,7 @@ struct thrum_sched {
     th_worker **xbound_chunks[TH_BOUND_CHUNKS]; /* records by number; chunks stay to the end */
     th_timers loose_timers; /* tasks that wait for a deadline; used without workers */
     th_poller loose_poller; /* descriptors likewise */
+    th_alarm alarm;         /* for workers that sleep in their sets */
 
     th_lock quiesce_lock; /* protects the list of those that wait for quiescence */
     struct th_quiesce_waiter *quiesce_waiters;

@@ -121,7 +121,7 @@ static void unannounce(th_worker *worker) {
                    ~(TH_SLEEP_PARKED | TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN | TH_SLEEP_POLLING));
     worker->woken = true;
     if (th_unlikely(worker->poller.got != 0)) {
-        th_poll_awake(worker);
+        (void)th_poll_awake(worker);
     }
 }
 

@@ -92,11 +92,16 @@ static th_work *search(th_worker *worker) {
     return work;
 }
 
-static th_work *find_once(th_worker *worker) {
+static th_work *take_handoff(th_worker *worker) {
     th_work *work = worker->handoff;
+    worker->handoff = NULL;
+    return work;
+}
+
+static th_work *find_once(th_worker *worker) {
+    th_work *work = take_handoff(worker);
     worker->picks.quick = NULL;
     if (work) {
-        worker->handoff = NULL;
         return work;
     }
     if (th_unlikely(worker->backoff.at) && th_steal_backs_off(worker)) {
@@ -106,8 +111,8 @@ static th_work *find_once(th_worker *worker) {
     if ((work = worker->policy->pick(worker))) {
         return work;
     }
-    if (th_unlikely(worker->polls) && th_poll_own(worker) &&
-        (work = worker->policy->pick(worker))) {
+    if (th_unlikely(worker->polls) && th_poll_own(worker, true) &&
+        ((work = take_handoff(worker)) || (work = worker->policy->pick(worker)))) {
         return work;
     }
     if (th_timers_help(worker) && (work = worker->policy->pick(worker))) {

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/fiber/reclaim.h"
 #include "core/fiber/trim.h"
+#include "core/ready/alarm.h"
 #include "core/ready/deferred.h"
 #include "core/ready/fork_slots.h"
 #include "core/ready/poll.h"
@@ -65,14 +66,27 @@ static bool sentinel_missing(const thrum_sched *sched, uint64_t word) {
            th_park_parked(word) + 1 < sched->workers_count;
 }
 
-/* Whether it has deadlines, or descriptors, that no other worker looks after while it runs. */
-static bool timers_unwatched(const th_worker *worker, uint64_t word) {
-    return !th_park_sentinel(word) &&
-           /*
-            * relaxed: ordered by the fence; a thread that adds a timer fences, then looks which
-            * worker is awake
-            */
-           (th_load_relaxed(&worker->own_timers.xearliest) != INT64_MAX || th_poll_added(worker));
+/*
+ * When others have to see to its deadlines or its descriptors, if it runs until then; TH_FOREVER:
+ * it has none.
+ */
+static int64_t wanted_at(const th_worker *worker) {
+    /* relaxed: ordered by the fence; a thread that adds a timer fences, then looks which worker is
+     * awake */
+    int64_t at = th_load_relaxed(&worker->own_timers.xearliest);
+    if (th_poll_added(worker)) {
+        int64_t help = th_os_now() + TH_POLL_HELP_NS;
+        at = help < at ? help : at;
+    }
+    return at;
+}
+
+/* Sees to it that another worker looks after these; the caller has fenced. */
+static void have_watched(th_worker *worker) {
+    int64_t at = wanted_at(worker);
+    if (at != TH_FOREVER) {
+        th_watch_from(worker->sched, worker, at);
+    }
 }
 
 /* Whether it has taken more than it is about to run, and no other worker looks after the rest. Its
@@ -88,9 +102,7 @@ void th_went_busy_alone(th_worker *worker) {
      * before it reads the park word
      */
     th_fence_seq();
-    if (timers_unwatched(worker, 0)) {
-        th_watch_timers(worker->sched, worker);
-    }
+    have_watched(worker);
 }
 
 void th_went_busy(th_worker *worker) {
@@ -121,9 +133,10 @@ void th_went_busy(th_worker *worker) {
      * and so woke no worker, had published before (th_notify, th_notify_shared)
      */
     th_fence_seq();
-    if (rest_unwatched(worker, word) || sentinel_missing(sched, word) ||
-        timers_unwatched(worker, word) || pending(worker)) {
+    if (rest_unwatched(worker, word) || sentinel_missing(sched, word) || pending(worker)) {
         th_wake_one(sched, worker, TH_WAKE_CHAIN);
+    } else {
+        have_watched(worker);
     }
 }
 
@@ -268,11 +281,7 @@ static int sleep_once(th_worker *worker, uint32_t word, int64_t deadline) {
     if (th_likely(!(word & TH_SLEEP_POLLING))) {
         return th_os_futex_wait(&worker->xsleep, word, deadline);
     }
-    th_poller *poller = &worker->poller;
-    th_count(&worker->counters.xpolls, 1);
-    int n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, deadline);
-    poller->got = n > 0 ? (unsigned)n : 0;
-    return n > 0 ? 1 : n == 0 ? -ETIMEDOUT : n;
+    return th_poll_sleep(worker, deadline);
 }
 
 /* `slack`: the timer slack of the thread before it was made exact for the sentinel, or 0. */
@@ -388,10 +397,14 @@ void th_park(th_worker *worker) {
     }
     bool token = worker->searching;
     bool polls = worker->polls;
+    const uint64_t requests = polls ? th_alarm_requests(sched) : 0;
     bool last = th_park_announce(worker, false);
     /* seq: announced before the queues are read; the other side is th_notify, th_wake_worker */
     th_fence_seq();
     th_park_tell(sched);
+    if (th_unlikely(last && requests)) {
+        th_alarm_call_off(sched, requests);
+    }
     /* relaxed: ordered by the fence; stop sets it, then wakes all */
     bool look = !worker->backing_off || token;
     bool go_on = look && (th_load_relaxed(&sched->xexit) || pending(worker));
@@ -415,8 +428,8 @@ void th_park(th_worker *worker) {
     }
     bool anyway = worker->searching;
     th_park_unannounce(worker);
-    if (th_unlikely(worker->poller.got != 0)) {
-        th_poll_awake(worker);
+    if (th_unlikely(th_poll_has_got(worker)) && th_poll_awake(worker)) {
+        search_anyway(worker); /* so it has another one look in its place, if it finds work */
     }
     if (anyway && worker->searching) {
         /* a token from the notifier, and one of its own: one is enough */

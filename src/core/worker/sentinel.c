@@ -7,6 +7,7 @@
  */
 #include "core/worker/sentinel.h"
 
+#include "core/ready/alarm.h"
 #include "core/ready/deferred.h"
 #include "core/ready/fork_slots.h"
 #include "core/ready/poll.h"
@@ -70,7 +71,8 @@ static bool go_long(th_worker *worker) {
     }
     /* relaxed: the barrier orders it; only the sentinel takes the bit away, and this is it */
     th_and_relaxed(&sched->xpark, ~TH_PARK_WATCH);
-    if (th_fence_heavy() && !anything_queued(worker) && all_ticks(sched) == worker->rounds.ticks) {
+    if (th_fence_heavy() && !anything_queued(worker) && !th_poll_watched(sched) &&
+        all_ticks(sched) == worker->rounds.ticks) {
         return true;
     }
     /* The next try is not made at once: a barrier costs others. */
@@ -99,7 +101,7 @@ bool th_sentinel_may_retire(th_worker *worker) {
     for (unsigned i = 0; i < sched->workers_regular && !any; i++) {
         any = th_poller_is_open(&sched->workers[i].poller);
     }
-    return !any || is_quiet(worker);
+    return !any || th_alarm_is_ready(sched) || is_quiet(worker);
 }
 
 /*
@@ -144,6 +146,9 @@ th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
         int64_t most = longest(worker);
         worker->rounds.sleep_ns =
             2 * worker->rounds.sleep_ns < most ? 2 * worker->rounds.sleep_ns : most;
+    }
+    if (watches && !worker->polls && th_poll_begin_watch(worker)) {
+        return TH_ROUND_WORK;
     }
     if (watches && worker->rounds.sleep_ns > TH_POLL_HELP_NS) {
         worker->rounds.sleep_ns = TH_POLL_HELP_NS;

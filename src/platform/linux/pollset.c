@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,24 @@ typedef struct kernel_time {
     int64_t s;
     int64_t ns;
 } kernel_time;
+
+/* The kernel's own layout of a timer's setting. */
+typedef struct kernel_timer {
+    kernel_time interval;
+    kernel_time value;
+} kernel_timer;
+
+/* The calls whose times are the kernel's own. */
+#ifdef SYS_ppoll_time64
+#define CALL_PPOLL SYS_ppoll_time64
+#else
+#define CALL_PPOLL SYS_ppoll
+#endif
+#ifdef SYS_timerfd_settime64
+#define CALL_TIMERFD_SETTIME SYS_timerfd_settime64
+#else
+#define CALL_TIMERFD_SETTIME SYS_timerfd_settime
+#endif
 
 /* Whether epoll_pwait2 is missing here, or a sandbox refuses it. */
 static bool xold;
@@ -129,6 +148,48 @@ int th_os_pollset_remove(const th_os_pollset *set, int fd) {
     return control(set->set, EPOLL_CTL_DEL, fd, 0, 0);
 }
 
+/* ---- alarms ---- */
+
+#ifndef EPOLLEXCLUSIVE
+#define EPOLLEXCLUSIVE (1u << 28)
+#endif
+
+int th_os_alarm_open(void) {
+    if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
+        return -EMFILE;
+    }
+    int saved = th_os_errno_get();
+    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    int code = fd < 0 ? -th_os_errno_get() : fd;
+    th_os_errno_set(saved);
+    return code;
+}
+
+void th_os_alarm_close(int alarm) {
+    th_os_wakeup_close(alarm);
+}
+
+/*
+ * Setting it takes its event away. The local may lie on the stack of a task, and the thread
+ * sanitizer would note a read of it inside the C library's call: so the system is called itself.
+ */
+TH_NO_TSAN void th_os_alarm_set(int alarm, int64_t at) {
+    kernel_timer timer = {{0, 0}, {0, 0}};
+    int saved = th_os_errno_get();
+    if (at != TH_FOREVER) {
+        at = at > 0 ? at : 1; /* zeros would turn it off */
+        timer.value = (kernel_time){at / 1000000000, at % 1000000000};
+    }
+    (void)syscall(CALL_TIMERFD_SETTIME, alarm, TFD_TIMER_ABSTIME, &timer, NULL);
+    th_os_errno_set(saved);
+}
+
+int th_os_pollset_add_alarm(const th_os_pollset *set, int alarm) {
+    return control(set->set, EPOLL_CTL_ADD, alarm, EPOLLIN | EPOLLEXCLUSIVE, TH_OS_ALARM);
+}
+
+/* ---- waiting ---- */
+
 static uint32_t bits_of(uint32_t events) {
     uint32_t bits = events & EPOLLIN ? TH_OS_IN : 0;
     bits |= events & EPOLLOUT ? TH_OS_OUT : 0;
@@ -190,6 +251,29 @@ TH_NO_TSAN int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[]
     th_os_errno_set(saved);
     for (int i = 0; i < code; i++) {
         events[i] = (th_os_event){got[i].data.u64, bits_of(got[i].events)};
+    }
+    return code;
+}
+
+TH_NO_TSAN int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigned n,
+                                      int64_t deadline) {
+    struct pollfd fds[TH_OS_SETS_MAX];
+    kernel_time left;
+    for (unsigned i = 0; i < n; i++) {
+        fds[i].fd = sets[i]->set;
+        fds[i].events = POLLIN;
+        fds[i].revents = 0;
+    }
+    const bool ever = deadline == TH_FOREVER;
+    if (!ever) {
+        (void)time_left(deadline, &left);
+    }
+    int saved = th_os_errno_get();
+    long got = syscall(CALL_PPOLL, fds, (long)n, ever ? NULL : &left, NULL, 0L);
+    int code = got < 0 ? -th_os_errno_get() : 0;
+    th_os_errno_set(saved);
+    for (unsigned i = 0; i < n && got > 0; i++) {
+        code |= fds[i].revents ? 1 << i : 0;
     }
     return code;
 }

@@ -241,6 +241,8 @@ uint32_t sim_file_ready(sim_file *file) {
         return (file->waiting ? SIM_READY_IN : 0) | (file->deaf ? SIM_READY_GONE : 0);
     case SIM_WAKEUP:
         return SIM_READY_OUT | (file->count ? SIM_READY_IN : 0);
+    case SIM_ALARM:
+        return file->at <= sim_now() ? SIM_READY_IN : 0;
     case SIM_SET:
         return sim_set_ready(file) ? SIM_READY_IN : 0;
     default:
@@ -351,7 +353,7 @@ void sim_file_edge(sim_file *file) {
     sim_files *all = sim_files_here();
     for (unsigned i = 0; i < SIM_POLLS; i++) {
         if (all->polls[i].file == file || all->polls[i].wakeup == file) {
-            sim_wake_one(&all->polls[i].word);
+            sim_wake_one(all->polls[i].at);
         }
     }
     for (unsigned i = 0; i < SIM_SETS; i++) {

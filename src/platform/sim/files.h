@@ -62,6 +62,7 @@ typedef enum sim_kind {
     SIM_SOCKET,
     SIM_LISTENER,
     SIM_WAKEUP,
+    SIM_ALARM,
     SIM_SET,
     SIM_REGULAR /* always ready */
 } sim_kind;
@@ -95,6 +96,7 @@ struct sim_file {
     int error;       /* the next call on the socket gets it */
     uint64_t serial; /* its inode */
     uint64_t count;  /* of a wake-up */
+    int64_t at;      /* when an alarm goes off */
     sim_flow *in;
     sim_flow *out;
     sim_file *peer;
@@ -105,9 +107,10 @@ struct sim_file {
     sim_order closed; /* what those did that closed a number of it */
 };
 
-/* A thread that waits for one descriptor and a wake-up. */
+/* A thread that waits for one descriptor and a wake-up, or for one of several sets. */
 typedef struct sim_poll {
     sim_file *file, *wakeup;
+    uint32_t *at; /* the word that it sleeps on: `word`, or that of its own set */
     uint32_t word;
 } sim_poll;
 

@@ -220,6 +220,60 @@ int th_os_pollset_remove(const th_os_pollset *set, int fd) {
     return -ENOENT;
 }
 
+/* ---- alarms ---- */
+
+int th_os_alarm_open(void) {
+    sim_call();
+    int code = refused(TH_OS_FAULT_EVENTFD);
+    if (code) {
+        return code;
+    }
+    sim_file *file = sim_file_new(SIM_ALARM, TH_OS_OTHER);
+    file->nonblocking = true;
+    file->at = INT64_MAX;
+    return number_of_new(file);
+}
+
+void th_os_alarm_close(int alarm) {
+    number_close(alarm);
+}
+
+static sim_file *alarm_file(int alarm) {
+    sim_file *file = sim_number_file(alarm);
+    if (!file || file->kind != SIM_ALARM) {
+        sim_misused("closed", "a call on an alarm that is closed");
+    }
+    return file;
+}
+
+/* Those that sleep in a set with it find out anew until when. */
+void th_os_alarm_set(int alarm, int64_t at) {
+    sim_call();
+    sim_file *file = alarm_file(alarm);
+    sim_trace("sets alarm %d", alarm);
+    file->at = at;
+    sim_release(&file->order);
+    sim_file_edge(file);
+}
+
+int th_os_pollset_add_alarm(const th_os_pollset *set, int alarm) {
+    sim_call();
+    sim_file *of = sim_set_file(set);
+    int code = refused(TH_OS_FAULT_POLLSET_ADD);
+    return code ? code : item_add(alarm_file(alarm), alarm, TH_OS_ALARM, true, of);
+}
+
+/* Until when a wait for the set sleeps at most: an alarm in it may go off before. */
+static int64_t until(const sim_file *file, int64_t deadline) {
+    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+        const sim_file *one = file->set->items[i].file;
+        if (one && one->kind == SIM_ALARM && one->at < deadline) {
+            deadline = one->at;
+        }
+    }
+    return deadline;
+}
+
 /* ---- waiting for a set ---- */
 
 static bool item_ready(sim_item *item) {
@@ -322,7 +376,8 @@ int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[], unsigned 
     bool late = false;
     unsigned n;
     while ((n = fetch(file, events, max)) == 0 && !late && deadline > sim_now()) {
-        late = sim_sleep(&file->set->word, deadline) == SIM_TIMEOUT;
+        (void)sim_sleep(&file->set->word, until(file, deadline));
+        late = deadline <= sim_now();
     }
     sim_file_drop(file);
     return (int)n;
@@ -344,7 +399,7 @@ void th_os_pollset_wake_take(const th_os_pollset *set) {
     th_os_wakeup_take(set->wake);
 }
 
-/* ---- waiting for one descriptor ---- */
+/* ---- waiting for several sets ---- */
 
 static sim_poll *poll_new(sim_file *file, sim_file *wakeup) {
     sim_files *all = sim_files_here();
@@ -352,11 +407,56 @@ static sim_poll *poll_new(sim_file *file, sim_file *wakeup) {
         if (!all->polls[i].file) {
             all->polls[i].file = file;
             all->polls[i].wakeup = wakeup;
+            all->polls[i].at = &all->polls[i].word;
             return &all->polls[i];
         }
     }
     sim_misused("limit", "too many threads poll");
 }
+
+/* Until `end` is called, edges in the other sets wake the thread that sleeps in the first. */
+static void others_begin(const th_os_pollset *const sets[], unsigned n, sim_poll *polls[]) {
+    uint32_t *at = &sim_set_file(sets[0])->set->word;
+    for (unsigned i = 1; i < n; i++) {
+        polls[i] = poll_new(sim_set_file(sets[i]), NULL);
+        polls[i]->at = at;
+    }
+}
+
+static void others_end(unsigned n, sim_poll *polls[]) {
+    for (unsigned i = 1; i < n; i++) {
+        polls[i]->file = NULL;
+    }
+}
+
+static int any_ready(const th_os_pollset *const sets[], unsigned n) {
+    int ready = 0;
+    for (unsigned i = 0; i < n; i++) {
+        ready |= sim_set_ready(sim_set_file(sets[i])) ? 1 << i : 0;
+    }
+    return ready;
+}
+
+int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigned n, int64_t deadline) {
+    sim_poll *polls[TH_OS_SETS_MAX];
+    sim_call();
+    if (sim_choose(SIM_SPURIOUS, 2)) {
+        return -EINTR;
+    }
+    bool late = false;
+    while (!any_ready(sets, n) && !late) {
+        others_begin(sets, n, polls);
+        late = deadline <= sim_now();
+        if (!late) {
+            (void)sim_sleep(&sim_set_file(sets[0])->set->word,
+                            until(sim_set_file(sets[0]), deadline));
+        }
+        others_end(n, polls);
+    }
+    return any_ready(sets, n);
+}
+
+/* ---- waiting for one descriptor ---- */
 
 /* What is asked for, and what is told without being asked for. */
 static uint32_t asked(unsigned bits, uint32_t ready) {

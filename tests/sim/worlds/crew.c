@@ -257,9 +257,11 @@ void crew_io(const crew_play *play) {
     mini.sched.workers = worker;
     mini.sched.workers_count = mini.sched.workers_regular = 1;
     th_poller_init(&worker->poller, &mini.sched, worker);
+    th_alarm_init(&mini.sched.alarm);
     crew_mixed(play);
     th_drivers_stop(&mini.sched);
     th_poller_close(&worker->poller);
+    th_alarm_close(&mini.sched.alarm);
 }
 
 /* ---- a whole scheduler ---- */

@@ -4,6 +4,7 @@
  * others. What an event does is the world's own: it reads a byte and opens a gate. A lost one is a
  * deadlock, or, at a moment when all threads sleep, an event in the set of a worker that is parked.
  */
+#include "core/ready/alarm.h"
 #include "core/ready/poll.h"
 
 #include <errno.h>
@@ -287,6 +288,80 @@ SIM_WORLD(poll_held_up_late, .asleep = whole_asleep_shared) {
     thrum_task_set_worker(&whole_tasks[0], 0);
     sim_check(thrum_task_post(sched, &whole_tasks[0]) == 0);
     writes((void *)0);
+    end();
+    whole_ran_once(0, 1);
+}
+
+/* ---- the alarm, and sets that are watched ---- */
+
+static void add_at(unsigned worker) {
+    sim_check(th_poll_add_at(sched, worker, fds[worker][0], worker, event, &pollers[worker]) == 0);
+}
+
+static void hold_first(void) {
+    thrum_task_init(&whole_tasks[0], holds, NULL);
+    thrum_task_set_worker(&whole_tasks[0], 0);
+    sim_check(thrum_task_post(sched, &whole_tasks[0]) == 0);
+}
+
+/*
+ * Each worker sleeps in its set, and has the alarm there. One is held up, and its byte comes; the
+ * other one has an event of its own meanwhile, and is busy, parks, calls the alarm off or hears it.
+ */
+SIM_WORLD(poll_alarm, .asleep = whole_asleep_shared) {
+    begin(2);
+    add_at(0);
+    add_at(1);
+    sim_check(th_alarm_is_ready(sched));
+    if (sim_pick(2)) {
+        late(5 * MS);
+    }
+    int t = sim_spawn(writes, (void *)1);
+    hold_first();
+    writes((void *)0);
+    whole_pass(&gates[1]);
+    sim_join(t);
+    end();
+    whole_ran_once(0, 1);
+}
+
+/* The system refuses the alarm, or has no room for it in a set: then there is none. */
+SIM_WORLD(poll_alarm_refused, .refusals = 2, .asleep = whole_asleep_shared) {
+    begin(2);
+    for (unsigned i = 0; i < 2; i++) {
+        th_poller *in;
+        if (th_poll_add_at(sched, i, fds[i][0], i, event, &in) != 0) {
+            sim_may_refuse(false);
+            add_at(i);
+        }
+    }
+    sim_may_refuse(false);
+    hold_first();
+    writes((void *)0);
+    writes((void *)1);
+    whole_pass(&gates[1]);
+    end();
+    whole_ran_once(0, 1);
+}
+
+/* Stops the hold, and not the event. */
+static void holds_until_told(thrum_task *self, void *arg) {
+    whole_count(self, NULL);
+    (void)arg;
+    whole_pass(&gates[3]);
+}
+
+/* A worker stands still for long, and the other one watches its set, and opens one for that. */
+SIM_WORLD(poll_watched, .asleep = whole_asleep_shared) {
+    begin(2);
+    add_at(0);
+    thrum_task_init(&whole_tasks[0], holds_until_told, NULL);
+    thrum_task_set_worker(&whole_tasks[0], 0);
+    sim_check(thrum_task_post(sched, &whole_tasks[0]) == 0);
+    late(5 * MS);
+    writes((void *)0);
+    whole_pass(&gates[0]);
+    whole_open(&gates[3]);
     end();
     whole_ran_once(0, 1);
 }

@@ -142,6 +142,7 @@ thrum_sched *whole_start_bare(const thrum_config *config) {
         bare_init(sched, &sched->workers[i], i);
     }
     th_poller_init(&sched->loose_poller, sched, NULL);
+    th_alarm_init(&sched->alarm);
     th_external_open(sched);
     watch(sched);
     for (unsigned i = 0; i < count; i++) {
