@@ -6,7 +6,6 @@
  * Questions come to the loop. It starts a fiber for each, which thinks for a millisecond and hands
  * its answer to another fiber by a channel; that one writes all answers to a pipe.
  */
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -57,21 +56,12 @@ static int question_came(void) {
     return thrum_chan_close(desk);
 }
 
-/* How long epoll may wait: rounded up, or the loop would turn until the millisecond is over. */
-static int ms_until(thrum_time next) {
-    if (next == THRUM_FOREVER) {
-        return -1;
-    }
-    thrum_time left = next - thrum_now();
-    return left <= 0 ? 0 : left / 1000000 >= INT_MAX ? INT_MAX : (int)(left / 1000000) + 1;
-}
-
 static int loop(int set) {
     struct epoll_event events[8];
     thrum_time next;
     int err;
     while ((err = thrum_poll_run(&next)) == 0 && !over) {
-        int n = epoll_wait(set, events, 8, ms_until(next));
+        int n = epoll_wait(set, events, 8, thrum_poll_ms(next));
         turns++;
         for (int i = 0; i < n && err == 0; i++) {
             if (events[i].data.fd == questions[READ]) {

@@ -37,10 +37,10 @@ static void turn(uv_prepare_t *handle) {
     }
     fibers->turns++;
     uv_timer_stop(&fibers->next);
-    if (next != THRUM_FOREVER) {
-        thrum_time left = next - thrum_now();
-        uv_update_time(handle->loop); /* the timer counts from what the loop believes is now */
-        uv_timer_start(&fibers->next, has_come, left > 0 ? (uint64_t)(left / 1000000) + 1 : 0, 0);
+    int ms = thrum_poll_ms(next);
+    if (ms >= 0) {
+        uv_update_time(handle->loop); /* the timer counts from what the loop believes is now, */
+        uv_timer_start(&fibers->next, has_come, ms ? (uint64_t)ms + 1 : 0, 0); /* rounded down */
     }
 }
 

@@ -31,7 +31,7 @@
  *
  *     for (;;) {
  *         thrum_poll_run(&next);                    runs what can run, and says what to wait for
- *         wait for thrum_poll_fd() and the loop's own descriptors, until `next`;
+ *         wait for thrum_poll_fd() and the loop's own descriptors, until `next` (thrum_poll_ms);
  *         ...                                       the loop's own work, which may start tasks
  *     }
  *
@@ -69,6 +69,15 @@ THRUM_API THRUM_NODISCARD int thrum_poll_fd(void);
  * those of thrum_poll_fd. It never suspends its caller.
  */
 THRUM_API THRUM_NODISCARD int thrum_poll_run(thrum_time *next);
+
+/*
+ * Returns the time from now until `next` as poll() and epoll_wait() take it: in milliseconds,
+ * rounded up, since a loop that came back too early would only turn once more; -1 for
+ * THRUM_FOREVER, 0 for what has passed, INT_MAX for what is further away. A loop that counts from a
+ * time of its own, rounded down as libuv's is, adds one. Any thread may call it. It never suspends
+ * and cannot fail.
+ */
+THRUM_API int thrum_poll_ms(thrum_time next);
 
 /* A poll source. It belongs to its scheduler, and ends with that at the latest. */
 typedef struct thrum_source thrum_source;

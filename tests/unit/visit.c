@@ -1,6 +1,7 @@
 /*
  * visit.c: a scheduler without workers in a loop that is not its own (thrum/poll.h).
  */
+#include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <thrum/io.h>
@@ -405,4 +406,20 @@ TEST(the_descriptor_stays_the_same) {
     CHECK_EQ(thrum_io_close(io), 0);
     CHECK_EQ(close(ends[1]), 0);
     end();
+}
+
+TEST(a_time_in_milliseconds_is_rounded_up) {
+    /* Never less than what is left, nor more than one above it; and the ends of the range. */
+    CHECK_EQ(thrum_poll_ms(THRUM_FOREVER), -1);
+    CHECK_EQ(thrum_poll_ms(INT64_MIN), 0);
+    CHECK_EQ(thrum_poll_ms(0), 0);
+    CHECK_EQ(thrum_poll_ms(thrum_now()), 0);
+    CHECK_EQ(thrum_poll_ms(THRUM_FOREVER - 1), INT_MAX);
+    for (thrum_time ns = 1; ns < THRUM_S(1000); ns = ns * 3 + 7) {
+        const thrum_time until = thrum_now() + ns;
+        const int ms = thrum_poll_ms(until);
+        const thrum_time later = thrum_now();
+        CHECK(THRUM_MS(ms) >= until - later);
+        CHECK(THRUM_MS(ms) < ns + THRUM_MS(1));
+    }
 }

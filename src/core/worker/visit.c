@@ -7,11 +7,15 @@
  * all that it knows.
  */
 #include <errno.h>
+#include <limits.h>
 
 #include "core/ready/poll.h"
 #include "core/state/thread.h"
 #include "core/worker/bound.h"
+#include "platform/platform.h"
 #include "thrum/poll.h"
+
+#define NS_IN_MS 1000000u
 
 /* The caller's worker with its set open, or NULL with the code. */
 static th_worker *visitor(int *code) {
@@ -28,6 +32,19 @@ int thrum_poll_fd(void) {
     int code;
     const th_worker *worker = visitor(&code);
     return worker ? worker->poller.set.set : code;
+}
+
+int thrum_poll_ms(thrum_time next) {
+    if (next == THRUM_FOREVER) {
+        return -1;
+    }
+    const int64_t now = th_os_now();
+    if (next <= now) {
+        return 0;
+    }
+    const uint64_t left = (uint64_t)next - (uint64_t)now; /* `next` may be any number */
+    const uint64_t ms = left / NS_IN_MS + (left % NS_IN_MS != 0);
+    return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
 int thrum_poll_run(thrum_time *next) {
