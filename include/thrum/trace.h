@@ -51,7 +51,9 @@ THRUM_API int thrum_trace_stop(thrum_sched *sched);
  *     "parked" are sleeps, "backs off" short ones of a thief.
  *   - Arrows from where a task gave its worker up to where it went on.
  *   - Instants: "steal", "rescue", "wake" (`worker`: the one stolen from, or woken); of spare
- *     workers "stand in" (`worker`: the one that is held up) and "sit down".
+ *     workers "stand in" (`worker`: the one that is held up) and "sit down". "poll" (`events`): the
+ *     system was asked which descriptors are ready, and told of so many. Of category "outside",
+ *     within a task's slice: "read" and "write" (`fd`, `bytes`), when a call has moved bytes.
  *   - Asynchronous slices "blocking call", from the call until the task goes on.
  *   - Asynchronous slices of category "outside": waits for descriptors ("reads fd 12", "writes fd
  *     12", "waits for fd 12"), connections, names, signals, and selects with descriptors, until the

@@ -105,7 +105,7 @@ static int64_t write_some(copying *c, th_inside *to, const char *bytes, size_t n
     if (put < 0) {
         return failed(c, to, put);
     }
-    th_counted_written(put);
+    th_counted_written(record->fd, put);
     c->done += (uint64_t)put;
     return put;
 }
@@ -113,8 +113,8 @@ static int64_t write_some(copying *c, th_inside *to, const char *bytes, size_t n
 static int64_t splice_some(copying *c, th_inside *from, th_inside *to, th_leftover left[2]) {
     int64_t n = th_os_io_splice(from->record->fd, to->record->fd, (size_t)left_of(c, MOVED_MAX));
     if (n > 0) {
-        th_counted_read(n);
-        th_counted_written(n);
+        th_counted_read(from->record->fd, n);
+        th_counted_written(to->record->fd, n);
         c->done += (uint64_t)n;
         left[0] = left[1] = TH_LEFT_MORE;
     } else if (n == -EAGAIN) {
@@ -143,7 +143,7 @@ static int64_t peek_some(copying *c, th_inside *from, th_inside *to, th_leftover
     if (n > 0) {
         /* Fewer: a reader that does not ask the library has taken them. */
         (void)th_os_io_skip(record->fd, record->kind, c->memory, (size_t)n);
-        th_counted_read(n);
+        th_counted_read(record->fd, n);
     }
     return n;
 }
@@ -185,7 +185,7 @@ static int64_t read_to_hands(copying *c) {
     if (!n) {
         n = record->pooled ? th_shared_readv(record, &part, 1)
                            : th_os_io_read(record->fd, record->kind, part.base, part.size);
-        th_counted_read(n);
+        th_counted_read(record->fd, n);
         left = n == -EAGAIN ? TH_LEFT_NOTHING : TH_LEFT_MORE;
         c->wants = THRUM_IO_READ;
         n = n < 0 && n != -EAGAIN ? failed(c, &from, n) : n;

@@ -19,16 +19,24 @@
         }                                                                                          \
     } while (0)
 
-/* A call of the system's has returned n: bytes, or a code. */
-static inline void th_counted_read(int64_t n) {
-    if (n > 0) {
-        TH_IO_COUNT(xio_read_bytes, n);
+/* A call of the system's on it has returned n: bytes, or a code. Traces have it, too. */
+static inline void th_counted_read(int fd, int64_t n) {
+    th_worker *here = n > 0 ? th_here() : NULL;
+    if (here) {
+        th_count(&here->counters.xio_read_bytes, (uint64_t)n);
+        if (th_is_traced(here)) {
+            th_trace_moves(here, TH_TRACED_READ, fd, (uint64_t)n);
+        }
     }
 }
 
-static inline void th_counted_written(int64_t n) {
-    if (n > 0) {
-        TH_IO_COUNT(xio_written_bytes, n);
+static inline void th_counted_written(int fd, int64_t n) {
+    th_worker *here = n > 0 ? th_here() : NULL;
+    if (here) {
+        th_count(&here->counters.xio_written_bytes, (uint64_t)n);
+        if (th_is_traced(here)) {
+            th_trace_moves(here, TH_TRACED_WROTE, fd, (uint64_t)n);
+        }
     }
 }
 

@@ -40,7 +40,7 @@ static int64_t readv_once(const th_record *record, const th_os_part parts[], uns
 
 int64_t th_inside_read(th_inside *inside, void *to, size_t size, th_leftover *left) {
     int64_t n = read_once(inside->record, to, size);
-    th_counted_read(n);
+    th_counted_read(inside->record->fd, n);
     *left = left_of(inside, n, size);
     if (n == -EAGAIN) {
         th_inside_again(inside);
@@ -122,7 +122,7 @@ int64_t thrum_readv_until(thrum_io io, const thrum_iovec *parts, unsigned n, thr
     th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
     while (size && !(result = th_inside_await(&inside))) {
         result = readv_once(inside.record, (const th_os_part *)(const void *)parts, n);
-        th_counted_read(result);
+        th_counted_read(inside.record->fd, result);
         left = left_of(&inside, result, size);
         if (result != -EAGAIN) {
             break;
@@ -174,7 +174,7 @@ static int write_all(th_inside *inside, rest *r, int64_t *done, th_leftover *lef
     int code = 0;
     while (r->n && !(code = th_inside_await(inside))) {
         int64_t n = write_once(inside, r);
-        th_counted_written(n);
+        th_counted_written(inside->record->fd, n);
         if (n == -EAGAIN) {
             *left = TH_LEFT_NOTHING;
             th_inside_again(inside);

@@ -49,7 +49,7 @@ static int send_all(thrum_io io, const th_os_message messages[], unsigned n, thr
         left = TH_LEFT_MORE;
         if (sent > 0) {
             for (int i = 0; i < sent; i++) {
-                th_counted_written((int64_t)messages[done + (unsigned)i].size);
+                th_counted_written(inside.record->fd, (int64_t)messages[done + (unsigned)i].size);
             }
             done += (unsigned)sent;
             pause = FULL_MIN_NS;
@@ -132,7 +132,7 @@ static int receive_some(thrum_io io, th_os_message messages[], unsigned n, thrum
         }
         unsigned some = up_to_the_end(inside.record->fd, messages + done, (unsigned)got);
         for (unsigned i = 0; i < some; i++) {
-            th_counted_read(bytes_of(&messages[done + i]));
+            th_counted_read(inside.record->fd, bytes_of(&messages[done + i]));
         }
         done += some;
         if (some < (unsigned)got) {

@@ -50,7 +50,7 @@ int64_t thrum_send_fds(thrum_io io, const void *from, size_t size, const int *fd
             continue;
         }
         left = TH_LEFT_MORE;
-        th_counted_written(sent);
+        th_counted_written(inside.record->fd, sent);
         if (sent < 0) {
             code = sent;
             inside.direction->error = done ? (int32_t)sent : 0; /* the other side has a beginning */
@@ -85,7 +85,7 @@ int64_t thrum_receive_fds(thrum_io io, void *to, size_t size, int *fds, unsigned
         *n = room;
         got = th_os_socket_receive_fds(inside.record->fd, to, size, fds, n);
         if (got != -EAGAIN) {
-            th_counted_read(got);
+            th_counted_read(inside.record->fd, got);
             left = TH_LEFT_MORE;
             break;
         }

@@ -113,12 +113,19 @@ static void put_instant(page *p, const th_traced_mark *mark) {
     static const char *const names[] = {
         [TH_TRACED_STOLE] = "steal",        [TH_TRACED_RESCUED] = "rescue",
         [TH_TRACED_WOKE] = "wake",          [TH_TRACED_STANDS_IN] = "stand in",
-        [TH_TRACED_SITS_DOWN] = "sit down",
+        [TH_TRACED_SITS_DOWN] = "sit down", [TH_TRACED_READ] = "read",
+        [TH_TRACED_WROTE] = "write",        [TH_TRACED_POLLED] = "poll",
     };
+    const bool moved = mark->kind == TH_TRACED_READ || mark->kind == TH_TRACED_WROTE;
     put_begin(p, "i");
     put_us(p->out, "ts", since_start(p, mark->begin));
-    fprintf(p->out, ",\"s\":\"t\",\"cat\":\"sched\",\"name\":\"%s\",\"args\":{", names[mark->kind]);
-    if (mark->object) {
+    fprintf(p->out, ",\"s\":\"t\",\"cat\":\"%s\",\"name\":\"%s\",\"args\":{",
+            moved ? "outside" : "sched", names[mark->kind]);
+    if (moved) {
+        fprintf(p->out, "\"fd\":%" PRIuPTR ",\"bytes\":%" PRIuPTR, mark->object - 1, mark->fn);
+    } else if (mark->kind == TH_TRACED_POLLED) {
+        fprintf(p->out, "\"events\":%" PRIuPTR, mark->object);
+    } else if (mark->object) {
         fprintf(p->out, "\"worker\":%" PRIuPTR, mark->object - 1);
     }
     fputs("}}", p->out);

@@ -67,6 +67,11 @@ TEST(waits_for_descriptors_are_slices) {
     CHECK_EQ(trace_count(&p, text), 2);
     snprintf(text, sizeof text, "\"cat\":\"outside\",\"name\":\"waits for fd %d\",\"id\":", fd);
     CHECK_EQ(trace_count(&p, text), 2);
+    snprintf(text, sizeof text, "\"name\":\"read\",\"args\":{\"fd\":%d,\"bytes\":1}", fd);
+    CHECK_EQ(trace_count(&p, text), WAITS);
+    snprintf(text, sizeof text, "\"name\":\"write\",\"args\":{\"fd\":%d,\"bytes\":1}", fd);
+    CHECK_EQ(trace_count(&p, text), 1);
+    CHECK(trace_count(&p, "\"name\":\"poll\",\"args\":{\"events\":1}") >= WAITS);
     trace_end(&p);
     rig_stop(&s.r);
 }

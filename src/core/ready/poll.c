@@ -187,6 +187,9 @@ static TH_NO_TSAN bool hand_out(th_worker *by, th_poller *poller, const th_os_ev
         }
     }
     th_count(&by->counters.xpoll_events, found);
+    if (found && th_is_traced(by)) {
+        th_trace_notes(by, TH_TRACED_POLLED, found);
+    }
     by->poller.found = found;
     if (!by->due.first) {
         return false;

@@ -208,17 +208,26 @@ TH_NO_TSAN void th_trace_unparks(th_worker *worker) {
     }
 }
 
-TH_NO_TSAN void th_trace_notes(th_worker *worker, th_traced kind, uintptr_t object) {
+static TH_NO_TSAN void note(th_worker *worker, th_traced kind, uintptr_t amount, uintptr_t object) {
     th_trace_buffer *buffer = noting(worker);
     if (buffer) {
         uint64_t open = buffer->open;
         th_mark mark = mark_of(kind, NULL);
         mark.word[TH_MARK_BEGIN] = buffer->now;
         mark.word[TH_TRACE_RING_END] = buffer->now;
+        mark.word[TH_MARK_KIND] = pack(kind, amount);
         mark.word[TH_TRACE_RING_HOW] = pack(0, object);
         add(buffer, &mark);
         buffer->open = open;
     }
+}
+
+TH_NO_TSAN void th_trace_notes(th_worker *worker, th_traced kind, uintptr_t object) {
+    note(worker, kind, 0, object);
+}
+
+TH_NO_TSAN void th_trace_moves(th_worker *worker, th_traced kind, int number, uint64_t bytes) {
+    note(worker, kind, (uintptr_t)bytes, (uintptr_t)number + 1);
 }
 
 TH_NO_TSAN void th_trace_enters(th_worker *worker) {

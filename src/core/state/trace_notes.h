@@ -39,7 +39,10 @@ typedef enum {
     TH_TRACED_WOKE,       /* the worker sent a wake to `object`, a worker's number + 1 */
     TH_TRACED_STANDS_IN,  /* a spare stands in for `object`, a worker's number + 1, or 0 */
     TH_TRACED_SITS_DOWN,  /* a spare has gone back to the bench */
-    TH_TRACED_WAITED /* the run's wait for the world outside, a th_on above `object`, is over */
+    TH_TRACED_WAITED, /* the run's wait for the world outside, a th_on above `object`, is over */
+    TH_TRACED_READ,   /* a call has read bytes, so many in place of a function, from a number + 1 */
+    TH_TRACED_WROTE,  /* the same, it has written */
+    TH_TRACED_POLLED  /* a look, or a sleep, has found `object` events of descriptors */
 } th_traced;
 
 /* The end of a stretch: the th_on that the fiber began to wait for, or one of these. */
@@ -98,6 +101,8 @@ void th_trace_parks(th_worker *worker);
 void th_trace_unparks(th_worker *worker);
 /* An instant. */
 void th_trace_notes(th_worker *worker, th_traced kind, uintptr_t object);
+/* TH_TRACED_READ and _WROTE: the task that the worker runs has moved so many bytes. */
+void th_trace_moves(th_worker *worker, th_traced kind, int number, uint64_t bytes);
 
 /* ---- for a bound thread ---- */
 
