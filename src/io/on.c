@@ -32,11 +32,21 @@ static const void *place_in(const thrum_task *task, uint32_t word, uint32_t *tur
     return th_direction_has(direction, task, turn) ? direction : NULL;
 }
 
-/* Gives the task a place. False: it has one, by a caller that may be listing it at this moment. */
+/*
+ * Gives the task a place. False: it has one, by a caller that may be listing it at this moment. A
+ * serial task is entered by its caller, from then on to the post: otherwise another post, whose run
+ * begins meanwhile, would be taken for the one that goes with the place.
+ */
 static bool take_place(thrum_task *task, uint32_t place) {
+    if (th_task_is_serial(task) && !th_task_serial_enter(task)) {
+        return false;
+    }
     uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
     do {
         if (old & TH_TASK_PLACE) {
+            if (th_task_is_serial(task)) {
+                th_task_serial_leave(task);
+            }
             return false;
         }
         /* lock-free: it fails only when another thread changed the word */
@@ -45,7 +55,7 @@ static bool take_place(thrum_task *task, uint32_t place) {
     return true;
 }
 
-/* The task was not listed, or not posted. A serial one may have another caller's place by now. */
+/* The task was not listed, or not posted. A serial one may be another caller's by now. */
 static void leave_place(thrum_task *task, uint32_t place) {
     uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
     /* lock-free: it fails only when another thread changed the word */
@@ -68,9 +78,13 @@ static int list_and_post(th_record *record, thrum_io io, unsigned index, thrum_s
     int ask = th_direction_list(direction, task, &record->xturn, io.turn);
     if (ask < 0) {
         leave_place(task, place);
+        if (th_task_is_serial(task)) {
+            th_task_serial_leave(task);
+        }
         return ask;
     }
-    int code = thrum_task_post_until(sched, task, deadline);
+    int code = th_task_is_serial(task) ? th_task_post_entered(sched, task, deadline)
+                                       : thrum_task_post_until(sched, task, deadline);
     if (code) {
         th_direction_unlist(direction, task);
         leave_place(task, place);

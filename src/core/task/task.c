@@ -231,14 +231,17 @@ static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const th_
 }
 
 /*
- * Makes a serial task TAKEN by the caller's post; 0, or the reason why not. `waits`: its own body
- * may be posting it.
+ * Makes a serial task TAKEN by the caller's post, unless it is so already (`entered`); 0, or the
+ * reason why not, and then it is not. `waits`: its own body may be posting it.
  */
-static int enter_serial(const thrum_sched *sched, thrum_task *task, bool waits) {
+static int enter_serial(const thrum_sched *sched, thrum_task *task, bool waits, bool entered) {
     if (!sched || !task->reserved_fn || task->reserved_worker < -1) {
+        if (entered) {
+            th_task_serial_leave(task);
+        }
         return -EINVAL;
     }
-    if (!th_task_serial_enter(task)) {
+    if (!entered && !th_task_serial_enter(task)) {
         return -EBUSY;
     }
     const th_worker *worker = th_here();
@@ -249,9 +252,10 @@ static int enter_serial(const thrum_sched *sched, thrum_task *task, bool waits) 
     return 0;
 }
 
-static TH_COLD int post_serial(thrum_sched *sched, thrum_task *task, const th_posting *how) {
+static TH_COLD int post_serial(thrum_sched *sched, thrum_task *task, const th_posting *how,
+                               bool entered) {
     const th_posting copy = *how; /* read here: post reads its own (base/annotate.h) */
-    int result = enter_serial(sched, task, copy.waits);
+    int result = enter_serial(sched, task, copy.waits, entered);
     if (!result && (result = post(sched, task, &copy, false, true))) {
         th_task_serial_leave(task);
     }
@@ -262,7 +266,7 @@ static TH_ALWAYS_INLINE int post_how(thrum_sched *sched, thrum_task *task, const
     uint32_t before;
     int result = mark_posted(sched, task, &before);
     if (th_unlikely(result == -EINVAL && task && th_task_is_serial(task))) {
-        return post_serial(sched, task, how);
+        return post_serial(sched, task, how, false);
     }
     if (th_likely(!result)) {
         result = post(sched, task, how, before == TH_TASK_BEGUN, false);
@@ -290,6 +294,11 @@ int thrum_task_post(thrum_sched *sched, thrum_task *task) {
 int thrum_task_post_until(thrum_sched *sched, thrum_task *task, thrum_time deadline) {
     const th_posting how = {.waits = true, .deadline = deadline};
     return post_how(sched, task, &how);
+}
+
+int th_task_post_entered(thrum_sched *sched, thrum_task *task, int64_t deadline) {
+    const th_posting how = {.waits = true, .deadline = deadline};
+    return post_serial(sched, task, &how, true);
 }
 
 int thrum_task_post_after(thrum_sched *sched, thrum_task *task, thrum_time ns) {
@@ -320,7 +329,7 @@ static void unmark(thrum_task *const tasks[], size_t n) {
 static int mark_one(const thrum_sched *sched, thrum_task *task) {
     uint32_t before = 0;
     if (task && th_task_is_serial(task)) {
-        return enter_serial(sched, task, false);
+        return enter_serial(sched, task, false, false);
     }
     int result = mark_posted(sched, task, &before);
     if (!result && before == TH_TASK_BEGUN && is_own(th_here(), task)) {

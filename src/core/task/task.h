@@ -62,6 +62,9 @@ void th_task_serial_leave(thrum_task *task);
  */
 bool th_task_serial_defer(thrum_task *task, uint64_t where, int64_t deadline);
 
+/* thrum_task_post_until for a task that the caller has entered; refused, it is left. */
+int th_task_post_entered(thrum_sched *sched, thrum_task *task, int64_t deadline);
+
 /* The same as th_task_take, for a serial task. */
 thrum_task_fn th_task_take_serial(thrum_task *task, void **arg, uint64_t run_id);
 
