@@ -72,7 +72,7 @@ int thrum_io_close(thrum_io io) {
     }
     th_record_end(record, false);
     th_lock_release(&record->lock);
-    return th_os_io_close(io.fd);
+    return th_record_give_up(record, io.fd);
 }
 
 int thrum_io_release(thrum_io io) {
@@ -87,7 +87,7 @@ int thrum_io_release(thrum_io io) {
     }
     th_record_end(record, true);
     th_lock_release(&record->lock);
-    return io.fd;
+    return th_record_hand_over(record, io.fd);
 }
 
 static int shut(void *ctx, th_record *record) {

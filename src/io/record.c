@@ -42,6 +42,7 @@ static void in_child(void) {
             record->xparent = turn & 1 ? turn : record->xparent;
             record->xturn = turn + (turn & 1);
             record->xsched = NULL;
+            record->xuses = 0;
             record->joined.next = NULL; /* its memory stays the parent's */
             th_lock_init(&record->lock);
             for (unsigned k = 0; k < 2; k++) {
@@ -211,6 +212,59 @@ void th_record_end(th_record *record, bool remains) {
     th_store_relaxed(&record->xsched, NULL); /* relaxed: no call is inside */
     /* relaxed: a stale value that still sees it finds the directions closing */
     th_store_relaxed(&record->xturn, record->xturn + 1);
+}
+
+/* ---- uses ---- */
+
+/* The word: the descriptor is left to the last use; and how many there are, in units of: */
+#define LEFT 1u
+#define USE 2u
+
+th_record *th_record_use(thrum_io io, int *code) {
+    th_record *record = th_record_at(io.fd);
+    *code = -EBADF;
+    if (!record || !io.turn) {
+        return NULL;
+    }
+    /* pairs: th_record_give_up; the end of the turn, if that came before */
+    (void)th_add_acq_rel(&record->xuses, USE);
+    /* relaxed: the end of the turn is seen, or this use by what comes behind it */
+    if (th_likely(th_load_relaxed(&record->xturn) == io.turn)) {
+        *code = 0;
+        return record;
+    }
+    *code = th_record_refusal(record, io.turn);
+    th_record_unuse(record);
+    return NULL;
+}
+
+void th_record_unuse(th_record *record) {
+    uint32_t left = LEFT;
+    /* pairs: th_record_unuse; the calls of the other uses. ABA: LEFT is set once, and taken once */
+    if (th_sub_acq_rel(&record->xuses, USE) == (LEFT | USE) &&
+        th_cas_acq_rel(&record->xuses, &left, 0)) {
+        (void)th_os_io_close(record->fd); /* the number was no other one's meanwhile */
+    }
+}
+
+int th_record_give_up(th_record *record, int fd) {
+    uint32_t seen = th_load_relaxed(&record->xuses); /* relaxed: the exchange decides */
+    /* pairs: th_record_use, th_record_unuse; the end of the turn. Lock-free: it fails only where
+     * another use begins or ends; ABA: the word is the whole state */
+    while (!th_cas_acq_rel(&record->xuses, &seen, seen ? seen | LEFT : 0)) {
+    }
+    return seen ? 0 : th_os_io_close(fd);
+}
+
+int th_record_hand_over(th_record *record, int fd) {
+    uint32_t none = 0;
+    /* pairs: th_record_use; the end of the turn */
+    if (th_likely(th_cas_acq_rel(&record->xuses, &none, 0))) {
+        return fd;
+    }
+    const int other = th_os_io_duplicate(fd);
+    (void)th_record_give_up(record, fd);
+    return other;
 }
 
 /* ---- events, and who is told of them ---- */

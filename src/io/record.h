@@ -24,6 +24,7 @@ typedef struct th_record {
 
     uint32_t xturn;      /* odd: taken over, by this turn; even: not. Written with the lock */
     uint32_t xparent;    /* the turn in the parent of a fork, or 0 */
+    uint32_t xuses;      /* see th_record_use */
     thrum_sched *xsched; /* the scheduler of `joined`, or NULL. Written with the lock */
     th_lock lock;        /* protects what follows, which is constant while a call is inside */
     int fd;
@@ -59,6 +60,19 @@ int th_record_adopt(thrum_io *out, int fd, th_os_kind kind, bool fresh);
  * `pooled`: calls on it may wait.
  */
 int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool pooled);
+
+/*
+ * Uses are of calls that nothing waits for: operations on files. A close leaves the descriptor to
+ * the last use, which closes it, so its number is no other one's until then. The record is the one
+ * that `io` names, or NULL with the code.
+ */
+th_record *th_record_use(thrum_io io, int *code);
+void th_record_unuse(th_record *record);
+
+/* Closes the descriptor of a record that has ended, or leaves it to the last use. */
+int th_record_give_up(th_record *record, int fd);
+/* The same for one that is given back: returns its number, or that of a duplicate, or a code. */
+int th_record_hand_over(th_record *record, int fd);
 
 /*
  * By a caller on a fiber: has its scheduler told of the descriptor's readiness, as long as the turn

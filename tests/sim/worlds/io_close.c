@@ -20,6 +20,7 @@ static int other[2]; /* opens the set, where the descriptor itself is joined by 
 static thrum_io io, dummy;
 static thrum_io again; /* what has the number behind it */
 static int anew[2];    /* the pipe of that */
+static th_os_identity meant;
 
 static void take_over(thrum_io *out, int fd, bool joins) {
     sim_check(thrum_io_adopt(out, fd) == 0);
@@ -200,3 +201,32 @@ static const crew_play overridden_waiter = {make, end, 2, {waits_till_told, lose
 SIM_WORLD(io_override_waiter_io, .keeps_memory = true) {
     crew_io(&overridden_waiter);
 }
+
+/* ---- uses ---- */
+
+/* As long as the use lasts the number is the old pipe's. */
+static void uses(void *unused) {
+    th_os_identity now = {0};
+    th_os_kind kind;
+    int code;
+    (void)unused;
+    th_record *record = th_record_use(io, &code);
+    sim_check((record != NULL) == (code == 0));
+    sim_check(code == 0 || code == -EBADF);
+    if (record) {
+        sim_check(th_os_io_kind(io.fd, &kind, &now) == 0);
+        sim_check(now.inode == meant.inode);
+        th_record_unuse(record);
+    }
+    crew_scrub();
+}
+
+static void make_used(void) {
+    th_os_kind kind;
+    make();
+    sim_check(th_os_io_kind(fds[0], &kind, &meant) == 0);
+}
+
+/* Two uses, and a close; the last of the three gives the number up. */
+static const crew_play used = {make_used, end, 4, {uses, uses, closes_and_opens, writes}};
+CLOSE_WORLDS(io_used, used)
