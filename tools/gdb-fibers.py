@@ -18,7 +18,7 @@ IN_USE = 0x3ffffffe  # core/fiber/stack.c
 
 # What the object of a wait is: core/state/waiter_state.h.
 DESCRIPTORS = ("TH_ON_INPUT", "TH_ON_OUTPUT", "TH_ON_READINESS", "TH_ON_CLOSE")
-STRINGS = ("TH_ON_DIAL", "TH_ON_NAME")
+STRINGS = ("TH_ON_DIAL", "TH_ON_NAME", "TH_ON_FILE")
 
 
 class Id:

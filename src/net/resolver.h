@@ -2,8 +2,8 @@
  * resolver.h: looking names of hosts up, which the C library does by blocking a thread, for as long
  * as it likes.
  *
- *   lookup   one name and family that is asked for, on the heap, counted: by the callers that wait
- *            for it and by the thread that asks. A caller whose time is out leaves it alone
+ *   lookup   one name and family that is asked for: a job (io/jobs.h), which a caller whose time is
+ *            out leaves alone
  *   asker    a thread that makes the calls. There are at most TH_ASKERS_MAX in the process; each is
  *            started when a lookup is queued and ends when none is left. Nothing joins it, so
  *            lookups outlive every scheduler

@@ -18,7 +18,7 @@
 #include "core/wait/cancel.h"
 #include "platform/platform.h"
 
-#define HIGHER_MAX 4u
+#define HIGHER_MAX 8u
 
 static void (*xin_child[HIGHER_MAX])(void); /* of higher floors, the rest NULL */
 static uint32_t xforks;

@@ -108,6 +108,7 @@ const char *th_on_name(th_on on) {
         [TH_ON_CLOSE] = "descriptor to be left",
         [TH_ON_DIAL] = "connection",
         [TH_ON_NAME] = "name of a host",
+        [TH_ON_FILE] = "file",
         [TH_ON_SIGNAL] = "signal",
         [TH_ON_AMONG] = "one of several, descriptors among them",
     };
@@ -165,6 +166,9 @@ void th_words_world(th_text *text, const th_seen *seen) {
         add_descriptor(text, seen->on, seen->object, seen->turn, seen->note);
     } else if (seen->on == TH_ON_DIAL || seen->on == TH_ON_NAME) {
         th_text_add(text, seen->on == TH_ON_DIAL ? " dials " : " resolves ");
+        th_text_add_plain(text, seen->joined);
+    } else if (seen->on == TH_ON_FILE) {
+        th_text_add(text, " ");
         th_text_add_plain(text, seen->joined);
     } else if (seen->on == TH_ON_SIGNAL) {
         add_signals(text, seen->signals);

@@ -1,0 +1,302 @@
+/*
+ * jobs.c: see jobs.h.
+ *
+ * Invariant: as many threads are looking as jobs are queued, or no thread has lain down and there
+ * are as many as there may be, or no more could be started. A thread is looking from the moment in
+ * which a caller decides to start or to call it, and again from the end of a job, before it wakes
+ * the callers; until it takes a job, or has found none.
+ */
+#include "io/jobs.h"
+
+#include <errno.h>
+
+#include "base/atomic.h"
+#include "core/control/atfork.h"
+#include "core/ready/waiter.h"
+#include "sync/waitlist.h"
+
+/* A thread that waits for something to do; on its stack. */
+struct th_job_sleeper {
+    th_job_sleeper *next; /* with the lock */
+    uint32_t xcalled;     /* 1: off the list; written with the lock, slept on without it */
+};
+
+static inline th_waitlist waiters_of(th_job *job) {
+    return (th_waitlist){&job->first, &job->last};
+}
+
+/* ---- after a fork ---- */
+
+static th_lock known_lock;
+static th_jobs *known; /* all jobs, with that lock */
+
+/*
+ * In the child of a fork, on its only thread: the threads, and what they were asked for, are the
+ * parent's.
+ */
+static void in_child(void) {
+    th_lock_init(&known_lock);
+    for (th_jobs *jobs = known; jobs; jobs = jobs->more) {
+        th_lock_init(&jobs->lock);
+        jobs->queued = (th_job_list){NULL, NULL};
+        jobs->begun = (th_job_list){NULL, NULL};
+        jobs->sleepers = NULL;
+        jobs->threads = 0;
+        jobs->length = 0;
+        jobs->looking = 0;
+        jobs->waiting = 0;
+    }
+}
+
+void th_jobs_begin(th_jobs *jobs) {
+    /* pairs: th_jobs_begin; that forks are watched */
+    if (th_likely(th_load_acquire(&jobs->xknown))) {
+        return;
+    }
+    th_atfork_in_child(in_child);
+    th_lock_acquire(&known_lock);
+    if (!jobs->xknown) { /* written with the lock held */
+        jobs->more = known;
+        known = jobs;
+        th_store_release(&jobs->xknown, 1); /* pairs: th_jobs_begin; that forks are watched */
+    }
+    th_lock_release(&known_lock);
+}
+
+/* ---- with the lock ---- */
+
+static void push(th_job_list *list, th_job *job) {
+    job->next = NULL;
+    job->prev = list->last;
+    *(list->last ? &list->last->next : &list->first) = job;
+    list->last = job;
+}
+
+static void take_off(th_job_list *list, th_job *job) {
+    *(job->prev ? &job->prev->next : &list->first) = job->next;
+    *(job->next ? &job->next->prev : &list->last) = job->prev;
+}
+
+static void withdraw(th_jobs *jobs, th_job *job) {
+    take_off(&jobs->queued, job);
+    jobs->length--;
+}
+
+/* Takes the thread that lay down last off the list, and returns the word to wake it by, or NULL. */
+static uint32_t *call_sleeper(th_jobs *jobs) {
+    th_job_sleeper *sleeper = jobs->sleepers;
+    if (!sleeper) {
+        return NULL;
+    }
+    jobs->sleepers = sleeper->next;
+    jobs->looking++;
+    /* relaxed: it takes the lock next. It may be gone when it is woken, which is allowed */
+    th_store_relaxed(&sleeper->xcalled, 1);
+    return &sleeper->xcalled;
+}
+
+/* Has a thread look, if one more is needed and there may be fewer than `max`. */
+static th_jobs_call call_thread(th_jobs *jobs, uint32_t max) {
+    th_jobs_call call = {0};
+    if (jobs->length > jobs->looking) {
+        call.xwake = call_sleeper(jobs);
+        call.start = !call.xwake && jobs->threads < max;
+    }
+    if (call.start) {
+        jobs->threads++;
+        jobs->looking++;
+        jobs->last_begun = thrum_now();
+    }
+    return call;
+}
+
+th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job) {
+    job->references++;
+    job->state = TH_JOB_QUEUED;
+    job->code = 0;
+    push(&jobs->queued, job);
+    jobs->length++;
+    const th_jobs_call call = call_thread(jobs, jobs->threads_max);
+    /* relaxed: a hint; what follows from it is decided with the lock */
+    th_store_relaxed(&job->xcrowded, jobs->length > jobs->looking);
+    return call;
+}
+
+th_job *th_jobs_find(th_jobs *jobs, bool (*is)(const th_job *job, const void *ctx),
+                     const void *ctx) {
+    th_job *const first[2] = {jobs->begun.first, jobs->queued.first};
+    for (unsigned i = 0; i < 2; i++) {
+        for (th_job *job = first[i]; job; job = job->next) {
+            if (is(job, ctx)) {
+                return job;
+            }
+        }
+    }
+    return NULL;
+}
+
+void th_jobs_join(th_jobs *jobs, th_job *job, th_waiter *me) {
+    jobs->waiting++;
+    th_waitlist_push(waiters_of(job), me);
+}
+
+/* ---- a thread ---- */
+
+/* With the lock, which it gives up and takes again: ends a job that is on no list any more. */
+static void end_job(th_jobs *jobs, th_job *job, int code) {
+    job->state = TH_JOB_DONE;
+    job->code = code;
+    th_waiter *chain = th_waitlist_detach(waiters_of(job));
+    const bool last = --job->references == 0;
+    th_lock_release(&jobs->lock);
+    th_waitlist_wake_all(chain);
+    if (last) {
+        jobs->end(job);
+    }
+    th_lock_acquire(&jobs->lock);
+}
+
+static void run_job(th_jobs *jobs, th_job *job) {
+    withdraw(jobs, job);
+    jobs->looking--;
+    push(&jobs->begun, job);
+    job->state = TH_JOB_BEGUN;
+    jobs->calls++;
+    jobs->last_begun = thrum_now();
+    th_lock_release(&jobs->lock);
+    jobs->run(job);
+    th_lock_acquire(&jobs->lock);
+    take_off(&jobs->begun, job);
+    jobs->looking++;
+    end_job(jobs, job, 0);
+}
+
+/* With the lock, which it gives up meanwhile. False: nothing came. */
+static bool lie_down(th_jobs *jobs) {
+    jobs->looking--;
+    if (!jobs->linger) {
+        return false;
+    }
+    th_job_sleeper me = {.next = jobs->sleepers};
+    jobs->sleepers = &me;
+    th_lock_release(&jobs->lock);
+    const thrum_time deadline = thrum_after(jobs->linger);
+    int code;
+    do {
+        code = th_os_futex_wait(&me.xcalled, 0, deadline);
+        /* relaxed: the lock, which is taken next, orders the rest */
+    } while (!th_load_relaxed(&me.xcalled) && code != -ETIMEDOUT);
+    th_lock_acquire(&jobs->lock);
+    if (th_load_relaxed(&me.xcalled)) { /* relaxed: written with the lock held */
+        return true;
+    }
+    th_job_sleeper **link = &jobs->sleepers;
+    while (*link != &me) {
+        link = &(*link)->next;
+    }
+    *link = me.next;
+    return false;
+}
+
+static void thread_main(void *arg) {
+    th_jobs *jobs = arg;
+    th_lock_acquire(&jobs->lock);
+    do {
+        while (jobs->queued.first) {
+            run_job(jobs, jobs->queued.first);
+        }
+    } while (lie_down(jobs));
+    jobs->threads--;
+    th_lock_release(&jobs->lock);
+}
+
+/*
+ * Without the lock, the thread being counted. If it cannot be started and there is no other one,
+ * all jobs fail; else one that has lain down because of it is called.
+ */
+static void start_thread(th_jobs *jobs) {
+    th_os_thread thread;
+    const int code = th_os_thread_start(&thread, jobs->name, thread_main, jobs);
+    if (!code) {
+        th_os_thread_detach(thread);
+        return;
+    }
+    th_lock_acquire(&jobs->lock);
+    jobs->threads--;
+    jobs->looking--;
+    while (!jobs->threads && jobs->queued.first) {
+        th_job *job = jobs->queued.first;
+        withdraw(jobs, job);
+        end_job(jobs, job, code);
+    }
+    const th_jobs_call call = call_thread(jobs, 0);
+    th_lock_release(&jobs->lock);
+    if (call.xwake) {
+        th_os_futex_wake(call.xwake, 1);
+    }
+}
+
+void th_jobs_called(th_jobs *jobs, th_jobs_call call) {
+    if (call.xwake) {
+        th_os_futex_wake(call.xwake, 1);
+    } else if (call.start) {
+        start_thread(jobs);
+    }
+}
+
+/* ---- a caller ---- */
+
+/* Until when the caller waits before it looks whether all threads hang. */
+static thrum_time wait_until(const th_jobs *jobs, const th_job *job, thrum_time deadline) {
+    if (!jobs->patience || !th_load_relaxed(&job->xcrowded)) { /* relaxed: a hint */
+        return deadline;
+    }
+    const thrum_time look = thrum_after(jobs->patience);
+    return look < deadline ? look : deadline;
+}
+
+/* With the lock: the job has been queued for a while. */
+static th_jobs_call help_hanging(th_jobs *jobs, th_job *job) {
+    const bool hang = thrum_now() - jobs->last_begun >= jobs->patience;
+    if (job->state != TH_JOB_QUEUED) {
+        th_store_relaxed(&job->xcrowded, false); /* relaxed: a hint */
+        return (th_jobs_call){0};
+    }
+    return hang ? call_thread(jobs, jobs->threads_max + jobs->hanging_max) : (th_jobs_call){0};
+}
+
+int th_jobs_wait(th_jobs *jobs, th_job *job, th_waiter *me, thrum_time deadline) {
+    for (;;) {
+        const thrum_time until = wait_until(jobs, job, deadline);
+        const uint32_t outcome = th_waiter_wait_until(me, until);
+        th_lock_acquire(&jobs->lock);
+        (void)th_waitlist_leave(waiters_of(job), me);
+        const bool done = job->state == TH_JOB_DONE;
+        if (done || outcome != TH_WAIT_TIMEDOUT || until == deadline) {
+            jobs->waiting--;
+            /* The references of this caller and of the list: nobody else waits for it. */
+            if (job->state == TH_JOB_QUEUED && job->references == 2) {
+                withdraw(jobs, job);
+                job->state = TH_JOB_NEW;
+                job->references--;
+            }
+            th_lock_release(&jobs->lock);
+            return done ? 0 : th_waiter_result(outcome);
+        }
+        const th_jobs_call call = help_hanging(jobs, job);
+        th_waiter_init(me, (th_on)me->on, me->object);
+        me->timed = true;
+        th_waitlist_push(waiters_of(job), me);
+        th_lock_release(&jobs->lock);
+        th_jobs_called(jobs, call);
+    }
+}
+
+void th_jobs_drop(th_jobs *jobs, th_job *job) {
+    th_lock_acquire(&jobs->lock);
+    const bool last = --job->references == 0;
+    th_lock_release(&jobs->lock);
+    if (last) {
+        jobs->end(job);
+    }
+}

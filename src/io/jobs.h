@@ -1,0 +1,108 @@
+/*
+ * jobs.h: calls that block a thread for as long as they like, and that nobody has to wait for to
+ * their end: on threads that no stop and nothing else ever joins.
+ *
+ *   job      one such call, on the heap, counted: by its callers and, from its being queued to its
+ *            end, by the list that it stands on. A caller whose time is out leaves it alone, so it
+ *            must have all that the call touches
+ *   jobs     the jobs of one kind in the process, and the threads that make their calls
+ *
+ * A job is in one of these states:
+ *
+ *   new      on no list: it was never queued, or its last caller has left, and it was withdrawn
+ *   queued   no thread has begun it
+ *   begun    a thread is in its call
+ *   done     its callers are woken, and read what it has left
+ *
+ * Threads are started as jobs are queued, up to a limit, and end once they have found nothing to do
+ * for a while. If all of them hang, jobs would wait for ever: so a caller whose job is still queued
+ * when no thread has begun any for `patience` starts one more, up to a second limit.
+ */
+#ifndef TH_JOBS_H
+#define TH_JOBS_H
+
+#include "core/state/lock.h"
+#include "core/wait/wait.h"
+#include "platform/platform.h"
+#include "thrum/base.h"
+
+typedef enum th_job_state { TH_JOB_NEW, TH_JOB_QUEUED, TH_JOB_BEGUN, TH_JOB_DONE } th_job_state;
+
+/* Begins a struct that has the rest. All fields are protected by the lock of its jobs. */
+typedef struct th_job {
+    struct th_job *next; /* of those in its state */
+    struct th_job *prev;
+    void *first; /* callers that wait for it */
+    void *last;
+    uint32_t references;
+    th_job_state state;
+    int code;      /* 0, or why its call was never made */
+    bool xcrowded; /* when it was queued no thread was free; read without the lock */
+} th_job;
+
+typedef struct th_job_list {
+    th_job *first;
+    th_job *last;
+} th_job_list;
+
+typedef struct th_job_sleeper th_job_sleeper;
+
+typedef struct th_jobs {
+    const char *name;         /* of its threads; constant, as are the next six */
+    void (*run)(th_job *job); /* makes the call; on one of the threads */
+    void (*end)(th_job *job); /* frees a job; without the lock, on any thread */
+    uint32_t threads_max;
+    uint32_t hanging_max; /* so many more, if the others hang */
+    thrum_time patience;  /* until the others are held to hang */
+    thrum_time linger;    /* how long a thread waits for more to do */
+
+    struct th_jobs *more; /* the list of all jobs of the process; constant once it is on it */
+    uint32_t xknown;      /* whether it is */
+
+    th_lock lock; /* protects all that follows */
+    th_job_list queued;
+    th_job_list begun;
+    th_job_sleeper *sleepers; /* threads with nothing to do; the last one to lie down is first */
+    uint32_t threads;
+    uint32_t length;       /* of the list of queued ones */
+    uint32_t looking;      /* threads that will look at it before they lie down or end */
+    uint32_t waiting;      /* callers */
+    uint64_t calls;        /* that were begun */
+    thrum_time last_begun; /* when the last one was, or a thread was started */
+} th_jobs;
+
+/* A new job; its reference is that of its first caller. */
+static inline void th_job_init(th_job *job) {
+    *job = (th_job){.references = 1};
+}
+
+/* What is to be done once the lock is given up. */
+typedef struct th_jobs_call {
+    bool start;
+    uint32_t *xwake;
+} th_jobs_call;
+
+/* Before the lock is taken for the first time: forks are watched. */
+void th_jobs_begin(th_jobs *jobs);
+
+/* With the lock: queues a job that is new, or done. th_jobs_called follows, without it. */
+th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job);
+void th_jobs_called(th_jobs *jobs, th_jobs_call call);
+
+/* With the lock: a job that is queued or begun, for which `is` says so; or NULL. */
+th_job *th_jobs_find(th_jobs *jobs, bool (*is)(const th_job *job, const void *ctx),
+                     const void *ctx);
+
+/* With the lock: the waiter, `timed`, of a caller with a reference waits for a job on a list. */
+void th_jobs_join(th_jobs *jobs, th_job *job, th_waiter *me);
+
+/*
+ * Without the lock: waits. 0: it is done; or the code that has ended the wait, after which the job
+ * goes on without the caller. The caller keeps its reference.
+ */
+int th_jobs_wait(th_jobs *jobs, th_job *job, th_waiter *me, thrum_time deadline);
+
+/* Gives a reference up. */
+void th_jobs_drop(th_jobs *jobs, th_job *job);
+
+#endif
