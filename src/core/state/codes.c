@@ -68,13 +68,13 @@ const char *thrum_strerror(int err) {
     case -ECANCELED:
         return "cancelled";
     case -EPIPE:
-        return "closed";
+        return "closed: nothing more goes through";
     case -ELOOP:
         return "a cycle";
     case -EALREADY:
         return "it is so already";
     case -ENODATA:
-        return "there is nothing to tell";
+        return "there is nothing, or nothing more";
     default:
         return err > 0 ? "not an error" : text_of_system(err);
     }
