@@ -19,7 +19,8 @@
  * nothing: at its deadline, when the caller is cancelled, or on an error, what has come stays in
  * the stream, and the same call, or another one, goes on with it. Buffered bytes that are not
  * written yet stay likewise. Once a call has met the end, what is left in the buffer is the rest:
- * nobody waits for more behind it.
+ * nobody waits for more behind it. Behind the rest a call asks again, since a terminal may go on;
+ * past its deadline, which it would not wait for, it returns the end.
  *
  * All calls here: any thread. Deadlines are absolute; the short forms wait for ever. A call that
  * finds what it needs in the buffer, or room there, does not look at its deadline. Where a call may

@@ -8,7 +8,20 @@
 
 #include "stream/standard.h"
 
+/*
+ * Whether the end that the last read has met still holds. With bytes in the buffer it does, since
+ * asking again might have to wait. Past its deadline a call asks nothing, so what it knows is the
+ * end: a caller that takes lines as long as there are any learns that there will be no more.
+ */
+static bool at_end(const th_stream *stream, thrum_time deadline) {
+    return stream->ended &&
+           (th_buffer_length(&stream->sides[TH_READING].buffer) || deadline <= thrum_now());
+}
+
 int64_t th_gather_past(th_stream *stream, void *to, size_t size, thrum_time deadline) {
+    if (th_unlikely(at_end(stream, deadline))) {
+        return 0;
+    }
     if (th_unlikely(stream->standard == TH_STDIN)) {
         th_standard_prompt(deadline);
     }
@@ -22,8 +35,8 @@ int64_t th_gather_past(th_stream *stream, void *to, size_t size, thrum_time dead
 /* Has more bytes in the buffer, `length` in all if they fit: how many, 0 at the end, or a code. */
 static int64_t more(th_stream *stream, th_side *side, size_t length, thrum_time deadline) {
     th_buffer *buffer = &side->buffer;
-    if (stream->ended && th_buffer_length(buffer)) {
-        return 0; /* what is there is the rest: asking again might have to wait */
+    if (th_unlikely(at_end(stream, deadline))) {
+        return 0; /* no memory is needed for it */
     }
     int64_t n = th_buffer_reserve(buffer, length, side->size);
     if (!n) {
