@@ -31,7 +31,7 @@
  *
  * An error of the system when writing sticks: whatever is written later returns it, and so does the
  * close; so a program may look there only. Deadlines, cancels, and a lack of memory or descriptors
- * never stick.
+ * never stick: not -ENOSPC of a wait either, when the user has too many descriptors in sets.
  */
 #ifndef THRUM_STREAM_H
 #define THRUM_STREAM_H

@@ -59,6 +59,10 @@ typedef int64_t (*th_try_fn)(void *ctx, int fd, th_os_kind kind);
 int64_t th_call_on(thrum_io io, unsigned direction, thrum_time deadline, th_try_fn attempt,
                    void *ctx);
 
+/* As thrum_writev_until; *waited: the code is that of a wait, not what a write has said. */
+int64_t th_writev_until(thrum_io io, const thrum_iovec *parts, unsigned n, thrum_time deadline,
+                        bool *waited);
+
 /*
  * A call that never waits, and takes nothing that a direction stands for: it is made with the
  * record's lock, so that the descriptor is not closed meanwhile. Returns what it returns, or the

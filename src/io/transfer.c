@@ -169,10 +169,13 @@ static int64_t write_once(const th_inside *inside, const rest *r) {
     return th_os_io_writev(fd, kind, (const th_os_part *)(const void *)r->parts, r->n);
 }
 
-/* Writes all, as the holder. The code is 0, or what cut it short. */
-static int write_all(th_inside *inside, rest *r, int64_t *done, th_leftover *left) {
+/*
+ * Writes all, as the holder. The code is 0, or what cut it short; *waited: a wait did, whose code
+ * it is.
+ */
+static int write_all(th_inside *inside, rest *r, int64_t *done, th_leftover *left, bool *waited) {
     int code = 0;
-    while (r->n && !(code = th_inside_await(inside))) {
+    while (r->n && !(*waited = (code = th_inside_await(inside)) != 0)) {
         int64_t n = write_once(inside, r);
         th_counted_written(inside->record->fd, n);
         if (n == -EAGAIN) {
@@ -194,7 +197,9 @@ static int write_all(th_inside *inside, rest *r, int64_t *done, th_leftover *lef
     return code;
 }
 
-int64_t thrum_writev_until(thrum_io io, const thrum_iovec *parts, unsigned n, thrum_time deadline) {
+int64_t th_writev_until(thrum_io io, const thrum_iovec *parts, unsigned n, thrum_time deadline,
+                        bool *waited) {
+    *waited = false;
     if (n > THRUM_IOVECS_MAX) {
         return -EINVAL;
     }
@@ -209,10 +214,15 @@ int64_t thrum_writev_until(thrum_io io, const thrum_iovec *parts, unsigned n, th
     if (!code) {
         rest r = {parts, n, 0};
         advance(&r, 0);
-        code = write_all(&inside, &r, &done, &left);
+        code = write_all(&inside, &r, &done, &left, waited);
     }
     th_inside_leave(&inside, left);
     return done ? done : code;
+}
+
+int64_t thrum_writev_until(thrum_io io, const thrum_iovec *parts, unsigned n, thrum_time deadline) {
+    bool waited;
+    return th_writev_until(io, parts, n, deadline, &waited);
 }
 
 int64_t thrum_write_until(thrum_io io, const void *from, size_t size, thrum_time deadline) {

@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/check.h"
+#include "io/call.h"
 #include "platform/platform.h"
 
 /* A shared stream's lock was taken: 0, or it is given back. */
@@ -70,10 +71,13 @@ int64_t th_side_read(th_stream *stream, void *to, size_t size, thrum_time deadli
     return code ? code : thrum_read_until(stream->io, to, size, deadline);
 }
 
-/* Whether the stream is torn by the code, or may go on later. */
-static bool sticks(int64_t code) {
+/*
+ * Whether the stream is torn by the code, or may go on later. -ENOSPC is a full disk when the write
+ * said it, and too many descriptors in sets when a wait did: then no byte is lost.
+ */
+static bool sticks(int64_t code, bool waited) {
     return code != -ETIMEDOUT && code != -ECANCELED && code != -ENOMEM && code != -EMFILE &&
-           code != -ENFILE;
+           code != -ENFILE && !(code == -ENOSPC && waited);
 }
 
 int th_side_write(th_stream *stream, const void *from, size_t size, size_t *taken,
@@ -88,14 +92,15 @@ int th_side_write(th_stream *stream, const void *from, size_t size, size_t *take
             {size ? (char *)(uintptr_t)from + *taken : NULL, size - *taken},
         };
         const bool one = !buffered || size == *taken;
-        int64_t n = thrum_writev_until(stream->io, &parts[!buffered], one ? 1 : 2, deadline);
+        bool waited;
+        int64_t n = th_writev_until(stream->io, &parts[!buffered], one ? 1 : 2, deadline, &waited);
         if (n > 0) {
             size_t of_buffer = (size_t)n < buffered ? (size_t)n : buffered;
             th_buffer_take(&side->buffer, NULL, of_buffer);
             *taken += (size_t)n - of_buffer;
         } else {
             code = (int)n;
-            side->error = sticks(n) ? code : 0;
+            side->error = sticks(n, waited) ? code : 0;
         }
     }
     return code;
