@@ -86,6 +86,28 @@ THRUM_API THRUM_NODISCARD int thrum_stream_open(thrum_stream *stream, thrum_io i
                                                 const thrum_stream_options *options);
 
 /*
+ * What a stream may lie over in place of a descriptor: bytes that are packed, sealed or counted on
+ * their way. `read` does as thrum_read_until, `write` as thrum_writev_until (there are 1 or 2
+ * pieces, none of them empty), and both return codes as those do. One call of each is made at a
+ * time. `close` is the last call, with the deadline of the stream's close, and returns 0 or a code;
+ * NULL: there is nothing to be closed.
+ */
+typedef struct thrum_stream_calls {
+    int64_t (*read)(void *ctx, void *to, size_t size, thrum_time deadline);
+    int64_t (*write)(void *ctx, const thrum_iovec *parts, unsigned n, thrum_time deadline);
+    int (*close)(void *ctx, thrum_time deadline);
+} thrum_stream_calls;
+
+/*
+ * Makes a stream over calls; otherwise as thrum_stream_open. `calls` and what `ctx` names are in
+ * use until the close; with `keep_io` the stream does not call `close`. Any thread may call it. It
+ * never suspends. It returns 0, or -EINVAL, where `read` or `write` is NULL, too, or -ENOMEM.
+ */
+THRUM_API THRUM_NODISCARD int thrum_stream_open_over(thrum_stream *stream,
+                                                     const thrum_stream_calls *calls, void *ctx,
+                                                     const thrum_stream_options *options);
+
+/*
  * Flushes what is not written yet, closes the descriptor and frees the buffers; bytes that were
  * read ahead are lost. It must be the only call on the stream: a reader that still waits is ended
  * by thrum_io_close(thrum_stream_io(stream)) first. It may suspend. The stream is closed whatever
@@ -98,7 +120,7 @@ THRUM_API int thrum_stream_close_until(thrum_stream *stream, thrum_time deadline
 
 /*
  * Returns the descriptor, which stays the stream's: for thrum_io_shutdown, thrum_io_wait and the
- * like. {0}: the stream is closed. It never suspends.
+ * like. {0}: the stream is closed, or lies over calls. It never suspends.
  */
 THRUM_API thrum_io thrum_stream_io(thrum_stream *stream);
 

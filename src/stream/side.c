@@ -67,8 +67,18 @@ int th_side_open_slow(th_stream *stream) {
 }
 
 int64_t th_side_read(th_stream *stream, void *to, size_t size, thrum_time deadline) {
+    if (stream->calls) {
+        return stream->calls->read(stream->ctx, to, size, deadline);
+    }
     int code = th_side_open(stream);
     return code ? code : thrum_read_until(stream->io, to, size, deadline);
+}
+
+static int64_t write_parts(th_stream *stream, const thrum_iovec *parts, unsigned n,
+                           thrum_time deadline, bool *waited) {
+    *waited = false; /* other calls' codes are taken for those of writes */
+    return stream->calls ? stream->calls->write(stream->ctx, parts, n, deadline)
+                         : th_writev_until(stream->io, parts, n, deadline, waited);
 }
 
 /*
@@ -93,7 +103,7 @@ int th_side_write(th_stream *stream, const void *from, size_t size, size_t *take
         };
         const bool one = !buffered || size == *taken;
         bool waited;
-        int64_t n = th_writev_until(stream->io, &parts[!buffered], one ? 1 : 2, deadline, &waited);
+        int64_t n = write_parts(stream, &parts[!buffered], one ? 1 : 2, deadline, &waited);
         if (n > 0) {
             size_t of_buffer = (size_t)n < buffered ? (size_t)n : buffered;
             th_buffer_take(&side->buffer, NULL, of_buffer);

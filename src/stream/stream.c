@@ -26,10 +26,11 @@ static thrum_mutex *make_locks(void) {
     return locks;
 }
 
-int thrum_stream_open(thrum_stream *handle, thrum_io io, const thrum_stream_options *options) {
+/* Makes a stream that lies over nothing yet. */
+static int make(thrum_stream *handle, const thrum_stream_options *options) {
     const thrum_stream_options defaults = THRUM_STREAM_OPTIONS_INIT;
     options = options ? options : &defaults;
-    if (!handle || !io.turn || !make_sense(options)) {
+    if (!handle || !make_sense(options)) {
         return -EINVAL;
     }
     thrum_mutex *locks = options->shared ? make_locks() : NULL;
@@ -37,7 +38,6 @@ int thrum_stream_open(thrum_stream *handle, thrum_io io, const thrum_stream_opti
         return -ENOMEM;
     }
     *th_stream_of(handle) = (th_stream){
-        .io = io,
         .locks = locks,
         .sides = {{.size = options->read_size ? options->read_size : TH_STREAM_SIZE},
                   {.size = options->write_size ? options->write_size : TH_STREAM_SIZE}},
@@ -46,6 +46,25 @@ int thrum_stream_open(thrum_stream *handle, thrum_io io, const thrum_stream_opti
         .flush = (uint8_t)options->flush,
     };
     return 0;
+}
+
+int thrum_stream_open(thrum_stream *handle, thrum_io io, const thrum_stream_options *options) {
+    int code = io.turn ? make(handle, options) : -EINVAL;
+    if (!code) {
+        th_stream_of(handle)->io = io;
+    }
+    return code;
+}
+
+int thrum_stream_open_over(thrum_stream *handle, const thrum_stream_calls *calls, void *ctx,
+                           const thrum_stream_options *options) {
+    int code = calls && calls->read && calls->write ? make(handle, options) : -EINVAL;
+    if (!code) {
+        th_stream *stream = th_stream_of(handle);
+        stream->calls = calls;
+        stream->ctx = ctx;
+    }
+    return code;
 }
 
 /* Enters both sides, of which a stream of the process has one: 0 or -EBADF. */
@@ -67,6 +86,17 @@ static void leave_both(th_stream *stream) {
     }
 }
 
+/* Closes what the stream lies over, unless that is to stay: 0 or a code. */
+static int close_beneath(th_stream *stream, thrum_time deadline) {
+    if (stream->keep_io) {
+        return 0;
+    }
+    if (stream->calls) {
+        return stream->calls->close ? stream->calls->close(stream->ctx, deadline) : 0;
+    }
+    return stream->io.turn ? thrum_io_close(stream->io) : 0;
+}
+
 int thrum_stream_close_until(thrum_stream *handle, thrum_time deadline) {
     th_stream *stream = th_stream_of(handle);
     int code = enter_both(stream, "thrum_stream_close");
@@ -78,13 +108,12 @@ int thrum_stream_close_until(thrum_stream *handle, thrum_time deadline) {
     if (!code && th_buffer_length(&writing->buffer)) {
         code = th_writer_flush(stream, deadline);
     }
-    if (stream->io.turn && !stream->keep_io) {
-        int closed = thrum_io_close(stream->io);
-        code = code ? code : closed;
-    }
+    int closed = close_beneath(stream, deadline);
+    code = code ? code : closed;
     th_buffer_free(&stream->sides[TH_READING].buffer);
     th_buffer_free(&writing->buffer);
     stream->open = false;
+    stream->calls = NULL;
     stream->io = (thrum_io){0};
     leave_both(stream);
     if (!stream->standard) {
@@ -100,8 +129,8 @@ int thrum_stream_close(thrum_stream *stream) {
 
 thrum_io thrum_stream_io(thrum_stream *handle) {
     th_stream *stream = th_stream_of(handle);
-    if (!stream->standard) {
-        return stream->io; /* constant until the close */
+    if (!stream->standard) { /* constant until the close */
+        return stream->calls ? (thrum_io){0} : stream->io;
     }
     const unsigned side = stream->standard != TH_STDIN;
     thrum_io io = {0};

@@ -1,5 +1,5 @@
 /*
- * stream_state.h: what a stream is: a descriptor, and a side for each direction.
+ * stream_state.h: what a stream is: a descriptor, or calls, and a side for each direction.
  *
  * A side's fields belong to the call that is inside (side.h); a call of the other side never
  * touches them.
@@ -26,14 +26,18 @@ typedef struct th_side {
 typedef enum th_standard { TH_OWN, TH_STDIN, TH_STDOUT, TH_STDERR } th_standard;
 
 typedef struct th_stream {
-    thrum_io io;        /* {0}: a stream of the process that is not open yet */
-    thrum_mutex *locks; /* constant: one for each side, NULL: it is not shared */
-    th_side sides[2];   /* reading, writing */
-    uint8_t open;       /* constant from the open to the close */
-    uint8_t keep_io;    /* constant */
-    uint8_t standard;   /* constant: a th_standard */
-    uint8_t flush;      /* THRUM_FLUSH_..., the writer's */
-    bool ended;         /* the reader's: the last read has met the end */
+    union {
+        thrum_io io; /* {0}: a stream of the process that is not open yet */
+        void *ctx;   /* where there are calls: what they are called with */
+    };
+    const thrum_stream_calls *calls; /* constant: NULL, it lies over the descriptor */
+    thrum_mutex *locks;              /* constant: one for each side, NULL: it is not shared */
+    th_side sides[2];                /* reading, writing */
+    uint8_t open;                    /* constant from the open to the close */
+    uint8_t keep_io;                 /* constant */
+    uint8_t standard;                /* constant: a th_standard */
+    uint8_t flush;                   /* THRUM_FLUSH_..., the writer's */
+    bool ended;                      /* the reader's: the last read has met the end */
 } th_stream;
 
 _Static_assert(sizeof(th_stream) <= sizeof(thrum_stream), "lies in the public struct");
