@@ -40,6 +40,7 @@
 
 #include "thrum/base.h"
 #include "thrum/io.h"
+#include "thrum/task.h"
 
 THRUM_BEGIN_DECLS
 
@@ -215,6 +216,24 @@ THRUM_API THRUM_NODISCARD int thrum_stream_unread(thrum_stream *stream, const vo
  * call it. It never suspends and cannot fail.
  */
 THRUM_API size_t thrum_stream_buffered(const thrum_stream *stream);
+
+/*
+ * Posts a task to the caller's scheduler once there is something to read: a connection that has
+ * nothing to say needs no stack. Where bytes are buffered that is at once, whatever the deadline
+ * is, as if the task had been woken; otherwise when the descriptor is ready, or at the deadline,
+ * and all that thrum_io_on_until says holds here too: the task may also run although nothing is
+ * there, so it begins with a call whose deadline is soon. What the system is never asked to wait
+ * for, as a file, is ready at once. The stream is not in use from then on: the task may read before
+ * the call has returned.
+ *
+ * A task and a bound thread may call it, also the task's own body: then it takes effect when the
+ * body returns. It is a call of the reader's, and never suspends. Errors, with the task still the
+ * caller's: those of thrum_io_on, -EBUSY also where another one reads from a shared stream at this
+ * moment.
+ */
+THRUM_API THRUM_NODISCARD int thrum_stream_on(thrum_stream *stream, thrum_task *task);
+THRUM_API THRUM_NODISCARD int thrum_stream_on_until(thrum_stream *stream, thrum_task *task,
+                                                    thrum_time deadline);
 
 /* ---- writing ---- */
 

@@ -301,6 +301,15 @@ int th_task_post_entered(thrum_sched *sched, thrum_task *task, int64_t deadline)
     return post_serial(sched, task, &how, true);
 }
 
+int th_task_post_woken(thrum_sched *sched, thrum_task *task) {
+    /* relaxed: best effort, as for any post; a serial task refuses exactly */
+    if (th_task_is_posted(th_load_relaxed(&task->reserved_mark))) {
+        return -EBUSY;
+    }
+    thrum_task_wakeup(task);
+    return thrum_task_post_until(sched, task, THRUM_FOREVER);
+}
+
 int thrum_task_post_after(thrum_sched *sched, thrum_task *task, thrum_time ns) {
     return thrum_task_post_until(sched, task, thrum_after(ns));
 }

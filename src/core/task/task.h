@@ -21,6 +21,13 @@ typedef struct th_posting {
  */
 bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline);
 
+/*
+ * Posts the task as one that has been woken: so its body sees no deadline that has passed, which it
+ * would after a plain post. Returns what thrum_task_post_until does; after an error the wakeup
+ * stays with the task.
+ */
+int th_task_post_woken(thrum_sched *sched, thrum_task *task);
+
 /* The cause of a run, from the word as the run begins and from the mark. */
 uint32_t th_task_came(const thrum_task *task, uint32_t word);
 
