@@ -1,7 +1,7 @@
 /*
  * echo.c: a server that sends back what comes: echo [ADDRESS] (tcp:127.0.0.1:7777; "handed:" when
  * systemd has opened the socket). It ends by SIGTERM or SIGINT: idle connections at once, the
- * others when they have been answered.
+ * others when they have been answered, or after five seconds.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -23,20 +23,27 @@ static int echo(thrum_io io, void *arg) {
     return 0;
 }
 
+/* Whoever reads this may end the server at once: its signals are caught by now. */
+static void say_where(thrum_io listener, void *arg) {
+    char where[THRUM_ADDRESS_TEXT];
+    (void)arg;
+    if (thrum_io_local(listener, where, sizeof where) == 0) {
+        printf("listening at %s\n", where);
+        fflush(stdout);
+    }
+}
+
 static int serve(void *arg) {
     static const int ends[] = {SIGTERM, SIGINT, 0};
-    char where[THRUM_ADDRESS_TEXT];
     thrum_serve_options options = THRUM_SERVE_OPTIONS_INIT;
     thrum_io listener;
     int err = thrum_listen(&listener, arg, NULL);
     if (err == 0) {
-        err = thrum_io_local(listener, where, sizeof where);
-        printf("listening at %s\n", where);
-        fflush(stdout);
         options.connections_max = 10000;
         options.drain = THRUM_S(5);
         options.stop_signals = ends;
-        err = err ? err : thrum_serve(listener, echo, NULL, &options);
+        options.started = say_where;
+        err = thrum_serve(listener, echo, NULL, &options);
         thrum_io_close(listener);
     }
     return err;

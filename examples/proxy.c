@@ -153,21 +153,28 @@ static unsigned connections_that_fit(unsigned wanted) {
     return files.rlim_cur > others + 2 ? (unsigned)(files.rlim_cur - others) / 2 : 1;
 }
 
+/* Whoever reads this may end the server at once: its signals are caught by now. */
+static void say_where(thrum_io listener, void *arg) {
+    char where[THRUM_ADDRESS_TEXT];
+    (void)arg;
+    if (thrum_io_local(listener, where, sizeof where) == 0) {
+        printf("listening at %s\n", where);
+        fflush(stdout);
+    }
+}
+
 static int serve(void *arg) {
     static const int ends[] = {SIGTERM, SIGINT, 0};
     struct options *options = arg;
-    char where[THRUM_ADDRESS_TEXT];
     thrum_serve_options how = THRUM_SERVE_OPTIONS_INIT;
     thrum_io listener;
     int err = thrum_listen(&listener, options->listen, NULL);
     if (err == 0) {
-        err = thrum_io_local(listener, where, sizeof where);
-        printf("listening at %s\n", where);
-        fflush(stdout);
         how.connections_max = connections_that_fit(options->connections);
         how.drain = options->drain;
         how.stop_signals = ends;
-        err = err ? err : thrum_serve(listener, pass_on, options, &how);
+        how.started = say_where;
+        err = thrum_serve(listener, pass_on, options, &how);
         thrum_io_close(listener);
     }
     return err;

@@ -32,25 +32,36 @@ typedef struct thrum_serve_options {
     thrum_time drain;        /* how long connections may go on at the end; default: 10 s */
     thrum_event *stop;       /* when it is signaled the server ends; NULL: none */
     const int *stop_signals; /* the same for these signals, a list that 0 ends; NULL: none */
+    /* Called once, in the caller's task, before the first connection is accepted; NULL: none. */
+    void (*started)(thrum_io listener, void *arg);
 } thrum_serve_options;
 
 /* The defaults. */
 /* clang-format off */
-#define THRUM_SERVE_OPTIONS_INIT { sizeof(thrum_serve_options), 0, 0, THRUM_S(10), NULL, NULL }
+#define THRUM_SERVE_OPTIONS_INIT \
+    { sizeof(thrum_serve_options), 0, 0, THRUM_S(10), NULL, NULL, NULL }
 /* clang-format on */
 
 /*
  * Accepts connections and calls `connection(io, arg)` for each, in a task of its own; when that
  * returns, `io` is closed, if it has not done so itself. Its value is dropped. The connections are
  * shared out among the workers in turn. Where no descriptor is left to accept with, it tries again
- * when a connection of its own has ended, and every 100 ms.
+ * when a connection of its own has ended, and every 100 ms. In dumps and traces the task of a
+ * connection is named by its descriptor and the listener's address, "fd 12 of tcp:127.0.0.1:80",
+ * unless the function gives it another name (thrum_set_name).
+ *
+ * A lack of memory, the system's or the program's (-ENOMEM, -ENOBUFS), is no such thing that comes
+ * back by itself, and the connection may be lost: the server drains, and returns it. A program that
+ * would rather go on calls thrum_serve again on the same listener, whose backlog has kept those
+ * that came meanwhile; a pause of its own keeps that from being a loop.
  *
  * It serves until the listener is closed, `stop` or one of the signals comes, the caller is
  * cancelled, or accepting fails. Then it *drains*: it accepts no more, connections that wait in
  * thrum_serve_read or thrum_serve_idle are told, and the others go on. After `options->drain` those
  * that are left are cancelled. It returns when all have ended. The listener stays the caller's.
  * `options` may be NULL and is not kept. The signals are caught (thrum/signal.h) until it drains:
- * from then on they do what they did before, so that a second one may end what hangs.
+ * from then on they do what they did before, so that a second one may end what hangs. When
+ * `started` is called they are caught already: there is the place to say that the server is ready.
  *
  * A task and a bound thread may call it. It may suspend. It returns 0 when all connections have
  * ended by themselves; -ETIMEDOUT when some had to be cancelled; -ECANCELED when the caller was

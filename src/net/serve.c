@@ -10,6 +10,8 @@
 #include "thrum/serve.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "core/state/driver.h"
@@ -48,6 +50,7 @@ struct server {
     thrum_sem places;   /* connections that may be begun; used with a limit */
     th_scope scope;     /* the keeper's, which has the connections */
     unsigned next_home;
+    char name[THRUM_NAME_MAX + 1]; /* constant: "tcp:127.0.0.1:80", the listener's */
 
     th_lock lock; /* protects the list */
     served *first;
@@ -126,6 +129,39 @@ static void unlist_server(servers *all, const server *s) {
     th_lock_release(&all->lock);
 }
 
+/* ---- names of tasks, for dumps and traces ---- */
+
+#define NUMBER_MAX 12 /* of an fd, with its 0 */
+
+/* "tcp:127.0.0.1:80"; without an address, "fd 3". */
+static void name_server(server *s) {
+    char address[THRUM_ADDRESS_TEXT];
+    if (thrum_io_local(s->listener, address, sizeof address) >= 0) {
+        (void)snprintf(s->name, sizeof s->name, "%.*s", THRUM_NAME_MAX, address);
+    } else {
+        (void)snprintf(s->name, sizeof s->name, "fd %d", s->listener.fd);
+    }
+}
+
+/* "fd 12 of tcp:127.0.0.1:80", cut at the end; put together by hand, since each connection pays. */
+static void name_connection(const served *c) {
+    char name[NUMBER_MAX + sizeof "fd  of " + THRUM_NAME_MAX] = "fd ";
+    char digits[NUMBER_MAX];
+    char *to = name + 3;
+    unsigned n = 0;
+    unsigned fd = (unsigned)c->io.fd;
+    do {
+        digits[n++] = (char)('0' + fd % 10);
+        fd /= 10;
+    } while (fd);
+    while (n) {
+        *to++ = digits[--n];
+    }
+    memcpy(to, " of ", 4);
+    memcpy(to + 4, c->of->name, sizeof c->of->name);
+    (void)thrum_set_name(name);
+}
+
 /* ---- connections ---- */
 
 static void list(server *s, served *c) {
@@ -168,6 +204,7 @@ static void end_connection(served *c) {
 
 static int run_connection(void *arg) {
     served *c = arg;
+    name_connection(c);
     (void)c->of->connection(c->io, c->of->arg);
     end_connection(c);
     return 0; /* its own result would cancel the others */
@@ -335,7 +372,14 @@ static int serve(server *s) {
     if (code) {
         return code;
     }
-    code = thrum_spawn(&keeper, keep, s);
+    if (s->options.started) {
+        s->options.started(s->listener, s->arg);
+    }
+    char name[sizeof "serves " + THRUM_NAME_MAX];
+    (void)snprintf(name, sizeof name, "serves %s", s->name);
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.name = name;
+    code = thrum_spawn_with(&keeper, &attr, keep, s);
     if (code) {
         release_signals(s, signals);
         return code;
@@ -380,6 +424,7 @@ int thrum_serve(thrum_io listener, int (*connection)(thrum_io io, void *arg), vo
     thrum_event_init(&s.signal, THRUM_EVENT_MANUAL, false);
     thrum_event_init(&s.ended, THRUM_EVENT_AUTO, false);
     thrum_sem_init(&s.places, s.options.connections_max);
+    name_server(&s);
     list_server(all, &s);
     code = serve(&s);
     unlist_server(all, &s);

@@ -63,6 +63,26 @@ os.kill(server, signal.SIGTERM)
 assert os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]) == 0
 END
 
+# A signal that comes while it says that it listens, which it cannot end saying: nobody reads.
+python3 - "$1" "$work/socket" <<'END' || fail "a signal before it has said that it listens"
+import os, signal, subprocess, sys, time
+read, write = os.pipe()
+os.set_blocking(write, False)
+try:
+    while True:
+        os.write(write, b"x")
+except BlockingIOError:
+    os.set_blocking(write, True)
+server = subprocess.Popen([sys.argv[1], "unix:" + sys.argv[2]], stdout=write)
+os.close(write)
+while not os.path.exists(sys.argv[2]) and server.poll() is None:
+    time.sleep(0.001)
+server.send_signal(signal.SIGTERM)
+while os.read(read, 65536):
+    pass
+assert server.wait() == 0, server.returncode
+END
+
 python3 "$(dirname "$0")/bare.py" "$1" HERE || fail "without standard descriptors"
 
 "$1" nowhere >"$work/out" 2>"$work/err" && fail "an address that makes no sense"

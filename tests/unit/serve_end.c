@@ -65,6 +65,27 @@ TEST(a_signal_ends_it) {
     hall_close(&h);
 }
 
+static void raises(thrum_io listener, void *arg) {
+    hall *h = arg;
+    CHECK_EQ(listener.fd, h->listener.fd);
+    CHECK_EQ(atomic_fetch_add(&h->requests, 1), 0);
+    CHECK_EQ(kill(getpid(), SIGTERM), 0); /* not caught yet, it would end the test */
+}
+
+TEST(a_signal_may_come_as_soon_as_it_has_started) {
+    /* What is told of the start finds the signals caught: whoever hears of it may send one. */
+    static const int ends[] = {SIGTERM, 0};
+    hall h;
+    hall_init(&h, echo);
+    h.options.stop = NULL;
+    h.options.stop_signals = ends;
+    h.options.started = raises;
+    hall_open(&h);
+    CHECK_EQ(hall_wait(&h), 0);
+    CHECK_EQ(atomic_load(&h.requests), 1);
+    hall_close(&h);
+}
+
 TEST(a_cancel_of_its_caller_ends_it) {
     /* The connections are drained all the same. */
     hall h;
