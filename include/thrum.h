@@ -16,6 +16,7 @@
 #include "thrum/dag.h"
 #include "thrum/dump.h"
 #include "thrum/event.h"
+#include "thrum/file.h"
 #include "thrum/fork.h"
 #include "thrum/io.h"
 #include "thrum/metrics.h"

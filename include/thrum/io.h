@@ -81,8 +81,9 @@ THRUM_API int thrum_io_fd(thrum_io io);
 
 /*
  * Closes a descriptor. Calls that wait under it return -EBADF; those that are in the middle of a
- * call of the system end it first. When this returns, the number is the system's again. Any thread
- * may call it. It may suspend, for a moment, whatever cancels the caller. It returns 0, -EBADF, or
+ * call of the system end it first. When this returns, the number is the system's again, unless
+ * operations on a file are under way, which it does not wait for (thrum/file.h). Any thread may
+ * call it. It may suspend, for a moment, whatever cancels the caller. It returns 0, -EBADF, or
  * the system's code for the close, after which the descriptor is closed all the same.
  */
 THRUM_API int thrum_io_close(thrum_io io);

@@ -28,6 +28,19 @@ static TH_NO_TSAN void has_waited(th_fiber *fiber) {
     fiber->ready_calls = 0;
 }
 
+void th_call_was_ready(void) {
+    if (has_its_share()) {
+        thrum_yield();
+    }
+}
+
+void th_call_has_waited(void) {
+    th_fiber *fiber = th_fiber_self();
+    if (fiber) {
+        has_waited(fiber);
+    }
+}
+
 /* What is in the past for every clock: a wait until then ends at once. */
 #define TRY ((thrum_time)0)
 

@@ -63,6 +63,10 @@ int64_t th_call_on(thrum_io io, unsigned direction, thrum_time deadline, th_try_
 int64_t th_writev_until(thrum_io io, const thrum_iovec *parts, unsigned n, thrum_time deadline,
                         bool *waited);
 
+/* A call that is none of those above has not waited: a task yields after so many; or it has. */
+void th_call_was_ready(void);
+void th_call_has_waited(void);
+
 /*
  * A call that never waits, and takes nothing that a direction stands for: it is made with the
  * record's lock, so that the descriptor is not closed meanwhile. Returns what it returns, or the

@@ -138,6 +138,7 @@ typedef struct origin {
     bool alone; /* nothing else has the description */
     bool shared;
     bool pooled;
+    bool eager;
 } origin;
 
 /* `identity`: NULL for a fresh one. */
@@ -166,6 +167,9 @@ static int take_over(thrum_io *out, int fd, origin from, const th_os_identity *i
         record->nonblocking = !was;
         record->shared = from.shared;
         record->pooled = from.pooled;
+        record->eager = from.eager;
+        record->locking = false;
+        record->locked = TH_OS_FILE_LOCK_NONE;
         record->known = identity != NULL;
         record->identity = identity ? *identity : (th_os_identity){0};
         record->placed = false;
@@ -190,6 +194,21 @@ int th_record_adopt(thrum_io *out, int fd, th_os_kind kind, bool fresh) {
 int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool pooled) {
     const origin from = {.kind = kind, .fresh = true, .shared = true, .pooled = pooled};
     return take_over(out, fd, from, NULL);
+}
+
+int th_record_adopt_file(thrum_io *out, int fd, bool eager) {
+    const origin from = {.kind = TH_OS_FILE,
+                         .fresh = true,
+                         .alone = true,
+                         .shared = true, /* nothing of it is changed */
+                         .pooled = true,
+                         .eager = eager};
+    return take_over(out, fd, from, NULL);
+}
+
+int th_record_adopt_open_file(thrum_io *out, int fd, const th_os_identity *identity, bool eager) {
+    const origin from = {.kind = TH_OS_FILE, .shared = true, .pooled = true, .eager = eager};
+    return take_over(out, fd, from, identity);
 }
 
 void th_record_end(th_record *record, bool remains) {

@@ -34,6 +34,9 @@ typedef struct th_record {
     bool nonblocking; /* O_NONBLOCK was set here, and is taken back */
     bool shared;      /* others use the description: nothing of it is changed */
     bool pooled;      /* its calls may wait, so they are made on the blocking pool (shared.h) */
+    bool eager;       /* of a file: transfers are tried without waiting first (file/transfer.c) */
+    bool locking;     /* an operation is at its lock (file/lock.c), */
+    uint8_t locked;   /* which is this one, a TH_OS_FILE_LOCK_... */
     bool known;       /* `identity` is */
     uint32_t forks;   /* the number of forks when it was taken over */
     th_os_identity identity;
@@ -60,6 +63,12 @@ int th_record_adopt(thrum_io *out, int fd, th_os_kind kind, bool fresh);
  * `pooled`: calls on it may wait.
  */
 int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool pooled);
+
+/* The same for a file that the library has just opened. `eager`: as in the record. */
+int th_record_adopt_file(thrum_io *out, int fd, bool eager);
+
+/* The same for one that the program has opened, and may have given to the library before. */
+int th_record_adopt_open_file(thrum_io *out, int fd, const th_os_identity *identity, bool eager);
 
 /*
  * Uses are of calls that nothing waits for: operations on files. A close leaves the descriptor to

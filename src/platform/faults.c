@@ -4,6 +4,7 @@
 #include "platform/faults.h"
 
 uint64_t th_os_faults[TH_OS_FAULT_KINDS];
+static int xcodes[TH_OS_FAULT_KINDS]; /* of th_os_fail_with */
 
 bool th_os_fails_slow(th_os_fault kind) {
     uint64_t *xword = &th_os_faults[kind];
@@ -22,6 +23,15 @@ bool th_os_fails_slow(th_os_fault kind) {
 void th_os_fail(th_os_fault kind, uint32_t after, uint32_t times) {
     uint64_t word = times == 0 ? 0 : (uint64_t)after << 32 | times;
     th_store_relaxed(&th_os_faults[kind], word); /* relaxed: see th_os_fails */
+}
+
+void th_os_fail_with(th_os_fault kind, int code, uint32_t after, uint32_t times) {
+    th_store_relaxed(&xcodes[kind], code); /* relaxed: see th_os_fails */
+    th_os_fail(kind, after, times);
+}
+
+int th_os_fails_with(th_os_fault kind) {
+    return th_os_fails(kind) ? th_load_relaxed(&xcodes[kind]) : 0; /* relaxed: see th_os_fails */
 }
 
 uint32_t th_os_fails_left(th_os_fault kind) {

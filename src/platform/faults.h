@@ -35,11 +35,18 @@ typedef enum th_os_fault {
     TH_OS_FAULT_DUPLICATE,      /* th_os_io_duplicate */
     TH_OS_FAULT_SPLICE,         /* th_os_io_splice */
     TH_OS_FAULT_UNREAD,         /* th_os_io_unread */
+    TH_OS_FAULT_WATCH_OPEN,     /* th_os_watch_open */
+    TH_OS_FAULT_FILE_NOW,       /* th_os_file_readv_now, _writev_now: -EAGAIN */
+    TH_OS_FAULT_FILE_SHORT,     /* th_os_file_do: what is read or written is a single byte */
+    TH_OS_FAULT_FILE,           /* th_os_file_do: one for each th_os_file_call, in their order; */
+    TH_OS_FAULT_FILE_LAST = TH_OS_FAULT_FILE + 20, /* ordered by th_os_fail_with */
     TH_OS_FAULT_KINDS
 } th_os_fault;
 
 /* After `after` more successful calls, `times` calls fail; 0 `times` switches the failures off. */
 void th_os_fail(th_os_fault kind, uint32_t after, uint32_t times);
+/* The same; they fail with this negative code. Of kinds whose calls look at it. */
+void th_os_fail_with(th_os_fault kind, int code, uint32_t after, uint32_t times);
 void th_os_fail_map(uint32_t after, uint32_t times);
 void th_os_fail_guard_madvise(uint32_t after, uint32_t times);
 void th_os_fail_guard_mprotect(uint32_t after, uint32_t times);
@@ -59,5 +66,8 @@ static inline bool th_os_fails(th_os_fault kind) {
     /* relaxed: a test sets it before it starts the calls that are to fail */
     return th_unlikely(th_load_relaxed(&th_os_faults[kind]) != 0) && th_os_fails_slow(kind);
 }
+
+/* The code with which this call must fail, or 0. */
+int th_os_fails_with(th_os_fault kind);
 
 #endif

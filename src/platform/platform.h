@@ -13,6 +13,7 @@
 #include "base/cc.h"
 #include "platform/context.h"
 #include "platform/descriptor.h"
+#include "platform/file.h"
 #include "platform/signal.h"
 #include "platform/socket.h"
 

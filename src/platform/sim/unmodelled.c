@@ -1,6 +1,6 @@
 /*
  * unmodelled.c: calls that no world makes: on descriptors that other processes share, and
- * those that copy from one to another; words for people.
+ * those that copy from one to another; on files; words for people.
  */
 #include <errno.h>
 
@@ -72,4 +72,52 @@ int th_os_io_text(int fd, const char *between, char *text, size_t size, bool *li
 void th_os_signal_name(int number, char text[TH_OS_SIGNAL_TEXT]) {
     (void)number;
     text[0] = '\0';
+}
+
+int64_t th_os_file_do(th_os_file_request *request) {
+    (void)request;
+    return -ENOSYS;
+}
+
+int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
+    (void)fd;
+    (void)parts;
+    (void)n;
+    (void)offset;
+    return -EOPNOTSUPP;
+}
+
+bool th_os_file_waits(int fd) {
+    (void)fd;
+    return false;
+}
+
+int64_t th_os_file_writev_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
+    (void)fd;
+    (void)parts;
+    (void)n;
+    (void)offset;
+    return -EOPNOTSUPP;
+}
+
+size_t th_os_file_entry_at(const void *bytes, size_t at, th_os_file_entry *out) {
+    (void)bytes;
+    *out = (th_os_file_entry){0};
+    return at;
+}
+
+int th_os_watch_open(void) {
+    return -ENOSYS;
+}
+
+int th_os_watch_remove(int fd, int watch) {
+    (void)fd;
+    (void)watch;
+    return -ENOSYS;
+}
+
+size_t th_os_watch_event_at(const void *bytes, size_t at, th_os_watch_event *out) {
+    (void)bytes;
+    *out = (th_os_watch_event){0};
+    return at;
 }

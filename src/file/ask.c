@@ -1,0 +1,67 @@
+/*
+ * ask.c: having operations made: by the engine, or by the caller itself. See operation.h.
+ */
+#include <errno.h>
+
+#include "core/state/fiber_state.h"
+#include "file/operation.h"
+#include "io/call.h"
+
+bool th_operation_is_late(thrum_time deadline) {
+    return deadline != THRUM_FOREVER && deadline <= thrum_now();
+}
+
+/* A plain thread that would wait for ever makes the call itself. */
+static bool makes_it_itself(const th_operation *operation, thrum_time deadline) {
+    return !operation->asked && deadline == THRUM_FOREVER && !th_fiber_self();
+}
+
+int64_t th_operation_ask(th_operation *operation, thrum_time deadline) {
+    int64_t code = 0;
+    if (makes_it_itself(operation, deadline)) {
+        th_operation_make(operation);
+    } else if (th_operation_is_late(deadline)) {
+        code = -ETIMEDOUT;
+    } else {
+        code = th_file_pool.ask(operation, deadline);
+        th_call_has_waited();
+    }
+    operation->had = !code;
+    return code ? code : operation->result;
+}
+
+void th_operation_drop(th_operation *operation) {
+    if (operation->asked) {
+        th_file_pool.drop(operation);
+    } else {
+        th_operation_free(operation);
+    }
+}
+
+/* ---- short forms ---- */
+
+static int64_t ask_and_drop(th_operation *operation, thrum_time deadline) {
+    const int64_t result = th_operation_ask(operation, deadline);
+    th_operation_drop(operation);
+    return result;
+}
+
+int64_t th_operation_by_path(const th_os_file_request *request, thrum_time deadline) {
+    th_operation *operation;
+    const int code = th_operation_new(&operation, request, 0, false);
+    return code ? code : ask_and_drop(operation, deadline);
+}
+
+int64_t th_operation_on(thrum_io io, const th_os_file_request *request, thrum_time deadline) {
+    th_operation *operation;
+    int code = th_operation_new(&operation, request, 0, false);
+    if (code) {
+        return code;
+    }
+    code = th_operation_use(operation, 0, io);
+    if (code) {
+        th_operation_drop(operation);
+        return code;
+    }
+    return ask_and_drop(operation, deadline);
+}

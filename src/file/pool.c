@@ -1,0 +1,65 @@
+/*
+ * pool.c: the engine that has operations made by threads (io/jobs.h).
+ */
+#include <errno.h>
+
+#include "file/operation.h"
+
+#define THREADS_MAX 32u
+#define HANGING_MAX 992u
+#define PATIENCE THRUM_MS(20)
+#define LINGER THRUM_S(5)
+
+static void run(th_job *job) {
+    th_operation_make((th_operation *)(void *)job);
+}
+
+static void end(th_job *job) {
+    th_operation_free((th_operation *)(void *)job);
+}
+
+static th_jobs jobs = {.name = "thrum-file",
+                       .run = run,
+                       .end = end,
+                       .threads_max = THREADS_MAX,
+                       .hanging_max = HANGING_MAX,
+                       .patience = PATIENCE,
+                       .linger = LINGER};
+
+static int ask(th_operation *operation, thrum_time deadline) {
+    th_job *job = &operation->job;
+    th_waiter me;
+    th_jobs_call call = {0};
+    th_jobs_begin(&jobs);
+    th_waiter_init(&me, TH_ON_FILE, (void *)(uintptr_t)operation->told);
+    me.timed = true;
+    th_lock_acquire(&jobs.lock);
+    operation->asked = true;
+    if (job->state == TH_JOB_DONE && !job->code) { /* since it was asked before */
+        th_lock_release(&jobs.lock);
+        return 0;
+    }
+    if (job->state == TH_JOB_NEW || job->state == TH_JOB_DONE) {
+        call = th_jobs_put(&jobs, job);
+    }
+    th_jobs_join(&jobs, job, &me);
+    th_lock_release(&jobs.lock);
+    th_jobs_called(&jobs, call);
+    const int code = th_jobs_wait(&jobs, job, &me, deadline);
+    return code ? code : job->code;
+}
+
+static void drop(th_operation *operation) {
+    th_jobs_drop(&jobs, &operation->job);
+}
+
+const th_file_engine th_file_pool = {"threads", ask, drop};
+
+void th_file_read_figures(th_file_figures *out) {
+    th_lock_acquire(&jobs.lock);
+    *out = (th_file_figures){jobs.calls, jobs.waiting, jobs.threads, jobs.length, 0};
+    for (const th_job *job = jobs.begun.first; job; job = job->next) {
+        out->begun++;
+    }
+    th_lock_release(&jobs.lock);
+}

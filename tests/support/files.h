@@ -1,0 +1,84 @@
+/*
+ * files.h: files for tests.
+ *
+ *   both       a test's body runs in a task of a rig, and then on a plain thread
+ *   in_dir     the test works in a directory of its own, which it leaves empty
+ *   fds_open   how many descriptors the process has
+ */
+#ifndef FILES_H
+#define FILES_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* for locks of open files */
+#endif
+
+#include "support/actors.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "file/operation.h"
+#include "platform/faults.h"
+#include "thrum/file.h"
+
+static inline void both(thrum_fn fn) {
+    rig_do(0, fn, NULL);
+    CHECK_EQ(fn(NULL), 0);
+}
+
+static inline void in_dir(char path[64]) {
+    snprintf(path, 64, "%s/thrum-files-XXXXXX", access("/tmp", W_OK) == 0 ? "/tmp" : ".");
+    CHECK(mkdtemp(path) != NULL);
+    CHECK_EQ(chdir(path), 0);
+}
+
+static inline void out_of_dir(const char *path) {
+    CHECK_EQ(chdir("/"), 0);
+    CHECK_EQ(rmdir(path), 0); /* nothing was left in it */
+}
+
+/* The descriptors; without those that a scheduler's sets keep, which stay as long as it does. */
+CHECK_UNUSED static int fds_open(void) {
+    int n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    CHECK(dir != NULL);
+    struct dirent *e;
+    while ((e = readdir(dir)) != NULL) {
+        char path[300], what[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%s", e->d_name);
+        ssize_t size = readlink(path, what, sizeof what - 1);
+        if (size <= 0)
+            continue;
+        what[size] = '\0';
+        n += strstr(what, "eventfd") == NULL && strstr(what, "eventpoll") == NULL &&
+             strstr(what, "timerfd") == NULL;
+    }
+    closedir(dir);
+    return n;
+}
+
+CHECK_UNUSED static th_file_figures figures(void) {
+    th_file_figures f;
+    th_file_read_figures(&f);
+    return f;
+}
+
+/* From now on nothing is done at once: all goes to the threads. */
+CHECK_UNUSED static void only_operations(bool on) {
+    th_os_fail(TH_OS_FAULT_FILE_NOW, 0, on ? UINT32_MAX : 0);
+}
+
+CHECK_UNUSED static thrum_io opened(const char *path, unsigned flags) {
+    thrum_io io = {0, 0};
+    CHECK_EQ(thrum_file_open(&io, path, flags, 0644, THRUM_FOREVER), 0);
+    return io;
+}
+
+CHECK_UNUSED static void check_holds(const char *path, const char *text) {
+    char bytes[256] = "";
+    CHECK_EQ(thrum_file_load(path, bytes, sizeof bytes - 1, THRUM_FOREVER), strlen(text));
+    CHECK_STR(bytes, text);
+}
+
+#endif

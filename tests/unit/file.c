@@ -1,0 +1,508 @@
+/*
+ * file.c: files: bytes at offsets, the file as a whole, names, directories. In tasks, and on plain
+ * threads.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "support/files.h"
+
+#include <sys/uio.h>
+
+#define RW (THRUM_FILE_READ | THRUM_FILE_WRITE)
+#define NEW (RW | THRUM_FILE_CREATE | THRUM_FILE_EXCLUSIVE)
+
+/* Runs the body with what is done at once, and then with operations only. */
+static int either_way(thrum_fn fn) {
+    char path[64];
+    for (int i = 0; i < 2; i++) {
+        const int before = fds_open();
+        only_operations(i == 1);
+        in_dir(path);
+        CHECK_EQ(fn(NULL), 0);
+        out_of_dir(path);
+        only_operations(false);
+        CHECK_EQ(fds_open(), before);
+    }
+    return 0;
+}
+
+/* ---- bytes ---- */
+
+static int bytes_body(void *arg) {
+    char text[64] = "";
+    (void)arg;
+    thrum_io io = opened("a", NEW);
+    CHECK_EQ(thrum_file_pwrite(io, "hello", 5, 0, THRUM_FOREVER), 5);
+    CHECK_EQ(thrum_file_pwrite(io, "world", 5, 10, THRUM_FOREVER), 5);
+    CHECK_EQ(thrum_file_pread(io, text, sizeof text, 0, THRUM_FOREVER), 15);
+    CHECK(memcmp(text, "hello\0\0\0\0\0world", 15) == 0);
+    CHECK_EQ(thrum_file_pread(io, text, 3, 12, thrum_after_s(50)), 3);
+    CHECK(memcmp(text, "rld", 3) == 0);
+    CHECK_EQ(thrum_file_pread(io, text, 3, 15, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_pread(io, text, 3, 999, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_pread(io, text, 0, 0, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_append(io, "!!", 2, THRUM_FOREVER), 2);
+    CHECK_EQ(thrum_file_pread(io, text, 9, 13, THRUM_FOREVER), 4);
+    CHECK(memcmp(text, "ld!!", 4) == 0);
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK_EQ(thrum_file_pread(io, text, 3, 0, THRUM_FOREVER), -EBADF);
+    CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+    return 0;
+}
+
+static int bytes_either(void *arg) {
+    (void)arg;
+    return either_way(bytes_body);
+}
+
+TEST(bytes_are_where_they_were_put) {
+    /* At offsets, at the end, and beyond it. */
+    both(bytes_either);
+}
+
+static int pieces_body(void *arg) {
+    char a[3], b[1], c[8] = "";
+    (void)arg;
+    thrum_io io = opened("a", NEW);
+    const thrum_iovec out[] = {{"ab", 2}, {NULL, 0}, {"cdef", 4}, {"g", 1}};
+    const thrum_iovec in[] = {{a, 3}, {NULL, 0}, {b, 1}, {c, 8}};
+    /* One byte at a time, as far as operations go. */
+    th_os_fail(TH_OS_FAULT_FILE_SHORT, 0, 100);
+    CHECK_EQ(thrum_file_pwritev(io, out, 4, 1, thrum_after_s(50)), 7);
+    CHECK_EQ(thrum_file_preadv(io, in, 4, 1, thrum_after_s(50)), 7);
+    th_os_fail(TH_OS_FAULT_FILE_SHORT, 0, 0);
+    CHECK(memcmp(a, "abc", 3) == 0 && b[0] == 'd' && memcmp(c, "efg", 4) == 0);
+    CHECK_EQ(thrum_file_preadv(io, in, THRUM_IOVECS_MAX + 1, 0, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_preadv(io, in, 4, -1, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_pwritev(io, out, 4, -1, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_preadv(io, NULL, 1, 0, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_preadv(io, NULL, 0, 0, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+    return 0;
+}
+
+static int pieces_either(void *arg) {
+    (void)arg;
+    return either_way(pieces_body);
+}
+
+TEST(pieces_and_short_transfers) {
+    /* Several pieces of memory, and a system that moves a byte a call. */
+    both(pieces_either);
+}
+
+#define LARGE ((size_t)3 << 20)
+
+static int large_body(void *arg) {
+    unsigned char *bytes = malloc(LARGE);
+    unsigned char *again = malloc(LARGE + 5);
+    (void)arg;
+    for (size_t i = 0; i < LARGE; i++)
+        bytes[i] = (unsigned char)(i * 7 + i / 4096);
+    thrum_io io = opened("a", NEW);
+    thrum_io to = opened("b", NEW);
+    CHECK_EQ(thrum_file_pwrite(io, bytes, LARGE, 5, thrum_after_s(50)), LARGE);
+    CHECK_EQ(thrum_file_pread(io, again, LARGE + 5, 0, thrum_after_s(50)), LARGE + 5);
+    CHECK(memcmp(again + 5, bytes, LARGE) == 0);
+    CHECK_EQ(thrum_file_copy(io, 5, to, 1, LARGE + 9, thrum_after_s(50)), LARGE);
+    CHECK_EQ(thrum_file_pread(to, again, LARGE, 1, thrum_after_s(50)), LARGE);
+    CHECK(memcmp(again, bytes, LARGE) == 0);
+    CHECK_EQ(thrum_file_copy(io, 5, to, 0, 10, thrum_after_s(50)), 10);
+    CHECK_EQ(thrum_file_copy(io, LARGE + 5, to, 0, 10, thrum_after_s(50)), 0);
+    CHECK_EQ(thrum_file_copy(io, -1, to, 0, 10, thrum_after_s(50)), -EINVAL);
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK_EQ(thrum_io_close(to), 0);
+    CHECK_EQ(thrum_file_load("a", again, LARGE + 5, THRUM_FOREVER), LARGE + 5);
+    CHECK_EQ(thrum_file_load("a", again, LARGE + 4, THRUM_FOREVER), -EFBIG);
+    CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_unlink("b", THRUM_FOREVER), 0);
+    free(bytes);
+    free(again);
+    return 0;
+}
+
+static int large_either(void *arg) {
+    (void)arg;
+    return either_way(large_body);
+}
+
+TEST(what_is_large_goes_in_pieces) {
+    /* Written, read, copied from file to file, loaded. */
+    both(large_either);
+}
+
+static int made_up_body(void *arg) {
+    char text[64] = "", again[64] = "";
+    (void)arg;
+    thrum_io io = opened("/proc/self/stat", THRUM_FILE_READ);
+    thrum_io to = opened("a", NEW);
+    CHECK(thrum_file_pread(io, text, 63, 0, THRUM_FOREVER) > 20);
+    CHECK(thrum_file_load("/proc/self/comm", text, 63, THRUM_FOREVER) > 0);
+    /* The system's own copy finds such files empty. */
+    thrum_io comm = opened("/proc/self/comm", THRUM_FILE_READ);
+    const int64_t n = thrum_file_copy(comm, 0, to, 0, 63, THRUM_FOREVER);
+    CHECK(n > 0);
+    CHECK_EQ(thrum_file_pread(to, again, 63, 0, THRUM_FOREVER), n);
+    CHECK(memcmp(text, again, (size_t)n) == 0);
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK_EQ(thrum_io_close(to), 0);
+    CHECK_EQ(thrum_io_close(comm), 0);
+    CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+    return 0;
+}
+
+static int made_up_either(void *arg) {
+    (void)arg;
+    return either_way(made_up_body);
+}
+
+TEST(files_that_the_system_makes_up) {
+    /* Below /proc: without a size, and never at once. */
+    both(made_up_either);
+}
+
+static int position_body(void *arg) {
+    char text[8] = "";
+    (void)arg;
+    thrum_io io = opened("a", NEW | THRUM_FILE_APPEND);
+    CHECK_EQ(thrum_write(io, "abcdef", 6), 6);
+    CHECK_EQ(thrum_file_pwrite(io, "g", 1, 0, THRUM_FOREVER), 1); /* it is for appending */
+    thrum_io from = opened("a", THRUM_FILE_READ);
+    CHECK_EQ(thrum_file_pread(from, text, 7, 0, THRUM_FOREVER), 7);
+    CHECK_STR(text, "abcdefg");
+    CHECK_EQ(thrum_read(from, text, 3), 3);
+    CHECK(memcmp(text, "abc", 3) == 0);
+    CHECK_EQ(thrum_copy(from, io, 4, THRUM_FOREVER), 4);
+    CHECK_EQ(thrum_read(from, text, 7), 4);
+    CHECK(memcmp(text, "defg", 4) == 0);
+    CHECK_EQ(thrum_read(from, text, 7), 0);
+    CHECK_EQ(thrum_io_close(from), 0);
+    CHECK_EQ(thrum_io_close(io), 0);
+    check_holds("a", "abcdefgdefg");
+    CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+    return 0;
+}
+
+static int position_either(void *arg) {
+    (void)arg;
+    return either_way(position_body);
+}
+
+TEST(a_file_is_a_descriptor_like_others) {
+    /* thrum_read, thrum_write and thrum_copy go on from its position. */
+    both(position_either);
+}
+
+/* ---- opening ---- */
+
+static int open_body(void *arg) {
+    thrum_io io = {0, 0};
+    char many[5000];
+    (void)arg;
+    CHECK_EQ(thrum_file_open(&io, "a", RW, 0, THRUM_FOREVER), -ENOENT);
+    CHECK_EQ(thrum_file_open(&io, "a", 0, 0, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_open(&io, "a", RW | 4096, 0, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_open(&io, NULL, RW, 0, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_open(NULL, "a", RW, 0, THRUM_FOREVER), -EINVAL);
+    memset(many, 'x', sizeof many);
+    many[sizeof many - 1] = '\0';
+    CHECK_EQ(thrum_file_open(&io, many, RW, 0, THRUM_FOREVER), -ENAMETOOLONG);
+    CHECK_EQ(thrum_file_open(&io, "a", NEW, 0600, 1), -ETIMEDOUT);
+    CHECK_EQ(thrum_file_open(&io, "a", NEW, 0600, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_pwrite(io, "abc", 3, 0, THRUM_FOREVER), 3);
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK_EQ(thrum_file_open(&io, "a", NEW, 0600, THRUM_FOREVER), -EEXIST);
+    CHECK_EQ(thrum_file_open(&io, "a", THRUM_FILE_READ | THRUM_FILE_DIRECTORY, 0, THRUM_FOREVER),
+             -ENOTDIR);
+    CHECK_EQ(thrum_file_symlink("a", "l", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_open(&io, "l", THRUM_FILE_READ | THRUM_FILE_NOFOLLOW, 0, THRUM_FOREVER),
+             -ELOOP);
+    io = opened("l", THRUM_FILE_WRITE | THRUM_FILE_TRUNCATE);
+    CHECK_EQ(thrum_file_pread(io, many, 3, 0, THRUM_FOREVER), -EBADF); /* not for reading */
+    CHECK_EQ(thrum_io_close(io), 0);
+    check_holds("a", "");
+    CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_unlink("l", THRUM_FOREVER), 0);
+    io = opened("/dev/null", RW);
+    CHECK_EQ(thrum_write(io, "abc", 3), 3);
+    CHECK_EQ(thrum_read(io, many, 3), 0);
+    CHECK_EQ(thrum_io_close(io), 0);
+    return 0;
+}
+
+static int open_either(void *arg) {
+    (void)arg;
+    return either_way(open_body);
+}
+
+TEST(files_are_opened_as_asked) {
+    /* And refused as the system, or the rules, would have it. */
+    both(open_either);
+}
+
+static int device_body(void *arg) {
+    thrum_io io;
+    (void)arg;
+    char *bytes = NULL;
+    CHECK_EQ(posix_memalign((void **)&bytes, 4096, 8192), 0);
+    memset(bytes, 'd', 8192);
+    int code = thrum_file_open(&io, "a", NEW | THRUM_FILE_DIRECT, 0600, THRUM_FOREVER);
+    if (code == 0) {
+        CHECK_EQ(thrum_file_pwrite(io, bytes, 8192, 4096, thrum_after_s(50)), 8192);
+        memset(bytes, 0, 8192);
+        CHECK_EQ(thrum_file_pread(io, bytes, 4096, 8192, thrum_after_s(50)), 4096);
+        CHECK(bytes[0] == 'd' && bytes[4095] == 'd');
+        CHECK_EQ(thrum_io_close(io), 0);
+        CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+    } else {
+        CHECK_EQ(code, -EINVAL); /* the file system has none of it */
+        (void)unlink("a");
+    }
+    io = opened("a", NEW | THRUM_FILE_SYNC);
+    CHECK_EQ(thrum_file_pwrite(io, "s", 1, 0, thrum_after_s(50)), 1);
+    CHECK_EQ(thrum_file_sync(io, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_sync_data(io, thrum_after_s(50)), 0);
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+    free(bytes);
+    return 0;
+}
+
+static int device_either(void *arg) {
+    (void)arg;
+    return either_way(device_body);
+}
+
+TEST(to_the_device) {
+    /* Direct transfers, writes that wait for it, and calls that do. */
+    both(device_either);
+}
+
+/* ---- the file as a whole ---- */
+
+static int whole_body(void *arg) {
+    thrum_file_info info;
+    (void)arg;
+    thrum_io io = opened("a", NEW);
+    CHECK_EQ(thrum_file_truncate(io, 100, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_stat_io(io, &info, THRUM_FOREVER), 0);
+    CHECK_EQ(info.size, 100);
+    int code = thrum_file_allocate(io, 0, 65536, 0, THRUM_FOREVER);
+    CHECK(code == 0 || code == -EOPNOTSUPP);
+    CHECK_EQ(thrum_file_stat("a", 0, &info, THRUM_FOREVER), 0);
+    CHECK_EQ(info.size, code ? 100 : 65536);
+    CHECK_EQ(info.kind, THRUM_FILE_REGULAR);
+    CHECK_EQ(info.mode, 0644);
+    CHECK_EQ(info.links, 1);
+    CHECK_EQ(info.user, getuid());
+    CHECK(info.modified > THRUM_S(1000000000));
+    if (code == 0) {
+        CHECK(info.allocated >= 65536);
+        code = thrum_file_allocate(io, 0, 65536, THRUM_FILE_PUNCH, THRUM_FOREVER);
+        CHECK(code == 0 || code == -EOPNOTSUPP);
+        CHECK_EQ(thrum_file_allocate(io, 0, 1 << 20, THRUM_FILE_KEEP_SIZE, THRUM_FOREVER), 0);
+        CHECK_EQ(thrum_file_stat_io(io, &info, THRUM_FOREVER), 0);
+        CHECK_EQ(info.size, 65536);
+    }
+    CHECK_EQ(thrum_file_allocate(io, 0, 0, 0, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_allocate(io, 0, 1, 8, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_truncate(io, -1, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_stat(NULL, 0, &info, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_stat_io(io, NULL, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK_EQ(thrum_file_stat_io(io, &info, THRUM_FOREVER), -EBADF);
+    CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+    return 0;
+}
+
+static int whole_either(void *arg) {
+    (void)arg;
+    return either_way(whole_body);
+}
+
+TEST(sizes_and_what_is_known) {
+    /* Truncated, allocated, punched; by path and by handle. */
+    both(whole_either);
+}
+
+static int replace_body(void *arg) {
+    thrum_file_info info;
+    (void)arg;
+    CHECK_EQ(thrum_file_replace("a", "one", 3, 0640, THRUM_FOREVER), 0);
+    check_holds("a", "one");
+    CHECK_EQ(thrum_file_stat("a", 0, &info, THRUM_FOREVER), 0);
+    CHECK_EQ(info.mode, 0640);
+    CHECK_EQ(thrum_file_replace("./a", "twice", 5, 0, thrum_after_s(50)), 0);
+    check_holds("a", "twice");
+    CHECK_EQ(thrum_file_stat("a", 0, &info, THRUM_FOREVER), 0);
+    CHECK_EQ(info.mode, 0640); /* as it was */
+    CHECK_EQ(thrum_file_replace("no/a", "x", 1, 0, THRUM_FOREVER), -ENOENT);
+    CHECK_EQ(thrum_file_replace("a", NULL, 1, 0, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_replace("a", NULL, 0, 0, THRUM_FOREVER), 0);
+    check_holds("a", "");
+    CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+    return 0;
+}
+
+static int replace_either(void *arg) {
+    (void)arg;
+    return either_way(replace_body);
+}
+
+TEST(files_are_replaced_at_once) {
+    /* Nothing but the new file is left in the directory. */
+    both(replace_either);
+}
+
+/* ---- names ---- */
+
+static int names_body(void *arg) {
+    thrum_file_info info;
+    char text[16];
+    (void)arg;
+    CHECK_EQ(thrum_file_mkdir("d", 0755, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_mkdir("d", 0755, THRUM_FOREVER), -EEXIST);
+    CHECK_EQ(thrum_file_replace("d/a", "a", 1, 0, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_link("d/a", "d/b", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_stat("d/b", 0, &info, THRUM_FOREVER), 0);
+    CHECK_EQ(info.links, 2);
+    CHECK_EQ(thrum_file_rename("d/a", "d/b", THRUM_FILE_NO_REPLACE, THRUM_FOREVER), -EEXIST);
+    CHECK_EQ(thrum_file_rename("d/a", "c", THRUM_FILE_NO_REPLACE, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_rename("d/b", "d/e", 0, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_symlink("d/e", "l", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_readlink("l", text, sizeof text, THRUM_FOREVER), 3);
+    CHECK_STR(text, "d/e");
+    CHECK_EQ(thrum_file_readlink("l", text, 3, THRUM_FOREVER), -ERANGE);
+    CHECK_EQ(thrum_file_readlink("c", text, sizeof text, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_stat("l", THRUM_FILE_LINK, &info, THRUM_FOREVER), 0);
+    CHECK_EQ(info.kind, THRUM_FILE_SYMLINK);
+    CHECK_EQ(thrum_file_stat("l", 0, &info, THRUM_FOREVER), 0);
+    CHECK_EQ(info.kind, THRUM_FILE_REGULAR);
+    CHECK_EQ(thrum_file_rmdir("d", THRUM_FOREVER), -ENOTEMPTY);
+    CHECK_EQ(thrum_file_unlink("d/e", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_rmdir("d", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_unlink("d", THRUM_FOREVER), -ENOENT);
+    CHECK_EQ(thrum_file_unlink("l", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_unlink("c", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_unlink(NULL, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_rename("c", NULL, 0, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_rename("c", "d", 9, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_file_rename("c", "d", 0, 1), -ETIMEDOUT);
+    return 0;
+}
+
+static int names_either(void *arg) {
+    (void)arg;
+    return either_way(names_body);
+}
+
+TEST(names_come_and_go) {
+    /* Files, links of both kinds, directories. */
+    both(names_either);
+}
+
+/* ---- directories ---- */
+
+enum { ENTRIES = 1500 }; /* more than a batch */
+
+static int directory_body(void *arg) {
+    static char seen[ENTRIES];
+    thrum_dir *dir = NULL;
+    thrum_dir_entry e;
+    char name[32];
+    int code, n = 0;
+    (void)arg;
+    memset(seen, 0, sizeof seen);
+    CHECK_EQ(mkdir("d", 0755), 0);
+    for (int i = 0; i < ENTRIES; i++) {
+        snprintf(name, sizeof name, "d/a-long-name-%d", i);
+        CHECK_EQ(mknod(name, S_IFREG | 0644, 0), 0);
+    }
+    CHECK_EQ(thrum_dir_open(&dir, "no", THRUM_FOREVER), -ENOENT);
+    CHECK_EQ(thrum_dir_open(NULL, "d", THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_dir_open(&dir, "d", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_dir_next(dir, NULL, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_dir_next(dir, &e, 1), -ETIMEDOUT);
+    while ((code = thrum_dir_next(dir, &e, thrum_after_s(50))) == 1) {
+        int i = -1;
+        CHECK_EQ(sscanf(e.name, "a-long-name-%d", &i), 1);
+        CHECK(i >= 0 && i < ENTRIES && !seen[i]);
+        CHECK(e.kind == THRUM_FILE_REGULAR || e.kind == THRUM_FILE_UNKNOWN);
+        CHECK(e.inode != 0);
+        seen[i] = 1;
+        n++;
+    }
+    CHECK_EQ(code, 0);
+    CHECK_EQ(thrum_dir_next(dir, &e, THRUM_FOREVER), 0);
+    CHECK_EQ(n, ENTRIES);
+    thrum_dir_close(dir);
+    thrum_dir_close(NULL);
+    for (int i = 0; i < ENTRIES; i++) {
+        snprintf(name, sizeof name, "d/a-long-name-%d", i);
+        CHECK_EQ(unlink(name), 0);
+    }
+    CHECK_EQ(rmdir("d"), 0);
+    return 0;
+}
+
+static int directory_either(void *arg) {
+    (void)arg;
+    return either_way(directory_body);
+}
+
+TEST(each_entry_is_told_once) {
+    /* Over several batches, without those that each directory has. */
+    both(directory_either);
+}
+
+/* ---- changes ---- */
+
+static int changes_body(void *arg) {
+    thrum_watch_buffer buffer;
+    thrum_watch_event e;
+    thrum_io io;
+    (void)arg;
+    CHECK_EQ(thrum_watch_open(NULL), -EINVAL);
+    CHECK_EQ(thrum_watch_open(&io), 0);
+    thrum_watch_buffer_init(&buffer);
+    CHECK_EQ(thrum_watch_add(io, ".", 0, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(thrum_watch_add(io, "no", THRUM_WATCH_CREATED, THRUM_FOREVER), -ENOENT);
+    const int watch = thrum_watch_add(
+        io, ".", THRUM_WATCH_CREATED | THRUM_WATCH_MOVED_FROM | THRUM_WATCH_MOVED_TO,
+        THRUM_FOREVER);
+    CHECK(watch > 0);
+    CHECK_EQ(thrum_watch_next(io, &buffer, &e, thrum_after_ms(2)), -ETIMEDOUT);
+    CHECK_EQ(thrum_file_mkdir("d", 0755, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_rename("d", "e", 0, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_watch_next(io, &buffer, &e, THRUM_FOREVER), 0);
+    CHECK_EQ(e.watch, watch);
+    CHECK_EQ(e.what, THRUM_WATCH_CREATED | THRUM_WATCH_DIRECTORY);
+    CHECK_STR(e.name, "d");
+    CHECK_EQ(thrum_watch_next(io, &buffer, &e, THRUM_FOREVER), 0);
+    CHECK_EQ(e.what, THRUM_WATCH_MOVED_FROM | THRUM_WATCH_DIRECTORY);
+    const uint32_t pair = e.pair;
+    CHECK_EQ(thrum_watch_next(io, &buffer, &e, THRUM_FOREVER), 0);
+    CHECK_EQ(e.what, THRUM_WATCH_MOVED_TO | THRUM_WATCH_DIRECTORY);
+    CHECK_STR(e.name, "e");
+    CHECK_EQ(e.pair, pair);
+    CHECK_EQ(thrum_watch_remove(io, watch), 0);
+    CHECK_EQ(thrum_watch_remove(io, watch), -EINVAL);
+    CHECK_EQ(thrum_watch_next(io, &buffer, &e, THRUM_FOREVER), 0);
+    CHECK_EQ(e.what, THRUM_WATCH_ENDED);
+    CHECK_STR(e.name, "");
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK_EQ(thrum_watch_next(io, &buffer, &e, THRUM_FOREVER), -EBADF);
+    CHECK_EQ(thrum_file_rmdir("e", THRUM_FOREVER), 0);
+    return 0;
+}
+
+static int changes_either(void *arg) {
+    (void)arg;
+    return either_way(changes_body);
+}
+
+TEST(changes_are_told) {
+    /* Of names in a directory, in their order. */
+    both(changes_either);
+}
