@@ -26,6 +26,7 @@
 #include "thrum/parallel.h"
 #include "thrum/poll.h"
 #include "thrum/pool.h"
+#include "thrum/process.h"
 #include "thrum/rwlock.h"
 #include "thrum/sched.h"
 #include "thrum/scope.h"

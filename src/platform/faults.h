@@ -35,6 +35,11 @@ typedef enum th_os_fault {
     TH_OS_FAULT_DUPLICATE,      /* th_os_io_duplicate */
     TH_OS_FAULT_SPLICE,         /* th_os_io_splice */
     TH_OS_FAULT_UNREAD,         /* th_os_io_unread */
+    TH_OS_FAULT_PROCESS,        /* th_os_process_start: -EAGAIN, as at the limit of processes */
+    TH_OS_FAULT_PROCESS_FD,     /* th_os_process_has_fd: the system is too old */
+    TH_OS_FAULT_PROCESS_SHARED, /* clone with shared memory, as under emulators */
+    TH_OS_FAULT_CLOSE_RANGE,    /* close_range, in the child */
+    TH_OS_FAULT_PIPE,           /* th_os_pipe, th_os_null_open */
     TH_OS_FAULT_WATCH_OPEN,     /* th_os_watch_open */
     TH_OS_FAULT_FILE_NOW,       /* th_os_file_readv_now, _writev_now: -EAGAIN */
     TH_OS_FAULT_FILE_SHORT,     /* th_os_file_do: what is read or written is a single byte */

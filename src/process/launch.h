@@ -1,0 +1,29 @@
+/*
+ * launch.h: what the system is given for a start, in memory of our own.
+ */
+#ifndef TH_LAUNCH_H
+#define TH_LAUNCH_H
+
+#include "platform/platform.h"
+#include "thrum/process.h"
+
+#define TH_STREAMS 3u
+
+typedef struct th_launch {
+    th_os_program program;
+    void *places;        /* the files to be tried, with their names; or NULL */
+    const char **merged; /* the environment, where it is made of two; or NULL */
+    int *fds;            /* what the program gets, and as much room again */
+    const char *single[2];
+    int theirs[TH_STREAMS + 1]; /* descriptors that are closed after the start, or -1 */
+    thrum_io ours[TH_STREAMS];  /* our ends of pipes */
+} th_launch;
+
+/* Makes it from options that make sense: 0 or a code, with nothing left. */
+int th_launch_open(th_launch *launch, const char *const argv[],
+                   const thrum_process_options *options, bool has_fd);
+
+/* Frees it. `started`: our ends of pipes are given to the caller, and else closed. */
+void th_launch_close(th_launch *launch, const thrum_process_options *options, bool started);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * reaper.h: processes that nobody waits for any more, and those that a thread must wait for.
+ */
+#ifndef TH_REAPER_H
+#define TH_REAPER_H
+
+#include "process/process_state.h"
+
+/*
+ * Takes over a process that has not ended, with its descriptor, which is no thrum_io any more: when
+ * it ends the system forgets it.
+ */
+void th_reaper_take(thrum_process *process);
+/* Tries once more to have a thread for those that were taken; for now and then. */
+void th_reaper_look(void);
+
+/*
+ * Where the system has no descriptors of processes: sets process->io, with a thread that will wait
+ * for the process. 0 or a code. Then th_watcher_go, once the process is started or has failed.
+ */
+int th_watcher_begin(thrum_process *process);
+void th_watcher_go(thrum_process *process, uint32_t begun);
+/* The handle's end; without it the thread goes on, and frees the process. */
+void th_watcher_leave(thrum_process *process);
+
+#endif

@@ -1,0 +1,301 @@
+/*
+ * run.c: a program from its start to its end, with all that it reads and writes.
+ *
+ * One caller moves the bytes of three pipes: it waits until one of them is ready, or the process
+ * has ended, and makes calls that never wait. It is over when the process has ended and both of its
+ * outputs, too: something that it has started may still write.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "io/call.h"
+#include "io/watch.h"
+#include "process/process_state.h"
+#include "thrum/io.h"
+#include "thrum/spawn.h"
+
+#define PIECE ((size_t)64 * 1024) /* the most that is read or written in a call */
+#define FIRST ((size_t)4096)      /* the first room for an output */
+
+/* What comes from one of the two outputs. */
+typedef struct sink {
+    thrum_io io; /* {0}: it has ended, or is not collected */
+    char *bytes;
+    size_t size;
+    size_t room; /* of `bytes`, without the zero */
+    uint64_t all;
+} sink;
+
+typedef struct run {
+    thrum_process *process;
+    thrum_process_status status;
+    bool ended;
+    int lost;    /* the code where the status is not to be had */
+    thrum_io in; /* {0}: it has all that it reads */
+    const char *input;
+    size_t left;
+    sink sinks[2];
+    size_t kept_max;
+    char *dropped; /* memory for what is not kept, once there is such */
+} run;
+
+static void close_io(thrum_io *io) {
+    if (io->turn) {
+        (void)thrum_io_close(*io);
+        *io = (thrum_io){0, 0};
+    }
+}
+
+/* ---- calls that do not wait ---- */
+
+typedef struct piece {
+    void *memory;
+    size_t size;
+    int64_t result;
+} piece;
+
+static int read_piece(void *ctx, th_record *record) {
+    piece *p = ctx;
+    p->result = th_os_io_read(record->fd, record->kind, p->memory, p->size);
+    return 0;
+}
+
+static int write_piece(void *ctx, th_record *record) {
+    piece *p = ctx;
+    p->result = th_os_io_write(record->fd, record->kind, p->memory, p->size);
+    return 0;
+}
+
+static int64_t move_piece(thrum_io io, th_quick_fn call, void *memory, size_t size) {
+    piece p = {memory, size < PIECE ? size : PIECE, 0};
+    int code = th_quick_on(io, call, &p);
+    return code ? code : p.result;
+}
+
+/* ---- input ---- */
+
+static void feed(run *r) {
+    int64_t n = move_piece(r->in, write_piece, (void *)(uintptr_t)r->input, r->left);
+    if (n > 0) {
+        r->input += n;
+        r->left -= (size_t)n;
+    }
+    if (!r->left || (n < 0 && n != -EAGAIN)) { /* a program need not read all of it */
+        close_io(&r->in);
+    }
+}
+
+/* ---- output ---- */
+
+/* Has room for more bytes, if some are still to be kept. */
+static int grow(sink *s, size_t kept_max) {
+    if (s->size < s->room || s->room == kept_max) {
+        return 0;
+    }
+    size_t room = s->room ? 2 * s->room : FIRST;
+    room = room < kept_max && room > s->room ? room : kept_max;
+    char *bytes = th_os_alloc(room + 1);
+    if (!bytes) {
+        return -ENOMEM;
+    }
+    if (s->size) {
+        memcpy(bytes, s->bytes, s->size);
+    }
+    th_os_free(s->bytes);
+    s->bytes = bytes;
+    s->room = room;
+    return 0;
+}
+
+/* Where the next piece goes: behind what is kept, or away. */
+static int place_piece(run *r, sink *s, char **memory, size_t *size) {
+    int code = grow(s, r->kept_max);
+    *memory = s->bytes ? s->bytes + s->size : NULL;
+    *size = s->room - s->size;
+    if (!code && !*size) {
+        r->dropped = r->dropped ? r->dropped : th_os_alloc(PIECE);
+        *memory = r->dropped;
+        *size = PIECE;
+        code = r->dropped ? 0 : -ENOMEM;
+    }
+    return code;
+}
+
+/* Takes what is there, at most a piece: how much, 0 at the end, -EAGAIN, or -ENOMEM. */
+static int64_t take(run *r, sink *s) {
+    char *memory;
+    size_t size;
+    int code = place_piece(r, s, &memory, &size);
+    if (code) {
+        return code;
+    }
+    int64_t n = move_piece(s->io, read_piece, memory, size);
+    if (n > 0) {
+        s->all += (uint64_t)n;
+        s->size += memory == r->dropped ? 0 : (size_t)n;
+    } else if (n != -EAGAIN) {
+        close_io(&s->io);
+        n = 0;
+    }
+    return n;
+}
+
+/* ---- all of it ---- */
+
+static void find_end(run *r) {
+    int code = thrum_process_wait(r->process, &r->status, 0);
+    if (code != -ETIMEDOUT) {
+        r->ended = true;
+        r->lost = code;
+        close_io(&r->in);
+    }
+}
+
+static void watch(th_watched watched[], unsigned *n, thrum_io io, unsigned bits) {
+    if (io.turn) {
+        watched[(*n)++] = (th_watched){.io = io, .bits = bits};
+    }
+}
+
+static bool is_over(const run *r) {
+    return r->ended && !r->sinks[0].io.turn && !r->sinks[1].io.turn;
+}
+
+/* What is ready is done: 0 or a code. */
+static int serve_ready(run *r, const th_watched watched[], unsigned n) {
+    int64_t code = 0;
+    for (unsigned i = 0; i < n && code >= 0; i++) {
+        const int fd = watched[i].ready ? watched[i].io.fd : -1;
+        if (fd < 0) {
+            continue;
+        }
+        if (fd == r->process->io.fd) {
+            find_end(r);
+        } else if (r->in.turn && fd == r->in.fd) {
+            feed(r);
+        } else {
+            sink *s = &r->sinks[!r->sinks[0].io.turn || fd != r->sinks[0].io.fd];
+            code = s->io.turn ? take(r, s) : 0;
+            code = code == -EAGAIN ? 0 : code;
+        }
+    }
+    return code < 0 ? (int)code : 0;
+}
+
+/* Until it is over: 0, or the code that ends it before. */
+static int serve(run *r, thrum_time deadline) {
+    int code = 0;
+    while (code >= 0 && !is_over(r)) {
+        th_watched watched[4];
+        unsigned n = 0;
+        watch(watched, &n, r->in, THRUM_IO_WRITE);
+        watch(watched, &n, r->sinks[0].io, THRUM_IO_READ);
+        watch(watched, &n, r->sinks[1].io, THRUM_IO_READ);
+        if (!r->ended) {
+            watch(watched, &n, r->process->io, THRUM_IO_READ);
+        }
+        code = th_watch_any(watched, n, deadline);
+        code = code < 0 ? code : serve_ready(r, watched, n);
+    }
+    return code < 0 ? code : 0;
+}
+
+/* Kills what is left, and takes what there is. */
+static void cut_short(run *r) {
+    th_process_end(r->process);
+    thrum_shield_begin();
+    close_io(&r->in);
+    if (!r->ended) {
+        r->lost = thrum_process_wait(r->process, &r->status, THRUM_FOREVER);
+    }
+    thrum_shield_end();
+    for (unsigned i = 0; i < 2; i++) {
+        while (r->sinks[i].io.turn && take(r, &r->sinks[i]) > 0) {
+        }
+    }
+}
+
+/* The options of the start: pipes where nothing else is asked for. */
+static thrum_process_options options_of(run *r, const thrum_process_options *given) {
+    thrum_process_options options = *given;
+    thrum_io *const ends[3] = {&r->in, &r->sinks[0].io, &r->sinks[1].io};
+    if (!(options.flags & THRUM_PROCESS_SESSION)) {
+        options.flags |= THRUM_PROCESS_GROUP;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        if (options.streams[i].kind == THRUM_PROCESS_INHERIT) {
+            const bool empty = !i && !r->left;
+            options.streams[i].kind = empty ? THRUM_PROCESS_NULL : THRUM_PROCESS_PIPE;
+            options.streams[i].pipe = ends[i];
+        }
+    }
+    return options;
+}
+
+/* What was collected, with a zero behind it. */
+static void hand_over(run *r, thrum_process_output *output) {
+    for (unsigned i = 0; i < 2; i++) {
+        close_io(&r->sinks[i].io);
+        if (r->sinks[i].bytes) {
+            r->sinks[i].bytes[r->sinks[i].size] = '\0';
+        }
+    }
+    th_os_free(r->dropped);
+    const sink *out = &r->sinks[0];
+    const sink *error = &r->sinks[1];
+    *output = (thrum_process_output){r->status,    out->bytes,  out->size, out->all,
+                                     error->bytes, error->size, error->all};
+}
+
+/* Each output that is collected has memory from the beginning, so that it is a string. */
+static int make_sinks(run *r) {
+    int code = 0;
+    for (unsigned i = 0; i < 2 && !code; i++) {
+        sink *s = &r->sinks[i];
+        if (s->io.turn && !(s->bytes = th_os_alloc(1))) {
+            code = -ENOMEM;
+        }
+    }
+    return code;
+}
+
+static bool are_pipes(const thrum_process_options *options) {
+    return options->streams[0].kind == THRUM_PROCESS_PIPE ||
+           options->streams[1].kind == THRUM_PROCESS_PIPE ||
+           options->streams[2].kind == THRUM_PROCESS_PIPE;
+}
+
+int thrum_process_run(const char *const argv[], const thrum_process_options *given,
+                      const void *input, size_t size, thrum_process_output *output,
+                      thrum_time deadline) {
+    const thrum_process_options defaults = THRUM_PROCESS_OPTIONS_INIT;
+    given = given ? given : &defaults;
+    if (!output || (size && !input) || given->size != sizeof *given || are_pipes(given)) {
+        return -EINVAL;
+    }
+    run r = {.input = input, .left = size, .kept_max = given->output_max};
+    r.status = (thrum_process_status){.code = -1};
+    const thrum_process_options options = options_of(&r, given);
+    *output = (thrum_process_output){.status = r.status};
+    int code = thrum_process_start(&r.process, argv, &options);
+    if (code) {
+        return code;
+    }
+    code = make_sinks(&r);
+    code = code ? code : serve(&r, deadline);
+    if (code) {
+        cut_short(&r);
+    }
+    close_io(&r.in);
+    hand_over(&r, output);
+    (void)thrum_process_close(r.process);
+    return code ? code : r.lost;
+}
+
+void thrum_process_output_free(thrum_process_output *output) {
+    if (output) {
+        th_os_free(output->out);
+        th_os_free(output->error);
+        *output = (thrum_process_output){.status = output->status};
+    }
+}

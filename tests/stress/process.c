@@ -1,0 +1,50 @@
+/*
+ * process.c: ten thousand short programs.
+ */
+/* matrix: policy workers */
+/* matrix: quick 2 */
+#define WATCHDOG_SECONDS 110
+#include "support/processes.h"
+
+typedef struct storm {
+    atomic_int left;
+    atomic_int seed;
+} storm;
+
+/* Each ends as it is told; some are waited for by deadlines, some are killed or dropped. */
+static int start_many(void *arg) {
+    storm *s = arg;
+    const char *const argv[] = {"true", NULL};
+    thrum_process_status status;
+    while (atomic_fetch_sub(&s->left, 1) > 0) {
+        const int i = atomic_fetch_add(&s->seed, 1) % 8;
+        thrum_process *process = started(argv, NULL);
+        if (i == 0) {
+            CHECK_EQ(thrum_process_kill(process, SIGKILL), 0);
+        } else if (i == 1) {
+            const int code = thrum_process_wait(process, &status, thrum_after_us(200));
+            CHECK(code == 0 || code == -ETIMEDOUT);
+        }
+        if (i > 1) {
+            CHECK_EQ(ended(process), 0);
+        }
+        CHECK_EQ(thrum_process_close(process), 0);
+    }
+    return 0;
+}
+
+TEST(ten_thousand_programs) {
+    /* 64 at a time; no child, no descriptor is left. */
+    storm s = {SCALED(10000), 0};
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(ended_and_closed(started((const char *const[]){"true", NULL}, NULL)), 0);
+    const int before = descriptors();
+    for (int i = 0; i < 64; i++) {
+        rig_go(&r, start_many, &s);
+    }
+    rig_wait_done(&r);
+    rig_stop(&r);
+    SPIN_UNTIL(!has_children());
+    SPIN_UNTIL(descriptors() <= before);
+}
