@@ -9,7 +9,7 @@ endif()
 
 install(TARGETS ${installed} EXPORT thrum-targets)
 install(FILES include/thrum.h TYPE INCLUDE)
-install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "tls.h" EXCLUDE PATTERN "*.h")
 install(EXPORT thrum-targets NAMESPACE thrum:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/thrum-config.cmake.in ${PROJECT_BINARY_DIR}/thrum-config.cmake
@@ -25,6 +25,19 @@ file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 configure_file(cmake/thrum.pc.in ${PROJECT_BINARY_DIR}/thrum.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/thrum.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The component tls: find_package(thrum COMPONENTS tls), thrum-tls.pc.
+if(TARGET thrum_tls_static)
+  set(installed_tls thrum_tls_static)
+  if(THRUM_SHARED)
+    list(APPEND installed_tls thrum_tls)
+  endif()
+  install(TARGETS ${installed_tls} EXPORT thrum-tls-targets)
+  install(FILES include/thrum/tls.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/thrum)
+  install(EXPORT thrum-tls-targets NAMESPACE thrum:: DESTINATION ${package_dir})
+  configure_file(cmake/thrum-tls.pc.in ${PROJECT_BINARY_DIR}/thrum-tls.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/thrum-tls.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 
 # Made at the install, so that it says what the headers say. Without python3 there is none.
 find_program(THRUM_PYTHON python3)

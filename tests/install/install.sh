@@ -37,6 +37,22 @@ for file in "$prefix/include/thrum.h" "$prefix/include/thrum/base.h" "$libdir/li
     "$libdir/libthrum.so" "$libdir/$soname" "$libdir/pkgconfig/thrum.pc"; do
     [ -f "$file" ] || { echo "not installed: $file"; exit 1; }
 done
+# The component tls, where it was built.
+tls=
+if [ -f "$build/libthrum-tls.a" ]; then
+    tls=tls
+    for file in "$prefix/include/thrum/tls.h" "$libdir/libthrum-tls.a" "$libdir/libthrum-tls.so" \
+        "$libdir/libthrum-tls.so.0.1" "$libdir/pkgconfig/thrum-tls.pc"; do
+        [ -f "$file" ] || { echo "not installed: $file"; exit 1; }
+    done
+elif [ "${CI:-}" = true ]; then
+    echo "libthrum-tls must be there in CI"
+    exit 1
+fi
+if readelf -d "$libdir/libthrum.so" | grep -E 'NEEDED.*(ssl|crypto)'; then
+    echo "libthrum.so needs OpenSSL"
+    exit 1
+fi
 objdump -p "$libdir/libthrum.so" | grep -q "SONAME *$soname\$" || { echo "no SONAME $soname"; exit 1; }
 [ ! -e "$libdir/libthrum.so.0" ] || { echo "programs of other minor versions would find it"; exit 1; }
 
@@ -55,7 +71,7 @@ fi
 
 # Nothing that is installed tells where it was built. (A compiler's cache may have it from elsewhere.)
 source=$(cd "$here/../.." && pwd)
-for library in libthrum.a libthrum.so; do
+for library in libthrum.a libthrum.so ${tls:+libthrum-tls.a libthrum-tls.so}; do
     if readelf --debug-dump=info "$libdir/$library" 2>/dev/null |
         grep -m 1 'DW_AT_comp_dir.*: /'; then
         echo "$library was built there, and says so"
@@ -71,9 +87,11 @@ export LD_LIBRARY_PATH="$libdir"
 mkdir "$work/consumer"
 cp "$here/consumer.inc" "$work/consumer/consumer.c"
 cp "$here/consumer.inc" "$work/consumer/consumer.cpp"
+cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.c"
+cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.cpp"
 language=
 have $cxx && language=CXX
-sed "s/@CXX@/$language/g" "$here/CMakeLists.txt.in" >"$work/consumer/CMakeLists.txt"
+sed "s/@CXX@/$language/g; s/@TLS@/$tls/g" "$here/CMakeLists.txt.in" >"$work/consumer/CMakeLists.txt"
 
 echo "find_package:"
 (
@@ -84,9 +102,16 @@ echo "find_package:"
         for kind in shared static; do
             printf '  %s_%s: ' $standard $kind
             build/${standard}_$kind
+            [ -z "$tls" ] || build/${standard}_${kind}_tls
         done
     done
 )
+if [ -z "$tls" ]; then
+    sed -i 's/find_package(thrum 0.1 REQUIRED.*/find_package(thrum 0.1 REQUIRED COMPONENTS tls)/' \
+        "$work/consumer/CMakeLists.txt"
+    cmake -S "$work/consumer" -B "$work/consumer/none" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 &&
+        { echo "a component is found that is not there"; exit 1; }
+fi
 readelf -d "$work/consumer/build/c11_shared" | grep -qF "[$soname]" || { echo "c_shared is not"; exit 1; }
 if readelf -d "$work/consumer/build/c11_static" | grep -q 'libthrum'; then
     echo "c_static is not"
@@ -127,6 +152,18 @@ printf '  library: '
 readelf -d "$libdir/libthrum.so" | grep -q NODELETE || { echo "libthrum.so may be unloaded"; exit 1; }
 
 have pkg-config || exit 0
+if [ -n "$tls" ]; then
+    printf '  pkg-config thrum-tls, shared: '
+    "$cc" $warnings "$work/consumer/consumer_tls.c" -o "$work/tls" -std=c99 \
+        $(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --cflags --libs thrum-tls)
+    "$work/tls"
+    readelf -d "$work/tls" | grep -qF '[libthrum-tls.so.0.1]' || { echo "it is not linked with libthrum-tls"; exit 1; }
+    printf '  pkg-config thrum-tls, static: ' # OpenSSL itself may have no static libraries
+    "$cc" $warnings "$work/consumer/consumer_tls.c" -o "$work/tls" -std=c11 -I"$prefix/include" \
+        "$libdir/libthrum-tls.a" "$libdir/libthrum.a" \
+        $(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --static --libs-only-l thrum-tls | sed 's/-lthrum-tls//; s/-lthrum\b//')
+    "$work/tls"
+fi
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 echo "pkg-config, $(pkg-config --modversion thrum):"
 one() { # NAME COMPILER FILE FLAGS...

@@ -1,0 +1,64 @@
+/*
+ * config.h: a config: OpenSSL's context, which is replaced as a whole, and a client's sessions.
+ *
+ * The context is constant once it is there, and connections hold references; what may change is
+ * which one it is. Nothing is called in OpenSSL under the lock but counting references.
+ */
+#ifndef TH_TLS_CONFIG_H
+#define TH_TLS_CONFIG_H
+
+#include <openssl/ssl.h>
+
+#include "thrum/mutex.h"
+#include "thrum/tls.h"
+
+#define TH_TLS_SESSIONS 32u
+
+typedef struct th_tls_kept {
+    char *host;
+    SSL_SESSION *session;
+} th_tls_kept;
+
+struct thrum_tls_config {
+    bool is_server; /* constant */
+    thrum_mutex lock;
+
+    /* Under the lock. */
+    unsigned references; /* the caller's, and one for each connection */
+    unsigned next;       /* where the next session is put */
+    bool must_name;      /* a client's: it has to say which host it wants */
+    bool asks;           /* a server's: it asks for certificates */
+    bool keeps;          /* sessions */
+    SSL_CTX *ctx;
+    th_tls_kept kept[TH_TLS_SESSIONS];
+};
+
+/*
+ * Begins a connection: one more reference to the config, and one to the context that it has now and
+ * the session kept for the host (NULL: none). They never wait for long.
+ */
+int th_tls_config_begin(thrum_tls_config *config, bool is_server, const char *host, SSL_CTX **ctx,
+                        SSL_SESSION **session);
+void th_tls_config_end(thrum_tls_config *config);
+
+/* Keeps a session for the next connection to this host; the reference is the config's then. */
+void th_tls_config_keep(thrum_tls_config *config, const char *host, SSL_SESSION *session);
+
+/*
+ * Makes a context. Of `before`, NULL or the one in whose place it comes, it has the keys of
+ * tickets. 0 or a code. (context.c)
+ */
+int th_tls_context_make(SSL_CTX **out, const thrum_tls_options *options, bool is_server,
+                        SSL_CTX *before);
+
+/* Gives a context or a session back. NULL: nothing. */
+void th_tls_context_free(SSL_CTX *ctx);
+void th_tls_session_free(SSL_SESSION *session);
+
+/* Whether clients look at whom they talk to, and servers ask. */
+static inline bool th_tls_verifies(const thrum_tls_options *options, bool is_server) {
+    return is_server ? options->peer >= THRUM_TLS_PEER_OPTIONAL
+                     : options->peer != THRUM_TLS_PEER_NONE;
+}
+
+#endif
