@@ -9,9 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <thrum/net.h>
-#include <thrum/serve.h>
 
 #include "answer.h"
 #include "log.h"
@@ -32,14 +30,19 @@ int connection_serve(thrum_io io, void *arg) {
     struct server *server = arg;
     const struct options *options = server->options;
     const size_t in_size = options->head + BODY_ROOM;
+    struct wire wire;
+    if (wire_open(&wire, io, server->secret, thrum_after(options->head_time)) != 0) {
+        return 0;
+    }
     char *memory = malloc(in_size + OUTPUT_SIZE);
     if (memory == NULL) {
+        wire_close(&wire, true);
         return -ENOMEM;
     }
     struct connection c = {
         .server = server,
-        .in = {.io = io, .data = memory, .size = in_size},
-        .out = {.io = io, .timeout = options->write_time, .data = memory + in_size},
+        .in = {.wire = &wire, .data = memory, .size = in_size},
+        .out = {.wire = &wire, .timeout = options->write_time, .data = memory + in_size},
         .body = {.max = options->body, .all_max = options->bodies, .xall = &server->xbodies},
     };
     request_open(&c.request, &c.body);
@@ -49,11 +52,10 @@ int connection_serve(thrum_io io, void *arg) {
     atomic_fetch_add(&server->xconnections, 1);
     while (serve_next(&c)) {
     }
-    if (output_flush(&c.out) != 0) {
-        thrum_io_set_option(io, THRUM_IO_RESET, 1); /* what it did not take need not be kept */
-    } else if (c.lingers) {
+    if (output_flush(&c.out) == 0 && c.lingers) {
         linger(&c);
     }
+    wire_close(&wire, c.out.error != 0);
     atomic_fetch_sub(&server->xconnections, 1);
     free(memory);
     return 0;
@@ -64,11 +66,7 @@ int connection_serve(thrum_io io, void *arg) {
  * the last answer. So the end is announced first, and what comes is dropped for a while.
  */
 static void linger(struct connection *c) {
-    thrum_time deadline = thrum_after(LINGER_NS);
-    if (thrum_io_shutdown(c->in.io, THRUM_IO_WRITE) == 0) {
-        while (thrum_read_until(c->in.io, c->in.data, c->in.size, deadline) > 0) {
-        }
-    }
+    wire_linger(c->in.wire, c->in.data, c->in.size, thrum_after(LINGER_NS));
 }
 
 /* ---- reading ---- */
@@ -152,9 +150,7 @@ static int read_body(struct connection *c) {
 
 /* Whether more requests have been sent, of what has come as far as the system. */
 static bool is_more_there(const struct connection *c) {
-    int size = 0;
-    return input_left(&c->in) > c->request.head_size ||
-           (ioctl(thrum_io_fd(c->in.io), FIONREAD, &size) == 0 && size > 0);
+    return input_left(&c->in) > c->request.head_size || wire_is_more_there(c->in.wire);
 }
 
 /* Whether all places are taken, and somebody waits for one. */

@@ -5,10 +5,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <thrum/serve.h>
 
 int64_t input_begin(struct input *in, thrum_time deadline) {
-    int64_t n = thrum_serve_read(in->io, in->data, in->size, deadline);
+    int64_t n = wire_begin(in->wire, in->data, in->size, deadline);
     in->begin = 0;
     in->end = n > 0 ? (size_t)n : 0;
     return n;
@@ -23,7 +22,7 @@ int64_t input_read(struct input *in, thrum_time deadline) {
     if (in->end == in->size) {
         return -ENOBUFS;
     }
-    int64_t n = thrum_read_until(in->io, in->data + in->end, in->size - in->end, deadline);
+    int64_t n = wire_read(in->wire, in->data + in->end, in->size - in->end, deadline);
     in->end += n > 0 ? (size_t)n : 0;
     return n;
 }

@@ -6,10 +6,11 @@
 #define HTTPD_INPUT_H
 
 #include <stddef.h>
-#include <thrum/io.h>
+
+#include "wire.h"
 
 struct input {
-    thrum_io io;
+    struct wire *wire;
     char *data; /* the connection's */
     size_t size;
     size_t begin; /* of the request that is being read */

@@ -2,7 +2,8 @@
  * main.c: starts the server and ends it.
  *
  * SIGTERM or SIGINT ends it in order: nothing more is accepted, connections between two requests
- * end, and what has begun is answered. A second signal ends it at once.
+ * end, and what has begun is answered. A second signal ends it at once. With TLS, SIGHUP has it
+ * read its certificate again, for connections that come later.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +14,14 @@
 #include <thrum/net.h>
 #include <thrum/serve.h>
 #include <thrum/signal.h>
+#include <thrum/trace.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "connection.h"
 #include "limits.h"
 #include "log.h"
+#include "secret.h"
 #include "stats.h"
 
 static int complain(const char *what, int err) {
@@ -26,20 +29,39 @@ static int complain(const char *what, int err) {
     return 1;
 }
 
-static const int ends[] = {SIGTERM, SIGINT};
+/* The last one is for servers with TLS. */
+static const int heard[] = {SIGTERM, SIGINT, SIGHUP};
 
-/* From now on until wait_for_signal the signals are kept for that. */
-static int catch_signals(void) {
-    int err = thrum_signal_catch(ends[0]);
-    return err != 0 ? err : thrum_signal_catch(ends[1]);
+static unsigned heard_count(const struct server *server) {
+    return server->secret != NULL ? 3 : 2;
 }
 
-/* Waits for a signal, and has the server end. The next one does what it does by default. */
+/* From now on until wait_for_signal the signals are kept for that. */
+static int catch_signals(const struct server *server) {
+    int err = 0;
+    for (unsigned i = 0; err == 0 && i < heard_count(server); i++) {
+        err = thrum_signal_catch(heard[i]);
+    }
+    return err;
+}
+
+static int reload(void *secret) {
+    return secret_reload(secret);
+}
+
+/* Waits for a signal to end, and has the server end. The next one does what it does by default. */
 static int wait_for_signal(void *arg) {
     struct server *server = arg;
-    int signal = thrum_signal_wait(ends, 2, THRUM_FOREVER);
-    thrum_signal_release(ends[0]);
-    thrum_signal_release(ends[1]);
+    int signal, err, done;
+    while ((signal = thrum_signal_wait(heard, heard_count(server), THRUM_FOREVER)) == SIGHUP) {
+        err = thrum_blocking(reload, server->secret, &done); /* it reads files */
+        if (err != 0 || done != 0) {
+            complain("the certificate stays as it was", err != 0 ? err : done);
+        }
+    }
+    for (unsigned i = 0; i < heard_count(server); i++) {
+        thrum_signal_release(heard[i]);
+    }
     thrum_event_signal(&server->ending);
     return signal < 0 && signal != -ECANCELED ? signal : 0;
 }
@@ -48,7 +70,7 @@ static int wait_for_signal(void *arg) {
 static int serve(struct server *server) {
     thrum_serve_options options = THRUM_SERVE_OPTIONS_INIT;
     thrum_handle *signals;
-    int heard = 0;
+    int told = 0;
     options.connections_max = server->connections_max;
     options.drain = server->options->drain_time;
     options.stop = &server->ending;
@@ -58,8 +80,8 @@ static int serve(struct server *server) {
     }
     err = thrum_serve(server->listener, connection_serve, server, &options);
     thrum_cancel(signals);
-    int joined = thrum_join(signals, &heard);
-    return err != 0 ? err : joined != 0 ? joined : heard;
+    int joined = thrum_join(signals, &told);
+    return err != 0 ? err : joined != 0 ? joined : told;
 }
 
 /* Listens, says where, and serves. */
@@ -70,7 +92,7 @@ static int listen_and_serve(struct server *server) {
         return complain(server->options->address, err);
     }
     err = thrum_io_local(server->listener, where, sizeof where);
-    err = err != 0 ? err : catch_signals(); /* whoever reads the line may end the server */
+    err = err != 0 ? err : catch_signals(server); /* whoever reads the line may end the server */
     printf("listening at %s\n", where);
     if (err == 0 && fflush(stdout) != 0) {
         err = -errno;
@@ -82,6 +104,26 @@ static int listen_and_serve(struct server *server) {
     return err == -ETIMEDOUT ? complain("some connections were cut off", err)
            : err != 0        ? complain("serving", err)
                              : 0;
+}
+
+/* The latest 32767 events of each worker: each request's way, from the first read to the answer. */
+static int write_trace(const struct server *server) {
+    FILE *out = fopen(server->options->trace, "w");
+    int err = out == NULL ? -errno : thrum_trace_write(server->sched, out);
+    if (out != NULL && fclose(out) != 0 && err == 0) {
+        err = -errno;
+    }
+    return err != 0 ? complain(server->options->trace, err) : 0;
+}
+
+static int serve_traced(struct server *server) {
+    int err = thrum_trace_start(server->sched, 0);
+    if (err != 0) {
+        return complain("trace", err);
+    }
+    int status = listen_and_serve(server);
+    int written = write_trace(server);
+    return status != 0 ? status : written;
 }
 
 static int open_root(const char *root) {
@@ -108,11 +150,19 @@ static int entry(void *arg) {
         return complain(options->root, root);
     }
     server.root = root;
+    int err =
+        options->chain == NULL ? 0 : secret_create(&server.secret, options->chain, options->key);
+    if (err != 0) {
+        return complain(options->chain, err);
+    }
     server.connections_max = limits_connections(server.sched, options->connections);
     server.stats = stats_create();
     thrum_event_init(&server.ending, THRUM_EVENT_MANUAL, false);
-    int status = server.stats != NULL ? listen_and_serve(&server) : complain("start", -ENOMEM);
+    int status = server.stats == NULL     ? complain("start", -ENOMEM)
+                 : options->trace != NULL ? serve_traced(&server)
+                                          : listen_and_serve(&server);
     stats_destroy(server.stats);
+    secret_destroy(server.secret);
     if (root >= 0) {
         close(root);
     }

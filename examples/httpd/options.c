@@ -16,6 +16,7 @@ static const char help[] =
     "Serve the files below ROOT over HTTP/1.1, and /hello, /echo and /metrics.\n"
     "\n"
     "  -a, --address ADDRESS  where to listen (tcp:127.0.0.1:8080)\n"
+    "      --tls CHAIN KEY    over TLS: PEM files, read again at SIGHUP\n"
     "  -q, --quiet            no access log on stdout\n"
     "  -n, --workers N        worker threads (one a CPU)\n"
     "  -c, --connections N    at a time; more wait until they are accepted (10000)\n"
@@ -27,13 +28,26 @@ static const char help[] =
     "      --write-time S     ... for 64 KiB of an answer to be taken (10)\n"
     "      --idle-time S      ... between two requests (60)\n"
     "      --drain-time S     ... for what has begun when SIGTERM or SIGINT comes (10)\n"
+    "      --trace FILE       where to write, at the end, what the workers did last\n"
     "      --help\n"
     "\n"
     "The exit status is 0 when all that had begun was answered, 1 when something failed, 2 for a\n"
     "wrong command line.\n";
 
 /* Long options without a letter, in the order of the table. */
-enum { HEAD = 256, BODY, BODIES, HEAD_TIME, BODY_TIME, WRITE_TIME, IDLE_TIME, DRAIN_TIME, HELP };
+enum {
+    HEAD = 256,
+    BODY,
+    BODIES,
+    HEAD_TIME,
+    BODY_TIME,
+    WRITE_TIME,
+    IDLE_TIME,
+    DRAIN_TIME,
+    TLS,
+    TRACE,
+    HELP
+};
 
 static const struct option longs[] = {
     {"address", required_argument, NULL, 'a'},
@@ -48,11 +62,24 @@ static const struct option longs[] = {
     {"write-time", required_argument, NULL, WRITE_TIME},
     {"idle-time", required_argument, NULL, IDLE_TIME},
     {"drain-time", required_argument, NULL, DRAIN_TIME},
+    {"tls", required_argument, NULL, TLS},
+    {"trace", required_argument, NULL, TRACE},
     {"help", no_argument, NULL, HELP},
     {NULL, 0, NULL, 0},
 };
 
 static int take(struct options *options, int option, const char *value);
+
+/* The option has two values, of which getopt knows the first one. */
+static int take_files(struct options *options, int argc, char **argv) {
+    options->chain = optarg;
+    if (optind == argc) {
+        fputs("httpd: --tls without a KEY\nTry 'httpd --help'.\n", stderr);
+        return EXIT_USAGE;
+    }
+    options->key = argv[optind++];
+    return PARSED;
+}
 
 int options_parse(struct options *options, int argc, char **argv) {
     int option;
@@ -67,7 +94,8 @@ int options_parse(struct options *options, int argc, char **argv) {
                                 .idle_time = THRUM_S(60),
                                 .drain_time = THRUM_S(10)};
     while ((option = getopt_long(argc, argv, "a:qn:c:", longs, NULL)) != -1) {
-        int status = take(options, option, optarg);
+        int status =
+            option == TLS ? take_files(options, argc, argv) : take(options, option, optarg);
         if (status != PARSED) {
             return status;
         }
@@ -121,6 +149,9 @@ static int take(struct options *options, int option, const char *value) {
         return PARSED;
     case 'q':
         options->quiet = true;
+        return PARSED;
+    case TRACE:
+        options->trace = value;
         return PARSED;
     case 'n':
         return take_workers(options, value);

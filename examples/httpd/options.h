@@ -11,6 +11,9 @@
 struct options {
     const char *address; /* as thrum_listen takes it */
     const char *root;    /* the directory with the files; NULL: none are served */
+    const char *chain;   /* the file of the certificate; NULL: no TLS */
+    const char *key;     /* the file of its key */
+    const char *trace;   /* the file for a trace; NULL: none is made */
     bool quiet;          /* no access log */
     unsigned workers;    /* 0: one a CPU */
 

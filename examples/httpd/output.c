@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/sendfile.h>
 #include <thrum/blocking.h>
+#include <unistd.h>
 
 enum { SENDFILE_MAX = 1 << 20 };
 
@@ -16,7 +18,7 @@ enum { SENDFILE_MAX = 1 << 20 };
 static void send_pieces(struct output *out, const char *from, size_t size) {
     while (size > 0 && out->error == 0) {
         size_t piece = size < OUTPUT_PIECE ? size : OUTPUT_PIECE;
-        int64_t n = thrum_write_until(out->io, from, piece, thrum_after(out->timeout));
+        int64_t n = wire_write(out->wire, from, piece, thrum_after(out->timeout));
         if (n != (int64_t)piece) { /* a short write is a deadline, or an error: no way to go on */
             out->error = n < 0 ? (int)n : -ETIMEDOUT;
         }
@@ -71,7 +73,7 @@ static int send_piece(void *arg) {
 
 /* Sends some of it: how much, -EAGAIN, or an error. */
 static int send_some(struct output *out, int file, uint64_t offset, uint64_t size) {
-    struct piece piece = {.socket = thrum_io_fd(out->io),
+    struct piece piece = {.socket = thrum_io_fd(out->wire->io),
                           .file = file,
                           .offset = (off_t)offset,
                           .size = (size_t)(size < SENDFILE_MAX ? size : SENDFILE_MAX)};
@@ -80,14 +82,54 @@ static int send_some(struct output *out, int file, uint64_t offset, uint64_t siz
     return err != 0 ? err : n == 0 ? -EIO : n;
 }
 
+/* Some of a file, to be read. */
+struct excerpt {
+    char *to;
+    int file;
+    off_t offset;
+    size_t size;
+};
+
+static int read_excerpt(void *arg) {
+    struct excerpt *it = arg;
+    ssize_t n = pread(it->file, it->to, it->size, it->offset);
+    return n < 0 ? -errno : (int)n;
+}
+
+/* Sends a file through memory, for bytes that have to be sealed. */
+static void send_sealed(struct output *out, int file, uint64_t offset, uint64_t size) {
+    char *memory = malloc(OUTPUT_PIECE);
+    out->error = memory != NULL ? out->error : -ENOMEM;
+    while (size > 0 && out->error == 0) {
+        struct excerpt it = {.to = memory,
+                             .file = file,
+                             .offset = (off_t)offset,
+                             .size = (size_t)(size < OUTPUT_PIECE ? size : OUTPUT_PIECE)};
+        int n = 0;
+        int err = thrum_blocking(read_excerpt, &it, &n);
+        if (err != 0 || (n <= 0 && n != -EINTR)) {
+            out->error = err != 0 ? err : n == 0 ? -EIO : n;
+        } else if (n > 0) {
+            send_pieces(out, memory, (size_t)n);
+            offset += (uint64_t)n;
+            size -= (uint64_t)n;
+        }
+    }
+    free(memory);
+}
+
 void output_file(struct output *out, int file, uint64_t offset, uint64_t size) {
     thrum_time deadline = thrum_after(out->timeout);
     uint64_t taken = 0; /* since the deadline was set */
     output_flush(out);
+    if (out->wire->tls != NULL) {
+        send_sealed(out, file, offset, size);
+        return;
+    }
     while (size > 0 && out->error == 0) {
         int n = send_some(out, file, offset, size);
         if (n == -EAGAIN) {
-            int bits = thrum_io_wait(out->io, THRUM_IO_WRITE, deadline);
+            int bits = thrum_io_wait(out->wire->io, THRUM_IO_WRITE, deadline);
             out->error = bits < 0 ? bits : 0;
         } else if (n < 0 && n != -EINTR) {
             out->error = n;

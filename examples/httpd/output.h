@@ -14,12 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <thrum/io.h>
+
+#include "wire.h"
 
 enum { OUTPUT_SIZE = 16384, OUTPUT_PIECE = 65536 };
 
 struct output {
-    thrum_io io;
+    struct wire *wire;
     thrum_time timeout;
     char *data; /* OUTPUT_SIZE bytes of the connection's */
     size_t used;

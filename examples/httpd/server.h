@@ -11,6 +11,7 @@
 #include "options.h"
 
 struct log;
+struct secret;
 struct stats;
 
 struct server {
@@ -20,6 +21,7 @@ struct server {
     int root;                 /* the directory with the files; -1: none */
     unsigned connections_max; /* at a time: fewer than asked for where descriptors are few */
     thrum_event ending;       /* the server has been told to end */
+    struct secret *secret;    /* NULL: connections are not sealed */
     struct log *log;          /* NULL: none */
     struct stats *stats;
     atomic_uint xconnections; /* that there are */

@@ -16,13 +16,14 @@ import limits
 import refused
 import requests
 import seen
+import tls
 from root import make_root
 from talk import Server, WORK
 
 
 def main():
     chosen = sys.argv[2:]
-    tests = {name[5:]: test for module in (requests, refused, limits, files, connections, seen)
+    tests = {name[5:]: test for module in (requests, refused, limits, files, connections, seen, tls)
              for name, test in vars(module).items() if name.startswith("test_")}
     failed = 0
     make_root()

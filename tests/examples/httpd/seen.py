@@ -1,11 +1,13 @@
 """What the server tells: counters, its log, its command line."""
 
+import json
+import os
 import re
 import signal
 import socket
 import subprocess
 
-from talk import BINARY, GET, HELLO, Server, expect
+from talk import BINARY, GET, HELLO, Server, WORK, expect
 
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\d+)')
 
@@ -90,3 +92,35 @@ def test_command_line():
     for wrong in (["-a", "nowhere"], ["/none/there"], [BINARY]):
         done = run(*wrong)
         assert done.returncode == 1 and done.stderr.startswith(b"httpd: "), (wrong, done)
+
+
+def flight_of(events, fd):
+    """What happened to a connection, in order: its slices, its waits, its reads and writes."""
+    slices = [e for e in events if e["ph"] == "X" and e["name"].startswith(f"fd {fd} of ")]
+    moved = [e for e in events if e["ph"] == "i" and e["name"] in ("read", "write") and e["args"]["fd"] == fd]
+    for e in moved:  # each within a slice of the task, on the same worker
+        assert any(s["tid"] == e["tid"] and s["ts"] <= e["ts"] <= s["ts"] + s["dur"] for s in slices), e
+    waits = [e for e in events if e["ph"] in "be" and e["name"] == f"reads fd {fd}"]
+    return slices, sorted(moved, key=lambda e: e["ts"]), waits
+
+
+def test_trace():
+    """The way of each request is in the trace that is written at the end."""
+    path = os.path.join(WORK, "trace.json")
+    with Server("--trace", path) as server:
+        with server.client() as client:
+            for _ in range(3):
+                client.send(GET)
+                expect(client.answer(), 200, HELLO)
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    fds = {e["args"]["fd"] for e in events if e["ph"] == "i" and e["name"] == "read"}
+    flights = [flight_of(events, fd) for fd in fds]
+    slices, moved, waits = next(f for f in flights if len(f[1]) == 6)
+    assert [e["name"] for e in moved] == ["read", "write"] * 3, moved
+    assert [e["args"]["bytes"] for e in moved if e["name"] == "read"] == [len(GET)] * 3
+    ids = {s["args"]["id"] for s in slices}
+    assert len(ids) == 1 and {e["id"] for e in waits} <= ids  # one task, and its waits, if there were any
+    assert any(e["ph"] == "i" and e["name"] == "poll" and e["args"]["events"] >= 1 for e in events)
+    with Server("--trace", os.path.join(WORK, "no", "trace.json"), status=1, stderr=b"httpd: "):
+        pass

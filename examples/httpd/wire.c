@@ -1,0 +1,61 @@
+/*
+ * wire.c: see wire.h.
+ */
+#include "wire.h"
+
+#include <sys/ioctl.h>
+#include <thrum/net.h>
+#include <thrum/serve.h>
+
+#define GOODBYE_NS THRUM_S(1) /* for the last few bytes to be taken */
+
+int wire_open(struct wire *wire, thrum_io io, struct secret *secret, thrum_time deadline) {
+    *wire = (struct wire){.io = io};
+    if (secret == NULL) {
+        return 0;
+    }
+    int err = thrum_serve_idle(io, deadline); /* the server's end need not wait for it to begin */
+    return err != 0 ? err : secret_begin(secret, io, deadline, &wire->tls);
+}
+
+int64_t wire_begin(struct wire *wire, void *to, size_t size, thrum_time deadline) {
+    if (wire->tls == NULL) {
+        return thrum_serve_read(wire->io, to, size, deadline);
+    }
+    int err = secret_is_readable(wire->tls) ? 0 : thrum_serve_idle(wire->io, deadline);
+    return err != 0 ? err : secret_read(wire->tls, to, size, deadline);
+}
+
+int64_t wire_read(struct wire *wire, void *to, size_t size, thrum_time deadline) {
+    return wire->tls == NULL ? thrum_read_until(wire->io, to, size, deadline)
+                             : secret_read(wire->tls, to, size, deadline);
+}
+
+int64_t wire_write(struct wire *wire, const void *from, size_t size, thrum_time deadline) {
+    return wire->tls == NULL ? thrum_write_until(wire->io, from, size, deadline)
+                             : secret_write(wire->tls, from, size, deadline);
+}
+
+bool wire_is_more_there(const struct wire *wire) {
+    int size = 0;
+    return (wire->tls != NULL && secret_is_readable(wire->tls)) ||
+           (ioctl(thrum_io_fd(wire->io), FIONREAD, &size) == 0 && size > 0);
+}
+
+void wire_linger(struct wire *wire, void *memory, size_t size, thrum_time deadline) {
+    if ((wire->tls == NULL || secret_shutdown(wire->tls, deadline) == 0) &&
+        thrum_io_shutdown(wire->io, THRUM_IO_WRITE) == 0) {
+        while (thrum_read_until(wire->io, memory, size, deadline) > 0) {
+        }
+    }
+}
+
+void wire_close(struct wire *wire, bool is_torn) {
+    if (is_torn) {
+        thrum_io_set_option(wire->io, THRUM_IO_RESET,
+                            1); /* what it did not take need not be kept */
+    }
+    if (wire->tls != NULL) {
+        secret_end(wire->tls, is_torn ? 0 : thrum_after(GOODBYE_NS));
+    }
+}

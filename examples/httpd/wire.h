@@ -1,0 +1,40 @@
+/*
+ * wire.h: what a connection reads from and writes to: a descriptor as it is, or TLS over it.
+ */
+#ifndef HTTPD_WIRE_H
+#define HTTPD_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <thrum/io.h>
+
+#include "secret.h"
+
+struct wire {
+    thrum_io io;
+    struct thrum_tls *tls; /* NULL: as it is */
+};
+
+/*
+ * Begins a connection, with a handshake if there is a secret (else NULL): 0, or a code with nothing
+ * to be closed but what thrum_serve closes.
+ */
+int wire_open(struct wire *wire, thrum_io io, struct secret *secret, thrum_time deadline);
+
+/* Between two requests: as thrum_serve_read. */
+int64_t wire_begin(struct wire *wire, void *to, size_t size, thrum_time deadline);
+
+/* As thrum_read_until, thrum_write_until. */
+int64_t wire_read(struct wire *wire, void *to, size_t size, thrum_time deadline);
+int64_t wire_write(struct wire *wire, const void *from, size_t size, thrum_time deadline);
+
+/* Whether more has come, as far as the system or further. */
+bool wire_is_more_there(const struct wire *wire);
+
+/* Announces the end, and drops what comes until the other side ends, or the deadline. */
+void wire_linger(struct wire *wire, void *memory, size_t size, thrum_time deadline);
+
+/* Ends what wire_open has begun. `is_torn`: the other side need not be told. */
+void wire_close(struct wire *wire, bool is_torn);
+
+#endif
