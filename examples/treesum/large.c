@@ -2,15 +2,16 @@
  * large.c: see large.h.
  *
  * The reader is a fork: a call in the hasher's frame that is made by another task while the hasher
- * waits. It waits only for the hasher, which needs a worker and nothing else; the hasher waits only
- * for the reader, which needs a thread of the blocking pool. A cancel ends neither wait, since both
- * use the same frame; but at each half the reader tests whether all is to stop, and the last half
- * always comes.
+ * waits. It waits only for the hasher, which needs a worker and nothing else, and for the file; the
+ * hasher waits only for the reader. A cancel ends neither wait of one for the other, since both use
+ * the same frame; but it ends a read, and at each half the reader tests whether all is to stop: so
+ * the last half always comes.
  */
 #include "large.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <thrum/file.h>
 #include <unistd.h>
 
 #include "offload.h"
@@ -26,7 +27,6 @@ struct large {
 
 static ssize_t hash_halves(struct large *large, struct progress *progress);
 static int read_file(void *arg);
-static int read_halves(void *arg);
 
 int hash_large(struct hashing *hashing, const struct job *job, struct desk *desk) {
     struct large large = {.tree = hashing->tree, .job = job, .desk = desk};
@@ -70,40 +70,45 @@ static ssize_t hash_halves(struct large *large, struct progress *progress) {
     return got;
 }
 
-/* The fork: waits while a thread of the pool reads. */
-static int read_file(void *arg) {
-    struct large *large = arg;
-    int err = offload(read_halves, large, NULL);
-    if (err != 0) { /* it has not begun */
-        large->got[0] = err;
-        thrum_sem_post(&large->full);
-    }
-    return 0;
+/* Called on the blocking pool, as opening may wait: the path is one of many names. */
+static int open_file(void *arg) {
+    const struct large *large = arg;
+    off_t size;
+    return reading_open(large->job->dir, large->job->large->name, &size);
 }
 
-/* Called on the blocking pool. */
-static int read_halves(void *arg) {
+static int open_io(struct large *large, thrum_io *io) {
+    int fd = -ECANCELED;
+    int err = offload(open_file, large, &fd);
+    err = err != 0 ? err : fd < 0 ? fd : thrum_file_adopt(io, fd);
+    if (err != 0 && fd >= 0) {
+        close(fd);
+    }
+    return err;
+}
+
+/* The fork: a cancel ends its reads, but not its waits. */
+static int read_file(void *arg) {
     struct large *large = arg;
-    const struct job *job = large->job;
-    off_t size;
-    int fd = reading_open(job->dir, job->large->name, &size);
+    thrum_io io;
+    const int err = open_io(large, &io);
+    int64_t at = 0;
     ssize_t got = HALF_SIZE;
-    thrum_shield_begin(); /* no thread could be had: this is a task */
     for (unsigned half = 0; got == HALF_SIZE; half ^= 1) {
+        thrum_shield_begin();
         wait_for(&large->empty);
-        if (fd < 0) {
-            got = fd;
-        } else if (tree_stopped(large->tree)) {
-            got = -ECANCELED;
-        } else {
-            got = reading_fill(fd, large->desk->buffer + half * HALF_SIZE, HALF_SIZE, 0);
-        }
+        thrum_shield_end();
+        unsigned char *buffer = large->desk->buffer + half * HALF_SIZE;
+        got = err != 0 ? err
+              : tree_stopped(large->tree)
+                  ? -ECANCELED
+                  : thrum_file_pread(io, buffer, HALF_SIZE, at, THRUM_FOREVER);
+        at += got;
         large->got[half] = got;
-        if (got != HALF_SIZE && fd >= 0) {
-            close(fd);
-        }
         thrum_sem_post(&large->full);
     }
-    thrum_shield_end();
+    if (err == 0) {
+        (void)thrum_io_close(io);
+    }
     return 0;
 }

@@ -1,9 +1,8 @@
 /*
  * large.h: hashes one large file while it is read.
  *
- * The desk's buffer has two halves. One call on the blocking pool reads the whole file, into the
- * halves in turn; the hasher hashes the one that is full. Two semaphores count the full halves and
- * the empty ones.
+ * The desk's buffer has two halves. A task reads the file into them in turn; the hasher hashes the
+ * one that is full. Two semaphores count the full halves and the empty ones.
  */
 #ifndef TREESUM_LARGE_H
 #define TREESUM_LARGE_H
