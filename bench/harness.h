@@ -111,6 +111,7 @@ extern const bench_theme bench_marl;
 extern const bench_theme bench_study;
 extern const bench_theme bench_cancel;
 extern const bench_theme bench_stall;
+extern const bench_theme bench_files;
 
 /* ---- for the rows ---- */
 

@@ -38,7 +38,7 @@ static const bench_theme *const themes[] = {
     &bench_yardsticks, &bench_switch,   &bench_spawn,  &bench_sync,  &bench_turns,
     &bench_wake,       &bench_memory,   &bench_timers, &bench_time,  &bench_fifo,
     &bench_chan,       &bench_parallel, &bench_loops,  &bench_tokio, &bench_marl,
-    &bench_study,      &bench_lone,     &bench_cancel, &bench_stall,
+    &bench_study,      &bench_lone,     &bench_cancel, &bench_stall, &bench_files,
 };
 #define THEMES (sizeof(themes) / sizeof(themes[0]))
 
