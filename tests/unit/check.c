@@ -1,7 +1,7 @@
 /*
  * The test runner's own tests: what tests/check.h promises.
  */
-#include "check.h"
+#include "support/support.h"
 
 static void *fail_in_thread(void *arg) {
     CHECK_EQ(1, 2);
@@ -61,4 +61,19 @@ TEST(counts_are_scaled) {
     CHECK_EQ(check_scaled(1), 1);
     CHECK_EQ(unsetenv("CHECK_SCALE"), 0);
     CHECK_EQ(check_scaled(1000), 1000);
+}
+
+TEST(no_workers_are_for_cells_with_a_bound_thread) {
+    /* Elsewhere nobody would run a test's tasks: a rig has as many as the library takes then. */
+    rig r;
+    CHECK_EQ(setenv("THRUM_WORKERS", "0", 1), 0);
+    CHECK_EQ(setenv("CHECK_BOUND", "1", 1), 0);
+    rig_init(&r);
+    CHECK_EQ(r.config.workers, 0);
+    CHECK_EQ(unsetenv("CHECK_BOUND"), 0);
+    rig_init(&r);
+    CHECK(r.config.workers != 0);
+    rig_start(&r);
+    CHECK(thrum_sched_parallelism(r.sched) >= 1);
+    rig_stop(&r);
 }
