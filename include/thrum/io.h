@@ -18,7 +18,9 @@
  *
  * Every call returns -EBADF for a stale thrum_io, and -ESHUTDOWN for one that the parent of a fork
  * has made; a wait that begins while the system has no descriptor or no memory for it returns
- * -EMFILE, -ENFILE, -ENOMEM or -ENOSPC, having done nothing. Other codes are the system's for the
+ * -EMFILE, -ENFILE, -ENOMEM or -ENOSPC, having done nothing. In a sandbox without epoll or
+ * eventfd it returns what that says, -ENOSYS mostly: a wait of a plain thread, in thrum_io_wait
+ * too, needs an eventfd, that of a task both. Other codes are the system's for the
  * descriptor (-ECONNRESET, -EPIPE, ...). No call raises SIGPIPE.
  */
 #ifndef THRUM_IO_H

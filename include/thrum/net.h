@@ -71,10 +71,11 @@ typedef struct thrum_listen_options {
  *
  * "handed:" takes over a socket that a service manager has opened: systemd for a unit with a
  * .socket, or another one that sets LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES (there the names are:
- * FileDescriptorName= of systemd). Each call gives one that was not given before, of this name or,
- * without one, of any; all of them are closed on exec from then on. Of the options only those are
- * heeded that are about what is accepted; the rest is the manager's. A close leaves the socket open
- * at the manager's, with the connections that wait there.
+ * FileDescriptorName= of systemd). Each call gives the first that was not given before: of this
+ * name or, without one, of all, whatever kind it is, so a program that is handed several kinds, as
+ * listeners and datagrams, names them; all of them are closed on exec from then on. Of the options
+ * only those are heeded that are about what is accepted; the rest is the manager's. A close leaves
+ * the socket open at the manager's, with the connections that wait there.
  *
  * Errors, with nothing made: -EINVAL for an address or options that make no sense, -ENAMETOOLONG,
  * those of thrum_resolve; of "handed:" -ENOENT when the process was handed no socket, or no more of
