@@ -1,10 +1,11 @@
 /*
- * ask.c: having operations made: by the engine, or by the caller itself. See operation.h.
+ * ask.c: having operations made: by a ring, by a thread, or by the caller itself. See operation.h.
  */
 #include <errno.h>
 
 #include "core/state/fiber_state.h"
-#include "file/operation.h"
+#include "file/pool.h"
+#include "file/ring.h"
 #include "io/call.h"
 
 bool th_operation_is_late(thrum_time deadline) {
@@ -23,7 +24,9 @@ int64_t th_operation_ask(th_operation *operation, thrum_time deadline) {
     } else if (th_operation_is_late(deadline)) {
         code = -ETIMEDOUT;
     } else {
-        code = th_file_pool.ask(operation, deadline);
+        int ended;
+        const bool by_ring = operation->begins && th_ring_ask(operation, deadline, &ended);
+        code = by_ring ? ended : th_file_pool_ask(operation, deadline);
         th_call_has_waited();
     }
     operation->had = !code;
@@ -32,7 +35,7 @@ int64_t th_operation_ask(th_operation *operation, thrum_time deadline) {
 
 void th_operation_drop(th_operation *operation) {
     if (operation->asked) {
-        th_file_pool.drop(operation);
+        th_file_pool_drop(operation);
     } else {
         th_operation_free(operation);
     }

@@ -54,17 +54,19 @@ static void move(const transfer *t, char *piece, size_t size) {
     }
 }
 
-/* -EAGAIN: it would have to wait, or the system cannot say. */
+/* -EAGAIN: it would have to wait; -EOPNOTSUPP: the system cannot say. */
 static int64_t try_now(const transfer *t) {
     const th_os_part first = {(char *)t->parts->base + t->skip, t->parts->size - t->skip};
     const th_os_part *parts = t->skip ? &first : (const th_os_part *)(const void *)t->parts;
     const unsigned n = t->skip ? 1 : t->n;
     const int64_t done = t->write ? th_os_file_writev_now(t->io.fd, parts, n, t->offset)
                                   : th_os_file_readv_now(t->io.fd, parts, n, t->offset);
-    return done == -EOPNOTSUPP || done == -ENOSYS ? -EAGAIN : done;
+    /* What refuses the call itself may be a sandbox; the plain one tells what is true of the file. */
+    return done == -ENOSYS || done == -EPERM ? -EOPNOTSUPP : done;
 }
 
-static int64_t by_operation(transfer *t, bool aligned) {
+/* `begins`: the system can begin it without waiting for its end. */
+static int64_t by_operation(transfer *t, bool aligned, bool begins) {
     const size_t size = t->left < PIECE_MAX ? t->left : PIECE_MAX;
     const bool end = t->offset == TH_OS_FILE_END;
     const th_os_file_request request = {.call = !t->write ? TH_OS_FILE_READ
@@ -76,6 +78,7 @@ static int64_t by_operation(transfer *t, bool aligned) {
     if (n) {
         return n;
     }
+    operation->begins = begins && !end;
     if (t->write) {
         move(t, operation->request.bytes, size);
     }
@@ -95,9 +98,11 @@ static int64_t step(transfer *t, const th_record *record) {
     if (th_operation_is_late(t->deadline)) {
         return -ETIMEDOUT;
     }
-    const bool eager = record->eager;
-    const int64_t n = eager ? try_now(t) : -EAGAIN;
-    return n == -EAGAIN ? by_operation(t, !eager) : n;
+    if (record->way != TH_FILE_TRIES) {
+        return by_operation(t, true, record->way == TH_FILE_BEGINS);
+    }
+    const int64_t n = try_now(t);
+    return n == -EAGAIN || n == -EOPNOTSUPP ? by_operation(t, false, n == -EAGAIN) : n;
 }
 
 /* By a caller that uses the record. */

@@ -34,9 +34,13 @@ static void close_unknown(th_operation *operation) {
     }
 }
 
+static th_file_way way_of(int fd, bool waits) {
+    return !waits ? TH_FILE_TRIES : th_os_file_begins(fd) ? TH_FILE_BEGINS : TH_FILE_WAITS;
+}
+
 static int adopt(thrum_io *out, int fd, const th_os_file_request *r) {
     const bool waits = r->flags & (TH_OS_FILE_DIRECT | TH_OS_FILE_SYNC);
-    const int code = r->kind == TH_OS_FILE ? th_record_adopt_file(out, fd, !waits)
+    const int code = r->kind == TH_OS_FILE ? th_record_adopt_file(out, fd, way_of(fd, waits))
                                            : th_record_adopt(out, fd, r->kind, true);
     if (code) {
         (void)th_os_io_close(fd);
@@ -73,7 +77,7 @@ int thrum_file_adopt(thrum_io *out, int fd) {
     if (code != -EPERM) {
         return code ? code : -EINVAL;
     }
-    return th_record_adopt_open_file(out, fd, &identity, !th_os_file_waits(fd));
+    return th_record_adopt_open_file(out, fd, &identity, way_of(fd, th_os_file_waits(fd)));
 }
 
 /* ---- the file as a whole ---- */

@@ -27,20 +27,10 @@ struct th_operation {
     bool had;             /* a caller has had the result */
     bool made;            /* the call was made */
     bool asked;           /* an engine has it */
+    bool begins;          /* a transfer that the system can begin and not wait for (ring.h) */
     th_record *record[2]; /* in use until it ends */
     const char *told;     /* what reports call it, its own text */
 };
-
-typedef struct th_file_engine {
-    const char *name;
-    /* Has the call made unless it was asked for, and waits. 0: it is done; or the code that has
-     * ended the wait: then it goes on, or is never begun. */
-    int (*ask)(th_operation *operation, thrum_time deadline);
-    /* The caller's reference is given up. */
-    void (*drop)(th_operation *operation);
-} th_file_engine;
-
-extern const th_file_engine th_file_pool;
 
 /*
  * Makes an operation of a request whose paths are the caller's, with a buffer of `room` bytes,

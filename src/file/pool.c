@@ -3,7 +3,7 @@
  */
 #include <errno.h>
 
-#include "file/operation.h"
+#include "file/pool.h"
 
 #define THREADS_MAX 32u
 #define HANGING_MAX 992u
@@ -11,28 +11,61 @@
 #define LINGER THRUM_S(5)
 
 static void run(th_job *job) {
-    th_operation_make((th_operation *)(void *)job);
+    th_operation *operation = (th_operation *)(void *)job;
+    if (!operation->made) { /* else a ring has, and it is only to be ended */
+        th_operation_make(operation);
+    }
 }
 
 static void end(th_job *job) {
     th_operation_free((th_operation *)(void *)job);
 }
 
-static th_jobs jobs = {.name = "thrum-file",
-                       .run = run,
-                       .end = end,
-                       .threads_max = THREADS_MAX,
-                       .hanging_max = HANGING_MAX,
-                       .patience = PATIENCE,
-                       .linger = LINGER};
+th_jobs th_file_jobs = {.name = "thrum-file",
+                        .run = run,
+                        .end = end,
+                        .threads_max = THREADS_MAX,
+                        .hanging_max = HANGING_MAX,
+                        .patience = PATIENCE,
+                        .linger = LINGER};
+#define jobs th_file_jobs
 
-static int ask(th_operation *operation, thrum_time deadline) {
+static void init(th_waiter *me, const th_operation *operation) {
+    th_waiter_init(me, TH_ON_FILE, (void *)(uintptr_t)operation->told);
+    me->timed = true;
+}
+
+void th_file_pool_join(th_operation *operation, th_waiter *me,
+                       void (*begin)(th_jobs *jobs, th_job *job)) {
+    th_jobs_begin(&jobs);
+    init(me, operation);
+    th_lock_acquire(&jobs.lock);
+    operation->asked = true;
+    begin(&jobs, &operation->job);
+    th_jobs_join(&jobs, &operation->job, me);
+    th_lock_release(&jobs.lock);
+}
+
+int th_file_pool_wait(th_operation *operation, th_waiter *me, thrum_time deadline) {
+    const int code = th_jobs_wait(&jobs, &operation->job, me, deadline);
+    return code ? code : operation->job.code;
+}
+
+void th_file_pool_put(th_operation *operation) {
+    th_jobs_begin(&jobs);
+    th_lock_acquire(&jobs.lock);
+    operation->asked = true;
+    const th_jobs_call call = th_jobs_put(&jobs, &operation->job);
+    th_lock_release(&jobs.lock);
+    th_jobs_called(&jobs, call);
+}
+
+int th_file_pool_ask(th_operation *operation, thrum_time deadline) {
     th_job *job = &operation->job;
     th_waiter me;
     th_jobs_call call = {0};
     th_jobs_begin(&jobs);
-    th_waiter_init(&me, TH_ON_FILE, (void *)(uintptr_t)operation->told);
-    me.timed = true;
+    init(&me, operation);
     th_lock_acquire(&jobs.lock);
     operation->asked = true;
     if (job->state == TH_JOB_DONE && !job->code) { /* since it was asked before */
@@ -45,15 +78,12 @@ static int ask(th_operation *operation, thrum_time deadline) {
     th_jobs_join(&jobs, job, &me);
     th_lock_release(&jobs.lock);
     th_jobs_called(&jobs, call);
-    const int code = th_jobs_wait(&jobs, job, &me, deadline);
-    return code ? code : job->code;
+    return th_file_pool_wait(operation, &me, deadline);
 }
 
-static void drop(th_operation *operation) {
+void th_file_pool_drop(th_operation *operation) {
     th_jobs_drop(&jobs, &operation->job);
 }
-
-const th_file_engine th_file_pool = {"threads", ask, drop};
 
 void th_file_read_figures(th_file_figures *out) {
     th_lock_acquire(&jobs.lock);

@@ -138,7 +138,7 @@ typedef struct origin {
     bool alone; /* nothing else has the description */
     bool shared;
     bool pooled;
-    bool eager;
+    th_file_way way;
 } origin;
 
 /* `identity`: NULL for a fresh one. */
@@ -167,7 +167,7 @@ static int take_over(thrum_io *out, int fd, origin from, const th_os_identity *i
         record->nonblocking = !was;
         record->shared = from.shared;
         record->pooled = from.pooled;
-        record->eager = from.eager;
+        record->way = (uint8_t)from.way;
         record->locking = false;
         record->locked = TH_OS_FILE_LOCK_NONE;
         record->known = identity != NULL;
@@ -196,18 +196,19 @@ int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool poole
     return take_over(out, fd, from, NULL);
 }
 
-int th_record_adopt_file(thrum_io *out, int fd, bool eager) {
+int th_record_adopt_file(thrum_io *out, int fd, th_file_way way) {
     const origin from = {.kind = TH_OS_FILE,
                          .fresh = true,
                          .alone = true,
                          .shared = true, /* nothing of it is changed */
                          .pooled = true,
-                         .eager = eager};
+                         .way = way};
     return take_over(out, fd, from, NULL);
 }
 
-int th_record_adopt_open_file(thrum_io *out, int fd, const th_os_identity *identity, bool eager) {
-    const origin from = {.kind = TH_OS_FILE, .shared = true, .pooled = true, .eager = eager};
+int th_record_adopt_open_file(thrum_io *out, int fd, const th_os_identity *identity,
+                              th_file_way way) {
+    const origin from = {.kind = TH_OS_FILE, .shared = true, .pooled = true, .way = way};
     return take_over(out, fd, from, identity);
 }
 
@@ -288,7 +289,14 @@ int th_record_hand_over(th_record *record, int fd) {
 
 /* ---- events, and who is told of them ---- */
 
+#define KEY_OF_RECORD (UINT64_C(1) << 32) /* the turn in it is odd */
+static th_ring_event xring_event;
+
 static void event(th_worker *by, uint64_t key, uint32_t bits) {
+    if (th_unlikely(!(key & KEY_OF_RECORD))) {
+        th_load_relaxed (&xring_event)(by, (uint32_t)key); /* relaxed: set before the key was */
+        return;
+    }
     th_record *record = th_record_at((int)(uint32_t)key);
     /* relaxed: an event of an earlier turn has a holder try in vain, no more */
     if (th_unlikely(th_load_relaxed(&record->xturn) != (uint32_t)(key >> 32))) {
@@ -335,6 +343,13 @@ static void leave_all(void *instance) {
 }
 
 static const th_driver driver = {.name = "io", .stop = leave_all};
+
+int th_record_add_ring(thrum_sched *sched, unsigned worker, int fd, uint32_t number,
+                       th_ring_event on_event) {
+    th_poller *poller;
+    th_store_relaxed(&xring_event, on_event); /* relaxed: always the same one */
+    return th_poll_add_at(sched, worker, fd, number, event, &poller);
+}
 
 /* With the lock: whether this scheduler is told already. */
 static bool has_joined(const th_record *record, const thrum_sched *sched) {

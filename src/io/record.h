@@ -13,6 +13,13 @@
 
 typedef struct th_poller th_poller;
 
+/* How transfers of a file are made (file/bytes.c). */
+typedef enum th_file_way {
+    TH_FILE_WAITS,  /* by a thread that waits for the device */
+    TH_FILE_BEGINS, /* they are begun, and the system goes on by itself */
+    TH_FILE_TRIES   /* what the system has in memory at once; the rest in one of these ways */
+} th_file_way;
+
 /* A scheduler whose fibers are told of the descriptor's readiness. */
 typedef struct th_joined {
     struct th_joined *next;
@@ -34,7 +41,7 @@ typedef struct th_record {
     bool nonblocking; /* O_NONBLOCK was set here, and is taken back */
     bool shared;      /* others use the description: nothing of it is changed */
     bool pooled;      /* its calls may wait, so they are made on the blocking pool (shared.h) */
-    bool eager;       /* of a file: transfers are tried without waiting first (file/transfer.c) */
+    uint8_t way;      /* of a file: a th_file_way */
     bool locking;     /* an operation is at its lock (file/lock.c), */
     uint8_t locked;   /* which is this one, a TH_OS_FILE_LOCK_... */
     bool known;       /* `identity` is */
@@ -64,11 +71,12 @@ int th_record_adopt(thrum_io *out, int fd, th_os_kind kind, bool fresh);
  */
 int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool pooled);
 
-/* The same for a file that the library has just opened. `eager`: as in the record. */
-int th_record_adopt_file(thrum_io *out, int fd, bool eager);
+/* The same for a file that the library has just opened. */
+int th_record_adopt_file(thrum_io *out, int fd, th_file_way way);
 
 /* The same for one that the program has opened, and may have given to the library before. */
-int th_record_adopt_open_file(thrum_io *out, int fd, const th_os_identity *identity, bool eager);
+int th_record_adopt_open_file(thrum_io *out, int fd, const th_os_identity *identity,
+                              th_file_way way);
 
 /*
  * Uses are of calls that nothing waits for: operations on files. A close leaves the descriptor to
@@ -88,6 +96,14 @@ int th_record_hand_over(th_record *record, int fd);
  * lasts. 0, -EBADF (it is over), or a code of the system's.
  */
 int th_record_join(th_record *record, uint32_t turn, thrum_sched *sched);
+
+/*
+ * Adds a descriptor that is in no record, that of a ring (file/ring.c), to the set of a worker: its
+ * events go to the function, the same in all calls, with the number.
+ */
+typedef void (*th_ring_event)(th_worker *by, uint32_t number);
+int th_record_add_ring(thrum_sched *sched, unsigned worker, int fd, uint32_t number,
+                       th_ring_event on_event);
 
 /*
  * With the lock, and both directions held for good: no scheduler is told any more, and the turn is

@@ -14,6 +14,7 @@
 #include "platform/context.h"
 #include "platform/descriptor.h"
 #include "platform/file.h"
+#include "platform/ring.h"
 #include "platform/process.h"
 #include "platform/signal.h"
 #include "platform/socket.h"

@@ -52,7 +52,7 @@ CHECK_UNUSED static int fds_open(void) {
             continue;
         what[size] = '\0';
         n += strstr(what, "eventfd") == NULL && strstr(what, "eventpoll") == NULL &&
-             strstr(what, "timerfd") == NULL;
+             strstr(what, "timerfd") == NULL && strstr(what, "io_uring") == NULL;
     }
     closedir(dir);
     return n;
@@ -64,9 +64,15 @@ CHECK_UNUSED static th_file_figures figures(void) {
     return f;
 }
 
-/* From now on nothing is done at once: all goes to the threads. */
+/* From now on nothing is done at once: it goes to the rings or, without those, to the threads. */
 CHECK_UNUSED static void only_operations(bool on) {
     th_os_fail(TH_OS_FAULT_FILE_NOW, 0, on ? UINT32_MAX : 0);
+}
+
+/* The system has no rings for transfers that begin from now on. */
+CHECK_UNUSED static void no_rings(bool on) {
+    th_os_fail(TH_OS_FAULT_RING, 0, on ? UINT32_MAX : 0);
+    th_os_fail(TH_OS_FAULT_RING_PUT, 0, on ? UINT32_MAX : 0);
 }
 
 CHECK_UNUSED static thrum_io opened(const char *path, unsigned flags) {

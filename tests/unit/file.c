@@ -11,16 +11,18 @@
 #define RW (THRUM_FILE_READ | THRUM_FILE_WRITE)
 #define NEW (RW | THRUM_FILE_CREATE | THRUM_FILE_EXCLUSIVE)
 
-/* Runs the body with what is done at once, and then with operations only. */
+/* Runs the body with what is done at once, then with operations only: by rings, and by threads. */
 static int either_way(thrum_fn fn) {
     char path[64];
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         const int before = fds_open();
-        only_operations(i == 1);
+        only_operations(i >= 1);
+        no_rings(i == 2);
         in_dir(path);
         CHECK_EQ(fn(NULL), 0);
         out_of_dir(path);
         only_operations(false);
+        no_rings(false);
         CHECK_EQ(fds_open(), before);
     }
     return 0;

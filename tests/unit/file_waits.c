@@ -67,6 +67,7 @@ static void begin(rig *r, const char *text) {
     io = opened("a", NEW);
     CHECK_EQ(thrum_file_pwrite(io, text, strlen(text), 0, THRUM_FOREVER), strlen(text));
     only_operations(true);
+    no_rings(true);
     atomic_store(&hangs, true);
 }
 
@@ -75,6 +76,7 @@ static void end(void) {
     atomic_store(&hangs, false);
     SPIN_UNTIL(fds_open() == fds_before);
     only_operations(false);
+    no_rings(false);
     CHECK_EQ(figures().waiting, 0);
     CHECK_EQ(unlink("a"), 0);
     out_of_dir(dir_path);

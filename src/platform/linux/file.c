@@ -77,6 +77,15 @@ static int64_t open_file(request *r) {
     return fd;
 }
 
+#define BEHIND_THE_END (INT64_C(1) << 40) /* of most files; another one reads a page of its end */
+
+bool th_os_file_begins(int fd) {
+    static char never_read[TH_OS_FILE_ALIGNMENT] __attribute__((aligned(TH_OS_FILE_ALIGNMENT)));
+    const th_os_part part = {never_read, sizeof never_read};
+    const int64_t n = th_os_file_readv_now(fd, &part, 1, BEHIND_THE_END);
+    return n == 0 || n == -EAGAIN;
+}
+
 bool th_os_file_waits(int fd) {
     const int saved = th_os_errno_get();
     const int flags = fcntl(fd, F_GETFL);

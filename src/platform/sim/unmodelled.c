@@ -87,6 +87,11 @@ int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64
     return -EOPNOTSUPP;
 }
 
+bool th_os_file_begins(int fd) {
+    (void)fd;
+    return false;
+}
+
 bool th_os_file_waits(int fd) {
     (void)fd;
     return false;

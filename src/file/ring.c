@@ -1,0 +1,346 @@
+/*
+ * ring.c: see ring.h.
+ *
+ * Rings are never freed: an event that comes late finds one, which may be another worker's by then,
+ * and takes what has ended there. A transfer that nobody waits for any more may outlive the
+ * scheduler: then a thread takes the ring over until it is empty.
+ */
+#include "file/ring.h"
+
+#include <errno.h>
+
+#include "base/atomic.h"
+#include "core/control/atfork.h"
+#include "core/ready/poll.h"
+#include "core/ready/waiter.h"
+#include "core/state/driver.h"
+#include "core/state/thread.h"
+#include "core/state/worker.h"
+#include "file/pool.h"
+#include "sync/waitlist.h"
+
+#define ENTRIES TH_LIMIT(128u, 2u) /* transfers of a ring at a time */
+#define TAKEN_MAX TH_LIMIT(32u, 2u)
+#define CHUNK 32u /* rings that are made at a time */
+#define CHUNKS 64u
+
+typedef struct ring {
+    th_lock lock; /* protects all that follows */
+    th_os_ring os;
+    bool taken;   /* it belongs to a worker, or to a thread that empties it */
+    bool emptied; /* by that thread, and nobody else */
+    uint32_t number;
+    unsigned in_flight;
+    th_os_ring_end ends[TAKEN_MAX];
+} ring;
+
+/* What the driver keeps of a scheduler: a ring's number and one, for each worker; 0: none yet. */
+typedef struct rings_of {
+    thrum_sched *sched;
+    uint32_t refused; /* the system has said that there are no rings here */
+    uint32_t of[];    /* each is its worker's, until the stop */
+} rings_of;
+
+static th_lock table_lock; /* protects `taken` of all rings, and the table's growth */
+static ring *xchunks[CHUNKS];
+static uint64_t xtransfers;
+
+static ring *ring_at(uint32_t number) {
+    /* pairs: grow; the chunk's rings */
+    return &th_load_acquire(&xchunks[number / CHUNK])[number % CHUNK];
+}
+
+uint64_t th_ring_transfers(void) {
+    return th_load_relaxed(&xtransfers); /* relaxed: a figure */
+}
+
+/* ---- the table ---- */
+
+/* In the child of a fork, on its only thread: the rings, and what is in them, are the parent's. */
+static void in_child(void) {
+    th_lock_init(&table_lock);
+    for (unsigned c = 0; c < CHUNKS && xchunks[c]; c++) {
+        for (unsigned i = 0; i < CHUNK; i++) {
+            ring *r = &xchunks[c][i];
+            if (r->taken) {
+                th_os_ring_abandon(&r->os);
+            }
+            *r = (ring){.number = r->number};
+        }
+    }
+}
+
+/* With the table's lock. */
+static bool grow(unsigned c) {
+    ring *chunk = th_os_map(CHUNK * sizeof *chunk);
+    for (unsigned i = 0; chunk && i < CHUNK; i++) {
+        chunk[i].number = c * CHUNK + i;
+    }
+    if (chunk) {
+        th_store_release(&xchunks[c], chunk); /* pairs: ring_at; the chunk's rings */
+    }
+    return chunk != NULL;
+}
+
+/* A ring that is nobody's; NULL: no memory, or too many. */
+static ring *take_one(void) {
+    ring *found = NULL;
+    th_atfork_in_child(in_child);
+    th_lock_acquire(&table_lock);
+    for (unsigned n = 0; n < CHUNKS * CHUNK && !found; n++) {
+        if (n % CHUNK == 0 && !xchunks[n / CHUNK] && !grow(n / CHUNK)) {
+            break;
+        }
+        ring *r = &xchunks[n / CHUNK][n % CHUNK];
+        found = r->taken ? NULL : r;
+    }
+    if (found) {
+        found->taken = true;
+    }
+    th_lock_release(&table_lock);
+    return found;
+}
+
+static void give_back(ring *r) {
+    th_lock_acquire(&table_lock);
+    r->taken = false;
+    th_lock_release(&table_lock);
+}
+
+unsigned th_rings_open(void) {
+    unsigned n = 0;
+    th_lock_acquire(&table_lock);
+    for (unsigned c = 0; c < CHUNKS && xchunks[c]; c++) {
+        for (unsigned i = 0; i < CHUNK; i++) {
+            n += xchunks[c][i].taken;
+        }
+    }
+    th_lock_release(&table_lock);
+    return n;
+}
+
+/* ---- the end of a transfer ---- */
+
+/* What says nothing of the file: a thread makes the transfer, and has what it says. */
+static bool is_no_result(int64_t result) {
+    return result == -ECANCELED || result == -EAGAIN || result == -EINTR || result == -EINVAL ||
+           result == -EOPNOTSUPP;
+}
+
+/* With the ring's lock; `by`: the worker that has the event, in its context, or NULL. */
+static void end_one(th_worker *by, const th_os_ring_end *end) {
+    th_operation *operation = (th_operation *)(uintptr_t)end->key;
+    th_waiter *chain = NULL;
+    th_jobs_call call = {0};
+    th_lock_acquire(&th_file_jobs.lock);
+    const bool forgotten = th_jobs_is_forgotten(&operation->job);
+    operation->result = end->result;
+    operation->made = forgotten || !is_no_result(end->result);
+    if (forgotten || !operation->made) { /* its end may wait for the system, too */
+        call = th_jobs_to_thread(&th_file_jobs, &operation->job);
+    } else {
+        chain = th_jobs_done(&th_file_jobs, &operation->job);
+    }
+    th_lock_release(&th_file_jobs.lock);
+    th_jobs_called(&th_file_jobs, call);
+    while (chain) {
+        th_waiter *next = chain->next;
+        if (by) {
+            th_poll_wake(by, chain);
+        } else {
+            th_waiter_let_go(chain);
+        }
+        chain = next;
+    }
+}
+
+/* With the ring's lock. */
+static void take_ends(ring *r, th_worker *by) {
+    unsigned n;
+    do {
+        n = th_os_ring_take(&r->os, r->ends, TAKEN_MAX);
+        r->in_flight -= n;
+        for (unsigned i = 0; i < n; i++) {
+            end_one(by, &r->ends[i]);
+        }
+    } while (n == TAKEN_MAX);
+}
+
+/* In the worker's context, perhaps on a task's stack. */
+static void on_event(th_worker *by, uint32_t number) {
+    ring *r = ring_at(number);
+    th_lock_acquire(&r->lock);
+    if (r->in_flight && !r->emptied) {
+        take_ends(r, by);
+    }
+    th_lock_release(&r->lock);
+}
+
+/* ---- a scheduler's end ---- */
+
+/* Blocks the thread until nothing is under way, and closes the ring. */
+static void empty_one(ring *r) {
+    th_lock_acquire(&r->lock);
+    while (take_ends(r, NULL), r->in_flight) {
+        th_lock_release(&r->lock);
+        th_os_ring_wait(&r->os); /* nobody else uses it: it is emptied, and its worker is gone */
+        th_lock_acquire(&r->lock);
+    }
+    th_os_ring_close(&r->os);
+    r->emptied = false;
+    th_lock_release(&r->lock);
+    give_back(r);
+}
+
+static int64_t empty(th_operation *operation) {
+    empty_one(ring_at((uint32_t)operation->request.offset));
+    return 0;
+}
+
+/* 0, or -ENOMEM: it has to be emptied here. */
+static int leave_to_thread(const ring *r) {
+    const th_os_file_request request = {.offset = (int64_t)r->number};
+    th_operation *operation;
+    const int code = th_operation_new(&operation, &request, 0, false);
+    if (!code) {
+        operation->make = empty;
+        th_file_pool_put(operation);
+        th_operation_drop(operation);
+    }
+    return code;
+}
+
+static void let_go(ring *r) {
+    th_lock_acquire(&r->lock);
+    const bool busy = r->in_flight != 0;
+    r->emptied = true;
+    th_lock_release(&r->lock);
+    if (!busy || leave_to_thread(r)) {
+        empty_one(r);
+    }
+}
+
+static void stop(void *instance) {
+    rings_of *rings = instance;
+    const unsigned n = rings->sched->workers_count;
+    for (unsigned i = 0; i < n; i++) {
+        if (rings->of[i]) {
+            let_go(ring_at(rings->of[i] - 1));
+        }
+    }
+    th_sched_free(rings->sched, rings);
+}
+
+/* ---- a worker's ring ---- */
+
+static const th_driver driver = {.name = "rings", .stop = stop};
+
+static rings_of *rings_of_sched(thrum_sched *sched) {
+    void **slot = th_sched_driver_slot(sched, &driver);
+    if (!slot) {
+        return NULL; /* GCOVR_EXCL_LINE: there is a place for each driver */
+    }
+    void *rings = th_load_acquire(slot); /* pairs: rings_of_sched; what another caller made */
+    if (!rings) {
+        rings_of *made =
+            th_sched_alloc(sched, sizeof *made + sched->workers_count * sizeof(uint32_t));
+        if (made) {
+            made->sched = sched;
+        }
+        /* pairs: rings_of_sched; publishes it, or takes over what a caller that was first made */
+        if (!made || th_cas_acq_rel_acquire_both(slot, &rings, (void *)made)) {
+            return made;
+        }
+        th_sched_free(sched, made);
+    }
+    return rings;
+}
+
+/* Whether rings are wanted in this process: "epoll" leaves files to threads. */
+static bool are_wanted(void) {
+    const char *word = th_os_env("THRUM_IO");
+    return !word || word[0] != 'e';
+}
+
+static int open_ring(ring *r, thrum_sched *sched, unsigned worker) {
+    int code = th_os_ring_open(&r->os, ENTRIES);
+    if (!code) {
+        code = th_record_add_ring(sched, worker, r->os.fd, r->number, on_event);
+        if (code) {
+            th_os_ring_close(&r->os);
+        }
+    }
+    return code;
+}
+
+/* Whether a later try may find what this one did not. */
+static bool may_come(int code) {
+    return code == -EMFILE || code == -ENFILE || code == -ENOMEM || code == -ENOSPC;
+}
+
+/* The ring of the calling worker, opened if need be; NULL: there is none to be had. */
+static ring *own(th_worker *worker) {
+    rings_of *rings = rings_of_sched(worker->sched);
+    uint32_t *mine = rings ? &rings->of[worker->index] : NULL;
+    if (!rings || *mine) {
+        return rings ? ring_at(*mine - 1) : NULL;
+    }
+    if (th_load_relaxed(&rings->refused)) { /* relaxed: a hint */
+        return NULL;
+    }
+    ring *r = are_wanted() ? take_one() : NULL;
+    const int code = r ? open_ring(r, worker->sched, worker->index) : -ENOSYS;
+    if (!code) {
+        *mine = r->number + 1;
+        return r;
+    }
+    if (r) {
+        give_back(r);
+    }
+    if (!may_come(code)) {
+        th_store_relaxed(&rings->refused, 1u); /* relaxed: a hint, which saves calls in vain */
+    }
+    return NULL;
+}
+
+/* ---- asking ---- */
+
+/* 0, or a code: nothing was begun. */
+static int put(ring *r, th_operation *operation) {
+    const th_os_file_request *q = &operation->request;
+    const th_os_transfer transfer = {.fd = q->fd,
+                                     .write = q->call == TH_OS_FILE_WRITE,
+                                     .bytes = q->bytes,
+                                     .size = q->size,
+                                     .offset = q->offset};
+    th_lock_acquire(&r->lock);
+    int code = r->in_flight == ENTRIES ? -EBUSY : 0;
+    code = code ? code : th_os_ring_put(&r->os, &transfer, (uint64_t)(uintptr_t)operation);
+    r->in_flight += !code;
+    if (!code) {
+        take_ends(r, NULL); /* what the system had in memory by now has ended */
+    }
+    th_lock_release(&r->lock);
+    return code;
+}
+
+bool th_ring_ask(th_operation *operation, thrum_time deadline, int *code) {
+    th_worker *worker = th_here();
+    ring *r = worker && !worker->bound ? own(worker) : NULL;
+    th_jobs_call call = {0};
+    th_waiter me;
+    if (!r) {
+        return false;
+    }
+    th_file_pool_join(operation, &me, th_jobs_begun);
+    if (put(r, operation)) {
+        th_lock_acquire(&th_file_jobs.lock);
+        call = th_jobs_to_thread(&th_file_jobs, &operation->job);
+        th_lock_release(&th_file_jobs.lock);
+        th_jobs_called(&th_file_jobs, call);
+    } else {
+        th_add_relaxed(&xtransfers, 1u); /* relaxed: a figure */
+    }
+    *code = th_file_pool_wait(operation, &me, deadline);
+    return true;
+}

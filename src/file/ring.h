@@ -1,0 +1,23 @@
+/*
+ * ring.h: transfers of files that the system makes without a thread (platform/ring.h); the states,
+ * the protocol and the argument are in file/README.md.
+ *
+ * A ring belongs to the thread of one worker, which alone puts transfers into it. Whoever looks at
+ * the set that it is in takes their ends: with the ring's lock.
+ */
+#ifndef TH_FILE_RING_H
+#define TH_FILE_RING_H
+
+#include "file/operation.h"
+
+/*
+ * Has the transfer of an operation made by the ring of the calling worker, and waits; as
+ * th_file_engine's `ask`. False: there is no ring here, or it is full, and nothing was begun.
+ */
+bool th_ring_ask(th_operation *operation, thrum_time deadline, int *code);
+
+/* Figures for tests: transfers that rings have begun, and rings that are open. */
+uint64_t th_ring_transfers(void);
+unsigned th_rings_open(void);
+
+#endif
