@@ -16,12 +16,13 @@
 
 #define PAUSE_FIRST THRUM_MS(1)
 #define PAUSE_LONGEST THRUM_MS(50)
+#define OTHERS 1 /* others have the lock, or are at it */
 
 /* With the record's lock: begins to lock, and tells what is locked. */
 static int begin(void *ctx, th_record *record) {
     uint32_t *before = ctx;
     if (record->locking) {
-        return -EAGAIN;
+        return OTHERS;
     }
     record->locking = true;
     *before = record->locked;
@@ -30,20 +31,19 @@ static int begin(void *ctx, th_record *record) {
 
 static void end(th_operation *operation) {
     th_record *record = operation->record[0];
-    const bool locked = operation->made && !operation->result;
+    bool locked = operation->made && !operation->result;
     if (locked && !operation->had) {
         th_os_file_request back = {
             .call = TH_OS_FILE_LOCK, .fd = operation->request.fd, .flags = operation->kept};
-        (void)th_os_file_do(&back);
+        locked = th_os_file_do(&back) != 0; /* others share what was exclusive */
     }
     th_lock_acquire(&record->lock);
-    record->locked =
-        (uint8_t)(locked && operation->had ? operation->request.flags : operation->kept);
+    record->locked = (uint8_t)(locked ? operation->request.flags : operation->kept);
     record->locking = false;
     th_lock_release(&record->lock);
 }
 
-/* -EAGAIN: others have it. */
+/* 0, OTHERS, or a code. */
 static int try_once(thrum_io io, uint32_t kind, thrum_time deadline) {
     const th_os_file_request request = {.call = TH_OS_FILE_LOCK, .flags = kind};
     th_operation *operation;
@@ -56,6 +56,8 @@ static int try_once(thrum_io io, uint32_t kind, thrum_time deadline) {
     if (!code) {
         operation->finish = end;
         code = (int)th_operation_ask(operation, deadline);
+        /* Without the call there was no thread to make it. */
+        code = code == -EAGAIN && operation->had ? OTHERS : code;
     }
     th_operation_drop(operation);
     return code;
@@ -64,7 +66,7 @@ static int try_once(thrum_io io, uint32_t kind, thrum_time deadline) {
 static int lock(thrum_io io, uint32_t kind, thrum_time deadline) {
     thrum_time pause = PAUSE_FIRST;
     int code;
-    while ((code = try_once(io, kind, deadline)) == -EAGAIN) {
+    while ((code = try_once(io, kind, deadline)) == OTHERS) {
         const thrum_time until = thrum_after(pause);
         code = thrum_sleep_until(until < deadline ? until : deadline);
         if (code) {
@@ -89,7 +91,7 @@ int thrum_file_lock(thrum_io io, unsigned kind, thrum_time deadline) {
 int thrum_file_try_lock(thrum_io io, unsigned kind) {
     const uint32_t wanted = kind_of(kind);
     const int code = wanted ? try_once(io, wanted, THRUM_FOREVER) : -EINVAL;
-    return code == -EAGAIN ? -EBUSY : code;
+    return code == OTHERS ? -EBUSY : code;
 }
 
 int thrum_file_unlock(thrum_io io) {

@@ -105,13 +105,23 @@ static int64_t write_all(int fd, const th_os_file_request *r) {
     return n < 0 ? n : 0;
 }
 
+/*
+ * The permissions of a file, or 0: there is none, or it is a link, which is replaced and says nothing
+ * of them. Without those bits that lend the owner's rights: the new file may have another one.
+ */
+static uint32_t mode_of(const char *path) {
+    th_os_file_request look = {
+        .call = TH_OS_FILE_LOOK, .path = path, .flags = TH_OS_FILE_LINK_ITSELF};
+    const bool is_file = th_os_file_do(&look) == 0 && look.info.kind == TH_OS_FILE_REGULAR;
+    return is_file ? look.info.mode & 0777 : 0;
+}
+
 /* The permissions, the bytes, and the device. */
 static int64_t fill(int fd, const th_os_file_request *r) {
     int64_t code = 0;
     th_os_file_request mode = {.call = TH_OS_FILE_CHMOD, .fd = fd, .mode = r->mode};
     if (!mode.mode) {
-        th_os_file_request look = {.call = TH_OS_FILE_LOOK, .path = r->path};
-        mode.mode = th_os_file_do(&look) == 0 ? look.info.mode : 0;
+        mode.mode = mode_of(r->path);
     }
     if (mode.mode) {
         code = th_os_file_do(&mode);
@@ -120,7 +130,8 @@ static int64_t fill(int fd, const th_os_file_request *r) {
     return code ? code : flush(fd, false);
 }
 
-static int64_t flush_directory(const char *path) {
+/* The directory of a path, open to be flushed; or a code. */
+static int open_directory(const char *path) {
     char name[PATH_BYTES] = ".";
     const size_t length = directory_of(path);
     if (length) {
@@ -130,17 +141,11 @@ static int64_t flush_directory(const char *path) {
     th_os_file_request open = {.call = TH_OS_FILE_OPEN,
                                .path = name,
                                .flags = TH_OS_FILE_FOR_READING | TH_OS_FILE_DIRECTORY};
-    const int fd = (int)th_os_file_do(&open);
-    if (fd < 0) {
-        return fd;
-    }
-    const int64_t code = flush(fd, true);
-    (void)th_os_io_close(fd);
-    return code;
+    return (int)th_os_file_do(&open);
 }
 
-static int64_t replace(th_operation *operation) {
-    const th_os_file_request *r = &operation->request;
+/* The name under which the bytes are written is free again afterwards, whatever happens. */
+static int64_t put_in_place(const th_os_file_request *r) {
     char name[PATH_BYTES];
     const int fd = make_beside(r, name);
     if (fd < 0) {
@@ -155,9 +160,20 @@ static int64_t replace(th_operation *operation) {
     }
     if (code) {
         (void)th_os_file_do(&(th_os_file_request){.call = TH_OS_FILE_UNLINK, .path = name});
-        return code;
     }
-    return flush_directory(r->path);
+    return code;
+}
+
+static int64_t replace(th_operation *operation) {
+    const th_os_file_request *r = &operation->request;
+    const int directory = open_directory(r->path); /* first: a refusal changes nothing */
+    if (directory < 0) {
+        return directory;
+    }
+    int64_t code = put_in_place(r);
+    code = code ? code : flush(directory, true);
+    (void)th_os_io_close(directory);
+    return code;
 }
 
 int thrum_file_replace(const char *path, const void *from, size_t size, unsigned mode,

@@ -254,6 +254,50 @@ TEST(no_thread_for_an_operation) {
     out_of_dir(path);
 }
 
+static int try_lock_result(void *arg) {
+    (void)arg;
+    return thrum_file_try_lock(io, THRUM_FILE_WRITE);
+}
+
+static int lock_result(void *arg) {
+    (void)arg;
+    return thrum_file_lock(io, THRUM_FILE_WRITE, thrum_after_s(30));
+}
+
+TEST(no_thread_is_not_taken_for_a_lock_of_others) {
+    /* Nobody has locked the file: the calls say what is missing, and work when it is there. */
+    rig r;
+    rig_begin(&r, 1);
+    in_dir(path);
+    const int fd = open("a", O_CREAT | O_RDWR, 0600);
+    CHECK_EQ(thrum_file_adopt(&io, fd), 0);
+    th_os_fail_thread(0, 2);
+    CHECK_EQ(rig_run(&r, try_lock_result, NULL), -EAGAIN);
+    CHECK_EQ(rig_run(&r, lock_result, NULL), -EAGAIN);
+    CHECK_EQ(rig_run(&r, try_lock_result, NULL), 0);
+    CHECK_EQ(thrum_io_close(io), 0);
+    rig_stop(&r);
+    CHECK_EQ(unlink("a"), 0);
+    out_of_dir(path);
+}
+
+/* ---- a file that is replaced ---- */
+
+TEST(a_replacement_that_is_refused_changes_nothing) {
+    /* The directory is opened first, then what is put beside the file. */
+    char text[8];
+    in_dir(path);
+    CHECK_EQ(thrum_file_replace("a", "old", 3, 0, THRUM_FOREVER), 0);
+    for (unsigned after = 0; after < 2; after++) {
+        th_os_fail_with(TH_OS_FAULT_FILE + TH_OS_FILE_OPEN, -EACCES, after, 1);
+        CHECK_EQ(thrum_file_replace("a", "new", 3, 0, THRUM_FOREVER), -EACCES);
+        CHECK_EQ(thrum_file_load("a", text, sizeof text, THRUM_FOREVER), 3);
+        CHECK(memcmp(text, "old", 3) == 0);
+    }
+    CHECK_EQ(unlink("a"), 0);
+    out_of_dir(path); /* nothing is left beside it */
+}
+
 /* ---- what is cut short ---- */
 
 static int cut_body(void *arg) {
