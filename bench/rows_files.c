@@ -1,6 +1,6 @@
 /*
  * rows_files.c: reading files: what a read of the system's memory costs, and how late others are
- * while many fibers read a file that the system has to fetch from the disc.
+ * while many fibers read a file that the system has to fetch from the disk.
  *
  * The file is made in $TMPDIR, or /var/tmp, and has no name while it is used.
  */
@@ -32,13 +32,13 @@ static int make_file(uint64_t size) {
     memset(piece, 'x', sizeof(piece));
     for (uint64_t at = 0; at < size; at += PIECE) {
         if (pwrite(fd, piece, PIECE, (off_t)at) != PIECE)
-            bench_skip("the disc has no room for %llu MB", (unsigned long long)(size >> 20));
+            bench_skip("the disk has no room for %llu MB", (unsigned long long)(size >> 20));
     }
     return fd;
 }
 
 static thrum_io take_over(int fd) {
-    /* By its path, since only what is opened as a file has the calls of files. */
+    /* By its path. What thrum_file_adopt takes over has the calls of files, too. */
     char path[64];
     thrum_io io;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);

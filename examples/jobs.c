@@ -5,8 +5,8 @@
  *
  * reads a command a line from FILE, or from its input. N of them run at a time (as many as there
  * are processors). After one that fails no more are begun, and those that run end, unless -k says
- * to go on; then the status is 1. Ctrl-C kills all that run, with what they have started, and the
- * status is 130.
+ * to go on; then the status is 1. Ctrl-C kills all that run, with what they have started in their
+ * groups, and the status is 130.
  */
 #include <fcntl.h>
 #include <signal.h>

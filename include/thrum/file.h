@@ -14,20 +14,22 @@
  * the caller is cancelled, at once, also when the system hangs. Then the operation was not begun,
  * or it goes on without the caller: what it does is done all the same, sooner or later, with its
  * own copies of paths and bytes. So after such a code a file may be renamed, written, or gone, or
- * will be; what an open would have opened is closed. Past its deadline no call tries anything.
+ * will be; what an open would have opened is closed. Past its deadline no call tries anything; what
+ * a directory or a buffer of changes holds already is told all the same.
  *
  * A close (thrum_io_close) does not wait for operations: they go on to their end, and the system
  * has the descriptor's number back when the last of them has ended. Calls that are under way stop
  * after the present operation: with what was transferred, or -EBADF. thrum_io_release of such a
- * descriptor returns a duplicate, with another number.
+ * descriptor returns a duplicate, with another number, or -EMFILE: then it is closed when the last
+ * operation has ended.
  *
- * Other errors: -EINVAL for NULL, unknown flags and negative offsets; -ENOMEM; -EAGAIN when no
- * thread could be had and none exists; -ENAMETOOLONG for paths of 4096 bytes and more; those of
- * thrum/io.h for a stale thrum_io; and the system's (-ENOENT, -EACCES, -EISDIR, -ENOSPC, -EIO,
- * ...). Beyond the size that the process may give a file (RLIMIT_FSIZE) the system raises SIGXFSZ,
- * which ends the program; with that ignored the code is -EFBIG.
- * Each call says 0 where it names no other result. Paths are the process's: relative ones begin at
- * its working directory at the time when the operation is made.
+ * Other errors: -EINVAL for unknown flags, for negative offsets, and for NULL, but of the memory
+ * for bytes, which has to be there; -ENOMEM; -EAGAIN when no thread could be had and none exists;
+ * -ENAMETOOLONG for paths of 4096 bytes and more; those of thrum/io.h for a stale thrum_io; and the
+ * system's (-ENOENT, -EACCES, -EISDIR, -ENOSPC, -EIO, ...). Beyond the size that the process may
+ * give a file (RLIMIT_FSIZE) the system raises SIGXFSZ, which ends the program; with that ignored
+ * the code is -EFBIG. Each call says 0 where it names no other result. Paths are the process's:
+ * relative ones begin at its working directory at the time when the operation is made.
  */
 #ifndef THRUM_FILE_H
 #define THRUM_FILE_H
@@ -120,10 +122,11 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_load(const char *path, void *to, si
  * Replaces a file by one with these bytes, at once and durably: whoever opens it finds the old
  * bytes or the new ones, also after a power failure, and when this returns 0 the new ones. It
  * writes another file in the same directory (.thrum-...), waits until the device has it, renames
- * it, and waits until the device has the directory. On an error the old file is as it was; at a
- * deadline or a cancel it may be replaced yet. A process that is killed meanwhile leaves the other
- * file behind. `mode`: its permissions; 0: those of the file that is there, else 0666 less the
- * umask. A symbolic link is replaced, not what it points to.
+ * it, and waits until the device has the directory. On an error the old file is as it was, or, if
+ * only the directory could not be brought to the device, the new one is in its place, which a power
+ * failure may undo; at a deadline or a cancel it may be replaced yet. A process that is killed
+ * meanwhile leaves the other file behind. `mode`: its permissions; 0: those of the file that is
+ * there, else 0666 less the umask. A symbolic link is replaced, not what it points to.
  */
 THRUM_API THRUM_NODISCARD int thrum_file_replace(const char *path, const void *from, size_t size,
                                                  unsigned mode, thrum_time deadline);
@@ -156,7 +159,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_allocate(thrum_io io, int64_t offset, u
 typedef enum thrum_file_kind {
     THRUM_FILE_UNKNOWN,
     THRUM_FILE_REGULAR,
-    THRUM_FILE_FOLDER,
+    THRUM_FILE_FOLDER, /* a directory; THRUM_FILE_DIRECTORY is a flag of opens */
     THRUM_FILE_SYMLINK,
     THRUM_FILE_FIFO,
     THRUM_FILE_SOCKET,
@@ -240,12 +243,14 @@ THRUM_API void thrum_dir_close(thrum_dir *dir);
 /* ---- locks ---- */
 
 /*
- * Lock a whole file, against other processes and other opens of it: shared (for READ), or
- * exclusive (for WRITE). The lock belongs to this open, to none of its callers: two of them may
- * have it, and a lock of the other kind takes the place of the first one. It ends with
- * thrum_file_unlock or a close. Such locks are advisory. While others have it, it is tried again,
- * at first after a millisecond, later every 50. thrum_file_try_lock says -EBUSY then. After any
- * error the lock is as it was before.
+ * Lock a whole file, against other processes and other opens of it: shared (for READ), or exclusive
+ * (for WRITE). The lock belongs to this open, to none of its callers: two of them may have it, and
+ * a lock of the other kind takes the place of the first one. It ends with thrum_file_unlock or a
+ * close. Such locks are advisory. While others have it, it is tried again, at first after a
+ * millisecond, later every 50. thrum_file_try_lock says -EBUSY then. After an error the lock is as
+ * it was before, with one exception: a change from exclusive to shared that came too late may stay,
+ * if another process has got the shared lock meanwhile. thrum_file_try_lock also says -EBUSY while
+ * another caller with the same thrum_io is locking it.
  */
 THRUM_API THRUM_NODISCARD int thrum_file_lock(thrum_io io, unsigned kind, thrum_time deadline);
 THRUM_API THRUM_NODISCARD int thrum_file_try_lock(thrum_io io, unsigned kind);

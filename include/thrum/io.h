@@ -70,8 +70,9 @@ THRUM_API THRUM_NODISCARD int thrum_io_adopt(thrum_io *out, int fd);
 THRUM_API THRUM_NODISCARD int thrum_io_adopt_shared(thrum_io *out, int fd);
 
 /*
- * Gives a descriptor back as it was: it returns its number, and `io` is stale. Calls that wait
- * under it return -EBADF first, as for thrum_io_close. Any thread may call it. It may suspend.
+ * Gives a descriptor back as it was: it returns its number (of a file with operations under way
+ * that of a duplicate, thrum/file.h), and `io` is stale. Calls that wait under it return -EBADF
+ * first, as for thrum_io_close. Any thread may call it. It may suspend.
  */
 THRUM_API THRUM_NODISCARD int thrum_io_release(thrum_io io);
 
@@ -132,8 +133,9 @@ THRUM_API THRUM_NODISCARD thrum_case thrum_io_case(thrum_io io, unsigned bit);
  *
  * A task and a bound thread may call it, also the task's own body: then it takes effect when the
  * body returns. It never suspends. Errors, with the task still the caller's: -EINVAL unless `bits`
- * is one direction; -EBUSY when a task waits for this direction, or the task is posted; -EMFILE for
- * numbers of more than 4 million; -ESRCH on a plain thread; those of thrum_task_post.
+ * is one direction; -EBUSY when a task waits for this direction, or the task is posted; -EPERM for
+ * a file, which is always ready; -EMFILE for numbers of more than 4 million; -ESRCH on a plain
+ * thread; those of thrum_task_post.
  */
 THRUM_API THRUM_NODISCARD int thrum_io_on(thrum_io io, unsigned bits, thrum_task *task);
 THRUM_API THRUM_NODISCARD int thrum_io_on_until(thrum_io io, unsigned bits, thrum_task *task,

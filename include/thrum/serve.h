@@ -32,7 +32,8 @@ typedef struct thrum_serve_options {
     thrum_time drain;        /* how long connections may go on at the end; default: 10 s */
     thrum_event *stop;       /* when it is signaled the server ends; NULL: none */
     const int *stop_signals; /* the same for these signals, a list that 0 ends; NULL: none */
-    /* Called once, in the caller's task, before the first connection is accepted; NULL: none. */
+    /* Called once, by the caller of thrum_serve, before the first connection is accepted; NULL:
+     * none. */
     void (*started)(thrum_io listener, void *arg);
 } thrum_serve_options;
 
@@ -48,12 +49,13 @@ typedef struct thrum_serve_options {
  * shared out among the workers in turn. Where no descriptor is left to accept with, it tries again
  * when a connection of its own has ended, and every 100 ms. In dumps and traces the task of a
  * connection is named by its descriptor and the listener's address, "fd 12 of tcp:127.0.0.1:80",
- * unless the function gives it another name (thrum_set_name).
+ * unless the function gives it another name (thrum_set_name), and the one that accepts is named
+ * "serves tcp:127.0.0.1:80"; names are cut after 31 bytes.
  *
- * A lack of memory, the system's or the program's (-ENOMEM, -ENOBUFS), is no such thing that comes
- * back by itself, and the connection may be lost: the server drains, and returns it. A program that
- * would rather go on calls thrum_serve again on the same listener, whose backlog has kept those
- * that came meanwhile; a pause of its own keeps that from being a loop.
+ * A lack of memory, the system's or the program's (-ENOMEM, -ENOBUFS), does not end by itself, and
+ * the connection may be lost: so the server drains, and returns the code. A program that would
+ * rather go on calls thrum_serve again on the same listener, whose backlog has kept those that came
+ * meanwhile. It pauses before: otherwise it would do nothing else while the lack lasts.
  *
  * It serves until the listener is closed, `stop` or one of the signals comes, the caller is
  * cancelled, or accepting fails. Then it *drains*: it accepts no more, connections that wait in

@@ -31,7 +31,8 @@
  *
  * An error of the system when writing sticks: whatever is written later returns it, and so does the
  * close; so a program may look there only. Deadlines, cancels, and a lack of memory or descriptors
- * never stick: not -ENOSPC of a wait either, when the user has too many descriptors in sets.
+ * never stick. -ENOSPC of a wait, when the user has too many descriptors in sets, does not stick in
+ * a stream over a descriptor; over calls (thrum_stream_open_over) -ENOSPC always does.
  */
 #ifndef THRUM_STREAM_H
 #define THRUM_STREAM_H
@@ -228,8 +229,8 @@ THRUM_API size_t thrum_stream_buffered(const thrum_stream *stream);
  *
  * A task and a bound thread may call it, also the task's own body: then it takes effect when the
  * body returns. It is a call of the reader's, and never suspends. Errors, with the task still the
- * caller's: those of thrum_io_on, -EBUSY also where another one reads from a shared stream at this
- * moment.
+ * caller's: those of thrum_io_on, without -EPERM; -EBUSY also where another one reads from a shared
+ * stream at this moment; -EOPNOTSUPP for a stream over calls that has nothing buffered.
  */
 THRUM_API THRUM_NODISCARD int thrum_stream_on(thrum_stream *stream, thrum_task *task);
 THRUM_API THRUM_NODISCARD int thrum_stream_on_until(thrum_stream *stream, thrum_task *task,
