@@ -119,7 +119,7 @@ static int64_t splice_some(copying *c, th_inside *from, th_inside *to, th_leftov
         left[0] = left[1] = TH_LEFT_MORE;
     } else if (n == -EAGAIN) {
         c->wants = THRUM_IO_READ | THRUM_IO_WRITE; /* it does not say which */
-    } else if (n == -EINVAL || n == -ENOSYS || n == -EOPNOTSUPP) {
+    } else if (n == -EINVAL || n == -ENOSYS || n == -EOPNOTSUPP || n == -EPERM) {
         c->manner = c->socket ? PEEK : HANDS;
         return 1;
     } else if (n < 0) {

@@ -82,8 +82,11 @@ bool th_os_pollset_is_ready(const th_os_pollset *set);
 #define TH_OS_SETS_MAX 16u
 int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigned n, int64_t deadline);
 
-/* Sets the wake-up. Any thread, as long as the set is open. Takes it back: its owner alone. */
-void th_os_pollset_wake(const th_os_pollset *set);
+/*
+ * Sets the wake-up, as long as the set is open: 0, or -EBADF. Any thread. Takes it back: its owner
+ * alone.
+ */
+int th_os_pollset_wake(const th_os_pollset *set);
 void th_os_pollset_wake_take(const th_os_pollset *set);
 
 /* A wake-up without a set, for a thread that waits for one descriptor (th_os_io_poll). */
@@ -154,8 +157,8 @@ int th_os_io_unread(int fd, size_t n);
 /*
  * Moves up to n bytes from one descriptor to another, of which one is a pipe, and neither waits
  * (th_os_io_nonblocking). Returns their number, 0 at the end; -EAGAIN: the one is empty, or the
- * other one full; -EINVAL, -ENOSYS or -EOPNOTSUPP: the system cannot do that with these two; or its
- * code. Where nobody reads any more it is -EPIPE, and the calling thread gets no signal.
+ * other one full; -EINVAL, -ENOSYS, -EOPNOTSUPP or -EPERM: the system cannot do that with these
+ * two, or not here; or its code. Where nobody reads any more it is -EPIPE, and the calling thread gets no signal.
  */
 int64_t th_os_io_splice(int from, int to, size_t n);
 

@@ -8,8 +8,8 @@
 #include "core/ready/alarm.h"
 #include "core/ready/bound_wake.h"
 #include "core/ready/submit.h"
-#include "core/ready/wake.h"
 #include "core/ready/waiter.h"
+#include "core/ready/wake.h"
 #include "platform/platform.h"
 
 /* ---- adding ---- */
@@ -198,13 +198,21 @@ static TH_NO_TSAN bool hand_out(th_worker *by, th_poller *poller, const th_os_ev
     return true;
 }
 
+/* Looks at the code of a wait. */
+static inline int check_open(const th_poller *poller, int n) {
+    if (th_unlikely(n == -EBADF || n == -EINVAL)) {
+        th_poller_refuse(poller->sched);
+    }
+    return n;
+}
+
 /* As hand_out: with `next` the worker has nothing else to do. */
 static TH_NO_TSAN bool look(th_worker *by, th_poller *poller, bool next) {
     th_os_event events[TH_POLL_EVENTS];
     /* relaxed: for looks of others, as of about now */
     th_store_relaxed(&poller->xlooked_at, th_os_ticks());
     th_count(&by->counters.xpolls, 1);
-    int n = th_os_pollset_wait(&poller->set, events, TH_POLL_EVENTS, 0);
+    const int n = check_open(poller, th_os_pollset_wait(&poller->set, events, TH_POLL_EVENTS, 0));
     by->poller.found = 0;
     return n > 0 && hand_out(by, poller, events, (unsigned)n, next);
 }
@@ -390,7 +398,8 @@ TH_NO_TSAN int th_poll_sleep(th_worker *worker, int64_t deadline) {
     th_count(&worker->counters.xpolls, 1);
     int n = worker->sentinel ? sleep_as_sentinel(worker, &deadline) : 1;
     if (n > 0) {
-        n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, deadline);
+        n = check_open(poller,
+                       th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, deadline));
         poller->got = n > 0 ? (unsigned)n : 0;
         n = n == 0 ? -ETIMEDOUT : n;
     }

@@ -32,7 +32,9 @@ static uint32_t notify_sleeper(th_worker *target, uint32_t clear, uint32_t give)
 /* Wakes a sleeper that was notified where it sleeps: `before` is the word as it was. */
 static void wake_where_it_sleeps(th_worker *target, uint32_t before) {
     if (th_unlikely((before & TH_SLEEP_POLLING) != 0)) {
-        th_os_pollset_wake(&target->poller.set);
+        if (th_unlikely(th_os_pollset_wake(&target->poller.set))) {
+            th_poller_refuse(target->sched);
+        }
     } else {
         th_os_futex_wake(&target->xsleep, 1);
     }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "core/state/panic.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 
@@ -16,6 +17,15 @@ void th_poller_init(th_poller *poller, thrum_sched *sched, th_worker *owner) {
 void th_poller_close(th_poller *poller) {
     if (poller->xopen) {
         th_os_pollset_close(&poller->set);
+    }
+}
+
+/* A program that closes descriptors which are not its own takes the workers' sleep away. */
+void th_poller_refuse(thrum_sched *sched) {
+    if (!sched->abandoned) { /* in the child of a fork the library has closed it */
+        th_panic(sched,
+                 "thrum: the program has closed a descriptor of the scheduler's, by which it "
+                 "waits for others");
     }
 }
 

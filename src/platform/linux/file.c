@@ -147,9 +147,20 @@ static int64_t write_at(request *r) {
     return pwrite(r->fd, r->bytes, size_of(r), r->offset);
 }
 
+/* Without the system's call only a file that is open to append is sure to grow at its end. */
 static int64_t add(request *r) {
     const struct iovec part = {r->bytes, size_of(r)};
-    return syscall(SYS_pwritev2, r->fd, &part, 1L, 0L, 0L, RWF_APPEND);
+    const int64_t n = syscall(SYS_pwritev2, r->fd, &part, 1L, 0L, 0L, RWF_APPEND);
+    const int code = n < 0 ? th_os_errno_get() : 0;
+    if (code != ENOSYS && code != EOPNOTSUPP && code != EPERM) {
+        return n;
+    }
+    const int flags = fcntl(r->fd, F_GETFL);
+    if (flags >= 0 && flags & O_APPEND) {
+        return write(r->fd, part.iov_base, part.iov_len);
+    }
+    th_os_errno_set(code);
+    return n;
 }
 
 /* By hands: to another file system, or of files that the system makes up. */

@@ -19,6 +19,7 @@
 
 #include "base/atomic.h"
 #include "platform/faults.h"
+#include "platform/linux/above.h"
 
 #define EVENTS_MAX 64
 
@@ -56,8 +57,7 @@ int th_os_wakeup_open(void) {
         return -EMFILE;
     }
     int saved = th_os_errno_get();
-    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    int code = fd < 0 ? -th_os_errno_get() : fd;
+    int code = above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     th_os_errno_set(saved);
     return code;
 }
@@ -72,12 +72,19 @@ void th_os_wakeup_close(int wakeup) {
  * Workers call these two in their own context, on the stack of a task: so the thread sanitizer must
  * see no access to a local there (base/annotate.h).
  */
-void th_os_wakeup_set(int wakeup) {
+static int set_wakeup(int wakeup) {
     static const uint64_t one = 1;
     int saved = th_os_errno_get();
-    while (write(wakeup, &one, sizeof one) < 0 && th_os_errno_get() == EINTR) {
-    } /* EAGAIN: the counter is full, so it is set */
+    int code;
+    do {
+        code = write(wakeup, &one, sizeof one) < 0 ? -th_os_errno_get() : 0;
+    } while (code == -EINTR); /* EAGAIN: the counter is full, so it is set */
     th_os_errno_set(saved);
+    return code == -EBADF ? code : 0;
+}
+
+void th_os_wakeup_set(int wakeup) {
+    (void)set_wakeup(wakeup);
 }
 
 void th_os_wakeup_take(int wakeup) {
@@ -103,8 +110,8 @@ int th_os_pollset_open(th_os_pollset *out) {
     *out = (th_os_pollset){.set = -1, .wake = -1};
     int code = th_os_fails(TH_OS_FAULT_POLLSET) ? -EMFILE : 0;
     if (!code) {
-        out->set = epoll_create1(EPOLL_CLOEXEC);
-        code = out->set < 0 ? -th_os_errno_get() : 0;
+        out->set = above_standard(epoll_create1(EPOLL_CLOEXEC));
+        code = out->set < 0 ? out->set : 0;
     }
     if (!code) {
         out->wake = th_os_wakeup_open();
@@ -159,8 +166,7 @@ int th_os_alarm_open(void) {
         return -EMFILE;
     }
     int saved = th_os_errno_get();
-    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    int code = fd < 0 ? -th_os_errno_get() : fd;
+    int code = above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
     th_os_errno_set(saved);
     return code;
 }
@@ -282,8 +288,8 @@ bool th_os_pollset_is_ready(const th_os_pollset *set) {
     return th_os_io_poll(set->set, TH_OS_IN, -1, 0) > 0;
 }
 
-void th_os_pollset_wake(const th_os_pollset *set) {
-    th_os_wakeup_set(set->wake);
+int th_os_pollset_wake(const th_os_pollset *set) {
+    return set_wakeup(set->wake);
 }
 
 void th_os_pollset_wake_take(const th_os_pollset *set) {

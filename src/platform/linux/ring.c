@@ -15,6 +15,7 @@
 
 #include "base/atomic.h"
 #include "platform/faults.h"
+#include "platform/linux/above.h"
 
 #ifndef SYS_io_uring_setup /* the same on all processors that thrum knows */
 #define SYS_io_uring_setup 425
@@ -111,10 +112,8 @@ int th_os_ring_open(th_os_ring *out, unsigned most) {
         return -EPERM;
     }
     const int saved = th_os_errno_get();
-    out->fd = (int)syscall(SYS_io_uring_setup, most, &setup);
-    int code = out->fd < 0                               ? -th_os_errno_get()
-               : (setup.features & FEATURES) != FEATURES ? -ENOSYS
-                                                         : 0;
+    out->fd = above_standard((int)syscall(SYS_io_uring_setup, most, &setup));
+    int code = out->fd < 0 ? out->fd : (setup.features & FEATURES) != FEATURES ? -ENOSYS : 0;
     code = code ? code : map_all(out, &setup);
     if (code) {
         th_os_ring_close(out);

@@ -389,9 +389,10 @@ bool th_os_pollset_is_ready(const th_os_pollset *set) {
     return sim_set_ready(sim_number_file(set->set));
 }
 
-void th_os_pollset_wake(const th_os_pollset *set) {
+int th_os_pollset_wake(const th_os_pollset *set) {
     sim_reads(set, sizeof *set);
     th_os_wakeup_set(set->wake);
+    return 0;
 }
 
 void th_os_pollset_wake_take(const th_os_pollset *set) {
