@@ -96,7 +96,11 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_pwrite(thrum_io io, const void *fro
 THRUM_API THRUM_NODISCARD int64_t thrum_file_pwritev(thrum_io io, const thrum_iovec *parts,
                                                      unsigned n, int64_t offset,
                                                      thrum_time deadline);
-/* Writes at the end, wherever that is; what others append does not come inside a piece. */
+/*
+ * Writes at the end, wherever that is; what others append does not come inside a piece. Where the
+ * system has no call for it (before Linux 4.16, some sandboxes) only a file that was opened with
+ * THRUM_FILE_APPEND can: others say what the system says, -EOPNOTSUPP or -ENOSYS.
+ */
 THRUM_API THRUM_NODISCARD int64_t thrum_file_append(thrum_io io, const void *from, size_t size,
                                                     thrum_time deadline);
 
@@ -126,7 +130,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_load(const char *path, void *to, si
  * only the directory could not be brought to the device, the new one is in its place, which a power
  * failure may undo; at a deadline or a cancel it may be replaced yet. A process that is killed
  * meanwhile leaves the other file behind. `mode`: its permissions; 0: those of the file that is
- * there, else 0666 less the umask. A symbolic link is replaced, not what it points to.
+ * there, without set-user-ID and the like, else 0666 less the umask. A symbolic link is replaced,
+ * not what it points to.
  */
 THRUM_API THRUM_NODISCARD int thrum_file_replace(const char *path, const void *from, size_t size,
                                                  unsigned mode, thrum_time deadline);

@@ -298,6 +298,31 @@ TEST(a_replacement_that_is_refused_changes_nothing) {
     out_of_dir(path); /* nothing is left beside it */
 }
 
+static unsigned mode_of(const char *name) {
+    struct stat s;
+    CHECK_EQ(lstat(name, &s), 0);
+    CHECK(S_ISREG(s.st_mode));
+    return s.st_mode & 07777;
+}
+
+TEST(a_replacement_lends_no_rights) {
+    /* Not those of the old one's owner, nor those of what a link points to. */
+    const mode_t mask = umask(022);
+    in_dir(path);
+    CHECK_EQ(close(open("a", O_CREAT | O_WRONLY, 0600)), 0);
+    CHECK_EQ(chmod("a", 06750), 0);
+    CHECK_EQ(symlink("a", "b"), 0);
+    CHECK_EQ(thrum_file_replace("b", "new", 3, 0, THRUM_FOREVER), 0);
+    CHECK_EQ(mode_of("b"), 0644);
+    CHECK_EQ(mode_of("a"), 06750);
+    CHECK_EQ(thrum_file_replace("a", "new", 3, 0, THRUM_FOREVER), 0);
+    CHECK_EQ(mode_of("a"), 0750);
+    CHECK_EQ(unlink("a"), 0);
+    CHECK_EQ(unlink("b"), 0);
+    out_of_dir(path);
+    umask(mask);
+}
+
 /* ---- what is cut short ---- */
 
 static int cut_body(void *arg) {
