@@ -106,7 +106,7 @@ static void watch(thrum_process *process) {
     process->unwatched = th_os_pollset_add(&reaper.set, process->os.fd, (uintptr_t)process) != 0;
     if (process->unwatched) {
         reaper.late = true;
-        th_os_pollset_wake(&reaper.set);
+        (void)th_os_pollset_wake(&reaper.set);
     }
 }
 
