@@ -61,7 +61,7 @@ static int64_t try_now(const transfer *t) {
     const unsigned n = t->skip ? 1 : t->n;
     const int64_t done = t->write ? th_os_file_writev_now(t->io.fd, parts, n, t->offset)
                                   : th_os_file_readv_now(t->io.fd, parts, n, t->offset);
-    /* What refuses the call itself may be a sandbox; the plain one tells what is true of the file. */
+    /* What refuses the call may be a sandbox; the plain one tells what is true of the file. */
     return done == -ENOSYS || done == -EPERM ? -EOPNOTSUPP : done;
 }
 

@@ -62,10 +62,8 @@ static void in_child(void) {
     for (unsigned c = 0; c < CHUNKS && xchunks[c]; c++) {
         for (unsigned i = 0; i < CHUNK; i++) {
             ring *r = &xchunks[c][i];
-            if (r->taken) {
-                th_os_ring_abandon(&r->os);
-            }
-            *r = (ring){.number = r->number};
+            th_os_ring_abandon(&r->os);
+            *r = (ring){.os = {.fd = -1}, .number = r->number};
         }
     }
 }
@@ -74,6 +72,7 @@ static void in_child(void) {
 static bool grow(unsigned c) {
     ring *chunk = th_os_map(CHUNK * sizeof *chunk);
     for (unsigned i = 0; chunk && i < CHUNK; i++) {
+        chunk[i].os.fd = -1;
         chunk[i].number = c * CHUNK + i;
     }
     if (chunk) {

@@ -106,8 +106,9 @@ static int64_t write_all(int fd, const th_os_file_request *r) {
 }
 
 /*
- * The permissions of a file, or 0: there is none, or it is a link, which is replaced and says nothing
- * of them. Without those bits that lend the owner's rights: the new file may have another one.
+ * The permissions of a file, or 0: there is none, or it is a link, which is replaced and says
+ * nothing of them. Without those bits that lend the owner's rights: the new file may have another
+ * one.
  */
 static uint32_t mode_of(const char *path) {
     th_os_file_request look = {

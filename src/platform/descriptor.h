@@ -158,7 +158,8 @@ int th_os_io_unread(int fd, size_t n);
  * Moves up to n bytes from one descriptor to another, of which one is a pipe, and neither waits
  * (th_os_io_nonblocking). Returns their number, 0 at the end; -EAGAIN: the one is empty, or the
  * other one full; -EINVAL, -ENOSYS, -EOPNOTSUPP or -EPERM: the system cannot do that with these
- * two, or not here; or its code. Where nobody reads any more it is -EPIPE, and the calling thread gets no signal.
+ * two, or not here; or its code. Where nobody reads any more it is -EPIPE, and the calling thread
+ * gets no signal.
  */
 int64_t th_os_io_splice(int from, int to, size_t n);
 

@@ -163,7 +163,7 @@ TEST(what_a_ring_refuses_a_thread_makes) {
 }
 
 TEST(without_rings_threads_make_all) {
-    /* The system refuses them: once for good, or for want of descriptors, when it is asked again. */
+    /* The system refuses them: for good, or for want of memory, when it is asked again. */
     rig r;
     begin(&r);
     th_os_fail(TH_OS_FAULT_RING, 0, UINT32_MAX);
@@ -184,6 +184,7 @@ TEST(without_rings_threads_make_all) {
 }
 
 TEST(the_environment_may_ask_for_threads) {
+    /* THRUM_IO=epoll. */
     rig r;
     begin(&r);
     CHECK_EQ(setenv("THRUM_IO", "epoll", 1), 0);

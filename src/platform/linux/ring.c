@@ -139,7 +139,9 @@ void th_os_ring_close(th_os_ring *ring) {
 
 void th_os_ring_abandon(th_os_ring *ring) {
     const int saved = th_os_errno_get();
-    (void)close(ring->fd);
+    if (ring->fd >= 0) {
+        (void)close(ring->fd);
+    }
     *ring = (th_os_ring){.fd = -1};
     th_os_errno_set(saved);
 }
@@ -167,14 +169,14 @@ int th_os_ring_put(th_os_ring *ring, const th_os_transfer *t, uint64_t key) {
         .size = t->size > 1 && th_os_fails(TH_OS_FAULT_FILE_SHORT) ? 1 : (uint32_t)t->size,
         .key = key};
     ring->sq_array[at] = at;
-    /* pairs: the kernel, in the call below; the entry */
-    th_store_release(ring->sq_tail, tail + 1);
+    /* relaxed: the system looks in the call below, on this thread */
+    th_store_relaxed(ring->sq_tail, tail + 1);
     const int saved = th_os_errno_get();
     const long n = syscall(SYS_io_uring_enter, ring->fd, 1L, 0L, 0L, NULL, 0L);
     int code = 0;
     if (n != 1) { /* the system has taken nothing, and looks at the tail in such a call alone */
         code = n < 0 ? -th_os_errno_get() : -EAGAIN;
-        th_store_release(ring->sq_tail, tail); /* pairs: the kernel; as above */
+        th_store_relaxed(ring->sq_tail, tail); /* relaxed: as above */
     }
     th_os_errno_set(saved);
     return code;
@@ -183,7 +185,7 @@ int th_os_ring_put(th_os_ring *ring, const th_os_transfer *t, uint64_t key) {
 TH_NO_TSAN unsigned th_os_ring_take(th_os_ring *ring, th_os_ring_end ends[], unsigned max) {
     const cq_entry *entries = ring->cq_entries;
     uint32_t head = *ring->cq_head; /* written here alone, by a caller at a time */
-    /* pairs: the kernel, which has written the results before */
+    /* pairs: th_os_ring_put; the kernel, which that has called, has written the results before */
     const uint32_t tail = th_load_acquire(ring->cq_tail);
     unsigned n = 0;
     if (th_os_fails(TH_OS_FAULT_RING_LATE)) {
@@ -194,7 +196,8 @@ TH_NO_TSAN unsigned th_os_ring_take(th_os_ring *ring, th_os_ring_end ends[], uns
         const bool lost = th_os_fails(TH_OS_FAULT_RING_TAKE);
         ends[n++] = (th_os_ring_end){e->key, lost ? -ECANCELED : e->result};
     }
-    th_store_release(ring->cq_head, head); /* pairs: the kernel; the places are free again */
+    /* pairs: th_os_ring_put; the kernel writes into these places again */
+    th_store_release(ring->cq_head, head);
     return n;
 }
 
