@@ -196,6 +196,9 @@ void sim_file_drop(sim_file *file) {
     case SIM_SET:
         set_close(file);
         break;
+    case SIM_RING:
+        sim_ring_close(file);
+        break;
     default:
         break;
     }
@@ -245,6 +248,8 @@ uint32_t sim_file_ready(sim_file *file) {
         return file->at <= sim_now() ? SIM_READY_IN : 0;
     case SIM_SET:
         return sim_set_ready(file) ? SIM_READY_IN : 0;
+    case SIM_RING:
+        return SIM_READY_OUT | (sim_ring_ready(file) ? SIM_READY_IN : 0);
     default:
         return SIM_READY_IN | SIM_READY_OUT;
     }

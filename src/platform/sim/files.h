@@ -32,6 +32,8 @@
 #define SIM_SETS 8u
 #define SIM_ITEMS 16u
 #define SIM_POLLS 8u
+#define SIM_RINGS 4u
+#define SIM_TRANSFERS 4u
 
 /* What a file is ready for, in the kernel's words. */
 #define SIM_READY_IN 1u
@@ -64,6 +66,7 @@ typedef enum sim_kind {
     SIM_WAKEUP,
     SIM_ALARM,
     SIM_SET,
+    SIM_RING,
     SIM_REGULAR /* always ready */
 } sim_kind;
 
@@ -86,6 +89,22 @@ typedef struct sim_set {
     sim_item items[SIM_ITEMS];
 } sim_set;
 
+/* A transfer that the system makes by itself. Its memory is written when its end is taken. */
+typedef struct sim_transfer {
+    th_os_transfer asked;
+    uint64_t key;
+    int64_t at; /* when it ends; INT64_MAX: the place is free */
+    int64_t result;
+    bool told; /* its end has given its event */
+    sim_order order;
+} sim_transfer;
+
+typedef struct sim_ring {
+    bool used;
+    uint32_t word; /* what its waiters sleep on */
+    sim_transfer transfers[SIM_TRANSFERS];
+} sim_ring;
+
 struct sim_file {
     sim_kind kind;
     th_os_kind as;       /* as calls see it */
@@ -101,6 +120,7 @@ struct sim_file {
     sim_flow *out;
     sim_file *peer;
     sim_set *set;
+    sim_ring *ring;
     sim_file *backlog[SIM_BACKLOG];
     unsigned waiting, waiting_max;
     sim_order order;  /* a listener's, a wake-up's: goes along with its events */
@@ -125,6 +145,7 @@ typedef struct sim_files {
     sim_flow flows[SIM_FLOWS];
     sim_set sets[SIM_SETS];
     sim_poll polls[SIM_POLLS];
+    sim_ring rings[SIM_RINGS];
     uint64_t serials;
     bool outside; /* the call is another process's: it orders none of the program's threads */
 } sim_files;
@@ -168,6 +189,14 @@ void sim_file_tell(sim_file *file);
 /* Whether a wait on the set would fetch an event. */
 bool sim_set_ready(sim_file *set);
 void sim_set_seen(const sim_file *set);
+/* When the next transfer of a ring ends that did not give its event yet; INT64_MAX: none. */
+int64_t sim_ring_next(const sim_file *file);
+/* Transfers that have ended by now give their events. */
+void sim_ring_tell(sim_file *file);
+/* Whether there is an end to take. */
+bool sim_ring_ready(const sim_file *file);
+void sim_ring_close(sim_file *file);
+
 /* The set of a call; it must be open. */
 sim_file *sim_set_file(const th_os_pollset *set);
 

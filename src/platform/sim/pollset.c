@@ -263,15 +263,27 @@ int th_os_pollset_add_alarm(const th_os_pollset *set, int alarm) {
     return code ? code : item_add(alarm_file(alarm), alarm, TH_OS_ALARM, true, of);
 }
 
-/* Until when a wait for the set sleeps at most: an alarm in it may go off before. */
+/* Until when a wait for the set sleeps at most: an alarm, or a ring, in it may have an event. */
 static int64_t until(const sim_file *file, int64_t deadline) {
     for (unsigned i = 0; i < SIM_ITEMS; i++) {
         const sim_file *one = file->set->items[i].file;
-        if (one && one->kind == SIM_ALARM && one->at < deadline) {
-            deadline = one->at;
-        }
+        const int64_t at = !one                     ? INT64_MAX
+                           : one->kind == SIM_ALARM ? one->at
+                           : one->kind == SIM_RING  ? sim_ring_next(one)
+                                                    : INT64_MAX;
+        deadline = at < deadline ? at : deadline;
     }
     return deadline;
+}
+
+/* The rings in it give their events. */
+static void tell_rings(const sim_file *file) {
+    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+        sim_file *one = file->set->items[i].file;
+        if (one && one->kind == SIM_RING) {
+            sim_ring_tell(one);
+        }
+    }
 }
 
 /* ---- waiting for a set ---- */
@@ -375,9 +387,11 @@ int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[], unsigned 
     sim_file_hold(file);
     bool late = false;
     unsigned n;
+    tell_rings(file);
     while ((n = fetch(file, events, max)) == 0 && !late && deadline > sim_now()) {
         (void)sim_sleep(&file->set->word, until(file, deadline));
         late = deadline <= sim_now();
+        tell_rings(file);
     }
     sim_file_drop(file);
     return (int)n;
@@ -386,6 +400,7 @@ int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[], unsigned 
 bool th_os_pollset_is_ready(const th_os_pollset *set) {
     sim_point();
     sim_reads(set, sizeof *set);
+    tell_rings(sim_number_file(set->set));
     return sim_set_ready(sim_number_file(set->set));
 }
 
@@ -433,6 +448,7 @@ static void others_end(unsigned n, sim_poll *polls[]) {
 static int any_ready(const th_os_pollset *const sets[], unsigned n) {
     int ready = 0;
     for (unsigned i = 0; i < n; i++) {
+        tell_rings(sim_set_file(sets[i]));
         ready |= sim_set_ready(sim_set_file(sets[i])) ? 1 << i : 0;
     }
     return ready;
@@ -449,8 +465,11 @@ int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigned n, int64_
         others_begin(sets, n, polls);
         late = deadline <= sim_now();
         if (!late) {
-            (void)sim_sleep(&sim_set_file(sets[0])->set->word,
-                            until(sim_set_file(sets[0]), deadline));
+            int64_t at = deadline;
+            for (unsigned i = 0; i < n; i++) {
+                at = until(sim_set_file(sets[i]), at);
+            }
+            (void)sim_sleep(&sim_set_file(sets[0])->set->word, at);
         }
         others_end(n, polls);
     }

@@ -74,35 +74,9 @@ void th_os_signal_name(int number, char text[TH_OS_SIGNAL_TEXT]) {
     text[0] = '\0';
 }
 
-int64_t th_os_file_do(th_os_file_request *request) {
-    (void)request;
-    return -ENOSYS;
-}
-
-int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
-    (void)fd;
-    (void)parts;
-    (void)n;
-    (void)offset;
-    return -EOPNOTSUPP;
-}
-
-bool th_os_file_begins(int fd) {
-    (void)fd;
-    return false;
-}
-
 bool th_os_file_waits(int fd) {
     (void)fd;
     return false;
-}
-
-int64_t th_os_file_writev_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
-    (void)fd;
-    (void)parts;
-    (void)n;
-    (void)offset;
-    return -EOPNOTSUPP;
 }
 
 size_t th_os_file_entry_at(const void *bytes, size_t at, th_os_file_entry *out) {
