@@ -30,7 +30,8 @@
  *
  * Deadlines are absolute; the short forms wait for ever. Waits end as those of thrum/io.h do:
  * -ETIMEDOUT, -ECANCELED, -EBADF when the descriptor was closed. Any thread may call everything
- * here, but thrum_tls_close and thrum_tls_config_free. No call changes errno.
+ * here, several at a time; thrum_tls_close and thrum_tls_config_free have to be the only call on
+ * what they end. No call changes errno.
  */
 #ifndef THRUM_TLS_H
 #define THRUM_TLS_H
@@ -118,10 +119,10 @@ THRUM_API void thrum_tls_config_free(thrum_tls_config *config);
  * connection's from this call on**, whatever it returns. Any thread may call them. They may
  * suspend.
  *
- * They return 0, or -ETIMEDOUT, -ECANCELED, -EACCES, -EPROTO, -ECONNRESET, or the system's for the
- * descriptor: then the connection is there for thrum_tls_error and thrum_tls_close only, where it
- * must end up all the same. With *out NULL, and the descriptor closed: -ENOMEM, or -EINVAL for NULL
- * or a config of the other kind.
+ * They return 0, or -ETIMEDOUT, -ECANCELED, -EACCES, -EPROTO, -ECONNRESET, -ENOMEM, or the system's
+ * for the descriptor. If *out is not NULL with such a code, the connection is there for
+ * thrum_tls_error and thrum_tls_close only, where it must end up all the same. With *out NULL the
+ * descriptor is closed: -ENOMEM, or -EINVAL for NULL, an empty host or a config of the other kind.
  *
  * A server of TLS 1.3 judges a client's certificate when the client's handshake is over: the
  * client learns by -EPROTO from its first read.

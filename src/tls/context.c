@@ -283,6 +283,15 @@ static int set_ciphers(SSL_CTX *ctx) {
 
 /* ---- all of it ---- */
 
+/*
+ * Before the library's first use of OpenSSL. Its exit handler frees its locks and tables, but
+ * workers go on while the program exits: so it is to have none, and the system frees all of it. A
+ * program that has used OpenSSL before keeps that handler.
+ */
+static void keep_to_the_end(void) {
+    (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+}
+
 static int set_all(SSL_CTX *ctx, const thrum_tls_options *options, bool is_server,
                    SSL_CTX *before) {
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
@@ -302,6 +311,7 @@ static int set_all(SSL_CTX *ctx, const thrum_tls_options *options, bool is_serve
 int th_tls_context_make(SSL_CTX **out, const thrum_tls_options *options, bool is_server,
                         SSL_CTX *before) {
     const int saved = th_tls_errno_get();
+    keep_to_the_end();
     ERR_clear_error();
     SSL_CTX *ctx = SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method());
     int code = ctx ? set_all(ctx, options, is_server, before) : -ENOMEM;

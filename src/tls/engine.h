@@ -4,10 +4,11 @@
  *     bytes that have come -> in -> [OpenSSL] -> what is read
  *     what is written -> [OpenSSL] -> out -> bytes to be sent
  *
- * OpenSSL's calls are made in engine.c and config.c alone, so that no task is ever suspended within
- * one, nor within a function that has the address of a thread-local at hand: errno, the queue of
- * errors. Each call here empties that queue before and behind it, and keeps errno. The caller holds
- * the connection's lock.
+ * OpenSSL's calls are made in engine.c and context.c alone (config.c only counts references), so
+ * that no task is ever suspended within one, nor within a function that has the address of a
+ * thread-local at hand: errno, the queue of errors. Each call here empties that queue before and
+ * behind it, and keeps errno. The caller holds the connection's lock, unless the connection is not
+ * open yet.
  */
 #ifndef TH_TLS_ENGINE_H
 #define TH_TLS_ENGINE_H
