@@ -13,18 +13,21 @@
  * block theirs. None is caught, and none is ignored but those that were when this program began
  * (nohup); what this program has itself ignored since, as servers do with SIGPIPE, is not. It has
  * the standard streams and no other descriptors, unless it is given some. It may use the CPUs that
- * the main thread may use if a task starts it, and else those of the thread that does.
+ * the main thread may use if a task or a bound thread starts it, and else those of the thread that
+ * does.
  *
  * Starting copies no memory, and runs no handlers of forks (pthread_atfork). The thread that starts
- * a program sleeps until the system has loaded it; for a task that is one of the blocking pool's.
+ * a program sleeps until the system has loaded it; for a task and a bound thread that is one of the
+ * blocking pool's.
  *
  * A process that has ended is known to the system until its handle is closed, so its number is
  * nobody else's. A program that waits for any child (`wait`, waitpid with -1), or ignores SIGCHLD,
  * takes that knowledge away: then signals find nothing, and on systems before Linux 6.15 a wait
  * returns -ECHILD. Handlers of SIGCHLD are called as for any child.
  *
- * In the child of a fork every call on a handle of the parent's returns -ESHUTDOWN; the close frees
- * its memory. A call with NULL for a handle, or for where its result goes, returns -EINVAL.
+ * In the child of a fork every call on a handle of the parent's, but thrum_process_io, returns
+ * -ESHUTDOWN; the close frees its memory. A call with NULL for a handle, or for where its result
+ * goes, returns -EINVAL.
  */
 #ifndef THRUM_PROCESS_H
 #define THRUM_PROCESS_H
@@ -87,7 +90,8 @@ typedef struct thrum_process_options {
     size_t limits_count;
     thrum_process_stream streams[3]; /* its input, output and errors */
     const char **failed; /* NULL, or where to say what an error is about: "process", "folder",
-                            "limit", "descriptor", "program"; a constant, NULL if there is none */
+                            "limit", "descriptor", "program"; a constant, NULL if there is none.
+                            It is left as it is with -EINVAL */
     size_t output_max;   /* of thrum_process_run: the bytes that are kept of each stream */
 } thrum_process_options;
 
@@ -146,13 +150,16 @@ THRUM_API THRUM_NODISCARD int thrum_process_wait(thrum_process *process,
 THRUM_API int thrum_process_kill(thrum_process *process, int signal);
 THRUM_API int thrum_process_kill_group(thrum_process *process, int signal);
 
-/* Returns the number of the process. Any thread may call it. It never suspends and cannot fail. */
+/*
+ * Returns the number of the process, or -EINVAL or -ESHUTDOWN as the head says. Any thread may call
+ * it. It never suspends.
+ */
 THRUM_API int thrum_process_pid(const thrum_process *process);
 
 /*
  * Returns a descriptor that is ready to be read once the process has ended, for thrum_select
- * (thrum_io_case) and thrum_io_on. It stays the process's: it is not read and not closed. Any
- * thread may call it. It never suspends and cannot fail.
+ * (thrum_io_case) and thrum_io_on; {0} for NULL. It stays the process's: it is not read and not
+ * closed. Any thread may call it. It never suspends and cannot fail.
  */
 THRUM_API thrum_io thrum_process_io(const thrum_process *process);
 
@@ -187,11 +194,13 @@ typedef struct thrum_process_output {
  * is no error.
  *
  * At the deadline, and when the caller is cancelled, its group is killed. Any thread may call it.
- * It may suspend, also for a moment past the deadline. It returns 0 when the program has ended by
- * itself, whatever its status; -ETIMEDOUT or -ECANCELED when it was killed: then, too, `*output`
- * has what there was, and the status. Otherwise an error of thrum_process_start, -ENOMEM, or
- * of thrum_process_wait; a program that has begun is killed then. `*output` is to be freed in all
- * cases but -EINVAL.
+ * It may suspend, also for a moment past the deadline; past a deadline that it is given it begins
+ * nothing. It returns 0 when the program has ended by itself, whatever its status; -ETIMEDOUT or
+ * -ECANCELED when it was killed: then, too, `*output` has what there was, and the status. Otherwise
+ * an error of thrum_process_start, -ENOMEM, one of thrum_process_wait, or what the system says of
+ * the write of the input; a program that has begun is killed then. A program that the system does
+ * not let us kill, as one that has become another user, is not waited for: it lives on, and the
+ * status is {-1, 0, false}. `*output` is to be freed in all cases but -EINVAL.
  */
 THRUM_API THRUM_NODISCARD int thrum_process_run(const char *const argv[],
                                                 const thrum_process_options *options,

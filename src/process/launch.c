@@ -153,6 +153,11 @@ static int open_null(th_launch *launch) {
     return *null;
 }
 
+/* A number that the caller gives: itself, or -EBADF for what cannot be a descriptor. */
+static int given_fd(int fd) {
+    return fd < 0 || fd == TH_OS_FD_SAME ? -EBADF : fd;
+}
+
 /* Opens what a stream is: its number or a code. */
 static int open_stream(th_launch *launch, const thrum_process_stream *stream, unsigned i) {
     switch (stream->kind) {
@@ -161,7 +166,7 @@ static int open_stream(th_launch *launch, const thrum_process_stream *stream, un
     case THRUM_PROCESS_PIPE:
         return open_pipe(launch, i);
     case THRUM_PROCESS_FD:
-        return stream->fd < 0 ? -EBADF : stream->fd;
+        return given_fd(stream->fd);
     case THRUM_PROCESS_OUTPUT:
         return launch->fds[1] == TH_OS_FD_SAME ? 1 : launch->fds[1];
     default:
@@ -177,9 +182,9 @@ static int set_fds(th_launch *launch, const thrum_process_options *options) {
     }
     for (unsigned i = 0; i < n; i++) {
         int fd = i < TH_STREAMS ? open_stream(launch, &options->streams[i], i)
-                                : options->fds[i - TH_STREAMS];
+                                : given_fd(options->fds[i - TH_STREAMS]);
         if (fd < 0) {
-            return i < TH_STREAMS ? fd : -EBADF;
+            return fd;
         }
         launch->fds[i] = fd;
     }
@@ -192,10 +197,21 @@ static int set_fds(th_launch *launch, const thrum_process_options *options) {
 /* ---- all of it ---- */
 
 static int fill_in(th_launch *launch, const char *const argv[],
-                   const thrum_process_options *options) {
+                   const thrum_process_options *options, const char **failed) {
+    *failed = "descriptor";
     int code = set_fds(launch, options);
-    code = code ? code : set_env(launch, options);
-    return code ? code : set_places(launch, options->program ? options->program : argv[0]);
+    if (!code) {
+        *failed = "process";
+        code = set_env(launch, options);
+    }
+    if (!code) {
+        *failed = "program";
+        code = set_places(launch, options->program ? options->program : argv[0]);
+    }
+    if (code == -ENOMEM) { /* of our own memory, wherever it was missing */
+        *failed = "process";
+    }
+    return code;
 }
 
 _Static_assert(sizeof(th_os_limit) == sizeof(thrum_process_limit) &&
@@ -204,7 +220,7 @@ _Static_assert(sizeof(th_os_limit) == sizeof(thrum_process_limit) &&
                "one kind of limit");
 
 int th_launch_open(th_launch *launch, const char *const argv[],
-                   const thrum_process_options *options, bool has_fd) {
+                   const thrum_process_options *options, bool has_fd, const char **failed) {
     const unsigned flags = options->flags;
     *launch = (th_launch){.theirs = {-1, -1, -1, -1}};
     launch->program = (th_os_program){
@@ -218,7 +234,7 @@ int th_launch_open(th_launch *launch, const char *const argv[],
         .has_fd = has_fd,
         .close_others = !(flags & THRUM_PROCESS_KEEP_FDS),
     };
-    int code = fill_in(launch, argv, options);
+    int code = fill_in(launch, argv, options, failed);
     if (code) {
         th_launch_close(launch, options, false);
     }

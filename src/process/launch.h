@@ -19,9 +19,12 @@ typedef struct th_launch {
     thrum_io ours[TH_STREAMS];  /* our ends of pipes */
 } th_launch;
 
-/* Makes it from options that make sense: 0 or a code, with nothing left. */
+/*
+ * Makes it from options that make sense: 0, or a code with nothing left and *failed, what it is
+ * about: "descriptor", "program", "process".
+ */
 int th_launch_open(th_launch *launch, const char *const argv[],
-                   const thrum_process_options *options, bool has_fd);
+                   const thrum_process_options *options, bool has_fd, const char **failed);
 
 /* Frees it. `started`: our ends of pipes are given to the caller, and else closed. */
 void th_launch_close(th_launch *launch, const thrum_process_options *options, bool started);

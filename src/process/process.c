@@ -22,8 +22,12 @@ static void leave(thrum_process *process) {
     th_add_relaxed(&process->xinside, (uint32_t)-1); /* relaxed: as above */
 }
 
-void th_process_end(const thrum_process *process) {
-    (void)th_os_process_signal(&process->os, TH_OS_SIGKILL, th_process_leads(process));
+int th_process_end(const thrum_process *process) {
+    if (th_process_leads(process)) {
+        (void)th_os_process_signal(&process->os, TH_OS_SIGKILL, true);
+    }
+    /* By itself, too: it may have left its group, and that call succeeds if any member got it. */
+    return th_os_process_signal(&process->os, TH_OS_SIGKILL, false);
 }
 
 /* ---- waiting ---- */
@@ -61,7 +65,7 @@ int thrum_process_wait(thrum_process *process, thrum_process_status *status, thr
     enter(process);
     code = await(process, status, deadline);
     if (code == -ECANCELED && process->flags & THRUM_PROCESS_KILL) {
-        th_process_end(process);
+        (void)th_process_end(process);
     }
     leave(process);
     return code;
@@ -127,7 +131,7 @@ int thrum_process_close(thrum_process *process) {
     }
     th_os_ended ended;
     if (process->flags & THRUM_PROCESS_KILL && !th_os_process_ended(&process->os, &ended)) {
-        th_process_end(process);
+        (void)th_process_end(process);
     }
     if (process->os.fd >= 0) {
         close_by_fd(process);

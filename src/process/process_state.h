@@ -37,7 +37,10 @@ static inline bool th_process_leads(const thrum_process *process) {
 /* 0, -EINVAL for NULL, or -ESHUTDOWN for one of the parent's. */
 int th_process_check(const thrum_process *process);
 
-/* Ends it, with its group if it leads one. */
-void th_process_end(const thrum_process *process);
+/*
+ * Ends it, with its group if it leads one: 0, or why the process itself did not get the signal,
+ * -ESRCH if it is gone.
+ */
+int th_process_end(const thrum_process *process);
 
 #endif

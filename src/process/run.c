@@ -16,6 +16,7 @@
 
 #define PIECE ((size_t)64 * 1024) /* the most that is read or written in a call */
 #define FIRST ((size_t)4096)      /* the first room for an output */
+#define LEFT ((uint64_t)1 << 20)  /* the most that a pipe holds, unless root has asked for more */
 
 /* What comes from one of the two outputs. */
 typedef struct sink {
@@ -74,15 +75,17 @@ static int64_t move_piece(thrum_io io, th_quick_fn call, void *memory, size_t si
 
 /* ---- input ---- */
 
-static void feed(run *r) {
+/* 0 or a code: input is not lost behind a success, but that which the program does not read. */
+static int feed(run *r) {
     int64_t n = move_piece(r->in, write_piece, (void *)(uintptr_t)r->input, r->left);
     if (n > 0) {
         r->input += n;
         r->left -= (size_t)n;
     }
-    if (!r->left || (n < 0 && n != -EAGAIN)) { /* a program need not read all of it */
+    if (!r->left || n == -EPIPE) { /* a program need not read all of it */
         close_io(&r->in);
     }
+    return n < 0 && n != -EAGAIN && n != -EPIPE ? (int)n : 0;
 }
 
 /* ---- output ---- */
@@ -172,7 +175,7 @@ static int serve_ready(run *r, const th_watched watched[], unsigned n) {
         if (fd == r->process->io.fd) {
             find_end(r);
         } else if (r->in.turn && fd == r->in.fd) {
-            feed(r);
+            code = feed(r);
         } else {
             sink *s = &r->sinks[!r->sinks[0].io.turn || fd != r->sinks[0].io.fd];
             code = s->io.turn ? take(r, s) : 0;
@@ -200,19 +203,28 @@ static int serve(run *r, thrum_time deadline) {
     return code < 0 ? code : 0;
 }
 
-/* Kills what is left, and takes what there is. */
+/* Takes what there is, but no more than there was: something that lives on may write for ever. */
+static void take_left(run *r, sink *s) {
+    const uint64_t end = s->all + LEFT;
+    while (s->io.turn && s->all < end && take(r, s) > 0) {
+    }
+}
+
+/*
+ * Kills what is left, and takes what there is. A program that the system does not let us kill, as
+ * one that has become another user, may live for ever: that is only asked whether it has ended.
+ */
 static void cut_short(run *r) {
-    th_process_end(r->process);
+    const int code = th_process_end(r->process);
     thrum_shield_begin();
     close_io(&r->in);
     if (!r->ended) {
-        r->lost = thrum_process_wait(r->process, &r->status, THRUM_FOREVER);
+        const thrum_time deadline = !code || code == -ESRCH ? THRUM_FOREVER : 0;
+        r->lost = thrum_process_wait(r->process, &r->status, deadline);
     }
     thrum_shield_end();
-    for (unsigned i = 0; i < 2; i++) {
-        while (r->sinks[i].io.turn && take(r, &r->sinks[i]) > 0) {
-        }
-    }
+    take_left(r, &r->sinks[0]);
+    take_left(r, &r->sinks[1]);
 }
 
 /* The options of the start: pipes where nothing else is asked for. */
@@ -277,6 +289,9 @@ int thrum_process_run(const char *const argv[], const thrum_process_options *giv
     r.status = (thrum_process_status){.code = -1};
     const thrum_process_options options = options_of(&r, given);
     *output = (thrum_process_output){.status = r.status};
+    if (deadline != THRUM_FOREVER && deadline <= thrum_now()) {
+        return -ETIMEDOUT;
+    }
     int code = thrum_process_start(&r.process, argv, &options);
     if (code) {
         return code;

@@ -115,11 +115,6 @@ static int start_launched(thrum_process **out, const thrum_process_options *opti
     return code;
 }
 
-/* "program", "descriptor": what could not be made before the start. */
-static const char *failed_before(int code) {
-    return code == -ENOENT ? "program" : code == -ENOMEM ? "process" : "descriptor";
-}
-
 int thrum_process_start(thrum_process **out, const char *const argv[],
                         const thrum_process_options *options) {
     const thrum_process_options defaults = THRUM_PROCESS_OPTIONS_INIT;
@@ -128,9 +123,9 @@ int thrum_process_start(thrum_process **out, const char *const argv[],
         return -EINVAL;
     }
     th_launch launch;
+    const char *failed;
     th_reaper_look();
-    int code = th_launch_open(&launch, argv, options, th_os_process_has_fd());
-    const char *failed = failed_before(code);
+    int code = th_launch_open(&launch, argv, options, th_os_process_has_fd(), &failed);
     if (!code) {
         launch.program.as_main = thrum_sched_current() != NULL;
         failed = "process";

@@ -335,7 +335,14 @@ static int errors_body(void *arg) {
     check_failed_start("true", &options, -EBADF, "descriptor");
     options.streams[0] = (thrum_process_stream){THRUM_PROCESS_FD, -1, NULL};
     check_failed_start("true", &options, -EBADF, "descriptor");
+    options.streams[0] = (thrum_process_stream){THRUM_PROCESS_FD, INT_MAX, NULL};
+    check_failed_start("true", &options, -EBADF, "descriptor");
     options.streams[0].kind = THRUM_PROCESS_INHERIT;
+    const int given[] = {0, INT_MAX};
+    options.fds = given;
+    options.fds_count = 2;
+    check_failed_start("true", &options, -EBADF, "descriptor");
+    options.fds_count = 0;
 
     static char large[200 * 1024]; /* a string of more than 128 KiB */
     const char *const env[] = {large, NULL};
@@ -346,8 +353,11 @@ static int errors_body(void *arg) {
 
     th_os_fail(TH_OS_FAULT_PROCESS, 0, 1);
     check_failed_start("true", &options, -EAGAIN, "process");
-    th_os_fail(TH_OS_FAULT_PIPE, 0, 1);
+    th_os_fail_with(TH_OS_FAULT_PIPE, -EMFILE, 0, 1);
     check_failed_start("true", &options, -EMFILE, "descriptor");
+    options.streams[0].kind = THRUM_PROCESS_NULL;
+    th_os_fail_with(TH_OS_FAULT_PIPE, -ENOENT, 0, 1); /* as without /dev */
+    check_failed_start("true", &options, -ENOENT, "descriptor");
     return 0;
 }
 

@@ -297,21 +297,27 @@ int th_os_process_signal(const th_os_process *process, int number, bool group) {
         code = RETRY(syscall(SYS_pidfd_send_signal, (long)process->fd, (long)number, NULL,
                              group ? (long)TO_GROUP : 0L));
     }
-    return code != -EINVAL ? (int)code : signal_by_number(process, number, group);
+    if (code == -EPERM) { /* a filter of calls may say so, too, and let the other one pass */
+        return signal_by_number(process, number, group) ? -EPERM : 0;
+    }
+    return code != -EINVAL && code != -ENOSYS ? (int)code
+                                              : signal_by_number(process, number, group);
 }
 
 /* ---- what a program is given ---- */
 
 int th_os_pipe(int ends[2]) {
-    if (th_os_fails(TH_OS_FAULT_PIPE)) {
-        return -EMFILE;
+    const int fault = th_os_fails_with(TH_OS_FAULT_PIPE);
+    if (fault) {
+        return fault;
     }
     return (int)RETRY(pipe2(ends, O_CLOEXEC));
 }
 
 int th_os_null_open(void) {
-    if (th_os_fails(TH_OS_FAULT_PIPE)) {
-        return -EMFILE;
+    const int fault = th_os_fails_with(TH_OS_FAULT_PIPE);
+    if (fault) {
+        return fault;
     }
     return (int)RETRY(open("/dev/null", O_RDWR | O_CLOEXEC));
 }
