@@ -75,7 +75,11 @@ except BlockingIOError:
     os.set_blocking(write, True)
 server = subprocess.Popen([sys.argv[1], "unix:" + sys.argv[2]], stdout=write)
 os.close(write)
-while not os.path.exists(sys.argv[2]) and server.poll() is None:
+def catches():
+    with open(f"/proc/{server.pid}/status") as status:
+        caught = next(line for line in status if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> signal.SIGTERM - 1 & 1
+while server.poll() is None and not catches():
     time.sleep(0.001)
 server.send_signal(signal.SIGTERM)
 while os.read(read, 65536):

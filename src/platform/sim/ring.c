@@ -1,6 +1,6 @@
 /*
- * ring.c: files of the simulator, each of which holds bytes 'f' without an end and takes whatever is
- * written; transfers that the system makes by itself, as linux/ring.c has them by io_uring.
+ * ring.c: files of the simulator, each of which holds bytes 'f' without an end and takes whatever
+ * is written; transfers that the system makes by itself, as linux/ring.c has them by io_uring.
  *
  * Nothing is in memory: what is tried at once says that it would wait. A transfer in a ring ends at
  * once, or after some time, or comes back without a result. Its end gives one event, which a wait
