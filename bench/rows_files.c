@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "harness.h"
+#include "platform/ring.h"
 #include "thrum/file.h"
 
 #define PAGE 4096
@@ -91,6 +93,140 @@ static void run_bare(const bench_args *args, bench_sample *out) {
         bench_check(pread(fd, page, PAGE, place(i)) == PAGE, "a read failed");
     }
     bench_span_end(&span);
+    close(fd);
+    out[0] = bench_span_per_op(&span, reads);
+}
+
+/* ---- direct reads, many at a time ---- */
+
+#define IN_FLIGHT 32
+#define DIRECT_BYTES (64u << 20)
+
+typedef struct direct {
+    thrum_io io;
+    unsigned reads;
+    atomic_uint next;
+    thrum_sem done;
+    bench_span span;
+} direct;
+
+static direct d;
+
+static off_t place_on_disk(unsigned i) {
+    return (off_t)((i * 2654435761u) % (DIRECT_BYTES / PAGE)) * PAGE;
+}
+
+static char *pages(unsigned n) {
+    char *memory = aligned_alloc(PAGE, (size_t)n * PAGE);
+    bench_check(memory != NULL, "no memory");
+    return memory;
+}
+
+static int reads_direct(void *arg) {
+    char *page = pages(1);
+    unsigned i;
+    (void)arg;
+    while ((i = atomic_fetch_add(&d.next, 1)) < d.reads) {
+        int64_t n = thrum_file_pread(d.io, page, PAGE, place_on_disk(i), THRUM_FOREVER);
+        bench_check(n == PAGE, "a read returned %d", (int)n);
+    }
+    free(page);
+    thrum_sem_post(&d.done);
+    return 0;
+}
+
+static int reads_all_direct(void *arg) {
+    const int fd = *(int *)arg;
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    const unsigned flags = THRUM_FILE_READ | THRUM_FILE_DIRECT;
+    if (thrum_file_open(&d.io, path, flags, 0, THRUM_FOREVER) != 0)
+        bench_skip("no direct reads of this file system");
+    bench_span_begin(&d.span, thrum_sched_current());
+    for (int i = 0; i < IN_FLIGHT; i++)
+        bench_ok(thrum_go(reads_direct, NULL));
+    for (int i = 0; i < IN_FLIGHT; i++)
+        bench_ok(thrum_sem_wait(&d.done));
+    bench_span_end(&d.span);
+    bench_ok(thrum_io_close(d.io));
+    return 0;
+}
+
+static void run_direct(const bench_args *args, bench_sample *out) {
+    int fd = make_file(DIRECT_BYTES);
+    (void)fsync(fd);
+    d.reads = bench_scale(args, 40000, 1000);
+    atomic_store(&d.next, 0);
+    thrum_sem_init(&d.done, 0);
+    bench_inside(args, reads_all_direct, &fd);
+    close(fd);
+    out[0] = bench_span_per_op(&d.span, d.reads);
+}
+
+/* The baseline: one thread and a ring, with a call for all that it asks for at a time. */
+
+typedef struct asked {
+    uint8_t call, flags;
+    uint16_t priority;
+    int32_t fd;
+    uint64_t offset, address;
+    uint32_t size, call_flags;
+    uint64_t key, reserved[3];
+} asked;
+
+enum { CALL_READ = 22, WAITS = 1 };
+
+static void ask(th_os_ring *ring, int fd, char *page, unsigned i, uint64_t key) {
+    const uint32_t tail = *ring->sq_tail;
+    const uint32_t at = tail & ring->sq_mask;
+    ((asked *)ring->sq_entries)[at] = (asked){.call = CALL_READ,
+                                              .fd = fd,
+                                              .offset = (uint64_t)place_on_disk(i),
+                                              .address = (uintptr_t)page,
+                                              .size = PAGE,
+                                              .key = key};
+    ring->sq_array[at] = at;
+    __atomic_store_n(ring->sq_tail, tail + 1, __ATOMIC_RELEASE);
+}
+
+static void read_by_ring(th_os_ring *ring, int fd, unsigned reads) {
+    char *memory = pages(IN_FLIGHT);
+    th_os_ring_end ends[IN_FLIGHT];
+    unsigned begun = 0, done = 0, fresh = 0;
+    for (; begun < IN_FLIGHT; begun++, fresh++)
+        ask(ring, fd, memory + begun * PAGE, begun, begun);
+    while (done < reads) {
+        bench_check(syscall(SYS_io_uring_enter, ring->fd, fresh, 1, WAITS, NULL, 0) >= 0, "a call");
+        const unsigned n = th_os_ring_take(ring, ends, IN_FLIGHT);
+        fresh = 0;
+        for (unsigned i = 0; i < n; i++) {
+            bench_check(ends[i].result == PAGE, "a read returned %d", (int)ends[i].result);
+            if (begun < reads) {
+                ask(ring, fd, memory + ends[i].key * PAGE, begun++, ends[i].key);
+                fresh++;
+            }
+        }
+        done += n;
+    }
+    free(memory);
+}
+
+static void run_ring(const bench_args *args, bench_sample *out) {
+    int fd = make_file(DIRECT_BYTES);
+    char path[64];
+    bench_span span;
+    th_os_ring ring;
+    const unsigned reads = bench_scale(args, 40000, 1000);
+    (void)fsync(fd);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int file = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    if (file < 0 || th_os_ring_open(&ring, IN_FLIGHT) != 0)
+        bench_skip("no direct reads, or no io_uring, here");
+    bench_span_begin(&span, NULL);
+    read_by_ring(&ring, file, reads);
+    bench_span_end(&span);
+    th_os_ring_close(&ring);
+    close(file);
     close(fd);
     out[0] = bench_span_per_op(&span, reads);
 }
@@ -205,6 +341,14 @@ static const bench_case cases[] = {
      .run = run_cached,
      .baseline = run_bare,
      .baseline_what = "pread"},
+    {.what = "32 fibers read 4 KiB each, directly from the disk: once",
+     .rows =
+         {{.name = "file-direct", .unit = "ns", .must = BENCH_OF_BASELINE, .limit = {1.11, 1.11}}},
+     .count = 1,
+     .workers_same = true,
+     .run = run_direct,
+     .baseline = run_ring,
+     .baseline_what = "one thread, io_uring"},
     {.what = "64 fibers read a cold file of 4 GB; how late 16 others wake meanwhile that sleep "
              "1 ms again and again, p99. Without the readers in the same sample",
      .rows = {{.name = "file-beside-p99",
