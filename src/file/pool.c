@@ -51,13 +51,18 @@ int th_file_pool_wait(th_operation *operation, th_waiter *me, thrum_time deadlin
     return code ? code : operation->job.code;
 }
 
-void th_file_pool_put(th_operation *operation) {
+int th_file_pool_put(th_operation *operation) {
+    const th_job *job = &operation->job;
     th_jobs_begin(&jobs);
     th_lock_acquire(&jobs.lock);
     operation->asked = true;
     const th_jobs_call call = th_jobs_put(&jobs, &operation->job);
     th_lock_release(&jobs.lock);
     th_jobs_called(&jobs, call);
+    th_lock_acquire(&jobs.lock);
+    const int code = job->state == TH_JOB_DONE ? job->code : 0;
+    th_lock_release(&jobs.lock);
+    return code;
 }
 
 int th_file_pool_ask(th_operation *operation, thrum_time deadline) {

@@ -8,6 +8,7 @@
 #include "file/ring.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/atomic.h"
 #include "core/control/atfork.h"
@@ -196,14 +197,14 @@ static int64_t empty(th_operation *operation) {
     return 0;
 }
 
-/* 0, or -ENOMEM: it has to be emptied here. */
+/* 0; or there is no memory, or no thread, for it: it has to be emptied here. */
 static int leave_to_thread(const ring *r) {
     const th_os_file_request request = {.offset = (int64_t)r->number};
     th_operation *operation;
-    const int code = th_operation_new(&operation, &request, 0, false);
+    int code = th_operation_new(&operation, &request, 0, false);
     if (!code) {
         operation->make = empty;
-        th_file_pool_put(operation);
+        code = th_file_pool_put(operation);
         th_operation_drop(operation);
     }
     return code;
@@ -258,7 +259,7 @@ static rings_of *rings_of_sched(thrum_sched *sched) {
 /* Whether rings are wanted in this process: "epoll" leaves files to threads. */
 static bool are_wanted(void) {
     const char *word = th_os_env("THRUM_IO");
-    return !word || word[0] != 'e';
+    return !word || strcmp(word, "epoll") != 0;
 }
 
 static int open_ring(ring *r, thrum_sched *sched, unsigned worker) {
