@@ -17,6 +17,15 @@ static bool makes_it_itself(const th_operation *operation, thrum_time deadline) 
     return !operation->asked && deadline == THRUM_FOREVER && !th_fiber_self();
 }
 
+static int by_others(th_operation *operation, thrum_time deadline) {
+    int code;
+    if (!operation->begins || !th_ring_ask(operation, deadline, &code)) {
+        code = th_file_pool_ask(operation, deadline);
+        th_call_has_waited();
+    }
+    return code;
+}
+
 int64_t th_operation_ask(th_operation *operation, thrum_time deadline) {
     int64_t code = 0;
     if (makes_it_itself(operation, deadline)) {
@@ -24,10 +33,7 @@ int64_t th_operation_ask(th_operation *operation, thrum_time deadline) {
     } else if (th_operation_is_late(deadline)) {
         code = -ETIMEDOUT;
     } else {
-        int ended;
-        const bool by_ring = operation->begins && th_ring_ask(operation, deadline, &ended);
-        code = by_ring ? ended : th_file_pool_ask(operation, deadline);
-        th_call_has_waited();
+        code = by_others(operation, deadline);
     }
     operation->had = !code;
     return code ? code : operation->result;

@@ -11,10 +11,7 @@
 #define LINGER THRUM_S(5)
 
 static void run(th_job *job) {
-    th_operation *operation = (th_operation *)(void *)job;
-    if (!operation->made) { /* else a ring has, and it is only to be ended */
-        th_operation_make(operation);
-    }
+    th_operation_make((th_operation *)(void *)job);
 }
 
 static void end(th_job *job) {
@@ -51,18 +48,13 @@ int th_file_pool_wait(th_operation *operation, th_waiter *me, thrum_time deadlin
     return code ? code : operation->job.code;
 }
 
-int th_file_pool_put(th_operation *operation) {
-    const th_job *job = &operation->job;
+void th_file_pool_put(th_operation *operation) {
     th_jobs_begin(&jobs);
     th_lock_acquire(&jobs.lock);
     operation->asked = true;
     const th_jobs_call call = th_jobs_put(&jobs, &operation->job);
     th_lock_release(&jobs.lock);
     th_jobs_called(&jobs, call);
-    th_lock_acquire(&jobs.lock);
-    const int code = job->state == TH_JOB_DONE ? job->code : 0;
-    th_lock_release(&jobs.lock);
-    return code;
 }
 
 int th_file_pool_ask(th_operation *operation, thrum_time deadline) {
@@ -73,7 +65,7 @@ int th_file_pool_ask(th_operation *operation, thrum_time deadline) {
     init(&me, operation);
     th_lock_acquire(&jobs.lock);
     operation->asked = true;
-    if (job->state == TH_JOB_DONE && !job->code) { /* since it was asked before */
+    if (job->state == TH_JOB_DONE && operation->made) { /* since it was asked before */
         th_lock_release(&jobs.lock);
         return 0;
     }

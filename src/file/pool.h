@@ -26,10 +26,7 @@ void th_file_pool_join(th_operation *operation, th_waiter *me,
 /* Waits: 0, or the code that has ended the wait, or with which no call could be made. */
 int th_file_pool_wait(th_operation *operation, th_waiter *me, thrum_time deadline);
 
-/*
- * Has a thread make an operation that nobody waits for; the caller keeps its reference. 0, or the
- * code with which no thread could be had.
- */
-int th_file_pool_put(th_operation *operation);
+/* Has a thread make an operation that nobody waits for; the caller keeps its reference. */
+void th_file_pool_put(th_operation *operation);
 
 #endif

@@ -18,6 +18,7 @@
 #include "core/state/thread.h"
 #include "core/state/worker.h"
 #include "file/pool.h"
+#include "io/call.h"
 #include "sync/waitlist.h"
 
 #define ENTRIES TH_LIMIT(128u, 2u) /* transfers of a ring at a time */
@@ -127,22 +128,8 @@ static bool is_no_result(int64_t result) {
            result == -EOPNOTSUPP;
 }
 
-/* With the ring's lock; `by`: the worker that has the event, in its context, or NULL. */
-static void end_one(th_worker *by, const th_os_ring_end *end) {
-    th_operation *operation = (th_operation *)(uintptr_t)end->key;
-    th_waiter *chain = NULL;
-    th_jobs_call call = {0};
-    th_lock_acquire(&th_file_jobs.lock);
-    const bool forgotten = th_jobs_is_forgotten(&operation->job);
-    operation->result = end->result;
-    operation->made = forgotten || !is_no_result(end->result);
-    if (forgotten || !operation->made) { /* its end may wait for the system, too */
-        call = th_jobs_to_thread(&th_file_jobs, &operation->job);
-    } else {
-        chain = th_jobs_done(&th_file_jobs, &operation->job);
-    }
-    th_lock_release(&th_file_jobs.lock);
-    th_jobs_called(&th_file_jobs, call);
+/* Wakes those that wait for an operation which is done. `by`: as below. */
+static void wake_all(th_worker *by, th_waiter *chain) {
     while (chain) {
         th_waiter *next = chain->next;
         if (by) {
@@ -151,6 +138,24 @@ static void end_one(th_worker *by, const th_os_ring_end *end) {
             th_waiter_let_go(chain);
         }
         chain = next;
+    }
+}
+
+/*
+ * With the ring's lock; `by`: the worker that has the event, in its context, or NULL. An operation
+ * that nobody waits for is freed here: it is of a local file, whose close does not wait for others.
+ */
+static void end_one(th_worker *by, const th_os_ring_end *end) {
+    th_operation *operation = (th_operation *)(uintptr_t)end->key;
+    th_lock_acquire(&th_file_jobs.lock);
+    const bool forgotten = th_jobs_is_forgotten(&operation->job);
+    operation->result = end->result;
+    operation->made = !is_no_result(end->result);
+    th_waiter *chain = th_jobs_done(&th_file_jobs, &operation->job);
+    th_lock_release(&th_file_jobs.lock);
+    wake_all(by, chain);
+    if (forgotten) {
+        th_operation_free(operation);
     }
 }
 
@@ -197,17 +202,25 @@ static int64_t empty(th_operation *operation) {
     return 0;
 }
 
-/* 0; or there is no memory, or no thread, for it: it has to be emptied here. */
-static int leave_to_thread(const ring *r) {
+/* Where no thread could be had, it is made when it is freed. */
+static void empty_all_the_same(th_operation *operation) {
+    if (!operation->made) {
+        (void)empty(operation);
+    }
+}
+
+/* False: no memory, so it has to be emptied here. */
+static bool leave_to_thread(const ring *r) {
     const th_os_file_request request = {.offset = (int64_t)r->number};
     th_operation *operation;
-    int code = th_operation_new(&operation, &request, 0, false);
-    if (!code) {
-        operation->make = empty;
-        code = th_file_pool_put(operation);
-        th_operation_drop(operation);
+    if (th_operation_new(&operation, &request, 0, false)) {
+        return false;
     }
-    return code;
+    operation->make = empty;
+    operation->finish = empty_all_the_same;
+    th_file_pool_put(operation);
+    th_operation_drop(operation);
+    return true;
 }
 
 static void let_go(ring *r) {
@@ -215,7 +228,7 @@ static void let_go(ring *r) {
     const bool busy = r->in_flight != 0;
     r->emptied = true;
     th_lock_release(&r->lock);
-    if (!busy || leave_to_thread(r)) {
+    if (!busy || !leave_to_thread(r)) {
         empty_one(r);
     }
 }
@@ -275,7 +288,7 @@ static int open_ring(ring *r, thrum_sched *sched, unsigned worker) {
 
 /* Whether a later try may find what this one did not. */
 static bool may_come(int code) {
-    return code == -EMFILE || code == -ENFILE || code == -ENOMEM || code == -ENOSPC;
+    return code == -EMFILE || code == -ENFILE;
 }
 
 /* The ring of the calling worker, opened if need be; NULL: there is none to be had. */
@@ -324,23 +337,43 @@ static int put(ring *r, th_operation *operation) {
     return code;
 }
 
+/* It could not be put into the ring: its caller is woken as if it had come back. */
+static void take_back(th_operation *operation) {
+    th_lock_acquire(&th_file_jobs.lock);
+    th_waiter *chain = th_jobs_done(&th_file_jobs, &operation->job);
+    th_lock_release(&th_file_jobs.lock);
+    wake_all(NULL, chain);
+}
+
+static bool is_done(const th_operation *operation) {
+    th_lock_acquire(&th_file_jobs.lock);
+    const bool done = operation->job.state == TH_JOB_DONE;
+    th_lock_release(&th_file_jobs.lock);
+    return done;
+}
+
 bool th_ring_ask(th_operation *operation, thrum_time deadline, int *code) {
     th_worker *worker = th_here();
     ring *r = worker && !worker->bound ? own(worker) : NULL;
-    th_jobs_call call = {0};
     th_waiter me;
     if (!r) {
         return false;
     }
     th_file_pool_join(operation, &me, th_jobs_begun);
     if (put(r, operation)) {
-        th_lock_acquire(&th_file_jobs.lock);
-        call = th_jobs_to_thread(&th_file_jobs, &operation->job);
-        th_lock_release(&th_file_jobs.lock);
-        th_jobs_called(&th_file_jobs, call);
+        take_back(operation);
     } else {
         th_add_relaxed(&xtransfers, 1u); /* relaxed: a figure */
     }
+    const bool at_once = is_done(operation);
     *code = th_file_pool_wait(operation, &me, deadline);
+    if (!*code && !operation->made) {
+        *code = th_file_pool_ask(operation, deadline); /* a thread makes it */
+        th_call_has_waited();
+    } else if (at_once) {
+        th_call_was_ready(); /* it has not suspended, so others may be due */
+    } else {
+        th_call_has_waited();
+    }
     return true;
 }

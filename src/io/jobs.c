@@ -110,20 +110,16 @@ static th_jobs_call call_thread(th_jobs *jobs, uint32_t max) {
     return call;
 }
 
-static th_jobs_call queue(th_jobs *jobs, th_job *job, uint32_t max) {
+th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job) {
+    job->references++;
     job->state = TH_JOB_QUEUED;
     job->code = 0;
     push(&jobs->queued, job);
     jobs->length++;
-    const th_jobs_call call = call_thread(jobs, max);
+    const th_jobs_call call = call_thread(jobs, jobs->threads_max);
     /* relaxed: a hint; what follows from it is decided with the lock */
     th_store_relaxed(&job->xcrowded, jobs->length > jobs->looking);
     return call;
-}
-
-th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job) {
-    job->references++;
-    return queue(jobs, job, jobs->threads_max);
 }
 
 /* ---- with the lock: what the system makes without a thread ---- */
@@ -142,15 +138,6 @@ th_waiter *th_jobs_done(th_jobs *jobs, th_job *job) {
     job->references--;
     return th_waitlist_detach(waiters_of(job));
 }
-
-/* Its caller sleeps, and does not look whether all threads hang. */
-th_jobs_call th_jobs_to_thread(th_jobs *jobs, th_job *job) {
-    const bool hang = thrum_now() - jobs->last_begun >= jobs->patience;
-    take_off(&jobs->begun, job);
-    return queue(jobs, job, jobs->threads_max + (hang ? jobs->hanging_max : 0));
-}
-
-/* ---- */
 
 th_job *th_jobs_find(th_jobs *jobs, bool (*is)(const th_job *job, const void *ctx),
                      const void *ctx) {

@@ -90,13 +90,11 @@ th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job);
 void th_jobs_called(th_jobs *jobs, th_jobs_call call);
 
 /*
- * With the lock, for a job that the system makes without a thread (file/ring.c): it is begun. Then
- * either it is done, and the chain of those that wait for it is the caller's to wake; or a thread
- * is to make the call, as by th_jobs_put, or only to end it (`run` is called all the same).
+ * With the lock, for a job that the system makes without a thread (file/ring.c): it is begun, and
+ * then done; the chain of those that wait for it is the caller's to wake.
  */
 void th_jobs_begun(th_jobs *jobs, th_job *job);
 th_waiter *th_jobs_done(th_jobs *jobs, th_job *job);
-th_jobs_call th_jobs_to_thread(th_jobs *jobs, th_job *job);
 
 /* With the lock: whether nobody waits for a job that is begun, nor has to drop it. */
 static inline bool th_jobs_is_forgotten(const th_job *job) {

@@ -289,12 +289,14 @@ int th_record_hand_over(th_record *record, int fd) {
 
 /* ---- events, and who is told of them ---- */
 
-#define KEY_OF_RECORD (UINT64_C(1) << 32) /* the turn in it is odd */
+/* A ring's: no turn, and a number that no descriptor has. (is_same has keys without a turn.) */
+#define KEY_OF_RING (UINT64_C(1) << 31)
 static th_ring_event xring_event;
 
 static void event(th_worker *by, uint64_t key, uint32_t bits) {
-    if (th_unlikely(!(key & KEY_OF_RECORD))) {
-        th_load_relaxed (&xring_event)(by, (uint32_t)key); /* relaxed: set before the key was */
+    if (th_unlikely((key & ~(KEY_OF_RING - 1)) == KEY_OF_RING)) {
+        const th_ring_event on_event = th_load_relaxed(&xring_event); /* relaxed: set before */
+        on_event(by, (uint32_t)(key & ~KEY_OF_RING));
         return;
     }
     th_record *record = th_record_at((int)(uint32_t)key);
@@ -348,7 +350,7 @@ int th_record_add_ring(thrum_sched *sched, unsigned worker, int fd, uint32_t num
                        th_ring_event on_event) {
     th_poller *poller;
     th_store_relaxed(&xring_event, on_event); /* relaxed: always the same one */
-    return th_poll_add_at(sched, worker, fd, number, event, &poller);
+    return th_poll_add_at(sched, worker, fd, KEY_OF_RING | number, event, &poller);
 }
 
 /* With the lock: whether this scheduler is told already. */

@@ -43,7 +43,7 @@ typedef enum th_os_fault {
     TH_OS_FAULT_WATCH_OPEN,     /* th_os_watch_open */
     TH_OS_FAULT_FILE_NOW,       /* th_os_file_readv_now, _writev_now: -EAGAIN */
     TH_OS_FAULT_FILE_SHORT,     /* th_os_file_do, _ring_put: what is transferred is a single byte */
-    TH_OS_FAULT_RING,           /* th_os_ring_open: -EPERM */
+    TH_OS_FAULT_RING,           /* th_os_ring_open; by th_os_fail_with */
     TH_OS_FAULT_RING_PUT,       /* th_os_ring_put: -EAGAIN */
     TH_OS_FAULT_RING_LATE,      /* th_os_ring_take: nothing has ended yet */
     TH_OS_FAULT_RING_TAKE,      /* th_os_ring_take: the transfer has ended with -ECANCELED */

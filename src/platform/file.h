@@ -117,8 +117,9 @@ int64_t th_os_file_writev_now(int fd, const th_os_part parts[], unsigned n, int6
 /* Whether transfers wait for the device: the file is open for direct or synchronous ones. */
 bool th_os_file_waits(int fd);
 /*
- * Whether the system can begin a transfer and not wait for its end: local file systems can, those
- * of other machines cannot. Asked by a read behind the end.
+ * Whether transfers of the file are direct ones, which the system can begin and not wait for: local
+ * file systems can, those of other machines cannot. Asked by a read behind the end, so of a file
+ * that is open for writing alone the answer is no.
  */
 bool th_os_file_begins(int fd);
 

@@ -71,7 +71,7 @@ CHECK_UNUSED static void only_operations(bool on) {
 
 /* The system has no rings for transfers that begin from now on. */
 CHECK_UNUSED static void no_rings(bool on) {
-    th_os_fail(TH_OS_FAULT_RING, 0, on ? UINT32_MAX : 0);
+    th_os_fail_with(TH_OS_FAULT_RING, -EPERM, 0, on ? UINT32_MAX : 0);
     th_os_fail(TH_OS_FAULT_RING_PUT, 0, on ? UINT32_MAX : 0);
 }
 

@@ -142,6 +142,41 @@ TEST(many_at_a_time) {
     end();
 }
 
+static atomic_bool ran;
+
+static int reads_until_it_ran(void *arg) {
+    (void)arg;
+    char bytes[SIZE];
+    while (!atomic_load(&ran)) {
+        CHECK_EQ(thrum_file_pread(io, bytes, SIZE, 0, THRUM_FOREVER), SIZE);
+    }
+    return 0;
+}
+
+static int runs(void *arg) {
+    (void)arg;
+    atomic_store(&ran, true);
+    return 0;
+}
+
+TEST(reads_that_end_at_once_let_others_run) {
+    /* The system has in memory what is read: the call does not suspend, and yields now and then. */
+    thrum_handle *reader, *other;
+    rig r;
+    begin(&r);
+    atomic_store(&ran, false);
+    thrum_attr attr = rig_attr(&r);
+    attr.flags = THRUM_PINNED; /* no other worker helps */
+    attr.worker = 0;
+    CHECK_EQ(thrum_spawn_with(&reader, &attr, reads_until_it_ran, NULL), 0);
+    CHECK_EQ(thrum_spawn_with(&other, &attr, runs, NULL), 0);
+    CHECK_EQ(result_of(other), 0);
+    CHECK_EQ(result_of(reader), 0);
+    CHECK_EQ(thrum_io_close(io), 0);
+    rig_stop(&r);
+    end();
+}
+
 TEST(what_a_ring_refuses_a_thread_makes) {
     /* So it does with what has come back unasked for. */
     rig r;
@@ -163,10 +198,10 @@ TEST(what_a_ring_refuses_a_thread_makes) {
 }
 
 TEST(without_rings_threads_make_all) {
-    /* The system refuses them: for good, or for want of memory, when it is asked again. */
+    /* The system refuses them: for good, or for want of descriptors, when it is asked again. */
     rig r;
     begin(&r);
-    th_os_fail(TH_OS_FAULT_RING, 0, UINT32_MAX);
+    th_os_fail_with(TH_OS_FAULT_RING, -EPERM, 0, UINT32_MAX);
     CHECK_EQ(rig_run(&r, reads_whole, NULL), 0);
     th_os_fail(TH_OS_FAULT_RING, 0, 0);
     const uint64_t before = th_ring_transfers();
@@ -174,7 +209,7 @@ TEST(without_rings_threads_make_all) {
     CHECK_EQ(th_ring_transfers(), before);
     rig_stop(&r);
     rig_begin(&r, 0);
-    th_os_fail(TH_OS_FAULT_POLLSET_ADD, 0, 1);
+    th_os_fail_with(TH_OS_FAULT_RING, -EMFILE, 0, 1);
     CHECK_EQ(rig_run(&r, reads_whole, NULL), 0);
     CHECK_EQ(th_ring_transfers(), before);
     CHECK_EQ(rig_run(&r, reads_whole, NULL), 0);

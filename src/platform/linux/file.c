@@ -77,20 +77,27 @@ static int64_t open_file(request *r) {
     return fd;
 }
 
-#define BEHIND_THE_END (INT64_C(1) << 40) /* of most files; another one reads a page of its end */
+static int flags_of(int fd) {
+    const int saved = th_os_errno_get();
+    const int flags = fcntl(fd, F_GETFL);
+    th_os_errno_set(saved);
+    return flags >= 0 ? flags : 0;
+}
+
+#define BEHIND_THE_END (INT64_C(1) << 62)
 
 bool th_os_file_begins(int fd) {
     static char never_read[TH_OS_FILE_ALIGNMENT] __attribute__((aligned(TH_OS_FILE_ALIGNMENT)));
     const th_os_part part = {never_read, sizeof never_read};
+    if (!(flags_of(fd) & O_DIRECT)) {
+        return false;
+    }
     const int64_t n = th_os_file_readv_now(fd, &part, 1, BEHIND_THE_END);
     return n == 0 || n == -EAGAIN;
 }
 
 bool th_os_file_waits(int fd) {
-    const int saved = th_os_errno_get();
-    const int flags = fcntl(fd, F_GETFL);
-    th_os_errno_set(saved);
-    return flags >= 0 && flags & (O_DIRECT | O_SYNC | O_DSYNC);
+    return flags_of(fd) & (O_DIRECT | O_SYNC | O_DSYNC);
 }
 
 static int64_t ns_of(struct timespec t) {

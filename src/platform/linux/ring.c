@@ -108,8 +108,9 @@ static int map_all(th_os_ring *ring, const ring_setup *setup) {
 int th_os_ring_open(th_os_ring *out, unsigned most) {
     ring_setup setup = {0};
     *out = (th_os_ring){.fd = -1};
-    if (th_os_fails(TH_OS_FAULT_RING)) {
-        return -EPERM;
+    const int fails = th_os_fails_with(TH_OS_FAULT_RING);
+    if (fails) {
+        return fails;
     }
     const int saved = th_os_errno_get();
     out->fd = above_standard((int)syscall(SYS_io_uring_setup, most, &setup));
@@ -122,6 +123,17 @@ int th_os_ring_open(th_os_ring *out, unsigned most) {
     return code;
 }
 
+/* The number is forgotten before it is free: the child of a fork closes what it finds here. */
+void th_os_ring_abandon(th_os_ring *ring) {
+    const int saved = th_os_errno_get();
+    const int fd = ring->fd;
+    ring->fd = -1;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    th_os_errno_set(saved);
+}
+
 void th_os_ring_close(th_os_ring *ring) {
     const int saved = th_os_errno_get();
     if (ring->sq_entries) {
@@ -130,20 +142,9 @@ void th_os_ring_close(th_os_ring *ring) {
     if (ring->queues) {
         (void)munmap(ring->queues, ring->queues_size);
     }
-    if (ring->fd >= 0) {
-        (void)close(ring->fd);
-    }
-    *ring = (th_os_ring){.fd = -1};
     th_os_errno_set(saved);
-}
-
-void th_os_ring_abandon(th_os_ring *ring) {
-    const int saved = th_os_errno_get();
-    if (ring->fd >= 0) {
-        (void)close(ring->fd);
-    }
+    th_os_ring_abandon(ring);
     *ring = (th_os_ring){.fd = -1};
-    th_os_errno_set(saved);
 }
 
 /* ---- transfers ---- */
