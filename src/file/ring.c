@@ -219,7 +219,7 @@ static bool leave_to_thread(const ring *r) {
     operation->make = empty;
     operation->finish = empty_all_the_same;
     th_file_pool_put(operation);
-    th_operation_drop(operation);
+    th_file_pool_drop(operation);
     return true;
 }
 
