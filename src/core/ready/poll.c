@@ -366,12 +366,13 @@ static TH_NO_TSAN unsigned sets_of_interest(th_worker *worker, const th_os_polls
 
 /*
  * Looks at those of these sets that had something; the first is the worker's own. One that had a
- * wake-up alone is not waited for until its owner has picked.
+ * wake-up alone is not waited for until its owner has picked. That they are open is asked once more
+ * since the thread sanitizer does not see where it was asked (sets_of_interest).
  */
 static void look_at_watched(th_worker *worker, unsigned which) {
     for (unsigned i = 1; which >> i; i++) {
         th_worker *other = worker->poller.watched[i];
-        if (which >> i & 1) {
+        if ((which >> i & 1) && th_poller_is_open(&other->poller)) {
             uint64_t tick = th_load_relaxed(&other->xtick); /* relaxed: only whether it moves */
             (void)look(worker, &other->poller, true);
             /* relaxed: a figure, as above */
