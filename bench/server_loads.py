@@ -68,6 +68,10 @@ class Loads:
         self._own("echo", server, 8, 0.1)
         return self._of_cpu(server, lambda: self._own("echo", server, HTTP_CONNECTIONS, self.seconds))
 
+    def _tls(self, server):
+        self._own("tls", server, 8, 0.1)
+        return self._of_cpu(server, lambda: self._own("tls", server, HTTP_CONNECTIONS, self.seconds))
+
     def _close(self, server):
         self._own("close", server, 8, 0.1)
         return self._of_cpu(server, lambda: self._own("close", server, HTTP_CONNECTIONS, self.seconds))

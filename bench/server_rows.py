@@ -38,6 +38,10 @@ ROWS = [
         against([("libuv", 1.0, 1.05), ("asio", 1.0, 1.05), ("tokio", 1.0, 1.05)], "thrum thrum-plain"),
         "thrum is the example echo, which has a deadline for each read and write, and ends by a signal; thrum-plain has neither, as the "
         "others"),
+    Row("tls-echo", "64 bytes and back over TLS 1.3, 64 connections", CPU, "tls", {}, "thrum-tls openssl",
+        [("openssl", "thrum-tls", 0.93, 0.97)],
+        "the same OpenSSL and the cipher that it chooses, TLS_AES_256_GCM_SHA384; openssl is a bare loop in which OpenSSL reads and "
+        "writes the sockets itself"),
     Row("close", "a connection a request, 64 at a time; a latency has the connect and the close in it", CPU, "close", {}, HTTP,
         against([("go", 1.2, 1.5), ("nginx", 0.95, 1.0)], "thrum thrum-httpd"), EQUAL),
     Row("redis-get", "GET, 64 connections, by redis-benchmark", CPU, "redis", {"depth": 1}, "thrum-kv redis",

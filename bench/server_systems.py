@@ -17,7 +17,7 @@ START_SECONDS = 20
 MODES = {"http-16": "http", "close": "http", "idle": "http", "idle-calls": "http"}
 # Debian's packages whose versions are told.
 PACKAGES = {"libuv": "libuv1-dev", "asio": "libasio-dev", "go": "golang-go", "tokio": "librust-tokio-dev", "hyper": "librust-hyper-dev",
-            "nginx": "nginx", "redis": "redis-tools", "wrk": "wrk", "epoll": "gcc"}
+            "nginx": "nginx", "openssl": "libssl-dev", "redis": "redis-tools", "wrk": "wrk", "epoll": "gcc"}
 
 
 class Systems:
@@ -29,7 +29,7 @@ class Systems:
     def _program(self, system):
         """The file that has to be there, or None."""
         ours = {"thrum-httpd": "examples/httpd", "thrum-kv": "examples/kv", "thrum-on": "bench/thrum-servers",
-                "thrum": "bench/thrum-servers", "thrum-plain": "bench/thrum-servers"}
+                "thrum": "bench/thrum-servers", "thrum-plain": "bench/thrum-servers", "thrum-tls": "bench/thrum-tls-echo"}
         if system in ours:
             return os.path.join(self.build, ours[system])
         if system == "nginx":
@@ -57,6 +57,8 @@ class Systems:
             return [path, f"tcp:127.0.0.1:{port}"]
         if system == "thrum" and row == "echo":
             return [os.path.join(self.build, "examples/echo"), f"tcp:127.0.0.1:{port}"]
+        if row == "tls-echo":
+            return [path, str(port)] + certificate(folder)
         if system == "thrum-on":
             return [path, "on", str(port)]
         if system == "nginx":
@@ -79,6 +81,14 @@ class Systems:
         except OSError:
             return "unknown"
         return done.stdout.strip() or "unknown"
+
+
+def certificate(folder):
+    """A certificate of its own, and its key: the files."""
+    files = [os.path.join(folder, name) for name in ("chain.pem", "key.pem")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                    "/CN=localhost", "-out", files[0], "-keyout", files[1]], check=True, capture_output=True)
+    return files
 
 
 def free_port():

@@ -1,7 +1,7 @@
 /*
  * load.c: a load for servers, where wrk and redis-benchmark cannot make it.
  *
- *     thrum-load echo PORT CONNECTIONS SECONDS [RATE]
+ *     thrum-load echo|tls PORT CONNECTIONS SECONDS [RATE]
  *     thrum-load http PORT CONNECTIONS SECONDS DEPTH
  *     thrum-load close|hold|silent PORT CONNECTIONS [SECONDS]
  *
@@ -61,11 +61,8 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(const load *l);
-    } kinds[] = {{"echo", load_echo},
-                 {"http", load_http},
-                 {"close", load_close},
-                 {"hold", load_hold},
-                 {"silent", load_silent}};
+    } kinds[] = {{"echo", load_echo},   {"tls", load_tls},   {"http", load_http},
+                 {"close", load_close}, {"hold", load_hold}, {"silent", load_silent}};
     signal(SIGPIPE, SIG_IGN);
     raise_files();
     for (unsigned i = 0; argc >= 4 && i < sizeof kinds / sizeof *kinds; i++) {
@@ -81,7 +78,7 @@ int main(int argc, char **argv) {
             return fflush(stdout) != 0;
         }
     }
-    fprintf(stderr, "usage: %s echo|http|close|hold|silent PORT CONNECTIONS [SECONDS [RATE]]\n",
+    fprintf(stderr, "usage: %s echo|tls|http|close|hold|silent PORT CONNECTIONS [SECONDS [RATE]]\n",
             *argv);
     return 2;
 }

@@ -15,8 +15,12 @@ typedef struct load {
     unsigned depth; /* requests in one piece */
 } load;
 
-/* Messages of 64 bytes that come back, and HTTP requests, on connections that stay: load_ask.c. */
+/*
+ * Messages of 64 bytes that come back, the same over TLS, and HTTP requests, on connections that
+ * stay: load_ask.c.
+ */
 void load_echo(const load *l);
+void load_tls(const load *l);
 void load_http(const load *l);
 /* A connection for each HTTP request, so many at a time: load_close.c. */
 void load_close(const load *l);
@@ -35,5 +39,11 @@ int64_t load_now(void);
 
 /* A socket that is connected, or (without waiting) on its way to be. */
 int load_connect(int port, int flags);
+
+/* Makes the handshake of a connection, which does not block afterwards: load_tls.c. */
+void *load_tls_begin(int fd);
+/* As send and recv do: how many bytes, or -1 with errno. */
+int64_t load_tls_send(void *tls, const void *from, unsigned size);
+int64_t load_tls_receive(void *tls, void *to, unsigned size);
 
 #endif

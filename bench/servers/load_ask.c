@@ -1,6 +1,6 @@
 /*
- * load_ask.c: questions on connections that stay, and their answers: 64 bytes that come back, or
- * HTTP requests, several in one piece.
+ * load_ask.c: questions on connections that stay, and their answers: 64 bytes that come back, as
+ * they are or sealed, or HTTP requests, several in one piece.
  *
  * Without a rate each connection asks when it has its last answer. With a rate it asks when that is
  * due, the connections in turn, whether others have their answer or not: a server that is slow gets
@@ -27,6 +27,7 @@ enum { PIECE_MAX = 4096, FLYING_MAX = 64, EVENTS = 256 };
 /* A connection, and when each piece was sent whose answers are on their way. */
 typedef struct peer {
     int fd;
+    void *tls;           /* NULL: bytes go as they are */
     unsigned sent, back; /* counts of pieces; they wrap */
     unsigned part;       /* answers to the oldest piece that are here */
     int64_t when[FLYING_MAX];
@@ -36,6 +37,7 @@ static struct {
     char piece[PIECE_MAX]; /* what is sent at once */
     size_t size;
     unsigned depth; /* questions in a piece */
+    bool is_tls;
     latencies times;
     uint64_t answers;
     uint64_t skipped; /* pieces not sent, as too many were on their way */
@@ -49,8 +51,9 @@ static void send_one(peer *p) {
         return;
     }
     p->when[p->sent++ % FLYING_MAX] = load_now();
-    const ssize_t n = send(p->fd, a.piece, a.size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    must(n == (ssize_t)a.size ? 0 : -1, "send");
+    const int64_t n = p->tls != NULL ? load_tls_send(p->tls, a.piece, (unsigned)a.size)
+                                     : send(p->fd, a.piece, a.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    must(n == (int64_t)a.size ? 0 : -1, "send");
 }
 
 /* One answer is here. Returns whether it was the last to its piece. */
@@ -69,7 +72,8 @@ static bool answered(peer *p, int64_t now) {
 static unsigned take(peer *p) {
     char text[16384];
     unsigned whole = 0;
-    const ssize_t n = recv(p->fd, text, sizeof text, MSG_DONTWAIT);
+    const int64_t n = p->tls != NULL ? load_tls_receive(p->tls, text, sizeof text)
+                                     : recv(p->fd, text, sizeof text, MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN) {
         return 0;
     }
@@ -127,6 +131,7 @@ static void ask(const load *l) {
     for (unsigned i = 0; i < l->connections; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = &a.peers[i]};
         a.peers[i].fd = load_connect(l->port, 0);
+        a.peers[i].tls = a.is_tls ? load_tls_begin(a.peers[i].fd) : NULL;
         must(epoll_ctl(set, EPOLL_CTL_ADD, a.peers[i].fd, &event), "epoll_ctl");
     }
     const int timer = l->rate > 0 ? timer_of(l, set) : -1;
@@ -148,6 +153,11 @@ void load_echo(const load *l) {
     a.size = sizeof text - 1;
     memcpy(a.piece, text, a.size);
     ask(l);
+}
+
+void load_tls(const load *l) {
+    a.is_tls = true;
+    load_echo(l);
 }
 
 void load_http(const load *l) {
