@@ -337,6 +337,7 @@ static const bench_case cases[] = {
      .rows =
          {{.name = "file-cached", .unit = "ns", .must = BENCH_OF_BASELINE, .limit = {1.8, 1.8}}},
      .count = 1,
+     .workers_min = 1,
      .workers_same = true,
      .run = run_cached,
      .baseline = run_bare,
@@ -345,7 +346,7 @@ static const bench_case cases[] = {
      .rows =
          {{.name = "file-direct", .unit = "ns", .must = BENCH_OF_BASELINE, .limit = {1.11, 1.11}}},
      .count = 1,
-     .workers_same = true,
+     .workers_min = 1,
      .run = run_direct,
      .baseline = run_ring,
      .baseline_what = "one thread, io_uring"},
