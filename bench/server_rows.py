@@ -16,6 +16,8 @@ class Row:
 
 # Those of thrum's servers that do the work of the others, and the example that does what a server for the world does.
 HTTP = "thrum thrum-httpd epoll nginx hyper go"
+# What sockets by io_uring could cost: with the ring's fast flags, and with those by which other threads see what has ended.
+RINGS = " uring uring-default"
 CPU = "us/request"
 EQUAL = ("thrum and epoll cut requests at their empty lines and send one fixed text, by the same code; thrum-httpd (the example, "
          "without its access log), nginx, hyper and Go check and take requests apart, and tell the date")
@@ -28,13 +30,13 @@ def against(peers, ours):
 
 
 ROWS = [
-    Row("http", "HTTP/1.1 keep-alive, 64 connections, by wrk", CPU, "wrk", {"depth": 1}, HTTP,
+    Row("http", "HTTP/1.1 keep-alive, 64 connections, by wrk", CPU, "wrk", {"depth": 1}, HTTP + RINGS,
         [("epoll", "thrum", 0.94, 0.97)] + against(
             [("go", 1.6, 1.9), ("hyper", 1.0, 1.08), ("nginx", 1.0, 1.08)], "thrum thrum-httpd"), EQUAL),
-    Row("http-16", "the same, pipelined by 16; a latency is that of 16 answers", CPU, "wrk", {"depth": 16}, HTTP,
+    Row("http-16", "the same, pipelined by 16; a latency is that of 16 answers", CPU, "wrk", {"depth": 16}, HTTP + RINGS,
         against([("hyper", 1.2, 1.6), ("go", 10, 15)], "thrum thrum-httpd"),
         "hyper with pipeline_flush; the others gather answers by themselves, but Go, which has no such thing"),
-    Row("echo", "64 bytes and back, 64 connections", CPU, "echo", {}, "thrum thrum-plain epoll libuv asio tokio go",
+    Row("echo", "64 bytes and back, 64 connections", CPU, "echo", {}, "thrum thrum-plain epoll libuv asio tokio go" + RINGS,
         against([("libuv", 1.0, 1.05), ("asio", 1.0, 1.05), ("tokio", 1.0, 1.05)], "thrum thrum-plain"),
         "thrum is the example echo, which has a deadline for each read and write, and ends by a signal; thrum-plain has neither, as the "
         "others"),

@@ -17,7 +17,7 @@ START_SECONDS = 20
 MODES = {"http-16": "http", "close": "http", "idle": "http", "idle-calls": "http"}
 # Debian's packages whose versions are told.
 PACKAGES = {"libuv": "libuv1-dev", "asio": "libasio-dev", "go": "golang-go", "tokio": "librust-tokio-dev", "hyper": "librust-hyper-dev",
-            "nginx": "nginx", "openssl": "libssl-dev", "redis": "redis-tools", "wrk": "wrk", "epoll": "gcc"}
+            "nginx": "nginx", "openssl": "libssl-dev", "uring": "liburing-dev", "uring-default": "liburing-dev", "redis": "redis-tools", "wrk": "wrk", "epoll": "gcc"}
 
 
 class Systems:
@@ -36,7 +36,7 @@ class Systems:
             return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
         if system == "redis":  # Debian's redis-tools has the same program under another name
             return shutil.which("redis-server") or shutil.which("redis-check-rdb")
-        return os.path.join(PEERS, "peer-server-" + system)
+        return os.path.join(PEERS, "peer-server-" + system.removesuffix("-default"))
 
     def absent(self, system):
         """Why the server cannot be run; None if it can."""
@@ -68,6 +68,8 @@ class Systems:
             return [path, "-e", "stderr", "-p", folder, "-c", conf]
         if system == "redis":
             return [path, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        if system == "uring-default":
+            return [path, mode, str(port), "default"]
         return [path, mode, str(port)] + ([str(self.busy_workers)] if mode == "busy" else [])
 
     def version(self, system):
