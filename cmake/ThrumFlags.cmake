@@ -48,6 +48,13 @@ function(thrum_flags_installed target)
   endif()
 endfunction()
 
+# A check whose answer was no is made again when CMake next runs: what was missing may be installed by then.
+macro(thrum_ask_again variable)
+  if(DEFINED CACHE{${variable}} AND NOT ${variable})
+    unset(${variable} CACHE)
+  endif()
+endmacro()
+
 # A program of ours. `thrum_program(name source... [LINK library...])`
 function(thrum_program name)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})

@@ -8,6 +8,7 @@ find_package(OpenSSL 3 QUIET COMPONENTS SSL Crypto)
 if(OPENSSL_FOUND)
   # What is found may be another C library's.
   include(CheckCSourceCompiles)
+  thrum_ask_again(THRUM_HAS_OPENSSL)
   set(CMAKE_REQUIRED_LIBRARIES OpenSSL::SSL OpenSSL::Crypto Threads::Threads ${CMAKE_DL_LIBS})
   check_c_source_compiles("#include <openssl/ssl.h>
 int main(void) { return SSL_CTX_new(TLS_method()) == 0; }" THRUM_HAS_OPENSSL)
