@@ -339,14 +339,18 @@ TEST(a_write_cut_short_says_how_much_it_has_written) {
 static int cancelled_in_a_write(void *arg) {
     scene *s = arg;
     char *block = block_of(MUCH);
+    int64_t n;
     s->result = thrum_write(s->e.io[1], block, MUCH);
-    CHECK_EQ(thrum_write(s->e.io[1], block, MUCH), -ECANCELED);
+    do {
+        n = thrum_write(s->e.io[1], block, MUCH); /* TCP may have made more room meanwhile */
+    } while (n > 0);
+    CHECK_EQ(n, -ECANCELED);
     free(block);
     return 0;
 }
 
 TEST(a_write_that_is_cancelled_says_how_much_it_has_written) {
-    /* The next one, which moves nothing, says so. */
+    /* The next one that moves nothing says so. */
     scene s = {.which = 0};
     rig_begin(&s.r, 0);
     for (int i = 0; i < 3; i++) {
