@@ -101,6 +101,15 @@ CHECK_UNUSED static thrum_io adopted(int fd) {
     return io;
 }
 
+/* Of fixed room: the system makes more of it for TCP, megabytes within a moment. */
+CHECK_UNUSED static void pair_narrow(const int fds[2]) {
+    static const int bytes = 1 << 16;
+    for (int i = 0; i < 2; i++) { /* what is no socket refuses, and has fixed room */
+        (void)setsockopt(fds[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+        (void)setsockopt(fds[i], SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    }
+}
+
 /* Both are taken over. */
 CHECK_UNUSED static void ends_open(ends *e, end_kind k) {
     pair_open(e->fds, k);

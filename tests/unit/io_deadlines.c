@@ -320,6 +320,7 @@ TEST(a_write_cut_short_says_how_much_it_has_written) {
     rig_begin(&s.r, 0);
     for (int i = 0; i < 6; i++) {
         ends_open(&s.e, byte_kinds[i / 2]);
+        pair_narrow(s.e.fds);
         cast *c = cast_new(&s.r);
         cast_add(c, i % 2 == 0, writes_for_a_while, &s);
         cast_join(c);
@@ -357,6 +358,7 @@ TEST(a_write_that_is_cancelled_says_how_much_it_has_written) {
         thrum_handle *handle;
         const thrum_attr attr = rig_attr(&s.r);
         ends_open(&s.e, byte_kinds[i]);
+        pair_narrow(s.e.fds);
         CHECK_EQ(thrum_spawn_with(&handle, &attr, cancelled_in_a_write, &s), 0);
         SPIN_UNTIL(io_awaits(s.e.io[1], THRUM_IO_WRITE));
         CHECK_EQ(thrum_cancel(handle), 0);

@@ -236,6 +236,7 @@ TEST(a_writer_whose_reader_goes_away_is_told) {
     rig_begin(&s.r, 0);
     for (int i = 0; i < 6; i++) {
         pair_open(s.e.fds, kinds[i % 3]);
+        pair_narrow(s.e.fds);
         s.e.io[1] = adopted(s.e.fds[1]);
         cast *c = cast_new(&s.r);
         cast_add(c, i % 2 == 0, writes_much, &s);
