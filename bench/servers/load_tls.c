@@ -1,6 +1,6 @@
 /*
- * load_tls.c: the bytes of a connection, sealed by OpenSSL (load_ask.c). The server's certificate is
- * not looked at: it is made for the run.
+ * load_tls.c: the bytes of a connection, sealed by OpenSSL (load_ask.c). The server's certificate
+ * is not looked at: it is made for the run.
  */
 #include <errno.h>
 #include <fcntl.h>

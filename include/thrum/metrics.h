@@ -3,7 +3,7 @@
  *
  * Each counter has one writer and is read without stopping it: every figure is a value that the
  * counter had, and a later reading is never smaller, but figures of one reading may be some
- * nanoseconds apart.
+ * nanoseconds apart. The last ones are no counters: they say how much there is at the moment.
  */
 #ifndef THRUM_METRICS_H
 #define THRUM_METRICS_H
@@ -76,12 +76,27 @@ typedef struct thrum_metrics {
     uint64_t polls;            /* system calls: looks at sets of descriptors, and sleeps in one */
     uint64_t poll_events;      /* descriptors that these found ready */
     uint64_t wakes_polling;    /* of the wakes those of a worker that slept in its set */
+
+    /* What there is at present: these can fall. But for the first, all workers' only. */
+    uint64_t queued_local;    /* queued at a worker: its slot and its own queues; not the inject
+                                  queue, nor pinned work */
+    uint64_t runnable;        /* tasks and fibers that are queued or run, wherever; and poll sources
+                                  with operations under way */
+    uint64_t tasks_alive;     /* tasks that were posted or spawned and have not ended: those that
+                                  are runnable or wait, also for their deadline or a wakeup */
+    uint64_t tasks_deferred;  /* tasks that wait until there is memory for a stack */
+    uint64_t timers;          /* waits and tasks with a deadline that has not come */
+    uint64_t stacks;          /* stacks of fibers, those kept for the next ones included */
+    uint64_t stack_bytes;     /* their address space; what was never touched takes no memory */
+    uint64_t blocking_queued; /* calls of thrum_blocking that wait for a thread */
+    uint64_t blocking_running; /* calls of thrum_blocking that a thread is in */
 } thrum_metrics;
 
 /* The initializer of what thrum_metrics_read fills in. */
 /* clang-format off */
 #define THRUM_METRICS_INIT { sizeof(thrum_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
                              0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+                             0, 0, 0, 0, 0, 0, 0, 0, 0, \
                              0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 

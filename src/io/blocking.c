@@ -16,6 +16,11 @@ static void stop(void *instance) {
 static void add_metrics(void *instance, thrum_metrics *metrics) {
     metrics->blocking_calls += th_blocking_pool_calls(instance);
     metrics->blocking_threads += th_blocking_pool_threads(instance);
+    uint32_t queued;
+    uint32_t running;
+    th_blocking_pool_load(instance, &queued, &running);
+    metrics->blocking_queued += queued;
+    metrics->blocking_running += running;
 }
 
 static const th_driver driver = {.name = "blocking", .stop = stop, .metrics = add_metrics};

@@ -52,6 +52,7 @@ struct th_blocking_pool {
     bool stopping;
     uint32_t queued;   /* the length of the queue */
     uint32_t looking;  /* the number of members that will look at the queue next */
+    uint32_t running;  /* the number of jobs that have begun and not ended */
     uint32_t xthreads; /* the number of members; th_blocking_pool_free sleeps on it */
     uint64_t xcalls;
     struct job *first; /* the queue */
@@ -234,6 +235,7 @@ static void run_job(th_blocking_pool *pool, struct job *job) {
     /* It counts as looking before the wake, so that the fiber's next call needs no other member. */
     th_lock_acquire(&pool->lock);
     pool->looking++;
+    pool->running--;
     th_lock_release(&pool->lock);
     th_waiter_wake(&job->waiter); /* afterwards the job is gone */
     th_lock_acquire(&pool->lock);
@@ -249,6 +251,7 @@ static void member_main(void *arg) {
     for (;;) {
         struct job *job = pop_job(pool);
         if (job != NULL) {
+            pool->running++;
             th_lock_release(&pool->lock);
             run_job(pool, job);
         } else if (pool->stopping) {
@@ -413,4 +416,11 @@ uint64_t th_blocking_pool_calls(const th_blocking_pool *pool) {
 uint32_t th_blocking_pool_threads(const th_blocking_pool *pool) {
     /* relaxed: a figure */
     return th_load_relaxed(&pool->xthreads);
+}
+
+void th_blocking_pool_load(th_blocking_pool *pool, uint32_t *queued, uint32_t *running) {
+    th_lock_acquire(&pool->lock);
+    *queued = pool->queued;
+    *running = pool->running;
+    th_lock_release(&pool->lock);
 }

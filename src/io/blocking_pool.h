@@ -42,5 +42,7 @@ int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *re
 /* For the metrics, from any thread: the number of jobs so far, and of threads at present. */
 uint64_t th_blocking_pool_calls(const th_blocking_pool *pool);
 uint32_t th_blocking_pool_threads(const th_blocking_pool *pool);
+/* Likewise: how many jobs wait for a thread, and how many have begun and not ended. */
+void th_blocking_pool_load(th_blocking_pool *pool, uint32_t *queued, uint32_t *running);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "core/inspect/gauges.h"
 #include "core/inspect/report.h"
 #include "core/ready/external.h"
 
@@ -192,8 +193,8 @@ static void add_tasks(th_text *text) {
 
 static void add_worker(th_text *text, unsigned i) {
     th_seen_worker seen = th_report_worker(text->sched, i);
-    th_text_add(text, "{\"asleep\": %s, \"tick\": %" PRIu64, seen.sleeps ? "true" : "false",
-                seen.tick);
+    th_text_add(text, "{\"asleep\": %s, \"tick\": %" PRIu64 ", \"queued\": %" PRIu64,
+                seen.sleeps ? "true" : "false", seen.tick, seen.queued);
     if (seen.spare) {
         th_text_add(text, ", \"spare\": true, \"benched\": %s", seen.benched ? "true" : "false");
     }
@@ -209,8 +210,14 @@ static void add_worker(th_text *text, unsigned i) {
 
 static void dump_json(th_text *text) {
     const thrum_sched *sched = text->sched;
+    th_gauges gauges;
+    th_gauges_take(text->sched, &gauges);
     th_text_add(text, "{\"sched\": ");
     th_text_add_quoted(text, sched->name);
+    th_text_add(text,
+                ",\n \"alive\": %" PRIu64 ", \"runnable\": %" PRIu64 ", \"deferred\": %" PRIu64
+                ", \"timers\": %" PRIu64,
+                gauges.alive, gauges.runnable, gauges.deferred, gauges.timers);
     th_text_add(text, ",\n \"worker\": [");
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         th_text_add(text, i ? ", " : "");

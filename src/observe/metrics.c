@@ -18,6 +18,7 @@
 
 #include "base/atomic.h"
 #include "base/text.h"
+#include "core/inspect/gauges.h"
 #include "core/ready/external.h"
 #include "core/state/counters.h"
 #include "core/state/driver.h"
@@ -44,24 +45,47 @@ static void add_counters(thrum_metrics *m, const th_counters *counters) {
 #undef ADD
 }
 
+/* Only locks are written. */
+static thrum_sched *writable(const thrum_sched *sched) {
+    return (thrum_sched *)(uintptr_t)sched;
+}
+
 static void read_worker(const thrum_sched *sched, unsigned worker, thrum_metrics *m) {
     *m = (thrum_metrics){.size = sizeof(*m)};
     m->workers = 1;
     add_counters(m, th_sched_counters(sched, worker));
     m->stack_high_water = th_sched_stack_high_water(sched, (int)worker);
+    m->queued_local = th_gauges_queued_at(&sched->workers[worker]);
 }
 
+/* What external threads have counted, and those that are bound at present. */
 static void read_external(const thrum_sched *sched, thrum_metrics *m) {
+    th_counters bound = {0};
     *m = (thrum_metrics){.size = sizeof(*m)};
     add_counters(m, th_sched_counters_external(sched));
+    th_gauges_add_bound(writable(sched), &bound);
+    add_counters(m, &bound);
+}
+
+static void add_gauges(const thrum_sched *sched, thrum_metrics *m) {
+    th_gauges gauges;
+    th_gauges_take(writable(sched), &gauges);
+    m->runnable = gauges.runnable;
+    m->tasks_alive = gauges.alive;
+    m->tasks_deferred = gauges.deferred;
+    m->timers = gauges.timers;
+    m->stacks = gauges.stacks;
+    m->stack_bytes = gauges.stack_bytes;
 }
 
 static void read_all(const thrum_sched *sched, thrum_metrics *m) {
-    *m = (thrum_metrics){.size = sizeof(*m)};
+    read_external(sched, m);
     m->workers = th_sched_seen(sched);
-    for (unsigned worker = 0; worker < m->workers; worker++)
+    for (unsigned worker = 0; worker < m->workers; worker++) {
         add_counters(m, th_sched_counters(sched, worker));
-    add_counters(m, th_sched_counters_external(sched));
+        m->queued_local += th_gauges_queued_at(&sched->workers[worker]);
+    }
+    add_gauges(sched, m);
     m->stack_high_water = th_sched_stack_high_water(sched, THRUM_ALL_WORKERS);
     th_drivers_metrics(sched, m);
 }
@@ -98,6 +122,7 @@ typedef enum {
     COUNTER,     /* a counter of every source */
     MAXIMUM,     /* a maximum of every worker; the scheduler's is the largest */
     ALL_COUNTER, /* a counter that only the whole scheduler has */
+    GAUGE,       /* a figure of every worker that can fall */
     ALL_GAUGE    /* a figure that only the whole scheduler has, and that can fall */
 } field_kind;
 
@@ -154,6 +179,15 @@ static const field fields[] = {
     FIELD(polls, COUNTER, "System calls: looks at sets of descriptors, and sleeps in one."),
     FIELD(poll_events, COUNTER, "Descriptors found ready."),
     FIELD(wakes_polling, COUNTER, "Wakes of workers that slept in their set of descriptors."),
+    FIELD(queued_local, GAUGE, "Work queued at a worker at present."),
+    FIELD(runnable, ALL_GAUGE, "Tasks and fibers queued or running at present."),
+    FIELD(tasks_alive, ALL_GAUGE, "Tasks that have not ended."),
+    FIELD(tasks_deferred, ALL_GAUGE, "Tasks that wait for memory for a stack."),
+    FIELD(timers, ALL_GAUGE, "Waits and tasks with a deadline to come."),
+    FIELD(stacks, ALL_GAUGE, "Stacks of fibers at present."),
+    FIELD(stack_bytes, ALL_GAUGE, "Their address space."),
+    FIELD(blocking_queued, ALL_GAUGE, "Blocking calls that wait for a thread."),
+    FIELD(blocking_running, ALL_GAUGE, "Blocking calls that a thread is in."),
 };
 #undef FIELD
 
@@ -170,7 +204,7 @@ static uint64_t figure(const thrum_metrics *m, const field *f) {
 
 /* Whether each worker has this figure; otherwise only the whole scheduler has it. */
 static bool workers_have(const field *f) {
-    return f->kind == COUNTER || f->kind == MAXIMUM;
+    return f->kind == COUNTER || f->kind == MAXIMUM || f->kind == GAUGE;
 }
 
 /* Whether external threads can have counted this; they keep no stacks. */
@@ -179,7 +213,7 @@ static bool external_has(const field *f) {
 }
 
 static bool is_gauge(const field *f) {
-    return f->kind == MAXIMUM || f->kind == ALL_GAUGE;
+    return f->kind == MAXIMUM || f->kind == GAUGE || f->kind == ALL_GAUGE;
 }
 
 /* ---- printing ---- */

@@ -229,7 +229,7 @@ def little_memory(kind, binary):
 
 def under_timeout(kind, binary):
     """It is told to end by another one, while idle ones are connected."""
-    with Life(kind, binary, before=["timeout", "--preserve-status", "3"]) as life:
+    with Life(kind, binary, before=["timeout", "--preserve-status", "10"]) as life:
         assert life.listens(), life.said()
         if kind.name == "proxy":  # whose idle connections are their ends' to close
             life.ends(0)

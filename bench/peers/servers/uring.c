@@ -1,7 +1,8 @@
 /*
- * uring.c: the bare loop by io_uring: one thread, one ring with its fast flags, reads that stay asked for
- * (multishot) into memory that the ring chooses, and one call for all that is asked for at a time. It is
- * what epoll.c is for readiness: the yardstick of what sockets by completions could cost.
+ * uring.c: the bare loop by io_uring: one thread, one ring with its fast flags, reads that stay
+ * asked for (multishot) into memory that the ring chooses, and one call for all that is asked for
+ * at a time. It is what epoll.c is for readiness: the yardstick of what sockets by completions
+ * could cost.
  *
  *     peer-server-uring http|echo PORT [default]
  *

@@ -333,14 +333,22 @@ TH_NO_TSAN void th_stacks_destroy(th_stacks *stacks) {
     }
 }
 
-TH_NO_TSAN size_t th_stacks_live(th_stacks *stacks) {
-    size_t live = 0;
+TH_NO_TSAN void th_stacks_count(th_stacks *stacks, uint64_t *live, uint64_t *bytes) {
+    *live = 0;
+    *bytes = 0;
     for (unsigned c = 0; c < TH_STACK_CLASSES; c++) {
         th_lock_acquire(&stacks->classes[c].lock);
-        live += stacks->classes[c].live;
+        *live += stacks->classes[c].live;
+        *bytes += stacks->classes[c].live * (uint64_t)th_stack_class_size(c);
         th_lock_release(&stacks->classes[c].lock);
     }
-    return live;
+}
+
+size_t th_stacks_live(th_stacks *stacks) {
+    uint64_t live;
+    uint64_t bytes;
+    th_stacks_count(stacks, &live, &bytes);
+    return (size_t)live;
 }
 
 /* With the class's lock: visits a slot, unless it was never used. */

@@ -70,7 +70,8 @@ size_t th_stack_high_water(const th_stack *stack);
 /* Whether the address lies in the guard. Does not read the stack: fit for signal handlers. */
 bool th_stack_find_guard(const th_stack *stack, uintptr_t address);
 
-/* The number of stacks that were got and not put back. */
+/* The number of stacks that were got and not put back, and the bytes of these. */
+void th_stacks_count(th_stacks *stacks, uint64_t *live, uint64_t *bytes);
 size_t th_stacks_live(th_stacks *stacks);
 
 /*

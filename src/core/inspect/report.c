@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/inspect/gauges.h"
 #include "core/ready/external.h"
 
 #define SEEN_MAX TH_BACKTRACE_FIBERS
@@ -219,6 +220,7 @@ th_seen_worker th_report_worker(thrum_sched *sched, unsigned i) {
     seen.tick = th_load_relaxed(&worker->xtick);
     seen.sleeps = (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: as above */
     seen.spare = th_is_spare(worker);
+    seen.queued = th_gauges_queued_at(worker);
     if (!bench->held) {
         return seen;
     }
@@ -251,8 +253,26 @@ static void add_workers(th_text *text, thrum_sched *sched) {
                     : seen.sleeps ? "sleeps"
                                   : "is awake",
                     seen.tick);
+        if (seen.queued) {
+            th_text_add(text, ", %" PRIu64 " queued there", seen.queued);
+        }
         add_held(text, &seen);
         th_text_add(text, "\n");
+    }
+}
+
+/* "  12 tasks, 10 of them or of their fibers queued; 3 timers" */
+static void add_gauges(th_text *text, thrum_sched *sched, const th_census *census) {
+    th_gauges gauges;
+    th_gauges_take(sched, &gauges);
+    const uint64_t running = census->states[TH_SEEN_RUNNING];
+    const uint64_t queued = gauges.runnable > running ? gauges.runnable - running : 0;
+    th_text_add(text, "  %" PRIu64 " %s alive, %" PRIu64 " queued, %" PRIu64 " %s\n", gauges.alive,
+                plural(gauges.alive, "task", "tasks"), queued, gauges.timers,
+                plural(gauges.timers, "timer", "timers"));
+    if (gauges.deferred) {
+        th_text_add(text, "  %" PRIu64 " %s for memory for a stack\n", gauges.deferred,
+                    plural(gauges.deferred, "waits", "wait"));
     }
 }
 
@@ -369,6 +389,7 @@ void th_report_dump(th_text *text, thrum_sched *sched) {
     th_text_add(text, ": %" PRIu64 " waiting, %" PRIu64 " ready, %" PRIu64 " running\n",
                 census.states[TH_SEEN_BLOCKED] + census.states[TH_SEEN_AWAITS],
                 census.states[TH_SEEN_READY], census.states[TH_SEEN_RUNNING]);
+    add_gauges(text, sched, &census);
     th_report_fibers(text, sched, &census);
     th_words_tasks(text, sched);
 }

@@ -31,6 +31,7 @@ void th_census_take(th_census *census, thrum_sched *sched);
 /* A worker, as of some recent moment. */
 typedef struct th_seen_worker {
     uint64_t tick;
+    uint64_t queued; /* at the worker (gauges.h) */
     bool sleeps;
     bool spare;
     bool benched;    /* a spare that does not take part */

@@ -1,0 +1,62 @@
+/*
+ * gauges.c: see gauges.h.
+ */
+#include "core/inspect/gauges.h"
+
+#include "core/fiber/stack.h"
+#include "core/ready/external.h"
+#include "core/ready/quiesce_sum.h"
+#include "core/state/worker.h"
+
+/* More has ended than began where an end was read that came after the begin's reading. */
+static uint64_t less(uint64_t began, uint64_t ended) {
+    return began > ended ? began - ended : 0;
+}
+
+static uint64_t timers_of(th_timers *timers) {
+    th_lock_acquire(&timers->lock);
+    const size_t count = th_wheel_count(&timers->wheel);
+    th_lock_release(&timers->lock);
+    return count;
+}
+
+void th_gauges_take(thrum_sched *sched, th_gauges *out) {
+    th_activity sum;
+    th_quiesce_sum(sched, &sum);
+    *out = (th_gauges){0};
+    out->alive = less(sum.xcreated, sum.xfinished);
+    out->runnable = less(sum.xcreated + sum.xreadied, sum.xfinished + sum.xsuspended);
+    out->deferred = th_load_relaxed(&sched->xdeferred); /* relaxed: a figure */
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
+        out->timers += timers_of(&sched->workers[i].own_timers);
+    }
+    out->timers += timers_of(&sched->loose_timers);
+    th_stacks_count(&sched->stacks, &out->stacks, &out->stack_bytes);
+}
+
+static uint64_t places_of(const th_batch *batch) {
+    uint64_t n = 0;
+    for (unsigned i = 0; i < TH_BATCH; i++) {
+        n += th_load_relaxed(&batch->xplace[i]) != NULL; /* relaxed: a guess */
+    }
+    return n;
+}
+
+uint64_t th_gauges_queued_at(const th_worker *worker) {
+    const bool slot = th_load_relaxed(&worker->xslot) != NULL; /* relaxed: a guess */
+    return slot + th_ring_size(&worker->ring.ring) + th_ring_size(&worker->yields) +
+           places_of(&worker->batch) + places_of(&worker->yields_batch);
+}
+
+void th_gauges_add_bound(thrum_sched *sched, th_counters *sum) {
+    th_lock_acquire(&th_external_lock); /* no bound thread's counts are being retired */
+    th_lock_acquire(&sched->bound_lock);
+    for (const th_worker *w = sched->bound; w; w = w->bound_next) {
+        /* relaxed: figures to look at */
+#define ADD(name) sum->x##name += th_load_relaxed(&w->counters.x##name);
+        TH_COUNTERS(ADD)
+#undef ADD
+    }
+    th_lock_release(&sched->bound_lock);
+    th_lock_release(&th_external_lock);
+}

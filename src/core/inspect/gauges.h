@@ -1,0 +1,35 @@
+/*
+ * gauges.h: what a scheduler has at present: how much is queued, alive, waited for. Nothing is
+ * counted for these figures while tasks run: they are sums of counters and sizes that are there
+ * anyway, each as of some recent moment.
+ */
+#ifndef TH_GAUGES_H
+#define TH_GAUGES_H
+
+#include <stdint.h>
+
+#include "core/state/counters.h"
+
+typedef struct th_worker th_worker;
+typedef struct thrum_sched thrum_sched;
+
+typedef struct th_gauges {
+    uint64_t alive; /* tasks that were posted or spawned, and have not ended */
+    uint64_t
+        runnable; /* tasks and fibers that are queued or run, and sources with something to do */
+    uint64_t deferred; /* tasks that wait for a stack */
+    uint64_t timers;   /* tasks and waits that have a deadline */
+    uint64_t stacks;
+    uint64_t stack_bytes; /* the address space of these */
+} th_gauges;
+
+/* Takes locks of the process and of the scheduler, each for a moment. Any thread, on any stack. */
+void th_gauges_take(thrum_sched *sched, th_gauges *out);
+
+/* What is queued at the worker, but for pinned work: a guess. */
+uint64_t th_gauges_queued_at(const th_worker *worker);
+
+/* Adds what the threads that are bound at present have counted. Takes the same locks. */
+void th_gauges_add_bound(thrum_sched *sched, th_counters *sum);
+
+#endif
