@@ -1,6 +1,6 @@
 /*
- * openssl.c: the bare loop over TLS: one thread, one level-triggered set; OpenSSL reads and writes the
- * sockets itself, and nothing is done that need not be. Of epoll.c it is the sealed twin.
+ * openssl.c: the bare loop over TLS: one thread, one level-triggered set; OpenSSL reads and writes
+ * the sockets itself, and nothing is done that need not be. Of epoll.c it is the sealed twin.
  *
  *     peer-server-openssl PORT CHAIN.pem KEY.pem
  */
