@@ -23,7 +23,9 @@
 
 #define ENTRIES TH_LIMIT(128u, 2u) /* transfers of a ring at a time */
 #define TAKEN_MAX TH_LIMIT(32u, 2u)
-#define CHUNK 32u /* rings that are made at a time */
+#define PUT_MAX TH_LIMIT(32u, 2u) /* transfers that the system is told of at a time */
+#define BURST_NS 20000            /* one that comes so soon after another waits for more of them */
+#define CHUNK 32u                 /* rings that are made at a time */
 #define CHUNKS 64u
 
 typedef struct ring {
@@ -32,7 +34,10 @@ typedef struct ring {
     bool taken;   /* it belongs to a worker, or to a thread that empties it */
     bool emptied; /* by that thread, and nobody else */
     uint32_t number;
-    unsigned in_flight;
+    unsigned in_flight; /* those that have not begun included */
+    unsigned put_count; /* the last ones, which have not begun */
+    uint64_t put_at;    /* the time of the last one, in ticks */
+    th_operation *put[PUT_MAX];
     th_os_ring_end ends[TAKEN_MAX];
 } ring;
 
@@ -171,11 +176,24 @@ static void take_ends(ring *r, th_worker *by) {
     } while (n == TAKEN_MAX);
 }
 
+/* With the ring's lock: has those begin that have not; threads make what the system refuses. */
+static void send_put(ring *r, th_worker *by) {
+    const unsigned n = r->put_count;
+    const unsigned begun = n ? th_os_ring_send(&r->os, n) : 0;
+    r->put_count = 0;
+    for (unsigned i = begun; i < n; i++) {
+        const th_os_ring_end refused = {(uint64_t)(uintptr_t)r->put[i], -EAGAIN};
+        r->in_flight--;
+        end_one(by, &refused);
+    }
+}
+
 /* In the worker's context, perhaps on a task's stack. */
 static void on_event(th_worker *by, uint32_t number) {
     ring *r = ring_at(number);
     th_lock_acquire(&r->lock);
     if (r->in_flight && !r->emptied) {
+        send_put(r, by);
         take_ends(r, by);
     }
     th_lock_release(&r->lock);
@@ -225,6 +243,7 @@ static bool leave_to_thread(const ring *r) {
 
 static void let_go(ring *r) {
     th_lock_acquire(&r->lock);
+    send_put(r, NULL);
     const bool busy = r->in_flight != 0;
     r->emptied = true;
     th_lock_release(&r->lock);
@@ -318,8 +337,25 @@ static ring *own(th_worker *worker) {
 
 /* ---- asking ---- */
 
-/* 0, or a code: nothing was begun. */
-static int put(ring *r, th_operation *operation) {
+/*
+ * With the ring's lock, and the operation behind the others that have not begun. Telling the system
+ * costs more than all else, and as much for many as for one. So the first is begun at once, and one
+ * that comes soon after another with those that follow: before the worker looks at its set, as it
+ * does when it has nothing else to run. A spare's ring is in another worker's set.
+ */
+static void begin(ring *r, th_worker *worker) {
+    const uint64_t now = th_os_ticks();
+    const bool waits = th_os_ticks_ns(now - r->put_at) < BURST_NS && r->put_count < PUT_MAX;
+    r->put_at = now;
+    if (waits && !th_is_spare(worker)) {
+        th_poll_put_off(worker, th_record_ring_key(r->number));
+    } else {
+        send_put(r, NULL);
+    }
+}
+
+/* 0, or a code: it is not in the ring. */
+static int put(ring *r, th_worker *worker, th_operation *operation) {
     const th_os_file_request *q = &operation->request;
     const th_os_transfer transfer = {.fd = q->fd,
                                      .write = q->call == TH_OS_FILE_WRITE,
@@ -329,8 +365,10 @@ static int put(ring *r, th_operation *operation) {
     th_lock_acquire(&r->lock);
     int code = r->in_flight == ENTRIES ? -EBUSY : 0;
     code = code ? code : th_os_ring_put(&r->os, &transfer, (uint64_t)(uintptr_t)operation);
-    r->in_flight += !code;
     if (!code) {
+        r->in_flight++;
+        r->put[r->put_count++] = operation;
+        begin(r, worker);
         take_ends(r, NULL); /* what the system had in memory by now has ended */
     }
     th_lock_release(&r->lock);
@@ -360,7 +398,7 @@ bool th_ring_ask(th_operation *operation, thrum_time deadline, int *code) {
         return false;
     }
     th_file_pool_join(operation, &me, th_jobs_begun);
-    if (put(r, operation)) {
+    if (put(r, worker, operation)) {
         take_back(operation);
     } else {
         th_add_relaxed(&xtransfers, 1u); /* relaxed: a figure */

@@ -346,11 +346,15 @@ static void leave_all(void *instance) {
 
 static const th_driver driver = {.name = "io", .stop = leave_all};
 
+uint64_t th_record_ring_key(uint32_t number) {
+    return KEY_OF_RING | number;
+}
+
 int th_record_add_ring(thrum_sched *sched, unsigned worker, int fd, uint32_t number,
                        th_ring_event on_event) {
     th_poller *poller;
     th_store_relaxed(&xring_event, on_event); /* relaxed: always the same one */
-    return th_poll_add_at(sched, worker, fd, KEY_OF_RING | number, event, &poller);
+    return th_poll_add_at(sched, worker, fd, th_record_ring_key(number), event, &poller);
 }
 
 /* With the lock: whether this scheduler is told already. */

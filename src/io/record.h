@@ -102,6 +102,7 @@ int th_record_join(th_record *record, uint32_t turn, thrum_sched *sched);
  * events go to the function, the same in all calls, with the number.
  */
 typedef void (*th_ring_event)(th_worker *by, uint32_t number);
+uint64_t th_record_ring_key(uint32_t number);
 int th_record_add_ring(thrum_sched *sched, unsigned worker, int fd, uint32_t number,
                        th_ring_event on_event);
 

@@ -49,11 +49,18 @@ void th_os_ring_close(th_os_ring *ring);
 void th_os_ring_abandon(th_os_ring *ring);
 
 /*
- * Begins a transfer, which may end in this call. The memory is the system's until th_os_ring_take
- * has told of the end; transfers of a thread that ends meanwhile may end with -ECANCELED. A code:
- * nothing has begun.
+ * Puts a transfer into the queue of what th_os_ring_send begins; there is room for as many as the
+ * ring was made for. A code: it is not there.
  */
 int th_os_ring_put(th_os_ring *ring, const th_os_transfer *transfer, uint64_t key);
+
+/*
+ * Begins the `n` transfers that have been put since the last call, for the calling thread: in order,
+ * and they may end in this call. The memory of one that has begun is the system's until
+ * th_os_ring_take has told of the end; transfers of a thread that ends meanwhile may end with
+ * -ECANCELED. Returns how many have begun. The others, the last ones, are forgotten.
+ */
+unsigned th_os_ring_send(th_os_ring *ring, unsigned n);
 
 /* Takes the ends of at most `max` transfers; does not wait. */
 unsigned th_os_ring_take(th_os_ring *ring, th_os_ring_end ends[], unsigned max);

@@ -142,6 +142,64 @@ TEST(many_at_a_time) {
     end();
 }
 
+static int asks_behind_one_that_computes(void *arg) {
+    char bytes[SIZE];
+    if (!*(int *)arg) { /* the first of them begins at once, the others wait for the look */
+        CHECK_EQ(thrum_file_pread(io, bytes, SIZE, 0, THRUM_FOREVER), SIZE);
+        return 0;
+    }
+    const thrum_time end = thrum_now() + THRUM_MS(20);
+    while (thrum_now() < end) {
+    }
+    return 0;
+}
+
+TEST(what_waits_to_be_begun_does_not_wait_for_one_that_computes) {
+    /* With another worker, whoever looks tells the system; the last one of a burst, too. */
+    enum { TASKS = 9 };
+    static int computes[TASKS] = {[TASKS - 1] = 1};
+    thrum_handle *tasks[TASKS];
+    rig r;
+    begin(&r);
+    thrum_attr attr = rig_attr(&r);
+    attr.flags = THRUM_PINNED;
+    attr.worker = 0;
+    for (int i = 0; i < TASKS; i++) {
+        CHECK_EQ(thrum_spawn_with(&tasks[i], &attr, asks_behind_one_that_computes, &computes[i]),
+                 0);
+    }
+    for (int i = 0; i < TASKS; i++) {
+        CHECK_EQ(result_of(tasks[i]), 0);
+    }
+    CHECK_EQ(thrum_io_close(io), 0);
+    rig_stop(&r);
+    end();
+}
+
+TEST(what_the_system_does_not_begin_a_thread_makes) {
+    /* One, or several that it was told of together. */
+    enum { READERS = 60 };
+    thrum_handle *readers[READERS];
+    rig r;
+    begin(&r);
+    CHECK_EQ(figures().threads, 0);
+    th_os_fail(TH_OS_FAULT_RING_SEND, 0, 1);
+    CHECK_EQ(rig_run(&r, reads_whole, NULL), 0);
+    CHECK_EQ(th_os_fails_left(TH_OS_FAULT_RING_SEND), 0);
+    CHECK_EQ(figures().threads, 1);
+    th_os_fail(TH_OS_FAULT_RING_SEND, 3, 20);
+    for (int i = 0; i < READERS; i++) {
+        readers[i] = start(&r, many_read);
+    }
+    for (int i = 0; i < READERS; i++) {
+        CHECK_EQ(result_of(readers[i]), 0);
+    }
+    CHECK_EQ(th_os_fails_left(TH_OS_FAULT_RING_SEND), 0);
+    CHECK_EQ(thrum_io_close(io), 0);
+    rig_stop(&r);
+    end();
+}
+
 static atomic_bool ran;
 
 static int reads_until_it_ran(void *arg) {

@@ -169,22 +169,29 @@ static TH_NO_TSAN void submit_due(th_worker *by, bool next) {
     }
 }
 
-static void loose_is_ready(th_worker *by, uint64_t key, uint32_t bits);
+static bool look(th_worker *by, th_poller *poller, bool next);
 
-/* Not shown to the thread sanitizer, nor is look: the events lie on the stack of a task. */
+/* Not shown to the thread sanitizer, nor is look, which may run on the stack of a task. */
 static TH_NO_TSAN bool hand_out(th_worker *by, th_poller *poller, const th_os_event events[],
                                 unsigned n, bool next) {
     unsigned found = 0;
+    bool loose = false;
     for (unsigned i = 0; i < n; i++) {
         if (events[i].key == TH_OS_ALARM) {
             continue; /* for a worker that sleeps */
         }
         if (events[i].key != TH_OS_WAKE) {
-            (poller->nested ? loose_is_ready : poller->event)(by, events[i].key, events[i].bits);
-            found += !poller->nested;
+            loose = poller->nested; /* in the set of a bound thread there is only the shared one */
+            if (!loose) {
+                poller->event(by, events[i].key, events[i].bits);
+                found++;
+            }
         } else if (poller->owner == by) {
             th_os_pollset_wake_take(&poller->set);
         }
+    }
+    if (loose) {
+        (void)look(by, &by->sched->loose_poller, false); /* into the same memory */
     }
     th_count(&by->counters.xpoll_events, found);
     if (found && th_is_traced(by)) {
@@ -198,6 +205,18 @@ static TH_NO_TSAN bool hand_out(th_worker *by, th_poller *poller, const th_os_ev
     return true;
 }
 
+/*
+ * What is put off while this runs is not lost: it is noted with the event's lock held, so it comes
+ * either before the event, which does it, or behind this taking back of the note.
+ */
+static TH_NO_TSAN void catch_up(th_worker *by, th_poller *poller) {
+    const uint64_t key = th_load_relaxed(&poller->xput_off); /* relaxed: as th_poll_put_off */
+    if (th_unlikely(key)) {
+        th_store_relaxed(&poller->xput_off, 0); /* relaxed: as above */
+        poller->event(by, key, 0);
+    }
+}
+
 /* Looks at the code of a wait. */
 static inline int check_open(const th_poller *poller, int n) {
     if (th_unlikely(n == -EBADF || n == -EINVAL)) {
@@ -208,20 +227,14 @@ static inline int check_open(const th_poller *poller, int n) {
 
 /* As hand_out: with `next` the worker has nothing else to do. */
 static TH_NO_TSAN bool look(th_worker *by, th_poller *poller, bool next) {
-    th_os_event events[TH_POLL_EVENTS];
+    th_os_event *events = by->poller.events; /* a task's stack stays small */
     /* relaxed: for looks of others, as of about now */
     th_store_relaxed(&poller->xlooked_at, th_os_ticks());
     th_count(&by->counters.xpolls, 1);
+    catch_up(by, poller);
     const int n = check_open(poller, th_os_pollset_wait(&poller->set, events, TH_POLL_EVENTS, 0));
     by->poller.found = 0;
-    return n > 0 && hand_out(by, poller, events, (unsigned)n, next);
-}
-
-/* In the set of a bound thread there is only the shared one. */
-static void loose_is_ready(th_worker *by, uint64_t key, uint32_t bits) {
-    (void)key;
-    (void)bits;
-    (void)look(by, &by->sched->loose_poller, false);
+    return (n > 0 || by->due.first) && hand_out(by, poller, events, n > 0 ? (unsigned)n : 0, next);
 }
 
 bool th_poll_own(th_worker *worker, bool next) {

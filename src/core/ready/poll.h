@@ -88,6 +88,19 @@ static inline bool th_poll_added(const th_worker *worker) {
     return th_load_relaxed(&worker->poller.xmembers) != 0;
 }
 
+/*
+ * By the worker itself: has its event called with this key and no bits before the next look at its
+ * set, whoever looks: the worker does before it parks. The key is that of a member of the set.
+ * With a lock that the event takes, too.
+ */
+static inline void th_poll_put_off(th_worker *worker, uint64_t key) {
+    /* relaxed: only whether there is something; the event's own lock orders what it is */
+    th_store_relaxed(&worker->poller.xput_off, key);
+}
+static inline bool th_poll_has_put_off(const th_worker *worker) {
+    return th_load_relaxed(&worker->poller.xput_off) != 0; /* relaxed: as above */
+}
+
 /* Whether a descriptor of the worker's is ready, and has been for a while: asked of the system. */
 bool th_poll_waits(const th_worker *worker);
 

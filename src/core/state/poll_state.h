@@ -18,7 +18,8 @@ typedef struct thrum_sched thrum_sched;
 
 /*
  * Is told of a ready descriptor, by the key under which it was added; puts what becomes runnable
- * into by->due, or queues it elsewhere. In the worker's context.
+ * into by->due, or queues it elsewhere. In the worker's context. Without bits: what was put off until
+ * now under this key (th_poll_put_off).
  */
 typedef void (*th_poll_fn)(th_worker *by, uint64_t key, uint32_t bits);
 
@@ -37,8 +38,9 @@ typedef struct th_poller {
     uint64_t xlooked_at;                      /* the time of the last look at it, in ticks */
     uint64_t xstill_at;  /* when its owner was last seen not to look for a while, in ticks */
     uint64_t xvain_tick; /* the owner's xtick when a look found nothing of what it was for */
+    uint64_t xput_off;   /* the key of what is to be told before the next look; 0: nothing is */
 
-    /* The owner's, from its sleep until it has gone on. */
+    /* The owner's, from its sleep until it has gone on, or in a look at whichever set. */
     unsigned got;
     unsigned got_others; /* as the sentinel: bit i, there is something in the set of watched[i] */
     th_worker *watched[TH_OS_SETS_MAX];

@@ -104,7 +104,8 @@ static th_work *find_once(th_worker *worker) {
     if (work) {
         return work;
     }
-    if (th_unlikely(worker->backoff.at) && th_steal_backs_off(worker)) {
+    if (th_unlikely(worker->backoff.at) && !th_poll_has_put_off(worker) &&
+        th_steal_backs_off(worker)) {
         back_off(worker);
     }
     th_timers_poll(worker);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -21,7 +22,8 @@
 #include "platform/faults.h"
 #include "platform/linux/above.h"
 
-#define EVENTS_MAX 64
+_Static_assert(sizeof(struct epoll_event) <= sizeof(th_os_event),
+               "th_os_pollset_wait has both in one place");
 
 /* The kernel's own layout of a time, whatever the C library's is. */
 typedef struct kernel_time {
@@ -250,13 +252,17 @@ static TH_NO_TSAN long wait_once(int set, struct epoll_event *events, int max, i
 
 TH_NO_TSAN int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[], unsigned max,
                                   int64_t deadline) {
-    struct epoll_event got[EVENTS_MAX];
+    /* The system's events have the place of ours, since the stack may be a task's. The last ones are
+     * translated first: into room that is not read again. */
+    struct epoll_event *got = (struct epoll_event *)(void *)events;
     int saved = th_os_errno_get();
-    long n = wait_once(set->set, got, (int)(max < EVENTS_MAX ? max : EVENTS_MAX), deadline);
+    long n = wait_once(set->set, got, (int)max, deadline);
     int code = n < 0 ? -th_os_errno_get() : (int)n;
     th_os_errno_set(saved);
-    for (int i = 0; i < code; i++) {
-        events[i] = (th_os_event){got[i].data.u64, bits_of(got[i].events)};
+    for (int i = code; i-- > 0;) {
+        struct epoll_event one;
+        memcpy(&one, &got[i], sizeof one);
+        events[i] = (th_os_event){one.data.u64, bits_of(one.events)};
     }
     return code;
 }

@@ -170,23 +170,26 @@ int th_os_ring_put(th_os_ring *ring, const th_os_transfer *t, uint64_t key) {
         .size = t->size > 1 && th_os_fails(TH_OS_FAULT_FILE_SHORT) ? 1 : (uint32_t)t->size,
         .key = key};
     ring->sq_array[at] = at;
-    /* relaxed: the system looks in the call below, on this thread */
+    /* relaxed: the system looks in th_os_ring_send alone, on that thread */
     th_store_relaxed(ring->sq_tail, tail + 1);
+    return 0;
+}
+
+unsigned th_os_ring_send(th_os_ring *ring, unsigned n) {
     const int saved = th_os_errno_get();
-    const long n = syscall(SYS_io_uring_enter, ring->fd, 1L, 0L, 0L, NULL, 0L);
-    int code = 0;
-    if (n != 1) { /* the system has taken nothing, and looks at the tail in such a call alone */
-        code = n < 0 ? -th_os_errno_get() : -EAGAIN;
-        th_store_relaxed(ring->sq_tail, tail); /* relaxed: as above */
-    }
+    const bool fails = th_os_fails(TH_OS_FAULT_RING_SEND);
+    const long begun = fails ? 0 : syscall(SYS_io_uring_enter, ring->fd, (long)n, 0L, 0L, NULL, 0L);
+    const unsigned taken = begun > 0 ? (unsigned)begun : 0;
+    /* relaxed: what the system has not taken it has not seen */
+    th_store_relaxed(ring->sq_tail, *ring->sq_tail - (n - taken));
     th_os_errno_set(saved);
-    return code;
+    return taken;
 }
 
 TH_NO_TSAN unsigned th_os_ring_take(th_os_ring *ring, th_os_ring_end ends[], unsigned max) {
     const cq_entry *entries = ring->cq_entries;
     uint32_t head = *ring->cq_head; /* written here alone, by a caller at a time */
-    /* pairs: th_os_ring_put; the kernel, which that has called, has written the results before */
+    /* pairs: th_os_ring_send; the kernel, which that has called, has written the results before */
     const uint32_t tail = th_load_acquire(ring->cq_tail);
     unsigned n = 0;
     if (th_os_fails(TH_OS_FAULT_RING_LATE)) {
@@ -197,7 +200,7 @@ TH_NO_TSAN unsigned th_os_ring_take(th_os_ring *ring, th_os_ring_end ends[], uns
         const bool lost = th_os_fails(TH_OS_FAULT_RING_TAKE);
         ends[n++] = (th_os_ring_end){e->key, lost ? -ECANCELED : e->result};
     }
-    /* pairs: th_os_ring_put; the kernel writes into these places again */
+    /* pairs: th_os_ring_send; the kernel writes into these places again */
     th_store_release(ring->cq_head, head);
     return n;
 }

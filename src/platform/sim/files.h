@@ -93,7 +93,8 @@ typedef struct sim_set {
 typedef struct sim_transfer {
     th_os_transfer asked;
     uint64_t key;
-    int64_t at; /* when it ends; INT64_MAX: the place is free */
+    int64_t at; /* when it ends; INT64_MAX: the place is free, or it has not begun */
+    bool put;   /* it has not begun */
     int64_t result;
     bool told; /* its end has given its event */
     sim_order order;

@@ -150,9 +150,6 @@ void th_os_ring_abandon(th_os_ring *ring) {
 }
 
 int th_os_ring_put(th_os_ring *ring, const th_os_transfer *asked, uint64_t key) {
-    static const int64_t after[] = {0, 40, 400, 4000};
-    static const int64_t lost[] = {0, -ECANCELED, -EAGAIN};
-    sim_call();
     sim_file *file = ring_file(ring);
     if (!sim_number_file(asked->fd)) {
         sim_misused("closed", "a transfer of a file that is closed");
@@ -162,20 +159,48 @@ int th_os_ring_put(th_os_ring *ring, const th_os_transfer *asked, uint64_t key) 
     }
     for (unsigned i = 0; i < SIM_TRANSFERS; i++) {
         sim_transfer *t = &file->ring->transfers[i];
-        if (t->at == INT64_MAX) {
-            *t = (sim_transfer){.asked = *asked, .key = key};
-            t->at = sim_now() + after[sim_choose(SIM_EVENT, 4)];
-            t->result = lost[sim_choose(SIM_EVENT, 3)];
-            sim_release(&t->order);
-            sim_release(&file->order);
-            sim_trace("a transfer of %d begins", asked->fd);
-            if (t->at <= sim_now()) {
-                sim_ring_tell(file);
-            }
+        if (t->at == INT64_MAX && !t->put) {
+            *t = (sim_transfer){.asked = *asked, .key = key, .at = INT64_MAX, .put = true};
             return 0;
         }
     }
     sim_misused("limit", "too many transfers of a ring");
+}
+
+static void begin(sim_file *file, sim_transfer *t) {
+    static const int64_t after[] = {0, 40, 400, 4000};
+    static const int64_t lost[] = {0, -ECANCELED, -EAGAIN};
+    if (!sim_number_file(t->asked.fd)) {
+        sim_misused("closed", "a transfer of a file that is closed");
+    }
+    t->at = sim_now() + after[sim_choose(SIM_EVENT, 4)];
+    t->result = lost[sim_choose(SIM_EVENT, 3)];
+    sim_release(&t->order);
+    sim_release(&file->order);
+    sim_trace("a transfer of %d begins", t->asked.fd);
+}
+
+/* All of them begin, or none does. */
+unsigned th_os_ring_send(th_os_ring *ring, unsigned n) {
+    sim_call();
+    sim_file *file = ring_file(ring);
+    const bool begins = sim_choose(SIM_REFUSAL, 4) != 3;
+    unsigned found = 0;
+    for (unsigned i = 0; i < SIM_TRANSFERS; i++) {
+        sim_transfer *t = &file->ring->transfers[i];
+        if (t->put) {
+            t->put = false;
+            found++;
+            if (begins) {
+                begin(file, t);
+            }
+        }
+    }
+    if (found != n) {
+        sim_misused("limit", "other transfers were put than are sent");
+    }
+    sim_ring_tell(file);
+    return begins ? n : 0;
 }
 
 unsigned th_os_ring_take(th_os_ring *ring, th_os_ring_end ends[], unsigned max) {
