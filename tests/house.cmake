@@ -21,11 +21,13 @@ if(THRUM_PYTHON)
   house_test(rooms ${PROJECT_SOURCE_DIR}/tools/check-rooms
     --objects ${PROJECT_BINARY_DIR}/CMakeFiles/thrum_static.dir)
 endif()
-if(THRUM_PYTHON) # the page of a trace
+if(THRUM_PYTHON) # the page of a trace; in Chromium where that is
   if(TARGET example_trace)
     set(traced $<TARGET_FILE:example_trace>)
   endif()
   house_test(timeline_reading ${CMAKE_CURRENT_SOURCE_DIR}/tools/timeline/reading.py ${traced})
+  house_test(timeline_browser ${CMAKE_CURRENT_SOURCE_DIR}/tools/timeline/browser.py)
+  set_tests_properties(house/timeline_browser PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 house_test(headers ${PROJECT_SOURCE_DIR}/tools/check-headers)
 if(TARGET thrum_tls_static) # with the blocks that are about it
