@@ -1,4 +1,4 @@
-# Headers, static and shared library, find_package(thrum), pkg-config; the reference, where python3 is there.
+# Headers, static and shared library, find_package(thrum), pkg-config; thrum-timeline; the reference, where python3 is there.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thrum)
@@ -38,6 +38,10 @@ if(TARGET thrum_tls_static)
   configure_file(cmake/thrum-tls.pc.in ${PROJECT_BINARY_DIR}/thrum-tls.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/thrum-tls.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
+
+# The page of a trace: a script of Python's, and what it puts together.
+install(PROGRAMS tools/thrum-timeline TYPE BIN)
+install(DIRECTORY tools/timeline DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum)
 
 # Made at the install, so that it says what the headers say. Without python3 there is none.
 find_program(THRUM_PYTHON python3)

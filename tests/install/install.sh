@@ -69,6 +69,15 @@ if have python3; then
     fi
 fi
 
+# The page of a trace is made by what is installed, too.
+if have python3; then
+    printf '{"traceEvents":[\n]}\n' >"$work/trace.json"
+    "$prefix/bin/thrum-timeline" "$work/trace.json" >"$work/trace.html"
+    cmp "$work/trace.html" - <<END
+$("$here/../../tools/thrum-timeline" "$work/trace.json")
+END
+fi
+
 # Nothing that is installed tells where it was built. (A compiler's cache may have it from elsewhere.)
 source=$(cd "$here/../.." && pwd)
 for library in libthrum.a libthrum.so ${tls:+libthrum-tls.a libthrum-tls.so}; do
