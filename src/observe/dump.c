@@ -130,7 +130,7 @@ static void add_fibers(th_text *text) {
     unsigned n;
     const char *before = "\n  ";
     text->calls_max = TH_CALLS_OF_DUMP;
-    text->backtrace = th_backtrace_begin(text->sched);
+    text->backtrace = th_backtrace_begin(text->sched, &text->names);
     th_snapshot_begin(&snapshot, text->sched);
     snapshot.backtrace = text->backtrace;
     while ((n = th_snapshot_some(&snapshot, seen, SEEN_MAX))) {
@@ -165,9 +165,8 @@ static void add_threads(th_text *text) {
 
 static void add_task(th_text *text, const th_listed *listed) {
     char name[TH_CALL_TEXT];
-    th_os_code_name(listed->fn, name, sizeof name);
     th_text_add(text, "{\"task\": \"%p\", \"function\": ", (const void *)listed->task);
-    th_text_add_quoted(text, name);
+    th_text_add_quoted(text, th_code_names_function(&text->names, listed->fn, name));
     th_text_add(text, ", \"on\": \"%s\"",
                 th_on_name(th_world_writes(listed->direction) ? TH_ON_OUTPUT : TH_ON_INPUT));
     add_descriptor(text, listed->direction, listed->turn);
@@ -212,6 +211,7 @@ static void dump_json(th_text *text) {
     const thrum_sched *sched = text->sched;
     th_gauges gauges;
     th_gauges_take(text->sched, &gauges);
+    th_code_names_begin(&text->names, text->sched);
     th_text_add(text, "{\"sched\": ");
     th_text_add_quoted(text, sched->name);
     th_text_add(text,
@@ -230,6 +230,7 @@ static void dump_json(th_text *text) {
     th_text_add(text, "],\n \"task\": [");
     add_tasks(text);
     th_text_add(text, "]}\n");
+    th_code_names_end(&text->names);
 }
 
 /* ---- Prometheus ---- */

@@ -7,24 +7,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/text.h"
+#include "core/inspect/code_names.h"
 #include "core/inspect/report.h"
 #include "core/inspect/trace_control.h"
 #include "core/inspect/world.h"
 #include "core/ready/external.h"
 
 #define DEFAULT_EVENTS TH_LIMIT(32767u, 3u)
-
-/* The size of the cache of functions' names. */
-#define KNOWN 64u
-#define CODE_NAME_MAX 120u
-
-typedef struct known {
-    uintptr_t fn;
-    char name[CODE_NAME_MAX];
-} known;
 
 /* The state of writing one trace. */
 typedef struct page {
@@ -36,7 +27,7 @@ typedef struct page {
     uint64_t ns_per_tick;
     const char *before; /* the text that separates the next event from what precedes it */
     unsigned buffer;    /* the number that is written as `tid` */
-    known *known;       /* the cache of names; NULL: there was no memory for it */
+    th_code_names names;
 } page;
 
 /* ---- pieces ---- */
@@ -75,21 +66,8 @@ static void put_id(FILE *out, const char *key, uint64_t id) {
 
 /* ---- names ---- */
 
-static const char *function_name(const page *p, uintptr_t fn, char *text) {
-    known *k = p->known ? &p->known[(fn >> 4) % KNOWN] : NULL;
-    if (k && k->fn == fn) {
-        return k->name;
-    }
-    th_os_code_name(fn, text, CODE_NAME_MAX);
-    if (k) {
-        k->fn = fn;
-        memcpy(k->name, text, CODE_NAME_MAX);
-    }
-    return text;
-}
-
-static void put_name(const page *p, const th_traced_mark *mark) {
-    char text[CODE_NAME_MAX];
+static void put_name(page *p, const th_traced_mark *mark) {
+    char text[TH_CALL_TEXT];
     const char *name = mark->name;
     if (mark->kind == TH_TRACED_PARKED) {
         name = "parked";
@@ -98,7 +76,7 @@ static void put_name(const page *p, const th_traced_mark *mark) {
     } else if (mark->id >> 63) {
         name = "own code";
     } else if (!name[0] && mark->fn) {
-        name = function_name(p, mark->fn, text);
+        name = th_code_names_function(&p->names, mark->fn, text);
     } else if (!name[0]) {
         snprintf(text, sizeof text, "fiber %u.%u", (unsigned)(mark->id >> 32), (unsigned)mark->id);
         name = text;
@@ -205,9 +183,9 @@ static void put_stretch(page *p, const th_traced_mark *mark) {
     fputs(",\"args\":{", p->out);
     put_id(p->out, "id", mark->id);
     if (mark->fn) {
-        char text[CODE_NAME_MAX];
+        char text[TH_CALL_TEXT];
         fputs(",\"function\":", p->out);
-        put_string(p->out, function_name(p, mark->fn, text));
+        put_string(p->out, th_code_names_function(&p->names, mark->fn, text));
     }
     put_end_of_stretch(p, mark);
     fputs("}}", p->out);
@@ -314,9 +292,9 @@ int thrum_trace_write(thrum_sched *sched, FILE *out) {
     if (code) {
         return code;
     }
-    p.known = th_sched_alloc(sched, KNOWN * sizeof *p.known);
+    th_code_names_begin(&p.names, sched);
     put_all(&p);
-    th_sched_free(sched, p.known);
+    th_code_names_end(&p.names);
     th_trace_forget(sched, &p.trace);
     return fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }

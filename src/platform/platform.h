@@ -199,24 +199,37 @@ void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out);
 /* ---- code ---- */
 
 /*
+ * What the next two read names with that are not in memory: those of functions that are not
+ * exported. They stand in the file that the code was loaded from, which is opened, read and closed
+ * at each question; it is refused when it is not the one in memory. The caller gives the memory for
+ * it, since the stack may be small; it is the caller's alone meanwhile. Nothing in it has to be set
+ * but `left`, which each question lessens.
+ */
+typedef struct th_os_symbols {
+    uint64_t left; /* bytes that may still be read of files */
+    uint64_t memory[2144];
+} th_os_symbols;
+
+/*
  * Writes what stands at an address of the program's code, for people: "function",
  * "function+0x12", or, where the name is not known, "file+0x1234", the place in that file as
- * debuggers write it. Like the next two it takes a lock of the system's loader, so it must not be
- * called from signal handlers. `size` is at least 16.
+ * debuggers write it. Without `symbols` no file is read. Like the next two it takes a lock of the
+ * system's loader, so it must not be called from signal handlers. `size` is at least 16.
  */
-void th_os_code_name(uintptr_t address, char *text, size_t size);
+void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *symbols);
 
 /*
  * Finds the call that returns to `after`. False: there is no code, or no call stands before it, or
- * the library does not know how calls look on this processor. Names are cut.
+ * the library does not know how calls look on this processor. Names are cut. Without `symbols` no
+ * file is read.
  */
 typedef struct th_os_place {
     char file[64];    /* the last part of the file's path */
     uintptr_t offset; /* the place in that file, as debuggers write it */
-    char symbol[96];  /* the name of an exported function, or "" */
+    char symbol[96];  /* the function's name, or "" */
     uintptr_t past;   /* the bytes from the function's beginning */
 } th_os_place;
-bool th_os_code_call(uintptr_t after, th_os_place *place);
+bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols);
 
 /*
  * The spans of memory that hold code at present, without the library's own as far as that is known.

@@ -120,11 +120,13 @@ static void *reads_on_and_on(void *arg) {
     char name[64];
     th_os_span span;
     th_os_place place;
+    th_os_symbols symbols;
     (void)arg;
     while (!atomic_load(&over)) {
-        th_os_code_name(address, name, sizeof name);
+        symbols.left = UINT64_MAX;
+        th_os_code_name(address, name, sizeof name, &symbols);
         (void)th_os_code_spans(&span, 1);
-        (void)th_os_code_call(address, &place);
+        (void)th_os_code_call(address, &place, &symbols);
     }
     return NULL;
 }
@@ -147,11 +149,13 @@ TEST(code_is_looked_up_in_the_child) {
             char name[64] = "";
             th_os_span span;
             th_os_place place;
+            th_os_symbols symbols;
+            symbols.left = UINT64_MAX;
             alarm(10);
-            th_os_code_name(address, name, sizeof name);
+            th_os_code_name(address, name, sizeof name, &symbols);
             (void)th_os_code_spans(&span, 1);
-            (void)th_os_code_call(address, &place);
-            _exit(name[0] ? 0 : 1);
+            (void)th_os_code_call(address, &place, &symbols);
+            _exit(strcmp(name, "reads_on_and_on") == 0 ? 0 : 1);
         }
         CHECK_EQ(waitpid(child, &status, 0), child);
         CHECK_EQ(status, 0);

@@ -137,13 +137,13 @@ TEST(a_place_behind_a_call_is_told) {
      */
     th_os_place place;
     returns();
-    CHECK(th_os_code_call(here, &place));
+    CHECK(th_os_code_call(here, &place, NULL));
     CHECK(place.file[0] != '\0' && strchr(place.file, '/') == NULL);
     CHECK(place.offset != 0);
     const uintptr_t offset = place.offset;
     returns(); /* another place; with it the compiler keeps the first call */
-    CHECK(th_os_code_call(here, &place) && place.offset > offset);
-    CHECK(!th_os_code_call((uintptr_t)&place, &place));
-    CHECK(!th_os_code_call(0, &place));
-    CHECK(!th_os_code_call(UINTPTR_MAX, &place));
+    CHECK(th_os_code_call(here, &place, NULL) && place.offset > offset);
+    CHECK(!th_os_code_call((uintptr_t)&place, &place, NULL));
+    CHECK(!th_os_code_call(0, &place, NULL));
+    CHECK(!th_os_code_call(UINTPTR_MAX, &place, NULL));
 }

@@ -3,8 +3,6 @@
  */
 #include "core/inspect/backtrace.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/annotate.h"
@@ -19,22 +17,12 @@
 /* The most that a waiter lies above the stack pointer of its fiber: the library's own frames. */
 #define WAIT_BYTES ((uintptr_t)2 * 1024)
 
-/* Calls that were looked up lately, kept because crowds wait in the same places. */
-#define KNOWN 64u
-
-typedef struct known_call {
-    uintptr_t after; /* the return address; 0: none yet */
-    bool is_call;
-    bool of_system;
-    char text[TH_CALL_TEXT];
-} known_call;
-
 struct th_backtrace {
     unsigned spans_count;
     uintptr_t words[TH_BACKTRACE_FIBERS][TH_BACKTRACE_WORDS];
     uintptr_t last[TH_BACKTRACE_WORDS]; /* words of the fiber that was asked about last */
     unsigned last_count;
-    known_call known[KNOWN];
+    th_code_names *names;
     th_os_span spans[]; /* pieces of code, sorted by address, without overlap */
 };
 
@@ -51,7 +39,7 @@ static void sort(th_os_span spans[], unsigned count) {
     }
 }
 
-th_backtrace *th_backtrace_begin(thrum_sched *sched) {
+th_backtrace *th_backtrace_begin(thrum_sched *sched, th_code_names *names) {
     unsigned room = th_os_code_spans(NULL, 0);
     if (!room) {
         return NULL;
@@ -59,6 +47,7 @@ th_backtrace *th_backtrace_begin(thrum_sched *sched) {
     th_backtrace *b = th_sched_alloc(sched, sizeof *b + room * sizeof b->spans[0]);
     if (b) {
         memset(b, 0, sizeof *b);
+        b->names = names;
         /* There may be more code by now. */
         unsigned count = th_os_code_spans(b->spans, room);
         b->spans_count = count < room ? count : room;
@@ -132,43 +121,11 @@ TH_NO_TSAN TH_NO_ASAN unsigned th_backtrace_scan(th_backtrace *b, unsigned numbe
 
 /* ---- printing ---- */
 
-/*
- * Whether the code is the C library's or the like, which does not call the program's. What is found
- * of it before a call of the program's is left over from calls that have ended.
- */
-static bool is_system(const char *file) {
-    static const char *const names[] = {"libc.", "libc-",   "libpthread", "ld-",
-                                        "ld.",   "libasan", "libtsan",    "linux-vdso"};
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (!strncmp(file, names[i], strlen(names[i]))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static const known_call *look_up(th_backtrace *b, uintptr_t after) {
-    known_call *known = &b->known[(after ^ after >> 8) % KNOWN];
-    if (known->after != after) {
-        th_os_place place;
-        known->after = after;
-        known->is_call = th_os_code_call(after, &place);
-        known->of_system = is_system(place.file);
-        if (known->is_call && place.symbol[0]) {
-            snprintf(known->text, sizeof known->text, "%.56s+0x%" PRIxPTR " (%.80s+0x%" PRIxPTR ")",
-                     place.file, place.offset, place.symbol, place.past);
-        } else if (known->is_call) {
-            snprintf(known->text, sizeof known->text, "%s+0x%" PRIxPTR, place.file, place.offset);
-        }
-    }
-    return known;
-}
-
 const char *th_backtrace_next(th_backtrace *b, unsigned number, unsigned count, unsigned *at,
                               unsigned told) {
     while (*at < count) {
-        const known_call *known = look_up(b, b->words[number][(*at)++]);
-        if (known->is_call && (told || !known->of_system)) {
+        const th_known_call *known = th_code_names_call(b->names, b->words[number][(*at)++]);
+        if (known && known->is_call && (told || !known->of_system)) {
             return known->text;
         }
     }

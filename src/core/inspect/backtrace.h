@@ -14,6 +14,7 @@
 #ifndef TH_BACKTRACE_H
 #define TH_BACKTRACE_H
 
+#include "core/inspect/code_names.h"
 #include "core/state/waiter_state.h"
 #include "platform/platform.h"
 #include "thrum/sched.h"
@@ -26,12 +27,13 @@
 #define TH_CALLS_OF_DUMP 12u
 #define TH_CALLS_OF_REPORT 4u
 
-#define TH_CALL_TEXT 192u /* bytes for "file+0x1234 (function+0x12)" */
-
 typedef struct th_backtrace th_backtrace;
 
-/* NULL: no memory, or not supported on this processor. Takes a lock of the system's loader. */
-th_backtrace *th_backtrace_begin(thrum_sched *sched);
+/*
+ * NULL: no memory, or not supported on this processor. Takes a lock of the system's loader. The
+ * names outlive it.
+ */
+th_backtrace *th_backtrace_begin(thrum_sched *sched, th_code_names *names);
 void th_backtrace_end(thrum_sched *sched, th_backtrace *backtrace);
 
 /* A stack, from its lowest byte to the first above its frames. */
@@ -51,7 +53,8 @@ unsigned th_backtrace_scan(th_backtrace *backtrace, unsigned number, th_backtrac
 
 /*
  * The next call of the fiber with this number, from word `*at` on, of `count`, after `told` others;
- * NULL: there is none left. The text is valid until the next call. Takes no locks.
+ * NULL: there is none left. The text is valid until the next question to the names. Takes no locks
+ * of the library's but that around the loader's.
  */
 const char *th_backtrace_next(th_backtrace *backtrace, unsigned number, unsigned count,
                               unsigned *at, unsigned told);

@@ -95,7 +95,9 @@ static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
     while (told < text->calls_max &&
            (call = th_backtrace_next(text->backtrace, number, seen->calls, &at, told))) {
         told++;
-        th_text_add(text, "    at %s\n", call);
+        th_text_add(text, "    at ");
+        th_text_add_plain(text, call);
+        th_text_add(text, "\n");
     }
 }
 
@@ -362,7 +364,7 @@ void th_report_fibers(th_text *text, thrum_sched *sched, th_census *census) {
     if (many) {
         add_groups(text, census);
     }
-    text->backtrace = th_backtrace_begin(sched);
+    text->backtrace = th_backtrace_begin(sched, &text->names);
     add_fibers(text, sched, census, many);
     th_backtrace_end(sched, text->backtrace);
     add_threads(text, sched);
@@ -371,6 +373,7 @@ void th_report_fibers(th_text *text, thrum_sched *sched, th_census *census) {
 void th_report_deadlock(th_text *text, thrum_sched *sched) {
     th_census census;
     text->calls_max = TH_CALLS_OF_REPORT;
+    th_code_names_begin(&text->names, sched);
     th_census_take(&census, sched);
     uint64_t waits = census.states[TH_SEEN_BLOCKED] + census.states[TH_SEEN_AWAITS];
     th_text_add(text, "thrum: deadlock in scheduler ");
@@ -378,11 +381,13 @@ void th_report_deadlock(th_text *text, thrum_sched *sched) {
     th_text_add(text, ": %" PRIu64 " %s, nothing runs, no deadline is pending\n", waits,
                 plural(waits, "waits", "wait"));
     th_report_fibers(text, sched, &census);
+    th_code_names_end(&text->names);
 }
 
 void th_report_dump(th_text *text, thrum_sched *sched) {
     th_census census;
     text->calls_max = TH_CALLS_OF_DUMP;
+    th_code_names_begin(&text->names, sched);
     th_census_take(&census, sched);
     th_text_add(text, "thrum: scheduler ");
     th_text_add_quoted(text, sched->name);
@@ -392,4 +397,5 @@ void th_report_dump(th_text *text, thrum_sched *sched) {
     add_gauges(text, sched, &census);
     th_report_fibers(text, sched, &census);
     th_words_tasks(text, sched);
+    th_code_names_end(&text->names);
 }

@@ -57,22 +57,27 @@ void th_text_add(th_text *text, const char *format, ...) {
     }
 }
 
-void th_text_add_quoted(th_text *text, const char *string) {
-    char c[TH_TEXT_CHAR];
-    text->put(text, "\"", 1);
+/* Many characters go to `put` at once: a dump of many fibers is mostly names. */
+static void add_chars(th_text *text, const char *string, bool quoted) {
+    char piece[64];
+    size_t length = 0;
     while (*string) {
-        unsigned n = th_text_char(&string, true, c);
-        text->put(text, c, n);
+        length += th_text_char(&string, quoted, piece + length);
+        if (length > sizeof piece - TH_TEXT_CHAR || !*string) {
+            text->put(text, piece, length);
+            length = 0;
+        }
     }
+}
+
+void th_text_add_quoted(th_text *text, const char *string) {
+    text->put(text, "\"", 1);
+    add_chars(text, string, true);
     text->put(text, "\"", 1);
 }
 
 void th_text_add_plain(th_text *text, const char *string) {
-    char c[TH_TEXT_CHAR];
-    while (*string) {
-        unsigned n = th_text_char(&string, false, c);
-        text->put(text, c, n);
-    }
+    add_chars(text, string, false);
 }
 
 /* ---- names ---- */
@@ -194,9 +199,9 @@ void th_words_thread(th_text *text, const th_shown *shown) {
 static void add_task(th_text *text, const th_listed *listed) {
     char name[TH_CALL_TEXT];
     th_told told;
-    th_os_code_name(listed->fn, name, sizeof name);
-    th_text_add(text, "  task %p (%s) is posted when fd %d is %s", (const void *)listed->task, name,
-                th_world_number(listed->direction),
+    th_text_add(text, "  task %p (", (const void *)listed->task);
+    th_text_add_plain(text, th_code_names_function(&text->names, listed->fn, name));
+    th_text_add(text, ") is posted when fd %d is %s", th_world_number(listed->direction),
                 ready_word(th_world_writes(listed->direction) ? TH_OS_OUT : TH_OS_IN));
     if (th_world_tell(listed->direction, listed->turn, &told)) {
         th_text_add(text, ", ");

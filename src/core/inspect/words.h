@@ -5,6 +5,7 @@
 #ifndef TH_WORDS_H
 #define TH_WORDS_H
 
+#include "core/inspect/code_names.h"
 #include "core/inspect/snapshot.h"
 #include "core/inspect/world.h"
 
@@ -13,6 +14,7 @@ typedef struct th_text {
     void (*put)(struct th_text *text, const char *piece, size_t length);
     void *ctx; /* for `put` */
     thrum_sched *sched;
+    th_code_names names;     /* th_code_names_begin's, where code is named */
     th_backtrace *backtrace; /* NULL: no calls are printed */
     unsigned calls_max;      /* calls printed of each fiber */
     char *bytes;             /* th_text_begin's: the text so far, with a 0 behind it */

@@ -1,7 +1,9 @@
 /*
  * code.c: names of places in the program's code, calls that stand there, and where code lies.
  *
- * All of it is read inside dl_iterate_phdr, which keeps the loader from unmapping what it shows.
+ * All that is in memory is read inside dl_iterate_phdr, which keeps the loader from unmapping what
+ * it shows. Names that are not, are read out of the file (symbols.h) when that is over: no lock of
+ * the loader's, and none that a fork takes, waits for a disk.
  * dladdr is not used: it takes the lock that dlopen holds while constructors run, and the fiber
  * that is reported may be waiting in such a constructor.
  *
@@ -18,6 +20,7 @@
 #include <sys/auxv.h>
 
 #include "platform/call.h"
+#include "platform/linux/symbols.h"
 #include "platform/platform.h"
 
 /* ---- the modules ---- */
@@ -58,12 +61,12 @@ static const char *file_of(const struct dl_phdr_info *module) {
 
 /* ---- symbols ---- */
 
-typedef struct symbols {
+typedef struct exports {
     const ElfW(Sym) * table;
     const char *names;
     size_t names_size;
     size_t count;
-} symbols;
+} exports;
 
 /* Some processors' loaders, and the kernel's own module, leave the addresses as in the file. */
 static const void *from_dynamic(const struct dl_phdr_info *module, ElfW(Addr) at) {
@@ -89,10 +92,10 @@ static size_t gnu_hash_count(const uint32_t *hash) {
     return last + 1;
 }
 
-static bool has_symbols(const struct dl_phdr_info *module, const ElfW(Dyn) * entry, symbols *out) {
+static bool has_symbols(const struct dl_phdr_info *module, const ElfW(Dyn) * entry, exports *out) {
     const uint32_t *hash = NULL;
     const uint32_t *gnu_hash = NULL;
-    *out = (symbols){0};
+    *out = (exports){0};
     for (; entry->d_tag != DT_NULL; entry++) {
         const void *at = from_dynamic(module, entry->d_un.d_ptr);
         switch (entry->d_tag) {
@@ -119,9 +122,9 @@ static bool has_symbols(const struct dl_phdr_info *module, const ElfW(Dyn) * ent
     return out->table && out->names && out->count;
 }
 
-/* Finds the exported function around an address: only dynamic symbols are in memory. */
+/* Finds the exported function around an address: only those are in memory. */
 static void find_symbol(const struct dl_phdr_info *module, uintptr_t address, th_os_place *out) {
-    symbols all;
+    exports all;
     for (int i = 0; i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &module->dlpi_phdr[i];
         if (part->p_type != PT_DYNAMIC ||
@@ -156,17 +159,34 @@ static const ElfW(Phdr) *
     return NULL;
 }
 
-static void describe(const struct dl_phdr_info *module, uintptr_t address, th_os_place *out) {
-    snprintf(out->file, sizeof out->file, "%s", file_of(module));
-    out->offset = address - module->dlpi_addr;
-    find_symbol(module, address, out);
-}
-
 typedef struct question {
     uintptr_t address;
     th_os_place *place;
+    th_os_symbols *symbols; /* NULL: no file is read */
     bool found;
 } question;
+
+static void describe(question *q, const struct dl_phdr_info *module, uintptr_t address) {
+    th_os_place *out = q->place;
+    snprintf(out->file, sizeof out->file, "%s", file_of(module));
+    out->offset = address - module->dlpi_addr;
+    find_symbol(module, address, out);
+    if (q->symbols) {
+        th_module_note(&th_symbols_of(q->symbols)->module, module, address);
+    }
+    q->found = true;
+}
+
+/* Asks the modules, then the file of the one that has the place. Leaves errno alone. */
+static void ask(question *q, int (*fn)(struct dl_phdr_info *, size_t, void *)) {
+    *q->place = (th_os_place){{0}, 0, {0}, 0};
+    walk(fn, q);
+    if (q->found && q->symbols && !q->place->symbol[0]) {
+        int saved = th_os_errno_get();
+        th_symbols_find(q->symbols, q->place);
+        th_os_errno_set(saved);
+    }
+}
 
 static int is_here(struct dl_phdr_info *module, size_t size, void *ctx) {
     question *q = ctx;
@@ -174,16 +194,15 @@ static int is_here(struct dl_phdr_info *module, size_t size, void *ctx) {
     if (!part_around(module, q->address, 0)) {
         return 0;
     }
-    describe(module, q->address, q->place);
-    q->found = true;
+    describe(q, module, q->address);
     return 1;
 }
 
-void th_os_code_name(uintptr_t address, char *text, size_t size) {
-    th_os_place place = {{0}, 0, {0}, 0};
-    question q = {address, &place, false};
+void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *symbols) {
+    th_os_place place;
+    question q = {address, &place, symbols, false};
     int saved = th_os_errno_get();
-    walk(is_here, &q);
+    ask(&q, is_here);
     if (place.symbol[0]) {
         snprintf(text, size, place.past ? "%s+0x%" PRIxPTR : "%s", place.symbol, place.past);
     } else if (q.found) {
@@ -218,16 +237,14 @@ static int call_is_here(struct dl_phdr_info *module, size_t size, void *ctx) {
         length = call.other;
     }
     if (length) {
-        describe(module, q->address - length, q->place);
-        q->found = true;
+        describe(q, module, q->address - length);
     }
     return 1;
 }
 
-bool th_os_code_call(uintptr_t after, th_os_place *place) {
-    question q = {after, place, false};
-    *place = (th_os_place){{0}, 0, {0}, 0};
-    walk(call_is_here, &q);
+bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols) {
+    question q = {after, place, symbols, false};
+    ask(&q, call_is_here);
     return q.found;
 }
 
@@ -318,9 +335,10 @@ unsigned th_os_code_spans(th_os_span spans[], unsigned max) {
 
 #else
 
-bool th_os_code_call(uintptr_t after, th_os_place *place) {
+bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols) {
     (void)after;
     (void)place;
+    (void)symbols;
     return false;
 }
 

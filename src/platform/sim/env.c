@@ -34,13 +34,15 @@ void th_os_exit(int status) {
     sim_aborted();
 }
 
-void th_os_code_name(uintptr_t address, char *text, size_t size) {
+void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *symbols) {
+    (void)symbols;
     snprintf(text, size, "0x%lx", (unsigned long)address);
 }
 
-bool th_os_code_call(uintptr_t after, th_os_place *place) {
+bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols) {
     (void)after;
     (void)place;
+    (void)symbols;
     return false;
 }
 
