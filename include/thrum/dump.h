@@ -14,11 +14,11 @@ THRUM_BEGIN_DECLS
 /*
  * Prints, as text or JSON, each worker that has taken part, and each fiber that runs a task: its
  * number, its name, whether it runs, is ready, or waits, and what it waits for: the kind of object,
- * its address, a mutex's owner, the deadline, and since which tick of which worker (a tick is a
- * pick of work). The bound threads follow likewise, and then what other threads wait for in calls
- * of thrum's, if they have used the scheduler. More than 10,000 fibers are counted by what they
- * wait for, with some printed of each kind. As THRUM_PROMETHEUS it prints how many fibers wait for
- * each kind.
+ * its address, a mutex's owner, the deadline (as text "due in 80 s", as JSON by the clock of
+ * thrum_now), and since which tick of which worker (a tick is a pick of work). The bound threads
+ * follow likewise, and then what other threads wait for in calls of thrum's, if they have used the
+ * scheduler. More than 10,000 fibers are counted by what they wait for, with some printed of each
+ * kind. As THRUM_PROMETHEUS it prints how many fibers wait for each kind.
  *
  * Of a wait for a descriptor it prints what is done and what the system says of it: "reads fd 12,
  * tcp 127.0.0.1:80 from 127.0.0.1:5012", "writes", "accepts on", "waits for fd 12 to be readable",

@@ -183,7 +183,7 @@ static int dumps(void *arg) {
     snprintf(line, sizeof(line), " \"locks\" waits for mutex %p, held by fiber ",
              (void *)&on_stage.mutex);
     check_has(&p, line);
-    snprintf(line, sizeof(line), " \"long\" waits for semaphore %p, until ", (void *)&sem);
+    snprintf(line, sizeof(line), " \"long\" waits for semaphore %p, due in ", (void *)&sem);
     check_has(&p, line);
     check_has(&p, "\"yields\" ");
     check_has(&p, ", tied to it\n");

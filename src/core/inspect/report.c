@@ -60,7 +60,7 @@ static void add_object(th_text *text, const th_seen *seen) {
     add_holder(text, seen->holder);
 }
 
-/* " waits for mutex 0x7f..., until 12 ns, since tick 5 of worker 1 (3 ago)", " reads fd 12, ..." */
+/* " waits for mutex 0x7f..., due in 80 s, since tick 5 of worker 1 (3 ago)", " reads fd 12, ..." */
 static void add_wait(th_text *text, const th_seen *seen) {
     const bool over = seen->state == TH_SEEN_READY;
     if (th_on_is_outside(seen->on)) {
@@ -70,9 +70,7 @@ static void add_wait(th_text *text, const th_seen *seen) {
         th_text_add(text, over ? ", has waited for" : " waits for");
         add_object(text, seen);
     }
-    if (seen->deadline != TH_FOREVER) {
-        th_text_add(text, ", until %" PRId64 " ns", seen->deadline);
-    }
+    th_text_add_deadline(text, seen->deadline);
     th_text_add(text, ", since tick %" PRIu64 " of %s %u (%" PRIu64 " ago)", seen->tick,
                 thread_word(text, seen), seen->worker, seen->ticks);
     if (seen->tied >= 0 && !seen->root) {
@@ -240,8 +238,9 @@ static void add_held(th_text *text, const th_seen_worker *seen) {
     if (!seen->held.held) {
         return;
     }
-    th_text_add(text, ", held up for %.1f s, %s", (double)seen->held_ns / 1e9,
-                seen->held.blocked ? "its thread blocked" : "computing");
+    th_text_add(text, ", held up for ");
+    th_text_add_duration(text, (uint64_t)seen->held_ns);
+    th_text_add(text, seen->held.blocked ? ", its thread blocked" : ", computing");
     if (seen->held.standin >= 0) {
         th_text_add(text, "; worker %d stands in", seen->held.standin);
     }

@@ -80,6 +80,42 @@ void th_text_add_plain(th_text *text, const char *string) {
     add_chars(text, string, false);
 }
 
+/* ---- durations ---- */
+
+/* Rounded down, as clocks are read. Not by %f, which writes a comma in some locales. */
+void th_text_add_duration(th_text *text, uint64_t ns) {
+    const uint64_t s = ns / 1000000000;
+    const uint64_t min = s / 60;
+    const uint64_t h = min / 60;
+    if (ns < 1000000) {
+        th_text_add(text, "%" PRIu64 " us", ns / 1000);
+    } else if (s < 1) {
+        th_text_add(text, "%" PRIu64 " ms", ns / 1000000);
+    } else if (s < 10) {
+        th_text_add(text, "%" PRIu64 ".%" PRIu64 " s", s, ns / 100000000 % 10);
+    } else if (s < 120) {
+        th_text_add(text, "%" PRIu64 " s", s);
+    } else if (h < 1) {
+        th_text_add(text, "%" PRIu64 " min %" PRIu64 " s", min, s % 60);
+    } else if (h < 48) {
+        th_text_add(text, "%" PRIu64 " h %" PRIu64 " min", h, min % 60);
+    } else {
+        th_text_add(text, "%" PRIu64 " d %" PRIu64 " h", h / 24, h % 24);
+    }
+}
+
+void th_text_add_deadline(th_text *text, int64_t deadline) {
+    if (deadline == TH_FOREVER) {
+        return;
+    }
+    const int64_t now = th_os_now();
+    const bool ahead = deadline > now;
+    th_text_add(text, ahead ? ", due in " : ", due ");
+    th_text_add_duration(text, ahead ? (uint64_t)deadline - (uint64_t)now
+                                     : (uint64_t)now - (uint64_t)deadline);
+    th_text_add(text, ahead ? "" : " ago");
+}
+
 /* ---- names ---- */
 
 const char *th_on_name(th_on on) {
@@ -195,7 +231,7 @@ void th_words_thread(th_text *text, const th_shown *shown) {
     th_text_add(text, "\n");
 }
 
-/* "  task 0x7f... (prog+0x12) is posted when fd 7 is readable, tcp ..., until 12 ns" */
+/* "  task 0x7f... (f) is posted when fd 7 is readable, tcp ..., due in 80 s" */
 static void add_task(th_text *text, const th_listed *listed) {
     char name[TH_CALL_TEXT];
     th_told told;
@@ -207,9 +243,7 @@ static void add_task(th_text *text, const th_listed *listed) {
         th_text_add(text, ", ");
         th_text_add_plain(text, told.text);
     }
-    if (listed->deadline != TH_FOREVER) {
-        th_text_add(text, ", until %" PRId64 " ns", listed->deadline);
-    }
+    th_text_add_deadline(text, listed->deadline);
     th_text_add(text, "\n");
 }
 
