@@ -85,6 +85,13 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   set_tests_properties(house/gdb_fibers PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
+# Lines are added to dumps (tools/thrum-names).
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND THRUM_PYTHON)
+  thrum_program(house_named debug/named.c)
+  house_test(thrum_names ${CMAKE_CURRENT_SOURCE_DIR}/debug/thrum-names.sh $<TARGET_FILE:house_named>)
+  set_tests_properties(house/thrum_names PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
 # Spares stand in under a debugger, under valgrind, and under a quota.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT THRUM_SANITIZE)
   foreach(where gdb valgrind quota)
