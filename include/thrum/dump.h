@@ -34,12 +34,13 @@ THRUM_BEGIN_DECLS
  *
  * For each fiber that does not run, or whose thread waits in a system call (where the system
  * tells), and each bound thread that waits, up to 12 calls follow that it is in, the innermost
- * first, without the library's own: "at program+0x1234", which `addr2line -fip -e program 0x1234`
- * turns into function and line; the function's name stands behind it where it is exported (by a
- * shared object, or by a program that was linked with -rdynamic). The calls are found by looking
- * for return addresses on the stack, so some may be over. One is missing only where the stack is
- * deep (8 KiB from the wait on are looked at), the compiler made a jump of it, or its code was made
- * at run time. Calls are found on x86_64, aarch64 and riscv64.
+ * first, without the library's own: "at program+0x1234 (function+0x12)". The place in the file is
+ * for `addr2line -fip -e program 0x1234`; tools/thrum-names adds what that says to a whole dump.
+ * The function stands there if it is exported, and if the file, which is read for it, still has it:
+ * if it was not stripped, and is the one that was loaded. The calls are found by looking for return
+ * addresses on the stack, so some may be over. One is missing only where the stack is deep (8 KiB
+ * from the wait on are looked at), the compiler made a jump of it, or its code was made at run
+ * time. Calls are found on x86_64, aarch64 and riscv64.
  *
  * The scheduler goes on meanwhile. What is printed of a fiber that waits was so at one moment; what
  * is printed of others was so recently: a running one's name may be half of an old one, the calls
@@ -48,10 +49,14 @@ THRUM_BEGIN_DECLS
  *
  * Any thread may call it while the scheduler lives, but not from a hook, nor from a function that
  * dl_iterate_phdr calls. For each thread that runs a fiber it reads a file below /proc/self/task;
- * where it may not, those calls are left out. It never suspends, but blocks the thread for the time
- * of the printing. The stream stays the caller's, and is flushed. It takes memory from the
- * scheduler's allocator for the calls (without memory they are left out), and a lock of the
- * system's loader. A fork waits until this is out of the loader; but if another thread is inside
+ * where it may not, those calls are left out. For names of functions that are not exported it opens
+ * the files that the code was loaded from, one at a time, and closes them; where it may not, or
+ * when it has read 1 GiB, places are told instead. (With the close a process loses locks that it
+ * holds on such a file by fcntl. A program with more rights than its caller opens only
+ * /proc/self/exe.) It never suspends, but blocks the thread for the time of the printing. The
+ * stream stays the caller's, and is flushed. It takes memory from the scheduler's allocator for the
+ * calls and names, some 70 KB (without it the calls are left out), and a lock of the system's
+ * loader. A fork waits until this is out of the loader; but if another thread is inside
  * the loader by itself at a fork (dlopen, dlclose), the loader's lock may stay held in the child,
  * where a dump then hangs.
  *

@@ -44,11 +44,11 @@ THRUM_API int thrum_trace_stop(thrum_sched *sched);
  *
  *   - A line ("thread") for each worker that has taken part and each bound thread. On it is a slice
  *     ("X") for each stretch that a task ran there without giving the worker up. The slice's name
- *     is the task's, else its function's, as far as the program exports it (-rdynamic), or its
- *     place in the file; else its number. Its args are the number (`id`: the fiber's and the run's,
- *     as thrum_dump prints them), the function, how the stretch ended (`ended`: finished, yielded,
- *     waits, running) and what the task waits for (`on`, `object`, or `fd` of a descriptor). Slices
- *     "parked" are sleeps, "backs off" short ones of a thief.
+ *     is the task's, else its function's, static or not, which thrum_dump says more of, or its
+ *     place in the file ("program+0x1234"); else its number. Its args are the number (`id`: the
+ *     fiber's and the run's, as thrum_dump prints them), the function, how the stretch ended
+ *     (`ended`: finished, yielded, waits, running) and what the task waits for (`on`, `object`, or
+ *     `fd` of a descriptor). Slices "parked" are sleeps, "backs off" short ones of a thief.
  *   - Arrows from where a task gave its worker up to where it went on.
  *   - Instants: "steal", "rescue", "wake" (`worker`: the one stolen from, or woken); of spare
  *     workers "stand in" (`worker`: the one that is held up) and "sit down". "poll" (`events`): the
@@ -66,10 +66,10 @@ THRUM_API int thrum_trace_stop(thrum_sched *sched);
  * the end is not seen, unless it is that of the caller of the start.
  *
  * Any thread may call it while the scheduler lives. It never suspends, but blocks the thread for
- * the time of the printing. It takes memory for a copy of all events first, and gives it back. The
- * stream stays the caller's, and is flushed. It returns 0, -ENODATA when there was no start,
- * -ENOMEM, -EIO when something could not be written, or -EINVAL and -ESHUTDOWN as thrum_trace_start
- * does.
+ * the time of the printing. It takes memory for a copy of all events first, and gives it back. For
+ * names it opens files, as thrum_dump does. The stream stays the caller's, and is flushed. It
+ * returns 0, -ENODATA when there was no start, -ENOMEM, -EIO when something could not be written,
+ * or -EINVAL and -ESHUTDOWN as thrum_trace_start does.
  */
 THRUM_API int thrum_trace_write(thrum_sched *sched, FILE *out);
 
