@@ -83,7 +83,7 @@ function endedBy(trace, run) {
     return {text: `its worker was woken by ${placeText(trace, waker.run, waker.track)}, `
       + `${lengthText(Math.max(0, runs.begin[run] - waker.at))} before`, run: waker.run};
   }
-  return {text: on === 'blocking call' ? 'the call returned' : on === 'sleep' ? 'its time had come' : '', run: -1};
+  return {text: on === 'blocking call' ? 'the call’s end, or a cancel' : on === 'sleep' ? 'its time, or a cancel' : '', run: -1};
 }
 
 // The marks of a run's track within it, as rows [from, to).
