@@ -55,8 +55,8 @@ void th_os_ring_abandon(th_os_ring *ring);
 int th_os_ring_put(th_os_ring *ring, const th_os_transfer *transfer, uint64_t key);
 
 /*
- * Begins the `n` transfers that have been put since the last call, for the calling thread: in order,
- * and they may end in this call. The memory of one that has begun is the system's until
+ * Begins the `n` transfers that have been put since the last call, for the calling thread: in
+ * order, and they may end in this call. The memory of one that has begun is the system's until
  * th_os_ring_take has told of the end; transfers of a thread that ends meanwhile may end with
  * -ECANCELED. Returns how many have begun. The others, the last ones, are forgotten.
  */

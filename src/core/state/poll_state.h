@@ -18,8 +18,8 @@ typedef struct thrum_sched thrum_sched;
 
 /*
  * Is told of a ready descriptor, by the key under which it was added; puts what becomes runnable
- * into by->due, or queues it elsewhere. In the worker's context. Without bits: what was put off until
- * now under this key (th_poll_put_off).
+ * into by->due, or queues it elsewhere. In the worker's context. Without bits: what was put off
+ * until now under this key (th_poll_put_off).
  */
 typedef void (*th_poll_fn)(th_worker *by, uint64_t key, uint32_t bits);
 

@@ -252,8 +252,8 @@ static TH_NO_TSAN long wait_once(int set, struct epoll_event *events, int max, i
 
 TH_NO_TSAN int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[], unsigned max,
                                   int64_t deadline) {
-    /* The system's events have the place of ours, since the stack may be a task's. The last ones are
-     * translated first: into room that is not read again. */
+    /* The system's events have the place of ours, since the stack may be a task's. The last ones
+     * are translated first: into room that is not read again. */
     struct epoll_event *got = (struct epoll_event *)(void *)events;
     int saved = th_os_errno_get();
     long n = wait_once(set->set, got, (int)max, deadline);
