@@ -3,7 +3,8 @@
  *
  * Each counter has one writer and is read without stopping it: every figure is a value that the
  * counter had, and a later reading is never smaller, but figures of one reading may be some
- * nanoseconds apart. The last ones are no counters: they say how much there is at the moment.
+ * nanoseconds apart. The last ones are no counters: they say how much there is at the moment;
+ * what began and ended while the reading went on may count as there.
  */
 #ifndef THRUM_METRICS_H
 #define THRUM_METRICS_H
@@ -79,15 +80,16 @@ typedef struct thrum_metrics {
 
     /* What there is at present: these can fall. But for the first, all workers' only. */
     uint64_t queued_local;    /* queued at a worker: its slot and its own queues; not the inject
-                                  queue, nor pinned work */
+                                  queue, nor pinned work, nor what `fifo` has yet to publish */
     uint64_t runnable;        /* tasks and fibers that are queued or run, wherever; and poll sources
                                   with operations under way */
     uint64_t tasks_alive;     /* tasks that were posted or spawned and have not ended: those that
                                   are runnable or wait, also for their deadline or a wakeup */
     uint64_t tasks_deferred;  /* tasks that wait until there is memory for a stack */
-    uint64_t timers;          /* waits and tasks with a deadline that has not come */
+    uint64_t timers;          /* waits and tasks with a deadline to come */
     uint64_t stacks;          /* stacks of fibers, those kept for the next ones included */
-    uint64_t stack_bytes;     /* their address space; what was never touched takes no memory */
+    uint64_t stack_bytes;     /* their address space without guards; what was never touched takes no
+                                  memory */
     uint64_t blocking_queued; /* calls of thrum_blocking that wait for a thread */
     uint64_t blocking_running; /* calls of thrum_blocking that a thread is in */
 } thrum_metrics;
@@ -108,7 +110,8 @@ typedef enum { THRUM_TEXT, THRUM_PROMETHEUS, THRUM_JSON } thrum_format;
 
 /*
  * Reads the counters of one worker, or the sum of all, into `*out`, whose `size` says how much of
- * it the program knows. Any thread may call it while the scheduler lives. It never suspends. It
+ * it the program knows. Any thread may call it while the scheduler lives, but not from the hooks
+ * `alloc` and `free`: a reading of all takes locks. It never suspends. It
  * returns 0, or with `*out` unchanged -EINVAL for NULL and for a worker or a `size` that does not
  * exist, and -ESHUTDOWN after the scheduler's stop.
  */

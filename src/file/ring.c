@@ -347,7 +347,7 @@ static void begin(ring *r, th_worker *worker) {
     const uint64_t now = th_os_ticks();
     const bool waits = th_os_ticks_ns(now - r->put_at) < BURST_NS && r->put_count < PUT_MAX;
     r->put_at = now;
-    if (waits && !th_is_spare(worker)) {
+    if (waits && !th_is_spare(worker) && th_poll_any(worker)) {
         th_poll_put_off(worker, th_record_ring_key(r->number));
     } else {
         send_put(r, NULL);

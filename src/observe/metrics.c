@@ -55,16 +55,17 @@ static void read_worker(const thrum_sched *sched, unsigned worker, thrum_metrics
     m->workers = 1;
     add_counters(m, th_sched_counters(sched, worker));
     m->stack_high_water = th_sched_stack_high_water(sched, (int)worker);
-    m->queued_local = th_gauges_queued_at(&sched->workers[worker]);
+    if (worker < th_sched_seen(sched)) { /* a spare's queues are made when it first stands in */
+        m->queued_local = th_gauges_queued_at(&sched->workers[worker]);
+    }
 }
 
 /* What external threads have counted, and those that are bound at present. */
 static void read_external(const thrum_sched *sched, thrum_metrics *m) {
-    th_counters bound = {0};
+    th_counters sum = {0};
     *m = (thrum_metrics){.size = sizeof(*m)};
-    add_counters(m, th_sched_counters_external(sched));
-    th_gauges_add_bound(writable(sched), &bound);
-    add_counters(m, &bound);
+    th_gauges_add_threads(writable(sched), &sum);
+    add_counters(m, &sum);
 }
 
 static void add_gauges(const thrum_sched *sched, thrum_metrics *m) {
@@ -313,7 +314,7 @@ static void print_sample(printer *p, const field *f, const char *worker, uint64_
 }
 
 /*
- * The format wants all samples of a name together, so each source is read again for each name.
+ * The format wants all samples of a name together, so each worker is read again for each name.
  * No sample is a sum: a query sums over `worker`, and so counts nothing twice.
  */
 static void print_prometheus(printer *p) {
@@ -322,6 +323,10 @@ static void print_prometheus(printer *p) {
     print(p, "thrum_workers{sched=");
     print_quoted(p, p->sched->name);
     print(p, "} %u\n", workers);
+    thrum_metrics external;
+    thrum_metrics all;
+    read_external(p->sched, &external);
+    read_all(p->sched, &all);
     for (size_t i = 0; i < FIELDS; i++) {
         const field *f = &fields[i];
         const char *suffix = is_gauge(f) ? "" : "_total";
@@ -335,12 +340,10 @@ static void print_prometheus(printer *p) {
             print_sample(p, f, label, figure(&m, f));
         }
         if (external_has(f)) {
-            read_external(p->sched, &m);
-            print_sample(p, f, "external", figure(&m, f));
+            print_sample(p, f, "external", figure(&external, f));
         }
         if (!workers_have(f)) {
-            read_all(p->sched, &m);
-            print_sample(p, f, NULL, figure(&m, f));
+            print_sample(p, f, NULL, figure(&all, f));
         }
     }
 }

@@ -48,6 +48,7 @@ typedef struct th_wheel {
     uint64_t tick;
     uint32_t levels;
     size_t count; /* the number of all timers, near ones and those that never come due included */
+    size_t never_count; /* of these, those that never come due */
     th_treap near;
     uint64_t bits[TH_WHEEL_LEVELS];
     th_slot slots[TH_WHEEL_LISTS]; /* rings that point at themselves: it must not be moved */
@@ -261,6 +262,7 @@ static inline void th_wheel_insert(th_wheel *wheel, th_timer *timer, int64_t dea
     timer->deadline = deadline;
     wheel->count++;
     if (th_unlikely(deadline == INT64_MAX)) {
+        wheel->never_count++;
         th_wheel_append(&wheel->slots[TH_WHEEL_NEVER], timer);
     } else {
         th_wheel_put(wheel, timer, false);
@@ -271,6 +273,7 @@ static inline void th_wheel_insert(th_wheel *wheel, th_timer *timer, int64_t dea
 /* The timer is in the wheel. Afterwards its words are the caller's again. */
 static inline void th_wheel_remove(th_wheel *wheel, th_timer *timer) {
     wheel->count--;
+    wheel->never_count -= timer->deadline == INT64_MAX;
     if ((timer->hint & 1) == 0) {
         th_treap_remove(&wheel->near, timer);
     } else {

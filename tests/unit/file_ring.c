@@ -19,7 +19,7 @@ static thrum_io io;
 static char memory[SIZE];
 
 /* A file "a" of the bytes "12345678", and nothing is done at once. */
-static void begin(rig *r) {
+static void begin_with(rig *r, unsigned workers, unsigned spare) {
     th_os_ring ring;
     CHECK_EQ(unsetenv("THRUM_IO"), 0);
     const int code = th_os_ring_open(&ring, 2);
@@ -27,7 +27,10 @@ static void begin(rig *r) {
         CHECK_SKIP("the system has no rings here");
     }
     th_os_ring_close(&ring);
-    rig_begin(r, 0);
+    rig_init(r);
+    r->config.workers = workers ? workers : r->config.workers;
+    r->config.workers_spare = spare ? spare : r->config.workers_spare;
+    rig_start(r);
     in_dir(dir_path);
     fds_before = fds_open();
     CHECK_EQ(th_rings_open(), 0);
@@ -35,6 +38,10 @@ static void begin(rig *r) {
     CHECK_EQ(thrum_file_pwrite(io, "12345678", SIZE, 0, THRUM_FOREVER), SIZE);
     memset(memory, '-', SIZE);
     only_operations(true);
+}
+
+static void begin(rig *r) {
+    begin_with(r, 0, 0);
 }
 
 static void hold_ends_back(bool on) {
@@ -142,34 +149,45 @@ TEST(many_at_a_time) {
     end();
 }
 
-static int asks_behind_one_that_computes(void *arg) {
-    char bytes[SIZE];
-    if (!*(int *)arg) { /* the first of them begins at once, the others wait for the look */
-        CHECK_EQ(thrum_file_pread(io, bytes, SIZE, 0, THRUM_FOREVER), SIZE);
-        return 0;
+static atomic_int reads_done;
+static atomic_bool waited_in_vain;
+
+/* Holds its thread up until both have read. */
+static int blocks_until_read(void *arg) {
+    const thrum_time end = thrum_now() + THRUM_S(20);
+    (void)arg;
+    while (atomic_load(&reads_done) < 2 && thrum_now() < end) {
+        usleep(1000);
     }
-    const thrum_time end = thrum_now() + THRUM_MS(20);
-    while (thrum_now() < end) {
-    }
+    atomic_store(&waited_in_vain, atomic_load(&reads_done) < 2);
     return 0;
 }
 
-TEST(what_waits_to_be_begun_does_not_wait_for_one_that_computes) {
-    /* With another worker, whoever looks tells the system; the last one of a burst, too. */
-    enum { TASKS = 9 };
-    static int computes[TASKS] = {[TASKS - 1] = 1};
-    thrum_handle *tasks[TASKS];
+static int reads_second(void *arg) {
+    (void)arg;
+    CHECK_EQ(thrum_go(blocks_until_read, NULL), 0);
+    CHECK_EQ(reads_whole(NULL), 0); /* so soon behind the first that it waits for the look */
+    atomic_fetch_add(&reads_done, 1);
+    return 0;
+}
+
+static int reads_first(void *arg) {
+    (void)arg;
+    CHECK_EQ(thrum_go(reads_second, NULL), 0);
+    CHECK_EQ(reads_whole(NULL), 0);
+    atomic_fetch_add(&reads_done, 1);
+    return 0;
+}
+
+TEST(what_waits_to_be_begun_does_not_wait_for_one_that_blocks) {
+    /* With the only worker held up, a spare sees it, though the system knows of nothing yet. */
     rig r;
-    begin(&r);
-    thrum_attr attr = rig_attr(&r);
-    attr.flags = THRUM_PINNED;
-    attr.worker = 0;
-    for (int i = 0; i < TASKS; i++) {
-        CHECK_EQ(thrum_spawn_with(&tasks[i], &attr, asks_behind_one_that_computes, &computes[i]),
-                 0);
-    }
-    for (int i = 0; i < TASKS; i++) {
-        CHECK_EQ(result_of(tasks[i]), 0);
+    begin_with(&r, 1, 1);
+    for (int i = 0; i < 5; i++) {
+        atomic_store(&reads_done, 0);
+        CHECK_EQ(rig_run(&r, reads_first, NULL), 0);
+        rig_wait_done(&r);
+        CHECK(!atomic_load(&waited_in_vain));
     }
     CHECK_EQ(thrum_io_close(io), 0);
     rig_stop(&r);

@@ -8,14 +8,15 @@
 #include "core/ready/quiesce_sum.h"
 #include "core/state/worker.h"
 
-/* More has ended than began where an end was read that came after the begin's reading. */
+/* The ends are read before the begins, so what began and ended in between counts as there. */
 static uint64_t less(uint64_t began, uint64_t ended) {
     return began > ended ? began - ended : 0;
 }
 
+/* Those that have a deadline. */
 static uint64_t timers_of(th_timers *timers) {
     th_lock_acquire(&timers->lock);
-    const size_t count = th_wheel_count(&timers->wheel);
+    const size_t count = timers->wheel.count - timers->wheel.never_count;
     th_lock_release(&timers->lock);
     return count;
 }
@@ -30,6 +31,11 @@ void th_gauges_take(thrum_sched *sched, th_gauges *out) {
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         out->timers += timers_of(&sched->workers[i].own_timers);
     }
+    th_lock_acquire(&sched->bound_lock);
+    for (th_worker *w = sched->bound; w; w = w->bound_next) {
+        out->timers += timers_of(&w->own_timers);
+    }
+    th_lock_release(&sched->bound_lock);
     out->timers += timers_of(&sched->loose_timers);
     th_stacks_count(&sched->stacks, &out->stacks, &out->stack_bytes);
 }
@@ -48,14 +54,19 @@ uint64_t th_gauges_queued_at(const th_worker *worker) {
            places_of(&worker->batch) + places_of(&worker->yields_batch);
 }
 
-void th_gauges_add_bound(thrum_sched *sched, th_counters *sum) {
+static void add_counters(th_counters *sum, const th_counters *counters) {
+    /* relaxed: figures to look at */
+#define ADD(name) sum->x##name += th_load_relaxed(&counters->x##name);
+    TH_COUNTERS(ADD)
+#undef ADD
+}
+
+void th_gauges_add_threads(thrum_sched *sched, th_counters *sum) {
     th_lock_acquire(&th_external_lock); /* no bound thread's counts are being retired */
     th_lock_acquire(&sched->bound_lock);
+    add_counters(sum, &sched->externals.counters);
     for (const th_worker *w = sched->bound; w; w = w->bound_next) {
-        /* relaxed: figures to look at */
-#define ADD(name) sum->x##name += th_load_relaxed(&w->counters.x##name);
-        TH_COUNTERS(ADD)
-#undef ADD
+        add_counters(sum, &w->counters);
     }
     th_lock_release(&sched->bound_lock);
     th_lock_release(&th_external_lock);

@@ -29,7 +29,7 @@ void th_gauges_take(thrum_sched *sched, th_gauges *out);
 /* What is queued at the worker, but for pinned work: a guess. */
 uint64_t th_gauges_queued_at(const th_worker *worker);
 
-/* Adds what the threads that are bound at present have counted. Takes the same locks. */
-void th_gauges_add_bound(thrum_sched *sched, th_counters *sum);
+/* Adds what external threads, and those that are or were bound, have counted. The same locks. */
+void th_gauges_add_threads(thrum_sched *sched, th_counters *sum);
 
 #endif

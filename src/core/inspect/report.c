@@ -159,6 +159,7 @@ void th_census_take(th_census *census, thrum_sched *sched) {
     while ((n = th_snapshot_some(&snapshot, seen, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
             census->states[seen[i].state]++;
+            census->tasks_running += seen[i].state == TH_SEEN_RUNNING && !seen[i].root;
             if (seen[i].state != TH_SEEN_BLOCKED) {
                 continue;
             }
@@ -262,12 +263,12 @@ static void add_workers(th_text *text, thrum_sched *sched) {
     }
 }
 
-/* "  12 tasks, 10 of them or of their fibers queued; 3 timers" */
+/* "  12 tasks alive, 10 queued, 3 timers" */
 static void add_gauges(th_text *text, thrum_sched *sched, const th_census *census) {
     th_gauges gauges;
     th_gauges_take(sched, &gauges);
-    const uint64_t running = census->states[TH_SEEN_RUNNING];
-    const uint64_t queued = gauges.runnable > running ? gauges.runnable - running : 0;
+    const uint64_t others = census->tasks_running + gauges.deferred;
+    const uint64_t queued = gauges.runnable > others ? gauges.runnable - others : 0;
     th_text_add(text, "  %" PRIu64 " %s alive, %" PRIu64 " queued, %" PRIu64 " %s\n", gauges.alive,
                 plural(gauges.alive, "task", "tasks"), queued, gauges.timers,
                 plural(gauges.timers, "timer", "timers"));

@@ -21,6 +21,7 @@ typedef struct th_census {
     uint64_t states[TH_SEEN_STATES];
     uint64_t on[TH_ON_KINDS]; /* of those that are blocked */
     uint64_t others;          /* blocked and in no group: other groups were there before */
+    uint64_t tasks_running;   /* without the threads that are bound and run their own code */
     unsigned groups_count;
     bool held; /* false: which fibers are blocked is not known (snapshot.h) */
     th_group groups[TH_GROUPS_MAX];

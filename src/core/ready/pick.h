@@ -128,6 +128,7 @@ static TH_ALWAYS_INLINE th_work *th_pick_of_one_fairly(th_worker *worker,
         (void)th_look_at_left(worker, th_os_ticks());
     } else {
         (void)th_poll_help(worker);
+        worker->polls = worker->polls || th_poller_is_open(&worker->poller);
     }
     work = th_pinned_take_yielded(worker);
     return work ? work : take(worker);

@@ -98,6 +98,9 @@ int th_poll_add_at(thrum_sched *sched, unsigned worker, int fd, uint64_t key, th
     }
     if (!was_open) {
         tell_owner(poller, here);
+    } else if (here && poller->owner == here) { /* another thread has opened it */
+        here->polls = true;
+        here->picks.quick = NULL;
     }
     /* relaxed: a hint for those that help, counted before there can be an event */
     if (th_add_relaxed(&poller->xmembers, 1u) == 0) {
@@ -323,7 +326,8 @@ bool th_poll_waits(const th_worker *worker) {
            /* relaxed: a figure, as above */
            th_os_ticks_ns(th_os_ticks() - th_load_relaxed(&poller->xlooked_at)) >=
                TH_POLL_HELP_NS &&
-           th_os_pollset_is_ready(&poller->set);
+           /* relaxed: as th_poll_put_off */
+           (th_load_relaxed(&poller->xput_off) || th_os_pollset_is_ready(&poller->set));
 }
 
 /* ---- watching those that stand still ---- */

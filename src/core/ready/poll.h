@@ -101,7 +101,10 @@ static inline bool th_poll_has_put_off(const th_worker *worker) {
     return th_load_relaxed(&worker->poller.xput_off) != 0; /* relaxed: as above */
 }
 
-/* Whether a descriptor of the worker's is ready, and has been for a while: asked of the system. */
+/*
+ * Whether a descriptor of the worker's is ready, and has been for a while: asked of the system. Or
+ * something is put off.
+ */
 bool th_poll_waits(const th_worker *worker);
 
 /* Whether a worker that runs has descriptors: the sentinel comes round soon then. */

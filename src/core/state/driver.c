@@ -24,7 +24,9 @@ void **th_sched_driver_slot(thrum_sched *sched, const th_driver *driver) {
     return slot;
 }
 
-void th_drivers_metrics(const thrum_sched *sched, thrum_metrics *metrics) {
+void th_drivers_metrics(const thrum_sched *of, thrum_metrics *metrics) {
+    thrum_sched *sched = (thrum_sched *)(uintptr_t)of; /* only its lock is written */
+    th_lock_acquire(&sched->drivers_lock);             /* no instance is stopped meanwhile */
     for (int i = 0; i < TH_DRIVERS_MAX; i++) {
         /* pairs: thrum_blocking (the driver's own exchange); publishes the instance */
         void *instance = th_load_acquire(&sched->driver_instances[i]);
@@ -32,12 +34,23 @@ void th_drivers_metrics(const thrum_sched *sched, thrum_metrics *metrics) {
             sched->drivers[i]->metrics(instance, metrics);
         }
     }
+    th_lock_release(&sched->drivers_lock);
+}
+
+static void *take_instance(thrum_sched *sched, int i) {
+    th_lock_acquire(&sched->drivers_lock);
+    void *instance = sched->driver_instances[i];
+    /* relaxed: whoever reads it has the lock; no task is left that could make one */
+    th_store_relaxed(&sched->driver_instances[i], NULL);
+    th_lock_release(&sched->drivers_lock);
+    return instance;
 }
 
 void th_drivers_stop(thrum_sched *sched) {
     for (int i = 0; i < TH_DRIVERS_MAX; i++) {
-        if (sched->driver_instances[i]) {
-            sched->drivers[i]->stop(sched->driver_instances[i]);
+        void *instance = take_instance(sched, i);
+        if (instance) {
+            sched->drivers[i]->stop(instance);
         }
     }
 }

@@ -34,10 +34,6 @@ unsigned th_sched_seen(const thrum_sched *sched) {
     return th_workers_end(sched);
 }
 
-const th_counters *th_sched_counters_external(const thrum_sched *sched) {
-    return &sched->externals.counters;
-}
-
 uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker) {
     /* relaxed: a figure to look at */
     uint64_t most = worker < 0 ? th_load_relaxed(&sched->xbound_high_water) : 0;

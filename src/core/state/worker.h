@@ -403,7 +403,6 @@ static inline bool th_is_spare(const th_worker *worker) {
 /* ---- accessors for higher floors ---- */
 
 const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker);
-const th_counters *th_sched_counters_external(const thrum_sched *sched);
 unsigned th_sched_seen(const thrum_sched *sched); /* the workers that have ever taken part */
 uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker);
 
