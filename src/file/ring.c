@@ -45,7 +45,7 @@ typedef struct ring {
 typedef struct rings_of {
     thrum_sched *sched;
     uint32_t refused; /* the system has said that there are no rings here */
-    uint32_t of[];    /* each is its worker's, until the stop */
+    uint32_t xof[];   /* each is its worker's, until the stop */
 } rings_of;
 
 static th_lock table_lock; /* protects `taken` of all rings, and the table's growth */
@@ -256,8 +256,8 @@ static void stop(void *instance) {
     rings_of *rings = instance;
     const unsigned n = rings->sched->workers_count;
     for (unsigned i = 0; i < n; i++) {
-        if (rings->of[i]) {
-            let_go(ring_at(rings->of[i] - 1));
+        if (rings->xof[i]) {
+            let_go(ring_at(rings->xof[i] - 1));
         }
     }
     th_sched_free(rings->sched, rings);
@@ -313,9 +313,10 @@ static bool may_come(int code) {
 /* The ring of the calling worker, opened if need be; NULL: there is none to be had. */
 static ring *own(th_worker *worker) {
     rings_of *rings = rings_of_sched(worker->sched);
-    uint32_t *mine = rings ? &rings->of[worker->index] : NULL;
-    if (!rings || *mine) {
-        return rings ? ring_at(*mine - 1) : NULL;
+    /* relaxed: tasks of one worker write and read it, and the stop behind all of them */
+    const uint32_t mine = rings ? th_load_relaxed(&rings->xof[worker->index]) : 0;
+    if (!rings || mine) {
+        return rings ? ring_at(mine - 1) : NULL;
     }
     if (th_load_relaxed(&rings->refused)) { /* relaxed: a hint */
         return NULL;
@@ -323,7 +324,7 @@ static ring *own(th_worker *worker) {
     ring *r = are_wanted() ? take_one() : NULL;
     const int code = r ? open_ring(r, worker->sched, worker->index) : -ENOSYS;
     if (!code) {
-        *mine = r->number + 1;
+        th_store_relaxed(&rings->xof[worker->index], r->number + 1); /* relaxed: as above */
         return r;
     }
     if (r) {
@@ -347,7 +348,7 @@ static void begin(ring *r, th_worker *worker) {
     const uint64_t now = th_os_ticks();
     const bool waits = th_os_ticks_ns(now - r->put_at) < BURST_NS && r->put_count < PUT_MAX;
     r->put_at = now;
-    if (waits && !th_is_spare(worker) && th_poll_any(worker)) {
+    if (waits && !th_is_spare(worker)) {
         th_poll_put_off(worker, th_record_ring_key(r->number));
     } else {
         send_put(r, NULL);

@@ -8,6 +8,7 @@ import codecs
 import json
 
 BLOCK = 1 << 22  # bytes that are read at a time
+VALUE_MAX = 64 << 20  # characters of one value: those of a trace have a few hundred
 SPACE = " \t\r\n"
 
 
@@ -37,7 +38,8 @@ class Source:
         """Reads a block more. False at the end of the file."""
         if self.ended:
             return False
-        block = self.file.read(BLOCK)
+        # As much again as is kept: a value of many blocks is not decoded once for each.
+        block = self.file.read(max(BLOCK, len(self.text) - self.at))
         self.ended = not block
         self.text = self.text[self.at:] + self.decode(block, self.ended)
         self.at = 0
@@ -77,6 +79,8 @@ class Source:
             except RecursionError:
                 raise Damaged(f"it is damaged after {self.events} events: brackets without end") from None
             except ValueError:
+                if len(self.text) - self.at > VALUE_MAX:
+                    raise Damaged(f"it is damaged after {self.events} events, or has a value of more than {VALUE_MAX >> 20} MB") from None
                 if not self.more():
                     if self.events or self.text[self.at:self.at + 1] in ("", "{", '"', "["):
                         raise Damaged(f"it is cut off or damaged after {self.events} events") from None

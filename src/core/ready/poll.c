@@ -96,11 +96,8 @@ int th_poll_add_at(thrum_sched *sched, unsigned worker, int fd, uint64_t key, th
     if (code) {
         return code;
     }
-    if (!was_open) {
+    if (!was_open || (here && poller->owner == here)) { /* whom another thread may not have told */
         tell_owner(poller, here);
-    } else if (here && poller->owner == here) { /* another thread has opened it */
-        here->polls = true;
-        here->picks.quick = NULL;
     }
     /* relaxed: a hint for those that help, counted before there can be an event */
     if (th_add_relaxed(&poller->xmembers, 1u) == 0) {

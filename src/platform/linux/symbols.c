@@ -145,7 +145,11 @@ static int open_file(const char *path, struct stat *out) {
 /* Whether all of these bytes were read. */
 static bool read_at(file *f, uint64_t offset, void *to, size_t size) {
     size_t got = 0;
-    if (offset > f->size || size > f->size - offset || size > f->symbols->left) {
+    if (offset > f->size || size > f->size - offset) {
+        return false;
+    }
+    if (size > f->symbols->left) {
+        f->symbols->left = 0; /* no file is opened any more */
         return false;
     }
     f->symbols->left -= size;

@@ -44,7 +44,7 @@ function readTables(layouts, bytes) {
 // All runs in one table, with the track and the end of each.
 function joinRuns(tables) {
   const count = tables.reduce((sum, table) => sum + table.rows, 0);
-  const runs = {rows: count, track: new Uint16Array(count), end: new Float64Array(count)};
+  const runs = {rows: count, track: new Uint32Array(count), end: new Float64Array(count)};
   for (const name of ['begin', 'length', 'name', 'task', 'on', 'object', 'ended', 'flags']) {
     const kind = name === 'begin' || name === 'length' ? 'Q' : name === 'ended' || name === 'flags' ? 'B' : 'I';
     runs[name] = new KINDS[kind](count);

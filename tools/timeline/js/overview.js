@@ -39,8 +39,8 @@ function busyIn(trace, parts) {
 
 function paintOverview(trace, width, height, ratio) {
   const picture = document.createElement('canvas');
-  picture.width = width * ratio;
-  picture.height = height * ratio;
+  picture.width = Math.round(width * ratio);
+  picture.height = Math.round(height * ratio);
   const context = picture.getContext('2d');
   context.scale(ratio, ratio);
   const parts = Math.max(1, Math.floor(width - LABELS));
@@ -68,7 +68,7 @@ function paintOverview(trace, width, height, ratio) {
 
 function drawOverview(canvas, trace) {
   const [context, width, height, ratio] = sized(canvas);
-  if (!overview.picture || overview.picture.width !== width * ratio) {
+  if (!overview.picture || overview.picture.width !== Math.round(width * ratio)) {
     overview.picture = paintOverview(trace, width, height, ratio);
   }
   context.fillStyle = paint.ground;

@@ -138,7 +138,7 @@ function showCauses(panel, trace) {
   });
   const all = rows.reduce((sum, row) => sum + row.total, 0);
   panel.append(tableOf([['all together', true], ['share', true], ['waits', true], ['on average', true], ['longest', true],
-    ['waits for', false]], rows.map((row) => [[lengthText(row.total), shareText(row.total, all), countText(row.count),
+    ['waits for', false]], rows.slice(0, ROWS_MAX).map((row) => [[lengthText(row.total), shareText(row.total, all), countText(row.count),
     lengthText(row.total / row.count), lengthText(row.longest), kindOfCause(trace, row.at)], () => {
     selectRun(trace, row.at, false);
     reveal(runs.end[row.at], runs.end[row.at] + row.longest, runs.track[row.at]);

@@ -87,8 +87,13 @@ function glide() {
     Object.assign(view, view.goal);
     return true;
   }
+  const {from, to} = view;
   view.from += (view.goal.from - view.from) * 0.4;
   view.to += (view.goal.to - view.to) * 0.4;
+  if (view.from === from && view.to === to) { // late in a long trace numbers are too coarse for less
+    Object.assign(view, view.goal);
+    return true;
+  }
   return false;
 }
 
