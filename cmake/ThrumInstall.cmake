@@ -1,4 +1,4 @@
-# Headers, static and shared library, find_package(thrum), pkg-config; thrum-timeline; the reference, where python3 is there.
+# Headers, static and shared library, find_package(thrum), pkg-config; thrum-timeline and thrum-names; the reference, where python3 is there.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thrum)
@@ -39,9 +39,9 @@ if(TARGET thrum_tls_static)
   install(FILES ${PROJECT_BINARY_DIR}/thrum-tls.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
-# The page of a trace: a script of Python's, and what it puts together.
-install(PROGRAMS tools/thrum-timeline TYPE BIN)
-install(DIRECTORY tools/timeline DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum)
+# Scripts of Python's: lines for a report, and the page of a trace with what it puts together.
+install(PROGRAMS tools/thrum-names tools/thrum-timeline TYPE BIN)
+install(DIRECTORY tools/timeline DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum PATTERN __pycache__ EXCLUDE)
 
 # Made at the install, so that it says what the headers say. Without python3 there is none.
 find_program(THRUM_PYTHON python3)

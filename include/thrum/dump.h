@@ -35,7 +35,7 @@ THRUM_BEGIN_DECLS
  * For each fiber that does not run, or whose thread waits in a system call (where the system
  * tells), and each bound thread that waits, up to 12 calls follow that it is in, the innermost
  * first, without the library's own: "at program+0x1234 (function+0x12)". The place in the file is
- * for `addr2line -fip -e program 0x1234`; tools/thrum-names adds what that says to a whole dump.
+ * for `addr2line -fip -e program 0x1234`; thrum-names adds what that says to a whole dump.
  * The function stands there if it is exported, and if the file, which is read for it, still has it:
  * if it was not stripped, and is the one that was loaded. The calls are found by looking for return
  * addresses on the stack, so some may be over. One is missing only where the stack is deep (8 KiB

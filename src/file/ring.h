@@ -16,7 +16,7 @@
  */
 bool th_ring_ask(th_operation *operation, thrum_time deadline, int *code);
 
-/* Figures for tests: transfers that rings have begun, and rings that are open. */
+/* Figures for tests: transfers that were put into rings, and rings that are open. */
 uint64_t th_ring_transfers(void);
 unsigned th_rings_open(void);
 

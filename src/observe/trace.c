@@ -43,6 +43,7 @@ static void put_string(FILE *out, const char *string) {
 
 /* Prints nanoseconds as microseconds. Not by %f, which writes a comma in some locales. */
 static void put_us(FILE *out, const char *key, int64_t ns) {
+    ns = ns > 0 ? ns : 0; /* counters of two processors may differ by a little */
     fprintf(out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
 }
 

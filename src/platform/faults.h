@@ -45,7 +45,7 @@ typedef enum th_os_fault {
     TH_OS_FAULT_FILE_SHORT,     /* th_os_file_do, _ring_put: what is transferred is a single byte */
     TH_OS_FAULT_RING,           /* th_os_ring_open; by th_os_fail_with */
     TH_OS_FAULT_RING_PUT,       /* th_os_ring_put: -EAGAIN */
-    TH_OS_FAULT_RING_SEND,      /* th_os_ring_send: nothing has begun */
+    TH_OS_FAULT_RING_SEND,      /* th_os_ring_send: half of them begin, of one none */
     TH_OS_FAULT_RING_LATE,      /* th_os_ring_take: nothing has ended yet */
     TH_OS_FAULT_RING_TAKE,      /* th_os_ring_take: the transfer has ended with -ECANCELED */
     TH_OS_FAULT_FILE,           /* th_os_file_do: one for each th_os_file_call, in their order; */

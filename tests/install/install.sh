@@ -76,6 +76,7 @@ if have python3; then
     cmp "$work/trace.html" - <<END
 $("$here/../../tools/thrum-timeline" "$work/trace.json")
 END
+    [ "$(echo "    at nothing+0x12" | "$prefix/bin/thrum-names")" = "    at nothing+0x12" ]
 fi
 
 # Nothing that is installed tells where it was built. (A compiler's cache may have it from elsewhere.)

@@ -5,10 +5,7 @@
  *     peer-server-epoll http|echo PORT
  */
 #define _GNU_SOURCE 1
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +15,7 @@
 #include <unistd.h>
 
 #include "hello.h"
+#include "listener.h"
 
 enum { ROOM = 4096, EVENTS = 256 };
 
@@ -80,16 +78,6 @@ static void accept_all(int set, int listener) {
     }
 }
 
-static int listen_at(int port) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    const int on = 1;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* what it accepts has it, too */
-    return bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 4096) == 0 ? fd : -1;
-}
-
 int main(int argc, char **argv) {
     struct epoll_event events[EVENTS], event = {.events = EPOLLIN, .data.ptr = NULL};
     if (argc != 3 || (strcmp(argv[1], "http") != 0 && strcmp(argv[1], "echo") != 0)) {
@@ -97,7 +85,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     is_http = strcmp(argv[1], "http") == 0;
-    const int listener = listen_at(atoi(argv[2]));
+    const int listener = listen_at(atoi(argv[2]), SOCK_NONBLOCK);
     const int set = epoll_create1(EPOLL_CLOEXEC);
     if (listener < 0 || epoll_ctl(set, EPOLL_CTL_ADD, listener, &event) != 0) {
         perror("listen");

@@ -5,9 +5,6 @@
  *     peer-server-openssl PORT CHAIN.pem KEY.pem
  */
 #define _GNU_SOURCE 1
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <signal.h>
@@ -16,6 +13,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "listener.h"
 
 enum { ROOM = 4096, EVENTS = 256 };
 
@@ -54,16 +53,6 @@ static void accept_all(SSL_CTX *context, int set, int listener) {
     }
 }
 
-static int listen_at(int port) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    const int on = 1;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* what it accepts has it, too */
-    return bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 4096) == 0 ? fd : -1;
-}
-
 int main(int argc, char **argv) {
     struct epoll_event events[EVENTS], event = {.events = EPOLLIN, .data.ptr = NULL};
     if (argc != 4) {
@@ -78,7 +67,7 @@ int main(int argc, char **argv) {
         ERR_print_errors_fp(stderr);
         return 1;
     }
-    const int listener = listen_at(atoi(argv[1]));
+    const int listener = listen_at(atoi(argv[1]), SOCK_NONBLOCK);
     const int set = epoll_create1(EPOLL_CLOEXEC);
     if (listener < 0 || epoll_ctl(set, EPOLL_CTL_ADD, listener, &event) != 0) {
         perror("listen");

@@ -10,11 +10,8 @@
  * what has ended, as a scheduler needs it whose workers compute.
  */
 #define _GNU_SOURCE 1
-#include <arpa/inet.h>
 #include <errno.h>
 #include <liburing.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +20,7 @@
 #include <unistd.h>
 
 #include "hello.h"
+#include "listener.h"
 
 enum { ROOM = 4096, BUFFERS = 1024, ENTRIES = 1024, ENDS = 256 };
 
@@ -170,16 +168,6 @@ static void take(const struct io_uring_cqe *end) {
     }
 }
 
-static int listen_at(int port) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    const int on = 1;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* what it accepts has it, too */
-    return bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 4096) == 0 ? fd : -1;
-}
-
 static bool open_ring(unsigned flags) {
     struct io_uring_params params = {.flags = flags | IORING_SETUP_CQSIZE,
                                      .cq_entries = 16 * ENTRIES};
@@ -210,7 +198,7 @@ int main(int argc, char **argv) {
     const unsigned fast = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
     const unsigned flags = argc > 3 && strcmp(argv[3], "default") == 0 ? 0 : fast;
     is_http = strcmp(argv[1], "http") == 0;
-    listener = listen_at(atoi(argv[2]));
+    listener = listen_at(atoi(argv[2]), 0);
     if (listener < 0 || !open_ring(flags)) {
         perror("listen, or a ring");
         return 1;

@@ -13,7 +13,7 @@
 #define SETS 32u
 #define PLACES 8u
 
-/* What a report may read of files: a fraction of a second. */
+/* What a report may read of files, so that its time has a bound. */
 #define READ_MAX ((uint64_t)1 << 30)
 
 /* A place's key is its address, and which of the two questions was asked; 0: none yet. */

@@ -40,7 +40,7 @@ void th_drivers_metrics(const thrum_sched *of, thrum_metrics *metrics) {
 static void *take_instance(thrum_sched *sched, int i) {
     th_lock_acquire(&sched->drivers_lock);
     void *instance = sched->driver_instances[i];
-    /* relaxed: whoever reads it has the lock; no task is left that could make one */
+    /* relaxed: readings of the metrics have the lock; no task is left that could ask or make one */
     th_store_relaxed(&sched->driver_instances[i], NULL);
     th_lock_release(&sched->drivers_lock);
     return instance;

@@ -177,8 +177,8 @@ int th_os_ring_put(th_os_ring *ring, const th_os_transfer *t, uint64_t key) {
 
 unsigned th_os_ring_send(th_os_ring *ring, unsigned n) {
     const int saved = th_os_errno_get();
-    const bool fails = th_os_fails(TH_OS_FAULT_RING_SEND);
-    const long begun = fails ? 0 : syscall(SYS_io_uring_enter, ring->fd, (long)n, 0L, 0L, NULL, 0L);
+    const unsigned told = th_os_fails(TH_OS_FAULT_RING_SEND) ? n / 2 : n;
+    const long begun = syscall(SYS_io_uring_enter, ring->fd, (long)told, 0L, 0L, NULL, 0L);
     const unsigned taken = begun > 0 ? (unsigned)begun : 0;
     /* relaxed: what the system has not taken it has not seen */
     th_store_relaxed(ring->sq_tail, *ring->sq_tail - (n - taken));
