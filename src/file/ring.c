@@ -24,7 +24,7 @@
 #define ENTRIES TH_LIMIT(128u, 2u) /* transfers of a ring at a time */
 #define TAKEN_MAX TH_LIMIT(32u, 2u)
 #define PUT_MAX TH_LIMIT(32u, 2u) /* transfers that the system is told of at a time */
-#define BURST_NS 20000            /* one that comes so soon after another waits for more of them */
+#define BURST_NS 100000           /* one that comes so soon after another waits for more of them */
 #define CHUNK 32u                 /* rings that are made at a time */
 #define CHUNKS 64u
 
