@@ -5,8 +5,11 @@
  * setting of it is an event, for all that watch it (direction.h). A waiter stands among them before
  * it looks at the counts, so that it misses none. Plain threads sleep on a number that grows with
  * each signal.
+ *
+ * A signal that *lingers* has no user any more, but keeps the handler: it is let pass for a time,
+ * and then does what it did before, by the handler.
  */
-#include "thrum/signal.h"
+#include "io/signal.h"
 
 #include <errno.h>
 
@@ -17,10 +20,12 @@
 #include "core/state/lock.h"
 #include "core/wait/wait.h"
 #include "io/named.h"
+#include "thrum/signal.h"
 
 typedef struct caught {
     uint32_t xcount; /* signals that no wait has got yet */
     unsigned users;  /* callers that want it caught; with the lock */
+    int64_t xlingers; /* until then it is let pass; 0: it does not linger; written with the lock */
 } caught;
 
 static th_lock lock = TH_LOCK_INIT; /* protects `users` and the making of the wake-up */
@@ -31,6 +36,14 @@ static uint32_t xsequence; /* grows with each signal; plain threads sleep on it 
 
 /* In a handler, on any thread. */
 static void on_signal(int number) {
+    /* relaxed: what comes while it is caught again may be taken for either */
+    int64_t until = th_load_relaxed(&signals[number].xlingers);
+    if (until) {
+        if (until <= th_os_now()) {
+            th_os_signal_default(number);
+        }
+        return;
+    }
     /* pairs: take; what the sender did is ordered by the system */
     th_add_release(&signals[number].xcount, 1u);
     th_add_release(&xsequence, 1u); /* pairs: wait_in_thread; the count */
@@ -47,7 +60,7 @@ static void on_signal(int number) {
 static void in_child(void) {
     th_lock_init(&lock);
     for (int i = 1; i < TH_OS_SIGNALS; i++) {
-        if (signals[i].users) {
+        if (signals[i].users || signals[i].xlingers) {
             th_os_signal_release(i);
         }
         signals[i] = (caught){0};
@@ -93,26 +106,42 @@ int thrum_signal_catch(int signal) {
     th_lock_acquire(&lock);
     int code = make_wakeup();
     if (!code && signals[signal].users == 0) {
+        if (signals[signal].xlingers && !th_os_signal_is_ours(signal)) {
+            th_os_signal_release(signal); /* a handler of the program's may call ours */
+        }
         /* relaxed: those before were not for its users */
         th_store_relaxed(&signals[signal].xcount, 0u);
         code = th_os_signal_catch(signal, on_signal);
+        th_store_relaxed(&signals[signal].xlingers, INT64_C(0)); /* relaxed: see on_signal */
     }
     signals[signal].users += !code;
     th_lock_release(&lock);
     return code;
 }
 
-int thrum_signal_release(int signal) {
+static int release(int signal, int64_t lingers) {
     if (!is_signal(signal)) {
         return -EINVAL;
     }
     th_lock_acquire(&lock);
     int code = signals[signal].users ? 0 : -EINVAL;
     if (!code && --signals[signal].users == 0) {
-        th_os_signal_release(signal);
+        if (lingers && th_os_signal_is_ours(signal)) {
+            th_store_relaxed(&signals[signal].xlingers, lingers); /* relaxed: see on_signal */
+        } else {
+            th_os_signal_release(signal);
+        }
     }
     th_lock_release(&lock);
     return code;
+}
+
+int thrum_signal_release(int signal) {
+    return release(signal, 0);
+}
+
+int th_signal_release_lingering(int signal, int64_t until) {
+    return release(signal, until);
 }
 
 /* ---- waiting ---- */

@@ -19,6 +19,7 @@
 #include "core/wait/scope_tree.h"
 #include "io/call.h"
 #include "io/named.h"
+#include "io/signal.h"
 #include "net/accept.h"
 #include "thrum/net.h"
 #include "thrum/sem.h"
@@ -46,7 +47,8 @@ struct server {
     uint32_t xdraining; /* 1: nothing more is begun */
     thrum_event over;   /* accepting has ended */
     thrum_event ended;  /* a connection has ended */
-    thrum_event signal; /* one of the signals came */
+    thrum_event signal; /* one of the signals came, or cannot be waited for */
+    bool signaled;      /* one came; known when the task that waits for them has ended */
     thrum_sem places;   /* connections that may be begun; used with a limit */
     th_scope scope;     /* the keeper's, which has the connections */
     unsigned next_home;
@@ -303,6 +305,16 @@ static unsigned signal_count(const server *s) {
     return n;
 }
 
+/* One of them that comes this soon after the first means the same, and is let pass. */
+#define SAME_SIGNAL_NS 1000000000
+
+static void let_signals_linger(const server *s, unsigned n) {
+    while (n) {
+        const int signal = s->options.stop_signals[--n];
+        (void)th_signal_release_lingering(signal, th_os_now() + SAME_SIGNAL_NS);
+    }
+}
+
 static void release_signals(const server *s, unsigned n) {
     while (n) {
         (void)thrum_signal_release(s->options.stop_signals[--n]);
@@ -324,6 +336,7 @@ static int catch_signals(const server *s, unsigned n) {
 static int wait_for_signal(void *arg) {
     server *s = arg;
     int signal = thrum_signal_wait(s->options.stop_signals, signal_count(s), THRUM_FOREVER);
+    s->signaled = signal > 0;
     thrum_event_signal(&s->signal); /* also when it cannot wait: else nothing ended the server */
     return signal < 0 && signal != -ECANCELED ? signal : 0;
 }
@@ -394,7 +407,11 @@ static int serve(server *s) {
         (void)thrum_cancel(listener);
         th_check(thrum_join(listener, &heard) == 0);
     }
-    release_signals(s, signals);
+    if (s->signaled) {
+        let_signals_linger(s, signals);
+    } else {
+        release_signals(s, signals);
+    }
     th_check(thrum_join(keeper, &kept) == 0);
     thrum_shield_end();
     return code ? code : heard ? heard : kept;

@@ -20,6 +20,11 @@
 int th_os_signal_catch(int number, void (*caught)(int number));
 /* As it was before, unless the program has set another handler meanwhile: that stays. */
 void th_os_signal_release(int number);
+/* Whether the signal's handler is ours: the program has set no other one since. */
+bool th_os_signal_is_ours(int number);
+/* In `caught`: what the signal does by default, if that is what it did before, and the handler is
+ * ours. */
+void th_os_signal_default(int number);
 
 /* "SIGTERM", "SIGRTMIN+2", or "signal 7" for one that is seldom waited for. */
 #define TH_OS_SIGNAL_TEXT 24u

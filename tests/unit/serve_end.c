@@ -47,9 +47,8 @@ TEST(an_event_ends_it) {
 }
 
 TEST(a_signal_ends_it) {
-    /* One of several; what they did before they do again. */
+    /* One of several; those that come at once behind it mean the same. */
     static const int ends[] = {SIGUSR1, SIGTERM, 0};
-    struct sigaction now;
     hall h;
     hall_init(&h, echo);
     h.options.stop = NULL;
@@ -60,8 +59,49 @@ TEST(a_signal_ends_it) {
     CHECK_EQ(kill(getpid(), SIGTERM), 0);
     CHECK_EQ(hall_wait(&h), 0);
     guest_sees_the_end(guest);
+    CHECK_EQ(kill(getpid(), SIGTERM), 0); /* it would end the test */
+    CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+    hall_close(&h);
+}
+
+TEST(signals_that_did_not_end_it_are_as_before) {
+    /* Another reason ends it: what they did before they do again. */
+    static const int ends[] = {SIGUSR1, SIGTERM, 0};
+    struct sigaction now;
+    hall h;
+    hall_init(&h, echo);
+    h.options.stop_signals = ends;
+    hall_open(&h);
+    settle(&h);
+    thrum_event_signal(&h.stop);
+    CHECK_EQ(hall_wait(&h), 0);
     CHECK_EQ(sigaction(SIGTERM, NULL, &now), 0);
     CHECK(now.sa_handler == SIG_DFL);
+    hall_close(&h);
+}
+
+TEST(a_second_signal_at_once_cuts_nothing_off) {
+    /* timeout(1) sends two: what has begun is answered all the same. */
+    static const int ends[] = {SIGTERM, 0};
+    hall h;
+    char byte;
+    hall_init(&h, slow);
+    h.options.stop = NULL;
+    h.options.stop_signals = ends;
+    hall_open(&h);
+    int busy = guest_at(h.where);
+    CHECK_EQ(write(busy, "x", 1), 1);
+    SPIN_UNTIL(atomic_load(&h.requests) == 1);
+    int idle = guest_at(h.where);
+    SPIN_UNTIL(atomic_load(&h.begun) == 2);
+    settle(&h);
+    CHECK_EQ(kill(getpid(), SIGTERM), 0);
+    guest_sees_the_end(idle); /* it drains */
+    CHECK_EQ(kill(getpid(), SIGTERM), 0);
+    thrum_sem_post(&h.go);
+    CHECK_EQ(read(busy, &byte, 1), 1);
+    guest_sees_the_end(busy);
+    CHECK_EQ(hall_wait(&h), 0);
     hall_close(&h);
 }
 

@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <thrum/signal.h>
 
+#include "io/signal.h"
+
 static const int usr1[] = {SIGUSR1};
 static volatile sig_atomic_t called;
 static volatile sig_atomic_t value;
@@ -278,4 +280,112 @@ TEST(forks_while_others_catch) {
     atomic_store(&end, true);
     crew_join(&c);
     CHECK(get(SIGUSR1).sa_handler == SIG_DFL);
+}
+
+/* ---- signals that linger ---- */
+
+#define LONG_AGO 1
+
+static void linger(int number, int64_t until) {
+    CHECK_EQ(thrum_signal_catch(number), 0);
+    CHECK_EQ(th_signal_release_lingering(number, until), 0);
+}
+
+TEST(a_signal_that_lingers_is_let_pass) {
+    /* Nobody gets it, it does nothing, and the next catch is as any. */
+    linger(SIGUSR1, INT64_MAX);
+    CHECK_EQ(raise(SIGUSR1), 0);
+    CHECK_EQ(thrum_signal_release(SIGUSR1), -EINVAL);
+    CHECK_EQ(taken(SIGUSR1), -ETIMEDOUT);
+    round_of(SIGUSR1);
+    CHECK(get(SIGUSR1).sa_handler == SIG_DFL);
+    CHECK_EQ(th_signal_release_lingering(SIGUSR1, INT64_MAX), -EINVAL);
+    CHECK_EQ(th_signal_release_lingering(0, INT64_MAX), -EINVAL);
+}
+
+TEST(another_user_keeps_it_caught) {
+    /* Only the last one's release lets it linger. */
+    CHECK_EQ(thrum_signal_catch(SIGUSR1), 0);
+    linger(SIGUSR1, LONG_AGO);
+    CHECK_EQ(raise(SIGUSR1), 0);
+    CHECK_EQ(taken(SIGUSR1), SIGUSR1);
+    CHECK_EQ(thrum_signal_release(SIGUSR1), 0);
+    CHECK(get(SIGUSR1).sa_handler == SIG_DFL);
+}
+
+static void ends_by(int number) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        linger(number, LONG_AGO);
+        (void)raise(number);
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == number);
+}
+
+TEST(what_lingered_does_what_it_did_by_default) {
+    /* It ends the process, stops it, or does nothing. */
+    ends_by(SIGTERM);
+    ends_by(SIGALRM);
+    linger(SIGCHLD, LONG_AGO);
+    CHECK_EQ(raise(SIGCHLD), 0);
+    linger(SIGWINCH, LONG_AGO);
+    CHECK_EQ(raise(SIGWINCH), 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        linger(SIGTSTP, LONG_AGO);
+        (void)raise(SIGTSTP);
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, WUNTRACED), child);
+    CHECK(WIFSTOPPED(status));
+    CHECK_EQ(kill(child, SIGCONT), 0);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+}
+
+TEST(what_lingered_does_what_the_program_had_set) {
+    /* Ignored, a handler, and one that the program sets meanwhile, which stays. */
+    set(SIGUSR1, (struct sigaction){.sa_handler = SIG_IGN});
+    linger(SIGUSR1, LONG_AGO);
+    CHECK_EQ(raise(SIGUSR1), 0);
+    set(SIGUSR2, (struct sigaction){.sa_handler = plain});
+    linger(SIGUSR2, LONG_AGO);
+    CHECK_EQ(raise(SIGUSR2), 0);
+    CHECK_EQ(called, SIGUSR2);
+    called = 0;
+    CHECK_EQ(thrum_signal_catch(SIGTERM), 0);
+    set(SIGTERM, (struct sigaction){.sa_handler = plain});
+    CHECK_EQ(th_signal_release_lingering(SIGTERM, LONG_AGO), 0);
+    CHECK_EQ(raise(SIGTERM), 0);
+    CHECK_EQ(called, SIGTERM);
+    CHECK(get(SIGTERM).sa_handler == plain);
+}
+
+TEST(a_handler_over_one_that_lingers) {
+    /* The next catch comes before it, and does not make the two call each other. */
+    linger(SIGUSR1, INT64_MAX);
+    set(SIGUSR1, (struct sigaction){.sa_handler = plain});
+    round_of(SIGUSR1);
+    CHECK_EQ(called, SIGUSR1);
+    CHECK(get(SIGUSR1).sa_handler == plain);
+}
+
+TEST(in_the_child_of_a_fork_nothing_lingers) {
+    /* It does there what it did before, at once. */
+    linger(SIGTERM, INT64_MAX);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        (void)raise(SIGTERM);
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }

@@ -118,6 +118,34 @@ int th_os_signal_catch(int number, void (*caught)(int number)) {
     return code;
 }
 
+bool th_os_signal_is_ours(int number) {
+    struct sigaction now;
+    int saved = th_os_errno_get();
+    bool ours = sigaction(number, NULL, &now) == 0 && link_of(&now) >= 0;
+    th_os_errno_set(saved);
+    return ours;
+}
+
+/* The process goes on after these: a handler of ours may as well stay. */
+static bool is_ignored_by_default(int number) {
+    return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH;
+}
+
+void th_os_signal_default(int number) {
+    /* relaxed: the handler, which calls this, has acquired it */
+    const struct sigaction *old = &before[number][th_load_relaxed(&xnewest[number])];
+    if (old->sa_flags & SA_SIGINFO || old->sa_handler != SIG_DFL ||
+        is_ignored_by_default(number) || !th_os_signal_is_ours(number)) {
+        return;
+    }
+    if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) {
+        (void)raise(SIGSTOP);
+        return;
+    }
+    (void)sigaction(number, old, NULL);
+    (void)raise(number); /* it ends the process, once the handler has returned */
+}
+
 void th_os_signal_release(int number) {
     struct sigaction now;
     int saved = th_os_errno_get();
