@@ -23,8 +23,8 @@
 #include "thrum/signal.h"
 
 typedef struct caught {
-    uint32_t xcount; /* signals that no wait has got yet */
-    unsigned users;  /* callers that want it caught; with the lock */
+    uint32_t xcount;  /* signals that no wait has got yet */
+    unsigned users;   /* callers that want it caught; with the lock */
     int64_t xlingers; /* until then it is let pass; 0: it does not linger; written with the lock */
 } caught;
 

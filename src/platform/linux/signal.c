@@ -134,8 +134,8 @@ static bool is_ignored_by_default(int number) {
 void th_os_signal_default(int number) {
     /* relaxed: the handler, which calls this, has acquired it */
     const struct sigaction *old = &before[number][th_load_relaxed(&xnewest[number])];
-    if (old->sa_flags & SA_SIGINFO || old->sa_handler != SIG_DFL ||
-        is_ignored_by_default(number) || !th_os_signal_is_ours(number)) {
+    if (old->sa_flags & SA_SIGINFO || old->sa_handler != SIG_DFL || is_ignored_by_default(number) ||
+        !th_os_signal_is_ours(number)) {
         return;
     }
     if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) {
