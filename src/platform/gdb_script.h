@@ -6,6 +6,7 @@
 #ifndef TH_GDB_SCRIPT_H
 #define TH_GDB_SCRIPT_H
 
+/* clang-format off */
 #if defined(__ASSEMBLER__) && defined(TH_GDB_SCRIPT)
     .section .debug_gdb_scripts, "MS", %progbits, 1
     .byte 4 /* SECTION_SCRIPT_ID_PYTHON_TEXT: a name, a line break, the text */
@@ -13,5 +14,6 @@
     .incbin TH_GDB_SCRIPT
     .byte 0
 #endif
+/* clang-format on */
 
 #endif
