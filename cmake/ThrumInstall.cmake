@@ -1,4 +1,4 @@
-# Headers, static and shared library, find_package(thrum), pkg-config; thrum-timeline and thrum-names; the reference, where python3 is there.
+# Headers, static and shared library, find_package(thrum), pkg-config; thrum-timeline, thrum-names and thrum-gdb.py; the reference, where python3 is there.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thrum)
@@ -41,6 +41,8 @@ endif()
 
 # Scripts of Python's: lines for a report, and the page of a trace with what it puts together.
 install(PROGRAMS tools/thrum-names tools/thrum-timeline TYPE BIN)
+# The same stands in the libraries, as long as they are not stripped.
+install(FILES tools/thrum-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum)
 install(DIRECTORY tools/timeline DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum PATTERN __pycache__ EXCLUDE)
 
 # Made at the install, so that it says what the headers say. Without python3 there is none.

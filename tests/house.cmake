@@ -1,3 +1,11 @@
+# gdb on another processor, by qemu's stub.
+if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_CROSSCOMPILING_EMULATOR)
+  thrum_program(house_waiting debug/waiting.c)
+  add_test(NAME house/gdb_qemu COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/debug/thrum-gdb.sh qemu
+    $<TARGET_FILE:house_waiting> ${CMAKE_CROSSCOMPILING_EMULATOR})
+  set_tests_properties(house/gdb_qemu PROPERTIES LABELS "house;quick" TIMEOUT 600 SKIP_RETURN_CODE 77)
+endif()
+
 # Tests of the house: style, floors, headers, what is exported and installed, the snippets. They say
 # the same in every build, so that they run in the plain release builds only.
 if(THRUM_SANITIZE OR CMAKE_CROSSCOMPILING OR NOT CMAKE_BUILD_TYPE STREQUAL "Release"
@@ -77,12 +85,21 @@ if(THRUM_SHARED)
   endforeach()
 endif()
 
-# gdb finds the fibers (tools/gdb-fibers.py), in cores too.
+# gdb shows fibers, workers, tasks and scopes (tools/thrum-gdb.py), in cores too.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   thrum_program(house_waiting debug/waiting.c)
-  house_test(gdb_fibers ${CMAKE_CURRENT_SOURCE_DIR}/debug/gdb-fibers.sh
-    $<TARGET_FILE:house_waiting>)
-  set_tests_properties(house/gdb_fibers PROPERTIES SKIP_RETURN_CODE 77)
+  if(THRUM_SHARED)
+    add_executable(house_waiting_shared debug/waiting.c)
+    set_target_properties(house_waiting_shared PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
+    target_link_libraries(house_waiting_shared PRIVATE thrum)
+    thrum_flags(house_waiting_shared)
+    set(shared $<TARGET_FILE:house_waiting_shared>)
+  endif()
+  foreach(part words live cores found)
+    house_test(gdb_${part} ${CMAKE_CURRENT_SOURCE_DIR}/debug/thrum-gdb.sh ${part}
+      $<TARGET_FILE:house_waiting> ${shared})
+    set_tests_properties(house/gdb_${part} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
 endif()
 
 # Lines are added to dumps (tools/thrum-names).

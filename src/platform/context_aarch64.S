@@ -10,6 +10,7 @@
  * call carries no landing pad, so there it has to be `ret`.
  */
 #include "platform/context_aarch64.h"
+#include "platform/gdb_script.h"
 
     .text
 

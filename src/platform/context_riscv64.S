@@ -10,6 +10,7 @@
  * whose targets need no landing pad (Zicfilp).
  */
 #include "platform/context_riscv64.h"
+#include "platform/gdb_script.h"
 
     .text
 

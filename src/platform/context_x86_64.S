@@ -3,6 +3,7 @@
  * (context_x86_64.h).
  */
 #include "platform/context_x86_64.h"
+#include "platform/gdb_script.h"
 
     .text
 

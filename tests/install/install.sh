@@ -69,6 +69,12 @@ if have python3; then
     fi
 fi
 
+# gdb's commands, in the libraries' debug information and beside them.
+cmp "$here/../../tools/thrum-gdb.py" "$prefix/share/thrum/thrum-gdb.py"
+for file in "$libdir/libthrum.a" "$libdir/libthrum.so"; do
+    readelf -W -S "$file" | grep -q ' \.debug_gdb_scripts ' || { echo "gdb finds no script in $file"; exit 1; }
+done
+
 # The page of a trace is made by what is installed, too.
 if have python3; then
     printf '{"traceEvents":[\n]}\n' >"$work/trace.json"

@@ -1,0 +1,19 @@
+/*
+ * gdb_script.h: tools/thrum-gdb.py in the library, for gdb to find (docs/debugging.md). It is no
+ * part of what is loaded: the section has the fate of debug information. It stands in the file of
+ * the first frames of contexts, which every program that links the library has in it.
+ */
+#ifndef TH_GDB_SCRIPT_H
+#define TH_GDB_SCRIPT_H
+
+/* clang-format off */
+#if defined(__ASSEMBLER__) && defined(TH_GDB_SCRIPT)
+    .section .debug_gdb_scripts, "MS", %progbits, 1
+    .byte 4 /* SECTION_SCRIPT_ID_PYTHON_TEXT: a name, a line break, the text */
+    .ascii "thrum-gdb.py\n"
+    .incbin TH_GDB_SCRIPT
+    .byte 0
+#endif
+/* clang-format on */
+
+#endif
