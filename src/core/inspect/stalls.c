@@ -24,6 +24,7 @@
 /* What the looks have shown of one worker. */
 typedef struct th_seen_run {
     uint64_t tick; /* its xtick at the last look */
+    unsigned lone; /* its lone_yields at the last look */
     int64_t since; /* the time of the look that first saw this tick */
     int64_t held;  /* the time that the looks since then stand for */
     int64_t ran;   /* the processor time of its thread at the last look, or -1 */
@@ -299,12 +300,19 @@ static void tell(thrum_sched *sched, th_stall *stall) {
 
 /* ---- looking ---- */
 
+/* Yields that found no other work are no picks, and yet the task would let others go first. */
+static TH_NO_TSAN unsigned lone_yields_of(const th_worker *worker) {
+    return *(const volatile unsigned *)&worker->lone_yields;
+}
+
 static void look_at(thrum_sched *sched, unsigned i, int64_t now, int64_t span) {
     const th_worker *worker = &sched->workers[i];
     th_seen_run *run = &sched->stalls.memory->runs[i];
     uint64_t tick = th_load_relaxed(&worker->xtick); /* relaxed: only whether it moves */
-    if (tick != run->tick || is_parked(worker)) {
-        *run = (th_seen_run){.tick = tick, .since = now, .ran = -1};
+    const unsigned lone = lone_yields_of(worker);
+    const th_seen_run fresh = {.tick = tick, .lone = lone, .since = now, .ran = -1};
+    if (tick != run->tick || lone != run->lone || is_parked(worker)) {
+        *run = fresh;
         return;
     }
     if (run->told) {
@@ -314,7 +322,7 @@ static void look_at(thrum_sched *sched, unsigned i, int64_t now, int64_t span) {
     if (run->held >= (int64_t)sched->config.stall_ms * 1000000) {
         th_stall stall = {.worker = worker, .run = run};
         if (!see(&stall)) { /* it looks for work */
-            *run = (th_seen_run){.tick = tick, .since = now, .ran = -1};
+            *run = fresh;
             return;
         }
         run->told = true;
