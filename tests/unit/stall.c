@@ -164,7 +164,9 @@ TEST(a_task_that_yields_is_not_told) {
     /* It runs all the time, beside two that are told, but gives its worker up. */
     static atomic_bool over;
     rig r;
-    watched_begin(&r, 2);
+    watched_init(&r, 2);
+    r.config.stall_ms = 20 * STALL_MS; /* its thread may wait for a processor for a while */
+    rig_start(&r);
     rig_go(&r, passes, &over);
     rig_go(&r, passes, &over); /* so that the first one's yields let another one pass */
     for (int i = 0; i < 2; i++) {
