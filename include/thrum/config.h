@@ -56,6 +56,8 @@ typedef enum {
 #define THRUM_WORKERS_AUTO ((unsigned)-1)
 /* As a number of spare workers: as many as workers, and none for one worker. */
 #define THRUM_SPARE_AUTO ((unsigned)-1)
+/* As `stall_signal`: a real-time signal that is free. */
+#define THRUM_SIGNAL_AUTO ((unsigned)-1)
 /* The bound of CPUs' numbers: each is less than this. */
 #define THRUM_CPUS_MAX 8192u
 /* The most workers that one scheduler can have; a larger count is -EINVAL. */
@@ -162,6 +164,36 @@ typedef struct thrum_config {
     void (*deadlock)(void *ctx, const char *report); /* takes the report of a deadlock, many lines,
                                                         instead of stderr; set, it is called also
                                                         while on_deadlock is off */
+
+    /*
+     * Stalls. A worker that has run one task for `stall_ms`, without a wait or a yield, is reported
+     * once, to stderr or to the hook `stall`: the task's name and function, for how long, the calls
+     * that it is in, what waits behind it, and whether any worker is free. The report comes between
+     * one and one and a half times `stall_ms` after the task began, or went on, later where the
+     * machine is busy. It is made by a thread of its own, also while all workers are busy; that
+     * thread looks twice in `stall_ms` while any worker runs, and rests while all sleep, unless the
+     * system has no barrier for it (membarrier). Where the system refuses the thread, nothing is
+     * reported. Bound threads are not watched. While it is on, each run costs some more
+     * instructions; while it is off, none.
+     *
+     * The calls of a thread that waits in a system call are read from outside. One that computes is
+     * asked by a signal, which only workers take. Its handler runs on the worker's alternate stack
+     * and restarts system calls; those that the system never restarts (sleeps, poll) may, very
+     * seldom, end with EINTR where the thread begins one just when it is asked.
+     */
+    unsigned stall_ms;     /* THRUM_STALL_MS, 0 to 1000000: milliseconds; 0, the default: nothing is
+                              reported, and there is no thread for it */
+    unsigned stall_signal; /* THRUM_STALL_SIGNAL, 0 to 64: the number of the signal, used only while
+                              stall_ms is not 0; default THRUM_SIGNAL_AUTO: the highest real-time
+                              signal below SIGRTMAX that has its default action and that the caller
+                              of the start does not block. 0: none. Without one (0; all are used;
+                              the program has set an action for this one, before the start or since;
+                              it is SIGKILL, SIGSTOP, SIGPIPE, SIGSYS or a fault's) the calls of
+                              tasks that compute are left out. It has its default action again when
+                              the last scheduler that uses it has stopped */
+    void (*stall)(void *ctx, const char *report); /* takes the report of a stall, many lines,
+                                                     instead of stderr; on the thread that watches.
+                                                     A stop waits until it returns */
 } thrum_config;
 
 /*

@@ -3,8 +3,8 @@
  *
  * Each counter has one writer and is read without stopping it: every figure is a value that the
  * counter had, and a later reading is never smaller, but figures of one reading may be some
- * nanoseconds apart. The last ones are no counters: they say how much there is at the moment;
- * what began and ended while the reading went on may count as there.
+ * nanoseconds apart. The last ones but one are no counters: they say how much there is at the
+ * moment; what began and ended while the reading went on may count as there.
  */
 #ifndef THRUM_METRICS_H
 #define THRUM_METRICS_H
@@ -92,6 +92,9 @@ typedef struct thrum_metrics {
                                   memory */
     uint64_t blocking_queued; /* calls of thrum_blocking that wait for a thread */
     uint64_t blocking_running; /* calls of thrum_blocking that a thread is in */
+
+    uint64_t stalls_told; /* a counter: stalls that were reported (config: stall_ms; all workers'
+                             only) */
 } thrum_metrics;
 
 /* The initializer of what thrum_metrics_read fills in. */
@@ -99,7 +102,7 @@ typedef struct thrum_metrics {
 #define THRUM_METRICS_INIT { sizeof(thrum_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
                              0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
                              0, 0, 0, 0, 0, 0, 0, 0, 0, \
-                             0, 0, 0, 0, 0, 0, 0, 0, 0 }
+                             0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /* In place of a worker's number: the sum over all workers. */

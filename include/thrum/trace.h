@@ -51,7 +51,9 @@ THRUM_API int thrum_trace_stop(thrum_sched *sched);
  *     `fd` of a descriptor). Slices "parked" are sleeps, "backs off" short ones of a thief.
  *   - Arrows from where a task gave its worker up to where it went on.
  *   - Instants: "steal", "rescue", "wake" (`worker`: the one stolen from, or woken); of spare
- *     workers "stand in" (`worker`: the one that is held up) and "sit down". "poll" (`events`): the
+ *     workers "stand in" (`worker`: the one that is held up) and "sit down". "stall" (`ms`: the
+ *     length of the whole stretch) where a task had run for `stall_ms`, or where that is 0,
+ *     `stall_rescue_ms`, without giving its worker up. "poll" (`events`): the
  *     system was asked which descriptors are ready, and told of so many. Of category "outside",
  *     within a task's slice: "read" and "write" (`fd`, `bytes`), when a call has moved bytes.
  *   - Asynchronous slices "blocking call", from the call until the task goes on.

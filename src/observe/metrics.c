@@ -87,6 +87,7 @@ static void read_all(const thrum_sched *sched, thrum_metrics *m) {
         m->queued_local += th_gauges_queued_at(&sched->workers[worker]);
     }
     add_gauges(sched, m);
+    m->stalls_told = th_load_relaxed(&sched->stalls.xtold); /* relaxed: as in add_counters */
     m->stack_high_water = th_sched_stack_high_water(sched, THRUM_ALL_WORKERS);
     th_drivers_metrics(sched, m);
 }
@@ -189,6 +190,7 @@ static const field fields[] = {
     FIELD(stack_bytes, ALL_GAUGE, "Their address space."),
     FIELD(blocking_queued, ALL_GAUGE, "Blocking calls that wait for a thread."),
     FIELD(blocking_running, ALL_GAUGE, "Blocking calls that a thread is in."),
+    FIELD(stalls_told, ALL_COUNTER, "Stalls that were reported."),
 };
 #undef FIELD
 

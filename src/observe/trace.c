@@ -110,6 +110,22 @@ static void put_instant(page *p, const th_traced_mark *mark) {
     fputs("}}", p->out);
 }
 
+/*
+ * An instant where the stretch of a task became a stall. It is not noted: the stretch tells.
+ */
+static void put_stall(page *p, int64_t begin, int64_t end) {
+    const thrum_config *config = th_sched_config(p->sched);
+    const int64_t ms = config->stall_ms ? config->stall_ms : config->stall_rescue_ms;
+    if (!ms || end - begin < ms * 1000000) {
+        return;
+    }
+    put_begin(p, "i");
+    put_us(p->out, "ts", begin + ms * 1000000);
+    fprintf(p->out,
+            ",\"s\":\"t\",\"cat\":\"sched\",\"name\":\"stall\",\"args\":{\"ms\":%" PRId64 "}}",
+            (end - begin) / 1000000);
+}
+
 /* Prints the beginning or the end of an arrow, or of an asynchronous slice. */
 static void put_bound(page *p, const char *ph, const char *cat, const char *name, uint64_t id,
                       int64_t ns) {
@@ -190,6 +206,9 @@ static void put_stretch(page *p, const th_traced_mark *mark) {
     }
     put_end_of_stretch(p, mark);
     fputs("}}", p->out);
+    if (!(mark->id >> 63)) { /* not a bound thread's own code */
+        put_stall(p, begin, end);
+    }
     if (mark->kind == TH_TRACED_RETURNED) {
         put_bound(p, "e", "blocking call", "blocking call", mark->id, begin);
     }

@@ -26,7 +26,7 @@
  *
  * Users: the places of a worker's own work (queue/asymmetric_fence.h), forks (parallel/forking.h),
  * cancels and snapshots (core/wait/cancel.h), the wake of a sentinel that sleeps long
- * (core/ready/wake.h).
+ * (core/ready/wake.h), rousing the watcher of stalls (core/worker/watched_find.c).
  */
 #ifndef TH_ASYMMETRIC_H
 #define TH_ASYMMETRIC_H

@@ -14,6 +14,7 @@
 #include "platform/context.h"
 #include "platform/descriptor.h"
 #include "platform/file.h"
+#include "platform/probe.h"
 #include "platform/ring.h"
 #include "platform/process.h"
 #include "platform/signal.h"
@@ -81,6 +82,8 @@ int64_t th_os_thread_ran(th_os_thread thread);
  * the system does not tell. Reads a file below /proc.
  */
 bool th_os_thread_waits(uint64_t number);
+/* Whether it runs, or waits for a processor; false when the system does not tell. The same file. */
+bool th_os_thread_runs(uint64_t number);
 /* The stack pointer of a thread that is in a system call, or 0. Reads a file below /proc. */
 uintptr_t th_os_thread_pointer(uint64_t number);
 void th_os_thread_detach(th_os_thread thread);
@@ -230,6 +233,9 @@ typedef struct th_os_place {
     uintptr_t past;   /* the bytes from the function's beginning */
 } th_os_place;
 bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols);
+
+/* The same of any place in the code, which need not be behind a call. False: there is no code. */
+bool th_os_code_place(uintptr_t address, th_os_place *place, th_os_symbols *symbols);
 
 /*
  * The spans of memory that hold code at present, without the library's own as far as that is known.

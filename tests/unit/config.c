@@ -30,6 +30,8 @@ static const char *const variables[] = {
     "THRUM_DEADLOCK",
     "THRUM_BLOCKING_THREADS_MAX",
     "THRUM_BLOCKING_KEEPALIVE_MS",
+    "THRUM_STALL_MS",
+    "THRUM_STALL_SIGNAL",
 };
 
 static void clear_environment(void) {
@@ -85,6 +87,8 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->on_deadlock, b->on_deadlock);
     CHECK_EQ(a->blocking_threads_max, b->blocking_threads_max);
     CHECK_EQ(a->blocking_keepalive, b->blocking_keepalive);
+    CHECK_EQ(a->stall_ms, b->stall_ms);
+    CHECK_EQ(a->stall_signal, b->stall_signal);
 }
 
 TEST(defaults_are_those_of_the_header) {
@@ -121,6 +125,9 @@ TEST(defaults_are_those_of_the_header) {
     CHECK(c.worker_start == NULL && c.worker_stop == NULL);
     CHECK(c.alloc == NULL && c.free == NULL);
     CHECK(c.panic == NULL && c.deadlock == NULL);
+    CHECK_EQ(c.stall_ms, 0);
+    CHECK_EQ(c.stall_signal, THRUM_SIGNAL_AUTO);
+    CHECK(c.stall == NULL);
 }
 
 TEST(environment_overrides_each_field) {
@@ -166,6 +173,10 @@ TEST(environment_overrides_each_field) {
     CHECK_EQ(with("THRUM_DEADLOCK", "abort").on_deadlock, THRUM_DEADLOCK_ABORT);
     CHECK_EQ(with("THRUM_BLOCKING_THREADS_MAX", "9").blocking_threads_max, 9);
     CHECK_EQ(with("THRUM_BLOCKING_KEEPALIVE_MS", "250").blocking_keepalive, 250000000);
+    CHECK_EQ(with("THRUM_STALL_MS", "100").stall_ms, 100);
+    CHECK_EQ(with("THRUM_STALL_MS", "1000000").stall_ms, 1000000);
+    CHECK_EQ(with("THRUM_STALL_SIGNAL", "0").stall_signal, 0);
+    CHECK_EQ(with("THRUM_STALL_SIGNAL", "64").stall_signal, 64);
 }
 
 TEST(environment_leaves_the_other_fields) {
@@ -197,6 +208,10 @@ TEST(environment_garbage_is_ignored) {
         {"THRUM_WORKERS_SPARE", "auto"},
         {"THRUM_STALL_RESCUE_MS", "1000001"},
         {"THRUM_STALL_RESCUE_MS", "-1"},
+        {"THRUM_STALL_MS", "1000001"},
+        {"THRUM_STALL_MS", "-1"},
+        {"THRUM_STALL_SIGNAL", "65"},
+        {"THRUM_STALL_SIGNAL", "auto"},
         {"THRUM_POLICY", ""},
         {"THRUM_POLICY", "best"},
         {"THRUM_POLICY", "global2"},
@@ -303,6 +318,8 @@ TEST(start_refuses_each_field_out_of_range) {
     CHECK_FIELD(workers, (unsigned)-2, -EINVAL);
     CHECK_FIELD(workers_spare, THRUM_WORKERS_MAX + 1, -EINVAL);
     CHECK_FIELD(stall_rescue_ms, 1000001, -EINVAL);
+    CHECK_FIELD(stall_ms, 1000001, -EINVAL);
+    CHECK_FIELD(stall_signal, 65, -EINVAL);
     CHECK_FIELD(policy, (thrum_policy)17, -EINVAL);
     CHECK_FIELD(stack_size, (64u << 20) + 1, -EINVAL);
     CHECK_FIELD(stack_size, SIZE_MAX, -EINVAL);

@@ -13,6 +13,7 @@
 #include "core/fiber/overflow.h"
 #include "core/fiber/stack.h"
 #include "core/inspect/deadlock.h"
+#include "core/inspect/stalls.h"
 #include "core/ready/external.h"
 #include "core/ready/policy.h"
 #include "core/ready/poll.h"
@@ -27,6 +28,7 @@
 #include "core/worker/bench.h"
 #include "core/worker/bound.h"
 #include "core/worker/loop.h"
+#include "core/worker/watched_find.h"
 #include "core/worker/worker_thread.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
@@ -75,7 +77,9 @@ static bool make_workers(thrum_sched *sched, unsigned regular, unsigned spares) 
     sched->can_order = th_os_barrier_start() == 0;
     for (unsigned i = 0; i < count; i++) {
         th_worker_prepare(&sched->workers[i], sched, i);
-        sched->workers[i].find = i < regular ? NULL : th_bench_find;
+        sched->workers[i].find = sched->config.stall_ms ? th_watched_find
+                                 : i < regular          ? NULL
+                                                        : th_bench_find;
     }
     for (unsigned i = 0; i < regular; i++) {
         if (!th_worker_init(&sched->workers[i])) {
@@ -103,6 +107,7 @@ static void sched_free(thrum_sched *sched) {
     th_sched_free(sched, sched->strides);
     th_sched_free(sched, sched->cpus);
     th_sched_free(sched, sched->bench.held);
+    th_stalls_free(sched);
     th_trace_free(sched);
     th_bound_free(sched);
     th_stacks_destroy(&sched->stacks);
@@ -192,7 +197,7 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
         th_slab_new(sizeof(thrum_handle), config->alloc, config->free, config->hook_ctx);
     if (!sched->go_slab || !sched->spawn_slab || !make_ready(sched) || !make_cpus(sched, cpus) ||
         !make_workers(sched, config->workers, th_config_spares(config)) ||
-        !make_bench(sched, cpus)) {
+        !make_bench(sched, cpus) || !th_stalls_make(sched)) {
         sched_free(sched);
         return NULL;
     }
@@ -256,6 +261,7 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
         if (!result) {
             th_thread_accompanied();
             th_bench_start(sched);
+            th_stalls_start(sched);
             *out = sched;
             return 0;
         }
@@ -340,6 +346,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
         return 0;
     }
     th_drivers_stop(sched);
+    th_stalls_stop(sched);
     end_threads(sched, sched->workers_regular);
     /* External threads have no work left here, but may be on their way in or out. */
     th_external_close(sched);

@@ -119,6 +119,19 @@ TH_NO_TSAN TH_NO_ASAN unsigned th_backtrace_scan(th_backtrace *b, unsigned numbe
     return count;
 }
 
+unsigned th_backtrace_take(th_backtrace *b, unsigned number, const uintptr_t words[],
+                           size_t count) {
+    unsigned taken = 0;
+    for (size_t i = 0; i < count && taken < TH_BACKTRACE_WORDS; i++) {
+        uintptr_t word = words[i] & TH_CALL_BITS;
+        th_valgrind_zeroed(&word, sizeof word);
+        if (is_code(b, word)) {
+            b->words[number][taken++] = word;
+        }
+    }
+    return taken;
+}
+
 /* ---- printing ---- */
 
 const char *th_backtrace_next(th_backtrace *b, unsigned number, unsigned count, unsigned *at,

@@ -52,6 +52,13 @@ unsigned th_backtrace_scan(th_backtrace *backtrace, unsigned number, th_backtrac
                            uintptr_t pointer, const th_waiter *waiter);
 
 /*
+ * Takes over words under this number that another one has copied from a stack: those that point
+ * into code, at most TH_BACKTRACE_WORDS. Returns how many.
+ */
+unsigned th_backtrace_take(th_backtrace *backtrace, unsigned number, const uintptr_t words[],
+                           size_t count);
+
+/*
  * The next call of the fiber with this number, from word `*at` on, of `count`, after `told` others;
  * NULL: there is none left. The text is valid until the next question to the names. Takes no locks
  * of the library's but that around the loader's.

@@ -16,7 +16,7 @@
 /* What a report may read of files, so that its time has a bound. */
 #define READ_MAX ((uint64_t)1 << 30)
 
-/* A place's key is its address, and which of the two questions was asked; 0: none yet. */
+/* A place's key is its address, and which of the three questions was asked; 0: none yet. */
 typedef struct set {
     uint64_t keys[PLACES];
     unsigned next; /* the place that goes next */
@@ -99,27 +99,42 @@ static bool is_system(const char *file) {
     return false;
 }
 
-static void look_up(th_known_call *known, uintptr_t after, th_os_symbols *symbols) {
-    th_os_place place;
-    known->is_call = th_os_code_call(after, &place, symbols);
-    known->of_system = is_system(place.file);
-    if (known->is_call && place.symbol[0]) {
+static void word(th_known_call *known, const th_os_place *place) {
+    known->of_system = is_system(place->file);
+    if (known->is_call && place->symbol[0]) {
         snprintf(known->text, sizeof known->text, "%.56s+0x%" PRIxPTR " (%.80s+0x%" PRIxPTR ")",
-                 place.file, place.offset, place.symbol, place.past);
+                 place->file, place->offset, place->symbol, place->past);
     } else if (known->is_call) {
-        snprintf(known->text, sizeof known->text, "%s+0x%" PRIxPTR, place.file, place.offset);
+        snprintf(known->text, sizeof known->text, "%s+0x%" PRIxPTR, place->file, place->offset);
     }
 }
 
 const th_known_call *th_code_names_call(th_code_names *names, uintptr_t after) {
     struct th_code_memory *memory = memory_of(names);
+    th_os_place place;
     bool is_new;
     if (!memory) {
         return NULL;
     }
     th_known_call *known = place_of(memory, (uint64_t)after << 2 | 3, &is_new);
     if (is_new) {
-        look_up(known, after, &memory->symbols);
+        known->is_call = th_os_code_call(after, &place, &memory->symbols);
+        word(known, &place);
+    }
+    return known;
+}
+
+const th_known_call *th_code_names_place(th_code_names *names, uintptr_t address) {
+    struct th_code_memory *memory = memory_of(names);
+    th_os_place place;
+    bool is_new;
+    if (!memory) {
+        return NULL;
+    }
+    th_known_call *known = place_of(memory, (uint64_t)address << 2 | 2, &is_new);
+    if (is_new) {
+        known->is_call = th_os_code_place(address, &place, &memory->symbols);
+        word(known, &place);
     }
     return known;
 }

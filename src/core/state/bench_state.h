@@ -47,7 +47,7 @@ typedef struct th_bench {
  */
 typedef struct th_stint {
     bool takes_part;   /* it is counted in `standing_in` */
-    bool slept;        /* it has slept, and found nothing yet */
+    bool slept;        /* it has slept, and found nothing yet; of regular workers as well */
     bool ready;        /* it has what a worker needs to run */
     bool fresh;        /* it has not looked yet at what the held-up workers leave */
     int64_t since;     /* the time since which it takes part */

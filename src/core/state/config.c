@@ -121,6 +121,8 @@ static void from_environment(thrum_config *c) {
     env_bool("THRUM_CATCH_OVERFLOW", &c->catch_overflow);
     c->on_deadlock = (thrum_on_deadlock)env_word("THRUM_DEADLOCK", deadlocks, 3, c->on_deadlock);
     env_unsigned("THRUM_BLOCKING_THREADS_MAX", 1, UINT32_MAX, &c->blocking_threads_max);
+    env_unsigned("THRUM_STALL_MS", 0, 1000000, &c->stall_ms);
+    env_unsigned("THRUM_STALL_SIGNAL", 0, 64, &c->stall_signal);
     env_time("THRUM_BLOCKING_KEEPALIVE_MS", 1000000, &c->blocking_keepalive);
 }
 
@@ -142,6 +144,7 @@ void thrum_config_init(thrum_config *config) {
         .catch_overflow = true,
         .blocking_threads_max = 256,
         .blocking_keepalive = (thrum_time)10 * 1000000000,
+        .stall_signal = THRUM_SIGNAL_AUTO,
     };
     from_environment(config);
 }

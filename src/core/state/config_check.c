@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/state/stack_state.h"
+#include "platform/signal.h"
 #include "thrum/config.h"
 
 /* A field that is a number, and its allowed values. */
@@ -46,6 +47,7 @@ static const field fields[] = {
     FIELD(on_deadlock, 0, THRUM_DEADLOCK_ABORT, "it must be a thrum_on_deadlock"),
     FIELD(blocking_threads_max, NO_ZERO),
     FIELD(blocking_keepalive, NO_NEGATIVE),
+    FIELD(stall_ms, 0, 1000000, "it must be 0 to 1000000"),
 };
 
 /* The value as it is shown: a negative time stays negative, it is not a large number. */
@@ -91,6 +93,10 @@ static int check_numbers(const thrum_config *c, char *text, size_t size) {
     if (c->workers_spare != THRUM_SPARE_AUTO && c->workers_spare > THRUM_WORKERS_MAX) {
         return refuse(text, size, "workers_spare is %u: it must be 0 to %u, or THRUM_SPARE_AUTO",
                       c->workers_spare, THRUM_WORKERS_MAX);
+    }
+    if (c->stall_signal != THRUM_SIGNAL_AUTO && c->stall_signal >= TH_OS_SIGNALS) {
+        return refuse(text, size, "stall_signal is %u: it must be 0 to 64, or THRUM_SIGNAL_AUTO",
+                      c->stall_signal);
     }
     if (c->local_capacity & (c->local_capacity - 1)) {
         return refuse(text, size, "local_capacity is %u: it must be a power of two from 2 to 32768",

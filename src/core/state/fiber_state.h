@@ -70,7 +70,7 @@ typedef struct th_fiber {
     thrum_task *task; /* the intrusive task whose body runs, or NULL */
     th_key_values key_values;
     char name[THRUM_NAME_MAX + 1];
-    uintptr_t traced_fn; /* the function of the run traced_run, if it was noted (trace_notes.h) */
+    uintptr_t traced_fn; /* the function of the run traced_run, if it was kept (trace_notes.h) */
     uint64_t traced_run;
 
     /* For the sanitizers and valgrind (base/annotate.h). */

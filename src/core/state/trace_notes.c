@@ -114,18 +114,12 @@ static TH_INLINE_NO_TSAN uintptr_t fork_function(const th_worker *worker, const 
     return call->fn == worker->sched->fork_call ? (uintptr_t)fork->fn : 0;
 }
 
-TH_NO_TSAN void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_work *work) {
-    th_trace_buffer *buffer = noting(worker);
-    if (!buffer) {
-        return;
-    }
+TH_NO_TSAN void th_trace_keeps(const th_worker *worker, th_fiber *fiber, const th_work *work) {
     uintptr_t fn = 0;
-    const char *name = "";
     if (work->kind == TH_WORK_GO) {
         fn = (uintptr_t)((const th_go *)work)->fn;
     } else if (work->kind == TH_WORK_SPAWN) {
         fn = (uintptr_t)((const thrum_handle *)work)->fn;
-        name = ((const thrum_handle *)work)->name;
     } else if (work->kind == TH_WORK_TASK || work->kind == TH_WORK_SERIAL) {
         fn = (uintptr_t)((const thrum_task *)(const void *)work)->reserved_fn;
     } else if (work->kind == TH_WORK_CALL) {
@@ -133,6 +127,15 @@ TH_NO_TSAN void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_wor
     }
     fiber->traced_fn = fn;
     fiber->traced_run = fiber->run_id;
+}
+
+TH_NO_TSAN void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_work *work) {
+    th_trace_buffer *buffer = noting(worker);
+    if (!buffer) {
+        return;
+    }
+    const char *name = work->kind == TH_WORK_SPAWN ? ((const thrum_handle *)work)->name : "";
+    th_trace_keeps(worker, fiber, work);
     th_mark mark = mark_of(TH_TRACED_BEGAN, fiber);
     set_name(&mark, name); /* the fiber has none yet */
     begin(buffer, &mark, fiber->run_id);
@@ -247,7 +250,7 @@ void th_trace_flag(th_worker *worker, unsigned number) {
     uint32_t old = th_load_relaxed(&worker->xextra); /* relaxed: the exchange decides */
     uint32_t extra;
     do {
-        extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM);
+        extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM | TH_EXTRA_STALLS);
         extra |= number ? TH_EXTRA_TRACE | number << TH_EXTRA_NUMBER : 0;
         /* lock-free: it fails only when the flag of reclaim.h has changed */
         /* pairs: noting; publishes the trace buffer */

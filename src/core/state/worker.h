@@ -24,6 +24,7 @@
 #include "core/state/poll_state.h"
 #include "core/state/reclaim_want.h"
 #include "core/state/slab.h"
+#include "core/state/stall_state.h"
 #include "core/state/thread.h"
 #include "core/state/timer_state.h"
 #include "core/state/trace_notes.h"
@@ -350,6 +351,8 @@ struct thrum_sched {
     struct th_quiesce_waiter *quiesce_waiters;
 
     th_trace trace;
+
+    th_stalls stalls;
 
     const th_watch *watch;   /* constant: the deadlock detector; NULL: deadlocks are not reported */
     th_lock deadlock_lock;   /* protects the next two */

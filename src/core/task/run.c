@@ -144,13 +144,17 @@ void th_run_undo(void) {
 }
 
 static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *fiber, th_work *work) {
-    if (worker->sched->config.pin_all) {
+    const uint32_t extra = th_load_relaxed(&worker->xextra); /* relaxed: see th_is_traced */
+    if (extra & TH_EXTRA_PIN_ALL) {
         pin(fiber);
     }
-    if (th_is_traced(worker)) {
+    if (extra & TH_EXTRA_STALLS) {
+        th_trace_keeps(worker, fiber, work);
+    }
+    if (extra & TH_EXTRA_TRACE) {
         th_trace_begins(worker, fiber, work);
     }
-    if (th_load_relaxed(&worker->xextra) & TH_EXTRA_RECLAIM) { /* relaxed: see th_is_traced */
+    if (extra & TH_EXTRA_RECLAIM) {
         th_reclaim_poll(worker);
     }
 }

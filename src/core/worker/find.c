@@ -169,7 +169,7 @@ TH_NO_TSAN th_work *th_find(th_worker *worker) {
         }
         if (!wait_for_turn(worker, &spins)) {
             th_park(worker);
-            if (th_unlikely(worker->find != NULL)) { /* a spare: it may not be wanted any more */
+            if (th_unlikely(worker->find != NULL)) { /* its own search goes on */
                 worker->stint.slept = true;
                 return NULL;
             }

@@ -7,8 +7,8 @@
 #include "core/state/worker.h"
 
 /*
- * The next work: picked, stolen, or found after sleeping. NULL: the worker shall leave, or is a
- * spare and has slept.
+ * The next work: picked, stolen, or found after sleeping. NULL: the worker shall leave, or has
+ * a `find` of its own and has slept.
  */
 th_work *th_find(th_worker *worker);
 

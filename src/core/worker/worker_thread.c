@@ -20,7 +20,8 @@ void th_worker_prepare(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->sched = sched;
     worker->policy = sched->policy;
     worker->index = index;
-    worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
+    worker->xextra = (sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0) |
+                     (sched->config.stall_ms ? TH_EXTRA_STALLS : 0);
     worker->picks.until_inject = sched->config.global_interval;
     worker->picks.fair_interval = sched->config.global_interval;
     worker->rounds.sleep_ns = 0;
@@ -94,8 +95,13 @@ void th_worker_main(void *arg) {
     thrum_sched *sched = worker->sched;
     th_thread *thread = th_thread_self();
     const thrum_config *config = &sched->config;
-    if (config->catch_overflow && th_os_fault_thread_enter(&worker->altstack)) {
-        worker->altstack = NULL; /* an overflow is then not reported by name */
+    const int probe = sched->stalls.signal;
+    if (config->catch_overflow || probe > 0) {
+        if (th_os_fault_thread_enter(&worker->altstack)) {
+            worker->altstack = NULL; /* overflows are not reported by name, stalls without calls */
+        } else if (probe > 0) {
+            th_os_probe_admit(probe);
+        }
     }
     th_store_relaxed(&worker->xtid, th_os_thread_number()); /* relaxed: for looks at it */
     worker->errno_at = th_os_errno_at();

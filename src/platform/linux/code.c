@@ -213,6 +213,12 @@ void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *
     th_os_errno_set(saved);
 }
 
+bool th_os_code_place(uintptr_t address, th_os_place *place, th_os_symbols *symbols) {
+    question q = {address, place, symbols, false};
+    ask(&q, is_here);
+    return q.found;
+}
+
 /* ---- calls ---- */
 
 #ifdef TH_CALL_BEFORE

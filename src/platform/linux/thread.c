@@ -41,6 +41,7 @@ typedef struct start {
 /* Whether the library started this thread, and the mask of the program's thread behind it. */
 static __thread bool ours __attribute__((tls_model("initial-exec")));
 static __thread sigset_t theirs __attribute__((tls_model("initial-exec")));
+static __thread int admitted __attribute__((tls_model("initial-exec"))); /* for probes; or 0 */
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 static const int own_doing[] = {SIGPIPE, SIGXFSZ, SIGSYS};
@@ -95,8 +96,19 @@ static TH_NO_TSAN void give_mask_back(void) {
         return;
     pthread_sigmask(SIG_SETMASK, NULL, &now);
     mask_of_ours(&set, &theirs);
+    if (admitted != 0)
+        sigdelset(&set, admitted);
     if (is_same_mask(&now, &set))
         pthread_sigmask(SIG_SETMASK, &theirs, NULL);
+}
+
+/* Here, since the child of a fork compares the mask. Hidden from the sanitizer as keep_mask is. */
+TH_NO_TSAN void th_os_probe_admit(int number) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    admitted = number;
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 /* Ties the thread to the CPUs before it runs; returns the system's code if it refuses that. */
@@ -207,6 +219,12 @@ bool th_os_thread_waits(uint64_t number) {
     return end != NULL && end[1] == ' ' && end[2] != 'R';
 }
 
+bool th_os_thread_runs(uint64_t number) {
+    char text[128];
+    const char *end = read_about(number, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
+    return end != NULL && end[1] == ' ' && end[2] == 'R';
+}
+
 /* "35 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffc12345678 0x7f1234567890", or "running": the last but one. */
 uintptr_t th_os_thread_pointer(uint64_t number) {
     char text[256];
@@ -228,17 +246,21 @@ static void (*core_in_child)(void);
 static void before_fork(void) {
     core_before();
     th_os_fault_lock();
+    th_os_probe_lock();
     th_os_code_lock(); /* the last: it is taken under other locks, but no lock under it */
 }
 
 static void after_fork_in_parent(void) {
     th_os_code_unlock();
+    th_os_probe_unlock();
     th_os_fault_unlock();
     core_in_parent();
 }
 
 static void after_fork_in_child(void) {
     th_os_code_unlock();
+    th_os_probe_forked();
+    th_os_probe_unlock();
     th_os_fault_unlock();
     core_in_child();
     give_mask_back();

@@ -39,6 +39,13 @@ void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *
     snprintf(text, size, "0x%lx", (unsigned long)address);
 }
 
+bool th_os_code_place(uintptr_t address, th_os_place *place, th_os_symbols *symbols) {
+    (void)address;
+    (void)place;
+    (void)symbols;
+    return false;
+}
+
 bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols) {
     (void)after;
     (void)place;

@@ -67,6 +67,11 @@ bool th_os_thread_waits(uint64_t number) {
     return true;
 }
 
+bool th_os_thread_runs(uint64_t number) {
+    (void)number;
+    return false;
+}
+
 uintptr_t th_os_thread_pointer(uint64_t number) {
     (void)number;
     return 0;

@@ -1,6 +1,6 @@
 /*
  * unmodelled.c: calls that no world makes: on descriptors that other processes share, and
- * those that copy from one to another; on files; words for people.
+ * those that copy from one to another; on files; words for people; signals to threads.
  */
 #include <errno.h>
 
@@ -99,4 +99,25 @@ size_t th_os_watch_event_at(const void *bytes, size_t at, th_os_watch_event *out
     (void)bytes;
     *out = (th_os_watch_event){0};
     return at;
+}
+
+int th_os_probe_open(int number) {
+    (void)number;
+    return -ENOSYS;
+}
+
+void th_os_probe_close(int number) {
+    (void)number;
+}
+
+void th_os_probe_admit(int number) {
+    (void)number;
+}
+
+int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
+    (void)number;
+    (void)question;
+    (void)deadline;
+    *out = (th_os_answer){0};
+    return -ENOSYS;
 }

@@ -1,0 +1,436 @@
+/*
+ * stalls.c: see stalls.h.
+ */
+#include "core/inspect/stalls.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/annotate.h"
+#include "base/text.h"
+#include "core/inspect/gauges.h"
+#include "core/inspect/words.h"
+#include "core/ready/fork_slots.h"
+#include "core/state/parkword.h"
+#include "platform/asymmetric.h"
+#include "platform/platform.h"
+
+#define LOOKS 2               /* looks in `stall_ms` */
+#define ANSWER_NS 500000000ll /* the longest wait for an answer of a thread */
+#define OVERDUE_NS 1000000    /* a deadline that is later by so much waits */
+
+/* What the looks have shown of one worker. */
+typedef struct th_seen_run {
+    uint64_t tick; /* its xtick at the last look */
+    unsigned lone; /* its lone_yields at the last look */
+    int64_t since; /* the time of the look that first saw this tick */
+    int64_t held;  /* the time that the looks since then stand for */
+    int64_t ran;   /* the processor time of its thread at the last look, or -1 */
+    bool told;     /* this run has been reported */
+} th_seen_run;
+
+struct th_stalls_memory {
+    int64_t looked_at; /* the time of the last look */
+    th_os_answer answer;
+    th_seen_run runs[]; /* of each worker, by its number */
+};
+
+/* A run that is reported. */
+typedef struct th_stall {
+    const th_worker *worker;
+    const th_seen_run *run;
+    uint64_t id;
+    uintptr_t fn;             /* the task's function, or 0 */
+    th_backtrace_stack stack; /* of its fiber */
+    char name[THRUM_NAME_MAX + 1];
+    bool waits;        /* its thread waits in a system call */
+    bool computes;     /* its thread runs, or did since the last look */
+    uintptr_t at;      /* the place where its thread is, or 0 */
+    unsigned calls;    /* words of its backtrace */
+    const char *blind; /* why there are no calls, or NULL */
+} th_stall;
+
+static int64_t interval(const thrum_sched *sched) {
+    return (int64_t)sched->config.stall_ms * 1000000 / LOOKS;
+}
+
+/* ---- the run ---- */
+
+/*
+ * What runs on the worker; false: no body of a task does, or it has picked again meanwhile. Stacks
+ * stay mapped as long as the scheduler lives, so this may read of a fiber that goes on. Not shown
+ * to the thread sanitizer, like all that is read of one (snapshot.c).
+ */
+static TH_NO_TSAN bool see(th_stall *stall) {
+    const th_worker *worker = stall->worker;
+    const th_fiber *fiber = th_load_relaxed(&worker->current); /* relaxed: as of some moment */
+    /* relaxed: as above */
+    if (!fiber || fiber == &worker->home || !th_load_relaxed(&fiber->body)) {
+        return false;
+    }
+    stall->id = fiber->run_id;
+    stall->fn = fiber->traced_run == fiber->run_id ? fiber->traced_fn : 0;
+    stall->stack = (th_backtrace_stack){(uintptr_t)fiber->stack.bottom, (uintptr_t)fiber};
+    size_t i = 0;
+    for (; i < sizeof stall->name - 1 && fiber->name[i]; i++) {
+        th_tsan_unseen();
+        stall->name[i] = fiber->name[i];
+    }
+    stall->name[i] = '\0';
+    return th_load_relaxed(&worker->xtick) == stall->run->tick; /* relaxed: as above */
+}
+
+static bool is_over(const th_stall *stall) {
+    return th_load_relaxed(&stall->worker->xtick) != stall->run->tick; /* relaxed: as in see */
+}
+
+/* ---- its calls ---- */
+
+/* The processor time of its thread. That of a spare was started with the bench's lock. */
+static int64_t ran_of(const th_worker *worker) {
+    th_lock *lock = &worker->sched->bench.lock;
+    th_lock_acquire(lock);
+    int64_t ran = th_os_thread_ran(worker->thread);
+    th_lock_release(lock);
+    return ran;
+}
+
+/* Asks the thread, which runs. */
+static void ask(th_stall *stall, th_backtrace *backtrace) {
+    const th_stalls *stalls = &stall->worker->sched->stalls;
+    th_os_answer *answer = &stalls->memory->answer;
+    const th_os_question question = {
+        .number = th_load_relaxed(&stall->worker->xtid), /* relaxed: written at its beginning */
+        .low = stall->stack.low,
+        .high = stall->stack.high,
+        .xtick = &stall->worker->xtick,
+        .tick = stall->run->tick,
+    };
+    if (stalls->signal <= 0) {
+        stall->blind = stalls->signal ? "there is no signal for it" : "stall_signal is 0";
+        return;
+    }
+    int code = th_os_probe(stalls->signal, &question, th_os_now() + ANSWER_NS, answer);
+    if (code) {
+        stall->blind = code == -ESRCH       ? "it has gone on"
+                       : code == -ETIMEDOUT ? "its thread did not answer"
+                                            : "there is no signal for it";
+        return;
+    }
+    stall->computes = true;
+    stall->at = answer->at;
+    if (answer->after) { /* it comes before what is on the stack */
+        answer->count -= answer->count == TH_OS_PROBE_WORDS;
+        memmove(answer->words + 1, answer->words, answer->count * sizeof answer->words[0]);
+        answer->words[0] = answer->after;
+        answer->count++;
+    }
+    if (backtrace) {
+        stall->calls = th_backtrace_take(backtrace, 0, answer->words, answer->count);
+    }
+}
+
+/*
+ * Finds the calls. A thread that waits in a system call is read from outside, as in a dump: a
+ * signal would end some calls early. Only one that has used the processor since the last look is
+ * asked, or that waits for one.
+ */
+static void find_calls(th_stall *stall, th_backtrace *backtrace) {
+    uint64_t number = th_load_relaxed(&stall->worker->xtid); /* relaxed: as in ask */
+    int64_t ran = ran_of(stall->worker);
+    uintptr_t pointer = number ? th_os_thread_pointer(number) : 0;
+    stall->waits = pointer != 0;
+    stall->computes = !pointer && (ran != stall->run->ran || th_os_thread_runs(number));
+    if (stall->computes) {
+        ask(stall, backtrace);
+    } else if (!pointer) {
+        stall->blind = "the system does not tell them";
+    } else if (pointer < stall->stack.low || pointer >= stall->stack.high) {
+        stall->blind = "it is on another stack";
+    } else if (backtrace) {
+        stall->calls = th_backtrace_scan(backtrace, 0, stall->stack, pointer, NULL);
+        if (is_over(stall)) {
+            stall->calls = 0; /* words of several moments */
+            stall->blind = "it has gone on";
+        }
+    }
+}
+
+static void add_calls(th_text *text, const th_stall *stall) {
+    unsigned at = 0;
+    unsigned told = 0;
+    const char *call;
+    const th_known_call *place = stall->at ? th_code_names_place(&text->names, stall->at) : NULL;
+    if (place && place->is_call) {
+        th_text_add(text, "    in ");
+        th_text_add_plain(text, place->text);
+        th_text_add(text, "\n");
+    }
+    while (text->backtrace && told < text->calls_max &&
+           (call = th_backtrace_next(text->backtrace, 0, stall->calls, &at, told))) {
+        told++;
+        th_text_add(text, "    at ");
+        th_text_add_plain(text, call);
+        th_text_add(text, "\n");
+    }
+    if (stall->blind) {
+        th_text_add(text, "    its calls are not known: %s\n", stall->blind);
+    }
+}
+
+/* ---- what waits behind it ---- */
+
+/* Pinned work that the worker has collected: its own list, so not shown to the sanitizer. */
+static TH_NO_TSAN uint64_t pinned_at(const th_worker *worker) {
+    return *(const volatile size_t *)&worker->pinned.count +
+           *(const volatile size_t *)&worker->pinned_yields.count;
+}
+
+/* Adds "behind it wait ", or ", ", before the next kind. */
+static void add_kind(th_text *text, bool *any) {
+    th_text_add(text, *any ? ", " : "  behind it wait: ");
+    *any = true;
+}
+
+static void add_behind(th_text *text, const th_worker *worker) {
+    bool any = false;
+    const uint64_t queued = th_gauges_queued_at(worker);
+    const int64_t now = th_os_now();
+    /* relaxed: a guess */
+    const int64_t first = th_load_relaxed(&worker->own_timers.xearliest);
+    if (queued) {
+        add_kind(text, &any);
+        th_text_add(text, "%" PRIu64 " queued at the worker", queued);
+    }
+    if (pinned_at(worker) || !th_inject_is_empty(&worker->inbox)) {
+        add_kind(text, &any);
+        th_text_add(text, "work that is tied to the worker");
+    }
+    if (th_forks_left_at(worker)) {
+        add_kind(text, &any);
+        th_text_add(text, "forks of its own");
+    }
+    if (first != INT64_MAX && now - first >= OVERDUE_NS) {
+        add_kind(text, &any);
+        th_text_add(text, "a deadline");
+        th_text_add_deadline(text, first);
+    }
+    th_text_add(text, any ? "\n" : "  nothing waits behind it\n");
+}
+
+static bool is_parked(const th_worker *worker) {
+    return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a guess */
+}
+
+/* "  9 queued in all; 2 of 4 workers are free" */
+static void add_all(th_text *text, thrum_sched *sched) {
+    th_gauges gauges;
+    unsigned runs = 0;
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
+        runs += !is_parked(&sched->workers[i]);
+    }
+    /* relaxed: guesses */
+    const unsigned part = sched->workers_count - th_load_relaxed(&sched->bench.xbenched);
+    th_gauges_take(sched, &gauges);
+    const uint64_t busy = runs + gauges.deferred;
+    const uint64_t queued = gauges.runnable > busy ? gauges.runnable - busy : 0;
+    th_text_add(text, "  %" PRIu64 " queued in all; ", queued);
+    if (runs < part) {
+        th_text_add(text, "%u of %u workers %s free\n", part - runs, part,
+                    part - runs == 1 ? "is" : "are");
+    } else {
+        th_text_add(text, "no worker is free\n");
+    }
+}
+
+/* ---- reporting ---- */
+
+static void add_head(th_text *text, const th_stall *stall) {
+    char function[TH_CALL_TEXT];
+    const thrum_sched *sched = text->sched;
+    th_text_add(text, "thrum: stall in scheduler ");
+    th_text_add_quoted(text, sched->name);
+    th_text_add(text, ": fiber %u.%u", (unsigned)(stall->id >> 32), (unsigned)stall->id);
+    if (stall->name[0]) {
+        th_text_add(text, " ");
+        th_text_add_quoted(text, stall->name);
+    }
+    if (stall->fn) {
+        th_text_add(text, " (");
+        th_text_add_plain(text, th_code_names_function(&text->names, stall->fn, function));
+        th_text_add(text, ")");
+    }
+    th_text_add(text, " runs on worker %u for ", stall->worker->index);
+    th_text_add_duration(text, (uint64_t)(th_os_now() - stall->run->since));
+    th_text_add(text, "%s%s\n",
+                stall->waits      ? ", in a system call"
+                : stall->computes ? ", computing"
+                                  : "",
+                is_over(stall) ? "; it has gone on since" : "");
+}
+
+static void hand_over(thrum_sched *sched, const char *report) {
+    const thrum_config *config = &sched->config;
+    th_count(&sched->stalls.xtold, 1);
+    if (config->stall) {
+        config->stall(config->hook_ctx, report);
+    } else {
+        th_os_stderr(report, strlen(report));
+    }
+}
+
+static void tell(thrum_sched *sched, th_stall *stall) {
+    th_text text;
+    th_text_begin(&text, sched);
+    text.calls_max = TH_CALLS_OF_DUMP;
+    th_code_names_begin(&text.names, sched);
+    text.backtrace = th_backtrace_begin(sched, &text.names);
+    find_calls(stall, text.backtrace);
+    add_head(&text, stall);
+    add_calls(&text, stall);
+    add_behind(&text, stall->worker);
+    add_all(&text, sched);
+    th_backtrace_end(sched, text.backtrace);
+    th_code_names_end(&text.names);
+    hand_over(sched, text.bytes ? text.bytes : "thrum: stall; no memory for the report\n");
+    th_text_free(&text);
+}
+
+/* ---- looking ---- */
+
+/* Yields that found no other work are no picks, and yet the task would let others go first. */
+static TH_NO_TSAN unsigned lone_yields_of(const th_worker *worker) {
+    return *(const volatile unsigned *)&worker->lone_yields;
+}
+
+static void look_at(thrum_sched *sched, unsigned i, int64_t now, int64_t span) {
+    const th_worker *worker = &sched->workers[i];
+    th_seen_run *run = &sched->stalls.memory->runs[i];
+    uint64_t tick = th_load_relaxed(&worker->xtick); /* relaxed: only whether it moves */
+    const unsigned lone = lone_yields_of(worker);
+    const th_seen_run fresh = {.tick = tick, .lone = lone, .since = now, .ran = -1};
+    if (tick != run->tick || lone != run->lone || is_parked(worker)) {
+        *run = fresh;
+        return;
+    }
+    if (run->told) {
+        return;
+    }
+    run->held += span;
+    if (run->held >= (int64_t)sched->config.stall_ms * 1000000) {
+        th_stall stall = {.worker = worker, .run = run};
+        if (!see(&stall)) { /* it looks for work */
+            *run = fresh;
+            return;
+        }
+        run->told = true;
+        tell(sched, &stall);
+    }
+    run->ran = ran_of(worker);
+}
+
+/* A look that comes late stands for one in time: perhaps the process was stopped, or starved. */
+static void look(thrum_sched *sched) {
+    struct th_stalls_memory *memory = sched->stalls.memory;
+    int64_t now = th_os_now();
+    int64_t span = now - memory->looked_at;
+    span = span < interval(sched) ? span : interval(sched);
+    memory->looked_at = now;
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
+        look_at(sched, i, now, span);
+    }
+}
+
+/* ---- the watcher ---- */
+
+static bool all_parked(const thrum_sched *sched) {
+    /* relaxed: a guess, or ordered by the fence in rest */
+    return th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count;
+}
+
+/*
+ * Announces that it rests, and looks again: then each worker that goes on is seen here, or sees the
+ * announcement when it has found work (th_watched_find).
+ */
+static void rest(thrum_sched *sched) {
+    th_stalls *stalls = &sched->stalls;
+    uint32_t state = TH_STALLS_LOOKS;
+    /* relaxed: ordered by the fence; it publishes nothing */
+    if (!th_cas_relaxed(&stalls->xstate, &state, (uint32_t)TH_STALLS_RESTS)) {
+        return;
+    }
+    if (th_fence_heavy() && all_parked(sched)) {
+        /* relaxed: the futex compares it again */
+        while (th_load_relaxed(&stalls->xstate) == TH_STALLS_RESTS) {
+            (void)th_os_futex_wait(&stalls->xstate, TH_STALLS_RESTS, TH_FOREVER);
+        }
+    }
+    state = TH_STALLS_RESTS;
+    /* relaxed: as above; it may have been roused, or ended */
+    (void)th_cas_relaxed(&stalls->xstate, &state, (uint32_t)TH_STALLS_LOOKS);
+}
+
+/* Between two rests there is a sleep, so that workers are not troubled at each of their own. */
+static void watch(void *arg) {
+    thrum_sched *sched = arg;
+    th_stalls *stalls = &sched->stalls;
+    /* relaxed: what the stopper did before it is of no interest here */
+    while (th_load_relaxed(&stalls->xstate) != TH_STALLS_ENDS) {
+        look(sched);
+        int64_t until = th_os_now() + interval(sched);
+        /* relaxed: as above */
+        while (th_load_relaxed(&stalls->xstate) == TH_STALLS_LOOKS &&
+               th_os_futex_wait(&stalls->xstate, TH_STALLS_LOOKS, until) != -ETIMEDOUT) {
+        }
+        if (all_parked(sched)) {
+            rest(sched);
+        }
+    }
+}
+
+/* ---- beginning and end ---- */
+
+bool th_stalls_make(thrum_sched *sched) {
+    th_stalls *stalls = &sched->stalls;
+    if (!sched->config.stall_ms || !sched->workers_count) {
+        return true;
+    }
+    size_t runs = sched->workers_count * sizeof(th_seen_run);
+    stalls->memory = th_sched_alloc(sched, sizeof *stalls->memory + runs);
+    if (!stalls->memory) {
+        return false;
+    }
+    unsigned wanted = sched->config.stall_signal;
+    if (wanted) {
+        stalls->signal = th_os_probe_open(wanted == THRUM_SIGNAL_AUTO ? 0 : (int)wanted);
+    }
+    return true;
+}
+
+void th_stalls_start(thrum_sched *sched) {
+    th_stalls *stalls = &sched->stalls;
+    char name[24]; /* the system keeps 15 bytes of it */
+    if (!stalls->memory) {
+        return;
+    }
+    snprintf(name, sizeof name, "%.*s/stalls", (int)th_text_cut(sched->name, 8), sched->name);
+    stalls->watched = th_os_thread_start(&stalls->thread, name, watch, sched) == 0;
+}
+
+void th_stalls_stop(thrum_sched *sched) {
+    th_stalls *stalls = &sched->stalls;
+    if (stalls->watched) {
+        th_store_relaxed(&stalls->xstate, (uint32_t)TH_STALLS_ENDS); /* relaxed: see watch */
+        th_os_futex_wake(&stalls->xstate, 1);
+        th_os_thread_join(stalls->thread);
+    }
+}
+
+void th_stalls_free(thrum_sched *sched) {
+    if (sched->stalls.signal > 0) {
+        th_os_probe_close(sched->stalls.signal);
+    }
+    th_sched_free(sched, sched->stalls.memory);
+}

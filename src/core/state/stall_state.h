@@ -1,0 +1,22 @@
+/*
+ * stall_state.h: watching for stalls, where the config asks for that (core/inspect/STALLS.md).
+ */
+#ifndef TH_STALL_STATE_H
+#define TH_STALL_STATE_H
+
+#include "base/cc.h"
+#include "platform/platform.h"
+
+/* What the watcher does; it sleeps on the word. */
+enum { TH_STALLS_LOOKS, TH_STALLS_RESTS, TH_STALLS_ENDS };
+
+typedef struct th_stalls {
+    uint32_t xstate; /* as above */
+    bool watched;    /* the watcher has a thread; written by the start, read by the stop */
+    int signal;      /* constant: the signal for questions; else 0: none is wanted, or a code */
+    th_os_thread thread;
+    uint64_t xtold;                  /* stalls that were reported; written by the watcher alone */
+    struct th_stalls_memory *memory; /* the watcher's; NULL: stalls are not watched */
+} th_stalls;
+
+#endif

@@ -1,0 +1,12 @@
+/*
+ * watched_find.h: the search for work of workers whose stalls are watched (core/inspect/STALLS.md).
+ */
+#ifndef TH_WATCHED_FIND_H
+#define TH_WATCHED_FIND_H
+
+#include "core/state/worker.h"
+
+/* th_find, or a spare's; then, with work in hand, it rouses the watcher if that rests. */
+th_work *th_watched_find(th_worker *worker);
+
+#endif

@@ -1,0 +1,245 @@
+/*
+ * stall.c: a worker that runs one task for longer than stall_ms is reported, once, with what is
+ * known of it.
+ */
+#include "support/stalls.h"
+
+#include <thrum/trace.h>
+
+/* ---- what is told ---- */
+
+TEST(a_task_that_computes_is_told) {
+    /* By its name, its function and the calls that it is in. */
+    rig r;
+    watched_begin(&r, 2);
+    stall_begin(&r, &stalls[0], "cruncher", crunch);
+    CHECK_REPORTED(1);
+    stall_end(&stalls[0]);
+    rig_stop(&r);
+    check_told(0, "thrum: stall in scheduler \"thrum\": fiber ");
+    check_told(0, " \"cruncher\" (crunch) runs on worker ");
+    check_told(0, "computing");
+    if (!UNDER_TSAN) { /* it keeps signals back */
+        check_told(0, "    in ");
+        check_told(0, "(crunch_inner+0x");
+        check_told(0, "(crunch+0x");
+        check_not_told(0, "not known");
+    }
+    check_told(0, "  nothing waits behind it\n");
+    check_told(0, "  0 queued in all; 1 of 2 workers is free\n");
+}
+
+TEST(a_task_without_a_name_is_told) {
+    /* By its function alone; an intrusive task, too. */
+    holder h;
+    rig r;
+    watched_begin(&r, 1);
+    stall_begin(&r, &stalls[0], NULL, crunch);
+    CHECK_REPORTED(1);
+    stall_end(&stalls[0]);
+    holder_begin(&r, &h, -1);
+    CHECK_REPORTED(2);
+    holder_end(&h);
+    rig_stop(&r);
+    check_told(0, " (crunch) runs on worker 0 for ");
+    check_told(1, " (holder_body) runs on worker 0 for ");
+}
+
+TEST(a_task_that_blocks_its_thread_is_told) {
+    /* Its calls are read from outside, and its read is not interrupted. */
+    rig r;
+    watched_begin(&r, 2);
+    stall_begin(&r, &stalls[0], "reader", block);
+    CHECK_REPORTED(1);
+    stall_end(&stalls[0]);
+    rig_stop(&r);
+    check_told(0, " \"reader\" (block) runs on worker ");
+    if (is_told(0, "in a system call")) { /* the system tells */
+        check_told(0, "(block+0x");
+        check_not_told(0, "not known");
+    }
+}
+
+TEST(all_workers_are_busy) {
+    /* None of the workers is needed to find it out: one, two and four, and without migration. */
+    static const unsigned counts[] = {1, 2, 4};
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        for (int pinned = 0; pinned < 2; pinned++) {
+            rig r;
+            watched_init(&r, counts[i]);
+            r.config.pin_all = pinned != 0;
+            rig_start(&r);
+            check_all_busy(&r);
+            check_all_busy(&r);
+            rig_stop(&r);
+        }
+    }
+}
+
+TEST(no_worker_is_free) {
+    /* The report says so. */
+    rig r;
+    watched_begin(&r, 1);
+    stall_begin(&r, &stalls[0], NULL, crunch);
+    CHECK_REPORTED(1);
+    stall_end(&stalls[0]);
+    rig_stop(&r);
+    check_told(0, "; no worker is free\n");
+}
+
+TEST(a_spare_that_stands_in_is_watched) {
+    /* The second task holds up the spare that has come for it. */
+    rig r;
+    watched_init(&r, 1);
+    r.config.workers_spare = 1;
+    rig_start(&r);
+    check_all_busy(&r);
+    rig_stop(&r);
+}
+
+static thrum_task pinned_task;
+static thrum_task late_task;
+
+static void task_body(thrum_task *self, void *arg) {
+    (void)self;
+    (void)arg;
+}
+
+static int crunch_before_others(void *arg) {
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(thrum_go(nothing, NULL), 0);
+    }
+    thrum_task_init(&pinned_task, task_body, NULL);
+    thrum_task_set_worker(&pinned_task, 0);
+    CHECK_EQ(thrum_task_post(thrum_sched_current(), &pinned_task), 0);
+    thrum_task_init(&late_task, task_body, NULL);
+    CHECK_EQ(thrum_task_post_after(thrum_sched_current(), &late_task, 1000000), 0);
+    return crunch(arg);
+}
+
+TEST(what_waits_behind_it_is_told) {
+    /* What is queued at the worker or tied to it, and a deadline that has passed. */
+    rig r;
+    watched_init(&r, 1);
+    r.config.policy = THRUM_SHARDED;
+    rig_start(&r);
+    stall_begin(&r, &stalls[0], NULL, crunch_before_others);
+    CHECK_REPORTED(1);
+    stall_end(&stalls[0]);
+    rig_stop(&r);
+    check_told(0, "  behind it wait: 3 queued at the worker, work that is tied to the worker, "
+                  "a deadline, due ");
+    check_told(0, " queued in all; no worker is free\n");
+}
+
+TEST(each_stall_is_told_once) {
+    /* The first one lasts while two others are told. */
+    rig r;
+    watched_begin(&r, 2);
+    stall_begin(&r, &stalls[0], "first", crunch);
+    CHECK_REPORTED(1);
+    for (int i = 1; i < 3; i++) {
+        stall_begin(&r, &stalls[i], "other", crunch);
+        CHECK_REPORTED(i + 1);
+        stall_end(&stalls[i]);
+    }
+    stall_end(&stalls[0]);
+    rig_wait_done(&r);
+    CHECK_EQ(atomic_load(&reports), 3);
+    thrum_metrics m = THRUM_METRICS_INIT;
+    CHECK_EQ(thrum_metrics_read(r.sched, THRUM_ALL_WORKERS, &m), 0);
+    CHECK_EQ(m.stalls_told, 3);
+    rig_stop(&r);
+    check_told(0, "\"first\"");
+    check_told(1, "\"other\"");
+    check_told(2, "\"other\"");
+}
+
+static int passes(void *arg) {
+    YIELD_UNTIL(atomic_load((atomic_bool *)arg));
+    return 0;
+}
+
+TEST(a_task_that_yields_is_not_told) {
+    /* It runs all the time, beside two that are told, but gives its worker up. */
+    static atomic_bool over;
+    rig r;
+    watched_init(&r, 2);
+    r.config.stall_ms = 20 * STALL_MS; /* its thread may wait for a processor for a while */
+    rig_start(&r);
+    rig_go(&r, passes, &over);
+    rig_go(&r, passes, &over); /* so that the first one's yields let another one pass */
+    for (int i = 0; i < 2; i++) {
+        stall_begin(&r, &stalls[i], NULL, crunch);
+        CHECK_REPORTED(i + 1);
+        stall_end(&stalls[i]);
+    }
+    atomic_store(&over, true);
+    rig_stop(&r);
+    check_not_told(0, "passes");
+    check_not_told(1, "passes");
+}
+
+/* ---- where it is told ---- */
+
+TEST(without_a_hook_it_goes_to_stderr) {
+    /* As one piece. */
+    static char text[16384];
+    size_t length = 0;
+    int ends[2];
+    rig r;
+    watched_init(&r, 1);
+    r.config.stall = NULL;
+    r.config.name = "quiet one";
+    rig_start(&r);
+    CHECK_EQ(pipe(ends), 0);
+    const int kept = dup(STDERR_FILENO);
+    CHECK(dup2(ends[1], STDERR_FILENO) >= 0);
+    stall_begin(&r, &stalls[0], NULL, crunch);
+    while (strstr(text, "is free\n") == NULL) {
+        const ssize_t n = read(ends[0], text + length, sizeof(text) - 1 - length);
+        CHECK(n > 0);
+        length += (size_t)n;
+    }
+    CHECK(dup2(kept, STDERR_FILENO) >= 0);
+    stall_end(&stalls[0]);
+    rig_stop(&r);
+    CHECK(strncmp(text, "thrum: stall in scheduler \"quiet one\": fiber ", 45) == 0);
+}
+
+TEST(off_there_is_nothing_of_it) {
+    /* No thread, no signal, no search of its own, no flag that each run looks at. */
+    rig r;
+    rig_init(&r);
+    r.config.workers = 2;
+    r.config.stall = keep;
+    CHECK_EQ(r.config.stall_ms, 0);
+    rig_start(&r);
+    CHECK(r.sched->stalls.memory == NULL && !r.sched->stalls.watched);
+    CHECK_EQ(r.sched->stalls.signal, 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK(r.sched->workers[i].find == NULL);
+        CHECK_EQ(th_load_relaxed(&r.sched->workers[i].xextra) & TH_EXTRA_STALLS, 0);
+    }
+    rig_stop(&r);
+    CHECK_EQ(atomic_load(&reports), 0);
+}
+
+TEST(it_is_in_the_metrics_and_the_trace) {
+    /* In a trace it is an instant within the task's slice. */
+    static char text[1 << 20];
+    rig r;
+    watched_begin(&r, 1);
+    CHECK_EQ(thrum_trace_start(r.sched, 0), 0);
+    stall_begin(&r, &stalls[0], NULL, crunch);
+    CHECK_REPORTED(1);
+    stall_end(&stalls[0]);
+    rig_wait_done(&r);
+    CHECK_EQ(thrum_trace_stop(r.sched), 0);
+    FILE *out = fmemopen(text, sizeof(text), "w");
+    CHECK(out != NULL);
+    CHECK_EQ(thrum_trace_write(r.sched, out), 0);
+    CHECK_EQ(fclose(out), 0);
+    rig_stop(&r);
+    CHECK(strstr(text, "\"cat\":\"sched\",\"name\":\"stall\",\"args\":{\"ms\":") != NULL);
+}

@@ -1,0 +1,111 @@
+/*
+ * stall_watcher.c: the thread that looks for stalls: when it rests, when it cannot, and its end.
+ */
+#include "support/stalls.h"
+
+#include "platform/faults.h"
+
+static void wait_for_rest(const rig *r) {
+    SPIN_UNTIL(th_load_relaxed(&r->sched->stalls.xstate) == TH_STALLS_RESTS);
+}
+
+TEST(the_watcher_rests_and_is_roused) {
+    /* It rests while all workers sleep; work rouses it each time. */
+    rig r;
+    watched_begin(&r, 2);
+    if (!r.sched->can_order) {
+        CHECK_SKIP("the system has no barrier");
+    }
+    for (int i = 0; i < 3; i++) {
+        wait_for_rest(&r);
+        stall_begin(&r, &stalls[i], NULL, i % 2 != 0 ? block : crunch);
+        CHECK_REPORTED(i + 1);
+        stall_end(&stalls[i]);
+        rig_wait_done(&r);
+    }
+    wait_for_rest(&r);
+    rig_stop(&r);
+}
+
+TEST(where_it_cannot_rest_it_looks) {
+    /* The system refuses the barrier. */
+    rig r;
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, UINT32_MAX);
+    watched_begin(&r, 2);
+    check_all_busy(&r);
+    rig_stop(&r);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, 0);
+}
+
+TEST(without_its_thread_nothing_is_told) {
+    /* The system refuses the watcher's thread, and nothing else. */
+    rig r;
+    watched_init(&r, 2);
+    th_os_fail(TH_OS_FAULT_THREAD, 2, 1);
+    rig_start(&r);
+    CHECK(!r.sched->stalls.watched);
+    CHECK_EQ(rig_run(&r, nothing, NULL), 0);
+    rig_stop(&r);
+}
+
+static rig *stopped;
+
+static void keep_until_it_ends(void *ctx, const char *report) {
+    keep(ctx, report);
+    SPIN_UNTIL(th_load_relaxed(&stopped->sched->stalls.xstate) == TH_STALLS_ENDS);
+}
+
+TEST(a_stop_waits_for_a_report) {
+    /* The hook returns when the stop has begun to wait for it. */
+    static rig r;
+    watched_init(&r, 1);
+    r.config.stall = keep_until_it_ends;
+    stopped = &r;
+    rig_start(&r);
+    stall_begin(&r, &stalls[0], NULL, crunch);
+    CHECK_REPORTED(1);
+    stall_end(&stalls[0]);
+    watchdog_remove(&r);
+    CHECK_EQ(thrum_sched_stop(r.sched), 0);
+    rig_check_freed(&r);
+}
+
+TEST(schedulers_come_and_go) {
+    /* Two at a time share the signal; when the last has stopped it has its default action. */
+    rig a, b;
+    struct sigaction now;
+    int number = 0;
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&reports, 0);
+        watched_begin(&a, 1);
+        watched_begin(&b, 1);
+        number = a.sched->stalls.signal;
+        CHECK_EQ(b.sched->stalls.signal, number);
+        stall_begin(&a, &stalls[0], NULL, crunch);
+        stall_begin(&b, &stalls[1], NULL, crunch);
+        CHECK_REPORTED(2);
+        stall_end(&stalls[0]);
+        rig_stop(&a);
+        stall_end(&stalls[1]);
+        stall_begin(&b, &stalls[2], NULL, crunch);
+        CHECK_REPORTED(3);
+        stall_end(&stalls[2]);
+        rig_stop(&b);
+    }
+    if (number > 0) {
+        CHECK_EQ(sigaction(number, NULL, &now), 0);
+        CHECK(now.sa_handler == SIG_DFL);
+    }
+}
+
+TEST(without_workers_there_is_no_watcher) {
+    /* Bound threads are not watched. */
+    rig r;
+    watched_begin(&r, 0);
+    CHECK(r.sched->stalls.memory == NULL);
+    CHECK_EQ(thrum_sched_bind(r.sched), 0);
+    rig_go(&r, nothing, NULL);
+    rig_wait_done(&r);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    rig_stop(&r);
+}
