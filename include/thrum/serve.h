@@ -65,8 +65,8 @@ typedef struct thrum_serve_options {
  * from then on they do what they did before, so that a second one may end what hangs. But after one
  * of them has come, the next ones are let pass for a second: timeout(1) sends two at once, and the
  * second would end the program in the middle of its answers. (What was there before, if not a
- * handler of the program's, is then done by a handler of the library's, which stays.) When `started`
- * is called they are caught already: there is the place to say that the server is ready.
+ * handler of the program's, is then done by a handler of the library's, which stays.) When
+ * `started` is called they are caught already: there is the place to say that the server is ready.
  *
  * A task and a bound thread may call it. It may suspend. It returns 0 when all connections have
  * ended by themselves; -ETIMEDOUT when some had to be cancelled; -ECANCELED when the caller was
