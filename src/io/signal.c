@@ -13,6 +13,7 @@
 #include "base/atomic.h"
 #include "core/control/atfork.h"
 #include "core/ready/waiter.h"
+#include "core/state/caught.h"
 #include "core/state/fiber_state.h"
 #include "core/state/lock.h"
 #include "core/wait/wait.h"
@@ -48,7 +49,7 @@ static void in_child(void) {
     th_lock_init(&lock);
     for (int i = 1; i < TH_OS_SIGNALS; i++) {
         if (signals[i].users) {
-            th_os_signal_release(i);
+            th_caught_end(i, TH_OS_CATCH_WAITS);
         }
         signals[i] = (caught){0};
     }
@@ -95,7 +96,7 @@ int thrum_signal_catch(int signal) {
     if (!code && signals[signal].users == 0) {
         /* relaxed: those before were not for its users */
         th_store_relaxed(&signals[signal].xcount, 0u);
-        code = th_os_signal_catch(signal, on_signal);
+        code = th_caught_begin(signal, TH_OS_CATCH_WAITS, on_signal);
     }
     signals[signal].users += !code;
     th_lock_release(&lock);
@@ -109,7 +110,7 @@ int thrum_signal_release(int signal) {
     th_lock_acquire(&lock);
     int code = signals[signal].users ? 0 : -EINVAL;
     if (!code && --signals[signal].users == 0) {
-        th_os_signal_release(signal);
+        th_caught_end(signal, TH_OS_CATCH_WAITS);
     }
     th_lock_release(&lock);
     return code;
