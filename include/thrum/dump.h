@@ -75,6 +75,8 @@ THRUM_BEGIN_DECLS
  *
  * It returns 0, -EINVAL for NULL or an unknown format, -EIO when something could not be written, or
  * -ESHUTDOWN when the scheduler has been stopped, or is that of a fork's parent.
+ *
+ * A scheduler dumps itself when a signal comes, if its config says so (dump_signal, THRUM_DUMP).
  */
 THRUM_API int thrum_dump(const thrum_sched *sched, FILE *out, thrum_format format);
 

@@ -10,6 +10,7 @@
  */
 #include "core/control/atfork.h"
 
+#include "core/inspect/dump_signal.h"
 #include "core/ready/external.h"
 #include "core/ready/fork_slots.h"
 #include "core/state/caught.h"
@@ -92,6 +93,7 @@ static void in_child(void) {
     th_external_abandon();
     orphan();
     th_lock_release(&th_caught_lock); /* those that have caught signals let go of them now */
+    th_dump_signal_in_child();
     for (unsigned i = 0; i < HIGHER_MAX && xin_child[i]; i++) {
         xin_child[i]();
     }

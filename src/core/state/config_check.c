@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/state/stack_state.h"
+#include "platform/platform.h"
 #include "thrum/config.h"
 
 /* A field that is a number, and its allowed values. */
@@ -91,6 +92,11 @@ static int check_numbers(const thrum_config *c, char *text, size_t size) {
     if (c->workers_spare != THRUM_SPARE_AUTO && c->workers_spare > THRUM_WORKERS_MAX) {
         return refuse(text, size, "workers_spare is %u: it must be 0 to %u, or THRUM_SPARE_AUTO",
                       c->workers_spare, THRUM_WORKERS_MAX);
+    }
+    if (c->dump_signal && !th_os_signal_asks(c->dump_signal)) {
+        return refuse(text, size,
+                      "dump_signal is %d: it must be 0, or a signal that can ask for something",
+                      c->dump_signal);
     }
     if (c->local_capacity & (c->local_capacity - 1)) {
         return refuse(text, size, "local_capacity is %u: it must be a power of two from 2 to 32768",
