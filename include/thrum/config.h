@@ -194,6 +194,22 @@ typedef struct thrum_config {
     void (*stall)(void *ctx, const char *report); /* takes the report of a stall, many lines,
                                                      instead of stderr; on the thread that watches.
                                                      A stop waits until it returns */
+
+    /*
+     * The signal at which this scheduler is dumped to stderr, as by thrum_dump (THRUM_TEXT), by a
+     * thread of the library's that is there while some scheduler has such a signal; 0, the default:
+     * none. THRUM_DUMP: QUIT, SIGQUIT, a number, or off. No fault, and none that a thread causes
+     * itself (SIGPIPE). Signals that come during a dump ask for one more. What the signal does by
+     * default it does not do meanwhile. A handler that the program has set before the start is
+     * called, too, after ours has asked for the dump; one that it sets later replaces ours, and
+     * stays. thrum_signal_wait gets the signal as well. A signal that the program blocks in all of
+     * its threads stays blocked, and asks for nothing. After the stop of the last scheduler the
+     * signal does what it did before. In the child of a fork it does so at once, until the child
+     * starts a scheduler of its own. A stop waits for a dump that is being printed. A start returns
+     * -EBUSY when the program has put handlers before the library's too often, and -EAGAIN or
+     * -ENOMEM when there is no thread.
+     */
+    int dump_signal;
 } thrum_config;
 
 /*

@@ -17,8 +17,21 @@ THRUM_BEGIN_DECLS
  * its address, a mutex's owner, the deadline (as text "due in 80 s", as JSON by the clock of
  * thrum_now), and since which tick of which worker (a tick is a pick of work). The bound threads
  * follow likewise, and then what other threads wait for in calls of thrum's, if they have used the
- * scheduler. More than 10,000 fibers are counted by what they wait for, with some printed of each
- * kind. As THRUM_PROMETHEUS it prints how many fibers wait for each kind.
+ * scheduler. As THRUM_PROMETHEUS it prints how many fibers wait for each kind.
+ *
+ * As text more than 100 fibers are told in groups of those that do the same in the same calls (at
+ * least, in all that would be told of each), the largest first: "1000 fibers wait for semaphore
+ * 0x7f...: 3.1 "reader", 4.1 and 998 more", with the one that has waited longest by the ticks of
+ * its worker, the first of their deadlines, and the calls, once. Where they do not all wait for the
+ * same object it says so. A fiber that is alone in its calls is told as in a small dump. There are
+ * 512 groups at most; fibers that would need one more are counted by what they wait for. Where no
+ * calls are told, those that wait for the same object are a group.
+ *
+ * As JSON each fiber is in the array `fiber`, however many there are. Its `group` is the number of
+ * its element in the array `group`, from 0 on, with `count`, `state`, `on`, `object` (where it is
+ * the same for all), the first `deadline`, some `members`, the `longest` and `calls`; `ungrouped`
+ * is how many have none. Of the fibers behind the first 10,000, those that have a group leave their
+ * calls to it.
  *
  * Of a wait for a descriptor it prints what is done and what the system says of it: "reads fd 12,
  * tcp 127.0.0.1:80 from 127.0.0.1:5012", "writes", "accepts on", "waits for fd 12 to be readable",
@@ -55,13 +68,15 @@ THRUM_BEGIN_DECLS
  * holds on such a file by fcntl. A program with more rights than its caller opens only
  * /proc/self/exe.) It never suspends, but blocks the thread for the time of the printing. The
  * stream stays the caller's, and is flushed. It takes memory from the scheduler's allocator for the
- * calls and names, some 70 KB (without it the calls are left out), and a lock of the system's
- * loader. A fork waits until this is out of the loader; but if another thread is inside
- * the loader by itself at a fork (dlopen, dlclose), the loader's lock may stay held in the child,
- * where a dump then hangs.
+ * calls, names and groups, some 450 KB however many fibers there are (without it calls and groups
+ * are left out, and as text all but 10,000 fibers), and a lock of the system's loader. A fork waits
+ * until this is out of the loader; but if another thread is inside the loader by itself at a fork
+ * (dlopen, dlclose), the loader's lock may stay held in the child, where a dump then hangs.
  *
  * It returns 0, -EINVAL for NULL or an unknown format, -EIO when something could not be written, or
  * -ESHUTDOWN when the scheduler has been stopped, or is that of a fork's parent.
+ *
+ * A scheduler dumps itself when a signal comes, if its config says so (dump_signal, THRUM_DUMP).
  */
 THRUM_API int thrum_dump(const thrum_sched *sched, FILE *out, thrum_format format);
 

@@ -16,6 +16,7 @@
 #include "base/atomic.h"
 #include "core/control/atfork.h"
 #include "core/ready/waiter.h"
+#include "core/state/caught.h"
 #include "core/state/fiber_state.h"
 #include "core/state/lock.h"
 #include "core/wait/wait.h"
@@ -40,7 +41,7 @@ static void on_signal(int number) {
     int64_t until = th_load_relaxed(&signals[number].xlingers);
     if (until) {
         if (until <= th_os_now()) {
-            th_os_signal_default(number);
+            th_os_signal_default(number, TH_OS_CATCH_WAITS);
         }
         return;
     }
@@ -61,7 +62,7 @@ static void in_child(void) {
     th_lock_init(&lock);
     for (int i = 1; i < TH_OS_SIGNALS; i++) {
         if (signals[i].users || signals[i].xlingers) {
-            th_os_signal_release(i);
+            th_caught_end(i, TH_OS_CATCH_WAITS);
         }
         signals[i] = (caught){0};
     }
@@ -106,12 +107,9 @@ int thrum_signal_catch(int signal) {
     th_lock_acquire(&lock);
     int code = make_wakeup();
     if (!code && signals[signal].users == 0) {
-        if (signals[signal].xlingers && !th_os_signal_is_ours(signal)) {
-            th_os_signal_release(signal); /* a handler of the program's may call ours */
-        }
         /* relaxed: those before were not for its users */
         th_store_relaxed(&signals[signal].xcount, 0u);
-        code = th_os_signal_catch(signal, on_signal);
+        code = th_caught_begin(signal, TH_OS_CATCH_WAITS, on_signal);
         th_store_relaxed(&signals[signal].xlingers, INT64_C(0)); /* relaxed: see on_signal */
     }
     signals[signal].users += !code;
@@ -129,7 +127,7 @@ static int release(int signal, int64_t lingers) {
         if (lingers && th_os_signal_is_ours(signal)) {
             th_store_relaxed(&signals[signal].xlingers, lingers); /* relaxed: see on_signal */
         } else {
-            th_os_signal_release(signal);
+            th_caught_end(signal, TH_OS_CATCH_WAITS);
         }
     }
     th_lock_release(&lock);

@@ -98,49 +98,130 @@ static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
     th_text_add(text, "]");
 }
 
-static void add_fiber(th_text *text, const th_seen *seen, unsigned number) {
+static const char *state_name(th_seen_state state) {
     static const char *const states[TH_SEEN_STATES] = {
         [TH_SEEN_BLOCKED] = "blocked",
         [TH_SEEN_READY] = "ready",
         [TH_SEEN_RUNNING] = "running",
         [TH_SEEN_AWAITS] = "awaits",
     };
-    if (seen->root) {
-        th_text_add(text, "{\"thread\": %u", seen->worker);
+    return states[state];
+}
+
+/* Without a closing brace: "{"id": "7.1", "name": "reader"", or "{"thread": 0". */
+static void add_who(th_text *text, bool root, unsigned worker, uint64_t id, const char *name) {
+    if (root) {
+        th_text_add(text, "{\"thread\": %u", worker);
     } else {
-        th_text_add(text, "{\"id\": \"%u.%u\", \"name\": ", (unsigned)(seen->id >> 32),
-                    (unsigned)seen->id);
-        th_text_add_quoted(text, seen->name);
+        th_text_add(text, "{\"id\": \"%u.%u\", \"name\": ", (unsigned)(id >> 32), (unsigned)id);
+        th_text_add_quoted(text, name);
+    }
+}
+
+/* With the number of its group, or -1. */
+static void add_fiber(th_text *text, const th_seen *seen, unsigned number, int group, bool calls) {
+    add_who(text, seen->root, seen->worker, seen->id, seen->name);
+    if (!seen->root) {
         th_text_add(text, ", \"worker\": %u, \"pinned\": %s", seen->worker,
                     seen->tied >= 0 ? "true" : "false");
     }
-    th_text_add(text, ", \"state\": \"%s\"", states[seen->state]);
+    th_text_add(text, ", \"state\": \"%s\"", state_name(seen->state));
     if (seen->held) {
         add_wait(text, seen);
     }
-    if (seen->calls) {
+    if (group >= 0) {
+        th_text_add(text, ", \"group\": %d", group);
+    }
+    if (seen->calls && calls) {
         add_calls(text, seen, number);
     }
     th_text_add(text, "}");
 }
 
-static void add_fibers(th_text *text) {
+/* All of them; of those behind the first TH_LINES_MAX, the calls are left to their groups. */
+static void add_fibers(th_text *text, th_groups *groups) {
     th_seen seen[SEEN_MAX];
     th_snapshot snapshot;
     unsigned n;
-    const char *before = "\n  ";
-    text->calls_max = TH_CALLS_OF_DUMP;
-    text->backtrace = th_backtrace_begin(text->sched, &text->names);
+    uint64_t told = 0;
     th_snapshot_begin(&snapshot, text->sched);
     snapshot.backtrace = text->backtrace;
     while ((n = th_snapshot_some(&snapshot, seen, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
-            th_text_add(text, "%s", before);
-            add_fiber(text, &seen[i], i);
-            before = ",\n  ";
+            const int group = groups ? th_groups_add(groups, &seen[i], i) : -1;
+            th_text_add(text, told ? ",\n  " : "\n  ");
+            add_fiber(text, &seen[i], i, group, group < 0 || told < TH_LINES_MAX);
+            told++;
         }
     }
     th_snapshot_end(&snapshot);
+}
+
+static void add_members(th_text *text, const th_group *group) {
+    th_text_add(text, ", \"members\": [");
+    for (unsigned i = 0; i < TH_GROUP_MEMBERS && i < group->count; i++) {
+        const th_member *member = &group->members[i];
+        th_text_add(text, i ? ", " : "");
+        add_who(text, group->longest.root, member->worker, member->id, member->name);
+        th_text_add(text, "}");
+    }
+    th_text_add(text, "]");
+}
+
+/* The member that has waited longest, by the ticks of its worker. */
+static void add_longest(th_text *text, const th_seen *seen) {
+    th_text_add(text, ", \"longest\": ");
+    add_who(text, seen->root, seen->worker, seen->id, seen->name);
+    th_text_add(text, ", \"tick\": %" PRIu64 ", \"ticks\": %" PRIu64 "}", seen->tick, seen->ticks);
+}
+
+static void add_group(th_text *text, const th_group *group) {
+    const th_seen *seen = &group->longest;
+    th_text_add(text, "{\"count\": %" PRIu64, group->count);
+    if (seen->held) {
+        th_text_add(text, ", \"on\": \"%s\"", th_on_name(seen->on));
+    }
+    if (seen->held && seen->object && !group->is_mixed && !th_on_is_outside(seen->on)) {
+        th_text_add(text, ", \"object\": \"%p\"", seen->object);
+    }
+    if (group->deadline != THRUM_FOREVER) {
+        th_text_add(text, ", \"deadline\": %" PRId64, group->deadline);
+    }
+    th_text_add(text, ", \"state\": \"%s\"", state_name(seen->state));
+    add_members(text, group);
+    if (seen->held) {
+        add_longest(text, seen);
+    }
+    if (text->backtrace) {
+        th_backtrace_recall(text->backtrace, 0, group->words, seen->calls);
+        add_calls(text, seen, 0);
+    }
+    th_text_add(text, "}");
+}
+
+/* In the order of the numbers that the fibers have told. */
+static void add_groups(th_text *text, const th_groups *groups) {
+    for (unsigned i = 0; groups && i < groups->count; i++) {
+        th_text_add(text, i ? ",\n  " : "\n  ");
+        add_group(text, &groups->groups[i]);
+    }
+}
+
+/* The arrays of the fibers and of their groups, and how many fibers are in none. */
+static void add_fibers_and_groups(th_text *text) {
+    text->calls_max = TH_CALLS_OF_DUMP;
+    text->backtrace = th_backtrace_begin(text->sched, &text->names);
+    th_groups *groups = th_groups_begin(text->sched, text->backtrace, text->calls_max);
+    th_text_add(text, ",\n \"fiber\": [");
+    add_fibers(text, groups);
+    th_text_add(text, "],\n ");
+    if (groups) {
+        th_text_add(text, "\"ungrouped\": %" PRIu64 ",\n ", groups->rest.count);
+    }
+    th_text_add(text, "\"group\": [");
+    add_groups(text, groups);
+    th_text_add(text, "]");
+    th_groups_end(text->sched, groups);
     th_backtrace_end(text->sched, text->backtrace);
 }
 
@@ -223,9 +304,9 @@ static void dump_json(th_text *text) {
         th_text_add(text, i ? ", " : "");
         add_worker(text, i);
     }
-    th_text_add(text, "],\n \"fiber\": [");
-    add_fibers(text);
-    th_text_add(text, "],\n \"external\": [");
+    th_text_add(text, "]");
+    add_fibers_and_groups(text);
+    th_text_add(text, ",\n \"external\": [");
     add_threads(text);
     th_text_add(text, "],\n \"task\": [");
     add_tasks(text);
@@ -243,7 +324,7 @@ static void add_sample(th_text *text, const char *state, const char *on, uint64_
 
 static void dump_prometheus(th_text *text) {
     th_census census;
-    th_census_take(&census, text->sched);
+    th_census_take(&census, text->sched, NULL);
     th_text_add(text, "# HELP thrum_fibers Fibers that a task is on, and bound threads.\n"
                       "# TYPE thrum_fibers gauge\n");
     for (unsigned on = 0; on < TH_ON_KINDS; on++) {

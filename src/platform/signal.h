@@ -10,21 +10,39 @@
 /* Numbers of signals are below this. */
 #define TH_OS_SIGNALS 65
 
+/* The parts of the library that catch signals. Several may catch the same one. */
+typedef enum {
+    TH_OS_CATCH_WAITS, /* io: tasks wait for it */
+    TH_OS_CATCH_DUMPS, /* core: it asks for a dump */
+    TH_OS_CATCHERS
+} th_os_catcher;
+
 /*
  * From now on `caught(number)` is called when a thread takes the signal, in its handler, and then
  * the handler that was there before, if it was one; what the signal does by default it does not do.
- * `caught` is the same in all calls, and uses only what is safe in a handler. The calls for one
- * signal are made one at a time. -EINVAL: no signal, or one that cannot be caught; -EBUSY: the
- * program has put handlers before ours too often.
+ * `caught` is the same in all calls of one catcher, and uses only what is safe in a handler. Calls
+ * of this and the next are made one at a time (core/state/caught.h). -EINVAL: no signal, or one
+ * that cannot be caught; -EBUSY: the program has put handlers before ours too often.
  */
-int th_os_signal_catch(int number, void (*caught)(int number));
-/* As it was before, unless the program has set another handler meanwhile: that stays. */
-void th_os_signal_release(int number);
+int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int number));
+/*
+ * When no catcher is left it is as it was before, unless the program has set another handler
+ * meanwhile: that stays. A call of `caught` that has begun on another thread may go on.
+ */
+void th_os_signal_release(int number, th_os_catcher catcher);
 /* Whether the signal's handler is ours: the program has set no other one since. */
 bool th_os_signal_is_ours(int number);
-/* In `caught`: what the signal does by default, if that is what it did before, and the handler is
- * ours. */
-void th_os_signal_default(int number);
+/*
+ * In `caught` of a catcher: what the signal does by default, if that is what it did before, the
+ * handler is ours, and no other catcher has it.
+ */
+void th_os_signal_default(int number, th_os_catcher catcher);
+
+/*
+ * Whether it may be sent to ask for something: it can be caught, it is no fault, and a thread does
+ * not cause it by what it does itself.
+ */
+bool th_os_signal_asks(int number);
 
 /* "SIGTERM", "SIGRTMIN+2", or "signal 7" for one that is seldom waited for. */
 #define TH_OS_SIGNAL_TEXT 24u

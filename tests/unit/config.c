@@ -32,6 +32,7 @@ static const char *const variables[] = {
     "THRUM_BLOCKING_KEEPALIVE_MS",
     "THRUM_STALL_MS",
     "THRUM_STALL_SIGNAL",
+    "THRUM_DUMP",
 };
 
 static void clear_environment(void) {
@@ -89,6 +90,7 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->blocking_keepalive, b->blocking_keepalive);
     CHECK_EQ(a->stall_ms, b->stall_ms);
     CHECK_EQ(a->stall_signal, b->stall_signal);
+    CHECK_EQ(a->dump_signal, b->dump_signal);
 }
 
 TEST(defaults_are_those_of_the_header) {
@@ -128,6 +130,7 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.stall_ms, 0);
     CHECK_EQ(c.stall_signal, THRUM_SIGNAL_AUTO);
     CHECK(c.stall == NULL);
+    CHECK_EQ(c.dump_signal, 0);
 }
 
 TEST(environment_overrides_each_field) {
@@ -177,6 +180,16 @@ TEST(environment_overrides_each_field) {
     CHECK_EQ(with("THRUM_STALL_MS", "1000000").stall_ms, 1000000);
     CHECK_EQ(with("THRUM_STALL_SIGNAL", "0").stall_signal, 0);
     CHECK_EQ(with("THRUM_STALL_SIGNAL", "64").stall_signal, 64);
+}
+
+TEST(environment_names_the_signal_for_dumps) {
+    /* It does so by a name, with or without SIG, or by a number. */
+    CHECK_EQ(with("THRUM_DUMP", "QUIT").dump_signal, SIGQUIT);
+    CHECK_EQ(with("THRUM_DUMP", "SIGUSR1").dump_signal, SIGUSR1);
+    CHECK_EQ(with("THRUM_DUMP", "RTMIN+2").dump_signal, SIGRTMIN + 2);
+    CHECK_EQ(with("THRUM_DUMP", "12").dump_signal, 12);
+    CHECK_EQ(with("THRUM_DUMP", "0").dump_signal, 0);
+    CHECK_EQ(with("THRUM_DUMP", "off").dump_signal, 0);
 }
 
 TEST(environment_leaves_the_other_fields) {
@@ -247,6 +260,14 @@ TEST(environment_garbage_is_ignored) {
         {"THRUM_BLOCKING_KEEPALIVE_MS", "-1"},
         {"THRUM_BLOCKING_KEEPALIVE_MS", "soon"},
         {"THRUM_BLOCKING_KEEPALIVE_MS", "9223372036854775807"}, /* past the end of time */
+        {"THRUM_DUMP", ""},
+        {"THRUM_DUMP", "quit"},
+        {"THRUM_DUMP", "65"},
+        {"THRUM_DUMP", "-3"},
+        {"THRUM_DUMP", "9"}, /* it cannot be caught */
+        {"THRUM_DUMP", "SEGV"},
+        {"THRUM_DUMP", "PIPE"},
+        {"THRUM_DUMP", "signal 11"},
     };
     const thrum_config plain = defaults();
     for (size_t i = 0; i < COUNT_OF(garbage); i++) {
@@ -344,6 +365,9 @@ TEST(start_refuses_each_field_out_of_range) {
     CHECK_FIELD(affinity, 4, -EINVAL);
     CHECK_FIELD(on_deadlock, (thrum_on_deadlock)17, -EINVAL);
     CHECK_FIELD(cpus_count, 1, -EINVAL);
+    CHECK_FIELD(dump_signal, -1, -EINVAL);
+    CHECK_FIELD(dump_signal, SIGKILL, -EINVAL);
+    CHECK_FIELD(dump_signal, 65, -EINVAL);
 }
 
 static void check_words(const thrum_config *config, const char *words) {
@@ -381,6 +405,9 @@ TEST(what_a_start_refuses_is_said_in_words) {
     c = defaults();
     c.policy = (thrum_policy)17;
     check_words(&c, "policy is 17: it must be a thrum_policy");
+    c = defaults();
+    c.dump_signal = SIGKILL;
+    check_words(&c, "dump_signal is 9: it must be 0, or a signal that can ask for something");
     c = defaults();
     c.cpus = cpus;
     check_words(&c, "cpus is set, and affinity is THRUM_AFFINITY_NONE");

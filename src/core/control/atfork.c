@@ -4,14 +4,16 @@
  * The locks of the process are taken before a fork and given back after it, in both processes: else
  * the child might never get one that another thread of the parent held, and a scheduler of the
  * child's own would hang. They are held for a short time only, and in this order wherever one is
- * taken with another held: keys, cancel, external. In the child all schedulers of the parent are
- * abandoned: they refuse what would wait for workers that are not there. The platform has locks of
- * its own, which come after these (platform/linux/thread.c).
+ * taken with another held: keys, cancel, external, caught. In the child all schedulers of the
+ * parent are abandoned: they refuse what would wait for workers that are not there. The platform
+ * has locks of its own, which come after these (platform/linux/thread.c).
  */
 #include "core/control/atfork.h"
 
+#include "core/inspect/dump_signal.h"
 #include "core/ready/external.h"
 #include "core/ready/fork_slots.h"
+#include "core/state/caught.h"
 #include "core/state/key.h"
 #include "core/state/thread.h"
 #include "core/state/worker.h"
@@ -44,12 +46,18 @@ static void before_fork(void) {
     th_lock_acquire(&th_keys_lock);
     th_lock_acquire(&th_cancel_lock);
     th_lock_acquire(&th_external_lock);
+    th_lock_acquire(&th_caught_lock);
 }
 
-static void in_parent(void) {
+static void release_others(void) {
     th_lock_release(&th_external_lock);
     th_lock_release(&th_cancel_lock);
     th_lock_release(&th_keys_lock);
+}
+
+static void in_parent(void) {
+    th_lock_release(&th_caught_lock);
+    release_others();
 }
 
 /*
@@ -84,10 +92,12 @@ static TH_NO_TSAN void orphan(void) {
 static void in_child(void) {
     th_external_abandon();
     orphan();
+    th_lock_release(&th_caught_lock); /* those that have caught signals let go of them now */
+    th_dump_signal_in_child();
     for (unsigned i = 0; i < HIGHER_MAX && xin_child[i]; i++) {
         xin_child[i]();
     }
-    in_parent();
+    release_others();
 }
 
 void th_atfork_watch(void) {

@@ -13,6 +13,7 @@
 #include "core/fiber/overflow.h"
 #include "core/fiber/stack.h"
 #include "core/inspect/deadlock.h"
+#include "core/inspect/dump_signal.h"
 #include "core/inspect/stalls.h"
 #include "core/ready/external.h"
 #include "core/ready/policy.h"
@@ -257,8 +258,10 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
         sched->is_run = is_run;
         th_external_open(sched); /* from here on a stale handle may name it */
         unsigned started;
+        int refused; /* what the system says of the signal, or of the thread for dumps */
         result = start_threads(sched, &started);
-        if (!result) {
+        refused = result ? 0 : th_dump_signal_begin(sched);
+        if (!result && !refused) {
             th_thread_accompanied();
             th_bench_start(sched);
             th_stalls_start(sched);
@@ -268,6 +271,9 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
         end_threads(sched, started);
         th_external_close(sched);
         sched_free(sched);
+        if (refused) {
+            return refused;
+        }
         /* Its CPUs were refused, or there can be not even one thread. */
         if (started == 0 || (result != -EAGAIN && result != -ENOMEM)) {
             return result;
@@ -345,6 +351,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
         end_stop(sched, SETTLED);
         return 0;
     }
+    th_dump_signal_end(sched);
     th_drivers_stop(sched);
     th_stalls_stop(sched);
     end_threads(sched, sched->workers_regular);

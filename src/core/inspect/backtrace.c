@@ -17,8 +17,18 @@
 /* The most that a waiter lies above the stack pointer of its fiber: the library's own frames. */
 #define WAIT_BYTES ((uintptr_t)2 * 1024)
 
+/* Backtraces whose keys are kept. */
+#define KEYS 256u
+
+/* The key of the calls that were found in some words, by a key of the words themselves. */
+typedef struct kept_key {
+    uint64_t words; /* 0: none is kept here */
+    uint64_t calls;
+} kept_key;
+
 struct th_backtrace {
     unsigned spans_count;
+    kept_key keys[KEYS];
     uintptr_t words[TH_BACKTRACE_FIBERS][TH_BACKTRACE_WORDS];
     uintptr_t last[TH_BACKTRACE_WORDS]; /* words of the fiber that was asked about last */
     unsigned last_count;
@@ -153,4 +163,43 @@ bool th_backtrace_again(th_backtrace *b, unsigned number, unsigned count) {
     memcpy(b->last, b->words[number], size);
     b->last_count = count;
     return false;
+}
+
+/* ---- which fibers are in the same calls ---- */
+
+static uint64_t find_key(th_backtrace *b, unsigned number, unsigned count, unsigned told_max) {
+    unsigned at = 0;
+    unsigned told = 0;
+    uint64_t key = 0;
+    while (told < told_max && th_backtrace_next(b, number, count, &at, told)) {
+        key = th_backtrace_mix(key, b->words[number][at - 1]);
+        told++;
+    }
+    return key;
+}
+
+uint64_t th_backtrace_key(th_backtrace *b, unsigned number, unsigned count, unsigned told_max) {
+    uint64_t words = told_max;
+    if (number >= TH_BACKTRACE_FIBERS || count == 0) {
+        return 0;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        words = th_backtrace_mix(words, b->words[number][i]);
+    }
+    words |= words == 0; /* which is no key */
+    kept_key *kept = &b->keys[(words >> 32) % KEYS];
+    if (kept->words != words) {
+        kept->calls = find_key(b, number, count, told_max);
+        kept->words = words;
+    }
+    return kept->calls;
+}
+
+const uintptr_t *th_backtrace_words(const th_backtrace *b, unsigned number) {
+    return b->words[number];
+}
+
+void th_backtrace_recall(th_backtrace *b, unsigned number, const uintptr_t words[],
+                         unsigned count) {
+    memcpy(b->words[number], words, count * sizeof words[0]);
 }

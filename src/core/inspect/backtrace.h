@@ -72,4 +72,25 @@ const char *th_backtrace_next(th_backtrace *backtrace, unsigned number, unsigned
  */
 bool th_backtrace_again(th_backtrace *backtrace, unsigned number, unsigned count);
 
+/* ---- which fibers are in the same calls ---- */
+
+/* A key of 64 bits that depends on another key and a word. Those of different words differ. */
+static inline uint64_t th_backtrace_mix(uint64_t key, uint64_t word) {
+    key = (key ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return key ^ key >> 29;
+}
+
+/*
+ * A key of the first `told_max` calls of the fiber with this number: the same for the same calls,
+ * another one for others (but for one pair in 2^64), and 0 where no call is told. What was found of
+ * equal words is kept. Takes locks as th_backtrace_next does.
+ */
+uint64_t th_backtrace_key(th_backtrace *backtrace, unsigned number, unsigned count,
+                          unsigned told_max);
+
+/* The words of the fiber with this number, until the next scan; and words that become its own. */
+const uintptr_t *th_backtrace_words(const th_backtrace *backtrace, unsigned number);
+void th_backtrace_recall(th_backtrace *backtrace, unsigned number, const uintptr_t words[],
+                         unsigned count);
+
 #endif

@@ -11,10 +11,6 @@
 
 #define SEEN_MAX TH_BACKTRACE_FIBERS
 
-/* More fibers than TH_LINES_MAX are listed so: so many of each group, and of the rest. */
-#define LINES_OF_GROUP TH_LIMIT(10u, 1u)
-#define LINES_OF_OTHERS TH_LIMIT(1000u, 2u)
-
 /* ---- fibers ---- */
 
 static const char *plural(uint64_t n, const char *one, const char *many) {
@@ -99,8 +95,8 @@ static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
     }
 }
 
+/* "fiber 7.1 "reader" waits for ..." */
 static void add_fiber(th_text *text, const th_seen *seen) {
-    th_text_add(text, "  ");
     add_who(text, seen);
     switch (seen->state) {
     case TH_SEEN_BLOCKED:
@@ -129,46 +125,21 @@ static void add_fiber(th_text *text, const th_seen *seen) {
 
 /* ---- counting ---- */
 
-/*
- * The group of fibers that wait for the same; NULL: the fiber counts among the others. Those that
- * wait for the world have a descriptor each, and form a group by their kind.
- */
-static th_group *group_of(th_census *census, const th_seen *seen, bool make) {
-    const void *object = th_on_is_outside(seen->on) ? NULL : seen->object;
-    for (unsigned i = 0; i < census->groups_count; i++) {
-        th_group *group = &census->groups[i];
-        if (group->on == seen->on && group->object == object) {
-            return group;
-        }
-    }
-    if (!make || census->groups_count == TH_GROUPS_MAX) {
-        return NULL;
-    }
-    th_group *group = &census->groups[census->groups_count++];
-    *group = (th_group){.on = seen->on, .object = object};
-    return group;
-}
-
-void th_census_take(th_census *census, thrum_sched *sched) {
+void th_census_take(th_census *census, thrum_sched *sched, th_groups *groups) {
     th_seen seen[SEEN_MAX];
     th_snapshot snapshot;
     unsigned n;
     memset(census, 0, sizeof *census);
     th_snapshot_begin(&snapshot, sched);
+    snapshot.backtrace = groups ? groups->backtrace : NULL;
     census->held = snapshot.held;
     while ((n = th_snapshot_some(&snapshot, seen, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
             census->states[seen[i].state]++;
             census->tasks_running += seen[i].state == TH_SEEN_RUNNING && !seen[i].root;
-            if (seen[i].state != TH_SEEN_BLOCKED) {
-                continue;
-            }
-            census->on[seen[i].on]++;
-            th_group *group = group_of(census, &seen[i], true);
-            if (group) {
-                group->count++;
-            } else {
-                census->others++;
+            census->on[seen[i].on] += seen[i].state == TH_SEEN_BLOCKED;
+            if (groups) {
+                (void)th_groups_add(groups, &seen[i], i);
             }
         }
     }
@@ -183,35 +154,126 @@ static uint64_t all_of(const th_census *census) {
     return all;
 }
 
-static int is_smaller(const th_group *a, const th_group *b) {
-    return a->count < b->count;
+/* ---- in groups ---- */
+
+/* " semaphore 0x7f...", if they all wait for the same; " semaphore, not all for the same one" */
+static void add_kind(th_text *text, const th_group *group) {
+    const th_seen *seen = &group->longest;
+    th_text_add(text, " %s", th_on_name(seen->on));
+    if (th_on_is_outside(seen->on)) {
+        return;
+    }
+    if (group->is_mixed) {
+        th_text_add(text, ", not all for the same one");
+    } else if (seen->object) {
+        th_text_add(text, " %p", seen->object);
+    }
 }
 
-/* Sorts the groups, the largest first, and prints them. */
-static void add_groups(th_text *text, th_census *census) {
-    for (unsigned i = 1; i < census->groups_count; i++) {
-        th_group group = census->groups[i];
-        unsigned at = i;
-        for (; at > 0 && is_smaller(&census->groups[at - 1], &group); at--) {
-            census->groups[at] = census->groups[at - 1];
+/* " wait for semaphore 0x7f...", " are ready" */
+static void add_deed(th_text *text, const th_group *group) {
+    const th_seen *seen = &group->longest;
+    switch (seen->state) {
+    case TH_SEEN_BLOCKED:
+        th_text_add(text, " wait for");
+        add_kind(text, group);
+        break;
+    case TH_SEEN_RUNNING:
+        th_text_add(text, seen->root ? " run their own code" : " run");
+        break;
+    case TH_SEEN_AWAITS:
+        th_text_add(text, " wait for the scheduler, or for what is tied to them");
+        break;
+    case TH_SEEN_READY:
+    default:
+        th_text_add(text, " are ready");
+        if (seen->held) {
+            th_text_add(text, ", have waited for");
+            add_kind(text, group);
         }
-        census->groups[at] = group;
+        break;
     }
-    for (unsigned i = 0; i < census->groups_count; i++) {
-        const th_group *group = &census->groups[i];
-        th_text_add(text, "  %" PRIu64 " %s for %s", group->count,
-                    plural(group->count, "waits", "wait"), th_on_name(group->on));
-        if (group->object) {
-            th_text_add(text, " %p", group->object);
+}
+
+/* ": 3.1 "reader", 4.1, 5.1, 6.1 and 996 more" */
+static void add_members(th_text *text, const th_group *group) {
+    const uint64_t shown = group->count < TH_GROUP_MEMBERS ? group->count : TH_GROUP_MEMBERS;
+    for (uint64_t i = 0; i < shown; i++) {
+        const th_member *member = &group->members[i];
+        th_text_add(text, i ? ", " : ": ");
+        if (group->longest.root) {
+            th_text_add(text, "%u", member->worker);
+            continue;
         }
+        th_text_add(text, "%u.%u", (unsigned)(member->id >> 32), (unsigned)member->id);
+        if (member->name[0]) {
+            th_text_add(text, " ");
+            th_text_add_quoted(text, member->name);
+        }
+    }
+    if (group->count > shown) {
+        th_text_add(text, " and %" PRIu64 " more", group->count - shown);
+    }
+}
+
+static void add_group(th_text *text, const th_group *group) {
+    const th_seen *seen = &group->longest;
+    if (group->count == 1) {
+        th_text_add(text, "  ");
+        add_fiber(text, seen);
+    } else {
+        th_text_add(text, "  %" PRIu64 " %s", group->count,
+                    seen->root ? "bound threads" : "fibers");
+        add_deed(text, group);
+        add_members(text, group);
         th_text_add(text, "\n");
+        if (seen->held) {
+            th_text_add(text, "    the longest: ");
+            add_fiber(text, seen);
+        }
+        if (group->deadline != TH_FOREVER) {
+            th_text_add(text, "    the first of their deadlines is ");
+            th_text_add_due(text, group->deadline);
+            th_text_add(text, "\n");
+        }
     }
-    if (census->others) {
-        th_text_add(text, "  %" PRIu64 " for something else\n", census->others);
+    if (text->backtrace) {
+        th_backtrace_recall(text->backtrace, 0, group->words, seen->calls);
+        add_calls(text, seen, 0);
     }
 }
 
-/* ---- one by one ---- */
+/* "  and 523 more, beside 512 groups: 400 wait for semaphore, 123 are ready" */
+static void add_ungrouped(th_text *text, const th_groups *groups) {
+    const th_ungrouped *rest = &groups->rest;
+    const char *before = "";
+    th_text_add(text, "  and %" PRIu64 " more, beside %u groups:", rest->count, groups->count);
+    for (unsigned on = 0; on < TH_ON_KINDS; on++) {
+        if (rest->on[on]) {
+            th_text_add(text, "%s %" PRIu64 " %s for %s", before, rest->on[on],
+                        plural(rest->on[on], "waits", "wait"), th_on_name((th_on)on));
+            before = ",";
+        }
+    }
+    const uint64_t others = rest->count - rest->states[TH_SEEN_BLOCKED];
+    if (others) {
+        th_text_add(text, "%s %" PRIu64 " %s ready, or run", before, others,
+                    plural(others, "is", "are"));
+    }
+    th_text_add(text, "\n");
+}
+
+static void add_groups(th_text *text, th_groups *groups) {
+    th_groups_sort(groups);
+    for (unsigned i = 0; i < groups->count; i++) {
+        add_group(text, &groups->groups[groups->order[i]]);
+    }
+    if (groups->rest.count) {
+        add_ungrouped(text, groups);
+    }
+}
+
+/* ---- workers ---- */
 
 th_seen_worker th_report_worker(thrum_sched *sched, unsigned i) {
     th_bench *bench = &sched->bench;
@@ -278,35 +340,32 @@ static void add_gauges(th_text *text, thrum_sched *sched, const th_census *censu
     }
 }
 
-/* Whether this fiber is listed when there are too many. */
-static bool is_listed(th_census *census, const th_seen *seen, uint64_t *others) {
-    th_group *group = seen->state == TH_SEEN_BLOCKED ? group_of(census, seen, false) : NULL;
-    return group ? group->listed++ < LINES_OF_GROUP : (*others)++ < LINES_OF_OTHERS;
-}
+/* ---- one by one ---- */
 
-static void add_fibers(th_text *text, thrum_sched *sched, th_census *census, bool many) {
+/* Without memory for groups there may be more than are to be told one by one. */
+static void add_fibers(th_text *text, thrum_sched *sched) {
     th_seen seen[SEEN_MAX];
     th_snapshot snapshot;
     unsigned n;
-    uint64_t others = 0;
-    uint64_t left_out = 0;
+    uint64_t lines = 0;
     th_snapshot_begin(&snapshot, sched);
     snapshot.backtrace = text->backtrace;
     while ((n = th_snapshot_some(&snapshot, seen, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
-            if (!many || is_listed(census, &seen[i], &others)) {
+            if (lines++ < TH_LINES_MAX) {
+                th_text_add(text, "  ");
                 add_fiber(text, &seen[i]);
                 add_calls(text, &seen[i], i);
-            } else {
-                left_out++;
             }
         }
     }
     th_snapshot_end(&snapshot);
-    if (left_out) {
-        th_text_add(text, "  and %" PRIu64 " more\n", left_out);
+    if (lines > TH_LINES_MAX) {
+        th_text_add(text, "  and %" PRIu64 " more\n", lines - TH_LINES_MAX);
     }
 }
+
+/* ---- external threads ---- */
 
 /*
  * What the thread of a record waits for; false: nothing. Not shown to the thread sanitizer, which
@@ -354,48 +413,67 @@ static void add_threads(th_text *text, thrum_sched *sched) {
     }
 }
 
-void th_report_fibers(th_text *text, thrum_sched *sched, th_census *census) {
-    bool many = all_of(census) > TH_LINES_MAX;
-    if (!census->held) {
+/* ---- whole reports ---- */
+
+/* What a report is made of: all that was found in one pass over the fibers. */
+typedef struct findings {
+    th_census census;
+    th_groups *groups; /* NULL: there was no memory */
+} findings;
+
+static void begin(th_text *text, thrum_sched *sched, unsigned calls_max, findings *found) {
+    text->calls_max = calls_max;
+    th_code_names_begin(&text->names, sched);
+    text->backtrace = th_backtrace_begin(sched, &text->names);
+    found->groups = th_groups_begin(sched, text->backtrace, calls_max);
+    th_census_take(&found->census, sched, found->groups);
+}
+
+static void add_all(th_text *text, thrum_sched *sched, const findings *found) {
+    if (!found->census.held) {
         th_text_add(text,
                     "  the system has no barrier for us: a fiber that waits is told as ready\n");
     }
     add_workers(text, sched);
-    if (many) {
-        add_groups(text, census);
+    if (found->groups && all_of(&found->census) > TH_SINGLE_MAX) {
+        add_groups(text, found->groups);
+    } else {
+        add_fibers(text, sched);
     }
-    text->backtrace = th_backtrace_begin(sched, &text->names);
-    add_fibers(text, sched, census, many);
-    th_backtrace_end(sched, text->backtrace);
     add_threads(text, sched);
 }
 
+static void end(th_text *text, thrum_sched *sched, findings *found) {
+    th_groups_end(sched, found->groups);
+    th_backtrace_end(sched, text->backtrace);
+    text->backtrace = NULL;
+    th_code_names_end(&text->names);
+}
+
 void th_report_deadlock(th_text *text, thrum_sched *sched) {
-    th_census census;
-    text->calls_max = TH_CALLS_OF_REPORT;
-    th_code_names_begin(&text->names, sched);
-    th_census_take(&census, sched);
-    uint64_t waits = census.states[TH_SEEN_BLOCKED] + census.states[TH_SEEN_AWAITS];
+    findings found;
+    begin(text, sched, TH_CALLS_OF_REPORT, &found);
+    const uint64_t *states = found.census.states;
+    uint64_t waits = states[TH_SEEN_BLOCKED] + states[TH_SEEN_AWAITS];
     th_text_add(text, "thrum: deadlock in scheduler ");
     th_text_add_quoted(text, sched->name);
     th_text_add(text, ": %" PRIu64 " %s, nothing runs, no deadline is pending\n", waits,
                 plural(waits, "waits", "wait"));
-    th_report_fibers(text, sched, &census);
-    th_code_names_end(&text->names);
+    add_all(text, sched, &found);
+    end(text, sched, &found);
 }
 
 void th_report_dump(th_text *text, thrum_sched *sched) {
-    th_census census;
-    text->calls_max = TH_CALLS_OF_DUMP;
-    th_code_names_begin(&text->names, sched);
-    th_census_take(&census, sched);
+    findings found;
+    begin(text, sched, TH_CALLS_OF_DUMP, &found);
+    const uint64_t *states = found.census.states;
     th_text_add(text, "thrum: scheduler ");
     th_text_add_quoted(text, sched->name);
     th_text_add(text, ": %" PRIu64 " waiting, %" PRIu64 " ready, %" PRIu64 " running\n",
-                census.states[TH_SEEN_BLOCKED] + census.states[TH_SEEN_AWAITS],
-                census.states[TH_SEEN_READY], census.states[TH_SEEN_RUNNING]);
-    add_gauges(text, sched, &census);
-    th_report_fibers(text, sched, &census);
+                states[TH_SEEN_BLOCKED] + states[TH_SEEN_AWAITS], states[TH_SEEN_READY],
+                states[TH_SEEN_RUNNING]);
+    add_gauges(text, sched, &found.census);
+    add_all(text, sched, &found);
     th_words_tasks(text, sched);
-    th_code_names_end(&text->names);
+    end(text, sched, &found);
 }

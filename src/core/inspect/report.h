@@ -4,30 +4,22 @@
 #ifndef TH_REPORT_H
 #define TH_REPORT_H
 
+#include "core/inspect/group.h"
 #include "core/inspect/words.h"
 
-/* When there are many fibers, those that wait for the same form a group. */
-#define TH_GROUPS_MAX TH_LIMIT(64u, 2u)
-
-typedef struct th_group {
-    th_on on;
-    const void *object;
-    uint64_t count;
-    uint64_t listed;
-} th_group;
+/* More fibers than this are not told one by one, but in groups of those that do the same. */
+#define TH_SINGLE_MAX TH_LIMIT(100u, 4u)
 
 /* How many fibers there are, of each kind. */
 typedef struct th_census {
     uint64_t states[TH_SEEN_STATES];
     uint64_t on[TH_ON_KINDS]; /* of those that are blocked */
-    uint64_t others;          /* blocked and in no group: other groups were there before */
     uint64_t tasks_running;   /* without the threads that are bound and run their own code */
-    unsigned groups_count;
-    bool held; /* false: which fibers are blocked is not known (snapshot.h) */
-    th_group groups[TH_GROUPS_MAX];
+    bool held;                /* false: which fibers are blocked is not known (snapshot.h) */
 } th_census;
 
-void th_census_take(th_census *census, thrum_sched *sched);
+/* With groups (not NULL) it counts each fiber there, too. */
+void th_census_take(th_census *census, thrum_sched *sched, th_groups *groups);
 
 /* A worker, as of some recent moment. */
 typedef struct th_seen_worker {
@@ -43,12 +35,9 @@ typedef struct th_seen_worker {
 th_seen_worker th_report_worker(thrum_sched *sched, unsigned i);
 
 /*
- * Prints the workers, then the fibers one by one (if they are very many, some of each group), then
- * the external threads that wait.
+ * The report of a deadlock, and the text of thrum_dump: the workers, then the fibers one by one (if
+ * they are many, in groups), then the external threads that wait.
  */
-void th_report_fibers(th_text *text, thrum_sched *sched, th_census *census);
-
-/* The report of a deadlock, and the text of thrum_dump. */
 void th_report_deadlock(th_text *text, thrum_sched *sched);
 void th_report_dump(th_text *text, thrum_sched *sched);
 

@@ -104,16 +104,20 @@ void th_text_add_duration(th_text *text, uint64_t ns) {
     }
 }
 
-void th_text_add_deadline(th_text *text, int64_t deadline) {
-    if (deadline == TH_FOREVER) {
-        return;
-    }
+void th_text_add_due(th_text *text, int64_t deadline) {
     const int64_t now = th_os_now();
     const bool ahead = deadline > now;
-    th_text_add(text, ahead ? ", due in " : ", due ");
+    th_text_add(text, ahead ? "due in " : "due ");
     th_text_add_duration(text, ahead ? (uint64_t)deadline - (uint64_t)now
                                      : (uint64_t)now - (uint64_t)deadline);
     th_text_add(text, ahead ? "" : " ago");
+}
+
+void th_text_add_deadline(th_text *text, int64_t deadline) {
+    if (deadline != TH_FOREVER) {
+        th_text_add(text, ", ");
+        th_text_add_due(text, deadline);
+    }
 }
 
 /* ---- names ---- */

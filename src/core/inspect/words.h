@@ -38,13 +38,16 @@ void th_text_add_plain(th_text *text, const char *string);
 /* Adds a duration: "40 us", "450 ms", "3.2 s", "80 s", "12 min 30 s", "5 h 3 min", "4 d 2 h". */
 void th_text_add_duration(th_text *text, uint64_t ns);
 
-/* Adds ", due in 80 s", or ", due 40 us ago"; nothing for TH_FOREVER. */
+/* Adds "due in 80 s", or "due 40 us ago". */
+void th_text_add_due(th_text *text, int64_t deadline);
+
+/* The same behind a comma; nothing for TH_FOREVER. */
 void th_text_add_deadline(th_text *text, int64_t deadline);
 
 /* The name of the kind: "mutex". */
 const char *th_on_name(th_on on);
 
-/* More than this of one kind are not listed one by one. */
+/* More tasks than this are not listed one by one. */
 #define TH_LINES_MAX TH_LIMIT(10000u, 4u)
 
 /* " reads fd 12, tcp 127.0.0.1:80 from 127.0.0.1:5012": a wait for the world outside. */

@@ -79,6 +79,26 @@ static unsigned env_word(const char *name, const char *const words[], unsigned c
     return present;
 }
 
+/* A signal by its number or its name, "QUIT" or "SIGQUIT"; "off": none. */
+static void env_signal(const char *name, int *field) {
+    const char *text = th_os_env(name);
+    char known[TH_OS_SIGNAL_TEXT];
+    uint64_t number = 0;
+    if (!text) {
+        return;
+    }
+    bool off = strcmp(text, "off") == 0;
+    bool told = off || env_number(name, 0, TH_OS_SIGNALS - 1, &number);
+    for (int i = 1; i < TH_OS_SIGNALS && !told; i++) {
+        th_os_signal_name(i, known);
+        told = strncmp(known, "SIG", 3) == 0 && (!strcmp(text, known) || !strcmp(text, known + 3));
+        number = (uint64_t)i;
+    }
+    if (told && (number == 0 || th_os_signal_asks((int)number))) {
+        *field = (int)number;
+    }
+}
+
 static void from_environment(thrum_config *c) {
     static const char *const policies[] = {"sharded", "fifo", "global"};
     static const char *const locals[] = {"lockfree", "mutex"};
@@ -124,6 +144,7 @@ static void from_environment(thrum_config *c) {
     env_unsigned("THRUM_STALL_MS", 0, 1000000, &c->stall_ms);
     env_unsigned("THRUM_STALL_SIGNAL", 0, 64, &c->stall_signal);
     env_time("THRUM_BLOCKING_KEEPALIVE_MS", 1000000, &c->blocking_keepalive);
+    env_signal("THRUM_DUMP", &c->dump_signal);
 }
 
 void thrum_config_init(thrum_config *config) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/state/stack_state.h"
-#include "platform/signal.h"
+#include "platform/platform.h"
 #include "thrum/config.h"
 
 /* A field that is a number, and its allowed values. */
@@ -97,6 +97,11 @@ static int check_numbers(const thrum_config *c, char *text, size_t size) {
     if (c->stall_signal != THRUM_SIGNAL_AUTO && c->stall_signal >= TH_OS_SIGNALS) {
         return refuse(text, size, "stall_signal is %u: it must be 0 to 64, or THRUM_SIGNAL_AUTO",
                       c->stall_signal);
+    }
+    if (c->dump_signal && !th_os_signal_asks(c->dump_signal)) {
+        return refuse(text, size,
+                      "dump_signal is %d: it must be 0, or a signal that can ask for something",
+                      c->dump_signal);
     }
     if (c->local_capacity & (c->local_capacity - 1)) {
         return refuse(text, size, "local_capacity is %u: it must be a power of two from 2 to 32768",

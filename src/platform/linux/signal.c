@@ -4,7 +4,8 @@
  * A handler that the program sets while ours is there may call ours, the one before it. When the
  * signal is caught again, ours must come before that handler, and must not be the one that it
  * calls, or the two would call each other for ever. So there are several of ours, *links*: one that
- * a handler of the program's may call stays as it is, and only the newest counts.
+ * a handler of the program's may call stays as it is, and only the newest counts. Behind the newest
+ * stand all that catch the signal, the *catchers*.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -19,15 +20,25 @@
 static struct sigaction before[TH_OS_SIGNALS][LINKS];
 static bool displaced[TH_OS_SIGNALS][LINKS]; /* a handler of the program's may call it */
 static int xnewest[TH_OS_SIGNALS];
-static void (*xcaught)(int number);
+static uint32_t xcatching[TH_OS_SIGNALS]; /* a bit for each catcher */
+static void (*xcaught[TH_OS_CATCHERS])(int number);
+
+static void call_catchers(int number) {
+    /* pairs: th_os_signal_catch; the functions */
+    uint32_t catching = th_load_acquire(&xcatching[number]);
+    for (int i = 0; i < TH_OS_CATCHERS; i++) {
+        if (catching >> i & 1) {
+            void (*caught)(int) = th_load_relaxed(&xcaught[i]); /* relaxed: as above */
+            caught(number);
+        }
+    }
+}
 
 static void handle(int link, int number, siginfo_t *info, void *context) {
     int saved = th_os_errno_get();
-    /* pairs: th_os_signal_catch; the function, and the handler before */
+    /* pairs: set_link; the handler before */
     if (th_load_acquire(&xnewest[number]) == link) {
-        /* relaxed: as above */
-        void (*caught)(int) = th_load_relaxed(&xcaught);
-        caught(number);
+        call_catchers(number);
     }
     const struct sigaction *old = &before[number][link];
     if (old->sa_flags & SA_SIGINFO) {
@@ -96,23 +107,37 @@ static int set_link(int number, int link, const struct sigaction *now) {
     return sigaction(number, &ours, NULL) < 0 ? -th_os_errno_get() : 0;
 }
 
-int th_os_signal_catch(int number, void (*caught)(int number)) {
+/* Puts ours before what the program has set, unless it is there. `again`: it was there before. */
+static int install(int number, bool again) {
     struct sigaction now;
+    if (sigaction(number, NULL, &now) < 0) {
+        return -th_os_errno_get();
+    }
+    int link = link_of(&now);
+    if (link >= 0) { /* it is there, or the program has put it back */
+        displaced[number][link] = false;
+        th_store_release(&xnewest[number], link); /* pairs: handle; the handler before */
+        return 0;
+    }
+    if (again) {
+        displaced[number][xnewest[number]] = true; /* the handler that is there may call it */
+    }
+    link = free_link(number);
+    return link < 0 ? link : set_link(number, link, &now);
+}
+
+int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int number)) {
     if (number <= 0 || number >= TH_OS_SIGNALS || number == SIGKILL || number == SIGSTOP) {
         return -EINVAL;
     }
+    const uint32_t bit = 1u << catcher;
     int saved = th_os_errno_get();
-    int code = sigaction(number, NULL, &now) < 0 ? -th_os_errno_get() : 0;
-    if (!code) {
-        int link = link_of(&now);
-        th_store_relaxed(&xcaught, caught); /* relaxed: the store of xnewest publishes it */
-        if (link >= 0) {                    /* the program has put it back */
-            displaced[number][link] = false;
-            th_store_release(&xnewest[number], link); /* pairs: handle; the function */
-        } else {
-            code = link = free_link(number);
-            code = link < 0 ? code : set_link(number, link, &now);
-        }
+    th_store_relaxed(&xcaught[catcher], caught); /* relaxed: the bit publishes it */
+    /* pairs: call_catchers; the function */
+    uint32_t others = th_or_release(&xcatching[number], bit);
+    int code = install(number, others != 0);
+    if (code) {
+        (void)th_and_relaxed(&xcatching[number], ~bit); /* relaxed: it takes nothing with it */
     }
     th_os_errno_set(saved);
     return code;
@@ -131,11 +156,13 @@ static bool is_ignored_by_default(int number) {
     return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH;
 }
 
-void th_os_signal_default(int number) {
+void th_os_signal_default(int number, th_os_catcher catcher) {
     /* relaxed: the handler, which calls this, has acquired it */
     const struct sigaction *old = &before[number][th_load_relaxed(&xnewest[number])];
-    if (old->sa_flags & SA_SIGINFO || old->sa_handler != SIG_DFL || is_ignored_by_default(number) ||
-        !th_os_signal_is_ours(number)) {
+    /* relaxed: another catcher that comes or goes at this moment may be seen or not */
+    const bool alone = th_load_relaxed(&xcatching[number]) == 1u << catcher;
+    if (!alone || old->sa_flags & SA_SIGINFO || old->sa_handler != SIG_DFL ||
+        is_ignored_by_default(number) || !th_os_signal_is_ours(number)) {
         return;
     }
     if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) {
@@ -146,10 +173,13 @@ void th_os_signal_default(int number) {
     (void)raise(number); /* it ends the process, once the handler has returned */
 }
 
-void th_os_signal_release(int number) {
+void th_os_signal_release(int number, th_os_catcher catcher) {
     struct sigaction now;
     int saved = th_os_errno_get();
-    if (sigaction(number, NULL, &now) == 0) {
+    /* relaxed: a handler that runs now may still call it */
+    uint32_t all = th_and_relaxed(&xcatching[number], ~(1u << catcher));
+    bool is_last = all == 1u << catcher;
+    if (is_last && sigaction(number, NULL, &now) == 0) {
         int link = link_of(&now);
         if (link >= 0) {
             sigaction(number, &before[number][link], NULL);

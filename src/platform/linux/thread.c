@@ -46,6 +46,20 @@ static __thread int admitted __attribute__((tls_model("initial-exec"))); /* for 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 static const int own_doing[] = {SIGPIPE, SIGXFSZ, SIGSYS};
 
+static bool is_among(int signal, const int signals[], size_t count) {
+    size_t i = 0;
+    while (i < count && signals[i] != signal)
+        i++;
+    return i < count;
+}
+
+bool th_os_signal_asks(int number) {
+    bool real_time = number >= SIGRTMIN && number <= SIGRTMAX;
+    return ((number > 0 && number < 32) || real_time) && number != SIGKILL && number != SIGSTOP &&
+           !is_among(number, faults, sizeof faults / sizeof faults[0]) &&
+           !is_among(number, own_doing, sizeof own_doing / sizeof own_doing[0]);
+}
+
 /* Hidden from the thread sanitizer, since tasks on the thread read these variables at a fork. */
 static TH_NO_TSAN void keep_mask(const start *s) {
     theirs = s->theirs;

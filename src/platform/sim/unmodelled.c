@@ -74,6 +74,23 @@ void th_os_signal_name(int number, char text[TH_OS_SIGNAL_TEXT]) {
     text[0] = '\0';
 }
 
+int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int number)) {
+    (void)number;
+    (void)catcher;
+    (void)caught;
+    return -EINVAL;
+}
+
+void th_os_signal_release(int number, th_os_catcher catcher) {
+    (void)number;
+    (void)catcher;
+}
+
+bool th_os_signal_asks(int number) {
+    (void)number;
+    return false;
+}
+
 bool th_os_file_waits(int fd) {
     (void)fd;
     return false;

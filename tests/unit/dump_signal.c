@@ -1,0 +1,220 @@
+/*
+ * dump_signal.c: a dump to stderr when a signal comes: `dump_signal`, THRUM_DUMP.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 */
+#include "support/asked.h"
+
+static thrum_sem sem;
+
+static int waits(void *arg) {
+    (void)arg;
+    return thrum_sem_wait(&sem);
+}
+
+TEST(a_signal_has_its_scheduler_dumped) {
+    /* It is so as often as it comes, also in what is a deadlock; then all is as it was. */
+    sigset_t before;
+    sigset_t after;
+    rig r;
+    CHECK_EQ(pthread_sigmask(SIG_SETMASK, NULL, &before), 0);
+    thrum_sem_init(&sem, 0);
+    begin(&r, "asked", SIGUSR1);
+    CHECK_EQ(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
+    for (int i = 1; i < 32; i++) {
+        CHECK_EQ(sigismember(&before, i), sigismember(&after, i));
+    }
+    rig_go(&r, waits, NULL);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    capture_begin();
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(raise(SIGUSR1), 0);
+        await_dump("asked");
+        await("1 waiting, 0 ready, 0 running\n");
+        await(" waits for semaphore 0x");
+    }
+    capture_end();
+    thrum_sem_post(&sem);
+    rig_stop(&r);
+    CHECK(is_default(SIGUSR1));
+    CHECK_EQ(printers(), 0);
+}
+
+TEST(nothing_is_there_unless_it_is_asked_for) {
+    /* No thread, and no handler. */
+    rig r;
+    begin(&r, "plain", 0);
+    CHECK_EQ(printers(), 0);
+    CHECK(is_default(SIGUSR1) && is_default(SIGQUIT));
+    rig_stop(&r);
+}
+
+/* ---- held up ---- */
+
+typedef struct hold {
+    int pipe[2];
+    atomic_int in;
+} hold;
+
+static int holds(void *arg) {
+    hold *h = arg;
+    char byte;
+    atomic_fetch_add(&h->in, 1);
+    ssize_t n;
+    while ((n = read(h->pipe[0], &byte, 1)) < 0 && errno == EINTR) {
+    }
+    CHECK_EQ(n, 0);
+    return 0;
+}
+
+TEST(it_needs_no_worker) {
+    /* All of them are in a system call, and tasks are queued behind. */
+    static hold h;
+    rig r;
+    CHECK_EQ(pipe(h.pipe), 0);
+    begin(&r, "held", SIGQUIT);
+    const int workers = (int)thrum_sched_parallelism(r.sched);
+    thrum_attr attr = rig_attr(&r);
+    for (int i = 0; i < workers; i++) {
+        attr.name = "holds";
+        CHECK_EQ(thrum_go_with(&attr, holds, &h), 0);
+    }
+    SPIN_UNTIL(atomic_load(&h.in) == workers);
+    thrum_sem_init(&sem, 1);
+    rig_go(&r, waits, NULL);
+    capture_begin();
+    CHECK_EQ(raise(SIGQUIT), 0);
+    await_dump("held");
+    for (int i = 0; i < workers; i++) {
+        await(" \"holds\" runs on worker ");
+    }
+    capture_end();
+    close(h.pipe[1]);
+    rig_stop(&r);
+    close(h.pipe[0]);
+}
+
+static int never_called(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+TEST(it_needs_no_workers_at_all) {
+    /* A bound thread's own code does not look at its tasks; the dump tells what is queued. */
+    rig r;
+    rig_init(&r);
+    r.config.workers = 0;
+    r.config.name = "bound";
+    r.config.dump_signal = SIGUSR2;
+    rig_start(&r);
+    CHECK_EQ(thrum_sched_bind(r.sched), 0);
+    rig_go(&r, never_called, NULL);
+    capture_begin();
+    CHECK_EQ(raise(SIGUSR2), 0);
+    await_dump("bound");
+    await("1 task alive, 1 queued");
+    await("\n  bound thread 0 runs its own code\n");
+    capture_end();
+    CHECK_EQ(thrum_sched_wait_done(r.sched, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    rig_stop(&r);
+}
+
+/* ---- several ---- */
+
+TEST(each_signal_asks_its_schedulers) {
+    /* Two have one signal, another has its own; the last that stops gives a signal back. */
+    rig a;
+    rig b;
+    rig c;
+    begin(&a, "first", SIGUSR1);
+    begin(&b, "second", SIGUSR1);
+    begin(&c, "third", SIGUSR2);
+    capture_begin();
+    unwanted = "third"; /* it would come before the others: the newest is the first */
+    CHECK_EQ(raise(SIGUSR1), 0);
+    await_dump("second");
+    await_dump("first");
+    unwanted = NULL;
+    CHECK_EQ(raise(SIGUSR2), 0);
+    await_dump("third");
+    await("worker 0 ");
+    capture_end();
+    CHECK_EQ(printers(), 1);
+    rig_stop(&a);
+    CHECK(!is_default(SIGUSR1) && !is_default(SIGUSR2));
+    capture_begin();
+    CHECK_EQ(raise(SIGUSR1), 0);
+    await_dump("second");
+    capture_end();
+    rig_stop(&b);
+    CHECK(is_default(SIGUSR1) && !is_default(SIGUSR2));
+    rig_stop(&c);
+    CHECK(is_default(SIGUSR2));
+    CHECK_EQ(printers(), 0);
+}
+
+TEST(it_can_be_started_again) {
+    /* Each start has a thread of its own, and each stop gives the signal back. */
+    for (int i = 0; i < 5; i++) {
+        rig r;
+        begin(&r, "again", SIGUSR1);
+        capture_begin();
+        CHECK_EQ(raise(SIGUSR1), 0);
+        await_dump("again");
+        await("worker 0 ");
+        capture_end();
+        CHECK_EQ(printers(), 1);
+        rig_stop(&r);
+        CHECK(is_default(SIGUSR1));
+        CHECK_EQ(printers(), 0);
+    }
+}
+
+/* ---- storms ---- */
+
+static atomic_bool over;
+
+static void *signals_on(void *seat_arg) {
+    (void)seat_arg;
+    while (!atomic_load(&over)) {
+        CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+        sched_yield();
+    }
+    return NULL;
+}
+
+static int passes_by(void *arg) {
+    (void)arg;
+    const int code = thrum_sem_wait_until(&sem, thrum_after_us(50));
+    CHECK(code == 0 || code == -ETIMEDOUT);
+    return 0;
+}
+
+TEST(signals_come_while_schedulers_start_and_stop) {
+    /* A stop waits for the dump that is being printed, and none comes after it. */
+    rig keeps;
+    rig r;
+    crew c;
+    const int kept = dup(STDERR_FILENO);
+    FILE *sink = fopen("/dev/null", "w");
+    CHECK(kept >= 0 && sink != NULL);
+    thrum_sem_init(&sem, 0);
+    begin(&keeps, "keeps", SIGUSR1);
+    CHECK_EQ(dup2(fileno(sink), STDERR_FILENO), STDERR_FILENO);
+    crew_start(&c, 2, signals_on, NULL);
+    for (int round = 0; round < SCALED(40); round++) {
+        begin(&r, "comes and goes", SIGUSR1);
+        for (int i = 0; i < 20; i++) {
+            rig_go(&r, passes_by, NULL);
+        }
+        rig_stop(&r);
+    }
+    atomic_store(&over, true);
+    crew_join(&c);
+    CHECK_EQ(dup2(kept, STDERR_FILENO), STDERR_FILENO);
+    close(kept);
+    fclose(sink);
+    rig_stop(&keeps);
+    CHECK(is_default(SIGUSR1));
+}
