@@ -7,7 +7,7 @@ out: arrows follow from the stretches of a task, and asynchronous slices from ho
 """
 from array import array
 
-MARKS = ("steal", "rescue", "wake", "stand in", "sit down", "read", "write", "poll")
+MARKS = ("steal", "rescue", "wake", "stand in", "sit down", "read", "write", "poll", "stall")
 ENDS = ("", "finished", "yielded", "waits", "running")  # numbered so in a run's `ended`
 NONE = 0  # the empty string, the number 0 of the strings
 LAST_NS = 1 << 53  # numbers of JavaScript's are exact up to here
@@ -133,7 +133,7 @@ class Columns:
         if name not in MARKS:
             return
         args = event.get("args") or {}
-        number = args.get("fd", args.get("events", args.get("worker")))
+        number = args.get("fd", args.get("events", args.get("worker", args.get("ms"))))
         # 0 stands for none.
         number = 0 if number is None else min(count_of(number), FROM_TEXT) + 1
         add(track.marks, ns_of(event, "ts"), MARKS.index(name), number, count_of(args.get("bytes")))

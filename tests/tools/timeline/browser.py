@@ -44,6 +44,7 @@ def small():
         run_of(2, 500000, 400000, "reader", "1.1", ended="finished"),
         made.event("f", 2, 500000, cat="goes on", name="goes on", id="1.1", bp="e"),
         made.event("i", 2, 600000, s="t", cat="outside", name="read", args={"fd": 12, "bytes": 77}),
+        made.event("i", 2, 800000, s="t", cat="sched", name="stall", args={"ms": 400}),
     ], 1000000)
 
 
@@ -74,7 +75,7 @@ def shoot(chrome, name):
 
 def check_facts(chrome):
     facts = text_of(chrome, "#facts")
-    assert facts == "1.00 ms · 2 tracks · 2 tasks · 4 runs · 14 events", facts
+    assert facts == "1.00 ms · 2 tracks · 2 tasks · 4 runs · 15 events", facts
     for key in ("wheel", "w", "0", "f", "/", "n", "Esc"):
         assert chrome.js("return [...document.querySelectorAll('#help kbd')].some((k) => k.textContent === arguments[0])", key), key
     assert chrome.js("return help.getBoundingClientRect().bottom <= innerHeight")
@@ -130,6 +131,9 @@ def check_details(chrome):
     assert "nothing: its first run" in text_of(chrome, "#details")
     chrome.click(*place(chrome, 200000, 1))
     assert "“waker” of worker 0, 50.0 µs before" in text_of(chrome, "#details"), text_of(chrome, "#details")
+    x, y = place(chrome, 800000, 1)
+    chrome.click(x, y + 18)
+    assert "kept its worker for 400 ms" in text_of(chrome, "#details"), text_of(chrome, "#details")
     x, y = place(chrome, 400000, 0)
     chrome.click(x, y + 18)
     assert "woke worker 1" in text_of(chrome, "#details"), text_of(chrome, "#details")

@@ -38,7 +38,7 @@ function showHelp() {
   }
 }
 
-const SIGN_TEXTS = {left: '◀', diamond: '◆', circle: '●', square: '■', frame: '□', down: '▼', up: '▲', bar: '┃'};
+const SIGN_TEXTS = {left: '◀', diamond: '◆', circle: '●', square: '■', frame: '□', down: '▼', up: '▲', bar: '┃', glass: '⧗'};
 
 const UNKNOWN = [
   'Who made a waiting task ready, and when: so a wait includes the time that the task was ready and no worker had come to '

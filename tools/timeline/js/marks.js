@@ -11,6 +11,7 @@ const SIGNS = {
   read: ['down', 'read', 'a call has read'],
   write: ['up', 'read', 'a call has written'],
   poll: ['bar', 'poll', 'asked which descriptors are ready'],
+  stall: ['glass', 'hit', 'a task kept its worker for long'],
 };
 
 function drawMarks(context, trace, {marks, index}) {
@@ -38,6 +39,7 @@ const CORNERS = {
   square: [[-3, -3], [3, -3], [3, 3], [-3, 3]],
   frame: [[-3, -3], [3, -3], [3, 3], [-3, 3]],
   bar: [[-1, -4], [1, -4], [1, 4], [-1, 4]],
+  glass: [[-3, -4], [3, -4], [-3, 4], [3, 4]],
 };
 
 function drawSign(context, sign, x, y) {
@@ -76,6 +78,7 @@ function markText(trace, {marks}, i) {
     case 'wake': return `woke ${worker}`;
     case 'steal': return number < 0 ? 'stole work from the shared queue' : `stole work from ${worker}`;
     case 'rescue': return number < 0 ? 'rescued work' : `rescued work of ${worker}`;
+    case 'stall': return `the task kept its worker for ${Math.max(0, number)} ms`;
     case 'stand in': return `stood in for ${worker}`;
     default: return 'sat down again';
   }
