@@ -109,6 +109,12 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND THRUM_PYTHON)
   set_tests_properties(house/thrum_names PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
+# What docs/guide/debugging.md shows is what its programs print.
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND THRUM_PYTHON AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  house_test(questions ${THRUM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/questions/questions.py
+    $<TARGET_FILE:thrum_static>)
+endif()
+
 # Spares stand in under a debugger, under valgrind, and under a quota.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT THRUM_SANITIZE)
   foreach(where gdb valgrind quota)

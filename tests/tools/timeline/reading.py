@@ -202,6 +202,25 @@ def test_command_line():
     assert not os.path.exists(os.path.join(ROOT, "tools", "timeline", "__pycache__"))
 
 
+def test_functions():
+    """A task's runs stand worker by worker; what lies between them it waited."""
+    done = run(made.of_events([
+        slice_of(9000000, 1000000, name="b", id="1.1", function="reads", ended="finished"),
+        slice_of(1000000, 2000000, name="a", id="1.1", function="reads", ended="waits"),
+        slice_of(0, 500000, name="named", id="2.1", function="writes", ended="finished"),
+        slice_of(0, 9000000, cat="sched", name="parked")]), "--functions", "-")
+    assert done.returncode == 0 and not done.stderr, done
+    lines = [line.split() for line in done.stdout.decode().splitlines()]
+    assert lines[1] == ["reads", "1", "2", "3.00", "85.7", "%", "2.00", "6.00"], lines
+    assert lines[2] == ["writes", "1", "1", "0.50", "14.3", "%", "0.50", "0.00"] and len(lines) == 3, lines
+    assert run(made.of_events([]), "--functions", "-").stdout.count(b"\n") == 1
+    refused("{", "cut off", "--functions", "-")
+    refused(made.of_events([slice_of(0, 1, id="1.1", function=7)]), "no string", "--functions", "-")
+    for name in HOSTILE:
+        done = run(made.of_events([slice_of(0, 1, id="1.1", function=name)]), "--functions", "-")
+        assert done.returncode == 0 and done.stdout.count(b"\n") == 2 and b"\x1b" not in done.stdout, (name, done)
+
+
 def test_what_the_library_writes():
     """Every event of a real trace is there, as far as it is not said by another one."""
     if len(sys.argv) < 2:
