@@ -2,8 +2,9 @@
  * main.c: starts the server and ends it.
  *
  * SIGTERM or SIGINT ends it in order: nothing more is accepted, connections between two requests
- * end, and what has begun is answered. A second signal ends it at once. With TLS, SIGHUP has it
- * read its certificate again, for connections that come later.
+ * end, and what has begun is answered. A second signal ends it at once, unless it
+ * comes within a second. With TLS, SIGHUP has it read its certificate again, for connections that
+ * come later.
  */
 #include <errno.h>
 #include <fcntl.h>

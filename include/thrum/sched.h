@@ -38,8 +38,9 @@ THRUM_API int thrum_run(const thrum_config *config, thrum_fn entry, void *arg);
  *
  * Errors, with nothing left behind: -EINVAL when `out` is NULL, a field is out of its range or its
  * `size` is not known (thrum_config_check names the field); -ENOMEM; -EAGAIN when not one worker
- * thread could be started (when only some could, it starts with those); and with an affinity what
- * the system refuses: -EINVAL when none of those CPUs is the program's, and -EPERM.
+ * thread could be started (when only some could, it starts with those); with an affinity what the
+ * system refuses: -EINVAL when none of those CPUs is the program's, and -EPERM; and with a
+ * dump_signal -EBUSY, and the codes of its thread (config.h).
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_config *config);
 

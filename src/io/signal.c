@@ -61,9 +61,8 @@ static void on_signal(int number) {
 static void in_child(void) {
     th_lock_init(&lock);
     for (int i = 1; i < TH_OS_SIGNALS; i++) {
-        if (signals[i].users || signals[i].xlingers) {
-            th_caught_end(i, TH_OS_CATCH_WAITS);
-        }
+        /* Also without users: a release may have waited for the lock when the process forked. */
+        th_caught_end(i, TH_OS_CATCH_WAITS);
         signals[i] = (caught){0};
     }
     if (wakeup.turn) { /* as it is made the handler does not have it yet */

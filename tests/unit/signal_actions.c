@@ -389,3 +389,41 @@ TEST(in_the_child_of_a_fork_nothing_lingers) {
     CHECK_EQ(waitpid(child, &status, 0), child);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
+
+TEST(an_ignored_signal_may_have_the_flag_of_a_handler) {
+    /* The value says that there is no function to call; also for the default. */
+    set(SIGUSR1, (struct sigaction){.sa_handler = SIG_IGN, .sa_flags = SA_SIGINFO});
+    round_of(SIGUSR1);
+    CHECK(get(SIGUSR1).sa_handler == SIG_IGN);
+    set(SIGUSR2, (struct sigaction){.sa_handler = SIG_DFL, .sa_flags = SA_SIGINFO});
+    round_of(SIGUSR2);
+    CHECK(get(SIGUSR2).sa_handler == SIG_DFL);
+}
+
+static atomic_bool over;
+
+static void *catches_and_releases(void *arg) {
+    while (!atomic_load(&over)) {
+        CHECK_EQ(thrum_signal_catch(SIGTERM), 0);
+        CHECK_EQ(thrum_signal_release(SIGTERM), 0);
+    }
+    return arg;
+}
+
+TEST(a_child_beside_a_release_has_nothing_caught) {
+    /* Whatever the other thread is about at the fork. */
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, catches_and_releases, NULL), 0);
+    for (int i = 0; i < SCALED(200); i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            _exit(get(SIGTERM).sa_handler == SIG_DFL ? 0 : 1);
+        }
+        int status;
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(status, 0);
+    }
+    atomic_store(&over, true);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}

@@ -166,9 +166,7 @@ void th_dump_signal_in_child(void) {
     asked = NULL;
     asked_count = 0;
     for (int i = 1; i < TH_OS_SIGNALS; i++) {
-        if (users[i]) {
-            th_caught_end(i, TH_OS_CATCH_DUMPS);
-        }
+        th_caught_end(i, TH_OS_CATCH_DUMPS); /* also without users, as in io/signal.c */
         users[i] = 0;
     }
 }

@@ -27,7 +27,6 @@ typedef struct th_seen_run {
     unsigned lone; /* its lone_yields at the last look */
     int64_t since; /* the time of the look that first saw this tick */
     int64_t held;  /* the time that the looks since then stand for */
-    int64_t ran;   /* the processor time of its thread at the last look, or -1 */
     bool told;     /* this run has been reported */
 } th_seen_run;
 
@@ -88,15 +87,6 @@ static bool is_over(const th_stall *stall) {
 
 /* ---- its calls ---- */
 
-/* The processor time of its thread. That of a spare was started with the bench's lock. */
-static int64_t ran_of(const th_worker *worker) {
-    th_lock *lock = &worker->sched->bench.lock;
-    th_lock_acquire(lock);
-    int64_t ran = th_os_thread_ran(worker->thread);
-    th_lock_release(lock);
-    return ran;
-}
-
 /* Asks the thread, which runs. */
 static void ask(th_stall *stall, th_backtrace *backtrace) {
     const th_stalls *stalls = &stall->worker->sched->stalls;
@@ -134,15 +124,14 @@ static void ask(th_stall *stall, th_backtrace *backtrace) {
 
 /*
  * Finds the calls. A thread that waits in a system call is read from outside, as in a dump: a
- * signal would end some calls early. Only one that has used the processor since the last look is
- * asked, or that waits for one.
+ * signal would end some calls early. Only one that runs is asked, or that waits for a processor.
  */
 static void find_calls(th_stall *stall, th_backtrace *backtrace) {
     uint64_t number = th_load_relaxed(&stall->worker->xtid); /* relaxed: as in ask */
-    int64_t ran = ran_of(stall->worker);
     uintptr_t pointer = number ? th_os_thread_pointer(number) : 0;
     stall->waits = pointer != 0;
-    stall->computes = !pointer && (ran != stall->run->ran || th_os_thread_runs(number));
+    /* Where the system does not tell, it may sleep: a signal would end that. */
+    stall->computes = !pointer && th_os_thread_runs(number);
     if (stall->computes) {
         ask(stall, backtrace);
     } else if (!pointer) {
@@ -310,7 +299,7 @@ static void look_at(thrum_sched *sched, unsigned i, int64_t now, int64_t span) {
     th_seen_run *run = &sched->stalls.memory->runs[i];
     uint64_t tick = th_load_relaxed(&worker->xtick); /* relaxed: only whether it moves */
     const unsigned lone = lone_yields_of(worker);
-    const th_seen_run fresh = {.tick = tick, .lone = lone, .since = now, .ran = -1};
+    const th_seen_run fresh = {.tick = tick, .lone = lone, .since = now};
     if (tick != run->tick || lone != run->lone || is_parked(worker)) {
         *run = fresh;
         return;
@@ -328,7 +317,6 @@ static void look_at(thrum_sched *sched, unsigned i, int64_t now, int64_t span) {
         run->told = true;
         tell(sched, &stall);
     }
-    run->ran = ran_of(worker);
 }
 
 /* A look that comes late stands for one in time: perhaps the process was stopped, or starved. */

@@ -110,7 +110,7 @@ static TH_NO_TSAN TH_NO_ASAN void handle(int number, siginfo_t *info, void *cont
         found = see(context);
         /* pairs: th_os_probe; the answer */
         th_store_release(&xword, (asked & ~STATE) | ANSWERED);
-        th_os_futex_wake(&xword, 1);
+        th_os_futex_wake(&xword, INT32_MAX); /* other askers sleep on it, too */
     }
     th_os_errno_set(saved);
 }
@@ -130,7 +130,7 @@ static int take(int number) {
     if (sigaction(number, NULL, &now) != 0) {
         return -th_os_errno_get();
     }
-    const bool free = !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL;
+    const bool free = now.sa_handler == SIG_DFL; /* whatever the flags are */
     if (!is_ours(&now) && !free) {
         return -EBUSY;
     }
@@ -226,7 +226,7 @@ static uint32_t claim(int64_t deadline) {
 static void let_go(uint32_t number) {
     /* pairs: claim; the question and the answer are free */
     th_store_release(&xword, number | IDLE);
-    th_os_futex_wake(&xword, 1);
+    th_os_futex_wake(&xword, INT32_MAX);
 }
 
 /* Nobody answers. False: the handler has begun to, and ends by itself. */

@@ -34,6 +34,11 @@ static void call_catchers(int number) {
     }
 }
 
+/* Whether it calls a function: by the value, as the system does, whatever the flags are. */
+static bool is_function(const struct sigaction *action) {
+    return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
+}
+
 static void handle(int link, int number, siginfo_t *info, void *context) {
     int saved = th_os_errno_get();
     /* pairs: set_link; the handler before */
@@ -41,9 +46,9 @@ static void handle(int link, int number, siginfo_t *info, void *context) {
         call_catchers(number);
     }
     const struct sigaction *old = &before[number][link];
-    if (old->sa_flags & SA_SIGINFO) {
+    if (is_function(old) && old->sa_flags & SA_SIGINFO) {
         old->sa_sigaction(number, info, context);
-    } else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
+    } else if (is_function(old)) {
         old->sa_handler(number);
     }
     th_os_errno_set(saved);
@@ -70,8 +75,7 @@ static void (*const handlers[LINKS])(int, siginfo_t *, void *) = {handle_0, hand
 static int flags_over(const struct sigaction *old) {
     const int kept = SA_RESTART | SA_ONSTACK | SA_NODEFER | SA_NOCLDSTOP | SA_NOCLDWAIT;
     int flags = SA_SIGINFO | (old->sa_flags & kept);
-    if (!(old->sa_flags & SA_SIGINFO) &&
-        (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)) {
+    if (!is_function(old)) {
         flags |= SA_RESTART | SA_ONSTACK;
         flags |= old->sa_handler == SIG_IGN ? SA_NOCLDWAIT : 0;
     }
@@ -161,8 +165,8 @@ void th_os_signal_default(int number, th_os_catcher catcher) {
     const struct sigaction *old = &before[number][th_load_relaxed(&xnewest[number])];
     /* relaxed: another catcher that comes or goes at this moment may be seen or not */
     const bool alone = th_load_relaxed(&xcatching[number]) == 1u << catcher;
-    if (!alone || old->sa_flags & SA_SIGINFO || old->sa_handler != SIG_DFL ||
-        is_ignored_by_default(number) || !th_os_signal_is_ours(number)) {
+    if (!alone || old->sa_handler != SIG_DFL || is_ignored_by_default(number) ||
+        !th_os_signal_is_ours(number)) {
         return;
     }
     if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) {

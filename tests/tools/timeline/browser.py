@@ -203,6 +203,9 @@ def check_search(chrome):
 def check_dark(chrome):
     light = colour_at(chrome, 950000, 0)
     chrome.dark(True)
+    # The page is told of it some frames later.
+    chrome.wait("[...picture.getContext('2d').getImageData(xOf(950000), trackY(0) + 4, 1, 1).data].slice(0, 3)"
+                ".reduce((a, b) => a + b) < 150 && 'dark'")
     chrome.settle()
     dark = colour_at(chrome, 950000, 0)
     assert sum(light) > 600 and sum(dark) < 150, (light, dark)
