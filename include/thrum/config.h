@@ -170,11 +170,12 @@ typedef struct thrum_config {
      * once, to stderr or to the hook `stall`: the task's name and function, for how long, the calls
      * that it is in, what waits behind it, and whether any worker is free. The report comes between
      * one and one and a half times `stall_ms` after the task began, or went on, later where the
-     * machine is busy. It is made by a thread of its own, also while all workers are busy; that
-     * thread looks twice in `stall_ms` while any worker runs, and rests while all sleep, unless the
-     * system has no barrier for it (membarrier). Where the system refuses the thread, nothing is
-     * reported. Bound threads are not watched. While it is on, each run costs some more
-     * instructions; while it is off, none.
+     * machine is busy, and by up to half a second where a task has blocked all signals. It is made
+     * by a thread of its own, also while all workers are busy; that thread looks twice in
+     * `stall_ms` while any worker runs, and rests while all sleep, unless the system has no barrier
+     * for it (membarrier). Where the system refuses the thread, nothing is reported. Bound threads
+     * are not watched. While it is on, each run costs some more instructions; while it is off,
+     * none.
      *
      * The calls of a thread that waits in a system call are read from outside. One that computes is
      * asked by a signal, which only workers take. Its handler runs on the worker's alternate stack
@@ -206,8 +207,8 @@ typedef struct thrum_config {
      * its threads stays blocked, and asks for nothing. After the stop of the last scheduler the
      * signal does what it did before. In the child of a fork it does so at once, until the child
      * starts a scheduler of its own. A stop waits for a dump that is being printed. A start returns
-     * -EBUSY when the program has put handlers before the library's too often, and -EAGAIN or
-     * -ENOMEM when there is no thread.
+     * -EBUSY when the program has put handlers before the library's for the third time, and -EAGAIN
+     * or -ENOMEM when there is no thread.
      */
     int dump_signal;
 } thrum_config;

@@ -3,8 +3,8 @@
  *
  * Each counter has one writer and is read without stopping it: every figure is a value that the
  * counter had, and a later reading is never smaller, but figures of one reading may be some
- * nanoseconds apart. The last ones but one are no counters: they say how much there is at the
- * moment; what began and ended while the reading went on may count as there.
+ * nanoseconds apart. Those from queued_local to blocking_running are no counters: they say how much
+ * there is at the moment; what began and ended while the reading went on may count as there.
  */
 #ifndef THRUM_METRICS_H
 #define THRUM_METRICS_H
@@ -78,7 +78,8 @@ typedef struct thrum_metrics {
     uint64_t poll_events;      /* descriptors that these found ready */
     uint64_t wakes_polling;    /* of the wakes those of a worker that slept in its set */
 
-    /* What there is at present: these can fall. But for the first, all workers' only. */
+    /* What there is at present: these can fall. All but queued_local are told for all workers
+     * together only. */
     uint64_t queued_local;    /* queued at a worker: its slot and its own queues; not the inject
                                   queue, nor pinned work, nor what `fifo` has yet to publish */
     uint64_t runnable;        /* tasks and fibers that are queued or run, wherever; and poll sources

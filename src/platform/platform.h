@@ -71,6 +71,11 @@ int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(voi
 /* The same, only on these CPUs (NULL: as the caller). Returns the system's code if it refuses. */
 int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
                           const th_os_cpuset *cpus);
+/*
+ * By a thread of the library's that runs no task, only writes reports: where nobody reads them any
+ * more, or the file must not grow, that ends no program (PIPE, XFSZ).
+ */
+void th_os_thread_reports(void);
 void th_os_thread_join(th_os_thread thread);
 
 /* The system's number of the calling thread. */

@@ -3,38 +3,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
-#include "support/support.h"
-
-/* ---- what was dumped ---- */
-
-typedef struct page {
-    char *text;
-    size_t length;
-} page;
-
-static page dump(const thrum_sched *sched, thrum_format format) {
-    page p = {NULL, 0};
-    FILE *out = open_memstream(&p.text, &p.length);
-    CHECK(out != NULL);
-    CHECK_EQ(thrum_dump(sched, out, format), 0);
-    fclose(out);
-    return p;
-}
-
-/* Counts how often it is there. */
-static int count_of(const page *p, const char *part) {
-    int n = 0;
-    for (const char *at = p->text; (at = strstr(at, part)) != NULL; at++) {
-        n++;
-    }
-    return n;
-}
-
-static void check_has(const page *p, const char *part) {
-    if (count_of(p, part) == 0) {
-        check_failed(__FILE__, __LINE__, "\"%s\" is not in: %.900s", part, p->text);
-    }
-}
+#include "support/dumped.h"
 
 static void spawn_named(const rig *r, const char *name, thrum_fn fn, void *arg) {
     thrum_attr attr = rig_attr(r);

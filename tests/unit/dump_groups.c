@@ -3,6 +3,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
+#include "support/dumped.h"
 #include "support/json.h"
 #include "support/support.h"
 
@@ -12,39 +13,10 @@
 #define HAS_CALLS 0
 #endif
 
-typedef struct page {
-    char *text;
-    size_t length;
-} page;
-
-static page dump(const thrum_sched *sched, thrum_format format) {
-    page p = {NULL, 0};
-    FILE *out = open_memstream(&p.text, &p.length);
-    CHECK(out != NULL);
-    CHECK_EQ(thrum_dump(sched, out, format), 0);
-    CHECK_EQ(fclose(out), 0);
-    return p;
-}
-
-/* Counts how often it is there. */
-static int count_of(const page *p, const char *part) {
-    int n = 0;
-    for (const char *at = p->text; (at = strstr(at, part)) != NULL; at++) {
-        n++;
-    }
-    return n;
-}
-
 static void check_count(const page *p, const char *part, int n) {
     if (count_of(p, part) != n) {
         check_failed(__FILE__, __LINE__, "\"%s\" is there %d times, not %d: %.700s", part,
                      count_of(p, part), n, p->text);
-    }
-}
-
-static void check_has(const page *p, const char *part) {
-    if (count_of(p, part) == 0) {
-        check_failed(__FILE__, __LINE__, "\"%s\" is not in: %.900s", part, p->text);
     }
 }
 

@@ -5,6 +5,8 @@
 /* matrix: quick 1 2 */
 #include "support/asked.h"
 
+#include <fcntl.h>
+
 static thrum_sem sem;
 
 static int waits(void *arg) {
@@ -217,4 +219,41 @@ TEST(signals_come_while_schedulers_start_and_stop) {
     fclose(sink);
     rig_stop(&keeps);
     CHECK(is_default(SIGUSR1));
+}
+
+/* ---- a reader that has gone ---- */
+
+static atomic_int larges;
+
+static void *counts_large(void *ctx, size_t size) {
+    (void)ctx;
+    atomic_fetch_add(&larges, size >= 32768); /* what a dump takes for the calls */
+    return aligned_alloc(64, (size + 63) / 64 * 64);
+}
+
+static void frees(void *ctx, void *ptr) {
+    (void)ctx;
+    free(ptr);
+}
+
+TEST(a_reader_that_has_gone_does_not_end_the_program) {
+    /* Stderr is a pipe that nobody reads any more, and SIGPIPE does what it does by default. */
+    rig r;
+    rig_init(&r);
+    r.config.name = "unread";
+    r.config.dump_signal = SIGUSR1;
+    r.config.alloc = counts_large;
+    r.config.free = frees;
+    CHECK(is_default(SIGPIPE));
+    rig_start(&r);
+    capture_begin();
+    CHECK_EQ(close(caught.out), 0);
+    caught.out = open("/dev/null", O_RDONLY);
+    for (int i = 0; i < 4; i++) { /* more than one dump takes: so one has been written, in vain */
+        const int before = atomic_load(&larges);
+        CHECK_EQ(raise(SIGUSR1), 0);
+        SPIN_UNTIL(atomic_load(&larges) > before);
+    }
+    capture_end();
+    rig_stop(&r);
 }

@@ -46,6 +46,16 @@ TEST(an_event_ends_it) {
     }
 }
 
+/* One is in the middle of a request, and one waits. */
+static void guests_come(hall *h, int *busy, int *idle) {
+    *busy = guest_at(h->where);
+    CHECK_EQ(write(*busy, "x", 1), 1);
+    SPIN_UNTIL(atomic_load(&h->requests) == 1);
+    *idle = guest_at(h->where);
+    SPIN_UNTIL(atomic_load(&h->begun) == 2);
+    settle(h);
+}
+
 TEST(a_signal_ends_it) {
     /* One of several; those that come at once behind it mean the same. */
     static const int ends[] = {SIGUSR1, SIGTERM, 0};
@@ -89,12 +99,9 @@ TEST(a_second_signal_at_once_cuts_nothing_off) {
     h.options.stop = NULL;
     h.options.stop_signals = ends;
     hall_open(&h);
-    int busy = guest_at(h.where);
-    CHECK_EQ(write(busy, "x", 1), 1);
-    SPIN_UNTIL(atomic_load(&h.requests) == 1);
-    int idle = guest_at(h.where);
-    SPIN_UNTIL(atomic_load(&h.begun) == 2);
-    settle(&h);
+    int busy;
+    int idle;
+    guests_come(&h, &busy, &idle);
     CHECK_EQ(kill(getpid(), SIGTERM), 0);
     guest_sees_the_end(idle); /* it drains */
     CHECK_EQ(kill(getpid(), SIGTERM), 0);
@@ -132,12 +139,9 @@ TEST(a_cancel_of_its_caller_ends_it) {
     char byte;
     hall_init(&h, slow);
     hall_open(&h);
-    int busy = guest_at(h.where);
-    CHECK_EQ(write(busy, "x", 1), 1);
-    SPIN_UNTIL(atomic_load(&h.requests) == 1);
-    int idle = guest_at(h.where);
-    SPIN_UNTIL(atomic_load(&h.begun) == 2);
-    settle(&h);
+    int busy;
+    int idle;
+    guests_come(&h, &busy, &idle);
     CHECK_EQ(thrum_cancel(h.server), 0);
     guest_sees_the_end(idle);
     CHECK_EQ(atomic_load(&h.now), 1);

@@ -73,6 +73,7 @@ static void dump_those_asked(void) {
 /* The thread: it ends when no scheduler is left. */
 static void serve(void *arg) {
     (void)arg;
+    th_os_thread_reports();
     for (;;) {
         uint32_t seen = th_load_acquire(&xsequence); /* pairs: on_signal, th_dump_signal_end */
         th_lock_acquire(&lock);

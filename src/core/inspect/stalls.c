@@ -44,8 +44,9 @@ typedef struct th_stall {
     uintptr_t fn;             /* the task's function, or 0 */
     th_backtrace_stack stack; /* of its fiber */
     char name[THRUM_NAME_MAX + 1];
+    int64_t found_at;  /* the time at which it was found */
     bool waits;        /* its thread waits in a system call */
-    bool computes;     /* its thread runs, or did since the last look */
+    bool computes;     /* its thread runs, or waits for a processor */
     uintptr_t at;      /* the place where its thread is, or 0 */
     unsigned calls;    /* words of its backtrace */
     const char *blind; /* why there are no calls, or NULL */
@@ -251,8 +252,8 @@ static void add_head(th_text *text, const th_stall *stall) {
         th_text_add_plain(text, th_code_names_function(&text->names, stall->fn, function));
         th_text_add(text, ")");
     }
-    th_text_add(text, " runs on worker %u for ", stall->worker->index);
-    th_text_add_duration(text, (uint64_t)(th_os_now() - stall->run->since));
+    th_text_add(text, " runs on worker %u for at least ", stall->worker->index);
+    th_text_add_duration(text, (uint64_t)(stall->found_at - stall->run->since));
     th_text_add(text, "%s%s\n",
                 stall->waits      ? ", in a system call"
                 : stall->computes ? ", computing"
@@ -309,7 +310,7 @@ static void look_at(thrum_sched *sched, unsigned i, int64_t now, int64_t span) {
     }
     run->held += span;
     if (run->held >= (int64_t)sched->config.stall_ms * 1000000) {
-        th_stall stall = {.worker = worker, .run = run};
+        th_stall stall = {.worker = worker, .run = run, .found_at = now};
         if (!see(&stall)) { /* it looks for work */
             *run = fresh;
             return;
@@ -364,6 +365,7 @@ static void rest(thrum_sched *sched) {
 static void watch(void *arg) {
     thrum_sched *sched = arg;
     th_stalls *stalls = &sched->stalls;
+    th_os_thread_reports();
     /* relaxed: what the stopper did before it is of no interest here */
     while (th_load_relaxed(&stalls->xstate) != TH_STALLS_ENDS) {
         look(sched);

@@ -42,6 +42,7 @@ typedef struct start {
 static __thread bool ours __attribute__((tls_model("initial-exec")));
 static __thread sigset_t theirs __attribute__((tls_model("initial-exec")));
 static __thread int admitted __attribute__((tls_model("initial-exec"))); /* for probes; or 0 */
+static __thread bool reports __attribute__((tls_model("initial-exec"))); /* it runs no task */
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 static const int own_doing[] = {SIGPIPE, SIGXFSZ, SIGSYS};
@@ -102,6 +103,11 @@ static bool is_same_mask(const sigset_t *a, const sigset_t *b) {
     return true;
 }
 
+static void add_ends_of_writers(sigset_t *set) {
+    sigaddset(set, SIGPIPE);
+    sigaddset(set, SIGXFSZ);
+}
+
 /* In the child of a fork: sets the program's mask, unless the task has changed the thread's. */
 static TH_NO_TSAN void give_mask_back(void) {
     sigset_t now;
@@ -112,6 +118,8 @@ static TH_NO_TSAN void give_mask_back(void) {
     mask_of_ours(&set, &theirs);
     if (admitted != 0)
         sigdelset(&set, admitted);
+    if (reports)
+        add_ends_of_writers(&set);
     if (is_same_mask(&now, &set))
         pthread_sigmask(SIG_SETMASK, &theirs, NULL);
 }
@@ -123,6 +131,14 @@ TH_NO_TSAN void th_os_probe_admit(int number) {
     sigaddset(&set, number);
     admitted = number;
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void th_os_thread_reports(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    add_ends_of_writers(&set);
+    reports = true;
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
 /* Ties the thread to the CPUs before it runs; returns the system's code if it refuses that. */

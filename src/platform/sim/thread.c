@@ -67,6 +67,9 @@ bool th_os_thread_waits(uint64_t number) {
     return true;
 }
 
+void th_os_thread_reports(void) {
+}
+
 bool th_os_thread_runs(uint64_t number) {
     (void)number;
     return false;
