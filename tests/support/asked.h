@@ -109,4 +109,9 @@ static inline int printers(void) {
     return n;
 }
 
+/* After the last stop. The system may list a thread for a moment after its join. */
+static inline void no_printer_is_left(void) {
+    SPIN_UNTIL(printers() == 0);
+}
+
 #endif

@@ -39,7 +39,7 @@ TEST(a_signal_has_its_scheduler_dumped) {
     thrum_sem_post(&sem);
     rig_stop(&r);
     CHECK(is_default(SIGUSR1));
-    CHECK_EQ(printers(), 0);
+    no_printer_is_left();
 }
 
 TEST(nothing_is_there_unless_it_is_asked_for) {
@@ -153,7 +153,7 @@ TEST(each_signal_asks_its_schedulers) {
     CHECK(is_default(SIGUSR1) && !is_default(SIGUSR2));
     rig_stop(&c);
     CHECK(is_default(SIGUSR2));
-    CHECK_EQ(printers(), 0);
+    no_printer_is_left();
 }
 
 TEST(it_can_be_started_again) {
@@ -169,7 +169,7 @@ TEST(it_can_be_started_again) {
         CHECK_EQ(printers(), 1);
         rig_stop(&r);
         CHECK(is_default(SIGUSR1));
-        CHECK_EQ(printers(), 0);
+        no_printer_is_left();
     }
 }
 

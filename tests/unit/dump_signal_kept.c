@@ -151,7 +151,7 @@ TEST(a_start_says_that_the_program_was_before_it_too_often) {
     CHECK(n >= 2);
     CHECK_EQ(code, -EBUSY);
     rig_check_freed(&r);
-    CHECK_EQ(printers(), 0);
+    no_printer_is_left();
     begin(&r, "plain", 0);
     rig_stop(&r);
 }
