@@ -79,6 +79,12 @@ static inline void begin(rig *r, const char *name, int number) {
     rig_start(r);
 }
 
+/* A shell starts what runs in its background with SIGQUIT ignored. */
+static inline void make_default(int number) {
+    const struct sigaction action = {.sa_handler = SIG_DFL};
+    CHECK_EQ(sigaction(number, &action, NULL), 0);
+}
+
 static inline struct sigaction action_of(int number) {
     struct sigaction now;
     CHECK_EQ(sigaction(number, NULL, &now), 0);

@@ -45,6 +45,7 @@ TEST(a_signal_has_its_scheduler_dumped) {
 TEST(nothing_is_there_unless_it_is_asked_for) {
     /* No thread, and no handler. */
     rig r;
+    make_default(SIGQUIT);
     begin(&r, "plain", 0);
     CHECK_EQ(printers(), 0);
     CHECK(is_default(SIGUSR1) && is_default(SIGQUIT));

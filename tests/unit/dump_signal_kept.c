@@ -175,6 +175,7 @@ static int status_of(void (*fn)(void)) {
 
 static void starts_and_stops(void) {
     rig r;
+    make_default(SIGQUIT);
     begin(&r, "quit", SIGQUIT);
     rig_stop(&r);
     raise(SIGQUIT);
