@@ -76,8 +76,8 @@ THRUM_API THRUM_NODISCARD int thrum_file_adopt(thrum_io *out, int fd);
 /*
  * Reads `size` bytes that begin at `offset`. Returns how many. Fewer: the file ends there, or an
  * error, the deadline or a cancel cut it short; a further call, from there, tells which. 0: the
- * end. If nothing was read, a code. Callers may read one file at the same time. -ESPIPE: it has no
- * offsets.
+ * end. If nothing was read, a code. Callers may read one file at the same time. A long read goes in
+ * steps, between which a task lets others run, as by thrum_yield. -ESPIPE: it has no offsets.
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_file_pread(thrum_io io, void *to, size_t size,
                                                    int64_t offset, thrum_time deadline);

@@ -7,12 +7,23 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/state/fiber_state.h"
 #include "file/operation.h"
 #include "io/call.h"
 #include "io/counted.h"
 #include "thrum/file.h"
+#include "thrum/spawn.h"
 
 #define PIECE_MAX TH_LIMIT((size_t)1 << 20, (size_t)64)
+
+/*
+ * Of a read. The system copies without a pause, in the caller's call or, what a ring reads, in some
+ * call of its worker's; meanwhile nothing else runs there. So a piece that a ring reads is as long
+ * as what the system reads ahead, and what is there by then is copied in short steps.
+ */
+#define BEGUN_MAX TH_LIMIT((size_t)128 << 10, (size_t)32)
+#define STEP_MAX TH_LIMIT((size_t)256 << 10, (size_t)64) /* while nothing had to be waited for */
+#define STEP_MAX_COLD TH_LIMIT((size_t)32 << 10, (size_t)16) /* and afterwards */
 
 typedef struct transfer {
     thrum_io io;
@@ -54,11 +65,23 @@ static void move(const transfer *t, char *piece, size_t size) {
     }
 }
 
+/* How many of the parts, whole ones, fit into `size` bytes. */
+static unsigned parts_within(const transfer *t, size_t size) {
+    unsigned n = 0;
+    while (n < t->n && t->parts[n].size <= size) {
+        size -= t->parts[n++].size;
+    }
+    return n;
+}
+
 /* -EAGAIN: it would have to wait; -EOPNOTSUPP: the system cannot say. */
 static int64_t try_now(const transfer *t) {
-    const th_os_part first = {(char *)t->parts->base + t->skip, t->parts->size - t->skip};
-    const th_os_part *parts = t->skip ? &first : (const th_os_part *)(const void *)t->parts;
-    const unsigned n = t->skip ? 1 : t->n;
+    const size_t most = t->write ? SIZE_MAX : t->waited ? STEP_MAX_COLD : STEP_MAX;
+    const size_t rest = t->parts->size - t->skip;
+    const th_os_part first = {(char *)t->parts->base + t->skip, rest < most ? rest : most};
+    const unsigned whole = t->skip ? 0 : parts_within(t, most);
+    const th_os_part *parts = whole ? (const th_os_part *)(const void *)t->parts : &first;
+    const unsigned n = whole ? whole : 1;
     const int64_t done = t->write ? th_os_file_writev_now(t->io.fd, parts, n, t->offset)
                                   : th_os_file_readv_now(t->io.fd, parts, n, t->offset);
     /* What refuses the call may be a sandbox; the plain one tells what is true of the file. */
@@ -67,7 +90,8 @@ static int64_t try_now(const transfer *t) {
 
 /* `begins`: the system can begin it without waiting for its end. */
 static int64_t by_operation(transfer *t, bool aligned, bool begins) {
-    const size_t size = t->left < PIECE_MAX ? t->left : PIECE_MAX;
+    const size_t most = begins && !aligned && !t->write ? BEGUN_MAX : PIECE_MAX;
+    const size_t size = t->left < most ? t->left : most;
     const bool end = t->offset == TH_OS_FILE_END;
     const th_os_file_request request = {.call = !t->write ? TH_OS_FILE_READ
                                                 : end     ? TH_OS_FILE_ADD
@@ -105,6 +129,16 @@ static int64_t step(transfer *t, const th_record *record) {
     return n == -EAGAIN || n == -EOPNOTSUPP ? by_operation(t, false, n == -EAGAIN) : n;
 }
 
+/*
+ * Between two steps of a read, so that many readers do not keep fibers that have little to do from
+ * their workers: one that has waited was woken together with others, and copies behind them.
+ */
+static void give_way(const transfer *t) {
+    if (t->left && !t->write && th_fiber_self()) {
+        thrum_yield();
+    }
+}
+
 /* By a caller that uses the record. */
 static int64_t go_through(transfer *t, th_record *record) {
     int64_t done = 0;
@@ -122,6 +156,7 @@ static int64_t go_through(transfer *t, th_record *record) {
             n = -EBADF;
             break;
         }
+        give_way(t);
     }
     return done ? done : n;
 }
@@ -136,6 +171,7 @@ static int64_t run(transfer *t) {
         }
         t->left += t->parts[i].size;
     }
+    advance(t, 0); /* empty parts: a step that reads nothing has found the end */
     int code;
     th_record *record = th_record_use(t->io, &code);
     if (!record) {
