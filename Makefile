@@ -9,7 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-full demo serve bench bench-full bench-rows bench-servers sim stress servers fuzz faults mutate models coverage check reference format install clean help
+.PHONY: all quick test test-full demo serve bench bench-full bench-rows bench-servers sim stress servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -106,6 +106,12 @@ reference: ## make man pages and one HTML page from the headers: build/reference
 
 format: ## let clang-format lay out the C sources and headers
 	@clang-format -i $$(git ls-files '*.c' '*.h')
+
+amalgamation: ## write the library as two files, thrum.h and thrum.c: build/amalgamation
+	@tools/amalgamate --out build/amalgamation
+
+dist: ## write what is released, of the commit that is checked out: archives and an SBOM, the same bytes each time: build/dist
+	@tools/dist --out build/dist
 
 install: ## install below PREFIX (/usr/local); DESTDIR is honoured
 	@cmake -S . -B build/install -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null

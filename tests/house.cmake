@@ -9,7 +9,7 @@ endif()
 # Tests of the house: style, floors, headers, what is exported and installed, the snippets. They say
 # the same in every build, so that they run in the plain release builds only.
 if(THRUM_SANITIZE OR CMAKE_CROSSCOMPILING OR NOT CMAKE_BUILD_TYPE STREQUAL "Release"
-   OR NOT THRUM_CONTEXT STREQUAL "auto")
+   OR NOT THRUM_CONTEXT STREQUAL "auto" OR THRUM_AMALGAMATION)
   return()
 endif()
 
@@ -26,6 +26,7 @@ find_program(THRUM_PYTHON python3)
 if(THRUM_PYTHON)
   house_test(tables ${PROJECT_SOURCE_DIR}/tools/check-tables)
   house_test(reference ${PROJECT_SOURCE_DIR}/tools/reference --check)
+  house_test(amalgamation ${CMAKE_CURRENT_SOURCE_DIR}/install/amalgamation.sh ${CMAKE_C_COMPILER})
   house_test(rooms ${PROJECT_SOURCE_DIR}/tools/check-rooms
     --objects ${PROJECT_BINARY_DIR}/CMakeFiles/thrum_static.dir)
 endif()
