@@ -59,6 +59,9 @@ if(THRUM_SHARED)
   if(THRUM_INSTALL)
     house_test(install ${CMAKE_CURRENT_SOURCE_DIR}/install/install.sh
       ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
+    house_test(meson ${CMAKE_CURRENT_SOURCE_DIR}/install/meson.sh
+      ${CMAKE_C_COMPILER} ${PROJECT_BINARY_DIR}/compile_commands.json)
+    set_tests_properties(house/meson PROPERTIES SKIP_RETURN_CODE 77)
   endif()
 endif()
 # Not on every machine: Python. The comparison of servers, as far as it needs nothing but ours and the loads here.

@@ -1,0 +1,62 @@
+#!/bin/sh
+# thrum by Meson: as a subproject that a wrap file names, shared and static, in C and C++, and installed.
+#   meson.sh C-COMPILER COMPILE-COMMANDS-OF-CMAKE
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+source=$(cd "$here/../.." && pwd)
+command -v meson >/dev/null && command -v ninja >/dev/null || { echo "no meson and ninja here"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export CC="$1"
+case $1 in
+*clang*) CXX=clang++ ;;
+*) CXX=g++ ;;
+esac
+export CXX
+mkdir -p "$work/app/subprojects/packagefiles"
+cp -r "$here/consumer.inc" "$work/app/consumer.c"
+cp -r "$here/consumer.inc" "$work/app/consumer.cpp"
+# The sources, as an archive has them.
+mkdir "$work/app/subprojects/thrum"
+(cd "$source" && cp -r LICENSE meson.build include src "$work/app/subprojects/thrum/")
+mkdir "$work/app/subprojects/thrum/tools"
+cp "$source/tools/thrum-gdb.py" "$work/app/subprojects/thrum/tools/"
+cat >"$work/app/subprojects/thrum.wrap" <<'END'
+[wrap-file]
+directory = thrum
+
+[provide]
+dependency_names = thrum
+END
+cat >"$work/app/meson.build" <<'END'
+project('app', 'c', 'cpp', default_options: ['cpp_std=c++17'])
+thrum = dependency('thrum', version: '>=0.1')
+test('c', executable('consumer_c', 'consumer.c', dependencies: thrum))
+test('c++', executable('consumer_cpp', 'consumer.cpp', dependencies: thrum))
+END
+run() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }; }
+cd "$work/app"
+for kind in shared static; do
+    run meson setup "$kind" --default-library=$kind --prefix="$work/$kind"
+    run meson test -C "$kind" --print-errorlogs
+    run meson install -C "$kind"
+    echo "  subproject, $kind: ok"
+done
+libdir=$(dirname "$(find "$work/shared" -name 'libthrum.so.0.1')")
+symbols() { nm -D --defined-only "$1" | awk '{ print $3 }' | sort; }
+symbols "$libdir/libthrum.so" | grep -v -e '^thrum_.*@@THRUM_' -e '^THRUM_' && { echo "these are exported"; exit 1; }
+if grep -rlaF -e "$work/app" "$work/shared/include" "$libdir/libthrum.so"; then
+    echo "these have the path of the source or of the build in them"
+    exit 1
+fi
+export PKG_CONFIG_PATH="$libdir/pkgconfig" LD_LIBRARY_PATH="$libdir"
+"$CC" consumer.c -o consumer $(pkg-config --cflags --libs thrum)
+./consumer
+# Both builds have the same files.
+listed() { grep -o 'src/[a-z_0-9/]*\.[cS]$' | sort -u; }
+if [ -n "${2:-}" ]; then
+    [ -f "$2" ]
+    sed -n 's/.*"file": "\(.*\)",*$/\1/p' "$2" | grep "^$source/src/" | grep -v -e '/tls/' -e '/sim/' | listed >"$work/cmake.txt"
+    sed -n 's/.*"file": "\(.*\)",*$/\1/p' static/compile_commands.json | listed >"$work/meson.txt"
+    diff "$work/cmake.txt" "$work/meson.txt"
+fi
