@@ -215,6 +215,17 @@ static void *wait_bound(void *arg) {
     return NULL;
 }
 
+/* Another thread is bound and waits; this one has bound itself last, so it is woken first. */
+static void begin_beside(pthread_t *thread) {
+    memset(&g, 0, sizeof(g));
+    rig_init(&g.r);
+    g.r.config.workers = 0;
+    rig_start(&g.r);
+    CHECK_EQ(pthread_create(thread, NULL, wait_bound, NULL), 0);
+    SPIN_UNTIL(atomic_load(&bound));
+    CHECK_EQ(thrum_sched_bind(g.r.sched), 0);
+}
+
 static int have_one_run_elsewhere(void *arg) {
     atomic_int *ran = arg;
     pthread_t thread;
@@ -229,13 +240,7 @@ TEST(a_thread_that_runs_is_not_taken_for_one_in_its_loop) {
     /* Between two turns it waits, and runs a long task: a post wakes the thread that sleeps. */
     atomic_int ran = 0;
     pthread_t thread;
-    memset(&g, 0, sizeof(g));
-    rig_init(&g.r);
-    g.r.config.workers = 0;
-    rig_start(&g.r);
-    CHECK_EQ(pthread_create(&thread, NULL, wait_bound, NULL), 0);
-    SPIN_UNTIL(atomic_load(&bound));
-    CHECK_EQ(thrum_sched_bind(g.r.sched), 0);
+    begin_beside(&thread);
     for (int i = 0; i < 50; i++) {
         thrum_handle *handle;
         CHECK_EQ(thrum_poll_run(&g.next), 0);
@@ -252,6 +257,36 @@ TEST(a_thread_that_runs_is_not_taken_for_one_in_its_loop) {
 }
 
 static thrum_event told = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false);
+
+static int wanted; /* runs; written before the fiber goes on */
+
+static int hold_until_wanted(void *arg) {
+    CHECK_EQ(thrum_event_wait(&told), 0);
+    SPIN_UNTIL(atomic_load((atomic_int *)arg) == wanted); /* this thread runs nothing else */
+    return 0;
+}
+
+TEST(what_it_was_told_of_runs_elsewhere_when_a_fiber_goes_on_in_its_wait) {
+    /* A post finds it in its loop; then it waits, and a fiber that is ready runs long. */
+    atomic_int ran = 0;
+    pthread_t thread;
+    begin_beside(&thread);
+    for (int i = 0; i < 50; i++) {
+        pthread_t poster;
+        thrum_handle *handle;
+        CHECK_EQ(thrum_spawn(&handle, hold_until_wanted, &ran), 0);
+        CHECK_EQ(thrum_poll_run(&g.next), 0);
+        wanted = i + 1;
+        CHECK_EQ(pthread_create(&poster, NULL, post_one, &ran), 0);
+        CHECK_EQ(pthread_join(poster, NULL), 0);
+        thrum_event_signal(&told);
+        CHECK_EQ(thrum_join(handle, NULL), 0);
+    }
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    thrum_event_signal(&over);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    rig_stop(&g.r);
+}
 
 static int await_told(void *arg) {
     CHECK_EQ(thrum_event_wait(&told), 0);

@@ -81,7 +81,11 @@ static th_work *pick(th_worker *worker) {
     if (!work && sched->config.help_when_bound && sched->policy->help) {
         work = sched->policy->help(worker);
     }
-    return work ? work : th_pinned_take_yielded(worker);
+    work = work ? work : th_pinned_take_yielded(worker);
+    if (work) {
+        th_bound_come_back(worker); /* the root may switch to a fiber at once, past th_bound_find */
+    }
+    return work;
 }
 
 /* Whether there is loose work that no holder of the turn is going to see. */

@@ -190,3 +190,50 @@ SIM_WORLD(visit_elsewhere, .heavy = true, .keeps_memory = true) {
     sim_join(other);
     end();
 }
+
+static thrum_sem tied; /* what the fiber that is tied to the guest waits for */
+static whole_gate posted, woken;
+
+static int holds_when_woken(void *arg) {
+    sim_check(thrum_sem_wait(&tied) == 0);
+    return holds(arg);
+}
+
+static void posts_freeing_first(void *unused) {
+    posts_freeing(unused);
+    whole_open(&posted);
+}
+
+static void wakes_tied(void *unused) {
+    (void)unused;
+    whole_pass(&posted);
+    thrum_sem_post(&tied);
+    whole_open(&woken);
+}
+
+/*
+ * The same where the guest has been told of the task, and then gets what holds it from a thread
+ * that knows nothing of that. Without a fence of its own it has the task from the word by which it
+ * was told, and tells the other one.
+ */
+SIM_WORLD(visit_elsewhere_told, .heavy = true, .keeps_memory = true) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    thrum_time next;
+    begin();
+    thrum_sem_init(&tied, 0);
+    sim_check(thrum_sched_unbind() == 0);
+    int other = sim_spawn(bound_waits, NULL);
+    whole_pass(&bound_too);
+    sim_check(thrum_sched_bind(sched) == 0); /* the last one, so the first to be woken */
+    attr.flags = THRUM_PINNED;
+    sim_check(thrum_go_with(&attr, holds_when_woken, NULL) == 0);
+    sim_check(thrum_poll_run(&next) == 0);
+    int poster = sim_spawn(posts_freeing_first, NULL);
+    int waker = sim_spawn(wakes_tied, NULL);
+    whole_pass(&woken);
+    sim_check(thrum_sem_wait(&own) == 0);
+    sim_join(poster);
+    sim_join(waker);
+    sim_join(other);
+    end();
+}
