@@ -37,6 +37,10 @@ void sim_order_acquire(const sim_order *order) {
     view_join(&E->current->now, (const view *)(const void *)order);
 }
 
+void sim_order_see(const sim_order *order) {
+    view_join(&E->current->to_acquire, (const view *)(const void *)order);
+}
+
 void sim_order_add(sim_order *order, const sim_order *more) {
     view_join((view *)(void *)order, (const view *)(const void *)more);
 }

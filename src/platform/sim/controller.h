@@ -93,6 +93,8 @@ typedef struct sim_order {
 } sim_order;
 void sim_order_release(sim_order *order);
 void sim_order_acquire(const sim_order *order);
+/* The caller sees it at its next fence that acquires. */
+void sim_order_see(const sim_order *order);
 void sim_order_add(sim_order *order, const sim_order *more);
 
 /* Writes a line into the trace. */

@@ -32,6 +32,29 @@ int th_os_io_nonblocking(int fd, bool on) {
     return was;
 }
 
+int th_os_io_duplicate(int fd) {
+    sim_call();
+    sim_file *file = sim_number_file(fd);
+    return !file ? -EBADF : sim_choose(SIM_REFUSAL, 2) ? -EMFILE : sim_number_give(file);
+}
+
+/* The words are the file's serial number, a byte. */
+int th_os_io_text(int fd, const char *between, char *text, size_t size, bool *listens) {
+    (void)between;
+    sim_call();
+    const sim_file *file = sim_number_file(fd);
+    *listens = file && file->kind == SIM_LISTENER;
+    sim_wrote(listens, sizeof *listens);
+    if (!file || size < 2) {
+        return -EBADF;
+    }
+    sim_order_see(&sim_files_here()->numbers[fd - SIM_NUMBER_FIRST].given);
+    text[0] = (char)file->serial;
+    text[1] = '\0';
+    sim_wrote(text, 2);
+    return 0;
+}
+
 /* ---- transfers ---- */
 
 /* What a call for a kind finds wrong with the file. */

@@ -65,6 +65,7 @@ int sim_number_give(sim_file *file) {
         if (!all->numbers[i].file) {
             all->numbers[i].file = file;
             sim_acquire(&all->numbers[i].closed);
+            sim_release(&all->numbers[i].given);
             sim_file_hold(file);
             sim_trace("descriptor %u is file %u", i + SIM_NUMBER_FIRST, (unsigned)file->serial);
             return (int)i + SIM_NUMBER_FIRST;

@@ -13,8 +13,9 @@
  * Order. A call releases what its thread did before into what it changes, and acquires from what it
  * sees: a read from each byte's write, a write from the reads that made its room, an event from all
  * that made the file ready (and from the calls that found it not ready before), a new number from
- * the close that freed it. Nothing else is ordered: a call is no fence, and a false event carries
- * nothing but what its descriptor was added with.
+ * the close that freed it. What is told of a number is seen as by a relaxed load: a fence behind
+ * it acquires what the call did that gave the number out. Nothing else is ordered: a call is no
+ * fence, and a false event carries nothing but what its descriptor was added with.
  */
 #ifndef TH_SIM_FILES_H
 #define TH_SIM_FILES_H
@@ -138,6 +139,7 @@ typedef struct sim_poll {
 typedef struct sim_number {
     sim_file *file;
     sim_order closed; /* goes along with the number when it is given again */
+    sim_order given;  /* with what is told of it */
 } sim_number;
 
 typedef struct sim_files {

@@ -11,11 +11,6 @@ int th_os_io_reopen(int fd) {
     return -EOPNOTSUPP;
 }
 
-int th_os_io_duplicate(int fd) {
-    (void)fd;
-    return -EMFILE;
-}
-
 int64_t th_os_io_readv_shared(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
     return th_os_io_readv(fd, kind, parts, n);
 }
@@ -56,16 +51,6 @@ int64_t th_os_io_splice(int from, int to, size_t n) {
     (void)from;
     (void)to;
     (void)n;
-    return -EOPNOTSUPP;
-}
-
-int th_os_io_text(int fd, const char *between, char *text, size_t size, bool *listens) {
-    (void)fd;
-    (void)between;
-    *listens = false;
-    if (size) {
-        text[0] = '\0';
-    }
     return -EOPNOTSUPP;
 }
 
