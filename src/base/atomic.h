@@ -27,6 +27,7 @@
 #define th_xchg_seq(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
 
 #define th_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define th_add_acquire(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQUIRE)
 #define th_add_release(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELEASE)
 #define th_add_acq_rel(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
 #define th_add_seq(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)

@@ -246,8 +246,8 @@ th_record *th_record_use(thrum_io io, int *code) {
     if (!record || !io.turn) {
         return NULL;
     }
-    /* pairs: th_record_give_up; the end of the turn, if that came before */
-    (void)th_add_acq_rel(&record->xuses, USE);
+    /* pairs: th_record_give_up, th_record_hand_over; the end of the turn, if that came before */
+    (void)th_add_acquire(&record->xuses, USE);
     /* relaxed: the end of the turn is seen, or this use by what comes behind it */
     if (th_likely(th_load_relaxed(&record->xturn) == io.turn)) {
         *code = 0;
@@ -260,17 +260,21 @@ th_record *th_record_use(thrum_io io, int *code) {
 
 void th_record_unuse(th_record *record) {
     uint32_t left = LEFT;
-    /* pairs: th_record_unuse; the calls of the other uses. ABA: LEFT is set once, and taken once */
-    if (th_sub_acq_rel(&record->xuses, USE) == (LEFT | USE) &&
-        th_cas_acq_rel(&record->xuses, &left, 0)) {
+    /* pairs: th_record_unuse, th_record_give_up, th_record_hand_over; what this use has read of the
+     * record, and its calls
+     * pairs: th_record_unuse; the same of the other uses, all of them changes of this word. ABA:
+     * LEFT is set once, and taken once */
+    if (th_sub_release(&record->xuses, USE) == (LEFT | USE) &&
+        th_cas_acquire(&record->xuses, &left, 0)) {
         (void)th_os_io_close(record->fd); /* the number was no other one's meanwhile */
     }
 }
 
 int th_record_give_up(th_record *record, int fd) {
     uint32_t seen = th_load_relaxed(&record->xuses); /* relaxed: the exchange decides */
-    /* pairs: th_record_use, th_record_unuse; the end of the turn. Lock-free: it fails only where
-     * another use begins or ends; ABA: the word is the whole state */
+    /* pairs: th_record_use; the end of the turn
+     * pairs: th_record_unuse; the uses that have ended. Lock-free: it fails only where another use
+     * begins or ends; ABA: the word is the whole state */
     while (!th_cas_acq_rel(&record->xuses, &seen, seen ? seen | LEFT : 0)) {
     }
     return seen ? 0 : th_os_io_close(fd);
@@ -278,7 +282,7 @@ int th_record_give_up(th_record *record, int fd) {
 
 int th_record_hand_over(th_record *record, int fd) {
     uint32_t none = 0;
-    /* pairs: th_record_use; the end of the turn */
+    /* pairs: th_record_use, th_record_unuse; as th_record_give_up */
     if (th_likely(th_cas_acq_rel(&record->xuses, &none, 0))) {
         return fd;
     }
@@ -317,7 +321,9 @@ static void event(th_worker *by, uint64_t key, uint32_t bits) {
 static void leave_all(void *instance) {
     const thrum_sched *sched = instance;
     for (unsigned c = 0; c < CHUNKS; c++) {
-        th_record *chunk = th_load_acquire(&xchunks[c]); /* pairs: make_at; the records */
+        /* relaxed: the chunks that its fibers have made or used are seen, since these have ended;
+         * what is read of the records of any is zero from the start, or written with their locks */
+        th_record *chunk = th_load_relaxed(&xchunks[c]);
         for (unsigned i = 0; chunk && i < CHUNK; i++) {
             th_record *record = &chunk[i];
             th_lock_acquire(&record->lock);
@@ -336,8 +342,8 @@ static void leave_all(void *instance) {
                     record->joined = *next;
                     th_os_free(next);
                 }
-                /* pairs: th_record_join's caller; the set that is joined */
-                th_store_release(&record->xsched, other);
+                /* relaxed: as in join */
+                th_store_relaxed(&record->xsched, other);
             }
             th_lock_release(&record->lock);
         }
@@ -385,24 +391,25 @@ static int join(th_record *record, thrum_sched *sched) {
         record->joined.next = more;
     } else {
         record->joined = (th_joined){NULL, poller};
-        /* pairs: th_record_join; the set that is joined */
-        th_store_release(&record->xsched, sched);
+        /* relaxed: only that a set has the descriptor by now. What it is then ready for makes an
+         * event, before or after the reader looks (io/DIRECTION.md, R1) */
+        th_store_relaxed(&record->xsched, sched);
     }
     return 0;
 }
 
 int th_record_join(th_record *record, uint32_t turn, thrum_sched *sched) {
-    /* pairs: join, leave_all; the set that is joined */
-    if (th_likely(th_load_acquire(&record->xsched) == sched)) {
+    /* relaxed: as in join; the set itself is read with the lock alone */
+    if (th_likely(th_load_relaxed(&record->xsched) == sched)) {
         return 0;
     }
     void **slot = th_sched_driver_slot(sched, &driver);
     if (!slot) {
         return -ENOMEM;
     }
-    /* pairs: th_drivers_metrics; which driver has the slot. The stop reads it when all fibers have
-     * ended */
-    th_store_release(slot, (void *)sched);
+    /* relaxed: only that there is something to leave; the stop reads it when all fibers have ended,
+     * and there are no metrics of this driver's */
+    th_store_relaxed(slot, (void *)sched);
     th_lock_acquire(&record->lock);
     /* Written with the lock held. A caller that holds no direction may come behind the end. */
     int code = record->xturn != turn ? -EBADF : has_joined(record, sched) ? 0 : join(record, sched);

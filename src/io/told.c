@@ -27,9 +27,9 @@ static bool tell(const void *direction, uint32_t turn, th_told *told) {
     }
     int code = th_os_io_text(number(direction), out ? "to" : "from", told->text, sizeof told->text,
                              &told->listens);
-    /* seq: the system was asked before the turn is read; a close ends it, then gives the number
-     * back */
-    th_fence_seq();
+    /* pairs: th_record_end; the end of the turn. It comes before the number is given back, and so
+     * with what the system says of another descriptor that has the number by now */
+    th_fence_acquire();
     return !code && th_told_turn(direction) == turn;
 }
 

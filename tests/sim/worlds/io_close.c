@@ -8,6 +8,7 @@
 #include <thrum/io.h>
 
 #include "base/atomic.h"
+#include "core/inspect/world.h"
 #include "core/state/worker.h"
 #include "crew.h"
 #include "io/record.h"
@@ -214,7 +215,7 @@ static void uses(void *unused) {
     sim_check((record != NULL) == (code == 0));
     sim_check(code == 0 || code == -EBADF);
     if (record) {
-        sim_check(th_os_io_kind(io.fd, &kind, &now) == 0);
+        sim_check(th_os_io_kind(record->fd, &kind, &now) == 0);
         sim_check(now.inode == meant.inode);
         th_record_unuse(record);
     }
@@ -230,3 +231,60 @@ static void make_used(void) {
 /* Two uses, and a close; the last of the three gives the number up. */
 static const crew_play used = {make_used, end, 4, {uses, uses, closes_and_opens, writes}};
 CLOSE_WORLDS(io_used, used)
+
+/*
+ * The number comes back as soon as the uses have left it: what they have read of the record comes
+ * before it is written anew.
+ */
+static void takes_the_number_anew(void) {
+    for (;;) {
+        sim_pipe(anew);
+        if (anew[0] == fds[0]) {
+            break;
+        }
+        th_os_io_close(anew[0]);
+        th_os_io_close(anew[1]);
+        crew_give_way();
+    }
+    sim_check(thrum_io_adopt(&again, anew[0]) == 0);
+}
+
+static void closes_and_takes_the_number(void *unused) {
+    closes(unused);
+    takes_the_number_anew();
+    crew_scrub();
+}
+
+static const crew_play used_again = {make_used, end, 3, {uses, uses, closes_and_takes_the_number}};
+CLOSE_WORLDS(io_used_again, used_again)
+
+/* The same with one that is given back: to its caller, or, while it is used, a duplicate. */
+static void gives_back_and_takes_the_number(void *unused) {
+    th_os_identity now = {0};
+    th_os_kind kind;
+    (void)unused;
+    const int fd = thrum_io_release(io);
+    sim_check(fd >= 0 && th_os_io_kind(fd, &kind, &now) == 0 && now.inode == meant.inode);
+    th_os_io_close(fd);
+    takes_the_number_anew();
+    crew_scrub();
+}
+
+static const crew_play used_released = {
+    make_used, end, 3, {uses, uses, gives_back_and_takes_the_number}};
+CLOSE_WORLDS(io_used_released, used_released)
+
+/* ---- what is told of a number (core/inspect/world.h) ---- */
+
+/* As long as the turn lasts it is told of the old pipe. */
+static void tells(void *unused) {
+    th_told said;
+    (void)unused;
+    if (th_world_tell(&th_record_at(io.fd)->directions[0], io.turn, &said)) {
+        sim_check((unsigned char)said.text[0] == meant.inode);
+    }
+    crew_scrub();
+}
+
+static const crew_play told_anew = {make_used, end, 2, {tells, closes_and_opens}};
+CLOSE_WORLDS(io_told_anew, told_anew)
