@@ -53,8 +53,10 @@ static ring *xchunks[CHUNKS];
 static uint64_t xtransfers;
 
 static ring *ring_at(uint32_t number) {
-    /* pairs: grow; the chunk's rings */
-    return &th_load_acquire(&xchunks[number / CHUNK])[number % CHUNK];
+    /* relaxed: the number is of a ring that was taken with the table's lock, which orders the chunk
+     * before it, and so before all that the number goes through: a set's event, a scheduler's own
+     * table, a job */
+    return &th_load_relaxed(&xchunks[number / CHUNK])[number % CHUNK];
 }
 
 uint64_t th_ring_transfers(void) {
@@ -83,7 +85,7 @@ static bool grow(unsigned c) {
         chunk[i].number = c * CHUNK + i;
     }
     if (chunk) {
-        th_store_release(&xchunks[c], chunk); /* pairs: ring_at; the chunk's rings */
+        th_store_relaxed(&xchunks[c], chunk); /* relaxed: the lock publishes it, see ring_at */
     }
     return chunk != NULL;
 }
