@@ -108,6 +108,30 @@ SIM_WORLD(io_on_2, .asleep = whole_asleep, .keeps_memory = true) {
     event_only(2);
 }
 
+static void lists_and_holds(thrum_task *self, void *arg) {
+    lists(self, arg);
+    whole_pass(&ran);
+}
+
+/*
+ * The event is another worker's than the listing, whose worker is held up behind it, so that no
+ * later fence of its own orders the two: the caller asks the system, or the event sees the task.
+ */
+SIM_WORLD(io_on_held, .asleep = whole_asleep_shared, .keeps_memory = true) {
+    told = true;
+    begin(2);
+    sim_check(th_record_join(th_record_at(fds[0]), io.turn, sched) == 0);
+    int t = sim_spawn(writes, NULL);
+    task = sim_alloc(sizeof *task);
+    thrum_task_init(task, frees, NULL);
+    thrum_task_init(&whole_tasks[0], lists_and_holds, NULL);
+    thrum_task_set_worker(&whole_tasks[0], 1);
+    sim_check(thrum_task_post(sched, &whole_tasks[0]) == 0);
+    whole_pass(&ran);
+    sim_join(t);
+    end();
+}
+
 /* The deadline passes at the moment of the event. */
 SIM_WORLD(io_on_deadline, .asleep = whole_asleep, .keeps_memory = true) {
     begin(1 + sim_pick(2));
@@ -328,5 +352,31 @@ SIM_WORLD(io_bound, .heavy = true, .keeps_memory = true) {
     sim_check(thrum_io_close(second) == 0);
     th_os_io_close(fds[1]);
     th_os_io_close(others[1]);
+    sim_check(sim_descriptors() == 0);
+}
+
+static thrum_sem woken;
+
+static void posts(void *unused) {
+    (void)unused;
+    thrum_sem_post(&woken);
+}
+
+/* The waker of a bound thread has from it the set in which it sleeps, which it has just opened. */
+SIM_WORLD(io_bound_woken, .heavy = true, .keeps_memory = true) {
+    thrum_config config = whole_config(0);
+    sim_pipe(fds);
+    sim_check(thrum_io_adopt(&io, fds[0]) == 0);
+    sched = whole_start(&config);
+    thrum_sem_init(&woken, 0);
+    int t = sim_spawn(posts, NULL);
+    sim_check(th_record_join(th_record_at(fds[0]), io.turn, sched) == 0);
+    sim_check(thrum_sched_bind(sched) == 0);
+    sim_check(thrum_sem_wait(&woken) == 0);
+    sim_check(thrum_sched_unbind() == 0);
+    sim_join(t);
+    whole_stop(sched);
+    sim_check(thrum_io_close(io) == 0);
+    th_os_io_close(fds[1]);
     sim_check(sim_descriptors() == 0);
 }

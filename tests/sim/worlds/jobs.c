@@ -106,6 +106,27 @@ static void calls_until_soon(void *unused) {
     call(thrum_now() + SOON);
 }
 
+/* ---- that forks are watched ---- */
+
+static th_jobs fresh; /* in their first use */
+
+/* A caller may fork next: then its thread goes through the list of all jobs, in the child. */
+static void begins(void *unused) {
+    (void)unused;
+    th_jobs_begin(&fresh);
+    sim_check(fresh.more == NULL);
+}
+
+static void nothing(void) {
+}
+
+static const crew_play begun = {nothing, NULL, 2, {begins, begins}};
+SIM_WORLD(jobs_begin, .exhaustive = true) {
+    crew_threads(&begun);
+}
+
+/* ---- calls ---- */
+
 /* Two calls, one thread: the second one waits for its turn. */
 static const crew_play one_thread = {make_one, end, 2, {calls, calls}};
 CREW_WORLDS(jobs_one_thread, one_thread)

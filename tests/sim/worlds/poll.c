@@ -208,6 +208,21 @@ SIM_WORLD(poll_wake, .asleep = whole_asleep) {
 }
 
 /*
+ * The waker does not know of the set, which another thread opens while the worker goes to sleep: it
+ * has it from the worker.
+ */
+SIM_WORLD(poll_wake_opened, .asleep = whole_asleep) {
+    begin(1);
+    int t = sim_spawn(posts_two, NULL);
+    add((void *)0);
+    writes((void *)0);
+    whole_pass(&gates[0]);
+    sim_join(t);
+    end();
+    whole_ran_once(1, 3);
+}
+
+/*
  * A second worker holds its thread and looks at the set of the first one, which goes to sleep
  * there, is woken, and has events. It does not take the wake-up.
  */
@@ -288,6 +303,27 @@ SIM_WORLD(poll_held_up_late, .asleep = whole_asleep_shared) {
     thrum_task_set_worker(&whole_tasks[0], 0);
     sim_check(thrum_task_post(sched, &whole_tasks[0]) == 0);
     writes((void *)0);
+    end();
+    whole_ran_once(0, 1);
+}
+
+/*
+ * Its owner sleeps in a set without descriptors, and no sentinel is left; then the first one comes
+ * as the owner is woken, and held up. Whichever of the two is later has another worker look (E3a).
+ */
+SIM_WORLD(poll_held_up_first, .asleep = whole_asleep_shared) {
+    begin(2);
+    add((void *)1);
+    sim_check(th_os_pollset_remove(&pollers[1]->set, fds[1][0]) == 0);
+    th_poll_gone(pollers[1]);
+    late(5 * MS);
+    int t = sim_spawn(add, (void *)0);
+    thrum_task_init(&whole_tasks[0], holds, NULL);
+    thrum_task_set_worker(&whole_tasks[0], 0);
+    sim_check(thrum_task_post(sched, &whole_tasks[0]) == 0);
+    writes((void *)0);
+    whole_pass(&gates[0]);
+    sim_join(t);
     end();
     whole_ran_once(0, 1);
 }
