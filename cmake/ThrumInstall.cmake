@@ -41,6 +41,7 @@ endif()
 
 # Scripts of Python's: lines for a report, and the page of a trace with what it puts together.
 install(PROGRAMS tools/thrum-names tools/thrum-timeline TYPE BIN)
+install(DIRECTORY docs/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
 # The same stands in the libraries, as long as they are not stripped.
 install(FILES tools/thrum-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum)
 install(DIRECTORY tools/timeline DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum PATTERN __pycache__ EXCLUDE)

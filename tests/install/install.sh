@@ -63,11 +63,16 @@ if have python3; then
         [ -f "$man/man3/$function.3" ] || { echo "no man page: $function"; exit 1; }
     done
     [ -f "$prefix/share/doc/thrum/thrum.html" ] || { echo "not installed: thrum.html"; exit 1; }
-    if have groff && (cd "$man" && for page in man3/*.3; do groff -man -Tutf8 -ww "$page"; done) 2>&1 >/dev/null | grep .; then
+    if have groff && (cd "$man" && for page in man1/*.1 man3/*.3; do groff -man -Tutf8 -ww "$page"; done) 2>&1 >/dev/null | grep .; then
         echo "groff complains"
         exit 1
     fi
 fi
+
+# A page for each tool.
+for tool in "$prefix"/bin/*; do
+    [ -f "$prefix/share/man/man1/$(basename "$tool").1" ] || { echo "no man page: $tool"; exit 1; }
+done
 
 # gdb's commands, in the libraries' debug information and beside them.
 cmp "$here/../../tools/thrum-gdb.py" "$prefix/share/thrum/thrum-gdb.py"
