@@ -12,7 +12,8 @@
 
 /*
  * Stops the program with one line: "thrum: CALL: WHAT (object ADDRESS, fiber NAME)", which goes to
- * the running scheduler's panic hook if it has one. Implemented by core/state/panic.c.
+ * the running scheduler's panic hook if it has one. Where the function of the fiber's task is
+ * known, ", which runs FUNCTION" follows the name. Implemented by core/state/panic.c.
  */
 TH_NORETURN TH_COLD void th_misuse(const char *call, const char *what, const void *object);
 

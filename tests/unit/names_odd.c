@@ -154,5 +154,24 @@ static void misuse(void *arg) {
 
 TEST(line_of_a_misuse_is_one_line) {
     /* A name cannot begin another line, nor send controls to the terminal. */
-    check_dies(misuse, (void *)(uintptr_t)ODD, ", fiber " ODD_PLAIN ")\n");
+    check_dies(misuse, (void *)(uintptr_t)ODD, ", fiber " ODD_PLAIN ", which runs ");
+}
+
+static int unlocks_as_spawned(void *arg) {
+    return unlocks(arg);
+}
+
+static void misuse_of_spawned(void *arg) {
+    rig r;
+    thrum_handle *handle = NULL;
+    rig_begin(&r, 0);
+    thrum_attr attr = rig_attr(&r);
+    attr.name = arg;
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, unlocks_as_spawned, NULL), 0);
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+}
+
+TEST(line_of_a_misuse_names_the_function) {
+    /* That of a spawned task is known. It is told by its place in the file, if not by its name. */
+    check_dies(misuse_of_spawned, (void *)(uintptr_t) "culprit", ", fiber culprit, which runs ");
 }

@@ -6,11 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/text.h"
+#include "core/state/handle.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 
 #define LINE_MAX_BYTES 256
+#define FUNCTION_MAX 80
 
 void th_panic(thrum_sched *sched, const char *line) {
     if (sched && sched->config.panic) {
@@ -25,6 +28,29 @@ void th_panic(thrum_sched *sched, const char *line) {
     th_os_abort();
 }
 
+/* The function of the task that the fiber runs, as far as it is known: of a spawned one always. */
+static uintptr_t function_of(const th_fiber *fiber) {
+    const thrum_handle *handle = fiber->inherited.handle;
+    /* relaxed: constant, but for the bit of a cancel */
+    while (handle && (th_load_relaxed(&handle->xcancelled) & TH_CANCEL_NESTED)) {
+        handle = th_part_of(handle)->outer;
+    }
+    return handle && fiber->delegated == TH_DELEGATED_NONE ? (uintptr_t)handle->fn
+           : fiber->traced_run == fiber->run_id            ? fiber->traced_fn
+                                                           : 0;
+}
+
+/* ", which runs FUNCTION", or nothing. Without the file's table: the stack may be small. */
+static void describe(const th_fiber *fiber, char text[FUNCTION_MAX]) {
+    static const char before[] = ", which runs ";
+    const uintptr_t fn = fiber ? function_of(fiber) : 0;
+    text[0] = '\0';
+    if (fn) {
+        memcpy(text, before, sizeof before);
+        th_os_code_name(fn, text + sizeof before - 1, FUNCTION_MAX - sizeof before + 1, NULL);
+    }
+}
+
 void th_misuse(const char *call, const char *what, const void *object) {
     th_fiber *fiber = th_fiber_self();
     const char *name = !fiber ? "none" : fiber->name[0] ? fiber->name : "unnamed";
@@ -34,8 +60,11 @@ void th_misuse(const char *call, const char *what, const void *object) {
         length += th_text_char(&name, false, clean + length); /* never more than was read */
     }
     clean[length] = '\0';
+    char function[FUNCTION_MAX];
     char line[LINE_MAX_BYTES];
-    snprintf(line, sizeof line, "thrum: %s: %s (object %p, fiber %s)", call, what, object, clean);
+    describe(fiber, function);
+    snprintf(line, sizeof line, "thrum: %s: %s (object %p, fiber %s%s)", call, what, object, clean,
+             function);
     th_panic(thrum_sched_current(), line);
 }
 
