@@ -35,7 +35,7 @@ typedef enum {
     THRUM_GUARD_CANARY    /* an untouched page, and words that are checked at every switch */
 } thrum_guard;
 
-/* What is done when everything waits and nothing is left that could wake it (`on_deadlock`). */
+/* What is done when tasks wait and nothing is left that could wake them (`on_deadlock`). */
 typedef enum {
     THRUM_DEADLOCK_OFF,    /* nothing; deadlocks are not looked for */
     THRUM_DEADLOCK_REPORT, /* a report to stderr, or to the `deadlock` hook; the program goes on */
@@ -132,10 +132,18 @@ typedef struct thrum_config {
      * scheduler will ever go on. It is reported once, on the thread that went to sleep last, and
      * again only after something has run.
      *
-     * What comes from elsewhere cannot be known: a plain thread that posts or signals later makes
-     * the report a false alarm. Bind such a thread (thrum_sched_bind): while it runs its own code,
-     * there is no deadlock. Another scheduler is elsewhere, too. A sleep for ever has a deadline
-     * that is pending.
+     * It is a deadlock, too, when tasks and bound threads of one scheduler wait for each other in a
+     * circle, whatever else goes on: each without a deadline for a mutex, a rwlock that is held for
+     * writing, a once, the end of a task, or the children of a scope. A thread of the library's
+     * looks for that twice a second, less often where many wait, and reports each circle once, as
+     * a chain with the calls of each member; up to 64 in a scheduler's life. It is never told
+     * falsely; where a join is among the waits the report says that a cancel would end it. Where
+     * the system refuses the thread, or the barrier that holds fibers, none is found.
+     *
+     * Where nothing can go on, what comes from elsewhere cannot be known: a plain thread that posts
+     * or signals later makes the report a false alarm. Bind such a thread (thrum_sched_bind): while
+     * it runs its own code, there is no deadlock. Another scheduler is elsewhere, too. A sleep for
+     * ever has a deadline that is pending.
      */
     thrum_on_deadlock on_deadlock;
 

@@ -14,10 +14,16 @@ THRUM_BEGIN_DECLS
 /*
  * Prints, as text or JSON, each worker that has taken part, and each fiber that runs a task: its
  * number, its name, whether it runs, is ready, or waits, and what it waits for: the kind of object,
- * its address, a mutex's owner, the deadline (as text "due in 80 s", as JSON by the clock of
- * thrum_now), and since which tick of which worker (a tick is a pick of work). The bound threads
+ * its address, the owner of a mutex, of a once or of a rwlock held for writing, the deadline (as
+ * text "due in 80 s", as JSON by the clock of thrum_now), of a mutex for how long ("for 3.2 s",
+ * `waits_ns`), and since which tick of which worker (a tick is a pick of work). The bound threads
  * follow likewise, and then what other threads wait for in calls of thrum's, if they have used the
  * scheduler. As THRUM_PROMETHEUS it prints how many fibers wait for each kind.
+ *
+ * Those that wait for each other in a circle come first (thrum/config.h, `on_deadlock`, has what
+ * counts): as text "deadlock: 2 wait for each other in a circle", and a line for each, up to 32; as
+ * JSON in the array `deadlock`, with their `count`, `cancel_ends_it`, and the `members` in order:
+ * each waits for the next, the last for the first. A dump finds up to 16 circles.
  *
  * As text more than 100 fibers are told in groups of those that do the same in the same calls (at
  * least, in all that would be told of each), the largest first: "1000 fibers wait for semaphore

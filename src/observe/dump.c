@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "core/inspect/chain.h"
 #include "core/inspect/gauges.h"
 #include "core/inspect/report.h"
 #include "core/ready/external.h"
@@ -81,6 +82,9 @@ static void add_wait(th_text *text, const th_seen *seen) {
     }
     if (seen->deadline != THRUM_FOREVER) {
         th_text_add(text, ", \"deadline\": %" PRId64, seen->deadline);
+    }
+    if (seen->since) {
+        th_text_add(text, ", \"waits_ns\": %" PRId64, th_os_now() - seen->since);
     }
     th_text_add(text, ", \"tick\": %" PRIu64 ", \"ticks\": %" PRIu64, seen->tick, seen->ticks);
 }
@@ -207,11 +211,39 @@ static void add_groups(th_text *text, const th_groups *groups) {
     }
 }
 
-/* The arrays of the fibers and of their groups, and how many fibers are in none. */
+/* Each waits for the next one, and the last for the first. */
+static void add_cycle(th_text *text, const th_cycles *cycles, const th_cycle *cycle) {
+    const char *before = "";
+    for (unsigned i = 0; i < cycle->count && i < TH_CHAIN_MAX; i++) {
+        th_seen seen;
+        if (th_chain_see(text, th_cycles_member(cycles, cycle->members[i]), true, &seen)) {
+            th_text_add(text, "%s", before);
+            add_fiber(text, &seen, 0, -1, true);
+            before = ",\n   ";
+        }
+    }
+}
+
+static void add_cycles(th_text *text) {
+    th_cycles *cycles = th_cycles_find(text->sched);
+    th_text_add(text, ",\n \"deadlock\": [");
+    for (unsigned i = 0; i < th_cycles_count(cycles); i++) {
+        const th_cycle cycle = th_cycles_at(cycles, i);
+        th_text_add(text, "%s{\"count\": %u, \"cancel_ends_it\": %s, \"members\": [\n   ",
+                    i ? ",\n  " : "\n  ", cycle.count, cycle.can_cancel ? "true" : "false");
+        add_cycle(text, cycles, &cycle);
+        th_text_add(text, "]}");
+    }
+    th_text_add(text, "]");
+    th_cycles_end(text->sched, cycles);
+}
+
+/* The deadlocks, the fibers and their groups, and how many fibers are in none. */
 static void add_fibers_and_groups(th_text *text) {
     text->calls_max = TH_CALLS_OF_DUMP;
     text->backtrace = th_backtrace_begin(text->sched, &text->names);
     th_groups *groups = th_groups_begin(text->sched, text->backtrace, text->calls_max);
+    add_cycles(text);
     th_text_add(text, ",\n \"fiber\": [");
     add_fibers(text, groups);
     th_text_add(text, "],\n ");

@@ -1,4 +1,7 @@
-/* deadlock.c: "Two tasks wait for each other." Each holds the account that the other wants. */
+/*
+ * deadlock.c: "Two tasks wait for each other." Each holds the account that the other wants, while a
+ * timer ticks.
+ */
 #include <thrum.h>
 
 static thrum_mutex savings, current;
@@ -25,6 +28,13 @@ static int spends(void *arg) {
     return moves(&savings, &current);
 }
 
+static int beats(void *arg) {
+    (void)arg;
+    while (thrum_sleep(10000000) == 0) {
+    }
+    return 0;
+}
+
 static int start(void *arg) {
     thrum_handle *saver;
     int result;
@@ -32,7 +42,8 @@ static int start(void *arg) {
     thrum_mutex_init(&savings);
     thrum_mutex_init(&current);
     thrum_barrier_init(&both, 2);
-    int err = thrum_spawn(&saver, saves, NULL);
+    int err = thrum_go(beats, NULL);
+    err = err ? err : thrum_spawn(&saver, saves, NULL);
     if (err == 0) {
         spends(NULL);
         err = thrum_join(saver, &result);

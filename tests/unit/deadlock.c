@@ -71,13 +71,13 @@ static void check_embrace(void *arg, const char *head) {
 TEST(two_fibers_with_two_mutexes_end_the_program) {
     /* The program aborts with the exact line, and with what each fiber waits for. */
     check_embrace(NULL, "thrum: deadlock in scheduler \"knot\": 3 wait, nothing runs, no deadline "
-                        "is pending\n  worker 0 ");
+                        "is pending\n  deadlock: 2 wait ");
 }
 
 TEST(without_workers_as_well) {
     /* The thread that runs everything is one of those that wait. */
     check_embrace("", "thrum: deadlock in scheduler \"knot\": 4 wait, nothing runs, no deadline is "
-                      "pending\n  fiber ");
+                      "pending\n  deadlock: 2 wait ");
     check_dies(embrace_and_abort, "", "of bound thread 0 (");
 }
 
@@ -334,7 +334,7 @@ TEST(a_report_that_cannot_grow_keeps_what_it_has) {
     /* What does not fit is left out; the rest comes when there is memory again. */
     rig r;
     begin_deadlock(&r);
-    atomic_store(&r.fail_at, atomic_load(&r.calls) + 5);
+    atomic_store(&r.fail_at, atomic_load(&r.calls) + 7); /* two are for waits in a circle */
     CHECK_EQ(thrum_sched_unbind(), 0);
     CHECK_REPORTED(1);
     CHECK(atomic_load(&r.refused) <= 1); /* none where no calls are found: nothing grew so often */

@@ -12,6 +12,7 @@
 #include "core/control/settle.h"
 #include "core/fiber/overflow.h"
 #include "core/fiber/stack.h"
+#include "core/inspect/cycle_watch.h"
 #include "core/inspect/deadlock.h"
 #include "core/inspect/dump_signal.h"
 #include "core/inspect/stalls.h"
@@ -265,6 +266,7 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
             th_thread_accompanied();
             th_bench_start(sched);
             th_stalls_start(sched);
+            th_cycle_watch_start(sched);
             *out = sched;
             return 0;
         }
@@ -354,6 +356,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     th_dump_signal_end(sched);
     th_drivers_stop(sched);
     th_stalls_stop(sched);
+    th_cycle_watch_stop(sched);
     end_threads(sched, sched->workers_regular);
     /* External threads have no work left here, but may be on their way in or out. */
     th_external_close(sched);

@@ -160,21 +160,31 @@ static bool is_deadlocked(thrum_sched *sched) {
 
 /* ---- reporting ---- */
 
-static void tell(thrum_sched *sched) {
-    const thrum_config *config = &sched->config;
-    th_text text;
-    th_text_begin(&text, sched);
-    th_report_deadlock(&text, sched);
-    const char *report = th_text_end(&text);
+void th_deadlock_hand_over(th_text *text) {
+    const thrum_config *config = &text->sched->config;
+    const char *report = th_text_end(text);
     if (config->deadlock) {
         config->deadlock(config->hook_ctx, report);
     } else {
         th_os_stderr(report, strlen(report));
     }
-    th_text_free(&text);
     if (config->on_deadlock == THRUM_DEADLOCK_ABORT) {
         th_os_abort();
     }
+}
+
+/* Waits in a circle are told with the others, and not once more by themselves. */
+static void tell(thrum_sched *sched) {
+    th_text text;
+    th_cycles *cycles = th_cycles_find(sched);
+    for (unsigned i = 0; i < th_cycles_count(cycles); i++) {
+        (void)th_cycles_is_new(sched, th_cycles_at(cycles, i).key);
+    }
+    th_text_begin(&text, sched);
+    th_report_deadlock(&text, sched, cycles);
+    th_cycles_end(sched, cycles);
+    th_deadlock_hand_over(&text);
+    th_text_free(&text);
 }
 
 /* With the lock, which is waited for: the thread that has it may have looked too early. */

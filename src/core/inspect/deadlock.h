@@ -9,9 +9,13 @@
 #ifndef TH_DEADLOCK_H
 #define TH_DEADLOCK_H
 
+#include "core/inspect/words.h"
 #include "core/state/worker.h"
 
 /* Each of its functions but `wakes` looks for a deadlock, and reports one that is new. */
 extern const th_watch th_deadlock_watch;
+
+/* Hands a report to the hook or to stderr, and aborts if the config says so. With deadlock_lock. */
+void th_deadlock_hand_over(th_text *text);
 
 #endif

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/inspect/chain.h"
 #include "core/inspect/gauges.h"
 #include "core/ready/external.h"
 
@@ -15,24 +16,6 @@
 
 static const char *plural(uint64_t n, const char *one, const char *many) {
     return n == 1 ? one : many;
-}
-
-/* What the number `worker` means: the numbers above the workers' are those of bound threads. */
-static const char *thread_word(const th_text *text, const th_seen *seen) {
-    return seen->worker < text->sched->workers_count ? "worker" : "bound thread";
-}
-
-/* "fiber 7.1 "reader"": the number of the fiber, and of its run. */
-static void add_who(th_text *text, const th_seen *seen) {
-    if (seen->root) {
-        th_text_add(text, "bound thread %u", seen->worker);
-        return;
-    }
-    th_text_add(text, "fiber %u.%u", (unsigned)(seen->id >> 32), (unsigned)seen->id);
-    if (seen->name[0]) {
-        th_text_add(text, " ");
-        th_text_add_quoted(text, seen->name);
-    }
 }
 
 static void add_holder(th_text *text, uint64_t holder) {
@@ -56,7 +39,7 @@ static void add_object(th_text *text, const th_seen *seen) {
     add_holder(text, seen->holder);
 }
 
-/* " waits for mutex 0x7f..., due in 80 s, since tick 5 of worker 1 (3 ago)", " reads fd 12, ..." */
+/* " waits for mutex 0x7f..., for 3.2 s, since tick 5 of worker 1 (3 ago)", " reads fd 12, ..." */
 static void add_wait(th_text *text, const th_seen *seen) {
     const bool over = seen->state == TH_SEEN_READY;
     if (th_on_is_outside(seen->on)) {
@@ -67,37 +50,12 @@ static void add_wait(th_text *text, const th_seen *seen) {
         add_object(text, seen);
     }
     th_text_add_deadline(text, seen->deadline);
-    th_text_add(text, ", since tick %" PRIu64 " of %s %u (%" PRIu64 " ago)", seen->tick,
-                thread_word(text, seen), seen->worker, seen->ticks);
-    if (seen->tied >= 0 && !seen->root) {
-        th_text_add(text, ", tied to it");
-    }
-}
-
-/* "    at prog+0x1234 (function+0x12)", a line for each call, the innermost first */
-static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
-    unsigned at = 0;
-    unsigned told = 0;
-    const char *call;
-    if (!text->backtrace) {
-        return;
-    }
-    if (th_backtrace_again(text->backtrace, number, seen->calls)) {
-        th_text_add(text, seen->calls ? "    at the same calls as the one above\n" : "");
-        return;
-    }
-    while (told < text->calls_max &&
-           (call = th_backtrace_next(text->backtrace, number, seen->calls, &at, told))) {
-        told++;
-        th_text_add(text, "    at ");
-        th_text_add_plain(text, call);
-        th_text_add(text, "\n");
-    }
+    th_words_since(text, seen);
 }
 
 /* "fiber 7.1 "reader" waits for ..." */
 static void add_fiber(th_text *text, const th_seen *seen) {
-    add_who(text, seen);
+    th_words_who(text, seen);
     switch (seen->state) {
     case TH_SEEN_BLOCKED:
         add_wait(text, seen);
@@ -106,7 +64,7 @@ static void add_fiber(th_text *text, const th_seen *seen) {
         if (seen->root) {
             th_text_add(text, " runs its own code");
         } else {
-            th_text_add(text, " runs on %s %u", thread_word(text, seen), seen->worker);
+            th_text_add(text, " runs on %s %u", th_words_thread_of(text, seen), seen->worker);
         }
         break;
     case TH_SEEN_AWAITS:
@@ -239,7 +197,7 @@ static void add_group(th_text *text, const th_group *group) {
     }
     if (text->backtrace) {
         th_backtrace_recall(text->backtrace, 0, group->words, seen->calls);
-        add_calls(text, seen, 0);
+        th_words_calls(text, seen, 0);
     }
 }
 
@@ -355,7 +313,7 @@ static void add_fibers(th_text *text, thrum_sched *sched) {
             if (lines++ < TH_LINES_MAX) {
                 th_text_add(text, "  ");
                 add_fiber(text, &seen[i]);
-                add_calls(text, &seen[i], i);
+                th_words_calls(text, &seen[i], i);
             }
         }
     }
@@ -450,7 +408,7 @@ static void end(th_text *text, thrum_sched *sched, findings *found) {
     th_code_names_end(&text->names);
 }
 
-void th_report_deadlock(th_text *text, thrum_sched *sched) {
+void th_report_deadlock(th_text *text, thrum_sched *sched, const th_cycles *cycles) {
     findings found;
     begin(text, sched, TH_CALLS_OF_REPORT, &found);
     const uint64_t *states = found.census.states;
@@ -459,12 +417,14 @@ void th_report_deadlock(th_text *text, thrum_sched *sched) {
     th_text_add_quoted(text, sched->name);
     th_text_add(text, ": %" PRIu64 " %s, nothing runs, no deadline is pending\n", waits,
                 plural(waits, "waits", "wait"));
+    th_chains_add(text, cycles);
     add_all(text, sched, &found);
     end(text, sched, &found);
 }
 
 void th_report_dump(th_text *text, thrum_sched *sched) {
     findings found;
+    th_cycles *cycles = th_cycles_find(sched);
     begin(text, sched, TH_CALLS_OF_DUMP, &found);
     const uint64_t *states = found.census.states;
     th_text_add(text, "thrum: scheduler ");
@@ -473,7 +433,9 @@ void th_report_dump(th_text *text, thrum_sched *sched) {
                 states[TH_SEEN_BLOCKED] + states[TH_SEEN_AWAITS], states[TH_SEEN_READY],
                 states[TH_SEEN_RUNNING]);
     add_gauges(text, sched, &found.census);
+    th_chains_add(text, cycles);
     add_all(text, sched, &found);
     th_words_tasks(text, sched);
     end(text, sched, &found);
+    th_cycles_end(sched, cycles);
 }

@@ -8,6 +8,8 @@
 #include "core/wait/cancel.h"
 #include "platform/platform.h"
 #include "thrum/mutex.h"
+#include "thrum/once.h"
+#include "thrum/rwlock.h"
 
 /* Stacks visited before the locks are given up for a moment. */
 #define STACKS_MAX TH_LIMIT(1024u, 4u)
@@ -66,11 +68,18 @@ static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th
     /* relaxed: a figure, of another worker if the fiber is just being resumed there */
     uint64_t now = th_load_relaxed(&worker->xtick);
     seen->ticks = now > seen->tick ? now - seen->tick : 0;
+    /* What is waited for lives until all waits on it have returned. */
     if (seen->on == TH_ON_MUTEX) {
-        /* The mutex lives until all waits on it have returned. */
         const thrum_mutex *mutex = waiter->object;
         /* relaxed: a number that is only printed */
         seen->holder = th_load_relaxed(&mutex->reserved_owner);
+        seen->since = waiter->since_ns;
+    } else if (seen->on == TH_ON_READ || seen->on == TH_ON_WRITE) {
+        const thrum_rwlock *lock = waiter->object;
+        seen->holder = th_load_relaxed(&lock->reserved_owner); /* relaxed: as above */
+    } else if (seen->on == TH_ON_ONCE) {
+        const thrum_once *once = waiter->object;
+        seen->holder = th_load_relaxed(&once->reserved_owner); /* relaxed: as above */
     } else if (seen->on == TH_ON_JOIN) {
         copy_name(seen->joined, sizeof seen->joined, ((const thrum_handle *)waiter->object)->name);
     } else {
@@ -196,4 +205,15 @@ TH_NO_TSAN unsigned th_snapshot_some(th_snapshot *snapshot, th_seen seen[], unsi
         th_cancel_let_go();
     }
     return v.count;
+}
+
+TH_NO_TSAN bool th_snapshot_one(th_snapshot *snapshot, const th_fiber *fiber,
+                                const th_waiter *waiter, th_seen *out) {
+    view v = {snapshot, out, 0, 1};
+    th_cancel_hold();
+    /* relaxed: whether it is the same; what is read of it is acquired in see */
+    bool waits = th_load_relaxed(&fiber->xblocked) == waiter && see(&v, fiber, &fiber->stack) &&
+                 out->state == TH_SEEN_BLOCKED;
+    th_cancel_let_go();
+    return waits;
 }

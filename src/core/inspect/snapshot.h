@@ -30,7 +30,9 @@ typedef struct th_seen {
     th_seen_state state;
     th_on on;           /* blocked or woken: the kind of thing that it waits, or waited, for */
     const void *object; /* of a wait: the thing; not to be dereferenced */
-    uint64_t holder;    /* of a wait for a mutex: its owner, as th_self_id, or 0 */
+    uint64_t holder;    /* of a wait for a mutex, a rwlock or a once: its owner, as th_self_id, or
+                           0: there is none, or not one alone */
+    int64_t since;      /* of a wait for a mutex: the time at which it began; else 0: unknown */
     int64_t deadline;   /* of a wait: its deadline, or TH_FOREVER */
     uint64_t tick;      /* of a wait: the tick of `worker` at which it began */
     uint64_t ticks;     /* of a wait: ticks of `worker` since then */
@@ -68,6 +70,12 @@ void th_snapshot_begin(th_snapshot *snapshot, thrum_sched *sched);
  * at a time, and the i'th has number i there until the next call.
  */
 unsigned th_snapshot_some(th_snapshot *snapshot, th_seen seen[], unsigned max);
+/*
+ * One fiber, or a bound thread's home, that has been seen to wait, as number 0; false: it is in
+ * that wait no more.
+ */
+bool th_snapshot_one(th_snapshot *snapshot, const th_fiber *fiber, const th_waiter *waiter,
+                     th_seen *out);
 void th_snapshot_end(th_snapshot *snapshot);
 
 #endif

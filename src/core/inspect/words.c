@@ -160,6 +160,57 @@ const char *th_on_name(th_on on) {
     return (unsigned)on < TH_ON_KINDS ? names[on] : names[TH_ON_NOTHING];
 }
 
+/* ---- fibers ---- */
+
+const char *th_words_thread_of(const th_text *text, const th_seen *seen) {
+    return seen->worker < text->sched->workers_count ? "worker" : "bound thread";
+}
+
+void th_words_who(th_text *text, const th_seen *seen) {
+    if (seen->root) {
+        th_text_add(text, "bound thread %u", seen->worker);
+        return;
+    }
+    th_text_add(text, "fiber %u.%u", (unsigned)(seen->id >> 32), (unsigned)seen->id);
+    if (seen->name[0]) {
+        th_text_add(text, " ");
+        th_text_add_quoted(text, seen->name);
+    }
+}
+
+void th_words_since(th_text *text, const th_seen *seen) {
+    if (seen->since) {
+        const int64_t now = th_os_now();
+        th_text_add(text, ", for ");
+        th_text_add_duration(text, now > seen->since ? (uint64_t)(now - seen->since) : 0);
+    }
+    th_text_add(text, ", since tick %" PRIu64 " of %s %u (%" PRIu64 " ago)", seen->tick,
+                th_words_thread_of(text, seen), seen->worker, seen->ticks);
+    if (seen->tied >= 0 && !seen->root) {
+        th_text_add(text, ", tied to it");
+    }
+}
+
+void th_words_calls(th_text *text, const th_seen *seen, unsigned number) {
+    unsigned at = 0;
+    unsigned told = 0;
+    const char *call;
+    if (!text->backtrace) {
+        return;
+    }
+    if (th_backtrace_again(text->backtrace, number, seen->calls)) {
+        th_text_add(text, seen->calls ? "    at the same calls as the one above\n" : "");
+        return;
+    }
+    while (told < text->calls_max &&
+           (call = th_backtrace_next(text->backtrace, number, seen->calls, &at, told))) {
+        told++;
+        th_text_add(text, "    at ");
+        th_text_add_plain(text, call);
+        th_text_add(text, "\n");
+    }
+}
+
 /* ---- the world outside ---- */
 
 /* "reads", "accepts": what a wait for a descriptor does with it. */

@@ -50,6 +50,18 @@ const char *th_on_name(th_on on);
 /* More tasks than this are not listed one by one. */
 #define TH_LINES_MAX TH_LIMIT(10000u, 4u)
 
+/* What the number `worker` means: the numbers above the workers' are those of bound threads. */
+const char *th_words_thread_of(const th_text *text, const th_seen *seen);
+
+/* "fiber 7.1 "reader"": the number of the fiber, and of its run; "bound thread 4". */
+void th_words_who(th_text *text, const th_seen *seen);
+
+/* ", for 3.2 s, since tick 5 of worker 1 (3 ago)": the time only where it is known. */
+void th_words_since(th_text *text, const th_seen *seen);
+
+/* "    at prog+0x1234 (function+0x12)", a line for each call, the innermost first. */
+void th_words_calls(th_text *text, const th_seen *seen, unsigned number);
+
 /* " reads fd 12, tcp 127.0.0.1:80 from 127.0.0.1:5012": a wait for the world outside. */
 void th_words_world(th_text *text, const th_seen *seen);
 

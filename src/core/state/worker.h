@@ -13,6 +13,7 @@
 #include "core/state/activity.h"
 #include "core/state/bench_state.h"
 #include "core/state/counters.h"
+#include "core/state/cycle_state.h"
 #include "core/state/driver.h"
 #include "core/state/external_state.h"
 #include "core/state/fiber_state.h"
@@ -355,9 +356,11 @@ struct thrum_sched {
     th_stalls stalls;
 
     const th_watch *watch;   /* constant: the deadlock detector; NULL: deadlocks are not reported */
-    th_lock deadlock_lock;   /* protects the next two */
+    th_lock deadlock_lock;   /* protects the next three */
     uint64_t deadlock_began; /* the work that had begun when the last deadlock was found */
-    uint64_t deadlock_resumes; /* the number of times that bound threads had gone on by then */
+    uint64_t deadlock_resumes;  /* the number of times that bound threads had gone on by then */
+    th_cycles_told cycles_told; /* waits in a circle that were reported */
+    th_cycle_watcher cycle_watcher;
 
     th_slab *go_slab;
     th_slab *spawn_slab;

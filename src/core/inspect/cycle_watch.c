@@ -1,0 +1,119 @@
+/*
+ * cycle_watch.c: see cycle_watch.h.
+ */
+#include "core/inspect/cycle_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "core/inspect/chain.h"
+#include "core/inspect/deadlock.h"
+#include "core/ready/quiesce_sum.h"
+#include "platform/platform.h"
+
+/* The time between two looks; in the simulator there is no watcher. */
+#define INTERVAL_NS TH_LIMIT(500000000ll, 0ll)
+
+/* A look is followed by a rest of as many times its own length, if that is longer. */
+#define RESTS 20
+
+/* Looks that are left out in a row while no work begins: bound threads wait uncounted. */
+#define SKIPS_MAX 3u
+
+/* What the watcher remembers from one look to the next. */
+typedef struct memory {
+    th_activity activity;
+    unsigned skips;
+    unsigned count;               /* cycles of the last look */
+    uint64_t keys[TH_CYCLES_MAX]; /* their keys */
+} memory;
+
+static bool was_there(const memory *m, uint64_t key) {
+    for (unsigned i = 0; i < m->count; i++) {
+        if (m->keys[i] == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reports come one at a time, with the lock. */
+static void tell(thrum_sched *sched, const th_cycles *cycles, unsigned i) {
+    th_lock_acquire(&sched->deadlock_lock);
+    if (th_cycles_is_new(sched, th_cycles_at(cycles, i).key)) {
+        th_text text;
+        th_text_begin(&text, sched);
+        th_report_cycle(&text, cycles, i);
+        th_deadlock_hand_over(&text);
+        th_text_free(&text);
+    }
+    th_lock_release(&sched->deadlock_lock);
+}
+
+/* A cycle is told when two looks have seen it: a cancel that has begun may end it meanwhile. */
+static void look(thrum_sched *sched, memory *m) {
+    th_cycles *cycles = th_cycles_find(sched);
+    memory now = {.activity = m->activity, .count = th_cycles_count(cycles)};
+    for (unsigned i = 0; i < now.count; i++) {
+        now.keys[i] = th_cycles_at(cycles, i).key;
+        if (was_there(m, now.keys[i])) {
+            tell(sched, cycles, i);
+        }
+    }
+    th_cycles_end(sched, cycles);
+    *m = now;
+}
+
+/* Whether anything may have begun to wait since the last look. */
+static bool is_worth_it(thrum_sched *sched, memory *m) {
+    th_activity activity;
+    th_quiesce_sum(sched, &activity);
+    const bool same = activity.xcreated == m->activity.xcreated &&
+                      activity.xreadied == m->activity.xreadied &&
+                      activity.xsuspended == m->activity.xsuspended;
+    m->activity = activity;
+    m->skips = same ? m->skips + 1 : 0;
+    return !same || m->count || m->skips > SKIPS_MAX;
+}
+
+static void watch(void *arg) {
+    thrum_sched *sched = arg;
+    uint32_t *xends = &sched->cycle_watcher.xends;
+    memory m = {.skips = SKIPS_MAX};
+    th_os_thread_reports();
+    for (;;) {
+        const int64_t began = th_os_now();
+        if (is_worth_it(sched, &m)) {
+            look(sched, &m);
+        }
+        const int64_t now = th_os_now();
+        const int64_t rest = RESTS * (now - began);
+        const int64_t until = now + (rest > INTERVAL_NS ? rest : INTERVAL_NS);
+        /* relaxed: what the stopper did before it is of no interest here */
+        while (!th_load_relaxed(xends) && th_os_futex_wait(xends, 0, until) != -ETIMEDOUT) {
+        }
+        if (th_load_relaxed(xends)) { /* relaxed: as above */
+            return;
+        }
+    }
+}
+
+void th_cycle_watch_start(thrum_sched *sched) {
+    th_cycle_watcher *watcher = &sched->cycle_watcher;
+    char name[24]; /* the system keeps 15 bytes of it */
+    if (!sched->watch || !INTERVAL_NS) {
+        return;
+    }
+    snprintf(name, sizeof name, "%.*s/cycles", (int)th_text_cut(sched->name, 8), sched->name);
+    watcher->watched = th_os_thread_start(&watcher->thread, name, watch, sched) == 0;
+}
+
+void th_cycle_watch_stop(thrum_sched *sched) {
+    th_cycle_watcher *watcher = &sched->cycle_watcher;
+    if (watcher->watched) {
+        th_store_relaxed(&watcher->xends, 1u); /* relaxed: see watch */
+        th_os_futex_wake(&watcher->xends, 1);
+        th_os_thread_join(watcher->thread);
+    }
+}

@@ -1,0 +1,38 @@
+/*
+ * edge.h: what one wait depends on, where that is known to be one owner's doing: the edges among
+ * which cycles are looked for (cycle.h). core/inspect/CYCLES.md has the argument.
+ */
+#ifndef TH_EDGE_H
+#define TH_EDGE_H
+
+#include "core/fiber/stack.h"
+#include "core/state/waiter_state.h"
+#include "core/state/worker.h"
+
+/*
+ * A wait that neither a deadline nor a cancel under way will end, of a fiber or a bound thread. Of
+ * `holder`, `runner` and the scope one tells what it depends on, by `on`.
+ */
+typedef struct th_edge {
+    const th_fiber *fiber; /* a bound thread: its home */
+    const th_waiter *waiter;
+    uint64_t id;            /* the waiter's number as an owner (th_self_id) */
+    uint64_t tick;          /* the tick of its worker at which the wait began */
+    th_on on;               /* a mutex, a rwlock, a once, a task's end, or a scope */
+    const void *object;     /* the thing; not to be dereferenced */
+    uint64_t holder;        /* the number of the thing's owner, or 0 */
+    const th_fiber *runner; /* of a wait for a task's end: the fiber on which it runs, or NULL */
+    const void *child_of;   /* the scope of which the waiter's own task is a child, or NULL */
+    bool can_cancel;        /* thrum_cancel would end the wait */
+} th_edge;
+
+/*
+ * What the fiber's wait depends on; false: it is in no such wait. With th_cancel_lock, between the
+ * beginning and the end of a snapshot that holds fibers (th_snapshot.held).
+ */
+bool th_edge_see(const th_fiber *fiber, th_edge *out);
+
+/* Whether the wait of `a` ends only by what the task, or thread, of `b` does: not of the same. */
+bool th_edge_leads(const th_edge *a, const th_edge *b);
+
+#endif
