@@ -219,6 +219,25 @@ typedef struct thrum_config {
      * or -ENOMEM when there is no thread.
      */
     int dump_signal;
+
+    /*
+     * The flight recorder: a trace (trace.h) that is on from the start, and keeps the latest 32767
+     * events of each worker. It is written to a file, for thrum-timeline: at the dump signal; at
+     * the report of a stall, once in ten seconds at most; and when the program is about to end by
+     * SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT (a misuse, a stack overflow and abort are among
+     * these). Then one line on stderr says by which signal, at which address, on which worker, and
+     * the task's number, name and function; functions are told as places in their files
+     * (thrum-names), and the program ends as it would have. Where the program has a handler of its
+     * own for such a signal, that is called, and nothing is told. Each writing replaces the file,
+     * and one line on stderr says where it is. The handlers stay until the process ends; without a
+     * scheduler that is recorded they tell nothing. thrum_trace_stop turns the trace off as any
+     * other. Sixteen schedulers of a process have a file at a time; the second is "FILE.2", or
+     * "thrum-PID-2.trace.json".
+     */
+    bool trace;             /* THRUM_TRACE: off, on; default off */
+    const char *trace_file; /* THRUM_TRACE_FILE: the file's name, 900 bytes at most; copied at the
+                               start; NULL, the default: "thrum-PID.trace.json", where the program
+                               is when it is written */
 } thrum_config;
 
 /*

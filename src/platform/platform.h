@@ -253,6 +253,15 @@ typedef struct th_os_span {
 } th_os_span;
 unsigned th_os_code_spans(th_os_span spans[], unsigned max);
 
+/* The files that have code at present: fills in up to `max`, and returns how many there are. */
+typedef struct th_os_module {
+    uintptr_t low; /* where it lies in memory */
+    uintptr_t high;
+    uintptr_t base; /* less this, an address is a place in the file */
+    char file[64];  /* the last part of the file's path */
+} th_os_module;
+unsigned th_os_modules(th_os_module modules[], unsigned max);
+
 /*
  * Called around a fork of the process (by th_os_at_fork): no thread is in one of these three
  * meanwhile, so the loader's lock is not held in the child because of them.
@@ -329,6 +338,29 @@ typedef bool (*th_os_fault_fn)(uintptr_t address);
  * know go on to the handler that was there before, as if this one did not exist.
  */
 int th_os_fault_catch(th_os_fault_fn ask);
+
+/*
+ * Called in the handler of a signal that is about to end the process: a fault, or an abort; once in
+ * a process. `signal` is its name; `address` is NULL where it tells of none. The process then ends
+ * by the same signal, as if nothing had been called.
+ */
+typedef void (*th_os_crash_fn)(const char *signal, const uintptr_t *address);
+
+/*
+ * Installs the handler of SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT where the program has none,
+ * once for the process. A handler of the program's, from before or later, stays, and what it
+ * handles is no crash.
+ */
+void th_os_crash_catch(th_os_crash_fn tell);
+
+/*
+ * A file that is written for later: made anew, for its owner alone, no link is followed. Signal
+ * handlers may call these. The open returns a descriptor or a negative errno code. The close gives
+ * the file the name `to`, or removes it when that is NULL. False: the system refused.
+ */
+int th_os_record_open(const char *path);
+bool th_os_record_write(int fd, const char *bytes, size_t length);
+bool th_os_record_close(int fd, const char *path, const char *to);
 
 /* Called around a fork of the process (by th_os_at_fork): no thread installs it meanwhile. */
 void th_os_fault_lock(void);

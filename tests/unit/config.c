@@ -33,6 +33,8 @@ static const char *const variables[] = {
     "THRUM_STALL_MS",
     "THRUM_STALL_SIGNAL",
     "THRUM_DUMP",
+    "THRUM_TRACE",
+    "THRUM_TRACE_FILE",
 };
 
 static void clear_environment(void) {
@@ -91,6 +93,8 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->stall_ms, b->stall_ms);
     CHECK_EQ(a->stall_signal, b->stall_signal);
     CHECK_EQ(a->dump_signal, b->dump_signal);
+    CHECK_EQ(a->trace, b->trace);
+    CHECK(a->trace_file == b->trace_file);
 }
 
 TEST(defaults_are_those_of_the_header) {
@@ -131,6 +135,8 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.stall_signal, THRUM_SIGNAL_AUTO);
     CHECK(c.stall == NULL);
     CHECK_EQ(c.dump_signal, 0);
+    CHECK(!c.trace);
+    CHECK(c.trace_file == NULL);
 }
 
 TEST(environment_overrides_each_field) {
@@ -190,6 +196,8 @@ TEST(environment_names_the_signal_for_dumps) {
     CHECK_EQ(with("THRUM_DUMP", "12").dump_signal, 12);
     CHECK_EQ(with("THRUM_DUMP", "0").dump_signal, 0);
     CHECK_EQ(with("THRUM_DUMP", "off").dump_signal, 0);
+    CHECK(with("THRUM_TRACE", "on").trace);
+    CHECK(!with("THRUM_TRACE", "off").trace);
 }
 
 TEST(environment_leaves_the_other_fields) {
@@ -260,6 +268,8 @@ static const struct {
     {"THRUM_BLOCKING_KEEPALIVE_MS", "9223372036854775807"}, /* past the end of time */
     {"THRUM_DUMP", ""},
     {"THRUM_DUMP", "quit"},
+    {"THRUM_TRACE", "1"},
+    {"THRUM_TRACE_FILE", ""},
     {"THRUM_DUMP", "65"},
     {"THRUM_DUMP", "-3"},
     {"THRUM_DUMP", "9"}, /* it cannot be caught */

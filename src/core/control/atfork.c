@@ -11,6 +11,7 @@
 #include "core/control/atfork.h"
 
 #include "core/inspect/dump_signal.h"
+#include "core/inspect/recorder.h"
 #include "core/ready/external.h"
 #include "core/ready/fork_slots.h"
 #include "core/state/caught.h"
@@ -94,6 +95,7 @@ static void in_child(void) {
     orphan();
     th_lock_release(&th_caught_lock); /* those that have caught signals let go of them now */
     th_dump_signal_in_child();
+    th_recorder_in_child();
     for (unsigned i = 0; i < HIGHER_MAX && xin_child[i]; i++) {
         xin_child[i]();
     }

@@ -15,6 +15,7 @@
 #include "core/inspect/cycle_watch.h"
 #include "core/inspect/deadlock.h"
 #include "core/inspect/dump_signal.h"
+#include "core/inspect/recorder.h"
 #include "core/inspect/stalls.h"
 #include "core/ready/external.h"
 #include "core/ready/policy.h"
@@ -261,7 +262,8 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
         unsigned started;
         int refused; /* what the system says of the signal, or of the thread for dumps */
         result = start_threads(sched, &started);
-        refused = result ? 0 : th_dump_signal_begin(sched);
+        refused = result ? 0 : th_recorder_begin(sched);
+        refused = result || refused ? refused : th_dump_signal_begin(sched);
         if (!result && !refused) {
             th_thread_accompanied();
             th_bench_start(sched);
@@ -270,6 +272,7 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
             *out = sched;
             return 0;
         }
+        th_recorder_end(sched);
         end_threads(sched, started);
         th_external_close(sched);
         sched_free(sched);
@@ -358,6 +361,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     th_stalls_stop(sched);
     th_cycle_watch_stop(sched);
     end_threads(sched, sched->workers_regular);
+    th_recorder_end(sched);
     /* External threads have no work left here, but may be on their way in or out. */
     th_external_close(sched);
     sched_free(sched);

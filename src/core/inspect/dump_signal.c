@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/inspect/recorder.h"
 #include "core/inspect/report.h"
 #include "core/state/caught.h"
 #include "platform/platform.h"
@@ -66,6 +67,7 @@ static void dump_those_asked(void) {
         if (came != sched->asked_told) {
             sched->asked_told = came;
             dump(sched);
+            th_recorder_write(sched);
         }
     }
 }

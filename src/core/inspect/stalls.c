@@ -11,6 +11,7 @@
 #include "base/annotate.h"
 #include "base/text.h"
 #include "core/inspect/gauges.h"
+#include "core/inspect/recorder.h"
 #include "core/inspect/words.h"
 #include "core/ready/fork_slots.h"
 #include "core/state/parkword.h"
@@ -286,6 +287,7 @@ static void tell(thrum_sched *sched, th_stall *stall) {
     th_code_names_end(&text.names);
     hand_over(sched, text.bytes ? text.bytes : "thrum: stall; no memory for the report\n");
     th_text_free(&text);
+    th_recorder_write_stall(sched);
 }
 
 /* ---- looking ---- */

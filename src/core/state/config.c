@@ -99,6 +99,13 @@ static void env_signal(const char *name, int *field) {
     }
 }
 
+static void env_text(const char *name, size_t max, const char **field) {
+    const char *text = th_os_env(name);
+    if (text && text[0] && strnlen(text, max + 1) <= max) {
+        *field = text;
+    }
+}
+
 static void from_environment(thrum_config *c) {
     static const char *const policies[] = {"sharded", "fifo", "global"};
     static const char *const locals[] = {"lockfree", "mutex"};
@@ -106,6 +113,7 @@ static void from_environment(thrum_config *c) {
     static const char *const batches[] = {"batch", "one"};
     static const char *const deadlocks[] = {"off", "report", "abort"};
     static const char *const affinities[] = {"none", "one", "any", "cache"};
+    static const char *const switches[] = {"off", "on"};
     static const char *const guards[] = {"auto", "madvise", "mprotect", "canary"};
     /* 0 is refused: a program that joins, and was not written for 0 workers, would never end */
     env_unsigned("THRUM_WORKERS", 1, THRUM_WORKERS_MAX, &c->workers);
@@ -145,6 +153,9 @@ static void from_environment(thrum_config *c) {
     env_unsigned("THRUM_STALL_SIGNAL", 0, 64, &c->stall_signal);
     env_time("THRUM_BLOCKING_KEEPALIVE_MS", 1000000, &c->blocking_keepalive);
     env_signal("THRUM_DUMP", &c->dump_signal);
+    unsigned traced = env_word("THRUM_TRACE", switches, 2, c->trace);
+    c->trace = traced != 0;
+    env_text("THRUM_TRACE_FILE", TH_TRACE_FILE_MAX, &c->trace_file);
 }
 
 void thrum_config_init(thrum_config *config) {

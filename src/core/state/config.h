@@ -6,6 +6,8 @@
 
 #include "thrum/config.h"
 
+#define TH_TRACE_FILE_MAX 900u /* bytes of trace_file */
+
 /*
  * Checks every field and makes the values final: counts resolved, sizes rounded, hooks filled in.
  * Returns 0 or -EINVAL.

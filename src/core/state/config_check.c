@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/state/config.h"
 #include "core/state/stack_state.h"
 #include "platform/platform.h"
 #include "thrum/config.h"
@@ -102,6 +103,9 @@ static int check_numbers(const thrum_config *c, char *text, size_t size) {
         return refuse(text, size,
                       "dump_signal is %d: it must be 0, or a signal that can ask for something",
                       c->dump_signal);
+    }
+    if (c->trace_file && strnlen(c->trace_file, TH_TRACE_FILE_MAX + 1) > TH_TRACE_FILE_MAX) {
+        return refuse(text, size, "trace_file is longer than %u bytes", TH_TRACE_FILE_MAX);
     }
     if (c->local_capacity & (c->local_capacity - 1)) {
         return refuse(text, size, "local_capacity is %u: it must be a power of two from 2 to 32768",

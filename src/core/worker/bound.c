@@ -214,7 +214,8 @@ static void give_back(th_worker *worker) {
  * and end here.
  */
 static TH_NO_TSAN void thread_enters(th_worker *worker) {
-    if (worker->sched->config.catch_overflow && th_os_fault_thread_enter(&worker->altstack)) {
+    const thrum_config *config = &worker->sched->config;
+    if ((config->catch_overflow || config->trace) && th_os_fault_thread_enter(&worker->altstack)) {
         worker->altstack = NULL; /* an overflow is then not reported by name */
     }
     worker->errno_at = th_os_errno_at();

@@ -96,7 +96,7 @@ void th_worker_main(void *arg) {
     th_thread *thread = th_thread_self();
     const thrum_config *config = &sched->config;
     const int probe = sched->stalls.signal;
-    if (config->catch_overflow || probe > 0) {
+    if (config->catch_overflow || config->trace || probe > 0) {
         if (th_os_fault_thread_enter(&worker->altstack)) {
             worker->altstack = NULL; /* overflows are not reported by name, stalls without calls */
         } else if (probe > 0) {

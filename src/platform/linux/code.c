@@ -355,3 +355,38 @@ unsigned th_os_code_spans(th_os_span spans[], unsigned max) {
 }
 
 #endif
+
+/* ---- all modules ---- */
+
+typedef struct listing {
+    th_os_module *modules;
+    unsigned count;
+    unsigned max;
+} listing;
+
+static int list_module(struct dl_phdr_info *module, size_t size, void *ctx) {
+    listing *all = ctx;
+    th_os_module *out = &all->modules[all->count];
+    (void)size;
+    if (all->count == all->max) {
+        return 1;
+    }
+    *out = (th_os_module){.low = UINTPTR_MAX, .base = module->dlpi_addr};
+    for (unsigned i = 0; i < module->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &module->dlpi_phdr[i];
+        const uintptr_t low = module->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD) {
+            out->low = low < out->low ? low : out->low;
+            out->high = low + part->p_memsz > out->high ? low + part->p_memsz : out->high;
+        }
+    }
+    strncpy(out->file, file_of(module), sizeof out->file - 1);
+    all->count++;
+    return 0;
+}
+
+unsigned th_os_modules(th_os_module modules[], unsigned max) {
+    listing all = {.modules = modules, .max = max};
+    walk(list_module, &all);
+    return all.count;
+}

@@ -1,11 +1,16 @@
 /*
- * fault.c: SIGSEGV and SIGBUS, for the report of a stack that overflowed.
+ * fault.c: SIGSEGV and SIGBUS, for the report of a stack that overflowed; these and the others by
+ * which a program crashes, for what is to be told then.
  *
  * The library's handler runs on the alternate stack and asks core whether it knows the address. If
  * not, it behaves as if it were not there: the action that was installed before is carried out as
  * the kernel would have done it, with two exceptions. A previous handler that did not ask for an
  * alternate stack runs on it nevertheless, and the mask of this handler holds until the previous
  * one's is set.
+ *
+ * A crash is told where the action from before is the default one: so a handler of the program's,
+ * which may go on, is never disturbed. Then that action is put back and the signal comes again, so
+ * a core shows the place of the fault.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -24,27 +29,62 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
-static const int signals[2] = {SIGSEGV, SIGBUS};
+#define SIGNALS 5
+#define FAULTS 2 /* those of them by which an overflow shows */
+#define PATIENCE                                                                                   \
+    5000000000 /* ns that a second thread's crash waits for what is told of the first */
+
+static const int signals[SIGNALS] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+static const char *const names[SIGNALS] = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"};
 static struct sigaction
-    previous[2];           /* written under install_lock before the handler is installed */
-static uint32_t xspent[2]; /* 1: the previous handler was to run only once, and has run */
+    previous[SIGNALS];           /* written under install_lock before the handler is installed */
+static uint32_t xspent[SIGNALS]; /* 1: the previous handler was to run only once, and has run */
 static th_os_fault_fn xask;
-static bool installed; /* protected by install_lock */
+static th_os_crash_fn xtell;
+static uint32_t xcrashed;       /* the thread that tells of a crash, or has; 0: none */
+static bool installed[SIGNALS]; /* protected by install_lock */
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void pass_on(int index, siginfo_t *info, void *ucontext);
 
 static void handle(int signal, siginfo_t *info, void *ucontext) {
     int saved = th_os_errno_get();
+    int index = 0;
+    while (index < SIGNALS - 1 && signals[index] != signal)
+        index++;
     /* Codes above 0 come from the kernel; SI_KERNEL is a fault whose address it does not know. */
-    if (info->si_code > 0 && info->si_code != SI_KERNEL) {
+    if (index < FAULTS && info->si_code > 0 && info->si_code != SI_KERNEL) {
         th_os_fault_fn ask =
             th_load_acquire(&xask); /* pairs: th_os_fault_catch; the function's data */
         if (ask != NULL && ask((uintptr_t)info->si_addr))
             th_os_abort();
     }
     th_os_errno_set(saved);
-    pass_on(signal == signals[1], info, ucontext);
+    pass_on(index, info, ucontext);
+}
+
+/*
+ * Tells of a crash, if that is wanted. A thread that crashes while it tells goes on to its end; one
+ * that crashes beside it waits, since its own end would be that of the process.
+ */
+static void tell_crash(int index, const siginfo_t *info) {
+    th_os_crash_fn tell = th_load_acquire(&xtell); /* pairs: th_os_crash_catch; what it reads */
+    uint32_t self = (uint32_t)syscall(SYS_gettid);
+    uint32_t first = 0;
+    if (tell == NULL)
+        return;
+    /* relaxed: only who is first counts */
+    if (!th_cas_relaxed(&xcrashed, &first, self)) {
+        if (first != self) {
+            int64_t until = th_os_now() + PATIENCE;
+            while (th_os_futex_wait(&xcrashed, first, until) == -EINTR) {
+            }
+        }
+        return;
+    }
+    bool known = index < SIGNALS - 1 && info->si_code > 0 && info->si_code != SI_KERNEL;
+    uintptr_t address = (uintptr_t)info->si_addr;
+    tell(names[index], known ? &address : NULL);
 }
 
 /*
@@ -67,6 +107,7 @@ static void pass_on(int index, siginfo_t *info, void *ucontext) {
     if ((old.sa_flags & (int)SA_RESETHAND) && th_xchg_relaxed(&xspent[index], 1) != 0)
         old.sa_handler = SIG_DFL;
     if (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN) {
+        tell_crash(index, info);
         /* The fault repeats on return; the kernel then kills the process, also if it is ignored. */
         give_back(signal, &old, info); /* GCOVR_EXCL_LINE: as give_back */
         return;                        /* GCOVR_EXCL_LINE: likewise */
@@ -92,23 +133,44 @@ void th_os_fault_unlock(void) {
     pthread_mutex_unlock(&install_lock);
 }
 
+/* With the lock. Installs the handler over what was there, or only over the default action. */
+static int install(int index, bool over_any) {
+    struct sigaction ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction now;
+    if (installed[index])
+        return 0;
+    sigemptyset(&ours.sa_mask);
+    if (sigaction(signals[index], NULL, &now) != 0)
+        return -th_os_errno_get();
+    if (!over_any && ((now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL))
+        return 0;
+    previous[index] = now; /* it must be known before the handler can run */
+    if (sigaction(signals[index], &ours, NULL) != 0)
+        return -th_os_errno_get();
+    installed[index] = true;
+    return 0;
+}
+
 int th_os_fault_catch(th_os_fault_fn ask) {
     int code = 0;
     int saved = th_os_errno_get();
     pthread_mutex_lock(&install_lock);
     th_store_release(&xask, ask); /* pairs: handle; whatever the function reads */
-    for (int i = 0; i < 2 && !installed && code == 0; i++) {
-        struct sigaction ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-        sigemptyset(&ours.sa_mask);
-        /* The previous action must be known before the handler can run. */
-        if (sigaction(signals[i], NULL, &previous[i]) != 0 ||
-            sigaction(signals[i], &ours, NULL) != 0)
-            code = -th_os_errno_get();
-    }
-    installed = installed || code == 0;
+    for (int i = 0; i < FAULTS && code == 0; i++)
+        code = install(i, true);
     pthread_mutex_unlock(&install_lock);
     th_os_errno_set(saved);
     return code;
+}
+
+void th_os_crash_catch(th_os_crash_fn tell) {
+    int saved = th_os_errno_get();
+    pthread_mutex_lock(&install_lock);
+    th_store_release(&xtell, tell); /* pairs: tell_crash; whatever the function reads */
+    for (int i = 0; i < SIGNALS; i++)
+        (void)install(i, false);
+    pthread_mutex_unlock(&install_lock);
+    th_os_errno_set(saved);
 }
 
 /* Room for the kernel's frame with all vector registers, a report, and a previous handler. */

@@ -84,6 +84,35 @@ int th_os_fault_catch(th_os_fault_fn ask) {
     return 0;
 }
 
+void th_os_crash_catch(th_os_crash_fn tell) {
+    (void)tell;
+}
+
+unsigned th_os_modules(th_os_module modules[], unsigned max) {
+    (void)modules;
+    (void)max;
+    return 0;
+}
+
+int th_os_record_open(const char *path) {
+    (void)path;
+    return -1; /* worlds record nothing */
+}
+
+bool th_os_record_write(int fd, const char *bytes, size_t length) {
+    (void)fd;
+    (void)bytes;
+    (void)length;
+    return false;
+}
+
+bool th_os_record_close(int fd, const char *path, const char *to) {
+    (void)fd;
+    (void)path;
+    (void)to;
+    return false;
+}
+
 int th_os_fault_thread_enter(void **altstack) {
     *altstack = NULL;
     return 0;
