@@ -115,6 +115,14 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND THRUM_PYTHON)
   set_tests_properties(house/thrum_names PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
+if(THRUM_SHARED)
+  set(probes none)
+  if(THRUM_USDT AND THRUM_HAS_SDT)
+    set(probes wanted)
+  endif()
+  house_test(probes ${CMAKE_CURRENT_SOURCE_DIR}/debug/probes.py $<TARGET_FILE:thrum> ${probes})
+endif()
+
 # What docs/guide/debugging.md shows is what its programs print.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND THRUM_PYTHON AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   house_test(questions ${THRUM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/questions/questions.py

@@ -4,6 +4,7 @@
 #include "core/ready/waiter.h"
 
 #include "base/annotate.h"
+#include "base/usdt.h"
 #include "core/ready/external.h"
 #include "core/ready/submit.h"
 #include "core/state/worker.h"
@@ -121,6 +122,7 @@ TH_NO_TSAN void th_ready_on(th_worker *worker, th_fiber *fiber, unsigned hint) {
 }
 
 void th_ready(th_fiber *fiber) {
+    TH_USDT1(wake, fiber);
     thrum_sched *sched = fiber->sched;
     th_worker *worker = th_here();
     if (th_likely(worker && worker->sched == sched)) {

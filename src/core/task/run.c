@@ -8,6 +8,7 @@
 
 #include "base/annotate.h"
 #include "base/check.h"
+#include "base/usdt.h"
 #include "core/fiber/fiber.h"
 #include "core/fiber/reclaim.h"
 #include "core/ready/fork_slots.h"
@@ -72,6 +73,7 @@ static TH_NO_TSAN int run_go(th_fiber *fiber, th_go *go) {
     void *arg = go->arg;
     begin(fiber, go);
     th_enter(fiber->worker);
+    TH_USDT2(run, fiber, fn);
     th_slab_put(&fiber->worker->go, go); /* put back while it is in the cache */
     th_leave(fiber->worker);
     return fn(arg);
@@ -90,6 +92,7 @@ static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
     }
     begin(fiber, handle);
     th_handle_runs(handle, fiber);
+    TH_USDT2(run, fiber, handle->fn);
     int result = handle->fn(handle->arg);
     undo(fiber, result);
     th_handle_runs(handle, NULL);
@@ -106,6 +109,7 @@ static TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task) {
     }
     begin(fiber, task);
     thrum_task_fn fn = th_task_take(task, &arg, fiber->run_id);
+    TH_USDT2(run, fiber, fn);
     fn(task, arg); /* from here on the task is touched only if its body posted it again */
     if (th_unlikely(fiber->repost)) {
         th_tsan_release(task);
@@ -121,6 +125,7 @@ static TH_NO_TSAN void run_serial(th_fiber *fiber, thrum_task *task) {
     }
     begin(fiber, task);
     thrum_task_fn fn = th_task_take_serial(task, &arg, fiber->run_id);
+    TH_USDT2(run, fiber, fn);
     fn(task, arg);
     th_tsan_release(task);
     fiber->repost = true;

@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "base/usdt.h"
 #include "core/fiber/stack.h"
 #include "core/ready/external.h"
 #include "core/ready/submit.h"
@@ -33,6 +34,7 @@ int thrum_go(thrum_fn fn, void *arg) {
         return -ENOMEM;
     }
     *go = (th_go){.work = {.kind = TH_WORK_GO, .worker = -1}, .fn = fn, .arg = arg};
+    TH_USDT2(spawn, fn, arg);
     th_publish(worker, go);
     th_activity_began(&worker->activity.xcreated);
     th_submit(worker, &go->work, THRUM_HINT_NONE);
@@ -110,6 +112,7 @@ static int start_here(th_worker *worker, thrum_handle **out, th_scope *scope,
     if (!handle) {
         return -ENOMEM;
     }
+    TH_USDT2(spawn, fn, arg);
     th_slab_seen(worker->sched->spawn_slab);
     th_tsan_acquire(handle); /* the task that had it before: handle_free */
     handle_fill(handle, attr, worker->sched, worker, fn, arg, out != NULL);
@@ -140,6 +143,7 @@ static int start_external(thrum_sched *sched, thrum_handle **out, th_scope *scop
     }
     thrum_handle *handle = th_slab_get_external(sched->spawn_slab);
     if (handle) {
+        TH_USDT2(spawn, fn, arg);
         th_slab_seen(sched->spawn_slab);
         th_tsan_acquire(handle); /* as in start_here */
         handle_fill(handle, attr, sched, NULL, fn, arg, out != NULL);

@@ -9,6 +9,7 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "base/check.h"
+#include "base/usdt.h"
 #include "core/ready/fork_slots.h"
 #include "core/ready/submit.h"
 #include "core/ready/timer.h"
@@ -42,6 +43,7 @@ static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
     }
     int saved = *fiber->worker->errno_at;
     th_enter(fiber->worker);
+    TH_USDT2(wait, fiber, waiter);
     th_suspend(fiber, TH_COMMIT_WAIT, waiter);
     th_leave(fiber->worker);
     *fiber->worker->errno_at = saved;
@@ -225,6 +227,7 @@ int th_waiter_result(uint32_t outcome) {
 static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, th_unlock_commit *commit) {
     int saved = *fiber->worker->errno_at;
     th_enter(fiber->worker);
+    TH_USDT2(wait, fiber, commit->waiter);
     th_suspend(fiber, TH_COMMIT_UNLOCK, commit);
     th_leave(fiber->worker);
     *fiber->worker->errno_at = saved;

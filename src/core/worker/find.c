@@ -3,6 +3,7 @@
  */
 #include "core/worker/find.h"
 
+#include "base/usdt.h"
 #include "core/ready/deferred.h"
 #include "core/ready/fork_slots.h"
 #include "core/ready/poll.h"
@@ -34,6 +35,7 @@ static void back_off(th_worker *worker) {
 
 /* Notes the victim in the trace. It is known for what comes from another worker's queue. */
 static void note_theft(th_worker *worker, const th_worker *victim) {
+    TH_USDT2(steal, worker->index, victim ? (int)victim->index : -1);
     if (th_is_traced(worker)) {
         th_trace_notes(worker, TH_TRACED_STOLE, victim ? victim->index + 1 : 0);
     }

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "base/usdt.h"
 #include "core/fiber/reclaim.h"
 #include "core/fiber/trim.h"
 #include "core/ready/alarm.h"
@@ -418,6 +419,7 @@ void th_park(th_worker *worker) {
         th_park_leave(worker);
     } else {
         th_count(&worker->counters.xparks, 1);
+        TH_USDT1(park, worker->index);
         if (th_is_traced(worker)) {
             th_trace_parks(worker);
         }
