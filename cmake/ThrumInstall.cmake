@@ -1,4 +1,4 @@
-# Headers, static and shared library, find_package(thrum), pkg-config; thrum-timeline, thrum-names and thrum-gdb.py; the reference, where python3 is there.
+# Headers, static and shared library, find_package(thrum), pkg-config; thrum-timeline, thrum-profile, thrum-names and thrum-gdb.py; the reference, where python3 is there.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thrum)
@@ -40,7 +40,7 @@ if(TARGET thrum_tls_static)
 endif()
 
 # Scripts of Python's: lines for a report, and the page of a trace with what it puts together.
-install(PROGRAMS tools/thrum-names tools/thrum-timeline TYPE BIN)
+install(PROGRAMS tools/thrum-names tools/thrum-profile tools/thrum-timeline TYPE BIN)
 install(DIRECTORY docs/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
 # The same stands in the libraries, as long as they are not stripped.
 install(FILES tools/thrum-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum)

@@ -123,6 +123,12 @@ if(THRUM_SHARED)
   house_test(probes ${CMAKE_CURRENT_SOURCE_DIR}/debug/probes.py $<TARGET_FILE:thrum> ${probes})
 endif()
 
+# perf's samples by task (tools/thrum-profile), of a text and, where perf may sample, of a program.
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND THRUM_PYTHON AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NOT THRUM_SANITIZE)
+  thrum_program(house_profiled debug/profiled.c)
+  house_test(profile ${CMAKE_CURRENT_SOURCE_DIR}/debug/profile.py $<TARGET_FILE:house_profiled>)
+endif()
+
 # What docs/guide/debugging.md shows is what its programs print.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND THRUM_PYTHON AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   house_test(questions ${THRUM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/questions/questions.py
