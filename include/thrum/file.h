@@ -11,7 +11,8 @@
  *
  * Deadlines are absolute (thrum_after; THRUM_FOREVER). Each call here may suspend, unless it says
  * otherwise, and any thread may call it. At its deadline it returns -ETIMEDOUT, and -ECANCELED when
- * the caller is cancelled, at once, also when the system hangs. Then the operation was not begun,
+ * the caller is cancelled while it waits, at once, also when the system hangs; what need not wait
+ * is not cut short by a cancel. Then the operation was not begun,
  * or it goes on without the caller: what it does is done all the same, sooner or later, with its
  * own copies of paths and bytes. So after such a code a file may be renamed, written, or gone, or
  * will be; what an open would have opened is closed. Past its deadline no call tries anything; what

@@ -131,10 +131,11 @@ static int64_t step(transfer *t, const th_record *record) {
 
 /*
  * Between two steps of a read, so that many readers do not keep fibers that have little to do from
- * their workers: one that has waited was woken together with others, and copies behind them.
+ * their workers: one that has waited was woken together with others, and copies behind them. A
+ * short step has found little to copy, or the end.
  */
-static void give_way(const transfer *t) {
-    if (t->left && !t->write && th_fiber_self()) {
+static void give_way(const transfer *t, int64_t moved) {
+    if (t->left && !t->write && moved >= (int64_t)STEP_MAX_COLD && th_fiber_self()) {
         thrum_yield();
     }
 }
@@ -156,7 +157,7 @@ static int64_t go_through(transfer *t, th_record *record) {
             n = -EBADF;
             break;
         }
-        give_way(t);
+        give_way(t, n);
     }
     return done ? done : n;
 }
