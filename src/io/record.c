@@ -363,6 +363,10 @@ int th_record_add_ring(thrum_sched *sched, unsigned worker, int fd, uint32_t num
     return th_poll_add_at(sched, worker, fd, th_record_ring_key(number), event, &poller);
 }
 
+int th_record_prepare(thrum_sched *sched) {
+    return th_poll_open(sched, event);
+}
+
 /* With the lock: whether this scheduler is told already. */
 static bool has_joined(const th_record *record, const thrum_sched *sched) {
     const th_joined *joined = record->xsched ? &record->joined : NULL;
@@ -382,6 +386,9 @@ static int join(th_record *record, thrum_sched *sched) {
     th_poller *poller;
     int code = record->placed ? th_poll_add_at(sched, record->home, record->fd, key, event, &poller)
                               : th_poll_add(sched, record->fd, key, event, &poller);
+    if (code == -EMFILE || code == -ENFILE) { /* this worker has no set yet, and gets none */
+        code = th_poll_add_open(sched, record->fd, key, &poller);
+    }
     if (code) {
         th_os_free(more);
         return code;

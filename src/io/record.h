@@ -97,6 +97,9 @@ int th_record_hand_over(th_record *record, int fd);
  */
 int th_record_join(th_record *record, uint32_t turn, thrum_sched *sched);
 
+/* Waits for descriptors can begin from now on, also when none is left. 0, or a code. */
+int th_record_prepare(thrum_sched *sched);
+
 /*
  * Adds a descriptor that is in no record, that of a ring (file/ring.c), to the set of a worker: its
  * events go to the function, the same in all calls, with the number.

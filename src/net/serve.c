@@ -381,7 +381,9 @@ static int serve(server *s) {
     int kept;
     int heard = 0;
     const unsigned signals = signal_count(s);
-    int code = catch_signals(s, signals);
+    /* The connections that come first may take all descriptors, and have to be waited for then. */
+    int code = th_record_prepare(thrum_sched_current());
+    code = code ? code : catch_signals(s, signals);
     if (code) {
         return code;
     }

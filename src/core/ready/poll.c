@@ -77,25 +77,10 @@ static TH_NO_TSAN void tell_sentinel(th_poller *poller, th_worker *here) {
     }
 }
 
-int th_poll_add(thrum_sched *sched, int fd, uint64_t key, th_poll_fn event, th_poller **out) {
-    const th_worker *here = th_here();
-    /* A spare, and a bound thread, take the set of a worker that stays. */
-    unsigned worker = here && here->sched == sched ? here->index : 0;
-    return th_poll_add_at(sched, worker, fd, key, event, out);
-}
-
-int th_poll_add_at(thrum_sched *sched, unsigned worker, int fd, uint64_t key, th_poll_fn event,
-                   th_poller **out) {
+/* `was_open`: the set was, before this call. */
+static int add(th_poller *poller, bool was_open, int fd, uint64_t key) {
     th_worker *here = th_here();
-    here = here && here->sched == sched ? here : NULL;
-    th_poller *poller = sched->workers_count
-                            ? &sched->workers[worker % sched->workers_regular].poller
-                            : &sched->loose_poller;
-    const bool was_open = th_poller_is_open(poller);
-    int code = was_open ? 0 : open_set(poller, event);
-    if (code) {
-        return code;
-    }
+    here = here && here->sched == poller->sched ? here : NULL;
     if (!was_open || (here && poller->owner == here)) { /* whom another thread may not have told */
         tell_owner(poller, here);
     }
@@ -103,13 +88,58 @@ int th_poll_add_at(thrum_sched *sched, unsigned worker, int fd, uint64_t key, th
     if (th_add_relaxed(&poller->xmembers, 1u) == 0) {
         tell_sentinel(poller, here);
     }
-    code = th_os_pollset_add(&poller->set, fd, key);
+    const int code = th_os_pollset_add(&poller->set, fd, key);
     if (code) {
         th_poll_gone(poller);
-        return code;
     }
-    *out = poller;
-    return 0;
+    return code;
+}
+
+/* The set of the worker with this number; without workers the one that bound threads share. */
+static th_poller *poller_of(thrum_sched *sched, unsigned worker) {
+    return sched->workers_count ? &sched->workers[worker % sched->workers_regular].poller
+                                : &sched->loose_poller;
+}
+
+/* A spare, and a bound thread, take the set of a worker that stays. */
+static unsigned number_here(const thrum_sched *sched) {
+    const th_worker *here = th_here();
+    return here && here->sched == sched ? here->index : 0;
+}
+
+int th_poll_open(thrum_sched *sched, th_poll_fn event) {
+    th_poller *poller = poller_of(sched, number_here(sched));
+    int code = th_poller_is_open(poller) ? 0 : open_set(poller, event);
+    if (!code) {
+        tell_owner(poller, th_here());
+    }
+    return code;
+}
+
+int th_poll_add(thrum_sched *sched, int fd, uint64_t key, th_poll_fn event, th_poller **out) {
+    return th_poll_add_at(sched, number_here(sched), fd, key, event, out);
+}
+
+int th_poll_add_at(thrum_sched *sched, unsigned worker, int fd, uint64_t key, th_poll_fn event,
+                   th_poller **out) {
+    th_poller *poller = poller_of(sched, worker);
+    const bool was_open = th_poller_is_open(poller);
+    int code = was_open ? 0 : open_set(poller, event);
+    code = code ? code : add(poller, was_open, fd, key);
+    *out = code ? NULL : poller;
+    return code;
+}
+
+int th_poll_add_open(thrum_sched *sched, int fd, uint64_t key, th_poller **out) {
+    for (unsigned i = 0; i < sched->workers_regular; i++) {
+        th_poller *poller = &sched->workers[i].poller;
+        if (th_poller_is_open(poller)) {
+            const int code = add(poller, true, fd, key);
+            *out = code ? NULL : poller;
+            return code;
+        }
+    }
+    return -EMFILE;
 }
 
 void th_poll_gone(th_poller *poller) {
