@@ -238,6 +238,16 @@ typedef struct thrum_config {
     const char *trace_file; /* THRUM_TRACE_FILE: the file's name, 900 bytes at most; copied at the
                                start; NULL, the default: "thrum-PID.trace.json", where the program
                                is when it is written */
+    /*
+     * Whether this scheduler can be looked at from outside, by thrum-top: THRUM_OBSERVE: 0, 1;
+     * default 0. While some scheduler of the process asks for it, a thread of the library's listens
+     * at a UNIX socket, $XDG_RUNTIME_DIR/thrum/PID or /tmp/thrum-UID/PID, which only the process's
+     * user and root may use, and answers with what thrum_metrics_print and thrum_dump print as
+     * JSON. It sleeps while nobody asks. Where the system refuses the socket or the thread, the
+     * scheduler starts without. A stop waits for an answer that is being made, not for those who
+     * read it. In the child of a fork there is none until the child starts a scheduler.
+     */
+    bool observe;
 } thrum_config;
 
 /*

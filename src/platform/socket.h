@@ -139,4 +139,23 @@ int64_t th_os_socket_send_fds(int fd, const void *from, size_t size, const int f
  */
 int64_t th_os_socket_receive_fds(int fd, void *to, size_t size, int fds[], unsigned *n);
 
+/* ---- a listener for the process's own user ---- */
+
+typedef struct th_os_private {
+    int fd;
+    th_os_address address;
+} th_os_private;
+
+/*
+ * Listens at $XDG_RUNTIME_DIR/thrum/PID or, where that cannot be, /tmp/thrum-UID/PID: both folders
+ * are made, or must be, the user's own and closed to others. What a process that has ended has left
+ * there is replaced. 0, -EPERM (somebody else's folder), -EADDRINUSE, or the system's code.
+ */
+int th_os_private_open(th_os_private *out);
+/* Takes a connection: its descriptor; -EPERM: it was another user's, neither ours nor root, and is
+ * closed; or a code as th_os_io_accept. */
+int th_os_private_accept(const th_os_private *listener);
+/* Closes it, and removes its file. */
+void th_os_private_close(th_os_private *listener);
+
 #endif

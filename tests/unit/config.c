@@ -95,6 +95,7 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->dump_signal, b->dump_signal);
     CHECK_EQ(a->trace, b->trace);
     CHECK(a->trace_file == b->trace_file);
+    CHECK_EQ(a->observe, b->observe);
 }
 
 TEST(defaults_are_those_of_the_header) {
@@ -137,6 +138,7 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.dump_signal, 0);
     CHECK(!c.trace);
     CHECK(c.trace_file == NULL);
+    CHECK(!c.observe);
 }
 
 TEST(environment_overrides_each_field) {
@@ -198,6 +200,8 @@ TEST(environment_names_the_signal_for_dumps) {
     CHECK_EQ(with("THRUM_DUMP", "off").dump_signal, 0);
     CHECK(with("THRUM_TRACE", "on").trace);
     CHECK(!with("THRUM_TRACE", "off").trace);
+    CHECK(with("THRUM_OBSERVE", "1").observe);
+    CHECK(!with("THRUM_OBSERVE", "yes").observe);
 }
 
 TEST(environment_leaves_the_other_fields) {

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "core/control/atfork.h"
+#include "core/control/observed.h"
 #include "core/control/quiesce.h"
 #include "core/control/settle.h"
 #include "core/fiber/overflow.h"
@@ -269,6 +270,7 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
             th_bench_start(sched);
             th_stalls_start(sched);
             th_cycle_watch_start(sched);
+            th_observe_begin(sched);
             *out = sched;
             return 0;
         }
@@ -357,6 +359,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
         return 0;
     }
     th_dump_signal_end(sched);
+    th_observe_end(sched);
     th_drivers_stop(sched);
     th_stalls_stop(sched);
     th_cycle_watch_stop(sched);

@@ -156,6 +156,7 @@ static void from_environment(thrum_config *c) {
     unsigned traced = env_word("THRUM_TRACE", switches, 2, c->trace);
     c->trace = traced != 0;
     env_text("THRUM_TRACE_FILE", TH_TRACE_FILE_MAX, &c->trace_file);
+    env_bool("THRUM_OBSERVE", &c->observe);
 }
 
 void thrum_config_init(thrum_config *config) {

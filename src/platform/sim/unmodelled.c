@@ -123,3 +123,17 @@ int th_os_probe(int number, const th_os_question *question, int64_t deadline, th
     *out = (th_os_answer){0};
     return -ENOSYS;
 }
+
+int th_os_private_open(th_os_private *out) {
+    out->fd = -1;
+    return -ENOSYS;
+}
+
+int th_os_private_accept(const th_os_private *listener) {
+    (void)listener;
+    return -ENOSYS;
+}
+
+void th_os_private_close(th_os_private *listener) {
+    (void)listener;
+}

@@ -1,0 +1,362 @@
+/*
+ * observe.c: see core/control/observed.h: answers those who look at the process by a UNIX socket.
+ * observe/OBSERVE.md has the protocol and the argument.
+ *
+ * Words:      a *peer* is a connection; a *request* is one line of it.
+ * Invariants: the socket, the wake-up and the thread are there while the list of schedulers is not
+ *             empty. The thread alone uses the peers. While it answers it holds `lock`, so what it
+ *             prints lives.
+ */
+#define _GNU_SOURCE
+#include "core/control/observed.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "core/control/atfork.h"
+#include "core/state/lock.h"
+#include "platform/platform.h"
+#include "thrum/dump.h"
+
+#define PEERS_MAX 8u
+#define LINE_BYTES 64u
+#define PAGE_BYTES 4096u
+#define REST_NS 100000000        /* after a connection that could not be taken */
+#define PATIENCE_NS 2000000000ll /* the longest that one answer waits for its reader, in all */
+
+typedef struct peer {
+    int fd; /* -1: free */
+    size_t length;
+    char line[LINE_BYTES]; /* what has come of the next request */
+} peer;
+
+static th_lock turn = TH_LOCK_INIT; /* taken for a whole begin or end; protects the next four */
+static unsigned observed_count;
+static th_os_private listener;
+static int wakeup;
+static th_os_thread thread;
+
+static th_lock lock = TH_LOCK_INIT; /* protects the list; held during an answer */
+static thrum_sched *observed;       /* those that can be looked at, by next_observed */
+
+static uint32_t xleaving; /* how many want the lock to leave the list: an answer gives up waiting */
+
+static peer peers[PEERS_MAX]; /* the thread's */
+
+/* ---- answers ---- */
+
+/* An answer that is being written. */
+typedef struct answer {
+    int fd;
+    int64_t patience;
+    FILE *out;
+    char page[PAGE_BYTES];
+} answer;
+
+/* Waits for room; false: there will be none in time, or somebody wants to leave. */
+static bool await_room(answer *a) {
+    int64_t now = th_os_now();
+    /* relaxed: who has set it wakes this thread afterwards, and gets the lock when it gives up */
+    if (a->patience <= 0 || th_load_relaxed(&xleaving)) {
+        return false;
+    }
+    int ready = th_os_io_poll(a->fd, TH_OS_OUT, wakeup, now + a->patience);
+    a->patience -= th_os_now() - now;
+    return ready > 0 && (ready & (int)TH_OS_OUT);
+}
+
+static ssize_t put(void *cookie, const char *bytes, size_t size) {
+    answer *a = cookie;
+    size_t done = 0;
+    while (done < size) {
+        int64_t n = th_os_io_write(a->fd, TH_OS_STREAM, bytes + done, size - done);
+        if (n > 0) {
+            done += (size_t)n;
+        } else if (n != -EAGAIN || !await_room(a)) {
+            a->patience = 0; /* nor for the rest of it */
+            return 0;
+        }
+    }
+    return (ssize_t)size;
+}
+
+static void print_name(FILE *out, const char *name) {
+    char c[TH_TEXT_CHAR];
+    fputc('"', out);
+    while (*name) {
+        fwrite(c, 1, th_text_char(&name, true, c), out);
+    }
+    fputc('"', out);
+}
+
+static int print_hello(const thrum_sched *sched, FILE *out) {
+    fprintf(out, "{\"sched\": ");
+    print_name(out, sched->name);
+    fprintf(out, ", \"pid\": %d, \"version\": \"%d.%d.%d\", \"now\": %" PRId64 "}\n", th_os_pid(),
+            THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_VERSION_PATCH, th_os_now());
+    return 0;
+}
+
+static int print_metrics(const thrum_sched *sched, FILE *out) {
+    return thrum_metrics_print(sched, out, THRUM_JSON);
+}
+
+static int print_dump(const thrum_sched *sched, FILE *out) {
+    return thrum_dump(sched, out, THRUM_JSON);
+}
+
+typedef struct kind {
+    const char *request;
+    int (*print)(const thrum_sched *sched, FILE *out);
+} kind;
+
+static const kind kinds[] = {
+    {"hello", print_hello},
+    {"metrics", print_metrics},
+    {"dump", print_dump},
+};
+
+static const kind *kind_of(const char *request) {
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (!strcmp(kinds[i].request, request)) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}
+
+/* An array with an element for each scheduler, and a zero byte: with it the answer is whole. */
+static void print_answer(FILE *out, const kind *what) {
+    const char *before = "[";
+    th_lock_acquire(&lock);
+    for (const thrum_sched *sched = observed; sched; sched = sched->next_observed) {
+        fputs(before, out);
+        if (what->print(sched, out)) {
+            break; /* the stream remembers it */
+        }
+        before = ",";
+    }
+    fputs(observed ? "]\n" : "[]\n", out);
+    fputc('\0', out);
+    (void)fflush(out);
+    th_lock_release(&lock);
+}
+
+/* False: the peer has not got it all. */
+static bool reply(int fd, const char *request) {
+    answer a = {.fd = fd, .patience = PATIENCE_NS};
+    const cookie_io_functions_t calls = {.write = put};
+    const kind *what = kind_of(request);
+    a.out = fopencookie(&a, "w", calls);
+    if (!a.out) {
+        return false;
+    }
+    (void)setvbuf(a.out, a.page, _IOFBF, sizeof a.page);
+    if (what) {
+        print_answer(a.out, what);
+    } else {
+        fputs("{\"error\": \"no such request\"}\n", a.out);
+        fputc('\0', a.out);
+    }
+    bool whole = !fflush(a.out) && !ferror(a.out);
+    fclose(a.out);
+    return whole;
+}
+
+/* ---- peers ---- */
+
+static void drop(peer *p) {
+    th_os_io_close(p->fd);
+    *p = (peer){.fd = -1};
+}
+
+/* Answers the first request that is there; false: there is none. */
+static bool serve_line(peer *p) {
+    char *end = memchr(p->line, '\n', p->length);
+    if (!end) {
+        return false;
+    }
+    *end = '\0';
+    if (!reply(p->fd, p->line)) {
+        drop(p);
+        return false;
+    }
+    size_t used = (size_t)(end - p->line) + 1;
+    p->length -= used;
+    memmove(p->line, p->line + used, p->length);
+    return true;
+}
+
+/* A line that does not fit is no request: the peer goes. */
+static void serve(peer *p) {
+    size_t room = sizeof p->line - p->length;
+    int64_t n = th_os_io_read(p->fd, TH_OS_STREAM, p->line + p->length, room);
+    if (n == -EAGAIN) {
+        return;
+    }
+    if (n <= 0) {
+        drop(p);
+        return;
+    }
+    p->length += (size_t)n;
+    while (serve_line(p)) {
+    }
+    if (p->fd >= 0 && p->length == sizeof p->line) {
+        drop(p);
+    }
+}
+
+/* One that is too many is closed at once. False: the system has nothing left for a connection. */
+static bool take(void) {
+    int fd = th_os_private_accept(&listener);
+    for (unsigned i = 0; fd >= 0 && i < PEERS_MAX; i++) {
+        if (peers[i].fd < 0) {
+            peers[i] = (peer){.fd = fd};
+            return true;
+        }
+    }
+    if (fd >= 0) {
+        th_os_io_close(fd);
+    }
+    return fd >= 0 || fd == -EAGAIN || fd == -EPERM || fd == -ECONNABORTED;
+}
+
+/* ---- the thread ---- */
+
+static bool is_over(void) {
+    th_lock_acquire(&lock);
+    bool over = !observed;
+    th_lock_release(&lock);
+    return over;
+}
+
+/* Where it cannot accept (no descriptors are left) it leaves the listener alone for a while. */
+static void observe(void *arg) {
+    bool rests = false;
+    (void)arg;
+    th_os_thread_reports();
+    while (!is_over()) {
+        th_os_polled polled[PEERS_MAX + 1] = {{.fd = listener.fd, .bits = TH_OS_IN}};
+        const unsigned first = rests;
+        const int64_t until = rests ? th_os_now() + REST_NS : TH_FOREVER;
+        unsigned at[PEERS_MAX + 1];
+        unsigned n = 1;
+        for (unsigned i = 0; i < PEERS_MAX; i++) {
+            if (peers[i].fd >= 0) {
+                polled[n] = (th_os_polled){.fd = peers[i].fd, .bits = TH_OS_IN};
+                at[n++] = i;
+            }
+        }
+        (void)th_os_io_poll_any(polled + first, n - first, wakeup, until);
+        th_os_wakeup_take(wakeup);
+        for (unsigned i = 1; i < n; i++) {
+            if (polled[i].ready) {
+                serve(&peers[at[i]]);
+            }
+        }
+        rests = polled[0].ready && !take();
+    }
+    for (unsigned i = 0; i < PEERS_MAX; i++) {
+        if (peers[i].fd >= 0) {
+            drop(&peers[i]);
+        }
+    }
+}
+
+/* ---- beginning and ending ---- */
+
+/* In the child of a fork: it serves nobody, and the file belongs to the parent. */
+static void in_child(void) {
+    if (observed_count) {
+        th_os_io_close(listener.fd);
+        th_os_wakeup_close(wakeup);
+        for (unsigned i = 0; i < PEERS_MAX; i++) {
+            if (peers[i].fd >= 0) {
+                drop(&peers[i]);
+            }
+        }
+    }
+    th_lock_init(&turn);
+    th_lock_init(&lock);
+    observed = NULL;
+    observed_count = 0;
+    th_store_relaxed(&xleaving, 0u); /* relaxed: there is no other thread */
+}
+
+/* With `turn`: the socket and its thread. */
+static int open_all(void) {
+    th_atfork_in_child(in_child);
+    wakeup = th_os_wakeup_open();
+    int code = wakeup < 0 ? wakeup : th_os_private_open(&listener);
+    for (unsigned i = 0; i < PEERS_MAX; i++) {
+        peers[i] = (peer){.fd = -1};
+    }
+    if (!code) {
+        code = th_os_thread_start(&thread, "thrum/observe", observe, NULL);
+        if (code) {
+            th_os_private_close(&listener);
+        }
+    }
+    if (code && wakeup >= 0) {
+        th_os_wakeup_close(wakeup);
+    }
+    return code;
+}
+
+static void enlist(thrum_sched *sched) {
+    th_lock_acquire(&lock);
+    sched->next_observed = observed;
+    observed = sched;
+    th_lock_release(&lock);
+}
+
+/* True: it was there. */
+static bool strike(thrum_sched *sched) {
+    th_lock_acquire(&lock);
+    thrum_sched **at = &observed;
+    while (*at && *at != sched) {
+        at = &(*at)->next_observed;
+    }
+    bool found = *at != NULL;
+    if (found) {
+        *at = sched->next_observed;
+    }
+    th_lock_release(&lock);
+    return found;
+}
+
+void th_observe_begin(thrum_sched *sched) {
+    if (!sched->config.observe) {
+        return;
+    }
+    th_lock_acquire(&turn);
+    enlist(sched);
+    if (!observed_count && open_all()) {
+        (void)strike(sched);
+    } else {
+        observed_count++;
+    }
+    th_lock_release(&turn);
+}
+
+void th_observe_end(thrum_sched *sched) {
+    if (!sched->config.observe) {
+        return;
+    }
+    th_lock_acquire(&turn);
+    th_add_relaxed(&xleaving, 1u); /* relaxed: see await_room */
+    if (observed_count) {
+        th_os_wakeup_set(wakeup);
+    }
+    bool found = strike(sched);
+    th_sub_relaxed(&xleaving, 1u); /* relaxed: as above */
+    if (found && --observed_count == 0) {
+        th_os_wakeup_set(wakeup);
+        th_os_thread_join(thread);
+        th_os_private_close(&listener);
+        th_os_wakeup_close(wakeup);
+    }
+    th_lock_release(&turn);
+}
