@@ -1,4 +1,4 @@
-# Headers, static and shared library, find_package(thrum), pkg-config; thrum-timeline, thrum-profile, thrum-names and thrum-gdb.py; the reference, where python3 is there.
+# Headers, static and shared library, find_package(thrum), pkg-config; thrum-timeline, thrum-profile, thrum-names, thrum-top and thrum-gdb.py; the reference, where python3 is there.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thrum)
@@ -39,8 +39,8 @@ if(TARGET thrum_tls_static)
   install(FILES ${PROJECT_BINARY_DIR}/thrum-tls.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
-# Scripts of Python's: lines for a report, and the page of a trace with what it puts together.
-install(PROGRAMS tools/thrum-names tools/thrum-profile tools/thrum-timeline TYPE BIN)
+# Scripts of Python's: lines for a report, a view of a running program, and the page of a trace with what it puts together.
+install(PROGRAMS tools/thrum-names tools/thrum-profile tools/thrum-timeline tools/thrum-top TYPE BIN)
 install(DIRECTORY docs/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
 # The same stands in the libraries, as long as they are not stripped.
 install(FILES tools/thrum-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum)

@@ -40,6 +40,13 @@ if(THRUM_PYTHON) # the page of a trace; in Chromium where that is
   house_test(timeline_browser ${CMAKE_CURRENT_SOURCE_DIR}/tools/timeline/browser.py)
   set_tests_properties(house/timeline_browser PROPERTIES SKIP_RETURN_CODE 77)
 endif()
+if(THRUM_PYTHON) # a view of a running program; in a terminal where tmux is
+  thrum_program(house_busy tools/top/busy.c)
+  foreach(part once terminal)
+    house_test(top_${part} ${CMAKE_CURRENT_SOURCE_DIR}/tools/top/top.py ${part} $<TARGET_FILE:house_busy>)
+    set_tests_properties(house/top_${part} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
+endif()
 house_test(headers ${PROJECT_SOURCE_DIR}/tools/check-headers)
 if(TARGET thrum_tls_static) # with the blocks that are about it
   set(tls_library $<TARGET_FILE:thrum_tls_static>)
