@@ -115,6 +115,7 @@ void wait_somehow(meeting *m, int kind) {
 }
 
 int rethrows(meeting *m, int number) {
+    const int before = std::uncaught_exceptions(); /* not 0 in a fork that is joined by unwinding */
     int caught = -1;
     try {
         try {
@@ -124,7 +125,7 @@ int rethrows(meeting *m, int number) {
                 wait_somehow(m, number + i);
                 CHECK_EQ(handled(), number);
                 CHECK_EQ(f.number, number);
-                CHECK_EQ(std::uncaught_exceptions(), 0);
+                CHECK_EQ(std::uncaught_exceptions(), before);
             }
             throw;
         }
@@ -321,4 +322,102 @@ TEST(a_bound_thread_keeps_its_own) {
 TEST(a_bound_thread_keeps_its_own_without_workers) {
     /* The root does the same where it alone runs everything. */
     bind_and_rethrow(0);
+}
+
+namespace {
+
+/* A forked call that throws, waits and rethrows, wherever it is made. */
+struct forked {
+    meeting *m;
+    int number;
+};
+
+int forked_call(void *arg) {
+    forked *call = static_cast<forked *>(arg);
+    const int uncaught = std::uncaught_exceptions();
+    rethrows(call->m, call->number);
+    CHECK_EQ(std::uncaught_exceptions(), uncaught);
+    return call->number;
+}
+
+/* Joins as it is destroyed, like a fork whose owner throws. */
+struct joins_at_end {
+    thrum_fork fork;
+    forked call;
+
+    joins_at_end(meeting *m, int number) : call{m, number} {
+        thrum_fork_start(&fork, forked_call, &call);
+    }
+    ~joins_at_end() {
+        CHECK_EQ(thrum_fork_join(&fork), call.number);
+        CHECK_EQ(std::uncaught_exceptions(), 1);
+    }
+};
+
+int forks(meeting *m, int number) {
+    try {
+        throw failure(number);
+    } catch (const failure &) {
+        try {
+            joins_at_end outer(m, number + 1000);
+            joins_at_end inner(m, number + 2000);
+            wait_somehow(m, number);
+            CHECK_EQ(handled(), number);
+            throw failure(number + 3000);
+        } catch (const failure &f) {
+            CHECK_EQ(f.number, number + 3000);
+            CHECK_EQ(handled(), number + 3000);
+        }
+        CHECK_EQ(handled(), number);
+    }
+    return 0;
+}
+
+} // namespace
+
+TEST(forks_are_joined_while_an_exception_unwinds) {
+    /* The calls throw and wait as well: as a part of their owner, or on tasks of their own. */
+    many(forks);
+}
+
+namespace {
+
+struct posted {
+    thrum_task task;
+    meeting *m;
+    int number;
+};
+
+void posted_body(thrum_task *, void *arg) {
+    posted *p = static_cast<posted *>(arg);
+    check_none();
+    rethrows(p->m, p->number);
+    unwinds(p->m, p->number | 1);
+    check_none();
+    thrum_waitgroup_done(&p->m->left);
+}
+
+int posts(void *arg) {
+    meeting *m = static_cast<meeting *>(arg);
+    std::vector<posted> all(fibers);
+    thrum_waitgroup_add(&m->left, fibers);
+    for (int i = 0; i < fibers; i++) {
+        all[(size_t)i].m = m;
+        all[(size_t)i].number = i;
+        thrum_task_init(&all[(size_t)i].task, posted_body, &all[(size_t)i]);
+        CHECK_EQ(thrum_task_post(thrum_sched_current(), &all[(size_t)i].task), 0);
+    }
+    thrum_yield();
+    thrum_event_signal(&m->open);
+    CHECK_EQ(thrum_waitgroup_wait(&m->left), 0);
+    check_none();
+    return 0;
+}
+
+} // namespace
+
+TEST(intrusive_tasks_keep_their_own) {
+    /* Bodies of tasks that were posted block inside catches and while they unwind. */
+    meeting m(rethrows);
+    CHECK_EQ(thrum_run(nullptr, posts, &m), 0);
 }
