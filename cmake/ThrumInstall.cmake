@@ -9,7 +9,8 @@ endif()
 
 install(TARGETS ${installed} EXPORT thrum-targets)
 install(FILES include/thrum.h TYPE INCLUDE)
-install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "tls.h" EXCLUDE PATTERN "*.h")
+install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "tls.h" EXCLUDE PATTERN "*.h"
+  PATTERN "*.hpp")
 install(EXPORT thrum-targets NAMESPACE thrum:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/thrum-config.cmake.in ${PROJECT_BINARY_DIR}/thrum-config.cmake

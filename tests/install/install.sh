@@ -33,7 +33,8 @@ cmake --install "$build" --prefix "$work/first" >/dev/null
 mv "$work/first" "$work/prefix"
 prefix=$work/prefix
 libdir=$(dirname "$(find "$prefix" -name libthrum.a)")
-for file in "$prefix/include/thrum.h" "$prefix/include/thrum/base.h" "$libdir/libthrum.a" \
+for file in "$prefix/include/thrum.h" "$prefix/include/thrum/base.h" \
+    "$prefix/include/thrum/thrum.hpp" "$prefix/include/thrum/cpp/task.hpp" "$libdir/libthrum.a" \
     "$libdir/libthrum.so" "$libdir/$soname" "$libdir/pkgconfig/thrum.pc"; do
     [ -f "$file" ] || { echo "not installed: $file"; exit 1; }
 done

@@ -1,0 +1,143 @@
+/*
+ * thrum/cpp/error.hpp: how C++ hears of errors and says deadlines.
+ *
+ * A call without a deadline throws std::system_error, with the C call's code in the generic
+ * category. A call whose name begins with `try_` or ends in `_until` throws nothing of its own and
+ * returns a `thrum::status`. Where the compiler has no exceptions, what would be thrown prints its
+ * text and aborts.
+ */
+#ifndef THRUM_CPP_ERROR_HPP
+#define THRUM_CPP_ERROR_HPP
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <system_error>
+#include <type_traits>
+
+#include "thrum/base.h"
+
+#if defined(__cpp_exceptions)
+#define THRUM_CPP_EXCEPTIONS 1
+#else
+#define THRUM_CPP_EXCEPTIONS 0
+#endif
+
+namespace thrum {
+
+/*
+ * What a call returned that does not throw: 0 or more, or a negative errno code. It is true when
+ * the call has done what it says.
+ */
+class [[nodiscard]] status {
+  public:
+    constexpr explicit status(int code) noexcept : code_(code) {
+    }
+    constexpr explicit operator bool() const noexcept {
+        return code_ >= 0;
+    }
+    constexpr int code() const noexcept {
+        return code_;
+    }
+    constexpr bool timed_out() const noexcept {
+        return code_ == -ETIMEDOUT;
+    }
+    constexpr bool cancelled() const noexcept {
+        return code_ == -ECANCELED;
+    }
+    /* The channel is closed. */
+    constexpr bool closed() const noexcept {
+        return code_ == -EPIPE;
+    }
+    /* It would have had to wait, or somebody else holds it. */
+    constexpr bool busy() const noexcept {
+        return code_ == -EAGAIN || code_ == -EBUSY;
+    }
+    const char *what() const noexcept {
+        return thrum_strerror(code_ < 0 ? code_ : 0);
+    }
+    std::error_code error() const noexcept {
+        return std::error_code(code_ < 0 ? -code_ : 0, std::generic_category());
+    }
+
+  private:
+    int code_;
+};
+
+/* Throws std::system_error of a negative code. */
+[[noreturn]] inline void raise(int code) {
+#if THRUM_CPP_EXCEPTIONS
+    throw std::system_error(-code, std::generic_category());
+#else
+    std::fprintf(stderr, "thrum: %s\n", thrum_strerror(code));
+    std::abort();
+#endif
+}
+
+/* Returns a C call's result, and throws if it is a negative code. */
+template <typename Int> Int check(Int result) {
+    if (result < 0) {
+        raise(static_cast<int>(result));
+    }
+    return result;
+}
+
+/* A duration in nanoseconds, rounded up; THRUM_FOREVER where it is longer than can be said. */
+template <typename Rep, typename Period>
+constexpr thrum_time nanoseconds(std::chrono::duration<Rep, Period> length) noexcept {
+    /* Asked in floating point, which has room for each duration; a doubt of 2^10 is left out. */
+    const auto about = std::chrono::duration<double, std::nano>(length).count();
+    if (!(about < 9.2233720368547e18)) {
+        return THRUM_FOREVER;
+    }
+    if (about < -9.2233720368547e18) {
+        return -THRUM_FOREVER;
+    }
+    const auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(length);
+    return static_cast<thrum_time>(whole.count()) + (whole < length ? 1 : 0);
+}
+
+/*
+ * An instant until which a call waits: made of a time point of any clock, or by `thrum::after` of a
+ * duration. The instant of another clock than the steady one is converted once, when it is made.
+ */
+class deadline {
+  public:
+    template <typename Clock, typename Duration>
+    deadline(std::chrono::time_point<Clock, Duration> when) noexcept : when_(convert<Clock>(when)) {
+    }
+    /* An instant of thrum_now's clock, THRUM_FOREVER included. */
+    static constexpr deadline at(thrum_time when) noexcept {
+        return deadline(when, 0);
+    }
+    static constexpr deadline never() noexcept {
+        return deadline(THRUM_FOREVER, 0);
+    }
+    constexpr thrum_time when() const noexcept {
+        return when_;
+    }
+
+  private:
+    constexpr deadline(thrum_time when, int) noexcept : when_(when) {
+    }
+    template <typename Clock, typename Point> static thrum_time convert(Point when) noexcept {
+        if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
+            return nanoseconds(when.time_since_epoch()); /* it is the monotonic clock, too */
+        } else {
+            return thrum_after(nanoseconds(when - Clock::now()));
+        }
+    }
+
+    thrum_time when_;
+};
+
+/* The instant so long from now. */
+template <typename Rep, typename Period>
+deadline after(std::chrono::duration<Rep, Period> length) noexcept {
+    return deadline::at(thrum_after(nanoseconds(length)));
+}
+
+} // namespace thrum
+
+#endif

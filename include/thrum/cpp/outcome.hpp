@@ -1,0 +1,109 @@
+/*
+ * thrum/cpp/outcome.hpp: what a call ended with, kept for the caller that joins it.
+ */
+#ifndef THRUM_CPP_OUTCOME_HPP
+#define THRUM_CPP_OUTCOME_HPP
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "thrum/cpp/error.hpp"
+#include "thrum/spawn.h"
+
+namespace thrum {
+namespace detail {
+
+/* The exception that a call ended with, if it did. */
+class caught {
+  public:
+    /* Calls `fn` and keeps what it throws. */
+    template <typename Fn> void around(Fn &&fn) noexcept {
+#if THRUM_CPP_EXCEPTIONS
+        try {
+            std::forward<Fn>(fn)();
+        } catch (...) {
+            exception_ = std::current_exception();
+        }
+#else
+        std::forward<Fn>(fn)();
+#endif
+    }
+    bool is_set() const noexcept {
+        return exception_ != nullptr;
+    }
+    /* Throws it, and keeps it no more. */
+    void raise_any() {
+#if THRUM_CPP_EXCEPTIONS
+        if (exception_) {
+            std::rethrow_exception(std::exchange(exception_, nullptr));
+        }
+#endif
+    }
+
+  private:
+    std::exception_ptr exception_;
+};
+
+/* A result or an exception. The result may be void, a reference, or a type that only moves. */
+template <typename T> class outcome {
+  public:
+    template <typename Fn> void run(Fn &&fn) noexcept {
+        failure_.around([&] { value_.emplace(std::invoke(std::forward<Fn>(fn))); });
+    }
+    T take() {
+        failure_.raise_any();
+        return std::move(*value_);
+    }
+
+  private:
+    caught failure_;
+    std::optional<T> value_;
+};
+
+template <typename T> class outcome<T &> {
+  public:
+    template <typename Fn> void run(Fn &&fn) noexcept {
+        failure_.around([&] { value_ = std::addressof(std::invoke(std::forward<Fn>(fn))); });
+    }
+    T &take() {
+        failure_.raise_any();
+        return *value_;
+    }
+
+  private:
+    caught failure_;
+    T *value_ = nullptr;
+};
+
+template <> class outcome<void> {
+  public:
+    template <typename Fn> void run(Fn &&fn) noexcept {
+        failure_.around([&] { (void)std::invoke(std::forward<Fn>(fn)); });
+    }
+    void take() {
+        failure_.raise_any();
+    }
+
+  private:
+    caught failure_;
+};
+
+/* Waits in a frame that must not be left before: a cancel does not end them. */
+class shielded {
+  public:
+    shielded() noexcept {
+        thrum_shield_begin();
+    }
+    ~shielded() {
+        thrum_shield_end();
+    }
+    shielded(const shielded &) = delete;
+    shielded &operator=(const shielded &) = delete;
+};
+
+} // namespace detail
+} // namespace thrum
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * thrum/thrum.hpp: thrum for C++17 and later: everything in namespace thrum. Header only: link the
+ * C library.
+ */
+#ifndef THRUM_THRUM_HPP
+#define THRUM_THRUM_HPP
+
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "thrum/thrum.hpp needs C++17"
+#endif
+
+#include "thrum.h"
+#include "thrum/cpp/error.hpp"
+#include "thrum/cpp/fork.hpp"
+#include "thrum/cpp/mutex.hpp"
+#include "thrum/cpp/parallel.hpp"
+#include "thrum/cpp/scope.hpp"
+#include "thrum/cpp/task.hpp"
+
+#endif
