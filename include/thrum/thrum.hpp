@@ -10,6 +10,7 @@
 #endif
 
 #include "thrum.h"
+#include "thrum/cpp/chan.hpp"
 #include "thrum/cpp/error.hpp"
 #include "thrum/cpp/fork.hpp"
 #include "thrum/cpp/mutex.hpp"

@@ -1,0 +1,295 @@
+/*
+ * thrum/cpp/chan.hpp: channels that carry values of a type, and a select over them.
+ *
+ *     thrum::chan<std::string> lines(16);
+ *     thrum::go([&] { lines.send("one"); lines.close(); });
+ *     for (std::string &line : lines) { ... }
+ *
+ * The C channel copies bytes. A value whose bytes may be copied in place of a move lies in the
+ * channel itself, and sending it allocates nothing; for others the channel carries a pointer, and
+ * each value is allocated once. `thrum::is_relocatable` says which.
+ */
+#ifndef THRUM_CPP_CHAN_HPP
+#define THRUM_CPP_CHAN_HPP
+
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "thrum/chan.h"
+#include "thrum/cpp/error.hpp"
+
+namespace thrum {
+
+/*
+ * Whether a copy of the bytes, after which the original is forgotten, does what a move and the
+ * original's destruction do. A program may specialize it for types of its own.
+ */
+template <typename T> struct is_relocatable : std::is_trivially_copyable<T> {};
+template <typename T> struct is_relocatable<std::unique_ptr<T>> : std::true_type {};
+template <typename T> struct is_relocatable<std::shared_ptr<T>> : std::true_type {};
+
+namespace detail {
+
+/* What lies in the channel for a value: its bytes, or a pointer to it. */
+template <typename T, bool Inline = is_relocatable<T>::value> class slot {
+  public:
+    void put(T &&value) {
+        ::new (static_cast<void *>(bytes_)) T(std::move(value));
+    }
+    /* Takes the value out; it is no longer in the slot. */
+    template <typename Out> void take(Out &out) {
+        struct destroyed {
+            T *value;
+            ~destroyed() {
+                value->~T();
+            }
+        } inside{std::launder(reinterpret_cast<T *>(bytes_))};
+        out = std::move(*inside.value);
+    }
+    void *bytes() noexcept {
+        return bytes_;
+    }
+    static constexpr size_t size = sizeof(T);
+
+  private:
+    alignas(T) unsigned char bytes_[sizeof(T)];
+};
+
+template <typename T> class slot<T, false> {
+  public:
+    void put(T &&value) {
+        at_ = new T(std::move(value));
+    }
+    template <typename Out> void take(Out &out) {
+        std::unique_ptr<T> inside(at_);
+        out = std::move(*inside);
+    }
+    void *bytes() noexcept {
+        return &at_;
+    }
+    static constexpr size_t size = sizeof(T *);
+
+  private:
+    T *at_ = nullptr;
+};
+
+} // namespace detail
+
+/*
+ * A channel of values. It belongs to one owner and does not move; its destructor destroys what was
+ * not received, once nobody uses it any more. The rules are those of thrum/chan.h. Values are
+ * movable, and an assignment takes them out.
+ */
+template <typename T> class chan {
+    using slot = detail::slot<T>;
+
+  public:
+    static constexpr size_t unbounded = THRUM_UNBOUNDED;
+
+    /* With capacity 0 a send waits for its receiver. Throws std::system_error (ENOMEM, EINVAL). */
+    explicit chan(size_t capacity = 0) {
+        check(thrum_chan_create(&chan_, slot::size, capacity));
+    }
+    chan(const chan &) = delete;
+    chan &operator=(const chan &) = delete;
+    ~chan() {
+        std::optional<T> left;
+        while (try_recv(left)) {
+        }
+        if (thrum_chan_destroy(chan_) != 0) {
+            std::terminate(); /* somebody waits at it */
+        }
+    }
+
+    /* Sends it; throws std::system_error: EPIPE when closed, ECANCELED, ENOMEM. It may suspend. */
+    void send(T value) {
+        check(sent(value, [this](const void *bytes) { return thrum_chan_send(chan_, bytes); }));
+    }
+    /* Moves from `value` only if it is true; otherwise `value` is what it was. */
+    [[nodiscard]] status send_until(T &value, deadline when) {
+        return status(sent(value, [&](const void *bytes) {
+            return thrum_chan_send_until(chan_, bytes, when.when());
+        }));
+    }
+    [[nodiscard]] status try_send(T &value) {
+        return status(
+            sent(value, [this](const void *bytes) { return thrum_chan_try_send(chan_, bytes); }));
+    }
+
+    /* The oldest value, or none when closed and empty; throws std::system_error (ECANCELED). */
+    std::optional<T> recv() {
+        std::optional<T> out;
+        const int err =
+            received(out, [this](void *bytes) { return thrum_chan_recv(chan_, bytes); });
+        if (err != -EPIPE) {
+            check(err);
+        }
+        return out;
+    }
+    /* Assigns it to `out`, a T or a std::optional<T>, if it is true. */
+    template <typename Out> [[nodiscard]] status recv_until(Out &out, deadline when) {
+        return status(received(
+            out, [&](void *bytes) { return thrum_chan_recv_until(chan_, bytes, when.when()); }));
+    }
+    template <typename Out> [[nodiscard]] status try_recv(Out &out) {
+        return status(
+            received(out, [this](void *bytes) { return thrum_chan_try_recv(chan_, bytes); }));
+    }
+
+    /* Ends it for senders; false when it was closed already. */
+    bool close() noexcept {
+        return thrum_chan_close(chan_) == 0;
+    }
+    size_t size() const noexcept {
+        return thrum_chan_len(chan_);
+    }
+    thrum_chan *native_handle() const noexcept {
+        return chan_;
+    }
+
+    /* Receives until the channel is closed and empty. */
+    class iterator {
+      public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = T;
+        using difference_type = std::ptrdiff_t;
+        using pointer = T *;
+        using reference = T &;
+
+        iterator() = default;
+        explicit iterator(chan *from) : from_(from) {
+            ++*this;
+        }
+        T &operator*() {
+            return *value_;
+        }
+        iterator &operator++() {
+            value_ = from_->recv();
+            return *this;
+        }
+        bool operator!=(const iterator &) const noexcept {
+            return value_.has_value(); /* the other one is the end */
+        }
+
+      private:
+        chan *from_ = nullptr;
+        std::optional<T> value_;
+    };
+    iterator begin() {
+        return iterator(this);
+    }
+    iterator end() {
+        return iterator();
+    }
+
+  private:
+    template <typename Call> static int sent(T &value, Call call) {
+        slot inside;
+        inside.put(std::move(value));
+        const int err = call(inside.bytes());
+        if (err != 0) {
+            inside.take(value);
+        }
+        return err;
+    }
+    template <typename Out, typename Call> static int received(Out &out, Call call) {
+        slot inside;
+        const int err = call(inside.bytes());
+        if (err == 0) {
+            inside.take(out);
+        }
+        return err;
+    }
+
+    thrum_chan *chan_ = nullptr;
+};
+
+/* ---- select ---- */
+
+namespace detail {
+
+template <typename T, typename Fn> class recv_case {
+  public:
+    recv_case(chan<T> &from, Fn fn) : chan_(from.native_handle()), fn_(std::move(fn)) {
+    }
+    thrum_case begin() noexcept {
+        return THRUM_RECV_CASE(chan_, inside_.bytes());
+    }
+    void happened(int err) {
+        std::optional<T> value;
+        if (err == 0) {
+            inside_.take(value);
+        }
+        fn_(std::move(value));
+    }
+    void did_not() noexcept {
+    }
+
+  private:
+    thrum_chan *chan_;
+    slot<T> inside_;
+    Fn fn_;
+};
+
+template <typename T, typename Fn> class send_case {
+  public:
+    send_case(chan<T> &to, T &value, Fn fn)
+        : chan_(to.native_handle()), value_(&value), fn_(std::move(fn)) {
+    }
+    thrum_case begin() {
+        inside_.put(std::move(*value_));
+        return THRUM_SEND_CASE(chan_, inside_.bytes());
+    }
+    void happened(int err) {
+        if (err != 0) {
+            did_not();
+        }
+        fn_(status(err));
+    }
+    void did_not() {
+        inside_.take(*value_);
+    }
+
+  private:
+    thrum_chan *chan_;
+    T *value_;
+    slot<T> inside_;
+    Fn fn_;
+};
+
+} // namespace detail
+
+/* A case that receives: `fn` gets a std::optional<T>, which is empty if the channel is closed. */
+template <typename T, typename Fn> auto on_recv(chan<T> &from, Fn fn) {
+    return detail::recv_case<T, Fn>(from, std::move(fn));
+}
+/* A case that sends `value`, which stays what it was if another one happens; `fn` gets a status. */
+template <typename T, typename Fn> auto on_send(chan<T> &to, T &value, Fn fn) {
+    return detail::send_case<T, Fn>(to, value, std::move(fn));
+}
+
+/*
+ * Does one of the cases and calls its `fn`, as thrum_select does. Its code is the case's number, or
+ * says why none happened (timed out, cancelled). It may suspend.
+ */
+template <typename... Cases> status select_until(deadline when, Cases &&...cases) {
+    thrum_case all[] = {cases.begin()...};
+    const int index = thrum_select(all, sizeof...(cases), when.when());
+    int number = 0;
+    (((void)(number++ == index ? (void)0 : cases.did_not())), ...);
+    number = 0;
+    (((void)(number == index ? cases.happened(all[number].status) : (void)0), number++), ...);
+    return status(index);
+}
+/* Does the same without a deadline; throws std::system_error (ECANCELED). */
+template <typename... Cases> int select(Cases &&...cases) {
+    return check(select_until(deadline::never(), std::forward<Cases>(cases)...).code());
+}
+
+} // namespace thrum
+
+#endif

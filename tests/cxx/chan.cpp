@@ -1,0 +1,128 @@
+/*
+ * chan.cpp: thrum::chan: values that move, close and select.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "check.h"
+
+#include <memory>
+#include <string>
+
+#include <thrum/thrum.hpp>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+template <typename Fn> int code_of(Fn fn) {
+    try {
+        fn();
+    } catch (const std::system_error &error) {
+        return error.code().value();
+    }
+    return 0;
+}
+
+} // namespace
+
+TEST(values_move_through_a_channel) {
+    /* Short strings, which point into themselves, through each capacity; a range ends at close. */
+    thrum::run([] {
+        for (size_t capacity : {size_t(0), size_t(3), thrum::chan<std::string>::unbounded}) {
+            thrum::chan<std::string> lines(capacity);
+            auto sender = thrum::spawn([&] {
+                for (int i = 0; i < 100; i++) {
+                    lines.send(std::to_string(i));
+                }
+                CHECK(lines.close());
+                CHECK(!lines.close());
+            });
+            int next = 0;
+            for (std::string &line : lines) {
+                CHECK_STR(line.c_str(), std::to_string(next).c_str());
+                next++;
+            }
+            CHECK_EQ(next, 100);
+            sender.join();
+        }
+    });
+}
+
+TEST(what_is_not_received_is_destroyed) {
+    /* In the channel, by its destructor: for pointers in it, and for values beside it. */
+    auto shared = std::make_shared<int>(1);
+    struct heavy {
+        std::shared_ptr<int> held;
+        std::string text;
+    };
+    {
+        thrum::chan<std::shared_ptr<int>> light(4);
+        thrum::chan<heavy> others(4);
+        light.send(shared);
+        others.send(heavy{shared, "x"});
+        CHECK_EQ(shared.use_count(), 3);
+        CHECK_EQ(light.size(), 1);
+    }
+    CHECK_EQ(shared.use_count(), 1);
+}
+
+TEST(what_is_not_sent_stays) {
+    /* A full channel, a closed one: the value is the caller's as it was. */
+    thrum::run([] {
+        thrum::chan<std::unique_ptr<int>> full(1);
+        full.send(std::make_unique<int>(1));
+        auto kept = std::make_unique<int>(2);
+        CHECK(full.try_send(kept).busy());
+        CHECK(full.send_until(kept, thrum::after(1ms)).timed_out());
+        full.close();
+        CHECK(full.try_send(kept).closed());
+        CHECK_EQ(*kept, 2);
+        CHECK_EQ(code_of([&] { full.send(std::make_unique<int>(3)); }), EPIPE);
+        std::unique_ptr<int> got;
+        CHECK(full.try_recv(got) ? true : false);
+        CHECK_EQ(*got, 1);
+        CHECK(!full.recv());
+    });
+}
+
+TEST(a_cancelled_receiver_hears_of_it) {
+    /* Its recv throws, and takes nothing. */
+    thrum::run([] {
+        thrum::chan<int> empty;
+        auto receiver = thrum::spawn([&] { return code_of([&] { (void)empty.recv(); }); });
+        receiver.cancel();
+        CHECK_EQ(receiver.join(), ECANCELED);
+    });
+}
+
+TEST(a_select_does_one_case) {
+    /* The other's value stays; each kind of end is told to its own function. */
+    thrum::run([] {
+        thrum::chan<std::string> out(1);
+        thrum::chan<std::string> in(1);
+        std::string value = "a";
+        int calls = 0;
+        CHECK_EQ(thrum::select(thrum::on_recv(in, [&](auto) { calls += 100; }),
+                               thrum::on_send(out, value, [&](thrum::status s) { calls += !!s; })),
+                 1);
+        CHECK_EQ(calls, 1);
+        value = "b";
+        in.send("c");
+        std::string got;
+        CHECK_EQ(thrum::select(thrum::on_send(out, value, [&](thrum::status) { calls += 100; }),
+                               thrum::on_recv(in, [&](auto v) { got = *v; })),
+                 1);
+        CHECK_STR(value.c_str(), "b");
+        CHECK_STR(got.c_str(), "c");
+        CHECK(thrum::select_until(thrum::after(1ms),
+                                  thrum::on_send(out, value, [&](thrum::status) { calls += 100; }))
+                  .timed_out());
+        CHECK_STR(value.c_str(), "b");
+        out.close();
+        CHECK_EQ(thrum::select(
+                     thrum::on_send(out, value, [&](thrum::status s) { calls += s.closed(); })),
+                 0);
+        CHECK_EQ(calls, 2);
+        CHECK_STR(value.c_str(), "b");
+    });
+}
