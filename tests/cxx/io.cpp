@@ -1,0 +1,55 @@
+/*
+ * io.cpp: descriptors that close themselves, and connections.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "check.h"
+
+#include <thrum/thrum.hpp>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+template <typename Fn> int code_of(Fn fn) {
+    try {
+        fn();
+    } catch (const std::system_error &error) {
+        return error.code().value();
+    }
+    return 0;
+}
+
+} // namespace
+
+TEST(a_connection_ends_with_its_value) {
+    /* Bytes go there and back; a value that is destroyed or assigned to closes its end. */
+    thrum::run([] {
+        thrum::listener listener("tcp:127.0.0.1:0");
+        char address[100];
+        CHECK(thrum_io_local(listener.native_handle(), address, sizeof(address)) >= 0);
+        auto server = thrum::spawn([&] {
+            thrum::io peer = listener.accept();
+            char bytes[8];
+            size_t n = peer.read(bytes, sizeof(bytes));
+            peer.write(bytes, n);
+            return peer.read(bytes, sizeof(bytes));
+        });
+        thrum::io first = thrum::dial(address);
+        thrum::io moved = std::move(first);
+        CHECK(!first && moved);
+        moved.write("hi", 2);
+        char bytes[8];
+        CHECK_EQ(moved.read(bytes, sizeof(bytes)), 2);
+        moved = thrum::io();
+        CHECK_EQ(server.join(), 0);
+        CHECK(listener.accept_until(moved, thrum::after(1ms)).timed_out());
+        CHECK(!moved);
+    });
+}
+
+TEST(errors_are_system_errors) {
+    /* An address that makes no sense, and a descriptor that is none. */
+    CHECK_EQ(code_of([] { thrum::listener none("nonsense"); }), EINVAL);
+    CHECK_EQ(code_of([] { (void)thrum::io::adopt(-1); }), EBADF);
+}

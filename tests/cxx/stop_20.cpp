@@ -1,0 +1,52 @@
+/*
+ * stop_20.cpp: a std::stop_token of C++20 cancels tasks and scopes.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "check.h"
+
+#include <thrum/thrum.hpp>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+template <typename Fn> int code_of(Fn fn) {
+    try {
+        fn();
+    } catch (const std::system_error &error) {
+        return error.code().value();
+    }
+    return 0;
+}
+
+} // namespace
+
+TEST(a_stop_cancels) {
+    /* A task that waits, and a scope whose token was stopped before; not after the link is gone. */
+#if defined(__cpp_lib_jthread)
+    std::stop_source source;
+    std::stop_source late;
+    thrum::run([&] {
+        auto task = thrum::spawn([] { return code_of([] { thrum::sleep(1h); }); });
+        {
+            thrum::cancel_on_stop linked(source.get_token(), task);
+            source.request_stop();
+        }
+        CHECK_EQ(task.join(), ECANCELED);
+        CHECK_EQ(code_of([&] {
+                     thrum::scope scope;
+                     thrum::cancel_on_stop linked(source.get_token(), scope);
+                     scope.go([] { thrum::sleep(1h); });
+                     scope.join();
+                 }),
+                 ECANCELED);
+        auto other = thrum::spawn([] { return code_of([] { thrum::sleep(1ms); }); });
+        { thrum::cancel_on_stop linked(late.get_token(), other); }
+        late.request_stop();
+        CHECK_EQ(other.join(), 0);
+    });
+#else
+    CHECK_SKIP("this library of C++ has no std::stop_token");
+#endif
+}
