@@ -136,9 +136,7 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.stall_signal, THRUM_SIGNAL_AUTO);
     CHECK(c.stall == NULL);
     CHECK_EQ(c.dump_signal, 0);
-    CHECK(!c.trace);
-    CHECK(c.trace_file == NULL);
-    CHECK(!c.observe);
+    CHECK(!c.trace && c.trace_file == NULL && !c.observe);
 }
 
 TEST(environment_overrides_each_field) {
@@ -198,10 +196,8 @@ TEST(environment_names_the_signal_for_dumps) {
     CHECK_EQ(with("THRUM_DUMP", "12").dump_signal, 12);
     CHECK_EQ(with("THRUM_DUMP", "0").dump_signal, 0);
     CHECK_EQ(with("THRUM_DUMP", "off").dump_signal, 0);
-    CHECK(with("THRUM_TRACE", "on").trace);
-    CHECK(!with("THRUM_TRACE", "off").trace);
-    CHECK(with("THRUM_OBSERVE", "1").observe);
-    CHECK(!with("THRUM_OBSERVE", "yes").observe);
+    CHECK(with("THRUM_TRACE", "on").trace && !with("THRUM_TRACE", "off").trace);
+    CHECK(with("THRUM_OBSERVE", "1").observe && !with("THRUM_OBSERVE", "yes").observe);
 }
 
 TEST(environment_leaves_the_other_fields) {

@@ -20,7 +20,7 @@ int th_poll_add(thrum_sched *sched, int fd, uint64_t key, th_poll_fn event, th_p
 /* The same to the set of the worker with this number, modulo how many there are. */
 int th_poll_add_at(thrum_sched *sched, unsigned worker, int fd, uint64_t key, th_poll_fn event,
                    th_poller **out);
-/* The same to a set that is open already, of whichever worker: for want of descriptors. -EMFILE: none. */
+/* The same to a set that is open already, of any worker: for want of descriptors. -EMFILE: none. */
 int th_poll_add_open(thrum_sched *sched, int fd, uint64_t key, th_poller **out);
 /* Opens the set that the caller would add to. 0 or a code. */
 int th_poll_open(thrum_sched *sched, th_poll_fn event);
