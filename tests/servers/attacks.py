@@ -204,6 +204,21 @@ def files(arena):
     arena.finish()
 
 
+def cold(arena):
+    """64 descriptors, and a hundred at once before any worker has waited for anything; again and again."""
+    end = time.monotonic() + arena.seconds
+    while time.monotonic() < end:
+        server = arena.server = Server(arena.kind, arena.binary, arena.work, 64)
+        arena.crowd = Crowd(server.port, arena.seed + arena.rounds)
+        arena.crowd.run_once(arena.kind.prepare, 1)
+        arena.crowd.run_once(arena.exchange, 100)
+        arena.begun += 100
+        arena.rounds += 1
+        server.alive()
+        arena.memory = server.memory()
+        server.end()
+
+
 def stop(arena):
     """SIGSTOP and SIGCONT, while many are being answered."""
     server, state = arena.start(), {"next": 0.0, "stopped": False}
@@ -341,4 +356,4 @@ def twice(arena):
         arena.rounds += 1
 
 
-ATTACKS = [churn, slow, resets, half, huge, garbage, files, stop, backlog, term, twice]
+ATTACKS = [churn, slow, resets, half, huge, garbage, files, cold, stop, backlog, term, twice]
