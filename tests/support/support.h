@@ -102,9 +102,10 @@ typedef struct rig {
     thrum_sched *sched;
     struct rig *next; /* the watchdog's list */
 
-    atomic_long live;    /* blocks handed out */
-    atomic_long calls;   /* allocations asked for so far */
-    atomic_long fail_at; /* the number of the one call that is refused, from 1; 0: none */
+    atomic_long live;        /* blocks handed out */
+    atomic_long calls;       /* allocations asked for so far */
+    atomic_long fail_at;     /* the number of the one call that is refused, from 1; 0: none */
+    atomic_size_t fail_size; /* the first block of this size is refused; 0: none */
     atomic_bool fail_all;
     atomic_long refused;
 } rig;
@@ -119,7 +120,9 @@ typedef struct rig_block {
 static inline void *rig_alloc(void *ctx, size_t size) {
     rig *r = ctx;
     const long call = atomic_fetch_add(&r->calls, 1) + 1;
-    if (atomic_load(&r->fail_all) || call == atomic_load(&r->fail_at)) {
+    size_t sized = size;
+    if (atomic_load(&r->fail_all) || call == atomic_load(&r->fail_at) ||
+        (size && atomic_compare_exchange_strong(&r->fail_size, &sized, (size_t)0))) {
         atomic_fetch_add(&r->refused, 1);
         return NULL;
     }
