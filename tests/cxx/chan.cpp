@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include <thrum/thrum.hpp>
@@ -22,6 +23,21 @@ template <typename Fn> int code_of(Fn fn) {
     }
     return 0;
 }
+
+/* A value whose move may fail, and which is in a channel by an allocation of its own. */
+struct fragile {
+    std::string text;
+    bool breaks = false;
+    explicit fragile(const char *of) : text(of) {
+    }
+    fragile(fragile &&other) : breaks(other.breaks) {
+        if (breaks) {
+            throw std::runtime_error("it breaks");
+        }
+        text = std::move(other.text);
+    }
+    fragile &operator=(fragile &&other) = default;
+};
 
 } // namespace
 
@@ -124,5 +140,27 @@ TEST(a_select_does_one_case) {
                  0);
         CHECK_EQ(calls, 2);
         CHECK_STR(value.c_str(), "b");
+    });
+}
+
+TEST(a_case_that_cannot_begin_leaves_the_others_their_values) {
+    /* The move into the second case throws: nothing was sent, and the first value is back. */
+    thrum::run([] {
+        thrum::chan<fragile> one(1);
+        thrum::chan<fragile> two(1);
+        fragile first("first");
+        fragile second("second");
+        second.breaks = true;
+        bool thrown = false;
+        try {
+            (void)thrum::select(thrum::on_send(one, first, [](thrum::status) {}),
+                                thrum::on_send(two, second, [](thrum::status) {}));
+        } catch (const std::runtime_error &) {
+            thrown = true;
+        }
+        CHECK(thrown);
+        CHECK_STR(first.text.c_str(), "first");
+        CHECK_STR(second.text.c_str(), "second");
+        CHECK_EQ(one.size() + two.size(), 0);
     });
 }

@@ -17,6 +17,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "thrum/chan.h"
@@ -81,7 +82,7 @@ template <typename T> class slot<T, false> {
 
 /*
  * A channel of values. It belongs to one owner and does not move; its destructor destroys what was
- * not received, once nobody uses it any more. The rules are those of thrum/chan.h. Values are
+ * not received, and ends the program (std::terminate) if a caller still waits at it. The rules are those of thrum/chan.h. Values are
  * movable, and an assignment takes them out.
  */
 template <typename T> class chan {
@@ -105,22 +106,29 @@ template <typename T> class chan {
         }
     }
 
-    /* Sends it; throws std::system_error: EPIPE when closed, ECANCELED, ENOMEM. It may suspend. */
+    /*
+     * Sends it; throws std::system_error: EPIPE when closed, ECANCELED, ENOMEM; std::bad_alloc
+     * where the value needs memory. It may suspend.
+     */
     void send(T value) {
         check(sent(value, [this](const void *bytes) { return thrum_chan_send(chan_, bytes); }));
     }
-    /* Moves from `value` only if it is true; otherwise `value` is what it was. */
+    /* Moves from `value` only if it is true; otherwise `value` is what it was. It may suspend. */
     [[nodiscard]] status send_until(T &value, deadline when) {
         return status(sent(value, [&](const void *bytes) {
             return thrum_chan_send_until(chan_, bytes, when.when());
         }));
     }
+    /* The same, and never suspends. */
     [[nodiscard]] status try_send(T &value) {
         return status(
             sent(value, [this](const void *bytes) { return thrum_chan_try_send(chan_, bytes); }));
     }
 
-    /* The oldest value, or none when closed and empty; throws std::system_error (ECANCELED). */
+    /*
+     * The oldest value, or none when closed and empty; throws std::system_error (ECANCELED). It may
+     * suspend.
+     */
     std::optional<T> recv() {
         std::optional<T> out;
         const int err =
@@ -130,17 +138,18 @@ template <typename T> class chan {
         }
         return out;
     }
-    /* Assigns it to `out`, a T or a std::optional<T>, if it is true. */
+    /* Assigns it to `out`, a T or a std::optional<T>, if it is true. It may suspend. */
     template <typename Out> [[nodiscard]] status recv_until(Out &out, deadline when) {
         return status(received(
             out, [&](void *bytes) { return thrum_chan_recv_until(chan_, bytes, when.when()); }));
     }
+    /* The same, and never suspends. */
     template <typename Out> [[nodiscard]] status try_recv(Out &out) {
         return status(
             received(out, [this](void *bytes) { return thrum_chan_try_recv(chan_, bytes); }));
     }
 
-    /* Ends it for senders; false when it was closed already. */
+    /* Ends it for senders; false when it was closed already. It never suspends. */
     bool close() noexcept {
         return thrum_chan_close(chan_) == 0;
     }
@@ -261,6 +270,33 @@ template <typename T, typename Fn> class send_case {
     Fn fn_;
 };
 
+/* The cases that have begun: where a later one throws at that, they take back what they have. */
+template <typename... Cases> class begun_cases {
+  public:
+    explicit begun_cases(Cases &...cases) noexcept : cases_(cases...) {
+    }
+    begun_cases(const begun_cases &) = delete;
+    begun_cases &operator=(const begun_cases &) = delete;
+    ~begun_cases() {
+        if (count_ < sizeof...(Cases)) {
+            std::apply(
+                [this](Cases &...one) {
+                    size_t number = 0;
+                    (((void)(number++ < count_ ? one.did_not() : (void)0)), ...);
+                },
+                cases_);
+        }
+    }
+    void begin(thrum_case *out) {
+        std::apply([&](Cases &...one) { (((void)(out[count_] = one.begin()), count_++), ...); },
+                   cases_);
+    }
+
+  private:
+    std::tuple<Cases &...> cases_;
+    size_t count_ = 0;
+};
+
 } // namespace detail
 
 /* A case that receives: `fn` gets a std::optional<T>, which is empty if the channel is closed. */
@@ -277,7 +313,9 @@ template <typename T, typename Fn> auto on_send(chan<T> &to, T &value, Fn fn) {
  * says why none happened (timed out, cancelled). It may suspend.
  */
 template <typename... Cases> status select_until(deadline when, Cases &&...cases) {
-    thrum_case all[] = {cases.begin()...};
+    detail::begun_cases<Cases...> begun(cases...);
+    thrum_case all[sizeof...(cases)];
+    begun.begin(all);
     const int index = thrum_select(all, sizeof...(cases), when.when());
     int number = 0;
     (((void)(number++ == index ? (void)0 : cases.did_not())), ...);
