@@ -230,9 +230,9 @@ typedef struct thrum_config {
      * (thrum-names), and the program ends as it would have. Where the program has a handler of its
      * own for such a signal, that is called, and nothing is told. Each writing replaces the file,
      * and one line on stderr says where it is. The handlers stay until the process ends; without a
-     * scheduler that is recorded they tell nothing. thrum_trace_stop turns the trace off as any
-     * other. Sixteen schedulers of a process have a file at a time; the second is "FILE.2", or
-     * "thrum-PID-2.trace.json".
+     * scheduler that is recorded they tell nothing. While the trace is on thrum_trace_start returns
+     * -EALREADY; thrum_trace_stop turns it off as any other. Sixteen schedulers of a process have a
+     * file at a time; the second is "FILE.2", or "thrum-PID-2.trace.json".
      */
     bool trace;             /* THRUM_TRACE: off, on; default off */
     const char *trace_file; /* THRUM_TRACE_FILE: the file's name, 900 bytes at most; copied at the
@@ -244,8 +244,8 @@ typedef struct thrum_config {
      * at a UNIX socket, $XDG_RUNTIME_DIR/thrum/PID or /tmp/thrum-UID/PID, which only the process's
      * user and root may use, and answers with what thrum_metrics_print and thrum_dump print as
      * JSON. It sleeps while nobody asks. Where the system refuses the socket or the thread, the
-     * scheduler starts without. A stop waits for an answer that is being made, not for those who
-     * read it. In the child of a fork there is none until the child starts a scheduler.
+     * scheduler starts without. A stop waits for an answer that is being made, not for its
+     * reader. In the child of a fork there is none until the child starts a scheduler.
      */
     bool observe;
 } thrum_config;

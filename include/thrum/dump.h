@@ -20,10 +20,12 @@ THRUM_BEGIN_DECLS
  * follow likewise, and then what other threads wait for in calls of thrum's, if they have used the
  * scheduler. As THRUM_PROMETHEUS it prints how many fibers wait for each kind.
  *
- * Those that wait for each other in a circle come first (thrum/config.h, `on_deadlock`, has what
- * counts): as text "deadlock: 2 wait for each other in a circle", and a line for each, up to 32; as
- * JSON in the array `deadlock`, with their `count`, `cancel_ends_it`, and the `members` in order:
- * each waits for the next, the last for the first. A dump finds up to 16 circles.
+ * Those that wait for each other in a circle are told before all workers as text, before all
+ * fibers as JSON (thrum/config.h, `on_deadlock`, says what counts): as text "deadlock: 2 wait for
+ * each other in a circle", and a line for each, up to 32; as JSON in the array `deadlock`, with
+ * their `count`, `cancel_ends_it`, and the `members` in order, up to 32, without those whose wait
+ * has ended meanwhile: each waits for the next, the last for the first. A dump finds up to 16
+ * circles.
  *
  * As text more than 100 fibers are told in groups of those that do the same in the same calls (at
  * least, in all that would be told of each), the largest first: "1000 fibers wait for semaphore

@@ -11,12 +11,12 @@
  *
  * Deadlines are absolute (thrum_after; THRUM_FOREVER). Each call here may suspend, unless it says
  * otherwise, and any thread may call it. At its deadline it returns -ETIMEDOUT, and -ECANCELED when
- * the caller is cancelled while it waits, at once, also when the system hangs; what need not wait
- * is not cut short by a cancel. Then the operation was not begun,
- * or it goes on without the caller: what it does is done all the same, sooner or later, with its
- * own copies of paths and bytes. So after such a code a file may be renamed, written, or gone, or
- * will be; what an open would have opened is closed. Past its deadline no call tries anything; what
- * a directory or a buffer of changes holds already is told all the same.
+ * the caller is cancelled while it waits, at once, also when the system hangs; a call that need not
+ * wait is not cut short by a cancel. After either code the operation was not begun, or it goes on
+ * without the caller: what it does is done all the same, sooner or later, with its own copies of
+ * paths and bytes. So after such a code a file may be renamed, written, or gone, or will be; what
+ * an open would have opened is closed. Past its deadline no call tries anything; what a directory
+ * or a buffer of changes holds already is told all the same.
  *
  * A close (thrum_io_close) does not wait for operations: they go on to their end, and the system
  * has the descriptor's number back when the last of them has ended. Calls that are under way stop

@@ -2,9 +2,10 @@
  * thrum/cpp/error.hpp: how C++ hears of errors and says deadlines.
  *
  * A call without a deadline throws std::system_error, with the C call's code in the generic
- * category. A call whose name begins with `try_` or ends in `_until` throws nothing of its own and
- * returns a `thrum::status`. Where the compiler has no exceptions, what would be thrown prints its
- * text and aborts.
+ * category. A call whose name begins with `try_` or ends in `_until` throws no std::system_error
+ * and returns a `thrum::status` (of a lock a bool, of `io` a count or a code). Sends to a channel
+ * throw std::bad_alloc where a value needs memory that is not there, and what a move of the value
+ * throws. Where the compiler has no exceptions, what would be thrown prints its text and aborts.
  */
 #ifndef THRUM_CPP_ERROR_HPP
 #define THRUM_CPP_ERROR_HPP
@@ -86,7 +87,8 @@ template <typename Int> Int check(Int result) {
 /* A duration in nanoseconds, rounded up; THRUM_FOREVER where it is longer than can be said. */
 template <typename Rep, typename Period>
 constexpr thrum_time nanoseconds(std::chrono::duration<Rep, Period> length) noexcept {
-    /* Asked in floating point, which has room for each duration; a doubt of 2^10 is left out. */
+    /* Asked in floating point, which has room for each duration. The bound lies 76 us below the
+     * largest, since such numbers are 1024 apart there. */
     const auto about = std::chrono::duration<double, std::nano>(length).count();
     if (!(about < 9.2233720368547e18)) {
         return THRUM_FOREVER;

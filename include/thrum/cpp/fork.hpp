@@ -5,7 +5,7 @@
  *     long right = sum(middle, last);
  *     return left.join() + right;
  *
- * Where the call is made, and what follows from it, says thrum/fork.h.
+ * thrum/fork.h says where the call is made, and what follows from that.
  */
 #ifndef THRUM_CPP_FORK_HPP
 #define THRUM_CPP_FORK_HPP
@@ -18,7 +18,8 @@ namespace thrum {
 /*
  * A call that others may make until it is joined. It neither moves nor is copied, and is joined or
  * destroyed in the frame that made it, the youngest first, as scopes of C++ do by themselves. Its
- * destructor joins what was not joined, and drops what the call returned or threw.
+ * destructor joins what was not joined, which may suspend, and drops what the call returned or
+ * threw.
  */
 template <typename Fn> class [[nodiscard]] fork {
     using result = std::invoke_result_t<Fn &>;

@@ -12,7 +12,10 @@
 
 namespace thrum {
 
-/* A descriptor of the library's with one owner, which closes it when it is destroyed. */
+/*
+ * A descriptor of the library's with one owner, which closes it when it is destroyed or assigned
+ * to: both may suspend.
+ */
 class io {
   public:
     io() noexcept = default;
@@ -71,7 +74,10 @@ class io {
             size -= n;
         }
     }
-    /* The C call's result: a count of bytes, or a negative code (thrum_read_until). */
+    /*
+     * The C call's result: a count of bytes, or a negative code (thrum_read_until). These three may
+     * suspend.
+     */
     [[nodiscard]] int64_t read_until(void *to, size_t size, deadline when) noexcept {
         return thrum_read_until(io_, to, size, when.when());
     }
@@ -90,14 +96,17 @@ class io {
     thrum_io io_{-1, 0};
 };
 
-/* Connects (thrum_dial); throws std::system_error, past the deadline with ETIMEDOUT. */
+/*
+ * Connects (thrum_dial); throws std::system_error, past the deadline with ETIMEDOUT. It may
+ * suspend.
+ */
 inline io dial(const char *address, deadline when = deadline::never()) {
     thrum_io out;
     check(thrum_dial(&out, address, when.when()));
     return io(out);
 }
 
-/* What accepts connections, and stops when it is destroyed. */
+/* What accepts connections, and stops when it is destroyed, which may suspend. */
 class listener {
   public:
     /* Listens (thrum_listen); throws std::system_error. */
@@ -106,13 +115,13 @@ class listener {
         check(thrum_listen(&out, address, options));
         io_ = io(out);
     }
-    /* Waits for a connection; throws std::system_error (thrum_accept). */
+    /* Waits for a connection; throws std::system_error (thrum_accept). It may suspend. */
     io accept() {
         thrum_io out;
         check(thrum_accept(io_.native_handle(), &out));
         return io(out);
     }
-    /* Closes what `out` was, and puts the connection there, if it is true. */
+    /* Closes what `out` was, and puts the connection there, if it is true. It may suspend. */
     status accept_until(io &out, deadline when) noexcept {
         thrum_io got;
         const int err = thrum_accept_until(io_.native_handle(), &got, when.when());
@@ -121,6 +130,7 @@ class listener {
         }
         return status(err);
     }
+    /* It may suspend. */
     void close() noexcept {
         io_.close();
     }

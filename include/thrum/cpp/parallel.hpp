@@ -77,7 +77,8 @@ T reduce(size_t begin, size_t end, size_t grain, const T &identity, Map &map, Co
 /*
  * Returns combine over map(begin), ..., map(end - 1), in their order, with `identity` at the
  * beginning of each piece. `combine` is associative; how the range is divided depends on `grain`
- * alone, or with 0 on the number of workers. It may suspend.
+ * alone, or with 0 on the number of workers. It may suspend, throws what the calls threw,
+ * and std::system_error (EINVAL) when end lies before begin.
  */
 template <typename T, typename Map, typename Combine>
 T parallel_reduce(size_t begin, size_t end, size_t grain, T identity, Map map, Combine combine) {

@@ -37,7 +37,7 @@ template <size_t Bytes = 256> class basic_scope {
     /*
      * Joins, if nobody has; while an exception unwinds it cancels the children first, and drops
      * what they ended with. Otherwise an exception of a child ends the program (std::terminate),
-     * since nobody would hear of it: call `join`.
+     * since nobody would hear of it: call `join`. A negative code alone is dropped. It may suspend.
      */
     ~basic_scope() {
         if (open_) {
@@ -46,7 +46,7 @@ template <size_t Bytes = 256> class basic_scope {
                 cancel();
             }
             const int err = thrum_scope_join(&scope_);
-            (void)err; /* a code alone is nobody's loss: a failed child has acted on it */
+            (void)err; /* a code is dropped: the child's failure has already cancelled the others */
             if (failed_.load(std::memory_order_relaxed) && !unwinds) { /* the join has ordered it */
                 std::terminate();
             }
@@ -56,7 +56,8 @@ template <size_t Bytes = 256> class basic_scope {
     /*
      * Starts a child that calls `fn`, which is destroyed when it has returned. The scope's task and
      * its children may call it. It never suspends. It throws std::system_error when no child could
-     * be started (thrum_scope_go), std::bad_alloc, and what moving `fn` throws.
+     * be started (thrum_scope_go), and the scope's join fails with the same code; std::bad_alloc,
+     * and what moving `fn` throws.
      */
     template <typename Fn> void go(Fn &&fn) {
         using child = child_of<std::decay_t<Fn>>;
@@ -74,14 +75,18 @@ template <size_t Bytes = 256> class basic_scope {
         }
     }
 
-    /* Cancels the children, those to come as well. Any thread may call it while it is open. */
+    /*
+     * Cancels the children, those to come as well. Any thread may call it while it is open. It may
+     * suspend, after every 256 children.
+     */
     void cancel() noexcept {
         thrum_scope_cancel(&scope_);
     }
 
     /*
      * Waits for all children and closes the scope. It throws the first exception of a child, else
-     * std::system_error of the first reason (thrum_scope_join). It may suspend.
+     * std::system_error of the first reason (thrum_scope_join). The scope's task calls it. It may
+     * suspend.
      */
     void join() {
         open_ = false;
@@ -127,7 +132,10 @@ template <size_t Bytes = 256> class basic_scope {
         Fn fn;
     };
 
-    /* Room in the scope, or NULL. What was refused once leaves the rest unused: nobody minds. */
+    /*
+     * Room in the scope, or NULL. A piece that does not fit leaves the rest unused; later children
+     * are allocated.
+     */
     void *take(size_t size) noexcept {
         const size_t step = alignof(std::max_align_t);
         size = (size + step - 1) / step * step;

@@ -18,7 +18,7 @@ namespace thrum {
 
 /*
  * While it is there, a stop of the token cancels the target (anything with `cancel()`): a task or a
- * scope, which must be neither joined nor moved before it is destroyed. If the stop was asked for
+ * scope, which must be neither joined nor moved while this object lives. If the stop was asked for
  * already, it cancels at once.
  */
 template <typename Target> class [[nodiscard]] cancel_on_stop {

@@ -134,8 +134,8 @@ template <typename Fn> void go(const attr &how, Fn &&fn) {
 
 /*
  * A task that was spawned, and its result. It can be moved, and belongs to one owner. As with
- * std::jthread, its destructor cancels and joins a task that was neither joined nor detached; what
- * that returned or threw is dropped.
+ * std::jthread, its destructor (and an assignment) cancels and joins a task that was neither joined
+ * nor detached, which may suspend; what that returned or threw is dropped.
  */
 template <typename T = void> class [[nodiscard]] task {
   public:
@@ -191,7 +191,7 @@ template <typename T = void> class [[nodiscard]] task {
         return taken();
     }
 
-    /* Cancels its waits, as thrum_cancel does; it is still to be joined. */
+    /* Cancels its waits, as thrum_cancel does; it is still to be joined. It may suspend. */
     void cancel() noexcept {
         if (handle_) {
             (void)thrum_cancel(handle_);
@@ -312,7 +312,8 @@ inline void throw_if_cancelled() {
 template <typename Rep, typename Period> void sleep(std::chrono::duration<Rep, Period> length) {
     check(thrum_sleep(nanoseconds(length)));
 }
-/* Sleeps until then; false when the task is cancelled. */
+/* Sleeps until then; the status is false, with ECANCELED, when the task is cancelled. It may
+ * suspend. */
 inline status sleep_until(deadline when) noexcept {
     return status(thrum_sleep_until(when.when()));
 }
