@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static char folder[64];
@@ -168,12 +169,11 @@ TEST(a_stall_has_it_written) {
 }
 
 TEST(a_file_that_cannot_be_written_is_told) {
-    /* And the scheduler goes on; no link is followed. */
+    /* And the scheduler goes on; a link is neither followed nor replaced. */
     rig r;
+    struct stat status;
     folder_make();
-    char part[160];
-    snprintf(part, sizeof(part), "%s.part", path);
-    CHECK_EQ(symlink("/dev/null", part), 0);
+    CHECK_EQ(symlink("/dev/null", path), 0);
     recorded_init(&r, "refused");
     r.config.dump_signal = SIGUSR1;
     capture_begin();
@@ -183,7 +183,40 @@ TEST(a_file_that_cannot_be_written_is_told) {
     capture_end();
     run(&r, run_some, NULL);
     rig_stop(&r);
-    CHECK_EQ(unlink(part), 0);
+    CHECK(lstat(path, &status) == 0 && S_ISLNK(status.st_mode));
+    folder_end();
+}
+
+TEST(what_lies_where_it_is_written_first_is_replaced) {
+    /* A pipe that nobody reads holds nothing up, and a link's file stays what it was. */
+    rig r;
+    char part[160], victim[160];
+    size_t length;
+    folder_make();
+    snprintf(part, sizeof(part), "%s.%d.part", path, (int)getpid());
+    snprintf(victim, sizeof(victim), "%s.victim", path);
+    const int fd = open(victim, O_WRONLY | O_CREAT, 0600);
+    CHECK_EQ(write(fd, "kept", 4), 4);
+    close(fd);
+    recorded_init(&r, "replaced");
+    r.config.dump_signal = SIGUSR1;
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(i ? link(victim, part) : mkfifo(part, 0600), 0);
+        capture_begin();
+        if (i == 0) {
+            rig_start(&r);
+        }
+        CHECK_EQ(raise(SIGUSR1), 0);
+        await("thrum: the latest of scheduler \"replaced\" is in ");
+        capture_end();
+        trace_page p = trace_of_file(path);
+        trace_end(&p);
+    }
+    rig_stop(&r);
+    char *text = content(victim, &length);
+    CHECK_STR(text, "kept");
+    free(text);
+    CHECK_EQ(unlink(victim), 0);
     folder_end();
 }
 
@@ -215,6 +248,27 @@ typedef struct crash {
 static void segfaults(void) {
     static volatile uintptr_t nowhere = 16;
     *(volatile int *)nowhere = 1;
+}
+
+/* A fault that does not come again when the instruction is repeated: its page is there by then. */
+static void faults_once(void) {
+    siginfo_t info;
+    memset(&info, 0, sizeof(info));
+    info.si_signo = SIGSEGV;
+    info.si_code = SEGV_MAPERR;
+    info.si_addr = (void *)(uintptr_t)16;
+    CHECK_EQ(syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGSEGV, &info), 0);
+}
+
+/* What it says goes nowhere. */
+static void segfaults_unheard(void) {
+    int ends[2];
+    CHECK_EQ(pipe(ends), 0);
+    CHECK_EQ(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+    segfaults();
 }
 
 static void aborts(void) {
@@ -326,6 +380,44 @@ static void check_crash(const crash *c, int signal, const char *line) {
     if (UNDER_ASAN || UNDER_TSAN) {                                                                \
         CHECK_SKIP("the sanitizer handles faults itself");                                         \
     }
+
+TEST(a_fault_that_would_not_repeat_ends_the_process) {
+    /* It is sent again, with its address. */
+    SKIP_IF_SANITIZED();
+    check_crash(&(crash){.how = faults_once}, SIGSEGV, "thrum: SIGSEGV at 0x10 on worker ");
+}
+
+TEST(a_crash_that_nobody_hears_of_is_recorded) {
+    /* stderr is a pipe without a reader: the process ends by the crash's signal all the same. */
+    SKIP_IF_SANITIZED();
+    char *log;
+    folder_make();
+    const int status = status_of(&(crash){.how = segfaults_unheard}, &log);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    trace_page p = trace_of_file(path);
+    trace_end(&p);
+    free(log);
+    folder_end();
+}
+
+static void crash_in_a_vfork(void) {
+    const pid_t child = vfork();
+    if (child == 0) {
+        segfaults();
+    }
+    int status = -1;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    CHECK_EQ(write(STDERR_FILENO, "it has ended\n", 13), 13);
+    segfaults();
+}
+
+TEST(a_child_by_vfork_is_not_taken_for_the_process) {
+    /* It crashes in the memory of the process, whose own crash is told afterwards. */
+    SKIP_IF_SANITIZED();
+    check_crash(&(crash){.how = crash_in_a_vfork}, SIGSEGV,
+                "it has ended\nthrum: SIGSEGV at 0x10 on worker ");
+}
 
 TEST(a_segfault_is_told_and_ends_the_process) {
     /* One line says where, and which task; the file ends with it. */

@@ -36,7 +36,7 @@ static unsigned modules_count;
 typedef struct file {
     int fd;
     bool failed;
-    char part[TH_RECORDER_PATH + 8]; /* its name while it is written */
+    char part[TH_RECORDER_PATH + 32]; /* its name while it is written */
 } file;
 
 static void to_file(void *ctx, const char *piece, size_t length) {
@@ -44,11 +44,14 @@ static void to_file(void *ctx, const char *piece, size_t length) {
     f->failed = f->failed || !th_os_record_write(f->fd, piece, length);
 }
 
-/* Writes beside the name first: what an earlier occasion has left stays until this one is whole. */
-static bool file_open(file *f, const char *path) {
-    const size_t length = strnlen(path, TH_RECORDER_PATH - 1);
-    memcpy(f->part, path, length);
-    memcpy(f->part + length, ".part", sizeof ".part");
+/*
+ * Writes beside the name first: what an earlier occasion has left stays until this one is whole.
+ * That name is the process's and the occasion's own: several may write at a time.
+ */
+static bool file_open(file *f, const char *path, const char *occasion) {
+    th_plain name = {.bytes = f->part, .room = sizeof f->part};
+    th_plain_put(&name, "%s.%d.%s", path, th_os_pid(), occasion);
+    f->part[name.length] = '\0';
     f->failed = false;
     f->fd = th_os_record_open(f->part);
     return f->fd >= 0;
@@ -107,9 +110,11 @@ static unsigned slot_of(const thrum_sched *sched) {
 static void write_slot(thrum_sched *sched, unsigned slot) {
     file f;
     th_plain out = {.take = to_file, .ctx = &f, .bytes = bytes, .room = sizeof bytes};
-    bool written = file_open(&f, paths[slot]);
+    bool written = file_open(&f, paths[slot], "part");
     if (written) {
-        f.failed = th_recorder_print(sched, &out) != 0;
+        f.failed = th_recorder_print(sched, &out) != 0 || f.failed;
+        /* relaxed: a crash meanwhile has taken the slot, and its file is the one to keep */
+        f.failed = f.failed || th_load_relaxed(&xslots[slot]) != sched;
         written = file_close(&f, paths[slot]);
     }
     say(sched, paths[slot], written);
@@ -221,7 +226,7 @@ static void on_crash(const char *signal, const uintptr_t *address) {
             told = true;
         }
         th_plain out = {.take = to_file, .ctx = &f, .bytes = room, .room = sizeof room};
-        bool written = file_open(&f, paths[i]);
+        bool written = file_open(&f, paths[i], "crash");
         if (written) {
             print_raw(sched, &out);
             written = file_close(&f, paths[i]);
@@ -300,4 +305,5 @@ void th_recorder_in_child(void) {
     for (unsigned i = 0; i < SLOTS; i++) {
         th_store_relaxed(&xslots[i], (thrum_sched *)NULL); /* relaxed: this thread is alone */
     }
+    th_os_crash_in_child();
 }

@@ -42,6 +42,8 @@ static uint32_t xspent[SIGNALS]; /* 1: the previous handler was to run only once
 static th_os_fault_fn xask;
 static th_os_crash_fn xtell;
 static uint32_t xcrashed;       /* the thread that tells of a crash, or has; 0: none */
+static pid_t teller;            /* the process whose crash is told; written while it is alone, or
+                                   before `xtell` */
 static bool installed[SIGNALS]; /* protected by install_lock */
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -71,9 +73,10 @@ static void tell_crash(int index, const siginfo_t *info) {
     th_os_crash_fn tell = th_load_acquire(&xtell); /* pairs: th_os_crash_catch; what it reads */
     uint32_t self = (uint32_t)syscall(SYS_gettid);
     uint32_t first = 0;
-    if (tell == NULL)
+    if (tell == NULL ||
+        getpid() != teller) /* a child by vfork has this memory and is no crash of ours */
         return;
-    /* relaxed: only who is first counts */
+    /* relaxed: only which thread is first counts */
     if (!th_cas_relaxed(&xcrashed, &first, self)) {
         if (first != self) {
             int64_t until = th_os_now() + PATIENCE;
@@ -93,8 +96,9 @@ static void tell_crash(int index, const siginfo_t *info) {
  */
 static void give_back(int signal, const struct sigaction *action, const siginfo_t *info) {
     sigaction(signal, action, NULL);
-    if (info->si_code <= 0) /* it was sent by a process: a return would not repeat it */
-        syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+    /* Sent anew with what the first one told, since a fault need not repeat: its page may be there
+     * by now. It comes before the next instruction. */
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info);
 } /* GCOVR_EXCL_STOP */
 
 /* Does what the previous action would have done. */
@@ -108,7 +112,7 @@ static void pass_on(int index, siginfo_t *info, void *ucontext) {
         old.sa_handler = SIG_DFL;
     if (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN) {
         tell_crash(index, info);
-        /* The fault repeats on return; the kernel then kills the process, also if it is ignored. */
+        /* An ignored fault repeats on return, and the kernel then kills the process. */
         give_back(signal, &old, info); /* GCOVR_EXCL_LINE: as give_back */
         return;                        /* GCOVR_EXCL_LINE: likewise */
     }
@@ -140,6 +144,9 @@ static int install(int index, bool over_any) {
     if (installed[index])
         return 0;
     sigemptyset(&ours.sa_mask);
+    /* What is written in the handler must not end the process by another signal. */
+    sigaddset(&ours.sa_mask, SIGPIPE);
+    sigaddset(&ours.sa_mask, SIGXFSZ);
     if (sigaction(signals[index], NULL, &now) != 0)
         return -th_os_errno_get();
     if (!over_any && ((now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL))
@@ -166,11 +173,18 @@ int th_os_fault_catch(th_os_fault_fn ask) {
 void th_os_crash_catch(th_os_crash_fn tell) {
     int saved = th_os_errno_get();
     pthread_mutex_lock(&install_lock);
-    th_store_release(&xtell, tell); /* pairs: tell_crash; whatever the function reads */
+    teller = getpid();
+    /* pairs: tell_crash; whatever the function reads, and `teller` */
+    th_store_release(&xtell, tell);
     for (int i = 0; i < SIGNALS; i++)
         (void)install(i, false);
     pthread_mutex_unlock(&install_lock);
     th_os_errno_set(saved);
+}
+
+void th_os_crash_in_child(void) {
+    th_store_relaxed(&xcrashed, 0u); /* relaxed: this thread is alone */
+    teller = getpid();
 }
 
 /* Room for the kernel's frame with all vector registers, a report, and a previous handler. */

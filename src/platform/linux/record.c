@@ -5,13 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "platform/platform.h"
 
 int th_os_record_open(const char *path) {
     int saved = th_os_errno_get();
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    (void)unlink(path); /* what an earlier process has left, or somebody has put there */
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     int code = fd < 0 ? -th_os_errno_get() : fd;
     th_os_errno_set(saved);
     return code;
@@ -35,6 +37,9 @@ bool th_os_record_write(int fd, const char *bytes, size_t length) {
 bool th_os_record_close(int fd, const char *path, const char *to) {
     int saved = th_os_errno_get();
     bool done = close(fd) == 0;
+    struct stat there;
+    if (to != NULL && lstat(to, &there) == 0 && !S_ISREG(there.st_mode))
+        to = NULL; /* a device, a link: not to be replaced */
     if (to == NULL || rename(path, to) != 0) {
         unlink(path);
         done = false;

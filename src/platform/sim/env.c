@@ -88,6 +88,9 @@ void th_os_crash_catch(th_os_crash_fn tell) {
     (void)tell;
 }
 
+void th_os_crash_in_child(void) {
+}
+
 unsigned th_os_modules(th_os_module modules[], unsigned max) {
     (void)modules;
     (void)max;
