@@ -41,7 +41,7 @@ static th_os_thread thread;
 static th_lock lock = TH_LOCK_INIT; /* protects the list; held during an answer */
 static thrum_sched *observed;       /* those that can be looked at, by next_observed */
 
-static uint32_t xleaving; /* how many want the lock to leave the list: an answer gives up waiting */
+static uint32_t xleaving; /* how many want the lock for the list: an answer gives up waiting */
 
 static peer peers[PEERS_MAX]; /* the thread's */
 
@@ -51,35 +51,39 @@ static peer peers[PEERS_MAX]; /* the thread's */
 typedef struct answer {
     int fd;
     int64_t patience;
+    bool failed; /* nothing more is sent: the answer would have a hole */
     FILE *out;
     char page[PAGE_BYTES];
 } answer;
 
-/* Waits for room; false: there will be none in time, or somebody wants to leave. */
+/*
+ * Waits for room; false: there will be none in time, or another thread wants to leave. The wake-up
+ * may be one of before.
+ */
 static bool await_room(answer *a) {
-    int64_t now = th_os_now();
-    /* relaxed: who has set it wakes this thread afterwards, and gets the lock when it gives up */
-    if (a->patience <= 0 || th_load_relaxed(&xleaving)) {
-        return false;
+    int ready = 0;
+    /* relaxed: a thread that has set it wakes this one afterwards, and gets the lock then */
+    while (ready <= 0 && a->patience > 0 && !th_load_relaxed(&xleaving)) {
+        int64_t now = th_os_now();
+        ready = th_os_io_poll(a->fd, TH_OS_OUT, wakeup, now + a->patience);
+        a->patience -= th_os_now() - now;
+        th_os_wakeup_take(wakeup);
     }
-    int ready = th_os_io_poll(a->fd, TH_OS_OUT, wakeup, now + a->patience);
-    a->patience -= th_os_now() - now;
     return ready > 0 && (ready & (int)TH_OS_OUT);
 }
 
 static ssize_t put(void *cookie, const char *bytes, size_t size) {
     answer *a = cookie;
     size_t done = 0;
-    while (done < size) {
+    while (done < size && !a->failed) {
         int64_t n = th_os_io_write(a->fd, TH_OS_STREAM, bytes + done, size - done);
         if (n > 0) {
             done += (size_t)n;
-        } else if (n != -EAGAIN || !await_room(a)) {
-            a->patience = 0; /* nor for the rest of it */
-            return 0;
+        } else {
+            a->failed = n != -EAGAIN || !await_room(a);
         }
     }
-    return (ssize_t)size;
+    return a->failed ? 0 : (ssize_t)size;
 }
 
 static void print_name(FILE *out, const char *name) {
@@ -160,7 +164,7 @@ static bool reply(int fd, const char *request) {
         fputs("{\"error\": \"no such request\"}\n", a.out);
         fputc('\0', a.out);
     }
-    bool whole = !fflush(a.out) && !ferror(a.out);
+    bool whole = !fflush(a.out) && !ferror(a.out) && !a.failed; /* musl's stream forgets it */
     fclose(a.out);
     return whole;
 }
@@ -168,8 +172,9 @@ static bool reply(int fd, const char *request) {
 /* ---- peers ---- */
 
 static void drop(peer *p) {
-    th_os_io_close(p->fd);
-    *p = (peer){.fd = -1};
+    const int fd = p->fd;
+    *p = (peer){.fd = -1}; /* before another thread gets the number: a fork's child closes these */
+    th_os_io_close(fd);
 }
 
 /* Answers the first request that is there; false: there is none. */
@@ -327,12 +332,22 @@ static bool strike(thrum_sched *sched) {
     return found;
 }
 
+/* An answer that waits for its reader gives up, so that the lock is to be had soon. */
+static void take_turn(void) {
+    th_add_relaxed(&xleaving, 1u); /* relaxed: see await_room */
+    th_lock_acquire(&turn);
+    if (observed_count) {
+        th_os_wakeup_set(wakeup);
+    }
+}
+
 void th_observe_begin(thrum_sched *sched) {
     if (!sched->config.observe) {
         return;
     }
-    th_lock_acquire(&turn);
+    take_turn();
     enlist(sched);
+    th_sub_relaxed(&xleaving, 1u); /* relaxed: see await_room */
     if (!observed_count && open_all()) {
         (void)strike(sched);
     } else {
@@ -345,13 +360,9 @@ void th_observe_end(thrum_sched *sched) {
     if (!sched->config.observe) {
         return;
     }
-    th_lock_acquire(&turn);
-    th_add_relaxed(&xleaving, 1u); /* relaxed: see await_room */
-    if (observed_count) {
-        th_os_wakeup_set(wakeup);
-    }
+    take_turn();
     bool found = strike(sched);
-    th_sub_relaxed(&xleaving, 1u); /* relaxed: as above */
+    th_sub_relaxed(&xleaving, 1u); /* relaxed: see await_room */
     if (found && --observed_count == 0) {
         th_os_wakeup_set(wakeup);
         th_os_thread_join(thread);
