@@ -50,3 +50,49 @@ TEST(a_stop_cancels) {
     CHECK_SKIP("this library of C++ has no std::stop_token");
 #endif
 }
+
+#if defined(__cpp_lib_jthread)
+namespace {
+
+/* What is cancelled lets others run meanwhile, as the cancel of a large scope does. */
+struct slow_target {
+    bool inside = false;
+    bool goes_on = false;
+    bool done = false;
+    void cancel() noexcept {
+        inside = true;
+        while (!goes_on) {
+            thrum::yield();
+        }
+        done = true;
+    }
+};
+
+} // namespace
+#endif
+
+TEST(a_link_waits_for_a_cancel_that_has_begun) {
+    /* On the thread of that cancel, too. */
+#if defined(__cpp_lib_jthread)
+    std::stop_source source;
+    thrum_config config;
+    thrum_config_init(&config);
+    config.workers = 1;
+    thrum::run(&config, [&] {
+        slow_target target;
+        thrum::task<void> stopper;
+        {
+            thrum::cancel_on_stop linked(source.get_token(), target);
+            stopper = thrum::spawn([&] { source.request_stop(); });
+            while (!target.inside) {
+                thrum::yield();
+            }
+            thrum::go([&] { target.goes_on = true; });
+        }
+        CHECK(target.done);
+        stopper.join();
+    });
+#else
+    CHECK_SKIP("this library of C++ has no std::stop_token");
+#endif
+}

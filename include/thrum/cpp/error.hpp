@@ -127,7 +127,8 @@ class deadline {
         if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
             return nanoseconds(when.time_since_epoch()); /* it is the monotonic clock, too */
         } else {
-            return thrum_after(nanoseconds(when - Clock::now()));
+            const auto now = Clock::now();
+            return when <= now ? thrum_now() - 1 : thrum_after(nanoseconds(when - now));
         }
     }
 
