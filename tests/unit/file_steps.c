@@ -82,21 +82,21 @@ TEST(parts_of_all_sizes) {
     with_memory(parts_body, 0);
 }
 
-static bool ran;
+static atomic_bool ran;
 
 static int runs(void *arg) {
     (void)arg;
-    ran = true;
+    atomic_store(&ran, true);
     return 0;
 }
 
 static int others_body(void *arg) {
     (void)arg;
     thrum_io io = made();
-    ran = false;
+    atomic_store(&ran, false);
     CHECK_EQ(thrum_go(runs, NULL), 0);
     CHECK_EQ(thrum_file_pread(io, again, SIZE, 0, THRUM_FOREVER), SIZE);
-    CHECK(ran);
+    CHECK(atomic_load(&ran));
     CHECK(memcmp(again, bytes, SIZE) == 0);
     gone(io);
     return 0;
