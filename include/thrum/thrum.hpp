@@ -11,6 +11,7 @@
 
 #include "thrum.h"
 #include "thrum/cpp/chan.hpp"
+#include "thrum/cpp/coroutine.hpp"
 #include "thrum/cpp/error.hpp"
 #include "thrum/cpp/fork.hpp"
 #include "thrum/cpp/io.hpp"

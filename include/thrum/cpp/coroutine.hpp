@@ -1,0 +1,659 @@
+/*
+ * thrum/cpp/coroutine.hpp: coroutines of C++20 that run on the scheduler, beside fibers.
+ *
+ *     thrum::co<int> half(int n) { co_await thrum::hop(); co_return n / 2; }
+ *     thrum::co<int> sum() { co_return co_await half(4) + co_await half(6); }
+ *     int five = thrum::sync_wait(sum());            // a fiber runs it and waits for its end
+ *     thrum::co_task<int> task = thrum::spawn(sum()); // or it runs by itself, to be joined
+ *
+ * A coroutine always runs on some fiber: that of a run of the scheduler, or the one that called
+ * sync_wait. So it may call everything that fibers call. There are two ways to wait:
+ *   - Without a stack: hop, sleep_for, pause_until, ready and the co_await of another co or of a
+ *     co_task. The coroutine gives its fiber back, and goes on as a run of its own, perhaps on
+ *     another worker. Nothing is allocated for it.
+ *   - On the fiber: wait, receive, send, and each call that may suspend (chan::recv, thrum::sleep).
+ *     The C library has no way to wait for these without a stack, so a coroutine that really waits
+ *     occupies a fiber meanwhile, as a task that calls them does.
+ *
+ * What belongs to a fiber does not follow a coroutine across a wait of the first kind: a
+ * thrum::mutex must not be held there, nor a fork, a scope or a shield be open in the coroutine,
+ * and fiber-local values differ afterwards. Cancelling a fiber does not cancel coroutines.
+ *
+ * A frame is one allocation. It is destroyed by its owner: the co, which never started or has
+ * ended; while it runs it must not be destroyed.
+ */
+#ifndef THRUM_CPP_COROUTINE_HPP
+#define THRUM_CPP_COROUTINE_HPP
+
+#if defined(__cpp_impl_coroutine)
+
+#include <atomic>
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "thrum/cpp/chan.hpp"
+#include "thrum/cpp/outcome.hpp"
+#include "thrum/event.h"
+#include "thrum/io.h"
+#include "thrum/sched.h"
+#include "thrum/sem.h"
+#include "thrum/task.h"
+
+namespace thrum {
+namespace detail {
+
+/* Where a coroutine goes on in another one when it has ended: no scheduling, and no stack grows. */
+struct to_continuation {
+    bool await_ready() const noexcept {
+        return false;
+    }
+    template <typename Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
+        return ended.promise().next;
+    }
+    void await_resume() const noexcept {
+    }
+};
+
+/* What a coroutine ends with, and who goes on then. */
+template <typename T> class co_result {
+  public:
+    std::suspend_always initial_suspend() const noexcept {
+        return {};
+    }
+    to_continuation final_suspend() const noexcept {
+        return {};
+    }
+    void unhandled_exception() noexcept {
+#if THRUM_CPP_EXCEPTIONS
+        ended.run([]() -> T { throw; });
+#else
+        std::terminate();
+#endif
+    }
+    outcome<T> ended;
+    std::coroutine_handle<> next;
+};
+
+/* return_value or return_void: a promise may have only one. */
+template <typename T> class co_promise : public co_result<T> {
+  public:
+    template <typename From = T> void return_value(From &&value) noexcept {
+        this->ended.run([&]() -> T { return std::forward<From>(value); });
+    }
+};
+template <> class co_promise<void> : public co_result<void> {
+  public:
+    void return_void() const noexcept {
+    }
+};
+
+/* Runs the coroutine, and goes on where it ended. What it ended with stays in it. */
+template <typename Promise> class co_run {
+  public:
+    explicit co_run(std::coroutine_handle<Promise> callee) noexcept : callee_(callee) {
+    }
+    bool await_ready() const noexcept {
+        return false;
+    }
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) const noexcept {
+        callee_.promise().next = caller;
+        return callee_;
+    }
+    void await_resume() const noexcept {
+    }
+
+  protected:
+    std::coroutine_handle<Promise> callee_;
+};
+
+} // namespace detail
+
+/*
+ * A coroutine that has not begun, and its owner. It begins when it is awaited (once, as an rvalue),
+ * given to sync_wait or to spawn; the await returns what it returned, which may be a reference or a
+ * type that only moves, or throws what it threw. It moves. Its destructor destroys the frame, with
+ * the coroutine's parameters.
+ */
+template <typename T = void> class [[nodiscard]] co {
+  public:
+    struct promise_type : detail::co_promise<T> {
+        co get_return_object() noexcept {
+            return co(std::coroutine_handle<promise_type>::from_promise(*this));
+        }
+    };
+    using handle = std::coroutine_handle<promise_type>;
+
+    co() noexcept = default;
+    co(co &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {
+    }
+    co &operator=(co &&other) noexcept {
+        if (this != &other) {
+            drop();
+            handle_ = std::exchange(other.handle_, nullptr);
+        }
+        return *this;
+    }
+    ~co() {
+        drop();
+    }
+
+    auto operator co_await() &&noexcept {
+        struct awaiter : detail::co_run<promise_type> {
+            using detail::co_run<promise_type>::co_run;
+            T await_resume() const {
+                return this->callee_.promise().ended.take();
+            }
+        };
+        return awaiter(handle_);
+    }
+    handle native_handle() const noexcept {
+        return handle_;
+    }
+
+  private:
+    explicit co(handle frame) noexcept : handle_(frame) {
+    }
+    void drop() noexcept {
+        if (handle_) {
+            handle_.destroy();
+        }
+    }
+
+    handle handle_;
+};
+
+/* ---- waiting without a stack ---- */
+
+namespace detail {
+
+/*
+ * A coroutine that goes on as a run of an intrusive task, which lies in its frame. Once the task is
+ * posted the coroutine may go on, end and be freed, before the post returns: so whoever posts
+ * touches nothing afterwards, in a function that the compiler does not merge into the coroutine.
+ */
+class resumption {
+  public:
+    resumption() = default;
+    resumption(const resumption &) = delete;
+    resumption &operator=(const resumption &) = delete;
+    bool await_ready() const noexcept {
+        return false;
+    }
+
+  protected:
+    thrum_task *prepare(std::coroutine_handle<> who) noexcept {
+        who_ = who;
+        thrum_task_init(&task_, run, this);
+        return &task_;
+    }
+    /* Whether it is suspended; if not, the task is ours, and the wait ends with the code. */
+    bool posted(int err) noexcept {
+        if (err == 0) {
+            return true;
+        }
+        code_ = err;
+        return false;
+    }
+    /* 0, or the code of what ended the wait early. */
+    int code() const noexcept {
+        return code_;
+    }
+    bool expired() const noexcept {
+        return expired_;
+    }
+
+  private:
+    static void run(thrum_task *self, void *arg) {
+        auto *me = static_cast<resumption *>(arg);
+        me->expired_ = thrum_task_is_expired(self);
+        me->code_ = thrum_task_is_cancelled(self) ? -ECANCELED : 0;
+        me->who_.resume(); /* the task may be gone */
+    }
+
+    thrum_task task_;
+    std::coroutine_handle<> who_;
+    int code_ = 0;
+    bool expired_ = false;
+};
+
+class hopping : public resumption {
+  public:
+    explicit hopping(thrum_sched *to) noexcept : to_(to) {
+    }
+    [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> who) noexcept {
+        thrum_sched *to = to_ ? to_ : thrum_sched_current();
+        return to ? posted(thrum_task_post(to, prepare(who))) : posted(-ESRCH);
+    }
+    void await_resume() const {
+        check(code());
+    }
+
+  private:
+    thrum_sched *to_;
+};
+
+class pausing : public resumption {
+  public:
+    explicit pausing(deadline when) noexcept : when_(when) {
+    }
+    [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> who) noexcept {
+        thrum_sched *here = thrum_sched_current();
+        return here ? posted(thrum_task_post_until(here, prepare(who), when_.when()))
+                    : posted(-ESRCH);
+    }
+
+  protected:
+    deadline when_;
+};
+
+class pausing_status : public pausing {
+  public:
+    using pausing::pausing;
+    status await_resume() const noexcept {
+        return status(code());
+    }
+};
+
+class pausing_throws : public pausing {
+  public:
+    using pausing::pausing;
+    void await_resume() const {
+        check(code());
+    }
+};
+
+class io_ready : public resumption {
+  public:
+    io_ready(thrum_io io, unsigned bit, deadline when) noexcept : io_(io), bit_(bit), when_(when) {
+    }
+    [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> who) noexcept {
+        const int err = thrum_io_on_until(io_, bit_, prepare(who), when_.when());
+        return posted(err);
+    }
+    status await_resume() const noexcept {
+        if (code() == -EPERM) {
+            return status(0); /* a file, which is always ready */
+        }
+        return status(code() == 0 && expired() ? -ETIMEDOUT : code());
+    }
+
+  private:
+    thrum_io io_;
+    unsigned bit_;
+    deadline when_;
+};
+
+} // namespace detail
+
+/*
+ * `co_await thrum::hop()` goes on as a fresh run of the scheduler: what is queued may come before
+ * it. With a scheduler it goes over to that. It throws std::system_error, and goes on where it was:
+ * ESRCH where there is no scheduler, those of thrum_task_post; or ECANCELED (thrum_task_cancel).
+ */
+[[nodiscard]] inline auto hop(thrum_sched *to = nullptr) noexcept {
+    return detail::hopping(to);
+}
+
+/*
+ * `co_await thrum::sleep_for(5ms)` goes on so much later. A stop that cancels makes it throw
+ * std::system_error (ECANCELED); ESRCH and errors of a post as for hop.
+ */
+template <typename Rep, typename Period>
+[[nodiscard]] auto sleep_for(std::chrono::duration<Rep, Period> length) noexcept {
+    return detail::pausing_throws(after(length));
+}
+/*
+ * `co_await thrum::pause_until(deadline)` returns a status instead, which is true once the instant
+ * has come. (thrum::sleep_until is the fibers'.)
+ */
+[[nodiscard]] inline auto pause_until(deadline when) noexcept {
+    return detail::pausing_status(when);
+}
+
+/*
+ * `co_await thrum::ready(io, THRUM_IO_READ, deadline)` goes on when the descriptor is ready in that
+ * one direction: the status is that of thrum_io_on_until, timed out or cancelled included. As there
+ * it may be true although nothing is there: begin with a call whose deadline is soon. Of a file it
+ * is true at once.
+ */
+[[nodiscard]] inline auto ready(thrum_io io, unsigned bit,
+                                deadline when = deadline::never()) noexcept {
+    return detail::io_ready(io, bit, when);
+}
+
+/* ---- waiting on the fiber ---- */
+
+namespace detail {
+
+/* An await that makes the call in place: it may suspend the fiber, and never the coroutine. */
+template <typename Fn> class in_place {
+  public:
+    explicit in_place(Fn fn) : fn_(std::move(fn)) {
+    }
+    bool await_ready() const noexcept {
+        return true;
+    }
+    void await_suspend(std::coroutine_handle<>) const noexcept {
+    }
+    decltype(auto) await_resume() {
+        return fn_();
+    }
+
+  private:
+    Fn fn_;
+};
+
+} // namespace detail
+
+/*
+ * `co_await` of these waits on the fiber that runs the coroutine, which nothing else uses
+ * meanwhile. They throw std::system_error (ECANCELED) when that fiber is cancelled. The object must
+ * live until the await has returned.
+ */
+[[nodiscard]] inline auto wait(thrum_event &event) {
+    return detail::in_place([&event] { check(thrum_event_wait(&event)); });
+}
+[[nodiscard]] inline auto wait(thrum_sem &sem) {
+    return detail::in_place([&sem] { check(thrum_sem_wait(&sem)); });
+}
+/* The oldest value, or none when the channel is closed and empty, as chan::recv. */
+template <typename T> [[nodiscard]] auto receive(chan<T> &from) {
+    return detail::in_place([&from] { return from.recv(); });
+}
+/* Throws what chan::send throws. */
+template <typename T> [[nodiscard]] auto send(chan<T> &to, std::type_identity_t<T> value) {
+    return detail::in_place([&to, kept = std::move(value)]() mutable { to.send(std::move(kept)); });
+}
+
+/* ---- from fibers ---- */
+
+namespace detail {
+
+/*
+ * The coroutine at the bottom of each that was spawned: a frame that begins by a task, and tells
+ * that it has ended to the one who owns it. `xstate` is
+ *     NULL           it has not ended, and nobody but a fiber or thread may wait
+ *     a co_waiter    it has not ended, and that coroutine goes on then
+ *     DETACHED       it has not ended, and destroys itself then
+ *     ENDED          it has ended; `done` is about to be posted
+ * It is the ending coroutine that looks at the word last, so only one of the two sides destroys.
+ */
+class co_waiter : public resumption {
+  public:
+    void go_on(thrum_sched *sched) noexcept {
+        std::coroutine_handle<> who = waits_;
+        if (!sched || thrum_task_post_hint(sched, prepare(who), THRUM_HINT_NEXT) != 0) {
+            who.resume();
+        }
+    }
+
+  protected:
+    std::coroutine_handle<> waits_;
+};
+
+/* What a frame of the bottom has, whatever the coroutine returns. */
+class root_state {
+  public:
+    struct ending {
+        bool await_ready() const noexcept {
+            return false;
+        }
+        template <typename Promise>
+        [[gnu::noinline]] void await_suspend(std::coroutine_handle<Promise> root) const noexcept {
+            root_state &self = root.promise();
+            if (self.end()) {
+                root.destroy();
+            }
+        }
+        void await_resume() const noexcept {
+        }
+    };
+
+    std::suspend_always initial_suspend() const noexcept {
+        return {};
+    }
+    ending final_suspend() const noexcept {
+        return {};
+    }
+    void unhandled_exception() const noexcept {
+        std::terminate(); /* the coroutine has kept its own */
+    }
+    void return_void() const noexcept {
+    }
+
+    /* Posts the run in which it begins. */
+    int post(thrum_sched *sched, std::coroutine_handle<> root) noexcept {
+        frame_ = root;
+        thrum_task_init(&task_, begin, this);
+        return thrum_task_post(sched, &task_);
+    }
+    /* Lets it destroy itself at its end. False: it has ended, and the caller destroys it. */
+    bool detach() noexcept {
+        void *none = nullptr;
+        if (xstate_.compare_exchange_strong(none, &detached_, std::memory_order_acq_rel)) {
+            return true;
+        }
+        shielded until_posted;
+        (void)!thrum_sem_wait(&done_);
+        return false;
+    }
+    /* Whether the waiter goes on at its end. False: it has ended, once `done` is taken. */
+    bool await(co_waiter *waiter) noexcept {
+        void *none = nullptr;
+        return xstate_.compare_exchange_strong(none, waiter, std::memory_order_acq_rel);
+    }
+    thrum_sem *done() noexcept {
+        return &done_;
+    }
+
+  private:
+    static void begin(thrum_task *, void *arg) {
+        static_cast<root_state *>(arg)->frame_.resume();
+    }
+    /* True: it is detached, and the caller destroys it. Else it may be gone already. */
+    bool end() noexcept {
+        void *before = xstate_.exchange(&ended_, std::memory_order_acq_rel);
+        if (before == &detached_) {
+            return true;
+        }
+        if (before) {
+            static_cast<co_waiter *>(before)->go_on(thrum_sched_current());
+        } else {
+            thrum_sem_post(&done_); /* who takes it may free the semaphore */
+        }
+        return false;
+    }
+
+    static inline char detached_;
+    static inline char ended_;
+
+    thrum_task task_;
+    std::coroutine_handle<> frame_;
+    thrum_sem done_ = THRUM_SEM_INIT(0);
+    std::atomic<void *> xstate_{nullptr};
+};
+
+/* Owns a coroutine from the bottom on: both frames. */
+template <typename T> class root {
+  public:
+    struct promise_type : root_state {
+        explicit promise_type(co<T> &body) noexcept
+            : result(&body.native_handle().promise().ended) {
+        }
+        root get_return_object() noexcept {
+            return root(std::coroutine_handle<promise_type>::from_promise(*this));
+        }
+        outcome<T> *result;
+    };
+
+    static root of(co<T> body) {
+        co_await co_run<typename co<T>::promise_type>(body.native_handle());
+    }
+    root() noexcept = default;
+    root(root &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {
+    }
+    root &operator=(root &&other) noexcept {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    ~root() {
+        if (handle_) {
+            handle_.destroy();
+        }
+    }
+    explicit operator bool() const noexcept {
+        return static_cast<bool>(handle_);
+    }
+    std::coroutine_handle<promise_type> frame() const noexcept {
+        return handle_;
+    }
+    promise_type *operator->() const noexcept {
+        return &handle_.promise();
+    }
+    void release() noexcept {
+        handle_ = nullptr;
+    }
+
+  private:
+    explicit root(std::coroutine_handle<promise_type> frame) noexcept : handle_(frame) {
+    }
+    std::coroutine_handle<promise_type> handle_;
+};
+
+} // namespace detail
+
+/*
+ * A coroutine that was spawned, and what it ends with. It moves, and has one owner, who joins it,
+ * awaits it in a coroutine, or detaches it. Its destructor waits for the end, shielded from
+ * cancels, and drops the result: unlike a task it cannot be cancelled, so hand it a
+ * std::stop_token where it may have to end early.
+ */
+template <typename T = void> class [[nodiscard]] co_task {
+  public:
+    co_task() noexcept = default;
+    co_task(co_task &&) noexcept = default;
+    co_task &operator=(co_task &&other) noexcept {
+        if (this != &other) {
+            drop();
+            root_ = std::move(other.root_);
+        }
+        return *this;
+    }
+    ~co_task() {
+        drop();
+    }
+    bool joinable() const noexcept {
+        return static_cast<bool>(root_);
+    }
+
+    /*
+     * Waits for its end, and returns its result or throws what it threw. Any thread may call it. It
+     * may suspend. It throws std::system_error, with the task still to be joined, when the caller
+     * is cancelled (ECANCELED), and EINVAL where there is none.
+     */
+    T join() {
+        check(root_ ? thrum_sem_wait(root_->done()) : -EINVAL);
+        return taken();
+    }
+    /* Gives it up: it goes on, and what it returns or throws is dropped. */
+    void detach() noexcept {
+        if (root_ && root_->detach()) {
+            root_.release();
+        }
+        root_ = detail::root<T>(); /* has ended: destroyed here */
+    }
+    /*
+     * In a coroutine `co_await std::move(task)` does what join does, without a stack: it goes on as
+     * a run of its own, of the scheduler on which the task ended.
+     */
+    auto operator co_await() &&noexcept {
+        return awaiter(this);
+    }
+
+  private:
+    template <typename U> friend co_task<U> spawn(thrum_sched *, co<U>);
+
+    class awaiter : public detail::co_waiter {
+      public:
+        explicit awaiter(co_task *task) noexcept : of_(task) {
+        }
+        bool await_ready() const noexcept {
+            return !of_->root_ || thrum_sem_try_wait(of_->root_->done()) == 0;
+        }
+        [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> who) noexcept {
+            waits_ = who;
+            auto &state = *of_->root_.operator->();
+            if (state.await(this)) {
+                return true;
+            }
+            detail::shielded until_posted; /* it has ended: the post is on its way */
+            (void)!thrum_sem_wait(state.done());
+            return false;
+        }
+        T await_resume() {
+            check(of_->root_ ? 0 : -EINVAL);
+            return of_->taken();
+        }
+
+      private:
+        co_task *of_;
+    };
+
+    explicit co_task(detail::root<T> started) noexcept : root_(std::move(started)) {
+    }
+    T taken() {
+        detail::root<T> ended(std::move(root_));
+        return ended->result->take();
+    }
+    void drop() noexcept {
+        if (root_) {
+            detail::shielded until_ended;
+            (void)!thrum_sem_wait(root_->done());
+            root_ = detail::root<T>();
+        }
+    }
+
+    detail::root<T> root_;
+};
+
+/*
+ * Runs the coroutine on the scheduler, or the caller's, from a run of its own. It costs a second,
+ * small frame. Any thread may call it that names the scheduler. It never suspends. It throws
+ * std::bad_alloc, and std::system_error with nothing begun: ESRCH where there is no scheduler,
+ * EINVAL for a co that was moved from, those of thrum_task_post.
+ */
+template <typename T> co_task<T> spawn(thrum_sched *sched, co<T> body) {
+    check(!body.native_handle() ? -EINVAL : sched ? 0 : -ESRCH);
+    auto started = detail::root<T>::of(std::move(body));
+    check(started->post(sched, started.frame()));
+    return co_task<T>(std::move(started));
+}
+template <typename T> co_task<T> spawn(co<T> body) {
+    return spawn(thrum_sched_current(), std::move(body));
+}
+
+/*
+ * Begins the coroutine on the calling fiber, waits for its end, and returns what it returned or
+ * throws what it threw. A plain thread may call it, too, for a coroutine that hops to a named
+ * scheduler first or waits for nothing. It may suspend. The wait is shielded: a cancel of the
+ * caller does not end it. It costs a second, small frame.
+ */
+template <typename T> T sync_wait(co<T> body) {
+    check(body.native_handle() ? 0 : -EINVAL);
+    auto started = detail::root<T>::of(std::move(body));
+    started.frame().resume();
+    {
+        detail::shielded until_ended;
+        (void)!thrum_sem_wait(started->done());
+    }
+    return started->result->take();
+}
+
+} // namespace thrum
+
+#endif
+#endif
