@@ -1,20 +1,8 @@
 # Tests in C++, if the C++ compiler that belongs to the C compiler is there: with the static and the
 # shared library, and with clang's own run time (libc++) if that is there too.
-if(CMAKE_C_COMPILER MATCHES "clang[^/]*$")
-  string(REGEX REPLACE "clang([^/]*)$" "clang++\\1" cxx_compiler ${CMAKE_C_COMPILER})
-else()
-  string(REGEX REPLACE "(gcc|cc)([^/]*)$" "g++\\2" cxx_compiler ${CMAKE_C_COMPILER})
-endif()
-if(NOT DEFINED CMAKE_CXX_COMPILER)
-  set(ENV{CXX} ${cxx_compiler})
-  include(CheckLanguage)
-  check_language(CXX)
-endif()
 if(NOT CMAKE_CXX_COMPILER)
-  message(STATUS "left out: tests in C++ (no ${cxx_compiler} that works)")
   return()
 endif()
-enable_language(CXX)
 include(CheckCXXSourceCompiles)
 
 # `cxx_file(source suffix library option...)`
