@@ -1,5 +1,5 @@
 /*
- * cpp_tasks.cpp: thrum from C++: words are counted by tasks of a scope that take them from a channel,
+ * cpp_tasks.cpp: thrum from C++: tasks of a scope take words from a channel and count them,
  * and the first that fails cancels the others.
  */
 #include <cstdio>

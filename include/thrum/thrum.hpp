@@ -10,6 +10,7 @@
 #endif
 
 #include "thrum.h"
+#include "thrum/cpp/await.hpp"
 #include "thrum/cpp/chan.hpp"
 #include "thrum/cpp/coroutine.hpp"
 #include "thrum/cpp/error.hpp"
