@@ -19,6 +19,7 @@
 #include "thrum/task.h"
 
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 
 /* ---- waiting without a stack ---- */
 
@@ -223,6 +224,7 @@ template <typename T> [[nodiscard]] auto send(chan<T> &to, std::type_identity_t<
     return detail::in_place([&to, kept = std::move(value)]() mutable { to.send(std::move(kept)); });
 }
 
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif

@@ -24,6 +24,7 @@
 #include "thrum/cpp/error.hpp"
 
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 
 /*
  * Whether a copy of the bytes, after which the original is forgotten, does what a move and the
@@ -328,6 +329,7 @@ template <typename... Cases> int select(Cases &&...cases) {
     return check(select_until(deadline::never(), std::forward<Cases>(cases)...).code());
 }
 
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif

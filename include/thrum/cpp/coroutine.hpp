@@ -39,6 +39,7 @@
 #include "thrum/task.h"
 
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 namespace detail {
 
 /* Where a coroutine goes on in another one when it has ended: no scheduling, and no stack grows. */
@@ -446,6 +447,7 @@ template <typename T> T sync_wait(co<T> body) {
     return started->result->take();
 }
 
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif

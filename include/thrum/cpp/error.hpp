@@ -25,7 +25,18 @@
 #define THRUM_CPP_EXCEPTIONS 0
 #endif
 
+/*
+ * All names are in an inline namespace that says whether there are exceptions: a program may have
+ * units of both kinds, in which functions of one name are not the same.
+ */
+#if THRUM_CPP_EXCEPTIONS
+#define THRUM_CPP_ABI with_exceptions
+#else
+#define THRUM_CPP_ABI without_exceptions
+#endif
+
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 
 /*
  * What a call returned that does not throw: 0 or more, or a negative errno code. It is true when
@@ -141,6 +152,7 @@ deadline after(std::chrono::duration<Rep, Period> length) noexcept {
     return deadline::at(thrum_after(nanoseconds(length)));
 }
 
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif

@@ -14,6 +14,7 @@
 #include "thrum/fork.h"
 
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 
 /*
  * A call that others may make until it is joined. It neither moves nor is copied, and is joined or
@@ -62,6 +63,7 @@ template <typename Fn> class [[nodiscard]] fork {
 
 template <typename Fn> fork(Fn) -> fork<Fn>;
 
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif

@@ -11,6 +11,7 @@
 #include "thrum/net.h"
 
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 
 /*
  * A descriptor of the library's with one owner, which closes it when it is destroyed or assigned
@@ -142,6 +143,7 @@ class listener {
     io io_;
 };
 
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif

@@ -14,6 +14,7 @@
 #include "thrum/rwlock.h"
 
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 
 /* A TimedLockable of the standard's; the rules are those of thrum/mutex.h. */
 class mutex {
@@ -141,6 +142,7 @@ class cond {
     thrum_cond cond_;
 };
 
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif

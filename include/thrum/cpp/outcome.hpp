@@ -13,6 +13,7 @@
 #include "thrum/spawn.h"
 
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 namespace detail {
 
 /* The exception that a call ended with, if it did. */
@@ -104,6 +105,7 @@ class shielded {
 };
 
 } // namespace detail
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif

@@ -18,6 +18,7 @@
 #include "thrum/sched.h"
 
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 
 /*
  * Calls fn(i) for each of begin .. end - 1, in pieces of at most `grain` (0: chosen). After an
@@ -110,6 +111,7 @@ template <typename First, typename... Rest> void invoke(First &&first, Rest &&..
     others.join();
 }
 
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif

@@ -19,6 +19,7 @@
 #include "thrum/scope.h"
 
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 
 /*
  * A scope whose first children's callables lie in it: `Bytes` in all are never given back before
@@ -179,6 +180,7 @@ template <size_t Bytes = 256> class basic_scope {
 /* The scope of everyday use. */
 using scope = basic_scope<>;
 
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif

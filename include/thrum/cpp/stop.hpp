@@ -20,6 +20,7 @@
 #include "thrum/spawn.h"
 
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 
 /*
  * While it is there, a stop of the token cancels the target (anything with `cancel()`): a task or a
@@ -60,6 +61,7 @@ template <typename Target> class [[nodiscard]] cancel_on_stop {
     std::optional<std::stop_callback<cancels>> callback_;
 };
 
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif

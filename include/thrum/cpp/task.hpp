@@ -20,6 +20,7 @@
 #include "thrum/spawn.h"
 
 namespace thrum {
+inline namespace THRUM_CPP_ABI {
 
 /* How a task is started: the C attr, whose fields are set by name, one after the other. */
 class attr {
@@ -321,6 +322,7 @@ inline status sleep_until(deadline when) noexcept {
 /* While one is there, the running task's waits are not cancelled (thrum_shield_begin). */
 using shield = detail::shielded;
 
+} // namespace THRUM_CPP_ABI
 } // namespace thrum
 
 #endif
