@@ -14,13 +14,6 @@
 
 using namespace std::chrono_literals;
 
-#if !defined(__cpp_impl_coroutine)
-TEST(there_are_no_coroutines) {
-    /* This compiler has none. */
-    CHECK_SKIP("this compiler has no coroutines");
-}
-#else
-
 namespace {
 
 std::atomic<int> allocations;
@@ -450,5 +443,3 @@ TEST(a_child_at_the_same_address_hops_at_once) {
     thrum::run([] { CHECK_EQ(thrum::spawn(nested::outer()).join(), 100); });
     CHECK_EQ(counted::alive.load(), 0);
 }
-
-#endif

@@ -40,6 +40,17 @@ endif()
 file(GLOB cxx_sources CONFIGURE_DEPENDS cxx/*.cpp)
 if(NOT cxx_std_20 IN_LIST CMAKE_CXX_COMPILE_FEATURES)
   list(FILTER cxx_sources EXCLUDE REGEX "_20\\.cpp$")
+else()
+  set(CMAKE_REQUIRED_FLAGS "-std=gnu++20")
+  check_cxx_source_compiles("#include <coroutine>
+#ifndef __cpp_impl_coroutine
+#error
+#endif
+int main() {}" THRUM_COROUTINES)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(NOT THRUM_COROUTINES)
+    list(FILTER cxx_sources EXCLUDE REGEX "coroutine_20\\.cpp$")
+  endif()
 endif()
 foreach(source IN LISTS cxx_sources)
   cxx_file(${source} "" thrum_static)
