@@ -145,6 +145,20 @@ void th_recorder_write_stall(thrum_sched *sched) {
 
 /* ---- in a handler ---- */
 
+/* The marks of a worker where they stand: `marks` is NULL, `count` of them before the ring's tail. */
+static void in_place(const th_worker *worker, th_trace_buffer_copy *out) {
+    /* pairs: th_trace_give_buffer; publishes the trace buffer */
+    const th_trace_buffer *buffer = th_load_acquire(&worker->xtrace_buffer);
+    *out =
+        (th_trace_buffer_copy){.worker = worker->index, .bound = worker->bound, .buffer = buffer};
+    if (buffer) {
+        const uint64_t tail = th_trace_ring_tail(&buffer->ring);
+        const uint64_t first = th_trace_first(buffer, tail);
+        out->count = tail - first;
+        out->dropped = first - buffer->base;
+    }
+}
+
 /* The marks stand where they are: other threads may go on meanwhile. */
 static void print_raw(thrum_sched *sched, th_plain *out) {
     const th_trace *trace = &sched->trace;
@@ -165,7 +179,7 @@ static void print_raw(thrum_sched *sched, th_plain *out) {
         const th_worker *worker = th_worker_at(sched, (int32_t)i);
         if (worker && (worker->bound || i < regular)) {
             th_trace_buffer_copy buffer;
-            th_trace_in_place(worker, &buffer);
+            in_place(worker, &buffer);
             th_trace_page_buffer(&page, &buffer);
         }
     }

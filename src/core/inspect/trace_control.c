@@ -102,22 +102,9 @@ int th_trace_stop(thrum_sched *sched) {
 
 /* ---- reading ---- */
 
-/* The first mark of this trace that can still be there; `tail` marks were added. */
-static uint64_t first_of(const th_trace_buffer *buffer, uint64_t tail) {
+uint64_t th_trace_first(const th_trace_buffer *buffer, uint64_t tail) {
     uint64_t first = th_trace_ring_first(&buffer->ring, tail);
     return first > buffer->base ? first : buffer->base;
-}
-
-void th_trace_in_place(const th_worker *worker, th_trace_buffer_copy *out) {
-    /* pairs: th_trace_give_buffer; publishes the trace buffer */
-    const th_trace_buffer *buffer = th_load_acquire(&worker->xtrace_buffer);
-    *out =
-        (th_trace_buffer_copy){.worker = worker->index, .bound = worker->bound, .buffer = buffer};
-    if (buffer) {
-        const uint64_t tail = th_trace_ring_tail(&buffer->ring);
-        out->count = tail - first_of(buffer, tail);
-        out->dropped = first_of(buffer, tail) - buffer->base;
-    }
 }
 
 static int copy_buffer(thrum_sched *sched, th_trace_buffer_copy *copy) {
@@ -126,7 +113,7 @@ static int copy_buffer(thrum_sched *sched, th_trace_buffer_copy *copy) {
         return 0;
     }
     uint64_t tail = th_trace_ring_tail(&buffer->ring);
-    uint64_t first = first_of(buffer, tail);
+    uint64_t first = th_trace_first(buffer, tail);
     copy->dropped = first - buffer->base;
     if (first == tail) {
         return 0;

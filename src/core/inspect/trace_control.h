@@ -55,9 +55,8 @@ typedef struct th_trace_copy {
 int th_trace_read(thrum_sched *sched, th_trace_copy *copy);
 void th_trace_forget(thrum_sched *sched, th_trace_copy *copy);
 
-/* The marks of a worker where they stand: `marks` is NULL, `count` of them before the ring's tail.
- * It takes no lock and no memory. */
-void th_trace_in_place(const th_worker *worker, th_trace_buffer_copy *out);
+/* The first mark of this trace that can still be there, where `tail` marks have been added. */
+uint64_t th_trace_first(const th_trace_buffer *buffer, uint64_t tail);
 
 /* A copied mark, with its times cut to those of the trace. False: it lies outside the trace. */
 bool th_trace_mark(const th_trace_copy *copy, const th_mark *mark, th_traced_mark *out);
