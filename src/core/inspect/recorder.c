@@ -145,7 +145,7 @@ void th_recorder_write_stall(thrum_sched *sched) {
 
 /* ---- in a handler ---- */
 
-/* The marks of a worker where they stand: `marks` is NULL, `count` of them before the ring's tail. */
+/* The marks of a worker where they stand: `marks` is NULL, `count` of them before the tail. */
 static void in_place(const th_worker *worker, th_trace_buffer_copy *out) {
     /* pairs: th_trace_give_buffer; publishes the trace buffer */
     const th_trace_buffer *buffer = th_load_acquire(&worker->xtrace_buffer);
