@@ -5,6 +5,8 @@
 /* matrix: quick 1 2 8 */
 #include "check.h"
 
+#include <atomic>
+
 #include <thrum/thrum.hpp>
 
 using namespace std::chrono_literals;
@@ -56,9 +58,9 @@ namespace {
 
 /* What is cancelled lets others run meanwhile, as the cancel of a large scope does. */
 struct slow_target {
-    bool inside = false;
-    bool goes_on = false;
-    bool done = false;
+    std::atomic<bool> inside{false};
+    std::atomic<bool> goes_on{false};
+    std::atomic<bool> done{false};
     void cancel() noexcept {
         inside = true;
         while (!goes_on) {
