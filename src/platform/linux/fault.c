@@ -66,16 +66,17 @@ static void handle(int signal, siginfo_t *info, void *ucontext) {
 }
 
 /*
- * Tells of a crash, if that is wanted. A thread that crashes while it tells goes on to its end; one
- * that crashes beside it waits, since its own end would be that of the process.
+ * Tells of a crash, if that is wanted: then the process must end, since what is told is not given
+ * up any more. A thread that crashes while it tells goes on to its end; one that crashes beside it
+ * waits, since its own end would be that of the process.
  */
-static void tell_crash(int index, const siginfo_t *info) {
+static bool tell_crash(int index, const siginfo_t *info) {
     th_os_crash_fn tell = th_load_acquire(&xtell); /* pairs: th_os_crash_catch; what it reads */
     uint32_t self = (uint32_t)syscall(SYS_gettid);
     uint32_t first = 0;
     if (tell == NULL ||
         getpid() != teller) /* a child by vfork has this memory and is no crash of ours */
-        return;
+        return false;
     /* relaxed: only which thread is first counts */
     if (!th_cas_relaxed(&xcrashed, &first, self)) {
         if (first != self) {
@@ -83,22 +84,27 @@ static void tell_crash(int index, const siginfo_t *info) {
             while (th_os_futex_wait(&xcrashed, first, until) == -EINTR) {
             }
         }
-        return;
+        return true;
     }
     bool known = index < SIGNALS - 1 && info->si_code > 0 && info->si_code != SI_KERNEL;
     uintptr_t address = (uintptr_t)info->si_addr;
     tell(names[index], known ? &address : NULL);
+    return true;
 }
 
 /*
  * Puts `action` back in place of this handler, and lets the signal come again, now to that.
  * GCOVR_EXCL_START: mostly the end of the process, counts and all (tests/fault/overflow.c shows it)
  */
-static void give_back(int signal, const struct sigaction *action, const siginfo_t *info) {
+static void give_back(int signal, const struct sigaction *action, const siginfo_t *info,
+                      bool must) {
     sigaction(signal, action, NULL);
-    /* Sent anew with what the first one told, since a fault need not repeat: its page may be there
-     * by now. It comes before the next instruction. */
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info);
+    /* Where the process must end the signal is sent anew with what the first one told: a fault need
+     * not repeat, since its page may be there by now. It comes before the next instruction. */
+    if (must && syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info) == 0)
+        return;
+    if (must || info->si_code <= 0) /* a process has sent it, or the call above is refused */
+        syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
 } /* GCOVR_EXCL_STOP */
 
 /* Does what the previous action would have done. */
@@ -111,10 +117,10 @@ static void pass_on(int index, siginfo_t *info, void *ucontext) {
     if ((old.sa_flags & (int)SA_RESETHAND) && th_xchg_relaxed(&xspent[index], 1) != 0)
         old.sa_handler = SIG_DFL;
     if (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN) {
-        tell_crash(index, info);
-        /* An ignored fault repeats on return, and the kernel then kills the process. */
-        give_back(signal, &old, info); /* GCOVR_EXCL_LINE: as give_back */
-        return;                        /* GCOVR_EXCL_LINE: likewise */
+        const bool told = tell_crash(index, info);
+        /* A fault mostly repeats on return; the kernel kills the process also if it is ignored. */
+        give_back(signal, &old, info, told); /* GCOVR_EXCL_LINE: as give_back */
+        return;                              /* GCOVR_EXCL_LINE: likewise */
     }
 
     /* The mask that the kernel would have set; on return it restores the interrupted one itself. */
@@ -173,7 +179,8 @@ int th_os_fault_catch(th_os_fault_fn ask) {
 void th_os_crash_catch(th_os_crash_fn tell) {
     int saved = th_os_errno_get();
     pthread_mutex_lock(&install_lock);
-    teller = getpid();
+    if (teller != getpid()) /* a handler may read it */
+        teller = getpid();
     /* pairs: tell_crash; whatever the function reads, and `teller` */
     th_store_release(&xtell, tell);
     for (int i = 0; i < SIGNALS; i++)
