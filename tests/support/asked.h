@@ -56,9 +56,10 @@ static inline void await(const char *part) {
         caught.text[caught.length] = '\0';
     }
     const size_t used = (size_t)(at - caught.text) + strlen(part);
-    if (unwanted != NULL && memmem(caught.text, used, unwanted, strlen(unwanted)) != NULL) {
+    const char *bad = unwanted;
+    if (bad != NULL && memmem(caught.text, used, bad, strlen(bad)) != NULL) {
         capture_end();
-        check_failed(__FILE__, __LINE__, "\"%s\" is in: %.900s", unwanted, caught.text);
+        check_failed(__FILE__, __LINE__, "\"%s\" is in: %.900s", bad, caught.text);
     }
     memmove(caught.text, caught.text + used, caught.length - used + 1);
     caught.length -= used;

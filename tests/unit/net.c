@@ -5,6 +5,8 @@
 /* matrix: quick 1 2 8 */
 #include "support/nets.h"
 
+#include <sys/stat.h>
+
 /* ---- a connection ---- */
 
 static int tcp_body(void *arg) {
