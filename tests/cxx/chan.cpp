@@ -11,18 +11,11 @@
 
 #include <thrum/thrum.hpp>
 
+#include "support/cxx.hpp"
+
 using namespace std::chrono_literals;
 
 namespace {
-
-template <typename Fn> int code_of(Fn fn) {
-    try {
-        fn();
-    } catch (const std::system_error &error) {
-        return error.code().value();
-    }
-    return 0;
-}
 
 /* A value whose move may fail, and which is in a channel by an allocation of its own. */
 struct fragile {

@@ -12,22 +12,11 @@
 
 #include <thrum/thrum.hpp>
 
+#include "support/cxx.hpp"
+
 using namespace std::chrono_literals;
 
 namespace {
-
-std::atomic<int> allocations;
-
-template <typename Fn> int code_of(Fn fn) {
-    try {
-        fn();
-    } catch (const std::system_error &error) {
-        return error.code().value();
-    } catch (const std::runtime_error &) {
-        return -1;
-    }
-    return 0;
-}
 
 int fibonacci(int n) {
     if (n < 2) {
@@ -38,51 +27,7 @@ int fibonacci(int n) {
     return left.join() + right;
 }
 
-/* Counts how many of it there are. */
-struct counted {
-    static std::atomic<int> alive;
-    counted() {
-        alive++;
-    }
-    counted(counted &&) noexcept {
-        alive++;
-    }
-    ~counted() {
-        alive--;
-    }
-};
-std::atomic<int> counted::alive;
-
 } // namespace
-
-/* The sanitizers bring an operator new of their own. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define NEW_IS_TAKEN 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define NEW_IS_TAKEN 1
-#endif
-
-#ifndef NEW_IS_TAKEN
-/* Counts what the program's own code allocates by new. */
-__attribute__((noinline)) void *operator new(size_t size) {
-    allocations++;
-    void *memory = malloc(size ? size : 1);
-    if (!memory) {
-        abort();
-    }
-    return memory;
-}
-__attribute__((noinline)) void operator delete(void *memory) noexcept {
-    free(memory);
-}
-__attribute__((noinline)) void operator delete(void *memory, size_t) noexcept {
-    free(memory);
-}
-#endif
 
 TEST(a_join_returns_what_only_moves) {
     /* A result that cannot be copied, a reference and void come through a join. */

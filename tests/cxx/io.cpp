@@ -7,20 +7,9 @@
 
 #include <thrum/thrum.hpp>
 
+#include "support/cxx.hpp"
+
 using namespace std::chrono_literals;
-
-namespace {
-
-template <typename Fn> int code_of(Fn fn) {
-    try {
-        fn();
-    } catch (const std::system_error &error) {
-        return error.code().value();
-    }
-    return 0;
-}
-
-} // namespace
 
 TEST(a_connection_ends_with_its_value) {
     /* Bytes go there and back; a value that is destroyed or assigned to closes its end. */

@@ -9,20 +9,9 @@
 
 #include <thrum/thrum.hpp>
 
+#include "support/cxx.hpp"
+
 using namespace std::chrono_literals;
-
-namespace {
-
-template <typename Fn> int code_of(Fn fn) {
-    try {
-        fn();
-    } catch (const std::system_error &error) {
-        return error.code().value();
-    }
-    return 0;
-}
-
-} // namespace
 
 TEST(a_stop_cancels) {
     /* A task that waits, and a scope whose token was stopped before; not after the link is gone. */
