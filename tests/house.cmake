@@ -48,6 +48,9 @@ if(THRUM_PYTHON) # a view of a running program; in a terminal where tmux is
   endforeach()
 endif()
 house_test(headers ${PROJECT_SOURCE_DIR}/tools/check-headers)
+if(THRUM_PYTHON AND CMAKE_CXX_COMPILER)
+  house_test(compile_time ${CMAKE_CURRENT_SOURCE_DIR}/tools/compile-time.py ${CMAKE_CXX_COMPILER})
+endif()
 if(TARGET thrum_tls_static) # with the blocks that are about it
   set(tls_library $<TARGET_FILE:thrum_tls_static>)
 endif()

@@ -5,7 +5,9 @@
 /* matrix: quick 1 2 8 */
 #include "check.h"
 
+#include <functional>
 #include <memory>
+#include <shared_mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>

@@ -51,7 +51,7 @@ template <typename Fn> class [[nodiscard]] fork {
   private:
     static int main(void *arg) noexcept {
         auto *self = static_cast<fork *>(arg);
-        self->ended_.run([self]() -> result { return std::invoke(self->fn_); });
+        self->ended_.run([self]() -> result { return self->fn_(); });
         return 0;
     }
 

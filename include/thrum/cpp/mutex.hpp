@@ -6,7 +6,6 @@
 #define THRUM_CPP_MUTEX_HPP
 
 #include <mutex>
-#include <shared_mutex>
 
 #include "thrum/cond.h"
 #include "thrum/cpp/error.hpp"

@@ -4,7 +4,6 @@
 #ifndef THRUM_CPP_OUTCOME_HPP
 #define THRUM_CPP_OUTCOME_HPP
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -51,7 +50,7 @@ class caught {
 template <typename T> class outcome {
   public:
     template <typename Fn> void run(Fn &&fn) noexcept {
-        failure_.around([&] { value_.emplace(std::invoke(std::forward<Fn>(fn))); });
+        failure_.around([&] { value_.emplace(std::forward<Fn>(fn)()); });
     }
     T take() {
         failure_.raise_any();
@@ -66,7 +65,7 @@ template <typename T> class outcome {
 template <typename T> class outcome<T &> {
   public:
     template <typename Fn> void run(Fn &&fn) noexcept {
-        failure_.around([&] { value_ = std::addressof(std::invoke(std::forward<Fn>(fn))); });
+        failure_.around([&] { value_ = std::addressof(std::forward<Fn>(fn)()); });
     }
     T &take() {
         failure_.raise_any();
@@ -81,7 +80,7 @@ template <typename T> class outcome<T &> {
 template <> class outcome<void> {
   public:
     template <typename Fn> void run(Fn &&fn) noexcept {
-        failure_.around([&] { (void)std::invoke(std::forward<Fn>(fn)); });
+        failure_.around([&] { (void)std::forward<Fn>(fn)(); });
     }
     void take() {
         failure_.raise_any();

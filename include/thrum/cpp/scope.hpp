@@ -120,9 +120,9 @@ template <size_t Bytes = 256> class basic_scope {
             thrown.around([&] {
                 using type = std::invoke_result_t<Fn>;
                 if constexpr (std::is_same_v<type, int>) {
-                    result = std::invoke(std::move(self->fn));
+                    result = std::move(self->fn)();
                 } else {
-                    (void)std::invoke(std::move(self->fn));
+                    (void)std::move(self->fn)();
                 }
             });
             self->end();

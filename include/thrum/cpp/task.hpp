@@ -66,7 +66,7 @@ template <typename Fn> using result_of = std::invoke_result_t<std::decay_t<Fn>>;
 /* Exceptions end here: what a detached task throws ends the program (std::terminate). */
 template <typename Fn> int detached_main(void *arg) noexcept {
     std::unique_ptr<Fn> fn(static_cast<Fn *>(arg));
-    (void)std::invoke(std::move(*fn));
+    (void)std::move(*fn)();
     return 0;
 }
 
@@ -108,7 +108,7 @@ template <typename T, typename Fn> class task_state final : public shared_state<
     }
     static int main(void *arg) noexcept {
         auto *self = static_cast<task_state *>(arg);
-        self->ended.run([self]() -> T { return std::invoke(std::move(*self->fn_)); });
+        self->ended.run([self]() -> T { return std::move(*self->fn_)(); });
         self->fn_.reset();
         self->let_go();
         return 0;
@@ -279,7 +279,7 @@ template <typename Fn> auto run(const thrum_config *config, Fn &&fn) -> std::inv
             auto *self = static_cast<call *>(arg);
             self->began = true;
             self->ended.run([self]() -> std::invoke_result_t<Fn> {
-                return std::invoke(std::forward<Fn>(*self->fn));
+                return std::forward<Fn>(*self->fn)();
             });
             return 0;
         }
