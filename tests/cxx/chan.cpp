@@ -157,3 +157,45 @@ TEST(a_case_that_cannot_begin_leaves_the_others_their_values) {
         CHECK_EQ(one.size() + two.size(), 0);
     });
 }
+
+TEST(a_select_waits_for_events_and_descriptors) {
+    /* Whichever comes first: an event's signal is taken, a descriptor is ready, or is closed. */
+    thrum::run([] {
+        thrum::event end(THRUM_EVENT_AUTO);
+        thrum::chan<int> numbers;
+        int ends = 0;
+        auto on_end = [&] { ends++; };
+        auto on_number = [&](std::optional<int> number) { CHECK_EQ(*number, 5); };
+        CHECK(
+            thrum::select_for(1ms, thrum::on_recv(numbers, on_number), thrum::on_event(end, on_end))
+                .timed_out());
+        auto sender = thrum::spawn([&] { end.signal(); });
+        CHECK_EQ(thrum::select(thrum::on_recv(numbers, on_number), thrum::on_event(end, on_end)),
+                 1);
+        CHECK_EQ(ends, 1);
+        CHECK(!end.is_signaled());
+        sender.join();
+        thrum::listener listener("tcp:127.0.0.1:0");
+        char address[100];
+        CHECK(thrum_io_local(listener.native_handle(), address, sizeof(address)) >= 0);
+        thrum::io ours = thrum::dial(address);
+        thrum::io theirs;
+        auto accept = [&](thrum::status ready) {
+            CHECK(bool(ready));
+            theirs = listener.accept();
+        };
+        CHECK_EQ(thrum::select(thrum::on_event(end, on_end), thrum::on_ready(listener, accept)), 1);
+        int code = 1;
+        auto writer = thrum::spawn([&] { theirs.write("x", 1); });
+        auto tell = [&](thrum::status ready) { code = ready.code(); };
+        CHECK_EQ(
+            thrum::select(thrum::on_event(end, on_end), thrum::on_ready(ours, THRUM_IO_READ, tell)),
+            1);
+        CHECK_EQ(code, 0);
+        writer.join();
+        const thrum_io closed = ours.native_handle();
+        ours.close();
+        CHECK_EQ(thrum::select(thrum::on_ready(closed, THRUM_IO_READ, tell)), 0);
+        CHECK_EQ(code, -EBADF);
+    });
+}

@@ -1,5 +1,5 @@
 /*
- * thrum/cpp/chan.hpp: channels that carry values of a type, and a select over them.
+ * thrum/cpp/chan.hpp: channels that carry values of a type. thrum/cpp/select.hpp selects over them.
  *
  *     thrum::chan<std::string> lines(16);
  *     thrum::go([&] { lines.send("one"); lines.close(); });
@@ -17,7 +17,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "thrum/chan.h"
@@ -83,8 +82,8 @@ template <typename T> class slot<T, false> {
 
 /*
  * A channel of values. It belongs to one owner and does not move; its destructor destroys what was
- * not received, and ends the program (std::terminate) if a caller still waits at it. The rules are those of thrum/chan.h. Values are
- * movable, and an assignment takes them out.
+ * not received, and ends the program (std::terminate) if a caller still waits at it. The rules are
+ * those of thrum/chan.h. Values are movable, and an assignment takes them out.
  */
 template <typename T> class chan {
     using slot = detail::slot<T>;
@@ -120,6 +119,10 @@ template <typename T> class chan {
             return thrum_chan_send_until(chan_, bytes, when.when());
         }));
     }
+    template <typename Rep, typename Period>
+    [[nodiscard]] status send_for(T &value, std::chrono::duration<Rep, Period> length) {
+        return send_until(value, after(length));
+    }
     /* The same, and never suspends. */
     [[nodiscard]] status try_send(T &value) {
         return status(
@@ -143,6 +146,10 @@ template <typename T> class chan {
     template <typename Out> [[nodiscard]] status recv_until(Out &out, deadline when) {
         return status(received(
             out, [&](void *bytes) { return thrum_chan_recv_until(chan_, bytes, when.when()); }));
+    }
+    template <typename Out, typename Rep, typename Period>
+    [[nodiscard]] status recv_for(Out &out, std::chrono::duration<Rep, Period> length) {
+        return recv_until(out, after(length));
     }
     /* The same, and never suspends. */
     template <typename Out> [[nodiscard]] status try_recv(Out &out) {
@@ -217,117 +224,6 @@ template <typename T> class chan {
 
     thrum_chan *chan_ = nullptr;
 };
-
-/* ---- select ---- */
-
-namespace detail {
-
-template <typename T, typename Fn> class recv_case {
-  public:
-    recv_case(chan<T> &from, Fn fn) : chan_(from.native_handle()), fn_(std::move(fn)) {
-    }
-    thrum_case begin() noexcept {
-        return THRUM_RECV_CASE(chan_, inside_.bytes());
-    }
-    void happened(int err) {
-        std::optional<T> value;
-        if (err == 0) {
-            inside_.take(value);
-        }
-        fn_(std::move(value));
-    }
-    void did_not() noexcept {
-    }
-
-  private:
-    thrum_chan *chan_;
-    slot<T> inside_;
-    Fn fn_;
-};
-
-template <typename T, typename Fn> class send_case {
-  public:
-    send_case(chan<T> &to, T &value, Fn fn)
-        : chan_(to.native_handle()), value_(&value), fn_(std::move(fn)) {
-    }
-    thrum_case begin() {
-        inside_.put(std::move(*value_));
-        return THRUM_SEND_CASE(chan_, inside_.bytes());
-    }
-    void happened(int err) {
-        if (err != 0) {
-            did_not();
-        }
-        fn_(status(err));
-    }
-    void did_not() {
-        inside_.take(*value_);
-    }
-
-  private:
-    thrum_chan *chan_;
-    T *value_;
-    slot<T> inside_;
-    Fn fn_;
-};
-
-/* The cases that have begun: where a later one throws at that, they take back what they have. */
-template <typename... Cases> class begun_cases {
-  public:
-    explicit begun_cases(Cases &...cases) noexcept : cases_(cases...) {
-    }
-    begun_cases(const begun_cases &) = delete;
-    begun_cases &operator=(const begun_cases &) = delete;
-    ~begun_cases() {
-        if (count_ < sizeof...(Cases)) {
-            std::apply(
-                [this](Cases &...one) {
-                    size_t number = 0;
-                    (((void)(number++ < count_ ? one.did_not() : (void)0)), ...);
-                },
-                cases_);
-        }
-    }
-    void begin(thrum_case *out) {
-        std::apply([&](Cases &...one) { (((void)(out[count_] = one.begin()), count_++), ...); },
-                   cases_);
-    }
-
-  private:
-    std::tuple<Cases &...> cases_;
-    size_t count_ = 0;
-};
-
-} // namespace detail
-
-/* A case that receives: `fn` gets a std::optional<T>, which is empty if the channel is closed. */
-template <typename T, typename Fn> auto on_recv(chan<T> &from, Fn fn) {
-    return detail::recv_case<T, Fn>(from, std::move(fn));
-}
-/* A case that sends `value`, which stays what it was if another one happens; `fn` gets a status. */
-template <typename T, typename Fn> auto on_send(chan<T> &to, T &value, Fn fn) {
-    return detail::send_case<T, Fn>(to, value, std::move(fn));
-}
-
-/*
- * Does one of the cases and calls its `fn`, as thrum_select does. Its code is the case's number, or
- * says why none happened (timed out, cancelled). It may suspend.
- */
-template <typename... Cases> status select_until(deadline when, Cases &&...cases) {
-    detail::begun_cases<Cases...> begun(cases...);
-    thrum_case all[sizeof...(cases)];
-    begun.begin(all);
-    const int index = thrum_select(all, sizeof...(cases), when.when());
-    int number = 0;
-    (((void)(number++ == index ? (void)0 : cases.did_not())), ...);
-    number = 0;
-    (((void)(number == index ? cases.happened(all[number].status) : (void)0), number++), ...);
-    return status(index);
-}
-/* Does the same without a deadline; throws std::system_error (ECANCELED). */
-template <typename... Cases> int select(Cases &&...cases) {
-    return check(select_until(deadline::never(), std::forward<Cases>(cases)...).code());
-}
 
 } // namespace THRUM_CPP_ABI
 } // namespace thrum

@@ -1,0 +1,195 @@
+/*
+ * thrum/cpp/select.hpp: one of several sends, receives, events and descriptors, whichever can be
+ * done first (thrum_select).
+ *
+ *     thrum::select(thrum::on_recv(lines, [&](auto line) { ... }),
+ *                   thrum::on_event(end, [&] { ... }));
+ */
+#ifndef THRUM_CPP_SELECT_HPP
+#define THRUM_CPP_SELECT_HPP
+
+#include <tuple>
+
+#include "thrum/cpp/chan.hpp"
+#include "thrum/cpp/event.hpp"
+#include "thrum/cpp/io.hpp"
+
+namespace thrum {
+inline namespace THRUM_CPP_ABI {
+
+namespace detail {
+
+template <typename T, typename Fn> class recv_case {
+  public:
+    recv_case(chan<T> &from, Fn fn) : chan_(from.native_handle()), fn_(std::move(fn)) {
+    }
+    thrum_case begin() noexcept {
+        return THRUM_RECV_CASE(chan_, inside_.bytes());
+    }
+    void happened(int err) {
+        std::optional<T> value;
+        if (err == 0) {
+            inside_.take(value);
+        }
+        fn_(std::move(value));
+    }
+    void did_not() noexcept {
+    }
+
+  private:
+    thrum_chan *chan_;
+    slot<T> inside_;
+    Fn fn_;
+};
+
+template <typename T, typename Fn> class send_case {
+  public:
+    send_case(chan<T> &to, T &value, Fn fn)
+        : chan_(to.native_handle()), value_(&value), fn_(std::move(fn)) {
+    }
+    thrum_case begin() {
+        inside_.put(std::move(*value_));
+        return THRUM_SEND_CASE(chan_, inside_.bytes());
+    }
+    void happened(int err) {
+        if (err != 0) {
+            did_not();
+        }
+        fn_(status(err));
+    }
+    void did_not() {
+        inside_.take(*value_);
+    }
+
+  private:
+    thrum_chan *chan_;
+    T *value_;
+    slot<T> inside_;
+    Fn fn_;
+};
+
+template <typename Fn> class event_case {
+  public:
+    event_case(thrum_event *event, Fn fn) : event_(event), fn_(std::move(fn)) {
+    }
+    thrum_case begin() noexcept {
+        return THRUM_EVENT_CASE(event_);
+    }
+    void happened(int) {
+        fn_();
+    }
+    void did_not() noexcept {
+    }
+
+  private:
+    thrum_event *event_;
+    Fn fn_;
+};
+
+template <typename Fn> class ready_case {
+  public:
+    ready_case(thrum_io io, unsigned bit, Fn fn) : io_(io), bit_(bit), fn_(std::move(fn)) {
+    }
+    thrum_case begin() noexcept {
+        return thrum_io_case(io_, bit_);
+    }
+    void happened(int err) {
+        fn_(status(err));
+    }
+    void did_not() noexcept {
+    }
+
+  private:
+    thrum_io io_;
+    unsigned bit_;
+    Fn fn_;
+};
+
+/* The cases that have begun: where a later one throws at that, they take back what they have. */
+template <typename... Cases> class begun_cases {
+  public:
+    explicit begun_cases(Cases &...cases) noexcept : cases_(cases...) {
+    }
+    begun_cases(const begun_cases &) = delete;
+    begun_cases &operator=(const begun_cases &) = delete;
+    ~begun_cases() {
+        if (count_ < sizeof...(Cases)) {
+            std::apply(
+                [this](Cases &...one) {
+                    size_t number = 0;
+                    (((void)(number++ < count_ ? one.did_not() : (void)0)), ...);
+                },
+                cases_);
+        }
+    }
+    void begin(thrum_case *out) {
+        std::apply([&](Cases &...one) { (((void)(out[count_] = one.begin()), count_++), ...); },
+                   cases_);
+    }
+
+  private:
+    std::tuple<Cases &...> cases_;
+    size_t count_ = 0;
+};
+
+} // namespace detail
+
+/* A case that receives: `fn` gets a std::optional<T>, which is empty if the channel is closed. */
+template <typename T, typename Fn> auto on_recv(chan<T> &from, Fn fn) {
+    return detail::recv_case<T, Fn>(from, std::move(fn));
+}
+/* A case that sends `value`, which stays what it was if another one happens; `fn` gets a status. */
+template <typename T, typename Fn> auto on_send(chan<T> &to, T &value, Fn fn) {
+    return detail::send_case<T, Fn>(to, value, std::move(fn));
+}
+/* A case that happens when the event is signaled, which takes an auto event's signal; `fn()`. */
+template <typename Fn> auto on_event(event &when, Fn fn) {
+    return detail::event_case<Fn>(when.native_handle(), std::move(fn));
+}
+template <typename Fn> auto on_event(thrum_event &when, Fn fn) {
+    return detail::event_case<Fn>(&when, std::move(fn));
+}
+/*
+ * A case that happens when the descriptor is ready in that direction, THRUM_IO_READ or
+ * THRUM_IO_WRITE; `fn` gets a status, which is false if the descriptor is closed. It takes nothing:
+ * give what `fn` does next a deadline, as for thrum_io_case.
+ */
+template <typename Fn> auto on_ready(thrum_io what, unsigned bit, Fn fn) {
+    return detail::ready_case<Fn>(what, bit, std::move(fn));
+}
+template <typename Fn> auto on_ready(const io &what, unsigned bit, Fn fn) {
+    return on_ready(what.native_handle(), bit, std::move(fn));
+}
+/* Something waits at the listener to be accepted. */
+template <typename Fn> auto on_ready(const listener &what, Fn fn) {
+    return on_ready(what.native_handle(), THRUM_IO_READ, std::move(fn));
+}
+
+/*
+ * Does one of the cases and calls its `fn`, as thrum_select does. Its code is the case's number, or
+ * says why none happened (timed out, cancelled). It may suspend.
+ */
+template <typename... Cases> status select_until(deadline when, Cases &&...cases) {
+    detail::begun_cases<Cases...> begun(cases...);
+    thrum_case all[sizeof...(cases)];
+    begun.begin(all);
+    const int index = thrum_select(all, sizeof...(cases), when.when());
+    int number = 0;
+    (((void)(number++ == index ? (void)0 : cases.did_not())), ...);
+    number = 0;
+    (((void)(number == index ? cases.happened(all[number].status) : (void)0), number++), ...);
+    return status(index);
+}
+template <typename Rep, typename Period, typename... Cases>
+status select_for(std::chrono::duration<Rep, Period> length, Cases &&...cases) {
+    return select_until(after(length), std::forward<Cases>(cases)...);
+}
+/* Does the same without a deadline; throws std::system_error (ECANCELED). */
+template <typename... Cases> int select(Cases &&...cases) {
+    return check(select_until(deadline::never(), std::forward<Cases>(cases)...).code());
+}
+
+} // namespace THRUM_CPP_ABI
+} // namespace thrum
+
+#endif
