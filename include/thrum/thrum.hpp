@@ -10,18 +10,22 @@
 #endif
 
 #include "thrum.h"
+#include "thrum/cpp/around.hpp"
 #include "thrum/cpp/await.hpp"
 #include "thrum/cpp/chan.hpp"
 #include "thrum/cpp/coroutine.hpp"
+#include "thrum/cpp/count.hpp"
 #include "thrum/cpp/error.hpp"
 #include "thrum/cpp/event.hpp"
 #include "thrum/cpp/fork.hpp"
 #include "thrum/cpp/io.hpp"
 #include "thrum/cpp/mutex.hpp"
+#include "thrum/cpp/once.hpp"
 #include "thrum/cpp/parallel.hpp"
 #include "thrum/cpp/scope.hpp"
 #include "thrum/cpp/select.hpp"
 #include "thrum/cpp/stop.hpp"
 #include "thrum/cpp/task.hpp"
+#include "thrum/cpp/tickets.hpp"
 
 #endif

@@ -121,6 +121,11 @@ class cond {
     status wait_until(std::unique_lock<mutex> &lock, deadline when) noexcept {
         return status(thrum_cond_wait_until(&cond_, lock.mutex()->native_handle(), when.when()));
     }
+    template <typename Rep, typename Period>
+    status wait_for(std::unique_lock<mutex> &lock,
+                    std::chrono::duration<Rep, Period> length) noexcept {
+        return wait_until(lock, after(length));
+    }
     /* True when the predicate holds, also where the deadline has just passed. */
     template <typename Predicate>
     status wait_until(std::unique_lock<mutex> &lock, deadline when, Predicate holds) {
@@ -132,6 +137,11 @@ class cond {
             err = wait_until(lock, when).code();
         }
         return status(0);
+    }
+    template <typename Rep, typename Period, typename Predicate>
+    status wait_for(std::unique_lock<mutex> &lock, std::chrono::duration<Rep, Period> length,
+                    Predicate holds) {
+        return wait_until(lock, after(length), std::move(holds));
     }
     thrum_cond *native_handle() noexcept {
         return &cond_;

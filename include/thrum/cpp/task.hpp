@@ -66,7 +66,7 @@ template <typename Fn> using result_of = std::invoke_result_t<std::decay_t<Fn>>;
 /* Exceptions end here: what a detached task throws ends the program (std::terminate). */
 template <typename Fn> int detached_main(void *arg) noexcept {
     std::unique_ptr<Fn> fn(static_cast<Fn *>(arg));
-    (void)std::move(*fn)();
+    (void)std::move (*fn)();
     return 0;
 }
 
@@ -184,6 +184,10 @@ template <typename T = void> class [[nodiscard]] task {
         }
         return status(err);
     }
+    template <typename Rep, typename Period>
+    status join_for(std::chrono::duration<Rep, Period> length) noexcept {
+        return join_until(after(length));
+    }
     /* After a join_until that was true: the result, once, or the task's exception. */
     T get() {
         if (!ended()) {
@@ -278,9 +282,8 @@ template <typename Fn> auto run(const thrum_config *config, Fn &&fn) -> std::inv
         static int main(void *arg) noexcept {
             auto *self = static_cast<call *>(arg);
             self->began = true;
-            self->ended.run([self]() -> std::invoke_result_t<Fn> {
-                return std::forward<Fn>(*self->fn)();
-            });
+            self->ended.run(
+                [self]() -> std::invoke_result_t<Fn> { return std::forward<Fn>(*self->fn)(); });
             return 0;
         }
     } entry{std::addressof(fn), {}};

@@ -1,0 +1,97 @@
+/*
+ * thrum/cpp/once.hpp: something that is done once, by the first caller; the others wait for it. The
+ * rules are those of thrum/once.h.
+ *
+ *     static thrum::once opened;
+ *     opened.call([&] { table = open_table(); });
+ */
+#ifndef THRUM_CPP_ONCE_HPP
+#define THRUM_CPP_ONCE_HPP
+
+#include "thrum/cpp/outcome.hpp"
+#include "thrum/once.h"
+
+namespace thrum {
+inline namespace THRUM_CPP_ABI {
+
+/*
+ * As std::once_flag, for tasks. It neither moves nor is copied, and allocates nothing. Its
+ * destructor ends the program (std::terminate) while its function runs.
+ */
+class once {
+  public:
+    constexpr once() noexcept : once_(THRUM_ONCE_INIT) {
+    }
+    once(const once &) = delete;
+    once &operator=(const once &) = delete;
+    ~once() {
+        if (thrum_once_destroy(&once_) != 0) {
+            std::terminate();
+        }
+    }
+
+    /*
+     * Calls `fn` on the caller's stack unless that was done, or waits while another caller's runs.
+     * What it throws is thrown here, and it counts as not done; so too, as std::system_error, when
+     * it returns a negative int. It throws EDEADLK from within `fn`. It may suspend, and is not
+     * cancelled.
+     */
+    template <typename Fn> void call(Fn &&fn) {
+        calling<Fn> one{std::addressof(fn), {}};
+        finish(one.failure, thrum_once_run(&once_, calling<Fn>::main, &one));
+    }
+    /*
+     * Waits for another caller's function until then. The status is that of the once; what `fn`
+     * throws is thrown.
+     */
+    template <typename Fn> status call_until(deadline when, Fn &&fn) {
+        calling<Fn> one{std::addressof(fn), {}};
+        const int err = thrum_once_run_until(&once_, calling<Fn>::main, &one, when.when());
+        one.failure.raise_any();
+        return status(err);
+    }
+    template <typename Rep, typename Period, typename Fn>
+    status call_for(std::chrono::duration<Rep, Period> length, Fn &&fn) {
+        return call_until(after(length), std::forward<Fn>(fn));
+    }
+    bool is_done() const noexcept {
+        return thrum_once_is_done(&once_);
+    }
+    thrum_once *native_handle() noexcept {
+        return &once_;
+    }
+
+  private:
+    template <typename Fn> struct calling {
+        std::remove_reference_t<Fn> *fn;
+        detail::caught failure;
+        static int main(void *arg) noexcept {
+            auto *self = static_cast<calling *>(arg);
+            int result = 0;
+            self->failure.around([&] {
+                if constexpr (std::is_same_v<std::invoke_result_t<Fn>, int>) {
+                    result = std::forward<Fn>(*self->fn)();
+                } else {
+                    (void)std::forward<Fn> (*self->fn)();
+                }
+            });
+            return self->failure.is_set() ? -EIO : result;
+        }
+    };
+    static void finish(detail::caught &failure, int err) {
+        failure.raise_any();
+        check(err);
+    }
+
+    thrum_once once_;
+};
+
+/* As std::call_once. */
+template <typename Fn> void call_once(once &flag, Fn &&fn) {
+    flag.call(std::forward<Fn>(fn));
+}
+
+} // namespace THRUM_CPP_ABI
+} // namespace thrum
+
+#endif

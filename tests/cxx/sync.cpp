@@ -1,0 +1,253 @@
+/*
+ * sync.cpp: events, semaphores, waitgroups, barriers, onces and tickets in C++.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "check.h"
+
+#include <string>
+#include <vector>
+
+#include <thrum/thrum.hpp>
+
+#include "support/cxx.hpp"
+
+using namespace std::chrono_literals;
+
+TEST(an_event_lets_through) {
+    /* An auto event one waiter, a manual one all; each way to wait tells what it found. */
+    thrum::run([] {
+        thrum::event one(THRUM_EVENT_AUTO, true);
+        CHECK(one.is_signaled());
+        one.wait();
+        CHECK(!one.try_wait());
+        CHECK(one.wait_for(1ms).timed_out());
+        CHECK(one.wait_until(thrum::after(-1s)).timed_out());
+        thrum::event all(THRUM_EVENT_MANUAL);
+        auto waiter = thrum::spawn([&] { all.wait(); });
+        all.signal();
+        waiter.join();
+        CHECK(all.try_wait() && all.is_signaled());
+        all.clear();
+        CHECK(!all.is_signaled());
+        auto cancelled = thrum::spawn([&] { return code_of([&] { all.wait(); }); });
+        cancelled.cancel();
+        CHECK_EQ(cancelled.join(), ECANCELED);
+    });
+}
+
+TEST(one_of_several_events_ends_a_wait) {
+    /* Its number is told, and only its signal is taken. */
+    thrum::run([] {
+        thrum::event first(THRUM_EVENT_AUTO);
+        thrum::event second(THRUM_EVENT_AUTO);
+        CHECK(thrum::wait_any_until(thrum::after(1ms), first, second).timed_out());
+        auto sender = thrum::spawn([&] { second.signal(); });
+        CHECK_EQ(thrum::wait_any(first, second), 1);
+        CHECK(!second.is_signaled());
+        sender.join();
+    });
+}
+
+TEST(a_semaphore_gives_units) {
+    /* One, or several at once, or none where there are too few. */
+    thrum::run([] {
+        thrum::semaphore units(2);
+        CHECK(units.try_wait(3).busy());
+        units.wait(2);
+        CHECK(units.try_wait().busy());
+        CHECK(units.wait_for(1ms).timed_out());
+        auto giver = thrum::spawn([&] { units.post(3); });
+        units.wait(2);
+        CHECK(bool(units.wait_until(thrum::deadline::never())));
+        giver.join();
+        auto cancelled = thrum::spawn([&] { return code_of([&] { units.wait(); }); });
+        cancelled.cancel();
+        CHECK_EQ(cancelled.join(), ECANCELED);
+    });
+}
+
+TEST(a_waitgroup_waits_for_all) {
+    /* Each part says that it is done when its block ends, also by an exception. */
+    thrum::run([] {
+        thrum::waitgroup group(1);
+        CHECK(group.wait_for(1ms).timed_out());
+        std::atomic<int> ran(0);
+        group.add(2);
+        for (int i = 0; i < 3; i++) {
+            thrum::go([&] {
+                (void)code_of([&] {
+                    thrum::defer end([&] { group.done(); });
+                    ran++;
+                    throw std::runtime_error("x");
+                });
+            });
+        }
+        group.wait();
+        CHECK_EQ(ran.load(), 3);
+        CHECK(bool(group.wait_until(thrum::deadline::never())));
+    });
+}
+
+TEST(a_barrier_tells_the_last) {
+    /* Exactly one of the participants, each time; one that gives up has not come. */
+    thrum::run([] {
+        thrum::barrier meeting(3);
+        CHECK(meeting.wait_for(1ms).timed_out());
+        std::atomic<int> last(0);
+        thrum::scope scope;
+        for (int i = 0; i < 3; i++) {
+            scope.go([&] {
+                last += meeting.wait();
+                last += meeting.wait_until(thrum::deadline::never()).code();
+            });
+        }
+        scope.join();
+        CHECK_EQ(last.load(), 2);
+    });
+}
+
+TEST(a_once_is_done_once) {
+    /* By whoever comes first; a function that throws, or returns a code, leaves it to the next. */
+    thrum::run([] {
+        thrum::once flag;
+        CHECK_EQ(code_of([&] { flag.call([] { throw std::runtime_error("x"); }); }), -1);
+        CHECK_EQ(code_of([&] { flag.call([] { return -ENOENT; }); }), ENOENT);
+        CHECK(!flag.is_done());
+        std::atomic<int> calls(0);
+        thrum::parallel_for(0, 20, 1, [&](size_t) {
+            thrum::call_once(flag, [&] {
+                thrum::yield();
+                calls++;
+            });
+        });
+        CHECK_EQ(calls.load(), 1);
+        CHECK(flag.is_done());
+        CHECK(bool(flag.call_for(1ms, [&] { calls++; })));
+        CHECK_EQ(calls.load(), 1);
+    });
+}
+
+TEST(a_once_is_not_done_within_itself) {
+    /* It says so, and its function goes on. */
+    thrum::run([] {
+        thrum::once flag;
+        int code = 0;
+        flag.call([&] { code = code_of([&] { flag.call([] {}); }); });
+        CHECK_EQ(code, EDEADLK);
+        CHECK(flag.is_done());
+    });
+}
+
+TEST(tickets_keep_their_order) {
+    /* What is given to an order runs in it, however it is shared out; a ticket ends with its block. */
+    thrum::run([] {
+        std::vector<int> seen;
+        thrum::tickets order;
+        {
+            thrum::ticket first(order);
+            for (int i = 0; i < 50; i++) {
+                order.go([&seen, i] {
+                    thrum::yield();
+                    seen.push_back(i);
+                });
+            }
+            CHECK(first.is_called());
+            first.wait();
+            thrum::ticket dropped(order);
+            CHECK(dropped.wait_for(1ms).timed_out());
+            CHECK_EQ(seen.size(), 0);
+        }
+        thrum::ticket last(order);
+        last.wait();
+        CHECK_EQ(seen.size(), 50);
+        for (size_t i = 0; i < seen.size(); i++) {
+            CHECK_EQ(seen[i], i);
+        }
+        last.done();
+        CHECK_EQ(code_of([&] { last.wait(); }), EINVAL);
+    });
+}
+
+TEST(primitives_allocate_nothing) {
+    /* Not a new for any of them; one for a callable that waits for its turn. */
+#ifdef NEW_IS_TAKEN
+    CHECK_SKIP("the sanitizer counts allocations, not we");
+#endif
+    thrum::run([] {
+        const int before = allocations.load();
+        thrum::event event(THRUM_EVENT_MANUAL, true);
+        event.wait();
+        thrum::semaphore units(1);
+        units.wait();
+        thrum::waitgroup group;
+        group.wait();
+        thrum::barrier alone(1);
+        CHECK(alone.wait());
+        thrum::once flag;
+        flag.call([] {});
+        thrum::tickets order;
+        {
+            thrum::ticket one(order);
+            one.wait();
+        }
+        CHECK_EQ(thrum::blocking([] { return 5; }), 5);
+        CHECK_EQ(thrum::with_deadline(thrum::after(1h), [] { return 6; }), 6);
+        CHECK_EQ(allocations.load(), before);
+        order.go([kept = counted()] {});
+        CHECK_EQ(allocations.load(), before + 1);
+        thrum::ticket behind(order);
+        behind.wait();
+    });
+    CHECK_EQ(counted::alive.load(), 0);
+}
+
+TEST(a_blocking_call_returns_and_throws) {
+    /* What its function did, on another thread. */
+    thrum::run([] {
+        auto text = thrum::blocking([] { return std::string("there"); });
+        CHECK_STR(text.c_str(), "there");
+        CHECK_EQ(code_of([] { thrum::blocking([] { throw std::runtime_error("x"); }); }), -1);
+        int there = 0;
+        CHECK(&thrum::blocking([&]() -> int & { return there; }) == &there);
+    });
+}
+
+TEST(a_call_has_a_deadline_of_its_own) {
+    /* A wait that it cuts short says that it timed out; what the call caught and returned counts. */
+    thrum::run([] {
+        CHECK_EQ(code_of([] { thrum::with_deadline(thrum::after(1ms), [] { thrum::sleep(1h); }); }),
+                 ETIMEDOUT);
+        CHECK_EQ(thrum::with_deadline(thrum::after(1ms),
+                                      [] { return code_of([] { thrum::sleep(1h); }); }),
+                 ECANCELED);
+        thrum::sleep(1ms);
+        auto task = thrum::spawn([] {
+            return code_of(
+                [] { thrum::with_deadline(thrum::after(1h), [] { thrum::sleep(1h); }); });
+        });
+        task.cancel();
+        CHECK_EQ(task.join(), ECANCELED);
+    });
+    CHECK_EQ(code_of([] { thrum::with_deadline(thrum::after(1h), [] {}); }), ESRCH);
+}
+
+TEST(timed_forms_take_durations) {
+    /* Of joins, conditions and channels, as of all that waits. */
+    thrum::run([] {
+        thrum::event gate(THRUM_EVENT_MANUAL);
+        auto task = thrum::spawn([&] { gate.wait(); });
+        CHECK(task.join_for(1ms).timed_out());
+        thrum::mutex mutex;
+        thrum::cond changed;
+        std::unique_lock<thrum::mutex> lock(mutex);
+        CHECK(changed.wait_for(lock, 1ms).timed_out());
+        CHECK(changed.wait_for(lock, 1ms, [] { return false; }).timed_out());
+        thrum::chan<int> numbers;
+        int number = 1;
+        CHECK(numbers.send_for(number, 1ms).timed_out());
+        CHECK(numbers.recv_for(number, 1ms).timed_out());
+        gate.signal();
+        CHECK(bool(task.join_for(1h)));
+    });
+}
