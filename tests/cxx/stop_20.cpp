@@ -87,3 +87,36 @@ TEST(a_link_waits_for_a_cancel_that_has_begun) {
     CHECK_SKIP("this library of C++ has no std::stop_token");
 #endif
 }
+
+TEST(a_stop_may_come_while_a_scope_is_joined) {
+    /* Before the join, in the middle of it or after it, wherever it hits: nothing is left behind. */
+#if defined(__cpp_lib_jthread)
+    thrum::run([] {
+        for (int i = 0; i < check_scaled(300); i++) {
+            std::stop_source source;
+            auto stopper = thrum::spawn([&source, i] {
+                for (int k = 0; k < i % 4; k++) {
+                    thrum::yield();
+                }
+                source.request_stop();
+            });
+            int code = code_of([&] {
+                thrum::scope scope;
+                thrum::cancel_on_stop linked(source.get_token(), scope);
+                for (int k = 0; k < 3; k++) {
+                    scope.go([k] {
+                        for (int n = 0; n < k; n++) {
+                            thrum::yield();
+                        }
+                    });
+                }
+                scope.join();
+            });
+            CHECK(code == 0 || code == ECANCELED);
+            stopper.join();
+        }
+    });
+#else
+    CHECK_SKIP("this library of C++ has no std::stop_token");
+#endif
+}

@@ -216,3 +216,43 @@ TEST(a_scope_that_is_opened_as_it_gets_late_says_why) {
     /* Another worker may cancel the owner while it opens one. */
     in_task(has_children_that_open);
 }
+
+/* ---- a cancel that is late ---- */
+
+static int cancels_it(void *arg) {
+    thrum_scope_cancel(arg);
+    return 0;
+}
+
+static int gives_way(void *arg) {
+    for (intptr_t n = (intptr_t)arg; n > 0; n--) {
+        thrum_yield();
+    }
+    return 0;
+}
+
+static int joins_beside_a_cancel(void *arg) {
+    (void)arg;
+    for (int i = 0; i < check_scaled(50); i++) {
+        thrum_scope scope;
+        CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+        thrum_handle *canceller;
+        CHECK_EQ(thrum_spawn(&canceller, cancels_it, &scope), 0);
+        for (intptr_t k = 0; k < 300; k++) { /* a cancel of so many lets others run meanwhile */
+            CHECK_EQ(thrum_scope_go(&scope, gives_way, (void *)(k % (i + 1))), 0);
+        }
+        int err = thrum_scope_join(&scope);
+        CHECK(err == 0 || err == -ECANCELED);
+        CHECK_EQ(thrum_join(canceller, NULL), 0);
+        thrum_scope_cancel(&scope); /* there is nothing left */
+    }
+    return 0;
+}
+
+TEST(a_cancel_may_come_while_its_scope_is_joined) {
+    /* Before the join, in the middle of it, behind it: the scope's memory is there all the time. */
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, joins_beside_a_cancel, NULL), 0);
+    rig_stop(&r);
+}

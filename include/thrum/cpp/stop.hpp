@@ -23,10 +23,12 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * While it is there, a stop of the token cancels the target (anything with `cancel()`): a task or a
- * scope, which must be neither joined nor moved while this object lives. If the stop was asked for
- * already, it cancels at once. The destructor waits until a cancel that has begun is over: it may
- * suspend.
+ * While it is there, a stop of the token cancels the target: anything with a `cancel()` that any
+ * thread may call. A scope may be joined meanwhile, and is to be: call its `join` before this object
+ * is gone, since a stop that comes later is not heard. A task must be neither joined nor moved
+ * while this object lives, because a join takes the handle away that a cancel needs. If the stop
+ * was asked for already, it cancels at once. The destructor waits until a cancel that has begun is
+ * over: it may suspend.
  */
 template <typename Target> class [[nodiscard]] cancel_on_stop {
   public:

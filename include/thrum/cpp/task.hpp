@@ -66,7 +66,7 @@ template <typename Fn> using result_of = std::invoke_result_t<std::decay_t<Fn>>;
 /* Exceptions end here: what a detached task throws ends the program (std::terminate). */
 template <typename Fn> int detached_main(void *arg) noexcept {
     std::unique_ptr<Fn> fn(static_cast<Fn *>(arg));
-    (void)std::move (*fn)();
+    static_cast<void>(std::move(*fn)());
     return 0;
 }
 
