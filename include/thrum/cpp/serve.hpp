@@ -1,0 +1,71 @@
+/*
+ * thrum/cpp/serve.hpp: a server: a task for each connection, until it is told to end. The rules are
+ * those of thrum/serve.h.
+ *
+ *     thrum::serve(listener, [](thrum::io connection) {
+ *         char bytes[4096];
+ *         while (size_t n = thrum::serve_read(connection, bytes, sizeof(bytes), thrum::after(60s))) {
+ *             connection.write(bytes, n);
+ *         }
+ *     });
+ */
+#ifndef THRUM_CPP_SERVE_HPP
+#define THRUM_CPP_SERVE_HPP
+
+#include "thrum/cpp/io.hpp"
+#include "thrum/cpp/outcome.hpp"
+#include "thrum/serve.h"
+
+namespace thrum {
+inline namespace THRUM_CPP_ABI {
+
+/*
+ * Accepts connections and calls `connection(io)` for each, in a task of its own, which closes it at
+ * its end; several tasks call it at the same time. A std::system_error that leaves it ends that
+ * connection only, as an error of its peer does; any other exception ends the program
+ * (std::terminate). The status is what thrum_serve returns: true when all connections have ended by
+ * themselves. It may suspend, and allocates nothing of its own.
+ */
+template <typename Fn>
+status try_serve(const listener &on, Fn &&connection,
+                 const thrum_serve_options *options = nullptr) noexcept {
+    using type = std::remove_reference_t<Fn>;
+    return status(thrum_serve(
+        on.native_handle(),
+        [](thrum_io accepted, void *arg) noexcept {
+            auto &fn = *const_cast<type *>(static_cast<const type *>(arg));
+#if THRUM_CPP_EXCEPTIONS
+            try {
+                fn(io(accepted));
+            } catch (const std::system_error &) {
+            }
+#else
+            fn(io(accepted));
+#endif
+            return 0;
+        },
+        const_cast<void *>(static_cast<const void *>(std::addressof(connection))), options));
+}
+/* Does the same, and throws std::system_error: ETIMEDOUT where some had to be cancelled. */
+template <typename Fn>
+void serve(const listener &on, Fn &&connection, const thrum_serve_options *options = nullptr) {
+    check(try_serve(on, std::forward<Fn>(connection), options).code());
+}
+
+/*
+ * Waits until the next request of a connection begins, and reads what there is (thrum_serve_read):
+ * 0 at the end, and when the server drains; throws std::system_error. It may suspend.
+ */
+inline size_t serve_read(io &connection, void *to, size_t size, deadline when = deadline::never()) {
+    const int64_t n = thrum_serve_read(connection.native_handle(), to, size, when.when());
+    return n == -ESHUTDOWN ? 0 : static_cast<size_t>(check(n));
+}
+/* Waits for it only; the code is ESHUTDOWN when the server drains. It may suspend. */
+inline status serve_idle(const io &connection, deadline when = deadline::never()) noexcept {
+    return status(thrum_serve_idle(connection.native_handle(), when.when()));
+}
+
+} // namespace THRUM_CPP_ABI
+} // namespace thrum
+
+#endif
