@@ -16,8 +16,11 @@
 #include <stop_token>
 #include <utility>
 
+#include "thrum/cpp/error.hpp"
 #include "thrum/event.h"
+#include "thrum/sched.h"
 #include "thrum/spawn.h"
+#include "thrum/task.h"
 
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
@@ -28,20 +31,22 @@ inline namespace THRUM_CPP_ABI {
  * is gone, since a stop that comes later is not heard. A task must be neither joined nor moved
  * while this object lives, because a join takes the handle away that a cancel needs. If the stop
  * was asked for already, it cancels at once. The destructor waits until a cancel that has begun is
- * over: it may suspend.
+ * over. Both may suspend; what asks for the stop does not.
  */
 template <typename Target> class [[nodiscard]] cancel_on_stop {
   public:
     cancel_on_stop(std::stop_token token, Target &target) : target_(&target) {
         thrum_event_init(&idle_, THRUM_EVENT_MANUAL, true);
-        callback_.emplace(std::move(token), cancels{this});
+        if (token.stop_requested()) {
+            target.cancel();
+        } else {
+            callback_.emplace(std::move(token), stopped{this});
+        }
     }
     cancel_on_stop(const cancel_on_stop &) = delete;
     cancel_on_stop &operator=(const cancel_on_stop &) = delete;
     ~cancel_on_stop() {
-        /* The standard's callback waits for one on another thread. A cancel may suspend, though,
-         * and its thread may be this one. */
-        callback_.reset();
+        callback_.reset(); /* waits for one that runs on another thread, which is over soon */
         thrum_shield_begin();
         const int err = thrum_event_wait(&idle_);
         (void)err; /* it cannot fail: nothing cancels it here */
@@ -49,18 +54,35 @@ template <typename Target> class [[nodiscard]] cancel_on_stop {
     }
 
   private:
-    struct cancels {
+    /*
+     * The standard's callback may not suspend: it would go on on another thread, by whose name the
+     * standard tells whether it destroys the callback from within. So in a task a run of its own
+     * cancels.
+     */
+    struct stopped {
         cancel_on_stop *self;
         void operator()() const noexcept {
             cancel_on_stop *const of = self; /* the callback may be gone when the cancel is over */
             thrum_event_clear(&of->idle_);
-            of->target_->cancel();
-            thrum_event_signal(&of->idle_);
+            thrum_task_init(&of->task_, run, of);
+            thrum_sched *here = thrum_sched_current();
+            if (!here || thrum_task_post(here, &of->task_) != 0) {
+                cancel(of);
+            }
         }
     };
+    static void run(thrum_task *, void *arg) {
+        cancel(static_cast<cancel_on_stop *>(arg));
+    }
+    static void cancel(cancel_on_stop *of) noexcept {
+        of->target_->cancel();
+        thrum_event_signal(&of->idle_); /* after that, all of it may be gone */
+    }
+
     Target *target_;
     thrum_event idle_;
-    std::optional<std::stop_callback<cancels>> callback_;
+    thrum_task task_;
+    std::optional<std::stop_callback<stopped>> callback_;
 };
 
 } // namespace THRUM_CPP_ABI
