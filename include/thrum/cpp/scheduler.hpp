@@ -1,0 +1,139 @@
+/*
+ * thrum/cpp/scheduler.hpp: schedulers that are started and stopped, threads that are bound to one,
+ * and signals of the process. The rules are those of thrum/sched.h and thrum/signal.h.
+ *
+ *     thrum::scheduler background;
+ *     auto answer = thrum::spawn(thrum::attr().sched(background), [] { return compute(); });
+ */
+#ifndef THRUM_CPP_SCHEDULER_HPP
+#define THRUM_CPP_SCHEDULER_HPP
+
+#include <utility>
+
+#include "thrum/cpp/error.hpp"
+#include "thrum/sched.h"
+#include "thrum/signal.h"
+
+namespace thrum {
+inline namespace THRUM_CPP_ABI {
+
+/*
+ * A scheduler with one owner; it can be moved. The destructor waits for all of its tasks and stops
+ * it: it blocks a plain thread, suspends a task of another scheduler, and ends the program
+ * (std::terminate) in a task of its own.
+ */
+class scheduler {
+  public:
+    /* Throws std::system_error (thrum_sched_start). */
+    explicit scheduler(const thrum_config *config = nullptr) {
+        check(thrum_sched_start(&sched_, config));
+    }
+    scheduler(scheduler &&other) noexcept : sched_(std::exchange(other.sched_, nullptr)) {
+    }
+    scheduler &operator=(scheduler &&other) noexcept {
+        std::swap(sched_, other.sched_);
+        return *this;
+    }
+    ~scheduler() {
+        if (sched_ && thrum_sched_stop(sched_) != 0) {
+            std::terminate();
+        }
+    }
+
+    /* Waits for its tasks and stops it; throws std::system_error (thrum_sched_stop). */
+    void stop() {
+        check(thrum_sched_stop(sched_));
+        sched_ = nullptr;
+    }
+    /* Waits until there is nothing to run (thrum_sched_wait_idle). */
+    void wait_idle() {
+        check(thrum_sched_wait_idle(sched_, THRUM_FOREVER));
+    }
+    status wait_idle_until(deadline when) noexcept {
+        return status(thrum_sched_wait_idle(sched_, when.when()));
+    }
+    template <typename Rep, typename Period>
+    status wait_idle_for(std::chrono::duration<Rep, Period> length) noexcept {
+        return wait_idle_until(after(length));
+    }
+    /* How many workers take part as a rule. */
+    unsigned parallelism() const noexcept {
+        return thrum_sched_parallelism(sched_);
+    }
+    /* For what takes the C scheduler, as thrum::attr and thrum::hop do. */
+    operator thrum_sched *() const noexcept {
+        return sched_;
+    }
+    thrum_sched *native_handle() const noexcept {
+        return sched_;
+    }
+
+  private:
+    thrum_sched *sched_ = nullptr;
+};
+
+/*
+ * While it is there, the calling thread is bound to the scheduler (thrum_sched_bind): there it is
+ * as good as a task. It belongs to that thread. The destructor runs what is tied to the thread.
+ */
+class [[nodiscard]] bound_thread {
+  public:
+    explicit bound_thread(thrum_sched *to) {
+        check(thrum_sched_bind(to));
+    }
+    bound_thread(const bound_thread &) = delete;
+    bound_thread &operator=(const bound_thread &) = delete;
+    ~bound_thread() {
+        if (thrum_sched_unbind() != 0) {
+            std::terminate();
+        }
+    }
+};
+
+/* While it is there, these signals are caught: none is missed between two waits. */
+template <size_t N> class [[nodiscard]] signals {
+  public:
+    /* `thrum::signals ends(SIGTERM, SIGINT);` throws std::system_error (thrum_signal_catch). */
+    template <typename... Numbers> explicit signals(Numbers... numbers) : numbers_{numbers...} {
+        for (size_t i = 0; i < N; i++) {
+            const int err = thrum_signal_catch(numbers_[i]);
+            if (err != 0) {
+                release(i);
+                raise(err);
+            }
+        }
+    }
+    signals(const signals &) = delete;
+    signals &operator=(const signals &) = delete;
+    ~signals() {
+        release(N);
+    }
+
+    /* Returns the next one's number; throws std::system_error (ECANCELED). It may suspend. */
+    int wait() {
+        return check(thrum_signal_wait(numbers_, N, THRUM_FOREVER));
+    }
+    /* The code is the number. They may suspend. */
+    status wait_until(deadline when) noexcept {
+        return status(thrum_signal_wait(numbers_, N, when.when()));
+    }
+    template <typename Rep, typename Period>
+    status wait_for(std::chrono::duration<Rep, Period> length) noexcept {
+        return wait_until(after(length));
+    }
+
+  private:
+    void release(size_t n) noexcept {
+        for (size_t i = 0; i < n; i++) {
+            (void)thrum_signal_release(numbers_[i]);
+        }
+    }
+    int numbers_[N];
+};
+
+template <typename... Numbers> signals(Numbers...) -> signals<sizeof...(Numbers)>;
+
+} // namespace THRUM_CPP_ABI
+} // namespace thrum
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * owners.cpp: pools, schedulers, bound threads and signals that end with a block.
+ */
+#include "check.h"
+
+#include <string>
+
+#include <thrum/thrum.hpp>
+
+#include "support/cxx.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/* An object that is dear to make, and that remembers. */
+struct dear : counted {
+    std::string text = "made";
+};
+
+struct cannot {
+    cannot() {
+        throw std::system_error(EDOM, std::generic_category());
+    }
+};
+
+} // namespace
+
+TEST(a_pool_lends_objects) {
+    /* They keep their state, are waited for, and are given back at the end of a block. */
+    thrum::run([] {
+        thrum::pool<dear> objects(2);
+        CHECK_EQ(counted::alive.load(), 2);
+        thrum::pool<dear>::item late;
+        {
+            auto one = objects.borrow();
+            CHECK_STR(one->text.c_str(), "made");
+            one->text = "used";
+            thrum::pool<dear>::item other;
+            CHECK(bool(objects.try_borrow(other)));
+            CHECK(objects.try_borrow(late).busy());
+            CHECK(objects.borrow_for(late, 1ms).timed_out());
+            CHECK(!late);
+            auto waiter = thrum::spawn([&] { return objects.borrow()->text.size(); });
+            other = std::move(one);
+            CHECK((*other).text == "used");
+            other.give_back();
+            one.give_back();
+            CHECK_EQ(waiter.join(), 4);
+        }
+        thrum::pool<dear>::item both[2];
+        objects.borrow(both);
+        CHECK(both[0]->text != both[1]->text);
+        CHECK_EQ(counted::alive.load(), 2);
+    });
+    CHECK_EQ(counted::alive.load(), 0);
+}
+
+TEST(a_pool_says_why_an_object_cannot_be_made) {
+    /* The code of what its constructor throws. */
+    CHECK_EQ(code_of([] { thrum::pool<cannot> none(1); }), EDOM);
+    thrum::pool<cannot> later;
+    CHECK_EQ(code_of([&] { later.borrow(); }), EDOM);
+}
+
+TEST(a_scheduler_stops_at_the_end_of_its_block) {
+    /* When all its tasks have ended; a thread is bound for a block. */
+    std::atomic<int> ran(0);
+    {
+        thrum::scheduler first;
+        thrum::scheduler moved = std::move(first);
+        CHECK(moved.parallelism() > 0);
+        thrum::go(thrum::attr().sched(moved), [&] {
+            thrum::yield();
+            ran++;
+        });
+        moved.wait_idle();
+        CHECK_EQ(ran.load(), 1);
+        CHECK(bool(moved.wait_idle_for(1h)));
+        thrum::bound_thread here(moved);
+        thrum::go([&] { ran++; });
+    }
+    CHECK_EQ(ran.load(), 2);
+    CHECK(thrum_sched_current() == nullptr);
+}
+
+TEST(a_scheduler_does_not_stop_in_its_own_task) {
+    /* It says so, and goes on. */
+    thrum::scheduler own;
+    auto task =
+        thrum::spawn(thrum::attr().sched(own), [&] { return code_of([&] { own.stop(); }); });
+    CHECK_EQ(task.join(), EDEADLK);
+    own.stop();
+    CHECK(own.native_handle() == nullptr);
+}
+
+TEST(signals_are_caught_for_a_block) {
+    /* One that came before the wait is there; none is told to those that wait too short. */
+    thrum::signals caught(SIGUSR1, SIGUSR2);
+    CHECK(caught.wait_for(1ms).timed_out());
+    CHECK_EQ(raise(SIGUSR2), 0);
+    CHECK_EQ(caught.wait(), SIGUSR2);
+    CHECK_EQ(code_of([] { thrum::signals none(SIGUSR1, SIGKILL); }), EINVAL);
+}
