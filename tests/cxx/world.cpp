@@ -44,6 +44,12 @@ struct folder {
     }
 };
 
+/* A connection that says so when it begins, and never ends by itself. */
+void waits(thrum::io connection) {
+    connection.write("x", 1);
+    thrum::sleep(1h);
+}
+
 } // namespace
 
 TEST(a_stream_reads_lines_and_writes) {
@@ -215,5 +221,24 @@ TEST(a_server_serves_until_it_is_told) {
         CHECK_EQ(ended.load(), 2);
         thrum::io none;
         CHECK_EQ(code_of([&] { (void)thrum::serve_read(none, bytes, 1); }), EBADF);
+    });
+}
+
+TEST(a_server_takes_a_function) {
+    /* A plain one; past its time the connections are cancelled, and that is told. */
+    thrum::run([] {
+        thrum::listener listener("tcp:127.0.0.1:0");
+        char address[100];
+        CHECK(thrum_io_local(listener.native_handle(), address, sizeof(address)) >= 0);
+        thrum::event stop(THRUM_EVENT_MANUAL);
+        thrum_serve_options options = THRUM_SERVE_OPTIONS_INIT;
+        options.stop = stop.native_handle();
+        options.drain = 0;
+        auto server = thrum::spawn([&] { return thrum::try_serve(listener, waits, &options); });
+        thrum::io idle = thrum::dial(address);
+        char byte;
+        CHECK_EQ(idle.read(&byte, 1), 1); /* it is being served */
+        stop.signal();
+        CHECK(server.join().timed_out());
     });
 }

@@ -29,11 +29,10 @@ inline namespace THRUM_CPP_ABI {
 template <typename Fn>
 status try_serve(const listener &on, Fn &&connection,
                  const thrum_serve_options *options = nullptr) noexcept {
-    using type = std::remove_reference_t<Fn>;
-    return status(thrum_serve(
-        on.native_handle(),
-        [](thrum_io accepted, void *arg) noexcept {
-            auto &fn = *const_cast<type *>(static_cast<const type *>(arg));
+    struct serving {
+        std::remove_reference_t<Fn> *fn;
+        static int connected(thrum_io accepted, void *arg) noexcept {
+            auto &fn = *static_cast<serving *>(arg)->fn;
 #if THRUM_CPP_EXCEPTIONS
             try {
                 fn(io(accepted));
@@ -43,8 +42,9 @@ status try_serve(const listener &on, Fn &&connection,
             fn(io(accepted));
 #endif
             return 0;
-        },
-        const_cast<void *>(static_cast<const void *>(std::addressof(connection))), options));
+        }
+    } all{std::addressof(connection)};
+    return status(thrum_serve(on.native_handle(), serving::connected, &all, options));
 }
 /* Does the same, and throws std::system_error: ETIMEDOUT where some had to be cancelled. */
 template <typename Fn>
