@@ -52,9 +52,10 @@ THRUM_API int thrum_scope_go(thrum_scope *scope, thrum_fn fn, void *arg);
 
 /*
  * Cancels the scope's children, present and future, and the scopes that they have open: their waits
- * return -ECANCELED (thrum_cancel). Any thread may call it, if the scope's memory is there until it
- * returns, and its scheduler: once the scope is joined nothing is left to cancel. It waits for no child, but it may suspend: after every 256 children that it has woken a
- * task lets others run, as by thrum_yield. It cannot fail.
+ * return -ECANCELED (thrum_cancel). Any thread may call it, if the scope's memory and its scheduler
+ * are there until it returns: once the scope is joined nothing is left to cancel. It waits for no
+ * child, but it may suspend: after every 256 children that it has woken a task lets others run, as
+ * by thrum_yield. It cannot fail.
  */
 THRUM_API void thrum_scope_cancel(thrum_scope *scope);
 

@@ -299,6 +299,7 @@ template <typename Fn> auto run(Fn &&fn) -> std::invoke_result_t<Fn> {
 
 /* ---- the running task ---- */
 
+/* Lets others run (thrum_yield). It may suspend. */
 inline void yield() noexcept {
     thrum_yield();
 }
