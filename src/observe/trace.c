@@ -33,7 +33,7 @@ int thrum_trace_start(thrum_sched *sched, size_t events_per_worker) {
     if (!is_usable(sched)) {
         return -ESHUTDOWN;
     }
-    return th_trace_start(sched, events_per_worker ? events_per_worker : TH_RECORDER_EVENTS);
+    return th_trace_start(sched, events_per_worker ? events_per_worker : TH_RECORDER_EVENTS, false);
 }
 
 int thrum_trace_stop(thrum_sched *sched) {

@@ -115,11 +115,14 @@ class Columns:
     def take_slice(self, event):
         track = self.track(event)
         begin, length = ns_of(event, "ts"), ns_of(event, "dur")
-        name = self.string(event.get("name", ""))
+        args = event.get("args") or {}
+        name = event.get("name", "")
+        if args.get("runs") is not None:
+            name = f"{count_of(args['runs'])} runs of {name}"
+        name = self.string(name)
         if event.get("cat") == "sched":
             add(track.sleeps, begin, length, name)
             return
-        args = event.get("args") or {}
         descriptor = args.get("fd")
         thing = f"fd {count_of(descriptor)}" if descriptor is not None else args.get("object", "")
         ended = args.get("ended", "")

@@ -1,19 +1,24 @@
 """
 functions.py: the time of each function, as a table of text: how long its tasks ran, and how long they waited.
 """
-from columns import ns_of
+from columns import count_of, ns_of
 
 HEAD = ("function", "tasks", "runs", "ran, ms", "share", "longest, ms", "waited, ms")
+
+
+# A slice of more runs than this has none longer than so many ns (core/inspect/TRACE.md, "Series").
+SERIES_EXACT = 32
+SERIES_NS = 1000
 
 
 class Task:
     """What is kept of a task; its runs come in any order, since they stand worker by worker in a trace."""
 
-    __slots__ = ("function", "runs", "ran", "longest", "first", "last")
+    __slots__ = ("function", "tasks", "runs", "ran", "longest", "first", "last")
 
     def __init__(self, function):
         self.function = function
-        self.runs = self.ran = self.longest = 0
+        self.tasks = self.runs = self.ran = self.longest = 0
         self.first, self.last = None, 0
 
 
@@ -36,9 +41,12 @@ class Functions:
             if not isinstance(function, str):
                 raise ValueError("something that is no string stands where one must")
             task = self.tasks[number] = Task(function)
-        task.runs += 1
+        # Short runs of tasks may share a slice. Where they are many, none of them was a long one.
+        count = max(1, count_of(args.get("runs", 1)))
+        task.tasks = max(task.tasks, count)
+        task.runs += count
         task.ran += length
-        task.longest = max(task.longest, length)
+        task.longest = max(task.longest, length if count <= SERIES_EXACT else min(length, SERIES_NS))
         task.first = begin if task.first is None else min(task.first, begin)
         task.last = max(task.last, begin + length)
 
@@ -50,7 +58,7 @@ class Functions:
         functions = {}
         for task in self.tasks.values():
             row = functions.setdefault(task.function, [0, 0, 0, 0, 0])
-            row[0] += 1
+            row[0] += task.tasks
             row[1] += task.runs
             row[2] += task.ran
             row[3] = max(row[3], task.longest)

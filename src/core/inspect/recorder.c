@@ -282,7 +282,7 @@ int th_recorder_begin(thrum_sched *sched) {
     if (!sched->config.trace) {
         return 0;
     }
-    int code = th_trace_start(sched, TH_RECORDER_EVENTS);
+    int code = th_trace_start(sched, TH_RECORDER_EVENTS, true);
     if (code) {
         return code;
     }

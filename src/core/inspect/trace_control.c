@@ -46,7 +46,7 @@ static void set_all(thrum_sched *sched, unsigned number) {
 }
 
 /* With both locks: begins a new trace. */
-static int begin_trace(thrum_sched *sched, uint64_t slots) {
+static int begin_trace(thrum_sched *sched, uint64_t slots, bool series) {
     th_trace *trace = &sched->trace;
     int code = give_buffers(sched, slots);
     if (code) {
@@ -56,6 +56,7 @@ static int begin_trace(thrum_sched *sched, uint64_t slots) {
         buffer->base = th_trace_ring_tail(&buffer->ring);
     }
     trace->begun = true;
+    trace->series = series;
     trace->slots = slots;
     trace->untraced = 0;
     trace->number = trace->number % 255 + 1;
@@ -65,7 +66,7 @@ static int begin_trace(thrum_sched *sched, uint64_t slots) {
     return 0;
 }
 
-int th_trace_start(thrum_sched *sched, size_t marks) {
+int th_trace_start(thrum_sched *sched, size_t marks, bool series) {
     th_trace *trace = &sched->trace;
     uint64_t slots = 2;
     while (slots <= marks) { /* one more, since the oldest slot is always about to be written */
@@ -76,7 +77,7 @@ int th_trace_start(thrum_sched *sched, size_t marks) {
     }
     th_lock_acquire(&trace->lock);
     th_lock_acquire(&sched->bound_lock);
-    int code = trace->on ? -EALREADY : begin_trace(sched, slots);
+    int code = trace->on ? -EALREADY : begin_trace(sched, slots, series);
     th_lock_release(&sched->bound_lock);
     th_lock_release(&trace->lock);
     th_worker *worker = th_here();
@@ -208,6 +209,11 @@ bool th_trace_mark(const th_trace_copy *copy, const th_mark *mark, th_traced_mar
                             .fn = mark->word[TH_MARK_KIND] & TH_MARK_ADDRESS};
     for (unsigned i = 0; i < THRUM_NAME_MAX; i++) {
         out->name[i] = (char)(mark->word[TH_MARK_NAME + i / 8] >> (i % 8 * 8));
+    }
+    const uint64_t first = mark->word[TH_MARK_FIRST];
+    out->runs = 1;
+    if (!out->name[0] && first && first <= out->id) {
+        out->runs = out->id - first + 1;
     }
     return true;
 }

@@ -19,13 +19,17 @@ typedef struct th_traced_mark {
     unsigned how;     /* how it ended: a th_on, or TH_TRACED_YIELDED, _AWAITS, _FINISHED */
     uintptr_t object; /* what is waited for; for some kinds see th_traced */
     uintptr_t fn;     /* the task's function, or 0 */
+    uint64_t runs;    /* of a stretch: how many runs it has, the last of them `id`; or 1 */
     char name[32];
 } th_traced_mark;
 
 /* ---- by any thread, while the scheduler lives ---- */
 
-/* Begins a trace of at least so many marks for each worker. 0, -EALREADY (it is on), -ENOMEM. */
-int th_trace_start(thrum_sched *sched, size_t marks);
+/*
+ * Begins a trace of at least so many marks for each worker. `series`: short runs may share a mark.
+ * 0, -EALREADY (it is on), -ENOMEM.
+ */
+int th_trace_start(thrum_sched *sched, size_t marks, bool series);
 /* Ends it. 0, -EALREADY (it is off). */
 int th_trace_stop(thrum_sched *sched);
 

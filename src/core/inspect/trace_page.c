@@ -204,6 +204,9 @@ static void put_stretch(page *p, const th_traced_mark *mark) {
         th_plain_put(p->out, ",\"function\":");
         th_plain_quoted(p->out, th_trace_page_function(p, mark->fn, text));
     }
+    if (mark->runs > 1) {
+        th_plain_put(p->out, ",\"runs\":%" PRIu64, mark->runs);
+    }
     put_end_of_stretch(p, mark);
     th_plain_put(p->out, "}}");
     if (!(mark->id >> 63)) { /* not a bound thread's own code */

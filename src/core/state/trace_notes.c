@@ -9,12 +9,18 @@
 #include "base/annotate.h"
 #include "core/state/fork_state.h"
 #include "core/state/handle.h"
+#include "core/state/trace_series.h"
 #include "core/state/waiter_state.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 
 /* The id of a stretch of sleep; no run has it. */
 #define PARKED UINT64_MAX
+
+/* Series (TRACE.md). */
+#define PACE_MAX TH_LIMIT(32u, 3u) /* runs from one look at the clock to the next */
+#define PACE_NS 1000               /* they are to take less than that */
+#define SERIES_NS 100000           /* no mark of several runs is longer */
 
 static inline uint64_t pack(unsigned small, uintptr_t address) {
     return (uint64_t)small << TH_MARK_ABOVE | (address & TH_MARK_ADDRESS);
@@ -72,6 +78,7 @@ static TH_NO_TSAN void add(th_trace_buffer *buffer, th_mark *mark) {
 
 static TH_NO_TSAN void begin(th_trace_buffer *buffer, th_mark *mark, uint64_t id) {
     mark->word[TH_MARK_BEGIN] = buffer->now;
+    buffer->first = id;
     buffer->open_since = buffer->now;
     buffer->open_trace = buffer->number;
     buffer->open_id = id;
@@ -90,17 +97,26 @@ static TH_INLINE_NO_TSAN bool is_open(const th_trace_buffer *buffer, uint64_t id
  * Ends the open mark, if it is this stretch's. Else the stretch began before the trace, or instants
  * have overwritten its mark since: then a mark is added.
  */
-static TH_NO_TSAN void end(th_trace_buffer *buffer, th_traced kind, const th_fiber *fiber,
-                           uint64_t how) {
-    bool open = is_open(buffer, id_of(fiber));
+static TH_NO_TSAN void end_run(th_trace_buffer *buffer, th_traced kind, const th_fiber *fiber,
+                               uint64_t id, uint64_t how) {
+    bool open = is_open(buffer, id);
     buffer->open_id = 0;
     if (!open || !th_trace_ring_end(&buffer->ring, buffer->open, buffer->now, how)) {
         th_mark mark = mark_of(kind, fiber);
         mark.word[TH_MARK_BEGIN] = open ? buffer->open_since : 0;
         mark.word[TH_TRACE_RING_HOW] = how;
         mark.word[TH_TRACE_RING_END] = buffer->now;
+        mark.word[TH_MARK_ID] = fiber ? id : 0;
+        if (open && fiber && !mark.word[TH_MARK_NAME]) {
+            mark.word[TH_MARK_FIRST] = buffer->first;
+        }
         add(buffer, &mark);
     }
+}
+
+static TH_INLINE_NO_TSAN void end(th_trace_buffer *buffer, th_traced kind, const th_fiber *fiber,
+                                  uint64_t how) {
+    end_run(buffer, kind, fiber, id_of(fiber), how);
 }
 
 /* The waiter of the fiber's last or present wait, as the fiber has recorded it (cancel.h). */
@@ -113,6 +129,110 @@ static TH_INLINE_NO_TSAN uintptr_t fork_function(const th_worker *worker, const 
     const th_fork *fork = (const th_fork *)call; /* its first member */
     return call->fn == worker->sched->fork_call ? (uintptr_t)fork->fn : 0;
 }
+
+/* ---- series ---- */
+
+static TH_NO_TSAN bool is_long(const th_trace_buffer *buffer) {
+    return th_os_ticks_ns(buffer->now - buffer->look_at) > PACE_NS;
+}
+
+/*
+ * The runs since the last look took long: the mark of the series ends there, and they have one of
+ * their own, which is open. So a long run is one of them, and those before it are not.
+ */
+static TH_NO_TSAN void cut_series(th_trace_buffer *buffer, const th_fiber *fiber) {
+    const uint64_t now = buffer->now;
+    th_mark mark = {{0}};
+    th_trace_ring_change(&buffer->ring, buffer->open, TH_MARK_ID, buffer->look_run - 1);
+    (void)th_trace_ring_end(&buffer->ring, buffer->open, buffer->look_at,
+                            pack(TH_TRACED_FINISHED, 0));
+    mark.word[TH_MARK_ID] = fiber->traced_run;
+    mark.word[TH_MARK_KIND] = pack(TH_TRACED_BEGAN, fiber->traced_fn);
+    mark.word[TH_MARK_FIRST] = buffer->look_run;
+    buffer->now = buffer->look_at;
+    begin(buffer, &mark, fiber->traced_run);
+    buffer->now = now;
+    buffer->first = buffer->look_run;
+}
+
+/* The open mark gets the number of the last run so far: it ends next, and no run joins it. */
+static TH_NO_TSAN void leave_series(th_worker *worker, th_trace_buffer *buffer,
+                                    const th_fiber *fiber) {
+    if (!worker->series.extra) {
+        return;
+    }
+    worker->series = (th_trace_series){0};
+    if (buffer->open_trace != buffer->number) {
+        return;
+    }
+    if (is_long(buffer) && buffer->look_run != buffer->first) {
+        cut_series(buffer, fiber);
+    } else {
+        buffer->open_id = fiber->traced_run;
+        th_trace_ring_change(&buffer->ring, buffer->open, TH_MARK_ID, fiber->traced_run);
+    }
+}
+
+/* As leave_series, where the last run has ended, too. */
+static TH_NO_TSAN void end_series(th_worker *worker, th_trace_buffer *buffer,
+                                  const th_fiber *fiber) {
+    if (worker->series.extra) {
+        leave_series(worker, buffer, fiber);
+        if (is_open(buffer, fiber->traced_run)) {
+            end_run(buffer, TH_TRACED_BEGAN, fiber, fiber->traced_run, pack(TH_TRACED_FINISHED, 0));
+        }
+    }
+}
+
+/* A look: true, if the run that begins belongs to the series, which then goes on. */
+static TH_NO_TSAN bool look(th_worker *worker, th_trace_buffer *buffer, th_fiber *fiber,
+                            uintptr_t fn) {
+    const int64_t took = th_os_ticks_ns(buffer->now - buffer->look_at);
+    if (took > PACE_NS || fn != fiber->traced_fn || buffer->open_trace != buffer->number ||
+        th_os_ticks_ns(buffer->now - buffer->open_since) > SERIES_NS) {
+        end_series(worker, buffer, fiber);
+        buffer->pace = took > PACE_NS ? 1 : buffer->pace;
+        return false;
+    }
+    if (2 * took <= PACE_NS && buffer->pace < PACE_MAX) {
+        buffer->pace = 2 * buffer->pace < PACE_MAX ? 2 * buffer->pace : PACE_MAX;
+    }
+    buffer->look_at = buffer->now;
+    buffer->look_run = fiber->run_id;
+    worker->series.left = buffer->pace;
+    fiber->traced_run = fiber->run_id;
+    return true;
+}
+
+/* The run that begins may be the first of a series. */
+static TH_NO_TSAN void begin_series(th_worker *worker, th_trace_buffer *buffer, uint64_t run,
+                                    uintptr_t fn) {
+    /* relaxed: see th_is_traced */
+    const uint32_t extra = th_load_relaxed(&worker->xextra) & ~TH_EXTRA_RECLAIM;
+    const bool may = fn && (extra & TH_EXTRA_SERIES) && extra >> TH_EXTRA_NUMBER == buffer->number;
+    buffer->pace = buffer->pace_fn == fn && buffer->pace ? buffer->pace : 1;
+    buffer->pace_fn = fn;
+    buffer->look_at = buffer->now;
+    buffer->look_run = run;
+    worker->series = (th_trace_series){.extra = may ? extra : 0, .left = may ? buffer->pace : 0};
+}
+
+/*
+ * The end of a run whose series may go on: where runs are short and another one is at hand, the
+ * next one's begin is its end.
+ */
+static TH_NO_TSAN bool leaves_open(const th_worker *worker, const th_trace_buffer *buffer) {
+    return worker->series.extra && buffer->pace > 1 &&
+           (th_batch_any(&worker->batch) || th_ring_size(&worker->ring.ring));
+}
+
+/* The end of the last run of a series, at which the clock is read: the next pace. */
+static TH_NO_TSAN void set_pace(th_trace_buffer *buffer) {
+    const int64_t took = th_os_ticks_ns(buffer->now - buffer->look_at);
+    buffer->pace = took > PACE_NS ? 1 : 2 * took > PACE_NS || buffer->pace > 1 ? buffer->pace : 2;
+}
+
+/* ---- runs ---- */
 
 TH_NO_TSAN void th_trace_keeps(const th_worker *worker, th_fiber *fiber, const th_work *work) {
     uintptr_t fn = 0;
@@ -132,18 +252,35 @@ TH_NO_TSAN void th_trace_keeps(const th_worker *worker, th_fiber *fiber, const t
 TH_NO_TSAN void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_work *work) {
     th_trace_buffer *buffer = noting(worker);
     if (!buffer) {
+        worker->series = (th_trace_series){0};
         return;
     }
+    const uintptr_t fn = th_trace_series_function(work);
     const char *name = work->kind == TH_WORK_SPAWN ? ((const thrum_handle *)work)->name : "";
+    if (worker->series.extra && look(worker, buffer, fiber, fn)) {
+        return;
+    }
     th_trace_keeps(worker, fiber, work);
     th_mark mark = mark_of(TH_TRACED_BEGAN, fiber);
     set_name(&mark, name); /* the fiber has none yet */
+    if (fn) {
+        mark.word[TH_MARK_FIRST] = fiber->run_id;
+    }
     begin(buffer, &mark, fiber->run_id);
+    begin_series(worker, buffer, fiber->run_id, fn);
 }
 
 TH_NO_TSAN void th_trace_finishes(th_worker *worker, const th_fiber *fiber) {
+    /* relaxed: only its owner's flag has published it */
+    if (leaves_open(worker, th_load_relaxed(&worker->xtrace_buffer))) {
+        return;
+    }
     th_trace_buffer *buffer = noting(worker);
     if (buffer) {
+        if (worker->series.extra) {
+            set_pace(buffer);
+            leave_series(worker, buffer, fiber);
+        }
         end(buffer, TH_TRACED_RESUMED, fiber, pack(TH_TRACED_FINISHED, 0));
     }
 }
@@ -164,6 +301,7 @@ TH_NO_TSAN void th_trace_switches(th_worker *worker, const th_fiber *from, const
         return;
     }
     if (from->body) {
+        leave_series(worker, buffer, from);
         const th_waiter *waiter = waiter_of(from);
         uint64_t how =
             waiter ? pack(waiter->on, (uintptr_t)waiter->object) : pack(TH_ON_NOTHING, 0);
@@ -174,6 +312,7 @@ TH_NO_TSAN void th_trace_switches(th_worker *worker, const th_fiber *from, const
         }
         end(buffer, TH_TRACED_RESUMED, from, how);
     }
+    end_series(worker, buffer, from);
     if (to->body) {
         const th_waiter *waiter = waiter_of(to);
         if (waiter && th_on_is_outside((th_on)waiter->on)) {
@@ -185,8 +324,26 @@ TH_NO_TSAN void th_trace_switches(th_worker *worker, const th_fiber *from, const
     }
 }
 
+/*
+ * The run gets a name: those before it in the series have a mark without it, up to now; the name's
+ * begins now.
+ */
+static TH_NO_TSAN void split_series(th_worker *worker, th_trace_buffer *buffer,
+                                    const th_fiber *fiber) {
+    leave_series(worker, buffer, fiber);
+    if (is_open(buffer, fiber->run_id) && buffer->first != fiber->run_id) {
+        th_trace_ring_change(&buffer->ring, buffer->open, TH_MARK_ID, fiber->run_id - 1);
+        end_run(buffer, TH_TRACED_BEGAN, fiber, fiber->run_id - 1, pack(TH_TRACED_FINISHED, 0));
+        th_mark mark = mark_of(TH_TRACED_BEGAN, fiber);
+        begin(buffer, &mark, fiber->run_id);
+    }
+}
+
 TH_NO_TSAN void th_trace_renames(th_worker *worker, const th_fiber *fiber) {
     th_trace_buffer *buffer = noting(worker);
+    if (buffer) {
+        split_series(worker, buffer, fiber);
+    }
     if (buffer && is_open(buffer, fiber->run_id)) {
         th_mark mark = mark_of(TH_TRACED_BEGAN, fiber);
         mark.word[TH_MARK_NAME + 3] |= (uint64_t)buffer->number << 56;
@@ -200,6 +357,7 @@ TH_NO_TSAN void th_trace_parks(th_worker *worker) {
     th_trace_buffer *buffer = noting(worker);
     if (buffer) {
         th_mark mark = mark_of(worker->backing_off ? TH_TRACED_BACKED_OFF : TH_TRACED_PARKED, NULL);
+        end_series(worker, buffer, worker->current);
         begin(buffer, &mark, PARKED);
     }
 }
@@ -249,9 +407,11 @@ TH_NO_TSAN void th_trace_leaves(th_worker *worker) {
 void th_trace_flag(th_worker *worker, unsigned number) {
     uint32_t old = th_load_relaxed(&worker->xextra); /* relaxed: the exchange decides */
     uint32_t extra;
+    const bool may = worker->sched->trace.series && !worker->bound && !(old & TH_EXTRA_PIN_ALL);
+    const uint32_t series = may ? TH_EXTRA_SERIES : 0;
     do {
         extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM | TH_EXTRA_STALLS);
-        extra |= number ? TH_EXTRA_TRACE | number << TH_EXTRA_NUMBER : 0;
+        extra |= number ? TH_EXTRA_TRACE | number << TH_EXTRA_NUMBER | series : 0;
         /* lock-free: it fails only when the flag of reclaim.h has changed */
         /* pairs: noting; publishes the trace buffer */
     } while (!th_cas_release(&worker->xextra, &old, extra));

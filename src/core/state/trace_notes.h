@@ -26,6 +26,7 @@ typedef struct th_worker th_worker;
 #define TH_EXTRA_TRACE 2u   /* a trace is on; its number stands from TH_EXTRA_NUMBER on */
 #define TH_EXTRA_RECLAIM 4u /* memory may have to be given back (reclaim.h) */
 #define TH_EXTRA_STALLS 8u  /* constant: stalls are watched, so each run notes its function */
+#define TH_EXTRA_SERIES 16u /* with TRACE: short runs may share a mark (trace_series.h) */
 #define TH_EXTRA_NUMBER 8u  /* the lowest bit of the trace's number, 1 to 255 */
 
 /* The kind of a mark. Those from TH_TRACED_STOLE on are instants. */
@@ -53,6 +54,8 @@ typedef enum {
 
 /* The words of a mark; TH_TRACE_RING_END and TH_TRACE_RING_HOW are the trace ring's. */
 enum { TH_MARK_BEGIN = 2, TH_MARK_ID, TH_MARK_KIND /* above the function */, TH_MARK_NAME };
+/* Of a stretch without a name: the number of the first run of a series, whose last is TH_MARK_ID. */
+#define TH_MARK_FIRST (TH_MARK_NAME + 1)
 _Static_assert(TH_MARK_NAME + 4 == TH_TRACE_RING_WORDS, "a name has 32 bytes");
 
 /* A small number above an address. */
@@ -68,17 +71,29 @@ typedef struct th_trace_buffer {
     uint64_t open_id; /* the run that the open mark belongs to, PARKED for sleep, 0: none is open */
     uint64_t open_since; /* the time at which the open mark began */
     unsigned open_trace; /* the trace of the open mark */
+    uint64_t first;      /* the run with which the open mark began */
+    uint64_t look_at;    /* the time of the last look at the clock for a series */
+    uint64_t look_run;   /* the run that began then */
+    uint32_t pace;       /* runs from one such look to the next */
+    uintptr_t pace_fn;   /* the function for which that holds */
     /* With the trace's lock. */
     uint64_t base;                /* the number of marks that were there when the trace began */
     struct th_trace_buffer *next; /* the list of all trace buffers of the scheduler */
     uint64_t words[];
 } th_trace_buffer;
 
+/* A worker's series; its own. */
+typedef struct th_trace_series {
+    uint32_t extra; /* the worker's xextra when the series began; 0: there is none */
+    uint32_t left;  /* the run that makes this 0 looks at the clock; 0 where there is no series */
+} th_trace_series;
+
 /* A scheduler's present or last trace. */
 typedef struct th_trace {
     th_lock lock;             /* protects all fields; some need bound_lock as well */
     bool begun;               /* there is or was a trace */
     bool on;                  /* a trace is on; also with bound_lock */
+    bool series;              /* short runs may share a mark; also with bound_lock */
     uint64_t slots;           /* marks that a trace buffer holds; also with bound_lock */
     unsigned number;          /* the trace's number: 1 to 255, again and again */
     uint64_t since;           /* the time, in ticks, when all flags were set */

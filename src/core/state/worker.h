@@ -166,6 +166,7 @@ struct th_worker {
     bool turn_lost;       /* the inject queue has work, but another worker has the turn */
     bool polls;           /* its set of descriptors is open (poller) */
     bool unseen; /* no thread can tell when the present submission took place: it may wait */
+    th_trace_series series; /* while it is traced */
     th_picks picks;
     th_sharded_worker sharded;
     th_steal_backoff backoff;

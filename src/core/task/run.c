@@ -13,6 +13,7 @@
 #include "core/fiber/reclaim.h"
 #include "core/ready/fork_slots.h"
 #include "core/ready/submit.h"
+#include "core/state/trace_series.h"
 #include "core/state/worker.h"
 #include "core/task/task.h"
 #include "core/wait/cancel.h"
@@ -148,8 +149,8 @@ void th_run_undo(void) {
     }
 }
 
-static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *fiber, th_work *work) {
-    const uint32_t extra = th_load_relaxed(&worker->xextra); /* relaxed: see th_is_traced */
+static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *fiber, th_work *work,
+                                            uint32_t extra) {
     if (extra & TH_EXTRA_PIN_ALL) {
         pin(fiber);
     }
@@ -170,8 +171,9 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     new_run(fiber);
     th_store_relaxed(&fiber->body, true); /* relaxed: for inspectors (snapshot.c); else our own */
     fiber->ran = true;
-    if (th_unlikely(th_load_relaxed(&worker->xextra))) { /* relaxed: see th_is_traced */
-        see_to_extra(worker, fiber, work);
+    const uint32_t extra = th_load_relaxed(&worker->xextra); /* relaxed: see th_is_traced */
+    if (th_unlikely(extra) && !th_trace_series_joins(worker, fiber, work, extra)) {
+        see_to_extra(worker, fiber, work, extra);
     }
     int result = 0;
     switch (work->kind) {
@@ -201,7 +203,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     }
     worker = fiber->worker; /* the fiber may have moved */
     th_enter(worker);
-    if (th_is_traced(worker)) {
+    if (th_is_traced(worker) && !th_trace_series_goes_on(worker)) {
         th_trace_finishes(worker, fiber);
     }
     if (th_unlikely(fiber->repost)) {

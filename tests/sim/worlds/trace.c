@@ -35,11 +35,11 @@ static void read_trace(void) {
 
 static void turns_it_on_and_off(void *arg) {
     (void)arg;
-    sim_check(th_trace_start(sched, 1) == 0);
+    sim_check(th_trace_start(sched, 1, false) == 0);
     read_trace();
     sim_check(th_trace_stop(sched) == 0);
-    sim_check(th_trace_start(sched, 2) == 0); /* a larger one needs other trace buffers */
-    sim_check(th_trace_start(sched, 2) == -EALREADY);
+    sim_check(th_trace_start(sched, 2, false) == 0); /* a larger one needs other trace buffers */
+    sim_check(th_trace_start(sched, 2, false) == -EALREADY);
     read_trace();
     whole_pass(&gate);
     sim_check(th_trace_stop(sched) == 0);
@@ -60,6 +60,52 @@ SIM_WORLD(trace_on_and_off, .heavy = true) {
     whole_ran_once(0, 3);
 }
 
+static uint64_t runs;
+static unsigned shared;
+
+/* Stretches follow each other, and the numbers of those of one fiber do. */
+static void count_runs(void) {
+    th_trace_copy copy;
+    th_traced_mark mark;
+    runs = 0;
+    sim_check(th_trace_read(sched, &copy) == 0);
+    for (unsigned i = 0; i < copy.count; i++) {
+        sim_check(copy.buffers[i].dropped == 0);
+        for (uint64_t n = 0; n < copy.buffers[i].count; n++) {
+            if (th_trace_mark(&copy, &copy.buffers[i].marks[n], &mark) &&
+                mark.kind == TH_TRACED_BEGAN) {
+                sim_check(mark.fn != 0);
+                runs += mark.runs;
+                shared += mark.runs > 1;
+            }
+        }
+    }
+    th_trace_forget(sched, &copy);
+}
+
+static void reads_now_and_then(void *arg) {
+    (void)arg;
+    count_runs();
+    sim_check(runs <= 5);
+}
+
+/* Short runs share marks, whose open one may be read: at the end each run is in one of them. */
+SIM_WORLD(trace_series, .heavy = true) {
+    thrum_config config = whole_config(1);
+    sched = whole_start_bare(&config);
+    sim_check(th_trace_start(sched, 30, true) == 0);
+    int t = sim_spawn(reads_now_and_then, NULL);
+    for (unsigned i = 0; i < 5; i++) {
+        whole_post(sched, i, whole_count, NULL);
+    }
+    sim_join(t);
+    sim_check(thrum_sched_wait_idle(sched, THRUM_FOREVER) == 0);
+    count_runs();
+    sim_check(runs == 5);
+    whole_stop(sched);
+    whole_ran_once(0, 5);
+}
+
 static void binds(void *arg) {
     (void)arg;
     sim_check(thrum_sched_bind(sched) == 0);
@@ -72,11 +118,11 @@ SIM_WORLD(trace_bound, .heavy = true) {
     sched = whole_start(&config);
     bool before = sim_pick(2) == 0;
     if (before) {
-        sim_check(th_trace_start(sched, 1) == 0);
+        sim_check(th_trace_start(sched, 1, false) == 0);
     }
     int t = sim_spawn(binds, NULL);
     if (!before) {
-        sim_check(th_trace_start(sched, 1) == 0);
+        sim_check(th_trace_start(sched, 1, false) == 0);
     }
     read_trace();
     sim_join(t);
@@ -91,7 +137,7 @@ SIM_WORLD(trace_numbers, .steps_max = 200000) {
     thrum_config config = whole_config(1);
     sched = whole_start_bare(&config);
     for (unsigned i = 1; i <= 257; i++) {
-        sim_check(th_trace_start(sched, 1) == 0);
+        sim_check(th_trace_start(sched, 1, false) == 0);
         sim_check(sched->trace.number == (i - 1) % 255 + 1);
         sim_check(th_trace_stop(sched) == 0);
     }

@@ -1,0 +1,151 @@
+/*
+ * trace_series.c: short runs that share a mark in the flight recorder's trace, as
+ * core/inspect/TRACE.md, "Series", has it: none is lost, and what is long or has a name stands out.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 4 */
+#include "support/traces.h"
+
+#define RUNS 1000
+
+static rig r;
+static thrum_waitgroup group;
+static atomic_long long_ns; /* how long `now_and_then_long` took when it was */
+static atomic_int turn;
+
+static void begin(void) {
+    rig_init(&r);
+    r.config.trace = true;
+    rig_start(&r);
+}
+
+static int nothing(void *arg) {
+    (void)arg;
+    thrum_waitgroup_done(&group);
+    return 0;
+}
+
+static int names_itself(void *arg) {
+    CHECK_EQ(thrum_set_name(arg), 0);
+    thrum_waitgroup_done(&group);
+    return 0;
+}
+
+static int now_and_then_long(void *arg) {
+    (void)arg;
+    if (atomic_fetch_add(&turn, 1) == RUNS / 2) {
+        const thrum_time began = thrum_now();
+        while (thrum_now() - began < 20000000) {
+        }
+        atomic_store(&long_ns, (long)(thrum_now() - began));
+    }
+    thrum_waitgroup_done(&group);
+    return 0;
+}
+
+/* Starts so many from a task, so that they are in its worker's queue, and waits for them. */
+static int starts(void *arg) {
+    thrum_waitgroup_add(&group, RUNS);
+    for (int i = 0; i < RUNS; i++) {
+        CHECK_EQ(thrum_go(*(thrum_fn *)arg, "named"), 0);
+    }
+    CHECK_EQ(thrum_waitgroup_wait(&group), 0);
+    return 0;
+}
+
+static void run(thrum_fn fn) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    thrum_handle *h;
+    attr.sched = r.sched;
+    CHECK_EQ(thrum_spawn_with(&h, &attr, starts, &fn), 0);
+    CHECK_EQ(thrum_join(h, NULL), 0);
+}
+
+/* Of all slices of a function: the runs in them, and how many slices have several. */
+static long runs_of(const trace_page *p, const char *function, long *shared) {
+    char key[64];
+    long runs = 0;
+    *shared = 0;
+    snprintf(key, sizeof(key), "\"function\":\"%s\"", function);
+    for (const char *at = p->text; (at = strstr(at, key)) != NULL;) {
+        long n = 1;
+        at += strlen(key);
+        *shared += sscanf(at, ",\"runs\":%ld", &n) == 1;
+        runs += n;
+    }
+    return runs;
+}
+
+TEST(no_run_is_lost) {
+    /* Rounds of short runs, until some have shared a mark: each run is counted once. */
+    long shared = 0;
+    long rounds = 0;
+    begin();
+    do {
+        run(nothing);
+        rounds++;
+        trace_page p = trace_written(r.sched);
+        CHECK_EQ(p.dropped, 0);
+        CHECK_EQ(runs_of(&p, "nothing", &shared), rounds * RUNS);
+        trace_end(&p);
+    } while (shared == 0 && rounds < 20);
+    /* The thread sanitizer's builds give each task a fiber; the other policies have no queue that
+     * tells a worker that more is at hand. */
+    CHECK(shared > 0 || UNDER_TSAN || r.config.policy != THRUM_SHARDED);
+    rig_stop(&r);
+}
+
+TEST(a_long_run_stands_out) {
+    /* It is alone, or one of at most 32, and the mark has its length. */
+    long longest = 0;
+    long its_runs = 0;
+    begin();
+    run(now_and_then_long);
+    trace_page p = trace_written(r.sched);
+    for (const char *at = p.text; (at = strstr(at, "\"ph\":\"X\"")) != NULL; at++) {
+        const char *dur = strstr(at, "\"dur\":");
+        const char *end = strchr(at, '\n');
+        const char *fn = strstr(at, "\"function\":\"now_and_then_long\"");
+        if (fn == NULL || end == NULL || fn > end) {
+            continue;
+        }
+        const long us = strtol(dur + strlen("\"dur\":"), NULL, 10);
+        long n = 1;
+        sscanf(fn, "\"function\":\"now_and_then_long\",\"runs\":%ld", &n);
+        if (us > longest) {
+            longest = us;
+            its_runs = n;
+        }
+    }
+    CHECK(longest >= atomic_load(&long_ns) / 1000 - 1);
+    CHECK(its_runs >= 1 && its_runs <= 32);
+    trace_end(&p);
+    rig_stop(&r);
+}
+
+TEST(a_run_with_a_name_is_alone) {
+    /* From the moment at which it has one, each has a slice. */
+    long shared;
+    begin();
+    run(names_itself);
+    trace_page p = trace_written(r.sched);
+    CHECK_EQ(trace_count(&p, "\"name\":\"named\""), RUNS);
+    runs_of(&p, "names_itself", &shared);
+    CHECK(trace_count(&p, "\"name\":\"named\"") >= RUNS && p.dropped == 0);
+    trace_end(&p);
+    rig_stop(&r);
+}
+
+TEST(a_trace_that_is_asked_for_has_each_run) {
+    /* The recorder's is stopped, another one begins: there no two runs share a mark. */
+    long shared;
+    begin();
+    CHECK_EQ(thrum_trace_stop(r.sched), 0);
+    CHECK_EQ(thrum_trace_start(r.sched, 0), 0);
+    run(nothing);
+    trace_page p = trace_written(r.sched);
+    CHECK_EQ(runs_of(&p, "nothing", &shared), RUNS);
+    CHECK_EQ(shared, 0);
+    trace_end(&p);
+    rig_stop(&r);
+}
