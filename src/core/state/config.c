@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/atomic.h"
+#include "base/plain.h"
 #include "core/state/affinity.h"
 #include "core/state/stack_state.h"
 #include "platform/platform.h"
@@ -79,24 +81,99 @@ static unsigned env_word(const char *name, const char *const words[], unsigned c
     return present;
 }
 
-/* A signal by its number or its name, "QUIT" or "SIGQUIT"; "off": none. */
-static void env_signal(const char *name, int *field) {
-    const char *text = th_os_env(name);
+/* Whether two texts are equal but for the case of letters; `length` of the first one. */
+static bool is_word(const char *text, size_t length, const char *word) {
+    size_t i = 0;
+    for (; i < length && word[i]; i++) {
+        const char upper = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - 32) : text[i];
+        if (upper != word[i]) {
+            return false;
+        }
+    }
+    return i == length && !word[i];
+}
+
+/* "+3" or "-3" from the first or the last real-time signal; 0: there is no such signal. */
+static int real_time_signal(const char *text, bool from_last) {
     char known[TH_OS_SIGNAL_TEXT];
-    uint64_t number = 0;
-    if (!text) {
-        return;
-    }
-    bool off = strcmp(text, "off") == 0;
-    bool told = off || env_number(name, 0, TH_OS_SIGNALS - 1, &number);
-    for (int i = 1; i < TH_OS_SIGNALS && !told; i++) {
+    int first = 0;
+    int last = 0;
+    int offset = 0;
+    for (int i = 1; i < TH_OS_SIGNALS; i++) {
         th_os_signal_name(i, known);
-        told = strncmp(known, "SIG", 3) == 0 && (!strcmp(text, known) || !strcmp(text, known + 3));
-        number = (uint64_t)i;
+        if (strncmp(known, "SIGRTMIN", 8) == 0) {
+            first = first ? first : i;
+            last = i;
+        }
     }
-    if (told && (number == 0 || th_os_signal_asks((int)number))) {
-        *field = (int)number;
+    if (*text && *text++ != (from_last ? '-' : '+')) {
+        return 0;
     }
+    for (; *text >= '0' && *text <= '9' && offset < TH_OS_SIGNALS; text++) {
+        offset = 10 * offset + (*text - '0');
+    }
+    const int number = from_last ? last - offset : first + offset;
+    return !*text && first && number >= first && number <= last ? number : 0;
+}
+
+/* A signal by its name, "QUIT" or "SIGQUIT", "RTMIN+3", "RTMAX-1", in any case; 0: none. */
+static int signal_named(const char *text) {
+    char known[TH_OS_SIGNAL_TEXT];
+    const size_t all = strnlen(text, TH_OS_SIGNAL_TEXT);
+    text += all > 3 && is_word(text, 3, "SIG") ? 3 : 0;
+    const size_t length = strnlen(text, TH_OS_SIGNAL_TEXT);
+    if (length >= 5 && (is_word(text, 5, "RTMIN") || is_word(text, 5, "RTMAX"))) {
+        return real_time_signal(text + 5, is_word(text, 5, "RTMAX"));
+    }
+    for (int i = 1; i < TH_OS_SIGNALS; i++) {
+        th_os_signal_name(i, known);
+        if (strncmp(known, "SIG", 3) == 0 && is_word(text, length, known + 3)) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+static void to_stderr(void *ctx, const char *piece, size_t length) {
+    (void)ctx;
+    th_os_stderr(piece, length);
+}
+
+/* One line, once, since what was wished for in vain would only be missed when it is too late. */
+static void tell_unknown(const char *name, const char *text) {
+    static uint32_t xtold;
+    char line[256];
+    th_plain out = {.take = to_stderr, .bytes = line, .room = sizeof line};
+    /* relaxed: only who is first counts */
+    if (!th_xchg_relaxed(&xtold, 1u)) {
+        th_plain_put(&out, "thrum: %s names no signal that can ask for a dump: ", name);
+        th_plain_quoted(&out, text);
+        th_plain_put(&out, "\n");
+        th_plain_flush(&out);
+    }
+}
+
+/* The signal that the variable names, by its number or name; 0 for "off"; -1: none. */
+static int env_signal(const char *name) {
+    const char *text = th_os_env(name);
+    uint64_t number;
+    if (!text || !text[0]) {
+        return -1;
+    }
+    if (is_word(text, strnlen(text, 8), "OFF")) {
+        return 0;
+    }
+    const int found =
+        env_number(name, 0, TH_OS_SIGNALS - 1, &number) ? (int)number : signal_named(text);
+    if (found ? th_os_signal_asks(found) : text[0] == '0') {
+        return found;
+    }
+    tell_unknown(name, text);
+    return -1;
+}
+
+int th_config_env_dump(void) {
+    return env_signal("THRUM_DUMP");
 }
 
 static void env_text(const char *name, size_t max, const char **field) {
@@ -152,7 +229,8 @@ static void from_environment(thrum_config *c) {
     env_unsigned("THRUM_STALL_MS", 0, 1000000, &c->stall_ms);
     env_unsigned("THRUM_STALL_SIGNAL", 0, 64, &c->stall_signal);
     env_time("THRUM_BLOCKING_KEEPALIVE_MS", 1000000, &c->blocking_keepalive);
-    env_signal("THRUM_DUMP", &c->dump_signal);
+    const int dump = th_config_env_dump();
+    c->dump_signal = dump >= 0 ? dump : c->dump_signal;
     unsigned traced = env_word("THRUM_TRACE", switches, 2, c->trace);
     c->trace = traced != 0;
     env_text("THRUM_TRACE_FILE", TH_TRACE_FILE_MAX, &c->trace_file);

@@ -80,6 +80,7 @@ void th_os_signal_name(int number, char text[TH_OS_SIGNAL_TEXT]) {
         {SIGPIPE, "PIPE"}, {SIGTSTP, "TSTP"}, {SIGCONT, "CONT"}, {SIGTTIN, "TTIN"},
         {SIGTTOU, "TTOU"}, {SIGURG, "URG"},   {SIGIO, "IO"},     {SIGWINCH, "WINCH"},
         {SIGXCPU, "XCPU"}, {SIGXFSZ, "XFSZ"}, {SIGPWR, "PWR"},   {SIGVTALRM, "VTALRM"},
+        {SIGPROF, "PROF"},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (known[i].number == number) {
