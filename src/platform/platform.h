@@ -286,6 +286,8 @@ int th_os_pid(void);
 const char *th_os_error_text(int number);
 /* Writes a whole line to stderr with one write; async-signal-safe. */
 void th_os_stderr(const char *text, size_t length);
+/* Waits, so many ms at most, until stderr takes 4096 bytes, or fails. False: not yet. */
+bool th_os_stderr_waits(int ms);
 TH_NORETURN void th_os_abort(void);
 /* Ends the process at once: no exit handler is called, no stream is flushed. */
 TH_NORETURN void th_os_exit(int status);

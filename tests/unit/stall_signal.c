@@ -76,6 +76,16 @@ TEST(no_signal_is_wanted) {
     check_blind(&r, "its calls are not known: stall_signal is 0\n");
 }
 
+TEST(the_signal_for_dumps_is_not_chosen) {
+    /* It would have been, as the highest of those that are free. */
+    rig r;
+    watched_init(&r, 1);
+    r.config.dump_signal = SIGRTMAX - 1;
+    rig_start(&r);
+    CHECK_EQ(r.sched->stalls.signal, SIGRTMAX - 2);
+    rig_stop(&r);
+}
+
 TEST(a_signal_is_chosen) {
     /* The highest real-time signal but the last that the program neither acts on nor blocks. */
     rig r;

@@ -70,6 +70,27 @@ TEST(a_stop_waits_for_a_report) {
     rig_check_freed(&r);
 }
 
+static atomic_int refused;
+
+static void stop_it(void *ctx, const char *report) {
+    atomic_store(&refused, thrum_sched_stop(stopped->sched));
+    keep(ctx, report);
+}
+
+TEST(a_stop_in_the_hook_is_refused) {
+    /* It would wait for its own thread. */
+    static rig r;
+    stopped = &r;
+    watched_init(&r, 1);
+    r.config.stall = stop_it;
+    rig_start(&r);
+    stall_begin(&r, &stalls[0], NULL, block);
+    CHECK_REPORTED(1);
+    CHECK_EQ(atomic_load(&refused), -EDEADLK);
+    stall_end(&stalls[0]);
+    rig_stop(&r);
+}
+
 TEST(schedulers_come_and_go) {
     /* Two at a time share the signal; when the last has stopped it has its default action. */
     rig a, b;

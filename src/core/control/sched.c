@@ -336,7 +336,8 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     if (!sched) {
         return -EINVAL;
     }
-    if ((thrum_sched_current() == sched && !th_bound_root()) || th_acts_for(sched)) {
+    if ((thrum_sched_current() == sched && !th_bound_root()) || th_acts_for(sched) ||
+        th_thread_self()->watches == sched) {
         return -EDEADLK;
     }
     uint32_t before;
@@ -358,7 +359,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
         end_stop(sched, SETTLED);
         return 0;
     }
-    th_dump_signal_end(sched);
+    th_dump_signal_end(sched, deadline);
     th_observe_end(sched);
     th_drivers_stop(sched);
     th_stalls_stop(sched);

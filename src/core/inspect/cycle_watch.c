@@ -82,6 +82,7 @@ static void watch(void *arg) {
     uint32_t *xends = &sched->cycle_watcher.xends;
     memory m = {.skips = SKIPS_MAX};
     th_os_thread_reports();
+    th_thread_self()->watches = sched; /* a stop in a hook would wait for this thread */
     for (;;) {
         const int64_t began = th_os_now();
         if (is_worth_it(sched, &m)) {

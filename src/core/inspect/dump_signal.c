@@ -3,23 +3,33 @@
  */
 #include "core/inspect/dump_signal.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/inspect/recorder.h"
 #include "core/inspect/report.h"
 #include "core/state/caught.h"
+#include "core/state/config.h"
 #include "platform/platform.h"
 
 /* Bytes that are written at once. */
 #define PAGE_BYTES 4096u
+
+/* How long it waits for stderr before it looks whether a stop cannot wait any longer. */
+#define PATIENCE_MS 20
 
 static th_lock turn = TH_LOCK_INIT;   /* taken for a whole begin or end; protects the next three */
 static unsigned users[TH_OS_SIGNALS]; /* schedulers that each signal asks */
 static th_os_thread thread;           /* while there are some */
 static unsigned asked_count;          /* how many there are */
 
-static th_lock lock = TH_LOCK_INIT; /* protects the list and what it holds; held during a dump */
+static th_lock lock = TH_LOCK_INIT; /* protects the next four, and what the list holds */
 static thrum_sched *asked;          /* those that a signal asks, by next_asked */
+static thrum_sched *dumped;         /* the one that is being dumped, without the lock; or NULL */
+static bool over;                   /* the thread is to end */
+static uint32_t xdumps;             /* grows with each dump that is over; stops sleep on it */
+static uint32_t xhurry;             /* 1: the dump's scheduler cannot wait for stderr any longer */
 
 static uint32_t xcame[TH_OS_SIGNALS]; /* how often each signal has come */
 static uint32_t xsequence;            /* grows with each of them; the thread sleeps on it */
@@ -34,12 +44,30 @@ static void on_signal(int number) {
 /* ---- printing ---- */
 
 typedef struct page {
+    bool left_out; /* nothing is printed any more */
     size_t length;
     char bytes[PAGE_BYTES];
 } page;
 
+/*
+ * Waits until stderr takes a page: it may be a pipe that is full. False: a stop cannot wait any
+ * longer, so what is left of the dump is left out.
+ */
+static bool can_print(void) {
+    /* relaxed: a flag; what the stop did before it is of no interest here */
+    while (!th_os_stderr_waits(PATIENCE_MS)) {
+        if (th_load_relaxed(&xhurry)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void flush(page *p) {
-    th_os_stderr(p->bytes, p->length);
+    p->left_out = p->left_out || !can_print();
+    if (!p->left_out) {
+        th_os_stderr(p->bytes, p->length);
+    }
     p->length = 0;
 }
 
@@ -53,22 +81,39 @@ static void put_on_page(th_text *text, const char *piece, size_t length) {
 }
 
 static void dump(thrum_sched *sched) {
-    page p = {.length = 0};
+    page p = {.left_out = false, .length = 0};
     th_text text = {.put = put_on_page, .ctx = &p, .sched = sched};
     th_report_dump(&text, sched);
     flush(&p);
+    if (!p.left_out && can_print()) {
+        th_recorder_write(sched);
+    }
 }
 
-/* With the lock. */
-static void dump_those_asked(void) {
+/* With the lock: one whose signal has come since it was dumped last, or NULL. */
+static thrum_sched *next_asked(void) {
     for (thrum_sched *sched = asked; sched; sched = sched->next_asked) {
         /* pairs: on_signal; what the sender did. Signals that come from now on ask once more */
         uint32_t came = th_load_acquire(&xcame[sched->config.dump_signal]);
         if (came != sched->asked_told) {
             sched->asked_told = came;
-            dump(sched);
-            th_recorder_write(sched);
+            return sched;
         }
+    }
+    return NULL;
+}
+
+/* With the lock, which is not held during a dump: stderr may be a pipe that nobody reads. */
+static void dump_those_asked(void) {
+    while ((dumped = next_asked())) {
+        thrum_sched *sched = dumped;
+        th_store_relaxed(&xhurry, 0u); /* relaxed: with the lock, under which a stop sets it */
+        th_lock_release(&lock);
+        dump(sched);
+        th_lock_acquire(&lock);
+        dumped = NULL;
+        th_add_relaxed(&xdumps, 1u); /* relaxed: the lock orders it */
+        th_os_futex_wake(&xdumps, INT32_MAX);
     }
 }
 
@@ -79,10 +124,10 @@ static void serve(void *arg) {
     for (;;) {
         uint32_t seen = th_load_acquire(&xsequence); /* pairs: on_signal, th_dump_signal_end */
         th_lock_acquire(&lock);
-        bool over = !asked;
         dump_those_asked();
+        bool ends = over;
         th_lock_release(&lock);
-        if (over) {
+        if (ends) {
             return;
         }
         (void)th_os_futex_wait(&xsequence, seen, TH_FOREVER);
@@ -115,6 +160,24 @@ static bool strike(thrum_sched *sched) {
     return found;
 }
 
+/* Waits until a dump of it that has begun is over; from the deadline on that is cut short. */
+static void await_dump(const thrum_sched *sched, int64_t deadline) {
+    th_lock_acquire(&lock);
+    while (dumped == sched) {
+        const uint32_t seen = th_load_relaxed(&xdumps); /* relaxed: changes with the lock */
+        th_lock_release(&lock);
+        if (th_os_futex_wait(&xdumps, seen, deadline) == -ETIMEDOUT) {
+            th_lock_acquire(&lock);
+            /* relaxed: see can_print */
+            th_store_relaxed(&xhurry, dumped == sched ? 1u : th_load_relaxed(&xhurry));
+            th_lock_release(&lock);
+            deadline = TH_FOREVER;
+        }
+        th_lock_acquire(&lock);
+    }
+    th_lock_release(&lock);
+}
+
 /* Both with `turn`. */
 static int use(int signal) {
     int code = users[signal] ? 0 : th_caught_begin(signal, TH_OS_CATCH_DUMPS, on_signal);
@@ -128,11 +191,7 @@ static void unuse(int signal) {
     }
 }
 
-int th_dump_signal_begin(thrum_sched *sched) {
-    const int signal = sched->config.dump_signal;
-    if (!signal) {
-        return 0;
-    }
+static int begin(thrum_sched *sched, int signal) {
     th_lock_acquire(&turn);
     int code = use(signal);
     if (!code) {
@@ -147,18 +206,40 @@ int th_dump_signal_begin(thrum_sched *sched) {
     return code;
 }
 
-void th_dump_signal_end(thrum_sched *sched) {
-    if (!sched->config.dump_signal) {
+/* What the environment has wished for is no reason not to start: one line, and no dumps. */
+static int do_without(thrum_sched *sched, int code) {
+    char name[TH_OS_SIGNAL_TEXT];
+    char line[160];
+    const char *why = th_os_error_text(-code);
+    th_os_signal_name(sched->config.dump_signal, name);
+    int length = snprintf(line, sizeof line, "thrum: THRUM_DUMP: no dumps at %s: %s\n", name,
+                          why ? why : "the system refuses it");
+    th_os_stderr(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
+    sched->config.dump_signal = 0;
+    return 0;
+}
+
+int th_dump_signal_begin(thrum_sched *sched) {
+    const int signal = sched->config.dump_signal;
+    int code = signal ? begin(sched, signal) : 0;
+    return code && th_config_env_dump() == signal ? do_without(sched, code) : code;
+}
+
+void th_dump_signal_end(thrum_sched *sched, int64_t deadline) {
+    if (!sched->config.dump_signal || !strike(sched)) {
         return;
     }
+    await_dump(sched, deadline); /* not with `turn`: others start and stop meanwhile */
     th_lock_acquire(&turn);
-    if (strike(sched)) {
-        unuse(sched->config.dump_signal);
-        if (--asked_count == 0) {
-            th_add_release(&xsequence, 1u); /* pairs: serve; the list is empty */
-            th_os_futex_wake(&xsequence, 1);
-            th_os_thread_join(thread);
-        }
+    unuse(sched->config.dump_signal);
+    if (--asked_count == 0) {
+        th_lock_acquire(&lock);
+        over = true;
+        th_lock_release(&lock);
+        th_add_release(&xsequence, 1u); /* pairs: serve; that it is over */
+        th_os_futex_wake(&xsequence, 1);
+        th_os_thread_join(thread);
+        over = false; /* no thread is left that reads it */
     }
     th_lock_release(&turn);
 }
@@ -167,6 +248,8 @@ void th_dump_signal_in_child(void) {
     th_lock_init(&turn);
     th_lock_init(&lock);
     asked = NULL;
+    dumped = NULL;
+    over = false;
     asked_count = 0;
     for (int i = 1; i < TH_OS_SIGNALS; i++) {
         th_caught_end(i, TH_OS_CATCH_DUMPS); /* also without users, as in io/signal.c */

@@ -10,12 +10,16 @@
 
 /*
  * For the start, when the scheduler is whole: from now on the signal is caught, if its config names
- * one. -EINVAL, -EBUSY: as th_os_signal_catch; -EAGAIN, -ENOMEM: there is no thread.
+ * one. -EINVAL, -EBUSY: as th_os_signal_catch; -EAGAIN, -ENOMEM: there is no thread. Where the
+ * signal is what THRUM_DUMP names it returns 0 all the same, and one line says so.
  */
 int th_dump_signal_begin(thrum_sched *sched);
 
-/* For the stop: waits until a dump of it that has begun is over. Nothing if none was begun. */
-void th_dump_signal_end(thrum_sched *sched);
+/*
+ * For the stop: waits until a dump of it that has begun is over; what stderr has not taken by the
+ * deadline is left out. Nothing if none was begun.
+ */
+void th_dump_signal_end(thrum_sched *sched, int64_t deadline);
 
 /* In the child of a fork: no scheduler of the parent's is dumped, and no signal is caught. */
 void th_dump_signal_in_child(void);

@@ -368,6 +368,7 @@ static void watch(void *arg) {
     thrum_sched *sched = arg;
     th_stalls *stalls = &sched->stalls;
     th_os_thread_reports();
+    th_thread_self()->watches = sched; /* a stop in a hook would wait for this thread */
     /* relaxed: what the stopper did before it is of no interest here */
     while (th_load_relaxed(&stalls->xstate) != TH_STALLS_ENDS) {
         look(sched);
@@ -396,7 +397,8 @@ bool th_stalls_make(thrum_sched *sched) {
     }
     unsigned wanted = sched->config.stall_signal;
     if (wanted) {
-        stalls->signal = th_os_probe_open(wanted == THRUM_SIGNAL_AUTO ? 0 : (int)wanted);
+        stalls->signal = th_os_probe_open(wanted == THRUM_SIGNAL_AUTO ? 0 : (int)wanted,
+                                          sched->config.dump_signal);
     }
     return true;
 }

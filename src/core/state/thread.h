@@ -23,8 +23,9 @@ typedef struct th_thread {
     th_key_values key_values;     /* its values under keys */
     struct thrum_sched *acts_for; /* the scheduler for whose task it makes a blocking call */
     void (*at_exit[TH_EXITS])(struct th_thread *thread); /* called by th_thread_ends, or NULL */
-    bool exit_registered;                                /* th_thread_ends will be called */
-    bool serves; /* the thread is the library's and makes calls for tasks (io/) */
+    struct thrum_sched *watches; /* the scheduler for which it calls hooks, and nothing else */
+    bool exit_registered;        /* th_thread_ends will be called */
+    bool serves;                 /* the thread is the library's and makes calls for tasks (io/) */
     bool orphan; /* in the child of a fork: it was working for the parent's scheduler */
     bool alone;  /* an orphan, and no scheduler was started since the fork: waits fail at once */
     uint64_t xwaits;      /* a plain thread's wait: a th_on above the object's address; or 0 */

@@ -5,6 +5,7 @@
 #include "platform/platform.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,6 +51,14 @@ void th_os_stderr(const char *text, size_t length) {
         length -= (size_t)n;
     }
     th_os_errno_set(saved);
+}
+
+bool th_os_stderr_waits(int ms) {
+    struct pollfd one = {.fd = STDERR_FILENO, .events = POLLOUT};
+    int saved = th_os_errno_get();
+    int n = poll(&one, 1, ms); /* a pipe says that it takes some when it takes a page */
+    th_os_errno_set(saved);
+    return n > 0;
 }
 
 void th_os_abort(void) {

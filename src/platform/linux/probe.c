@@ -145,11 +145,11 @@ static int take(int number) {
  * The highest one but the last, which tools keep for themselves. A number that the caller blocks is
  * passed over: perhaps a thread of the program's waits for it.
  */
-static int take_any(void) {
+static int take_any(int but) {
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     for (int number = SIGRTMAX - 1; number >= SIGRTMIN; number--) {
-        if (users[number] > 0 || sigismember(&blocked, number) == 0) {
+        if (number != but && (users[number] > 0 || sigismember(&blocked, number) == 0)) {
             int code = take(number);
             if (code > 0) {
                 return code;
@@ -170,7 +170,7 @@ static bool is_fit(int number) {
     return number >= 0 && number < TH_OS_SIGNALS;
 }
 
-int th_os_probe_open(int number) {
+int th_os_probe_open(int number, int but) {
     if (!READS_REGISTERS) {
         return -ENOSYS;
     }
@@ -179,7 +179,7 @@ int th_os_probe_open(int number) {
     }
     int saved = th_os_errno_get();
     pthread_mutex_lock(&open_lock);
-    int code = number ? take(number) : take_any();
+    int code = number ? take(number) : take_any(but);
     pthread_mutex_unlock(&open_lock);
     th_os_errno_set(saved);
     return code;

@@ -25,6 +25,11 @@ void th_os_stderr(const char *text, size_t length) {
     sim_said(text, length);
 }
 
+bool th_os_stderr_waits(int ms) {
+    (void)ms;
+    return true;
+}
+
 void th_os_abort(void) {
     sim_aborted();
 }

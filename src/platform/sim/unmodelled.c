@@ -103,8 +103,9 @@ size_t th_os_watch_event_at(const void *bytes, size_t at, th_os_watch_event *out
     return at;
 }
 
-int th_os_probe_open(int number) {
+int th_os_probe_open(int number, int but) {
     (void)number;
+    (void)but;
     return -ENOSYS;
 }
 
