@@ -6,6 +6,8 @@
 /* matrix: quick 1 2 */
 #include "support/asked.h"
 
+#include "platform/faults.h"
+
 #include <thrum/signal.h>
 
 /* ---- what the program does with the signal ---- */
@@ -154,6 +156,28 @@ TEST(a_start_says_that_the_program_was_before_it_too_often) {
     no_printer_is_left();
     begin(&r, "plain", 0);
     rig_stop(&r);
+}
+
+TEST(what_the_environment_wishes_for_is_no_reason_not_to_start) {
+    /* There is no thread for dumps: one line says so. A config that asks for them is refused. */
+    rig r;
+    rig_init(&r);
+    CHECK_EQ(setenv("THRUM_DUMP", "sigusr1", 1), 0);
+    r.config.dump_signal = SIGUSR1;
+    th_os_fail(TH_OS_FAULT_THREAD, r.config.workers, 1);
+    capture_begin();
+    rig_start(&r);
+    await("thrum: THRUM_DUMP: no dumps at SIGUSR1: ");
+    capture_end();
+    CHECK(is_default(SIGUSR1));
+    rig_stop(&r);
+    CHECK_EQ(unsetenv("THRUM_DUMP"), 0);
+    rig_init(&r);
+    r.config.dump_signal = SIGUSR1;
+    th_os_fail(TH_OS_FAULT_THREAD, r.config.workers, 1);
+    CHECK_EQ(thrum_sched_start(&r.sched, &r.config), -EAGAIN);
+    CHECK(is_default(SIGUSR1));
+    no_printer_is_left();
 }
 
 /* ---- forks, and what is there after the end ---- */
