@@ -1097,7 +1097,7 @@ class Thrum(gdb.Command):
 
     thrum workers           each worker: its thread, and what it does
     thrum fibers [group]    each fiber that a task is on, and what it waits for;
-                            group: those with the same calls together, most first
+                            group: those in the same calls of the program together, most first
     thrum bt FIBER          the backtrace of a fiber: its number, or its address; `all`: of all
     thrum fiber FIBER       gdb's own commands look into that fiber from now on
     thrum fiber 0           ... and into the thread again; the same as thrum thread
@@ -1174,7 +1174,7 @@ class Workers(Command):
 
 
 class Fibers(Command):
-    """thrum fibers [group]: each fiber that a task is on; `group`: by their calls, most first."""
+    """thrum fibers [group]: each fiber that a task is on; `group`: by the program's calls, most first."""
 
     def __init__(self):
         super().__init__("fibers")
@@ -1208,7 +1208,10 @@ class Fibers(Command):
         groups = {}
         for fiber in fibers(sched, stacks):
             calls = calls_of(fiber, threads, root)
-            groups.setdefault(tuple(call.pc for call in calls), ([], calls))[0].append(fiber)
+            # By the program's calls: the library's own differ between those that do the same.
+            theirs = tuple(call.pc for call in calls if not call.ours)
+            key = theirs or function_of(fiber, threads, root)
+            groups.setdefault(key, ([], calls))[0].append(fiber)
         for members, calls in sorted(groups.values(), key=lambda g: -len(g[0])):
             print("  %d %s" % (len(members), "fiber" if len(members) == 1 else "fibers"))
             for fiber in members[:3]:

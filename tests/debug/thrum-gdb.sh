@@ -71,6 +71,10 @@ all_is_told() { # WHAT
     has '^  3 fibers$' 1
     [ "$(grep -m 1 '^  [0-9]* fibers*$' "$log")" = '  3 fibers' ] || fails "the most are not first"
     has '^      at go_deep at .*waiting.c:[0-9]*$' 6
+    # those in one call of the program's are together, whatever the library does for them
+    has '^    fiber [0-9.]* "either" waits for rwlock to read ' 1
+    sed -n '/^    fiber [0-9.]* "either" waits for rwlock to read /,+1p' "$log" | grep -q '"either" waits for rwlock to write ' ||
+        fails "one call of the program's makes two groups"
     # tasks
     has '^  worker 0, pinned\( inbox\)*: 3$' 1
     has '^    3 x task of body$' 1
@@ -90,9 +94,9 @@ all_is_told() { # WHAT
     has '^      scope 0x[0-9a-f]* of fiber [0-9.]*: 1 living' 1
     has '^        task 0x[0-9a-f]* child on fiber [0-9.]*: waits for event 0x' 1
     has '^  no scope is open$' 1
-    # the calls of all 14 fibers, down to their ends
-    has '^fiber [0-9.]* .*\(waits for\|reads\|runs on\) ' 14
-    has '^#.* th_context_entry ()' 14
+    # the calls of all 16 fibers, down to their ends
+    has '^fiber [0-9.]* .*\(waits for\|reads\|runs on\) ' 16
+    has '^#.* th_context_entry ()' 16
     echo "$1: all is told"
 }
 
@@ -219,7 +223,7 @@ found() {
         library=$(ldd "$one" | sed -n 's/.*=> \(.*libthrum\.so[^ ]*\) .*/\1/p')
         gdb_on "-iex 'set auto-load safe-path $(dirname "$(readlink -f "${library:-$one}")")' -ex run -ex 'thrum fibers' -ex 'thrum bt all' '$one'"
         has '^  fiber [0-9.]* "a reader", reader, waits for semaphore' 3
-        has '^#.* th_context_entry ()' 14
+        has '^#.* th_context_entry ()' 16
         hasnt 'warning: .*auto-load'
     done
     # Elsewhere gdb says what to do, and loads nothing.

@@ -13,6 +13,7 @@ thrum_sem ready;
 thrum_sem never;
 thrum_mutex mutex;
 thrum_event event;
+static thrum_rwlock rwlock;
 thrum_chan *chan;
 thrum_chan *other_chan;
 static thrum_sched *idle;
@@ -50,6 +51,7 @@ static int reads_pipe(void *arg) {
 static int holds(void *arg) {
     (void)arg;
     thrum_mutex_lock(&mutex);
+    thrum_rwlock_wrlock(&rwlock);
     thrum_sem_post(&ready);
     int code = thrum_sem_wait(&never);
     thrum_mutex_unlock(&mutex);
@@ -61,6 +63,16 @@ static int locks(void *arg) {
     thrum_sem_post(&ready);
     thrum_mutex_lock(&mutex);
     thrum_mutex_unlock(&mutex);
+    return 0;
+}
+
+/* Two of these are in one call of the program's, and in two of the library's. */
+static int reads_or_writes(void *arg) {
+    static int turn;
+    void (*lock)(thrum_rwlock *) = turn++ ? thrum_rwlock_wrlock : thrum_rwlock_rdlock;
+    (void)arg;
+    thrum_sem_post(&ready);
+    lock(&rwlock);
     return 0;
 }
 
@@ -170,7 +182,8 @@ static int fill(void *arg) {
         slots[i & 1] += start("a reader", reader, 1);
     }
     if (start("the holder", holds, 1) != 0 || start("a locker", locks, 1) != 0 ||
-        start("a locker", locks, 1) != 0 || start("the chooser", chooses, 1) != 0 ||
+        start("a locker", locks, 1) != 0 || start("either", reads_or_writes, 1) != 0 ||
+        start("either", reads_or_writes, 1) != 0 || start("the chooser", chooses, 1) != 0 ||
         start("a receiver", receives, 1) != 0 || start("the opener", opens, 2) != 0 ||
         slots[0] + slots[1] != 0 || fill_queues() != 0) {
         return 1;
@@ -184,6 +197,7 @@ int main(void) {
     thrum_sem_init(&ready, 0);
     thrum_sem_init(&never, 0);
     thrum_mutex_init(&mutex);
+    thrum_rwlock_init(&rwlock);
     thrum_event_init(&event, THRUM_EVENT_MANUAL, false);
     config.workers = 1;
     config.name = "idle";
