@@ -31,9 +31,10 @@ typedef struct th_os_answer {
 
 /*
  * Takes a signal for questions, for the process: this number, or, for 0, a real-time signal that
- * has its default action, that the caller does not block and that is not `but`. Returns the number, or -EINVAL (no
- * such signal, or one that cannot be caught or belongs to faults), -EBUSY (the program has set an
- * action, or uses all of them), -ENOSYS (not known how to read the registers of this processor).
+ * has its default action, that the caller does not block and that is not `but`. Returns the
+ * number, or -EINVAL (no such signal, or one that cannot be caught or belongs to faults), -EBUSY
+ * (the program has set an action, or uses all of them), -ENOSYS (not known how to read the
+ * registers of this processor).
  * What comes of that number from others while it is taken is ignored.
  */
 int th_os_probe_open(int number, int but);

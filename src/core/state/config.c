@@ -153,27 +153,28 @@ static void tell_unknown(const char *name, const char *text) {
     }
 }
 
-/* The signal that the variable names, by its number or name; 0 for "off"; -1: none. */
-static int env_signal(const char *name) {
+/* A signal by its number or its name; "off": none. */
+static void env_signal(const char *name, int *field) {
     const char *text = th_os_env(name);
-    uint64_t number;
+    uint64_t number = 0;
     if (!text || !text[0]) {
-        return -1;
+        return;
     }
-    if (is_word(text, strnlen(text, 8), "OFF")) {
-        return 0;
+    const bool none = is_word(text, strnlen(text, 8), "OFF");
+    const bool told = none || env_number(name, 0, TH_OS_SIGNALS - 1, &number);
+    const int found = told ? (int)number : signal_named(text);
+    if (found ? th_os_signal_asks(found) : told) {
+        *field = found;
+    } else {
+        tell_unknown(name, text);
     }
-    const int found =
-        env_number(name, 0, TH_OS_SIGNALS - 1, &number) ? (int)number : signal_named(text);
-    if (found ? th_os_signal_asks(found) : text[0] == '0') {
-        return found;
-    }
-    tell_unknown(name, text);
-    return -1;
 }
 
 int th_config_env_dump(void) {
-    return env_signal("THRUM_DUMP");
+    static const char dump[] = "THRUM_DUMP";
+    int number = -1;
+    env_signal(dump, &number);
+    return number;
 }
 
 static void env_text(const char *name, size_t max, const char **field) {
@@ -229,8 +230,7 @@ static void from_environment(thrum_config *c) {
     env_unsigned("THRUM_STALL_MS", 0, 1000000, &c->stall_ms);
     env_unsigned("THRUM_STALL_SIGNAL", 0, 64, &c->stall_signal);
     env_time("THRUM_BLOCKING_KEEPALIVE_MS", 1000000, &c->blocking_keepalive);
-    const int dump = th_config_env_dump();
-    c->dump_signal = dump >= 0 ? dump : c->dump_signal;
+    env_signal("THRUM_DUMP", &c->dump_signal);
     unsigned traced = env_word("THRUM_TRACE", switches, 2, c->trace);
     c->trace = traced != 0;
     env_text("THRUM_TRACE_FILE", TH_TRACE_FILE_MAX, &c->trace_file);

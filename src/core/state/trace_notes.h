@@ -54,7 +54,7 @@ typedef enum {
 
 /* The words of a mark; TH_TRACE_RING_END and TH_TRACE_RING_HOW are the trace ring's. */
 enum { TH_MARK_BEGIN = 2, TH_MARK_ID, TH_MARK_KIND /* above the function */, TH_MARK_NAME };
-/* Of a stretch without a name: the number of the first run of a series, whose last is TH_MARK_ID. */
+/* Of a stretch without a name: the first run of a series, whose last one is TH_MARK_ID. */
 #define TH_MARK_FIRST (TH_MARK_NAME + 1)
 _Static_assert(TH_MARK_NAME + 4 == TH_TRACE_RING_WORDS, "a name has 32 bytes");
 

@@ -3,9 +3,9 @@
  * and the clock is read once for some of them. core/inspect/TRACE.md, "Series", has the argument.
  *
  * Words:      a *series* is the runs of one function, without names, that a worker begins and ends
- *             on one fiber one after the other, and whose mark is open. A *look* is a reading of the
- *             clock at the begin of a run of a series; so many runs later comes the next one (the
- *             *pace*).
+ *             on one fiber one after the other, and whose mark is open. A *look* is a reading of
+ *             the clock at the begin of a run of a series; so many runs later comes the next one
+ *             (the *pace*).
  * Invariants: while worker->series.extra is not 0 the open mark is a series; its last run so far is
  *             traced_run of the fiber that the worker is on, and all before it have ended.
  */
