@@ -196,7 +196,8 @@ typedef struct thrum_config {
                               stall_ms is not 0; default THRUM_SIGNAL_AUTO: the highest real-time
                               signal below SIGRTMAX that has its default action, is not dump_signal,
                               and that the caller of the start does not block. 0: none. Without
-                              one (0; all are used; the program has set an action for this one, before the start or since;
+                              one (0; all are used; the program has set an action for this one,
+                              before the start or since;
                               it is SIGKILL, SIGSTOP, SIGPIPE, SIGSYS or a fault's) the calls of
                               tasks that compute are left out. It has its default action again when
                               the last scheduler that uses it has stopped */
@@ -210,7 +211,8 @@ typedef struct thrum_config {
      * thread of the library's that is there while some scheduler has such a signal; 0, the default:
      * none. THRUM_DUMP: QUIT, SIGQUIT, RTMIN+1, RTMAX-1 (in any case of letters), a number, or off;
      * of what names no such signal one line on stderr tells. No fault, and none that a thread
-     * causes itself (SIGPIPE). Signals that come during a dump ask for one more. What the signal does by
+     * causes itself (SIGPIPE). Signals that come during a dump ask for one more. What the signal
+     * does by
      * default it does not do meanwhile. A handler that the program has set before the start is
      * called, too, after ours has asked for the dump; one that it sets later replaces ours, and
      * stays. thrum_signal_wait gets the signal as well. A signal that the program blocks in all of
