@@ -96,6 +96,16 @@ typedef struct thrum_metrics {
 
     uint64_t stalls_told; /* a counter: stalls that were reported (config: stall_ms; all workers'
                              only) */
+
+    /* Times in nanoseconds, each "at least so much": no clock is read for them while tasks run,
+     * but by whoever looks at workers anyway, such as a worker that sleeps, a spare, the answers
+     * to thrum-top, and each reading of metrics. Of all workers the longest. */
+    uint64_t queued_oldest_ns; /* at present: the first of a worker's queue, its pinned work, or
+                                  (all workers' only) the inject queue has waited; 0: not known,
+                                  or none waits; not known with `fifo` and `global` but for pinned
+                                  work */
+    uint64_t running_ns;       /* at present: a task has run without a wait or a yield to another */
+    uint64_t longest_run_ns;   /* so far: as running_ns; it never falls */
 } thrum_metrics;
 
 /* The initializer of what thrum_metrics_read fills in. */
@@ -103,7 +113,7 @@ typedef struct thrum_metrics {
 #define THRUM_METRICS_INIT { sizeof(thrum_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
                              0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
                              0, 0, 0, 0, 0, 0, 0, 0, 0, \
-                             0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+                             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /* In place of a worker's number: the sum over all workers. */

@@ -11,6 +11,7 @@
 #include "core/inspect/gauges.h"
 #include "core/inspect/report.h"
 #include "core/ready/external.h"
+#include "observe/dump_json.h"
 
 #define SEEN_MAX TH_BACKTRACE_FIBERS
 
@@ -84,7 +85,8 @@ static void add_wait(th_text *text, const th_seen *seen) {
         th_text_add(text, ", \"deadline\": %" PRId64, seen->deadline);
     }
     if (seen->since) {
-        th_text_add(text, ", \"waits_ns\": %" PRId64, th_os_now() - seen->since);
+        th_text_add(text, ", \"waits_ns\": %" PRId64 "%s", th_os_now() - seen->since,
+                    seen->since_least ? ", \"at_least\": true" : "");
     }
     th_text_add(text, ", \"tick\": %" PRIu64 ", \"ticks\": %" PRIu64, seen->tick, seen->ticks);
 }
@@ -140,6 +142,10 @@ static void add_fiber(th_text *text, const th_seen *seen, unsigned number, int g
         add_calls(text, seen, number);
     }
     th_text_add(text, "}");
+}
+
+void th_dump_add_fiber(th_text *text, const th_seen *seen) {
+    add_fiber(text, seen, 0, -1, false);
 }
 
 /* All of them; of those behind the first TH_LINES_MAX, the calls are left to their groups. */
@@ -305,8 +311,11 @@ static void add_tasks(th_text *text) {
 
 static void add_worker(th_text *text, unsigned i) {
     th_seen_worker seen = th_report_worker(text->sched, i);
-    th_text_add(text, "{\"asleep\": %s, \"tick\": %" PRIu64 ", \"queued\": %" PRIu64,
-                seen.sleeps ? "true" : "false", seen.tick, seen.queued);
+    th_text_add(text,
+                "{\"asleep\": %s, \"tick\": %" PRIu64 ", \"queued\": %" PRIu64
+                ", \"queued_oldest_ns\": %" PRIu64 ", \"running_ns\": %" PRIu64,
+                seen.sleeps ? "true" : "false", seen.tick, seen.queued, seen.times.queued_oldest_ns,
+                seen.times.running_ns);
     if (seen.spare) {
         th_text_add(text, ", \"spare\": true, \"benched\": %s", seen.benched ? "true" : "false");
     }
@@ -331,7 +340,10 @@ static void dump_json(th_text *text) {
                 ",\n \"alive\": %" PRIu64 ", \"runnable\": %" PRIu64 ", \"deferred\": %" PRIu64
                 ", \"timers\": %" PRIu64,
                 gauges.alive, gauges.runnable, gauges.deferred, gauges.timers);
-    th_text_add(text, ",\n \"worker\": [");
+    th_text_add(text,
+                ", \"queued_oldest_ns\": %" PRIu64 ", \"running_ns\": %" PRIu64
+                ", \"longest_run_ns\": %" PRIu64 ",\n \"worker\": [",
+                gauges.queued_oldest_ns, gauges.running_ns, gauges.longest_run_ns);
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         th_text_add(text, i ? ", " : "");
         add_worker(text, i);

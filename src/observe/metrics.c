@@ -23,6 +23,7 @@
 #include "core/state/counters.h"
 #include "core/state/driver.h"
 #include "core/state/worker.h"
+#include "platform/platform.h"
 #include "thrum/metrics.h"
 #include "thrum/sched.h"
 
@@ -50,13 +51,22 @@ static thrum_sched *writable(const thrum_sched *sched) {
     return (thrum_sched *)(uintptr_t)sched;
 }
 
+static void add_times(thrum_metrics *m, const th_gauges *gauges) {
+    m->queued_oldest_ns = gauges->queued_oldest_ns;
+    m->running_ns = gauges->running_ns;
+    m->longest_run_ns = gauges->longest_run_ns;
+}
+
 static void read_worker(const thrum_sched *sched, unsigned worker, thrum_metrics *m) {
     *m = (thrum_metrics){.size = sizeof(*m)};
     m->workers = 1;
     add_counters(m, th_sched_counters(sched, worker));
     m->stack_high_water = th_sched_stack_high_water(sched, (int)worker);
     if (worker < th_sched_seen(sched)) { /* a spare's queues are made when it first stands in */
+        th_gauges gauges;
+        th_gauges_take_worker(&sched->workers[worker], th_os_now(), &gauges);
         m->queued_local = th_gauges_queued_at(&sched->workers[worker]);
+        add_times(m, &gauges);
     }
 }
 
@@ -77,6 +87,7 @@ static void add_gauges(const thrum_sched *sched, thrum_metrics *m) {
     m->timers = gauges.timers;
     m->stacks = gauges.stacks;
     m->stack_bytes = gauges.stack_bytes;
+    add_times(m, &gauges);
 }
 
 static void read_all(const thrum_sched *sched, thrum_metrics *m) {
@@ -109,9 +120,10 @@ int thrum_metrics_read(const thrum_sched *sched, int worker_or_all, thrum_metric
     thrum_metrics m;
     if (worker_or_all == THRUM_ALL_WORKERS)
         read_all(sched, &m);
-    else if (worker_or_all >= 0 && (unsigned)worker_or_all < thrum_sched_workers(sched))
+    else if (worker_or_all >= 0 && (unsigned)worker_or_all < thrum_sched_workers(sched)) {
+        th_tick_marks_note(writable(sched), th_os_now());
         read_worker(sched, (unsigned)worker_or_all, &m);
-    else
+    } else
         return -EINVAL;
     m.size = out->size; /* the size that the caller knows, so that the struct can be used again */
     memcpy(out, &m, out->size < sizeof(m) ? out->size : sizeof(m));
@@ -191,6 +203,9 @@ static const field fields[] = {
     FIELD(blocking_queued, ALL_GAUGE, "Blocking calls that wait for a thread."),
     FIELD(blocking_running, ALL_GAUGE, "Blocking calls that a thread is in."),
     FIELD(stalls_told, ALL_COUNTER, "Stalls that were reported."),
+    FIELD(queued_oldest_ns, GAUGE, "For how long at least what is queued has waited."),
+    FIELD(running_ns, GAUGE, "For how long at least a task has run at present."),
+    FIELD(longest_run_ns, MAXIMUM, "For how long at least a task has run so far."),
 };
 #undef FIELD
 

@@ -7,6 +7,7 @@
 #include "core/ready/external.h"
 #include "core/ready/quiesce_sum.h"
 #include "core/state/worker.h"
+#include "platform/platform.h"
 
 /* The ends are read before the begins, so what began and ended in between counts as there. */
 static uint64_t less(uint64_t began, uint64_t ended) {
@@ -21,8 +22,28 @@ static uint64_t timers_of(th_timers *timers) {
     return count;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+void th_gauges_take_worker(const th_worker *worker, int64_t now, th_gauges *out) {
+    *out = (th_gauges){.queued_oldest_ns = (uint64_t)th_tick_marks_queued(worker, now),
+                       .running_ns = (uint64_t)th_tick_marks_running(worker, now)};
+    out->longest_run_ns = larger((uint64_t)th_tick_marks_longest(worker), out->running_ns);
+}
+
+static void add_times(th_gauges *out, const th_worker *worker, int64_t now) {
+    th_gauges of;
+    th_gauges_take_worker(worker, now, &of);
+    out->queued_oldest_ns = larger(out->queued_oldest_ns, of.queued_oldest_ns);
+    out->running_ns = larger(out->running_ns, of.running_ns);
+    out->longest_run_ns = larger(out->longest_run_ns, of.longest_run_ns);
+}
+
 void th_gauges_take(thrum_sched *sched, th_gauges *out) {
     th_activity sum;
+    const int64_t now = th_os_now();
+    th_tick_marks_note_all(sched, now);
     th_quiesce_sum(sched, &sum);
     *out = (th_gauges){0};
     out->alive = less(sum.xcreated, sum.xfinished);
@@ -30,13 +51,17 @@ void th_gauges_take(thrum_sched *sched, th_gauges *out) {
     out->deferred = th_load_relaxed(&sched->xdeferred); /* relaxed: a figure */
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         out->timers += timers_of(&sched->workers[i].own_timers);
+        add_times(out, &sched->workers[i], now);
     }
     th_lock_acquire(&sched->bound_lock);
     for (th_worker *w = sched->bound; w; w = w->bound_next) {
         out->timers += timers_of(&w->own_timers);
+        add_times(out, w, now);
     }
     th_lock_release(&sched->bound_lock);
     out->timers += timers_of(&sched->loose_timers);
+    out->queued_oldest_ns =
+        larger(out->queued_oldest_ns, (uint64_t)th_tick_marks_injected(sched, now));
     th_stacks_count(&sched->stacks, &out->stacks, &out->stack_bytes);
 }
 

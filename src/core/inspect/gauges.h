@@ -21,10 +21,17 @@ typedef struct th_gauges {
     uint64_t timers;   /* tasks and waits that have a deadline */
     uint64_t stacks;
     uint64_t stack_bytes; /* the address space of these */
+    /* For how long at least, in nanoseconds (tick_marks.h). */
+    uint64_t queued_oldest_ns; /* what is queued has waited */
+    uint64_t running_ns;       /* a task that runs now has run */
+    uint64_t longest_run_ns;   /* any task was seen to run */
 } th_gauges;
 
 /* Takes locks of the process and of the scheduler, each for a moment. Any thread, on any stack. */
 void th_gauges_take(thrum_sched *sched, th_gauges *out);
+
+/* The last three of one worker or bound thread; the others are 0. */
+void th_gauges_take_worker(const th_worker *worker, int64_t now, th_gauges *out);
 
 /* What is queued at the worker, but for pinned work: a guess. */
 uint64_t th_gauges_queued_at(const th_worker *worker);

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "core/inspect/chain.h"
-#include "core/inspect/gauges.h"
 #include "core/ready/external.h"
 
 #define SEEN_MAX TH_BACKTRACE_FIBERS
+#define TOLD_NS 100000000u /* what is queued, or runs, for less is told without its time */
 
 /* ---- fibers ---- */
 
@@ -242,6 +242,7 @@ th_seen_worker th_report_worker(thrum_sched *sched, unsigned i) {
     seen.sleeps = (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: as above */
     seen.spare = th_is_spare(worker);
     seen.queued = th_gauges_queued_at(worker);
+    th_gauges_take_worker(worker, th_os_now(), &seen.times);
     if (!bench->held) {
         return seen;
     }
@@ -252,6 +253,14 @@ th_seen_worker th_report_worker(thrum_sched *sched, unsigned i) {
     seen.held.held = seen.held.held && seen.held.tick == seen.tick;
     seen.held_ns = seen.held.held ? th_os_now() - seen.held.since : 0;
     return seen;
+}
+
+/* ", in one task for at least 3.2 s": nothing of what is short. */
+static void add_at_least(th_text *text, const char *what, uint64_t ns) {
+    if (ns >= TOLD_NS) {
+        th_text_add(text, "%s for at least ", what);
+        th_text_add_duration(text, ns);
+    }
 }
 
 /* ", held up for 2.1 s, computing; worker 4 stands in", as the spares have seen it. */
@@ -278,6 +287,8 @@ static void add_workers(th_text *text, thrum_sched *sched) {
         if (seen.queued) {
             th_text_add(text, ", %" PRIu64 " queued there", seen.queued);
         }
+        add_at_least(text, ", the oldest queued", seen.times.queued_oldest_ns);
+        add_at_least(text, ", in one task", seen.held.held ? 0 : seen.times.running_ns);
         add_held(text, &seen);
         th_text_add(text, "\n");
     }

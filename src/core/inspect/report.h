@@ -5,6 +5,7 @@
 #define TH_REPORT_H
 
 #include "core/inspect/cycle.h"
+#include "core/inspect/gauges.h"
 #include "core/inspect/group.h"
 #include "core/inspect/words.h"
 
@@ -31,6 +32,7 @@ typedef struct th_seen_worker {
     bool benched;    /* a spare that does not take part */
     th_held held;    /* as the spares have seen it */
     int64_t held_ns; /* for how long one task has held it up, if it does */
+    th_gauges times; /* for how long a task runs there, and the oldest has been queued */
 } th_seen_worker;
 
 th_seen_worker th_report_worker(thrum_sched *sched, unsigned i);

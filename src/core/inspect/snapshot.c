@@ -16,6 +16,7 @@
 
 void th_snapshot_begin(th_snapshot *snapshot, thrum_sched *sched) {
     *snapshot = (th_snapshot){.sched = sched, .root = sched->workers_count};
+    th_tick_marks_note_all(sched, th_os_now());
     th_cancel_hold();
     th_cancel_snapshot_begins(sched);
     snapshot->held = th_cancel_order(sched->can_order);
@@ -53,8 +54,8 @@ static TH_NO_TSAN void see_world(th_seen *seen, const th_waiter *waiter) {
     }
 }
 
-static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th_worker *worker,
-                                  const th_waiter *waiter) {
+static TH_NO_TSAN void see_waiter(const th_snapshot *snapshot, th_seen *seen, const th_fiber *fiber,
+                                  const th_worker *worker, const th_waiter *waiter) {
     /* relaxed: nothing that the waker wrote is read; for a deadlock the sums decide
      * (DEADLOCK.md) */
     uint32_t word = th_load_relaxed(&waiter->xword);
@@ -68,12 +69,15 @@ static TH_NO_TSAN void see_waiter(th_seen *seen, const th_fiber *fiber, const th
     /* relaxed: a figure, of another worker if the fiber is just being resumed there */
     uint64_t now = th_load_relaxed(&worker->xtick);
     seen->ticks = now > seen->tick ? now - seen->tick : 0;
+    seen->since = snapshot->brief ? 0 : th_tick_marks_since(worker, seen->tick);
+    seen->since_least = seen->since != 0;
     /* What is waited for lives until all waits on it have returned. */
     if (seen->on == TH_ON_MUTEX) {
         const thrum_mutex *mutex = waiter->object;
         /* relaxed: a number that is only printed */
         seen->holder = th_load_relaxed(&mutex->reserved_owner);
         seen->since = waiter->since_ns;
+        seen->since_least = false;
     } else if (seen->on == TH_ON_READ || seen->on == TH_ON_WRITE) {
         const thrum_rwlock *lock = waiter->object;
         seen->holder = th_load_relaxed(&lock->reserved_owner); /* relaxed: as above */
@@ -157,7 +161,7 @@ static TH_NO_TSAN bool see(view *v, const th_fiber *fiber, const th_stack *stack
         copy_name(seen->name, sizeof seen->name, fiber->name);
     }
     if (waiter) {
-        see_waiter(seen, fiber, worker, waiter);
+        see_waiter(snapshot, seen, fiber, worker, waiter);
     } else {
         bool runs = th_load_relaxed(&worker->current) == fiber; /* relaxed: as above */
         seen->state = runs ? TH_SEEN_RUNNING : fiber->root ? TH_SEEN_AWAITS : TH_SEEN_READY;

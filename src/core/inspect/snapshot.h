@@ -32,15 +32,16 @@ typedef struct th_seen {
     const void *object; /* of a wait: the thing; not to be dereferenced */
     uint64_t holder;    /* of a wait for a mutex, a rwlock or a once: its owner, as th_self_id, or
                            0: there is none, or not one alone */
-    int64_t since;      /* of a wait for a mutex: the time at which it began; else 0: unknown */
-    int64_t deadline;   /* of a wait: its deadline, or TH_FOREVER */
-    uint64_t tick;      /* of a wait: the tick of `worker` at which it began */
-    uint64_t ticks;     /* of a wait: ticks of `worker` since then */
-    unsigned worker;    /* the worker where it ran last */
-    int tied;           /* the worker that it is tied to, or -1 */
-    bool root;          /* whether it is a bound thread itself */
-    unsigned calls;     /* words of its backtrace, numbered by its index among those seen */
-    bool held;          /* whether it waits: all that is said of it was true at one moment */
+    int64_t since;      /* of a wait: the time at which it began, or 0: unknown */
+    bool since_least; /* it began before that: only for a mutex the time is known (tick_marks.h) */
+    int64_t deadline; /* of a wait: its deadline, or TH_FOREVER */
+    uint64_t tick;    /* of a wait: the tick of `worker` at which it began */
+    uint64_t ticks;   /* of a wait: ticks of `worker` since then */
+    unsigned worker;  /* the worker where it ran last */
+    int tied;         /* the worker that it is tied to, or -1 */
+    bool root;        /* whether it is a bound thread itself */
+    unsigned calls;   /* words of its backtrace, numbered by its index among those seen */
+    bool held;        /* whether it waits: all that is said of it was true at one moment */
     char name[THRUM_NAME_MAX + 1];
     char joined[TH_SEEN_TEXT]; /* of a wait for a task's end: the task's name; to dial: the address;
                                   for a name: that, all of them cut where they are long */

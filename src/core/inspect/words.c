@@ -178,14 +178,22 @@ void th_words_who(th_text *text, const th_seen *seen) {
     }
 }
 
+static void add_age(th_text *text, int64_t since) {
+    const int64_t now = th_os_now();
+    th_text_add_duration(text, now > since ? (uint64_t)(now - since) : 0);
+}
+
 void th_words_since(th_text *text, const th_seen *seen) {
-    if (seen->since) {
-        const int64_t now = th_os_now();
+    if (seen->since && !seen->since_least) {
         th_text_add(text, ", for ");
-        th_text_add_duration(text, now > seen->since ? (uint64_t)(now - seen->since) : 0);
+        add_age(text, seen->since);
     }
     th_text_add(text, ", since tick %" PRIu64 " of %s %u (%" PRIu64 " ago)", seen->tick,
                 th_words_thread_of(text, seen), seen->worker, seen->ticks);
+    if (seen->since_least) {
+        th_text_add(text, ", for at least ");
+        add_age(text, seen->since);
+    }
     if (seen->tied >= 0 && !seen->root) {
         th_text_add(text, ", tied to it");
     }

@@ -56,7 +56,10 @@ const char *th_words_thread_of(const th_text *text, const th_seen *seen);
 /* "fiber 7.1 "reader"": the number of the fiber, and of its run; "bound thread 4". */
 void th_words_who(th_text *text, const th_seen *seen);
 
-/* ", for 3.2 s, since tick 5 of worker 1 (3 ago)": the time only where it is known. */
+/*
+ * ", since tick 5 of worker 1 (3 ago), for at least 3.2 s", or ", for 3.2 s, since tick 5 of ...":
+ * the time only where it is known.
+ */
 void th_words_since(th_text *text, const th_seen *seen);
 
 /* "    at prog+0x1234 (function+0x12)", a line for each call, the innermost first. */

@@ -27,6 +27,7 @@
 #include "core/state/slab.h"
 #include "core/state/stall_state.h"
 #include "core/state/thread.h"
+#include "core/state/tick_marks.h"
 #include "core/state/timer_state.h"
 #include "core/state/trace_notes.h"
 #include "queue/batch.h"
@@ -227,6 +228,8 @@ struct th_worker {
     th_work *stolen[TH_STEAL_MAX]; /* the work that a theft has in hand: no local either */
 
     th_poller poller; /* the descriptors that its fibers wait for */
+
+    th_tick_marks tick_marks; /* the times at which it had picked how often; looked at by others */
 };
 
 struct th_policy {
@@ -308,6 +311,7 @@ struct thrum_sched {
     uint32_t xquiesce_waiters; /* callers of wait_idle and wait_done */
 
     th_inject inject; /* sharded policy */
+    th_inject_marks inject_marks;
 
     th_fifo fifo; /* fifo policy */
 
@@ -370,6 +374,7 @@ struct thrum_sched {
     thrum_sched *next_asked; /* the list of those that a signal asks for a dump (dump_signal.c) */
     uint32_t asked_told;     /* how often the signal had come when it was dumped last; with that */
     thrum_sched *next_observed; /* the list of those that can be looked at (observe/observe.c) */
+    struct th_samples *samples; /* what its workers were found at (samples.h), or NULL; likewise */
 
     th_lock drivers_lock; /* protects the assignment of slots */
     const th_driver *drivers[TH_DRIVERS_MAX];

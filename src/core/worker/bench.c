@@ -195,6 +195,7 @@ static bool look(th_worker *worker) {
     }
     int64_t now = th_os_now();
     th_stall_look(worker, now);
+    th_tick_marks_note(sched, now);
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange in rest decides */
     if (th_park_parked(word) > bench->xbenched) {
         send_back(sched, now);

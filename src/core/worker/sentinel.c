@@ -96,11 +96,12 @@ static bool is_quiet(th_worker *worker) {
 }
 
 bool th_sentinel_may_retire(th_worker *worker) {
-    const thrum_sched *sched = worker->sched;
+    thrum_sched *sched = worker->sched;
     bool any = false;
     for (unsigned i = 0; i < sched->workers_regular && !any; i++) {
         any = th_poller_is_open(&sched->workers[i].poller);
     }
+    th_tick_marks_note(sched, th_os_now()); /* perhaps the last one for long */
     return !any || th_alarm_is_ready(sched) || is_quiet(worker);
 }
 
@@ -111,6 +112,7 @@ bool th_sentinel_may_retire(th_worker *worker) {
 th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
     thrum_sched *sched = worker->sched;
     worker->look_unsure = false;
+    th_tick_marks_note(sched, th_os_now());
     const bool fired = th_timers_help(worker);
     if (th_poll_help(worker) || fired) {
         return TH_ROUND_WORK;
@@ -122,6 +124,7 @@ th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
         th_count(&worker->counters.xruns_stolen, 1);
     }
     if (worker->handoff) {
+        th_count(&worker->xtick, 1); /* it has slept in this tick: see tick_marks.h */
         if (th_is_traced(worker)) {
             th_trace_notes(worker, TH_TRACED_RESCUED, 0);
         }

@@ -1,0 +1,72 @@
+/*
+ * tick_marks.h: at what times a worker had picked how often, so that the age of a wait can be told
+ * from the tick at which it began (fiber_state.h), and no wait has to read a clock.
+ *
+ * Whoever looks at workers anyway, with a clock in hand, makes a mark: the sentinel in its rounds,
+ * the lookout, the watcher for stalls, the thread that answers thrum-top, and each snapshot. A wait
+ * that began at tick t began before the first mark with a later tick, or with the same one and a
+ * worker that had gone to sleep since: that is told as "for at least". A worker that has slept
+ * picks before it runs anything, also where the sentinel hands it work (sentinel.c).
+ *
+ * The same marks tell for how long a task has run, since a worker that has not picked is in it, and
+ * for how long the first of a worker's queue has waited: it was there at the first mark with a
+ * later end of the queue.
+ *
+ * There is room for TH_TICK_MARKS: of the older ones so many are dropped that the gap before a mark
+ * is about the same part of its age, an eighth after a day.
+ */
+#ifndef TH_TICK_MARKS_H
+#define TH_TICK_MARKS_H
+
+#include <stdint.h>
+
+#include "base/cc.h"
+#include "core/state/lock.h"
+
+typedef struct th_worker th_worker;
+typedef struct thrum_sched thrum_sched;
+
+#define TH_TICK_MARKS TH_LIMIT(128u, 4u)
+
+typedef struct th_tick_mark {
+    uint64_t key;  /* twice the tick, one more if the worker slept */
+    uint64_t tail; /* how much has been put in the worker's queue so far */
+    int64_t at;    /* the time at which it was first seen so */
+} th_tick_mark;
+
+typedef struct th_tick_marks {
+    th_lock lock;        /* protects the rest */
+    unsigned count;      /* in order of keys, of tails, and of times */
+    int64_t longest_ns;  /* the longest run that was seen */
+    int64_t inbox_since; /* pinned work has waited at each look since then; 0: none waits */
+    uint64_t inbox_tick; /* the tick at that time */
+    th_tick_mark marks[TH_TICK_MARKS];
+} th_tick_marks;
+
+/* What is known of the inject queue. */
+typedef struct th_inject_marks {
+    th_lock lock;
+    int64_t since;  /* it has had work, and nothing was taken, since then; 0: it was empty */
+    uint64_t taken; /* what had been taken at that time */
+} th_inject_marks;
+
+/* Makes a mark of each worker, unless nothing has changed there. Any thread. */
+void th_tick_marks_note(thrum_sched *sched, int64_t now);
+
+/* The same, and of each bound thread; takes their lock for a moment. */
+void th_tick_marks_note_all(thrum_sched *sched, int64_t now);
+
+/*
+ * For how long at least: the task that runs on the worker now has run, the longest seen so far has,
+ * the first of what is queued at the worker, or of the inject queue, has waited. 0: not known, or
+ * there is none. A yield that finds nothing else to run does not end a run. Any thread.
+ */
+int64_t th_tick_marks_running(const th_worker *worker, int64_t now);
+int64_t th_tick_marks_longest(const th_worker *worker);
+int64_t th_tick_marks_queued(const th_worker *worker, int64_t now);
+int64_t th_tick_marks_injected(const thrum_sched *sched, int64_t now);
+
+/* A time before which a wait began that the worker's tick `tick` saw begin; 0: not known. */
+int64_t th_tick_marks_since(const th_worker *worker, uint64_t tick);
+
+#endif
