@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "core/control/atfork.h"
 #include "core/state/lock.h"
+#include "observe/live.h"
 #include "platform/platform.h"
 #include "thrum/dump.h"
 
@@ -117,9 +118,8 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[] = {
-    {"hello", print_hello},
-    {"metrics", print_metrics},
-    {"dump", print_dump},
+    {"hello", print_hello},     {"metrics", print_metrics},     {"dump", print_dump},
+    {"top", th_live_print_top}, {"waits", th_live_print_waits},
 };
 
 static const kind *kind_of(const char *request) {
@@ -171,10 +171,18 @@ static bool reply(int fd, const char *request) {
 
 /* ---- peers ---- */
 
+/* With the last one the looks at workers end. */
 static void drop(peer *p) {
     const int fd = p->fd;
+    bool any = false;
     *p = (peer){.fd = -1}; /* before another thread gets the number: a fork's child closes these */
     th_os_io_close(fd);
+    for (unsigned i = 0; i < PEERS_MAX; i++) {
+        any = any || peers[i].fd >= 0;
+    }
+    if (!any) {
+        th_live_leave();
+    }
 }
 
 /* Answers the first request that is there; false: there is none. */
@@ -230,22 +238,26 @@ static bool take(void) {
 
 /* ---- the thread ---- */
 
-static bool is_over(void) {
+/* Looks at the workers if it is time for that; `*next` is when it is again. False: it is over. */
+static bool look(int64_t *next) {
     th_lock_acquire(&lock);
-    bool over = !observed;
+    const bool goes_on = observed != NULL;
+    *next = th_live_look(observed, th_os_now());
     th_lock_release(&lock);
-    return over;
+    return goes_on;
 }
 
 /* Where it cannot accept (no descriptors are left) it leaves the listener alone for a while. */
 static void observe(void *arg) {
-    bool rests = false;
+    int64_t rested = 0; /* until then it leaves the listener alone */
+    int64_t next;
     (void)arg;
     th_os_thread_reports();
-    while (!is_over()) {
+    th_live_forget();
+    while (look(&next)) {
         th_os_polled polled[PEERS_MAX + 1] = {{.fd = listener.fd, .bits = TH_OS_IN}};
-        const unsigned first = rests;
-        const int64_t until = rests ? th_os_now() + REST_NS : TH_FOREVER;
+        const unsigned first = th_os_now() < rested;
+        const int64_t until = first && rested < next ? rested : next;
         unsigned at[PEERS_MAX + 1];
         unsigned n = 1;
         for (unsigned i = 0; i < PEERS_MAX; i++) {
@@ -261,7 +273,9 @@ static void observe(void *arg) {
                 serve(&peers[at[i]]);
             }
         }
-        rests = polled[0].ready && !take();
+        if (polled[0].ready && !take()) {
+            rested = th_os_now() + REST_NS;
+        }
     }
     for (unsigned i = 0; i < PEERS_MAX; i++) {
         if (peers[i].fd >= 0) {
@@ -287,6 +301,7 @@ static void in_child(void) {
     th_lock_init(&lock);
     observed = NULL;
     observed_count = 0;
+    th_live_forget();
     th_store_relaxed(&xleaving, 0u); /* relaxed: there is no other thread */
 }
 
@@ -345,11 +360,13 @@ void th_observe_begin(thrum_sched *sched) {
     if (!sched->config.observe) {
         return;
     }
+    th_live_begin(sched);
     take_turn();
     enlist(sched);
     th_sub_relaxed(&xleaving, 1u); /* relaxed: see await_room */
     if (!observed_count && open_all()) {
         (void)strike(sched);
+        th_live_end(sched);
     } else {
         observed_count++;
     }
@@ -370,4 +387,5 @@ void th_observe_end(thrum_sched *sched) {
         th_os_wakeup_close(wakeup);
     }
     th_lock_release(&turn);
+    th_live_end(sched);
 }

@@ -3,89 +3,15 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
-#include "support/support.h"
-
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
+#include "support/observed.h"
 
 #include "platform/faults.h"
-
-static char folder[64];
-static struct sockaddr_un at;
-
-/* Where the sockets of this test are: a folder of its own. */
-static void set_folder(void) {
-    snprintf(folder, sizeof(folder), "/tmp/thrum-observe-XXXXXX");
-    CHECK(mkdtemp(folder) != NULL);
-    CHECK_EQ(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
-    at = (struct sockaddr_un){.sun_family = AF_UNIX};
-    snprintf(at.sun_path, sizeof(at.sun_path), "%s/thrum/%d", folder, (int)getpid());
-}
-
-static void remove_folder(void) {
-    char path[80];
-    snprintf(path, sizeof(path), "%s/thrum", folder);
-    CHECK_EQ(rmdir(path), 0); /* the socket is gone */
-    CHECK_EQ(rmdir(folder), 0);
-}
-
-static void begin(rig *r, const char *name) {
-    rig_init(r);
-    r->config.name = name;
-    r->config.observe = true;
-    rig_start(r);
-}
-
-static int try_connect(void) {
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK(fd >= 0);
-    if (connect(fd, (const struct sockaddr *)(const void *)&at, sizeof(at)) == 0) {
-        return fd;
-    }
-    const int code = -errno;
-    close(fd);
-    return code;
-}
-
-static int connected(void) {
-    const int fd = try_connect();
-    CHECK(fd >= 0);
-    return fd;
-}
-
-static void ask(int fd, const char *text) {
-    CHECK_EQ(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
-}
-
-static char got[1 << 18];
-
-/* Reads an answer up to its zero byte; false: the connection ended. */
-static bool answer(int fd) {
-    size_t n = 0;
-    for (;;) {
-        CHECK(n < sizeof(got));
-        const ssize_t k = recv(fd, got + n, 1, 0);
-        if (k <= 0) {
-            return false;
-        }
-        if (got[n++] == '\0') {
-            return true;
-        }
-    }
-}
-
-static const char *asked(int fd, const char *request) {
-    ask(fd, request);
-    CHECK(answer(fd));
-    return got;
-}
 
 TEST(it_answers_with_the_metrics_and_a_dump) {
     /* One connection asks as often as it likes; the answers are arrays of what is printed. */
     rig r;
     set_folder();
-    begin(&r, "look\"ed");
+    observed_begin(&r, "look\"ed");
     const int fd = connected();
     CHECK(strstr(asked(fd, "hello\n"), "[{\"sched\": \"look\\\"ed\", \"pid\": ") == got);
     CHECK(strstr(asked(fd, "metrics\n"), "[{\"sched\": \"look\\\"ed\",\n \"workers\": ") == got);
@@ -126,7 +52,7 @@ TEST(only_its_user_may_use_it) {
     char path[80];
     rig r;
     set_folder();
-    begin(&r, "own");
+    observed_begin(&r, "own");
     snprintf(path, sizeof(path), "%s/thrum", folder);
     CHECK_EQ(stat(path, &status), 0);
     CHECK_EQ(status.st_mode & 07777u, 0700u);
@@ -144,7 +70,7 @@ TEST(another_user_is_refused) {
         exit(77); /* only root can be another user */
     }
     set_folder();
-    begin(&r, "own");
+    observed_begin(&r, "own");
     snprintf(path, sizeof(path), "%s/thrum", folder);
     CHECK_EQ(chmod(folder, 0755), 0);
     CHECK_EQ(chmod(path, 0755), 0);
@@ -174,7 +100,7 @@ TEST(what_is_no_request_is_said_so) {
     char line[100];
     rig r;
     set_folder();
-    begin(&r, "garbage");
+    observed_begin(&r, "garbage");
     const int fd = connected();
     const int other = connected();
     CHECK(strstr(asked(fd, "\x1b[2J\xff\n"), "{\"error\": ") == got);
@@ -194,7 +120,7 @@ TEST(a_peer_that_never_reads_holds_up_no_stop) {
     /* Its answers fill all buffers, so the thread waits for room; the stop ends that. */
     rig r;
     set_folder();
-    begin(&r, "deaf");
+    observed_begin(&r, "deaf");
     const int fd = connected();
     const struct timeval soon = {.tv_usec = 100000};
     CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon)), 0);
@@ -210,7 +136,7 @@ TEST(too_many_are_closed_at_once) {
     int fds[8];
     rig r;
     set_folder();
-    begin(&r, "many");
+    observed_begin(&r, "many");
     for (int i = 0; i < 8; i++) {
         fds[i] = connected();
         asked(fds[i], "hello\n");
@@ -231,8 +157,8 @@ TEST(two_schedulers_share_a_socket) {
     rig a;
     rig b;
     set_folder();
-    begin(&a, "first");
-    begin(&b, "second");
+    observed_begin(&a, "first");
+    observed_begin(&b, "second");
     const int fd = connected();
     CHECK(strstr(asked(fd, "metrics\n"), "\"first\"") != NULL);
     CHECK(strstr(got, "\"second\"") != NULL);
@@ -255,7 +181,7 @@ TEST(what_a_dead_process_has_left_is_replaced) {
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     CHECK_EQ(bind(fd, (const struct sockaddr *)(const void *)&at, sizeof(at)), 0);
     close(fd);
-    begin(&r, "new");
+    observed_begin(&r, "new");
     close(connected());
     rig_stop(&r);
     remove_folder();
@@ -265,7 +191,7 @@ TEST(a_child_has_none_of_it) {
     /* It leaves the parent's socket alone, and has its own with a scheduler of its own. */
     rig r;
     set_folder();
-    begin(&r, "parent");
+    observed_begin(&r, "parent");
     const int fd = connected();
     asked(fd, "hello\n");
     const pid_t child = fork();
@@ -276,7 +202,7 @@ TEST(a_child_has_none_of_it) {
         CHECK_EQ(try_connect(), -ENOENT);
         if (UNDER_TSAN || UNDER_ASAN) /* no threads there; or an allocator that stays locked */
             _exit(0);
-        begin(&own, "child");
+        observed_begin(&own, "child");
         const int mine = connected();
         CHECK(strstr(asked(mine, "hello\n"), "child") != NULL);
         CHECK(strstr(got, "parent") == NULL);
@@ -302,7 +228,7 @@ TEST(a_folder_that_is_open_to_others_is_not_used) {
     snprintf(path, sizeof(path), "%s/thrum", folder);
     CHECK_EQ(mkdir(path, 0700), 0);
     CHECK_EQ(chmod(path, 0777), 0);
-    begin(&r, "elsewhere");
+    observed_begin(&r, "elsewhere");
     CHECK_EQ(try_connect(), -ENOENT);
     snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/thrum-%d/%d", (int)geteuid(), (int)getpid());
     const int fd = connected();
@@ -318,7 +244,7 @@ TEST(a_start_goes_on_without_it) {
     rig r;
     set_folder();
     th_os_fail(TH_OS_FAULT_EVENTFD, 0, UINT32_MAX);
-    begin(&r, "without");
+    observed_begin(&r, "without");
     CHECK_EQ(try_connect(), -ENOENT);
     th_os_fail(TH_OS_FAULT_EVENTFD, 0, 0);
     rig_stop(&r);

@@ -28,13 +28,15 @@ typedef struct th_seen_run {
     unsigned lone; /* its lone_yields at the last look */
     int64_t since; /* the time of the look that first saw this tick */
     int64_t held;  /* the time that the looks since then stand for */
-    bool told;     /* this run has been reported */
+    uint64_t told; /* the number of its report; 0: it has not been reported */
 } th_seen_run;
 
 struct th_stalls_memory {
     int64_t looked_at; /* the time of the last look */
     th_os_answer answer;
-    th_seen_run runs[]; /* of each worker, by its number */
+    uint64_t told;                     /* reports so far; this and the next with the lock */
+    th_stalled latest[TH_STALLED_MAX]; /* number n is at n % TH_STALLED_MAX */
+    th_seen_run runs[];                /* of each worker, by its number */
 };
 
 /* A run that is reported. */
@@ -85,6 +87,92 @@ static TH_NO_TSAN bool see(th_stall *stall) {
 
 static bool is_over(const th_stall *stall) {
     return th_load_relaxed(&stall->worker->xtick) != stall->run->tick; /* relaxed: as in see */
+}
+
+/* ---- the latest ---- */
+
+static bool is_parked(const th_worker *worker) {
+    return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a guess */
+}
+
+/* With the lock: the report of a run, or NULL: there were so many since. */
+static th_stalled *kept(const thrum_sched *sched, uint64_t number) {
+    th_stalled *stalled = &sched->stalls.memory->latest[number % TH_STALLED_MAX];
+    return number && stalled->number == number ? stalled : NULL;
+}
+
+/* Before its names are known. Its number. */
+static uint64_t keep(thrum_sched *sched, const th_stall *stall) {
+    struct th_stalls_memory *memory = sched->stalls.memory;
+    th_lock_acquire(&sched->stalls.lock);
+    const uint64_t number = ++memory->told;
+    th_stalled *stalled = &memory->latest[number % TH_STALLED_MAX];
+    *stalled = (th_stalled){.number = number,
+                            .since = stall->run->since,
+                            .until = stall->found_at,
+                            .tick = stall->run->tick,
+                            .worker = stall->worker->index,
+                            .id = stall->id};
+    memcpy(stalled->name, stall->name, sizeof stalled->name);
+    th_lock_release(&sched->stalls.lock);
+    return number;
+}
+
+static void copy_text(char to[TH_CALL_TEXT], const char *from) {
+    const size_t length = strnlen(from, TH_CALL_TEXT - 1);
+    memcpy(to, from, length);
+    to[length] = '\0';
+}
+
+static void keep_texts(th_text *text, const th_stall *stall, uint64_t number) {
+    char function[TH_CALL_TEXT] = "";
+    char call[TH_CALL_TEXT] = "";
+    unsigned at = 0;
+    const th_known_call *place = stall->at ? th_code_names_place(&text->names, stall->at) : NULL;
+    const char *first = place && place->is_call ? place->text : NULL;
+    if (!first && text->backtrace) {
+        first = th_backtrace_next(text->backtrace, 0, stall->calls, &at, 0);
+    }
+    copy_text(call, first ? first : "");
+    if (stall->fn) {
+        char found[TH_CALL_TEXT];
+        copy_text(function, th_code_names_function(&text->names, stall->fn, found));
+    }
+    th_lock_acquire(&text->sched->stalls.lock);
+    th_stalled *stalled = kept(text->sched, number);
+    if (stalled) {
+        stalled->waits = stall->waits;
+        memcpy(stalled->function, function, sizeof function);
+        memcpy(stalled->call, call, sizeof call);
+    }
+    th_lock_release(&text->sched->stalls.lock);
+}
+
+/* A run that was reported goes on, or is over. */
+static void follow(thrum_sched *sched, uint64_t number, int64_t now, bool over) {
+    th_lock_acquire(&sched->stalls.lock);
+    th_stalled *stalled = kept(sched, number);
+    if (stalled) {
+        stalled->over = over;
+        stalled->until = over ? stalled->until : now;
+    }
+    th_lock_release(&sched->stalls.lock);
+}
+
+unsigned th_stalls_latest(thrum_sched *sched, th_stalled out[]) {
+    const struct th_stalls_memory *memory = sched->stalls.memory;
+    unsigned n = 0;
+    th_lock_acquire(&sched->stalls.lock);
+    for (uint64_t number = memory ? memory->told : 0; number && n < TH_STALLED_MAX; number--) {
+        out[n] = memory->latest[number % TH_STALLED_MAX];
+        const th_worker *worker = &sched->workers[out[n].worker];
+        /* relaxed: only whether it has moved; the watcher may rest since */
+        const bool moved = th_load_relaxed(&worker->xtick) != out[n].tick;
+        out[n].over = out[n].over || moved || is_parked(worker);
+        n++;
+    }
+    th_lock_release(&sched->stalls.lock);
+    return n;
 }
 
 /* ---- its calls ---- */
@@ -211,10 +299,6 @@ static void add_behind(th_text *text, const th_worker *worker) {
     th_text_add(text, any ? "\n" : "  nothing waits behind it\n");
 }
 
-static bool is_parked(const th_worker *worker) {
-    return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a guess */
-}
-
 /* "  9 queued in all; 2 of 4 workers are free" */
 static void add_all(th_text *text, thrum_sched *sched) {
     th_gauges gauges;
@@ -272,13 +356,14 @@ static void hand_over(thrum_sched *sched, const char *report) {
     }
 }
 
-static void tell(thrum_sched *sched, th_stall *stall) {
+static void tell(thrum_sched *sched, th_stall *stall, uint64_t number) {
     th_text text;
     th_text_begin(&text, sched);
     text.calls_max = TH_CALLS_OF_DUMP;
     th_code_names_begin(&text.names, sched);
     text.backtrace = th_backtrace_begin(sched, &text.names);
     find_calls(stall, text.backtrace);
+    keep_texts(&text, stall, number);
     add_head(&text, stall);
     add_calls(&text, stall);
     add_behind(&text, stall->worker);
@@ -304,10 +389,14 @@ static void look_at(thrum_sched *sched, unsigned i, int64_t now, int64_t span) {
     const unsigned lone = lone_yields_of(worker);
     const th_seen_run fresh = {.tick = tick, .lone = lone, .since = now};
     if (tick != run->tick || lone != run->lone || is_parked(worker)) {
+        if (run->told) {
+            follow(sched, run->told, now, true);
+        }
         *run = fresh;
         return;
     }
     if (run->told) {
+        follow(sched, run->told, now, false);
         return;
     }
     run->held += span;
@@ -317,8 +406,8 @@ static void look_at(thrum_sched *sched, unsigned i, int64_t now, int64_t span) {
             *run = fresh;
             return;
         }
-        run->told = true;
-        tell(sched, &stall);
+        run->told = keep(sched, &stall);
+        tell(sched, &stall, run->told);
     }
 }
 
@@ -329,6 +418,7 @@ static void look(thrum_sched *sched) {
     int64_t span = now - memory->looked_at;
     span = span < interval(sched) ? span : interval(sched);
     memory->looked_at = now;
+    th_tick_marks_note(sched, now);
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         look_at(sched, i, now, span);
     }

@@ -7,6 +7,7 @@
 #ifndef TH_STALLS_H
 #define TH_STALLS_H
 
+#include "core/inspect/code_names.h"
 #include "core/state/worker.h"
 
 /* Before the workers' threads are started: takes memory, and the signal. False: no memory. */
@@ -15,6 +16,26 @@ bool th_stalls_make(thrum_sched *sched);
 void th_stalls_start(thrum_sched *sched);
 /* Before the workers' threads are ended: ends the watcher, and waits for that. */
 void th_stalls_stop(thrum_sched *sched);
+/* A stall that was reported. */
+typedef struct th_stalled {
+    uint64_t number; /* from 1 on */
+    int64_t since;   /* the time of the look that first saw the run */
+    int64_t until;   /* the time of the last look that saw it */
+    bool over;       /* the worker has picked since */
+    bool waits;      /* its thread waited in a system call when it was reported */
+    uint64_t tick;   /* the tick of the worker that the run began with */
+    unsigned worker;
+    uint64_t id; /* of the run */
+    char name[THRUM_NAME_MAX + 1];
+    char function[TH_CALL_TEXT]; /* the task's; empty: not known */
+    char call[TH_CALL_TEXT];     /* the innermost place or call that is known, or empty */
+} th_stalled;
+
+#define TH_STALLED_MAX 8u /* so many of the latest are kept */
+
+/* The latest stalls, the last one first, at most TH_STALLED_MAX; how many. Any thread. */
+unsigned th_stalls_latest(thrum_sched *sched, th_stalled out[]);
+
 /* When they are joined: gives back what was taken. */
 void th_stalls_free(thrum_sched *sched);
 

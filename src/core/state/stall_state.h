@@ -5,6 +5,7 @@
 #define TH_STALL_STATE_H
 
 #include "base/cc.h"
+#include "core/state/lock.h"
 #include "platform/platform.h"
 
 /* What the watcher does; it sleeps on the word. */
@@ -17,6 +18,7 @@ typedef struct th_stalls {
     th_os_thread thread;
     uint64_t xtold;                  /* stalls that were reported; written by the watcher alone */
     struct th_stalls_memory *memory; /* the watcher's; NULL: stalls are not watched */
+    th_lock lock;                    /* protects the latest stalls in `memory` */
 } th_stalls;
 
 #endif

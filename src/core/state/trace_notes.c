@@ -410,9 +410,9 @@ void th_trace_flag(th_worker *worker, unsigned number) {
     const bool may = worker->sched->trace.series && !worker->bound && !(old & TH_EXTRA_PIN_ALL);
     const uint32_t series = may ? TH_EXTRA_SERIES : 0;
     do {
-        extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM | TH_EXTRA_STALLS);
+        extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM | TH_EXTRA_STALLS | TH_EXTRA_SAMPLES);
         extra |= number ? TH_EXTRA_TRACE | number << TH_EXTRA_NUMBER | series : 0;
-        /* lock-free: it fails only when the flag of reclaim.h has changed */
+        /* lock-free: it fails only when a flag of reclaim.h or samples.h has changed */
         /* pairs: noting; publishes the trace buffer */
     } while (!th_cas_release(&worker->xextra, &old, extra));
 }

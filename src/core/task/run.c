@@ -154,7 +154,7 @@ static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *fiber, 
     if (extra & TH_EXTRA_PIN_ALL) {
         pin(fiber);
     }
-    if (extra & TH_EXTRA_STALLS) {
+    if (extra & (TH_EXTRA_STALLS | TH_EXTRA_SAMPLES)) {
         th_trace_keeps(worker, fiber, work);
     }
     if (extra & TH_EXTRA_TRACE) {

@@ -14,6 +14,15 @@ static int leaf(void *arg) {
     return 0;
 }
 
+/* For half a millisecond: long enough to be met. */
+static int computes(void *arg) {
+    const thrum_time until = thrum_now() + 500000;
+    (void)arg;
+    while (thrum_now() < until) {
+    }
+    return 0;
+}
+
 static int waits_for_ever(void *arg) {
     (void)arg;
     const int err = thrum_sem_wait(&never);
@@ -27,6 +36,7 @@ static int makes_work(void *arg) {
         for (int i = 0; i < 100 && err == 0; i++) {
             err = thrum_go(leaf, NULL);
         }
+        err = err != 0 ? err : thrum_go(computes, NULL);
         err = err != 0 ? err : thrum_sleep(1000000);
     }
     return err;

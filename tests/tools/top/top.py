@@ -23,7 +23,7 @@ def has_no_controls(text):
 
 
 def once(pid):
-    done = top("--once", "--json", "--interval", "0.2", pid)
+    done = top("--once", "--json", "--interval", "2", pid)
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout.decode())  # valid UTF-8, and JSON
     (sched,) = shown["schedulers"]
@@ -31,10 +31,20 @@ def once(pid):
     assert sched["per_second"]["tasks"] > 0 and sched["now"]["alive"] >= 8, sched
     assert len(sched["workers"]) == 2 and len(shown["dump"][0]["fiber"]) >= 7
     assert shown["metrics"][0]["all"]["tasks_alive"] >= 8
+    assert len(sched["longest_waits"]) == 8 and sched["longest_waits"][0]["on"] == "semaphore", sched
+    assert sched["longest_waits"][0]["waits_ns"] > sched["longest_waits"][-1].get("waits_ns", 0), sched
+    assert sched["times"]["longest_run_ns"] >= sched["times"]["running_ns"] >= 0
+    assert (sched["stall_ms"], sched["latest_stalls"]) == (0, [])
+    spent = sched["spent"]
+    whole = spent["idle"] + spent["own"] + spent["others"] + sum(f["share"] for f in spent["functions"])
+    assert "computes" in [f["function"] for f in spent["functions"]], spent
+    assert spent["samples"] > 0 and abs(whole - 1) < 1e-6, spent
     done = top("--once", "--interval", "0.2", pid)
     text = done.stdout.decode()
     assert has_no_controls(text) and re.search(r"^ +7 +\d+  semaphore  .*waits_for_ever", text, re.M), text
     assert re.search(r"^ +worker +tasks/s", text, re.M), text
+    assert re.search(r"^ +where time goes: \d+ % asleep", text, re.M), text
+    assert re.search(r"^  the longest waits\n +> *[\d.]+ m?s  w\?\]0;x\?\?: semaphore$", text, re.M), text
     assert b"house_busy" in top("nobody").stderr  # what there is instead
     for bad in (["nobody"], ["/nowhere/1"], [pid], ["--json", pid], ["--interval", "0", pid]):
         done = top(*bad)
@@ -46,7 +56,7 @@ class Terminal:
 
     def __init__(self, folder, pid):
         self.socket = os.path.join(folder, "tmux")
-        self.run("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", TOOL, "--interval", "0.2", pid)
+        self.run("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "50", TOOL, "--interval", "0.2", pid)
 
     def run(self, *arguments):
         return subprocess.run(["tmux", "-S", self.socket, *arguments], capture_output=True, timeout=60, check=False)
@@ -68,10 +78,12 @@ def terminal(pid):
         t = Terminal(folder, pid)
         try:
             t.await_text(r'scheduler "b\?\[2J\?"y" +[1-9]\S* tasks/s')
+            t.await_text(r"\n  where time goes: .*\n +[\d.]+ %  computes")
+            t.await_text(r"\n  the longest waits\n +> *[\d.]+ m?s  w\?\]0;x\?\?: semaphore")
             t.run("send-keys", "w")
             t.await_text(r"\n +7 +\d+  semaphore .*waits_for_ever")
             t.run("send-keys", "w")
-            t.await_text("semaphore", there=False)
+            t.await_text("what they wait for, and in what", there=False)
             t.run("send-keys", "h")
             t.await_text("q quit")
             t.run("send-keys", "p")

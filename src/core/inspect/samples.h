@@ -1,0 +1,59 @@
+/*
+ * samples.h: which functions the workers of a scheduler spend their time in, by looking at them
+ * from time to time. observe/OBSERVE.md says who looks, when, and what it costs.
+ *
+ * Words:      a *sample* is what one worker, or bound thread, was found at by one look.
+ * Invariants: the table has TH_SAMPLED_MAX entries and never grows; the samples of what has no room
+ *             are counted together. Without looks nothing is counted, and no worker executes an
+ *             instruction more.
+ */
+#ifndef TH_SAMPLES_H
+#define TH_SAMPLES_H
+
+#include "core/inspect/words.h"
+
+#define TH_SAMPLED_MAX TH_LIMIT(64u, 4u)
+
+/* What tasks of one function, or of one name where the function is not known, were found at. */
+typedef struct th_sampled {
+    uintptr_t fn; /* 0: not known */
+    uint64_t samples;
+    char name[THRUM_NAME_MAX + 1]; /* where the function is not known; may be empty */
+    char text[TH_CALL_TEXT];       /* the function's name; empty: it was not asked for yet */
+} th_sampled;
+
+typedef struct th_samples {
+    thrum_sched *sched;
+    uint64_t samples; /* all of them: the sum of the next ones and of the table */
+    uint64_t idle;    /* the worker slept */
+    uint64_t own;     /* it was awake, and in no task */
+    uint64_t others;  /* it was in a task that the table had no room for */
+    unsigned count;
+    th_sampled table[TH_SAMPLED_MAX];
+    int64_t rated_at; /* the time of the last rating */
+    uint64_t began[]; /* the tasks that each worker had begun by then */
+} th_samples;
+
+/* Memory for a scheduler, from its allocator; NULL: there is none. */
+th_samples *th_samples_make(thrum_sched *sched);
+void th_samples_free(th_samples *samples);
+
+/* Forgets all samples. */
+void th_samples_clear(th_samples *samples);
+
+/*
+ * Has each run note its function from now on (TH_EXTRA_SAMPLES): a few nanoseconds a run. `rest`:
+ * only workers whose runs are long go on with that; what they began meanwhile is known later. `end`
+ * ends it for all.
+ */
+void th_samples_begin(th_samples *samples);
+void th_samples_rest(th_samples *samples, int64_t now);
+void th_samples_end(th_samples *samples);
+
+/* One look at all workers and bound threads. Takes the lock of bound threads for a moment. */
+void th_samples_look(th_samples *samples);
+
+/* Adds ""samples": 9, ..., "function": [...]": what was found, as JSON without braces. */
+void th_samples_add(th_text *text, th_samples *samples);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * live.h: what thrum-top asks for beside metrics and dumps: the functions that workers spend their
+ * time in, the latest stalls, the longest waits. observe/OBSERVE.md says when workers are looked
+ * at, and what that costs.
+ *
+ * All by the thread that answers, with the lock of the list of schedulers, unless it says so.
+ */
+#ifndef TH_LIVE_H
+#define TH_LIVE_H
+
+#include <stdio.h>
+
+#include "core/state/worker.h"
+
+/* Memory for the samples of a scheduler, before it stands in the list; and back. Any thread. */
+void th_live_begin(thrum_sched *sched);
+void th_live_end(thrum_sched *sched);
+
+/*
+ * Looks at the workers of all schedulers of the list, if it is time for that. The time of the next
+ * look; TH_FOREVER: nobody has asked for some seconds.
+ */
+int64_t th_live_look(thrum_sched *first, int64_t now);
+
+/* Nobody is left who has asked. */
+void th_live_leave(void);
+
+/* In the child of a fork: nobody has asked. */
+void th_live_forget(void);
+
+/* Prints an object. From then on workers are looked at for some seconds. */
+int th_live_print_top(const thrum_sched *sched, FILE *out);
+
+/* Prints an object: the longest waits, and how long it took to find them. */
+int th_live_print_waits(const thrum_sched *sched, FILE *out);
+
+#endif
