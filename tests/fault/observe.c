@@ -1,0 +1,275 @@
+/*
+ * observe.c: looking at a process from outside where something is refused, changes meanwhile, or
+ * the one who looks behaves badly.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 */
+#include "support/observed.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include "platform/faults.h"
+
+static thrum_sem never = THRUM_SEM_INIT(0);
+
+static int waits(void *arg) {
+    (void)arg;
+    return thrum_sem_wait(&never);
+}
+
+/* Asks for everything once; the answers are whole. */
+static void ask_all(int fd) {
+    static const char *const requests[] = {"hello\n", "metrics\n", "top\n", "waits\n", "dump\n"};
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        CHECK(asked(fd, requests[i])[0] == '[');
+    }
+}
+
+TEST(without_memory_for_samples_the_rest_is_told) {
+    /* The Nth block that a start takes is refused, each in turn: it is refused, or works. */
+    bool refused = true;
+    set_folder();
+    for (long n = 1; refused; n++) {
+        rig r;
+        rig_init(&r);
+        r.config.name = "poor";
+        r.config.observe = true;
+        atomic_store(&r.fail_at, n);
+        const int code = thrum_sched_start(&r.sched, &r.config);
+        refused = atomic_load(&r.refused) > 0;
+        CHECK(code == 0 || (code == -ENOMEM && refused));
+        if (code == 0) {
+            const int fd = connected();
+            ask_all(fd);
+            close(fd);
+            CHECK_EQ(thrum_sched_stop(r.sched), 0);
+        }
+        CHECK_EQ(atomic_load(&r.live), 0);
+    }
+    remove_folder();
+}
+
+TEST(answers_need_no_memory_of_the_scheduler) {
+    /* Its allocator gives nothing any more: calls and names are missing, and the rest is whole. */
+    rig r;
+    set_folder();
+    observed_begin(&r, "empty");
+    rig_go(&r, waits, NULL);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    const int fd = connected();
+    atomic_store(&r.fail_all, true);
+    ask_all(fd);
+    CHECK(strstr(asked(fd, "waits\n"), "\"on\": \"semaphore\"") != NULL);
+    atomic_store(&r.fail_all, false);
+    close(fd);
+    thrum_sem_post(&never);
+    rig_stop(&r);
+    remove_folder();
+}
+
+TEST(without_a_thread_there_is_nothing_to_look_at) {
+    /* The last thread that a start makes is that for answers. */
+    rig r;
+    set_folder();
+    rig_init(&r);
+    r.config.observe = true;
+    r.config.workers = 1;
+    r.config.workers_spare = 0;
+    th_os_fail(TH_OS_FAULT_THREAD, 1, UINT32_MAX);
+    rig_start(&r);
+    CHECK_EQ(try_connect(), -ENOENT);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
+    rig_stop(&r);
+    remove_folder();
+}
+
+TEST(a_peer_waits_until_there_are_descriptors_again) {
+    /* It has connected, and is taken later; those who are there are served meanwhile. */
+    struct rlimit limit;
+    rig r;
+    set_folder();
+    observed_begin(&r, "full");
+    const int first = connected();
+    ask_all(first);
+    const int second = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(second >= 0);
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = (rlim_t)second + 1; /* all lower numbers are taken */
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    CHECK_EQ(connect(second, (const struct sockaddr *)(const void *)&at, sizeof(at)), 0);
+    ask(second, "hello\n");
+    CHECK(strstr(asked(first, "hello\n"), "full") != NULL);
+    limit.rlim_cur = before;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    CHECK(answer(second) && strstr(got, "full") != NULL);
+    close(first);
+    close(second);
+    rig_stop(&r);
+    remove_folder();
+}
+
+TEST(where_no_folder_can_be_made_the_other_place_is_taken) {
+    /* /proc takes no folder, as a full disk or one that is only read would not. */
+    rig r;
+    CHECK_EQ(setenv("XDG_RUNTIME_DIR", "/proc", 1), 0);
+    at = (struct sockaddr_un){.sun_family = AF_UNIX};
+    snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/thrum-%d/%d", (int)geteuid(), (int)getpid());
+    observed_begin(&r, "elsewhere");
+    const int fd = connected();
+    ask_all(fd);
+    close(fd);
+    rig_stop(&r);
+    CHECK_EQ(try_connect(), -ENOENT);
+}
+
+TEST(no_descriptor_goes_to_another_program) {
+    /* All that are there while it is looked at are closed by exec. */
+    rig r;
+    set_folder();
+    bool there[256];
+    for (int fd = 0; fd < 256; fd++) {
+        there[fd] = fcntl(fd, F_GETFD) >= 0;
+    }
+    observed_begin(&r, "closed");
+    const int mine = connected();
+    ask_all(mine);
+    for (int fd = 0; fd < 256; fd++) {
+        const int flags = fcntl(fd, F_GETFD);
+        CHECK(there[fd] || flags < 0 || (flags & FD_CLOEXEC));
+    }
+    close(mine);
+    rig_stop(&r);
+    remove_folder();
+}
+
+TEST(a_fork_while_it_is_looked_at_takes_nothing_along) {
+    /* The child's own scheduler is not looked at by what the parent was asked. */
+    rig r;
+    set_folder();
+    observed_begin(&r, "parent");
+    const int fd = connected();
+    ask_all(fd); /* from now on workers are looked at */
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        rig own;
+        if (UNDER_TSAN || UNDER_ASAN) /* no threads there; or an allocator that stays locked */
+            _exit(0);
+        snprintf(at.sun_path, sizeof(at.sun_path), "%s/thrum/%d", folder, (int)getpid());
+        observed_begin(&own, "child");
+        const int mine = connected();
+        CHECK(strstr(asked(mine, "top\n"), "\"samples\": 0,") != NULL);
+        close(mine);
+        rig_stop(&own);
+        _exit(0);
+    }
+    int status = -1;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    ask_all(fd);
+    close(fd);
+    rig_stop(&r);
+    remove_folder();
+}
+
+static atomic_bool over;
+
+/* Asks whoever is there, again and again. */
+static void *ask_on(void *arg) {
+    (void)arg;
+    while (!atomic_load(&over)) {
+        const int fd = try_connect();
+        if (fd >= 0) {
+            static const char requests[] = "top\nwaits\nmetrics\n";
+            char byte[4096];
+            (void)send(fd, requests, sizeof(requests) - 1, MSG_NOSIGNAL);
+            for (int zeroes = 0; zeroes < 3;) {
+                const ssize_t n = recv(fd, byte, sizeof(byte), 0);
+                if (n <= 0) {
+                    break;
+                }
+                for (ssize_t i = 0; i < n; i++) {
+                    zeroes += byte[i] == '\0';
+                }
+            }
+            close(fd);
+        }
+    }
+    return NULL;
+}
+
+TEST(starts_and_stops_while_peers_ask) {
+    /* Schedulers come and go, one at a time and two at once. */
+    pthread_t threads[2];
+    set_folder();
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, ask_on, NULL), 0);
+    }
+    for (int i = 0; i < check_scaled(30); i++) {
+        rig a;
+        rig b;
+        observed_begin(&a, "one");
+        if (i % 2) {
+            observed_begin(&b, "two");
+        }
+        rig_stop(&a);
+        if (i % 2) {
+            rig_stop(&b);
+        }
+    }
+    atomic_store(&over, true);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    }
+    remove_folder();
+}
+
+TEST(a_peer_that_reads_no_top_holds_up_no_stop) {
+    /* Its answers fill all buffers while workers are looked at. */
+    rig r;
+    set_folder();
+    observed_begin(&r, "deaf");
+    const int fd = connected();
+    const struct timeval soon = {.tv_usec = 100000};
+    CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon)), 0);
+    for (int i = 0; i < 2000 && send(fd, "top\n", 4, MSG_NOSIGNAL) == 4; i++) {
+    }
+    rig_stop(&r);
+    close(fd);
+    remove_folder();
+}
+
+TEST(a_process_that_changes_its_user_serves_the_new_one) {
+    /* The socket stays the old user's; who asks is compared with who the process is now. */
+    if (geteuid() != 0) {
+        exit(77); /* only root can change */
+    }
+    rig r;
+    char path[128];
+    set_folder();
+    snprintf(path, sizeof(path), "%s/thrum", folder);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        snprintf(at.sun_path, sizeof(at.sun_path), "%s/thrum/%d", folder, (int)getpid());
+        if (UNDER_TSAN)
+            _exit(0); /* it has no threads in a child */
+        observed_begin(&r, "changed");
+        CHECK(chmod(folder, 0755) == 0 && chmod(path, 0755) == 0);
+        CHECK_EQ(chmod(at.sun_path, 0666), 0);
+        CHECK_EQ(setresuid(65534, 65534, 65534), 0); /* of all threads */
+        const int fd = connected();
+        ask_all(fd);
+        close(fd);
+        rig_stop(&r); /* the file cannot be removed, and nothing else is wrong */
+        _exit(0);
+    }
+    int status = -1;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    snprintf(path, sizeof(path), "%s/thrum/%d", folder, (int)child);
+    CHECK_EQ(unlink(path), 0);
+    remove_folder();
+}
