@@ -14,7 +14,7 @@
 #include "platform/platform.h"
 
 #define LOOKS 5u               /* looks of a burst */
-#define LOOK_NS 1000000        /* between two of them */
+#define LOOK_NS 200000         /* between two of them: meanwhile functions are noted */
 #define REST_NS 70000000       /* the shortest rest */
 #define REST_MORE_NS 50000000u /* and as much more at random: no task is met at a fixed time */
 #define WAITS_MAX 16u          /* of the longest waits */
@@ -66,7 +66,7 @@ static void step(thrum_sched *first, int64_t now) {
             continue;
         }
         if (!live.looks) {
-            th_samples_begin(sched->samples);
+            th_samples_begin(sched->samples, now);
             continue;
         }
         th_samples_look(sched->samples);

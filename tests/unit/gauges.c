@@ -78,6 +78,38 @@ TEST(what_is_queued_behind_one_that_computes_is_counted) {
     rig_stop(&s.r);
 }
 
+TEST(how_long_a_task_runs_and_what_is_behind_it_waits) {
+    /* Both are found by looks, and grow; then the longest run is still known. */
+    scene s = {.begun = 0};
+    rig_init(&s.r);
+    s.r.config.workers = 1;
+    s.r.config.workers_spare = 0; /* none that would take what is queued */
+    rig_start(&s.r);
+    const bool queues = s.r.config.policy == THRUM_SHARDED;
+    thrum_metrics m = read_all(&s.r);
+    CHECK_EQ(m.running_ns, 0);
+    CHECK_EQ(m.queued_oldest_ns, 0);
+    const thrum_attr attr = rig_attr(&s.r);
+    CHECK_EQ(thrum_go_with(&attr, computes, &s), 0);
+    SPIN_UNTIL(atomic_load(&s.begun) == 1);
+    SPIN_UNTIL((m = read_all(&s.r)).running_ns > 0);
+    SPIN_UNTIL(!queues || (m = read_all(&s.r)).queued_oldest_ns > 0);
+    const thrum_metrics before = m;
+    SPIN_UNTIL((m = read_all(&s.r)).running_ns > before.running_ns);
+    CHECK(!queues || m.queued_oldest_ns > before.queued_oldest_ns);
+    CHECK(m.longest_run_ns >= m.running_ns);
+    CHECK_EQ(thrum_metrics_read(s.r.sched, 0, &m), 0);
+    CHECK(m.running_ns > before.running_ns);
+    atomic_store(&s.open, 1);
+    rig_wait_done(&s.r);
+    CHECK_EQ(thrum_sched_wait_idle(s.r.sched, THRUM_FOREVER), 0);
+    const thrum_metrics after = read_all(&s.r);
+    CHECK_EQ(after.running_ns, 0);
+    CHECK_EQ(after.queued_oldest_ns, 0);
+    CHECK(after.longest_run_ns >= m.running_ns);
+    rig_stop(&s.r);
+}
+
 static int waits_until(void *arg) {
     scene *s = arg;
     CHECK_EQ(thrum_event_wait_until(&s->event, thrum_after_ms(100000)), 0);

@@ -54,11 +54,16 @@ static void flag_bound(thrum_sched *sched, bool on) {
     th_lock_release(&sched->bound_lock);
 }
 
-void th_samples_begin(th_samples *samples) {
+void th_samples_begin(th_samples *samples, int64_t now) {
     thrum_sched *sched = samples->sched;
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
+        if (!samples->rated_at) { /* the first burst: what came before it says nothing */
+            /* relaxed: a counter to look at */
+            samples->began[i] = th_load_relaxed(&sched->workers[i].counters.xtasks_started);
+        }
         flag(&sched->workers[i], true);
     }
+    samples->rated_at = samples->rated_at ? samples->rated_at : now;
     flag_bound(sched, true);
 }
 
@@ -85,7 +90,7 @@ void th_samples_rest(th_samples *samples, int64_t now) {
         th_worker *worker = &sched->workers[i];
         /* relaxed: a counter to look at */
         const uint64_t began = th_load_relaxed(&worker->counters.xtasks_started);
-        const uint64_t most = (uint64_t)span * RATE_MAX / 1000000000;
+        const uint64_t most = (uint64_t)span / (1000000000 / RATE_MAX);
         if (began - samples->began[i] > most) {
             flag(worker, false);
         }

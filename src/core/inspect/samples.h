@@ -46,7 +46,7 @@ void th_samples_clear(th_samples *samples);
  * only workers whose runs are long go on with that; what they began meanwhile is known later. `end`
  * ends it for all.
  */
-void th_samples_begin(th_samples *samples);
+void th_samples_begin(th_samples *samples, int64_t now);
 void th_samples_rest(th_samples *samples, int64_t now);
 void th_samples_end(th_samples *samples);
 

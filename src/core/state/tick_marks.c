@@ -161,6 +161,7 @@ int64_t th_tick_marks_running(const th_worker *worker, int64_t now) {
     th_tick_marks *marks = lock_marks(worker);
     const uint64_t tick = th_load_relaxed(&worker->xtick); /* relaxed: as of some moment */
     const int64_t run = runs_task(worker) ? in_tick(marks, tick, now) : 0;
+    marks->longest_ns = run > marks->longest_ns ? run : marks->longest_ns;
     th_lock_release(&marks->lock);
     return run;
 }
