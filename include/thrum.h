@@ -8,6 +8,7 @@
 #define THRUM_H
 
 #include "thrum/base.h"
+#include "thrum/await.h"
 #include "thrum/barrier.h"
 #include "thrum/blocking.h"
 #include "thrum/chan.h"

@@ -6,6 +6,7 @@
 
 #include "core/ready/waiter.h"
 #include "core/state/thread.h"
+#include "core/task/await.h"
 #include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/wordlock.h"
@@ -247,6 +248,64 @@ static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from
         outcome = th_waiter_wait_unlock(&me.waiter, &chan->xlock, 0, false);
     }
     return outcome == TH_WAIT_WOKEN ? me.status : th_waiter_result(outcome);
+}
+
+/* ---- waiting without a stack ---- */
+
+_Static_assert(offsetof(th_await, from) == offsetof(th_parked_op, from) &&
+                   offsetof(th_await, to) == offsetof(th_parked_op, to) &&
+                   offsetof(th_await, status) == offsetof(th_parked_op, status),
+               "a channel takes it for a parked operation");
+
+/* With the lock, which it gives up. Nothing can be transferred now. */
+static int stand_and_unlock(thrum_chan *chan, uint32_t side, thrum_await *await,
+                            thrum_time deadline) {
+    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
+        th_chan_unlock(chan);
+        return -ETIMEDOUT;
+    }
+    th_chan_push(chan, side, (th_parked_op *)(void *)await);
+    th_chan_unlock(chan);
+    return th_await_post(await, deadline);
+}
+
+int thrum_chan_send_on_until(thrum_chan *chan, const void *elem, thrum_await *await,
+                             thrum_task *task, thrum_time deadline) {
+    int code = th_await_init(await, task, TH_ON_SEND, chan, leave_senders);
+    if (code) {
+        return code;
+    }
+    th_await_of(await)->from = elem;
+    th_transfer transfer;
+    th_chan_lock(chan);
+    code = th_chan_transfer_send(chan, elem, &transfer);
+    if (code == -EAGAIN) {
+        return stand_and_unlock(chan, TH_CHAN_SENDERS, await, deadline);
+    }
+    size_t elem_size = chan->elem_size;
+    th_chan_unlock(chan);
+    conclude(&transfer, elem_size);
+    code = code == -ENOMEM ? send_growing(chan, elem) : code;
+    return code ? code : 1;
+}
+
+int thrum_chan_recv_on_until(thrum_chan *chan, void *elem, thrum_await *await, thrum_task *task,
+                             thrum_time deadline) {
+    int code = th_await_init(await, task, TH_ON_RECEIVE, chan, leave_receivers);
+    if (code) {
+        return code;
+    }
+    th_await_of(await)->to = elem;
+    th_transfer transfer;
+    th_chan_lock(chan);
+    code = th_chan_transfer_recv(chan, elem, &transfer);
+    if (code == -EAGAIN) {
+        return stand_and_unlock(chan, TH_CHAN_RECEIVERS, await, deadline);
+    }
+    size_t elem_size = chan->elem_size;
+    th_chan_unlock(chan);
+    conclude(&transfer, elem_size);
+    return code ? code : 1;
 }
 
 /* ---- closing ---- */

@@ -21,6 +21,7 @@
 #include "base/check.h"
 #include "core/ready/waiter.h"
 #include "core/state/thread.h"
+#include "core/task/await.h"
 #include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/event.h"
@@ -136,6 +137,25 @@ bool thrum_event_test(thrum_event *event) {
 bool thrum_event_is_signaled(const thrum_event *event) {
     /* pairs: mark, th_word32_publish; what the signaler wrote before is visible */
     return (th_load_acquire(&event->reserved_word) & SIGNALED) != 0;
+}
+
+/* ---- waiting without a stack ---- */
+
+int thrum_event_on_until(thrum_event *event, thrum_await *await, thrum_task *task,
+                         thrum_time deadline) {
+    int code = th_await_init(await, task, TH_ON_EVENT, event, leave);
+    while (!code) { /* lock-free: a failure is another's success */
+        if (thrum_event_test(event)) {
+            return 1;
+        }
+        if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
+            return -ETIMEDOUT;
+        }
+        if (th_event_stand(event, &th_await_of(await)->waiter)) {
+            return th_await_post(await, deadline);
+        }
+    }
+    return code;
 }
 
 /* ---- waiting for any of several ---- */

@@ -21,7 +21,9 @@
 #include "base/check.h"
 #include "core/ready/waiter.h"
 #include "core/state/thread.h"
+#include "core/task/await.h"
 #include "core/wait/wait.h"
+#include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -242,6 +244,26 @@ int thrum_sem_wait_n_until(thrum_sem *sem, unsigned n, thrum_time deadline) {
 
 int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
     return thrum_sem_wait_n_until(sem, 1, deadline);
+}
+
+int thrum_sem_on_until(thrum_sem *sem, thrum_await *await, thrum_task *task, thrum_time deadline) {
+    int code = th_await_init(await, task, TH_ON_SEM, sem, leave);
+    if (code) {
+        return code;
+    }
+    if (thrum_sem_try_wait(sem) == 0) {
+        return 1;
+    }
+    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
+        return -ETIMEDOUT;
+    }
+    th_waiter *me = &th_await_of(await)->waiter;
+    if (take_or_lock(sem, me, 1)) {
+        return 1;
+    }
+    th_waitlist_push(list_of(sem), me);
+    th_word64_publish(&sem->reserved_word, TH_WORD_WAITERS);
+    return th_await_post(await, deadline);
 }
 
 /* Hands the units to the waiters, or raises the value. */

@@ -76,8 +76,8 @@ bool th_waiter_claim(th_waiter *waiter, uint32_t outcome) {
 
 void th_waiter_release(th_waiter *waiter) {
     th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
-    if (th_unlikely(!fiber) && waiter->leave) {
-        (void)waiter->leave(waiter->object, waiter);
+    if (th_unlikely(!fiber) && waiter->leave && !waiter->leave(waiter->object, waiter)) {
+        return; /* no stack waits: it may be gone */
     }
     /* pairs: released, th_wait_commit; as th_waiter_wake */
     uint32_t old = th_or_acq_rel(&waiter->xword, TH_WAIT_RELEASED);

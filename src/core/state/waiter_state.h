@@ -103,7 +103,8 @@ typedef struct th_waiter {
     /*
      * For a waiter that is not timed and can be cancelled (cancel.h): takes it off the list, under
      * the list's lock, if it still stands there. For a timed one of a plain thread that waits in
-     * the system: tells it, before the release. Else NULL.
+     * the system: tells it, before the release. For one that no stack waits in (core/task/await.h):
+     * makes its task due, in place of the release, and returns false. Else NULL.
      */
     bool (*leave)(void *object, struct th_waiter *waiter);
     void *object; /* the object that it waits for and on whose list it stands; a part's whole */

@@ -15,6 +15,7 @@
 #include "core/ready/submit.h"
 #include "core/ready/waiter.h"
 #include "core/state/worker.h"
+#include "core/task/await.h"
 #include "core/task/run.h"
 #include "core/task/spawn.h"
 #include "core/wait/scope_tree.h"
@@ -227,7 +228,7 @@ void th_handle_finish(thrum_handle *handle, int result) {
     }
 }
 
-static bool is_self(const thrum_handle *handle) {
+static TH_ALWAYS_INLINE bool is_self(const thrum_handle *handle) {
     const th_fiber *fiber = th_fiber_self();
     const thrum_handle *self = fiber ? fiber->inherited.handle : NULL;
     /* relaxed: constant, but for the bit of a cancel */
@@ -288,6 +289,35 @@ int thrum_join_until(thrum_handle *handle, int *result, thrum_time deadline) {
 
 int thrum_join(thrum_handle *handle, int *result) {
     return thrum_join_until(handle, result, THRUM_FOREVER);
+}
+
+static bool leave_join(void *handle, th_waiter *waiter) {
+    return give_up_joining(handle, waiter);
+}
+
+int thrum_join_on_until(thrum_handle *handle, thrum_await *await, thrum_task *task,
+                        thrum_time deadline) {
+    int code = handle ? th_await_init(await, task, TH_ON_JOIN, handle, leave_join) : -EINVAL;
+    if (code) {
+        return code;
+    }
+    if (is_self(handle)) {
+        return -EDEADLK;
+    }
+    /* pairs: th_handle_finish; sees that it has ended */
+    uintptr_t state = th_load_acquire(&handle->xjoin);
+    if (state == TH_JOIN_RUNNING) {
+        if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
+            return -ETIMEDOUT;
+        }
+        th_waiter *me = &th_await_of(await)->waiter;
+        /* pairs: th_handle_finish; hands the waiter over, or sees that it has ended */
+        if (th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)me)) {
+            return th_await_post(await, deadline);
+        }
+    }
+    check_handle("thrum_join_on_until", handle, state);
+    return 1;
 }
 
 int thrum_detach(thrum_handle *handle) {

@@ -1,0 +1,101 @@
+/*
+ * thrum/await.h: waits that end in a run of an intrusive task. No stack waits meanwhile, and
+ * nothing is allocated: what an event loop, or a coroutine, needs to wait as tasks do.
+ *
+ *     int code = thrum_sem_on_until(sem, &await, &task, THRUM_FOREVER);
+ *     if (code == 0) {
+ *         return;                         the task runs when the wait is over, and its body calls
+ *     }                                       int code = thrum_await_end(&await);
+ *     if (code == 1) {
+ *         ...                             a unit has been taken at once; the task was not posted
+ *     }
+ *
+ * Each call begins one wait for `task`, which must be neither posted nor running, nor serial, and
+ * have no signal that nobody has received. It tries first. If there is nothing to wait for it
+ * returns 1, with what it asked for, and the task is still the caller's. Otherwise the task is
+ * posted to the caller's scheduler, as by thrum_task_post_until, and the wait stands in line with
+ * those of fibers and threads, first come, first served. The task runs when the wait has got what
+ * it is for, when its deadline comes, or when the task is cancelled (thrum_task_cancel, or a stop:
+ * when only such tasks are left to wait without a deadline, it cancels them). What the waker wrote
+ * before is visible to the body. Task and await may be used by the body, and be gone, before the
+ * call returns 0.
+ *
+ * The body begins with thrum_await_end, exactly once; until then the await, the task and what is
+ * waited for must stay where they are. Until then the task's signal is the wait's own. A
+ * thrum_task_wakeup from elsewhere ends the wait early.
+ *
+ * Descriptors have thrum_io_on_until, time has thrum_task_post_until.
+ */
+#ifndef THRUM_AWAIT_H
+#define THRUM_AWAIT_H
+
+#include "thrum/base.h"
+#include "thrum/chan.h"
+#include "thrum/event.h"
+#include "thrum/sem.h"
+#include "thrum/spawn.h"
+#include "thrum/task.h"
+
+THRUM_BEGIN_DECLS
+
+/* One wait, in the caller's memory. It needs no initializer. */
+typedef struct thrum_await {
+    uint64_t reserved[15];
+} thrum_await;
+THRUM_STATIC_ASSERT(sizeof(thrum_await) == 120, "part of the ABI");
+
+/*
+ * Waits until the event is signaled; an auto event is cleared by that. The deadline is an instant
+ * on thrum_now's clock. A task may call it, or a thread that is bound to a scheduler. It never
+ * suspends. It returns 1 when the event was signaled, 0 when the task has been posted (see the
+ * top), or, with nothing begun, -ETIMEDOUT when it is not and the deadline has passed, -ESRCH
+ * without a scheduler, and the errors of thrum_task_post_until.
+ */
+THRUM_API THRUM_NODISCARD int thrum_event_on_until(thrum_event *event, thrum_await *await,
+                                                   thrum_task *task, thrum_time deadline);
+
+/*
+ * Takes a unit of the semaphore. Callers, deadline and errors are those of thrum_event_on_until, as
+ * are 0 and 1. It never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_sem_on_until(thrum_sem *sem, thrum_await *await,
+                                                 thrum_task *task, thrum_time deadline);
+
+/*
+ * Sends the element, which stays where it is until thrum_await_end. Callers, deadline and results
+ * are those of thrum_event_on_until, and -EPIPE for a channel that is closed, -ENOMEM. It never
+ * suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_chan_send_on_until(thrum_chan *chan, const void *elem,
+                                                       thrum_await *await, thrum_task *task,
+                                                       thrum_time deadline);
+
+/*
+ * Receives an element, whose place stays where it is until thrum_await_end. Callers, deadline and
+ * results are those of thrum_event_on_until, and -EPIPE for a channel that is closed and empty. It
+ * never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_chan_recv_on_until(thrum_chan *chan, void *elem,
+                                                       thrum_await *await, thrum_task *task,
+                                                       thrum_time deadline);
+
+/*
+ * Waits until the task of the handle has ended; then thrum_join returns at once, and the caller
+ * still has to call it. Nobody else joins or detaches it meanwhile. Callers, deadline and errors
+ * are those of thrum_event_on_until, as are 0 and 1; and -EDEADLK for the caller's own handle,
+ * -EINVAL for NULL. It never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_join_on_until(thrum_handle *handle, thrum_await *await,
+                                                  thrum_task *task, thrum_time deadline);
+
+/*
+ * Ends the wait; only the task's body may call it, before anything else that concerns the wait. It
+ * never suspends. It returns 0 when the wait has got what it is for, or, having got nothing,
+ * -EPIPE when the channel was closed, -ECANCELED when the task was cancelled, -ETIMEDOUT when the
+ * deadline came, and -EAGAIN when something else has woken the task.
+ */
+THRUM_API THRUM_NODISCARD int thrum_await_end(thrum_await *await);
+
+THRUM_END_DECLS
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * await.c: see await.h. core/wait/WAITING.md, "Waits of tasks", has the argument.
+ */
+#include "core/task/await.h"
+
+#include <errno.h>
+
+#include "base/atomic.h"
+#include "core/ready/waiter.h"
+#include "core/state/thread.h"
+#include "core/state/worker.h"
+#include "core/task/task.h"
+#include "platform/platform.h"
+#include "thrum/sched.h"
+
+/*
+ * In place of a release (th_waiter_release): once the body can see the signal nothing touches the
+ * task, nor the waiter. So it is the waker's last access, and the waiter is not released.
+ */
+static bool tell(void *task, th_waiter *waiter) {
+    (void)waiter;
+    thrum_task_signal(task);
+    return false;
+}
+
+/* The waiter was claimed by a waker, which is between that and the signal. */
+static void wait_for_waker(thrum_task *task) {
+    unsigned spins = 0;
+    while (!thrum_task_receive_signal(task)) {
+        th_backoff(&spins);
+    }
+}
+
+/* The waiter was claimed by its own side. False: what it waits for has happened all the same. */
+static bool leaves(th_await *me) {
+    /* A task ends once, for whoever comes late too; what others give went to another waiter. */
+    return me->leave(me->object, &me->waiter) || me->waiter.on != TH_ON_JOIN;
+}
+
+int th_await_init(thrum_await *await, thrum_task *task, th_on on, void *object,
+                  bool (*leave)(void *object, th_waiter *waiter)) {
+    if (!await || !task || th_task_is_serial(task)) {
+        return -EINVAL;
+    }
+    if (!thrum_sched_current()) {
+        return th_thread_refusal();
+    }
+    /* relaxed: best effort, as for any post */
+    if (th_task_is_posted(th_load_relaxed(&task->reserved_mark))) {
+        return -EBUSY;
+    }
+    *th_await_of(await) = (th_await){
+        .waiter = {.timed = true,
+                   .on = (uint8_t)on,
+                   .deadline = TH_FOREVER,
+                   .leave = tell,
+                   .object = task},
+        .object = object,
+        .leave = leave,
+    };
+    return 0;
+}
+
+int th_await_post(thrum_await *await, thrum_time deadline) {
+    th_await *me = th_await_of(await);
+    thrum_task *task = me->waiter.object;
+    int code = thrum_task_post_until(thrum_sched_current(), task, deadline);
+    if (!code) {
+        return 0; /* from here on the task and the wait may be gone */
+    }
+    if (!th_waiter_claim(&me->waiter, TH_WAIT_CANCELLED)) {
+        wait_for_waker(task);
+        return me->status ? me->status : 1;
+    }
+    return leaves(me) ? code : 1;
+}
+
+int thrum_await_end(thrum_await *await) {
+    th_await *me = th_await_of(await);
+    thrum_task *task = me->waiter.object;
+    const bool cancelled = thrum_task_is_cancelled(task);
+    if (!th_waiter_claim(&me->waiter, cancelled ? TH_WAIT_CANCELLED : TH_WAIT_TIMEDOUT)) {
+        wait_for_waker(task);
+        return me->status;
+    }
+    if (!leaves(me)) {
+        return 0;
+    }
+    return cancelled ? -ECANCELED : thrum_task_is_expired(task) ? -ETIMEDOUT : -EAGAIN;
+}

@@ -1,0 +1,40 @@
+/*
+ * await.h: waits that no stack waits in: a waiter on a primitive's list whose waker makes a task
+ * due (core/wait/WAITING.md, "Waits of tasks").
+ */
+#ifndef TH_AWAIT_H
+#define TH_AWAIT_H
+
+#include "core/state/waiter_state.h"
+#include "thrum/await.h"
+
+/* The inside of a thrum_await. */
+typedef struct th_await {
+    th_waiter waiter; /* `object` is the task; timed, and of no fiber */
+    const void *from; /* these three as in a channel's parked operation (sync/chan.h) */
+    void *to;
+    int status;
+    void *object;                                   /* what it waits for */
+    bool (*leave)(void *object, th_waiter *waiter); /* as a waiter's: takes it off the list */
+} th_await;
+_Static_assert(sizeof(th_await) <= sizeof(thrum_await), "the public struct has room");
+
+/*
+ * Makes the waiter, before it is put on a list. 0, or a code: the task cannot be posted, or the
+ * caller has no scheduler.
+ */
+int th_await_init(thrum_await *await, thrum_task *task, th_on on, void *object,
+                  bool (*leave)(void *object, th_waiter *waiter));
+
+/*
+ * Posts the task, when the waiter stands on its list and the list is unlocked. 0: all may be gone.
+ * 1: it was woken, with `status`, and the task was not posted. A code: the wait has ended, off its
+ * list.
+ */
+int th_await_post(thrum_await *await, thrum_time deadline);
+
+static inline th_await *th_await_of(thrum_await *await) {
+    return (th_await *)(void *)await;
+}
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * await.c: waits of tasks (core/wait/WAITING.md, "Waits of tasks"), on a bare scheduler: the waker
+ * against the beginning of the wait, its deadline, a cancel and another waiter. The body frees the
+ * task, the wait and what it waited for, so whatever still touches one of them uses freed memory.
+ */
+#include <errno.h>
+
+#include <thrum/await.h>
+
+#include "platform/platform.h"
+#include "whole.h"
+
+#define SOON 300 /* about as long as a few steps take */
+
+typedef struct place {
+    thrum_task task;
+    thrum_await await;
+    int value;
+} place;
+
+static thrum_sched *sched;
+static place *of_wait;
+static thrum_sem *sem;
+static thrum_event *event;
+static thrum_chan *chan;
+static whole_gate begun, ended;
+static int data;    /* plain: what the waker did before */
+static int outcome; /* plain: of the wait */
+static bool keeps;  /* constant: the test looks at what was waited for afterwards */
+static int64_t deadline = THRUM_FOREVER;
+
+static void start(void) {
+    thrum_config config = whole_config(1);
+    sched = whole_start_bare(&config);
+    of_wait = sim_alloc(sizeof *of_wait);
+}
+
+static void is_over(int code) {
+    outcome = code;
+    sim_check(code != 0 || data == 1);
+    sim_free(of_wait);
+    if (!keeps && !chan) {
+        sim_free(sem ? (void *)sem : (void *)event);
+    }
+    whole_open(&ended);
+}
+
+static void body(thrum_task *self, void *arg) {
+    (void)self;
+    place *p = arg;
+    int code = thrum_await_end(&p->await);
+    sim_check(!chan || code != 0 || p->value == 5);
+    is_over(code);
+}
+
+/* Begins the wait in a task; what is there at once is taken at once. */
+static void begins(thrum_task *self, void *arg) {
+    (void)self, (void)arg;
+    place *p = of_wait;
+    thrum_task_init(&p->task, body, p);
+    int code = sem     ? thrum_sem_on_until(sem, &p->await, &p->task, deadline)
+               : event ? thrum_event_on_until(event, &p->await, &p->task, deadline)
+                       : thrum_chan_recv_on_until(chan, &p->value, &p->await, &p->task, deadline);
+    if (code) {
+        is_over(code == 1 ? 0 : code);
+    }
+}
+
+static void gives(void *arg) {
+    (void)arg;
+    data = 1;
+    if (sem) {
+        thrum_sem_post(sem);
+    } else if (event) {
+        thrum_event_signal(event);
+    } else {
+        int value = 5;
+        sim_check(thrum_chan_try_send(chan, &value) == 0);
+    }
+}
+
+static thrum_sem *make_sem(void) {
+    thrum_sem *made = sim_alloc(sizeof *made);
+    thrum_sem_init(made, 0);
+    return made;
+}
+
+static thrum_event *make_event(thrum_event_mode mode) {
+    thrum_event *made = sim_alloc(sizeof *made);
+    thrum_event_init(made, mode, false);
+    return made;
+}
+
+static void play(void) {
+    int t = sim_spawn(gives, NULL);
+    whole_post(sched, 0, begins, NULL);
+    sim_join(t);
+    whole_pass(&ended);
+    whole_stop(sched);
+}
+
+/* One waker comes before, while or after the wait begins. All is freed at once. */
+SIM_WORLD(await_sem, .asleep = whole_asleep) {
+    start();
+    sem = make_sem();
+    play();
+    sim_check(outcome == 0);
+}
+
+SIM_WORLD(await_event, .asleep = whole_asleep) {
+    start();
+    event = make_event(THRUM_EVENT_AUTO);
+    play();
+    sim_check(outcome == 0);
+}
+
+SIM_WORLD(await_event_manual, .asleep = whole_asleep) {
+    start();
+    event = make_event(THRUM_EVENT_MANUAL);
+    play();
+    sim_check(outcome == 0);
+}
+
+SIM_WORLD(await_chan, .asleep = whole_asleep) {
+    start();
+    sim_check(thrum_chan_create(&chan, sizeof(int), 1) == 0);
+    play();
+    sim_check(outcome == 0 && thrum_chan_len(chan) == 0);
+    sim_check(thrum_chan_destroy(chan) == 0);
+}
+
+/* ---- against what ends it early ---- */
+
+/* The unit was taken, or it is still there: never both, never neither. */
+static void accounted_for(void) {
+    sim_check(outcome == 0 || outcome == -ETIMEDOUT || outcome == -ECANCELED);
+    if (sem) {
+        sim_check((thrum_sem_try_wait(sem) == 0) == (outcome != 0));
+        sim_check(thrum_sem_destroy(sem) == 0);
+        sim_free(sem);
+    } else {
+        sim_check(thrum_event_test(event) == (outcome != 0));
+        sim_check(thrum_event_destroy(event) == 0);
+        sim_free(event);
+    }
+}
+
+SIM_WORLD(await_sem_late, .asleep = whole_asleep, .timers_max = 2) {
+    start();
+    keeps = true;
+    sem = make_sem();
+    deadline = thrum_after(SOON);
+    play();
+    accounted_for();
+}
+
+SIM_WORLD(await_event_late, .asleep = whole_asleep, .timers_max = 2) {
+    start();
+    keeps = true;
+    event = make_event(THRUM_EVENT_AUTO);
+    deadline = thrum_after(SOON);
+    play();
+    accounted_for();
+}
+
+static void begins_and_tells(thrum_task *self, void *arg) {
+    (void)self, (void)arg;
+    place *p = of_wait;
+    thrum_task_init(&p->task, body, p);
+    sim_check(thrum_sem_on_until(sem, &p->await, &p->task, THRUM_FOREVER) == 0);
+    whole_open(&begun);
+}
+
+/* Its deadline has passed: it cancels what waits. */
+static void stops(void) {
+    int code = thrum_sched_stop_until(sched, 1);
+    sim_check(code == 0 || code == -ETIMEDOUT);
+    if (code) {
+        whole_stop(sched);
+    } else {
+        whole_forget(sched);
+    }
+}
+
+/* A stop that cancels all meets the waker: one of them ends the wait. */
+SIM_WORLD(await_sem_stopped) {
+    start();
+    keeps = true;
+    sem = make_sem();
+    whole_post(sched, 0, begins_and_tells, NULL);
+    whole_pass(&begun);
+    int t = sim_spawn(gives, NULL);
+    stops();
+    sim_join(t);
+    accounted_for();
+}
+
+/* ---- beside another waiter ---- */
+
+static int other; /* plain: what the thread's wait returned */
+
+static void waits(void *arg) {
+    (void)arg;
+    other = thrum_sem_wait_until(sem, thrum_after(SOON));
+}
+
+/* A task and a thread, both with a deadline, and one unit: it comes to one of them, or is left. */
+SIM_WORLD(await_sem_beside, .asleep = whole_asleep, .timers_max = 3) {
+    start();
+    keeps = true;
+    sem = make_sem();
+    deadline = thrum_after(SOON);
+    int t = sim_spawn(waits, NULL);
+    play();
+    sim_join(t);
+    const int left = thrum_sem_try_wait(sem) == 0;
+    sim_check((outcome == 0) + (other == 0) + left == 1);
+    sim_check(thrum_sem_destroy(sem) == 0);
+    sim_free(sem);
+}
