@@ -33,5 +33,6 @@
 #include "thrum/cpp/stream.hpp"
 #include "thrum/cpp/task.hpp"
 #include "thrum/cpp/tickets.hpp"
+#include "thrum/cpp/when.hpp"
 
 #endif

@@ -3,56 +3,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
-#include "check.h"
-
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-#include <thrum/thrum.hpp>
-
-#include "support/cxx.hpp"
-
-using namespace std::chrono_literals;
-
-namespace {
-
-/* Hops so many times. */
-thrum::co<int> hops(int n, counted = {}) {
-    counted local;
-    for (int i = 0; i < n; i++) {
-        co_await thrum::hop();
-    }
-    co_return n;
-}
-
-thrum::co<int> fails(bool hop) {
-    counted local;
-    if (hop) {
-        co_await thrum::hop();
-    }
-    throw std::runtime_error("its own");
-}
-
-/* Whether so many frames were allocated. clang may lay one into its caller's instead. */
-[[maybe_unused]] bool is_count(int allocated, int frames) {
-#if defined(__clang__)
-    return allocated > 0 && allocated <= frames;
-#else
-    return allocated == frames;
-#endif
-}
-
-thrum::co<int> fibonacci(int n) {
-    if (n < 2) {
-        co_return n;
-    }
-    const int left = co_await fibonacci(n - 1);
-    co_return left + co_await fibonacci(n - 2);
-}
-
-} // namespace
+#include "coroutines.hpp"
 
 TEST(an_await_returns_what_only_moves) {
     /* A result that cannot be copied, a reference and void, through two coroutines. */

@@ -7,11 +7,17 @@
 
 #if defined(__cpp_impl_coroutine)
 
+#include <sched.h>
+
+#include <atomic>
 #include <coroutine>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "thrum/await.h"
 #include "thrum/cpp/chan.hpp"
+#include "thrum/cpp/task.hpp"
 #include "thrum/event.h"
 #include "thrum/io.h"
 #include "thrum/sched.h"
@@ -21,16 +27,80 @@
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
-/* ---- waiting without a stack ---- */
-
 namespace detail {
+
+/* What a coroutine waits in, for the one who cancels it. */
+class interruptible {
+  public:
+    virtual void interrupt() noexcept = 0;
+
+  protected:
+    ~interruptible() = default;
+};
+
+/*
+ * Whether a coroutine that was spawned is cancelled, and what it waits in. The word is
+ *     NULL           it does not wait
+ *     what           it waits in that
+ *     INTERRUPTING   it is cancelled, and what it waits in is being told, and so stays there
+ *     CANCELLED      it is cancelled, and begins no wait
+ */
+class stopping {
+  public:
+    /* False: it is cancelled. */
+    bool enter(interruptible *what) noexcept {
+        uintptr_t none = 0;
+        return xword_.compare_exchange_strong(none, reinterpret_cast<uintptr_t>(what),
+                                              std::memory_order_acq_rel);
+    }
+    /* The wait that was entered is over. Afterwards nobody tells it anything. */
+    void leave(interruptible *what) noexcept {
+        uintptr_t seen = reinterpret_cast<uintptr_t>(what);
+        if (!xword_.compare_exchange_strong(seen, 0, std::memory_order_acq_rel)) {
+            while (xword_.load(std::memory_order_acquire) == INTERRUPTING) {
+                sched_yield(); /* the canceller is in interrupt */
+            }
+        }
+    }
+    void cancel() noexcept {
+        uintptr_t seen = xword_.load(std::memory_order_acquire);
+        do {
+            if (seen == INTERRUPTING || seen == CANCELLED) {
+                return;
+            }
+        } while (!xword_.compare_exchange_weak(seen, seen ? INTERRUPTING : CANCELLED,
+                                               std::memory_order_acq_rel));
+        if (seen) {
+            reinterpret_cast<interruptible *>(seen)->interrupt();
+            xword_.store(CANCELLED, std::memory_order_release);
+        }
+    }
+    bool is_cancelled() const noexcept {
+        const uintptr_t seen = xword_.load(std::memory_order_acquire);
+        return seen == INTERRUPTING || seen == CANCELLED;
+    }
+
+  private:
+    static constexpr uintptr_t INTERRUPTING = 1;
+    static constexpr uintptr_t CANCELLED = 2;
+    std::atomic<uintptr_t> xword_{0};
+};
+
+/* That of a coroutine of ours; others have none. */
+template <typename Promise> stopping *stopping_of(std::coroutine_handle<Promise> who) noexcept {
+    if constexpr (requires { who.promise().stop; }) {
+        return who.promise().stop;
+    } else {
+        return nullptr;
+    }
+}
 
 /*
  * A coroutine that goes on as a run of an intrusive task, which lies in its frame. Once the task is
  * posted the coroutine may go on, end and be freed, before the post returns: so whoever posts
  * touches nothing afterwards, in a function that the compiler does not merge into the coroutine.
  */
-class resumption {
+class resumption : public interruptible {
   public:
     resumption() = default;
     resumption(const resumption &) = delete;
@@ -38,19 +108,47 @@ class resumption {
     bool await_ready() const noexcept {
         return false;
     }
+    void interrupt() noexcept override {
+        thrum_task_wakeup(&task_); /* remembered where it is not posted yet */
+    }
 
   protected:
-    thrum_task *prepare(std::coroutine_handle<> who) noexcept {
+    ~resumption() = default;
+    /* False: the coroutine is cancelled, and does not wait. */
+    template <typename Promise> bool prepare(std::coroutine_handle<Promise> who) noexcept {
+        set_task(who);
+        code_ = -ECANCELED;
+        return enter(stopping_of(who));
+    }
+    void set_task(std::coroutine_handle<> who) noexcept {
         who_ = who;
         thrum_task_init(&task_, run, this);
+    }
+    bool enter(stopping *stop) noexcept {
+        if (stop && !stop->enter(this)) {
+            return false;
+        }
+        stop_ = stop;
+        return true;
+    }
+    void leave() noexcept {
+        if (stop_) {
+            stop_->leave(this);
+        }
+    }
+    void forget() noexcept {
+        stop_ = nullptr;
+    }
+    thrum_task *task() noexcept {
         return &task_;
     }
     /* Whether it is suspended; if not, the task is ours, and the wait ends with the code. */
     bool posted(int err) noexcept {
-        if (err == 0) {
-            return true;
-        }
-        code_ = err;
+        return err == 0 || goes_on(err);
+    }
+    bool goes_on(int code) noexcept {
+        leave();
+        code_ = code;
         return false;
     }
     /* 0, or the code of what ended the wait early. */
@@ -60,17 +158,24 @@ class resumption {
     bool expired() const noexcept {
         return expired_;
     }
+    /* In the run: what the wait ends with. */
+    virtual int over() noexcept {
+        const bool early = !expired_ && stop_ && stop_->is_cancelled();
+        return early || thrum_task_is_cancelled(&task_) ? -ECANCELED : 0;
+    }
 
   private:
     static void run(thrum_task *self, void *arg) {
         auto *me = static_cast<resumption *>(arg);
+        me->leave();
         me->expired_ = thrum_task_is_expired(self);
-        me->code_ = thrum_task_is_cancelled(self) ? -ECANCELED : 0;
+        me->code_ = me->over();
         me->who_.resume(); /* the task may be gone */
     }
 
     thrum_task task_;
     std::coroutine_handle<> who_;
+    stopping *stop_ = nullptr;
     int code_ = 0;
     bool expired_ = false;
 };
@@ -79,9 +184,10 @@ class hopping : public resumption {
   public:
     explicit hopping(thrum_sched *to) noexcept : to_(to) {
     }
-    [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> who) noexcept {
+    template <typename Promise>
+    [[gnu::noinline]] bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
         thrum_sched *to = to_ ? to_ : thrum_sched_current();
-        return to ? posted(thrum_task_post(to, prepare(who))) : posted(-ESRCH);
+        return prepare(who) && posted(to ? thrum_task_post(to, task()) : -ESRCH);
     }
     void await_resume() const {
         check(code());
@@ -95,10 +201,11 @@ class pausing : public resumption {
   public:
     explicit pausing(deadline when) noexcept : when_(when) {
     }
-    [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> who) noexcept {
+    template <typename Promise>
+    [[gnu::noinline]] bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
         thrum_sched *here = thrum_sched_current();
-        return here ? posted(thrum_task_post_until(here, prepare(who), when_.when()))
-                    : posted(-ESRCH);
+        return prepare(who) &&
+               posted(here ? thrum_task_post_until(here, task(), when_.when()) : -ESRCH);
     }
 
   protected:
@@ -125,9 +232,9 @@ class io_ready : public resumption {
   public:
     io_ready(thrum_io io, unsigned bit, deadline when) noexcept : io_(io), bit_(bit), when_(when) {
     }
-    [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> who) noexcept {
-        const int err = thrum_io_on_until(io_, bit_, prepare(who), when_.when());
-        return posted(err);
+    template <typename Promise>
+    [[gnu::noinline]] bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+        return prepare(who) && posted(thrum_io_on_until(io_, bit_, task(), when_.when()));
     }
     status await_resume() const noexcept {
         if (code() == -EPERM) {
@@ -180,48 +287,189 @@ template <typename Rep, typename Period>
     return detail::io_ready(io, bit, when);
 }
 
-/* ---- waiting on the fiber ---- */
+/* ---- waiting for primitives ---- */
 
 namespace detail {
 
-/* An await that makes the call in place: it may suspend the fiber, and never the coroutine. */
-template <typename Fn> class in_place {
+/*
+ * A wait of thrum/await.h. `What` begins it (`on`), makes it in place where there is no scheduler
+ * (`here`), and knows what comes of it (`result`).
+ */
+template <typename What> class waiting : public resumption, private What {
   public:
-    explicit in_place(Fn fn) : fn_(std::move(fn)) {
+    template <typename... Args>
+    explicit waiting(deadline when, Args &&...args)
+        : What(std::forward<Args>(args)...), when_(when) {
     }
-    bool await_ready() const noexcept {
-        return true;
+    bool await_ready() {
+        What::begin();
+        return false;
     }
-    void await_suspend(std::coroutine_handle<>) const noexcept {
+    template <typename Promise>
+    [[gnu::noinline]] bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+        if (!this->prepare(who)) {
+            return false;
+        }
+        const int err = What::on(&await_, this->task(), when_.when());
+        if (err == 0) {
+            return true; /* it may be gone */
+        }
+        return this->goes_on(err == -ESRCH ? What::here(when_.when()) : err == 1 ? 0 : err);
     }
     decltype(auto) await_resume() {
-        return fn_();
+        return What::result(this->code());
     }
 
   private:
-    Fn fn_;
+    int over() noexcept override {
+        const int code = thrum_await_end(&await_);
+        return code == -EAGAIN ? -ECANCELED : code; /* only a cancel wakes it */
+    }
+    thrum_await await_;
+    deadline when_;
+};
+
+struct event_wait {
+    explicit event_wait(thrum_event &event) noexcept : of(&event) {
+    }
+    void begin() const noexcept {
+    }
+    int on(thrum_await *await, thrum_task *task, thrum_time when) noexcept {
+        return thrum_event_on_until(of, await, task, when);
+    }
+    int here(thrum_time when) noexcept {
+        return thrum_event_wait_until(of, when);
+    }
+    thrum_event *of;
+};
+
+struct sem_wait {
+    explicit sem_wait(thrum_sem &sem) noexcept : of(&sem) {
+    }
+    void begin() const noexcept {
+    }
+    int on(thrum_await *await, thrum_task *task, thrum_time when) noexcept {
+        return thrum_sem_on_until(of, await, task, when);
+    }
+    int here(thrum_time when) noexcept {
+        return thrum_sem_wait_until(of, when);
+    }
+    thrum_sem *of;
+};
+
+template <typename What> struct that_throws : What {
+    using What::What;
+    void result(int code) const {
+        check(code);
+    }
+};
+
+template <typename What> struct that_tells : What {
+    using What::What;
+    status result(int code) const noexcept {
+        return status(code);
+    }
+};
+
+template <typename T> struct receiving {
+    explicit receiving(chan<T> &from) noexcept : of(from.native_handle()) {
+    }
+    void begin() const noexcept {
+    }
+    int on(thrum_await *await, thrum_task *task, thrum_time when) noexcept {
+        return thrum_chan_recv_on_until(of, inside.bytes(), await, task, when);
+    }
+    int here(thrum_time when) noexcept {
+        return thrum_chan_recv_until(of, inside.bytes(), when);
+    }
+    std::optional<T> result(int code) {
+        std::optional<T> out;
+        if (code == 0) {
+            inside.take(out);
+        } else if (code != -EPIPE) {
+            check(code);
+        }
+        return out;
+    }
+    thrum_chan *of;
+    slot<T> inside;
+};
+
+template <typename T> struct sending {
+    sending(chan<T> &to, T &&what) : of(to.native_handle()), value(std::move(what)) {
+    }
+    void begin() {
+        inside.put(std::move(value));
+    }
+    int on(thrum_await *await, thrum_task *task, thrum_time when) noexcept {
+        return thrum_chan_send_on_until(of, inside.bytes(), await, task, when);
+    }
+    int here(thrum_time when) noexcept {
+        return thrum_chan_send_until(of, inside.bytes(), when);
+    }
+    void result(int code) {
+        if (code != 0) {
+            inside.take(value);
+        }
+        check(code);
+    }
+    thrum_chan *of;
+    T value;
+    slot<T> inside;
+};
+
+template <typename T> struct joining {
+    explicit joining(task<T> &ends) noexcept : of(&ends) {
+    }
+    void begin() const noexcept {
+    }
+    int on(thrum_await *await, thrum_task *by, thrum_time when) noexcept {
+        return thrum_join_on_until(of->native_handle(), await, by, when);
+    }
+    int here(thrum_time) const noexcept {
+        return 0; /* the join waits */
+    }
+    T result(int code) {
+        check(code);
+        return of->join();
+    }
+    task<T> *of;
 };
 
 } // namespace detail
 
 /*
- * `co_await` of these waits on the fiber that runs the coroutine, which nothing else uses
- * meanwhile. They throw std::system_error (ECANCELED) when that fiber is cancelled. The object must
- * live until the await has returned.
+ * `co_await thrum::wait(event)`, or of a semaphore, goes on when it is signaled, or a unit was
+ * taken. It throws std::system_error (ECANCELED) when the coroutine is cancelled, or a stop cancels
+ * it. The object must live until the await has returned. A plain thread blocks.
  */
-[[nodiscard]] inline auto wait(thrum_event &event) {
-    return detail::in_place([&event] { check(thrum_event_wait(&event)); });
+[[nodiscard]] inline auto wait(thrum_event &event) noexcept {
+    return detail::waiting<detail::that_throws<detail::event_wait>>(deadline::never(), event);
 }
-[[nodiscard]] inline auto wait(thrum_sem &sem) {
-    return detail::in_place([&sem] { check(thrum_sem_wait(&sem)); });
+[[nodiscard]] inline auto wait(thrum_sem &sem) noexcept {
+    return detail::waiting<detail::that_throws<detail::sem_wait>>(deadline::never(), sem);
+}
+/* The same until the deadline; the await returns a status, and throws nothing. */
+[[nodiscard]] inline auto wait_until(thrum_event &event, deadline when) noexcept {
+    return detail::waiting<detail::that_tells<detail::event_wait>>(when, event);
+}
+[[nodiscard]] inline auto wait_until(thrum_sem &sem, deadline when) noexcept {
+    return detail::waiting<detail::that_tells<detail::sem_wait>>(when, sem);
 }
 /* The oldest value, or none when the channel is closed and empty, as chan::recv. */
 template <typename T> [[nodiscard]] auto receive(chan<T> &from) {
-    return detail::in_place([&from] { return from.recv(); });
+    return detail::waiting<detail::receiving<T>>(deadline::never(), from);
 }
-/* Throws what chan::send throws. */
+/* Throws what chan::send throws; then the value is gone. */
 template <typename T> [[nodiscard]] auto send(chan<T> &to, std::type_identity_t<T> value) {
-    return detail::in_place([&to, kept = std::move(value)]() mutable { to.send(std::move(kept)); });
+    return detail::waiting<detail::sending<T>>(deadline::never(), to, std::move(value));
+}
+/*
+ * Waits for the end of a fiber's task, and does what its join does. If the await throws ECANCELED,
+ * the task is still to be joined.
+ */
+template <typename T> [[nodiscard]] auto joined(task<T> &ends) noexcept {
+    return detail::waiting<detail::joining<T>>(deadline::never(), ends);
 }
 
 } // namespace THRUM_CPP_ABI

@@ -8,16 +8,17 @@
  *
  * A coroutine always runs on some fiber: that of a run of the scheduler, or the one that called
  * sync_wait. So it may call everything that fibers call. There are two ways to wait:
- *   - Without a stack: hop, sleep_for, pause_until, ready and the co_await of another co or of a
- *     co_task. The coroutine gives its fiber back, and goes on as a run of its own, perhaps on
- *     another worker. Nothing is allocated for it.
- *   - On the fiber: wait, receive, send, and each call that may suspend (chan::recv, thrum::sleep).
- *     The C library has no way to wait for these without a stack, so a coroutine that really waits
- *     occupies a fiber meanwhile, as a task that calls them does.
+ *   - Without a stack: each co_await, of hop, sleep_for, pause_until, ready, wait, wait_until,
+ *     receive, send, joined, another co, a co_task, when_all and when_any. The coroutine gives its
+ *     fiber back, and goes on as a run of its own, perhaps on another worker. Nothing is allocated
+ *     for it. It stands in line with the fibers that wait for the same.
+ *   - On the fiber: each call that may suspend (chan::recv, thrum::sleep, a lock). The coroutine
+ *     occupies a fiber meanwhile, as a task that calls it does.
  *
  * What belongs to a fiber does not follow a coroutine across a wait of the first kind: a
  * thrum::mutex must not be held there, nor a fork, a scope or a shield be open in the coroutine,
- * and fiber-local values differ afterwards. Cancelling a fiber does not cancel coroutines.
+ * and fiber-local values differ afterwards. Cancelling a fiber does not cancel coroutines;
+ * co_task::cancel does.
  *
  * A frame is one allocation. It is destroyed by its owner: the co, which never started or has
  * ended; while it runs it must not be destroyed.
@@ -73,6 +74,7 @@ template <typename T> class co_result {
     }
     outcome<T> ended;
     std::coroutine_handle<> next;
+    stopping *stop = nullptr; /* of the coroutine at the bottom */
 };
 
 /* return_value or return_void: a promise may have only one. */
@@ -96,8 +98,10 @@ template <typename Promise> class co_run {
     bool await_ready() const noexcept {
         return false;
     }
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) const noexcept {
+    template <typename Caller>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Caller> caller) const noexcept {
         callee_.promise().next = caller;
+        callee_.promise().stop = stopping_of(caller);
         return callee_;
     }
     void await_resume() const noexcept {
@@ -178,14 +182,30 @@ namespace detail {
  */
 class co_waiter : public resumption {
   public:
+    explicit co_waiter(stopping *child) noexcept : child_(child) {
+    }
+    /* A cancel goes on to the child, for whose end it waits all the same. */
+    void interrupt() noexcept final {
+        child_->cancel();
+    }
     void go_on(thrum_sched *sched) noexcept {
+        leave();
         std::coroutine_handle<> who = waits_;
-        if (!sched || thrum_task_post_hint(sched, prepare(who), THRUM_HINT_NEXT) != 0) {
+        set_task(who);
+        forget();
+        if (!sched || thrum_task_post_hint(sched, task(), THRUM_HINT_NEXT) != 0) {
             who.resume();
         }
     }
 
   protected:
+    template <typename Promise> void begin(std::coroutine_handle<Promise> who) noexcept {
+        waits_ = who;
+        if (!enter(stopping_of(who))) {
+            child_->cancel();
+        }
+    }
+    stopping *child_;
     std::coroutine_handle<> waits_;
 };
 
@@ -243,6 +263,7 @@ class root_state {
     thrum_sem *done() noexcept {
         return &done_;
     }
+    stopping *stop = &stopping_; /* for the coroutines above */
 
   private:
     static void begin(thrum_task *, void *arg) {
@@ -269,6 +290,7 @@ class root_state {
     std::coroutine_handle<> frame_;
     thrum_sem done_ = THRUM_SEM_INIT(0);
     std::atomic<void *> xstate_{nullptr};
+    stopping stopping_;
 };
 
 /* Owns a coroutine from the bottom on: both frames. */
@@ -323,8 +345,7 @@ template <typename T> class root {
 /*
  * A coroutine that was spawned, and what it ends with. It moves, and has one owner, who joins it,
  * awaits it in a coroutine, or detaches it. Its destructor waits for the end, shielded from
- * cancels, and drops the result: unlike a task it cannot be cancelled, so hand it a
- * std::stop_token where it may have to end early.
+ * cancels, and drops the result. Unlike that of a task it does not cancel.
  */
 template <typename T = void> class [[nodiscard]] co_task {
   public:
@@ -353,6 +374,16 @@ template <typename T = void> class [[nodiscard]] co_task {
         check(root_ ? thrum_sem_wait(root_->done()) : -EINVAL);
         return taken();
     }
+    /*
+     * Cancels the coroutine: what it awaits, and each later await, throws std::system_error
+     * (ECANCELED) or returns such a status. An await of a co_task cancels that, and waits for its
+     * end. A wait on the fiber goes on. Only the owner may call it, also more than once.
+     */
+    void cancel() noexcept {
+        if (root_) {
+            root_->stop->cancel();
+        }
+    }
     /* Gives it up: it goes on, and what it returns or throws is dropped. */
     void detach() noexcept {
         if (root_ && root_->detach()) {
@@ -373,17 +404,20 @@ template <typename T = void> class [[nodiscard]] co_task {
 
     class awaiter : public detail::co_waiter {
       public:
-        explicit awaiter(co_task *task) noexcept : of_(task) {
+        explicit awaiter(co_task *task) noexcept
+            : co_waiter(task->root_ ? task->root_->stop : nullptr), of_(task) {
         }
         bool await_ready() const noexcept {
             return !of_->root_ || thrum_sem_try_wait(of_->root_->done()) == 0;
         }
-        [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> who) noexcept {
-            waits_ = who;
+        template <typename Promise>
+        [[gnu::noinline]] bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+            begin(who);
             auto &state = *of_->root_.operator->();
             if (state.await(this)) {
                 return true;
             }
+            leave();
             detail::shielded until_posted; /* it has ended: the post is on its way */
             (void)!thrum_sem_wait(state.done());
             return false;

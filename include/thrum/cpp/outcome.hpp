@@ -57,6 +57,10 @@ template <typename T> class outcome {
         return std::move(*value_);
     }
 
+    bool has_failed() const noexcept {
+        return failure_.is_set();
+    }
+
   private:
     caught failure_;
     std::optional<T> value_;
@@ -72,6 +76,10 @@ template <typename T> class outcome<T &> {
         return *value_;
     }
 
+    bool has_failed() const noexcept {
+        return failure_.is_set();
+    }
+
   private:
     caught failure_;
     T *value_ = nullptr;
@@ -84,6 +92,10 @@ template <> class outcome<void> {
     }
     void take() {
         failure_.raise_any();
+    }
+
+    bool has_failed() const noexcept {
+        return failure_.is_set();
     }
 
   private:
