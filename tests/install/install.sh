@@ -109,6 +109,9 @@ export LD_LIBRARY_PATH="$libdir"
 mkdir "$work/consumer"
 cp "$here/consumer.inc" "$work/consumer/consumer.c"
 cp "$here/consumer.inc" "$work/consumer/consumer.cpp"
+cp "$here/consumer_io.inc" "$work/consumer/consumer_io.c"
+cp "$here/consumer_io.inc" "$work/consumer/consumer_io.cpp"
+cp "$here/consumer_hpp.inc" "$work/consumer/consumer_hpp.cpp"
 cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.c"
 cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.cpp"
 language=
@@ -124,8 +127,13 @@ echo "find_package:"
         for kind in shared static; do
             printf '  %s_%s: ' $standard $kind
             build/${standard}_$kind
+            build/${standard}_${kind}_io
             [ -z "$tls" ] || build/${standard}_${kind}_tls
         done
+    done
+    for program in ${language:+cxx17_shared_hpp cxx17_static_hpp cxx20_shared_hpp cxx20_static_hpp}; do
+        printf '  %s: ' $program
+        build/$program
     done
 )
 if [ -z "$tls" ]; then
@@ -201,8 +209,13 @@ for standard in c99 c11; do
     one ${standard}_shared "$cc" consumer.c -std=$standard $(pkg-config --cflags --libs thrum)
     one ${standard}_static "$cc" consumer.c -std=$standard -static \
         $(pkg-config --static --cflags --libs thrum)
+    one ${standard}_io_shared "$cc" consumer_io.c -std=$standard $(pkg-config --cflags --libs thrum)
 done
 if [ -n "$language" ]; then
     one cxx17_shared $cxx consumer.cpp -std=c++17 $(pkg-config --cflags --libs thrum)
     one cxx17_static $cxx consumer.cpp -std=c++17 -static $(pkg-config --static --cflags --libs thrum)
+    for standard in c++17 c++20; do
+        one hpp_${standard}_shared $cxx consumer_hpp.cpp -std=$standard $(pkg-config --cflags --libs thrum)
+        one hpp_${standard}_static $cxx consumer_hpp.cpp -std=$standard -static $(pkg-config --static --cflags --libs thrum)
+    done
 fi

@@ -16,6 +16,8 @@ export CXX
 mkdir -p "$work/app/subprojects/packagefiles"
 cp -r "$here/consumer.inc" "$work/app/consumer.c"
 cp -r "$here/consumer.inc" "$work/app/consumer.cpp"
+cp -r "$here/consumer_io.inc" "$work/app/consumer_io.c"
+cp -r "$here/consumer_hpp.inc" "$work/app/consumer_hpp.cpp"
 # The sources, as an archive has them.
 mkdir "$work/app/subprojects/thrum"
 (cd "$source" && cp -r LICENSE meson.build include src "$work/app/subprojects/thrum/")
@@ -33,6 +35,9 @@ project('app', 'c', 'cpp', default_options: ['cpp_std=c++17'])
 thrum = dependency('thrum', version: '>=0.1')
 test('c', executable('consumer_c', 'consumer.c', dependencies: thrum))
 test('c++', executable('consumer_cpp', 'consumer.cpp', dependencies: thrum))
+test('io', executable('consumer_io', 'consumer_io.c', dependencies: thrum))
+test('hpp', executable('consumer_hpp', 'consumer_hpp.cpp', dependencies: thrum))
+test('hpp 20', executable('consumer_hpp_20', 'consumer_hpp.cpp', dependencies: thrum, override_options: ['cpp_std=c++20']))
 END
 run() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }; }
 cd "$work/app"
