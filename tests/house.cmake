@@ -56,6 +56,10 @@ if(TARGET thrum_tls_static) # with the blocks that are about it
   set(tls_library $<TARGET_FILE:thrum_tls_static>)
 endif()
 house_test(snippets ${PROJECT_SOURCE_DIR}/tools/check-readme $<TARGET_FILE:thrum_static> ${tls_library})
+if(CMAKE_CXX_COMPILER AND NOT THRUM_SANITIZE)
+  house_test(ports ${CMAKE_CURRENT_SOURCE_DIR}/ports/ports.sh ${CMAKE_C_COMPILER} $<TARGET_FILE:thrum_static>)
+  set_tests_properties(house/ports PROPERTIES SKIP_RETURN_CODE 77)
+endif()
 if(THRUM_SHARED)
   house_test(exports ${PROJECT_SOURCE_DIR}/tools/check-exports $<TARGET_FILE:thrum>)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU") # as it was recorded
