@@ -9,7 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-full demo serve bench bench-full bench-rows bench-servers sim stress servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
+.PHONY: all quick test test-full demo serve bench bench-full bench-rows bench-servers sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -67,6 +67,10 @@ sim: ## run the simulator's worlds (WORLD= SEED= RUNS= MODE= REPLAY=); tests/sim
 stress: ## run all storms at once, cell by cell: STRESS=60, 30m, 8h; tests/storm/README.md
 	@tools/setup ci
 	@tools/stress
+
+soak: ## a long run of a mixed program, watched and drawn: TIME=120, 30m, 2h; tests/soak/README.md
+	@tools/setup
+	@tools/soak
 
 servers: ## attack the example servers, under sanitizers: SERVERS=seconds an attack (5), ONLY="kv resets"; tests/servers/README.md
 	@tools/setup ci
