@@ -9,7 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-full demo serve bench bench-full bench-rows bench-servers sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
+.PHONY: all quick test test-full demo serve bench bench-full bench-rows bench-servers cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -59,6 +59,10 @@ bench-servers: ## measure servers beside their peers, some twelve minutes: bench
 	@tools/build gcc-release thrum-bench-servers
 	@bench/peers/build servers
 	@bench/servers.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(BENCH)
+
+cores: ## the rows of many cores on a simulated machine, some minutes: build/cores/report.txt, .html (CORES="--rows fanout"); bench/cores/README.md
+	@tools/setup
+	@tools/cores $(CORES)
 
 sim: ## run the simulator's worlds (WORLD= SEED= RUNS= MODE= REPLAY=); tests/sim/README.md
 	@tools/setup

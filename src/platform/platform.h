@@ -125,7 +125,7 @@ int th_os_self_on_exit(void (*on_exit)(void *self));
  * x86_64, volatile assembly, since it is needed several times a task.
  */
 #define TH_OS_SELF_BYTES 256
-#if defined(__x86_64__) && defined(__LP64__) && !defined(TH_SIM) && !TH_TSAN
+#if defined(__x86_64__) && defined(__LP64__) && !defined(TH_SIM) && !defined(TH_CORES) && !TH_TSAN
 #define TH_OS_SELF_INLINE 1
 extern __thread char th_os_self_bytes[TH_OS_SELF_BYTES]
     __attribute__((aligned(16), tls_model("initial-exec"), visibility("hidden")));
