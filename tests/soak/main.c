@@ -161,13 +161,13 @@ static int answer(thrum_io io, void *arg) {
     unsigned char text[2048];
     (void)arg;
     for (;;) {
-        if (thrum_serve_idle(io, thrum_after_s(120)) != 0 ||
-            thrum_read_full(io, text, 2, thrum_after_s(60)) != 2)
+        if (thrum_serve_idle(io, soak_much_later()) != 0 ||
+            thrum_read_full(io, text, 2, soak_much_later()) != 2)
             return 0;
         const size_t size = (size_t)text[0] | (size_t)text[1] << 8;
         REQUIRE(size + 2 <= sizeof(text));
-        if (thrum_read_full(io, text + 2, size, thrum_after_s(60)) != (int64_t)size ||
-            thrum_write_until(io, text, size + 2, thrum_after_s(60)) != (int64_t)size + 2)
+        if (thrum_read_full(io, text + 2, size, soak_much_later()) != (int64_t)size ||
+            thrum_write_until(io, text, size + 2, soak_much_later()) != (int64_t)size + 2)
             return 0;
     }
 }

@@ -90,6 +90,11 @@ static inline uint32_t soak_random(uint32_t *seed) {
     return *seed >> 8;
 }
 
+/* A deadline that only what hangs passes: a virtual machine may stand still for a minute. */
+static inline thrum_time soak_much_later(void) {
+    return thrum_after_s(900);
+}
+
 /* Counts one latency. Any thread. */
 void soak_late(late_kind kind, int64_t ns);
 

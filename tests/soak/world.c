@@ -18,7 +18,7 @@ enum { REQUESTS = 8, REQUEST_MAX = 1500 };
 void round_requests(lane *l) {
     unsigned char ask[REQUEST_MAX + 2], told[REQUEST_MAX + 2];
     thrum_io io;
-    REQUIRE_EQ(thrum_dial(&io, soak_address, thrum_after_s(60)), 0);
+    REQUIRE_EQ(thrum_dial(&io, soak_address, soak_much_later()), 0);
     for (uint32_t n = 1 + soak_random(&l->seed) % REQUESTS; n > 0; n--) {
         const size_t size = 1 + soak_random(&l->seed) % REQUEST_MAX;
         ask[0] = (unsigned char)size;
@@ -26,8 +26,8 @@ void round_requests(lane *l) {
         for (size_t i = 0; i < size; i++)
             ask[i + 2] = (unsigned char)(i * 31 + n + (size_t)l->number);
         const thrum_time began = thrum_now();
-        REQUIRE_EQ(thrum_write_until(io, ask, size + 2, thrum_after_s(60)), size + 2);
-        REQUIRE_EQ(thrum_read_full(io, told, size + 2, thrum_after_s(60)), size + 2);
+        REQUIRE_EQ(thrum_write_until(io, ask, size + 2, soak_much_later()), size + 2);
+        REQUIRE_EQ(thrum_read_full(io, told, size + 2, soak_much_later()), size + 2);
         soak_late(LATE_REQUEST, thrum_now() - began);
         REQUIRE_EQ(memcmp(ask, told, size + 2), 0);
     }
@@ -67,7 +67,7 @@ void round_files(lane *l) {
     snprintf(path, sizeof(path), "%s/soak-%d-%d", soak_want.folder, (int)getpid(), l->number);
     for (uint32_t i = 0; i < FILE_BYTES; i++)
         bytes[i] = (unsigned char)(i * 7 + mark);
-    const thrum_time began = thrum_now(), due = thrum_after_s(60);
+    const thrum_time began = thrum_now(), due = soak_much_later();
     REQUIRE_EQ(thrum_file_open(&io, path,
                                THRUM_FILE_READ | THRUM_FILE_WRITE | THRUM_FILE_CREATE |
                                    THRUM_FILE_TRUNCATE,
@@ -115,7 +115,7 @@ void round_programs(lane *l) {
     const char text[] = "the same comes out again\n";
     thrum_process_output output;
     (void)l;
-    REQUIRE_EQ(thrum_process_run(argv, NULL, text, strlen(text), &output, thrum_after_s(60)), 0);
+    REQUIRE_EQ(thrum_process_run(argv, NULL, text, strlen(text), &output, soak_much_later()), 0);
     REQUIRE_EQ(output.status.code, 0);
     REQUIRE_EQ(output.out_size, strlen(text));
     REQUIRE_EQ(memcmp(output.out, text, strlen(text)), 0);
