@@ -64,6 +64,7 @@ NAMES = {
     "TH_ON_DIAL": "connection",
     "TH_ON_NAME": "name of a host",
     "TH_ON_FILE": "file",
+    "TH_ON_OUTSIDE": "something outside",
     "TH_ON_SIGNAL": "signal",
     "TH_ON_AMONG": "one of several, descriptors among them",
 }
@@ -73,7 +74,12 @@ DESCRIPTORS = {
     "TH_ON_READINESS": "waits for",
     "TH_ON_CLOSE": "closes",
 }
-STRINGS = {"TH_ON_DIAL": "dials ", "TH_ON_NAME": "resolves ", "TH_ON_FILE": ""}
+STRINGS = {
+    "TH_ON_DIAL": "dials ",
+    "TH_ON_NAME": "resolves ",
+    "TH_ON_FILE": "",
+    "TH_ON_OUTSIDE": "waits for ",
+}
 # The type of the object of a wait, where the object has a list of its waiters.
 TYPES = {
     "TH_ON_MUTEX": "thrum_mutex",

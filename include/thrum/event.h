@@ -62,6 +62,17 @@ THRUM_API THRUM_NODISCARD int thrum_event_wait(thrum_event *event);
  */
 THRUM_API THRUM_NODISCARD int thrum_event_wait_until(thrum_event *event, thrum_time deadline);
 
+/*
+ * Does the same as thrum_event_wait_until for an event that something outside of the scheduler
+ * brings about, like the `ask` of a poll source (thrum/poll.h). Reports and dumps say so: the
+ * caller "waits for" what the text says, of which they show 127 bytes; and for the report of a
+ * deadlock the wait may always end by itself. The text is the caller's, unchanged until the call
+ * has returned; NULL is an empty one. Any thread may call it. It may suspend. It returns 0, or with
+ * the event as it was -ETIMEDOUT past the deadline, -ECANCELED when the caller is cancelled.
+ */
+THRUM_API THRUM_NODISCARD int thrum_event_wait_outside(thrum_event *event, const char *what,
+                                                       thrum_time deadline);
+
 /* The most events that one call can wait for. */
 #define THRUM_EVENT_WAIT_ANY_MAX 64
 

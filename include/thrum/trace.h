@@ -58,8 +58,9 @@ THRUM_API int thrum_trace_stop(thrum_sched *sched);
  *     within a task's slice: "read" and "write" (`fd`, `bytes`), when a call has moved bytes.
  *   - Asynchronous slices "blocking call", from the call until the task goes on.
  *   - Asynchronous slices of category "outside": waits for descriptors ("reads fd 12", "writes fd
- *     12", "waits for fd 12"), connections, names, files ("waits for a file"), signals, and selects
- *     with descriptors, until the task goes on.
+ *     12", "waits for fd 12"), connections, names, files ("waits for a file"), signals, selects
+ *     with descriptors, and what else is outside ("waits for something outside"), until the task
+ *     goes on.
  *   - In `otherData`: `dropped`, the number of events of this trace that newer ones took the place
  *     of; the number of untraced threads; the start on the clock of thrum_now.
  *

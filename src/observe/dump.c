@@ -52,9 +52,10 @@ static void add_world(th_text *text, const th_seen *seen) {
     } else if (seen->on == TH_ON_SIGNAL) {
         add_signals(text, seen->signals);
     } else if (seen->on != TH_ON_AMONG) {
-        th_text_add(text, seen->on == TH_ON_NAME   ? ", \"host\": "
-                          : seen->on == TH_ON_FILE ? ", \"call\": "
-                                                   : ", \"address\": ");
+        th_text_add(text, seen->on == TH_ON_NAME      ? ", \"host\": "
+                          : seen->on == TH_ON_FILE    ? ", \"call\": "
+                          : seen->on == TH_ON_OUTSIDE ? ", \"what\": "
+                                                      : ", \"address\": ");
         th_text_add_quoted(text, seen->joined);
     }
 }

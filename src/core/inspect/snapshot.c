@@ -44,7 +44,8 @@ static TH_NO_TSAN void see_world(th_seen *seen, const th_waiter *waiter) {
     if (th_on_is_descriptor(seen->on)) {
         seen->turn = waiter->turn;
         seen->note = waiter->note;
-    } else if (seen->on == TH_ON_DIAL || seen->on == TH_ON_NAME || seen->on == TH_ON_FILE) {
+    } else if (seen->on == TH_ON_DIAL || seen->on == TH_ON_NAME || seen->on == TH_ON_FILE ||
+               seen->on == TH_ON_OUTSIDE) {
         copy_name(seen->joined, sizeof seen->joined, waiter->object);
     } else if (seen->on == TH_ON_SIGNAL) {
         const int *wanted = waiter->object;

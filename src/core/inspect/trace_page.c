@@ -166,6 +166,7 @@ static void put_wait(page *p, const char *ph, const th_traced_mark *mark, int64_
         [TH_ON_DIAL] = "dials",
         [TH_ON_NAME] = "resolves a name",
         [TH_ON_FILE] = "waits for a file",
+        [TH_ON_OUTSIDE] = "waits for something outside",
         [TH_ON_SIGNAL] = "waits for signals",
         [TH_ON_AMONG] = "selects",
     };

@@ -154,6 +154,7 @@ const char *th_on_name(th_on on) {
         [TH_ON_DIAL] = "connection",
         [TH_ON_NAME] = "name of a host",
         [TH_ON_FILE] = "file",
+        [TH_ON_OUTSIDE] = "something outside",
         [TH_ON_SIGNAL] = "signal",
         [TH_ON_AMONG] = "one of several, descriptors among them",
     };
@@ -271,8 +272,8 @@ void th_words_world(th_text *text, const th_seen *seen) {
     } else if (seen->on == TH_ON_DIAL || seen->on == TH_ON_NAME) {
         th_text_add(text, seen->on == TH_ON_DIAL ? " dials " : " resolves ");
         th_text_add_plain(text, seen->joined);
-    } else if (seen->on == TH_ON_FILE) {
-        th_text_add(text, " ");
+    } else if (seen->on == TH_ON_FILE || seen->on == TH_ON_OUTSIDE) {
+        th_text_add(text, seen->on == TH_ON_FILE ? " " : " waits for ");
         th_text_add_plain(text, seen->joined);
     } else if (seen->on == TH_ON_SIGNAL) {
         add_signals(text, seen->signals);

@@ -60,6 +60,7 @@ typedef enum {
     TH_ON_DIAL,      /* the object is a string, the caller's address */
     TH_ON_NAME,      /* the object is a string, the name of a host */
     TH_ON_FILE,      /* the object is a string: what the operation does */
+    TH_ON_OUTSIDE,   /* the object is a string: what the caller says, "waits for ..." */
     TH_ON_SIGNAL,    /* the object is an array of numbers, `note` how many */
     TH_ON_AMONG,     /* one of several things, descriptors among them; it has no object */
     TH_ON_KINDS
