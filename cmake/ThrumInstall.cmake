@@ -9,7 +9,7 @@ endif()
 
 install(TARGETS ${installed} EXPORT thrum-targets)
 install(FILES include/thrum.h TYPE INCLUDE)
-install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "tls.h" EXCLUDE PATTERN "*.h"
+install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "tls.h" EXCLUDE PATTERN "mpi.h" EXCLUDE PATTERN "*.h"
   PATTERN "*.hpp")
 install(EXPORT thrum-targets NAMESPACE thrum:: DESTINATION ${package_dir})
 
@@ -38,6 +38,19 @@ if(TARGET thrum_tls_static)
   install(EXPORT thrum-tls-targets NAMESPACE thrum:: DESTINATION ${package_dir})
   configure_file(cmake/thrum-tls.pc.in ${PROJECT_BINARY_DIR}/thrum-tls.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/thrum-tls.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
+
+# The component mpi: find_package(thrum COMPONENTS mpi), thrum-mpi.pc.
+if(TARGET thrum_mpi_static)
+  set(installed_mpi thrum_mpi_static)
+  if(THRUM_SHARED)
+    list(APPEND installed_mpi thrum_mpi)
+  endif()
+  install(TARGETS ${installed_mpi} EXPORT thrum-mpi-targets)
+  install(FILES include/thrum/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/thrum)
+  install(EXPORT thrum-mpi-targets NAMESPACE thrum:: DESTINATION ${package_dir})
+  configure_file(cmake/thrum-mpi.pc.in ${PROJECT_BINARY_DIR}/thrum-mpi.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/thrum-mpi.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
 # Scripts of Python's: lines for a report, a view of a running program, and the page of a trace with what it puts together.

@@ -61,7 +61,7 @@ export PKG_CONFIG_PATH="$libdir/pkgconfig" LD_LIBRARY_PATH="$libdir"
 listed() { grep -o 'src/[a-z_0-9/]*\.[cS]$' | sort -u; }
 if [ -n "${2:-}" ]; then
     [ -f "$2" ]
-    sed -n 's/.*"file": "\(.*\)",*$/\1/p' "$2" | grep "^$source/src/" | grep -v -e '/tls/' -e '/sim/' | listed >"$work/cmake.txt"
+    sed -n 's/.*"file": "\(.*\)",*$/\1/p' "$2" | grep "^$source/src/" | grep -v -e '/tls/' -e '/mpi/' -e '/sim/' | listed >"$work/cmake.txt"
     sed -n 's/.*"file": "\(.*\)",*$/\1/p' static/compile_commands.json | listed >"$work/meson.txt"
     diff "$work/cmake.txt" "$work/meson.txt"
 fi

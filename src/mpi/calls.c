@@ -1,0 +1,123 @@
+/*
+ * calls.c: how MPI is called, at each level.
+ *
+ * At FUNNELED a task that is pinned to MPI's thread makes the calls of others. It waits for them by
+ * an event of the world outside, since it is no task of the program's: reports of deadlocks are not
+ * to be about it. A cancel by a stop does not end it, for others still have to clean up.
+ */
+#include "mpi/engine.h"
+
+/* At other levels than FUNNELED, and on MPI's thread, a look costs little more than a yield. */
+#define LOOKS 32
+
+th_mpi_engine th_mpi = {.gate = THRUM_MUTEX_INIT,
+                        .sweeping = THRUM_MUTEX_INIT,
+                        .calling = THRUM_MUTEX_INIT,
+                        .queueing = THRUM_MUTEX_INIT};
+
+static bool is_here(void) {
+    int is_main = 0;
+    return MPI_Is_thread_main(&is_main) == MPI_SUCCESS && is_main;
+}
+
+int th_mpi_ready(void) {
+    return !th_mpi.is_on ? -ESRCH : th_mpi.is_finalized ? -ESHUTDOWN : 0;
+}
+
+unsigned th_mpi_looks(void) {
+    return th_mpi.level > MPI_THREAD_FUNNELED || is_here() ? LOOKS : 1;
+}
+
+/* ---- FUNNELED ---- */
+
+static int hand_over(int (*fn)(void *arg), void *arg) {
+    th_mpi_called call = {.fn = fn, .arg = arg, .over = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false)};
+    thrum_mutex_lock(&th_mpi.queueing);
+    *th_mpi.calls_last = &call;
+    th_mpi.calls_last = &call.next;
+    th_mpi.calls_made++;
+    thrum_mutex_unlock(&th_mpi.queueing);
+    thrum_event_signal(&th_mpi.called);
+    thrum_shield_begin(); /* the call is on this stack */
+    while (thrum_event_wait_outside(&call.over, "MPI's thread", THRUM_FOREVER) != 0) {
+    }
+    thrum_shield_end();
+    return call.code;
+}
+
+/* Makes the calls that are there. False: there are none, and the end has come. */
+static bool make_calls(void) {
+    thrum_mutex_lock(&th_mpi.queueing);
+    th_mpi_called *first = th_mpi.calls;
+    const bool goes_on = first || !th_mpi.ends;
+    th_mpi.calls = NULL;
+    th_mpi.calls_last = &th_mpi.calls;
+    thrum_mutex_unlock(&th_mpi.queueing);
+    while (first) {
+        th_mpi_called *call = first;
+        first = call->next; /* the caller takes it back */
+        call->code = call->fn(call->arg);
+        thrum_event_signal(&call->over);
+    }
+    return goes_on;
+}
+
+static int serve(void *arg) {
+    bool is_shielded = false;
+    (void)arg;
+    while (make_calls()) {
+        const int code =
+            thrum_event_wait_outside(&th_mpi.called, "calls to make of MPI", THRUM_FOREVER);
+        if (code && !is_shielded) {
+            thrum_shield_begin();
+            is_shielded = true;
+        }
+    }
+    thrum_event_signal(&th_mpi.ended);
+    return 0;
+}
+
+int th_mpi_calls_begin(void) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    th_mpi.calls = NULL;
+    th_mpi.calls_last = &th_mpi.calls;
+    th_mpi.calls_made = 0;
+    th_mpi.ends = false;
+    thrum_event_init(&th_mpi.called, THRUM_EVENT_AUTO, false);
+    thrum_event_init(&th_mpi.ended, THRUM_EVENT_AUTO, false);
+    attr.name = "MPI's thread";
+    attr.flags = THRUM_PINNED;
+    return thrum_go_with(&attr, serve, NULL);
+}
+
+void th_mpi_calls_end(void) {
+    thrum_mutex_lock(&th_mpi.queueing);
+    th_mpi.ends = true;
+    thrum_mutex_unlock(&th_mpi.queueing);
+    thrum_event_signal(&th_mpi.called);
+    thrum_shield_begin();
+    while (thrum_event_wait(&th_mpi.ended) != 0) {
+    }
+    thrum_shield_end();
+}
+
+/* ---- all levels ---- */
+
+int th_mpi_do(int (*fn)(void *arg), void *arg) {
+    int code;
+    if (th_mpi.level == MPI_THREAD_MULTIPLE || (th_mpi.level == MPI_THREAD_FUNNELED && is_here())) {
+        return fn(arg);
+    }
+    if (th_mpi.level == MPI_THREAD_FUNNELED) {
+        return hand_over(fn, arg);
+    }
+    thrum_mutex_lock(&th_mpi.calling);
+    code = fn(arg);
+    thrum_mutex_unlock(&th_mpi.calling);
+    return code;
+}
+
+int thrum_mpi_call(int (*fn)(void *arg), void *arg) {
+    const int code = fn ? th_mpi_ready() : -EINVAL;
+    return code ? code : th_mpi_do(fn, arg);
+}

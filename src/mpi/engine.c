@@ -1,0 +1,191 @@
+/*
+ * engine.c: the beginning and the end; the figures; how many workers beside how many ranks.
+ */
+#include "mpi/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- MPI_Finalize ---- */
+
+/* MPI calls it at the beginning of MPI_Finalize, by which it ends what hangs on MPI_COMM_SELF. */
+static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra) {
+    char what[TH_MPI_WHAT];
+    (void)comm;
+    (void)keyval;
+    (void)value;
+    (void)extra;
+    if (!th_mpi.is_on || th_mpi.is_stopping) {
+        return MPI_SUCCESS;
+    }
+    const uint64_t waiting = th_mpi_waiting(what);
+    if (waiting) {
+        fprintf(stderr, "thrum: MPI_Finalize while %" PRIu64 " %s for MPI; one waits for %s\n",
+                waiting, waiting == 1 ? "task waits" : "tasks wait", what);
+        abort();
+    }
+    th_mpi.is_finalized = true;
+    return MPI_SUCCESS;
+}
+
+static int watch_finalize(void *arg) {
+    (void)arg;
+    int code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &th_mpi.keyval, NULL);
+    if (!code && (code = MPI_Comm_set_attr(MPI_COMM_SELF, th_mpi.keyval, &th_mpi)) != 0) {
+        (void)MPI_Comm_free_keyval(&th_mpi.keyval);
+    }
+    return code ? -ENOMEM : 0;
+}
+
+static int unwatch_finalize(void *arg) {
+    (void)arg;
+    int keyval = th_mpi.keyval;
+    (void)MPI_Comm_delete_attr(MPI_COMM_SELF, keyval);
+    return MPI_Comm_free_keyval(&keyval);
+}
+
+/* ---- the beginning and the end ---- */
+
+/* The level that MPI has granted, or -EPERM. */
+static int level_of_mpi(const thrum_sched *sched) {
+    int flag = 0, level = MPI_THREAD_SINGLE;
+    if (MPI_Initialized(&flag) != MPI_SUCCESS || !flag || MPI_Finalized(&flag) != MPI_SUCCESS ||
+        flag || MPI_Query_thread(&level) != MPI_SUCCESS || level < MPI_THREAD_FUNNELED) {
+        return -EPERM;
+    }
+    if (level == MPI_THREAD_FUNNELED &&
+        (MPI_Is_thread_main(&flag) != MPI_SUCCESS || !flag || thrum_sched_current() != sched)) {
+        return -EPERM;
+    }
+    return level;
+}
+
+static void forget(void) {
+    th_mpi_table_free(th_mpi.table);
+    th_mpi_table_free(th_mpi.larger);
+    th_mpi.table = th_mpi.larger = NULL;
+    th_mpi.capacity = 0;
+    th_mpi.is_on = th_mpi.is_finalized = th_mpi.is_stopping = false;
+}
+
+int thrum_mpi_start(thrum_sched *sched) {
+    sched = sched ? sched : thrum_sched_current();
+    if (!sched) {
+        return -EINVAL;
+    }
+    if (th_mpi.is_on) {
+        return -EALREADY;
+    }
+    const int level = level_of_mpi(sched);
+    if (level < 0) {
+        return level;
+    }
+    th_mpi.level = level;
+    th_mpi.incoming_last = &th_mpi.incoming;
+    th_mpi.metrics = (thrum_mpi_metrics)THRUM_MPI_METRICS_INIT;
+    int code = thrum_source_open(&th_mpi.source, sched, th_mpi_sweep, NULL);
+    if (code) {
+        return code;
+    }
+    code = watch_finalize(NULL);
+    if (!code && level == MPI_THREAD_FUNNELED && (code = th_mpi_calls_begin()) != 0) {
+        th_mpi.is_stopping = true;
+        (void)unwatch_finalize(NULL);
+    }
+    if (code) {
+        (void)thrum_source_close(th_mpi.source);
+        forget();
+        return code;
+    }
+    th_mpi.is_on = true;
+    return 0;
+}
+
+int thrum_mpi_stop(void) {
+    if (!th_mpi.is_on) {
+        return -ESRCH;
+    }
+    const int code = thrum_source_close(th_mpi.source);
+    if (code) {
+        return code;
+    }
+    th_mpi.is_stopping = true;
+    if (!th_mpi.is_finalized) {
+        (void)th_mpi_do(unwatch_finalize, NULL);
+    }
+    if (th_mpi.level == MPI_THREAD_FUNNELED) {
+        th_mpi_calls_end();
+    }
+    forget();
+    return 0;
+}
+
+/* ---- figures ---- */
+
+int thrum_mpi_metrics_read(thrum_mpi_metrics *out) {
+    if (!out || out->size != sizeof *out) {
+        return -EINVAL;
+    }
+    if (!th_mpi.is_on) {
+        return -ESRCH;
+    }
+    thrum_mutex_lock(&th_mpi.gate);
+    *out = th_mpi.metrics;
+    thrum_mutex_unlock(&th_mpi.gate);
+    thrum_mutex_lock(&th_mpi.queueing);
+    out->calls = th_mpi.calls_made;
+    thrum_mutex_unlock(&th_mpi.queueing);
+    return 0;
+}
+
+/* ---- workers beside ranks ---- */
+
+/* The processors that this process may use: how many, and which, as a hash. 0: not known. */
+static unsigned processors(uint64_t *which) {
+    static const char key[] = "Cpus_allowed:";
+    char line[4096];
+    unsigned count = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    *which = 14695981039346656037u;
+    while (status && fgets(line, sizeof line, status)) {
+        if (strncmp(line, key, sizeof key - 1) == 0) {
+            for (const char *at = line + sizeof key - 1; *at; at++) {
+                const char digit[2] = {*at, '\0'};
+                *which = (*which ^ (unsigned char)*at) * 1099511628211u;
+                count += (unsigned)__builtin_popcount((unsigned)strtoul(digit, NULL, 16));
+            }
+        }
+    }
+    if (status) {
+        (void)fclose(status);
+    }
+    return count;
+}
+
+/* The ranks of this machine tell in turn what they may use. */
+static unsigned sharers(MPI_Comm machine, uint64_t mine) {
+    int size = 1, rank = 0;
+    unsigned same = 0;
+    (void)MPI_Comm_size(machine, &size);
+    (void)MPI_Comm_rank(machine, &rank);
+    for (int i = 0; i < size; i++) {
+        uint64_t theirs = mine;
+        same += MPI_Bcast(&theirs, 1, MPI_UINT64_T, i, machine) == MPI_SUCCESS && theirs == mine;
+    }
+    return same;
+}
+
+unsigned thrum_mpi_workers(void) {
+    uint64_t which;
+    const unsigned count = processors(&which);
+    unsigned same = 1;
+    MPI_Comm machine;
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) ==
+        MPI_SUCCESS) {
+        same = sharers(machine, which);
+        (void)MPI_Comm_free(&machine);
+    }
+    return count <= same || same == 0 ? 1 : count / same;
+}

@@ -1,0 +1,149 @@
+/*
+ * engine.h: what asks MPI for all that wait. src/mpi/README.md has the whole.
+ *
+ * Words:
+ *   record   one wait: what is looked for, and who is woken. It lies on the waiter's stack
+ *   row      a request of a record in the table, which MPI_Testsome is asked about
+ *   looked   a record that has no rows: its own `look` is called at each sweep
+ *   sweep    one time at which MPI is asked
+ *
+ * A record is new, then incoming or at once in the table or the list of looked ones, then over.
+ * `gate` protects what waiters and sweeps share, for moments; `sweeping` is held through a sweep,
+ * so whoever has it finds each record either over and signaled, or not begun to be. The order is
+ * sweeping, gate; MPI's own (calls.c) comes behind sweeping, and before none.
+ */
+#ifndef TH_MPI_ENGINE_H
+#define TH_MPI_ENGINE_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <thrum.h>
+#include <thrum/mpi.h>
+#include <thrum/poll.h>
+
+#define TH_MPI_WHAT 96 /* bytes of what a wait is for, as dumps tell it */
+
+typedef struct th_mpi_record th_mpi_record;
+
+struct th_mpi_record {
+    /* What is waited for; constant, but for what MPI writes. */
+    int (*look)(void *record); /* calls MPI; whether it is over, with `code` set */
+    void (*name)(th_mpi_record *record);
+    int n; /* requests */
+    MPI_Request *requests;
+    MPI_Status *statuses; /* MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE */
+    int *index;           /* of any; of some: their number */
+    int *indices;
+    MPI_Message *message;
+    bool has_rows; /* it waits for each of its requests, which MPI_Testsome is asked about */
+    bool is_alone; /* wait, not waitall: the request's own code is told */
+
+    /* Of the look. */
+    bool is_begun; /* the operation that it begins */
+    int code;
+
+    /* Of the engine. */
+    th_mpi_record *next; /* incoming: gate; looked: sweeping; those that are over: the sweep's */
+    int left;            /* rows that are not over; sweeping */
+    bool is_over;        /* gate, set by a sweep */
+    bool is_taken;       /* sweeping: it is not incoming any more */
+    thrum_event over;    /* auto */
+    char what[TH_MPI_WHAT];
+};
+
+/* A request in the table. */
+typedef struct th_mpi_row {
+    th_mpi_record *owner;
+    int place; /* among its requests */
+} th_mpi_row;
+
+/* The rows, in parallel arrays as MPI takes them. */
+typedef struct th_mpi_table {
+    int capacity;
+    int n;
+    MPI_Request *requests;
+    MPI_Status *statuses; /* these two: what MPI_Testsome says */
+    int *indices;
+    th_mpi_row *rows;
+} th_mpi_table;
+
+/* A call for MPI's thread (calls.c). */
+typedef struct th_mpi_called {
+    int (*fn)(void *arg);
+    void *arg;
+    int code;
+    thrum_event over;
+    struct th_mpi_called *next;
+} th_mpi_called;
+
+typedef struct th_mpi_engine {
+    bool is_on; /* written while nobody else calls */
+    bool is_finalized;
+    bool is_stopping;
+    int level; /* constant: MPI_THREAD_... */
+    int keyval;
+    thrum_source *source;
+
+    thrum_mutex gate;
+    th_mpi_record *incoming; /* gate: what the next sweep takes */
+    th_mpi_record **incoming_last;
+    th_mpi_table *larger;      /* gate: the table that the next sweep goes on with, or NULL */
+    size_t reserved;           /* gate: rows of all records that are under way */
+    size_t capacity;           /* gate: of the largest table */
+    thrum_mpi_metrics metrics; /* gate */
+
+    thrum_mutex sweeping;
+    th_mpi_table *table;   /* sweeping */
+    th_mpi_record *looked; /* sweeping */
+    th_mpi_record *fresh;  /* of the sweep: those whose requests are not in the table yet */
+    bool has_failed;       /* of the sweep: records with rows in the table are over */
+    th_mpi_record *over;   /* of the sweep: those that it has found to be over */
+
+    /* calls.c */
+    thrum_mutex calling; /* held in each call, at SERIALIZED */
+    thrum_mutex queueing;
+    th_mpi_called *calls; /* queueing; and the next three */
+    th_mpi_called **calls_last;
+    uint64_t calls_made;
+    bool ends;
+    thrum_event called; /* auto */
+    thrum_event ended;  /* auto */
+} th_mpi_engine;
+
+extern th_mpi_engine th_mpi;
+
+/* 0, or why nothing can be called: -ESRCH, -ESHUTDOWN. */
+int th_mpi_ready(void);
+
+/* Calls fn(arg) in the way of the level. It is not cancelled. */
+int th_mpi_do(int (*fn)(void *arg), void *arg);
+
+/* At FUNNELED: has calls made on the caller's thread, until the end of that. */
+int th_mpi_calls_begin(void);
+void th_mpi_calls_end(void);
+
+/* How often a wait looks before it is queued. */
+unsigned th_mpi_looks(void);
+
+/* Waits for what the record says: its code, or -ETIMEDOUT, ..., -ENOMEM with it given up. */
+int th_mpi_await(th_mpi_record *record, thrum_time deadline);
+
+/* The same for what has to come to its end: not cancelled, and whatever is lacking. */
+int th_mpi_await_end(th_mpi_record *record);
+
+/* One sweep: the source's function. */
+void th_mpi_sweep(void *arg);
+
+/* Puts a record among those that sweeps look for: 0, -ENOMEM, or the source's code. */
+int th_mpi_enter(th_mpi_record *record);
+
+/* Takes it out again. False: it is over. */
+bool th_mpi_leave(th_mpi_record *record);
+
+/* What the first one waits for, and how many there are: for the line of an MPI_Finalize. */
+uint64_t th_mpi_waiting(char what[TH_MPI_WHAT]);
+
+void th_mpi_table_free(th_mpi_table *table);
+
+#endif

@@ -1,0 +1,110 @@
+/*
+ * ranks.h: what tests of libthrum-mpi have in common. They run under mpirun, with one or several
+ * ranks, each of which calls the same tests in the same order (tests/mpi/run.sh).
+ *
+ *   ranks    a scheduler, and MPI at the level that CHECK_MPI_LEVEL names (multiple, serialized,
+ *            funneled), with the main thread bound at the last
+ */
+#ifndef RANKS_H
+#define RANKS_H
+
+#include "support/support.h"
+
+#include <thrum/dump.h>
+#include <thrum/mpi.h>
+
+/* MPICH's collectives need more than the 128 KiB that a task has by default. */
+#define RANKS_STACK (256 * 1024 * SLOWNESS)
+
+typedef struct ranks {
+    rig r;
+    int rank, size;
+    int level;
+} ranks;
+
+static void ranks_finalize(void) {
+    MPI_Finalize();
+}
+
+static int ranks_level(void) {
+    const char *name = getenv("CHECK_MPI_LEVEL");
+    name = name ? name : "multiple";
+    return strcmp(name, "funneled") == 0     ? MPI_THREAD_FUNNELED
+           : strcmp(name, "serialized") == 0 ? MPI_THREAD_SERIALIZED
+                                             : MPI_THREAD_MULTIPLE;
+}
+
+/* MPI can be initialized once in a process; what is asked for is what is kept to. */
+static void ranks_init(ranks *w) {
+    int flag = 0, level = 0;
+    CHECK_EQ(MPI_Initialized(&flag), MPI_SUCCESS);
+    if (!flag) {
+        CHECK_EQ(MPI_Init_thread(NULL, NULL, ranks_level(), &level), MPI_SUCCESS);
+        atexit(ranks_finalize);
+    }
+    CHECK_EQ(MPI_Query_thread(&w->level), MPI_SUCCESS);
+    CHECK_EQ(MPI_Comm_rank(MPI_COMM_WORLD, &w->rank), MPI_SUCCESS);
+    CHECK_EQ(MPI_Comm_size(MPI_COMM_WORLD, &w->size), MPI_SUCCESS);
+}
+
+static void ranks_start(ranks *w) {
+    rig_start(&w->r);
+    if (w->level == MPI_THREAD_FUNNELED)
+        CHECK_EQ(thrum_sched_bind(w->r.sched), 0);
+    CHECK_EQ(thrum_mpi_start(w->r.sched), 0);
+}
+
+CHECK_UNUSED static void ranks_begin(ranks *w) {
+    ranks_init(w);
+    rig_init(&w->r);
+    w->r.config.stack_size = RANKS_STACK;
+    ranks_start(w);
+}
+
+CHECK_UNUSED static void ranks_end(ranks *w) {
+    CHECK_EQ(thrum_mpi_stop(), 0);
+    rig_stop(&w->r);
+    CHECK_EQ(MPI_Barrier(MPI_COMM_WORLD), MPI_SUCCESS);
+}
+
+/* Calls of MPI's own, in the way of the level. */
+typedef struct plain_call {
+    void *buffer;
+    int count, peer, tag;
+    bool sends;
+    MPI_Request *request;
+} plain_call;
+
+static int plain_begin(void *arg) {
+    plain_call *c = arg;
+    return c->sends ? MPI_Isend(c->buffer, c->count, MPI_INT, c->peer, c->tag, MPI_COMM_WORLD,
+                                c->request)
+                    : MPI_Irecv(c->buffer, c->count, MPI_INT, c->peer, c->tag, MPI_COMM_WORLD,
+                                c->request);
+}
+
+CHECK_UNUSED static void isend(int *from, int to, int tag, MPI_Request *request) {
+    plain_call c = {from, 1, to, tag, true, request};
+    CHECK_EQ(thrum_mpi_call(plain_begin, &c), MPI_SUCCESS);
+}
+
+CHECK_UNUSED static void irecv(int *to, int from, int tag, MPI_Request *request) {
+    plain_call c = {to, 1, from, tag, false, request};
+    CHECK_EQ(thrum_mpi_call(plain_begin, &c), MPI_SUCCESS);
+}
+
+/* Dumps until this is told, by a task or a thread: what waits is about to. */
+CHECK_UNUSED static void dump_until(const thrum_sched *sched, const char *part) {
+    for (bool told = false; !told; thrum_yield()) {
+        char *text = NULL;
+        size_t length = 0;
+        FILE *out = open_memstream(&text, &length);
+        CHECK(out != NULL);
+        CHECK_EQ(thrum_dump(sched, out, THRUM_TEXT), 0);
+        fclose(out);
+        told = strstr(text, part) != NULL;
+        free(text);
+    }
+}
+
+#endif
