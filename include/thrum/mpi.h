@@ -15,7 +15,7 @@
  *
  * A task that waits gives its worker to others. One task of the scheduler, a poll source
  * (thrum/poll.h), asks MPI for all that wait: at each turn while things happen, then with pauses of
- * up to 1 ms, and not at all while nobody waits.
+ * up to 1 ms, of 2 ms when nothing has happened for 100 ms, and not at all while nobody waits.
  *
  * **Levels.** What MPI_Init_thread has granted is kept to. MULTIPLE: each call is made where it is.
  * SERIALIZED: one at a time. FUNNELED: on the thread that MPI was initialized by, to which calls
@@ -82,8 +82,8 @@ THRUM_API int thrum_mpi_stop(void);
  * Calls fn(arg), which calls MPI, in the way of the level: at SERIALIZED while nobody else here
  * calls MPI, at FUNNELED on MPI's thread. What it begins is waited for elsewhere: it must call
  * nothing that waits, neither of thrum nor of MPI. Any thread may call it. It may suspend, and is
- * not cancelled. It returns what fn does, or -EINVAL for NULL, -ESRCH when nothing has been started,
- * -ESHUTDOWN after MPI_Finalize.
+ * not cancelled. It returns what fn does, or -EINVAL for NULL, -ESRCH when nothing has been
+ * started, -ESHUTDOWN after MPI_Finalize.
  */
 THRUM_API int thrum_mpi_call(int (*fn)(void *arg), void *arg);
 
@@ -136,8 +136,8 @@ THRUM_API THRUM_NODISCARD int thrum_mpi_waitsome_until(int n, MPI_Request reques
  * Waits for n requests, as MPI_Waitall does; MPI_STATUSES_IGNORE may stand for the statuses. Any
  * thread may call them. They may suspend. Errors as those of thrum_mpi_wait; of the requests those
  * that are over by then are MPI_REQUEST_NULL (or inactive) and have their status, the others are
- * still the caller's. MPI_ERR_IN_STATUS: one has failed, and the wait has not gone on; the statuses'
- * MPI_ERROR say which, and MPI_ERR_PENDING of those that are under way.
+ * still the caller's. MPI_ERR_IN_STATUS: one has failed, and the wait has not gone on; MPI_ERROR of
+ * the statuses says which, and MPI_ERR_PENDING of those that are under way.
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_waitall(int n, MPI_Request requests[],
                                                 MPI_Status *statuses);
@@ -188,8 +188,8 @@ THRUM_API THRUM_NODISCARD int thrum_mpi_probe_until(int from, int tag, MPI_Comm 
                                                     MPI_Status *status, thrum_time deadline);
 
 /*
- * Does the same and takes the message, as MPI_Mprobe does: it is the caller's alone, for MPI_Imrecv.
- * Any thread may call them. They may suspend. Errors, with no message taken: those of
+ * Does the same and takes the message, as MPI_Mprobe does: it is the caller's alone, for
+ * MPI_Imrecv. Any thread may call them. They may suspend. Errors, with no message taken: those of
  * thrum_mpi_probe, and -EINVAL for NULL.
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_mprobe(int from, int tag, MPI_Comm comm,
@@ -201,9 +201,9 @@ THRUM_API THRUM_NODISCARD int thrum_mpi_mprobe_until(int from, int tag, MPI_Comm
 /* ---- collectives ---- */
 
 /*
- * What MPI_Barrier, MPI_Bcast, ... do, by their nonblocking forms. Those that are not here are begun
- * by MPI_I... in thrum_mpi_call, and waited for. Any thread may call them. They may suspend, and
- * end only when they are over. Errors: -ESRCH when nothing has been started, -ESHUTDOWN after
+ * What MPI_Barrier, MPI_Bcast, ... do, by their nonblocking forms. Those that are not here are
+ * begun by MPI_I... in thrum_mpi_call, and waited for. Any thread may call them. They may suspend,
+ * and end only when they are over. Errors: -ESRCH when nothing has been started, -ESHUTDOWN after
  * MPI_Finalize, with nothing begun; MPI's.
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_barrier(MPI_Comm comm);

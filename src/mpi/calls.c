@@ -13,7 +13,8 @@
 th_mpi_engine th_mpi = {.gate = THRUM_MUTEX_INIT,
                         .sweeping = THRUM_MUTEX_INIT,
                         .calling = THRUM_MUTEX_INIT,
-                        .queueing = THRUM_MUTEX_INIT};
+                        .queueing = THRUM_MUTEX_INIT,
+                        .moving = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false)};
 
 static bool is_here(void) {
     int is_main = 0;

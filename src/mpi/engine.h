@@ -92,6 +92,10 @@ typedef struct th_mpi_engine {
     size_t reserved;           /* gate: rows of all records that are under way */
     size_t capacity;           /* gate: of the largest table */
     thrum_mpi_metrics metrics; /* gate */
+    uint64_t moves;            /* gate: begins and ends so far; and the next two */
+    uint64_t moves_seen;
+    thrum_time moved;   /* when a sweep saw that there were new ones */
+    thrum_event moving; /* auto: there are */
 
     thrum_mutex sweeping;
     th_mpi_table *table;   /* sweeping */

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define FIRST_CAPACITY 64
+#define QUIET_NS THRUM_MS(100) /* after so long without a begin or an end it is asked less often */
+#define PAUSE_NS THRUM_MS(2)
 
 /* ---- the table ---- */
 
@@ -100,6 +102,7 @@ int th_mpi_enter(th_mpi_record *record) {
         thrum_mpi_metrics *metrics = &th_mpi.metrics;
         *th_mpi.incoming_last = record;
         th_mpi.incoming_last = &record->next;
+        th_mpi.moves++;
         metrics->waits++;
         metrics->pending++;
         if (metrics->pending > metrics->pending_max) {
@@ -109,6 +112,8 @@ int th_mpi_enter(th_mpi_record *record) {
     thrum_mutex_unlock(&th_mpi.gate);
     if (code) {
         thrum_source_end(th_mpi.source);
+    } else {
+        thrum_event_signal(&th_mpi.moving);
     }
     return code;
 }
@@ -153,6 +158,7 @@ static void unlink_from(th_mpi_record **link, const th_mpi_record *record) {
 
 /* With the gate. */
 static void count_out(const th_mpi_record *record) {
+    th_mpi.moves++;
     th_mpi.metrics.pending--;
     th_mpi.reserved -= record->has_rows ? (size_t)record->n : 0;
 }
@@ -180,6 +186,7 @@ bool th_mpi_leave(th_mpi_record *record) {
     thrum_mutex_unlock(&th_mpi.gate);
     thrum_mutex_unlock(&th_mpi.sweeping);
     if (!is_over) {
+        thrum_event_signal(&th_mpi.moving);
         thrum_source_end(th_mpi.source);
     }
     return !is_over;
@@ -342,9 +349,9 @@ static unsigned wake_over(void) {
     return ended;
 }
 
-void th_mpi_sweep(void *arg) {
+/* Asks once, and returns how many waits are over; for these the source's ends are to be counted. */
+static unsigned sweep(void) {
     unsigned ended = 0;
-    (void)arg;
     thrum_mutex_lock(&th_mpi.sweeping);
     thrum_mutex_lock(&th_mpi.gate);
     take_incoming();
@@ -355,6 +362,33 @@ void th_mpi_sweep(void *arg) {
         ended = th_mpi.over ? wake_over() : 0;
     }
     thrum_mutex_unlock(&th_mpi.sweeping);
+    return ended;
+}
+
+/* Whether somebody waits, and nothing has begun or ended for a while. */
+static bool is_quiet(thrum_time now) {
+    thrum_mutex_lock(&th_mpi.gate);
+    if (th_mpi.moves != th_mpi.moves_seen) {
+        th_mpi.moves_seen = th_mpi.moves;
+        th_mpi.moved = now;
+    }
+    const bool is_quiet = th_mpi.metrics.pending && now - th_mpi.moved > QUIET_NS;
+    thrum_mutex_unlock(&th_mpi.gate);
+    return is_quiet;
+}
+
+/*
+ * The source would ask a thousand times a second, which takes more than a hundredth of a processor.
+ * So while it is quiet one call goes on, with longer pauses, which whoever begins or gives up ends.
+ */
+void th_mpi_sweep(void *arg) {
+    (void)arg;
+    unsigned ended = sweep();
+    thrum_time now;
+    while (!ended && is_quiet(now = thrum_now()) &&
+           thrum_event_wait_outside(&th_mpi.moving, "MPI", now + PAUSE_NS) == -ETIMEDOUT) {
+        ended = sweep();
+    }
     for (; ended; ended--) {
         thrum_source_end(th_mpi.source);
     }

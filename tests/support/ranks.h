@@ -93,9 +93,12 @@ CHECK_UNUSED static void irecv(int *to, int from, int tag, MPI_Request *request)
     CHECK_EQ(thrum_mpi_call(plain_begin, &c), MPI_SUCCESS);
 }
 
-/* Dumps until this is told, by a task or a thread: what waits is about to. */
+/*
+ * Dumps until this is told, by a task or a thread: what waits is about to. A bound thread makes the
+ * calls of others meanwhile.
+ */
 CHECK_UNUSED static void dump_until(const thrum_sched *sched, const char *part) {
-    for (bool told = false; !told; thrum_yield()) {
+    for (bool told = false; !told;) {
         char *text = NULL;
         size_t length = 0;
         FILE *out = open_memstream(&text, &length);
@@ -104,6 +107,7 @@ CHECK_UNUSED static void dump_until(const thrum_sched *sched, const char *part) 
         fclose(out);
         told = strstr(text, part) != NULL;
         free(text);
+        CHECK_EQ(thrum_sleep(told ? 0 : THRUM_US(20)), 0);
     }
 }
 
