@@ -73,6 +73,9 @@ if(THRUM_SHARED)
   endif()
   if(TARGET thrum_mpi)
     house_test(exports_mpi ${PROJECT_SOURCE_DIR}/tools/check-exports $<TARGET_FILE:thrum_mpi>)
+    if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND "openmpi" IN_LIST thrum_mpis AND THRUM_MPICC STREQUAL "mpicc") # Debian's default
+      house_test(abi_mpi ${PROJECT_SOURCE_DIR}/tools/check-abi $<TARGET_FILE:thrum_mpi>)
+    endif()
   endif()
   if(THRUM_INSTALL)
     house_test(install ${CMAKE_CURRENT_SOURCE_DIR}/install/install.sh

@@ -157,8 +157,8 @@ THRUM_API THRUM_NODISCARD int thrum_mpi_send(const void *buffer, int count, MPI_
 /*
  * Receives, as MPI_Recv does (by MPI_Irecv). Any thread may call them. They may suspend. Errors,
  * with nothing received: -ESRCH when nothing has been started, -ETIMEDOUT past the deadline,
- * -ECANCELED, -ESHUTDOWN after MPI_Finalize; MPI's. A message that has begun to arrive by then is
- * waited for, and received.
+ * -ECANCELED, -ENOMEM, -ESHUTDOWN as thrum_mpi_wait; MPI's. A message that has begun to arrive by
+ * then is waited for, and received.
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_recv(void *buffer, int count, MPI_Datatype type, int from,
                                              int tag, MPI_Comm comm, MPI_Status *status);
