@@ -57,13 +57,13 @@ THRUM_BEGIN_DECLS
 /* ---- the beginning and the end ---- */
 
 /*
- * Has tasks of the scheduler (NULL: the caller's) ask MPI from now on, for all of the process. At
- * MPI_THREAD_FUNNELED the caller has to be on MPI's own thread (MPI_Is_thread_main): a task of the
- * scheduler on a worker, where calls are made from then on, or a bound thread of the scheduler's,
- * which makes them whenever it waits for something. It never suspends. Errors: -EINVAL without a
- * scheduler; -EALREADY when it has been started; -EPERM when MPI is not initialized, is finalized,
- * has granted less than FUNNELED, or at FUNNELED for a caller elsewhere; -ENOMEM; -ESHUTDOWN while
- * the scheduler stops.
+ * Has tasks of the scheduler (NULL: the caller's) ask MPI from now on, for all of the process. Any
+ * thread may call it; at MPI_THREAD_FUNNELED it has to be MPI's own (MPI_Is_thread_main), and the
+ * caller a task of the scheduler on a worker, where calls are made from then on, or a bound thread
+ * of the scheduler's, which makes them whenever it waits for something. It never suspends. Errors:
+ * -EINVAL without a scheduler; -EALREADY when it has been started; -EPERM when MPI is not
+ * initialized, is finalized, has granted less than FUNNELED, or at FUNNELED for a caller elsewhere;
+ * -ENOMEM; -ESHUTDOWN while the scheduler stops.
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_start(thrum_sched *sched);
 
@@ -91,8 +91,8 @@ THRUM_API int thrum_mpi_call(int (*fn)(void *arg), void *arg);
  * Returns how many workers each rank should have, so that the ranks of a machine together have one
  * for each of its processors: the processors that this process may use, divided by the number of
  * ranks here that may use the very same ones; at least 1. It is a collective call of all ranks of
- * MPI_COMM_WORLD, before thrum_mpi_start, by the thread that initialized MPI, which it blocks. It
- * cannot fail: where MPI or the system does not say, it is 1.
+ * MPI_COMM_WORLD. The thread that initialized MPI may call it, before thrum_mpi_start. It never
+ * suspends, but blocks the thread. It cannot fail: where MPI or the system does not say, it is 1.
  */
 THRUM_API unsigned thrum_mpi_workers(void);
 
@@ -241,6 +241,7 @@ typedef struct thrum_mpi_metrics {
 } thrum_mpi_metrics;
 
 /* clang-format off */
+/* No figures, for thrum_mpi_metrics_read. */
 #define THRUM_MPI_METRICS_INIT { sizeof(thrum_mpi_metrics), 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
