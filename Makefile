@@ -9,7 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-full demo serve bench bench-full bench-rows bench-servers cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
+.PHONY: all quick test test-full demo serve cluster bench bench-full bench-rows bench-servers cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -39,6 +39,11 @@ serve: ## start httpd, an HTTP server, and print how to talk to it (ADDRESS=tcp:
 	@tools/setup httpd
 	@tools/build gcc-release httpd
 	@examples/httpd-serve build/gcc-release/examples/httpd $(ADDRESS) $(DIR)
+
+cluster: ## search a tree over two MPI ranks on this machine, and check its count (TREE=T3)
+	@tools/setup mpi
+	@tools/build gcc-release uts
+	@tools/cluster $(TREE)
 
 bench: ## measure thrum beside its peers, some ten minutes: bench/results/MACHINE.md, .html, .json (BENCH="--only fib,yield")
 	@tools/setup bench
