@@ -50,6 +50,17 @@ elif [ "${CI:-}" = true ]; then
     echo "libthrum-tls must be there in CI"
     exit 1
 fi
+# The component mpi, where it was built.
+if [ -f "$build/libthrum-mpi.a" ]; then
+    for file in "$prefix/include/thrum/mpi.h" "$libdir/libthrum-mpi.a" "$libdir/libthrum-mpi.so.0.1" \
+        "$libdir/pkgconfig/thrum-mpi.pc" "$libdir/cmake/thrum/thrum-mpi-targets.cmake"; do
+        [ -f "$file" ] || { echo "not installed: $file"; exit 1; }
+    done
+    if readelf -d "$libdir/libthrum.so" | grep -E 'NEEDED.*mpi'; then
+        echo "libthrum.so needs MPI"
+        exit 1
+    fi
+fi
 if readelf -d "$libdir/libthrum.so" | grep -E 'NEEDED.*(ssl|crypto)'; then
     echo "libthrum.so needs OpenSSL"
     exit 1
