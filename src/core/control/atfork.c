@@ -6,7 +6,7 @@
  * child's own would hang. They are held for a short time only, and in this order wherever one is
  * taken with another held: keys, cancel, external, caught. In the child all schedulers of the
  * parent are abandoned: they refuse what would wait for workers that are not there. The platform
- * has locks of its own, which come after these (platform/linux/thread.c).
+ * has locks of its own, which come after these (platform/unix/thread.c).
  */
 #include "core/control/atfork.h"
 

@@ -1,193 +1,42 @@
 /*
- * descriptor.c: calls on a descriptor that do not wait.
- *
- * Sockets are asked not to wait call by call, since O_NONBLOCK belongs to what all duplicates of a
- * descriptor share. A write to a socket raises no SIGPIPE (MSG_NOSIGNAL). A write to a pipe would:
- * newer kernels can be told not to; elsewhere the thread blocks the signal for the length of the
- * call, and takes it back if the call raised it.
+ * descriptor.c: writes to pipes and accepted connections as only Linux has them.
  */
-#define _GNU_SOURCE
-#include "platform/platform.h"
+#include "platform/unix/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
-#include "platform/faults.h"
-#include "platform/linux/interrupted.h"
-
-_Static_assert(sizeof(th_os_part) == sizeof(struct iovec) &&
-                   offsetof(th_os_part, base) == offsetof(struct iovec, iov_base) &&
-                   offsetof(th_os_part, size) == offsetof(struct iovec, iov_len),
-               "a part is an iovec");
+#include "platform/unix/interrupted.h"
 
 #ifndef RWF_NOSIGNAL
 #define RWF_NOSIGNAL 0x00000100
 #endif
 
-/* The C libraries differ in the type of this count. */
-#define PARTS_OF(n_) ((__typeof__(((struct msghdr *)0)->msg_iovlen))(n_))
-
-#define PARTS_MAX 1024u /* the system refuses more */
-
 /* Whether the kernel does not know RWF_NOSIGNAL. */
 static bool xold;
 
-/* ---- what it is ---- */
-
-static th_os_kind kind_of_socket(int fd) {
-    int type = 0;
-    int domain = 0;
-    socklen_t size = sizeof type;
-    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size);
-    size = sizeof domain;
-    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
-    if (type != SOCK_STREAM) {
-        return TH_OS_DATAGRAM;
-    }
-    return domain == AF_INET || domain == AF_INET6 ? TH_OS_TCP : TH_OS_STREAM;
-}
-
-int th_os_io_kind(int fd, th_os_kind *kind, th_os_identity *identity) {
-    struct stat status;
-    int saved = th_os_errno_get();
-    int code = fstat(fd, &status) < 0 ? -th_os_errno_get() : 0;
-    if (!code) {
-        *identity = (th_os_identity){(uint64_t)status.st_dev, (uint64_t)status.st_ino};
-        switch (status.st_mode & S_IFMT) {
-        case S_IFSOCK:
-            *kind = kind_of_socket(fd);
-            break;
-        case S_IFIFO:
-            *kind = TH_OS_PIPE;
-            break;
-        case S_IFREG:
-        case S_IFDIR:
-        case S_IFBLK:
-            *kind = TH_OS_FILE;
-            code = -EPERM;
-            break;
-        default:
-            *kind = TH_OS_OTHER;
-            break;
-        }
-    }
-    th_os_errno_set(saved);
-    return code;
-}
-
-int th_os_io_nonblocking(int fd, bool on) {
-    int saved = th_os_errno_get();
-    int flags = fcntl(fd, F_GETFL);
-    int code = flags < 0 ? -th_os_errno_get() : (flags & O_NONBLOCK) != 0;
-    if (code >= 0 && code != on &&
-        fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) < 0) {
-        code = -th_os_errno_get();
-    }
-    th_os_errno_set(saved);
-    return code;
-}
-
-int th_os_io_close_on_exec(int fd) {
-    int saved = th_os_errno_get();
-    int flags = fcntl(fd, F_GETFD);
-    int code = flags < 0 || fcntl(fd, F_SETFD, flags | FD_CLOEXEC) < 0 ? -th_os_errno_get() : 0;
-    th_os_errno_set(saved);
-    return code;
-}
-
-/* ---- transfers ---- */
-
-int64_t th_os_io_read(int fd, th_os_kind kind, void *to, size_t size) {
-    if (th_os_fails(TH_OS_FAULT_READ)) {
-        return -ENOBUFS;
-    }
-    return th_os_is_socket(kind) ? RETRY(recv(fd, to, size, MSG_DONTWAIT))
-                                 : RETRY(read(fd, to, size));
-}
-
-int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
-    if (th_os_fails(TH_OS_FAULT_READ)) {
-        return -ENOBUFS;
-    }
-    n = n < PARTS_MAX ? n : PARTS_MAX;
-    if (!th_os_is_socket(kind)) {
-        return RETRY(readv(fd, (const struct iovec *)(const void *)parts, (int)n));
-    }
-    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts,
-                             .msg_iovlen = PARTS_OF(n)};
-    return RETRY(recvmsg(fd, &message, MSG_DONTWAIT));
-}
-
-static int64_t write_masked(int fd, const th_os_part parts[], unsigned n) {
-    masked m;
-    mask_begin(&m);
-    int64_t result = RETRY(writev(fd, (const struct iovec *)(const void *)parts, (int)n));
-    mask_end(&m, result == -EPIPE);
-    return result;
-}
-
-int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
-    if (th_os_fails(TH_OS_FAULT_WRITE)) {
-        return -ENOBUFS;
-    }
-    n = n < PARTS_MAX ? n : PARTS_MAX;
-    if (th_os_is_socket(kind)) {
-        struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts,
-                                 .msg_iovlen = PARTS_OF(n)};
-        return RETRY(sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
-    }
-    if (kind == TH_OS_OTHER) {
-        return RETRY(writev(fd, (const struct iovec *)(const void *)parts, (int)n));
-    }
+int64_t th_system_pipe_writev(int fd, const th_os_part parts[], unsigned n) {
     if (!th_load_relaxed(&xold)) { /* relaxed: a hint */
         int64_t result = RETRY(syscall(SYS_pwritev2, fd, parts, (long)n, -1L, -1L, RWF_NOSIGNAL));
         if (result == -EPERM) { /* a sandbox, or the file: the plain call tells */
-            return write_masked(fd, parts, n);
+            return th_pipe_writev_masked(fd, parts, n);
         }
         if (result != -EOPNOTSUPP && result != -EINVAL && result != -ENOSYS) {
             return result;
         }
         th_store_relaxed(&xold, true); /* relaxed: each thread may find out for itself */
     }
-    return write_masked(fd, parts, n);
+    return th_pipe_writev_masked(fd, parts, n);
 }
 
-int64_t th_os_io_write(int fd, th_os_kind kind, const void *from, size_t size) {
-    if (th_os_is_socket(kind)) {
-        if (th_os_fails(TH_OS_FAULT_WRITE)) {
-            return -ENOBUFS;
-        }
-        return RETRY(send(fd, from, size, MSG_DONTWAIT | MSG_NOSIGNAL));
-    }
-    const th_os_part part = {(void *)(uintptr_t)from, size};
-    return th_os_io_writev(fd, kind, &part, 1);
+int th_system_pipe(int ends[2]) {
+    return pipe2(ends, O_CLOEXEC);
 }
 
-int th_os_io_accept(int fd) {
-    if (th_os_fails(TH_OS_FAULT_ACCEPT)) {
-        return -EMFILE;
-    }
-    if (th_os_fails(TH_OS_FAULT_ABORTED)) {
-        return -ECONNABORTED;
-    }
-    return (int)RETRY(accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
-}
-
-int th_os_io_shutdown(int fd, unsigned bits) {
-    int how = bits == TH_OS_IN ? SHUT_RD : bits == TH_OS_OUT ? SHUT_WR : SHUT_RDWR;
-    return (int)RETRY(shutdown(fd, how));
-}
-
-int th_os_io_close(int fd) {
-    int saved = th_os_errno_get();
-    int code = close(fd) < 0 ? -th_os_errno_get() : 0;
-    th_os_errno_set(saved);
-    return code == -EINTR ? 0 : code; /* the number is free then, too */
+int th_system_accept(int fd) {
+    return accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }

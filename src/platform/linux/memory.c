@@ -1,12 +1,11 @@
 /*
- * memory.c: the heap, and whole pages: mapping, guards, giving back, counting resident ones.
+ * memory.c: whole pages: mapping them, giving them back, guards, counting resident ones.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -25,31 +24,6 @@
 
 /* The kernel's own default, for when /proc cannot be read. */
 #define MAP_COUNT_DEFAULT 65530
-
-void *th_os_alloc(size_t size) {
-    if (th_os_fails(TH_OS_FAULT_ALLOC))
-        return NULL;
-    int saved = th_os_errno_get();
-    void *ptr = malloc(size); /* 16-aligned on every 64-bit machine */
-    th_os_errno_set(saved);
-    return ptr;
-}
-
-void th_os_free(void *ptr) {
-    int saved = th_os_errno_get();
-    free(ptr);
-    th_os_errno_set(saved);
-}
-
-size_t th_os_page_size(void) {
-    static size_t xsize;
-    size_t size = th_load_relaxed(&xsize); /* relaxed: all threads write the same value */
-    if (size == 0) {
-        size = (size_t)sysconf(_SC_PAGESIZE);
-        th_store_relaxed(&xsize, size); /* relaxed: likewise */
-    }
-    return size;
-}
 
 static void *map_at(void *addr, size_t size, int flags) {
     int saved = th_os_errno_get();
@@ -72,12 +46,6 @@ void *th_os_map(size_t size) {
 
 int th_os_remap(void *addr, size_t size) {
     return map_at(addr, size, MAP_FIXED) == NULL ? -ENOMEM : 0;
-}
-
-void th_os_unmap(void *addr, size_t size) {
-    int saved = th_os_errno_get();
-    munmap(addr, size);
-    th_os_errno_set(saved);
 }
 
 /* Returns 0 or a negative errno code, and leaves errno alone. */
@@ -115,23 +83,6 @@ int th_os_guard_madvise(void *addr, size_t size) {
     if (th_unlikely(believes_nonsense(addr, size)))
         return -ENOSYS;
     return advise(addr, size, MADV_GUARD_INSTALL);
-}
-
-static int protect(void *addr, size_t size, int protection) {
-    int saved = th_os_errno_get();
-    int code = mprotect(addr, size, protection) == 0 ? 0 : -th_os_errno_get();
-    th_os_errno_set(saved);
-    return code;
-}
-
-int th_os_guard_mprotect(void *addr, size_t size) {
-    if (th_os_fails(TH_OS_FAULT_GUARD_MPROTECT))
-        return -ENOMEM;
-    return protect(addr, size, PROT_NONE);
-}
-
-int th_os_unguard_mprotect(void *addr, size_t size) {
-    return protect(addr, size, PROT_READ | PROT_WRITE);
 }
 
 size_t th_os_map_count_max(void) {

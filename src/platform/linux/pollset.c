@@ -5,8 +5,7 @@
  * changed. The wake-up is level-triggered: a thread that looks at another one's set must not take
  * the wake away from the set's owner.
  */
-#define _GNU_SOURCE
-#include "platform/platform.h"
+#include "platform/unix/system.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +19,7 @@
 
 #include "base/atomic.h"
 #include "platform/faults.h"
-#include "platform/linux/above.h"
+#include "platform/unix/above.h"
 
 _Static_assert(sizeof(struct epoll_event) <= sizeof(th_os_event),
                "th_os_pollset_wait has both in one place");
@@ -304,51 +303,11 @@ void th_os_pollset_wake_take(const th_os_pollset *set) {
 
 /* ---- without a set ---- */
 
-static uint32_t ready_of(short revents) {
-    uint32_t got = revents & POLLIN ? TH_OS_IN : 0;
-    got |= revents & POLLOUT ? TH_OS_OUT : 0;
-    got |= revents & POLLRDHUP ? TH_OS_IN | TH_OS_ODD : 0;
-    got |= revents & (POLLHUP | POLLERR | POLLNVAL) ? TH_OS_IN | TH_OS_OUT | TH_OS_ODD : 0;
-    return got;
-}
-
-/* Waits for n descriptors and, behind them, the wake-up: 0, whatever is ready, or a code. */
-static int poll_until(struct pollfd fds[], unsigned n, int wakeup, int64_t deadline) {
+int th_system_poll(struct pollfd fds[], unsigned n, int64_t deadline) {
     kernel_time left;
     struct timespec timeout = {0};
-    fds[n] = (struct pollfd){.fd = wakeup, .events = POLLIN}; /* the system skips -1 */
     if (deadline != TH_FOREVER && time_left(deadline, &left)) {
         timeout = (struct timespec){.tv_sec = (time_t)left.s, .tv_nsec = (long)left.ns};
     }
-    int saved = th_os_errno_get();
-    int code = ppoll(fds, n + 1, deadline == TH_FOREVER ? NULL : &timeout, NULL);
-    code = code < 0 ? -th_os_errno_get() : 0;
-    th_os_errno_set(saved);
-    return code;
-}
-
-static struct pollfd asked_of(int fd, uint32_t bits) {
-    return (struct pollfd){.fd = fd,
-                           .events = (short)((bits & TH_OS_IN ? POLLIN | POLLRDHUP : 0) |
-                                             (bits & TH_OS_OUT ? POLLOUT : 0))};
-}
-
-int th_os_io_poll(int fd, unsigned bits, int wakeup, int64_t deadline) {
-    struct pollfd fds[2] = {asked_of(fd, bits)};
-    int code = poll_until(fds, 1, wakeup, deadline);
-    return code ? code : fds[0].revents & POLLNVAL ? -EBADF : (int)ready_of(fds[0].revents);
-}
-
-int th_os_io_poll_any(th_os_polled polled[], unsigned n, int wakeup, int64_t deadline) {
-    struct pollfd fds[TH_OS_POLLED_MAX + 1];
-    for (unsigned i = 0; i < n; i++) {
-        fds[i] = asked_of(polled[i].fd, polled[i].bits);
-    }
-    int code = poll_until(fds, n, wakeup, deadline);
-    int found = 0;
-    for (unsigned i = 0; i < n; i++) {
-        polled[i].ready = code ? 0 : ready_of(fds[i].revents);
-        found += polled[i].ready != 0;
-    }
-    return code ? code : found;
+    return ppoll(fds, n, deadline == TH_FOREVER ? NULL : &timeout, NULL);
 }

@@ -9,8 +9,7 @@
  * Until it executes its program the child has no signal that tells its end (the low byte of the
  * flags is 0), so that a start which fails is seen by nobody who waits for any child.
  */
-#define _GNU_SOURCE
-#include "platform/platform.h"
+#include "platform/unix/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +22,9 @@
 
 #include "base/atomic.h"
 #include "platform/faults.h"
-#include "platform/linux/interrupted.h"
+#include "platform/unix/interrupted.h"
 #include "platform/linux/process_child.h"
+#include "platform/unix/process_end.h"
 
 #ifndef CLONE_PIDFD
 #define CLONE_PIDFD 0x00001000
@@ -67,24 +67,6 @@ static const char *const steps[] = {"process", "folder", "limit", "descriptor", 
 enum { UNKNOWN, YES, NO };
 static uint32_t xhas_fd;
 static uint32_t xshared;
-
-static bool ignored_at_start[TH_OS_SIGNALS];
-
-static bool is_ignored(int number) {
-    struct sigaction now;
-    return sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
-           now.sa_handler == SIG_IGN;
-}
-
-/* Before main: what the program's own starter wants to be ignored (nohup) stays so in its children;
- * what the program ignores itself, as servers do with SIGPIPE, does not. */
-__attribute__((constructor)) static void look_at_signals(void) {
-    int saved = errno;
-    for (int i = 1; i < TH_OS_SIGNALS; i++) {
-        ignored_at_start[i] = is_ignored(i);
-    }
-    errno = saved;
-}
 
 /* ---- starting ---- */
 
@@ -193,7 +175,7 @@ static void drop_child(th_os_process *process, bool runs) {
 static void set_up(th_child *child, const th_os_program *program) {
     *child = (th_child){.program = program, .tell = -1};
     for (int i = 1; i < TH_OS_SIGNALS; i++) {
-        child->stays_ignored[i] = ignored_at_start[i] && is_ignored(i);
+        child->stays_ignored[i] = th_process_keeps_ignoring(i);
     }
     if (program->as_main) {
         child->cpus_size =
@@ -222,7 +204,7 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
     return code;
 }
 
-/* ---- its end ---- */
+/* ---- its end, and signals ---- */
 
 /* What wait's status word says. */
 static void tell_status(int status, th_os_ended *ended) {
@@ -232,7 +214,7 @@ static void tell_status(int status, th_os_ended *ended) {
 }
 
 /* One that the system has forgotten, but for its descriptor. */
-static int ask_forgotten(const th_os_process *process, th_os_ended *ended) {
+int th_system_forgotten(const th_os_process *process, th_os_ended *ended) {
     info i = {.mask = INFO_EXIT};
     if (process->fd < 0 || RETRY(syscall(SYS_ioctl, (long)process->fd, (long)GET_INFO, &i)) < 0 ||
         !(i.mask & INFO_EXIT)) {
@@ -243,49 +225,13 @@ static int ask_forgotten(const th_os_process *process, th_os_ended *ended) {
 }
 
 /* waitid for it, by its descriptor where the system can. */
-static int64_t wait_for(const th_os_process *process, siginfo_t *said, int options) {
+int64_t th_system_wait(const th_os_process *process, siginfo_t *said, int options) {
     *said = (siginfo_t){0};
     int64_t code = -EINVAL;
     if (process->fd >= 0) {
         code = RETRY(waitid((idtype_t)WAIT_BY_FD, (id_t)process->fd, said, options));
     }
     return code != -EINVAL ? code : RETRY(waitid(P_PID, (id_t)process->pid, said, options));
-}
-
-int th_os_process_ended(const th_os_process *process, th_os_ended *ended) {
-    siginfo_t said;
-    int64_t code = wait_for(process, &said, WEXITED | WNOHANG | WNOWAIT);
-    if (code < 0) {
-        return ask_forgotten(process, ended);
-    }
-    if (said.si_pid == 0) {
-        return 0;
-    }
-    const bool exited = said.si_code == CLD_EXITED;
-    *ended = (th_os_ended){exited ? said.si_status : -1, exited ? 0 : said.si_status,
-                           said.si_code == CLD_DUMPED};
-    return 1;
-}
-
-void th_os_process_await(const th_os_process *process) {
-    siginfo_t said;
-    (void)wait_for(process, &said, WEXITED | WNOWAIT);
-}
-
-bool th_os_process_reap(const th_os_process *process) {
-    siginfo_t said;
-    return wait_for(process, &said, WEXITED | WNOHANG) < 0 || said.si_pid != 0;
-}
-
-/* ---- signals ---- */
-
-/* Without a descriptor the number is still the process's, unless it was asked for elsewhere. */
-static int signal_by_number(const th_os_process *process, int number, bool group) {
-    siginfo_t said;
-    if (wait_for(process, &said, WEXITED | WNOHANG | WNOWAIT) < 0) {
-        return -ESRCH;
-    }
-    return (int)RETRY(kill(group ? -process->pid : process->pid, number));
 }
 
 int th_os_process_signal(const th_os_process *process, int number, bool group) {
@@ -298,30 +244,8 @@ int th_os_process_signal(const th_os_process *process, int number, bool group) {
                              group ? (long)TO_GROUP : 0L));
     }
     if (code == -EPERM) { /* a filter of calls may say so, too, and let the other one pass */
-        return signal_by_number(process, number, group) ? -EPERM : 0;
+        return th_process_signal_by_number(process, number, group) ? -EPERM : 0;
     }
     return code != -EINVAL && code != -ENOSYS ? (int)code
-                                              : signal_by_number(process, number, group);
-}
-
-/* ---- what a program is given ---- */
-
-int th_os_pipe(int ends[2]) {
-    const int fault = th_os_fails_with(TH_OS_FAULT_PIPE);
-    if (fault) {
-        return fault;
-    }
-    return (int)RETRY(pipe2(ends, O_CLOEXEC));
-}
-
-int th_os_null_open(void) {
-    const int fault = th_os_fails_with(TH_OS_FAULT_PIPE);
-    if (fault) {
-        return fault;
-    }
-    return (int)RETRY(open("/dev/null", O_RDWR | O_CLOEXEC));
-}
-
-const char *const *th_os_environment(void) {
-    return (const char *const *)(uintptr_t)environ;
+                                              : th_process_signal_by_number(process, number, group);
 }

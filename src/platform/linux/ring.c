@@ -15,7 +15,7 @@
 
 #include "base/atomic.h"
 #include "platform/faults.h"
-#include "platform/linux/above.h"
+#include "platform/unix/above.h"
 
 #ifndef SYS_io_uring_setup /* the same on all processors that thrum knows */
 #define SYS_io_uring_setup 425

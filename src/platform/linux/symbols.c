@@ -15,8 +15,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "platform/linux/above.h"
-#include "platform/linux/interrupted.h"
+#include "platform/unix/above.h"
+#include "platform/unix/interrupted.h"
 
 #define OWN_FILE "/proc/self/exe"
 

@@ -2,8 +2,8 @@
  * above.h: the library's own descriptors stay clear of 0, 1 and 2: in a program that was started
  * without them, what it prints would go into a wake-up.
  */
-#ifndef TH_LINUX_ABOVE_H
-#define TH_LINUX_ABOVE_H
+#ifndef TH_UNIX_ABOVE_H
+#define TH_UNIX_ABOVE_H
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,7 @@
 /*
  * resolve.c: names of hosts.
  */
-#define _GNU_SOURCE
-#include "platform/platform.h"
+#include "platform/unix/system.h"
 
 #include <errno.h>
 #include <netdb.h>

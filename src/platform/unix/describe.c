@@ -1,8 +1,7 @@
 /*
  * describe.c: descriptors and signals in words, for people.
  */
-#define _GNU_SOURCE
-#include "platform/platform.h"
+#include "platform/unix/system.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -75,12 +74,14 @@ void th_os_signal_name(int number, char text[TH_OS_SIGNAL_TEXT]) {
         int number;
         char name[8];
     } known[] = {
-        {SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"}, {SIGTERM, "TERM"},
-        {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}, {SIGCHLD, "CHLD"}, {SIGALRM, "ALRM"},
-        {SIGPIPE, "PIPE"}, {SIGTSTP, "TSTP"}, {SIGCONT, "CONT"}, {SIGTTIN, "TTIN"},
-        {SIGTTOU, "TTOU"}, {SIGURG, "URG"},   {SIGIO, "IO"},     {SIGWINCH, "WINCH"},
-        {SIGXCPU, "XCPU"}, {SIGXFSZ, "XFSZ"}, {SIGPWR, "PWR"},   {SIGVTALRM, "VTALRM"},
-        {SIGPROF, "PROF"},
+        {SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"},     {SIGTERM, "TERM"},
+        {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}, {SIGCHLD, "CHLD"},     {SIGALRM, "ALRM"},
+        {SIGPIPE, "PIPE"}, {SIGTSTP, "TSTP"}, {SIGCONT, "CONT"},     {SIGTTIN, "TTIN"},
+        {SIGTTOU, "TTOU"}, {SIGURG, "URG"},   {SIGIO, "IO"},         {SIGWINCH, "WINCH"},
+        {SIGXCPU, "XCPU"}, {SIGXFSZ, "XFSZ"}, {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"},
+#ifdef SIGPWR
+        {SIGPWR, "PWR"},
+#endif
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (known[i].number == number) {

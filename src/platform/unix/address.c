@@ -1,8 +1,7 @@
 /*
  * address.c: addresses of sockets, and their text.
  */
-#define _GNU_SOURCE
-#include "platform/platform.h"
+#include "platform/unix/system.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,8 +1,7 @@
 /*
  * socket.c: sockets: how they are made, and what they are told and asked.
  */
-#define _GNU_SOURCE
-#include "platform/platform.h"
+#include "platform/unix/system.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,6 +13,11 @@
 #include <unistd.h>
 
 #include "platform/faults.h"
+#include "platform/unix/socket.h"
+
+#ifndef SO_REUSEPORT
+#define SO_REUSEPORT (-1) /* refused by the system, as any option that it does not know */
+#endif
 
 /* What a call returned, or its code; errno is as before the call. */
 #define CODE(call_)                                                                                \
@@ -40,13 +44,25 @@ int th_os_socket_open(th_os_family family, th_os_style style) {
     return CODE(socket(domains[family], types[style] | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
+int th_socket_domain(int fd, int *domain) {
+#ifdef SO_DOMAIN
+    socklen_t size = sizeof *domain;
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, domain, &size);
+#else
+    struct sockaddr_storage own;
+    socklen_t size = sizeof own;
+    const int code = getsockname(fd, (struct sockaddr *)(void *)&own, &size);
+    *domain = code ? *domain : own.ss_family;
+    return code;
+#endif
+}
+
 int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
     int type = 0;
     int domain = 0;
     socklen_t size = sizeof type;
     int code = CODE(getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size));
-    size = sizeof domain;
-    code = code ? code : CODE(getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size));
+    code = code ? code : CODE(th_socket_domain(fd, &domain));
     *family = domain == AF_INET    ? TH_OS_IPV4
               : domain == AF_INET6 ? TH_OS_IPV6
               : domain == AF_UNIX  ? TH_OS_LOCAL

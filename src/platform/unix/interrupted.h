@@ -2,13 +2,14 @@
  * interrupted.h: calls of the system that signals disturb: those that are made again, and those
  * that must not raise SIGPIPE.
  */
-#ifndef TH_LINUX_INTERRUPTED_H
-#define TH_LINUX_INTERRUPTED_H
+#ifndef TH_UNIX_INTERRUPTED_H
+#define TH_UNIX_INTERRUPTED_H
 
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "platform/platform.h"
@@ -51,6 +52,15 @@ static inline void mask_end(const masked *m, bool raised) {
         (void)RETRY(sigtimedwait(&pipe_only, NULL, &at_once));
     }
     pthread_sigmask(SIG_SETMASK, &m->before, NULL);
+}
+
+/* As writev. */
+static inline int64_t th_pipe_writev_masked(int fd, const th_os_part parts[], unsigned n) {
+    masked m;
+    mask_begin(&m);
+    int64_t result = RETRY(writev(fd, (const struct iovec *)(const void *)parts, (int)n));
+    mask_end(&m, result == -EPIPE);
+    return result;
 }
 
 #endif

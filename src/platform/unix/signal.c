@@ -7,8 +7,7 @@
  * a handler of the program's may call stays as it is, and only the newest counts. Behind the newest
  * stand all that catch the signal, the *catchers*.
  */
-#define _GNU_SOURCE
-#include "platform/platform.h"
+#include "platform/unix/system.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -22,6 +21,8 @@ static bool displaced[TH_OS_SIGNALS][LINKS]; /* a handler of the program's may c
 static int xnewest[TH_OS_SIGNALS];
 static uint32_t xcatching[TH_OS_SIGNALS]; /* a bit for each catcher */
 static void (*xcaught[TH_OS_CATCHERS])(int number);
+
+__thread unsigned th_handlers_depth;
 
 static void call_catchers(int number) {
     /* pairs: th_os_signal_catch; the functions */
@@ -39,8 +40,9 @@ static bool is_function(const struct sigaction *action) {
     return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-static void handle(int link, int number, siginfo_t *info, void *context) {
+static TH_NO_TSAN void handle(int link, int number, siginfo_t *info, void *context) {
     int saved = th_os_errno_get();
+    th_handlers_depth++;
     /* pairs: set_link; the handler before */
     if (th_load_acquire(&xnewest[number]) == link) {
         call_catchers(number);
@@ -51,6 +53,7 @@ static void handle(int link, int number, siginfo_t *info, void *context) {
     } else if (is_function(old)) {
         old->sa_handler(number);
     }
+    th_handlers_depth--;
     th_os_errno_set(saved);
 }
 

@@ -1,0 +1,201 @@
+/*
+ * file.c: calls on files, which may wait for a device or for another machine.
+ */
+#include "platform/unix/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "platform/faults.h"
+#include "platform/unix/file_bits.h"
+#include "platform/unix/interrupted.h"
+
+#ifdef O_DIRECT
+#define DIRECT O_DIRECT
+#else
+#define DIRECT 0
+#endif
+
+#define BLOCK 512 /* the unit of st_blocks */
+
+_Static_assert(TH_OS_FAULT_FILE_LAST - TH_OS_FAULT_FILE + 1 == TH_OS_FILE_CALLS,
+               "a fault for each call");
+
+/* ---- opening, and what is there ---- */
+
+static int64_t open_file(request *r) {
+    static const bit_pair pairs[] = {
+        {TH_OS_FILE_CREATE, O_CREAT},      {TH_OS_FILE_EXCLUSIVE, O_EXCL},
+        {TH_OS_FILE_TRUNCATED, O_TRUNC},   {TH_OS_FILE_APPEND, O_APPEND},
+        {TH_OS_FILE_DIRECT, DIRECT},       {TH_OS_FILE_SYNC, O_SYNC},
+        {TH_OS_FILE_NOFOLLOW, O_NOFOLLOW}, {TH_OS_FILE_DIRECTORY, O_DIRECTORY},
+    };
+    const bool reads = r->flags & TH_OS_FILE_FOR_READING;
+    const bool writes = r->flags & TH_OS_FILE_FOR_WRITING;
+    const int access = writes ? reads ? O_RDWR : O_WRONLY : O_RDONLY;
+    const int flags = (int)to_theirs(r->flags, pairs, COUNT_OF(pairs));
+    const int fd = open(r->path, access | flags | O_CLOEXEC | O_NOCTTY, (mode_t)r->mode);
+    th_os_identity identity;
+    if (fd >= 0) {
+        (void)th_os_io_kind(fd, &r->kind, &identity);
+    }
+    return fd;
+}
+
+int th_file_flags(int fd) {
+    const int saved = th_os_errno_get();
+    const int flags = fcntl(fd, F_GETFL);
+    th_os_errno_set(saved);
+    return flags >= 0 ? flags : 0;
+}
+
+bool th_os_file_waits(int fd) {
+    return th_file_flags(fd) & (DIRECT | O_SYNC | O_DSYNC);
+}
+
+static int64_t ns_of(struct timespec t) {
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int64_t look(request *r) {
+    struct stat s;
+    const int flags = r->flags & TH_OS_FILE_LINK_ITSELF ? AT_SYMLINK_NOFOLLOW : 0;
+    const int code = r->path ? fstatat(AT_FDCWD, r->path, &s, flags) : fstat(r->fd, &s);
+    if (code < 0) {
+        return code;
+    }
+    r->info = (th_os_file_info){
+        .kind = th_file_kind_of(s.st_mode),
+        .mode = (uint32_t)s.st_mode & 07777,
+        .user = (uint32_t)s.st_uid,
+        .group = (uint32_t)s.st_gid,
+        .links = (uint64_t)s.st_nlink,
+        .size = (uint64_t)s.st_size,
+        .allocated = (uint64_t)s.st_blocks * BLOCK,
+        .device = (uint64_t)s.st_dev,
+        .inode = (uint64_t)s.st_ino,
+        .modified = ns_of(s.st_mtim),
+        .accessed = ns_of(s.st_atim),
+        .changed = ns_of(s.st_ctim),
+    };
+    return 0;
+}
+
+/* ---- bytes ---- */
+
+static int64_t read_at(request *r) {
+    return pread(r->fd, r->bytes, size_of(r), r->offset);
+}
+
+static int64_t write_at(request *r) {
+    return pwrite(r->fd, r->bytes, size_of(r), r->offset);
+}
+
+/* By hands: to another file system, or of files that the system makes up. */
+int64_t th_file_copy_by_hands(request *r) {
+    const size_t size = r->length < r->size ? (size_t)r->length : r->size;
+    const int64_t got = pread(r->fd, r->bytes, size, r->offset);
+    int64_t put = 0;
+    while (put < got) {
+        int64_t n = pwrite(r->to, (char *)r->bytes + put, (size_t)(got - put), r->to_offset + put);
+        if (n <= 0) {
+            return put ? put : n;
+        }
+        put += n;
+    }
+    return got < 0 ? got : put;
+}
+
+/* ---- the file as a whole ---- */
+
+static int64_t flush(request *r) {
+    return fsync(r->fd);
+}
+
+static int64_t flush_data(request *r) {
+    return fdatasync(r->fd);
+}
+
+static int64_t resize(request *r) {
+    return ftruncate(r->fd, r->offset);
+}
+
+static int64_t change_mode(request *r) {
+    return fchmod(r->fd, (mode_t)r->mode);
+}
+
+/* ---- names ---- */
+
+static int64_t rename_file(request *r) {
+    if (r->flags & TH_OS_FILE_NO_REPLACE) {
+        return th_system_file_rename_new(r);
+    }
+    return rename(r->path, r->other);
+}
+
+static int64_t unlink_file(request *r) {
+    return unlink(r->path);
+}
+
+static int64_t remove_directory(request *r) {
+    return rmdir(r->path);
+}
+
+static int64_t make_directory(request *r) {
+    return mkdir(r->path, (mode_t)r->mode);
+}
+
+static int64_t link_file(request *r) {
+    return link(r->path, r->other);
+}
+
+static int64_t link_symbolically(request *r) {
+    return symlink(r->path, r->other);
+}
+
+static int64_t read_link(request *r) {
+    return readlink(r->path, r->bytes, r->size);
+}
+
+/* ---- */
+
+static int64_t (*const calls[TH_OS_FILE_CALLS])(request *) = {
+    [TH_OS_FILE_OPEN] = open_file,
+    [TH_OS_FILE_READ] = read_at,
+    [TH_OS_FILE_WRITE] = write_at,
+    [TH_OS_FILE_ADD] = th_system_file_add,
+    [TH_OS_FILE_FLUSH] = flush,
+    [TH_OS_FILE_FLUSH_DATA] = flush_data,
+    [TH_OS_FILE_RESIZE] = resize,
+    [TH_OS_FILE_ALLOCATE] = th_system_file_allocate,
+    [TH_OS_FILE_LOOK] = look,
+    [TH_OS_FILE_RENAME] = rename_file,
+    [TH_OS_FILE_UNLINK] = unlink_file,
+    [TH_OS_FILE_RMDIR] = remove_directory,
+    [TH_OS_FILE_MKDIR] = make_directory,
+    [TH_OS_FILE_LINK] = link_file,
+    [TH_OS_FILE_SYMLINK] = link_symbolically,
+    [TH_OS_FILE_READLINK] = read_link,
+    [TH_OS_FILE_CHMOD] = change_mode,
+    [TH_OS_FILE_LIST] = th_system_file_list,
+    [TH_OS_FILE_COPY] = th_system_file_copy,
+    [TH_OS_FILE_LOCK] = th_system_file_lock,
+    [TH_OS_FILE_WATCH] = th_system_file_watch,
+};
+
+/* A call that is to fail for a test does so as if the system had said it. */
+static int64_t attempt(request *r) {
+    const int code = th_os_fails_with((th_os_fault)(TH_OS_FAULT_FILE + (unsigned)r->call));
+    if (code) {
+        th_os_errno_set(-code);
+        return -1;
+    }
+    return calls[r->call](r);
+}
+
+int64_t th_os_file_do(request *r) {
+    return RETRY(attempt(r));
+}

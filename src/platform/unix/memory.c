@@ -1,0 +1,60 @@
+/*
+ * memory.c: the heap, and what all systems do alike with whole pages.
+ */
+#include "platform/unix/system.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "platform/faults.h"
+
+void *th_os_alloc(size_t size) {
+    if (th_os_fails(TH_OS_FAULT_ALLOC))
+        return NULL;
+    int saved = th_os_errno_get();
+    void *ptr = malloc(size); /* 16-aligned on every 64-bit machine */
+    th_os_errno_set(saved);
+    return ptr;
+}
+
+void th_os_free(void *ptr) {
+    int saved = th_os_errno_get();
+    free(ptr);
+    th_os_errno_set(saved);
+}
+
+size_t th_os_page_size(void) {
+    static size_t xsize;
+    size_t size = th_load_relaxed(&xsize); /* relaxed: all threads write the same value */
+    if (size == 0) {
+        size = (size_t)sysconf(_SC_PAGESIZE);
+        th_store_relaxed(&xsize, size); /* relaxed: likewise */
+    }
+    return size;
+}
+
+void th_os_unmap(void *addr, size_t size) {
+    int saved = th_os_errno_get();
+    munmap(addr, size);
+    th_os_errno_set(saved);
+}
+
+static int protect(void *addr, size_t size, int protection) {
+    int saved = th_os_errno_get();
+    int code = mprotect(addr, size, protection) == 0 ? 0 : -th_os_errno_get();
+    th_os_errno_set(saved);
+    return code;
+}
+
+int th_os_guard_mprotect(void *addr, size_t size) {
+    if (th_os_fails(TH_OS_FAULT_GUARD_MPROTECT))
+        return -ENOMEM;
+    return protect(addr, size, PROT_NONE);
+}
+
+int th_os_unguard_mprotect(void *addr, size_t size) {
+    return protect(addr, size, PROT_READ | PROT_WRITE);
+}

@@ -1,0 +1,59 @@
+/*
+ * poll.c: waiting for descriptors without a set.
+ */
+#include "platform/unix/system.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#include "platform/unix/edge.h"
+
+#ifndef POLLRDHUP
+#define POLLRDHUP 0 /* POSIX tells of the other side's end as of bytes */
+#endif
+
+static uint32_t ready_of(short revents) {
+    uint32_t got = revents & POLLIN ? TH_OS_IN : 0;
+    got |= revents & POLLOUT ? TH_OS_OUT : 0;
+    got |= revents & POLLRDHUP ? TH_OS_IN | TH_OS_ODD : 0;
+    got |= revents & (POLLHUP | POLLERR | POLLNVAL) ? TH_OS_IN | TH_OS_OUT | TH_OS_ODD : 0;
+    return got;
+}
+
+/* Waits for n descriptors and, behind them, the wake-up: 0, whatever is ready, or a code. */
+static int poll_until(struct pollfd fds[], unsigned n, int wakeup, int64_t deadline) {
+    fds[n] = (struct pollfd){.fd = wakeup, .events = POLLIN}; /* the system skips -1 */
+    int saved = th_os_errno_get();
+    int code = th_system_poll(fds, n + 1, deadline);
+    code = code < 0 ? -th_os_errno_get() : 0;
+    th_os_errno_set(saved);
+    return code;
+}
+
+static struct pollfd asked_of(int fd, uint32_t bits) {
+    return (struct pollfd){.fd = fd,
+                           .events = (short)((bits & TH_OS_IN ? POLLIN | POLLRDHUP : 0) |
+                                             (bits & TH_OS_OUT ? POLLOUT : 0))};
+}
+
+int th_os_io_poll(int fd, unsigned bits, int wakeup, int64_t deadline) {
+    struct pollfd fds[2] = {asked_of(fd, bits)};
+    int code = poll_until(fds, 1, wakeup, deadline);
+    (void)th_tried(fd, bits, code);
+    return code ? code : fds[0].revents & POLLNVAL ? -EBADF : (int)ready_of(fds[0].revents);
+}
+
+int th_os_io_poll_any(th_os_polled polled[], unsigned n, int wakeup, int64_t deadline) {
+    struct pollfd fds[TH_OS_POLLED_MAX + 1];
+    for (unsigned i = 0; i < n; i++) {
+        fds[i] = asked_of(polled[i].fd, polled[i].bits);
+    }
+    int code = poll_until(fds, n, wakeup, deadline);
+    int found = 0;
+    for (unsigned i = 0; i < n; i++) {
+        polled[i].ready = code ? 0 : ready_of(fds[i].revents);
+        found += polled[i].ready != 0;
+        (void)th_tried(polled[i].fd, polled[i].bits, code);
+    }
+    return code ? code : found;
+}

@@ -1,0 +1,97 @@
+/*
+ * process_end.c: what becomes of programs that were started, and what they are given.
+ */
+#include "platform/unix/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "platform/faults.h"
+#include "platform/unix/interrupted.h"
+#include "platform/unix/process_end.h"
+
+extern char **environ; /* POSIX has it in no header */
+
+static bool ignored_at_start[TH_OS_SIGNALS];
+
+static bool is_ignored(int number) {
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+           now.sa_handler == SIG_IGN;
+}
+
+/* Before main: what the program's own starter wants to be ignored (nohup) stays so in its children;
+ * what the program ignores itself, as servers do with SIGPIPE, does not. */
+__attribute__((constructor)) static void look_at_signals(void) {
+    int saved = errno;
+    for (int i = 1; i < TH_OS_SIGNALS; i++) {
+        ignored_at_start[i] = is_ignored(i);
+    }
+    errno = saved;
+}
+
+bool th_process_keeps_ignoring(int number) {
+    return ignored_at_start[number] && is_ignored(number);
+}
+
+/* ---- its end ---- */
+
+int th_os_process_ended(const th_os_process *process, th_os_ended *ended) {
+    siginfo_t said;
+    int64_t code = th_system_wait(process, &said, WEXITED | WNOHANG | WNOWAIT);
+    if (code < 0) {
+        return th_system_forgotten(process, ended);
+    }
+    if (said.si_pid == 0) {
+        return 0;
+    }
+    const bool exited = said.si_code == CLD_EXITED;
+    *ended = (th_os_ended){exited ? said.si_status : -1, exited ? 0 : said.si_status,
+                           said.si_code == CLD_DUMPED};
+    return 1;
+}
+
+void th_os_process_await(const th_os_process *process) {
+    siginfo_t said;
+    (void)th_system_wait(process, &said, WEXITED | WNOWAIT);
+}
+
+bool th_os_process_reap(const th_os_process *process) {
+    siginfo_t said;
+    return th_system_wait(process, &said, WEXITED | WNOHANG) < 0 || said.si_pid != 0;
+}
+
+/* ---- signals ---- */
+
+/* Without a descriptor the number is still the process's, unless it was asked for elsewhere. */
+int th_process_signal_by_number(const th_os_process *process, int number, bool group) {
+    siginfo_t said;
+    if (th_system_wait(process, &said, WEXITED | WNOHANG | WNOWAIT) < 0) {
+        return -ESRCH;
+    }
+    return (int)RETRY(kill(group ? -process->pid : process->pid, number));
+}
+
+/* ---- what a program is given ---- */
+
+int th_os_pipe(int ends[2]) {
+    const int fault = th_os_fails_with(TH_OS_FAULT_PIPE);
+    if (fault) {
+        return fault;
+    }
+    return (int)RETRY(th_system_pipe(ends));
+}
+
+int th_os_null_open(void) {
+    const int fault = th_os_fails_with(TH_OS_FAULT_PIPE);
+    if (fault) {
+        return fault;
+    }
+    return (int)RETRY(open("/dev/null", O_RDWR | O_CLOEXEC));
+}
+
+const char *const *th_os_environment(void) {
+    return (const char *const *)(uintptr_t)environ;
+}
