@@ -1,0 +1,35 @@
+/*
+ * cpus.c: how many CPUs there are. POSIX has no set of those that a thread may use, no caches and
+ * no quotas.
+ */
+#include "platform/unix/system.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static unsigned online(void) {
+    int saved = th_os_errno_get();
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    th_os_errno_set(saved);
+    return n < 1 ? 1 : n > (long)TH_OS_CPUS_MAX ? TH_OS_CPUS_MAX : (unsigned)n;
+}
+
+unsigned th_os_cpus(void) {
+    return online();
+}
+
+unsigned th_os_cpus_at(const char *root, unsigned affinity) {
+    (void)root;
+    return affinity ? affinity : 1;
+}
+
+int th_os_cpuset_granted(th_os_cpuset *out) {
+    *out = (th_os_cpuset){{0}};
+    return -ENOSYS;
+}
+
+void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out) {
+    (void)root;
+    (void)cpu;
+    *out = (th_os_cpuset){{0}};
+}

@@ -1,0 +1,512 @@
+/*
+ * pollset.c: sets of descriptors by poll(), and wake-ups by pipes.
+ *
+ * poll() tells a state, again and again; the contract wants changes. So each member of a set has
+ * bits that are *wanted*. A wait asks for these alone, and what it tells is wanted no more, until a
+ * call on the descriptor has been made that may have found nothing left (unix/edge.h): whoever
+ * waits for an event has made one. A bit that is wanted once too often costs an event in vain.
+ *
+ * A set is named by the reading end of its wake-up. What belongs to a number, as a set's, an
+ * alarm's or a member's, stands in its slot. One lock protects all of it; handlers of signals take
+ * it, too (masked_lock.h). Who sleeps in poll() does not hold it: a *sleeper* stands in a list with
+ * a pipe of its own, its *kick*, by which it learns that its question is out of date.
+ */
+#include "platform/posix/pollset.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "platform/faults.h"
+#include "platform/posix/masked_lock.h"
+#include "platform/unix/above.h"
+
+#define CHUNK 256
+#define CHUNKS 1024 /* numbers of descriptors are below CHUNK * CHUNKS */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static slot *xchunks[CHUNKS]; /* made under the lock, and never freed */
+static sleeper *sleepers;     /* those that are in poll() */
+static sleeper *rested;       /* those that are kept for later ones */
+
+/* ---- slots ---- */
+
+/* Any thread, handlers too. NULL: nothing was ever known of the number. */
+static slot *slot_at(int fd) {
+    if (fd < 0 || fd >= CHUNK * CHUNKS) {
+        return NULL;
+    }
+    slot *chunk = th_load_acquire(&xchunks[fd / CHUNK]); /* pairs: slot_for; the slots */
+    return chunk ? &chunk[fd % CHUNK] : NULL;
+}
+
+/* With the lock. NULL: there is no memory. */
+static slot *slot_for(int fd) {
+    slot *found = slot_at(fd);
+    if (!found && fd >= 0 && fd < CHUNK * CHUNKS) {
+        slot *chunk = calloc(CHUNK, sizeof *chunk);
+        if (!chunk) {
+            return NULL;
+        }
+        th_store_release(&xchunks[fd / CHUNK], chunk); /* pairs: slot_at; the slots */
+        found = &chunk[fd % CHUNK];
+    }
+    return found;
+}
+
+static set *set_of(const th_os_pollset *named) {
+    slot *s = slot_at(named->set);
+    return s ? s->set : NULL;
+}
+
+/* ---- kicks ---- */
+
+static bool covers(const sleeper *s, const set *of) {
+    for (unsigned i = 0; i < s->sets_count; i++) {
+        const set *one = set_of(s->sets[i]);
+        if (one == of) {
+            return true;
+        }
+        for (const nested *n = one ? one->nested : NULL; n; n = n->next) {
+            if (n->set == of) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* With the lock: those that sleep in this set ask anew; NULL: all of them. */
+static void kick(const set *of) {
+    for (sleeper *s = sleepers; s; s = s->next) {
+        if (!s->kicked && (!of || covers(s, of))) {
+            s->kicked = true;
+            while (write(s->kick[1], "", 1) < 0 && th_os_errno_get() == EINTR) {
+            }
+        }
+    }
+}
+
+/* With the lock. NULL: no memory or no descriptors are left. */
+static sleeper *sleeper_new(void) {
+    sleeper *s = rested;
+    if (s) {
+        rested = s->next;
+        return s;
+    }
+    s = calloc(1, sizeof *s);
+    if (s && th_system_pipe(s->kick) != 0) {
+        free(s);
+        s = NULL;
+    }
+    return s;
+}
+
+/* With the lock. */
+static void sleeper_rest(sleeper *s) {
+    char byte;
+    for (sleeper **at = &sleepers; *at; at = &(*at)->next) {
+        if (*at == s) {
+            *at = s->next;
+            break;
+        }
+    }
+    while (s->kicked && read(s->kick[0], &byte, 1) < 0 && th_os_errno_get() == EINTR) {
+    }
+    s->kicked = false;
+    s->next = rested;
+    rested = s;
+}
+
+/* ---- forks ---- */
+
+static void before_fork(void) {
+    pthread_mutex_lock(&lock);
+}
+
+static void in_parent(void) {
+    pthread_mutex_unlock(&lock);
+}
+
+/* No thread sleeps here, and the kicks are the parent's. */
+static void in_child(void) {
+    while (sleepers) {
+        sleeper *s = sleepers;
+        sleepers = s->next;
+        s->next = rested;
+        rested = s;
+    }
+    while (rested) {
+        sleeper *s = rested;
+        rested = s->next;
+        close(s->kick[0]);
+        close(s->kick[1]);
+        free(s->fds);
+        free(s->asked);
+        free(s);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor(101))) static void set_up(void) {
+    (void)pthread_atfork(before_fork, in_parent, in_child);
+}
+
+/* ---- wake-ups ---- */
+
+int th_os_wakeup_open(void) {
+    int ends[2];
+    sigset_t before;
+    if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
+        return -EMFILE;
+    }
+    int saved = th_os_errno_get();
+    int code = th_system_pipe(ends) != 0 ? -th_os_errno_get() : 0;
+    if (!code) {
+        ends[0] = above_standard(ends[0]);
+        ends[1] = above_standard(ends[1]);
+        code = ends[0] < 0 ? ends[0] : ends[1] < 0 ? ends[1] : 0;
+    }
+    if (!code) {
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        fcntl(ends[1], F_SETFL, O_NONBLOCK);
+        th_masked_lock(&lock, &before);
+        slot *s = slot_for(ends[0]);
+        if (s) {
+            /* relaxed: the caller hands the number on */
+            th_store_relaxed(&s->xwrite, ends[1] + 1);
+        }
+        code = s ? ends[0] : -ENOMEM;
+        th_masked_unlock(&lock, &before);
+    }
+    th_os_errno_set(saved);
+    return code;
+}
+
+void th_os_wakeup_close(int wakeup) {
+    slot *s = slot_at(wakeup);
+    int saved = th_os_errno_get();
+    if (s) {
+        const int end = th_xchg_relaxed(&s->xwrite, 0) - 1; /* relaxed: nobody uses it any more */
+        th_pollset_forget(wakeup);
+        if (end >= 0) {
+            close(end);
+        }
+    }
+    close(wakeup);
+    th_os_errno_set(saved);
+}
+
+static int set_wakeup(int wakeup) {
+    slot *s = slot_at(wakeup);
+    const int end = s ? th_load_relaxed(&s->xwrite) - 1 : -1; /* relaxed: as it was handed on */
+    if (end < 0) {
+        return -EBADF;
+    }
+    int saved = th_os_errno_get();
+    while (write(end, "", 1) < 0 && th_os_errno_get() == EINTR) {
+    }                                        /* EAGAIN: it is full, so it is set */
+    th_pollset_look_again(wakeup, TH_OS_IN); /* each setting is an event */
+    th_os_errno_set(saved);
+    return 0;
+}
+
+void th_os_wakeup_set(int wakeup) {
+    (void)set_wakeup(wakeup);
+}
+
+void th_os_wakeup_take(int wakeup) {
+    char bytes[64];
+    int saved = th_os_errno_get();
+    ssize_t n;
+    do {
+        n = read(wakeup, bytes, sizeof bytes);
+    } while (n == (ssize_t)sizeof bytes || (n < 0 && th_os_errno_get() == EINTR));
+    th_os_errno_set(saved);
+}
+
+/* ---- sets ---- */
+
+int th_os_pollset_open(th_os_pollset *out) {
+    sigset_t before;
+    *out = (th_os_pollset){-1, -1};
+    int wakeup = th_os_fails(TH_OS_FAULT_POLLSET) ? -EMFILE : th_os_wakeup_open();
+    set *s = wakeup < 0 ? NULL : calloc(1, sizeof *s);
+    if (!s) {
+        if (wakeup >= 0) {
+            th_os_wakeup_close(wakeup);
+        }
+        return wakeup < 0 ? wakeup : -ENOMEM;
+    }
+    s->number = wakeup;
+    th_masked_lock(&lock, &before);
+    slot_at(wakeup)->set = s;
+    th_masked_unlock(&lock, &before);
+    *out = (th_os_pollset){wakeup, wakeup};
+    return 0;
+}
+
+/* With the lock: takes a member out of its set and its slot. */
+static void drop_member(member *m) {
+    member **at = &slot_at(m->fd)->members;
+    while (*at != m) {
+        at = &(*at)->next_of_fd;
+    }
+    *at = m->next_of_fd;
+    at = &m->set->members;
+    while (*at != m) {
+        at = &(*at)->next;
+    }
+    *at = m->next;
+    m->set->count--;
+    free(m);
+}
+
+void th_os_pollset_close(th_os_pollset *named) {
+    sigset_t before;
+    th_masked_lock(&lock, &before);
+    set *s = set_of(named);
+    if (s) {
+        slot_at(named->set)->set = NULL;
+        while (s->members) {
+            drop_member(s->members);
+        }
+        for (nested *n = s->nested, *next; n; n = next) {
+            next = n->next;
+            free(n);
+        }
+        free(s);
+    }
+    th_masked_unlock(&lock, &before);
+    if (named->set >= 0) {
+        th_os_wakeup_close(named->set);
+    }
+    *named = (th_os_pollset){-1, -1};
+}
+
+/* Whether another file has got the number since it was added. */
+static bool is_other(const member *m, const struct stat *status) {
+    return m->device != (uint64_t)status->st_dev || m->inode != (uint64_t)status->st_ino;
+}
+
+/* With the lock. */
+static int add(set *s, int fd, uint64_t key, const struct stat *status) {
+    slot *at = slot_for(fd);
+    member *m = at ? at->members : NULL;
+    while (m && m->set != s) {
+        m = m->next_of_fd;
+    }
+    if (m && !is_other(m, status)) {
+        return -EEXIST;
+    }
+    if (m) {
+        drop_member(m);
+    }
+    m = at ? calloc(1, sizeof *m) : NULL;
+    if (!m) {
+        return -ENOMEM;
+    }
+    *m = (member){.fd = fd, .key = key, .set = s, .next = s->members, .next_of_fd = at->members};
+    m->wanted = TH_OS_IN | TH_OS_OUT;
+    m->device = (uint64_t)status->st_dev;
+    m->inode = (uint64_t)status->st_ino;
+    s->members = m;
+    at->members = m;
+    s->count++;
+    kick(s);
+    return 0;
+}
+
+int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
+    struct stat status;
+    sigset_t before;
+    if (th_os_fails(TH_OS_FAULT_POLLSET_ADD)) {
+        return -ENOMEM;
+    }
+    int saved = th_os_errno_get();
+    int code = fstat(fd, &status) < 0 ? -th_os_errno_get() : 0;
+    if (!code && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) {
+        code = -EPERM;
+    }
+    if (!code) {
+        th_masked_lock(&lock, &before);
+        set *s = set_of(named);
+        code = s ? add(s, fd, key, &status) : -EBADF;
+        th_masked_unlock(&lock, &before);
+    }
+    th_os_errno_set(saved);
+    return code;
+}
+
+int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other, uint64_t key) {
+    sigset_t before;
+    nested *n = calloc(1, sizeof *n);
+    if (!n) {
+        return -ENOMEM;
+    }
+    th_masked_lock(&lock, &before);
+    set *s = set_of(named);
+    *n = (nested){.set = set_of(other), .key = key};
+    int code = s && n->set ? 0 : -EBADF;
+    if (!code) {
+        n->next = s->nested;
+        s->nested = n;
+        kick(s);
+    }
+    th_masked_unlock(&lock, &before);
+    if (code) {
+        free(n);
+    }
+    return code;
+}
+
+int th_os_pollset_remove(const th_os_pollset *named, int fd) {
+    sigset_t before;
+    int code = -ENOENT;
+    th_masked_lock(&lock, &before);
+    const slot *at = slot_at(fd);
+    const set *s = set_of(named);
+    for (member *m = at ? at->members : NULL; m; m = m->next_of_fd) {
+        if (m->set == s) {
+            drop_member(m);
+            code = 0;
+            break;
+        }
+    }
+    th_masked_unlock(&lock, &before);
+    return code;
+}
+
+void th_pollset_forget(int fd) {
+    sigset_t before;
+    const slot *at = slot_at(fd);
+    if (!at) {
+        return;
+    }
+    th_masked_lock(&lock, &before);
+    while (at->members) {
+        drop_member(at->members);
+    }
+    th_masked_unlock(&lock, &before);
+}
+
+void th_pollset_look_again(int fd, uint32_t bits) {
+    sigset_t before;
+    const slot *at = slot_at(fd);
+    if (!at) {
+        return;
+    }
+    int saved = th_os_errno_get();
+    th_masked_lock(&lock, &before);
+    for (member *m = at->members; m; m = m->next_of_fd) {
+        if ((m->wanted & bits) != bits) {
+            m->wanted |= bits;
+            kick(m->set);
+        }
+    }
+    th_masked_unlock(&lock, &before);
+    th_os_errno_set(saved);
+}
+
+/* ---- alarms ---- */
+
+int th_os_alarm_open(void) {
+    sigset_t before;
+    int alarm = th_os_wakeup_open();
+    if (alarm >= 0) {
+        th_masked_lock(&lock, &before);
+        slot_at(alarm)->alarm = TH_FOREVER;
+        th_masked_unlock(&lock, &before);
+    }
+    return alarm;
+}
+
+void th_os_alarm_close(int alarm) {
+    th_os_wakeup_close(alarm);
+}
+
+void th_os_alarm_set(int alarm, int64_t at) {
+    sigset_t before;
+    int saved = th_os_errno_get();
+    th_masked_lock(&lock, &before);
+    slot *s = slot_at(alarm);
+    const bool sooner = s && at < s->alarm;
+    if (s) {
+        s->alarm = at;
+    }
+    if (sooner) {
+        kick(NULL);
+    }
+    th_masked_unlock(&lock, &before);
+    th_os_errno_set(saved);
+}
+
+int th_os_pollset_add_alarm(const th_os_pollset *named, int alarm) {
+    sigset_t before;
+    int code = -EBADF;
+    th_masked_lock(&lock, &before);
+    set *s = set_of(named);
+    if (s) {
+        code = s->alarms_count < ALARMS ? 0 : -ENOSPC;
+    }
+    if (!code) {
+        s->alarms[s->alarms_count++] = alarm;
+        kick(s);
+    }
+    th_masked_unlock(&lock, &before);
+    return code;
+}
+
+/* ---- what pollset_wait.c asks ---- */
+
+void th_pollset_lock(sigset_t *before) {
+    th_masked_lock(&lock, before);
+}
+
+void th_pollset_unlock(const sigset_t *before) {
+    th_masked_unlock(&lock, before);
+}
+
+set *th_pollset_set(const th_os_pollset *named) {
+    return set_of(named);
+}
+
+member *th_pollset_member(int fd, const set *of) {
+    const slot *at = slot_at(fd);
+    member *m = at ? at->members : NULL;
+    while (m && m->set != of) {
+        m = m->next_of_fd;
+    }
+    return m;
+}
+
+int64_t th_pollset_alarm(int alarm) {
+    const slot *at = slot_at(alarm);
+    return at ? at->alarm : TH_FOREVER;
+}
+
+sleeper *th_pollset_sleeper(void) {
+    return sleeper_new();
+}
+
+void th_pollset_sleeps(sleeper *s) {
+    s->next = sleepers;
+    sleepers = s;
+}
+
+void th_pollset_woke(sleeper *s) {
+    sleeper_rest(s);
+}
+
+int th_os_pollset_wake(const th_os_pollset *named) {
+    return set_wakeup(named->wake);
+}
+
+void th_os_pollset_wake_take(const th_os_pollset *named) {
+    th_os_wakeup_take(named->wake);
+}

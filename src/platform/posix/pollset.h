@@ -1,0 +1,87 @@
+/*
+ * pollset.h: what sets of descriptors are (pollset.c), and how they are waited for
+ * (pollset_wait.c). All of it is protected by the one lock.
+ */
+#ifndef TH_POSIX_POLLSET_H
+#define TH_POSIX_POLLSET_H
+
+#include "platform/unix/system.h"
+
+#include <poll.h>
+
+#include "platform/unix/edge.h"
+
+#define ALARMS 4u
+
+typedef struct set set;
+
+/* A descriptor in a set. */
+typedef struct member {
+    int fd;
+    uint32_t wanted; /* TH_OS_IN, TH_OS_OUT: what is still to be told */
+    uint64_t key;
+    uint64_t device; /* what it names */
+    uint64_t inode;
+    set *set;
+    struct member *next; /* of the set */
+    struct member *next_of_fd;
+} member;
+
+/* A set in a set: ready while it has events. It is closed after that one. */
+typedef struct nested {
+    struct nested *next;
+    set *set;
+    uint64_t key;
+} nested;
+
+struct set {
+    int number;
+    unsigned count;
+    member *members;
+    nested *nested;
+    int alarms[ALARMS];
+    unsigned alarms_count;
+};
+
+/* What is known of a number. */
+typedef struct slot {
+    int xwrite; /* of a wake-up: its other end, plus 1; 0: none */
+    set *set;   /* whose number it is */
+    member *members;
+    int64_t alarm; /* of an alarm: when it goes off */
+} slot;
+
+/* What one of the system's answers is about. */
+typedef struct asked {
+    const set *set;
+    uint64_t key; /* of the nested set, if `is_nested` */
+    bool is_nested;
+    bool is_wake;
+    unsigned index; /* among the sets of the wait */
+} asked;
+
+/* A wait. */
+typedef struct sleeper {
+    struct sleeper *next;
+    const th_os_pollset *const *sets;
+    unsigned sets_count;
+    int kick[2];
+    bool kicked;
+    struct pollfd *fds; /* the question, and what each part of it is about */
+    asked *asked;
+    unsigned count;
+    unsigned room;
+} sleeper;
+
+void th_pollset_lock(sigset_t *before);
+void th_pollset_unlock(const sigset_t *before);
+
+/* With the lock. */
+set *th_pollset_set(const th_os_pollset *named);
+member *th_pollset_member(int fd, const set *of);
+int64_t th_pollset_alarm(int alarm);
+sleeper *th_pollset_sleeper(void); /* NULL: refused */
+void th_pollset_sleeps(sleeper *s);
+void th_pollset_woke(sleeper *s);
+
+#endif

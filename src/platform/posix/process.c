@@ -1,0 +1,166 @@
+/*
+ * process.c: starting programs by posix_spawn.
+ *
+ * What POSIX.1-2008 has no action for is refused: a folder, limits, a session of its own. Where
+ * others are to be closed, those are that are open when the start begins.
+ */
+#include "platform/unix/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "platform/faults.h"
+#include "platform/unix/interrupted.h"
+#include "platform/unix/process_end.h"
+
+#define OPEN_GUESS 1024
+
+bool th_os_process_has_fd(void) {
+    return false;
+}
+
+/* ---- descriptors ---- */
+
+/* Copies those that stand where others are to come; 0 or a code. They are closed afterwards. */
+static int move_up(const th_os_program *p) {
+    int code = 0;
+    for (unsigned i = 0; i < p->fds_count; i++) {
+        p->scratch[i] = -1;
+    }
+    for (unsigned i = 0; i < p->fds_count && !code; i++) {
+        if (p->fds[i] != TH_OS_FD_SAME) {
+            p->scratch[i] = fcntl(p->fds[i], F_DUPFD_CLOEXEC, (int)p->fds_count);
+            code = p->scratch[i] < 0 ? -th_os_errno_get() : 0;
+        }
+    }
+    return code;
+}
+
+static void drop_moved(const th_os_program *p) {
+    for (unsigned i = 0; i < p->fds_count; i++) {
+        if (p->scratch[i] >= 0) {
+            close(p->scratch[i]);
+        }
+    }
+}
+
+static int add_fds(posix_spawn_file_actions_t *actions, const th_os_program *p) {
+    int code = 0;
+    for (unsigned i = 0; i < p->fds_count && !code; i++) {
+        if (p->scratch[i] >= 0) {
+            code = posix_spawn_file_actions_adddup2(actions, p->scratch[i], (int)i);
+        }
+    }
+    long last = p->close_others ? sysconf(_SC_OPEN_MAX) : 0;
+    last = last < 0 ? OPEN_GUESS : last;
+    for (int fd = (int)p->fds_count; fd < last && !code; fd++) {
+        const int flags = fcntl(fd, F_GETFD);
+        if (flags >= 0 && !(flags & FD_CLOEXEC)) {
+            code = posix_spawn_file_actions_addclose(actions, fd);
+        }
+    }
+    return -code;
+}
+
+/* ---- the program ---- */
+
+static int set_attributes(posix_spawnattr_t *attributes, const th_os_program *p) {
+    sigset_t none;
+    sigset_t fresh;
+    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    sigemptyset(&none);
+    sigfillset(&fresh);
+    for (int i = 1; i < TH_OS_SIGNALS; i++) {
+        if (th_process_keeps_ignoring(i)) {
+            sigdelset(&fresh, i);
+        }
+    }
+    if (p->group == TH_OS_GROUP_OWN) {
+        flags |= POSIX_SPAWN_SETPGROUP; /* 0, which it is at first: the child's own number */
+    }
+    int code = posix_spawnattr_setsigmask(attributes, &none);
+    code = code ? code : posix_spawnattr_setsigdefault(attributes, &fresh);
+    return -(code ? code : posix_spawnattr_setflags(attributes, flags));
+}
+
+/* Tries the files in turn; returns why none of them runs. */
+static int spawn(pid_t *pid, const th_os_program *p, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes) {
+    int refused = 0;
+    int code = ENOENT;
+    for (const char *const *path = p->paths; *path; path++) {
+        code = posix_spawn(pid, *path, actions, attributes, (char *const *)(uintptr_t)p->argv,
+                           (char *const *)(uintptr_t)p->env);
+        if (code != ENOENT && code != ENOTDIR && code != EACCES) {
+            return -code;
+        }
+        refused = code == EACCES ? code : refused;
+    }
+    return -(refused ? refused : p->paths[1] ? ENOENT : code);
+}
+
+static int start(pid_t *pid, const th_os_program *p, const char **failed) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    if (posix_spawn_file_actions_init(&actions) != 0) {
+        return -ENOMEM;
+    }
+    if (posix_spawnattr_init(&attributes) != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return -ENOMEM;
+    }
+    int code = set_attributes(&attributes, p);
+    if (!code) {
+        *failed = "descriptor";
+        code = move_up(p);
+        code = code ? code : add_fds(&actions, p);
+        if (!code) {
+            *failed = "program";
+            code = spawn(pid, p, &actions, &attributes);
+        }
+        drop_moved(p);
+    }
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}
+
+int th_os_process_start(th_os_process *out, const th_os_program *program, const char **failed) {
+    pid_t pid = -1;
+    *failed = "process";
+    if (th_os_fails(TH_OS_FAULT_PROCESS)) {
+        return -EAGAIN;
+    }
+    if (program->folder || program->limits_count || program->group == TH_OS_GROUP_SESSION) {
+        *failed = program->folder ? "folder" : program->limits_count ? "limit" : "process";
+        return -ENOSYS;
+    }
+    int saved = th_os_errno_get();
+    int code = start(&pid, program, failed);
+    *out = (th_os_process){code ? -1 : (int)pid, -1};
+    th_os_errno_set(saved);
+    return code;
+}
+
+/* ---- its end, and signals ---- */
+
+int64_t th_system_wait(const th_os_process *process, siginfo_t *said, int options) {
+    *said = (siginfo_t){0};
+    return RETRY(waitid(P_PID, (id_t)process->pid, said, options));
+}
+
+int th_system_forgotten(const th_os_process *process, th_os_ended *ended) {
+    (void)process;
+    (void)ended;
+    return -ECHILD;
+}
+
+int th_os_process_signal(const th_os_process *process, int number, bool group) {
+    if (number < 0 || number >= TH_OS_SIGNALS) {
+        return -EINVAL;
+    }
+    return th_process_signal_by_number(process, number, group);
+}
