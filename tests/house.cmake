@@ -9,7 +9,7 @@ endif()
 # Tests of the house: style, floors, headers, what is exported and installed, the snippets. They say
 # the same in every build, so that they run in the plain release builds only.
 if(THRUM_SANITIZE OR CMAKE_CROSSCOMPILING OR NOT CMAKE_BUILD_TYPE STREQUAL "Release"
-   OR NOT THRUM_CONTEXT STREQUAL "auto" OR THRUM_AMALGAMATION)
+   OR NOT THRUM_CONTEXT STREQUAL "auto" OR NOT THRUM_PLATFORM STREQUAL "auto" OR THRUM_AMALGAMATION)
   return()
 endif()
 

@@ -113,7 +113,7 @@ typedef struct rig {
 #define RIG_MAGIC 0x7468726d626c6f63u
 
 typedef struct rig_block {
-    _Alignas(16) unsigned long magic;
+    _Alignas(16) uint64_t magic;
     rig *owner;
 } rig_block;
 
@@ -408,5 +408,29 @@ static inline void order_check_counts_up(order *o, int n) {
     }
     atomic_store(&o->count, 0);
 }
+
+/*
+ * Whether the calls of fibers are told: it is known how calls look on this processor, and the
+ * system tells where code lies (src/platform/call.h).
+ */
+#if (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)) && defined(__LP64__) &&      \
+    !defined(TH_PLATFORM_POSIX)
+#define HAS_CALLS 1
+#else
+#define HAS_CALLS 0
+#endif
+
+/* A test of what the platform of nothing but POSIX refuses. */
+#ifdef TH_PLATFORM_POSIX
+#define NOT_BY_POSIX(what) CHECK_SKIP("POSIX has no %s", what)
+#else
+#define NOT_BY_POSIX(what) ((void)0)
+#endif
+
+#define NEEDS_CALLS()                                                                              \
+    do {                                                                                           \
+        if (!HAS_CALLS)                                                                            \
+            CHECK_SKIP("the calls of fibers are not known on this processor or system");           \
+    } while (0)
 
 #endif

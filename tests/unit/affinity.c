@@ -83,6 +83,7 @@ TEST(those_that_share_a_cache) {
      * A worker gets the CPUs of its group that are in the set; of the third level, else of the
      * second.
      */
+    NOT_BY_POSIX("sets of CPUs");
     const th_os_cpuset set = set_of(0x37u, 0u); /* 0 1 2 4 5 */
     make_root();
     put_cache(0, 3, "0-1,64\n");
@@ -163,6 +164,7 @@ static void seats_check(seats *s) {
 
 TEST(workers_run_where_the_policy_says) {
     /* By default they run where the starter may, from the first hook on. */
+    NOT_BY_POSIX("sets of CPUs");
     static seats s;
     for (unsigned a = THRUM_AFFINITY_NONE; a <= THRUM_AFFINITY_CACHE; a++) {
         seats_begin(&s, a);
@@ -173,6 +175,7 @@ TEST(workers_run_where_the_policy_says) {
 
 TEST(workers_run_on_the_cpus_that_are_named) {
     /* Each worker runs on one CPU, whatever the policy; the array is not kept. */
+    NOT_BY_POSIX("sets of CPUs");
     static seats s;
     th_os_cpuset all;
     unsigned last = TH_OS_CPUS_MAX;
@@ -220,6 +223,7 @@ TEST(what_the_system_refuses_is_the_starts_error) {
      * A CPU that no machine has is refused, also when other workers could start. Nothing is left
      * behind.
      */
+    NOT_BY_POSIX("sets of CPUs");
     static seats s;
     th_os_cpuset all;
     unsigned cpus[] = {0, THRUM_CPUS_MAX - 1};

@@ -122,6 +122,7 @@ static void check_three(const char *text, const calls *c) {
 
 TEST(calls_are_told_the_innermost_first) {
     /* A fiber that waits in the third of three functions: all of them, in order. */
+    NEEDS_CALLS();
     rig r;
     rig_begin(&r, 0);
     thrum_sem_init(&sem, 0);
@@ -137,6 +138,7 @@ TEST(calls_are_told_the_innermost_first) {
 
 TEST(json_has_them_as_strings) {
     /* The calls are in an array. */
+    NEEDS_CALLS();
     rig r;
     rig_begin(&r, 0);
     thrum_sem_init(&sem, 0);
@@ -158,6 +160,7 @@ TEST(json_has_them_as_strings) {
 
 TEST(a_crowd_that_waits_in_one_place_is_told_once) {
     /* A fiber in the same calls as the one before is said to be just that. */
+    NEEDS_CALLS();
     rig r;
     rig_begin(&r, 0);
     thrum_sem_init(&sem, 0);
@@ -266,6 +269,7 @@ IN_SECTION(bt_waits) static int on_join(void *arg) {
 
 TEST(calls_of_each_kind_of_wait) {
     /* The first call told is the test's own, whatever of the library lies above it. */
+    NEEDS_CALLS();
     static const struct {
         thrum_fn fn;
         const char *name;
@@ -348,6 +352,7 @@ static int dumps_ready(void *arg) {
 
 TEST(ready_has_calls_and_running_has_none) {
     /* A fiber that gave way is told with its calls, too; a running one is only said to run. */
+    NEEDS_CALLS();
     rig r;
     rig_begin(&r, 0);
     thrum_attr attr = rig_attr(&r);
@@ -397,6 +402,7 @@ static bool stacks_are_told(void) {
 
 TEST(a_blocked_thread_has_calls) {
     /* The task runs, but its thread reads an empty pipe: all three calls are told, in order. */
+    NEEDS_CALLS();
     rig r;
     if (!stacks_are_told()) {
         CHECK_SKIP("the system does not tell where the stacks of threads are");
@@ -446,6 +452,7 @@ static void *binds(void *sched) {
 
 TEST(a_bound_thread_has_calls) {
     /* It waits on the stack of the program's main thread, and of another. */
+    NEEDS_CALLS();
     rig r;
     pthread_t thread;
     rig_init(&r);
@@ -473,6 +480,7 @@ static int dumps_here(void *arg) {
 
 TEST(dumped_on_a_small_stack) {
     /* The least stack that there is suffices for the dump, where no tool makes frames larger. */
+    NEEDS_CALLS();
     rig r;
     rig_init(&r);
     r.config.stack_size = UNDER_ASAN || UNDER_TSAN ? r.config.stack_size : 16384;
@@ -503,6 +511,7 @@ IN_SECTION(bt_outer) static int recurses(void *arg) {
 
 TEST(the_report_of_a_deadlock_has_the_innermost) {
     /* It has four of ten calls. */
+    NEEDS_CALLS();
     rig r;
     rig_init(&r);
     r.config.deadlock = keep_report;
@@ -527,6 +536,7 @@ TEST(the_report_of_a_deadlock_has_the_innermost) {
 
 TEST(without_memory_the_rest_is_told) {
     /* The calls need memory; when that is refused, everything but them is there. */
+    NEEDS_CALLS();
     rig r;
     rig_begin(&r, 0);
     thrum_sem_init(&sem, 0);

@@ -298,7 +298,17 @@ static unsigned rounding(void) {
     return control_word();
 }
 #else
-#error "how is the rounding mode set here?"
+#include <fenv.h>
+enum { NEAREST = FE_TONEAREST, DOWN = FE_DOWNWARD, UP = FE_UPWARD, FLUSH = 0 };
+static unsigned control_word(void) {
+    return (unsigned)fegetround();
+}
+static void set_rounding(unsigned mode, unsigned flush) {
+    (void)fesetround((int)(mode | flush));
+}
+static unsigned rounding(void) {
+    return control_word();
+}
 #endif
 
 static double fiber_third;
@@ -326,12 +336,13 @@ TEST(rounding_mode_is_kept_per_context) {
     make(&fiber, round_up);
     set_rounding(NEAREST, 0);
     unsigned word = control_word();
-    double third = one / three;
+    volatile double third = one / three;
     for (int i = 0; i < 4; i++) {
         go(&me, &fiber);
         CHECK_EQ(rounding(), NEAREST);
         CHECK_EQ(control_word(), word);
-        CHECK(one / three == third);
+        volatile double again = one / three; /* some processors compute with more bits */
+        CHECK(again == third);
     }
 #if !defined(TH_VALGRIND) /* valgrind computes in its own way; it keeps the control words */
     CHECK(fiber_third > third);

@@ -7,12 +7,6 @@
 #include "support/json.h"
 #include "support/support.h"
 
-#if defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)
-#define HAS_CALLS 1
-#else
-#define HAS_CALLS 0
-#endif
-
 static void check_count(const page *p, const char *part, int n) {
     if (count_of(p, part) != n) {
         check_failed(__FILE__, __LINE__, "\"%s\" is there %d times, not %d: %.700s", part,
