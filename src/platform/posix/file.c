@@ -78,8 +78,9 @@ static size_t length_of(const char *name) {
 
 /* The entries that fit, from where the descriptor stands, which is then behind them. */
 static int64_t read_some(DIR *folder, request *r) {
+    const off_t begin = lseek(dirfd(folder), 0, SEEK_CUR); /* telldir does not know it yet */
     size_t done = 0;
-    long at = telldir(folder);
+    long at = 0;
     int failed = 0;
     for (;;) {
         th_os_errno_set(0);
@@ -98,7 +99,11 @@ static int64_t read_some(DIR *folder, request *r) {
         done += e.length;
         at = telldir(folder);
     }
-    seekdir(folder, at); /* what was read ahead is not lost */
+    if (done) {
+        seekdir(folder, at); /* what was read ahead is not lost */
+    } else if (failed) {
+        (void)lseek(dirfd(folder), begin, SEEK_SET);
+    }
     return failed ? refuse(failed) : (int64_t)done;
 }
 

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,6 +33,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static slot *xchunks[CHUNKS]; /* made under the lock, and never freed */
 static sleeper *sleepers;     /* those that are in poll() */
+static uint64_t turn;         /* of the last one that began */
 static sleeper *rested;       /* those that are kept for later ones */
 
 /* ---- slots ---- */
@@ -382,6 +384,20 @@ int th_os_pollset_remove(const th_os_pollset *named, int fd) {
     return code;
 }
 
+/* With the lock: whether one that was kicked has not left poll() yet; of those up to this turn. */
+static bool is_asking(uint64_t until) {
+    for (const sleeper *s = sleepers; s; s = s->next) {
+        if (s->kicked && s->turn <= until) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * What poll() asks for stays open meanwhile, on Linux at least: a port would stay taken, and the
+ * other side would not learn that nobody reads any more. So the close waits for those who ask.
+ */
 void th_pollset_forget(int fd) {
     sigset_t before;
     const slot *at = slot_at(fd);
@@ -389,8 +405,16 @@ void th_pollset_forget(int fd) {
         return;
     }
     th_masked_lock(&lock, &before);
+    const uint64_t until = turn;
+    const bool any = at->members;
     while (at->members) {
+        kick(at->members->set);
         drop_member(at->members);
+    }
+    while (any && is_asking(until)) {
+        th_masked_unlock(&lock, &before);
+        sched_yield();
+        th_masked_lock(&lock, &before);
     }
     th_masked_unlock(&lock, &before);
 }
@@ -495,6 +519,7 @@ sleeper *th_pollset_sleeper(void) {
 }
 
 void th_pollset_sleeps(sleeper *s) {
+    s->turn = ++turn;
     s->next = sleepers;
     sleepers = s;
 }

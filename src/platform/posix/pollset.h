@@ -67,6 +67,7 @@ typedef struct sleeper {
     unsigned sets_count;
     int kick[2];
     bool kicked;
+    uint64_t turn;      /* grows with each wait */
     struct pollfd *fds; /* the question, and what each part of it is about */
     asked *asked;
     unsigned count;
