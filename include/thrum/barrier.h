@@ -17,7 +17,7 @@ typedef struct thrum_barrier {
     void *reserved_first;
     void *reserved_last;
 } thrum_barrier;
-THRUM_STATIC_ASSERT(sizeof(thrum_barrier) == 24, "part of the ABI");
+THRUM_ABI_SIZE(thrum_barrier, 24, 16);
 
 /* The most participants; there is at least 1. */
 #define THRUM_BARRIER_MAX 1000000000

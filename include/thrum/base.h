@@ -51,6 +51,11 @@
 #endif
 #endif
 
+/* The size of a public struct: where a pointer has 8 bytes, and where it has 4. */
+#define THRUM_ABI_SIZE(type, wide, narrow)                                                         \
+    THRUM_STATIC_ASSERT(sizeof(type) == (sizeof(void *) == 8 ? (wide) : (narrow)),                 \
+                        "part of the ABI")
+
 #if defined(__GNUC__)
 #define THRUM_NODISCARD __attribute__((warn_unused_result))
 #define THRUM_API __attribute__((visibility("default")))

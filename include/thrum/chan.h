@@ -89,8 +89,17 @@ typedef struct thrum_case {
     void *to;         /* the memory to receive into, or the event */
     uint32_t kind;    /* THRUM_CASE_SEND, THRUM_CASE_RECV, THRUM_CASE_EVENT, or a descriptor's */
     int32_t status;   /* set for the case that happened: 0, or why nothing was moved */
+#if UINTPTR_MAX == UINT32_MAX
+    uint32_t reserved_turn; /* of a descriptor, which is larger than a pointer */
+#endif
 } thrum_case;
-THRUM_STATIC_ASSERT(sizeof(void *) != 8 || sizeof(thrum_case) == 32, "part of the ABI");
+THRUM_ABI_SIZE(thrum_case, 32, 24);
+
+#if UINTPTR_MAX == UINT32_MAX
+#define THRUM_CASE_REST 0, 0
+#else
+#define THRUM_CASE_REST 0
+#endif
 
 /* The kinds of a case: a number in the lowest bits. */
 #define THRUM_CASE_SEND 1u
@@ -105,15 +114,21 @@ THRUM_STATIC_ASSERT(sizeof(void *) != 8 || sizeof(thrum_case) == 32, "part of th
  * thrum_case.
  */
 #ifdef __cplusplus
-#define THRUM_SEND_CASE(chan_, elem_) (thrum_case{(chan_), (elem_), NULL, THRUM_CASE_SEND, 0})
-#define THRUM_RECV_CASE(chan_, elem_) (thrum_case{(chan_), NULL, (elem_), THRUM_CASE_RECV, 0})
+#define THRUM_SEND_CASE(chan_, elem_)                                                              \
+    (thrum_case{(chan_), (elem_), NULL, THRUM_CASE_SEND, THRUM_CASE_REST})
+#define THRUM_RECV_CASE(chan_, elem_)                                                              \
+    (thrum_case{(chan_), NULL, (elem_), THRUM_CASE_RECV, THRUM_CASE_REST})
 #define THRUM_EVENT_CASE(event_)                                                                   \
-    (thrum_case{NULL, NULL, (1 ? (event_) : (struct thrum_event *)0), THRUM_CASE_EVENT, 0})
+    (thrum_case{NULL, NULL, (1 ? (event_) : (struct thrum_event *)0), THRUM_CASE_EVENT,            \
+                THRUM_CASE_REST})
 #else
-#define THRUM_SEND_CASE(chan_, elem_) ((thrum_case){(chan_), (elem_), NULL, THRUM_CASE_SEND, 0})
-#define THRUM_RECV_CASE(chan_, elem_) ((thrum_case){(chan_), NULL, (elem_), THRUM_CASE_RECV, 0})
+#define THRUM_SEND_CASE(chan_, elem_)                                                              \
+    ((thrum_case){(chan_), (elem_), NULL, THRUM_CASE_SEND, THRUM_CASE_REST})
+#define THRUM_RECV_CASE(chan_, elem_)                                                              \
+    ((thrum_case){(chan_), NULL, (elem_), THRUM_CASE_RECV, THRUM_CASE_REST})
 #define THRUM_EVENT_CASE(event_)                                                                   \
-    ((thrum_case){NULL, NULL, (1 ? (event_) : (struct thrum_event *)0), THRUM_CASE_EVENT, 0})
+    ((thrum_case){NULL, NULL, (1 ? (event_) : (struct thrum_event *)0), THRUM_CASE_EVENT,          \
+                  THRUM_CASE_REST})
 #endif
 
 /*

@@ -25,7 +25,7 @@ typedef struct thrum_cond {
     void *reserved_first;
     void *reserved_last;
 } thrum_cond;
-THRUM_STATIC_ASSERT(sizeof(thrum_cond) == 24, "part of the ABI");
+THRUM_ABI_SIZE(thrum_cond, 24, 16);
 
 /* clang-format off */
 #define THRUM_COND_INIT { 0, 0, NULL, NULL }

@@ -18,7 +18,7 @@ typedef struct thrum_event {
     void *reserved_first;
     void *reserved_last;
 } thrum_event;
-THRUM_STATIC_ASSERT(sizeof(thrum_event) == 24, "part of the ABI");
+THRUM_ABI_SIZE(thrum_event, 24, 16);
 
 /* clang-format off */
 #define THRUM_EVENT_INIT(mode, signaled) { (signaled) ? 4u : 0u, (uint32_t)(mode), NULL, NULL }

@@ -20,7 +20,7 @@ typedef struct thrum_mutex {
     void *reserved_first;
     void *reserved_last;
 } thrum_mutex;
-THRUM_STATIC_ASSERT(sizeof(thrum_mutex) == 32, "part of the ABI");
+THRUM_ABI_SIZE(thrum_mutex, 32, 24);
 
 /* clang-format off */
 #define THRUM_MUTEX_INIT { 0, 0, 0, NULL, NULL }

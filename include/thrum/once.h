@@ -19,7 +19,7 @@ typedef struct thrum_once {
     void *reserved_first;
     void *reserved_last;
 } thrum_once;
-THRUM_STATIC_ASSERT(sizeof(thrum_once) == 32, "part of the ABI");
+THRUM_ABI_SIZE(thrum_once, 32, 24);
 
 /* clang-format off */
 #define THRUM_ONCE_INIT { 0, 0, 0, NULL, NULL }

@@ -21,7 +21,7 @@ typedef struct thrum_rwlock {
     void *reserved_readers[2];
     void *reserved_writers[2];
 } thrum_rwlock;
-THRUM_STATIC_ASSERT(sizeof(thrum_rwlock) == 48, "part of the ABI");
+THRUM_ABI_SIZE(thrum_rwlock, 48, 32);
 
 /* clang-format off */
 #define THRUM_RWLOCK_INIT { 0, 0, { NULL, NULL }, { NULL, NULL } }

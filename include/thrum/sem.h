@@ -13,7 +13,7 @@ typedef struct thrum_sem {
     void *reserved_first;
     void *reserved_last;
 } thrum_sem;
-THRUM_STATIC_ASSERT(sizeof(thrum_sem) == 24, "part of the ABI");
+THRUM_ABI_SIZE(thrum_sem, 24, 16);
 
 /* The largest value; a post beyond it aborts. */
 #define THRUM_SEM_MAX INT32_MAX

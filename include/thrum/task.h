@@ -31,9 +31,14 @@ struct thrum_task {
     void *reserved_arg;        /* the body's argument */
     uint32_t reserved_mark;    /* whether it is posted */
     uint32_t reserved_word;    /* wakeups, signals and cancels that are pending */
-    uint64_t reserved[4];      /* its place among the deadlines, while it waits */
+#if UINTPTR_MAX == UINT32_MAX
+    uint32_t reserved_pad; /* what follows is aligned alike on all processors of 32 bits */
+    uint64_t reserved[3];  /* its place among the deadlines, while it waits */
+#else
+    uint64_t reserved[4]; /* its place among the deadlines, while it waits */
+#endif
 };
-THRUM_STATIC_ASSERT(sizeof(thrum_task) == 72, "a task is at most 72 bytes");
+THRUM_ABI_SIZE(thrum_task, 72, 56);
 
 /*
  * What a post from a worker may ask for. Hints never change what is correct; those of external
@@ -46,7 +51,11 @@ typedef enum {
 } thrum_hint;
 
 /* clang-format off */
+#if UINTPTR_MAX == UINT32_MAX
+#define THRUM_TASK_INIT(fn, arg) { NULL, 1u, -1, (fn), (arg), 0, 0, 0, { 0, 0, 0 } }
+#else
 #define THRUM_TASK_INIT(fn, arg) { NULL, 1u, -1, (fn), (arg), 0, 0, { 0, 0, 0, 0 } }
+#endif
 /* clang-format on */
 
 /*

@@ -23,7 +23,7 @@ typedef struct thrum_tickets {
     void *reserved_first;
     void *reserved_last;
 } thrum_tickets;
-THRUM_STATIC_ASSERT(sizeof(thrum_tickets) == 24, "part of the ABI");
+THRUM_ABI_SIZE(thrum_tickets, 24, 16);
 
 /* One ticket, in the memory of the caller that takes it. */
 typedef struct thrum_ticket {
@@ -36,9 +36,12 @@ typedef struct thrum_ticket {
     void *reserved_arg;
     uint32_t reserved_called;
     uint32_t reserved_on_call;
+#if UINTPTR_MAX == UINT32_MAX
+    uint32_t reserved_pad; /* the task is aligned alike on all processors of 32 bits */
+#endif
     thrum_task reserved_task;
 } thrum_ticket;
-THRUM_STATIC_ASSERT(sizeof(thrum_ticket) == 136, "part of the ABI");
+THRUM_ABI_SIZE(thrum_ticket, 136, 96);
 
 /* clang-format off */
 #define THRUM_TICKETS_INIT { 0, 0, NULL, NULL }

@@ -13,7 +13,7 @@ typedef struct thrum_waitgroup {
     void *reserved_first;
     void *reserved_last;
 } thrum_waitgroup;
-THRUM_STATIC_ASSERT(sizeof(thrum_waitgroup) == 24, "part of the ABI");
+THRUM_ABI_SIZE(thrum_waitgroup, 24, 16);
 
 /* The count may be 0 to THRUM_WAITGROUP_MAX. */
 #define THRUM_WAITGROUP_MAX INT32_MAX

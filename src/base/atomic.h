@@ -12,13 +12,61 @@
 
 #include "base/cc.h"
 
-#define th_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
-#define th_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
-#define th_load_seq(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
+#if defined(__i386__)
+/*
+ * A word of 64 bits may lie across two cache lines here, since the ABI aligns it to 4 bytes: then a
+ * plain load or store of it is none, only a locked compare-exchange is. All other operations are.
+ */
+static TH_ALWAYS_INLINE uint64_t th_load_wide(const volatile void *p) {
+    uint64_t value = 0;
+    __atomic_compare_exchange_n((volatile uint64_t *)(uintptr_t)p, &value, (uint64_t)0, false,
+                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return value;
+}
 
-#define th_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
-#define th_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-#define th_store_seq(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+static TH_ALWAYS_INLINE void th_store_wide(volatile void *p, uint64_t value) {
+    uint64_t before = 0;
+    while (!__atomic_compare_exchange_n((volatile uint64_t *)p, &before, value, false,
+                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    }
+}
+
+#define th_load(p, order)                                                                          \
+    ({                                                                                             \
+        union {                                                                                    \
+            __typeof__(__atomic_load_n((p), __ATOMIC_RELAXED)) as;                                 \
+            uint64_t wide;                                                                         \
+        } got_;                                                                                    \
+        if (sizeof got_.as == 8)                                                                   \
+            got_.wide = th_load_wide(p);                                                           \
+        else                                                                                       \
+            got_.as = __atomic_load_n((p), (order));                                               \
+        got_.as;                                                                                   \
+    })
+#define th_store(p, v, order)                                                                      \
+    ({                                                                                             \
+        union {                                                                                    \
+            __typeof__(__atomic_load_n((p), __ATOMIC_RELAXED)) as;                                 \
+            uint64_t wide;                                                                         \
+        } put_;                                                                                    \
+        put_.as = (v);                                                                             \
+        if (sizeof put_.as == 8)                                                                   \
+            th_store_wide((p), put_.wide);                                                         \
+        else                                                                                       \
+            __atomic_store_n((p), put_.as, (order));                                               \
+    })
+#else
+#define th_load(p, order) __atomic_load_n((p), (order))
+#define th_store(p, v, order) __atomic_store_n((p), (v), (order))
+#endif
+
+#define th_load_relaxed(p) th_load((p), __ATOMIC_RELAXED)
+#define th_load_acquire(p) th_load((p), __ATOMIC_ACQUIRE)
+#define th_load_seq(p) th_load((p), __ATOMIC_SEQ_CST)
+
+#define th_store_relaxed(p, v) th_store((p), (v), __ATOMIC_RELAXED)
+#define th_store_release(p, v) th_store((p), (v), __ATOMIC_RELEASE)
+#define th_store_seq(p, v) th_store((p), (v), __ATOMIC_SEQ_CST)
 
 #define th_xchg_relaxed(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELAXED)
 #define th_xchg_acquire(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE)

@@ -43,7 +43,7 @@ static int64_t load(th_operation *operation) {
 }
 
 int64_t thrum_file_load(const char *path, void *to, size_t size, thrum_time deadline) {
-    if (!path || (!to && size) || size >= INT64_MAX) {
+    if (!path || (!to && size) || size >= SIZE_MAX / 2) {
         return -EINVAL;
     }
     const th_os_file_request request = {.call = TH_OS_FILE_READ, .path = path};
@@ -179,7 +179,7 @@ static int64_t replace(th_operation *operation) {
 
 int thrum_file_replace(const char *path, const void *from, size_t size, unsigned mode,
                        thrum_time deadline) {
-    if (!path || (!from && size) || mode & ~07777u || size >= INT64_MAX) {
+    if (!path || (!from && size) || mode & ~07777u || size >= SIZE_MAX / 2) {
         return -EINVAL;
     }
     const th_os_file_request request = {

@@ -5,6 +5,7 @@
  * do, and the system is asked behind that (io/DIRECTION.md, R14).
  */
 #include <errno.h>
+#include <string.h>
 
 #include "core/state/fiber_state.h"
 #include "io/direction.h"
@@ -15,11 +16,17 @@
 #define BIT_SHIFT 8 /* of a case's kind: above it the direction, as a bit */
 
 _Static_assert(THRUM_SELECT_IO_MAX == TH_OS_POLLED_MAX, "one limit");
-_Static_assert(sizeof(void *) == sizeof(thrum_io), "a case has room for it");
+/* Where a case has the two numbers: in `to`, or, where that has 32 bits, in it and at the end. */
+#define FD_AT offsetof(thrum_case, to)
+#define TURN_AT (sizeof(void *) == 8 ? FD_AT + 4 : sizeof(thrum_case) - 4)
+_Static_assert(sizeof(thrum_case) == offsetof(thrum_case, status) + (sizeof(void *) == 8 ? 4 : 8),
+               "a case has room for a descriptor");
 
 static thrum_io io_of(const thrum_case *c) {
-    const uint64_t value = (uintptr_t)c->to;
-    return (thrum_io){(int32_t)(uint32_t)value, (uint32_t)(value >> 32)};
+    thrum_io io;
+    memcpy(&io.fd, (const char *)c + FD_AT, sizeof io.fd);
+    memcpy(&io.turn, (const char *)c + TURN_AT, sizeof io.turn);
+    return io;
 }
 
 static unsigned bit_of(const thrum_case *c) {
@@ -114,8 +121,8 @@ static const th_case_ops ops = {TH_OS_POLLED_MAX, ask, join, stand, leave};
 
 thrum_case thrum_io_case(thrum_io io, unsigned bit) {
     const bool valid = bit == THRUM_IO_READ || bit == THRUM_IO_WRITE;
-    const uint64_t value = (uint64_t)io.turn << 32 | (uint32_t)io.fd;
-    return (thrum_case){.from = &ops,
-                        .to = (void *)(uintptr_t)value,
-                        .kind = valid ? THRUM_CASE_OTHER | bit << BIT_SHIFT : 0};
+    thrum_case c = {.from = &ops, .kind = valid ? THRUM_CASE_OTHER | bit << BIT_SHIFT : 0};
+    memcpy((char *)&c + FD_AT, &io.fd, sizeof io.fd);
+    memcpy((char *)&c + TURN_AT, &io.turn, sizeof io.turn);
+    return c;
 }

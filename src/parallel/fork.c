@@ -6,7 +6,7 @@
 #include "core/task/fork_call.h"
 #include "parallel/forking.h"
 
-_Static_assert(sizeof(thrum_fork) == sizeof(th_fork), "the public record is ours");
+_Static_assert(sizeof(thrum_fork) >= sizeof(th_fork), "the public record has room");
 _Static_assert(_Alignof(thrum_fork) >= _Alignof(th_fork), "the public record is ours");
 
 /* Makes the call at once, where no other thread could take it. */

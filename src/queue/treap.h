@@ -17,6 +17,8 @@
 #ifndef TH_TREAP_H
 #define TH_TREAP_H
 
+#include <stdalign.h>
+
 #include "base/cc.h"
 #include "base/check.h"
 
@@ -38,10 +40,10 @@ typedef struct th_timer {
         struct th_timer *parent; /* in the treap */
         uintptr_t hint;          /* in a slot; odd, which no timer's address is */
     };
-    int64_t deadline;
+    alignas(8) int64_t deadline;
 } th_timer;
-_Static_assert(sizeof(th_timer) == 4 * sizeof(void *) || sizeof(void *) != 8,
-               "a timer lies in the four reserved words of a task");
+_Static_assert(sizeof(th_timer) == (sizeof(void *) == 8 ? 32 : 24),
+               "a timer lies in the reserved words of a task");
 
 typedef struct th_treap {
     th_timer anchor; /* the root's parent; the root points here, so the treap must not be moved */

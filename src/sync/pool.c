@@ -16,6 +16,7 @@
  */
 #include "thrum/pool.h"
 
+#include <stdalign.h>
 #include <errno.h>
 #include <string.h>
 
@@ -28,14 +29,14 @@
 #include "sync/wordlock.h"
 
 typedef struct item {
-    struct item *next;      /* the link in `free`, or in a chain on its way there */
-    struct item *all_next;  /* the link in `all`, in unbounded pools */
-    const thrum_pool *pool; /* the pool that it belongs to; constant */
-    bool out;               /* true while it is not free */
+    alignas(16) struct item *next; /* the link in `free`, or in a chain on its way there */
+    struct item *all_next;         /* the link in `all`, in unbounded pools */
+    const thrum_pool *pool;        /* the pool that it belongs to; constant */
+    bool out;                      /* true while it is not free */
     bool constructed;
 } item;
 
-_Static_assert(sizeof(item) == 32, "what lies behind it is 16-byte aligned");
+_Static_assert(sizeof(item) % 16 == 0, "what lies behind it is 16-byte aligned");
 
 struct thrum_pool {
     uint32_t xword;

@@ -36,7 +36,8 @@
 #define GUARD_SHIFT 30
 
 #define SLAB_BYTES_FIRST TH_LIMIT((size_t)4 << 20, (size_t)64 << 10)
-#define SLAB_BYTES_MAX TH_LIMIT((size_t)64 << 20, (size_t)64 << 10)
+/* Less where addresses have 32 bits: a piece that large may not be found. */
+#define SLAB_BYTES_MAX TH_LIMIT((size_t)(sizeof(void *) == 8 ? 64 : 4) << 20, (size_t)64 << 10)
 
 static_assert(THRUM_GUARD_AUTO == 0 && THRUM_GUARD_CANARY == 3, "a guard fits into two bits");
 static_assert(TH_STACK_SIZE_MIN << (TH_STACK_CLASSES - 1) == TH_STACK_SIZE_MAX, "classes");

@@ -119,7 +119,7 @@ static int copy_buffer(thrum_sched *sched, th_trace_buffer_copy *copy) {
     if (first == tail) {
         return 0;
     }
-    th_mark *marks = th_sched_alloc(sched, (tail - first) * sizeof *marks);
+    th_mark *marks = th_sched_alloc(sched, (size_t)(tail - first) * sizeof *marks);
     if (!marks) {
         return -ENOMEM;
     }
@@ -205,8 +205,8 @@ bool th_trace_mark(const th_trace_copy *copy, const th_mark *mark, th_traced_mar
                             .kind = (th_traced)(mark->word[TH_MARK_KIND] >> TH_MARK_ABOVE),
                             .open = !end || end > copy->until,
                             .how = (unsigned)(mark->word[TH_TRACE_RING_HOW] >> TH_MARK_ABOVE),
-                            .object = mark->word[TH_TRACE_RING_HOW] & TH_MARK_ADDRESS,
-                            .fn = mark->word[TH_MARK_KIND] & TH_MARK_ADDRESS};
+                            .object = (uintptr_t)(mark->word[TH_TRACE_RING_HOW] & TH_MARK_ADDRESS),
+                            .fn = (uintptr_t)(mark->word[TH_MARK_KIND] & TH_MARK_ADDRESS)};
     for (unsigned i = 0; i < THRUM_NAME_MAX; i++) {
         out->name[i] = (char)(mark->word[TH_MARK_NAME + i / 8] >> (i % 8 * 8));
     }

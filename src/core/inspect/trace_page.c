@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/wide.h"
 #include "core/inspect/report.h"
 #include "core/inspect/world.h"
 #include "core/state/worker.h"
@@ -22,7 +23,7 @@ static void put_us(page *p, const char *key, int64_t ns) {
 }
 
 static int64_t since_start(const page *p, uint64_t ticks) {
-    return (int64_t)((unsigned __int128)(ticks - p->trace->since) * p->ns_per_tick >> 32);
+    return (int64_t)th_times_fixed(ticks - p->trace->since, p->ns_per_tick);
 }
 
 static void put_begin(page *p, const char *ph) {

@@ -200,7 +200,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
     }
     th_ring *ring = &worker->ring.ring;
     if (most > 1) {
-        size_t room = th_ring_free(ring);
+        size_t room = (size_t)th_ring_free(ring);
         most = most < room + 1 ? most : room + 1;
     }
     th_chain *chain = &worker->collected; /* not on the task's stack (base/annotate.h) */
@@ -238,7 +238,7 @@ static size_t batch(const th_worker *worker) {
     if (worker->sched->config.grab == THRUM_GRAB_ONE) {
         return 1;
     }
-    size_t half = th_ring_capacity(&worker->ring.ring) / 2;
+    size_t half = (size_t)th_ring_capacity(&worker->ring.ring) / 2;
     return half < GRAB_MAX ? half : GRAB_MAX;
 }
 

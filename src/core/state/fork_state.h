@@ -38,7 +38,7 @@ typedef struct th_fork {
     th_inherited inherited; /* the context that it inherits from its owner */
     int32_t result;         /* written before DONE */
 } th_fork;
-_Static_assert(sizeof(th_fork) == 96, "fits into the public thrum_fork");
+_Static_assert(sizeof(void *) != 8 || sizeof(th_fork) == 96, "the public thrum_fork");
 
 #define TH_FORK_OPEN ((uintptr_t)0)
 #define TH_FORK_DONE ((uintptr_t)1)

@@ -13,7 +13,7 @@
 
 /* A task of thrum_go. It goes back to the slab before the body begins. */
 typedef struct th_go {
-    th_work work; /* kind TH_WORK_GO */
+    alignas(16) th_work work; /* kind TH_WORK_GO */
     thrum_fn fn;
     void *arg;
 } th_go;

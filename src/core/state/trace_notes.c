@@ -423,7 +423,7 @@ bool th_trace_give_buffer(thrum_sched *sched, th_worker *worker, uint64_t slots)
     if (buffer && buffer->ring.mask >= slots - 1) {
         return true;
     }
-    buffer = th_sched_alloc(sched, sizeof *buffer + slots * sizeof(th_mark));
+    buffer = th_sched_alloc(sched, sizeof *buffer + (size_t)slots * sizeof(th_mark));
     if (!buffer) {
         return false;
     }

@@ -10,7 +10,9 @@
 
 #include "platform/platform.h"
 
-_Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "the system's masks are laid out alike");
+_Static_assert(sizeof(unsigned long) == sizeof(uint64_t) ||
+                   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the system's masks are laid out alike");
 
 static void add(th_os_cpuset *set, unsigned long cpu) {
     if (cpu < TH_OS_CPUS_MAX)

@@ -66,11 +66,17 @@ int64_t th_system_file_copy(request *r) {
     return n == 0 || cannot ? th_file_copy_by_hands(r) : n;
 }
 
+/* These calls take an offset in two halves, of which the second is only looked at on 32 bits. */
+static long high_of(int64_t offset) {
+    return sizeof(long) == 8 ? 0L : (long)(offset >> 32);
+}
+
 int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
     if (th_os_fails(TH_OS_FAULT_FILE_NOW)) {
         return -EAGAIN;
     }
-    return RETRY(syscall(SYS_preadv2, fd, parts, (long)n, (long)offset, 0L, RWF_NOWAIT));
+    return RETRY(
+        syscall(SYS_preadv2, fd, parts, (long)n, (long)offset, high_of(offset), RWF_NOWAIT));
 }
 
 int64_t th_os_file_writev_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
@@ -78,7 +84,8 @@ int64_t th_os_file_writev_now(int fd, const th_os_part parts[], unsigned n, int6
         return -EAGAIN;
     }
     const bool end = offset == TH_OS_FILE_END;
-    return RETRY(syscall(SYS_pwritev2, fd, parts, (long)n, end ? 0L : (long)offset, 0L,
+    const int64_t at = end ? 0 : offset;
+    return RETRY(syscall(SYS_pwritev2, fd, parts, (long)n, (long)at, high_of(at),
                          end ? RWF_NOWAIT | RWF_APPEND : RWF_NOWAIT));
 }
 

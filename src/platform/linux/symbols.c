@@ -278,7 +278,8 @@ static bool find_symbol(file *f, const ElfW(Shdr) * table, uintptr_t address, El
     }
     for (uint64_t i = 0; i < count; i += most) {
         const uint64_t n = count - i < most ? count - i : most;
-        if (!read_at(f, table->sh_offset + i * sizeof *symbols, symbols, n * sizeof *symbols)) {
+        if (!read_at(f, table->sh_offset + i * sizeof *symbols, symbols,
+                     (size_t)n * sizeof *symbols)) {
             return false;
         }
         for (uint64_t j = 0; j < n; j++) {
@@ -306,7 +307,7 @@ static void read_name(file *f, const ElfW(Shdr) * strings, uint64_t at, th_os_pl
     bool known = false;
     if (fits(f, strings->sh_offset, strings->sh_size, 1) && at < strings->sh_size) {
         const uint64_t rest = strings->sh_size - at;
-        const size_t size = rest < room ? rest : room;
+        const size_t size = rest < room ? (size_t)rest : room;
         known = read_at(f, strings->sh_offset + at, place->symbol, size);
         place->symbol[size] = '\0';
         known = known && is_name(place->symbol) && (size == room || strlen(place->symbol) < size);

@@ -15,7 +15,10 @@ void *th_os_alloc(size_t size) {
     if (th_os_fails(TH_OS_FAULT_ALLOC))
         return NULL;
     int saved = th_os_errno_get();
-    void *ptr = malloc(size); /* 16-aligned on every 64-bit machine */
+    /* malloc's memory is 16-aligned on every 64-bit machine, and not on all of 32 bits. */
+    void *ptr = sizeof(void *) == 8    ? malloc(size)
+                : size > SIZE_MAX - 15 ? NULL
+                                       : aligned_alloc(16, (size + 15) & ~(size_t)15);
     th_os_errno_set(saved);
     return ptr;
 }
