@@ -4,7 +4,8 @@
  * poll() tells a state, again and again; the contract wants changes. So each member of a set has
  * bits that are *wanted*. A wait asks for these alone, and what it tells is wanted no more, until a
  * call on the descriptor has been made that may have found nothing left (unix/edge.h): whoever
- * waits for an event has made one. A bit that is wanted once too often costs an event in vain.
+ * waits for an event has made one. That the other side has ended is told once more, whatever is
+ * wanted. A bit that is wanted once too often costs an event in vain.
  *
  * A set is named by the reading end of its wake-up. What belongs to a number, as a set's, an
  * alarm's or a member's, stands in its slot. One lock protects all of it; handlers of signals take
@@ -367,23 +368,6 @@ int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other
     return code;
 }
 
-int th_os_pollset_remove(const th_os_pollset *named, int fd) {
-    sigset_t before;
-    int code = -ENOENT;
-    th_masked_lock(&lock, &before);
-    const slot *at = slot_at(fd);
-    const set *s = set_of(named);
-    for (member *m = at ? at->members : NULL; m; m = m->next_of_fd) {
-        if (m->set == s) {
-            drop_member(m);
-            code = 0;
-            break;
-        }
-    }
-    th_masked_unlock(&lock, &before);
-    return code;
-}
-
 /* With the lock: whether one that was kicked has not left poll() yet; of those up to this turn. */
 static bool is_asking(uint64_t until) {
     for (const sleeper *s = sleepers; s; s = s->next) {
@@ -395,9 +379,38 @@ static bool is_asking(uint64_t until) {
 }
 
 /*
- * What poll() asks for stays open meanwhile, on Linux at least: a port would stay taken, and the
- * other side would not learn that nobody reads any more. So the close waits for those who ask.
+ * With the lock, which it gives up meanwhile. What poll() asks for stays open meanwhile, on Linux
+ * at least: a port would stay taken, and the other side would not learn that nobody reads any more.
+ * So what takes a descriptor out of sets waits for those who ask.
  */
+static void await_askers(sigset_t *before) {
+    const uint64_t until = turn;
+    while (is_asking(until)) {
+        th_masked_unlock(&lock, before);
+        sched_yield();
+        th_masked_lock(&lock, before);
+    }
+}
+
+int th_os_pollset_remove(const th_os_pollset *named, int fd) {
+    sigset_t before;
+    int code = -ENOENT;
+    th_masked_lock(&lock, &before);
+    const slot *at = slot_at(fd);
+    const set *s = set_of(named);
+    for (member *m = at ? at->members : NULL; m; m = m->next_of_fd) {
+        if (m->set == s) {
+            kick(m->set);
+            drop_member(m);
+            await_askers(&before);
+            code = 0;
+            break;
+        }
+    }
+    th_masked_unlock(&lock, &before);
+    return code;
+}
+
 void th_pollset_forget(int fd) {
     sigset_t before;
     const slot *at = slot_at(fd);
@@ -405,16 +418,13 @@ void th_pollset_forget(int fd) {
         return;
     }
     th_masked_lock(&lock, &before);
-    const uint64_t until = turn;
     const bool any = at->members;
     while (at->members) {
         kick(at->members->set);
         drop_member(at->members);
     }
-    while (any && is_asking(until)) {
-        th_masked_unlock(&lock, &before);
-        sched_yield();
-        th_masked_lock(&lock, &before);
+    if (any) {
+        await_askers(&before);
     }
     th_masked_unlock(&lock, &before);
 }

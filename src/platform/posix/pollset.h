@@ -19,6 +19,7 @@ typedef struct set set;
 typedef struct member {
     int fd;
     uint32_t wanted; /* TH_OS_IN, TH_OS_OUT: what is still to be told */
+    bool ended;      /* it was told that the other side has ended */
     uint64_t key;
     uint64_t device; /* what it names */
     uint64_t inode;

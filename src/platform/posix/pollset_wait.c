@@ -34,7 +34,7 @@ static bool ask_set(sleeper *s, const set *of, asked about) {
     for (const member *m = of->members; m && fits; m = m->next) {
         const int events =
             (m->wanted & TH_OS_IN ? POLLIN | POLLPRI : 0) | (m->wanted & TH_OS_OUT ? POLLOUT : 0);
-        fits = !events || ask(s, m->fd, (short)events, about);
+        fits = (!events && m->ended) || ask(s, m->fd, (short)events, about);
     }
     return fits;
 }
@@ -109,13 +109,16 @@ static void take_member(answers *a, const struct pollfd *fd, const asked *about)
         return; /* it was removed meanwhile */
     }
     if (fd->revents & POLLNVAL) {
+        m->ended = true;
         m->wanted = 0; /* it was closed behind the library's back */
         return;
     }
     const uint32_t bits = bits_of(fd->revents);
-    if (bits & m->wanted) {
+    const bool ends = (bits & TH_OS_ODD) && !m->ended; /* told although nobody has asked */
+    if (bits & m->wanted || ends) {
         tell(a, about->index, m->key, bits);
         m->wanted &= a->events ? ~bits : ~0u;
+        m->ended = m->ended || (a->events && ends);
     }
 }
 
