@@ -15,7 +15,11 @@
 #define TH_ALWAYS_INLINE inline __attribute__((always_inline))
 #define TH_NORETURN __attribute__((noreturn))
 #define TH_COLD __attribute__((cold, noinline))
+#if defined(__clang__)
 #define TH_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#else /* C's own printf; where the system has an older one, gcc means that by the plain word */
+#define TH_PRINTF(fmt, first) __attribute__((format(gnu_printf, fmt, first)))
+#endif
 #define TH_UNUSED __attribute__((unused))
 #define TH_NODISCARD __attribute__((warn_unused_result))
 

@@ -62,7 +62,7 @@ static void add_world(th_text *text, const th_seen *seen) {
 
 /* What a task waits for in the scheduler. */
 static void add_holder(th_text *text, const th_seen *seen) {
-    th_text_add(text, ", \"object\": \"%p\"", seen->object);
+    th_text_add(text, ", \"object\": \"0x%" PRIxPTR "\"", (uintptr_t)seen->object);
     if (seen->holder >> 63) {
         th_text_add(text, ", \"holder\": \"thread %" PRIu64 "\"", seen->holder & INT64_MAX);
     } else if (seen->holder) {
@@ -193,7 +193,7 @@ static void add_group(th_text *text, const th_group *group) {
         th_text_add(text, ", \"on\": \"%s\"", th_on_name(seen->on));
     }
     if (seen->held && seen->object && !group->is_mixed && !th_on_is_outside(seen->on)) {
-        th_text_add(text, ", \"object\": \"%p\"", seen->object);
+        th_text_add(text, ", \"object\": \"0x%" PRIxPTR "\"", (uintptr_t)seen->object);
     }
     if (group->deadline != THRUM_FOREVER) {
         th_text_add(text, ", \"deadline\": %" PRId64, group->deadline);
@@ -275,7 +275,7 @@ static void add_threads(th_text *text) {
             if (th_on_is_descriptor(shown->on)) {
                 add_descriptor(text, shown->object, shown->turn);
             } else if (!th_on_is_outside(shown->on)) {
-                th_text_add(text, ", \"object\": \"%p\"", shown->object);
+                th_text_add(text, ", \"object\": \"0x%" PRIxPTR "\"", (uintptr_t)shown->object);
             }
             th_text_add(text, "}");
         }
@@ -285,7 +285,7 @@ static void add_threads(th_text *text) {
 
 static void add_task(th_text *text, const th_listed *listed) {
     char name[TH_CALL_TEXT];
-    th_text_add(text, "{\"task\": \"%p\", \"function\": ", (const void *)listed->task);
+    th_text_add(text, "{\"task\": \"0x%" PRIxPTR "\", \"function\": ", (uintptr_t)listed->task);
     th_text_add_quoted(text, th_code_names_function(&text->names, listed->fn, name));
     th_text_add(text, ", \"on\": \"%s\"",
                 th_on_name(th_world_writes(listed->direction) ? TH_ON_OUTPUT : TH_ON_INPUT));

@@ -61,9 +61,11 @@ static void embrace_and_abort(void *arg) {
 static void check_embrace(void *arg, const char *head) {
     char line[128];
     check_dies(embrace_and_abort, arg, head);
-    snprintf(line, sizeof(line), "\"left\" waits for mutex %p, held by fiber ", (void *)&two.b);
+    snprintf(line, sizeof(line), "\"left\" waits for mutex 0x%" PRIxPTR ", held by fiber ",
+             (uintptr_t)&two.b);
     check_dies(embrace_and_abort, arg, line);
-    snprintf(line, sizeof(line), "\"right\" waits for mutex %p, held by fiber ", (void *)&two.a);
+    snprintf(line, sizeof(line), "\"right\" waits for mutex 0x%" PRIxPTR ", held by fiber ",
+             (uintptr_t)&two.a);
     check_dies(embrace_and_abort, arg, line);
     check_dies(embrace_and_abort, arg, " \"main\" waits for task 0x");
 }
@@ -195,8 +197,8 @@ TEST(each_kind_of_wait_is_told) {
         thrum_handle *handle = spawn_named(&r, "waiter", waits[i].fn, NULL);
         CHECK_REPORTED(1);
         if (object != NULL) {
-            snprintf(line, sizeof(line), " \"waiter\" waits for %s %p, since tick ", waits[i].kind,
-                     object);
+            snprintf(line, sizeof(line), " \"waiter\" waits for %s 0x%" PRIxPTR ", since tick ",
+                     waits[i].kind, (uintptr_t)object);
         } else {
             snprintf(line, sizeof(line), " \"waiter\" waits for %s 0x", waits[i].kind);
         }

@@ -38,7 +38,8 @@ TEST(text_has_each_fiber) {
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     const page p = dump(r.sched, THRUM_TEXT);
     CHECK(strncmp(p.text, "thrum: scheduler \"thrum\": 3 waiting, 0 ready, 0 running\n", 55) == 0);
-    snprintf(line, sizeof(line), " waits for semaphore %p, since tick ", (void *)&sem);
+    snprintf(line, sizeof(line), " waits for semaphore 0x%" PRIxPTR ", since tick ",
+             (uintptr_t)&sem);
     CHECK_EQ(count_of(&p, line), 3);
     check_has(&p, " \"plain\" waits");
     check_has(&p, " \"od\\\"d?\" waits");
@@ -149,10 +150,11 @@ static int dumps(void *arg) {
         }
     }
     check_has(&p, " \"director\" runs on worker ");
-    snprintf(line, sizeof(line), " \"locks\" waits for mutex %p, held by fiber ",
-             (void *)&on_stage.mutex);
+    snprintf(line, sizeof(line), " \"locks\" waits for mutex 0x%" PRIxPTR ", held by fiber ",
+             (uintptr_t)&on_stage.mutex);
     check_has(&p, line);
-    snprintf(line, sizeof(line), " \"long\" waits for semaphore %p, due in ", (void *)&sem);
+    snprintf(line, sizeof(line), " \"long\" waits for semaphore 0x%" PRIxPTR ", due in ",
+             (uintptr_t)&sem);
     check_has(&p, line);
     check_has(&p, "\"yields\" ");
     check_has(&p, ", tied to it\n");

@@ -79,7 +79,8 @@ TEST(ten_thousand_fibers_are_ten_groups) {
     snprintf(line, sizeof(line), ": %d waiting, 0 ready, 0 running\n", KINDS * each);
     check_has(&p, line);
     for (int i = 0; i < KINDS; i++) {
-        snprintf(line, sizeof(line), "  %d fibers wait for semaphore %p: ", each, (void *)&sems[i]);
+        snprintf(line, sizeof(line), "  %d fibers wait for semaphore 0x%" PRIxPTR ": ", each,
+                 (uintptr_t)&sems[i]);
         check_count(&p, line, 1);
         snprintf(line, sizeof(line), " \"kind %d\"", i);
         check_count(&p, line, 5); /* four, and the one that has waited longest */
@@ -284,9 +285,10 @@ TEST(json_has_fibers_and_their_groups) {
     check_count(&p, "\"pinned\": ", MANY + 2);
     check_count(&p, ODD_QUOTED, 1 + MANY + 4 + 1); /* and the scheduler; members; the longest */
     snprintf(line, sizeof(line),
-             "{\"count\": 120, \"on\": \"semaphore\", \"object\": \"%p\", \"state\": \"blocked\", "
+             "{\"count\": 120, \"on\": \"semaphore\", \"object\": \"0x%" PRIxPTR
+             "\", \"state\": \"blocked\", "
              "\"members\": [{\"id\": \"",
-             (void *)&sems[0]);
+             (uintptr_t)&sems[0]);
     check_count(&p, line, 1);
     check_count(&p, "{\"count\": 2, ", 1);
     check_has(&p, "\"ungrouped\": 0,\n");

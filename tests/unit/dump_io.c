@@ -406,7 +406,7 @@ TEST(tasks_that_are_listed_are_told) {
     char *text = dump(r.sched, THRUM_TEXT);
     char *json = dump(r.sched, THRUM_JSON);
     for (int i = 0; i < TASKS; i++) {
-        snprintf(line, sizeof line, "\n  task %p (", (void *)&h.tasks[i]);
+        snprintf(line, sizeof line, "\n  task 0x%" PRIxPTR " (", (uintptr_t)&h.tasks[i]);
         char *at = strstr(text, line);
         CHECK(at != NULL);
         snprintf(line, sizeof line, ") is posted when fd %d is readable, unix", h.e[i].fds[0]);
@@ -416,7 +416,8 @@ TEST(tasks_that_are_listed_are_told) {
             strcat(line, "\n");
         }
         CHECK(strncmp(strchr(at, ')'), line, strlen(line)) == 0);
-        snprintf(line, sizeof line, "{\"task\": \"%p\", \"function\": \"", (void *)&h.tasks[i]);
+        snprintf(line, sizeof line, "{\"task\": \"0x%" PRIxPTR "\", \"function\": \"",
+                 (uintptr_t)&h.tasks[i]);
         CHECK(strstr(json, line) != NULL);
         snprintf(line, sizeof line, "\"on\": \"descriptor to read\", \"fd\": %d, ", h.e[i].fds[0]);
         CHECK(strstr(json, line) != NULL);

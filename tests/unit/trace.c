@@ -75,7 +75,8 @@ TEST(waits_are_told) {
     stop_at_rest(&r);
     trace_page p = trace_written(r.sched);
     CHECK_EQ(trace_count(&p, "\"name\":\"waits\""), 4);
-    snprintf(text, sizeof(text), "\"on\":\"semaphore\",\"object\":\"%p\"}}", (void *)&sem);
+    snprintf(text, sizeof(text), "\"on\":\"semaphore\",\"object\":\"0x%" PRIxPTR "\"}}",
+             (uintptr_t)&sem);
     CHECK_EQ(trace_count(&p, text), 3);
     CHECK_EQ(trace_count(&p, "\"ended\":\"finished\""), 1);
     CHECK_EQ(p.arrows_from, 3);

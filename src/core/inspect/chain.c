@@ -44,7 +44,7 @@ static void add_member(th_text *text, const th_edge *edge, const th_edge *next) 
         return;
     }
     th_words_who(text, &seen);
-    th_text_add(text, " waits for %s %p", th_on_name(seen.on), seen.object);
+    th_text_add(text, " waits for %s 0x%" PRIxPTR, th_on_name(seen.on), (uintptr_t)seen.object);
     if (seen.joined[0]) {
         th_text_add(text, " ");
         th_text_add_quoted(text, seen.joined);

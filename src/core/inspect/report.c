@@ -30,7 +30,7 @@ static void add_holder(th_text *text, uint64_t holder) {
 static void add_object(th_text *text, const th_seen *seen) {
     th_text_add(text, " %s", th_on_name(seen->on));
     if (seen->object) {
-        th_text_add(text, " %p", seen->object);
+        th_text_add(text, " 0x%" PRIxPTR, (uintptr_t)seen->object);
     }
     if (seen->joined[0]) {
         th_text_add(text, " ");
@@ -124,7 +124,7 @@ static void add_kind(th_text *text, const th_group *group) {
     if (group->is_mixed) {
         th_text_add(text, ", not all for the same one");
     } else if (seen->object) {
-        th_text_add(text, " %p", seen->object);
+        th_text_add(text, " 0x%" PRIxPTR, (uintptr_t)seen->object);
     }
 }
 

@@ -289,7 +289,7 @@ void th_words_thread(th_text *text, const th_shown *shown) {
     } else {
         th_text_add(text, " waits for %s", th_on_name(shown->on));
         if (shown->object && !th_on_is_outside(shown->on)) {
-            th_text_add(text, " %p", shown->object);
+            th_text_add(text, " 0x%" PRIxPTR, (uintptr_t)shown->object);
         }
     }
     th_text_add(text, "\n");
@@ -299,7 +299,7 @@ void th_words_thread(th_text *text, const th_shown *shown) {
 static void add_task(th_text *text, const th_listed *listed) {
     char name[TH_CALL_TEXT];
     th_told told;
-    th_text_add(text, "  task %p (", (const void *)listed->task);
+    th_text_add(text, "  task 0x%" PRIxPTR " (", (uintptr_t)listed->task);
     th_text_add_plain(text, th_code_names_function(&text->names, listed->fn, name));
     th_text_add(text, ") is posted when fd %d is %s", th_world_number(listed->direction),
                 ready_word(th_world_writes(listed->direction) ? TH_OS_OUT : TH_OS_IN));

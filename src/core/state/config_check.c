@@ -68,8 +68,7 @@ static bool is_allowed(const field *f, int64_t value) {
 }
 
 /* Writes the reason of the refusal. */
-__attribute__((format(printf, 3, 4))) static int refuse(char *text, size_t size, const char *format,
-                                                        ...) {
+TH_PRINTF(3, 4) static int refuse(char *text, size_t size, const char *format, ...) {
     if (size) {
         va_list args;
         va_start(args, format);

@@ -3,6 +3,7 @@
  */
 #include "core/state/panic.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,8 +64,8 @@ void th_misuse(const char *call, const char *what, const void *object) {
     char function[FUNCTION_MAX];
     char line[LINE_MAX_BYTES];
     describe(fiber, function);
-    snprintf(line, sizeof line, "thrum: %s: %s (object %p, fiber %s%s)", call, what, object, clean,
-             function);
+    snprintf(line, sizeof line, "thrum: %s: %s (object 0x%" PRIxPTR ", fiber %s%s)", call, what,
+             (uintptr_t)object, clean, function);
     th_panic(thrum_sched_current(), line);
 }
 
