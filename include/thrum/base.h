@@ -33,8 +33,9 @@
 #define THRUM_VERSION_MINOR 1
 #define THRUM_VERSION_PATCH 0
 
-#if defined(_WIN32)
-#error "thrum runs on Linux"
+/* Not every C library has the code that calls return when they are refused by a stop. */
+#ifndef ESHUTDOWN
+#define ESHUTDOWN 10058
 #endif
 
 #ifdef __cplusplus

@@ -171,6 +171,14 @@ int thrum_listen(thrum_io *out, const char *address, const thrum_listen_options 
 
 /* ---- accepting ---- */
 
+/* Not every system has these. */
+#ifndef EHOSTDOWN
+#define EHOSTDOWN EHOSTUNREACH
+#endif
+#ifndef ENONET
+#define ENONET ENETUNREACH
+#endif
+
 /* Codes of a connection that ended before it was taken; man accept has the list. */
 static bool is_of_the_connection(int code) {
     return code == -ECONNABORTED || code == -EPROTO || code == -ENETDOWN || code == -ENOPROTOOPT ||
