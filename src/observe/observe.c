@@ -7,7 +7,6 @@
  *             empty. The thread alone uses the peers. While it answers it holds `lock`, so what it
  *             prints lives.
  */
-#define _GNU_SOURCE
 #include "core/control/observed.h"
 
 #include <inttypes.h>
@@ -73,7 +72,7 @@ static bool await_room(answer *a) {
     return ready > 0 && (ready & (int)TH_OS_OUT);
 }
 
-static ssize_t put(void *cookie, const char *bytes, size_t size) {
+static ptrdiff_t put(void *cookie, const char *bytes, size_t size) {
     answer *a = cookie;
     size_t done = 0;
     while (done < size && !a->failed) {
@@ -84,7 +83,7 @@ static ssize_t put(void *cookie, const char *bytes, size_t size) {
             a->failed = n != -EAGAIN || !await_room(a);
         }
     }
-    return a->failed ? 0 : (ssize_t)size;
+    return a->failed ? 0 : (ptrdiff_t)size;
 }
 
 static void print_name(FILE *out, const char *name) {
@@ -151,9 +150,8 @@ static void print_answer(FILE *out, const kind *what) {
 /* False: the peer has not got it all. */
 static bool reply(int fd, const char *request) {
     answer a = {.fd = fd, .patience = PATIENCE_NS};
-    const cookie_io_functions_t calls = {.write = put};
     const kind *what = kind_of(request);
-    a.out = fopencookie(&a, "w", calls);
+    a.out = th_os_printer_open(put, &a);
     if (!a.out) {
         return false;
     }

@@ -7,6 +7,8 @@
 #ifndef TH_SOCKET_H
 #define TH_SOCKET_H
 
+#include <stdio.h>
+
 #include "base/cc.h"
 
 /* ---- addresses ---- */
@@ -157,5 +159,12 @@ int th_os_private_open(th_os_private *out);
 int th_os_private_accept(const th_os_private *listener);
 /* Closes it, and removes its file. */
 void th_os_private_close(th_os_private *listener);
+
+/*
+ * A stream for printing whose bytes go to `put`, which returns how many it has taken: all, or 0 for
+ * an error. NULL: no memory, or the C library has no such streams. fclose closes it.
+ */
+typedef ptrdiff_t (*th_os_print_fn)(void *cookie, const char *bytes, size_t size);
+FILE *th_os_printer_open(th_os_print_fn put, void *cookie);
 
 #endif

@@ -12,3 +12,8 @@ bool th_system_is_own_peer(int fd) {
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
            (peer.uid == 0 || peer.uid == geteuid());
 }
+
+FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
+    const cookie_io_functions_t calls = {.write = put};
+    return fopencookie(cookie, "w", calls);
+}
