@@ -315,7 +315,21 @@ int th_os_discard(void *addr, size_t size);
  */
 int th_os_remap(void *addr, size_t size);
 
-/* Make pages fault on any access. They fail when the kernel lacks the call or refuses it here. */
+/*
+ * How many pages lie below a stack as its guard. Windows has no other stack for what is to be told
+ * of an overflow: its guard is that of a thread's stack there, the page that is touched first,
+ * below it room for the report, and a page that nothing may touch.
+ */
+#if defined(_WIN32)
+#define TH_OS_GUARD_PAGES 5u
+#else
+#define TH_OS_GUARD_PAGES 1u
+#endif
+
+/*
+ * Make pages fault on any access; where that many are the guard of a stack, on the first access to
+ * the highest one. They fail when the kernel lacks the call or refuses it here.
+ */
 int th_os_guard_madvise(void *addr, size_t size);
 int th_os_guard_mprotect(void *addr, size_t size);
 /* Undoes th_os_guard_mprotect. */

@@ -285,16 +285,17 @@ TEST(canary_tells_an_overflow) {
 }
 
 TEST(guard_is_found_by_address) {
-    /* The guard is exactly the page below the stack. */
+    /* The guard is exactly its pages below the stack. */
     th_stacks stacks;
     th_stack stack;
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), 0);
     uintptr_t bottom = (uintptr_t)stack.bottom;
+    size_t size = TH_OS_GUARD_PAGES * th_os_page_size();
     CHECK(th_stack_find_guard(&stack, bottom - 1));
-    CHECK(th_stack_find_guard(&stack, bottom - th_os_page_size()));
+    CHECK(th_stack_find_guard(&stack, bottom - size));
     CHECK(!th_stack_find_guard(&stack, bottom));
-    CHECK(!th_stack_find_guard(&stack, bottom - th_os_page_size() - 1));
+    CHECK(!th_stack_find_guard(&stack, bottom - size - 1));
     CHECK(!th_stack_find_guard(&stack, 0));
     th_stack_put(&stacks, stack);
     close_stacks(&stacks);

@@ -58,6 +58,11 @@ static void give_slot(th_stack_class_books *books, uint32_t slot);
 static void describe(const th_stack_slab *slab, unsigned class_index, uint32_t slot, th_stack *out);
 static bool add_slab(th_stacks *stacks, unsigned class_index);
 
+/* The bytes of a guard. */
+static inline size_t guard_size(void) {
+    return TH_OS_GUARD_PAGES * th_os_page_size();
+}
+
 TH_NO_TSAN int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *out) {
     uint32_t slot;
     uint32_t *xword;
@@ -118,7 +123,7 @@ TH_NO_TSAN size_t th_stack_class_size(unsigned class_index) {
  */
 TH_NO_TSAN static size_t slot_size(unsigned class_index) {
     size_t page = th_os_page_size();
-    return ((th_stack_class_size(class_index) + page - 1) & ~(page - 1)) + page;
+    return ((th_stack_class_size(class_index) + page - 1) & ~(page - 1)) + guard_size();
 }
 
 TH_NO_TSAN static void describe(const th_stack_slab *slab, unsigned class_index, uint32_t slot,
@@ -126,7 +131,7 @@ TH_NO_TSAN static void describe(const th_stack_slab *slab, unsigned class_index,
     size_t size = slot_size(class_index);
     char *low = slab->base + (slot & (SLAB_SLOTS_MAX - 1)) * size;
     *out = (th_stack){
-        .bottom = low + th_os_page_size(),
+        .bottom = low + guard_size(),
         .top = low + size,
         .record = slab->records + (size_t)(slot & (SLAB_SLOTS_MAX - 1)) * TH_STACK_RECORD,
         .slot = slot,
@@ -237,8 +242,7 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
 
 TH_NO_TSAN static int install_mprotect(void *low, size_t max) {
     /* relaxed: a count that publishes nothing */
-    if (th_add_relaxed(&xmprotect_count, 1) < max &&
-        th_os_guard_mprotect(low, th_os_page_size()) == 0)
+    if (th_add_relaxed(&xmprotect_count, 1) < max && th_os_guard_mprotect(low, guard_size()) == 0)
         return 0;
     th_sub_relaxed(&xmprotect_count, 1); /* relaxed: likewise */
     return -ENOMEM;
@@ -246,10 +250,10 @@ TH_NO_TSAN static int install_mprotect(void *low, size_t max) {
 
 /* Installs a guard for a slot that is the caller's and has none yet; sets stack->guard. */
 TH_NO_TSAN static int install_guard(th_stacks *stacks, th_stack *stack) {
-    char *low = stack->bottom - th_os_page_size();
+    char *low = stack->bottom - guard_size();
     thrum_guard kind = stacks->kind;
     if (kind == THRUM_GUARD_AUTO || kind == THRUM_GUARD_MADVISE) {
-        if (th_os_guard_madvise(low, th_os_page_size()) == 0) {
+        if (th_os_guard_madvise(low, guard_size()) == 0) {
             stack->guard = THRUM_GUARD_MADVISE;
             return 0;
         }
@@ -270,7 +274,7 @@ TH_NO_TSAN static int install_guard(th_stacks *stacks, th_stack *stack) {
 
 TH_NO_TSAN bool th_stack_find_guard(const th_stack *stack, uintptr_t address) {
     uintptr_t bottom = (uintptr_t)stack->bottom;
-    return address < bottom && address >= bottom - th_os_page_size();
+    return address < bottom && address >= bottom - guard_size();
 }
 
 TH_NO_TSAN size_t th_stacks_mprotect_count(void) {

@@ -4,7 +4,7 @@
  * A *class* is a size, a power of two from 16 KiB to 64 MiB. A *slot* is the piece of address space
  * of one stack. From its low end:
  *
- *     | guard, one page | usable: bottom .......... top |
+ *     | guard: one page, or TH_OS_GUARD_PAGES | usable: bottom .......... top |
  *
  * The guard is added to the size of the class: a slot is an odd number of pages. With a power of
  * two the tops of many stacks would compete for a few sets of the processor's address caches.
