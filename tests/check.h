@@ -30,14 +30,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct check_test {
@@ -71,7 +68,14 @@ static check_test **check_last = &check_first;
 
 #define CHECK_UNUSED __attribute__((unused))
 
-CHECK_UNUSED __attribute__((noreturn, noinline, cold, format(printf, 4, 5))) static void
+/* C's own printf: where the system has an older one, gcc means that by the plain word. */
+#if defined(__clang__)
+#define CHECK_FORMAT printf
+#else
+#define CHECK_FORMAT gnu_printf
+#endif
+
+CHECK_UNUSED __attribute__((noreturn, noinline, cold, format(CHECK_FORMAT, 4, 5))) static void
 check_end(int status, const char *file, int line, const char *format, ...) {
     char text[1024];
     __builtin_va_list args;
@@ -135,6 +139,7 @@ CHECK_UNUSED static int check_env(const char *name, int otherwise) {
 #ifdef CHECK_COVERAGE
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -187,63 +192,12 @@ CHECK_UNUSED static void check_keep_counts(void) {
 }
 #endif
 
-/* The child's half of check_dies. */
-CHECK_UNUSED __attribute__((noreturn)) static void check_dies_child(void (*fn)(void *), void *arg,
-                                                                    int out) {
-    struct rlimit none = {0, 0};
-    setrlimit(RLIMIT_CORE, &none);
-    dup2(out, STDERR_FILENO);
-    close(out);
-    alarm(30);
-    check_keep_counts();
-    fn(arg);
-    _exit(0);
-}
-
-/* Demands that fn(arg), in a process of its own, aborts and prints `expected` on stderr. */
-#define check_dies(fn, arg, expected) check_dies_at(__FILE__, __LINE__, fn, arg, expected)
-
-CHECK_UNUSED static void check_dies_at(const char *file, int line, void (*fn)(void *), void *arg,
-                                       const char *expected) {
-    int ends[2];
-    char text[8192];
-    char rest[512];
-    size_t length = 0;
-    int status = 0;
-    ssize_t n;
-    fflush(NULL);
-    if (pipe(ends) != 0) {
-        check_failed(file, line, "pipe: %s", strerror(errno));
-    }
-    pid_t child = fork();
-    if (child < 0) {
-        check_failed(file, line, "fork: %s", strerror(errno));
-    }
-    if (child == 0) {
-        close(ends[0]);
-        check_dies_child(fn, arg, ends[1]);
-    }
-    close(ends[1]);
-    do {
-        bool full = length == sizeof(text) - 1;
-        n = full ? read(ends[0], rest, sizeof(rest))
-                 : read(ends[0], text + length, sizeof(text) - 1 - length);
-        if (n > 0 && !full) {
-            length += (size_t)n;
-        }
-    } while (n > 0 || (n < 0 && errno == EINTR));
-    close(ends[0]);
-    text[length] = '\0';
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) {
-        check_failed(file, line, "no abort: wait status 0x%x, it printed: %.800s", (unsigned)status,
-                     text);
-    }
-    if (strstr(text, expected) == NULL) {
-        check_failed(file, line, "\"%s\" is not in: %.800s", expected, text);
-    }
-}
+/* check_begin, and check_dies: in a process of its own, by the means of the system. */
+#if defined(_WIN32)
+#include "windows/dies.h"
+#else
+#include "posix/dies.h"
+#endif
 
 static int check_usage(const char *program) {
     fprintf(stderr, "usage: %s --list | --all | TEST...\n", program);
@@ -262,6 +216,7 @@ int main(int argc, char **argv) {
             if (list) {
                 printf("%s\n", test->name);
             } else if (all || strcmp(test->name, argv[i]) == 0) {
+                check_begin(argv[0], test->name);
                 test->run();
             } else {
                 continue;

@@ -4,6 +4,7 @@
 #ifndef DUMPED_H
 #define DUMPED_H
 
+#include "support/printed.h"
 #include "support/support.h"
 
 typedef struct page {
@@ -13,10 +14,10 @@ typedef struct page {
 
 CHECK_UNUSED static page dump(const thrum_sched *sched, thrum_format format) {
     page p = {NULL, 0};
-    FILE *out = open_memstream(&p.text, &p.length);
+    FILE *out = tmpfile();
     CHECK(out != NULL);
     CHECK_EQ(thrum_dump(sched, out, format), 0);
-    CHECK_EQ(fclose(out), 0);
+    p.text = printed_end(out, &p.length);
     return p;
 }
 

@@ -110,7 +110,7 @@ typedef struct rig {
     atomic_long refused;
 } rig;
 
-#define RIG_MAGIC 0x7468726d626c6f63u
+#define RIG_MAGIC UINT64_C(0x7468726d626c6f63)
 
 typedef struct rig_block {
     _Alignas(16) uint64_t magic;

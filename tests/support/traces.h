@@ -5,6 +5,7 @@
 #ifndef TRACES_H
 #define TRACES_H
 
+#include "support/printed.h"
 #include "support/support.h"
 
 #define BUFFER_MAX 256
@@ -275,10 +276,10 @@ static inline void trace_check(trace_page *p) {
 static inline trace_page trace_written(thrum_sched *sched) {
     trace_page p;
     memset(&p, 0, sizeof(p));
-    FILE *out = open_memstream(&p.text, &p.length);
+    FILE *out = tmpfile();
     CHECK(out != NULL);
     CHECK_EQ(thrum_trace_write(sched, out), 0);
-    fclose(out);
+    p.text = printed_end(out, &p.length);
     trace_check(&p);
     return p;
 }

@@ -149,7 +149,7 @@ TEST(deep_recursion_runs) {
  */
 uint64_t check_registers(th_context *from, const th_context *to, uint64_t seed);
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(_WIN32) /* tests/windows/registers.c has that convention's */
 __asm__(".text\n"
         ".type check_registers, @function\n"
         "check_registers:\n"

@@ -3,6 +3,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
+#include "support/printed.h"
 #include "support/support.h"
 
 static thrum_metrics read_of(const rig *r, int worker) {
@@ -416,12 +417,11 @@ TEST(read_refuses_what_does_not_exist) {
 /* ---- printing ---- */
 
 static char *print(const rig *r, thrum_format format) {
-    char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = tmpfile();
     CHECK(out != NULL);
     CHECK_EQ(thrum_metrics_print(r->sched, out, format), 0);
-    CHECK_EQ(fclose(out), 0);
+    char *text = printed_end(out, &length);
     CHECK(length > 0);
     CHECK(text[length - 1] == '\n');
     return text;

@@ -4,6 +4,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
+#include "support/printed.h"
 #include "support/support.h"
 
 #include <limits.h>
@@ -61,12 +62,11 @@ static int trace_printer(const thrum_sched *sched, FILE *out, thrum_format forma
 /* Demands that what it prints is text, and has each part. */
 static void check_printed(const rig *r, printer print, thrum_format format,
                           const char *const parts[]) {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    size_t length;
+    FILE *out = tmpfile();
     CHECK(out != NULL);
     CHECK_EQ(print(r->sched, out, format), 0);
-    CHECK_EQ(fclose(out), 0);
+    char *text = printed_end(out, &length);
     check_text(text);
     for (; *parts != NULL; parts++) {
         if (strstr(text, *parts) == NULL) {

@@ -2,6 +2,7 @@
  * stall.c: a worker that runs one task for longer than stall_ms is reported, once, with what is
  * known of it.
  */
+#include "support/printed.h"
 #include "support/stalls.h"
 
 #include <thrum/trace.h>
@@ -227,7 +228,6 @@ TEST(off_there_is_nothing_of_it) {
 
 TEST(it_is_in_the_metrics_and_the_trace) {
     /* In a trace it is an instant within the task's slice. */
-    static char text[1 << 20];
     rig r;
     watched_begin(&r, 1);
     CHECK_EQ(thrum_trace_start(r.sched, 0), 0);
@@ -236,10 +236,12 @@ TEST(it_is_in_the_metrics_and_the_trace) {
     stall_end(&stalls[0]);
     rig_wait_done(&r);
     CHECK_EQ(thrum_trace_stop(r.sched), 0);
-    FILE *out = fmemopen(text, sizeof(text), "w");
+    size_t length;
+    FILE *out = tmpfile();
     CHECK(out != NULL);
     CHECK_EQ(thrum_trace_write(r.sched, out), 0);
-    CHECK_EQ(fclose(out), 0);
+    char *text = printed_end(out, &length);
     rig_stop(&r);
     CHECK(strstr(text, "\"cat\":\"sched\",\"name\":\"stall\",\"args\":{\"ms\":") != NULL);
+    free(text);
 }

@@ -4,6 +4,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 2 8 */
+#include "support/printed.h"
 #include "support/held.h"
 #include "support/traces.h"
 
@@ -230,13 +231,11 @@ TEST(a_spare_is_held_up_before_the_workers_are) {
 /* ---- what is told ---- */
 
 static char *dumped(const hold *h, thrum_format format) {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    size_t length;
+    FILE *out = tmpfile();
     CHECK(out != NULL);
     CHECK_EQ(thrum_dump(h->r.sched, out, format), 0);
-    CHECK_EQ(fclose(out), 0);
-    return text;
+    return printed_end(out, &length);
 }
 
 /* How often a text is in another one. */

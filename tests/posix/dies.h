@@ -1,0 +1,75 @@
+/*
+ * dies.h: a part of check.h: shows that a function ends the process, by a fork of it.
+ */
+#ifndef CHECK_DIES_H
+#define CHECK_DIES_H
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+/* All of a program's tests run in the process that was started. */
+CHECK_UNUSED static void check_begin(const char *program, const char *test) {
+    (void)program;
+    (void)test;
+}
+
+/* The child's half of check_dies. */
+CHECK_UNUSED __attribute__((noreturn)) static void check_dies_child(void (*fn)(void *), void *arg,
+                                                                    int out) {
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    dup2(out, STDERR_FILENO);
+    close(out);
+    alarm(30);
+    check_keep_counts();
+    fn(arg);
+    _exit(0);
+}
+
+/* Demands that fn(arg), in a process of its own, aborts and prints `expected` on stderr. */
+#define check_dies(fn, arg, expected) check_dies_at(__FILE__, __LINE__, fn, arg, expected)
+
+CHECK_UNUSED static void check_dies_at(const char *file, int line, void (*fn)(void *), void *arg,
+                                       const char *expected) {
+    int ends[2];
+    char text[8192];
+    char rest[512];
+    size_t length = 0;
+    int status = 0;
+    ssize_t n;
+    fflush(NULL);
+    if (pipe(ends) != 0) {
+        check_failed(file, line, "pipe: %s", strerror(errno));
+    }
+    pid_t child = fork();
+    if (child < 0) {
+        check_failed(file, line, "fork: %s", strerror(errno));
+    }
+    if (child == 0) {
+        close(ends[0]);
+        check_dies_child(fn, arg, ends[1]);
+    }
+    close(ends[1]);
+    do {
+        bool full = length == sizeof(text) - 1;
+        n = full ? read(ends[0], rest, sizeof(rest))
+                 : read(ends[0], text + length, sizeof(text) - 1 - length);
+        if (n > 0 && !full) {
+            length += (size_t)n;
+        }
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    close(ends[0]);
+    text[length] = '\0';
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) {
+        check_failed(file, line, "no abort: wait status 0x%x, it printed: %.800s", (unsigned)status,
+                     text);
+    }
+    if (strstr(text, expected) == NULL) {
+        check_failed(file, line, "\"%s\" is not in: %.800s", expected, text);
+    }
+}
+
+#endif
