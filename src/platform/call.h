@@ -22,7 +22,7 @@ bool th_call_aarch64(const uint8_t *end, size_t room, th_code_call *out);
 bool th_call_riscv64(const uint8_t *end, size_t room, th_code_call *out);
 
 /* The bits of a saved return address that are the address; the others may be a signature (PAC). */
-#if defined(__x86_64__) && defined(__LP64__)
+#if defined(__x86_64__) && !defined(__ILP32__)
 #define TH_CALL_BEFORE th_call_x86_64
 #define TH_CALL_BITS UINTPTR_MAX
 #elif defined(__aarch64__) && defined(__LP64__)

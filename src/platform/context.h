@@ -2,8 +2,8 @@
  * context.h: one stack's suspended execution, and the switch from one to another.
  *
  * A context holds the callee-saved registers of the moment when it stopped. The build chooses the
- * file that implements it (TH_CONTEXT_X86_64, TH_CONTEXT_AARCH64, TH_CONTEXT_RISCV64,
- * TH_CONTEXT_UCONTEXT).
+ * file that implements it (TH_CONTEXT_X86_64, TH_CONTEXT_X86_64_WIN, TH_CONTEXT_AARCH64,
+ * TH_CONTEXT_RISCV64, TH_CONTEXT_UCONTEXT).
  */
 #ifndef TH_CONTEXT_H
 #define TH_CONTEXT_H
@@ -12,6 +12,8 @@
 
 #if defined(TH_CONTEXT_X86_64)
 #include "platform/context_x86_64.h"
+#elif defined(TH_CONTEXT_X86_64_WIN)
+#include "platform/context_x86_64_win.h"
 #elif defined(TH_CONTEXT_AARCH64)
 #include "platform/context_aarch64.h"
 #elif defined(TH_CONTEXT_RISCV64)
@@ -19,7 +21,7 @@
 #elif defined(TH_CONTEXT_UCONTEXT)
 #include "platform/context_ucontext.h"
 #else
-#error "the build chooses a context: TH_CONTEXT_X86_64, _AARCH64, _RISCV64 or _UCONTEXT"
+#error "the build chooses a context: TH_CONTEXT_X86_64, _X86_64_WIN, _AARCH64, _RISCV64, _UCONTEXT"
 #endif
 
 /*

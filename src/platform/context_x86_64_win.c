@@ -1,0 +1,77 @@
+/*
+ * context_x86_64_win.c: lays out a new context; context_x86_64_win.S is where it begins.
+ */
+#include "platform/context.h"
+
+#include <assert.h>
+#include <windows.h>
+
+#include "base/atomic.h"
+#include "platform/platform.h"
+
+static_assert(offsetof(th_context, sp) == TH_CONTEXT_SP, "the assembly");
+static_assert(offsetof(th_context, bp) == TH_CONTEXT_BP, "the assembly");
+static_assert(offsetof(th_context, ip) == TH_CONTEXT_IP, "the assembly");
+static_assert(offsetof(th_context, mxcsr) == TH_CONTEXT_MXCSR, "the assembly");
+static_assert(offsetof(th_context, fpucw) == TH_CONTEXT_FPUCW, "the assembly");
+static_assert(offsetof(th_context, base) == TH_CONTEXT_BASE, "the assembly");
+static_assert(offsetof(th_context, limit) == TH_CONTEXT_LIMIT, "the assembly");
+static_assert(offsetof(th_context, memory) == TH_CONTEXT_MEMORY, "the assembly");
+static_assert(offsetof(NT_TIB, StackBase) == TH_TEB_BASE, "the assembly");
+static_assert(offsetof(NT_TIB, StackLimit) == TH_TEB_LIMIT, "the assembly");
+
+#define FRAME_WORDS                                                                                \
+    8 /* what th_context_entry takes off the stack pointer, and the return address */
+
+void th_context_begin(void);
+EXCEPTION_DISPOSITION th_context_unhandled(EXCEPTION_RECORD *record, void *frame, CONTEXT *context,
+                                           void *dispatcher);
+
+void th_context_make(th_context *context, void *bottom, void *top, void (*entry)(void *),
+                     void *arg) {
+    uint64_t *sp = (uint64_t *)((uintptr_t)top & ~(uintptr_t)15) - FRAME_WORDS;
+    sp[4] = (uintptr_t)entry;
+    sp[5] = (uintptr_t)arg;
+    sp[7] = 0;
+    *context = (th_context){
+        .sp = (uintptr_t)sp,
+        .ip = (uintptr_t)th_context_begin,
+        .base = (uintptr_t)top,
+        .limit = (uintptr_t)bottom,
+        .memory = (uintptr_t)bottom - TH_OS_GUARD_PAGES * th_os_page_size(),
+    };
+    /* A new context has its maker's floating-point settings. */
+    __asm__ volatile("stmxcsr %0" : "=m"(context->mxcsr));
+    __asm__ volatile("fnstcw %0" : "=m"(context->fpucw));
+    context->mxcsr &= ~0x3fu; /* the sticky exception flags are not settings */
+}
+
+/* The switch as a function: the compiler saves around it what a call has to keep. */
+TH_NOINLINE void th_context_switch(th_context *from, const th_context *to) {
+    th_context_jump(from, to);
+}
+
+uintptr_t th_context_pointer(const th_context *context) {
+    return (uintptr_t)th_load_relaxed(&context->sp); /* relaxed: any recent value will do */
+}
+
+/* What the system does at the bottom of a thread's stack, for a context's. */
+EXCEPTION_DISPOSITION th_context_unhandled(EXCEPTION_RECORD *record, void *frame, CONTEXT *context,
+                                           void *dispatcher) {
+    EXCEPTION_POINTERS both = {record, context};
+    (void)frame;
+    (void)dispatcher;
+    if (record->ExceptionFlags & (EXCEPTION_UNWINDING | EXCEPTION_EXIT_UNWIND)) {
+        return ExceptionContinueSearch;
+    }
+    switch (UnhandledExceptionFilter(&both)) {
+    case EXCEPTION_CONTINUE_EXECUTION:
+        return ExceptionContinueExecution;
+    case EXCEPTION_EXECUTE_HANDLER:
+        TerminateProcess(GetCurrentProcess(), record->ExceptionCode);
+        break;
+    default:
+        break;
+    }
+    return ExceptionContinueSearch;
+}

@@ -1,0 +1,120 @@
+/*
+ * absent_processes.c: what is not there yet on Windows: programs that are started, signals of the
+ * process, and questions to threads.
+ *
+ * Each of these calls says so: -ENOSYS, which what is above passes on to its callers.
+ */
+#include <errno.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "platform/platform.h"
+
+int th_os_process_start(th_os_process *out, const th_os_program *program, const char **failed) {
+    (void)out;
+    (void)program;
+    *failed = "process";
+    return -ENOSYS;
+}
+
+bool th_os_process_has_fd(void) {
+    return false;
+}
+
+int th_os_process_ended(const th_os_process *process, th_os_ended *ended) {
+    (void)process;
+    (void)ended;
+    return -ENOSYS;
+}
+
+void th_os_process_await(const th_os_process *process) {
+    (void)process;
+}
+
+bool th_os_process_reap(const th_os_process *process) {
+    (void)process;
+    return false;
+}
+
+int th_os_process_signal(const th_os_process *process, int number, bool group) {
+    (void)process;
+    (void)number;
+    (void)group;
+    return -ENOSYS;
+}
+
+int th_os_pipe(int ends[2]) {
+    (void)ends;
+    return -ENOSYS;
+}
+
+int th_os_null_open(void) {
+    return -ENOSYS;
+}
+
+const char *const *th_os_environment(void) {
+    return (const char *const *)_environ;
+}
+
+int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int number)) {
+    (void)number;
+    (void)catcher;
+    (void)caught;
+    return -ENOSYS;
+}
+
+void th_os_signal_release(int number, th_os_catcher catcher) {
+    (void)number;
+    (void)catcher;
+}
+
+bool th_os_signal_is_ours(int number) {
+    (void)number;
+    return false;
+}
+
+void th_os_signal_default(int number, th_os_catcher catcher) {
+    (void)number;
+    (void)catcher;
+}
+
+bool th_os_signal_asks(int number) {
+    (void)number;
+    return false;
+}
+
+void th_os_signal_name(int number, char text[TH_OS_SIGNAL_TEXT]) {
+    (void)snprintf(text, TH_OS_SIGNAL_TEXT, "signal %d", number);
+}
+
+int th_os_probe_open(int number, int but) {
+    (void)number;
+    (void)but;
+    return -ENOSYS;
+}
+
+void th_os_probe_close(int number) {
+    (void)number;
+}
+
+void th_os_probe_admit(int number) {
+    (void)number;
+}
+
+int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
+    (void)number;
+    (void)question;
+    (void)deadline;
+    (void)out;
+    return -ENOSYS;
+}
+
+void th_os_probe_lock(void) {
+}
+
+void th_os_probe_unlock(void) {
+}
+
+void th_os_probe_forked(void) {
+}

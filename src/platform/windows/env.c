@@ -1,0 +1,144 @@
+/*
+ * env.c: environment variables, in UTF-8, the one way to print, and the end of the program.
+ */
+#include "platform/platform.h"
+#include "platform/windows/nt.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VALUE_WORDS 1024 /* a longer value is as none */
+#define NAME_WORDS 64
+
+/*
+ * The texts that were returned, which callers may keep: one for each value that a variable has had.
+ * There are few variables, and they seldom change.
+ */
+typedef struct seen {
+    struct seen *next;
+    char *value;
+    char name[];
+} seen;
+
+static seen *texts; /* protected by texts_lock */
+static SRWLOCK texts_lock = SRWLOCK_INIT;
+
+/* With the lock. NULL: no memory. */
+static const char *kept(const char *name, const char *value) {
+    for (const seen *s = texts; s; s = s->next) {
+        if (!strcmp(s->name, name) && !strcmp(s->value, value)) {
+            return s->value;
+        }
+    }
+    size_t name_size = strlen(name) + 1;
+    size_t value_size = strlen(value) + 1;
+    seen *s = malloc(sizeof *s + name_size + value_size);
+    if (!s) {
+        return NULL;
+    }
+    memcpy(s->name, name, name_size);
+    s->value = s->name + name_size;
+    memcpy(s->value, value, value_size);
+    s->next = texts;
+    texts = s;
+    return s->value;
+}
+
+const char *th_os_env(const char *name) {
+    wchar_t wide_name[NAME_WORDS];
+    wchar_t wide[VALUE_WORDS];
+    char value[3 * VALUE_WORDS];
+    int saved = th_os_errno_get();
+    const char *result = NULL;
+    if (th_nt_wide(name, wide_name, NAME_WORDS)) {
+        SetLastError(ERROR_SUCCESS); /* an empty value and none have the same length */
+        DWORD length = GetEnvironmentVariableW(wide_name, wide, VALUE_WORDS);
+        if (length < VALUE_WORDS && (length || GetLastError() == ERROR_SUCCESS) &&
+            WideCharToMultiByte(CP_UTF8, 0, length ? wide : L"", -1, value, sizeof value, NULL,
+                                NULL) > 0) {
+            AcquireSRWLockExclusive(&texts_lock);
+            result = kept(name, value);
+            ReleaseSRWLockExclusive(&texts_lock);
+        }
+    }
+    th_os_errno_set(saved);
+    return result;
+}
+
+int th_os_pid(void) {
+    return (int)GetCurrentProcessId();
+}
+
+/* The C library has texts of the oldest numbers alone; these are other systems' for the rest. */
+static const char *text_of_newer(int number) {
+    switch (number) {
+    case ESHUTDOWN:
+        return "Cannot send after transport endpoint shutdown";
+    case ECANCELED:
+        return "Operation canceled";
+    case ETIMEDOUT:
+        return "Connection timed out";
+    case EALREADY:
+        return "Operation already in progress";
+    case EOPNOTSUPP:
+        return "Operation not supported";
+    case EOWNERDEAD:
+        return "Owner died";
+    case ECONNRESET:
+        return "Connection reset by peer";
+    case ECONNREFUSED:
+        return "Connection refused";
+    case EADDRINUSE:
+        return "Address already in use";
+    case EMSGSIZE:
+        return "Message too long";
+    case ENOTSOCK:
+        return "Socket operation on non-socket";
+    case ENOTCONN:
+        return "Transport endpoint is not connected";
+    case EINPROGRESS:
+        return "Operation now in progress";
+    case EOVERFLOW:
+        return "Value too large for defined data type";
+    default:
+        return NULL;
+    }
+}
+
+const char *th_os_error_text(int number) {
+    const char *text = text_of_newer(number);
+    if (text || number < 0 || number >= sys_nerr) {
+        return text;
+    }
+    text = sys_errlist[number];
+    return strcmp(text, "Unknown error") ? text : NULL;
+}
+
+void th_os_stderr(const char *text, size_t length) {
+    HANDLE file = GetStdHandle(STD_ERROR_HANDLE);
+    DWORD n;
+    while (length > 0 && WriteFile(file, text, (DWORD)length, &n, NULL) && n > 0) {
+        text += n;
+        length -= n;
+    }
+}
+
+/* What waits for room in a pipe cannot be asked: it is taken to have some. */
+bool th_os_stderr_waits(int ms) {
+    (void)ms;
+    return true;
+}
+
+void th_os_abort(void) {
+    abort();
+}
+
+void th_os_exit(int status) {
+    TerminateProcess(GetCurrentProcess(), (UINT)status);
+    abort(); /* not reached */
+}
+
+int th_os_at_exit(void (*call)(void)) {
+    return atexit(call) ? -ENOMEM : 0;
+}

@@ -1,0 +1,47 @@
+/*
+ * nt.h: what the files of this folder share: Windows' headers, its error codes as errno codes, and
+ * calls that not every Windows, or not every import library, has.
+ */
+#ifndef TH_WINDOWS_NT_H
+#define TH_WINDOWS_NT_H
+
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+
+#include <errno.h>
+
+#include "base/cc.h"
+
+#ifndef ESHUTDOWN
+#define ESHUTDOWN 10058 /* as in thrum/base.h */
+#endif
+
+/* Calls of ntdll and kernelbase that are found by name; those that may be NULL say so. */
+typedef struct th_nt_calls {
+    LONG(NTAPI *wait_on_address)
+    (const void *address, const void *value, size_t size, const LARGE_INTEGER *timeout);
+    void(NTAPI *wake_one)(const void *address);
+    void(NTAPI *wake_all)(const void *address);
+    LONG(NTAPI *set_timer_resolution)(ULONG wanted, BOOLEAN set, ULONG *now); /* or NULL */
+    HRESULT(WINAPI *set_thread_name)(HANDLE thread, const wchar_t *name); /* or NULL: Windows 8 */
+    bool is_wine; /* this is not Windows, but wine on another system */
+} th_nt_calls;
+
+/* They are looked up at the first call. Any thread. */
+const th_nt_calls *th_nt(void);
+
+/* What the files here keep for each thread. All zero at first. */
+typedef struct th_nt_own_words {
+    unsigned long slack; /* what th_os_timer_slack was last told; 0: nothing */
+} th_nt_own_words;
+
+/* The calling thread's; the address must not be kept where the task may move. */
+th_nt_own_words *th_nt_own(void);
+
+/* The errno number, positive, that is nearest to a code of GetLastError. */
+int th_nt_errno(DWORD error);
+
+/* The text in UTF-16 in `out` of `room` words; false: it does not fit, or is no UTF-8. */
+bool th_nt_wide(const char *text, wchar_t out[], int room);
+
+#endif
