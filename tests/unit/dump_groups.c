@@ -221,7 +221,11 @@ TEST(groups_are_limited) {
     const char *more = strstr(p.text, " more, beside 512 groups:");
     int left = 0;
     for (const char *at = p.text; (at = strstr(at, " fibers wait for semaphore")) != NULL; at++) {
-        left += (int)strtol(memrchr(p.text, '\n', (size_t)(at - p.text)), NULL, 10) - 1;
+        const char *line = at;
+        while (line[-1] != '\n') {
+            line--;
+        }
+        left += (int)strtol(line, NULL, 10) - 1;
     }
     if (more != NULL) { /* as many as were put into no group */
         char line[128];
