@@ -9,7 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-full demo serve cluster bench bench-full bench-rows bench-servers cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
+.PHONY: all quick test test-windows test-full demo serve cluster bench bench-full bench-rows bench-servers cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -25,6 +25,9 @@ test: ## build, and run all quick tests: about eight minutes on two cores
 	@echo "about eight minutes on two cores; \`make quick\` takes 80 seconds"
 	@status=0; tools/run-tests $(PRESET) -LE full || status=1; \
 		tools/matrix $(PRESET) || status=1; exit $$status
+
+test-windows: ## build for Windows by mingw-w64, and run the tests under wine (ALL=1); docs/windows.md
+	@tools/test-windows
 
 test-full: ## run every test in every cell of the matrix, in eight builds of gcc and clang; takes hours
 	@tools/setup ci
