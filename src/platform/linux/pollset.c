@@ -290,7 +290,11 @@ TH_NO_TSAN int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigne
 }
 
 bool th_os_pollset_is_ready(const th_os_pollset *set) {
-    return th_os_io_poll(set->set, TH_OS_IN, -1, 0) > 0;
+    struct pollfd one = {.fd = set->set, .events = POLLIN};
+    int saved = th_os_errno_get();
+    bool is = th_system_poll(&one, 1, 0) > 0;
+    th_os_errno_set(saved);
+    return is;
 }
 
 int th_os_pollset_wake(const th_os_pollset *set) {

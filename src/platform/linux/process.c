@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,21 +38,10 @@
 #define __WALL 0x40000000
 #endif
 
-#define WAIT_BY_FD 3 /* P_PIDFD, of waitid */
-#define TO_GROUP 4u  /* PIDFD_SIGNAL_PROCESS_GROUP; since Linux 6.9 */
+#define TO_GROUP 4u /* PIDFD_SIGNAL_PROCESS_GROUP; since Linux 6.9 */
 
 #define STACK_SIZE ((size_t)64 * 1024) /* the child's: more than it needs in any build */
 #define MASK_BYTES 8                   /* of the system's set of signals */
-
-/* What the system tells of a process that it has forgotten otherwise; since Linux 6.15. */
-typedef struct info {
-    uint64_t mask;
-    uint64_t group;
-    uint32_t numbers[11];
-    int32_t status;
-} info;
-#define INFO_EXIT 8u
-#define GET_INFO _IOWR(0xFF, 11, info)
 
 #if TH_TSAN && defined(__GLIBC__)
 /* That sanitizer would take the child for another process, with a state of its own. */
@@ -204,35 +192,7 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
     return code;
 }
 
-/* ---- its end, and signals ---- */
-
-/* What wait's status word says. */
-static void tell_status(int status, th_os_ended *ended) {
-    *ended = (th_os_ended){WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                           WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-                           WIFSIGNALED(status) && WCOREDUMP(status)};
-}
-
-/* One that the system has forgotten, but for its descriptor. */
-int th_system_forgotten(const th_os_process *process, th_os_ended *ended) {
-    info i = {.mask = INFO_EXIT};
-    if (process->fd < 0 || RETRY(syscall(SYS_ioctl, (long)process->fd, (long)GET_INFO, &i)) < 0 ||
-        !(i.mask & INFO_EXIT)) {
-        return -ECHILD;
-    }
-    tell_status(i.status, ended);
-    return 1;
-}
-
-/* waitid for it, by its descriptor where the system can. */
-int64_t th_system_wait(const th_os_process *process, siginfo_t *said, int options) {
-    *said = (siginfo_t){0};
-    int64_t code = -EINVAL;
-    if (process->fd >= 0) {
-        code = RETRY(waitid((idtype_t)WAIT_BY_FD, (id_t)process->fd, said, options));
-    }
-    return code != -EINVAL ? code : RETRY(waitid(P_PID, (id_t)process->pid, said, options));
-}
+/* ---- signals ---- */
 
 int th_os_process_signal(const th_os_process *process, int number, bool group) {
     if (number < 0 || number >= TH_OS_SIGNALS) {

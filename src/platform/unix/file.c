@@ -45,13 +45,6 @@ static int64_t open_file(request *r) {
     return fd;
 }
 
-int th_file_flags(int fd) {
-    const int saved = th_os_errno_get();
-    const int flags = fcntl(fd, F_GETFL);
-    th_os_errno_set(saved);
-    return flags >= 0 ? flags : 0;
-}
-
 bool th_os_file_waits(int fd) {
     return th_file_flags(fd) & (DIRECT | O_SYNC | O_DSYNC);
 }
@@ -92,21 +85,6 @@ static int64_t read_at(request *r) {
 
 static int64_t write_at(request *r) {
     return pwrite(r->fd, r->bytes, size_of(r), r->offset);
-}
-
-/* By hands: to another file system, or of files that the system makes up. */
-int64_t th_file_copy_by_hands(request *r) {
-    const size_t size = r->length < r->size ? (size_t)r->length : r->size;
-    const int64_t got = pread(r->fd, r->bytes, size, r->offset);
-    int64_t put = 0;
-    while (put < got) {
-        int64_t n = pwrite(r->to, (char *)r->bytes + put, (size_t)(got - put), r->to_offset + put);
-        if (n <= 0) {
-            return put ? put : n;
-        }
-        put += n;
-    }
-    return got < 0 ? got : put;
 }
 
 /* ---- the file as a whole ---- */
