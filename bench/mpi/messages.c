@@ -1,6 +1,7 @@
 /*
- * messages.c: messages of 8 bytes between two ranks, to and fro: by plain MPI_Send and MPI_Recv, by one
- * task of libthrum-mpi, by many, and beside a task that computes; and what a wait costs that lasts.
+ * messages.c: messages of 8 bytes between two ranks, to and fro: by plain MPI_Send and MPI_Recv, by
+ * one task of libthrum-mpi, by many, and beside a task that computes; and what a wait costs that
+ * lasts.
  *
  *     mpirun -n 2 thrum-bench-mpi [--rounds N] [--fibers N] [--level multiple|serialized|funneled]
  *

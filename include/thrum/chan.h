@@ -95,6 +95,7 @@ typedef struct thrum_case {
 } thrum_case;
 THRUM_ABI_SIZE(thrum_case, 32, 24);
 
+/* The last fields of a case in an initializer; for the macros of this header. */
 #if UINTPTR_MAX == UINT32_MAX
 #define THRUM_CASE_REST 0, 0
 #else
