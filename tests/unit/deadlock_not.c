@@ -127,6 +127,39 @@ TEST(tasks_that_wait_for_a_wakeup_alone_are_no_deadlock) {
     CHECK_EQ(atomic_load(&runs), 3);
 }
 
+/* ---- what plain threads have ---- */
+
+static int locks(void *arg) {
+    (void)arg;
+    thrum_mutex_lock(&it.mutex);
+    thrum_mutex_unlock(&it.mutex);
+    return 0;
+}
+
+TEST(a_mutex_that_a_plain_thread_has) {
+    /* It will give it up, so there is no deadlock; beside a semaphore that nobody posts there is. */
+    rig r;
+    watched_begin(&r);
+    things_init();
+    atomic_store(&reports, 0);
+    for (int i = 0; i < 100; i++) {
+        thrum_mutex_lock(&it.mutex);
+        thrum_handle *waiter = spawn_named(&r, "waiter", locks, NULL);
+        CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+        CHECK_EQ(atomic_load(&reports), 0);
+        thrum_mutex_unlock(&it.mutex);
+        join(waiter, 0);
+    }
+    CHECK_EQ(atomic_load(&reports), 0);
+    thrum_handle *deadlocked = spawn_named(&r, "stuck", waits_for_later, NULL);
+    CHECK_REPORTED(1);
+    check_told("\": 1 waits, nothing runs");
+    thrum_sem_post(&it.sem);
+    join(deadlocked, 0);
+    things_end();
+    rig_stop(&r);
+}
+
 /* ---- bound threads ---- */
 
 static void *posts_when_told(void *seat) {

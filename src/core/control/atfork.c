@@ -75,7 +75,8 @@ static TH_NO_TSAN void orphan(void) {
     }
     if (worker) {
         th_fiber *fiber = worker->current;
-        thread->id = fiber->run_id;
+        /* relaxed: our own thread is the only one */
+        th_store_relaxed(&thread->xid, fiber->run_id);
         fiber->dirty = true;
         if (!fiber->root) {
             thread->key_values = fiber->key_values;

@@ -19,8 +19,8 @@ static const char *plural(uint64_t n, const char *one, const char *many) {
 }
 
 static void add_holder(th_text *text, uint64_t holder) {
-    if (holder >> 63) {
-        th_text_add(text, ", held by thread %" PRIu64, holder & INT64_MAX);
+    if (holder & TH_ID_THREAD) {
+        th_text_add(text, ", held by thread %" PRIu64, holder & ~TH_ID_THREAD);
     } else if (holder) {
         th_text_add(text, ", held by fiber %u.%u", (unsigned)(holder >> 32), (unsigned)holder);
     }
@@ -351,6 +351,18 @@ static TH_INLINE_NO_TSAN bool shown_by(const th_external *r, th_shown *out) {
         out->turn = th_load_relaxed(&r->thread->xwaits_turn); /* relaxed: as above */
     }
     return shown != 0;
+}
+
+TH_NO_TSAN bool th_report_thread_waits(thrum_sched *sched, uint64_t id) {
+    th_shown shown;
+    bool waits = false;
+    th_lock_acquire(&th_external_lock); /* as below */
+    for (const th_external *r = sched->externals.first; r && !waits; r = r->next_of_sched) {
+        /* relaxed: written once, before the thread owned anything; an old value is 0 */
+        waits = r->thread && th_load_relaxed(&r->thread->xid) == id && shown_by(r, &shown);
+    }
+    th_lock_release(&th_external_lock);
+    return waits;
 }
 
 unsigned th_report_threads(thrum_sched *sched, unsigned first, th_shown waits[], unsigned max) {

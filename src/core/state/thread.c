@@ -11,7 +11,6 @@
 _Static_assert(sizeof(th_thread) <= TH_OS_SELF_BYTES, "the record fits into the thread's storage");
 
 /* The ids of plain threads have the top bit set, those of fibers' runs do not (fiber.c). */
-#define TH_ID_THREAD (1ull << 63)
 static uint64_t xthread_ids;
 
 int th_thread_refusal(void) {
@@ -35,11 +34,13 @@ uint64_t th_self_id(void) {
         return worker->current->run_id;
     }
     th_thread *thread = th_thread_self();
-    if (th_unlikely(!thread->id)) {
+    uint64_t id = th_load_relaxed(&thread->xid); /* relaxed: our own */
+    if (th_unlikely(!id)) {
         /* relaxed: the ids only have to differ */
-        thread->id = TH_ID_THREAD | (th_add_relaxed(&xthread_ids, 1u) + 1);
+        id = TH_ID_THREAD | (th_add_relaxed(&xthread_ids, 1u) + 1);
+        th_store_relaxed(&thread->xid, id); /* relaxed: inspectors compare it */
     }
-    return thread->id;
+    return id;
 }
 
 uint32_t th_self_random(void) {

@@ -17,7 +17,7 @@ typedef enum { TH_EXIT_EXTERNAL, TH_EXIT_KEYS, TH_EXITS } th_exit;
 
 typedef struct th_thread {
     th_worker *worker;            /* the worker that this thread is, else NULL */
-    uint64_t id;                  /* a plain thread's id, as the owner of locks; 0: none yet */
+    uint64_t xid;                 /* a plain thread's id, as the owner of locks; 0: none yet */
     th_random random;             /* a plain thread's random numbers; state 0: not seeded yet */
     th_external *external;        /* its records with schedulers to which it is external */
     th_key_values key_values;     /* its values under keys */
@@ -31,6 +31,8 @@ typedef struct th_thread {
     uint64_t xwaits;      /* a plain thread's wait: a th_on above the object's address; or 0 */
     uint32_t xwaits_turn; /* of a wait for a descriptor: its turn */
 } th_thread;
+
+#define TH_ID_THREAD ((uint64_t)1 << 63) /* in ids of threads: fibers' have not got it */
 
 #define TH_SHOWN_SHIFT 56 /* addresses of programs have fewer bits */
 
