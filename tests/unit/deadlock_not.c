@@ -137,7 +137,7 @@ static int locks(void *arg) {
 }
 
 TEST(a_mutex_that_a_plain_thread_has) {
-    /* It will give it up, so there is no deadlock; beside a semaphore that nobody posts there is. */
+    /* It will give it up, so there is no deadlock; where nobody posts a semaphore there is. */
     rig r;
     watched_begin(&r);
     things_init();
