@@ -242,3 +242,21 @@ TEST(a_server_takes_a_function) {
         CHECK(server.join().timed_out());
     });
 }
+
+TEST(a_lines_string_is_not_larger_than_the_lines_ask_for) {
+    /* Many short lines, and a long one between them, go into one string. */
+    thrum::run([] {
+        ends two;
+        thrum::stream in(std::move(two.ours));
+        thrum::stream out(std::move(two.theirs));
+        std::string line;
+        for (int i = 0; i < 100; i++) {
+            const std::string sent(i == 50 ? 1000 : size_t(i % 7), 'x');
+            out.write(sent + "\n");
+            out.flush();
+            CHECK(in.read_line(line));
+            CHECK(line == sent);
+        }
+        CHECK(line.capacity() < 3000);
+    });
+}

@@ -80,7 +80,8 @@ class stream {
     }
     /* The line's length, -ENODATA at the end, -EMSGSIZE, or another code; std::bad_alloc. */
     [[nodiscard]] int64_t read_line_until(std::string &line, deadline when, size_t most = 1 << 20) {
-        size_t room = line.capacity() < 80 ? 80 : line.capacity();
+        /* As long as the line before: all of the room is written, so it is not the capacity. */
+        size_t room = line.size() < 80 ? 80 : line.size();
         for (;;) {
             room = room < most ? room : most;
             line.resize(room + 1);
