@@ -251,3 +251,30 @@ TEST(timed_forms_take_durations) {
         CHECK(bool(task.join_for(1h)));
     });
 }
+
+TEST(what_a_turn_captured_is_gone_at_the_next_turn) {
+    /* The callable is destroyed, which takes its time, before its ticket is done. */
+    struct slow {
+        std::atomic<bool> *gone;
+        explicit slow(std::atomic<bool> *flag) : gone(flag) {
+        }
+        slow(slow &&other) noexcept : gone(std::exchange(other.gone, nullptr)) {
+        }
+        ~slow() {
+            if (gone) {
+                for (int i = 0; i < 100; i++) {
+                    thrum::yield();
+                }
+                *gone = true;
+            }
+        }
+    };
+    thrum::run([] {
+        std::atomic<bool> gone(false);
+        thrum::tickets order;
+        order.go([late = slow(&gone)] {});
+        thrum::ticket next(order);
+        next.wait();
+        CHECK(gone.load());
+    });
+}

@@ -13,6 +13,8 @@
 #define THRUM_CPP_TICKETS_HPP
 
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "thrum/cpp/error.hpp"
 #include "thrum/tickets.h"
@@ -38,8 +40,8 @@ class tickets {
 
     /*
      * Takes a ticket now, and has a task call `fn` when its turn comes; the ticket is done when
-     * that has returned. Callable and ticket lie in one allocation. An exception that leaves `fn`
-     * ends the program, as that of a detached task. Callers, and what is thrown as
+     * that has returned and is destroyed. Callable and ticket lie in one allocation. An exception
+     * that leaves `fn` ends the program, as that of a detached task. Callers, and what is thrown as
      * std::system_error: thrum_ticket_on_call. It never suspends.
      */
     template <typename Fn> void go(Fn &&fn) {
@@ -63,12 +65,13 @@ class tickets {
         }
         static int main(void *arg) noexcept {
             std::unique_ptr<turn> self(static_cast<turn *>(arg));
-            (void)std::move(self->fn)();
+            (void)std::move (*self->fn)();
+            self->fn.reset(); /* what it captured may be of use to the next turn */
             thrum_ticket_done(&self->ticket);
             return 0;
         }
         thrum_ticket ticket;
-        Fn fn;
+        std::optional<Fn> fn;
     };
 
     thrum_tickets tickets_;
