@@ -278,3 +278,18 @@ TEST(what_a_turn_captured_is_gone_at_the_next_turn) {
         CHECK(gone.load());
     });
 }
+
+TEST(a_deadline_of_a_coarse_clock_is_as_far_as_it_says) {
+    /* The ends of time in seconds and hours are beyond what nanoseconds can say. */
+    using std::chrono::system_clock;
+    using seconds = std::chrono::time_point<system_clock, std::chrono::seconds>;
+    using hours = std::chrono::time_point<system_clock, std::chrono::hours>;
+    CHECK_EQ(thrum::deadline(seconds::max()).when(), THRUM_FOREVER);
+    CHECK_EQ(thrum::deadline(hours::max()).when(), THRUM_FOREVER);
+    CHECK_EQ(thrum::deadline(system_clock::time_point::max()).when(), THRUM_FOREVER);
+    CHECK(thrum::deadline(seconds::min()).when() < thrum_now());
+    CHECK(thrum::deadline(hours::min()).when() < thrum_now());
+    const auto soon = std::chrono::time_point_cast<std::chrono::seconds>(system_clock::now()) + 9s;
+    CHECK(thrum_after(7000000000) < thrum::deadline(soon).when());
+    CHECK(thrum::deadline(soon).when() < thrum_after(10000000000));
+}

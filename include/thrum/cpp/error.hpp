@@ -138,8 +138,14 @@ class deadline {
         if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
             return nanoseconds(when.time_since_epoch()); /* it is the monotonic clock, too */
         } else {
-            const auto now = Clock::now();
-            return when <= now ? thrum_now() - 1 : thrum_after(nanoseconds(when - now));
+            /* In nanoseconds first: the two points may be further apart than a duration can say. */
+            const thrum_time then = nanoseconds(when.time_since_epoch());
+            const thrum_time now = nanoseconds(Clock::now().time_since_epoch());
+            if (then <= now) {
+                return thrum_now() - 1;
+            }
+            const bool is_far = then == THRUM_FOREVER || (now < 0 && then > THRUM_FOREVER + now);
+            return is_far ? THRUM_FOREVER : thrum_after(then - now);
         }
     }
 
