@@ -102,3 +102,28 @@ TEST(signals_are_caught_for_a_block) {
     CHECK_EQ(caught.wait(), SIGUSR2);
     CHECK_EQ(code_of([] { thrum::signals none(SIGUSR1, SIGKILL); }), EINVAL);
 }
+
+TEST(an_assignment_ends_what_was_owned) {
+    /* A borrowed object is given back, and a scheduler stopped, by the assignment itself. */
+    thrum::run([] {
+        thrum::pool<dear> objects(2);
+        auto one = objects.borrow();
+        auto two = objects.borrow();
+        thrum::pool<dear>::item three;
+        one = std::move(two);
+        CHECK(!two);
+        CHECK(bool(objects.try_borrow(three)));
+        auto &same = three;
+        three = std::move(same);
+        CHECK(bool(three));
+    });
+    thrum::scheduler first;
+    thrum::scheduler second;
+    first = std::move(second);
+    CHECK(first.native_handle() != nullptr);
+    CHECK(second.native_handle() == nullptr);
+    thrum::dir here(".");
+    thrum::dir there("/");
+    here = std::move(there);
+    CHECK(there.native_handle() == nullptr);
+}

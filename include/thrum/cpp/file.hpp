@@ -113,8 +113,9 @@ class dir {
     dir(dir &&other) noexcept : dir_(std::exchange(other.dir_, nullptr)), when_(other.when_) {
     }
     dir &operator=(dir &&other) noexcept {
-        std::swap(dir_, other.dir_);
-        std::swap(when_, other.when_);
+        dir taken(std::move(other)); /* at its end it closes what was here */
+        std::swap(dir_, taken.dir_);
+        std::swap(when_, taken.when_);
         return *this;
     }
     ~dir() {

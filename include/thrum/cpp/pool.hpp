@@ -28,7 +28,7 @@ template <typename T> class pool {
     static_assert(alignof(T) <= 16, "the pool's objects are aligned to 16 bytes");
 
   public:
-    /* An object that was borrowed, or none. It can be moved, and gives the object back. */
+    /* An object that was borrowed, or none. Its end, or an assignment, gives the object back. */
     class item {
       public:
         item() noexcept = default;
@@ -36,8 +36,9 @@ template <typename T> class pool {
             : pool_(other.pool_), object_(std::exchange(other.object_, nullptr)) {
         }
         item &operator=(item &&other) noexcept {
-            std::swap(pool_, other.pool_);
-            std::swap(object_, other.object_);
+            item taken(std::move(other)); /* at its end it gives back what was here */
+            std::swap(pool_, taken.pool_);
+            std::swap(object_, taken.object_);
             return *this;
         }
         ~item() {

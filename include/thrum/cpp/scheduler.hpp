@@ -18,9 +18,9 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * A scheduler with one owner; it can be moved. The destructor waits for all of its tasks and stops
- * it: it blocks a plain thread, suspends a task of another scheduler, and ends the program
- * (std::terminate) in a task of its own.
+ * A scheduler with one owner; it can be moved. The destructor (and an assignment) waits for all of
+ * its tasks and stops it: it blocks a plain thread, suspends a task of another scheduler, and ends
+ * the program (std::terminate) in a task of its own.
  */
 class scheduler {
   public:
@@ -31,7 +31,8 @@ class scheduler {
     scheduler(scheduler &&other) noexcept : sched_(std::exchange(other.sched_, nullptr)) {
     }
     scheduler &operator=(scheduler &&other) noexcept {
-        std::swap(sched_, other.sched_);
+        scheduler taken(std::move(other)); /* at its end it stops what was here */
+        std::swap(sched_, taken.sched_);
         return *this;
     }
     ~scheduler() {
