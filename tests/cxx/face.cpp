@@ -304,3 +304,67 @@ TEST(a_loop_throws_what_a_piece_threw) {
         CHECK_EQ(called.load(), 3);
     });
 }
+
+namespace elsewhere {
+
+/* Names that thrum has, too, found by what they are called with. */
+template <typename... Any> void spawn(Any &&...) {
+    abort();
+}
+template <typename... Any> void run(Any &&...) {
+    abort();
+}
+template <typename... Any> void parallel_for(Any &&...) {
+    abort();
+}
+template <typename... Any> void parallel_reduce(Any &&...) {
+    abort();
+}
+template <typename T, typename... Any> void reduce(Any &&...) {
+    abort();
+}
+template <typename... Any> void select_until(Any &&...) {
+    abort();
+}
+template <typename... Any> void on_ready(Any &&...) {
+    abort();
+}
+template <typename... Any> void try_serve(Any &&...) {
+    abort();
+}
+struct job {
+    int operator()() const {
+        return 7;
+    }
+    int operator()(size_t) const {
+        return 1;
+    }
+    void operator()(thrum::status) const {
+    }
+    void operator()(thrum::io) const {
+    }
+    int operator()(int a, int b) const {
+        return a + b;
+    }
+};
+
+} // namespace elsewhere
+
+TEST(names_beside_a_callable_are_not_taken_for_the_librarys) {
+    /* A callable's own namespace has functions of the same names. */
+    const elsewhere::job job;
+    CHECK_EQ(thrum::run(job), 7);
+    thrum::run([&] {
+        CHECK_EQ(thrum::spawn(job).join(), 7);
+        thrum::parallel_for(0, 3, job);
+        CHECK_EQ(thrum::parallel_reduce(0, 100, 0, job, job), 100);
+        thrum::event ready(THRUM_EVENT_MANUAL, true);
+        CHECK_EQ(thrum::select(thrum::on_event(ready, job)), 0);
+        CHECK_EQ(thrum::select_for(std::chrono::hours(1), thrum::on_event(ready, job)).code(), 0);
+        thrum::listener nobody("tcp:127.0.0.1:0");
+        CHECK(thrum::select_for(1ms, thrum::on_ready(nobody, job)).timed_out());
+        thrum_serve_options options = THRUM_SERVE_OPTIONS_INIT;
+        options.stop = ready.native_handle();
+        thrum::serve(nobody, job, &options);
+    });
+}

@@ -74,7 +74,7 @@ template <typename... Events> status wait_any_until(deadline when, Events &...ev
 }
 /* Does the same without a deadline; throws std::system_error (ECANCELED). */
 template <typename... Events> int wait_any(Events &...events) {
-    return check(wait_any_until(deadline::never(), events...).code());
+    return check(thrum::wait_any_until(deadline::never(), events...).code());
 }
 
 } // namespace THRUM_CPP_ABI

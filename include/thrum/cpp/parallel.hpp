@@ -53,7 +53,7 @@ template <typename Fn> void parallel_for(size_t begin, size_t end, size_t grain,
     all.failure.raise_any();
 }
 template <typename Fn> void parallel_for(size_t begin, size_t end, Fn &&fn) {
-    parallel_for(begin, end, 0, std::forward<Fn>(fn));
+    thrum::parallel_for(begin, end, 0, std::forward<Fn>(fn));
 }
 
 namespace detail {
@@ -68,8 +68,8 @@ T reduce(size_t begin, size_t end, size_t grain, const T &identity, Map &map, Co
         return sum;
     }
     const size_t middle = begin + (end - begin) / 2;
-    fork right([&] { return reduce<T>(middle, end, grain, identity, map, combine); });
-    T left = reduce<T>(begin, middle, grain, identity, map, combine);
+    fork right([&] { return detail::reduce<T>(middle, end, grain, identity, map, combine); });
+    T left = detail::reduce<T>(begin, middle, grain, identity, map, combine);
     return combine(std::move(left), right.join());
 }
 
@@ -95,7 +95,8 @@ T parallel_reduce(size_t begin, size_t end, size_t grain, T identity, Map map, C
 }
 template <typename T, typename Map, typename Combine>
 T parallel_reduce(size_t begin, size_t end, T identity, Map map, Combine combine) {
-    return parallel_reduce(begin, end, 0, std::move(identity), std::move(map), std::move(combine));
+    return thrum::parallel_reduce(begin, end, 0, std::move(identity), std::move(map),
+                                  std::move(combine));
 }
 
 /*

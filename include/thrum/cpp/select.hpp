@@ -158,11 +158,11 @@ template <typename Fn> auto on_ready(thrum_io what, unsigned bit, Fn fn) {
     return detail::ready_case<Fn>(what, bit, std::move(fn));
 }
 template <typename Fn> auto on_ready(const io &what, unsigned bit, Fn fn) {
-    return on_ready(what.native_handle(), bit, std::move(fn));
+    return thrum::on_ready(what.native_handle(), bit, std::move(fn));
 }
 /* Something waits at the listener to be accepted. */
 template <typename Fn> auto on_ready(const listener &what, Fn fn) {
-    return on_ready(what.native_handle(), THRUM_IO_READ, std::move(fn));
+    return thrum::on_ready(what.native_handle(), THRUM_IO_READ, std::move(fn));
 }
 
 /*
@@ -182,11 +182,11 @@ template <typename... Cases> status select_until(deadline when, Cases &&...cases
 }
 template <typename Rep, typename Period, typename... Cases>
 status select_for(std::chrono::duration<Rep, Period> length, Cases &&...cases) {
-    return select_until(after(length), std::forward<Cases>(cases)...);
+    return thrum::select_until(after(length), std::forward<Cases>(cases)...);
 }
 /* Does the same without a deadline; throws std::system_error (ECANCELED). */
 template <typename... Cases> int select(Cases &&...cases) {
-    return check(select_until(deadline::never(), std::forward<Cases>(cases)...).code());
+    return check(thrum::select_until(deadline::never(), std::forward<Cases>(cases)...).code());
 }
 
 } // namespace THRUM_CPP_ABI

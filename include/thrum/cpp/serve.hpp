@@ -49,7 +49,7 @@ status try_serve(const listener &on, Fn &&connection,
 /* Does the same, and throws std::system_error: ETIMEDOUT where some had to be cancelled. */
 template <typename Fn>
 void serve(const listener &on, Fn &&connection, const thrum_serve_options *options = nullptr) {
-    check(try_serve(on, std::forward<Fn>(connection), options).code());
+    check(thrum::try_serve(on, std::forward<Fn>(connection), options).code());
 }
 
 /*

@@ -266,7 +266,7 @@ template <typename Fn> auto spawn(const attr &how, Fn &&fn) -> task<detail::resu
     return task<result>(handle, shared.release());
 }
 template <typename Fn> auto spawn(Fn &&fn) -> task<detail::result_of<Fn>> {
-    return spawn(attr(), std::forward<Fn>(fn));
+    return thrum::spawn(attr(), std::forward<Fn>(fn));
 }
 
 /*
@@ -294,7 +294,7 @@ template <typename Fn> auto run(const thrum_config *config, Fn &&fn) -> std::inv
     return entry.ended.take();
 }
 template <typename Fn> auto run(Fn &&fn) -> std::invoke_result_t<Fn> {
-    return run(nullptr, std::forward<Fn>(fn));
+    return thrum::run(nullptr, std::forward<Fn>(fn));
 }
 
 /* ---- the running task ---- */
