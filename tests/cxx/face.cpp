@@ -368,3 +368,21 @@ TEST(names_beside_a_callable_are_not_taken_for_the_librarys) {
         thrum::serve(nobody, job, &options);
     });
 }
+
+TEST(a_task_takes_over_one_that_its_own_task_keeps) {
+    /* The end of the assigned-to task destroys what the other one lay in. */
+    thrum::run([] {
+        auto inner = std::make_shared<thrum::task<int>>(thrum::spawn([] { return 5; }));
+        thrum::task<int> &there = *inner;
+        thrum::task<int> outer = thrum::spawn([inner] {
+            while (!thrum::cancelled()) {
+                thrum::yield();
+            }
+            return inner->joinable() ? 1 : 2;
+        });
+        inner.reset();
+        outer = std::move(there);
+        CHECK(outer.joinable());
+        CHECK_EQ(outer.join(), 5);
+    });
+}

@@ -146,11 +146,9 @@ template <typename T = void> class [[nodiscard]] task {
           state_(std::exchange(other.state_, nullptr)) {
     }
     task &operator=(task &&other) noexcept {
-        if (this != &other) {
-            drop();
-            handle_ = std::exchange(other.handle_, nullptr);
-            state_ = std::exchange(other.state_, nullptr);
-        }
+        task taken(std::move(other)); /* first: what ends here may be what the other lies in */
+        std::swap(handle_, taken.handle_);
+        std::swap(state_, taken.state_);
         return *this;
     }
     ~task() {
