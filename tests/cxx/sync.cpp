@@ -293,3 +293,19 @@ TEST(a_deadline_of_a_coarse_clock_is_as_far_as_it_says) {
     CHECK(thrum_after(7000000000) < thrum::deadline(soon).when());
     CHECK(thrum::deadline(soon).when() < thrum_after(10000000000));
 }
+
+TEST(durations_of_odd_ticks_are_rounded_up) {
+    /* Ticks that are no multiple or fraction of a nanosecond, of each sign, and in floating point. */
+    using odd = std::chrono::duration<int64_t, std::ratio<1, 2999999999>>;
+    constexpr int64_t second = 1000000000;
+    CHECK_EQ(thrum::nanoseconds(odd(2999999999 * 3600)), 3600 * second);
+    CHECK_EQ(thrum::nanoseconds(odd(2999999999 * 20 + 1)), 20 * second + 1);
+    CHECK_EQ(thrum::nanoseconds(odd(2999999999 * -20 - 1)), -20 * second);
+    CHECK_EQ(thrum::nanoseconds(odd::max()), 3074457346643077718);
+    CHECK_EQ(thrum::nanoseconds(std::chrono::duration<float>(0.5F)), second / 2);
+    CHECK_EQ(thrum::nanoseconds(std::chrono::duration<double>(-1.5)), -3 * second / 2);
+    CHECK_EQ(thrum::nanoseconds(std::chrono::duration<double, std::nano>(0.25)), 1);
+    CHECK_EQ(thrum::nanoseconds(std::chrono::duration<uint32_t, std::milli>(~0U)), 4294967295000000);
+    CHECK_EQ(thrum::nanoseconds(std::chrono::hours::max()), THRUM_FOREVER);
+    CHECK_EQ(thrum::nanoseconds(std::chrono::nanoseconds::min() + 1s), -THRUM_FOREVER + second - 1);
+}

@@ -107,8 +107,12 @@ constexpr thrum_time nanoseconds(std::chrono::duration<Rep, Period> length) noex
     if (about < -9.2233720368547e18) {
         return -THRUM_FOREVER;
     }
-    const auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(length);
-    return static_cast<thrum_time>(whole.count()) + (whole < length ? 1 : 0);
+    /* Seconds first: the ticks of an odd length, as 1/2999999999 s, overflow when they are multiplied. */
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(length);
+    const auto rest = length - seconds;
+    const auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(rest);
+    return static_cast<thrum_time>(seconds.count()) * 1000000000 +
+           static_cast<thrum_time>(whole.count()) + (whole < rest ? 1 : 0);
 }
 
 /*
