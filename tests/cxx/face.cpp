@@ -386,3 +386,24 @@ TEST(a_task_takes_over_one_that_its_own_task_keeps) {
         CHECK_EQ(outer.join(), 5);
     });
 }
+
+TEST(results_that_nobody_asks_for_are_dropped) {
+    /* A status is to be looked at; a call that drops what its callable returns warns of none. */
+    const auto says = [](auto &&...) { return thrum::status(0); };
+    thrum::run([&] {
+        thrum::defer end(says);
+        thrum::invoke(says, says);
+        thrum::parallel_for(0, 2, says);
+        thrum::event ready(THRUM_EVENT_MANUAL, true);
+        CHECK_EQ(thrum::select(thrum::on_event(ready, says)), 0);
+        thrum::chan<int> numbers(1);
+        int one = 1;
+        CHECK_EQ(thrum::select(thrum::on_send(numbers, one, says)), 0);
+        CHECK_EQ(thrum::select(thrum::on_recv(numbers, says)), 0);
+        thrum::listener nobody("tcp:127.0.0.1:0");
+        CHECK(thrum::select_for(1ms, thrum::on_ready(nobody, says)).timed_out());
+        thrum_serve_options options = THRUM_SERVE_OPTIONS_INIT;
+        options.stop = ready.native_handle();
+        thrum::serve(nobody, says, &options);
+    });
+}

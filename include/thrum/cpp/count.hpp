@@ -136,7 +136,7 @@ template <typename Fn> class [[nodiscard]] defer {
     defer &operator=(const defer &) = delete;
     /* What it throws ends the program (std::terminate). */
     ~defer() {
-        fn_();
+        (void)fn_();
     }
 
   private:

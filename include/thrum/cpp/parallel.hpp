@@ -42,7 +42,7 @@ template <typename Fn> void parallel_for(size_t begin, size_t end, size_t grain,
             detail::caught thrown;
             thrown.around([&] {
                 for (size_t i = from; i < to; i++) {
-                    (*l->fn)(i);
+                    (void)(*l->fn)(i);
                 }
             });
             if (thrown.is_set() && !l->failed.exchange(true, std::memory_order_relaxed)) {
@@ -104,11 +104,11 @@ T parallel_reduce(size_t begin, size_t end, T identity, Map map, Combine combine
  * called, also when some throw; of several exceptions the first in the arguments' order is thrown.
  */
 template <typename Fn> void invoke(Fn &&fn) {
-    std::forward<Fn>(fn)();
+    (void)std::forward<Fn>(fn)();
 }
 template <typename First, typename... Rest> void invoke(First &&first, Rest &&...rest) {
     fork others([&] { thrum::invoke(std::forward<Rest>(rest)...); });
-    std::forward<First>(first)();
+    (void)std::forward<First>(first)();
     others.join();
 }
 

@@ -31,7 +31,7 @@ template <typename T, typename Fn> class recv_case {
         if (err == 0) {
             inside_.take(value);
         }
-        fn_(std::move(value));
+        (void)fn_(std::move(value));
     }
     void did_not() noexcept {
     }
@@ -55,7 +55,7 @@ template <typename T, typename Fn> class send_case {
         if (err != 0) {
             did_not();
         }
-        fn_(status(err));
+        (void)fn_(status(err));
     }
     void did_not() {
         inside_.take(*value_);
@@ -76,7 +76,7 @@ template <typename Fn> class event_case {
         return THRUM_EVENT_CASE(event_);
     }
     void happened(int) {
-        fn_();
+        (void)fn_();
     }
     void did_not() noexcept {
     }
@@ -94,7 +94,7 @@ template <typename Fn> class ready_case {
         return thrum_io_case(io_, bit_);
     }
     void happened(int err) {
-        fn_(status(err));
+        (void)fn_(status(err));
     }
     void did_not() noexcept {
     }

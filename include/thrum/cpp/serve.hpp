@@ -35,11 +35,11 @@ status try_serve(const listener &on, Fn &&connection,
             auto &fn = *static_cast<serving *>(arg)->fn;
 #if THRUM_CPP_EXCEPTIONS
             try {
-                fn(io(accepted));
+                (void)fn(io(accepted));
             } catch (const std::system_error &) {
             }
 #else
-            fn(io(accepted));
+            (void)fn(io(accepted));
 #endif
             return 0;
         }
