@@ -199,3 +199,28 @@ TEST(a_select_waits_for_events_and_descriptors) {
         CHECK_EQ(code, -EBADF);
     });
 }
+
+TEST(a_select_does_not_send_one_object_twice) {
+    /* The second case would find it moved from; numbers are copied, so they may be in several. */
+    thrum::run([] {
+        thrum::chan<std::string> full(1);
+        thrum::chan<std::string> free(1);
+        full.send("full");
+        std::string word = "word";
+        const auto nothing = [](thrum::status) {};
+        CHECK_EQ(thrum::select_until(thrum::deadline::never(), thrum::on_send(full, word, nothing),
+                                     thrum::on_send(free, word, nothing))
+                     .code(),
+                 -EINVAL);
+        CHECK_STR(word.c_str(), "word");
+        CHECK_EQ(free.size(), 0);
+        thrum::chan<int> none(0);
+        thrum::chan<int> one(1);
+        int number = 7;
+        CHECK_EQ(thrum::select(thrum::on_send(none, number, nothing),
+                               thrum::on_send(one, number, nothing)),
+                 1);
+        CHECK_EQ(one.recv().value(), 7);
+        CHECK_EQ(number, 7);
+    });
+}

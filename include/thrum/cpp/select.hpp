@@ -35,6 +35,9 @@ template <typename T, typename Fn> class recv_case {
     }
     void did_not() noexcept {
     }
+    static constexpr const void *moves() noexcept {
+        return nullptr;
+    }
 
   private:
     thrum_chan *chan_;
@@ -60,6 +63,10 @@ template <typename T, typename Fn> class send_case {
     void did_not() {
         inside_.take(*value_);
     }
+    /* What `begin` moves from, and would do only once. */
+    const void *moves() const noexcept {
+        return std::is_trivially_copyable_v<T> ? nullptr : value_;
+    }
 
   private:
     thrum_chan *chan_;
@@ -80,6 +87,9 @@ template <typename Fn> class event_case {
     }
     void did_not() noexcept {
     }
+    static constexpr const void *moves() noexcept {
+        return nullptr;
+    }
 
   private:
     thrum_event *event_;
@@ -98,12 +108,28 @@ template <typename Fn> class ready_case {
     }
     void did_not() noexcept {
     }
+    static constexpr const void *moves() noexcept {
+        return nullptr;
+    }
 
   private:
     thrum_io io_;
     unsigned bit_;
     Fn fn_;
 };
+
+/* Whether two cases would move from one object. */
+template <typename... Cases> bool move_twice(const Cases &...cases) noexcept {
+    const void *const all[] = {cases.moves()...};
+    for (size_t i = 1; i < sizeof...(cases); i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (all[i] && all[i] == all[k]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
 
 /* The cases that have begun: where a later one throws at that, they take back what they have. */
 template <typename... Cases> class begun_cases {
@@ -167,9 +193,13 @@ template <typename Fn> auto on_ready(const listener &what, Fn fn) {
 
 /*
  * Does one of the cases and calls its `fn`, as thrum_select does. Its code is the case's number, or
- * says why none happened (timed out, cancelled). It may suspend.
+ * says why none happened (timed out, cancelled). It may suspend. Cases that send one and the same
+ * object are EINVAL, unless it is trivially copyable.
  */
 template <typename... Cases> status select_until(deadline when, Cases &&...cases) {
+    if (detail::move_twice(cases...)) {
+        return status(-EINVAL);
+    }
     detail::begun_cases<Cases...> begun(cases...);
     thrum_case all[sizeof...(cases)];
     begun.begin(all);
