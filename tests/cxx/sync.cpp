@@ -5,6 +5,7 @@
 /* matrix: quick 1 2 8 */
 #include "check.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -305,7 +306,26 @@ TEST(durations_of_odd_ticks_are_rounded_up) {
     CHECK_EQ(thrum::nanoseconds(std::chrono::duration<float>(0.5F)), second / 2);
     CHECK_EQ(thrum::nanoseconds(std::chrono::duration<double>(-1.5)), -3 * second / 2);
     CHECK_EQ(thrum::nanoseconds(std::chrono::duration<double, std::nano>(0.25)), 1);
-    CHECK_EQ(thrum::nanoseconds(std::chrono::duration<uint32_t, std::milli>(~0U)), 4294967295000000);
+    CHECK_EQ(thrum::nanoseconds(std::chrono::duration<uint32_t, std::milli>(~0U)),
+             4294967295000000);
     CHECK_EQ(thrum::nanoseconds(std::chrono::hours::max()), THRUM_FOREVER);
     CHECK_EQ(thrum::nanoseconds(std::chrono::nanoseconds::min() + 1s), -THRUM_FOREVER + second - 1);
+}
+
+TEST(call_once_hands_arguments_on) {
+    /* As the standard's does; a negative int is a failure, as for a once's own call. */
+    thrum::run([] {
+        thrum::once flag;
+        int sum = 0;
+        CHECK_EQ(code_of([&] {
+                     thrum::call_once(
+                         flag, [](int code) { return code; }, -EDOM);
+                 }),
+                 EDOM);
+        auto text = std::make_unique<int>(3);
+        thrum::call_once(
+            flag, [&](std::unique_ptr<int> a, int &b) { b = *a + 4; }, std::move(text), sum);
+        thrum::call_once(flag, [&] { sum = 0; });
+        CHECK_EQ(sum, 7);
+    });
 }

@@ -86,9 +86,11 @@ class once {
     thrum_once once_;
 };
 
-/* As std::call_once. */
-template <typename Fn> void call_once(once &flag, Fn &&fn) {
-    flag.call(std::forward<Fn>(fn));
+/* As std::call_once, by the rules of `once::call`; `fn` is no pointer to a member. */
+template <typename Fn, typename... Args> void call_once(once &flag, Fn &&fn, Args &&...args) {
+    flag.call([&]() -> std::invoke_result_t<Fn, Args...> {
+        return std::forward<Fn>(fn)(std::forward<Args>(args)...);
+    });
 }
 
 } // namespace THRUM_CPP_ABI
