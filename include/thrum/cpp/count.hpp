@@ -130,7 +130,8 @@ class barrier {
 /* Calls `fn` when the block ends: `thrum::defer end([&] { group.done(); });`. */
 template <typename Fn> class [[nodiscard]] defer {
   public:
-    explicit defer(Fn fn) noexcept(std::is_nothrow_move_constructible_v<Fn>) : fn_(std::move(fn)) {
+    [[nodiscard]] explicit defer(Fn fn) noexcept(std::is_nothrow_move_constructible_v<Fn>)
+        : fn_(std::move(fn)) {
     }
     defer(const defer &) = delete;
     defer &operator=(const defer &) = delete;

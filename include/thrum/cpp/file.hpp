@@ -84,10 +84,10 @@ class file : public io {
 };
 
 /* A lock on a whole file, given up at the end of the block. The file must live as long. */
-class file_lock {
+class [[nodiscard]] file_lock {
   public:
     /* THRUM_FILE_READ: shared; THRUM_FILE_WRITE: exclusive. It waits until it has it. */
-    file_lock(const io &what, unsigned kind, deadline when = deadline::never())
+    [[nodiscard]] file_lock(const io &what, unsigned kind, deadline when = deadline::never())
         : io_(what.native_handle()) {
         check(thrum_file_lock(io_, kind, when.when()));
     }

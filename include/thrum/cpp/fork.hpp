@@ -27,7 +27,8 @@ template <typename Fn> class [[nodiscard]] fork {
 
   public:
     /* Allows the call from now on. It never suspends, and throws only what moving `fn` throws. */
-    explicit fork(Fn fn) noexcept(std::is_nothrow_move_constructible_v<Fn>) : fn_(std::move(fn)) {
+    [[nodiscard]] explicit fork(Fn fn) noexcept(std::is_nothrow_move_constructible_v<Fn>)
+        : fn_(std::move(fn)) {
         thrum_fork_start(&fork_, main, this);
     }
     fork(const fork &) = delete;

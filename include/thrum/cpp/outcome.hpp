@@ -103,9 +103,9 @@ template <> class outcome<void> {
 };
 
 /* Waits in a frame that must not be left before: a cancel does not end them. */
-class shielded {
+class [[nodiscard]] shielded {
   public:
-    shielded() noexcept {
+    [[nodiscard]] shielded() noexcept {
         thrum_shield_begin();
     }
     ~shielded() {

@@ -79,7 +79,7 @@ class scheduler {
  */
 class [[nodiscard]] bound_thread {
   public:
-    explicit bound_thread(thrum_sched *to) {
+    [[nodiscard]] explicit bound_thread(thrum_sched *to) {
         check(thrum_sched_bind(to));
     }
     bound_thread(const bound_thread &) = delete;
@@ -95,7 +95,8 @@ class [[nodiscard]] bound_thread {
 template <size_t N> class [[nodiscard]] signals {
   public:
     /* `thrum::signals ends(SIGTERM, SIGINT);` throws std::system_error (thrum_signal_catch). */
-    template <typename... Numbers> explicit signals(Numbers... numbers) : numbers_{numbers...} {
+    template <typename... Numbers>
+    [[nodiscard]] explicit signals(Numbers... numbers) : numbers_{numbers...} {
         for (size_t i = 0; i < N; i++) {
             const int err = thrum_signal_catch(numbers_[i]);
             if (err != 0) {

@@ -25,10 +25,10 @@ inline namespace THRUM_CPP_ABI {
  * A scope whose first children's callables lie in it: `Bytes` in all are never given back before
  * the join, and what has no room there is allocated. The rules are those of thrum/scope.h.
  */
-template <size_t Bytes = 256> class basic_scope {
+template <size_t Bytes = 256> class [[nodiscard]] basic_scope {
   public:
     /* Throws std::system_error (ESRCH) on a plain thread. */
-    explicit basic_scope(deadline when = deadline::never())
+    [[nodiscard]] explicit basic_scope(deadline when = deadline::never())
         : uncaught_(std::uncaught_exceptions()) {
         check(thrum_scope_open(&scope_, when.when()));
     }

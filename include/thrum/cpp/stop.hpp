@@ -35,7 +35,7 @@ inline namespace THRUM_CPP_ABI {
  */
 template <typename Target> class [[nodiscard]] cancel_on_stop {
   public:
-    cancel_on_stop(std::stop_token token, Target &target) : target_(&target) {
+    [[nodiscard]] cancel_on_stop(std::stop_token token, Target &target) : target_(&target) {
         thrum_event_init(&idle_, THRUM_EVENT_MANUAL, true);
         if (token.stop_requested()) {
             target.cancel();

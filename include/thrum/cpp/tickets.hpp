@@ -81,9 +81,9 @@ class tickets {
  * A ticket, from its constructor, which takes it, to its destructor or `done`: one that is done
  * before its turn is dropped. It lies in the caller's frame and does not move.
  */
-class ticket {
+class [[nodiscard]] ticket {
   public:
-    explicit ticket(tickets &of) noexcept {
+    [[nodiscard]] explicit ticket(tickets &of) noexcept {
         thrum_tickets_take(of.native_handle(), &ticket_);
     }
     ticket(const ticket &) = delete;
