@@ -5,7 +5,9 @@ What including thrum/thrum.hpp costs: compile-time.py COMPILER
 Compiles, for each standard, an empty file, one with thrum/thrum.hpp, and one with four headers of the
 standard's that most programs have. The first is taken from the other two; the three take turns, and
 the ratio is the median of five turns, in processor time: so a slow or busy machine slows all. The
-header may take RATIO times what the four take, which is 0.4 s where these take 0.27 s (C++20, gcc 12).
+header may take RATIO times what the four take, with C++20 less than 0.4 s where these take 0.28 s
+(gcc 12). It takes 1.38 to 1.43 times with C++17, 1.27 to 1.30 times with C++20; all but 0.04 s is the
+standard's.
 """
 import os
 import resource
@@ -14,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-RATIO = 1.5
+RATIO = {"c++17": 1.5, "c++20": 1.4}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FILES = {
     "empty": "",
@@ -52,14 +54,14 @@ def main():
         for name, text in FILES.items():
             with open(os.path.join(folder, name + ".cpp"), "w", encoding="utf-8") as out:
                 out.write(text)
-        for standard in ("c++17", "c++20"):
+        for standard, most in RATIO.items():
             turns = measure(compiler, standard, folder)
             ratio = statistics.median(ours / four for ours, four in turns)
             print("%s: thrum/thrum.hpp takes %.2f s, four headers of the standard's %.2f s: %.2f times" % (
                 standard, statistics.median(ours for ours, _ in turns),
                 statistics.median(four for _, four in turns), ratio))
-            if ratio > RATIO:
-                print("that is more than %.1f times" % RATIO)
+            if ratio > most:
+                print("that is more than %.1f times" % most)
                 bad = True
     sys.exit(bad)
 
