@@ -14,12 +14,18 @@
 
 #include <array>
 #include <atomic>
-#include <functional>
 #include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
+
+/* For std::reference_wrapper, which libstdc++ has in <stop_token> too: <functional> is 0.1 s more. */
+#if defined(__GLIBCXX__) && __has_include(<stop_token>)
+#include <stop_token>
+#else
+#include <functional>
+#endif
 
 #include "thrum/cpp/coroutine.hpp"
 
@@ -84,7 +90,8 @@ co<> gathered(std::coroutine_handle<Promise> body, gathering &all, int number) {
 }
 
 /* Waits for the end of all; cancels those that are left once one threw, or `any` has ended. */
-inline co<> gather(gathering &all, co_task<> *running, size_t count, bool any) {
+template <typename Gathering>
+co<> gather(Gathering &all, co_task<> *running, size_t count, bool any) {
     bool enough = false;
     for (size_t ended = 0; ended < count && !enough; ended++) {
         const status came = co_await wait_until(all.ended(), deadline::never());
