@@ -98,7 +98,10 @@ class process_output {
         : output_(std::exchange(other.output_, thrum_process_output{})) {
     }
     process_output &operator=(process_output &&other) noexcept {
-        std::swap(output_, other.output_);
+        if (this != &other) {
+            thrum_process_output_free(&output_);
+            output_ = std::exchange(other.output_, thrum_process_output{});
+        }
         return *this;
     }
     ~process_output() {
