@@ -83,6 +83,27 @@ TEST(a_wait_ends_at_its_deadline) {
     });
 }
 
+TEST(events_and_semaphores_of_the_header_as_well) {
+    /* thrum::event and thrum::semaphore, with and without a deadline. */
+    struct waiting {
+        static thrum::co<> both(thrum::event &event, thrum::semaphore &sem) {
+            CHECK((co_await thrum::wait_until(event, thrum::after(1ms))).timed_out());
+            CHECK((co_await thrum::wait_until(sem, thrum::after(1ms))).timed_out());
+            event.signal();
+            sem.post();
+            co_await thrum::wait(event);
+            co_await thrum::wait(sem);
+        }
+    };
+    thrum::run([] {
+        thrum::event event(THRUM_EVENT_AUTO);
+        thrum::semaphore sem(0);
+        thrum::sync_wait(waiting::both(event, sem));
+        CHECK(!event.is_signaled());
+        CHECK(!sem.try_wait());
+    });
+}
+
 TEST(a_cancel_ends_waits) {
     /* Of each kind, in a coroutine that another one awaits; before, while and after it waits. */
     struct waiting {

@@ -17,6 +17,8 @@
 
 #include "thrum/await.h"
 #include "thrum/cpp/chan.hpp"
+#include "thrum/cpp/count.hpp"
+#include "thrum/cpp/event.hpp"
 #include "thrum/cpp/task.hpp"
 #include "thrum/event.h"
 #include "thrum/io.h"
@@ -455,6 +457,19 @@ template <typename T> struct joining {
 }
 [[nodiscard]] inline auto wait_until(thrum_sem &sem, deadline when) noexcept {
     return detail::waiting<detail::that_tells<detail::sem_wait>>(when, sem);
+}
+/* The same for an event and a semaphore of thrum.hpp's. */
+[[nodiscard]] inline auto wait(event &event) noexcept {
+    return thrum::wait(*event.native_handle());
+}
+[[nodiscard]] inline auto wait(semaphore &sem) noexcept {
+    return thrum::wait(*sem.native_handle());
+}
+[[nodiscard]] inline auto wait_until(event &event, deadline when) noexcept {
+    return thrum::wait_until(*event.native_handle(), when);
+}
+[[nodiscard]] inline auto wait_until(semaphore &sem, deadline when) noexcept {
+    return thrum::wait_until(*sem.native_handle(), when);
 }
 /* The oldest value, or none when the channel is closed and empty, as chan::recv. */
 template <typename T> [[nodiscard]] auto receive(chan<T> &from) {
