@@ -198,10 +198,10 @@ typedef struct thrum_config {
                               signal below SIGRTMAX that has its default action, is not dump_signal,
                               and that the caller of the start does not block. 0: none. Without
                               one (0; all are used; the program has set an action for this one,
-                              before the start or since;
-                              it is SIGKILL, SIGSTOP, SIGPIPE, SIGSYS or a fault's) the calls of
-                              tasks that compute are left out. It has its default action again when
-                              the last scheduler that uses it has stopped */
+                              before the start or since; it is SIGKILL, SIGSTOP, SIGPIPE, SIGSYS
+                              or a fault's) the calls of tasks that compute are left out. It has
+                              its default action again when the last scheduler that uses it has
+                              stopped */
     void (*stall)(void *ctx, const char *report); /* takes the report of a stall, many lines,
                                                      instead of stderr; on the thread that watches.
                                                      A stop waits until it returns; one
@@ -211,19 +211,18 @@ typedef struct thrum_config {
      * The signal at which this scheduler is dumped to stderr, as by thrum_dump (THRUM_TEXT), by a
      * thread of the library's that is there while some scheduler has such a signal; 0, the default:
      * none. THRUM_DUMP: QUIT, SIGQUIT, RTMIN+1, RTMAX-1 (in any case of letters), a number, or off;
-     * of what names no such signal one line on stderr tells. No fault, and none that a thread
+     * if it names no such signal, one line on stderr says so. No fault, and none that a thread
      * causes itself (SIGPIPE). Signals that come during a dump ask for one more. What the signal
-     * does by
-     * default it does not do meanwhile. A handler that the program has set before the start is
-     * called, too, after ours has asked for the dump; one that it sets later replaces ours, and
+     * does by default it does not do meanwhile. A handler that the program has set before the start
+     * is called, too, after ours has asked for the dump; one that it sets later replaces ours, and
      * stays. thrum_signal_wait gets the signal as well. A signal that the program blocks in all of
      * its threads stays blocked, and asks for nothing. After the stop of the last scheduler the
      * signal does what it did before. In the child of a fork it does so at once, until the child
-     * starts a scheduler of its own. A stop waits for a dump that is being printed; what
-     * stderr has not taken by its deadline is left out. A start returns -EBUSY when the program has
-     * put handlers before the library's for the third time, and -EAGAIN or -ENOMEM when there is no
-     * thread. Where the signal is the one that THRUM_DUMP names it goes on without, and one line on
-     * stderr says why.
+     * starts a scheduler of its own. A stop waits for a dump that is being printed; what stderr has
+     * not taken by the stop's deadline is left out. A start returns -EBUSY when the program has put
+     * handlers before the library's for the third time, and -EAGAIN or -ENOMEM when there is no
+     * thread. Where it is THRUM_DUMP that names the signal, the start goes on without dumps
+     * instead, and one line on stderr says why.
      */
     int dump_signal;
 

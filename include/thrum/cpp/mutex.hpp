@@ -95,7 +95,9 @@ class shared_mutex {
     thrum_rwlock lock_;
 };
 
-/* A condition variable, used with a thrum::mutex (thrum/cond.h). The lock is held after each wait. */
+/*
+ * A condition variable, used with a thrum::mutex (thrum/cond.h). The lock is held after each wait.
+ */
 class cond {
   public:
     constexpr cond() noexcept : cond_(THRUM_COND_INIT) {

@@ -1,5 +1,6 @@
 /*
- * thrum/cpp/pool.hpp: objects that are borrowed and given back. The rules are those of thrum/pool.h.
+ * thrum/cpp/pool.hpp: objects that are borrowed and given back. The rules are those of
+ * thrum/pool.h.
  *
  *     thrum::pool<connection> connections(8);
  *     auto one = connections.borrow();

@@ -1,6 +1,6 @@
 /*
- * thrum/cpp/stream.hpp: buffered bytes: lines, exactly so many, a look ahead. The rules are those of
- * thrum/stream.h.
+ * thrum/cpp/stream.hpp: buffered bytes: lines, exactly so many, a look ahead. The rules are those
+ * of thrum/stream.h.
  *
  *     thrum::stream talk(thrum::dial("tcp:localhost:25"));
  *     std::string line;
