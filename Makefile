@@ -68,7 +68,7 @@ bench-servers: ## measure servers beside their peers, some twelve minutes: bench
 	@bench/peers/build servers
 	@bench/servers.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(BENCH)
 
-cores: ## the rows of many cores on a simulated machine, some minutes: build/cores/report.txt, .html (CORES="--rows fanout"); bench/cores/README.md
+cores: ## the rows of many cores on a simulated machine, some 15 minutes: build/cores/report.txt, .html (CORES="--rows fanout"); bench/cores/README.md
 	@tools/setup
 	@tools/cores $(CORES)
 
