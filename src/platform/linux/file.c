@@ -40,7 +40,7 @@ bool th_os_file_begins(int fd) {
 }
 
 /* Without the system's call only a file that is open to append is sure to grow at its end. */
-int64_t th_system_file_add(request *r) {
+int64_t th_system_file_add(th_file_request *r) {
     const struct iovec part = {r->bytes, size_of(r)};
     const int64_t n = syscall(SYS_pwritev2, r->fd, &part, 1L, 0L, 0L, RWF_APPEND);
     const int code = n < 0 ? th_os_errno_get() : 0;
@@ -55,7 +55,7 @@ int64_t th_system_file_add(request *r) {
     return n;
 }
 
-int64_t th_system_file_copy(request *r) {
+int64_t th_system_file_copy(th_file_request *r) {
     off_t from = r->offset;
     off_t to = r->to_offset;
     int64_t n = syscall(SYS_copy_file_range, r->fd, &from, r->to, &to, (size_t)r->length, 0L);
@@ -91,7 +91,7 @@ int64_t th_os_file_writev_now(int fd, const th_os_part parts[], unsigned n, int6
 
 /* ---- the file as a whole ---- */
 
-int64_t th_system_file_allocate(request *r) {
+int64_t th_system_file_allocate(th_file_request *r) {
     static const bit_pair pairs[] = {
         {TH_OS_FILE_KEEP_SIZE, 1}, /* FALLOC_FL_KEEP_SIZE */
         {TH_OS_FILE_PUNCH, 2 | 1}, /* FALLOC_FL_PUNCH_HOLE, which asks for the other */
@@ -100,7 +100,7 @@ int64_t th_system_file_allocate(request *r) {
     return fallocate(r->fd, mode, r->offset, (off_t)r->length);
 }
 
-int64_t th_system_file_lock(request *r) {
+int64_t th_system_file_lock(th_file_request *r) {
     struct flock area = {.l_whence = SEEK_SET}; /* from 0 to the end, wherever that is */
     area.l_type = r->flags == TH_OS_FILE_LOCK_NONE     ? F_UNLCK
                   : r->flags == TH_OS_FILE_LOCK_SHARED ? F_RDLCK
@@ -112,7 +112,7 @@ int64_t th_system_file_lock(request *r) {
     return code;
 }
 
-int64_t th_system_file_rename_new(request *r) {
+int64_t th_system_file_rename_new(th_file_request *r) {
     return syscall(SYS_renameat2, AT_FDCWD, r->path, AT_FDCWD, r->other, 1 /* NOREPLACE */);
 }
 
@@ -127,7 +127,7 @@ typedef struct entry {
     char name[];
 } entry;
 
-int64_t th_system_file_list(request *r) {
+int64_t th_system_file_list(th_file_request *r) {
     return syscall(SYS_getdents64, r->fd, r->bytes, r->size);
 }
 
@@ -159,7 +159,7 @@ int th_os_watch_open(void) {
     return (int)RETRY(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
 }
 
-int64_t th_system_file_watch(request *r) {
+int64_t th_system_file_watch(th_file_request *r) {
     return inotify_add_watch(r->fd, r->path, to_theirs(r->flags, watch_bits, COUNT_OF(watch_bits)));
 }
 

@@ -36,16 +36,16 @@ bool th_os_file_begins(int fd) {
 }
 
 /* Only a file that is open to append is sure to grow at its end. */
-int64_t th_system_file_add(request *r) {
+int64_t th_system_file_add(th_file_request *r) {
     return th_file_flags(r->fd) & O_APPEND ? write(r->fd, r->bytes, size_of(r))
                                            : refuse(EOPNOTSUPP);
 }
 
-int64_t th_system_file_copy(request *r) {
+int64_t th_system_file_copy(th_file_request *r) {
     return th_file_copy_by_hands(r);
 }
 
-int64_t th_system_file_allocate(request *r) {
+int64_t th_system_file_allocate(th_file_request *r) {
     if (r->flags) { /* neither holes nor room behind the end */
         return refuse(EOPNOTSUPP);
     }
@@ -54,13 +54,13 @@ int64_t th_system_file_allocate(request *r) {
 }
 
 /* Locks of POSIX are the process's: they would hold nothing between its own tasks. */
-int64_t th_system_file_lock(request *r) {
+int64_t th_system_file_lock(th_file_request *r) {
     (void)r;
     return refuse(ENOSYS);
 }
 
 /* A link is made only where nothing is. */
-int64_t th_system_file_rename_new(request *r) {
+int64_t th_system_file_rename_new(th_file_request *r) {
     return link(r->path, r->other) ? -1 : unlink(r->path);
 }
 
@@ -77,7 +77,7 @@ static size_t length_of(const char *name) {
 }
 
 /* The entries that fit, from where the descriptor stands, which is then behind them. */
-static int64_t read_some(DIR *folder, request *r) {
+static int64_t read_some(DIR *folder, th_file_request *r) {
     const off_t begin = lseek(dirfd(folder), 0, SEEK_CUR); /* telldir does not know it yet */
     size_t done = 0;
     long at = 0;
@@ -107,7 +107,7 @@ static int64_t read_some(DIR *folder, request *r) {
     return failed ? refuse(failed) : (int64_t)done;
 }
 
-int64_t th_system_file_list(request *r) {
+int64_t th_system_file_list(th_file_request *r) {
     const int fd = fcntl(r->fd, F_DUPFD_CLOEXEC, 0);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
     if (folder == NULL) {

@@ -26,7 +26,7 @@ _Static_assert(TH_OS_FAULT_FILE_LAST - TH_OS_FAULT_FILE + 1 == TH_OS_FILE_CALLS,
 
 /* ---- opening, and what is there ---- */
 
-static int64_t open_file(request *r) {
+static int64_t open_file(th_file_request *r) {
     static const bit_pair pairs[] = {
         {TH_OS_FILE_CREATE, O_CREAT},      {TH_OS_FILE_EXCLUSIVE, O_EXCL},
         {TH_OS_FILE_TRUNCATED, O_TRUNC},   {TH_OS_FILE_APPEND, O_APPEND},
@@ -53,7 +53,7 @@ static int64_t ns_of(struct timespec t) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int64_t look(request *r) {
+static int64_t look(th_file_request *r) {
     struct stat s;
     const int flags = r->flags & TH_OS_FILE_LINK_ITSELF ? AT_SYMLINK_NOFOLLOW : 0;
     const int code = r->path ? fstatat(AT_FDCWD, r->path, &s, flags) : fstat(r->fd, &s);
@@ -79,68 +79,68 @@ static int64_t look(request *r) {
 
 /* ---- bytes ---- */
 
-static int64_t read_at(request *r) {
+static int64_t read_at(th_file_request *r) {
     return pread(r->fd, r->bytes, size_of(r), r->offset);
 }
 
-static int64_t write_at(request *r) {
+static int64_t write_at(th_file_request *r) {
     return pwrite(r->fd, r->bytes, size_of(r), r->offset);
 }
 
 /* ---- the file as a whole ---- */
 
-static int64_t flush(request *r) {
+static int64_t flush(th_file_request *r) {
     return fsync(r->fd);
 }
 
-static int64_t flush_data(request *r) {
+static int64_t flush_data(th_file_request *r) {
     return fdatasync(r->fd);
 }
 
-static int64_t resize(request *r) {
+static int64_t resize(th_file_request *r) {
     return ftruncate(r->fd, r->offset);
 }
 
-static int64_t change_mode(request *r) {
+static int64_t change_mode(th_file_request *r) {
     return fchmod(r->fd, (mode_t)r->mode);
 }
 
 /* ---- names ---- */
 
-static int64_t rename_file(request *r) {
+static int64_t rename_file(th_file_request *r) {
     if (r->flags & TH_OS_FILE_NO_REPLACE) {
         return th_system_file_rename_new(r);
     }
     return rename(r->path, r->other);
 }
 
-static int64_t unlink_file(request *r) {
+static int64_t unlink_file(th_file_request *r) {
     return unlink(r->path);
 }
 
-static int64_t remove_directory(request *r) {
+static int64_t remove_directory(th_file_request *r) {
     return rmdir(r->path);
 }
 
-static int64_t make_directory(request *r) {
+static int64_t make_directory(th_file_request *r) {
     return mkdir(r->path, (mode_t)r->mode);
 }
 
-static int64_t link_file(request *r) {
+static int64_t link_file(th_file_request *r) {
     return link(r->path, r->other);
 }
 
-static int64_t link_symbolically(request *r) {
+static int64_t link_symbolically(th_file_request *r) {
     return symlink(r->path, r->other);
 }
 
-static int64_t read_link(request *r) {
+static int64_t read_link(th_file_request *r) {
     return readlink(r->path, r->bytes, r->size);
 }
 
 /* ---- */
 
-static int64_t (*const calls[TH_OS_FILE_CALLS])(request *) = {
+static int64_t (*const calls[TH_OS_FILE_CALLS])(th_file_request *) = {
     [TH_OS_FILE_OPEN] = open_file,
     [TH_OS_FILE_READ] = read_at,
     [TH_OS_FILE_WRITE] = write_at,
@@ -165,7 +165,7 @@ static int64_t (*const calls[TH_OS_FILE_CALLS])(request *) = {
 };
 
 /* A call that is to fail for a test does so as if the system had said it. */
-static int64_t attempt(request *r) {
+static int64_t attempt(th_file_request *r) {
     const int code = th_os_fails_with((th_os_fault)(TH_OS_FAULT_FILE + (unsigned)r->call));
     if (code) {
         th_os_errno_set(-code);
@@ -174,6 +174,6 @@ static int64_t attempt(request *r) {
     return calls[r->call](r);
 }
 
-int64_t th_os_file_do(request *r) {
+int64_t th_os_file_do(th_file_request *r) {
     return RETRY(attempt(r));
 }

@@ -14,7 +14,7 @@ int th_file_flags(int fd) {
 }
 
 /* By hands: to another file system, or of files that the system makes up. */
-int64_t th_file_copy_by_hands(request *r) {
+int64_t th_file_copy_by_hands(th_file_request *r) {
     const size_t size = r->length < r->size ? (size_t)r->length : r->size;
     const int64_t got = pread(r->fd, r->bytes, size, r->offset);
     int64_t put = 0;

@@ -10,14 +10,14 @@
 #include "platform/faults.h"
 #include "platform/platform.h"
 
-typedef th_os_file_request request;
+typedef th_os_file_request th_file_request;
 
 /* The flags of an open descriptor, or 0. */
 int th_file_flags(int fd);
-int64_t th_file_copy_by_hands(request *r);
+int64_t th_file_copy_by_hands(th_file_request *r);
 
 /* A fault that tests order: transfers move a single byte. */
-static inline size_t size_of(const request *r) {
+static inline size_t size_of(const th_file_request *r) {
     return r->size > 1 && th_os_fails(TH_OS_FAULT_FILE_SHORT) ? 1 : r->size;
 }
 
