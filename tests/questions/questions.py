@@ -5,7 +5,7 @@ The answers of docs/guide/debugging.md: each is what a program of this folder pr
   tests/questions/questions.py LIBRARY [--write] [NAME...]
 
 A block behind `<!-- answer: NAME -->` must say what the program says now, but for numbers, addresses, the order of
-lines, and what is told of each worker. --write puts what the program says now into the page. LIBRARY is libthrum.a.
+lines, how long waits have lasted at least, and what is told of each worker. --write puts what the program says now into the page. LIBRARY is libthrum.a.
 """
 import argparse
 import os
@@ -169,7 +169,8 @@ def shape(lines):
         if not PER_WORKER.match(line):
             line = re.sub(r"0x[0-9a-f]+", "0x", line)
             line = re.sub(r"\d+(\.\d+)?", "N", line)
-            line = re.sub(r"N (s|ms|us|min)\b", "N", line).replace(", computing", "")
+            line = re.sub(r"N (s|ms|us|ns|min)\b", "N", line).replace(", computing", "")
+            line = line.replace(", for at least N", "")  # told where somebody has looked at the worker before
             shapes.append(" ".join(line.split()))
     return sorted(shapes)
 
