@@ -103,11 +103,19 @@ int thrum_mpi_start(thrum_sched *sched) {
     return 0;
 }
 
+static bool is_waited(void) {
+    thrum_mutex_lock(&th_mpi.gate);
+    const bool is = th_mpi.metrics.pending != 0;
+    thrum_mutex_unlock(&th_mpi.gate);
+    return is;
+}
+
 int thrum_mpi_stop(void) {
     if (!th_mpi.is_on) {
         return -ESRCH;
     }
-    const int code = thrum_source_close(th_mpi.source);
+    /* While somebody waits, the source may be in one long call, for which its close would wait. */
+    const int code = is_waited() ? -EBUSY : thrum_source_close(th_mpi.source);
     if (code) {
         return code;
     }
