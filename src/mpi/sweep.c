@@ -277,10 +277,11 @@ static void test_rows(th_mpi_table *table) {
             table_row_over(table->indices[i], status, code ? status->MPI_ERROR : MPI_SUCCESS);
         }
     }
-    if (th_mpi.has_failed) {
+    const bool has_failed = th_mpi.has_failed; /* perhaps before, in make_rows */
+    if (has_failed) {
         drop_failed(table);
     }
-    if (count) {
+    if (count || has_failed) {
         compact(table);
     }
 }

@@ -2,6 +2,7 @@
  * waits.c: waits for one, any, some and all requests, and how they end early.
  */
 /* wrap: malloc calloc */
+#include "mpi/engine.h"
 #include "support/ranks.h"
 
 static ranks w;
@@ -215,6 +216,73 @@ TEST(requests_that_are_not_started) {
     run(inactive);
 }
 
+/* ---- failures ---- */
+
+static int pair[2];
+
+static int begins_receives(void *arg) {
+    MPI_Request *requests = arg;
+    const int from = (w.rank + w.size - 1) % w.size;
+    CHECK_EQ(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), MPI_SUCCESS);
+    CHECK_EQ(MPI_Irecv(&pair[0], 1, MPI_INT, from, 70, MPI_COMM_WORLD, &requests[0]), MPI_SUCCESS);
+    return MPI_Irecv(&pair[1], 1, MPI_INT, from, 71, MPI_COMM_WORLD, &requests[1]);
+}
+
+/* More than its receive has room for. */
+static int sends_too_much(void *arg) {
+    static const int two[2];
+    return MPI_Isend(two, 2, MPI_INT, (w.rank + 1) % w.size, 70, MPI_COMM_WORLD, arg);
+}
+
+static int error_class(int code) {
+    int class = -1;
+    return MPI_Error_class(code, &class) == MPI_SUCCESS ? class : -1;
+}
+
+/* Has MPI asked for a while, for what does not come. */
+static void has_asked(void) {
+    CHECK_EQ(
+        thrum_mpi_probe_until(w.rank, 72, MPI_COMM_WORLD, MPI_STATUS_IGNORE, thrum_after_us(500)),
+        -ETIMEDOUT);
+}
+
+static int fails(void *arg) {
+    MPI_Request requests[2], sent[2];
+    MPI_Status statuses[2];
+    int out = 3;
+    (void)arg;
+    CHECK_EQ(thrum_mpi_call(begins_receives, requests), MPI_SUCCESS);
+    CHECK_EQ(thrum_mpi_barrier(MPI_COMM_WORLD), 0); /* all receives are there */
+    CHECK_EQ(thrum_mpi_call(sends_too_much, &sent[0]), MPI_SUCCESS);
+    if (w.size > 1) { /* to oneself, Open MPI cuts a message off and does not tell */
+        const int code = thrum_mpi_waitall(2, requests, statuses);
+        CHECK_EQ(error_class(code), MPI_ERR_IN_STATUS);
+        CHECK_EQ(error_class(statuses[0].MPI_ERROR), MPI_ERR_TRUNCATE);
+        CHECK_EQ(statuses[1].MPI_ERROR, MPI_ERR_PENDING);
+        CHECK(requests[1] != MPI_REQUEST_NULL);
+        has_asked();
+    } else {
+        const int code = thrum_mpi_wait(&requests[0], MPI_STATUS_IGNORE);
+        CHECK(code == 0 || error_class(code) == MPI_ERR_TRUNCATE);
+    }
+    CHECK_EQ(thrum_mpi_barrier(MPI_COMM_WORLD), 0);
+    isend(&out, (w.rank + 1) % w.size, 71, &sent[1]);
+    CHECK_EQ(thrum_mpi_wait(&sent[1], MPI_STATUS_IGNORE), 0);
+    CHECK_EQ(thrum_mpi_barrier(MPI_COMM_WORLD), 0);
+    has_asked(); /* the request is the caller's alone, and so is its end */
+    CHECK_EQ(thrum_mpi_wait(&requests[1], &statuses[1]), 0);
+    CHECK_EQ(statuses[1].MPI_TAG, 71);
+    const int told = thrum_mpi_wait(&sent[0], MPI_STATUS_IGNORE); /* the sender may be, too */
+    CHECK(told == 0 || error_class(told) == MPI_ERR_TRUNCATE);
+    return 0;
+}
+
+TEST(one_of_all_fails) {
+    /* The wait ends, and the engine lets go of the request that is under way. */
+    run(fails);
+    CHECK_EQ(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL), MPI_SUCCESS);
+}
+
 /* ---- cancels ---- */
 
 static atomic_int received;
@@ -298,6 +366,30 @@ static int cleans_up(void *arg) {
     for (int i = 0; i < 2; i++)
         CHECK_EQ(self_send(1, 40 + i), 0);
     return thrum_mpi_waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+static int waits_for_one(void *arg) {
+    return thrum_mpi_wait(arg, MPI_STATUS_IGNORE);
+}
+
+TEST(a_stop_while_it_is_quiet) {
+    /* It is refused at once, also in a pause of the task that asks. */
+    MPI_Request request;
+    thrum_handle *task = NULL;
+    thrum_attr attr;
+    int value = -1, code = 0;
+    ranks_begin(&w);
+    attr = rig_attr(&w.r);
+    own(1, 45, &value, &request);
+    CHECK_EQ(thrum_spawn_with(&task, &attr, waits_for_one, &request), 0);
+    while (!__atomic_load_n(&th_mpi.moving.reserved_first, __ATOMIC_RELAXED)) /* a pause */
+        CHECK_EQ(thrum_sleep(THRUM_US(100)), 0);
+    CHECK_EQ(thrum_mpi_stop(), -EBUSY);
+    CHECK_EQ(self_send(6, 45), 0);
+    CHECK_EQ(thrum_join(task, &code), 0);
+    CHECK_EQ(code, 0);
+    CHECK_EQ(value, 6);
+    ranks_end(&w);
 }
 
 TEST(a_stop_with_requests_under_way) {
