@@ -81,7 +81,8 @@ typedef struct th_mpi_engine {
     bool is_on; /* written while nobody else calls */
     bool is_finalized;
     bool is_stopping;
-    int level; /* constant: MPI_THREAD_... */
+    bool has_workers; /* constant, as the next */
+    int level;        /* MPI_THREAD_... */
     int keyval;
     thrum_source *source;
 
@@ -94,13 +95,15 @@ typedef struct th_mpi_engine {
     thrum_mpi_metrics metrics; /* gate */
     uint64_t moves;            /* gate: begins and ends so far; and the next two */
     uint64_t moves_seen;
-    thrum_time moved;   /* when a sweep saw that there were new ones */
-    thrum_event moving; /* auto: there are */
+    thrum_time moved;     /* when a sweep saw that there were new ones */
+    thrum_event moving;   /* auto: there are */
+    unsigned short_waits; /* gate: over after a few looks, but not the first, since last seen */
 
     thrum_mutex sweeping;
     th_mpi_table *table;   /* sweeping */
     th_mpi_record *looked; /* sweeping */
     th_mpi_record *fresh;  /* of the sweep: those whose requests are not in the table yet */
+    thrum_time patience;   /* of the task that asks: so long it does not sleep */
     bool has_failed;       /* of the sweep: records with rows in the table are over */
     th_mpi_record *over;   /* of the sweep: those that it has found to be over */
 

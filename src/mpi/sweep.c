@@ -10,6 +10,9 @@
 #define FIRST_CAPACITY 64
 #define QUIET_NS THRUM_MS(100) /* after so long without a begin or an end it is asked less often */
 #define PAUSE_NS THRUM_MS(2)
+#define PATIENCE_NS THRUM_MS(5) /* the most: what a system takes from a peer for others */
+#define GAP_NS THRUM_US(200)    /* between two sweeps: the thread was not running */
+#define SHORT_WAITS 8u          /* so many since the last time say that it is worth while */
 
 /* ---- the table ---- */
 
@@ -366,16 +369,53 @@ static unsigned sweep(void) {
     return ended;
 }
 
-/* Whether somebody waits, and nothing has begun or ended for a while. */
-static bool is_quiet(thrum_time now) {
+/* How long nothing has begun or ended while somebody waits; -1: nobody waits. */
+static thrum_time still_for(thrum_time now) {
     thrum_mutex_lock(&th_mpi.gate);
     if (th_mpi.moves != th_mpi.moves_seen) {
         th_mpi.moves_seen = th_mpi.moves;
         th_mpi.moved = now;
     }
-    const bool is_quiet = th_mpi.metrics.pending && now - th_mpi.moved > QUIET_NS;
+    if (th_mpi.short_waits >= SHORT_WAITS) {
+        th_mpi.patience = PATIENCE_NS;
+        th_mpi.short_waits = 0;
+    }
+    const thrum_time still = th_mpi.metrics.pending ? now - th_mpi.moved : -1;
     thrum_mutex_unlock(&th_mpi.gate);
-    return is_quiet;
+    return still;
+}
+
+/*
+ * Where answers mostly come within microseconds, one that does not is late because the peer's
+ * processor was given to others. Whoever sleeps then keeps the peer waiting in turn, until both
+ * sleep for each message. So it is asked at each turn for as long as that has been of use: patience
+ * is full while waits are short, twice as long when an answer came in it, half as long when none
+ * did, or
+ * only after this thread had not run, since its processor may be the one that the peer needs.
+ */
+static unsigned insist(void) {
+    unsigned ended = 0;
+    bool has_run = true;
+    thrum_time now = thrum_now();
+    thrum_time still = still_for(now);
+    if (still < 0 || still >= th_mpi.patience) {
+        return 0;
+    }
+    while (!ended && still >= 0 && still < th_mpi.patience) {
+        const thrum_time before = now;
+        thrum_yield();
+        ended = sweep();
+        now = thrum_now();
+        has_run = has_run && now - before < GAP_NS;
+        still = ended ? 0 : still_for(now);
+    }
+    if (ended && has_run) {
+        const thrum_time twice = 2 * th_mpi.patience;
+        th_mpi.patience = twice < PATIENCE_NS ? twice : PATIENCE_NS;
+    } else if (ended || still >= 0) {
+        th_mpi.patience /= 2;
+    }
+    return ended;
 }
 
 /*
@@ -386,7 +426,10 @@ void th_mpi_sweep(void *arg) {
     (void)arg;
     unsigned ended = sweep();
     thrum_time now;
-    while (!ended && is_quiet(now = thrum_now()) &&
+    if (!ended && th_mpi.has_workers) {
+        ended = insist();
+    }
+    while (!ended && still_for(now = thrum_now()) > QUIET_NS &&
            thrum_event_wait_outside(&th_mpi.moving, "MPI", now + PAUSE_NS) == -ETIMEDOUT) {
         ended = sweep();
     }

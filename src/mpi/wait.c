@@ -8,13 +8,25 @@
 
 /* ---- all waits ---- */
 
+/* A wait that was over after a few looks. A figure: some may be lost. */
+static void count_short(void) {
+    if (thrum_mutex_try_lock(&th_mpi.gate) == 0) {
+        th_mpi.short_waits++;
+        thrum_mutex_unlock(&th_mpi.gate);
+    }
+}
+
 int th_mpi_await(th_mpi_record *record, thrum_time deadline) {
     int code = th_mpi_ready();
     if (code) {
         return code;
     }
-    for (unsigned i = th_mpi_looks(); i; i--) {
+    const unsigned looks = th_mpi_looks();
+    for (unsigned i = looks; i; i--) {
         if (th_mpi_do(record->look, record)) {
+            if (i < looks) {
+                count_short();
+            }
             return record->code;
         }
         if (deadline != THRUM_FOREVER && deadline <= thrum_now()) {
