@@ -142,17 +142,24 @@ static int look_begun(void *arg) {
     return test_one(arg);
 }
 
+/* MPI's codes count as no: then it was received, or has failed. */
+static int was_cancelled(void *arg) {
+    int is = 0;
+    return MPI_Test_cancelled(arg, &is) == MPI_SUCCESS && is;
+}
+
 /*
  * Takes a receive back that has not ended in time. MPI lets it end at once, unless its message has
  * begun to arrive: returns whether that was so, and it has been received.
  */
 static bool take_back(message *m) {
-    int is_cancelled = 0;
     (void)th_mpi_do(cancel, &m->requests[0]);
     m->record.look = look_begun;
     m->record.code = 0;
-    (void)th_mpi_await_end(&m->record);
-    return MPI_Test_cancelled(&m->statuses[0], &is_cancelled) != MPI_SUCCESS || !is_cancelled;
+    if (th_mpi_await_end(&m->record) < 0) {
+        return false; /* MPI is finalized */
+    }
+    return !th_mpi_do(was_cancelled, &m->statuses[0]);
 }
 
 int thrum_mpi_recv_until(void *buffer, int count, MPI_Datatype type, int from, int tag,
