@@ -28,7 +28,8 @@ void th_thread_accompanied(void) {
     }
 }
 
-uint64_t th_self_id(void) {
+/* Not seen by TSan: a fiber lies where a library that it does not see may have written before. */
+TH_NO_TSAN uint64_t th_self_id(void) {
     const th_worker *worker = th_here();
     if (th_likely(worker != NULL)) {
         return worker->current->run_id;
@@ -43,7 +44,7 @@ uint64_t th_self_id(void) {
     return id;
 }
 
-uint32_t th_self_random(void) {
+TH_NO_TSAN uint32_t th_self_random(void) {
     th_worker *worker = th_here();
     th_random *random = worker ? &worker->current->random : &th_thread_self()->random;
     if (th_unlikely(random->state == 0)) {
