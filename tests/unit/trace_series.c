@@ -43,6 +43,10 @@ static int now_and_then_long(void *arg) {
     return 0;
 }
 
+static int another(void *arg) {
+    return nothing(arg);
+}
+
 /* Starts so many from a task, so that they are in its worker's queue, and waits for them. */
 static int starts(void *arg) {
     thrum_waitgroup_add(&group, RUNS);
@@ -59,6 +63,17 @@ static void run(thrum_fn fn) {
     attr.sched = r.sched;
     CHECK_EQ(thrum_spawn_with(&h, &attr, starts, &fn), 0);
     CHECK_EQ(thrum_join(h, NULL), 0);
+}
+
+/* The same with two functions in blocks, so that each of them has series. */
+static int starts_both(void *arg) {
+    (void)arg;
+    thrum_waitgroup_add(&group, 2 * RUNS);
+    for (int i = 0; i < 2 * RUNS; i++) {
+        CHECK_EQ(thrum_go(i / 100 % 2 ? another : nothing, NULL), 0);
+    }
+    CHECK_EQ(thrum_waitgroup_wait(&group), 0);
+    return 0;
 }
 
 /* Of all slices of a function: the runs in them, and how many slices have several. */
@@ -92,6 +107,30 @@ TEST(no_run_is_lost) {
     /* The thread sanitizer's builds give each task a fiber; the other policies have no queue that
      * tells a worker that more is at hand. */
     CHECK(shared > 0 || UNDER_TSAN || r.config.policy != THRUM_SHARDED);
+    rig_stop(&r);
+}
+
+TEST(functions_are_told_apart_where_stalls_are_watched) {
+    /* Each run notes its function for the watcher as well; a series has the runs of one all the
+     * same. */
+    long shared = 0;
+    thrum_handle *h;
+    thrum_attr attr = THRUM_ATTR_INIT;
+    rig_init(&r);
+    r.config.trace = true;
+    r.config.stall_ms = 1000000;
+    rig_start(&r);
+    attr.sched = r.sched;
+    for (long rounds = 1; rounds <= 3; rounds++) {
+        CHECK_EQ(thrum_spawn_with(&h, &attr, starts_both, NULL), 0);
+        CHECK_EQ(thrum_join(h, NULL), 0);
+        trace_page p = trace_written(r.sched);
+        CHECK_EQ(p.dropped, 0);
+        /* fewer where a worker whose queue was emptied by others has a mark open yet */
+        CHECK(runs_of(&p, "nothing", &shared) <= rounds * RUNS);
+        CHECK(runs_of(&p, "another", &shared) <= rounds * RUNS);
+        trace_end(&p);
+    }
     rig_stop(&r);
 }
 

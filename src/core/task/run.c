@@ -154,11 +154,11 @@ static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *fiber, 
     if (extra & TH_EXTRA_PIN_ALL) {
         pin(fiber);
     }
+    if (extra & TH_EXTRA_TRACE) { /* first: it asks which function the run before has noted */
+        th_trace_begins(worker, fiber, work);
+    }
     if (extra & (TH_EXTRA_STALLS | TH_EXTRA_SAMPLES)) {
         th_trace_keeps(worker, fiber, work);
-    }
-    if (extra & TH_EXTRA_TRACE) {
-        th_trace_begins(worker, fiber, work);
     }
     if (extra & TH_EXTRA_RECLAIM) {
         th_reclaim_poll(worker);
