@@ -142,9 +142,9 @@ typedef struct thrum_config {
      *
      * Where nothing can go on, what comes from elsewhere cannot be known: a plain thread that posts
      * or signals later makes the report a false alarm. (One that has a mutex for which a task waits
-     * does not, as long as it waits for nothing itself.) Bind such a thread (thrum_sched_bind):
-     * while it runs its own code, there is no deadlock. Another scheduler is elsewhere, too. A
-     * sleep for ever has a deadline that is pending.
+     * does not, unless it waits itself, for something in the process and without a deadline.) Bind
+     * such a thread (thrum_sched_bind): while it runs its own code, there is no deadlock. Another
+     * scheduler is elsewhere, too. A sleep for ever has a deadline that is pending.
      */
     thrum_on_deadlock on_deadlock;
 

@@ -160,6 +160,93 @@ TEST(a_mutex_that_a_plain_thread_has) {
     rig_stop(&r);
 }
 
+/* What a plain thread does that has the mutex, and what ends it. */
+static int waits_for_the_world(void) {
+    return thrum_event_wait_outside(&it.event, "the world", THRUM_FOREVER);
+}
+
+static int waits_long(void) {
+    return thrum_event_wait_until(&it.event, thrum_after_ms(100000));
+}
+
+static int waits_for_a_task(void) {
+    return thrum_sem_wait(&it.sem);
+}
+
+typedef struct keeper {
+    rig *r;
+    int (*waits)(void);
+    thrum_handle *waiter; /* a task that waits for the mutex */
+    atomic_bool begun;
+} keeper;
+
+static void *keeps(void *arg) {
+    keeper *k = arg;
+    thrum_mutex_lock(&it.mutex);
+    k->waiter = spawn_named(k->r, "waiter", locks, NULL);
+    atomic_store(&k->begun, true);
+    CHECK_EQ(k->waits(), 0);
+    thrum_mutex_unlock(&it.mutex);
+    return NULL;
+}
+
+TEST(a_mutex_whose_owner_waits_for_what_ends_by_itself) {
+    /* For the world outside, or until a deadline: whenever the workers look, nothing is told. */
+    static int (*const waits[])(void) = {waits_for_the_world, waits_long};
+    rig r;
+    watched_begin(&r);
+    things_init();
+    atomic_store(&reports, 0);
+    for (size_t i = 0; i < COUNT_OF(waits); i++) {
+        keeper k = {.r = &r, .waits = waits[i]};
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, keeps, &k), 0);
+        SPIN_UNTIL(atomic_load(&k.begun));
+        for (int n = 0; n < 1000; n++) { /* the thread waits long before the last of them */
+            CHECK_EQ(rig_run(&r, nothing, NULL), 0);
+            CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+        }
+        CHECK_EQ(atomic_load(&reports), 0);
+        thrum_event_signal(&it.event);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        join(k.waiter, 0);
+    }
+    things_end();
+    rig_stop(&r);
+    CHECK_EQ(atomic_load(&reports), 0);
+}
+
+static int wakes_and_locks(void *arg) {
+    thrum_sem_post(&it.sem);
+    return locks(arg);
+}
+
+static void *keeps_until_woken(void *arg) {
+    rig *r = arg;
+    for (int i = 0; i < 1000; i++) {
+        thrum_mutex_lock(&it.mutex);
+        thrum_handle *waiter = spawn_named(r, "waiter", wakes_and_locks, NULL);
+        CHECK_EQ(waits_for_a_task(), 0);
+        thrum_mutex_unlock(&it.mutex);
+        join(waiter, 0);
+    }
+    return NULL;
+}
+
+TEST(a_mutex_whose_owner_has_been_woken) {
+    /* The last task that runs wakes the thread, which may not go on for a long time yet. */
+    rig r;
+    pthread_t thread;
+    watched_begin(&r);
+    things_init();
+    atomic_store(&reports, 0);
+    CHECK_EQ(pthread_create(&thread, NULL, keeps_until_woken, &r), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(atomic_load(&reports), 0);
+    things_end();
+    rig_stop(&r);
+}
+
 /* ---- bound threads ---- */
 
 static void *posts_when_told(void *seat) {

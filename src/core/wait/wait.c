@@ -58,6 +58,7 @@ void th_waiter_show(const th_waiter *waiter) {
     }
     /* relaxed: for inspectors, as of some recent moment */
     th_store_relaxed(&th_thread_self()->xwaits, shown);
+    th_store_release(&th_thread_self()->xwaiter, waiter); /* pairs: is_stuck; the waiter is made */
 }
 
 static void wait_in_thread(th_waiter *waiter) {
@@ -203,6 +204,7 @@ uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
     } else if (th_unlikely(th_waits_alone())) {
         end_alone(waiter);
     } else {
+        waiter->deadline = deadline;
         th_waiter_show(waiter);
         wait_in_thread_until(waiter, deadline);
         th_waiter_show(NULL);
