@@ -39,6 +39,13 @@ static int computes(void *arg) {
     return 0;
 }
 
+static int spins(void *arg) {
+    scene *s = arg;
+    atomic_fetch_add(&s->begun, 1);
+    SPIN_UNTIL(atomic_load(&s->open));
+    return 0;
+}
+
 static void check_nothing(const rig *r) {
     const thrum_metrics m = read_all(r);
     CHECK_EQ(m.tasks_alive, 0);
@@ -107,6 +114,34 @@ TEST(how_long_a_task_runs_and_what_is_behind_it_waits) {
     CHECK_EQ(after.running_ns, 0);
     CHECK_EQ(after.queued_oldest_ns, 0);
     CHECK(after.longest_run_ns >= m.running_ns);
+    rig_stop(&s.r);
+}
+
+/* Looks until the task has been seen to run, and lets it end. */
+static void *sees_it_run(void *arg) {
+    scene *s = arg;
+    SPIN_UNTIL(atomic_load(&s->begun) == 1);
+    SPIN_UNTIL((s->seen = read_all(&s->r)).longest_run_ns > 0);
+    atomic_store(&s->open, 1);
+    return NULL;
+}
+
+TEST(the_longest_run_was_on_a_thread_that_has_left) {
+    /* What a bound thread has run counts on when it is bound no more. */
+    scene s = {.begun = 0};
+    thrum_handle *h;
+    pthread_t thread;
+    rig_init(&s.r);
+    s.r.config.workers = 0;
+    rig_start(&s.r);
+    const thrum_attr attr = rig_attr(&s.r);
+    CHECK_EQ(pthread_create(&thread, NULL, sees_it_run, &s), 0);
+    CHECK_EQ(thrum_sched_bind(s.r.sched), 0);
+    CHECK_EQ(thrum_spawn_with(&h, &attr, spins, &s), 0);
+    CHECK_EQ(thrum_join(h, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    CHECK(read_all(&s.r).longest_run_ns >= s.seen.longest_run_ns);
     rig_stop(&s.r);
 }
 

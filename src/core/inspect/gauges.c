@@ -40,6 +40,16 @@ static void add_times(th_gauges *out, const th_worker *worker, int64_t now) {
     out->longest_run_ns = larger(out->longest_run_ns, of.longest_run_ns);
 }
 
+/* With bound_lock: the longest run of bound threads, also of those that have left. */
+static uint64_t longest_of_bound(thrum_sched *sched) {
+    uint64_t longest = 0;
+    for (unsigned i = sched->workers_count; i < sched->bound_end; i++) {
+        const th_worker *worker = th_worker_at(sched, (int32_t)i);
+        longest = worker ? larger(longest, (uint64_t)th_tick_marks_longest(worker)) : longest;
+    }
+    return longest;
+}
+
 void th_gauges_take(thrum_sched *sched, th_gauges *out) {
     th_activity sum;
     const int64_t now = th_os_now();
@@ -58,6 +68,7 @@ void th_gauges_take(thrum_sched *sched, th_gauges *out) {
         out->timers += timers_of(&w->own_timers);
         add_times(out, w, now);
     }
+    out->longest_run_ns = larger(out->longest_run_ns, longest_of_bound(sched));
     th_lock_release(&sched->bound_lock);
     out->timers += timers_of(&sched->loose_timers);
     out->queued_oldest_ns =
