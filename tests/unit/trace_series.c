@@ -104,8 +104,8 @@ TEST(no_run_is_lost) {
         CHECK_EQ(runs_of(&p, "nothing", &shared), rounds * RUNS);
         trace_end(&p);
     } while (shared == 0 && rounds < 20);
-    /* The thread sanitizer's builds give each task a fiber; the other policies have no queue that
-     * tells a worker that more is at hand. */
+    /* The thread sanitizer's builds give each task a fiber; the other policies need not have a
+     * queue that tells a worker that more is at hand. */
     CHECK(shared > 0 || UNDER_TSAN || r.config.policy != THRUM_SHARDED);
     rig_stop(&r);
 }
