@@ -123,7 +123,8 @@ static void note_inject(thrum_sched *sched, int64_t now) {
 
 void th_tick_marks_note(thrum_sched *sched, int64_t now) {
     /* The simulator asks for no ages, and each step here would be one more that it tries out. */
-    for (unsigned i = 0; i < TH_LIMIT(th_workers_end(sched), 0u); i++) {
+    const unsigned end = TH_LIMIT(th_workers_end(sched), 0u);
+    for (unsigned i = 0; i < end; i++) {
         note(&sched->workers[i], now);
     }
     if (TH_LIMIT(true, false)) {
