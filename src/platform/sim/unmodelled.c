@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "platform/socket.h"
 #include "platform/platform.h"
 
 int th_os_io_reopen(int fd) {
@@ -137,4 +138,10 @@ int th_os_private_accept(const th_os_private *listener) {
 
 void th_os_private_close(th_os_private *listener) {
     (void)listener;
+}
+
+FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
+    (void)put;
+    (void)cookie;
+    return NULL;
 }
