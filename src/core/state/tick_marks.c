@@ -135,7 +135,7 @@ void th_tick_marks_note(thrum_sched *sched, int64_t now) {
 void th_tick_marks_note_all(thrum_sched *sched, int64_t now) {
     th_tick_marks_note(sched, now);
     th_lock_acquire(&sched->bound_lock);
-    for (th_worker *w = sched->bound; w; w = w->bound_next) {
+    for (th_worker *w = TH_LIMIT(sched->bound, NULL); w; w = w->bound_next) {
         note(w, now);
     }
     th_lock_release(&sched->bound_lock);
