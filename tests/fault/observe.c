@@ -228,17 +228,7 @@ TEST(starts_and_stops_while_peers_ask) {
 
 TEST(a_peer_that_reads_no_top_holds_up_no_stop) {
     /* Its answers fill all buffers while workers are looked at. */
-    rig r;
-    set_folder();
-    observed_begin(&r, "deaf");
-    const int fd = connected();
-    const struct timeval soon = {.tv_usec = 100000};
-    CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon)), 0);
-    for (int i = 0; i < 2000 && send(fd, "top\n", 4, MSG_NOSIGNAL) == 4; i++) {
-    }
-    rig_stop(&r);
-    close(fd);
-    remove_folder();
+    check_deaf_peer("top\n");
 }
 
 TEST(a_process_that_changes_its_user_serves_the_new_one) {

@@ -80,4 +80,20 @@ CHECK_UNUSED static const char *asked(int fd, const char *request) {
     return got;
 }
 
+/* A peer asks until all buffers are full, and reads nothing; the stop ends that. */
+CHECK_UNUSED static void check_deaf_peer(const char *request) {
+    const ssize_t length = (ssize_t)strlen(request);
+    rig r;
+    set_folder();
+    observed_begin(&r, "deaf");
+    const int fd = connected();
+    const struct timeval soon = {.tv_usec = 100000};
+    CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon)), 0);
+    for (int i = 0; i < 2000 && send(fd, request, (size_t)length, MSG_NOSIGNAL) == length; i++) {
+    }
+    rig_stop(&r);
+    close(fd);
+    remove_folder();
+}
+
 #endif

@@ -118,17 +118,7 @@ TEST(what_is_no_request_is_said_so) {
 
 TEST(a_peer_that_never_reads_holds_up_no_stop) {
     /* Its answers fill all buffers, so the thread waits for room; the stop ends that. */
-    rig r;
-    set_folder();
-    observed_begin(&r, "deaf");
-    const int fd = connected();
-    const struct timeval soon = {.tv_usec = 100000};
-    CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon)), 0);
-    for (int i = 0; i < 2000 && send(fd, "metrics\n", 8, MSG_NOSIGNAL) == 8; i++) {
-    }
-    rig_stop(&r);
-    close(fd);
-    remove_folder();
+    check_deaf_peer("metrics\n");
 }
 
 TEST(too_many_are_closed_at_once) {
