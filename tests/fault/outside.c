@@ -145,6 +145,33 @@ static void close_all(void *arg) {
     pause();
 }
 
+/* The worker runs meanwhile, so what first meets a set that is gone is the wait which follows. */
+static int closes_all_and_waits(void *arg) {
+    for (int fd = 3; fd < 100; fd++) {
+        close(fd);
+    }
+    return waits_for_a_pipe(arg);
+}
+
+static void close_all_in_a_task(void *arg) {
+    rig r;
+    (void)arg;
+    rig_begin(&r, 1);
+    CHECK_EQ(rig_run(&r, waits_for_a_pipe, NULL), 0);
+    (void)rig_run(&r, closes_all_and_waits, NULL);
+}
+
+TEST(a_task_that_closes_the_librarys_descriptors_is_told) {
+    /* Its own descriptor is open, so the code of a closed one would be about another. */
+    if (UNDER_TSAN) {
+        CHECK_SKIP("that sanitizer calls the close itself a race");
+    }
+    check_dies(
+        close_all_in_a_task, NULL,
+        "thrum: the program has closed a descriptor of the scheduler's, by which it waits for "
+        "others");
+}
+
 TEST(a_program_that_closes_the_librarys_descriptors_is_told) {
     /* It would spin without an end, and no timer would come. */
     if (UNDER_TSAN) {

@@ -77,6 +77,18 @@ static TH_NO_TSAN void tell_sentinel(th_poller *poller, th_worker *here) {
     }
 }
 
+/*
+ * The set has not taken the descriptor. If that is open, the program has closed the set, whose
+ * number may be something else's by now.
+ */
+static void check_refusal(const th_poller *poller, int fd, int code) {
+    th_os_kind kind;
+    th_os_identity identity;
+    if ((code == -EBADF || code == -EINVAL) && th_os_io_kind(fd, &kind, &identity) == 0) {
+        th_poller_refuse(poller->sched);
+    }
+}
+
 /* `was_open`: the set was, before this call. */
 static int add(th_poller *poller, bool was_open, int fd, uint64_t key) {
     th_worker *here = th_here();
@@ -91,6 +103,7 @@ static int add(th_poller *poller, bool was_open, int fd, uint64_t key) {
     const int code = th_os_pollset_add(&poller->set, fd, key);
     if (code) {
         th_poll_gone(poller);
+        check_refusal(poller, fd, code);
     }
     return code;
 }
