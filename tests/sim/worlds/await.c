@@ -7,6 +7,9 @@
 
 #include <thrum/await.h>
 
+#include "core/state/slab.h"
+#include "core/state/worker.h"
+#include "core/task/run.h"
 #include "platform/platform.h"
 #include "whole.h"
 
@@ -217,4 +220,83 @@ SIM_WORLD(await_sem_beside, .asleep = whole_asleep, .timers_max = 3) {
     sim_check((outcome == 0) + (other == 0) + left == 1);
     sim_check(thrum_sem_destroy(sem) == 0);
     sim_free(sem);
+}
+
+/* ---- the end of a task ---- */
+
+static th_slab *slab;
+static thrum_handle *handle;
+
+static void *alloc(void *ctx, size_t size) {
+    (void)ctx;
+    return th_os_alloc(size);
+}
+
+static void free_it(void *ctx, void *ptr) {
+    (void)ctx;
+    th_os_free(ptr);
+}
+
+/* As a task's end, by another thread. */
+static void finishes(void *arg) {
+    (void)arg;
+    data = 1;
+    th_handle_finish(handle, 42);
+}
+
+/* The wait is over, one way or the other. If the task has ended the handle is joined, and gone. */
+static void joined(int code) {
+    int result = 0;
+    outcome = code;
+    if (code == 0) {
+        sim_check(data == 1); /* visible before the join */
+        sim_check(thrum_join(handle, &result) == 0);
+        sim_check(result == 42);
+    }
+    sim_free(of_wait);
+    whole_open(&ended);
+}
+
+static void joined_later(thrum_task *self, void *arg) {
+    (void)self;
+    joined(thrum_await_end(&((place *)arg)->await));
+}
+
+static void joins(thrum_task *self, void *arg) {
+    (void)self, (void)arg;
+    place *p = of_wait;
+    thrum_task_init(&p->task, joined_later, p);
+    const int code = thrum_join_on_until(handle, &p->await, &p->task, deadline);
+    if (code) {
+        joined(code == 1 ? 0 : code);
+    }
+}
+
+static void play_join(void) {
+    start();
+    slab = th_slab_new(sizeof(thrum_handle), alloc, free_it, NULL);
+    handle = th_slab_get_external(slab);
+    *handle = (thrum_handle){.slab = slab};
+    int t = sim_spawn(finishes, NULL);
+    whole_post(sched, 0, joins, NULL);
+    sim_join(t);
+    whole_pass(&ended);
+    whole_stop(sched);
+}
+
+/* It ends before, while or after the wait begins. */
+SIM_WORLD(await_join, .asleep = whole_asleep) {
+    play_join();
+    sim_check(outcome == 0);
+    th_slab_close(slab);
+}
+
+/* The deadline comes before or after that: then the handle is still to be joined. */
+SIM_WORLD(await_join_late, .asleep = whole_asleep, .timers_max = 2) {
+    int result = 0;
+    deadline = thrum_after(SOON);
+    play_join();
+    sim_check(outcome == 0 || outcome == -ETIMEDOUT);
+    sim_check(outcome == 0 || thrum_join(handle, &result) == 0);
+    th_slab_close(slab);
 }
