@@ -33,12 +33,10 @@ struct thrum_task {
     uint32_t reserved_word;    /* wakeups, signals and cancels that are pending */
 #if UINTPTR_MAX == UINT32_MAX
     uint32_t reserved_pad; /* what follows is aligned alike on all processors of 32 bits */
-    uint64_t reserved[3];  /* its place among the deadlines, while it waits */
-#else
-    uint64_t reserved[4]; /* its place among the deadlines, while it waits */
 #endif
+    uint64_t reserved[4]; /* its place among the deadlines, while it waits */
 };
-THRUM_ABI_SIZE(thrum_task, 72, 56);
+THRUM_ABI_SIZE(thrum_task, 72, 64);
 
 /*
  * What a post from a worker may ask for. Hints never change what is correct; those of external
@@ -52,7 +50,7 @@ typedef enum {
 
 /* clang-format off */
 #if UINTPTR_MAX == UINT32_MAX
-#define THRUM_TASK_INIT(fn, arg) { NULL, 1u, -1, (fn), (arg), 0, 0, 0, { 0, 0, 0 } }
+#define THRUM_TASK_INIT(fn, arg) { NULL, 1u, -1, (fn), (arg), 0, 0, 0, { 0, 0, 0, 0 } }
 #else
 #define THRUM_TASK_INIT(fn, arg) { NULL, 1u, -1, (fn), (arg), 0, 0, { 0, 0, 0, 0 } }
 #endif

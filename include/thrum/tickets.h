@@ -41,7 +41,7 @@ typedef struct thrum_ticket {
 #endif
     thrum_task reserved_task;
 } thrum_ticket;
-THRUM_ABI_SIZE(thrum_ticket, 136, 96);
+THRUM_ABI_SIZE(thrum_ticket, 136, 104);
 
 /* clang-format off */
 #define THRUM_TICKETS_INIT { 0, 0, NULL, NULL }

@@ -25,7 +25,7 @@
 #define LOOK_NS 20000
 #define SKIPS_MAX 64u
 
-_Static_assert(sizeof(th_timed) == sizeof(thrum_task) &&
+_Static_assert(sizeof(th_timed) <= sizeof(thrum_task) &&
                    offsetof(th_timed, kind) == offsetof(thrum_task, reserved_kind) &&
                    offsetof(th_timed, xmark) == offsetof(thrum_task, reserved_mark) &&
                    offsetof(th_timed, xword) == offsetof(thrum_task, reserved_word) &&

@@ -10,6 +10,9 @@
 #include "base/atomic.h"
 #include "core/task/task.h"
 
+_Static_assert(sizeof(((thrum_task *)0)->reserved) >= 4 * sizeof(uint64_t),
+               "[2] and [3] are there");
+
 bool th_task_serial_enter(thrum_task *task) {
     uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
     do {
