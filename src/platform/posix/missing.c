@@ -111,3 +111,9 @@ int64_t th_system_file_watch(th_os_file_request *r) {
     th_os_errno_set(ENOSYS);
     return -1;
 }
+
+FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
+    (void)put;
+    (void)cookie;
+    return NULL;
+}
