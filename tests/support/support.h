@@ -120,7 +120,7 @@ typedef struct rig_block {
 static inline void *rig_alloc(void *ctx, size_t size) {
     rig *r = ctx;
     const long call = atomic_fetch_add(&r->calls, 1) + 1;
-    /* Writes nothing to the stack: it may be a task's, on which the sanitizer sees what tests write. */
+    /* Writes nothing to the stack: it may be a task's, where a sanitizer sees what tests write. */
     if (atomic_load(&r->fail_all) || call == atomic_load(&r->fail_at) ||
         (size && atomic_load(&r->fail_size) == size && atomic_exchange(&r->fail_size, 0) == size)) {
         atomic_fetch_add(&r->refused, 1);
