@@ -110,7 +110,8 @@ THRUM_API int thrum_cancel(thrum_handle *handle);
 /*
  * Returns whether the caller is cancelled, by thrum_cancel, its scope, thrum_with_deadline or a
  * stop; past the deadline of a scope or of thrum_with_deadline also where no worker was free to see
- * it. Any thread may call it; for a plain thread it is false. It never suspends and cannot fail.
+ * it. Where it is true the caller sees what who cancelled it had written before. Any thread may
+ * call it; for a plain thread it is false. It never suspends and cannot fail.
  */
 THRUM_API bool thrum_cancelled(void);
 

@@ -26,8 +26,8 @@ static void visit_root(void *ctx, th_worker *worker) {
 
 void th_cancel_all(thrum_sched *sched) {
     th_cancel_hold();
-    /* relaxed: ordered by the barrier, or the fence */
-    th_store_relaxed(&sched->xcancelling, sched->xcancelling | TH_CANCEL_ALL);
+    /* pairs: thrum_cancelled; what who stops has written. th_cancel_order follows */
+    th_store_release(&sched->xcancelling, sched->xcancelling | TH_CANCEL_ALL);
     bool ordered = th_cancel_order(sched->can_order);
     th_cancel_let_go();
     th_timers_cancel_all(sched);

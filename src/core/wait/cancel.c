@@ -110,8 +110,8 @@ bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
 
 bool th_cancel_is_set(const thrum_handle *handle) {
     uint32_t word;
-    /* relaxed: as in th_cancel_is_mine */
-    while (!((word = th_load_relaxed(&handle->xcancelled)) & TH_CANCEL_ON)) {
+    /* pairs: flag; what the canceller has written */
+    while (!((word = th_load_acquire(&handle->xcancelled)) & TH_CANCEL_ON)) {
         if (!(word & TH_CANCEL_NESTED) || !(handle = th_part_of(handle)->outer)) {
             return false;
         }
@@ -141,8 +141,8 @@ void th_cancel_visit(th_fiber *fiber) {
 /* ---- looking ---- */
 
 void th_cancel_snapshot_begins(thrum_sched *sched) {
-    /* relaxed: written with the lock held; th_cancel_order follows */
-    th_store_relaxed(&sched->xcancelling, sched->xcancelling + TH_CANCEL_SNAPSHOT_ONE);
+    /* pairs: thrum_cancelled; it may read the flag in this. With the lock held */
+    th_store_release(&sched->xcancelling, sched->xcancelling + TH_CANCEL_SNAPSHOT_ONE);
 }
 
 void th_cancel_snapshot_ends(thrum_sched *sched) {

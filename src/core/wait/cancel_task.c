@@ -23,7 +23,12 @@ int thrum_cancel(thrum_handle *handle) {
 
 bool thrum_cancelled(void) {
     const th_fiber *fiber = th_fiber_self();
-    return fiber && (th_cancel_is_on(fiber) || th_scope_is_late(fiber));
+    if (fiber && th_cancel_is_on(fiber)) {
+        /* pairs: th_cancel_all; what who stops has written. One task's flag has been acquired */
+        (void)th_load_acquire(&fiber->sched->xcancelling);
+        return true;
+    }
+    return fiber && th_scope_is_late(fiber);
 }
 
 void thrum_shield_begin(void) {

@@ -285,8 +285,8 @@ static void visit_task(cancel *c, thrum_handle *handle) {
 
 static void flag(thrum_handle *handle) {
     uint32_t word = th_load_relaxed(&handle->xcancelled); /* relaxed: written with the lock held */
-    /* relaxed: th_cancel_order follows */
-    th_store_relaxed(&handle->xcancelled, word | TH_CANCEL_ON);
+    /* pairs: th_cancel_is_set; what the canceller has written. th_cancel_order follows */
+    th_store_release(&handle->xcancelled, word | TH_CANCEL_ON);
 }
 
 /* Flags or visits the next child of the scope. False: there is none left. */
