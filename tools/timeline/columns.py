@@ -14,6 +14,8 @@ LAST_NS = 1 << 53  # numbers of JavaScript's are exact up to here
 RESUMED = 1  # a run's flag: the task had run before, wherever
 FROM_THREAD = (1 << 32) - 1  # a task's `fiber`, of the own code of a bound thread
 FROM_TEXT = (1 << 32) - 2  # a task's `fiber`, where its number is a string of another form
+APART = 1 << 20  # how far the tracks' numbers of one file are from those of the next one
+FILES_MAX = 1 << 10
 
 RUN = {"begin": "Q", "length": "Q", "name": "I", "task": "I", "on": "I", "object": "I", "ended": "B", "flags": "B"}
 SLEEP = {"begin": "Q", "length": "Q", "name": "I"}
@@ -42,8 +44,10 @@ def count_of(value):
 
 
 class Track:
-    def __init__(self, tid):
+    def __init__(self, tid, file):
+        self.number = file * APART + tid - 1  # a worker's, as marks name it
         self.tid = tid
+        self.file = file
         self.name = f"thread {tid}"
         self.order = tid
         self.runs = table(RUN)
@@ -53,15 +57,44 @@ class Track:
 
 class Columns:
     def __init__(self):
-        self.tracks = {}
+        self.tracks = {}  # those of the file that is read
+        self.all_tracks = []
+        self.file = -1
+        self.labels = []
+        self.rests = []  # what each file says at its end
+        self.late = [0]  # by how many ns each file begins after the earliest
         self.strings = [""]
         self.numbers = {"": NONE}  # of the strings
         self.tasks = table(TASK)
         self.task_numbers = {}
         self.name = ""
-        self.rest = {}
         self.events = 0
         self.takes = {"X": self.take_slice, "i": self.take_mark, "f": self.take_arrow, "M": self.take_name}
+
+    def begin_file(self, label):
+        """What follows is another process's: its own workers and tasks, and its own beginning of time."""
+        self.file += 1
+        self.labels.append(label)
+        self.rests.append({})
+        self.tracks = {}
+        self.task_numbers = {}
+
+    def end_file(self):
+        self.all_tracks += sorted(self.tracks.values(), key=lambda t: (t.order, t.tid))
+
+    def align(self, offsets=()):
+        """
+        Has all times count from the earliest beginning, if there are several files; `offsets` has the ns by which each
+        one's clock is behind. Call it once, at the end.
+        """
+        if self.file > 0:
+            starts = [count_of(rest.get("start_ns")) + offset
+                      for rest, offset in zip(self.rests, offsets or [0] * len(self.rests))]
+            self.late = [start - min(starts) for start in starts]
+            for track in self.all_tracks:
+                track.name = f"{self.labels[track.file]}: {track.name}"
+                for rows in (track.runs, track.sleeps, track.marks):
+                    rows["begin"] = array("Q", (begin + self.late[track.file] for begin in rows["begin"]))
 
     def take(self, event):
         take = self.takes.get(event.get("ph"))
@@ -71,7 +104,7 @@ class Columns:
             raise ValueError('its "ph" is no string')
 
     def take_rest(self, rest):
-        self.rest = rest if isinstance(rest, dict) else {}
+        self.rests[self.file] = rest if isinstance(rest, dict) else {}
 
     # ---- pieces ----
 
@@ -88,9 +121,9 @@ class Columns:
         tid = event.get("tid")
         track = self.tracks.get(tid)
         if track is None:
-            if type(tid) is not int or not 0 <= tid <= LAST_NS:
+            if type(tid) is not int or not 0 <= tid <= (APART if self.file else LAST_NS):
                 raise ValueError('its "tid" is no number of a thread')
-            track = self.tracks[tid] = Track(tid)
+            track = self.tracks[tid] = Track(tid, self.file)
         return track
 
     def task(self, number, function):
@@ -139,6 +172,8 @@ class Columns:
         number = args.get("fd", args.get("events", args.get("worker", args.get("ms"))))
         # 0 stands for none.
         number = 0 if number is None else min(count_of(number), FROM_TEXT) + 1
+        if number and "worker" in args and self.file > 0:
+            number = min(number, APART) + self.file * APART
         add(track.marks, ns_of(event, "ts"), MARKS.index(name), number, count_of(args.get("bytes")))
 
     def take_arrow(self, event):
@@ -150,7 +185,7 @@ class Columns:
     def take_name(self, event):
         args = event.get("args") or {}
         if event.get("name") == "process_name":
-            self.name = self.strings[self.string(args.get("name", ""))]
+            self.name = self.name or self.strings[self.string(args.get("name", ""))]
         elif event.get("name") == "thread_name":
             track = self.track(event)
             track.name = self.strings[self.string(args.get("name", ""))]

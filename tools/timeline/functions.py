@@ -26,8 +26,17 @@ class Functions:
     """Takes the events of a trace, as Columns does."""
 
     def __init__(self):
-        self.tasks = {}
+        self.tasks = {}  # by their numbers, in the file that is read
+        self.all_tasks = []  # those of the files before
         self.events = 0
+
+    def begin_file(self, label):
+        """What follows is another process's, whose tasks have the same numbers."""
+        self.all_tasks += self.tasks.values()
+        self.tasks = {}
+
+    def end_file(self):
+        pass
 
     def take(self, event):
         if event.get("ph") != "X" or event.get("cat") == "sched":
@@ -56,7 +65,7 @@ class Functions:
     def rows(self):
         """Of each function: its name and figures, the one that ran longest first."""
         functions = {}
-        for task in self.tasks.values():
+        for task in [*self.all_tasks, *self.tasks.values()]:
             row = functions.setdefault(task.function, [0, 0, 0, 0, 0])
             row[0] += task.tasks
             row[1] += task.runs

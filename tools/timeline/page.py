@@ -51,17 +51,17 @@ def length_of(rest):
 
 def head_of(columns, tracks, tables):
     """What the page knows before it unpacks anything."""
-    rest = columns.rest
+    rests = columns.rests
     return {
         "events": columns.events,
-        "name": text_of(columns.name),
-        "dropped": count_of(rest.get("dropped")),
-        "untraced": count_of(rest.get("untraced")),
-        "start_ns": count_of(rest.get("start_ns")),
-        "length_ns": length_of(rest),
+        "name": text_of(columns.name if len(rests) == 1 else ", ".join(columns.labels)),
+        "dropped": sum(count_of(rest.get("dropped")) for rest in rests),
+        "untraced": sum(count_of(rest.get("untraced")) for rest in rests),
+        "start_ns": count_of(rests[columns.late.index(0)].get("start_ns")),
+        "length_ns": max(late + length_of(rest) for late, rest in zip(columns.late, rests)),
         "ends": ENDS,
         "marks": MARKS,
-        "tracks": [{"name": text_of(t.name), "number": t.tid - 1} for t in tracks],
+        "tracks": [{"name": text_of(t.name), "number": t.number, "file": t.file} for t in tracks],
         "tables": [layout_of(rows) for rows in tables],
         "strings": [text_of(s) for s in columns.strings],
     }
@@ -88,8 +88,7 @@ def scripts(template):
 
 def page_of(columns):
     """The pieces of the page."""
-    tracks = sorted(columns.tracks.values(), key=lambda t: (t.order, t.tid))
-    tracks = [t for t in tracks if t.tid or t.runs["begin"] or t.sleeps["begin"] or t.marks["begin"]]
+    tracks = [t for t in columns.all_tracks if t.tid or t.runs["begin"] or t.sleeps["begin"] or t.marks["begin"]]
     tables = [columns.tasks]
     for track in tracks:
         tables += [in_order(track.runs), in_order(track.sleeps), in_order(track.marks)]

@@ -46,7 +46,9 @@ def damaged(text, words):
     """What the tool's reader says of a text; in this process, as there are many."""
     data = text if isinstance(text, bytes) else text.encode()
     try:
-        page_of(read_trace(io.BytesIO(data), Columns()))
+        columns = Columns()
+        columns.begin_file("one")
+        page_of(read_trace(io.BytesIO(data), columns))
     except Damaged as why:
         assert words in str(why) and "\n" not in str(why), (words, why)
     else:
@@ -111,6 +113,35 @@ def test_what_is_kept():
     assert sleeps["begin"] == [1500] and sleeps["length"] == [250]
     assert marks["number"] == [13, 1] and marks["bytes"] == [1 << 40, 0], marks
     assert [head["marks"][i] for i in marks["kind"]] == ["write", "wake"]
+
+
+def rank(start_ns, *events, length_us="9.000"):
+    return ('{"traceEvents":[\n' + ",\n".join(events)
+            + f'\n],"otherData":{{"sched":"s","start_ns":{start_ns},"length_us":{length_us},"dropped":2,"untraced":0}}}}')
+
+
+def test_several_traces():
+    """Two processes whose workers and tasks have the same numbers are told apart, and stand on one clock."""
+    name = made.event("M", 1, name="thread_name", args={"name": "worker 0"})
+    wake = made.event("i", 1, 4000, s="t", cat="sched", name="wake", args={"worker": 0})
+    with tempfile.TemporaryDirectory() as work:
+        paths = [os.path.join(work, f"rank{i}.json") for i in range(2)]
+        for path, start in zip(paths, (1005000, 1000000)):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(rank(start, name, slice_of(1000, 500, id="1.1", function="work", ended="waits"), wake))
+        head = head_of(run("", *paths).stdout.decode())
+        tables = tables_of(run("", *paths).stdout.decode())
+        assert [t["name"] for t in head["tracks"]] == ["rank0: worker 0", "rank1: worker 0"], head["tracks"]
+        assert head["start_ns"] == 1000000 and head["length_ns"] == 14000 and head["dropped"] == 4, head
+        assert [tables[i]["begin"] for i in (1, 4)] == [[6000], [1000]] and tables[0]["fiber"] == [1, 1], tables
+        marks = [tables[i]["number"][0] - 1 for i in (3, 6)]
+        assert marks == [t["number"] for t in head["tracks"]] and marks[0] != marks[1], (marks, head["tracks"])
+        moved = tables_of(run("", "--offset=0", "--offset=7000", *paths).stdout.decode())
+        assert [moved[i]["begin"] for i in (1, 4)] == [[1000], [3000]], moved
+        text = run("", "--functions", *paths).stdout.decode()
+        assert re.search(r"^work +2 +2 ", text, re.MULTILINE), text
+        refused(rank(0, slice_of())[:60], "it is cut off", paths[0], "-")
+        assert run("", "--offset=1", *paths).returncode == 2
 
 
 def test_hostile_names():

@@ -32,9 +32,12 @@ function kindOfCause({runs, head, strings}, run) {
   return how === 'waits' ? strings[runs.on[run]] : how === 'yielded' ? 'yielded: others run first' : how;
 }
 
-// The latest look at the descriptors before a time, but not before another; null: there is none.
-function lastPoll({polls}, from, until) {
-  const i = firstIndex(0, polls.length, (p) => polls[p].at > until) - 1;
+// The latest look of a process at its descriptors before a time, but not before another; null: there is none.
+function lastPoll({polls}, file, from, until) {
+  let i = firstIndex(0, polls.length, (p) => polls[p].at > until) - 1;
+  while (i >= 0 && polls[i].at >= from && polls[i].file !== file) {
+    i--;
+  }
   return i >= 0 && polls[i].at >= from ? polls[i] : null;
 }
 
@@ -71,7 +74,7 @@ function endedBy(trace, run) {
   const since = before < 0 ? 0 : runs.end[before];
   const on = before < 0 ? '' : kindOfCause(trace, before);
   if (/descriptor|connection/.test(on)) {
-    const poll = lastPoll(trace, since, runs.begin[run]);
+    const poll = lastPoll(trace, tracks[runs.track[run]].file, since, runs.begin[run]);
     if (poll) {
       const text = `latest poll: ${tracks[poll.track].name}, ${counted(poll.events, 'event')}, `
         + `${lengthText(runs.begin[run] - poll.at)} before`;

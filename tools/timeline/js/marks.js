@@ -84,7 +84,9 @@ function markText(trace, {marks}, i) {
   }
 }
 
+const APART = 1 << 20; // columns.py: the numbers of workers of one process, from those of the next one
+
 function nameOfWorker(trace, number) {
   const track = trace.byNumber.get(number);
-  return track ? track.name : `worker ${number}`;
+  return track ? track.name : `worker ${number % APART}`;
 }

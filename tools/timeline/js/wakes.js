@@ -49,10 +49,10 @@ function joinWakes(trace) {
 function gatherPolls(trace) {
   const poll = trace.head.marks.indexOf('poll');
   const polls = [];
-  for (const {marks, index} of trace.tracks) {
+  for (const {marks, index, file} of trace.tracks) {
     for (let i = 0; i < marks.rows; i++) {
       if (marks.kind[i] === poll) {
-        polls.push({at: marks.begin[i], track: index, events: marks.number[i] - 1});
+        polls.push({at: marks.begin[i], track: index, file, events: marks.number[i] - 1});
       }
     }
   }
