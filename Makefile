@@ -43,7 +43,7 @@ serve: ## start httpd, an HTTP server, and print how to talk to it (ADDRESS=tcp:
 	@tools/build gcc-release httpd
 	@examples/httpd-serve build/gcc-release/examples/httpd $(ADDRESS) $(DIR)
 
-cluster: ## search a tree over two MPI ranks on this machine, and check its count (TREE=T3)
+cluster: ## search a tree over two MPI ranks on this machine, check its count, and draw what they did (TREE=T3)
 	@tools/setup mpi
 	@tools/build gcc-release uts
 	@tools/cluster $(TREE)

@@ -1,7 +1,10 @@
 /*
  * uts.c: unbalanced tree search over MPI's ranks, with its published trees and their node counts.
  *
- *     mpirun -n 2 uts [T1 | T3 | T1L]
+ *     mpirun -n 2 uts [T1 | T3 | T1L [TRACE]]
+ *
+ * With TRACE each rank writes what its workers did to TRACE0.json, TRACE1.json, ...;
+ * `thrum-timeline TRACE0.json TRACE1.json` makes one picture of them.
  *
  * Each node of the tree is 20 bytes: the SHA-1 of its parent's and of its number among the
  * children. They say how many children the node has, which nobody knows before, so the work has to
@@ -300,6 +303,20 @@ static int entry(void *arg) {
     return err | thrum_cancel(answering) | thrum_join(answering, &result) | result;
 }
 
+/* What this rank's workers did, as a file. */
+static int write_trace(thrum_sched *sched, const char *prefix) {
+    char name[512];
+    snprintf(name, sizeof name, "%.490s%d.json", prefix, rank);
+    FILE *out = fopen(name, "w");
+    int err = thrum_trace_stop(sched);
+    if (!out) {
+        fprintf(stderr, "uts: cannot write %s\n", name);
+        return 1;
+    }
+    err = err ? err : thrum_trace_write(sched, out);
+    return fclose(out) || err;
+}
+
 int main(int argc, char **argv) {
     thrum_sched *sched = NULL;
     thrum_handle *task = NULL;
@@ -325,6 +342,9 @@ int main(int argc, char **argv) {
     searchers = (int)thrum_sched_parallelism(sched);
     searchers = searchers > 256 ? 256 : searchers;
     attr.sched = sched;
+    if (argc > 2 && (err = thrum_trace_start(sched, 1 << 16))) {
+        fprintf(stderr, "uts: no trace: %s\n", thrum_strerror(err));
+    }
     MPI_Barrier(MPI_COMM_WORLD);
     const thrum_time begin = thrum_now();
     err = thrum_spawn_with(&task, &attr, entry, NULL);
@@ -341,6 +361,7 @@ int main(int argc, char **argv) {
                seconds, (double)sums[0] / seconds / 1e6, sums[1]);
         err |= sums[0] != searched->nodes;
     }
+    err |= argc > 2 ? write_trace(sched, argv[2]) : 0;
     err |= thrum_mpi_stop() | thrum_sched_stop(sched);
     free(pool.nodes);
     MPI_Finalize();
