@@ -62,7 +62,7 @@ const char *thrum_strerror(int err) {
     case -ESRCH:
         return "not in a task: thrum_go_with and thrum_spawn_with take the scheduler in the attr";
     case -ESHUTDOWN:
-        return "the scheduler is stopping, or has stopped";
+        return "stopping, or stopped: nothing more is begun";
     case -ETIMEDOUT:
         return "the deadline has passed";
     case -ECANCELED:
