@@ -14,7 +14,7 @@
  * Deadlines are absolute (thrum_after). At a deadline, or when the caller is cancelled, a transfer
  * that has moved bytes returns their count, any other one -ETIMEDOUT or -ECANCELED; past its
  * deadline no call tries anything (but see thrum_copy, and thrum_select). Any thread may call
- * everything here.
+ * everything here, but thrum_io_on.
  *
  * Every call returns -EBADF for a stale thrum_io, and -ESHUTDOWN for one that the parent of a fork
  * has made; a wait that begins while the system has no descriptor or no memory for it returns
@@ -50,10 +50,10 @@ typedef struct thrum_iovec {
 /*
  * Takes a descriptor over: from now on only the library closes it (thrum_io_close), unless
  * thrum_io_release gives it back. Of sockets nothing is changed, unless they are accepted from
- * (thrum_accept) or copied (thrum_copy); of others O_NONBLOCK is set until then. Any thread may
- * call it. It never suspends. Errors, with the descriptor still the caller's: -EINVAL for NULL;
- * -EBADF when it is no descriptor; -EPERM for files and directories, which are always ready;
- * -EEXIST when it is taken over already; -ENOMEM.
+ * (thrum_accept) or copied (thrum_copy). Of others O_NONBLOCK is set until they are given back or
+ * closed. Any thread may call it. It never suspends. Errors, with the descriptor still the
+ * caller's: -EINVAL for NULL; -EBADF when it is no descriptor; -EPERM for files and directories,
+ * which are always ready; -EEXIST when it is taken over already; -ENOMEM.
  */
 THRUM_API THRUM_NODISCARD int thrum_io_adopt(thrum_io *out, int fd);
 
