@@ -82,10 +82,10 @@ THRUM_API THRUM_NODISCARD int thrum_serve(thrum_io listener,
  * Waits until the next request of a connection of thrum_serve begins: until there is something to
  * read, or the end. It asks the descriptor only: a request that came together with an earlier one,
  * and lies in a stream's buffer, is not seen, so thrum_stream_buffered is to be asked before, and
- * thrum_tls_is_readable of TLS. The connection's function and what it calls may call it. It may
- * suspend. It returns 0; -ESHUTDOWN when the server drains, and there is nothing to read: the
- * connection is to end; -ETIMEDOUT, -ECANCELED; -EINVAL for a descriptor that thrum_serve has not
- * accepted; -ESRCH on a plain thread.
+ * thrum_tls_is_readable of TLS. The connection's function may call it, and tasks that end before
+ * that function returns. It may suspend. It returns 0; -ESHUTDOWN when the server drains, and there
+ * is nothing to read: the connection is to end; -ETIMEDOUT, -ECANCELED; -EINVAL for a descriptor
+ * that thrum_serve has not accepted; -ESRCH on a plain thread.
  */
 THRUM_API THRUM_NODISCARD int thrum_serve_idle(thrum_io io, thrum_time deadline);
 

@@ -263,6 +263,38 @@ TEST(idle_has_a_deadline) {
     hall_close(&h);
 }
 
+typedef struct reader {
+    thrum_io io;
+    hall *h;
+} reader;
+
+static int reads_for_it(void *arg) {
+    const reader *r = arg;
+    return echo(r->io, r->h);
+}
+
+static int has_a_reader(thrum_io io, void *arg) {
+    reader r = {io, arg};
+    thrum_handle *task;
+    CHECK_EQ(thrum_spawn(&task, reads_for_it, &r), 0);
+    CHECK_EQ(thrum_join(task, NULL), 0);
+    return 0;
+}
+
+TEST(a_task_of_the_connections_waits_for_requests) {
+    /* Not the connection's own: it is told of the server's end as well. */
+    hall h;
+    hall_init(&h, has_a_reader);
+    hall_open(&h);
+    int guest = guest_at(h.where);
+    guest_asks(guest);
+    guest_asks(guest);
+    CHECK_EQ(hall_end(&h), 0);
+    CHECK_EQ(atomic_load(&h.idle_code), -ESHUTDOWN);
+    guest_sees_the_end(guest);
+    hall_close(&h);
+}
+
 static int outlet[2];
 
 static int copies_then_reads(thrum_io io, void *arg) {
