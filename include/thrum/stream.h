@@ -188,8 +188,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_peek_until(thrum_stream *stream, 
                                                           const void **at, thrum_time deadline);
 
 /*
- * Takes n bytes and drops them. It may suspend. It returns n; fewer: the end came, or an error,
- * behind so many. If there were none: 0 at the end, or the error.
+ * Takes n bytes and drops them (UINT64_MAX: all there are). It may suspend. It returns n; fewer:
+ * the end came, or an error, behind so many. If there were none: 0 at the end, or the error.
  */
 THRUM_API int64_t thrum_stream_skip(thrum_stream *stream, uint64_t n);
 /* Does the same until the deadline. */

@@ -43,9 +43,7 @@ static int64_t skip(th_stream *stream, th_side *side, uint64_t n, thrum_time dea
 
 int64_t thrum_stream_skip_until(thrum_stream *handle, uint64_t n, thrum_time deadline) {
     th_stream *stream = th_stream_of(handle);
-    if (n > INT64_MAX) {
-        return -EINVAL;
-    }
+    n = n < INT64_MAX ? n : INT64_MAX;
     int64_t done = th_side_enter(stream, TH_READING, "thrum_stream_skip", deadline);
     if (!done) {
         done = skip(stream, &stream->sides[TH_READING], n, deadline);
