@@ -72,7 +72,7 @@ typedef struct thrum_serve_options {
  * ended by themselves; -ETIMEDOUT when some had to be cancelled; -ECANCELED when the caller was
  * cancelled; -EINVAL for options that make no sense, or a signal that cannot be caught; -ESRCH on a
  * plain thread; the codes of thrum_signal_catch; or the one with which accepting, or starting a
- * connection, failed (-EINVAL or -ENOTSOCK for what does not listen, -ENOMEM, -ENOBUFS, ...).
+ * connection, failed (-EINVAL, -EOPNOTSUPP or -ENOTSOCK for what does not listen, -ENOMEM, ...).
  */
 THRUM_API THRUM_NODISCARD int thrum_serve(thrum_io listener,
                                           int (*connection)(thrum_io io, void *arg), void *arg,
