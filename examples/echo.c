@@ -35,9 +35,11 @@ static void say_where(thrum_io listener, void *arg) {
 
 static int serve(void *arg) {
     static const int ends[] = {SIGTERM, SIGINT, 0};
+    thrum_listen_options how = THRUM_LISTEN_OPTIONS_INIT;
     thrum_serve_options options = THRUM_SERVE_OPTIONS_INIT;
     thrum_io listener;
-    int err = thrum_listen(&listener, arg, NULL);
+    how.flags = THRUM_LISTEN_REPLACE; /* the file of a UNIX socket, left by an earlier server */
+    int err = thrum_listen(&listener, arg, &how);
     if (err == 0) {
         options.connections_max = 10000;
         options.drain = THRUM_S(5);

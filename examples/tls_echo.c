@@ -70,17 +70,19 @@ static void say_where(thrum_io listener, void *arg) {
 
 static int serve(char **args) {
     static const int ends[] = {SIGTERM, SIGINT, 0};
+    thrum_listen_options where = THRUM_LISTEN_OPTIONS_INIT;
     thrum_serve_options options = THRUM_SERVE_OPTIONS_INIT;
     thrum_tls_options own = THRUM_TLS_OPTIONS_INIT;
     thrum_tls_config *config;
     thrum_io listener;
+    where.flags = THRUM_LISTEN_REPLACE; /* the file of a UNIX socket, left by an earlier server */
     own.chain_file = args[1];
     own.key_file = args[2];
     int err = thrum_tls_config_server(&config, &own);
     if (err) {
         return complain(args[1], err);
     }
-    err = thrum_listen(&listener, args[0], NULL);
+    err = thrum_listen(&listener, args[0], &where);
     if (!err) {
         options.stop_signals = ends;
         options.started = say_where;

@@ -88,7 +88,9 @@ static int serve(struct server *server) {
 /* Listens, says where, and serves. */
 static int listen_and_serve(struct server *server) {
     char where[THRUM_ADDRESS_TEXT] = "";
-    int err = thrum_listen(&server->listener, server->options->address, NULL);
+    thrum_listen_options how = THRUM_LISTEN_OPTIONS_INIT;
+    how.flags = THRUM_LISTEN_REPLACE; /* the file of a UNIX socket, left by an earlier server */
+    int err = thrum_listen(&server->listener, server->options->address, &how);
     if (err != 0) {
         return complain(server->options->address, err);
     }

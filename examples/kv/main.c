@@ -58,9 +58,11 @@ static void say_where(thrum_io listener, void *arg) {
 
 static int serve(struct options *options) {
     static const int ends[] = {SIGTERM, SIGINT, 0};
+    thrum_listen_options where = THRUM_LISTEN_OPTIONS_INIT;
     thrum_serve_options how = THRUM_SERVE_OPTIONS_INIT;
     thrum_io listener;
-    int err = thrum_listen(&listener, options->address, NULL);
+    where.flags = THRUM_LISTEN_REPLACE; /* the file of a UNIX socket, left by an earlier server */
+    int err = thrum_listen(&listener, options->address, &where);
     if (err == 0) {
         how.connections_max = connections_that_fit(options->connections);
         how.drain = options->drain;

@@ -1,4 +1,5 @@
-"""A server that is started without stdin, stdout and stderr serves, and none of its descriptors is one of these: bare.py COMMAND...
+"""A server that is started without stdin, stdout and stderr serves, and none of its descriptors is one of these; and one that is
+started at the socket's file that it has left behind serves as well: bare.py COMMAND...
 
 In the COMMAND, HERE stands for the address at which it is to listen."""
 import os
@@ -14,8 +15,7 @@ def close_standard():
         os.close(fd)
 
 
-with tempfile.TemporaryDirectory() as folder:
-    path = os.path.join(folder, "socket")
+def start_and_end(path):
     server = subprocess.Popen(["unix:" + path if word == "HERE" else word for word in sys.argv[1:]], preexec_fn=close_standard)
     try:
         with socket.socket(socket.AF_UNIX) as guest:
@@ -29,3 +29,8 @@ with tempfile.TemporaryDirectory() as folder:
     finally:
         server.kill()
         server.wait()
+
+
+with tempfile.TemporaryDirectory() as folder:
+    for _ in range(2):
+        start_and_end(os.path.join(folder, "socket"))
