@@ -93,8 +93,10 @@ THRUM_API int thrum_io_close(thrum_io io);
 
 /*
  * Ends one direction of a socket, or both: bits are THRUM_IO_READ and THRUM_IO_WRITE. The other
- * side reads the end after what was written. Any thread may call it. It never suspends. It returns
- * 0, -EINVAL for other bits, -ENOTSOCK, or -ENOTCONN.
+ * side reads the end after what was written. Reads still get what has come; then they find the end,
+ * also those that wait. But of TCP, with THRUM_IO_READ alone, Linux goes on to take what the other
+ * side sends, and reads get that, too: to be rid of a connection end both directions. Any thread
+ * may call it. It never suspends. It returns 0, -EINVAL for other bits, -ENOTSOCK, or -ENOTCONN.
  */
 THRUM_API int thrum_io_shutdown(thrum_io io, unsigned bits);
 
