@@ -95,6 +95,57 @@ TEST(a_close_that_kills) {
     ways(killed_body);
 }
 
+/* ---- an end before the program ---- */
+
+enum { FOLDERS = 100000 }; /* in which it is looked for first: the child tries them one by one */
+
+static atomic_bool over;
+
+static void *signal_group(void *arg) {
+    (void)arg;
+    while (!atomic_load(&over)) {
+        CHECK_EQ(kill(0, SIGTERM), 0); /* the child belongs to our group from its beginning */
+    }
+    return NULL;
+}
+
+static int early_body(void *arg) {
+    pthread_t thread;
+    (void)arg;
+    for (unsigned i = 0; i < 2; i++) {
+        thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+        options.flags = i ? THRUM_PROCESS_KILL : 0;
+        atomic_store(&over, false);
+        CHECK_EQ(pthread_create(&thread, NULL, signal_group, NULL), 0);
+        thrum_process *process = started((const char *const[]){"sleep", "1000", NULL}, &options);
+        if (i == 0) {
+            CHECK_EQ(ended(process), -SIGTERM);
+        }
+        atomic_store(&over, true);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        CHECK_EQ(thrum_process_close(process), 0);
+        SPIN_UNTIL(!has_children());
+    }
+    return 0;
+}
+
+static void on_term(int number) {
+    (void)number;
+}
+
+TEST(a_program_that_a_signal_ends_before_it_is_executed) {
+    /* Its wait tells the signal, and nothing of it is left, whether it is waited for or closed. */
+    static char path[FOLDERS * 16 + sizeof "/bin:/usr/bin"];
+    char *at = path;
+    for (unsigned i = 0; i < FOLDERS; i++)
+        at += snprintf(at, 17, "/no/such/%06u:", i);
+    strcpy(at, "/bin:/usr/bin");
+    CHECK_EQ(setenv("PATH", path, 1), 0);
+    CHECK_EQ(setpgid(0, 0), 0);
+    signal(SIGTERM, on_term);
+    ways(early_body);
+}
+
 /* ---- others that wait for children ---- */
 
 static atomic_int told;

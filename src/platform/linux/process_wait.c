@@ -11,6 +11,9 @@
 #include "platform/unix/system.h"
 
 #define WAIT_BY_FD 3 /* P_PIDFD, of waitid */
+#ifndef __WALL
+#define __WALL 0x40000000
+#endif
 
 /* What the system tells of a process that it has forgotten otherwise; since Linux 6.15. */
 typedef struct info {
@@ -40,12 +43,21 @@ int th_system_forgotten(const th_os_process *process, th_os_ended *ended) {
     return 1;
 }
 
+/*
+ * A child that is killed before it has executed its program has no signal that tells its end, and
+ * only __WALL waits for such ones; before Linux 4.7 waitid refuses that word.
+ */
+static int64_t wait_once(idtype_t kind, id_t number, siginfo_t *said, int options) {
+    const int64_t code = RETRY(waitid(kind, number, said, options | __WALL));
+    return code != -EINVAL ? code : RETRY(waitid(kind, number, said, options));
+}
+
 /* waitid for it, by its descriptor where the system can. */
 int64_t th_system_wait(const th_os_process *process, siginfo_t *said, int options) {
     *said = (siginfo_t){0};
     int64_t code = -EINVAL;
     if (process->fd >= 0) {
-        code = RETRY(waitid((idtype_t)WAIT_BY_FD, (id_t)process->fd, said, options));
+        code = wait_once((idtype_t)WAIT_BY_FD, (id_t)process->fd, said, options);
     }
-    return code != -EINVAL ? code : RETRY(waitid(P_PID, (id_t)process->pid, said, options));
+    return code != -EINVAL ? code : wait_once(P_PID, (id_t)process->pid, said, options);
 }
