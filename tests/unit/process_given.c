@@ -388,6 +388,44 @@ TEST(why_a_program_cannot_be_started) {
     ways(errors_here);
 }
 
+static int crowded_body(void *arg) {
+    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+    struct rlimit before;
+    const int high = fcntl(0, F_DUPFD_CLOEXEC, 100);
+    int low[30]; /* 33 with the streams */
+    int far[30];
+    (void)arg;
+    CHECK(high >= 100);
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    for (unsigned i = 0; i < COUNT_OF(low); i++) {
+        low[i] = 0;
+        far[i] = high;
+    }
+    options.fds_count = COUNT_OF(low);
+    for (unsigned i = 0; i < 2; i++) {
+        options.fds = i ? far : low;
+        const struct rlimit few = {20, before.rlim_max};
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+        failed_at = "?";
+        options.failed = &failed_at;
+        thrum_process *process;
+        const int code = thrum_process_start(&process, SHELL("exit 0"), &options);
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+        CHECK_EQ(code, -EMFILE);
+        CHECK_STR(failed_at, "descriptor");
+    }
+    CHECK_EQ(close(high), 0);
+    return 0;
+}
+
+TEST(more_descriptors_than_a_program_may_have) {
+    /* That is no misuse, and the descriptors are no bad ones. */
+    ended_and_closed(started(SHELL("exit 0"), NULL)); /* what is made once is there */
+    CHECK_EQ(crowded_body(NULL), 0);
+    as_old_systems(true);
+    CHECK_EQ(crowded_body(NULL), 0);
+}
+
 TEST(options_that_make_no_sense) {
     /* They are refused before anything is opened. */
     const thrum_process_options good = THRUM_PROCESS_OPTIONS_INIT;

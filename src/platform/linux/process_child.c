@@ -75,10 +75,17 @@ static IN_CHILD int set_limits(const th_os_program *program) {
 static IN_CHILD int move_up(int *fd, unsigned n) {
     long moved = syscall(SYS_fcntl, (long)*fd, (long)F_DUPFD_CLOEXEC, (long)n);
     if (moved < 0) {
-        return -errno;
+        return errno == EINVAL ? -EMFILE : -errno; /* n is beyond RLIMIT_NOFILE */
     }
     *fd = (int)moved;
     return 0;
+}
+
+/* Puts it to a number, which may be beyond RLIMIT_NOFILE: the system says the same of both then. */
+static IN_CHILD int put_at(int from, unsigned number) {
+    const int code = CALL(SYS_dup3, (long)from, (long)number, 0L);
+    const bool is_open = code == -EBADF && CALL(SYS_fcntl, (long)from, (long)F_GETFD, 0L) >= 0;
+    return is_open ? -EMFILE : code;
 }
 
 /* Puts all of them to their numbers; what stands in the way has been moved before. */
@@ -100,7 +107,7 @@ static IN_CHILD int set_fds(th_child *child) {
         if (from[i] == (int)i) {
             code = CALL(SYS_fcntl, (long)i, (long)F_SETFD, 0L);
         } else if (from[i] != TH_OS_FD_SAME) {
-            code = CALL(SYS_dup3, (long)from[i], (long)i, 0L);
+            code = put_at(from[i], i);
         }
     }
     return code;
