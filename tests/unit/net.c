@@ -208,6 +208,32 @@ TEST(paths_are_written_so_that_they_can_be_read) {
     CHECK_EQ(rmdir(folder), 0);
 }
 
+TEST(paths_that_fill_the_system_s_address) {
+    /* The system counts a zero behind them that has no room there; it is not looked for. */
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    char folder[] = "/tmp/thrum-net-XXXXXX";
+    char text[THRUM_ADDRESS_TEXT];
+    CHECK(mkdtemp(folder) != NULL);
+    CHECK_EQ(chdir(folder), 0);
+    memset(un.sun_path, 'x', sizeof un.sun_path);
+    for (unsigned i = 0; i < 2; i++) {
+        thrum_io io;
+        const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        CHECK_EQ(bind(fd, (struct sockaddr *)&un, sizeof un), 0);
+        CHECK_EQ(thrum_io_adopt(&io, fd), 0);
+        CHECK_EQ(thrum_io_local(io, text, sizeof text), 0);
+        CHECK_EQ(strlen(text), strlen("unix:./") * !i + strlen("unix:") * i + sizeof un.sun_path);
+        CHECK_EQ(text[strlen(text) - 1], 'x');
+        CHECK_EQ(thrum_io_close(io), 0);
+        un.sun_path[0] = '\0'; /* then one that is no file */
+    }
+    memset(text, 'x', sizeof un.sun_path);
+    text[sizeof un.sun_path] = '\0';
+    CHECK_EQ(unlink(text), 0);
+    CHECK_EQ(chdir("/"), 0);
+    CHECK_EQ(rmdir(folder), 0);
+}
+
 TEST(only_sockets_have_addresses) {
     /* A pipe has none; a stale name is -EBADF. */
     int ends[2];

@@ -178,6 +178,7 @@ static void local_text(char *text, const th_os_address *address) {
     struct sockaddr_un un = {0};
     memcpy(&un, address->words, address->size < sizeof un ? address->size : sizeof un);
     size_t length = address->size > PATH_AT ? address->size - PATH_AT : 0;
+    length = length < sizeof un.sun_path ? length : sizeof un.sun_path; /* the system counts a 0 */
     if (length && un.sun_path[0]) {
         length = strnlen(un.sun_path, length);
         const char *here = un.sun_path[0] == '/' || un.sun_path[0] == '.' ? "" : "./";
