@@ -17,16 +17,15 @@
 
 /* ---- listening ---- */
 
+/* A size is any number; the system makes it as large as it may be. */
+static int set_buffer(int fd, th_os_option option, size_t size) {
+    return size ? th_os_socket_set(fd, option, size < INT32_MAX ? (int64_t)size : INT32_MAX) : 0;
+}
+
 /* Options that what is accepted has, too; the system hands them on. */
 static int set_buffers(int fd, const thrum_listen_options *options) {
-    int code = 0;
-    if (options->receive_buffer) {
-        code = th_os_socket_set(fd, TH_OS_RECEIVE_BUFFER, (int64_t)options->receive_buffer);
-    }
-    if (!code && options->send_buffer) {
-        code = th_os_socket_set(fd, TH_OS_SEND_BUFFER, (int64_t)options->send_buffer);
-    }
-    return code;
+    int code = set_buffer(fd, TH_OS_RECEIVE_BUFFER, options->receive_buffer);
+    return code ? code : set_buffer(fd, TH_OS_SEND_BUFFER, options->send_buffer);
 }
 
 /* The same, of TCP. */

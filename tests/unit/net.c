@@ -319,6 +319,26 @@ TEST(listen_options) {
     CHECK_EQ(thrum_listen(&a, "tcp:127.0.0.1:0", &options), -EINVAL);
 }
 
+TEST(sizes_of_buffers_without_end) {
+    /* Each is as large as the system allows, and none wraps around to the least. */
+    const size_t sizes[] = {INT32_MAX, SIZE_MAX, (size_t)1 << (sizeof(size_t) * 8 - 1)};
+    int64_t most[2] = {0, 0};
+    for (unsigned i = 0; i < COUNT_OF(sizes); i++) {
+        thrum_listen_options options = THRUM_LISTEN_OPTIONS_INIT;
+        int64_t got[2] = {0, 0};
+        thrum_io io;
+        options.receive_buffer = options.send_buffer = sizes[i];
+        CHECK_EQ(thrum_listen(&io, "tcp:127.0.0.1:0", &options), 0);
+        CHECK_EQ(thrum_io_get_option(io, THRUM_IO_RECEIVE_BUFFER, &got[0]), 0);
+        CHECK_EQ(thrum_io_get_option(io, THRUM_IO_SEND_BUFFER, &got[1]), 0);
+        CHECK_EQ(thrum_io_close(io), 0);
+        for (unsigned k = 0; k < 2; k++) {
+            most[k] = i ? most[k] : got[k];
+            CHECK_EQ(got[k], most[k]);
+        }
+    }
+}
+
 TEST(ipv6_alone) {
     /* With the flag an IPv4 listener may have the same port beside it. */
     thrum_listen_options options = THRUM_LISTEN_OPTIONS_INIT;
