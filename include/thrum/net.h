@@ -53,7 +53,8 @@ typedef struct thrum_listen_options {
     size_t
         receive_buffer; /* bytes that the system keeps for each connection; 0: as it thinks fit */
     size_t send_buffer;
-    thrum_time keepalive; /* silent peers of what it accepts are asked that often; 0: never */
+    thrum_time keepalive; /* silent peers of what it accepts are asked that often, at the least
+                             every 32,767 s; 0: never */
 } thrum_listen_options;
 
 /* The defaults. */
@@ -126,7 +127,8 @@ THRUM_API THRUM_NODISCARD int thrum_io_peer(thrum_io io, char *text, size_t size
 /* What a socket can be told after it was made. */
 typedef enum {
     THRUM_IO_NO_DELAY,  /* TCP: small writes are sent at once: 1, as it is from the beginning */
-    THRUM_IO_KEEPALIVE, /* TCP: a silent peer is asked that often, in nanoseconds; 0: never */
+    THRUM_IO_KEEPALIVE, /* TCP: a silent peer is asked that often, in nanoseconds, at the least
+                           every 32,767 s; 0: never */
     THRUM_IO_RECEIVE_BUFFER, /* bytes that the system keeps; it may take more or less than asked */
     THRUM_IO_SEND_BUFFER,
     THRUM_IO_BROADCAST, /* UDP: datagrams may go to all of a network */

@@ -492,6 +492,9 @@ TEST(options_are_set_and_read) {
     CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_KEEPALIVE, THRUM_MS(1500)), 0);
     CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_KEEPALIVE, &value), 0);
     CHECK_EQ(value, THRUM_S(2));
+    CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_KEEPALIVE, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_KEEPALIVE, &value), 0);
+    CHECK_EQ(value, THRUM_S(32767)); /* the system knows no more */
     CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_KEEPALIVE, 0), 0);
     CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_KEEPALIVE, &value), 0);
     CHECK_EQ(value, 0);

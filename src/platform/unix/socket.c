@@ -189,9 +189,11 @@ static const name names[TH_OS_OPTIONS] = {
 
 #define SECOND INT64_C(1000000000)
 
+#define SECONDS_MAX 32767 /* between two questions; Linux refuses more */
+
 /* Nanoseconds in whole seconds, rounded up. */
 static int seconds_of(int64_t ns) {
-    return ns >= INT32_MAX * SECOND ? INT32_MAX : (int)(ns / SECOND + (ns % SECOND > 0));
+    return ns >= SECONDS_MAX * SECOND ? SECONDS_MAX : (int)(ns / SECOND + (ns % SECOND > 0));
 }
 
 static int set_int(int fd, int level, int option, int value) {
