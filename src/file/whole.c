@@ -71,8 +71,17 @@ static size_t directory_of(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Makes the temporary file: its descriptor, or a code. */
-static int make_beside(const th_os_file_request *r, char name[PATH_BYTES]) {
+/* The permissions of the new file; `exact`: whatever the umask says. */
+typedef struct permissions {
+    uint32_t mode;
+    bool exact;
+} permissions;
+
+/*
+ * Makes the temporary file: its descriptor, or a code. Nobody may open it meanwhile who may not
+ * read the file that it becomes.
+ */
+static int make_beside(const th_os_file_request *r, permissions p, char name[PATH_BYTES]) {
     const size_t length = directory_of(r->path);
     if (length + NAME_BYTES > PATH_BYTES) {
         return -ENAMETOOLONG;
@@ -87,7 +96,7 @@ static int make_beside(const th_os_file_request *r, char name[PATH_BYTES]) {
                                    .path = name,
                                    .flags = TH_OS_FILE_FOR_WRITING | TH_OS_FILE_CREATE |
                                             TH_OS_FILE_EXCLUSIVE,
-                                   .mode = r->mode ? r->mode & 0600 : 0666};
+                                   .mode = p.exact ? p.mode & 0600 : p.mode};
         fd = (int)th_os_file_do(&open);
     }
     return fd;
@@ -106,26 +115,29 @@ static int64_t write_all(int fd, const th_os_file_request *r) {
 }
 
 /*
- * The permissions of a file, or 0: there is none, or it is a link, which is replaced and says
- * nothing of them. Without those bits that lend the owner's rights: the new file may have another
- * one.
+ * Those of the file that is there, which may be none at all; other ones if there is no file, or a
+ * link, which is replaced and says nothing of them. Without those bits that lend the owner's
+ * rights: the new file may have another one. 0 or a code.
  */
-static uint32_t mode_of(const char *path) {
+static int64_t find_permissions(const th_os_file_request *r, permissions *out) {
+    *out = (permissions){r->mode, true};
+    if (r->mode) {
+        return 0;
+    }
     th_os_file_request look = {
-        .call = TH_OS_FILE_LOOK, .path = path, .flags = TH_OS_FILE_LINK_ITSELF};
-    const bool is_file = th_os_file_do(&look) == 0 && look.info.kind == TH_OS_FILE_REGULAR;
-    return is_file ? look.info.mode & 0777 : 0;
+        .call = TH_OS_FILE_LOOK, .path = r->path, .flags = TH_OS_FILE_LINK_ITSELF};
+    const int64_t code = th_os_file_do(&look);
+    const bool is_file = !code && look.info.kind == TH_OS_FILE_REGULAR;
+    *out = is_file ? (permissions){look.info.mode & 0777, true} : (permissions){0666, false};
+    return code == -ENOENT ? 0 : code;
 }
 
 /* The permissions, the bytes, and the device. */
-static int64_t fill(int fd, const th_os_file_request *r) {
+static int64_t fill(int fd, const th_os_file_request *r, permissions p) {
     int64_t code = 0;
-    th_os_file_request mode = {.call = TH_OS_FILE_CHMOD, .fd = fd, .mode = r->mode};
-    if (!mode.mode) {
-        mode.mode = mode_of(r->path);
-    }
-    if (mode.mode) {
-        code = th_os_file_do(&mode);
+    if (p.exact) {
+        code = th_os_file_do(
+            &(th_os_file_request){.call = TH_OS_FILE_CHMOD, .fd = fd, .mode = p.mode});
     }
     code = code ? code : write_all(fd, r);
     return code ? code : flush(fd, false);
@@ -148,11 +160,13 @@ static int open_directory(const char *path) {
 /* The name under which the bytes are written is free again afterwards, whatever happens. */
 static int64_t put_in_place(const th_os_file_request *r) {
     char name[PATH_BYTES];
-    const int fd = make_beside(r, name);
+    permissions p;
+    int64_t code = find_permissions(r, &p);
+    const int fd = code ? (int)code : make_beside(r, p, name);
     if (fd < 0) {
         return fd;
     }
-    int64_t code = fill(fd, r);
+    code = fill(fd, r, p);
     const int closed = th_os_io_close(fd); /* some file systems tell errors only here */
     code = code ? code : closed;
     if (!code) {
