@@ -122,7 +122,8 @@ THRUM_API void thrum_tls_config_free(thrum_tls_config *config);
  * They return 0, or -ETIMEDOUT, -ECANCELED, -EACCES, -EPROTO, -ECONNRESET, -ENOMEM, or the system's
  * for the descriptor. If *out is not NULL with such a code, the connection is there for
  * thrum_tls_error and thrum_tls_close only, where it must end up all the same. With *out NULL the
- * descriptor is closed: -ENOMEM, or -EINVAL for NULL, an empty host or a config of the other kind.
+ * descriptor is closed: -ENOMEM, or -EINVAL for NULL, a host that is empty or longer than 255
+ * bytes, or a config of the other kind.
  *
  * A server of TLS 1.3 judges a client's certificate when the client's handshake is over: the
  * client learns by -EPROTO from its first read.

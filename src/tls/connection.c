@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The longest name that a server can be told (TLSEXT_MAXLEN_host_name). */
+#define HOST_MAX 255u
+
 /* How long an alert, which only explains a failure, may take to go out. */
 #define ALERT_NS THRUM_MS(500)
 
@@ -128,7 +131,7 @@ static int make(thrum_tls **out, thrum_tls_config *config, thrum_io io, bool is_
                 const char *host) {
     SSL_CTX *ctx;
     SSL_SESSION *session;
-    if (!config || !io.turn || (host && !host[0])) {
+    if (!config || !io.turn || (host && (!host[0] || strlen(host) > HOST_MAX))) {
         return -EINVAL;
     }
     int code = th_tls_config_begin(config, is_server, host, &ctx, &session);

@@ -528,6 +528,11 @@ TEST(a_config_is_of_one_kind) {
     CHECK_EQ(thrum_tls_client(&tls, NULL, adopted(fds[0]), "a.test", THRUM_FOREVER), -EINVAL);
     CHECK(tls == NULL);
     CHECK_EQ(read(fds[1], &byte, 1), 0);
+    char name[257]; /* one that no server can be told */
+    memset(name, 'a', 256);
+    name[256] = '\0';
+    CHECK_EQ(thrum_tls_client(&tls, w.client, adopted(dup(fds[1])), name, THRUM_FOREVER), -EINVAL);
+    CHECK(tls == NULL);
     close(fds[1]);
     CHECK_EQ(thrum_tls_close(NULL, THRUM_FOREVER), 0);
     thrum_tls_config_free(NULL);
