@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "file/operation.h"
+#include "io/named.h"
 #include "thrum/file.h"
 
 #define BATCH_BYTES TH_LIMIT((size_t)32 << 10, (size_t)512)
@@ -59,9 +60,13 @@ static int begin_batch(thrum_dir *dir) {
 
 /* Waits for the next batch: 1, 0 at the end, or a code. */
 static int get_batch(thrum_dir *dir, thrum_time deadline) {
-    const int begun = dir->batch ? 0 : begin_batch(dir);
-    if (begun) {
-        return begun;
+    int code;
+    if (!th_record_named(dir->io, &code)) {
+        return code; /* in the child of a fork: the operation is one that the parent has begun */
+    }
+    code = dir->batch ? 0 : begin_batch(dir);
+    if (code) {
+        return code;
     }
     const int64_t n = th_operation_ask(dir->batch, deadline);
     if (n > 0) {

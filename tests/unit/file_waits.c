@@ -434,8 +434,10 @@ TEST(a_lock_that_nobody_has_had_is_undone) {
 
 static int use_in_child(void *arg) {
     char text[8] = "";
+    thrum_time late = thrum_after_s(10);
     (void)arg;
     CHECK_EQ(thrum_file_pread(io, text, 4, 0, THRUM_FOREVER), -ESHUTDOWN);
+    CHECK_EQ(next_result(&late), -ESHUTDOWN); /* although the parent waits for a batch */
     thrum_io mine = opened("a", RW);
     CHECK_EQ(thrum_file_pread(mine, text, 4, 0, thrum_after_s(50)), 4);
     CHECK_STR(text, "text");
@@ -452,15 +454,22 @@ TEST(a_child_has_threads_of_its_own) {
     begin(&r, "text");
     thrum_time soon = thrum_after_ms(5);
     CHECK_EQ(read_result(&soon), -ETIMEDOUT);
+    CHECK_EQ(thrum_dir_open(&dir, ".", THRUM_FOREVER), 0);
+    soon = thrum_after_ms(5);
+    while (next_result(&soon) == -ETIMEDOUT && atomic_load(&inside) < 2)
+        soon = thrum_after_ms(5); /* until it has begun to be read */
     pid_t child = fork();
     if (child == 0) {
         atomic_store(&hangs, false);
         rig_do(1, use_in_child, NULL);
-        _exit(use_in_child(NULL));
+        CHECK_EQ(use_in_child(NULL), 0);
+        thrum_dir_close(dir);
+        _exit(0);
     }
     int status = 1;
     CHECK_EQ(waitpid(child, &status, 0), child);
     CHECK_EQ(status, 0);
+    thrum_dir_close(dir);
     CHECK_EQ(thrum_io_close(io), 0);
     rig_stop(&r);
     end();
