@@ -159,7 +159,8 @@ THRUM_STATIC_ASSERT(sizeof(thrum_address) == 128, "part of the ABI");
 
 /*
  * Reads an address from a text: one of those above, or one of thrum_dial's with numbers. It never
- * suspends. It returns 0, -EINVAL for anything else, or -ENAMETOOLONG.
+ * suspends. It returns 0, -EINVAL for anything else, -ENAMETOOLONG, or, where it names an interface
+ * ("[fe80::1%eth0]:80"), -EMFILE or -ENFILE: the system finds that by a descriptor.
  */
 THRUM_API THRUM_NODISCARD int thrum_address_parse(thrum_address *out, const char *text);
 

@@ -55,8 +55,9 @@ int thrum_resolve(const char *host, uint16_t port, unsigned family, thrum_addres
                                 : family == THRUM_IPV6 ? TH_OS_IPV6
                                                        : TH_OS_UNNAMED;
     th_os_address number;
-    if (!th_os_address_numeric(&number, host, port)) {
-        return take_number(&number, inside, out);
+    const int code = th_os_address_numeric(&number, host, port);
+    if (code != -EINVAL) {
+        return code ? code : take_number(&number, inside, out);
     }
     th_os_address *found = th_os_alloc(TH_RESOLVED_MAX * sizeof *found);
     int n = found ? th_resolve(host, inside, found, TH_RESOLVED_MAX, deadline) : -ENOMEM;

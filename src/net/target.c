@@ -60,9 +60,12 @@ static int host_of(th_target *out, const char *text, size_t length) {
     out->where = TH_AT_ADDRESS;
     if (!length) {
         out->where = TH_AT_ANY;
-    } else if (th_os_address_numeric(&out->address, out->host, out->port)) {
+        return 0;
+    }
+    const int code = th_os_address_numeric(&out->address, out->host, out->port);
+    if (code) {
         out->where = TH_AT_NAME;
-        return bracketed ? -EINVAL : 0;
+        return bracketed || code != -EINVAL ? code : 0;
     }
     return bracketed && th_os_address_family(&out->address) != TH_OS_IPV6 ? -EINVAL : 0;
 }

@@ -26,8 +26,8 @@ typedef struct th_os_address {
 th_os_family th_os_address_family(const th_os_address *address);
 
 /*
- * The address that a numeric host names ("127.0.0.1", "::1", "fe80::1%eth0"), or -EINVAL when it is
- * a name. TH_OS_UNNAMED for `family`: of any.
+ * The address that a numeric host names ("127.0.0.1", "::1", "fe80::1%eth0"): 0, -EINVAL when it is
+ * a name, or what keeps the system from finding the interface, as -EMFILE.
  */
 int th_os_address_numeric(th_os_address *out, const char *host, uint16_t port);
 /* All addresses of the host, of this family: TH_OS_IPV4, TH_OS_IPV6. */

@@ -9,6 +9,8 @@
 #include "net/resolver.h"
 #include "platform/faults.h"
 
+#include <sys/resource.h>
+
 /* ---- connections ---- */
 
 TEST(no_memory_for_the_first_record) {
@@ -45,6 +47,27 @@ static int listen_body(void *arg) {
 TEST(listen_without_a_descriptor_or_memory) {
     /* The first thing that is refused ends it. */
     both(listen_body);
+}
+
+TEST(an_interface_is_named_without_a_descriptor) {
+    /* The lack is told: an address that makes no sense is another thing. */
+    struct rlimit before;
+    thrum_address address;
+    thrum_io io;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit none = {0, before.rlim_max};
+    if (thrum_address_parse(&address, "[::1%lo]:80"))
+        CHECK_SKIP("no IPv6 here, or no interface of this name");
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const int parsed = thrum_address_parse(&address, "[::1%lo]:80");
+    const int listened = thrum_listen(&io, "tcp:[::1%lo]:0", NULL);
+    const int odd = thrum_address_parse(&address, "[::1%]:80");
+    const int number = thrum_address_parse(&address, "[::1%1]:80");
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    CHECK_EQ(parsed, -EMFILE);
+    CHECK_EQ(listened, -EMFILE);
+    CHECK_EQ(odd, -EINVAL);
+    CHECK_EQ(number, 0);
 }
 
 static int accept_body(void *arg) {

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 _Static_assert(sizeof(struct sockaddr_un) <= sizeof(((th_os_address *)0)->words) &&
                    sizeof(struct sockaddr_in6) <= sizeof(((th_os_address *)0)->words),
@@ -51,16 +52,28 @@ static struct sockaddr_in6 ipv6_of(const th_os_address *address) {
 
 /* ---- making them ---- */
 
-/* The number of an interface, by its name or as it is; 0: there is none. */
-static uint32_t scope_of(const char *name) {
-    uint32_t scope = if_nametoindex(name);
-    if (!scope) {
-        for (; *name >= '0' && *name <= '9' && scope < UINT32_MAX / 10 - 1; name++) {
-            scope = scope * 10 + (uint32_t)(*name - '0');
-        }
-        scope = *name ? 0 : scope;
+/* Why the system has not found an interface: it needs a descriptor for it, and may not say so. */
+static int why_no_scope(void) {
+    const int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (probe < 0) {
+        return -th_os_errno_get();
     }
-    return scope;
+    (void)close(probe);
+    return -EINVAL;
+}
+
+/* The number of an interface, by its name or as it is: 0 or a code. */
+static int scope_of(const char *name, uint32_t *out) {
+    uint32_t scope = if_nametoindex(name);
+    const char *at = name;
+    if (!scope) {
+        for (; *at >= '0' && *at <= '9' && scope < UINT32_MAX / 10 - 1; at++) {
+            scope = scope * 10 + (uint32_t)(*at - '0');
+        }
+        scope = *at ? 0 : scope;
+    }
+    *out = scope;
+    return scope ? 0 : *at ? why_no_scope() : -EINVAL;
 }
 
 static int ipv6_numeric(th_os_address *out, const char *host, uint16_t port) {
@@ -76,11 +89,11 @@ static int ipv6_numeric(th_os_address *out, const char *host, uint16_t port) {
     if (inet_pton(AF_INET6, text, &in6.sin6_addr) != 1) {
         return -EINVAL;
     }
-    if (percent && !(in6.sin6_scope_id = scope_of(percent + 1))) {
-        return -EINVAL;
+    const int code = percent ? scope_of(percent + 1, &in6.sin6_scope_id) : 0;
+    if (!code) {
+        put(out, &in6, sizeof in6);
     }
-    put(out, &in6, sizeof in6);
-    return 0;
+    return code;
 }
 
 int th_os_address_numeric(th_os_address *out, const char *host, uint16_t port) {
