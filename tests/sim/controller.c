@@ -150,6 +150,11 @@ sim_local *sim_local_here(void) {
     return &E->current->local;
 }
 
+void *sim_storage_here(void) {
+    static _Alignas(16) unsigned char storage[SIM_THREADS][SIM_STORAGE_BYTES];
+    return storage[me()];
+}
+
 /* ---- the clock ---- */
 
 int64_t sim_now(void) {

@@ -247,6 +247,102 @@ TEST(a_mutex_whose_owner_has_been_woken) {
     rig_stop(&r);
 }
 
+/* ---- plain threads that wait for each other ---- */
+
+static thrum_mutex theirs;      /* of the thread that goes on */
+static atomic_bool theirs_kept; /* it has that */
+static atomic_bool goes_on;     /* until this is false it computes */
+
+static void *goes_on_with_theirs(void *arg) {
+    rig *r = arg;
+    if (r) { /* the scheduler knows the thread */
+        rig_go(r, nothing, NULL);
+    }
+    thrum_mutex_lock(&theirs);
+    atomic_store(&theirs_kept, true);
+    while (atomic_load(&goes_on)) {
+        sched_yield();
+    }
+    thrum_mutex_unlock(&theirs);
+    return NULL;
+}
+
+static int waits_for_theirs(void) {
+    thrum_mutex_lock(&theirs);
+    thrum_mutex_unlock(&theirs);
+    return 0;
+}
+
+TEST(a_mutex_whose_owner_waits_for_a_thread_that_goes_on) {
+    /* That one gives up what it has, and then the owner does: whether or not it is known. */
+    rig r;
+    watched_begin(&r);
+    things_init();
+    atomic_store(&reports, 0);
+    for (int known = 0; known < 2; known++) {
+        keeper k = {.r = &r, .waits = waits_for_theirs};
+        pthread_t thread;
+        pthread_t other;
+        thrum_mutex_init(&theirs);
+        atomic_store(&theirs_kept, false);
+        atomic_store(&goes_on, true);
+        CHECK_EQ(pthread_create(&other, NULL, goes_on_with_theirs, known ? &r : NULL), 0);
+        SPIN_UNTIL(atomic_load(&theirs_kept));
+        CHECK_EQ(pthread_create(&thread, NULL, keeps, &k), 0);
+        SPIN_UNTIL(atomic_load(&k.begun));
+        for (int n = 0; n < 1000; n++) { /* the thread waits long before the last of them */
+            CHECK_EQ(rig_run(&r, nothing, NULL), 0);
+            CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+        }
+        CHECK_EQ(atomic_load(&reports), 0);
+        atomic_store(&goes_on, false);
+        CHECK_EQ(pthread_join(other, NULL), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        join(k.waiter, 0);
+    }
+    things_end();
+    rig_stop(&r);
+    CHECK_EQ(atomic_load(&reports), 0);
+}
+
+static void *waits_with_theirs(void *arg) {
+    rig *r = arg;
+    rig_go(r, nothing, NULL); /* the scheduler knows the thread */
+    thrum_mutex_lock(&theirs);
+    atomic_store(&theirs_kept, true);
+    CHECK_EQ(thrum_sem_wait(&it.sem), 0);
+    thrum_mutex_unlock(&theirs);
+    return NULL;
+}
+
+TEST(a_mutex_whose_owner_waits_for_a_thread_that_waits) {
+    /* Nothing goes on at the end of the chain, so that is told. */
+    rig r;
+    keeper k = {.r = &r, .waits = waits_for_theirs};
+    pthread_t thread;
+    pthread_t other;
+    watched_begin(&r);
+    things_init();
+    atomic_store(&reports, 0);
+    thrum_mutex_init(&theirs);
+    atomic_store(&theirs_kept, false);
+    CHECK_EQ(pthread_create(&other, NULL, waits_with_theirs, &r), 0);
+    SPIN_UNTIL(atomic_load(&theirs_kept));
+    CHECK_EQ(pthread_create(&thread, NULL, keeps, &k), 0);
+    while (atomic_load(&reports) == 0) { /* whatever runs has it looked for once more */
+        CHECK_EQ(rig_run(&r, nothing, NULL), 0);
+        CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    }
+    check_told("\": 1 waits, nothing runs");
+    check_told("\"waiter\" waits for mutex 0x");
+    thrum_sem_post(&it.sem);
+    CHECK_EQ(pthread_join(other, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    join(k.waiter, 0);
+    things_end();
+    rig_stop(&r);
+}
+
 /* ---- bound threads ---- */
 
 static void *posts_when_told(void *seat) {

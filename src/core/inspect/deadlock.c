@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/inspect/owners.h"
 #include "core/inspect/report.h"
 #include "core/inspect/snapshot.h"
 #include "core/ready/quiesce_sum.h"
@@ -14,7 +15,6 @@
 #include "platform/platform.h"
 
 #define SEEN_MAX TH_LIMIT(8u, 2u)
-#define OWNERS_MAX 8u
 
 /* ---- the bound threads ---- */
 
@@ -99,62 +99,11 @@ static bool any_listed(thrum_sched *sched) {
 
 /* ---- the fibers ---- */
 
-/* Plain and bound threads that own what fibers wait for. */
-typedef struct owners {
-    uint64_t ids[OWNERS_MAX];
-    unsigned count;
-} owners;
-
-/*
- * Notes the thread that has what the fiber waits for. False: nobody owns the mutex now, so a
- * plain thread is handing it over (a fiber or a bound thread that does so would be running), or
- * there is no room to note one.
- */
-static bool note_owner(owners *o, const th_seen *seen) {
-    if (seen->on == TH_ON_MUTEX && !seen->holder) {
-        return false;
-    }
-    if (!(seen->holder & TH_ID_THREAD)) {
-        return true;
-    }
-    for (unsigned i = 0; i < o->count; i++) {
-        if (o->ids[i] == seen->holder) {
-            return true;
-        }
-    }
-    if (o->count == OWNERS_MAX) {
-        return false;
-    }
-    o->ids[o->count++] = seen->holder;
-    return true;
-}
-
-/* Whether it is a bound thread, as which it sleeps: see count_sleepers. */
-static bool is_bound(thrum_sched *sched, uint64_t id) {
-    bool is = false;
-    th_lock_acquire(&sched->bound_lock);
-    for (const th_worker *w = sched->bound; w && !is; w = w->bound_next) {
-        is = w->home.run_id == id;
-    }
-    th_lock_release(&sched->bound_lock);
-    return is;
-}
-
-/* Whether each of them waits for something itself. One that does not will give up what it has. */
-static bool all_wait(thrum_sched *sched, const owners *o) {
-    for (unsigned i = 0; i < o->count; i++) {
-        if (!is_bound(sched, o->ids[i]) && !th_report_thread_waits(sched, o->ids[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Whether the waiting fibers are as many as they must be, and none of them is about to go on. */
 static bool all_blocked(thrum_sched *sched, uint64_t fibers) {
     th_seen seen[SEEN_MAX];
     th_snapshot snapshot;
-    owners plain = {.count = 0};
+    th_owners plain = {.count = 0};
     uint64_t blocked = 0;
     uint64_t roots = 0;
     unsigned n;
@@ -166,7 +115,8 @@ static bool all_blocked(thrum_sched *sched, uint64_t fibers) {
             const th_seen *s = &seen[i];
             /* The world outside may end these. */
             bool helped = s->on == TH_ON_BLOCKING || s->on >= TH_ON_SCHED;
-            bool waits = s->state == TH_SEEN_BLOCKED && !helped && note_owner(&plain, s);
+            bool waits =
+                s->state == TH_SEEN_BLOCKED && !helped && th_owners_note(&plain, s->on, s->holder);
             /* a root that waits for no wake: see count_sleepers */
             bool other = s->root && (s->state == TH_SEEN_AWAITS || s->state == TH_SEEN_RUNNING);
             all = all && (waits || other);
@@ -176,7 +126,7 @@ static bool all_blocked(thrum_sched *sched, uint64_t fibers) {
     }
     th_snapshot_end(&snapshot);
     return all && snapshot.held && blocked == fibers && blocked + roots > 0 &&
-           all_wait(sched, &plain);
+           th_owners_wait(sched, &plain);
 }
 
 static bool is_same(const th_activity *a, const th_activity *b) {

@@ -78,6 +78,25 @@ TH_NO_TSAN bool th_edge_see(const th_fiber *fiber, th_edge *out) {
     return true;
 }
 
+TH_NO_TSAN bool th_edge_see_thread(const th_thread *thread, th_edge *out) {
+    /* pairs: th_waiter_show; an earlier wait's waiter is gone from xwaiter */
+    const uint64_t shown = th_load_acquire(&thread->xwaits);
+    /* pairs: th_waiter_show; the waiter, and what the thread has written before */
+    const th_waiter *waiter = th_load_acquire(&thread->xwaiter);
+    const th_on on = (th_on)(shown >> TH_SHOWN_SHIFT);
+    if (!th_on_has_owner(on) || !waiter) {
+        return false;
+    }
+    /* relaxed: one that is woken later is seen to be so by the last pass (CYCLES.md) */
+    const uint32_t word = th_load_relaxed(&waiter->xword);
+    if ((word & (TH_WAIT_RELEASED | TH_WAIT_OUTCOME)) || waiter->deadline != TH_FOREVER) {
+        return false;
+    }
+    *out = (th_edge){.waiter = waiter, .on = on, .object = waiter->object};
+    out->id = th_load_relaxed(&thread->xid); /* relaxed: written once, before it owned anything */
+    return see_object(waiter, out);
+}
+
 bool th_edge_leads(const th_edge *a, const th_edge *b) {
     if (a->fiber == b->fiber) {
         return false; /* the thing was handed to the waiter, which is about to be woken */

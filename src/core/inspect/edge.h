@@ -14,7 +14,7 @@
  * `holder`, `runner` and the scope one tells what it depends on, by `on`.
  */
 typedef struct th_edge {
-    const th_fiber *fiber; /* a bound thread: its home */
+    const th_fiber *fiber; /* a bound thread: its home; NULL: a plain thread */
     const th_waiter *waiter;
     uint64_t id;            /* the waiter's number as an owner (th_self_id) */
     uint64_t tick;          /* the tick of its worker at which the wait began */
@@ -31,6 +31,13 @@ typedef struct th_edge {
  * beginning and the end of a snapshot that holds fibers (th_snapshot.held).
  */
 bool th_edge_see(const th_fiber *fiber, th_edge *out);
+
+/*
+ * The same for a plain thread that waits for what has an owner (th_on_has_owner). With
+ * th_cancel_lock, taken by th_cancel_hold; until that is given up, the thread does not return from
+ * the wait that was found. With th_external_lock, so that the thread's record is there.
+ */
+bool th_edge_see_thread(const th_thread *thread, th_edge *out);
 
 /* Whether the wait of `a` ends only by what the task, or thread, of `b` does: not of the same. */
 bool th_edge_leads(const th_edge *a, const th_edge *b);

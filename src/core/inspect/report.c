@@ -353,33 +353,6 @@ static TH_INLINE_NO_TSAN bool shown_by(const th_external *r, th_shown *out) {
     return shown != 0;
 }
 
-/*
- * Whether the thread waits for a wake, which has not come, and nothing else ends the wait. It may
- * go on meanwhile: then its stack, which is there as long as its record, has other variables.
- */
-static TH_NO_TSAN TH_NO_ASAN bool is_stuck(const th_thread *thread) {
-    /* pairs: th_waiter_show; the waiter is made */
-    const volatile th_waiter *waiter = th_load_acquire(&thread->xwaiter);
-    if (!waiter || waiter->deadline != TH_FOREVER || waiter->on == TH_ON_BLOCKING ||
-        waiter->on >= TH_ON_SCHED) {
-        return false;
-    }
-    /* relaxed: a wake by a task came before the task was counted as suspended (DEADLOCK.md) */
-    const bool woken = (th_load_relaxed(&waiter->xword) & (TH_WAIT_OUTCOME | TH_WAIT_RELEASED));
-    return !woken && th_load_relaxed(&thread->xwaiter) == waiter; /* relaxed: as of now */
-}
-
-TH_NO_TSAN bool th_report_thread_waits(thrum_sched *sched, uint64_t id) {
-    bool waits = false;
-    th_lock_acquire(&th_external_lock); /* as below */
-    for (const th_external *r = sched->externals.first; r && !waits; r = r->next_of_sched) {
-        /* relaxed: written once, before the thread owned anything; an old value is 0 */
-        waits = r->thread && th_load_relaxed(&r->thread->xid) == id && is_stuck(r->thread);
-    }
-    th_lock_release(&th_external_lock);
-    return waits;
-}
-
 unsigned th_report_threads(thrum_sched *sched, unsigned first, th_shown waits[], unsigned max) {
     unsigned n = 0;
     unsigned i = 0;

@@ -44,12 +44,6 @@ th_seen_worker th_report_worker(thrum_sched *sched, unsigned i);
 void th_report_deadlock(th_text *text, thrum_sched *sched, const th_cycles *cycles);
 void th_report_dump(th_text *text, thrum_sched *sched);
 
-/*
- * Whether the plain thread with this id (th_self_id), external to the scheduler, waits now for a
- * wake that has not come: without a deadline, and not for the world outside.
- */
-bool th_report_thread_waits(thrum_sched *sched, uint64_t id);
-
 /* External threads that wait now, up to max, from number `first` on; returns how many. */
 unsigned th_report_threads(thrum_sched *sched, unsigned first, th_shown waits[], unsigned max);
 

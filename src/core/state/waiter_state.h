@@ -67,6 +67,15 @@ typedef enum {
 } th_on;
 
 /*
+ * Whether one owner alone may end the wait, which inspectors look up in the object: they hold a
+ * plain thread that waits for it, as they do fibers (core/inspect/CYCLES.md).
+ */
+static inline bool th_on_has_owner(th_on on) {
+    return on == TH_ON_MUTEX || on == TH_ON_READ || on == TH_ON_WRITE || on == TH_ON_ONCE ||
+           on == TH_ON_JOIN || on == TH_ON_SCOPE;
+}
+
+/*
  * The note of a wait for readiness, or to dial: for what the first descriptor is to be ready
  * (TH_OS_IN, TH_OS_OUT), and from this bit on how many there are.
  */

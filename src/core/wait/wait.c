@@ -56,9 +56,18 @@ void th_waiter_show(const th_waiter *waiter) {
         /* relaxed: as below; one that does not belong to the other word is found out */
         th_store_relaxed(&th_thread_self()->xwaits_turn, waiter->turn);
     }
-    /* relaxed: for inspectors, as of some recent moment */
-    th_store_relaxed(&th_thread_self()->xwaits, shown);
-    th_store_release(&th_thread_self()->xwaiter, waiter); /* pairs: is_stuck; the waiter is made */
+    /* pairs: th_edge_see_thread; the waiter of an earlier wait is not shown any more */
+    th_store_release(&th_thread_self()->xwaits, shown);
+    /* pairs: waits_for_wake, th_edge_see_thread; the waiter is made */
+    th_store_release(&th_thread_self()->xwaiter, waiter);
+}
+
+/* An inspector that has found the wait may be reading what was waited for. */
+static void show_no_more(const th_waiter *waiter) {
+    th_waiter_show(NULL);
+    if (th_on_has_owner((th_on)waiter->on)) {
+        th_cancel_pass();
+    }
 }
 
 static void wait_in_thread(th_waiter *waiter) {
@@ -127,7 +136,7 @@ uint32_t th_waiter_wait(th_waiter *waiter) {
         } else {
             th_waiter_show(waiter);
             wait_in_thread(waiter);
-            th_waiter_show(NULL);
+            show_no_more(waiter);
         }
         th_check(released(waiter));
     }
@@ -207,7 +216,7 @@ uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
         waiter->deadline = deadline;
         th_waiter_show(waiter);
         wait_in_thread_until(waiter, deadline);
-        th_waiter_show(NULL);
+        show_no_more(waiter);
     }
     th_check(released(waiter));
     return outcome_of(waiter);

@@ -33,9 +33,12 @@ void sim_yield_point(void);
 typedef struct sim_local {
     void *self;
     int error;
-    unsigned char storage[256] __attribute__((aligned(16)));
 } sim_local;
 sim_local *sim_local_here(void);
+
+#define SIM_STORAGE_BYTES 256
+/* The calling thread's storage: program data, so what others read of it is watched. */
+void *sim_storage_here(void);
 
 /* Why a blocked thread goes on. */
 typedef enum sim_reason { SIM_WOKEN, SIM_TIMEOUT } sim_reason;

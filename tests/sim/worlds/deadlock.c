@@ -466,3 +466,53 @@ SIM_WORLD(deadlock_told_unbound, .heavy = true) {
     thrum_sem_post(&sems[0]);
     end(1);
 }
+
+/* ---- plain threads that have what others wait for ---- */
+
+static thrum_mutex kept;
+static thrum_mutex *theirs; /* freed by the first that has it after the other */
+static whole_gate has_theirs;
+static th_thread *xkeeper; /* the thread that waits for the other */
+
+static int wants_what_is_kept(void *arg) {
+    (void)arg;
+    thrum_mutex_lock(&kept);
+    thrum_mutex_unlock(&kept);
+    return 0;
+}
+
+static void goes_on(void *arg) {
+    th_thread *keeper;
+    (void)arg;
+    start(brings_nothing); /* the scheduler knows the thread */
+    thrum_mutex_lock(theirs);
+    whole_open(&has_theirs);
+    crew_until((keeper = th_load_acquire(&xkeeper)) != NULL); /* pairs: keeps_and_wants; it */
+    crew_until(th_load_relaxed(&keeper->xwaiter)); /* relaxed: it only lets this one go on */
+    thrum_mutex_unlock(theirs);
+}
+
+static void keeps_and_wants(void *arg) {
+    (void)arg;
+    whole_pass(&has_theirs);
+    thrum_mutex_lock(&kept);
+    start(wants_what_is_kept);
+    th_store_release(&xkeeper, th_thread_self()); /* pairs: goes_on; its record */
+    thrum_mutex_lock(theirs);
+    thrum_mutex_unlock(theirs);
+    sim_free(theirs);
+    thrum_mutex_unlock(&kept);
+}
+
+/*
+ * A task waits for a thread that waits for another one, which goes on: nothing is told. What the
+ * first thread has waited for is freed as soon as it has it.
+ */
+SIM_WORLD(deadlock_quiet_threads, .heavy = true) {
+    begin(1, false);
+    thrum_mutex_init(&kept);
+    theirs = sim_alloc(sizeof *theirs);
+    thrum_mutex_init(theirs);
+    together(goes_on, keeps_and_wants);
+    end(0);
+}

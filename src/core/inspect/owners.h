@@ -1,0 +1,32 @@
+/*
+ * owners.h: plain threads that have what others wait for. A scheduler whose fibers all wait is not
+ * deadlocked while such a thread goes on (core/inspect/DEADLOCK.md).
+ */
+#ifndef TH_OWNERS_H
+#define TH_OWNERS_H
+
+#include "core/state/waiter_state.h"
+#include "core/state/worker.h"
+
+#define TH_OWNERS_MAX TH_LIMIT(16u, 4u)
+
+/* Plain and bound threads that own what fibers, or other such threads, wait for. */
+typedef struct th_owners {
+    uint64_t ids[TH_OWNERS_MAX];
+    unsigned count;
+} th_owners;
+
+/*
+ * Notes the thread that has what is waited for, if a thread has it. False: nobody owns the mutex
+ * now, so a plain thread is handing it over (a fiber or a bound thread that does so would be
+ * running), or there is no room to note one.
+ */
+bool th_owners_note(th_owners *owners, th_on on, uint64_t holder);
+
+/*
+ * Whether each of them waits itself, and what has what those wait for does, too, and so on: all at
+ * one moment. One that does not will give up what it has. Takes th_cancel_lock.
+ */
+bool th_owners_wait(thrum_sched *sched, th_owners *owners);
+
+#endif
