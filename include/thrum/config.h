@@ -132,19 +132,21 @@ typedef struct thrum_config {
      * scheduler will ever go on. It is reported once, on the thread that went to sleep last, and
      * again only after something has run.
      *
-     * It is a deadlock, too, when tasks and bound threads of one scheduler wait for each other in a
-     * circle, whatever else goes on: each without a deadline for a mutex, a rwlock that is held for
-     * writing, a once, the end of a task, or the children of a scope. A thread of the library's
-     * looks for that twice a second, less often where many wait, and reports each circle once, as
-     * a chain with the calls of each member; up to 64 in a scheduler's life. It is never told
-     * falsely; where a join is among the waits the report says that a cancel would end it. Where
-     * the system refuses the thread, or the barrier that holds fibers, none is found.
+     * It is a deadlock, too, when tasks and bound threads of one scheduler, and other threads that
+     * have called it, wait for each other in a circle, whatever else goes on: each without a
+     * deadline for a mutex, a rwlock that is held for writing, a once, the end of a task, or the
+     * children of a scope. A thread of the library's looks for that twice a second, less often
+     * where many wait, and reports each circle once, as a chain with the calls of each task and
+     * bound thread; up to 64 in a scheduler's life. It is never told falsely; where a join is among
+     * the waits the report says that a cancel would end it. Where the system refuses the thread, or
+     * the barrier that holds fibers, none is found.
      *
      * Where nothing can go on, what comes from elsewhere cannot be known: a plain thread that posts
      * or signals later makes the report a false alarm. (One that has a mutex for which a task waits
-     * does not, unless it waits itself, for something in the process and without a deadline.) Bind
-     * such a thread (thrum_sched_bind): while it runs its own code, there is no deadlock. Another
-     * scheduler is elsewhere, too. A sleep for ever has a deadline that is pending.
+     * does not, unless it waits itself, for something in the process and without a deadline; and
+     * likewise the thread that has the mutex for which that one waits.) Bind such a thread
+     * (thrum_sched_bind): while it runs its own code, there is no deadlock. Another scheduler is
+     * elsewhere, too. A sleep for ever has a deadline that is pending.
      */
     thrum_on_deadlock on_deadlock;
 

@@ -24,8 +24,8 @@ THRUM_BEGIN_DECLS
  * fibers as JSON (thrum/config.h, `on_deadlock`, says what counts): as text "deadlock: 2 wait for
  * each other in a circle", and a line for each, up to 32; as JSON in the array `deadlock`, with
  * their `count`, `cancel_ends_it`, and the `members` in order, up to 32, without those whose wait
- * has ended meanwhile: each waits for the next, the last for the first. A dump finds up to 16
- * circles.
+ * has ended meanwhile: each waits for the next, the last for the first; a thread that is not
+ * bound has its number as `external`. A dump finds up to 16 circles.
  *
  * As text more than 100 fibers are told in groups of those that do the same in the same calls (at
  * least, in all that would be told of each), the largest first: "1000 fibers wait for semaphore

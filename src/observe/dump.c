@@ -89,7 +89,9 @@ static void add_wait(th_text *text, const th_seen *seen) {
         th_text_add(text, ", \"waits_ns\": %" PRId64 "%s", th_os_now() - seen->since,
                     seen->since_least ? ", \"at_least\": true" : "");
     }
-    th_text_add(text, ", \"tick\": %" PRIu64 ", \"ticks\": %" PRIu64, seen->tick, seen->ticks);
+    if (!seen->external) {
+        th_text_add(text, ", \"tick\": %" PRIu64 ", \"ticks\": %" PRIu64, seen->tick, seen->ticks);
+    }
 }
 
 static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
@@ -127,8 +129,12 @@ static void add_who(th_text *text, bool root, unsigned worker, uint64_t id, cons
 
 /* With the number of its group, or -1. */
 static void add_fiber(th_text *text, const th_seen *seen, unsigned number, int group, bool calls) {
-    add_who(text, seen->root, seen->worker, seen->id, seen->name);
-    if (!seen->root) {
+    if (seen->external) {
+        th_text_add(text, "{\"external\": %" PRIu64, seen->id & ~TH_ID_THREAD);
+    } else {
+        add_who(text, seen->root, seen->worker, seen->id, seen->name);
+    }
+    if (!seen->root && !seen->external) {
         th_text_add(text, ", \"worker\": %u, \"pinned\": %s", seen->worker,
                     seen->tied >= 0 ? "true" : "false");
     }

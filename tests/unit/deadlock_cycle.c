@@ -187,10 +187,7 @@ static int ties(void *arg) {
     return ticks(NULL);
 }
 
-/* The hook of a program that has one circle. */
-static void check_report(void *ctx, const char *report) {
-    const circle *c = ctx;
-    CHECK(strstr(report, "thrum: deadlock in scheduler \"knot\": ") == report);
+static void check_report_has(const circle *c, const char *report) {
     for (unsigned i = 0; i < COUNT_OF(c->told) && c->told[i]; i++) {
         if (!strstr(report, c->told[i])) {
             check_failed(__FILE__, __LINE__, "\"%s\" is not in: %s", c->told[i], report);
@@ -199,6 +196,14 @@ static void check_report(void *ctx, const char *report) {
     fputs("all of it is told\n", stderr);
     abort();
 }
+
+/* The hook of a program that has one circle. */
+static void check_report(void *ctx, const char *report) {
+    CHECK(strstr(report, "thrum: deadlock in scheduler \"knot\": ") == report);
+    check_report_has(ctx, report);
+}
+
+static thrum_sched *knot_sched; /* of programs whose threads are not all its own */
 
 static void run_until_told(void *arg) {
     const circle *c = arg;
@@ -335,4 +340,73 @@ static void tie_with_bound_thread(void *arg) {
 TEST(a_bound_thread_in_the_circle) {
     /* It holds one mutex as a thread, and is told by its number. */
     check_dies(tie_with_bound_thread, (void *)(uintptr_t)&with_bound_thread, "all of it is told\n");
+}
+
+/* ---- threads that are not bound ---- */
+
+static const circle with_threads = {
+    hugs_of_three,
+    1,
+    {": 3 wait for each other in a circle, and nothing ends it\n", "\n  fiber ", "\n  thread ",
+     ", held by thread ", " waits for mutex 0x", ", held by fiber "},
+};
+
+static const circle with_threads_json = {
+    hugs_of_three,
+    1,
+    {"\"deadlock\": [\n  {\"count\": 3, \"cancel_ends_it\": false", "{\"external\": ",
+     "\"state\": \"blocked\", \"on\": \"mutex\", \"object\": \"0x", "\"holder\": \"thread "},
+};
+
+/* The scheduler knows it from its first call. */
+static void *hugs_in_a_thread(void *arg) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = knot_sched;
+    CHECK_EQ(thrum_go_with(&attr, runs_nothing, NULL), 0);
+    (void)hugs((unsigned)(uintptr_t)arg, 3);
+    return NULL;
+}
+
+static void tie_with_threads(const circle *c, bool tell) {
+    thrum_config config;
+    pthread_t threads[2];
+    thrum_attr attr = THRUM_ATTR_INIT;
+    thrum_config_init(&config);
+    config.deadlock = tell ? check_report : NULL;
+    config.hook_ctx = (void *)(uintptr_t)c;
+    config.name = "knot";
+    config.workers = 1;
+    CHECK_EQ(thrum_sched_start(&knot_sched, &config), 0);
+    knot_init(3);
+    attr.sched = knot_sched;
+    CHECK_EQ(thrum_go_with(&attr, ticks, NULL), 0);
+    CHECK_EQ(thrum_go_with(&attr, hugs_of_three, (void *)1), 0);
+    for (uintptr_t i = 0; i < 2; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, hugs_in_a_thread, (void *)(2 * i)), 0);
+    }
+    while (!tell) {
+        page json = dump(knot_sched, THRUM_JSON);
+        if (strstr(json.text, c->told[0])) {
+            check_json(json.text);
+            check_report_has(c, json.text);
+        }
+        free(json.text);
+    }
+    (void)pthread_join(threads[0], NULL);
+}
+
+static void tie_and_report(void *arg) {
+    (void)arg;
+    tie_with_threads(&with_threads, true);
+}
+
+static void tie_and_dump(void *arg) {
+    (void)arg;
+    tie_with_threads(&with_threads_json, false);
+}
+
+TEST(plain_threads_in_the_circle) {
+    /* Two of three are threads that are not bound, and are told by their numbers. */
+    check_dies(tie_and_report, NULL, "all of it is told\n");
+    check_dies(tie_and_dump, NULL, "all of it is told\n");
 }

@@ -4,9 +4,43 @@
 #include "core/inspect/chain.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+#include "base/annotate.h"
+#include "core/state/handle.h"
+#include "core/wait/cancel.h"
+
+/* A plain thread, as it is told. */
+static TH_NO_TSAN bool see_thread(const thrum_sched *sched, const th_edge *edge, th_seen *out) {
+    th_edge now;
+    th_cancel_hold();
+    const bool waits = th_edge_see_id(sched, edge->id, &now) && now.waiter == edge->waiter &&
+                       now.tick == edge->tick;
+    if (waits) { /* the waiter, and its object, are there as long as the hold is */
+        *out = (th_seen){.id = now.id,
+                         .external = true,
+                         .state = TH_SEEN_BLOCKED,
+                         .held = true,
+                         .on = now.on,
+                         .object = now.object,
+                         .holder = now.holder,
+                         .since = now.on == TH_ON_MUTEX ? now.waiter->since_ns : 0,
+                         .tied = -1,
+                         .deadline = TH_FOREVER};
+        if (now.on == TH_ON_JOIN) {
+            snprintf(out->joined, sizeof out->joined, "%s",
+                     ((const thrum_handle *)now.object)->name);
+        }
+    }
+    th_cancel_let_go();
+    return waits;
+}
 
 bool th_chain_see(th_text *text, const th_edge *edge, bool calls, th_seen *out) {
     th_snapshot snapshot;
+    if (!edge->fiber) {
+        return see_thread(text->sched, edge, out);
+    }
     th_snapshot_begin(&snapshot, text->sched);
     snapshot.backtrace = calls ? text->backtrace : NULL;
     bool waits = snapshot.held && th_snapshot_one(&snapshot, edge->fiber, edge->waiter, out);

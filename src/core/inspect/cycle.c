@@ -13,6 +13,7 @@
 #include "core/fiber/fiber.h"
 #include "core/inspect/backtrace.h"
 #include "core/inspect/snapshot.h"
+#include "core/ready/external.h"
 #include "core/wait/cancel.h"
 
 #define STACKS_MAX TH_LIMIT(1024u, 1u) /* visited before the locks are given up for a moment */
@@ -84,10 +85,28 @@ static TH_NO_TSAN void visit_roots(th_cycles *c, unsigned *next) {
     th_lock_release(&sched->bound_lock);
 }
 
+/*
+ * Plain threads, from number *next on. They come and go between two pieces: so one may be collected
+ * twice, which does no harm, or be missed, which the next look makes good.
+ */
+static TH_NO_TSAN void visit_threads(th_cycles *c, unsigned *next) {
+    unsigned i = 0;
+    th_lock_acquire(&th_external_lock); /* so that no record is retired, and its thread lives */
+    for (const th_external *r = c->sched->externals.first; r && c->count < c->room;
+         r = r->next_of_sched) {
+        if (r->thread && i++ >= *next) {
+            *next = i;
+            c->count += th_edge_see_thread(r->thread, &c->edges[c->count]);
+        }
+    }
+    th_lock_release(&th_external_lock);
+}
+
 /* As many as there is room for; the others are not looked at. */
 static void collect(th_cycles *c) {
     th_stack_cursor at = {0};
     unsigned root = c->sched->workers_count;
+    unsigned thread = 0;
     bool more = true;
     while (more && has_room(c)) {
         th_cancel_hold();
@@ -100,6 +119,9 @@ static void collect(th_cycles *c) {
         }
         th_cancel_hold();
         visit_roots(c, &root);
+        if (c->count < c->room) {
+            visit_threads(c, &thread);
+        }
         th_cancel_let_go();
     } while (c->count == c->room);
 }
@@ -173,6 +195,11 @@ static bool make_table(th_cycles *c) {
 
 /* ---- looking again ---- */
 
+/* What a wait that was collected depends on now; false: it is over. With th_cancel_lock. */
+static bool see_again(const th_cycles *c, const th_edge *known, th_edge *out) {
+    return known->fiber ? th_edge_see(known->fiber, out) : th_edge_see_id(c->sched, known->id, out);
+}
+
 /*
  * Whether the edges are a cycle at one moment: all of them wait, then each leads to the next, then
  * all wait still. With th_cancel_lock.
@@ -183,16 +210,16 @@ static bool is_cycle(const th_cycles *c, const uint32_t members[], unsigned coun
     bool is = true;
     for (unsigned i = 0; i < count && is; i++) { /* 1: they wait */
         const th_edge *known = &c->edges[members[i]];
-        is = th_edge_see(known->fiber, &now) && now.id == known->id &&
-             now.waiter == known->waiter && now.tick == known->tick;
+        is = see_again(c, known, &now) && now.id == known->id && now.waiter == known->waiter &&
+             now.tick == known->tick;
     }
-    is = is && th_edge_see(before.fiber, &before);
+    is = is && see_again(c, &c->edges[members[0]], &before);
     for (unsigned i = 1; i <= count && is; i++) { /* 2: each leads to the next */
-        is = th_edge_see(c->edges[members[i % count]].fiber, &now) && th_edge_leads(&before, &now);
+        is = see_again(c, &c->edges[members[i % count]], &now) && th_edge_leads(&before, &now);
         before = now;
     }
     for (unsigned i = 0; i < count && is; i++) { /* 3: they wait still */
-        is = th_edge_see(c->edges[members[i]].fiber, &now);
+        is = see_again(c, &c->edges[members[i]], &now);
     }
     return is;
 }

@@ -4,6 +4,7 @@
 #include "core/inspect/edge.h"
 
 #include "base/annotate.h"
+#include "core/ready/external.h"
 #include "core/wait/cancel.h"
 #include "thrum/mutex.h"
 #include "thrum/once.h"
@@ -79,10 +80,10 @@ TH_NO_TSAN bool th_edge_see(const th_fiber *fiber, th_edge *out) {
 }
 
 TH_NO_TSAN bool th_edge_see_thread(const th_thread *thread, th_edge *out) {
-    /* pairs: th_waiter_show; an earlier wait's waiter is gone from xwaiter */
+    /* pairs: th_waiter_show; the waiter is made, an earlier one's is not shown any more, and what
+     * the thread has written before */
     const uint64_t shown = th_load_acquire(&thread->xwaits);
-    /* pairs: th_waiter_show; the waiter, and what the thread has written before */
-    const th_waiter *waiter = th_load_acquire(&thread->xwaiter);
+    const th_waiter *waiter = th_load_relaxed(&thread->xwaiter); /* relaxed: as above */
     const th_on on = (th_on)(shown >> TH_SHOWN_SHIFT);
     if (!th_on_has_owner(on) || !waiter) {
         return false;
@@ -94,14 +95,33 @@ TH_NO_TSAN bool th_edge_see_thread(const th_thread *thread, th_edge *out) {
     }
     *out = (th_edge){.waiter = waiter, .on = on, .object = waiter->object};
     out->id = th_load_relaxed(&thread->xid); /* relaxed: written once, before it owned anything */
-    return see_object(waiter, out);
+    out->tick = th_load_relaxed(&thread->xwaits_count); /* relaxed: came with the waiter */
+    return out->id && see_object(waiter, out);
+}
+
+TH_NO_TSAN const th_thread *th_edge_thread(const thrum_sched *sched, uint64_t id) {
+    for (const th_external *r = sched->externals.first; r; r = r->next_of_sched) {
+        /* relaxed: written once, before the thread owned anything; an old value is 0 */
+        if (r->thread && th_load_relaxed(&r->thread->xid) == id) {
+            return r->thread;
+        }
+    }
+    return NULL;
+}
+
+bool th_edge_see_id(const thrum_sched *sched, uint64_t id, th_edge *out) {
+    th_lock_acquire(&th_external_lock);
+    const th_thread *thread = th_edge_thread(sched, id);
+    const bool waits = thread && th_edge_see_thread(thread, out);
+    th_lock_release(&th_external_lock);
+    return waits;
 }
 
 bool th_edge_leads(const th_edge *a, const th_edge *b) {
-    if (a->fiber == b->fiber) {
+    if (a->id == b->id) {
         return false; /* the thing was handed to the waiter, which is about to be woken */
     }
     return a->on == TH_ON_SCOPE  ? a->object == b->child_of
-           : a->on == TH_ON_JOIN ? a->runner == b->fiber
+           : a->on == TH_ON_JOIN ? b->fiber && a->runner == b->fiber
                                  : a->holder == b->id;
 }

@@ -17,7 +17,8 @@ typedef struct th_edge {
     const th_fiber *fiber; /* a bound thread: its home; NULL: a plain thread */
     const th_waiter *waiter;
     uint64_t id;            /* the waiter's number as an owner (th_self_id) */
-    uint64_t tick;          /* the tick of its worker at which the wait began */
+    uint64_t tick;          /* the tick of its worker at which the wait began; a plain thread's: the
+                               number of its waits */
     th_on on;               /* a mutex, a rwlock, a once, a task's end, or a scope */
     const void *object;     /* the thing; not to be dereferenced */
     uint64_t holder;        /* the number of the thing's owner, or 0 */
@@ -38,6 +39,15 @@ bool th_edge_see(const th_fiber *fiber, th_edge *out);
  * the wait that was found. With th_external_lock, so that the thread's record is there.
  */
 bool th_edge_see_thread(const th_thread *thread, th_edge *out);
+
+/*
+ * The plain thread with that number (th_self_id), if it has a record with the scheduler, or NULL.
+ * With th_external_lock, as long as which the thread lives.
+ */
+const th_thread *th_edge_thread(const thrum_sched *sched, uint64_t id);
+
+/* Both: what that thread's wait depends on; false: it is in no such wait. With th_cancel_lock. */
+bool th_edge_see_id(const thrum_sched *sched, uint64_t id, th_edge *out);
 
 /* Whether the wait of `a` ends only by what the task, or thread, of `b` does: not of the same. */
 bool th_edge_leads(const th_edge *a, const th_edge *b);

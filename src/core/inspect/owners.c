@@ -57,13 +57,9 @@ static TH_NO_TSAN TH_NO_ASAN bool waits_for_wake(const th_thread *thread) {
 
 /* Notes what has what the thread waits for. False: it goes on, or is not known here. */
 static TH_NO_TSAN bool waits(thrum_sched *sched, uint64_t id, th_owners *owners) {
-    const th_thread *thread = NULL;
     th_edge edge;
     th_lock_acquire(&th_external_lock); /* so that no record is retired, and its thread lives */
-    for (const th_external *r = sched->externals.first; r && !thread; r = r->next_of_sched) {
-        /* relaxed: written once, before the thread owned anything; an old value is 0 */
-        thread = r->thread && th_load_relaxed(&r->thread->xid) == id ? r->thread : NULL;
-    }
+    const th_thread *thread = th_edge_thread(sched, id);
     const bool result =
         thread && (th_edge_see_thread(thread, &edge) ? th_owners_note(owners, edge.on, edge.holder)
                                                      : waits_for_wake(thread));

@@ -40,6 +40,7 @@ typedef struct th_seen {
     unsigned worker;  /* the worker where it ran last */
     int tied;         /* the worker that it is tied to, or -1 */
     bool root;        /* whether it is a bound thread itself */
+    bool external;    /* a plain thread, of which its number and its wait alone are told */
     unsigned calls;   /* words of its backtrace, numbered by its index among those seen */
     bool held;        /* whether it waits: all that is said of it was true at one moment */
     char name[THRUM_NAME_MAX + 1];

@@ -168,6 +168,10 @@ const char *th_words_thread_of(const th_text *text, const th_seen *seen) {
 }
 
 void th_words_who(th_text *text, const th_seen *seen) {
+    if (seen->external) {
+        th_text_add(text, "thread %" PRIu64, seen->id & ~TH_ID_THREAD);
+        return;
+    }
     if (seen->root) {
         th_text_add(text, "bound thread %u", seen->worker);
         return;
@@ -189,6 +193,9 @@ void th_words_since(th_text *text, const th_seen *seen) {
         th_text_add(text, ", for ");
         add_age(text, seen->since);
     }
+    if (seen->external) {
+        return; /* it has no worker */
+    }
     th_text_add(text, ", since tick %" PRIu64 " of %s %u (%" PRIu64 " ago)", seen->tick,
                 th_words_thread_of(text, seen), seen->worker, seen->ticks);
     if (seen->since_least) {
@@ -204,7 +211,7 @@ void th_words_calls(th_text *text, const th_seen *seen, unsigned number) {
     unsigned at = 0;
     unsigned told = 0;
     const char *call;
-    if (!text->backtrace) {
+    if (!text->backtrace || seen->external) {
         return;
     }
     if (th_backtrace_again(text->backtrace, number, seen->calls)) {

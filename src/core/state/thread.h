@@ -31,6 +31,7 @@ typedef struct th_thread {
     uint64_t xwaits;      /* a plain thread's wait: a th_on above the object's address; or 0 */
     uint32_t xwaits_turn; /* of a wait for a descriptor: its turn */
     const struct th_waiter *xwaiter; /* a plain thread's wait, on its stack; NULL: none */
+    uint64_t xwaits_count;           /* waits that the thread has shown */
 } th_thread;
 
 #define TH_ID_THREAD ((uint64_t)1 << 63) /* in ids of threads: fibers' have not got it */

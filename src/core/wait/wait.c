@@ -56,9 +56,13 @@ void th_waiter_show(const th_waiter *waiter) {
         /* relaxed: as below; one that does not belong to the other word is found out */
         th_store_relaxed(&th_thread_self()->xwaits_turn, waiter->turn);
     }
-    /* pairs: th_edge_see_thread; the waiter of an earlier wait is not shown any more */
+    if (waiter) {
+        uint64_t *count = &th_thread_self()->xwaits_count;
+        th_store_relaxed(count, *count + 1); /* relaxed: comes with the next */
+    }
+    /* pairs: th_edge_see_thread; the waiter is made, and an earlier one's is not shown any more */
     th_store_release(&th_thread_self()->xwaits, shown);
-    /* pairs: waits_for_wake, th_edge_see_thread; the waiter is made */
+    /* pairs: waits_for_wake; the waiter is made */
     th_store_release(&th_thread_self()->xwaiter, waiter);
 }
 

@@ -17,6 +17,7 @@ static thrum_mutex one;
 static thrum_mutex two;
 static thrum_handle *tasks[2];
 static whole_gate ended;
+static whole_gate both_hold;
 
 static void start(unsigned workers) {
     thrum_config config = whole_config(workers);
@@ -37,6 +38,11 @@ static bool is_found(void) {
     sim_check(!found || th_cycles_at(cycles, 0).count == 2);
     th_cycles_end(sched, cycles);
     return found;
+}
+
+static int is_known(void *arg) {
+    (void)arg;
+    return 0;
 }
 
 /* ---- no circle ---- */
@@ -73,6 +79,39 @@ SIM_WORLD(cycle_none, .heavy = true) {
     sim_check(!is_found());
     sim_check(!is_found());
     whole_pass(&ended);
+    whole_stop(sched);
+}
+
+/* The same in a plain thread. */
+static void thread_one_by_one(void *arg) {
+    (void)arg;
+    go(is_known); /* the scheduler knows the thread */
+    thrum_mutex_lock(&two);
+    whole_open(&both_hold);
+    thrum_mutex_unlock(&two);
+    thrum_mutex_lock(&one);
+    thrum_mutex_unlock(&one);
+}
+
+static int holds_both_beside(void *arg) {
+    (void)arg;
+    whole_pass(&both_hold);
+    thrum_mutex_lock(&one);
+    thrum_mutex_lock(&two);
+    thrum_mutex_unlock(&two);
+    thrum_mutex_unlock(&one);
+    whole_open(&ended);
+    return 0;
+}
+
+SIM_WORLD(cycle_none_with_thread, .heavy = true) {
+    start(1);
+    int t = sim_spawn(thread_one_by_one, NULL);
+    go(holds_both_beside);
+    sim_check(!is_found());
+    sim_check(!is_found());
+    whole_pass(&ended);
+    sim_join(t);
     whole_stop(sched);
 }
 
