@@ -70,6 +70,8 @@ TEST(a_scheduler_stops_at_the_end_of_its_block) {
         thrum::scheduler first;
         thrum::scheduler moved = std::move(first);
         CHECK(moved.parallelism() > 0);
+        CHECK_EQ(first.parallelism(), 0u);
+        CHECK_EQ(code_of([&] { first.wait_idle(); }), EINVAL);
         thrum::go(thrum::attr().sched(moved), [&] {
             thrum::yield();
             ran++;

@@ -57,9 +57,9 @@ class scheduler {
     status wait_idle_for(std::chrono::duration<Rep, Period> length) noexcept {
         return wait_idle_until(after(length));
     }
-    /* How many workers take part as a rule. */
+    /* How many workers take part as a rule; 0 where there is no scheduler any more. */
     unsigned parallelism() const noexcept {
-        return thrum_sched_parallelism(sched_);
+        return sched_ ? thrum_sched_parallelism(sched_) : 0;
     }
     /* For what takes the C scheduler, as thrum::attr and thrum::hop do. */
     operator thrum_sched *() const noexcept {
