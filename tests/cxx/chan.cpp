@@ -20,16 +20,23 @@ namespace {
 /* A value whose move may fail, and which is in a channel by an allocation of its own. */
 struct fragile {
     std::string text;
-    bool breaks = false;
+    bool breaks = false; /* at a move into a new one */
+    bool stays = false;  /* at a move back */
     explicit fragile(const char *of) : text(of) {
     }
-    fragile(fragile &&other) : breaks(other.breaks) {
+    fragile(fragile &&other) : breaks(other.breaks), stays(other.stays) {
         if (breaks) {
             throw std::runtime_error("it breaks");
         }
         text = std::move(other.text);
     }
-    fragile &operator=(fragile &&other) = default;
+    fragile &operator=(fragile &&other) {
+        if (other.stays) {
+            throw std::runtime_error("it stays away");
+        }
+        text = std::move(other.text);
+        return *this;
+    }
 };
 
 } // namespace
@@ -155,6 +162,46 @@ TEST(a_case_that_cannot_begin_leaves_the_others_their_values) {
         CHECK_STR(first.text.c_str(), "first");
         CHECK_STR(second.text.c_str(), "second");
         CHECK_EQ(one.size() + two.size(), 0);
+    });
+}
+
+/* What a select with cases of which `first` does not come back throws: -1, or 0. */
+static int loses(fragile &first, fragile &second, thrum::chan<fragile> &full, bool received) {
+    thrum::chan<int> numbers(1);
+    int calls = 0;
+    first.stays = true;
+    if (received) {
+        numbers.send(7);
+    }
+    const int code = code_of([&] {
+        (void)thrum::select_for(1ms, thrum::on_send(full, first, [](thrum::status) {}),
+                                thrum::on_send(full, second, [](thrum::status) {}),
+                                thrum::on_recv(numbers, [&](auto number) { calls += *number; }));
+    });
+    CHECK_EQ(calls, received ? 7 : 0);
+    return code;
+}
+
+TEST(a_value_that_does_not_come_back_holds_up_no_other) {
+    /* Its move back throws: the next value is back, and what was received is not lost. */
+    thrum::run([] {
+        thrum::chan<fragile> full(0);
+        for (bool received : {false, true}) {
+            fragile first("first");
+            fragile second("second");
+            CHECK_EQ(loses(first, second, full, received), -1);
+            CHECK_STR(second.text.c_str(), "second");
+        }
+        /* The second cannot begin, and the first does not come back: one of the two is thrown. */
+        fragile first("first");
+        fragile second("second");
+        second.breaks = true;
+        first.stays = true;
+        CHECK_EQ(code_of([&] {
+                     (void)thrum::select(thrum::on_send(full, first, [](thrum::status) {}),
+                                         thrum::on_send(full, second, [](thrum::status) {}));
+                 }),
+                 -1);
     });
 }
 

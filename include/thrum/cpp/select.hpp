@@ -13,6 +13,7 @@
 #include "thrum/cpp/chan.hpp"
 #include "thrum/cpp/event.hpp"
 #include "thrum/cpp/io.hpp"
+#include "thrum/cpp/outcome.hpp"
 
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
@@ -140,20 +141,39 @@ template <typename... Cases> class begun_cases {
     begun_cases &operator=(const begun_cases &) = delete;
     ~begun_cases() {
         if (count_ < sizeof...(Cases)) {
-            std::apply(
-                [this](Cases &...one) {
-                    size_t number = 0;
-                    (((void)(number++ < count_ ? one.did_not() : (void)0)), ...);
-                },
-                cases_);
+            (void)take_back(-1); /* what one throws here is less than what is on its way */
         }
     }
     void begin(thrum_case *out) {
         std::apply([&](Cases &...one) { (((void)(out[count_] = one.begin()), count_++), ...); },
                    cases_);
     }
+    /* All but `index`, also past one that throws; keeps what the first such one threw. */
+    caught take_back(int index) noexcept {
+        caught first;
+        int number = 0;
+        std::apply(
+            [&](Cases &...one) {
+                ((take_back_one(one, number != index && number < static_cast<int>(count_), first),
+                  number++),
+                 ...);
+            },
+            cases_);
+        return first;
+    }
 
   private:
+    template <typename Case>
+    static void take_back_one(Case &one, bool has_begun, caught &first) noexcept {
+        if (has_begun) {
+            caught thrown;
+            thrown.around([&] { one.did_not(); });
+            if (thrown.is_set() && !first.is_set()) {
+                first = std::move(thrown);
+            }
+        }
+    }
+
     std::tuple<Cases &...> cases_;
     size_t count_ = 0;
 };
@@ -194,7 +214,9 @@ template <typename Fn> auto on_ready(const listener &what, Fn fn) {
 /*
  * Does one of the cases and calls its `fn`, as thrum_select does. Its code is the case's number, or
  * says why none happened (timed out, cancelled). It may suspend. Cases that send one and the same
- * object are EINVAL, unless it is trivially copyable.
+ * object are EINVAL, unless it is trivially copyable. Where the move of a value that was not sent
+ * throws on its way back, that value is lost; the others are back, and the case that happened is
+ * done, before the exception leaves.
  */
 template <typename... Cases> status select_until(deadline when, Cases &&...cases) {
     if (detail::move_twice(cases...)) {
@@ -204,10 +226,10 @@ template <typename... Cases> status select_until(deadline when, Cases &&...cases
     thrum_case all[sizeof...(cases)];
     begun.begin(all);
     const int index = thrum_select(all, sizeof...(cases), when.when());
+    detail::caught lost = begun.take_back(index);
     int number = 0;
-    (((void)(number++ == index ? (void)0 : cases.did_not())), ...);
-    number = 0;
     (((void)(number == index ? cases.happened(all[number].status) : (void)0), number++), ...);
+    lost.raise_any();
     return status(index);
 }
 template <typename Rep, typename Period, typename... Cases>
