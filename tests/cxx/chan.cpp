@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -61,6 +62,32 @@ TEST(values_move_through_a_channel) {
             CHECK_EQ(next, 100);
             sender.join();
         }
+    });
+}
+
+TEST(algorithms_take_a_channel) {
+    /* Those of C++17 take a range of it; a value that only moves comes by `it++`. */
+    thrum::run([] {
+        thrum::chan<int> numbers(thrum::chan<int>::unbounded);
+        for (int i = 1; i <= 4; i++) {
+            numbers.send(i);
+        }
+        auto at = numbers.begin();
+        CHECK_EQ(*at++, 1);
+        CHECK_EQ(*at, 2);
+        CHECK(at != numbers.end());
+        numbers.close();
+        CHECK_EQ(std::accumulate(at, numbers.end(), 0), 9);
+        CHECK(numbers.begin() == numbers.end());
+        thrum::chan<std::unique_ptr<int>> owned(2);
+        owned.send(std::make_unique<int>(5));
+        owned.send(std::make_unique<int>(6));
+        owned.close();
+        auto first = owned.begin();
+        std::unique_ptr<int> five = *first++;
+        CHECK_EQ(*five, 5);
+        CHECK_EQ(*first->get(), 6);
+        CHECK(++first == owned.end());
     });
 }
 

@@ -168,8 +168,20 @@ template <typename T> class chan {
         return chan_;
     }
 
-    /* Receives until the channel is closed and empty. */
+    /*
+     * Receives until the channel is closed and empty: an input iterator, which has the last value
+     * in it. It is copied only where values can be, and then a copy has a value of its own, and
+     * receives the next one for itself. `++` throws what recv throws, and may suspend.
+     */
     class iterator {
+        /* What `it++` gives: the value that it had. */
+        struct previous {
+            std::optional<T> value;
+            T operator*() {
+                return std::move(*value);
+            }
+        };
+
       public:
         using iterator_category = std::input_iterator_tag;
         using value_type = T;
@@ -181,26 +193,61 @@ template <typename T> class chan {
         explicit iterator(chan *from) : from_(from) {
             ++*this;
         }
-        T &operator*() {
+        T &operator*() const noexcept {
             return *value_;
+        }
+        T *operator->() const noexcept {
+            return std::addressof(*value_);
         }
         iterator &operator++() {
             value_ = from_->recv();
+            if (!value_) {
+                from_ = nullptr;
+            }
             return *this;
         }
-        bool operator!=(const iterator &) const noexcept {
-            return value_.has_value(); /* the other one is the end */
+        previous operator++(int) {
+            previous before{std::move(value_)};
+            ++*this;
+            return before;
+        }
+        /* Both are the end, or both receive from one channel. */
+        friend bool operator==(const iterator &one, const iterator &other) noexcept {
+            return one.from_ == other.from_;
+        }
+        friend bool operator!=(const iterator &one, const iterator &other) noexcept {
+            return one.from_ != other.from_;
         }
 
       private:
         chan *from_ = nullptr;
-        std::optional<T> value_;
+        mutable std::optional<T> value_; /* an iterator that is constant leads to it, too */
+    };
+    /* The end where values, and so iterators, only move. */
+    class end_mark {
+        friend bool operator==(const iterator &at, end_mark) noexcept {
+            return at == iterator();
+        }
+        friend bool operator!=(const iterator &at, end_mark) noexcept {
+            return at != iterator();
+        }
+        friend bool operator==(end_mark, const iterator &at) noexcept {
+            return at == iterator();
+        }
+        friend bool operator!=(end_mark, const iterator &at) noexcept {
+            return at != iterator();
+        }
     };
     iterator begin() {
         return iterator(this);
     }
-    iterator end() {
-        return iterator();
+    /* An iterator, which algorithms of C++17 ask for, if it can be copied. */
+    auto end() {
+        if constexpr (std::is_copy_constructible_v<T> && std::is_copy_assignable_v<T>) {
+            return iterator();
+        } else {
+            return end_mark();
+        }
     }
 
   private:

@@ -132,7 +132,16 @@ class dir {
         return dir_;
     }
 
+    /* An input iterator, which has the last entry in it. `++` throws what next throws. */
     class iterator {
+        /* What `it++` gives: the entry that it had. */
+        struct previous {
+            thrum_dir_entry entry;
+            const thrum_dir_entry &operator*() const noexcept {
+                return entry;
+            }
+        };
+
       public:
         using iterator_category = std::input_iterator_tag;
         using value_type = thrum_dir_entry;
@@ -147,14 +156,26 @@ class dir {
         const thrum_dir_entry &operator*() const noexcept {
             return entry_;
         }
+        const thrum_dir_entry *operator->() const noexcept {
+            return &entry_;
+        }
         iterator &operator++() {
             if (!from_->next(entry_)) {
                 from_ = nullptr;
             }
             return *this;
         }
-        bool operator!=(const iterator &) const noexcept {
-            return from_ != nullptr; /* the other one is the end */
+        previous operator++(int) {
+            const previous before{entry_};
+            ++*this;
+            return before;
+        }
+        /* Both are the end, or both go through one directory. */
+        friend bool operator==(const iterator &one, const iterator &other) noexcept {
+            return one.from_ == other.from_;
+        }
+        friend bool operator!=(const iterator &one, const iterator &other) noexcept {
+            return one.from_ != other.from_;
         }
 
       private:
