@@ -33,7 +33,27 @@ TEST(a_connection_ends_with_its_value) {
         moved = thrum::io();
         CHECK_EQ(server.join(), 0);
         CHECK(listener.accept_until(moved, thrum::after(1ms)).timed_out());
+        CHECK(listener.accept_for(moved, 1ms).timed_out());
         CHECK(!moved);
+    });
+}
+
+TEST(waits_for_a_duration_say_what_came) {
+    /* Nothing for a millisecond; then a connection, and a byte, within the hour. */
+    thrum::run([] {
+        thrum::listener listener("tcp:127.0.0.1:0");
+        char address[100];
+        CHECK(thrum_io_local(listener.native_handle(), address, sizeof(address)) >= 0);
+        thrum::io ours = thrum::dial(address);
+        thrum::io theirs;
+        CHECK(bool(listener.accept_for(theirs, 1h)));
+        char byte = 0;
+        CHECK_EQ(theirs.read_for(&byte, 1, 1ms), -ETIMEDOUT);
+        CHECK(theirs.wait_for(THRUM_IO_READ, 1ms).timed_out());
+        CHECK_EQ(ours.write_for("x", 1, 1h), 1);
+        CHECK(bool(theirs.wait_for(THRUM_IO_READ, 1h)));
+        CHECK_EQ(theirs.read_for(&byte, 1, 1h), 1);
+        CHECK_EQ(byte, 'x');
     });
 }
 

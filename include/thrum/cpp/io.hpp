@@ -76,7 +76,7 @@ class io {
         }
     }
     /*
-     * The C call's result: a count of bytes, or a negative code (thrum_read_until). These three may
+     * The C call's result: a count of bytes, or a negative code (thrum_read_until). These six may
      * suspend.
      */
     [[nodiscard]] int64_t read_until(void *to, size_t size, deadline when) noexcept {
@@ -87,6 +87,20 @@ class io {
     }
     status wait_until(unsigned bits, deadline when) noexcept {
         return status(thrum_io_wait(io_, bits, when.when()));
+    }
+    template <typename Rep, typename Period>
+    [[nodiscard]] int64_t read_for(void *to, size_t size,
+                                   std::chrono::duration<Rep, Period> length) noexcept {
+        return read_until(to, size, after(length));
+    }
+    template <typename Rep, typename Period>
+    [[nodiscard]] int64_t write_for(const void *from, size_t size,
+                                    std::chrono::duration<Rep, Period> length) noexcept {
+        return write_until(from, size, after(length));
+    }
+    template <typename Rep, typename Period>
+    status wait_for(unsigned bits, std::chrono::duration<Rep, Period> length) noexcept {
+        return wait_until(bits, after(length));
     }
     /* Ends one or both directions (thrum_io_shutdown); throws std::system_error. */
     void shutdown(unsigned bits) {
@@ -130,6 +144,10 @@ class listener {
             out = io(got);
         }
         return status(err);
+    }
+    template <typename Rep, typename Period>
+    status accept_for(io &out, std::chrono::duration<Rep, Period> length) noexcept {
+        return accept_until(out, after(length));
     }
     /* It may suspend. */
     void close() noexcept {
