@@ -11,7 +11,8 @@
  *     }
  *
  * Each call begins one wait for `task`, which must be neither posted nor running, nor serial, and
- * have no signal that nobody has received. It tries first. If there is nothing to wait for it
+ * have no signal that nobody has received: its own body begins one with another task, or with this
+ * one once it was made anew (thrum_task_init). It tries first. If there is nothing to wait for it
  * returns 1, with what it asked for, and the task is still the caller's. Otherwise the task is
  * posted to the caller's scheduler, as by thrum_task_post_until, and the wait stands in line with
  * those of fibers and threads, first come, first served. The task runs when the wait has got what
@@ -49,7 +50,7 @@ THRUM_STATIC_ASSERT(sizeof(thrum_await) == 120, "part of the ABI");
  * on thrum_now's clock. A task may call it, or a thread that is bound to a scheduler. It never
  * suspends. It returns 1 when the event was signaled, 0 when the task has been posted (see the
  * top), or, with nothing begun, -ETIMEDOUT when it is not and the deadline has passed, -ESRCH
- * without a scheduler, and the errors of thrum_task_post_until.
+ * without a scheduler, -EBUSY in the task's own body, and the errors of thrum_task_post_until.
  */
 THRUM_API THRUM_NODISCARD int thrum_event_on_until(thrum_event *event, thrum_await *await,
                                                    thrum_task *task, thrum_time deadline);

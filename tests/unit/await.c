@@ -264,6 +264,36 @@ TEST(a_wait_needs_a_task_and_a_scheduler) {
     rig_stop(&r);
 }
 
+/* Waits with its own task in the first run; what came of that is in `code`. */
+static void waits_for_itself(thrum_task *self, void *arg) {
+    place *p = arg;
+    if (atomic_load(&p->runs) == 0) {
+        p->code = thrum_sem_on_until(p->of, &p->await, self, THRUM_FOREVER);
+    }
+    atomic_fetch_add(&p->runs, 1);
+}
+
+TEST(a_task_does_not_wait_with_itself) {
+    /* Its own body is refused, and nothing stands in line; made anew it may wait. */
+    thrum_sem sem = THRUM_SEM_INIT(0);
+    place p;
+    memset(&p, 0, sizeof p);
+    thrum_task_init(&p.task, waits_for_itself, &p);
+    p.of = &sem;
+    rig_begin(&r, 0);
+    CHECK_EQ(thrum_task_post(r.sched, &p.task), 0);
+    await_run(&p);
+    rig_wait_done(&r);
+    CHECK_EQ(p.code, -EBUSY);
+    thrum_sem_post(&sem);
+    CHECK_EQ(thrum_sem_try_wait(&sem), 0);
+    CHECK_EQ(begin(&p, on_sem, &sem, THRUM_FOREVER), 0);
+    thrum_sem_post(&sem);
+    await_run(&p);
+    CHECK_EQ(p.ended, 0);
+    rig_stop(&r);
+}
+
 /* ---- many ---- */
 
 enum { WAITS = 64, ROUNDS = 200 };

@@ -46,7 +46,7 @@ int th_await_init(thrum_await *await, thrum_task *task, th_on on, void *object,
         return th_thread_refusal();
     }
     /* relaxed: best effort, as for any post */
-    if (th_task_is_posted(th_load_relaxed(&task->reserved_mark))) {
+    if (th_task_is_posted(th_load_relaxed(&task->reserved_mark)) || th_task_is_running_here(task)) {
         return -EBUSY;
     }
     *th_await_of(await) = (th_await){

@@ -51,6 +51,11 @@ static bool is_own(const th_worker *worker, thrum_task *task) {
            th_load_relaxed(&task->reserved[0]) == worker->current->run_id;
 }
 
+bool th_task_is_running_here(thrum_task *task) {
+    /* relaxed: if it is ours, this very run wrote it */
+    return th_load_relaxed(&task->reserved_mark) == TH_TASK_BEGUN && is_own(th_here(), task);
+}
+
 /* Whether the worker that the task is tied to exists. The caller is inside the scheduler. */
 static bool fits(const thrum_sched *sched, const thrum_task *task) {
     return task->reserved_worker < (int)th_workers_end(sched);

@@ -28,6 +28,9 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
  */
 int th_task_post_woken(thrum_sched *sched, thrum_task *task);
 
+/* Whether the task is the one whose body is calling, and which it has not posted. */
+bool th_task_is_running_here(thrum_task *task);
+
 /* The cause of a run, from the word as the run begins and from the mark. */
 uint32_t th_task_came(const thrum_task *task, uint32_t word);
 
