@@ -84,7 +84,8 @@ THRUM_API THRUM_NODISCARD int thrum_chan_recv_on_until(thrum_chan *chan, void *e
  * Waits until the task of the handle has ended; then thrum_join returns at once, and the caller
  * still has to call it. Nobody else joins or detaches it meanwhile. Callers, deadline and errors
  * are those of thrum_event_on_until, as are 0 and 1; and -EDEADLK for the caller's own handle,
- * -EINVAL for NULL. It never suspends.
+ * -EINVAL for NULL, -ESHUTDOWN in the child of a fork when the task is the parent's and had not
+ * ended. It never suspends.
  */
 THRUM_API THRUM_NODISCARD int thrum_join_on_until(thrum_handle *handle, thrum_await *await,
                                                   thrum_task *task, thrum_time deadline);

@@ -294,6 +294,33 @@ TEST(a_task_does_not_wait_with_itself) {
     rig_stop(&r);
 }
 
+TEST(the_end_of_a_parents_task_is_not_waited_for) {
+    /* In the child of a fork, by a task of the child's own scheduler: it never comes there. */
+    if (UNDER_TSAN || UNDER_ASAN)
+        CHECK_SKIP("the sanitizers take no scheduler after a fork of threads");
+    thrum_event opens = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
+    thrum_handle *handle;
+    place p;
+    int status = 0;
+    rig_begin(&r, 0);
+    thrum_attr attr = rig_attr(&r);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, waits_for_gate, &opens), 0);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        alarm(30); /* a child that hangs ends with a status of its own */
+        rig_begin(&r, 0);
+        CHECK_EQ(begin(&p, on_join, handle, THRUM_FOREVER), -ESHUTDOWN);
+        CHECK_EQ(begin(&p, on_join, handle, thrum_after(3600000000000)), -ESHUTDOWN);
+        _exit(0);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    thrum_event_signal(&opens);
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+    rig_stop(&r);
+}
+
 /* ---- many ---- */
 
 enum { WAITS = 64, ROUNDS = 200 };

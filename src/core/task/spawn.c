@@ -307,6 +307,9 @@ int thrum_join_on_until(thrum_handle *handle, thrum_await *await, thrum_task *ta
     /* pairs: th_handle_finish; sees that it has ended */
     uintptr_t state = th_load_acquire(&handle->xjoin);
     if (state == TH_JOIN_RUNNING) {
+        if (handle->slab->abandoned) {
+            return -ESHUTDOWN; /* the task is the parent's, in the child of a fork */
+        }
         if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
             return -ETIMEDOUT;
         }
