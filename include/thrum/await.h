@@ -30,9 +30,13 @@
 #ifndef THRUM_AWAIT_H
 #define THRUM_AWAIT_H
 
+#include "thrum/barrier.h"
 #include "thrum/base.h"
 #include "thrum/chan.h"
+#include "thrum/cond.h"
 #include "thrum/event.h"
+#include "thrum/mutex.h"
+#include "thrum/rwlock.h"
 #include "thrum/sem.h"
 #include "thrum/spawn.h"
 #include "thrum/task.h"
@@ -89,6 +93,46 @@ THRUM_API THRUM_NODISCARD int thrum_chan_recv_on_until(thrum_chan *chan, void *e
  */
 THRUM_API THRUM_NODISCARD int thrum_join_on_until(thrum_handle *handle, thrum_await *await,
                                                   thrum_task *task, thrum_time deadline);
+
+/*
+ * Locks the mutex. With 1 it is the caller's, with 0 the run's that thrum_await_end has returned 0
+ * to: the same run unlocks it, since the next one is another owner. A caller that holds it may
+ * begin the wait, which ends after its unlock. Once the task stands first in line no running caller
+ * takes the mutex before it. Unlike a fiber's, the wait is ended by a cancel. Callers, deadline and
+ * errors are those of thrum_event_on_until. It never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_mutex_on_until(thrum_mutex *mutex, thrum_await *await,
+                                                   thrum_task *task, thrum_time deadline);
+
+/*
+ * Locks for reading, or for writing. What unlocks is, for writing, the run that has it, as for
+ * thrum_mutex_on_until. Callers, deadline and errors are those of thrum_event_on_until, as are 0
+ * and 1. They never suspend.
+ */
+THRUM_API THRUM_NODISCARD int thrum_rwlock_rdlock_on_until(thrum_rwlock *lock, thrum_await *await,
+                                                           thrum_task *task, thrum_time deadline);
+THRUM_API THRUM_NODISCARD int thrum_rwlock_wrlock_on_until(thrum_rwlock *lock, thrum_await *await,
+                                                           thrum_task *task, thrum_time deadline);
+
+/*
+ * Waits for a signal to the cond. The caller holds the mutex, which is unlocked when it returns 0:
+ * the body, after thrum_await_end, locks it again (thrum_mutex_on_until), whatever the code, before
+ * it looks at the condition or frees anything. With any other result the mutex is held as before; 1
+ * says that a signal has come. Callers, deadline and errors are those of thrum_event_on_until. It
+ * never suspends. It aborts when the mutex is not the caller's.
+ */
+THRUM_API THRUM_NODISCARD int thrum_cond_on_until(thrum_cond *cond, thrum_mutex *mutex,
+                                                  thrum_await *await, thrum_task *task,
+                                                  thrum_time deadline);
+
+/*
+ * Comes to the barrier. It returns 1 to the last to come, and 2 where another was the last while
+ * the task could not be posted; else callers, deadline and results are those of
+ * thrum_event_on_until. One whose wait ends early has not come, unless the last one was faster:
+ * then thrum_await_end returns 0. It never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_barrier_on_until(thrum_barrier *barrier, thrum_await *await,
+                                                     thrum_task *task, thrum_time deadline);
 
 /*
  * Ends the wait; only the task's body may call it, before anything else that concerns the wait. It

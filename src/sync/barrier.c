@@ -17,7 +17,9 @@
 
 #include "base/check.h"
 #include "core/state/thread.h"
+#include "core/task/await.h"
 #include "core/wait/wait.h"
+#include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -45,12 +47,18 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-/* True: the caller is the last, and has opened the barrier. False: the waiter is queued. */
-static bool arrive(thrum_barrier *barrier, th_waiter *me) {
+/*
+ * True: the caller is the last, and has opened the barrier. False: the waiter is queued, or, where
+ * it is too late, has not come.
+ */
+static TH_ALWAYS_INLINE bool arrive(thrum_barrier *barrier, th_waiter *me, bool late) {
     uint32_t arrived = lock_list(barrier);
     if (arrived + 1 < barrier->reserved_n) {
-        th_waitlist_push(list_of(barrier), me);
-        unlock_list(barrier, arrived + 1);
+        if (!late) {
+            th_waitlist_push(list_of(barrier), me);
+            arrived++;
+        }
+        unlock_list(barrier, arrived);
         return false;
     }
     th_waiter *chain = th_waitlist_detach(list_of(barrier));
@@ -62,7 +70,7 @@ static bool arrive(thrum_barrier *barrier, th_waiter *me) {
 static TH_ALWAYS_INLINE int wait(thrum_barrier *barrier, bool timed, thrum_time deadline) {
     th_waiter me;
     th_waiter_init_for(&me, TH_ON_BARRIER, barrier, timed, leave);
-    if (arrive(barrier, &me)) {
+    if (arrive(barrier, &me, false)) {
         return 1;
     }
     /* after a wake the barrier may be gone */
@@ -79,6 +87,23 @@ int thrum_barrier_wait(thrum_barrier *barrier) {
 
 int thrum_barrier_wait_until(thrum_barrier *barrier, thrum_time deadline) {
     return wait(barrier, true, deadline);
+}
+
+int thrum_barrier_on_until(thrum_barrier *barrier, thrum_await *await, thrum_task *task,
+                           thrum_time deadline) {
+    int code = th_await_init(await, task, TH_ON_BARRIER, barrier, leave);
+    if (code) {
+        return code;
+    }
+    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
+    if (arrive(barrier, &th_await_of(await)->waiter, late)) {
+        return 1;
+    }
+    if (late) {
+        return -ETIMEDOUT;
+    }
+    code = th_await_post(await, deadline);
+    return code == 1 ? 2 : code; /* another was the last */
 }
 
 void thrum_barrier_init(thrum_barrier *barrier, unsigned n) {

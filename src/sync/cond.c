@@ -14,7 +14,9 @@
 #include "base/check.h"
 #include "core/ready/waiter.h"
 #include "core/state/thread.h"
+#include "core/task/await.h"
 #include "core/wait/wait.h"
+#include "platform/platform.h"
 #include "sync/mutex_owner.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
@@ -64,6 +66,29 @@ int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadl
 
 int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
     return wait("thrum_cond_wait", cond, mutex, false, THRUM_FOREVER);
+}
+
+/*
+ * The mutex is unlocked behind the post: so a post that is refused leaves it held, and a body that
+ * comes first waits for it.
+ */
+int thrum_cond_on_until(thrum_cond *cond, thrum_mutex *mutex, thrum_await *await, thrum_task *task,
+                        thrum_time deadline) {
+    if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
+        th_misuse("thrum_cond_on_until", "mutex not held by the caller", mutex);
+    }
+    int code = th_await_init(await, task, TH_ON_COND, cond, leave);
+    if (!code && deadline != THRUM_FOREVER && deadline <= th_os_now()) {
+        code = -ETIMEDOUT;
+    }
+    if (!code) {
+        enqueue(cond, &th_await_of(await)->waiter);
+        code = th_await_post(await, deadline);
+        if (!code) {
+            thrum_mutex_unlock(mutex); /* the task, the wait and the cond may be gone */
+        }
+    }
+    return code;
 }
 
 /*

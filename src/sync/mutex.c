@@ -23,6 +23,7 @@
 #include "base/check.h"
 #include "core/ready/waiter.h"
 #include "core/state/thread.h"
+#include "core/task/await.h"
 #include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/mutex_owner.h"
@@ -48,11 +49,12 @@
  */
 #define SPINS_MAX 4u
 
-/* Lives on the waiter's stack. */
+/* Lives on the waiter's stack, or is the beginning of a th_await. */
 struct mutex_waiter {
     th_waiter waiter; /* the list's element; it must be the first field */
     uint64_t self;    /* its th_self_id, for an unlock that makes it the owner; constant */
 };
+_Static_assert(offsetof(th_await, self) == offsetof(struct mutex_waiter, self), "as a th_await");
 
 static inline th_waitlist list_of(thrum_mutex *mutex) {
     return (th_waitlist){&mutex->reserved_first, &mutex->reserved_last};
@@ -187,10 +189,12 @@ static arrival arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time de
 }
 
 /* Takes a waiter off the list whose time is out and that was not woken. */
-static void leave(thrum_mutex *mutex, th_waiter *me) {
+static bool leave(void *object, th_waiter *me) {
+    thrum_mutex *mutex = object;
     uint32_t seen = th_word32_lock_list(&mutex->reserved_word);
-    th_waitlist_leave(list_of(mutex), me);
+    bool listed = th_waitlist_leave(list_of(mutex), me);
     th_word32_publish(&mutex->reserved_word, with_waiters(mutex, seen));
+    return listed;
 }
 
 static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time deadline) {
@@ -219,6 +223,44 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time d
         }
     } while ((how = arrive(mutex, &me, deadline)) == PASSED);
     return how == GOT ? 0 : -ETIMEDOUT;
+}
+
+/* ---- waiting without a stack ---- */
+
+/* The mutex was handed over, to nobody yet. */
+static void own(void *object, th_waiter *me) {
+    thrum_mutex *mutex = object;
+    (void)th_word32_lock_list(&mutex->reserved_word);
+    th_waitlist_remove(list_of(mutex), me);
+    th_mutex_set_owner(mutex, th_self_id());
+    th_word32_publish(&mutex->reserved_word, with_waiters(mutex, HELD));
+}
+
+/*
+ * It seems to have waited for longer than HANDOFF_NS, whatever the clock says: so the unlock hands
+ * the mutex over, and no running caller passes a task, which could not wait again.
+ */
+int thrum_mutex_on_until(thrum_mutex *mutex, thrum_await *await, thrum_task *task,
+                         thrum_time deadline) {
+    uint32_t word;
+    int code = th_await_init(await, task, TH_ON_MUTEX, mutex, leave);
+    if (code) {
+        return code;
+    }
+    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
+    if (!lock_list_unless_free(mutex, th_self_id(), &word)) {
+        return 1;
+    }
+    if (late) {
+        th_word32_publish(&mutex->reserved_word, word);
+        return -ETIMEDOUT;
+    }
+    th_await *me = th_await_of(await);
+    me->got = own;
+    me->waiter.since_ns = -HANDOFF_NS;
+    th_waitlist_push(list_of(mutex), &me->waiter);
+    th_word32_publish(&mutex->reserved_word, word | TH_WORD_WAITERS);
+    return th_await_post(await, deadline);
 }
 
 /* ---- unlocking with waiters ---- */

@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "core/state/thread.h"
+#include "core/task/await.h"
 #include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/waitlist.h"
@@ -33,11 +34,12 @@
 /* How often a caller loads the word again before it queues, unless there are waiters already. */
 #define SPINS_MAX 4u
 
-/* Lives on the waiter's stack. */
+/* Lives on the waiter's stack, or is the beginning of a th_await. */
 struct rwlock_waiter {
     th_waiter waiter; /* the lists' element; it must be the first field */
     uint64_t self;    /* its th_self_id, for an unlock that makes it the owner; constant */
 };
+_Static_assert(offsetof(th_await, self) == offsetof(struct rwlock_waiter, self), "as a th_await");
 
 typedef enum { READS, WRITES } kind;
 
@@ -215,8 +217,8 @@ void thrum_rwlock_unlock(thrum_rwlock *lock) {
 
 /* ---- waiting ---- */
 
-/* Takes a waiter off the list whose time is out and that was not woken. */
-static void leave(thrum_rwlock *lock, kind which, th_waiter *me) {
+/* Takes a waiter off the list whose time is out and that was not woken. False: it was off it. */
+static bool leave(thrum_rwlock *lock, kind which, th_waiter *me) {
     unsigned spins = 0;
     for (;;) {
         /* relaxed: the compare-exchange decides */
@@ -226,13 +228,13 @@ static void leave(thrum_rwlock *lock, kind which, th_waiter *me) {
         } else if (th_word64_lock(&lock->reserved_word, seen)) {
             th_waiter *chain = NULL;
             uint64_t word = seen & ~WAITERS;
-            th_waitlist_leave(list_of(lock, which), me);
+            bool listed = th_waitlist_leave(list_of(lock, which), me);
             if ((seen & WRITER) == 0 && th_waitlist_is_empty(list_of(lock, WRITES))) {
                 chain = admit_readers(lock, &word); /* they waited only for the last writer */
             }
             publish(lock, word);
             th_waitlist_wake_all(chain);
-            return;
+            return listed;
         }
     }
 }
@@ -249,7 +251,7 @@ static int wait_for_turn(thrum_rwlock *lock, uint64_t seen, kind which, uint64_t
     th_word64_publish(&lock->reserved_word, seen | WAITERS);
     int result = th_waiter_result(th_waiter_wait_until(&me.waiter, deadline));
     if (result) {
-        leave(lock, which, &me.waiter);
+        (void)leave(lock, which, &me.waiter);
     }
     return result; /* after a wake the lock is the caller's: the word says so already */
 }
@@ -285,6 +287,77 @@ static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time dead
             return wait_for_turn(lock, seen, which, self, deadline);
         }
     }
+}
+
+/* ---- waiting without a stack ---- */
+
+static bool leave_readers(void *lock, th_waiter *me) {
+    return leave(lock, READS, me);
+}
+
+static bool leave_writers(void *lock, th_waiter *me) {
+    return leave(lock, WRITES, me);
+}
+
+/* The lock was handed over to a writer, to nobody yet. */
+static void own(void *lock, th_waiter *me) {
+    (void)me;
+    set_owner(lock, th_self_id());
+}
+
+/*
+ * True: the lock is the caller's. False: the list lock is, and *word is the word without LOCKED.
+ */
+static bool take_or_lock(thrum_rwlock *lock, kind which, uint64_t *word) {
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint64_t seen = th_load_relaxed(&lock->reserved_word);
+        if ((seen & LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (is_free_for(which, seen)) {
+            if (which == READS ? take_read(lock, seen) : take_write(lock, th_self_id())) {
+                return true;
+            }
+        } else if (th_word64_lock(&lock->reserved_word, seen)) {
+            *word = seen;
+            return false;
+        }
+    }
+}
+
+static int on_until(thrum_rwlock *lock, kind which, thrum_await *await, thrum_task *task,
+                    thrum_time deadline) {
+    uint64_t word;
+    bool writes = which == WRITES;
+    int code = th_await_init(await, task, writes ? TH_ON_WRITE : TH_ON_READ, lock,
+                             writes ? leave_writers : leave_readers);
+    if (code) {
+        return code;
+    }
+    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
+    if (take_or_lock(lock, which, &word)) {
+        return 1;
+    }
+    if (late) {
+        th_word64_publish(&lock->reserved_word, word);
+        return -ETIMEDOUT;
+    }
+    th_await *me = th_await_of(await);
+    me->got = writes ? own : NULL;
+    th_waitlist_push(list_of(lock, which), &me->waiter);
+    th_word64_publish(&lock->reserved_word, word | WAITERS);
+    return th_await_post(await, deadline);
+}
+
+int thrum_rwlock_rdlock_on_until(thrum_rwlock *lock, thrum_await *await, thrum_task *task,
+                                 thrum_time deadline) {
+    return on_until(lock, READS, await, task, deadline);
+}
+
+int thrum_rwlock_wrlock_on_until(thrum_rwlock *lock, thrum_await *await, thrum_task *task,
+                                 thrum_time deadline) {
+    return on_until(lock, WRITES, await, task, deadline);
 }
 
 /* ---- the beginning and the end ---- */

@@ -23,18 +23,25 @@ static bool tell(void *task, th_waiter *waiter) {
     return false;
 }
 
-/* The waiter was claimed by a waker, which is between that and the signal. */
-static void wait_for_waker(thrum_task *task) {
+/* The waiter was claimed by a waker, which is between that and the signal. The wait's status. */
+static int got_from_waker(th_await *me) {
+    thrum_task *task = me->waiter.object;
     unsigned spins = 0;
     while (!thrum_task_receive_signal(task)) {
         th_backoff(&spins);
     }
+    if (me->got) {
+        me->got(me->object, &me->waiter);
+    }
+    return me->status;
 }
 
 /* The waiter was claimed by its own side. False: what it waits for has happened all the same. */
 static bool leaves(th_await *me) {
-    /* A task ends once, for whoever comes late too; what others give went to another waiter. */
-    return me->leave(me->object, &me->waiter) || me->waiter.on != TH_ON_JOIN;
+    /* A task ends once, and a barrier opens for all that stand there, for whoever comes late too;
+     * what others give went to another waiter. */
+    return me->leave(me->object, &me->waiter) ||
+           (me->waiter.on != TH_ON_JOIN && me->waiter.on != TH_ON_BARRIER);
 }
 
 int th_await_init(thrum_await *await, thrum_task *task, th_on on, void *object,
@@ -69,8 +76,8 @@ int th_await_post(thrum_await *await, thrum_time deadline) {
         return 0; /* from here on the task and the wait may be gone */
     }
     if (!th_waiter_claim(&me->waiter, TH_WAIT_CANCELLED)) {
-        wait_for_waker(task);
-        return me->status ? me->status : 1;
+        code = got_from_waker(me);
+        return code ? code : 1;
     }
     return leaves(me) ? code : 1;
 }
@@ -80,8 +87,7 @@ int thrum_await_end(thrum_await *await) {
     thrum_task *task = me->waiter.object;
     const bool cancelled = thrum_task_is_cancelled(task);
     if (!th_waiter_claim(&me->waiter, cancelled ? TH_WAIT_CANCELLED : TH_WAIT_TIMEDOUT)) {
-        wait_for_waker(task);
-        return me->status;
+        return got_from_waker(me);
     }
     if (!leaves(me)) {
         return 0;

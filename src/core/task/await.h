@@ -11,11 +11,16 @@
 /* The inside of a thrum_await. */
 typedef struct th_await {
     th_waiter waiter; /* `object` is the task; timed, and of no fiber */
-    const void *from; /* these three as in a channel's parked operation (sync/chan.h) */
+    union {
+        const void *from; /* these three as in a channel's parked operation (sync/chan.h) */
+        uint64_t self;    /* of a lock: the owner that a hand-over writes, which is nobody yet */
+    };
     void *to;
     int status;
     void *object;                                   /* what it waits for */
     bool (*leave)(void *object, th_waiter *waiter); /* as a waiter's: takes it off the list */
+    /* NULL, or what the run that has got it does first: it makes itself the owner. */
+    void (*got)(void *object, th_waiter *waiter);
 } th_await;
 _Static_assert(sizeof(th_await) <= sizeof(thrum_await), "the public struct has room");
 
