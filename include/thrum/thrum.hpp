@@ -20,6 +20,7 @@
 #include "thrum/cpp/file.hpp"
 #include "thrum/cpp/fork.hpp"
 #include "thrum/cpp/io.hpp"
+#include "thrum/cpp/locked.hpp"
 #include "thrum/cpp/mutex.hpp"
 #include "thrum/cpp/once.hpp"
 #include "thrum/cpp/parallel.hpp"

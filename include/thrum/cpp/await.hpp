@@ -1,6 +1,7 @@
 /*
  * thrum/cpp/await.hpp: what coroutines wait for: hops, sleeps, descriptors, events, semaphores and
- * channels. thrum/cpp/coroutine.hpp says which of these need no stack.
+ * channels. thrum/cpp/locked.hpp has locks, thrum/cpp/coroutine.hpp says which of these need no
+ * stack.
  */
 #ifndef THRUM_CPP_AWAIT_HPP
 #define THRUM_CPP_AWAIT_HPP
@@ -160,6 +161,11 @@ class resumption : public interruptible {
     bool expired() const noexcept {
         return expired_;
     }
+    /* In a run of its own, behind `leave`: the wait ends with the code. */
+    void go_on_with(int code) noexcept {
+        code_ = code;
+        who_.resume(); /* the task may be gone */
+    }
     /* In the run: what the wait ends with. */
     virtual int over() noexcept {
         const bool early = !expired_ && stop_ && stop_->is_cancelled();
@@ -171,8 +177,7 @@ class resumption : public interruptible {
         auto *me = static_cast<resumption *>(arg);
         me->leave();
         me->expired_ = thrum_task_is_expired(self);
-        me->code_ = me->over();
-        me->who_.resume(); /* the task may be gone */
+        me->go_on_with(me->over());
     }
 
     thrum_task task_;
