@@ -1,0 +1,144 @@
+/*
+ * tls.cpp: connections over TLS (thrum/cpp/tls.hpp).
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "check.h"
+
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <string>
+
+#include <thrum/cpp/tls.hpp>
+#include <thrum/thrum.hpp>
+
+#include "support/cxx.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/* A certificate for a.test, which vouches for itself, and its key: both as PEM. */
+struct issued {
+    std::string chain;
+    std::string key;
+
+    issued() {
+        X509 *made = X509_new();
+        EVP_PKEY *pair = EVP_EC_gen("P-256");
+        CHECK(made != nullptr && pair != nullptr);
+        CHECK_EQ(X509_set_version(made, X509_VERSION_3), 1);
+        ASN1_INTEGER_set(X509_get_serialNumber(made), 1);
+        X509_gmtime_adj(X509_getm_notBefore(made), -3600);
+        X509_gmtime_adj(X509_getm_notAfter(made), 3600);
+        X509_NAME *name = X509_get_subject_name(made);
+        CHECK_EQ(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                                            reinterpret_cast<const unsigned char *>("a.test"), -1,
+                                            -1, 0),
+                 1);
+        CHECK_EQ(X509_set_issuer_name(made, name), 1);
+        X509_EXTENSION *names =
+            X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "DNS:a.test");
+        CHECK(names != nullptr);
+        CHECK_EQ(X509_add_ext(made, names, -1), 1);
+        X509_EXTENSION_free(names);
+        CHECK_EQ(X509_set_pubkey(made, pair), 1);
+        CHECK(X509_sign(made, pair, EVP_sha256()) > 0);
+        chain = text([&](BIO *to) { return PEM_write_bio_X509(to, made); });
+        key = text([&](BIO *to) {
+            return PEM_write_bio_PrivateKey(to, pair, nullptr, nullptr, 0, nullptr, nullptr);
+        });
+        X509_free(made);
+        EVP_PKEY_free(pair);
+    }
+    template <typename Write> static std::string text(Write write) {
+        BIO *to = BIO_new(BIO_s_mem());
+        CHECK_EQ(write(to), 1);
+        char *at;
+        const long n = BIO_get_mem_data(to, &at);
+        std::string out(at, static_cast<size_t>(n));
+        BIO_free(to);
+        return out;
+    }
+    thrum::tls_config server() {
+        thrum_tls_options options = THRUM_TLS_OPTIONS_INIT;
+        options.chain = {chain.data(), chain.size()};
+        options.key = {key.data(), key.size()};
+        return thrum::tls_config::server(options);
+    }
+    thrum::tls_config client() {
+        thrum_tls_options options = THRUM_TLS_OPTIONS_INIT;
+        options.ca = {chain.data(), chain.size()};
+        return thrum::tls_config::client(&options);
+    }
+};
+
+} // namespace
+
+TEST(sealed_bytes_go_there_and_back) {
+    /* Over a connection that is moved; a close is read as the end. */
+    thrum::run([] {
+        issued own;
+        const thrum::tls_config to_serve = own.server();
+        const thrum::tls_config to_ask = own.client();
+        thrum::listener listener("unix:@thrum-cxx-tls");
+        auto server = thrum::spawn([&] {
+            thrum::tls talk(to_serve, listener.accept());
+            char bytes[8];
+            const size_t n = talk.read(bytes, sizeof(bytes));
+            talk.write(bytes, n);
+            return talk.read(bytes, sizeof(bytes));
+        });
+        thrum::tls first(to_ask, thrum::dial("unix:@thrum-cxx-tls"), "a.test");
+        thrum::tls talk = std::move(first);
+        CHECK(!first && talk);
+        CHECK_STR(talk.version(), "TLSv1.3");
+        CHECK_STR(talk.subject(), "CN=a.test");
+        CHECK_STR(talk.protocol(), "");
+        CHECK(talk.cipher()[0] != '\0');
+        CHECK(!talk.is_resumed());
+        char bytes[8] = "";
+        CHECK_EQ(talk.read_until(bytes, sizeof(bytes), thrum::after(1ms)), -ETIMEDOUT);
+        CHECK_EQ(talk.write_until("hello", 5, thrum::after(1h)), 5);
+        CHECK_EQ(talk.read(bytes, sizeof(bytes)), 5u);
+        CHECK_STR(bytes, "hello");
+        CHECK(!talk.is_readable());
+        CHECK(bool(talk.shutdown_until(thrum::after(1h))));
+        CHECK_EQ(server.join(), 0u);
+        CHECK_STR(talk.error().c_str(), "");
+        talk.close();
+        CHECK(!talk);
+    });
+}
+
+TEST(a_server_that_is_not_known_is_not_believed) {
+    /* Nor one of another name; both descriptors are closed. */
+    thrum::run([] {
+        issued own;
+        issued other;
+        thrum::tls_config to_serve = own.server();
+        const thrum::tls_config to_ask = own.client();
+        const thrum::tls_config strange = other.client();
+        thrum::listener listener("unix:@thrum-cxx-tls");
+        for (int i = 0; i < 2; i++) {
+            auto server = thrum::spawn([&] {
+                return code_of([&] {
+                    thrum::tls talk(to_serve, listener.accept(), thrum::after(1h));
+                    char byte;
+                    (void)talk.read(&byte, 1);
+                });
+            });
+            CHECK_EQ(code_of([&] {
+                         thrum::tls none(i ? to_ask : strange, thrum::dial("unix:@thrum-cxx-tls"),
+                                         i ? "b.test" : "a.test", thrum::after(1h));
+                     }),
+                     EACCES);
+            CHECK(server.join() > 0);
+        }
+        thrum_tls_options nothing = THRUM_TLS_OPTIONS_INIT;
+        CHECK_EQ(code_of([&] { (void)thrum::tls_config::server(nothing); }), EINVAL);
+        CHECK_EQ(code_of([&] { to_serve.reload(nothing); }), EINVAL);
+    });
+}
