@@ -9,7 +9,7 @@ endif()
 
 install(TARGETS ${installed} EXPORT thrum-targets)
 install(FILES include/thrum.h TYPE INCLUDE)
-install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "tls.h" EXCLUDE PATTERN "mpi.h" EXCLUDE PATTERN "*.h"
+install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "tls.h" EXCLUDE PATTERN "tls.hpp" EXCLUDE PATTERN "mpi.h" EXCLUDE PATTERN "*.h"
   PATTERN "*.hpp")
 install(EXPORT thrum-targets NAMESPACE thrum:: DESTINATION ${package_dir})
 
@@ -35,6 +35,7 @@ if(TARGET thrum_tls_static)
   endif()
   install(TARGETS ${installed_tls} EXPORT thrum-tls-targets)
   install(FILES include/thrum/tls.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/thrum)
+  install(FILES include/thrum/cpp/tls.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/thrum/cpp)
   install(EXPORT thrum-tls-targets NAMESPACE thrum:: DESTINATION ${package_dir})
   configure_file(cmake/thrum-tls.pc.in ${PROJECT_BINARY_DIR}/thrum-tls.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/thrum-tls.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
