@@ -17,6 +17,9 @@
 #include <thrum.h>
 #include <unistd.h>
 
+/* For what is said on stderr to be taken: whoever does not read it holds nobody up. */
+#define SAY THRUM_MS(100)
+
 struct options {
     const char *listen, *target;
     unsigned connections; /* at a time */
@@ -111,8 +114,8 @@ static int pass_on(thrum_io client, void *arg) {
     int err = thrum_dial(&pair.target, options->target, thrum_after(options->dial));
     if (err) {
         spoil(client);
-        thrum_stream_printf(thrum_stderr(), "proxy: %s: %s\n", options->target,
-                            thrum_strerror(err));
+        thrum_stream_printf_until(thrum_stderr(), thrum_after(SAY), "proxy: %s: %s\n",
+                                  options->target, thrum_strerror(err));
         return err;
     }
     atomic_init(&pair.xmoved, thrum_now());
@@ -238,7 +241,7 @@ int main(int argc, char **argv) {
     int err = thrum_run(NULL, serve, &options);
     if (err) {
         const char *why = err == -ETIMEDOUT ? "some connections were cut off" : thrum_strerror(err);
-        fprintf(stderr, "proxy: %s\n", why);
+        thrum_stream_printf_until(thrum_stderr(), thrum_after(SAY), "proxy: %s\n", why);
     }
     return err != 0;
 }

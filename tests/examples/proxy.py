@@ -24,14 +24,14 @@ def listener(backlog=256):
 
 
 class Proxy:
-    def __init__(self, target, *options, files=None):
+    def __init__(self, target, *options, files=None, stderr=subprocess.PIPE):
         def limit():
             if files:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
         self.process = subprocess.Popen([sys.argv[1], *options, "tcp:127.0.0.1:0", target], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True, preexec_fn=limit)
+                                        stderr=stderr, text=True, preexec_fn=limit)
         line = self.process.stdout.readline()
-        assert line.startswith("listening at tcp:127.0.0.1:"), (line, self.process.stderr.read())
+        assert line.startswith("listening at tcp:127.0.0.1:"), line
         self.port = int(line.rsplit(":", 1)[1])
         self.ends = []
 
@@ -289,6 +289,38 @@ def test_the_end_does_not_wait_for_ever():
             pass
         proxy.end(1, "proxy: some connections were cut off")
         assert is_reset(client) and is_reset(served)
+
+
+def full_pipe():
+    """The two ends of a pipe that has no room."""
+    out, into = os.pipe()
+    os.set_blocking(into, False)
+    try:
+        while True:
+            os.write(into, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(into, True)
+    return out, into
+
+
+def test_complaints_that_nobody_reads():
+    """They take no connection's place, and do not keep it from ending."""
+    target = socket.socket()
+    target.settimeout(LIMIT)
+    target.bind(("127.0.0.1", 0))  # and does not listen yet
+    address = "tcp:127.0.0.1:%d" % target.getsockname()[1]
+    out, into = full_pipe()
+    with Proxy(address, "-c", "2", "-d", "0.1", stderr=into) as proxy:
+        os.close(into)
+        for _ in range(10):
+            assert is_refused(proxy)
+        target.listen(8)
+        client, served = proxy.pair(target)
+        client.sendall(b"x")
+        assert read_exactly(served, 1) == b"x"
+        proxy.process.terminate()
+        assert proxy.process.wait(LIMIT) == 1
+    os.close(out)
 
 
 def test_wrong_command_lines():
