@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <thrum/chan.h>
 #include <thrum/io.h>
+#include <unistd.h>
 
 #include "connection.h"
 
@@ -26,29 +27,57 @@ struct log {
     thrum_chan *lines; /* of struct line */
     thrum_handle *writer;
     thrum_io out;
+    bool is_torn;       /* the last write ended within a line; the writer's */
     atomic_bool xstuck; /* there was no room for FULL_NS, and no write has ended since */
     atomic_ulong xlost;
 };
+
+/* Counts the lines whose ends are there. */
+static unsigned long count_lines(const char *text, size_t size) {
+    unsigned long count = 0;
+    for (size_t i = 0; i < size; i++) {
+        count += text[i] == '\n';
+    }
+    return count;
+}
+
+/*
+ * Writes lines. Those that are not written, or not as a whole, are lost; the next write may find a
+ * disk that has room again.
+ */
+static void write_some(struct log *log, const char *text, size_t size) {
+    static const char end[] = "\n";
+    const thrum_iovec parts[] = {{(void *)(uintptr_t)end, log->is_torn},
+                                 {(void *)(uintptr_t)text, size}};
+    int64_t n = thrum_writev_until(log->out, parts, 2, THRUM_FOREVER);
+    size_t written = n > log->is_torn ? (size_t)n - log->is_torn : 0;
+    if (n > 0) {
+        log->is_torn = written > 0 && text[written - 1] != '\n';
+    }
+    if (written < size) {
+        atomic_fetch_add(&log->xlost, count_lines(text + written, size - written));
+        thrum_io_close(log->out); /* whose error stays */
+        if (thrum_io_adopt_shared(&log->out, STDOUT_FILENO) != 0) {
+            log->out = (thrum_io){0};
+        }
+    }
+}
 
 /* Writes lines until the channel is closed. */
 static int write_lines(void *arg) {
     struct log *log = arg;
     char text[WRITE_SIZE];
-    size_t used = 0;
     struct line line;
-    int err = 0;
-    while (err == 0 && thrum_chan_recv(log->lines, &line) == 0) {
+    while (thrum_chan_recv(log->lines, &line) == 0) {
+        size_t used = 0;
         do {
             memcpy(text + used, line.text, line.length);
             used += line.length;
         } while (used + sizeof line.text <= sizeof text &&
                  thrum_chan_try_recv(log->lines, &line) == 0);
-        int64_t n = thrum_write(log->out, text, used);
-        err = n == (int64_t)used ? 0 : -EPIPE;
+        write_some(log, text, used);
         atomic_store(&log->xstuck, false);
-        used = 0;
     }
-    thrum_chan_close(log->lines); /* should stdout be gone: what follows is lost */
     return 0;
 }
 
@@ -57,7 +86,7 @@ int log_start(struct log **out) {
     if (log == NULL) {
         return -ENOMEM;
     }
-    int err = thrum_io_adopt_shared(&log->out, 1);
+    int err = thrum_io_adopt_shared(&log->out, STDOUT_FILENO);
     if (err != 0) {
         free(log);
         return err;

@@ -6,7 +6,8 @@
  * Connections put their lines into a channel, from which a task of its own takes them, several to a
  * write. When stdout takes no more and the channel is full, they wait for a moment, and after that
  * lines are lost, whose number is told on stderr at the end: a log that nobody reads holds nobody
- * up.
+ * up. Lines that cannot be written, as on a disk that is full, are lost as well, and later ones are
+ * tried again.
  */
 #ifndef HTTPD_LOG_H
 #define HTTPD_LOG_H

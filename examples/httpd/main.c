@@ -181,6 +181,7 @@ int main(int argc, char **argv) {
     }
     open_standard();
     signal(SIGPIPE, SIG_IGN); /* sendfile(2) raises it when the other side is gone */
+    signal(SIGXFSZ, SIG_IGN); /* a log that is as long as a file may be: its lines are lost */
     tzset();                  /* it reads a file: not later, in a task */
     thrum_config_init(&config);
     config.name = "httpd";

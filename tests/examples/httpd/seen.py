@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
+import tempfile
 
-from talk import BINARY, GET, HELLO, Server, WORK, expect
+from talk import BINARY, GET, HELLO, Server, WORK, end_with_us, expect, read
 
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\d+)')
 
@@ -77,6 +79,34 @@ def test_log_that_nobody_reads():
                     expect(client.answer(), 200, HELLO)
         server.process.send_signal(signal.SIGTERM)
         server.process.wait()
+
+
+def test_log_without_room():
+    """Lines that a file does not take, since it is as long as it may be, are lost; when it may be longer, they go on."""
+    def limited():
+        end_with_us()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+
+    def ask(count):
+        with server.client(GET * count) as client:
+            for _ in range(count):
+                expect(client.answer(), 200, HELLO)
+        return count
+
+    said = rb"^httpd: (\d+) lines of the log were lost\n$"
+    with tempfile.NamedTemporaryFile() as out:
+        with Server(log=True, setup=limited, stderr=said, out=out) as server:
+            asked = ask(300)
+            while os.path.getsize(out.name) < 1000:
+                pass
+            asked += ask(600)  # more than wait for the writer, so by now some are lost
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            while b"\n" not in read(out.name)[1000:]:
+                asked += ask(1)
+        lines = read(out.name).decode().splitlines()[1:]
+    whole = [line for line in lines if re.search(r' "GET /hello" 200 14$', line)]
+    assert len(lines) - len(whole) <= 1, lines  # the one that was cut
+    assert len(whole) + int(re.match(said, server.said)[1]) == asked
 
 
 def test_command_line():

@@ -24,19 +24,30 @@ def end_with_us():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def first_line(path):
+    while not (text := read(path)).endswith(b"\n"):
+        pass
+    return text
+
+
 class Server:
     """A server of its own; at the end of the block it is told to end, and must do so in order."""
 
-    def __init__(self, *options, status=0, log=False, setup=end_with_us, root=True, stderr=None):
+    def __init__(self, *options, status=0, log=False, setup=end_with_us, root=True, stderr=None, out=None):
         self.status, self.says = status, stderr
         quiet = [] if log else ["-q"]
         arguments = [BINARY, "-a", "tcp:127.0.0.1:0", *quiet, *options] + ([ROOT] if root else [])
         # The thread sanitizer waits for a second at the end of each program.
         given = os.environ.get("TSAN_OPTIONS", "")
         self.process = subprocess.Popen(
-            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=setup,
+            arguments, stdout=out or subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=setup,
             env={**os.environ, "TSAN_OPTIONS": given + " atexit_sleep_ms=20"})
-        first = self.process.stdout.readline().decode()
+        first = (first_line(out.name) if out else self.process.stdout.readline()).decode()
         self.port = int(re.fullmatch(r"listening at tcp:127\.0\.0\.1:(\d+)\n", first).group(1))
 
     def __enter__(self):
@@ -67,6 +78,7 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         out, err = self.process.communicate()
+        self.said = err
         if self.process.returncode != -signal.SIGKILL:
             assert self.process.returncode == self.status, (self.process.returncode, err)
             assert (err == b"") if self.says is None else re.search(self.says, err), err
