@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "connection.h"
+#include "say.h"
 
 enum { LINES = 256, WRITE_SIZE = 8192 };
 
@@ -166,7 +167,7 @@ void log_stop(struct log *log) {
     thrum_chan_destroy(log->lines);
     unsigned long lost = atomic_load(&log->xlost);
     if (lost > 0) {
-        fprintf(stderr, "httpd: %lu lines of the log were lost\n", lost);
+        say("httpd: %lu lines of the log were lost\n", lost);
     }
     free(log);
 }

@@ -22,11 +22,12 @@
 #include "connection.h"
 #include "limits.h"
 #include "log.h"
+#include "say.h"
 #include "secret.h"
 #include "stats.h"
 
 static int complain(const char *what, int err) {
-    fprintf(stderr, "httpd: %s: %s\n", what, strerror(-err));
+    say("httpd: %s: %s\n", what, strerror(-err));
     return 1;
 }
 

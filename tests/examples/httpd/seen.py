@@ -81,6 +81,25 @@ def test_log_that_nobody_reads():
         server.process.wait()
 
 
+def test_stderr_that_nobody_reads():
+    """Nor does what is said in vain hold up the end: here, that lines were lost."""
+    out, into = os.pipe()
+    os.set_blocking(into, False)
+    try:
+        while True:
+            os.write(into, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(into, True)
+    with Server(log=True, err=into) as server:
+        os.close(into)
+        with server.client(GET * 4000) as client:
+            for _ in range(4000):
+                expect(client.answer(), 200, HELLO)
+        server.process.send_signal(signal.SIGTERM)
+        server.process.wait(60)
+    os.close(out)
+
+
 def test_log_without_room():
     """Lines that a file does not take, since it is as long as it may be, are lost; when it may be longer, they go on."""
     def limited():

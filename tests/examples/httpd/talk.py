@@ -38,14 +38,14 @@ def first_line(path):
 class Server:
     """A server of its own; at the end of the block it is told to end, and must do so in order."""
 
-    def __init__(self, *options, status=0, log=False, setup=end_with_us, root=True, stderr=None, out=None):
+    def __init__(self, *options, status=0, log=False, setup=end_with_us, root=True, stderr=None, out=None, err=None):
         self.status, self.says = status, stderr
         quiet = [] if log else ["-q"]
         arguments = [BINARY, "-a", "tcp:127.0.0.1:0", *quiet, *options] + ([ROOT] if root else [])
         # The thread sanitizer waits for a second at the end of each program.
         given = os.environ.get("TSAN_OPTIONS", "")
         self.process = subprocess.Popen(
-            arguments, stdout=out or subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=setup,
+            arguments, stdout=out or subprocess.PIPE, stderr=err or subprocess.PIPE, preexec_fn=setup,
             env={**os.environ, "TSAN_OPTIONS": given + " atexit_sleep_ms=20"})
         first = (first_line(out.name) if out else self.process.stdout.readline()).decode()
         self.port = int(re.fullmatch(r"listening at tcp:127\.0\.0\.1:(\d+)\n", first).group(1))
@@ -81,7 +81,7 @@ class Server:
         self.said = err
         if self.process.returncode != -signal.SIGKILL:
             assert self.process.returncode == self.status, (self.process.returncode, err)
-            assert (err == b"") if self.says is None else re.search(self.says, err), err
+            assert not err if self.says is None else re.search(self.says, err), err
         return out
 
 
