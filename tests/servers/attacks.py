@@ -5,6 +5,8 @@ While attackers do what they do, honest clients (witnesses) go on asking, and ea
 
 import collections
 import fcntl
+import os
+import random
 import signal
 import socket
 import struct
@@ -12,6 +14,7 @@ import termios
 import time
 
 from crowd import Crowd, Population
+from kinds import Echo, Proxy
 from server import Server
 
 WITNESSES = 4
@@ -260,6 +263,63 @@ def backlog(arena):
     arena.finish()
 
 
+class Target:
+    """What stands behind the proxy in one attack: it stands still, is killed, and comes back at the same place."""
+
+    def __init__(self, arena):
+        self.arena, self.binary, self.dice = arena, arena.kind.echo, random.Random(arena.seed)
+        self.work = os.path.join(arena.work, "target")
+        os.mkdir(self.work)
+        self.begin("tcp:127.0.0.1:0")
+        self.address = "tcp:127.0.0.1:%d" % self.server.port
+        self.next = 0.0
+        self.stopped = False
+
+    def begin(self, address):
+        self.server = Server(Echo(), self.binary, self.work, address=address)
+
+    def go_on(self):
+        self.server.process.send_signal(signal.SIGCONT)
+
+    def each(self):
+        if time.monotonic() > self.next:
+            self.next = time.monotonic() + self.dice.uniform(0.05, 0.5)
+            if not self.stopped:
+                self.server.process.send_signal(signal.SIGSTOP)
+            elif self.dice.random() < 0.5:
+                self.go_on()
+            else:
+                self.server.kill()
+                self.begin(self.address)
+                self.arena.rounds += 1
+            self.stopped = not self.stopped
+
+
+def behind(arena):
+    """The proxy's target stands still, is killed, and comes back, while some have said all and wait for the rest."""
+    target = Target(arena)
+    arena.kind = Proxy(target.address)
+
+    def live(client):
+        yield from client.connect()
+        for _ in range(client.dice.randrange(1, 10)):
+            large = client.dice.random() < 0.05
+            yield from client.send(arena.kind.heavy(client.dice) if large else arena.kind.request(client.dice), 1)
+            if client.dice.random() < 0.3:
+                client.shut(socket.SHUT_WR)
+                break
+            yield from client.receive(1 << 20, 1)
+        yield from client.drop(1)
+
+    arena.start()
+    attackers = Population(live, min(500, arena.count))
+    arena.crowd.run([attackers], arena.goes_on, target.each)
+    target.go_on()
+    arena.begun, arena.troubles = attackers.begun, attackers.troubles
+    arena.finish()
+    target.server.end()
+
+
 # ---- the end ----
 
 def unacknowledged(client):
@@ -356,4 +416,4 @@ def twice(arena):
         arena.rounds += 1
 
 
-ATTACKS = [churn, slow, resets, half, huge, garbage, files, cold, stop, backlog, term, twice]
+ATTACKS = [churn, slow, resets, half, huge, garbage, files, cold, stop, backlog, behind, term, twice]

@@ -51,8 +51,9 @@ class Proxy(Echo):
     says = re.compile(r"(proxy: tcp:\S+: .*\n)*")  # a target that cannot be reached
     files_of_a_connection = 2
 
-    def __init__(self, target, options=()):
+    def __init__(self, target, options=(), echo=None):
         self.target, self.options = target, options
+        self.echo = echo  # the program that its target is
 
     def command(self, binary, address, _work):
         return [binary, *self.options, address, self.target]

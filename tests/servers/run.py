@@ -66,10 +66,12 @@ def main():
         if name == "proxy":
             echo = os.environ.get("ECHO") or os.path.join(folder, "echo")
             target = Server(kinds.Echo(), echo, work)
-            kind = kinds.Proxy("tcp:127.0.0.1:%d" % target.port)
+            kind = kinds.Proxy("tcp:127.0.0.1:%d" % target.port, echo=echo)
         else:
             kind = {"echo": kinds.Echo, "httpd": kinds.Httpd, "kv": kinds.Kv}[name]()
         for function in chosen:
+            if function is attacks.behind and name != "proxy":
+                continue
             good = attack(function, kind, binary, seconds, count, seed) and good
         if "life" in names or not any(a.__name__ in names for a in attacks.ATTACKS):
             good = life.run(kind, binary) and good

@@ -103,14 +103,17 @@ class Server:
         self.idle_files = self.files()
 
     def check_idle(self):
-        """No connection is left, no file, no fiber. Sets of descriptors come with workers that had none before."""
+        """No connection is left, no file, no fiber. Sets of descriptors come with workers that had none before, and with
+        the first line on thrum_stderr a descriptor of its own."""
         until(lambda: self.alive() or self.files().get("socket") == 1, lambda: "connections are left: %s" % self.files())
         sets = ("anon_inode:[eventpoll]", "anon_inode:[eventfd]", "anon_inode:[timerfd]", "anon_inode")
-        until(lambda: {k: n for k, n in self.files().items() if k not in sets} ==
-              {k: n for k, n in self.idle_files.items() if k not in sets},
+        others = (*sets, self.err)
+        until(lambda: {k: n for k, n in self.files().items() if k not in others} ==
+              {k: n for k, n in self.idle_files.items() if k not in others},
               lambda: "descriptors are left: %s after %s" % (self.files(), self.idle_files))
         threads = len(os.listdir("/proc/%d/task" % self.process.pid))
         assert sum(n for k, n in self.files().items() if k in sets) <= 2 * threads + 2, self.files()
+        assert self.files().get(self.err, 0) <= 2, self.files()
         self.kind.check_idle(self)
         until(lambda: self.fibers() == self.idle_fibers, lambda: "%s fibers wait, not %s" % (self.fibers(), self.idle_fibers))
 
