@@ -51,21 +51,32 @@ static int reload(void *secret) {
     return secret_reload(secret);
 }
 
-/* Waits for a signal to end, and has the server end. The next one does what it does by default. */
+/*
+ * Waits for a signal to end, and has the server end. One that comes within a second means the same,
+ * as timeout(1) sends two; a later one does what it does by default. A server that has ended
+ * before cancels this.
+ */
 static int wait_for_signal(void *arg) {
     struct server *server = arg;
+    const unsigned count = heard_count(server);
     int signal, err, done;
-    while ((signal = thrum_signal_wait(heard, heard_count(server), THRUM_FOREVER)) == SIGHUP) {
+    while ((signal = thrum_signal_wait(heard, count, THRUM_FOREVER)) == SIGHUP) {
         err = thrum_blocking(reload, server->secret, &done); /* it reads files */
         if (err != 0 || done != 0) {
             complain("the certificate stays as it was", err != 0 ? err : done);
         }
     }
-    for (unsigned i = 0; i < heard_count(server); i++) {
+    const thrum_time same = thrum_after_s(1);
+    thrum_event_signal(&server->ending);
+    if (signal < 0) {
+        return signal != -ECANCELED ? signal : 0;
+    }
+    while ((signal = thrum_signal_wait(heard, count, same)) > 0) {
+    }
+    for (unsigned i = 0; signal == -ETIMEDOUT && i < count; i++) {
         thrum_signal_release(heard[i]);
     }
-    thrum_event_signal(&server->ending);
-    return signal < 0 && signal != -ECANCELED ? signal : 0;
+    return 0;
 }
 
 /* Serves until a signal comes. */

@@ -4,6 +4,7 @@ import resource
 import signal
 import socket
 import struct
+import time
 
 from talk import BIG, GET, HELLO, HUGE, Server, end_with_us, chunked, expect, post, sized
 
@@ -114,12 +115,32 @@ def test_end_by_force():
             server.process.send_signal(signal.SIGTERM)
             assert client.rest() == b""
             server.process.wait()
-    with Server(status=-signal.SIGINT) as server:
+    with Server("--head-time", "1000", "--drain-time", "1000", status=-signal.SIGINT) as server:
         with server.client(GET) as idle, server.client(GET + b"GET /") as client:
             expect(idle.answer(), 200, HELLO)
             expect(client.answer(), 200, HELLO)
             server.process.send_signal(signal.SIGINT)
             assert idle.rest() == b""
-            server.process.send_signal(signal.SIGINT)
+            while server.process.poll() is None:  # not at once: see the next test
+                server.process.send_signal(signal.SIGINT)
             assert client.rest() == b""
-            server.process.wait()
+
+
+def test_end_told_twice():
+    """A second signal within a second is none: timeout(1) sends two."""
+    now = False
+    while not now:  # unless this process was held up
+        with Server() as server, server.client(GET) as idle, server.client(GET + b"GET /hello") as client:
+            expect(idle.answer(), 200, HELLO)
+            expect(client.answer(), 200, HELLO)
+            told = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            assert idle.rest() == b""
+            server.process.send_signal(signal.SIGINT)
+            now = time.monotonic() - told < 1
+            if not now:
+                server.process.kill()
+                continue
+            client.send(b" HTTP/1.1\r\nHost: h\r\n\r\n")
+            expect(client.answer(), 200, HELLO, Connection="close")
+            assert client.rest() == b""
