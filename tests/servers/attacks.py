@@ -363,6 +363,7 @@ class Ending:
     def tell(self):
         if len(self.begun) == self.count and not self.told and not any(map(unacknowledged, self.begun)):
             self.server.terminate()
+            self.server.process.send_signal(signal.SIGINT)  # at once, it means the same: timeout(1) sends two
             self.told = True
 
     def run(self):
