@@ -5,9 +5,10 @@ What including thrum/thrum.hpp costs: compile-time.py COMPILER
 Compiles, for each standard, an empty file, one with thrum/thrum.hpp, and one with four headers of the
 standard's that most programs have. The first is taken from the other two; the three take turns, and
 the ratio is the median of five turns, in processor time: so a slow or busy machine slows all. The
-header may take RATIO times what the four take, with C++20 less than 0.4 s where these take 0.28 s
-(gcc 12). It takes 1.33 to 1.43 times with C++17, 1.27 to 1.36 times with C++20; all but 0.05 s is the
-standard's.
+header may take RATIO times what the four take: with C++20 some 0.46 s where these take 0.28 s (gcc 12).
+It takes 1.40 to 1.58 times with C++17, 1.40 to 1.52 times with C++20, of which the standard's headers are
+all but 0.05 s. (It was 1.33 to 1.43 and 1.27 to 1.36 before graphs, datagrams, sources, watches and awaits
+of locks.)
 """
 import os
 import resource
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-RATIO = {"c++17": 1.5, "c++20": 1.45}
+RATIO = {"c++17": 1.7, "c++20": 1.65}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FILES = {
     "empty": "",
