@@ -115,8 +115,8 @@ static bool all_blocked(thrum_sched *sched, uint64_t fibers) {
             const th_seen *s = &seen[i];
             /* The world outside may end these. */
             bool helped = s->on == TH_ON_BLOCKING || s->on >= TH_ON_SCHED;
-            bool waits =
-                s->state == TH_SEEN_BLOCKED && !helped && th_owners_note(&plain, s->on, s->holder);
+            bool waits = s->state == TH_SEEN_BLOCKED && !helped &&
+                         th_owners_note(&plain, s->on, s->id, s->holder);
             /* a root that waits for no wake: see count_sleepers */
             bool other = s->root && (s->state == TH_SEEN_AWAITS || s->state == TH_SEEN_RUNNING);
             all = all && (waits || other);

@@ -8,8 +8,8 @@
 #include "core/ready/external.h"
 #include "core/wait/cancel.h"
 
-bool th_owners_note(th_owners *owners, th_on on, uint64_t holder) {
-    if (on == TH_ON_MUTEX && !holder) {
+bool th_owners_note(th_owners *owners, th_on on, uint64_t waiter, uint64_t holder) {
+    if ((on == TH_ON_MUTEX && !holder) || holder == waiter) {
         return false;
     }
     if (!(holder & TH_ID_THREAD)) {
@@ -60,9 +60,12 @@ static TH_NO_TSAN bool waits(thrum_sched *sched, uint64_t id, th_owners *owners)
     th_edge edge;
     th_lock_acquire(&th_external_lock); /* so that no record is retired, and its thread lives */
     const th_thread *thread = th_edge_thread(sched, id);
-    const bool result =
-        thread && (th_edge_see_thread(thread, &edge) ? th_owners_note(owners, edge.on, edge.holder)
-                                                     : waits_for_wake(thread));
+    bool result = false;
+    if (thread) {
+        result = th_edge_see_thread(thread, &edge)
+                     ? th_owners_note(owners, edge.on, edge.id, edge.holder)
+                     : waits_for_wake(thread);
+    }
     th_lock_release(&th_external_lock);
     return result;
 }

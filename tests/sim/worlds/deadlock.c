@@ -10,6 +10,7 @@
 #include "core/state/worker.h"
 #include "crew.h"
 #include "platform/platform.h"
+#include "platform/sim/controller.h"
 #include "whole.h"
 
 static thrum_sched *sched;
@@ -502,6 +503,25 @@ static void keeps_and_wants(void *arg) {
     thrum_mutex_unlock(theirs);
     sim_free(theirs);
     thrum_mutex_unlock(&kept);
+}
+
+static void keeps_long(void *arg) {
+    (void)arg;
+    thrum_mutex_lock(&kept);
+    const uint32_t word = th_load_relaxed(&kept.reserved_word); /* relaxed: its own lock */
+    start(wants_what_is_kept);
+    /* relaxed: it only lets this one go on */
+    crew_until(th_load_relaxed(&kept.reserved_word) != word);
+    sim_pass(10000000); /* so long that the unlock hands it over */
+    thrum_mutex_unlock(&kept);
+}
+
+/* A thread hands a mutex over to a task that waits for it, and wakes that only then. */
+SIM_WORLD(deadlock_quiet_handed_over, .heavy = true) {
+    begin(1 + sim_pick(2), false);
+    thrum_mutex_init(&kept);
+    sim_join(sim_spawn(keeps_long, NULL));
+    end(0);
 }
 
 /*
