@@ -9,7 +9,8 @@
 #include "core/wait/cancel.h"
 
 bool th_owners_note(th_owners *owners, th_on on, uint64_t waiter, uint64_t holder) {
-    if ((on == TH_ON_MUTEX && !holder) || holder == waiter) {
+    const bool has_one = on == TH_ON_MUTEX || on == TH_ON_ONCE; /* or is just losing it */
+    if ((has_one && !holder) || holder == waiter) {
         return false;
     }
     if (!(holder & TH_ID_THREAD)) {

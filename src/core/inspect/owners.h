@@ -18,9 +18,9 @@ typedef struct th_owners {
 
 /*
  * Notes the thread that has what `waiter` waits for, if a thread has it. False: nobody owns the
- * mutex now, or the waiter itself does already, so a plain thread is handing it over and has not
- * woken it yet (a fiber or a bound thread that does so would be running); or there is no room to
- * note one.
+ * mutex or the once now, or the waiter itself does already, so a plain thread is giving it up and
+ * has not woken the waiter yet (a fiber or a bound thread that does so would be running); or there
+ * is no room to note one.
  */
 bool th_owners_note(th_owners *owners, th_on on, uint64_t waiter, uint64_t holder);
 

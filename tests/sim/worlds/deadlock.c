@@ -524,6 +524,34 @@ SIM_WORLD(deadlock_quiet_handed_over, .heavy = true) {
     end(0);
 }
 
+static thrum_once begun;
+
+static int waits_for_what_has_begun(void *arg) {
+    return thrum_once_run(&begun, brings_nothing, arg);
+}
+
+static int ends_after_a_waiter(void *arg) {
+    const uint32_t word = th_load_relaxed(&begun.reserved_word); /* relaxed: its own turn */
+    (void)arg;
+    start(waits_for_what_has_begun);
+    /* relaxed: it only lets this one go on */
+    crew_until(th_load_relaxed(&begun.reserved_word) != word);
+    return (int)sim_pick(2); /* after a failure the task tries next */
+}
+
+static void runs_once(void *arg) {
+    (void)arg;
+    sim_check(thrum_once_run(&begun, ends_after_a_waiter, NULL) >= 0);
+}
+
+/* A thread ends what a once has it run, and wakes the task that waits for that only then. */
+SIM_WORLD(deadlock_quiet_once, .heavy = true) {
+    begin(1 + sim_pick(2), false);
+    thrum_once_init(&begun);
+    sim_join(sim_spawn(runs_once, NULL));
+    end(0);
+}
+
 /*
  * A task waits for a thread that waits for another one, which goes on: nothing is told. What the
  * first thread has waited for is freed as soon as it has it.
