@@ -10,16 +10,16 @@
  * sync_wait. So it may call everything that fibers call. There are two ways to wait:
  *   - Without a stack: each co_await, of hop, sleep_for, pause_until, ready, wait, wait_until (of
  *     events and semaphores, C's and the header's, conditions and barriers), locked and its like,
- *     receive, send, joined, another co, a co_task, when_all and when_any. The coroutine gives its fiber back, and goes on as a run of its own,
- *     perhaps on another worker. Waiting allocates nothing; when_all and when_any do. It stands in
- *     line with the fibers that wait for the same.
+ *     receive, send, joined, another co, a co_task, when_all and when_any. The coroutine gives its
+ *     fiber back, and goes on as a run of its own, perhaps on another worker. Waiting allocates
+ *     nothing; when_all and when_any do. It stands in line with the fibers that wait for the same.
  *   - On the fiber: each call that may suspend (chan::recv, thrum::sleep, a lock). The coroutine
  *     occupies a fiber meanwhile, as a task that calls it does.
  *
  * What belongs to a fiber does not follow a coroutine across a wait of the first kind: a
- * thrum::mutex must not be held there (but by the wait for a condition), nor a fork, a scope or a shield be open in the coroutine,
- * and fiber-local values differ afterwards. Cancelling a fiber does not cancel coroutines;
- * co_task::cancel does.
+ * thrum::mutex must not be held there (but by the wait for a condition), nor a fork, a scope or a
+ * shield be open in the coroutine, and fiber-local values differ afterwards. Cancelling a fiber
+ * does not cancel coroutines; co_task::cancel does.
  *
  * A frame is one allocation. It is destroyed by its owner: the co, which never started or has
  * ended; while it runs it must not be destroyed.

@@ -10,7 +10,6 @@
 #include "core/state/worker.h"
 #include "crew.h"
 #include "platform/platform.h"
-#include "platform/sim/controller.h"
 #include "whole.h"
 
 static thrum_sched *sched;
@@ -27,28 +26,12 @@ static void take_report(void *ctx, const char *report) {
     whole_open(&told);
 }
 
-static void *plain_alloc(void *ctx, size_t size) {
-    (void)ctx;
-    return th_os_alloc(size);
-}
-
-static void plain_free(void *ctx, void *ptr) {
-    (void)ctx;
-    th_os_free(ptr);
-}
-
 static void begin(unsigned workers, bool tell) {
-    thrum_config config = whole_config(workers);
-    config.alloc = plain_alloc;
-    config.free = plain_free;
-    config.deadlock = take_report;
-    config.blocking_threads_max = 1;
-    config.blocking_keepalive = THRUM_FOREVER;
     may_tell = tell;
     for (unsigned i = 0; i < 3; i++) {
         thrum_sem_init(&sems[i], 0);
     }
-    sched = whole_start(&config);
+    sched = whole_start_told(workers, take_report);
 }
 
 static void end(unsigned expected) {
@@ -466,101 +449,4 @@ SIM_WORLD(deadlock_told_unbound, .heavy = true) {
     whole_pass(&told);
     thrum_sem_post(&sems[0]);
     end(1);
-}
-
-/* ---- plain threads that have what others wait for ---- */
-
-static thrum_mutex kept;
-static thrum_mutex *theirs; /* freed by the first that has it after the other */
-static whole_gate has_theirs;
-static th_thread *xkeeper; /* the thread that waits for the other */
-
-static int wants_what_is_kept(void *arg) {
-    (void)arg;
-    thrum_mutex_lock(&kept);
-    thrum_mutex_unlock(&kept);
-    return 0;
-}
-
-static void goes_on(void *arg) {
-    th_thread *keeper;
-    (void)arg;
-    start(brings_nothing); /* the scheduler knows the thread */
-    thrum_mutex_lock(theirs);
-    whole_open(&has_theirs);
-    crew_until((keeper = th_load_acquire(&xkeeper)) != NULL); /* pairs: keeps_and_wants; it */
-    crew_until(th_load_relaxed(&keeper->xwaiter)); /* relaxed: it only lets this one go on */
-    thrum_mutex_unlock(theirs);
-}
-
-static void keeps_and_wants(void *arg) {
-    (void)arg;
-    whole_pass(&has_theirs);
-    thrum_mutex_lock(&kept);
-    start(wants_what_is_kept);
-    th_store_release(&xkeeper, th_thread_self()); /* pairs: goes_on; its record */
-    thrum_mutex_lock(theirs);
-    thrum_mutex_unlock(theirs);
-    sim_free(theirs);
-    thrum_mutex_unlock(&kept);
-}
-
-static void keeps_long(void *arg) {
-    (void)arg;
-    thrum_mutex_lock(&kept);
-    const uint32_t word = th_load_relaxed(&kept.reserved_word); /* relaxed: its own lock */
-    start(wants_what_is_kept);
-    /* relaxed: it only lets this one go on */
-    crew_until(th_load_relaxed(&kept.reserved_word) != word);
-    sim_pass(10000000); /* so long that the unlock hands it over */
-    thrum_mutex_unlock(&kept);
-}
-
-/* A thread hands a mutex over to a task that waits for it, and wakes that only then. */
-SIM_WORLD(deadlock_quiet_handed_over, .heavy = true) {
-    begin(1 + sim_pick(2), false);
-    thrum_mutex_init(&kept);
-    sim_join(sim_spawn(keeps_long, NULL));
-    end(0);
-}
-
-static thrum_once begun;
-
-static int waits_for_what_has_begun(void *arg) {
-    return thrum_once_run(&begun, brings_nothing, arg);
-}
-
-static int ends_after_a_waiter(void *arg) {
-    const uint32_t word = th_load_relaxed(&begun.reserved_word); /* relaxed: its own turn */
-    (void)arg;
-    start(waits_for_what_has_begun);
-    /* relaxed: it only lets this one go on */
-    crew_until(th_load_relaxed(&begun.reserved_word) != word);
-    return (int)sim_pick(2); /* after a failure the task tries next */
-}
-
-static void runs_once(void *arg) {
-    (void)arg;
-    sim_check(thrum_once_run(&begun, ends_after_a_waiter, NULL) >= 0);
-}
-
-/* A thread ends what a once has it run, and wakes the task that waits for that only then. */
-SIM_WORLD(deadlock_quiet_once, .heavy = true) {
-    begin(1 + sim_pick(2), false);
-    thrum_once_init(&begun);
-    sim_join(sim_spawn(runs_once, NULL));
-    end(0);
-}
-
-/*
- * A task waits for a thread that waits for another one, which goes on: nothing is told. What the
- * first thread has waited for is freed as soon as it has it.
- */
-SIM_WORLD(deadlock_quiet_threads, .heavy = true) {
-    begin(1, false);
-    thrum_mutex_init(&kept);
-    theirs = sim_alloc(sizeof *theirs);
-    thrum_mutex_init(theirs);
-    together(goes_on, keeps_and_wants);
-    end(0);
 }

@@ -45,6 +45,27 @@ thrum_sched *whole_start(const thrum_config *config) {
     return sched;
 }
 
+/* As without hooks; but then free pages of handles go back to the system, which are more steps. */
+static void *plain_alloc(void *ctx, size_t size) {
+    (void)ctx;
+    return th_os_alloc(size);
+}
+
+static void plain_free(void *ctx, void *ptr) {
+    (void)ctx;
+    th_os_free(ptr);
+}
+
+thrum_sched *whole_start_told(unsigned workers, void (*deadlock)(void *ctx, const char *report)) {
+    thrum_config config = whole_config(workers);
+    config.alloc = plain_alloc;
+    config.free = plain_free;
+    config.deadlock = deadlock;
+    config.blocking_threads_max = 1;
+    config.blocking_keepalive = THRUM_FOREVER;
+    return whole_start(&config);
+}
+
 void whole_stop(thrum_sched *sched) {
     sim_check(thrum_sched_stop(sched) == 0);
     whole_forget(sched);

@@ -20,6 +20,8 @@ thrum_config whole_config(unsigned workers);
 thrum_sched *whole_start(const thrum_config *config);
 thrum_sched *whole_start_bare(const thrum_config *config);
 extern bool whole_afences_shut; /* the next bare one starts as where the system has no barrier */
+/* For worlds about deadlocks: with a hook that gets the reports, and one thread for calls. */
+thrum_sched *whole_start_told(unsigned workers, void (*deadlock)(void *ctx, const char *report));
 /* Stops it; that must succeed. */
 void whole_stop(thrum_sched *sched);
 /* For a scheduler that another thread has stopped. */
