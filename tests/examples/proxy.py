@@ -11,6 +11,8 @@ import tempfile
 import threading
 import time
 
+from full_pipe import full_pipe
+
 LIMIT = 60  # seconds until what does not come counts as never coming
 
 
@@ -289,18 +291,6 @@ def test_the_end_does_not_wait_for_ever():
             pass
         proxy.end(1, "proxy: some connections were cut off")
         assert is_reset(client) and is_reset(served)
-
-
-def full_pipe():
-    """The two ends of a pipe that has no room."""
-    out, into = os.pipe()
-    os.set_blocking(into, False)
-    try:
-        while True:
-            os.write(into, b"x" * 4096)
-    except BlockingIOError:
-        os.set_blocking(into, True)
-    return out, into
 
 
 def test_complaints_that_nobody_reads():

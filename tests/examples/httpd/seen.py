@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 
-from talk import BINARY, GET, HELLO, Server, WORK, end_with_us, expect, read
+from talk import BINARY, GET, HELLO, Server, WORK, end_with_us, expect, full_pipe, read
 
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\d+)')
 
@@ -83,13 +83,7 @@ def test_log_that_nobody_reads():
 
 def test_stderr_that_nobody_reads():
     """Nor does what is said in vain hold up the end: here, that lines were lost."""
-    out, into = os.pipe()
-    os.set_blocking(into, False)
-    try:
-        while True:
-            os.write(into, b"x" * 4096)
-    except BlockingIOError:
-        os.set_blocking(into, True)
+    out, into = full_pipe()
     with Server(log=True, err=into) as server:
         os.close(into)
         with server.client(GET * 4000) as client:
