@@ -12,10 +12,12 @@
 typedef struct th_await {
     th_waiter waiter; /* `object` is the task; timed, and of no fiber */
     union {
-        const void *from; /* these three as in a channel's parked operation (sync/chan.h) */
-        uint64_t self;    /* of a lock: the owner that a hand-over writes, which is nobody yet */
+        struct { /* these two, and the status, as in a channel's parked operation (sync/chan.h) */
+            const void *from;
+            void *to;
+        };
+        uint64_t self; /* of a lock: the owner that a hand-over writes, which is nobody yet */
     };
-    void *to;
     int status;
     void *object;                                   /* what it waits for */
     bool (*leave)(void *object, th_waiter *waiter); /* as a waiter's: takes it off the list */
