@@ -181,7 +181,7 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     memcpy(sched->name, config->name, length);
     sched->config.name = sched->name;
     sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
-    sched->deadlock_began = UINT64_MAX; /* no deadlock has been reported yet */
+    sched->deadlock_told.began = UINT64_MAX; /* no deadlock has been reported yet */
     bool watched = config->on_deadlock != THRUM_DEADLOCK_OFF || config->deadlock;
     sched->watch = watched ? &th_deadlock_watch : NULL;
     th_timers_init(&sched->loose_timers, sched, NULL);

@@ -12,8 +12,8 @@
 #include "core/ready/quiesce_sum.h"
 #include "platform/platform.h"
 
-/* The time between two looks; in the simulator there is no watcher. */
-#define INTERVAL_NS TH_LIMIT(500000000ll, 0ll)
+/* In the simulator there is no watcher. */
+int64_t th_watch_interval = TH_LIMIT(500000000ll, 0ll);
 
 /* A look is followed by a rest of as many times its own length, if that is longer. */
 #define RESTS 20
@@ -24,6 +24,8 @@
 /* What the watcher remembers from one look to the next. */
 typedef struct memory {
     th_activity activity;
+    th_suspicion suspicion;
+    bool suspects; /* the last look found that nothing can go on, and has not told it */
     unsigned skips;
     unsigned count;               /* cycles of the last look */
     uint64_t keys[TH_CYCLES_MAX]; /* their keys */
@@ -52,9 +54,10 @@ static void tell(thrum_sched *sched, const th_cycles *cycles, unsigned i) {
 }
 
 /* A cycle is told when two looks have seen it: a cancel that has begun may end it meanwhile. */
-static void look(thrum_sched *sched, memory *m) {
+static void look_for_cycles(thrum_sched *sched, memory *m) {
     th_cycles *cycles = th_cycles_find(sched);
-    memory now = {.activity = m->activity, .count = th_cycles_count(cycles)};
+    memory now = *m;
+    now.count = th_cycles_count(cycles);
     for (unsigned i = 0; i < now.count; i++) {
         now.keys[i] = th_cycles_at(cycles, i).key;
         if (was_there(m, now.keys[i])) {
@@ -74,23 +77,25 @@ static bool is_worth_it(thrum_sched *sched, memory *m) {
                       activity.xsuspended == m->activity.xsuspended;
     m->activity = activity;
     m->skips = same ? m->skips + 1 : 0;
-    return !same || m->count || m->skips > SKIPS_MAX;
+    return !same || m->count || m->suspects || m->skips > SKIPS_MAX;
 }
 
 static void watch(void *arg) {
     thrum_sched *sched = arg;
     uint32_t *xends = &sched->cycle_watcher.xends;
+    const int64_t interval = th_watch_interval;
     memory m = {.skips = SKIPS_MAX};
     th_os_thread_reports();
     th_thread_self()->watches = sched; /* a stop in a hook would wait for this thread */
     for (;;) {
         const int64_t began = th_os_now();
         if (is_worth_it(sched, &m)) {
-            look(sched, &m);
+            m.suspects = th_deadlock_look(sched, &m.suspicion);
+            look_for_cycles(sched, &m);
         }
         const int64_t now = th_os_now();
         const int64_t rest = RESTS * (now - began);
-        const int64_t until = now + (rest > INTERVAL_NS ? rest : INTERVAL_NS);
+        const int64_t until = now + (rest > interval ? rest : interval);
         /* relaxed: what the stopper did before it is of no interest here */
         while (!th_load_relaxed(xends) && th_os_futex_wait(xends, 0, until) != -ETIMEDOUT) {
         }
@@ -103,16 +108,18 @@ static void watch(void *arg) {
 void th_cycle_watch_start(thrum_sched *sched) {
     th_cycle_watcher *watcher = &sched->cycle_watcher;
     char name[24]; /* the system keeps 15 bytes of it */
-    if (!sched->watch || !INTERVAL_NS) {
+    if (!sched->watch || !th_watch_interval) {
         return;
     }
     snprintf(name, sizeof name, "%.*s/cycles", (int)th_text_cut(sched->name, 8), sched->name);
-    watcher->watched = th_os_thread_start(&watcher->thread, name, watch, sched) == 0;
+    /* relaxed: who does not see it yet looks itself, which does no harm */
+    th_store_relaxed(&watcher->xwatched,
+                     th_os_thread_start(&watcher->thread, name, watch, sched) == 0);
 }
 
 void th_cycle_watch_stop(thrum_sched *sched) {
     th_cycle_watcher *watcher = &sched->cycle_watcher;
-    if (watcher->watched) {
+    if (th_load_relaxed(&watcher->xwatched)) { /* relaxed: the start wrote it */
         th_store_relaxed(&watcher->xends, 1u); /* relaxed: see watch */
         th_os_futex_wake(&watcher->xends, 1);
         th_os_thread_join(watcher->thread);

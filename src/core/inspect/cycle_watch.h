@@ -1,11 +1,18 @@
 /*
- * cycle_watch.h: a thread that looks for waits in a circle (cycle.h) where the config asks for
- * reports of deadlocks, and reports each once. core/inspect/CYCLES.md has the argument.
+ * cycle_watch.h: a thread that looks for waits in a circle (cycle.h), and whether anything can go
+ * on (deadlock.h), where the config asks for reports of deadlocks. It reports each once.
+ * core/inspect/CYCLES.md and DEADLOCK.md have the argument.
  */
 #ifndef TH_CYCLE_WATCH_H
 #define TH_CYCLE_WATCH_H
 
 #include "core/state/worker.h"
+
+/*
+ * The time between two looks, half a second; 0: there is no watcher. A test that has many deadlocks
+ * told shortens it before the start.
+ */
+extern int64_t th_watch_interval;
 
 /* By the start and the stop, while the scheduler's workers have their threads. */
 void th_cycle_watch_start(thrum_sched *sched);

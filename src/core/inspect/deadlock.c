@@ -9,12 +9,16 @@
 #include "core/inspect/owners.h"
 #include "core/inspect/report.h"
 #include "core/inspect/snapshot.h"
+#include "core/ready/external.h"
 #include "core/ready/quiesce_sum.h"
 #include "core/state/parkword.h"
 #include "core/state/task_word.h"
 #include "platform/platform.h"
 
 #define SEEN_MAX TH_LIMIT(8u, 2u)
+
+/* After so many looks a plain thread that runs is not waited for any more. */
+#define LOOKS_MAX 20u
 
 /* ---- the bound threads ---- */
 
@@ -134,15 +138,19 @@ static bool is_same(const th_activity *a, const th_activity *b) {
            a->xfinished == b->xfinished && a->xsuspended == b->xsuspended;
 }
 
-/* Whether there is a deadlock that has not been reported yet. With the lock. */
-static bool is_deadlocked(thrum_sched *sched) {
+static bool is_same_place(const th_deadlock_place *a, const th_deadlock_place *b) {
+    return a->began == b->began && a->resumes == b->resumes;
+}
+
+/* Whether there is a deadlock that has not been reported yet, and when it began. With the lock. */
+static bool is_deadlocked(thrum_sched *sched, th_deadlock_place *place) {
     th_activity before;
     th_activity after;
     sleepers s = count_sleepers(sched);
     th_quiesce_sum(sched, &before);
-    uint64_t began = before.xcreated + before.xreadied;
-    if (!s.all || began != before.xfinished + before.xsuspended ||
-        (began == sched->deadlock_began && s.resumes == sched->deadlock_resumes)) {
+    *place = (th_deadlock_place){before.xcreated + before.xreadied, s.resumes};
+    if (!s.all || place->began != before.xfinished + before.xsuspended ||
+        is_same_place(place, &sched->deadlock_told)) {
         return false;
     }
     uint64_t fibers = before.xcreated - before.xfinished - (before.xdormant - before.xroused);
@@ -153,13 +161,22 @@ static bool is_deadlocked(thrum_sched *sched) {
     /* All of the above held at one moment if nothing has begun meanwhile, and none has woken up. */
     th_quiesce_sum(sched, &after);
     sleepers again = count_sleepers(sched);
-    if (!is_same(&before, &after) || !again.all || again.sleeps != s.sleeps ||
-        again.binds != s.binds) {
-        return false;
+    return is_same(&before, &after) && again.all && again.sleeps == s.sleeps &&
+           again.binds == s.binds;
+}
+
+/* ---- plain threads ---- */
+
+/* Whether one that has called the scheduler runs, or would if it had a processor. */
+static bool any_plain_runs(thrum_sched *sched) {
+    const th_thread *self = th_thread_self();
+    bool any = false;
+    th_lock_acquire(&th_external_lock); /* no thread of a record ends meanwhile */
+    for (const th_external *r = sched->externals.first; r && !any; r = r->next_of_sched) {
+        any = r->thread != self && th_os_thread_runs(r->number);
     }
-    sched->deadlock_began = began;
-    sched->deadlock_resumes = s.resumes;
-    return true;
+    th_lock_release(&th_external_lock);
+    return any;
 }
 
 /* ---- reporting ---- */
@@ -178,8 +195,9 @@ void th_deadlock_hand_over(th_text *text) {
 }
 
 /* Waits in a circle are told with the others, and not once more by themselves. */
-static void tell(thrum_sched *sched) {
+static void tell(thrum_sched *sched, const th_deadlock_place *place) {
     th_text text;
+    sched->deadlock_told = *place;
     th_cycles *cycles = th_cycles_find(sched);
     for (unsigned i = 0; i < th_cycles_count(cycles); i++) {
         (void)th_cycles_is_new(sched, th_cycles_at(cycles, i).key);
@@ -191,17 +209,43 @@ static void tell(thrum_sched *sched) {
     th_text_free(&text);
 }
 
+bool th_deadlock_look(thrum_sched *sched, th_suspicion *suspicion) {
+    th_deadlock_place place;
+    th_lock_acquire(&sched->deadlock_lock); /* reports come one at a time, in order */
+    const bool is = is_deadlocked(sched, &place);
+    if (is) {
+        if (!is_same_place(&place, &suspicion->place)) {
+            *suspicion = (th_suspicion){.place = place};
+        }
+        suspicion->looks++;
+        suspicion->rested = any_plain_runs(sched) ? 0 : suspicion->rested + 1;
+        if (suspicion->rested == 2 || suspicion->looks == LOOKS_MAX) {
+            tell(sched, &place);
+        }
+    }
+    th_lock_release(&sched->deadlock_lock);
+    return is;
+}
+
+/* Whether nobody looks twice: then whoever goes to sleep does, once. */
+static bool is_unwatched(const thrum_sched *sched) {
+    return !th_load_relaxed(&sched->cycle_watcher.xwatched); /* relaxed: see th_cycle_watch_start */
+}
+
 /* With the lock, which is waited for: the thread that has it may have looked too early. */
 static void snapshot(thrum_sched *sched) {
-    if (is_deadlocked(sched)) {
-        tell(sched); /* with the lock, so that reports come one at a time, in order */
+    th_deadlock_place place;
+    if (is_unwatched(sched) && is_deadlocked(sched, &place)) {
+        tell(sched, &place); /* with the lock, so that reports come one at a time, in order */
     }
 }
 
 static void parked(thrum_sched *sched) {
-    th_lock_acquire(&sched->deadlock_lock);
-    snapshot(sched);
-    th_lock_release(&sched->deadlock_lock);
+    if (is_unwatched(sched)) {
+        th_lock_acquire(&sched->deadlock_lock);
+        snapshot(sched);
+        th_lock_release(&sched->deadlock_lock);
+    }
 }
 
 static void sleeps(th_worker *worker) {

@@ -2,9 +2,9 @@
  * deadlock.h: detecting deadlocks, where all that is left waits for each other (config:
  * on_deadlock, deadlock). A scheduler is *deadlocked* when some fiber or bound thread waits,
  * nothing is runnable or runs, every bound thread sleeps without a deadline, no deadline is pending
- * and no other thread makes a call for a fiber: nothing inside can ever go on. The last thread to
- * go to sleep checks this. core/inspect/DEADLOCK.md has the argument. Only schedulers with a
- * `watch` pay anything.
+ * and no other thread makes a call for a fiber: nothing inside can ever go on. The watcher
+ * (cycle_watch.h) looks for that; where it has no thread, the last thread to go to sleep does.
+ * core/inspect/DEADLOCK.md has the argument. Only schedulers with a `watch` pay anything.
  */
 #ifndef TH_DEADLOCK_H
 #define TH_DEADLOCK_H
@@ -12,8 +12,22 @@
 #include "core/inspect/words.h"
 #include "core/state/worker.h"
 
-/* Each of its functions but `wakes` looks for a deadlock, and reports one that is new. */
+/* What threads say that go to sleep: see above. */
 extern const th_watch th_deadlock_watch;
+
+/* What the watcher remembers of a deadlock that it has seen, and not told yet. All 0: of none. */
+typedef struct th_suspicion {
+    th_deadlock_place place;
+    unsigned looks;  /* that have seen it */
+    unsigned rested; /* of these, the latest ones that found no plain thread running */
+} th_suspicion;
+
+/*
+ * Looks for a deadlock that was not reported yet, and reports it if plain threads, which may end
+ * it, did not run in two looks in a row, or have not ended it for long. Returns whether it is
+ * there.
+ */
+bool th_deadlock_look(thrum_sched *sched, th_suspicion *suspicion);
 
 /* Hands a report to the hook or to stderr, and aborts if the config says so. With deadlock_lock. */
 void th_deadlock_hand_over(th_text *text);

@@ -100,8 +100,9 @@ static TH_NO_TSAN th_external *attach(th_thread *thread, thrum_sched *sched, boo
         r->next_of_thread = thread->external;
         thread->external = r;
     }
-    r->activity = (th_activity){0};  /* read under the lock */
-    th_store_relaxed(&r->xwakes, 0); /* relaxed: read under the lock */
+    r->number = th_os_thread_number(); /* anew: this may be the child of a fork */
+    r->activity = (th_activity){0};    /* read under the lock */
+    th_store_relaxed(&r->xwakes, 0);   /* relaxed: read under the lock */
     r->next_of_sched = sched->externals.first;
     sched->externals.first = r;
     th_store_relaxed(&r->xsched, sched); /* relaxed: only this thread reads it without the lock */

@@ -1,6 +1,6 @@
 /*
- * cycle_state.h: watching for waits in a circle, where deadlocks are watched for
- * (core/inspect/CYCLES.md).
+ * cycle_state.h: watching for waits in a circle, and for the moment when nothing goes on, where
+ * deadlocks are watched for (core/inspect/CYCLES.md, DEADLOCK.md).
  */
 #ifndef TH_CYCLE_STATE_H
 #define TH_CYCLE_STATE_H
@@ -16,9 +16,15 @@ typedef struct th_cycles_told {
     uint64_t keys[TH_CYCLES_TOLD];
 } th_cycles_told;
 
+/* How much a scheduler has done: of two deadlocks, what was done between them. */
+typedef struct th_deadlock_place {
+    uint64_t began;   /* the work that has begun */
+    uint64_t resumes; /* how often bound threads have gone on */
+} th_deadlock_place;
+
 typedef struct th_cycle_watcher {
     uint32_t xends; /* 1: the scheduler stops; the watcher sleeps on the word */
-    bool watched;   /* the watcher has a thread; written by the start, read by the stop */
+    bool xwatched;  /* the watcher has a thread; written by the start */
     th_os_thread thread;
 } th_cycle_watcher;
 

@@ -18,6 +18,7 @@ struct th_external {
     thrum_sched *xsched; /* NULL once the scheduler is gone; the thread reads it without the lock */
 
     th_thread *thread; /* constant: the record's thread; NULL: `retired` */
+    uint64_t number;   /* the system's number of the thread */
     uint32_t xinside;  /* 1 while the thread is in a call on the scheduler; the thread writes it */
     th_activity activity; /* the thread's activity counters; the thread writes them */
     uint64_t xwakes;      /* futex calls of the thread that woke a worker */

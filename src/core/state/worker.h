@@ -360,11 +360,10 @@ struct thrum_sched {
 
     th_stalls stalls;
 
-    const th_watch *watch;   /* constant: the deadlock detector; NULL: deadlocks are not reported */
-    th_lock deadlock_lock;   /* protects the next three */
-    uint64_t deadlock_began; /* the work that had begun when the last deadlock was found */
-    uint64_t deadlock_resumes;  /* the number of times that bound threads had gone on by then */
-    th_cycles_told cycles_told; /* waits in a circle that were reported */
+    const th_watch *watch; /* constant: the deadlock detector; NULL: deadlocks are not reported */
+    th_lock deadlock_lock; /* protects the next two */
+    th_deadlock_place deadlock_told; /* of the last deadlock that was reported */
+    th_cycles_told cycles_told;      /* waits in a circle that were reported */
     th_cycle_watcher cycle_watcher;
 
     th_slab *go_slab;
