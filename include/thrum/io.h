@@ -174,8 +174,9 @@ THRUM_API THRUM_NODISCARD int64_t thrum_write_until(thrum_io io, const void *fro
 
 /*
  * The same for several pieces of memory, in order: thrum_readv_until returns what is there,
- * thrum_writev_until writes all. They return -EINVAL for more than THRUM_IOVECS_MAX pieces; else
- * callers, waits and errors are those of thrum_read_until and thrum_write_until.
+ * thrum_writev_until writes all. They return -EINVAL for more than THRUM_IOVECS_MAX pieces, and for
+ * more bytes than a ssize_t counts; else callers, waits and errors are those of thrum_read_until
+ * and thrum_write_until.
  */
 #define THRUM_IOVECS_MAX 1024u
 THRUM_API THRUM_NODISCARD int64_t thrum_readv_until(thrum_io io, const thrum_iovec *parts,

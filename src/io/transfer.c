@@ -110,14 +110,17 @@ int64_t thrum_readv_until(thrum_io io, const thrum_iovec *parts, unsigned n, thr
     if (n > THRUM_IOVECS_MAX) {
         return -EINVAL;
     }
+    size_t size = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (parts[i].size > SIZE_MAX / 2 - size) {
+            return -EINVAL; /* as the system says: the count could not be told */
+        }
+        size += parts[i].size;
+    }
     th_inside inside;
     int64_t result = enter_to_read(&inside, io, deadline);
     if (result) {
         return result;
-    }
-    size_t size = 0;
-    for (unsigned i = 0; i < n; i++) {
-        size += parts[i].size;
     }
     th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
     while (size && !(result = th_inside_await(&inside))) {

@@ -179,6 +179,9 @@ static int moves_parts(void *arg) {
         CHECK_EQ(thrum_writev_until(e.io[1], NULL, 0, THRUM_FOREVER), 0);
         CHECK_EQ(thrum_readv_until(e.io[0], NULL, 0, THRUM_FOREVER), 0);
         CHECK_EQ(thrum_readv_until(e.io[0], in, 1, THRUM_FOREVER), 0); /* no room */
+        const thrum_iovec huge[] = {{text, SIZE_MAX}, {text, 1}}; /* a size_t counts them as none */
+        CHECK_EQ(thrum_readv_until(e.io[0], huge, COUNT_OF(huge), THRUM_FOREVER), -EINVAL);
+        CHECK_EQ(thrum_writev_until(e.io[1], huge, COUNT_OF(huge), THRUM_FOREVER), -EINVAL);
         for (unsigned i = 0; i <= THRUM_IOVECS_MAX; i++) {
             parts[i] = (thrum_iovec){&many[i % THRUM_IOVECS_MAX], 1};
             many[i % THRUM_IOVECS_MAX] = (char)i;
