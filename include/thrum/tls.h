@@ -114,10 +114,10 @@ THRUM_API void thrum_tls_config_free(thrum_tls_config *config);
 
 /*
  * Makes a connection over a descriptor, and does the handshake: as the client, who names the host
- * that it wants, for the server to choose by and for its certificate to be held against (a name or
- * an address; NULL only with THRUM_TLS_PEER_NONE), or as the server. **The descriptor is the
- * connection's from this call on**, whatever it returns. Any thread may call them. They may
- * suspend.
+ * that it wants, for the server to choose by and for its certificate to be held against (a name,
+ * with or without a dot at its end, or an address; NULL only with THRUM_TLS_PEER_NONE), or as the
+ * server. **The descriptor is the connection's from this call on**, whatever it returns. Any thread
+ * may call them. They may suspend.
  *
  * They return 0, or -ETIMEDOUT, -ECANCELED, -EACCES, -EPROTO, -ECONNRESET, -ENOMEM, or the system's
  * for the descriptor. If *out is not NULL with such a code, the connection is there for

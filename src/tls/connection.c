@@ -126,12 +126,29 @@ static void destroy(thrum_tls *tls) {
     free(tls);
 }
 
+/*
+ * The name as servers and certificates know it: without the dot at the end that a resolver
+ * understands (RFC 6066, 3). False: it is empty or too long.
+ */
+static bool put_host(char out[HOST_MAX + 1], const char *host) {
+    size_t length = strlen(host);
+    length -= length && host[length - 1] == '.';
+    if (!length || length > HOST_MAX) {
+        return false;
+    }
+    memcpy(out, host, length);
+    out[length] = '\0';
+    return true;
+}
+
 /* Makes a connection that has not begun: 0 or a code. */
 static int make(thrum_tls **out, thrum_tls_config *config, thrum_io io, bool is_server,
-                const char *host) {
+                const char *given) {
     SSL_CTX *ctx;
     SSL_SESSION *session;
-    if (!config || !io.turn || (host && (!host[0] || strlen(host) > HOST_MAX))) {
+    char name[HOST_MAX + 1];
+    const char *host = given ? name : NULL;
+    if (!config || !io.turn || (given && !put_host(name, given))) {
         return -EINVAL;
     }
     int code = th_tls_config_begin(config, is_server, host, &ctx, &session);

@@ -58,6 +58,14 @@ static int believes(void *arg) {
     says(c.client, c.server, "by its address");
     check_error(c.client, "");
     couple_close(&c);
+    couple_try(&c, w.server, w.client, "a.test."); /* as the root of all names has it */
+    CHECK_EQ(c.client_code, 0);
+    says(c.client, c.server, "with a dot");
+    couple_close(&c);
+    couple_try(&c, w.server, w.client, ".");
+    CHECK_EQ(c.client_code, -EINVAL);
+    CHECK(c.client == NULL);
+    couple_close(&c);
     issued_free(&expired);
     issued_free(&early);
     issued_free(&stranger);
