@@ -314,7 +314,7 @@ THRUM_API void thrum_watch_buffer_init(thrum_watch_buffer *buffer);
 
 /*
  * Waits for the next event, and tells it. It returns 0, -ETIMEDOUT or -ECANCELED, with which none
- * is lost.
+ * is lost; -EINVAL: the descriptor is no watch, and bytes of it were read that are no event.
  */
 THRUM_API THRUM_NODISCARD int thrum_watch_next(thrum_io io, thrum_watch_buffer *buffer,
                                                thrum_watch_event *out, thrum_time deadline);

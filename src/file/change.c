@@ -76,7 +76,12 @@ int thrum_watch_next(thrum_io io, thrum_watch_buffer *buffer, thrum_watch_event 
         buffer->reserved_size = (size_t)n;
     }
     th_os_watch_event event;
-    buffer->reserved_at = th_os_watch_event_at(buffer->reserved_words, buffer->reserved_at, &event);
+    const size_t next = th_os_watch_event_at(buffer->reserved_words, buffer->reserved_size,
+                                             buffer->reserved_at, &event);
+    buffer->reserved_at = next ? next : buffer->reserved_size;
+    if (!next) {
+        return -EINVAL;
+    }
     *out = (thrum_watch_event){event.watch, event.what, event.pair, event.name};
     return 0;
 }

@@ -150,13 +150,16 @@ size_t th_os_file_entry_at(const void *bytes, size_t at, th_os_file_entry *out);
 int th_os_watch_open(void);
 int th_os_watch_remove(int fd, int watch);
 
-/* An event, in what was read of that descriptor. Returns the place of the next one. */
+/*
+ * An event, in the `size` bytes that were read of that descriptor. Returns the place of the next
+ * one; 0: it is no event, so the descriptor is another kind's.
+ */
 typedef struct th_os_watch_event {
     int watch;
     uint32_t what;
     uint32_t pair; /* the same in both halves of a rename */
     const char *name;
 } th_os_watch_event;
-size_t th_os_watch_event_at(const void *bytes, size_t at, th_os_watch_event *out);
+size_t th_os_watch_event_at(const void *bytes, size_t size, size_t at, th_os_watch_event *out);
 
 #endif

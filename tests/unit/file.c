@@ -511,3 +511,31 @@ TEST(changes_are_told) {
     NOT_BY_POSIX("changes of files");
     both(changes_either);
 }
+
+static int no_watch_body(void *arg) {
+    /* Too short for an event; a name that is longer than what was read; one without an end. */
+    static const uint32_t bytes[][5] = {{1}, {1, 2, 3, 4096, 0}, {1, 2, 3, 4, UINT32_MAX}};
+    static const size_t sizes[] = {4, 20, 20};
+    (void)arg;
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        int fds[2];
+        thrum_io in;
+        thrum_watch_buffer buffer;
+        thrum_watch_event event;
+        CHECK_EQ(pipe(fds), 0);
+        CHECK_EQ(thrum_io_adopt(&in, fds[0]), 0);
+        thrum_watch_buffer_init(&buffer);
+        CHECK_EQ(write(fds[1], bytes[i], sizes[i]), (ssize_t)sizes[i]);
+        CHECK_EQ(thrum_watch_next(in, &buffer, &event, THRUM_FOREVER), -EINVAL);
+        CHECK_EQ(thrum_watch_next(in, &buffer, &event, thrum_after_ms(1)), -ETIMEDOUT);
+        CHECK_EQ(thrum_io_close(in), 0);
+        close(fds[1]);
+    }
+    return 0;
+}
+
+TEST(what_is_no_watch_is_refused) {
+    /* Whatever bytes it brings. */
+    NOT_BY_POSIX("changes of files");
+    both(no_watch_body);
+}

@@ -100,10 +100,12 @@ int th_os_watch_remove(int fd, int watch) {
     return -ENOSYS;
 }
 
-size_t th_os_watch_event_at(const void *bytes, size_t at, th_os_watch_event *out) {
+size_t th_os_watch_event_at(const void *bytes, size_t size, size_t at, th_os_watch_event *out) {
     (void)bytes;
+    (void)size;
+    (void)at;
     *out = (th_os_watch_event){0};
-    return at;
+    return 0;
 }
 
 int64_t th_system_file_watch(th_os_file_request *r) {

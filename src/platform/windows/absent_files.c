@@ -55,10 +55,12 @@ int th_os_watch_remove(int fd, int watch) {
     return -ENOSYS;
 }
 
-size_t th_os_watch_event_at(const void *bytes, size_t at, th_os_watch_event *out) {
+size_t th_os_watch_event_at(const void *bytes, size_t size, size_t at, th_os_watch_event *out) {
     (void)bytes;
+    (void)size;
+    (void)at;
     *out = (th_os_watch_event){0};
-    return at;
+    return 0;
 }
 
 int th_os_ring_open(th_os_ring *out, unsigned most) {
