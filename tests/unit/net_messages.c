@@ -411,6 +411,28 @@ TEST(descriptors_without_room_are_closed) {
     pair_close(&p);
 }
 
+TEST(descriptors_come_beside_who_sends_them) {
+    /* A socket that is told who sends (SO_PASSCRED) has as much room for descriptors. */
+    pair p;
+    char address[64], text[16];
+    const int one = 1;
+    int got[2];
+    snprintf(address, sizeof address, "unix:@thrum-test-%d", (int)getpid());
+    pair_open(&p, address);
+    const int far = thrum_io_fd(p.far);
+    CHECK_EQ(setsockopt(far, SOL_SOCKET, SO_PASSCRED, &one, sizeof one), 0);
+    for (unsigned sent = 0; sent < 3; sent++) {
+        const int fds[] = {1, 1};
+        unsigned n = sent;
+        CHECK_EQ(thrum_send_fds(p.near, "word", 4, fds, sent, THRUM_FOREVER), 4);
+        CHECK_EQ(thrum_receive_fds(p.far, text, 16, got, &n, THRUM_FOREVER), 4);
+        CHECK_EQ(n, sent);
+        for (unsigned i = 0; i < n; i++)
+            close(got[i]);
+    }
+    pair_close(&p);
+}
+
 enum { LARGE = 1 << 20 };
 
 static int pass_much(void *arg) {

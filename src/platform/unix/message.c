@@ -41,9 +41,12 @@ int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
 
 /* ---- descriptors ---- */
 
+/* Besides descriptors there may come what the program has asked for, as who sends (SO_PASSCRED). */
+#define OTHERS_SIZE 512
+
 typedef union control {
     struct cmsghdr header;
-    char bytes[CMSG_SPACE(TH_OS_FDS_MAX * sizeof(int))];
+    char bytes[CMSG_SPACE(TH_OS_FDS_MAX * sizeof(int)) + OTHERS_SIZE];
 } control;
 
 int64_t th_os_socket_send_fds(int fd, const void *from, size_t size, const int fds[], unsigned n) {
@@ -65,9 +68,13 @@ int64_t th_os_socket_send_fds(int fd, const void *from, size_t size, const int f
     return th_tried(fd, TH_OS_OUT, RETRY(sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)));
 }
 
-/* Takes the descriptors out of what came: how many. Those for which there is no room are closed. */
-static unsigned take_fds(struct msghdr *message, int fds[], unsigned room) {
+/*
+ * Takes the descriptors out of what came: how many. Those for which there is no room are closed,
+ * and *all is false.
+ */
+static unsigned take_fds(struct msghdr *message, int fds[], unsigned room, bool *all) {
     unsigned n = 0;
+    *all = !(message->msg_flags & MSG_CTRUNC);
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
             continue;
@@ -80,6 +87,7 @@ static unsigned take_fds(struct msghdr *message, int fds[], unsigned room) {
                 fds[n++] = fd;
             } else {
                 (void)close(fd);
+                *all = false;
             }
         }
     }
@@ -90,12 +98,11 @@ int64_t th_os_socket_receive_fds(int fd, void *to, size_t size, int fds[], unsig
     control c;
     struct iovec part = {to, size};
     const unsigned room = *n < TH_OS_FDS_MAX ? *n : TH_OS_FDS_MAX;
-    /* Not CMSG_SPACE: its padding would be room for one more. */
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
-                             .msg_control = room ? &c : NULL,
-                             .msg_controllen =
-                                 (control_size)(room ? CMSG_LEN(room * sizeof(int)) : 0)};
+                             .msg_control = &c,
+                             .msg_controllen = (control_size)sizeof c};
+    bool all;
     *n = 0;
     if (th_os_fails(TH_OS_FAULT_MESSAGE)) {
         return -ENOMEM;
@@ -104,9 +111,9 @@ int64_t th_os_socket_receive_fds(int fd, void *to, size_t size, int fds[], unsig
     if (got < 0) {
         return got;
     }
-    unsigned came = take_fds(&message, fds, room);
-    if (message.msg_flags & MSG_CTRUNC) {
-        int saved = th_os_errno_get();
+    int saved = th_os_errno_get();
+    unsigned came = take_fds(&message, fds, room, &all);
+    if (!all) {
         while (came) {
             (void)close(fds[--came]);
         }
