@@ -192,7 +192,7 @@ CHECK_UNUSED static void check_keep_counts(void) {
 }
 #endif
 
-/* check_begin, and check_dies: in a process of its own, by the means of the system. */
+/* check_run, and check_dies: in a process of its own, by the means of the system. */
 #if defined(_WIN32)
 #include "windows/dies.h"
 #else
@@ -204,31 +204,38 @@ static int check_usage(const char *program) {
     return 2;
 }
 
+/* Runs the test, or each of them. The number of those that were there; `*worst` as the status. */
+static int check_run_named(const char *program, const char *name, bool only, int *worst) {
+    int found = 0;
+    for (check_test *test = check_first; test != NULL; test = test->next) {
+        if (strcmp(name, "--all") == 0 || strcmp(test->name, name) == 0) {
+            const int status = check_run(program, test, only);
+            *worst = status != 0 && status != 77 ? status : *worst;
+            found++;
+        }
+    }
+    return found;
+}
+
 int main(int argc, char **argv) {
+    int worst = 0;
     if (argc < 2) {
         return check_usage(argv[0]);
     }
-    for (int i = 1; i < argc; i++) {
-        bool all = strcmp(argv[i], "--all") == 0;
-        bool list = strcmp(argv[i], "--list") == 0;
-        bool found = false;
+    if (strcmp(argv[1], "--list") == 0) {
         for (check_test *test = check_first; test != NULL; test = test->next) {
-            if (list) {
-                printf("%s\n", test->name);
-            } else if (all || strcmp(test->name, argv[i]) == 0) {
-                check_begin(argv[0], test->name);
-                test->run();
-            } else {
-                continue;
-            }
-            found = true;
+            printf("%s\n", test->name);
         }
-        if (!found) {
+        return 0;
+    }
+    const bool only = argc == 2 && strcmp(argv[1], "--all") != 0;
+    for (int i = 1; i < argc; i++) {
+        if (check_run_named(argv[0], argv[i], only, &worst) == 0) {
             fprintf(stderr, "%s: no test named %s\n", argv[0], argv[i]);
             return check_usage(argv[0]);
         }
     }
-    return 0;
+    return worst;
 }
 
 #endif

@@ -77,3 +77,21 @@ TEST(no_workers_are_for_cells_with_a_bound_thread) {
     CHECK(thrum_sched_parallelism(r.sched) >= 1);
     rig_stop(&r);
 }
+
+static int touched;
+
+TEST(a_variable_is_as_the_program_has_it) {
+    /* Also where the test runs a second time. */
+    CHECK_EQ(touched++, 0);
+}
+
+static void runs_it_twice(void *arg) {
+    const char *name = arg;
+    execl("/proc/self/exe", "check", name, name, (char *)NULL);
+}
+
+TEST(several_tests_run_each_in_a_process_of_its_own) {
+    /* None sees what another one has left. Of one that fails all are told. */
+    char name[] = "a_variable_is_as_the_program_has_it";
+    CHECK_EQ(status_of(runs_it_twice, name), 0);
+}

@@ -158,13 +158,19 @@ TEST(a_start_says_that_the_program_was_before_it_too_often) {
     rig_stop(&r);
 }
 
+/* The thread after those of its workers is refused. */
+static void init_without_printer(rig *r) {
+    rig_init(r);
+    r->config.workers = (unsigned)check_env("THRUM_WORKERS", 2);
+    r->config.dump_signal = SIGUSR1;
+    th_os_fail(TH_OS_FAULT_THREAD, r->config.workers, 1);
+}
+
 TEST(what_the_environment_wishes_for_is_no_reason_not_to_start) {
     /* There is no thread for dumps: one line says so. A config that asks for them is refused. */
     rig r;
-    rig_init(&r);
     CHECK_EQ(setenv("THRUM_DUMP", "sigusr1", 1), 0);
-    r.config.dump_signal = SIGUSR1;
-    th_os_fail(TH_OS_FAULT_THREAD, r.config.workers, 1);
+    init_without_printer(&r);
     capture_begin();
     rig_start(&r);
     await("thrum: THRUM_DUMP: no dumps at SIGUSR1: ");
@@ -172,9 +178,7 @@ TEST(what_the_environment_wishes_for_is_no_reason_not_to_start) {
     CHECK(is_default(SIGUSR1));
     rig_stop(&r);
     CHECK_EQ(unsetenv("THRUM_DUMP"), 0);
-    rig_init(&r);
-    r.config.dump_signal = SIGUSR1;
-    th_os_fail(TH_OS_FAULT_THREAD, r.config.workers, 1);
+    init_without_printer(&r);
     CHECK_EQ(thrum_sched_start(&r.sched, &r.config), -EAGAIN);
     CHECK(is_default(SIGUSR1));
     no_printer_is_left();

@@ -73,10 +73,14 @@ static const char *check_program;
 static const char *check_test_name;
 static int check_dies_count; /* how many the test has come to */
 
-CHECK_UNUSED static void check_begin(const char *program, const char *test) {
+/* Runs a test, also of several, in the process that was started. */
+static int check_run(const char *program, const check_test *test, bool only) {
+    (void)only;
     check_program = program;
-    check_test_name = test;
+    check_test_name = test->name;
     check_dies_count = 0;
+    test->run();
+    return 0;
 }
 
 /* Demands that fn(arg), in a process of its own, aborts and prints `expected` on stderr. */
