@@ -188,8 +188,9 @@ typedef struct thrum_config {
      * by a thread of its own, also while all workers are busy; that thread looks twice in
      * `stall_ms` while any worker runs, and rests while all sleep, unless the system has no barrier
      * for it (membarrier). Where the system refuses the thread, nothing is reported. Bound threads
-     * are not watched. While it is on, each run costs some more instructions; while it is off,
-     * none.
+     * are not watched. A stop waits for a report that is being printed; what stderr has not taken
+     * by the stop's deadline is left out. While it is on, each run costs some more instructions;
+     * while it is off, none.
      *
      * The calls of a thread that waits in a system call are read from outside. One that computes is
      * asked by a signal, which only workers take. Its handler runs on the worker's alternate stack
@@ -240,10 +241,11 @@ typedef struct thrum_config {
      * the task's number, name and function; functions are told as places in their files
      * (thrum-names), and the program ends as it would have. Where the program has a handler of its
      * own for such a signal, that is called, and nothing is told. Each writing replaces the file,
-     * and one line on stderr says where it is. The handlers stay until the process ends; without a
-     * scheduler that is recorded they tell nothing. While the trace is on thrum_trace_start returns
-     * -EALREADY; thrum_trace_stop turns it off as any other. Sixteen schedulers of a process have a
-     * file at a time; the second is "FILE.2", or "thrum-PID-2.trace.json".
+     * and one line on stderr says where it is, if stderr takes it within a fifth of a second. The
+     * handlers stay until the process ends; without a scheduler that is recorded they tell nothing.
+     * While the trace is on thrum_trace_start returns -EALREADY; thrum_trace_stop turns it off as
+     * any other. Sixteen schedulers of a process have a file at a time; the second is "FILE.2", or
+     * "thrum-PID-2.trace.json".
      */
     bool trace;             /* THRUM_TRACE: off, on; default off */
     const char *trace_file; /* THRUM_TRACE_FILE: the file's name, 900 bytes at most; copied at the

@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
 #include "support/asked.h"
+#include "support/unread.h"
 
 #include <fcntl.h>
 
@@ -239,36 +240,18 @@ static void frees(void *ctx, void *ptr) {
     free(ptr);
 }
 
-/* Stderr becomes a pipe that is full and that nobody reads; returns what it was. */
-static int stderr_fill(int ends[2]) {
-    char page[4096];
-    CHECK_EQ(pipe(ends), 0);
-    const int kept = dup(STDERR_FILENO);
-    CHECK(kept >= 0);
-    CHECK_EQ(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
-    memset(page, '.', sizeof(page));
-    while (write(ends[1], page, sizeof(page)) > 0) {
-    }
-    CHECK_EQ(fcntl(ends[1], F_SETFL, 0), 0);
-    CHECK_EQ(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
-    return kept;
-}
-
 TEST(a_dump_that_nobody_reads_holds_up_nobody_else) {
     /* Another scheduler starts and stops meanwhile, and its own stop keeps its deadline. */
     rig a, b;
-    int ends[2];
+    unread u;
     begin(&a, "stuck", SIGUSR1);
-    const int kept = stderr_fill(ends);
+    unread_begin(&u);
     CHECK_EQ(raise(SIGUSR1), 0);
     begin(&b, "free", SIGUSR2);
     rig_stop(&b);
     CHECK_EQ(thrum_sched_stop_until(a.sched, thrum_after(50000000)), 0);
     a.sched = NULL;
-    CHECK_EQ(dup2(kept, STDERR_FILENO), STDERR_FILENO);
-    close(kept);
-    close(ends[0]);
-    close(ends[1]);
+    unread_end(&u);
     no_printer_is_left();
     begin(&a, "again", SIGUSR1);
     capture_begin();

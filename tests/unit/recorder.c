@@ -9,6 +9,7 @@
 #include "support/asked.h"
 #include "support/stalls.h"
 #include "support/traces.h"
+#include "support/unread.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -271,6 +272,13 @@ static void segfaults_unheard(void) {
     segfaults();
 }
 
+/* What it says waits for a reader. */
+static void segfaults_unread(void) {
+    static unread u;
+    unread_begin(&u);
+    segfaults();
+}
+
 static void aborts(void) {
     abort();
 }
@@ -388,16 +396,22 @@ TEST(a_fault_that_would_not_repeat_ends_the_process) {
 }
 
 TEST(a_crash_that_nobody_hears_of_is_recorded) {
-    /* stderr is a pipe without a reader: the process ends by the crash's signal all the same. */
+    /*
+     * Stderr is a pipe without a reader, or one that is full and that nobody reads: the process
+     * ends by the crash's signal all the same.
+     */
     SKIP_IF_SANITIZED();
-    char *log;
-    folder_make();
-    const int status = status_of(&(crash){.how = segfaults_unheard}, &log);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-    trace_page p = trace_of_file(path);
-    trace_end(&p);
-    free(log);
-    folder_end();
+    static void (*const hows[])(void) = {segfaults_unheard, segfaults_unread};
+    for (size_t i = 0; i < COUNT_OF(hows); i++) {
+        char *log;
+        folder_make();
+        const int status = status_of(&(crash){.how = hows[i]}, &log);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+        trace_page p = trace_of_file(path);
+        trace_end(&p);
+        free(log);
+        folder_end();
+    }
 }
 
 static void crash_in_a_vfork(void) {

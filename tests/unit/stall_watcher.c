@@ -2,6 +2,7 @@
  * stall_watcher.c: the thread that looks for stalls: when it rests, when it cannot, and its end.
  */
 #include "support/stalls.h"
+#include "support/unread.h"
 
 #include "platform/faults.h"
 
@@ -89,6 +90,24 @@ TEST(a_stop_in_the_hook_is_refused) {
     CHECK_EQ(atomic_load(&refused), -EDEADLK);
     stall_end(&stalls[0]);
     rig_stop(&r);
+}
+
+TEST(a_report_that_nobody_reads_does_not_keep_a_stop_past_its_deadline) {
+    /* Stderr is full: what it has not taken by then is left out. */
+    rig r;
+    unread u;
+    watched_init(&r, 1);
+    r.config.stall = NULL;
+    rig_start(&r);
+    unread_begin(&u);
+    stall_begin(&r, &stalls[0], NULL, crunch);
+    SPIN_UNTIL(th_load_relaxed(&r.sched->stalls.xtold) == 1);
+    stall_end(&stalls[0]);
+    rig_wait_done(&r);
+    watchdog_remove(&r);
+    CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_after(50000000)), 0);
+    unread_end(&u);
+    rig_check_freed(&r);
 }
 
 TEST(schedulers_come_and_go) {

@@ -362,7 +362,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     th_dump_signal_end(sched, deadline);
     th_observe_end(sched);
     th_drivers_stop(sched);
-    th_stalls_stop(sched);
+    th_stalls_stop(sched, deadline);
     th_cycle_watch_stop(sched);
     end_threads(sched, sched->workers_regular);
     th_recorder_end(sched);

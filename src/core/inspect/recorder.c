@@ -15,6 +15,7 @@
 #define MODULES 64u /* files with code whose names a handler knows */
 #define BYTES 16384u
 #define STALLS_NS ((int64_t)10 * 1000000000)
+#define PATIENCE_MS 200 /* how long a line waits for stderr */
 
 static th_lock lock = TH_LOCK_INIT; /* protects what follows, but for what handlers read */
 static int64_t stalls_at[SLOTS];    /* when a stall has had the file written */
@@ -61,9 +62,16 @@ static bool file_close(file *f, const char *path) {
     return th_os_record_close(f->fd, f->part, f->failed ? NULL : path) && !f->failed;
 }
 
+/* A whole line; stderr may be a pipe that nobody reads, and then it is left out. */
 static void to_stderr(void *ctx, const char *piece, size_t length) {
+    static uint32_t xunread; /* 1: it has waited in vain, so it does not wait again */
     (void)ctx;
-    th_os_stderr(piece, length);
+    /* relaxed: only for how long it waits */
+    const bool takes = th_os_stderr_waits(th_load_relaxed(&xunread) ? 0 : PATIENCE_MS);
+    th_store_relaxed(&xunread, takes ? 0u : 1u); /* relaxed: likewise */
+    if (takes) {
+        th_os_stderr(piece, length);
+    }
 }
 
 static void say(const thrum_sched *sched, const char *path, bool written) {

@@ -21,6 +21,8 @@
 #define LOOKS 2               /* looks in `stall_ms` */
 #define ANSWER_NS 500000000ll /* the longest wait for an answer of a thread */
 #define OVERDUE_NS 1000000    /* a deadline that is later by so much waits */
+#define PAGE_BYTES 4096u      /* bytes that stderr takes at once, where it takes any */
+#define PATIENCE_MS 20        /* how long it waits for that before it looks how long it may */
 
 /* What the looks have shown of one worker. */
 typedef struct th_seen_run {
@@ -346,13 +348,29 @@ static void add_head(th_text *text, const th_stall *stall) {
                 is_over(stall) ? "; it has gone on since" : "");
 }
 
+/* Page by page, since it may be a pipe that nobody reads: then a stop's deadline ends it. */
+static void print(const th_stalls *stalls, const char *report) {
+    size_t left = strlen(report);
+    while (left) {
+        const size_t length = left < PAGE_BYTES ? left : PAGE_BYTES;
+        while (!th_os_stderr_waits(PATIENCE_MS)) {
+            if (th_os_now() >= th_load_relaxed(&stalls->xpatience)) { /* relaxed: a time */
+                return;
+            }
+        }
+        th_os_stderr(report, length);
+        report += length;
+        left -= length;
+    }
+}
+
 static void hand_over(thrum_sched *sched, const char *report) {
     const thrum_config *config = &sched->config;
     th_count(&sched->stalls.xtold, 1);
     if (config->stall) {
         config->stall(config->hook_ctx, report);
     } else {
-        th_os_stderr(report, strlen(report));
+        print(&sched->stalls, report);
     }
 }
 
@@ -485,6 +503,7 @@ bool th_stalls_make(thrum_sched *sched) {
     if (!stalls->memory) {
         return false;
     }
+    stalls->xpatience = TH_FOREVER;
     unsigned wanted = sched->config.stall_signal;
     if (wanted) {
         stalls->signal = th_os_probe_open(wanted == THRUM_SIGNAL_AUTO ? 0 : (int)wanted,
@@ -503,9 +522,10 @@ void th_stalls_start(thrum_sched *sched) {
     stalls->watched = th_os_thread_start(&stalls->thread, name, watch, sched) == 0;
 }
 
-void th_stalls_stop(thrum_sched *sched) {
+void th_stalls_stop(thrum_sched *sched, int64_t deadline) {
     th_stalls *stalls = &sched->stalls;
     if (stalls->watched) {
+        th_store_relaxed(&stalls->xpatience, deadline); /* relaxed: a time, seen soon */
         th_store_relaxed(&stalls->xstate, (uint32_t)TH_STALLS_ENDS); /* relaxed: see watch */
         th_os_futex_wake(&stalls->xstate, 1);
         th_os_thread_join(stalls->thread);

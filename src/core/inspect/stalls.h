@@ -14,8 +14,12 @@
 bool th_stalls_make(thrum_sched *sched);
 /* Behind them: starts the watcher. If the system refuses its thread, no stall is reported. */
 void th_stalls_start(thrum_sched *sched);
-/* Before the workers' threads are ended: ends the watcher, and waits for that. */
-void th_stalls_stop(thrum_sched *sched);
+/*
+ * Before the workers' threads are ended: ends the watcher, and waits for that. What stderr has not
+ * taken of a report by the deadline is left out.
+ */
+void th_stalls_stop(thrum_sched *sched, int64_t deadline);
+
 /* A stall that was reported. */
 typedef struct th_stalled {
     uint64_t number; /* from 1 on */

@@ -16,6 +16,7 @@ typedef struct th_stalls {
     bool watched;    /* the watcher has a thread; written by the start, read by the stop */
     int signal;      /* constant: the signal for questions; else 0: none is wanted, or a code */
     th_os_thread thread;
+    int64_t xpatience;               /* until then a report waits for stderr; the stop lowers it */
     uint64_t xtold;                  /* stalls that were reported; written by the watcher alone */
     struct th_stalls_memory *memory; /* the watcher's; NULL: stalls are not watched */
     th_lock lock;                    /* protects the latest stalls in `memory` */

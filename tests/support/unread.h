@@ -1,0 +1,36 @@
+/*
+ * unread.h: stderr as a pipe that is full and that nobody reads.
+ */
+#ifndef UNREAD_H
+#define UNREAD_H
+
+#include "support/support.h"
+
+#include <fcntl.h>
+
+typedef struct unread {
+    int kept; /* stderr before */
+    int ends[2];
+} unread;
+
+CHECK_UNUSED static void unread_begin(unread *u) {
+    char page[4096];
+    CHECK_EQ(pipe(u->ends), 0);
+    u->kept = dup(STDERR_FILENO);
+    CHECK(u->kept >= 0);
+    CHECK_EQ(fcntl(u->ends[1], F_SETFL, O_NONBLOCK), 0);
+    memset(page, '.', sizeof(page));
+    while (write(u->ends[1], page, sizeof(page)) > 0) {
+    }
+    CHECK_EQ(fcntl(u->ends[1], F_SETFL, 0), 0);
+    CHECK_EQ(dup2(u->ends[1], STDERR_FILENO), STDERR_FILENO);
+}
+
+CHECK_UNUSED static void unread_end(unread *u) {
+    CHECK_EQ(dup2(u->kept, STDERR_FILENO), STDERR_FILENO);
+    close(u->kept);
+    close(u->ends[0]);
+    close(u->ends[1]);
+}
+
+#endif
