@@ -245,7 +245,8 @@ typedef struct thrum_config {
      * handlers stay until the process ends; without a scheduler that is recorded they tell nothing.
      * While the trace is on thrum_trace_start returns -EALREADY; thrum_trace_stop turns it off as
      * any other. Sixteen schedulers of a process have a file at a time; the second is "FILE.2", or
-     * "thrum-PID-2.trace.json".
+     * "thrum-PID-2.trace.json". A start without memory for it returns -ENOMEM; where THRUM_TRACE
+     * asks for it, the start goes on without instead, and one line on stderr says so.
      */
     bool trace;             /* THRUM_TRACE: off, on; default off */
     const char *trace_file; /* THRUM_TRACE_FILE: the file's name, 900 bytes at most; copied at the

@@ -11,6 +11,9 @@
 #include "support/traces.h"
 #include "support/unread.h"
 
+#include "core/inspect/recorder.h"
+#include "core/state/trace_notes.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -234,6 +237,30 @@ TEST(a_trace_is_on_from_the_start) {
     trace_end(&p);
     rig_stop(&r);
     folder_end();
+}
+
+TEST(without_memory_for_it_a_start_goes_on_if_the_environment_asks) {
+    /* One line says so. A config that asks for it is refused. */
+    const size_t buffer = sizeof(th_trace_buffer) + (TH_RECORDER_EVENTS + 1) * sizeof(th_mark);
+    rig r;
+    folder_make();
+    recorded_init(&r, "poor");
+    atomic_store(&r.fail_size, buffer);
+    CHECK_EQ(thrum_sched_start(&r.sched, &r.config), -ENOMEM);
+    CHECK_EQ(atomic_load(&r.refused), 1);
+    rig_check_freed(&r);
+    CHECK_EQ(setenv("THRUM_TRACE", "on", 1), 0);
+    recorded_init(&r, "poor");
+    atomic_store(&r.fail_size, buffer);
+    capture_begin();
+    rig_start(&r);
+    await("thrum: THRUM_TRACE: no memory to record scheduler \"poor\"\n");
+    capture_end();
+    run(&r, run_some, NULL);
+    CHECK_EQ(thrum_trace_start(r.sched, 16), 0);
+    rig_stop(&r);
+    CHECK_EQ(unsetenv("THRUM_TRACE"), 0);
+    CHECK_EQ(rmdir(folder), 0);
 }
 
 /* ---- crashes, each in a process of its own ---- */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/inspect/trace_page.h"
+#include "core/state/config.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 
@@ -286,13 +287,26 @@ static void take_slot(thrum_sched *sched) {
     }
 }
 
+/* What the environment has wished for is no reason not to start: one line, and no recorder. */
+static int do_without(thrum_sched *sched) {
+    char line[256];
+    th_plain out = {.take = to_stderr, .bytes = line, .room = sizeof line};
+    th_plain_put(&out, "thrum: THRUM_TRACE: no memory to record scheduler ");
+    th_plain_quoted(&out, sched->name);
+    th_plain_put(&out, "\n");
+    th_plain_flush(&out);
+    sched->config.trace = false;
+    sched->config.trace_file = NULL; /* belongs to the caller */
+    return 0;
+}
+
 int th_recorder_begin(thrum_sched *sched) {
     if (!sched->config.trace) {
         return 0;
     }
     int code = th_trace_start(sched, TH_RECORDER_EVENTS, true);
     if (code) {
-        return code;
+        return th_config_env_trace() ? do_without(sched) : code;
     }
     th_lock_acquire(&lock);
     if (!modules_count) {

@@ -13,7 +13,10 @@
     TH_LIMIT(32767u, 3u)       /* marks of each worker that are kept, unless told */
 #define TH_RECORDER_PATH 1024u /* bytes of a file's name */
 
-/* Begins the trace, and has the process's crashes caught, if the config asks for it. 0, -ENOMEM. */
+/*
+ * Begins the trace, and has the process's crashes caught, if the config asks for it. 0, -ENOMEM;
+ * where THRUM_TRACE asks for it, 0 all the same: then one line says that there is no recorder.
+ */
 int th_recorder_begin(thrum_sched *sched);
 /* From here on nothing is written. A second call does nothing; while a crash is told, it waits. */
 void th_recorder_end(thrum_sched *sched);

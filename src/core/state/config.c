@@ -177,6 +177,11 @@ int th_config_env_dump(void) {
     return number;
 }
 
+bool th_config_env_trace(void) {
+    const char *text = th_os_env("THRUM_TRACE");
+    return text && strcmp(text, "on") == 0;
+}
+
 static void env_text(const char *name, size_t max, const char **field) {
     const char *text = th_os_env(name);
     if (text && text[0] && strnlen(text, max + 1) <= max) {

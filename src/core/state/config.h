@@ -17,6 +17,9 @@ int th_config_settle(thrum_config *out, const thrum_config *in);
 /* The signal that THRUM_DUMP names; 0 for "off"; -1 where it is not set or makes no sense. */
 int th_config_env_dump(void);
 
+/* Whether THRUM_TRACE asks for the flight recorder. */
+bool th_config_env_trace(void);
+
 /* The number of spare workers that a settled config asks for. */
 unsigned th_config_spares(const thrum_config *config);
 
