@@ -41,9 +41,35 @@ static th_os_thread thread;
 static th_lock lock = TH_LOCK_INIT; /* protects the list; held during an answer */
 static thrum_sched *observed;       /* those that can be looked at, by next_observed */
 
+static uint32_t xwanted;  /* 1: another thread waits for the lock, or has it */
 static uint32_t xleaving; /* how many want the lock for the list: an answer gives up waiting */
 
 static peer peers[PEERS_MAX]; /* the thread's */
+
+/*
+ * The thread takes the lock by this: the lock is not fair, and one that answers without a pause
+ * would have it again before a start or a stop has woken up.
+ */
+static void take_lock(void) {
+    /* relaxed: the lock orders what it protects. Who has set it holds `turn`, and wants only the
+     * lock, which this thread does not hold */
+    while (th_load_relaxed(&xwanted)) {
+        (void)th_os_futex_wait(&xwanted, 1, TH_FOREVER);
+    }
+    th_lock_acquire(&lock);
+}
+
+/* With `turn`, on any other thread. */
+static void take_lock_first(void) {
+    th_store_relaxed(&xwanted, 1u); /* relaxed: see take_lock */
+    th_lock_acquire(&lock);
+}
+
+static void give_lock_back(void) {
+    th_lock_release(&lock);
+    th_store_relaxed(&xwanted, 0u); /* relaxed: see take_lock */
+    th_os_futex_wake(&xwanted, 1);
+}
 
 /* ---- answers ---- */
 
@@ -133,7 +159,7 @@ static const kind *kind_of(const char *request) {
 /* An array with an element for each scheduler, and a zero byte: with it the answer is whole. */
 static void print_answer(FILE *out, const kind *what) {
     const char *before = "[";
-    th_lock_acquire(&lock);
+    take_lock();
     for (const thrum_sched *sched = observed; sched; sched = sched->next_observed) {
         fputs(before, out);
         if (what->print(sched, out)) {
@@ -238,7 +264,7 @@ static bool take(void) {
 
 /* Looks at the workers if it is time for that; `*next` is when it is again. False: it is over. */
 static bool look(int64_t *next) {
-    th_lock_acquire(&lock);
+    take_lock();
     const bool goes_on = observed != NULL;
     *next = th_live_look(observed, th_os_now());
     th_lock_release(&lock);
@@ -301,6 +327,7 @@ static void in_child(void) {
     observed_count = 0;
     th_live_forget();
     th_store_relaxed(&xleaving, 0u); /* relaxed: there is no other thread */
+    th_store_relaxed(&xwanted, 0u);  /* relaxed: likewise */
 }
 
 /* With `turn`: the socket and its thread. */
@@ -324,15 +351,15 @@ static int open_all(void) {
 }
 
 static void enlist(thrum_sched *sched) {
-    th_lock_acquire(&lock);
+    take_lock_first();
     sched->next_observed = observed;
     observed = sched;
-    th_lock_release(&lock);
+    give_lock_back();
 }
 
 /* True: it was there. */
 static bool strike(thrum_sched *sched) {
-    th_lock_acquire(&lock);
+    take_lock_first();
     thrum_sched **at = &observed;
     while (*at && *at != sched) {
         at = &(*at)->next_observed;
@@ -341,7 +368,7 @@ static bool strike(thrum_sched *sched) {
     if (found) {
         *at = sched->next_observed;
     }
-    th_lock_release(&lock);
+    give_lock_back();
     return found;
 }
 
@@ -377,13 +404,13 @@ void th_observe_end(thrum_sched *sched) {
     }
     take_turn();
     bool found = strike(sched);
-    th_sub_relaxed(&xleaving, 1u); /* relaxed: see await_room */
     if (found && --observed_count == 0) {
         th_os_wakeup_set(wakeup);
         th_os_thread_join(thread);
         th_os_private_close(&listener);
         th_os_wakeup_close(wakeup);
     }
+    th_sub_relaxed(&xleaving, 1u); /* relaxed: see await_room. No answer waits before the join */
     th_lock_release(&turn);
     th_live_end(sched);
 }
