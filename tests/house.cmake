@@ -41,6 +41,7 @@ if(THRUM_PYTHON) # the page of a trace; in Chromium where that is
   set_tests_properties(house/timeline_browser PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 if(THRUM_PYTHON) # a view of a running program; in a terminal where tmux is
+  house_test(top_odd ${CMAKE_CURRENT_SOURCE_DIR}/tools/top/odd.py)
   thrum_program(house_busy tools/top/busy.c)
   foreach(part once terminal)
     house_test(top_${part} ${CMAKE_CURRENT_SOURCE_DIR}/tools/top/top.py ${part} $<TARGET_FILE:house_busy>)
