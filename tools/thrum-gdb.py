@@ -717,8 +717,10 @@ def find_fiber(arg):
         address = int(gdb.parse_and_eval(arg).cast(type_of("long")))
     elif int(parts[0]) >= 1 << 32:
         address = int(parts[0])
+    unread = 0
     for sched in schedulers():
-        for fiber in fibers(sched, Stacks(sched)):
+        stacks = Stacks(sched)
+        for fiber in fibers(sched, stacks):
             run = int(fiber["run_id"])
             if address is not None:
                 if int(fiber) == address:
@@ -726,7 +728,9 @@ def find_fiber(arg):
             elif run >> 32 == int(parts[0]) and not fiber["root"]:
                 if len(parts) == 1 or run & 0xFFFFFFFF == int(parts[1]):
                     return fiber
-    raise gdb.GdbError("thrum: no task is on a fiber %s (`thrum fibers` lists them)" % arg)
+        unread += stacks.unread
+    rest = ", but %d stacks cannot be read here" % unread if unread else ""
+    raise gdb.GdbError("thrum: no task is on a fiber %s (`thrum fibers` lists them)%s" % (arg, rest))
 
 
 def print_frames():
@@ -949,6 +953,7 @@ class Scopes:
     """The scopes of a scheduler: those that fibers have opened, and those of plain threads."""
 
     def __init__(self, sched, stacks):
+        self.stacks = stacks
         self.opened = {}  # by the fiber that opened them, the outermost first
         self.fibers = {}
         self.said = set()
@@ -1002,7 +1007,8 @@ class Scopes:
         word = "task 0x%x %s" % (int(child), function_at(child["fn"]) if int(child["fn"]) else "part")
         word += " " + quoted(name) if name else ""
         if fiber is None:
-            print("  " * depth + word + (": runs" if int(child["xfiber"]) else ": is queued"))
+            on_it = ": on a stack that cannot be read here" if self.stacks.unread else ": runs"
+            print("  " * depth + word + (on_it if int(child["xfiber"]) else ": is queued"))
             return
         print("  " * depth + "%s on fiber %s: %s" % (word, number_of(int(fiber["run_id"])), said_state(fiber)))
         for scope in self.opened.get(int(fiber), []):
@@ -1164,6 +1170,8 @@ class Workers(Command):
             word = "sits on the bench"
         elif int(worker["xsleep"]) & SLEEP_PARKED:
             word = "sleeps"
+        elif int(current) not in (0, int(worker["home"].address)) and not int(current["sched"]):
+            word = "is on a stack that cannot be read here"  # a core without it is read as zeros
         elif int(current) and current["body"] and not current["root"]:
             word = "runs %s" % fiber_word(current)
             function = function_of(current, threads, root)
@@ -1396,7 +1404,7 @@ class ScopesCommand(Command):
             say_scheduler(sched)
             stacks = Stacks(sched)
             if not Scopes(sched, stacks).say():
-                print("  no scope is open")
+                print("  no scope is %s" % ("found" if stacks.unread else "open"))
             stacks.say_rest()
 
 

@@ -198,6 +198,10 @@ cores() {
         if grep 'stacks that cannot be read here' "$log"; then
             # Cores that gdb writes may lack stacks behind guards by madvise, and only behind these.
             case $guard in mprotect | canary) fails "$guard: stacks are missing" ;; esac
+            gdb_on "-x '$script' -ex 'thrum workers' -ex 'thrum scopes' -ex 'thrum bt 5' '$program' $guard.core"
+            has '^  worker 0, thread [0-9]* ([0-9]*), is on a stack that cannot be read here, tick ' 1
+            hasnt 'is between tasks\|no scope is open'
+            has '^thrum: no task is on a fiber 5 .*, but [0-9]* stacks cannot be read here'
         else
             core_is_told $guard.core "gdb's core, $guard"
         fi
