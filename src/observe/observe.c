@@ -9,6 +9,7 @@
  */
 #include "core/control/observed.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,7 +90,7 @@ typedef struct answer {
 static bool await_room(answer *a) {
     int ready = 0;
     /* relaxed: a thread that has set it wakes this one afterwards, and gets the lock then */
-    while (ready <= 0 && a->patience > 0 && !th_load_relaxed(&xleaving)) {
+    while ((!ready || ready == -EINTR) && a->patience > 0 && !th_load_relaxed(&xleaving)) {
         int64_t now = th_os_now();
         ready = th_os_io_poll(a->fd, TH_OS_OUT, wakeup, now + a->patience);
         a->patience -= th_os_now() - now;
@@ -271,6 +272,12 @@ static bool look(int64_t *next) {
     return goes_on;
 }
 
+/* Where the system does not poll at all, since the program has given its descriptors up. */
+static void rest(void) {
+    static uint32_t never;
+    (void)th_os_futex_wait(&never, 0, th_os_now() + REST_NS);
+}
+
 /* Where it cannot accept (no descriptors are left) it leaves the listener alone for a while. */
 static void observe(void *arg) {
     int64_t rested = 0; /* until then it leaves the listener alone */
@@ -290,7 +297,10 @@ static void observe(void *arg) {
                 at[n++] = i;
             }
         }
-        (void)th_os_io_poll_any(polled + first, n - first, wakeup, until);
+        const int found = th_os_io_poll_any(polled + first, n - first, wakeup, until);
+        if (found < 0 && found != -EINTR) {
+            rest();
+        }
         th_os_wakeup_take(wakeup);
         for (unsigned i = 1; i < n; i++) {
             if (polled[i].ready) {

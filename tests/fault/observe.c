@@ -6,6 +6,7 @@
 /* matrix: quick 1 2 */
 #include "support/observed.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 
@@ -106,6 +107,71 @@ TEST(a_peer_waits_until_there_are_descriptors_again) {
     CHECK(answer(second) && strstr(got, "full") != NULL);
     close(first);
     close(second);
+    rig_stop(&r);
+    remove_folder();
+}
+
+/* Where the system tells how the thread that answers does. */
+static int open_status(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    int status = -1;
+    for (const struct dirent *e; status < 0 && (e = readdir(tasks)) != NULL;) {
+        char path[300];
+        char name[32] = "";
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
+        FILE *f = fopen(path, "r");
+        if (f != NULL && fgets(name, sizeof(name), f) && !strcmp(name, "thrum/observe\n")) {
+            snprintf(path, sizeof(path), "/proc/self/task/%s/status", e->d_name);
+            status = open(path, O_RDONLY | O_CLOEXEC);
+        }
+        if (f != NULL) {
+            fclose(f);
+        }
+    }
+    closedir(tasks);
+    return status;
+}
+
+/* How often it has gone to sleep. */
+static long rests(int status) {
+    char text[8192];
+    const ssize_t n = pread(status, text, sizeof(text) - 1, 0);
+    CHECK(n > 0);
+    text[n] = '\0';
+    const char *at_number = strstr(text, "\nvoluntary_ctxt_switches:");
+    CHECK(at_number != NULL);
+    return strtol(strchr(at_number, ':') + 1, NULL, 10);
+}
+
+TEST(where_the_system_does_not_poll_it_rests) {
+    /*
+     * A program that gives up all descriptors that it has not got yet: nobody is served, and the
+     * thread does not run for nothing. When it may again, all is as it was.
+     */
+    struct rlimit limit;
+    rig r;
+    set_folder();
+    observed_begin(&r, "poor");
+    const int fd = connected();
+    ask_all(fd);
+    const int status = open_status();
+    if (status < 0) {
+        CHECK_SKIP("the system does not tell");
+    }
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 0;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    ask(fd, "hello\n"); /* ends the poll that has begun */
+    const long rested = rests(status);
+    SPIN_UNTIL(rests(status) > rested + 5);
+    limit.rlim_cur = before;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    CHECK(answer(fd));
+    ask_all(fd);
+    close(fd);
+    close(status);
     rig_stop(&r);
     remove_folder();
 }

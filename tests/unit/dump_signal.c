@@ -7,6 +7,7 @@
 #include "support/unread.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 static thrum_sem sem;
 
@@ -259,6 +260,25 @@ TEST(a_dump_that_nobody_reads_holds_up_nobody_else) {
     await_dump("again");
     capture_end();
     rig_stop(&a);
+}
+
+TEST(a_program_that_may_open_nothing_is_dumped) {
+    /* Some give up all descriptors that they have not got yet; then the system refuses to poll. */
+    struct rlimit limit;
+    rig r;
+    begin(&r, "poor", SIGUSR1);
+    capture_begin();
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 0;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    CHECK_EQ(raise(SIGUSR1), 0);
+    await_dump("poor");
+    await("worker 0 ");
+    limit.rlim_cur = before;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    capture_end();
+    rig_stop(&r);
 }
 
 TEST(a_reader_that_has_gone_does_not_end_the_program) {
