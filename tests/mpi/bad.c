@@ -1,13 +1,18 @@
 /*
  * bad.c: what ends a program, or a rank of it. bad.sh starts it, and looks at what it says.
  *
- *     mpi_bad_... finalize | dies | abort
+ *     mpi_bad_... TEST      one of them in a process; those of a rank that dies with two or more
  */
 #include "support/ranks.h"
 
+#include <poll.h>
+#include <sys/syscall.h>
+
 static ranks w;
 
-static int waits(void *arg) {
+/* ---- MPI_Finalize ---- */
+
+static int receives(void *arg) {
     int value = 0;
     const int code =
         thrum_mpi_recv(&value, 1, MPI_INT, w.size - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -20,21 +25,141 @@ static int waits(void *arg) {
 TEST(finalize) {
     /* MPI_Finalize while a task waits: a line that says so. */
     ranks_begin(&w);
-    rig_go(&w.r, waits, NULL);
+    rig_go(&w.r, receives, NULL);
     dump_until(w.r.sched, "MPI receive from ");
     exit(0); /* ranks_finalize */
 }
 
-TEST(dies) {
-    /* The last rank ends without a word; the others wait for it, until MPI tells, or ends them. */
+static int probes(void *arg) {
+    (void)arg;
+    return thrum_mpi_probe(MPI_ANY_SOURCE, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+TEST(finalize_several) {
+    /* The line counts all that wait, of whatever kind. */
     ranks_begin(&w);
-    CHECK_EQ(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), MPI_SUCCESS);
-    if (w.rank == w.size - 1) {
-        raise(SIGKILL);
+    rig_go(&w.r, probes, NULL);
+    rig_go(&w.r, receives, NULL);
+    rig_go(&w.r, receives, NULL);
+    for (thrum_mpi_metrics m = THRUM_MPI_METRICS_INIT; m.pending < 3;) {
+        CHECK_EQ(thrum_mpi_metrics_read(&m), 0);
+        CHECK_EQ(thrum_sleep(THRUM_US(20)), 0);
     }
-    rig_run(&w.r, waits, NULL);
+    exit(0);
+}
+
+TEST(finalized) {
+    /* When nobody waits, MPI_Finalize is let be, and calls that come later say so. */
+    MPI_Request request = MPI_REQUEST_NULL;
+    int value = 0;
+    ranks_begin(&w);
+    ranks_finalize();
+    CHECK_EQ(thrum_mpi_wait(&request, MPI_STATUS_IGNORE), -ESHUTDOWN);
+    CHECK_EQ(thrum_mpi_send(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD), -ESHUTDOWN);
+    CHECK_EQ(thrum_mpi_barrier(MPI_COMM_WORLD), -ESHUTDOWN);
+    CHECK_EQ(thrum_mpi_stop(), 0);
+    CHECK_EQ(thrum_mpi_start(w.r.sched), -EPERM);
+    rig_stop(&w.r);
+    printf("after MPI_Finalize\n");
+    fflush(stdout);
+    _exit(0); /* MPI is finalized */
+}
+
+/* ---- a rank that dies ---- */
+
+/* The last rank dies by SIGKILL, once all others say that it may. */
+static void last_dies(void) {
+    const int pid = (int)getpid();
+    int word;
+    for (int i = 0; i < w.size - 1; i++) {
+        CHECK_EQ(thrum_mpi_send(&pid, 1, MPI_INT, i, 8, MPI_COMM_WORLD), 0);
+        CHECK_EQ(thrum_mpi_recv(&word, 1, MPI_INT, i, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE), 0);
+    }
+    raise(SIGKILL);
+}
+
+/* What the others do: a task waits, then the last rank may die; a descriptor that tells its end. */
+static int lets_last_die(void) {
+    int pid = 0, word = 1;
+    CHECK_EQ(thrum_mpi_recv(&pid, 1, MPI_INT, w.size - 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE), 0);
+    const int end = (int)syscall(SYS_pidfd_open, pid, 0);
+    CHECK(end >= 0);
+    CHECK_EQ(thrum_mpi_send(&word, 1, MPI_INT, w.size - 1, 8, MPI_COMM_WORLD), 0);
+    return end;
+}
+
+static void dies(void) {
+    thrum_handle *task = NULL;
+    thrum_attr attr = rig_attr(&w.r);
+    if (w.rank == w.size - 1)
+        last_dies();
+    CHECK_EQ(thrum_spawn_with(&task, &attr, receives, NULL), 0);
+    dump_until(w.r.sched, "MPI receive from ");
+    close(lets_last_die());
+    CHECK_EQ(thrum_join(task, NULL), 0);
     _exit(0);
 }
+
+TEST(dies) {
+    /* Under MPI's own error handler, while tasks of all other ranks wait for it. */
+    ranks_begin(&w);
+    dies();
+}
+
+TEST(dies_returning) {
+    /* Under MPI_ERRORS_RETURN: mpirun ends the others, or MPI tells the wait, which then ends. */
+    ranks_begin(&w);
+    CHECK_EQ(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), MPI_SUCCESS);
+    dies();
+}
+
+/* What has come of an operation, as a line says it. */
+static void tell(const char *what, int code) {
+    char text[MPI_MAX_ERROR_STRING] = "is over";
+    int length;
+    if (code > 0)
+        CHECK_EQ(MPI_Error_string(code, text, &length), MPI_SUCCESS);
+    text[strcspn(text, "\n")] = '\0';
+    printf("rank %d goes on: %s: %s%s\n", w.rank, what, code > 0 ? "MPI: " : "",
+           code < 0 ? thrum_strerror(code) : text);
+    fflush(stdout);
+}
+
+static int begins_long_send(void *arg) {
+    static char bytes[1 << 22];
+    return MPI_Isend(bytes, sizeof bytes, MPI_BYTE, w.size - 1, 9, MPI_COMM_WORLD, arg);
+}
+
+TEST(survives) {
+    /*
+     * Where mpirun lets the others live: whether MPI tells or not, waits for the dead end, at their
+     * deadline at the latest, and so do the library and the scheduler.
+     */
+    static MPI_Request sending = MPI_REQUEST_NULL;
+    int value = 0;
+    signal(SIGUSR1, SIG_IGN); /* by this MPICH's mpirun tells the others */
+    ranks_begin(&w);
+    CHECK_EQ(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), MPI_SUCCESS);
+    if (w.rank == w.size - 1)
+        last_dies();
+    struct pollfd end = {.fd = lets_last_die(), .events = POLLIN};
+    CHECK_EQ(poll(&end, 1, -1), 1);
+    const int received = thrum_mpi_recv_until(&value, 1, MPI_INT, w.size - 1, 7, MPI_COMM_WORLD,
+                                              MPI_STATUS_IGNORE, thrum_after_ms(300));
+    int sent = thrum_mpi_call(begins_long_send, &sending);
+    sent = sent ? sent : thrum_mpi_wait_until(&sending, MPI_STATUS_IGNORE, thrum_after_ms(300));
+    tell("receive", received);
+    tell("long send", sent);
+    CHECK(received > 0 || received == -ETIMEDOUT);
+    CHECK(sent >= 0 || sent == -ETIMEDOUT); /* MPICH's may be over without a word */
+    CHECK_EQ(thrum_mpi_stop(), 0);
+    rig_stop(&w.r);
+    printf("rank %d has stopped\n", w.rank);
+    fflush(stdout);
+    _exit(0); /* MPI_Finalize would wait for the dead */
+}
+
+/* ---- what MPI ends ---- */
 
 static int aborts(void *arg) {
     (void)arg;
@@ -47,6 +172,36 @@ TEST(abort) {
     if (w.rank == w.size - 1) {
         CHECK_EQ(thrum_mpi_call(aborts, NULL), MPI_SUCCESS);
     }
-    rig_run(&w.r, waits, NULL);
+    rig_run(&w.r, receives, NULL);
+    _exit(0);
+}
+
+static int begins_short_receive(void *arg) {
+    static int value;
+    return MPI_Irecv(&value, 1, MPI_INT, w.size - 1, 9, MPI_COMM_WORLD, arg);
+}
+
+static int waits_for_too_much(void *arg) {
+    MPI_Request request;
+    (void)arg;
+    CHECK_EQ(thrum_mpi_call(begins_short_receive, &request), MPI_SUCCESS);
+    CHECK_EQ(thrum_mpi_barrier(MPI_COMM_WORLD), 0);
+    return thrum_mpi_wait(&request, MPI_STATUS_IGNORE);
+}
+
+static int sends_too_much(void *arg) {
+    static const int two[2];
+    CHECK_EQ(thrum_mpi_barrier(MPI_COMM_WORLD), 0);
+    CHECK_EQ(thrum_mpi_send(two, 2, MPI_INT, 0, 9, MPI_COMM_WORLD), 0);
+    (void)arg;
+    return thrum_mpi_barrier(MPI_COMM_WORLD); /* nobody comes */
+}
+
+TEST(fails) {
+    /* A wait that fails under MPI's own error handler: MPI's words, and the end. */
+    ranks_begin(&w);
+    CHECK_EQ(w.size, 2);
+    rig_run(&w.r, w.rank == 0 ? waits_for_too_much : sends_too_much, NULL);
+    printf("rank %d goes on\n", w.rank);
     _exit(0);
 }

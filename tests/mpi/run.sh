@@ -1,10 +1,12 @@
 #!/bin/sh
 # Runs a test program of libthrum-mpi under an MPI: run.sh openmpi|mpich RANKS LEVEL PROGRAM TEST...
-#   USER_TOO=1: once more as a user that is not root, where this is root.
+#   CHECK_MPI_TRANSPORT=tcp: messages go over TCP on the loopback, not through shared memory.
+#   USER_IS=nobody: as a user that is not root, where this is root (77: it is not).
+#   SURVIVORS=1: mpirun does not end the other ranks when one dies.
 set -eu
 mpi=$1
 ranks=$2
-export CHECK_MPI_LEVEL="$3"
+export CHECK_MPI_LEVEL="$3" CHECK_MPI_TRANSPORT="${CHECK_MPI_TRANSPORT:-shm}"
 shift 3
 mpirun=$(command -v "mpirun.$mpi") || { echo "no mpirun.$mpi here"; exit 77; }
 
@@ -15,18 +17,38 @@ openmpi)
     options="--oversubscribe --bind-to none"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none \
         OMPI_MCA_plm_rsh_agent=false OMPI_MCA_rmaps_base_oversubscribe=1
+    if [ "$CHECK_MPI_TRANSPORT" = tcp ]; then
+        export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=lo
+    fi
+    if [ "${SURVIVORS:-}" = 1 ]; then
+        options="$options --enable-recovery"
+    fi
     ;;
-*) options="" ;;
+*)
+    options=""
+    if [ "$CHECK_MPI_TRANSPORT" = tcp ]; then
+        export UCX_TLS=tcp,self UCX_NET_DEVICES=lo # Debian's MPICH has UCX below it, in the machine as well
+    fi
+    if [ "${SURVIVORS:-}" = 1 ]; then
+        # Its mpirun takes a death for the end of all, whatever it is told; so it sees a shell that ends well.
+        options="-disable-auto-cleanup"
+        set -- sh -c 'trap "" USR1; "$0" "$@" || exit 0' "$@"
+    fi
+    ;;
 esac
 # Both MPIs keep memory until the process ends, in plugins that are unloaded before it is counted, so that it cannot
 # be told by names. What our side takes for a scheduler is counted by the rig.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
-"$mpirun" $options -n "$ranks" "$@"
-if [ "${USER_TOO:-}" = 1 ] && [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-    home=$(mktemp -d)
-    trap 'rm -rf "$home"' EXIT
-    chown 65534:65534 "$home"
-    unset OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
-    HOME=$home TMPDIR=$home setpriv --reuid=65534 --regid=65534 --clear-groups \
-        "$mpirun" $options -n "$ranks" "$@"
+case ${USER_IS:-} in
+"") exec "$mpirun" $options -n "$ranks" "$@" ;;
+esac
+if [ "$(id -u)" != 0 ] || ! command -v setpriv >/dev/null; then
+    echo "it takes root and setpriv to be another user"
+    exit 77
 fi
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+chown "$USER_IS" "$home"
+unset OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+HOME=$home TMPDIR=$home setpriv --reuid="$USER_IS" --regid="$(id -g "$USER_IS")" --clear-groups \
+    "$mpirun" $options -n "$ranks" "$@"
