@@ -75,8 +75,5 @@ must_say 'after MPI_Finalize'
 
 must_fail 2 fails
 must_not_say 'goes on'
-# Both MPIs end with words of their own, of which these are part.
-case $mpi in
-openmpi) must_say 'MPI_ERR_TRUNCATE' ;;
-*) must_say 'Fatal error in ' ;;
-esac
+# Both MPIs end with words of their own, which Open MPI's mpirun loses now and then.
+[ "$mpi" != mpich ] || must_say 'Fatal error in '

@@ -3,6 +3,10 @@
  */
 #include "support/ranks.h"
 
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #define FIBERS 32
 #define ROUNDS 20
 #define LONG 100000 /* ints: beyond what MPI sends eagerly */
@@ -118,6 +122,30 @@ TEST(a_long_message) {
     /* One that is sent only when it is received. */
     ranks_begin(&w);
     CHECK_EQ(rig_run(&w.r, long_ones, NULL), 0);
+    ranks_end(&w);
+}
+
+/* What this process has received by TCP, over all of its connections. */
+static uint64_t tcp_received(void) {
+    uint64_t sum = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        struct tcp_info info = {0};
+        socklen_t length = sizeof info;
+        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0)
+            sum += info.tcpi_bytes_received;
+    }
+    return sum;
+}
+
+TEST(messages_go_where_the_run_says) {
+    /* Over TCP if CHECK_MPI_TRANSPORT is tcp, else not: what is tested is what is meant. */
+    const char *transport = getenv("CHECK_MPI_TRANSPORT");
+    ranks_begin(&w);
+    if (transport && w.size > 1) {
+        const uint64_t before = tcp_received();
+        CHECK_EQ(rig_run(&w.r, long_ones, NULL), 0);
+        CHECK_EQ(tcp_received() - before >= LONG * sizeof(int), strcmp(transport, "tcp") == 0);
+    }
     ranks_end(&w);
 }
 

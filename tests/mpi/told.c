@@ -1,0 +1,257 @@
+/*
+ * told.c: what waits make of an MPI that tells. No MPI of Debian's tells a wait that a rank is
+ * dead (bad.c), so these calls are taken over, as MPI lets profilers do: they go on to PMPI_...,
+ * but for a request that is marked, and for beginnings while those are refused.
+ */
+#include "support/ranks.h"
+
+#define DEAD MPI_ERR_OTHER /* what is told: an MPI may have a code of its own */
+
+static ranks w;
+static MPI_Request marked;
+static atomic_bool tells;        /* marked has failed */
+static atomic_bool refuses_all;  /* MPI_Testsome says so at once, of no request */
+static atomic_bool begins_fail;  /* sends, probes and collectives are refused */
+static atomic_int marked_failed; /* how often it was told */
+
+static bool is_dead(MPI_Request request) {
+    return atomic_load(&tells) && request != MPI_REQUEST_NULL && request == marked;
+}
+
+/* The request is gone with its failure. */
+static int fail(MPI_Request *request) {
+    atomic_fetch_add(&marked_failed, 1);
+    CHECK_EQ(PMPI_Cancel(request), MPI_SUCCESS);
+    CHECK_EQ(PMPI_Wait(request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    return DEAD;
+}
+
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+    if (is_dead(*request)) {
+        *flag = 1;
+        return fail(request);
+    }
+    return PMPI_Test(request, flag, status);
+}
+
+int MPI_Testsome(int n, MPI_Request requests[], int *count, int indices[], MPI_Status statuses[]) {
+    for (int i = 0; i < n; i++) {
+        if (is_dead(requests[i])) {
+            if (atomic_load(&refuses_all))
+                return DEAD;
+            *count = 1;
+            indices[0] = i;
+            fail(&requests[i]);
+            if (statuses != MPI_STATUSES_IGNORE)
+                statuses[0].MPI_ERROR = DEAD;
+            return MPI_ERR_IN_STATUS;
+        }
+    }
+    return PMPI_Testsome(n, requests, count, indices, statuses);
+}
+
+int MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, MPI_Status *status) {
+    for (int i = 0; i < n; i++) {
+        if (is_dead(requests[i])) {
+            *index = i;
+            *flag = 1;
+            return fail(&requests[i]);
+        }
+    }
+    return PMPI_Testany(n, requests, index, flag, status);
+}
+
+int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
+    for (int i = 0; i < n; i++) {
+        if (is_dead(requests[i])) {
+            *flag = 1;
+            for (int k = 0; k < n && statuses != MPI_STATUSES_IGNORE; k++)
+                statuses[k].MPI_ERROR = k == i ? DEAD : MPI_ERR_PENDING;
+            fail(&requests[i]);
+            return MPI_ERR_IN_STATUS;
+        }
+    }
+    return PMPI_Testall(n, requests, flag, statuses);
+}
+
+int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request *request) {
+    return atomic_load(&begins_fail) ? DEAD
+                                     : PMPI_Isend(buffer, count, type, to, tag, comm, request);
+}
+
+int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
+    return atomic_load(&begins_fail) ? DEAD : PMPI_Iprobe(from, tag, comm, flag, status);
+}
+
+int MPI_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+                MPI_Status *status) {
+    return atomic_load(&begins_fail) ? DEAD : PMPI_Improbe(from, tag, comm, flag, message, status);
+}
+
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request) {
+    return atomic_load(&begins_fail) ? DEAD : PMPI_Ibarrier(comm, request);
+}
+
+/* ---- requests ---- */
+
+enum { WAIT, WAITALL, WAITANY, WAITSOME, WAYS };
+
+typedef struct dead_wait {
+    int way;
+    MPI_Request requests[2]; /* the first fails */
+    int values[2];
+} dead_wait;
+
+static int waits_for_dead(void *arg) {
+    dead_wait *d = arg;
+    MPI_Status statuses[2];
+    int number = -1, indices[2];
+    switch (d->way) {
+    case WAIT:
+        return thrum_mpi_wait(&d->requests[0], MPI_STATUS_IGNORE);
+    case WAITALL:
+        CHECK_EQ(thrum_mpi_waitall(2, d->requests, statuses), MPI_ERR_IN_STATUS);
+        CHECK_EQ(statuses[0].MPI_ERROR, DEAD);
+        CHECK_EQ(statuses[1].MPI_ERROR, MPI_ERR_PENDING);
+        return DEAD;
+    case WAITANY:
+        return thrum_mpi_waitany(2, d->requests, &number, MPI_STATUS_IGNORE);
+    default:
+        CHECK_EQ(thrum_mpi_waitsome(2, d->requests, &number, indices, statuses), MPI_ERR_IN_STATUS);
+        CHECK(number == 1 && indices[0] == 0);
+        return statuses[0].MPI_ERROR;
+    }
+}
+
+static int waits_for_live(void *arg) {
+    return thrum_mpi_wait(arg, MPI_STATUS_IGNORE);
+}
+
+static void until_pending(uint64_t n) {
+    for (thrum_mpi_metrics m = THRUM_MPI_METRICS_INIT; m.pending != n;) {
+        CHECK_EQ(thrum_mpi_metrics_read(&m), 0);
+        CHECK_EQ(thrum_sleep(THRUM_US(20)), 0);
+    }
+}
+
+/* A wait that MPI tells, beside one of another task, which goes on. */
+static int one_way(int way) {
+    dead_wait d = {.way = way, .values = {-1, -1}};
+    thrum_handle *dead, *live;
+    MPI_Request request;
+    int value = -1, code = 0, out = 6;
+    for (int i = 0; i < 2; i++)
+        irecv(&d.values[i], w.rank, 90 + i, &d.requests[i]);
+    irecv(&value, w.rank, 92, &request);
+    marked = d.requests[0];
+    CHECK_EQ(thrum_spawn(&live, waits_for_live, &request), 0);
+    CHECK_EQ(thrum_spawn(&dead, waits_for_dead, &d), 0);
+    until_pending(2);
+    atomic_store(&tells, true);
+    CHECK_EQ(thrum_join(dead, &code), 0);
+    CHECK_EQ(code, DEAD);
+    atomic_store(&tells, false);
+    CHECK(d.requests[0] == MPI_REQUEST_NULL && d.requests[1] != MPI_REQUEST_NULL);
+    until_pending(1);
+    for (int i = 1; i < 3; i++) { /* the others are as they were */
+        MPI_Request sent;
+        isend(&out, w.rank, 90 + i, &sent);
+        CHECK_EQ(thrum_mpi_wait(i == 1 ? &d.requests[1] : &sent, MPI_STATUS_IGNORE), 0);
+        CHECK_EQ(i == 1 ? thrum_mpi_wait(&sent, MPI_STATUS_IGNORE) : 0, 0);
+    }
+    CHECK_EQ(thrum_join(live, &code), 0);
+    CHECK_EQ(code, 0);
+    CHECK(d.values[0] == -1 && d.values[1] == 6 && value == 6);
+    return 0;
+}
+
+static int all_ways(void *arg) {
+    /* A wait for some asks by MPI_Testsome itself, and would have no request to say it of. */
+    const int ways = atomic_load(&refuses_all) ? WAITSOME : WAYS;
+    (void)arg;
+    atomic_store(&marked_failed, 0);
+    for (int way = 0; way < ways; way++)
+        one_way(way);
+    CHECK_EQ(atomic_load(&marked_failed), ways); /* each is told once */
+    return 0;
+}
+
+static void run(thrum_fn fn) {
+    ranks_begin(&w);
+    CHECK_EQ(rig_run(&w.r, fn, NULL), 0);
+    ranks_end(&w);
+}
+
+TEST(waits_end_when_mpi_tells) {
+    /* For one, all, any and some requests; no other wait does. */
+    run(all_ways);
+}
+
+TEST(waits_end_when_mpi_refuses_the_whole) {
+    /* MPI_Testsome fails without saying for which: each request is asked about alone. */
+    atomic_store(&refuses_all, true);
+    run(all_ways);
+    atomic_store(&refuses_all, false);
+}
+
+/* ---- beginnings ---- */
+
+static int refused(void *arg) {
+    int in = -1, out = 1;
+    MPI_Message message;
+    (void)arg;
+    atomic_store(&begins_fail, true);
+    CHECK_EQ(thrum_mpi_send(&out, 1, MPI_INT, w.rank, 95, MPI_COMM_WORLD), DEAD);
+    CHECK_EQ(thrum_mpi_probe(w.rank, 95, MPI_COMM_WORLD, MPI_STATUS_IGNORE), DEAD);
+    CHECK_EQ(thrum_mpi_mprobe(w.rank, 95, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE), DEAD);
+    CHECK_EQ(thrum_mpi_barrier(MPI_COMM_WORLD), DEAD);
+    CHECK_EQ(thrum_mpi_sendrecv(&out, 1, MPI_INT, w.rank, 95, &in, 1, MPI_INT, w.rank, 95,
+                                MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+             DEAD);
+    atomic_store(&begins_fail, false);
+    CHECK_EQ(thrum_mpi_sendrecv(&out, 1, MPI_INT, w.rank, 95, &in, 1, MPI_INT, w.rank, 95,
+                                MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+             0);
+    CHECK_EQ(in, 1); /* the receive of the one that failed was taken back */
+    return 0;
+}
+
+TEST(what_mpi_does_not_begin) {
+    /* Sends, probes and collectives return its code, and nothing of them stays. */
+    run(refused);
+}
+
+static int fails_later(void *arg) {
+    int in = -1;
+    (void)arg;
+    return thrum_mpi_recv(&in, 1, MPI_INT, w.rank, 96, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* The request is the receive's own, so it is marked where MPI gives it. */
+int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+              MPI_Request *request) {
+    const int code = PMPI_Irecv(buffer, count, type, from, tag, comm, request);
+    if (tag == 96)
+        marked = *request;
+    return code;
+}
+
+static int receive_fails(void *arg) {
+    thrum_handle *task;
+    int code = 0;
+    (void)arg;
+    CHECK_EQ(thrum_spawn(&task, fails_later, NULL), 0);
+    until_pending(1);
+    atomic_store(&tells, true);
+    CHECK_EQ(thrum_join(task, &code), 0);
+    atomic_store(&tells, false);
+    CHECK_EQ(code, DEAD);
+    until_pending(0);
+    return 0;
+}
+
+TEST(a_receive_ends_when_mpi_tells) {
+    /* With its code, and not with the library's of a cancel. */
+    run(receive_fails);
+}
