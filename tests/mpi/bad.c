@@ -41,10 +41,7 @@ TEST(finalize_several) {
     rig_go(&w.r, probes, NULL);
     rig_go(&w.r, receives, NULL);
     rig_go(&w.r, receives, NULL);
-    for (thrum_mpi_metrics m = THRUM_MPI_METRICS_INIT; m.pending < 3;) {
-        CHECK_EQ(thrum_mpi_metrics_read(&m), 0);
-        CHECK_EQ(thrum_sleep(THRUM_US(20)), 0);
-    }
+    ranks_until_pending(3);
     exit(0);
 }
 

@@ -39,6 +39,8 @@ esac
 # Both MPIs keep memory until the process ends, in plugins that are unloaded before it is counted, so that it cannot
 # be told by names. What our side takes for a scheduler is counted by the rig.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
+# Neither MPI is instrumented: what its calls of the C library's touch is its own business.
+export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}ignore_noninstrumented_modules=1:suppressions=$(cd "$(dirname "$0")" && pwd)/tsan.supp"
 case ${USER_IS:-} in
 "") exec "$mpirun" $options -n "$ranks" "$@" ;;
 esac

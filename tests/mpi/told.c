@@ -128,13 +128,6 @@ static int waits_for_live(void *arg) {
     return thrum_mpi_wait(arg, MPI_STATUS_IGNORE);
 }
 
-static void until_pending(uint64_t n) {
-    for (thrum_mpi_metrics m = THRUM_MPI_METRICS_INIT; m.pending != n;) {
-        CHECK_EQ(thrum_mpi_metrics_read(&m), 0);
-        CHECK_EQ(thrum_sleep(THRUM_US(20)), 0);
-    }
-}
-
 /* A wait that MPI tells, beside one of another task, which goes on. */
 static int one_way(int way) {
     dead_wait d = {.way = way, .values = {-1, -1}};
@@ -147,13 +140,13 @@ static int one_way(int way) {
     marked = d.requests[0];
     CHECK_EQ(thrum_spawn(&live, waits_for_live, &request), 0);
     CHECK_EQ(thrum_spawn(&dead, waits_for_dead, &d), 0);
-    until_pending(2);
+    ranks_until_pending(2);
     atomic_store(&tells, true);
     CHECK_EQ(thrum_join(dead, &code), 0);
     CHECK_EQ(code, DEAD);
     atomic_store(&tells, false);
     CHECK(d.requests[0] == MPI_REQUEST_NULL && d.requests[1] != MPI_REQUEST_NULL);
-    until_pending(1);
+    ranks_until_pending(1);
     for (int i = 1; i < 3; i++) { /* the others are as they were */
         MPI_Request sent;
         isend(&out, w.rank, 90 + i, &sent);
@@ -242,12 +235,12 @@ static int receive_fails(void *arg) {
     int code = 0;
     (void)arg;
     CHECK_EQ(thrum_spawn(&task, fails_later, NULL), 0);
-    until_pending(1);
+    ranks_until_pending(1);
     atomic_store(&tells, true);
     CHECK_EQ(thrum_join(task, &code), 0);
     atomic_store(&tells, false);
     CHECK_EQ(code, DEAD);
-    until_pending(0);
+    ranks_until_pending(0);
     return 0;
 }
 

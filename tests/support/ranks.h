@@ -109,6 +109,14 @@ CHECK_UNUSED static void irecv(int *to, int from, int tag, MPI_Request *request)
     CHECK_EQ(thrum_mpi_call(plain_begin, &c), MPI_SUCCESS);
 }
 
+/* Until so many waits are queued. */
+CHECK_UNUSED static void ranks_until_pending(uint64_t n) {
+    for (thrum_mpi_metrics m = THRUM_MPI_METRICS_INIT; m.pending != n;) {
+        CHECK_EQ(thrum_mpi_metrics_read(&m), 0);
+        CHECK_EQ(thrum_sleep(m.pending == n ? 0 : THRUM_US(20)), 0);
+    }
+}
+
 /*
  * Dumps until this is told, by a task or a thread: what waits is about to. A bound thread makes the
  * calls of others meanwhile.
