@@ -9,7 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-windows test-full demo serve cluster bench bench-full bench-rows bench-servers cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
+.PHONY: all quick test test-windows test-full demo serve cluster bench bench-full bench-rows bench-servers bench-mpi cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -67,6 +67,12 @@ bench-servers: ## measure servers beside their peers, some twelve minutes: bench
 	@tools/build gcc-release thrum-bench-servers
 	@bench/peers/build servers
 	@bench/servers.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(BENCH)
+
+bench-mpi: ## measure what waiting for MPI costs beside MPI's own calls, and a search over ranks, within five minutes (MPI_BENCH="--pairs 9")
+	@tools/setup mpi
+	@tools/build gcc-release uts
+	@for mpi in openmpi mpich; do ! command -v mpicc.$$mpi >/dev/null || tools/build gcc-release thrum-bench-mpi-$$mpi || exit; done
+	@bench/mpi/compare.py $(MPI_BENCH)
 
 cores: ## the rows of many cores on a simulated machine, some 15 minutes: build/cores/report.txt, .html (CORES="--rows fanout"); bench/cores/README.md
 	@tools/setup
