@@ -115,8 +115,8 @@ static int some(void *arg) {
     enum { MANY = 4 };
     MPI_Request requests[MANY];
     MPI_Status statuses[MANY];
-    thrum_handle *sender;
     int values[MANY], indices[MANY], count = -1, all = 0;
+    thrum_handle *sender;
     (void)arg;
     own(MANY, 20, values, requests);
     CHECK_EQ(
@@ -384,7 +384,6 @@ static int cleans_up(void *arg) {
 static int waits_for_one(void *arg) {
     return thrum_mpi_wait(arg, MPI_STATUS_IGNORE);
 }
-
 TEST(a_stop_while_it_is_quiet) {
     /* It is refused at once, also in a pause of the task that asks. */
     MPI_Request request;
@@ -543,13 +542,9 @@ TEST(nothing_is_asked_while_nobody_waits) {
     ranks_end(&w);
 }
 
-static int workers_are_told(void) {
-    const unsigned workers = thrum_mpi_workers();
-    return workers >= 1 && workers <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 TEST(workers_beside_ranks) {
     /* At least one, at most the machine's. */
     ranks_init(&w);
-    CHECK(workers_are_told());
+    const unsigned n = thrum_mpi_workers();
+    CHECK(n >= 1 && n <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN));
 }
