@@ -27,6 +27,7 @@ if(THRUM_PYTHON)
   house_test(tables ${PROJECT_SOURCE_DIR}/tools/check-tables)
   house_test(reference ${PROJECT_SOURCE_DIR}/tools/reference --check)
   house_test(amalgamation ${CMAKE_CURRENT_SOURCE_DIR}/install/amalgamation.sh ${CMAKE_C_COMPILER})
+  house_test(mpi_model ${PROJECT_SOURCE_DIR}/bench/mpi/model.py --check)
   house_test(dist ${CMAKE_CURRENT_SOURCE_DIR}/install/dist.sh)
   set_tests_properties(house/dist PROPERTIES SKIP_RETURN_CODE 77)
   house_test(rooms ${PROJECT_SOURCE_DIR}/tools/check-rooms
