@@ -220,6 +220,53 @@ TEST(a_close_waits_for_the_call_that_is_under_way) {
     rig_stop(&r);
 }
 
+static void post_then_end(void *arg) {
+    device *d = arg;
+    thrum_sem_post(&d->done);
+    for (int i = 0; i < 10; i++) {
+        thrum_yield(); /* on the one worker there is: whoever waited calls close meanwhile */
+    }
+    CHECK_EQ(atomic_load(&d->ready), 1);
+    atomic_store(&d->ready, 2);
+    thrum_source_end(d->source);
+}
+
+static void end_then_post(void *arg) {
+    device *d = arg;
+    thrum_source_end(d->source);
+    thrum_sem_post(&d->done);
+    for (int i = 0; i < 10; i++) {
+        thrum_yield();
+    }
+    CHECK_EQ(atomic_load(&d->ready), 1);
+    atomic_store(&d->ready, 2);
+}
+
+static int wait_and_close(void *arg) {
+    device *d = arg;
+    CHECK_EQ(thrum_source_begin(d->source), 0);
+    CHECK_EQ(thrum_sem_wait(&d->done), 0);
+    atomic_store(&d->ready, 1);
+    CHECK_EQ(thrum_source_close(d->source), 0);
+    CHECK_EQ(atomic_load(&d->ready), 2);
+    return 0;
+}
+
+TEST(what_ask_lets_go_on_may_close_the_source) {
+    /* Whether the end comes before or after it: the close waits for that call of `ask`. */
+    rig r;
+    device d;
+    rig_begin(&r, 1);
+    device_open(&d, &r);
+    CHECK_EQ(thrum_source_close(d.source), 0);
+    CHECK_EQ(thrum_source_open(&d.source, r.sched, post_then_end, &d), 0);
+    CHECK_EQ(rig_run(&r, wait_and_close, &d), 0);
+    CHECK_EQ(thrum_source_open(&d.source, r.sched, end_then_post, &d), 0);
+    CHECK_EQ(rig_run(&r, wait_and_close, &d), 0);
+    CHECK_EQ(thrum_sem_destroy(&d.done), 0);
+    rig_stop(&r);
+}
+
 static atomic_int code_inside;
 
 static void close_itself(void *arg) {

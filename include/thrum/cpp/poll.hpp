@@ -4,8 +4,8 @@
  *
  *     thrum::source card([&] {
  *         while (device.finished()) {
+ *             done.post();                     // the source may go when this call has returned
  *             card.end();
- *             done.post();                     // then the source may go
  *         }
  *     });
  *     card.begin();
@@ -70,8 +70,8 @@ class source {
         return status(thrum_source_begin(source_));
     }
     /*
-     * One has ended. `ask` calls it before it lets go on whoever may end the source: the close waits
-     * for that call of `ask`.
+     * One has ended. `ask` calls it after or before it lets go on whoever may end the source, which
+     * waits for that call of `ask`; elsewhere the source has to live until the call has returned.
      */
     void end() noexcept {
         thrum_source_end(source_);
