@@ -30,7 +30,7 @@ thrum::co<> changes(shared &s, int rounds) {
             s.first++;
             s.second++;
         }
-        thrum::shared_guard lock = co_await thrum::locked_shared(s.both);
+        std::shared_lock<thrum::shared_mutex> lock = co_await thrum::locked_shared(s.both);
         CHECK_EQ(s.first, s.second);
     }
 }

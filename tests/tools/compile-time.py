@@ -36,7 +36,7 @@ def needs():
 FILES = {
     "empty": "",
     "thrum": "#include <thrum/thrum.hpp>\n",
-    "needs": "".join(f"#if {SINCE_20 if name in ('coroutine', 'stop_token') else 1}\n#include <{name}>\n#endif\n"
+    "needs": "".join(f"#if {SINCE_20 if name in ('coroutine', 'shared_mutex', 'stop_token') else 1}\n#include <{name}>\n#endif\n"
                      for name in needs()),
     "four": "#include <chrono>\n#include <memory>\n#include <mutex>\n#include <string>\n",
 }

@@ -15,50 +15,13 @@
 
 #if defined(__cpp_impl_coroutine)
 
-#include <utility>
+#include <shared_mutex>
 
 #include "thrum/cpp/await.hpp"
 #include "thrum/cpp/mutex.hpp"
 
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
-
-/*
- * Has a shared_mutex for reading, and gives it back at its end: a std::shared_lock, whose header
- * would be a tenth of all that thrum.hpp costs a compiler.
- */
-class [[nodiscard]] shared_guard {
-  public:
-    shared_guard() noexcept = default;
-    shared_guard(shared_mutex &of, std::adopt_lock_t) noexcept : of_(&of) {
-    }
-    shared_guard(shared_mutex &, std::defer_lock_t) noexcept {
-    }
-    shared_guard(shared_guard &&other) noexcept : of_(std::exchange(other.of_, nullptr)) {
-    }
-    shared_guard &operator=(shared_guard &&other) noexcept {
-        shared_guard taken(std::move(other)); /* at its end it gives back what was here */
-        std::swap(of_, taken.of_);
-        return *this;
-    }
-    ~shared_guard() {
-        unlock();
-    }
-    bool owns_lock() const noexcept {
-        return of_ != nullptr;
-    }
-    explicit operator bool() const noexcept {
-        return owns_lock();
-    }
-    void unlock() noexcept {
-        if (of_) {
-            std::exchange(of_, nullptr)->unlock_shared();
-        }
-    }
-
-  private:
-    shared_mutex *of_ = nullptr;
-};
 
 namespace detail {
 
@@ -89,7 +52,7 @@ struct write_wait {
 };
 
 struct read_wait {
-    using guard = shared_guard;
+    using guard = std::shared_lock<shared_mutex>;
     explicit read_wait(shared_mutex &what) noexcept : of(&what) {
     }
     int on(thrum_await *await, thrum_task *task, thrum_time when) noexcept {
@@ -244,7 +207,7 @@ class cond_tells : public cond_waiting {
 [[nodiscard]] inline auto locked(shared_mutex &what) noexcept {
     return detail::waiting<detail::that_locks<detail::write_wait>>(deadline::never(), what);
 }
-/* The same for reading: the await returns a shared_guard. */
+/* The same for reading: the await returns a std::shared_lock. */
 [[nodiscard]] inline auto locked_shared(shared_mutex &what) noexcept {
     return detail::waiting<detail::that_locks<detail::read_wait>>(deadline::never(), what);
 }
