@@ -126,8 +126,8 @@ check: ## check style, floors, rooms, the documents' tables, the headers' commen
 reference: ## make man pages and one HTML page from the headers: build/reference
 	@tools/reference
 
-format: ## let clang-format lay out the C sources and headers
-	@clang-format -i $$(git ls-files '*.c' '*.h')
+format: ## let clang-format lay out the sources and headers of C and C++
+	@clang-format -i $$(git ls-files '*.c' '*.h' '*.hpp' '*.hh' '*.cpp' '*.cc')
 
 amalgamation: ## write the library as two files, thrum.h and thrum.c: build/amalgamation
 	@tools/amalgamate --out build/amalgamation

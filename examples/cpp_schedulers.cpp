@@ -1,6 +1,6 @@
 /*
- * cpp_schedulers.cpp: a scheduler beside the program's own threads: with a config, tasks that a plain
- * thread starts, and a thread that is bound to it for a while.
+ * cpp_schedulers.cpp: a scheduler beside the program's own threads: with a config, tasks that a
+ * plain thread starts, and a thread that is bound to it for a while.
  */
 #include <cstdio>
 #include <thrum/thrum.hpp>

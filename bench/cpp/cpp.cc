@@ -1,8 +1,8 @@
 /*
- * cpp.cc: what the header for C++ costs: a hop and an await of a coroutine, beside what does the same
- * elsewhere; a fork of a lambda beside the C call; what `go` allocates. Row 28.
+ * cpp.cc: what the header for C++ costs: a hop and an await of a coroutine, beside what does the
+ * same elsewhere; a fork of a lambda beside the C call; what `go` allocates. Row 28.
  *
- *     thrum-bench-cpp [--runs N] [--only ROW] [--workers N]     (default 5 runs, all rows, 1 worker)
+ *     thrum-bench-cpp [--runs N] [--only ROW] [--workers N]    (default 5 runs, all rows, 1 worker)
  *
  * Each row is nanoseconds an operation: the median, the least and the most of the runs, which take
  * turns. Peers are in it where their headers were there: Asio's awaitable (<asio.hpp>), oneTBB's

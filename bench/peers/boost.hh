@@ -1,8 +1,8 @@
 // boost.hh: what all of Boost.Fiber's rows use: its work stealing, stacks of 64 KiB without guards.
 //
-// Its workers either look for work all the time or sleep until work of their own comes, and then steal
-// nothing. The rows of throughput use the former, which suits them; those of what waiting costs
-// (wake, idle, sleeps) the latter.
+// Its workers either look for work all the time or sleep until work of their own comes, and then
+// steal nothing. The rows of throughput use the former, which suits them; those of what waiting
+// costs (wake, idle, sleeps) the latter.
 #ifndef BENCH_PEERS_BOOST_HH
 #define BENCH_PEERS_BOOST_HH
 
@@ -35,7 +35,8 @@ class waitgroup {
     fibers::condition_variable all;
 
   public:
-    explicit waitgroup(unsigned n) : left(n) {}
+    explicit waitgroup(unsigned n) : left(n) {
+    }
     void reset(unsigned n) {
         free.store(false, std::memory_order_relaxed);
         left.store(n, std::memory_order_relaxed);

@@ -34,10 +34,18 @@ static void lock_by(const char *name, unsigned n) {
     peer_row_per_op(name, &span, count);
 }
 
-static void mutex_alone() { lock_by("mutex-alone", 1); }
-static void mutex_2() { lock_by("mutex-2", 2); }
-static void mutex_100() { lock_by("mutex-100", 100); }
-static void mutex_1000() { lock_by("mutex-1000", 1000); }
+static void mutex_alone() {
+    lock_by("mutex-alone", 1);
+}
+static void mutex_2() {
+    lock_by("mutex-2", 2);
+}
+static void mutex_100() {
+    lock_by("mutex-100", 100);
+}
+static void mutex_1000() {
+    lock_by("mutex-1000", 1000);
+}
 
 // ---- channels ----
 
@@ -123,12 +131,17 @@ static void stream(const char *name, unsigned sides, unsigned full) {
             sum += t[1];
         }
     });
-    peer_check(n == sides * elems && sum == sides * (elems * (elems + 1) / 2), "elements were lost");
+    peer_check(n == sides * elems && sum == sides * (elems * (elems + 1) / 2),
+               "elements were lost");
     peer_row_per_op(name, &span, n);
 }
 
-static void chan_1_1() { stream("chan-1-1", 1, 4000000); }
-static void chan_4_4() { stream("chan-4-4", 4, 1000000); }
+static void chan_1_1() {
+    stream("chan-1-1", 1, 4000000);
+}
+static void chan_4_4() {
+    stream("chan-4-4", 4, 1000000);
+}
 
 // Five send 1000 numbers each through one channel that has room for a thousand.
 static void contended() {
@@ -173,10 +186,9 @@ static void grow(buffered &up, uint64_t first, uint64_t leaves) {
     uint64_t sum = 0, part;
     fibers::fiber children[10];
     for (uint64_t i = 0; i < 10; i++)
-        children[i] = fibers::fiber(fibers::launch::dispatch, std::allocator_arg, *stack_of(),
-                                    [&c, first, leaves, i] {
-                                        grow(c, first + i * (leaves / 10), leaves / 10);
-                                    });
+        children[i] = fibers::fiber(
+            fibers::launch::dispatch, std::allocator_arg, *stack_of(),
+            [&c, first, leaves, i] { grow(c, first + i * (leaves / 10), leaves / 10); });
     for (unsigned i = 0; i < 10; i++) {
         c.pop(part);
         sum += part;
@@ -347,8 +359,12 @@ static void pool_by(const char *name, unsigned n) {
     peer_row_per_op(name, &span, uses);
 }
 
-static void pool_alone() { pool_by("pool-alone", 1); }
-static void pool_100() { pool_by("pool-100", 100); }
+static void pool_alone() {
+    pool_by("pool-alone", 1);
+}
+static void pool_100() {
+    pool_by("pool-100", 100);
+}
 
 // 200 fibers yield 1000 times each.
 static void yield_many() {

@@ -59,7 +59,8 @@ template <class S> struct forkjoin {
         if (leaves == 1)
             return number;
         uint64_t sums[10];
-        S::all(10, [&](unsigned i) { sums[i] = sky_call(number + i * (leaves / 10), leaves / 10); });
+        S::all(10,
+               [&](unsigned i) { sums[i] = sky_call(number + i * (leaves / 10), leaves / 10); });
         uint64_t sum = 0;
         for (uint64_t part : sums)
             sum += part;
@@ -90,7 +91,8 @@ template <class S> struct forkjoin {
             return 1;
         unsigned bits[12], n = 0;
         int found[12];
-        for (unsigned free = ~(columns | left | right) & ((1u << queens) - 1); free; free &= free - 1)
+        for (unsigned free = ~(columns | left | right) & ((1u << queens) - 1); free;
+             free &= free - 1)
             bits[n++] = free & -free;
         if (n == 0)
             return 0;
@@ -229,6 +231,8 @@ template <class S> struct forkjoin {
     {"spawn", forkjoin<S>::spawn}, {"spawn-burst spawn-burst-cold", forkjoin<S>::burst},           \
         {"fib", forkjoin<S>::fib}, {"skynet-join", forkjoin<S>::skynet},                           \
         {"nqueens", forkjoin<S>::nqueens}, {"sort", forkjoin<S>::sort},                            \
-        {"for-light", forkjoin<S>::light}, {"for-skewed", forkjoin<S>::skewed}
+        {"for-light", forkjoin<S>::light}, {                                                       \
+        "for-skewed", forkjoin<S>::skewed                                                          \
+    }
 
 #endif

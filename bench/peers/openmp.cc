@@ -1,4 +1,5 @@
-// openmp.cc: OpenMP's tasks; built twice, with gcc's library and with clang's. Its tasks cannot block.
+// openmp.cc: OpenMP's tasks; built twice, with gcc's library and with clang's. Its tasks cannot
+// block.
 #include <omp.h>
 
 #include "forkjoin.hh"
@@ -13,8 +14,11 @@
 
 struct omp {
     static const unsigned fib_size = 31;
-    static void start() { omp_set_num_threads((int)peer.workers); }
-    static void stop() {}
+    static void start() {
+        omp_set_num_threads((int)peer.workers);
+    }
+    static void stop() {
+    }
 
     template <class F> static void inside(F f) {
 #pragma omp parallel

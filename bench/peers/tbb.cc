@@ -23,8 +23,8 @@ struct onetbb {
     static const unsigned fib_size = 31;
 
     static void start() {
-        limit.reset(new tbb::global_control(tbb::global_control::max_allowed_parallelism,
-                                            peer.workers));
+        limit.reset(
+            new tbb::global_control(tbb::global_control::max_allowed_parallelism, peer.workers));
         arena.reset(new tbb::task_arena((int)peer.workers));
         arena->initialize();
     }
@@ -33,7 +33,9 @@ struct onetbb {
         limit.reset();
     }
 
-    template <class F> static void inside(F f) { arena->execute(f); }
+    template <class F> static void inside(F f) {
+        arena->execute(f);
+    }
 
     template <class F, class G> static void both(F f, G g) {
         tbb::task_group group;
@@ -66,8 +68,8 @@ struct onetbb {
 // ---- started by an external thread: an arena of workers only ----
 
 static void start_external() {
-    limit.reset(new tbb::global_control(tbb::global_control::max_allowed_parallelism,
-                                        peer.workers + 1));
+    limit.reset(
+        new tbb::global_control(tbb::global_control::max_allowed_parallelism, peer.workers + 1));
     arena.reset(new tbb::task_arena((int)peer.workers, 0));
     arena->initialize();
 }

@@ -167,7 +167,7 @@ thrum::co<bool> waits_until(shared &s, thrum::deadline when) {
 } // namespace
 
 TEST(a_condition_is_waited_for_with_its_lock) {
-    /* All hear of the change, and have the lock then; so does one that is too late, or cancelled. */
+    /* All hear of it, and have the lock then; so does one that is too late, or cancelled. */
     thrum::run([] {
         shared s;
         std::vector<thrum::co_task<int>> tasks;

@@ -39,7 +39,7 @@ TEST(a_graph_calls_its_nodes_in_order) {
 }
 
 TEST(a_node_that_throws_holds_up_what_comes_after_it) {
-    /* What the lower number threw is thrown, whichever came first; what is free of both is called. */
+    /* What the lower number threw is thrown, whichever came first; what is free of both is run. */
     thrum::run([] {
         thrum::dag graph;
         int calls = 0;

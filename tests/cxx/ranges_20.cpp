@@ -15,9 +15,9 @@
 
 #if defined(__cpp_lib_ranges)
 template <typename Range>
-constexpr bool is_input = std::input_iterator<typename Range::iterator> &&
-                          std::ranges::input_range<Range> &&
-                          !std::forward_iterator<typename Range::iterator>;
+constexpr bool is_input =
+    std::input_iterator<typename Range::iterator> &&std::ranges::input_range<Range> &&
+    !std::forward_iterator<typename Range::iterator>;
 
 static_assert(is_input<thrum::chan<std::string>>);
 static_assert(is_input<thrum::chan<std::unique_ptr<int>>>);

@@ -141,7 +141,7 @@ TEST(a_once_is_not_done_within_itself) {
 }
 
 TEST(tickets_keep_their_order) {
-    /* What is given to an order runs in it, however it is shared out; a ticket ends with its block. */
+    /* What is given to an order runs in it, however shared out; a ticket ends with its block. */
     thrum::run([] {
         std::vector<int> seen;
         thrum::tickets order;
@@ -215,7 +215,7 @@ TEST(a_blocking_call_returns_and_throws) {
 }
 
 TEST(a_call_has_a_deadline_of_its_own) {
-    /* A wait that it cuts short says that it timed out; what the call caught and returned counts. */
+    /* A wait that it cuts short says that it timed out; what the call returns counts. */
     thrum::run([] {
         CHECK_EQ(code_of([] { thrum::with_deadline(thrum::after(1ms), [] { thrum::sleep(1h); }); }),
                  ETIMEDOUT);
@@ -296,7 +296,7 @@ TEST(a_deadline_of_a_coarse_clock_is_as_far_as_it_says) {
 }
 
 TEST(durations_of_odd_ticks_are_rounded_up) {
-    /* Ticks that are no multiple or fraction of a nanosecond, of each sign, and in floating point. */
+    /* Ticks that are no multiple or fraction of a nanosecond, of each sign, and as floats. */
     using odd = std::chrono::duration<int64_t, std::ratio<1, 2999999999>>;
     constexpr int64_t second = 1000000000;
     CHECK_EQ(thrum::nanoseconds(odd(2999999999 * 3600)), 3600 * second);

@@ -17,26 +17,28 @@ using Socket = asio::basic_stream_socket<tcp, asio::io_context::executor_type>;
 using Acceptor = asio::basic_socket_acceptor<tcp, asio::io_context::executor_type>;
 
 class Connection : public std::enable_shared_from_this<Connection> {
-public:
+  public:
     explicit Connection(Socket socket) : socket_(std::move(socket)) {
         socket_.set_option(tcp::no_delay(true));
     }
 
     void read() {
-        socket_.async_read_some(asio::buffer(text_), [self = shared_from_this()](auto error, std::size_t n) {
-            if (!error) {
-                self->write(n);
-            }
-        });
+        socket_.async_read_some(asio::buffer(text_),
+                                [self = shared_from_this()](auto error, std::size_t n) {
+                                    if (!error) {
+                                        self->write(n);
+                                    }
+                                });
     }
 
-private:
+  private:
     void write(std::size_t n) {
-        asio::async_write(socket_, asio::buffer(text_, n), [self = shared_from_this()](auto error, std::size_t) {
-            if (!error) {
-                self->read();
-            }
-        });
+        asio::async_write(socket_, asio::buffer(text_, n),
+                          [self = shared_from_this()](auto error, std::size_t) {
+                              if (!error) {
+                                  self->read();
+                              }
+                          });
     }
 
     Socket socket_;
@@ -59,7 +61,8 @@ int main(int argc, char **argv) {
     }
     asio::io_context context(ASIO_CONCURRENCY_HINT_UNSAFE);
     const auto port = static_cast<unsigned short>(std::atoi(argv[2]));
-    Acceptor acceptor(context.get_executor(), tcp::endpoint(asio::ip::address_v4::loopback(), port));
+    Acceptor acceptor(context.get_executor(),
+                      tcp::endpoint(asio::ip::address_v4::loopback(), port));
     accept_next(acceptor);
     context.run();
     return 0;

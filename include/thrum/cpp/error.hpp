@@ -107,7 +107,7 @@ constexpr thrum_time nanoseconds(std::chrono::duration<Rep, Period> length) noex
     if (about < -9.2233720368547e18) {
         return -THRUM_FOREVER;
     }
-    /* Seconds first: the ticks of an odd length, as 1/2999999999 s, overflow when they are multiplied. */
+    /* Seconds first: ticks of an odd length, as 1/2999999999 s, overflow when multiplied. */
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(length);
     const auto rest = length - seconds;
     const auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(rest);

@@ -2,10 +2,10 @@
  * thrum/cpp/serve.hpp: a server: a task for each connection, until it is told to end. The rules are
  * those of thrum/serve.h.
  *
- *     thrum::serve(listener, [](thrum::io connection) {
+ *     thrum::serve(listener, [](thrum::io peer) {
  *         char bytes[4096];
- *         while (size_t n = thrum::serve_read(connection, bytes, sizeof(bytes), thrum::after(60s))) {
- *             connection.write(bytes, n);
+ *         while (size_t n = thrum::serve_read(peer, bytes, sizeof bytes, thrum::after(60s))) {
+ *             peer.write(bytes, n);
  *         }
  *     });
  */

@@ -46,8 +46,7 @@ class watch {
         return out;
     }
     status next_until(thrum_watch_event &out, deadline when) noexcept {
-        return status(
-            thrum_watch_next(io_.native_handle(), buffer_.get(), &out, when.when()));
+        return status(thrum_watch_next(io_.native_handle(), buffer_.get(), &out, when.when()));
     }
     template <typename Rep, typename Period>
     status next_for(thrum_watch_event &out, std::chrono::duration<Rep, Period> length) noexcept {

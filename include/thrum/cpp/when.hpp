@@ -20,7 +20,7 @@
 #include <utility>
 #include <variant>
 
-/* For std::reference_wrapper, which libstdc++ has in <stop_token> too: <functional> is 0.1 s more. */
+/* For std::reference_wrapper: libstdc++ has it in <stop_token> too, <functional> is 0.1 s more. */
 #if defined(__GLIBCXX__) && __has_include(<stop_token>)
 #include <stop_token>
 #else
