@@ -100,6 +100,13 @@ if(TARGET thrum-instructions AND THRUM_VALGRIND_PROGRAM AND THRUM_PYTHON)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU") # the table is gcc's
     house_test(instructions ${PROJECT_SOURCE_DIR}/tools/instructions $<TARGET_FILE:thrum-instructions>)
   endif()
+  if(CMAKE_CXX_COMPILER)
+    add_executable(house_forks tools/forks.cpp)
+    set_target_properties(house_forks PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
+    target_link_libraries(house_forks PRIVATE thrum_static Threads::Threads)
+    thrum_flags(house_forks)
+    house_test(fork_instructions ${CMAKE_CURRENT_SOURCE_DIR}/tools/fork-instructions.py $<TARGET_FILE:house_forks>)
+  endif()
 endif()
 
 # The library's own code is also told from the program's where it is a shared object.

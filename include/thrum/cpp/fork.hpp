@@ -10,11 +10,97 @@
 #ifndef THRUM_CPP_FORK_HPP
 #define THRUM_CPP_FORK_HPP
 
-#include "thrum/cpp/outcome.hpp"
+#include <exception>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "thrum/cpp/error.hpp"
 #include "thrum/fork.h"
 
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
+namespace detail {
+
+/*
+ * What a forked call ended with: nothing yet, its result, or its exception. Which of them, the code
+ * says that thrum_fork_join returns, and keeps: so nothing has to be written before the call, and a
+ * join looks at a register.
+ */
+template <typename T> union forked_result {
+    forked_result() noexcept {
+    }
+    ~forked_result() {
+    }
+    template <typename Fn> void make(Fn &fn) {
+        ::new (static_cast<void *>(std::addressof(value))) std::remove_cv_t<T>(fn());
+    }
+    void drop() noexcept {
+        std::destroy_at(std::addressof(value));
+    }
+    T take() {
+        struct last {
+            ~last() {
+                of->drop();
+            }
+            forked_result *of;
+        };
+        last taken{this};
+        return std::move(value);
+    }
+
+    std::remove_cv_t<T> value;
+    std::exception_ptr exception;
+};
+
+template <typename T> union forked_result<T &> {
+    forked_result() noexcept {
+    }
+    ~forked_result() {
+    }
+    template <typename Fn> void make(Fn &fn) {
+        value = std::addressof(fn());
+    }
+    void drop() noexcept {
+    }
+    T &take() noexcept {
+        return *value;
+    }
+
+    T *value;
+    std::exception_ptr exception;
+};
+
+template <> union forked_result<void> {
+    forked_result() noexcept {
+    }
+    ~forked_result() {
+    }
+    template <typename Fn> void make(Fn &fn) {
+        (void)fn();
+    }
+    void drop() noexcept {
+    }
+    void take() noexcept {
+    }
+
+    std::exception_ptr exception;
+};
+
+/* Throws it, and keeps it no more. */
+[[noreturn, gnu::cold, gnu::noinline]] inline void raise_forked(std::exception_ptr &kept) {
+#if THRUM_CPP_EXCEPTIONS
+    std::exception_ptr thrown = std::move(kept);
+    std::destroy_at(&kept);
+    std::rethrow_exception(std::move(thrown));
+#else
+    (void)kept;
+    std::terminate();
+#endif
+}
+
+} // namespace detail
 
 /*
  * A call that others may make until it is joined. It neither moves nor is copied, and is joined or
@@ -35,7 +121,7 @@ template <typename Fn> class [[nodiscard]] fork {
     fork &operator=(const fork &) = delete;
     ~fork() {
         if (!joined_) {
-            (void)thrum_fork_join(&fork_);
+            drop(thrum_fork_join(&fork_));
         }
     }
 
@@ -44,21 +130,44 @@ template <typename Fn> class [[nodiscard]] fork {
      * once, by the task that made the fork. It may suspend, and a cancel does not end it.
      */
     result join() {
-        joined_ = true;
-        (void)thrum_fork_join(&fork_);
+        const int code = thrum_fork_join(&fork_);
+        if (__builtin_expect(code != RETURNED, false)) {
+            joined_ = true;
+            detail::raise_forked(ended_.exception);
+        }
+        joined_ = true; /* after all calls, so the compiler knows it in the destructor */
         return ended_.take();
     }
 
   private:
+    enum { RETURNED, THREW };
+
     static int main(void *arg) noexcept {
         auto *self = static_cast<fork *>(arg);
-        self->ended_.run([self]() -> result { return self->fn_(); });
-        return 0;
+#if THRUM_CPP_EXCEPTIONS
+        try {
+            self->ended_.make(self->fn_);
+        } catch (...) {
+            ::new (static_cast<void *>(&self->ended_.exception))
+                std::exception_ptr(std::current_exception());
+            return THREW;
+        }
+#else
+        self->ended_.make(self->fn_);
+#endif
+        return RETURNED;
+    }
+    void drop(int code) noexcept {
+        if (code == RETURNED) {
+            ended_.drop();
+        } else {
+            std::destroy_at(&ended_.exception);
+        }
     }
 
+    thrum_fork fork_; /* first: the calls get its address, and `main` that of the object */
     Fn fn_;
-    detail::outcome<result> ended_;
-    thrum_fork fork_;
+    detail::forked_result<result> ended_;
     bool joined_ = false;
 };
 

@@ -14,6 +14,7 @@
 #include <atomic>
 
 #include "thrum/cpp/fork.hpp"
+#include "thrum/cpp/outcome.hpp"
 #include "thrum/parallel.h"
 #include "thrum/sched.h"
 
