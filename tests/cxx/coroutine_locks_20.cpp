@@ -227,3 +227,36 @@ TEST(a_barrier_opens_for_coroutines) {
         CHECK_EQ(thrum::spawn(at::once(alone, thrum::deadline::never())).join(), 1);
     });
 }
+
+TEST(waits_for_locks_allocate_nothing) {
+    /* A frame for each coroutine and one more for its spawn; none for a lock or a condition. */
+#ifdef NEW_IS_TAKEN
+    CHECK_SKIP("the sanitizer counts allocations, not we");
+#endif
+    struct waiting {
+        static thrum::co<> all(shared &s, thrum::barrier &gate) {
+            for (int i = 0; i < 20; i++) {
+                (void)co_await thrum::locked(s.mutex);
+                (void)co_await thrum::locked(s.both);
+                (void)co_await thrum::locked_shared(s.both);
+                (void)co_await thrum::locked_until(s.mutex, thrum::after(1h));
+                (void)co_await thrum::wait(gate);
+                auto lock = co_await thrum::locked(s.mutex);
+                (void)co_await thrum::wait_until(s.changed, lock, thrum::after(-1s));
+            }
+        }
+    };
+    thrum::run([] {
+        shared s;
+        thrum::barrier gate(2);
+        std::unique_lock<thrum::mutex> held(s.mutex);
+        const int before = allocations.load();
+        auto one = thrum::spawn(waiting::all(s, gate));
+        auto two = thrum::spawn(waiting::all(s, gate));
+        thrum::yield();
+        held.unlock();
+        one.join();
+        two.join();
+        CHECK(is_count(allocations.load() - before, 4));
+    });
+}
