@@ -93,6 +93,10 @@ if(TARGET thrum-bench-servers AND THRUM_PYTHON)
   house_test(bench_servers ${PROJECT_SOURCE_DIR}/bench/servers.py --smoke --only echo,close,busy,idle,deadlines
     --seconds 0.1 --connections 50 --systems thrum,thrum-on,epoll --build ${PROJECT_BINARY_DIR} --out ${PROJECT_BINARY_DIR}/bench/servers-smoke)
 endif()
+if(TARGET thrum)
+  set(shared_library $<TARGET_FILE:thrum>)
+endif()
+house_test(plain_c ${CMAKE_CURRENT_SOURCE_DIR}/tools/plain-c.sh ${CMAKE_C_COMPILER} $<TARGET_FILE:thrum_static> ${shared_library})
 # Not on every machine: valgrind and its headers, Python.
 find_program(THRUM_VALGRIND_PROGRAM valgrind) # THRUM_VALGRIND is a setting of the build
 find_program(THRUM_PYTHON python3)
