@@ -10,6 +10,9 @@ trap 'rm -rf "$work"' EXIT
 diff -r "$work/one" "$work/again"
 cd "$work"
 tar -xzf one/thrum-*[0-9].tar.gz
+for line in "source_filename = $(cd one && ls thrum-*[0-9].tar.gz)" "source_hash = $(sha256sum one/thrum-*[0-9].tar.gz | cut -d' ' -f1)"; do
+    grep -qx "$line" one/thrum.wrap || { echo "thrum.wrap does not say: $line"; exit 1; }
+done
 tar -xzf one/thrum-*-amalgamation.tar.gz
 python3 - <<'END'
 import glob, hashlib, json, os

@@ -1,5 +1,6 @@
 #!/bin/sh
-# thrum by Meson: as a subproject that a wrap file names, shared and static, in C and C++, and installed.
+# thrum by Meson: as a subproject that a wrap file names, in C and C++, and installed: shared, from a folder of these
+# sources; and static, from the archive and by the wrap file of `make dist`, so of what is committed, where this is a clone.
 #   meson.sh C-COMPILER COMPILE-COMMANDS-OF-CMAKE
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -42,11 +43,18 @@ END
 run() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }; }
 cd "$work/app"
 for kind in shared static; do
+    if [ $kind = static ] && git -C "$source" rev-parse HEAD >/dev/null 2>&1; then
+        "$source/tools/dist" --out "$work/dist"
+        rm -r subprojects/thrum
+        cp "$work/dist/thrum.wrap" subprojects/
+        cp "$work"/dist/thrum-*[0-9].tar.gz subprojects/packagefiles/
+    fi
     run meson setup "$kind" --default-library=$kind --prefix="$work/$kind"
     run meson test -C "$kind" --print-errorlogs
     run meson install -C "$kind"
     echo "  subproject, $kind: ok"
 done
+[ ! -d "$work/dist" ] || ls -d subprojects/thrum-*[0-9]/src >/dev/null # it is the archive that was taken
 libdir=$(dirname "$(find "$work/shared" -name 'libthrum.so.0.1')")
 symbols() { nm -D --defined-only "$1" | awk '{ print $3 }' | sort; }
 symbols "$libdir/libthrum.so" | grep -v -e '^thrum_.*@@THRUM_' -e '^THRUM_' && { echo "these are exported"; exit 1; }
@@ -62,6 +70,6 @@ listed() { grep -o 'src/[a-z_0-9/]*\.[cS]$' | sort -u; }
 if [ -n "${2:-}" ]; then
     [ -f "$2" ]
     sed -n 's/.*"file": "\(.*\)",*$/\1/p' "$2" | grep "^$source/src/" | grep -v -e '/tls/' -e '/mpi/' -e '/sim/' | listed >"$work/cmake.txt"
-    sed -n 's/.*"file": "\(.*\)",*$/\1/p' static/compile_commands.json | listed >"$work/meson.txt"
+    sed -n 's/.*"file": "\(.*\)",*$/\1/p' shared/compile_commands.json | listed >"$work/meson.txt"
     diff "$work/cmake.txt" "$work/meson.txt"
 fi
