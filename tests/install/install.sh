@@ -125,6 +125,7 @@ cp "$here/consumer_io.inc" "$work/consumer/consumer_io.cpp"
 cp "$here/consumer_hpp.inc" "$work/consumer/consumer_hpp.cpp"
 cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.c"
 cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.cpp"
+cp "$here/consumer_hpp_tls.inc" "$work/consumer/consumer_hpp_tls.cpp"
 language=
 have $cxx && language=CXX
 sed "s/@CXX@/$language/g; s/@TLS@/$tls/g" "$here/CMakeLists.txt.in" >"$work/consumer/CMakeLists.txt"
@@ -142,7 +143,8 @@ echo "find_package:"
             [ -z "$tls" ] || build/${standard}_${kind}_tls
         done
     done
-    for program in ${language:+cxx17_shared_hpp cxx17_static_hpp cxx20_shared_hpp cxx20_static_hpp}; do
+    for program in ${language:+cxx17_shared_hpp cxx17_static_hpp cxx20_shared_hpp cxx20_static_hpp
+        ${tls:+cxx17_shared_hpp_tls cxx17_static_hpp_tls cxx20_shared_hpp_tls cxx20_static_hpp_tls}}; do
         printf '  %s: ' $program
         build/$program
     done
@@ -204,6 +206,19 @@ if [ -n "$tls" ]; then
         "$libdir/libthrum-tls.a" "$libdir/libthrum.a" \
         $(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --static --libs-only-l thrum-tls | sed 's/-lthrum-tls//; s/-lthrum\b//')
     "$work/tls"
+    for standard in ${language:+c++17 c++20}; do
+        for file in consumer_tls.cpp consumer_hpp_tls.cpp; do
+            printf '  pkg-config thrum-tls, shared, %s, %s: ' $file $standard
+            $cxx $warnings "$work/consumer/$file" -o "$work/tls" -std=$standard \
+                $(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --cflags --libs thrum-tls)
+            "$work/tls"
+            printf '  pkg-config thrum-tls, static, %s, %s: ' $file $standard
+            $cxx $warnings "$work/consumer/$file" -o "$work/tls" -std=$standard -I"$prefix/include" \
+                "$libdir/libthrum-tls.a" "$libdir/libthrum.a" \
+                $(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --static --libs-only-l thrum-tls | sed 's/-lthrum-tls//; s/-lthrum\b//')
+            "$work/tls"
+        done
+    done
 fi
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 echo "pkg-config, $(pkg-config --modversion thrum):"
