@@ -1,5 +1,6 @@
 #!/bin/sh
-# A small program of oneTBB's, and the same with thrum: both are compiled and print the same.
+# Small programs of oneTBB's, Taskflow's and marl's users (NAME_before.cpp), and the same with thrum (NAME_after.cpp): both
+# print NAME.txt. Those of libraries that are not here are left out; with thrum all are compiled and run.
 #   ports.sh C-COMPILER THRUM-STATIC-LIBRARY
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,12 +11,27 @@ esac
 command -v "$cxx" >/dev/null || { echo "no $cxx here"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-echo '#include <tbb/tbb.h>' >"$work/there.cpp"
-"$cxx" -std=c++17 -fsyntax-only "$work/there.cpp" 2>/dev/null || { echo "no oneTBB here"; exit 77; }
-"$cxx" -std=c++17 -O1 "$here/tbb_before.cpp" -o "$work/before" -ltbb -pthread
-"$cxx" -std=c++17 -O1 -Wall -Wextra -Werror -I"$here/../../include" "$here/tbb_after.cpp" "$2" -o "$work/after" -pthread
-"$work/before" >"$work/before.txt"
-"$work/after" >"$work/after.txt"
-cat "$work/after.txt"
-[ "$(wc -l <"$work/after.txt")" = 2 ]
-cmp "$work/before.txt" "$work/after.txt"
+
+port() { # NAME HEADER LINKER-FLAGS...
+    name=$1
+    header=$2
+    shift 2
+    for standard in c++17 c++20; do
+        "$cxx" -std=$standard -O1 -Wall -Wextra -Werror -I"$here/../../include" "$here/${name}_after.cpp" "$library" -o "$work/after" -pthread
+        "$work/after" >"$work/after.txt"
+        diff "$here/$name.txt" "$work/after.txt"
+    done
+    echo "#include <$header>" >"$work/there.cpp"
+    if "$cxx" -std=c++20 -fsyntax-only "$work/there.cpp" 2>/dev/null; then
+        "$cxx" -std=c++20 -O1 "$here/${name}_before.cpp" -o "$work/before" "$@" -pthread
+        "$work/before" >"$work/before.txt"
+        diff "$here/$name.txt" "$work/before.txt"
+        echo "$name: the same before and after"
+    else
+        echo "$name: no <$header> here: only the one with thrum was run"
+    fi
+}
+library=$2
+port tbb tbb/tbb.h -ltbb
+port taskflow taskflow/taskflow.hpp
+port marl marl/scheduler.h -lmarl
