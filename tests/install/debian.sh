@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the Debian packages of what is committed, has lintian look at them, and uses them from a folder that they are
-# unpacked into, as debian/tests does where they are installed.
+# unpacked into, as debian/tests does where they are installed; then they are installed in a clean chroot, where one can
+# be made (chroot.sh).
 #   debian.sh [FOLDER-FOR-THE-PACKAGES]
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -32,3 +33,6 @@ cd "$work/thrum-$version"
 AUTOPKGTEST_TMP=$(mktemp -d -p "$work") LD_LIBRARY_PATH=$libdir PKG_CONFIG_PATH=$libdir/pkgconfig CMAKE_PREFIX_PATH=$root/usr \
     PATH=$root/usr/bin:$PATH debian/tests/consumer
 [ -z "${1:-}" ] || cp "$work"/*.deb "$1"
+mkdir "$work/clean"
+tar -xzf "$work/thrum-$version.tar.gz" -C "$work/clean"
+"$here/tests/install/chroot.sh" "$work" "$work/clean/thrum-$version" || [ $? = 77 ]
