@@ -299,6 +299,36 @@ TEST(its_body_posts_it) {
     rig_stop(&r);
 }
 
+/* By turns at once, where any worker takes it, and at a deadline. */
+static void posts_itself_by_turns(thrum_task *self, void *arg) {
+    probe *p = arg;
+    enter(p, self);
+    const int run = atomic_load(&p->runs);
+    if (run < 200) {
+        CHECK_EQ(run % 2 ? thrum_task_post_hint(p->sched, self, THRUM_HINT_YIELD)
+                         : thrum_task_post_after(p->sched, self, 1000),
+                 0);
+    }
+    leave(p);
+}
+
+TEST(runs_at_once_and_later_by_turns) {
+    /* On whatever worker: the words that were read for a run at once are the timers' next. */
+    enum { MANY = 32 };
+    rig r;
+    probe many[MANY];
+    rig_begin(&r, 0);
+    for (int i = 0; i < MANY; i++) {
+        probe_init(&many[i], r.sched, posts_itself_by_turns);
+        CHECK_EQ(thrum_task_post(r.sched, &many[i].task), 0);
+    }
+    rig_wait_done(&r);
+    for (int i = 0; i < MANY; i++) {
+        CHECK_EQ(atomic_load(&many[i].runs), 201);
+    }
+    rig_stop(&r);
+}
+
 static void waits_until_told_to_end(thrum_task *self, void *arg) {
     probe *p = arg;
     enter(p, self);

@@ -192,6 +192,7 @@ void th_task_repost(th_fiber *fiber) {
         how.hint = (thrum_hint)((where & TH_TASK_WHERE_BELOW) >> TH_TASK_WHERE_HINT);
         how.waits = (where & TH_TASK_WHERE_WAITS) != 0;
         how.deadline = th_task_serial_deadline(fiber->task);
+        th_tsan_release(fiber->task); /* its words were read here: the timers may write them next */
     }
     if (sched == fiber->sched) {
         fiber->worker->unseen = true;
