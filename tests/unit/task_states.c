@@ -158,7 +158,7 @@ static expectation expect(state s, event e) {
     return x;
 }
 
-static void check_run(state s, event e, const run *seen, const run *expected) {
+static void check_one_run(state s, event e, const run *seen, const run *expected) {
     if (seen->expired != expected->expired || seen->signaled != expected->signaled ||
         seen->cancelled != expected->cancelled || seen->cause != expected->cause) {
         check_failed(__FILE__, __LINE__,
@@ -186,19 +186,19 @@ static void check_one(rig *r, state s, event e) {
     }
     wait_ran(&p, x.runs);
     if (!x.immediate && x.runs > 0 && posted) {
-        check_run(s, e, &p.seen[x.runs - 1], &x.last);
+        check_one_run(s, e, &p.seen[x.runs - 1], &x.last);
     }
     CHECK_EQ(thrum_task_post_wait(r->sched, &p.task), 0);
     if (x.immediate) {
         wait_ran(&p, x.runs + 1);
-        check_run(s, e, &p.seen[x.runs], &x.last);
+        check_one_run(s, e, &p.seen[x.runs], &x.last);
         CHECK_EQ(thrum_task_post_wait(r->sched, &p.task), 0);
     }
     CHECK_EQ(thrum_sched_wait_idle(r->sched, THRUM_FOREVER), 0);
     CHECK_EQ(atomic_load(&p.runs), x.runs + x.immediate); /* nothing of it is left */
     thrum_task_wakeup(&p.task);
     wait_ran(&p, x.runs + x.immediate + 1);
-    check_run(s, e, &p.seen[x.runs + x.immediate], &woken);
+    check_one_run(s, e, &p.seen[x.runs + x.immediate], &woken);
 }
 
 static void check_events(event first, event last) {

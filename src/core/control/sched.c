@@ -182,6 +182,7 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     sched->config.name = sched->name;
     sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
     sched->deadlock_told.began = UINT64_MAX; /* no deadlock has been reported yet */
+    sched->cycle_watcher.xpatience = TH_FOREVER;
     bool watched = config->on_deadlock != THRUM_DEADLOCK_OFF || config->deadlock;
     sched->watch = watched ? &th_deadlock_watch : NULL;
     th_timers_init(&sched->loose_timers, sched, NULL);
@@ -363,7 +364,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     th_observe_end(sched);
     th_drivers_stop(sched);
     th_stalls_stop(sched, deadline);
-    th_cycle_watch_stop(sched);
+    th_cycle_watch_stop(sched, deadline);
     end_threads(sched, sched->workers_regular);
     th_recorder_end(sched);
     /* External threads have no work left here, but may be on their way in or out. */

@@ -40,17 +40,16 @@ static bool was_there(const memory *m, uint64_t key) {
     return false;
 }
 
-/* Reports come one at a time, with the lock. */
 static void tell(thrum_sched *sched, const th_cycles *cycles, unsigned i) {
     th_lock_acquire(&sched->deadlock_lock);
-    if (th_cycles_is_new(sched, th_cycles_at(cycles, i).key)) {
+    const bool is_new = th_cycles_is_new(sched, th_cycles_at(cycles, i).key);
+    th_lock_release(&sched->deadlock_lock);
+    if (is_new) {
         th_text text;
         th_text_begin(&text, sched);
         th_report_cycle(&text, cycles, i);
         th_deadlock_hand_over(&text);
-        th_text_free(&text);
     }
-    th_lock_release(&sched->deadlock_lock);
 }
 
 /* A cycle is told when two looks have seen it: a cancel that has begun may end it meanwhile. */
@@ -117,10 +116,11 @@ void th_cycle_watch_start(thrum_sched *sched) {
                      th_os_thread_start(&watcher->thread, name, watch, sched) == 0);
 }
 
-void th_cycle_watch_stop(thrum_sched *sched) {
+void th_cycle_watch_stop(thrum_sched *sched, int64_t deadline) {
     th_cycle_watcher *watcher = &sched->cycle_watcher;
-    if (th_load_relaxed(&watcher->xwatched)) { /* relaxed: the start wrote it */
-        th_store_relaxed(&watcher->xends, 1u); /* relaxed: see watch */
+    th_store_relaxed(&watcher->xpatience, deadline); /* relaxed: a time, seen soon */
+    if (th_load_relaxed(&watcher->xwatched)) {       /* relaxed: the start wrote it */
+        th_store_relaxed(&watcher->xends, 1u);       /* relaxed: see watch */
         th_os_futex_wake(&watcher->xends, 1);
         th_os_thread_join(watcher->thread);
     }

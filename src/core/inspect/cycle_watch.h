@@ -14,8 +14,11 @@
  */
 extern int64_t th_watch_interval;
 
-/* By the start and the stop, while the scheduler's workers have their threads. */
+/*
+ * By the start and the stop, while the scheduler's workers have their threads. What stderr has not
+ * taken of a report by the stop's deadline is left out.
+ */
 void th_cycle_watch_start(thrum_sched *sched);
-void th_cycle_watch_stop(thrum_sched *sched);
+void th_cycle_watch_stop(thrum_sched *sched, int64_t deadline);
 
 #endif

@@ -4,9 +4,9 @@
 #include "core/inspect/deadlock.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "core/inspect/owners.h"
+#include "core/inspect/print.h"
 #include "core/inspect/report.h"
 #include "core/inspect/snapshot.h"
 #include "core/ready/external.h"
@@ -182,36 +182,36 @@ static bool any_plain_runs(thrum_sched *sched) {
 /* ---- reporting ---- */
 
 void th_deadlock_hand_over(th_text *text) {
-    const thrum_config *config = &text->sched->config;
+    thrum_sched *sched = text->sched;
     const char *report = th_text_end(text);
-    if (config->deadlock) {
-        config->deadlock(config->hook_ctx, report);
+    if (sched->config.deadlock) {
+        sched->config.deadlock(sched->config.hook_ctx, report);
     } else {
-        th_os_stderr(report, strlen(report));
+        th_print_until(report, &sched->cycle_watcher.xpatience);
     }
-    if (config->on_deadlock == THRUM_DEADLOCK_ABORT) {
+    if (sched->config.on_deadlock == THRUM_DEADLOCK_ABORT) {
         th_os_abort();
     }
+    th_text_free(text);
 }
 
-/* Waits in a circle are told with the others, and not once more by themselves. */
-static void tell(thrum_sched *sched, const th_deadlock_place *place) {
-    th_text text;
+/* Waits in a circle are told with the others, and not once more by themselves. With the lock. */
+static void word(thrum_sched *sched, const th_deadlock_place *place, th_text *text) {
     sched->deadlock_told = *place;
     th_cycles *cycles = th_cycles_find(sched);
     for (unsigned i = 0; i < th_cycles_count(cycles); i++) {
         (void)th_cycles_is_new(sched, th_cycles_at(cycles, i).key);
     }
-    th_text_begin(&text, sched);
-    th_report_deadlock(&text, sched, cycles);
+    th_text_begin(text, sched);
+    th_report_deadlock(text, sched, cycles);
     th_cycles_end(sched, cycles);
-    th_deadlock_hand_over(&text);
-    th_text_free(&text);
 }
 
 bool th_deadlock_look(thrum_sched *sched, th_suspicion *suspicion) {
     th_deadlock_place place;
-    th_lock_acquire(&sched->deadlock_lock); /* reports come one at a time, in order */
+    th_text text;
+    bool tells = false;
+    th_lock_acquire(&sched->deadlock_lock);
     const bool is = is_deadlocked(sched, &place);
     if (is) {
         if (!is_same_place(&place, &suspicion->place)) {
@@ -219,11 +219,15 @@ bool th_deadlock_look(thrum_sched *sched, th_suspicion *suspicion) {
         }
         suspicion->looks++;
         suspicion->rested = any_plain_runs(sched) ? 0 : suspicion->rested + 1;
-        if (suspicion->rested == 2 || suspicion->looks == LOOKS_MAX) {
-            tell(sched, &place);
-        }
+        tells = suspicion->rested == 2 || suspicion->looks == LOOKS_MAX;
+    }
+    if (tells) {
+        word(sched, &place, &text);
     }
     th_lock_release(&sched->deadlock_lock);
+    if (tells) {
+        th_deadlock_hand_over(&text);
+    }
     return is;
 }
 
@@ -235,8 +239,10 @@ static bool is_unwatched(const thrum_sched *sched) {
 /* With the lock, which is waited for: the thread that has it may have looked too early. */
 static void snapshot(thrum_sched *sched) {
     th_deadlock_place place;
+    th_text text;
     if (is_unwatched(sched) && is_deadlocked(sched, &place)) {
-        tell(sched, &place); /* with the lock, so that reports come one at a time, in order */
+        word(sched, &place, &text);
+        th_deadlock_hand_over(&text); /* with the lock: reports come one at a time, in order */
     }
 }
 

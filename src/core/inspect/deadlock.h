@@ -29,7 +29,11 @@ typedef struct th_suspicion {
  */
 bool th_deadlock_look(thrum_sched *sched, th_suspicion *suspicion);
 
-/* Hands a report to the hook or to stderr, and aborts if the config says so. With deadlock_lock. */
+/*
+ * Hands a report to the hook or to stderr, ends it, and aborts if the config says so. By the
+ * watcher, and without deadlock_lock, which bound threads want that go to sleep: it may take as
+ * long as the reader of stderr likes. Where there is no watcher, with the lock.
+ */
 void th_deadlock_hand_over(th_text *text);
 
 #endif

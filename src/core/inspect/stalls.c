@@ -11,6 +11,7 @@
 #include "base/annotate.h"
 #include "base/text.h"
 #include "core/inspect/gauges.h"
+#include "core/inspect/print.h"
 #include "core/inspect/recorder.h"
 #include "core/inspect/words.h"
 #include "core/ready/fork_slots.h"
@@ -21,8 +22,6 @@
 #define LOOKS 2               /* looks in `stall_ms` */
 #define ANSWER_NS 500000000ll /* the longest wait for an answer of a thread */
 #define OVERDUE_NS 1000000    /* a deadline that is later by so much waits */
-#define PAGE_BYTES 4096u      /* bytes that stderr takes at once, where it takes any */
-#define PATIENCE_MS 20        /* how long it waits for that before it looks how long it may */
 
 /* What the looks have shown of one worker. */
 typedef struct th_seen_run {
@@ -348,29 +347,13 @@ static void add_head(th_text *text, const th_stall *stall) {
                 is_over(stall) ? "; it has gone on since" : "");
 }
 
-/* Page by page, since it may be a pipe that nobody reads: then a stop's deadline ends it. */
-static void print(const th_stalls *stalls, const char *report) {
-    size_t left = strlen(report);
-    while (left) {
-        const size_t length = left < PAGE_BYTES ? left : PAGE_BYTES;
-        while (!th_os_stderr_waits(PATIENCE_MS)) {
-            if (th_os_now() >= th_load_relaxed(&stalls->xpatience)) { /* relaxed: a time */
-                return;
-            }
-        }
-        th_os_stderr(report, length);
-        report += length;
-        left -= length;
-    }
-}
-
 static void hand_over(thrum_sched *sched, const char *report) {
     const thrum_config *config = &sched->config;
     th_count(&sched->stalls.xtold, 1);
     if (config->stall) {
         config->stall(config->hook_ctx, report);
     } else {
-        print(&sched->stalls, report);
+        th_print_until(report, &sched->stalls.xpatience);
     }
 }
 

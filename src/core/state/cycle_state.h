@@ -26,6 +26,7 @@ typedef struct th_cycle_watcher {
     uint32_t xends; /* 1: the scheduler stops; the watcher sleeps on the word */
     bool xwatched;  /* the watcher has a thread; written by the start */
     th_os_thread thread;
+    int64_t xpatience; /* until then a report waits for stderr; the stop lowers it */
 } th_cycle_watcher;
 
 #endif
