@@ -129,27 +129,32 @@ typedef struct thrum_config {
      * What is done about deadlocks; THRUM_DEADLOCK: off, report, abort. In a deadlock some fiber,
      * or a bound thread, waits; nothing is runnable or runs; every bound thread sleeps in a call of
      * thrum's; no deadline is pending and no blocking call is under way. Then nothing inside the
-     * scheduler will ever go on. It is reported once, by a thread of the library's, half a second
-     * to 2.5 s after it began, and again only after something has run.
+     * scheduler will ever go on. It is reported once, and again only after something has run. A
+     * thread of the library's looks for it twice a second, less often where many wait, and reports
+     * it when two looks have found it: half a second to 2.5 s after it began, if a look takes
+     * little, and if no thread is waited for (below).
      *
      * It is a deadlock, too, when tasks and bound threads of one scheduler, and other threads that
      * have called it, wait for each other in a circle, whatever else goes on: each without a
      * deadline for a mutex, a rwlock that is held for writing, a once, the end of a task, or the
-     * children of a scope. A thread of the library's looks for that twice a second, less often
-     * where many wait, and reports each circle once, as a chain with the calls of each task and
-     * bound thread; up to 64 in a scheduler's life. It is never told falsely; where a join is among
-     * the waits the report says that a cancel would end it. Where the system refuses the thread no
-     * circle is found, and the other kind is told by the thread that goes to sleep last. Where it
-     * refuses the barrier that holds fibers, neither is.
+     * children of a scope. The same thread looks for that, and reports each circle once, as a chain
+     * with the calls of each task and bound thread; up to 64 in a scheduler's life. It is never
+     * told falsely; where a join is among the waits the report says that a cancel would end it.
+     * Where the system refuses the thread no circle is found, and the other kind is reported at
+     * once, by the thread that goes to sleep last. Where it refuses the barrier that holds fibers,
+     * neither is found. A stop waits for a report that is being printed; what stderr has not taken
+     * by the stop's deadline is left out.
      *
      * Where nothing can go on, what comes from elsewhere cannot be known: a plain thread that
-     * sleeps in a call of the system's, and posts or signals later, makes the report a false alarm.
-     * One that has called the scheduler and computes, or waits for a processor, is waited for, ten
-     * seconds at most. (One that has a mutex for which a task waits is waited for without end,
-     * unless it waits itself, for something in the process and without a deadline; and likewise the
-     * thread that has the mutex for which that one waits.) Bind such a thread (thrum_sched_bind):
-     * while it runs its own code, there is no deadlock. Another scheduler is elsewhere, too. A
-     * sleep for ever has a deadline that is pending.
+     * sleeps in a call of the system's, or has never called the scheduler, and posts or signals
+     * later, makes the report a false alarm. One that has called the scheduler and computes, or
+     * waits for a processor, is waited for where the system tells that (Linux does), until 20 looks
+     * have found the deadlock: some ten seconds, if a look takes little. (One that has a mutex for
+     * which a task waits is waited for without end, unless it waits itself, for something in the
+     * process and without a deadline; and likewise the thread that has the mutex for which that one
+     * waits.) Bind such a thread (thrum_sched_bind): while it runs its own code, there is no
+     * deadlock. Another scheduler is elsewhere, too. A sleep for ever has a deadline that is
+     * pending.
      */
     thrum_on_deadlock on_deadlock;
 

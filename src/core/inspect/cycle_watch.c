@@ -25,7 +25,7 @@ int64_t th_watch_interval = TH_LIMIT(500000000ll, 0ll);
 typedef struct memory {
     th_activity activity;
     th_suspicion suspicion;
-    bool suspects; /* the last look found that nothing can go on, and has not told it */
+    bool suspects; /* the last look found that nothing can go on */
     unsigned skips;
     unsigned count;               /* cycles of the last look */
     uint64_t keys[TH_CYCLES_MAX]; /* their keys */
@@ -111,7 +111,7 @@ void th_cycle_watch_start(thrum_sched *sched) {
         return;
     }
     snprintf(name, sizeof name, "%.*s/cycles", (int)th_text_cut(sched->name, 8), sched->name);
-    /* relaxed: who does not see it yet looks itself, which does no harm */
+    /* relaxed: a thread that does not see it yet looks itself, which does no harm */
     th_store_relaxed(&watcher->xwatched,
                      th_os_thread_start(&watcher->thread, name, watch, sched) == 0);
 }

@@ -231,7 +231,7 @@ bool th_deadlock_look(thrum_sched *sched, th_suspicion *suspicion) {
     return is;
 }
 
-/* Whether nobody looks twice: then whoever goes to sleep does, once. */
+/* Whether there is no watcher: then a thread that goes to sleep looks itself, once. */
 static bool is_unwatched(const thrum_sched *sched) {
     return !th_load_relaxed(&sched->cycle_watcher.xwatched); /* relaxed: see th_cycle_watch_start */
 }

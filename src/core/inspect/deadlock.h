@@ -12,27 +12,27 @@
 #include "core/inspect/words.h"
 #include "core/state/worker.h"
 
-/* What threads say that go to sleep: see above. */
+/* Is told of threads that go to sleep: see above. */
 extern const th_watch th_deadlock_watch;
 
 /* What the watcher remembers of a deadlock that it has seen, and not told yet. All 0: of none. */
 typedef struct th_suspicion {
     th_deadlock_place place;
     unsigned looks;  /* that have seen it */
-    unsigned rested; /* of these, the latest ones that found no plain thread running */
+    unsigned rested; /* the latest of these, in a row, that found no plain thread running */
 } th_suspicion;
 
 /*
- * Looks for a deadlock that was not reported yet, and reports it if plain threads, which may end
- * it, did not run in two looks in a row, or have not ended it for long. Returns whether it is
- * there.
+ * Looks for a deadlock that was not reported yet, and reports it if no plain thread, which might
+ * end it, ran at this look and at the one before that found it, or if many looks have found it.
+ * Returns whether it has found one.
  */
 bool th_deadlock_look(thrum_sched *sched, th_suspicion *suspicion);
 
 /*
- * Hands a report to the hook or to stderr, ends it, and aborts if the config says so. By the
- * watcher, and without deadlock_lock, which bound threads want that go to sleep: it may take as
- * long as the reader of stderr likes. Where there is no watcher, with the lock.
+ * Hands a report to the hook or to stderr, ends it, and aborts if the config says so. The watcher
+ * calls it without deadlock_lock, which bound threads take to go to sleep, since it may take as
+ * long as the reader of stderr likes. Where there is no watcher the lock is held.
  */
 void th_deadlock_hand_over(th_text *text);
 

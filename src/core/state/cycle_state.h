@@ -16,9 +16,9 @@ typedef struct th_cycles_told {
     uint64_t keys[TH_CYCLES_TOLD];
 } th_cycles_told;
 
-/* How much a scheduler has done: of two deadlocks, what was done between them. */
+/* How far a scheduler has come: of two deadlocks at one place nothing has run in between. */
 typedef struct th_deadlock_place {
-    uint64_t began;   /* the work that has begun */
+    uint64_t began;   /* how much work has begun */
     uint64_t resumes; /* how often bound threads have gone on */
 } th_deadlock_place;
 
