@@ -52,8 +52,8 @@ static peer peers[PEERS_MAX]; /* the thread's */
  * would have it again before a start or a stop has woken up.
  */
 static void take_lock(void) {
-    /* relaxed: the lock orders what it protects. Who has set it holds `turn`, and wants only the
-     * lock, which this thread does not hold */
+    /* relaxed: the lock orders what it protects. The thread that has set it holds `turn`, and wants
+     * only the lock, which this thread does not hold */
     while (th_load_relaxed(&xwanted)) {
         (void)th_os_futex_wait(&xwanted, 1, TH_FOREVER);
     }
@@ -272,7 +272,7 @@ static bool look(int64_t *next) {
     return goes_on;
 }
 
-/* Where the system does not poll at all, since the program has given its descriptors up. */
+/* Where the system does not poll at all, since RLIMIT_NOFILE is below what is polled. */
 static void rest(void) {
     static uint32_t never;
     (void)th_os_futex_wait(&never, 0, th_os_now() + REST_NS);

@@ -287,7 +287,7 @@ static void take_slot(thrum_sched *sched) {
     }
 }
 
-/* What the environment has wished for is no reason not to start: one line, and no recorder. */
+/* What THRUM_TRACE asks for is no reason not to start: one line, and no recorder. */
 static int do_without(thrum_sched *sched) {
     char line[256];
     th_plain out = {.take = to_stderr, .bytes = line, .room = sizeof line};

@@ -41,7 +41,7 @@ int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
 
 /* ---- descriptors ---- */
 
-/* Besides descriptors there may come what the program has asked for, as who sends (SO_PASSCRED). */
+/* Room for what the program has asked for besides descriptors: the sender, say (SO_PASSCRED). */
 #define OTHERS_SIZE 512
 
 typedef union control {
