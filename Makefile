@@ -68,7 +68,7 @@ bench-servers: ## measure servers beside their peers, some twelve minutes: bench
 	@bench/peers/build servers
 	@bench/servers.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(BENCH)
 
-bench-mpi: ## measure what waiting for MPI costs beside MPI's own calls, and a search over ranks, within five minutes (MPI_BENCH="--pairs 9")
+bench-mpi: ## measure what waiting for MPI costs beside MPI's own calls, and a search over ranks (MPI_BENCH="--pairs 9"); bench/README.md
 	@tools/setup mpi
 	@tools/build gcc-release uts
 	@for mpi in openmpi mpich; do ! command -v mpicc.$$mpi >/dev/null || tools/build gcc-release thrum-bench-mpi-$$mpi || exit; done

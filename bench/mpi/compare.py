@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Row 29, and a search over ranks: what waiting for MPI in tasks costs beside MPI's own calls.
+"""What waiting for MPI in tasks costs beside MPI's own calls, and a search over ranks.
 
     bench/mpi/compare.py [--smoke] [--pairs 5]        build/gcc-release has to be built: make bench-mpi does that
 

@@ -29,7 +29,7 @@ INPUTS = {
     "beta_fast": (0.08e-9, "s a byte", "assumed: 100 Gbit/s"),
     "alpha_ethernet": (25e-6, "s a message", "assumed: TCP over Ethernet"),
     "beta_ethernet": (0.8e-9, "s a byte", "assumed: 10 Gbit/s"),
-    "task": (0.2e-6, "s a round more than plain MPI", "row 29's limit, which its trial of 60 lines kept on two cores"),
+    "task": (0.2e-6, "s a round more than plain MPI", "assumed: the most that bench/mpi/compare.py allows"),
     "node": (0.25e-6, "s a node of uts", "assumed; `make cluster` says what it is"),
     "cell": (1e-9, "s a cell of stencil", "assumed"),
     "spawn": (16.8e-9, "s a task of skynet", "measured here: spawn with one worker, bench/cores/RESULTS.md"),

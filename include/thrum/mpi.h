@@ -29,10 +29,11 @@
  * **What ends early.** Deadlines are absolute. Waits for requests, probes and receives end at a
  * deadline, or when their task is cancelled; if the operation ends at the same moment, that counts.
  * A wait that ends so leaves its requests with the caller, under way: their buffers are MPI's until
- * they have been waited for. A receive that ends so was cancelled in MPI, and its buffer is free.
- * MPI cannot take back sends and collectives, so thrum_mpi_send, thrum_mpi_sendrecv and the
- * collectives return only when they are over, also in a cancelled task: whoever wants to give up
- * begins them by MPI_Isend, MPI_Ibarrier, ..., and waits with a deadline.
+ * they have been waited for. A receive that ends so was cancelled in MPI, and its buffer is free
+ * (at MULTIPLE Open MPI 4.1.4 may lose a message that comes just then: docs/guide/mpi.md). MPI
+ * cannot take back sends and collectives, so thrum_mpi_send, thrum_mpi_sendrecv and the collectives
+ * return only when they are over, also in a cancelled task: whoever wants to give up begins them by
+ * MPI_Isend, MPI_Ibarrier, ..., and waits with a deadline.
  *
  * **Who may call.** Any task of any scheduler, and plain threads; each may suspend, or blocks its
  * thread. A request belongs to one wait at a time. Collectives of one communicator are begun in
