@@ -102,11 +102,11 @@ THRUM_API THRUM_NODISCARD int thrum_source_begin(thrum_source *source);
 
 /*
  * Counts the end of an operation, after what it lets go on was made ready: mostly by `ask`, but any
- * thread may call it, also when the operation was given up, or failed to begin. From `ask` itself
- * it may come first as well, and what goes on may close the source either way: the close waits for
- * that call of `ask`. Elsewhere what goes on has to be told of the end before it closes the source,
- * which says -EBUSY until then. It never suspends and cannot fail; an end without a begin stops the
- * program.
+ * thread may call it, also when the operation was given up, or failed to begin. Within a call of
+ * `ask` the two may come in either order, and what goes on may close the source at once: the close
+ * waits for that call of `ask`. Elsewhere a close that comes before this call returns -EBUSY, so
+ * what goes on and closes the source has to know that the end was counted. It never suspends and
+ * cannot fail; an end without a begin stops the program.
  */
 THRUM_API void thrum_source_end(thrum_source *source);
 

@@ -24,8 +24,8 @@ inline namespace THRUM_CPP_ABI {
 namespace detail {
 
 /*
- * What a forked call ended with: nothing yet, its result, or its exception. Which of them, the code
- * says that thrum_fork_join returns, and keeps: so nothing has to be written before the call, and a
+ * What a forked call ended with: nothing yet, its result, or its exception. The code that
+ * thrum_fork_join returns says which of them, so nothing has to be written before the call, and a
  * join looks at a register.
  */
 template <typename T> union forked_result {
@@ -88,7 +88,7 @@ template <> union forked_result<void> {
     std::exception_ptr exception;
 };
 
-/* Throws it, and keeps it no more. */
+/* Throws the exception, and destroys what kept it. */
 [[noreturn, gnu::cold, gnu::noinline]] inline void raise_forked(std::exception_ptr &kept) {
 #if THRUM_CPP_EXCEPTIONS
     std::exception_ptr thrown = std::move(kept);
@@ -165,7 +165,7 @@ template <typename Fn> class [[nodiscard]] fork {
         }
     }
 
-    thrum_fork fork_; /* first: the calls get its address, and `main` that of the object */
+    thrum_fork fork_; /* first, so that its address, which the calls get, is the object's */
     Fn fn_;
     detail::forked_result<result> ended_;
     bool joined_ = false;

@@ -4,7 +4,7 @@
  *
  *     thrum::source card([&] {
  *         while (device.finished()) {
- *             done.post();                     // the source may go when this call has returned
+ *             done.post(); // card may be closed from here on, which waits for this call of `ask`
  *             card.end();
  *         }
  *     });
@@ -70,8 +70,9 @@ class source {
         return status(thrum_source_begin(source_));
     }
     /*
-     * One has ended. `ask` calls it after or before it lets go on whoever may end the source, which
-     * waits for that call of `ask`; elsewhere the source has to live until the call has returned.
+     * One operation has ended. `ask` may call it before or after it lets that go on which may close
+     * or destroy the source: both wait for that call of `ask`. Where it is called elsewhere the
+     * source has to live until it has returned.
      */
     void end() noexcept {
         thrum_source_end(source_);
