@@ -1,6 +1,6 @@
 /*
  * cpp.cc: what the header for C++ costs: a hop and an await of a coroutine, beside what does the
- * same elsewhere; a fork of a lambda beside the C call; what `go` allocates. Row 28.
+ * same elsewhere; a fork of a lambda beside the C call; what `go` allocates.
  *
  *     thrum-bench-cpp [--runs N] [--only ROW] [--workers N]    (default 5 runs, all rows, 1 worker)
  *
