@@ -146,7 +146,7 @@ static long rests(int status) {
 
 TEST(where_the_system_does_not_poll_it_rests) {
     /*
-     * A program that gives up all descriptors that it has not got yet: nobody is served, and the
+     * A program that has forbidden itself more descriptors: nobody is served, and the
      * thread does not run for nothing. When it may again, all is as it was.
      */
     struct rlimit limit;

@@ -263,7 +263,7 @@ TEST(a_dump_that_nobody_reads_holds_up_nobody_else) {
 }
 
 TEST(a_program_that_may_open_nothing_is_dumped) {
-    /* Some give up all descriptors that they have not got yet; then the system refuses to poll. */
+    /* Some programs forbid themselves more descriptors; then the system refuses to poll. */
     struct rlimit limit;
     rig r;
     begin(&r, "poor", SIGUSR1);
