@@ -91,6 +91,7 @@ static void watch(void *arg) {
         if (is_worth_it(sched, &m)) {
             m.suspects = th_deadlock_look(sched, &m.suspicion);
             look_for_cycles(sched, &m);
+            m.skips = 0;
         }
         const int64_t now = th_os_now();
         const int64_t rest = RESTS * (now - began);
