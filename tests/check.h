@@ -228,7 +228,11 @@ int main(int argc, char **argv) {
         }
         return 0;
     }
+#if defined(CHECK_IN_PLACE)
+    const bool only = true;
+#else
     const bool only = argc == 2 && strcmp(argv[1], "--all") != 0;
+#endif
     for (int i = 1; i < argc; i++) {
         if (check_run_named(argv[0], argv[i], only, &worst) == 0) {
             fprintf(stderr, "%s: no test named %s\n", argv[0], argv[i]);

@@ -8,6 +8,9 @@
 #ifndef RANKS_H
 #define RANKS_H
 
+/* All tests of a program run in one process: MPI can begin only once in one. */
+#define CHECK_IN_PLACE
+
 #include "support/support.h"
 
 #include <thrum/dump.h>
