@@ -137,7 +137,8 @@ typedef struct thrum_config {
      * It is a deadlock, too, when tasks and bound threads of one scheduler, and other threads that
      * have called it, wait for each other in a circle, whatever else goes on: each without a
      * deadline for a mutex, a rwlock that is held for writing, a once, the end of a task, or the
-     * children of a scope. The same thread looks for that, and reports each circle once, as a chain
+     * children of a scope. The same thread looks for that, and reports each circle once, also where
+     * nothing else goes on and the other kind is reported besides, as a chain
      * with the calls of each task and bound thread; up to 64 in a scheduler's life. It is never
      * told falsely; where a join is among the waits the report says that a cancel would end it.
      * Where the system refuses the thread no circle is found, and the other kind is reported at

@@ -14,8 +14,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/* Runs it as a first task, on one worker, in a process that has to end by std::terminate. */
-template <typename Fn> void terminates(Fn fn) {
+/*
+ * Runs it as a first task, on one worker, in a process that has to end by std::terminate, and to
+ * say so, or what the exception says.
+ */
+template <typename Fn> void terminates(Fn fn, const char *said = "terminat") {
     check_dies(
         [](void *arg) {
             thrum_config config;
@@ -24,7 +27,7 @@ template <typename Fn> void terminates(Fn fn) {
             config.workers_spare = 0;
             thrum::run(&config, *static_cast<Fn *>(arg));
         },
-        &fn, "terminat");
+        &fn, said);
 }
 
 /* Calls fn while a task is in `wait`. */
@@ -65,11 +68,13 @@ TEST(an_exception_of_a_detached_task_ends_the_program) {
 }
 
 TEST(a_scope_that_is_not_joined_hides_no_exception) {
-    /* Its end without a join, after a child threw. */
-    terminates([] {
-        thrum::scope scope;
-        scope.go([] { throw std::runtime_error("x"); });
-    });
+    /* Its end without a join, after a child threw, is that exception's. */
+    terminates(
+        [] {
+            thrum::scope scope;
+            scope.go([] { throw std::runtime_error("what the child said"); });
+        },
+        "what the child said");
 }
 
 TEST(a_block_s_end_does_not_throw) {

@@ -33,6 +33,17 @@ class caught {
     bool is_set() const noexcept {
         return exception_ != nullptr;
     }
+    /* Ends the program by it, in a handler: there std::terminate tells what it is. */
+    [[noreturn]] void terminate() noexcept {
+#if THRUM_CPP_EXCEPTIONS
+        try {
+            raise_any();
+        } catch (...) {
+            std::terminate();
+        }
+#endif
+        std::terminate();
+    }
     /* Throws it, and keeps it no more. */
     void raise_any() {
 #if THRUM_CPP_EXCEPTIONS

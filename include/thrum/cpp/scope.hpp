@@ -37,8 +37,9 @@ template <size_t Bytes = 256> class [[nodiscard]] basic_scope {
 
     /*
      * Joins, if nobody has; while an exception unwinds it cancels the children first, and drops
-     * what they ended with. Otherwise an exception of a child ends the program (std::terminate),
-     * since nobody would hear of it: call `join`. A negative code alone is dropped. It may suspend.
+     * what they ended with. Otherwise an exception of a child ends the program (std::terminate,
+     * which tells it), since nobody would hear of it: call `join`. A negative code alone is
+     * dropped. It may suspend.
      */
     ~basic_scope() {
         if (open_) {
@@ -49,7 +50,7 @@ template <size_t Bytes = 256> class [[nodiscard]] basic_scope {
             const int err = thrum_scope_join(&scope_);
             (void)err; /* a code is dropped: the child's failure has already cancelled the others */
             if (failed_.load(std::memory_order_relaxed) && !unwinds) { /* the join has ordered it */
-                std::terminate();
+                failure_.terminate();
             }
         }
     }
