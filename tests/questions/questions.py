@@ -150,8 +150,8 @@ def crashes(work):
     gdb = shutil.which("gdb")
     if not gdb:
         raise Missing("gdb")
-    command = "gdb -batch -ex run -ex 'bt 2' -ex 'thrum fibers' ./crashes"
-    arguments = [gdb, "-nx", "-batch", "-iex", f"add-auto-load-safe-path {work}", *shlex.split(command)[2:]]
+    command = "gdb -batch -iex 'add-auto-load-safe-path .' -ex run -ex 'bt 2' -ex 'thrum fibers' ./crashes"
+    arguments = [gdb, "-nx", *shlex.split(command)[1:]]
     done = subprocess.run(arguments, cwd=work, env=clean(), capture_output=True, text=True, timeout=LIMIT)
     keep = r"^#|fiber \d|^\(More|received signal"
     return lines + [f"$ {command}"] + [line for line in done.stdout.splitlines() if re.search(keep, line)]
