@@ -118,10 +118,10 @@ TEST(a_once_is_not_destroyed_while_its_function_runs) {
 TEST(a_server_s_connection_throws_no_other_exception) {
     /* Than a std::system_error. */
     terminates([] {
-        thrum::listener listener("unix:@thrum-cxx-deaths");
+        thrum::listener listener(own_address().c_str());
         auto server = thrum::spawn(
             [&] { thrum::serve(listener, [](thrum::io) { throw std::runtime_error("x"); }); });
-        thrum::io ours = thrum::dial("unix:@thrum-cxx-deaths");
+        thrum::io ours = thrum::dial(own_address().c_str());
         server.join();
     });
 }

@@ -83,7 +83,7 @@ TEST(sealed_bytes_go_there_and_back) {
         issued own;
         const thrum::tls_config to_serve = own.server();
         const thrum::tls_config to_ask = own.client();
-        thrum::listener listener("unix:@thrum-cxx-tls");
+        thrum::listener listener(own_address().c_str());
         auto server = thrum::spawn([&] {
             thrum::tls talk(to_serve, listener.accept());
             char bytes[8];
@@ -91,7 +91,7 @@ TEST(sealed_bytes_go_there_and_back) {
             talk.write(bytes, n);
             return talk.read(bytes, sizeof(bytes));
         });
-        thrum::tls first(to_ask, thrum::dial("unix:@thrum-cxx-tls"), "a.test");
+        thrum::tls first(to_ask, thrum::dial(own_address().c_str()), "a.test");
         thrum::tls talk = std::move(first);
         CHECK(!first && talk);
         CHECK_STR(talk.version(), "TLSv1.3");
@@ -121,7 +121,7 @@ TEST(a_server_that_is_not_known_is_not_believed) {
         thrum::tls_config to_serve = own.server();
         const thrum::tls_config to_ask = own.client();
         const thrum::tls_config strange = other.client();
-        thrum::listener listener("unix:@thrum-cxx-tls");
+        thrum::listener listener(own_address().c_str());
         for (int i = 0; i < 2; i++) {
             auto server = thrum::spawn([&] {
                 return code_of([&] {
@@ -131,7 +131,7 @@ TEST(a_server_that_is_not_known_is_not_believed) {
                 });
             });
             CHECK_EQ(code_of([&] {
-                         thrum::tls none(i ? to_ask : strange, thrum::dial("unix:@thrum-cxx-tls"),
+                         thrum::tls none(i ? to_ask : strange, thrum::dial(own_address().c_str()),
                                          i ? "b.test" : "a.test", thrum::after(1h));
                      }),
                      EACCES);

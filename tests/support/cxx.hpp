@@ -5,16 +5,23 @@
 #define SUPPORT_CXX_HPP
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 
 namespace {
 
 /* The calls of operator new so far: of the program's own code, and of the headers in it. */
 [[maybe_unused]] std::atomic<int> allocations;
+
+/* An address of this process's own: cells of a test run beside each other. */
+inline std::string own_address() {
+    return "unix:@thrum-cxx-" + std::to_string(getpid());
+}
 
 /* Calls it: 0, the code of the std::system_error that it throws, or -1 for a std::runtime_error. */
 template <typename Fn> int code_of(Fn fn) {
