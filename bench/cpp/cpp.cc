@@ -2,14 +2,17 @@
  * cpp.cc: what the header for C++ costs: a hop and an await of a coroutine, beside what does the
  * same elsewhere; a fork of a lambda beside the C call; what `go` allocates.
  *
- *     thrum-bench-cpp [--runs N] [--only ROW] [--workers N]    (default 5 runs, all rows, 1 worker)
+ *     thrum-bench-cpp [--runs N] [--only ROW] [--workers N] [--tokio PROGRAM]
+ *                                                             (default 5 runs, all rows, 1 worker)
  *
  * Each row is nanoseconds an operation: the median, the least and the most of the runs, which take
  * turns. Peers are in it where their headers were there: Asio's awaitable (<asio.hpp>), oneTBB's
- * resumable tasks. The trivial baseline is a coroutine that is resumed by a loop: no scheduler, no
- * other thread, nothing to wait for.
+ * resumable tasks; and Tokio's tasks where its program is built (bench/peers/build tokio), which is
+ * a process for each sample. The trivial baseline is a coroutine that is resumed by a loop: no
+ * scheduler, no other thread, nothing to wait for.
  */
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -338,6 +341,45 @@ double go_allocations() {
     });
 }
 
+/* ---- Tokio ---- */
+
+const char *tokio =
+    "build/peers/peer-tokio"; /* bench/peers/build tokio; without it its rows stay out */
+
+/* One sample of a row of that program's: a process, as the rest of the benchmark has it. */
+double tokio_row(const char *name) {
+    char command[4096];
+    char line[4096];
+    double took = -1;
+    const int length =
+        std::snprintf(command, sizeof command, "'%s' --only %s --workers %u", tokio, name, workers);
+    must(length > 0 && length < int(sizeof command), "a long path");
+    std::FILE *from = popen(command, "r");
+    must(from, "popen");
+    while (std::fgets(line, sizeof line, from)) {
+        const char *at = std::strstr(line, "\"median\": ");
+        took = at ? std::strtod(at + std::strlen("\"median\": "), nullptr) : took;
+    }
+    must(pclose(from) == 0 && took > 0, command);
+    return took;
+}
+
+double tokio_hop() {
+    return tokio_row("cxx-hop");
+}
+
+double tokio_await() {
+    return tokio_row("cxx-await");
+}
+
+double tokio_spawn_await() {
+    return tokio_row("cxx-spawn-await");
+}
+
+bool is_tokio(double (*run)()) {
+    return run == tokio_hop || run == tokio_await || run == tokio_spawn_await;
+}
+
 /* ---- the table ---- */
 
 struct row {
@@ -356,12 +398,15 @@ row rows[] = {
 #if defined(BENCH_TBB)
     {"hop", "oneTBB: task::suspend and resume", tbb_hop},
 #endif
+    {"hop", "Tokio: yield_now().await", tokio_hop},
     {"hop", "baseline: a bare coroutine, resumed by a loop", bare_hop},
     {"await", "thrum: co_await of a co<long>", await},
 #if defined(BENCH_ASIO)
     {"await", "Asio: co_await of an awaitable<long>", asio_await},
 #endif
+    {"await", "Tokio: await of a boxed future", tokio_await},
     {"spawn-await", "thrum: co_await spawn(co<long>)", spawn_await},
+    {"spawn-await", "Tokio: spawn(...).await", tokio_spawn_await},
     {"pingpong", "thrum: co_await wait(semaphore), by turns", pingpong},
     {"fork", "thrum: fork of a lambda (fibonacci)", fork_cpp},
     {"fork", "thrum: thrum_fork_start, in C's words", fork_c},
@@ -397,14 +442,19 @@ int main(int argc, char **argv) {
             only = value;
         } else if (!std::strcmp(argv[i], "--workers")) {
             workers = static_cast<unsigned>(std::atoi(value));
+        } else if (!std::strcmp(argv[i], "--tokio")) {
+            tokio = value;
         } else {
-            std::fprintf(stderr, "usage: %s [--runs N] [--only ROW] [--workers N]\n", argv[0]);
+            std::fprintf(stderr,
+                         "usage: %s [--runs N] [--only ROW] [--workers N] [--tokio PROGRAM]\n",
+                         argv[0]);
             return 2;
         }
     }
+    const bool has_tokio = access(tokio, X_OK) == 0;
     for (long i = 0; i < runs; i++) {
         for (row &one : rows) {
-            if (!only || !std::strcmp(only, one.name)) {
+            if ((!only || !std::strcmp(only, one.name)) && (has_tokio || !is_tokio(one.run))) {
                 one.samples.push_back(one.run());
             }
         }

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod chans;
+mod hops;
 mod idle;
 mod loops;
 mod parallel;
@@ -23,6 +24,7 @@ fn main() {
         parallel::works(),
         sort::works(),
         loops::works(),
+        hops::works(),
         idle::works(),
         stall::works(),
         timers::works(),
