@@ -5,15 +5,18 @@
 #ifndef TH_ACTIVITY_H
 #define TH_ACTIVITY_H
 
+#include <stdalign.h>
+
 #include "base/atomic.h"
 
+/* Aligned on i386, too: a word that lies in two lines is not read at once, and its lock traps. */
 typedef struct th_activity {
-    uint64_t xcreated;   /* tasks posted or spawned, counted before they are published */
-    uint64_t xreadied;   /* fibers queued again, counted before they are published */
-    uint64_t xfinished;  /* tasks that ended for good */
-    uint64_t xsuspended; /* runs that ended by giving the worker up */
-    uint64_t xroused;    /* those of xreadied that nothing but a wakeup could make due */
-    uint64_t xdormant;   /* those of xsuspended that began such a wait */
+    alignas(8) uint64_t xcreated; /* tasks posted or spawned, counted before they are published */
+    uint64_t xreadied;            /* fibers queued again, counted before they are published */
+    uint64_t xfinished;           /* tasks that ended for good */
+    uint64_t xsuspended;          /* runs that ended by giving the worker up */
+    uint64_t xroused;             /* those of xreadied that nothing but a wakeup could make due */
+    uint64_t xdormant;            /* those of xsuspended that began such a wait */
 } th_activity;
 
 /* Counted before the work is published. */
