@@ -213,7 +213,9 @@ bool th_deadlock_look(thrum_sched *sched, th_suspicion *suspicion) {
     bool tells = false;
     th_lock_acquire(&sched->deadlock_lock);
     const bool is = is_deadlocked(sched, &place);
-    if (is) {
+    if (!is) {
+        suspicion->rested = 0; /* a thread has gone on: two looks in a row begin anew */
+    } else {
         if (!is_same_place(&place, &suspicion->place)) {
             *suspicion = (th_suspicion){.place = place};
         }
