@@ -17,14 +17,17 @@ __attribute__((constructor)) static void look_once(void) {
 
 static atomic_int reports;
 static char report_text[65536];
+static pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER; /* guards report_text */
 
 /*
- * There is one at a time: a second report comes only after something has run, which tests let
- * happen.
+ * The last report is kept. Another one may come while a test reads it, where something that the
+ * test started has run since.
  */
 CHECK_UNUSED static void keep_report(void *ctx, const char *report) {
     (void)ctx;
+    pthread_mutex_lock(&report_lock);
     snprintf(report_text, sizeof(report_text), "%s", report);
+    pthread_mutex_unlock(&report_lock);
     atomic_fetch_add(&reports, 1);
 }
 
@@ -41,9 +44,11 @@ CHECK_UNUSED static void watched_begin(rig *r) {
 #define CHECK_REPORTED(n) SPIN_UNTIL(atomic_load(&reports) >= (n))
 
 CHECK_UNUSED static void check_told(const char *text) {
+    pthread_mutex_lock(&report_lock);
     if (strstr(report_text, text) == NULL) {
         check_failed(__FILE__, __LINE__, "\"%s\" is not in: %s", text, report_text);
     }
+    pthread_mutex_unlock(&report_lock);
 }
 
 CHECK_UNUSED static thrum_handle *spawn_named(const rig *r, const char *name, thrum_fn fn,
