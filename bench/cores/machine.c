@@ -212,6 +212,11 @@ sim_local *sim_local_here(void) {
     return &self()->local;
 }
 
+void *sim_storage_here(void) {
+    static _Alignas(64) unsigned char storage[THREADS][SIM_STORAGE_BYTES];
+    return storage[m.current];
+}
+
 int64_t cores_thread_ran(uintptr_t handle);
 int64_t cores_thread_ran(uintptr_t handle) {
     const thread *t = &m.threads[handle];

@@ -146,7 +146,7 @@ int th_os_self_on_exit(void (*on_exit)(void *self)) {
 }
 
 void *th_os_self_storage(void) {
-    return sim_local_here()->storage;
+    return sim_storage_here();
 }
 
 int *th_os_errno_at(void) {
