@@ -552,13 +552,12 @@ took:
     };
 
 search: /* th_search_begin */
-    atomic {
-        if
-        :: searching
-        :: !searching && SEARCHERS(xpark) == 0 -> token_give(); searching = true
-        :: else -> goto nothing
-        fi
-    };
+    if
+    :: searching
+    :: !searching && SEARCHERS(xpark) == 0; /* a guess: others may begin as well */
+        atomic { token_give(); searching = true }
+    :: !searching && SEARCHERS(xpark) != 0 -> goto nothing
+    fi;
 #if RINGS
     /* steal */
     atomic {

@@ -18,6 +18,8 @@
 #include "base/atomic.h"
 #include "queue/work.h"
 
+#define TH_MPSC_PAUSE_MAX TH_LIMIT(32u, 1u) /* about a microsecond */
+
 typedef struct th_mpsc {
     alignas(TH_CACHE_LINE) th_work *xtop; /* the newest work; each links to the next older one */
 } th_mpsc;
@@ -40,14 +42,23 @@ static inline bool th_mpsc_push(th_mpsc *stack, th_work *first, size_t count) {
         top = work;
         work = next;
     }
+    unsigned pause = 1;
     th_work *old = th_load_relaxed(&stack->xtop); /* relaxed: the exchange decides */
-    do {
+    for (;;) {
         th_work_link(bottom, old);
         /* lock-free: it fails only when another producer or the drainer succeeded */
         /* pairs: th_mpsc_drain; publishes the work and its links */
         /* seq: pushed before the park word is read; th_park announces, then looks */
-    } while (!th_cas_seq(&stack->xtop, &old, top));
-    return old == NULL;
+        if (th_likely(th_cas_seq(&stack->xtop, &old, top))) {
+            return old == NULL;
+        }
+        /* Of many that push at once each would make all others fail, and fetch the line anew. */
+        for (unsigned i = 0; i < pause; i++) {
+            th_os_relax();
+        }
+        pause = pause < TH_MPSC_PAUSE_MAX ? 2 * pause : pause;
+        old = th_load_relaxed(&stack->xtop); /* relaxed: the exchange decides */
+    }
 }
 
 /* Any thread. After a full fence it is exact enough to park on. */

@@ -19,6 +19,8 @@
 #include "core/worker/sentinel.h"
 #include "platform/platform.h"
 
+#define PAUSE_MAX TH_LIMIT(128u, 1u) /* of let_others_change: some microseconds */
+
 /* Whether there is work that no other worker is sure to take, or that a thief could help with. */
 static bool pending(th_worker *worker) {
     return worker->sched->policy->pending(worker) || th_forks_seen(worker);
@@ -40,14 +42,13 @@ bool th_search_begin(th_worker *worker) {
         return true;
     }
     thrum_sched *sched = worker->sched;
-    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
-    do {
-        if (th_park_searchers(word) >= searchers_max(sched, word)) {
-            return false;
-        }
-        /* lock-free: it fails only when another change of the word succeeded */
-        /* relaxed: a decision based on a token relies on the look after its end (th_went_busy) */
-    } while (!th_cas_relaxed(&sched->xpark, &word, word + TH_PARK_SEARCHER_ONE));
+    /* relaxed: a guess; workers that begin at once may together pass the limit */
+    uint64_t word = th_load_relaxed(&sched->xpark);
+    if (th_park_searchers(word) >= searchers_max(sched, word)) {
+        return false;
+    }
+    /* relaxed: a decision based on a token relies on the look after its end (th_went_busy) */
+    th_add_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE);
     worker->searching = true;
     return true;
 }
@@ -143,6 +144,19 @@ void th_went_busy(th_worker *worker) {
 
 /* ---- parking ---- */
 
+/*
+ * Others have changed the park word in between: so whoever goes to sleep lets them, the longer the
+ * more often that was so. Of many workers that park at once each would make all others fail, and
+ * fetch the word's line once more. Returns the word as it is then.
+ */
+static uint64_t let_others_change(const thrum_sched *sched, unsigned *pause) {
+    for (unsigned i = 0; i < *pause; i++) {
+        th_os_relax();
+    }
+    *pause = *pause < PAUSE_MAX ? 2 * *pause : *pause;
+    return th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
+}
+
 bool th_park_announce(th_worker *worker, bool on_bench) {
     thrum_sched *sched = worker->sched;
     unsigned me = worker->index + 1;
@@ -158,9 +172,9 @@ bool th_park_announce(th_worker *worker, bool on_bench) {
     bool sentinel;
     bool push;
     bool all;
-    uint64_t want;
+    unsigned pause = 1;
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
-    do {
+    for (;;) {
         all = th_park_parked(word) + 1 >= sched->workers_count;
         backoff = worker->backoff.ns && !(word & TH_PARK_BACKOFF);
         sentinel = !all && !on_bench && (worker->sentinel || !th_park_sentinel(word));
@@ -170,7 +184,7 @@ bool th_park_announce(th_worker *worker, bool on_bench) {
             /* relaxed: published by the exchange, before the entry can be popped */
             th_or_relaxed(&worker->xsleep, TH_SLEEP_LISTED);
         }
-        want = word + TH_PARK_PARKED_ONE;
+        uint64_t want = word + TH_PARK_PARKED_ONE;
         want -= worker->searching ? TH_PARK_SEARCHER_ONE : 0;
         want |= backoff ? TH_PARK_BACKOFF : 0;
         if (sentinel || worker->sentinel) {
@@ -184,7 +198,11 @@ bool th_park_announce(th_worker *worker, bool on_bench) {
         /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
         /* pairs: th_wake_one, th_rouse_lookout; link and LISTED of the entry, and how many sit on
          * the bench. The fence in th_park orders the rest */
-    } while (!th_cas_release(&sched->xpark, &word, want));
+        if (th_cas_release(&sched->xpark, &word, want)) {
+            break;
+        }
+        word = let_others_change(sched, &pause);
+    }
     if (listed && !push) {
         /* relaxed: there is no entry after all, so no other thread clears it */
         th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LISTED);
