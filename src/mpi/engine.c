@@ -85,9 +85,10 @@ int thrum_mpi_start(thrum_sched *sched) {
     th_mpi.level = level;
     th_mpi.has_workers = thrum_sched_parallelism(sched) != 0;
     th_mpi.patience = 0;
+    th_mpi.doubted = th_mpi.doubt = 0;
     th_mpi.incoming_last = &th_mpi.incoming;
     th_mpi.metrics = (thrum_mpi_metrics)THRUM_MPI_METRICS_INIT;
-    int code = thrum_source_open(&th_mpi.source, sched, th_mpi_sweep, NULL);
+    int code = thrum_source_open(&th_mpi.source, sched, th_mpi_ask, NULL);
     if (code) {
         return code;
     }

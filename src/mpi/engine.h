@@ -104,6 +104,14 @@ typedef struct th_mpi_engine {
     th_mpi_record *looked; /* sweeping */
     th_mpi_record *fresh;  /* of the sweep: those whose requests are not in the table yet */
     thrum_time patience;   /* of the task that asks: so long it does not sleep */
+    bool is_timed;         /* of the sweep: whether the next is known */
+    thrum_time took;       /* of the sweep: processor time that MPI's calls have taken */
+    unsigned sweeps;       /* of the task that asks, and the next six: so far */
+    thrum_time least[2];   /* what the fastest sweep took, of the last ones, and of those before */
+    thrum_time more;       /* what the last one took more */
+    thrum_time stirred;    /* when one has moved bytes, as far as its time can say */
+    thrum_time doubt;      /* for how long less is made of that, since nothing had followed; */
+    thrum_time doubted;    /* and until when */
     bool has_failed;       /* of the sweep: records with rows in the table are over */
     th_mpi_record *over;   /* of the sweep: those that it has found to be over */
 
@@ -139,8 +147,11 @@ int th_mpi_await(th_mpi_record *record, thrum_time deadline);
 /* The same for what has to come to its end: not cancelled, and whatever is lacking. */
 int th_mpi_await_end(th_mpi_record *record);
 
-/* One sweep: the source's function. */
-void th_mpi_sweep(void *arg);
+/* The source's function: asks as often as is of use. */
+void th_mpi_ask(void *arg);
+
+/* Asks once, and returns how many waits are over; of these the source's ends are to be counted. */
+unsigned th_mpi_sweep(void);
 
 /* Puts a record among those that sweeps look for: 0, -ENOMEM, or the source's code. */
 int th_mpi_enter(th_mpi_record *record);

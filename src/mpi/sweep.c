@@ -6,13 +6,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define FIRST_CAPACITY 64
-#define QUIET_NS THRUM_MS(100) /* after so long without a begin or an end it is asked less often */
-#define PAUSE_NS THRUM_MS(2)
-#define PATIENCE_NS THRUM_MS(5) /* the most: what a system takes from a peer for others */
-#define GAP_NS THRUM_US(200)    /* between two sweeps: the thread was not running */
-#define SHORT_WAITS 8u          /* so many since the last time say that it is worth while */
 
 /* ---- the table ---- */
 
@@ -315,8 +311,16 @@ static void make_rows(void) {
     }
 }
 
+/* The processor time of this thread: what has passed in all says too little on a busy machine. */
+static thrum_time spent(void) {
+    struct timespec now = {0, 0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (thrum_time)now.tv_sec * THRUM_S(1) + now.tv_nsec;
+}
+
 /* The calls of a sweep. */
 static int ask_mpi(void *arg) {
+    const thrum_time begin = th_mpi.is_timed ? spent() : 0;
     (void)arg;
     make_rows();
     if (th_mpi.table && th_mpi.table->n) {
@@ -332,6 +336,7 @@ static int ask_mpi(void *arg) {
             link = &record->next;
         }
     }
+    th_mpi.took = th_mpi.is_timed ? spent() - begin : 0;
     return 0;
 }
 
@@ -353,8 +358,7 @@ static unsigned wake_over(void) {
     return ended;
 }
 
-/* Asks once, and returns how many waits are over; for these the source's ends are to be counted. */
-static unsigned sweep(void) {
+unsigned th_mpi_sweep(void) {
     unsigned ended = 0;
     thrum_mutex_lock(&th_mpi.sweeping);
     thrum_mutex_lock(&th_mpi.gate);
@@ -367,73 +371,4 @@ static unsigned sweep(void) {
     }
     thrum_mutex_unlock(&th_mpi.sweeping);
     return ended;
-}
-
-/* How long nothing has begun or ended while somebody waits; -1: nobody waits. */
-static thrum_time still_for(thrum_time now) {
-    thrum_mutex_lock(&th_mpi.gate);
-    if (th_mpi.moves != th_mpi.moves_seen) {
-        th_mpi.moves_seen = th_mpi.moves;
-        th_mpi.moved = now;
-    }
-    if (th_mpi.short_waits >= SHORT_WAITS) {
-        th_mpi.patience = PATIENCE_NS;
-        th_mpi.short_waits = 0;
-    }
-    const thrum_time still = th_mpi.metrics.pending ? now - th_mpi.moved : -1;
-    thrum_mutex_unlock(&th_mpi.gate);
-    return still;
-}
-
-/*
- * Where answers mostly come within microseconds, one that does not is late because the peer's
- * processor was given to others. Whoever sleeps then keeps the peer waiting in turn, until both
- * sleep for each message. So it is asked at each turn for as long as that has been of use: patience
- * is full while waits are short, twice as long when an answer came in it, half as long when none
- * did, or
- * only after this thread had not run, since its processor may be the one that the peer needs.
- */
-static unsigned insist(void) {
-    unsigned ended = 0;
-    bool has_run = true;
-    thrum_time now = thrum_now();
-    thrum_time still = still_for(now);
-    if (still < 0 || still >= th_mpi.patience) {
-        return 0;
-    }
-    while (!ended && still >= 0 && still < th_mpi.patience) {
-        const thrum_time before = now;
-        thrum_yield();
-        ended = sweep();
-        now = thrum_now();
-        has_run = has_run && now - before < GAP_NS;
-        still = ended ? 0 : still_for(now);
-    }
-    if (ended && has_run) {
-        const thrum_time twice = 2 * th_mpi.patience;
-        th_mpi.patience = twice < PATIENCE_NS ? twice : PATIENCE_NS;
-    } else if (ended || still >= 0) {
-        th_mpi.patience /= 2;
-    }
-    return ended;
-}
-
-/*
- * The source would ask a thousand times a second, which takes more than a hundredth of a processor.
- * So while it is quiet one call goes on, with longer pauses, which whoever begins or gives up ends.
- */
-void th_mpi_sweep(void *arg) {
-    (void)arg;
-    unsigned ended = sweep();
-    thrum_time now;
-    if (!ended && th_mpi.has_workers) {
-        ended = insist();
-    }
-    while (!ended && still_for(now = thrum_now()) > QUIET_NS &&
-           thrum_event_wait_outside(&th_mpi.moving, "MPI", now + PAUSE_NS) == -ETIMEDOUT) {
-        ended = sweep();
-    }
-    for (; ended; ended--) {
-        thrum_source_end(th_mpi.source);
-    }
 }
