@@ -36,11 +36,12 @@ openmpi)
     fi
     ;;
 esac
-# Both MPIs keep memory until the process ends, in plugins that are unloaded before it is counted, so that it cannot
-# be told by names. What our side takes for a scheduler is counted by the rig.
-export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
+# Both MPIs keep memory until the process ends, in plugins that are unloaded before it is counted, so that it could not
+# be told by names then: leaks are looked for before MPI_Finalize (tests/support/ranks.h).
+here=$(cd "$(dirname "$0")" && pwd)
+export LSAN_OPTIONS="${LSAN_OPTIONS:+$LSAN_OPTIONS:}leak_check_at_exit=0:suppressions=$here/lsan.supp:print_suppressions=0"
 # Neither MPI is instrumented: what its calls of the C library's touch is its own business.
-export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}ignore_noninstrumented_modules=1:suppressions=$(cd "$(dirname "$0")" && pwd)/tsan.supp"
+export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}ignore_noninstrumented_modules=1:suppressions=$here/tsan.supp"
 case ${USER_IS:-} in
 "") exec "$mpirun" $options -n "$ranks" "$@" ;;
 esac
