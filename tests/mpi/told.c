@@ -9,9 +9,11 @@
 
 static ranks w;
 static MPI_Request marked;
-static atomic_bool tells;        /* marked has failed */
-static atomic_bool refuses_all;  /* MPI_Testsome says so at once, of no request */
-static atomic_bool begins_fail;  /* sends, probes and collectives are refused */
+static atomic_bool tells;       /* marked has failed */
+static atomic_bool refuses_all; /* MPI_Testsome says so at once, of no request */
+static atomic_bool begins_fail; /* sends, probes and collectives are refused */
+enum { NOTHING, A_LEVEL, A_THREAD, A_KEYVAL, AN_ATTRIBUTE };
+static atomic_int refuses;       /* what of a start */
 static atomic_int marked_failed; /* how often it was told */
 
 static bool is_dead(MPI_Request request) {
@@ -247,4 +249,55 @@ static int receive_fails(void *arg) {
 TEST(a_receive_ends_when_mpi_tells) {
     /* With its code, and not with the library's of a cancel. */
     run(receive_fails);
+}
+
+/* ---- the start ---- */
+
+int MPI_Query_thread(int *level) {
+    const int code = PMPI_Query_thread(level);
+    if (atomic_load(&refuses) == A_LEVEL)
+        *level = MPI_THREAD_SINGLE;
+    return code;
+}
+
+int MPI_Is_thread_main(int *is) {
+    const int code = PMPI_Is_thread_main(is);
+    if (atomic_load(&refuses) == A_THREAD)
+        *is = 0;
+    return code;
+}
+
+int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *end,
+                           int *keyval, void *extra) {
+    return atomic_load(&refuses) == A_KEYVAL ? DEAD
+                                             : PMPI_Comm_create_keyval(copy, end, keyval, extra);
+}
+
+int MPI_Comm_set_attr(MPI_Comm comm, int keyval, void *value) {
+    return atomic_load(&refuses) == AN_ATTRIBUTE ? DEAD : PMPI_Comm_set_attr(comm, keyval, value);
+}
+
+static int start_refused(int what) {
+    atomic_store(&refuses, what);
+    const int code = thrum_mpi_start(w.r.sched);
+    atomic_store(&refuses, NOTHING);
+    return code;
+}
+
+TEST(a_start_that_mpi_refuses) {
+    /* It says so, nothing of it stays, and a later one works. */
+    ranks_init(&w);
+    rig_init(&w.r);
+    rig_start(&w.r);
+    if (w.level == MPI_THREAD_FUNNELED) {
+        CHECK_EQ(thrum_mpi_start(w.r.sched), -EPERM); /* this thread is not bound */
+        CHECK_EQ(thrum_sched_bind(w.r.sched), 0);
+        CHECK_EQ(start_refused(A_THREAD), -EPERM);
+    }
+    CHECK_EQ(start_refused(A_LEVEL), -EPERM);
+    CHECK_EQ(start_refused(A_KEYVAL), -ENOMEM);
+    CHECK_EQ(start_refused(AN_ATTRIBUTE), -ENOMEM);
+    CHECK_EQ(thrum_mpi_start(w.r.sched), 0);
+    CHECK_EQ(thrum_mpi_start(w.r.sched), -EALREADY);
+    ranks_end(&w);
 }
