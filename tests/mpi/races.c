@@ -1,6 +1,7 @@
 /*
  * races.c: waits of each kind that are cancelled, or reach their deadline, while another rank's
  * message comes. Whatever is first, the message is there once.
+ * And waits that come while others are there.
  */
 #include "support/ranks.h"
 
@@ -171,5 +172,55 @@ TEST(waits_that_end_beside_their_message) {
     CHECK_EQ(rig_run(&w.r, all_kinds, NULL), 0);
     CHECK_EQ(thrum_mpi_metrics_read(&metrics), 0);
     CHECK_EQ(metrics.pending, 0);
+    ranks_end(&w);
+}
+
+/* ---- the table ---- */
+
+typedef struct many_wait {
+    int n;
+    MPI_Request requests[200];
+} many_wait;
+
+static int waits_for_all(void *arg) {
+    many_wait *m = arg;
+    return thrum_mpi_waitall(m->n, m->requests, MPI_STATUSES_IGNORE);
+}
+
+static int grows(void *arg) {
+    static many_wait first, second;
+    static int in[201], out = 3;
+    thrum_handle *tasks[2];
+    MPI_Request sent;
+    int code = -1;
+    (void)arg;
+    first.n = 1;
+    second.n = 200;
+    for (int i = 0; i <= 200; i++) {
+        in[i] = -1;
+        irecv(&in[i], w.rank, 200 + i, i ? &second.requests[i - 1] : &first.requests[0]);
+    }
+    CHECK_EQ(thrum_spawn(&tasks[0], waits_for_all, &first), 0);
+    ranks_until_pending(1);
+    CHECK_EQ(thrum_sleep(THRUM_MS(2)), 0); /* mostly it is in the table then */
+    CHECK_EQ(thrum_spawn(&tasks[1], waits_for_all, &second), 0);
+    ranks_until_pending(2);
+    for (int i = 0; i <= 200; i++) {
+        isend(&out, w.rank, 200 + i, &sent);
+        CHECK_EQ(thrum_mpi_wait(&sent, MPI_STATUS_IGNORE), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(thrum_join(tasks[i], &code), 0);
+        CHECK_EQ(code, 0);
+    }
+    for (int i = 0; i <= 200; i++)
+        CHECK_EQ(in[i], 3);
+    return 0;
+}
+
+TEST(a_table_that_grows_keeps_its_rows) {
+    /* A wait for many requests beside one that is in the table. */
+    ranks_begin(&w);
+    CHECK_EQ(rig_run(&w.r, grows, NULL), 0);
     ranks_end(&w);
 }
