@@ -127,9 +127,13 @@ static unsigned follow(void) {
 /* How long nobody asks, after it has been quiet for so long. */
 static thrum_time pause_after(thrum_time now, thrum_time still) {
     const thrum_time stirred = now - th_mpi.stirred;
-    thrum_time pause = still / SHARE;
+    /* A call that is handed over wakes three threads, not one. */
+    const thrum_time times = th_mpi.level == MPI_THREAD_FUNNELED ? 2 : 1;
+    thrum_time pause = still / SHARE * times;
     pause = stirred < pause ? stirred : pause;
-    return pause < PAUSE_LEAST_NS ? PAUSE_LEAST_NS : pause < PAUSE_NS ? pause : PAUSE_NS;
+    return pause < PAUSE_LEAST_NS     ? PAUSE_LEAST_NS
+           : pause < PAUSE_NS * times ? pause
+                                      : PAUSE_NS * times;
 }
 
 /*
