@@ -3,6 +3,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
+#include "support/printed.h"
 #include "support/support.h"
 
 #include "platform/faults.h"
@@ -176,8 +177,7 @@ TEST(dump_though_the_barrier_is_refused_for_good) {
      */
     rig r;
     blocked b = {.untimed = 1, .timed = 1};
-    char *text = NULL;
-    size_t length = 0;
+    size_t length;
     rig_init(&r);
     r.config.deadlock = must_not_report;
     rig_start(&r);
@@ -186,10 +186,10 @@ TEST(dump_though_the_barrier_is_refused_for_good) {
     rig_go(&r, wait_untimed, &b);
     SPIN_UNTIL(atomic_load(&b.waiting) == 1);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = tmpfile();
     CHECK(out != NULL);
     CHECK_EQ(thrum_dump(r.sched, out, THRUM_TEXT), 0);
-    fclose(out);
+    char *text = printed_end(out, &length);
     CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* the barrier was asked for */
     CHECK(strstr(text, ": 0 waiting, 1 ready, 0 running\n") != NULL);
     CHECK(strstr(text,

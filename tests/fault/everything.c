@@ -15,7 +15,7 @@
 #include "platform/platform.h"
 
 /* Counts the faults, for tools/faults. */
-static void tell(const char *kind, long faults, long refused) {
+static void count_faults(const char *kind, long faults, long refused) {
     printf("faults: %s %ld %ld\n", kind, faults, refused);
     fflush(stdout);
 }
@@ -51,7 +51,7 @@ TEST(nth_allocation) {
             refused++;
         }
         if (!had) {
-            tell("allocation", n - 1, refused);
+            count_faults("allocation", n - 1, refused);
             CHECK(n > 10);
             return;
         }
@@ -78,7 +78,7 @@ static void nth(const char *name, th_os_fault kind, int code) {
         }
         faults++;
     }
-    tell(name, faults, refused);
+    count_faults(name, faults, refused);
 }
 
 TEST(nth_allocation_of_the_platform) {
@@ -154,7 +154,7 @@ TEST(nth_futex_wait) {
             faults += atomic_load(&futex_faults);
             without = atomic_load(&futex_faults) == 0 ? without + 1 : 0;
         }
-        tell(i == 0   ? "futex, interrupted"
+        count_faults(i == 0   ? "futex, interrupted"
              : i == 1 ? "futex, refused"
                       : "futex, spurious",
              faults, 0);
@@ -176,6 +176,6 @@ TEST(every_other_futex_wait) {
             rig_stop(&r);
         }
     }
-    tell("futex, every", atomic_load(&futex_faults), 0);
+    count_faults("futex, every", atomic_load(&futex_faults), 0);
     CHECK(atomic_load(&futex_faults) > 0);
 }

@@ -1,7 +1,11 @@
 # Programs of random operations (README.md): the program, its tests, and libFuzzer's target where the
 # build has coverage (preset clang-fuzz).
-set(fuzz_sources act.c free.c free_io.c free_ops.c free_sem.c free_tasks.c gate.c main.c model.c
+set(fuzz_sources act.c child.c free.c free_io.c free_ops.c free_sem.c free_tasks.c gate.c main.c model.c
   model_chans.c model_counts.c model_locks.c model_tasks.c objects.c program.c stepped.c wire.c)
+if(WIN32) # no process forks, and there are no pipes
+  list(REMOVE_ITEM fuzz_sources child.c free_io.c wire.c)
+  list(APPEND fuzz_sources child_none.c free_io_none.c)
+endif()
 list(TRANSFORM fuzz_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/)
 
 function(fuzz_program name)
@@ -13,7 +17,7 @@ endfunction()
 fuzz_program(thrum-fuzz ${fuzz_sources})
 if(THRUM_SANITIZE MATCHES "fuzzer")
   set(target_sources ${fuzz_sources})
-  list(FILTER target_sources EXCLUDE REGEX "/(main|wire|free[a-z_]*)\\.c$")
+  list(FILTER target_sources EXCLUDE REGEX "/(main|child|wire|free[a-z_]*)\\.c$")
   fuzz_program(thrum-fuzz-target ${target_sources} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/target.c)
   target_link_options(thrum-fuzz-target PRIVATE -fsanitize=fuzzer)
 endif()

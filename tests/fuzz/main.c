@@ -6,14 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "child.h"
 #include "fuzz.h"
-
-#define IT_HANGS "it hangs"
 
 static struct {
     uint64_t seed;
@@ -43,7 +38,6 @@ static void run_one(const program *p, outcome *out) {
 }
 
 static void begin(void) {
-    alarm((unsigned)want.limit);
     if (want.all_at_once)
         free_begin((unsigned)want.workers, want.policy);
     else
@@ -57,42 +51,26 @@ static void end(outcome *out) {
         stepped_end(out);
 }
 
-/* Waits for the child; true: it ended well. */
-static bool child_is_fine(pid_t child) {
-    int status;
-    if (child < 0 || waitpid(child, &status, 0) < 0) {
-        perror("fork");
-        exit(2);
-    }
-    if (WIFSIGNALED(status) && shared->out.what[0] == '\0')
-        snprintf(shared->out.what, sizeof(shared->out.what), "%s",
-                 WTERMSIG(status) == SIGALRM ? IT_HANGS : strsignal(WTERMSIG(status)));
-    else if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && shared->out.what[0] == '\0')
-        snprintf(shared->out.what, sizeof(shared->out.what), "it exits with %d",
-                 WEXITSTATUS(status));
+/* Runs it in a process of its own; true: it ended well, and so did the programs in it. */
+static bool is_fine(child_fn run, void *arg, bool quiet) {
+    memset(&shared->out, 0, sizeof(shared->out));
+    const char *how = child_run(run, arg, want.limit, quiet);
+    if (how != NULL && shared->out.what[0] == '\0')
+        snprintf(shared->out.what, sizeof(shared->out.what), "%s", how);
     return shared->out.what[0] == '\0';
 }
 
-static pid_t fork_quietly(bool quiet) {
-    fflush(NULL);
-    memset(&shared->out, 0, sizeof(shared->out));
-    pid_t child = fork();
-    if (child == 0 && quiet && freopen("/dev/null", "w", stderr) == NULL)
-        _exit(2);
-    return child;
+static bool run_alone(void *arg) {
+    begin();
+    run_one(arg, &shared->out);
+    if (shared->out.what[0] == '\0')
+        end(&shared->out);
+    return false;
 }
 
 /* Runs one program in a process of its own; true: it holds. */
-static bool holds(const program *p, bool quiet) {
-    pid_t child = fork_quietly(quiet);
-    if (child == 0) {
-        begin();
-        run_one(p, &shared->out);
-        if (shared->out.what[0] == '\0')
-            end(&shared->out);
-        _exit(0);
-    }
-    return child_is_fine(child);
+static bool holds(program *p, bool quiet) {
+    return is_fine(run_alone, p, quiet);
 }
 
 /* Drops steps as long as it still fails, for half a minute, or three times as long if it hangs. */
@@ -120,10 +98,15 @@ static void shrink(program *p, bool hangs) {
 
 static int report(program *p) {
     char what[sizeof(shared->out.what)];
+    if (!child_can_fail) {
+        fprintf(stderr, "fuzz: seed %llu: %s\n", (unsigned long long)shared->seed,
+                shared->out.what);
+        return 1;
+    }
     memcpy(what, shared->out.what, sizeof(what));
     fprintf(stderr, "fuzz: seed %llu: %s\nfuzz: making it shorter\n",
             (unsigned long long)shared->seed, what);
-    shrink(p, strcmp(what, IT_HANGS) == 0);
+    shrink(p, strcmp(what, CHILD_HANGS) == 0);
     want.trace = true;
     bool fine = holds(p, false);
     fprintf(stderr, "fuzz: %s\nfuzz: a program that shows it (--replay):\n",
@@ -132,24 +115,21 @@ static int report(program *p) {
     return 1;
 }
 
-/* Runs programs one after the other in one process, until one fails. */
-static bool run_seeds(long programs) {
-    pid_t child = fork_quietly(false);
-    if (child == 0) {
-        static program p;
-        begin();
-        for (long i = 0; i < programs; i++) {
-            shared->seed = want.seed + (uint64_t)i;
-            program_from_seed(&p, shared->seed, want.length);
-            run_one(&p, &shared->out);
-            shared->calls += shared->out.calls;
-            if (shared->out.what[0] != '\0')
-                _exit(0);
-        }
-        end(&shared->out);
-        exit(0); /* so that leaks are reported */
+/* Runs so many programs one after the other, until one fails. */
+static bool run_all(void *arg) {
+    static program p;
+    const long programs = *(const long *)arg;
+    begin();
+    for (long i = 0; i < programs; i++) {
+        shared->seed = want.seed + (uint64_t)i;
+        program_from_seed(&p, shared->seed, want.length);
+        run_one(&p, &shared->out);
+        shared->calls += shared->out.calls;
+        if (shared->out.what[0] != '\0')
+            return false;
     }
-    return child_is_fine(child);
+    end(&shared->out);
+    return true;
 }
 
 static int usage(void) {
@@ -192,8 +172,7 @@ int main(int argc, char **argv) {
         switch (o) {
         case 's':
             want.seed = strtoull(optarg, NULL, 0);
-            if (strcmp(optarg, "fresh") == 0 &&
-                getrandom(&want.seed, sizeof(want.seed), 0) != sizeof(want.seed))
+            if (strcmp(optarg, "fresh") == 0 && !child_random(&want.seed, sizeof(want.seed)))
                 return 2;
             break;
         case 'o':
@@ -230,15 +209,15 @@ int main(int argc, char **argv) {
             return usage();
         }
     }
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED || want.length < 1)
+    shared = child_memory(sizeof(*shared));
+    if (shared == NULL || want.length < 1)
         return usage();
     if (replays)
         return replay(argc - optind, argv + optind);
     long programs = (want.ops + want.length - 1) / want.length;
     printf("fuzz: seed %llu, %ld programs of %d steps\n", (unsigned long long)want.seed, programs,
            want.length);
-    if (!run_seeds(programs)) {
+    if (!is_fine(run_all, &programs, false)) {
         program_from_seed(&p, shared->seed, want.length);
         return report(&p);
     }

@@ -3,6 +3,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
+#include "support/printed.h"
 #include "support/reports.h"
 
 #include <thrum/dump.h>
@@ -30,12 +31,11 @@ static void sight_init(sight *w, thrum_event_mode mode) {
 /* Prints until this is told: what waits is about to. */
 static void check_dumped(const rig *r, thrum_format format, const char *part) {
     for (bool told = false; !told; sched_yield()) {
-        char *text = NULL;
-        size_t length = 0;
-        FILE *out = open_memstream(&text, &length);
+        size_t length;
+        FILE *out = tmpfile();
         CHECK(out != NULL);
         CHECK_EQ(thrum_dump(r->sched, out, format), 0);
-        fclose(out);
+        char *text = printed_end(out, &length);
         told = strstr(text, part) != NULL;
         free(text);
     }

@@ -4,6 +4,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
+#include "support/printed.h"
 #include "support/traces.h"
 
 #define RUNS 1000
@@ -83,11 +84,11 @@ static int starts_both(void *arg) {
 static void await_sleep(void) {
     bool awake;
     do {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
+        size_t size;
+        FILE *out = tmpfile();
+        CHECK(out != NULL);
         CHECK_EQ(thrum_dump(r.sched, out, THRUM_JSON), 0);
-        CHECK_EQ(fclose(out), 0);
+        char *text = printed_end(out, &size);
         awake = strstr(text, "\"asleep\": false") != NULL;
         free(text);
     } while (awake);
