@@ -8,7 +8,13 @@ endif()
 
 list(FILTER sources EXCLUDE REGEX "/src/platform/[a-z]+/")
 file(GLOB windows_sources CONFIGURE_DEPENDS src/platform/windows/*.c)
+# What Unix systems and Windows share: sets of descriptors by poll(), addresses, words.
 list(APPEND sources ${windows_sources})
+foreach(file posix/pollset posix/pollset_wait unix/poll unix/address unix/resolve unix/io_text)
+  list(APPEND sources ${CMAKE_CURRENT_SOURCE_DIR}/src/platform/${file}.c)
+endforeach()
+# Sockets, and names of interfaces.
+link_libraries(ws2_32 iphlpapi)
 
 # printf as C has it (%zu, %lld), and what Windows 8 has: WaitOnAddress.
 add_compile_definitions(__USE_MINGW_ANSI_STDIO=1 _WIN32_WINNT=0x0602 NTDDI_VERSION=0x06020000)

@@ -155,9 +155,9 @@ TEST(nth_futex_wait) {
             without = atomic_load(&futex_faults) == 0 ? without + 1 : 0;
         }
         count_faults(i == 0   ? "futex, interrupted"
-             : i == 1 ? "futex, refused"
-                      : "futex, spurious",
-             faults, 0);
+                     : i == 1 ? "futex, refused"
+                              : "futex, spurious",
+                     faults, 0);
         CHECK(faults > 0);
     }
 }

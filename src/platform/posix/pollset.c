@@ -15,23 +15,15 @@
 #include "platform/posix/pollset.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "platform/faults.h"
-#include "platform/posix/masked_lock.h"
-#include "platform/unix/above.h"
 
 #define CHUNK 256
-#define CHUNKS 1024 /* numbers of descriptors are below CHUNK * CHUNKS */
+#define CHUNKS 65536 /* numbers of descriptors are below CHUNK * CHUNKS */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static th_poll_lock lock = TH_POLL_LOCK;
 static slot *xchunks[CHUNKS]; /* made under the lock, and never freed */
 static sleeper *sleepers;     /* those that are in poll() */
 static uint64_t turn;         /* of the last one that began */
@@ -89,8 +81,7 @@ static void kick(const set *of) {
     for (sleeper *s = sleepers; s; s = s->next) {
         if (!s->kicked && (!of || covers(s, of))) {
             s->kicked = true;
-            while (write(s->kick[1], "", 1) < 0 && th_os_errno_get() == EINTR) {
-            }
+            th_poll_send(s->kick[1]);
         }
     }
 }
@@ -103,7 +94,7 @@ static sleeper *sleeper_new(void) {
         return s;
     }
     s = calloc(1, sizeof *s);
-    if (s && th_system_pipe(s->kick) != 0) {
+    if (s && th_poll_pair(s->kick) != 0) {
         free(s);
         s = NULL;
     }
@@ -112,14 +103,14 @@ static sleeper *sleeper_new(void) {
 
 /* With the lock. */
 static void sleeper_rest(sleeper *s) {
-    char byte;
     for (sleeper **at = &sleepers; *at; at = &(*at)->next) {
         if (*at == s) {
             *at = s->next;
             break;
         }
     }
-    while (s->kicked && read(s->kick[0], &byte, 1) < 0 && th_os_errno_get() == EINTR) {
+    if (s->kicked) {
+        th_poll_take_one(s->kick[0]);
     }
     s->kicked = false;
     s->next = rested;
@@ -127,6 +118,8 @@ static void sleeper_rest(sleeper *s) {
 }
 
 /* ---- forks ---- */
+
+#ifndef _WIN32
 
 static void before_fork(void) {
     pthread_mutex_lock(&lock);
@@ -147,8 +140,7 @@ static void in_child(void) {
     while (rested) {
         sleeper *s = rested;
         rested = s->next;
-        close(s->kick[0]);
-        close(s->kick[1]);
+        th_poll_pair_close(s->kick);
         free(s->fds);
         free(s->asked);
         free(s);
@@ -160,24 +152,19 @@ __attribute__((constructor(101))) static void set_up(void) {
     (void)pthread_atfork(before_fork, in_parent, in_child);
 }
 
+#endif
+
 /* ---- wake-ups ---- */
 
 int th_os_wakeup_open(void) {
     int ends[2];
-    sigset_t before;
+    th_poll_mask before;
     if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
         return -EMFILE;
     }
     int saved = th_os_errno_get();
-    int code = th_system_pipe(ends) != 0 ? -th_os_errno_get() : 0;
+    int code = th_poll_pair(ends);
     if (!code) {
-        ends[0] = above_standard(ends[0]);
-        ends[1] = above_standard(ends[1]);
-        code = ends[0] < 0 ? ends[0] : ends[1] < 0 ? ends[1] : 0;
-    }
-    if (!code) {
-        fcntl(ends[0], F_SETFL, O_NONBLOCK);
-        fcntl(ends[1], F_SETFL, O_NONBLOCK);
         th_masked_lock(&lock, &before);
         slot *s = slot_for(ends[0]);
         if (s) {
@@ -197,11 +184,8 @@ void th_os_wakeup_close(int wakeup) {
     if (s) {
         const int end = th_xchg_relaxed(&s->xwrite, 0) - 1; /* relaxed: nobody uses it any more */
         th_pollset_forget(wakeup);
-        if (end >= 0) {
-            close(end);
-        }
+        th_poll_pair_close((int[2]){wakeup, end < 0 ? wakeup : end});
     }
-    close(wakeup);
     th_os_errno_set(saved);
 }
 
@@ -212,8 +196,7 @@ static int set_wakeup(int wakeup) {
         return -EBADF;
     }
     int saved = th_os_errno_get();
-    while (write(end, "", 1) < 0 && th_os_errno_get() == EINTR) {
-    }                                        /* EAGAIN: it is full, so it is set */
+    th_poll_send(end);
     th_pollset_look_again(wakeup, TH_OS_IN); /* each setting is an event */
     th_os_errno_set(saved);
     return 0;
@@ -224,19 +207,15 @@ void th_os_wakeup_set(int wakeup) {
 }
 
 void th_os_wakeup_take(int wakeup) {
-    char bytes[64];
     int saved = th_os_errno_get();
-    ssize_t n;
-    do {
-        n = read(wakeup, bytes, sizeof bytes);
-    } while (n == (ssize_t)sizeof bytes || (n < 0 && th_os_errno_get() == EINTR));
+    th_poll_take_all(wakeup);
     th_os_errno_set(saved);
 }
 
 /* ---- sets ---- */
 
 int th_os_pollset_open(th_os_pollset *out) {
-    sigset_t before;
+    th_poll_mask before;
     *out = (th_os_pollset){-1, -1};
     int wakeup = th_os_fails(TH_OS_FAULT_POLLSET) ? -EMFILE : th_os_wakeup_open();
     set *s = wakeup < 0 ? NULL : calloc(1, sizeof *s);
@@ -271,7 +250,7 @@ static void drop_member(member *m) {
 }
 
 void th_os_pollset_close(th_os_pollset *named) {
-    sigset_t before;
+    th_poll_mask before;
     th_masked_lock(&lock, &before);
     set *s = set_of(named);
     if (s) {
@@ -293,18 +272,18 @@ void th_os_pollset_close(th_os_pollset *named) {
 }
 
 /* Whether another file has got the number since it was added. */
-static bool is_other(const member *m, const struct stat *status) {
-    return m->device != (uint64_t)status->st_dev || m->inode != (uint64_t)status->st_ino;
+static bool is_other(const member *m, const th_os_identity *identity) {
+    return m->device != identity->device || m->inode != identity->inode;
 }
 
 /* With the lock. */
-static int add(set *s, int fd, uint64_t key, const struct stat *status) {
+static int add(set *s, int fd, uint64_t key, const th_os_identity *identity) {
     slot *at = slot_for(fd);
     member *m = at ? at->members : NULL;
     while (m && m->set != s) {
         m = m->next_of_fd;
     }
-    if (m && !is_other(m, status)) {
+    if (m && !is_other(m, identity)) {
         return -EEXIST;
     }
     if (m) {
@@ -316,8 +295,8 @@ static int add(set *s, int fd, uint64_t key, const struct stat *status) {
     }
     *m = (member){.fd = fd, .key = key, .set = s, .next = s->members, .next_of_fd = at->members};
     m->wanted = TH_OS_IN | TH_OS_OUT;
-    m->device = (uint64_t)status->st_dev;
-    m->inode = (uint64_t)status->st_ino;
+    m->device = identity->device;
+    m->inode = identity->inode;
     s->members = m;
     at->members = m;
     s->count++;
@@ -326,20 +305,18 @@ static int add(set *s, int fd, uint64_t key, const struct stat *status) {
 }
 
 int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
-    struct stat status;
-    sigset_t before;
+    th_os_identity identity;
+    th_os_kind kind;
+    th_poll_mask before;
     if (th_os_fails(TH_OS_FAULT_POLLSET_ADD)) {
         return -ENOMEM;
     }
     int saved = th_os_errno_get();
-    int code = fstat(fd, &status) < 0 ? -th_os_errno_get() : 0;
-    if (!code && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) {
-        code = -EPERM;
-    }
+    int code = th_os_io_kind(fd, &kind, &identity);
     if (!code) {
         th_masked_lock(&lock, &before);
         set *s = set_of(named);
-        code = s ? add(s, fd, key, &status) : -EBADF;
+        code = s ? add(s, fd, key, &identity) : -EBADF;
         th_masked_unlock(&lock, &before);
     }
     th_os_errno_set(saved);
@@ -347,7 +324,7 @@ int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
 }
 
 int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other, uint64_t key) {
-    sigset_t before;
+    th_poll_mask before;
     nested *n = calloc(1, sizeof *n);
     if (!n) {
         return -ENOMEM;
@@ -383,17 +360,17 @@ static bool is_asking(uint64_t until) {
  * at least: a port would stay taken, and the other side would not learn that nobody reads any more.
  * So what takes a descriptor out of sets waits for those who ask.
  */
-static void await_askers(sigset_t *before) {
+static void await_askers(th_poll_mask *before) {
     const uint64_t until = turn;
     while (is_asking(until)) {
         th_masked_unlock(&lock, before);
-        sched_yield();
+        th_poll_let_others();
         th_masked_lock(&lock, before);
     }
 }
 
 int th_os_pollset_remove(const th_os_pollset *named, int fd) {
-    sigset_t before;
+    th_poll_mask before;
     int code = -ENOENT;
     th_masked_lock(&lock, &before);
     const slot *at = slot_at(fd);
@@ -412,7 +389,7 @@ int th_os_pollset_remove(const th_os_pollset *named, int fd) {
 }
 
 void th_pollset_forget(int fd) {
-    sigset_t before;
+    th_poll_mask before;
     const slot *at = slot_at(fd);
     if (!at) {
         return;
@@ -430,7 +407,7 @@ void th_pollset_forget(int fd) {
 }
 
 void th_pollset_look_again(int fd, uint32_t bits) {
-    sigset_t before;
+    th_poll_mask before;
     const slot *at = slot_at(fd);
     if (!at) {
         return;
@@ -450,7 +427,7 @@ void th_pollset_look_again(int fd, uint32_t bits) {
 /* ---- alarms ---- */
 
 int th_os_alarm_open(void) {
-    sigset_t before;
+    th_poll_mask before;
     int alarm = th_os_wakeup_open();
     if (alarm >= 0) {
         th_masked_lock(&lock, &before);
@@ -465,7 +442,7 @@ void th_os_alarm_close(int alarm) {
 }
 
 void th_os_alarm_set(int alarm, int64_t at) {
-    sigset_t before;
+    th_poll_mask before;
     int saved = th_os_errno_get();
     th_masked_lock(&lock, &before);
     slot *s = slot_at(alarm);
@@ -481,7 +458,7 @@ void th_os_alarm_set(int alarm, int64_t at) {
 }
 
 int th_os_pollset_add_alarm(const th_os_pollset *named, int alarm) {
-    sigset_t before;
+    th_poll_mask before;
     int code = -EBADF;
     th_masked_lock(&lock, &before);
     set *s = set_of(named);
@@ -498,11 +475,11 @@ int th_os_pollset_add_alarm(const th_os_pollset *named, int alarm) {
 
 /* ---- what pollset_wait.c asks ---- */
 
-void th_pollset_lock(sigset_t *before) {
+void th_pollset_lock(th_poll_mask *before) {
     th_masked_lock(&lock, before);
 }
 
-void th_pollset_unlock(const sigset_t *before) {
+void th_pollset_unlock(const th_poll_mask *before) {
     th_masked_unlock(&lock, before);
 }
 

@@ -5,9 +5,7 @@
 #ifndef TH_POSIX_POLLSET_H
 #define TH_POSIX_POLLSET_H
 
-#include "platform/unix/system.h"
-
-#include <poll.h>
+#include "platform/unix/polled.h"
 
 #include "platform/unix/edge.h"
 
@@ -68,15 +66,15 @@ typedef struct sleeper {
     unsigned sets_count;
     int kick[2];
     bool kicked;
-    uint64_t turn;      /* grows with each wait */
-    struct pollfd *fds; /* the question, and what each part of it is about */
+    uint64_t turn;  /* grows with each wait */
+    th_pollfd *fds; /* the question, and what each part of it is about */
     asked *asked;
     unsigned count;
     unsigned room;
 } sleeper;
 
-void th_pollset_lock(sigset_t *before);
-void th_pollset_unlock(const sigset_t *before);
+void th_pollset_lock(th_poll_mask *before);
+void th_pollset_unlock(const th_poll_mask *before);
 
 /* With the lock. */
 set *th_pollset_set(const th_os_pollset *named);

@@ -12,7 +12,7 @@
 static bool ask(sleeper *s, int fd, short events, asked about) {
     if (s->count == s->room) {
         const unsigned room = s->room ? 2 * s->room : 16;
-        struct pollfd *fds = realloc(s->fds, room * sizeof *fds);
+        th_pollfd *fds = realloc(s->fds, room * sizeof *fds);
         s->fds = fds ? fds : s->fds;
         asked *all = fds ? realloc(s->asked, room * sizeof *all) : NULL;
         if (!all) {
@@ -21,7 +21,7 @@ static bool ask(sleeper *s, int fd, short events, asked about) {
         s->asked = all;
         s->room = room;
     }
-    s->fds[s->count] = (struct pollfd){.fd = fd, .events = events};
+    s->fds[s->count] = (th_pollfd){.fd = fd, .events = events};
     s->asked[s->count++] = about;
     return true;
 }
@@ -103,7 +103,7 @@ static uint32_t bits_of(int revents) {
     return bits;
 }
 
-static void take_member(answers *a, const struct pollfd *fd, const asked *about) {
+static void take_member(answers *a, const th_pollfd *fd, const asked *about) {
     member *m = th_pollset_member(fd->fd, about->set);
     if (!m) {
         return; /* it was removed meanwhile */
@@ -150,7 +150,7 @@ static void take_alarms(const sleeper *s, answers *a) {
 static void take_all(const sleeper *s, answers *a) {
     for (unsigned i = 1; i < s->count && a->count < a->max; i++) {
         const asked *about = &s->asked[i];
-        const struct pollfd *fd = &s->fds[i];
+        const th_pollfd *fd = &s->fds[i];
         if (!fd->revents) {
             continue;
         }
@@ -171,7 +171,7 @@ static void take_all(const sleeper *s, answers *a) {
 
 /* One question: 0, whatever came of it, or a code. */
 static int wait_once(const th_os_pollset *const sets[], unsigned n, int64_t deadline, answers *a) {
-    sigset_t before;
+    th_poll_mask before;
     th_pollset_lock(&before);
     sleeper *s = th_pollset_sleeper();
     if (!s) {

@@ -1,23 +1,17 @@
 /*
  * address.c: addresses of sockets, and their text.
  */
-#include "platform/unix/system.h"
+#include "platform/unix/inet.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 _Static_assert(sizeof(struct sockaddr_un) <= sizeof(((th_os_address *)0)->words) &&
                    sizeof(struct sockaddr_in6) <= sizeof(((th_os_address *)0)->words),
                "any address fits");
 _Static_assert(TH_OS_ADDRESS_TEXT > sizeof(struct sockaddr_un) &&
-                   TH_OS_ADDRESS_TEXT > INET6_ADDRSTRLEN + IF_NAMESIZE + 10,
+                   TH_OS_ADDRESS_TEXT > INET6_ADDRSTRLEN + TH_SCOPE_SIZE + 10,
                "the text of any address fits");
 
 #define PATH_AT offsetof(struct sockaddr_un, sun_path)
@@ -52,16 +46,6 @@ static struct sockaddr_in6 ipv6_of(const th_os_address *address) {
 
 /* ---- making them ---- */
 
-/* Why the system has not found an interface: it needs a descriptor for it, and may not say so. */
-static int why_no_scope(void) {
-    const int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (probe < 0) {
-        return -th_os_errno_get();
-    }
-    (void)close(probe);
-    return -EINVAL;
-}
-
 /* The number of an interface, by its name or as it is: 0 or a code. */
 static int scope_of(const char *name, uint32_t *out) {
     uint32_t scope = if_nametoindex(name);
@@ -73,7 +57,7 @@ static int scope_of(const char *name, uint32_t *out) {
         scope = *at ? 0 : scope;
     }
     *out = scope;
-    return scope ? 0 : *at ? why_no_scope() : -EINVAL;
+    return scope ? 0 : *at ? th_why_no_scope() : -EINVAL;
 }
 
 static int ipv6_numeric(th_os_address *out, const char *host, uint16_t port) {
@@ -89,8 +73,10 @@ static int ipv6_numeric(th_os_address *out, const char *host, uint16_t port) {
     if (inet_pton(AF_INET6, text, &in6.sin6_addr) != 1) {
         return -EINVAL;
     }
-    const int code = percent ? scope_of(percent + 1, &in6.sin6_scope_id) : 0;
+    uint32_t scope = 0;
+    const int code = percent ? scope_of(percent + 1, &scope) : 0;
     if (!code) {
+        in6.sin6_scope_id = scope;
         put(out, &in6, sizeof in6);
     }
     return code;
@@ -168,7 +154,7 @@ static void ipv4_text(char *text, const struct in_addr *address, uint16_t port) 
 
 static void ipv6_text(char *text, const struct sockaddr_in6 *in6) {
     char host[INET6_ADDRSTRLEN] = "";
-    char scope[IF_NAMESIZE + 1] = "";
+    char scope[TH_SCOPE_SIZE + 1] = "";
     uint16_t port = ntohs(in6->sin6_port);
     if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
         struct in_addr mapped;
@@ -179,8 +165,8 @@ static void ipv6_text(char *text, const struct sockaddr_in6 *in6) {
     inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
     if (in6->sin6_scope_id) {
         scope[0] = '%';
-        if (!if_indextoname(in6->sin6_scope_id, scope + 1)) {
-            snprintf(scope, sizeof scope, "%%%u", in6->sin6_scope_id);
+        if (!th_scope_name((uint32_t)in6->sin6_scope_id, scope + 1)) {
+            snprintf(scope, sizeof scope, "%%%u", (unsigned)in6->sin6_scope_id);
         }
     }
     snprintf(text, TH_OS_ADDRESS_TEXT, "[%s%s]:%u", host, scope, port);

@@ -2,14 +2,14 @@
  * edge.h: what a set learns of calls on its descriptors. Where the system's own sets tell only what
  * has become ready anew (epoll), they need to know nothing. A set by poll() tells of a descriptor
  * until it is not ready any more; so the fallback looks for it no more once it has told, until a
- * call on it may have found that nothing is left (posix/pollset.c).
+ * call on it may have found that nothing is left (posix/pollset.c). On Windows it is the same.
  */
 #ifndef TH_UNIX_EDGE_H
 #define TH_UNIX_EDGE_H
 
 #include "platform/platform.h"
 
-#ifdef TH_PLATFORM_POSIX
+#if defined(TH_PLATFORM_POSIX) || defined(TH_PLATFORM_WINDOWS)
 
 void th_pollset_look_again(int fd, uint32_t bits);
 void th_pollset_forget(int fd);

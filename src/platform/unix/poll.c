@@ -1,10 +1,9 @@
 /*
  * poll.c: waiting for descriptors without a set.
  */
-#include "platform/unix/system.h"
+#include "platform/unix/polled.h"
 
 #include <errno.h>
-#include <poll.h>
 
 #include "platform/unix/edge.h"
 
@@ -21,8 +20,8 @@ static uint32_t ready_of(short revents) {
 }
 
 /* Waits for n descriptors and, behind them, the wake-up: 0, whatever is ready, or a code. */
-static int poll_until(struct pollfd fds[], unsigned n, int wakeup, int64_t deadline) {
-    fds[n] = (struct pollfd){.fd = wakeup, .events = POLLIN}; /* the system skips -1 */
+static int poll_until(th_pollfd fds[], unsigned n, int wakeup, int64_t deadline) {
+    fds[n] = (th_pollfd){.fd = wakeup, .events = POLLIN}; /* the system skips -1 */
     int saved = th_os_errno_get();
     int code = th_system_poll(fds, n + 1, deadline);
     code = code < 0 ? -th_os_errno_get() : 0;
@@ -30,21 +29,21 @@ static int poll_until(struct pollfd fds[], unsigned n, int wakeup, int64_t deadl
     return code;
 }
 
-static struct pollfd asked_of(int fd, uint32_t bits) {
-    return (struct pollfd){.fd = fd,
-                           .events = (short)((bits & TH_OS_IN ? POLLIN | POLLRDHUP : 0) |
-                                             (bits & TH_OS_OUT ? POLLOUT : 0))};
+static th_pollfd asked_of(int fd, uint32_t bits) {
+    return (th_pollfd){.fd = fd,
+                       .events = (short)((bits & TH_OS_IN ? POLLIN | POLLRDHUP : 0) |
+                                         (bits & TH_OS_OUT ? POLLOUT : 0))};
 }
 
 int th_os_io_poll(int fd, unsigned bits, int wakeup, int64_t deadline) {
-    struct pollfd fds[2] = {asked_of(fd, bits)};
+    th_pollfd fds[2] = {asked_of(fd, bits)};
     int code = poll_until(fds, 1, wakeup, deadline);
     (void)th_tried(fd, bits, code);
     return code ? code : fds[0].revents & POLLNVAL ? -EBADF : (int)ready_of(fds[0].revents);
 }
 
 int th_os_io_poll_any(th_os_polled polled[], unsigned n, int wakeup, int64_t deadline) {
-    struct pollfd fds[TH_OS_POLLED_MAX + 1];
+    th_pollfd fds[TH_OS_POLLED_MAX + 1];
     for (unsigned i = 0; i < n; i++) {
         fds[i] = asked_of(polled[i].fd, polled[i].bits);
     }

@@ -1,16 +1,15 @@
 /*
  * resolve.c: names of hosts.
  */
-#include "platform/unix/system.h"
+#include "platform/unix/inet.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "platform/faults.h"
 
 static int code_of(int error, int system) {
+    (void)system;
     switch (error) {
     case EAI_NONAME:
 #ifdef EAI_NODATA
@@ -24,8 +23,10 @@ static int code_of(int error, int system) {
         return -EAGAIN;
     case EAI_MEMORY:
         return -ENOMEM;
+#ifdef EAI_SYSTEM
     case EAI_SYSTEM:
         return system ? -system : -EIO;
+#endif
     default:
         return -EIO;
     }
@@ -39,8 +40,9 @@ int th_os_resolve(const char *host, th_os_family family, th_os_address out[], un
         return -EAGAIN;
     }
     int saved = th_os_errno_get();
-    int error = getaddrinfo(host, NULL, &hints, &found);
-    int code = error ? code_of(error, th_os_errno_get()) : 0;
+    int code = th_winsock_begin();
+    int error = code ? 0 : getaddrinfo(host, NULL, &hints, &found);
+    code = error ? code_of(error, th_os_errno_get()) : code;
     unsigned n = 0;
     for (const struct addrinfo *a = found; a && n < max; a = a->ai_next) {
         if (a->ai_addrlen <= sizeof out[n].words) {

@@ -1,0 +1,62 @@
+/*
+ * inet.h: addresses of the internet and names of hosts, whose calls Unix systems and Windows share.
+ * It is included before any header.
+ */
+#ifndef TH_UNIX_INET_H
+#define TH_UNIX_INET_H
+
+#ifdef TH_PLATFORM_WINDOWS
+
+#include "platform/windows/winsock.h"
+/* Behind what it may not come before. */
+#include <iphlpapi.h>
+
+typedef ADDRESS_FAMILY sa_family_t;
+
+static inline int th_why_no_scope(void) {
+    return -EINVAL;
+}
+
+/* Interfaces are told by their numbers there. */
+#define TH_SCOPE_SIZE 12
+static inline bool th_scope_name(uint32_t number, char name[TH_SCOPE_SIZE]) {
+    (void)number;
+    (void)name;
+    return false;
+}
+
+#else
+
+#include "platform/unix/system.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define TH_SCOPE_SIZE IF_NAMESIZE
+/* Why the system has not found an interface: it needs a descriptor for it, and may not say so. */
+static inline int th_why_no_scope(void) {
+    const int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (probe < 0) {
+        return -th_os_errno_get();
+    }
+    (void)close(probe);
+    return -EINVAL;
+}
+
+static inline bool th_scope_name(uint32_t number, char name[TH_SCOPE_SIZE]) {
+    return if_indextoname(number, name) != NULL;
+}
+
+static inline int th_winsock_begin(void) {
+    return 0;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * polled.h: waiting by poll(), as Unix systems have it, or by what Windows has in its place; and
+ * what sets of descriptors by it (posix/pollset.c) ask of their system.
+ */
+#ifndef TH_UNIX_POLLED_H
+#define TH_UNIX_POLLED_H
+
+#ifdef TH_PLATFORM_WINDOWS
+
+#include "platform/windows/polled.h"
+
+#else
+
+#include "platform/unix/system.h"
+
+#include <poll.h>
+
+typedef struct pollfd th_pollfd;
+
+#endif
+
+#ifdef TH_PLATFORM_POSIX
+
+#include <sched.h>
+
+#include "platform/posix/masked_lock.h"
+
+typedef pthread_mutex_t th_poll_lock;
+typedef sigset_t th_poll_mask;
+#define TH_POLL_LOCK PTHREAD_MUTEX_INITIALIZER
+
+static inline void th_poll_let_others(void) {
+    sched_yield();
+}
+
+#endif
+
+/* ---- wake-ups that poll() can wait for; errno may be changed ---- */
+
+/* Two ends, perhaps the same; the first is ready once the second was sent something. Or a code. */
+int th_poll_pair(int ends[2]);
+void th_poll_pair_close(const int ends[2]);
+/* Sends a byte; where there is no more room it is set already. */
+void th_poll_send(int end);
+/* Takes one that was sent, perhaps only just now; or all that have come, which may be none. */
+void th_poll_take_one(int end);
+void th_poll_take_all(int end);
+
+#endif

@@ -1,0 +1,224 @@
+/*
+ * descriptor.c: calls on a descriptor. Those on a socket do not wait: the library tells it so when
+ * it makes it or gets to know it (th_os_io_kind), and that is for good, for all who have the
+ * socket. Those on what is no socket wait for the device or the other side, as on a file, also
+ * where it is a pipe or a console; so what is above leaves them to threads.
+ */
+#include "platform/windows/winsock.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#include "platform/faults.h"
+#include "platform/unix/edge.h"
+
+_Static_assert(sizeof(SOCKET) == sizeof(HANDLE), "a socket is a handle");
+
+#define PARTS_MAX 64u /* of a call: it may be short */
+
+HANDLE th_handle_of(int fd) {
+    static const DWORD standard[] = {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
+    return fd >= 0 && fd <= 2 ? GetStdHandle(standard[fd]) : (HANDLE)(uintptr_t)(unsigned)fd;
+}
+
+int th_fd_of_handle(HANDLE handle) {
+    return (int)(unsigned)(uintptr_t)handle;
+}
+
+/* ---- what it is ---- */
+
+static th_os_kind kind_of_socket(int fd) {
+    int type = 0;
+    int size = sizeof type;
+    th_os_family family;
+    th_os_style style;
+    getsockopt(th_socket_of(fd), SOL_SOCKET, SO_TYPE, (char *)&type, &size);
+    if (type != SOCK_STREAM) {
+        return TH_OS_DATAGRAM;
+    }
+    return !th_os_socket_what(fd, &family, &style) && family == TH_OS_LOCAL ? TH_OS_STREAM
+                                                                            : TH_OS_TCP;
+}
+
+static int kind_of(int fd, th_os_kind *kind, th_os_identity *identity) {
+    u_long on = 1;
+    DWORD flags;
+    BY_HANDLE_FILE_INFORMATION info;
+    if (th_is_socket(fd)) {
+        *identity = (th_os_identity){1, (uint64_t)fd}; /* Windows tells no more of a socket */
+        *kind = kind_of_socket(fd);
+        return ioctlsocket(th_socket_of(fd), FIONBIO, &on) ? th_winsock_code() : 0;
+    }
+    if (!GetHandleInformation(th_handle_of(fd), &flags)) {
+        return -EBADF;
+    }
+    *identity = (th_os_identity){2, (uint64_t)fd};
+    *kind = TH_OS_FILE;
+    if (GetFileType(th_handle_of(fd)) == FILE_TYPE_DISK &&
+        GetFileInformationByHandle(th_handle_of(fd), &info)) {
+        *identity = (th_os_identity){(uint64_t)info.dwVolumeSerialNumber << 8,
+                                     (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow};
+    }
+    return -EPERM;
+}
+
+int th_os_io_kind(int fd, th_os_kind *kind, th_os_identity *identity) {
+    int saved = th_os_errno_get();
+    int code = kind_of(fd, kind, identity);
+    th_os_errno_set(saved);
+    return code;
+}
+
+/* Nothing that could be told so is known by it. */
+int th_os_io_nonblocking(int fd, bool on) {
+    u_long nonblocking = on;
+    if (!th_is_socket(fd)) {
+        return 0;
+    }
+    return ioctlsocket(th_socket_of(fd), (long)FIONBIO, &nonblocking) ? th_winsock_code() : 0;
+}
+
+int th_os_io_close_on_exec(int fd) {
+    return SetHandleInformation(th_handle_of(fd), HANDLE_FLAG_INHERIT, 0) ? 0 : -EBADF;
+}
+
+bool th_os_io_is_tty(int fd) {
+    DWORD mode;
+    return GetConsoleMode(th_handle_of(fd), &mode);
+}
+
+/* ---- transfers ---- */
+
+/* A code of a read that was refused: at the end of what the other side sends it is none. */
+static int64_t read_code(void) {
+    const int error = WSAGetLastError();
+    return error == WSAESHUTDOWN      ? 0
+           : error == WSAECONNABORTED ? -ECONNRESET
+                                      : -th_winsock_errno(error);
+}
+
+static int64_t write_code(void) {
+    const int error = WSAGetLastError();
+    return error == WSAECONNABORTED ? -EPIPE : -th_winsock_errno(error);
+}
+
+static int int_of(size_t size) {
+    return size < INT_MAX ? (int)size : INT_MAX;
+}
+
+/* The system's pieces: how many. The lengths of theirs have 32 bits. */
+static DWORD pieces_of(const th_os_part parts[], unsigned n, WSABUF out[PARTS_MAX]) {
+    n = n < PARTS_MAX ? n : PARTS_MAX;
+    for (unsigned i = 0; i < n; i++) {
+        out[i] = (WSABUF){(ULONG)int_of(parts[i].size), parts[i].base};
+    }
+    return n;
+}
+
+int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
+    WSABUF pieces[PARTS_MAX];
+    DWORD got = 0;
+    DWORD flags = 0;
+    if (th_os_fails(TH_OS_FAULT_READ)) {
+        return -ENOBUFS;
+    }
+    if (!th_os_is_socket(kind)) {
+        return th_handle_readv(fd, parts, n);
+    }
+    int saved = th_os_errno_get();
+    const int code =
+        WSARecv(th_socket_of(fd), pieces, pieces_of(parts, n, pieces), &got, &flags, NULL, NULL);
+    const int64_t result = code && WSAGetLastError() != WSAEMSGSIZE ? read_code() : (int64_t)got;
+    th_os_errno_set(saved);
+    return th_tried(fd, TH_OS_IN, result);
+}
+
+int64_t th_os_io_read(int fd, th_os_kind kind, void *to, size_t size) {
+    const th_os_part part = {to, size};
+    return th_os_io_readv(fd, kind, &part, 1);
+}
+
+int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
+    WSABUF pieces[PARTS_MAX];
+    DWORD sent = 0;
+    if (th_os_fails(TH_OS_FAULT_WRITE)) {
+        return -ENOBUFS;
+    }
+    if (!th_os_is_socket(kind)) {
+        return th_handle_writev(fd, parts, n);
+    }
+    int saved = th_os_errno_get();
+    const int code =
+        WSASend(th_socket_of(fd), pieces, pieces_of(parts, n, pieces), &sent, 0, NULL, NULL);
+    const int64_t result = code ? write_code() : (int64_t)sent;
+    th_os_errno_set(saved);
+    return th_tried(fd, TH_OS_OUT, result);
+}
+
+int64_t th_os_io_write(int fd, th_os_kind kind, const void *from, size_t size) {
+    const th_os_part part = {(void *)(uintptr_t)from, size};
+    return th_os_io_writev(fd, kind, &part, 1);
+}
+
+int64_t th_os_io_peek(int fd, void *to, size_t size) {
+    if (th_os_fails(TH_OS_FAULT_READ)) {
+        return -ENOBUFS;
+    }
+    int saved = th_os_errno_get();
+    int64_t got = recv(th_socket_of(fd), to, int_of(size), MSG_PEEK);
+    got = got < 0 ? read_code() : got;
+    th_os_errno_set(saved);
+    return th_tried(fd, TH_OS_IN, got);
+}
+
+int64_t th_os_io_skip(int fd, th_os_kind kind, void *memory, size_t n) {
+    size_t done = 0;
+    int64_t got = 1;
+    while (done < n && got > 0) {
+        got = th_os_io_read(fd, kind, memory, n - done);
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return got < 0 ? got : (int64_t)done;
+}
+
+/* ---- connections ---- */
+
+int th_os_io_accept(int fd) {
+    if (th_os_fails(TH_OS_FAULT_ACCEPT)) {
+        return -EMFILE;
+    }
+    if (th_os_fails(TH_OS_FAULT_ABORTED)) {
+        return -ECONNABORTED;
+    }
+    u_long on = 1;
+    int saved = th_os_errno_get();
+    SOCKET s = accept(th_socket_of(fd), NULL, NULL);
+    int code = s == INVALID_SOCKET ? th_winsock_code() : th_fd_of_socket(s);
+    if (code > 0) {
+        (void)th_os_io_close_on_exec(code);
+        (void)ioctlsocket(s, (long)FIONBIO, &on);
+    }
+    th_os_errno_set(saved);
+    return (int)th_tried(fd, TH_OS_IN, code);
+}
+
+int th_os_io_shutdown(int fd, unsigned bits) {
+    const int how = bits == TH_OS_IN ? SD_RECEIVE : bits == TH_OS_OUT ? SD_SEND : SD_BOTH;
+    int saved = th_os_errno_get();
+    const int code = shutdown(th_socket_of(fd), how) ? th_winsock_code() : 0;
+    th_os_errno_set(saved);
+    return (int)th_tried(fd, TH_OS_IN | TH_OS_OUT, code);
+}
+
+int th_os_io_close(int fd) {
+    int saved = th_os_errno_get();
+    th_closing(fd);
+    int code = 0;
+    if (th_is_socket(fd)) {
+        code = closesocket(th_socket_of(fd)) ? th_winsock_code() : 0;
+    } else {
+        code = CloseHandle(th_handle_of(fd)) ? 0 : -EBADF;
+    }
+    th_os_errno_set(saved);
+    return code;
+}

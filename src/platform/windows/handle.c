@@ -1,0 +1,109 @@
+/*
+ * handle.c: descriptors that are no sockets, and those that others share.
+ */
+#include "platform/windows/winsock.h"
+
+#include <errno.h>
+
+#include "platform/faults.h"
+
+#define MOST (1u << 30) /* bytes of a call */
+
+static DWORD size_of(size_t size) {
+    return size < MOST ? (DWORD)size : MOST;
+}
+
+/* ---- transfers: one part a call, since the system takes one ---- */
+
+static const th_os_part *first_of(const th_os_part parts[], unsigned n) {
+    unsigned i = 0;
+    while (i + 1 < n && !parts[i].size) {
+        i++;
+    }
+    return &parts[i];
+}
+
+int64_t th_handle_readv(int fd, const th_os_part parts[], unsigned n) {
+    const th_os_part *part = first_of(parts, n);
+    DWORD got = 0;
+    if (ReadFile(th_handle_of(fd), part->base, size_of(part->size), &got, NULL)) {
+        return got;
+    }
+    const DWORD error = GetLastError();
+    return error == ERROR_BROKEN_PIPE || error == ERROR_HANDLE_EOF ? 0 : -th_nt_errno(error);
+}
+
+int64_t th_handle_writev(int fd, const th_os_part parts[], unsigned n) {
+    const th_os_part *part = first_of(parts, n);
+    DWORD sent = 0;
+    return WriteFile(th_handle_of(fd), part->base, size_of(part->size), &sent, NULL)
+               ? (int64_t)sent
+               : -th_nt_errno(GetLastError());
+}
+
+/* ---- what others share ---- */
+
+int64_t th_os_io_readv_shared(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
+    return th_os_io_readv(fd, kind, parts, n);
+}
+
+int64_t th_os_io_writev_shared(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
+    return th_os_io_writev(fd, kind, parts, n);
+}
+
+int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n) {
+    (void)fd;
+    (void)parts;
+    (void)n;
+    return -EOPNOTSUPP;
+}
+
+int th_os_io_reopen(int fd) {
+    (void)fd;
+    return -EOPNOTSUPP;
+}
+
+static int duplicate_socket(int fd) {
+    WSAPROTOCOL_INFOW info;
+    if (WSADuplicateSocketW(th_socket_of(fd), GetCurrentProcessId(), &info)) {
+        return th_winsock_code();
+    }
+    SOCKET s = WSASocketW(FROM_PROTOCOL_INFO, FROM_PROTOCOL_INFO, FROM_PROTOCOL_INFO, &info, 0,
+                          WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
+    return s == INVALID_SOCKET ? th_winsock_code() : th_fd_of_socket(s);
+}
+
+int th_os_io_duplicate(int fd) {
+    HANDLE own = GetCurrentProcess();
+    HANDLE other = NULL;
+    if (th_os_fails(TH_OS_FAULT_DUPLICATE)) {
+        return -EMFILE;
+    }
+    int saved = th_os_errno_get();
+    int code;
+    if (th_is_socket(fd)) {
+        code = duplicate_socket(fd);
+    } else if (DuplicateHandle(own, th_handle_of(fd), own, &other, 0, FALSE,
+                               DUPLICATE_SAME_ACCESS)) {
+        code = th_fd_of_handle(other);
+    } else {
+        code = -th_nt_errno(GetLastError());
+    }
+    th_os_errno_set(saved);
+    return code;
+}
+
+int th_os_io_unread(int fd, size_t n) {
+    const LARGE_INTEGER back = {.QuadPart = -(int64_t)n};
+    if (th_os_fails(TH_OS_FAULT_UNREAD)) {
+        return -ESPIPE;
+    }
+    return SetFilePointerEx(th_handle_of(fd), back, NULL, FILE_CURRENT) ? 0 : -ESPIPE;
+}
+
+int64_t th_os_io_splice(int from, int to, size_t n) {
+    (void)from;
+    (void)to;
+    (void)n;
+    return -ENOSYS;
+}

@@ -1,0 +1,217 @@
+/*
+ * winsock.c: see winsock.h; and waiting for sockets by WSAPoll.
+ */
+#include "platform/windows/winsock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "platform/unix/polled.h"
+
+/* ---- beginning ---- */
+
+static BOOL CALLBACK begin(INIT_ONCE *once, void *arg, void **context) {
+    WSADATA data;
+    (void)once;
+    (void)arg;
+    (void)context;
+    return WSAStartup(MAKEWORD(2, 2), &data) == 0;
+}
+
+int th_winsock_begin(void) {
+    static INIT_ONCE once = INIT_ONCE_STATIC_INIT;
+    return InitOnceExecuteOnce(&once, begin, NULL, NULL) ? 0 : -ENOSYS;
+}
+
+int th_winsock_errno(int error) {
+    static const struct {
+        int theirs;
+        int ours;
+    } known[] = {
+        {WSAEWOULDBLOCK, EAGAIN},
+        {WSAEINTR, EINTR},
+        {WSAEBADF, EBADF},
+        {WSAEACCES, EACCES},
+        {WSAEFAULT, EFAULT},
+        {WSAEINVAL, EINVAL},
+        {WSAEMFILE, EMFILE},
+        {WSAEINPROGRESS, EINPROGRESS},
+        {WSAEALREADY, EALREADY},
+        {WSAENOTSOCK, ENOTSOCK},
+        {WSAEDESTADDRREQ, EDESTADDRREQ},
+        {WSAEMSGSIZE, EMSGSIZE},
+        {WSAEPROTOTYPE, EPROTOTYPE},
+        {WSAENOPROTOOPT, ENOPROTOOPT},
+        {WSAEPROTONOSUPPORT, EPROTONOSUPPORT},
+        {WSAESOCKTNOSUPPORT, EPROTONOSUPPORT},
+        {WSAEOPNOTSUPP, EOPNOTSUPP},
+        {WSAEAFNOSUPPORT, EAFNOSUPPORT},
+        {WSAEPFNOSUPPORT, EAFNOSUPPORT},
+        {WSAEADDRINUSE, EADDRINUSE},
+        {WSAEADDRNOTAVAIL, EADDRNOTAVAIL},
+        {WSAENETDOWN, ENETDOWN},
+        {WSAENETUNREACH, ENETUNREACH},
+        {WSAENETRESET, ECONNRESET},
+        {WSAECONNABORTED, ECONNABORTED},
+        {WSAECONNRESET, ECONNRESET},
+        {WSAENOBUFS, ENOBUFS},
+        {WSAEISCONN, EISCONN},
+        {WSAENOTCONN, ENOTCONN},
+        {WSAESHUTDOWN, EPIPE},
+        {WSAETIMEDOUT, ETIMEDOUT},
+        {WSAECONNREFUSED, ECONNREFUSED},
+        {WSAEHOSTUNREACH, EHOSTUNREACH},
+        {WSANOTINITIALISED, ENOSYS},
+        {WSA_NOT_ENOUGH_MEMORY, ENOMEM},
+        {WSA_INVALID_HANDLE, EBADF},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (known[i].theirs == error) {
+            return known[i].ours;
+        }
+    }
+    return EIO;
+}
+
+bool th_is_socket(int fd) {
+    int type;
+    int size = sizeof type;
+    return fd > 2 && !th_winsock_begin() &&
+           getsockopt(th_socket_of(fd), SOL_SOCKET, SO_TYPE, (char *)&type, &size) == 0;
+}
+
+/* ---- wake-ups: a datagram socket that is connected to itself ---- */
+
+static SOCKET own_socket(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    int size = sizeof address;
+    u_long on = 1;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    SOCKET s = WSASocketW(AF_INET, SOCK_DGRAM, 0, NULL, 0,
+                          WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
+    if (s != INVALID_SOCKET &&
+        (bind(s, (struct sockaddr *)&address, size) != 0 ||
+         getsockname(s, (struct sockaddr *)&address, &size) != 0 ||
+         connect(s, (struct sockaddr *)&address, size) != 0 || ioctlsocket(s, FIONBIO, &on) != 0)) {
+        int error = WSAGetLastError();
+        closesocket(s);
+        WSASetLastError(error);
+        s = INVALID_SOCKET;
+    }
+    return s;
+}
+
+int th_poll_pair(int ends[2]) {
+    int code = th_winsock_begin();
+    SOCKET s = code ? INVALID_SOCKET : own_socket();
+    ends[0] = ends[1] = th_fd_of_socket(s);
+    return code ? code : s == INVALID_SOCKET ? th_winsock_code() : 0;
+}
+
+void th_poll_pair_close(const int ends[2]) {
+    closesocket(th_socket_of(ends[0]));
+}
+
+void th_poll_send(int end) {
+    (void)send(th_socket_of(end), "", 1, 0);
+}
+
+void th_poll_take_one(int end) {
+    char byte;
+    th_pollfd fd = {.fd = end, .events = POLLIN};
+    while (recv(th_socket_of(end), &byte, 1, 0) < 0 && WSAGetLastError() == WSAEWOULDBLOCK) {
+        (void)th_system_poll(&fd, 1, TH_FOREVER);
+    }
+}
+
+void th_poll_take_all(int end) {
+    char byte;
+    while (recv(th_socket_of(end), &byte, 1, 0) >= 0) {
+    }
+}
+
+/* ---- waiting ---- */
+
+#define FEW 64u /* so many need no memory of the heap's */
+
+static int milliseconds_until(int64_t deadline) {
+    if (deadline == TH_FOREVER) {
+        return -1;
+    }
+    /* Whole ones, rounded up: not before the deadline. */
+    const int64_t left = deadline ? deadline - th_os_now() : 0;
+    return left <= 0                          ? 0
+           : left > INT64_C(1000000000000000) ? 1000000000
+                                              : (int)((left + 999999) / 1000000);
+}
+
+/* Calls on what is no socket, as a file, wait: it is always ready, if it is anything. */
+static short of_no_socket(const th_pollfd *fd) {
+    DWORD flags;
+    bool is = GetHandleInformation(th_handle_of(fd->fd), &flags);
+    return is ? (short)(fd->events & POLLIN ? POLLIN : 0) | (fd->events & POLLOUT) : POLLNVAL;
+}
+
+static short of_socket(short revents) {
+    int bits = revents & (POLLERR | POLLHUP | POLLOUT);
+    bits |= revents & POLLRDNORM ? POLLIN : 0;
+    bits |= revents & POLLRDBAND ? POLLPRI : 0; /* urgent data */
+    return (short)bits;
+}
+
+/* Asks for the sockets among them: how many there are. What is no socket says so at once. */
+static unsigned ask(WSAPOLLFD theirs[], const th_pollfd fds[], unsigned n) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (fds[i].fd >= 0) {
+            const int events = (fds[i].events & POLLIN ? POLLIN : 0) | (fds[i].events & POLLOUT);
+            theirs[count++] = (WSAPOLLFD){.fd = th_socket_of(fds[i].fd), .events = (short)events};
+        }
+    }
+    return count;
+}
+
+/* How many have something to tell. */
+static int tell(th_pollfd fds[], unsigned n, const WSAPOLLFD *theirs) {
+    int found = 0;
+    for (unsigned i = 0; i < n; i++) {
+        fds[i].revents = 0;
+        if (fds[i].fd >= 0) {
+            const short got = theirs++->revents;
+            fds[i].revents = got & POLLNVAL ? of_no_socket(&fds[i]) : of_socket(got);
+        }
+        found += fds[i].revents != 0;
+    }
+    return found;
+}
+
+static int poll_them(th_pollfd fds[], unsigned n, WSAPOLLFD theirs[], int64_t deadline) {
+    const unsigned count = ask(theirs, fds, n);
+    int code = count ? WSAPoll(theirs, count, milliseconds_until(deadline)) : 0;
+    if (code < 0 && WSAGetLastError() != WSAENOTSOCK) {
+        th_os_errno_set(th_winsock_errno(WSAGetLastError()));
+        return -1;
+    }
+    for (unsigned i = 0; code < 0 && i < count; i++) { /* none of them is one */
+        theirs[i].revents = POLLNVAL;
+    }
+    if (!count) {
+        Sleep((DWORD)milliseconds_until(deadline));
+    }
+    return tell(fds, n, theirs);
+}
+
+int th_system_poll(th_pollfd fds[], unsigned n, int64_t deadline) {
+    WSAPOLLFD few[FEW];
+    WSAPOLLFD *theirs = n <= FEW ? few : th_os_alloc(n * sizeof *theirs);
+    if (!theirs) {
+        th_os_errno_set(ENOMEM);
+        return -1;
+    }
+    int code = th_winsock_begin();
+    code = code ? code : poll_them(fds, n, theirs, deadline);
+    if (theirs != few) {
+        th_os_free(theirs);
+    }
+    return code;
+}

@@ -1,0 +1,226 @@
+/*
+ * sockets.c: sockets under Windows, as the library has them: connections, deadlines, closes under
+ * who waits, datagrams, many at a time, and a server.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "support/support.h"
+
+#include <thrum/net.h>
+#include <thrum/serve.h>
+
+typedef struct pair {
+    thrum_io listener;
+    thrum_io near; /* the one that dialed */
+    thrum_io far;  /* the one that was accepted */
+    char where[THRUM_ADDRESS_TEXT];
+} pair;
+
+static void pair_open(pair *p, const char *address) {
+    CHECK_EQ(thrum_listen(&p->listener, address, NULL), 0);
+    CHECK_EQ(thrum_io_local(p->listener, p->where, sizeof p->where), 0);
+    CHECK_EQ(thrum_dial(&p->near, p->where, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_accept(p->listener, &p->far), 0);
+}
+
+static void pair_close(const pair *p) {
+    CHECK_EQ(thrum_io_close(p->near), 0);
+    CHECK_EQ(thrum_io_close(p->far), 0);
+    CHECK_EQ(thrum_io_close(p->listener), 0);
+}
+
+/* Runs a body in a task of a new rig, and on this plain thread. */
+static void both(thrum_fn fn) {
+    rig_do(0, fn, NULL);
+    CHECK_EQ(fn(NULL), 0);
+}
+
+/* ---- a connection ---- */
+
+static int talk_body(void *arg) {
+    pair p;
+    char text[8] = "";
+    char other[THRUM_ADDRESS_TEXT];
+    pair_open(&p, arg ? arg : "tcp:127.0.0.1:0");
+    CHECK_EQ(thrum_io_peer(p.near, other, sizeof other), 0);
+    CHECK_STR(other, p.where);
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(thrum_write(p.near, "ping", 4), 4);
+        CHECK_EQ(thrum_read_full(p.far, text, 4, THRUM_FOREVER), 4);
+        CHECK_STR(text, "ping");
+        CHECK_EQ(thrum_write(p.far, "pong", 4), 4);
+        CHECK_EQ(thrum_read_full(p.near, text, 4, THRUM_FOREVER), 4);
+        CHECK_STR(text, "pong");
+    }
+    CHECK_EQ(thrum_io_shutdown(p.near, THRUM_IO_WRITE), 0);
+    CHECK_EQ(thrum_read(p.far, text, sizeof text), 0);
+    pair_close(&p);
+    return 0;
+}
+
+TEST(two_ends_talk) {
+    /* What one end writes the other one reads, both ways, until one ends. */
+    both(talk_body);
+}
+
+TEST(nobody_listens) {
+    /* A dial where nobody listens is refused, and does not wait for ever. */
+    thrum_io io;
+    pair p;
+    pair_open(&p, "tcp:127.0.0.1:0");
+    pair_close(&p);
+    CHECK_EQ(thrum_dial(&io, p.where, thrum_after_s(30)), -ECONNREFUSED);
+}
+
+static int late_body(void *arg) {
+    pair p;
+    char byte;
+    (void)arg;
+    pair_open(&p, "tcp:127.0.0.1:0");
+    const thrum_time until = thrum_after_ms(30);
+    CHECK_EQ(thrum_read_until(p.near, &byte, 1, until), -ETIMEDOUT);
+    CHECK(thrum_now() >= until);
+    pair_close(&p);
+    return 0;
+}
+
+TEST(a_read_ends_at_its_deadline) {
+    /* Nothing comes: the read ends then, and not before. */
+    both(late_body);
+}
+
+/* ---- more than there is room for ---- */
+
+#define MUCH (4u << 20)
+
+static char *block(unsigned seed) {
+    char *bytes = malloc(MUCH);
+    CHECK(bytes != NULL);
+    for (size_t i = 0; i < MUCH; i++) {
+        bytes[i] = (char)(i * 7 + (i >> 12) + seed);
+    }
+    return bytes;
+}
+
+static int write_much(void *arg) {
+    const pair *p = arg;
+    char *bytes = block(3);
+    CHECK_EQ(thrum_write(p->near, bytes, MUCH), MUCH);
+    CHECK_EQ(thrum_io_shutdown(p->near, THRUM_IO_WRITE), 0);
+    free(bytes);
+    return 0;
+}
+
+static int much_body(void *arg) {
+    pair p;
+    (void)arg;
+    pair_open(&p, "tcp:127.0.0.1:0");
+    char *wanted = block(3);
+    char *got = malloc(MUCH + 1);
+    thrum_handle *writer;
+    CHECK_EQ(thrum_spawn(&writer, write_much, &p), 0);
+    CHECK_EQ(thrum_read_full(p.far, got, MUCH + 1, THRUM_FOREVER), MUCH);
+    CHECK(memcmp(got, wanted, MUCH) == 0);
+    CHECK_EQ(thrum_join(writer, NULL), 0);
+    free(got);
+    free(wanted);
+    pair_close(&p);
+    return 0;
+}
+
+TEST(a_writer_waits_for_room) {
+    /* Four megabytes, of which the system keeps a part: all of it comes, in order. */
+    rig_do(0, much_body, NULL);
+}
+
+/* ---- a close under who waits ---- */
+
+static int read_until_closed(void *arg) {
+    const pair *p = arg;
+    char byte;
+    CHECK_EQ(thrum_read(p->near, &byte, 1), -EBADF);
+    return 0;
+}
+
+static int close_body(void *arg) {
+    pair p;
+    thrum_handle *reader;
+    (void)arg;
+    pair_open(&p, "tcp:127.0.0.1:0");
+    CHECK_EQ(thrum_spawn(&reader, read_until_closed, &p), 0);
+    CHECK_EQ(thrum_sleep_until(thrum_after_ms(5)),
+             0); /* it may wait by now; the result is the same */
+    CHECK_EQ(thrum_io_close(p.near), 0);
+    CHECK_EQ(thrum_join(reader, NULL), 0);
+    CHECK_EQ(thrum_io_close(p.far), 0);
+    CHECK_EQ(thrum_io_close(p.listener), 0);
+    return 0;
+}
+
+TEST(a_close_ends_who_waits) {
+    /* A fiber that reads is told that the descriptor is no more. */
+    rig_do(0, close_body, NULL);
+}
+
+/* ---- a server ---- */
+
+#define CALLERS 40
+
+static int echo(thrum_io io, void *arg) {
+    char text[64];
+    int64_t n;
+    (void)arg;
+    while ((n = thrum_serve_read(io, text, sizeof text, THRUM_FOREVER)) > 0) {
+        CHECK_EQ(thrum_write(io, text, (size_t)n), n);
+    }
+    return 0;
+}
+
+typedef struct service {
+    thrum_io listener;
+    char where[THRUM_ADDRESS_TEXT];
+    thrum_waitgroup left;
+} service;
+
+static int serve(void *arg) {
+    service *s = arg;
+    return thrum_serve(s->listener, echo, NULL, NULL);
+}
+
+static int call(void *arg) {
+    service *s = arg;
+    thrum_io io;
+    CHECK_EQ(thrum_dial(&io, s->where, THRUM_FOREVER), 0);
+    for (int i = 0; i < 20; i++) {
+        char text[16], back[16] = "";
+        const int size = snprintf(text, sizeof text, "call %d", i);
+        CHECK_EQ(thrum_write(io, text, (size_t)size), size);
+        CHECK_EQ(thrum_read_full(io, back, (size_t)size, THRUM_FOREVER), size);
+        CHECK_STR(text, back);
+    }
+    CHECK_EQ(thrum_io_close(io), 0);
+    thrum_waitgroup_done(&s->left);
+    return 0;
+}
+
+static int server_body(void *arg) {
+    service s;
+    thrum_handle *server;
+    (void)arg;
+    CHECK_EQ(thrum_listen(&s.listener, "tcp:127.0.0.1:0", NULL), 0);
+    CHECK_EQ(thrum_io_local(s.listener, s.where, sizeof s.where), 0);
+    thrum_waitgroup_init(&s.left, CALLERS);
+    CHECK_EQ(thrum_spawn(&server, serve, &s), 0);
+    for (int i = 0; i < CALLERS; i++) {
+        CHECK_EQ(thrum_go(call, &s), 0);
+    }
+    CHECK_EQ(thrum_waitgroup_wait(&s.left), 0);
+    CHECK_EQ(thrum_io_close(s.listener), 0);
+    CHECK_EQ(thrum_join(server, NULL), 0);
+    return 0;
+}
+
+TEST(a_server_answers_all) {
+    /* Forty connections at a time, each with twenty calls. */
+    rig_do(0, server_body, NULL);
+}
