@@ -1,12 +1,11 @@
 /*
- * absent_processes.c: what is not there yet on Windows: programs that are started, signals of the
- * process, and questions to threads.
+ * absent_processes.c: what is not there yet on Windows: programs that are started, and questions
+ * to threads.
  *
  * Each of these calls says so: -ENOSYS, which what is above passes on to its callers.
  */
 #include <errno.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "platform/platform.h"
@@ -55,37 +54,6 @@ int th_os_null_open(void) {
 
 const char *const *th_os_environment(void) {
     return (const char *const *)_environ;
-}
-
-int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int number)) {
-    (void)number;
-    (void)catcher;
-    (void)caught;
-    return -ENOSYS;
-}
-
-void th_os_signal_release(int number, th_os_catcher catcher) {
-    (void)number;
-    (void)catcher;
-}
-
-bool th_os_signal_is_ours(int number) {
-    (void)number;
-    return false;
-}
-
-void th_os_signal_default(int number, th_os_catcher catcher) {
-    (void)number;
-    (void)catcher;
-}
-
-bool th_os_signal_asks(int number) {
-    (void)number;
-    return false;
-}
-
-void th_os_signal_name(int number, char text[TH_OS_SIGNAL_TEXT]) {
-    (void)snprintf(text, TH_OS_SIGNAL_TEXT, "signal %d", number);
 }
 
 int th_os_probe_open(int number, int but) {
