@@ -9,7 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-windows test-full demo serve cluster bench bench-full bench-rows bench-servers bench-mpi cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
+.PHONY: all quick test test-windows demo-windows test-full demo serve cluster bench bench-full bench-rows bench-servers bench-mpi cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -28,6 +28,10 @@ test: ## build, and run all quick tests: about eight minutes on two cores
 
 test-windows: ## build for Windows by mingw-w64, and run the tests under wine (ALL=1); docs/windows.md
 	@tools/test-windows
+
+demo-windows: ## build examples for Windows, run them under wine, and talk to the echo server among them from Linux
+	@tools/setup windows
+	@tools/demo-windows
 
 test-full: ## run every test in every cell of the matrix, in eight builds of gcc and clang; takes hours
 	@tools/setup ci
