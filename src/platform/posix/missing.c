@@ -1,121 +1,12 @@
 /*
- * missing.c: what POSIX does not have, and the contract lets a system refuse: probes of threads,
- * transfers without a thread, splices, changes of files, descriptors that are opened once more.
+ * missing.c: what POSIX does not have of files (absent.c has the rest).
  */
 #include "platform/unix/system.h"
 
 #include <errno.h>
 
-int th_os_probe_open(int number, int but) {
-    (void)but;
-    (void)number;
-    return -ENOSYS;
-}
-
-void th_os_probe_close(int number) {
-    (void)number;
-}
-
-int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
-    (void)number;
-    (void)question;
-    (void)deadline;
-    (void)out;
-    return -ENOSYS;
-}
-
-void th_os_probe_lock(void) {
-}
-
-void th_os_probe_unlock(void) {
-}
-
-void th_os_probe_forked(void) {
-}
-
-int th_os_ring_open(th_os_ring *out, unsigned most) {
-    (void)most;
-    *out = (th_os_ring){.fd = -1};
-    return -ENOSYS;
-}
-
-void th_os_ring_close(th_os_ring *ring) {
-    (void)ring;
-}
-
-void th_os_ring_abandon(th_os_ring *ring) {
-    (void)ring;
-}
-
-int th_os_ring_put(th_os_ring *ring, const th_os_transfer *transfer, uint64_t key) {
-    (void)ring;
-    (void)transfer;
-    (void)key;
-    return -EAGAIN;
-}
-
-unsigned th_os_ring_send(th_os_ring *ring, unsigned n) {
-    (void)ring;
-    (void)n;
-    return 0;
-}
-
-unsigned th_os_ring_take(th_os_ring *ring, th_os_ring_end ends[], unsigned max) {
-    (void)ring;
-    (void)ends;
-    (void)max;
-    return 0;
-}
-
-void th_os_ring_wait(const th_os_ring *ring) {
-    (void)ring;
-}
-
-int64_t th_os_io_splice(int from, int to, size_t n) {
-    (void)from;
-    (void)to;
-    (void)n;
-    return -ENOSYS;
-}
-
-int th_os_io_reopen(int fd) {
-    (void)fd;
-    return -EOPNOTSUPP;
-}
-
-int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n) {
-    (void)fd;
-    (void)parts;
-    (void)n;
-    return -EOPNOTSUPP;
-}
-
-int th_os_watch_open(void) {
-    return -ENOSYS;
-}
-
-int th_os_watch_remove(int fd, int watch) {
-    (void)fd;
-    (void)watch;
-    return -ENOSYS;
-}
-
-size_t th_os_watch_event_at(const void *bytes, size_t size, size_t at, th_os_watch_event *out) {
-    (void)bytes;
-    (void)size;
-    (void)at;
-    *out = (th_os_watch_event){0};
-    return 0;
-}
-
 int64_t th_system_file_watch(th_os_file_request *r) {
     (void)r;
     th_os_errno_set(ENOSYS);
     return -1;
-}
-
-FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
-    (void)put;
-    (void)cookie;
-    return NULL;
 }

@@ -1,6 +1,6 @@
 /*
- * absent_processes.c: what is not there yet on Windows: programs that are started, and questions
- * to threads.
+ * absent_processes.c: what is not there yet on Windows: programs that are started, and
+ * questions to threads (posix/absent.c has the rest of these).
  *
  * Each of these calls says so: -ENOSYS, which what is above passes on to its callers.
  */
@@ -56,33 +56,6 @@ const char *const *th_os_environment(void) {
     return (const char *const *)_environ;
 }
 
-int th_os_probe_open(int number, int but) {
-    (void)number;
-    (void)but;
-    return -ENOSYS;
-}
-
-void th_os_probe_close(int number) {
-    (void)number;
-}
-
 void th_os_probe_admit(int number) {
     (void)number;
-}
-
-int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
-    (void)number;
-    (void)question;
-    (void)deadline;
-    (void)out;
-    return -ENOSYS;
-}
-
-void th_os_probe_lock(void) {
-}
-
-void th_os_probe_unlock(void) {
-}
-
-void th_os_probe_forked(void) {
 }

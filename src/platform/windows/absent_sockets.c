@@ -1,16 +1,9 @@
 /*
- * absent_sockets.c: what is not there yet on Windows: a listener for those who look at the process,
- * and what is printed for them.
+ * absent_sockets.c: what is not there yet on Windows: a listener for those who look at the process.
  */
 #include <errno.h>
 
 #include "platform/platform.h"
-
-FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
-    (void)put;
-    (void)cookie;
-    return NULL;
-}
 
 int th_os_private_open(th_os_private *out) {
     (void)out;

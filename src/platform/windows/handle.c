@@ -51,18 +51,6 @@ int64_t th_os_io_writev_shared(int fd, th_os_kind kind, const th_os_part parts[]
     return th_os_io_writev(fd, kind, parts, n);
 }
 
-int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n) {
-    (void)fd;
-    (void)parts;
-    (void)n;
-    return -EOPNOTSUPP;
-}
-
-int th_os_io_reopen(int fd) {
-    (void)fd;
-    return -EOPNOTSUPP;
-}
-
 static int duplicate_socket(int fd) {
     WSAPROTOCOL_INFOW info;
     if (WSADuplicateSocketW(th_socket_of(fd), GetCurrentProcessId(), &info)) {
@@ -99,11 +87,4 @@ int th_os_io_unread(int fd, size_t n) {
         return -ESPIPE;
     }
     return SetFilePointerEx(th_handle_of(fd), back, NULL, FILE_CURRENT) ? 0 : -ESPIPE;
-}
-
-int64_t th_os_io_splice(int from, int to, size_t n) {
-    (void)from;
-    (void)to;
-    (void)n;
-    return -ENOSYS;
 }
