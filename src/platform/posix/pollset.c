@@ -119,7 +119,7 @@ static void sleeper_rest(sleeper *s) {
 
 /* ---- forks ---- */
 
-#ifndef _WIN32
+#ifndef TH_PLATFORM_WINDOWS
 
 static void before_fork(void) {
     pthread_mutex_lock(&lock);

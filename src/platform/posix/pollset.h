@@ -9,6 +9,22 @@
 
 #include "platform/unix/edge.h"
 
+#ifndef TH_PLATFORM_WINDOWS /* which has these of its own, in windows/polled.h */
+
+#include <sched.h>
+
+#include "platform/posix/masked_lock.h"
+
+typedef pthread_mutex_t th_poll_lock;
+typedef sigset_t th_poll_mask;
+#define TH_POLL_LOCK PTHREAD_MUTEX_INITIALIZER
+
+static inline void th_poll_let_others(void) {
+    sched_yield();
+}
+
+#endif
+
 #define ALARMS 4u
 
 typedef struct set set;

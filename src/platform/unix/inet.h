@@ -5,27 +5,7 @@
 #ifndef TH_UNIX_INET_H
 #define TH_UNIX_INET_H
 
-#ifdef TH_PLATFORM_WINDOWS
-
-#include "platform/windows/winsock.h"
-/* Behind what it may not come before. */
-#include <iphlpapi.h>
-
-typedef ADDRESS_FAMILY sa_family_t;
-
-static inline int th_why_no_scope(void) {
-    return -EINVAL;
-}
-
-/* Interfaces are told by their numbers there. */
-#define TH_SCOPE_SIZE 12
-static inline bool th_scope_name(uint32_t number, char name[TH_SCOPE_SIZE]) {
-    (void)number;
-    (void)name;
-    return false;
-}
-
-#else
+#ifndef TH_PLATFORM_WINDOWS
 
 #include "platform/unix/system.h"
 
@@ -55,6 +35,26 @@ static inline bool th_scope_name(uint32_t number, char name[TH_SCOPE_SIZE]) {
 
 static inline int th_winsock_begin(void) {
     return 0;
+}
+
+#else
+
+#include "platform/windows/winsock.h"
+/* Behind what it may not come before. */
+#include <iphlpapi.h>
+
+typedef ADDRESS_FAMILY sa_family_t;
+
+static inline int th_why_no_scope(void) {
+    return -EINVAL;
+}
+
+/* Interfaces are told by their numbers there. */
+#define TH_SCOPE_SIZE 12
+static inline bool th_scope_name(uint32_t number, char name[TH_SCOPE_SIZE]) {
+    (void)number;
+    (void)name;
+    return false;
 }
 
 #endif

@@ -5,11 +5,7 @@
 #ifndef TH_UNIX_POLLED_H
 #define TH_UNIX_POLLED_H
 
-#ifdef TH_PLATFORM_WINDOWS
-
-#include "platform/windows/polled.h"
-
-#else
+#ifndef TH_PLATFORM_WINDOWS
 
 #include "platform/unix/system.h"
 
@@ -17,21 +13,9 @@
 
 typedef struct pollfd th_pollfd;
 
-#endif
+#else
 
-#ifdef TH_PLATFORM_POSIX
-
-#include <sched.h>
-
-#include "platform/posix/masked_lock.h"
-
-typedef pthread_mutex_t th_poll_lock;
-typedef sigset_t th_poll_mask;
-#define TH_POLL_LOCK PTHREAD_MUTEX_INITIALIZER
-
-static inline void th_poll_let_others(void) {
-    sched_yield();
-}
+#include "platform/windows/polled.h"
 
 #endif
 
