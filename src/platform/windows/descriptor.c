@@ -47,7 +47,7 @@ static int kind_of(int fd, th_os_kind *kind, th_os_identity *identity) {
     if (th_is_socket(fd)) {
         *identity = (th_os_identity){1, (uint64_t)fd}; /* Windows tells no more of a socket */
         *kind = kind_of_socket(fd);
-        return ioctlsocket(th_socket_of(fd), FIONBIO, &on) ? th_winsock_code() : 0;
+        return ioctlsocket(th_socket_of(fd), (long)FIONBIO, &on) ? th_winsock_code() : 0;
     }
     if (!GetHandleInformation(th_handle_of(fd), &flags)) {
         return -EBADF;

@@ -89,10 +89,10 @@ static SOCKET own_socket(void) {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     SOCKET s = WSASocketW(AF_INET, SOCK_DGRAM, 0, NULL, 0,
                           WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
-    if (s != INVALID_SOCKET &&
-        (bind(s, (struct sockaddr *)&address, size) != 0 ||
-         getsockname(s, (struct sockaddr *)&address, &size) != 0 ||
-         connect(s, (struct sockaddr *)&address, size) != 0 || ioctlsocket(s, FIONBIO, &on) != 0)) {
+    if (s != INVALID_SOCKET && (bind(s, (struct sockaddr *)&address, size) != 0 ||
+                                getsockname(s, (struct sockaddr *)&address, &size) != 0 ||
+                                connect(s, (struct sockaddr *)&address, size) != 0 ||
+                                ioctlsocket(s, (long)FIONBIO, &on) != 0)) {
         int error = WSAGetLastError();
         closesocket(s);
         WSASetLastError(error);
