@@ -50,6 +50,7 @@ if(THRUM_PYTHON) # a view of a running program; in a terminal where tmux is
   endforeach()
 endif()
 house_test(headers ${PROJECT_SOURCE_DIR}/tools/check-headers)
+house_test(cpp_pages ${CMAKE_CURRENT_SOURCE_DIR}/tools/cpp-pages.sh)
 if(THRUM_PYTHON AND CMAKE_CXX_COMPILER)
   house_test(compile_time ${CMAKE_CURRENT_SOURCE_DIR}/tools/compile-time.py ${CMAKE_CXX_COMPILER})
   set_tests_properties(house/compile_time PROPERTIES RUN_SERIAL ON)
