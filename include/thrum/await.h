@@ -36,10 +36,14 @@
 #include "thrum/cond.h"
 #include "thrum/event.h"
 #include "thrum/mutex.h"
+#include "thrum/once.h"
+#include "thrum/pool.h"
 #include "thrum/rwlock.h"
 #include "thrum/sem.h"
 #include "thrum/spawn.h"
 #include "thrum/task.h"
+#include "thrum/tickets.h"
+#include "thrum/waitgroup.h"
 
 THRUM_BEGIN_DECLS
 
@@ -65,6 +69,56 @@ THRUM_API THRUM_NODISCARD int thrum_event_on_until(thrum_event *event, thrum_awa
  */
 THRUM_API THRUM_NODISCARD int thrum_sem_on_until(thrum_sem *sem, thrum_await *await,
                                                  thrum_task *task, thrum_time deadline);
+
+/*
+ * Takes n units, all at the same moment; of those that come later none is served before. Callers,
+ * deadline and errors are those of thrum_event_on_until, as are 0 and 1; and -EINVAL for more than
+ * THRUM_SEM_MAX. It never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_sem_on_n_until(thrum_sem *sem, unsigned n, thrum_await *await,
+                                                   thrum_task *task, thrum_time deadline);
+
+/*
+ * Waits until the count is 0. Callers, deadline and errors are those of thrum_event_on_until, as
+ * are 0 and 1. It never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_waitgroup_on_until(thrum_waitgroup *wg, thrum_await *await,
+                                                       thrum_task *task, thrum_time deadline);
+
+/*
+ * Waits for the ticket's turn; the ticket keeps its place when the wait ends early. Callers,
+ * deadline and errors are those of thrum_event_on_until, as are 0 and 1; and -EINVAL when the
+ * ticket is not taken. It never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_ticket_on_until(thrum_ticket *ticket, thrum_await *await,
+                                                    thrum_task *task, thrum_time deadline);
+
+/*
+ * Waits until the once is done, or the turn to do it comes. It returns 1 when it is done, and 2
+ * when the turn is the caller's; of a wait thrum_await_end returns 0 or 2. Who has the turn does
+ * what is to be done, in any runs and on any threads, and calls thrum_once_finish once; nobody is
+ * told -EDEADLK meanwhile. Unlike a fiber's, the wait is ended by a cancel. Else callers, deadline
+ * and errors are those of thrum_event_on_until. It never suspends.
+ */
+THRUM_API THRUM_NODISCARD int thrum_once_on_until(thrum_once *once, thrum_await *await,
+                                                  thrum_task *task, thrum_time deadline);
+/*
+ * Ends the turn: with a result of 0 or more the once is done, and what was written before is
+ * visible to whoever sees that; with a negative one it is not, and the first waiter has the turn.
+ * Who has the turn may call it, on any thread. It never suspends. It aborts when nobody has it.
+ */
+THRUM_API void thrum_once_finish(thrum_once *once, int result);
+
+/*
+ * Borrows n objects of the pool, all at the same moment. The array stays where it is until
+ * thrum_await_end, which calls the constructors of a pool that does not preserve its objects, and
+ * returns what one failed with; without a code the objects are the program's. Callers, deadline and
+ * errors are those of thrum_event_on_until, as are 0 and 1; and those of thrum_pool_borrow_n. It
+ * suspends only where the constructors do.
+ */
+THRUM_API THRUM_NODISCARD int thrum_pool_borrow_on_until(thrum_pool *pool, void *items[], size_t n,
+                                                         thrum_await *await, thrum_task *task,
+                                                         thrum_time deadline);
 
 /*
  * Sends the element, which stays where it is until thrum_await_end. Callers, deadline and results
@@ -136,9 +190,10 @@ THRUM_API THRUM_NODISCARD int thrum_barrier_on_until(thrum_barrier *barrier, thr
 
 /*
  * Ends the wait; only the task's body may call it, before anything else that concerns the wait. It
- * never suspends. It returns 0 when the wait has got what it is for, or, having got nothing,
- * -EPIPE when the channel was closed, -ECANCELED when the task was cancelled, -ETIMEDOUT when the
- * deadline came, and -EAGAIN when something else has woken the task.
+ * suspends only where a pool's constructor does. It returns 0 when the wait has got what it is for
+ * (of a once 0 or 2), or, having got nothing, -EPIPE when the channel was closed, -ECANCELED when
+ * the task was cancelled, -ETIMEDOUT when the deadline came, -EAGAIN when something else has woken
+ * the task, and the code of a pool's constructor.
  */
 THRUM_API THRUM_NODISCARD int thrum_await_end(thrum_await *await);
 

@@ -5,7 +5,8 @@
  *             bit 1  WAITERS  the list is not empty
  *             bit 2  RUNNING  a caller runs its function, or has been told to
  *             bit 3  DONE     a function has succeeded; from then on the word is DONE alone
- *     owner   the th_self_id of the caller that runs its function, otherwise 0
+ *     owner   the th_self_id of the caller that runs its function, otherwise 0; 0, too, while a
+ *             task has the turn (thrum_once_on_until), which may go on elsewhere
  *
  * Invariant, for all but the holder of LOCKED: WAITERS implies RUNNING. A caller whose function
  * fails hands RUNNING to the first waiter, so no caller passes the waiters. While LOCKED is set
@@ -14,11 +15,14 @@
 #include "thrum/once.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 #include "base/check.h"
 #include "core/ready/waiter.h"
 #include "core/state/thread.h"
+#include "core/task/await.h"
 #include "core/wait/wait.h"
+#include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -28,11 +32,12 @@
 /* The value of a wake that hands RUNNING to the waiter; that of a wake after DONE is 0. */
 #define YOUR_TURN 1
 
-/* Lives on the waiter's stack. */
+/* Lives on the waiter's stack, or is the beginning of a th_await. */
 struct once_waiter {
     th_waiter waiter; /* the list's element; it must be the first field */
-    uint64_t self;    /* its th_self_id; constant */
+    uint64_t self;    /* its th_self_id, or nobody's (0) of a task's wait; constant */
 };
+_Static_assert(offsetof(th_await, self) == offsetof(struct once_waiter, self), "as a th_await");
 
 static inline th_waitlist list_of(thrum_once *once) {
     return (th_waitlist){&once->reserved_first, &once->reserved_last};
@@ -79,9 +84,8 @@ static void pass_on(thrum_once *once) {
     th_waiter_let_go(first);
 }
 
-/* Runs the caller's function; the caller has set RUNNING, or was handed it. */
-static int run_it(thrum_once *once, thrum_fn fn, void *arg) {
-    int result = fn(arg);
+/* Ends the turn of a caller that has set RUNNING, or was handed it. */
+static int finish(thrum_once *once, int result) {
     if (result < 0) {
         pass_on(once);
         return result;
@@ -90,22 +94,28 @@ static int run_it(thrum_once *once, thrum_fn fn, void *arg) {
     return 0;
 }
 
-/* Takes a waiter off the list whose time is out and that was not woken. */
-static void leave(thrum_once *once, th_waiter *me) {
+/* Runs the caller's function; the caller has set RUNNING, or was handed it. */
+static int run_it(thrum_once *once, thrum_fn fn, void *arg) {
+    return finish(once, fn(arg));
+}
+
+/* Takes a waiter that gives up off the list. False: it was off the list already. */
+static bool leave(void *object, th_waiter *me) {
+    thrum_once *once = object;
     unsigned spins = 0;
     for (;;) {
         /* pairs: th_word32_publish; a thread that took the waiter off no longer touches it */
         uint32_t seen = th_load_acquire(&once->reserved_word);
         if ((seen & DONE) != 0) {
-            return; /* the list is empty */
+            return false; /* the list is empty */
         }
         if ((seen & TH_WORD_LOCKED) != 0) {
             th_backoff(&spins);
         } else if (th_word32_lock(&once->reserved_word, seen)) {
-            th_waitlist_leave(list_of(once), me);
+            bool listed = th_waitlist_leave(list_of(once), me);
             uint32_t waiters = th_waitlist_is_empty(list_of(once)) ? 0 : TH_WORD_WAITERS;
             th_word32_publish(&once->reserved_word, (seen & RUNNING) | waiters);
-            return;
+            return listed;
         }
     }
 }
@@ -129,6 +139,13 @@ static int wait_for_it(thrum_once *once, uint32_t seen, uint64_t self, thrum_fn 
     return me.waiter.value == YOUR_TURN ? run_it(once, fn, arg) : 0;
 }
 
+/* From the state in which nothing runs and nothing is done. True: the caller has the turn. */
+static TH_ALWAYS_INLINE bool begin(thrum_once *once) {
+    uint32_t seen = 0;
+    /* pairs: th_word32_publish; what failed calls wrote. ABA: 0 is the whole state */
+    return th_cas_acquire(&once->reserved_word, &seen, RUNNING);
+}
+
 static TH_NOINLINE int run_slow(thrum_once *once, thrum_fn fn, void *arg, thrum_time deadline) {
     if (!fn) {
         return -EINVAL;
@@ -148,8 +165,7 @@ static TH_NOINLINE int run_slow(thrum_once *once, thrum_fn fn, void *arg, thrum_
         if ((seen & TH_WORD_LOCKED) != 0) {
             th_backoff(&spins);
         } else if (seen == 0) {
-            /* pairs: th_word32_publish; what failed calls wrote. ABA: 0 is the whole state */
-            if (th_cas_acquire(xword, &seen, RUNNING)) {
+            if (begin(once)) {
                 set_owner(once, self);
                 return run_it(once, fn, arg);
             }
@@ -175,6 +191,58 @@ bool thrum_once_is_done(const thrum_once *once) {
     /* pairs: tell_all, th_word32_publish; what the function wrote is visible */
     return th_load_acquire(&once->reserved_word) == DONE;
 }
+
+/* ---- waits of tasks ---- */
+
+#define TURN 2 /* as the header has it */
+
+/* In the run that was woken: what for. */
+static void is_told(void *object, th_waiter *waiter) {
+    (void)object; /* it may be gone, unless it is this task's turn */
+    ((th_await *)(void *)waiter)->status = waiter->value == YOUR_TURN ? TURN : 0;
+}
+
+int thrum_once_on_until(thrum_once *once, thrum_await *await, thrum_task *task,
+                        thrum_time deadline) {
+    int code = th_await_init(await, task, TH_ON_ONCE, once, leave);
+    if (code) {
+        return code;
+    }
+    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
+    unsigned spins = 0;
+    while (!thrum_once_is_done(once)) {
+        /* relaxed: a compare-exchange decides, or the look at DONE */
+        uint32_t seen = th_load_relaxed(&once->reserved_word);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (seen == 0) {
+            if (begin(once)) {
+                return TURN;
+            }
+        } else if (seen == DONE) {
+            continue;
+        } else if (late) {
+            return -ETIMEDOUT;
+        } else if (th_word32_lock(&once->reserved_word, seen)) {
+            th_await *me = th_await_of(await);
+            me->got = is_told;
+            th_waitlist_push(list_of(once), &me->waiter);
+            th_word32_publish(&once->reserved_word, seen | TH_WORD_WAITERS);
+            return th_await_post(await, deadline);
+        }
+    }
+    return 1;
+}
+
+void thrum_once_finish(thrum_once *once, int result) {
+    /* relaxed: the caller's own turn */
+    if (th_unlikely((th_load_relaxed(&once->reserved_word) & RUNNING) == 0)) {
+        th_misuse("thrum_once_finish", "nobody has the turn", once);
+    }
+    (void)finish(once, result);
+}
+
+/* ---- the beginning and the end ---- */
 
 void thrum_once_init(thrum_once *once) {
     *once = (thrum_once)THRUM_ONCE_INIT;

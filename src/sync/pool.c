@@ -18,11 +18,13 @@
 
 #include <stdalign.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "core/ready/waiter.h"
 #include "core/state/thread.h"
+#include "core/task/await.h"
 #include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/waitlist.h"
@@ -51,12 +53,15 @@ struct thrum_pool {
     char *block;              /* the items of a bounded pool; constant */
 };
 
-/* Lives on the waiter's stack. */
+/* Lives on the waiter's stack, or is the beginning of a th_await. */
 struct borrower {
     th_waiter waiter; /* the list's element; it must be the first field */
     void **items;     /* the array to be filled; constant */
     size_t n;         /* the number of objects asked for; constant */
 };
+_Static_assert(offsetof(th_await, items) == offsetof(struct borrower, items) &&
+                   offsetof(th_await, n) == offsetof(struct borrower, n),
+               "as a th_await");
 
 static inline th_waitlist list_of(thrum_pool *pool) {
     return (th_waitlist){&pool->first, &pool->last};
@@ -239,6 +244,15 @@ static int make_missing(thrum_pool *pool, void *items[], size_t from, size_t n) 
     return 0;
 }
 
+/* They are handed out: their constructors run, which may fail. 0, or a code with none of them. */
+static int construct_or_put_back(thrum_pool *pool, void *items[], size_t n) {
+    int result = construct(pool, items, n);
+    if (th_unlikely(result)) {
+        put_back(pool, items, n);
+    }
+    return result;
+}
+
 /* What a borrower does when there are too few. */
 typedef enum { WAIT, TRY } manner;
 
@@ -274,11 +288,7 @@ static int borrow(thrum_pool *pool, void *items[], size_t n, manner how, thrum_t
     if (result) {
         return result;
     }
-    result = construct(pool, items, n);
-    if (th_unlikely(result)) {
-        put_back(pool, items, n);
-    }
-    return result;
+    return construct_or_put_back(pool, items, n);
 }
 
 static int borrow_one(thrum_pool *pool, void **object, manner how, thrum_time deadline) {
@@ -308,6 +318,48 @@ int thrum_pool_borrow_n(thrum_pool *pool, void *items[], size_t n) {
 
 int thrum_pool_borrow_n_until(thrum_pool *pool, void *items[], size_t n, thrum_time deadline) {
     return borrow(pool, items, n, WAIT, deadline);
+}
+
+/* ---- waits of tasks ---- */
+
+/* In the run that has got them. */
+static void construct_in_run(void *object, th_waiter *waiter) {
+    th_await *me = (th_await *)(void *)waiter;
+    me->status = construct_or_put_back(object, me->items, me->n);
+}
+
+int thrum_pool_borrow_on_until(thrum_pool *pool, void *items[], size_t n, thrum_await *await,
+                               thrum_task *task, thrum_time deadline) {
+    bool bounded = pool->config.capacity != 0;
+    int code = bounded && n > pool->config.capacity
+                   ? -EINVAL
+                   : th_await_init(await, task, TH_ON_POOL, pool, leave);
+    if (code) {
+        return code;
+    }
+    if (n == 0 || !bounded) {
+        code = borrow(pool, items, n, TRY, THRUM_FOREVER);
+        return code ? code : 1;
+    }
+    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
+    lock_pool(pool);
+    if (th_waitlist_is_empty(list_of(pool)) && pool->free_count >= n) {
+        hand_out(pool, items, n);
+        unlock_pool(pool);
+        code = construct_or_put_back(pool, items, n);
+        return code ? code : 1;
+    }
+    if (late) {
+        unlock_pool(pool);
+        return -ETIMEDOUT;
+    }
+    th_await *me = th_await_of(await);
+    me->items = items;
+    me->n = n;
+    me->got = construct_in_run;
+    th_waitlist_push(list_of(pool), &me->waiter);
+    unlock_pool(pool);
+    return th_await_post(await, deadline);
 }
 
 /* ---- the beginning and the end ---- */

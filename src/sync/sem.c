@@ -246,24 +246,29 @@ int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
     return thrum_sem_wait_n_until(sem, 1, deadline);
 }
 
-int thrum_sem_on_until(thrum_sem *sem, thrum_await *await, thrum_task *task, thrum_time deadline) {
-    int code = th_await_init(await, task, TH_ON_SEM, sem, leave);
+int thrum_sem_on_n_until(thrum_sem *sem, unsigned n, thrum_await *await, thrum_task *task,
+                         thrum_time deadline) {
+    int code = n > THRUM_SEM_MAX ? -EINVAL : th_await_init(await, task, TH_ON_SEM, sem, leave);
     if (code) {
         return code;
     }
-    if (thrum_sem_try_wait(sem) == 0) {
+    if (n == 0 || thrum_sem_try_wait_n(sem, n) == 0) {
         return 1;
     }
     if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
         return -ETIMEDOUT;
     }
     th_waiter *me = &th_await_of(await)->waiter;
-    if (take_or_lock(sem, me, 1)) {
+    if (take_or_lock(sem, me, n)) {
         return 1;
     }
     th_waitlist_push(list_of(sem), me);
     th_word64_publish(&sem->reserved_word, TH_WORD_WAITERS);
     return th_await_post(await, deadline);
+}
+
+int thrum_sem_on_until(thrum_sem *sem, thrum_await *await, thrum_task *task, thrum_time deadline) {
+    return thrum_sem_on_n_until(sem, 1, await, task, deadline);
 }
 
 /* Hands the units to the waiters, or raises the value. */

@@ -20,7 +20,9 @@
 #include "base/check.h"
 #include "core/state/thread.h"
 #include "core/state/worker.h"
+#include "core/task/await.h"
 #include "core/wait/wait.h"
+#include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 #include "thrum/sched.h"
@@ -142,6 +144,22 @@ int thrum_ticket_wait(thrum_ticket *ticket) {
 
 int thrum_ticket_wait_until(thrum_ticket *ticket, thrum_time deadline) {
     return wait(ticket, true, deadline);
+}
+
+int thrum_ticket_on_until(thrum_ticket *ticket, thrum_await *await, thrum_task *task,
+                          thrum_time deadline) {
+    int code = ticket->reserved_tickets ? th_await_init(await, task, TH_ON_TICKET, ticket, leave)
+                                        : -EINVAL;
+    if (code) {
+        return code;
+    }
+    if (thrum_ticket_is_called(ticket)) {
+        return 1;
+    }
+    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
+        return -ETIMEDOUT;
+    }
+    return enqueue(ticket, &th_await_of(await)->waiter) ? th_await_post(await, deadline) : 1;
 }
 
 /* ---- the turn ---- */

@@ -21,7 +21,9 @@
 
 #include "base/check.h"
 #include "core/state/thread.h"
+#include "core/task/await.h"
 #include "core/wait/wait.h"
+#include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -149,25 +151,29 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-/* Returns an int, so that the wait can be a tail call: after a switch each return mispredicts. */
-static TH_ALWAYS_INLINE int wait(thrum_waitgroup *wg, bool timed, thrum_time deadline) {
+/* True: the waiter is queued. False: the count is 0, or fell to 0 meanwhile. */
+static TH_ALWAYS_INLINE bool stand(thrum_waitgroup *wg, th_waiter *me) {
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
-    th_waiter me;
-    th_waiter_init_for(&me, TH_ON_WAITGROUP, wg, timed, leave);
     for (;;) {
         /* pairs: subtract, th_word64_publish; what was written before every done is visible */
         uint64_t seen = th_load_acquire(xword);
         if (seen == 0) {
-            return 0;
+            return false;
         }
         if (is_locked(seen)) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
-            break;
+            return enqueue(wg, me);
         }
     }
-    if (!enqueue(wg, &me)) {
+}
+
+/* Returns an int, so that the wait can be a tail call: after a switch each return mispredicts. */
+static TH_ALWAYS_INLINE int wait(thrum_waitgroup *wg, bool timed, thrum_time deadline) {
+    th_waiter me;
+    th_waiter_init_for(&me, TH_ON_WAITGROUP, wg, timed, leave);
+    if (!stand(wg, &me)) {
         return 0;
     }
     /* after a wake the waitgroup may be gone */
@@ -195,6 +201,19 @@ int thrum_waitgroup_wait(thrum_waitgroup *wg) {
         return 0;
     }
     return wait_slow(wg);
+}
+
+int thrum_waitgroup_on_until(thrum_waitgroup *wg, thrum_await *await, thrum_task *task,
+                             thrum_time deadline) {
+    int code = th_await_init(await, task, TH_ON_WAITGROUP, wg, leave);
+    if (code) {
+        return code;
+    }
+    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
+        /* it returns at once, whatever it says */
+        return thrum_waitgroup_wait_until(wg, deadline) == 0 ? 1 : -ETIMEDOUT;
+    }
+    return stand(wg, &th_await_of(await)->waiter) ? th_await_post(await, deadline) : 1;
 }
 
 void thrum_waitgroup_init(thrum_waitgroup *wg, unsigned n) {

@@ -17,6 +17,10 @@ typedef struct th_await {
             void *to;
         };
         uint64_t self; /* of a lock: the owner that a hand-over writes, which is nobody yet */
+        struct {       /* of a pool: as in its borrower (sync/pool.c) */
+            void **items;
+            size_t n;
+        };
     };
     int status;
     void *object;                                   /* what it waits for */

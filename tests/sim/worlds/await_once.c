@@ -1,0 +1,130 @@
+/*
+ * await_once.c: waits of tasks for what is done once (core/wait/WAITING.md, "Waits of tasks"), on a
+ * bare scheduler: beside a thread whose function succeeds or fails, before, while and after the
+ * wait begins. A task that has the turn ends it in another run.
+ */
+#include <errno.h>
+
+#include <thrum/await.h>
+
+#include "whole.h"
+
+#define SOON 300 /* about as long as a few steps take */
+
+typedef struct place {
+    thrum_task task;
+    thrum_await await;
+} place;
+
+static thrum_sched *sched;
+static place *of_wait;
+static thrum_once *once;
+static whole_gate ended;
+static int made;    /* plain: written by who has the turn, once */
+static int theirs;  /* constant: what the thread's function returns */
+static int failed;  /* plain: of the thread's function */
+static int outcome; /* plain: of the wait */
+static int64_t deadline = THRUM_FOREVER;
+
+static void is_over(place *p, int code) {
+    outcome = code;
+    if (code == 0) {
+        sim_check(made == 1);
+    }
+    sim_free(p);
+    whole_open(&ended);
+}
+
+/* In a run of its own: what is to be done. */
+static void does(thrum_task *self, void *arg) {
+    (void)self;
+    made++;
+    thrum_once_finish(once, 0);
+    is_over(arg, 0);
+}
+
+static void goes_on(place *p, int code) {
+    if (code == 2) {
+        thrum_task_init(&p->task, does, p);
+        sim_check(thrum_task_post(sched, &p->task) == 0);
+    } else {
+        is_over(p, code == 1 ? 0 : code);
+    }
+}
+
+static void body(thrum_task *self, void *arg) {
+    (void)self;
+    place *p = arg;
+    goes_on(p, thrum_await_end(&p->await));
+}
+
+static void begins(thrum_task *self, void *arg) {
+    (void)self, (void)arg;
+    place *p = of_wait;
+    thrum_task_init(&p->task, body, p);
+    const int code = thrum_once_on_until(once, &p->await, &p->task, deadline);
+    if (code) {
+        goes_on(p, code);
+    }
+}
+
+static int makes(void *arg) {
+    (void)arg;
+    if (theirs == 0) {
+        made++;
+    } else {
+        failed++;
+    }
+    return theirs;
+}
+
+static void calls(void *arg) {
+    (void)arg;
+    const int code = thrum_once_run(once, makes, NULL);
+    sim_check(code == 0 || code == theirs);
+    sim_check(code != 0 || made == 1);
+}
+
+static void play(void) {
+    thrum_config config = whole_config(1);
+    sched = whole_start_bare(&config);
+    of_wait = sim_alloc(sizeof *of_wait);
+    once = sim_alloc(sizeof *once);
+    thrum_once_init(once);
+    int t = sim_spawn(calls, NULL);
+    whole_post(sched, 0, begins, NULL);
+    sim_join(t);
+    whole_pass(&ended);
+    whole_stop(sched);
+    sim_check(thrum_once_destroy(once) == 0);
+    sim_free(once);
+}
+
+/* One of the two does it, and the other sees what it wrote. */
+SIM_WORLD(await_once, .asleep = whole_asleep) {
+    play();
+    sim_check(outcome == 0 && failed == 0);
+}
+
+/* The thread's function fails, if it is called: then the task has the turn. */
+SIM_WORLD(await_once_fails, .asleep = whole_asleep) {
+    theirs = -EIO;
+    play();
+    sim_check(outcome == 0);
+}
+
+/* The deadline may come while the thread's function runs. */
+SIM_WORLD(await_once_late, .asleep = whole_asleep, .timers_max = 2) {
+    deadline = thrum_after(SOON);
+    play();
+    sim_check(outcome == 0 || outcome == -ETIMEDOUT);
+}
+
+/* The thread fails, or is late: the turn is neither lost nor given to a wait that is over. */
+SIM_WORLD(await_once_fails_late, .asleep = whole_asleep, .timers_max = 2) {
+    theirs = -EIO;
+    deadline = thrum_after(SOON);
+    play();
+    sim_check(outcome == 0 || outcome == -ETIMEDOUT);
+    sim_check(made == (outcome == 0));
+}
