@@ -9,10 +9,11 @@
  * A coroutine always runs on some fiber: that of a run of the scheduler, or the one that called
  * sync_wait. So it may call everything that fibers call. There are two ways to wait:
  *   - Without a stack: each co_await, of hop, sleep_for, pause_until, ready, wait, wait_until (of
- *     events and semaphores, C's and the header's, conditions and barriers), locked and its like,
- *     receive, send, joined, another co, a co_task, when_all and when_any. The coroutine gives its
- *     fiber back, and goes on as a run of its own, perhaps on another worker. Waiting allocates
- *     nothing; when_all and when_any do. It stands in line with the fibers that wait for the same.
+ *     events and semaphores, C's and the header's, waitgroups, tickets, conditions and barriers),
+ *     locked and its like, receive, send, joined, borrowed, called, in_task (awaited.hpp), another
+ *     co, a co_task, when_all and when_any. The coroutine gives its fiber back, and goes on as a
+ *     run of its own, perhaps on another worker. Waiting allocates nothing; called, in_task,
+ *     when_all and when_any do. It stands in line with the fibers that wait for the same.
  *   - On the fiber: each call that may suspend (chan::recv, thrum::sleep, a lock). The coroutine
  *     occupies a fiber meanwhile, as a task that calls it does.
  *

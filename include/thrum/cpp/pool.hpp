@@ -18,6 +18,11 @@
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
+namespace detail { /* awaited.hpp */
+template <typename T> struct that_borrows;
+template <typename T> struct that_may_borrow;
+} // namespace detail
+
 /*
  * A pool of objects, which are made by their constructor without arguments. With `preserve` they
  * keep their state between two borrows; otherwise each borrow makes one anew. What a constructor
@@ -63,6 +68,8 @@ template <typename T> class pool {
 
       private:
         friend class pool;
+        template <typename> friend struct detail::that_borrows;
+        template <typename> friend struct detail::that_may_borrow;
         item(thrum_pool *from, void *object) noexcept
             : pool_(from), object_(std::launder(static_cast<T *>(object))) {
         }
