@@ -1,4 +1,10 @@
-/* marl_before.cpp: a small program as a user of marl writes it. marl_after.cpp is the same here. */
+/*
+ * marl_before.cpp: a small program as a user of marl writes it. marl_after.cpp is the same here.
+ * Debian has no marl. Each call was compared with how the library's own headers declare it
+ * (blockingcall.h, defer.h, event.h, scheduler.h, ticket.h and waitgroup.h of
+ * github.com/google/marl), and the program was compiled with declarations of those signatures, by
+ * gcc 12 and clang 14; with the library itself it has not been run.
+ */
 #include <atomic>
 #include <cstdio>
 #include <marl/blockingcall.h>
