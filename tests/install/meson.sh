@@ -19,9 +19,19 @@ cp -r "$here/consumer.inc" "$work/app/consumer.c"
 cp -r "$here/consumer.inc" "$work/app/consumer.cpp"
 cp -r "$here/consumer_io.inc" "$work/app/consumer_io.c"
 cp -r "$here/consumer_hpp.inc" "$work/app/consumer_hpp.cpp"
+cp -r "$here/consumer_tls.inc" "$work/app/consumer_tls.c"
+cp -r "$here/consumer_hpp_tls.inc" "$work/app/consumer_hpp_tls.cpp"
+# With TLS where OpenSSL is: an option, which is off where nobody asks for it.
+tls=
+if pkg-config --atleast-version=3 openssl; then
+    tls=yes
+elif [ "${CI:-}" = true ]; then
+    echo "OpenSSL must be there in CI"
+    exit 1
+fi
 # The sources, as an archive has them.
 mkdir "$work/app/subprojects/thrum"
-(cd "$source" && cp -r LICENSE meson.build include src "$work/app/subprojects/thrum/")
+(cd "$source" && cp -r LICENSE meson.build meson_options.txt include src "$work/app/subprojects/thrum/")
 mkdir "$work/app/subprojects/thrum/tools"
 cp "$source/tools/thrum-gdb.py" "$work/app/subprojects/thrum/tools/"
 cat >"$work/app/subprojects/thrum.wrap" <<'END'
@@ -29,7 +39,7 @@ cat >"$work/app/subprojects/thrum.wrap" <<'END'
 directory = thrum
 
 [provide]
-dependency_names = thrum
+dependency_names = thrum, thrum-tls
 END
 cat >"$work/app/meson.build" <<'END'
 project('app', 'c', 'cpp', default_options: ['cpp_std=c++17'])
@@ -40,6 +50,13 @@ test('io', executable('consumer_io', 'consumer_io.c', dependencies: thrum))
 test('hpp', executable('consumer_hpp', 'consumer_hpp.cpp', dependencies: thrum))
 test('hpp 20', executable('consumer_hpp_20', 'consumer_hpp.cpp', dependencies: thrum, override_options: ['cpp_std=c++20']))
 END
+if [ -n "$tls" ]; then
+    cat >>"$work/app/meson.build" <<'END'
+thrum_tls = dependency('thrum-tls', version: '>=0.1')
+test('tls', executable('consumer_tls', 'consumer_tls.c', dependencies: thrum_tls))
+test('hpp tls', executable('consumer_hpp_tls', 'consumer_hpp_tls.cpp', dependencies: thrum_tls))
+END
+fi
 run() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }; }
 cd "$work/app"
 for kind in shared static; do
@@ -49,7 +66,7 @@ for kind in shared static; do
         cp "$work/dist/thrum.wrap" subprojects/
         cp "$work"/dist/thrum-*[0-9].tar.gz subprojects/packagefiles/
     fi
-    run meson setup "$kind" --default-library=$kind --prefix="$work/$kind"
+    run meson setup "$kind" --default-library=$kind --prefix="$work/$kind" ${tls:+-Dthrum:tls=enabled}
     run meson test -C "$kind" --print-errorlogs
     run meson install -C "$kind"
     echo "  subproject, $kind: ok"
@@ -65,11 +82,27 @@ fi
 export PKG_CONFIG_PATH="$libdir/pkgconfig" LD_LIBRARY_PATH="$libdir"
 "$CC" consumer.c -o consumer $(pkg-config --cflags --libs thrum)
 ./consumer
+if [ -n "$tls" ]; then
+    symbols "$libdir/libthrum-tls.so" | grep -v -e '^thrum_tls_.*@@THRUM_TLS_' -e '^THRUM_TLS_' && { echo "these are exported"; exit 1; }
+    "$CC" consumer_tls.c -o consumer_tls $(pkg-config --cflags --libs thrum-tls)
+    ./consumer_tls
+    "$CXX" -std=c++17 consumer_hpp_tls.cpp -o consumer_hpp_tls $(pkg-config --cflags --libs thrum-tls)
+    ./consumer_hpp_tls
+    echo "  TLS: ok"
+fi
+# Without the option there is nothing of it.
+printf '%s\n' "project('app', 'c')" "executable('consumer', 'consumer.c', dependencies: dependency('thrum'))" >meson.build
+run meson setup plain --prefix="$work/plain"
+run meson install -C plain
+if find "$work/plain" | grep tls; then
+    echo "these are installed without TLS"
+    exit 1
+fi
 # Both builds have the same files.
 listed() { grep -o 'src/[a-z_0-9/]*\.[cS]$' | sort -u; }
 if [ -n "${2:-}" ]; then
     [ -f "$2" ]
     sed -n 's/.*"file": "\(.*\)",*$/\1/p' "$2" | grep "^$source/src/" | grep -v -e '/tls/' -e '/mpi/' -e '/sim/' | listed >"$work/cmake.txt"
-    sed -n 's/.*"file": "\(.*\)",*$/\1/p' shared/compile_commands.json | listed >"$work/meson.txt"
+    sed -n 's/.*"file": "\(.*\)",*$/\1/p' shared/compile_commands.json | grep -v /tls/ | listed >"$work/meson.txt"
     diff "$work/cmake.txt" "$work/meson.txt"
 fi
