@@ -34,6 +34,18 @@ TEST(addresses_are_values) {
     CHECK_EQ(code_of([] { (void)thrum::resolve("", 53); }), EINVAL);
 }
 
+TEST(a_listener_says_where_it_is_dialled) {
+    /* The port that the system has chosen is in it. */
+    thrum::run([] {
+        thrum::listener listener("tcp:127.0.0.1:0");
+        const std::string where = thrum::address::of(listener);
+        auto server = thrum::spawn([&] { listener.accept().write("x", 1); });
+        char byte = 0;
+        CHECK_EQ(thrum::dial(where.c_str()).read(&byte, 1), 1u);
+        server.join();
+    });
+}
+
 TEST(datagrams_go_there_and_back) {
     /* To the address that they came from, one by one and several at a time; none comes in time. */
     thrum::run([] {

@@ -35,6 +35,12 @@ class address {
         check(thrum_io_local(what.native_handle(), text, sizeof(text)));
         return text;
     }
+    /* The same: where others dial it. */
+    static std::string of(const listener &what) {
+        char text[THRUM_ADDRESS_TEXT];
+        check(thrum_io_local(what.native_handle(), text, sizeof(text)));
+        return text;
+    }
     static std::string of_peer(const io &what) {
         char text[THRUM_ADDRESS_TEXT];
         check(thrum_io_peer(what.native_handle(), text, sizeof(text)));
