@@ -109,12 +109,15 @@ TEST(a_cancel_ends_waits_for_counts_turns_and_objects) {
     thrum::run([] {
         things all;
         thrum::once never;
-        thrum_once_init(never.native_handle());
+        thrum::event begun(THRUM_EVENT_MANUAL);
         thrum::event gate(THRUM_EVENT_MANUAL);
-        auto turn = thrum::spawn([&] { never.call([&] { gate.wait(); }); });
-        while (thrum::status(thrum_once_destroy(never.native_handle()))) {
-            thrum::yield(); /* until it has the turn */
-        }
+        auto turn = thrum::spawn([&] {
+            never.call([&] {
+                begun.signal();
+                gate.wait();
+            });
+        });
+        begun.wait();
         std::vector<thrum::co_task<int>> tasks;
         tasks.push_back(thrum::spawn(ends_with([&] { return thrum::wait(all.sem, 2); })));
         tasks.push_back(thrum::spawn(ends_with([&] { return thrum::wait(all.parts); })));
