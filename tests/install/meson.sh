@@ -92,8 +92,9 @@ if [ -n "$tls" ]; then
 fi
 # Without the option there is nothing of it.
 printf '%s\n' "project('app', 'c')" "executable('consumer', 'consumer.c', dependencies: dependency('thrum'))" >meson.build
-run meson setup plain --prefix="$work/plain"
+run env PKG_CONFIG_PATH= meson setup plain --prefix="$work/plain" # else it takes the one above
 run meson install -C plain
+find "$work/plain" -name 'thrum.pc' | grep -q .
 if find "$work/plain" | grep tls; then
     echo "these are installed without TLS"
     exit 1
