@@ -311,14 +311,17 @@ static void make_rows(void) {
     }
 }
 
-/* The processor time of this thread: what has passed in all says too little on a busy machine. */
+/* The processor time of this thread. */
 static thrum_time spent(void) {
     struct timespec now = {0, 0};
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (thrum_time)now.tv_sec * THRUM_S(1) + now.tv_nsec;
 }
 
-/* The calls of a sweep. */
+/*
+ * The calls of a sweep. What they take is this thread's processor time: what has passed in all says
+ * too little on a busy machine.
+ */
 static int ask_mpi(void *arg) {
     const thrum_time begin = th_mpi.is_timed ? spent() : 0;
     (void)arg;

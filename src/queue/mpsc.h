@@ -16,6 +16,7 @@
 #include <stdalign.h>
 
 #include "base/atomic.h"
+#include "platform/platform.h"
 #include "queue/work.h"
 
 #define TH_MPSC_PAUSE_MAX TH_LIMIT(32u, 1u) /* about a microsecond */
