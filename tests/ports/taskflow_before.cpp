@@ -3,7 +3,8 @@
  * same here. Debian has no Taskflow. Each call was compared with how the library's own headers
  * declare it (core/executor.hpp, core/async.hpp, core/flow_builder.hpp and core/task.hpp of
  * github.com/taskflow/taskflow), and the program was compiled with declarations of those
- * signatures, by gcc 12 and clang 14; with the library itself it has not been run.
+ * signatures, by gcc 12 and clang 14; with the library itself it has not been run. Of
+ * for_each_index an excerpt was compared, of another version.
  */
 #include <atomic>
 #include <cstdio>
