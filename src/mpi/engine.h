@@ -7,7 +7,7 @@
  *   looked   a record that has no rows: its own `look` is called at each sweep
  *   sweep    one time at which MPI is asked
  *
- * A record is new, then incoming or at once in the table or the list of looked ones, then over.
+ * A record is new, then incoming, then in the table or the list of looked ones, then over.
  * `gate` protects what waiters and sweeps share, for moments; `sweeping` is held through a sweep,
  * so whoever has it finds each record either over and signaled, or not begun to be. The order is
  * sweeping, gate; MPI's own (calls.c) comes behind sweeping, and before none.
@@ -106,7 +106,7 @@ typedef struct th_mpi_engine {
     thrum_time patience;   /* of the task that asks: so long it does not sleep */
     bool is_timed;         /* of the sweep: whether the next is known */
     thrum_time took;       /* of the sweep: processor time that MPI's calls have taken */
-    unsigned sweeps;       /* of the task that asks, and the next six: so far */
+    unsigned sweeps;       /* of the task that asks, and the next five: so far */
     thrum_time least[2];   /* what the fastest sweep took, of the last ones, and of those before */
     thrum_time more;       /* what the last one took more */
     thrum_time stirred;    /* when one has moved bytes, as far as its time can say */
