@@ -39,7 +39,8 @@
  * descriptor that a task waits for, is missed while the loop waits: the descriptor is readable
  * then. So a loop may also call thrum_poll_run only when the descriptor is readable, when `next`
  * has come, and when the thread itself has waited for something (thrum_join, ...) since the last
- * call. While poll sources have operations under way, `next` is 1 ms away at most.
+ * call. While poll sources have operations under way, `next` is 1 ms away at most; where the `ask`
+ * of one waits, it is when that wait may end (libthrum-mpi's: 64 ms at most).
  */
 #ifndef THRUM_POLL_H
 #define THRUM_POLL_H
