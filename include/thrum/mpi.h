@@ -16,7 +16,7 @@
  * A task that waits gives its worker to others. One task of the scheduler, a poll source
  * (thrum/poll.h), asks MPI for all that wait: at each turn while things happen, then with pauses of
  * up to 1 ms, of a sixteenth of the time for which nothing has happened when that is 16 ms, up to
- * 32 ms (at FUNNELED twice that), and not at all while nobody waits.
+ * 32 ms (at FUNNELED an eighth, up to 64 ms), and not at all while nobody waits.
  *
  * **Levels.** What MPI_Init_thread has granted is kept to. MULTIPLE: each call is made where it is.
  * SERIALIZED: one at a time. FUNNELED: on the thread that MPI was initialized by, to which calls
@@ -60,12 +60,12 @@ THRUM_BEGIN_DECLS
 
 /*
  * Has tasks of the scheduler (NULL: the caller's) ask MPI from now on, for all of the process. Any
- * thread may call it; at MPI_THREAD_FUNNELED it has to be MPI's own (MPI_Is_thread_main), and the
- * caller a task of the scheduler on a worker, where calls are made from then on, or a bound thread
- * of the scheduler's, which makes them whenever it waits for something. It never suspends. Errors:
- * -EINVAL without a scheduler; -EALREADY when it has been started; -EPERM when MPI is not
- * initialized, is finalized, has granted less than FUNNELED, or at FUNNELED for a caller elsewhere;
- * -ENOMEM; -ESHUTDOWN while the scheduler stops.
+ * thread may call it while the scheduler is not being stopped; at MPI_THREAD_FUNNELED it has to be
+ * MPI's own (MPI_Is_thread_main), and the caller a task of the scheduler on a worker, where calls
+ * are made from then on, or a bound thread of the scheduler's, which makes them whenever it waits
+ * for something. It never suspends. Errors: -EINVAL without a scheduler; -EALREADY when it has been
+ * started; -EPERM when MPI is not initialized, is finalized, has granted less than FUNNELED, or at
+ * FUNNELED for a caller elsewhere; -ENOMEM, also when MPI refuses an attribute of MPI_COMM_SELF.
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_start(thrum_sched *sched);
 
