@@ -151,20 +151,26 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-/* True: the waiter is queued. False: the count is 0, or fell to 0 meanwhile. */
-static TH_ALWAYS_INLINE bool stand(thrum_waitgroup *wg, th_waiter *me) {
+/* What has become of a waiter: the count is, or fell to, 0; it is queued; neither, being late. */
+typedef enum { ZERO, STANDS, LATE } standing;
+
+/* A late one looks, and is never queued. Where the count is 0 it waits for the whole word to be. */
+static TH_ALWAYS_INLINE standing stand(thrum_waitgroup *wg, th_waiter *me, bool late) {
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
     for (;;) {
         /* pairs: subtract, th_word64_publish; what was written before every done is visible */
         uint64_t seen = th_load_acquire(xword);
         if (seen == 0) {
-            return false;
+            return ZERO;
+        }
+        if (late && count_of(seen) > 0) {
+            return LATE;
         }
         if (is_locked(seen)) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
-            return enqueue(wg, me);
+            return enqueue(wg, me) ? STANDS : ZERO;
         }
     }
 }
@@ -173,7 +179,7 @@ static TH_ALWAYS_INLINE bool stand(thrum_waitgroup *wg, th_waiter *me) {
 static TH_ALWAYS_INLINE int wait(thrum_waitgroup *wg, bool timed, thrum_time deadline) {
     th_waiter me;
     th_waiter_init_for(&me, TH_ON_WAITGROUP, wg, timed, leave);
-    if (!stand(wg, &me)) {
+    if (stand(wg, &me, false) == ZERO) {
         return 0;
     }
     /* after a wake the waitgroup may be gone */
@@ -209,11 +215,15 @@ int thrum_waitgroup_on_until(thrum_waitgroup *wg, thrum_await *await, thrum_task
     if (code) {
         return code;
     }
-    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
-        /* it returns at once, whatever it says */
-        return thrum_waitgroup_wait_until(wg, deadline) == 0 ? 1 : -ETIMEDOUT;
+    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
+    switch (stand(wg, &th_await_of(await)->waiter, late)) {
+    case ZERO:
+        return 1;
+    case LATE:
+        return -ETIMEDOUT;
+    default:
+        return th_await_post(await, deadline);
     }
-    return stand(wg, &th_await_of(await)->waiter) ? th_await_post(await, deadline) : 1;
 }
 
 void thrum_waitgroup_init(thrum_waitgroup *wg, unsigned n) {
