@@ -56,12 +56,15 @@ class stopping {
         return xword_.compare_exchange_strong(none, reinterpret_cast<uintptr_t>(what),
                                               std::memory_order_acq_rel);
     }
-    /* The wait that was entered is over. Afterwards nobody tells it anything. */
+    /* The wait that was entered is over. Afterwards nobody tells it anything. It may suspend. */
     void leave(interruptible *what) noexcept {
         uintptr_t seen = reinterpret_cast<uintptr_t>(what);
         if (!xword_.compare_exchange_strong(seen, 0, std::memory_order_acq_rel)) {
             while (xword_.load(std::memory_order_acquire) == INTERRUPTING) {
-                sched_yield(); /* the canceller is in interrupt */
+                /* The canceller is in interrupt, or a fiber that has suspended there: it may be
+                 * queued on this worker (thrum_cancel, of the task that in_task waits for). */
+                thrum_yield();
+                sched_yield();
             }
         }
     }

@@ -378,8 +378,9 @@ template <typename T = void> class [[nodiscard]] co_task {
     }
     /*
      * Cancels the coroutine: what it awaits, and each later await, throws std::system_error
-     * (ECANCELED) or returns such a status. An await of a co_task cancels that, and waits for its
-     * end. A wait on the fiber goes on. Only the owner may call it, also more than once.
+     * (ECANCELED) or returns such a status. An await of a co_task, or of in_task, cancels that, and
+     * waits for its end. A wait on the fiber goes on. Only the owner may call it, also more than
+     * once. It suspends only where thrum_cancel does, of a task with many children (in_task).
      */
     void cancel() noexcept {
         if (root_) {
