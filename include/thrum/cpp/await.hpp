@@ -333,6 +333,11 @@ template <typename What> class waiting : public resumption, private What {
   private:
     int over() noexcept override {
         const int code = thrum_await_end(&await_);
+        if constexpr (requires { this->came(); }) {
+            if (this->came()) {
+                return code; /* what a constructor said */
+            }
+        }
         return code == -EAGAIN ? -ECANCELED : code; /* only a cancel wakes it */
     }
     thrum_await await_;

@@ -115,7 +115,11 @@ template <typename T> struct borrowing {
         return thrum_pool_borrow_on_until(of, &object, 1, await, task, when);
     }
     int here(thrum_time when) noexcept {
-        return thrum_pool_borrow_until(of, &object, when);
+        return came() ? -ESRCH : thrum_pool_borrow_until(of, &object, when);
+    }
+    /* Whether an object was handed out: then a code, whichever it is, is that of a constructor. */
+    bool came() const noexcept {
+        return object != nullptr;
     }
     thrum_pool *of;
     void *object = nullptr;
