@@ -190,14 +190,18 @@ template <typename T> struct is_co<co<T>> : std::true_type {};
 
 /*
  * `co_await thrum::called(once, fn)` has `fn` called unless that was done, by the rules of
- * `once::call`; `fn` may be a coroutine, which is awaited. Unlike that call it is cancelled while
- * it waits for another's turn, and throws ECANCELED. `fn` that waits for this once waits for ever.
+ * `once::call`; `fn` may be a coroutine (a co), which is awaited. Unlike that call it is cancelled
+ * while it waits for another's turn, and throws ECANCELED. `fn` that waits for this once waits for
+ * ever: nothing tells it EDEADLK. It costs a frame, and throws std::bad_alloc. A plain thread
+ * blocks.
  */
 template <typename Fn> co<> called(once &what, Fn fn) {
     using result = std::invoke_result_t<Fn &>;
     if (!thrum_sched_current()) {
         what.call([&] {
-            if constexpr (detail::is_co<result>::value) {
+            if constexpr (std::is_same_v<result, co<int>>) {
+                return thrum::sync_wait(fn()); /* it says whether it has failed */
+            } else if constexpr (detail::is_co<result>::value) {
                 (void)thrum::sync_wait(fn());
             } else {
                 return fn();
@@ -205,8 +209,10 @@ template <typename Fn> co<> called(once &what, Fn fn) {
         });
     } else if (co_await detail::waiting<detail::once_wait>(deadline::never(), what)) {
         detail::once_turn turn{what.native_handle()};
-        if constexpr (detail::is_co<result>::value) {
-            co_await fn();
+        if constexpr (std::is_same_v<result, co<int>>) {
+            check(co_await fn());
+        } else if constexpr (detail::is_co<result>::value) {
+            (void)co_await fn();
         } else if constexpr (std::is_same_v<result, int>) {
             check(fn());
         } else {
