@@ -13,13 +13,13 @@
  * Each call begins one wait for `task`, which must be neither posted nor running, nor serial, and
  * have no signal that nobody has received: its own body begins one with another task, or with this
  * one once it was made anew (thrum_task_init). It tries first. If there is nothing to wait for it
- * returns 1, with what it asked for, and the task is still the caller's. Otherwise the task is
- * posted to the caller's scheduler, as by thrum_task_post_until, and the wait stands in line with
- * those of fibers and threads, first come, first served. The task runs when the wait has got what
- * it is for, when its deadline comes, or when the task is cancelled (thrum_task_cancel, or a stop:
- * when only such tasks are left to wait without a deadline, it cancels them). What the waker wrote
- * before is visible to the body. Task and await may be used by the body, and be gone, before the
- * call returns 0.
+ * returns 1 (of a once and a barrier also 2), with what it asked for, also where the deadline has
+ * passed, and the task is still the caller's. Otherwise the task is posted to the caller's
+ * scheduler, as by thrum_task_post_until, and the wait stands in line with those of fibers and
+ * threads, first come, first served. The task runs when the wait has got what it is for, when its
+ * deadline comes, or when the task is cancelled (thrum_task_cancel, or a stop: when only such tasks
+ * are left to wait without a deadline, it cancels them). What the waker wrote before is visible to
+ * the body. Task and await may be used by the body, and be gone, before the call returns 0.
  *
  * The body begins with thrum_await_end, exactly once; until then the await, the task and what is
  * waited for must stay where they are. Until then the task's signal is the wait's own. A
@@ -95,26 +95,31 @@ THRUM_API THRUM_NODISCARD int thrum_ticket_on_until(thrum_ticket *ticket, thrum_
 
 /*
  * Waits until the once is done, or the turn to do it comes. It returns 1 when it is done, and 2
- * when the turn is the caller's; of a wait thrum_await_end returns 0 or 2. Who has the turn does
- * what is to be done, in any runs and on any threads, and calls thrum_once_finish once; nobody is
- * told -EDEADLK meanwhile. Unlike a fiber's, the wait is ended by a cancel. Else callers, deadline
- * and errors are those of thrum_event_on_until. It never suspends.
+ * when the turn is the caller's; of a wait thrum_await_end returns 0 or 2, also in a task that was
+ * cancelled, or is late, if the turn was handed to it before. Who has the turn does what is to be
+ * done, in any runs and on any threads, and calls thrum_once_finish once. Meanwhile others wait,
+ * and nobody is told -EDEADLK: a wait for the once in what is to be done lasts for ever. Unlike a
+ * fiber's, the wait is ended by a cancel. Else callers, deadline and errors are those of
+ * thrum_event_on_until, and so is 0. It never suspends.
  */
 THRUM_API THRUM_NODISCARD int thrum_once_on_until(thrum_once *once, thrum_await *await,
                                                   thrum_task *task, thrum_time deadline);
 /*
  * Ends the turn: with a result of 0 or more the once is done, and what was written before is
- * visible to whoever sees that; with a negative one it is not, and the first waiter has the turn.
- * Who has the turn may call it, on any thread. It never suspends. It aborts when nobody has it.
+ * visible to whoever sees that; with a negative one it is not, and the first waiter has the turn,
+ * or else the next caller. After a result of 0 or more a waiter may free the once at once. Who has
+ * the turn may call it, on any thread. It never suspends. It aborts when nobody has it.
  */
 THRUM_API void thrum_once_finish(thrum_once *once, int result);
 
 /*
  * Borrows n objects of the pool, all at the same moment. The array stays where it is until
  * thrum_await_end, which calls the constructors of a pool that does not preserve its objects, and
- * returns what one failed with; without a code the objects are the program's. Callers, deadline and
- * errors are those of thrum_event_on_until, as are 0 and 1; and those of thrum_pool_borrow_n. It
- * suspends only where the constructors do.
+ * returns what one failed with, all objects being the pool's again; with 0, and with 1 here, they
+ * are the program's. A pool without a capacity makes what is missing at once, and is never waited
+ * for. Callers, deadline and errors are those of thrum_event_on_until, as are 0 and 1; and those of
+ * thrum_pool_borrow_n. It suspends only where the constructors do, or the destructors of those that
+ * were made before one failed.
  */
 THRUM_API THRUM_NODISCARD int thrum_pool_borrow_on_until(thrum_pool *pool, void *items[], size_t n,
                                                          thrum_await *await, thrum_task *task,
@@ -191,9 +196,10 @@ THRUM_API THRUM_NODISCARD int thrum_barrier_on_until(thrum_barrier *barrier, thr
 /*
  * Ends the wait; only the task's body may call it, before anything else that concerns the wait. It
  * suspends only where a pool's constructor does. It returns 0 when the wait has got what it is for
- * (of a once 0 or 2), or, having got nothing, -EPIPE when the channel was closed, -ECANCELED when
- * the task was cancelled, -ETIMEDOUT when the deadline came, -EAGAIN when something else has woken
- * the task, and the code of a pool's constructor.
+ * (of a once 0 or 2), also when the task was cancelled or the deadline came after that. Otherwise
+ * it has got nothing: -EPIPE when the channel was closed, -ECANCELED when the task was cancelled,
+ * -ETIMEDOUT when the deadline came, -EAGAIN when something else has woken the task, or the code of
+ * a pool's constructor.
  */
 THRUM_API THRUM_NODISCARD int thrum_await_end(thrum_await *await);
 

@@ -3,7 +3,8 @@
  *
  * The function may block; callers that come meanwhile wait, tasks by suspending. If it fails, the
  * caller that has waited longest tries next, with a function of its own. Waiting for a once is not
- * cancelled.
+ * cancelled. An intrusive task waits without a stack, and does what is to be done in as many runs
+ * as it likes, by thrum_once_on_until and thrum_once_finish (thrum/await.h).
  */
 #ifndef THRUM_ONCE_H
 #define THRUM_ONCE_H
@@ -33,7 +34,8 @@ THRUM_API void thrum_once_init(thrum_once *once);
 
 /*
  * Ends the once, which is then as after the init. Any thread may call it. It never suspends. It
- * returns 0, or -EBUSY with the once unchanged while its function runs.
+ * returns 0, or -EBUSY with the once unchanged while its function runs, or an intrusive task has
+ * the turn.
  */
 THRUM_API int thrum_once_destroy(thrum_once *once);
 
