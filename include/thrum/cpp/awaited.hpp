@@ -143,11 +143,17 @@ template <typename T> struct that_may_borrow : borrowing<T> {
 
 } // namespace detail
 
-/* Goes on with an object, which is given back as that of pool::borrow, whose errors it throws. */
+/*
+ * Goes on with an object, which is given back as that of pool::borrow, whose errors it throws. The
+ * pool must live until the item has been given back. A plain thread blocks.
+ */
 template <typename T> [[nodiscard]] auto borrowed(pool<T> &from) noexcept {
     return detail::waiting<detail::that_borrows<T>>(deadline::never(), from);
 }
-/* The same until the deadline; it throws nothing: the item may be empty. */
+/*
+ * The same until the deadline. It throws nothing: the item is empty where the deadline or a cancel
+ * came first, or a constructor failed.
+ */
 template <typename T> [[nodiscard]] auto borrowed_until(pool<T> &from, deadline when) noexcept {
     return detail::waiting<detail::that_may_borrow<T>>(when, from);
 }
@@ -249,8 +255,11 @@ class stream_ready : public resumption {
 } // namespace detail
 
 /*
- * `co_await thrum::ready(stream, deadline)` goes on when there is something to read, or the end.
- * The status is that of thrum_stream_on_until, timed out or cancelled included.
+ * `co_await thrum::ready(stream, deadline)` goes on when there is something to read, or the end;
+ * with bytes in the buffer at once, also for one that is cancelled. The status is that of
+ * thrum_stream_on_until, timed out or cancelled included: ESRCH on a plain thread, EBUSY while
+ * another reads from a shared stream. It may be true although nothing is there, and a line may not
+ * be there as a whole: the call that reads it waits on the fiber for the rest.
  */
 [[nodiscard]] inline auto ready(stream &from, deadline when = deadline::never()) noexcept {
     return detail::stream_ready(from.native_handle(), when);
@@ -301,8 +310,12 @@ template <typename Fn> class in_task_wait : public resumption {
 /*
  * `co_await thrum::in_task(fn)` calls `fn` in a task with a stack of its own, and returns what it
  * returns or throws what it throws: for what has no await of its own, as scopes, parallel_for,
- * select, programs, files, streams. The coroutine waits without a stack; its cancel cancels the
- * task. It costs a task, and throws what thrum::spawn does.
+ * select, programs, files, streams. The coroutine waits without a stack, and goes on when the task
+ * has ended; so `fn` may refer to what the coroutine has in its frame. A cancel of the coroutine
+ * cancels the task, whose waits say ECANCELED, and it is for `fn` to end by that: one that does not
+ * wait returns as ever. In a coroutine that is cancelled already `fn` is called all the same, in a
+ * task that is cancelled. It costs a task and an allocation, and throws what thrum::spawn does:
+ * std::bad_alloc, ESRCH on a plain thread.
  */
 template <typename Fn> [[nodiscard]] auto in_task(Fn fn) {
     return detail::in_task_wait<Fn>(std::move(fn));
