@@ -1,6 +1,7 @@
 /*
  * cpp_errors.cpp: how a call says that it has failed. Those without a deadline throw. Those whose
- * names begin with try_, or end in _until or _for, return a status, and have taken nothing.
+ * names begin with try_, or end in _until or _for, return a status: where that is false the call
+ * has taken nothing.
  */
 #include <cstdio>
 #include <stdexcept>
@@ -55,6 +56,7 @@ int main() {
         auto fails = thrum::spawn([]() -> int { throw std::out_of_range("no such page"); });
         try {
             fails.join();
+            expect(false, "the task's exception is gone");
         } catch (const std::out_of_range &error) {
             std::printf("a task: %s\n", error.what());
         }

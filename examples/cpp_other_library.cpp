@@ -107,7 +107,7 @@ int main() {
         library::connection talk;
         auto asked =
             thrum::spawn([&] { return answer_of(talk, thrum::after(std::chrono::seconds(10))); });
-        thrum::yield(); /* the task waits, and nothing else does */
+        thrum::yield(); /* the task waits, and holds up no thread */
         talk.ask('!');
         const int answer = asked.join();
         const int square = square_of(12);
