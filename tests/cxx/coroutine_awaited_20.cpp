@@ -63,6 +63,10 @@ TEST(a_coroutine_waits_for_counts_turns_and_objects) {
         };
         auto one = thrum::spawn(lending::of(all.pool));
         auto two = thrum::spawn(lending::of(all.pool));
+        while (all.sem.try_wait()) { /* until the first of them stands there, and has the unit */
+            all.sem.post();
+            thrum::yield();
+        }
         all.give();
         CHECK_EQ(units.join(), 0);
         CHECK_EQ(parts.join(), 0);
@@ -138,6 +142,32 @@ TEST(a_cancel_ends_waits_for_counts_turns_and_objects) {
     });
 }
 
+TEST(what_a_constructor_throws_is_told) {
+    /* Also the codes that mean a cancel, or no scheduler, elsewhere; after a wait, and at once. */
+    static int refuses;
+    refuses = 0;
+    struct picky {
+        picky() {
+            if (refuses) {
+                throw std::system_error(refuses, std::generic_category());
+            }
+        }
+    };
+    thrum::run([] {
+        thrum::pool<picky> pool(1, false);
+        for (int code : {EAGAIN, ESRCH, ECANCELED, ENOMEM}) {
+            auto lent = pool.borrow();
+            auto waits = thrum::spawn(ends_with([&] { return thrum::borrowed(pool); }));
+            thrum::yield();
+            refuses = code;
+            lent.give_back();
+            CHECK_EQ(waits.join(), -code);
+            CHECK_EQ(thrum::sync_wait(ends_with([&] { return thrum::borrowed(pool); })), -code);
+            refuses = 0;
+        }
+    });
+}
+
 /* ---- once ---- */
 
 TEST(one_of_many_does_it_once) {
@@ -198,6 +228,10 @@ TEST(what_fails_once_is_tried_by_the_next) {
         CHECK_EQ(thrum::sync_wait(
                      ends_with([&] { return thrum::called(opened, [] { return -EBADF; }); })),
                  -EBADF);
+        CHECK_EQ(thrum::sync_wait(ends_with([&] {
+                     return thrum::called(opened, []() -> thrum::co<int> { co_return -ENOSPC; });
+                 })),
+                 -ENOSPC);
         CHECK_EQ(thrum::sync_wait(attempt(0)), 0);
         CHECK_EQ(thrum::sync_wait(attempt(1)), 0); /* it is done: not called */
         CHECK_EQ(tries, 3);
@@ -214,7 +248,13 @@ TEST(a_plain_thread_does_it_once) {
             calls++;
             co_return;
         }
+        static thrum::co<int> refused() {
+            co_return -EBADF;
+        }
         static thrum::co<> of(thrum::once &opened, int &calls) {
+            const int code =
+                co_await ends_with([&] { return thrum::called(opened, [] { return refused(); }); });
+            CHECK_EQ(code, -EBADF);
             co_await thrum::called(opened, [&] { return counts(calls); });
             co_await thrum::called(opened, [&] { calls++; });
         }
@@ -226,7 +266,7 @@ TEST(a_plain_thread_does_it_once) {
 /* ---- streams ---- */
 
 TEST(a_coroutine_waits_for_a_line_without_a_stack) {
-    /* With nothing there, at a deadline, with bytes that are buffered, and at the end. */
+    /* With nothing there, at a deadline, a cancel, with bytes that are buffered, and at the end. */
     thrum::run([] {
         int ends[2];
         CHECK_EQ(pipe(ends), 0);
@@ -244,12 +284,12 @@ TEST(a_coroutine_waits_for_a_line_without_a_stack) {
                      status_of([&] { return thrum::ready(reader, thrum::deadline::at(1)); })),
                  0); /* a line is buffered */
         CHECK(reader.read_line(line) && line == "two");
-        auto last = thrum::spawn(status_of([&] { return thrum::ready(reader); }));
+        auto cancelled = thrum::spawn(status_of([&] { return thrum::ready(reader); }));
         thrum::yield();
-        auto cancelled =
-            thrum::spawn(status_of([&] { return thrum::pause_until(thrum::after(1h)); }));
         cancelled.cancel();
         CHECK_EQ(cancelled.join(), -ECANCELED);
+        auto last = thrum::spawn(status_of([&] { return thrum::ready(reader); }));
+        thrum::yield();
         writer.reset();
         CHECK_EQ(last.join(), 0);
         CHECK(!reader.read_line(line));

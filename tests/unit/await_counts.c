@@ -224,6 +224,13 @@ TEST(a_stop_cancels_waits_that_nothing_ends) {
     end_all();
 }
 
+/* No units, and no objects: there is nothing to wait for. */
+static int on_nothing(place *p) {
+    int code = thrum_sem_on_n_until(&sem, 0, &p->await, &p->task, p->deadline);
+    CHECK_EQ(code, 1);
+    return thrum_pool_borrow_on_until(pool, NULL, 0, &p->await, &p->task, p->deadline);
+}
+
 TEST(what_makes_no_sense_begins_nothing) {
     /* Too many units, too many objects, a ticket that is not taken; none of either is nothing. */
     place p;
@@ -237,6 +244,8 @@ TEST(what_makes_no_sense_begins_nothing) {
     CHECK_EQ(thrum_pool_borrow_on_until(pool, three, 3, &p.await, &p.task, 0), -EINVAL);
     CHECK_EQ(thrum_waitgroup_on_until(&wg, &p.await, &p.task, 0), -ESRCH); /* a plain thread */
     CHECK_EQ(thrum_once_on_until(&once, &p.await, &p.task, 0), -ESRCH);
+    CHECK_EQ(begin(&p, on_nothing, NULL, THRUM_FOREVER), 1);
+    CHECK_EQ(begin(&p, on_nothing, NULL, 0), 1);
     give_all();
     end_all();
 }
