@@ -101,7 +101,10 @@ static sleeper *sleeper_new(void) {
     return s;
 }
 
-/* With the lock. */
+/*
+ * With the lock. What it was sent may come only later: then the next one that sleeps with it wakes
+ * in vain, once. Nobody waits for that here, where all would wait for the lock.
+ */
 static void sleeper_rest(sleeper *s) {
     for (sleeper **at = &sleepers; *at; at = &(*at)->next) {
         if (*at == s) {
@@ -109,8 +112,8 @@ static void sleeper_rest(sleeper *s) {
             break;
         }
     }
-    if (s->kicked) {
-        th_poll_take_one(s->kick[0]);
+    if (s->kicked || (s->count && s->fds[0].revents)) {
+        th_poll_take_all(s->kick[0]);
     }
     s->kicked = false;
     s->next = rested;

@@ -40,13 +40,6 @@ void th_poll_send(int end) {
     }
 }
 
-/* What was written to a pipe is there at once. */
-void th_poll_take_one(int end) {
-    char byte;
-    while (read(end, &byte, 1) < 0 && th_os_errno_get() == EINTR) {
-    }
-}
-
 void th_poll_take_all(int end) {
     char bytes[64];
     ssize_t n;

@@ -116,14 +116,6 @@ void th_poll_send(int end) {
     (void)send(th_socket_of(end), "", 1, 0);
 }
 
-void th_poll_take_one(int end) {
-    char byte;
-    th_pollfd fd = {.fd = end, .events = POLLIN};
-    while (recv(th_socket_of(end), &byte, 1, 0) < 0 && WSAGetLastError() == WSAEWOULDBLOCK) {
-        (void)th_system_poll(&fd, 1, TH_FOREVER);
-    }
-}
-
 void th_poll_take_all(int end) {
     char byte;
     while (recv(th_socket_of(end), &byte, 1, 0) >= 0) {
