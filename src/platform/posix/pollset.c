@@ -1,5 +1,6 @@
 /*
- * pollset.c: sets of descriptors by poll(), and wake-ups by pipes.
+ * pollset.c: sets of descriptors by poll(), and the wake-ups in them (wakeup.c; on Windows
+ * windows/winsock.c).
  *
  * poll() tells a state, again and again; the contract wants changes. So each member of a set has
  * bits that are *wanted*. A wait asks for these alone, and what it tells is wanted no more, until a
@@ -10,7 +11,7 @@
  * A set is named by the reading end of its wake-up. What belongs to a number, as a set's, an
  * alarm's or a member's, stands in its slot. One lock protects all of it; handlers of signals take
  * it, too (masked_lock.h). Who sleeps in poll() does not hold it: a *sleeper* stands in a list with
- * a pipe of its own, its *kick*, by which it learns that its question is out of date.
+ * a wake-up of its own, its *kick*, by which it learns that its question is out of date.
  */
 #include "platform/posix/pollset.h"
 
@@ -176,6 +177,9 @@ int th_os_wakeup_open(void) {
         }
         code = s ? ends[0] : -ENOMEM;
         th_masked_unlock(&lock, &before);
+        if (!s) {
+            th_poll_pair_close(ends);
+        }
     }
     th_os_errno_set(saved);
     return code;
