@@ -61,6 +61,8 @@ int th_winsock_errno(int error) {
         {WSAETIMEDOUT, ETIMEDOUT},
         {WSAECONNREFUSED, ECONNREFUSED},
         {WSAEHOSTUNREACH, EHOSTUNREACH},
+        {WSAEHOSTDOWN, EHOSTUNREACH},
+        {WSAENAMETOOLONG, ENAMETOOLONG},
         {WSANOTINITIALISED, ENOSYS},
         {WSA_NOT_ENOUGH_MEMORY, ENOMEM},
         {WSA_INVALID_HANDLE, EBADF},
@@ -200,8 +202,11 @@ int th_system_poll(th_pollfd fds[], unsigned n, int64_t deadline) {
         th_os_errno_set(ENOMEM);
         return -1;
     }
-    int code = th_winsock_begin();
-    code = code ? code : poll_them(fds, n, theirs, deadline);
+    int code = -th_winsock_begin();
+    if (code) {
+        th_os_errno_set(code);
+    }
+    code = code ? -1 : poll_them(fds, n, theirs, deadline);
     if (theirs != few) {
         th_os_free(theirs);
     }
