@@ -9,6 +9,11 @@
 #include <thrum/net.h>
 #include <thrum/serve.h>
 
+/* Behind what it may not come before. Two words of it that nobody needs any more are names here. */
+#include <winsock2.h>
+#undef near
+#undef far
+
 typedef struct pair {
     thrum_io listener;
     thrum_io near; /* the one that dialed */
@@ -87,6 +92,24 @@ static int late_body(void *arg) {
 TEST(a_read_ends_at_its_deadline) {
     /* Nothing comes: the read ends then, and not before. */
     both(late_body);
+}
+
+static int urgent_body(void *arg) {
+    pair p;
+    char byte;
+    (void)arg;
+    pair_open(&p, "tcp:127.0.0.1:0");
+    CHECK_EQ(send((SOCKET)thrum_io_fd(p.far), "!", 1, MSG_OOB), 1);
+    const thrum_time until = thrum_after_ms(30);
+    CHECK_EQ(thrum_read_until(p.near, &byte, 1, until), -ETIMEDOUT);
+    CHECK(thrum_now() >= until);
+    pair_close(&p);
+    return 0;
+}
+
+TEST(an_urgent_byte_ends_no_read) {
+    /* It is told of, but it is none of those that are read: the read goes on to its deadline. */
+    both(urgent_body);
 }
 
 /* ---- more than there is room for ---- */

@@ -153,12 +153,17 @@ static short of_socket(short revents) {
     return (short)bits;
 }
 
-/* Asks for the sockets among them: how many there are. What is no socket says so at once. */
+/*
+ * Asks for all that are named, what is no socket, too, which says so: how many there are. Winsock's
+ * POLLIN is that there are bytes or urgent ones, which are not asked for by it here.
+ */
 static unsigned ask(WSAPOLLFD theirs[], const th_pollfd fds[], unsigned n) {
     unsigned count = 0;
     for (unsigned i = 0; i < n; i++) {
         if (fds[i].fd >= 0) {
-            const int events = (fds[i].events & POLLIN ? POLLIN : 0) | (fds[i].events & POLLOUT);
+            const int events = (fds[i].events & POLLIN ? POLLRDNORM : 0) |
+                               (fds[i].events & POLLPRI ? POLLRDBAND : 0) |
+                               (fds[i].events & POLLOUT);
             theirs[count++] = (WSAPOLLFD){.fd = th_socket_of(fds[i].fd), .events = (short)events};
         }
     }
