@@ -211,7 +211,10 @@ int th_system_poll(th_pollfd fds[], unsigned n, int64_t deadline) {
     if (code) {
         th_os_errno_set(code);
     }
-    code = code ? -1 : poll_them(fds, n, theirs, deadline);
+    /* The system's timer may end a wait a moment before what the clock says. */
+    do {
+        code = code ? -1 : poll_them(fds, n, theirs, deadline);
+    } while (!code && deadline && (deadline == TH_FOREVER || th_os_now() < deadline));
     if (theirs != few) {
         th_os_free(theirs);
     }
