@@ -84,6 +84,7 @@ bool th_is_socket(int fd) {
 
 /* ---- wake-ups: a datagram socket that is connected to itself ---- */
 
+/* Alone at its port: another program that asks for the same one might get what is sent to it. */
 static SOCKET own_socket(void) {
     struct sockaddr_in address = {.sin_family = AF_INET};
     int size = sizeof address;
@@ -91,6 +92,10 @@ static SOCKET own_socket(void) {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     SOCKET s = WSASocketW(AF_INET, SOCK_DGRAM, 0, NULL, 0,
                           WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
+    const BOOL alone = TRUE;
+    if (s != INVALID_SOCKET) {
+        (void)setsockopt(s, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (const char *)&alone, sizeof alone);
+    }
     if (s != INVALID_SOCKET && (bind(s, (struct sockaddr *)&address, size) != 0 ||
                                 getsockname(s, (struct sockaddr *)&address, &size) != 0 ||
                                 connect(s, (struct sockaddr *)&address, size) != 0 ||
