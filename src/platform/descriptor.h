@@ -119,7 +119,8 @@ typedef struct th_os_identity {
 
 /*
  * What the descriptor is. Errors: -EBADF; -EPERM, with the kind, for what is always ready (files,
- * directories).
+ * directories). Where a socket can be told not to wait only for all who have it, as on Windows,
+ * this tells it.
  */
 int th_os_io_kind(int fd, th_os_kind *kind, th_os_identity *identity);
 

@@ -185,6 +185,45 @@ TEST(a_close_ends_who_waits) {
     rig_do(0, close_body, NULL);
 }
 
+/* ---- two descriptors for one listener ---- */
+
+/* Another descriptor for the same socket, as two libraries of a program may have. */
+static int twin_of(int fd) {
+    WSAPROTOCOL_INFOW info;
+    CHECK_EQ(WSADuplicateSocketW((SOCKET)fd, GetCurrentProcessId(), &info), 0);
+    SOCKET s = WSASocketW(FROM_PROTOCOL_INFO, FROM_PROTOCOL_INFO, FROM_PROTOCOL_INFO, &info, 0,
+                          WSA_FLAG_OVERLAPPED);
+    CHECK(s != INVALID_SOCKET);
+    return (int)s;
+}
+
+static int twins_body(void *arg) {
+    thrum_io first, second, near, far, none;
+    char where[THRUM_ADDRESS_TEXT];
+    (void)arg;
+    CHECK_EQ(thrum_listen(&first, "tcp:127.0.0.1:0", NULL), 0);
+    CHECK_EQ(thrum_io_local(first, where, sizeof where), 0);
+    CHECK_EQ(thrum_io_adopt(&second, twin_of(thrum_io_fd(first))), 0);
+    const int fd = thrum_io_release(first); /* so that the library has not made it itself */
+    CHECK_EQ(thrum_io_adopt(&first, fd), 0);
+    CHECK_EQ(thrum_accept_until(first, &far, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_io_close(first), 0);
+
+    CHECK_EQ(thrum_dial(&near, where, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_accept(second, &far), 0);
+    CHECK_EQ(thrum_accept_until(second, &none, thrum_after_ms(20)), -ETIMEDOUT); /* asks at once */
+    CHECK_EQ(thrum_io_close(near), 0);
+    CHECK_EQ(thrum_io_close(far), 0);
+    CHECK_EQ(thrum_io_close(second), 0);
+    return 0;
+}
+
+TEST(a_closed_twin_leaves_the_other_as_it_is) {
+    /* One of two descriptors for a listener is closed: accepts by the other still do not wait in
+     * the system, where no deadline ends them. */
+    both(twins_body);
+}
+
 /* ---- a server ---- */
 
 #define CALLERS 40

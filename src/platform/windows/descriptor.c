@@ -69,13 +69,15 @@ int th_os_io_kind(int fd, th_os_kind *kind, th_os_identity *identity) {
     return code;
 }
 
-/* Nothing that could be told so is known by it. */
+/*
+ * It says that it was so already, so nobody takes it back: another descriptor of the library's may
+ * name the same socket. What is no socket cannot be told.
+ */
 int th_os_io_nonblocking(int fd, bool on) {
-    u_long nonblocking = on;
-    if (!th_is_socket(fd)) {
-        return 0;
-    }
-    return ioctlsocket(th_socket_of(fd), (long)FIONBIO, &nonblocking) ? th_winsock_code() : 0;
+    u_long nonblocking = 1;
+    const bool tells = on && th_is_socket(fd);
+    return tells && ioctlsocket(th_socket_of(fd), (long)FIONBIO, &nonblocking) ? th_winsock_code()
+                                                                              : 1;
 }
 
 int th_os_io_close_on_exec(int fd) {
