@@ -1,6 +1,6 @@
 /*
- * sockets.c: sockets under Windows, as the library has them: connections, deadlines, closes under
- * who waits, datagrams, many at a time, and a server.
+ * sockets.c: sockets under Windows, as the library has them: connections, deadlines, urgent bytes,
+ * closes under who waits, two descriptors for one, datagrams, and a server.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -222,6 +222,36 @@ TEST(a_closed_twin_leaves_the_other_as_it_is) {
     /* One of two descriptors for a listener is closed: accepts by the other still do not wait in
      * the system, where no deadline ends them. */
     both(twins_body);
+}
+
+/* ---- datagrams ---- */
+
+static int datagrams_body(void *arg) {
+    thrum_io here, there;
+    thrum_address from;
+    char where[THRUM_ADDRESS_TEXT];
+    char text[8] = "";
+    (void)arg;
+    CHECK_EQ(thrum_listen(&here, "udp:127.0.0.1:0", NULL), 0);
+    CHECK_EQ(thrum_io_local(here, where, sizeof where), 0);
+    CHECK_EQ(thrum_dial(&there, where, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_send_to(there, "ping", 4, NULL, THRUM_FOREVER), 4);
+    CHECK_EQ(thrum_receive_from(here, text, sizeof text, &from, THRUM_FOREVER), 4);
+    CHECK_STR(text, "ping");
+    CHECK_EQ(thrum_send_to(here, "pong", 4, &from, THRUM_FOREVER), 4);
+    CHECK_EQ(thrum_receive_from(there, text, sizeof text, NULL, THRUM_FOREVER), 4);
+    CHECK_STR(text, "pong");
+    CHECK_EQ(thrum_send_to(there, "too long for it", 15, NULL, THRUM_FOREVER), 15);
+    CHECK(thrum_receive_from(here, text, 3, NULL, THRUM_FOREVER) > 3);
+    CHECK(memcmp(text, "too", 3) == 0);
+    CHECK_EQ(thrum_io_close(here), 0);
+    CHECK_EQ(thrum_io_close(there), 0);
+    return 0;
+}
+
+TEST(messages_come_whole_or_are_told_to_be_longer) {
+    /* Both ways, and one that is longer than there is room for. */
+    both(datagrams_body);
 }
 
 /* ---- a server ---- */
