@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <thrum/signal.h>
 
+#include "io/signal.h"
+
 /* Behind what it may not come before. */
 #include <windows.h>
 
@@ -26,6 +28,18 @@ TEST(what_is_raised_is_waited_for) {
     /* A signal that the program raises itself ends a fiber's wait, and a plain thread's. */
     rig_do(0, raise_body, NULL);
     CHECK_EQ(raise_body(NULL), 0);
+}
+
+TEST(a_signal_that_lingers_is_let_pass) {
+    /* Nobody waits for it any more, but for a time it does not end the program, however often. */
+    CHECK_EQ(thrum_signal_catch(SIGTERM), 0);
+    CHECK_EQ(th_signal_release_lingering(SIGTERM, thrum_after_s(60)), 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(raise(SIGTERM), 0);
+    }
+    CHECK_EQ(thrum_signal_catch(SIGTERM), 0);
+    CHECK_EQ(thrum_signal_release(SIGTERM), 0);
+    CHECK(signal(SIGTERM, SIG_DFL) == SIG_DFL);
 }
 
 static int event_body(void *arg) {

@@ -4,8 +4,8 @@
  *
  *   SIGINT    Control-C, unless the program was started to ignore it
  *   SIGBREAK  Control-Break
- *   SIGTERM   the console is closed, the user logs off, the system ends; for which the system gives
- *             the program some seconds, until it kills it
+ *   SIGTERM   the console is closed, for which the system gives the program some seconds, until it
+ *             kills it; to a service also: a user logs off, the system ends
  *
  * The system calls its handlers on a thread of their own, which is in no fiber. The C library's
  * raise calls a handler on the thread itself, and takes it away before that; so it is put back.
@@ -23,6 +23,7 @@ typedef void (*handler)(int number);
 static void (*xcaught[TH_OS_CATCHERS])(int number);
 static uint32_t xcatching[TH_OS_SIGNALS]; /* bits of catchers */
 static handler xbefore[TH_OS_SIGNALS];    /* what the C library had */
+static SRWLOCK handlers = SRWLOCK_INIT;   /* held while the C library is asked for one */
 
 static bool can_be_caught(int number) {
     return number == SIGINT || number == SIGTERM || number == SIGBREAK;
@@ -44,33 +45,72 @@ static bool call_catchers(int number) {
     return bits != 0;
 }
 
-/* Of the C library's. */
-static void on_raised(int number) {
-    (void)signal(number, on_raised);
-    (void)call_catchers(number);
+/* What was there before is called, too, if it is a function. Returns it. */
+static handler call_before(int number) {
     const handler before = th_load_relaxed(&xbefore[number]); /* relaxed: behind the bits */
     if (is_function(before)) {
         before(number);
     }
+    return before;
 }
 
+/* The C library's handler, which becomes another one: what it was. */
+static handler exchange(int number, handler h) {
+    AcquireSRWLockExclusive(&handlers);
+    const handler before = signal(number, h);
+    ReleaseSRWLockExclusive(&handlers);
+    return before;
+}
+
+/*
+ * Of the C library's. A release at this moment may have left it there, since the C library had
+ * taken it away: then the signal does what it does by default.
+ */
+static void on_raised(int number) {
+    (void)exchange(number, on_raised);
+    const bool caught = call_catchers(number);
+    if (call_before(number) == SIG_DFL && !caught) {
+        (void)exchange(number, SIG_DFL);
+        (void)raise(number);
+    }
+}
+
+/* What the C library has. Wine's takes SIG_GET for a handler, as it does any number. */
+static handler handler_of(int number) {
+    AcquireSRWLockExclusive(&handlers);
+    const handler now = signal(number, SIG_GET);
+    if (signal(number, SIG_GET) == SIG_GET) {
+        (void)signal(number, now);
+    }
+    ReleaseSRWLockExclusive(&handlers);
+    return now;
+}
+
+/* The program may have set another handler for these two meanwhile, which the C library calls. */
 static BOOL WINAPI on_event(DWORD event) {
     const int number = event == CTRL_C_EVENT       ? SIGINT
                        : event == CTRL_BREAK_EVENT ? SIGBREAK
                                                    : SIGTERM;
-    if (!call_catchers(number)) {
+    if ((number != SIGTERM && handler_of(number) != on_raised) || !call_catchers(number)) {
         return FALSE;
     }
+    (void)call_before(number);
     if (number == SIGTERM) {
         Sleep(INFINITE); /* the process ends when this returns, or when it has ended itself */
     }
     return TRUE;
 }
 
+/*
+ * What was put there last is called first. The C library puts its own there when it is asked for
+ * one of the two; it would tell all but Control-C as SIGBREAK, and the program would end at once
+ * where that is caught.
+ */
 static BOOL CALLBACK begin(INIT_ONCE *once, void *arg, void **context) {
     (void)once;
     (void)arg;
     (void)context;
+    (void)handler_of(SIGINT);
     return SetConsoleCtrlHandler(on_event, TRUE);
 }
 
@@ -83,9 +123,13 @@ int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int num
         return -ENOMEM;
     }
     int saved = th_os_errno_get();
-    const handler now = signal(number, on_raised);
+    const handler now = handler_of(number);
     if (now != on_raised) {
         th_store_relaxed(&xbefore[number], now); /* relaxed: the bit publishes it */
+    }
+    if (now == SIG_ERR || exchange(number, on_raised) == SIG_ERR) {
+        th_os_errno_set(saved);
+        return -EINVAL;
     }
     th_store_relaxed(&xcaught[catcher], caught); /* relaxed: likewise */
     /* pairs: call_catchers; the function, and what was there before */
@@ -96,7 +140,7 @@ int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int num
 
 bool th_os_signal_is_ours(int number) {
     int saved = th_os_errno_get();
-    const handler now = signal(number, SIG_GET);
+    const handler now = handler_of(number);
     th_os_errno_set(saved);
     return now == on_raised;
 }
@@ -106,7 +150,8 @@ void th_os_signal_release(int number, th_os_catcher catcher) {
     /* relaxed: what is read of a catcher stays valid */
     if (th_and_relaxed(&xcatching[number], ~bit) == bit && th_os_signal_is_ours(number)) {
         int saved = th_os_errno_get();
-        (void)signal(number, th_load_relaxed(&xbefore[number])); /* relaxed: one call at a time */
+        /* relaxed: one call at a time */
+        (void)exchange(number, th_load_relaxed(&xbefore[number]));
         th_os_errno_set(saved);
     }
 }
