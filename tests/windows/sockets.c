@@ -224,6 +224,41 @@ TEST(a_closed_twin_leaves_the_other_as_it_is) {
     both(twins_body);
 }
 
+#define DIALS 64
+
+/* The near end is closed without the library, and one of those that are dialed gets its number. */
+static int behind_body(void *arg) {
+    pair p;
+    thrum_io dialed[DIALS], taken[DIALS];
+    char byte;
+    int n = 0;
+    (void)arg;
+    pair_open(&p, "tcp:127.0.0.1:0");
+    CHECK_EQ(thrum_read_until(p.near, &byte, 1, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(closesocket((SOCKET)p.near.fd), 0);
+    do {
+        CHECK_EQ(thrum_dial(&dialed[n], p.where, THRUM_FOREVER), 0);
+        CHECK_EQ(thrum_accept(p.listener, &taken[n]), 0);
+        n++;
+    } while (n < DIALS && dialed[n - 1].fd != p.near.fd && taken[n - 1].fd != p.near.fd);
+    for (int i = 0; i < n; i++) {
+        CHECK_EQ(thrum_read_until(dialed[i], &byte, 1, thrum_after_ms(1)), -ETIMEDOUT);
+        CHECK_EQ(thrum_read_until(taken[i], &byte, 1, thrum_after_ms(1)), -ETIMEDOUT);
+        CHECK_EQ(thrum_io_close(dialed[i]), 0);
+        CHECK_EQ(thrum_io_close(taken[i]), 0);
+    }
+    CHECK(n < DIALS);
+    CHECK_EQ(thrum_io_close(p.near), -EBADF);
+    CHECK_EQ(thrum_io_close(p.far), 0);
+    CHECK_EQ(thrum_io_close(p.listener), 0);
+    return 0;
+}
+
+TEST(a_number_that_another_socket_gets_is_that_ones) {
+    /* The set still has the one that was closed behind the library's back. */
+    both(behind_body);
+}
+
 /* ---- datagrams ---- */
 
 static int datagrams_body(void *arg) {

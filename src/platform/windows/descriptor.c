@@ -25,6 +25,11 @@ int th_fd_of_handle(HANDLE handle) {
     return (int)(unsigned)(uintptr_t)handle;
 }
 
+int th_fd_of_fresh(SOCKET s) {
+    th_closing(th_fd_of_socket(s));
+    return th_fd_of_socket(s);
+}
+
 /* ---- what it is ---- */
 
 static th_os_kind kind_of_socket(int fd) {
@@ -195,7 +200,7 @@ int th_os_io_accept(int fd) {
     u_long on = 1;
     int saved = th_os_errno_get();
     SOCKET s = accept(th_socket_of(fd), NULL, NULL);
-    int code = s == INVALID_SOCKET ? th_winsock_code() : th_fd_of_socket(s);
+    int code = s == INVALID_SOCKET ? th_winsock_code() : th_fd_of_fresh(s);
     if (code > 0) {
         (void)th_os_io_close_on_exec(code);
         (void)ioctlsocket(s, (long)FIONBIO, &on);

@@ -58,7 +58,7 @@ static int duplicate_socket(int fd) {
     }
     SOCKET s = WSASocketW(FROM_PROTOCOL_INFO, FROM_PROTOCOL_INFO, FROM_PROTOCOL_INFO, &info, 0,
                           WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
-    return s == INVALID_SOCKET ? th_winsock_code() : th_fd_of_socket(s);
+    return s == INVALID_SOCKET ? th_winsock_code() : th_fd_of_fresh(s);
 }
 
 int th_os_io_duplicate(int fd) {

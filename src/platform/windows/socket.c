@@ -48,7 +48,7 @@ int th_os_socket_open(th_os_family family, th_os_style style) {
     if (!code) {
         SOCKET s = WSASocketW(domains[family], types[style], 0, NULL, 0,
                               WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
-        code = s == INVALID_SOCKET ? th_winsock_code() : th_fd_of_socket(s);
+        code = s == INVALID_SOCKET ? th_winsock_code() : th_fd_of_fresh(s);
         if (code > 0) {
             (void)ioctlsocket(s, (long)FIONBIO, &on);
         }

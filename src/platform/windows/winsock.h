@@ -25,6 +25,12 @@ static inline int th_fd_of_socket(SOCKET s) {
     return (int)(unsigned)s;
 }
 
+/*
+ * The descriptor of one that the system has just made. What sets knew of the number was of another
+ * one, which was closed behind the library's back: nothing else tells the two apart.
+ */
+int th_fd_of_fresh(SOCKET s);
+
 /* The handle of a descriptor; of one of the standard ones perhaps NULL. */
 HANDLE th_handle_of(int fd);
 int th_fd_of_handle(HANDLE handle);
