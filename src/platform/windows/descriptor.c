@@ -82,7 +82,7 @@ int th_os_io_nonblocking(int fd, bool on) {
     u_long nonblocking = 1;
     const bool tells = on && th_is_socket(fd);
     return tells && ioctlsocket(th_socket_of(fd), (long)FIONBIO, &nonblocking) ? th_winsock_code()
-                                                                              : 1;
+                                                                               : 1;
 }
 
 int th_os_io_close_on_exec(int fd) {
