@@ -138,6 +138,12 @@ int th_mpi_do(int (*fn)(void *arg), void *arg);
 int th_mpi_calls_begin(void);
 void th_mpi_calls_end(void);
 
+/*
+ * MPI's code for several requests; one of the class MPI_ERR_IN_STATUS as that itself, since MPICH
+ * has codes of its own for it. Called where MPI may be.
+ */
+int th_mpi_code(int code);
+
 /* How often a wait looks before it is queued. */
 unsigned th_mpi_looks(void);
 

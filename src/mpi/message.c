@@ -200,7 +200,7 @@ static int look_sendrecv(void *arg) {
             return 1;
         }
     }
-    m->record.code = MPI_Testall(2, m->requests, &flag, m->statuses);
+    m->record.code = th_mpi_code(MPI_Testall(2, m->requests, &flag, m->statuses));
     return flag || m->record.code;
 }
 

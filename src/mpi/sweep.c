@@ -265,8 +265,8 @@ static void test_each(th_mpi_table *table) {
 
 static void test_rows(th_mpi_table *table) {
     int count = 0;
-    const int code =
-        MPI_Testsome(table->n, table->requests, &count, table->indices, table->statuses);
+    const int code = th_mpi_code(
+        MPI_Testsome(table->n, table->requests, &count, table->indices, table->statuses));
     if ((code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) || count == MPI_UNDEFINED) {
         test_each(table); /* none is active any more: MPI_Test says that of each */
         count = 1;

@@ -93,6 +93,13 @@ int thrum_mpi_wait(MPI_Request *request, MPI_Status *status) {
 
 /* ---- several ---- */
 
+int th_mpi_code(int code) {
+    int class = code;
+    return code && MPI_Error_class(code, &class) == MPI_SUCCESS && class == MPI_ERR_IN_STATUS
+               ? MPI_ERR_IN_STATUS
+               : code;
+}
+
 /* Names "MPI: all of 12 requests", and the like. */
 static void name_several(th_mpi_record *record, const char *which) {
     th_mpi_name(record, "MPI: ");
@@ -132,8 +139,8 @@ int thrum_mpi_waitany(int n, MPI_Request requests[], int *index, MPI_Status *sta
 
 static int look_some(void *arg) {
     th_mpi_record *record = arg;
-    record->code =
-        MPI_Testsome(record->n, record->requests, record->index, record->indices, record->statuses);
+    record->code = th_mpi_code(MPI_Testsome(record->n, record->requests, record->index,
+                                            record->indices, record->statuses));
     return *record->index || record->code;
 }
 
@@ -163,7 +170,7 @@ int thrum_mpi_waitsome(int n, MPI_Request requests[], int *count, int indices[],
 static int look_all(void *arg) {
     th_mpi_record *record = arg;
     int flag = 0;
-    record->code = MPI_Testall(record->n, record->requests, &flag, record->statuses);
+    record->code = th_mpi_code(MPI_Testall(record->n, record->requests, &flag, record->statuses));
     return flag || record->code;
 }
 

@@ -267,7 +267,7 @@ static int fails(void *arg) {
     CHECK_EQ(thrum_mpi_call(sends_too_much, &sent[0]), MPI_SUCCESS);
     if (w.size > 1) { /* to oneself, Open MPI cuts a message off and does not tell */
         const int code = thrum_mpi_waitall(2, requests, statuses);
-        CHECK_EQ(error_class(code), MPI_ERR_IN_STATUS);
+        CHECK_EQ(code, MPI_ERR_IN_STATUS); /* not one of MPICH's own */
         CHECK_EQ(error_class(statuses[0].MPI_ERROR), MPI_ERR_TRUNCATE);
         CHECK_EQ(statuses[1].MPI_ERROR, MPI_ERR_PENDING);
         CHECK(requests[1] != MPI_REQUEST_NULL);
