@@ -175,23 +175,24 @@ static unsigned processors(uint64_t *which) {
     return count;
 }
 
-/* The ranks of this machine tell in turn what they may use. */
+/* The ranks of this machine tell in turn what they may use. 0: one could not, or not be heard. */
 static unsigned sharers(MPI_Comm machine, uint64_t mine) {
-    int size = 1, rank = 0;
+    int size = 0;
     unsigned same = 0;
+    bool is_known = true;
     (void)MPI_Comm_size(machine, &size);
-    (void)MPI_Comm_rank(machine, &rank);
     for (int i = 0; i < size; i++) {
         uint64_t theirs = mine;
-        same += MPI_Bcast(&theirs, 1, MPI_UINT64_T, i, machine) == MPI_SUCCESS && theirs == mine;
+        is_known = MPI_Bcast(&theirs, 1, MPI_UINT64_T, i, machine) == MPI_SUCCESS && is_known;
+        same += theirs == mine;
     }
-    return same;
+    return is_known ? same : 0;
 }
 
 unsigned thrum_mpi_workers(void) {
     uint64_t which;
     const unsigned count = processors(&which);
-    unsigned same = 1;
+    unsigned same = 0;
     MPI_Comm machine;
     if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) ==
         MPI_SUCCESS) {

@@ -12,8 +12,8 @@ static MPI_Request marked;
 static atomic_bool tells;       /* marked has failed */
 static atomic_bool refuses_all; /* MPI_Testsome says so at once, of no request */
 static atomic_bool begins_fail; /* sends, probes and collectives are refused */
-enum { NOTHING, A_LEVEL, A_THREAD, A_KEYVAL, AN_ATTRIBUTE };
-static atomic_int refuses;       /* what of a start */
+enum { NOTHING, A_LEVEL, A_THREAD, A_KEYVAL, AN_ATTRIBUTE, A_SPLIT, A_BROADCAST };
+static atomic_int refuses;       /* what of a start, or of the workers beside ranks */
 static atomic_int marked_failed; /* how often it was told */
 
 static bool is_dead(MPI_Request request) {
@@ -344,4 +344,30 @@ TEST(a_start_that_mpi_refuses) {
     CHECK_EQ(thrum_mpi_start(w.r.sched), 0);
     CHECK_EQ(thrum_mpi_start(w.r.sched), -EALREADY);
     ranks_end(&w);
+}
+
+/* ---- workers beside ranks ---- */
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *part) {
+    return atomic_load(&refuses) == A_SPLIT ? DEAD
+                                            : PMPI_Comm_split_type(comm, type, key, info, part);
+}
+
+int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+    const int code = PMPI_Bcast(buffer, count, type, root, comm);
+    return atomic_load(&refuses) == A_BROADCAST ? DEAD : code;
+}
+
+static unsigned workers_refused(int what) {
+    atomic_store(&refuses, what);
+    const unsigned n = thrum_mpi_workers();
+    atomic_store(&refuses, NOTHING);
+    return n;
+}
+
+TEST(workers_where_mpi_does_not_say) {
+    /* One, not all processors: other ranks may have them, too. */
+    ranks_init(&w);
+    CHECK_EQ(workers_refused(A_SPLIT), 1);
+    CHECK_EQ(workers_refused(A_BROADCAST), 1);
 }
