@@ -104,16 +104,27 @@ void th_mpi_calls_end(void) {
 
 /* ---- all levels ---- */
 
+/*
+ * MPI may change errno. Not inlined: what calls this may have waited before, on another thread, and
+ * compilers keep the address of errno (docs/thread-locals.md).
+ */
+static __attribute__((noinline)) int call_here(int (*fn)(void *arg), void *arg) {
+    const int before = errno;
+    const int code = fn(arg);
+    errno = before;
+    return code;
+}
+
 int th_mpi_do(int (*fn)(void *arg), void *arg) {
     int code;
     if (th_mpi.level == MPI_THREAD_MULTIPLE || (th_mpi.level == MPI_THREAD_FUNNELED && is_here())) {
-        return fn(arg);
+        return call_here(fn, arg);
     }
     if (th_mpi.level == MPI_THREAD_FUNNELED) {
         return hand_over(fn, arg);
     }
     thrum_mutex_lock(&th_mpi.calling);
-    code = fn(arg);
+    code = call_here(fn, arg);
     thrum_mutex_unlock(&th_mpi.calling);
     return code;
 }

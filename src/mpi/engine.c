@@ -92,7 +92,7 @@ int thrum_mpi_start(thrum_sched *sched) {
     if (code) {
         return code;
     }
-    code = watch_finalize(NULL);
+    code = th_mpi_do(watch_finalize, NULL);
     if (!code && level == MPI_THREAD_FUNNELED && (code = th_mpi_calls_begin()) != 0) {
         th_mpi.is_stopping = true;
         (void)unwatch_finalize(NULL);
@@ -190,6 +190,7 @@ static unsigned sharers(MPI_Comm machine, uint64_t mine) {
 }
 
 unsigned thrum_mpi_workers(void) {
+    const int before = errno;
     uint64_t which;
     const unsigned count = processors(&which);
     unsigned same = 0;
@@ -199,5 +200,6 @@ unsigned thrum_mpi_workers(void) {
         same = sharers(machine, which);
         (void)MPI_Comm_free(&machine);
     }
+    errno = before;
     return count <= same || same == 0 ? 1 : count / same;
 }

@@ -29,6 +29,7 @@ static int fail(MPI_Request *request) {
 }
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+    errno = EBADF; /* a call of MPI's may */
     if (is_dead(*request)) {
         *flag = 1;
         return fail(request);
@@ -293,6 +294,38 @@ static int receive_fails(void *arg) {
 TEST(a_receive_ends_when_mpi_tells) {
     /* With its code, and not with the library's of a cancel. */
     run(receive_fails);
+}
+
+/* ---- errno ---- */
+
+/* The compiler may remember errno's address across a wait: every access goes through a call. */
+static NO_TSAN __attribute__((noinline)) void set_errno(int value) {
+    __asm__ volatile("" ::: "memory");
+    errno = value;
+}
+
+static NO_TSAN __attribute__((noinline)) int get_errno(void) {
+    __asm__ volatile("" ::: "memory");
+    return errno;
+}
+
+static int keeps_errno(void *arg) {
+    MPI_Request receiving, sending;
+    int in = -1, out = 2;
+    (void)arg;
+    irecv(&in, w.rank, 98, &receiving);
+    isend(&out, w.rank, 98, &sending);
+    set_errno(77);
+    CHECK_EQ(thrum_mpi_wait(&receiving, MPI_STATUS_IGNORE), 0);
+    CHECK_EQ(get_errno(), 77);
+    CHECK_EQ(thrum_mpi_wait(&sending, MPI_STATUS_IGNORE), 0);
+    CHECK_EQ(get_errno(), 77);
+    return 0;
+}
+
+TEST(errno_is_as_it_was) {
+    /* Whatever MPI does to it. */
+    run(keeps_errno);
 }
 
 /* ---- the start ---- */
