@@ -10,6 +10,13 @@
 
 #define FIRST_CAPACITY 64
 
+int th_mpi_code(int code) {
+    int class = code;
+    return code && MPI_Error_class(code, &class) == MPI_SUCCESS && class == MPI_ERR_IN_STATUS
+               ? MPI_ERR_IN_STATUS
+               : code;
+}
+
 /* ---- the table ---- */
 
 void th_mpi_table_free(th_mpi_table *table) {

@@ -93,13 +93,6 @@ int thrum_mpi_wait(MPI_Request *request, MPI_Status *status) {
 
 /* ---- several ---- */
 
-int th_mpi_code(int code) {
-    int class = code;
-    return code && MPI_Error_class(code, &class) == MPI_SUCCESS && class == MPI_ERR_IN_STATUS
-               ? MPI_ERR_IN_STATUS
-               : code;
-}
-
 /* Names "MPI: all of 12 requests", and the like. */
 static void name_several(th_mpi_record *record, const char *which) {
     th_mpi_name(record, "MPI: ");
