@@ -20,9 +20,9 @@ QUICK = ^(unit|marl|stress)/.*\[(sharded,w2|bound,w0)\]|^(unit|examples)[/.][^[]
 quick: ## build, and run a seventh of the tests, the tier for every commit: 80 seconds
 	@tools/run-tests $(PRESET) -LE full -R '$(QUICK)'
 
-test: ## build, and run all quick tests: about eight minutes on two cores
+test: ## build, and run all quick tests: a quarter of an hour on two cores, or more
 	@tools/setup
-	@echo "about eight minutes on two cores; \`make quick\` takes 80 seconds"
+	@echo "a quarter of an hour on two cores, or more; \`make quick\` takes 80 seconds"
 	@status=0; tools/run-tests $(PRESET) -LE full || status=1; \
 		tools/matrix $(PRESET) || status=1; exit $$status
 
