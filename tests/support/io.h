@@ -173,17 +173,20 @@ CHECK_UNUSED static size_t fill(int fd) {
     const int flags = fcntl(fd, F_GETFL);
     size_t sum = 0;
     ssize_t n;
+    bool room;
     CHECK_EQ(fcntl(fd, F_SETFL, flags | O_NONBLOCK), 0);
     /* TCP would make its buffer larger at some later time. */
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){65536}, sizeof(int));
     do {
+        /* Asked before it is filled: what made room in between would go unseen. */
+        room = makes_room(fd);
         for (size_t size = sizeof block; size > 0; size /= 2) {
-            while ((n = write(fd, block, size)) > 0) {
+            for (; (n = write(fd, block, size)) > 0; room = true) {
                 sum += (size_t)n;
             }
             CHECK_EQ(errno, EAGAIN);
         }
-    } while (makes_room(fd));
+    } while (room);
     CHECK_EQ(fcntl(fd, F_SETFL, flags), 0);
     return sum;
 }
