@@ -13,7 +13,8 @@
  *
  *     matrix: policy workers      run each test for every policy and worker count (by environment)
  *     matrix: quick 1 2 8         these worker counts in `make test`, the others in test-full; with
- *                                 fifo and global, but for storms, of these only 2
+ *                                 fifo and global of these only 2, and 8 for storms
+ *     plain: full                 with fifo and global only in test-full
  *     matrix: bound               run each test for 0 to 64 workers with the main thread bound to
  *                                 the scheduler, once unbound, and with small stacks (bound.h)
  *     variants:                   also once with each variant of the sharded policy at 4 workers

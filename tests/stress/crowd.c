@@ -3,6 +3,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 2 */
+/* plain: full */
 /* alone: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"

@@ -4,6 +4,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
+/* plain: full */
 #define WATCHDOG_SECONDS 110
 #include "support/actors.h"
 
