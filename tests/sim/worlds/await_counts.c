@@ -1,7 +1,8 @@
 /*
  * await_counts.c: waits of tasks for counts, turns and objects (core/wait/WAITING.md, "Waits of
- * tasks"), on a bare scheduler: what ends the wait against its beginning and its deadline. The body
- * frees what was waited for where nobody else needs it.
+ * tasks"), on a bare scheduler: what ends the wait against its beginning and its deadline, of a
+ * pool also against a cancel and a post that is refused. The body frees what was waited for where
+ * nobody else needs it.
  */
 #include <errno.h>
 
@@ -28,12 +29,16 @@ static void *lent; /* plain: what the thread has borrowed */
 static whole_gate ended;
 static int data;    /* plain: what the other side did before */
 static int outcome; /* plain: of the wait */
+static bool keeps;  /* constant: another thread uses the task, so it is freed behind that one */
 static int64_t deadline = THRUM_FOREVER;
+
+static void body(thrum_task *self, void *arg);
 
 static void start(void) {
     thrum_config config = whole_config(1);
     sched = whole_start_bare(&config);
     of_wait = sim_alloc(sizeof *of_wait);
+    thrum_task_init(&of_wait->task, body, of_wait);
 }
 
 static void is_over(place *p, int code) {
@@ -56,7 +61,9 @@ static void is_over(place *p, int code) {
         sim_check(thrum_tickets_destroy(tickets) == 0);
         sim_free(tickets);
     }
-    sim_free(p);
+    if (!keeps) {
+        sim_free(p);
+    }
     whole_open(&ended);
 }
 
@@ -70,7 +77,6 @@ static void body(thrum_task *self, void *arg) {
 static void begins(thrum_task *self, void *arg) {
     (void)self, (void)arg;
     place *p = of_wait;
-    thrum_task_init(&p->task, body, p);
     thrum_await *await = &p->await;
     const int code =
         wg     ? thrum_waitgroup_on_until(wg, await, &p->task, deadline)
@@ -97,12 +103,23 @@ static void gives(void *arg) {
     }
 }
 
+static void cancels(void *arg) {
+    (void)arg;
+    const int code = thrum_task_cancel(&of_wait->task);
+    sim_check(code == 0 || code == -EBUSY);
+}
+
 static void play(void) {
     int t = sim_spawn(gives, NULL);
+    int c = keeps ? sim_spawn(cancels, NULL) : 0;
     whole_post(sched, 0, begins, NULL);
     sim_join(t);
     whole_pass(&ended);
     whole_stop(sched);
+    if (keeps) {
+        sim_join(c);
+        sim_free(of_wait);
+    }
 }
 
 static void make_waitgroup(void) {
@@ -207,5 +224,25 @@ SIM_WORLD(await_pool_late, .asleep = whole_asleep, .timers_max = 2) {
     start();
     make_pool();
     late();
+    sim_check(thrum_pool_destroy(pool) == 0);
+}
+
+/* ---- against a cancel, and where the task cannot be posted: so, too ---- */
+
+SIM_WORLD(await_pool_cancelled, .asleep = whole_asleep) {
+    start();
+    make_pool();
+    keeps = true;
+    play();
+    sim_check(outcome == 0 || outcome == -ECANCELED);
+    sim_check(thrum_pool_destroy(pool) == 0);
+}
+
+SIM_WORLD(await_pool_refused, .asleep = whole_asleep) {
+    start();
+    make_pool();
+    thrum_task_set_worker(&of_wait->task, 1000);
+    play();
+    sim_check(outcome == 0 || outcome == -EINVAL);
     sim_check(thrum_pool_destroy(pool) == 0);
 }

@@ -1,7 +1,8 @@
 /*
  * await_once.c: waits of tasks for what is done once (core/wait/WAITING.md, "Waits of tasks"), on a
  * bare scheduler: beside a thread whose function succeeds or fails, before, while and after the
- * wait begins. A task that has the turn ends it in another run.
+ * wait begins; with a deadline, a cancel, or a task that cannot be posted. A task that has the turn
+ * ends it in another run.
  */
 #include <errno.h>
 
@@ -13,6 +14,7 @@
 
 typedef struct place {
     thrum_task task;
+    thrum_task doing; /* the run that has the turn */
     thrum_await await;
 } place;
 
@@ -20,10 +22,12 @@ static thrum_sched *sched;
 static place *of_wait;
 static thrum_once *once;
 static whole_gate ended;
-static int made;    /* plain: written by who has the turn, once */
-static int theirs;  /* constant: what the thread's function returns */
-static int failed;  /* plain: of the thread's function */
-static int outcome; /* plain: of the wait */
+static int made;     /* plain: written by who has the turn, once */
+static int theirs;   /* constant: what the thread's function returns */
+static int failed;   /* plain: of the thread's function */
+static int outcome;  /* plain: of the wait */
+static bool keeps;   /* constant: another thread uses the task, so it is freed behind that one */
+static bool nowhere; /* constant: the task is for a worker that there is not */
 static int64_t deadline = THRUM_FOREVER;
 
 static void is_over(place *p, int code) {
@@ -31,7 +35,9 @@ static void is_over(place *p, int code) {
     if (code == 0) {
         sim_check(made == 1);
     }
-    sim_free(p);
+    if (!keeps) {
+        sim_free(p);
+    }
     whole_open(&ended);
 }
 
@@ -45,8 +51,8 @@ static void does(thrum_task *self, void *arg) {
 
 static void goes_on(place *p, int code) {
     if (code == 2) {
-        thrum_task_init(&p->task, does, p);
-        sim_check(thrum_task_post(sched, &p->task) == 0);
+        thrum_task_init(&p->doing, does, p);
+        sim_check(thrum_task_post(sched, &p->doing) == 0);
     } else {
         is_over(p, code == 1 ? 0 : code);
     }
@@ -61,7 +67,6 @@ static void body(thrum_task *self, void *arg) {
 static void begins(thrum_task *self, void *arg) {
     (void)self, (void)arg;
     place *p = of_wait;
-    thrum_task_init(&p->task, body, p);
     const int code = thrum_once_on_until(once, &p->await, &p->task, deadline);
     if (code) {
         goes_on(p, code);
@@ -85,17 +90,32 @@ static void calls(void *arg) {
     sim_check(code != 0 || made == 1);
 }
 
+static void cancels(void *arg) {
+    (void)arg;
+    const int code = thrum_task_cancel(&of_wait->task);
+    sim_check(code == 0 || code == -EBUSY);
+}
+
 static void play(void) {
     thrum_config config = whole_config(1);
     sched = whole_start_bare(&config);
     of_wait = sim_alloc(sizeof *of_wait);
+    thrum_task_init(&of_wait->task, body, of_wait);
+    if (nowhere) {
+        thrum_task_set_worker(&of_wait->task, 1000);
+    }
     once = sim_alloc(sizeof *once);
     thrum_once_init(once);
     int t = sim_spawn(calls, NULL);
+    int c = keeps ? sim_spawn(cancels, NULL) : 0;
     whole_post(sched, 0, begins, NULL);
     sim_join(t);
     whole_pass(&ended);
     whole_stop(sched);
+    if (keeps) {
+        sim_join(c);
+        sim_free(of_wait);
+    }
     sim_check(thrum_once_destroy(once) == 0);
     sim_free(once);
 }
@@ -126,5 +146,41 @@ SIM_WORLD(await_once_fails_late, .asleep = whole_asleep, .timers_max = 2) {
     deadline = thrum_after(SOON);
     play();
     sim_check(outcome == 0 || outcome == -ETIMEDOUT);
+    sim_check(made == (outcome == 0));
+}
+
+/* ---- a cancel ---- */
+
+/* It may come before, while or after the thread succeeds or fails, or the task has the turn. */
+SIM_WORLD(await_once_cancelled, .asleep = whole_asleep) {
+    keeps = true;
+    play();
+    sim_check(outcome == 0 || outcome == -ECANCELED);
+    sim_check(made == 1);
+}
+
+SIM_WORLD(await_once_fails_cancelled, .asleep = whole_asleep) {
+    keeps = true;
+    theirs = -EIO;
+    play();
+    sim_check(outcome == 0 || outcome == -ECANCELED);
+    sim_check(made == (outcome == 0));
+}
+
+/* ---- a task that cannot be posted ---- */
+
+/* The call that begins the wait is told, or has what came before the refusal. */
+SIM_WORLD(await_once_refused, .asleep = whole_asleep) {
+    nowhere = true;
+    play();
+    sim_check(outcome == 0 || outcome == -EINVAL);
+    sim_check(made == 1);
+}
+
+SIM_WORLD(await_once_fails_refused, .asleep = whole_asleep) {
+    nowhere = true;
+    theirs = -EIO;
+    play();
+    sim_check(outcome == 0 || outcome == -EINVAL);
     sim_check(made == (outcome == 0));
 }
