@@ -116,10 +116,12 @@ THRUM_API void thrum_once_finish(thrum_once *once, int result);
  * Borrows n objects of the pool, all at the same moment. The array stays where it is until
  * thrum_await_end, which calls the constructors of a pool that does not preserve its objects, and
  * returns what one failed with, all objects being the pool's again; with 0, and with 1 here, they
- * are the program's. A pool without a capacity makes what is missing at once, and is never waited
- * for. Callers, deadline and errors are those of thrum_event_on_until, as are 0 and 1; and those of
- * thrum_pool_borrow_n. It suspends only where the constructors do, or the destructors of those that
- * were made before one failed.
+ * are the program's. A constructor may fail with any code, also one that the wait itself ends with:
+ * items[0] tells them apart if it was NULL before this call. It is not NULL after a constructor's
+ * code, and still NULL after any other, here as there. A pool without a capacity makes what is
+ * missing at once, and is never waited for. Callers, deadline and errors are those of
+ * thrum_event_on_until, as are 0 and 1; and those of thrum_pool_borrow_n. It suspends only where
+ * the constructors do, or the destructors of those that were made before one failed.
  */
 THRUM_API THRUM_NODISCARD int thrum_pool_borrow_on_until(thrum_pool *pool, void *items[], size_t n,
                                                          thrum_await *await, thrum_task *task,
@@ -199,7 +201,7 @@ THRUM_API THRUM_NODISCARD int thrum_barrier_on_until(thrum_barrier *barrier, thr
  * (of a once 0 or 2), also when the task was cancelled or the deadline came after that. Otherwise
  * it has got nothing: -EPIPE when the channel was closed, -ECANCELED when the task was cancelled,
  * -ETIMEDOUT when the deadline came, -EAGAIN when something else has woken the task, or the code of
- * a pool's constructor.
+ * a pool's constructor, which may be any (thrum_pool_borrow_on_until says how to tell).
  */
 THRUM_API THRUM_NODISCARD int thrum_await_end(thrum_await *await);
 

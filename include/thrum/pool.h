@@ -28,8 +28,8 @@ typedef struct thrum_pool_config {
     /*
      * Hooks, each of which may be NULL. They run in the caller of the borrow, the give-back, the
      * create or the destroy, with no lock held, and may block. The memory of a new object is zero.
-     * `construct` returns 0 or more, or a negative code, which is passed on; such an object is not
-     * destructed.
+     * `construct` returns 0 or more, or a negative code, which is passed on as it is, also where
+     * the borrow's own codes are the same; such an object is not destructed.
      */
     int (*construct)(void *item, void *ctx);
     void (*destruct)(void *item, void *ctx);

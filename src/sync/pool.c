@@ -239,6 +239,7 @@ static int make_missing(thrum_pool *pool, void *items[], size_t from, size_t n) 
     unlock_pool(pool);
     if (made < n) {
         put_back(pool, items, made); /* the pool keeps those that could be made */
+        items[0] = NULL;             /* no constructor's code: thrum_pool_borrow_on_until */
         return -ENOMEM;
     }
     return 0;

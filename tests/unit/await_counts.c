@@ -266,7 +266,7 @@ static int made, refuse;
 static int construct(void *item, void *ctx) {
     (void)ctx;
     if (refuse) {
-        return -EIO;
+        return refuse;
     }
     *(int *)item = ++made;
     return 0;
@@ -287,16 +287,101 @@ TEST(objects_are_constructed_in_the_run_that_has_them) {
     rig_begin(&r, 0);
     CHECK_EQ(thrum_pool_create(&made_anew, &config), 0);
     CHECK_EQ(thrum_pool_borrow(made_anew, &lent), 0);
-    for (refuse = 0; refuse < 2; refuse++) {
+    for (int round = 0; round < 2; round++) {
         CHECK_EQ(begin(&p, on_one, made_anew, THRUM_FOREVER), 0);
+        refuse = round ? -EIO : 0;
         thrum_pool_give_back(made_anew, lent);
         await_run(&p);
-        CHECK_EQ(p.ended, refuse ? -EIO : 0);
+        CHECK_EQ(p.ended, refuse);
         lent = p.items[0];
     }
     CHECK_EQ(made, 2);
     CHECK_EQ(begin(&p, on_one, made_anew, THRUM_FOREVER), -EIO);
     CHECK_EQ(thrum_pool_destroy(made_anew), 0);
+    rig_stop(&r);
+}
+
+/* Begins a wait for the only object, which is lent, and ends it by the code. */
+static void ends_early(place *p, thrum_pool *of, int code) {
+    thrum_time deadline = code == -ETIMEDOUT ? thrum_after(1000000) : THRUM_FOREVER;
+    const int begun = begin(p, on_one, of, deadline);
+    if (begun == -ETIMEDOUT && code == -ETIMEDOUT) {
+        return; /* it came before the wait */
+    }
+    CHECK_EQ(begun, 0);
+    if (code == -ECANCELED) {
+        CHECK_EQ(thrum_task_cancel(&p->task), 0);
+    } else if (code == -EAGAIN) {
+        thrum_task_wakeup(&p->task);
+    }
+    await_run(p);
+    CHECK_EQ(p->ended, code);
+}
+
+TEST(a_constructors_code_is_told_from_the_waits_own) {
+    /* By the first place of the array, also where both are the same code, at once or later. */
+    static const int codes[] = {-ETIMEDOUT, -ECANCELED, -EAGAIN};
+    thrum_pool_config config = THRUM_POOL_CONFIG_INIT;
+    thrum_pool *made_anew;
+    place p;
+    config.item_size = sizeof(int);
+    config.capacity = 1;
+    config.construct = construct;
+    rig_begin(&r, 0);
+    CHECK_EQ(thrum_pool_create(&made_anew, &config), 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(thrum_pool_borrow(made_anew, &lent), 0);
+        ends_early(&p, made_anew, codes[i]);
+        CHECK(p.items[0] == NULL);
+        CHECK_EQ(begin(&p, on_one, made_anew, 0), -ETIMEDOUT);
+        CHECK(p.items[0] == NULL);
+        CHECK_EQ(begin(&p, on_one, made_anew, THRUM_FOREVER), 0);
+        refuse = codes[i];
+        thrum_pool_give_back(made_anew, lent);
+        await_run(&p);
+        CHECK_EQ(p.ended, codes[i]);
+        CHECK(p.items[0] != NULL);
+        CHECK_EQ(begin(&p, on_one, made_anew, THRUM_FOREVER), codes[i]);
+        CHECK(p.items[0] != NULL);
+        refuse = 0;
+    }
+    CHECK_EQ(thrum_pool_destroy(made_anew), 0);
+    rig_stop(&r);
+}
+
+static int allowed; /* how many allocations are granted */
+
+static void *grants(void *ctx, size_t size) {
+    (void)ctx;
+    return allowed-- > 0 ? aligned_alloc(16, (size + 15) & ~(size_t)15) : NULL;
+}
+
+static void takes_back(void *ctx, void *ptr) {
+    (void)ctx;
+    free(ptr);
+}
+
+TEST(an_unbounded_pool_tells_them_apart_too) {
+    /* One that has an object, but no memory for a second, has run no constructor. */
+    thrum_pool_config config = THRUM_POOL_CONFIG_INIT;
+    thrum_pool *grows;
+    place p;
+    config.item_size = sizeof(int);
+    config.construct = construct;
+    config.alloc = grants;
+    config.free = takes_back;
+    allowed = 2;
+    rig_begin(&r, 0);
+    CHECK_EQ(thrum_pool_create(&grows, &config), 0);
+    CHECK_EQ(begin(&p, on_one, grows, THRUM_FOREVER), 1);
+    thrum_pool_give_back(grows, p.items[0]);
+    CHECK_EQ(begin(&p, on_pool, grows, THRUM_FOREVER), -ENOMEM);
+    CHECK(p.items[0] == NULL);
+    allowed = 1;
+    refuse = -ENOMEM;
+    CHECK_EQ(begin(&p, on_pool, grows, THRUM_FOREVER), -ENOMEM);
+    CHECK(p.items[0] != NULL);
+    CHECK_EQ(thrum_pool_destroy(grows), 0);
     rig_stop(&r);
 }
 

@@ -38,12 +38,14 @@ static void start(void) {
     thrum_config config = whole_config(1);
     sched = whole_start_bare(&config);
     of_wait = sim_alloc(sizeof *of_wait);
+    of_wait->object = NULL;
     thrum_task_init(&of_wait->task, body, of_wait);
 }
 
 static void is_over(place *p, int code) {
     outcome = code;
     sim_check(code != 0 || data == 1);
+    sim_check(code == 0 || !pool || !p->object); /* nothing was handed out */
     if (code == 0 && pool) {
         sim_check(p->object == lent);
         thrum_pool_give_back(pool, p->object);
