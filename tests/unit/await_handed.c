@@ -138,11 +138,13 @@ TEST(a_refused_wait_stands_in_no_line) {
     place p, next;
     start();
     CHECK_EQ(begin(&p, on_once_refused, NULL, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(ONCE_WAITING(&once), 0);
     CHECK_EQ(begin(&next, on_once, NULL, THRUM_FOREVER), 0);
     thrum_once_finish(&once, -EIO);
     await_run(&next);
     CHECK_EQ(next.ended, 2);
     CHECK_EQ(begin(&p, on_pool_refused, NULL, THRUM_FOREVER), -EINVAL);
+    CHECK_EQ(POOL_WAITING(pool), 0);
     CHECK_EQ(begin(&next, on_pool, NULL, THRUM_FOREVER), 0);
     thrum_pool_give_back(pool, lent);
     await_run(&next);
@@ -215,6 +217,7 @@ static void passes_on(thrum_task *self, void *arg) {
     (void)self;
     place *p = arg;
     p->ended = thrum_await_end(&p->await);
+    memset(&p->await, 0xab, sizeof p->await); /* it stands in no line any more */
     if (p->on == on_once && p->ended == 2) {
         atomic_fetch_add(&turns, 1);
         thrum_once_finish(&once, -EIO);
