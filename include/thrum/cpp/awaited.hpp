@@ -189,9 +189,6 @@ struct once_turn {
     int result = -EIO;
 };
 
-template <typename T> struct is_co : std::false_type {};
-template <typename T> struct is_co<co<T>> : std::true_type {};
-
 } // namespace detail
 
 /*
@@ -203,6 +200,8 @@ template <typename T> struct is_co<co<T>> : std::true_type {};
  */
 template <typename Fn> co<> called(once &what, Fn fn) {
     using result = std::invoke_result_t<Fn &>;
+    static_assert(!detail::is_co_task<result>::value,
+                  "thrum::called: what a co_task ends with would be dropped; let fn return the co");
     if (!thrum_sched_current()) {
         what.call([&] {
             if constexpr (std::is_same_v<result, co<int>>) {

@@ -119,7 +119,7 @@ template <typename Promise> class co_run {
  * A coroutine that has not begun, and its owner. It begins when it is awaited (once, as an rvalue),
  * given to sync_wait or to spawn; the await returns what it returned, which may be a reference or a
  * type that only moves, or throws what it threw. It moves. Its destructor destroys the frame, with
- * the coroutine's parameters.
+ * the coroutine's parameters, which live until then: of one that was spawned until it is joined.
  */
 template <typename T = void> class [[nodiscard]] co {
   public:
@@ -172,6 +172,8 @@ template <typename T = void> class [[nodiscard]] co {
 /* ---- from fibers ---- */
 
 namespace detail {
+
+template <typename T> struct is_co<co<T>> : std::true_type {}; /* outcome.hpp */
 
 /*
  * The coroutine at the bottom of each that was spawned: a frame that begins by a task, and tells
@@ -450,6 +452,10 @@ template <typename T = void> class [[nodiscard]] co_task {
 
     detail::root<T> root_;
 };
+
+namespace detail {
+template <typename T> struct is_co_task<co_task<T>> : std::true_type {};
+} // namespace detail
 
 /*
  * Runs the coroutine on the scheduler, or the caller's, from a run of its own. It costs a second,

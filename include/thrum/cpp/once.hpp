@@ -63,13 +63,16 @@ class once {
 
   private:
     template <typename Fn> struct calling {
+        using returned = std::invoke_result_t<Fn>;
+        static_assert(!detail::is_co<returned>::value && !detail::is_co_task<returned>::value,
+                      "thrum::once: a call runs no coroutine; co_await thrum::called(once, fn)");
         std::remove_reference_t<Fn> *fn;
         detail::caught failure;
         static int main(void *arg) noexcept {
             auto *self = static_cast<calling *>(arg);
             int result = 0;
             self->failure.around([&] {
-                if constexpr (std::is_same_v<std::invoke_result_t<Fn>, int>) {
+                if constexpr (std::is_same_v<returned, int>) {
                     result = std::forward<Fn>(*self->fn)();
                 } else {
                     (void)std::forward<Fn> (*self->fn)();

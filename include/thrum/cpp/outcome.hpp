@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "thrum/cpp/error.hpp"
@@ -14,6 +15,11 @@
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
 namespace detail {
+
+/* Whether it is a co, which begins where it is awaited or spawned, and not by a call. */
+template <typename T> struct is_co : std::false_type {};
+/* Whether it is a co_task. */
+template <typename T> struct is_co_task : std::false_type {};
 
 /* The exception that a call ended with, if it did. */
 class caught {

@@ -72,6 +72,8 @@ template <typename Fn> int detached_main(void *arg) noexcept {
 
 template <typename Fn> void go_with(const thrum_attr *how, Fn &&fn) {
     using kept = std::decay_t<Fn>;
+    static_assert(!is_co<std::invoke_result_t<kept>>::value,
+                  "thrum::go: the co that fn returns would not begin; thrum::spawn(fn()).detach()");
     auto closure = std::make_unique<kept>(std::forward<Fn>(fn));
     check(thrum_go_with(how, detached_main<kept>, closure.get()));
     (void)closure.release(); /* it is the task's */
