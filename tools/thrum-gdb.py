@@ -389,6 +389,8 @@ def fiber_word(fiber):
 def owner_word(run):
     if run >> 63:
         return ", held by thread %d" % (run & ((1 << 63) - 1))
+    if run == (1 << 63) - 1:
+        return ", whose turn a task has"
     return ", held by fiber %s" % number_of(run) if run else ""
 
 

@@ -5,7 +5,7 @@
  *             bit 1  WAITERS  the list is not empty
  *             bit 2  RUNNING  a caller runs its function, or has been told to
  *             bit 3  DONE     a function has succeeded; from then on the word is DONE alone
- *     owner   the th_self_id of the caller that runs its function, otherwise 0; 0, too, while a
+ *     owner   the th_self_id of the caller that runs its function, otherwise 0; TH_ID_TASK while a
  *             task has the turn (thrum_once_on_until), which may go on elsewhere
  *
  * Invariant, for all but the holder of LOCKED: WAITERS implies RUNNING. A caller whose function
@@ -196,10 +196,14 @@ bool thrum_once_is_done(const thrum_once *once) {
 
 #define TURN 2 /* as the header has it */
 
-/* In the run that was woken: what for. */
+/* In the run that was woken: what for. The once may be gone, unless it is this task's turn. */
 static void is_told(void *object, th_waiter *waiter) {
-    (void)object; /* it may be gone, unless it is this task's turn */
-    ((th_await *)(void *)waiter)->status = waiter->value == YOUR_TURN ? TURN : 0;
+    int *status = &((th_await *)(void *)waiter)->status;
+    *status = 0;
+    if (waiter->value == YOUR_TURN) {
+        set_owner(object, TH_ID_TASK);
+        *status = TURN;
+    }
 }
 
 int thrum_once_on_until(thrum_once *once, thrum_await *await, thrum_task *task,
@@ -217,6 +221,7 @@ int thrum_once_on_until(thrum_once *once, thrum_await *await, thrum_task *task,
             th_backoff(&spins);
         } else if (seen == 0) {
             if (begin(once)) {
+                set_owner(once, TH_ID_TASK);
                 return TURN;
             }
         } else if (seen == DONE) {

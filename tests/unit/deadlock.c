@@ -213,6 +213,78 @@ TEST(each_kind_of_wait_is_told) {
     rig_stop(&r);
 }
 
+/* ---- the turn of an intrusive task ---- */
+
+static struct {
+    thrum_once once;
+    thrum_task begins, has;
+    thrum_await await;
+    atomic_int begun;
+} turn;
+
+static void has_it(thrum_task *self, void *arg) {
+    (void)self, (void)arg;
+    CHECK_EQ(thrum_await_end(&turn.await), 2);
+    atomic_fetch_add(&turn.begun, 1);
+}
+
+/* Has the turn at once, or waits for it; no run of its is on afterwards. */
+static void begins_it(thrum_task *self, void *arg) {
+    (void)self;
+    thrum_task_init(&turn.has, has_it, NULL);
+    const int code = thrum_once_on_until(&turn.once, &turn.await, &turn.has, THRUM_FOREVER);
+    CHECK_EQ(code, arg ? 0 : 2);
+    atomic_fetch_add(&turn.begun, 1);
+}
+
+static int does_nothing(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+static int on_once(void *arg) {
+    return thrum_once_run(&turn.once, does_nothing, arg);
+}
+
+/* A fiber waits for the turn that a task has: that is told. */
+static void turn_is_told(rig *r) {
+    char line[128];
+    snprintf(line, sizeof line, " \"waiter\" waits for once 0x%" PRIxPTR ", whose turn a task has",
+             (uintptr_t)&turn.once);
+    atomic_store(&reports, 0);
+    thrum_handle *handle = spawn_named(r, "waiter", on_once, NULL);
+    CHECK_REPORTED(1);
+    check_told(line);
+    thrum_once_finish(&turn.once, 0);
+    join(handle, 0);
+    CHECK_EQ(atomic_load(&reports), 1);
+    rig_wait_done(r);
+}
+
+static void begin_turn(rig *r, bool waits) {
+    const int before = atomic_load(&turn.begun);
+    thrum_task_init(&turn.begins, begins_it, waits ? &turn : NULL);
+    CHECK_EQ(thrum_task_post(r->sched, &turn.begins), 0);
+    SPIN_UNTIL(atomic_load(&turn.begun) == before + 1);
+}
+
+TEST(a_turn_that_a_task_has) {
+    /* At once, or behind another one that failed; the task goes on no more. */
+    rig r;
+    watched_begin(&r);
+    thrum_once_init(&turn.once);
+    begin_turn(&r, false);
+    turn_is_told(&r);
+    thrum_once_init(&turn.once);
+    begin_turn(&r, false);
+    rig_wait_done(&r);
+    begin_turn(&r, true);
+    thrum_once_finish(&turn.once, -EIO);
+    SPIN_UNTIL(atomic_load(&turn.begun) == 4);
+    turn_is_told(&r);
+    rig_stop(&r);
+}
+
 /* Two tasks that join each other. */
 static thrum_handle *ring[2];
 static thrum_event ring_made;

@@ -19,7 +19,9 @@ static const char *plural(uint64_t n, const char *one, const char *many) {
 }
 
 static void add_holder(th_text *text, uint64_t holder) {
-    if (holder & TH_ID_THREAD) {
+    if (holder == TH_ID_TASK) {
+        th_text_add(text, ", whose turn a task has");
+    } else if (holder & TH_ID_THREAD) {
         th_text_add(text, ", held by thread %" PRIu64, holder & ~TH_ID_THREAD);
     } else if (holder) {
         th_text_add(text, ", held by fiber %u.%u", (unsigned)(holder >> 32), (unsigned)holder);

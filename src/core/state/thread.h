@@ -35,6 +35,7 @@ typedef struct th_thread {
 } th_thread;
 
 #define TH_ID_THREAD ((uint64_t)1 << 63) /* in ids of threads: fibers' have not got it */
+#define TH_ID_TASK (TH_ID_THREAD - 1)    /* the owner of what some intrusive task has */
 
 #define TH_SHOWN_SHIFT 56 /* addresses of programs have fewer bits */
 

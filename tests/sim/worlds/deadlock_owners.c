@@ -112,6 +112,55 @@ SIM_WORLD(deadlock_quiet_once, .heavy = true) {
     whole_stop(sched);
 }
 
+static thrum_once turns;
+static uint32_t behind; /* whether the fiber is about to wait */
+
+static int waits_behind(void *arg) {
+    th_store_relaxed(&behind, 1u); /* relaxed: fails_after_two goes on, and nothing else */
+    return thrum_once_run(&turns, brings_nothing, arg);
+}
+
+static struct {
+    thrum_task begins, has;
+    thrum_await await;
+} first;
+
+static void has_turn(thrum_task *self, void *arg) {
+    (void)self, (void)arg;
+    const int code = thrum_await_end(&first.await);
+    sim_check(code == 2);
+    thrum_once_finish(&turns, 0);
+}
+
+/* Stands in line, and behind it a fiber. */
+static void stands_in_line(thrum_task *self, void *arg) {
+    (void)self, (void)arg;
+    thrum_task_init(&first.has, has_turn, NULL);
+    sim_check(thrum_once_on_until(&turns, &first.await, &first.has, THRUM_FOREVER) == 0);
+    start(waits_behind);
+}
+
+static int fails_after_two(void *arg) {
+    (void)arg;
+    thrum_task_init(&first.begins, stands_in_line, NULL);
+    sim_check(thrum_task_post(sched, &first.begins) == 0);
+    crew_until(th_load_relaxed(&behind)); /* relaxed: it only lets this one go on */
+    return -EIO;
+}
+
+static void runs_and_fails(void *arg) {
+    (void)arg;
+    sim_check(thrum_once_run(&turns, fails_after_two, NULL) == -EIO);
+}
+
+/* A thread that fails hands its turn to a task, and wakes that only then; a fiber waits behind. */
+SIM_WORLD(deadlock_quiet_turn, .heavy = true) {
+    sched = whole_start_told(1 + sim_pick(2), is_told);
+    thrum_once_init(&turns);
+    sim_join(sim_spawn(runs_and_fails, NULL));
+    whole_stop(sched);
+}
+
 /*
  * A task waits for a thread that waits for another one, which goes on: nothing is told. What the
  * first thread has waited for is freed as soon as it has it.
