@@ -35,6 +35,7 @@ static void end(th_operation *operation) {
     if (locked && !operation->had) {
         th_os_file_request back = {
             .call = TH_OS_FILE_LOCK, .fd = operation->request.fd, .flags = operation->kept};
+        back.mode = operation->request.flags;
         locked = th_os_file_do(&back) != 0; /* others share what was exclusive */
     }
     th_lock_acquire(&record->lock);
@@ -55,6 +56,7 @@ static int try_once(thrum_io io, uint32_t kind, thrum_time deadline) {
     code = code ? code : th_quick_on(io, begin, &operation->kept);
     if (!code) {
         operation->finish = end;
+        operation->request.mode = operation->kept;
         code = (int)th_operation_ask(operation, deadline);
         /* Without the call there was no thread to make it. */
         code = code == -EAGAIN && operation->had ? OTHERS : code;

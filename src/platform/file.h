@@ -41,8 +41,8 @@ typedef enum th_os_file_call {
     TH_OS_FILE_CHMOD,      /* mode */
     TH_OS_FILE_LIST,       /* bytes, size: entries (th_os_file_entry). How many bytes; 0: the end */
     TH_OS_FILE_COPY,       /* to, offset, to_offset, length; bytes, size: room. How many bytes */
-    TH_OS_FILE_LOCK,       /* flags: a TH_OS_FILE_LOCK_... -EAGAIN: others have it */
-    TH_OS_FILE_WATCH,      /* path, flags: th_os_watch_... A number */
+    TH_OS_FILE_LOCK,  /* flags, mode: the kind to have, the one it has. -EAGAIN: others have it */
+    TH_OS_FILE_WATCH, /* path, flags: th_os_watch_... A number */
     TH_OS_FILE_CALLS
 } th_os_file_call;
 
