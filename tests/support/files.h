@@ -22,13 +22,20 @@
 #include "platform/faults.h"
 #include "thrum/file.h"
 
+/* What differs from system to system: fds_open, file_..., FILE_..., NOT_BY_WINDOWS. */
+#if defined(_WIN32)
+#include "windows/files.h"
+#else
+#include "posix/files.h"
+#endif
+
 static inline void both(thrum_fn fn) {
     rig_do(0, fn, NULL);
     CHECK_EQ(fn(NULL), 0);
 }
 
 static inline void in_dir(char path[64]) {
-    snprintf(path, 64, "%s/thrum-files-XXXXXX", access("/tmp", W_OK) == 0 ? "/tmp" : ".");
+    CHECK(snprintf(path, 64, "%s/thrum-files-XXXXXX", file_folder()) < 64);
     CHECK(mkdtemp(path) != NULL);
     CHECK_EQ(chdir(path), 0);
 }
@@ -36,26 +43,6 @@ static inline void in_dir(char path[64]) {
 static inline void out_of_dir(const char *path) {
     CHECK_EQ(chdir("/"), 0);
     CHECK_EQ(rmdir(path), 0); /* nothing was left in it */
-}
-
-/* The descriptors; without those that a scheduler's sets keep, which stay as long as it does. */
-CHECK_UNUSED static int fds_open(void) {
-    int n = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    CHECK(dir != NULL);
-    struct dirent *e;
-    while ((e = readdir(dir)) != NULL) {
-        char path[300], what[64];
-        snprintf(path, sizeof path, "/proc/self/fd/%s", e->d_name);
-        ssize_t size = readlink(path, what, sizeof what - 1);
-        if (size <= 0)
-            continue;
-        what[size] = '\0';
-        n += strstr(what, "eventfd") == NULL && strstr(what, "eventpoll") == NULL &&
-             strstr(what, "timerfd") == NULL && strstr(what, "io_uring") == NULL;
-    }
-    closedir(dir);
-    return n;
 }
 
 CHECK_UNUSED static th_file_figures figures(void) {

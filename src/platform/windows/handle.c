@@ -1,7 +1,7 @@
 /*
  * handle.c: descriptors that are no sockets, and those that others share.
  */
-#include "platform/windows/winsock.h"
+#include "platform/windows/file.h"
 
 #include <errno.h>
 
@@ -23,22 +23,41 @@ static const th_os_part *first_of(const th_os_part parts[], unsigned n) {
     return &parts[i];
 }
 
+/* Of a file its place is had alone; of a pipe or a console one may wait for as long as it takes. */
+static SRWLOCK *place_of(int fd) {
+    SRWLOCK *lock = GetFileType(th_handle_of(fd)) == FILE_TYPE_DISK ? th_file_position(fd) : NULL;
+    if (lock) {
+        AcquireSRWLockExclusive(lock);
+    }
+    return lock;
+}
+
+static void leave(SRWLOCK *place) {
+    if (place) {
+        ReleaseSRWLockExclusive(place);
+    }
+}
+
 int64_t th_handle_readv(int fd, const th_os_part parts[], unsigned n) {
     const th_os_part *part = first_of(parts, n);
     DWORD got = 0;
-    if (ReadFile(th_handle_of(fd), part->base, size_of(part->size), &got, NULL)) {
-        return got;
-    }
+    SRWLOCK *place = place_of(fd);
+    const BOOL done = ReadFile(th_handle_of(fd), part->base, size_of(part->size), &got, NULL);
     const DWORD error = GetLastError();
-    return error == ERROR_BROKEN_PIPE || error == ERROR_HANDLE_EOF ? 0 : -th_nt_errno(error);
+    leave(place);
+    return done                                                      ? (int64_t)got
+           : error == ERROR_BROKEN_PIPE || error == ERROR_HANDLE_EOF ? 0
+                                                                     : -th_nt_errno(error);
 }
 
 int64_t th_handle_writev(int fd, const th_os_part parts[], unsigned n) {
     const th_os_part *part = first_of(parts, n);
     DWORD sent = 0;
-    return WriteFile(th_handle_of(fd), part->base, size_of(part->size), &sent, NULL)
-               ? (int64_t)sent
-               : -th_nt_errno(GetLastError());
+    SRWLOCK *place = place_of(fd);
+    const BOOL done = WriteFile(th_handle_of(fd), part->base, size_of(part->size), &sent, NULL);
+    const DWORD error = GetLastError();
+    leave(place);
+    return done ? (int64_t)sent : -th_nt_errno(error);
 }
 
 /* ---- what others share ---- */

@@ -23,6 +23,7 @@ static TH_COLD void look_up(void) {
     calls.wake_one = (void *)find(nt, "RtlWakeAddressSingle");
     calls.wake_all = (void *)find(nt, "RtlWakeAddressAll");
     calls.set_timer_resolution = (void *)find(nt, "NtSetTimerResolution");
+    calls.query_file = (void *)find(nt, "NtQueryInformationFile");
     calls.set_thread_name = base ? (void *)find(base, "SetThreadDescription") : NULL;
     calls.is_wine = find(nt, "wine_get_version") != NULL;
     if (!calls.wait_on_address || !calls.wake_one || !calls.wake_all) {
@@ -46,11 +47,33 @@ int th_nt_errno(DWORD error) {
     case ERROR_PATH_NOT_FOUND:
     case ERROR_BAD_NETPATH:
     case ERROR_INVALID_NAME:
+    case ERROR_INVALID_DRIVE:
+    case ERROR_BAD_PATHNAME:
+    case ERROR_BAD_NET_NAME:
         return ENOENT;
+    case ERROR_DIRECTORY:
+        return ENOTDIR;
+    case ERROR_DIR_NOT_EMPTY:
+        return ENOTEMPTY;
+    case ERROR_NOT_SAME_DEVICE:
+        return EXDEV;
+    case ERROR_FILENAME_EXCED_RANGE:
+        return ENAMETOOLONG;
+    case ERROR_CANT_RESOLVE_FILENAME:
+        return ELOOP;
+    case ERROR_TOO_MANY_LINKS:
+        return EMLINK;
+    case ERROR_WRITE_PROTECT:
+        return EROFS;
+    case ERROR_FILE_TOO_LARGE:
+        return EFBIG;
+    case ERROR_CURRENT_DIRECTORY:
+        return EBUSY;
     case ERROR_TOO_MANY_OPEN_FILES:
         return EMFILE;
     case ERROR_ACCESS_DENIED:
     case ERROR_SHARING_VIOLATION:
+    case ERROR_DELETE_PENDING:
     case ERROR_LOCK_VIOLATION:
     case ERROR_PRIVILEGE_NOT_HELD:
         return EACCES;
@@ -73,6 +96,8 @@ int th_nt_errno(DWORD error) {
     case ERROR_NOT_SUPPORTED:
     case ERROR_CALL_NOT_IMPLEMENTED:
         return ENOSYS;
+    case ERROR_INVALID_FUNCTION:
+    case ERROR_NEGATIVE_SEEK:
     case ERROR_INVALID_PARAMETER:
     case ERROR_INVALID_ADDRESS:
         return EINVAL;

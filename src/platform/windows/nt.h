@@ -23,6 +23,8 @@ typedef struct th_nt_calls {
     void(NTAPI *wake_one)(const void *address);
     void(NTAPI *wake_all)(const void *address);
     LONG(NTAPI *set_timer_resolution)(ULONG wanted, BOOLEAN set, ULONG *now); /* or NULL */
+    LONG(NTAPI *query_file)
+    (HANDLE file, void *status, void *out, ULONG size, int what);
     HRESULT(WINAPI *set_thread_name)(HANDLE thread, const wchar_t *name); /* or NULL: Windows 8 */
     bool is_wine; /* this is not Windows, but wine on another system */
 } th_nt_calls;
