@@ -9,8 +9,7 @@ static int adopted_body(void *arg) {
     char text[8] = "";
     thrum_io io, again;
     (void)arg;
-    const int fd = open("a", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    CHECK(fd >= 0);
+    const int fd = file_opened("a", false);
     CHECK_EQ(thrum_file_adopt(&io, fd), 0);
     CHECK_EQ(thrum_file_adopt(&again, fd), -EEXIST);
     CHECK_EQ(thrum_file_pwrite(io, "hello", 5, 2, THRUM_FOREVER), 5);
@@ -21,8 +20,8 @@ static int adopted_body(void *arg) {
     CHECK_EQ(thrum_file_adopt(&again, fd), 0);
     CHECK_EQ(thrum_file_truncate(again, 3, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_io_close(again), 0);
-    CHECK_EQ(fcntl(fd, F_GETFD), -1);
-    const int direct = open("a", O_RDONLY | O_SYNC | O_CLOEXEC);
+    CHECK(!file_is_open(fd));
+    const int direct = file_opened("a", true);
     CHECK_EQ(thrum_file_adopt(&io, direct), 0);
     const uint64_t calls = figures().calls;
     CHECK_EQ(thrum_file_pread(io, text, 3, 0, thrum_after_s(50)), 3);
@@ -50,11 +49,11 @@ TEST(an_open_file_is_taken_over) {
     thrum_io io;
     int pair[2];
     both(adopted_either);
-    CHECK_EQ(pipe(pair), 0);
+    no_files(pair);
     CHECK_EQ(thrum_file_adopt(&io, pair[0]), -EINVAL);
     CHECK_EQ(thrum_file_adopt(&io, 999999), -EBADF);
     CHECK_EQ(thrum_file_adopt(&io, -1), -EBADF);
     CHECK_EQ(thrum_file_adopt(NULL, pair[0]), -EINVAL);
-    CHECK_EQ(close(pair[0]), 0);
-    CHECK_EQ(close(pair[1]), 0);
+    no_file_close(pair[0]);
+    no_file_close(pair[1]);
 }
