@@ -9,8 +9,9 @@
  *              and posts the task again unless it then reads 0. A begin that comes later posts it
  *              behind that run, since the task is serial. A begin of an external thread that is
  *              refused takes its count back: no other begin has relied on it.
- * not idle     A run that posts the task to wait, which for the scheduler is a pause, counts one
- *              begin more (`held`), and the first run that reads 0 counts its end, on whichever
+ * not idle     A run that finds operations under way counts one begin more (`held`), before it
+ *              asks, since `ask` may wait, and the task be posted to wait: pauses, for the
+ *              scheduler. The first run that reads 0 behind `ask` counts its end, on whichever
  *              thread that is (core/ready/QUIESCENCE.md, "A begin that a later run ends").
  */
 #include "base/check.h"
@@ -104,6 +105,9 @@ static int again(thrum_source *s) {
 static void run(thrum_task *self, void *arg) {
     thrum_source *s = arg;
     (void)self;
+    if (th_load_relaxed(&s->xpending)) { /* relaxed: one that is missed has posted the task anew */
+        hold(s, true);
+    }
     call(s);
     /* pairs: thrum_source_end; what the last end was for is ready */
     if (th_load_acquire(&s->xpending)) {

@@ -132,6 +132,32 @@ TEST(the_scheduler_is_not_idle_while_an_operation_is_under_way) {
     rig_stop(&r);
 }
 
+/* An `ask` that waits until somebody else has seen to the operation. */
+typedef struct waiting {
+    thrum_source *source;
+    thrum_event seen_to;
+} waiting;
+
+static void ask_waits(void *arg) {
+    waiting *s = arg;
+    CHECK_EQ(thrum_event_wait(&s->seen_to), 0);
+    thrum_source_end(s->source);
+}
+
+TEST(the_scheduler_is_not_idle_while_the_first_ask_waits) {
+    /* Nor when the operation has ended, before that is seen. */
+    rig r;
+    waiting s = {.seen_to = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false)};
+    rig_begin(&r, 0);
+    CHECK_EQ(thrum_source_open(&s.source, r.sched, ask_waits, &s), 0);
+    CHECK_EQ(thrum_source_begin(s.source), 0);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, thrum_after_ms(20)), -ETIMEDOUT);
+    thrum_event_signal(&s.seen_to);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_source_close(s.source), 0);
+    rig_stop(&r);
+}
+
 TEST(it_is_asked_less_often_after_a_while) {
     /* 1 ms between two calls, once the first few intervals are over. */
     rig r;

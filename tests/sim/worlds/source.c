@@ -170,3 +170,33 @@ SIM_WORLD(source_first, .asleep = whole_asleep, .keeps_memory = true) {
     sim_join(t);
     whole_stop(sched);
 }
+
+/* ---- an `ask` that waits ---- */
+
+static thrum_event may_go;
+
+static void ask_waits(void *arg) {
+    sim_check(thrum_event_wait(&may_go) == 0);
+    ask(arg);
+}
+
+static void lets_go(void *unused) {
+    (void)unused;
+    operate(NULL);
+    thrum_event_signal(&may_go);
+}
+
+/* The first `ask` waits: until it has counted the ends the scheduler is not idle. */
+SIM_WORLD(source_ask_waits, .asleep = whole_asleep_shared, .keeps_memory = true) {
+    thrum_config config = whole_config(1 + sim_pick(2));
+    sched = whole_start(&config);
+    thrum_event_init(&may_go, THRUM_EVENT_MANUAL, false);
+    sim_check(thrum_source_open(&source, sched, ask_waits, NULL) == 0);
+    sim_check(thrum_source_begin(source) == 0);
+    sim_check(thrum_source_begin(source) == 0);
+    int t = sim_spawn(lets_go, NULL);
+    sim_check(thrum_sched_wait_idle(sched, THRUM_FOREVER) == 0);
+    sim_check(ended == 2);
+    sim_join(t);
+    whole_stop(sched);
+}
