@@ -70,11 +70,12 @@ THRUM_BEGIN_DECLS
 THRUM_API THRUM_NODISCARD int thrum_mpi_start(thrum_sched *sched);
 
 /*
- * Ends that, before the scheduler's stop and before MPI_Finalize; MPI goes on. No other call of
- * this header may be under way or come until thrum_mpi_start has been called anew. Any thread may
- * call it; at FUNNELED the thread of MPI must be free for calls, or call it itself. It may suspend.
- * Errors: -ESRCH when it has not been started; -EBUSY, with nothing changed, while somebody waits.
- * It must not be called in a function under thrum_mpi_call.
+ * Ends that, before the scheduler's stop (at FUNNELED one that comes before lasts until this call,
+ * or past its deadline) and before MPI_Finalize; MPI goes on. No other call of this header may be
+ * under way or come until thrum_mpi_start has been called anew. Any thread may call it; at FUNNELED
+ * the thread of MPI must be free for calls, or call it itself. It may suspend. Errors: -ESRCH when
+ * it has not been started; -EBUSY, with nothing changed, while somebody waits. It must not be
+ * called in a function under thrum_mpi_call.
  *
  * An MPI_Finalize while somebody waits here stops the program with a line that says so.
  */
