@@ -45,10 +45,11 @@ struct th_mpi_record {
 
     /* Of the engine. */
     th_mpi_record *next; /* incoming: gate; looked: sweeping; those that are over: the sweep's */
-    int left;            /* rows that are not over; sweeping */
-    bool is_over;        /* gate, set by a sweep */
-    bool is_taken;       /* sweeping: it is not incoming any more */
-    thrum_event over;    /* auto */
+    th_mpi_record *newer, *older; /* gate: its neighbours among all that wait */
+    int left;                     /* rows that are not over; sweeping */
+    bool is_over;                 /* gate, set by a sweep */
+    bool is_taken;                /* sweeping: it is not incoming any more */
+    thrum_event over;             /* auto */
     char what[TH_MPI_WHAT];
 };
 
@@ -89,6 +90,7 @@ typedef struct th_mpi_engine {
     thrum_mutex gate;
     th_mpi_record *incoming; /* gate: what the next sweep takes */
     th_mpi_record **incoming_last;
+    th_mpi_record *waiting;    /* gate: the newest of all that wait */
     th_mpi_table *larger;      /* gate: the table that the next sweep goes on with, or NULL */
     size_t reserved;           /* gate: rows of all records that are under way */
     size_t capacity;           /* gate: of the largest table */
@@ -165,7 +167,10 @@ int th_mpi_enter(th_mpi_record *record);
 /* Takes it out again. False: it is over. */
 bool th_mpi_leave(th_mpi_record *record);
 
-/* What the first one waits for, and how many there are: for the line of an MPI_Finalize. */
+/*
+ * What one waits for, and how many there are: for the line of an MPI_Finalize, which may come in a
+ * call that a sweep waits for. So it takes the gate only.
+ */
 uint64_t th_mpi_waiting(char what[TH_MPI_WHAT]);
 
 void th_mpi_table_free(th_mpi_table *table);

@@ -112,6 +112,12 @@ int th_mpi_enter(th_mpi_record *record) {
         thrum_mpi_metrics *metrics = &th_mpi.metrics;
         *th_mpi.incoming_last = record;
         th_mpi.incoming_last = &record->next;
+        record->newer = NULL;
+        record->older = th_mpi.waiting;
+        if (record->older) {
+            record->older->newer = record;
+        }
+        th_mpi.waiting = record;
         th_mpi.moves++;
         metrics->waits++;
         metrics->pending++;
@@ -168,6 +174,10 @@ static void unlink_from(th_mpi_record **link, const th_mpi_record *record) {
 
 /* With the gate. */
 static void count_out(const th_mpi_record *record) {
+    *(record->newer ? &record->newer->older : &th_mpi.waiting) = record->older;
+    if (record->older) {
+        record->older->newer = record->newer;
+    }
     th_mpi.moves++;
     th_mpi.metrics.pending--;
     th_mpi.reserved -= record->has_rows ? (size_t)record->n : 0;
@@ -203,15 +213,10 @@ bool th_mpi_leave(th_mpi_record *record) {
 }
 
 uint64_t th_mpi_waiting(char what[TH_MPI_WHAT]) {
-    thrum_mutex_lock(&th_mpi.sweeping);
     thrum_mutex_lock(&th_mpi.gate);
     const uint64_t pending = th_mpi.metrics.pending;
-    const th_mpi_record *first = th_mpi.table && th_mpi.table->n ? th_mpi.table->rows[0].owner
-                                 : th_mpi.looked                 ? th_mpi.looked
-                                                                 : th_mpi.incoming;
-    memcpy(what, first ? first->what : "", first ? TH_MPI_WHAT : 1);
+    memcpy(what, pending ? th_mpi.waiting->what : "", pending ? TH_MPI_WHAT : 1);
     thrum_mutex_unlock(&th_mpi.gate);
-    thrum_mutex_unlock(&th_mpi.sweeping);
     return pending;
 }
 

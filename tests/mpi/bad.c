@@ -46,6 +46,29 @@ TEST(finalize_several) {
     exit(0);
 }
 
+static int finalizes(void *arg) {
+    (void)arg;
+    return MPI_Finalize();
+}
+
+static int finalizes_on_its_thread(void *arg) {
+    return thrum_mpi_call(finalizes, arg);
+}
+
+TEST(finalize_called) {
+    /* MPI_Finalize in a call that everybody else's calls wait for: the same line. */
+    ranks_begin(&w);
+    rig_go(&w.r, receives, NULL);
+    rig_go(&w.r, probes, NULL);
+    ranks_until_pending(2);
+    if (w.level == MPI_THREAD_FUNNELED) {
+        rig_run(&w.r, finalizes_on_its_thread, NULL); /* handed over by a task */
+    } else {
+        finalizes_on_its_thread(NULL);
+    }
+    _exit(0);
+}
+
 TEST(finalized) {
     /* When nobody waits, MPI_Finalize is let be, and calls that come later say so. */
     MPI_Request request = MPI_REQUEST_NULL;

@@ -9,13 +9,14 @@ shift 2
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
-# Runs a test of bad.c with so many ranks, and keeps what it says; its end comes in time.
+# Runs a test of bad.c with so many ranks, at $level, and keeps what it says; its end comes in time.
+level=multiple
 run() {
     ranks=$1
     name=$2
     code=0
-    echo "== $name, $ranks ranks, ${CHECK_MPI_TRANSPORT:-shm}${SURVIVORS:+, without mpirun's help}"
-    timeout -k 5 60 "$here/run.sh" "$mpi" "$ranks" multiple "$program" "$name" >"$out" 2>&1 || code=$?
+    echo "== $name, $ranks ranks, $level, ${CHECK_MPI_TRANSPORT:-shm}${SURVIVORS:+, without mpirun's help}"
+    timeout -k 5 60 "$here/run.sh" "$mpi" "$ranks" "$level" "$program" "$name" >"$out" 2>&1 || code=$?
     cat "$out"
     case $code in
     77) exit 77 ;;
@@ -65,13 +66,17 @@ if [ $# != 0 ]; then
 fi
 
 a_rank_ends 2
-must_fail 1 finalize
-must_say 'thrum: MPI_Finalize while 1 task waits for MPI; one waits for MPI receive from 0, tag 7, 4 bytes$'
-must_fail 2 finalize_several
-must_say 'thrum: MPI_Finalize while 3 tasks wait for MPI; one waits for MPI '
-run 2 finalized
-must_say 'after MPI_Finalize'
-[ "$code" = 0 ] || { echo "finalized: it ends with $code"; exit 1; }
+for level in funneled serialized multiple; do
+    must_fail 1 finalize
+    must_say 'thrum: MPI_Finalize while 1 task waits for MPI; one waits for MPI receive from 0, tag 7, 4 bytes$'
+    must_fail 2 finalize_several
+    must_say 'thrum: MPI_Finalize while 3 tasks wait for MPI; one waits for MPI '
+    must_fail 1 finalize_called
+    must_say 'thrum: MPI_Finalize while 2 tasks wait for MPI; one waits for MPI '
+    run 2 finalized
+    must_say 'after MPI_Finalize'
+    [ "$code" = 0 ] || { echo "finalized: it ends with $code"; exit 1; }
+done
 
 must_fail 2 fails
 must_not_say 'goes on'
