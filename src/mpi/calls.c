@@ -22,7 +22,10 @@ static bool is_here(void) {
 }
 
 int th_mpi_ready(void) {
-    return !th_mpi.is_on ? -ESRCH : th_mpi.is_finalized ? -ESHUTDOWN : 0;
+    return th_mpi.is_forked      ? -ESHUTDOWN
+           : !th_mpi.is_on       ? -ESRCH
+           : th_mpi.is_finalized ? -ESHUTDOWN
+                                 : 0;
 }
 
 unsigned th_mpi_looks(void) {

@@ -4,6 +4,7 @@
 #include "mpi/engine.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra) {
     (void)keyval;
     (void)value;
     (void)extra;
-    if (!th_mpi.is_on || th_mpi.is_stopping) {
+    if (!th_mpi.is_on || th_mpi.is_stopping || th_mpi.is_forked) {
         return MPI_SUCCESS;
     }
     const uint64_t waiting = th_mpi_waiting(what);
@@ -44,6 +45,25 @@ static int unwatch_finalize(void *arg) {
     int keyval = th_mpi.keyval;
     (void)MPI_Comm_delete_attr(MPI_COMM_SELF, keyval);
     return MPI_Comm_free_keyval(&keyval);
+}
+
+/* ---- a fork ---- */
+
+/* Neither the tasks of this library nor MPI's connections are the child's: all calls say so. */
+static void in_child(void) {
+    th_mpi.is_forked = true;
+}
+
+static int watch_forks(void) {
+    static bool is_watched; /* once in a process; starts do not come beside each other */
+    const int code = is_watched ? 0 : -pthread_atfork(NULL, NULL, in_child);
+    is_watched = !code;
+    return code;
+}
+
+/* 0, or why there is nothing to stop, or to read. */
+static int started(void) {
+    return th_mpi.is_forked ? -ESHUTDOWN : !th_mpi.is_on ? -ESRCH : 0;
 }
 
 /* ---- the beginning and the end ---- */
@@ -75,6 +95,9 @@ int thrum_mpi_start(thrum_sched *sched) {
     if (!sched) {
         return -EINVAL;
     }
+    if (th_mpi.is_forked) {
+        return -ESHUTDOWN;
+    }
     if (th_mpi.is_on) {
         return -EALREADY;
     }
@@ -88,7 +111,8 @@ int thrum_mpi_start(thrum_sched *sched) {
     th_mpi.doubted = th_mpi.doubt = 0;
     th_mpi.incoming_last = &th_mpi.incoming;
     th_mpi.metrics = (thrum_mpi_metrics)THRUM_MPI_METRICS_INIT;
-    int code = thrum_source_open(&th_mpi.source, sched, th_mpi_ask, NULL);
+    int code = watch_forks();
+    code = code ? code : thrum_source_open(&th_mpi.source, sched, th_mpi_ask, NULL);
     if (code) {
         return code;
     }
@@ -114,12 +138,9 @@ static bool is_waited(void) {
 }
 
 int thrum_mpi_stop(void) {
-    if (!th_mpi.is_on) {
-        return -ESRCH;
-    }
+    int code = started();
     /* While somebody waits, the source may be in one long call, for which its close would wait. */
-    const int code = is_waited() ? -EBUSY : thrum_source_close(th_mpi.source);
-    if (code) {
+    if (code || (code = is_waited() ? -EBUSY : thrum_source_close(th_mpi.source)) != 0) {
         return code;
     }
     th_mpi.is_stopping = true;
@@ -139,8 +160,9 @@ int thrum_mpi_metrics_read(thrum_mpi_metrics *out) {
     if (!out || out->size != sizeof *out) {
         return -EINVAL;
     }
-    if (!th_mpi.is_on) {
-        return -ESRCH;
+    const int code = started();
+    if (code) {
+        return code;
     }
     thrum_mutex_lock(&th_mpi.gate);
     *out = th_mpi.metrics;
@@ -195,8 +217,8 @@ unsigned thrum_mpi_workers(void) {
     const unsigned count = processors(&which);
     unsigned same = 0;
     MPI_Comm machine;
-    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) ==
-        MPI_SUCCESS) {
+    if (!th_mpi.is_forked && MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
+                                                 MPI_INFO_NULL, &machine) == MPI_SUCCESS) {
         same = sharers(machine, which);
         (void)MPI_Comm_free(&machine);
     }

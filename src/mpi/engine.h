@@ -82,6 +82,7 @@ typedef struct th_mpi_engine {
     bool is_on; /* written while nobody else calls */
     bool is_finalized;
     bool is_stopping;
+    bool is_forked;   /* in the child of a fork: it has none of what goes on here */
     bool has_workers; /* constant, as the next */
     int level;        /* MPI_THREAD_... */
     int keyval;
@@ -130,7 +131,7 @@ typedef struct th_mpi_engine {
 
 extern th_mpi_engine th_mpi;
 
-/* 0, or why nothing can be called: -ESRCH, -ESHUTDOWN. */
+/* 0, or why nothing can be called: -ESHUTDOWN, -ESRCH. */
 int th_mpi_ready(void);
 
 /* Calls fn(arg) in the way of the level. It is not cancelled. */
