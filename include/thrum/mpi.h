@@ -24,8 +24,9 @@
  * thrum_mpi_call.
  *
  * **Results.** All calls return 0, or a negative code of thrum's, or a positive one of MPI's
- * (MPI_Error_string has words for it), where the communicator's error handler lets MPI return. No
- * call changes errno.
+ * (MPI_Error_string has words for it), where the communicator's error handler lets MPI return; in
+ * MPICH that of MPI_COMM_WORLD has to, whatever the communicator, since its MPI_Test calls no other
+ * (4.0.2). No call changes errno.
  *
  * **What ends early.** Deadlines are absolute. Waits for requests, probes and receives end at a
  * deadline, or when their task is cancelled; if the operation ends at the same moment, that counts.

@@ -197,9 +197,11 @@ TEST(abort) {
     _exit(0);
 }
 
+static MPI_Comm comm; /* of the failing messages */
+
 static int begins_short_receive(void *arg) {
     static int value;
-    return MPI_Irecv(&value, 1, MPI_INT, w.size - 1, 9, MPI_COMM_WORLD, arg);
+    return MPI_Irecv(&value, 1, MPI_INT, w.size - 1, 9, comm, arg);
 }
 
 static int waits_for_too_much(void *arg) {
@@ -213,7 +215,7 @@ static int waits_for_too_much(void *arg) {
 static int sends_too_much(void *arg) {
     static const int two[2];
     CHECK_EQ(thrum_mpi_barrier(MPI_COMM_WORLD), 0);
-    CHECK_EQ(thrum_mpi_send(two, 2, MPI_INT, 0, 9, MPI_COMM_WORLD), 0);
+    CHECK_EQ(thrum_mpi_send(two, 2, MPI_INT, 0, 9, comm), 0);
     (void)arg;
     return thrum_mpi_barrier(MPI_COMM_WORLD); /* nobody comes */
 }
@@ -222,7 +224,24 @@ TEST(fails) {
     /* A wait that fails under MPI's own error handler: MPI's words, and the end. */
     ranks_begin(&w);
     CHECK_EQ(w.size, 2);
+    comm = MPI_COMM_WORLD;
     rig_run(&w.r, w.rank == 0 ? waits_for_too_much : sends_too_much, NULL);
     printf("rank %d goes on\n", w.rank);
     _exit(0);
+}
+
+TEST(fails_in_a_communicator) {
+    /*
+     * A wait that fails in a communicator with MPI_ERRORS_RETURN, where MPI_COMM_WORLD has not:
+     * MPI's code. MPICH calls the handler of MPI_COMM_WORLD, also in MPI_Test of a plain program.
+     */
+    ranks_begin(&w);
+    CHECK_EQ(w.size, 2);
+    CHECK_EQ(MPI_Comm_dup(MPI_COMM_WORLD, &comm), MPI_SUCCESS);
+    CHECK_EQ(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), MPI_SUCCESS);
+    if (w.rank == 0) {
+        tell("short receive", rig_run(&w.r, waits_for_too_much, NULL));
+        _exit(0); /* mpirun ends the other */
+    }
+    rig_run(&w.r, sends_too_much, NULL);
 }

@@ -42,6 +42,12 @@ must_not_say() {
     ! grep -q "$1" "$out" || { echo "it says: $1"; exit 1; }
 }
 
+# Both MPIs end with words of their own, which their mpirun loses now and then. MPICH's code is the class of the
+# failure: MPI_ERR_TRUNCATE, or MPI_ERR_IN_STATUS.
+mpich_ends() {
+    [ "$code" = 14 ] || [ "$code" = 17 ] || { echo "$name: its code is $code, not MPICH's"; exit 1; }
+}
+
 # The mpirun of both MPIs ends the other ranks, or MPI tells the wait, which then has ended.
 a_rank_ends() {
     must_fail "$1" abort
@@ -80,5 +86,16 @@ done
 
 must_fail 2 fails
 must_not_say 'goes on'
-# Both MPIs end with words of their own, which Open MPI's mpirun loses now and then.
-[ "$mpi" != mpich ] || must_say 'Fatal error in '
+[ "$mpi" != mpich ] || mpich_ends
+
+case $mpi in
+openmpi)
+    run 2 fails_in_a_communicator
+    must_say 'rank 0 goes on: short receive: MPI: MPI_ERR_TRUNCATE: '
+    ;;
+*) # where this fails, mpi.md and thrum/mpi.h say too little of MPICH
+    must_fail 2 fails_in_a_communicator
+    mpich_ends
+    must_not_say 'goes on'
+    ;;
+esac
