@@ -106,7 +106,7 @@ int thrum_mpi_start(thrum_sched *sched) {
         return level;
     }
     th_mpi.level = level;
-    th_mpi.has_workers = thrum_sched_parallelism(sched) != 0;
+    th_mpi.workers = thrum_sched_parallelism(sched);
     th_mpi.patience = 0;
     th_mpi.doubted = th_mpi.doubt = 0;
     th_mpi.incoming_last = &th_mpi.incoming;

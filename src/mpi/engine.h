@@ -83,7 +83,7 @@ typedef struct th_mpi_engine {
     bool is_finalized;
     bool is_stopping;
     bool is_forked;   /* in the child of a fork: it has none of what goes on here */
-    bool has_workers; /* constant, as the next */
+    unsigned workers; /* constant, as the next */
     int level;        /* MPI_THREAD_... */
     int keyval;
     thrum_source *source;

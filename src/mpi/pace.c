@@ -127,8 +127,11 @@ static unsigned follow(void) {
 /* How long nobody asks, after it has been quiet for so long. */
 static thrum_time pause_after(thrum_time now, thrum_time still) {
     const thrum_time stirred = now - th_mpi.stirred;
-    /* A call that is handed over wakes three threads, not one. */
-    const thrum_time times = th_mpi.level == MPI_THREAD_FUNNELED ? 2 : 1;
+    /*
+     * A call that is handed over wakes three threads, not one; and where there are more workers the
+     * one that wakes has another look after what it does (src/core/worker/PARKING.md).
+     */
+    const thrum_time times = th_mpi.level == MPI_THREAD_FUNNELED || th_mpi.workers > 1 ? 2 : 1;
     thrum_time pause = still / SHARE * times;
     pause = stirred < pause ? stirred : pause;
     return pause < PAUSE_LEAST_NS     ? PAUSE_LEAST_NS
@@ -147,7 +150,7 @@ void th_mpi_ask(void *arg) {
     unsigned ended;
     th_mpi.more = 0;
     ended = still < BUSY_NS ? th_mpi_sweep() : ask_timed();
-    if (!ended && th_mpi.has_workers) {
+    if (!ended && th_mpi.workers) {
         ended = insist(now, still);
         ended = ended ? ended : follow();
     }
@@ -155,7 +158,7 @@ void th_mpi_ask(void *arg) {
            thrum_event_wait_outside(&th_mpi.moving, "MPI", now + pause_after(now, still)) ==
                -ETIMEDOUT) {
         ended = ask_timed();
-        if (!ended && th_mpi.has_workers) {
+        if (!ended && th_mpi.workers) {
             ended = follow();
         }
     }
