@@ -16,8 +16,8 @@
  * A task that waits gives its worker to others. One task of the scheduler, a poll source
  * (thrum/poll.h), asks MPI for all that wait: at each turn while things happen, then with pauses of
  * up to 1 ms, of a sixteenth of the time for which nothing has happened when that is 16 ms, up to
- * 32 ms (with several workers, and at FUNNELED, an eighth, up to 64 ms), and not at all while nobody
- * waits.
+ * 32 ms (with several workers, and at FUNNELED, an eighth, up to 64 ms), and not at all while
+ * nobody waits.
  *
  * **Levels.** What MPI_Init_thread has granted is kept to. MULTIPLE: each call is made where it is.
  * SERIALIZED: one at a time. FUNNELED: on the thread that MPI was initialized by, to which calls
