@@ -1,9 +1,11 @@
 /*
- * ends.c: what calls do in the child of a fork, and when the scheduler is stopped around waits.
+ * ends.c: where calls have nothing to go on with: in the child of a fork; a start without memory.
  */
+/* wrap: thrum_source_open thrum_go_with */
 #include "support/ranks.h"
 
 #include <sys/wait.h>
+#include <thrum/poll.h>
 
 static ranks w;
 
@@ -77,6 +79,51 @@ TEST(the_child_of_a_fork_is_told) {
     /* Whoever forked, at each level: nothing hangs, and the parent goes on. */
     ranks_begin(&w);
     CHECK_EQ(forks(NULL), 0);
+    CHECK_EQ(rig_run(&w.r, forks_beside_a_wait, NULL), 0);
+    ranks_end(&w);
+}
+
+/* ---- a start without memory ---- */
+
+enum { NOTHING, A_SOURCE, A_TASK };
+static atomic_int lacking;
+
+int __real_thrum_source_open(thrum_source **out, thrum_sched *sched, void (*ask)(void *arg),
+                             void *arg);
+int __wrap_thrum_source_open(thrum_source **out, thrum_sched *sched, void (*ask)(void *arg),
+                             void *arg);
+int __real_thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg);
+int __wrap_thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg);
+
+int __wrap_thrum_source_open(thrum_source **out, thrum_sched *sched, void (*ask)(void *arg),
+                             void *arg) {
+    return atomic_load(&lacking) == A_SOURCE ? -ENOMEM
+                                             : __real_thrum_source_open(out, sched, ask, arg);
+}
+
+int __wrap_thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg) {
+    return atomic_load(&lacking) == A_TASK ? -ENOMEM : __real_thrum_go_with(attr, fn, arg);
+}
+
+static int start_lacking(int what) {
+    atomic_store(&lacking, what);
+    const int code = thrum_mpi_start(w.r.sched);
+    atomic_store(&lacking, NOTHING);
+    return code;
+}
+
+TEST(a_start_without_memory) {
+    /* It says so, nothing of it stays, and a later one works. */
+    ranks_init(&w);
+    rig_init(&w.r);
+    w.r.config.stack_size = RANKS_STACK;
+    rig_start(&w.r);
+    if (w.level == MPI_THREAD_FUNNELED)
+        CHECK_EQ(thrum_sched_bind(w.r.sched), 0);
+    CHECK_EQ(start_lacking(A_SOURCE), -ENOMEM);
+    if (w.level == MPI_THREAD_FUNNELED) /* the task that makes the calls */
+        CHECK_EQ(start_lacking(A_TASK), -ENOMEM);
+    CHECK_EQ(thrum_mpi_start(w.r.sched), 0);
     CHECK_EQ(rig_run(&w.r, forks_beside_a_wait, NULL), 0);
     ranks_end(&w);
 }
