@@ -137,6 +137,10 @@ int th_mpi_ready(void);
 /* Calls fn(arg) in the way of the level. It is not cancelled. */
 int th_mpi_do(int (*fn)(void *arg), void *arg);
 
+/* The thread's errno. */
+int th_mpi_errno(void);
+void th_mpi_set_errno(int value);
+
 /* At FUNNELED: has calls made on the caller's thread, until the end of that. */
 int th_mpi_calls_begin(void);
 void th_mpi_calls_end(void);

@@ -31,10 +31,10 @@ void th_mpi_table_free(th_mpi_table *table) {
 
 /* Not inlined, for errno, as call_here in calls.c. */
 static __attribute__((noinline)) th_mpi_table *table_new(size_t capacity) {
-    const int before = errno;
+    const int before = th_mpi_errno();
     th_mpi_table *table = capacity <= INT_MAX / 2 ? calloc(1, sizeof *table) : NULL;
     if (!table) {
-        errno = before;
+        th_mpi_set_errno(before);
         return NULL;
     }
     table->capacity = (int)capacity;
@@ -44,7 +44,7 @@ static __attribute__((noinline)) th_mpi_table *table_new(size_t capacity) {
     table->rows = malloc(capacity * sizeof *table->rows);
     if (!table->requests || !table->statuses || !table->indices || !table->rows) {
         th_mpi_table_free(table);
-        errno = before;
+        th_mpi_set_errno(before);
         return NULL;
     }
     return table;
