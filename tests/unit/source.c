@@ -213,14 +213,6 @@ TEST(nothing_is_begun_from_outside_while_the_scheduler_stops) {
     rig_stop(&r);
 }
 
-static int close_while_asked(void *arg) {
-    device *d = arg;
-    SPIN_UNTIL(atomic_load(&d->inside) && !atomic_load(&d->ready));
-    CHECK_EQ(thrum_source_close(d->source), 0);
-    CHECK(!atomic_load(&d->inside));
-    return 0;
-}
-
 static void *let_return(void *arg) {
     device *d = arg;
     CHECK_EQ(thrum_sleep(THRUM_MS(2)), 0);
@@ -240,8 +232,10 @@ TEST(a_close_waits_for_the_call_that_is_under_way) {
     atomic_store(&d.stays, true);
     atomic_store(&d.ready, 1);
     CHECK_EQ(thrum_sem_wait(&d.done), 0);
+    SPIN_UNTIL(atomic_load(&d.inside) && !atomic_load(&d.ready)); /* until it is let return */
     CHECK_EQ(pthread_create(&thread, NULL, let_return, &d), 0);
-    CHECK_EQ(close_while_asked(&d), 0);
+    CHECK_EQ(thrum_source_close(d.source), 0);
+    CHECK(!atomic_load(&d.inside));
     CHECK_EQ(pthread_join(thread, NULL), 0);
     rig_stop(&r);
 }
