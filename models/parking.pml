@@ -554,7 +554,7 @@ took:
 search: /* th_search_begin */
     if
     :: searching
-    :: !searching && SEARCHERS(xpark) == 0; /* a guess: others may begin as well */
+    :: !searching && SEARCHERS(xpark) == 0; /* where the exchange fails, a guess */
         atomic { token_give(); searching = true }
     :: !searching && SEARCHERS(xpark) != 0 -> goto nothing
     fi;

@@ -42,13 +42,21 @@ bool th_search_begin(th_worker *worker) {
         return true;
     }
     thrum_sched *sched = worker->sched;
-    /* relaxed: a guess; workers that begin at once may together pass the limit */
-    uint64_t word = th_load_relaxed(&sched->xpark);
+    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
     if (th_park_searchers(word) >= searchers_max(sched, word)) {
         return false;
     }
     /* relaxed: a decision based on a token relies on the look after its end (th_went_busy) */
-    th_add_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE);
+    if (!th_cas_relaxed(&sched->xpark, &word, word + TH_PARK_SEARCHER_ONE)) {
+        /*
+         * Of many that begin at once each would make all others fail. One more look, then it adds;
+         * so those may together pass the limit.
+         */
+        if (th_park_searchers(word) >= searchers_max(sched, word)) {
+            return false;
+        }
+        th_add_relaxed(&sched->xpark, TH_PARK_SEARCHER_ONE); /* relaxed: as above */
+    }
     worker->searching = true;
     return true;
 }
