@@ -99,16 +99,32 @@ static long statm(int field) {
     return values[field] * sysconf(_SC_PAGESIZE);
 }
 
+typedef struct thread_seen {
+    int tid;
+    int64_t waited;
+} thread_seen;
+
+/* Where the thread is noted; else the place of one that has ended, or NULL. */
+static thread_seen *noted(int tid) {
+    static thread_seen seen[THREADS_MAX];
+    thread_seen *free_place = NULL;
+    for (int i = 0; i < THREADS_MAX; i++) {
+        char path[64];
+        if (seen[i].tid == tid)
+            return &seen[i];
+        snprintf(path, sizeof(path), "/proc/self/task/%d", seen[i].tid);
+        if (free_place == NULL && (seen[i].tid == 0 || access(path, F_OK) != 0))
+            free_place = &seen[i];
+    }
+    return free_place;
+}
+
 /*
  * How long threads of this process have waited for a processor since they were seen last: the sum
  * of the three that waited longest, in ns. What is measured passes at most three, one after the
  * other: a client's worker, the server's, a thread of the pool's.
  */
 static int64_t withheld(void) {
-    static struct {
-        int tid;
-        int64_t waited;
-    } seen[THREADS_MAX];
     int64_t most[3] = {0, 0, 0};
     DIR *d = opendir("/proc/self/task");
     REQUIRE(d != NULL);
@@ -121,10 +137,10 @@ static int64_t withheld(void) {
         if (f == NULL)
             continue;
         if (fscanf(f, "%lld %lld", &ran, &waited) == 2) {
-            const int slot = tid % THREADS_MAX;
-            int64_t more = seen[slot].tid == tid ? waited - seen[slot].waited : waited;
-            seen[slot].tid = tid;
-            seen[slot].waited = waited;
+            thread_seen *t = noted(tid);
+            int64_t more = t && t->tid == tid ? waited - t->waited : waited;
+            if (t)
+                *t = (thread_seen){tid, waited};
             for (int i = 0; i < 3; i++) {
                 if (more > most[i]) {
                     const int64_t less = most[i];
