@@ -15,7 +15,7 @@ endif()
 
 function(house_test name)
   add_test(NAME house/${name} COMMAND ${ARGN})
-  set_tests_properties(house/${name} PROPERTIES LABELS "house;quick" TIMEOUT 300
+  set_tests_properties(house/${name} PROPERTIES LABELS "house;quick" TIMEOUT 600
     ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
 endfunction()
 
