@@ -41,8 +41,8 @@
  * **Who may call.** Any task of any scheduler, and plain threads; each may suspend, or blocks its
  * thread. A request belongs to one wait at a time. Collectives of one communicator are begun in
  * the same order on all ranks, so not by tasks that run beside each other. In the child of a fork
- * that came after a thrum_mpi_start all calls say -ESHUTDOWN, and thrum_mpi_workers 1: MPI is the
- * parent's.
+ * that came after a thrum_mpi_start all calls say -ESHUTDOWN (-EINVAL to a wrong argument), and
+ * thrum_mpi_workers 1: MPI is the parent's.
  */
 #ifndef THRUM_MPI_H
 #define THRUM_MPI_H

@@ -276,16 +276,22 @@ static int on_one(place *p) {
     return thrum_pool_borrow_on_until(p->of, p->items, 1, &p->await, &p->task, p->deadline);
 }
 
-TEST(objects_are_constructed_in_the_run_that_has_them) {
-    /* Where that fails nothing is borrowed, at once or later. */
+/* A pool of one object, which is constructed anew each time. */
+static thrum_pool *making_pool(void) {
     thrum_pool_config config = THRUM_POOL_CONFIG_INIT;
     thrum_pool *made_anew;
-    place p;
     config.item_size = sizeof(int);
     config.capacity = 1;
     config.construct = construct;
-    rig_begin(&r, 0);
     CHECK_EQ(thrum_pool_create(&made_anew, &config), 0);
+    return made_anew;
+}
+
+TEST(objects_are_constructed_in_the_run_that_has_them) {
+    /* Where that fails nothing is borrowed, at once or later. */
+    place p;
+    rig_begin(&r, 0);
+    thrum_pool *made_anew = making_pool();
     CHECK_EQ(thrum_pool_borrow(made_anew, &lent), 0);
     for (int round = 0; round < 2; round++) {
         CHECK_EQ(begin(&p, on_one, made_anew, THRUM_FOREVER), 0);
@@ -321,14 +327,9 @@ static void ends_early(place *p, thrum_pool *of, int code) {
 TEST(a_constructors_code_is_told_from_the_waits_own) {
     /* By the first place of the array, also where both are the same code, at once or later. */
     static const int codes[] = {-ETIMEDOUT, -ECANCELED, -EAGAIN};
-    thrum_pool_config config = THRUM_POOL_CONFIG_INIT;
-    thrum_pool *made_anew;
     place p;
-    config.item_size = sizeof(int);
-    config.capacity = 1;
-    config.construct = construct;
     rig_begin(&r, 0);
-    CHECK_EQ(thrum_pool_create(&made_anew, &config), 0);
+    thrum_pool *made_anew = making_pool();
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(thrum_pool_borrow(made_anew, &lent), 0);
         ends_early(&p, made_anew, codes[i]);

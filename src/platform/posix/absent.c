@@ -1,10 +1,12 @@
 /*
  * absent.c: what neither POSIX nor the port to Windows has, and the contract lets a system refuse:
- * probes of threads, transfers without a thread, splices, changes of files, descriptors that are
- * opened once more, streams for printing.
+ * probes of threads, transfers without a thread or at once, splices, changes of files, descriptors
+ * that are opened once more, streams for printing.
  */
 #include <errno.h>
 
+#include "platform/faults.h"
+#include "platform/file.h"
 #include "platform/platform.h"
 
 int th_os_probe_open(int number, int but) {
@@ -113,4 +115,23 @@ FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
     (void)put;
     (void)cookie;
     return NULL;
+}
+
+/* ---- whether a transfer of a file would wait: nobody can say ---- */
+
+int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
+    (void)fd;
+    (void)parts;
+    (void)n;
+    (void)offset;
+    return th_os_fails(TH_OS_FAULT_FILE_NOW) ? -EAGAIN : -EOPNOTSUPP;
+}
+
+int64_t th_os_file_writev_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
+    return th_os_file_readv_now(fd, parts, n, offset);
+}
+
+bool th_os_file_begins(int fd) {
+    (void)fd;
+    return false;
 }

@@ -18,23 +18,6 @@ static int64_t refuse(int code) {
     return -1;
 }
 
-int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
-    (void)fd;
-    (void)parts;
-    (void)n;
-    (void)offset;
-    return th_os_fails(TH_OS_FAULT_FILE_NOW) ? -EAGAIN : -EOPNOTSUPP;
-}
-
-int64_t th_os_file_writev_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
-    return th_os_file_readv_now(fd, parts, n, offset);
-}
-
-bool th_os_file_begins(int fd) {
-    (void)fd;
-    return false;
-}
-
 /* Only a file that is open to append is sure to grow at its end. */
 int64_t th_system_file_add(th_file_request *r) {
     return th_file_flags(r->fd) & O_APPEND ? write(r->fd, r->bytes, size_of(r))

@@ -215,11 +215,6 @@ bool th_os_file_waits(int fd) {
     return code >= 0 && mode & (THROUGH | UNBUFFERED);
 }
 
-bool th_os_file_begins(int fd) {
-    (void)fd;
-    return false;
-}
-
 /* ---- the file as a whole ---- */
 
 /* Of a directory there is nothing to flush; the system keeps its own books of names. */

@@ -94,17 +94,3 @@ int64_t th_file_copy(th_file_request *r) {
     }
     return got < 0 ? got : put;
 }
-
-/* ---- at once: the system cannot say ---- */
-
-int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
-    (void)fd;
-    (void)parts;
-    (void)n;
-    (void)offset;
-    return th_os_fails(TH_OS_FAULT_FILE_NOW) ? -EAGAIN : -EOPNOTSUPP;
-}
-
-int64_t th_os_file_writev_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
-    return th_os_file_readv_now(fd, parts, n, offset);
-}
