@@ -17,6 +17,8 @@ static_assert(offsetof(th_context, fpucw) == TH_CONTEXT_FPUCW, "the assembly");
 static_assert(offsetof(th_context, base) == TH_CONTEXT_BASE, "the assembly");
 static_assert(offsetof(th_context, limit) == TH_CONTEXT_LIMIT, "the assembly");
 static_assert(offsetof(th_context, memory) == TH_CONTEXT_MEMORY, "the assembly");
+static_assert(offsetof(th_context, handlers) == TH_CONTEXT_HANDLERS, "the assembly");
+static_assert(offsetof(NT_TIB, ExceptionList) == TH_TEB_HANDLERS, "the assembly");
 static_assert(offsetof(NT_TIB, StackBase) == TH_TEB_BASE, "the assembly");
 static_assert(offsetof(NT_TIB, StackLimit) == TH_TEB_LIMIT, "the assembly");
 
@@ -39,6 +41,7 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
         .base = (uintptr_t)top,
         .limit = (uintptr_t)bottom,
         .memory = (uintptr_t)bottom - TH_OS_GUARD_PAGES * th_os_page_size(),
+        .handlers = UINT64_MAX,
     };
     /* A new context has its maker's floating-point settings. */
     __asm__ volatile("stmxcsr %0" : "=m"(context->mxcsr));
