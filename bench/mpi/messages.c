@@ -1,7 +1,7 @@
 /*
  * messages.c: messages of 8 bytes between two ranks, to and fro: by plain MPI_Send and MPI_Recv, by
- * one task of libthrum-mpi, by many, and beside a task that computes; and what a wait costs that
- * lasts.
+ * one task of libthrum-mpi, by many, by as many rounds under way that a loop over MPI's own calls
+ * looks at by turns, and by many beside a task that computes; and what a wait costs that lasts.
  *
  *     mpirun -n 2 thrum-bench-mpi [--rounds N] [--fibers N] [--level multiple|serialized|funneled]
  *
@@ -16,6 +16,7 @@
 #include <thrum/mpi.h>
 
 #define REPEATS 7
+#define WAYS 4 /* plain, by turns, one task, many */
 
 static int rank, rounds = 20000, fibers = 64, level = MPI_THREAD_MULTIPLE;
 static int stops; /* atomic: the computing task's end */
@@ -35,6 +36,37 @@ static void plain(int tag, int n) {
         } else {
             MPI_Recv(&value, 1, MPI_INT64_T, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             MPI_Send(&value, 1, MPI_INT64_T, 0, tag, MPI_COMM_WORLD);
+        }
+    }
+}
+
+/* What many tasks do, without tasks: the most that any library above these calls can reach. */
+static void by_turns(int many, int n) {
+    static MPI_Request requests[1024];
+    static int64_t values[1024];
+    static int left[1024];
+    int under_way = many;
+    for (int i = 0; i < many; i++) {
+        left[i] = n;
+        if (rank == 0) {
+            MPI_Send(&values[i], 1, MPI_INT64_T, 1, i + 1, MPI_COMM_WORLD);
+        }
+        MPI_Irecv(&values[i], 1, MPI_INT64_T, 1 - rank, i + 1, MPI_COMM_WORLD, &requests[i]);
+    }
+    for (int i = 0; under_way; i = (i + 1) % many) {
+        int flag = 0;
+        if (left[i] == 0 || MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE) || !flag) {
+            continue;
+        }
+        left[i]--;
+        under_way -= left[i] == 0;
+        if (rank == 1 || left[i]) {
+            MPI_Request sent;
+            MPI_Isend(&values[i], 1, MPI_INT64_T, 1 - rank, i + 1, MPI_COMM_WORLD, &sent);
+            MPI_Wait(&sent, MPI_STATUS_IGNORE);
+        }
+        if (left[i]) {
+            MPI_Irecv(&values[i], 1, MPI_INT64_T, 1 - rank, i + 1, MPI_COMM_WORLD, &requests[i]);
         }
     }
 }
@@ -86,11 +118,11 @@ static int computes(void *arg) {
 }
 
 /* Microseconds a round, the median, in an order that changes with each repeat. */
-static void compare(double us[3], int from) {
-    double all[3][REPEATS];
+static void compare(double us[WAYS], int from) {
+    double all[WAYS][REPEATS];
     for (int repeat = 0; repeat < REPEATS; repeat++) {
-        for (int k = 0; k < 3; k++) {
-            const int what = (k + repeat) % 3;
+        for (int k = 0; k < WAYS; k++) {
+            const int what = (k + repeat) % WAYS;
             if (what < from) {
                 continue;
             }
@@ -99,8 +131,10 @@ static void compare(double us[3], int from) {
             int failed = 0;
             if (what == 0) {
                 plain(0, rounds);
+            } else if (what == 1) {
+                by_turns(fibers, rounds / fibers);
             } else {
-                failed = run_tasks(what == 1 ? 1 : fibers);
+                failed = run_tasks(what == 2 ? 1 : fibers);
             }
             if (failed) {
                 fprintf(stderr, "a task has failed\n");
@@ -109,10 +143,20 @@ static void compare(double us[3], int from) {
             all[what][repeat] = (double)(thrum_now() - begin) / 1e3 / rounds;
         }
     }
-    for (int what = from; what < 3; what++) {
+    for (int what = from; what < WAYS; what++) {
         qsort(all[what], REPEATS, sizeof all[what][0], by_number);
         us[what] = all[what][REPEATS / 2];
     }
+}
+
+static void print_ways(const double us[WAYS]) {
+    printf("  %-44s %7.3f us\n", "MPI_Send, MPI_Recv: a round of 8 bytes", us[0]);
+    printf("  %-44s %7.3f us  %5.2f of plain, %+.3f us\n", "one task", us[2], us[2] / us[0],
+           us[2] - us[0]);
+    printf("  %2d tasks, a round of each %18s %7.3f us  %5.2f of plain\n", fibers, "", us[3],
+           us[3] / us[0]);
+    printf("  MPI_Isend, MPI_Irecv, MPI_Test by turns %5s %7.3f us  %5.2f of plain\n", "", us[1],
+           us[1] / us[0]);
 }
 
 static double cpu_us(void) {
@@ -149,7 +193,7 @@ static void options(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    double us[3], share = 0;
+    double us[WAYS], share = 0;
     thrum_mpi_metrics metrics = THRUM_MPI_METRICS_INIT;
     int provided, size, length, result = 0;
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -175,20 +219,16 @@ int main(int argc, char **argv) {
     if (rank == 0) {
         printf("%s, level %d, workers %u, medians of %d, %d rounds\n", version, provided,
                thrum_sched_parallelism(sched), REPEATS, rounds);
-        printf("  %-44s %7.3f us\n", "MPI_Send, MPI_Recv: a round of 8 bytes", us[0]);
-        printf("  %-44s %7.3f us  %5.2f of plain, %+.3f us\n", "one task", us[1], us[1] / us[0],
-               us[1] - us[0]);
-        printf("  %2d tasks, a round of each %18s %7.3f us  %5.2f of plain\n", fibers, "", us[2],
-               us[2] / us[0]);
+        print_ways(us);
     }
     attr.sched = sched;
     result |= thrum_spawn_with(&task, &attr, computes, NULL);
-    compare(us, 2);
+    compare(us, 3);
     __atomic_store_n(&stops, 1, __ATOMIC_RELAXED);
     result |= thrum_join(task, NULL);
     if (rank == 0) {
         printf("  %2d tasks beside one that computes %11s %7.3f us  %5.2f of plain\n", fibers, "",
-               us[2], us[2] / us[0]);
+               us[3], us[3] / us[0]);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     result |= thrum_spawn_with(&task, &attr, lasting, &share) || thrum_join(task, &result);

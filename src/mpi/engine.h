@@ -16,6 +16,7 @@
 #define TH_MPI_ENGINE_H
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <thrum.h>
@@ -41,6 +42,7 @@ struct th_mpi_record {
 
     /* Of the look. */
     bool is_begun; /* the operation that it begins */
+    bool is_last;  /* it is queued behind this one */
     int code;
 
     /* Of the engine. */
@@ -98,9 +100,11 @@ typedef struct th_mpi_engine {
     thrum_mpi_metrics metrics; /* gate */
     uint64_t moves;            /* gate: begins and ends so far; and the next two */
     uint64_t moves_seen;
-    thrum_time moved;     /* when a sweep saw that there were new ones */
-    thrum_event moving;   /* auto: there are */
-    unsigned short_waits; /* gate: over after a few looks, but not the first, since last seen */
+    thrum_time moved;   /* when a sweep saw that there were new ones */
+    thrum_event moving; /* auto: there are */
+    /* Waits that were over after a few looks, but not the first. A figure: some may be lost. */
+    _Atomic unsigned short_waits; /* relaxed: nothing is read by it */
+    unsigned short_waits_seen;    /* gate */
 
     thrum_mutex sweeping;
     th_mpi_table *table;   /* sweeping */

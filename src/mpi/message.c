@@ -80,10 +80,19 @@ static int64_t bytes_of(int count, MPI_Datatype type) {
 
 /* ---- one way ---- */
 
-static int test_one(message *m) {
+static int test_begun(message *m) {
     int flag = 0;
     m->record.code = MPI_Test(&m->requests[0], &flag, &m->statuses[0]);
     return flag || m->record.code;
+}
+
+/* Tests, and says how many bytes are waited for where that is about to be told. */
+static int test_one(message *m, int count, MPI_Datatype type) {
+    const int is_over = test_begun(m);
+    if (!is_over && m->record.is_last) {
+        m->bytes = bytes_of(count, type);
+    }
+    return is_over;
 }
 
 static int look_send(void *arg) {
@@ -95,9 +104,8 @@ static int look_send(void *arg) {
             return 1;
         }
         m->record.is_begun = true;
-        m->bytes = bytes_of(m->out_count, m->out_type);
     }
-    return test_one(m);
+    return test_one(m, m->out_count, m->out_type);
 }
 
 static int look_recv(void *arg) {
@@ -109,9 +117,8 @@ static int look_recv(void *arg) {
             return 1;
         }
         m->record.is_begun = true;
-        m->bytes = bytes_of(m->in_count, m->in_type);
     }
-    return test_one(m);
+    return test_one(m, m->in_count, m->in_type);
 }
 
 static void begin(message *m, int (*look)(void *), void (*name)(th_mpi_record *), int n) {
@@ -122,6 +129,7 @@ static void begin(message *m, int (*look)(void *), void (*name)(th_mpi_record *)
     m->record.statuses = m->statuses;
     m->record.has_rows = true;
     m->record.is_alone = n == 1;
+    m->bytes = -1;
     m->requests[0] = m->requests[1] = MPI_REQUEST_NULL;
 }
 
@@ -139,7 +147,7 @@ static int cancel(void *arg) {
 
 /* Nothing is begun any more: only the test of the request is left. */
 static int look_begun(void *arg) {
-    return test_one(arg);
+    return test_begun(arg);
 }
 
 /* MPI's codes count as no: then it was received, or has failed. */

@@ -25,9 +25,10 @@ static thrum_time still_for(thrum_time now) {
         th_mpi.moves_seen = th_mpi.moves;
         th_mpi.moved = now;
     }
-    if (th_mpi.short_waits >= SHORT_WAITS) {
+    const unsigned waits = atomic_load_explicit(&th_mpi.short_waits, memory_order_relaxed);
+    if (waits - th_mpi.short_waits_seen >= SHORT_WAITS) {
         th_mpi.patience = PATIENCE_NS;
-        th_mpi.short_waits = 0;
+        th_mpi.short_waits_seen = waits;
     }
     const thrum_time still = th_mpi.metrics.pending ? now - th_mpi.moved : -1;
     thrum_mutex_unlock(&th_mpi.gate);

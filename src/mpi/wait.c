@@ -8,12 +8,10 @@
 
 /* ---- all waits ---- */
 
-/* A wait that was over after a few looks. A figure: some may be lost. */
+/* No addition of the processor's, which is locked, for a figure of which some may be lost. */
 static void count_short(void) {
-    if (thrum_mutex_try_lock(&th_mpi.gate) == 0) {
-        th_mpi.short_waits++;
-        thrum_mutex_unlock(&th_mpi.gate);
-    }
+    const unsigned waits = atomic_load_explicit(&th_mpi.short_waits, memory_order_relaxed);
+    atomic_store_explicit(&th_mpi.short_waits, waits + 1, memory_order_relaxed);
 }
 
 int th_mpi_await(th_mpi_record *record, thrum_time deadline) {
@@ -23,6 +21,7 @@ int th_mpi_await(th_mpi_record *record, thrum_time deadline) {
     }
     const unsigned looks = th_mpi_looks();
     for (unsigned i = looks; i; i--) {
+        record->is_last = i == 1;
         if (th_mpi_do(record->look, record)) {
             if (i < looks) {
                 count_short();
