@@ -16,12 +16,13 @@
 #define TH_MPI_ENGINE_H
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <thrum.h>
 #include <thrum/mpi.h>
 #include <thrum/poll.h>
+
+#include "base/atomic.h"
 
 #define TH_MPI_WHAT 96 /* bytes of what a wait is for, as dumps tell it */
 
@@ -103,8 +104,8 @@ typedef struct th_mpi_engine {
     thrum_time moved;   /* when a sweep saw that there were new ones */
     thrum_event moving; /* auto: there are */
     /* Waits that were over after a few looks, but not the first. A figure: some may be lost. */
-    _Atomic unsigned short_waits; /* relaxed: nothing is read by it */
-    unsigned short_waits_seen;    /* gate */
+    unsigned xshort_waits;     /* atomic; relaxed: it says nothing of other memory */
+    unsigned short_waits_seen; /* gate */
 
     thrum_mutex sweeping;
     th_mpi_table *table;   /* sweeping */

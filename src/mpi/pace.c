@@ -25,7 +25,8 @@ static thrum_time still_for(thrum_time now) {
         th_mpi.moves_seen = th_mpi.moves;
         th_mpi.moved = now;
     }
-    const unsigned waits = atomic_load_explicit(&th_mpi.short_waits, memory_order_relaxed);
+    /* relaxed: a figure */
+    const unsigned waits = th_load_relaxed(&th_mpi.xshort_waits);
     if (waits - th_mpi.short_waits_seen >= SHORT_WAITS) {
         th_mpi.patience = PATIENCE_NS;
         th_mpi.short_waits_seen = waits;

@@ -10,8 +10,8 @@
 
 /* No addition of the processor's, which is locked, for a figure of which some may be lost. */
 static void count_short(void) {
-    const unsigned waits = atomic_load_explicit(&th_mpi.short_waits, memory_order_relaxed);
-    atomic_store_explicit(&th_mpi.short_waits, waits + 1, memory_order_relaxed);
+    /* relaxed: as the comment says */
+    th_store_relaxed(&th_mpi.xshort_waits, th_load_relaxed(&th_mpi.xshort_waits) + 1);
 }
 
 int th_mpi_await(th_mpi_record *record, thrum_time deadline) {
