@@ -22,8 +22,6 @@
 #include <thrum/mpi.h>
 #include <thrum/poll.h>
 
-#include "base/atomic.h"
-
 #define TH_MPI_WHAT 96 /* bytes of what a wait is for, as dumps tell it */
 
 typedef struct th_mpi_record th_mpi_record;
@@ -101,11 +99,9 @@ typedef struct th_mpi_engine {
     thrum_mpi_metrics metrics; /* gate */
     uint64_t moves;            /* gate: begins and ends so far; and the next two */
     uint64_t moves_seen;
-    thrum_time moved;   /* when a sweep saw that there were new ones */
-    thrum_event moving; /* auto: there are */
-    /* Waits that were over after a few looks, but not the first. A figure: some may be lost. */
-    unsigned xshort_waits;     /* atomic; relaxed: it says nothing of other memory */
-    unsigned short_waits_seen; /* gate */
+    thrum_time moved;     /* when a sweep saw that there were new ones */
+    thrum_event moving;   /* auto: there are */
+    unsigned short_waits; /* gate: over after a few looks, but not the first, since last seen */
 
     thrum_mutex sweeping;
     th_mpi_table *table;   /* sweeping */

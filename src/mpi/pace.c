@@ -25,11 +25,9 @@ static thrum_time still_for(thrum_time now) {
         th_mpi.moves_seen = th_mpi.moves;
         th_mpi.moved = now;
     }
-    /* relaxed: a figure */
-    const unsigned waits = th_load_relaxed(&th_mpi.xshort_waits);
-    if (waits - th_mpi.short_waits_seen >= SHORT_WAITS) {
+    if (th_mpi.short_waits >= SHORT_WAITS) {
         th_mpi.patience = PATIENCE_NS;
-        th_mpi.short_waits_seen = waits;
+        th_mpi.short_waits = 0;
     }
     const thrum_time still = th_mpi.metrics.pending ? now - th_mpi.moved : -1;
     thrum_mutex_unlock(&th_mpi.gate);
