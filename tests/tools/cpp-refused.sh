@@ -39,5 +39,9 @@ refused 'once.call([] { return made(); })' 'a call runs no coroutine'
 refused 'once.call([] { return thrum::spawn(made()); })' 'a call runs no coroutine'
 refused '(void)once.call_until(thrum::deadline::never(), [] { return made(); })' 'a call runs no coroutine'
 taken 'thrum::go([] { thrum::spawn(made()).detach(); })'
-refused 'thrum::go([] { return made(); })' 'would not begin'
+taken 'co_await thrum::in_task([] { return thrum::sync_wait(made()); })'
+for call in thrum::go '(void)thrum::spawn' 'co_await thrum::in_task' thrum::run 'thrum::scope().go'; do
+    refused "$call([] { return made(); })" 'would not begin'
+done
+refused 'thrum::serve(thrum::listener("[::]:1"), [](thrum::io) { return made(); })' 'would not begin'
 exit $status

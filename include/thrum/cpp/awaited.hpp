@@ -317,6 +317,8 @@ template <typename Fn> class in_task_wait : public resumption {
  * std::bad_alloc, ESRCH on a plain thread.
  */
 template <typename Fn> [[nodiscard]] auto in_task(Fn fn) {
+    static_assert(!detail::is_co<std::invoke_result_t<Fn>>::value,
+                  "thrum::in_task: the co that fn returns would not begin; co_await fn()");
     return detail::in_task_wait<Fn>(std::move(fn));
 }
 

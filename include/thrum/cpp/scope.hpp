@@ -62,6 +62,9 @@ template <size_t Bytes = 256> class [[nodiscard]] basic_scope {
      * and what moving `fn` throws.
      */
     template <typename Fn> void go(Fn &&fn) {
+        static_assert(!detail::is_co<std::invoke_result_t<std::decay_t<Fn>>>::value,
+                      "thrum::scope: the co that fn returns would not begin; thrum::when_all, or "
+                      "thrum::sync_wait in fn");
         using child = child_of<std::decay_t<Fn>>;
         void *room = alignof(child) <= alignof(std::max_align_t) ? take(sizeof(child)) : nullptr;
         child *made;

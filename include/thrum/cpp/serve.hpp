@@ -29,6 +29,9 @@ inline namespace THRUM_CPP_ABI {
 template <typename Fn>
 status try_serve(const listener &on, Fn &&connection,
                  const thrum_serve_options *options = nullptr) noexcept {
+    static_assert(!detail::is_co<std::invoke_result_t<Fn &, io>>::value,
+                  "thrum::serve: the co that connection returns would not begin; "
+                  "thrum::sync_wait in it, or a spawn");
     struct serving {
         std::remove_reference_t<Fn> *fn;
         static int connected(thrum_io accepted, void *arg) noexcept {

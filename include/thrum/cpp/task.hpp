@@ -259,6 +259,8 @@ template <typename T = void> class [[nodiscard]] task {
  */
 template <typename Fn> auto spawn(const attr &how, Fn &&fn) -> task<detail::result_of<Fn>> {
     using result = detail::result_of<Fn>;
+    static_assert(!detail::is_co<result>::value,
+                  "thrum::spawn: the co that fn returns would not begin; thrum::spawn(fn())");
     using state = detail::task_state<result, std::decay_t<Fn>>;
     auto shared = std::make_unique<state>(std::forward<Fn>(fn));
     thrum_handle *handle = nullptr;
@@ -275,6 +277,8 @@ template <typename Fn> auto spawn(Fn &&fn) -> task<detail::result_of<Fn>> {
  * std::system_error where the scheduler cannot start (thrum_run). A plain thread may call it.
  */
 template <typename Fn> auto run(const thrum_config *config, Fn &&fn) -> std::invoke_result_t<Fn> {
+    static_assert(!detail::is_co<std::invoke_result_t<Fn>>::value,
+                  "thrum::run: the co that fn returns would not begin; thrum::sync_wait in fn");
     struct call {
         std::remove_reference_t<Fn> *fn;
         detail::outcome<std::invoke_result_t<Fn>> ended;
