@@ -35,10 +35,11 @@ THRUM_STATIC_ASSERT(sizeof(thrum_fork) == 96, "part of the ABI");
 
 /*
  * Allows `fn(arg)` to be called from now on, on any worker; what was written before is visible to
- * it. Each start is followed by one join, by the same task, the youngest fork first; the record and
- * what `arg` points to are the caller's, and live until then. A task that ends with a fork not
- * joined, and joins in another order, are misuse. Any thread may call it; for a plain thread the
- * call is made here and now. For others it never suspends. It cannot fail.
+ * it. Each start is followed by one join, or by a thrum_fork_take_back that says true, by the same
+ * task, the youngest fork first; the record and what `arg` points to are the caller's, and live
+ * until then. A task that ends with a fork not joined, and joins in another order, are misuse. Any
+ * thread may call it; for a plain thread the call is made here and now. For others it never
+ * suspends. It cannot fail.
  */
 THRUM_API void thrum_fork_start(thrum_fork *fork, thrum_fn fn, void *arg);
 
@@ -49,6 +50,14 @@ THRUM_API void thrum_fork_start(thrum_fork *fork, thrum_fn fn, void *arg);
  * wherever that is made. It cannot fail.
  */
 THRUM_API int thrum_fork_join(thrum_fork *fork);
+
+/*
+ * Takes the call back, in place of a join. True: nobody has begun it, and nobody will; the caller
+ * makes it itself, or leaves it. False: another task makes it or has made it, or it was made at the
+ * start, as for a plain thread; thrum_fork_join must follow. The order is that of joins. The task
+ * or thread that started the fork may call it. It never suspends.
+ */
+THRUM_API bool thrum_fork_take_back(thrum_fork *fork);
 
 THRUM_END_DECLS
 

@@ -28,6 +28,10 @@ void thrum_fork_start(thrum_fork *record, thrum_fn fn, void *arg) {
     }
 }
 
+bool thrum_fork_take_back(thrum_fork *record) {
+    return th_fork_pop((th_fork *)(void *)record);
+}
+
 int thrum_fork_join(thrum_fork *record) {
     th_fork *fork = (th_fork *)(void *)record;
     if (th_likely(th_fork_pop(fork))) {

@@ -33,7 +33,10 @@ static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
     th_fork_push_slow(worker, fork);
 }
 
-/* True: the caller makes the call. False: another thread has it, and th_fork_wait follows. */
+/*
+ * True: the caller makes the call, or nobody does. False: another thread has it, and th_fork_wait
+ * follows; until then it may be asked again, and says the same.
+ */
 static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork) {
     th_worker *worker = th_load_relaxed(&fork->xworker); /* relaxed: the slow half acquires */
     if (th_likely(worker != NULL)) {
@@ -41,7 +44,8 @@ static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork) {
         uint64_t at = fork->index;
         /* relaxed: only the owner writes it */
         if (th_unlikely(th_load_relaxed(&forks->xtail) != at + 1)) {
-            th_misuse("thrum_fork_join", "forks are joined youngest first, by the task that forked",
+            th_misuse("thrum_fork_join",
+                      "forks are joined, or taken back, youngest first, by the task that forked",
                       fork);
         }
         /* relaxed: before the next load for the compiler; for the processor by the rescuer's

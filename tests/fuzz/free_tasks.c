@@ -246,7 +246,8 @@ static void parallel(runner *r, const step *s) {
         for (int i = 0; i < 3; i++)
             thrum_fork_start(&forks[i], one, &sum);
         for (int i = 2; i >= 0; i--)
-            result |= thrum_fork_join(&forks[i]);
+            result |= s->b % 2 && thrum_fork_take_back(&forks[i]) ? one(&sum)
+                                                                  : thrum_fork_join(&forks[i]);
         EXPECT(r, result == 0 && atomic_load(&sum) == 3, sum);
         break;
     default:

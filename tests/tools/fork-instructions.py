@@ -3,8 +3,9 @@
 Holds what a fork of a lambda takes to what C's calls take: fork-instructions.py PROGRAM
 
 PROGRAM is made of forks.cpp beside this. Instructions of a whole fork and join, with what is forked, as callgrind
-counts them on one worker: in C++ at most MOST times those of the same in C. gcc 12 took 100.1 to 97.1, 1.03 times
-(115.1 as long as the result was an optional beside an exception, both emptied before the call).
+counts them on one worker: in C++ at most MOST times those of the same in C. gcc 12 took 91.1 to 97.1, 0.94 times, and
+1.003 times with -O3; clang 14 0.96 times. (gcc took 100.1 as long as the join had the library make the call, and 115.1 as
+long as the result was an optional beside an exception, both emptied before the call.)
 """
 import glob
 import re
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-MOST = 1.1
+MOST = 1.05
 
 
 def main():

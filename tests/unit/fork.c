@@ -81,12 +81,79 @@ TEST(a_plain_thread_gets_the_result_too) {
     CHECK_EQ(thrum_fork_join(&fork), -5);
 }
 
-/* ---- many, and deep ---- */
+/* ---- taken back ---- */
 
 static int add_one(void *arg) {
     atomic_fetch_add((atomic_int *)arg, 1);
+    return 7;
+}
+
+static int take_back_entry(void *arg) {
+    atomic_int *count = arg;
+    thrum_fork outer;
+    thrum_fork inner;
+    for (int i = 0; i < 100; i++) {
+        int expected = 0;
+        atomic_store(count, 0);
+        thrum_fork_start(&outer, add_one, count);
+        thrum_fork_start(&inner, add_one, count);
+        if (!thrum_fork_take_back(&inner)) {
+            CHECK_EQ(thrum_fork_join(&inner), 7);
+            expected++;
+        }
+        if (!thrum_fork_take_back(&outer)) {
+            CHECK_EQ(thrum_fork_join(&outer), 7);
+            expected++;
+        }
+        thrum_yield();
+        CHECK_EQ(atomic_load(count), expected);
+    }
     return 0;
 }
+
+TEST(a_call_that_is_taken_back_is_made_by_nobody) {
+    /* What a thief has by then is made once, and joined. */
+    atomic_int count = 0;
+    rig_do(0, take_back_entry, &count);
+}
+
+static int begins(void *arg) {
+    thrum_sem_post(arg);
+    return 7;
+}
+
+static int take_back_given_entry(void *arg) {
+    (void)arg;
+    thrum_sem begun = THRUM_SEM_INIT(0);
+    thrum_fork forks[2];
+    for (int i = 0; i < 2; i++)
+        thrum_fork_start(&forks[i], begins, &begun);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(thrum_sem_wait(&begun), 0); /* so others have both */
+    for (int i = 1; i >= 0; i--) {
+        CHECK(!thrum_fork_take_back(&forks[i]));
+        CHECK_EQ(thrum_fork_join(&forks[i]), 7);
+    }
+    CHECK_EQ(thrum_sem_try_wait(&begun), -EAGAIN); /* each call was made once */
+    return 0;
+}
+
+TEST(a_call_that_another_task_makes_is_not_taken_back) {
+    /* Then the join is as ever. */
+    rig_do(0, take_back_given_entry, NULL);
+}
+
+TEST(a_plain_thread_takes_nothing_back) {
+    /* The call was made at the start. */
+    atomic_int count = 0;
+    thrum_fork fork;
+    thrum_fork_start(&fork, add_one, &count);
+    CHECK(!thrum_fork_take_back(&fork));
+    CHECK_EQ(thrum_fork_join(&fork), 7);
+    CHECK_EQ(atomic_load(&count), 1);
+}
+
+/* ---- many, and deep ---- */
 
 #define MANY 2000
 
@@ -96,7 +163,7 @@ static int many_entry(void *arg) {
     for (int i = 0; i < MANY; i++)
         thrum_fork_start(&forks[i], add_one, count);
     for (int i = MANY - 1; i >= 0; i--)
-        CHECK_EQ(thrum_fork_join(&forks[i]), 0);
+        CHECK_EQ(thrum_fork_join(&forks[i]), 7);
     CHECK_EQ(atomic_load(count), MANY);
     return 0;
 }
@@ -324,6 +391,13 @@ static int wrong_order(void *arg) {
     return thrum_fork_join(&forks[1]);
 }
 
+static int wrong_order_taken_back(void *arg) {
+    thrum_fork forks[3];
+    for (int i = 0; i < 3; i++)
+        thrum_fork_start(&forks[i], add_one, arg);
+    return thrum_fork_take_back(&forks[1]);
+}
+
 static int no_join(void *arg) {
     thrum_fork fork;
     thrum_fork_start(&fork, add_one, arg);
@@ -334,6 +408,10 @@ static void run_wrong_order(void *arg) {
     rig_do(1, wrong_order, arg);
 }
 
+static void run_wrong_order_taken_back(void *arg) {
+    rig_do(1, wrong_order_taken_back, arg);
+}
+
 static void run_no_join(void *arg) {
     rig_do(1, no_join, arg);
 }
@@ -342,5 +420,6 @@ TEST(forks_left_behind_or_joined_out_of_order_are_misuse) {
     /* It is seen as far as that costs nothing: while no other task has taken them. */
     static atomic_int count;
     check_dies(run_wrong_order, &count, "thrum_fork_join");
+    check_dies(run_wrong_order_taken_back, &count, "or taken back");
     check_dies(run_no_join, &count, "thrum_fork_start");
 }

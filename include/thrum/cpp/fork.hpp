@@ -130,6 +130,16 @@ template <typename Fn> class [[nodiscard]] fork {
      * once, by the task that made the fork. It may suspend, and a cancel does not end it.
      */
     result join() {
+        if (__builtin_expect(thrum_fork_take_back(&fork_), true)) {
+            struct end { /* also of a call that throws */
+                ~end() {
+                    of->joined_ = true;
+                }
+                fork *of;
+            };
+            const end joins{this};
+            return fn_(); /* right here, so that the compiler may inline it */
+        }
         const int code = thrum_fork_join(&fork_);
         if (__builtin_expect(code != RETURNED, false)) {
             joined_ = true;

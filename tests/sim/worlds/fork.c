@@ -25,6 +25,7 @@ static struct {
     th_chain queued;
     uint32_t xover;
     uint32_t xcalls;
+    bool twice; /* what a pop says is asked again, as by a join that follows a take_back */
 } mini;
 
 static th_fork *forks;
@@ -111,7 +112,9 @@ static void push(unsigned i) {
 }
 
 static void pop(unsigned i) {
-    int result = th_fork_pop(&forks[i]) ? call(&given[i]) : th_fork_wait(&forks[i]);
+    bool mine = th_fork_pop(&forks[i]);
+    sim_check(mine || !mini.twice || !th_fork_pop(&forks[i]));
+    int result = mine ? call(&given[i]) : th_fork_wait(&forks[i]);
     sim_check(done[i] == given[i] + 1);
     sim_check(result == given[i] + 2);
 }
@@ -188,6 +191,12 @@ SIM_WORLD(fork_given) {
 }
 SIM_WORLD(fork_given_rescued) {
     play(1, rescuer, true, 7, true);
+}
+
+/* A fork that could not be taken back is joined: whoever has it, nobody gives it back. */
+SIM_WORLD(fork_taken_back) {
+    mini.twice = true;
+    play(1, sim_pick(2) ? rescuer : thief, true, 7, true);
 }
 
 /* ---- counts ---- */
