@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the Debian packages of what is committed, has lintian look at them, and uses them from a folder that they are
-# unpacked into, as debian/tests does where they are installed; then they are installed in a clean chroot, where one can
-# be made (chroot.sh).
+# Builds the Debian packages of what is committed, in a clean chroot where one can be made (chroot-build.sh), has lintian
+# look at them, and uses them from a folder that they are unpacked into, as debian/tests does where they are installed;
+# then they are installed in another clean chroot (chroot.sh).
 #   debian.sh [FOLDER-FOR-THE-PACKAGES]
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -16,7 +16,14 @@ version=$(sed -n '1s/.*(\(.*\)-.*/\1/p' "$here/debian/changelog")
 # What Debian adds is no part of what it calls the original.
 tar -xzf "$work/thrum-$version.tar.gz" -C "$work"
 tar -czf "$work/thrum_$version.orig.tar.gz" -C "$work" --exclude="thrum-$version/debian" "thrum-$version"
-(cd "$work/thrum-$version" && dpkg-buildpackage -us -uc -j"${JOBS:-2}") >"$work/log" 2>&1 || { tail -50 "$work/log"; exit 1; }
+if "$here/tests/install/chroot-build.sh" "$work" "$work/thrum-$version"; then
+    echo "  built in a clean chroot"
+elif [ $? = 77 ]; then
+    echo "  built here, with whatever is installed"
+    (cd "$work/thrum-$version" && dpkg-buildpackage -us -uc -j"${JOBS:-2}") >"$work/log" 2>&1 || { tail -50 "$work/log"; exit 1; }
+else
+    exit 1
+fi
 # Packages that are not for Debian's own archive close no bugs there.
 lintian --allow-root --suppress-tags initial-upload-closes-no-bugs --fail-on error,warning "$work"/*.changes
 root=$work/root
