@@ -3,10 +3,11 @@
  *
  * Readers and writers take turns, so that neither starves: a writer waits for the readers that hold
  * the lock when it comes, and for the writers before it, each with one round of readers between; a
- * reader waits for one writer at most. Readers are served first come, first served, and so are
- * writers. A free lock is never taken past the queue. The owner is the task (or thread) that
- * locked, wherever it runs by then. The lock is not recursive: a reader that asks again may wait
- * for a writer that waits for it. Waiting for one is not cancelled.
+ * reader waits for one writer at most. The readers that a writer lets in past another one are such
+ * a round: newcomers join it for 100 µs, and up to 31 after that. Otherwise readers are served
+ * first come, first served, and writers always are. A free lock is never taken past the queue. The
+ * owner is the task (or thread) that locked, wherever it runs by then. The lock is not recursive: a
+ * reader that asks again may wait for a writer that waits for it. Waiting for one is not cancelled.
  */
 #ifndef THRUM_RWLOCK_H
 #define THRUM_RWLOCK_H

@@ -4,15 +4,17 @@
  *     word    bit 0      LOCKED   the list lock (wordlock.h), of both lists
  *             bit 1      WAITERS  one of the lists is not empty
  *             bit 2      WRITER   a writer has the lock
- *             bits 3...           the number of readers that have the lock
+ *             bits 3 to 39        the number of readers that have the lock
+ *             bits 40...          ROUND, when a round of readers ends for newcomers, or 0
  *     owner   the th_self_id of the writer that has the lock, otherwise 0
  *
  * Invariants, for all but the holder of LOCKED: WRITER implies no readers; WAITERS implies WRITER
- * or readers; a reader waits only while a writer has the lock or waits. The last unlock hands the
- * lock over: a writer to all readers that wait, the last reader to the first writer, either to the
- * other kind when there is none. So no running caller takes it past the waiters, and the two kinds
- * take turns. While LOCKED is set only its holder changes the word. sync/README.md has the
- * argument.
+ * or readers; ROUND implies WAITERS and readers; a reader waits only while a writer has the lock or
+ * waits. The last unlock hands the lock over: a writer to all readers that wait, the last reader to
+ * the first writer, either to the other kind when there is none. Readers that have been let in past
+ * a writer are a round, which others may join for ROUND_NS. Otherwise no running caller takes the
+ * lock past the waiters, and the two kinds take turns. While LOCKED is set only its holder changes
+ * the word. sync/README.md has the argument.
  */
 #include "thrum/rwlock.h"
 
@@ -30,6 +32,19 @@
 #define READER ((uint64_t)8)
 #define LOCKED ((uint64_t)TH_WORD_LOCKED)
 #define WAITERS ((uint64_t)TH_WORD_WAITERS)
+
+/*
+ * How long newcomers may join a round of readers; when that ends, by the clock as the word has it
+ * (19 bits); and how many have joined since somebody has looked at the clock, which costs more than
+ * all the rest.
+ */
+#define ROUND_NS 100000
+#define ROUND (~(uint64_t)0 << 40)
+#define JOIN ((uint64_t)1 << 40)
+#define JOINS (31 * JOIN)
+#define ENDS (ROUND & ~JOINS)
+#define ENDS_SHIFT 45
+#define UNIT_SHIFT 14 /* 16 µs */
 
 /* How often a caller loads the word again before it queues, unless there are waiters already. */
 #define SPINS_MAX 4u
@@ -64,11 +79,39 @@ static inline bool is_free_for(kind which, uint64_t seen) {
     return which == READS ? (seen & (WAITERS | WRITER)) == 0 : (seen & ~LOCKED) == 0;
 }
 
-/* Takes the lock for reading. False: the word changed. */
-static inline bool take_read(thrum_rwlock *lock, uint64_t seen) {
+/* A time as the word has it. */
+static inline uint64_t ends_at(int64_t time) {
+    return (uint64_t)time >> UNIT_SHIFT << ENDS_SHIFT;
+}
+
+/* A round of readers that begins now. */
+static uint64_t round_from_now(void) {
+    uint64_t ends = ends_at(th_os_now() + ROUND_NS);
+    return ends ? ends : (uint64_t)1 << ENDS_SHIFT;
+}
+
+/*
+ * The word with one reader more in the round that is on; 0: there is none, or it has ended. When
+ * the 19 bits have come round, after 8 s, a round that is not over can be joined for a moment once
+ * more: that does no harm.
+ */
+static inline uint64_t joined(uint64_t seen) {
+    if ((seen & ROUND) == 0) {
+        return 0;
+    }
+    if ((seen & JOINS) != JOINS) {
+        return seen + READER + JOIN;
+    }
+    uint64_t left = ((seen & ENDS) - ends_at(th_os_now())) >> ENDS_SHIFT;
+    return left - 1 <= ROUND_NS >> UNIT_SHIFT ? seen + READER - JOINS
+                                              : 0; /* left 0: it has ended */
+}
+
+/* Takes the lock for reading, with the word that is to be next. False: the word changed. */
+static inline bool take_read(thrum_rwlock *lock, uint64_t seen, uint64_t next) {
     /* pairs: drop, th_word64_publish; what earlier writers wrote. ABA: equal words are equal
      * states */
-    return th_cas_acquire(&lock->reserved_word, &seen, seen + READER);
+    return th_cas_acquire(&lock->reserved_word, &seen, next);
 }
 
 static inline bool take_write(thrum_rwlock *lock, uint64_t self) {
@@ -92,7 +135,8 @@ static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time dead
 void thrum_rwlock_rdlock(thrum_rwlock *lock) {
     /* relaxed: the compare-exchange decides */
     uint64_t seen = th_load_relaxed(&lock->reserved_word);
-    if (th_likely((seen & (LOCKED | WAITERS | WRITER)) == 0) && th_likely(take_read(lock, seen))) {
+    if (th_likely((seen & (LOCKED | WAITERS | WRITER)) == 0) &&
+        th_likely(take_read(lock, seen, seen + READER))) {
         return;
     }
     (void)lock_slow(lock, READS, THRUM_FOREVER);
@@ -126,7 +170,7 @@ static int try_lock(thrum_rwlock *lock, kind which) {
         }
         if ((seen & LOCKED) != 0) {
             th_backoff(&spins);
-        } else if (which == READS ? take_read(lock, seen) : take_write(lock, self)) {
+        } else if (which == READS ? take_read(lock, seen, seen + READER) : take_write(lock, self)) {
             return 0;
         }
     }
@@ -151,11 +195,11 @@ static th_waiter *admit_readers(thrum_rwlock *lock, uint64_t *word) {
     return chain;
 }
 
-/* Gives the list lock up, with WAITERS set if a list is not empty. */
+/* Gives the list lock up, with WAITERS set if a list is not empty; if they are, no round is on. */
 static void publish(thrum_rwlock *lock, uint64_t word) {
     bool nobody =
         th_waitlist_is_empty(list_of(lock, READS)) && th_waitlist_is_empty(list_of(lock, WRITES));
-    th_word64_publish(&lock->reserved_word, nobody ? word : word | WAITERS);
+    th_word64_publish(&lock->reserved_word, nobody ? word & ~ROUND : word | WAITERS);
 }
 
 /* With the list lock, which it gives up; the lock has no holder any more. */
@@ -172,6 +216,8 @@ static void hand_over(thrum_rwlock *lock, kind first_choice) {
     }
     if (!chain) {
         chain = admit_readers(lock, &word);
+    } else if (word >= READER && !th_waitlist_is_empty(list_of(lock, WRITES))) {
+        word |= round_from_now();
     }
     publish(lock, word);
     th_waitlist_wake_all(chain);
@@ -185,7 +231,7 @@ static TH_NOINLINE void unlock_slow(thrum_rwlock *lock) {
         bool writes = (seen & WRITER) != 0;
         if ((seen & LOCKED) != 0) {
             th_backoff(&spins);
-        } else if ((seen & WAITERS) == 0 || (!writes && seen >= 2 * READER)) {
+        } else if ((seen & WAITERS) == 0 || (!writes && (seen & ~ROUND) >= 2 * READER)) {
             if (drop(lock, seen, writes ? WRITER : READER)) {
                 return;
             }
@@ -260,6 +306,7 @@ static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time dead
     uint64_t self = th_self_id();
     unsigned spins = 0;
     unsigned looks = 0;
+    uint64_t next;
     if (is_owner(lock, self)) {
         th_misuse(which == READS ? "thrum_rwlock_rdlock" : "thrum_rwlock_wrlock",
                   "held for writing by the caller already", lock);
@@ -274,11 +321,15 @@ static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time dead
         if ((seen & LOCKED) != 0) {
             th_backoff(&spins);
         } else if (is_free_for(which, seen)) {
-            if (which == READS ? take_read(lock, seen) : take_write(lock, self)) {
+            if (which == READS ? take_read(lock, seen, seen + READER) : take_write(lock, self)) {
                 return 0;
             }
             if (which == READS) {
                 th_stand_back();
+            }
+        } else if (which == READS && (next = joined(seen)) != 0) {
+            if (take_read(lock, seen, next)) {
+                return 0;
             }
         } else if (looks < SPINS_MAX && (seen & WAITERS) == 0) {
             looks++;
@@ -310,13 +361,19 @@ static void own(void *lock, th_waiter *me) {
  */
 static bool take_or_lock(thrum_rwlock *lock, kind which, uint64_t *word) {
     unsigned spins = 0;
+    uint64_t next;
     for (;;) {
         /* relaxed: the compare-exchange decides */
         uint64_t seen = th_load_relaxed(&lock->reserved_word);
         if ((seen & LOCKED) != 0) {
             th_backoff(&spins);
+        } else if (which == READS && (next = joined(seen)) != 0) {
+            if (take_read(lock, seen, next)) {
+                return true;
+            }
         } else if (is_free_for(which, seen)) {
-            if (which == READS ? take_read(lock, seen) : take_write(lock, th_self_id())) {
+            if (which == READS ? take_read(lock, seen, seen + READER)
+                               : take_write(lock, th_self_id())) {
                 return true;
             }
         } else if (th_word64_lock(&lock->reserved_word, seen)) {

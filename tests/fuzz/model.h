@@ -107,6 +107,9 @@ typedef struct model {
     m_actor actors[ACTORS];
     int mutex_owner[MUTEXES];
     int readers[LOCKS], writer[LOCKS];
+    bool round[LOCKS]; /* a writer has let readers in past another */
+    thrum_time round_at[LOCKS];
+    int joined[LOCKS]; /* since it has been looked at whether that is long ago */
     int sems[SEMS];
     int groups[GROUPS];
     bool events[EVENTS];

@@ -107,6 +107,7 @@ static bool admit_writer(model *m, int object) {
         return false;
     m->writer[object] = first;
     m->actors[first].writes |= 1 << object;
+    m->round[object] = false;
     m_finish(m, first, 0, 0);
     return true;
 }
@@ -114,6 +115,18 @@ static bool admit_writer(model *m, int object) {
 void m_rw_left(model *m, int object) {
     if (m->writer[object] < 0 && m_first(m, W_WRITE, object) < 0)
         admit_readers(m, object);
+    if (!rw_waited_for(m, object))
+        m->round[object] = false;
+}
+
+/* A round of readers may be joined for 100 µs, and by 31 more: here time stands still, or seconds
+ * pass. */
+static bool join_round(model *m, int object) {
+    const bool is_late = m->joined[object] == 31;
+    if (!m->round[object] || (is_late && m->now != m->round_at[object]))
+        return false;
+    m->joined[object] = is_late ? 0 : m->joined[object] + 1;
+    return true;
 }
 
 static void rw_lock(model *m, const call *c) {
@@ -121,7 +134,7 @@ static void rw_lock(model *m, const call *c) {
     bool reads = c->op == OP_rw_read || c->op == OP_rw_try_read;
     bool tries = c->op == OP_rw_try_read || c->op == OP_rw_try_write;
     bool open = m->writer[c->a] < 0 && !rw_waited_for(m, c->a) && (reads || !m->readers[c->a]);
-    if (open) {
+    if (open || (reads && !tries && join_round(m, c->a))) {
         m->readers[c->a] += reads;
         a->reads[c->a] += reads;
         if (!reads) {
@@ -141,8 +154,13 @@ static void rw_unlock(model *m, const call *c) {
     if (m->writer[c->a] == c->who) {
         m->writer[c->a] = -1;
         a->writes &= ~(1 << c->a);
-        if (!admit_readers(m, c->a))
+        if (!admit_readers(m, c->a)) {
             admit_writer(m, c->a);
+        } else if (m_first(m, W_WRITE, c->a) >= 0) {
+            m->round[c->a] = true;
+            m->round_at[c->a] = m->now;
+            m->joined[c->a] = 0;
+        }
     } else {
         a->reads[c->a]--;
         if (--m->readers[c->a] == 0 && !admit_writer(m, c->a))

@@ -93,6 +93,17 @@ CREW_WORLD_SCHED(rwlock_readers, readers)
 static const crew_play mixture = {make, three_written, 3, {read_twice, write_twice, write_once}};
 CREW_WORLDS(rwlock_mixture, mixture, .exhaustive = true)
 
+/* Rounds of readers that others join (src/sync/README.md, "Rounds"): who comes back joins one. */
+static void two_written(void) {
+    sim_check(a == 2 && b == 2);
+    end();
+}
+
+static const crew_play rounds = {
+    make, two_written, 4, {write_once, read_twice, write_once, read_twice}};
+CREW_WORLDS(rwlock_rounds, rounds)
+CREW_WORLD_SCHED(rwlock_rounds, rounds)
+
 static void try_both(void *unused) {
     (void)unused;
     if (thrum_rwlock_try_rdlock(lock) == 0) {
@@ -243,6 +254,11 @@ CREW_WORLDS(rwlock_late_writer, late_writer, .timers_max = 2)
 static const crew_play timed = {
     make, late_after_write, 4, {write_once, write_or_late, read_or_late, read_once}};
 CREW_WORLDS(rwlock_timed, timed, .timers_max = 3)
+
+/* A writer that a round has passed gives up. */
+static const crew_play timed_round = {
+    make, late_after_write, 4, {write_once, write_or_late, read_twice, read_twice}};
+CREW_WORLDS(rwlock_timed_round, timed_round, .timers_max = 2)
 
 /* ---- destroying ---- */
 
