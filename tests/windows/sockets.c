@@ -224,6 +224,18 @@ TEST(a_closed_twin_leaves_the_other_as_it_is) {
     both(twins_body);
 }
 
+TEST(a_number_beside_a_sockets_is_nobodys) {
+    /* The system passes over the two lowest bits of a handle; the library does not. */
+    pair p;
+    thrum_io io;
+    pair_open(&p, "tcp:127.0.0.1:0");
+    for (int i = 1; i < 4; i++) {
+        CHECK_EQ(thrum_io_adopt(&io, p.near.fd + i), -EBADF);
+        CHECK_EQ(thrum_io_adopt_shared(&io, p.near.fd + i), -EBADF);
+    }
+    pair_close(&p);
+}
+
 #define DIALS 64
 
 /* The near end is closed without the library, and one of those that are dialed gets its number. */

@@ -16,9 +16,12 @@ _Static_assert(sizeof(SOCKET) == sizeof(HANDLE), "a socket is a handle");
 
 #define PARTS_MAX 64u /* of a call: it may be short */
 
+/* The system passes over the two lowest bits: a number that has one of them is nobody's here. */
 HANDLE th_handle_of(int fd) {
     static const DWORD standard[] = {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
-    return fd >= 0 && fd <= 2 ? GetStdHandle(standard[fd]) : (HANDLE)(uintptr_t)(unsigned)fd;
+    return fd >= 0 && fd <= 2 ? GetStdHandle(standard[fd])
+           : fd & 3           ? NULL
+                              : (HANDLE)(uintptr_t)(unsigned)fd;
 }
 
 int th_fd_of_handle(HANDLE handle) {
@@ -113,6 +116,18 @@ static int int_of(size_t size) {
     return size < INT_MAX ? (int)size : INT_MAX;
 }
 
+/* Whether a count could not tell of all of it, which Unix refuses. */
+static bool is_too_much(const th_os_part parts[], unsigned n) {
+    size_t left = INT64_MAX;
+    for (unsigned i = 0; i < n; i++) {
+        if (parts[i].size > left) {
+            return true;
+        }
+        left -= parts[i].size;
+    }
+    return false;
+}
+
 /* The system's pieces: how many. The lengths of theirs have 32 bits. */
 static DWORD pieces_of(const th_os_part parts[], unsigned n, WSABUF out[PARTS_MAX]) {
     n = n < PARTS_MAX ? n : PARTS_MAX;
@@ -128,6 +143,9 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
     DWORD flags = 0;
     if (th_os_fails(TH_OS_FAULT_READ)) {
         return -ENOBUFS;
+    }
+    if (is_too_much(parts, n)) {
+        return -EINVAL;
     }
     if (!th_os_is_socket(kind)) {
         return th_handle_readv(fd, parts, n);
@@ -150,6 +168,9 @@ int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsig
     DWORD sent = 0;
     if (th_os_fails(TH_OS_FAULT_WRITE)) {
         return -ENOBUFS;
+    }
+    if (is_too_much(parts, n)) {
+        return -EINVAL;
     }
     if (!th_os_is_socket(kind)) {
         return th_handle_writev(fd, parts, n);

@@ -8,6 +8,14 @@
 #include "platform/faults.h"
 #include "platform/unix/edge.h"
 
+/* Winsock has other words for it that nobody is named to send to. */
+static int send_code(int fd, uint32_t size) {
+    const int code = th_winsock_code();
+    th_os_address peer;
+    const bool unnamed = !size && (code == -EINVAL || code == -ENOTCONN);
+    return unnamed && th_os_socket_peer(fd, &peer) == -ENOTCONN ? -EDESTADDRREQ : code;
+}
+
 int th_os_socket_send(int fd, const th_os_message messages[], unsigned n) {
     const uint32_t size = messages->address.size;
     const struct sockaddr *to = (const void *)messages->address.words;
@@ -20,7 +28,7 @@ int th_os_socket_send(int fd, const th_os_message messages[], unsigned n) {
     int saved = th_os_errno_get();
     const int code =
         WSASendTo(th_socket_of(fd), &piece, 1, &sent, 0, size ? to : NULL, (int)size, NULL, NULL)
-            ? th_winsock_code()
+            ? send_code(fd, size)
             : 1;
     th_os_errno_set(saved);
     return (int)th_tried(fd, TH_OS_OUT, code);

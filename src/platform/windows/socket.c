@@ -237,7 +237,9 @@ int th_os_socket_set(int fd, th_os_option option, int64_t value) {
             code || value <= 0 ? code : set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds_of(value));
         return code ? code : set_int(fd, SOL_SOCKET, SO_KEEPALIVE, value > 0);
     default:
-        return set_int(fd, names[option].level, names[option].option, number);
+        code = set_int(fd, names[option].level, names[option].option, number);
+        /* Wine's word for it that datagrams have no such option. */
+        return code == -EINVAL && option == TH_OS_NO_DELAY ? -ENOPROTOOPT : code;
     }
 }
 

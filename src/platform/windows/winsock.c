@@ -78,7 +78,7 @@ int th_winsock_errno(int error) {
 bool th_is_socket(int fd) {
     int type;
     int size = sizeof type;
-    return fd > 2 && !th_winsock_begin() &&
+    return fd > 2 && !(fd & 3) && !th_winsock_begin() &&
            getsockopt(th_socket_of(fd), SOL_SOCKET, SO_TYPE, (char *)&type, &size) == 0;
 }
 
