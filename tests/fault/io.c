@@ -97,18 +97,10 @@ static void program(rig *r, scene *s, bool fibers, bool threads) {
     }
 }
 
-static int descriptors(void) {
-    int n = 0;
-    for (int fd = 0; fd < 512; fd++) {
-        n += fcntl(fd, F_GETFD) >= 0;
-    }
-    return n;
-}
-
 static void nth(const char *name, th_os_fault kind, int code, int other) {
     long faults = 0;
     long refused = 0;
-    const int before = descriptors();
+    const int before = fds_in_use();
     for (int who = 0; who < 2; who++) {
         for (uint32_t n = 0;; n++) {
             rig r;
@@ -122,7 +114,7 @@ static void nth(const char *name, th_os_fault kind, int code, int other) {
             s.code = s.other = 0;
             program(&r, &s, true, false);
             rig_stop(&r);
-            CHECK_EQ(descriptors(), before);
+            CHECK_EQ(fds_in_use(), before);
             if (!had || n > 200) {
                 break;
             }

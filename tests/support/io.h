@@ -17,15 +17,16 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "io/record.h"
 #include "thrum/io.h"
 
-#ifndef SIOCOUTQNSD /* in <linux/sockios.h>, which not every C library finds */
-#define SIOCOUTQNSD 0x894B
+/* What differs from system to system: pair_pty, makes_room. */
+#if defined(_WIN32)
+#include "windows/ends.h"
+#else
+#include "posix/ends.h"
 #endif
 
 typedef enum end_kind { TCP, UNIX, PIPE, PTY, BYTES, SEQPACKET = BYTES, DGRAM, KINDS } end_kind;
@@ -59,15 +60,6 @@ CHECK_UNUSED static void pair_tcp(int fds[2]) {
     CHECK(fds[0] >= 0);
     CHECK_EQ(setsockopt(fds[1], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), 0);
     close(listener);
-}
-
-CHECK_UNUSED static void pair_pty(int fds[2]) {
-    fds[1] = posix_openpt(O_RDWR | O_NOCTTY);
-    CHECK(fds[1] >= 0);
-    CHECK_EQ(grantpt(fds[1]), 0);
-    CHECK_EQ(unlockpt(fds[1]), 0);
-    fds[0] = open(ptsname(fds[1]), O_RDWR | O_NOCTTY);
-    CHECK(fds[0] >= 0);
 }
 
 CHECK_UNUSED static void pair_open(int fds[2], end_kind k) {
@@ -135,36 +127,6 @@ CHECK_UNUSED static void ends_close(ends *e) {
 
 CHECK_UNUSED static void put(int fd, const char *text) {
     CHECK_EQ(write(fd, text, strlen(text)), strlen(text));
-}
-
-/*
- * What the peer still takes, which TCP sends after a while, though it is less than a segment; 0
- * where the system does not tell (Linux before 5.4).
- */
-static uint32_t window_left(int fd) {
-    enum { SND_WND = 228 }; /* where tcpi_snd_wnd is in linux/tcp.h, which netinet/tcp.h lacks */
-    unsigned char info[SND_WND + sizeof(uint32_t)] = {0};
-    socklen_t size = sizeof info;
-    uint32_t window = 0;
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size) == 0 && size == sizeof info) {
-        memcpy(&window, info + SND_WND, sizeof window);
-    }
-    return window;
-}
-
-/*
- * Whether the system is about to make room: TCP while something that was sent is not acknowledged,
- * or can still be sent; of others (terminals) it tells nothing, so they get a while.
- */
-static bool makes_room(int fd) {
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    int queued, unsent;
-    if (ioctl(fd, SIOCOUTQNSD, &unsent) == 0 && ioctl(fd, TIOCOUTQ, &queued) == 0 &&
-        (queued != unsent || window_left(fd) != 0)) {
-        sched_yield();
-        return true;
-    }
-    return poll(&p, 1, 10) > 0;
 }
 
 /* Writes until there is no more room, by plain calls; returns how much that was. */

@@ -17,6 +17,13 @@
 #include <sys/un.h>
 #include <thrum/net.h>
 
+/* What differs from system to system: open_count, descriptors. */
+#if defined(_WIN32)
+#include "windows/nets.h"
+#else
+#include "posix/nets.h"
+#endif
+
 /* Runs a body in a task of a new rig, and on this plain thread. */
 static inline void both(thrum_fn fn) {
     rig_do(0, fn, NULL);
@@ -84,22 +91,6 @@ CHECK_UNUSED static void socket_path_end(void) {
     *strrchr(socket_path_text, '/') = 0;
     CHECK_EQ(rmdir(socket_path_text), 0);
     socket_path_text[0] = 0;
-}
-
-/*
- * How many sockets the process has open. By their names, since a look at a descriptor that a worker
- * just opens, such as its set, is a race to the thread sanitizer.
- */
-CHECK_UNUSED static int open_count(void) {
-    static const char socket_name[] = "socket:[";
-    int n = 0;
-    for (int fd = 0; fd < 1024; fd++) {
-        char path[32], name[sizeof socket_name];
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        const ssize_t length = readlink(path, name, sizeof name);
-        n += length == (ssize_t)sizeof name && memcmp(name, socket_name, sizeof name - 1) == 0;
-    }
-    return n;
 }
 
 #endif

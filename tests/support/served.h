@@ -9,7 +9,6 @@
 
 #include "support/nets.h"
 
-#include <dirent.h>
 #include <poll.h>
 #include <thrum/serve.h>
 #include <thrum/signal.h>
@@ -30,18 +29,6 @@ typedef struct hall {
     atomic_int worker_bits; /* on which workers they have gone on behind a wait */
     thrum_sem go;           /* for connections that wait for the test */
 } hall;
-
-/* How many descriptors the process has open. */
-CHECK_UNUSED static int descriptors(void) {
-    DIR *dir = opendir("/proc/self/fd");
-    int n = -1; /* the directory's own */
-    CHECK(dir != NULL);
-    for (struct dirent *d; (d = readdir(dir)) != NULL;) {
-        n += d->d_name[0] != '.';
-    }
-    closedir(dir);
-    return n;
-}
 
 /* ---- connections ---- */
 

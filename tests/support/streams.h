@@ -7,6 +7,7 @@
 #include "support/ios.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <thrum/stream.h>
 
 typedef struct pair {

@@ -5,6 +5,8 @@
 /* matrix: quick 1 2 8 */
 /* wrap: getaddrinfo freeaddrinfo */
 #include "support/io.h"
+#include "support/printed.h"
+#include "support/told.h"
 
 #include <netdb.h>
 #include <signal.h>
@@ -39,13 +41,11 @@ void __wrap_freeaddrinfo(struct addrinfo *list) {
 /* ---- what was dumped ---- */
 
 static char *dump(const thrum_sched *sched, thrum_format format) {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    size_t length;
+    FILE *out = tmpfile();
     CHECK(out != NULL);
     CHECK_EQ(thrum_dump(sched, out, format), 0);
-    fclose(out);
-    return text;
+    return printed_end(out, &length);
 }
 
 /* Dumps until this is told: what waits is about to. */
@@ -105,11 +105,6 @@ static void scene_begin(scene *s) {
     rig_begin(&s->r, 0);
 }
 
-static const char *text_of(struct sockaddr_in *at, char *text) {
-    snprintf(text, 32, "127.0.0.1:%u", ntohs(at->sin_port));
-    return text;
-}
-
 /* The line of the descriptor's socket, with the verb before it and the word between. */
 static void tcp_line(char *line, const char *verb, int fd, const char *between) {
     struct sockaddr_in here, there;
@@ -145,36 +140,40 @@ TEST(tasks_on_a_connection_are_told) {
     rig_stop(&s.r);
 }
 
-TEST(whoever_accepts_is_told) {
-    /* The listener's address is, for TCP and for a path, of which no byte ends the line. */
+static void check_accepts_told(int fd, const char *what) {
     char line[200];
-    struct sockaddr_in at;
-    struct sockaddr_un un = {.sun_family = AF_UNIX};
     scene s;
-    for (int i = 0; i < 2; i++) {
-        scene_begin(&s);
-        if (i == 0) {
-            char text[32];
-            s.e.fds[0] = listen_tcp(&at);
-            snprintf(line, sizeof line, " accepts on fd %d, tcp %s, since tick ", s.e.fds[0],
-                     text_of(&at, text));
-        } else {
-            s.e.fds[0] = socket(AF_UNIX, SOCK_STREAM, 0);
-            const int n = snprintf(un.sun_path + 1, sizeof un.sun_path - 1, "thrum\n%d", getpid());
-            CHECK_EQ(bind(s.e.fds[0], (void *)&un,
-                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)),
-                     0);
-            CHECK_EQ(listen(s.e.fds[0], 1), 0);
-            snprintf(line, sizeof line, " accepts on fd %d, unix @thrum?%d, since tick ",
-                     s.e.fds[0], getpid());
-        }
-        s.e.io[0] = adopted(s.e.fds[0]);
-        rig_go(&s.r, accepts, &s);
-        check_told(&s.r, THRUM_TEXT, line);
-        CHECK_EQ(thrum_io_close(s.e.io[0]), 0);
-        rig_stop(&s.r);
-        CHECK_EQ(s.code, -EBADF);
-    }
+    scene_begin(&s);
+    s.e.io[0] = adopted(fd);
+    rig_go(&s.r, accepts, &s);
+    snprintf(line, sizeof line, " accepts on fd %d, %s, since tick ", fd, what);
+    check_told(&s.r, THRUM_TEXT, line);
+    CHECK_EQ(thrum_io_close(s.e.io[0]), 0);
+    rig_stop(&s.r);
+    CHECK_EQ(s.code, -EBADF);
+}
+
+TEST(whoever_accepts_is_told) {
+    /* The listener's address is. */
+    char what[64], text[32];
+    struct sockaddr_in at;
+    const int fd = listen_tcp(&at);
+    snprintf(what, sizeof what, "tcp %s", text_of(&at, text));
+    check_accepts_told(fd, what);
+}
+
+TEST(whoever_accepts_at_a_path_is_told) {
+    /* The path is, of which no byte ends the line. */
+    char what[64];
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    const int n = snprintf(un.sun_path + 1, sizeof un.sun_path - 1, "thrum\n%d", getpid());
+    CHECK_EQ(
+        bind(fd, (void *)&un, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)),
+        0);
+    CHECK_EQ(listen(fd, 1), 0);
+    snprintf(what, sizeof what, "unix @thrum?%d", getpid());
+    check_accepts_told(fd, what);
 }
 
 TEST(what_is_no_socket_is_told_as_the_system_says) {
@@ -207,7 +206,7 @@ TEST(what_is_no_socket_is_told_as_the_system_says) {
 TEST(waits_for_readiness_are_told) {
     /* For what is, and the deadline. */
     static const char *const words[] = {"", "readable", "writable", "ready"};
-    char line[100];
+    char line[200];
     scene s;
     for (unsigned bits = 1; bits <= 3; bits++) {
         scene_begin(&s);
@@ -216,8 +215,8 @@ TEST(waits_for_readiness_are_told) {
         ends_open_half(&s.e, UNIX);
         (void)fill(s.e.fds[0]);
         rig_go(&s.r, watches, &s);
-        snprintf(line, sizeof line, " waits for fd %d to be %s, unix, due in 27 h ", s.e.fds[0],
-                 words[bits]);
+        snprintf(line, sizeof line, " waits for fd %d to be %s, %s, due in 27 h ", s.e.fds[0],
+                 words[bits], pair_told(s.e.fds[0], bits & THRUM_IO_READ ? "from" : "to"));
         check_told(&s.r, THRUM_TEXT, line);
         CHECK_EQ(thrum_io_close(s.e.io[0]), 0);
         rig_stop(&s.r);
@@ -286,9 +285,14 @@ TEST(signals_are_told) {
     scene s;
     scene_begin(&s);
     rig_go(&s.r, waits_for_signals, &s);
-    check_told(&s.r, THRUM_TEXT, " waits for SIGINT, SIGUSR1, SIGTERM, since tick ");
+    const bool first = SIGUSR1 < SIGTERM; /* they are told in the order of their numbers */
+    check_told(&s.r, THRUM_TEXT,
+               first ? " waits for SIGINT, SIGUSR1, SIGTERM, since tick "
+                     : " waits for SIGINT, SIGTERM, SIGBREAK, since tick ");
     check_told(&s.r, THRUM_JSON,
-               "\"on\": \"signal\", \"signals\": [\"SIGINT\", \"SIGUSR1\", \"SIGTERM\"], ");
+               first
+                   ? "\"on\": \"signal\", \"signals\": [\"SIGINT\", \"SIGUSR1\", \"SIGTERM\"], "
+                   : "\"on\": \"signal\", \"signals\": [\"SIGINT\", \"SIGTERM\", \"SIGBREAK\"], ");
     CHECK_EQ(kill(getpid(), SIGUSR1), 0);
     rig_wait_done(&s.r);
     CHECK_EQ(s.code, SIGUSR1);
@@ -311,7 +315,7 @@ static void *is_external(void *arg) {
 
 TEST(external_threads_are_told) {
     /* They are, as far as they have used the scheduler, until they wait no more. */
-    char line[100], json[100];
+    char line[200], json[200];
     pthread_t thread;
     scene s;
     for (unsigned bits = 0; bits < 3; bits++) {
@@ -319,9 +323,10 @@ TEST(external_threads_are_told) {
         s.bits = bits;
         ends_open_half(&s.e, UNIX);
         (void)fill(s.e.fds[0]);
-        snprintf(line, sizeof line, "  an external thread %s fd %d%s, unix\n",
-                 bits ? "waits for" : "reads", s.e.fds[0], bits ? " to be ready" : "");
-        snprintf(json, sizeof json, "\"fd\": %d, \"descriptor\": \"unix\"}]", s.e.fds[0]);
+        const char *told = pair_told(s.e.fds[0], bits == THRUM_IO_WRITE ? "to" : "from");
+        snprintf(line, sizeof line, "  an external thread %s fd %d%s, %s\n",
+                 bits ? "waits for" : "reads", s.e.fds[0], bits ? " to be ready" : "", told);
+        snprintf(json, sizeof json, "\"fd\": %d, \"descriptor\": \"%s\"}]", s.e.fds[0], told);
         CHECK_EQ(pthread_create(&thread, NULL, is_external, &s), 0);
         check_told(&s.r, THRUM_TEXT, line);
         check_told(&s.r, THRUM_JSON, json);
@@ -343,7 +348,7 @@ static void *puts_when_told(void *arg) {
 
 TEST(bound_threads_are_told) {
     /* They are, like tasks. */
-    char line[100];
+    char line[200];
     scene s;
     pthread_t thread;
     rig_init(&s.r);
@@ -352,7 +357,8 @@ TEST(bound_threads_are_told) {
     s.deadline = THRUM_FOREVER;
     s.bits = 0;
     ends_open_half(&s.e, PIPE);
-    snprintf(line, sizeof line, "  bound thread 0 reads fd %d, pipe:[", s.e.fds[0]);
+    snprintf(line, sizeof line, "  bound thread 0 reads fd %d, %s", s.e.fds[0],
+             pair_told(s.e.fds[0], "from"));
     CHECK_EQ(thrum_sched_bind(s.r.sched), 0);
     s.where = line;
     CHECK_EQ(pthread_create(&thread, NULL, puts_when_told, &s), 0);
@@ -409,7 +415,8 @@ TEST(tasks_that_are_listed_are_told) {
         snprintf(line, sizeof line, "\n  task 0x%" PRIxPTR " (", (uintptr_t)&h.tasks[i]);
         char *at = strstr(text, line);
         CHECK(at != NULL);
-        snprintf(line, sizeof line, ") is posted when fd %d is readable, unix", h.e[i].fds[0]);
+        snprintf(line, sizeof line, ") is posted when fd %d is readable, %s", h.e[i].fds[0],
+                 pair_told(h.e[i].fds[0], "from"));
         if (i == 0) {
             strcat(line, ", due in 27 h ");
         } else {
@@ -448,7 +455,7 @@ TEST(nothing_is_told_of_a_number_that_is_another_ones) {
         CHECK_EQ(th_world_number(direction), e.fds[0]);
         CHECK_EQ(th_world_turn(direction), turn);
         CHECK(th_world_tell(direction, turn, &told));
-        CHECK(strncmp(told.text, i % 2 ? "pipe" : "unix", 4) == 0);
+        CHECK(strncmp(told.text, pair_told(e.fds[0], ""), 4) == 0);
         CHECK(!th_world_tell(direction, turn + 2, &told));
         CHECK(!th_world_tell(direction, turn - 2, &told));
         CHECK(!th_world_tell(direction, 0, &told));
@@ -507,10 +514,7 @@ static void *dumps_on(void *arg) {
 
 TEST(numbers_come_again_while_it_is_dumped) {
     /* Descriptors are closed under those that read, and others get the numbers. */
-    static const struct {
-        end_kind kind;
-        const char *name;
-    } kinds[] = {{UNIX, "unix"}, {PIPE, "pipe"}, {TCP, "tcp"}};
+    static const end_kind kinds[] = {UNIX, PIPE, TCP};
     enum { PASSERS = 6 };
     traffic t;
     pthread_t thread;
@@ -522,8 +526,9 @@ TEST(numbers_come_again_while_it_is_dumped) {
         passer p[PASSERS];
         for (int i = 0; i < PASSERS; i++) {
             const int which = (i + round) % (int)COUNT_OF(kinds);
-            p[i].name = kinds[which].name;
-            ends_open_half(&p[i].e, kinds[which].kind);
+            ends_open_half(&p[i].e, kinds[which]);
+            const char kind = *pair_told(p[i].e.fds[0], "");
+            p[i].name = kind == 'u' ? "unix" : kind == 'p' ? "pipe" : "tcp";
             rig_go(&t.r, reads_by_name, &p[i]);
         }
         for (int i = 0; i < PASSERS; i++) {

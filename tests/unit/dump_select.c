@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/io.h"
+#include "support/printed.h"
 
 #include <thrum/chan.h>
 #include <thrum/dump.h>
@@ -18,12 +19,11 @@ static int selects(void *arg) {
 /* Dumps until this is told: what waits is about to. */
 static void check_told(const rig *r, thrum_format format) {
     for (bool told = false; !told; sched_yield()) {
-        char *text = NULL;
-        size_t length = 0;
-        FILE *out = open_memstream(&text, &length);
+        size_t length;
+        FILE *out = tmpfile();
         CHECK(out != NULL);
         CHECK_EQ(thrum_dump(r->sched, out, format), 0);
-        fclose(out);
+        char *text = printed_end(out, &length);
         told = strstr(text, "one of several, descriptors among them") != NULL;
         free(text);
     }

@@ -3,18 +3,17 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
+#include "support/printed.h"
 #include "support/served.h"
 
 enum { GUESTS = 3 };
 
 static char *dump(const thrum_sched *sched) {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    size_t length;
+    FILE *out = tmpfile();
     CHECK(out != NULL);
     CHECK_EQ(thrum_dump(sched, out, THRUM_TEXT), 0);
-    fclose(out);
-    return text;
+    return printed_end(out, &length);
 }
 
 /* How many lines have a name that begins so, and tell of the same descriptor behind it. */

@@ -87,6 +87,21 @@ static int uses_stale_values(void *arg) {
     check_refused((thrum_io){first.fd, 0}, -EBADF);
     CHECK_EQ(thrum_io_close(first), 0);
     check_refused(first, -EBADF);
+    CHECK_EQ(close(fds[1]), 0);
+    return 0;
+}
+
+TEST(a_stale_value_does_nothing) {
+    /* So do {0}, and values that never were. */
+    in_both(uses_stale_values, NULL);
+}
+
+static int uses_a_number_again(void *arg) {
+    int fds[2];
+    (void)arg;
+    pair_open(fds, UNIX);
+    thrum_io first = adopted(fds[0]);
+    CHECK_EQ(thrum_io_close(first), 0);
     CHECK_EQ(dup2(fds[1], fds[0]), fds[0]); /* the number is another one's */
     check_refused(first, -EBADF);
     thrum_io second = adopted(fds[0]);
@@ -98,9 +113,9 @@ static int uses_stale_values(void *arg) {
     return 0;
 }
 
-TEST(a_stale_value_does_nothing) {
-    /* So do {0}, and values that never were: also when the number has another owner. */
-    in_both(uses_stale_values, NULL);
+TEST(a_stale_value_does_nothing_to_the_next_owner_of_its_number) {
+    /* One that the library does not know, and one that it does. */
+    in_both(uses_a_number_again, NULL);
 }
 
 static int flags_of(int fd) {

@@ -354,10 +354,8 @@ TEST(where_the_system_cannot_splice_it_is_copied_all_the_same) {
     rig_stop(&s.r);
 }
 
-/* ---- errors ---- */
-
 TEST(what_makes_no_sense_is_refused) {
-    /* Stale values, sockets with messages, deadlines in the past, the wrong end of a pipe. */
+    /* Stale values, sockets with messages, deadlines in the past. */
     scene s = {.soon = false};
     thrum_io none = {0, 0};
     ends d;
@@ -369,10 +367,17 @@ TEST(what_makes_no_sense_is_refused) {
     CHECK_EQ(thrum_copy(d.io[0], s.b.io[1], 1, THRUM_FOREVER), -EOPNOTSUPP);
     CHECK_EQ(thrum_copy(s.a.io[0], d.io[0], 1, THRUM_FOREVER), -EOPNOTSUPP);
     CHECK_EQ(thrum_copy(s.a.io[0], s.b.io[1], 1, 0), -ETIMEDOUT);
-    CHECK_EQ(thrum_copy(s.b.io[1], s.b.io[1], 1, THRUM_FOREVER), -EBADF);
     ends_close(&d);
     close_pair(&s, true);
     rig_stop(&s.r);
+}
+
+TEST(the_wrong_end_of_a_pipe_is_refused) {
+    /* Nothing is ever read from the one that is written to. */
+    ends e;
+    ends_open(&e, PIPE);
+    CHECK_EQ(thrum_copy(e.io[1], e.io[1], 1, THRUM_FOREVER), -EBADF);
+    ends_close(&e);
 }
 
 TEST(where_nobody_reads_any_more_it_is_told_without_a_signal) {

@@ -63,9 +63,6 @@ static int sends_messages(void *arg) {
     thrum_datagram got[3];
     char texts[3][4];
     char where[THRUM_ADDRESS_TEXT];
-    int fds[2];
-    int passed = -1;
-    unsigned n = 1;
     (void)arg;
     CHECK_EQ(thrum_listen(&to, "udp:127.0.0.1:0", NULL), 0);
     CHECK_EQ(thrum_io_local(to, where, sizeof where), 0);
@@ -83,11 +80,20 @@ static int sends_messages(void *arg) {
         have += more;
     }
     CHECK_EQ(thrum_io_close(from) | thrum_io_close(to), 0);
+    return 0;
+}
+
+static int passes_descriptors(void *arg) {
+    char text[5];
+    int fds[2];
+    int passed = -1;
+    unsigned n = 1;
+    (void)arg;
     pair_open(fds, UNIX);
-    from = adopted(fds[0]);
-    to = adopted(fds[1]);
+    const thrum_io from = adopted(fds[0]);
+    const thrum_io to = adopted(fds[1]);
     CHECK_EQ(thrum_send_fds(from, "12345", 5, fds, 1, THRUM_FOREVER), 5);
-    CHECK_EQ(thrum_receive_fds(to, texts, 5, &passed, &n, THRUM_FOREVER), 5);
+    CHECK_EQ(thrum_receive_fds(to, text, 5, &passed, &n, THRUM_FOREVER), 5);
     CHECK_EQ(n, 1);
     CHECK_EQ(close(passed) | thrum_io_close(from) | thrum_io_close(to), 0);
     return 0;
@@ -99,8 +105,19 @@ TEST(bytes_of_messages_are_counted) {
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, sends_messages, NULL), 0);
     const thrum_metrics m = all_of(&r);
-    CHECK_EQ(m.io_written_bytes, 3 + 6 + 5);
-    CHECK_EQ(m.io_read_bytes, 3 + 4 + 5);
+    CHECK_EQ(m.io_written_bytes, 3 + 6);
+    CHECK_EQ(m.io_read_bytes, 3 + 4);
+    rig_stop(&r);
+}
+
+TEST(bytes_beside_descriptors_are_counted) {
+    /* Those that were passed along are no bytes. */
+    rig r;
+    rig_begin(&r, 0);
+    CHECK_EQ(rig_run(&r, passes_descriptors, NULL), 0);
+    const thrum_metrics m = all_of(&r);
+    CHECK_EQ(m.io_written_bytes, 5);
+    CHECK_EQ(m.io_read_bytes, 5);
     rig_stop(&r);
 }
 

@@ -260,8 +260,6 @@ static int errors_body(void *arg) {
     listener = listen_at("tcp:127.0.0.1:0", where);
     CHECK_EQ(thrum_listen(&io, where, NULL), -EADDRINUSE);
     CHECK_EQ(thrum_listen(&io, "tcp:203.0.113.1:0", NULL), -EADDRNOTAVAIL);
-    CHECK_EQ(thrum_listen(&io, "unix:/no/such/folder/socket", NULL), -ENOENT);
-    CHECK_EQ(thrum_dial(&io, "unix:/no/such/folder/socket", THRUM_FOREVER), -ENOENT);
     CHECK_EQ(thrum_io_close(listener), 0);
     CHECK_EQ(thrum_dial(&io, where, THRUM_FOREVER), -ECONNREFUSED);
     CHECK_EQ(thrum_listen(&listener, where, NULL), 0); /* at once */
@@ -269,22 +267,39 @@ static int errors_body(void *arg) {
     return 0;
 }
 
-TEST(errors_of_the_system_come_back) {
-    /* As codes, with nothing open afterwards. */
-    both(errors_body);
+static void check_errors(thrum_fn body) {
+    both(body);
     const int before = open_count();
-    CHECK_EQ(errors_body(NULL), 0);
+    CHECK_EQ(body(NULL), 0);
     CHECK_EQ(open_count(), before);
 }
 
-TEST(listen_options) {
-    /* Each is looked for in the socket; what makes no sense is refused. */
+TEST(errors_of_the_system_come_back) {
+    /* As codes, with nothing open afterwards. */
+    check_errors(errors_body);
+}
+
+static int path_errors_body(void *arg) {
+    thrum_io io;
+    (void)arg;
+    CHECK_EQ(thrum_listen(&io, "unix:/no/such/folder/socket", NULL), -ENOENT);
+    CHECK_EQ(thrum_dial(&io, "unix:/no/such/folder/socket", THRUM_FOREVER), -ENOENT);
+    return 0;
+}
+
+TEST(errors_about_a_path_come_back) {
+    /* Likewise. */
+    check_errors(path_errors_body);
+}
+
+/* `shared`: THRUM_LISTEN_SHARED, or 0: then the address is free when the first is closed. */
+static void check_listen_options(unsigned shared) {
     thrum_listen_options options = THRUM_LISTEN_OPTIONS_INIT;
     char where[THRUM_ADDRESS_TEXT];
     thrum_io a, b, near;
     int value = 0;
     socklen_t size = sizeof value;
-    options.flags = THRUM_LISTEN_SHARED | THRUM_LISTEN_DELAY;
+    options.flags = shared | THRUM_LISTEN_DELAY;
     options.backlog = 3;
     options.receive_buffer = 20000;
     options.send_buffer = 30000;
@@ -292,8 +307,9 @@ TEST(listen_options) {
     CHECK_EQ(thrum_listen(&a, "tcp:127.0.0.1:0", &options), 0);
     CHECK_EQ(thrum_io_local(a, where, sizeof where), 0);
     CHECK_EQ(thrum_listen(&b, where, NULL), -EADDRINUSE);
-    CHECK_EQ(thrum_listen(&b, where, &options), 0);
+    CHECK_EQ(thrum_listen(&b, where, &options), shared ? 0 : -EADDRINUSE);
     CHECK_EQ(thrum_io_close(a), 0);
+    CHECK_EQ(shared ? 0 : thrum_listen(&b, where, &options), 0);
     CHECK_EQ(thrum_dial(&near, where, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_accept(b, &a), 0);
     CHECK_EQ(getsockopt(thrum_io_fd(a), IPPROTO_TCP, TCP_NODELAY, &value, &size), 0);
@@ -303,12 +319,28 @@ TEST(listen_options) {
     CHECK_EQ(getsockopt(thrum_io_fd(a), IPPROTO_TCP, TCP_KEEPIDLE, &value, &size), 0);
     CHECK_EQ(value, 40);
     CHECK_EQ(getsockopt(thrum_io_fd(a), SOL_SOCKET, SO_RCVBUF, &value, &size), 0);
-    CHECK_EQ(value, 40000);
+    CHECK_EQ(value, 20000 * BUFFER_TOLD);
     CHECK_EQ(getsockopt(thrum_io_fd(a), SOL_SOCKET, SO_SNDBUF, &value, &size), 0);
-    CHECK_EQ(value, 60000);
+    CHECK_EQ(value, 30000 * BUFFER_TOLD);
     CHECK_EQ(thrum_io_close(a), 0);
     CHECK_EQ(thrum_io_close(b), 0);
     CHECK_EQ(thrum_io_close(near), 0);
+}
+
+TEST(listeners_share_an_address) {
+    /* If all of them say so; with the other options. */
+    check_listen_options(THRUM_LISTEN_SHARED);
+}
+
+TEST(listen_options) {
+    /* Each is looked for in the socket. */
+    check_listen_options(0);
+}
+
+TEST(listen_options_without_sense_are_refused) {
+    /* Flags that are none, a size that is none, a time before now. */
+    thrum_listen_options options = THRUM_LISTEN_OPTIONS_INIT;
+    thrum_io a;
     options.flags = 1u << 20;
     CHECK_EQ(thrum_listen(&a, "tcp:127.0.0.1:0", &options), -EINVAL);
     options.flags = 0;

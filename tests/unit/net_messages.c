@@ -1,5 +1,5 @@
 /*
- * net_messages.c: datagrams, alone and many at a call; descriptors that are passed; options.
+ * net_messages.c: datagrams, alone and many at a call; descriptors that are passed.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -23,7 +23,7 @@ static int udp_body(void *arg) {
     CHECK_EQ(thrum_receive_from(b, got, sizeof got, NULL, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_send_to(a, "too long", 8, &from, THRUM_FOREVER), 8);
     memset(got, '-', sizeof got);
-    CHECK_EQ(thrum_receive_from(b, got, 3, NULL, THRUM_FOREVER), 8); /* its length: it was cut */
+    CHECK(thrum_receive_from(b, got, 3, NULL, THRUM_FOREVER) > 3); /* it was cut */
     CHECK(memcmp(got, "too-", 4) == 0);
     CHECK_EQ(thrum_receive_from(b, got, 3, NULL, thrum_after_ms(5)), -ETIMEDOUT);
     CHECK_EQ(thrum_send_to(b, "x", 1, NULL, THRUM_FOREVER), -EDESTADDRREQ);
@@ -39,6 +39,24 @@ TEST(datagrams_come_with_their_address) {
         CHECK_EQ(udp_body((void *)(uintptr_t) "udp:[::1]:0"), 0);
 }
 
+static int cut_body(void *arg) {
+    char where[THRUM_ADDRESS_TEXT], got[100];
+    thrum_io a = listen_at("udp:127.0.0.1:0", where);
+    thrum_io b;
+    (void)arg;
+    CHECK_EQ(thrum_dial(&b, where, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_send_to(b, "too long", 8, NULL, THRUM_FOREVER), 8);
+    CHECK_EQ(thrum_receive_from(a, got, 3, NULL, THRUM_FOREVER), 8);
+    CHECK_EQ(thrum_io_close(a), 0);
+    CHECK_EQ(thrum_io_close(b), 0);
+    return 0;
+}
+
+TEST(a_datagram_that_is_cut_tells_its_length) {
+    /* How long it was before. */
+    both(cut_body);
+}
+
 static int connected_body(void *arg) {
     char where[THRUM_ADDRESS_TEXT], got[100];
     thrum_io server = listen_at("udp:127.0.0.1:0", where);
@@ -52,6 +70,22 @@ static int connected_body(void *arg) {
     CHECK_EQ(thrum_receive_from(server, got, sizeof got, &from, THRUM_FOREVER), 4);
     CHECK(memcmp(got, "pong", 4) == 0);
     CHECK_EQ(thrum_io_close(server), 0);
+    CHECK_EQ(thrum_io_close(client), 0);
+    return 0;
+}
+
+TEST(a_dialed_datagram_socket_has_one_other_side) {
+    /* It needs no address. */
+    both(connected_body);
+}
+
+static int nobody_body(void *arg) {
+    char where[THRUM_ADDRESS_TEXT], got[100];
+    thrum_io server = listen_at("udp:127.0.0.1:0", where);
+    thrum_io client;
+    (void)arg;
+    CHECK_EQ(thrum_dial(&client, where, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_io_close(server), 0);
     int64_t n = thrum_send_to(client, "!", 1, NULL, THRUM_FOREVER);
     CHECK(n == 1 || n == -ECONNREFUSED);
     CHECK_EQ(thrum_receive_from(client, got, sizeof got, NULL, thrum_after_s(50)), -ECONNREFUSED);
@@ -59,9 +93,9 @@ static int connected_body(void *arg) {
     return 0;
 }
 
-TEST(a_dialed_datagram_socket_has_one_other_side) {
-    /* It needs no address, and hears that nobody is there. */
-    both(connected_body);
+TEST(a_dialed_datagram_socket_hears_that_nobody_is_there) {
+    /* As a code of a receive. */
+    both(nobody_body);
 }
 
 static int unixgram_body(void *arg) {
@@ -307,12 +341,18 @@ TEST(addresses_are_read_and_written) {
     memset(&address, 0, sizeof address);
     CHECK_EQ(thrum_address_text(&address, text, sizeof text), 0);
     CHECK_STR(text, "");
-    CHECK_EQ(thrum_address_parse(&address, "[fe80::1%lo]:7"), 0);
-    CHECK_EQ(thrum_address_text(&address, text, sizeof text), 0);
-    CHECK_STR(text, "[fe80::1%lo]:7");
     CHECK_EQ(thrum_address_parse(&address, "[fe80::1%1000]:7"), 0);
     CHECK_EQ(thrum_address_text(&address, text, sizeof text), 0);
     CHECK_STR(text, "[fe80::1%1000]:7");
+}
+
+TEST(addresses_have_the_names_of_interfaces) {
+    /* Where they have one. */
+    char text[THRUM_ADDRESS_TEXT];
+    thrum_address address;
+    CHECK_EQ(thrum_address_parse(&address, "[fe80::1%lo]:7"), 0);
+    CHECK_EQ(thrum_address_text(&address, text, sizeof text), 0);
+    CHECK_STR(text, "[fe80::1%lo]:7");
 }
 
 /* ---- descriptors ---- */
@@ -362,13 +402,6 @@ static int pass_body(void *arg) {
 TEST(descriptors_are_passed) {
     /* They are closed on exec, and name what was sent; bytes come without any, too. */
     both(pass_body);
-}
-
-static int descriptors(void) {
-    int n = 0;
-    for (int fd = 0; fd < 1024; fd++)
-        n += fcntl(fd, F_GETFD) >= 0;
-    return n;
 }
 
 TEST(descriptors_without_room_are_closed) {
@@ -494,55 +527,4 @@ TEST(an_error_that_a_copy_has_seen_is_not_taken_for_the_end_of_descriptors) {
     CHECK_EQ(thrum_receive_fds(from, text, 4, &fd, &n, THRUM_FOREVER), -ECONNRESET);
     CHECK_EQ(n, 0);
     CHECK_EQ(thrum_io_close(from) | thrum_io_close(to) | close(sink[1]), 0);
-}
-
-/* ---- options ---- */
-
-TEST(options_are_set_and_read) {
-    /* Each is what it was set to; what a socket does not have is refused. */
-    pair p;
-    int64_t value = 0;
-    char text[4];
-    pair_open(&p, "tcp:127.0.0.1:0");
-    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_NO_DELAY, &value), 0);
-    CHECK(value != 0);
-    CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_NO_DELAY, 0), 0);
-    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_NO_DELAY, &value), 0);
-    CHECK_EQ(value, 0);
-    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_KEEPALIVE, &value), 0);
-    CHECK_EQ(value, 0);
-    CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_KEEPALIVE, THRUM_MS(1500)), 0);
-    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_KEEPALIVE, &value), 0);
-    CHECK_EQ(value, THRUM_S(2));
-    CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_KEEPALIVE, THRUM_FOREVER), 0);
-    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_KEEPALIVE, &value), 0);
-    CHECK_EQ(value, THRUM_S(32767)); /* the system knows no more */
-    CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_KEEPALIVE, 0), 0);
-    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_KEEPALIVE, &value), 0);
-    CHECK_EQ(value, 0);
-    CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_SEND_BUFFER, 50000), 0);
-    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_SEND_BUFFER, &value), 0);
-    CHECK(value >= 50000);
-    CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_RECEIVE_BUFFER, 50000), 0);
-    CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_OPTIONS, 1), -EINVAL);
-    CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_NO_DELAY, -1), -EINVAL);
-    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_OPTIONS, &value), -EINVAL);
-    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_NO_DELAY, NULL), -EINVAL);
-    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_RESET, &value), 0);
-    CHECK_EQ(value, 0);
-    CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_RESET, 1), 0);
-    CHECK_EQ(thrum_io_get_option(p.near, THRUM_IO_RESET, &value), 0);
-    CHECK_EQ(value, 1);
-    CHECK_EQ(thrum_io_close(p.near), 0);
-    CHECK_EQ(thrum_read(p.far, text, 4), -ECONNRESET);
-    CHECK_EQ(thrum_io_set_option(p.near, THRUM_IO_RESET, 1), -EBADF);
-    CHECK_EQ(thrum_io_close(p.far), 0);
-    CHECK_EQ(thrum_io_close(p.listener), 0);
-    char where[THRUM_ADDRESS_TEXT];
-    thrum_io udp = listen_at("udp:127.0.0.1:0", where);
-    CHECK_EQ(thrum_io_set_option(udp, THRUM_IO_BROADCAST, 1), 0);
-    CHECK_EQ(thrum_io_get_option(udp, THRUM_IO_BROADCAST, &value), 0);
-    CHECK_EQ(value, 1);
-    CHECK_EQ(thrum_io_set_option(udp, THRUM_IO_NO_DELAY, 1), -ENOPROTOOPT);
-    CHECK_EQ(thrum_io_close(udp), 0);
 }

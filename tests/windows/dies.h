@@ -7,10 +7,12 @@
 #ifndef CHECK_DIES_H
 #define CHECK_DIES_H
 
+#include <direct.h>
 #include <fcntl.h>
 #include <io.h>
 #include <process.h>
-#include <signal.h>
+
+#include "windows/unix_signals.h"
 
 /* ---- what the C library lacks ---- */
 
@@ -45,11 +47,14 @@ CHECK_UNUSED static unsigned alarm(unsigned seconds) {
     return 0;
 }
 
+CHECK_UNUSED static char *mkdtemp(char *path) {
+    return _mktemp(path) && _mkdir(path) == 0 ? path : NULL;
+}
+
 CHECK_UNUSED static int pipe(int ends[2]) {
     return _pipe(ends, 4096, _O_BINARY);
 }
 
-#define SIGBUS 7 /* of children, and so of none */
 #define WNOHANG 1
 #define WIFSIGNALED(status_) ((status_) == 3)
 #define WIFEXITED(status_) ((status_) != 3)

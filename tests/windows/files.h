@@ -21,10 +21,6 @@ CHECK_UNUSED static const char *file_folder(void) {
     return folder ? folder : ".";
 }
 
-CHECK_UNUSED static char *mkdtemp(char *path) {
-    return _mktemp(path) && _mkdir(path) == 0 ? path : NULL;
-}
-
 CHECK_UNUSED static int mkfifo(const char *path, unsigned mode) {
     (void)path;
     (void)mode;

@@ -1,0 +1,2 @@
+/* netinet/in.h: what tests take of it. */
+#include "windows/unix.h"

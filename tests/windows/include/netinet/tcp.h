@@ -1,0 +1,2 @@
+/* netinet/tcp.h: what tests take of it. */
+#include "windows/unix.h"

@@ -1,0 +1,2 @@
+/* poll.h: what tests take of it. */
+#include "windows/unix.h"

@@ -1,0 +1,2 @@
+/* sys/eventfd.h: what tests take of it. */
+#include "windows/unix.h"

@@ -1,0 +1,2 @@
+/* sys/ioctl.h: what tests take of it. */
+#include "windows/unix.h"

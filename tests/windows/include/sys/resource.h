@@ -1,0 +1,2 @@
+/* sys/resource.h: what tests take of it. */
+#include "windows/unix.h"

@@ -1,0 +1,2 @@
+/* sys/socket.h: what tests take of it. */
+#include "windows/unix.h"

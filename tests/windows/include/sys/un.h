@@ -1,0 +1,2 @@
+/* sys/un.h: what tests take of it. */
+#include "windows/unix.h"
