@@ -12,12 +12,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What is opened, and what for. */
+enum beneath_how {
+    BENEATH_FILE,  /* to be read; it may as well turn out to be no file */
+    BENEATH_NAMES, /* a directory, to be listed */
+    BENEATH_PLACE  /* a directory, to open what is beneath it */
+};
+
 /*
- * As openat(2), for a relative path of any length, which it changes; an empty one is the directory
- * itself. Without `follow` a symbolic link anywhere in the path is -ELOOP. Returns an fd or a
- * negative errno. Two more files are open meanwhile, at most one of them when it returns.
+ * Opens a path of any length below the directory `base`, names with slashes between them, which it
+ * changes; an empty one is the directory itself. Without `follow` a symbolic link anywhere in it
+ * is -ELOOP. Returns a descriptor or a negative errno. Two more files are open meanwhile, at most
+ * one of them when it returns.
  */
-int beneath_open(int base, char *path, size_t length, int flags, bool follow);
+int beneath_open(int base, char *path, size_t length, enum beneath_how how, bool follow);
+
+/* Opens what the command line names, through links, too. It changes the path. */
+int beneath_open_argument(char *path, size_t length, enum beneath_how how);
 
 /* For tests: goes on as if the kernel had no openat2. */
 void beneath_forget_openat2(void);

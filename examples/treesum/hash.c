@@ -7,8 +7,8 @@
 #include "hash.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "disk.h"
 #include "large.h"
 #include "memory.h"
 #include "offload.h"
@@ -148,7 +148,7 @@ static int read_round(void *arg) {
 /* Whether the file was dealt with: read, found to be large or unreadable. False: another round. */
 static bool read_small(struct round *round, struct item *item) {
     struct tree *tree = round->hashing->tree;
-    off_t size = 0;
+    int64_t size = 0;
     int fd = tree_stopped(tree) ? -ECANCELED : reading_open(round->dir, item->name, &size);
     if (fd < 0) {
         item->err = -fd;
@@ -162,7 +162,7 @@ static bool read_small(struct round *round, struct item *item) {
         fits = got < (ssize_t)room; /* else it is longer than it said */
         large = !fits && round->used == 0;
     }
-    close(fd);
+    disk_close(fd);
     if (large) {
         item->err = LARGE;
         return true;

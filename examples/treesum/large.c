@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <thrum/file.h>
-#include <unistd.h>
 
+#include "disk.h"
 #include "offload.h"
 #include "reading.h"
 
@@ -73,7 +73,7 @@ static ssize_t hash_halves(struct large *large, struct progress *progress) {
 /* Called on the blocking pool, as opening may wait: the path is one of many names. */
 static int open_file(void *arg) {
     const struct large *large = arg;
-    off_t size;
+    int64_t size;
     return reading_open(large->job->dir, large->job->large->name, &size);
 }
 
@@ -82,7 +82,7 @@ static int open_io(struct large *large, thrum_io *io) {
     int err = offload(open_file, large, &fd);
     err = err != 0 ? err : fd < 0 ? fd : thrum_file_adopt(io, fd);
     if (err != 0 && fd >= 0) {
-        close(fd);
+        disk_close(fd);
     }
     return err;
 }

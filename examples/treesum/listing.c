@@ -5,18 +5,14 @@
  * then on whatever sorts behind its last name is passed over. So the memory is at most three
  * windows (the gathered names, and the copy of those that stay), whatever the directory holds.
  */
-#define _GNU_SOURCE 1
 #include "listing.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "disk.h"
 #include "memory.h"
+#include "system.h"
 
 struct builder {
     struct entry *entries;
@@ -27,8 +23,9 @@ struct builder {
     uint32_t kept;         /* entries that were there after the last cut */
 };
 
-static void gather(struct builder *b, DIR *stream, const struct listing_options *options);
-static bool classify(DIR *stream, const struct dirent *found, bool follow, struct entry *entry);
+static int gather(struct builder *b, struct names *names, const struct listing_options *options);
+static bool classify(struct names *names, const struct name *found, bool follow,
+                     struct entry *entry);
 static void add(struct builder *b, const char *name, struct entry entry);
 static bool beyond_limit(const struct builder *b, const char *name);
 static void sort(struct builder *b);
@@ -38,16 +35,13 @@ static size_t bytes_of(const struct builder *b);
 struct listing *listing_read(int fd, const struct listing_options *options) {
     struct listing *listing = memory_new(sizeof *listing);
     *listing = (struct listing){.bytes = sizeof *listing};
-    DIR *stream = fdopendir(fd);
-    if (stream == NULL) {
-        listing->err = errno;
-        close(fd);
+    struct names *names = names_open(fd, &listing->err);
+    if (names == NULL) {
         return listing;
     }
     struct builder b = {0};
-    gather(&b, stream, options);
-    listing->err = errno;
-    closedir(stream);
+    listing->err = gather(&b, names, options);
+    names_close(names);
 
     sort(&b);
     if (bytes_of(&b) > options->bytes_max) {
@@ -73,22 +67,19 @@ void listing_free(struct listing *listing) {
     }
 }
 
-/* Leaves errno 0 at the directory's end, else the reason why it ended before. */
-static void gather(struct builder *b, DIR *stream, const struct listing_options *options) {
-    for (;;) {
-        errno = 0;
-        const struct dirent *found = readdir(stream);
-        if (found == NULL) {
-            return;
-        }
-        const char *name = found->d_name;
+/* 0 at the directory's end, else the reason why it ended before. */
+static int gather(struct builder *b, struct names *names, const struct listing_options *options) {
+    struct name found;
+    int err;
+    while ((err = names_next(names, &found)) == 0) {
+        const char *name = found.text;
         bool itself = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
         bool before = options->after != NULL && strcmp(name, options->after) <= 0;
         if (itself || before || beyond_limit(b, name)) {
             continue;
         }
         struct entry entry = {0};
-        if (classify(stream, found, options->follow, &entry)) {
+        if (classify(names, &found, options->follow, &entry)) {
             add(b, name, entry);
             if (bytes_of(b) > 2 * options->bytes_max) {
                 sort(b);
@@ -96,25 +87,24 @@ static void gather(struct builder *b, DIR *stream, const struct listing_options 
             }
         }
     }
+    return err == NAMES_END ? 0 : err;
 }
 
 /* Whether it is a file, a directory, or something that must be complained about. */
-static bool classify(DIR *stream, const struct dirent *found, bool follow, struct entry *entry) {
-    mode_t mode;
-    entry->linked = follow && (found->d_type == DT_UNKNOWN || found->d_type == DT_LNK);
-    if (found->d_type == DT_UNKNOWN || (follow && found->d_type == DT_LNK)) {
-        struct stat status;
-        if (fstatat(dirfd(stream), found->d_name, &status, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
+static bool classify(struct names *names, const struct name *found, bool follow,
+                     struct entry *entry) {
+    enum name_kind kind = found->kind;
+    entry->linked = follow && (kind == NAME_UNKNOWN || kind == NAME_LINK);
+    if (kind == NAME_UNKNOWN || entry->linked) {
+        int err = names_look(names, found->text, follow, &kind);
+        if (err != 0) {
             entry->kind = ENTRY_BAD;
-            entry->err = (uint16_t)errno;
+            entry->err = (uint16_t)err;
             return true;
         }
-        mode = status.st_mode;
-    } else {
-        mode = (mode_t)DTTOIF(found->d_type);
     }
-    entry->kind = S_ISDIR(mode) ? ENTRY_DIR : ENTRY_FILE;
-    return S_ISDIR(mode) || S_ISREG(mode);
+    entry->kind = kind == NAME_DIR ? ENTRY_DIR : ENTRY_FILE;
+    return kind == NAME_DIR || kind == NAME_FILE;
 }
 
 /* The first 8 bytes as a number that compares as they do. */
@@ -158,7 +148,7 @@ static int compare(const void *left, const void *right, void *names) {
 
 static void sort(struct builder *b) {
     if (b->count > 1) {
-        qsort_r(b->entries, b->count, sizeof *b->entries, compare, b->names);
+        system_sort(b->entries, b->count, sizeof *b->entries, compare, b->names);
     }
 }
 

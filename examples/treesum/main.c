@@ -1,14 +1,12 @@
 /*
  * main.c: treesum, a parallel sha256sum over directory trees. README.md says how it works.
  */
-#define _GNU_SOURCE 1
-#include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
 
 #include "options.h"
 #include "progress.h"
 #include "run.h"
+#include "system.h"
 #include "tree.h"
 
 static unsigned quarter_of_files(void);
@@ -16,11 +14,11 @@ static void print_summary(struct progress *progress);
 
 int main(int argc, char **argv) {
     struct options options;
+    system_begin(&argc, &argv);
     int status = options_parse(&options, argc, argv);
     if (status >= 0) {
         return status;
     }
-    signal(SIGPIPE, SIG_IGN); /* a reader that has gone is a write error */
     struct quit quit = {.signal = 0};
     if (!options.serial) {
         quit_prepare(&quit); /* before any thread is started */
@@ -54,20 +52,14 @@ int main(int argc, char **argv) {
 
 /* A quarter of the files that this process may have open beside a few. */
 static unsigned quarter_of_files(void) {
-    struct rlimit files = {.rlim_cur = 256};
-    getrlimit(RLIMIT_NOFILE, &files);
-    if (files.rlim_cur > 2080) {
-        return 512;
-    }
-    return files.rlim_cur > 48 ? (unsigned)(files.rlim_cur - 32) / 4 : 4;
+    unsigned files = system_files_max();
+    return files > 2080 ? 512 : files > 48 ? (files - 32) / 4 : 4;
 }
 
 /* A figure a line, for people and scripts. */
 static void print_summary(struct progress *progress) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
     fprintf(stderr, "%-24s %llu\n", "files", atomic_load(&progress->xfiles));
     fprintf(stderr, "%-24s %llu\n", "bytes", atomic_load(&progress->xbytes));
     fprintf(stderr, "%-24s %.3f\n", "seconds", (double)(thrum_now() - progress->start) / 1e9);
-    fprintf(stderr, "%-24s %ld\n", "peak_rss_kib", usage.ru_maxrss);
+    fprintf(stderr, "%-24s %llu\n", "peak_rss_kib", system_peak_kib());
 }

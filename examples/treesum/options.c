@@ -1,7 +1,6 @@
 /*
  * options.c: see options.h.
  */
-#define _GNU_SOURCE 1
 #include "options.h"
 
 #include <getopt.h>

@@ -4,7 +4,6 @@
 #include "output.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "escape.h"
 #include "memory.h"
 #include "offload.h"
+#include "system.h"
 
 enum { BUFFER_SIZE = 64 << 10 };
 
@@ -28,7 +28,7 @@ void output_init(struct output *output, struct tree *tree, struct progress *prog
     *output = (struct output){
         .tree = tree,
         .progress = progress,
-        .is_terminal = isatty(STDOUT_FILENO) == 1,
+        .is_terminal = isatty(STDOUT_FILENO) != 0,
         .buffer = memory_new(BUFFER_SIZE),
     };
 }
@@ -132,7 +132,7 @@ static const char *reason_of(int err, bool follow) {
     if (err == ELOOP && follow) {
         return "loop of symbolic links";
     }
-    return strerror(err);
+    return system_words(err);
 }
 
 /* `treesum: path: reason`, in one line whatever the path. */
@@ -191,20 +191,8 @@ struct writing {
 
 /* Returns 0 or an errno. Called on a thread that may block. */
 static int write_text(void *arg) {
-    struct writing *writing = arg;
-    while (writing->size > 0) {
-        ssize_t put = write(writing->fd, writing->text, writing->size);
-        if (put < 0 && errno == EAGAIN) { /* another process made it non-blocking */
-            poll(&(struct pollfd){.fd = writing->fd, .events = POLLOUT}, 1, -1);
-        } else if (put < 0 && errno != EINTR) {
-            return errno;
-        }
-        if (put > 0) {
-            writing->text += put;
-            writing->size -= (size_t)put;
-        }
-    }
-    return 0;
+    const struct writing *writing = arg;
+    return system_write(writing->fd, writing->text, writing->size);
 }
 
 static void write_all(struct output *output, int fd, const char *text, size_t size) {
@@ -219,7 +207,7 @@ static void write_all(struct output *output, int fd, const char *text, size_t si
         output->failed = output->broken = true;
         tree_stop(output->tree);
         char line[128];
-        int length = snprintf(line, sizeof line, "treesum: write error: %s\n", strerror(err));
+        int length = snprintf(line, sizeof line, "treesum: write error: %s\n", system_words(err));
         thrum_shield_begin(); /* the other children end by the stop, and cancel this one */
         write_all(output, STDERR_FILENO, line, (size_t)length);
         thrum_shield_end();

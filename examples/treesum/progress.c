@@ -1,14 +1,13 @@
 /*
  * progress.c: see progress.h.
  */
-#define _GNU_SOURCE 1
 #include "progress.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "system.h"
 
 enum { INTERVAL_MS = 100 };
 
@@ -20,14 +19,10 @@ void progress_start(struct progress *progress) {
     *progress = (struct progress){.start = thrum_now(), .screen = THRUM_MUTEX_INIT};
     atomic_init(&progress->xfiles, 0);
     atomic_init(&progress->xbytes, 0);
-    if (isatty(STDERR_FILENO) != 1 || pipe2(progress->ending, O_CLOEXEC) != 0) {
-        return;
-    }
-    progress->enabled = true; /* before the thread, which reads it */
-    if (pthread_create(&progress->thread, NULL, redraw, progress) != 0) {
+    thrum_event_init(&progress->ending, THRUM_EVENT_MANUAL, false);
+    progress->enabled = isatty(STDERR_FILENO) != 0; /* before the thread, which reads it */
+    if (progress->enabled && pthread_create(&progress->thread, NULL, redraw, progress) != 0) {
         progress->enabled = false;
-        close(progress->ending[0]);
-        close(progress->ending[1]);
     }
 }
 
@@ -35,9 +30,8 @@ void progress_end(struct progress *progress) {
     if (!progress->enabled) {
         return;
     }
-    close(progress->ending[1]);
+    thrum_event_signal(&progress->ending);
     pthread_join(progress->thread, NULL);
-    close(progress->ending[0]);
     progress->enabled = false;
 }
 
@@ -51,9 +45,7 @@ static void lock(struct progress *progress) {
 }
 
 static void show(const char *text, size_t size) {
-    if (write(STDERR_FILENO, text, size) < 0) {
-        return; /* the line is a courtesy */
-    }
+    (void)system_write(STDERR_FILENO, text, size); /* the line is a courtesy */
 }
 
 bool progress_hide(struct progress *progress, bool to_terminal) {
@@ -88,13 +80,12 @@ static void draw(struct progress *progress) {
     thrum_mutex_unlock(&progress->screen);
 }
 
-/* The thread: draws until the other end of the pipe is closed. */
+/* The thread: draws until it is told to end. */
 static void *redraw(void *arg) {
     struct progress *progress = arg;
-    struct pollfd ending = {.fd = progress->ending[0], .events = POLLIN};
     do {
         draw(progress);
-    } while (poll(&ending, 1, INTERVAL_MS) == 0);
+    } while (thrum_event_wait_until(&progress->ending, thrum_after_ms(INTERVAL_MS)) != 0);
     progress_show(progress, progress_hide(progress, true));
     return NULL;
 }

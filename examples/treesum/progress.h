@@ -19,7 +19,7 @@ struct progress {
     bool enabled;       /* stderr is a terminal */
     bool visible;       /* under `screen` */
     thrum_mutex screen; /* a writer to the terminal holds it */
-    int ending[2];      /* a pipe: closed to end the thread */
+    thrum_event ending; /* ends the thread */
     pthread_t thread;
 };
 

@@ -6,11 +6,9 @@
 #define TREESUM_QUIT_H
 
 #include <pthread.h>
-#include <signal.h>
 #include <thrum.h>
 
 struct quit {
-    sigset_t set;
     pthread_t thread;
     thrum_event ended;
     int signal; /* the signal that came; 0: none */

@@ -5,6 +5,7 @@
 #define TREESUM_READING_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "tree.h"
@@ -13,12 +14,12 @@
  * Opens a regular file and says how long it seems to be. Returns an fd, a negative errno, or
  * -TREE_NOT_REGULAR.
  */
-int reading_open(const struct dir *dir, const char *name, off_t *size);
+int reading_open(const struct dir *dir, const char *name, int64_t *size);
 
 /*
  * Reads until the buffer is full or the file ends; returns the bytes read or a negative errno. A
  * read that ends short just where the file is `expected` to end is its end; 0: that is not known.
  */
-ssize_t reading_fill(int fd, void *buffer, size_t size, off_t expected);
+ssize_t reading_fill(int fd, void *buffer, size_t size, int64_t expected);
 
 #endif

@@ -3,9 +3,9 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "desk.h"
+#include "disk.h"
 #include "memory.h"
 #include "output.h"
 #include "reading.h"
@@ -71,7 +71,7 @@ int run_serial(const struct options *options, struct tree *tree, struct progress
 }
 
 static void hash_file(struct serial *serial, struct item *item) {
-    off_t size;
+    int64_t size;
     int fd = tree_stopped(serial->tree) ? -ECANCELED : reading_open(serial->dir, item->name, &size);
     if (fd < 0) {
         item->err = -fd;
@@ -87,7 +87,7 @@ static void hash_file(struct serial *serial, struct item *item) {
         }
         size = 0; /* the size of what is left is not known */
     } while (got == DESK_SIZE);
-    close(fd);
+    disk_close(fd);
     sha_end(serial->sha, item->digest);
     item->err = got < 0 ? (int)-got : 0;
     progress_add(serial->progress, got < 0 ? 0 : 1, 0);

@@ -1,6 +1,6 @@
 /*
- * sha.h: SHA-256 from libcrypto. A context belongs to one user at a time, and may move between
- * threads with it.
+ * sha.h: SHA-256, from libcrypto, on Windows from the system. A context belongs to one user at a
+ * time, and may move between threads with it.
  */
 #ifndef TREESUM_SHA_H
 #define TREESUM_SHA_H

@@ -1,31 +1,29 @@
 /*
  * tree.c: see tree.h.
  */
-#define _GNU_SOURCE 1
 #include "tree.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "beneath.h"
+#include "disk.h"
 #include "memory.h"
+#include "system.h"
 
 /*
  * The lengths of the path to a directory at which it becomes an anchor. From the second one on it
- * should, while what is in it fits into PATH_MAX. From the first one on it may, which spares the
- * kernel long walks, as long as most anchors are free.
+ * should, while what is in it fits into the longest path that is opened at once (4096 bytes, with
+ * names of 255). From the first one on it may, which spares the kernel long walks, as long as most
+ * anchors are free.
  */
-enum { ANCHOR_EARLY = 512, ANCHOR_LATE = PATH_MAX - 2 * (NAME_MAX + 2) };
+enum { ANCHOR_EARLY = 512, ANCHOR_LATE = 4096 - 2 * (255 + 2) };
 
 static size_t path_length(const struct dir *dir);
-static int open_below(const struct dir *dir, const char *name, int flags);
-static int open_argument(const char *name, int flags);
-static int open_root(const struct dir *root, int flags);
+static int open_below(const struct dir *dir, const char *name, enum beneath_how how);
+static int open_argument(const char *name, enum beneath_how how);
+static int open_root(const struct dir *root, enum beneath_how how);
 static int know(struct dir *dir, int fd);
 static void drop_anchor(struct dir *dir, int fd);
 
@@ -79,7 +77,7 @@ struct dir *dir_new(struct tree *tree, struct dir *parent, const char *name, boo
 
 void dir_free(struct dir *dir) {
     if (dir->anchor >= 0) {
-        close(dir->anchor);
+        disk_close(dir->anchor);
         atomic_fetch_add(&dir->tree->xanchors_free, 1);
     }
     lock(dir->tree);
@@ -96,10 +94,9 @@ void dir_free(struct dir *dir) {
 void dir_list(struct dir *dir, const char *after, size_t bytes_max) {
     dir->listing = NULL;
     dir->next = dir->ahead_place = 0;
-    int flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC;
-    int fd = dir->parent != NULL ? open_below(dir->parent, dir->name, flags)
-             : after == NULL     ? open_argument(dir->name, flags)
-                                 : open_root(dir, flags);
+    int fd = dir->parent != NULL ? open_below(dir->parent, dir->name, BENEATH_NAMES)
+             : after == NULL     ? open_argument(dir->name, BENEATH_NAMES)
+                                 : open_root(dir, BENEATH_NAMES);
     if (fd < 0) {
         dir->err = -fd;
         return;
@@ -107,7 +104,7 @@ void dir_list(struct dir *dir, const char *after, size_t bytes_max) {
     if (after == NULL) { /* the first time: no other thread knows of this directory yet */
         dir->err = know(dir, fd);
         if (dir->err != 0) {
-            close(fd);
+            disk_close(fd);
             return;
         }
         drop_anchor(dir, fd);
@@ -118,8 +115,7 @@ void dir_list(struct dir *dir, const char *after, size_t bytes_max) {
 }
 
 int dir_open_file(const struct dir *dir, const char *name) {
-    int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    return dir == NULL ? open_argument(name, flags) : open_below(dir, name, flags);
+    return dir == NULL ? open_argument(name, BENEATH_FILE) : open_below(dir, name, BENEATH_FILE);
 }
 
 /* ---- paths ---- */
@@ -149,7 +145,7 @@ static const struct dir *write_path(const struct dir *dir, char *end) {
 }
 
 /* Opens what is in a directory. Links on the way are followed with -L only. */
-static int open_below(const struct dir *dir, const char *name, int flags) {
+static int open_below(const struct dir *dir, const char *name, enum beneath_how how) {
     size_t length = path_length(dir), name_size = strlen(name);
     char small[512];
     char *path = small;
@@ -158,11 +154,10 @@ static int open_below(const struct dir *dir, const char *name, int flags) {
     }
     const struct dir *top = write_path(dir, path + length);
     memcpy(path + length, name, name_size + 1);
-    int base = top->anchor >= 0 ? top->anchor : open_root(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int fd =
-        base < 0 ? base : beneath_open(base, path, length + name_size, flags, dir->tree->follow);
+    int base = top->anchor >= 0 ? top->anchor : open_root(top, BENEATH_PLACE);
+    int fd = base < 0 ? base : beneath_open(base, path, length + name_size, how, dir->tree->follow);
     if (base >= 0 && base != top->anchor) {
-        close(base);
+        disk_close(base);
     }
     if (path != small) {
         free(path);
@@ -171,25 +166,24 @@ static int open_below(const struct dir *dir, const char *name, int flags) {
 }
 
 /* Opens what the command line names: it may be, or lead through, a link, as with find -H. */
-static int open_argument(const char *name, int flags) {
+static int open_argument(const char *name, enum beneath_how how) {
     char *path = memory_copy(name);
-    int fd = beneath_open(AT_FDCWD, path, strlen(name), flags, true);
+    int fd = beneath_open_argument(path, strlen(name), how);
     free(path);
     return fd;
 }
 
 /* Opens once more an argument that was listed before: the same directory, or -ESTALE. */
-static int open_root(const struct dir *root, int flags) {
+static int open_root(const struct dir *root, enum beneath_how how) {
     if (root->anchor >= 0) {
-        int fd = openat(root->anchor, ".", flags);
-        return fd >= 0 ? fd : -errno;
+        char itself[] = "";
+        return beneath_open(root->anchor, itself, 0, how, true);
     }
-    struct stat status;
-    int fd = open_argument(root->name, flags);
+    struct disk_info info;
+    int fd = open_argument(root->name, how);
     if (fd >= 0 && !root->tree->follow &&
-        (fstat(fd, &status) != 0 || status.st_dev != root->device ||
-         status.st_ino != root->inode)) {
-        close(fd);
+        (disk_look(fd, &info) != 0 || info.device != root->device || info.inode != root->inode)) {
+        disk_close(fd);
         return -ESTALE;
     }
     return fd;
@@ -204,7 +198,7 @@ static void drop_anchor(struct dir *dir, int fd) {
         return;
     }
     if (atomic_fetch_sub(&dir->tree->xanchors_free, 1) > 0) {
-        dir->anchor = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        dir->anchor = disk_keep(fd);
     }
     if (dir->anchor < 0) {
         atomic_fetch_add(&dir->tree->xanchors_free, 1);
@@ -217,15 +211,16 @@ static void drop_anchor(struct dir *dir, int fd) {
  * above it.
  */
 static int know(struct dir *dir, int fd) {
-    struct stat status;
+    struct disk_info info;
     if (!dir->tree->follow && dir->parent != NULL) {
         return 0;
     }
-    if (fstat(fd, &status) != 0) {
-        return errno;
+    int err = disk_look(fd, &info);
+    if (err != 0) {
+        return err;
     }
-    dir->device = status.st_dev;
-    dir->inode = status.st_ino;
+    dir->device = info.device;
+    dir->inode = info.inode;
     for (const struct dir *above = dir->linked ? dir->parent : NULL; above != NULL;
          above = above->parent) {
         if (above->device == dir->device && above->inode == dir->inode) {

@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
+#include <stdint.h>
 #include <thrum.h>
 
 #include "listing.h"
@@ -59,10 +59,10 @@ struct dir {
     uint32_t next;           /* the walk's place in the listing */
     int err;                 /* errno when it could not be listed */
 
-    int anchor;   /* its own fd when it is an anchor, else -1 */
-    bool linked;  /* it or a directory above it was reached through a symbolic link */
-    dev_t device; /* both of arguments, and with -L, against loops */
-    ino_t inode;
+    int anchor;      /* its own fd when it is an anchor, else -1 */
+    bool linked;     /* it or a directory above it was reached through a symbolic link */
+    uint64_t device; /* both of arguments, and with -L, against loops */
+    uint64_t inode;
 
     /* Being listed ahead of the walk (ahead.h). */
     struct ahead *ahead;

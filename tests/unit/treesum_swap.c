@@ -8,7 +8,9 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#include "../../examples/treesum/beneath.c"
+#include "../../examples/treesum/beneath_posix.c"
+#include "../../examples/treesum/disk_posix.c"
+#include "../../examples/treesum/system_posix.c"
 #include "../../examples/treesum/listing.c"
 #include "../../examples/treesum/memory.c"
 #include "../../examples/treesum/tree.c"

@@ -1,31 +1,33 @@
 /*
- * quit.c: see quit.h. A thread waits for the signals, so no code runs in a signal handler.
+ * quit_posix.c: see quit.h. A thread waits for the signals, so no code runs in a signal handler.
  */
 #define _GNU_SOURCE 1
 #include "quit.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 static const int signals[] = {SIGINT, SIGTERM};
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
+static sigset_t set; /* those that are waited for; written once, before any thread is started */
 
 void quit_prepare(struct quit *quit) {
     *quit = (struct quit){.ended = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false)};
-    sigemptyset(&quit->set);
+    sigemptyset(&set);
     for (int i = 0; i < SIGNALS; i++) {
         struct sigaction present;
         if (sigaction(signals[i], NULL, &present) == 0 && present.sa_handler != SIG_IGN) {
-            sigaddset(&quit->set, signals[i]);
+            sigaddset(&set, signals[i]);
         }
     }
-    sigaddset(&quit->set, SIGUSR1); /* quit_end sends it */
-    pthread_sigmask(SIG_BLOCK, &quit->set, NULL);
+    sigaddset(&set, SIGUSR1); /* quit_end sends it */
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
 static void *watch(void *arg) {
     struct quit *quit = arg;
     int signal;
-    while (sigwait(&quit->set, &signal) != 0 ||
+    while (sigwait(&set, &signal) != 0 ||
            (signal == SIGUSR1 && !thrum_event_is_signaled(&quit->ended))) {
     }
     if (signal == SIGUSR1) {

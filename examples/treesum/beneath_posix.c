@@ -1,5 +1,5 @@
 /*
- * beneath.c: see beneath.h.
+ * beneath_posix.c: see beneath.h.
  */
 #define _GNU_SOURCE 1
 #include "beneath.h"
@@ -29,7 +29,18 @@ void beneath_forget_openat2(void) {
     atomic_store(&xold_kernel, true);
 }
 
-int beneath_open(int base, char *path, size_t length, int flags, bool follow) {
+static int flags_of(enum beneath_how how) {
+    return O_CLOEXEC | (how == BENEATH_FILE    ? O_RDONLY | O_NONBLOCK | O_NOCTTY
+                        : how == BENEATH_NAMES ? O_RDONLY | O_NONBLOCK | O_DIRECTORY
+                                               : O_PATH | O_DIRECTORY);
+}
+
+int beneath_open_argument(char *path, size_t length, enum beneath_how how) {
+    return beneath_open(AT_FDCWD, path, length, how, true);
+}
+
+int beneath_open(int base, char *path, size_t length, enum beneath_how how, bool follow) {
+    const int place = flags_of(BENEATH_PLACE);
     char here[] = ".";
     int at = base, fd = 0;
     while (length >= PATH_MAX && fd >= 0) {
@@ -39,7 +50,7 @@ int beneath_open(int base, char *path, size_t length, int flags, bool follow) {
             break;
         }
         *slash = '\0';
-        fd = open_piece(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC, follow);
+        fd = open_piece(at, path, place, follow);
         if (at != base) {
             close(at);
         }
@@ -52,7 +63,7 @@ int beneath_open(int base, char *path, size_t length, int flags, bool follow) {
         path = rest;
     }
     if (fd >= 0) {
-        fd = open_piece(at, length == 0 ? here : path, flags, follow);
+        fd = open_piece(at, length == 0 ? here : path, flags_of(how), follow);
     }
     if (at != base) {
         close(at);
@@ -100,7 +111,7 @@ static int open_by_names(int at, char *path, int flags) {
         if (slash != NULL) {
             *slash++ = '\0';
         }
-        int step = slash != NULL ? O_PATH | O_DIRECTORY | O_CLOEXEC : flags;
+        int step = slash != NULL ? flags_of(BENEATH_PLACE) : flags;
         fd = openat(dir, path, step | O_NOFOLLOW);
         if (fd < 0) {
             fd = -why_not(dir, path, errno);

@@ -1,5 +1,5 @@
 /*
- * sha.c: see sha.h.
+ * sha_posix.c: see sha.h. SHA-256 from libcrypto.
  *
  * The algorithm is looked up once a context, not once a digest: in OpenSSL 3 a look-up takes locks
  * and costs more than hashing a short file.

@@ -1,0 +1,103 @@
+/*
+ * system_windows.c: see system.h.
+ */
+#include "system.h"
+
+#include <fcntl.h>
+#include <io.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <thrum/base.h>
+#include <unistd.h>
+#include <windows.h>
+/* Behind what it needs. */
+#include <psapi.h>
+#include <shellapi.h>
+
+#include "memory.h"
+#include "errors_windows.h"
+
+static char *utf8_of(const wchar_t *wide) {
+    const int size = WideCharToMultiByte(CP_UTF8, 0, wide, -1, NULL, 0, NULL, NULL);
+    char *text = memory_new((size_t)size + 1);
+    text[0] = '\0';
+    WideCharToMultiByte(CP_UTF8, 0, wide, -1, text, size, NULL, NULL);
+    return text;
+}
+
+/* The C library has the arguments in a code page, and puts names in the place of patterns. */
+static void take_arguments(int *argc, char ***argv) {
+    int n;
+    wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), &n);
+    if (wide == NULL) {
+        return;
+    }
+    char **texts = memory_new(((size_t)n + 1) * sizeof *texts);
+    for (int i = 0; i < n; i++) {
+        texts[i] = utf8_of(wide[i]);
+    }
+    texts[n] = NULL;
+    *argc = n;
+    *argv = texts;
+    LocalFree(wide);
+}
+
+void system_begin(int *argc, char ***argv) {
+    const HANDLE screen = GetStdHandle(STD_ERROR_HANDLE);
+    DWORD mode;
+    take_arguments(argc, argv);
+    (void)_setmode(STDOUT_FILENO, _O_BINARY);
+    (void)_setmode(STDERR_FILENO, _O_BINARY);
+    if (GetConsoleMode(screen, &mode)) { /* it is to understand what takes a line away */
+        SetConsoleMode(screen, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+    }
+}
+
+unsigned system_files_max(void) {
+    return 1u << 24; /* handles; memory ends before */
+}
+
+unsigned long long system_peak_kib(void) {
+    PROCESS_MEMORY_COUNTERS counters = {.cb = sizeof counters};
+    GetProcessMemoryInfo(GetCurrentProcess(), &counters, sizeof counters);
+    return counters.PeakWorkingSetSize >> 10;
+}
+
+int system_write(int fd, const char *text, size_t size) {
+    const HANDLE to = GetStdHandle(fd == STDERR_FILENO ? STD_ERROR_HANDLE : STD_OUTPUT_HANDLE);
+    while (size > 0) {
+        DWORD put;
+        if (!WriteFile(to, text, size < INT_MAX ? (DWORD)size : INT_MAX, &put, NULL)) {
+            return errno_of(GetLastError());
+        }
+        text += put;
+        size -= put;
+    }
+    return 0;
+}
+
+/* The C library has words for old errors alone. */
+const char *system_words(int err) {
+    return err == ELOOP    ? "Too many levels of symbolic links"
+           : err == ESTALE ? "Stale file handle"
+                           : strerror(err);
+}
+
+/* ---- sorting ---- */
+
+struct order {
+    int (*compare)(const void *, const void *, void *);
+    void *arg;
+};
+
+static int call(void *ctx, const void *left, const void *right) {
+    const struct order *order = ctx;
+    return order->compare(left, right, order->arg);
+}
+
+void system_sort(void *base, size_t n, size_t size,
+                 int (*compare)(const void *, const void *, void *), void *arg) {
+    struct order order = {compare, arg};
+    qsort_s(base, n, size, call, &order);
+}
