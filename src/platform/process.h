@@ -10,7 +10,8 @@
 /* A child of the process, whose number is its own until th_os_process_reap. */
 typedef struct th_os_process {
     int pid;
-    int fd; /* a descriptor that is ready to be read once it has ended (a pidfd), or -1 */
+    int fd;     /* a descriptor that is ready to be read once it has ended (a pidfd), or -1 */
+    void *kept; /* what the system's part has to keep of it, until the reap; or NULL */
 } th_os_process;
 
 typedef struct th_os_limit {
@@ -56,7 +57,7 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
 bool th_os_process_has_fd(void);
 
 typedef struct th_os_ended {
-    int code;   /* what it gave to exit, or -1 */
+    int code;   /* what it gave to exit (a system may let that be any number), or -1 */
     int signal; /* or what has ended it, else 0 */
     bool dumped;
 } th_os_ended;
@@ -79,11 +80,27 @@ bool th_os_process_reap(const th_os_process *process);
  */
 int th_os_process_signal(const th_os_process *process, int number, bool group);
 
-/* Makes a pipe, to be read at [0]; programs that are started do not get it. */
-int th_os_pipe(int ends[2]);
+/*
+ * Makes a pipe, to be read at [0]; programs that are started do not get it. The end [theirs] is to
+ * be a program's, whose calls on it wait; the other one is for th_os_io_read or th_os_io_write.
+ */
+int th_os_pipe(int ends[2], unsigned theirs);
 /* Opens /dev/null: a number or a code. */
 int th_os_null_open(void);
-/* The program's environment, as it is now. */
-const char *const *th_os_environment(void);
+
+/*
+ * The program's environment, as it is now; NULL: it has none. What is put into *memory (or NULL) is
+ * to be given to th_os_free once it is not needed any more. 0 or -ENOMEM.
+ */
+int th_os_environment(const char *const **env, void **memory);
+/* Whether names of variables, of n bytes, are the same. */
+bool th_os_variables_are_same(const char *a, const char *b, size_t n);
+
+/* How PATH is written: what stands between its folders. */
+char th_os_path_separator(void);
+/* Whether the folder that stands there is the same one wherever a program works. */
+bool th_os_path_is_absolute(const char *path);
+/* Whether a program's name has a folder, so that it is not looked for. */
+bool th_os_path_has_folder(const char *name);
 
 #endif

@@ -17,7 +17,7 @@
 static const char *value_of(const char *const *env, const char *name) {
     const size_t length = strlen(name);
     for (; env && *env; env++) {
-        if (strncmp(*env, name, length) == 0 && (*env)[length] == '=') {
+        if (th_os_variables_are_same(*env, name, length) && (*env)[length] == '=') {
             return *env + length + 1;
         }
     }
@@ -25,12 +25,13 @@ static const char *value_of(const char *const *env, const char *name) {
 }
 
 static size_t folder_length(const char *at) {
-    return strcspn(at, ":");
+    const char separator[2] = {th_os_path_separator(), '\0'};
+    return strcspn(at, separator);
 }
 
 /*
- * Makes a list of the name in each folder of `path`. A folder that does not begin with a slash is
- * left out: it would be another one wherever the program works.
+ * Makes a list of the name in each folder of `path`. A folder that does not begin at a root is left
+ * out: it would be another one wherever the program works.
  */
 static int find_places(th_launch *launch, const char *path, const char *name) {
     const size_t named = strlen(name) + 2; /* a slash, a zero */
@@ -38,8 +39,8 @@ static int find_places(th_launch *launch, const char *path, const char *name) {
     size_t bytes = 0;
     for (const char *at = path;; at++) {
         const size_t length = folder_length(at);
-        count += *at == '/';
-        bytes += *at == '/' ? length + named : 0;
+        count += th_os_path_is_absolute(at);
+        bytes += th_os_path_is_absolute(at) ? length + named : 0;
         at += length;
         if (!*at) {
             break;
@@ -53,7 +54,7 @@ static int find_places(th_launch *launch, const char *path, const char *name) {
     size_t n = 0;
     for (const char *at = path; n < count; at++) {
         const size_t length = folder_length(at);
-        if (*at == '/') {
+        if (th_os_path_is_absolute(at)) {
             places[n++] = to;
             memcpy(to, at, length);
             to[length] = '/';
@@ -69,12 +70,12 @@ static int find_places(th_launch *launch, const char *path, const char *name) {
 }
 
 static int set_places(th_launch *launch, const char *name) {
-    if (strchr(name, '/') || !*name) {
+    if (th_os_path_has_folder(name) || !*name) {
         launch->single[0] = name;
         launch->program.paths = launch->single;
         return 0;
     }
-    const char *path = value_of(th_os_environment(), "PATH");
+    const char *path = value_of(launch->ours_env, "PATH");
     return find_places(launch, path ? path : DEFAULT_PATH, name);
 }
 
@@ -92,7 +93,7 @@ static size_t count_of(const char *const *env) {
 static bool is_replaced(const char *entry, const char *const *added) {
     const size_t length = strcspn(entry, "=");
     for (; *added; added++) {
-        if (strncmp(*added, entry, length) == 0 && (*added)[length] == '=') {
+        if (th_os_variables_are_same(*added, entry, length) && (*added)[length] == '=') {
             return true;
         }
     }
@@ -100,7 +101,11 @@ static bool is_replaced(const char *entry, const char *const *added) {
 }
 
 static int set_env(th_launch *launch, const thrum_process_options *options) {
-    const char *const *env = th_os_environment();
+    const char *const *env;
+    if (th_os_environment(&launch->ours_env, &launch->env_memory)) {
+        return -ENOMEM;
+    }
+    env = launch->ours_env;
     launch->program.env = options->env ? options->env : env;
     if (!options->env || !(options->flags & THRUM_PROCESS_ENV_ADD)) {
         launch->program.env = launch->program.env ? launch->program.env : &launch->single[1];
@@ -131,7 +136,7 @@ static int set_env(th_launch *launch, const thrum_process_options *options) {
 static int open_pipe(th_launch *launch, unsigned i) {
     int ends[2];
     const unsigned their = i ? 1 : 0; /* it reads the first stream, and writes the others */
-    int code = th_os_pipe(ends);
+    int code = th_os_pipe(ends, their);
     if (code) {
         return code;
     }
@@ -256,5 +261,6 @@ void th_launch_close(th_launch *launch, const thrum_process_options *options, bo
     }
     th_os_free(launch->fds);
     th_os_free((void *)(uintptr_t)launch->merged);
+    th_os_free(launch->env_memory);
     th_os_free(launch->places);
 }

@@ -11,9 +11,11 @@
 
 typedef struct th_launch {
     th_os_program program;
-    void *places;        /* the files to be tried, with their names; or NULL */
-    const char **merged; /* the environment, where it is made of two; or NULL */
-    int *fds;            /* what the program gets, and as much room again */
+    void *places;                /* the files to be tried, with their names; or NULL */
+    const char *const *ours_env; /* our environment, or NULL: there is none */
+    void *env_memory;            /* what the system's part has made for it; or NULL */
+    const char **merged;         /* the environment, where it is made of two; or NULL */
+    int *fds;                    /* what the program gets, and as much room again */
     const char *single[2];
     int theirs[TH_STREAMS + 1]; /* descriptors that are closed after the start, or -1 */
     thrum_io ours[TH_STREAMS];  /* our ends of pipes */

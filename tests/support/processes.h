@@ -15,16 +15,18 @@
 
 #include "support/actors.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-
 #include "platform/faults.h"
+
+/* What differs from system to system: descriptors, has_children, SHELL_PROGRAM, SHELL_OPTION. */
+#if defined(_WIN32)
+#include "windows/programs.h"
+#else
+#include "posix/programs.h"
+#endif
 
 #define SHELL(script_)                                                                             \
     (const char *const[]) {                                                                        \
-        "sh", "-c", (script_), NULL                                                                \
+        SHELL_PROGRAM, SHELL_OPTION, (script_), NULL                                               \
     }
 
 /* In a task, on a bound thread, and on this plain thread. */
@@ -83,24 +85,6 @@ CHECK_UNUSED static const char *said(thrum_process_output *output, const char *s
     CHECK_EQ(thrum_process_run(SHELL(script), options, NULL, 0, output, THRUM_FOREVER), 0);
     CHECK_EQ(output->status.code, 0);
     return output->out;
-}
-
-/* Open descriptors of this process. */
-CHECK_UNUSED static int descriptors(void) {
-    DIR *folder = opendir("/proc/self/fd");
-    int n = 0;
-    CHECK(folder != NULL);
-    while (readdir(folder) != NULL)
-        n++;
-    closedir(folder);
-    return n - 3; /* itself, ".", ".." */
-}
-
-/* Whether the process has children, ended or not. */
-CHECK_UNUSED static bool has_children(void) {
-    siginfo_t info;
-    info.si_pid = 0;
-    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
 }
 
 #endif

@@ -130,7 +130,7 @@ static th_child_told ask_child(const th_child *child, const int ends[2]) {
 static int make_child(th_child *child, th_os_process *out, th_child_told *told) {
     int ends[2] = {-1, -1};
     /* relaxed: as above */
-    int code = th_load_relaxed(&xshared) == YES ? 0 : th_os_pipe(ends);
+    int code = th_load_relaxed(&xshared) == YES ? 0 : th_os_pipe(ends, 1);
     if (code) {
         return code;
     }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,7 +77,8 @@ int th_process_signal_by_number(const th_os_process *process, int number, bool g
 
 /* ---- what a program is given ---- */
 
-int th_os_pipe(int ends[2]) {
+int th_os_pipe(int ends[2], unsigned theirs) {
+    (void)theirs;
     const int fault = th_os_fails_with(TH_OS_FAULT_PIPE);
     if (fault) {
         return fault;
@@ -92,6 +94,24 @@ int th_os_null_open(void) {
     return (int)RETRY(open("/dev/null", O_RDWR | O_CLOEXEC));
 }
 
-const char *const *th_os_environment(void) {
-    return (const char *const *)(uintptr_t)environ;
+int th_os_environment(const char *const **env, void **memory) {
+    *env = (const char *const *)(uintptr_t)environ;
+    *memory = NULL;
+    return 0;
+}
+
+bool th_os_variables_are_same(const char *a, const char *b, size_t n) {
+    return strncmp(a, b, n) == 0;
+}
+
+char th_os_path_separator(void) {
+    return ':';
+}
+
+bool th_os_path_is_absolute(const char *path) {
+    return *path == '/';
+}
+
+bool th_os_path_has_folder(const char *name) {
+    return strchr(name, '/');
 }

@@ -1,10 +1,11 @@
 /*
  * descriptor.c: calls on a descriptor. Those on a socket do not wait: the library tells it so when
  * it makes it or gets to know it (th_os_io_kind), and that is for good, for all who have the
- * socket. Those on what is no socket wait for the device or the other side, as on a file, also
- * where it is a pipe or a console; so what is above leaves them to threads.
+ * socket. Nor do those on the library's end of a pipe (pipe.c). Those on anything else wait for the
+ * device or the other side, as on a file, also where it is another pipe or a console; so what is
+ * above leaves them to threads.
  */
-#include "platform/windows/winsock.h"
+#include "platform/windows/pipe.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -51,11 +52,18 @@ static th_os_kind kind_of_socket(int fd) {
 static int kind_of(int fd, th_os_kind *kind, th_os_identity *identity) {
     u_long on = 1;
     DWORD flags;
+    bool reads;
+    SOCKET signal;
     BY_HANDLE_FILE_INFORMATION info;
     if (th_is_socket(fd)) {
         *identity = (th_os_identity){1, (uint64_t)fd}; /* Windows tells no more of a socket */
         *kind = kind_of_socket(fd);
         return ioctlsocket(th_socket_of(fd), (long)FIONBIO, &on) ? th_winsock_code() : 0;
+    }
+    if (th_pipe_signal(fd, &reads, &signal)) {
+        *identity = (th_os_identity){3, (uint64_t)fd};
+        *kind = TH_OS_PIPE;
+        return 0;
     }
     if (!GetHandleInformation(th_handle_of(fd), &flags)) {
         return -EBADF;
@@ -147,6 +155,9 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
     if (is_too_much(parts, n)) {
         return -EINVAL;
     }
+    if (kind == TH_OS_PIPE) {
+        return th_tried(fd, TH_OS_IN, th_pipe_readv(fd, parts, n));
+    }
     if (!th_os_is_socket(kind)) {
         return th_handle_readv(fd, parts, n);
     }
@@ -171,6 +182,9 @@ int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsig
     }
     if (is_too_much(parts, n)) {
         return -EINVAL;
+    }
+    if (kind == TH_OS_PIPE) {
+        return th_tried(fd, TH_OS_OUT, th_pipe_writev(fd, parts, n));
     }
     if (!th_os_is_socket(kind)) {
         return th_handle_writev(fd, parts, n);
@@ -242,7 +256,9 @@ int th_os_io_close(int fd) {
     int saved = th_os_errno_get();
     th_closing(fd);
     int code = 0;
-    if (th_is_socket(fd)) {
+    if (th_pipe_close(fd)) {
+        code = 0;
+    } else if (th_is_socket(fd)) {
         code = closesocket(th_socket_of(fd)) ? th_winsock_code() : 0;
     } else {
         code = CloseHandle(th_handle_of(fd)) ? 0 : -EBADF;

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "platform/faults.h"
+#include "platform/windows/pipe.h"
 
 #define MOST (1u << 30) /* bytes of a call */
 
@@ -86,9 +87,13 @@ int th_os_io_duplicate(int fd) {
     if (th_os_fails(TH_OS_FAULT_DUPLICATE)) {
         return -EMFILE;
     }
+    bool reads;
+    SOCKET signal;
     int saved = th_os_errno_get();
     int code;
-    if (th_is_socket(fd)) {
+    if (th_pipe_signal(fd, &reads, &signal)) {
+        code = -EOPNOTSUPP; /* the bytes that were read already are this one's */
+    } else if (th_is_socket(fd)) {
         code = duplicate_socket(fd);
     } else if (DuplicateHandle(own, th_handle_of(fd), own, &other, 0, FALSE,
                                DUPLICATE_SAME_ACCESS)) {

@@ -8,6 +8,10 @@
 #include "base/atomic.h"
 #include "platform/platform.h"
 
+#ifndef ERROR_ELEVATION_REQUIRED
+#define ERROR_ELEVATION_REQUIRED 740
+#endif
+
 static th_nt_calls calls; /* all threads write the same; read behind `xknown` */
 static uint32_t xknown;
 
@@ -76,6 +80,7 @@ int th_nt_errno(DWORD error) {
     case ERROR_DELETE_PENDING:
     case ERROR_LOCK_VIOLATION:
     case ERROR_PRIVILEGE_NOT_HELD:
+    case ERROR_ELEVATION_REQUIRED:
         return EACCES;
     case ERROR_INVALID_HANDLE:
         return EBADF;
@@ -92,7 +97,11 @@ int th_nt_errno(DWORD error) {
         return ENOSPC;
     case ERROR_BROKEN_PIPE:
     case ERROR_NO_DATA:
+    case ERROR_PIPE_NOT_CONNECTED: /* as wine has it */
         return EPIPE;
+    case ERROR_BAD_EXE_FORMAT:
+    case ERROR_EXE_MACHINE_TYPE_MISMATCH:
+        return ENOEXEC;
     case ERROR_NOT_SUPPORTED:
     case ERROR_CALL_NOT_IMPLEMENTED:
         return ENOSYS;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "platform/unix/polled.h"
+#include "platform/windows/pipe.h"
 
 /* ---- beginning ---- */
 
@@ -144,6 +145,11 @@ static int milliseconds_until(int64_t deadline) {
                                               : (int)((left + 999999) / 1000000);
 }
 
+/* Of a pipe its signal has told that it is ready. */
+static short of_pipe(bool reads) {
+    return reads ? POLLIN : POLLOUT;
+}
+
 /* Calls on what is no socket, as a file, wait: it is always ready, if it is anything. */
 static short of_no_socket(const th_pollfd *fd) {
     DWORD flags;
@@ -159,7 +165,8 @@ static short of_socket(short revents) {
 }
 
 /*
- * Asks for all that are named, what is no socket, too, which says so: how many there are. Winsock's
+ * Asks for all that are named, what is no socket, too, which says so: how many there are. For the
+ * library's end of a pipe its signal is asked. Winsock's
  * POLLIN is that there are bytes or urgent ones, which are not asked for by it here.
  */
 static unsigned ask(WSAPOLLFD theirs[], const th_pollfd fds[], unsigned n) {
@@ -169,7 +176,12 @@ static unsigned ask(WSAPOLLFD theirs[], const th_pollfd fds[], unsigned n) {
             const int events = (fds[i].events & POLLIN ? POLLRDNORM : 0) |
                                (fds[i].events & POLLPRI ? POLLRDBAND : 0) |
                                (fds[i].events & POLLOUT);
-            theirs[count++] = (WSAPOLLFD){.fd = th_socket_of(fds[i].fd), .events = (short)events};
+            theirs[count] = (WSAPOLLFD){.fd = th_socket_of(fds[i].fd), .events = (short)events};
+            bool reads;
+            if (th_pipe_signal(fds[i].fd, &reads, &theirs[count].fd)) {
+                theirs[count].events = fds[i].events & of_pipe(reads) ? POLLRDNORM : 0;
+            }
+            count++;
         }
     }
     return count;
@@ -182,7 +194,12 @@ static int tell(th_pollfd fds[], unsigned n, const WSAPOLLFD *theirs) {
         fds[i].revents = 0;
         if (fds[i].fd >= 0) {
             const short got = theirs++->revents;
-            fds[i].revents = got & POLLNVAL ? of_no_socket(&fds[i]) : of_socket(got);
+            bool reads;
+            SOCKET signal;
+            fds[i].revents = got == 0                                     ? 0
+                             : th_pipe_signal(fds[i].fd, &reads, &signal) ? of_pipe(reads)
+                             : got & POLLNVAL                             ? of_no_socket(&fds[i])
+                                                                          : of_socket(got);
         }
         found += fds[i].revents != 0;
     }

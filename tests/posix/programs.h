@@ -1,0 +1,34 @@
+/*
+ * programs.h: a part of support/processes.h: what differs from system to system of programs that
+ * are started.
+ */
+#ifndef POSIX_PROGRAMS_H
+#define POSIX_PROGRAMS_H
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define SHELL_PROGRAM "sh"
+#define SHELL_OPTION "-c"
+
+/* Open descriptors of this process. */
+CHECK_UNUSED static int descriptors(void) {
+    DIR *folder = opendir("/proc/self/fd");
+    int n = 0;
+    CHECK(folder != NULL);
+    while (readdir(folder) != NULL)
+        n++;
+    closedir(folder);
+    return n - 3; /* itself, ".", ".." */
+}
+
+/* Whether the process has children, ended or not. */
+CHECK_UNUSED static bool has_children(void) {
+    siginfo_t info;
+    info.si_pid = 0;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+#endif

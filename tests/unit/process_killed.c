@@ -1,0 +1,226 @@
+/*
+ * process_killed.c: programs that a signal stops or ends, by themselves, at a deadline, or not,
+ * since the system does not let us.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 2 8 */
+#include "support/processes.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+static int by_itself_body(void *arg) {
+    thrum_process_output output;
+    (void)arg;
+    CHECK_EQ(thrum_process_run(SHELL("kill -9 $$"), NULL, NULL, 0, &output, THRUM_FOREVER), 0);
+    CHECK_EQ(output.status.code, -1);
+    CHECK_EQ(output.status.signal, SIGKILL);
+    thrum_process_output_free(&output);
+    CHECK(!has_children());
+    return 0;
+}
+
+TEST(a_program_that_a_signal_ends) {
+    /* It has given nothing to exit. */
+    ways(by_itself_body);
+}
+
+static int stop_body(void *arg) {
+    thrum_process_status status;
+    (void)arg;
+    thrum_process *process = started(SHELL("kill -STOP $$; exit 5"), NULL);
+    siginfo_t info;
+    CHECK_EQ(waitid(P_PID, (id_t)thrum_process_pid(process), &info, WSTOPPED | WNOWAIT), 0);
+    CHECK_EQ(thrum_process_wait(process, &status, thrum_after_ms(5)), -ETIMEDOUT);
+    CHECK_EQ(thrum_process_kill(process, SIGCONT), 0);
+    CHECK_EQ(ended_and_closed(process), 5);
+    return 0;
+}
+
+TEST(a_stop_is_no_end) {
+    /* A wait goes on while the process is stopped, and when it is continued. */
+    ways(stop_body);
+}
+
+/* Runs for so many ms. True: it had come as far as it comes. */
+static bool is_killed_late(int64_t ms) {
+    static const char all[] = "begun\nmore\n";
+    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+    thrum_process_output output;
+    int ends[2];
+    char byte;
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    options.fds = &ends[1]; /* so that it can be seen who lives */
+    options.fds_count = 1;
+    const char *const script = "trap '' TERM; echo begun; sleep 1000 & echo more; sleep 1000";
+    const thrum_time begun = thrum_now();
+    CHECK_EQ(thrum_process_run(SHELL(script), &options, NULL, 0, &output, thrum_after_ms(ms)),
+             -ETIMEDOUT);
+    CHECK(thrum_now() - begun >= THRUM_MS(ms));
+    CHECK_EQ(output.status.signal, SIGKILL);
+    CHECK(output.out_size < sizeof all && memcmp(output.out, all, output.out_size) == 0);
+    const bool whole = output.out_size == sizeof all - 1;
+    thrum_process_output_free(&output);
+    CHECK(!has_children());
+    close(ends[1]);
+    CHECK_EQ(read(ends[0], &byte, 1), 0);
+    close(ends[0]);
+    return whole;
+}
+
+static int late_body(void *arg) {
+    int64_t ms = 200;
+    (void)arg;
+    while (!is_killed_late(ms)) {
+        ms *= 2; /* the machine has other things to do, and it did not come far */
+    }
+    return 0;
+}
+
+TEST(a_deadline_kills_the_group) {
+    /* What was written before is kept, and the descendants have ended. */
+    callers(late_body);
+}
+
+/* ---- a system that does not let us kill ---- */
+
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+
+/* From here on the calls of the numbers fail with this code, in all threads that begin later. */
+static void refuse(int code, long first, long second) {
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)first, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)second, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)code),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog filter = {COUNT_OF(steps), steps};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
+        CHECK_SKIP("no calls of the system can be refused here");
+    }
+}
+
+/* Has a program's end of its input in a pipe, which ends it when the test closes the other one. */
+static thrum_process_options held_options(int ends[2]) {
+    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    options.streams[0] = (thrum_process_stream){THRUM_PROCESS_FD, ends[0], NULL};
+    return options;
+}
+
+static void let_go(const int ends[2]) {
+    close(ends[0]);
+    close(ends[1]);
+    SPIN_UNTIL(!has_children());
+}
+
+static int not_killed_body(void *arg) {
+    thrum_process_output output;
+    int ends[2];
+    (void)arg;
+    const thrum_process_options options = held_options(ends);
+    CHECK_EQ(thrum_process_run(SHELL("echo a; exec cat"), &options, NULL, 0, &output,
+                               thrum_after_ms(50)),
+             -ETIMEDOUT);
+    CHECK_EQ(output.status.code, -1);
+    CHECK_EQ(output.status.signal, 0);
+    CHECK(has_children()); /* it lives; a wait for it would have lasted for ever */
+    thrum_process_output_free(&output);
+    let_go(ends);
+    return 0;
+}
+
+TEST(a_program_that_may_not_be_killed) {
+    /* As one that has become another user: it is not waited for, and is no zombie when it ends. */
+    refuse(EPERM, SYS_pidfd_send_signal, SYS_kill);
+    ways(not_killed_body);
+}
+
+static int by_number_body(void *arg) {
+    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+    thrum_process_output output;
+    (void)arg;
+    CHECK_EQ(thrum_process_run(SHELL("sleep 1000 & exec sleep 1000"), NULL, NULL, 0, &output,
+                               thrum_after_ms(20)),
+             -ETIMEDOUT);
+    CHECK_EQ(output.status.signal, SIGKILL);
+    thrum_process_output_free(&output);
+    options.flags = THRUM_PROCESS_GROUP;
+    thrum_process *process = started(SHELL("exec sleep 1000"), &options);
+    CHECK_EQ(thrum_process_kill(process, 0), 0);
+    CHECK_EQ(thrum_process_kill_group(process, SIGKILL), 0);
+    CHECK_EQ(ended_and_closed(process), -SIGKILL);
+    CHECK(!has_children());
+    return 0;
+}
+
+TEST(signals_by_number_where_descriptors_are_refused) {
+    /* By a filter of calls that says EPERM, or ENOSYS as an old system would. */
+    refuse(EPERM, SYS_pidfd_send_signal, SYS_pidfd_send_signal);
+    ways(by_number_body);
+    refuse(ENOSYS, SYS_pidfd_send_signal, SYS_pidfd_send_signal); /* the later filter decides */
+    ways(by_number_body);
+}
+
+static int moved_body(void *arg) {
+    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+    thrum_process_output output;
+    const char *const env[] = {"PROCESS_MOVES=1", NULL};
+    const char *const argv[] = {"moves", "a_program_that_leaves_its_group", NULL};
+    (void)arg;
+    options.program = "/proc/self/exe";
+    options.env = env;
+    options.flags = THRUM_PROCESS_ENV_ADD;
+    int64_t ms = 200;
+    bool moved = false;
+    while (!moved) {
+        CHECK_EQ(thrum_process_run(argv, &options, NULL, 0, &output, thrum_after_ms(ms)),
+                 -ETIMEDOUT);
+        CHECK_EQ(output.status.signal, SIGKILL);
+        moved = output.out_size > 0;
+        thrum_process_output_free(&output);
+        ms *= 2; /* the machine has other things to do, and it did not come far */
+    }
+    return 0;
+}
+
+TEST(a_program_that_leaves_its_group) {
+    /* It is killed all the same; this program is started once more, and moves to our group. */
+    if (getenv("PROCESS_MOVES")) {
+        CHECK_EQ(setpgid(0, getpgid(getppid())), 0);
+        CHECK_EQ(write(STDOUT_FILENO, "moved", 5), 5);
+        pause();
+    }
+    callers(moved_body);
+}
+
+static int child_writes_body(void *arg) {
+    thrum_process_output output;
+    int ends[2];
+    (void)arg;
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+    options.streams[0] = (thrum_process_stream){THRUM_PROCESS_FD, ends[0], NULL};
+    /* The shell ends at once, its child when it is told. */
+    const char *const argv[] = {"sh", "-c", "exec 3<&0; (read a <&3; echo $a) & exit 3", NULL};
+    CHECK_EQ(write(ends[1], "late\n", 5), 5);
+    CHECK_EQ(thrum_process_run(argv, &options, NULL, 0, &output, THRUM_FOREVER), 0);
+    CHECK_EQ(output.status.code, 3);
+    CHECK_STR(output.out, "late\n");
+    thrum_process_output_free(&output);
+    close(ends[0]);
+    close(ends[1]);
+    return 0;
+}
+
+TEST(what_a_descendant_writes) {
+    /* The output ends when nobody can write any more. */
+    callers(child_writes_body);
+}
