@@ -4,10 +4,11 @@
  * Readers and writers take turns, so that neither starves: a writer waits for the readers that hold
  * the lock when it comes, and for the writers before it, each with one round of readers between; a
  * reader waits for one writer at most. The readers that a writer lets in past another one are such
- * a round: newcomers join it for 100 µs, and up to 31 after that. Otherwise readers are served
- * first come, first served, and writers always are. A free lock is never taken past the queue. The
- * owner is the task (or thread) that locked, wherever it runs by then. The lock is not recursive: a
- * reader that asks again may wait for a writer that waits for it. Waiting for one is not cancelled.
+ * a round: newcomers join it for about 100 µs, and after that as many more as have joined by then,
+ * but no more than 15. Nobody else passes the queue; readers that wait are let in together, writers
+ * in their order. The owner is the task (or thread) that locked, wherever it runs by then. The lock
+ * is not recursive: a reader that asks again may wait for a writer that waits for it. Waiting for
+ * one is not cancelled.
  */
 #ifndef THRUM_RWLOCK_H
 #define THRUM_RWLOCK_H
@@ -53,7 +54,8 @@ THRUM_API void thrum_rwlock_rdlock(thrum_rwlock *lock);
 THRUM_API THRUM_NODISCARD int thrum_rwlock_rdlock_until(thrum_rwlock *lock, thrum_time deadline);
 
 /*
- * Locks for reading if no writer has the lock or waits for it. Any thread may call it. It never
+ * Locks for reading if no writer has the lock or waits for it; it joins no round of readers, so it
+ * may be refused where thrum_rwlock_rdlock_until(lock, 0) is not. Any thread may call it. It never
  * suspends. It returns 0, or -EBUSY.
  */
 THRUM_API THRUM_NODISCARD int thrum_rwlock_try_rdlock(thrum_rwlock *lock);

@@ -35,13 +35,14 @@
 
 /*
  * How long newcomers may join a round of readers; when that ends, by the clock as the word has it
- * (19 bits); and how many have joined since somebody has looked at the clock, which costs more than
- * all the rest.
+ * (19 bits); and a count of those that have joined. Not all of them look at the clock, which costs
+ * as much again as all the rest: the first two do, the 4th, 8th and 16th, and each 16th from then.
  */
 #define ROUND_NS 100000
 #define ROUND (~(uint64_t)0 << 40)
 #define JOIN ((uint64_t)1 << 40)
 #define JOINS (31 * JOIN)
+#define JOINS_BACK (15 * JOIN) /* from 31 to 16 */
 #define ENDS (ROUND & ~JOINS)
 #define ENDS_SHIFT 45
 #define UNIT_SHIFT 14 /* 16 µs */
@@ -92,19 +93,22 @@ static uint64_t round_from_now(void) {
 
 /*
  * The word with one reader more in the round that is on; 0: there is none, or it has ended. When
- * the 19 bits have come round, after 8 s, a round that is not over can be joined for a moment once
- * more: that does no harm.
+ * the 19 bits have come round, each 8.6 s, a round that is not over can be joined for a moment once
+ * more, also past readers that wait: that does no harm.
  */
 static inline uint64_t joined(uint64_t seen) {
     if ((seen & ROUND) == 0) {
         return 0;
     }
-    if ((seen & JOINS) != JOINS) {
+    uint64_t joins = (seen & JOINS) / JOIN;
+    if ((joins & (joins + 1)) != 0) {
         return seen + READER + JOIN;
     }
     uint64_t left = ((seen & ENDS) - ends_at(th_os_now())) >> ENDS_SHIFT;
-    return left - 1 <= ROUND_NS >> UNIT_SHIFT ? seen + READER - JOINS
-                                              : 0; /* left 0: it has ended */
+    if (left - 1 > ROUND_NS >> UNIT_SHIFT) { /* left 0: it has ended */
+        return 0;
+    }
+    return (joins == 31 ? seen - JOINS_BACK : seen + JOIN) + READER;
 }
 
 /* Takes the lock for reading, with the word that is to be next. False: the word changed. */
@@ -202,8 +206,11 @@ static void publish(thrum_rwlock *lock, uint64_t word) {
     th_word64_publish(&lock->reserved_word, nobody ? word & ~ROUND : word | WAITERS);
 }
 
-/* With the list lock, which it gives up; the lock has no holder any more. */
-static void hand_over(thrum_rwlock *lock, kind first_choice) {
+/*
+ * With the list lock, which it gives up; the lock has no holder any more. `round` is what the word
+ * has of a round of readers that begins now.
+ */
+static void hand_over(thrum_rwlock *lock, kind first_choice, uint64_t round) {
     uint64_t word = 0;
     th_waiter *chain = first_choice == READS ? admit_readers(lock, &word) : NULL;
     if (!chain) {
@@ -217,7 +224,7 @@ static void hand_over(thrum_rwlock *lock, kind first_choice) {
     if (!chain) {
         chain = admit_readers(lock, &word);
     } else if (word >= READER && !th_waitlist_is_empty(list_of(lock, WRITES))) {
-        word |= round_from_now();
+        word |= round;
     }
     publish(lock, word);
     th_waitlist_wake_all(chain);
@@ -225,6 +232,7 @@ static void hand_over(thrum_rwlock *lock, kind first_choice) {
 
 static TH_NOINLINE void unlock_slow(thrum_rwlock *lock) {
     unsigned spins = 0;
+    uint64_t round = 0;
     for (;;) {
         /* relaxed: the compare-exchange decides */
         uint64_t seen = th_load_relaxed(&lock->reserved_word);
@@ -235,8 +243,10 @@ static TH_NOINLINE void unlock_slow(thrum_rwlock *lock) {
             if (drop(lock, seen, writes ? WRITER : READER)) {
                 return;
             }
+        } else if (writes && !round) {
+            round = round_from_now(); /* a system call, here and there: not with the list lock */
         } else if (th_word64_lock(&lock->reserved_word, seen)) {
-            hand_over(lock, writes ? READS : WRITES);
+            hand_over(lock, writes ? READS : WRITES, round);
             return;
         }
     }

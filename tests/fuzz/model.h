@@ -109,7 +109,7 @@ typedef struct model {
     int readers[LOCKS], writer[LOCKS];
     bool round[LOCKS]; /* a writer has let readers in past another */
     thrum_time round_at[LOCKS];
-    int joined[LOCKS]; /* since it has been looked at whether that is long ago */
+    int joined[LOCKS];
     int sems[SEMS];
     int groups[GROUPS];
     bool events[EVENTS];

@@ -119,13 +119,17 @@ void m_rw_left(model *m, int object) {
         m->round[object] = false;
 }
 
-/* A round of readers may be joined for 100 µs, and by 31 more: here time stands still, or seconds
- * pass. */
+/* Whether the one that joins a round as the n-th, from 0, is one that looks at the clock. */
+static bool looks(int n) {
+    return n > 15 ? n % 16 == 15 : (n & (n + 1)) == 0;
+}
+
+/* A round of readers may be joined for 100 µs, and by a few more: here time stands still, or
+ * seconds pass. */
 static bool join_round(model *m, int object) {
-    const bool is_late = m->joined[object] == 31;
-    if (!m->round[object] || (is_late && m->now != m->round_at[object]))
+    if (!m->round[object] || (looks(m->joined[object]) && m->now != m->round_at[object]))
         return false;
-    m->joined[object] = is_late ? 0 : m->joined[object] + 1;
+    m->joined[object]++;
     return true;
 }
 

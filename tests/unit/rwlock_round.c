@@ -3,9 +3,20 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
+/* wrap: th_os_now */
 #include <thrum/await.h>
 
 #include "support/actors.h"
+
+/* The time of the thread that has set it: in a round the test says how long it is on. */
+static _Thread_local int64_t stands_at;
+
+int64_t __real_th_os_now(void);
+int64_t __wrap_th_os_now(void);
+
+int64_t __wrap_th_os_now(void) {
+    return stands_at ? stands_at : __real_th_os_now();
+}
 
 typedef struct stage {
     thrum_rwlock lock;
@@ -13,6 +24,7 @@ typedef struct stage {
     cast *c;
     atomic_int readers, written, late;
     atomic_bool let_go;
+    int64_t now;
 } stage;
 
 static int write_once(void *arg) {
@@ -51,12 +63,14 @@ static void begin_round(stage *s, int (*writes)(void *arg)) {
     SPIN_UNTIL(WRITERS_WAITING(&s->lock) == 1 || atomic_load(&s->late) == 1);
     cast_add(s->c, false, read_until_let_go, s);
     SPIN_UNTIL(READERS_WAITING(&s->lock) == 1);
+    stands_at = s->now = __real_th_os_now();
     thrum_rwlock_unlock(&s->lock);
     SPIN_UNTIL(atomic_load(&s->readers) == 1);
 }
 
 /* A writer has waited through all that. */
 static void end_round(stage *s) {
+    stands_at = 0;
     CHECK_EQ(WRITERS_WAITING(&s->lock), 1);
     CHECK_EQ(atomic_load(&s->written), 0);
     atomic_store(&s->let_go, true);
@@ -75,29 +89,45 @@ static bool can_read(stage *s) {
 
 TEST(others_join_it) {
     /* They do not wait for the writer, which waits for them; a try does not join. */
+    enum { N = 100 };
     stage s;
     begin_round(&s, write_once);
     CHECK_EQ(thrum_rwlock_try_rdlock(&s.lock), -EBUSY);
-    thrum_rwlock_rdlock(&s.lock);
-    thrum_rwlock_unlock(&s.lock);
-    CHECK(can_read(&s));
-    cast_add_mixed(s.c, 2, 2, read_until_let_go, &s);
-    SPIN_UNTIL(atomic_load(&s.readers) == 5);
+    for (int i = 0; i < N; i++)
+        thrum_rwlock_rdlock(&s.lock);
     CHECK_EQ(thrum_rwlock_wrlock_until(&s.lock, 0), -ETIMEDOUT);
+    for (int i = 0; i < N; i++)
+        thrum_rwlock_unlock(&s.lock);
+    CHECK(can_read(&s));
     end_round(&s);
 }
 
 TEST(it_ends_for_newcomers) {
-    /* When it is late no more than 31 others join it: the next one waits for the writer. */
+    /* When it is late nobody joins who looks at the clock: the first, and then at the latest the
+     * 16th. */
     stage s;
     begin_round(&s, write_once);
-    const thrum_time late = thrum_now() + THRUM_MS(1);
-    SPIN_UNTIL(thrum_now() >= late);
-    for (int i = 0; i < 31; i++)
-        CHECK(can_read(&s));
+    stands_at += THRUM_MS(1);
     CHECK(!can_read(&s));
     CHECK(!can_read(&s));
     end_round(&s);
+}
+
+TEST(few_join_late) {
+    /* Those that come after its time are no more than have joined in it, and than 15. */
+    static const int early[] = {1, 2, 3, 5, 8, 16, 17, 31, 40};
+    for (unsigned k = 0; k < sizeof early / sizeof early[0]; k++) {
+        stage s;
+        int late = 0;
+        begin_round(&s, write_once);
+        for (int i = 0; i < early[k]; i++)
+            CHECK(can_read(&s));
+        stands_at += THRUM_MS(1);
+        while (can_read(&s))
+            late++;
+        CHECK(late <= early[k] && late <= 15);
+        end_round(&s);
+    }
 }
 
 TEST(it_is_over_with_its_writers) {
@@ -137,7 +167,10 @@ static int read_on(void *arg) {
     static thrum_await await;
     stage *s = arg;
     thrum_task_init(&task, never, NULL);
-    CHECK_EQ(thrum_rwlock_rdlock_on_until(&s->lock, &await, &task, 0), 1);
+    stands_at = s->now;
+    const int code = thrum_rwlock_rdlock_on_until(&s->lock, &await, &task, THRUM_FOREVER);
+    stands_at = 0;
+    CHECK_EQ(code, 1);
     thrum_rwlock_unlock(&s->lock);
     return 0;
 }
