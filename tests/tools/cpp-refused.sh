@@ -43,5 +43,6 @@ taken 'co_await thrum::in_task([] { return thrum::sync_wait(made()); })'
 for call in thrum::go '(void)thrum::spawn' 'co_await thrum::in_task' thrum::run 'thrum::scope().go'; do
     refused "$call([] { return made(); })" 'would not begin'
 done
+refused 'thrum::fork forked([] { return made(); })' 'would not begin'
 refused 'thrum::serve(thrum::listener("[::]:1"), [](thrum::io) { return made(); })' 'would not begin'
 exit $status

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "thrum/cpp/error.hpp"
+#include "thrum/cpp/outcome.hpp"
 #include "thrum/fork.h"
 
 namespace thrum {
@@ -110,6 +111,9 @@ template <> union forked_result<void> {
  */
 template <typename Fn> class [[nodiscard]] fork {
     using result = std::invoke_result_t<Fn &>;
+    static_assert(!detail::is_co<result>::value,
+                  "thrum::fork: the co that fn returns would not begin; co_await thrum::when_all "
+                  "runs several");
 
   public:
     /* Allows the call from now on. It never suspends, and throws only what moving `fn` throws. */
