@@ -18,9 +18,9 @@
  *     occupies a fiber meanwhile, as a task that calls it does.
  *
  * What belongs to a fiber does not follow a coroutine across a wait of the first kind: a
- * thrum::mutex must not be held there (but by the wait for a condition), nor a fork, a scope or a
- * shield be open in the coroutine, and fiber-local values differ afterwards. Cancelling a fiber
- * does not cancel coroutines; co_task::cancel does.
+ * thrum::mutex must not be held there (but by the wait for a condition), nor a thrum::shared_mutex
+ * for writing, nor a fork, a scope or a shield be open in the coroutine, and fiber-local values
+ * differ afterwards. Cancelling a fiber does not cancel coroutines; co_task::cancel does.
  *
  * A frame is one allocation. It is destroyed by its owner: the co, which never started or has
  * ended; while it runs it must not be destroyed.
