@@ -12,6 +12,7 @@ _Static_assert(_Alignof(thrum_fork) >= _Alignof(th_fork), "the public record is 
 /* Makes the call at once, where no other thread could take it. */
 static TH_COLD void call_at_once(th_fork *fork) {
     fork->result = fork->fn(fork->arg);
+    fork->index = 0;                             /* not TH_FORK_OVER */
     th_store_relaxed(&fork->xworker, NULL);      /* relaxed: the caller's own */
     th_store_relaxed(&fork->xend, TH_FORK_DONE); /* relaxed: the caller's own */
 }

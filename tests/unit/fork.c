@@ -423,3 +423,38 @@ TEST(forks_left_behind_or_joined_out_of_order_are_misuse) {
     check_dies(run_wrong_order_taken_back, &count, "or taken back");
     check_dies(run_no_join, &count, "thrum_fork_start");
 }
+
+static int join_twice(void *arg) {
+    thrum_fork fork;
+    thrum_fork_start(&fork, add_one, arg);
+    CHECK_EQ(thrum_fork_join(&fork), 7);
+    return thrum_fork_join(&fork);
+}
+
+static int join_taken_back(void *arg) {
+    thrum_fork fork;
+    thrum_fork_start(&fork, add_one, arg);
+    (void)!thrum_fork_take_back(&fork);
+    thrum_yield(); /* with workers more the fork was in the slot */
+    return thrum_fork_join(&fork) + thrum_fork_join(&fork);
+}
+
+static void run_join_twice(void *arg) {
+    rig_do(0, join_twice, arg);
+}
+
+static void run_join_taken_back(void *arg) {
+    rig_do(0, join_taken_back, arg);
+}
+
+static void thread_joins_twice(void *arg) {
+    (void)join_twice(arg);
+}
+
+TEST(a_fork_is_joined_once) {
+    /* Also one that another worker may take, and a plain thread's. */
+    static atomic_int count;
+    check_dies(run_join_twice, &count, "thrum_fork_join");
+    check_dies(run_join_taken_back, &count, "thrum_fork_join");
+    check_dies(thread_joins_twice, &count, "thrum_fork_join: joined, or taken back, already");
+}

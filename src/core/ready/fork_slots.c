@@ -195,7 +195,11 @@ bool th_fork_pop_slow(th_fork *fork, th_worker *worker) {
     }
     worker = th_here();
     if (worker && offered_of(&worker->forks) == fork) {
-        return take_back(worker, fork);
+        if (!take_back(worker, fork)) {
+            return false;
+        }
+        fork->index = TH_FORK_OVER; /* for th_fork_wait */
+        return true;
     }
     /* pairs: rescue_private; the thief has counted it (core/ready/QUIESCENCE.md) */
     (void)th_load_acquire(&fork->xworker);

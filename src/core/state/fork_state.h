@@ -33,7 +33,7 @@ typedef struct th_fork {
     thrum_fn fn;
     void *arg;
     th_worker *xworker;     /* the worker in whose array it stands; NULL: it is no longer private */
-    uint64_t index;         /* its place there; the owner's */
+    uint64_t index;         /* its place there, or TH_FORK_OVER; the owner's */
     uintptr_t xend;         /* TH_FORK_OPEN, the waiter that joins it, or TH_FORK_DONE */
     th_inherited inherited; /* the context that it inherits from its owner */
     int32_t result;         /* written before DONE */
@@ -42,6 +42,9 @@ _Static_assert(sizeof(void *) != 8 || sizeof(th_fork) == 96, "the public thrum_f
 
 #define TH_FORK_OPEN ((uintptr_t)0)
 #define TH_FORK_DONE ((uintptr_t)1)
+
+/* The index of one that another thread could have had, once it is joined or taken back. */
+#define TH_FORK_OVER UINT64_MAX
 
 /* A slot without a fork. Zeroed memory is a slot in which no thief looks. */
 #define TH_FORK_CLOSED ((uintptr_t)0)

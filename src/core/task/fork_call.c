@@ -3,6 +3,7 @@
  */
 #include "core/task/fork_call.h"
 
+#include "base/check.h"
 #include "core/ready/waiter.h"
 #include "core/task/run.h"
 #include "core/wait/delegated.h"
@@ -27,6 +28,9 @@ void th_fork_call(th_call *call) {
 
 int th_fork_wait(th_fork *fork) {
     th_waiter waiter;
+    if (th_unlikely(fork->index == TH_FORK_OVER)) {
+        th_misuse("thrum_fork_join", "joined, or taken back, already", fork);
+    }
     th_waiter_init(&waiter, TH_ON_FORK, fork);
     /* The child uses the caller's frame, so it ends first; a cancel is for the child. */
     waiter.shielded = true;
@@ -35,5 +39,6 @@ int th_fork_wait(th_fork *fork) {
     if (th_cas_acq_rel_acquire_both(&fork->xend, &state, (uintptr_t)&waiter)) {
         (void)th_waiter_wait(&waiter);
     }
+    fork->index = TH_FORK_OVER;
     return fork->result;
 }
