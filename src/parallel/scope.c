@@ -16,6 +16,7 @@ typedef struct scope {
     th_scope tree;
     thrum_task timer; /* posted if the scope's deadline is earlier than those it inherits */
     bool timed;
+    bool joined; /* for a child that comes too late; written by the owner, when all have ended */
 } scope;
 _Static_assert(sizeof(scope) <= sizeof(thrum_scope), "it lies in the public struct");
 _Static_assert(_Alignof(scope) <= _Alignof(thrum_scope), "it lies in the public struct");
@@ -33,6 +34,7 @@ static void time_is_out(thrum_task *self, void *arg) {
 }
 
 static int open_one(scope *s, thrum_sched *sched, thrum_time deadline) {
+    s->joined = false;
     s->timed = th_scope_open(&s->tree, sched, deadline);
     if (s->timed) {
         thrum_task_init(&s->timer, time_is_out, s);
@@ -57,6 +59,7 @@ static int close_one(scope *s) {
         th_scope_wait(tree, &tree->timers);
     }
     th_scope_close(tree);
+    s->joined = true;
     return result;
 }
 
@@ -72,6 +75,9 @@ int thrum_scope_go(thrum_scope *public, thrum_fn fn, void *arg) {
     scope *s = inside(public);
     if (!public) {
         return -EINVAL;
+    }
+    if (th_unlikely(s->joined)) {
+        th_misuse("thrum_scope_go", "the scope is joined", public);
     }
     int code = th_scope_go(&s->tree, fn, arg);
     if (code) {

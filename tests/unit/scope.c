@@ -373,6 +373,34 @@ static int joins_the_outer_first(void *arg) {
     return thrum_scope_join(&scopes[0]);
 }
 
+static int goes_after_the_join(void *arg) {
+    thrum_scope *scope = arg;
+    CHECK_EQ(thrum_scope_open(scope, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_join(scope), 0);
+    return thrum_scope_go(scope, ends_with_one_open, scope);
+}
+
+static int joins_twice(void *arg) {
+    thrum_scope *scope = arg;
+    CHECK_EQ(thrum_scope_open(scope, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_scope_join(scope), 0);
+    return thrum_scope_join(scope);
+}
+
+static void run_late(void *twice) {
+    static thrum_scope scope;
+    rig r;
+    rig_begin(&r, 0);
+    (void)rig_run(&r, twice ? joins_twice : goes_after_the_join, &scope);
+}
+
+TEST(a_joined_scope_takes_no_children) {
+    /* Nor is it joined once more. */
+    check_dies(run_late, NULL, "thrum_scope_go: the scope is joined");
+    check_dies(run_late, &never,
+               "thrum_scope_join: not the innermost scope that the caller has open");
+}
+
 static void run_misuse(void *fn) {
     static thrum_scope scopes[2];
     rig r;
