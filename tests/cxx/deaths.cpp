@@ -46,10 +46,12 @@ template <typename Wait, typename Fn> void beside(Wait wait, Fn fn) {
 
 /* A primitive of type T is destroyed while a task waits at it. */
 template <typename T, typename... Args> void dies_waited_for(Args... args) {
-    terminates([=] {
-        auto *waited = new T(args...);
-        beside([=] { waited->wait(); }, [=] { delete waited; });
-    });
+    terminates(
+        [=] {
+            auto *waited = new T(args...);
+            beside([=] { waited->wait(); }, [=] { delete waited; });
+        },
+        "thrum: thrum::~");
 }
 
 } // namespace
@@ -92,27 +94,43 @@ TEST(what_is_waited_for_is_not_destroyed) {
 
 TEST(a_channel_that_is_waited_for_is_not_destroyed) {
     /* By a receiver. */
-    terminates([] {
-        auto *numbers = new thrum::chan<int>;
-        beside([=] { numbers->recv(); }, [=] { delete numbers; });
-    });
+    terminates(
+        [] {
+            auto *numbers = new thrum::chan<int>;
+            beside([=] { numbers->recv(); }, [=] { delete numbers; });
+        },
+        "thrum: thrum::~chan: in use");
 }
 
 TEST(an_order_with_tickets_is_not_destroyed) {
     /* With one that is not done. */
-    terminates([] {
-        auto *order = new thrum::tickets;
-        thrum::ticket one(*order);
-        delete order;
-    });
+    terminates(
+        [] {
+            auto *order = new thrum::tickets;
+            thrum::ticket one(*order);
+            delete order;
+        },
+        "thrum: thrum::~tickets: in use");
 }
 
 TEST(a_once_is_not_destroyed_while_its_function_runs) {
     /* By that function. */
-    terminates([] {
-        auto *flag = new thrum::once;
-        flag->call([=] { delete flag; });
-    });
+    terminates(
+        [] {
+            auto *flag = new thrum::once;
+            flag->call([=] { delete flag; });
+        },
+        "thrum: thrum::~once: in use");
+}
+
+TEST(a_scheduler_is_not_destroyed_by_its_own_task) {
+    /* It would wait for itself. */
+    terminates(
+        [] {
+            static thrum::scheduler *own = new thrum::scheduler;
+            thrum::spawn(thrum::attr().sched(*own), [] { delete own; }).join();
+        },
+        "thrum: thrum::~scheduler: the caller would wait for itself");
 }
 
 TEST(a_server_s_connection_throws_no_other_exception) {

@@ -101,8 +101,9 @@ template <typename T> class chan {
         std::optional<T> left;
         while (try_recv(left)) {
         }
-        if (thrum_chan_destroy(chan_) != 0) {
-            std::terminate(); /* somebody waits at it */
+        const int err = thrum_chan_destroy(chan_);
+        if (err != 0) {
+            detail::refused("thrum::~chan", err);
         }
     }
 

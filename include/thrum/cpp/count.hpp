@@ -27,8 +27,9 @@ class semaphore {
     semaphore(const semaphore &) = delete;
     semaphore &operator=(const semaphore &) = delete;
     ~semaphore() {
-        if (thrum_sem_destroy(&sem_) != 0) {
-            std::terminate();
+        const int err = thrum_sem_destroy(&sem_);
+        if (err != 0) {
+            detail::refused("thrum::~semaphore", err);
         }
     }
 
@@ -65,8 +66,9 @@ class waitgroup {
     waitgroup(const waitgroup &) = delete;
     waitgroup &operator=(const waitgroup &) = delete;
     ~waitgroup() {
-        if (thrum_waitgroup_destroy(&waitgroup_) != 0) {
-            std::terminate();
+        const int err = thrum_waitgroup_destroy(&waitgroup_);
+        if (err != 0) {
+            detail::refused("thrum::~waitgroup", err);
         }
     }
 
@@ -102,8 +104,9 @@ class barrier {
     barrier(const barrier &) = delete;
     barrier &operator=(const barrier &) = delete;
     ~barrier() {
-        if (thrum_barrier_destroy(&barrier_) != 0) {
-            std::terminate();
+        const int err = thrum_barrier_destroy(&barrier_);
+        if (err != 0) {
+            detail::refused("thrum::~barrier", err);
         }
     }
 

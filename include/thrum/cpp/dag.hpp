@@ -101,8 +101,9 @@ class dag {
         return *this;
     }
     ~dag() {
-        if (thrum_dag_destroy(dag_) != 0) {
-            std::terminate();
+        const int err = thrum_dag_destroy(dag_);
+        if (err != 0) {
+            detail::refused("thrum::~dag", err);
         }
         while (nodes_) { /* one after the other: a chain of destructors would be as deep as long */
             nodes_ = std::move(nodes_->before);

@@ -87,6 +87,16 @@ class [[nodiscard]] status {
 #endif
 }
 
+namespace detail {
+
+/* Ends the program in a destructor whose C call has refused: by one line, and std::terminate. */
+[[noreturn]] inline void refused(const char *call, int code) noexcept {
+    std::fprintf(stderr, "thrum: %s: %s\n", call, thrum_strerror(code));
+    std::terminate();
+}
+
+} // namespace detail
+
 /* Returns a C call's result, and throws if it is a negative code. */
 template <typename Int> Int check(Int result) {
     if (result < 0) {

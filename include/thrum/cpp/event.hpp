@@ -26,8 +26,9 @@ class event {
     event(const event &) = delete;
     event &operator=(const event &) = delete;
     ~event() {
-        if (thrum_event_destroy(&event_) != 0) {
-            std::terminate();
+        const int err = thrum_event_destroy(&event_);
+        if (err != 0) {
+            detail::refused("thrum::~event", err);
         }
     }
 

@@ -25,8 +25,9 @@ class once {
     once(const once &) = delete;
     once &operator=(const once &) = delete;
     ~once() {
-        if (thrum_once_destroy(&once_) != 0) {
-            std::terminate();
+        const int err = thrum_once_destroy(&once_);
+        if (err != 0) {
+            detail::refused("thrum::~once", err);
         }
     }
 

@@ -77,6 +77,13 @@ template <typename T> class outcome {
     bool has_failed() const noexcept {
         return failure_.is_set();
     }
+    /* What a process ends with in which this was the end of a task's body: the child of a fork. */
+    int status() const noexcept {
+        if constexpr (std::is_integral_v<T>) {
+            return has_failed() ? 1 : static_cast<int>(*value_);
+        }
+        return has_failed();
+    }
 
   private:
     caught failure_;
@@ -96,6 +103,9 @@ template <typename T> class outcome<T &> {
     bool has_failed() const noexcept {
         return failure_.is_set();
     }
+    int status() const noexcept {
+        return has_failed();
+    }
 
   private:
     caught failure_;
@@ -113,6 +123,9 @@ template <> class outcome<void> {
 
     bool has_failed() const noexcept {
         return failure_.is_set();
+    }
+    int status() const noexcept {
+        return has_failed();
     }
 
   private:

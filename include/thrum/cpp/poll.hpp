@@ -54,8 +54,9 @@ class source {
         return *this;
     }
     ~source() {
-        if (source_ && thrum_source_close(source_) != 0) {
-            std::terminate();
+        const int err = source_ ? thrum_source_close(source_) : 0;
+        if (err != 0) {
+            detail::refused("thrum::~source", err);
         }
     }
 

@@ -90,8 +90,9 @@ template <typename T> class pool {
     pool(const pool &) = delete;
     pool &operator=(const pool &) = delete;
     ~pool() {
-        if (thrum_pool_destroy(pool_) != 0) {
-            std::terminate();
+        const int err = thrum_pool_destroy(pool_);
+        if (err != 0) {
+            detail::refused("thrum::~pool", err);
         }
     }
 

@@ -20,7 +20,9 @@ inline namespace THRUM_CPP_ABI {
 /*
  * A scheduler with one owner; it can be moved. The destructor (and an assignment) waits for all of
  * its tasks and stops it: it blocks a plain thread, suspends a task of another scheduler, and ends
- * the program (std::terminate) in a task of its own.
+ * the program (one line and std::terminate) in a task of its own, or where the system has no thread
+ * for a task's stop: there call `stop` before, which throws. In the child of a fork it does
+ * nothing: the scheduler is the parent's.
  */
 class scheduler {
   public:
@@ -36,8 +38,9 @@ class scheduler {
         return *this;
     }
     ~scheduler() {
-        if (sched_ && thrum_sched_stop(sched_) != 0) {
-            std::terminate();
+        const int err = sched_ ? thrum_sched_stop(sched_) : 0;
+        if (err != 0 && err != -ESHUTDOWN) {
+            detail::refused("thrum::~scheduler", err);
         }
     }
 
@@ -75,7 +78,8 @@ class scheduler {
 
 /*
  * While it is there, the calling thread is bound to the scheduler (thrum_sched_bind): there it is
- * as good as a task. It belongs to that thread. The destructor runs what is tied to the thread.
+ * as good as a task. It belongs to that thread. The destructor runs what is tied to the thread,
+ * unless a stop by the thread has done so, or it is in the child of a fork.
  */
 class [[nodiscard]] bound_thread {
   public:
@@ -85,8 +89,9 @@ class [[nodiscard]] bound_thread {
     bound_thread(const bound_thread &) = delete;
     bound_thread &operator=(const bound_thread &) = delete;
     ~bound_thread() {
-        if (thrum_sched_unbind() != 0) {
-            std::terminate();
+        const int err = thrum_sched_unbind();
+        if (err != 0 && err != -ESRCH && err != -ESHUTDOWN) {
+            detail::refused("thrum::~bound_thread", err);
         }
     }
 };

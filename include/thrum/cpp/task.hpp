@@ -66,8 +66,12 @@ template <typename Fn> using result_of = std::invoke_result_t<std::decay_t<Fn>>;
 /* Exceptions end here: what a detached task throws ends the program (std::terminate). */
 template <typename Fn> int detached_main(void *arg) noexcept {
     std::unique_ptr<Fn> fn(static_cast<Fn *>(arg));
-    static_cast<void>(std::move(*fn)());
-    return 0;
+    if constexpr (std::is_integral_v<std::invoke_result_t<Fn>>) {
+        return static_cast<int>(std::move(*fn)()); /* for the child of a fork, as main's */
+    } else {
+        static_cast<void>(std::move(*fn)());
+        return 0;
+    }
 }
 
 template <typename Fn> void go_with(const thrum_attr *how, Fn &&fn) {
@@ -112,8 +116,9 @@ template <typename T, typename Fn> class task_state final : public shared_state<
         auto *self = static_cast<task_state *>(arg);
         self->ended.run([self]() -> T { return std::move(*self->fn_)(); });
         self->fn_.reset();
+        const int code = self->ended.status();
         self->let_go();
-        return 0;
+        return code;
     }
 
   private:
@@ -241,8 +246,9 @@ template <typename T = void> class [[nodiscard]] task {
         if (handle_) {
             (void)thrum_cancel(handle_);
             detail::shielded until_joined;
-            if (thrum_join(handle_, nullptr) != 0) {
-                std::terminate(); /* the task owns itself, or this is the child of a fork */
+            const int err = thrum_join(handle_, nullptr);
+            if (err != 0 && err != -ESHUTDOWN) { /* the child of a fork leaves it to its parent */
+                detail::refused("thrum::~task", err); /* the task owns itself */
             }
             handle_ = nullptr;
         }
@@ -288,7 +294,7 @@ template <typename Fn> auto run(const thrum_config *config, Fn &&fn) -> std::inv
             self->began = true;
             self->ended.run(
                 [self]() -> std::invoke_result_t<Fn> { return std::forward<Fn>(*self->fn)(); });
-            return 0;
+            return self->ended.status();
         }
     } entry{std::addressof(fn), {}};
     const int err = thrum_run(config, call::main, &entry);

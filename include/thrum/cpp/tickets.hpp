@@ -33,8 +33,9 @@ class tickets {
     tickets(const tickets &) = delete;
     tickets &operator=(const tickets &) = delete;
     ~tickets() {
-        if (thrum_tickets_destroy(&tickets_) != 0) {
-            std::terminate();
+        const int err = thrum_tickets_destroy(&tickets_);
+        if (err != 0) {
+            detail::refused("thrum::~tickets", err);
         }
     }
 
