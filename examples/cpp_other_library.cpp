@@ -29,8 +29,9 @@ class connection {
     int socket() const {
         return open_ ? ends_[0] : -1;
     }
-    void ask(char what) { /* here the other side is at once done */
-        open_ = ::write(ends_[1], &what, 1) == 1;
+    /* Also while another thread reads. Here the other side is at once done. */
+    bool ask(char what) const {
+        return ::write(ends_[1], &what, 1) == 1;
     }
     int read() {
         char byte;
@@ -39,7 +40,7 @@ class connection {
 
   private:
     int ends_[2] = {-1, -1};
-    bool open_;
+    bool open_; /* constant */
 };
 
 /* Calls back on a thread of its own. */
@@ -108,8 +109,8 @@ int main() {
         auto asked =
             thrum::spawn([&] { return answer_of(talk, thrum::after(std::chrono::seconds(10))); });
         thrum::yield(); /* the task waits, and holds up no thread */
-        talk.ask('!');
-        const int answer = asked.join();
+        const bool has_asked = talk.ask('!');
+        const int answer = has_asked ? asked.join() : -1;
         const int square = square_of(12);
         whole_transfer();
         std::printf("answer %c, square %d, a transfer\n", answer, square);
