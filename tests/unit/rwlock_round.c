@@ -8,14 +8,18 @@
 
 #include "support/actors.h"
 
-/* The time of the thread that has set it: in a round the test says how long it is on. */
-static _Thread_local int64_t stands_at;
+/*
+ * The time of the thread that has set it: in a round the test says how long it is on. Atomic, since
+ * the thread sanitizer takes each task of a worker for a thread.
+ */
+static _Thread_local _Atomic int64_t stands_at;
 
 int64_t __real_th_os_now(void);
 int64_t __wrap_th_os_now(void);
 
 int64_t __wrap_th_os_now(void) {
-    return stands_at ? stands_at : __real_th_os_now();
+    const int64_t at = atomic_load(&stands_at);
+    return at ? at : __real_th_os_now();
 }
 
 typedef struct stage {
