@@ -222,8 +222,8 @@ static void blocked() {
 // How late sleeps end, in classes a 32nd apart, as in thrum-bench; a table a thread.
 static peer_histogram lateness[64];
 
-static void sleeps() {
-    const unsigned n = peer_scale(100000, 5000), rounds = 20;
+static void sleep_all(const peer_crowd &crowd) {
+    const unsigned n = crowd.sleepers, rounds = crowd.rounds;
     std::atomic<unsigned> threads(0);
     double cpu = peer_process_cpu_us();
     peer_span span = peer_begin();
@@ -242,8 +242,9 @@ static void sleeps() {
                         boost::this_fiber::sleep_until(until);
                         auto late = std::chrono::steady_clock::now() - until;
                         static thread_local unsigned mine = threads++;
-                        peer_histogram_add(&lateness[mine % 64],
-                                           std::chrono::nanoseconds(late).count());
+                        if (j >= crowd.unnoted)
+                            peer_histogram_add(&lateness[mine % 64],
+                                               std::chrono::nanoseconds(late).count());
                     }
                     left.done();
                 });
@@ -254,7 +255,15 @@ static void sleeps() {
         true);
     peer_end(&span);
     cpu = peer_process_cpu_us() - cpu;
-    peer_sleeps(lateness, 64, (uint64_t)n * rounds, cpu, &span);
+    peer_sleeps(&crowd, lateness, 64, cpu, &span);
+}
+
+static void sleeps() {
+    sleep_all(peer_crowd_full());
+}
+
+static void sleeps_half() {
+    sleep_all(peer_crowd_half());
 }
 
 int main(int argc, char **argv) {
@@ -298,6 +307,7 @@ int main(int argc, char **argv) {
         {"idle", idle},
         {"blocked-memory blocked-time", blocked},
         {"sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max", sleeps},
+        {"sleeps-half sleeps-half-late-p50 sleeps-half-late-p99 sleeps-half-late-max", sleeps_half},
         {"timers", timers},
         {"timers-cold", timers_cold},
     };

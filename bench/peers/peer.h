@@ -247,18 +247,43 @@ static inline void peer_wake(int64_t (*once)(void)) {
     free(us);
 }
 
-/* The rows of sleeps, from the lateness of all of them and the CPU time that they took. */
-static inline void peer_sleeps(peer_histogram *tables, unsigned count, uint64_t ops, double cpu_us,
-                               const peer_span *span) {
+/*
+ * What a row of sleeps has: so many that sleep so often; the first few times of each, while others
+ * start, are not noted.
+ */
+typedef struct peer_crowd {
+    const char *name;
+    unsigned sleepers, rounds, unnoted;
+} peer_crowd;
+
+static inline peer_crowd peer_crowd_full(void) {
+    peer_crowd all = {"sleeps", peer_scale(100000, 5000), 20, 0};
+    return all;
+}
+
+static inline peer_crowd peer_crowd_half(void) {
+    peer_crowd some = {"sleeps-half", 14000, peer_scale(60, 6), 3};
+    return some;
+}
+
+/* The rows of sleeps, from the lateness of all that are noted and the CPU time that they took. */
+static inline void peer_sleeps(const peer_crowd *crowd, peer_histogram *tables, unsigned count,
+                               double cpu_us, const peer_span *span) {
+    uint64_t ops = (uint64_t)crowd->sleepers * crowd->rounds;
+    char name[64];
     for (unsigned i = 1; i < count; i++)
         for (unsigned c = 0; c < PEER_CLASSES; c++)
             tables[0].counts[c] += tables[i].counts[c];
-    peer_check(peer_histogram_count(tables) == ops, "sleeps were lost");
-    peer_row("sleeps", "us", cpu_us / (double)ops, ops, span);
+    peer_check(peer_histogram_count(tables) == ops - (uint64_t)crowd->sleepers * crowd->unnoted,
+               "sleeps were lost");
+    peer_row(crowd->name, "us", cpu_us / (double)ops, ops, span);
     peer_next_histogram = tables;
-    peer_row("sleeps-late-p50", "us", peer_quantile(tables, 0.5), ops, span);
-    peer_row("sleeps-late-p99", "us", peer_quantile(tables, 0.99), ops, span);
-    peer_row("sleeps-late-max", "us", peer_quantile(tables, 1), ops, span);
+    snprintf(name, sizeof(name), "%s-late-p50", crowd->name);
+    peer_row(name, "us", peer_quantile(tables, 0.5), ops, span);
+    snprintf(name, sizeof(name), "%s-late-p99", crowd->name);
+    peer_row(name, "us", peer_quantile(tables, 0.99), ops, span);
+    snprintf(name, sizeof(name), "%s-late-max", crowd->name);
+    peer_row(name, "us", peer_quantile(tables, 1), ops, span);
 }
 
 static inline double peer_process_cpu_us(void) {

@@ -163,23 +163,25 @@ static void run_timers_cold(void) {
 }
 
 /*
- * A hundred thousand timers are set 20 times each for 1 to 100 ms. The loop's clock is floored to
+ * A crowd of timers is set again and again for 1 to 100 ms. The loop's clock is floored to
  * milliseconds, so a sleep takes one more than the next whole number, in order not to be short.
  */
 typedef struct sleeper {
     uv_timer_t timer;
     int64_t until_ns;
     uint32_t random;
-    unsigned rounds;
+    unsigned rounds; /* that are left */
 } sleeper;
 
 static peer_histogram lateness;
+static peer_crowd crowd;
 
 static void sleep_once(sleeper *s);
 
 static void slept(uv_timer_t *timer) {
     sleeper *s = (sleeper *)timer->data;
-    peer_histogram_add(&lateness, peer_now() - s->until_ns);
+    if (crowd.rounds - s->rounds >= crowd.unnoted)
+        peer_histogram_add(&lateness, peer_now() - s->until_ns);
     if (--s->rounds > 0)
         sleep_once(s);
 }
@@ -195,9 +197,10 @@ static void sleep_once(sleeper *s) {
                "not set");
 }
 
-static void run_sleeps(void) {
+static void sleep_all(peer_crowd all) {
     start();
-    unsigned n = peer_scale(100000, 5000);
+    crowd = all;
+    unsigned n = crowd.sleepers;
     sleeper *sleepers = (sleeper *)calloc(n, sizeof(sleeper));
     peer_check(sleepers != NULL, "no memory");
     double cpu = peer_process_cpu_us();
@@ -206,7 +209,7 @@ static void run_sleeps(void) {
         uv_timer_init(loop, &sleepers[i].timer);
         sleepers[i].timer.data = &sleepers[i];
         sleepers[i].random = i * 2654435761u + 1;
-        sleepers[i].rounds = 20;
+        sleepers[i].rounds = crowd.rounds;
         sleep_once(&sleepers[i]);
     }
     uv_run(loop, UV_RUN_DEFAULT);
@@ -215,8 +218,16 @@ static void run_sleeps(void) {
     for (unsigned i = 0; i < n; i++)
         forget(&sleepers[i].timer);
     uv_run(loop, UV_RUN_DEFAULT);
-    peer_sleeps(&lateness, 1, (uint64_t)n * 20, cpu, &span);
+    peer_sleeps(&crowd, &lateness, 1, cpu, &span);
     free(sleepers);
+}
+
+static void run_sleeps(void) {
+    sleep_all(peer_crowd_full());
+}
+
+static void run_sleeps_half(void) {
+    sleep_all(peer_crowd_half());
 }
 
 static int64_t wake_once(void) {
@@ -250,6 +261,8 @@ int main(int argc, char **argv) {
         {"timers", run_timers},
         {"timers-cold", run_timers_cold},
         {"sleeps sleeps-late-p50 sleeps-late-p99 sleeps-late-max", run_sleeps},
+        {"sleeps-half sleeps-half-late-p50 sleeps-half-late-p99 sleeps-half-late-max",
+         run_sleeps_half},
         {"wake-p50 wake-p99", run_wake},
         {"idle", run_idle},
     };
