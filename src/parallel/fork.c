@@ -30,12 +30,12 @@ void thrum_fork_start(thrum_fork *record, thrum_fn fn, void *arg) {
 }
 
 bool thrum_fork_take_back(thrum_fork *record) {
-    return th_fork_pop((th_fork *)(void *)record);
+    return th_fork_pop((th_fork *)(void *)record, "thrum_fork_take_back");
 }
 
 int thrum_fork_join(thrum_fork *record) {
     th_fork *fork = (th_fork *)(void *)record;
-    if (th_likely(th_fork_pop(fork))) {
+    if (th_likely(th_fork_pop(fork, "thrum_fork_join"))) {
         return fork->fn(fork->arg);
     }
     return th_fork_wait(fork);

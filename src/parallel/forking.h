@@ -34,17 +34,18 @@ static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
 }
 
 /*
+ * For the call of the interface of this name, which a misuse's line tells.
  * True: the caller makes the call, or nobody does. False: another thread has it, and th_fork_wait
  * follows; until then it may be asked again, and says the same.
  */
-static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork) {
+static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork, const char *call) {
     th_worker *worker = th_load_relaxed(&fork->xworker); /* relaxed: the slow half acquires */
     if (th_likely(worker != NULL)) {
         th_forks *forks = &worker->forks;
         uint64_t at = fork->index;
         /* relaxed: only the owner writes it */
         if (th_unlikely(th_load_relaxed(&forks->xtail) != at + 1)) {
-            th_misuse("thrum_fork_join",
+            th_misuse(call,
                       "forks are joined, or taken back, youngest first, by the task that forked",
                       fork);
         }
@@ -62,7 +63,7 @@ static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork) {
             return true;
         }
     }
-    return th_fork_pop_slow(fork, worker);
+    return th_fork_pop_slow(fork, worker, call);
 }
 
 #endif

@@ -53,7 +53,7 @@ static int invoke_range(void *arg) {
     fork.arg = &upper;
     th_fork_push(th_here(), &fork);
     int first = invoke_range(&lower);
-    int second = th_fork_pop(&fork) ? invoke_range(&upper) : th_fork_wait(&fork);
+    int second = th_fork_pop(&fork, "thrum_fork_join") ? invoke_range(&upper) : th_fork_wait(&fork);
     return first ? first : second;
 }
 
@@ -126,7 +126,7 @@ static void divide(loop_range *range) {
     fork.arg = &upper;
     th_fork_push(th_here(), &fork);
     loop_over(range);
-    if (th_fork_pop(&fork)) {
+    if (th_fork_pop(&fork, "thrum_fork_join")) {
         loop_over(&upper);
     } else {
         (void)th_fork_wait(&fork);
@@ -156,7 +156,7 @@ static int loop_over(void *arg) {
         fork.arg = &rest;
         th_fork_push(th_here(), &fork);
         do_piece(range, piece);
-        if (!th_fork_pop(&fork)) {
+        if (!th_fork_pop(&fork, "thrum_fork_join")) {
             return th_fork_wait(&fork);
         }
         range->begin += piece;

@@ -96,6 +96,16 @@ TEST(a_scheduler_does_not_stop_in_its_own_task) {
     CHECK(own.native_handle() == nullptr);
 }
 
+TEST(a_scheduler_that_is_gone_is_refused) {
+    /* Without a scheduler a task would go to the caller's. */
+    thrum::scheduler own;
+    thrum::scheduler moved = std::move(own);
+    CHECK_EQ(code_of([&] { (void)thrum::attr().sched(own); }), ESHUTDOWN);
+    CHECK_EQ(code_of([&] { thrum::bound_thread here(own); }), ESHUTDOWN);
+    moved.stop();
+    CHECK_EQ(code_of([&] { (void)thrum::attr().sched(moved); }), ESHUTDOWN);
+}
+
 TEST(signals_are_caught_for_a_block) {
     /* One that came before the wait is there; none is told to those that wait too short. */
     thrum::signals caught(SIGUSR1, SIGUSR2);

@@ -420,7 +420,7 @@ TEST(forks_left_behind_or_joined_out_of_order_are_misuse) {
     /* It is seen as far as that costs nothing: while no other task has taken them. */
     static atomic_int count;
     check_dies(run_wrong_order, &count, "thrum_fork_join");
-    check_dies(run_wrong_order_taken_back, &count, "or taken back");
+    check_dies(run_wrong_order_taken_back, &count, "thrum_fork_take_back: forks are joined");
     check_dies(run_no_join, &count, "thrum_fork_start");
 }
 

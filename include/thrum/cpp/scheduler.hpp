@@ -64,10 +64,15 @@ class scheduler {
     unsigned parallelism() const noexcept {
         return sched_ ? thrum_sched_parallelism(sched_) : 0;
     }
-    /* For what takes the C scheduler, as thrum::attr and thrum::hop do. */
-    operator thrum_sched *() const noexcept {
+    /*
+     * For what takes the C scheduler, as thrum::attr and thrum::hop do. One that was stopped or moved
+     * from is refused (std::system_error, -ESHUTDOWN): there no scheduler would mean the caller's.
+     */
+    operator thrum_sched *() const {
+        check(sched_ ? 0 : -ESHUTDOWN);
         return sched_;
     }
+    /* The same; a null pointer for one that was stopped or moved from. */
     thrum_sched *native_handle() const noexcept {
         return sched_;
     }

@@ -185,11 +185,10 @@ void th_forks_orphaned(th_forks *forks) {
     th_store_relaxed(&forks->xhead, UINT64_MAX); /* relaxed: no other thread is there */
 }
 
-bool th_fork_pop_slow(th_fork *fork, th_worker *worker) {
+bool th_fork_pop_slow(th_fork *fork, th_worker *worker, const char *call) {
     if (worker) {
         if (worker->sched->abandoned) {
-            th_misuse("thrum_fork_join", "in the child of a process's fork: it is the parent's",
-                      fork);
+            th_misuse(call, "in the child of a process's fork: it is the parent's", fork);
         }
         return pop_behind_head(&worker->forks, fork->index);
     }

@@ -21,7 +21,7 @@ bool th_forks_hungry(void);
 /* The slow halves of th_fork_push and th_fork_pop (parallel/forking.h). For a pop, `worker` is the
  * one in whose array the fork stood, or NULL; true: the caller has the fork. */
 void th_fork_push_slow(th_worker *worker, th_fork *fork);
-bool th_fork_pop_slow(th_fork *fork, th_worker *worker);
+bool th_fork_pop_slow(th_fork *fork, th_worker *worker, const char *call);
 void th_forks_expose(th_worker *worker);
 
 /* Gives all forks before the fiber suspends: what it waits for may depend on its own forks. */

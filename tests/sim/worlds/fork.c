@@ -112,8 +112,8 @@ static void push(unsigned i) {
 }
 
 static void pop(unsigned i) {
-    bool mine = th_fork_pop(&forks[i]);
-    sim_check(mine || !mini.twice || !th_fork_pop(&forks[i]));
+    bool mine = th_fork_pop(&forks[i], "");
+    sim_check(mine || !mini.twice || !th_fork_pop(&forks[i], ""));
     int result = mine ? call(&given[i]) : th_fork_wait(&forks[i]);
     sim_check(done[i] == given[i] + 1);
     sim_check(result == given[i] + 2);
@@ -203,7 +203,7 @@ SIM_WORLD(fork_taken_back) {
 
 static void join_counted(unsigned i) {
     th_worker *worker = &mini.workers[0];
-    if (th_fork_pop(&forks[i])) {
+    if (th_fork_pop(&forks[i], "")) {
         call(&given[i]);
         return;
     }
