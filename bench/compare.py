@@ -246,7 +246,7 @@ def main():
             return report.write(json.load(file), args.out or args.again[:-len(".json")])
     here = machine()
     if not args.out:
-        slug = re.sub(r"[^a-z0-9]+", "-", here["cpu"].lower()).strip("-")
+        slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((r|tm)\)|processor", "", here["cpu"].lower())).strip("-")
         args.out = os.path.join(ROOT, "bench", "results", f"{slug}-{here['cores']}")
     systems, absent = find_systems(args.thrum, args.systems.split(",") if args.systems else None)
     if (args.full or args.mimalloc) and not mimalloc():

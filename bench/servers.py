@@ -130,7 +130,7 @@ def main():
             return server_report.write(json.load(file), args.out or args.again[:-len(".json")])
     here, begin = machine(), time.time()
     if not args.out:
-        slug = re.sub(r"[^a-z0-9]+", "-", here["cpu"].lower()).strip("-")
+        slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((r|tm)\)|processor", "", here["cpu"].lower())).strip("-")
         args.out = os.path.join(ROOT, "bench", "results", f"{slug}-{here['cores']}-servers")
     granted = raise_files() - 100
     server_cores, load_cores = cores_of(os.sched_getaffinity(0))
