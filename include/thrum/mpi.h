@@ -90,7 +90,9 @@ THRUM_API int thrum_mpi_stop(void);
  * calls MPI, at FUNNELED on MPI's thread. What it begins is waited for elsewhere: it must call
  * nothing that waits, neither of thrum nor of MPI. Any thread may call it. It may suspend, and is
  * not cancelled. It returns what fn does, or -EINVAL for NULL, -ESRCH when nothing has been
- * started, -ESHUTDOWN after MPI_Finalize.
+ * started, -ESHUTDOWN after MPI_Finalize. When fn forks the process and returns in the child, too:
+ * the call returns there where it was made on the caller's thread; where MPI's thread made it for
+ * another the child ends by _exit, with what fn returned.
  */
 THRUM_API int thrum_mpi_call(int (*fn)(void *arg), void *arg);
 

@@ -49,8 +49,11 @@ static int hand_over(int (*fn)(void *arg), void *arg) {
     return call.code;
 }
 
-/* Makes the calls that are there. False: there are none, and the end has come. */
-static bool make_calls(void) {
+/*
+ * Makes the calls that are there. False: there are none, and the end has come; or a call has forked
+ * and returns in the child, where its caller never goes on: *status is then the child's.
+ */
+static bool make_calls(int *status) {
     thrum_mutex_lock(&th_mpi.queueing);
     th_mpi_called *first = th_mpi.calls;
     const bool goes_on = first || !th_mpi.ends;
@@ -61,6 +64,10 @@ static bool make_calls(void) {
         th_mpi_called *call = first;
         first = call->next; /* the caller takes it back */
         call->code = call->fn(call->arg);
+        if (th_mpi.is_forked) {
+            *status = call->code;
+            return false;
+        }
         thrum_event_signal(&call->over);
     }
     return goes_on;
@@ -68,8 +75,9 @@ static bool make_calls(void) {
 
 static int serve(void *arg) {
     bool is_shielded = false;
+    int status = 0;
     (void)arg;
-    while (make_calls()) {
+    while (make_calls(&status)) {
         const int code =
             thrum_event_wait_outside(&th_mpi.called, "calls to make of MPI", THRUM_FOREVER);
         if (code && !is_shielded) {
@@ -78,7 +86,7 @@ static int serve(void *arg) {
         }
     }
     thrum_event_signal(&th_mpi.ended);
-    return 0;
+    return status; /* the end of a body ends the child of a fork (docs/fork.md) */
 }
 
 int th_mpi_calls_begin(void) {

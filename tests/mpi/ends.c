@@ -83,6 +83,35 @@ TEST(the_child_of_a_fork_is_told) {
     ranks_end(&w);
 }
 
+static int forks_and_returns(void *arg) {
+    pid_t *child = arg;
+    *child = fork();
+    if (*child == 0)
+        alarm(30);
+    return *child == 0 ? 7 : 0;
+}
+
+static int calls_what_forks(void *arg) {
+    pid_t child = -1;
+    int status = -1;
+    (void)arg;
+    const int code = thrum_mpi_call(forks_and_returns, &child);
+    if (child == 0)
+        _exit(code);
+    CHECK_EQ(code, 0);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    return 0;
+}
+
+TEST(the_child_of_a_fork_in_a_call_ends) {
+    /* On MPI's thread the caller is not there: what the call returns is the child's status. */
+    ranks_begin(&w);
+    CHECK_EQ(rig_run(&w.r, calls_what_forks, NULL), 0);
+    CHECK_EQ(rig_run(&w.r, forks_beside_a_wait, NULL), 0);
+    ranks_end(&w);
+}
+
 /* ---- a start without memory ---- */
 
 enum { NOTHING, A_SOURCE, A_TASK };
