@@ -243,6 +243,7 @@ static int refused(void *arg) {
     (void)arg;
     atomic_store(&begins_fail, true);
     CHECK_EQ(thrum_mpi_send(&out, 1, MPI_INT, w.rank, 95, MPI_COMM_WORLD), DEAD);
+    CHECK_EQ(thrum_mpi_recv(&in, 1, MPI_INT, w.rank, 94, MPI_COMM_WORLD, MPI_STATUS_IGNORE), DEAD);
     CHECK_EQ(thrum_mpi_probe(w.rank, 95, MPI_COMM_WORLD, MPI_STATUS_IGNORE), DEAD);
     CHECK_EQ(thrum_mpi_mprobe(w.rank, 95, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE), DEAD);
     CHECK_EQ(thrum_mpi_barrier(MPI_COMM_WORLD), DEAD);
@@ -258,7 +259,7 @@ static int refused(void *arg) {
 }
 
 TEST(what_mpi_does_not_begin) {
-    /* Sends, probes and collectives return its code, and nothing of them stays. */
+    /* Messages, probes and collectives return its code, and nothing of them stays. */
     run(refused);
 }
 
@@ -271,6 +272,8 @@ static int fails_later(void *arg) {
 /* The request is the receive's own, so it is marked where MPI gives it. */
 int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
               MPI_Request *request) {
+    if (atomic_load(&begins_fail) && tag == 94)
+        return DEAD;
     const int code = PMPI_Irecv(buffer, count, type, from, tag, comm, request);
     if (tag == 96)
         marked = *request;
@@ -294,6 +297,41 @@ static int receive_fails(void *arg) {
 TEST(a_receive_ends_when_mpi_tells) {
     /* With its code, and not with the library's of a cancel. */
     run(receive_fails);
+}
+
+enum { LONG = 100000 }; /* ints: under way until they are received */
+
+static int exchanges(void *arg) {
+    static int out[LONG];
+    int in = -1;
+    (void)arg;
+    const int code = thrum_mpi_sendrecv(out, LONG, MPI_INT, w.rank, 93, &in, 1, MPI_INT, w.rank, 96,
+                                        MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK_EQ(in, -1);
+    return code;
+}
+
+static int half_fails(void *arg) {
+    static int in[LONG];
+    thrum_handle *task;
+    int code = 0;
+    (void)arg;
+    CHECK_EQ(thrum_spawn(&task, exchanges, NULL), 0);
+    dump_until(w.r.sched, ", and receive from ");
+    atomic_store(&tells, true);
+    char line[60];
+    snprintf(line, sizeof line, " waits for MPI send to %d, tag 93, since ", w.rank);
+    dump_until(w.r.sched, line);
+    atomic_store(&tells, false);
+    CHECK_EQ(thrum_mpi_recv(in, LONG, MPI_INT, w.rank, 93, MPI_COMM_WORLD, MPI_STATUS_IGNORE), 0);
+    CHECK_EQ(thrum_join(task, &code), 0);
+    CHECK_EQ(code, DEAD);
+    return 0;
+}
+
+TEST(a_send_and_a_receive_of_which_the_receive_fails) {
+    /* The call ends only when the send is over, too: its buffer is the caller's again. */
+    run(half_fails);
 }
 
 /* ---- errno ---- */

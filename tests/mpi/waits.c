@@ -1,28 +1,10 @@
 /*
  * waits.c: waits for one, any, some and all requests, and how they end early.
  */
-/* wrap: malloc calloc */
 #include "mpi/engine.h"
 #include "support/ranks.h"
 
 static ranks w;
-
-/* ---- memory ---- */
-
-static atomic_bool refuses; /* what our side asks for; MPI is a library of its own */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-
-void *__wrap_malloc(size_t size) {
-    return atomic_load(&refuses) ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size) {
-    return atomic_load(&refuses) ? NULL : __real_calloc(n, size);
-}
 
 /* ---- messages to oneself ---- */
 
@@ -434,7 +416,7 @@ TEST(a_stop_with_requests_under_way) {
     ranks_end(&w);
 }
 
-/* ---- mistakes, and memory ---- */
+/* ---- mistakes ---- */
 
 static int nothing(void *arg) {
     (void)arg;
@@ -478,29 +460,6 @@ TEST(mistakes_are_codes) {
     CHECK_EQ(thrum_mpi_metrics_read(&metrics), -ESRCH);
 }
 
-static int without_memory(void *arg) {
-    MPI_Request request;
-    int value = -1, in = -1;
-    (void)arg;
-    own(1, 50, &value, &request);
-    atomic_store(&refuses, true);
-    const int code = thrum_mpi_wait(&request, MPI_STATUS_IGNORE);
-    const int received_code =
-        thrum_mpi_recv(&in, 1, MPI_INT, w.rank, 51, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    atomic_store(&refuses, false);
-    CHECK_EQ(code, -ENOMEM);
-    CHECK_EQ(received_code, -ENOMEM);
-    CHECK_EQ(self_send(8, 50), 0);
-    CHECK_EQ(thrum_mpi_wait(&request, MPI_STATUS_IGNORE), 0);
-    CHECK_EQ(value, 8);
-    return 0;
-}
-
-TEST(without_memory_nothing_is_lost) {
-    /* The wait says so; the request can be waited for later. */
-    run(without_memory);
-}
-
 /* ---- what is seen ---- */
 
 static int is_seen(void *arg) {
@@ -525,6 +484,37 @@ static int is_seen(void *arg) {
 TEST(waits_are_seen) {
     /* In dumps, by what they are for, and in the figures. */
     run(is_seen);
+}
+
+enum { LONG = 100000 }; /* ints: under way until they are received */
+
+static int sends_long(void *arg) {
+    static int out[LONG];
+    return thrum_mpi_send(out, LONG, MPI_INT, w.rank, (int)(intptr_t)arg, MPI_COMM_WORLD);
+}
+
+static int receives_long(int tag) {
+    static int in[LONG];
+    return thrum_mpi_recv(in, LONG, MPI_INT, w.rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static int send_is_seen(void *arg) {
+    thrum_handle *task = NULL;
+    char line[100];
+    int code = -1;
+    (void)arg;
+    CHECK_EQ(thrum_spawn(&task, sends_long, (void *)53), 0);
+    snprintf(line, sizeof line, " waits for MPI send to %d, tag 53, 400000 bytes, ", w.rank);
+    dump_until(w.r.sched, line);
+    CHECK_EQ(receives_long(53), 0);
+    CHECK_EQ(thrum_join(task, &code), 0);
+    CHECK_EQ(code, 0);
+    return 0;
+}
+
+TEST(sends_are_seen) {
+    /* A long one waits until it is received. */
+    run(send_is_seen);
 }
 
 TEST(nothing_is_asked_while_nobody_waits) {
