@@ -69,7 +69,8 @@ THRUM_BEGIN_DECLS
  * are made from then on, or a bound thread of the scheduler's, which makes them whenever it waits
  * for something. It never suspends. Errors: -EINVAL without a scheduler; -EALREADY when it has been
  * started; -EPERM when MPI is not initialized, is finalized, has granted less than FUNNELED, or at
- * FUNNELED for a caller elsewhere; -ENOMEM, also when MPI refuses an attribute of MPI_COMM_SELF.
+ * FUNNELED for a caller elsewhere; -ENOMEM, also when MPI refuses an attribute of MPI_COMM_SELF; at
+ * FUNNELED -EAGAIN when all keys are taken (thrum_key_create).
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_start(thrum_sched *sched);
 
@@ -88,7 +89,8 @@ THRUM_API int thrum_mpi_stop(void);
 /*
  * Calls fn(arg), which calls MPI, in the way of the level: at SERIALIZED while nobody else here
  * calls MPI, at FUNNELED on MPI's thread. What it begins is waited for elsewhere: it must call
- * nothing that waits, neither of thrum nor of MPI. Any thread may call it. It may suspend, and is
+ * nothing that waits, neither of thrum nor of MPI (a wait of this header that MPI's thread would
+ * make for another stops the program with a line). Any thread may call it. It may suspend, and is
  * not cancelled. It returns what fn does, or -EINVAL for NULL, -ESRCH when nothing has been
  * started, -ESHUTDOWN after MPI_Finalize. When fn forks the process and returns in the child, too:
  * the call returns there where it was made on the caller's thread; where MPI's thread made it for
@@ -101,7 +103,8 @@ THRUM_API int thrum_mpi_call(int (*fn)(void *arg), void *arg);
  * for each of its processors: the processors that this process may use, divided by the number of
  * ranks here that may use the very same ones; at least 1. It is a collective call of all ranks of
  * MPI_COMM_WORLD. The thread that initialized MPI may call it, before thrum_mpi_start. It never
- * suspends, but blocks the thread. It cannot fail: where MPI or the system does not say, it is 1.
+ * suspends, but blocks the thread. It cannot fail: where MPI or the system does not say, it is 1,
+ * and so it is before MPI_Init and after MPI_Finalize.
  */
 THRUM_API unsigned thrum_mpi_workers(void);
 

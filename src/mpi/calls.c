@@ -7,6 +7,9 @@
  */
 #include "mpi/engine.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 /* At other levels than FUNNELED, and on MPI's thread, a look costs little more than a yield. */
 #define LOOKS 32
 
@@ -76,7 +79,8 @@ static bool make_calls(int *status) {
 static int serve(void *arg) {
     bool is_shielded = false;
     int status = 0;
-    (void)arg;
+    const int told = thrum_key_set(th_mpi.serving, arg);
+    (void)told; /* without memory a wait in a call is not told, and waits */
     while (make_calls(&status)) {
         const int code =
             thrum_event_wait_outside(&th_mpi.called, "calls to make of MPI", THRUM_FOREVER);
@@ -99,7 +103,21 @@ int th_mpi_calls_begin(void) {
     thrum_event_init(&th_mpi.ended, THRUM_EVENT_AUTO, false);
     attr.name = "MPI's thread";
     attr.flags = THRUM_PINNED;
-    return thrum_go_with(&attr, serve, NULL);
+    int code = thrum_key_create(&th_mpi.serving, NULL);
+    if (!code && (code = thrum_go_with(&attr, serve, &th_mpi)) != 0) {
+        (void)thrum_key_delete(th_mpi.serving);
+    }
+    return code;
+}
+
+bool th_mpi_is_serving(void) {
+    return th_mpi.level == MPI_THREAD_FUNNELED && thrum_key_get(th_mpi.serving);
+}
+
+void th_mpi_refuse(const char *does) {
+    fprintf(stderr, "thrum: a function under thrum_mpi_call %s, and no call is made meanwhile\n",
+            does);
+    abort();
 }
 
 void th_mpi_calls_end(void) {
@@ -111,6 +129,7 @@ void th_mpi_calls_end(void) {
     while (thrum_event_wait(&th_mpi.ended) != 0) {
     }
     thrum_shield_end();
+    (void)thrum_key_delete(th_mpi.serving);
 }
 
 /* ---- all levels ---- */

@@ -68,11 +68,17 @@ static int started(void) {
 
 /* ---- the beginning and the end ---- */
 
+/* Whether MPI may be called: it is initialized, and not finalized. */
+static bool is_there(void) {
+    int flag = 0;
+    return !th_mpi.is_forked && MPI_Initialized(&flag) == MPI_SUCCESS && flag &&
+           MPI_Finalized(&flag) == MPI_SUCCESS && !flag;
+}
+
 /* The level that MPI has granted, or -EPERM. */
 static int level_of_mpi(const thrum_sched *sched) {
     int flag = 0, level = MPI_THREAD_SINGLE;
-    if (MPI_Initialized(&flag) != MPI_SUCCESS || !flag || MPI_Finalized(&flag) != MPI_SUCCESS ||
-        flag || MPI_Query_thread(&level) != MPI_SUCCESS || level < MPI_THREAD_FUNNELED) {
+    if (!is_there() || MPI_Query_thread(&level) != MPI_SUCCESS || level < MPI_THREAD_FUNNELED) {
         return -EPERM;
     }
     if (level == MPI_THREAD_FUNNELED &&
@@ -139,6 +145,9 @@ static bool is_waited(void) {
 
 int thrum_mpi_stop(void) {
     int code = started();
+    if (!code && th_mpi_is_serving()) {
+        th_mpi_refuse("calls thrum_mpi_stop");
+    }
     /* While somebody waits, the source may be in one long call, for which its close would wait. */
     if (code || (code = is_waited() ? -EBUSY : thrum_source_close(th_mpi.source)) != 0) {
         return code;
@@ -217,8 +226,8 @@ unsigned thrum_mpi_workers(void) {
     const unsigned count = processors(&which);
     unsigned same = 0;
     MPI_Comm machine;
-    if (!th_mpi.is_forked && MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
-                                                 MPI_INFO_NULL, &machine) == MPI_SUCCESS) {
+    if (is_there() && MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                                          &machine) == MPI_SUCCESS) {
         same = sharers(machine, which);
         (void)MPI_Comm_free(&machine);
     }

@@ -126,6 +126,7 @@ typedef struct th_mpi_engine {
     th_mpi_called **calls_last;
     uint64_t calls_made;
     bool ends;
+    thrum_key serving;  /* the value of the task that makes calls; constant */
     thrum_event called; /* auto */
     thrum_event ended;  /* auto */
 } th_mpi_engine;
@@ -145,6 +146,12 @@ void th_mpi_set_errno(int value);
 /* At FUNNELED: has calls made on the caller's thread, until the end of that. */
 int th_mpi_calls_begin(void);
 void th_mpi_calls_end(void);
+
+/* Whether the caller is a call that MPI's thread makes for another. */
+bool th_mpi_is_serving(void);
+
+/* Ends the program: what the function does would wait for itself. */
+_Noreturn void th_mpi_refuse(const char *does);
 
 /*
  * MPI's code for several requests; one of the class MPI_ERR_IN_STATUS as that itself, since MPICH

@@ -100,11 +100,15 @@ static void drop_rows(const th_mpi_record *record) {
 /* ---- coming and going ---- */
 
 int th_mpi_enter(th_mpi_record *record) {
+    record->name(record);
+    if (th_mpi_is_serving()) {
+        char does[TH_MPI_WHAT + sizeof "waits for "] = "waits for ";
+        th_mpi_refuse(strcat(does, record->what));
+    }
     int code = thrum_source_begin(th_mpi.source);
     if (code) {
         return code;
     }
-    record->name(record);
     record->next = NULL;
     thrum_mutex_lock(&th_mpi.gate);
     code = record->has_rows ? reserve((size_t)record->n) : 0;

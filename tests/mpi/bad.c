@@ -80,10 +80,60 @@ TEST(finalized) {
     CHECK_EQ(thrum_mpi_barrier(MPI_COMM_WORLD), -ESHUTDOWN);
     CHECK_EQ(thrum_mpi_stop(), 0);
     CHECK_EQ(thrum_mpi_start(w.r.sched), -EPERM);
+    CHECK_EQ(thrum_mpi_workers(), 1);
     rig_stop(&w.r);
     printf("after MPI_Finalize\n");
     fflush(stdout);
     _exit(0); /* MPI is finalized */
+}
+
+TEST(uninitialized) {
+    /* Before MPI_Init no call ends the program. */
+    rig_init(&w.r);
+    rig_start(&w.r);
+    CHECK_EQ(thrum_mpi_workers(), 1);
+    CHECK_EQ(thrum_mpi_start(w.r.sched), -EPERM);
+    CHECK_EQ(thrum_mpi_stop(), -ESRCH);
+    rig_stop(&w.r);
+    printf("before MPI_Init\n");
+}
+
+/* ---- a wait in a call ---- */
+
+static int calls_receives(void *arg) {
+    int value = 0;
+    (void)arg;
+    return thrum_mpi_recv_until(&value, 1, MPI_INT, w.rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE,
+                                thrum_after_ms(10));
+}
+
+static int waits_in_a_call(void *arg) {
+    return thrum_mpi_call(calls_receives, arg);
+}
+
+TEST(waits_in_a_call) {
+    /* At FUNNELED nobody else could make the calls that end it, at SERIALIZED none may. */
+    ranks_begin(&w);
+    CHECK_EQ(rig_run(&w.r, waits_in_a_call, NULL), -ETIMEDOUT);
+    printf("the wait in a call is over\n");
+    fflush(stdout);
+    _exit(0);
+}
+
+static int calls_stop(void *arg) {
+    (void)arg;
+    return thrum_mpi_stop();
+}
+
+static int stops_in_a_call(void *arg) {
+    return thrum_mpi_call(calls_stop, arg);
+}
+
+TEST(stops_in_a_call) {
+    /* At FUNNELED likewise. */
+    ranks_begin(&w);
+    CHECK_EQ(rig_run(&w.r, stops_in_a_call, NULL), 0);
+    _exit(0);
 }
 
 /* ---- a rank that dies ---- */

@@ -84,6 +84,21 @@ for level in funneled serialized multiple; do
     [ "$code" = 0 ] || { echo "finalized: it ends with $code"; exit 1; }
 done
 
+run 1 uninitialized
+must_say 'before MPI_Init'
+[ "$code" = 0 ] || { echo "uninitialized: it ends with $code"; exit 1; }
+run 1 waits_in_a_call
+must_say 'the wait in a call is over'
+level=serialized
+must_fail 1 waits_in_a_call
+must_say 'thrum: thrum_mutex_lock: held by the caller already'
+level=funneled
+must_fail 1 waits_in_a_call
+must_say 'thrum: a function under thrum_mpi_call waits for MPI receive from 0, tag 7, 4 bytes, and no call is made meanwhile$'
+must_fail 1 stops_in_a_call
+must_say 'thrum: a function under thrum_mpi_call calls thrum_mpi_stop, and no call is made meanwhile$'
+level=multiple
+
 must_fail 2 fails
 must_not_say 'goes on'
 [ "$mpi" != mpich ] || mpich_ends
