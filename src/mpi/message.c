@@ -115,10 +115,10 @@ static int look_send(void *arg) {
 }
 
 /*
- * Whether a receive that has just begun is looked at before other tasks have their turn. Its message
- * may be there already; but where those of the last ones were not, that would be a call of MPI's for
- * nothing. One of several is looked at all the same, since a turn may be long. Each thread counts
- * for itself; not inlined, as call_here in calls.c.
+ * Whether a receive that has just begun is looked at before other tasks have their turn. Its
+ * message may be there already; but where those of the last ones were not, that would be a call of
+ * MPI's for nothing. One of several is looked at all the same, since a turn may be long. Each
+ * thread counts for itself; not inlined, as call_here in calls.c.
  */
 static __attribute__((noinline, no_sanitize("thread"))) bool looks_at_once(void) {
     return in_vain < IN_VAIN || in_vain++ % LOOK_EACH == 0;

@@ -286,7 +286,7 @@ static void *plain_thread(void *arg) {
 }
 
 TEST(a_plain_thread_while_the_scheduler_stops) {
-    /* A wait that would have to be queued is refused, and leaves its request; what must end does. */
+    /* A wait that would be queued is refused, and leaves its request; what must end does. */
     pthread_t thread;
     thrum_handle *task = NULL;
     ranks_begin(&w);
