@@ -71,8 +71,15 @@ static inline item *item_of(void *object) {
     return (item *)object - 1;
 }
 
+/* Whoever meets another stands back, so that one of them makes several calls: wordlock.h. */
 static void lock_pool(thrum_pool *pool) {
-    (void)th_word32_lock_list(&pool->xword);
+    /* relaxed: the compare-exchange decides */
+    uint32_t seen = th_load_relaxed(&pool->xword);
+    if (th_unlikely((seen & TH_WORD_LOCKED) != 0) ||
+        th_unlikely(!th_word32_lock(&pool->xword, seen))) {
+        th_stand_back();
+        (void)th_word32_lock_list(&pool->xword);
+    }
 }
 
 static void unlock_pool(thrum_pool *pool) {
