@@ -124,6 +124,7 @@ check: ## check style, floors, rooms, the documents' tables, the headers' commen
 	@tools/check-rooms
 	@tools/check-style
 	@tools/check-tables
+	@tools/windows-skipped
 	@tools/reference --check
 	@tools/check-abi
 

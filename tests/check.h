@@ -23,6 +23,8 @@
  *     alone:                      no other test runs beside it
  *     link: -Wl,-z,lazy           link options
  *     wrap: mmap open             calls of them go to the file's __wrap_mmap, __wrap_open
+ *     POSIX: fork, /proc          a test of what only such systems have: it is not built on Windows;
+ *                                 each of these words stands in the file (tools/windows-skipped)
  *
  * Include it once in a program; it brings main.
  */

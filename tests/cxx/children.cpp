@@ -2,6 +2,7 @@
  * children.cpp: the child of a fork: what is the parent's is left to it, and what a body returns or
  * throws is what the child ends with.
  */
+/* POSIX: fork */
 #include "check.h"
 
 #include <stdexcept>

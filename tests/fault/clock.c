@@ -4,6 +4,7 @@
  * that are not here (timed waits of pthreads, timespec_get) are no imports of the library:
  * tools/faults.
  */
+/* POSIX: __wrap_clock_gettime */
 /* matrix: policy workers */
 /* matrix: quick 2 */
 /* link: -Wl,--wrap=clock_gettime,--wrap=gettimeofday,--wrap=time,--wrap=syscall */

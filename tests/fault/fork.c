@@ -1,6 +1,7 @@
 /*
  * fork.c: fork and exec beside running workers.
  */
+/* POSIX: fork */
 #include "support/everything.h"
 
 #include "platform/platform.h"

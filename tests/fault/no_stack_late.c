@@ -2,6 +2,7 @@
  * no_stack_late.c: the last body ends, and the system gives stacks again, between an attempt to get
  * one that is in vain and the question whether anything is left that could free one.
  */
+/* POSIX: wrap: th_os_now mmap */
 /* wrap: th_os_now mmap */
 #include "support/support.h"
 

@@ -2,6 +2,7 @@
  * outside.c: what surrounds the program is not as it should be: calls that a sandbox refuses with
  * -EPERM, standard descriptors that are closed, and a program that closes what is not its own.
  */
+/* POSIX: wrap: syscall */
 /* wrap: syscall splice */
 #include "support/files.h"
 

@@ -2,6 +2,7 @@
  * The fault handler below the scheduler: an overflow of ours is reported, every other fault goes to
  * the handler that was there before, as if ours did not exist.
  */
+/* POSIX: siginfo_t, sigaltstack */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <setjmp.h>

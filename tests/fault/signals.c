@@ -5,6 +5,7 @@
  * before is still pending is counted as merged by the system (si_overrun): a worker that is off its
  * core, as with more workers than cores, cannot take more.
  */
+/* POSIX: sigaction */
 /* matrix: policy workers */
 /* matrix: quick 4 */
 #include <sys/syscall.h>

@@ -2,6 +2,7 @@
  * system.c: the system's own calls refuse: what the platform makes of it. Each is intercepted by
  * the linker (--wrap), so that our code is the real one up to the call.
  */
+/* POSIX: wrap: malloc */
 /* wrap: malloc pthread_create pthread_key_create pthread_setspecific sigaction sigaltstack */
 /* wrap: madvise mmap sched_getaffinity write open */
 #include "support/support.h"

@@ -2,6 +2,7 @@
  * file_hung.c: files of a server that does not answer, as on a network that is gone. Unlike in
  * file_waits.c the system itself hangs, in a file system of the test's own.
  */
+/* POSIX: /dev/fuse */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/hung_files.h"

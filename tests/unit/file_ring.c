@@ -2,6 +2,7 @@
  * file_ring.c: transfers of files that the system makes without a thread (src/file/ring.h): where
  * they go, late and lost ends, and what outlives its caller, its descriptor and its scheduler.
  */
+/* POSIX: th_os_ring_open */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/files.h"

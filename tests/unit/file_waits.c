@@ -2,6 +2,7 @@
  * file_waits.c: operations on files that hang: who may give them up, what they touch afterwards,
  * and who goes on meanwhile. The system's reads and writes hang here as long as a test wants.
  */
+/* POSIX: wrap: pread, fork */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 /* wrap: pread pwrite fcntl syscall */

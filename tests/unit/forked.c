@@ -1,6 +1,7 @@
 /*
  * forked.c: a process that a task forks: the child has one thread and no worker.
  */
+/* POSIX: fork */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/support.h"

@@ -2,6 +2,7 @@
  * forked_bound.c: a process that a bound thread forks, or a task that runs on one: the child has no
  * worker, and its thread is no longer bound.
  */
+/* POSIX: fork */
 /* matrix: bound */
 #include "support/bound.h"
 

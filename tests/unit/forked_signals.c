@@ -1,6 +1,7 @@
 /*
  * forked_signals.c: the signals of what tasks fork, and those that a task brings upon itself.
  */
+/* POSIX: fork */
 #include "support/support.h"
 
 #include <spawn.h>

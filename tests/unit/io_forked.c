@@ -1,6 +1,7 @@
 /*
  * io_forked.c: a process that forks while descriptors are taken over.
  */
+/* POSIX: fork */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/io.h"

@@ -2,6 +2,7 @@
  * net_handed.c: sockets that a process was started with: "handed:" of thrum_listen. Each case is a
  * child of its own, with descriptors from 3 on and an environment that speaks of them.
  */
+/* POSIX: LISTEN_FDS */
 #include "support/io.h"
 
 #include <sys/wait.h>

@@ -2,6 +2,7 @@
  * process_end.c: handles that are closed before the program has ended; programs that wait for any
  * child, or ignore them; forks; misuse.
  */
+/* POSIX: SIGCHLD, fork */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/processes.h"

@@ -2,6 +2,7 @@
  * process_given.c: what a program that is started finds: signals, descriptors, a folder, limits, an
  * environment; and what is told when it cannot be started.
  */
+/* POSIX: sigset_t, RLIMIT_NOFILE, /proc/self/fd */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/processes.h"

@@ -2,6 +2,7 @@
  * process_killed.c: programs that a signal stops or ends, by themselves, at a deadline, or not,
  * since the system does not let us.
  */
+/* POSIX: seccomp, SIGCONT */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/processes.h"

@@ -3,6 +3,7 @@
  * one that thrum_run starts, a stop by such a handle is a stop by another thread, from the first
  * moment at which the scheduler can be found.
  */
+/* POSIX: wrap: pthread_create */
 /* wrap: pthread_create */
 #include "support/support.h"
 

@@ -1,6 +1,7 @@
 /*
  * signal_actions.c: what the program has set for a signal, before it is caught and meanwhile.
  */
+/* POSIX: sigaction, fork */
 #include "support/actors.h"
 
 #include <sys/syscall.h>

@@ -2,6 +2,7 @@
  * stall_signal.c: the signal by which a task that stalls is asked where it is: which one it is, and
  * that neither the task nor the program notices it.
  */
+/* POSIX: sigaction */
 #include "support/stalls.h"
 
 static atomic_int caught;

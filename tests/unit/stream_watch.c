@@ -2,6 +2,7 @@
  * stream_watch.c: a stream whose write has to wait, and is refused that: nothing is lost, so the
  * error does not stick. The same code of a full disk does.
  */
+/* POSIX: wrap: epoll_ctl */
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
 /* wrap: epoll_ctl */

@@ -2,6 +2,7 @@
  * symbols.c: names of functions that are not exported, out of the program's file, and files that
  * are not what they seem.
  */
+/* POSIX: <elf.h> */
 #define _GNU_SOURCE
 #include "platform/linux/symbols.h"
 

@@ -1,6 +1,7 @@
 /*
  * The worker count: affinity and cgroup quotas, read below a made-up root folder.
  */
+/* POSIX: cgroup */
 #define _GNU_SOURCE
 #include <ftw.h>
 #include <stdarg.h>

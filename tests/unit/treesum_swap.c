@@ -3,6 +3,7 @@
  * beyond the tree may be listed or read. It uses only those files of the example that open others,
  * so that the swap comes exactly between two steps.
  */
+/* POSIX: symlink, openat2 */
 #define _GNU_SOURCE 1
 #include <fcntl.h>
 #include <stdatomic.h>
