@@ -18,6 +18,8 @@ link_libraries(ws2_32 iphlpapi)
 
 # printf as C has it (%zu, %lld), and what Windows 8 has: WaitOnAddress.
 add_compile_definitions(__USE_MINGW_ANSI_STDIO=1 _WIN32_WINNT=0x0602 NTDDI_VERSION=0x06020000)
+# All code of an object in its .text (src/base/mark.h).
+set(windows_code -fno-reorder-functions -fno-reorder-blocks-and-partition)
 # OpenSSL would have to be built for it.
 set(THRUM_TLS OFF)
 

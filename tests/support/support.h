@@ -413,8 +413,8 @@ static inline void order_check_counts_up(order *o, int n) {
  * Whether the calls of fibers are told: it is known how calls look on this processor, and the
  * system tells where code lies (src/platform/call.h).
  */
-#if (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)) && defined(__LP64__) &&      \
-    !defined(TH_PLATFORM_POSIX)
+#if (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)) &&                           \
+    UINTPTR_MAX > 0xffffffff && !defined(TH_PLATFORM_POSIX)
 #define HAS_CALLS 1
 #else
 #define HAS_CALLS 0

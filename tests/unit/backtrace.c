@@ -5,11 +5,10 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <link.h>
-
+#include "support/printed.h"
 #include "support/support.h"
+
+#include "platform/platform.h"
 
 #define IN_SECTION(name_) __attribute__((noinline, section(#name_)))
 #define SECTION(name_)                                                                             \
@@ -25,28 +24,26 @@ SECTION(bt_waits)
 /* ---- what was dumped ---- */
 
 static char *dump(const thrum_sched *sched, thrum_format format) {
-    char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = tmpfile();
     CHECK(out != NULL);
     CHECK_EQ(thrum_dump(sched, out, format), 0);
-    fclose(out);
-    return text;
-}
-
-static int take_first(struct dl_phdr_info *module, size_t size, void *ctx) {
-    (void)size;
-    *(uintptr_t *)ctx = module->dlpi_addr;
-    return 1;
+    return printed_end(out, &length);
 }
 
 /* The address in "program+0x1234", or 0 if it is of another file. */
 static uintptr_t address_of(const char *call) {
-    uintptr_t base = 0;
+    static th_os_module all[64];
     char own[128];
-    const int n = snprintf(own, sizeof(own), "%s+0x", program_invocation_short_name);
-    dl_iterate_phdr(take_first, &base);
-    return strncmp(call, own, (size_t)n) == 0 ? base + strtoul(call + n, NULL, 16) : 0;
+    const uintptr_t here = (uintptr_t)address_of;
+    const unsigned count = th_os_modules(all, COUNT_OF(all));
+    for (unsigned i = 0; i < count; i++) {
+        const int n = snprintf(own, sizeof(own), "%s+0x", all[i].file);
+        if (here >= all[i].low && here < all[i].high && strncmp(call, own, (size_t)n) == 0) {
+            return all[i].base + (uintptr_t)strtoull(call + n, NULL, 16);
+        }
+    }
+    return 0;
 }
 
 /*

@@ -21,6 +21,7 @@
 
 #include "platform/call.h"
 #include "platform/linux/symbols.h"
+#include "platform/own_code.h"
 #include "platform/platform.h"
 
 /* ---- the modules ---- */
@@ -256,85 +257,20 @@ bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols
 
 /* ---- where code lies ---- */
 
-/* The marks of base/mark.h: pairs of bounds, each relative to its own word. */
-extern const int32_t __start_thrum_code[] __attribute__((weak, visibility("hidden")));
-extern const int32_t __stop_thrum_code[] __attribute__((weak, visibility("hidden")));
-
-/* Gaps shorter than this are what an assembler puts between two functions. */
-#define PADDING 16u
-
-static size_t marks_count(void) {
-    return (size_t)(__stop_thrum_code - __start_thrum_code) / 2;
-}
-
-static th_os_span mark_at(size_t i) {
-    const int32_t *mark = &__start_thrum_code[2 * i];
-    uintptr_t at = (uintptr_t)mark;
-    return (th_os_span){at + (uintptr_t)(intptr_t)mark[0],
-                        at + sizeof mark[0] + (uintptr_t)(intptr_t)mark[1]};
-}
-
-/* Whether the marks are right. After link-time optimisation many lie in one object, and overlap. */
-static bool marks_hold(void) {
-    for (size_t i = 0; i < marks_count(); i++) {
-        th_os_span one = mark_at(i);
-        for (size_t j = i + 1; j < marks_count(); j++) {
-            th_os_span other = mark_at(j);
-            if (one.low < other.high && other.low < one.high) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* The first span of the library's own code that ends above `from`, or one beyond all addresses. */
-static th_os_span next_own(uintptr_t from) {
-    th_os_span next = {UINTPTR_MAX, UINTPTR_MAX};
-    for (size_t i = 0; i < marks_count(); i++) {
-        th_os_span own = mark_at(i);
-        if (own.low < own.high && own.high > from && own.low < next.low) {
-            next = own;
-        }
-    }
-    return next;
-}
-
-typedef struct collection {
-    th_os_span *spans;
-    unsigned max;
-    unsigned count;
-    bool marked;
-} collection;
-
-static void collect(collection *c, uintptr_t low, uintptr_t high) {
-    while (low < high) {
-        th_os_span own = c->marked ? next_own(low) : (th_os_span){UINTPTR_MAX, UINTPTR_MAX};
-        uintptr_t until = own.low < high ? own.low : high;
-        if (until > low && until - low >= PADDING) {
-            if (c->count < c->max) {
-                c->spans[c->count] = (th_os_span){low, until};
-            }
-            c->count++;
-        }
-        low = own.low < high ? own.high : high;
-    }
-}
-
 static int collect_module(struct dl_phdr_info *module, size_t size, void *ctx) {
     (void)size;
     for (int i = 0; i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &module->dlpi_phdr[i];
         if (part->p_type == PT_LOAD && (part->p_flags & IS_CODE) == IS_CODE) {
             uintptr_t low = module->dlpi_addr + part->p_vaddr;
-            collect(ctx, low, low + part->p_memsz);
+            th_own_collect(ctx, low, low + part->p_memsz);
         }
     }
     return 0;
 }
 
 unsigned th_os_code_spans(th_os_span spans[], unsigned max) {
-    collection c = {spans, max, 0, marks_hold()};
+    th_own_collection c = th_own_collect_begin(spans, max);
     walk(collect_module, &c);
     return c.count;
 }

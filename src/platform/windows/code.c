@@ -15,6 +15,7 @@
 #include <tlhelp32.h>
 
 #include "platform/call.h"
+#include "platform/own_code.h"
 #include "platform/windows/symbols.h"
 
 void th_os_code_lock(void) {
@@ -80,17 +81,18 @@ static bool code_of(const module *m, unsigned n, th_os_span *out) {
     return false;
 }
 
-/* The span of code around an address. */
-static bool find_code(uintptr_t address, module *m, th_os_span *out) {
-    if (!find_module(address, m)) {
-        return false;
-    }
+/* The module's span of code around an address. */
+static bool code_around(const module *m, uintptr_t address, th_os_span *out) {
     for (unsigned n = 0; code_of(m, n, out); n++) {
         if (address >= out->low && address < out->high) {
             return true;
         }
     }
     return false;
+}
+
+static bool find_code(uintptr_t address, module *m, th_os_span *out) {
+    return find_module(address, m) && code_around(m, address, out);
 }
 
 /* Calls fn for each module that is loaded until it says false. */
@@ -178,40 +180,27 @@ bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols
         !TH_CALL_BEFORE((const uint8_t *)after, after - span.low, &call)) {
         return false;
     }
-    if (call.direct) {
-        uintptr_t to = after + (uintptr_t)call.to;
-        if (to < span.low || to >= span.high) {
-            if (call.other == 0) {
-                return false;
-            }
-            call.length = call.other;
+    if (call.direct && !code_around(&m, after + (uintptr_t)call.to, &span)) {
+        if (call.other == 0) {
+            return false;
         }
+        call.length = call.other;
     }
     return th_os_code_place(after - call.length, place, symbols);
 }
 
 /* ---- lists ---- */
 
-typedef struct spans {
-    th_os_span *at;
-    unsigned count;
-    unsigned max;
-} spans;
-
 static bool add_spans(module *m, void *ctx) {
-    spans *all = ctx;
     th_os_span span;
     for (unsigned n = 0; code_of(m, n, &span); n++) {
-        if (all->count < all->max) {
-            all->at[all->count] = span;
-        }
-        all->count++;
+        th_own_collect(ctx, span.low, span.high);
     }
     return true;
 }
 
 unsigned th_os_code_spans(th_os_span at[], unsigned max) {
-    spans all = {at, 0, max};
+    th_own_collection all = th_own_collect_begin(at, max);
     each_module(add_spans, &all);
     return all.count;
 }
