@@ -7,12 +7,12 @@
  */
 #define WATCHDOG_SECONDS 110
 #define _GNU_SOURCE
-#include <signal.h>
 
 #include "core/state/worker.h"
 #include "platform/faults.h"
 #include "platform/platform.h"
 #include "queue/batch.h"
+#include "support/steps.h"
 #include "support/support.h"
 
 /* ---- the asymmetric fence itself: one owner against rescuers ---- */
@@ -162,7 +162,7 @@ TEST(owner_against_rescuers_at_a_shut_fence) {
 /* ---- an owner that is held up after any instruction ---- */
 
 /*
- * The owner runs step by step (the processor's trap flag). After one step the signal handler begins
+ * The owner runs step by step (the processor's trap flag). After one step its trap begins
  * a rescue; after the same or a later step it empties the places and ends the rescue. Between two
  * steps it stands for a rescuer on another processor, and needs no barrier.
  */
@@ -179,7 +179,7 @@ typedef struct walk {
 } walk;
 
 static walk w;
-static volatile sig_atomic_t walking;
+static volatile int walking;
 
 static bool stands_still(void) {
     return true;
@@ -199,8 +199,7 @@ static void rescue_ends(void) {
     }
 }
 
-static void step_taken(int signal) {
-    (void)signal;
+static void step_taken(void) {
     if (!walking) {
         return;
     }
@@ -212,18 +211,6 @@ static void step_taken(int signal) {
         rescue_ends();
     }
 }
-
-#if defined(__x86_64__)
-#define STEPS_BEGIN                                                                                \
-    "leaq -128(%%rsp), %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n leaq 128(%%rsp), %%rsp"
-#define STEPS_END                                                                                  \
-    "leaq -128(%%rsp), %%rsp\n pushfq\n andq $~0x100, (%%rsp)\n popfq\n leaq 128(%%rsp), %%rsp"
-#define walk_begin() __asm__ volatile(STEPS_BEGIN ::: "memory", "cc")
-#define walk_end() __asm__ volatile(STEPS_END ::: "memory", "cc")
-#else
-#define walk_begin() CHECK_SKIP("only x86_64 walks step by step here")
-#define walk_end() ((void)0)
-#endif
 
 /* Takes twice; the place is filled again in between. */
 static __attribute__((noinline)) void take_twice(th_work *taken[2]) {
@@ -240,9 +227,9 @@ static int walk_once(uint32_t state, int begin_at, int end_at) {
     w.begin_at = begin_at;
     w.end_at = end_at;
     walking = 1;
-    walk_begin();
+    steps_begin();
     take_twice(taken);
-    walk_end();
+    steps_end();
     walking = 0;
     rescue_ends();
     count_taken(w.owned, taken[0]);
@@ -274,8 +261,7 @@ TEST(rescue_between_any_two_instructions) {
     if (UNDER_TSAN) {
         CHECK_SKIP("the thread sanitizer delivers signals where it likes");
     }
-    const struct sigaction action = {.sa_handler = step_taken};
-    CHECK_EQ(sigaction(SIGTRAP, &action, NULL), 0);
+    steps_catch(step_taken);
     walk_all(TH_AFENCE_OPEN);
     walk_all(TH_AFENCE_SHUT);
 }

@@ -6,10 +6,10 @@
  * meanwhile, and memory that was freed is made unreadable.
  */
 #define WATCHDOG_SECONDS 110
-#include <sys/mman.h>
 
 #include "core/state/handle.h"
 #include "core/state/worker.h"
+#include "support/mapped.h"
 #include "support/support.h"
 
 static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_GLOBAL};
@@ -258,37 +258,10 @@ TEST(posts_from_external_threads_run_beside_a_stream_of_batches) {
 
 /* ---- the end of a scheduler ---- */
 
-/* Memory that cannot be read any more once it was freed, in any build. Under the address sanitizer
- * the rig's own is watched, and fresh mappings may have the shadow of a thread's stack. */
-static void *mapped_alloc(void *ctx, size_t size) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t total = (size + 2 * page - 1) / page * page;
-    (void)ctx;
-    char *p = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return NULL;
-    memcpy(p, &total, sizeof(total));
-    return p + page;
-}
-
-static void mapped_free(void *ctx, void *ptr) {
-    size_t total;
-    (void)ctx;
-    if (ptr == NULL)
-        return;
-    char *p = (char *)ptr - sysconf(_SC_PAGESIZE);
-    memcpy(&total, p, sizeof(total));
-    CHECK(mmap(p, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
-               0) == p);
-}
-
 static void begin_mapped(rig *r, unsigned workers) {
     rig_init(r);
     r->config.workers = workers;
-    if (!UNDER_ASAN) {
-        r->config.alloc = mapped_alloc;
-        r->config.free = mapped_free;
-    }
+    mapped_init(r);
     rig_start(r);
 }
 

@@ -8,6 +8,8 @@
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
+#include <sys/resource.h>
+
 /* How much more may be resident at a load's end than after its first tenth; a leak takes more. */
 #define SLACK_KIB (16 * 1024)
 

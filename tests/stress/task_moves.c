@@ -3,9 +3,10 @@
  * threads that are still in a call about a task when stop frees the scheduler.
  */
 #define WATCHDOG_SECONDS 110
-#include <sys/mman.h>
 
 #include "core/state/worker.h"
+#include "support/mapped.h"
+#include "support/steps.h"
 #include "support/support.h"
 
 #define FAR (thrum_after_s(100000))
@@ -224,32 +225,6 @@ TEST(tasks_travel_to_a_scheduler_that_stops) {
 
 /* ---- threads that are still in their calls when stop frees ---- */
 
-/* Memory that cannot be read any more once it was freed. Under the address sanitizer the rig's own
- * is used, which it watches. */
-static void *mapped_alloc(void *ctx, size_t size) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t total = (size + 2 * page - 1) / page * page;
-    (void)ctx;
-    char *p = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) {
-        return NULL;
-    }
-    memcpy(p, &total, sizeof(total));
-    return p + page;
-}
-
-static void mapped_free(void *ctx, void *ptr) {
-    size_t total;
-    (void)ctx;
-    if (ptr == NULL) {
-        return;
-    }
-    char *p = (char *)ptr - sysconf(_SC_PAGESIZE);
-    memcpy(&total, p, sizeof(total));
-    CHECK(mmap(p, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
-               0) == p);
-}
-
 typedef enum { POST, POST_WAIT, WAKEUP, SIGNAL, CANCEL, CALLS } call;
 
 /*
@@ -267,13 +242,12 @@ static struct {
     atomic_int ran;
 } st;
 
-static volatile sig_atomic_t walking;
+static volatile int walking;
 
 /* The time changes only how likely a fault is seen. */
 #define STALL_NS 1000000
 
-static void step_taken(int signal) {
-    (void)signal;
+static void step_taken(void) {
     if (walking && ++st.steps == st.stall_at) {
         const thrum_time end = thrum_after(STALL_NS);
         atomic_store(&st.may_stop, true);
@@ -281,18 +255,6 @@ static void step_taken(int signal) {
         }
     }
 }
-
-#if defined(__x86_64__)
-#define STEPS_BEGIN                                                                                \
-    "leaq -128(%%rsp), %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n leaq 128(%%rsp), %%rsp"
-#define STEPS_END                                                                                  \
-    "leaq -128(%%rsp), %%rsp\n pushfq\n andq $~0x100, (%%rsp)\n popfq\n leaq 128(%%rsp), %%rsp"
-#define walk_begin() __asm__ volatile(STEPS_BEGIN ::: "memory", "cc")
-#define walk_end() __asm__ volatile(STEPS_END ::: "memory", "cc")
-#else
-#define walk_begin() CHECK_SKIP("only x86_64 walks step by step here")
-#define walk_end() ((void)0)
-#endif
 
 static void count_run(thrum_task *self, void *arg) {
     (void)self;
@@ -331,9 +293,9 @@ static void *call_step_by_step(void *seat) {
         SPIN_UNTIL(th_load_acquire(&st.sched->xquiesce_waiters) == 1);
     }
     walking = 1;
-    walk_begin();
+    steps_begin();
     const int result = make_call();
-    walk_end();
+    steps_end();
     walking = 0;
     CHECK(result == 0 || (st.call <= POST_WAIT && result == -ESHUTDOWN));
     st.accepted = result == 0;
@@ -349,10 +311,7 @@ static int call_and_stop(call what, int round, int stall_at) {
     rig_init(&r);
     r.config.workers = 1 + (unsigned)round % 2;
     r.config.policy = policies[round % 3];
-    if (!UNDER_ASAN) {
-        r.config.alloc = mapped_alloc;
-        r.config.free = mapped_free;
-    }
+    mapped_init(&r);
     rig_start(&r);
     st.sched = r.sched;
     st.call = what;
@@ -377,8 +336,7 @@ TEST(calls_from_external_threads_that_are_not_over_when_stop_frees) {
     if (UNDER_TSAN) {
         CHECK_SKIP("the thread sanitizer delivers signals where it likes");
     }
-    const struct sigaction action = {.sa_handler = step_taken};
-    CHECK_EQ(sigaction(SIGTRAP, &action, NULL), 0);
+    steps_catch(step_taken);
     const int rounds = SCALED(50);
     for (call what = POST; what < CALLS; what++) {
         const int steps = call_and_stop(what, 0, 0);

@@ -89,6 +89,8 @@ CHECK_UNUSED __attribute__((noreturn)) static int memfd_create(const char *name,
 
 /* ---- limits, times ---- */
 
+#include <psapi.h>
+
 typedef unsigned long rlim_t;
 
 struct rlimit {
@@ -97,6 +99,7 @@ struct rlimit {
 
 struct rusage {
     struct timeval ru_utime, ru_stime;
+    long ru_maxrss; /* in KiB */
 };
 
 #define RLIMIT_NOFILE 7
@@ -124,8 +127,11 @@ CHECK_UNUSED static int getrusage(int whose, struct rusage *out) {
     const BOOL told = whose == RUSAGE_SELF
                           ? GetProcessTimes(GetCurrentProcess(), &begun, &ended, &system, &user)
                           : GetThreadTimes(GetCurrentThread(), &begun, &ended, &system, &user);
+    PROCESS_MEMORY_COUNTERS memory = {.cb = sizeof memory};
+    CHECK(K32GetProcessMemoryInfo(GetCurrentProcess(), &memory, sizeof memory));
     out->ru_utime = unix_time(user);
     out->ru_stime = unix_time(system);
+    out->ru_maxrss = (long)(memory.PeakWorkingSetSize / 1024);
     return told ? 0 : -1;
 }
 
