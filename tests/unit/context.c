@@ -410,14 +410,16 @@ static void unwind_outer(side *self) {
     __asm__ volatile("" ::: "memory"); /* prevents a tail call */
 }
 
+/* The lowest bit of an address tells ARM which instructions the function has. */
+static bool is_in(struct _Unwind_Context *context, uintptr_t function) {
+    return ((uintptr_t)_Unwind_GetRegionStart(context) | 1) == (function | 1);
+}
+
 static _Unwind_Reason_Code count_frame(struct _Unwind_Context *context, void *arg) {
     walk *w = arg;
-    int before = 0;
-    uintptr_t ip = _Unwind_GetIPInfo(context, &before);
-    void *function = _Unwind_FindEnclosingFunction((void *)(ip - (before == 0)));
     w->frames++;
-    w->saw_inner |= function == (void *)unwind_inner;
-    w->saw_outer |= function == (void *)unwind_outer;
+    w->saw_inner |= is_in(context, (uintptr_t)unwind_inner);
+    w->saw_outer |= is_in(context, (uintptr_t)unwind_outer);
     return w->frames > 50 ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
@@ -426,6 +428,13 @@ static TH_NOINLINE void unwind_inner(void) {
     __asm__ volatile("" ::: "memory");
 }
 
+/* What a walk gives at a clean end: ARM's has no other code for that. */
+#if defined(__ARM_EABI__)
+#define END_OF_WALK _URC_FAILURE
+#else
+#define END_OF_WALK _URC_END_OF_STACK
+#endif
+
 static void check_unwinding(void) {
     side me, fiber;
     here(&me);
@@ -433,7 +442,7 @@ static void check_unwinding(void) {
     go(&me, &fiber);
     CHECK(walked.saw_inner && walked.saw_outer);
     CHECK(walked.frames >= 3 && walked.frames < 10);
-    CHECK_EQ(walked.end, _URC_END_OF_STACK);
+    CHECK_EQ(walked.end, END_OF_WALK);
     drop(&fiber);
 }
 #else
