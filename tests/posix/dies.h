@@ -49,34 +49,29 @@ CHECK_UNUSED __attribute__((noreturn)) static void check_dies_child(void (*fn)(v
     _exit(0);
 }
 
-/* Demands that fn(arg), in a process of its own, aborts and prints `expected` on stderr. */
-#define check_dies(fn, arg, expected) check_dies_at(__FILE__, __LINE__, fn, arg, expected)
-
-CHECK_UNUSED static void check_dies_at(const char *file, int line, void (*fn)(void *), void *arg,
-                                       const char *expected) {
+/*
+ * Runs fn(arg) in a process of its own, and keeps the beginning of what it prints on stderr. How it
+ * has ended, as waitpid tells it.
+ */
+CHECK_UNUSED static int check_child(void (*fn)(void *), void *arg, char *text, size_t size) {
     int ends[2];
-    char text[8192];
     char rest[512];
     size_t length = 0;
     int status = 0;
     ssize_t n;
     fflush(NULL);
-    if (pipe(ends) != 0) {
-        check_failed(file, line, "pipe: %s", strerror(errno));
-    }
+    CHECK_EQ(pipe(ends), 0);
     pid_t child = fork();
-    if (child < 0) {
-        check_failed(file, line, "fork: %s", strerror(errno));
-    }
+    CHECK(child >= 0);
     if (child == 0) {
         close(ends[0]);
         check_dies_child(fn, arg, ends[1]);
     }
     close(ends[1]);
     do {
-        bool full = length == sizeof(text) - 1;
+        bool full = length == size - 1;
         n = full ? read(ends[0], rest, sizeof(rest))
-                 : read(ends[0], text + length, sizeof(text) - 1 - length);
+                 : read(ends[0], text + length, size - 1 - length);
         if (n > 0 && !full) {
             length += (size_t)n;
         }
@@ -85,6 +80,16 @@ CHECK_UNUSED static void check_dies_at(const char *file, int line, void (*fn)(vo
     text[length] = '\0';
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
+    return status;
+}
+
+/* Demands that fn(arg), in a process of its own, aborts and prints `expected` on stderr. */
+#define check_dies(fn, arg, expected) check_dies_at(__FILE__, __LINE__, fn, arg, expected)
+
+CHECK_UNUSED static void check_dies_at(const char *file, int line, void (*fn)(void *), void *arg,
+                                       const char *expected) {
+    char text[8192];
+    const int status = check_child(fn, arg, text, sizeof(text));
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) {
         check_failed(file, line, "no abort: wait status 0x%x, it printed: %.800s", (unsigned)status,
                      text);

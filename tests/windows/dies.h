@@ -1,8 +1,9 @@
 /*
  * dies.h: a part of check.h: what the C library lacks, and a proof that a function ends the process
  * where no process forks. The program is started anew for the same test, with the number of the
- * check_dies that is meant in CHECK_DIES; there the ones before it are passed by, and that one runs
- * its function.
+ * check_dies or check_child that is meant in CHECK_DIES; there that one runs its function. "2.1" is
+ * the first one in the function of the second. Each check_dies before it is passed by; a
+ * check_child, whose outcome the test goes on with, starts its own process once more.
  */
 #ifndef CHECK_DIES_H
 #define CHECK_DIES_H
@@ -56,10 +57,27 @@ CHECK_UNUSED static int pipe(int ends[2]) {
 }
 
 #define WNOHANG 1
-#define WIFSIGNALED(status_) ((status_) == 3)
-#define WIFEXITED(status_) ((status_) != 3)
+/* Of a status: the signal that it would be elsewhere; 0: the program has ended itself. */
+CHECK_UNUSED static int check_signal_of(int status) {
+    switch ((unsigned)status) {
+    case 3: /* what the C library's abort ends with */
+        return SIGABRT;
+    case 0xc0000005u: /* an access violation */
+    case 0xc00000fdu: /* an overflow of the stack */
+        return SIGSEGV;
+    case 0xc000001du:
+        return SIGILL;
+    case 0xc0000094u:
+        return SIGFPE;
+    default:
+        return 0;
+    }
+}
+
+#define WIFSIGNALED(status_) (check_signal_of(status_) != 0)
+#define WIFEXITED(status_) (check_signal_of(status_) == 0)
 #define WEXITSTATUS(status_) (status_)
-#define WTERMSIG(status_) (status_)
+#define WTERMSIG(status_) check_signal_of(status_)
 
 /* Its own puts the file into the root of the drive. */
 #define tmpfile check_tmpfile
@@ -76,67 +94,89 @@ CHECK_UNUSED static FILE *check_tmpfile(void) {
 
 static const char *check_program;
 static const char *check_test_name;
-static int check_dies_count; /* how many the test has come to */
+static int check_dies_count;       /* how many the function has come to */
+static char check_dies_before[64]; /* the numbers of those whose functions it runs in */
+static char check_dies_wanted[64]; /* of the one that is meant, from here on; "": none */
 
 /* Runs a test, also of several, in the process that was started. */
 static int check_run(const char *program, const check_test *test, bool only) {
+    const char *wanted = getenv("CHECK_DIES");
     (void)only;
     check_program = program;
     check_test_name = test->name;
     check_dies_count = 0;
+    snprintf(check_dies_wanted, sizeof check_dies_wanted, "%s", wanted ? wanted : "");
     test->run();
     return 0;
 }
 
-/* Demands that fn(arg), in a process of its own, aborts and prints `expected` on stderr. */
-#define check_dies(fn, arg, expected) check_dies_at(__FILE__, __LINE__, fn, arg, expected)
+/* If the number is the one that is meant, runs the function, and ends. */
+CHECK_UNUSED static void check_child_here(void (*fn)(void *), void *arg, int number) {
+    char *rest;
+    if (strtol(check_dies_wanted, &rest, 10) != number) {
+        return;
+    }
+    const size_t length = strlen(check_dies_before);
+    snprintf(check_dies_before + length, sizeof check_dies_before - length, "%d.", number);
+    memmove(check_dies_wanted, rest + (*rest == '.'), strlen(rest + (*rest == '.')) + 1);
+    check_dies_count = 0;
+    fn(arg);
+    _exit(0);
+}
 
 /* Runs the child, which prints to `path`. Returns its status. */
-CHECK_UNUSED static intptr_t check_dies_spawn(const char *file, int line, const char *path,
-                                              int number) {
-    char text[32];
-    snprintf(text, sizeof text, "%d", number);
+CHECK_UNUSED static int check_child_spawn(const char *path, int number) {
+    char text[96];
+    snprintf(text, sizeof text, "%s%d", check_dies_before, number);
     _putenv_s("CHECK_DIES", text);
     fflush(NULL);
     int before = _dup(2);
     int out = _open(path, _O_WRONLY | _O_CREAT | _O_TRUNC | _O_BINARY, 0600);
-    if (before < 0 || out < 0 || _dup2(out, 2) != 0) {
-        check_failed(file, line, "%s: %s", path, strerror(errno));
-    }
+    CHECK(before >= 0 && out >= 0 && _dup2(out, 2) == 0);
     _close(out);
-    intptr_t status = _spawnl(_P_WAIT, check_program, check_program, check_test_name, NULL);
+    const int status =
+        (int)_spawnl(_P_WAIT, check_program, check_program, check_test_name, (char *)NULL);
     _dup2(before, 2);
     _close(before);
     _putenv_s("CHECK_DIES", "");
     return status;
 }
 
-CHECK_UNUSED static void check_dies_at(const char *file, int line, void (*fn)(void *), void *arg,
-                                       const char *expected) {
-    const char *wanted = getenv("CHECK_DIES");
+/*
+ * Runs fn(arg) in a process of its own, and keeps the beginning of what it prints on stderr. How it
+ * has ended: for WIFSIGNALED and the like.
+ */
+CHECK_UNUSED static int check_child(void (*fn)(void *), void *arg, char *text, size_t size) {
     const char *folder = getenv("TEMP");
     char path[512];
-    char text[8192];
-    int number = ++check_dies_count;
-    if (wanted && wanted[0]) {
-        if (atoi(wanted) == number) {
-            fn(arg);
-            _exit(0);
-        }
-        return;
-    }
+    const int number = ++check_dies_count;
+    check_child_here(fn, arg, number);
     snprintf(path, sizeof path, "%s/check-%d-%d", folder ? folder : ".", _getpid(), number);
-    intptr_t status = check_dies_spawn(file, line, path, number);
+    const int status = check_child_spawn(path, number);
     FILE *in = fopen(path, "rb");
-    size_t length = in ? fread(text, 1, sizeof text - 1, in) : 0;
+    const size_t length = in ? fread(text, 1, size - 1, in) : 0;
     text[length] = '\0';
     if (in) {
         fclose(in);
     }
     remove(path);
-    if (status != 3) { /* what the C library's abort ends with */
-        check_failed(file, line, "no abort: status 0x%llx, it printed: %.800s",
-                     (unsigned long long)status, text);
+    return status;
+}
+
+/* Demands that fn(arg), in a process of its own, aborts and prints `expected` on stderr. */
+#define check_dies(fn, arg, expected) check_dies_at(__FILE__, __LINE__, fn, arg, expected)
+
+CHECK_UNUSED static void check_dies_at(const char *file, int line, void (*fn)(void *), void *arg,
+                                       const char *expected) {
+    char text[8192];
+    if (check_dies_wanted[0]) {
+        check_child_here(fn, arg, ++check_dies_count);
+        return;
+    }
+    const int status = check_child(fn, arg, text, sizeof text);
+    if (check_signal_of(status) != SIGABRT) {
+        check_failed(file, line, "no abort: status 0x%x, it printed: %.800s", (unsigned)status,
+                     text);
     }
     if (strstr(text, expected) == NULL) {
         check_failed(file, line, "\"%s\" is not in: %.800s", expected, text);
