@@ -23,8 +23,8 @@
  *     alone:                      no other test runs beside it
  *     link: -Wl,-z,lazy           link options
  *     wrap: mmap open             calls of them go to the file's __wrap_mmap, __wrap_open
- *     POSIX: fork, /proc          a test of what only such systems have: it is not built on Windows;
- *                                 each of these words stands in the file (tools/windows-skipped)
+ *     POSIX: fork, /proc          a test of what only such systems have, not built on Windows; each
+ *                                 of these words stands in the file (tools/windows-skipped)
  *
  * Include it once in a program; it brings main.
  */
@@ -48,6 +48,7 @@ typedef struct check_test {
 
 static check_test *check_first;
 static check_test **check_last = &check_first;
+static const char *check_program; /* as it was started */
 
 #define TEST(test)                                                                                 \
     static void test_##test(void);                                                                 \
@@ -222,6 +223,7 @@ static int check_run_named(const char *program, const char *name, bool only, int
 
 int main(int argc, char **argv) {
     int worst = 0;
+    check_program = argv[0];
     if (argc < 2) {
         return check_usage(argv[0]);
     }

@@ -1,6 +1,4 @@
-/*
- * forked.c: a process that a task forks: the child has one thread and no worker.
- */
+/* forked.c: a process that a task forks: the child has one thread and no worker. */
 /* POSIX: fork */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
