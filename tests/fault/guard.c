@@ -1,6 +1,7 @@
 /*
  * guard.c: stack overflows inside fibers, with each kind of guard; and faults that are none.
  */
+#include "support/crashes.h"
 #include "support/support.h"
 
 #include <signal.h>
@@ -96,16 +97,15 @@ static bool granted(const char *guard) {
     return result == 42;
 }
 
+static void ask_whether_granted(void *guard) {
+    _exit(granted(guard) ? 0 : 5);
+}
+
 /* Asks in a child: check_dies forks, and this process must not have had threads by then. */
 static void skip_unless_granted(const char *guard) {
-    int status = 0;
-    fflush(NULL);
-    const pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        _exit(granted(guard) ? 0 : 5);
-    }
-    CHECK_EQ(waitpid(child, &status, 0), child);
+    char text[1024];
+    const int status =
+        check_child(ask_whether_granted, (void *)(uintptr_t)guard, text, sizeof(text));
     CHECK(WIFEXITED(status));
     if (WEXITSTATUS(status) == 5) {
         CHECK_SKIP("this kernel refuses %s guards", guard);
@@ -172,21 +172,19 @@ TEST(overflow_of_a_fiber_with_an_odd_name) {
 
 /* ---- switched off, and other handlers ---- */
 
-static void take_fault(int signal, siginfo_t *info, void *context) {
+static void take_fault(int number) {
     static const char text[] = "the program's own handler\n";
-    (void)signal;
-    (void)info;
-    (void)context;
+    (void)number;
     if (write(STDERR_FILENO, text, sizeof(text) - 1) > 0) {
         abort();
     }
 }
 
 static void catch_faults(void) {
-    struct sigaction action = {.sa_sigaction = take_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    sigemptyset(&action.sa_mask);
-    CHECK_EQ(sigaction(SIGSEGV, &action, NULL), 0);
-    CHECK_EQ(sigaction(SIGBUS, &action, NULL), 0);
+    crash_catch(SIGSEGV, take_fault);
+#ifdef SIGBUS
+    crash_catch(SIGBUS, take_fault);
+#endif
 }
 
 static int read_nowhere(void *arg) {
@@ -207,32 +205,11 @@ TEST(overflow_comes_before_the_other_handler) {
     check_dies(perform, &a, "stack overflow");
 }
 
-static int status_of(const attempt *a, char *text, size_t size) {
-    int ends[2], status = 0;
-    size_t length = 0;
-    CHECK_EQ(pipe(ends), 0);
-    fflush(NULL);
-    const pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        close(ends[0]);
-        check_dies_child(perform, (void *)(uintptr_t)a, ends[1]);
-    }
-    close(ends[1]);
-    for (ssize_t n; (n = read(ends[0], text + length, size - 1 - length)) > 0;) {
-        length += (size_t)n;
-    }
-    text[length] = '\0';
-    close(ends[0]);
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    return status;
-}
-
 TEST(catching_can_be_switched_off) {
     /* An overflow is then a plain fault, without a line of ours. */
-    const attempt a = {.fn = overflow, .catch_off = true};
+    attempt a = {.fn = overflow, .catch_off = true, .before = crash_quietly};
     char text[65536];
-    const int status = status_of(&a, text, sizeof(text));
+    const int status = check_child(perform, &a, text, sizeof(text));
     CHECK(strstr(text, "thrum:") == NULL);
     if (!UNDER_ASAN && !UNDER_TSAN) { /* these catch it themselves */
         CHECK(WIFSIGNALED(status));
@@ -242,9 +219,9 @@ TEST(catching_can_be_switched_off) {
 
 TEST(fault_without_a_handler_kills) {
     /* Without a handler before ours a wild pointer ends the process as ever. */
-    const attempt a = {.fn = read_nowhere};
+    attempt a = {.fn = read_nowhere, .before = crash_quietly};
     char text[65536];
-    const int status = status_of(&a, text, sizeof(text));
+    const int status = check_child(perform, &a, text, sizeof(text));
     CHECK(strstr(text, "thrum:") == NULL);
     if (!UNDER_ASAN && !UNDER_TSAN) {
         CHECK(WIFSIGNALED(status));

@@ -8,6 +8,20 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+/* In a handler: it is called the next time, too. */
+CHECK_UNUSED static void signal_again(int number, void (*handler)(int)) {
+    (void)number; /* it stays */
+    (void)handler;
+}
+
+/* By which signal a program ends that this one, which nobody catches, ends. */
+#define SIGNAL_ENDS(number_) (number_)
+
+/* A stream that takes nothing. */
+CHECK_UNUSED static FILE *check_full_stream(void) {
+    return fopen("/dev/full", "w");
+}
+
 /*
  * Runs a test and returns its status: of several each in a process of its own, since the next one
  * does not expect what one leaves in the file's variables, and in the process.

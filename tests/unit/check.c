@@ -23,14 +23,8 @@ static void dies_without_abort(void *arg) {
 
 /* Returns the exit status of a child that runs fn, its stderr dropped. */
 static int status_of(void (*fn)(void *), void *arg) {
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        CHECK(freopen("/dev/null", "w", stderr) != NULL);
-        fn(arg);
-        _exit(0);
-    }
-    CHECK_EQ(waitpid(child, &status, 0), child);
+    char text[1024];
+    const int status = check_child(fn, arg, text, sizeof(text));
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -86,8 +80,8 @@ TEST(a_variable_is_as_the_program_has_it) {
 }
 
 static void runs_it_twice(void *arg) {
-    const char *name = arg;
-    execl("/proc/self/exe", "check", name, name, (char *)NULL);
+    char *argv[] = {(char *)(uintptr_t)check_program, arg, arg, NULL};
+    _exit(main(3, argv));
 }
 
 TEST(several_tests_run_each_in_a_process_of_its_own) {

@@ -52,9 +52,30 @@ CHECK_UNUSED static char *mkdtemp(char *path) {
     return _mktemp(path) && _mkdir(path) == 0 ? path : NULL;
 }
 
+#define PIPE_BYTES 65536
+
 CHECK_UNUSED static int pipe(int ends[2]) {
-    return _pipe(ends, 4096, _O_BINARY);
+    return _pipe(ends, PIPE_BYTES, _O_BINARY);
 }
+
+/* In a handler: it is called the next time, too; the C library has taken it away. */
+CHECK_UNUSED static void signal_again(int number, void (*handler)(int)) {
+    (void)signal(number, handler);
+}
+
+/* Its own tells no number. */
+#define dup2 check_dup2
+CHECK_UNUSED static int check_dup2(int fd, int to) {
+    return _dup2(fd, to) == 0 ? to : -1;
+}
+
+/* A stream that takes nothing: it is there to be read. */
+CHECK_UNUSED static FILE *check_full_stream(void) {
+    return fopen(check_program, "rb");
+}
+
+/* By which signal a program ends that this one, which nobody catches, ends: the C library's way. */
+#define SIGNAL_ENDS(number_) ((void)(number_), SIGABRT)
 
 #define WNOHANG 1
 /* Of a status: the signal that it would be elsewhere; 0: the program has ended itself. */
@@ -92,17 +113,25 @@ CHECK_UNUSED static FILE *check_tmpfile(void) {
 
 /* ---- tests that end the process ---- */
 
-static const char *check_program;
 static const char *check_test_name;
 static int check_dies_count;       /* how many the function has come to */
 static char check_dies_before[64]; /* the numbers of those whose functions it runs in */
 static char check_dies_wanted[64]; /* of the one that is meant, from here on; "": none */
 
-/* Runs a test, also of several, in the process that was started. */
+/*
+ * Runs a test and returns its status: of several each in a process of its own, since the next one
+ * does not expect what one leaves in the file's variables, and in the process.
+ */
 static int check_run(const char *program, const check_test *test, bool only) {
     const char *wanted = getenv("CHECK_DIES");
-    (void)only;
-    check_program = program;
+    if (!only) {
+        fflush(NULL);
+        const int status = (int)_spawnl(_P_WAIT, program, program, test->name, (char *)NULL);
+        if (status != 0 && status != 77) {
+            fprintf(stderr, "%s: %s: failed\n", program, test->name);
+        }
+        return status;
+    }
     check_test_name = test->name;
     check_dies_count = 0;
     snprintf(check_dies_wanted, sizeof check_dies_wanted, "%s", wanted ? wanted : "");
@@ -120,6 +149,7 @@ CHECK_UNUSED static void check_child_here(void (*fn)(void *), void *arg, int num
     snprintf(check_dies_before + length, sizeof check_dies_before - length, "%d.", number);
     memmove(check_dies_wanted, rest + (*rest == '.'), strlen(rest + (*rest == '.')) + 1);
     check_dies_count = 0;
+    _putenv_s("CHECK_DIES", "");
     fn(arg);
     _exit(0);
 }

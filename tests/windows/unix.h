@@ -25,7 +25,9 @@
 #endif
 /* Names that tests have, too. */
 #define SIZE WINDOWS_SIZE
+#ifndef _WINDOWS_ /* else there is a type of this name already */
 #define LONG WINDOWS_LONG
+#endif
 #include <winsock2.h>
 /* Behind what it may not come before. */
 #include <afunix.h>
@@ -413,6 +415,7 @@ static inline int socketpair(int family, int type, int protocol, int fds[2]) {
 #define read(fd_, to_, size_) unix_read(fd_, to_, size_)
 #define close(fd_) unix_close(fd_)
 #define open(path_, flags_, ...) unix_open(path_, flags_)
+#undef dup2
 #define dup2(fd_, to_) unix_dup2(fd_, to_)
 #define socketpair(family_, type_, protocol_, fds_) unix_socketpair(family_, type_, protocol_, fds_)
 #define pipe(fds_) unix_socketpair(AF_INET, SOCK_STREAM, 0, fds_)

@@ -1,6 +1,7 @@
 /*
  * unix_signals.h: a part of dies.h: signals as tests write them. A process sends itself what it can
- * be sent here, which are few: SIGUSR1 and SIGUSR2 are other names of two that end a process, too.
+ * be sent here, which are few: SIGUSR1, SIGUSR2 and SIGQUIT are other names of three that end a
+ * process, too.
  */
 #ifndef WINDOWS_UNIX_SIGNALS_H
 #define WINDOWS_UNIX_SIGNALS_H
@@ -9,16 +10,18 @@
 
 #define SIGUSR1 SIGBREAK
 #define SIGUSR2 SIGTERM
+#define SIGQUIT SIGINT
 /* Of these there are only the numbers. */
-#define SIGQUIT 3
 #define SIGBUS 7
 #ifndef SIGKILL
 #define SIGKILL 9
 #endif
+#define SIGPIPE 13
 #define SIGALRM 14
 #define SIGSTOP 19
 #define SIGRTMIN 34
 #define SA_SIGINFO 4
+#define SA_RESTART 0
 
 #ifndef __cplusplus /* where the library's classes have functions of this name */
 #define kill(process_, signal_) raise(signal_)

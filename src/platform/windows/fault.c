@@ -9,8 +9,9 @@
  * on to whom they belong.
  *
  * A crash is what nobody has handled: the last handler of the process (UnhandledExceptionFilter's)
- * is ours where the program has set none; contexts have it as well (context_x86_64_win.S). An abort
- * is a signal of the C library's.
+ * is ours, and then the one that was there before, mostly the C library's; contexts have it as well
+ * (context_x86_64_win.S). What the C library calls a handler of the program's for is no crash. An
+ * abort is a signal of its own.
  */
 #include "platform/platform.h"
 #include "platform/windows/nt.h"
@@ -118,26 +119,41 @@ void th_os_fault_thread_leave(void *altstack) {
 
 /* ---- crashes ---- */
 
-static const char *name_of(DWORD code) {
+/* What it is called elsewhere, and the C library's number, or 0: it knows none. */
+static const char *name_of(DWORD code, int *number) {
+    *number = 0;
     switch (code) {
     case EXCEPTION_ACCESS_VIOLATION:
     case EXCEPTION_STACK_OVERFLOW:
     case EXCEPTION_GUARD_PAGE:
+        *number = SIGSEGV;
         return "SIGSEGV";
     case EXCEPTION_IN_PAGE_ERROR:
     case EXCEPTION_DATATYPE_MISALIGNMENT:
         return "SIGBUS";
     case EXCEPTION_ILLEGAL_INSTRUCTION:
     case EXCEPTION_PRIV_INSTRUCTION:
+        *number = SIGILL;
         return "SIGILL";
     case EXCEPTION_INT_DIVIDE_BY_ZERO:
     case EXCEPTION_INT_OVERFLOW:
     case EXCEPTION_FLT_DIVIDE_BY_ZERO:
     case EXCEPTION_FLT_INVALID_OPERATION:
+        *number = SIGFPE;
         return "SIGFPE";
     default:
         return NULL;
     }
+}
+
+/* Whether the program has a handler, which the C library's last handler (`previous`) calls. */
+static bool is_handled(int number) {
+    void (*now)(int) = number ? signal(number, SIG_DFL) : SIG_DFL;
+    if (now != SIG_DFL && now != SIG_ERR) {
+        (void)signal(number, now);
+        return true;
+    }
+    return false;
 }
 
 /* Tells once in the process. */
@@ -152,9 +168,10 @@ static void tell_crash(const char *name, const uintptr_t *address) {
 
 static LONG WINAPI last_handler(EXCEPTION_POINTERS *both) {
     const EXCEPTION_RECORD *record = both->ExceptionRecord;
-    const char *name = name_of(record->ExceptionCode);
+    int number;
+    const char *name = name_of(record->ExceptionCode, &number);
     uintptr_t address = record->NumberParameters >= 2 ? record->ExceptionInformation[1] : 0;
-    if (name) {
+    if (name && !is_handled(number)) {
         tell_crash(name, record->NumberParameters >= 2 ? &address : NULL);
     }
     return previous ? previous(both) : EXCEPTION_CONTINUE_SEARCH;

@@ -1,0 +1,18 @@
+/*
+ * crashes.h: what a function does that a test runs in a process of its own, since it crashes.
+ *
+ *   crash_quietly   a fault that nobody handles ends the process, and nothing else
+ *   crash_catch     the program has a handler of its own for SIGSEGV and the like
+ */
+#ifndef CRASHES_H
+#define CRASHES_H
+
+#include "check.h"
+
+#if defined(_WIN32)
+#include "windows/crashes.h"
+#else
+#include "posix/crashes.h"
+#endif
+
+#endif
