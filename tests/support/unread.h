@@ -6,7 +6,12 @@
 
 #include "support/support.h"
 
-#include <fcntl.h>
+/* What differs from system to system: unread_fill. */
+#if defined(_WIN32)
+#include "windows/unread.h"
+#else
+#include "posix/unread.h"
+#endif
 
 typedef struct unread {
     int kept; /* stderr before */
@@ -14,15 +19,10 @@ typedef struct unread {
 } unread;
 
 CHECK_UNUSED static void unread_begin(unread *u) {
-    char page[4096];
     CHECK_EQ(pipe(u->ends), 0);
     u->kept = dup(STDERR_FILENO);
     CHECK(u->kept >= 0);
-    CHECK_EQ(fcntl(u->ends[1], F_SETFL, O_NONBLOCK), 0);
-    memset(page, '.', sizeof(page));
-    while (write(u->ends[1], page, sizeof(page)) > 0) {
-    }
-    CHECK_EQ(fcntl(u->ends[1], F_SETFL, 0), 0);
+    unread_fill(u->ends[1]);
     CHECK_EQ(dup2(u->ends[1], STDERR_FILENO), STDERR_FILENO);
 }
 

@@ -6,9 +6,6 @@
 #include "support/asked.h"
 #include "support/unread.h"
 
-#include <fcntl.h>
-#include <sys/resource.h>
-
 static thrum_sem sem;
 
 static int waits(void *arg) {
@@ -18,16 +15,9 @@ static int waits(void *arg) {
 
 TEST(a_signal_has_its_scheduler_dumped) {
     /* It is so as often as it comes, also in what is a deadlock; then all is as it was. */
-    sigset_t before;
-    sigset_t after;
     rig r;
-    CHECK_EQ(pthread_sigmask(SIG_SETMASK, NULL, &before), 0);
     thrum_sem_init(&sem, 0);
     begin(&r, "asked", SIGUSR1);
-    CHECK_EQ(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
-    for (int i = 1; i < 32; i++) {
-        CHECK_EQ(sigismember(&before, i), sigismember(&after, i));
-    }
     rig_go(&r, waits, NULL);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     capture_begin();
@@ -178,68 +168,7 @@ TEST(it_can_be_started_again) {
     }
 }
 
-/* ---- storms ---- */
-
-static atomic_bool over;
-
-static void *signals_on(void *seat_arg) {
-    (void)seat_arg;
-    while (!atomic_load(&over)) {
-        CHECK_EQ(kill(getpid(), SIGUSR1), 0);
-        sched_yield();
-    }
-    return NULL;
-}
-
-static int passes_by(void *arg) {
-    (void)arg;
-    const int code = thrum_sem_wait_until(&sem, thrum_after_us(50));
-    CHECK(code == 0 || code == -ETIMEDOUT);
-    return 0;
-}
-
-TEST(signals_come_while_schedulers_start_and_stop) {
-    /* A stop waits for the dump that is being printed, and none comes after it. */
-    rig keeps;
-    rig r;
-    crew c;
-    const int kept = dup(STDERR_FILENO);
-    FILE *sink = fopen("/dev/null", "w");
-    CHECK(kept >= 0 && sink != NULL);
-    thrum_sem_init(&sem, 0);
-    begin(&keeps, "keeps", SIGUSR1);
-    CHECK_EQ(dup2(fileno(sink), STDERR_FILENO), STDERR_FILENO);
-    crew_start(&c, 2, signals_on, NULL);
-    for (int round = 0; round < SCALED(40); round++) {
-        begin(&r, "comes and goes", SIGUSR1);
-        for (int i = 0; i < 20; i++) {
-            rig_go(&r, passes_by, NULL);
-        }
-        rig_stop(&r);
-    }
-    atomic_store(&over, true);
-    crew_join(&c);
-    CHECK_EQ(dup2(kept, STDERR_FILENO), STDERR_FILENO);
-    close(kept);
-    fclose(sink);
-    rig_stop(&keeps);
-    CHECK(is_default(SIGUSR1));
-}
-
-/* ---- a reader that has gone ---- */
-
-static atomic_int larges;
-
-static void *counts_large(void *ctx, size_t size) {
-    (void)ctx;
-    atomic_fetch_add(&larges, size >= 32768); /* what a dump takes for the calls */
-    return aligned_alloc(64, (size + 63) / 64 * 64);
-}
-
-static void frees(void *ctx, void *ptr) {
-    (void)ctx;
-    free(ptr);
-}
+/* ---- a reader that does not read ---- */
 
 TEST(a_dump_that_nobody_reads_holds_up_nobody_else) {
     /* Another scheduler starts and stops meanwhile, and its own stop keeps its deadline. */
@@ -260,45 +189,4 @@ TEST(a_dump_that_nobody_reads_holds_up_nobody_else) {
     await_dump("again");
     capture_end();
     rig_stop(&a);
-}
-
-TEST(a_program_that_may_open_nothing_is_dumped) {
-    /* Some programs forbid themselves more descriptors; then the system refuses to poll. */
-    struct rlimit limit;
-    rig r;
-    begin(&r, "poor", SIGUSR1);
-    capture_begin();
-    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    const rlim_t before = limit.rlim_cur;
-    limit.rlim_cur = 0;
-    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    CHECK_EQ(raise(SIGUSR1), 0);
-    await_dump("poor");
-    await("worker 0 ");
-    limit.rlim_cur = before;
-    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    capture_end();
-    rig_stop(&r);
-}
-
-TEST(a_reader_that_has_gone_does_not_end_the_program) {
-    /* Stderr is a pipe that nobody reads any more, and SIGPIPE does what it does by default. */
-    rig r;
-    rig_init(&r);
-    r.config.name = "unread";
-    r.config.dump_signal = SIGUSR1;
-    r.config.alloc = counts_large;
-    r.config.free = frees;
-    CHECK(is_default(SIGPIPE));
-    rig_start(&r);
-    capture_begin();
-    CHECK_EQ(close(caught.out), 0);
-    caught.out = open("/dev/null", O_RDONLY);
-    for (int i = 0; i < 4; i++) { /* more than one dump takes: so one has been written, in vain */
-        const int before = atomic_load(&larges);
-        CHECK_EQ(raise(SIGUSR1), 0);
-        SPIN_UNTIL(atomic_load(&larges) > before);
-    }
-    capture_end();
-    rig_stop(&r);
 }

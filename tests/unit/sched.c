@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 2 */
 #include "support/support.h"
+#include "support/threads.h"
 
 static int answer(void *arg) {
     return *(int *)arg;
@@ -213,7 +214,7 @@ static void named_body(thrum_task *self, void *arg) {
     char name[32] = "";
     (void)self;
     (void)arg;
-    CHECK_EQ(pthread_getname_np(pthread_self(), name, sizeof(name)), 0);
+    own_thread_name(name, sizeof(name));
     CHECK(strncmp(name, "weaver", 6) == 0);
     atomic_fetch_add(&ran, 1);
 }

@@ -70,6 +70,15 @@ static void own(int number) {
     own_count += number == SIGTERM;
 }
 
+TEST(a_dump_is_asked_for_by_name) {
+    /* Control-Break has a name, too. */
+    thrum_config config;
+    CHECK_EQ(setenv("THRUM_DUMP", "break", 1), 0);
+    thrum_config_init(&config);
+    CHECK_EQ(config.dump_signal, SIGBREAK);
+    CHECK_EQ(unsetenv("THRUM_DUMP"), 0);
+}
+
 TEST(the_programs_own_handler_is_called_too) {
     /* It was there before, and is back when nobody catches the signal any more. */
     CHECK(signal(SIGTERM, own) != SIG_ERR);

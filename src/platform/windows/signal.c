@@ -62,19 +62,6 @@ static handler exchange(int number, handler h) {
     return before;
 }
 
-/*
- * Of the C library's. A release at this moment may have left it there, since the C library had
- * taken it away: then the signal does what it does by default.
- */
-static void on_raised(int number) {
-    (void)exchange(number, on_raised);
-    const bool caught = call_catchers(number);
-    if (call_before(number) == SIG_DFL && !caught) {
-        (void)exchange(number, SIG_DFL);
-        (void)raise(number);
-    }
-}
-
 /* What the C library has. Wine's takes SIG_GET for a handler, as it does any number. */
 static handler handler_of(int number) {
     AcquireSRWLockExclusive(&handlers);
@@ -84,6 +71,23 @@ static handler handler_of(int number) {
     }
     ReleaseSRWLockExclusive(&handlers);
     return now;
+}
+
+/*
+ * Of the C library's. A release at this moment may have left it there, since the C library had
+ * taken it away: then the signal does what it does by default. A handler of the program's that puts
+ * itself back, as it has to there, does not take this one's place.
+ */
+static void on_raised(int number) {
+    (void)exchange(number, on_raised);
+    const bool caught = call_catchers(number);
+    const handler before = call_before(number);
+    if (before == SIG_DFL && !caught) {
+        (void)exchange(number, SIG_DFL);
+        (void)raise(number);
+    } else if (caught && is_function(before) && handler_of(number) == before) {
+        (void)exchange(number, on_raised);
+    }
 }
 
 /* The program may have set another handler for these two meanwhile, which the C library calls. */
