@@ -422,8 +422,11 @@ int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format
     default:
         return -EINVAL;
     }
-    /* Writing what is still buffered can fail, too, and would not be noticed later. */
-    if (fflush(out) != 0)
+    /*
+     * Writing what is still buffered can fail, too, and would not be noticed later; and mingw-w64's
+     * vfprintf does not say that it has failed.
+     */
+    if (fflush(out) != 0 || ferror(out))
         p.failed = true;
     return p.failed ? -EIO : 0;
 }

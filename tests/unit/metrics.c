@@ -531,12 +531,12 @@ TEST(print_reports_errors) {
     /* The errors are an unknown format, no stream, and a stream that cannot be written. */
     rig r;
     rig_begin(&r, 0);
-    FILE *full = fopen("/dev/full", "w");
+    FILE *full = check_full_stream();
     CHECK(full != NULL);
     setvbuf(full, NULL, _IONBF, 0);
     CHECK_EQ(thrum_metrics_print(r.sched, full, THRUM_TEXT), -EIO);
     fclose(full);
-    full = fopen("/dev/full", "w"); /* with a buffer that is found out at the end */
+    full = check_full_stream(); /* with a buffer that is found out at the end */
     CHECK(full != NULL && setvbuf(full, NULL, _IOFBF, (size_t)1 << 20) == 0);
     CHECK_EQ(thrum_metrics_print(r.sched, full, THRUM_TEXT), -EIO);
     fclose(full);
