@@ -189,9 +189,8 @@ static bool reply(int fd, const char *request) {
         fputs("{\"error\": \"no such request\"}\n", a.out);
         fputc('\0', a.out);
     }
-    bool whole = !fflush(a.out) && !ferror(a.out) && !a.failed; /* musl's stream forgets it */
-    fclose(a.out);
-    return whole;
+    const int code = th_os_printer_close(a.out, put, &a);
+    return !code && !a.failed; /* musl's stream forgets it */
 }
 
 /* ---- peers ---- */

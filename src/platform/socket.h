@@ -150,8 +150,9 @@ typedef struct th_os_private {
 
 /*
  * Listens at $XDG_RUNTIME_DIR/thrum/PID or, where that cannot be, /tmp/thrum-UID/PID: both folders
- * are made, or must be, the user's own and closed to others. What a process that has ended has left
- * there is replaced. 0, -EPERM (somebody else's folder), -EADDRINUSE, or the system's code.
+ * are made, or must be, the user's own and closed to others; on Windows at a port that a file of
+ * the user's tells. What a process that has ended has left there is replaced. 0, -EPERM (somebody
+ * else's folder), -EADDRINUSE, or the system's code.
  */
 int th_os_private_open(th_os_private *out);
 /* Takes a connection: its descriptor; -EPERM: it was another user's, neither ours nor root, and is
@@ -162,9 +163,11 @@ void th_os_private_close(th_os_private *listener);
 
 /*
  * A stream for printing whose bytes go to `put`, which returns how many it has taken: all, or 0 for
- * an error. NULL: no memory, or the C library has no such streams. fclose closes it.
+ * an error; at the latest when it is closed. NULL: no memory, or the system has no such streams.
  */
 typedef ptrdiff_t (*th_os_print_fn)(void *cookie, const char *bytes, size_t size);
 FILE *th_os_printer_open(th_os_print_fn put, void *cookie);
+/* With the same `put` and `cookie`: 0, or -EIO: not all has gone there. */
+int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie);
 
 #endif

@@ -6,26 +6,27 @@
 
 #include "support/support.h"
 
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
+static char folder[128];
 
-static char folder[64];
-static struct sockaddr_un at;
+/* What differs from system to system: use_folder, try_connect, leave_behind. */
+#if defined(_WIN32)
+#include "windows/observed.h"
+#else
+#include "posix/observed.h"
+#endif
 
-/* Where the sockets of this test are: a folder of its own. */
+/* Where what this test connects to is: a folder of its own. */
 CHECK_UNUSED static void set_folder(void) {
-    snprintf(folder, sizeof(folder), "/tmp/thrum-observe-XXXXXX");
+    const char *base = getenv("TEMP");
+    snprintf(folder, sizeof(folder), "%s/thrum-observe-XXXXXX", base ? base : "/tmp");
     CHECK(mkdtemp(folder) != NULL);
-    CHECK_EQ(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
-    at = (struct sockaddr_un){.sun_family = AF_UNIX};
-    snprintf(at.sun_path, sizeof(at.sun_path), "%s/thrum/%d", folder, (int)getpid());
+    use_folder();
 }
 
 CHECK_UNUSED static void remove_folder(void) {
-    char path[80];
+    char path[160];
     snprintf(path, sizeof(path), "%s/thrum", folder);
-    CHECK_EQ(rmdir(path), 0); /* the socket is gone */
+    CHECK_EQ(rmdir(path), 0); /* nothing is left in it */
     CHECK_EQ(rmdir(folder), 0);
 }
 
@@ -34,17 +35,6 @@ CHECK_UNUSED static void observed_begin(rig *r, const char *name) {
     r->config.name = name;
     r->config.observe = true;
     rig_start(r);
-}
-
-CHECK_UNUSED static int try_connect(void) {
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK(fd >= 0);
-    if (connect(fd, (const struct sockaddr *)(const void *)&at, sizeof(at)) == 0) {
-        return fd;
-    }
-    const int code = -errno;
-    close(fd);
-    return code;
 }
 
 CHECK_UNUSED static int connected(void) {
@@ -83,13 +73,22 @@ CHECK_UNUSED static const char *asked(int fd, const char *request) {
 /* A peer asks until all buffers are full, and reads nothing; the stop ends that. */
 CHECK_UNUSED static void check_deaf_peer(const char *request) {
     const ssize_t length = (ssize_t)strlen(request);
+    int full = 0; /* refused so often */
     rig r;
     set_folder();
     observed_begin(&r, "deaf");
     const int fd = connected();
-    const struct timeval soon = {.tv_usec = 100000};
-    CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon)), 0);
-    for (int i = 0; i < 2000 && send(fd, request, (size_t)length, MSG_NOSIGNAL) == length; i++) {
+    CHECK_EQ(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+    for (int i = 0; i < 100000; i++) {
+        if (send(fd, request, (size_t)length, MSG_NOSIGNAL) != length) {
+            const struct timespec nap = {.tv_nsec = 1000000};
+            if (++full > 100) {
+                break;
+            }
+            nanosleep(&nap, NULL); /* it still reads requests, perhaps */
+        } else {
+            full = 0;
+        }
     }
     rig_stop(&r);
     close(fd);

@@ -385,6 +385,9 @@ IN_SECTION(bt_outer) static int blocks_its_thread(void *arg) {
 
 /* Whether the system tells where the stack of a thread is that waits in a system call. */
 static bool stacks_are_told(void) {
+#if defined(_WIN32)
+    return true;
+#else
     const char here = 0;
     unsigned long long own = 0;
     FILE *of_this = fopen("/proc/thread-self/syscall", "re");
@@ -395,6 +398,7 @@ static bool stacks_are_told(void) {
         fclose(of_this);
     }
     return own < (uintptr_t)&here && own + (1 << 16) > (uintptr_t)&here;
+#endif
 }
 
 TEST(a_blocked_thread_has_calls) {

@@ -1,11 +1,7 @@
 /*
  * The platform floor on the real system: clock, futex, threads, memory, and the faults on demand.
  */
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/annotate.h"
@@ -85,67 +81,16 @@ TEST(futex_wakes_its_sleepers) {
     CHECK_EQ(xpassed, 3);
 }
 
-static uint32_t xheard;
-
-static void on_usr1(int number) {
-    th_store_release(&xheard, (uint32_t)number); /* pairs: the kernel's look at the word */
-    th_os_futex_wake(&xheard, 1);
-}
-
-TEST(futex_wait_lets_a_handler_run) {
-    /*
-     * A handler whose signal comes right before the sleep. The thread sanitizer has put it off by
-     * then, and the sleep is all that is left to run it.
-     */
-    const struct sigaction action = {.sa_handler = on_usr1};
-    CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
-    const pid_t process = getpid();
-    const int64_t deadline = th_os_now() + 60000 * MS;
-    /* By a function that the sanitizer does not know. */
-    syscall(SYS_tgkill, process, gettid(), SIGUSR1);
-    int code = th_os_futex_wait(&xheard, 0, deadline);
-    CHECK(code != -ETIMEDOUT);
-}
-
 /* ---- threads ---- */
 
-static sigset_t thread_mask;
-static char thread_name[32];
-
-static void look_at_thread(void *arg) {
+static void do_nothing(void *arg) {
     (void)arg;
-    pthread_sigmask(SIG_SETMASK, NULL, &thread_mask);
-    pthread_getname_np(pthread_self(), thread_name, sizeof thread_name);
-}
-
-TEST(thread_has_its_name_and_no_signals) {
-    /*
-     * All signals are blocked there but the faults, and those that it may cause itself as the maker
-     * has them; the maker's mask is as it was.
-     */
-    th_os_thread thread;
-    sigset_t before, after;
-    sigemptyset(&before);
-    sigaddset(&before, SIGXFSZ);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    CHECK_EQ(th_os_thread_start(&thread, "a name that is far too long", look_at_thread, NULL), 0);
-    th_os_thread_join(thread);
-    pthread_sigmask(SIG_SETMASK, NULL, &after);
-    CHECK_STR(thread_name, "a name that is ");
-    for (int s = 1; s < 32; s++) {
-        bool fault = s == SIGSEGV || s == SIGBUS || s == SIGFPE || s == SIGILL || s == SIGTRAP ||
-                     s == SIGABRT;
-        const bool open = fault || s == SIGPIPE || s == SIGSYS;
-        if (s != SIGKILL && s != SIGSTOP)
-            CHECK_EQ(sigismember(&thread_mask, s), !open);
-        CHECK_EQ(sigismember(&before, s), sigismember(&after, s));
-    }
 }
 
 TEST(thread_without_a_name_starts) {
     /* NULL leaves the program's name. */
     th_os_thread thread;
-    CHECK_EQ(th_os_thread_start(&thread, NULL, look_at_thread, NULL), 0);
+    CHECK_EQ(th_os_thread_start(&thread, NULL, do_nothing, NULL), 0);
     th_os_thread_join(thread);
 }
 
@@ -207,8 +152,10 @@ TEST(thread_is_watched) {
      * time stands still: if not, the test does not end. */
     watched w = {0};
     th_os_thread thread;
+#if !defined(_WIN32)
     if (access("/proc/self/task", R_OK) != 0)
         CHECK_SKIP("the system does not tell of threads");
+#endif
     CHECK_EQ(pipe(w.pipe), 0);
     CHECK_EQ(th_os_thread_start(&thread, "watched", compute_and_read, &w), 0);
     while (atomic_load(&w.number) == 0)
@@ -277,7 +224,7 @@ TEST(errno_is_left_alone) {
     th_os_map_count_max();
     CHECK_EQ(th_os_fault_thread_enter(&alt), 0);
     th_os_fault_thread_leave(alt);
-    CHECK_EQ(th_os_thread_start(&thread, "x", look_at_thread, NULL), 0);
+    CHECK_EQ(th_os_thread_start(&thread, "x", do_nothing, NULL), 0);
     CHECK_EQ(th_os_errno_get(), 4711);
     th_os_thread_join(thread);
     CHECK_EQ(errno, 4711);
@@ -354,7 +301,7 @@ TEST(ordered_faults_come_in_their_turn) {
     th_os_free(p);
     th_os_thread thread;
     th_os_fail_thread(0, 1);
-    CHECK_EQ(th_os_thread_start(&thread, "x", look_at_thread, NULL), -EAGAIN);
+    CHECK_EQ(th_os_thread_start(&thread, "x", do_nothing, NULL), -EAGAIN);
 }
 
 TEST(stderr_line_is_written_whole) {

@@ -109,6 +109,19 @@ TEST(a_signal_is_chosen) {
     check_blind(&r, "its calls are not known: there is no signal for it\n");
 }
 
+TEST(it_is_given_back_by_the_last) {
+    /* When both schedulers that share it have stopped it has its default action. */
+    struct sigaction now;
+    rig a, b;
+    watched_begin(&a, 1);
+    watched_begin(&b, 1);
+    const int number = a.sched->stalls.signal;
+    rig_stop(&a);
+    CHECK(number <= 0 || (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_DFL));
+    rig_stop(&b);
+    CHECK(number <= 0 || (sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL));
+}
+
 /* Asks the worker's thread, which answers that it is on another stack. */
 static void ask(const rig *r) {
     static th_os_answer answer;

@@ -3,6 +3,7 @@
  */
 #include "platform/unix/system.h"
 
+#include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,4 +17,12 @@ bool th_system_is_own_peer(int fd) {
 FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
     const cookie_io_functions_t calls = {.write = put};
     return fopencookie(cookie, "w", calls);
+}
+
+int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie) {
+    const bool whole = !fflush(out) && !ferror(out);
+    (void)put;
+    (void)cookie;
+    fclose(out);
+    return whole ? 0 : -EIO;
 }

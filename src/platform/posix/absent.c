@@ -1,40 +1,13 @@
 /*
  * absent.c: what neither POSIX nor the port to Windows has, and the contract lets a system refuse:
- * probes of threads, transfers without a thread or at once, splices, changes of files, descriptors
- * that are opened once more, streams for printing.
+ * transfers without a thread or at once, splices, changes of files, descriptors that are opened
+ * once more.
  */
 #include <errno.h>
 
 #include "platform/faults.h"
 #include "platform/file.h"
 #include "platform/platform.h"
-
-int th_os_probe_open(int number, int but) {
-    (void)but;
-    (void)number;
-    return -ENOSYS;
-}
-
-void th_os_probe_close(int number) {
-    (void)number;
-}
-
-int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
-    (void)number;
-    (void)question;
-    (void)deadline;
-    (void)out;
-    return -ENOSYS;
-}
-
-void th_os_probe_lock(void) {
-}
-
-void th_os_probe_unlock(void) {
-}
-
-void th_os_probe_forked(void) {
-}
 
 int th_os_ring_open(th_os_ring *out, unsigned most) {
     (void)most;
@@ -109,12 +82,6 @@ size_t th_os_watch_event_at(const void *bytes, size_t size, size_t at, th_os_wat
     (void)at;
     *out = (th_os_watch_event){0};
     return 0;
-}
-
-FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
-    (void)put;
-    (void)cookie;
-    return NULL;
 }
 
 /* ---- whether a transfer of a file would wait: nobody can say ---- */

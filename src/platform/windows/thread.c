@@ -200,22 +200,6 @@ int64_t th_os_thread_ran(th_os_thread thread) {
     return ns_of(&kernel) + ns_of(&user);
 }
 
-/* The system does not tell these three of a thread that runs. */
-bool th_os_thread_waits(uint64_t number) {
-    (void)number;
-    return false;
-}
-
-bool th_os_thread_runs(uint64_t number) {
-    (void)number;
-    return false;
-}
-
-uintptr_t th_os_thread_pointer(uint64_t number) {
-    (void)number;
-    return 0;
-}
-
 int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
     (void)before;
     (void)in_parent;
@@ -258,9 +242,4 @@ void th_os_stack(uintptr_t *low, uintptr_t *high) {
     GetCurrentThreadStackLimits(&from, &to);
     *low = from;
     *high = to;
-}
-
-/* Nobody questions threads here (posix/absent.c). */
-void th_os_probe_admit(int number) {
-    (void)number;
 }

@@ -1,0 +1,48 @@
+/*
+ * absent_posix.c: what POSIX does not know, and Windows does: questions to running threads, streams
+ * for printing.
+ */
+#include <errno.h>
+
+#include "platform/platform.h"
+
+int th_os_probe_open(int number, int but) {
+    (void)but;
+    (void)number;
+    return -ENOSYS;
+}
+
+void th_os_probe_close(int number) {
+    (void)number;
+}
+
+int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
+    (void)number;
+    (void)question;
+    (void)deadline;
+    (void)out;
+    return -ENOSYS;
+}
+
+void th_os_probe_lock(void) {
+}
+
+void th_os_probe_unlock(void) {
+}
+
+void th_os_probe_forked(void) {
+}
+
+FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
+    (void)put;
+    (void)cookie;
+    return NULL;
+}
+
+int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie) {
+    const bool whole = !fflush(out) && !ferror(out);
+    (void)put;
+    (void)cookie;
+    fclose(out);
+    return whole ? 0 : -EIO;
+}

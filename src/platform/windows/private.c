@@ -1,0 +1,199 @@
+/*
+ * private.c: a listener for the process's own user, and streams for printing.
+ *
+ * Not every Windows has UNIX sockets, and those that have do not tell who is at the other side. So
+ * it is a port of the own machine, and a file in the user's folder (%LOCALAPPDATA%\thrum\PID) that
+ * has its number and a key: "PORT KEY\n". Whoever can read that file, as the user and the system's
+ * administrators, begins a connection with the key and a line's end; all others are refused.
+ */
+#include "platform/windows/winsock.h"
+
+#include <fcntl.h>
+#include <io.h>
+#include <ntsecapi.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "base/atomic.h"
+
+#define BACKLOG 8
+#define REMOVE_TRIES 100
+#define PATH_WORDS 512
+#define KEY_BYTES 16u                   /* that nobody guesses */
+#define KEY_TEXT (2u * KEY_BYTES)       /* in hexadecimal */
+#define KEY_NS ((int64_t)200 * 1000000) /* the longest wait for one */
+
+/* There is one listener in a process (observe/observe.c). */
+static wchar_t file[PATH_WORDS];
+static char key[KEY_TEXT + 1];
+
+/* ---- the file ---- */
+
+/* Makes the folder, if it is not there, and the file's name. */
+static int name_file(void) {
+    wchar_t folder[PATH_WORDS];
+    const DWORD length = GetEnvironmentVariableW(L"LOCALAPPDATA", folder, PATH_WORDS - 32);
+    if (length == 0 || length >= PATH_WORDS - 32) {
+        return -ENOENT;
+    }
+    wcscat(folder, L"\\thrum");
+    if (!CreateDirectoryW(folder, NULL) && GetLastError() != ERROR_ALREADY_EXISTS) {
+        return -th_nt_errno(GetLastError());
+    }
+    const DWORD what = GetFileAttributesW(folder);
+    if (what == INVALID_FILE_ATTRIBUTES || !(what & FILE_ATTRIBUTE_DIRECTORY) ||
+        (what & FILE_ATTRIBUTE_REPARSE_POINT)) {
+        return -EPERM;
+    }
+    (void)swprintf(file, PATH_WORDS, L"%ls\\%lu", folder, (unsigned long)GetCurrentProcessId());
+    return 0;
+}
+
+static int make_key(void) {
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[KEY_BYTES];
+    if (!RtlGenRandom(bytes, sizeof bytes)) {
+        return -EIO;
+    }
+    for (size_t i = 0; i < KEY_BYTES; i++) {
+        key[2 * i] = digits[bytes[i] >> 4];
+        key[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    return 0;
+}
+
+/* Somebody who just reads it, and does not share that, holds this up for a moment. */
+static void remove_file(void) {
+    for (int i = 0; i < REMOVE_TRIES && !DeleteFileW(file); i++) {
+        if (GetLastError() != ERROR_SHARING_VIOLATION) {
+            return;
+        }
+        Sleep(1);
+    }
+}
+
+/* A process of the same number that has ended may have left one. */
+static int write_file(uint16_t port) {
+    char text[KEY_TEXT + 16];
+    DWORD put;
+    const int length = snprintf(text, sizeof text, "%u %s\n", (unsigned)port, key);
+    remove_file();
+    HANDLE out = CreateFileW(file, GENERIC_WRITE, FILE_SHARE_READ, NULL, CREATE_NEW, 0, NULL);
+    if (out == INVALID_HANDLE_VALUE) {
+        return -th_nt_errno(GetLastError());
+    }
+    const bool written = WriteFile(out, text, (DWORD)length, &put, NULL) && put == (DWORD)length;
+    CloseHandle(out);
+    return written ? 0 : -EIO;
+}
+
+/* ---- the listener ---- */
+
+static int listen_at_port(th_os_private *out) {
+    const BOOL on = TRUE;
+    int code = th_os_address_numeric(&out->address, "127.0.0.1", 0);
+    out->fd = code ? code : th_os_socket_open(TH_OS_IPV4, TH_OS_BYTES);
+    if (out->fd < 0) {
+        return out->fd;
+    }
+    (void)setsockopt(th_socket_of(out->fd), SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (const char *)&on,
+                     sizeof on);
+    code = th_os_socket_bind(out->fd, &out->address);
+    code = code ? code : th_os_socket_listen(out->fd, BACKLOG);
+    code = code ? code : th_os_socket_local(out->fd, &out->address);
+    code = code ? code : write_file(th_os_address_port(&out->address));
+    if (code) {
+        th_os_private_close(out);
+    }
+    return code;
+}
+
+int th_os_private_open(th_os_private *out) {
+    const int saved = th_os_errno_get();
+    out->fd = -1;
+    int code = name_file();
+    code = code ? code : make_key();
+    code = code ? code : listen_at_port(out);
+    th_os_errno_set(saved);
+    return code;
+}
+
+/* Whether the key comes first, and soon. */
+static bool has_key(int fd) {
+    const int64_t deadline = th_os_now() + KEY_NS;
+    char text[KEY_TEXT + 1];
+    size_t length = 0;
+    unsigned differ = 0;
+    while (length < sizeof text) {
+        const int64_t n = th_os_io_read(fd, TH_OS_STREAM, text + length, sizeof text - length);
+        if (n > 0) {
+            length += (size_t)n;
+        } else if (n != -EAGAIN || th_os_io_poll(fd, TH_OS_IN, -1, deadline) <= 0) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < KEY_TEXT; i++) { /* in the same time, wherever it differs */
+        differ |= (unsigned char)(text[i] ^ key[i]);
+    }
+    return differ == 0 && text[KEY_TEXT] == '\n';
+}
+
+int th_os_private_accept(const th_os_private *listener) {
+    const int saved = th_os_errno_get();
+    int fd = th_os_io_accept(listener->fd);
+    if (fd >= 0 && !has_key(fd)) {
+        th_os_io_close(fd);
+        fd = -EPERM;
+    }
+    th_os_errno_set(saved);
+    return fd;
+}
+
+void th_os_private_close(th_os_private *listener) {
+    remove_file();
+    th_os_io_close(listener->fd);
+    listener->fd = -1;
+}
+
+/* ---- printing ---- */
+
+/* The C library has no streams of the program's: it is a file that goes away when it is closed. */
+FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
+    static uint32_t xcount;
+    wchar_t folder[MAX_PATH + 1];
+    wchar_t path[MAX_PATH + 64];
+    (void)put;
+    (void)cookie;
+    if (!GetTempPathW(MAX_PATH + 1, folder)) {
+        return NULL;
+    }
+    (void)swprintf(path, MAX_PATH + 64, L"%lsthrum-%lu-%u", folder,
+                   (unsigned long)GetCurrentProcessId(),
+                   (unsigned)th_add_relaxed(&xcount, 1u)); /* relaxed: a number of its own */
+    HANDLE handle =
+        CreateFileW(path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_DELETE, NULL,
+                    CREATE_NEW, FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL);
+    if (handle == INVALID_HANDLE_VALUE) {
+        return NULL;
+    }
+    const int fd = _open_osfhandle((intptr_t)handle, _O_BINARY);
+    FILE *out = fd < 0 ? NULL : _fdopen(fd, "w+b");
+    if (!out && fd >= 0) {
+        (void)_close(fd);
+    } else if (!out) {
+        CloseHandle(handle);
+    }
+    return out;
+}
+
+int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie) {
+    char bytes[4096];
+    size_t n;
+    bool whole = !fflush(out) && !ferror(out) && !fseek(out, 0, SEEK_SET);
+    while (whole && (n = fread(bytes, 1, sizeof bytes, out)) > 0) {
+        whole = put(cookie, bytes, n) == (ptrdiff_t)n;
+    }
+    whole = whole && !ferror(out);
+    fclose(out);
+    return whole ? 0 : -EIO;
+}

@@ -1,0 +1,135 @@
+/*
+ * probe.c: questions to threads: see probe.h. No signal is sent: the asker stops the thread, reads
+ * its registers and its stack, and lets it go on. Meanwhile it takes no lock and no memory, since
+ * the thread may hold both.
+ *
+ * A thread waits when it stands behind the call of the system in one of the functions that are made
+ * of nothing else (ntdll.dll, win32u.dll): `syscall`, or the call that wine has in its place.
+ */
+#include "platform/probe.h"
+#include "platform/platform.h"
+#include "platform/windows/nt.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/annotate.h"
+#include "base/atomic.h"
+
+/* Held while a thread stands still: of two askers each could stop the other one. */
+static SRWLOCK asking = SRWLOCK_INIT;
+
+/* Whether it is so, and lies in the library of the system of this name. */
+static bool is_in(uintptr_t at, const wchar_t *library) {
+    const char *base = (const char *)GetModuleHandleW(library);
+    if (!base) {
+        return false;
+    }
+    const IMAGE_DOS_HEADER *dos = (const IMAGE_DOS_HEADER *)(const void *)base;
+    const IMAGE_NT_HEADERS64 *headers =
+        (const IMAGE_NT_HEADERS64 *)(const void *)(base + dos->e_lfanew);
+    return at - (uintptr_t)base < headers->OptionalHeader.SizeOfImage;
+}
+
+static bool is_behind_call(uintptr_t at) {
+    static const uint8_t own[] = {0x0f, 0x05};
+    static const uint8_t of_wine[] = {0xff, 0x14, 0x25, 0x00, 0x10, 0xfe, 0x7f};
+    const uint8_t *end = (const uint8_t *)at;
+    return (is_in(at, L"ntdll.dll") || is_in(at, L"win32u.dll")) &&
+           (memcmp(end - sizeof own, own, sizeof own) == 0 ||
+            memcmp(end - sizeof of_wine, of_wine, sizeof of_wine) == 0);
+}
+
+/* What stands on its stack, if it is the one that is meant. */
+static bool see(const CONTEXT *context, const th_os_question *question, th_os_answer *out) {
+    const uintptr_t from = (uintptr_t)context->Rsp & ~(uintptr_t)(sizeof(uintptr_t) - 1);
+    /* relaxed: the thread that changes it stands still */
+    if (th_load_relaxed(question->xtick) != question->tick || from < question->low ||
+        from >= question->high) {
+        return false;
+    }
+    const size_t count = (question->high - from) / sizeof(uintptr_t);
+    out->count = count < TH_OS_PROBE_WORDS ? count : TH_OS_PROBE_WORDS;
+    memcpy(out->words, (const void *)from, out->count * sizeof(uintptr_t));
+    out->at = (uintptr_t)context->Rip;
+    out->after = 0;
+    return true;
+}
+
+/* The registers of a thread of this process, and the answer if one is wanted. 0, -ESRCH. */
+static int look(uint64_t number, CONTEXT *context, const th_os_question *question,
+                th_os_answer *out) {
+    const DWORD rights =
+        THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_LIMITED_INFORMATION;
+    HANDLE thread = number <= UINT32_MAX && number != GetCurrentThreadId()
+                        ? OpenThread(rights, FALSE, (DWORD)number)
+                        : NULL;
+    bool seen = false;
+    if (!thread) {
+        return -ESRCH;
+    }
+    *context = (CONTEXT){.ContextFlags = CONTEXT_CONTROL};
+    if (GetProcessIdOfThread(thread) == GetCurrentProcessId()) {
+        AcquireSRWLockExclusive(&asking);
+        if (SuspendThread(thread) != (DWORD)-1) {
+            seen = GetThreadContext(thread, context) && (!out || see(context, question, out));
+            ResumeThread(thread);
+        }
+        ReleaseSRWLockExclusive(&asking);
+    }
+    CloseHandle(thread);
+    return seen ? 0 : -ESRCH;
+}
+
+/* ---- whether it waits ---- */
+
+bool th_os_thread_waits(uint64_t number) {
+    CONTEXT context;
+    return look(number, &context, NULL, NULL) == 0 && is_behind_call((uintptr_t)context.Rip);
+}
+
+bool th_os_thread_runs(uint64_t number) {
+    CONTEXT context;
+    return number == GetCurrentThreadId() ||
+           (look(number, &context, NULL, NULL) == 0 && !is_behind_call((uintptr_t)context.Rip));
+}
+
+uintptr_t th_os_thread_pointer(uint64_t number) {
+    CONTEXT context;
+    return look(number, &context, NULL, NULL) == 0 && is_behind_call((uintptr_t)context.Rip)
+               ? (uintptr_t)context.Rsp
+               : 0;
+}
+
+/* ---- questions ---- */
+
+/* Whichever is asked for: none is needed. */
+int th_os_probe_open(int number, int but) {
+    (void)number;
+    (void)but;
+    return 1;
+}
+
+void th_os_probe_close(int number) {
+    (void)number;
+}
+
+void th_os_probe_admit(int number) {
+    (void)number;
+}
+
+int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
+    CONTEXT context;
+    (void)number;
+    (void)deadline;
+    return look(question->number, &context, question, out);
+}
+
+void th_os_probe_lock(void) {
+}
+
+void th_os_probe_unlock(void) {
+}
+
+void th_os_probe_forked(void) {
+}
