@@ -17,6 +17,7 @@
 #include <thrum/thrum.hpp>
 
 #include "support/cxx.hpp"
+#include "support/programs.hpp"
 
 using namespace std::chrono_literals;
 
@@ -170,12 +171,12 @@ TEST(processes_allocate_nothing) {
     COUNTS();
     thrum::run([] {
         CHECK_EQ(allocated([] {
-                     const char *const cat[] = {"cat", nullptr};
-                     thrum::process_output output = thrum::run_process(cat, "some words");
+                     const script cat("exec cat");
+                     thrum::process_output output = thrum::run_process(cat.argv, "some words");
                      thrum::process_output moved = std::move(output);
                      CHECK(moved.out() == "some words");
-                     const char *const sleeps[] = {"sleep", "1000", nullptr};
-                     thrum::process started(sleeps);
+                     const script sleeps("exec sleep 1000");
+                     thrum::process started(sleeps.argv);
                      thrum::process owner = std::move(started);
                      owner.kill(SIGKILL);
                      CHECK_EQ(owner.wait().signal, SIGKILL);

@@ -3,7 +3,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
-#include "check.h"
+#include "support/programs.hpp"
 
 #include <sys/socket.h>
 
@@ -151,14 +151,14 @@ TEST(a_directory_is_gone_through) {
 TEST(a_program_is_run_and_says_what_it_wrote) {
     /* Its output and its status; at a deadline it is killed, and that is told. */
     thrum::run([] {
-        const char *const cat[] = {"cat", nullptr};
-        thrum::process_output copied = thrum::run_process(cat, "some words");
+        const script cat("exec cat");
+        thrum::process_output copied = thrum::run_process(cat.argv, "some words");
         CHECK(copied.out() == "some words");
         CHECK(copied.error().empty());
         CHECK_EQ(copied.code(), 0);
-        const char *const sleeps[] = {"sleep", "1000", nullptr};
-        CHECK(bool(thrum::run_process_until(copied, cat, "x", thrum::deadline::never())));
-        CHECK(thrum::run_process_until(copied, sleeps, {}, thrum::after(100ms)).timed_out());
+        const script sleeps("exec sleep 1000");
+        CHECK(bool(thrum::run_process_until(copied, cat.argv, "x", thrum::deadline::never())));
+        CHECK(thrum::run_process_until(copied, sleeps.argv, {}, thrum::after(100ms)).timed_out());
         CHECK_EQ(copied.signal(), SIGKILL);
         const char *const none[] = {"/nonexistent/program", nullptr};
         CHECK_EQ(code_of([&] { thrum::run_process(none); }), ENOENT);
@@ -168,8 +168,8 @@ TEST(a_program_is_run_and_says_what_it_wrote) {
 TEST(a_process_has_an_owner) {
     /* It moves, is waited for with a limit, and selected over; a signal ends it. */
     thrum::run([] {
-        const char *const sleeps[] = {"sleep", "1000", nullptr};
-        thrum::process started(sleeps);
+        const script sleeps("exec sleep 1000");
+        thrum::process started(sleeps.argv);
         thrum::process moved = std::move(started);
         CHECK(!started && moved);
         CHECK(moved.pid() > 0);

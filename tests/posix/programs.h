@@ -12,6 +12,7 @@
 
 #define SHELL_PROGRAM "sh"
 #define SHELL_OPTION "-c"
+#define PROGRAMS 10000 /* a storm of them */
 
 /* Open descriptors of this process. */
 CHECK_UNUSED static int descriptors(void) {

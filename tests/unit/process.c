@@ -10,8 +10,6 @@ static int statuses_body(void *arg) {
     (void)arg;
     CHECK_EQ(ended_and_closed(started(SHELL("exit 0"), NULL)), 0);
     CHECK_EQ(ended_and_closed(started(SHELL("exit 255"), NULL)), 255);
-    CHECK_EQ(ended_and_closed(started(SHELL("kill -9 $$"), NULL)), -SIGKILL);
-    CHECK_EQ(ended_and_closed(started(SHELL("kill -15 $$"), NULL)), -SIGTERM);
     thrum_process *process = started(SHELL("exit 3"), NULL);
     CHECK(thrum_process_pid(process) > 1);
     CHECK_EQ(ended(process), 3);
@@ -26,7 +24,7 @@ static int statuses_body(void *arg) {
 }
 
 TEST(how_a_program_ends) {
-    /* By itself or by a signal; it is told as often as one asks. */
+    /* By itself; it is told as often as one asks. */
     ways(statuses_body);
 }
 
@@ -83,31 +81,6 @@ static int lives_on_body(void *arg) {
 TEST(a_program_that_closes_its_pipes_and_lives_on) {
     /* The end of a pipe is not that of the process. */
     callers(lives_on_body);
-}
-
-static int stubborn_body(void *arg) {
-    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
-    thrum_process_status status;
-    thrum_io out;
-    char text[2];
-    (void)arg;
-    options.flags = THRUM_PROCESS_GROUP;
-    options.streams[1] = (thrum_process_stream){THRUM_PROCESS_PIPE, -1, &out};
-    thrum_process *process =
-        started(SHELL("trap '' TERM; echo; while :; do sleep 1000; done"), &options);
-    CHECK_EQ(thrum_read(out, text, 1), 1); /* it ignores the signal from now on */
-    CHECK_EQ(thrum_process_kill(process, SIGTERM), 0);
-    CHECK_EQ(thrum_process_wait(process, &status, thrum_after_ms(10)), -ETIMEDOUT);
-    CHECK_EQ(thrum_process_kill_group(process, SIGKILL), 0);
-    CHECK_EQ(ended_and_closed(process), -SIGKILL);
-    CHECK_EQ(thrum_read(out, text, 1), 0); /* its children have ended, too */
-    CHECK_EQ(thrum_io_close(out), 0);
-    return 0;
-}
-
-TEST(a_program_that_ignores_sigterm) {
-    /* It gets a while, and then it is killed with all of its group. */
-    ways(stubborn_body);
 }
 
 static int refused_body(void *arg) {

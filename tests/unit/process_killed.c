@@ -20,6 +20,8 @@ static int by_itself_body(void *arg) {
     CHECK_EQ(output.status.code, -1);
     CHECK_EQ(output.status.signal, SIGKILL);
     thrum_process_output_free(&output);
+    CHECK_EQ(ended_and_closed(started(SHELL("kill -9 $$"), NULL)), -SIGKILL);
+    CHECK_EQ(ended_and_closed(started(SHELL("kill -15 $$"), NULL)), -SIGTERM);
     CHECK(!has_children());
     return 0;
 }
@@ -44,6 +46,31 @@ static int stop_body(void *arg) {
 TEST(a_stop_is_no_end) {
     /* A wait goes on while the process is stopped, and when it is continued. */
     ways(stop_body);
+}
+
+static int stubborn_body(void *arg) {
+    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+    thrum_process_status status;
+    thrum_io out;
+    char text[2];
+    (void)arg;
+    options.flags = THRUM_PROCESS_GROUP;
+    options.streams[1] = (thrum_process_stream){THRUM_PROCESS_PIPE, -1, &out};
+    thrum_process *process =
+        started(SHELL("trap '' TERM; echo; while :; do sleep 1000; done"), &options);
+    CHECK_EQ(thrum_read(out, text, 1), 1); /* it ignores the signal from now on */
+    CHECK_EQ(thrum_process_kill(process, SIGTERM), 0);
+    CHECK_EQ(thrum_process_wait(process, &status, thrum_after_ms(10)), -ETIMEDOUT);
+    CHECK_EQ(thrum_process_kill_group(process, SIGKILL), 0);
+    CHECK_EQ(ended_and_closed(process), -SIGKILL);
+    CHECK_EQ(thrum_read(out, text, 1), 0); /* its children have ended, too */
+    CHECK_EQ(thrum_io_close(out), 0);
+    return 0;
+}
+
+TEST(a_program_that_ignores_sigterm) {
+    /* It gets a while, and then it is killed with all of its group. */
+    ways(stubborn_body);
 }
 
 /* Runs for so many ms. True: it had come as far as it comes. */

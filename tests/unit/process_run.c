@@ -111,7 +111,7 @@ static int passed_body(void *arg) {
     thrum_process_output output;
     (void)arg;
     for (int i = 0; i < 20; i++) {
-        CHECK_EQ(thrum_process_run(SHELL("echo >begun"), NULL, NULL, 0, &output, 0), -ETIMEDOUT);
+        CHECK_EQ(thrum_process_run(SHELL("touch begun"), NULL, NULL, 0, &output, 0), -ETIMEDOUT);
         CHECK_EQ(output.status.code, -1);
         thrum_process_output_free(&output);
     }

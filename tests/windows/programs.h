@@ -4,9 +4,9 @@
  * much as the tests' scripts want:
  *
  *   a ";" or "&" behind each command but the last; "&": it runs beside this shell
- *   exec COMMAND; COMMAND >&2
+ *   exec COMMAND; COMMAND >&2; behind a command <&- >&- 2>&-: without the stream from there on
  *   echo WORD...; exit N; true; cat; read a, whose line is $a then; sleep SECONDS; tee /dev/stderr;
- *   head -c N /dev/zero
+ *   head -c N /dev/zero; touch FILE
  *   and for what only Windows can be asked: args, the further arguments, each in a line between
  *   "<" and ">"; env NAME; folder, where it works; crash; zero, which writes no bytes
  */
@@ -14,6 +14,9 @@
 #define WINDOWS_PROGRAMS_H
 
 #include <signal.h>
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
 #define SIZE WINDOWS_SIZE
 #include <windows.h>
 /* Behind what it needs. */
@@ -24,6 +27,7 @@
 
 #define SHELL_PROGRAM shell_path()
 #define SHELL_OPTION "--shell"
+#define PROGRAMS 500 /* a storm of them, which begin slowly here */
 
 #define SIGKILL 9
 #define NOT_BY_WINDOWS(what) CHECK_SKIP("not on Windows: %s", what)
@@ -65,7 +69,9 @@ static bool is_child(DWORD number) {
 
 /* Whether a program runs that this one has started. */
 CHECK_UNUSED static bool has_children(void) {
-    PROCESSENTRY32 entry = {.dwSize = sizeof entry};
+    PROCESSENTRY32 entry;
+    memset(&entry, 0, sizeof entry);
+    entry.dwSize = sizeof entry;
     HANDLE all = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
     bool found = false;
     CHECK(all != INVALID_HANDLE_VALUE);
@@ -80,7 +86,11 @@ CHECK_UNUSED static bool has_children(void) {
 /* ---- the shell ---- */
 
 /* Microsoft's C library: the arguments as it takes a line apart, which is what a program gets. */
-int __wgetmainargs(int *argc, wchar_t ***argv, wchar_t ***env, int glob, int *start);
+#ifdef __cplusplus
+extern "C"
+#endif
+    int
+    __wgetmainargs(int *argc, wchar_t ***argv, wchar_t ***env, int glob, int *start);
 
 typedef struct shell_state {
     char line[256]; /* what `read` has read */
@@ -106,10 +116,13 @@ static void shell_say_wide(HANDLE to, const wchar_t *text) {
     shell_say(to, bytes);
 }
 
-/* From its input to its output, and to another one unless that is NULL. */
+/* From its input to its output, and to another one unless that is NULL. 1: it has no output. */
 static int shell_copy(HANDLE also) {
     char bytes[4096];
     DWORD got;
+    if (GetStdHandle(STD_OUTPUT_HANDLE) == INVALID_HANDLE_VALUE) {
+        return 1;
+    }
     while (ReadFile(GetStdHandle(STD_INPUT_HANDLE), bytes, sizeof bytes, &got, NULL) && got) {
         shell_write(GetStdHandle(STD_OUTPUT_HANDLE), bytes, got);
         if (also) {
@@ -146,7 +159,7 @@ static int shell_echo(const shell_state *s, const char *words) {
 }
 
 static int shell_zeros(const shell_state *s, long n) {
-    static const char zeros[4096];
+    static const char zeros[4096] = {0};
     for (; n > 0; n -= (long)sizeof zeros) {
         shell_write(s->out, zeros, n < (long)sizeof zeros ? (size_t)n : sizeof zeros);
     }
@@ -212,6 +225,8 @@ static int shell_do(shell_state *s, const char *command) {
         Sleep((DWORD)(strtod(rest, NULL) * 1000));
     } else if (shell_is(command, "head")) {
         return shell_zeros(s, atol(rest + 3));
+    } else if (shell_is(command, "touch")) {
+        CloseHandle(CreateFileA(rest, GENERIC_WRITE, 0, NULL, CREATE_ALWAYS, 0, NULL));
     } else if (shell_is(command, "args")) {
         return shell_args(s);
     } else if (shell_is(command, "env")) {
@@ -233,8 +248,11 @@ static int shell_do(shell_state *s, const char *command) {
 /* In a shell of its own, with the same streams. */
 static int shell_beside(const char *command) {
     char line[1024];
-    STARTUPINFOA info = {.cb = sizeof info, .dwFlags = STARTF_USESTDHANDLES};
+    STARTUPINFOA info;
     PROCESS_INFORMATION started;
+    memset(&info, 0, sizeof info);
+    info.cb = sizeof info;
+    info.dwFlags = STARTF_USESTDHANDLES;
     info.hStdInput = GetStdHandle(STD_INPUT_HANDLE);
     info.hStdOutput = GetStdHandle(STD_OUTPUT_HANDLE);
     info.hStdError = GetStdHandle(STD_ERROR_HANDLE);
@@ -247,6 +265,26 @@ static int shell_beside(const char *command) {
     return 0;
 }
 
+/* Whether the command ends with a stream to close, which it is rid of then, as is this shell. */
+static bool shell_closes(char *command, size_t *n) {
+    static const struct {
+        const char *word;
+        DWORD stream;
+    } all[] = {
+        {" <&-", STD_INPUT_HANDLE}, {" 2>&-", STD_ERROR_HANDLE}, {" >&-", STD_OUTPUT_HANDLE}};
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        const size_t size = strlen(all[i].word);
+        if (*n > size && strcmp(command + *n - size, all[i].word) == 0) {
+            CloseHandle(GetStdHandle(all[i].stream));
+            SetStdHandle(all[i].stream, INVALID_HANDLE_VALUE);
+            *n -= size;
+            command[*n] = '\0';
+            return true;
+        }
+    }
+    return false;
+}
+
 /* One command, which it changes; what it says goes where it says. */
 static int shell_command(shell_state *s, char *command, bool beside) {
     size_t n = strlen(command);
@@ -254,6 +292,8 @@ static int shell_command(shell_state *s, char *command, bool beside) {
         command[--n] = '\0';
     if (beside) {
         return shell_beside(command);
+    }
+    while (shell_closes(command, &n)) {
     }
     s->out = GetStdHandle(STD_OUTPUT_HANDLE);
     if (n > 4 && strcmp(command + n - 4, " >&2") == 0) {
@@ -267,7 +307,7 @@ static int shell_script(shell_state *s, char *script) {
     int status = 0;
     while (*script) {
         char *end = script;
-        while (*end && *end != ';' && (*end != '&' || end[-1] == '>'))
+        while (*end && *end != ';' && (*end != '&' || end[-1] == '>' || end[-1] == '<'))
             end++;
         const char separator = *end;
         *end = '\0';
@@ -288,7 +328,9 @@ __attribute__((constructor)) static void shell_main(void) {
     __wgetmainargs(&argc, &argv, &env, 0, &start);
     if (argc >= 3 && wcscmp(argv[1], L"--shell") == 0) {
         char script[1024] = "";
-        shell_state s = {.more = argv + 3};
+        shell_state s;
+        memset(&s, 0, sizeof s);
+        s.more = argv + 3;
         WideCharToMultiByte(CP_UTF8, 0, argv[2], -1, script, sizeof script, NULL, NULL);
         ExitProcess((UINT)shell_script(&s, script));
     }
