@@ -54,6 +54,11 @@ CHECK_UNUSED static void no_file_close(int fd) {
 #define FILE_OWNER getuid()
 #define FILE_NULL "/dev/null"
 #define HAS_SYMLINKS 1
+#ifdef TH_PLATFORM_POSIX
+#define HAS_WATCHES 0
+#else
+#define HAS_WATCHES 1 /* changes of files are told */
+#endif
 #define NOT_BY_WINDOWS(what) ((void)0)
 
 #endif

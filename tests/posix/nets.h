@@ -25,6 +25,16 @@ CHECK_UNUSED static int open_count(void) {
     return n;
 }
 
+/* A pipe, whose other end is closed. */
+CHECK_UNUSED static thrum_io no_socket(void) {
+    int ends[2];
+    thrum_io io;
+    CHECK_EQ(pipe(ends), 0);
+    CHECK_EQ(thrum_io_adopt(&io, ends[0]), 0);
+    close(ends[1]);
+    return io;
+}
+
 /* How many descriptors the process has open. */
 CHECK_UNUSED static int descriptors(void) {
     DIR *dir = opendir("/proc/self/fd");

@@ -7,6 +7,8 @@
 #include "support/bound.h"
 
 #include <sys/mman.h>
+#include <thrum/net.h>
+#include <thrum/serve.h>
 
 static int status_of(pid_t child) {
     int status = 0;
@@ -133,5 +135,26 @@ TEST(the_child_of_a_bound_thread_starts_its_own) {
     }
     CHECK_EQ(status_of(child), 0);
     CHECK_EQ(atomic_load(&t->ran), 10);
+    bound_end(&r);
+}
+
+static int serves_nobody(thrum_io io, void *arg) {
+    (void)arg;
+    return thrum_io_close(io);
+}
+
+TEST(the_child_of_a_bound_thread_does_not_serve) {
+    /* The listener, and the scheduler, are the parent's. */
+    rig r;
+    thrum_io listener;
+    bound_begin(&r);
+    CHECK_EQ(thrum_listen(&listener, "tcp:127.0.0.1:0", NULL), 0);
+    const pid_t child = fork_now();
+    if (child == 0) {
+        CHECK(thrum_serve(listener, serves_nobody, NULL, NULL) < 0);
+        _exit(0);
+    }
+    CHECK_EQ(status_of(child), 0);
+    CHECK_EQ(thrum_io_close(listener), 0);
     bound_end(&r);
 }

@@ -186,15 +186,6 @@ TEST(a_bound_thread_serves) {
     CHECK_EQ(write(guest, "x", 1), 1);
     rig_go(&h.r, serve_and_stop, &h);
     CHECK_EQ(serves(&h), 0);
-    thrum_event_clear(&h.stop);
-    const pid_t child = fork();
-    if (child == 0) {
-        CHECK(serves(&h) < 0); /* it is the parent's */
-        _exit(0);
-    }
-    int status;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
     CHECK_EQ(thrum_sched_unbind(), 0);
     close(guest);
     hall_close(&h);

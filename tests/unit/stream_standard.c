@@ -2,6 +2,7 @@
  * stream_standard.c: the streams of the process: each test has one of its own, with a pipe, a
  * terminal or a file in their places.
  */
+/* POSIX: fork(), dup2, termios */
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
 #include "support/streams.h"
