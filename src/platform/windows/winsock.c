@@ -222,8 +222,27 @@ static int poll_them(th_pollfd fds[], unsigned n, WSAPOLLFD theirs[], int64_t de
     return tell(fds, n, theirs);
 }
 
+/*
+ * Whether it is a wait for one descriptor that is always ready, a file's. Windows says so at once,
+ * also where a wake-up is asked for beside it; wine 8 waits for the wake-up then.
+ */
+static bool is_for_file(th_pollfd fds[], unsigned n) {
+    bool reads;
+    SOCKET signal;
+    if (n != 2 || fds[0].fd < 0 || th_pipe_signal(fds[0].fd, &reads, &signal) ||
+        th_is_socket(fds[0].fd)) {
+        return false;
+    }
+    fds[0].revents = of_no_socket(&fds[0]);
+    fds[1].revents = 0;
+    return true;
+}
+
 int th_system_poll(th_pollfd fds[], unsigned n, int64_t deadline) {
     WSAPOLLFD few[FEW];
+    if (is_for_file(fds, n)) {
+        return 1;
+    }
     WSAPOLLFD *theirs = n <= FEW ? few : th_os_alloc(n * sizeof *theirs);
     if (!theirs) {
         th_os_errno_set(ENOMEM);
