@@ -14,14 +14,19 @@ static DWORD size_of(size_t size) {
     return size < MOST ? (DWORD)size : MOST;
 }
 
-/* ---- transfers: one part a call, since the system takes one ---- */
+/*
+ * ---- transfers ----
+ *
+ * The system takes one part a call. Of what is no file only the first one is transferred: a second
+ * call might wait although the first has not.
+ */
 
-static const th_os_part *first_of(const th_os_part parts[], unsigned n) {
+static unsigned first_of(const th_os_part parts[], unsigned n) {
     unsigned i = 0;
     while (i + 1 < n && !parts[i].size) {
         i++;
     }
-    return &parts[i];
+    return i;
 }
 
 /* Of a file its place is had alone; of a pipe or a console one may wait for as long as it takes. */
@@ -40,25 +45,42 @@ static void leave(SRWLOCK *place) {
 }
 
 int64_t th_handle_readv(int fd, const th_os_part parts[], unsigned n) {
-    const th_os_part *part = first_of(parts, n);
-    DWORD got = 0;
     SRWLOCK *place = place_of(fd);
-    const BOOL done = ReadFile(th_handle_of(fd), part->base, size_of(part->size), &got, NULL);
-    const DWORD error = GetLastError();
+    int64_t total = 0;
+    DWORD error = ERROR_SUCCESS;
+    for (unsigned i = first_of(parts, n); i < n; i++) {
+        DWORD got = 0;
+        if (!ReadFile(th_handle_of(fd), parts[i].base, size_of(parts[i].size), &got, NULL)) {
+            error = GetLastError();
+            break;
+        }
+        total += got;
+        if (!place || got < parts[i].size) {
+            break;
+        }
+    }
     leave(place);
-    return done                                                      ? (int64_t)got
-           : error == ERROR_BROKEN_PIPE || error == ERROR_HANDLE_EOF ? 0
-                                                                     : -th_nt_errno(error);
+    const bool ended = error == ERROR_BROKEN_PIPE || error == ERROR_HANDLE_EOF;
+    return total || !error || ended ? total : -th_nt_errno(error);
 }
 
 int64_t th_handle_writev(int fd, const th_os_part parts[], unsigned n) {
-    const th_os_part *part = first_of(parts, n);
-    DWORD sent = 0;
     SRWLOCK *place = place_of(fd);
-    const BOOL done = WriteFile(th_handle_of(fd), part->base, size_of(part->size), &sent, NULL);
-    const DWORD error = GetLastError();
+    int64_t total = 0;
+    DWORD error = ERROR_SUCCESS;
+    for (unsigned i = first_of(parts, n); i < n; i++) {
+        DWORD sent = 0;
+        if (!WriteFile(th_handle_of(fd), parts[i].base, size_of(parts[i].size), &sent, NULL)) {
+            error = GetLastError();
+            break;
+        }
+        total += sent;
+        if (!place || sent < parts[i].size) {
+            break;
+        }
+    }
     leave(place);
-    return done ? (int64_t)sent : -th_nt_errno(error);
+    return total || !error ? total : -th_nt_errno(error);
 }
 
 /* ---- what others share ---- */
