@@ -9,7 +9,7 @@
 #define NEW (THRUM_FILE_READ | THRUM_FILE_WRITE | THRUM_FILE_CREATE | THRUM_FILE_EXCLUSIVE)
 
 static thrum_io io; /* the file "a", which holds "text" */
-static thrum_io to; /* the file "b", which is empty */
+static thrum_io to; /* the file "b", which is empty; "r" is open for nobody */
 static thrum_io watch;
 
 static char path[64];
@@ -20,6 +20,7 @@ static void begin(void) {
     fds_before = fds_open();
     io = opened("a", NEW);
     to = opened("b", NEW);
+    fclose(fopen("r", "w"));
     CHECK_EQ(thrum_watch_open(&watch), HAS_WATCHES ? 0 : -ENOSYS);
     CHECK_EQ(thrum_file_pwrite(io, "text", 4, 0, THRUM_FOREVER), 4);
     only_operations(true);
@@ -33,6 +34,7 @@ static void end(void) {
     check_holds("a", "text");
     CHECK_EQ(unlink("a"), 0);
     CHECK_EQ(unlink("b"), 0);
+    CHECK_EQ(unlink("r"), 0);
     CHECK_EQ(fds_open(), fds_before);
     out_of_dir(path);
 }
@@ -79,7 +81,7 @@ static int do_rename(void) {
     return code ? code : rename("c", "a");
 }
 static int do_unlink(void) {
-    CHECK(link("a", "c") == 0 || errno == EEXIST);
+    fclose(fopen("c", "w"));
     const int code = thrum_file_unlink("c", THRUM_FOREVER);
     CHECK_EQ(access("c", F_OK), code ? 0 : -1);
     (void)unlink("c");
@@ -96,7 +98,7 @@ static int do_rmdir(void) {
     return code;
 }
 static int do_link(void) {
-    const int code = thrum_file_link("a", "c", THRUM_FOREVER);
+    const int code = thrum_file_link("r", "c", THRUM_FOREVER);
     return code ? code : unlink("c");
 }
 #if HAS_SYMLINKS
@@ -121,7 +123,7 @@ static int do_list(void) {
     const int first = code < 0 ? code : 0;
     for (; code; code = thrum_dir_next(dir, &e, THRUM_FOREVER))
         n += code == 1;
-    CHECK_EQ(n, 2); /* none is lost */
+    CHECK_EQ(n, 3); /* none is lost */
     thrum_dir_close(dir);
     return first;
 }
@@ -141,7 +143,7 @@ static int do_watch(void) {
 }
 #endif
 static int do_replace(void) {
-    return thrum_file_replace("a", "text", 4, 0, THRUM_FOREVER);
+    return thrum_file_replace("r", "text", 4, 0, THRUM_FOREVER);
 }
 static int do_load(void) {
     char text[8];
@@ -204,7 +206,7 @@ static int cases_body(void *arg) {
             CHECK_EQ(code, -cases[i].codes[k]);
             CHECK_EQ(cases[i].call(), 0);
         }
-        th_os_fail_with(fault, -EINTR, 0, 3); /* that is nobody's business */
+        th_os_fail_with(fault, -EINTR, 0, HAS_INTERRUPTS ? 3 : 0); /* that is nobody's business */
         CHECK_EQ(cases[i].call(), 0);
         CHECK_EQ(th_os_fails_left(fault), 0);
     }
@@ -328,6 +330,7 @@ static int cut_body(void *arg) {
     CHECK_EQ(thrum_file_truncate(io, 2, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_file_pread(io, text, 4, 0, THRUM_FOREVER), 2);
     CHECK_EQ(thrum_file_pread(io, text, 4, 2, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_pwrite(io, "xt", 2, 2, THRUM_FOREVER), 2);
     end();
     return 0;
 }

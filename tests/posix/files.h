@@ -54,6 +54,7 @@ CHECK_UNUSED static void no_file_close(int fd) {
 #define FILE_OWNER getuid()
 #define FILE_NULL "/dev/null"
 #define HAS_SYMLINKS 1
+#define HAS_INTERRUPTS 1 /* signals end calls of the system */
 #ifdef TH_PLATFORM_POSIX
 #define HAS_WATCHES 0
 #else

@@ -6,7 +6,7 @@
 
 #include "support/support.h"
 
-static char folder[128];
+static char folder[72];
 
 /* What differs from system to system: use_folder, try_connect, leave_behind. */
 #if defined(_WIN32)

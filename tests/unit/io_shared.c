@@ -44,11 +44,11 @@ static void check_waits(int fd, int from) {
 
 static int wait_on_socket(void *arg) {
     (void)arg;
-    int ends[2];
-    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    check_waits(ends[0], ends[1]);
-    close(ends[0]);
-    close(ends[1]);
+    int fds[2];
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    check_waits(fds[0], fds[1]);
+    close(fds[0]);
+    close(fds[1]);
     return 0;
 }
 

@@ -185,7 +185,7 @@ TEST(a_crash_of_another_thread) {
 
 TEST(each_scheduler_has_its_file) {
     /* The second one's name has a number. */
-    char second[160];
+    char second[200];
     SKIP_IF_SANITIZED();
     char log[4096];
     folder_make();

@@ -59,7 +59,7 @@ TEST(a_file_that_cannot_be_written_is_told) {
 TEST(what_lies_where_it_is_written_first_is_replaced) {
     /* A pipe that nobody reads holds nothing up, and a link's file stays what it was. */
     rig r;
-    char part[160], victim[160];
+    char part[200], victim[200];
     size_t length;
     folder_make();
     snprintf(part, sizeof(part), "%s.%d.part", path, (int)getpid());

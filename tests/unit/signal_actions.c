@@ -209,7 +209,7 @@ TEST(flags_of_the_program_stay) {
 
 /* ---- forks ---- */
 
-static void check_child(pid_t child) {
+static void check_ended_well(pid_t child) {
     int status = 0;
     CHECK(child > 0);
     CHECK_EQ(waitpid(child, &status, 0), child);
@@ -245,7 +245,7 @@ TEST(a_child_of_a_fork_catches_its_own) {
         CHECK(get(SIGUSR1).sa_handler == SIG_DFL);
         _exit(0);
     }
-    check_child(child);
+    check_ended_well(child);
     CHECK_EQ(taken(SIGUSR2), SIGUSR2);
     CHECK_EQ(taken(SIGUSR2), -ETIMEDOUT);
     CHECK_EQ(thrum_signal_release(SIGUSR2), 0);
@@ -276,7 +276,7 @@ TEST(forks_while_others_catch) {
             round_of(SIGUSR2);
             _exit(0);
         }
-        check_child(child);
+        check_ended_well(child);
     }
     atomic_store(&end, true);
     crew_join(&c);

@@ -28,7 +28,7 @@ CHECK_UNUSED static void crash_quietly(void) {
 }
 
 CHECK_UNUSED static void crash_catch(int number, void (*handler)(int)) {
-    CHECK(signal(number, handler) != SIG_ERR);
+    CHECK(number == SIGBUS || signal(number, handler) != SIG_ERR); /* it has no such one */
 }
 
 #endif

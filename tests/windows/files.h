@@ -25,12 +25,6 @@ CHECK_UNUSED static const char *file_folder(void) {
     return folder ? folder : ".";
 }
 
-CHECK_UNUSED static int link(const char *from, const char *to) {
-    const BOOL made = CreateHardLinkA(to, from, NULL);
-    errno = made ? errno : GetLastError() == ERROR_ALREADY_EXISTS ? EEXIST : EIO;
-    return made ? 0 : -1;
-}
-
 CHECK_UNUSED static int mkfifo(const char *path, unsigned mode) {
     (void)path;
     (void)mode;
@@ -78,6 +72,7 @@ CHECK_UNUSED static void no_file_close(int fd) {
 #define FILE_OWNER 0u
 #define FILE_NULL "NUL"
 #define HAS_SYMLINKS 0
+#define HAS_INTERRUPTS 0
 #define HAS_WATCHES 0 /* changes of files are told */
 #define NOT_BY_WINDOWS(what) CHECK_SKIP("not on Windows: %s", what)
 
