@@ -7,7 +7,6 @@
 #include "connection.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <thrum/net.h>
 
@@ -15,6 +14,7 @@
 #include "log.h"
 #include "routes.h"
 #include "stats.h"
+#include "system.h"
 
 enum { BODY_ROOM = 4096 }; /* behind the longest head, for what follows it */
 
@@ -159,8 +159,7 @@ static bool is_crowded(const struct server *server) {
         server->connections_max) {
         return false;
     }
-    struct pollfd door = {.fd = thrum_io_fd(server->listener), .events = POLLIN};
-    return poll(&door, 1, 0) == 1;
+    return system_is_readable(thrum_io_fd(server->listener));
 }
 
 /*

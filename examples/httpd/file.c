@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "answer.h"
 #include "beneath.h"
@@ -37,29 +35,29 @@ static bool ends_with_slash(const char *path) {
 }
 
 /* Opens what is at the path, or its index: 0 or an error. */
-static int open_what(struct file *file, struct stat *status) {
+static int open_what(struct file *file, struct beneath_info *info) {
+    int err;
     file->fd = beneath_open(file->root, file->path + 1);
     if (file->fd < 0) {
         return file->fd;
     }
-    if (fstat(file->fd, status) != 0) {
-        return -errno;
+    err = beneath_look(file->fd, info);
+    if (err != 0) {
+        return err;
     }
-    if (!S_ISDIR(status->st_mode)) {
-        return S_ISREG(status->st_mode) ? 0 : -ENOENT;
+    if (!info->is_directory) {
+        return info->is_file ? 0 : -ENOENT;
     }
     if (!ends_with_slash(file->path)) {
         file->is_directory = true;
         return 0;
     }
-    close(file->fd);
+    beneath_close(file->fd);
     snprintf(file->index, sizeof file->index, "%sindex.html", file->path);
     file->path = file->index;
     file->fd = beneath_open(file->root, file->path + 1);
-    return file->fd < 0                   ? file->fd
-           : fstat(file->fd, status) != 0 ? -errno
-           : !S_ISREG(status->st_mode)    ? -ENOENT
-                                          : 0;
+    err = file->fd < 0 ? file->fd : beneath_look(file->fd, info);
+    return err != 0 ? err : info->is_file ? 0 : -ENOENT;
 }
 
 /* Reads a small file: 0 or an error. */
@@ -68,29 +66,30 @@ static int read_small(struct file *file) {
     if (file->bytes == NULL) {
         return -ENOMEM;
     }
-    ssize_t n = pread(file->fd, file->bytes, SMALL, 0);
+    int n = beneath_read(file->fd, file->bytes, SMALL, 0);
     file->size = n < 0 ? 0 : (uint64_t)n;
-    return n < 0 ? -errno : 0;
+    return n < 0 ? n : 0;
 }
 
 static int open_file(void *arg) {
     struct file *file = arg;
-    struct stat status;
-    int err = open_what(file, &status);
+    struct beneath_info info;
+    int err = open_what(file, &info);
     if (err == 0 && !file->is_directory) {
-        file->size = (uint64_t)status.st_size;
-        file->changed = status.st_mtime;
+        file->size = info.size;
+        file->changed = info.changed;
         err = file->size < SMALL ? read_small(file) : 0;
     }
     if (file->fd >= 0 && (err != 0 || file->is_directory || file->bytes != NULL)) {
-        close(file->fd);
+        beneath_close(file->fd);
         file->fd = -1;
     }
     return err;
 }
 
 static int close_file(void *arg) {
-    return close(*(int *)arg);
+    beneath_close(*(int *)arg);
+    return 0;
 }
 
 /* ---- in the connection's task ---- */
@@ -194,6 +193,6 @@ void file_answer(struct connection *c) {
     }
     free(file.bytes);
     if (file.fd >= 0 && thrum_blocking(close_file, &file.fd, NULL) != 0) {
-        close(file.fd); /* cancelled, or without a thread: here, then */
+        beneath_close(file.fd); /* cancelled, or without a thread: here, then */
     }
 }

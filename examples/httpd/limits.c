@@ -3,22 +3,15 @@
  */
 #include "limits.h"
 
-#include <sys/resource.h>
+#include "system.h"
 
 /* stdin, stdout, stderr, the listener, the root, the log, signals, and what is not thought of. */
 enum { OTHERS = 16 };
 
 unsigned limits_connections(const thrum_sched *sched, size_t wanted) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        return (unsigned)wanted;
-    }
-    limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        getrlimit(RLIMIT_NOFILE, &limit);
-    }
     /* A worker has two: a set of descriptors, and what wakes it. */
-    rlim_t others = OTHERS + 2 * (rlim_t)thrum_sched_workers(sched);
-    rlim_t most = limit.rlim_cur > others + 2 ? (limit.rlim_cur - others) / 2 : 1;
+    const uint64_t others = OTHERS + 2 * (uint64_t)thrum_sched_workers(sched);
+    const uint64_t all = system_descriptors();
+    const uint64_t most = all > others + 2 ? (all - others) / 2 : 1;
     return (unsigned)(wanted < most ? wanted : most);
 }

@@ -9,12 +9,11 @@
 #include <stdlib.h>
 #include <thrum/chan.h>
 #include <thrum/io.h>
-#include <unistd.h>
 
 #include "connection.h"
 #include "say.h"
 
-enum { LINES = 256, WRITE_SIZE = 8192 };
+enum { STDOUT = 1, LINES = 256, WRITE_SIZE = 8192 };
 
 #define END_NS THRUM_S(1)
 #define FULL_NS THRUM_MS(100) /* to wait for room; once that was in vain, nobody waits */
@@ -31,6 +30,7 @@ struct log {
     bool is_torn;       /* the last write ended within a line; the writer's */
     atomic_bool xstuck; /* there was no room for FULL_NS, and no write has ended since */
     atomic_ulong xlost;
+    atomic_ulong xheld; /* those that are being written */
 };
 
 /* Counts the lines whose ends are there. */
@@ -58,7 +58,7 @@ static void write_some(struct log *log, const char *text, size_t size) {
     if (written < size) {
         atomic_fetch_add(&log->xlost, count_lines(text + written, size - written));
         thrum_io_close(log->out); /* whose error stays */
-        if (thrum_io_adopt_shared(&log->out, STDOUT_FILENO) != 0) {
+        if (thrum_io_adopt_shared(&log->out, STDOUT) != 0) {
             log->out = (thrum_io){0};
         }
     }
@@ -71,12 +71,16 @@ static int write_lines(void *arg) {
     struct line line;
     while (thrum_chan_recv(log->lines, &line) == 0) {
         size_t used = 0;
+        unsigned long held = 0;
         do {
             memcpy(text + used, line.text, line.length);
             used += line.length;
+            held++;
         } while (used + sizeof line.text <= sizeof text &&
                  thrum_chan_try_recv(log->lines, &line) == 0);
+        atomic_store(&log->xheld, held);
         write_some(log, text, used);
+        atomic_store(&log->xheld, 0);
         atomic_store(&log->xstuck, false);
     }
     return 0;
@@ -87,7 +91,7 @@ int log_start(struct log **out) {
     if (log == NULL) {
         return -ENOMEM;
     }
-    int err = thrum_io_adopt_shared(&log->out, STDOUT_FILENO);
+    int err = thrum_io_adopt_shared(&log->out, STDOUT);
     if (err != 0) {
         free(log);
         return err;
@@ -150,24 +154,42 @@ void log_request(struct log *log, const struct connection *c) {
     }
 }
 
-void log_stop(struct log *log) {
+/* The lines that wait in the channel, which nobody takes any more, and those in the write. */
+static unsigned long count_stuck(struct log *log) {
+    struct line line;
+    unsigned long count = atomic_load(&log->xheld);
+    while (thrum_chan_try_recv(log->lines, &line) == 0) {
+        count++;
+    }
+    return count;
+}
+
+static void say_lost(unsigned long lost) {
+    if (lost > 0) {
+        say("httpd: %lu lines of the log were lost\n", lost);
+    }
+}
+
+bool log_stop(struct log *log) {
     if (log == NULL) {
-        return;
+        return true;
     }
     thrum_chan_close(log->lines);
     int err = thrum_join_until(log->writer, NULL, thrum_after(END_NS));
     if (err == -ETIMEDOUT) {
         thrum_cancel(log->writer); /* nobody reads stdout */
-        err = thrum_join(log->writer, NULL);
+        err = thrum_join_until(log->writer, NULL, thrum_after(END_NS));
+    }
+    if (err == -ETIMEDOUT) {
+        say_lost(count_stuck(log) + atomic_load(&log->xlost));
+        return false;
     }
     if (err != 0) {
-        return; /* the caller is cancelled: the writer still uses it */
+        return true; /* the caller is cancelled: the writer still uses it */
     }
     thrum_io_close(log->out);
     thrum_chan_destroy(log->lines);
-    unsigned long lost = atomic_load(&log->xlost);
-    if (lost > 0) {
-        say("httpd: %lu lines of the log were lost\n", lost);
-    }
+    say_lost(atomic_load(&log->xlost));
     free(log);
+    return true;
 }

@@ -12,6 +12,8 @@
 #ifndef HTTPD_LOG_H
 #define HTTPD_LOG_H
 
+#include <stdbool.h>
+
 struct connection;
 struct log;
 
@@ -24,7 +26,11 @@ int log_start(struct log **log);
  */
 void log_request(struct log *log, const struct connection *c);
 
-/* Writes what is left, for a second at most, and ends the log (NULL: none). It may suspend. */
-void log_stop(struct log *log);
+/*
+ * Writes what is left, for a second at most, and ends the log (NULL: none). False: the system does
+ * not let go of the write that is under way (Windows, on a pipe that nobody reads): the log's task
+ * stays. It may suspend.
+ */
+bool log_stop(struct log *log);
 
 #endif

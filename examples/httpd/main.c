@@ -1,47 +1,44 @@
 /*
  * main.c: starts the server and ends it.
  *
- * SIGTERM or SIGINT ends it in order: nothing more is accepted, connections between two requests
- * end, and what has begun is answered. A second signal ends it at once, unless it
- * comes within a second. With TLS, SIGHUP has it read its certificate again, for connections that
- * come later.
+ * SIGTERM or SIGINT (Control-C, Control-Break or the close of a console on Windows) ends it in
+ * order: nothing more is accepted, connections between two requests end, and what has begun is
+ * answered. A second signal ends it at once, unless it comes within a second. With TLS, SIGHUP has
+ * it read its certificate again, for connections that come later.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 #include <thrum.h>
 #include <thrum/net.h>
 #include <thrum/serve.h>
 #include <thrum/signal.h>
 #include <thrum/trace.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "beneath.h"
 #include "connection.h"
 #include "limits.h"
 #include "log.h"
 #include "say.h"
 #include "secret.h"
 #include "stats.h"
+#include "system.h"
 
 static int complain(const char *what, int err) {
-    say("httpd: %s: %s\n", what, strerror(-err));
+    say("httpd: %s: %s\n", what, thrum_strerror(err));
     return 1;
 }
 
-/* The last one is for servers with TLS. */
-static const int heard[] = {SIGTERM, SIGINT, SIGHUP};
-
-static unsigned heard_count(const struct server *server) {
-    return server->secret != NULL ? 3 : 2;
+static unsigned heard_by(const struct server *server, int signals[SYSTEM_SIGNALS]) {
+    return system_signals(server->secret != NULL, signals);
 }
 
 /* From now on until wait_for_signal the signals are kept for that. */
 static int catch_signals(const struct server *server) {
+    int heard[SYSTEM_SIGNALS];
+    const unsigned count = heard_by(server, heard);
     int err = 0;
-    for (unsigned i = 0; err == 0 && i < heard_count(server); i++) {
+    for (unsigned i = 0; err == 0 && i < count; i++) {
         err = thrum_signal_catch(heard[i]);
     }
     return err;
@@ -58,9 +55,10 @@ static int reload(void *secret) {
  */
 static int wait_for_signal(void *arg) {
     struct server *server = arg;
-    const unsigned count = heard_count(server);
+    int heard[SYSTEM_SIGNALS];
+    const unsigned count = heard_by(server, heard);
     int signal, err, done;
-    while ((signal = thrum_signal_wait(heard, count, THRUM_FOREVER)) == SIGHUP) {
+    while (system_is_reload(signal = thrum_signal_wait(heard, count, THRUM_FOREVER))) {
         err = thrum_blocking(reload, server->secret, &done); /* it reads files */
         if (err != 0 || done != 0) {
             complain("the certificate stays as it was", err != 0 ? err : done);
@@ -115,7 +113,7 @@ static int listen_and_serve(struct server *server) {
     err = err != 0 || server->options->quiet ? err : log_start(&server->log);
     err = err != 0 ? err : serve(server);
     thrum_io_close(server->listener);
-    log_stop(server->log);
+    server->is_stuck = !log_stop(server->log);
     return err == -ETIMEDOUT ? complain("some connections were cut off", err)
            : err != 0        ? complain("serving", err)
                              : 0;
@@ -123,7 +121,7 @@ static int listen_and_serve(struct server *server) {
 
 /* The latest 32767 events of each worker: each request's way, from the first read to the answer. */
 static int write_trace(const struct server *server) {
-    FILE *out = fopen(server->options->trace, "w");
+    FILE *out = system_create(server->options->trace);
     int err = out == NULL ? -errno : thrum_trace_write(server->sched, out);
     if (out != NULL && fclose(out) != 0 && err == 0) {
         err = -errno;
@@ -141,26 +139,10 @@ static int serve_traced(struct server *server) {
     return status != 0 ? status : written;
 }
 
-static int open_root(const char *root) {
-    int fd = root == NULL ? -1 : open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 && root != NULL ? -errno : fd;
-}
-
-/* Started without stdin, stdout or stderr: else a connection might get what is printed. */
-static void open_standard(void) {
-    int fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO) {
-        fd = open("/dev/null", O_RDWR);
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
 static int entry(void *arg) {
     const struct options *options = arg;
     struct server server = {.options = options, .sched = thrum_sched_current()};
-    int root = open_root(options->root);
+    int root = options->root != NULL ? beneath_root(options->root) : -1;
     if (root < 0 && options->root != NULL) {
         return complain(options->root, root);
     }
@@ -179,7 +161,10 @@ static int entry(void *arg) {
     stats_destroy(server.stats);
     secret_destroy(server.secret);
     if (root >= 0) {
-        close(root);
+        beneath_close(root);
+    }
+    if (server.is_stuck) {
+        _Exit(status); /* there is a task that will not end */
     }
     return status;
 }
@@ -187,14 +172,11 @@ static int entry(void *arg) {
 int main(int argc, char **argv) {
     struct options options;
     thrum_config config;
+    system_begin(&argc, &argv);
     int status = options_parse(&options, argc, argv);
     if (status >= 0) {
         return status;
     }
-    open_standard();
-    signal(SIGPIPE, SIG_IGN); /* sendfile(2) raises it when the other side is gone */
-    signal(SIGXFSZ, SIG_IGN); /* a log that is as long as a file may be: its lines are lost */
-    tzset();                  /* it reads a file: not later, in a task */
     thrum_config_init(&config);
     config.name = "httpd";
     if (options.workers > 0) {

@@ -1,16 +1,18 @@
 /*
  * output.c: see output.h. Reading a file may block a thread, and sendfile(2) reads one: so it is
  * called on the blocking pool. It does not wait for the other side there (the socket is not a
- * blocking one): that is for the task to do.
+ * blocking one): that is for the task to do. Where the system has no such call a file goes through
+ * memory.
  */
 #include "output.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/sendfile.h>
 #include <thrum/blocking.h>
-#include <unistd.h>
+
+#include "beneath.h"
+#include "system.h"
 
 enum { SENDFILE_MAX = 1 << 20 };
 
@@ -57,25 +59,24 @@ void output_number(struct output *out, uint64_t number) {
 
 /* ---- files ---- */
 
-/* One call of sendfile(2). */
+/* What the system is to send by itself. */
 struct piece {
     int socket;
     int file;
-    off_t offset;
+    uint64_t offset;
     size_t size;
 };
 
 static int send_piece(void *arg) {
-    struct piece *piece = arg;
-    ssize_t n = sendfile(piece->socket, piece->file, &piece->offset, piece->size);
-    return n < 0 ? -errno : (int)n;
+    const struct piece *piece = arg;
+    return system_send_file(piece->socket, piece->file, piece->offset, piece->size);
 }
 
-/* Sends some of it: how much, -EAGAIN, or an error. */
+/* Sends some of it: how much, -EAGAIN, -ENOSYS where the system has no call for it, or an error. */
 static int send_some(struct output *out, int file, uint64_t offset, uint64_t size) {
     struct piece piece = {.socket = thrum_io_fd(out->wire->io),
                           .file = file,
-                          .offset = (off_t)offset,
+                          .offset = offset,
                           .size = (size_t)(size < SENDFILE_MAX ? size : SENDFILE_MAX)};
     int n = 0;
     int err = thrum_blocking(send_piece, &piece, &n);
@@ -86,24 +87,23 @@ static int send_some(struct output *out, int file, uint64_t offset, uint64_t siz
 struct excerpt {
     char *to;
     int file;
-    off_t offset;
+    uint64_t offset;
     size_t size;
 };
 
 static int read_excerpt(void *arg) {
-    struct excerpt *it = arg;
-    ssize_t n = pread(it->file, it->to, it->size, it->offset);
-    return n < 0 ? -errno : (int)n;
+    const struct excerpt *it = arg;
+    return beneath_read(it->file, it->to, it->size, it->offset);
 }
 
-/* Sends a file through memory, for bytes that have to be sealed. */
-static void send_sealed(struct output *out, int file, uint64_t offset, uint64_t size) {
+/* Sends a file through memory: where bytes have to be sealed, or the system sends no files. */
+static void send_copied(struct output *out, int file, uint64_t offset, uint64_t size) {
     char *memory = malloc(OUTPUT_PIECE);
     out->error = memory != NULL ? out->error : -ENOMEM;
     while (size > 0 && out->error == 0) {
         struct excerpt it = {.to = memory,
                              .file = file,
-                             .offset = (off_t)offset,
+                             .offset = offset,
                              .size = (size_t)(size < OUTPUT_PIECE ? size : OUTPUT_PIECE)};
         int n = 0;
         int err = thrum_blocking(read_excerpt, &it, &n);
@@ -123,11 +123,15 @@ void output_file(struct output *out, int file, uint64_t offset, uint64_t size) {
     uint64_t taken = 0; /* since the deadline was set */
     output_flush(out);
     if (out->wire->tls != NULL) {
-        send_sealed(out, file, offset, size);
+        send_copied(out, file, offset, size);
         return;
     }
     while (size > 0 && out->error == 0) {
         int n = send_some(out, file, offset, size);
+        if (n == -ENOSYS) {
+            send_copied(out, file, offset, size);
+            return;
+        }
         if (n == -EAGAIN) {
             int bits = thrum_io_wait(out->wire->io, THRUM_IO_WRITE, deadline);
             out->error = bits < 0 ? bits : 0;

@@ -3,15 +3,14 @@
  */
 #include "say.h"
 
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
+
+#include "system.h"
 
 void say(const char *format, ...) {
-    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     va_list args;
-    if (poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0) {
+    if (system_takes_stderr()) {
         va_start(args, format);
         vfprintf(stderr, format, args);
         va_end(args);

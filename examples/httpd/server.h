@@ -23,6 +23,7 @@ struct server {
     thrum_event ending;       /* the server has been told to end */
     struct secret *secret;    /* NULL: connections are not sealed */
     struct log *log;          /* NULL: none */
+    bool is_stuck;            /* the log's writer cannot be ended; at the end */
     struct stats *stats;
     atomic_uint xconnections; /* that there are */
     atomic_size_t xbodies;    /* bytes of bodies in memory */

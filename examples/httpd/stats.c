@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "answer.h"
+#include "system.h"
 
 enum { CLASSES = 6, LINE = 64 }; /* statuses by their first digit; bytes of a cache line */
 
@@ -20,6 +21,7 @@ struct place {
 struct stats {
     unsigned count;
     struct place *places; /* one for each worker, and one for all other threads */
+    void *memory;         /* of the places */
 };
 
 struct stats *stats_create(void) {
@@ -28,11 +30,13 @@ struct stats *stats_create(void) {
         return NULL;
     }
     stats->count = thrum_sched_workers(thrum_sched_current()) + 1;
-    stats->places = aligned_alloc(LINE, stats->count * sizeof *stats->places);
-    if (stats->places == NULL) {
+    stats->memory = malloc((stats->count + 1) * sizeof *stats->places);
+    if (stats->memory == NULL) {
         free(stats);
         return NULL;
     }
+    const uintptr_t line = ((uintptr_t)stats->memory + LINE - 1) / LINE * LINE;
+    stats->places = (struct place *)line;
     for (unsigned i = 0; i < stats->count; i++) {
         for (unsigned k = 0; k < CLASSES; k++) {
             atomic_init(&stats->places[i].xanswers[k], 0);
@@ -43,7 +47,7 @@ struct stats *stats_create(void) {
 
 void stats_destroy(struct stats *stats) {
     if (stats != NULL) {
-        free(stats->places);
+        free(stats->memory);
         free(stats);
     }
 }
@@ -59,8 +63,7 @@ void stats_count(struct stats *stats, int status) {
 /* A text that is made on the blocking pool: printing takes a while. */
 struct text_made {
     const struct server *server;
-    char *data;
-    size_t size;
+    struct system_text text;
 };
 
 static void print_answers(FILE *out, const struct stats *stats) {
@@ -83,7 +86,7 @@ static void print_gauge(FILE *out, const char *name, const char *help, size_t va
 static int print_all(void *arg) {
     struct text_made *made = arg;
     const struct server *server = made->server;
-    FILE *out = open_memstream(&made->data, &made->size);
+    FILE *out = system_text_begin(&made->text);
     if (out == NULL) {
         return -1;
     }
@@ -94,7 +97,7 @@ static int print_all(void *arg) {
                 server->connections_max);
     print_gauge(out, "httpd_body_bytes", "Memory that bodies take.", atomic_load(&server->xbodies));
     int err = thrum_metrics_print(server->sched, out, THRUM_PROMETHEUS);
-    return fclose(out) != 0 || err != 0 ? -1 : 0;
+    return !system_text_end(&made->text, out) || err != 0 ? -1 : 0;
 }
 
 void stats_answer(struct connection *c) {
@@ -105,7 +108,7 @@ void stats_answer(struct connection *c) {
     } else {
         answer_begin(c, HTTP_STATUS_OK);
         answer_field(c, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-        answer_body(c, made.data, made.size);
+        answer_body(c, made.text.data, made.text.size);
     }
-    free(made.data);
+    free(made.text.data);
 }

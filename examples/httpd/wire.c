@@ -3,9 +3,10 @@
  */
 #include "wire.h"
 
-#include <sys/ioctl.h>
 #include <thrum/net.h>
 #include <thrum/serve.h>
+
+#include "system.h"
 
 #define GOODBYE_NS THRUM_S(1) /* for the last few bytes to be taken */
 
@@ -37,9 +38,8 @@ int64_t wire_write(struct wire *wire, const void *from, size_t size, thrum_time 
 }
 
 bool wire_is_more_there(const struct wire *wire) {
-    int size = 0;
     return (wire->tls != NULL && secret_is_readable(wire->tls)) ||
-           (ioctl(thrum_io_fd(wire->io), FIONREAD, &size) == 0 && size > 0);
+           system_has_come(thrum_io_fd(wire->io));
 }
 
 void wire_linger(struct wire *wire, void *memory, size_t size, thrum_time deadline) {

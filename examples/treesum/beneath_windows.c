@@ -10,7 +10,7 @@
 #include <winternl.h>
 
 #include "memory.h"
-#include "errors_windows.h"
+#include "windows_errors.h"
 
 enum { NAME_WORDS = 256, PATH_WORDS = 32768 };
 

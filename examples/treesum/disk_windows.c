@@ -9,7 +9,7 @@
 
 #include "beneath.h"
 #include "memory.h"
-#include "errors_windows.h"
+#include "windows_errors.h"
 
 int disk_look(int fd, struct disk_info *info) {
     BY_HANDLE_FILE_INFORMATION known;

@@ -13,40 +13,14 @@
 #include <windows.h>
 /* Behind what it needs. */
 #include <psapi.h>
-#include <shellapi.h>
 
-#include "memory.h"
-#include "errors_windows.h"
-
-static char *utf8_of(const wchar_t *wide) {
-    const int size = WideCharToMultiByte(CP_UTF8, 0, wide, -1, NULL, 0, NULL, NULL);
-    char *text = memory_new((size_t)size + 1);
-    text[0] = '\0';
-    WideCharToMultiByte(CP_UTF8, 0, wide, -1, text, size, NULL, NULL);
-    return text;
-}
-
-/* The C library has the arguments in a code page, and puts names in the place of patterns. */
-static void take_arguments(int *argc, char ***argv) {
-    int n;
-    wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), &n);
-    if (wide == NULL) {
-        return;
-    }
-    char **texts = memory_new(((size_t)n + 1) * sizeof *texts);
-    for (int i = 0; i < n; i++) {
-        texts[i] = utf8_of(wide[i]);
-    }
-    texts[n] = NULL;
-    *argc = n;
-    *argv = texts;
-    LocalFree(wide);
-}
+#include "windows_arguments.h"
+#include "windows_errors.h"
 
 void system_begin(int *argc, char ***argv) {
     const HANDLE screen = GetStdHandle(STD_ERROR_HANDLE);
     DWORD mode;
-    take_arguments(argc, argv);
+    arguments_take(argc, argv);
     (void)_setmode(STDOUT_FILENO, _O_BINARY);
     (void)_setmode(STDERR_FILENO, _O_BINARY);
     if (GetConsoleMode(screen, &mode)) { /* it is to understand what takes a line away */

@@ -4,12 +4,11 @@ import json
 import os
 import re
 import resource
-import signal
 import socket
 import subprocess
 import tempfile
 
-from talk import BINARY, GET, HELLO, Server, WORK, end_with_us, expect, full_pipe, read
+from talk import BINARY, COMMAND, END, GET, HELLO, Server, WORK, end_with_us, expect, full_pipe, read
 
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\d+)')
 
@@ -77,7 +76,7 @@ def test_log_that_nobody_reads():
                 client.send(GET * 100)
                 for _ in range(100):
                     expect(client.answer(), 200, HELLO)
-        server.process.send_signal(signal.SIGTERM)
+        server.process.send_signal(END)
         server.process.wait()
 
 
@@ -89,7 +88,7 @@ def test_stderr_that_nobody_reads():
         with server.client(GET * 4000) as client:
             for _ in range(4000):
                 expect(client.answer(), 200, HELLO)
-        server.process.send_signal(signal.SIGTERM)
+        server.process.send_signal(END)
         server.process.wait(60)
     os.close(out)
 
@@ -124,7 +123,7 @@ def test_log_without_room():
 
 def test_command_line():
     def run(*arguments):
-        return subprocess.run([BINARY, *arguments], capture_output=True)
+        return subprocess.run([*COMMAND, *arguments], capture_output=True)
 
     for wrong in (["--wrong"], ["-c"], ["-c", "0"], ["-c", "x"], ["--body", "-1"], ["--head", "1"],
                   ["--idle-time", "0"], ["--idle-time", "nan"], ["--idle-time", "1s"], ["a", "b"]):

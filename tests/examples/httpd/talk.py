@@ -14,6 +14,10 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from full_pipe import full_pipe
 
 BINARY = os.path.abspath(sys.argv[1])
+WINE = BINARY.endswith(".exe")
+COMMAND = [os.path.join(os.path.dirname(__file__), "../../../tools/wine"), BINARY] if WINE else [BINARY]
+# What tells it to end in order: to wine SIGINT is Control-C, and SIGTERM kills.
+END = signal.SIGINT if WINE else signal.SIGTERM
 WORK = tempfile.mkdtemp(prefix="httpd-test.")
 ROOT = os.path.join(WORK, "root")
 HELLO = b"Hello, world!\n"
@@ -44,7 +48,7 @@ class Server:
     def __init__(self, *options, status=0, log=False, setup=end_with_us, root=True, stderr=None, out=None, err=None):
         self.status, self.says = status, stderr
         quiet = [] if log else ["-q"]
-        arguments = [BINARY, "-a", "tcp:127.0.0.1:0", *quiet, *options] + ([ROOT] if root else [])
+        arguments = [*COMMAND, "-a", "tcp:127.0.0.1:0", *quiet, *options] + ([ROOT] if root else [])
         # The thread sanitizer waits for a second at the end of each program.
         given = os.environ.get("TSAN_OPTIONS", "")
         self.process = subprocess.Popen(
@@ -79,7 +83,7 @@ class Server:
 
     def end(self):
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(END)
         out, err = self.process.communicate()
         self.said = err
         if self.process.returncode != -signal.SIGKILL:

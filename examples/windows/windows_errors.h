@@ -1,12 +1,14 @@
 /*
- * errors_windows.h: the errno numbers for what Windows says.
+ * windows_errors.h: the errno numbers for what Windows says.
  */
-#ifndef TREESUM_ERRORS_WINDOWS_H
-#define TREESUM_ERRORS_WINDOWS_H
+#ifndef WINDOWS_ERRORS_H
+#define WINDOWS_ERRORS_H
 
 #include <errno.h>
 #include <stdint.h>
 #include <windows.h>
+
+enum { NO_SUCH_DEVICE = 433 /* which not every header has */ };
 
 static inline int errno_of(DWORD error) {
     switch (error) {
@@ -31,6 +33,8 @@ static inline int errno_of(DWORD error) {
     case ERROR_NO_DATA:
     case ERROR_PIPE_NOT_CONNECTED: /* as wine has it */
         return EPIPE;
+    case NO_SUCH_DEVICE: /* a socket's file, to wine */
+        return ENXIO;
     case ERROR_DISK_FULL:
         return ENOSPC;
     default:

@@ -1,5 +1,5 @@
 /*
- * beneath.c: see beneath.h.
+ * beneath_posix.c: see beneath.h.
  */
 #define _GNU_SOURCE 1
 #include "beneath.h"
@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The last name: without waiting for a writer, should it be a pipe. */
@@ -27,6 +27,11 @@ static int open_name(int at, const char *path, size_t length, int flags) {
     return fd >= 0 ? fd : -errno;
 }
 
+int beneath_root(const char *path) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd >= 0 ? fd : -errno;
+}
+
 int beneath_open(int directory, const char *path) {
     int at = directory;
     for (;;) {
@@ -42,4 +47,25 @@ int beneath_open(int directory, const char *path) {
         at = fd;
         path += length + 1;
     }
+}
+
+int beneath_look(int fd, struct beneath_info *info) {
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        return -errno;
+    }
+    *info = (struct beneath_info){.is_file = S_ISREG(status.st_mode),
+                                  .is_directory = S_ISDIR(status.st_mode),
+                                  .size = (uint64_t)status.st_size,
+                                  .changed = status.st_mtime};
+    return 0;
+}
+
+int beneath_read(int fd, void *to, size_t size, uint64_t offset) {
+    ssize_t n = pread(fd, to, size, (off_t)offset);
+    return n < 0 ? -errno : (int)n;
+}
+
+void beneath_close(int fd) {
+    close(fd);
 }

@@ -1,0 +1,66 @@
+/*
+ * system.h: what systems have in different ways, beside files (beneath.h).
+ */
+#ifndef HTTPD_SYSTEM_H
+#define HTTPD_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * First call in main: stdin, stdout and stderr are there, what the other side does not take is an
+ * error and no signal, and the arguments are in UTF-8.
+ */
+void system_begin(int *argc, char ***argv);
+
+/* ---- signals ---- */
+
+enum { SYSTEM_SIGNALS = 3 };
+
+/*
+ * Writes the signals to be caught, and returns how many: those that end the server; and where it
+ * reloads something, the one that has it do so, if the system has such a one.
+ */
+unsigned system_signals(bool reloads, int signals[SYSTEM_SIGNALS]);
+
+bool system_is_reload(int signal);
+
+/* ---- descriptors ---- */
+
+/* As many as this process may have open, raised as far as it may go. */
+uint64_t system_descriptors(void);
+
+/* Whether a listener has somebody to accept. It does not wait. */
+bool system_is_readable(int socket);
+
+/* Whether bytes have come to a socket. It does not wait. */
+bool system_has_come(int socket);
+
+/* Whether stderr takes a line at once, as far as the system tells. */
+bool system_takes_stderr(void);
+
+/*
+ * Sends some of a file by itself, and does not wait for the other side, but for the disk: how many
+ * bytes, 0 when the file ends there, -EAGAIN, -ENOSYS where the system cannot do that, or an error.
+ */
+int system_send_file(int socket, int file, uint64_t offset, size_t size);
+
+/* ---- streams ---- */
+
+/* A file to be written, from its beginning; the name is in UTF-8. NULL: errno says why. */
+FILE *system_create(const char *path);
+
+/* A text that is made by printing. */
+struct system_text {
+    char *data; /* for free() */
+    size_t size;
+};
+
+/* NULL: it cannot be had. Both may block the thread. */
+FILE *system_text_begin(struct system_text *text);
+/* Ends it. False: it is not whole. */
+bool system_text_end(struct system_text *text, FILE *stream);
+
+#endif
