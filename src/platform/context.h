@@ -45,6 +45,20 @@ static inline void th_context_jump(th_context *from, const th_context *to) {
 #endif
 
 /*
+ * Says that less of the stack may be used from now on: `limit` is the lowest byte. The context is
+ * suspended, or the caller is on it. Only Windows' contexts know it, which the system writes there
+ * when a stack grows.
+ */
+#ifdef TH_CONTEXT_LIMITED
+void th_context_set_limit(th_context *context, void *limit);
+#else
+static inline void th_context_set_limit(th_context *context, void *limit) {
+    (void)context;
+    (void)limit;
+}
+#endif
+
+/*
  * The stack pointer of a suspended context; 0 when it is not known. For one that is not suspended
  * it is the last value, or 0; a context that is just being made or switched may be read.
  */

@@ -49,6 +49,15 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
     context->mxcsr &= ~0x3fu; /* the sticky exception flags are not settings */
 }
 
+void th_context_set_limit(th_context *context, void *limit) {
+    NT_TIB *tib;
+    __asm__("movq %%gs:%c1, %0" : "=r"(tib) : "i"(offsetof(NT_TIB, Self)));
+    if ((uintptr_t)tib->StackBase == context->base) {
+        tib->StackLimit = limit;
+    }
+    context->limit = (uintptr_t)limit;
+}
+
 /* The switch as a function: the compiler saves around it what a call has to keep. */
 TH_NOINLINE void th_context_switch(th_context *from, const th_context *to) {
     th_context_jump(from, to);

@@ -9,7 +9,8 @@
  * The system believes three words of the thread's block (TEB) about the stack: where it begins, how
  * far down it may be used, and where its memory begins. By them it decides whether a touched guard
  * page is an overflow, whether a frame may have a handler of exceptions, and how far a debugger
- * walks. So they belong to the context. So does the word for a list of handlers on the stack, which
+ * walks. So they belong to the context; the second one is the system's to change when the stack
+ * grows, so each switch saves it. So does the word for a list of handlers on the stack, which
  * is Windows' only on 32 bits, but wine's here too: those that lie at lower addresses it takes for
  * inner ones, and a thread's last handler for one of a fiber whose stack is above the thread's.
  */
@@ -51,6 +52,7 @@ typedef struct th_context {
 } th_context;
 
 #define TH_CONTEXT_INLINE 1
+#define TH_CONTEXT_LIMITED 1
 
 static TH_ALWAYS_INLINE void th_context_jump(th_context *from, const th_context *to) {
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"

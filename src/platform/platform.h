@@ -317,23 +317,69 @@ int th_os_remap(void *addr, size_t size);
 
 /*
  * How many pages lie below a stack as its guard. Windows has no other stack for what is to be told
- * of an overflow: its guard is that of a thread's stack there, the page that is touched first,
- * below it room for the report, and a page that nothing may touch.
+ * of an overflow: the lowest page is never touched, some above it are left for the report, and the
+ * system tells of an overflow one page or two above those.
  */
 #if defined(_WIN32)
-#define TH_OS_GUARD_PAGES 5u
+#define TH_OS_GUARD_PAGES 7u
 #else
 #define TH_OS_GUARD_PAGES 1u
 #endif
 
-/*
- * Make pages fault on any access; where that many are the guard of a stack, on the first access to
- * the highest one. They fail when the kernel lacks the call or refuses it here.
- */
+/* Make pages fault on any access. They fail when the kernel lacks the call or refuses it here. */
 int th_os_guard_madvise(void *addr, size_t size);
 int th_os_guard_mprotect(void *addr, size_t size);
 /* Undoes th_os_guard_mprotect. */
 int th_os_unguard_mprotect(void *addr, size_t size);
+
+/*
+ * Stacks that grow: Windows commits the pages of a stack as they are touched, from the top down,
+ * and only for the thread that is on the stack. Elsewhere all of a mapping may be used at once, and
+ * these are what they stand for.
+ */
+#if defined(_WIN32)
+#define TH_OS_STACKS_GROW 1
+/* Address space for stacks, nothing of which can be used yet; for th_os_unmap. NULL: refused. */
+void *th_os_stacks_map(size_t size);
+/*
+ * Makes a stack of the pages from `low` to `top` that grows, with its guard at its low end. 0 or a
+ * code. And the lowest byte of a stack that was just made, or given back as a whole.
+ */
+int th_os_stack_guard(void *low, void *bottom, void *top);
+void *th_os_stack_limit(void *top);
+/* Makes one of which all may be used, without a guard. 0 or a code. */
+int th_os_stack_commit(void *low, void *top);
+/*
+ * Gives back what lies deeper than `keep` bytes in a stack that grows; what stays readable of that
+ * is zero. Nobody may read it meanwhile but the highest page. Returns the lowest byte that may be
+ * used from now on, or NULL: that is as it was.
+ */
+void *th_os_stack_trim(void *low, void *top, size_t keep);
+#else
+#define TH_OS_STACKS_GROW 0
+static inline void *th_os_stacks_map(size_t size) {
+    return th_os_map(size);
+}
+static inline int th_os_stack_guard(void *low, void *bottom, void *top) {
+    (void)top;
+    return th_os_guard_mprotect(low, (size_t)((char *)bottom - (char *)low));
+}
+static inline void *th_os_stack_limit(void *top) {
+    (void)top;
+    return NULL;
+}
+static inline int th_os_stack_commit(void *low, void *top) {
+    (void)low;
+    (void)top;
+    return 0;
+}
+static inline void *th_os_stack_trim(void *low, void *top, size_t keep) {
+    (void)low;
+    (void)top;
+    (void)keep;
+    return NULL;
+}
+#endif
 
 /* vm.max_map_count, or a safe guess. */
 size_t th_os_map_count_max(void);

@@ -8,6 +8,7 @@
 #include "base/atomic.h"
 #include "check.h"
 #include "core/fiber/stack.h"
+#include "platform/context.h"
 #include "platform/faults.h"
 #include "platform/platform.h"
 
@@ -63,6 +64,34 @@ static bool grants(thrum_guard kind) {
     return code == 0;
 }
 
+/* ---- stacks that grow ---- */
+
+static th_context asker;
+static th_context climber;
+
+static TH_NO_ASAN void climb(void *arg) {
+    size_t page = th_os_page_size();
+    volatile char *at = (volatile char *)((uintptr_t)&page & ~(uintptr_t)(page - 1));
+    while (at > (volatile char *)arg) {
+        at -= page;
+        *at = *at;
+    }
+    th_context_switch(&climber, &asker);
+}
+
+/*
+ * Has all of a stack from `at` on been used, where only that makes it usable. What is there stays
+ * as it is, but for some bytes that are neither the highest ones nor the lowest.
+ */
+static void reach(const th_stack *stack, char *at) {
+    if (th_stack_grows(stack)) {
+        uintptr_t low = (uintptr_t)at & ~(uintptr_t)(th_os_page_size() - 1);
+        th_context_make(&climber, stack->bottom, stack->top - 256, climb, (void *)low);
+        th_context_set_limit(&climber, th_stack_limit(stack));
+        th_context_switch(&asker, &climber);
+    }
+}
+
 /* Returns how writing there ends a process: 0 when it does not. */
 static int signal_of_write(volatile char *where) {
     int status = 0;
@@ -106,6 +135,7 @@ TEST(every_class_gives_its_size) {
         size_t size = th_stack_class_size(c);
         CHECK_EQ(stack.top - stack.bottom, (size + page - 1) / page * page);
         CHECK_EQ((uintptr_t)stack.top % page, 0);
+        reach(&stack, stack.bottom);
         CHECK_EQ(stack.bottom[0] | stack.top[-1], 0);
         stack.bottom[0] = stack.top[-1] = 1;
         CHECK_EQ(stack.class_index, c);
@@ -125,6 +155,7 @@ TEST(stacks_do_not_overlap) {
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     for (int i = 0; i < N; i++) {
         CHECK_EQ(th_stack_get(&stacks, 1, &all[i]), 0);
+        reach(&all[i], all[i].bottom);
         *(int *)(void *)all[i].bottom = i;
         *(int *)(void *)(all[i].top - sizeof(int)) = i;
     }
@@ -145,12 +176,16 @@ TEST(stack_put_last_is_got_first) {
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &a), 0);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &b), 0);
+    reach(&b, b.bottom);
     memset(b.bottom, 7, (size_t)(b.top - b.bottom));
     th_stack_put(&stacks, a);
     th_stack_put(&stacks, b);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &c), 0);
     CHECK(c.bottom == b.bottom && c.slot == b.slot && c.guard == b.guard);
-    for (char *p = c.bottom; p < c.top; p++)
+    for (char *p = th_stack_limit(&c); p < c.top; p++)
+        CHECK_EQ(*p, 0);
+    reach(&c, c.bottom);
+    for (char *p = c.bottom; p < (char *)th_stack_limit(&c); p++)
         CHECK_EQ(*p, 0);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &b), 0);
     CHECK(b.bottom == a.bottom);
@@ -166,6 +201,7 @@ TEST(put_gives_the_pages_back) {
     th_stack stack;
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), 0);
+    reach(&stack, stack.bottom);
     memset(stack.bottom, 7, (size_t)(stack.top - stack.bottom));
     th_stack_put(&stacks, stack);
     CHECK_EQ(th_stack_high_water(&stack), 0);
@@ -182,19 +218,21 @@ TEST(high_water_and_trim) {
     CHECK_EQ(th_stack_high_water(&stack), 0);
     stack.top[-1] = 1;
     CHECK_EQ(th_stack_high_water(&stack), page);
+    reach(&stack, stack.top - 10 * page); /* and with it the pages above */
     *(stack.top - 10 * page) = 1;
     CHECK_EQ(th_stack_high_water(&stack), 10 * page);
-    th_stack_trim(&stack, 10 * page);
+    th_stack_trim(&stacks, &stack, 10 * page);
     CHECK_EQ(th_stack_high_water(&stack), 10 * page);
-    th_stack_trim(&stack, 9 * page + 1);
+    th_stack_trim(&stacks, &stack, 9 * page + 1);
     CHECK_EQ(th_stack_high_water(&stack), 10 * page);
-    th_stack_trim(&stack, 9 * page);
-    CHECK_EQ(th_stack_high_water(&stack), page);
-    th_stack_trim(&stack, SIZE_MAX);
+    th_stack_trim(&stacks, &stack, 9 * page);
+    CHECK_EQ(th_stack_high_water(&stack), th_stack_grows(&stack) ? 9 * page : page);
+    th_stack_trim(&stacks, &stack, SIZE_MAX);
     CHECK_EQ(stack.top[-1], 1);
+    reach(&stack, stack.bottom);
     stack.bottom[0] = 1;
     CHECK_EQ(th_stack_high_water(&stack), stack.top - stack.bottom);
-    th_stack_trim(&stack, 0);
+    th_stack_trim(&stacks, &stack, 0);
     CHECK_EQ(th_stack_high_water(&stack), 0);
     th_stack_put(&stacks, stack);
     close_stacks(&stacks);
@@ -243,7 +281,7 @@ static void guard_faults(thrum_guard kind) {
         CHECK(signal_of_write(stack.bottom - th_os_page_size()) != 0);
         CHECK_EQ(signal_of_write(stack.bottom), 0);
         CHECK(th_stack_canary_ok(&stack));
-        th_stack_trim(&stack, 0);
+        th_stack_trim(&stacks, &stack, 0);
         CHECK(signal_of_write(stack.bottom - 1) != 0);
         th_stack_put(&stacks, stack);
         CHECK(signal_of_write(stack.bottom - 1) != 0);

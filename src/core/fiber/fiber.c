@@ -77,6 +77,7 @@ TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool
     fiber->valgrind = th_valgrind_stack(stack.bottom, stack.top);
     fiber->tsan = single ? make_context() : NULL; /* with that tool bodies run on single fibers */
     th_context_make(&fiber->context, stack.bottom, fiber, sched->fiber_main, fiber);
+    th_context_set_limit(&fiber->context, th_stack_limit(&stack));
     /* pairs: th_fiber_on; publishes the fiber as it was made */
     th_store_release(anchor_of(&stack), fiber);
     return fiber;

@@ -47,7 +47,10 @@ bool th_fiber_trim(th_worker *worker, th_fiber *fiber) {
     if (th_fiber_measure(worker, fiber) <= KEEP_BYTES) {
         return false;
     }
-    th_stack_trim(&fiber->stack, KEEP_BYTES);
+    void *limit = th_stack_trim(&worker->sched->stacks, &fiber->stack, KEEP_BYTES);
+    if (limit) {
+        th_context_set_limit(&fiber->context, limit);
+    }
     return true;
 }
 

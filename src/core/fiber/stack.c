@@ -54,6 +54,7 @@ static size_t xmprotect_count;
 
 static int take_slot(th_stacks *stacks, unsigned class_index, uint32_t *slot, uint32_t **xword);
 static int install_guard(th_stacks *stacks, th_stack *stack);
+static void *shrink(th_stacks *stacks, const th_stack *stack, size_t keep);
 static void give_slot(th_stack_class_books *books, uint32_t slot);
 static void describe(const th_stack_slab *slab, unsigned class_index, uint32_t slot, th_stack *out);
 static bool add_slab(th_stacks *stacks, unsigned class_index);
@@ -96,6 +97,8 @@ TH_NO_TSAN void th_stack_put(th_stacks *stacks, th_stack stack) {
     /* It is refused only where memory is locked: then the pages stay, dirty, which does no harm. */
     if (TH_TSAN)
         th_os_remap(stack.bottom, size); /* the sanitizer would take old accesses for races */
+    else if (th_stack_grows(&stack))
+        shrink(stacks, &stack, 0);
     else
         th_os_discard(stack.bottom, size);
     th_valgrind_zeroed(stack.bottom, size);
@@ -219,10 +222,10 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
     th_tsan_fresh_end();
     if (slab == NULL)
         return false;
-    slab->base = th_os_map(count * size);
+    slab->base = th_os_stacks_map(count * size);
     while (slab->base == NULL && count > 1) {
         count /= 2;
-        slab->base = th_os_map(count * size);
+        slab->base = th_os_stacks_map(count * size);
     }
     if (slab->base == NULL) {
         stacks->free(stacks->ctx, slab);
@@ -240,9 +243,11 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
 
 /* ---- guards ---- */
 
-TH_NO_TSAN static int install_mprotect(void *low, size_t max) {
+TH_NO_TSAN static int install_mprotect(const th_stack *stack, size_t max) {
+    char *low = stack->bottom - guard_size();
     /* relaxed: a count that publishes nothing */
-    if (th_add_relaxed(&xmprotect_count, 1) < max && th_os_guard_mprotect(low, guard_size()) == 0)
+    if (th_add_relaxed(&xmprotect_count, 1) < max &&
+        th_os_stack_guard(low, stack->bottom, stack->top) == 0)
         return 0;
     th_sub_relaxed(&xmprotect_count, 1); /* relaxed: likewise */
     return -ENOMEM;
@@ -260,14 +265,14 @@ TH_NO_TSAN static int install_guard(th_stacks *stacks, th_stack *stack) {
     }
     if (kind == THRUM_GUARD_AUTO || kind == THRUM_GUARD_MPROTECT) {
         size_t max = kind == THRUM_GUARD_AUTO ? stacks->mprotect_max : SIZE_MAX;
-        if (install_mprotect(low, max) == 0) {
+        if (install_mprotect(stack, max) == 0) {
             stack->guard = THRUM_GUARD_MPROTECT;
             return 0;
         }
     }
     if (kind == THRUM_GUARD_AUTO || kind == THRUM_GUARD_CANARY) {
-        stack->guard = THRUM_GUARD_CANARY; /* nothing to do: fresh pages are zero */
-        return 0;
+        stack->guard = THRUM_GUARD_CANARY; /* nothing to write: fresh pages are zero */
+        return th_os_stack_commit(low, stack->top);
     }
     return -ENOMEM;
 }
@@ -283,13 +288,25 @@ TH_NO_TSAN size_t th_stacks_mprotect_count(void) {
 
 /* ---- pages ---- */
 
-TH_NO_TSAN void th_stack_trim(const th_stack *stack, size_t keep) {
+/* What has been given back cannot even be read: th_stacks_each visits stacks with the lock. */
+TH_NO_TSAN static void *shrink(th_stacks *stacks, const th_stack *stack, size_t keep) {
+    th_stack_class_books *books = &stacks->classes[stack->class_index];
+    th_lock_acquire(&books->lock);
+    void *limit = th_os_stack_trim(stack->bottom - guard_size(), stack->top, keep);
+    th_lock_release(&books->lock);
+    return limit;
+}
+
+TH_NO_TSAN void *th_stack_trim(th_stacks *stacks, const th_stack *stack, size_t keep) {
     size_t size = (size_t)(stack->top - stack->bottom);
     if (keep >= size)
-        return;
+        return NULL;
+    if (th_stack_grows(stack))
+        return shrink(stacks, stack, keep);
     size_t deep = (size - keep) & ~(th_os_page_size() - 1);
     if (deep > 0)
         th_os_discard(stack->bottom, deep);
+    return NULL;
 }
 
 TH_NO_TSAN size_t th_stack_high_water(const th_stack *stack) {

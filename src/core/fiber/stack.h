@@ -26,6 +26,9 @@
  * AUTO tries them in this order for each slot. A kind that was asked for by name and is refused
  * makes th_stack_get fail.
  *
+ * On Windows a slot is reserved only, and committed from its top on as the stack is used, if its
+ * guard is mprotect's; one with a canary is committed as a whole.
+ *
  * A single frame larger than a page can step over any guard; compile with -fstack-clash-protection.
  *
  * All functions may be called by any thread; a stack belongs to the thread or fiber that got it.
@@ -36,6 +39,7 @@
 #include "base/cc.h"
 #include "core/state/lock.h"
 #include "core/state/stack_state.h"
+#include "platform/platform.h"
 #include "thrum/config.h"
 
 /* Cannot fail: it maps and allocates nothing yet. `alloc` and `free` serve the books. */
@@ -51,15 +55,30 @@ unsigned th_stack_class(size_t size);
 /* The size of the class: 16 KiB << class. */
 size_t th_stack_class_size(unsigned class_index);
 
-/* Gets a guarded stack, all zero. Returns 0, or -ENOMEM: no address space, no memory for the
- * books, or the guard was refused. */
+/*
+ * Gets a guarded stack, all zero as far as it can be used at once. Returns 0, or -ENOMEM: no
+ * address space, no memory for the books, or the guard was refused.
+ */
 TH_NODISCARD int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *out);
 
 /* Gives the pages back to the system; the slot is free for the next th_stack_get. */
 void th_stack_put(th_stacks *stacks, th_stack stack);
 
-/* Gives back the pages deeper than `keep` bytes below the top. */
-void th_stack_trim(const th_stack *stack, size_t keep);
+/* Whether its pages can be used only once the stack has grown so far. */
+static inline bool th_stack_grows(const th_stack *stack) {
+    return TH_OS_STACKS_GROW && stack->guard == THRUM_GUARD_MPROTECT;
+}
+
+/* The lowest byte that may be used of a stack that was just got. */
+static inline void *th_stack_limit(const th_stack *stack) {
+    return th_stack_grows(stack) ? th_os_stack_limit(stack->top) : stack->bottom;
+}
+
+/*
+ * Gives back the pages deeper than `keep` bytes below the top. Returns the lowest byte that may be
+ * used from now on, for the context on the stack; NULL: that is as it was.
+ */
+void *th_stack_trim(th_stacks *stacks, const th_stack *stack, size_t keep);
 
 /*
  * The number of bytes that were touched, in whole pages, since the stack was got or trimmed. Pages

@@ -2,7 +2,11 @@
  * memory.c: the heap, and whole pages: mapping, guards, giving back, counting touched ones.
  *
  * What is mapped is committed at once: it counts against the system's limit, while memory is taken
- * only for pages that are touched.
+ * only for pages that are touched. Stacks are committed as they grow, as the system does it for its
+ * own: a page that is PAGE_GUARD lies below those that are used. When it is touched by a thread
+ * whose block (TEB) says that it is on that stack, the system makes it a page as any, the one below
+ * it a guard, and notes the new limit in the block. Near the end it raises STATUS_STACK_OVERFLOW
+ * instead, and leaves the pages that the thread has reserved for that (th_os_fault_thread_enter).
  */
 #include "platform/platform.h"
 #include "platform/windows/nt.h"
@@ -90,25 +94,80 @@ static int protect(void *addr, size_t size, DWORD protection) {
     return VirtualProtect(addr, size, protection, &before) ? 0 : -th_nt_errno(GetLastError());
 }
 
-/*
- * The guard of a stack, TH_OS_GUARD_PAGES: the highest page is PAGE_GUARD. The first access to it
- * raises STATUS_STACK_OVERFLOW, and the pages between it and the lowest one are what the system
- * and the report of it run on. Anything else just gets no access.
- */
 int th_os_guard_mprotect(void *addr, size_t size) {
-    if (th_os_fails(TH_OS_FAULT_GUARD_MPROTECT)) {
-        return -ENOMEM;
-    }
-    size_t page = th_os_page_size();
-    if (size != TH_OS_GUARD_PAGES * page) {
-        return protect(addr, size, PAGE_NOACCESS);
-    }
-    int code = protect(addr, page, PAGE_NOACCESS);
-    return code ? code : protect((char *)addr + size - page, page, PAGE_READWRITE | PAGE_GUARD);
+    return th_os_fails(TH_OS_FAULT_GUARD_MPROTECT) ? -ENOMEM : protect(addr, size, PAGE_NOACCESS);
 }
 
 int th_os_unguard_mprotect(void *addr, size_t size) {
     return protect(addr, size, PAGE_READWRITE);
+}
+
+/* ---- stacks ---- */
+
+/* The pages that a stack begins with: what the fiber itself takes of them, and a few calls. */
+static size_t first_bytes(void) {
+    return 2 * th_os_page_size();
+}
+
+void *th_os_stacks_map(size_t size) {
+    return th_os_fails(TH_OS_FAULT_MAP) ? NULL
+                                        : VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_READWRITE);
+}
+
+static int commit(void *from, size_t size, DWORD protection) {
+    return VirtualAlloc(from, size, MEM_COMMIT, protection) ? 0 : -th_nt_errno(GetLastError());
+}
+
+int th_os_stack_commit(void *low, void *top) {
+    return commit(low, (size_t)((char *)top - (char *)low), PAGE_READWRITE);
+}
+
+void *th_os_stack_limit(void *top) {
+    return (char *)top - first_bytes();
+}
+
+int th_os_stack_guard(void *low, void *bottom, void *top) {
+    size_t page = th_os_page_size();
+    char *limit = th_os_stack_limit(top);
+    (void)low;
+    (void)bottom;
+    if (th_os_fails(TH_OS_FAULT_GUARD_MPROTECT)) {
+        return -ENOMEM;
+    }
+    int code = commit(limit, first_bytes(), PAGE_READWRITE);
+    code = code ? code : commit(limit - page, page, PAGE_READWRITE | PAGE_GUARD);
+    if (code) {
+        VirtualFree(limit, first_bytes(), MEM_DECOMMIT);
+    }
+    return code;
+}
+
+/* Whether the page may be used as it is. */
+static bool is_usable(void *addr) {
+    MEMORY_BASIC_INFORMATION info;
+    return VirtualQuery(addr, &info, sizeof info) && info.State == MEM_COMMIT &&
+           !(info.Protect & PAGE_GUARD);
+}
+
+/*
+ * Should the system refuse the new guard, which takes no more than has just been given back, the
+ * stack ends where it would be, without a report.
+ */
+void *th_os_stack_trim(void *low, void *top, size_t keep) {
+    size_t page = th_os_page_size();
+    size_t kept = (keep + page - 1) & ~(page - 1);
+    char *end = (char *)top - kept;
+    char *limit = kept < first_bytes() ? th_os_stack_limit(top) : end;
+    char *guard = limit - page;
+    if (limit < end) {
+        th_os_discard(limit, (size_t)(end - limit));
+    }
+    if (guard <= (char *)low || !is_usable(guard)) {
+        return NULL;
+    }
+    VirtualFree(low, (size_t)(limit - (char *)low), MEM_DECOMMIT);
+    (void)commit(guard, page, PAGE_READWRITE | PAGE_GUARD);
+    return limit;
 }
 
 /* Windows has no such limit. Under wine each guard costs mappings of the system below. */
