@@ -5,10 +5,10 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
+#define _GNU_SOURCE
 #include "support/printed.h"
+#include "support/program.h"
 #include "support/support.h"
-
-#include "platform/platform.h"
 
 #define IN_SECTION(name_) __attribute__((noinline, section(#name_)))
 #define SECTION(name_)                                                                             \
@@ -29,21 +29,6 @@ static char *dump(const thrum_sched *sched, thrum_format format) {
     CHECK(out != NULL);
     CHECK_EQ(thrum_dump(sched, out, format), 0);
     return printed_end(out, &length);
-}
-
-/* The address in "program+0x1234", or 0 if it is of another file. */
-static uintptr_t address_of(const char *call) {
-    static th_os_module all[64];
-    char own[128];
-    const uintptr_t here = (uintptr_t)address_of;
-    const unsigned count = th_os_modules(all, COUNT_OF(all));
-    for (unsigned i = 0; i < count; i++) {
-        const int n = snprintf(own, sizeof(own), "%s+0x", all[i].file);
-        if (here >= all[i].low && here < all[i].high && strncmp(call, own, (size_t)n) == 0) {
-            return all[i].base + (uintptr_t)strtoull(call + n, NULL, 16);
-        }
-    }
-    return 0;
 }
 
 /*
@@ -67,7 +52,7 @@ static calls calls_of(const char *text, const char *of) {
     CHECK(line != NULL);
     while ((line = strchr(line, '\n')) != NULL && strncmp(++line, before, 7) == 0) {
         CHECK(found.count < 16);
-        found.at[found.count] = address_of(line + 7);
+        found.at[found.count] = program_address(line + 7);
         found.count += is_ours(found.at[found.count]);
     }
     return found;
@@ -144,11 +129,11 @@ TEST(json_has_them_as_strings) {
     char *text = dump(r.sched, THRUM_JSON);
     const char *first = strstr(text, ", \"calls\": [\"");
     CHECK(first != NULL);
-    for (first += 13; !is_ours(address_of(first)); first += 4) {
+    for (first += 13; !is_ours(program_address(first)); first += 4) {
         first = strstr(first, "\", \"");
         CHECK(first != NULL);
     }
-    CHECK(IS_IN(bt_inner, address_of(first)));
+    CHECK(IS_IN(bt_inner, program_address(first)));
     CHECK(strstr(first, "\"]}],\n \"external\"") != NULL);
     free(text);
     thrum_sem_post(&sem);
