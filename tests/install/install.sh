@@ -51,7 +51,10 @@ elif [ "${CI:-}" = true ]; then
     exit 1
 fi
 # The component mpi, where it was built.
+mpi=
 if [ -f "$build/libthrum-mpi.a" ]; then
+    mpi=mpi
+    mpicc=$(sed -n 's/^THRUM_MPICC:.*=//p' "$build/CMakeCache.txt")
     for file in "$prefix/include/thrum/mpi.h" "$libdir/libthrum-mpi.a" "$libdir/libthrum-mpi.so.0.1" \
         "$libdir/pkgconfig/thrum-mpi.pc" "$libdir/cmake/thrum/thrum-mpi-targets.cmake"; do
         [ -f "$file" ] || { echo "not installed: $file"; exit 1; }
@@ -125,22 +128,32 @@ cp "$here/consumer_io.inc" "$work/consumer/consumer_io.cpp"
 cp "$here/consumer_hpp.inc" "$work/consumer/consumer_hpp.cpp"
 cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.c"
 cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.cpp"
+cp "$here/consumer_mpi.inc" "$work/consumer/consumer_mpi.c"
+cp "$here/consumer_mpi.inc" "$work/consumer/consumer_mpi.cpp"
 cp "$here/consumer_hpp_tls.inc" "$work/consumer/consumer_hpp_tls.cpp"
 language=
 have $cxx && language=CXX
-sed "s/@CXX@/$language/g; s/@TLS@/$tls/g" "$here/CMakeLists.txt.in" >"$work/consumer/CMakeLists.txt"
+sed "s/@CXX@/$language/g; s/@TLS@/$tls/g; s/@MPI@/$mpi/g" "$here/CMakeLists.txt.in" >"$work/consumer/CMakeLists.txt"
+
+# Two ranks of a program, under the MPI that it is linked with.
+two_ranks() {
+    mpirun=mpich
+    ldd "$1" | grep -q 'libmpi\.so' && mpirun=openmpi
+    "$here/../mpi/run.sh" $mpirun 2 multiple "$1"
+}
 
 echo "find_package:"
 (
     cd "$work/consumer"
     cmake -B build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
-        -DCMAKE_CXX_COMPILER=$cxx >log 2>&1 && cmake --build build >>log 2>&1 || { cat log; exit 1; }
+        -DCMAKE_CXX_COMPILER=$cxx ${mpi:+-DMPI_C_COMPILER="$mpicc"} >log 2>&1 && cmake --build build >>log 2>&1 || { cat log; exit 1; }
     for standard in c99 c11 ${language:+cxx17}; do
         for kind in shared static; do
             printf '  %s_%s: ' $standard $kind
             build/${standard}_$kind
             build/${standard}_${kind}_io
             [ -z "$tls" ] || build/${standard}_${kind}_tls
+            [ -z "$mpi" ] || two_ranks build/${standard}_${kind}_mpi
         done
     done
     for program in ${language:+cxx17_shared_hpp cxx17_static_hpp cxx20_shared_hpp cxx20_static_hpp
@@ -221,6 +234,12 @@ if [ -n "$tls" ]; then
     done
 fi
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
+if [ -n "$mpi" ]; then
+    printf '  pkg-config thrum-mpi, %s: ' "$mpicc"
+    "$mpicc" "$work/consumer/consumer_mpi.c" -o "$work/mpi" -std=c99 $(pkg-config --cflags --libs thrum-mpi)
+    two_ranks "$work/mpi"
+    readelf -d "$work/mpi" | grep -qF '[libthrum-mpi.so.0.1]' || { echo "it is not linked with libthrum-mpi"; exit 1; }
+fi
 echo "pkg-config, $(pkg-config --modversion thrum):"
 one() { # NAME COMPILER FILE FLAGS...
     printf '  %s: ' "$1"
