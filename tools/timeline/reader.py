@@ -161,5 +161,5 @@ def read_trace(file, columns):
         raise Damaged("something follows its end")
     if not found:
         raise Damaged("this is no trace of thrum's: it has no traceEvents")
-    columns.events = source.events
+    columns.events += source.events
     return columns

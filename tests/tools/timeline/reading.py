@@ -133,6 +133,7 @@ def test_several_traces():
         tables = tables_of(run("", *paths).stdout.decode())
         assert [t["name"] for t in head["tracks"]] == ["rank0: worker 0", "rank1: worker 0"], head["tracks"]
         assert head["start_ns"] == 1000000 and head["length_ns"] == 14000 and head["dropped"] == 4, head
+        assert head["events"] == 6, head
         assert [tables[i]["begin"] for i in (1, 4)] == [[6000], [1000]] and tables[0]["fiber"] == [1, 1], tables
         marks = [tables[i]["number"][0] - 1 for i in (3, 6)]
         assert marks == [t["number"] for t in head["tracks"]] and marks[0] != marks[1], (marks, head["tracks"])
