@@ -108,8 +108,8 @@ static void run_sleeps(const bench_args *args, bench_sample *out) {
 }
 
 /*
- * With almost two microseconds a sleep these keep one worker half busy: 280,000 end in a second. How many they
- * are is the row, so a quick run has fewer rounds.
+ * With almost two microseconds a sleep these keep one worker half busy: 280,000 end in a second.
+ * How many they are is the row, so a quick run has fewer rounds.
  */
 static void run_sleeps_half(const bench_args *args, bench_sample *out) {
     sleep_all(args, out, (crowd){14000, bench_scale(args, 60, 6), 3});

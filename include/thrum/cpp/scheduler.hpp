@@ -65,8 +65,9 @@ class scheduler {
         return sched_ ? thrum_sched_parallelism(sched_) : 0;
     }
     /*
-     * For what takes the C scheduler, as thrum::attr and thrum::hop do. One that was stopped or moved
-     * from is refused (std::system_error, -ESHUTDOWN): there no scheduler would mean the caller's.
+     * For what takes the C scheduler, as thrum::attr and thrum::hop do. One that was stopped or
+     * moved from is refused (std::system_error, -ESHUTDOWN): there no scheduler would mean the
+     * caller's.
      */
     operator thrum_sched *() const {
         check(sched_ ? 0 : -ESHUTDOWN);
