@@ -29,7 +29,7 @@ test: ## build, and run all quick tests: a quarter of an hour on two cores, or m
 test-windows: ## build for Windows by mingw-w64, and run the tests under wine (ALL=1); docs/windows.md
 	@tools/test-windows
 
-demo-windows: ## build examples for Windows, run them under wine, and talk to the two servers among them from Linux
+demo-windows: ## build examples for Windows, run them under wine, and talk to two of the servers among them from Linux
 	@tools/setup windows
 	@tools/demo-windows
 
