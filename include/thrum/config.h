@@ -263,7 +263,8 @@ typedef struct thrum_config {
      * default 0. While some scheduler of the process asks for it, a thread of the library's listens
      * at a UNIX socket, $XDG_RUNTIME_DIR/thrum/PID or /tmp/thrum-UID/PID, which only the process's
      * user and root may use, and answers with what thrum_metrics_print and thrum_dump print as
-     * JSON. It sleeps while nobody asks. Where the system refuses the socket or the thread, the
+     * JSON (on Windows at a port, to whoever has the key: docs/windows.md). It sleeps while nobody
+     * asks. Where the system refuses the socket or the thread, the
      * scheduler starts without. A stop waits for an answer that is being made, not for its
      * reader. In the child of a fork there is none until the child starts a scheduler.
      */
