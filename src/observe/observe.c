@@ -1,5 +1,6 @@
 /*
- * observe.c: see core/control/observed.h: answers those who look at the process by a UNIX socket.
+ * observe.c: see core/control/observed.h: answers those who look at the process, at a socket that
+ * its user alone may use.
  * observe/OBSERVE.md has the protocol and the argument.
  *
  * Words:      a *peer* is a connection; a *request* is one line of it.
