@@ -43,12 +43,28 @@ static bool is_device(const char *name) {
                        (length == 5 && name[3] == '\xc2'));
 }
 
-/* Whether it has the form that the system gives to its second names: six, "~1", three. */
+/* How many characters the bytes are. */
+static size_t count_characters(const char *from, size_t size) {
+    size_t count = 0;
+    for (size_t i = 0; i < size; i++) {
+        count += ((unsigned char)from[i] & 0xc0) != 0x80;
+    }
+    return count;
+}
+
+/*
+ * Whether it may be of the form that the system gives to its second names: up to eight characters
+ * that end with "~1", and three. Before that there may be a tilde of the first name's, as in
+ * "ENV~~1" for ".env~".
+ */
 static bool is_short(const char *name) {
     const size_t length = strcspn(name, ".");
-    const char *tilde = memchr(name, '~', length);
-    return tilde != NULL && length <= 8 && tilde[1] >= '0' && tilde[1] <= '9' &&
-           strlen(name + length) <= 4;
+    bool is_numbered = false;
+    for (size_t i = 0; i + 1 < length; i++) {
+        is_numbered = is_numbered || (name[i] == '~' && name[i + 1] >= '0' && name[i + 1] <= '9');
+    }
+    return is_numbered && count_characters(name, length) <= 8 &&
+           count_characters(name + length, strlen(name + length)) <= 4;
 }
 
 static bool is_plain(const char *name) {

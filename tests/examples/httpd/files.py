@@ -94,7 +94,8 @@ def test_names_of_windows(server):
     if not WINE:
         return
     # There, some of these can be files to Linux.
-    strange = ("nul", "Con.txt", "com1", "dot.", "space ", "second~1.txt", "colon:", "back\\slash", "star*", "one\x01")
+    strange = ("nul", "Con.txt", "com1", "dot.", "space ", "second~1.txt", "env~~1", "a~b~1.txt",
+               "\u00e4\u00f6\u00fcabc~1.\u00e4", "colon:", "back\\slash", "star*", "one\x01")
     for name in strange:
         with open(os.path.join(ROOT, name), "w", encoding="utf-8") as file:
             file.write("strange\n")
