@@ -19,25 +19,44 @@
 /* Held while a thread stands still: of two askers each could stop the other one. */
 static SRWLOCK asking = SRWLOCK_INIT;
 
-/* Whether it is so, and lies in the library of the system of this name. */
-static bool is_in(uintptr_t at, const wchar_t *library) {
-    const char *base = (const char *)GetModuleHandleW(library);
-    if (!base) {
+/* ---- what a thread that stands still is in; none of it takes a lock ---- */
+
+/* Whether an image calls itself that, as a library does for those that it is linked to. */
+static bool is_called(const char *base, const char *name) {
+    const IMAGE_DOS_HEADER *dos = (const IMAGE_DOS_HEADER *)(const void *)base;
+    if (dos->e_magic != IMAGE_DOS_SIGNATURE) {
         return false;
     }
-    const IMAGE_DOS_HEADER *dos = (const IMAGE_DOS_HEADER *)(const void *)base;
     const IMAGE_NT_HEADERS64 *headers =
         (const IMAGE_NT_HEADERS64 *)(const void *)(base + dos->e_lfanew);
-    return at - (uintptr_t)base < headers->OptionalHeader.SizeOfImage;
+    if (headers->Signature != IMAGE_NT_SIGNATURE) {
+        return false;
+    }
+    const IMAGE_DATA_DIRECTORY *where =
+        &headers->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_EXPORT];
+    const IMAGE_EXPORT_DIRECTORY *table =
+        (const IMAGE_EXPORT_DIRECTORY *)(const void *)(base + where->VirtualAddress);
+    return where->Size > 0 && strcmp(base + table->Name, name) == 0;
+}
+
+/*
+ * Whether the address is in one of the two libraries. The loader is not asked: it may take its
+ * lock, which a thread that ends holds while it waits for locks of the asker's
+ * (th_external_retire_all). The image stays, since the thread is in it.
+ */
+static bool is_of_system(uintptr_t at) {
+    MEMORY_BASIC_INFORMATION info;
+    return VirtualQuery((const void *)at, &info, sizeof info) && info.Type == MEM_IMAGE &&
+           (is_called(info.AllocationBase, "ntdll.dll") ||
+            is_called(info.AllocationBase, "win32u.dll"));
 }
 
 static bool is_behind_call(uintptr_t at) {
     static const uint8_t own[] = {0x0f, 0x05};
     static const uint8_t of_wine[] = {0xff, 0x14, 0x25, 0x00, 0x10, 0xfe, 0x7f};
     const uint8_t *end = (const uint8_t *)at;
-    return (is_in(at, L"ntdll.dll") || is_in(at, L"win32u.dll")) &&
-           (memcmp(end - sizeof own, own, sizeof own) == 0 ||
-            memcmp(end - sizeof of_wine, of_wine, sizeof of_wine) == 0);
+    return is_of_system(at) && (memcmp(end - sizeof own, own, sizeof own) == 0 ||
+                                memcmp(end - sizeof of_wine, of_wine, sizeof of_wine) == 0);
 }
 
 /* What stands on its stack, if it is the one that is meant. */
@@ -56,23 +75,29 @@ static bool see(const CONTEXT *context, const th_os_question *question, th_os_an
     return true;
 }
 
-/* The registers of a thread of this process, and the answer if one is wanted. 0, -ESRCH. */
-static int look(uint64_t number, CONTEXT *context, const th_os_question *question,
-                th_os_answer *out) {
+/* Of a thread that stood still. */
+typedef struct glance {
+    uintptr_t pointer; /* its stack pointer */
+    bool waits;        /* it was behind a call of the system */
+} glance;
+
+/* Looks at a thread of this process, and has the answer if one is wanted. 0, -ESRCH. */
+static int look(uint64_t number, glance *at, const th_os_question *question, th_os_answer *out) {
     const DWORD rights =
         THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_LIMITED_INFORMATION;
     HANDLE thread = number <= UINT32_MAX && number != GetCurrentThreadId()
                         ? OpenThread(rights, FALSE, (DWORD)number)
                         : NULL;
+    CONTEXT context = {.ContextFlags = CONTEXT_CONTROL};
     bool seen = false;
     if (!thread) {
         return -ESRCH;
     }
-    *context = (CONTEXT){.ContextFlags = CONTEXT_CONTROL};
     if (GetProcessIdOfThread(thread) == GetCurrentProcessId()) {
         AcquireSRWLockExclusive(&asking);
         if (SuspendThread(thread) != (DWORD)-1) {
-            seen = GetThreadContext(thread, context) && (!out || see(context, question, out));
+            seen = GetThreadContext(thread, &context) && (!out || see(&context, question, out));
+            *at = (glance){(uintptr_t)context.Rsp, seen && is_behind_call((uintptr_t)context.Rip)};
             ResumeThread(thread);
         }
         ReleaseSRWLockExclusive(&asking);
@@ -84,21 +109,18 @@ static int look(uint64_t number, CONTEXT *context, const th_os_question *questio
 /* ---- whether it waits ---- */
 
 bool th_os_thread_waits(uint64_t number) {
-    CONTEXT context;
-    return look(number, &context, NULL, NULL) == 0 && is_behind_call((uintptr_t)context.Rip);
+    glance at;
+    return look(number, &at, NULL, NULL) == 0 && at.waits;
 }
 
 bool th_os_thread_runs(uint64_t number) {
-    CONTEXT context;
-    return number == GetCurrentThreadId() ||
-           (look(number, &context, NULL, NULL) == 0 && !is_behind_call((uintptr_t)context.Rip));
+    glance at;
+    return number == GetCurrentThreadId() || (look(number, &at, NULL, NULL) == 0 && !at.waits);
 }
 
 uintptr_t th_os_thread_pointer(uint64_t number) {
-    CONTEXT context;
-    return look(number, &context, NULL, NULL) == 0 && is_behind_call((uintptr_t)context.Rip)
-               ? (uintptr_t)context.Rsp
-               : 0;
+    glance at;
+    return look(number, &at, NULL, NULL) == 0 && at.waits ? at.pointer : 0;
 }
 
 /* ---- questions ---- */
@@ -119,10 +141,10 @@ void th_os_probe_admit(int number) {
 }
 
 int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
-    CONTEXT context;
+    glance at;
     (void)number;
     (void)deadline;
-    return look(question->number, &context, question, out);
+    return look(question->number, &at, question, out);
 }
 
 void th_os_probe_lock(void) {
