@@ -59,14 +59,29 @@ static bool is_behind_call(uintptr_t at) {
                                 memcmp(end - sizeof of_wine, of_wine, sizeof of_wine) == 0);
 }
 
+/*
+ * The first address from there on that may be read. A function that has made room on its stack, and
+ * has not used it yet, may stand within the guard page of a stack that grows: a read by another
+ * thread would end this program, and the guard.
+ */
+static uintptr_t readable(uintptr_t from, uintptr_t high) {
+    MEMORY_BASIC_INFORMATION info;
+    while (from < high && VirtualQuery((const void *)from, &info, sizeof info) &&
+           (info.State != MEM_COMMIT || info.Protect & PAGE_GUARD)) {
+        from = (uintptr_t)info.BaseAddress + info.RegionSize;
+    }
+    return from < high ? from : high;
+}
+
 /* What stands on its stack, if it is the one that is meant. */
 static bool see(const CONTEXT *context, const th_os_question *question, th_os_answer *out) {
-    const uintptr_t from = (uintptr_t)context->Rsp & ~(uintptr_t)(sizeof(uintptr_t) - 1);
+    uintptr_t from = (uintptr_t)context->Rsp & ~(uintptr_t)(sizeof(uintptr_t) - 1);
     /* relaxed: the thread that changes it stands still */
     if (th_load_relaxed(question->xtick) != question->tick || from < question->low ||
         from >= question->high) {
         return false;
     }
+    from = readable(from, question->high);
     const size_t count = (question->high - from) / sizeof(uintptr_t);
     out->count = count < TH_OS_PROBE_WORDS ? count : TH_OS_PROBE_WORDS;
     memcpy(out->words, (const void *)from, out->count * sizeof(uintptr_t));
