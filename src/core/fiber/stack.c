@@ -297,6 +297,14 @@ TH_NO_TSAN static void *shrink(th_stacks *stacks, const th_stack *stack, size_t 
     return limit;
 }
 
+TH_NO_TSAN void th_stacks_hold(th_stacks *stacks, unsigned class_index) {
+    th_lock_acquire(&stacks->classes[class_index].lock);
+}
+
+TH_NO_TSAN void th_stacks_let_go(th_stacks *stacks, unsigned class_index) {
+    th_lock_release(&stacks->classes[class_index].lock);
+}
+
 TH_NO_TSAN void *th_stack_trim(th_stacks *stacks, const th_stack *stack, size_t keep) {
     size_t size = (size_t)(stack->top - stack->bottom);
     if (keep >= size)

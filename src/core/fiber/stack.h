@@ -81,6 +81,14 @@ static inline void *th_stack_limit(const th_stack *stack) {
 void *th_stack_trim(th_stacks *stacks, const th_stack *stack, size_t keep);
 
 /*
+ * Between the two calls no stack of the class gives pages back, as during a visit: so what may be
+ * read of one, because its thread has used it, can be read. Briefly; it nests with no other lock
+ * of stacks.
+ */
+void th_stacks_hold(th_stacks *stacks, unsigned class_index);
+void th_stacks_let_go(th_stacks *stacks, unsigned class_index);
+
+/*
  * The number of bytes that were touched, in whole pages, since the stack was got or trimmed. Pages
  * that were swapped out do not count.
  */

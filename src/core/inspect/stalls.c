@@ -10,6 +10,7 @@
 
 #include "base/annotate.h"
 #include "base/text.h"
+#include "core/fiber/stack.h"
 #include "core/inspect/gauges.h"
 #include "core/inspect/print.h"
 #include "core/inspect/recorder.h"
@@ -47,6 +48,7 @@ typedef struct th_stall {
     uint64_t id;
     uintptr_t fn;             /* the task's function, or 0 */
     th_backtrace_stack stack; /* of its fiber */
+    unsigned stack_class;     /* likewise */
     char name[THRUM_NAME_MAX + 1];
     int64_t found_at;  /* the time at which it was found */
     bool waits;        /* its thread waits in a system call */
@@ -77,6 +79,7 @@ static TH_NO_TSAN bool see(th_stall *stall) {
     stall->id = fiber->run_id;
     stall->fn = fiber->traced_run == fiber->run_id ? fiber->traced_fn : 0;
     stall->stack = (th_backtrace_stack){(uintptr_t)fiber->stack.bottom, (uintptr_t)fiber};
+    stall->stack_class = fiber->stack.class_index;
     size_t i = 0;
     for (; i < sizeof stall->name - 1 && fiber->name[i]; i++) {
         th_tsan_unseen();
@@ -218,8 +221,15 @@ static void ask(th_stall *stall, th_backtrace *backtrace) {
  * signal would end some calls early. Only one that runs is asked, or that waits for a processor.
  */
 static void find_calls(th_stall *stall, th_backtrace *backtrace) {
+    th_stacks *stacks = &stall->worker->sched->stacks;
     uint64_t number = th_load_relaxed(&stall->worker->xtid); /* relaxed: as in ask */
+    th_stacks_hold(stacks, stall->stack_class); /* else it may go on, and the stack be trimmed */
     uintptr_t pointer = number ? th_os_thread_pointer(number) : 0;
+    const bool is_there = pointer >= stall->stack.low && pointer < stall->stack.high;
+    if (is_there && backtrace) {
+        stall->calls = th_backtrace_scan(backtrace, 0, stall->stack, pointer, NULL);
+    }
+    th_stacks_let_go(stacks, stall->stack_class);
     stall->waits = pointer != 0;
     /* Where the system does not tell, it may sleep: a signal would end that. */
     stall->computes = !pointer && th_os_thread_runs(number);
@@ -227,14 +237,11 @@ static void find_calls(th_stall *stall, th_backtrace *backtrace) {
         ask(stall, backtrace);
     } else if (!pointer) {
         stall->blind = "the system does not tell them";
-    } else if (pointer < stall->stack.low || pointer >= stall->stack.high) {
+    } else if (!is_there) {
         stall->blind = "it is on another stack";
-    } else if (backtrace) {
-        stall->calls = th_backtrace_scan(backtrace, 0, stall->stack, pointer, NULL);
-        if (is_over(stall)) {
-            stall->calls = 0; /* words of several moments */
-            stall->blind = "it has gone on";
-        }
+    } else if (backtrace && is_over(stall)) {
+        stall->calls = 0; /* words of several moments */
+        stall->blind = "it has gone on";
     }
 }
 
