@@ -54,6 +54,14 @@ void th_context_set_limit(th_context *context, void *limit) {
     __asm__("movq %%gs:%c1, %0" : "=r"(tib) : "i"(offsetof(NT_TIB, Self)));
     if ((uintptr_t)tib->StackBase == context->base) {
         tib->StackLimit = limit;
+        /*
+         * Where it was last suspended may have been given back; a snapshot that still takes it for
+         * suspended must not read there.
+         */
+        if (context->sp < (uintptr_t)limit) {
+            /* relaxed: any recent value will do */
+            th_store_relaxed(&context->sp, (uintptr_t)limit);
+        }
     }
     context->limit = (uintptr_t)limit;
 }
