@@ -124,17 +124,17 @@ static int look(uint64_t number, glance *at, const th_os_question *question, th_
 /* ---- whether it waits ---- */
 
 bool th_os_thread_waits(uint64_t number) {
-    glance at;
+    glance at = {0, false};
     return look(number, &at, NULL, NULL) == 0 && at.waits;
 }
 
 bool th_os_thread_runs(uint64_t number) {
-    glance at;
+    glance at = {0, false};
     return number == GetCurrentThreadId() || (look(number, &at, NULL, NULL) == 0 && !at.waits);
 }
 
 uintptr_t th_os_thread_pointer(uint64_t number) {
-    glance at;
+    glance at = {0, false};
     return look(number, &at, NULL, NULL) == 0 && at.waits ? at.pointer : 0;
 }
 
@@ -156,7 +156,7 @@ void th_os_probe_admit(int number) {
 }
 
 int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
-    glance at;
+    glance at = {0, false};
     (void)number;
     (void)deadline;
     return look(question->number, &at, question, out);
