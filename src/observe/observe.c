@@ -258,7 +258,7 @@ static bool take(void) {
     if (fd >= 0) {
         th_os_io_close(fd);
     }
-    return fd >= 0 || fd == -EAGAIN || fd == -EPERM || fd == -ECONNABORTED;
+    return fd >= 0 || fd == -EAGAIN || fd == -EPERM || fd == -ECONNABORTED || fd == -ECONNRESET;
 }
 
 /* ---- the thread ---- */
