@@ -80,12 +80,19 @@ static bool is_plain(const char *name) {
 
 /* ---- opening ---- */
 
-/* Whether it leads to another file. Wine tells of a link to a directory without its kind. */
+/*
+ * Whether it leads to another file. Wine tells of a link to a directory without its kind. Where the
+ * file system does not tell the kind at all, whatever may be a link is one.
+ */
 static bool is_link(HANDLE file) {
     FILE_ATTRIBUTE_TAG_INFO info;
-    return GetFileInformationByHandleEx(file, FileAttributeTagInfo, &info, sizeof info) &&
-           info.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT &&
-           (info.ReparseTag == 0 || IsReparseTagNameSurrogate(info.ReparseTag));
+    BY_HANDLE_FILE_INFORMATION known;
+    if (GetFileInformationByHandleEx(file, FileAttributeTagInfo, &info, sizeof info)) {
+        return info.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT &&
+               (info.ReparseTag == 0 || IsReparseTagNameSurrogate(info.ReparseTag));
+    }
+    return !GetFileInformationByHandle(file, &known) ||
+           known.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT;
 }
 
 /* Opens one name, or with none the directory itself once more. */
