@@ -29,6 +29,7 @@ static TH_COLD void look_up(void) {
     calls.set_timer_resolution = (void *)find(nt, "NtSetTimerResolution");
     calls.query_file = (void *)find(nt, "NtQueryInformationFile");
     calls.set_thread_name = base ? (void *)find(base, "SetThreadDescription") : NULL;
+    calls.query_clock = (const uint8_t *)(uintptr_t)find(nt, "NtQueryPerformanceCounter");
     calls.is_wine = find(nt, "wine_get_version") != NULL;
     if (!calls.wait_on_address || !calls.wake_one || !calls.wake_all) {
         static const char text[] = "thrum: this Windows is older than Windows 8\n";

@@ -26,7 +26,8 @@ typedef struct th_nt_calls {
     LONG(NTAPI *query_file)
     (HANDLE file, void *status, void *out, ULONG size, int what);
     HRESULT(WINAPI *set_thread_name)(HANDLE thread, const wchar_t *name); /* or NULL: Windows 8 */
-    bool is_wine; /* this is not Windows, but wine on another system */
+    const uint8_t *query_clock; /* NtQueryPerformanceCounter: its code; or NULL */
+    bool is_wine;               /* this is not Windows, but wine on another system */
 } th_nt_calls;
 
 /* They are looked up at the first call. Any thread. */

@@ -16,6 +16,8 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 
+#define CALL_BYTES 32u /* a function that is one call of the system is no longer */
+
 /* Held while a thread stands still: of two askers each could stop the other one. */
 static SRWLOCK asking = SRWLOCK_INIT;
 
@@ -51,12 +53,19 @@ static bool is_of_system(uintptr_t at) {
             is_called(info.AllocationBase, "win32u.dll"));
 }
 
+/* Wine's clock is such a call, too, in which a thread that computes is found again and again. */
+static bool is_in_clock(uintptr_t at) {
+    const uintptr_t clock = (uintptr_t)th_nt()->query_clock;
+    return clock && at - clock < CALL_BYTES;
+}
+
 static bool is_behind_call(uintptr_t at) {
     static const uint8_t own[] = {0x0f, 0x05};
     static const uint8_t of_wine[] = {0xff, 0x14, 0x25, 0x00, 0x10, 0xfe, 0x7f};
     const uint8_t *end = (const uint8_t *)at;
-    return is_of_system(at) && (memcmp(end - sizeof own, own, sizeof own) == 0 ||
-                                memcmp(end - sizeof of_wine, of_wine, sizeof of_wine) == 0);
+    return is_of_system(at) && !is_in_clock(at) &&
+           (memcmp(end - sizeof own, own, sizeof own) == 0 ||
+            memcmp(end - sizeof of_wine, of_wine, sizeof of_wine) == 0);
 }
 
 /*
@@ -104,6 +113,7 @@ static int look(uint64_t number, glance *at, const th_os_question *question, th_
                         ? OpenThread(rights, FALSE, (DWORD)number)
                         : NULL;
     CONTEXT context = {.ContextFlags = CONTEXT_CONTROL};
+    (void)th_nt(); /* what is looked up once takes the loader's lock */
     bool seen = false;
     if (!thread) {
         return -ESRCH;
