@@ -102,7 +102,10 @@ TEST(a_scheduler_that_is_gone_is_refused) {
     thrum::scheduler moved = std::move(own);
     CHECK_EQ(code_of([&] { (void)thrum::attr().sched(own); }), ESHUTDOWN);
     CHECK_EQ(code_of([&] { thrum::bound_thread here(own); }), ESHUTDOWN);
+    CHECK(!own);
+    CHECK(bool(moved));
     moved.stop();
+    CHECK(!moved);
     CHECK_EQ(code_of([&] { (void)thrum::attr().sched(moved); }), ESHUTDOWN);
 }
 

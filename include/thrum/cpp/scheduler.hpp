@@ -73,7 +73,11 @@ class scheduler {
         check(sched_ ? 0 : -ESHUTDOWN);
         return sched_;
     }
-    /* The same; a null pointer for one that was stopped or moved from. */
+    /* Whether there is one: it was neither stopped nor moved from. */
+    explicit operator bool() const noexcept {
+        return sched_ != nullptr;
+    }
+    /* The C scheduler; a null pointer for one that was stopped or moved from. */
     thrum_sched *native_handle() const noexcept {
         return sched_;
     }
