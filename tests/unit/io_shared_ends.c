@@ -13,6 +13,7 @@
 
 #include "platform/faults.h"
 #include "support/ios.h"
+#include "support/shared.h"
 
 /* Terminals change nothing of what is written to them. */
 static int raw_pty(int *slave) {
@@ -28,38 +29,6 @@ static int raw_pty(int *slave) {
     settings.c_lflag &= (tcflag_t) ~(ECHO | ICANON);
     CHECK_EQ(tcsetattr(*slave, TCSANOW, &settings), 0);
     return master;
-}
-
-typedef struct late {
-    int fd;
-    const char *text;
-    thrum_io reader;
-} late;
-
-static int write_late(void *arg) {
-    const late *l = arg;
-    YIELD_UNTIL(io_is_waited_for(l->reader, 0));
-    CHECK_EQ(write(l->fd, l->text, strlen(l->text)), strlen(l->text));
-    return 0;
-}
-
-/* What comes late on `from` is waited for, in a fiber; the flags of `fd` are as before. */
-static void check_waits(int fd, int from) {
-    char text[16] = "";
-    thrum_io io;
-    thrum_handle *writer;
-    const int before = fcntl(fd, F_GETFL);
-    CHECK_EQ(thrum_io_adopt_shared(&io, fd), 0);
-    CHECK(thrum_io_fd(io) != fd);
-    CHECK_EQ(thrum_read_until(io, text, sizeof text, thrum_after_ms(1)), -ETIMEDOUT);
-    late l = {from, "hello\n", io};
-    CHECK_EQ(thrum_spawn(&writer, write_late, &l), 0);
-    CHECK_EQ(thrum_read(io, text, sizeof text), 6);
-    CHECK_EQ(thrum_join(writer, NULL), 0);
-    CHECK_STR(text, "hello\n");
-    CHECK_EQ(fcntl(fd, F_GETFL), before);
-    CHECK_EQ(thrum_io_close(io), 0);
-    CHECK_EQ(fcntl(fd, F_GETFL), before);
 }
 
 static int wait_on_pipe(void *arg) {
