@@ -81,8 +81,9 @@ THRUM_BEGIN_DECLS
  * until this is out of the loader; but if another thread is inside the loader by itself at a fork
  * (dlopen, dlclose), the loader's lock may stay held in the child, where a dump then hangs.
  *
- * It returns 0, -EINVAL for NULL or an unknown format, -EIO when something could not be written, or
- * -ESHUTDOWN when the scheduler has been stopped, or is that of a fork's parent.
+ * It returns 0, -EINVAL for NULL or an unknown format, -EIO when something could not be written,
+ * now or earlier (the stream's error flag is set), or -ESHUTDOWN when the scheduler has been
+ * stopped, or is that of a fork's parent.
  *
  * A scheduler dumps itself when a signal comes, if its config says so (dump_signal, THRUM_DUMP).
  */

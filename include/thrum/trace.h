@@ -72,7 +72,8 @@ THRUM_API int thrum_trace_stop(thrum_sched *sched);
  * the time of the printing. It takes memory for a copy of all events first, and gives it back. For
  * names it opens files, as thrum_dump does. The stream stays the caller's, and is flushed. It
  * returns 0, -ENODATA when there was no start, -ENOMEM, -EIO when something could not be written,
- * or -EINVAL and -ESHUTDOWN as thrum_trace_start does.
+ * now or earlier (the stream's error flag is set), or -EINVAL and -ESHUTDOWN as thrum_trace_start
+ * does.
  */
 THRUM_API int thrum_trace_write(thrum_sched *sched, FILE *out);
 
