@@ -265,7 +265,12 @@ THRUM_API int thrum_file_unlock(thrum_io io);
 
 /* ---- changes ---- */
 
-/* What is told of, as bits; the last three are told unasked. */
+/*
+ * What is told of, as bits; the last three are told unasked. On Windows WRITTEN is refused
+ * (-EOPNOTSUPP); names of files, names of directories, and attributes are each told in their order,
+ * and not in that of the others; and what moves between directories may be CREATED and DELETED. On
+ * systems that are neither Linux nor Windows changes are not told (-ENOSYS).
+ */
 #define THRUM_WATCH_CREATED 1u  /* a name appeared in the directory */
 #define THRUM_WATCH_DELETED 2u  /* ... was taken away */
 #define THRUM_WATCH_MODIFIED 4u /* bytes were written or cut off */
@@ -288,7 +293,8 @@ THRUM_API THRUM_NODISCARD int thrum_watch_open(thrum_io *out);
 /*
  * Watches a file, or a directory and what is directly in it, for `what`. Returns the watch's
  * number; a path that is watched already has the same one, and is watched for this from now on.
- * -ENOSPC: the user has too many. thrum_watch_remove never suspends; -EINVAL: there is none.
+ * -ENOSPC: the user has too many; -EOPNOTSUPP: the system never tells this. thrum_watch_remove
+ * never suspends; -EINVAL: there is none.
  */
 THRUM_API THRUM_NODISCARD int thrum_watch_add(thrum_io io, const char *path, unsigned what,
                                               thrum_time deadline);

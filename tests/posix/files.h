@@ -50,6 +50,13 @@ CHECK_UNUSED static void no_file_close(int fd) {
     CHECK_EQ(close(fd), 0);
 }
 
+/* Two, of which the first one reads what is put to the second. */
+#define no_watch(fds_) no_files(fds_)
+
+CHECK_UNUSED static void no_watch_put(int fd, const void *bytes, size_t size) {
+    CHECK_EQ(write(fd, bytes, size), (ssize_t)size);
+}
+
 #define FILE_MODE(mode_) (mode_)
 #define FILE_OWNER getuid()
 #define FILE_NULL "/dev/null"

@@ -516,7 +516,6 @@ static int changes_either(void *arg) {
 TEST(changes_are_told) {
     /* Of names in a directory, in their order. */
     NOT_BY_POSIX("changes of files");
-    NOT_BY_WINDOWS("changes of files");
     both(changes_either);
 }
 
@@ -530,14 +529,14 @@ static int no_watch_body(void *arg) {
         thrum_io in;
         thrum_watch_buffer buffer;
         thrum_watch_event event;
-        CHECK_EQ(pipe(fds), 0);
+        no_watch(fds);
         CHECK_EQ(thrum_io_adopt(&in, fds[0]), 0);
         thrum_watch_buffer_init(&buffer);
-        CHECK_EQ(write(fds[1], bytes[i], sizes[i]), (ssize_t)sizes[i]);
+        no_watch_put(fds[1], bytes[i], sizes[i]);
         CHECK_EQ(thrum_watch_next(in, &buffer, &event, THRUM_FOREVER), -EINVAL);
         CHECK_EQ(thrum_watch_next(in, &buffer, &event, thrum_after_ms(1)), -ETIMEDOUT);
         CHECK_EQ(thrum_io_close(in), 0);
-        close(fds[1]);
+        no_file_close(fds[1]);
     }
     return 0;
 }
@@ -545,6 +544,5 @@ static int no_watch_body(void *arg) {
 TEST(what_is_no_watch_is_refused) {
     /* Whatever bytes it brings. */
     NOT_BY_POSIX("changes of files");
-    NOT_BY_WINDOWS("changes of files");
     both(no_watch_body);
 }

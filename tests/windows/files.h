@@ -67,13 +67,37 @@ CHECK_UNUSED static void no_file_close(int fd) {
     CHECK_EQ(closesocket((SOCKET)fd), 0);
 }
 
+/* Two, of which the first one reads what is put to the second: the ends of a connection. */
+CHECK_UNUSED static void no_watch(int fds[2]) {
+    struct sockaddr_in address;
+    int size = sizeof address;
+    WSADATA data;
+    memset(&address, 0, sizeof address);
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK_EQ(WSAStartup(MAKEWORD(2, 2), &data), 0);
+    const SOCKET listener = socket(AF_INET, SOCK_STREAM, 0);
+    const SOCKET other = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK_EQ(bind(listener, (struct sockaddr *)&address, size), 0);
+    CHECK_EQ(listen(listener, 1), 0);
+    CHECK_EQ(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    CHECK_EQ(connect(other, (struct sockaddr *)&address, size), 0);
+    fds[0] = (int)accept(listener, NULL, NULL);
+    fds[1] = (int)other;
+    CHECK_EQ(closesocket(listener), 0);
+}
+
+CHECK_UNUSED static void no_watch_put(int fd, const void *bytes, size_t size) {
+    CHECK_EQ(send((SOCKET)fd, bytes, (int)size, 0), (int)size);
+}
+
 /* Of permissions there is whether a file may be written. */
 #define FILE_MODE(mode_) ((mode_)&0222u ? 0666u : 0444u)
 #define FILE_OWNER 0u
 #define FILE_NULL "NUL"
 #define HAS_SYMLINKS 0
 #define HAS_INTERRUPTS 0
-#define HAS_WATCHES 0 /* changes of files are told */
+#define HAS_WATCHES 1 /* changes of files are told */
 #define NOT_BY_WINDOWS(what) CHECK_SKIP("not on Windows: %s", what)
 
 #endif

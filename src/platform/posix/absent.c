@@ -1,7 +1,6 @@
 /*
  * absent.c: what neither POSIX nor the port to Windows has, and the contract lets a system refuse:
- * transfers without a thread or at once, splices, changes of files, descriptors that are opened
- * once more.
+ * transfers without a thread or at once, splices, descriptors that are opened once more.
  */
 #include <errno.h>
 
@@ -64,24 +63,6 @@ int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n) {
     (void)parts;
     (void)n;
     return -EOPNOTSUPP;
-}
-
-int th_os_watch_open(void) {
-    return -ENOSYS;
-}
-
-int th_os_watch_remove(int fd, int watch) {
-    (void)fd;
-    (void)watch;
-    return -ENOSYS;
-}
-
-size_t th_os_watch_event_at(const void *bytes, size_t size, size_t at, th_os_watch_event *out) {
-    (void)bytes;
-    (void)size;
-    (void)at;
-    *out = (th_os_watch_event){0};
-    return 0;
 }
 
 /* ---- whether a transfer of a file would wait: nobody can say ---- */

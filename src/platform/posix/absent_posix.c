@@ -1,9 +1,10 @@
 /*
  * absent_posix.c: what POSIX does not know, and Windows does: questions to running threads, streams
- * for printing.
+ * for printing, changes of files.
  */
 #include <errno.h>
 
+#include "platform/file.h"
 #include "platform/platform.h"
 
 int th_os_probe_open(int number, int but) {
@@ -45,4 +46,22 @@ int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie) {
     (void)cookie;
     fclose(out);
     return whole ? 0 : -EIO;
+}
+
+int th_os_watch_open(void) {
+    return -ENOSYS;
+}
+
+int th_os_watch_remove(int fd, int watch) {
+    (void)fd;
+    (void)watch;
+    return -ENOSYS;
+}
+
+size_t th_os_watch_event_at(const void *bytes, size_t size, size_t at, th_os_watch_event *out) {
+    (void)bytes;
+    (void)size;
+    (void)at;
+    *out = (th_os_watch_event){0};
+    return 0;
 }

@@ -1,9 +1,9 @@
 /*
  * descriptor.c: calls on a descriptor. Those on a socket do not wait: the library tells it so when
  * it makes it or gets to know it (th_os_io_kind), and that is for good, for all who have the
- * socket. Nor do those on the library's end of a pipe (pipe.c). Those on anything else wait for the
- * device or the other side, as on a file, also where it is another pipe or a console; so what is
- * above leaves them to threads.
+ * socket. Nor do those on the library's end of a pipe (pipe.c), or on a watcher of files (watch.c).
+ * Those on anything else wait for the device or the other side, as on a file, also where it is
+ * another pipe or a console; so what is above leaves them to threads.
  */
 #include "platform/windows/pipe.h"
 
@@ -12,6 +12,7 @@
 
 #include "platform/faults.h"
 #include "platform/unix/edge.h"
+#include "platform/windows/watch.h"
 
 _Static_assert(sizeof(SOCKET) == sizeof(HANDLE), "a socket is a handle");
 
@@ -55,6 +56,11 @@ static int kind_of(int fd, th_os_kind *kind, th_os_identity *identity) {
     bool reads;
     SOCKET signal;
     BY_HANDLE_FILE_INFORMATION info;
+    if (th_file_watch_is(fd)) {
+        *identity = (th_os_identity){4, (uint64_t)fd};
+        *kind = TH_OS_OTHER;
+        return 0;
+    }
     if (th_is_socket(fd)) {
         *identity = (th_os_identity){1, (uint64_t)fd}; /* Windows tells no more of a socket */
         *kind = kind_of_socket(fd);
@@ -158,6 +164,9 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
     if (kind == TH_OS_PIPE) {
         return th_tried(fd, TH_OS_IN, th_pipe_readv(fd, parts, n));
     }
+    if (kind == TH_OS_OTHER && th_file_watch_is(fd)) {
+        return th_tried(fd, TH_OS_IN, th_file_watch_readv(fd, parts, n));
+    }
     if (!th_os_is_socket(kind)) {
         return th_handle_readv(fd, parts, n);
     }
@@ -185,6 +194,9 @@ int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsig
     }
     if (kind == TH_OS_PIPE) {
         return th_tried(fd, TH_OS_OUT, th_pipe_writev(fd, parts, n));
+    }
+    if (kind == TH_OS_OTHER && th_file_watch_is(fd)) {
+        return -EBADF;
     }
     if (!th_os_is_socket(kind)) {
         return th_handle_writev(fd, parts, n);
@@ -256,7 +268,7 @@ int th_os_io_close(int fd) {
     int saved = th_os_errno_get();
     th_closing(fd);
     int code = 0;
-    if (th_pipe_close(fd)) {
+    if (th_pipe_close(fd) || th_file_watch_close(fd)) {
         code = 0;
     } else if (th_is_socket(fd)) {
         code = closesocket(th_socket_of(fd)) ? th_winsock_code() : 0;

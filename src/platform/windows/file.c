@@ -4,7 +4,7 @@
  *
  * Of permissions Windows has one, as far as these calls go: whether a file may be written.
  */
-#include "platform/windows/file.h"
+#include "platform/windows/watch.h"
 
 #include <errno.h>
 
@@ -253,7 +253,7 @@ static int64_t change_mode(th_file_request *r) {
 
 /*
  * The room of a file cannot be had without its end; symbolic links are not for everybody to make,
- * and wine 8 says that it has made them; changes come another way.
+ * and wine 8 says that it has made them.
  */
 static int64_t refuse(th_file_request *r) {
     return r->call == TH_OS_FILE_ALLOCATE ? -EOPNOTSUPP : -ENOSYS;
@@ -280,7 +280,7 @@ static int64_t (*const calls[TH_OS_FILE_CALLS])(th_file_request *) = {
     [TH_OS_FILE_LIST] = th_file_list,
     [TH_OS_FILE_COPY] = th_file_copy,
     [TH_OS_FILE_LOCK] = th_file_lock,
-    [TH_OS_FILE_WATCH] = refuse,
+    [TH_OS_FILE_WATCH] = th_file_watch,
 };
 
 int64_t th_os_file_do(th_file_request *r) {

@@ -1,0 +1,479 @@
+/*
+ * watch_path.c: what is watched, as ReadDirectoryChangesW tells of it.
+ *
+ * Of a file its directory is watched, and what is about other names is passed over; so the one
+ * that a directory is in is watched for that one's own name. The system does not say whether what
+ * is removed was a directory, nor whether bytes were written or attributes changed. So a watch has
+ * up to four *requests*, each with a handle of its own, that differ in what they ask for. What two
+ * of them tell has no order.
+ *
+ * All requests are made by one thread, the *teller*, which begins with the first watcher and stays:
+ * the system may cancel what a thread has asked for when that ends. It alone frees a request;
+ * others send it words by the port at which requests end. Handles are closed by whoever ends a
+ * watch, so that from then on nothing holds its directory.
+ */
+#include "platform/windows/watch.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <wchar.h>
+
+#define ASKED 16384u /* bytes of changes that the system keeps meanwhile, for each request */
+#define NAME_BYTES (3u * 256u)
+
+static const DWORD filters[TH_WATCH_KINDS] = {
+    [TH_WATCH_NAMES] =
+        FILE_NOTIFY_CHANGE_FILE_NAME | FILE_NOTIFY_CHANGE_LAST_WRITE | FILE_NOTIFY_CHANGE_SIZE,
+    [TH_WATCH_FOLDERS] = FILE_NOTIFY_CHANGE_DIR_NAME,
+    [TH_WATCH_ATTRIBUTES] = FILE_NOTIFY_CHANGE_ATTRIBUTES | FILE_NOTIFY_CHANGE_SECURITY,
+    [TH_WATCH_ITSELF] = FILE_NOTIFY_CHANGE_DIR_NAME,
+};
+
+/* Whoever begins a request waits for this. */
+typedef struct beginning {
+    HANDLE done;
+    int code;
+} beginning;
+
+/* The teller's, once it has been sent. The handle is there until the watch has ended. */
+typedef struct th_file_watch_request {
+    OVERLAPPED overlapped;
+    th_file_watched *of;
+    int kind;
+    HANDLE handle;
+    beginning *beginning;
+    bool busy;      /* the system has it; the teller's */
+    bool over;      /* the handle is closed; with the lock of the watcher */
+    bool released;  /* its last word has come; the teller's */
+    uint32_t moved; /* the rename whose new name is to come; 0: none */
+    _Alignas(8) char changes[ASKED];
+} th_file_watch_request;
+
+static HANDLE port; /* of the teller */
+
+/* ---- ends ---- */
+
+/* Sends the request to the teller, which begins it, or frees it. */
+static bool post(th_file_watch_request *q, bool begins) {
+    return PostQueuedCompletionStatus(port, begins, (ULONG_PTR)q, NULL);
+}
+
+/* With the lock of its watcher. */
+static void let_go(th_file_watch_request *q) {
+    (void)CancelIoEx(q->handle, NULL);
+    CloseHandle(q->handle);
+    q->over = true;
+    (void)post(q, false); /* without memory it stays, and tells nobody */
+}
+
+void th_file_watch_drop(th_file_watched *w) {
+    th_file_watched **at = &w->of->watches;
+    while (*at != w) {
+        at = &(*at)->next;
+    }
+    *at = w->next;
+    w->ended = true;
+    for (int i = 0; i < TH_WATCH_KINDS; i++) {
+        if (w->asked[i]) {
+            let_go(w->asked[i]);
+        }
+    }
+}
+
+/* What was asked for, and what is told unasked. */
+static void add_asked(const th_file_watched *w, uint32_t what, uint32_t pair, const char *name,
+                      bool folder) {
+    if (w->what & what) {
+        th_file_watcher_add(w->of, w->number, what | (folder ? TH_OS_WATCH_DIRECTORY : 0), pair,
+                            name);
+    }
+}
+
+static void end(th_file_watched *w, uint32_t why) {
+    add_asked(w, why, 0, "", false);
+    th_file_watcher_add(w->of, w->number, TH_OS_WATCH_ENDED, 0, "");
+    th_file_watch_drop(w);
+}
+
+static void request_free(th_file_watch_request *q) {
+    th_file_watched *w = q->of;
+    th_file_watcher *r = w->of;
+    th_os_free(q);
+    AcquireSRWLockExclusive(&r->lock);
+    if (--w->requests) {
+        ReleaseSRWLockExclusive(&r->lock);
+        return;
+    }
+    th_os_free(w);
+    th_file_watcher_leave(r);
+}
+
+/* ---- changes ---- */
+
+/* In UTF-8, with zeroes behind it. */
+static void name_of(const FILE_NOTIFY_INFORMATION *change, char out[NAME_BYTES + 4]) {
+    const int words = (int)(change->FileNameLength / sizeof(wchar_t));
+    memset(out, 0, NAME_BYTES + 4);
+    (void)WideCharToMultiByte(CP_UTF8, 0, change->FileName, words, out, NAME_BYTES, NULL, NULL);
+}
+
+static bool is_about(const th_file_watched *w, const FILE_NOTIFY_INFORMATION *change) {
+    const int words = (int)(change->FileNameLength / sizeof(wchar_t));
+    return CompareStringOrdinal(change->FileName, words, w->name, -1, TRUE) == CSTR_EQUAL;
+}
+
+/*
+ * Of what is watched itself, among the changes of its directory. What gets its name by a rename
+ * takes its place; where the system tells of an old name alone, it has gone elsewhere.
+ */
+static void look_at_itself(th_file_watch_request *q, th_file_watched *w,
+                           const FILE_NOTIFY_INFORMATION *change) {
+    const DWORD action = change->Action;
+    const bool about = is_about(w, change);
+    const size_t words = change->FileNameLength / sizeof(wchar_t);
+    if (action == FILE_ACTION_RENAMED_NEW_NAME && q->moved && words < MAX_PATH) {
+        memcpy(w->name, change->FileName, words * sizeof(wchar_t));
+        w->name[words] = 0;
+        q->moved = 0;
+    } else if (about && (action == FILE_ACTION_REMOVED || action == FILE_ACTION_RENAMED_NEW_NAME)) {
+        end(w, TH_OS_WATCH_SELF_DELETED);
+    } else if (about && action == FILE_ACTION_RENAMED_OLD_NAME) {
+        q->moved = 1;
+        add_asked(w, TH_OS_WATCH_SELF_MOVED, 0, "", false);
+    } else if (about && action == FILE_ACTION_MODIFIED) {
+        add_asked(w, q->kind == TH_WATCH_ATTRIBUTES ? TH_OS_WATCH_ATTRIBUTES : TH_OS_WATCH_MODIFIED,
+                  0, "", false);
+    }
+}
+
+static void look_at_folder(th_file_watch_request *q, const th_file_watched *w,
+                           const FILE_NOTIFY_INFORMATION *change) {
+    char name[NAME_BYTES + 4];
+    const bool folder = q->kind == TH_WATCH_FOLDERS;
+    name_of(change, name);
+    switch (change->Action) {
+    case FILE_ACTION_ADDED:
+        add_asked(w, TH_OS_WATCH_CREATED, 0, name, folder);
+        break;
+    case FILE_ACTION_REMOVED:
+        add_asked(w, TH_OS_WATCH_DELETED, 0, name, folder);
+        break;
+    case FILE_ACTION_RENAMED_OLD_NAME:
+        q->moved = ++w->of->pairs ? w->of->pairs : ++w->of->pairs; /* 0 is no pair's */
+        add_asked(w, TH_OS_WATCH_MOVED_FROM, q->moved, name, folder);
+        break;
+    case FILE_ACTION_RENAMED_NEW_NAME:
+        add_asked(w, TH_OS_WATCH_MOVED_TO, q->moved, name, folder);
+        q->moved = 0;
+        break;
+    default:
+        add_asked(w, q->kind == TH_WATCH_ATTRIBUTES ? TH_OS_WATCH_ATTRIBUTES : TH_OS_WATCH_MODIFIED,
+                  0, name, false);
+        break;
+    }
+}
+
+/* Those that the system has told, so many bytes; of none there were too many. */
+static void look_at_all(th_file_watch_request *q, th_file_watched *w, DWORD size) {
+    const char *at = q->changes;
+    const char *past = q->changes + size;
+    if (!size) {
+        th_file_watcher_add(w->of, -1, TH_OS_WATCH_OVERFLOW, 0, "");
+        return;
+    }
+    while (at < past && !w->ended) {
+        const FILE_NOTIFY_INFORMATION *change = (const void *)at;
+        if (!w->is_folder || q->kind == TH_WATCH_ITSELF) {
+            look_at_itself(q, w, change);
+        } else if (change->FileNameLength) { /* else it is about the directory itself */
+            look_at_folder(q, w, change);
+        }
+        at = change->NextEntryOffset ? at + change->NextEntryOffset : past;
+    }
+}
+
+/* ---- the teller ---- */
+
+/* With the lock of the watcher: asks for the next changes. A code: nothing will be told. */
+static int ask(th_file_watch_request *q) {
+    if (q->over) {
+        return -EBADF;
+    }
+    q->overlapped = (OVERLAPPED){.hEvent = NULL};
+    q->busy = ReadDirectoryChangesW(q->handle, q->changes, ASKED, FALSE, filters[q->kind], NULL,
+                                    &q->overlapped, NULL);
+    return q->busy ? 0 : th_nt_code();
+}
+
+/* It is to begin, or it was let go of: then its last word comes here, or at its end. */
+static void on_word(th_file_watch_request *q, bool begins) {
+    if (begins) {
+        th_file_watcher *r = q->of->of;
+        beginning *b = q->beginning;
+        AcquireSRWLockExclusive(&r->lock);
+        b->code = ask(q);
+        ReleaseSRWLockExclusive(&r->lock);
+        SetEvent(b->done); /* it is gone from here on */
+        return;
+    }
+    q->released = true;
+    if (!q->busy) {
+        request_free(q);
+    }
+}
+
+/* It has ended: with an error that says so where a directory is not there any more. */
+static void on_end(th_file_watch_request *q, DWORD error, DWORD size) {
+    th_file_watched *w = q->of;
+    th_file_watcher *r = w->of;
+    q->busy = false;
+    AcquireSRWLockExclusive(&r->lock);
+    if (!w->ended && !q->over && !error) {
+        look_at_all(q, w, size);
+    }
+    if (!w->ended && !q->over && (error || ask(q))) {
+        end(w, error == ERROR_ACCESS_DENIED && w->is_folder ? TH_OS_WATCH_SELF_DELETED : 0);
+    }
+    ReleaseSRWLockExclusive(&r->lock);
+    if (q->released) {
+        request_free(q);
+    }
+}
+
+static DWORD WINAPI tell_all(void *arg) {
+    (void)arg;
+    for (;;) {
+        DWORD size = 0;
+        ULONG_PTR key = 0;
+        OVERLAPPED *overlapped = NULL;
+        const bool done = GetQueuedCompletionStatus(port, &size, &key, &overlapped, INFINITE);
+        if (overlapped) {
+            on_end((th_file_watch_request *)(void *)((char *)overlapped -
+                                                     offsetof(th_file_watch_request, overlapped)),
+                   done ? ERROR_SUCCESS : GetLastError(), size);
+        } else if (done) {
+            on_word((th_file_watch_request *)key, size);
+        }
+    }
+    return 0;
+}
+
+static BOOL CALLBACK begin_teller(INIT_ONCE *once, void *arg, void **context) {
+    (void)once;
+    (void)arg;
+    (void)context;
+    port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, NULL, 0, 1);
+    HANDLE thread = port ? CreateThread(NULL, 65536, tell_all, NULL, 0, NULL) : NULL;
+    if (port && !thread) {
+        const DWORD error = GetLastError();
+        CloseHandle(port);
+        SetLastError(error);
+    }
+    return thread && CloseHandle(thread);
+}
+
+int th_file_watch_begin(void) {
+    static INIT_ONCE once = INIT_ONCE_STATIC_INIT;
+    return InitOnceExecuteOnce(&once, begin_teller, NULL, NULL) ? 0 : th_nt_code();
+}
+
+/* ---- one less ---- */
+
+int th_os_watch_remove(int fd, int number) {
+    th_file_watcher *r = th_file_watcher_hold(fd);
+    if (!r) {
+        return -EINVAL;
+    }
+    const int saved = th_os_errno_get();
+    AcquireSRWLockExclusive(&r->lock);
+    th_file_watched *w = r->watches;
+    while (w && w->number != number) {
+        w = w->next;
+    }
+    if (w) {
+        end(w, 0);
+    }
+    th_file_watcher_leave(r);
+    th_os_errno_set(saved);
+    return w ? 0 : -EINVAL;
+}
+
+/* ---- what is watched ---- */
+
+typedef struct place {
+    wchar_t path[TH_FILE_PATH_WORDS];   /* of the directory, if it is one */
+    wchar_t parent[TH_FILE_PATH_WORDS]; /* of the one that it is in */
+    wchar_t name[MAX_PATH];             /* there; "": it is in none */
+    bool is_folder;
+    BY_HANDLE_FILE_INFORMATION known;
+} place;
+
+/* The path that it has, links aside, is cut in two. */
+static int cut(HANDLE file, place *p) {
+    const DWORD length =
+        GetFinalPathNameByHandleW(file, p->parent, TH_FILE_PATH_WORDS, FILE_NAME_NORMALIZED);
+    if (!length) {
+        return th_nt_code();
+    }
+    wchar_t *last = length < TH_FILE_PATH_WORDS ? wcsrchr(p->parent, L'\\') : NULL;
+    if (!last || wcslen(last + 1) >= MAX_PATH) {
+        return -ENAMETOOLONG;
+    }
+    wcscpy(p->name, last + 1);
+    last[1] = 0;
+    return 0;
+}
+
+static int place_of(const char *path, place *p) {
+    int code = th_file_path(path, p->path);
+    if (code) {
+        return code;
+    }
+    HANDLE file = CreateFileW(p->path, FILE_READ_ATTRIBUTES, TH_FILE_SHARED, NULL, OPEN_EXISTING,
+                              FILE_FLAG_BACKUP_SEMANTICS, NULL);
+    if (file == INVALID_HANDLE_VALUE) {
+        return th_nt_code();
+    }
+    code = GetFileInformationByHandle(file, &p->known) ? cut(file, p) : th_nt_code();
+    p->is_folder = !code && p->known.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY;
+    CloseHandle(file);
+    return code;
+}
+
+static bool is_at(const th_file_watched *w, const place *p) {
+    return w->volume == p->known.dwVolumeSerialNumber && w->high == p->known.nFileIndexHigh &&
+           w->low == p->known.nFileIndexLow;
+}
+
+/* The watch of it, which may be there already; with the watcher's lock. NULL: no memory. */
+static th_file_watched *watch_of(th_file_watcher *r, const place *p) {
+    th_file_watched *w = r->watches;
+    while (w && !is_at(w, p)) {
+        w = w->next;
+    }
+    if (!w && (w = th_os_alloc(sizeof *w)) != NULL) {
+        memset(w, 0, sizeof *w);
+        wcscpy(w->name, p->name);
+        w->is_folder = p->is_folder;
+        w->of = r;
+        w->number = ++r->last;
+        w->volume = p->known.dwVolumeSerialNumber;
+        w->high = p->known.nFileIndexHigh;
+        w->low = p->known.nFileIndexLow;
+        w->next = r->watches;
+        r->watches = w;
+        r->users++;
+    }
+    return w;
+}
+
+static bool is_wanted(int kind, const place *p, uint32_t what) {
+    const uint32_t names =
+        TH_OS_WATCH_CREATED | TH_OS_WATCH_DELETED | TH_OS_WATCH_MOVED_FROM | TH_OS_WATCH_MOVED_TO;
+    return kind == TH_WATCH_NAMES || (kind == TH_WATCH_FOLDERS && p->is_folder && what & names) ||
+           (kind == TH_WATCH_ATTRIBUTES && what & TH_OS_WATCH_ATTRIBUTES) ||
+           (kind == TH_WATCH_ITSELF && p->is_folder && p->name[0]);
+}
+
+/* With the watcher's lock: the request is the teller's now. 0, or a code and there is none. */
+static int request_new(th_file_watched *w, int kind, const place *p, beginning *b) {
+    th_file_watch_request *q = th_os_alloc(sizeof *q);
+    if (!q) {
+        return -ENOMEM;
+    }
+    memset(q, 0, offsetof(th_file_watch_request, changes));
+    q->of = w;
+    q->kind = kind;
+    q->beginning = b;
+    const bool inside = p->is_folder && kind != TH_WATCH_ITSELF;
+    q->handle = CreateFileW(inside ? p->path : p->parent, FILE_LIST_DIRECTORY, TH_FILE_SHARED, NULL,
+                            OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OVERLAPPED, NULL);
+    if (q->handle == INVALID_HANDLE_VALUE || !CreateIoCompletionPort(q->handle, port, 0, 0) ||
+        !post(q, true)) {
+        const int code = th_nt_code();
+        if (q->handle != INVALID_HANDLE_VALUE) {
+            CloseHandle(q->handle);
+        }
+        th_os_free(q);
+        return code;
+    }
+    w->asked[kind] = q;
+    w->requests++;
+    return 0;
+}
+
+/* One of its requests, if it wants it: from then on changes are told. Its number, or a code. */
+static int begin_one(th_file_watcher *r, int kind, const place *p, uint32_t what, beginning *b) {
+    AcquireSRWLockExclusive(&r->lock);
+    th_file_watched *w = r->closed ? NULL : watch_of(r, p);
+    const int number = w ? w->number : r->closed ? -EBADF : -ENOMEM;
+    const bool begins = w && !w->asked[kind] && is_wanted(kind, p, what);
+    b->code = begins ? request_new(w, kind, p, b) : 0;
+    const bool waits = begins && !b->code;
+    if (w && !w->requests) { /* it never was */
+        th_file_watch_drop(w);
+        th_os_free(w);
+        r->users--;
+    } else if (w) {
+        w->what = what;
+    }
+    ReleaseSRWLockExclusive(&r->lock);
+    if (waits) {
+        WaitForSingleObject(b->done, INFINITE);
+    }
+    return b->code ? b->code : number;
+}
+
+/* What could not be begun is not there; `fresh`: nor is its watch. */
+static void give_up(th_file_watcher *r, int kind, const place *p, bool fresh) {
+    AcquireSRWLockExclusive(&r->lock);
+    th_file_watched *w = r->watches;
+    while (w && !is_at(w, p)) {
+        w = w->next;
+    }
+    if (w && fresh) {
+        th_file_watch_drop(w);
+    } else if (w && w->asked[kind]) {
+        let_go(w->asked[kind]);
+        w->asked[kind] = NULL;
+    }
+    ReleaseSRWLockExclusive(&r->lock);
+}
+
+static int begin_all(th_file_watcher *r, const place *p, uint32_t what) {
+    beginning b = {.done = CreateEventW(NULL, FALSE, FALSE, NULL)};
+    if (!b.done) {
+        return th_nt_code();
+    }
+    AcquireSRWLockExclusive(&r->lock);
+    const int last = r->last;
+    ReleaseSRWLockExclusive(&r->lock);
+    int number = 0;
+    for (int kind = 0; kind < TH_WATCH_KINDS && number >= 0; kind++) {
+        const int before = number;
+        number = begin_one(r, kind, p, what, &b);
+        if (number < 0) {
+            give_up(r, kind, p, before > last);
+        }
+    }
+    CloseHandle(b.done);
+    return number;
+}
+
+int64_t th_file_watch(th_file_request *r) {
+    place p;
+    th_file_watcher *to = th_file_watcher_hold(r->fd);
+    if (!to) {
+        return -EINVAL;
+    }
+    /* That a file was closed the system does not tell: one would wait for nothing. */
+    int code = place_of(r->path, &p);
+    code = !code && r->flags & TH_OS_WATCH_WRITTEN ? -EOPNOTSUPP : code;
+    if (!code) {
+        code = begin_all(to, &p, r->flags);
+    }
+    AcquireSRWLockExclusive(&to->lock);
+    th_file_watcher_leave(to);
+    return code;
+}
