@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace {

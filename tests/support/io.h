@@ -116,6 +116,21 @@ CHECK_UNUSED static void ends_open_half(ends *e, end_kind k) {
     e->io[1] = (thrum_io){0, 0};
 }
 
+/* The same, of a pipe's end that has one direction, on every system. */
+CHECK_UNUSED static void ends_open_reader(ends *e) {
+    pair_pipe(e->fds, 0);
+    e->io[0] = adopted(e->fds[0]);
+    e->io[1] = (thrum_io){0, 0};
+}
+
+/* The other end of one is taken over; *in is the test's. */
+CHECK_UNUSED static thrum_io pipe_writer(int *in) {
+    int fds[2];
+    pair_pipe(fds, 1);
+    *in = fds[0];
+    return adopted(fds[1]);
+}
+
 CHECK_UNUSED static void ends_close(ends *e) {
     CHECK_EQ(thrum_io_close(e->io[0]), 0);
     if (e->io[1].turn != 0) {

@@ -10,6 +10,13 @@
 #include <sys/socket.h>
 #include <thrum/stream.h>
 
+/* What differs from system to system: makes_room. */
+#if defined(_WIN32)
+#include "windows/room.h"
+#else
+#include "posix/room.h"
+#endif
+
 typedef struct pair {
     thrum_stream stream;
     int other; /* the end that is not the stream's; -1: closed */

@@ -177,7 +177,7 @@ TEST(waits_and_events_are_counted) {
     rig_begin(&r, 0);
     for (int i = 0; i < 2; i++) {
         scene s = {.r = &r, .watches = i != 0};
-        ends_open_half(&s.e, PIPE);
+        ends_open_reader(&s.e);
         rig_go(&r, waits_often, &s);
         writes_what_is_awaited(&s);
         rig_wait_done(&r);
@@ -196,7 +196,7 @@ TEST(a_bound_thread_counts) {
         r.config.workers = i ? r.config.workers : 0;
         rig_start(&r);
         scene s = {.r = &r};
-        ends_open_half(&s.e, PIPE);
+        ends_open_reader(&s.e);
         CHECK_EQ(thrum_sched_bind(r.sched), 0);
         CHECK_EQ(pthread_create(&thread, NULL, writes_what_is_awaited, &s), 0);
         CHECK_EQ(waits_often(&s), 0);
@@ -352,7 +352,7 @@ TEST(wakes_of_workers_that_poll_are_counted) {
     CHECK_EQ(all_of(&r).wakes_polling, 0);
     CHECK_EQ(all_of(&r).polls, 0);
     scene s = {.r = &r};
-    ends_open_half(&s.e, PIPE);
+    ends_open_reader(&s.e);
     rig_go(&r, waits_often, &s);
     SPIN_UNTIL(sleeps_in_its_set(&r));
     const uint64_t before = all_of(&r).futex_wakes;

@@ -117,9 +117,15 @@ static void stuff(pair *p, size_t *full) {
     static const char zeroes[4096];
     const int fd = thrum_io_fd(thrum_stream_io(&p->stream));
     ssize_t n;
+    bool room;
     *full = 0;
-    while ((n = write(fd, zeroes, sizeof zeroes)) > 0)
-        *full += (size_t)n;
+    do { /* asked before it is filled: what made room in between would go unseen */
+        room = makes_room(fd);
+        for (size_t size = sizeof zeroes; size > 0; size /= 2) {
+            for (; (n = write(fd, zeroes, size)) > 0; room = true)
+                *full += (size_t)n;
+        }
+    } while (room);
 }
 
 static void unstuff(pair *p, size_t full) {

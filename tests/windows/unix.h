@@ -8,7 +8,8 @@
  *   O_NONBLOCK   the library tells each socket that it gets to know not to wait, for good. So a
  *                plain call waits here by itself, unless the test has set the flag, of which a
  *                table is kept, or the library has the descriptor
- *   pairs        socketpair and pipe are TCP connections, datagrams go by UDP
+ *   pairs        socketpair and pipe are TCP connections, datagrams go by UDP. A pipe has fixed
+ *                room, and its writer is told at once that nobody reads
  */
 #ifndef WINDOWS_UNIX_H
 #define WINDOWS_UNIX_H
@@ -109,6 +110,8 @@ CHECK_UNUSED static void unix_begin(void) {
 /* Whether the test has set O_NONBLOCK: of each handle, which is a multiple of 4. */
 enum { UNIX_HANDLES = 1 << 16 };
 static unsigned char unix_flags[UNIX_HANDLES / 4];
+/* The end that is written of a pipe, by the one that is read; 0: it is none. */
+static int unix_writers[UNIX_HANDLES / 4];
 
 CHECK_UNUSED static unsigned char *unix_flag(int fd) {
     CHECK(fd >= 0 && fd < UNIX_HANDLES);
@@ -121,6 +124,7 @@ CHECK_UNUSED static int unix_fresh(SOCKET s, bool nonblocking) {
     }
     u_long on = 1;
     *unix_flag((int)s) = nonblocking;
+    unix_writers[s / 4] = 0;
     if (nonblocking) {
         CHECK_EQ(ioctlsocket(s, (long)FIONBIO, &on), 0);
     }
@@ -138,11 +142,28 @@ CHECK_UNUSED static bool unix_is_socket(int fd) {
     return fd > 2 && getsockopt((SOCKET)fd, SOL_SOCKET, SO_TYPE, (char *)&type, &size) == 0;
 }
 
+/*
+ * Nobody reads this pipe any more. TCP would take what is written next, and then tell of a reset:
+ * so the other end is shut down, if it is open.
+ */
+CHECK_UNUSED static void unix_end_pipe(int fd) {
+    const int writer = unix_writers[fd / 4];
+    struct sockaddr_in own, other;
+    int own_size = sizeof own;
+    int other_size = sizeof other;
+    if (writer && getsockname((SOCKET)fd, (struct sockaddr *)&own, &own_size) == 0 &&
+        getpeername((SOCKET)writer, (struct sockaddr *)&other, &other_size) == 0 &&
+        own.sin_port == other.sin_port) {
+        (void)shutdown((SOCKET)writer, SD_SEND);
+    }
+}
+
 CHECK_UNUSED static int unix_close(int fd) {
     if (fd <= 2) {
         return _close(fd);
     }
     if (unix_is_socket(fd)) {
+        unix_end_pipe(fd);
         return closesocket((SOCKET)fd) == 0 ? 0 : unix_failed(false);
     }
     DWORD flags;
@@ -364,6 +385,18 @@ CHECK_UNUSED static int unix_socketpair(int family, int type, int protocol, int 
     return 0;
 }
 
+enum { UNIX_PIPE_BYTES = 65536 };
+
+CHECK_UNUSED static int unix_pipe(int fds[2], int flags) {
+    static const int bytes = UNIX_PIPE_BYTES;
+    const int type = SOCK_STREAM | (flags & O_NONBLOCK ? SOCK_NONBLOCK : 0);
+    CHECK_EQ(unix_socketpair(AF_INET, type, 0, fds), 0);
+    CHECK_EQ(unix_setsockopt(fds[0], SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes), 0);
+    CHECK_EQ(unix_setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
+    unix_writers[fds[0] / 4] = fds[1];
+    return 0;
+}
+
 /* ---- counts ---- */
 
 /* Whether it is a wake-up of the library's: a socket for datagrams that is connected to itself. */
@@ -395,6 +428,8 @@ static inline int socketpair(int family, int type, int protocol, int fds[2]) {
     return unix_socketpair(family, type, protocol, fds);
 }
 
+#define pipe(fds_) unix_pipe(fds_, 0)
+
 #else
 
 #undef O_ACCMODE
@@ -418,9 +453,8 @@ static inline int socketpair(int family, int type, int protocol, int fds[2]) {
 #undef dup2
 #define dup2(fd_, to_) unix_dup2(fd_, to_)
 #define socketpair(family_, type_, protocol_, fds_) unix_socketpair(family_, type_, protocol_, fds_)
-#define pipe(fds_) unix_socketpair(AF_INET, SOCK_STREAM, 0, fds_)
-#define pipe2(fds_, flags_)                                                                        \
-    unix_socketpair(AF_INET, SOCK_STREAM | ((flags_)&O_NONBLOCK ? SOCK_NONBLOCK : 0), 0, fds_)
+#define pipe(fds_) unix_pipe(fds_, 0)
+#define pipe2(fds_, flags_) unix_pipe(fds_, flags_)
 #define poll(fds_, n_, milliseconds_) WSAPoll(fds_, n_, milliseconds_)
 
 /* The third one is left out where a descriptor is only asked. */

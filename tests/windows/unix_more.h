@@ -63,6 +63,7 @@ CHECK_UNUSED static int unix_dup(int fd) {
                                            FROM_PROTOCOL_INFO, &info, 0, WSA_FLAG_OVERLAPPED),
                                 false);
     *unix_flag(twin) = *unix_flag(fd);
+    unix_writers[fd / 4] = 0; /* the close of one of them is no end */
     return twin;
 }
 

@@ -1,0 +1,49 @@
+/*
+ * room.h: a part of support/io.h and support/streams.h: when there is no room for bytes
+ * (windows/room.h has the same for Windows).
+ */
+#ifndef POSIX_ROOM_H
+#define POSIX_ROOM_H
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/ioctl.h>
+
+#ifndef SIOCOUTQNSD /* in <linux/sockios.h>, which not every C library finds */
+#define SIOCOUTQNSD 0x894B
+#endif
+
+/*
+ * What the peer still takes, which TCP sends after a while, though it is less than a segment; 0
+ * where the system does not tell (Linux before 5.4).
+ */
+CHECK_UNUSED static uint32_t window_left(int fd) {
+    enum { SND_WND = 228 }; /* where tcpi_snd_wnd is in linux/tcp.h, which netinet/tcp.h lacks */
+    unsigned char info[SND_WND + sizeof(uint32_t)] = {0};
+    socklen_t size = sizeof info;
+    uint32_t window = 0;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size) == 0 && size == sizeof info) {
+        memcpy(&window, info + SND_WND, sizeof window);
+    }
+    return window;
+}
+
+/*
+ * Whether the system is about to make room: TCP while something that was sent is not acknowledged,
+ * or can still be sent; of others (terminals) it tells nothing, so they get a while.
+ */
+CHECK_UNUSED static bool makes_room(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    int queued, unsent;
+    if (ioctl(fd, SIOCOUTQNSD, &unsent) == 0 && ioctl(fd, TIOCOUTQ, &queued) == 0 &&
+        (queued != unsent || window_left(fd) != 0)) {
+        sched_yield();
+        return true;
+    }
+    return poll(&p, 1, 10) > 0;
+}
+
+#endif
