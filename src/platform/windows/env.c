@@ -115,21 +115,6 @@ const char *th_os_error_text(int number) {
     return strcmp(text, "Unknown error") ? text : NULL;
 }
 
-void th_os_stderr(const char *text, size_t length) {
-    HANDLE file = GetStdHandle(STD_ERROR_HANDLE);
-    DWORD n;
-    while (length > 0 && WriteFile(file, text, (DWORD)length, &n, NULL) && n > 0) {
-        text += n;
-        length -= n;
-    }
-}
-
-/* What waits for room in a pipe cannot be asked: it is taken to have some. */
-bool th_os_stderr_waits(int ms) {
-    (void)ms;
-    return true;
-}
-
 void th_os_abort(void) {
     abort();
 }
