@@ -29,7 +29,9 @@
 #define PATIENCE_NS 2000000000ll /* the longest that one answer waits for its reader, in all */
 
 typedef struct peer {
-    int fd; /* -1: free */
+    int fd;        /* -1: free */
+    bool asked;    /* its first line has to be the one that only the user knows */
+    uint64_t turn; /* which one it was of all */
     size_t length;
     char line[LINE_BYTES]; /* what has come of the next request */
 } peer;
@@ -217,10 +219,11 @@ static bool serve_line(peer *p) {
         return false;
     }
     *end = '\0';
-    if (!reply(p->fd, p->line)) {
+    if (p->asked ? !th_os_private_admits(p->line) : !reply(p->fd, p->line)) {
         drop(p);
         return false;
     }
+    p->asked = false;
     size_t used = (size_t)(end - p->line) + 1;
     p->length -= used;
     memmove(p->line, p->line + used, p->length);
@@ -246,16 +249,31 @@ static void serve(peer *p) {
     }
 }
 
-/* One that is too many is closed at once. False: the system has nothing left for a connection. */
-static bool take(void) {
-    int fd = th_os_private_accept(&listener);
-    for (unsigned i = 0; fd >= 0 && i < PEERS_MAX; i++) {
+/* A place; if there is none, that of whoever was asked first and has not said anything. Or NULL. */
+static peer *place(void) {
+    peer *oldest = NULL;
+    for (unsigned i = 0; i < PEERS_MAX; i++) {
         if (peers[i].fd < 0) {
-            peers[i] = (peer){.fd = fd};
-            return true;
+            return &peers[i];
+        }
+        if (peers[i].asked && (!oldest || peers[i].turn < oldest->turn)) {
+            oldest = &peers[i];
         }
     }
-    if (fd >= 0) {
+    if (oldest) {
+        drop(oldest);
+    }
+    return oldest;
+}
+
+/* One that is too many is closed at once. False: the system has nothing left for a connection. */
+static bool take(void) {
+    static uint64_t last;
+    const int fd = th_os_private_accept(&listener);
+    peer *p = fd >= 0 ? place() : NULL;
+    if (p) {
+        *p = (peer){.fd = fd, .asked = th_os_private_asks(), .turn = ++last};
+    } else if (fd >= 0) {
         th_os_io_close(fd);
     }
     return fd >= 0 || fd == -EAGAIN || fd == -EPERM || fd == -ECONNABORTED || fd == -ECONNRESET;

@@ -158,6 +158,12 @@ int th_os_private_open(th_os_private *out);
 /* Takes a connection: its descriptor; -EPERM: it was another user's, neither ours nor root, and is
  * closed; or a code as th_os_io_accept. */
 int th_os_private_accept(const th_os_private *listener);
+/*
+ * Whether nothing tells the user at the other side: then a connection begins with a line, and the
+ * right one is known to the user alone.
+ */
+bool th_os_private_asks(void);
+bool th_os_private_admits(const char *line);
 /* Closes it, and removes its file. */
 void th_os_private_close(th_os_private *listener);
 

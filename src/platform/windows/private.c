@@ -3,8 +3,8 @@
  *
  * Not every Windows has UNIX sockets, and those that have do not tell who is at the other side. So
  * it is a port of the own machine, and a file in the user's folder (%LOCALAPPDATA%\thrum\PID) that
- * has its number and a key: "PORT KEY\n". Whoever can read that file, as the user and the system's
- * administrators, begins a connection with the key and a line's end; all others are refused.
+ * has its number and a key: "PORT KEY\n". Whoever can read that file, which is made for the user
+ * alone, begins a connection with the key and a line's end; all others are refused.
  */
 #include "platform/windows/winsock.h"
 
@@ -14,14 +14,12 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "base/atomic.h"
-
 #define BACKLOG 8
 #define REMOVE_TRIES 100
 #define PATH_WORDS 512
-#define KEY_BYTES 16u                   /* that nobody guesses */
-#define KEY_TEXT (2u * KEY_BYTES)       /* in hexadecimal */
-#define KEY_NS ((int64_t)200 * 1000000) /* the longest wait for one */
+#define KEY_BYTES 16u             /* that nobody guesses */
+#define KEY_TEXT (2u * KEY_BYTES) /* in hexadecimal */
+#define SID_BYTES 68u             /* the longest (SECURITY_MAX_SID_SIZE) */
 
 /* There is one listener in a process (observe/observe.c). */
 static wchar_t file[PATH_WORDS];
@@ -49,17 +47,50 @@ static int name_file(void) {
     return 0;
 }
 
-static int make_key(void) {
+/* A text that nobody guesses. 0 or a code. */
+static int make_text(char out[KEY_TEXT + 1]) {
     static const char digits[] = "0123456789abcdef";
     unsigned char bytes[KEY_BYTES];
     if (!RtlGenRandom(bytes, sizeof bytes)) {
         return -EIO;
     }
     for (size_t i = 0; i < KEY_BYTES; i++) {
-        key[2 * i] = digits[bytes[i] >> 4];
-        key[2 * i + 1] = digits[bytes[i] & 15];
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
     }
+    out[KEY_TEXT] = 0;
     return 0;
+}
+
+/* What a file is made with that the user alone may use, whatever its folder hands down. */
+typedef struct own_user {
+    SECURITY_ATTRIBUTES attributes;
+    SECURITY_DESCRIPTOR descriptor;
+    _Alignas(8) unsigned char user[sizeof(TOKEN_USER) + SID_BYTES];
+    _Alignas(8) unsigned char list[sizeof(ACL) + sizeof(ACCESS_ALLOWED_ACE) + SID_BYTES];
+} own_user;
+
+/* 0 or a code. */
+static int own_user_begin(own_user *out) {
+    HANDLE token;
+    DWORD size;
+    if (!OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token)) {
+        return -th_nt_errno(GetLastError());
+    }
+    const TOKEN_USER *user = (const void *)out->user;
+    ACL *list = (ACL *)(void *)out->list;
+    SECURITY_DESCRIPTOR *descriptor = &out->descriptor;
+    const bool made =
+        GetTokenInformation(token, TokenUser, out->user, sizeof out->user, &size) &&
+        InitializeAcl(list, sizeof out->list, ACL_REVISION) &&
+        AddAccessAllowedAce(list, ACL_REVISION, FILE_ALL_ACCESS, user->User.Sid) &&
+        InitializeSecurityDescriptor(descriptor, SECURITY_DESCRIPTOR_REVISION) &&
+        SetSecurityDescriptorDacl(descriptor, TRUE, list, FALSE) &&
+        SetSecurityDescriptorControl(descriptor, SE_DACL_PROTECTED, SE_DACL_PROTECTED);
+    const int code = made ? 0 : -th_nt_errno(GetLastError());
+    CloseHandle(token);
+    out->attributes = (SECURITY_ATTRIBUTES){sizeof out->attributes, descriptor, FALSE};
+    return code;
 }
 
 /* Somebody who just reads it, and does not share that, holds this up for a moment. */
@@ -74,11 +105,17 @@ static void remove_file(void) {
 
 /* A process of the same number that has ended may have left one. */
 static int write_file(uint16_t port) {
+    own_user own;
     char text[KEY_TEXT + 16];
     DWORD put;
     const int length = snprintf(text, sizeof text, "%u %s\n", (unsigned)port, key);
+    const int code = own_user_begin(&own);
+    if (code) {
+        return code;
+    }
     remove_file();
-    HANDLE out = CreateFileW(file, GENERIC_WRITE, FILE_SHARE_READ, NULL, CREATE_NEW, 0, NULL);
+    HANDLE out =
+        CreateFileW(file, GENERIC_WRITE, FILE_SHARE_READ, &own.attributes, CREATE_NEW, 0, NULL);
     if (out == INVALID_HANDLE_VALUE) {
         return -th_nt_errno(GetLastError());
     }
@@ -112,41 +149,29 @@ int th_os_private_open(th_os_private *out) {
     const int saved = th_os_errno_get();
     out->fd = -1;
     int code = name_file();
-    code = code ? code : make_key();
+    code = code ? code : make_text(key);
     code = code ? code : listen_at_port(out);
     th_os_errno_set(saved);
     return code;
 }
 
-/* Whether the key comes first, and soon. */
-static bool has_key(int fd) {
-    const int64_t deadline = th_os_now() + KEY_NS;
-    char text[KEY_TEXT + 1];
-    size_t length = 0;
-    unsigned differ = 0;
-    while (length < sizeof text) {
-        const int64_t n = th_os_io_read(fd, TH_OS_STREAM, text + length, sizeof text - length);
-        if (n > 0) {
-            length += (size_t)n;
-        } else if (n != -EAGAIN || th_os_io_poll(fd, TH_OS_IN, -1, deadline) <= 0) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < KEY_TEXT; i++) { /* in the same time, wherever it differs */
-        differ |= (unsigned char)(text[i] ^ key[i]);
-    }
-    return differ == 0 && text[KEY_TEXT] == '\n';
+int th_os_private_accept(const th_os_private *listener) {
+    return th_os_io_accept(listener->fd);
 }
 
-int th_os_private_accept(const th_os_private *listener) {
-    const int saved = th_os_errno_get();
-    int fd = th_os_io_accept(listener->fd);
-    if (fd >= 0 && !has_key(fd)) {
-        th_os_io_close(fd);
-        fd = -EPERM;
+bool th_os_private_asks(void) {
+    return true;
+}
+
+bool th_os_private_admits(const char *line) {
+    unsigned differ = 0;
+    if (strlen(line) != KEY_TEXT) {
+        return false;
     }
-    th_os_errno_set(saved);
-    return fd;
+    for (size_t i = 0; i < KEY_TEXT; i++) { /* in the same time, wherever it differs */
+        differ |= (unsigned char)(line[i] ^ key[i]);
+    }
+    return differ == 0;
 }
 
 void th_os_private_close(th_os_private *listener) {
@@ -157,21 +182,23 @@ void th_os_private_close(th_os_private *listener) {
 
 /* ---- printing ---- */
 
-/* The C library has no streams of the program's: it is a file that goes away when it is closed. */
+/*
+ * The C library has no streams of the program's: it is a file that goes away when it is closed. Its
+ * name nobody guesses, and whoever sees it may not open it.
+ */
 FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
-    static uint32_t xcount;
+    own_user own;
+    char name[KEY_TEXT + 1];
     wchar_t folder[MAX_PATH + 1];
     wchar_t path[MAX_PATH + 64];
     (void)put;
     (void)cookie;
-    if (!GetTempPathW(MAX_PATH + 1, folder)) {
+    if (!GetTempPathW(MAX_PATH + 1, folder) || make_text(name) || own_user_begin(&own)) {
         return NULL;
     }
-    (void)swprintf(path, MAX_PATH + 64, L"%lsthrum-%lu-%u", folder,
-                   (unsigned long)GetCurrentProcessId(),
-                   (unsigned)th_add_relaxed(&xcount, 1u)); /* relaxed: a number of its own */
+    (void)swprintf(path, MAX_PATH + 64, L"%lsthrum-%hs", folder, name);
     HANDLE handle =
-        CreateFileW(path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_DELETE, NULL,
+        CreateFileW(path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_DELETE, &own.attributes,
                     CREATE_NEW, FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL);
     if (handle == INVALID_HANDLE_VALUE) {
         return NULL;
