@@ -150,8 +150,8 @@ static bool is_usable(void *addr) {
 }
 
 /*
- * Should the system refuse the new guard, which takes no more than has just been given back, the
- * stack ends where it would be, without a report.
+ * The page that becomes the guard stays committed all the time: else the system might refuse to
+ * give it back, and the stack had none.
  */
 void *th_os_stack_trim(void *low, void *top, size_t keep) {
     size_t page = th_os_page_size();
@@ -165,8 +165,11 @@ void *th_os_stack_trim(void *low, void *top, size_t keep) {
     if (guard <= (char *)low || !is_usable(guard)) {
         return NULL;
     }
-    VirtualFree(low, (size_t)(limit - (char *)low), MEM_DECOMMIT);
-    (void)commit(guard, page, PAGE_READWRITE | PAGE_GUARD);
+    th_os_discard(guard, page);
+    if (protect(guard, page, PAGE_READWRITE | PAGE_GUARD)) {
+        return NULL;
+    }
+    VirtualFree(low, (size_t)(guard - (char *)low), MEM_DECOMMIT);
     return limit;
 }
 
