@@ -6,7 +6,8 @@
  * bits that are *wanted*. A wait asks for these alone, and what it tells is wanted no more, until a
  * call on the descriptor has been made that may have found nothing left (unix/edge.h): whoever
  * waits for an event has made one. That the other side has ended is told once more, whatever is
- * wanted. A bit that is wanted once too often costs an event in vain.
+ * wanted. A bit that is wanted once too often costs an event in vain. An answer to a question from
+ * before such a call may be out of date, so it is dropped: poll() tells again what is still so.
  *
  * A set is named by the reading end of its wake-up. What belongs to a number, as a set's, an
  * alarm's or a member's, stands in its slot. One lock protects all of it; handlers of signals take
@@ -422,6 +423,8 @@ void th_pollset_look_again(int fd, uint32_t bits) {
     int saved = th_os_errno_get();
     th_masked_lock(&lock, &before);
     for (member *m = at->members; m; m = m->next_of_fd) {
+        m->read = bits & TH_OS_IN ? turn : m->read;
+        m->written = bits & TH_OS_OUT ? turn : m->written;
         if ((m->wanted & bits) != bits) {
             m->wanted |= bits;
             kick(m->set);

@@ -32,8 +32,9 @@ typedef struct set set;
 /* A descriptor in a set. */
 typedef struct member {
     int fd;
-    uint32_t wanted; /* TH_OS_IN, TH_OS_OUT: what is still to be told */
-    bool ended;      /* it was told that the other side has ended */
+    uint32_t wanted;        /* TH_OS_IN, TH_OS_OUT: what is still to be told */
+    bool ended;             /* it was told that the other side has ended */
+    uint64_t read, written; /* the turn of the last wait that had begun when it was last tried */
     uint64_t key;
     uint64_t device; /* what it names */
     uint64_t inode;

@@ -103,7 +103,16 @@ static uint32_t bits_of(int revents) {
     return bits;
 }
 
-static void take_member(answers *a, const th_pollfd *fd, const asked *about) {
+/* Those that are no older than the last call on the descriptor. */
+static uint32_t fresh_bits(const sleeper *s, const member *m, uint32_t bits) {
+    if (bits & TH_OS_ODD) {
+        return bits; /* an end stays */
+    }
+    return bits &
+           ~((s->turn <= m->read ? TH_OS_IN : 0u) | (s->turn <= m->written ? TH_OS_OUT : 0u));
+}
+
+static void take_member(const sleeper *s, answers *a, const th_pollfd *fd, const asked *about) {
     member *m = th_pollset_member(fd->fd, about->set);
     if (!m) {
         return; /* it was removed meanwhile */
@@ -113,7 +122,7 @@ static void take_member(answers *a, const th_pollfd *fd, const asked *about) {
         m->wanted = 0; /* it was closed behind the library's back */
         return;
     }
-    const uint32_t bits = bits_of(fd->revents);
+    const uint32_t bits = fresh_bits(s, m, bits_of(fd->revents));
     const bool ends = (bits & TH_OS_ODD) && !m->ended; /* told although nobody has asked */
     if (bits & m->wanted || ends) {
         tell(a, about->index, m->key, bits);
@@ -161,7 +170,7 @@ static void take_all(const sleeper *s, answers *a) {
         } else if (about->is_wake) {
             tell(a, about->index, TH_OS_WAKE, TH_OS_IN);
         } else {
-            take_member(a, fd, about);
+            take_member(s, a, fd, about);
         }
     }
     take_alarms(s, a);

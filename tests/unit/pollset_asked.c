@@ -1,0 +1,45 @@
+/*
+ * pollset_asked.c: sets by poll(), whose answer is out of date: between question and answer a call
+ * was made on the descriptor.
+ */
+/* wrap: th_system_poll */
+#include "support/io.h"
+
+#include "platform/descriptor.h"
+
+static int taken_from = -1; /* from which a byte is taken behind the question's back */
+
+int __real_th_system_poll(void *fds, unsigned n, int64_t deadline);
+int __wrap_th_system_poll(void *fds, unsigned n, int64_t deadline);
+
+int __wrap_th_system_poll(void *fds, unsigned n, int64_t deadline) {
+    const int code = __real_th_system_poll(fds, n, deadline);
+    const int fd = taken_from;
+    char byte;
+    taken_from = -1;
+    CHECK_EQ(fd >= 0 ? th_os_io_read(fd, TH_OS_STREAM, &byte, 1) : 1, 1);
+    return code;
+}
+
+TEST(an_answer_from_before_a_read_is_none) {
+    /* Whoever waits for the next byte would wake in vain. What comes later is told. */
+    int fds[2];
+    th_os_pollset set;
+    th_os_event events[4];
+    pair_open(fds, UNIX);
+    (void)th_os_io_nonblocking(fds[0], true);
+    CHECK_EQ(th_os_pollset_open(&set), 0);
+    CHECK_EQ(th_os_pollset_add(&set, fds[0], 7), 0);
+    CHECK_EQ(th_os_pollset_wait(&set, events, 4, 0), 1); /* there is room to write */
+    put(fds[1], "x");
+    taken_from = fds[0];
+    const int told = th_os_pollset_wait(&set, events, 4, 0);
+    CHECK_EQ(told, taken_from < 0 ? 0 : 1); /* a set of the system's own does not ask poll() */
+    taken_from = -1;
+    put(fds[1], "y");
+    CHECK_EQ(th_os_pollset_wait(&set, events, 4, th_os_now() + THRUM_S(10)), 1);
+    CHECK_EQ(events[0].key, 7);
+    CHECK_EQ(events[0].bits & TH_OS_IN, TH_OS_IN);
+    th_os_pollset_close(&set);
+    CHECK_EQ(close(fds[0]) | close(fds[1]), 0);
+}
