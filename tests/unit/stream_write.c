@@ -70,10 +70,10 @@ TEST(texts_of_all_lengths_are_printed) {
     static const char digits[] = "0123456789012345678901234567890123456789";
     char expected[64];
     for (size_t size = 1; size < 10; size++) {
+        pair p;
+        pair_writing(&p, size);
         for (int before = 0; before < 10; before++) {
             for (int length = 0; length < 40; length++) {
-                pair p;
-                pair_writing(&p, size);
                 CHECK_EQ(thrum_stream_write(&p.stream, "abcdefghi", (size_t)before), before);
                 errno = 77;
                 CHECK_EQ(thrum_stream_printf(&p.stream, "%.*s", length, digits), length);
@@ -83,9 +83,9 @@ TEST(texts_of_all_lengths_are_printed) {
                 (void)snprintf(expected, sizeof expected, "%.*s%.*s", before, "abcdefghi", length,
                                digits);
                 demand(&p, expected);
-                pair_close(&p);
             }
         }
+        pair_close(&p);
     }
 }
 
