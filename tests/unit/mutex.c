@@ -11,6 +11,7 @@ typedef struct stage {
     thrum_sem sem;
     order log;
     atomic_int in;
+    atomic_int begun;
     atomic_bool flag;
     int plain; /* protected by the mutex */
     int rounds;
@@ -302,8 +303,18 @@ TEST(waiters_are_served_first_come_first_served) {
     rig_stop(&r);
 }
 
+static int lock_in_turn(void *arg) {
+    actor *a = arg;
+    stage *s = a->arg;
+    atomic_fetch_add(&s->begun, 1);
+    YIELD_UNTIL(atomic_load(&s->in) > a->index);
+    return lock_and_log(arg);
+}
+
 TEST(a_passed_waiter_keeps_its_place) {
-    /* A running caller takes the mutex past two waiters; they still get it in the order they came.
+    /*
+     * A running caller takes the mutex past two waiters; they still get it in the order they came.
+     * They have begun before one of them waits: after 1 ms it would be handed the mutex.
      */
     rig r;
     rig_begin(&r, 0);
@@ -311,8 +322,11 @@ TEST(a_passed_waiter_keeps_its_place) {
         stage *s = stage_new();
         cast *c = cast_new(&r);
         lock(&s->mutex);
+        cast_add(c, true, lock_in_turn, s);
+        cast_add(c, false, lock_in_turn, s);
+        YIELD_UNTIL(atomic_load(&s->begun) == 2);
         for (int i = 0; i < 2; i++) {
-            cast_add(c, i == 0, lock_and_log, s);
+            atomic_store(&s->in, i + 1);
             YIELD_UNTIL(MUTEX_WAITING(&s->mutex) == i + 1);
         }
         thrum_mutex_unlock(&s->mutex);
