@@ -160,8 +160,9 @@ long gate_settle(void) {
     pthread_mutex_lock(&gate.lock);
     while (gate.running != 0)
         pthread_cond_wait(&gate.settled, &gate.lock);
+    const long moves = gate_moves(); /* with the lock: later ones are not of this moment */
     pthread_mutex_unlock(&gate.lock);
-    return gate_moves();
+    return moves;
 }
 
 long gate_moves(void) {
