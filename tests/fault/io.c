@@ -18,7 +18,7 @@ typedef struct scene {
     atomic_bool over;
 } scene;
 
-enum { BYTES_SENT = 40 };
+enum { BYTES_SENT = BY_COST(40, 16) };
 
 static bool granted(scene *s, int64_t result) {
     if (result >= 0) {

@@ -152,7 +152,7 @@ TEST(closes_come_from_elsewhere) {
     static flow flows[FLOWS];
     rig r;
     rig_begin(&r, 0);
-    for (unsigned round = 0; round < (unsigned)SCALED(24); round++) {
+    for (unsigned round = 0; round < (unsigned)SCALED(BY_COST(24, 8)); round++) {
         cast *c = cast_new(&r);
         flows_open(flows, &r, round * 100);
         for (int i = 0; i < FLOWS; i++) {
@@ -219,7 +219,7 @@ TEST(cancels_lose_nothing) {
     rig r;
     rig_begin(&r, 0);
     for (int i = 0; i < 3; i++) {
-        const long bytes = SCALED(20000);
+        const long bytes = SCALED(BY_COST(20000, 2000));
         prey p = {.r = &r};
         crew c;
         ends_open_half(&p.e, i == 0 ? TCP : i == 1 ? UNIX : PIPE);
@@ -263,7 +263,7 @@ static int opens_and_closes(void *arg) {
 
 TEST(numbers_go_round) {
     /* Fibers and threads open and close, and get each other's numbers. */
-    int rounds = SCALED(400);
+    int rounds = SCALED(BY_COST(400, 100));
     rig r;
     rig_begin(&r, 0);
     cast *c = cast_new(&r);

@@ -141,7 +141,7 @@ TEST(no_byte_is_lost_when_readers_give_up) {
     CHECK(s != NULL);
     rig_begin(&s->r, 0);
     for (int i = 0; i < 3; i++) {
-        const int bytes = SCALED(2000);
+        const int bytes = SCALED(BY_COST(2000, 700));
         atomic_store(&s->got, 0);
         ends_open_half(&s->e, kinds[i]);
         cast *c = cast_new(&s->r);

@@ -352,6 +352,13 @@ CHECK_UNUSED static struct sockaddr_in unix_bound(int fd) {
     return address;
 }
 
+/* Buffers of a size that stays, about a Unix socket's: the system's own grow to megabytes. */
+CHECK_UNUSED static void unix_bounded(int fd) {
+    const int size = 131072;
+    CHECK_EQ(unix_setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size), 0);
+    CHECK_EQ(unix_setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size), 0);
+}
+
 CHECK_UNUSED static int unix_socketpair(int family, int type, int protocol, int fds[2]) {
     const int style = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
     const BOOL on = TRUE;
@@ -362,6 +369,10 @@ CHECK_UNUSED static int unix_socketpair(int family, int type, int protocol, int 
     }
     int first = unix_socket(AF_INET, style, 0);
     fds[1] = unix_socket(AF_INET, style, 0);
+    if (style == SOCK_STREAM) {
+        unix_bounded(first); /* what is accepted has it of this one */
+        unix_bounded(fds[1]);
+    }
     struct sockaddr_in address = unix_bound(first);
     if (style == SOCK_DGRAM) {
         const struct sockaddr_in other = unix_bound(fds[1]);
@@ -410,11 +421,19 @@ CHECK_UNUSED static bool unix_is_wake_up(int fd) {
            own.sin_addr.s_addr == other.sin_addr.s_addr;
 }
 
-/* How many sockets the process has, wake-ups aside. */
+/*
+ * How many sockets the process has, wake-ups aside. Numbers that have become free are the first to
+ * be given away, so that far behind the last handle there is no other.
+ */
 CHECK_UNUSED static int unix_sockets(void) {
+    enum { GAP = 128 };
     int n = 0;
-    for (int fd = 4; fd < UNIX_HANDLES / 4; fd += 4) {
-        n += unix_is_socket(fd) && !unix_is_wake_up(fd);
+    DWORD flags;
+    for (int fd = 4, last = 0; fd < UNIX_HANDLES && fd - last < 4 * GAP; fd += 4) {
+        if (GetHandleInformation(unix_handle(fd), &flags)) {
+            last = fd;
+            n += unix_is_socket(fd) && !unix_is_wake_up(fd);
+        }
     }
     return n;
 }
