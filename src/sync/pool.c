@@ -72,13 +72,17 @@ static inline item *item_of(void *object) {
 }
 
 /* Whoever meets another stands back, so that one of them makes several calls: wordlock.h. */
-static void lock_pool(thrum_pool *pool) {
+static TH_COLD void lock_pool_slow(thrum_pool *pool) {
+    th_stand_back();
+    (void)th_word32_lock_list(&pool->xword);
+}
+
+static TH_ALWAYS_INLINE void lock_pool(thrum_pool *pool) {
     /* relaxed: the compare-exchange decides */
     uint32_t seen = th_load_relaxed(&pool->xword);
     if (th_unlikely((seen & TH_WORD_LOCKED) != 0) ||
         th_unlikely(!th_word32_lock(&pool->xword, seen))) {
-        th_stand_back();
-        (void)th_word32_lock_list(&pool->xword);
+        lock_pool_slow(pool);
     }
 }
 
@@ -154,7 +158,7 @@ static void destruct(thrum_pool *pool, item *it) {
 /* ---- giving back ---- */
 
 /* Gives back n objects that are out. */
-static void put_back(thrum_pool *pool, void *items[], size_t n) {
+static TH_ALWAYS_INLINE void put_back(thrum_pool *pool, void *items[], size_t n) {
     if (!pool->config.preserve) {
         for (size_t i = 0; i < n; i++) {
             destruct(pool, item_of(items[i]));
@@ -169,6 +173,10 @@ static void put_back(thrum_pool *pool, void *items[], size_t n) {
     }
     pool->free_count += n;
     pool->out_count -= n;
+    if (th_likely(th_waitlist_is_empty(list_of(pool)))) {
+        th_word32_publish(&pool->xword, 0);
+        return;
+    }
     th_waiter *chain = serve(pool);
     unlock_pool(pool);
     th_waitlist_wake_all(chain);
@@ -264,18 +272,12 @@ static int construct_or_put_back(thrum_pool *pool, void *items[], size_t n) {
 /* What a borrower does when there are too few. */
 typedef enum { WAIT, TRY } manner;
 
-static int get_items(thrum_pool *pool, void *items[], size_t n, manner how, thrum_time deadline) {
-    bool bounded = pool->config.capacity != 0;
-    lock_pool(pool);
-    if (!bounded) {
-        size_t there = pool->free_count < n ? pool->free_count : n;
-        hand_out(pool, items, there);
-        unlock_pool(pool);
-        return there < n ? make_missing(pool, items, there, n) : 0;
-    }
-    if (th_waitlist_is_empty(list_of(pool)) && pool->free_count >= n) {
+/* With the lock of a bounded pool, which it gives up. */
+static int get_of_bounded(thrum_pool *pool, void *items[], size_t n, manner how,
+                          thrum_time deadline) {
+    if (th_likely(th_waitlist_is_empty(list_of(pool))) && th_likely(pool->free_count >= n)) {
         hand_out(pool, items, n);
-        unlock_pool(pool);
+        th_word32_publish(&pool->xword, 0);
         return 0;
     }
     if (how == TRY) {
@@ -283,6 +285,18 @@ static int get_items(thrum_pool *pool, void *items[], size_t n, manner how, thru
         return -EAGAIN;
     }
     return wait_for_items(pool, items, n, deadline);
+}
+
+static int get_items(thrum_pool *pool, void *items[], size_t n, manner how, thrum_time deadline) {
+    bool bounded = pool->config.capacity != 0;
+    lock_pool(pool);
+    if (bounded) {
+        return get_of_bounded(pool, items, n, how, deadline);
+    }
+    size_t there = pool->free_count < n ? pool->free_count : n;
+    hand_out(pool, items, there);
+    unlock_pool(pool);
+    return there < n ? make_missing(pool, items, there, n) : 0;
 }
 
 static int borrow(thrum_pool *pool, void *items[], size_t n, manner how, thrum_time deadline) {
@@ -301,7 +315,13 @@ static int borrow(thrum_pool *pool, void *items[], size_t n, manner how, thrum_t
 
 static int borrow_one(thrum_pool *pool, void **object, manner how, thrum_time deadline) {
     void *borrowed;
-    int result = borrow(pool, &borrowed, 1, how, deadline);
+    int result;
+    if (th_likely(pool->config.capacity != 0) && pool->config.preserve) {
+        lock_pool(pool);
+        result = get_of_bounded(pool, &borrowed, 1, how, deadline); /* all are constructed */
+    } else {
+        result = borrow(pool, &borrowed, 1, how, deadline);
+    }
     if (!result) {
         *object = borrowed;
     }
