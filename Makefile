@@ -52,7 +52,7 @@ cluster: ## search a tree over two MPI ranks on this machine, check its count, a
 	@tools/build gcc-release uts
 	@tools/cluster $(TREE)
 
-bench: ## measure thrum beside its peers, some ten minutes: bench/results/MACHINE.md, .html, .json (BENCH="--only fib,yield")
+bench: ## measure thrum beside its peers, a quarter of an hour or more: bench/results/MACHINE.md, .html, .json (BENCH="--only fib,yield")
 	@tools/setup bench
 	@tools/build gcc-release thrum-bench
 	@bench/peers/build
