@@ -41,6 +41,7 @@ typedef enum th_os_fault {
     TH_OS_FAULT_CLOSE_RANGE,    /* close_range, in the child */
     TH_OS_FAULT_PIPE,           /* th_os_pipe, th_os_null_open */
     TH_OS_FAULT_WATCH_OPEN,     /* th_os_watch_open */
+    TH_OS_FAULT_WATCH,          /* Windows: a request for changes; by th_os_fail_with */
     TH_OS_FAULT_FILE_NOW,       /* th_os_file_readv_now, _writev_now: -EAGAIN */
     TH_OS_FAULT_FILE_SHORT,     /* th_os_file_do, _ring_put: what is transferred is a single byte */
     TH_OS_FAULT_RING,           /* th_os_ring_open; by th_os_fail_with */

@@ -116,6 +116,40 @@ TEST(a_file_that_another_one_replaces_is_gone) {
     both(replaced_body);
 }
 
+static void watches_what_goes_elsewhere(void) {
+    CHECK_EQ(thrum_file_mkdir("d", 0755, THRUM_FOREVER), 0);
+    write_to("a", "1");
+    write_to("b", "1");
+    const int a = add("a", THRUM_WATCH_SELF_MOVED | THRUM_WATCH_SELF_DELETED);
+    CHECK(a > 0);
+    CHECK_EQ(thrum_file_rename("a", "d/a", 0, THRUM_FOREVER), 0);
+    const uint32_t how = next().what; /* wine tells of the old name alone; Windows of a removal */
+    CHECK_EQ(thrum_file_rename("b", "c", 0, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_rename("c", "b", 0, THRUM_FOREVER), 0);
+    if (how == THRUM_WATCH_SELF_MOVED) {
+        write_to("a", "1");
+        CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+        told(a, THRUM_WATCH_SELF_DELETED, "");
+    } else {
+        CHECK_EQ(how, THRUM_WATCH_SELF_DELETED);
+    }
+    told(a, THRUM_WATCH_ENDED, "");
+    CHECK_EQ(thrum_file_unlink("b", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_unlink("d/a", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_rmdir("d", THRUM_FOREVER), 0);
+}
+
+static int elsewhere_body(void *arg) {
+    (void)arg;
+    inside(watches_what_goes_elsewhere);
+    return 0;
+}
+
+TEST(a_file_that_has_left_its_directory_gets_no_name_of_another) {
+    /* Of the new name that never comes, the next one that somebody gets is not taken for it. */
+    both(elsewhere_body);
+}
+
 /* ---- directories ---- */
 
 static void watches_twice(void) {
@@ -191,6 +225,7 @@ static void refuses(void) {
     CHECK_EQ(thrum_watch_remove(watcher, 1), -EINVAL);
     char byte = 0;
     CHECK_EQ(thrum_write_until(watcher, &byte, 1, thrum_after_s(10)), -EBADF);
+    CHECK_EQ(thrum_io_shutdown(watcher, THRUM_IO_READ | THRUM_IO_WRITE), -ENOTSOCK);
     thrum_io file = opened("a", THRUM_FILE_READ);
     CHECK_EQ(thrum_watch_add(file, ".", ALL, THRUM_FOREVER), -EINVAL);
     CHECK_EQ(thrum_watch_remove(file, 1), -EINVAL);
@@ -207,6 +242,88 @@ static int refused_body(void *arg) {
 TEST(what_would_never_be_told_is_refused) {
     /* Nobody waits in vain for an end of writing. */
     both(refused_body);
+}
+
+/* ---- what the system refuses ---- */
+
+static void is_refused(void) {
+    enum { REQUESTS = 4 };
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        th_os_fail_with(TH_OS_FAULT_WATCH, -ENOLCK, i, 1);
+        CHECK_EQ(add(".", ALL), -ENOLCK);
+    }
+    const int here = add(".", THRUM_WATCH_CREATED);
+    CHECK(here > REQUESTS); /* none of those that were given up is found */
+    th_os_fail_with(TH_OS_FAULT_WATCH, -ENOLCK, 0, 1);
+    CHECK_EQ(add(".", THRUM_WATCH_DELETED | THRUM_WATCH_ATTRIBUTES), -ENOLCK);
+    write_to("a", "1");
+    CHECK_EQ(thrum_file_unlink("a", THRUM_FOREVER), 0);
+    told(here, THRUM_WATCH_CREATED, "a");
+    CHECK_EQ(thrum_watch_remove(watcher, here), 0);
+    told(here, THRUM_WATCH_ENDED, "");
+}
+
+static int refusal_body(void *arg) {
+    (void)arg;
+    inside(is_refused);
+    return 0;
+}
+
+TEST(a_watch_that_is_refused_leaves_what_was_there_before) {
+    /* Whichever of its requests it is: no watch, or the one that was there. */
+    both(refusal_body);
+}
+
+static void is_spared(void) {
+    CHECK_EQ(thrum_file_mkdir("d", 0755, THRUM_FOREVER), 0);
+    th_os_fail_with(TH_OS_FAULT_WATCH, -EACCES, 2, 2); /* the third, and at the second call too */
+    const int d = add("d", THRUM_WATCH_CREATED);
+    CHECK(d > 0);
+    CHECK_EQ(add("d", THRUM_WATCH_CREATED | THRUM_WATCH_ATTRIBUTES), -EACCES);
+    write_to("d/a", "1");
+    CHECK_EQ(thrum_file_unlink("d/a", THRUM_FOREVER), 0);
+    told(d, THRUM_WATCH_CREATED, "a");
+    CHECK_EQ(thrum_watch_remove(watcher, d), 0);
+    told(d, THRUM_WATCH_ENDED, "");
+    CHECK_EQ(thrum_file_rmdir("d", THRUM_FOREVER), 0);
+}
+
+static int spared_body(void *arg) {
+    (void)arg;
+    inside(is_spared);
+    return 0;
+}
+
+TEST(a_directory_is_watched_where_the_one_around_it_is_not_for_us_to_see) {
+    /* Unless moves of its own are asked for. */
+    both(spared_body);
+}
+
+static void ends_late(void) {
+    CHECK_EQ(thrum_file_mkdir("d", 0755, THRUM_FOREVER), 0);
+    const int d = add("d", THRUM_WATCH_CREATED | THRUM_WATCH_SELF_DELETED);
+    CHECK(d > 0);
+    th_os_fail_with(TH_OS_FAULT_WATCH, -EACCES, 0, 1);
+    write_to("d/a", "1");
+    thrum_watch_event e;
+    do {
+        e = next();
+    } while (e.what == THRUM_WATCH_CREATED);
+    CHECK_EQ(e.what, THRUM_WATCH_SELF_DELETED);
+    told(d, THRUM_WATCH_ENDED, "");
+    CHECK_EQ(thrum_file_unlink("d/a", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_file_rmdir("d", THRUM_FOREVER), 0);
+}
+
+static int late_body(void *arg) {
+    (void)arg;
+    inside(ends_late);
+    return 0;
+}
+
+TEST(a_directory_that_goes_while_nothing_is_asked_is_told_as_deleted) {
+    /* Its next request is refused, as those under way are at other times. */
+    both(late_body);
 }
 
 /* ---- too much ---- */

@@ -257,6 +257,9 @@ int th_os_io_accept(int fd) {
 }
 
 int th_os_io_shutdown(int fd, unsigned bits) {
+    if (th_file_watch_is(fd)) {
+        return -ENOTSOCK; /* what it has is a socket: it would never tell anything again */
+    }
     const int how = bits == TH_OS_IN ? SD_RECEIVE : bits == TH_OS_OUT ? SD_SEND : SD_BOTH;
     int saved = th_os_errno_get();
     const int code = shutdown(th_socket_of(fd), how) ? th_winsock_code() : 0;

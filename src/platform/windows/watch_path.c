@@ -19,6 +19,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "platform/faults.h"
+
 #define ASKED 16384u /* bytes of changes that the system keeps meanwhile, for each request */
 #define NAME_BYTES (3u * 256u)
 
@@ -138,9 +140,11 @@ static void look_at_itself(th_file_watch_request *q, th_file_watched *w,
         q->moved = 0;
     } else if (about && (action == FILE_ACTION_REMOVED || action == FILE_ACTION_RENAMED_NEW_NAME)) {
         end(w, TH_OS_WATCH_SELF_DELETED);
-    } else if (about && action == FILE_ACTION_RENAMED_OLD_NAME) {
-        q->moved = 1;
-        add_asked(w, TH_OS_WATCH_SELF_MOVED, 0, "", false);
+    } else if (action == FILE_ACTION_RENAMED_OLD_NAME) {
+        q->moved = about; /* a new name that never came, or was lost, is not to come now */
+        if (about) {
+            add_asked(w, TH_OS_WATCH_SELF_MOVED, 0, "", false);
+        }
     } else if (about && action == FILE_ACTION_MODIFIED) {
         add_asked(w, q->kind == TH_WATCH_ATTRIBUTES ? TH_OS_WATCH_ATTRIBUTES : TH_OS_WATCH_MODIFIED,
                   0, "", false);
@@ -179,6 +183,7 @@ static void look_at_all(th_file_watch_request *q, th_file_watched *w, DWORD size
     const char *at = q->changes;
     const char *past = q->changes + size;
     if (!size) {
+        q->moved = 0;
         th_file_watcher_add(w->of, -1, TH_OS_WATCH_OVERFLOW, 0, "");
         return;
     }
@@ -197,8 +202,9 @@ static void look_at_all(th_file_watch_request *q, th_file_watched *w, DWORD size
 
 /* With the lock of the watcher: asks for the next changes. A code: nothing will be told. */
 static int ask(th_file_watch_request *q) {
-    if (q->over) {
-        return -EBADF;
+    const int fault = th_os_fails_with(TH_OS_FAULT_WATCH);
+    if (q->over || fault) {
+        return fault ? fault : -EBADF;
     }
     q->overlapped = (OVERLAPPED){.hEvent = NULL};
     q->busy = ReadDirectoryChangesW(q->handle, q->changes, ASKED, FALSE, filters[q->kind], NULL,
@@ -223,7 +229,10 @@ static void on_word(th_file_watch_request *q, bool begins) {
     }
 }
 
-/* It has ended: with an error that says so where a directory is not there any more. */
+/*
+ * It has ended. That a directory is not there any more is told by an error (access is denied), also
+ * of the next one.
+ */
 static void on_end(th_file_watch_request *q, DWORD error, DWORD size) {
     th_file_watched *w = q->of;
     th_file_watcher *r = w->of;
@@ -232,8 +241,11 @@ static void on_end(th_file_watch_request *q, DWORD error, DWORD size) {
     if (!w->ended && !q->over && !error) {
         look_at_all(q, w, size);
     }
-    if (!w->ended && !q->over && (error || ask(q))) {
-        end(w, error == ERROR_ACCESS_DENIED && w->is_folder ? TH_OS_WATCH_SELF_DELETED : 0);
+    if (!w->ended && !q->over) {
+        const int code = error ? -th_nt_errno(error) : ask(q);
+        if (code) {
+            end(w, code == -EACCES && w->is_folder ? TH_OS_WATCH_SELF_DELETED : 0);
+        }
     }
     ReleaseSRWLockExclusive(&r->lock);
     if (q->released) {
@@ -280,6 +292,15 @@ int th_file_watch_begin(void) {
 
 /* ---- one less ---- */
 
+/* With the watcher's lock: the one that has the number, or NULL. */
+static th_file_watched *watch_at(th_file_watcher *r, int number) {
+    th_file_watched *w = r->watches;
+    while (w && w->number != number) {
+        w = w->next;
+    }
+    return w;
+}
+
 int th_os_watch_remove(int fd, int number) {
     th_file_watcher *r = th_file_watcher_hold(fd);
     if (!r) {
@@ -287,10 +308,7 @@ int th_os_watch_remove(int fd, int number) {
     }
     const int saved = th_os_errno_get();
     AcquireSRWLockExclusive(&r->lock);
-    th_file_watched *w = r->watches;
-    while (w && w->number != number) {
-        w = w->next;
-    }
+    th_file_watched *w = watch_at(r, number);
     if (w) {
         end(w, 0);
     }
@@ -302,21 +320,25 @@ int th_os_watch_remove(int fd, int number) {
 /* ---- what is watched ---- */
 
 typedef struct place {
-    wchar_t path[TH_FILE_PATH_WORDS];   /* of the directory, if it is one */
+    wchar_t path[TH_FILE_PATH_WORDS];   /* its own, from the root */
     wchar_t parent[TH_FILE_PATH_WORDS]; /* of the one that it is in */
     wchar_t name[MAX_PATH];             /* there; "": it is in none */
     bool is_folder;
     BY_HANDLE_FILE_INFORMATION known;
 } place;
 
-/* The path that it has, links aside, is cut in two. */
+/* The path that it has, links aside, and that one cut in two. */
 static int cut(HANDLE file, place *p) {
     const DWORD length =
-        GetFinalPathNameByHandleW(file, p->parent, TH_FILE_PATH_WORDS, FILE_NAME_NORMALIZED);
+        GetFinalPathNameByHandleW(file, p->path, TH_FILE_PATH_WORDS, FILE_NAME_NORMALIZED);
     if (!length) {
         return th_nt_code();
     }
-    wchar_t *last = length < TH_FILE_PATH_WORDS ? wcsrchr(p->parent, L'\\') : NULL;
+    if (length >= TH_FILE_PATH_WORDS) {
+        return -ENAMETOOLONG;
+    }
+    wcscpy(p->parent, p->path);
+    wchar_t *last = wcsrchr(p->parent, L'\\');
     if (!last || wcslen(last + 1) >= MAX_PATH) {
         return -ENAMETOOLONG;
     }
@@ -341,13 +363,24 @@ static int place_of(const char *path, place *p) {
     return code;
 }
 
+/* ---- one more ---- */
+
+typedef struct adding {
+    const place *p;
+    uint32_t what;
+    int number; /* of the watch; 0: it is to be found or made */
+    bool fresh; /* it was made */
+    beginning b;
+} adding;
+
 static bool is_at(const th_file_watched *w, const place *p) {
     return w->volume == p->known.dwVolumeSerialNumber && w->high == p->known.nFileIndexHigh &&
            w->low == p->known.nFileIndexLow;
 }
 
 /* The watch of it, which may be there already; with the watcher's lock. NULL: no memory. */
-static th_file_watched *watch_of(th_file_watcher *r, const place *p) {
+static th_file_watched *watch_of(th_file_watcher *r, adding *a) {
+    const place *p = a->p;
     th_file_watched *w = r->watches;
     while (w && !is_at(w, p)) {
         w = w->next;
@@ -356,6 +389,7 @@ static th_file_watched *watch_of(th_file_watcher *r, const place *p) {
         memset(w, 0, sizeof *w);
         wcscpy(w->name, p->name);
         w->is_folder = p->is_folder;
+        w->what = a->what;
         w->of = r;
         w->number = ++r->last;
         w->volume = p->known.dwVolumeSerialNumber;
@@ -364,20 +398,24 @@ static th_file_watched *watch_of(th_file_watcher *r, const place *p) {
         w->next = r->watches;
         r->watches = w;
         r->users++;
+        a->fresh = true;
     }
     return w;
 }
 
-static bool is_wanted(int kind, const place *p, uint32_t what) {
+static bool is_wanted(int kind, const adding *a) {
+    const place *p = a->p;
     const uint32_t names =
         TH_OS_WATCH_CREATED | TH_OS_WATCH_DELETED | TH_OS_WATCH_MOVED_FROM | TH_OS_WATCH_MOVED_TO;
-    return kind == TH_WATCH_NAMES || (kind == TH_WATCH_FOLDERS && p->is_folder && what & names) ||
-           (kind == TH_WATCH_ATTRIBUTES && what & TH_OS_WATCH_ATTRIBUTES) ||
+    return kind == TH_WATCH_NAMES ||
+           (kind == TH_WATCH_FOLDERS && p->is_folder && a->what & names) ||
+           (kind == TH_WATCH_ATTRIBUTES && a->what & TH_OS_WATCH_ATTRIBUTES) ||
            (kind == TH_WATCH_ITSELF && p->is_folder && p->name[0]);
 }
 
 /* With the watcher's lock: the request is the teller's now. 0, or a code and there is none. */
-static int request_new(th_file_watched *w, int kind, const place *p, beginning *b) {
+static int request_new(th_file_watched *w, int kind, adding *a) {
+    const place *p = a->p;
     th_file_watch_request *q = th_os_alloc(sizeof *q);
     if (!q) {
         return -ENOMEM;
@@ -385,7 +423,7 @@ static int request_new(th_file_watched *w, int kind, const place *p, beginning *
     memset(q, 0, offsetof(th_file_watch_request, changes));
     q->of = w;
     q->kind = kind;
-    q->beginning = b;
+    q->beginning = &a->b;
     const bool inside = p->is_folder && kind != TH_WATCH_ITSELF;
     q->handle = CreateFileW(inside ? p->path : p->parent, FILE_LIST_DIRECTORY, TH_FILE_SHARED, NULL,
                             OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OVERLAPPED, NULL);
@@ -403,36 +441,41 @@ static int request_new(th_file_watched *w, int kind, const place *p, beginning *
     return 0;
 }
 
-/* One of its requests, if it wants it: from then on changes are told. Its number, or a code. */
-static int begin_one(th_file_watcher *r, int kind, const place *p, uint32_t what, beginning *b) {
+/*
+ * One of its requests, if it wants it: from then on changes are told. 0 or a code. A watch that has
+ * ended since its first request is not made once more: its end is told.
+ */
+static int begin_one(th_file_watcher *r, int kind, adding *a) {
     AcquireSRWLockExclusive(&r->lock);
-    th_file_watched *w = r->closed ? NULL : watch_of(r, p);
-    const int number = w ? w->number : r->closed ? -EBADF : -ENOMEM;
-    const bool begins = w && !w->asked[kind] && is_wanted(kind, p, what);
-    b->code = begins ? request_new(w, kind, p, b) : 0;
-    const bool waits = begins && !b->code;
+    th_file_watched *w = r->closed ? NULL : a->number ? watch_at(r, a->number) : watch_of(r, a);
+    const bool begins = w && !w->asked[kind] && is_wanted(kind, a);
+    a->b.code = r->closed ? -EBADF : !w && !a->number ? -ENOMEM : 0;
+    a->b.code = begins ? request_new(w, kind, a) : a->b.code;
+    const bool waits = begins && !a->b.code;
     if (w && !w->requests) { /* it never was */
         th_file_watch_drop(w);
         th_os_free(w);
         r->users--;
     } else if (w) {
-        w->what = what;
+        a->number = w->number;
     }
     ReleaseSRWLockExclusive(&r->lock);
     if (waits) {
-        WaitForSingleObject(b->done, INFINITE);
+        WaitForSingleObject(a->b.done, INFINITE);
     }
-    return b->code ? b->code : number;
+    return a->b.code;
 }
 
-/* What could not be begun is not there; `fresh`: nor is its watch. */
-static void give_up(th_file_watcher *r, int kind, const place *p, bool fresh) {
+/*
+ * All were begun; or one could not be, so it is not there, nor is the watch if it was made for it:
+ * one without any request would be freed with the last one, and still be found.
+ */
+static void settle(th_file_watcher *r, const adding *a, int kind, int code) {
     AcquireSRWLockExclusive(&r->lock);
-    th_file_watched *w = r->watches;
-    while (w && !is_at(w, p)) {
-        w = w->next;
-    }
-    if (w && fresh) {
+    th_file_watched *w = watch_at(r, a->number); /* no watch has the number 0 */
+    if (w && !code) {
+        w->what = a->what;
+    } else if (w && a->fresh) {
         th_file_watch_drop(w);
     } else if (w && w->asked[kind]) {
         let_go(w->asked[kind]);
@@ -441,24 +484,29 @@ static void give_up(th_file_watcher *r, int kind, const place *p, bool fresh) {
     ReleaseSRWLockExclusive(&r->lock);
 }
 
+/*
+ * Who may look into a directory may perhaps not look into the one around it: then moves of the
+ * former are not told, which nobody has asked for. That it is deleted its own requests tell.
+ */
+static bool is_spared(int kind, int code, uint32_t what) {
+    return kind == TH_WATCH_ITSELF && code == -EACCES && !(what & TH_OS_WATCH_SELF_MOVED);
+}
+
+/* Its number, or a code. */
 static int begin_all(th_file_watcher *r, const place *p, uint32_t what) {
-    beginning b = {.done = CreateEventW(NULL, FALSE, FALSE, NULL)};
-    if (!b.done) {
+    adding a = {.p = p, .what = what, .b.done = CreateEventW(NULL, FALSE, FALSE, NULL)};
+    if (!a.b.done) {
         return th_nt_code();
     }
-    AcquireSRWLockExclusive(&r->lock);
-    const int last = r->last;
-    ReleaseSRWLockExclusive(&r->lock);
-    int number = 0;
-    for (int kind = 0; kind < TH_WATCH_KINDS && number >= 0; kind++) {
-        const int before = number;
-        number = begin_one(r, kind, p, what, &b);
-        if (number < 0) {
-            give_up(r, kind, p, before > last);
-        }
+    int kind = 0;
+    int code = begin_one(r, kind, &a);
+    while (!code && ++kind < TH_WATCH_KINDS) {
+        code = begin_one(r, kind, &a);
+        code = is_spared(kind, code, what) ? 0 : code;
     }
-    CloseHandle(b.done);
-    return number;
+    settle(r, &a, kind, code);
+    CloseHandle(a.b.done);
+    return code ? code : a.number;
 }
 
 int64_t th_file_watch(th_file_request *r) {
