@@ -1,5 +1,5 @@
 /*
- * env.c: environment variables, in UTF-8, the one way to print, and the end of the program.
+ * env.c: environment variables, in UTF-8, texts of errors, and the end of the program.
  */
 #include "platform/platform.h"
 #include "platform/windows/nt.h"
@@ -113,10 +113,6 @@ const char *th_os_error_text(int number) {
     }
     text = sys_errlist[number];
     return strcmp(text, "Unknown error") ? text : NULL;
-}
-
-void th_os_abort(void) {
-    abort();
 }
 
 void th_os_exit(int status) {

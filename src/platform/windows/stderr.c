@@ -1,22 +1,28 @@
 /*
- * stderr.c: stderr, which may be a pipe that nobody reads.
+ * stderr.c: stderr, which may be a pipe that nobody reads; and the abort behind what was printed.
  *
  * Windows does not tell whether a pipe takes more. So once somebody has asked for that, what goes
  * into a pipe is written by a thread, the *printer*, out of a copy. Whoever gives it something
  * waits for a while until it is written, and then leaves it to the printer: all others find that
- * stderr takes nothing, until the pipe has taken that.
+ * stderr takes nothing, until the pipe has taken that. Whoever prints without having asked waits
+ * longer, and so does the end of the program; what nobody reads then is lost.
+ *
+ * The printer is there once it runs. Where no thread can begin, as in a crash with a lock of the
+ * system's, everything is written directly.
  *
  * The system answers no question about a handle while a call on it waits, so none is asked then.
  */
 #include "platform/platform.h"
 #include "platform/windows/nt.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/atomic.h"
 
 #define ROOM 8192u
 #define WHILE_NS (INT64_C(200) * 1000000)
+#define LONGER_NS (INT64_C(1000) * 1000000)
 
 /* Of whoever has the turn, and then the printer's, which gives it back. */
 static HANDLE file;
@@ -24,7 +30,7 @@ static DWORD size;
 static char bytes[ROOM];
 
 static uint32_t xtaken; /* 1: somebody has the turn */
-static uint32_t xbegun; /* 1: there is a printer */
+static uint32_t xbegun; /* 1: the printer runs */
 static HANDLE given;    /* it is to write something */
 
 static void write_all(HANDLE to, const char *text, size_t length) {
@@ -51,17 +57,23 @@ static bool is_free(int64_t deadline) {
     return true;
 }
 
-static void take_turn(void) {
+/* False: not until then. */
+static bool take_turn(int64_t deadline) {
     uint32_t none = 0;
     /* pairs: give_turn; what the turn protects */
     while (!th_cas_acquire(&xtaken, &none, 1u)) {
         none = 0;
-        (void)is_free(TH_FOREVER);
+        if (!is_free(deadline)) {
+            return false;
+        }
     }
+    return true;
 }
 
 static DWORD WINAPI print(void *arg) {
     (void)arg;
+    th_store_release(&xbegun, 1u); /* pairs: th_os_stderr, begin; publishes the event */
+    th_os_futex_wake(&xbegun, INT32_MAX);
     for (;;) {
         (void)WaitForSingleObject(given, INFINITE);
         write_all(file, bytes, size);
@@ -70,7 +82,9 @@ static DWORD WINAPI print(void *arg) {
     return 0;
 }
 
+/* With the turn, so that what comes next goes to the printer. */
 static BOOL CALLBACK begin(INIT_ONCE *once, void *arg, void **context) {
+    const int64_t deadline = th_os_now() + WHILE_NS;
     (void)once;
     (void)arg;
     (void)context;
@@ -83,23 +97,33 @@ static BOOL CALLBACK begin(INIT_ONCE *once, void *arg, void **context) {
         return FALSE;
     }
     CloseHandle(thread);
-    th_store_release(&xbegun, 1u); /* pairs: th_os_stderr; publishes the event */
+    /* pairs: print; it runs */
+    while (!th_load_acquire(&xbegun) && th_os_now() < deadline) {
+        (void)th_os_futex_wait(&xbegun, 0, deadline);
+    }
     return TRUE;
 }
 
+/* With the turn. What was one is not asked again: the program's own call on it may be waiting. */
 static bool is_pipe(HANDLE handle) {
-    return GetFileType(handle) == FILE_TYPE_PIPE;
+    static HANDLE known;
+    if (handle != known && GetFileType(handle) == FILE_TYPE_PIPE) {
+        known = handle;
+    }
+    return handle && handle == known;
 }
 
 /* It writes directly what is longer, where there is no printer, and into what is no pipe. */
 void th_os_stderr(const char *text, size_t length) {
     HANDLE to = GetStdHandle(STD_ERROR_HANDLE);
-    /* pairs: begin; the event */
+    /* pairs: print; the event */
     if (!th_load_acquire(&xbegun) || length > ROOM) {
         write_all(to, text, length);
         return;
     }
-    take_turn();
+    if (!take_turn(th_os_now() + LONGER_NS)) {
+        return;
+    }
     if (!is_pipe(to)) {
         give_turn();
         write_all(to, text, length);
@@ -114,11 +138,18 @@ void th_os_stderr(const char *text, size_t length) {
 
 bool th_os_stderr_waits(int ms) {
     static INIT_ONCE once = INIT_ONCE_STATIC_INIT;
-    if (!is_free(th_os_now() + (int64_t)ms * 1000000)) {
+    if (!take_turn(th_os_now() + (int64_t)ms * 1000000)) {
         return false;
     }
     if (is_pipe(GetStdHandle(STD_ERROR_HANDLE))) {
         (void)InitOnceExecuteOnce(&once, begin, NULL, NULL);
     }
+    give_turn();
     return true;
+}
+
+/* What was printed last may say why. */
+void th_os_abort(void) {
+    (void)is_free(th_os_now() + LONGER_NS);
+    abort();
 }

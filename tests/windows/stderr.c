@@ -1,0 +1,92 @@
+/*
+ * stderr.c: stderr as a pipe that nobody reads: what is printed all the same, what is printed
+ * before an abort, and what is printed where no thread can begin.
+ */
+#include "support/unread.h"
+
+#include <windows.h>
+
+#include "platform/platform.h"
+
+static const char last_line[] = "the last line\n";
+static unread u;
+
+/* How much can be read of what was printed. */
+static DWORD printed(void) {
+    DWORD size = 0;
+    CHECK(PeekNamedPipe((HANDLE)_get_osfhandle(u.ends[0]), NULL, 0, NULL, &size, NULL));
+    return size;
+}
+
+TEST(what_is_printed_without_a_question_waits_not_for_ever) {
+    /* It is given up, as long as stderr takes nothing. */
+    unread_begin(&u);
+    CHECK(th_os_stderr_waits(0));
+    for (int i = 0; i < 3; i++) {
+        th_os_stderr(last_line, strlen(last_line));
+    }
+    CHECK(!th_os_stderr_waits(0));
+    unread_end(&u);
+    CHECK(th_os_stderr_waits(60000));
+}
+
+static DWORD WINAPI makes_room(void *arg) {
+    static char zeroes[PIPE_BYTES];
+    (void)arg;
+    for (size_t done = 0; done < sizeof zeroes;) {
+        const int n = read(u.ends[0], zeroes, (unsigned)(sizeof zeroes - done));
+        CHECK(n > 0);
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+/* Tells on the stderr of before what has come out. */
+static void on_abort(int number) {
+    char text[sizeof last_line] = "";
+    (void)number;
+    if (printed() == strlen(last_line)) {
+        CHECK_EQ(read(u.ends[0], text, sizeof text), strlen(last_line));
+        CHECK_EQ(write(u.kept, text, (unsigned)strlen(text)), strlen(text));
+    }
+}
+
+static void aborts(void *arg) {
+    (void)arg;
+    unread_begin(&u);
+    CHECK(th_os_stderr_waits(0));
+    th_os_stderr(last_line, strlen(last_line));
+    signal(SIGABRT, on_abort);
+    CHECK(CreateThread(NULL, 0, makes_room, NULL, 0, NULL) != NULL);
+    th_os_abort();
+}
+
+TEST(an_abort_waits_until_its_reason_is_read) {
+    /* The pipe is full when it is printed, and somebody begins to read. */
+    check_dies(aborts, NULL, last_line);
+}
+
+typedef LONG(NTAPI *lock_fn)(ULONG flags, ULONG *result, ULONG_PTR *cookie);
+typedef LONG(NTAPI *unlock_fn)(ULONG flags, ULONG_PTR cookie);
+
+TEST(where_no_thread_can_begin_it_is_printed) {
+    /* With the loader's lock, as in a crash of a library that is just loaded. */
+    ULONG_PTR cookie;
+    ULONG result;
+    const HMODULE nt = GetModuleHandleA("ntdll.dll");
+    const lock_fn take = (lock_fn)(void (*)(void))GetProcAddress(nt, "LdrLockLoaderLock");
+    const unlock_fn give_back =
+        (unlock_fn)(void (*)(void))GetProcAddress(nt, "LdrUnlockLoaderLock");
+    CHECK(take != NULL && give_back != NULL);
+    CHECK_EQ(pipe(u.ends), 0);
+    u.kept = dup(STDERR_FILENO);
+    CHECK_EQ(dup2(u.ends[1], STDERR_FILENO), STDERR_FILENO);
+    CHECK_EQ(take(0, &result, &cookie), 0);
+    const bool takes = th_os_stderr_waits(0);
+    th_os_stderr(last_line, strlen(last_line));
+    const DWORD size = printed();
+    CHECK_EQ(give_back(0, cookie), 0);
+    unread_end(&u);
+    CHECK(takes);
+    CHECK_EQ(size, strlen(last_line));
+}
