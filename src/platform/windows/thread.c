@@ -7,7 +7,7 @@
  * too, and in a DLL that was loaded later.
  *
  * The end of a thread is told by a callback in the same table (DLL_THREAD_DETACH), under the
- * loader's lock; the end of the process is no end of a thread.
+ * loader's lock; the end of the process is no end of a thread. So is that the module is loaded.
  */
 #include "platform/platform.h"
 #include "platform/windows/nt.h"
@@ -69,9 +69,21 @@ int th_os_self_on_exit(void (*on_exit)(void *self)) {
     return 0;
 }
 
+/*
+ * The library stays, however often it is given up: what it has left with the process calls into it
+ * later (core/control/STOP.md), and threads of its own have no end.
+ */
+static void stay(const void *inside) {
+    HMODULE module;
+    (void)GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+                             inside, &module);
+}
+
 static void NTAPI on_thread(void *module, DWORD reason, void *reserved) {
-    (void)module;
     (void)reserved;
+    if (reason == DLL_PROCESS_ATTACH) {
+        stay(module);
+    }
     if (reason != DLL_THREAD_DETACH) {
         return;
     }
