@@ -103,6 +103,13 @@ static void remove_file(void) {
     }
 }
 
+/* Whether the file's access list is kept: FAT, for one, has none, and everybody may read it. */
+static bool is_own(HANDLE out) {
+    DWORD flags;
+    return GetVolumeInformationByHandleW(out, NULL, 0, NULL, NULL, &flags, NULL, 0) &&
+           flags & FILE_PERSISTENT_ACLS;
+}
+
 /* A process of the same number that has ended may have left one. */
 static int write_file(uint16_t port) {
     own_user own;
@@ -119,9 +126,11 @@ static int write_file(uint16_t port) {
     if (out == INVALID_HANDLE_VALUE) {
         return -th_nt_errno(GetLastError());
     }
-    const bool written = WriteFile(out, text, (DWORD)length, &put, NULL) && put == (DWORD)length;
+    const bool own_alone = is_own(out);
+    const bool written =
+        own_alone && WriteFile(out, text, (DWORD)length, &put, NULL) && put == (DWORD)length;
     CloseHandle(out);
-    return written ? 0 : -EIO;
+    return written ? 0 : own_alone ? -EIO : -EPERM;
 }
 
 /* ---- the listener ---- */
