@@ -123,7 +123,7 @@ static void watches_what_goes_elsewhere(void) {
     const int a = add("a", THRUM_WATCH_SELF_MOVED | THRUM_WATCH_SELF_DELETED);
     CHECK(a > 0);
     CHECK_EQ(thrum_file_rename("a", "d/a", 0, THRUM_FOREVER), 0);
-    const uint32_t how = next().what; /* wine tells of the old name alone; Windows of a removal */
+    const uint32_t how = next().what; /* told as the old name alone, or as a removal */
     CHECK_EQ(thrum_file_rename("b", "c", 0, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_file_rename("c", "b", 0, THRUM_FOREVER), 0);
     if (how == THRUM_WATCH_SELF_MOVED) {
