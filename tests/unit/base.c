@@ -48,9 +48,45 @@ TEST(units_are_constants) {
 
 TEST(every_code_has_its_words) {
     /* All codes that calls return have words, and so has every other number. */
-    const int codes[] = {0,        -EINVAL,    -ENOMEM, -EAGAIN,    -EBUSY,
-                         -EDEADLK, -ESHUTDOWN, -ESRCH,  -ETIMEDOUT, -ECANCELED,
-                         -EPIPE,   -ELOOP,     -EIO,    -EALREADY,  -ENODATA};
+    const int codes[] = {0,
+                         -EINVAL,
+                         -ENOMEM,
+                         -EAGAIN,
+                         -EBUSY,
+                         -EDEADLK,
+                         -ESHUTDOWN,
+                         -ESRCH,
+                         -ETIMEDOUT,
+                         -ECANCELED,
+                         -EPIPE,
+                         -ELOOP,
+                         -EIO,
+                         -EALREADY,
+                         -ENODATA,
+                         -EADDRNOTAVAIL,
+                         -EAFNOSUPPORT,
+                         -EBADMSG,
+                         -EDESTADDRREQ,
+                         -EHOSTUNREACH,
+                         -ENETUNREACH,
+                         -ENOBUFS,
+                         -ENOPROTOOPT,
+                         -EPROTO,
+                         -EADDRINUSE,
+                         -ECONNRESET,
+                         -ECONNREFUSED,
+                         -EMSGSIZE,
+                         -ENOTSOCK,
+                         -ENOTCONN,
+                         -EINPROGRESS,
+                         -EOVERFLOW,
+                         -EOPNOTSUPP,
+                         -EOWNERDEAD,
+                         -EILSEQ,
+                         -ENOSYS,
+                         -ENOEXEC,
+                         -E2BIG,
+                         -ENOTDIR};
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
         const char *text = thrum_strerror(codes[i]);
         CHECK(text != NULL && text[0] != '\0');

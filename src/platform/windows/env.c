@@ -101,6 +101,24 @@ static const char *text_of_newer(int number) {
         return "Operation now in progress";
     case EOVERFLOW:
         return "Value too large for defined data type";
+    case EADDRNOTAVAIL:
+        return "Cannot assign requested address";
+    case EAFNOSUPPORT:
+        return "Address family not supported by protocol";
+    case EBADMSG:
+        return "Bad message";
+    case EDESTADDRREQ:
+        return "Destination address required";
+    case EHOSTUNREACH:
+        return "No route to host";
+    case ENETUNREACH:
+        return "Network is unreachable";
+    case ENOBUFS:
+        return "No buffer space available";
+    case ENOPROTOOPT:
+        return "Protocol not available";
+    case EPROTO:
+        return "Protocol error";
     default:
         return NULL;
     }
