@@ -24,6 +24,11 @@ install(FILES ${PROJECT_BINARY_DIR}/thrum-config.cmake
 # The paths in thrum.pc are relative to the file, so that an installed tree can be moved.
 file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+if(WIN32)
+  set(pc_private "-lws2_32 -liphlpapi")
+else()
+  set(pc_private "-lpthread -Wl,-z,nodelete")
+endif()
 configure_file(cmake/thrum.pc.in ${PROJECT_BINARY_DIR}/thrum.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/thrum.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
