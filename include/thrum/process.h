@@ -127,7 +127,8 @@ THRUM_API THRUM_NODISCARD int thrum_process_start(thrum_process **out, const cha
 
 /* How a process has ended. */
 typedef struct thrum_process_status {
-    int code;    /* what it gave to exit: 0 to 255, on Windows to INT_MAX; -1: a signal ended it */
+    int code;    /* what it gave to exit: 0 to 255, on Windows to INT_MAX, without the bit above;
+                    -1: a signal ended it */
     int signal;  /* that signal, or 0 */
     bool dumped; /* and it left a core */
 } thrum_process_status;
@@ -146,8 +147,9 @@ THRUM_API THRUM_NODISCARD int thrum_process_wait(thrum_process *process,
  * could be done. No other process can get it, however long it has ended. Any thread may call them.
  * They never suspend. They return 0, as for a process that has ended and is not closed; -ESRCH:
  * there is nothing to get it; -EPERM: the system does not allow it; -EINVAL for what is no signal,
- * and thrum_process_kill_group for a process without a group of its own. Windows has SIGKILL and
- * SIGTERM (15), which both end it at once; -ENOSYS for the others.
+ * and thrum_process_kill_group for a process without a group of its own. Windows has SIGKILL (9,
+ * which its <signal.h> does not name) and SIGTERM (15), which both end it at once; -ENOSYS for the
+ * others.
  */
 THRUM_API int thrum_process_kill(thrum_process *process, int signal);
 THRUM_API int thrum_process_kill_group(thrum_process *process, int signal);
