@@ -202,6 +202,14 @@ TH_NO_TSAN static bool grow_table(th_stacks *stacks, th_stack_class_books *books
 }
 
 /* Maps as many slots as fit into the next size; halves their number until the system grants it. */
+/* Whether stacks that are made now have no guard, where guards are the system's protections. */
+TH_NO_TSAN static bool is_without_guards(const th_stacks *stacks) {
+    return stacks->kind == THRUM_GUARD_CANARY ||
+           (stacks->kind == THRUM_GUARD_AUTO &&
+            /* relaxed: a count that publishes nothing */
+            th_load_relaxed(&xmprotect_count) >= stacks->mprotect_max);
+}
+
 TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
     th_stack_class_books *books = &stacks->classes[class_index];
     if (!grow_table(stacks, books))
@@ -230,6 +238,11 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
     if (slab->base == NULL) {
         stacks->free(stacks->ctx, slab);
         return false;
+    }
+    if (is_without_guards(stacks)) {
+        /* Each of its stacks will be committed as a whole: in one go they are one mapping below
+         * wine, where those that are touched one by one stay apart. Refused: one by one, then. */
+        (void)th_os_stack_commit(slab->base, slab->base + count * size);
     }
     slab->count = (uint32_t)count;
     memset(slab->xwords, 0, count * sizeof(uint32_t));
