@@ -123,8 +123,8 @@ TEST(ending_a_turn_that_nobody_has_aborts) {
     CHECK_EQ(thrum_once_run(&done, does_nothing, NULL), 0);
     thrum_once *const all[] = {&is_new, &failed, &done};
     for (int i = 0; i < 3; i++) {
-        snprintf(line, sizeof line, "thrum: thrum_once_finish: nobody has the turn (object %p",
-                 (void *)all[i]);
+        snprintf(line, sizeof line, "thrum: thrum_once_finish: nobody has the turn (object 0x%llx",
+                 (unsigned long long)(uintptr_t)all[i]);
         check_dies(finish, all[i], line);
         check_dies(finish_by_fiber, all[i], line);
         check_dies(finish_by_fiber, all[i], "fiber stranger");
