@@ -201,7 +201,6 @@ TH_NO_TSAN static bool grow_table(th_stacks *stacks, th_stack_class_books *books
     return true;
 }
 
-/* Maps as many slots as fit into the next size; halves their number until the system grants it. */
 /* Whether stacks that are made now have no guard, where guards are the system's protections. */
 TH_NO_TSAN static bool is_without_guards(const th_stacks *stacks) {
     return stacks->kind == THRUM_GUARD_CANARY ||
@@ -210,6 +209,7 @@ TH_NO_TSAN static bool is_without_guards(const th_stacks *stacks) {
             th_load_relaxed(&xmprotect_count) >= stacks->mprotect_max);
 }
 
+/* Maps as many slots as fit into the next size; halves their number until the system grants it. */
 TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
     th_stack_class_books *books = &stacks->classes[class_index];
     if (!grow_table(stacks, books))
