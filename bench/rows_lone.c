@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/atomic.h"
@@ -29,6 +30,7 @@ struct lone {
     int64_t began_ns; /* 0: it has not begun */
     uint32_t xturn;   /* how often the bare thread was woken */
     int64_t bare_ns;  /* when it ran */
+    int bare_cpu;     /* the CPU that it is tied to; -1: not yet */
     thrum_fork fork;
     double *ours_us;
     double *bare_us;
@@ -75,6 +77,7 @@ static double measure_bare(lone *l) {
 static void *sleep_for_wakes(void *arg) {
     lone *l = arg;
     bench_check(bench_bind_cpu(1), "can't be tied to a CPU");
+    th_store_release(&l->bare_cpu, sched_getcpu()); /* pairs: computing; where it runs */
     for (uint32_t i = 0; i < l->rounds; i++) {
         bench_futex_wait(&l->xturn, i);
         int64_t now = bench_now();
@@ -85,6 +88,11 @@ static void *sleep_for_wakes(void *arg) {
 
 static int computing(void *arg) {
     lone *l = arg;
+    int theirs = -1;
+    while (theirs < 0) {
+        theirs = th_load_acquire(&l->bare_cpu); /* pairs: sleep_for_wakes; where it runs */
+    }
+    bench_check(sched_getcpu() != theirs, "waker and woken share CPU %d", theirs);
     compute_until(bench_now() + COMPUTE_NS);
     for (unsigned i = 0; i < l->rounds; i++) {
         l->ours_us[i] = measure_ours(l);
@@ -109,7 +117,8 @@ static thrum_sched *start_tied(const bench_args *args) {
 
 static void run_lone(const bench_args *args, bench_sample *out, lone_fn start, lone_fn settle) {
     static lone l;
-    l = (lone){.rounds = bench_scale(args, 300, 50), .start = start, .settle = settle};
+    l = (lone){
+        .rounds = bench_scale(args, 300, 50), .start = start, .settle = settle, .bare_cpu = -1};
     l.ours_us = calloc(l.rounds, sizeof(double));
     l.bare_us = calloc(l.rounds, sizeof(double));
     bench_check(l.ours_us != NULL && l.bare_us != NULL, "no memory");
@@ -120,6 +129,7 @@ static void run_lone(const bench_args *args, bench_sample *out, lone_fn start, l
     bench_span_begin(&span, sched);
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = sched;
+    attr.flags = THRUM_PINNED;
     attr.worker = 0;
     bench_ok(thrum_go_with(&attr, computing, &l));
     bench_ok(thrum_sched_wait_idle(sched, THRUM_FOREVER));
