@@ -84,7 +84,7 @@ void th_file_pool_drop(th_operation *operation) {
 
 void th_file_read_figures(th_file_figures *out) {
     th_lock_acquire(&jobs.lock);
-    *out = (th_file_figures){jobs.calls, jobs.waiting, jobs.threads, jobs.length, 0};
+    *out = (th_file_figures){jobs.calls, jobs.waiting, jobs.threads, jobs.xlength, 0};
     for (const th_job *job = jobs.begun.first; job; job = job->next) {
         out->begun++;
     }

@@ -16,6 +16,7 @@
 #include "core/state/thread.h"
 #include "core/wait/cancel.h"
 #include "core/wait/wait.h"
+#include "io/idle_spin.h"
 #include "platform/platform.h"
 
 /* How many queued jobs are failed at a time when there is no thread to run them. */
@@ -50,13 +51,14 @@ struct th_blocking_pool {
 
     th_lock lock; /* protects all that follows; fields with an x are also read without it */
     bool stopping;
-    uint32_t queued;   /* the length of the queue */
+    uint32_t xqueued;  /* the length of the queue */
     uint32_t looking;  /* the number of members that will look at the queue next */
     uint32_t running;  /* the number of jobs that have begun and not ended */
     uint32_t xthreads; /* the number of members; th_blocking_pool_free sleeps on it */
     uint64_t xcalls;
     struct job *first; /* the queue */
     struct job *last;
+    th_idle_spin spin;
     struct member *idle; /* the idle list; the last member to fall asleep is the first */
     struct member *left; /* the last member to leave, not joined; once taken, its joiner's */
 };
@@ -69,12 +71,18 @@ th_blocking_pool *th_blocking_pool_new(thrum_sched *sched) {
             .sched = sched,
             .keepalive = config->blocking_keepalive,
             .threads_max = config->blocking_threads_max,
+            .spin.never = th_os_cpus() == 1,
         };
     }
     return pool;
 }
 
 /* ---- with the lock ---- */
+
+static void set_queued(th_blocking_pool *pool, uint32_t n) {
+    /* relaxed: without the lock it is a hint (th_idle_spin_look) */
+    th_store_relaxed(&pool->xqueued, n);
+}
 
 static void push_job(th_blocking_pool *pool, struct job *job) {
     job->queued = true;
@@ -86,7 +94,7 @@ static void push_job(th_blocking_pool *pool, struct job *job) {
         pool->last->next = job;
     }
     pool->last = job;
-    pool->queued++;
+    set_queued(pool, pool->xqueued + 1);
 }
 
 /* Removes a job from anywhere in the queue. */
@@ -102,7 +110,7 @@ static void remove_job(th_blocking_pool *pool, struct job *job) {
         job->next->prev = job->prev;
     }
     job->queued = false;
-    pool->queued--;
+    set_queued(pool, pool->xqueued - 1);
 }
 
 static struct job *pop_job(th_blocking_pool *pool) {
@@ -184,6 +192,24 @@ static void leave(th_blocking_pool *pool, struct member *me) {
 }
 
 /*
+ * Looks for a job for a moment. The lock is held before and after. True: there is one, or the pool
+ * stops.
+ */
+static bool spin_idle(th_blocking_pool *pool) {
+    if (!th_idle_spin_begin(&pool->spin)) {
+        return false;
+    }
+    pool->looking++;
+    th_lock_release(&pool->lock);
+    th_idle_spin_look(&pool->xqueued);
+    th_lock_acquire(&pool->lock);
+    pool->looking--;
+    const bool found = pool->first != NULL;
+    th_idle_spin_end(&pool->spin, found);
+    return found || pool->stopping;
+}
+
+/*
  * Sleeps until called or until the keepalive has passed. The lock is held before and after. True:
  * it was called. False: it was not, and has left the idle list.
  */
@@ -256,6 +282,8 @@ static void member_main(void *arg) {
             run_job(pool, job);
         } else if (pool->stopping) {
             break;
+        } else if (spin_idle(pool)) {
+            continue;
         } else if (sleep_idle(pool, me)) {
             pool->looking--;
         } else if (pool->first == NULL) {
@@ -324,7 +352,7 @@ static void start_failed(th_blocking_pool *pool, int code) {
         fail_each(failed, code);
         th_lock_acquire(&pool->lock);
     }
-    if (pool->xthreads != 0 && pool->queued > pool->looking) {
+    if (pool->xthreads != 0 && pool->xqueued > pool->looking) {
         wake = call_idle(pool);
     }
     th_lock_release(&pool->lock);
@@ -360,7 +388,7 @@ int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *re
     th_lock_acquire(&pool->lock);
     th_count(&pool->xcalls, 1);
     push_job(pool, &job);
-    if (pool->queued > pool->looking) {
+    if (pool->xqueued > pool->looking) {
         wake = call_idle(pool);
         if (wake == NULL && pool->xthreads < pool->threads_max) {
             start = true;
@@ -420,7 +448,7 @@ uint32_t th_blocking_pool_threads(const th_blocking_pool *pool) {
 
 void th_blocking_pool_load(th_blocking_pool *pool, uint32_t *queued, uint32_t *running) {
     th_lock_acquire(&pool->lock);
-    *queued = pool->queued;
+    *queued = pool->xqueued;
     *running = pool->running;
     th_lock_release(&pool->lock);
 }

@@ -4,7 +4,7 @@
  *   job      one call, on the stack of the fiber that waits for it
  *   member   one thread of the pool: busy with a job, *idle* (asleep, and it can be called), or
  *            *looking* (it will look at the queue before it sleeps, leaves or does anything that
- *            blocks)
+ *            blocks; one that has found nothing goes on with it for a moment, idle_spin.h)
  *
  * Everything is protected by one lock, since a call costs far more than the lock. The rules:
  *

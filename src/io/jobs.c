@@ -25,6 +25,11 @@ static inline th_waitlist waiters_of(th_job *job) {
     return (th_waitlist){&job->first, &job->last};
 }
 
+static void set_length(th_jobs *jobs, uint32_t n) {
+    /* relaxed: without the lock it is a hint (th_idle_spin_look) */
+    th_store_relaxed(&jobs->xlength, n);
+}
+
 /* ---- after a fork ---- */
 
 static th_lock known_lock;
@@ -42,7 +47,8 @@ static void in_child(void) {
         jobs->begun = (th_job_list){NULL, NULL};
         jobs->sleepers = NULL;
         jobs->threads = 0;
-        jobs->length = 0;
+        set_length(jobs, 0);
+        jobs->spin.taken = false;
         jobs->looking = 0;
         jobs->waiting = 0;
     }
@@ -56,6 +62,7 @@ void th_jobs_begin(th_jobs *jobs) {
     th_atfork_in_child(in_child);
     th_lock_acquire(&known_lock);
     if (!jobs->xknown) { /* written with the lock held */
+        jobs->spin.never = !jobs->linger || th_os_cpus() == 1;
         jobs->more = known;
         known = jobs;
         th_store_release(&jobs->xknown, 1); /* pairs: th_jobs_begin; that forks are watched */
@@ -79,7 +86,7 @@ static void take_off(th_job_list *list, th_job *job) {
 
 static void withdraw(th_jobs *jobs, th_job *job) {
     take_off(&jobs->queued, job);
-    jobs->length--;
+    set_length(jobs, jobs->xlength - 1);
 }
 
 /* Takes the thread that lay down last off the list, and returns the word to wake it by, or NULL. */
@@ -98,7 +105,7 @@ static uint32_t *call_sleeper(th_jobs *jobs) {
 /* Has a thread look, if one more is needed and there may be fewer than `max`. */
 static th_jobs_call call_thread(th_jobs *jobs, uint32_t max) {
     th_jobs_call call = {0};
-    if (jobs->length > jobs->looking) {
+    if (jobs->xlength > jobs->looking) {
         call.xwake = call_sleeper(jobs);
         call.start = !call.xwake && jobs->threads < max;
     }
@@ -115,10 +122,10 @@ th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job) {
     job->state = TH_JOB_QUEUED;
     job->code = 0;
     push(&jobs->queued, job);
-    jobs->length++;
+    set_length(jobs, jobs->xlength + 1);
     const th_jobs_call call = call_thread(jobs, jobs->threads_max);
     /* relaxed: a hint; what follows from it is decided with the lock */
-    th_store_relaxed(&job->xcrowded, jobs->length > jobs->looking);
+    th_store_relaxed(&job->xcrowded, jobs->xlength > jobs->looking);
     return call;
 }
 
@@ -188,6 +195,19 @@ static void run_job(th_jobs *jobs, th_job *job) {
     end_job(jobs, job, 0);
 }
 
+/* With the lock, which it gives up meanwhile; still looking. True: there is a job. */
+static bool look_on(th_jobs *jobs) {
+    if (!th_idle_spin_begin(&jobs->spin)) {
+        return false;
+    }
+    th_lock_release(&jobs->lock);
+    th_idle_spin_look(&jobs->xlength);
+    th_lock_acquire(&jobs->lock);
+    const bool found = jobs->queued.first != NULL;
+    th_idle_spin_end(&jobs->spin, found);
+    return found;
+}
+
 /* With the lock, which it gives up meanwhile. False: nothing came. */
 static bool lie_down(th_jobs *jobs) {
     jobs->looking--;
@@ -222,7 +242,7 @@ static void thread_main(void *arg) {
         while (jobs->queued.first) {
             run_job(jobs, jobs->queued.first);
         }
-    } while (lie_down(jobs));
+    } while (look_on(jobs) || lie_down(jobs));
     jobs->threads--;
     th_lock_release(&jobs->lock);
 }

@@ -23,6 +23,7 @@
 
 #include "core/state/lock.h"
 #include "core/wait/wait.h"
+#include "io/idle_spin.h"
 #include "platform/platform.h"
 #include "thrum/base.h"
 
@@ -64,9 +65,10 @@ typedef struct th_jobs {
     th_job_list begun;
     th_job_sleeper *sleepers; /* threads with nothing to do; the last one to lie down is first */
     uint32_t threads;
-    uint32_t length;       /* of the list of queued ones */
-    uint32_t looking;      /* threads that will look at it before they lie down or end */
-    uint32_t waiting;      /* callers */
+    uint32_t xlength; /* of the list of queued ones; read without the lock, too */
+    uint32_t looking; /* threads that will look at it before they lie down or end */
+    uint32_t waiting; /* callers */
+    th_idle_spin spin;
     uint64_t calls;        /* that were begun */
     thrum_time last_begun; /* when the last one was, or a thread was started */
 } th_jobs;

@@ -1,0 +1,56 @@
+/*
+ * idle_spin.h: how long a thread of a pool looks for the next job before it sleeps.
+ *
+ * To be woken makes a job late, and its caller pays for the wake: 12 to 25 us each where processors
+ * are virtual. So a thread that has found nothing goes on looking for about as long as that, and
+ * then sleeps: in the worst case it wastes as much as a wake would have cost. One at a time, and
+ * only while it helps: each time in vain halves how often it is done, down to one chance of 64, and
+ * a time that has helped begins anew.
+ *
+ * io/README.md has the rules of the pools. All fields are protected by the pool's lock.
+ */
+#ifndef TH_IDLE_SPIN_H
+#define TH_IDLE_SPIN_H
+
+#include "base/atomic.h"
+#include "platform/platform.h"
+
+#define TH_IDLE_SPIN_NS TH_LIMIT(20000, 60)
+#define TH_IDLE_SPIN_VAIN_MAX TH_LIMIT(6u, 1u)
+
+typedef struct th_idle_spin {
+    bool never; /* one processor, where whoever looks keeps all others from coming; or not wanted */
+    bool taken; /* a thread looks */
+    uint8_t vain;   /* how many times in a row were in vain, up to the limit */
+    uint8_t let_go; /* chances that are still let go */
+} th_idle_spin;
+
+/* Whether the calling thread, which has found nothing, is to look on. */
+static inline bool th_idle_spin_begin(th_idle_spin *spin) {
+    if (spin->never || spin->taken) {
+        return false;
+    }
+    if (spin->let_go) {
+        spin->let_go--;
+        return false;
+    }
+    spin->taken = true;
+    return true;
+}
+
+/* Without the lock: looks whether there is anything, for as long as that may take. */
+static inline void th_idle_spin_look(const uint32_t *xlength) {
+    const int64_t until = th_os_now() + TH_IDLE_SPIN_NS;
+    /* relaxed: a hint; the lock, which is taken next, orders the rest */
+    while (!th_load_relaxed(xlength) && th_os_now() < until) {
+        th_os_relax();
+    }
+}
+
+static inline void th_idle_spin_end(th_idle_spin *spin, bool found) {
+    spin->taken = false;
+    spin->vain = found ? 0 : spin->vain < TH_IDLE_SPIN_VAIN_MAX ? spin->vain + 1 : spin->vain;
+    spin->let_go = (uint8_t)((1u << spin->vain) - 1);
+}
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * idle_spin.c: how often a thread of a pool looks on before it sleeps (src/io/idle_spin.h).
+ */
+#include "io/idle_spin.h"
+
+#include "check.h"
+
+/* How many chances are let go before the next one is taken. */
+static unsigned let_go(th_idle_spin *spin) {
+    unsigned n = 0;
+    while (!th_idle_spin_begin(spin)) {
+        n++;
+    }
+    return n;
+}
+
+TEST(each_time_in_vain_halves_how_often_it_is_done) {
+    th_idle_spin spin = {.never = false};
+    static const unsigned expected[] = {0, 1, 3, 7, 15, 31, 63, 63, 63};
+    for (unsigned i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        CHECK_EQ(let_go(&spin), expected[i]);
+        th_idle_spin_end(&spin, false);
+    }
+}
+
+TEST(a_time_that_has_helped_begins_anew) {
+    th_idle_spin spin = {.never = false};
+    for (unsigned i = 0; i < 5; i++) {
+        (void)let_go(&spin);
+        th_idle_spin_end(&spin, false);
+    }
+    CHECK_EQ(let_go(&spin), 31);
+    th_idle_spin_end(&spin, true);
+    CHECK_EQ(let_go(&spin), 0);
+    th_idle_spin_end(&spin, false);
+    CHECK_EQ(let_go(&spin), 1);
+}
+
+TEST(one_looks_at_a_time) {
+    th_idle_spin spin = {.never = false};
+    CHECK(th_idle_spin_begin(&spin));
+    CHECK(!th_idle_spin_begin(&spin));
+    th_idle_spin_end(&spin, true);
+    CHECK(th_idle_spin_begin(&spin));
+}
+
+TEST(with_one_processor_none_does) {
+    th_idle_spin spin = {.never = true};
+    for (unsigned i = 0; i < 100; i++) {
+        CHECK(!th_idle_spin_begin(&spin));
+    }
+}
+
+TEST(a_look_ends_when_there_is_something_or_after_its_time) {
+    uint32_t length = 1;
+    int64_t before = th_os_now();
+    th_idle_spin_look(&length);
+    length = 0;
+    th_idle_spin_look(&length);
+    CHECK(th_os_now() - before >= TH_IDLE_SPIN_NS);
+}
