@@ -71,7 +71,6 @@ th_blocking_pool *th_blocking_pool_new(thrum_sched *sched) {
             .sched = sched,
             .keepalive = config->blocking_keepalive,
             .threads_max = config->blocking_threads_max,
-            .spin.never = th_os_cpus() == 1,
         };
     }
     return pool;
@@ -272,7 +271,9 @@ static void member_main(void *arg) {
     struct member *me = arg;
     th_blocking_pool *pool = me->pool;
     th_thread_self()->serves = true;
+    const bool alone = th_idle_spin_is_alone();
     th_lock_acquire(&pool->lock);
+    pool->spin.never = alone;
     pool->looking--;
     for (;;) {
         struct job *job = pop_job(pool);

@@ -12,8 +12,10 @@
 #ifndef TH_IDLE_SPIN_H
 #define TH_IDLE_SPIN_H
 
-#include "base/atomic.h"
-#include "platform/platform.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cc.h"
 
 #define TH_IDLE_SPIN_NS TH_LIMIT(20000, 60)
 #define TH_IDLE_SPIN_VAIN_MAX TH_LIMIT(6u, 1u)
@@ -39,13 +41,13 @@ static inline bool th_idle_spin_begin(th_idle_spin *spin) {
 }
 
 /* Without the lock: looks whether there is anything, for as long as that may take. */
-static inline void th_idle_spin_look(const uint32_t *xlength) {
-    const int64_t until = th_os_now() + TH_IDLE_SPIN_NS;
-    /* relaxed: a hint; the lock, which is taken next, orders the rest */
-    while (!th_load_relaxed(xlength) && th_os_now() < until) {
-        th_os_relax();
-    }
-}
+void th_idle_spin_look(const uint32_t *xlength);
+
+/*
+ * Whether there is one processor. On a thread of a pool: it asks the system, which takes more stack
+ * than a fiber may have.
+ */
+bool th_idle_spin_is_alone(void);
 
 static inline void th_idle_spin_end(th_idle_spin *spin, bool found) {
     spin->taken = false;

@@ -62,7 +62,6 @@ void th_jobs_begin(th_jobs *jobs) {
     th_atfork_in_child(in_child);
     th_lock_acquire(&known_lock);
     if (!jobs->xknown) { /* written with the lock held */
-        jobs->spin.never = !jobs->linger || th_os_cpus() == 1;
         jobs->more = known;
         known = jobs;
         th_store_release(&jobs->xknown, 1); /* pairs: th_jobs_begin; that forks are watched */
@@ -237,7 +236,9 @@ static bool lie_down(th_jobs *jobs) {
 
 static void thread_main(void *arg) {
     th_jobs *jobs = arg;
+    const bool never = !jobs->linger || th_idle_spin_is_alone();
     th_lock_acquire(&jobs->lock);
+    jobs->spin.never = never;
     do {
         while (jobs->queued.first) {
             run_job(jobs, jobs->queued.first);

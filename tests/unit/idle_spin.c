@@ -4,6 +4,7 @@
 #include "io/idle_spin.h"
 
 #include "check.h"
+#include "platform/platform.h"
 
 /* How many chances are let go before the next one is taken. */
 static unsigned let_go(th_idle_spin *spin) {

@@ -59,7 +59,7 @@ static void end(void) {
     do {
         th_lock_acquire(&jobs.lock);
         threads = jobs.threads;
-        sim_check(!jobs.queued.first && !jobs.length && !jobs.waiting);
+        sim_check(!jobs.queued.first && !jobs.xlength && !jobs.waiting);
         th_lock_release(&jobs.lock);
         if (threads) {
             crew_give_way();

@@ -1,0 +1,26 @@
+/*
+ * idle_spin.c: see idle_spin.h.
+ */
+#include "io/idle_spin.h"
+
+#include "base/atomic.h"
+#include "platform/platform.h"
+
+static unsigned xcpus; /* how many processors there were when it was asked first; 0: not yet */
+
+void th_idle_spin_look(const uint32_t *xlength) {
+    const int64_t until = th_os_now() + TH_IDLE_SPIN_NS;
+    /* relaxed: a hint; the lock, which is taken next, orders the rest */
+    while (!th_load_relaxed(xlength) && th_os_now() < until) {
+        th_os_relax();
+    }
+}
+
+bool th_idle_spin_is_alone(void) {
+    unsigned cpus = th_load_relaxed(&xcpus); /* relaxed: whoever asks gets the same answer */
+    if (!cpus) {
+        cpus = th_os_cpus();
+        th_store_relaxed(&xcpus, cpus); /* relaxed: as above */
+    }
+    return cpus == 1;
+}
