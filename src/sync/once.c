@@ -19,6 +19,7 @@
 
 #include "base/check.h"
 #include "core/ready/waiter.h"
+#include "core/state/self_id.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
 #include "core/wait/wait.h"

@@ -21,6 +21,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "core/state/self_id.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
 #include "core/wait/wait.h"
@@ -230,7 +231,7 @@ static void hand_over(thrum_rwlock *lock, kind first_choice, uint64_t round) {
     th_waitlist_wake_all(chain);
 }
 
-static TH_NOINLINE void unlock_slow(thrum_rwlock *lock) {
+static void give_up(thrum_rwlock *lock) {
     unsigned spins = 0;
     uint64_t round = 0;
     for (;;) {
@@ -252,20 +253,30 @@ static TH_NOINLINE void unlock_slow(thrum_rwlock *lock) {
     }
 }
 
-void thrum_rwlock_unlock(thrum_rwlock *lock) {
+/* Of a writer, or where callers wait, or of a caller that has nothing to give up. */
+static TH_NOINLINE void unlock_slow(thrum_rwlock *lock) {
     /* relaxed: what concerns the caller's own hold was written by it, or acquired with the hold */
-    uint64_t seen = th_load_relaxed(&lock->reserved_word);
-    uint64_t hold = READER;
+    const uint64_t seen = th_load_relaxed(&lock->reserved_word);
     if ((seen & WRITER) != 0) {
         if (th_unlikely(!is_owner(lock, th_self_id()))) {
             th_misuse("thrum_rwlock_unlock", "another writes", lock);
         }
         set_owner(lock, 0);
-        hold = WRITER;
+        if (th_likely((seen & (LOCKED | WAITERS)) == 0) && th_likely(drop(lock, seen, WRITER))) {
+            return;
+        }
     } else if (th_unlikely(seen < READER)) {
         th_misuse("thrum_rwlock_unlock", "not held", lock);
     }
-    if (th_likely((seen & (LOCKED | WAITERS)) == 0) && th_likely(drop(lock, seen, hold))) {
+    give_up(lock);
+}
+
+/* A reader whom nobody waits for needs no stack frame. */
+void thrum_rwlock_unlock(thrum_rwlock *lock) {
+    /* relaxed: as in unlock_slow */
+    const uint64_t seen = th_load_relaxed(&lock->reserved_word);
+    if (th_likely(seen >= READER && (seen & (WRITER | LOCKED | WAITERS)) == 0) &&
+        th_likely(drop(lock, seen, READER))) {
         return;
     }
     unlock_slow(lock);

@@ -3,6 +3,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
+#include "core/state/self_id.h"
 #include "support/actors.h"
 #include "thrum/mutex.h"
 

@@ -10,6 +10,7 @@
 #include "core/ready/task_due.h"
 #include "core/ready/waiter.h"
 #include "core/ready/wake.h"
+#include "core/state/self_id.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 #include "thrum/task.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/state/worker.h"
+#include "core/state/self_id.h"
 
 _Static_assert(sizeof(th_thread) <= TH_OS_SELF_BYTES, "the record fits into the thread's storage");
 
@@ -28,12 +28,7 @@ void th_thread_accompanied(void) {
     }
 }
 
-/* Not seen by TSan: a fiber lies where a library that it does not see may have written before. */
-TH_NO_TSAN uint64_t th_self_id(void) {
-    const th_worker *worker = th_here();
-    if (th_likely(worker != NULL)) {
-        return worker->current->run_id;
-    }
+uint64_t th_thread_id(void) {
     th_thread *thread = th_thread_self();
     uint64_t id = th_load_relaxed(&thread->xid); /* relaxed: our own */
     if (th_unlikely(!id)) {

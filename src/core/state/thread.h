@@ -73,11 +73,8 @@ void th_thread_accompanied(void);
 /* The fiber whose body is calling; NULL on a plain thread and in a hook. */
 th_fiber *th_fiber_self(void);
 
-/*
- * The caller's id, as the owner of a lock: one number for each run of a task and for each plain
- * thread, never 0, never used again.
- */
-uint64_t th_self_id(void);
+/* The calling thread's own id, where no worker runs it (self_id.h). */
+uint64_t th_thread_id(void);
 
 /* A random number from the caller's own sequence, for fairness; not for anything secret. */
 uint32_t th_self_random(void);

@@ -11,6 +11,7 @@
 #include "core/ready/poll.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
+#include "core/state/self_id.h"
 #include "core/wait/switch.h"
 #include "platform/platform.h"
 
