@@ -129,7 +129,8 @@ def plan(args, systems):
     for work in WORKLOADS:
         if args.only and work.name not in args.only:
             continue
-        if work.set == "study" or not args.full and not any(
+        # Rows that only thrum has are measured when they are named, or with all.
+        if work.set == "study" or not (args.full or args.only) and not any(
                 n in has[s.name] for s in systems[1:] for n in work.rows_of(s.name)):
             continue
         for workers in work.workers or (FULL_WORKERS if args.full else args.workers):
