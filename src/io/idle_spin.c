@@ -4,6 +4,7 @@
 #include "io/idle_spin.h"
 
 #include "base/atomic.h"
+#include "core/state/affinity.h"
 #include "platform/platform.h"
 
 static unsigned xcpus; /* how many processors there were when it was asked first; 0: not yet */
@@ -17,6 +18,10 @@ void th_idle_spin_look(const uint32_t *xlength) {
 }
 
 bool th_idle_spin_is_alone(void) {
+    th_os_cpuset mine;
+    if (!th_os_cpuset_granted(&mine) && th_affinity_count(&mine) == 1) {
+        return true;
+    }
     unsigned cpus = th_load_relaxed(&xcpus); /* relaxed: whoever asks gets the same answer */
     if (!cpus) {
         cpus = th_os_cpus();

@@ -44,8 +44,8 @@ static inline bool th_idle_spin_begin(th_idle_spin *spin) {
 void th_idle_spin_look(const uint32_t *xlength);
 
 /*
- * Whether there is one processor. On a thread of a pool: it asks the system, which takes more stack
- * than a fiber may have.
+ * Whether the calling thread has one processor, or the process no more than one's time. On a thread
+ * of a pool: it asks the system, which takes more stack than a fiber may have.
  */
 bool th_idle_spin_is_alone(void);
 

@@ -4,6 +4,7 @@
 #include "io/idle_spin.h"
 
 #include "check.h"
+#include "core/state/affinity.h"
 #include "platform/platform.h"
 
 /* How many chances are let go before the next one is taken. */
@@ -59,4 +60,28 @@ TEST(a_look_ends_when_there_is_something_or_after_its_time) {
     length = 0;
     th_idle_spin_look(&length);
     CHECK(th_os_now() - before >= TH_IDLE_SPIN_NS);
+}
+
+static void ask(void *arg) {
+    *(bool *)arg = th_idle_spin_is_alone();
+}
+
+static bool is_alone_on(const th_os_cpuset *cpus) {
+    th_os_thread thread;
+    bool alone = false;
+    CHECK_EQ(th_os_thread_start_on(&thread, "asks", ask, &alone, cpus), 0);
+    th_os_thread_join(thread);
+    return alone;
+}
+
+TEST(a_thread_with_one_processor_is_alone) {
+    th_os_cpuset all;
+    CHECK_EQ(th_os_cpuset_granted(&all), 0);
+    th_os_cpuset one = {{0}};
+    for (unsigned i = 0; i < TH_OS_CPUS_MAX && !th_affinity_count(&one); i++) {
+        one.bits[i / 64] = all.bits[i / 64] & (uint64_t)1 << (i % 64);
+    }
+    CHECK(is_alone_on(&one));
+    CHECK_EQ(is_alone_on(&all), th_os_cpus() == 1);
+    CHECK(is_alone_on(&one));
 }
