@@ -76,7 +76,9 @@ static bool is_alone_on(const th_os_cpuset *cpus) {
 
 TEST(a_thread_with_one_processor_is_alone) {
     th_os_cpuset all;
-    CHECK_EQ(th_os_cpuset_granted(&all), 0);
+    if (th_os_cpuset_granted(&all)) {
+        CHECK_SKIP("the system does not tell which processors there are");
+    }
     th_os_cpuset one = {{0}};
     for (unsigned i = 0; i < TH_OS_CPUS_MAX && !th_affinity_count(&one); i++) {
         one.bits[i / 64] = all.bits[i / 64] & (uint64_t)1 << (i % 64);
