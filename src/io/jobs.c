@@ -4,7 +4,7 @@
  * Invariant: as many threads are looking as jobs are queued, or no thread has lain down and there
  * are as many as there may be, or no more could be started. A thread is looking from the moment in
  * which a caller decides to start or to call it, and again from the end of a job, before it wakes
- * the callers; until it takes a job, or has found none.
+ * the callers; until it takes a job, or lies down.
  */
 #include "io/jobs.h"
 
@@ -13,7 +13,9 @@
 #include "base/atomic.h"
 #include "core/control/atfork.h"
 #include "core/ready/waiter.h"
+#include "core/state/driver.h"
 #include "sync/waitlist.h"
+#include "thrum/sched.h"
 
 /* A thread that waits for something to do; on its stack. */
 struct th_job_sleeper {
@@ -194,9 +196,12 @@ static void run_job(th_jobs *jobs, th_job *job) {
     end_job(jobs, job, 0);
 }
 
-/* With the lock, which it gives up meanwhile; still looking. True: there is a job. */
-static bool look_on(th_jobs *jobs) {
-    if (!th_idle_spin_begin(&jobs->spin)) {
+/*
+ * With the lock, which it gives up meanwhile; still looking. True: there is a job. `never`: of this
+ * thread, since each has the processors of whoever started it.
+ */
+static bool look_on(th_jobs *jobs, bool never) {
+    if (never || !th_idle_spin_begin(&jobs->spin)) {
         return false;
     }
     th_lock_release(&jobs->lock);
@@ -238,12 +243,11 @@ static void thread_main(void *arg) {
     th_jobs *jobs = arg;
     const bool never = !jobs->linger || th_idle_spin_is_alone();
     th_lock_acquire(&jobs->lock);
-    jobs->spin.never = never;
     do {
         while (jobs->queued.first) {
             run_job(jobs, jobs->queued.first);
         }
-    } while (look_on(jobs) || lie_down(jobs));
+    } while (look_on(jobs, never) || lie_down(jobs));
     jobs->threads--;
     th_lock_release(&jobs->lock);
 }
@@ -254,7 +258,10 @@ static void thread_main(void *arg) {
  */
 static void start_thread(th_jobs *jobs) {
     th_os_thread thread;
-    const int code = th_os_thread_start(&thread, jobs->name, thread_main, jobs);
+    /* All of the scheduler's CPUs, and not only those of the calling worker. */
+    const thrum_sched *sched = thrum_sched_current();
+    const th_os_cpuset *cpus = sched ? th_sched_cpus(sched) : NULL;
+    const int code = th_os_thread_start_on(&thread, jobs->name, thread_main, jobs, cpus);
     if (!code) {
         th_os_thread_detach(thread);
         return;

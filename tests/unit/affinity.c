@@ -3,7 +3,9 @@
  */
 #include "support/support.h"
 
+#include "core/ready/waiter.h"
 #include "core/state/affinity.h"
+#include "io/jobs.h"
 
 /* ---- what each worker gets ---- */
 
@@ -43,6 +45,7 @@ typedef struct seats {
     th_os_cpuset set;
     th_os_cpuset seen[WORKERS];
     th_os_cpuset blocking;
+    th_os_cpuset jobs;
 } seats;
 
 static void look(void *ctx, int worker) {
@@ -61,6 +64,40 @@ static int call_the_pool(void *arg) {
     return result;
 }
 
+/* A call as those of files are made, which keeps the CPUs of the thread that makes it. */
+typedef struct looker {
+    th_job job;
+    th_os_cpuset seen;
+} looker;
+
+static void look_in_a_job(th_job *job) {
+    CHECK_EQ(th_os_cpuset_granted(&((looker *)(void *)job)->seen), 0);
+}
+
+static void end_nothing(th_job *job) {
+    (void)job;
+}
+
+static int call_a_job(void *arg) {
+    static th_jobs jobs = {
+        .name = "jobs", .run = look_in_a_job, .end = end_nothing, .threads_max = 1};
+    static looker l;
+    th_waiter me;
+    th_job_init(&l.job);
+    th_waiter_init(&me, TH_ON_FILE, &l);
+    me.timed = true;
+    th_jobs_begin(&jobs);
+    th_lock_acquire(&jobs.lock);
+    const th_jobs_call call = th_jobs_put(&jobs, &l.job);
+    th_jobs_join(&jobs, &l.job, &me);
+    th_lock_release(&jobs.lock);
+    th_jobs_called(&jobs, call);
+    CHECK_EQ(th_jobs_wait(&jobs, &l.job, &me, THRUM_FOREVER), 0);
+    ((seats *)arg)->jobs = l.seen;
+    th_jobs_drop(&jobs, &l.job);
+    return 0;
+}
+
 static void seats_begin(seats *s, unsigned affinity) {
     memset(s, 0, sizeof(*s));
     rig_init(&s->r);
@@ -69,11 +106,12 @@ static void seats_begin(seats *s, unsigned affinity) {
     s->r.config.worker_start = look;
 }
 
-/* Each worker has the CPUs that the policy names, the blocking pool all. */
+/* Each worker has the CPUs that the policy names, the blocking pool and threads of jobs all. */
 static void seats_check(seats *s) {
     rig_start(&s->r);
     CHECK_EQ(thrum_sched_parallelism(s->r.sched), WORKERS);
     CHECK_EQ(rig_run(&s->r, call_the_pool, s), 0);
+    CHECK_EQ(rig_run(&s->r, call_a_job, s), 0);
     rig_stop(&s->r);
     for (unsigned i = 0; i < WORKERS; i++) {
         th_os_cpuset part = s->set;
@@ -83,6 +121,7 @@ static void seats_check(seats *s) {
         CHECK(memcmp(&part, &s->seen[i], sizeof(part)) == 0);
     }
     CHECK(memcmp(&s->set, &s->blocking, sizeof(s->set)) == 0);
+    CHECK(memcmp(&s->set, &s->jobs, sizeof(s->set)) == 0);
 }
 
 TEST(workers_run_where_the_policy_says) {
