@@ -13,8 +13,6 @@
 
 /* The hottest part of a stack: the pages beyond go back to the system before the stack is kept. */
 #define KEEP_BYTES ((size_t)16 * 1024)
-/* Of so many idle stacks that leave a worker at least one is measured. */
-#define SAMPLED 16
 /* The number of the store's fibers that a step trims or frees while workers are awake. */
 #define RECLAIM_ONCE 4u
 
@@ -57,9 +55,10 @@ bool th_fiber_trim(th_worker *worker, th_fiber *fiber) {
 /* ---- idle fibers ---- */
 
 /*
- * Measuring each stack would cost more than all else that a short task does. So samples are
- * measured, and all stacks behind one that went deep, as its neighbours probably did. The others
- * are measured when there is nothing to do (th_fiber_cache_trim_some), or another time.
+ * Measuring each stack would cost more than all else that a short task does. So of those that leave
+ * together the first is measured, and if that went deep all behind it, as its neighbours probably
+ * did. The others are measured when there is nothing to do (th_fiber_cache_trim_some), or another
+ * time.
  */
 static void spill(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -68,8 +67,8 @@ static void spill(th_worker *worker) {
     bool deep = th_fiber_trim(worker, first);
     for (unsigned i = 1; i < TH_FIBER_CACHE_KEPT; i++) {
         last = last->next;
-        if (deep || i % SAMPLED == 0) {
-            deep = th_fiber_trim(worker, last) || deep;
+        if (deep) {
+            (void)th_fiber_trim(worker, last);
         }
     }
     worker->idle = last->next;
