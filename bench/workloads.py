@@ -96,8 +96,8 @@ WORKLOADS = [
         ("compute-4", "the same, four that compute"),
         ("read-2", "the same, two that read a pipe"),
         ("mutex-2", "the same, two that wait for a mutex which blocks the thread"))] + [
-    W("file-cached", "a fiber reads 4 KiB that the system has in memory, once; beside it: pread of a plain thread", "files"),
-    W("file-direct", "32 fibers read 4 KiB each directly from the disk, once; beside it: one thread with a ring", "files"),
+    W("file-cached", "a fiber reads 4 KiB that the system has in memory: once", "files"),
+    W("file-direct", "32 fibers read 4 KiB each directly from the disk: once", "files"),
     W("file-beside-p99 file-beside-none-p99",
       "how late 16 fibers wake from sleeps of 1 ms while 64 read a cold file of 4 GB; without them", "files", [2]),
     W("idle", "CPU time while there is nothing to do, per second", "idle"),

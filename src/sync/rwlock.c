@@ -253,7 +253,10 @@ static void give_up(thrum_rwlock *lock) {
     }
 }
 
-/* Of a writer, or where callers wait, or of a caller that has nothing to give up. */
+/*
+ * Of a writer, or where callers wait or the word has just changed, or of a caller that has nothing
+ * to give up.
+ */
 static TH_NOINLINE void unlock_slow(thrum_rwlock *lock) {
     /* relaxed: what concerns the caller's own hold was written by it, or acquired with the hold */
     const uint64_t seen = th_load_relaxed(&lock->reserved_word);

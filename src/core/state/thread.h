@@ -73,7 +73,7 @@ void th_thread_accompanied(void);
 /* The fiber whose body is calling; NULL on a plain thread and in a hook. */
 th_fiber *th_fiber_self(void);
 
-/* The calling thread's own id, where no worker runs it (self_id.h). */
+/* The calling thread's own id, for th_self_id where the caller is no worker's (self_id.h). */
 uint64_t th_thread_id(void);
 
 /* A random number from the caller's own sequence, for fairness; not for anything secret. */
