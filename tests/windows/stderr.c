@@ -1,6 +1,7 @@
 /*
- * stderr.c: stderr as a pipe that nobody reads: what is printed all the same, what is printed
- * before an abort, and what is printed where no thread can begin.
+ * stderr.c: stderr as a pipe that nobody reads: what is printed all the same, also behind a write
+ * of the program's own, what is printed before an abort, and what is printed where no thread can
+ * begin.
  */
 #include "support/unread.h"
 
@@ -39,6 +40,31 @@ static DWORD WINAPI makes_room(void *arg) {
         done += (size_t)n;
     }
     return 0;
+}
+
+/* The program's own write, which stands in the call. */
+static DWORD WINAPI writes(void *arg) {
+    (void)arg;
+    CHECK_EQ(write(STDERR_FILENO, "own\n", 4), 4);
+    return 0;
+}
+
+TEST(what_is_printed_first_waits_not_for_the_programs_own_write) {
+    /* Nobody has asked, and no report was printed: as a panic that is the first line. */
+    unread_begin(&u);
+    HANDLE own = CreateThread(NULL, 0, writes, NULL, 0, NULL);
+    CHECK(own != NULL);
+    (void)WaitForSingleObject(own, 50); /* it is on its way, or stands */
+    const thrum_time before = th_os_now();
+    th_os_stderr(last_line, strlen(last_line));
+    CHECK(!th_os_stderr_waits(0));
+    CHECK(th_os_now() - before < INT64_C(60) * 1000000000);
+    makes_room(NULL);
+    CHECK_EQ(WaitForSingleObject(own, INFINITE), WAIT_OBJECT_0);
+    CHECK(th_os_stderr_waits(60000));
+    CHECK_EQ(printed(), 4 + strlen(last_line));
+    CloseHandle(own);
+    unread_end(&u);
 }
 
 /* Tells on the stderr of before what has come out. */

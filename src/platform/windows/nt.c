@@ -4,6 +4,7 @@
 #include "platform/windows/nt.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/atomic.h"
 #include "platform/platform.h"
@@ -33,8 +34,9 @@ static TH_COLD void look_up(void) {
     calls.is_wine = find(nt, "wine_get_version") != NULL;
     if (!calls.wait_on_address || !calls.wake_one || !calls.wake_all) {
         static const char text[] = "thrum: this Windows is older than Windows 8\n";
-        th_os_stderr(text, sizeof text - 1);
-        th_os_abort();
+        DWORD n; /* th_os_stderr takes these calls */
+        (void)WriteFile(GetStdHandle(STD_ERROR_HANDLE), text, sizeof text - 1, &n, NULL);
+        abort();
     }
 }
 

@@ -1,20 +1,20 @@
 /*
  * stderr.c: stderr, which may be a pipe that nobody reads; and the abort behind what was printed.
  *
- * Windows does not tell whether a pipe takes more. So once somebody has asked for that, what goes
- * into a pipe is written by a thread, the *printer*, out of a copy. Whoever gives it something
- * waits for a while until it is written, and then leaves it to the printer: all others find that
- * stderr takes nothing, until the pipe has taken that. Whoever prints without having asked waits
- * longer, and so does the end of the program; what nobody reads then is lost.
+ * Windows does not tell whether a pipe takes more, and answers no question about a handle, not even
+ * what it is, while a call on it waits: the program's own may. So all that is printed is written by
+ * a thread, the *printer*, out of a copy. Whoever gives it something waits for a while until it is
+ * written, and then leaves it to the printer: all others find that stderr takes nothing, until that
+ * has been taken. Whoever prints without having asked waits longer, and so does the end of the
+ * program; what nobody reads then is lost.
  *
- * The printer is there once it runs. Where no thread can begin, as in a crash with a lock of the
- * system's, everything is written directly.
- *
- * The system answers no question about a handle while a call on it waits, so none is asked then.
+ * The printer begins with what is printed first, and is there once it runs. Where no thread can
+ * begin, as in a crash with a lock of the system's, everything is written directly.
  */
 #include "platform/platform.h"
 #include "platform/windows/nt.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +31,7 @@ static char bytes[ROOM];
 
 static uint32_t xtaken; /* 1: somebody has the turn */
 static uint32_t xbegun; /* 1: the printer runs */
+static bool asked;      /* it was started, or could not be; with the turn */
 static HANDLE given;    /* it is to write something */
 
 static void write_all(HANDLE to, const char *text, size_t length) {
@@ -72,7 +73,7 @@ static bool take_turn(int64_t deadline) {
 
 static DWORD WINAPI print(void *arg) {
     (void)arg;
-    th_store_release(&xbegun, 1u); /* pairs: th_os_stderr, begin; publishes the event */
+    th_store_release(&xbegun, 1u); /* pairs: put, begin; publishes the event */
     th_os_futex_wake(&xbegun, INT32_MAX);
     for (;;) {
         (void)WaitForSingleObject(given, INFINITE);
@@ -82,49 +83,34 @@ static DWORD WINAPI print(void *arg) {
     return 0;
 }
 
-/* With the turn, so that what comes next goes to the printer. */
-static BOOL CALLBACK begin(INIT_ONCE *once, void *arg, void **context) {
+/* With the turn: the printer, if there can be one. It is waited for once. */
+static void begin(void) {
     const int64_t deadline = th_os_now() + WHILE_NS;
-    (void)once;
-    (void)arg;
-    (void)context;
+    if (asked) {
+        return;
+    }
+    asked = true;
     given = CreateEventW(NULL, FALSE, FALSE, NULL);
     HANDLE thread = given ? CreateThread(NULL, 65536, print, NULL, 0, NULL) : NULL;
-    if (given && !thread) {
-        CloseHandle(given);
-    }
     if (!thread) {
-        return FALSE;
+        return; /* the event stays: nobody asks again */
     }
     CloseHandle(thread);
     /* pairs: print; it runs */
     while (!th_load_acquire(&xbegun) && th_os_now() < deadline) {
         (void)th_os_futex_wait(&xbegun, 0, deadline);
     }
-    return TRUE;
 }
 
-/* With the turn. What was one is not asked again: the program's own call on it may be waiting. */
-static bool is_pipe(HANDLE handle) {
-    static HANDLE known;
-    if (handle != known && GetFileType(handle) == FILE_TYPE_PIPE) {
-        known = handle;
-    }
-    return handle && handle == known;
-}
-
-/* It writes directly what is longer, where there is no printer, and into what is no pipe. */
-void th_os_stderr(const char *text, size_t length) {
-    HANDLE to = GetStdHandle(STD_ERROR_HANDLE);
-    /* pairs: print; the event */
-    if (!th_load_acquire(&xbegun) || length > ROOM) {
-        write_all(to, text, length);
-        return;
-    }
+/* One piece, unless nobody has read the one before for so long. */
+static void put(const char *text, size_t length) {
     if (!take_turn(th_os_now() + LONGER_NS)) {
         return;
     }
-    if (!is_pipe(to)) {
+    HANDLE to = GetStdHandle(STD_ERROR_HANDLE);
+    begin();
+    /* pairs: print; the event */
+    if (!th_load_acquire(&xbegun)) {
         give_turn();
         write_all(to, text, length);
         return;
@@ -136,20 +122,29 @@ void th_os_stderr(const char *text, size_t length) {
     (void)is_free(th_os_now() + WHILE_NS);
 }
 
+void th_os_stderr(const char *text, size_t length) {
+    const DWORD saved = GetLastError();
+    for (size_t done = 0; done < length; done += ROOM) {
+        put(text + done, length - done < ROOM ? length - done : ROOM);
+    }
+    SetLastError(saved);
+}
+
 bool th_os_stderr_waits(int ms) {
-    static INIT_ONCE once = INIT_ONCE_STATIC_INIT;
     if (!take_turn(th_os_now() + (int64_t)ms * 1000000)) {
         return false;
     }
-    if (is_pipe(GetStdHandle(STD_ERROR_HANDLE))) {
-        (void)InitOnceExecuteOnce(&once, begin, NULL, NULL);
-    }
+    begin();
     give_turn();
     return true;
 }
 
-/* What was printed last may say why. */
+/*
+ * What was printed last may say why. It ends as by abort(), which would print to stderr itself:
+ * the C library writes there what any program is told of its end, and waits for a reader.
+ */
 void th_os_abort(void) {
     (void)is_free(th_os_now() + LONGER_NS);
-    abort();
+    (void)raise(SIGABRT);
+    _exit(3);
 }
