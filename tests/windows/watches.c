@@ -280,6 +280,8 @@ static void is_spared(void) {
     const int d = add("d", THRUM_WATCH_CREATED);
     CHECK(d > 0);
     CHECK_EQ(add("d", THRUM_WATCH_CREATED | THRUM_WATCH_ATTRIBUTES), -EACCES);
+    th_os_fail_with(TH_OS_FAULT_WATCH, -EACCES, 0, 1); /* asked anew, and not told */
+    CHECK_EQ(add("d", THRUM_WATCH_CREATED | THRUM_WATCH_SELF_MOVED), -EACCES);
     write_to("d/a", "1");
     CHECK_EQ(thrum_file_unlink("d/a", THRUM_FOREVER), 0);
     told(d, THRUM_WATCH_CREATED, "a");
@@ -297,6 +299,54 @@ static int spared_body(void *arg) {
 TEST(a_directory_is_watched_where_the_one_around_it_is_not_for_us_to_see) {
     /* Unless moves of its own are asked for. */
     both(spared_body);
+}
+
+/* Two that add one path at a time, of which one is refused: the other one's is watched. */
+static int adds(void *arg) {
+    (void)arg;
+    return add("d", ALL);
+}
+
+static void adds_twice_at_once(void) {
+    enum { ROUNDS = 100, REQUESTS = 4 };
+    thrum_watch_event e;
+    CHECK_EQ(thrum_file_mkdir("d", 0755, THRUM_FOREVER), 0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        thrum_handle *handles[2];
+        int results[2];
+        th_os_fail_with(TH_OS_FAULT_WATCH, -ENOLCK, i % REQUESTS, 1);
+        for (int j = 0; j < 2; j++) {
+            CHECK_EQ(thrum_spawn(&handles[j], adds, NULL), 0);
+        }
+        for (int j = 0; j < 2; j++) {
+            CHECK_EQ(thrum_join(handles[j], &results[j]), 0);
+        }
+        const int refused = results[0] < 0 ? 0 : 1;
+        const int d = results[1 - refused];
+        CHECK_EQ(results[refused], -ENOLCK);
+        CHECK(d > 0);
+        write_to("d/a", "1");
+        do { /* others are of a refused one, or of the file's removal before */
+            CHECK_EQ(thrum_watch_next(watcher, &buffer, &e, thrum_after_s(60)), 0);
+        } while (e.watch != d || e.what != THRUM_WATCH_CREATED);
+        CHECK_EQ(thrum_file_unlink("d/a", THRUM_FOREVER), 0);
+        CHECK_EQ(thrum_watch_remove(watcher, d), 0);
+        do {
+            e = next();
+        } while (e.watch != d || e.what != THRUM_WATCH_ENDED);
+    }
+    CHECK_EQ(thrum_file_rmdir("d", THRUM_FOREVER), 0);
+}
+
+static int at_once_body(void *arg) {
+    (void)arg;
+    inside(adds_twice_at_once);
+    return 0;
+}
+
+TEST(of_two_that_add_one_path_the_other_one_is_refused_alone) {
+    /* Whichever came first, and whatever of it was refused. */
+    rig_do(0, at_once_body, NULL);
 }
 
 static void ends_late(void) {

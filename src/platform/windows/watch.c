@@ -131,6 +131,7 @@ static int watcher_new(void) {
         return code;
     }
     InitializeSRWLock(&r->lock);
+    InitializeSRWLock(&r->adding);
     r->fd = th_fd_of_fresh(th_socket_of(r->signal[0]));
     r->users = 1;
     r->newest = SIZE_MAX;

@@ -33,6 +33,7 @@ typedef struct th_file_watcher {
     struct th_file_watcher *next; /* with the lock of them all */
     int fd;
     int signal[2];
+    SRWLOCK adding;                  /* of whoever adds a watch, before the next one */
     SRWLOCK lock;                    /* for what follows */
     unsigned users;                  /* the descriptor, watches, calls: the last one frees it */
     bool closed;                     /* there is no signal any more */

@@ -8,9 +8,10 @@
  * of them tell has no order.
  *
  * All requests are made by one thread, the *teller*, which begins with the first watcher and stays:
- * the system may cancel what a thread has asked for when that ends. It alone frees a request;
- * others send it words by the port at which requests end. Handles are closed by whoever ends a
- * watch, so that from then on nothing holds its directory.
+ * the system may cancel what a thread has asked for when that ends. It alone frees a request, as it
+ * comes to it: it is sent a new one by the port at which requests end, and one that has begun ends
+ * there when its handle is closed. So nothing has to be sent for an end, which could be refused.
+ * Handles are closed by whoever ends a watch, so that from then on nothing holds its directory.
  */
 #include "platform/windows/watch.h"
 
@@ -38,16 +39,14 @@ typedef struct beginning {
     int code;
 } beginning;
 
-/* The teller's, once it has been sent. The handle is there until the watch has ended. */
+/* The teller's, once it has been sent. The handle is there until it is over. */
 typedef struct th_file_watch_request {
     OVERLAPPED overlapped;
     th_file_watched *of;
     int kind;
     HANDLE handle;
     beginning *beginning;
-    bool busy;      /* the system has it; the teller's */
     bool over;      /* the handle is closed; with the lock of the watcher */
-    bool released;  /* its last word has come; the teller's */
     uint32_t moved; /* the rename whose new name is to come; 0: none */
     _Alignas(8) char changes[ASKED];
 } th_file_watch_request;
@@ -56,17 +55,11 @@ static HANDLE port; /* of the teller */
 
 /* ---- ends ---- */
 
-/* Sends the request to the teller, which begins it, or frees it. */
-static bool post(th_file_watch_request *q, bool begins) {
-    return PostQueuedCompletionStatus(port, begins, (ULONG_PTR)q, NULL);
-}
-
-/* With the lock of its watcher. */
+/* With the lock of its watcher. The teller, which has it or is about to have it, frees it. */
 static void let_go(th_file_watch_request *q) {
     (void)CancelIoEx(q->handle, NULL);
     CloseHandle(q->handle);
     q->over = true;
-    (void)post(q, false); /* without memory it stays, and tells nobody */
 }
 
 void th_file_watch_drop(th_file_watched *w) {
@@ -98,14 +91,17 @@ static void end(th_file_watched *w, uint32_t why) {
     th_file_watch_drop(w);
 }
 
+/* By the teller, with the lock of the watcher, which is given back: a request that is over. */
 static void request_free(th_file_watch_request *q) {
     th_file_watched *w = q->of;
     th_file_watcher *r = w->of;
     th_os_free(q);
-    AcquireSRWLockExclusive(&r->lock);
     if (--w->requests) {
         ReleaseSRWLockExclusive(&r->lock);
         return;
+    }
+    if (!w->ended) { /* its first request was refused: it never was */
+        th_file_watch_drop(w);
     }
     th_os_free(w);
     th_file_watcher_leave(r);
@@ -207,26 +203,29 @@ static int ask(th_file_watch_request *q) {
         return fault ? fault : -EBADF;
     }
     q->overlapped = (OVERLAPPED){.hEvent = NULL};
-    q->busy = ReadDirectoryChangesW(q->handle, q->changes, ASKED, FALSE, filters[q->kind], NULL,
-                                    &q->overlapped, NULL);
-    return q->busy ? 0 : th_nt_code();
+    return ReadDirectoryChangesW(q->handle, q->changes, ASKED, FALSE, filters[q->kind], NULL,
+                                 &q->overlapped, NULL)
+               ? 0
+               : th_nt_code();
 }
 
-/* It is to begin, or it was let go of: then its last word comes here, or at its end. */
-static void on_word(th_file_watch_request *q, bool begins) {
-    if (begins) {
-        th_file_watcher *r = q->of->of;
-        beginning *b = q->beginning;
-        AcquireSRWLockExclusive(&r->lock);
-        b->code = ask(q);
+/* It is to begin; one that cannot, or whose watch has ended meanwhile, is no more. */
+static void on_begin(th_file_watch_request *q) {
+    th_file_watched *w = q->of;
+    th_file_watcher *r = w->of;
+    beginning *b = q->beginning;
+    AcquireSRWLockExclusive(&r->lock);
+    b->code = ask(q);
+    if (!b->code) {
         ReleaseSRWLockExclusive(&r->lock);
-        SetEvent(b->done); /* it is gone from here on */
-        return;
-    }
-    q->released = true;
-    if (!q->busy) {
+    } else {
+        if (!q->over) {
+            w->asked[q->kind] = NULL;
+            let_go(q);
+        }
         request_free(q);
     }
+    SetEvent(b->done); /* it is gone from here on */
 }
 
 /*
@@ -236,7 +235,6 @@ static void on_word(th_file_watch_request *q, bool begins) {
 static void on_end(th_file_watch_request *q, DWORD error, DWORD size) {
     th_file_watched *w = q->of;
     th_file_watcher *r = w->of;
-    q->busy = false;
     AcquireSRWLockExclusive(&r->lock);
     if (!w->ended && !q->over && !error) {
         look_at_all(q, w, size);
@@ -247,9 +245,10 @@ static void on_end(th_file_watch_request *q, DWORD error, DWORD size) {
             end(w, code == -EACCES && w->is_folder ? TH_OS_WATCH_SELF_DELETED : 0);
         }
     }
-    ReleaseSRWLockExclusive(&r->lock);
-    if (q->released) {
+    if (q->over) {
         request_free(q);
+    } else {
+        ReleaseSRWLockExclusive(&r->lock);
     }
 }
 
@@ -265,7 +264,7 @@ static DWORD WINAPI tell_all(void *arg) {
                                                      offsetof(th_file_watch_request, overlapped)),
                    done ? ERROR_SUCCESS : GetLastError(), size);
         } else if (done) {
-            on_word((th_file_watch_request *)key, size);
+            on_begin((th_file_watch_request *)key);
         }
     }
     return 0;
@@ -428,7 +427,7 @@ static int request_new(th_file_watched *w, int kind, adding *a) {
     q->handle = CreateFileW(inside ? p->path : p->parent, FILE_LIST_DIRECTORY, TH_FILE_SHARED, NULL,
                             OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OVERLAPPED, NULL);
     if (q->handle == INVALID_HANDLE_VALUE || !CreateIoCompletionPort(q->handle, port, 0, 0) ||
-        !post(q, true)) {
+        !PostQueuedCompletionStatus(port, 0, (ULONG_PTR)q, NULL)) {
         const int code = th_nt_code();
         if (q->handle != INVALID_HANDLE_VALUE) {
             CloseHandle(q->handle);
@@ -466,20 +465,14 @@ static int begin_one(th_file_watcher *r, int kind, adding *a) {
     return a->b.code;
 }
 
-/*
- * All were begun; or one could not be, so it is not there, nor is the watch if it was made for it:
- * one without any request would be freed with the last one, and still be found.
- */
-static void settle(th_file_watcher *r, const adding *a, int kind, int code) {
+/* All were begun; or one could not be, and then the watch is not there if it was made for it. */
+static void settle(th_file_watcher *r, const adding *a, int code) {
     AcquireSRWLockExclusive(&r->lock);
     th_file_watched *w = watch_at(r, a->number); /* no watch has the number 0 */
     if (w && !code) {
         w->what = a->what;
     } else if (w && a->fresh) {
         th_file_watch_drop(w);
-    } else if (w && w->asked[kind]) {
-        let_go(w->asked[kind]);
-        w->asked[kind] = NULL;
     }
     ReleaseSRWLockExclusive(&r->lock);
 }
@@ -492,19 +485,21 @@ static bool is_spared(int kind, int code, uint32_t what) {
     return kind == TH_WATCH_ITSELF && code == -EACCES && !(what & TH_OS_WATCH_SELF_MOVED);
 }
 
-/* Its number, or a code. */
+/* Its number, or a code. One at a time: a watch that is refused may be no other caller's, too. */
 static int begin_all(th_file_watcher *r, const place *p, uint32_t what) {
     adding a = {.p = p, .what = what, .b.done = CreateEventW(NULL, FALSE, FALSE, NULL)};
     if (!a.b.done) {
         return th_nt_code();
     }
+    AcquireSRWLockExclusive(&r->adding);
     int kind = 0;
     int code = begin_one(r, kind, &a);
     while (!code && ++kind < TH_WATCH_KINDS) {
         code = begin_one(r, kind, &a);
         code = is_spared(kind, code, what) ? 0 : code;
     }
-    settle(r, &a, kind, code);
+    settle(r, &a, code);
+    ReleaseSRWLockExclusive(&r->adding);
     CloseHandle(a.b.done);
     return code ? code : a.number;
 }
