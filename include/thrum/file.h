@@ -285,8 +285,9 @@ THRUM_API int thrum_file_unlock(thrum_io io);
 #define THRUM_WATCH_DIRECTORY 2048u /* beside another one: it is about a directory */
 
 /*
- * Makes a descriptor that tells of changes; thrum_io_close ends it (on Windows only that does, so
- * it is not to be released there). It never suspends. -EMFILE, -ENFILE, -ENOMEM.
+ * Makes a descriptor that tells of changes; thrum_io_close ends it. On Windows it is the library's
+ * alone: to release it, or to adopt it as a shared one, is -EOPNOTSUPP. It never suspends. -EMFILE,
+ * -ENFILE, -ENOMEM.
  */
 THRUM_API THRUM_NODISCARD int thrum_watch_open(thrum_io *out);
 

@@ -72,7 +72,8 @@ THRUM_API THRUM_NODISCARD int thrum_io_adopt_shared(thrum_io *out, int fd);
 /*
  * Gives a descriptor back as it was: it returns its number (of a file with operations under way
  * that of a duplicate, thrum/file.h), and `io` is stale. Calls that wait under it return -EBADF
- * first, as for thrum_io_close. Any thread may call it. It may suspend.
+ * first, as for thrum_io_close. Any thread may call it. It may suspend. -EBADF; -EOPNOTSUPP, with
+ * `io` as it was: on Windows, for what tells of changes of files.
  */
 THRUM_API THRUM_NODISCARD int thrum_io_release(thrum_io io);
 

@@ -75,9 +75,15 @@ int thrum_io_close(thrum_io io) {
     return th_record_give_up(record, io.fd);
 }
 
+static int releases(void *ctx, th_record *record) {
+    (void)ctx;
+    return th_os_io_releases(record->fd);
+}
+
 int thrum_io_release(thrum_io io) {
     th_record *record;
-    int code = end_calls(io, &record);
+    int code = th_quick_on(io, releases, NULL);
+    code = code ? code : end_calls(io, &record);
     if (code) {
         return code;
     }

@@ -130,6 +130,9 @@ int th_os_io_kind(int fd, th_os_kind *kind, th_os_identity *identity);
  */
 int th_os_io_nonblocking(int fd, bool on);
 
+/* 0, or -EOPNOTSUPP: it is one by the library's doing alone, so nobody else can have it. */
+int th_os_io_releases(int fd);
+
 /* A piece of memory; laid out as the system has it. */
 typedef struct th_os_part {
     void *base;

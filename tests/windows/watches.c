@@ -6,6 +6,8 @@
 /* matrix: quick 1 2 8 */
 #include "support/files.h"
 
+#include <thrum/net.h>
+
 #define RW (THRUM_FILE_READ | THRUM_FILE_WRITE)
 #define ALL                                                                                        \
     (THRUM_WATCH_CREATED | THRUM_WATCH_DELETED | THRUM_WATCH_MODIFIED | THRUM_WATCH_MOVED_FROM |   \
@@ -216,6 +218,34 @@ TEST(a_directory_is_watched_under_each_name) {
     both(renamed_body);
 }
 
+/* What is done to sockets, of which it has one to tell by, leaves it as it is. */
+static void is_no_socket(void) {
+    const int here = add(".", THRUM_WATCH_CREATED);
+    const thrum_time soon = thrum_after_s(10);
+    thrum_datagram one = {0};
+    char byte;
+    int fds[1];
+    unsigned room = 1;
+    int64_t value;
+    thrum_io other;
+    CHECK(here > 0);
+    write_to("b", "1");
+    CHECK_EQ(thrum_io_wait(watcher, THRUM_IO_READ, THRUM_FOREVER), THRUM_IO_READ);
+    CHECK_EQ(thrum_receive_from(watcher, &byte, 1, NULL, soon), -EOPNOTSUPP);
+    CHECK_EQ(thrum_receive_many(watcher, &one, 1, soon), -EOPNOTSUPP);
+    CHECK_EQ(thrum_receive_fds(watcher, &byte, 1, fds, &room, soon), -EOPNOTSUPP);
+    CHECK_EQ(thrum_send_to(watcher, "", 1, NULL, soon), -EOPNOTSUPP);
+    CHECK(thrum_accept_until(watcher, &other, soon) < 0);
+    CHECK_EQ(thrum_io_set_option(watcher, THRUM_IO_RECEIVE_BUFFER, 1), -ENOTSOCK);
+    CHECK_EQ(thrum_io_get_option(watcher, THRUM_IO_RECEIVE_BUFFER, &value), -ENOTSOCK);
+    CHECK_EQ(thrum_io_adopt_shared(&other, thrum_io_fd(watcher)), -EOPNOTSUPP);
+    CHECK_EQ(thrum_io_release(watcher), -EOPNOTSUPP);
+    told(here, THRUM_WATCH_CREATED, "b");
+    CHECK_EQ(thrum_file_unlink("b", THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_watch_remove(watcher, here), 0);
+    told(here, THRUM_WATCH_ENDED, "");
+}
+
 static void refuses(void) {
     write_to("a", "1");
     CHECK_EQ(add("a", THRUM_WATCH_WRITTEN), -EOPNOTSUPP);
@@ -226,6 +256,7 @@ static void refuses(void) {
     char byte = 0;
     CHECK_EQ(thrum_write_until(watcher, &byte, 1, thrum_after_s(10)), -EBADF);
     CHECK_EQ(thrum_io_shutdown(watcher, THRUM_IO_READ | THRUM_IO_WRITE), -ENOTSOCK);
+    is_no_socket();
     thrum_io file = opened("a", THRUM_FILE_READ);
     CHECK_EQ(thrum_watch_add(file, ".", ALL, THRUM_FOREVER), -EINVAL);
     CHECK_EQ(thrum_watch_remove(file, 1), -EINVAL);

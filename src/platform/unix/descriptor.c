@@ -85,6 +85,11 @@ int th_os_io_nonblocking(int fd, bool on) {
     return code;
 }
 
+int th_os_io_releases(int fd) {
+    (void)fd;
+    return 0;
+}
+
 int th_os_io_close_on_exec(int fd) {
     int saved = th_os_errno_get();
     int flags = fcntl(fd, F_GETFD);

@@ -102,6 +102,11 @@ int th_os_io_nonblocking(int fd, bool on) {
                                                                                : 1;
 }
 
+/* What would be given back of a watcher is its signal: a socket that tells others nothing. */
+int th_os_io_releases(int fd) {
+    return th_file_watch_is(fd) ? -EOPNOTSUPP : 0;
+}
+
 int th_os_io_close_on_exec(int fd) {
     return SetHandleInformation(th_handle_of(fd), HANDLE_FLAG_INHERIT, 0) ? 0 : -EBADF;
 }

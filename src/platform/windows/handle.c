@@ -7,6 +7,7 @@
 
 #include "platform/faults.h"
 #include "platform/windows/pipe.h"
+#include "platform/windows/watch.h"
 
 #define MOST (1u << 30) /* bytes of a call */
 
@@ -113,8 +114,8 @@ int th_os_io_duplicate(int fd) {
     SOCKET signal;
     int saved = th_os_errno_get();
     int code;
-    if (th_pipe_signal(fd, &reads, &signal)) {
-        code = -EOPNOTSUPP; /* the bytes that were read already are this one's */
+    if (th_pipe_signal(fd, &reads, &signal) || th_file_watch_is(fd)) {
+        code = -EOPNOTSUPP; /* the bytes that were read already, or events, are this one's */
     } else if (th_is_socket(fd)) {
         code = duplicate_socket(fd);
     } else if (DuplicateHandle(own, th_handle_of(fd), own, &other, 0, FALSE,

@@ -7,6 +7,7 @@
 
 #include "platform/faults.h"
 #include "platform/unix/edge.h"
+#include "platform/windows/watch.h"
 
 /* What a call of Winsock's says: 0 or a code; errno is as before it. */
 #define CODE(call_)                                                                                \
@@ -19,6 +20,11 @@
 
 static const struct sockaddr *system_of(const th_os_address *address) {
     return (const struct sockaddr *)(const void *)address->words;
+}
+
+/* What has a socket only to tell by it keeps it as it is: 0 or -ENOTSOCK. */
+static int refuse(int fd) {
+    return th_file_watch_is(fd) ? -ENOTSOCK : 0;
 }
 
 static int get(int fd, int level, int option, void *to, int size) {
@@ -61,7 +67,7 @@ int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
     WSAPROTOCOL_INFOW info = {0};
     *family = TH_OS_UNNAMED;
     *style = TH_OS_BYTES;
-    if (!th_is_socket(fd)) {
+    if (!th_is_socket(fd) || refuse(fd)) {
         return -ENOTSOCK;
     }
     const int code = get(fd, SOL_SOCKET, SO_PROTOCOL_INFOW, &info, sizeof info);
@@ -89,7 +95,7 @@ int th_os_socket_listen(int fd, int backlog) {
 int th_os_socket_waits(int fd) {
     int value;
     th_os_address peer;
-    if (!th_is_socket(fd)) {
+    if (!th_is_socket(fd) || refuse(fd)) {
         DWORD flags;
         return GetHandleInformation(th_handle_of(fd), &flags) ? -ENOTSOCK : -EBADF;
     }
@@ -123,7 +129,8 @@ typedef int(WSAAPI *name_fn)(SOCKET s, struct sockaddr *address, int *size);
 static int name_of(name_fn call, int fd, th_os_address *out) {
     *out = (th_os_address){0};
     int size = sizeof out->words;
-    int code = CODE(call(th_socket_of(fd), (struct sockaddr *)(void *)out->words, &size));
+    int code = refuse(fd);
+    code = code ? code : CODE(call(th_socket_of(fd), (struct sockaddr *)(void *)out->words, &size));
     out->size = code || size < 0 ? 0 : (uint32_t)size;
     return code;
 }
@@ -220,7 +227,10 @@ static int seconds_of(int64_t ns) {
 
 int th_os_socket_set(int fd, th_os_option option, int64_t value) {
     const int number = value > INT32_MAX ? INT32_MAX : (int)value;
-    int code;
+    int code = refuse(fd);
+    if (code) {
+        return code;
+    }
     switch (option) {
     case TH_OS_REUSE_ADDRESS:
         return 0;
@@ -245,6 +255,9 @@ int th_os_socket_set(int fd, th_os_option option, int64_t value) {
 
 int64_t th_os_socket_get(int fd, th_os_option option) {
     int value;
+    if (refuse(fd)) {
+        return -ENOTSOCK;
+    }
     if (option == TH_OS_RESET) {
         struct linger linger = {0};
         const int code = get(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
