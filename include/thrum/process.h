@@ -168,11 +168,12 @@ THRUM_API int thrum_process_pid(const thrum_process *process);
 THRUM_API thrum_io thrum_process_io(const thrum_process *process);
 
 /*
- * Frees the handle, as the only call on it. A process that has not ended lives on (but see
- * THRUM_PROCESS_KILL), and nobody can wait for it any more; when it ends, a thread of the library's
- * has the system forget it, for which nothing waits, neither a scheduler's stop nor the end of the
- * program. Pipes are closed apart. Any thread may call it. It may suspend, for a moment. It returns
- * 0, -EINVAL for NULL or -ESHUTDOWN.
+ * Frees the handle, as the only call on it and the last: a later one is misuse, and stops the
+ * program as long as the library can tell (for the next 63 closes). A process that has not ended
+ * lives on (but see THRUM_PROCESS_KILL), and nobody can wait for it any more; when it ends, a
+ * thread of the library's has the system forget it, for which nothing waits, neither a scheduler's
+ * stop nor the end of the program. Pipes are closed apart. Any thread may call it. It may suspend,
+ * for a moment. It returns 0, -EINVAL for NULL or -ESHUTDOWN.
  */
 THRUM_API int thrum_process_close(thrum_process *process);
 

@@ -10,8 +10,19 @@
 
 #define TRACED_NS 1000000 /* between two looks at a process that a debugger has first */
 
-int th_process_check(const thrum_process *process) {
-    return !process ? -EINVAL : process->owner != th_os_pid() ? -ESHUTDOWN : 0;
+static void check_open(const thrum_process *process, const char *call) {
+    if (!th_load_relaxed(&process->xopen)) { /* relaxed: it finds what it can */
+        th_misuse(call, "the process was closed before", process);
+    }
+}
+
+/* 0, -EINVAL for NULL, or -ESHUTDOWN for one of the parent's. */
+static int check(const thrum_process *process, const char *call) {
+    if (!process) {
+        return -EINVAL;
+    }
+    check_open(process, call);
+    return process->owner != th_os_pid() ? -ESHUTDOWN : 0;
 }
 
 static void enter(thrum_process *process) {
@@ -58,7 +69,7 @@ static int await(const thrum_process *process, thrum_process_status *status, thr
 }
 
 int thrum_process_wait(thrum_process *process, thrum_process_status *status, thrum_time deadline) {
-    int code = status ? th_process_check(process) : -EINVAL;
+    int code = status ? check(process, "thrum_process_wait") : -EINVAL;
     if (code) {
         return code;
     }
@@ -74,7 +85,7 @@ int thrum_process_wait(thrum_process *process, thrum_process_status *status, thr
 /* ---- signals ---- */
 
 static int send_signal(thrum_process *process, int signal, bool group) {
-    int code = th_process_check(process);
+    int code = check(process, group ? "thrum_process_kill_group" : "thrum_process_kill");
     if (!code && group && !th_process_leads(process)) {
         code = -EINVAL;
     }
@@ -97,19 +108,23 @@ int thrum_process_kill_group(thrum_process *process, int signal) {
 /* ---- the handle ---- */
 
 int thrum_process_pid(const thrum_process *process) {
-    int code = th_process_check(process);
+    const int code = check(process, "thrum_process_pid");
     return code ? code : process->os.pid;
 }
 
 thrum_io thrum_process_io(const thrum_process *process) {
-    return process ? process->io : (thrum_io){0, 0};
+    if (!process) {
+        return (thrum_io){0, 0};
+    }
+    check_open(process, "thrum_process_io");
+    return process->io;
 }
 
 /* One with a descriptor of its own. */
 static void close_by_fd(thrum_process *process) {
     if (th_os_process_reap(&process->os)) {
         (void)thrum_io_close(process->io);
-        th_os_free(process);
+        th_process_free(process);
         return;
     }
     if (thrum_io_release(process->io) < 0) {
@@ -119,15 +134,21 @@ static void close_by_fd(thrum_process *process) {
 }
 
 int thrum_process_close(thrum_process *process) {
-    int code = th_process_check(process);
-    if (code) {
-        if (process) {
-            th_os_free(process);
-        }
+    static const char call[] = "thrum_process_close";
+    const int code = check(process, call);
+    if (!process) {
         return code;
     }
-    if (th_load_relaxed(&process->xinside)) { /* relaxed: it finds what it can */
-        th_misuse("thrum_process_close", "another call uses the process", process);
+    if (th_load_relaxed(&process->xinside) && !code) { /* relaxed: it finds what it can */
+        th_misuse(call, "another call uses the process", process);
+    }
+    /* relaxed: of two closes at a time one finds the other */
+    if (!th_xchg_relaxed(&process->xopen, 0u)) {
+        th_misuse(call, "the process was closed before", process);
+    }
+    if (code) {
+        th_process_free(process);
+        return code;
     }
     th_os_ended ended;
     if (process->flags & THRUM_PROCESS_KILL && !th_os_process_ended(&process->os, &ended)) {

@@ -14,6 +14,7 @@ struct thrum_process {
     thrum_io io;      /* ready to be read when it has ended: its descriptor, or the wake-up */
     int owner;        /* the process that has started it: a fork of that one may not touch it */
     unsigned flags;
+    uint32_t xopen;             /* 0: the handle is closed; for misuse */
     uint32_t xinside;           /* calls that use it; for misuse */
     struct thrum_process *next; /* among those that the reaper has; with its lock */
     struct thrum_process *prev;
@@ -33,9 +34,6 @@ struct thrum_process {
 static inline bool th_process_leads(const thrum_process *process) {
     return (process->flags & (THRUM_PROCESS_GROUP | THRUM_PROCESS_SESSION)) != 0;
 }
-
-/* 0, -EINVAL for NULL, or -ESHUTDOWN for one of the parent's. */
-int th_process_check(const thrum_process *process);
 
 /*
  * Ends it, with its group if it leads one: 0, or why the process itself did not get the signal,

@@ -14,6 +14,7 @@
 #include "thrum/io.h"
 
 #define EVENTS_MAX 16u
+#define KEPT 64u          /* closed handles */
 #define LATE_NS 100000000 /* between two looks at those that are late */
 
 static struct {
@@ -24,6 +25,17 @@ static struct {
     bool late;       /* some are to be looked at every so often */
     uint32_t xcount; /* of the list; written with the lock */
 } reaper;
+
+/* ---- closed handles ---- */
+
+void th_process_free(thrum_process *process) {
+    static thrum_process *xkept[KEPT];
+    static uint32_t xlast;
+    /* relaxed: only that callers spread */
+    thrum_process **place = &xkept[th_add_relaxed(&xlast, 1u) % KEPT];
+    /* pairs: th_process_free; that nobody uses what stood there but by mistake */
+    th_os_free(th_xchg_acq_rel(place, process));
+}
 
 /* ---- the reaper ---- */
 
@@ -50,7 +62,7 @@ static bool reap(thrum_process *process) {
         (void)th_os_pollset_remove(&reaper.set, process->os.fd);
     }
     (void)th_os_io_close(process->os.fd);
-    th_os_free(process);
+    th_process_free(process);
     return true;
 }
 
@@ -178,7 +190,7 @@ static void drop(thrum_process *process) {
     bool last = --process->references == 0;
     th_lock_release(&process->lock);
     if (last) {
-        th_os_free(process);
+        th_process_free(process);
     }
 }
 

@@ -1,10 +1,18 @@
 /*
- * reaper.h: processes that nobody waits for any more, and those that a thread must wait for.
+ * reaper.h: processes that nobody waits for any more, those that a thread must wait for, and the
+ * end of their memory.
  */
 #ifndef TH_REAPER_H
 #define TH_REAPER_H
 
 #include "process/process_state.h"
+
+/*
+ * Frees one whose handle is closed, for a caller that has nothing of it any more. The memory is
+ * kept until as many others as there is room for have been freed, so that calls on the handle find
+ * that it is closed.
+ */
+void th_process_free(thrum_process *process);
 
 /*
  * Takes over a process that has not ended, with its descriptor, which is no thrum_io any more: when

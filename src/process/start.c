@@ -88,8 +88,8 @@ static int finish(thrum_process *process, bool has_fd, int code) {
 static thrum_process *new_process(const thrum_process_options *options) {
     thrum_process *process = th_os_alloc(sizeof *process);
     if (process) {
-        *process =
-            (thrum_process){.os = {0, -1, NULL}, .owner = th_os_pid(), .flags = options->flags};
+        *process = (thrum_process){
+            .os = {0, -1, NULL}, .owner = th_os_pid(), .flags = options->flags, .xopen = 1};
     }
     return process;
 }
