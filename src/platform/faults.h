@@ -37,6 +37,7 @@ typedef enum th_os_fault {
     TH_OS_FAULT_UNREAD,         /* th_os_io_unread */
     TH_OS_FAULT_PROCESS,        /* th_os_process_start: -EAGAIN, as at the limit of processes */
     TH_OS_FAULT_PROCESS_FD,     /* th_os_process_has_fd: the system is too old */
+    TH_OS_FAULT_PROCESS_LATE,   /* th_os_process_await: it asks only after a while */
     TH_OS_FAULT_PROCESS_SHARED, /* clone with shared memory, as under emulators */
     TH_OS_FAULT_CLOSE_RANGE,    /* close_range, in the child */
     TH_OS_FAULT_PIPE,           /* th_os_pipe, th_os_null_open */

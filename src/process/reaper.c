@@ -12,6 +12,7 @@
 #include "core/control/atfork.h"
 #include "io/record.h"
 #include "thrum/io.h"
+#include "thrum/spawn.h"
 
 #define EVENTS_MAX 16u
 #define KEPT 64u          /* closed handles */
@@ -205,9 +206,10 @@ static void watcher_main(void *arg) {
         th_os_process_await(&process->os);
     }
     th_lock_acquire(&process->lock);
+    process->seen = true;
     if (!process->closed) {
         th_os_wakeup_set(process->io.fd);
-    } else if (begun == TH_PROCESS_RUNS && !process->reaped) {
+    } else if (begun == TH_PROCESS_RUNS) {
         (void)th_os_process_reap(&process->os);
     }
     drop(process);
@@ -240,11 +242,28 @@ void th_watcher_go(thrum_process *process, uint32_t begun) {
     th_os_futex_wake(&process->xbegun, 1);
 }
 
+/* Of one that has ended: the thread sees it, too, and says so. */
+static void await_watcher(const thrum_process *process) {
+    th_os_ended ended;
+    if (th_os_process_ended(&process->os, &ended)) {
+        thrum_shield_begin();
+        const int ready = thrum_io_wait(process->io, THRUM_IO_READ, THRUM_FOREVER);
+        thrum_shield_end();
+        (void)ready; /* else the thread will see that the handle is closed */
+    }
+}
+
 void th_watcher_leave(thrum_process *process) {
     const bool runs = process->xbegun == TH_PROCESS_RUNS; /* written by a call before this one */
+    if (runs) {
+        await_watcher(process);
+    }
     th_lock_acquire(&process->lock);
     process->closed = true;
-    process->reaped = runs && th_os_process_reap(&process->os); /* else the thread does it */
+    /* Unless the thread has seen it, it may be about to ask: it forgets what it has asked for. */
+    if (runs && process->seen) {
+        (void)th_os_process_reap(&process->os);
+    }
     th_lock_release(&process->lock);
     (void)thrum_io_close(process->io);
     th_lock_acquire(&process->lock);

@@ -56,6 +56,31 @@ TEST(a_handle_that_is_closed_first) {
     SPIN_UNTIL(descriptors() <= before);
 }
 
+static void closes_before_the_thread_asks(void) {
+    const thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+    siginfo_t said = {0};
+    th_os_fail(TH_OS_FAULT_PROCESS_LATE, 0, 1);
+    thrum_process *process = started(SHELL("exit 3"), &options);
+    const int pid = thrum_process_pid(process);
+    CHECK_EQ(waitid(P_PID, (id_t)pid, &said, WEXITED | WNOWAIT), 0);
+    CHECK_EQ(thrum_process_close(process), 0);
+    CHECK_EQ(th_os_fails_left(TH_OS_FAULT_PROCESS_LATE), 0); /* it has asked */
+    CHECK_EQ(waitid(P_PID, (id_t)pid, &said, WEXITED | WNOWAIT | WNOHANG), -1);
+    CHECK_EQ(errno, ECHILD);
+}
+
+static int late_thread_body(void *arg) {
+    (void)arg;
+    closes_before_the_thread_asks();
+    return 0;
+}
+
+TEST(a_number_is_not_given_back_before_the_thread_that_waits_has_asked) {
+    /* Another child could have it by then, and the thread would wait for that one. */
+    as_old_systems(true);
+    callers(late_thread_body);
+}
+
 static int no_reaper_body(void *arg) {
     thrum_io ins[2];
     (void)arg;

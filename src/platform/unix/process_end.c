@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "platform/faults.h"
@@ -56,6 +57,10 @@ int th_os_process_ended(const th_os_process *process, th_os_ended *ended) {
 
 void th_os_process_await(const th_os_process *process) {
     siginfo_t said;
+    if (th_os_fails_left(TH_OS_FAULT_PROCESS_LATE)) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+        (void)th_os_fails(TH_OS_FAULT_PROCESS_LATE);
+    }
     (void)th_system_wait(process, &said, WEXITED | WNOWAIT);
 }
 
