@@ -1,6 +1,7 @@
 /*
  * sockets.c: sockets under Windows, as the library has them: connections, deadlines, urgent bytes,
- * closes under who waits, two descriptors for one, datagrams, and a server.
+ * closes under who waits, two descriptors for one, datagrams, a server, and names of
+ * hosts.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -38,6 +39,26 @@ static void pair_close(const pair *p) {
 static void both(thrum_fn fn) {
     rig_do(0, fn, NULL);
     CHECK_EQ(fn(NULL), 0);
+}
+
+/* ---- names ---- */
+
+static int names_body(void *arg) {
+    thrum_address found;
+    char text[THRUM_ADDRESS_TEXT];
+    (void)arg;
+    /* "localhost" in wide letters, which are the same ones in a name. */
+    const char *wide = "\uff4c\uff4f\uff43\uff41\uff4c\uff48\uff4f\uff53\uff54";
+    CHECK_EQ(thrum_resolve(wide, 80, THRUM_IPV4, &found, 1, THRUM_FOREVER), 1);
+    CHECK_EQ(thrum_address_text(&found, text, sizeof text), 0);
+    CHECK_STR(text, "127.0.0.1:80");
+    CHECK_EQ(thrum_resolve("local\xffhost", 80, THRUM_IPV4, &found, 1, THRUM_FOREVER), -ENOENT);
+    return 0;
+}
+
+TEST(names_of_hosts_are_utf_8) {
+    /* Whatever the code page of the program is. */
+    both(names_body);
 }
 
 /* ---- a connection ---- */

@@ -1,6 +1,6 @@
 /*
- * inet.h: addresses of the internet and names of hosts, whose calls Unix systems and Windows share.
- * It is included before any header.
+ * inet.h: addresses of the internet, whose calls Unix systems and Windows share. It is included
+ * before any header.
  */
 #ifndef TH_UNIX_INET_H
 #define TH_UNIX_INET_H
@@ -12,7 +12,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -31,10 +30,6 @@ static inline int th_why_no_scope(void) {
 
 static inline bool th_scope_name(uint32_t number, char name[TH_SCOPE_SIZE]) {
     return if_indextoname(number, name) != NULL;
-}
-
-static inline int th_winsock_begin(void) {
-    return 0;
 }
 
 #else

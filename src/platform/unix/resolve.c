@@ -1,9 +1,10 @@
 /*
- * resolve.c: names of hosts.
+ * resolve.c: names of hosts, as the system's libraries take them.
  */
 #include "platform/unix/inet.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <string.h>
 
 #include "platform/faults.h"
@@ -40,9 +41,8 @@ int th_os_resolve(const char *host, th_os_family family, th_os_address out[], un
         return -EAGAIN;
     }
     int saved = th_os_errno_get();
-    int code = th_winsock_begin();
-    int error = code ? 0 : getaddrinfo(host, NULL, &hints, &found);
-    code = error ? code_of(error, th_os_errno_get()) : code;
+    const int error = getaddrinfo(host, NULL, &hints, &found);
+    const int code = error ? code_of(error, th_os_errno_get()) : 0;
     unsigned n = 0;
     for (const struct addrinfo *a = found; a && n < max; a = a->ai_next) {
         if (a->ai_addrlen <= sizeof out[n].words) {
