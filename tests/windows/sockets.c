@@ -1,7 +1,7 @@
 /*
  * sockets.c: sockets under Windows, as the library has them: connections, deadlines, urgent bytes,
- * closes under who waits, two descriptors for one, datagrams, a server, and names of
- * hosts.
+ * closes under who waits, two descriptors for one, datagrams, and a server; whose ports are, and
+ * names of hosts.
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
@@ -41,7 +41,66 @@ static void both(thrum_fn fn) {
     CHECK_EQ(fn(NULL), 0);
 }
 
-/* ---- names ---- */
+/* ---- ports and names ---- */
+
+/* As another program would that takes whatever it can get. */
+static bool takes(int style, const char *host, int port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((u_short)port)};
+    const int on = 1;
+    const SOCKET s = socket(AF_INET, style, 0);
+    address.sin_addr.s_addr = inet_addr(host);
+    CHECK(s != INVALID_SOCKET);
+    CHECK_EQ(setsockopt(s, SOL_SOCKET, SO_REUSEADDR, (const char *)&on, sizeof on), 0);
+    const bool got = bind(s, (const struct sockaddr *)&address, sizeof address) == 0;
+    closesocket(s);
+    return got;
+}
+
+static void listens_alone(const char *address, int style) {
+    char where[THRUM_ADDRESS_TEXT];
+    thrum_io io;
+    thrum_io other;
+    CHECK_EQ(thrum_listen(&io, address, NULL), 0);
+    CHECK_EQ(thrum_io_local(io, where, sizeof where), 0);
+    const int port = atoi(strrchr(where, ':') + 1);
+    int alone = 0;
+    int size = sizeof alone;
+    CHECK_EQ(
+        getsockopt((SOCKET)thrum_io_fd(io), SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (char *)&alone, &size),
+        0);
+    CHECK_EQ(alone, 1); /* wine has others refused anyway */
+    CHECK(!takes(style, "127.0.0.1", port));
+    const int code = thrum_listen(&other, where, NULL);
+    CHECK(code == -EADDRINUSE || code == -EACCES);
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK_EQ(thrum_listen(&io, where, NULL), 0);
+    CHECK_EQ(thrum_io_close(io), 0);
+    CHECK(takes(style, "127.0.0.1", port));
+}
+
+TEST(a_port_is_the_librarys_alone) {
+    /* No other socket gets it by SO_REUSEADDR, nor one of its addresses, until it is closed. */
+    listens_alone("tcp:127.0.0.1:0", SOCK_STREAM);
+    listens_alone("tcp:0.0.0.0:0", SOCK_STREAM);
+    listens_alone("udp:127.0.0.1:0", SOCK_DGRAM);
+    listens_alone("udp:0.0.0.0:0", SOCK_DGRAM);
+}
+
+static void begins_anew(void) {
+    pair p;
+    thrum_io again;
+    pair_open(&p, "tcp:127.0.0.1:0");
+    CHECK_EQ(thrum_io_close(p.far), 0); /* the server's end goes first, and lingers */
+    CHECK_EQ(thrum_io_close(p.near), 0);
+    CHECK_EQ(thrum_io_close(p.listener), 0);
+    CHECK_EQ(thrum_listen(&again, p.where, NULL), 0);
+    CHECK_EQ(thrum_io_close(again), 0);
+}
+
+TEST(a_server_that_begins_anew_gets_its_port) {
+    /* Its connections are over, though the system still knows of them. */
+    begins_anew();
+}
 
 static int names_body(void *arg) {
     thrum_address found;

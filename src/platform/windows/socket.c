@@ -81,11 +81,14 @@ int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
     return code;
 }
 
+/* No other program gets the port beside it, nor one of its addresses, as nobody does elsewhere. */
 int th_os_socket_bind(int fd, const th_os_address *address) {
     if (th_os_fails(TH_OS_FAULT_BIND)) {
         return -ENOMEM;
     }
-    return CODE(bind(th_socket_of(fd), system_of(address), (int)address->size));
+    const th_os_family family = th_os_address_family(address);
+    const int alone = family == TH_OS_LOCAL ? 0 : set_int(fd, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, 1);
+    return alone ? alone : CODE(bind(th_socket_of(fd), system_of(address), (int)address->size));
 }
 
 int th_os_socket_listen(int fd, int backlog) {
@@ -197,8 +200,8 @@ typedef struct name {
 
 /*
  * SO_REUSEADDR means there that several may have one address at a time, each of which may take what
- * was for another one. What Unix means by it, a port whose old connections still linger, Windows
- * gives anyway.
+ * was for another one. What Unix means by it, a port whose old connections are over and still
+ * linger, Windows gives anyway.
  */
 static const name names[TH_OS_OPTIONS] = {
     [TH_OS_REUSE_ADDRESS] = {0, 0},
