@@ -1,6 +1,6 @@
 /*
  * absent_posix.c: what POSIX does not know, and Windows does: questions to running threads, streams
- * for printing, changes of files.
+ * for printing, changes of files. The simulator has none of them either.
  */
 #include <errno.h>
 

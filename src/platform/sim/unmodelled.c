@@ -1,6 +1,7 @@
 /*
  * unmodelled.c: calls that no world makes: on descriptors that other processes share, and
- * those that copy from one to another; on files; words for people; signals to threads.
+ * those that copy from one to another; on files; words for people; signals to threads. What POSIX
+ * does not know either is posix/absent_posix.c's.
  */
 #include <errno.h>
 
@@ -88,44 +89,8 @@ size_t th_os_file_entry_at(const void *bytes, size_t at, th_os_file_entry *out) 
     return at;
 }
 
-int th_os_watch_open(void) {
-    return -ENOSYS;
-}
-
-int th_os_watch_remove(int fd, int watch) {
-    (void)fd;
-    (void)watch;
-    return -ENOSYS;
-}
-
-size_t th_os_watch_event_at(const void *bytes, size_t size, size_t at, th_os_watch_event *out) {
-    (void)bytes;
-    (void)size;
-    (void)at;
-    *out = (th_os_watch_event){0};
-    return 0;
-}
-
-int th_os_probe_open(int number, int but) {
-    (void)number;
-    (void)but;
-    return -ENOSYS;
-}
-
-void th_os_probe_close(int number) {
-    (void)number;
-}
-
 void th_os_probe_admit(int number) {
     (void)number;
-}
-
-int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
-    (void)number;
-    (void)question;
-    (void)deadline;
-    *out = (th_os_answer){0};
-    return -ENOSYS;
 }
 
 int th_os_private_open(th_os_private *out) {
@@ -149,15 +114,4 @@ bool th_os_private_admits(const char *line) {
 
 void th_os_private_close(th_os_private *listener) {
     (void)listener;
-}
-
-FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
-    (void)put;
-    (void)cookie;
-    return NULL;
-}
-
-int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie) {
-    (void)out, (void)put, (void)cookie;
-    return -EIO;
 }
