@@ -374,13 +374,18 @@ static void refused(const char *const argv[], const thrum_process_options *given
     CHECK(process == NULL && io.turn == 0);
 }
 
-/* With a file of this text and this name, beside nothing. */
+/* With a file of this text and this name, beside nothing; and with what the system leaves out. */
 static void refused_file(const char *name, const char *text, int code) {
+    static const char *const ends[] = {"", " ", ".", " . .", "/.", "/./x/..", "\\."};
     const thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
     char path[300];
+    char more[320];
     snprintf(path, sizeof path, "%s/thrum-%d-%s", getenv("TEMP"), _getpid(), name);
     CHECK_EQ(thrum_file_replace(path, text, strlen(text), 0, THRUM_FOREVER), 0);
-    refused((const char *const[]){path, NULL}, &options, code, "program");
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        snprintf(more, sizeof more, "%s%s", path, ends[i]);
+        refused((const char *const[]){more, NULL}, &options, code, "program");
+    }
     CHECK_EQ(thrum_file_unlink(path, THRUM_FOREVER), 0);
 }
 

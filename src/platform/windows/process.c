@@ -111,10 +111,19 @@ static DWORD flags_of(const th_os_program *p) {
            (p->group == TH_OS_GROUP_OWN ? (DWORD)CREATE_NEW_PROCESS_GROUP : 0);
 }
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text);
-    const size_t n = strlen(end);
-    return length >= n && th_os_variables_are_same(text + length - n, end, n);
+/*
+ * Whether it is a text for cmd.exe, which reads arguments by other rules. Its end says so, as the
+ * system takes the path: it leaves out dots and spaces at the end, and a "." that stands there.
+ */
+static bool is_for_cmd(const wchar_t *path) {
+    wchar_t full[TH_FILE_PATH_WORDS];
+    const DWORD length = GetFullPathNameW(path, TH_FILE_PATH_WORDS, full, NULL);
+    if (length < 4 || length >= TH_FILE_PATH_WORDS) {
+        return true; /* nobody can say */
+    }
+    const wchar_t *end = full + length - 4;
+    return CompareStringOrdinal(end, 4, L".bat", 4, TRUE) == CSTR_EQUAL ||
+           CompareStringOrdinal(end, 4, L".cmd", 4, TRUE) == CSTR_EQUAL;
 }
 
 /* One place, with what it may lack: 0, with the process suspended, or a code. */
@@ -139,8 +148,7 @@ static int create_at(attempt *a, const char *path, const char *suffix) {
     if (attributes & FILE_ATTRIBUTE_DIRECTORY) {
         return -EACCES; /* as Windows says; wine takes it for a wrong handle */
     }
-    /* These are texts for cmd.exe, which reads arguments by other rules. */
-    if (ends_with(whole, ".bat") || ends_with(whole, ".cmd")) {
+    if (is_for_cmd(wide)) {
         return -ENOEXEC;
     }
     const DWORD flags =
