@@ -18,6 +18,8 @@ static int statuses_body(void *arg) {
     CHECK_EQ(ended_and_closed(started(SHELL("exit 70000"), NULL)), 70000);
     CHECK_EQ(ended_and_closed(started(SHELL("exit 0x80000001"), NULL)), 1);
     CHECK_EQ(ended_and_closed(started(SHELL("crash"), NULL)), -SIGSEGV);
+    CHECK_EQ(ended_and_closed(started(SHELL("exit 0xC0000409"), NULL)), -SIGABRT);
+    CHECK_EQ(ended_and_closed(started(SHELL("exit 0xC0000374"), NULL)), -SIGABRT);
     thrum_process *process = started(SHELL("sleep 1000"), NULL);
     CHECK(thrum_process_pid(process) > 1);
     CHECK_EQ(thrum_process_kill(process, 0), 0);

@@ -375,6 +375,9 @@ static int signal_of(DWORD status) {
     case STATUS_INTEGER_DIVIDE_BY_ZERO:
     case STATUS_FLOAT_DIVIDE_BY_ZERO:
         return SIGFPE;
+    case STATUS_HEAP_CORRUPTION:
+    case STATUS_STACK_BUFFER_OVERRUN: /* also what the newer C library's abort ends with */
+        return SIGABRT;
     case STATUS_CONTROL_C_EXIT:
         return SIGINT;
     default:
