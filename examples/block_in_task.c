@@ -20,7 +20,7 @@ static int add_up(void *arg) {
     struct step *step = arg;
     int err = thrum_waitgroup_wait(&step[-1].done); /* the fiber waits, not the thread */
     if (err == 0) {
-        step->sum = step[-1].sum + (step - steps);
+        step->sum = step[-1].sum + (long)(step - steps);
     }
     thrum_waitgroup_done(&step->done);
     return err;

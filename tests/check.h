@@ -92,7 +92,7 @@ check_end(int status, const char *file, int line, const char *format, ...) {
         n = (int)sizeof(text) - 2;
     }
     text[n] = '\n';
-    if (write(STDERR_FILENO, text, (size_t)n + 1) < 0) {
+    if (write(STDERR_FILENO, text, (unsigned)n + 1) < 0) {
         _exit(status); /* stderr takes nothing more */
     }
     _exit(status);

@@ -31,7 +31,7 @@ typedef struct scene {
     pair p;
 } scene;
 
-#define TEXT "a line\nkey=value;0123456789abcdefghijklmnopqrstuvwxyz"
+#define WRITTEN "a line\nkey=value;0123456789abcdefghijklmnopqrstuvwxyz"
 
 static int read_all(void *arg) {
     scene *s = arg;
@@ -55,7 +55,7 @@ static int read_all(void *arg) {
 
 static void *feed_slowly(void *seat) {
     scene *s = ((crew_seat *)seat)->arg;
-    for (const char *at = TEXT; *at; at++) {
+    for (const char *at = WRITTEN; *at; at++) {
         SPIN_UNTIL(io_is_waited_for(thrum_stream_io(&s->p.stream), 0));
         feed(&s->p, at, 1);
     }

@@ -484,9 +484,9 @@ static result run_tasks(actor *a, const call *c) {
         thrum_shield_end();
         return r;
     case OP_key_set:
-        return code(thrum_key_set(o->keys[c->a], (void *)(c->b % 4 == 0 ? 0 : c->value)));
+        return code(thrum_key_set(o->keys[c->a], (void *)(intptr_t)(c->b % 4 == 0 ? 0 : c->value)));
     case OP_key_get:
-        r.value = (long)thrum_key_get(o->keys[c->a]);
+        r.value = (long)(intptr_t)thrum_key_get(o->keys[c->a]);
         return r;
     case OP_blocking:
         atomic_store(&a->in_blocking, false);

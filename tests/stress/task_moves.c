@@ -9,7 +9,7 @@
 #include "support/steps.h"
 #include "support/support.h"
 
-#define FAR (thrum_after_s(100000))
+#define LATE (thrum_after_s(100000))
 
 static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_FIFO, THRUM_GLOBAL};
 
@@ -115,7 +115,7 @@ static int travel_to(traveller *t, thrum_sched *next) {
         return thrum_task_post_wait(next, &t->task);
     default:
         thrum_task_signal(&t->task);
-        return thrum_task_post_until(next, &t->task, FAR);
+        return thrum_task_post_until(next, &t->task, LATE);
     }
 }
 
@@ -286,7 +286,7 @@ static void *call_step_by_step(void *seat) {
         CHECK_EQ(thrum_sched_wait_done(st.sched, THRUM_FOREVER), 0);
         atomic_store(&st.ran, 0);
     } else {
-        CHECK_EQ(thrum_task_post_until(st.sched, &st.task, FAR), 0);
+        CHECK_EQ(thrum_task_post_until(st.sched, &st.task, LATE), 0);
     }
     if (st.call >= WAKEUP) { /* stop waits for it already */
         atomic_store(&st.may_stop, true);

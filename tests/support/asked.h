@@ -48,7 +48,7 @@ static inline void capture_end(void) {
 static inline void await(const char *part) {
     char *at;
     while ((at = strstr(caught.text, part)) == NULL) {
-        const size_t room = sizeof(caught.text) - 1 - caught.length;
+        const unsigned room = (unsigned)(sizeof(caught.text) - 1 - caught.length);
         const ssize_t n = read(caught.out, caught.text + caught.length, room);
         if (n < 0 && errno == EINTR) {
             continue;

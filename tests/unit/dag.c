@@ -352,7 +352,7 @@ TEST(it_is_not_changed_while_it_runs) {
 static thrum_sem relay[4];
 
 static int waits_and_posts(void *arg) {
-    const long i = (thrum_sem *)arg - relay;
+    const ptrdiff_t i = (thrum_sem *)arg - relay;
     if (i < 3)
         CHECK_EQ(thrum_sem_wait(&relay[i + 1]), 0);
     thrum_sem_post(&relay[i]);

@@ -108,7 +108,7 @@ TEST(invoke_makes_the_first_call_on_the_caller) {
 static thrum_sem chain[5];
 
 static int waits_for_next(void *arg) {
-    const long i = (thrum_sem *)arg - chain;
+    const ptrdiff_t i = (thrum_sem *)arg - chain;
     if (i < 4)
         CHECK_EQ(thrum_sem_wait(&chain[i]), 0);
     if (i > 0)

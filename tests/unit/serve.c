@@ -382,7 +382,7 @@ static void fail_connection(bool library) {
     nfds_t n = 0;
     do { /* it may have memory for some tasks */
         fds[n] = guest_at(h.where);
-        asked[n] = (struct pollfd){.fd = fds[n], .events = POLLIN};
+        asked[n] = (struct pollfd){.fd = (__typeof__(asked->fd))fds[n], .events = POLLIN};
         n++;
     } while (poll(asked, n, n < MOST ? 1 : -1) == 0);
     CHECK(library || atomic_load(&h.r.refused) > 0);

@@ -198,7 +198,7 @@ TEST(without_a_hook_it_goes_to_stderr) {
     CHECK(dup2(ends[1], STDERR_FILENO) >= 0);
     stall_begin(&r, &stalls[0], NULL, crunch);
     while (strstr(text, "is free\n") == NULL) {
-        const ssize_t n = read(ends[0], text + length, sizeof(text) - 1 - length);
+        const ssize_t n = read(ends[0], text + length, (unsigned)(sizeof(text) - 1 - length));
         CHECK(n > 0);
         length += (size_t)n;
     }

@@ -42,7 +42,7 @@ static void run_child(outcome *o, void (*scenario)(void)) {
         char rest[512];
         const size_t room = sizeof(o->text) - 1 - o->length;
         const ssize_t n =
-            read(ends[0], room ? o->text + o->length : rest, room ? room : sizeof rest);
+            read(ends[0], room ? o->text + o->length : rest, (unsigned)(room ? room : sizeof rest));
         if (n == 0) {
             break;
         }

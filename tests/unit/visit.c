@@ -33,10 +33,16 @@ static void end(void) {
     rig_stop(&g.r);
 }
 
+static struct pollfd loops_fd(void) {
+    struct pollfd fd = {.events = POLLIN};
+    CHECK(thrum_poll_fd() >= 0);
+    fd.fd = (__typeof__(fd.fd))thrum_poll_fd();
+    return fd;
+}
+
 /* A plain loop waits until there is something to do. */
 static void wait_in_loop(void) {
-    struct pollfd fd = {.fd = thrum_poll_fd(), .events = POLLIN};
-    CHECK(fd.fd >= 0);
+    struct pollfd fd = loops_fd();
     const thrum_time left = g.next == THRUM_FOREVER ? THRUM_FOREVER : g.next - thrum_now();
     const int whole = left < THRUM_S(60) ? (int)(left / 1000000) + 1 : 60000;
     const int ms = left == THRUM_FOREVER ? -1 : left > 0 ? whole : 0;
@@ -299,7 +305,7 @@ static void count_run(thrum_task *self, void *arg) {
 }
 
 static int is_ready(void) {
-    struct pollfd fd = {.fd = thrum_poll_fd(), .events = POLLIN};
+    struct pollfd fd = loops_fd();
     return poll(&fd, 1, 0);
 }
 

@@ -12,9 +12,9 @@
 CHECK_UNUSED static int unix_mkstemp(char *path) {
     static volatile long count;
     char name[512];
-    const char *folder = getenv("TEMP");
+    const char *where = getenv("TEMP");
     (void)path;
-    snprintf(name, sizeof name, "%s/check-%lu-temporary-%ld", folder ? folder : ".",
+    snprintf(name, sizeof name, "%s/check-%lu-temporary-%ld", where ? where : ".",
              (unsigned long)GetCurrentProcessId(), InterlockedIncrement(&count));
     HANDLE file = CreateFileA(name, GENERIC_READ | GENERIC_WRITE | DELETE,
                               FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
