@@ -2,10 +2,10 @@
  * idle_spin.h: how long a thread of a pool looks for the next job before it sleeps.
  *
  * To be woken makes a job late, and its caller pays for the wake: 7 to 25 us where processors are
- * virtual. So a thread that has found nothing goes on looking for about as long as that, and
- * then sleeps: in the worst case it wastes as much as a wake would have cost. One thread at a
- * time does, and only while it helps: each time in vain halves how often it is done, down to one chance of 64, and
- * a time that has helped begins anew.
+ * virtual. So a thread that has found nothing goes on looking for about as long as that, and then
+ * sleeps: in the worst case it wastes as much as a wake would have cost. One thread at a time does,
+ * and only while it helps: each time in vain halves how often it is done, down to one chance of 64,
+ * and a time that has helped begins anew.
  *
  * io/README.md has the rules of the pools. All fields are protected by the pool's lock.
  */

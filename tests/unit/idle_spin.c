@@ -17,6 +17,7 @@ static unsigned let_go(th_idle_spin *spin) {
 }
 
 TEST(each_time_in_vain_halves_how_often_it_is_done) {
+    /* After n times in vain in a row 2^n - 1 chances are let go, and never more than 63. */
     th_idle_spin spin = {.never = false};
     static const unsigned expected[] = {0, 1, 3, 7, 15, 31, 63, 63, 63};
     for (unsigned i = 0; i < sizeof expected / sizeof expected[0]; i++) {
@@ -26,6 +27,7 @@ TEST(each_time_in_vain_halves_how_often_it_is_done) {
 }
 
 TEST(a_time_that_has_helped_begins_anew) {
+    /* A look that has found a job wipes out those in vain before it. */
     th_idle_spin spin = {.never = false};
     for (unsigned i = 0; i < 5; i++) {
         (void)let_go(&spin);
@@ -39,6 +41,7 @@ TEST(a_time_that_has_helped_begins_anew) {
 }
 
 TEST(one_looks_at_a_time) {
+    /* While one thread looks on no other one does. */
     th_idle_spin spin = {.never = false};
     CHECK(th_idle_spin_begin(&spin));
     CHECK(!th_idle_spin_begin(&spin));
@@ -47,6 +50,7 @@ TEST(one_looks_at_a_time) {
 }
 
 TEST(with_one_processor_none_does) {
+    /* Where there is one processor no chance is taken, however often it is asked. */
     th_idle_spin spin = {.never = true};
     for (unsigned i = 0; i < 100; i++) {
         CHECK(!th_idle_spin_begin(&spin));
@@ -54,6 +58,7 @@ TEST(with_one_processor_none_does) {
 }
 
 TEST(a_look_ends_when_there_is_something_or_after_its_time) {
+    /* It returns at once if there is a job, and else takes its time. */
     uint32_t length = 1;
     int64_t before = th_os_now();
     th_idle_spin_look(&length);
@@ -75,6 +80,7 @@ static bool is_alone_on(const th_os_cpuset *cpus) {
 }
 
 TEST(a_thread_with_one_processor_is_alone) {
+    /* A thread that may use one processor is alone, whatever was asked before on others. */
     th_os_cpuset all;
     if (th_os_cpuset_granted(&all)) {
         CHECK_SKIP("the system does not tell which processors there are");
