@@ -8,9 +8,9 @@ endif()
 
 list(FILTER sources EXCLUDE REGEX "/src/platform/[a-z]+/")
 file(GLOB windows_sources CONFIGURE_DEPENDS src/platform/windows/*.c)
-# What Unix systems and Windows share: sets of descriptors by poll(), addresses, words, and what is missing.
+# What Unix systems and Windows share: waiting for one descriptor, addresses, words, and what is missing.
 list(APPEND sources ${windows_sources})
-foreach(file posix/absent posix/pollset posix/pollset_wait unix/poll unix/address unix/io_text)
+foreach(file posix/absent unix/poll unix/address unix/io_text)
   list(APPEND sources ${CMAKE_CURRENT_SOURCE_DIR}/src/platform/${file}.c)
 endforeach()
 # Sockets, and names of interfaces.

@@ -118,6 +118,24 @@ bool th_os_io_is_tty(int fd) {
 
 /* ---- transfers ---- */
 
+/*
+ * Sets learn of calls that may have found nothing left (unix/edge.h). One that was not short may
+ * have found just what there was; but whoever waits has made another one since. After a write there
+ * is room still.
+ */
+static int64_t tried(int fd, uint32_t bits, const th_os_part parts[], unsigned n, int64_t result) {
+    int64_t left = result;
+    for (unsigned i = 0; i < n && left >= 0; i++) {
+        left -= (int64_t)parts[i].size;
+    }
+    if (result <= 0 || left < 0) {
+        th_pollset_look_again(fd, bits);
+    } else if (bits & TH_OS_IN) {
+        th_pollset_look_later(fd, bits);
+    }
+    return result;
+}
+
 /* A code of a read that was refused: at the end of what the other side sends it is none. */
 static int64_t read_code(void) {
     const int error = WSAGetLastError();
@@ -167,10 +185,10 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
         return -EINVAL;
     }
     if (kind == TH_OS_PIPE) {
-        return th_tried(fd, TH_OS_IN, th_pipe_readv(fd, parts, n));
+        return tried(fd, TH_OS_IN, parts, n, th_pipe_readv(fd, parts, n));
     }
     if (kind == TH_OS_OTHER && th_file_watch_is(fd)) {
-        return th_tried(fd, TH_OS_IN, th_file_watch_readv(fd, parts, n));
+        return tried(fd, TH_OS_IN, parts, n, th_file_watch_readv(fd, parts, n));
     }
     if (!th_os_is_socket(kind)) {
         return th_handle_readv(fd, parts, n);
@@ -180,7 +198,7 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
         WSARecv(th_socket_of(fd), pieces, pieces_of(parts, n, pieces), &got, &flags, NULL, NULL);
     const int64_t result = code && WSAGetLastError() != WSAEMSGSIZE ? read_code() : (int64_t)got;
     th_os_errno_set(saved);
-    return th_tried(fd, TH_OS_IN, result);
+    return tried(fd, TH_OS_IN, parts, n, result);
 }
 
 int64_t th_os_io_read(int fd, th_os_kind kind, void *to, size_t size) {
@@ -198,7 +216,7 @@ int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsig
         return -EINVAL;
     }
     if (kind == TH_OS_PIPE) {
-        return th_tried(fd, TH_OS_OUT, th_pipe_writev(fd, parts, n));
+        return tried(fd, TH_OS_OUT, parts, n, th_pipe_writev(fd, parts, n));
     }
     if (kind == TH_OS_OTHER && th_file_watch_is(fd)) {
         return -EBADF;
@@ -211,7 +229,7 @@ int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsig
         WSASend(th_socket_of(fd), pieces, pieces_of(parts, n, pieces), &sent, 0, NULL, NULL);
     const int64_t result = code ? write_code() : (int64_t)sent;
     th_os_errno_set(saved);
-    return th_tried(fd, TH_OS_OUT, result);
+    return tried(fd, TH_OS_OUT, parts, n, result);
 }
 
 int64_t th_os_io_write(int fd, th_os_kind kind, const void *from, size_t size) {
@@ -227,7 +245,7 @@ int64_t th_os_io_peek(int fd, void *to, size_t size) {
     int64_t got = recv(th_socket_of(fd), to, int_of(size), MSG_PEEK);
     got = got < 0 ? read_code() : got;
     th_os_errno_set(saved);
-    return th_tried(fd, TH_OS_IN, got);
+    return tried(fd, TH_OS_IN, &(th_os_part){to, size}, 1, got);
 }
 
 int64_t th_os_io_skip(int fd, th_os_kind kind, void *memory, size_t n) {
@@ -258,6 +276,10 @@ int th_os_io_accept(int fd) {
         (void)ioctlsocket(s, (long)FIONBIO, &on);
     }
     th_os_errno_set(saved);
+    if (code > 0) {
+        th_pollset_look_later(fd, TH_OS_IN);
+        return code;
+    }
     return (int)th_tried(fd, TH_OS_IN, code);
 }
 

@@ -31,7 +31,7 @@ int th_os_socket_send(int fd, const th_os_message messages[], unsigned n) {
             ? send_code(fd, size)
             : 1;
     th_os_errno_set(saved);
-    return (int)th_tried(fd, TH_OS_OUT, code);
+    return code > 0 ? code : (int)th_tried(fd, TH_OS_OUT, code);
 }
 
 /*
@@ -62,7 +62,11 @@ int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
     m->length = error == WSAEMSGSIZE ? m->size + 1 : got;
     th_os_errno_set(saved);
     const bool came = !error || error == WSAEMSGSIZE;
-    return (int)th_tried(fd, TH_OS_IN, came ? 1 : -th_winsock_errno(error));
+    if (came) {
+        th_pollset_look_later(fd, TH_OS_IN);
+        return 1;
+    }
+    return (int)th_tried(fd, TH_OS_IN, -th_winsock_errno(error));
 }
 
 int64_t th_os_socket_send_fds(int fd, const void *from, size_t size, const int fds[], unsigned n) {

@@ -29,6 +29,10 @@ static TH_COLD void look_up(void) {
     calls.wake_all = (void *)find(nt, "RtlWakeAddressAll");
     calls.set_timer_resolution = (void *)find(nt, "NtSetTimerResolution");
     calls.query_file = (void *)find(nt, "NtQueryInformationFile");
+    calls.create_file = (void *)find(nt, "NtCreateFile");
+    calls.device_control = (void *)find(nt, "NtDeviceIoControlFile");
+    calls.cancel_io = (void *)find(nt, "NtCancelIoFileEx");
+    calls.take_completions = (void *)find(nt, "NtRemoveIoCompletionEx");
     calls.set_thread_name = base ? (void *)find(base, "SetThreadDescription") : NULL;
     calls.query_clock = (const uint8_t *)(uintptr_t)find(nt, "NtQueryPerformanceCounter");
     calls.is_wine = find(nt, "wine_get_version") != NULL;

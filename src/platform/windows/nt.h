@@ -16,6 +16,8 @@
 #define ESHUTDOWN 10058 /* as in thrum/base.h */
 #endif
 
+struct th_nt_completion;
+
 /* Calls of ntdll and kernelbase that are found by name; those that may be NULL say so. */
 typedef struct th_nt_calls {
     LONG(NTAPI *wait_on_address)
@@ -25,6 +27,16 @@ typedef struct th_nt_calls {
     LONG(NTAPI *set_timer_resolution)(ULONG wanted, BOOLEAN set, ULONG *now); /* or NULL */
     LONG(NTAPI *query_file)
     (HANDLE file, void *status, void *out, ULONG size, int what);
+    LONG(NTAPI *create_file)
+    (HANDLE *out, ACCESS_MASK access, void *attributes, void *status, LARGE_INTEGER *size,
+     ULONG file, ULONG share, ULONG how, ULONG options, void *more, ULONG more_size);
+    LONG(NTAPI *device_control) /* or NULL, as the next two */
+    (HANDLE device, HANDLE event, void *apc, void *context, void *status, ULONG code, void *in,
+     ULONG in_size, void *out, ULONG out_size);
+    LONG(NTAPI *cancel_io)(HANDLE file, void *of, void *status);
+    LONG(NTAPI *take_completions)
+    (HANDLE port, struct th_nt_completion *out, ULONG max, ULONG *n, LARGE_INTEGER *timeout,
+     BOOLEAN alertable);
     HRESULT(WINAPI *set_thread_name)(HANDLE thread, const wchar_t *name); /* or NULL: Windows 8 */
     const uint8_t *query_clock; /* NtQueryPerformanceCounter: its code; or NULL */
     bool is_wine;               /* this is not Windows, but wine on another system */

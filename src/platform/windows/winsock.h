@@ -31,6 +31,9 @@ static inline int th_fd_of_socket(SOCKET s) {
  */
 int th_fd_of_fresh(SOCKET s);
 
+/* As th_pollset_look_again; a thread that sleeps for such a set need not hear of it. */
+void th_pollset_look_later(int fd, uint32_t bits);
+
 /* The handle of a descriptor; of one of the standard ones perhaps NULL. */
 HANDLE th_handle_of(int fd);
 int th_fd_of_handle(HANDLE handle);
