@@ -1,6 +1,5 @@
 /*
- * pollset.c: sets of descriptors by poll(), and the wake-ups in them (wakeup.c; on Windows
- * windows/winsock.c).
+ * pollset.c: sets of descriptors by poll(), and the wake-ups in them (wakeup.c).
  *
  * poll() tells a state, again and again; the contract wants changes. So each member of a set has
  * bits that are *wanted*. A wait asks for these alone, and what it tells is wanted no more, until a
@@ -17,6 +16,7 @@
 #include "platform/posix/pollset.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/atomic.h"
@@ -25,7 +25,7 @@
 #define CHUNK 256
 #define CHUNKS 65536 /* numbers of descriptors are below CHUNK * CHUNKS */
 
-static th_poll_lock lock = TH_POLL_LOCK;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static slot *xchunks[CHUNKS]; /* made under the lock, and never freed */
 static sleeper *sleepers;     /* those that are in poll() */
 static uint64_t turn;         /* of the last one that began */
@@ -124,8 +124,6 @@ static void sleeper_rest(sleeper *s) {
 
 /* ---- forks ---- */
 
-#ifndef TH_PLATFORM_WINDOWS
-
 static void before_fork(void) {
     pthread_mutex_lock(&lock);
 }
@@ -157,13 +155,11 @@ __attribute__((constructor(101))) static void set_up(void) {
     (void)pthread_atfork(before_fork, in_parent, in_child);
 }
 
-#endif
-
 /* ---- wake-ups ---- */
 
 int th_os_wakeup_open(void) {
     int ends[2];
-    th_poll_mask before;
+    sigset_t before;
     if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
         return -EMFILE;
     }
@@ -223,7 +219,7 @@ void th_os_wakeup_take(int wakeup) {
 /* ---- sets ---- */
 
 int th_os_pollset_open(th_os_pollset *out) {
-    th_poll_mask before;
+    sigset_t before;
     *out = (th_os_pollset){-1, -1};
     int wakeup = th_os_fails(TH_OS_FAULT_POLLSET) ? -EMFILE : th_os_wakeup_open();
     set *s = wakeup < 0 ? NULL : calloc(1, sizeof *s);
@@ -258,7 +254,7 @@ static void drop_member(member *m) {
 }
 
 void th_os_pollset_close(th_os_pollset *named) {
-    th_poll_mask before;
+    sigset_t before;
     th_masked_lock(&lock, &before);
     set *s = set_of(named);
     if (s) {
@@ -315,7 +311,7 @@ static int add(set *s, int fd, uint64_t key, const th_os_identity *identity) {
 int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
     th_os_identity identity;
     th_os_kind kind;
-    th_poll_mask before;
+    sigset_t before;
     if (th_os_fails(TH_OS_FAULT_POLLSET_ADD)) {
         return -ENOMEM;
     }
@@ -332,7 +328,7 @@ int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
 }
 
 int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other, uint64_t key) {
-    th_poll_mask before;
+    sigset_t before;
     nested *n = calloc(1, sizeof *n);
     if (!n) {
         return -ENOMEM;
@@ -368,17 +364,17 @@ static bool is_asking(uint64_t until) {
  * at least: a port would stay taken, and the other side would not learn that nobody reads any more.
  * So what takes a descriptor out of sets waits for those who ask.
  */
-static void await_askers(th_poll_mask *before) {
+static void await_askers(sigset_t *before) {
     const uint64_t until = turn;
     while (is_asking(until)) {
         th_masked_unlock(&lock, before);
-        th_poll_let_others();
+        sched_yield();
         th_masked_lock(&lock, before);
     }
 }
 
 int th_os_pollset_remove(const th_os_pollset *named, int fd) {
-    th_poll_mask before;
+    sigset_t before;
     int code = -ENOENT;
     th_masked_lock(&lock, &before);
     const slot *at = slot_at(fd);
@@ -397,7 +393,7 @@ int th_os_pollset_remove(const th_os_pollset *named, int fd) {
 }
 
 void th_pollset_forget(int fd) {
-    th_poll_mask before;
+    sigset_t before;
     const slot *at = slot_at(fd);
     if (!at) {
         return;
@@ -415,7 +411,7 @@ void th_pollset_forget(int fd) {
 }
 
 void th_pollset_look_again(int fd, uint32_t bits) {
-    th_poll_mask before;
+    sigset_t before;
     const slot *at = slot_at(fd);
     if (!at) {
         return;
@@ -437,7 +433,7 @@ void th_pollset_look_again(int fd, uint32_t bits) {
 /* ---- alarms ---- */
 
 int th_os_alarm_open(void) {
-    th_poll_mask before;
+    sigset_t before;
     int alarm = th_os_wakeup_open();
     if (alarm >= 0) {
         th_masked_lock(&lock, &before);
@@ -452,7 +448,7 @@ void th_os_alarm_close(int alarm) {
 }
 
 void th_os_alarm_set(int alarm, int64_t at) {
-    th_poll_mask before;
+    sigset_t before;
     int saved = th_os_errno_get();
     th_masked_lock(&lock, &before);
     slot *s = slot_at(alarm);
@@ -468,7 +464,7 @@ void th_os_alarm_set(int alarm, int64_t at) {
 }
 
 int th_os_pollset_add_alarm(const th_os_pollset *named, int alarm) {
-    th_poll_mask before;
+    sigset_t before;
     int code = -EBADF;
     th_masked_lock(&lock, &before);
     set *s = set_of(named);
@@ -485,11 +481,11 @@ int th_os_pollset_add_alarm(const th_os_pollset *named, int alarm) {
 
 /* ---- what pollset_wait.c asks ---- */
 
-void th_pollset_lock(th_poll_mask *before) {
+void th_pollset_lock(sigset_t *before) {
     th_masked_lock(&lock, before);
 }
 
-void th_pollset_unlock(const th_poll_mask *before) {
+void th_pollset_unlock(const sigset_t *before) {
     th_masked_unlock(&lock, before);
 }
 

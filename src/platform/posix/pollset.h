@@ -5,25 +5,9 @@
 #ifndef TH_POSIX_POLLSET_H
 #define TH_POSIX_POLLSET_H
 
-#include "platform/unix/polled.h"
-
-#include "platform/unix/edge.h"
-
-#ifndef TH_PLATFORM_WINDOWS /* which has these of its own, in windows/polled.h */
-
-#include <sched.h>
-
 #include "platform/posix/masked_lock.h"
-
-typedef pthread_mutex_t th_poll_lock;
-typedef sigset_t th_poll_mask;
-#define TH_POLL_LOCK PTHREAD_MUTEX_INITIALIZER
-
-static inline void th_poll_let_others(void) {
-    sched_yield();
-}
-
-#endif
+#include "platform/unix/edge.h"
+#include "platform/unix/polled.h"
 
 #define ALARMS 4u
 
@@ -90,8 +74,8 @@ typedef struct sleeper {
     unsigned room;
 } sleeper;
 
-void th_pollset_lock(th_poll_mask *before);
-void th_pollset_unlock(const th_poll_mask *before);
+void th_pollset_lock(sigset_t *before);
+void th_pollset_unlock(const sigset_t *before);
 
 /* With the lock. */
 set *th_pollset_set(const th_os_pollset *named);

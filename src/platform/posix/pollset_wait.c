@@ -180,7 +180,7 @@ static void take_all(const sleeper *s, answers *a) {
 
 /* One question: 0, whatever came of it, or a code. */
 static int wait_once(const th_os_pollset *const sets[], unsigned n, int64_t deadline, answers *a) {
-    th_poll_mask before;
+    sigset_t before;
     th_pollset_lock(&before);
     sleeper *s = th_pollset_sleeper();
     if (!s) {

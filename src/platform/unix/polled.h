@@ -1,6 +1,6 @@
 /*
  * polled.h: waiting by poll(), as Unix systems have it, or by what Windows has in its place; and
- * what sets of descriptors by it (posix/pollset.c) ask of their system.
+ * wake-ups that can be waited for so.
  */
 #ifndef TH_UNIX_POLLED_H
 #define TH_UNIX_POLLED_H
