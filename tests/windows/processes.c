@@ -4,6 +4,7 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
+/* wrap: CreateProcessW */
 #include "support/processes.h"
 
 #include "thrum/file.h"
@@ -67,6 +68,66 @@ static int group_body(void *arg) {
 TEST(a_group_ends_with_all_that_it_has_started) {
     /* What it has started is in its job, although it has asked for none. */
     callers(group_body);
+}
+
+/* What the linker puts in the place of the import, which is a pointer; and the system's own. */
+extern __typeof__(&CreateProcessW) __wrap___imp_CreateProcessW;
+__typeof__(CreateProcessW) __real_CreateProcessW;
+static bool ends_as_it_starts;
+
+static BOOL WINAPI create_process(const wchar_t *name, wchar_t *line, SECURITY_ATTRIBUTES *process,
+                                  SECURITY_ATTRIBUTES *thread, BOOL inherits, DWORD flags,
+                                  void *env, const wchar_t *folder, STARTUPINFOW *info,
+                                  PROCESS_INFORMATION *out) {
+    flags |= ends_as_it_starts ? (DWORD)CREATE_SUSPENDED : 0;
+    const BOOL done =
+        __real_CreateProcessW(name, line, process, thread, inherits, flags, env, folder, info, out);
+    if (ends_as_it_starts) {
+        _exit(done ? 7 : 8);
+    }
+    return done;
+}
+
+__typeof__(&CreateProcessW) __wrap___imp_CreateProcessW = create_process;
+
+/* A program that ends as it starts another one, with the same output and these flags. */
+static void end_as_it_starts(unsigned flags) {
+    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+    ends_as_it_starts = true;
+    options.flags = flags;
+    started(SHELL("sleep 1000"), &options);
+}
+
+static int ends_body(void *flags) {
+    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+    thrum_io out;
+    char byte;
+    options.streams[1] = (thrum_process_stream){THRUM_PROCESS_PIPE, -1, &out};
+    options.flags = THRUM_PROCESS_GROUP | THRUM_PROCESS_ENV_ADD;
+    options.env = (const char *const[]){flags, NULL};
+    thrum_process *process = started(
+        (const char *const[]){SHELL_PROGRAM, "a_program_ends_as_it_starts_another_one", NULL},
+        &options);
+    CHECK_EQ(ended(process), 7);
+    const int64_t code = thrum_read_full(out, &byte, 1, thrum_after_ms(20000));
+    (void)thrum_process_kill_group(process, SIGKILL); /* else it would outlive this test */
+    CHECK_EQ(code, 0);
+    CHECK_EQ(thrum_io_close(out), 0);
+    CHECK_EQ(thrum_process_close(process), 0);
+    return 0;
+}
+
+TEST(a_program_ends_as_it_starts_another_one) {
+    /* That one does not stand still for ever between the system's two steps, and hold our pipe. */
+    const char *flags = getenv("PROCESSES_STARTS");
+    if (flags) {
+        end_as_it_starts((unsigned)atoi(flags));
+    }
+    static char none[] = "PROCESSES_STARTS=0";
+    static char group[32];
+    snprintf(group, sizeof group, "PROCESSES_STARTS=%d", (int)THRUM_PROCESS_GROUP);
+    rig_do(0, ends_body, none);
+    rig_do(0, ends_body, group);
 }
 
 static int close_body(void *arg) {

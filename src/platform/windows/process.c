@@ -2,10 +2,14 @@
  * process.c: programs that are started.
  *
  * A program gets exactly the handles of its standard streams, by the list that CreateProcessW has;
- * handles have no numbers that a program could expect, so there are no further ones. One that leads
- * a group is put into a job before its first instruction, and so is all that it starts. Its end is
+ * handles have no numbers that a program could expect, so there are no further ones. Its end is
  * told by a socket, to which a thread of the system's sends (th_poll_pair): so it is a descriptor
  * like any, and no thread waits.
+ *
+ * Each begins in a job. The system's own call makes a program that stands still, and then lets it
+ * go: if this process ended between the two, the program would stand there for ever, and hold open
+ * what it has inherited. So the job ends it then, as long as the start is under way. Behind that
+ * the job of one that leads a group holds all that it starts, and that of any other means nothing.
  *
  * Of signals there is the end by force, and a question. What was ended so has a status that says
  * by which one.
@@ -21,12 +25,13 @@
 #include "platform/windows/program.h"
 
 #define STREAMS 3u
+#define JOB_LIST 0x0002000Du /* PROC_THREAD_ATTRIBUTE_JOB_LIST, of Windows 10 and its headers */
 #define ENDED_BY 0xE0540000u /* a status that only this file gives: and the signal */
 
 typedef struct kept {
     HANDLE process;
-    HANDLE job; /* NULL: it leads no group */
-    HANDLE wait;
+    HANDLE job;
+    PTP_WAIT wait;
     int signal[2];
 } kept;
 
@@ -87,26 +92,39 @@ typedef struct attempt {
     PROCESS_INFORMATION started;
 } attempt;
 
-/* A list of what is inherited; NULL: no memory. */
-static LPPROC_THREAD_ATTRIBUTE_LIST list_new(streams *s) {
-    SIZE_T size = 0;
-    (void)InitializeProcThreadAttributeList(NULL, 1, 0, &size);
-    LPPROC_THREAD_ATTRIBUTE_LIST list = th_os_alloc(size);
-    if (list && !InitializeProcThreadAttributeList(list, 1, 0, &size)) {
-        th_os_free(list);
-        list = NULL;
-    }
-    if (list && !UpdateProcThreadAttribute(list, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, s->list,
-                                           s->count * sizeof s->list[0], NULL, NULL)) {
+static void list_free(LPPROC_THREAD_ATTRIBUTE_LIST list) {
+    if (list) {
         DeleteProcThreadAttributeList(list);
         th_os_free(list);
+    }
+}
+
+/* 0, or a code (a job: before Windows 10). */
+static int list_put(LPPROC_THREAD_ATTRIBUTE_LIST list, DWORD_PTR what, void *of, size_t size) {
+    return UpdateProcThreadAttribute(list, 0, what, of, size, NULL, NULL) ? 0 : th_nt_code();
+}
+
+/* What it begins with: a job, and handles that are inherited, or NULL. Both outlive the list. */
+static int list_new(LPPROC_THREAD_ATTRIBUTE_LIST *out, streams *s, kept *k) {
+    SIZE_T size = 0;
+    (void)InitializeProcThreadAttributeList(NULL, 2, 0, &size);
+    LPPROC_THREAD_ATTRIBUTE_LIST list = th_os_alloc(size);
+    if (list && !InitializeProcThreadAttributeList(list, 2, 0, &size)) {
+        th_os_free(list);
         list = NULL;
     }
-    return list;
+    *out = list;
+    if (!list) {
+        return -ENOMEM;
+    }
+    const int code = list_put(list, JOB_LIST, &k->job, sizeof k->job);
+    return code || !s ? code
+                      : list_put(list, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, s->list,
+                                 s->count * sizeof s->list[0]);
 }
 
 static DWORD flags_of(const th_os_program *p) {
-    return CREATE_SUSPENDED | CREATE_UNICODE_ENVIRONMENT |
+    return CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT |
            (p->group == TH_OS_GROUP_SESSION ? (DWORD)DETACHED_PROCESS : 0) |
            (p->group == TH_OS_GROUP_OWN ? (DWORD)CREATE_NEW_PROCESS_GROUP : 0);
 }
@@ -126,7 +144,7 @@ static bool is_for_cmd(const wchar_t *path) {
            CompareStringOrdinal(end, 4, L".cmd", 4, TRUE) == CSTR_EQUAL;
 }
 
-/* One place, with what it may lack: 0, with the process suspended, or a code. */
+/* One place, with what it may lack: 0, and the program runs, or a code. */
 static int create_at(attempt *a, const char *path, const char *suffix) {
     char whole[TH_FILE_PATH_WORDS];
     wchar_t wide[TH_FILE_PATH_WORDS];
@@ -151,9 +169,7 @@ static int create_at(attempt *a, const char *path, const char *suffix) {
     if (is_for_cmd(wide)) {
         return -ENOEXEC;
     }
-    const DWORD flags =
-        flags_of(a->program) | (a->info.lpAttributeList ? (DWORD)EXTENDED_STARTUPINFO_PRESENT : 0);
-    return CreateProcessW(wide, a->line, NULL, NULL, a->inherits, flags, a->env,
+    return CreateProcessW(wide, a->line, NULL, NULL, a->inherits, flags_of(a->program), a->env,
                           folder ? a->folder : NULL, &a->info.StartupInfo, &a->started)
                ? 0
                : th_nt_code();
@@ -201,15 +217,17 @@ static int prepare(attempt *a, const char **failed) {
     return code;
 }
 
-static int create_with(attempt *a, streams *s, const char **failed) {
+static int create_with(attempt *a, streams *s, kept *k, const char **failed) {
     STARTUPINFOW *info = &a->info.StartupInfo;
     const bool listed = a->program->close_others && s->count; /* none cannot be said by a list */
-    LPPROC_THREAD_ATTRIBUTE_LIST list = listed ? list_new(s) : NULL;
-    if (listed && !list) {
+    LPPROC_THREAD_ATTRIBUTE_LIST list = NULL;
+    int code = list_new(&list, listed ? s : NULL, k);
+    if (code) {
         *failed = "process";
-        return -ENOMEM;
+        list_free(list);
+        return code;
     }
-    *info = (STARTUPINFOW){.cb = listed ? sizeof a->info : sizeof *info,
+    *info = (STARTUPINFOW){.cb = sizeof a->info,
                            .dwFlags = STARTF_USESTDHANDLES,
                            .hStdInput = s->own[0],
                            .hStdOutput = s->own[1],
@@ -217,25 +235,27 @@ static int create_with(attempt *a, streams *s, const char **failed) {
     a->info.lpAttributeList = list;
     a->inherits = listed || !a->program->close_others;
     *failed = "program";
-    const int code = create(a);
-    if (list) {
-        DeleteProcThreadAttributeList(list);
-        th_os_free(list);
-    }
+    code = create(a);
+    list_free(list);
     return code;
 }
 
 /* ---- what is kept of it ---- */
 
-static void CALLBACK on_ended(void *arg, BOOLEAN timed_out) {
+static void CALLBACK on_ended(PTP_CALLBACK_INSTANCE call, void *arg, PTP_WAIT wait,
+                              TP_WAIT_RESULT result) {
     const kept *k = arg;
-    (void)timed_out;
+    (void)call;
+    (void)wait;
+    (void)result;
     th_poll_send(k->signal[1]);
 }
 
 static void kept_free(kept *k, bool with_signal) {
     if (k->wait) { /* when the callback is over */
-        (void)UnregisterWaitEx(k->wait, INVALID_HANDLE_VALUE);
+        SetThreadpoolWait(k->wait, NULL, NULL);
+        WaitForThreadpoolWaitCallbacks(k->wait, TRUE);
+        CloseThreadpoolWait(k->wait);
     }
     if (k->job) {
         CloseHandle(k->job);
@@ -247,6 +267,22 @@ static void kept_free(kept *k, bool with_signal) {
         th_poll_pair_close(k->signal);
     }
     th_os_free(k);
+}
+
+/*
+ * Whether the job ends its programs with the last handle of it. Of one that leads no group, what it
+ * starts is never in the job.
+ */
+static int job_set(const kept *k, bool ends, th_os_group group) {
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {.BasicLimitInformation.LimitFlags = 0};
+    const DWORD leaves = JOB_OBJECT_LIMIT_SILENT_BREAKAWAY_OK | JOB_OBJECT_LIMIT_BREAKAWAY_OK;
+    limits.BasicLimitInformation.LimitFlags =
+        (ends ? (DWORD)JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE : 0) |
+        (group == TH_OS_GROUP_SAME ? leaves : 0);
+    return SetInformationJobObject(k->job, JobObjectExtendedLimitInformation, &limits,
+                                   sizeof limits)
+               ? 0
+               : th_nt_code();
 }
 
 /* Before the start. NULL: *code says why. */
@@ -261,29 +297,19 @@ static kept *kept_new(const th_os_program *p, int *code) {
     if (!*code) {
         (void)th_fd_of_fresh(th_socket_of(k->signal[0]));
     }
-    if (!*code && p->group != TH_OS_GROUP_SAME) {
+    if (!*code) {
         k->job = CreateJobObjectW(NULL, NULL);
-        *code = k->job ? 0 : th_nt_code();
+        *code = k->job ? job_set(k, true, p->group) : th_nt_code();
+    }
+    if (!*code) {
+        k->wait = CreateThreadpoolWait(on_ended, k, NULL);
+        *code = k->wait ? 0 : th_nt_code();
     }
     if (*code) {
         kept_free(k, true);
         k = NULL;
     }
     return k;
-}
-
-/* A process that stands before its first instruction begins: 0, or a code, and it is no more. */
-static int let_go(kept *k, const PROCESS_INFORMATION *started) {
-    k->process = started->hProcess;
-    const bool grouped = !k->job || AssignProcessToJobObject(k->job, k->process);
-    const bool told = grouped && RegisterWaitForSingleObject(&k->wait, k->process, on_ended, k,
-                                                             INFINITE, WT_EXECUTEONLYONCE);
-    const int code = told && ResumeThread(started->hThread) != (DWORD)-1 ? 0 : th_nt_code();
-    if (code) {
-        (void)TerminateProcess(k->process, ENDED_BY | TH_OS_SIGKILL);
-    }
-    CloseHandle(started->hThread);
-    return code;
 }
 
 /* With the streams. */
@@ -294,15 +320,19 @@ static int start(th_os_process *out, attempt *a, streams *s, const char **failed
     if (!k) {
         return code;
     }
-    code = create_with(a, s, failed);
-    if (!code) {
-        *failed = "process";
-        code = let_go(k, &a->started);
-    }
+    code = create_with(a, s, k, failed);
     if (code) {
         kept_free(k, true);
         return code;
     }
+    CloseHandle(a->started.hThread);
+    k->process = a->started.hProcess;
+    (void)job_set(k, false, a->program->group); /* it was set before: nothing refuses it now */
+    if (a->program->group == TH_OS_GROUP_SAME) {
+        CloseHandle(k->job);
+        k->job = NULL;
+    }
+    SetThreadpoolWait(k->wait, k->process, NULL);
     *out = (th_os_process){(int)a->started.dwProcessId, k->signal[0], k};
     return 0;
 }
