@@ -5,7 +5,7 @@
 /* matrix: quick 1 2 8 */
 /* plain: full */
 #define WATCHDOG_SECONDS 110
-#include "support/support.h"
+#include "support/threads.h"
 
 typedef struct flood {
     rig *r;
@@ -102,9 +102,9 @@ static int spawn_more(void *arg) {
 }
 
 TEST(started_and_stopped_under_load) {
-    /* Ten thousand times a stop begins while a tree of tasks still grows. */
+    /* Thousands of times a stop begins while a tree of tasks still grows. */
     const unsigned workers = (unsigned)check_env("THRUM_WORKERS", 2);
-    const int rounds = SCALED(10000) / (workers > 8 ? 10 : 1) + 1;
+    const int rounds = SCALED(STARTS) / (workers > 8 ? 10 : 1) + 1;
     for (int i = 0; i < rounds; i++) {
         rig r;
         atomic_store(&ended, 0);
@@ -118,7 +118,7 @@ TEST(started_and_stopped_under_load) {
 TEST(started_and_stopped_empty) {
     /* Workers that have hardly begun are stopped. */
     const unsigned workers = (unsigned)check_env("THRUM_WORKERS", 2);
-    const int rounds = SCALED(10000) / (workers > 8 ? 10 : 1) + 1;
+    const int rounds = SCALED(STARTS) / (workers > 8 ? 10 : 1) + 1;
     for (int i = 0; i < rounds; i++) {
         rig r;
         rig_begin(&r, 0);
