@@ -192,7 +192,9 @@ TEST(room_to_write_is_a_case) {
     CHECK_EQ(thrum_select(cases, 2, THRUM_FOREVER), 1);
     const size_t much = fill(s.e.fds[0]);
     CHECK_EQ(thrum_select(cases, 2, thrum_after_ms(1)), -ETIMEDOUT);
-    CHECK_EQ(drain(s.e.fds[1], much), much);
+    for (size_t got = 0; got < much;) { /* where the pair is TCP, some of it may be on its way */
+        got += drain(s.e.fds[1], much - got);
+    }
     CHECK_EQ(thrum_select(cases, 2, THRUM_FOREVER), 1);
     scene_end(&s);
 }
