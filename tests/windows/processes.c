@@ -134,6 +134,7 @@ static int close_body(void *arg) {
     thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
     thrum_io in, out;
     char byte;
+    char line[2];
     (void)arg;
     options.streams[0] = (thrum_process_stream){THRUM_PROCESS_PIPE, -1, &in};
     options.streams[1] = (thrum_process_stream){THRUM_PROCESS_PIPE, -1, &out};
@@ -146,7 +147,10 @@ static int close_body(void *arg) {
     CHECK_EQ(thrum_io_close(out), 0);
 
     options.flags = THRUM_PROCESS_GROUP | THRUM_PROCESS_KILL;
-    process = started(SHELL("sleep 1000 & sleep 1000"), &options);
+    process = started(SHELL("sleep 1000 & echo c; sleep 1000"), &options);
+    /* Both have begun: of one that is killed before that wine leaves a process, with our stderr. */
+    CHECK_EQ(thrum_read_full(out, line, 2, THRUM_FOREVER), 2);
+    CHECK_EQ(memcmp(line, "c\n", 2), 0);
     CHECK_EQ(thrum_process_close(process), 0);
     CHECK_EQ(thrum_read(out, &byte, 1), 0);
     CHECK_EQ(thrum_io_close(in), 0);
