@@ -202,6 +202,7 @@ TEST(an_end_among_the_cases_of_a_select) {
 
 typedef struct many {
     atomic_int left;
+    atomic_int refused;
 } many;
 
 static int start_some(void *arg) {
@@ -214,10 +215,10 @@ static int start_some(void *arg) {
 
 TEST(many_programs_at_a_time) {
     /* 64 at a time, and nothing is left. */
-    many m = {SCALED(500)};
+    many m = {SCALED(500), 0};
     rig r;
     rig_begin(&r, 0);
-    start_some(&(many){1});
+    start_some(&(many){1, 0});
     const int before = descriptors();
     for (int i = 0; i < 64; i++) {
         rig_go(&r, start_some, &m);
@@ -226,4 +227,38 @@ TEST(many_programs_at_a_time) {
     rig_stop(&r);
     CHECK(descriptors() <= before);
     CHECK(!has_children());
+}
+
+static int start_or_be_refused(void *arg) {
+    many *m = arg;
+    while (atomic_fetch_sub(&m->left, 1) > 0) {
+        thrum_process *process = NULL;
+        const int code = thrum_process_start(&process, SHELL("exit 0"), NULL);
+        if (code == -EAGAIN) {
+            atomic_fetch_add(&m->refused, 1);
+        } else {
+            CHECK_EQ(code, 0);
+            CHECK_EQ(ended_and_closed(process), 0);
+        }
+    }
+    return 0;
+}
+
+TEST(some_of_many_are_refused) {
+    /* The system refuses three of them: the others begin and end, and nothing is left. */
+    many m = {SCALED(100), 0};
+    rig r;
+    rig_begin(&r, 0);
+    start_some(&(many){1, 0});
+    const int before = descriptors();
+    th_os_fail(TH_OS_FAULT_PROCESS, (uint32_t)atomic_load(&m.left) / 2, 3);
+    for (int i = 0; i < 16; i++) {
+        rig_go(&r, start_or_be_refused, &m);
+    }
+    rig_wait_done(&r);
+    CHECK_EQ(th_os_fails_left(TH_OS_FAULT_PROCESS), 3 - atomic_load(&m.refused));
+    rig_stop(&r);
+    CHECK(descriptors() <= before);
+    CHECK(!has_children());
+    th_os_fail(TH_OS_FAULT_PROCESS, 0, 0);
 }
