@@ -65,7 +65,8 @@ THRUM_API THRUM_NODISCARD int thrum_io_adopt(thrum_io *out, int fd);
  * (thrum_blocking), but for reads of a file that the system has in memory: so files are allowed
  * here, whose calls end when the system has made them. A pipe is open at this end until both
  * descriptors are closed. Any thread may call it. It never suspends. Errors, with nothing made:
- * -EINVAL for NULL; -EBADF; -EMFILE, -ENFILE or -ENOMEM.
+ * -EINVAL for NULL; -EBADF; -EMFILE, -ENFILE or -ENOMEM; -EOPNOTSUPP on Windows, for what tells of
+ * changes of files and for the library's own pipe to a program.
  */
 THRUM_API THRUM_NODISCARD int thrum_io_adopt_shared(thrum_io *out, int fd);
 

@@ -163,7 +163,7 @@ THRUM_API int thrum_process_pid(const thrum_process *process);
 /*
  * Returns a descriptor that is ready to be read once the process has ended, for thrum_select
  * (thrum_io_case) and thrum_io_on; {0} for NULL. It stays the process's: it is not read and not
- * closed. Any thread may call it. It never suspends and cannot fail.
+ * closed. Any thread may call it. It never suspends, and cannot fail before the process is closed.
  */
 THRUM_API thrum_io thrum_process_io(const thrum_process *process);
 

@@ -20,7 +20,8 @@
  * 2. Each wait asks what is wanted, so calls that come one behind the other cost a single
  *    question. If a thread sleeps for the set, whoever wants something asks it at once; but a read
  *    that was not short may have left something, and nobody waits before there was another one.
- * 3. An answer to a stale question is dropped, and asked anew. Any other one is told, once.
+ * 3. An answer to a stale question is dropped, and asked anew, unless it says that the socket was
+ *    closed. Any other one is told, once.
  * 4. A wait looks at its sets, and if there is nothing sits down, takes its places, and looks
  *    again; then it sleeps. Whoever finds, or leaves, something in a set that is not for itself
  *    *kicks* all that have a place there: by a nudge to the port where they sit, or by their word.
@@ -40,7 +41,8 @@
  *
  * *Memory.* The system writes to a request until its completion was taken. So a member that is
  * removed while something of it is asked is an *orphan*, in no list: it is cancelled, and freed
- * when the last of its requests has come (th_set_settle). The end of a set waits for all of them.
+ * when the last of its requests has come (th_set_settle). The end of a set waits for all of them, ten
+ * seconds at most; what has not come by then keeps its memory.
  * A thread that ends may take what it has asked with it; that is answered with nothing, and asked
  * anew.
  *
@@ -335,7 +337,7 @@ int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
 /*
  * What is asked of a socket keeps it open under wine, though not on Windows: a port would stay
  * taken, and the other side would not learn that nobody reads any more. So what takes a descriptor
- * out of a set waits there until the system has given back what was asked.
+ * out of a set waits there until the system has given back what was asked, a second at most.
  */
 static void await_orphans(th_set *set) {
     const int64_t deadline = th_os_now() + S_NS;

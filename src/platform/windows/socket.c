@@ -81,7 +81,7 @@ int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
     return code;
 }
 
-/* No other program gets the port beside it, nor one of its addresses, as nobody does elsewhere. */
+/* No other program gets the same address beside it; docs/windows.md has what is left to others. */
 int th_os_socket_bind(int fd, const th_os_address *address) {
     if (th_os_fails(TH_OS_FAULT_BIND)) {
         return -ENOMEM;
