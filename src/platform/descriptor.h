@@ -78,8 +78,8 @@ bool th_os_pollset_is_ready(const th_os_pollset *set);
  * Waits until that is so for one of the sets, n of at most TH_OS_SETS_MAX, or the absolute deadline
  * has passed. Returns which of them (bit i: sets[i]), 0 at the deadline, or -EINTR; it takes
  * nothing. By the thread that owns the first of them. Where a thread can sleep for a single set
- * alone, as on Windows, the others are looked at each millisecond, or as often as the system's timer
- * ticks (15.6 ms), while something is asked there.
+ * alone, as on Windows, the others are looked at each millisecond while something is asked there,
+ * or as often as the system's timer ticks (15.6 ms).
  */
 #define TH_OS_SETS_MAX 16u
 int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigned n, int64_t deadline);

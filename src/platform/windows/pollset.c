@@ -41,10 +41,9 @@
  *
  * *Memory.* The system writes to a request until its completion was taken. So a member that is
  * removed while something of it is asked is an *orphan*, in no list: it is cancelled, and freed
- * when the last of its requests has come (th_set_settle). The end of a set waits for all of them, ten
- * seconds at most; what has not come by then keeps its memory.
- * A thread that ends may take what it has asked with it; that is answered with nothing, and asked
- * anew.
+ * when the last of its requests has come (th_set_settle). The end of a set waits for all of them,
+ * ten seconds at most; what has not come by then keeps its memory. A thread that ends may take what
+ * it has asked with it; that is answered with nothing, and asked anew.
  *
  * *Numbers.* Windows tells of a socket that is closed behind the library's back, if it is asked
  * for then; the member is *gone*, and another socket may be added under its number.
