@@ -7,12 +7,15 @@
 #include "core/state/affinity.h"
 #include "platform/platform.h"
 
+/* Where a clock stands still, as a test's may: some hundreds of looks take the whole time. */
+#define LOOKS_MAX TH_LIMIT(4000u, 4u)
+
 static unsigned xcpus; /* how many processors there were when it was asked first; 0: not yet */
 
 void th_idle_spin_look(const uint32_t *xlength) {
     const int64_t until = th_os_now() + TH_IDLE_SPIN_NS;
     /* relaxed: a hint; the lock, which is taken next, orders the rest */
-    while (!th_load_relaxed(xlength) && th_os_now() < until) {
+    for (unsigned i = 0; i < LOOKS_MAX && !th_load_relaxed(xlength) && th_os_now() < until; i++) {
         th_os_relax();
     }
 }
