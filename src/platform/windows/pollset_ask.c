@@ -135,8 +135,8 @@ static void take_answer(th_question *q) {
 
 /* ---- a set ---- */
 
-/* False: it was refused. */
-static bool ask(th_question *q) {
+/* It stays wanted if it was refused, or nothing was told at once. */
+static void ask(th_question *q) {
     th_set *set = q->member->set;
     const int code =
         th_afd_ask(&q->member->device->afd, &q->request, q->member->base, events_of(q));
@@ -151,22 +151,36 @@ static bool ask(th_question *q) {
     if (code == 0) {
         take_answer(q);
     }
-    return !q->wanted; /* nor is it asked again at once when nothing was told at once */
 }
 
-bool th_set_ask(th_set *set) {
-    while (!th_link_alone(&set->wanted)) {
-        th_member *m = TH_LINK_OF(set->wanted.next, th_member, in_wanted);
-        for (unsigned i = 0; i < 2; i++) {
-            if (m->questions[i].wanted && !ask(&m->questions[i])) {
-                return false;
-            }
-        }
-        if (!m->questions[0].wanted && !m->questions[1].wanted) {
-            th_link_leave(&m->in_wanted);
+/* Both of its questions, if they are wanted. False: one of them is wanted still. */
+static bool ask_both(th_member *m) {
+    for (unsigned i = 0; i < 2; i++) {
+        if (m->questions[i].wanted) {
+            ask(&m->questions[i]);
         }
     }
-    return true;
+    th_link_leave(&m->in_wanted);
+    return !m->questions[0].wanted && !m->questions[1].wanted;
+}
+
+/* What is refused keeps none of the others from being asked. */
+bool th_set_ask(th_set *set) {
+    th_link refused;
+    th_link_init(&refused);
+    while (!th_link_alone(&set->wanted)) {
+        th_member *m = TH_LINK_OF(set->wanted.next, th_member, in_wanted);
+        if (!ask_both(m)) {
+            th_link_join(&m->in_wanted, &refused);
+        }
+    }
+    const bool all = th_link_alone(&refused);
+    while (!th_link_alone(&refused)) {
+        th_link *first = refused.next;
+        th_link_leave(first);
+        th_link_join(first, &set->wanted);
+    }
+    return all;
 }
 
 void th_set_settle(th_set *set, th_afd_request *const requests[], unsigned n) {
