@@ -1,7 +1,7 @@
 /*
- * pollsets_odd.c: sets of descriptors where the system refuses a question.
+ * pollsets_odd.c: sets of descriptors where the system refuses a question, or is late.
  */
-/* wrap: th_afd_ask */
+/* wrap: th_afd_ask th_poll_take_all */
 #include "windows/watched.h"
 
 static SOCKET refused; /* for which nothing can be asked */
@@ -11,6 +11,15 @@ int __wrap_th_afd_ask(const th_afd *afd, th_afd_request *request, SOCKET base, U
 
 int __wrap_th_afd_ask(const th_afd *afd, th_afd_request *request, SOCKET base, ULONG events) {
     return base == refused ? -ENOMEM : __real_th_afd_ask(afd, request, base, events);
+}
+
+static bool late; /* what was sent has not come yet */
+
+unsigned __real_th_poll_take_all(int end);
+unsigned __wrap_th_poll_take_all(int end);
+
+unsigned __wrap_th_poll_take_all(int end) {
+    return late ? 0 : __real_th_poll_take_all(end);
 }
 
 TEST(what_cannot_be_asked_holds_up_nobody) {
@@ -29,4 +38,30 @@ TEST(what_cannot_be_asked_holds_up_nobody) {
     CHECK_EQ(event.key, 8);
     CHECK_EQ(event.bits, TH_OS_OUT);
     watched_close(&w);
+}
+
+TEST(a_wake_up_that_comes_late_does_not_stay) {
+    /* Its byte came behind the look that has taken the wake-up; the next look takes it. */
+    th_os_pollset set;
+    th_os_event event;
+    CHECK_EQ(th_os_pollset_open(&set), 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(th_os_pollset_wake(&set), 0);
+        CHECK_EQ(th_os_io_poll(set.set, TH_OS_IN, -1, soon()), TH_OS_IN);
+        CHECK_EQ(th_os_pollset_wait(&set, &event, 1, 0), 1);
+        late = true;
+        th_os_pollset_wake_take(&set);
+        late = false;
+        CHECK_EQ(th_os_io_poll(set.set, TH_OS_IN, -1, 0), TH_OS_IN);
+        CHECK_EQ(th_os_pollset_wait(&set, &event, 1, 0), 0);
+        CHECK_EQ(th_os_io_poll(set.set, TH_OS_IN, -1, 0), 0);
+    }
+    late = true;
+    CHECK_EQ(th_os_pollset_wake(&set), 0);
+    th_os_pollset_wake_take(&set);
+    CHECK_EQ(th_os_pollset_wake(&set), 0); /* this one is told although the other is on its way */
+    late = false;
+    th_os_pollset_wake_take(&set);
+    CHECK_EQ(th_os_io_poll(set.set, TH_OS_IN, -1, 0), 0);
+    th_os_pollset_close(&set);
 }

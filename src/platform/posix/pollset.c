@@ -115,7 +115,7 @@ static void sleeper_rest(sleeper *s) {
         }
     }
     if (s->kicked || (s->count && s->fds[0].revents)) {
-        th_poll_take_all(s->kick[0]);
+        (void)th_poll_take_all(s->kick[0]);
     }
     s->kicked = false;
     s->next = rested;
@@ -212,7 +212,7 @@ void th_os_wakeup_set(int wakeup) {
 
 void th_os_wakeup_take(int wakeup) {
     int saved = th_os_errno_get();
-    th_poll_take_all(wakeup);
+    (void)th_poll_take_all(wakeup);
     th_os_errno_set(saved);
 }
 

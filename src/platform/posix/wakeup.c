@@ -40,10 +40,13 @@ void th_poll_send(int end) {
     }
 }
 
-void th_poll_take_all(int end) {
+unsigned th_poll_take_all(int end) {
     char bytes[64];
+    unsigned taken = 0;
     ssize_t n;
     do {
         n = read(end, bytes, sizeof bytes);
+        taken += n > 0 ? (unsigned)n : 0;
     } while (n == (ssize_t)sizeof bytes || (n < 0 && th_os_errno_get() == EINTR));
+    return taken;
 }

@@ -26,7 +26,7 @@ int th_poll_pair(int ends[2]);
 void th_poll_pair_close(const int ends[2]);
 /* Sends a byte; where there is no more room it is set already. */
 void th_poll_send(int end);
-/* Takes all that have come, which may be none. It does not wait. */
-void th_poll_take_all(int end);
+/* Takes all that have come: how many bytes, which may be none. It does not wait. */
+unsigned th_poll_take_all(int end);
 
 #endif

@@ -83,7 +83,7 @@ static void tell(end *e) {
     if (ready && !e->told) {
         th_poll_send(e->signal[1]);
     } else if (!ready) {
-        th_poll_take_all(e->signal[0]);
+        (void)th_poll_take_all(e->signal[0]);
     }
     e->told = ready;
 }

@@ -211,13 +211,27 @@ int th_os_pollset_wake(const th_os_pollset *named) {
     AcquireSRWLockExclusive(&set->lock);
     set->woken = true;
     th_set_kick(set);
-    if (th_link_alone(&set->places) && !set->sent) {
+    if (th_link_alone(&set->places) && !set->told) {
         th_poll_send(set->number);
-        set->sent = true;
+        set->told = true;
+        set->sent++;
     }
     ReleaseSRWLockExclusive(&set->lock);
     th_os_errno_set(saved);
     return 0;
+}
+
+/*
+ * What was sent may come a moment later. What is not there yet is taken by a later look, so that
+ * the socket does not stay readable.
+ */
+void th_set_take_sent(th_set *set) {
+    if (set->sent) {
+        const int saved = th_os_errno_get();
+        const unsigned n = th_poll_take_all(set->number);
+        set->sent -= n < set->sent ? n : set->sent;
+        th_os_errno_set(saved);
+    }
 }
 
 void th_os_pollset_wake_take(const th_os_pollset *named) {
@@ -225,15 +239,10 @@ void th_os_pollset_wake_take(const th_os_pollset *named) {
     if (!set) {
         return;
     }
-    int saved = th_os_errno_get();
     AcquireSRWLockExclusive(&set->lock);
-    set->woken = false;
-    if (set->sent) {
-        th_poll_take_all(set->number);
-        set->sent = false;
-    }
+    set->woken = set->told = false;
+    th_set_take_sent(set);
     ReleaseSRWLockExclusive(&set->lock);
-    th_os_errno_set(saved);
 }
 
 /* ---- members ---- */

@@ -114,7 +114,7 @@ typedef struct th_place {
 
 struct th_set {
     SRWLOCK lock;
-    int number;  /* constant: a socket of its own, to be read while it is `sent` */
+    int number;  /* constant: a socket of its own, to be read while something was sent to it */
     HANDLE port; /* constant */
     th_link devices;
     th_link members;
@@ -127,9 +127,13 @@ struct th_set {
     th_link places;   /* of all that sleep for it */
     th_nested *nested;
     th_alarmed alarms[TH_SET_ALARMS];
-    bool woken; /* the wake-up is set */
-    bool sent;  /* and there is a byte in its socket */
+    bool woken;    /* the wake-up is set */
+    bool told;     /* and a byte was sent to its socket */
+    unsigned sent; /* bytes that are in it, or on their way */
 };
+
+/* With the lock: takes what is in its socket. */
+void th_set_take_sent(th_set *set);
 
 /* The set of this name, or NULL. */
 th_set *th_set_of(const th_os_pollset *named);

@@ -127,6 +127,9 @@ static void look(th_set *set, answers *a, unsigned index, bool takes) {
     } else {
         (void)th_set_ask(set);
     }
+    if (!set->woken) {
+        th_set_take_sent(set);
+    }
     if (set->woken && a->count < a->max) {
         tell(a, index, TH_OS_WAKE, TH_OS_IN);
     }

@@ -48,10 +48,13 @@ void th_poll_send(int end) {
     (void)send(th_socket_of(end), "", 1, 0);
 }
 
-void th_poll_take_all(int end) {
+unsigned th_poll_take_all(int end) {
     char byte;
+    unsigned n = 0;
     while (recv(th_socket_of(end), &byte, 1, 0) >= 0) {
+        n++;
     }
+    return n;
 }
 
 /* ---- of the contract ---- */
@@ -83,6 +86,6 @@ void th_os_wakeup_set(int wakeup) {
 
 void th_os_wakeup_take(int wakeup) {
     int saved = th_os_errno_get();
-    th_poll_take_all(wakeup);
+    (void)th_poll_take_all(wakeup);
     th_os_errno_set(saved);
 }

@@ -34,7 +34,7 @@ static void tell(th_file_watcher *r) {
     if (ready && !r->told) {
         th_poll_send(r->signal[1]);
     } else if (!ready) {
-        th_poll_take_all(r->signal[0]);
+        (void)th_poll_take_all(r->signal[0]);
     }
     r->told = ready;
 }
