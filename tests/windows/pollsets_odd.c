@@ -1,7 +1,7 @@
 /*
- * pollsets_odd.c: sets of descriptors where the system refuses a question, or is late.
+ * pollsets_odd.c: sets of descriptors where the system refuses a question, or is late or early.
  */
-/* wrap: th_afd_ask th_poll_take_all */
+/* wrap: th_afd_ask th_poll_take_all th_os_now SetThreadpoolTimer */
 #include "windows/watched.h"
 
 static SOCKET refused; /* for which nothing can be asked */
@@ -64,4 +64,46 @@ TEST(a_wake_up_that_comes_late_does_not_stay) {
     th_os_pollset_wake_take(&set);
     CHECK_EQ(th_os_io_poll(set.set, TH_OS_IN, -1, 0), 0);
     th_os_pollset_close(&set);
+}
+
+/* ---- an alarm whose clock is ahead of ours ---- */
+
+static DWORD main_thread; /* not 0: its clock is right, and the timers' is a second ahead */
+static atomic_int early;  /* how often they have asked for the time */
+static atomic_bool armed; /* as a timer was set last */
+
+int64_t __real_th_os_now(void);
+int64_t __wrap_th_os_now(void);
+extern __typeof__(&SetThreadpoolTimer) __real___imp_SetThreadpoolTimer;
+extern __typeof__(&SetThreadpoolTimer) __wrap___imp_SetThreadpoolTimer;
+
+int64_t __wrap_th_os_now(void) {
+    if (!main_thread || GetCurrentThreadId() == main_thread) {
+        return __real_th_os_now();
+    }
+    if (atomic_fetch_add(&early, 1) == 0) {
+        Sleep(100); /* the close comes meanwhile */
+    }
+    return __real_th_os_now() - THRUM_S(1);
+}
+
+static VOID WINAPI set_timer(PTP_TIMER timer, PFILETIME due, DWORD period, DWORD window) {
+    atomic_store(&armed, due != NULL);
+    __real___imp_SetThreadpoolTimer(timer, due, period, window);
+}
+
+__typeof__(&SetThreadpoolTimer) __wrap___imp_SetThreadpoolTimer = set_timer;
+
+TEST(an_alarm_that_is_closed_as_it_goes_off_is_not_set_again) {
+    /* It has gone off too early, and would be set once more: for memory that is free. */
+    main_thread = GetCurrentThreadId();
+    const int alarm = th_os_alarm_open();
+    CHECK(alarm >= 0);
+    th_os_alarm_set(alarm, th_os_now());
+    while (!atomic_load(&early)) {
+        sched_yield();
+    }
+    th_os_alarm_close(alarm);
+    CHECK(atomic_load(&early) > 1); /* it has been set once more before the close */
+    CHECK(!atomic_load(&armed));
 }

@@ -117,7 +117,10 @@ void th_os_alarm_close(int number) {
     }
     ReleaseSRWLockExclusive(&alarms_lock);
     if (a) {
-        SetThreadpoolTimer(a->timer, NULL, 0, 0);
+        AcquireSRWLockExclusive(&a->lock);     /* on_time sets it no more */
+        th_store_relaxed(&a->xat, TH_FOREVER); /* relaxed: as in has_gone_off */
+        set_timer(a);
+        ReleaseSRWLockExclusive(&a->lock);
         WaitForThreadpoolTimerCallbacks(a->timer, TRUE);
         CloseThreadpoolTimer(a->timer);
         free(a);
