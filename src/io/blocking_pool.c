@@ -191,11 +191,11 @@ static void leave(th_blocking_pool *pool, struct member *me) {
 }
 
 /*
- * Looks for a job for a moment. The lock is held before and after. True: there is one, or the pool
- * stops.
+ * Looks for a job for a moment, unless the member has one processor. The lock is held before and
+ * after. True: there is one, or the pool stops.
  */
-static bool spin_idle(th_blocking_pool *pool) {
-    if (!th_idle_spin_begin(&pool->spin)) {
+static bool spin_idle(th_blocking_pool *pool, bool alone) {
+    if (!th_idle_spin_begin(&pool->spin, alone)) {
         return false;
     }
     pool->looking++;
@@ -273,7 +273,6 @@ static void member_main(void *arg) {
     th_thread_self()->serves = true;
     const bool alone = th_idle_spin_is_alone();
     th_lock_acquire(&pool->lock);
-    pool->spin.never = alone;
     pool->looking--;
     for (;;) {
         struct job *job = pop_job(pool);
@@ -283,7 +282,7 @@ static void member_main(void *arg) {
             run_job(pool, job);
         } else if (pool->stopping) {
             break;
-        } else if (spin_idle(pool)) {
+        } else if (spin_idle(pool, alone)) {
             continue;
         } else if (sleep_idle(pool, me)) {
             pool->looking--;

@@ -21,15 +21,17 @@
 #define TH_IDLE_SPIN_VAIN_MAX TH_LIMIT(6u, 1u)
 
 typedef struct th_idle_spin {
-    bool never; /* one processor, where whoever looks keeps all others from coming; or not wanted */
-    bool taken; /* a thread looks */
+    bool taken;     /* a thread looks */
     uint8_t vain;   /* how many times in a row were in vain, up to the limit */
     uint8_t let_go; /* chances that are still let go */
 } th_idle_spin;
 
-/* Whether the calling thread, which has found nothing, is to look on. */
-static inline bool th_idle_spin_begin(th_idle_spin *spin) {
-    if (spin->never || spin->taken) {
+/*
+ * Whether the calling thread, which has found nothing, is to look on. `never`: it is not, as where
+ * there is one processor, and whoever looks keeps all others from coming.
+ */
+static inline bool th_idle_spin_begin(th_idle_spin *spin, bool never) {
+    if (never || spin->taken) {
         return false;
     }
     if (spin->let_go) {

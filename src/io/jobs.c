@@ -201,7 +201,7 @@ static void run_job(th_jobs *jobs, th_job *job) {
  * thread, since each has the processors of whoever started it.
  */
 static bool look_on(th_jobs *jobs, bool never) {
-    if (never || !th_idle_spin_begin(&jobs->spin)) {
+    if (!th_idle_spin_begin(&jobs->spin, never)) {
         return false;
     }
     th_lock_release(&jobs->lock);

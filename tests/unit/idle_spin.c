@@ -10,7 +10,7 @@
 /* How many chances are let go before the next one is taken. */
 static unsigned let_go(th_idle_spin *spin) {
     unsigned n = 0;
-    while (!th_idle_spin_begin(spin)) {
+    while (!th_idle_spin_begin(spin, false)) {
         n++;
     }
     return n;
@@ -18,7 +18,7 @@ static unsigned let_go(th_idle_spin *spin) {
 
 TEST(each_time_in_vain_halves_how_often_it_is_done) {
     /* After n times in vain in a row 2^n - 1 chances are let go, and never more than 63. */
-    th_idle_spin spin = {.never = false};
+    th_idle_spin spin = {.taken = false};
     static const unsigned expected[] = {0, 1, 3, 7, 15, 31, 63, 63, 63};
     for (unsigned i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         CHECK_EQ(let_go(&spin), expected[i]);
@@ -28,7 +28,7 @@ TEST(each_time_in_vain_halves_how_often_it_is_done) {
 
 TEST(a_time_that_has_helped_begins_anew) {
     /* A look that has found a job wipes out those in vain before it. */
-    th_idle_spin spin = {.never = false};
+    th_idle_spin spin = {.taken = false};
     for (unsigned i = 0; i < 5; i++) {
         (void)let_go(&spin);
         th_idle_spin_end(&spin, false);
@@ -42,19 +42,20 @@ TEST(a_time_that_has_helped_begins_anew) {
 
 TEST(one_looks_at_a_time) {
     /* While one thread looks on no other one does. */
-    th_idle_spin spin = {.never = false};
-    CHECK(th_idle_spin_begin(&spin));
-    CHECK(!th_idle_spin_begin(&spin));
+    th_idle_spin spin = {.taken = false};
+    CHECK(th_idle_spin_begin(&spin, false));
+    CHECK(!th_idle_spin_begin(&spin, false));
     th_idle_spin_end(&spin, true);
-    CHECK(th_idle_spin_begin(&spin));
+    CHECK(th_idle_spin_begin(&spin, false));
 }
 
 TEST(with_one_processor_none_does) {
     /* Where there is one processor no chance is taken, however often it is asked. */
-    th_idle_spin spin = {.never = true};
+    th_idle_spin spin = {.taken = false};
     for (unsigned i = 0; i < 100; i++) {
-        CHECK(!th_idle_spin_begin(&spin));
+        CHECK(!th_idle_spin_begin(&spin, true));
     }
+    CHECK(th_idle_spin_begin(&spin, false));
 }
 
 TEST(a_look_ends_when_there_is_something_or_after_its_time) {
