@@ -100,6 +100,50 @@ TEST(a_few_deep_ones_leave_nothing) {
     check_tidy_after(20);
 }
 
+/* Whether all of the store has been looked through. */
+static bool is_measured(rig *r) {
+    return !th_load_relaxed(&r->sched->xfibers_unmeasured); /* relaxed: looked at again */
+}
+
+static bool all_parked(rig *r) {
+    /* relaxed: looked at again */
+    return th_park_parked(th_load_relaxed(&r->sched->xpark)) == r->sched->workers_count;
+}
+
+static int do_nothing(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+TEST(what_was_looked_through_is_left_alone) {
+    /*
+     * A worker that goes to sleep looks through the store once after stacks came there, not each
+     * time: else each sleep costs what a thousand cold stacks cost.
+     */
+    rig r;
+    crowd c = {0};
+    if (UNDER_TSAN) {
+        CHECK_SKIP("each task has a stack of its own there, and none is kept");
+    }
+    atomic_init(&c.shallow, CROWD + 1);
+    atomic_init(&c.began, 0);
+    rig_begin(&r, 1);
+    CHECK_EQ(rig_run(&r, come_and_go, &c), 0);
+    rig_wait_done(&r);
+    SPIN_UNTIL(is_measured(&r) && all_parked(&r));
+    /* As if it had run since, which a look through the store would note. */
+    th_fiber *stored = r.sched->fibers;
+    CHECK(stored != NULL);
+    stored->ran = true;
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(rig_run(&r, do_nothing, NULL), 0);
+        rig_wait_done(&r);
+        SPIN_UNTIL(all_parked(&r));
+    }
+    CHECK(stored->ran);
+    rig_stop(&r);
+}
+
 /* Waits until the figure is there: the worker that measures must have got so far. */
 static void wait_until_seen(rig *r) {
     thrum_metrics m = THRUM_METRICS_INIT;

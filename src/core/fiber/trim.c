@@ -27,7 +27,10 @@ void th_fiber_cache_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker)
            th_fiber_cache_give_back(worker, TH_FIBER_CACHE_KEPT, true)) {
     }
     if (is_quiet(worker, is_wanted)) {
-        while (th_fiber_cache_trim_some(worker) && !is_wanted(worker)) {
+        /* Only if stacks have come to the store since all of it was looked through. */
+        /* relaxed: a worker that put some there while this one reads is asked for by th_park */
+        while (th_load_relaxed(&worker->sched->xfibers_unmeasured) &&
+               th_fiber_cache_trim_some(worker) && !is_wanted(worker)) {
         }
     } else {
         th_reclaim_rest(worker, is_wanted);
