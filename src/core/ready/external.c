@@ -4,6 +4,7 @@
  */
 #include "core/ready/external.h"
 
+#include "base/annotate.h"
 #include "core/state/thread_exit.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
@@ -103,6 +104,7 @@ static TH_NO_TSAN th_external *attach(th_thread *thread, thrum_sched *sched, boo
     r->number = th_os_thread_number(); /* anew: this may be the child of a fork */
     r->activity = (th_activity){0};    /* read under the lock */
     th_store_relaxed(&r->xwakes, 0);   /* relaxed: read under the lock */
+    r->spawn = (th_slab_cache){.slab = sched->spawn_slab};
     r->next_of_sched = sched->externals.first;
     sched->externals.first = r;
     th_store_relaxed(&r->xsched, sched); /* relaxed: only this thread reads it without the lock */
@@ -154,6 +156,49 @@ th_external *th_external_enter(thrum_sched *sched, bool post) {
     return r;
 }
 
+/* To the thread sanitizer a worker's tasks are not ordered, and they would share its record's
+ * objects: it takes them one by one. */
+static inline bool has_contexts(void) {
+    return TH_TSAN_CONTEXTS && th_here();
+}
+
+void *th_external_take_object(thrum_sched *sched, th_external *r) {
+    if (th_unlikely(r == &sched->externals.retired) || has_contexts()) {
+        return th_slab_get_external(sched->spawn_slab);
+    }
+    return th_slab_get_part(&r->spawn);
+}
+
+/* The thread's record with the scheduler whose slab it is, if it still has one. */
+static TH_NO_TSAN th_external *find_slab(const th_thread *thread, const th_slab *slab) {
+    for (th_external *r = thread->external; r; r = r->next_of_thread) {
+        /* relaxed: as in find; the caller looks again once it is inside */
+        if (r->spawn.slab == slab && th_load_relaxed(&r->xsched)) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+void th_external_put_object(th_slab *slab, void *object) {
+    th_external *r = has_contexts() ? NULL : find_slab(th_thread_self(), slab);
+    if (r) {
+        /* seq: as in th_external_enter; th_external_close detaches, then waits for xinside */
+        th_xchg_seq(&r->xinside, 1u);
+        /* seq: as above; once detached, its cache was flushed and its slab may be gone */
+        const bool attached = th_load_seq(&r->xsched) != NULL;
+        if (th_likely(attached)) {
+            th_slab_put(&r->spawn, object);
+        }
+        /* pairs: wait_left; the last use of the cache */
+        th_store_release(&r->xinside, 0u);
+        if (attached) {
+            return;
+        }
+    }
+    th_slab_put_external(slab, object);
+}
+
 void th_external_leave(thrum_sched *sched, th_external *r) {
     if (th_unlikely(r == &sched->externals.retired)) {
         th_store_relaxed(&r->xinside, 0u); /* relaxed: under the shared lock */
@@ -198,6 +243,9 @@ void th_external_close(thrum_sched *sched) {
     /* seq: detached before xinside is read; th_external_enter is inside before it reads xsched */
     th_fence_seq();
     wait_left(sched);
+    for (th_external *r = sched->externals.first; r; r = r->next_of_sched) {
+        th_slab_flush(&r->spawn);
+    }
     sched->externals.first = NULL;
     th_lock_release(&th_external_lock);
 }
@@ -223,6 +271,7 @@ void th_external_retire_all(th_thread *thread) {
             th_activity_add(&sum->activity, &r->activity);
             th_count(&sum->xwakes, r->xwakes);
             th_lock_release(&sched->externals.shared_lock);
+            th_slab_flush(&r->spawn);
             unlink_of_sched(sched, r);
         }
         th_os_free(r);

@@ -10,6 +10,7 @@
 #define TH_EXTERNAL_H
 
 #include "core/state/lock.h"
+#include "core/state/slab.h"
 #include "core/state/thread.h"
 #include "thrum/sched.h"
 
@@ -23,6 +24,13 @@ extern th_lock th_external_lock;
  */
 th_external *th_external_enter(thrum_sched *sched, bool post);
 void th_external_leave(thrum_sched *sched, th_external *record);
+
+/* Takes an object of the scheduler's spawn slab; the caller is inside. NULL: no memory. */
+void *th_external_take_object(thrum_sched *sched, th_external *record);
+
+/* Gives one back. Any thread that is no worker of that scheduler, not inside; the scheduler may be
+ * gone. */
+void th_external_put_object(th_slab *slab, void *object);
 
 /* For stop, after it has set a flag: waits until every thread that entered without seeing the flag
  * has left. */

@@ -7,6 +7,7 @@
 #include "core/state/activity.h"
 #include "core/state/counters.h"
 #include "core/state/lock.h"
+#include "core/state/slab.h"
 #include "core/state/thread.h"
 #include "thrum/sched.h"
 
@@ -22,6 +23,7 @@ struct th_external {
     uint32_t xinside;  /* 1 while the thread is in a call on the scheduler; the thread writes it */
     th_activity activity; /* the thread's activity counters; the thread writes them */
     uint64_t xwakes;      /* futex calls of the thread that woke a worker */
+    th_slab_cache spawn;  /* task objects; used inside, by the thread, and when the record ends */
 };
 
 typedef struct th_externals {

@@ -18,7 +18,7 @@
 _Static_assert(CHUNK_HEAD % 16 == 0, "objects are aligned");
 
 static bool carve(th_slab *slab, th_slab_cache *cache);
-static void take_loose(th_slab *slab, th_slab_cache *cache);
+static void take_loose(th_slab *slab, th_slab_cache *cache, unsigned most);
 
 /* With the lock. */
 static void put_magazine(th_slab *slab, th_slab_object *first) {
@@ -69,7 +69,7 @@ bool th_slab_fill(th_slab_cache *cache) {
         cache->count = TH_MAGAZINE;
         cache->first = object;
     } else {
-        take_loose(slab, cache);
+        take_loose(slab, cache, TH_MAGAZINE);
     }
     th_lock_release(&slab->lock);
     return cache->first || carve(slab, cache);
@@ -160,9 +160,9 @@ static bool carve(th_slab *slab, th_slab_cache *cache) {
     return listed;
 }
 
-/* With the lock: moves loose objects into the cache, a magazine at most. */
-static void take_loose(th_slab *slab, th_slab_cache *cache) {
-    while (slab->loose && cache->count < TH_MAGAZINE) {
+/* With the lock: moves loose objects into the cache until it holds `most`. */
+static void take_loose(th_slab *slab, th_slab_cache *cache, unsigned most) {
+    while (slab->loose && cache->count < most) {
         th_slab_object *object = slab->loose;
         slab->loose = th_slab_next(object);
         slab->loose_count--;
@@ -170,6 +170,39 @@ static void take_loose(th_slab *slab, th_slab_cache *cache) {
         cache->first = object;
         cache->count++;
     }
+}
+
+/* Moves all but the first `kept` objects to the depot. The cache holds more. */
+static void flush_rest(th_slab_cache *cache, unsigned kept) {
+    th_slab_object *last = cache->first;
+    for (unsigned i = 1; i < kept; i++) {
+        last = th_slab_next(last);
+    }
+    th_slab_cache rest = {.slab = cache->slab, .first = th_slab_next(last)};
+    th_slab_link(last, NULL);
+    cache->count = kept;
+    th_slab_flush(&rest);
+}
+
+bool th_slab_fill_part(th_slab_cache *cache) {
+    th_slab *slab = cache->slab;
+    cache->part = cache->part ? 2 * cache->part : 1;
+    if (cache->spare || cache->part >= TH_MAGAZINE) {
+        cache->part = TH_MAGAZINE;
+        return th_slab_fill(cache);
+    }
+    th_lock_acquire(&slab->lock);
+    take_loose(slab, cache, cache->part);
+    th_lock_release(&slab->lock);
+    if (!cache->first) {
+        if (!th_slab_fill(cache)) {
+            return false;
+        }
+        if (cache->count > cache->part) {
+            flush_rest(cache, cache->part);
+        }
+    }
+    return true;
 }
 
 void th_slab_spill(th_slab_cache *cache) {
@@ -242,21 +275,9 @@ void th_slab_put_external(th_slab *slab, void *ptr) {
     }
 }
 
-/* Uses a cache for a moment; the rest of its magazine goes to the depot. */
 void *th_slab_get_external(th_slab *slab) {
-    th_lock_acquire(&slab->lock);
-    th_slab_object *object = slab->loose;
-    if (object) {
-        slab->loose = th_slab_next(object);
-        slab->loose_count--;
-    }
-    th_lock_release(&slab->lock);
-    if (!object) {
-        th_slab_cache cache = {.slab = slab};
-        object = th_slab_get(&cache);
-        th_slab_flush(&cache);
-    }
-    return object;
+    th_slab_cache cache = {.slab = slab};
+    return th_slab_get_part(&cache); /* the first part is one object */
 }
 
 th_slab *th_slab_new(size_t object_size, void *(*alloc)(void *, size_t),

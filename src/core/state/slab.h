@@ -4,6 +4,8 @@
  * objects do not move one at a time from a worker that runs tasks to one that spawns them, and
  * thieves do not pile them up.
  *
+ * An external thread (external.h) has a cache as well, which begins with single objects.
+ *
  * The depot is under a lock, taken once per magazine. The slab of tasks with handles may outlive
  * its scheduler: handles can be joined after it has stopped.
  *
@@ -71,6 +73,7 @@ typedef struct th_slab_cache {
     unsigned count;
     th_slab_object *spare;   /* a second magazine, full or NULL: ups and downs then cost no lock */
     struct th_worker *owner; /* the worker that asks to give back a surplus; NULL: none asks */
+    unsigned part;           /* how many th_slab_get_part took last */
 } th_slab_cache;
 
 th_slab *th_slab_new(size_t object_size, void *(*alloc)(void *, size_t),
@@ -109,6 +112,7 @@ bool th_slab_peek(th_slab *slab, const uintptr_t *word, uintptr_t *out);
 
 /* The slow halves. */
 bool th_slab_fill(th_slab_cache *cache);
+bool th_slab_fill_part(th_slab_cache *cache);
 void th_slab_spill(th_slab_cache *cache);
 
 /*
@@ -123,15 +127,31 @@ static TH_INLINE_NO_TSAN void th_slab_link(th_slab_object *object, th_slab_objec
     object->next = next;
 }
 
+/* The cache holds some. */
+static inline void *th_slab_pop(th_slab_cache *cache) {
+    th_slab_object *object = cache->first;
+    cache->first = th_slab_next(object);
+    cache->count--;
+    return object;
+}
+
 /* Called by the cache's owner. NULL: no memory. */
 static inline void *th_slab_get(th_slab_cache *cache) {
     if (th_unlikely(!cache->first) && !th_slab_fill(cache)) {
         return NULL;
     }
-    th_slab_object *object = cache->first;
-    cache->first = th_slab_next(object);
-    cache->count--;
-    return object;
+    return th_slab_pop(cache);
+}
+
+/*
+ * The same for an owner that may be one of very many: when the cache is empty it fetches one
+ * object, next time two, then four, up to a magazine. So it keeps no more than it has needed.
+ */
+static inline void *th_slab_get_part(th_slab_cache *cache) {
+    if (th_unlikely(!cache->first) && !th_slab_fill_part(cache)) {
+        return NULL;
+    }
+    return th_slab_pop(cache);
 }
 
 static inline void th_slab_put(th_slab_cache *cache, void *ptr) {

@@ -142,7 +142,7 @@ static int start_external(thrum_sched *sched, thrum_handle **out, th_scope *scop
         th_external_leave(sched, record);
         return -EINVAL;
     }
-    thrum_handle *handle = th_slab_get_external(sched->spawn_slab);
+    thrum_handle *handle = th_external_take_object(sched, record);
     if (handle) {
         TH_USDT2(spawn, fn, arg);
         th_slab_seen(sched->spawn_slab);
@@ -205,7 +205,7 @@ static void handle_free(thrum_handle *handle) {
         th_slab_put(&worker->spawn, handle);
         th_leave(worker);
     } else {
-        th_slab_put_external(slab, handle);
+        th_external_put_object(slab, handle);
     }
 }
 

@@ -130,6 +130,30 @@ static void stranger(void *arg) {
     }
 }
 
+static void part_stranger(void *arg) {
+    (void)arg;
+    th_slab_cache cache = {.slab = slab};
+    thing *got[5];
+    for (unsigned i = 0; i < 5; i++) {
+        got[i] = mine(th_slab_get_part(&cache));
+        sim_check(cache.count <= i); /* it fetches one, two, then a magazine of four */
+    }
+    for (unsigned i = 0; i < 5; i++) {
+        check_mine(got[i]);
+        th_slab_put(&cache, got[i]);
+    }
+    th_slab_flush(&cache);
+}
+
+/* External threads with caches of their own, which begin with single objects. */
+SIM_WORLD(slab_parts, .exhaustive = true) {
+    begin();
+    int a = sim_spawn(part_stranger, NULL);
+    part_stranger(NULL);
+    sim_join(a);
+    flush_and_close();
+}
+
 /* Two threads without a cache beside a worker with one: what came back one by one. */
 SIM_WORLD(slab_external, .exhaustive = true) {
     begin();

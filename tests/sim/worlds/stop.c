@@ -2,6 +2,7 @@
  * stop.c: starting, stopping, and threads that come in between (core/control/STOP.md).
  */
 #include "base/atomic.h"
+#include "core/ready/external.h"
 #include "core/state/handle.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
@@ -312,6 +313,37 @@ SIM_WORLD(stop_handle_stays, .heavy = true, .asleep = whole_asleep) {
     thrum_handle *handle;
     sim_check(thrum_spawn_with(&handle, &attr, seven, &seen) == 0);
     int t = sim_spawn(joins, handle);
+    whole_stop(sched);
+    sim_join(t);
+}
+
+/* Takes task objects, and gives them back beside a stop: to its own record, whose objects the stop
+ * flushes, or to the slab, which the last of them frees. */
+static void keeps_objects(void *arg) {
+    (void)arg;
+    void *objects[3];
+    th_external *record = th_external_enter(sched, true);
+    sim_check(record);
+    th_slab *slab = sched->spawn_slab;
+    for (unsigned i = 0; i < 3; i++) {
+        objects[i] = th_external_take_object(sched, record);
+        sim_check(objects[i]);
+    }
+    th_external_leave(sched, record);
+    whole_open(&gate);
+    for (unsigned i = 0; i < 3; i++) {
+        th_external_put_object(slab, objects[i]);
+    }
+}
+
+SIM_WORLD(stop_objects, .asleep = whole_asleep_shared) {
+    thrum_config config = whole_config(1);
+    sched = whole_start_bare(&config);
+    sched->spawn_slab =
+        th_slab_new(sizeof(thrum_handle), sched->config.alloc, sched->config.free, NULL);
+    sim_check(sched->spawn_slab);
+    int t = sim_spawn(keeps_objects, NULL);
+    whole_pass(&gate);
     whole_stop(sched);
     sim_join(t);
 }
