@@ -363,6 +363,55 @@ TEST(auto_falls_back_stack_by_stack) {
     close_stacks(&stacks);
 }
 
+#define CROWD 200
+
+TEST(stacks_of_a_crowd_are_made_ready_together) {
+    /* Beyond a few, guards are installed for several stacks at once, and their tops are touched. */
+    th_stacks stacks;
+    static th_stack all[CROWD];
+    if (!grants(THRUM_GUARD_MADVISE))
+        CHECK_SKIP("this system has no guards by madvise");
+    open_stacks(&stacks, THRUM_GUARD_AUTO);
+    unsigned touched = 0;
+    for (int i = 0; i < CROWD; i++) {
+        CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &all[i]), 0);
+        CHECK_EQ(all[i].guard, THRUM_GUARD_MADVISE);
+        size_t used = th_stack_high_water(&all[i]);
+        CHECK(used <= th_os_page_size());
+        touched += used > 0;
+        if (i < 16)
+            CHECK_EQ(touched, 0); /* a few cost nothing that they do not use */
+    }
+    /* None where the system makes them ready one by one (Linux before 6.14). */
+    CHECK(touched == 0 || touched >= CROWD * 3 / 4);
+    CHECK_EQ(th_stacks_live(&stacks), CROWD);
+    for (int i = 0; i < CROWD; i += CROWD / 8)
+        CHECK(signal_of_write(all[i].bottom - 1) != 0);
+    for (int i = 0; i < CROWD; i++)
+        th_stack_put(&stacks, all[i]);
+    close_stacks(&stacks);
+}
+
+TEST(refused_together_they_are_made_ready_one_by_one) {
+    th_stacks stacks;
+    static th_stack all[CROWD];
+    if (!grants(THRUM_GUARD_MADVISE))
+        CHECK_SKIP("this system has no guards by madvise");
+    open_stacks(&stacks, THRUM_GUARD_AUTO);
+    for (int i = 0; i < CROWD; i++) {
+        th_os_fail_guard_madvise(0, i >= 64 && i < 68 ? 2 : i % 3 == 0);
+        CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &all[i]), 0);
+        CHECK(all[i].guard == THRUM_GUARD_MADVISE || all[i].guard == THRUM_GUARD_MPROTECT);
+    }
+    th_os_fail_guard_madvise(0, 0);
+    CHECK_EQ(th_stacks_live(&stacks), CROWD);
+    for (int i = 0; i < CROWD; i += 3)
+        CHECK(signal_of_write(all[i].bottom - 1) != 0);
+    for (int i = 0; i < CROWD; i++)
+        th_stack_put(&stacks, all[i]);
+    close_stacks(&stacks);
+}
+
 TEST(auto_keeps_to_the_mapping_budget) {
     /* Protected pages end where the process's share of mappings does; the rest get canaries. */
     th_stacks stacks;

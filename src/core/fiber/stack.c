@@ -49,10 +49,19 @@ struct th_stack_slab {
     uint32_t xwords[]; /* see above */
 };
 
+/*
+ * Guards are installed for so many stacks at once, and their tops are touched, where one of so many
+ * stacks in use is no more than that. So a few fibers cost no page that they do not use.
+ */
+#define READY_MAX TH_LIMIT(TH_OS_GUARDS_MAX, 2u)
+#define READY_OF TH_LIMIT(8u, 1u)
+
 /* The mprotect guards of all schedulers: the kernel's limit is one for the process. */
 static size_t xmprotect_count;
 
-static int take_slot(th_stacks *stacks, unsigned class_index, uint32_t *slot, uint32_t **xword);
+static int take_slot(th_stacks *stacks, unsigned class_index, uint32_t *slot, uint32_t **xword,
+                     uint32_t *more);
+static void make_ready(th_stacks *stacks, th_stack *stack, uint32_t more);
 static int install_guard(th_stacks *stacks, th_stack *stack);
 static void *shrink(th_stacks *stacks, const th_stack *stack, size_t keep);
 static void give_slot(th_stack_class_books *books, uint32_t slot);
@@ -67,10 +76,11 @@ static inline size_t guard_size(void) {
 TH_NO_TSAN int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *out) {
     uint32_t slot;
     uint32_t *xword;
+    uint32_t more; /* slots behind it that are to be made ready as well */
     th_debug(class_index < TH_STACK_CLASSES);
     th_stack_class_books *books = &stacks->classes[class_index];
     th_lock_acquire(&books->lock);
-    int code = take_slot(stacks, class_index, &slot, &xword);
+    int code = take_slot(stacks, class_index, &slot, &xword, &more);
     if (code == 0)
         describe(books->slabs[slot >> SLOT_BITS], class_index, slot, out);
     th_lock_release(&books->lock);
@@ -79,6 +89,8 @@ TH_NO_TSAN int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *o
 
     /* relaxed: the word is the caller's now */
     out->guard = (uint8_t)(th_load_relaxed(xword) >> GUARD_SHIFT);
+    if (more > 0)
+        make_ready(stacks, out, more);
     if (out->guard == THRUM_GUARD_AUTO) {
         code = install_guard(stacks, out);
         if (code != 0) {
@@ -148,11 +160,24 @@ TH_NO_TSAN static uint32_t *word_of(const th_stack_class_books *books, uint32_t 
     return &books->slabs[slot >> SLOT_BITS]->xwords[slot & (SLAB_SLOTS_MAX - 1)];
 }
 
-/* Takes the slot given back last, else one never used, else the first of a new slab. */
+/* How many slots that were never used are to be made ready with the one that was just taken. */
+TH_NO_TSAN static uint32_t count_more(const th_stacks *stacks, const th_stack_class_books *books) {
+    if (stacks->kind != THRUM_GUARD_AUTO && stacks->kind != THRUM_GUARD_MADVISE)
+        return 0;
+    uint32_t all = books->live / READY_OF;
+    all = all < READY_MAX ? all : READY_MAX;
+    return all < 2 ? 0 : all - 1 < books->slab_tail ? all - 1 : books->slab_tail;
+}
+
+/*
+ * Takes the slot given back last, else one never used, with so many `more` behind it, else the
+ * first of a new slab.
+ */
 TH_NO_TSAN static int take_slot(th_stacks *stacks, unsigned class_index, uint32_t *slot,
-                                uint32_t **xword) {
+                                uint32_t **xword, uint32_t *more) {
     th_stack_class_books *books = &stacks->classes[class_index];
     uint32_t guard = 0;
+    *more = 0;
     if (books->free_first != NO_SLOT) {
         *slot = books->free_first;
         *xword = word_of(books, *slot);
@@ -166,6 +191,8 @@ TH_NO_TSAN static int take_slot(th_stacks *stacks, unsigned class_index, uint32_
         *slot = last << SLOT_BITS | (books->slabs[last]->count - books->slab_tail);
         *xword = word_of(books, *slot);
         books->slab_tail--;
+        *more = count_more(stacks, books);
+        books->slab_tail -= *more;
     }
     th_store_relaxed(*xword, guard | IN_USE); /* relaxed: the lock protects it */
     books->live++;
@@ -288,6 +315,28 @@ TH_NO_TSAN static int install_guard(th_stacks *stacks, th_stack *stack) {
         return th_os_stack_commit(low, stack->top);
     }
     return -ENOMEM;
+}
+
+/*
+ * Installs the guards of a stack that was just got and of those behind it, which nobody has, and
+ * puts those on the list of free slots. Where that is refused none has a guard, and each gets one
+ * by itself when it is got.
+ */
+TH_NO_TSAN static void make_ready(th_stacks *stacks, th_stack *stack, uint32_t more) {
+    th_stack_class_books *books = &stacks->classes[stack->class_index];
+    char *low = stack->bottom - guard_size();
+    if (th_os_guards_madvise(low, guard_size(), slot_size(stack->class_index), more + 1) == 0)
+        stack->guard = THRUM_GUARD_MADVISE;
+    th_lock_acquire(&books->lock);
+    uint32_t guard = (uint32_t)stack->guard << GUARD_SHIFT;
+    /* relaxed: the lock protects it; th_stacks_each may see either value */
+    th_store_relaxed(word_of(books, stack->slot), IN_USE | guard);
+    for (uint32_t i = more; i > 0; i--) {
+        /* relaxed: as above */
+        th_store_relaxed(word_of(books, stack->slot + i), guard | books->free_first);
+        books->free_first = stack->slot + i;
+    }
+    th_lock_release(&books->lock);
 }
 
 TH_NO_TSAN bool th_stack_find_guard(const th_stack *stack, uintptr_t address) {

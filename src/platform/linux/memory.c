@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/annotate.h"
@@ -19,6 +21,15 @@
 #endif
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+#ifndef SYS_process_madvise
+#define SYS_process_madvise 440 /* on all processors; Linux 5.10 */
+#endif
+#ifndef PIDFD_SELF_THREAD
+#define PIDFD_SELF_THREAD (-10000) /* Linux 6.14 */
 #endif
 #define MADV_NONSENSE 0x7abc /* an advice that no kernel knows */
 
@@ -83,6 +94,37 @@ int th_os_guard_madvise(void *addr, size_t size) {
     if (th_unlikely(believes_nonsense(addr, size)))
         return -ENOSYS;
     return advise(addr, size, MADV_GUARD_INSTALL);
+}
+
+/* As madvise of `count` pieces, `stride` bytes apart. */
+static int advise_each(char *addr, size_t size, size_t stride, unsigned count, int advice) {
+    struct iovec pieces[TH_OS_GUARDS_MAX];
+    for (unsigned i = 0; i < count; i++)
+        pieces[i] = (struct iovec){addr + i * stride, size};
+    int saved = th_os_errno_get();
+    long done = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, pieces, count, advice, 0u);
+    int code = done == (long)(count * size) ? 0 : done < 0 ? -th_os_errno_get() : -EAGAIN;
+    th_os_errno_set(saved);
+    return code;
+}
+
+/*
+ * A kernel may know the single calls and not these (before 6.14), and a sandbox may forbid them. So
+ * what was refused once is not asked for again.
+ */
+int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) {
+    static bool xrefused;
+    size_t page = th_os_page_size();
+    if (th_os_fails(TH_OS_FAULT_GUARD_MADVISE))
+        return -EINVAL;
+    if (th_load_relaxed(&xrefused) || believes_nonsense(low, size)) /* relaxed: a hint */
+        return -ENOSYS;
+    int code = advise_each(low, size, stride, count, MADV_GUARD_INSTALL);
+    if (code != 0)
+        th_store_relaxed(&xrefused, true); /* relaxed: as above */
+    else                                   /* what is not touched now is touched by its user */
+        (void)advise_each(low + stride - page, page, stride, count, MADV_POPULATE_WRITE);
+    return code;
 }
 
 size_t th_os_map_count_max(void) {

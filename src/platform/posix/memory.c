@@ -42,6 +42,14 @@ int th_os_guard_madvise(void *addr, size_t size) {
     return -ENOSYS;
 }
 
+int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) {
+    (void)low;
+    (void)size;
+    (void)stride;
+    (void)count;
+    return -ENOSYS;
+}
+
 size_t th_os_map_count_max(void) {
     return MAP_COUNT_GUESS;
 }

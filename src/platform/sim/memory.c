@@ -56,6 +56,12 @@ int th_os_guard_madvise(void *addr, size_t size) {
     return refused(TH_OS_FAULT_GUARD_MADVISE) ? -ENOMEM : 0;
 }
 
+int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) {
+    (void)stride;
+    (void)count;
+    return th_os_guard_madvise(low, size);
+}
+
 int th_os_guard_mprotect(void *addr, size_t size) {
     (void)addr;
     (void)size;

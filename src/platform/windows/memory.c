@@ -88,6 +88,14 @@ int th_os_guard_madvise(void *addr, size_t size) {
     return th_os_fails(TH_OS_FAULT_GUARD_MADVISE) ? -EINVAL : -ENOSYS;
 }
 
+int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) {
+    (void)low;
+    (void)size;
+    (void)stride;
+    (void)count;
+    return th_os_fails(TH_OS_FAULT_GUARD_MADVISE) ? -EINVAL : -ENOSYS;
+}
+
 /* Returns 0 or a code. */
 static int protect(void *addr, size_t size, DWORD protection) {
     DWORD before;
