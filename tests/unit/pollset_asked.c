@@ -1,6 +1,6 @@
 /*
- * pollset_asked.c: sets by poll(), whose answer is out of date: between question and answer a call
- * was made on the descriptor.
+ * pollset_asked.c: what sets are told of calls: an answer of poll() that is out of date, since a
+ * call was made on the descriptor between question and answer; and a look that has found something.
  */
 /* wrap: th_system_poll */
 #include "support/io.h"
@@ -43,6 +43,34 @@ TEST(an_answer_from_before_a_read_is_none) {
     CHECK_EQ(th_os_pollset_wait(&set, events, 4, th_os_now() + THRUM_S(10)), 1);
     CHECK_EQ(events[0].key, 7);
     CHECK_EQ(events[0].bits & TH_OS_IN, TH_OS_IN);
+    th_os_pollset_close(&set);
+    CHECK_EQ(close(fds[0]) | close(fds[1]), 0);
+}
+
+TEST(what_a_look_has_found_is_not_told_again) {
+    /* A look without a set, that is; one that has found nothing has what comes later told. */
+    int fds[2];
+    char byte;
+    th_os_pollset set;
+    th_os_event events[4];
+    th_os_polled polled;
+    pair_open(fds, UNIX);
+    (void)th_os_io_nonblocking(fds[0], true);
+    CHECK_EQ(th_os_pollset_open(&set), 0);
+    CHECK_EQ(th_os_pollset_add(&set, fds[0], 7), 0);
+    CHECK_EQ(th_os_pollset_wait(&set, events, 4, 0), 1); /* there is room to write */
+    for (int i = 0; i < 2; i++) {
+        polled = (th_os_polled){.fd = fds[0], .bits = TH_OS_IN};
+        CHECK_EQ(i ? th_os_io_poll_any(&polled, 1, -1, 0) : th_os_io_poll(fds[0], TH_OS_IN, -1, 0),
+                 0);
+        put(fds[1], "x");
+        CHECK_EQ(th_os_pollset_wait(&set, events, 4, th_os_now() + THRUM_S(10)), 1);
+        CHECK_EQ(events[0].bits & TH_OS_IN, TH_OS_IN);
+        CHECK_EQ(th_os_io_poll(fds[0], TH_OS_IN, -1, 0), TH_OS_IN);
+        CHECK_EQ(th_os_io_poll_any(&polled, 1, -1, 0), 1);
+        CHECK_EQ(th_os_pollset_wait(&set, events, 4, 0), 0);
+        CHECK_EQ(th_os_io_read(fds[0], TH_OS_STREAM, &byte, 1), 1);
+    }
     th_os_pollset_close(&set);
     CHECK_EQ(close(fds[0]) | close(fds[1]), 0);
 }

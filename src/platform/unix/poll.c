@@ -35,11 +35,19 @@ static th_pollfd asked_of(int fd, uint32_t bits) {
                                          (bits & TH_OS_OUT ? POLLOUT : 0))};
 }
 
+/* Sets learn of what was asked for and is not ready: what is, was told them already, or will be. */
+static void tried(int fd, uint32_t bits, uint32_t ready) {
+    if (bits & ~ready) {
+        (void)th_tried(fd, bits & ~ready, 0);
+    }
+}
+
 int th_os_io_poll(int fd, unsigned bits, int wakeup, int64_t deadline) {
     th_pollfd fds[2] = {asked_of(fd, bits)};
     int code = poll_until(fds, 1, wakeup, deadline);
-    (void)th_tried(fd, bits, code);
-    return code ? code : fds[0].revents & POLLNVAL ? -EBADF : (int)ready_of(fds[0].revents);
+    const uint32_t ready = code ? 0 : ready_of(fds[0].revents);
+    tried(fd, bits, ready);
+    return code ? code : fds[0].revents & POLLNVAL ? -EBADF : (int)ready;
 }
 
 int th_os_io_poll_any(th_os_polled polled[], unsigned n, int wakeup, int64_t deadline) {
@@ -52,7 +60,7 @@ int th_os_io_poll_any(th_os_polled polled[], unsigned n, int wakeup, int64_t dea
     for (unsigned i = 0; i < n; i++) {
         polled[i].ready = code ? 0 : ready_of(fds[i].revents);
         found += polled[i].ready != 0;
-        (void)th_tried(polled[i].fd, polled[i].bits, code);
+        tried(polled[i].fd, polled[i].bits, polled[i].ready);
     }
     return code ? code : found;
 }
