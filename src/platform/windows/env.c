@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
+
 #define VALUE_WORDS 1024 /* a longer value is as none */
 #define NAME_WORDS 64
 
@@ -138,6 +140,40 @@ void th_os_exit(int status) {
     abort(); /* not reached */
 }
 
+/*
+ * What a DLL registers by atexit is called when the process lets go of the DLL, and by then Windows
+ * has ended all other threads, wherever they stood: a lock that one of them had is never given
+ * back. So the C library's own list is asked for, which exit() goes through before that: msvcrt's,
+ * or ucrt's, whichever the program has. Where its exit() knows of neither, what atexit is told here
+ * comes late, but comes. The call is made once.
+ */
+static void (*exit_call)(void);
+static uint32_t xexit_called;
+
+static void __cdecl call_once(void) {
+    if (!th_xchg_relaxed(&xexit_called, 1u)) { /* relaxed: by the thread that exits, each time */
+        exit_call();
+    }
+}
+
+static int __cdecl on_exit_list(void) {
+    call_once();
+    return 0;
+}
+
+static void list_at(const wchar_t *library, const char *name) {
+    typedef int(__cdecl * call_fn)(void);
+    typedef void *(__cdecl * list_fn)(call_fn call);
+    const HMODULE module = GetModuleHandleW(library);
+    const list_fn list = (list_fn)(void *)(module ? GetProcAddress(module, name) : NULL);
+    if (list) {
+        (void)list(on_exit_list);
+    }
+}
+
 int th_os_at_exit(void (*call)(void)) {
-    return atexit(call) ? -ENOMEM : 0;
+    exit_call = call;
+    list_at(L"msvcrt.dll", "_onexit");
+    list_at(L"ucrtbase.dll", "_crt_atexit"); /* of a like signature: what is returned is ignored */
+    return atexit(call_once) ? -ENOMEM : 0;
 }
