@@ -382,7 +382,7 @@ TEST(stacks_of_a_crowd_are_made_ready_together) {
         if (i < 16)
             CHECK_EQ(touched, 0); /* a few cost nothing that they do not use */
     }
-    /* None where the system makes them ready one by one (Linux before 6.14). */
+    /* None where the system makes them ready one by one (Linux before 6.15). */
     CHECK(touched == 0 || touched >= CROWD * 3 / 4);
     CHECK_EQ(th_stacks_live(&stacks), CROWD);
     for (int i = 0; i < CROWD; i += CROWD / 8)

@@ -26,10 +26,10 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 #ifndef SYS_process_madvise
-#define SYS_process_madvise 440 /* on all processors; Linux 5.10 */
+#define SYS_process_madvise 440 /* on all processors but alpha and MIPS; Linux 5.10 */
 #endif
 #ifndef PIDFD_SELF_THREAD
-#define PIDFD_SELF_THREAD (-10000) /* Linux 6.14 */
+#define PIDFD_SELF_THREAD (-10000) /* Linux 6.15 */
 #endif
 #define MADV_NONSENSE 0x7abc /* an advice that no kernel knows */
 
@@ -109,7 +109,7 @@ static int advise_each(char *addr, size_t size, size_t stride, unsigned count, i
 }
 
 /*
- * A kernel may know the single calls and not these (before 6.14), and a sandbox may forbid them. So
+ * A kernel may know the single calls and not these (before 6.15), and a sandbox may forbid them. So
  * what was refused once is not asked for again.
  */
 int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) {
