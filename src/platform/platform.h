@@ -331,8 +331,9 @@ int th_os_guard_madvise(void *addr, size_t size);
 int th_os_guard_mprotect(void *addr, size_t size);
 /*
  * Does what th_os_guard_madvise does for `count` guards that lie `stride` bytes apart, the first at
- * `low`, and touches the page that ends `stride` bytes above each: the top of its stack. A few
- * calls for all of them; 16 at most. Fails as that one does; then none of them counts as made.
+ * `low`, and touches the page that ends `stride` bytes above each one's low end: the top of its
+ * stack. A few calls for all guards, which are 16 at most. Fails as that one does; then none of
+ * them counts as made.
  */
 #define TH_OS_GUARDS_MAX 16u
 int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count);

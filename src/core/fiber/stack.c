@@ -50,8 +50,8 @@ struct th_stack_slab {
 };
 
 /*
- * Guards are installed for so many stacks at once, and their tops are touched, where one of so many
- * stacks in use is no more than that. So a few fibers cost no page that they do not use.
+ * Guards are installed for several stacks at once, and their tops are touched: for one of READY_OF
+ * that are in use, READY_MAX at most. So a few fibers cost no page that they do not use.
  */
 #define READY_MAX TH_LIMIT(TH_OS_GUARDS_MAX, 2u)
 #define READY_OF TH_LIMIT(8u, 1u)
@@ -170,8 +170,8 @@ TH_NO_TSAN static uint32_t count_more(const th_stacks *stacks, const th_stack_cl
 }
 
 /*
- * Takes the slot given back last, else one never used, with so many `more` behind it, else the
- * first of a new slab.
+ * Takes the first free slot, else one never used, if need be of a new slab; with such a one go so
+ * many `more` behind it, which nobody else finds until they are on the list of free slots.
  */
 TH_NO_TSAN static int take_slot(th_stacks *stacks, unsigned class_index, uint32_t *slot,
                                 uint32_t **xword, uint32_t *more) {
@@ -443,7 +443,7 @@ size_t th_stacks_live(th_stacks *stacks) {
     return (size_t)live;
 }
 
-/* With the class's lock: visits a slot, unless it was never used. */
+/* With the class's lock: visits a slot, unless it has no guard yet. */
 TH_NO_TSAN static bool visit_slot(const th_stack_slab *slab, unsigned class_index, uint32_t slot,
                                   bool (*visit)(void *ctx, const th_stack *stack, bool in_use),
                                   void *ctx) {

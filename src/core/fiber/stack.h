@@ -11,13 +11,13 @@
  *
  * Slots are carved from *slabs*: mappings of 4 MiB at first, doubled up to 64 MiB, or as much less
  * as the system grants. They are reserved address space; only pages that are touched count as
- * memory. Nothing here touches a page of a stack. The books are kept elsewhere: 4 bytes per slot, 8
- * more per slab; and for each slot a *record*, which belongs to the owner of the stack. It holds
- * what other threads read while the stack's fiber sleeps, so that they need not touch its pages,
- * which are cold then.
+ * memory. Nothing here touches a page of a stack, but for the tops of those that are made ready
+ * together (stack.c). The books are kept elsewhere: 4 bytes per slot, 8 more per slab; and for each
+ * slot a *record*, which belongs to the owner of the stack. It holds what other threads read while
+ * the stack's fiber sleeps, so that they need not touch its pages, which are cold then.
  *
- * A guard is installed when its slot is first used and stays until the end, also while the slot is
- * free: giving pages back does not remove it. Three kinds:
+ * A guard is installed when its slot is first used, or together with one before it, and stays until
+ * the end, also while the slot is free: giving pages back does not remove it. Three kinds:
  *   - madvise: the pages fault, and the mapping stays one. Linux 6.13; refused under mlock.
  *   - mprotect: the pages fault, but each costs two of the process's mappings (vm.max_map_count).
  *     AUTO takes at most half of those for it, in the process as a whole.
@@ -102,8 +102,8 @@ void th_stacks_count(th_stacks *stacks, uint64_t *live, uint64_t *bytes);
 size_t th_stacks_live(th_stacks *stacks);
 
 /*
- * Visits each stack that is in use or was once (in_use false). Its class is locked meanwhile:
- * `visit` must not get or put a stack.
+ * Visits each stack that is in use, and each that was once or was made ready (in_use false). Its
+ * class is locked meanwhile: `visit` must not get or put a stack.
  */
 void th_stacks_each(th_stacks *stacks, void (*visit)(void *ctx, const th_stack *stack, bool in_use),
                     void *ctx);

@@ -27,11 +27,11 @@ typedef struct th_stack_slab th_stack_slab;
 
 typedef struct th_stack_class_books {
     th_lock lock;        /* protects the rest */
-    uint32_t free_first; /* the slot given back last; the list is last in, first out */
+    uint32_t free_first; /* slots given back or made ready; the list is last in, first out */
     th_stack_slab **slabs;
     uint32_t slab_count;
     uint32_t slab_room;
-    uint32_t slab_tail; /* slots of the last slab that were never used */
+    uint32_t slab_tail; /* slots of the last slab that were neither used nor made ready */
     uint32_t live;
     size_t next_bytes; /* the size of the next slab */
 } th_stack_class_books;
