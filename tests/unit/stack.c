@@ -79,10 +79,8 @@ static TH_NO_ASAN void climb(void *arg) {
     th_context_switch(&climber, &asker);
 }
 
-/*
- * Has all of a stack from `at` on been used, where only that makes it usable. What is there stays
- * as it is, but for some bytes that are neither the highest ones nor the lowest.
- */
+/* Has all of a stack from `at` on been used, where only that makes it usable. What is there stays
+ * as it is, but for some bytes that are neither the highest ones nor the lowest. */
 static void reach(const th_stack *stack, char *at) {
     if (th_stack_grows(stack)) {
         uintptr_t low = (uintptr_t)at & ~(uintptr_t)(th_os_page_size() - 1);
@@ -145,10 +143,7 @@ TEST(every_class_gives_its_size) {
 }
 
 TEST(stacks_do_not_overlap) {
-    /*
-     * There are several slabs' worth of them, each marked at both ends; the marks are still there
-     * afterwards.
-     */
+    /* Of several slabs' worth of them, marked at both ends, all have their marks afterwards. */
     enum { N = 300 };
     static th_stack all[N];
     th_stacks stacks;
@@ -264,10 +259,7 @@ TEST(each_visits_used_and_free_slots) {
 
 /* ---- guards ---- */
 
-/*
- * Checks that the page below `bottom` faults and `bottom` does not; also after the pages were given
- * back.
- */
+/* The page below `bottom` faults and `bottom` does not; also after the pages were given back. */
 static void guard_faults(thrum_guard kind) {
     th_stacks stacks;
     th_stack stack;
@@ -393,6 +385,7 @@ TEST(stacks_of_a_crowd_are_made_ready_together) {
 }
 
 TEST(refused_together_they_are_made_ready_one_by_one) {
+    /* Whatever is refused, together or alone, each stack has a guard that faults. */
     th_stacks stacks;
     static th_stack all[CROWD];
     if (!grants(THRUM_GUARD_MADVISE))
