@@ -72,7 +72,7 @@ TEST(a_threads_objects_come_home_when_it_ends) {
 
 TEST(a_thread_keeps_no_more_than_it_needed) {
     /* One that has begun n tasks has fetched fewer than 2n objects; one that puts back a crowd's
-     * keeps two magazines of them. */
+     * keeps two magazines of them at most. */
     rig r;
     thrum_handle *handles[MANY];
     rig_begin(&r, 0);

@@ -23,7 +23,7 @@ struct th_external {
     uint32_t xinside;  /* 1 while the thread is in a call on the scheduler; the thread writes it */
     th_activity activity; /* the thread's activity counters; the thread writes them */
     uint64_t xwakes;      /* futex calls of the thread that woke a worker */
-    th_slab_cache spawn;  /* task objects; used inside, by the thread, and when the record ends */
+    th_slab_cache spawn;  /* task objects; used inside, and when the scheduler or thread ends */
 };
 
 typedef struct th_externals {

@@ -6,8 +6,8 @@
  *
  * An external thread (external.h) has a cache as well, which begins with single objects.
  *
- * The depot is under a lock, taken once per magazine. The slab of tasks with handles may outlive
- * its scheduler: handles can be joined after it has stopped.
+ * The depot is under a lock, taken once per magazine, and for single objects. The slab of tasks
+ * with handles may outlive its scheduler: handles can be joined after it has stopped.
  *
  * Objects are carved from *chunks*. To give memory back (reclaim.h), the slab takes magazines that
  * lay unused out of the depot, and counts the objects of each chunk among them. A chunk is freed
@@ -73,7 +73,7 @@ typedef struct th_slab_cache {
     unsigned count;
     th_slab_object *spare;   /* a second magazine, full or NULL: ups and downs then cost no lock */
     struct th_worker *owner; /* the worker that asks to give back a surplus; NULL: none asks */
-    unsigned part;           /* how many th_slab_get_part took last */
+    unsigned part;           /* how many th_slab_get_part asked for last; 0: it has not yet */
 } th_slab_cache;
 
 th_slab *th_slab_new(size_t object_size, void *(*alloc)(void *, size_t),
@@ -145,7 +145,8 @@ static inline void *th_slab_get(th_slab_cache *cache) {
 
 /*
  * The same for an owner that may be one of very many: when the cache is empty it fetches one
- * object, next time two, then four, up to a magazine. So it keeps no more than it has needed.
+ * object, next time two, then four, up to a magazine. So one that takes few holds few unused. What
+ * it puts there stays, as with every cache: two magazines at most.
  */
 static inline void *th_slab_get_part(th_slab_cache *cache) {
     if (th_unlikely(!cache->first) && !th_slab_fill_part(cache)) {

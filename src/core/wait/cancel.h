@@ -66,7 +66,8 @@ static inline void th_cancel_show(th_fiber *fiber, struct th_waiter *waiter) {
     th_store_release(&fiber->xblocked, waiter);
 }
 
-/* Whether a waiter can be cancelled at all. Not shown to the thread sanitizer: th_edge_see asks. */
+/* Whether a waiter can be cancelled at all. Not shown to the thread sanitizer, like th_edge_see,
+ * which asks. */
 static TH_INLINE_NO_TSAN bool th_cancel_can(const th_waiter *waiter) {
     return !waiter->shielded && (waiter->timed || waiter->leave);
 }
