@@ -48,7 +48,7 @@ TEST(an_answer_from_before_a_read_is_none) {
 }
 
 TEST(what_a_look_has_found_is_not_told_again) {
-    /* A look without a set, that is; one that has found nothing has what comes later told. */
+    /* By a look without a set. After one that has found nothing, what comes later is told. */
     int fds[2];
     char byte;
     th_os_pollset set;

@@ -35,7 +35,7 @@ static th_pollfd asked_of(int fd, uint32_t bits) {
                                          (bits & TH_OS_OUT ? POLLOUT : 0))};
 }
 
-/* Sets learn of what was asked for and is not ready: what is, was told them already, or will be. */
+/* Sets learn of what was asked for and is not ready. What is ready they know, or will be told. */
 static void tried(int fd, uint32_t bits, uint32_t ready) {
     if (bits & ~ready) {
         (void)th_tried(fd, bits & ~ready, 0);

@@ -143,9 +143,9 @@ void th_os_exit(int status) {
 /*
  * What a DLL registers by atexit is called when the process lets go of the DLL, and by then Windows
  * has ended all other threads, wherever they stood: a lock that one of them had is never given
- * back. So the C library's own list is asked for, which exit() goes through before that: msvcrt's,
- * or ucrt's, whichever the program has. Where its exit() knows of neither, what atexit is told here
- * comes late, but comes. The call is made once.
+ * back. So the C library's own list is asked for, which exit() goes through before that: those of
+ * msvcrt and ucrt, as far as they are loaded, since either may be the program's. Where its exit()
+ * knows of neither, what atexit is told here comes late, but comes. The call is made once.
  */
 static void (*exit_call)(void);
 static uint32_t xexit_called;
