@@ -102,7 +102,7 @@ static int advise_each(char *addr, size_t size, size_t stride, unsigned count, i
     for (unsigned i = 0; i < count; i++)
         pieces[i] = (struct iovec){addr + i * stride, size};
     int saved = th_os_errno_get();
-    long done = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, pieces, count, advice, 0u);
+    long done = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, pieces, (size_t)count, advice, 0u);
     int code = done == (long)(count * size) ? 0 : done < 0 ? -th_os_errno_get() : -EAGAIN;
     th_os_errno_set(saved);
     return code;
