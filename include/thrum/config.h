@@ -166,11 +166,11 @@ typedef struct thrum_config {
 
     /*
      * Hooks; each may be NULL and gets `hook_ctx`. They may be called from any thread that uses
-     * the scheduler, also while a primitive's list is locked: they must not suspend, post, spawn or
-     * use thrum's primitives. Where the system has fewer threads than asked for, a start ends those
-     * that it has begun and begins anew with fewer: worker_start and worker_stop are called, in
-     * pairs, for the first ones as well. Of a spare worker worker_start is called when it first
-     * stands in, if it ever does, and worker_stop at the scheduler's end.
+     * the scheduler, also while a primitive's list is locked: they must not suspend, post, spawn,
+     * join, detach or use thrum's primitives. Where the system has fewer threads than asked for, a
+     * start ends those that it has begun and begins anew with fewer: worker_start and worker_stop
+     * are called, in pairs, for the first ones as well. Of a spare worker worker_start is called
+     * when it first stands in, if it ever does, and worker_stop at the scheduler's end.
      */
     void *hook_ctx;                              /* the hooks' first argument */
     void (*worker_start)(void *ctx, int worker); /* on the worker's thread, before its first task */
