@@ -22,7 +22,8 @@ SHOWN_MAX = 20  # kinds of work that are told of one queue
 
 # ---- what stands in the headers as a macro ----
 
-IN_USE = 0x3FFFFFFE  # core/fiber/stack.c
+NEXT_MASK = 0x3FFFFFFF  # core/fiber/stack.c
+IN_USE = 0x3FFFFFFE
 SLOT_BITS = 12
 STACK_MIN = 16384
 WAIT_PARKED, WAIT_OVER = 1, 6 | 8  # core/state/waiter_state.h
@@ -341,7 +342,7 @@ class Stacks:
             words = numbers_at(int(slab["xwords"].address), "I", count)
             base = int(slab["base"])
             for slot in range(count):
-                if words[slot] >> 30 == 0 or words[slot] & IN_USE != IN_USE:
+                if words[slot] >> 30 == 0 or words[slot] & NEXT_MASK != IN_USE:
                     continue
                 top = base + (slot + 1) * size
                 try:
