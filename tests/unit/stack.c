@@ -392,7 +392,7 @@ TEST(refused_together_they_are_made_ready_one_by_one) {
         CHECK_SKIP("this system has no guards by madvise");
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     for (int i = 0; i < CROWD; i++) {
-        th_os_fail_guard_madvise(0, i >= 64 && i < 68 ? 2 : i % 3 == 0);
+        th_os_fail_guard_madvise(0, i >= 64 && i < 68 ? 2u : i % 3 == 0 ? 1u : 0u);
         CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &all[i]), 0);
         CHECK(all[i].guard == THRUM_GUARD_MADVISE || all[i].guard == THRUM_GUARD_MPROTECT);
     }
