@@ -7,6 +7,8 @@
 #include "core/fiber/reclaim.h"
 #include "core/state/parkword.h"
 
+#define GIVE_ONCE 4u /* stacks that are freed before it asks again: some 20 us */
+
 /* Whether this worker is the last that parks (for a bound thread: whether all have parked), and
  * nothing wants it. */
 static bool is_quiet(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
@@ -23,8 +25,7 @@ void th_fiber_cache_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker)
     for (th_fiber *fiber = worker->idle; fiber; fiber = fiber->next) {
         th_fiber_trim(worker, fiber);
     }
-    while (is_quiet(worker, is_wanted) &&
-           th_fiber_cache_give_back(worker, TH_FIBER_CACHE_KEPT, true)) {
+    while (is_quiet(worker, is_wanted) && th_fiber_cache_give_back(worker, GIVE_ONCE, true)) {
     }
     if (is_quiet(worker, is_wanted)) {
         /* Only if stacks have come to the store since all of it was looked through. */

@@ -390,9 +390,10 @@ static bool spin(th_worker *worker) {
     return false;
 }
 
-/* Whether there is something better to do than to look through stacks. */
+/* Whether there is something better to do than to look through stacks: work, or a deadline. */
 static bool is_wanted(th_worker *worker) {
-    return worker->sched->policy->pending(worker);
+    const int64_t first = th_timers_sleep_until(worker, false);
+    return worker->sched->policy->pending(worker) || (first != TH_FOREVER && first <= th_os_now());
 }
 
 void th_park_tell(thrum_sched *sched) {

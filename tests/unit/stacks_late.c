@@ -1,0 +1,68 @@
+/*
+ * stacks_late.c: a worker that gives stacks back before it sleeps sees its deadlines meanwhile.
+ */
+/* matrix: policy workers */
+/* matrix: quick 1 */
+/* wrap: th_os_discard */
+#include "platform/platform.h"
+#include "support/support.h"
+
+#define CROWD 4000
+
+int __real_th_os_discard(void *addr, size_t size);
+int __wrap_th_os_discard(void *addr, size_t size);
+
+static _Atomic int64_t due;   /* the sleeper's deadline; 0: it does not sleep */
+static atomic_uint after_due; /* stacks that were given back once it had passed */
+
+int __wrap_th_os_discard(void *addr, size_t size) {
+    const int64_t at = atomic_load(&due);
+    atomic_fetch_add(&after_due, at != 0 && thrum_now() > at);
+    return __real_th_os_discard(addr, size);
+}
+
+typedef struct crowd {
+    thrum_waitgroup ready;
+    thrum_event gate;
+} crowd;
+
+static int stay(void *arg) {
+    crowd *c = arg;
+    thrum_waitgroup_done(&c->ready);
+    return thrum_event_wait(&c->gate);
+}
+
+/* A crowd comes and goes; then this one sleeps for a millisecond at a time while it is cleared. */
+static int sleep_beside(void *arg) {
+    crowd *c = arg;
+    unsigned most = 0;
+    for (int i = 0; i < CROWD; i++) {
+        CHECK_EQ(thrum_go(stay, c), 0);
+    }
+    CHECK_EQ(thrum_waitgroup_wait(&c->ready), 0);
+    thrum_event_signal(&c->gate);
+    for (int i = 0; i < 40; i++) {
+        atomic_store(&after_due, 0u);
+        const thrum_time until = thrum_after_us(1000);
+        atomic_store(&due, until);
+        CHECK_EQ(thrum_sleep_until(until), 0);
+        atomic_store(&due, 0);
+        const unsigned after = atomic_load(&after_due);
+        most = after > most ? after : most;
+    }
+    return (int)most;
+}
+
+TEST(deadlines_are_met_while_stacks_are_given_back) {
+    /* So many stacks are freed before it looks again; with all of a batch it was 64. */
+    rig r;
+    crowd c;
+    if (UNDER_TSAN) {
+        CHECK_SKIP("each task has a stack of its own there, and none is kept");
+    }
+    thrum_waitgroup_init(&c.ready, CROWD);
+    thrum_event_init(&c.gate, THRUM_EVENT_MANUAL, false);
+    rig_begin(&r, 1);
+    CHECK(rig_run(&r, sleep_beside, &c) <= 8);
+    rig_stop(&r);
+}
