@@ -92,7 +92,7 @@ TEST(a_thread_keeps_no_more_than_it_needed) {
 
 TEST(objects_are_kept_over_a_stop_by_nobody) {
     /* A thread that stays, and goes on with the next scheduler; handles of the first are given up
-     * after it has stopped. rig_stop fails if anything is left. */
+     * after it has stopped. rig_check_freed fails if anything is left. */
     thrum_handle *handles[10][MANY / 10];
     for (int i = 0; i < 10; i++) {
         rig r;

@@ -7,7 +7,7 @@
 #include "core/fiber/reclaim.h"
 #include "core/state/parkword.h"
 
-#define GIVE_ONCE 4u /* stacks that are freed before it asks again: some 20 us */
+#define GIVE_ONCE 4u /* the number of stacks that are freed before it asks again */
 
 /* Whether this worker is the last that parks (for a bound thread: whether all have parked), and
  * nothing wants it. */
