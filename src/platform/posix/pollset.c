@@ -10,13 +10,11 @@
  *
  * A set is named by the reading end of its wake-up. What belongs to a number, as a set's, an
  * alarm's or a member's, stands in its slot. One lock protects all of it; handlers of signals take
- * it, too (masked_lock.h). Who sleeps in poll() does not hold it: a *sleeper* stands in a list with
- * a wake-up of its own, its *kick*, by which it learns that its question is out of date.
+ * it, too (masked_lock.h). Who sleeps in poll() does not hold it (pollset_sleepers.c).
  */
 #include "platform/posix/pollset.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "base/atomic.h"
@@ -27,9 +25,6 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static slot *xchunks[CHUNKS]; /* made under the lock, and never freed */
-static sleeper *sleepers;     /* those that are in poll() */
-static uint64_t turn;         /* of the last one that began */
-static sleeper *rested;       /* those that are kept for later ones */
 
 /* ---- slots ---- */
 
@@ -61,67 +56,6 @@ static set *set_of(const th_os_pollset *named) {
     return s ? s->set : NULL;
 }
 
-/* ---- kicks ---- */
-
-static bool covers(const sleeper *s, const set *of) {
-    for (unsigned i = 0; i < s->sets_count; i++) {
-        const set *one = set_of(s->sets[i]);
-        if (one == of) {
-            return true;
-        }
-        for (const nested *n = one ? one->nested : NULL; n; n = n->next) {
-            if (n->set == of) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* With the lock: those that sleep in this set ask anew; NULL: all of them. */
-static void kick(const set *of) {
-    for (sleeper *s = sleepers; s; s = s->next) {
-        if (!s->kicked && (!of || covers(s, of))) {
-            s->kicked = true;
-            th_poll_send(s->kick[1]);
-        }
-    }
-}
-
-/* With the lock. NULL: no memory or no descriptors are left. */
-static sleeper *sleeper_new(void) {
-    sleeper *s = rested;
-    if (s) {
-        rested = s->next;
-        return s;
-    }
-    s = calloc(1, sizeof *s);
-    if (s && th_poll_pair(s->kick) != 0) {
-        free(s);
-        s = NULL;
-    }
-    return s;
-}
-
-/*
- * With the lock. What it was sent may come only later: then the next one that sleeps with it wakes
- * in vain, once. Nobody waits for that here, where all would wait for the lock.
- */
-static void sleeper_rest(sleeper *s) {
-    for (sleeper **at = &sleepers; *at; at = &(*at)->next) {
-        if (*at == s) {
-            *at = s->next;
-            break;
-        }
-    }
-    if (s->kicked || (s->count && s->fds[0].revents)) {
-        (void)th_poll_take_all(s->kick[0]);
-    }
-    s->kicked = false;
-    s->next = rested;
-    rested = s;
-}
-
 /* ---- forks ---- */
 
 static void before_fork(void) {
@@ -132,22 +66,8 @@ static void in_parent(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* No thread sleeps here, and the kicks are the parent's. */
 static void in_child(void) {
-    while (sleepers) {
-        sleeper *s = sleepers;
-        sleepers = s->next;
-        s->next = rested;
-        rested = s;
-    }
-    while (rested) {
-        sleeper *s = rested;
-        rested = s->next;
-        th_poll_pair_close(s->kick);
-        free(s->fds);
-        free(s->asked);
-        free(s);
-    }
+    th_pollset_sleepers_forked();
     pthread_mutex_unlock(&lock);
 }
 
@@ -231,8 +151,14 @@ int th_os_pollset_open(th_os_pollset *out) {
     }
     s->number = wakeup;
     th_masked_lock(&lock, &before);
-    slot_at(wakeup)->set = s;
+    const int code = th_pollset_comes();
+    slot_at(wakeup)->set = code ? NULL : s;
     th_masked_unlock(&lock, &before);
+    if (code) {
+        th_os_wakeup_close(wakeup);
+        free(s);
+        return code;
+    }
     *out = (th_os_pollset){wakeup, wakeup};
     return 0;
 }
@@ -259,6 +185,7 @@ void th_os_pollset_close(th_os_pollset *named) {
     set *s = set_of(named);
     if (s) {
         slot_at(named->set)->set = NULL;
+        th_pollset_goes();
         while (s->members) {
             drop_member(s->members);
         }
@@ -304,7 +231,7 @@ static int add(set *s, int fd, uint64_t key, const th_os_identity *identity) {
     s->members = m;
     at->members = m;
     s->count++;
-    kick(s);
+    th_pollset_kick(s);
     return 0;
 }
 
@@ -340,37 +267,13 @@ int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other
     if (!code) {
         n->next = s->nested;
         s->nested = n;
-        kick(s);
+        th_pollset_kick(s);
     }
     th_masked_unlock(&lock, &before);
     if (code) {
         free(n);
     }
     return code;
-}
-
-/* With the lock: whether one that was kicked has not left poll() yet; of those up to this turn. */
-static bool is_asking(uint64_t until) {
-    for (const sleeper *s = sleepers; s; s = s->next) {
-        if (s->kicked && s->turn <= until) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/*
- * With the lock, which it gives up meanwhile. What poll() asks for stays open meanwhile, on Linux
- * at least: a port would stay taken, and the other side would not learn that nobody reads any more.
- * So what takes a descriptor out of sets waits for those who ask.
- */
-static void await_askers(sigset_t *before) {
-    const uint64_t until = turn;
-    while (is_asking(until)) {
-        th_masked_unlock(&lock, before);
-        sched_yield();
-        th_masked_lock(&lock, before);
-    }
 }
 
 int th_os_pollset_remove(const th_os_pollset *named, int fd) {
@@ -381,9 +284,9 @@ int th_os_pollset_remove(const th_os_pollset *named, int fd) {
     const set *s = set_of(named);
     for (member *m = at ? at->members : NULL; m; m = m->next_of_fd) {
         if (m->set == s) {
-            kick(m->set);
+            th_pollset_kick(m->set);
             drop_member(m);
-            await_askers(&before);
+            th_pollset_await_askers(&before);
             code = 0;
             break;
         }
@@ -401,11 +304,11 @@ void th_pollset_forget(int fd) {
     th_masked_lock(&lock, &before);
     const bool any = at->members;
     while (at->members) {
-        kick(at->members->set);
+        th_pollset_kick(at->members->set);
         drop_member(at->members);
     }
     if (any) {
-        await_askers(&before);
+        th_pollset_await_askers(&before);
     }
     th_masked_unlock(&lock, &before);
 }
@@ -418,12 +321,13 @@ void th_pollset_look_again(int fd, uint32_t bits) {
     }
     int saved = th_os_errno_get();
     th_masked_lock(&lock, &before);
+    const uint64_t last = th_pollset_turn();
     for (member *m = at->members; m; m = m->next_of_fd) {
-        m->read = bits & TH_OS_IN ? turn : m->read;
-        m->written = bits & TH_OS_OUT ? turn : m->written;
+        m->read = bits & TH_OS_IN ? last : m->read;
+        m->written = bits & TH_OS_OUT ? last : m->written;
         if ((m->wanted & bits) != bits) {
             m->wanted |= bits;
-            kick(m->set);
+            th_pollset_kick(m->set);
         }
     }
     th_masked_unlock(&lock, &before);
@@ -457,7 +361,7 @@ void th_os_alarm_set(int alarm, int64_t at) {
         s->alarm = at;
     }
     if (sooner) {
-        kick(NULL);
+        th_pollset_kick(NULL);
     }
     th_masked_unlock(&lock, &before);
     th_os_errno_set(saved);
@@ -473,7 +377,7 @@ int th_os_pollset_add_alarm(const th_os_pollset *named, int alarm) {
     }
     if (!code) {
         s->alarms[s->alarms_count++] = alarm;
-        kick(s);
+        th_pollset_kick(s);
     }
     th_masked_unlock(&lock, &before);
     return code;
@@ -505,20 +409,6 @@ member *th_pollset_member(int fd, const set *of) {
 int64_t th_pollset_alarm(int alarm) {
     const slot *at = slot_at(alarm);
     return at ? at->alarm : TH_FOREVER;
-}
-
-sleeper *th_pollset_sleeper(void) {
-    return sleeper_new();
-}
-
-void th_pollset_sleeps(sleeper *s) {
-    s->turn = ++turn;
-    s->next = sleepers;
-    sleepers = s;
-}
-
-void th_pollset_woke(sleeper *s) {
-    sleeper_rest(s);
 }
 
 int th_os_pollset_wake(const th_os_pollset *named) {

@@ -1,6 +1,6 @@
 /*
- * pollset.h: what sets of descriptors are (pollset.c), and how they are waited for
- * (pollset_wait.c). All of it is protected by the one lock.
+ * pollset.h: what sets of descriptors are (pollset.c), how they are waited for (pollset_wait.c),
+ * and by whom (pollset_sleepers.c). All of it is protected by the one lock.
  */
 #ifndef TH_POSIX_POLLSET_H
 #define TH_POSIX_POLLSET_H
@@ -81,8 +81,16 @@ void th_pollset_unlock(const sigset_t *before);
 set *th_pollset_set(const th_os_pollset *named);
 member *th_pollset_member(int fd, const set *of);
 int64_t th_pollset_alarm(int alarm);
-sleeper *th_pollset_sleeper(void); /* NULL: refused */
+
+/* With the lock: pollset_sleepers.c. */
+int th_pollset_comes(void);
+void th_pollset_goes(void);
+void th_pollset_kick(const set *of);
+void th_pollset_await_askers(sigset_t *before);
+uint64_t th_pollset_turn(void);
+sleeper *th_pollset_sleeper(void);
 void th_pollset_sleeps(sleeper *s);
 void th_pollset_woke(sleeper *s);
+void th_pollset_sleepers_forked(void);
 
 #endif

@@ -1,0 +1,48 @@
+/*
+ * pollset_descriptors.c: the descriptors that sets need for themselves: they are there before a
+ * wait, and none stay behind the last set.
+ */
+/* POSIX: setrlimit */
+#include "support/files.h"
+#include "support/io.h"
+
+#include <sys/resource.h>
+
+#include "platform/descriptor.h"
+
+TEST(none_stay_behind_a_set) {
+    th_os_pollset sets[2];
+    th_os_event event;
+    const int before = fds_open();
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(th_os_pollset_open(&sets[i]), 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(th_os_pollset_wait(&sets[i], &event, 1, th_os_now() + 1000), 0);
+    for (int i = 0; i < 2; i++)
+        th_os_pollset_close(&sets[i]);
+    CHECK_EQ(fds_open(), before);
+}
+
+TEST(a_wait_needs_none) {
+    /* With all numbers taken a wait is a wait, and another set is refused, with nothing left. */
+    th_os_pollset set, other;
+    th_os_event event;
+    int taken[64];
+    int n = 0;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, 64}), 0);
+    CHECK_EQ(th_os_pollset_open(&set), 0);
+    const int before = fds_open();
+    while ((taken[n] = dup(1)) >= 0)
+        n++;
+    CHECK_EQ(th_os_pollset_wait(&set, &event, 1, th_os_now() + 1000), 0);
+    CHECK_EQ(th_os_pollset_open(&other), -EMFILE);
+    close(taken[--n]); /* less than a set needs, wherever it needs more than one */
+    if (th_os_pollset_open(&other) == 0)
+        th_os_pollset_close(&other);
+    while (n > 0)
+        close(taken[--n]);
+    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(th_os_pollset_open(&other), 0);
+    th_os_pollset_close(&other);
+    th_os_pollset_close(&set);
+}
