@@ -102,13 +102,20 @@ int th_os_wakeup_open(void) {
     return code;
 }
 
+/* A wake-up has a second descriptor, and is closed as any other, too: one that has a record. */
+static void close_other_end(slot *s) {
+    /* relaxed: nobody sets it any more */
+    const int end = th_load_relaxed(&s->xwrite) ? th_xchg_relaxed(&s->xwrite, 0) - 1 : -1;
+    if (end >= 0) {
+        th_poll_pair_close((int[2]){end, end});
+    }
+}
+
 void th_os_wakeup_close(int wakeup) {
-    slot *s = slot_at(wakeup);
     int saved = th_os_errno_get();
-    if (s) {
-        const int end = th_xchg_relaxed(&s->xwrite, 0) - 1; /* relaxed: nobody uses it any more */
+    if (slot_at(wakeup)) {
         th_pollset_forget(wakeup);
-        th_poll_pair_close((int[2]){wakeup, end < 0 ? wakeup : end});
+        th_poll_pair_close((int[2]){wakeup, wakeup});
     }
     th_os_errno_set(saved);
 }
@@ -297,10 +304,11 @@ int th_os_pollset_remove(const th_os_pollset *named, int fd) {
 
 void th_pollset_forget(int fd) {
     sigset_t before;
-    const slot *at = slot_at(fd);
+    slot *at = slot_at(fd);
     if (!at) {
         return;
     }
+    close_other_end(at);
     th_masked_lock(&lock, &before);
     const bool any = at->members;
     while (at->members) {
