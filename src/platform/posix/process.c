@@ -24,6 +24,13 @@ bool th_os_process_has_fd(void) {
 
 /* ---- descriptors ---- */
 
+/* EINVAL: no number so high may be had. */
+static int copy_above(int fd, int lowest) {
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+    const int code = copy < 0 ? th_os_errno_get() : 0;
+    return copy < 0 ? -(code == EINVAL ? EMFILE : code) : copy;
+}
+
 /* Copies those that stand where others are to come; 0 or a code. They are closed afterwards. */
 static int move_up(const th_os_program *p) {
     int code = 0;
@@ -32,8 +39,8 @@ static int move_up(const th_os_program *p) {
     }
     for (unsigned i = 0; i < p->fds_count && !code; i++) {
         if (p->fds[i] != TH_OS_FD_SAME) {
-            p->scratch[i] = fcntl(p->fds[i], F_DUPFD_CLOEXEC, (int)p->fds_count);
-            code = p->scratch[i] < 0 ? -th_os_errno_get() : 0;
+            p->scratch[i] = copy_above(p->fds[i], (int)p->fds_count);
+            code = p->scratch[i] < 0 ? p->scratch[i] : 0;
         }
     }
     return code;
