@@ -97,6 +97,9 @@ static int no_reaper_body(void *arg) {
 
 TEST(no_thread_for_what_is_left) {
     /* A later start makes up for it. */
+    if (!th_os_process_has_fd()) {
+        CHECK_SKIP("no thread and no set waits there: each process has a thread of its own");
+    }
     CHECK_EQ(no_reaper_body(NULL), 0);
 }
 
@@ -187,7 +190,8 @@ static int handler_body(void *arg) {
     const char *const none[] = {"/no/such/file", NULL};
     (void)arg;
     CHECK_EQ(thrum_process_start(&process, none, NULL), -ENOENT);
-    CHECK(th_os_fails_left(TH_OS_FAULT_PROCESS_SHARED) > 0 || atomic_load(&told) == before);
+    CHECK(!HAS_QUIET_FAILURES || th_os_fails_left(TH_OS_FAULT_PROCESS_SHARED) > 0 ||
+          atomic_load(&told) == before);
     CHECK_EQ(ended_and_closed(started(SHELL("exit 0"), NULL)), 0);
     SPIN_UNTIL(atomic_load(&told) > before);
     pid_t child = fork();
