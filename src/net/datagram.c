@@ -86,17 +86,15 @@ int thrum_send_many(thrum_io io, const thrum_datagram *datagrams, unsigned n, th
 
 /*
  * How many of those that were received count: the end of a connection of messages is an empty one
- * from nowhere, again and again.
+ * from nowhere, again and again. *ended: the last of those that count may be it.
  */
-static unsigned up_to_the_end(int fd, const th_os_message messages[], unsigned n) {
+static unsigned up_to_the_end(int fd, const th_os_message messages[], unsigned n, bool *ended) {
     th_os_family family;
     th_os_style style;
     const th_os_message *last = &messages[n - 1];
-    if (last->length || last->address.size || th_os_socket_what(fd, &family, &style) ||
-        style != TH_OS_PACKETS) {
-        return n;
-    }
-    while (n > 1 && !messages[n - 2].length) {
+    *ended = !last->length && !last->address.size && !th_os_socket_what(fd, &family, &style) &&
+             style == TH_OS_PACKETS;
+    while (*ended && n > 1 && !messages[n - 2].length) {
         n--;
     }
     return n;
@@ -130,12 +128,13 @@ static int receive_some(thrum_io io, th_os_message messages[], unsigned n, thrum
             code = got;
             break;
         }
-        unsigned some = up_to_the_end(inside.record->fd, messages + done, (unsigned)got);
+        bool ended;
+        unsigned some = up_to_the_end(inside.record->fd, messages + done, (unsigned)got, &ended);
         for (unsigned i = 0; i < some; i++) {
             th_counted_read(inside.record->fd, bytes_of(&messages[done + i]));
         }
         done += some;
-        if (some < (unsigned)got) {
+        if (ended) {
             break;
         }
     }

@@ -259,9 +259,33 @@ static int packets_body(void *arg) {
     return 0;
 }
 
+enum { BATCHES = 40 }; /* more than one call of the system takes */
+
+/* Whatever comes before it, the end is the last one, in whichever call of the system it comes. */
+static int packets_before_the_end(void *arg) {
+    char address[64], got[8];
+    static thrum_datagram in[BATCHES];
+    (void)arg;
+    snprintf(address, sizeof address, "seqpacket:@thrum-test-%d", (int)getpid());
+    for (int n = 1; n < BATCHES / 2; n++) {
+        pair p;
+        pair_open(&p, address);
+        for (int i = 0; i < n; i++)
+            CHECK_EQ(thrum_send_to(p.near, "one", 3, NULL, THRUM_FOREVER), 3);
+        CHECK_EQ(thrum_io_shutdown(p.near, THRUM_IO_WRITE), 0);
+        for (int i = 0; i < BATCHES; i++)
+            in[i] = (thrum_datagram){.data = got, .size = sizeof got};
+        CHECK_EQ(thrum_receive_many(p.far, in, BATCHES, THRUM_FOREVER), n + 1);
+        CHECK_EQ(in[n].length, 0);
+        pair_close(&p);
+    }
+    return 0;
+}
+
 TEST(packets_end_with_an_empty_one) {
     /* The end counts once, however many there is room for. */
     both(packets_body);
+    both(packets_before_the_end);
 }
 
 static int cancelled_receive(void *arg) {
