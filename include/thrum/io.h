@@ -202,8 +202,9 @@ THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_io
  * cancel, too, as far as there is room.
  *
  * The two directions are held only while bytes move, so other callers' reads and writes may come
- * between two pieces. A close of either end ends it. Bytes from or to a pipe are moved by the
- * system without a copy (splice), unless the other end is a file or a socket that others share
+ * between two pieces. A close of either end ends it; that of `from`, where bytes were read of it
+ * that could be lost, once these are written. Bytes from or to a pipe are moved by the system
+ * without a copy (splice), unless the other end is a file or a socket that others share
  * (thrum_io_adopt_shared), or the system refuses; for that O_NONBLOCK is set on a socket at the
  * other end until it is released. Otherwise 64 KiB of memory are taken meanwhile.
  */

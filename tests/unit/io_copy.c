@@ -32,6 +32,14 @@ static void open_pair(scene *s, int pair) {
     atomic_store(&s->over, false);
 }
 
+/* Whether the copy reads and writes in turn: a pipe, where the system moves no bytes itself. */
+static bool by_hands(const scene *s) {
+    th_os_kind kind;
+    th_os_identity identity;
+    CHECK_EQ(th_os_io_kind(s->a.io[0].fd, &kind, &identity), 0);
+    return kind == TH_OS_PIPE && th_os_io_splice(-1, -1, 0) == -ENOSYS;
+}
+
 static void close_pair(scene *s, bool a_is_open) {
     CHECK_EQ(thrum_io_close(s->a.io[0]), 0);
     CHECK_EQ(thrum_io_close(s->b.io[1]), 0);
@@ -260,7 +268,8 @@ TEST(a_close_of_either_end_ends_it) {
     rig_begin(&s.r, 0);
     for (int i = 0; i < 4 * PAIRS; i++) {
         open_pair(&s, i / 4);
-        const bool stuck = i % 8 >= 4; /* it waits for room, and not for bytes */
+        /* Then it waits for room, and not for bytes; unit/io_copy_hands has the others. */
+        const bool stuck = i % 8 >= 4 && !by_hands(&s);
         const size_t full = stuck ? fill_known(s.b.fds[1]) + fill_known(s.a.fds[1]) : 0;
         cast *c = cast_new(&s.r);
         cast_add(c, i % 2 == 0, copies, &s);
@@ -394,7 +403,7 @@ TEST(where_nobody_reads_any_more_it_is_told_without_a_signal) {
                 put(s.a.fds[1], "x"); /* TCP learns of it by the first of them */
                 n = copied(&s, i % 2 == 0);
             } while (n > 0);
-            CHECK(n == -EPIPE || n == -ECONNRESET);
+            CHECK(by_hands(&s) ? n == -EIO : n == -EPIPE || n == -ECONNRESET);
         }
         CHECK_EQ(thrum_io_close(s.a.io[0]) | thrum_io_close(s.b.io[1]), 0);
         CHECK_EQ(close(s.a.fds[1]), 0);
@@ -506,28 +515,6 @@ TEST(bytes_go_to_a_file) {
         CHECK_EQ(pread(file, text, sizeof text, 0), 6);
         CHECK(strcmp(text, "abcdef") == 0);
         CHECK_EQ(thrum_io_close(s.a.io[0]) | thrum_io_close(s.b.io[1]) | close(file), 0);
-    }
-    rig_stop(&s.r);
-}
-
-TEST(what_is_lost_is_told) {
-    /* Bytes that were read, cannot be written, and cannot be put back. */
-    scene s = {.soon = false};
-    rig_begin(&s.r, 0);
-    for (int i = 0; i < 2; i++) {
-        open_pair(&s, 8); /* two pipes, which the system does not splice */
-        fill(s.b.fds[1]);
-        put(s.a.fds[1], "abc");
-        th_os_fail(TH_OS_FAULT_SPLICE, 0, UINT32_MAX);
-        int64_t code;
-        int there;
-        do { /* the deadline may have come before anything was read: then all is there */
-            code = until_soon(&s, i == 0);
-            CHECK_EQ(ioctl(s.a.fds[0], FIONREAD, &there), 0);
-        } while (code == -ETIMEDOUT && there == 3);
-        CHECK_EQ(code, -EIO);
-        th_os_fail(TH_OS_FAULT_SPLICE, 0, 0);
-        close_pair(&s, true);
     }
     rig_stop(&s.r);
 }
