@@ -5,7 +5,7 @@
 /* POSIX: wrap: pread, fork */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
-/* wrap: pread pwrite fcntl syscall */
+/* wrap: pread pwrite fcntl syscall readdir */
 #include "support/files.h"
 
 #include <sys/syscall.h>
@@ -16,6 +16,7 @@
 /* ---- the system ---- */
 
 static thrum_io io;
+static thrum_dir *dir;
 static atomic_int inside; /* calls that hang */
 static atomic_bool hangs; /* they do, until it is over */
 
@@ -27,6 +28,8 @@ ssize_t __wrap_pwrite(int fd, const void *from, size_t size, off_t offset);
 int __wrap_fcntl(int fd, int command, void *arg);
 long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+struct dirent *__real_readdir(DIR *folder);
+struct dirent *__wrap_readdir(DIR *folder);
 
 static void hang(void) {
     atomic_fetch_add(&inside, 1);
@@ -55,6 +58,13 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     if (number == SYS_getdents64)
         hang();
     return __real_syscall(number, a, b, c, d, e, f);
+}
+
+/* The library's where it does not ask the system itself, and no other one's: fds_open reads. */
+struct dirent *__wrap_readdir(DIR *folder) {
+    if (dir != NULL)
+        hang();
+    return __real_readdir(folder);
 }
 
 /* ---- a test's file ---- */
@@ -311,8 +321,6 @@ TEST(what_was_opened_for_nobody_is_closed) {
 }
 
 /* ---- directories ---- */
-
-static thrum_dir *dir;
 
 static int next_result(void *arg) {
     const thrum_time *deadline = arg;
