@@ -427,6 +427,13 @@ static inline void order_check_counts_up(order *o, int n) {
 #define NOT_BY_POSIX(what) ((void)0)
 #endif
 
+/* The caller runs, so where the system tells of threads at all (platform/platform.h), it says so. */
+#define NEEDS_STATES_OF_THREADS()                                                                  \
+    do {                                                                                           \
+        if (!th_os_thread_runs(th_os_thread_number()))                                             \
+            CHECK_SKIP("the system does not tell which threads run");                              \
+    } while (0)
+
 #define NEEDS_CALLS()                                                                              \
     do {                                                                                           \
         if (!HAS_CALLS)                                                                            \

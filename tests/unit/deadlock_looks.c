@@ -53,9 +53,7 @@ TEST(not_told_while_a_thread_that_may_post_runs) {
     /* It computes while some looks are made, fewer than it is waited for, and then posts. */
     enum { LONG_MS = 4 * INTERVAL_MS };
     rig r;
-    if (!th_os_thread_runs(th_os_thread_number())) { /* which this thread does */
-        CHECK_SKIP("the system does not tell which threads run");
-    }
+    NEEDS_STATES_OF_THREADS();
     looked_at_begin(&r, LONG_MS);
     for (int i = 0; i < 5; i++) {
         thrum_handle *waiter = spawn_named(&r, "waiter", waits_for_later, NULL);

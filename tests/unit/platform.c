@@ -6,9 +6,9 @@
 
 #include "base/annotate.h"
 #include "base/atomic.h"
-#include "check.h"
 #include "platform/faults.h"
 #include "platform/platform.h"
+#include "support/support.h"
 
 #define MS ((int64_t)1000000)
 
@@ -152,10 +152,7 @@ TEST(thread_is_watched) {
      * time stands still: if not, the test does not end. */
     watched w = {0};
     th_os_thread thread;
-#if !defined(_WIN32)
-    if (access("/proc/self/task", R_OK) != 0)
-        CHECK_SKIP("the system does not tell of threads");
-#endif
+    NEEDS_STATES_OF_THREADS();
     CHECK_EQ(pipe(w.pipe), 0);
     CHECK_EQ(th_os_thread_start(&thread, "watched", compute_and_read, &w), 0);
     while (atomic_load(&w.number) == 0)
@@ -180,6 +177,7 @@ TEST(thread_is_watched) {
 
 TEST(thread_starts_on_its_cpus) {
     /* It is on them from its first instruction; what no machine has is refused, with its code. */
+    NOT_BY_POSIX("sets of CPUs");
     th_os_cpuset all;
     th_os_cpuset seen;
     th_os_thread thread;
@@ -216,7 +214,6 @@ TEST(errno_is_left_alone) {
     th_os_guard_mprotect((void *)8, 1);
     th_os_unguard_mprotect((void *)8, 1);
     th_os_discard((void *)8, 1);
-    th_os_untouched((void *)4096, 4096);
     CHECK(th_os_map(SIZE_MAX - 0xffff) == NULL);
     if (!TH_ASAN && !TH_TSAN) /* the sanitizers call it a mistake */
         CHECK(th_os_alloc(SIZE_MAX / 2) == NULL);
@@ -228,6 +225,14 @@ TEST(errno_is_left_alone) {
     CHECK_EQ(th_os_errno_get(), 4711);
     th_os_thread_join(thread);
     CHECK_EQ(errno, 4711);
+}
+
+TEST(errno_is_left_alone_where_there_is_no_memory) {
+    /* A question for pages that are not there fails inside. */
+    NOT_BY_POSIX("question for the pages of a mapping: they are read");
+    th_os_errno_set(4711);
+    th_os_untouched((void *)4096, 4096);
+    CHECK_EQ(th_os_errno_get(), 4711);
 }
 
 /* ---- memory ---- */

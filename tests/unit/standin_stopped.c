@@ -72,12 +72,14 @@ static void check_stopped(void (*holds)(int begins), long on, long off) {
 
 TEST(stopped_for_long) {
     /* It never runs for as long as two looks in time take. */
+    NEEDS_STATES_OF_THREADS(); /* a look that is late: only so they count as blocked */
     check_stopped(hold_in_all_ways, 5, 30);
     check_stopped(block_one_more, 5, 30);
 }
 
 TEST(stopped_for_moments) {
     /* The looks are late now and then. */
+    NEEDS_STATES_OF_THREADS(); /* a look that is late: only so they count as blocked */
     check_stopped(hold_in_all_ways, 20, 20);
     check_stopped(block_one_more, 20, 20);
 }
