@@ -55,6 +55,11 @@ CHECK_UNUSED static void watched_begin(rig *r, unsigned workers) {
     rig_start(r);
 }
 
+/* Whether the system tells which threads run, as the caller does: only those that do are asked. */
+CHECK_UNUSED static bool has_states(void) {
+    return th_os_thread_runs(th_os_thread_number());
+}
+
 /* ---- tasks that stall ---- */
 
 typedef struct stall {

@@ -420,6 +420,31 @@ static inline void order_check_counts_up(order *o, int n) {
 #define HAS_CALLS 0
 #endif
 
+/* Whether the system tells of the program's code: names of functions, the files it is of. */
+#ifdef TH_PLATFORM_POSIX
+#define HAS_CODE 0
+#else
+#define HAS_CODE 1
+#endif
+
+/*
+ * A text with a function in it as dumps, traces and reports have it: by its name, or where the
+ * system tells none by its address. The last eight texts stay.
+ */
+CHECK_UNUSED static const char *with_function(const char *before, const char *name, uintptr_t at,
+                                              const char *after) {
+    static char texts[8][256];
+    static unsigned next;
+    char *text = texts[next++ % 8];
+    char address[32];
+    snprintf(address, sizeof address, "0x%" PRIxPTR, at);
+    snprintf(text, sizeof texts[0], "%s%s%s", before, HAS_CODE ? name : address, after);
+    return text;
+}
+
+#define WITH_FUNCTION(before_, fn_, after_)                                                        \
+    with_function((before_), #fn_, (uintptr_t)(fn_), (after_))
+
 /* A test of what the platform of nothing but POSIX refuses. */
 #ifdef TH_PLATFORM_POSIX
 #define NOT_BY_POSIX(what) CHECK_SKIP("POSIX has no %s", what)

@@ -59,7 +59,7 @@ TEST(a_signal_has_it_written) {
     capture_end();
     trace_page p = trace_of_file(path);
     CHECK(trace_count(&p, "\"name\":\"some \\\"odd\\\" name\"") >= 1);
-    CHECK(trace_count(&p, "\"function\":\"nothing\"") >= 100);
+    CHECK(trace_count(&p, WITH_FUNCTION("\"function\":\"", nothing, "\"")) >= 100);
     trace_end(&p);
     rig_stop(&r);
     folder_end();
@@ -105,7 +105,7 @@ TEST(a_trace_is_on_from_the_start) {
     CHECK_EQ(thrum_trace_start(r.sched, 0), -EALREADY);
     run(&r, run_some, NULL);
     trace_page p = trace_written(r.sched);
-    CHECK(trace_count(&p, "\"function\":\"nothing\"") >= 100);
+    CHECK(trace_count(&p, WITH_FUNCTION("\"function\":\"", nothing, "\"")) >= 100);
     trace_end(&p);
     rig_stop(&r);
     folder_end();
@@ -161,7 +161,7 @@ TEST(a_segfault_is_told_and_ends_the_process) {
 TEST(the_task_that_crashes_is_told) {
     /* By its name and its function's place. */
     SKIP_IF_SANITIZED();
-    check_crash(&(crash){.how = segfaults}, SIGSEGV, " \"the culprit\" (unit_recorder");
+    check_crash(&(crash){.how = segfaults}, SIGSEGV, " \"the culprit\" (" PLACE);
 }
 
 TEST(a_misuse_is_a_crash) {

@@ -45,6 +45,7 @@ static int lists_task(void *arg) {
 
 TEST(dumps_and_traces_name_static_functions) {
     /* Calls, tasks that wait for a descriptor, and slices of a trace have the function's name. */
+    NOT_BY_POSIX("names of functions");
     rig r;
     int fds[2];
     thrum_io io;
@@ -78,6 +79,7 @@ static void report_names(void *ctx, const char *text) {
 
 TEST(reports_of_deadlocks_name_static_functions) {
     /* The hook gets the names. */
+    NOT_BY_POSIX("names of functions");
     rig r;
     rig_init(&r);
     r.config.workers = 1;
@@ -110,6 +112,7 @@ TEST(more_functions_than_names_are_kept) {
     /* Each of 400 is told by its own name, in whatever order they come. */
 #define ADDRESS(n) waits_##n,
 #define NAME(n) " (waits_" #n "+0x",
+    NOT_BY_POSIX("names of functions");
     static const thrum_fn functions[] = {EACH(ADDRESS)};
     static const char *const names[] = {EACH(NAME)};
     rig r;

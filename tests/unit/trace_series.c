@@ -127,7 +127,7 @@ TEST(no_run_is_lost) {
         await_sleep();
         trace_page p = trace_written(r.sched);
         CHECK_EQ(p.dropped, 0);
-        CHECK_EQ(runs_of(&p, "nothing", &shared), rounds * RUNS);
+        CHECK_EQ(runs_of(&p, WITH_FUNCTION("", nothing, ""), &shared), rounds * RUNS);
         trace_end(&p);
     } while (shared == 0 && rounds < 20);
     /* The thread sanitizer's builds give each task a fiber; the other policies need not have a
@@ -154,8 +154,8 @@ TEST(functions_are_told_apart_where_stalls_are_watched) {
         await_sleep();
         trace_page p = trace_written(r.sched);
         CHECK_EQ(p.dropped, 0);
-        CHECK_EQ(runs_of(&p, "nothing", &shared), rounds * RUNS);
-        CHECK_EQ(runs_of(&p, "another", &shared), rounds * RUNS);
+        CHECK_EQ(runs_of(&p, WITH_FUNCTION("", nothing, ""), &shared), rounds * RUNS);
+        CHECK_EQ(runs_of(&p, WITH_FUNCTION("", another, ""), &shared), rounds * RUNS);
         trace_end(&p);
     }
     rig_stop(&r);
@@ -163,6 +163,7 @@ TEST(functions_are_told_apart_where_stalls_are_watched) {
 
 TEST(a_long_run_stands_out) {
     /* It is alone, or one of at most 32, and the mark has its length. */
+    const char *function = WITH_FUNCTION("\"function\":\"", now_and_then_long, "\"");
     long longest = 0;
     long its_runs = 0;
     begin();
@@ -171,13 +172,13 @@ TEST(a_long_run_stands_out) {
     for (const char *at = p.text; (at = strstr(at, "\"ph\":\"X\"")) != NULL; at++) {
         const char *dur = strstr(at, "\"dur\":");
         const char *end = strchr(at, '\n');
-        const char *fn = strstr(at, "\"function\":\"now_and_then_long\"");
+        const char *fn = strstr(at, function);
         if (fn == NULL || end == NULL || fn > end) {
             continue;
         }
         const long us = strtol(dur + strlen("\"dur\":"), NULL, 10);
         long n = 1;
-        sscanf(fn, "\"function\":\"now_and_then_long\",\"runs\":%ld", &n);
+        sscanf(fn + strlen(function), ",\"runs\":%ld", &n);
         if (us > longest) {
             longest = us;
             its_runs = n;
@@ -196,7 +197,7 @@ TEST(a_run_with_a_name_is_alone) {
     run(names_itself);
     trace_page p = trace_written(r.sched);
     CHECK_EQ(trace_count(&p, "\"name\":\"named\""), RUNS);
-    runs_of(&p, "names_itself", &shared);
+    runs_of(&p, WITH_FUNCTION("", names_itself, ""), &shared);
     CHECK(trace_count(&p, "\"name\":\"named\"") >= RUNS && p.dropped == 0);
     trace_end(&p);
     rig_stop(&r);
@@ -210,7 +211,7 @@ TEST(a_trace_that_is_asked_for_has_each_run) {
     CHECK_EQ(thrum_trace_start(r.sched, 0), 0);
     run(nothing);
     trace_page p = trace_written(r.sched);
-    CHECK_EQ(runs_of(&p, "nothing", &shared), RUNS);
+    CHECK_EQ(runs_of(&p, WITH_FUNCTION("", nothing, ""), &shared), RUNS);
     CHECK_EQ(shared, 0);
     trace_end(&p);
     rig_stop(&r);
