@@ -420,11 +420,12 @@ static inline void order_check_counts_up(order *o, int n) {
 #define HAS_CALLS 0
 #endif
 
-/* Whether the system tells of the program's code: names of functions, the files it is of. */
 #ifdef TH_PLATFORM_POSIX
-#define HAS_CODE 0
+#define HAS_CODE 0 /* the system tells of the program's code: names of functions, their files */
+#define HAS_THREAD_NAMES 0
 #else
 #define HAS_CODE 1
+#define HAS_THREAD_NAMES 1
 #endif
 
 /*

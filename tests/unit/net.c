@@ -326,6 +326,7 @@ static void check_listen_options(unsigned shared) {
 
 TEST(listeners_share_an_address) {
     /* If all of them say so; with the other options. */
+    NOT_BY_POSIX("SO_REUSEPORT");
     check_listen_options(THRUM_LISTEN_SHARED);
 }
 

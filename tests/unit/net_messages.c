@@ -54,6 +54,7 @@ static int cut_body(void *arg) {
 
 TEST(a_datagram_that_is_cut_tells_its_length) {
     /* How long it was before. */
+    NOT_BY_POSIX("length of a message that was cut: it is told as one more than there was room for");
     both(cut_body);
 }
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
-#include "check.h"
 #include "platform/platform.h"
+#include "support/support.h"
 
 #define MS ((int64_t)1000000)
 
@@ -58,7 +58,7 @@ TEST(thread_has_its_name_and_no_signals) {
     CHECK_EQ(th_os_thread_start(&thread, "a name that is far too long", look_at_thread, NULL), 0);
     th_os_thread_join(thread);
     pthread_sigmask(SIG_SETMASK, NULL, &after);
-    CHECK_STR(thread_name, "a name that is ");
+    CHECK(!HAS_THREAD_NAMES || strcmp(thread_name, "a name that is ") == 0);
     for (int s = 1; s < 32; s++) {
         bool fault = s == SIGSEGV || s == SIGBUS || s == SIGFPE || s == SIGILL || s == SIGTRAP ||
                      s == SIGABRT;

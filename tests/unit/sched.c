@@ -221,6 +221,7 @@ static void named_body(thrum_task *self, void *arg) {
 
 TEST(threads_carry_the_name_of_the_scheduler) {
     /* So top and gdb tell which scheduler they belong to. */
+    NOT_BY_POSIX("names of threads");
     char name[] = "weaver";
     thrum_task task = THRUM_TASK_INIT(named_body, NULL);
     rig r;

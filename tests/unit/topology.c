@@ -7,8 +7,8 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
-#include "check.h"
 #include "platform/platform.h"
+#include "support/support.h"
 
 static char root[64];
 
@@ -25,6 +25,7 @@ static void drop_root(void) {
 }
 
 static void make_root(void) {
+    NOT_BY_POSIX("quotas of CPUs");
     if (root[0] == '\0')
         atexit(drop_root);
     drop_root();
