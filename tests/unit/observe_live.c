@@ -75,7 +75,7 @@ TEST(functions_are_told_by_the_time_they_take) {
     thrum_handle *handle = spawn(&r, "", computes_all_the_time);
     const int fd = connected();
     CHECK_EQ((asked(fd, "top\n"), number_of("\"samples\": ")), 0); /* nobody had asked */
-    ask_until(fd, "top\n", "\"function\": \"computes_all_the_time\"}");
+    ask_until(fd, "top\n", WITH_FUNCTION("\"function\": \"", computes_all_the_time, "\"}"));
     const long long all = number_of("\"samples\": ");
     CHECK(all > 0 && number_of("\"idle\": ") + number_of("\"own\": ") < all);
     CHECK_EQ(number_of("\"others\": "), 0);

@@ -1,6 +1,6 @@
 /*
- * absent_posix.c: what POSIX does not know, and Windows does: questions to running threads, streams
- * for printing, changes of files. The simulator has none of them either.
+ * absent_posix.c: what POSIX does not know, and Windows does: questions to running threads, changes
+ * of files. The simulator has none of them either.
  */
 #include <errno.h>
 
@@ -32,20 +32,6 @@ void th_os_probe_unlock(void) {
 }
 
 void th_os_probe_forked(void) {
-}
-
-FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
-    (void)put;
-    (void)cookie;
-    return NULL;
-}
-
-int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie) {
-    const bool whole = !fflush(out) && !ferror(out);
-    (void)put;
-    (void)cookie;
-    fclose(out);
-    return whole ? 0 : -EIO;
 }
 
 int th_os_watch_open(void) {

@@ -221,15 +221,3 @@ FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
     }
     return out;
 }
-
-int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie) {
-    char bytes[4096];
-    size_t n;
-    bool whole = !fflush(out) && !ferror(out) && !fseek(out, 0, SEEK_SET);
-    while (whole && (n = fread(bytes, 1, sizeof bytes, out)) > 0) {
-        whole = put(cookie, bytes, n) == (ptrdiff_t)n;
-    }
-    whole = whole && !ferror(out);
-    fclose(out);
-    return whole ? 0 : -EIO;
-}
