@@ -40,7 +40,10 @@
  * then. So a loop may also call thrum_poll_run only when the descriptor is readable, when `next`
  * has come, and when the thread itself has waited for something (thrum_join, ...) since the last
  * call. While poll sources have operations under way, `next` is 1 ms away at most; where the `ask`
- * of one waits, it is when that wait may end (libthrum-mpi's: 64 ms at most).
+ * of one waits, it is when that wait may end (libthrum-mpi's: 64 ms at most). Where a set of
+ * descriptors is none itself, as on Windows and on nothing but POSIX, `next` is 1 ms away at most
+ * from the first time on that a task has waited for a descriptor: that is seen then, or when the
+ * descriptor is readable.
  */
 #ifndef THRUM_POLL_H
 #define THRUM_POLL_H

@@ -75,6 +75,12 @@ int th_os_pollset_add_alarm(const th_os_pollset *set, int alarm);
 bool th_os_pollset_is_ready(const th_os_pollset *set);
 
 /*
+ * Whether `set` is a descriptor that is readable as long as a wait would find events, for a loop of
+ * others. Else it is so for the wake-up alone.
+ */
+bool th_os_pollset_shows(void);
+
+/*
  * Waits until that is so for one of the sets, n of at most TH_OS_SETS_MAX, or the absolute deadline
  * has passed. Returns which of them (bit i: sets[i]), 0 at the deadline, or -EINTR; it takes
  * nothing. By the thread that owns the first of them. Where a thread can sleep for a single set

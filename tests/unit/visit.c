@@ -8,6 +8,7 @@
 #include <thrum/poll.h>
 #include <unistd.h>
 
+#include "platform/platform.h"
 #include "support/support.h"
 
 typedef struct guest {
@@ -167,7 +168,7 @@ TEST(a_descriptor_that_a_task_waits_for_is_waited_for_by_the_loop) {
         wait_in_loop();
     }
     CHECK_EQ(pthread_join(thread, NULL), 0);
-    CHECK_EQ(g.slept, 0);
+    CHECK(g.slept == 0 || !th_os_pollset_shows()); /* where it does not, the loop comes by time */
     end();
 }
 

@@ -322,7 +322,9 @@ static bool nest(th_worker *worker) {
 
 bool th_poll_nests(th_worker *worker, int64_t *until) {
     thrum_sched *sched = worker->sched;
-    if (th_poller_is_open(&sched->loose_poller) && !nest(worker)) {
+    /* A loop of others that waits for this thread's set does not see what is in the shared one. */
+    const bool blind = worker->tie.passing && !th_os_pollset_shows();
+    if (th_poller_is_open(&sched->loose_poller) && (!nest(worker) || blind)) {
         int64_t soon = th_os_now() + TH_POLL_HELP_NS; /* it looks between two short sleeps */
         *until = soon < *until ? soon : *until;
     }

@@ -67,7 +67,8 @@ bool th_poll_begin_watch(th_worker *worker);
 bool th_poll_loose(th_worker *worker);
 /*
  * The same thread is about to sleep: true if it sleeps in a set of its own, in which the shared one
- * is. *until is moved forward where the system refuses such a set.
+ * is. *until is moved forward where the system refuses such a set, and where a loop of others does
+ * not see what is in it.
  */
 bool th_poll_nests(th_worker *worker, int64_t *until);
 

@@ -315,3 +315,7 @@ int th_system_poll(struct pollfd fds[], unsigned n, int64_t deadline) {
     }
     return ppoll(fds, n, deadline == TH_FOREVER ? NULL : &timeout, NULL);
 }
+
+bool th_os_pollset_shows(void) {
+    return true;
+}

@@ -426,3 +426,7 @@ int th_os_pollset_wake(const th_os_pollset *named) {
 void th_os_pollset_wake_take(const th_os_pollset *named) {
     th_os_wakeup_take(named->wake);
 }
+
+bool th_os_pollset_shows(void) {
+    return false;
+}
