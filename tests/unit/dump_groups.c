@@ -157,7 +157,7 @@ static int waits_until_then(void *arg) {
 TEST(the_calls_decide_and_not_the_object) {
     /* Those that wait in the same calls, each for a thing of its own, are one group. */
     if (!HAS_CALLS) {
-        CHECK_SKIP("no calls are found on this processor");
+        CHECK_SKIP("no calls are found on this processor or system");
     }
     rig r;
     begin_small(&r);
@@ -207,7 +207,7 @@ TEST(groups_are_limited) {
     /* What would need one more is counted by what it waits for; nothing is lost. */
     enum { STACKS = 700 };
     if (!HAS_CALLS || UNDER_ASAN || UNDER_TSAN) {
-        CHECK_SKIP("calls of these depths are not found on this processor, or in this build");
+        CHECK_SKIP("calls of these depths are not found on this processor or system, or in this build");
     }
     rig r;
     rig_begin(&r, 0);

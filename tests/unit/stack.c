@@ -264,7 +264,7 @@ static void guard_faults(thrum_guard kind) {
     th_stacks stacks;
     th_stack stack;
     if (!grants(kind))
-        CHECK_SKIP("this kernel does not grant it");
+        CHECK_SKIP("this system does not grant it");
     open_stacks(&stacks, kind);
     for (int round = 0; round < 2; round++) {
         CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), 0);
