@@ -127,10 +127,12 @@ static int set_wakeup(int wakeup) {
         return -EBADF;
     }
     int saved = th_os_errno_get();
+    th_os_errno_set(0);
     th_poll_send(end);
-    th_pollset_look_again(wakeup, TH_OS_IN); /* each setting is an event */
+    const int code = th_os_errno_get() == EBADF ? -EBADF : 0; /* the program has closed it */
+    th_pollset_look_again(wakeup, TH_OS_IN);                  /* each setting is an event */
     th_os_errno_set(saved);
-    return 0;
+    return code;
 }
 
 void th_os_wakeup_set(int wakeup) {
