@@ -16,8 +16,8 @@
 
 /* What posix_spawn has not: a start that wants it is refused. */
 #ifdef TH_PLATFORM_POSIX
-#define HAS_SURROUNDINGS 0 /* a folder, limits, a session of its own */
-#define HAS_QUIET_FAILURES 0 /* a start that fails sends no SIGCHLD */
+#define HAS_SURROUNDINGS 0    /* a folder, limits, a session of its own */
+#define HAS_QUIET_FAILURES 0  /* a start that fails sends no SIGCHLD */
 #define OWN_SIGNALS_IGNORED 1 /* those of the C library, perhaps */
 #else
 #define HAS_SURROUNDINGS 1

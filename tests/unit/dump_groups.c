@@ -207,7 +207,8 @@ TEST(groups_are_limited) {
     /* What would need one more is counted by what it waits for; nothing is lost. */
     enum { STACKS = 700 };
     if (!HAS_CALLS || UNDER_ASAN || UNDER_TSAN) {
-        CHECK_SKIP("calls of these depths are not found on this processor or system, or in this build");
+        CHECK_SKIP(
+            "calls of these depths are not found on this processor or system, or in this build");
     }
     rig r;
     rig_begin(&r, 0);

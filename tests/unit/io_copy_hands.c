@@ -1,6 +1,6 @@
 /*
- * io_copy_hands.c: thrum_copy where the system moves no bytes itself: what it has read of a pipe and
- * cannot write yet.
+ * io_copy_hands.c: thrum_copy where the system moves no bytes itself: what it has read of a pipe,
+ * and cannot write yet.
  */
 /* POSIX: TH_OS_FAULT_SPLICE, FIONREAD */
 /* matrix: policy workers */

@@ -47,14 +47,13 @@ static int cut_body(void *arg) {
     CHECK_EQ(thrum_dial(&b, where, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_send_to(b, "too long", 8, NULL, THRUM_FOREVER), 8);
     CHECK_EQ(thrum_receive_from(a, got, 3, NULL, THRUM_FOREVER), 8);
-    CHECK_EQ(thrum_io_close(a), 0);
-    CHECK_EQ(thrum_io_close(b), 0);
+    CHECK_EQ(thrum_io_close(a) | thrum_io_close(b), 0);
     return 0;
 }
 
 TEST(a_datagram_that_is_cut_tells_its_length) {
     /* How long it was before. */
-    NOT_BY_POSIX("length of a message that was cut: it is told as one more than there was room for");
+    NOT_BY_POSIX("length of a message that was cut");
     both(cut_body);
 }
 
@@ -226,8 +225,7 @@ static int many_body(void *arg) {
     memset(&out[5].address, 0, sizeof out[5].address);
     CHECK_EQ(thrum_send_many(a, out, MANY, THRUM_FOREVER), 5);
     CHECK_EQ(thrum_send_many(a, out + 5, 1, THRUM_FOREVER), -EDESTADDRREQ);
-    CHECK_EQ(thrum_io_close(a), 0);
-    CHECK_EQ(thrum_io_close(b), 0);
+    CHECK_EQ(thrum_io_close(a) | thrum_io_close(b), 0);
     return 0;
 }
 
@@ -260,24 +258,21 @@ static int packets_body(void *arg) {
     return 0;
 }
 
-enum { BATCHES = 40 }; /* more than one call of the system takes */
-
-/* Whatever comes before it, the end is the last one, in whichever call of the system it comes. */
+/* In whichever call of the system the end comes, each of which takes 16. */
 static int packets_before_the_end(void *arg) {
     char address[64], got[8];
-    static thrum_datagram in[BATCHES];
+    static thrum_datagram in[40];
+    pair p;
     (void)arg;
     snprintf(address, sizeof address, "seqpacket:@thrum-test-%d", (int)getpid());
-    for (int n = 1; n < BATCHES / 2; n++) {
-        pair p;
+    for (int n = 1; n < 20; n++) {
         pair_open(&p, address);
         for (int i = 0; i < n; i++)
             CHECK_EQ(thrum_send_to(p.near, "one", 3, NULL, THRUM_FOREVER), 3);
         CHECK_EQ(thrum_io_shutdown(p.near, THRUM_IO_WRITE), 0);
-        for (int i = 0; i < BATCHES; i++)
+        for (int i = 0; i < 40; i++)
             in[i] = (thrum_datagram){.data = got, .size = sizeof got};
-        CHECK_EQ(thrum_receive_many(p.far, in, BATCHES, THRUM_FOREVER), n + 1);
-        CHECK_EQ(in[n].length, 0);
+        CHECK_EQ(thrum_receive_many(p.far, in, 40, THRUM_FOREVER), n + 1);
         pair_close(&p);
     }
     return 0;

@@ -11,6 +11,7 @@
 #include "platform/descriptor.h"
 
 TEST(none_stay_behind_a_set) {
+    /* All that were opened for two sets, and for waits for them, are closed with these. */
     th_os_pollset sets[2];
     th_os_event event;
     const int before = fds_open();

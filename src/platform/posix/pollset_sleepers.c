@@ -132,7 +132,7 @@ void th_pollset_goes(void) {
     }
 }
 
-/* In a fork's child: no thread sleeps here, and the kicks are the parent's. Waits make their own. */
+/* In a fork's child: no thread sleeps here; the kicks are the parent's, waits make their own. */
 void th_pollset_sleepers_forked(void) {
     const unsigned had = sets;
     sets = 0;
