@@ -70,6 +70,13 @@ static const char *check_program; /* as it was started */
 /* Ends the test: it cannot be run here. CTest counts it as skipped. */
 #define CHECK_SKIP(...) check_skip(__FILE__, __LINE__, __VA_ARGS__)
 
+/* A test of what the platform of nothing but POSIX refuses. */
+#ifdef TH_PLATFORM_POSIX
+#define NOT_BY_POSIX(what) CHECK_SKIP("POSIX has no %s", what)
+#else
+#define NOT_BY_POSIX(what) ((void)0)
+#endif
+
 #define CHECK_UNUSED __attribute__((unused))
 
 /* C's own printf: where the system has an older one, gcc means that by the plain word. */

@@ -20,6 +20,7 @@ function(cxx_file source suffix library)
   set_target_properties(cxx_${file} PROPERTIES
     CXX_STANDARD ${standard} CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS ON)
   target_include_directories(cxx_${file} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_definitions(cxx_${file} PRIVATE ${platform_define}=1) # for NOT_BY_POSIX
   target_compile_options(cxx_${file} PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${THRUM_WERROR}>:-Werror>
     ${ARGN})
   target_link_options(cxx_${file} PRIVATE ${ARGN})

@@ -137,6 +137,7 @@ TEST(code_is_looked_up_in_the_child) {
      * The process forks while other threads are in the loader by our calls: its lock is free in the
      * child.
      */
+    NOT_BY_POSIX("names of functions");
     rig r;
     crew c;
     rig_begin(&r, 1); /* forks are watched from its start on */

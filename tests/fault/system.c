@@ -189,6 +189,7 @@ TEST(guard_that_is_only_said_to_be_there) {
 
 TEST(affinity_is_not_told) {
     /* Masks grow as long as the kernel's is longer, up to a bound; without one there is one CPU. */
+    NOT_BY_POSIX("sets of CPUs");
     const unsigned cpus = th_os_cpus();
     th_os_cpuset set;
     of_affinity = (refusal){0, 3, EINVAL};

@@ -64,8 +64,12 @@ CHECK_UNUSED static void no_watch_put(int fd, const void *bytes, size_t size) {
 #define HAS_INTERRUPTS 1 /* signals end calls of the system */
 #ifdef TH_PLATFORM_POSIX
 #define HAS_WATCHES 0
+#define HAS_LOCKS 0
+#define HAS_APPEND 0
 #else
 #define HAS_WATCHES 1 /* changes of files are told */
+#define HAS_LOCKS 1   /* of an open file */
+#define HAS_APPEND 1  /* to a file that is not open for that */
 #endif
 #define NOT_BY_WINDOWS(what) ((void)0)
 

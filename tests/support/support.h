@@ -446,14 +446,7 @@ CHECK_UNUSED static const char *with_function(const char *before, const char *na
 #define WITH_FUNCTION(before_, fn_, after_)                                                        \
     with_function((before_), #fn_, (uintptr_t)(fn_), (after_))
 
-/* A test of what the platform of nothing but POSIX refuses. */
-#ifdef TH_PLATFORM_POSIX
-#define NOT_BY_POSIX(what) CHECK_SKIP("POSIX has no %s", what)
-#else
-#define NOT_BY_POSIX(what) ((void)0)
-#endif
-
-/* The caller runs, so where the system tells of threads at all (platform/platform.h), it says so. */
+/* The caller runs, so where the system tells of threads (platform/platform.h), it says so. */
 #define NEEDS_STATES_OF_THREADS()                                                                  \
     do {                                                                                           \
         if (!th_os_thread_runs(th_os_thread_number()))                                             \

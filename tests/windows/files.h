@@ -98,6 +98,8 @@ CHECK_UNUSED static void no_watch_put(int fd, const void *bytes, size_t size) {
 #define HAS_SYMLINKS 0
 #define HAS_INTERRUPTS 0
 #define HAS_WATCHES 1 /* changes of files are told */
+#define HAS_LOCKS 1
+#define HAS_APPEND 1
 #define NOT_BY_WINDOWS(what) CHECK_SKIP("not on Windows: %s", what)
 
 #endif
