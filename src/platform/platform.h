@@ -157,8 +157,9 @@ void th_os_errno_set(int value);
 /*
  * What the C++ run time keeps for each thread: the list of exceptions that are being handled, and
  * how many were thrown and are not caught yet (__cxa_eh_globals in the C++ ABI that all compilers
- * for Linux share). NULL: the program had no such run time when the dynamic linker loaded the
- * library. The address is the same as long as the thread lives.
+ * for Linux share, and mingw's). NULL: the program had no such run time when the dynamic linker
+ * loaded the library; on Windows, when the first thread asked. It is NULL for all threads or for
+ * none. The address is the same as long as the thread lives.
  */
 typedef struct th_os_exceptions {
     void *caught;

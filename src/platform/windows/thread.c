@@ -223,15 +223,6 @@ void th_os_thread_yield(void) {
     SwitchToThread();
 }
 
-/* ---- what C++ keeps for each thread ---- */
-
-/* Defined if the program has a C++ run time anyway: the weak reference links none. */
-extern void *__cxa_get_globals(void) __attribute__((weak));
-
-th_os_exceptions *th_os_exceptions_at(void) {
-    return __cxa_get_globals ? __cxa_get_globals() : NULL;
-}
-
 /* ---- ordering all threads ---- */
 
 /* Wine's FlushProcessWriteBuffers does nothing, and does not say so. */
