@@ -28,6 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "thrum/windows/cxx.h"
+
 /* The version of these headers; before 1.0 a minor version may change names. */
 #define THRUM_VERSION_MAJOR 0
 #define THRUM_VERSION_MINOR 1

@@ -5,11 +5,15 @@
  * one thread to another, so all must be of one run time, or there must be none. What is taken is
  * the first of these that is there:
  *   - the one that is linked with this file (the static library in a program in C++);
+ *   - the one that was registered. A DLL's weak references find nothing in the program, which may
+ *     export nothing either, so the program itself says where it is (thrum/windows/cxx.h);
  *   - the one that is a DLL and is loaded.
  * Its module stays, since threads keep addresses in it.
  */
 #include "platform/platform.h"
 #include "platform/windows/nt.h"
+
+#include <thrum/base.h>
 
 #include "base/atomic.h"
 
@@ -25,8 +29,8 @@ static void *linked_globals(void) {
 
 #define NONE ((uintptr_t)1) /* no function lies there */
 
-/* The function, or NONE; 0 as long as no thread has asked. */
-static uintptr_t xchosen;
+static uintptr_t xregistered; /* the function, or 0 */
+static uintptr_t xchosen;     /* the function, or NONE; 0 as long as no thread has asked */
 
 static uintptr_t find_loaded(void) {
     static const wchar_t *const files[] = {L"libstdc++-6.dll", L"libc++.dll", L"libc++abi.dll"};
@@ -45,13 +49,16 @@ static uintptr_t find_loaded(void) {
 static TH_COLD uintptr_t choose(void) {
     uintptr_t at = __cxa_get_globals ? (uintptr_t)linked_globals : 0;
     if (!at) {
+        at = th_load_relaxed(&xregistered); /* relaxed: code that was there before the word */
+    }
+    if (!at) {
         at = find_loaded();
     }
     return at ? at : NONE;
 }
 
 th_os_exceptions *th_os_exceptions_at(void) {
-    uintptr_t chosen = th_load_relaxed(&xchosen); /* relaxed: code that was there before the word */
+    uintptr_t chosen = th_load_relaxed(&xchosen); /* relaxed: as xregistered */
     if (!chosen) {
         const uintptr_t mine = choose();
         if (th_cas_relaxed(&xchosen, &chosen, mine)) { /* relaxed: as above */
@@ -59,4 +66,19 @@ th_os_exceptions *th_os_exceptions_at(void) {
         }
     }
     return chosen == NONE ? NULL : ((globals_fn)chosen)();
+}
+
+void thrum_cxx_register(void *(*globals)(void)) {
+    const DWORD flags = GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS;
+    const uintptr_t at = (uintptr_t)globals;
+    uintptr_t none = 0;
+    HMODULE module;
+    if (!at || th_load_relaxed(&xchosen) || !GetModuleHandleExW(flags, (LPCWSTR)at, &module)) {
+        return; /* relaxed: a registration that comes late is without effect, now or there */
+    }
+    if (module == GetModuleHandleW(NULL)) {
+        th_store_relaxed(&xregistered, at); /* relaxed: see choose */
+    } else {
+        (void)th_cas_relaxed(&xregistered, &none, at); /* relaxed: as above */
+    }
 }
