@@ -35,7 +35,7 @@ bool th_look_at_left(th_worker *worker, uint64_t now) {
         return false;
     }
     worker->picks.left_at = now;
-    (void)th_timers_help(worker);
+    (void)th_timers_help(worker, false);
     (void)th_poll_help(worker);
     worker->polls = worker->polls || th_poller_is_open(&worker->poller);
     return true;

@@ -50,7 +50,7 @@ static inline bool is_any_due(const thrum_sched *sched, int64_t *now) {
 static inline void fire_due(th_worker *worker) {
     int64_t now;
     while (is_any_due(worker->sched, &now)) {
-        th_timers_fire(worker, &worker->sched->workers[0].own_timers, now);
+        th_timers_fire(worker, &worker->sched->workers[0].own_timers, now, false);
     }
 }
 

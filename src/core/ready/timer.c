@@ -217,7 +217,15 @@ void th_timers_fire_external(th_timers *timers, int64_t now) {
     th_lock_release(&timers->lock);
 }
 
-bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
+/* The first of them is what the worker goes on with: no other one is woken for that. */
+static void keep_first(th_worker *by, th_chain *due) {
+    if (due->first->worker < 0 && !by->handoff && by->policy->runs_events_first) {
+        by->handoff = th_chain_take(due);
+        th_count(&by->xtick, 1); /* it has slept in this tick: see tick_marks.h */
+    }
+}
+
+bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now, bool next) {
     th_chain *due = &by->due;
     lock_and_turn(timers, now);
     unsigned n = take_due(timers, now, due);
@@ -235,6 +243,9 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
     if (due->first && !timers->owner) {
         th_bound_due(by, due);
     }
+    if (due->first && next) {
+        keep_first(by, due);
+    }
     while (due->first) {
         th_submit(by, th_chain_take(due), THRUM_HINT_NONE);
     }
@@ -244,7 +255,7 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now) {
     return any;
 }
 
-void th_timers_poll_slow(th_worker *worker) {
+void th_timers_poll_slow(th_worker *worker, bool next) {
     int64_t now = th_os_now();
     int64_t passed = now - worker->timer_look.at;
     unsigned picks = worker->timer_look.skips + 1;
@@ -258,14 +269,14 @@ void th_timers_poll_slow(th_worker *worker) {
     worker->timer_look.at = now;
     /* relaxed: a deadline that is not seen yet was inserted just now */
     if (th_load_relaxed(&worker->timers->xearliest) <= now) {
-        th_timers_fire(worker, worker->timers, now);
+        th_timers_fire(worker, worker->timers, now, next);
     }
     if (th_unlikely(worker->polls)) {
         (void)th_poll_own(worker, false);
     }
 }
 
-bool th_timers_help(th_worker *worker) {
+bool th_timers_help(th_worker *worker, bool next) {
     thrum_sched *sched = worker->sched;
     if (!th_load_relaxed(&sched->xtimed)) { /* relaxed: a hint; the owner fires them anyway */
         return false;
@@ -275,7 +286,7 @@ bool th_timers_help(th_worker *worker) {
     for (unsigned i = 0; i < sched->workers_regular; i++) {
         th_timers *timers = &sched->workers[i].own_timers;
         if (th_load_relaxed(&timers->xearliest) <= now) { /* relaxed: a hint, as above */
-            any = th_timers_fire(worker, timers, now) || any;
+            any = th_timers_fire(worker, timers, now, next) || any;
         }
     }
     return any;

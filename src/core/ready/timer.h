@@ -38,26 +38,29 @@ void th_timers_take_out(th_timers *timers, th_timed *timed);
  */
 void th_timed_remove(th_timed *timed);
 
-/* Queues the due entries of these timers at the worker; true if there were any. */
-bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now);
+/*
+ * Queues the due entries of these timers at the worker; true if there were any. With `next` it has
+ * nothing else to do, and goes on with the first (worker->handoff).
+ */
+bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now, bool next);
 
 /* The same by an external thread, where the policy has one order for all (submit_due). */
 void th_timers_fire_external(th_timers *timers, int64_t now);
 
 /* The slow half of th_timers_poll. */
-void th_timers_poll_slow(th_worker *worker);
+void th_timers_poll_slow(th_worker *worker, bool next);
 
 /* Fires overdue entries of all workers, for those that do not come round. */
-bool th_timers_help(th_worker *worker);
+bool th_timers_help(th_worker *worker, bool next);
 
 /* The first deadline of the worker, or of all workers for the sentinel: it sleeps until then. */
 int64_t th_timers_sleep_until(const th_worker *worker, bool sentinel);
 
 /*
  * Before a pick: fires due entries, and looks at the worker's descriptors. Costs three loads when
- * there are none. Worker's context.
+ * there are none. Worker's context. `next`: as for th_timers_fire.
  */
-static inline void th_timers_poll(th_worker *worker) {
+static inline void th_timers_poll(th_worker *worker, bool next) {
     /* relaxed: an entry inserted at this moment is seen at a later pick */
     if (th_likely(th_load_relaxed(&worker->timers->xearliest) == INT64_MAX) &&
         th_likely(!worker->polls)) {
@@ -66,7 +69,7 @@ static inline void th_timers_poll(th_worker *worker) {
     if (worker->timer_look.skip) {
         worker->timer_look.skip--;
     } else {
-        th_timers_poll_slow(worker);
+        th_timers_poll_slow(worker, next);
     }
 }
 

@@ -100,7 +100,7 @@ TH_NO_TSAN void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg) {
     }
     th_work *work = commit == TH_COMMIT_YIELD ? th_find_in_batch(worker) : NULL;
     if (!work) {
-        th_timers_poll(worker);
+        th_timers_poll(worker, false);
         work = worker->policy->pick(worker);
     }
     /*

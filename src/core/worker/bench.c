@@ -385,7 +385,7 @@ th_work *th_bench_find(th_worker *worker) {
                 come_for_own(worker);
             }
         }
-        (void)th_timers_help(worker); /* those of workers that are held up */
+        (void)th_timers_help(worker, false); /* those of workers that are held up */
         worker->stint.slept = false;
         th_work *work = take_left(worker);
         work = work ? work : th_find(worker);

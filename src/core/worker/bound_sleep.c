@@ -148,11 +148,11 @@ static void fire(th_worker *worker) {
     int64_t now = th_os_now();
     /* relaxed: what is put in at this moment is seen at a later look */
     if (th_load_relaxed(&worker->own_timers.xearliest) <= now) {
-        th_timers_fire(worker, &worker->own_timers, now);
+        th_timers_fire(worker, &worker->own_timers, now, false);
     }
     /* relaxed: as above */
     if (!sched->workers_count && th_load_relaxed(&sched->loose_timers.xearliest) <= now) {
-        th_timers_fire(worker, &sched->loose_timers, now);
+        th_timers_fire(worker, &sched->loose_timers, now, false);
     }
 }
 

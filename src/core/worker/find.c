@@ -110,15 +110,16 @@ static th_work *find_once(th_worker *worker) {
         th_steal_backs_off(worker)) {
         back_off(worker);
     }
-    th_timers_poll(worker);
-    if ((work = worker->policy->pick(worker))) {
+    th_timers_poll(worker, worker->woken);
+    if ((work = take_handoff(worker)) || (work = worker->policy->pick(worker))) {
         return work;
     }
     if (th_unlikely(worker->polls) && th_poll_own(worker, true) &&
         ((work = take_handoff(worker)) || (work = worker->policy->pick(worker)))) {
         return work;
     }
-    if (th_timers_help(worker) && (work = worker->policy->pick(worker))) {
+    if (th_timers_help(worker, worker->woken) &&
+        ((work = take_handoff(worker)) || (work = worker->policy->pick(worker)))) {
         return work; /* overdue timers of its own, or of a worker that does not come round */
     }
     if (th_unlikely(th_is_spare(worker)) && th_poll_help(worker) &&

@@ -113,7 +113,7 @@ th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
     thrum_sched *sched = worker->sched;
     worker->look_unsure = false;
     th_tick_marks_note(sched, th_os_now());
-    const bool fired = th_timers_help(worker);
+    const bool fired = th_timers_help(worker, false);
     if (th_poll_help(worker) || fired) {
         return TH_ROUND_WORK;
     }

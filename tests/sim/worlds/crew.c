@@ -123,7 +123,7 @@ static void work(void *arg) {
         .work = {.kind = TH_WORK_FIBER, .worker = -1}, .worker = worker, .sched = &mini.sched};
     worker->current = &worker->home;
     for (;;) {
-        th_timers_fire(worker, worker->timers, th_os_now());
+        th_timers_fire(worker, worker->timers, th_os_now(), false);
         th_lock_acquire(&mini.lock);
         th_work *next = th_chain_take(&mini.ready);
         bool over = mini.left == 0;
