@@ -121,7 +121,7 @@ bit iturn;
 #if !TIMER
 #define LATE false
 #else
-#define LATE ((waiting & sentinel) && waiting != ALL)
+#define LATE ((waiting & sentinel & ~night) && waiting != ALL)
 #endif
 #if PINNED
 byte inbox[WORKERS];
@@ -138,8 +138,11 @@ bit slot[WORKERS];
 #if TIMER && RINGS
 byte moved[WORKERS]; /* a bit for each that picked since that worker looked (xtick, seen_ticks) */
 #endif
+#if TIMER
+byte night;    /* a bit for each sentinel that sleeps long, since all were parked */
+#endif
 #if GOES
-byte deep;     /* a bit for each sentinel that sleeps long */
+byte deep;     /* a bit for each sentinel that sleeps long behind a barrier */
 byte inflight; /* threads that have read the park word and not pushed: a barrier waits for them */
 byte goes = GOES;
 #endif
@@ -369,12 +372,13 @@ finish:
 #define AFTER_BUSY 2
 #define AFTER_PUSH 3
 
+/* A night ends at some deadline, which nobody relies on here. */
 #if GOES
-#define MAY_END &&(!HAS(deep, me) || waiting == ALL)
+#define MAY_END &&(!HAS(night, me) || fires) && (!HAS(deep, me) || waiting == ALL)
 #define EARLY inflight++
 #define PUSHED inflight--
 #else
-#define MAY_END
+#define MAY_END &&(!HAS(night, me) || fires)
 #define EARLY skip
 #define PUSHED skip
 #endif
@@ -392,7 +396,7 @@ proctype worker(byte me; bool asleep) {
     bool entry, listed;  /* th_park_announce */
     bool lost;           /* worker->turn_lost */
     bool got, listed_too;
-#if GOES
+#if TIMER
     bool lone; /* a sentinel that sleeps long is to be woken */
 #endif
     byte v, taken, target, leaving, back, asked;
@@ -521,7 +525,7 @@ turn: /* th_inject_turn_begin */
     atomic {
         if
         :: BACKLOG(me) -> goto more
-#if GOES && BUG != 30
+#if TIMER && BUG != 30
         :: ring[me] == 1 && LONG(xpark) -> lone = true; back = AFTER_TAKE; goto wake
 #endif
         :: else -> goto took
@@ -798,12 +802,16 @@ end_asleep:
            HAS(sentinel, me) && !backoff && (due || fires) MAY_END ->
            waiting = waiting & ~BIT(me);
            if
-           :: due -> due = 0
+           :: due && !HAS(night, me) -> due = 0
            :: else -> fires--
            fi;
            asked = TIMED;
-           goto pending
-       }
+           if
+           :: HAS(night, me)
+           :: else -> goto pending
+           fi
+       };
+       atomic { xpark = xpark | WATCH; night = night & ~BIT(me); goto pending } /* end_night */
 #endif
     fi;
 
@@ -815,31 +823,24 @@ timed_answer:
         :: else -> got = false; goto round
         fi
     };
-    /* retire_sentinel */
-    atomic {
-        entry = (xsleep[me] & LISTED) != 0;
-        got = (xsleep[me] & PARKED) != 0;
-        xsleep[me] = xsleep[me] | LISTED
-    };
+    /* begin_night */
+#if GOES
     atomic {
         if
-        :: got && (PARKED_COUNT(xpark) == WORKERS || BUG == 21) ->
-           got = false;
-           xpark = WITH_SENTINEL(xpark, 0);
-           sentinel = sentinel & ~BIT(me);
-           if
-           :: !entry -> push_entry(me)
-           :: else -> entry = false
-           fi;
-           goto sleep
-        :: else -> got = false
-        fi;
-        if
-        :: entry -> entry = false; goto round
+        :: LONG(xpark) -> xpark = xpark | WATCH; deep = deep & ~BIT(me)
         :: else
         fi
     };
-    xsleep[me] = xsleep[me] & ~LISTED;
+#endif
+    atomic {
+        if
+        :: PARKED_COUNT(xpark) == WORKERS || BUG == 21 ->
+           xpark = xpark & ~WATCH;
+           night = night | BIT(me);
+           goto sleep
+        :: else
+        fi
+    };
 
 round: /* th_sentinel_round */
 #if RINGS
@@ -954,6 +955,9 @@ awake: /* th_park_unannounce */
 #if GOES
         deep = deep & ~BIT(me);
 #endif
+#if TIMER
+        night = night & ~BIT(me);
+#endif
         token = (xsleep[me] & TOKEN) != 0;
         xsleep[me] = xsleep[me] & ~(NOTIFIED | TOKEN)
     };
@@ -1045,6 +1049,9 @@ no_searcher:
     };
 last:
     atomic {
+#if RINGS && BUG != 22
+        got = got && !SENTINEL(w);
+#endif
         if
         :: SEARCHERS(w) || !ANYONE(w) -> w = 0; got = false; goto run_task
         :: else
@@ -1109,7 +1116,7 @@ notify: /* th_notify: `taken` says whether this is a backlog */
            if
            :: ANYONE(w) && (!SEARCHERS(w) || (LONG(w) && BUG != 29)) &&
               (((!SENTINEL(w) || LONG(w)) && BUG != 14) || (taken && !(w & BACKOFF))) ->
-#if GOES
+#if TIMER
               lone = LONG(w);
 #endif
               taken = 0;
@@ -1135,7 +1142,7 @@ notify: /* th_notify: `taken` says whether this is a backlog */
 
     /* th_wake_one; `back` says where it was called */
 wake:
-#if GOES
+#if TIMER
     atomic {
         if
         :: lone && LONG(xpark) ->
@@ -1178,7 +1185,7 @@ left: /* the sentinel that was leaving: has it come back? */
     };
 #endif
 woke:
-#if GOES
+#if TIMER
     lone = false;
 #endif
     if
@@ -1279,19 +1286,20 @@ wait:
 #endif
 #if TIMER
         if
-        :: (waiting & sentinel) && rounds < ROUNDS -> rounds++; due = 1; goto wait
+        :: (waiting & sentinel & ~night) && rounds < ROUNDS -> rounds++; due = 1; goto wait
         :: else
         fi;
         /* Promise 2: nothing is left, not even in a slot or a ring beside a long task. */
         assert(outstanding == 0);
-        /* Promise 3: all sleep without limit, and none is the sentinel. */
-        assert(waiting == ALL && SENTINEL(xpark) == 0 && in_stack == ALL);
+        /* Promise 3: all sleep without limit. The sentinel, if there is one, is not in the stack. */
+        assert(waiting == ALL && sentinel == night && (!sentinel || LONG(xpark)));
+        assert((in_stack | sentinel) == ALL);
         n = TOP(xpark);
         do
         :: n && i < WORKERS -> n = below[n - 1]; i++
         :: else -> break
         od;
-        assert(i == WORKERS && n == 0);
+        assert(i == (in_stack & 1) + (in_stack >> 1 & 1) + (in_stack >> 2 & 1) && n == 0);
 #else
         assert(LONGS || outstanding == 0);
         assert(outstanding || waiting == ALL);

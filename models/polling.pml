@@ -58,6 +58,8 @@ byte xsleep[SLEEPERS];
 /* The park word. */
 byte parked;
 byte sentinel; /* its number + 1, or 0 */
+bool night;    /* it sleeps long, since all were parked */
+bool in_time;  /* somebody relies on it all the same: it comes at the end of its night */
 byte searchers;
 byte listed; /* a bit for each worker with an entry in the stack, which may be stale */
 
@@ -129,7 +131,10 @@ inline wake_one() {
 #endif
            :: !searchers && !listed && sentinel -> target = sentinel - 1
            fi;
-           listed = listed & ~BIT(target);
+           if
+           :: listed -> listed = listed & ~BIT(target)
+           :: else -> night = false; in_time = false
+           fi;
            searchers++
        };
        atomic {
@@ -142,13 +147,48 @@ inline wake_one() {
        fi
     od
 }
+
 #else
 #define wake_one() skip
 #endif
 
-/* th_watch_from */
+/* th_watch_from; of wake_next first what is for the sentinel that sleeps long, whoever searches */
 inline watch() {
-    atomic { again = listed && !searchers && !sentinel };
+    atomic {
+        if
+        :: night -> again = true
+        :: night -> in_time = true /* comes_by_then */
+        :: !night -> again = listed && !searchers && !sentinel
+        fi
+    };
+#if WORKERS > 1
+    atomic {
+        if
+        :: again && night ->
+            target = sentinel - 1;
+            night = false;
+            in_time = false;
+            searchers++;
+            lone = true
+        :: else
+        fi
+    };
+    if
+    :: lone ->
+        atomic {
+            lone = false;
+            claim(target, TOKEN);
+            searchers = searchers - !before;
+            again = !before
+        };
+        if
+        :: atomic { before -> send(target) }
+        :: else
+        fi;
+        atomic { target = 0 }
+    :: else
+    fi;
+#endif
     if
     :: again -> atomic { again = false }; wake_one()
     :: else
@@ -273,7 +313,7 @@ inline add(d) {
 #if OPENS
 proctype opener(byte d) {
     byte word, target, before;
-    bool opens, first, again;
+    bool opens, first, again, lone;
 
 #if WORKERS
     add(d, false);
@@ -331,7 +371,7 @@ proctype worker(byte me) {
     bool polls;     /* as far as it knows, it has a set that is open */
     bool has_work;  /* it has handed out events, and is to run them */
     bool posted;    /* what it has found is a task that was posted */
-    bool searching, woken, go_on, last, again, opens, first;
+    bool searching, woken, go_on, last, again, lone, opens, first;
 
 #if OPENED
     polls = me == 0;
@@ -393,9 +433,15 @@ announce: /* th_park, th_park_announce */
 #endif
     atomic {
         if
-        :: parked + 1 < WORKERS && (sentinel == me + 1 || !sentinel) -> sentinel = me + 1
+        :: parked + 1 < WORKERS && (sentinel == me + 1 || !sentinel) ->
+            sentinel = me + 1;
+            night = false;
+            in_time = false
         :: else ->
-            sentinel = (sentinel == me + 1 -> 0 : sentinel);
+            if
+            :: sentinel == me + 1 -> sentinel = 0; night = false; in_time = false
+            :: else
+            fi;
             listed = listed | BIT(me)
         fi;
         parked++;
@@ -464,14 +510,14 @@ round:
         :: rung -> rung = false; rang = true
         :: else -> fires--
         fi;
-        if
-        :: xsleep[me] & PARKED
-        :: else -> goto help
-        fi
     };
-    atomic { /* retire_sentinel */
+    atomic { night = false; in_time = false }; /* end_night, begin_night of one that slept long */
+    atomic { /* begin_night */
         if
-        :: parked == WORKERS -> sentinel = 0; listed = listed | BIT(me); goto sleep
+        :: parked == WORKERS -> night = true; goto sleep
+#if BUG == 16 /* it sleeps long although somebody has gone on */
+        :: parked != WORKERS -> night = true; goto sleep
+#endif
         :: else
         fi
     };
@@ -556,6 +602,8 @@ found: /* th_found */
         if
         :: sentinel == me + 1 ->
             sentinel = 0;
+            night = false;
+            in_time = false;
             last = !searching && !searchers && listed
         :: else
         fi;
@@ -566,17 +614,16 @@ found: /* th_found */
         :: searching ->
             searching = false;
             searchers--;
-            last = !searchers && !sentinel && listed;
-            again = last && parked + 1 < WORKERS
+            last = !searchers && (listed || sentinel);
+            again = last && !sentinel && listed && parked + 1 < WORKERS
         :: else
         fi
     };
     atomic {
-        again = again || (last && me == 0 && xmembers);
-        last = false;
         if
-        :: again -> again = false
-        :: else -> goto busy
+        :: again -> again = false; last = false
+        :: !again && last && me == 0 && xmembers -> again = true; last = false; goto alone
+        :: else -> last = false; goto busy
         fi
     };
     wake_one();
@@ -802,7 +849,7 @@ init {
         :: held == ALL && !let_go -> let_go = held
         :: held != ALL && edge -> /* somebody is free: the sentinel comes, if the owner runs */
 #if WORKERS
-            assert(HAS(held, 0) && sentinel && !rang);
+            assert(HAS(held, 0) && sentinel && (!night || in_time) && !rang);
             assert(!HAS(held, sentinel - 1));
             rung = true
 #else

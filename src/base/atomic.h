@@ -82,6 +82,7 @@ static TH_ALWAYS_INLINE void th_store_wide(volatile void *p, uint64_t value) {
 #define th_sub_relaxed(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELAXED)
 #define th_sub_release(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELEASE)
 #define th_sub_acq_rel(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_ACQ_REL)
+#define th_sub_acquire(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_ACQUIRE)
 #define th_sub_seq(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_SEQ_CST)
 #define th_or_relaxed(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELAXED)
 #define th_or_acquire(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQUIRE)

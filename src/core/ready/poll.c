@@ -456,7 +456,7 @@ static TH_NO_TSAN int sleep_as_sentinel(th_worker *worker, int64_t *deadline) {
 TH_NO_TSAN int th_poll_sleep(th_worker *worker, int64_t deadline) {
     th_poller *poller = &worker->poller;
     th_count(&worker->counters.xpolls, 1);
-    int n = worker->sentinel ? sleep_as_sentinel(worker, &deadline) : 1;
+    int n = worker->sentinel && !worker->rounds.night ? sleep_as_sentinel(worker, &deadline) : 1;
     if (n > 0) {
         n = check_open(poller,
                        th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, deadline));

@@ -188,9 +188,29 @@ void th_watch_now(thrum_sched *sched, th_worker *by) {
     }
 }
 
+void th_watch_again(th_worker *worker) {
+    /* relaxed: it has left the word itself. A sentinel that begins its night later than that knows
+     * that all have parked */
+    if (!worker->sentinel && th_park_long(th_load_relaxed(&worker->sched->xpark))) {
+        wake_next(worker->sched, worker, TH_WAKE_SUBMIT, false, true);
+    }
+}
+
+/* Whether there is a sentinel that sleeps long and comes by this time, or as late as in rounds. */
+static bool comes_by_then(const thrum_sched *sched, uint64_t word, int64_t at) {
+    if (!th_park_long(word)) {
+        return false;
+    }
+    const th_worker *sentinel = &sched->workers[th_park_sentinel(word) - 1];
+    /* relaxed: behind the caller's fence, or its going on (begin_night) */
+    const int64_t comes = th_load_relaxed(&sentinel->xnight);
+    return comes != TH_FOREVER && comes - th_watch_ns(sched) <= at;
+}
+
 void th_watch_from(thrum_sched *sched, th_worker *by, int64_t at) {
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: as above */
-    if (is_unwatched(word) && !th_alarm_request(sched, word, at)) {
+    if (is_unwatched(word) && !comes_by_then(sched, word, at) &&
+        !th_alarm_request(sched, word, at)) {
         wake_next(sched, by, TH_WAKE_SUBMIT, false, true);
     }
 }

@@ -36,8 +36,22 @@ bool th_wake_worker(th_worker *target);
  * came before.
  */
 void th_watch_now(thrum_sched *sched, th_worker *by);
-/* The same for something that begins at this time: the alarm may do, which wakes one then. */
+/* By a worker that the alarm has woken: if the sentinel sleeps long, it comes round again. */
+void th_watch_again(th_worker *worker);
+/* As th_watch_now, for something that begins at this time: the alarm may do, which wakes one then. */
 void th_watch_from(thrum_sched *sched, th_worker *by, int64_t at);
+
+#define TH_WATCH_LONG_NS 4000000 /* how long a sentinel sleeps when nothing happens */
+
+/*
+ * The longest sleep of a sentinel that makes rounds. What is queued right after a look is seen by
+ * the next, and the one after that sees that its owner has not come round: a quarter of the bound
+ * is left.
+ */
+static inline int64_t th_watch_ns(const thrum_sched *sched) {
+    const int64_t ns = sched->config.rescue_ns / 8 * 3;
+    return ns < TH_WATCH_LONG_NS ? ns : TH_WATCH_LONG_NS;
+}
 
 /*
  * By a worker that goes on, and whose change of the park word made it `word`: if that leaves no

@@ -113,6 +113,7 @@ typedef struct th_rounds {
     uint64_t ticks;       /* the sum of all picks at its last look */
     uint64_t *seen_ticks; /* each worker's xtick at its last look; thieves and pollers look, too */
     bool second_look;     /* it looks again soon */
+    bool night;           /* all were parked: it comes round at xnight, or when it is woken */
 } th_rounds;
 
 /* How a bound thread is tied to its record. */
@@ -224,7 +225,8 @@ struct th_worker {
     int64_t xalone_ns;   /* the length of that time; the thief's */
     th_rounds rounds;
     uint64_t xlone_tick; /* xtick when it last woke a worker for a single task; the owner's */
-    bool look_unsure;    /* a rescue's answer: no local, base/annotate.h says why */
+    int64_t xnight;   /* as the sentinel that sleeps long: when it looks at the deadlines of all */
+    bool look_unsure; /* a rescue's answer: no local, base/annotate.h says why */
     th_work *stolen[TH_STEAL_MAX]; /* the work that a theft has in hand: no local either */
 
     th_poller poller; /* the descriptors that its fibers wait for */

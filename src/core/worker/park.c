@@ -238,45 +238,48 @@ void th_park_unannounce(th_worker *worker) {
     worker->backing_off = false;
     worker->backoff_bit = false;
     worker->backoff.ns = 0;
-    /* relaxed: one order with all other changes of the word */
-    uint64_t word = th_sub_relaxed(&sched->xpark, change) - change;
+    worker->rounds.night = false;
+    /* pairs: begin_night; xnight, for th_watch_from */
+    uint64_t word = th_sub_acquire(&sched->xpark, change) - change;
     if (th_unlikely(word & TH_PARK_REST)) {
         th_rouse_lookout(sched, word);
     }
 }
 
 /*
- * By the sentinel, when all are parked and there is nothing to watch: it becomes one of the stack,
- * and sleeps without limit. False if that has changed meanwhile, or it was notified.
+ * By the sentinel, when all are parked: from now on it sleeps long, until the deadlines of others
+ * are overdue. False if one has gone on meanwhile.
  */
-static bool retire_sentinel(th_worker *worker) {
+static bool begin_night(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    /* relaxed: while PARKED, LISTED is as th_park_announce acquired it */
-    uint32_t old = th_or_relaxed(&worker->xsleep, TH_SLEEP_LISTED);
-    bool entry = (old & TH_SLEEP_LISTED) != 0;
+    const int64_t first = th_timers_sleep_until(worker, true);
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
-    while ((old & TH_SLEEP_PARKED) && th_park_parked(word) == sched->workers_count) {
-        uint64_t want = th_park_with_sentinel(word, 0);
-        if (!entry) {
-            /* relaxed: published by the exchange */
-            th_store_relaxed(&worker->xidle_next, th_park_top(word));
-            want = th_park_with_top(want, worker->index + 1);
-        }
-        /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
+    if (th_park_long(word)) {
+        /* It comes round if it does not begin the night: xnight is not to be believed then. */
+        word = th_or_relaxed(&sched->xpark, TH_PARK_WATCH) | TH_PARK_WATCH; /* relaxed: as above */
+    }
+    /* relaxed: published by the exchange */
+    th_store_relaxed(&worker->xnight, first == TH_FOREVER ? first : first + th_watch_ns(sched));
+    while (th_park_parked(word) == sched->workers_count) {
+        /* lock-free: it fails only when another change of the word succeeded */
         /*
-         * pairs: th_wake_one; link and LISTED of the entry. All were parked at this point of the
-         * word's order; a worker that goes on after it sees no sentinel
+         * pairs: th_park_unannounce; xnight. All were parked at this point of the word's order; a
+         * worker that goes on after it sees that the sentinel sleeps long
          */
-        if (th_cas_release(&sched->xpark, &word, want)) {
-            worker->sentinel = false;
+        if (th_cas_release(&sched->xpark, &word, word & ~TH_PARK_WATCH)) {
+            worker->rounds.night = true;
             return true;
         }
     }
-    if (!entry) {
-        /* relaxed: there is no entry after all, so no other thread clears it */
-        th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LISTED);
-    }
     return false;
+}
+
+/* Its time has come: it comes round again. */
+static void end_night(th_worker *worker) {
+    worker->rounds.night = false;
+    /* relaxed: only the sentinel takes the bit away */
+    th_or_relaxed(&worker->sched->xpark, TH_PARK_WATCH);
+    (void)th_sentinel_begin(worker, false);
 }
 
 static int64_t first_sleep(th_worker *worker) {
@@ -293,8 +296,9 @@ static int64_t first_sleep(th_worker *worker) {
 
 /* The worker's own timers end any of its sleeps; the timers of all end the sentinel's. */
 static int64_t with_timers(const th_worker *worker, int64_t deadline) {
-    int64_t first = th_timers_sleep_until(worker, worker->sentinel);
-    int64_t due = worker->sentinel ? th_reclaim_due(worker) : TH_FOREVER;
+    const bool rounds = worker->sentinel && !worker->rounds.night;
+    int64_t first = th_timers_sleep_until(worker, rounds);
+    int64_t due = rounds ? th_reclaim_due(worker) : TH_FOREVER;
     first = due < first ? due : first;
     return first < deadline ? first : deadline;
 }
@@ -331,14 +335,17 @@ static void sleep_until_notified(th_worker *worker, unsigned long *slack) {
             continue; /* notified, or an entry popped, or a spurious wake: the word tells */
         }
         th_count(&worker->counters.xwakes_timer, 1);
+        if (worker->rounds.night) {
+            end_night(worker);
+        }
         bool timers_due = with_timers(worker, TH_FOREVER) <= th_os_now();
         if (worker->sentinel && !worker->backing_off && !timers_due) {
             *slack = *slack ? *slack : th_os_timer_slack(1);
             /* relaxed: a hint, and the exchange decides */
             if (!th_load_relaxed(&sched->xdeferred) && !pending(worker) &&
                 th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count &&
-                th_sentinel_may_retire(worker) && retire_sentinel(worker)) {
-                deadline = TH_FOREVER;
+                th_sentinel_may_rest(worker) && begin_night(worker)) {
+                deadline = th_load_relaxed(&worker->xnight); /* relaxed: its own */
                 continue;
             }
             th_round round = th_sentinel_round(worker, &ns);
@@ -458,6 +465,7 @@ void th_park(th_worker *worker) {
     bool anyway = worker->searching;
     th_park_unannounce(worker);
     if (th_unlikely(th_poll_has_got(worker)) && th_poll_awake(worker)) {
+        th_watch_again(worker);
         search_anyway(worker); /* so it has another one look in its place, if it finds work */
     }
     if (anyway && worker->searching) {

@@ -12,25 +12,15 @@
 #include "core/ready/fork_slots.h"
 #include "core/ready/poll.h"
 #include "core/ready/timer.h"
+#include "core/ready/wake.h"
 #include "platform/asymmetric.h"
 #include "platform/platform.h"
 
 #define FIRST_NS 50000 /* the most for its first sleep */
 /* After so long without a pick or a queued task, it sleeps long. */
 #define QUIET_NS TH_LIMIT(2000000, 100000)
-#define LONG_NS 4000000 /* the length of that sleep */
-
-/*
- * The longest sleep while it makes rounds. What is queued right after a look is seen by the next,
- * and the one after that sees that its owner has not come round: a quarter of the bound is left.
- */
-static int64_t longest(const th_worker *worker) {
-    int64_t ns = worker->sched->config.rescue_ns / 8 * 3;
-    return ns < LONG_NS ? ns : LONG_NS;
-}
-
 int64_t th_sentinel_begin(th_worker *worker, bool deferred) {
-    int64_t most = longest(worker);
+    int64_t most = th_watch_ns(worker->sched);
     int64_t first = deferred ? TH_DEFER_NS : FIRST_NS;
     worker->rounds.sleep_ns = first < most ? first : most;
     worker->rounds.second_look = false;
@@ -69,6 +59,8 @@ static bool go_long(th_worker *worker) {
     if (!sched->can_order) {
         return false;
     }
+    /* relaxed: the barrier orders it; nobody relies on a time that it comes */
+    th_store_relaxed(&worker->xnight, TH_FOREVER);
     /* relaxed: the barrier orders it; only the sentinel takes the bit away, and this is it */
     th_and_relaxed(&sched->xpark, ~TH_PARK_WATCH);
     if (th_fence_heavy() && !anything_queued(worker) && !th_poll_watched(sched) &&
@@ -95,7 +87,7 @@ static bool is_quiet(th_worker *worker) {
     return now - worker->rounds.quiet_since >= QUIET_NS;
 }
 
-bool th_sentinel_may_retire(th_worker *worker) {
+bool th_sentinel_may_rest(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     bool any = false;
     for (unsigned i = 0; i < sched->workers_regular && !any; i++) {
@@ -141,12 +133,12 @@ th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns) {
         return TH_ROUND_WORK;
     }
     if (!watches && (th_park_long(word) || (is_quiet(worker) && go_long(worker)))) {
-        *sleep_ns = LONG_NS;
+        *sleep_ns = TH_WATCH_LONG_NS;
         return TH_ROUND_NOTHING;
     }
     worker->rounds.second_look = worker->look_unsure && !worker->rounds.second_look;
     if (!worker->rounds.second_look) {
-        int64_t most = longest(worker);
+        int64_t most = th_watch_ns(worker->sched);
         worker->rounds.sleep_ns =
             2 * worker->rounds.sleep_ns < most ? 2 * worker->rounds.sleep_ns : most;
     }

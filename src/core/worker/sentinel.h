@@ -24,6 +24,6 @@ th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns);
  * All are parked: whether it gives the role up. Where there are sets of descriptors it stays until
  * nothing has happened for a while, or each event would make a new sentinel (POLLING.md).
  */
-bool th_sentinel_may_retire(th_worker *worker);
+bool th_sentinel_may_rest(th_worker *worker);
 
 #endif

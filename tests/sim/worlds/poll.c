@@ -361,6 +361,27 @@ SIM_WORLD(poll_alarm, .asleep = whole_asleep_shared) {
     whole_ran_once(0, 1);
 }
 
+/* Two have slept for long in their sets, and one of them is the sentinel: the alarm wakes either. */
+SIM_WORLD(poll_alarm_3, .asleep = whole_asleep_shared) {
+    th_poller *third;
+    begin(3);
+    add_at(0);
+    add_at(1);
+    sim_check(th_poll_add_at(sched, 2, fds[1][0], 1, event, &third) == 0); /* its set is open */
+    sim_check(th_os_pollset_remove(&third->set, fds[1][0]) == 0);
+    th_poll_gone(third);
+    sim_check(th_alarm_is_ready(sched));
+    late(5 * MS);
+    hold_first();
+    late(7 * MS);
+    writes((void *)0);
+    whole_pass(&gates[0]);
+    writes((void *)1);
+    whole_pass(&gates[1]);
+    end();
+    whole_ran_once(0, 1);
+}
+
 /* The system refuses the alarm, or has no room for it in a set: then there is none. */
 SIM_WORLD(poll_alarm_refused, .refusals = 2, .asleep = whole_asleep_shared) {
     begin(2);

@@ -160,9 +160,11 @@ SIM_UNSEEN static uint64_t timer_wakes(void) {
     return wakes;
 }
 
-/* Both workers sleep, and there is no sentinel. */
+/* Both workers sleep, and no sentinel makes rounds. */
 SIM_UNSEEN static bool at_rest(void) {
-    return th_park_parked(sched->xpark) == 2 && !th_park_sentinel(sched->xpark);
+    const unsigned sentinel = th_park_sentinel(sched->xpark);
+    return th_park_parked(sched->xpark) == 2 &&
+           (!sentinel || sched->workers[sentinel - 1].rounds.night);
 }
 
 /* The thread's own sleep: a spurious return does not end it. */
