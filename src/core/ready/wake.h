@@ -38,7 +38,7 @@ bool th_wake_worker(th_worker *target);
 void th_watch_now(thrum_sched *sched, th_worker *by);
 /* By a worker that the alarm has woken: if the sentinel sleeps long, it comes round again. */
 void th_watch_again(th_worker *worker);
-/* As th_watch_now, for something that begins at this time: the alarm may do, which wakes one then. */
+/* As th_watch_now, for what begins at this time: the alarm may do, which wakes one then. */
 void th_watch_from(thrum_sched *sched, th_worker *by, int64_t at);
 
 #define TH_WATCH_LONG_NS 4000000 /* how long a sentinel sleeps when nothing happens */

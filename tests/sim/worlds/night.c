@@ -162,7 +162,7 @@ static void counts(thrum_task *self, void *arg) {
     ran[self - tasks]++;
 }
 
-/* A second night, for a later deadline: who is woken in it does not rely on the end of the first. */
+/* A second night, for a later deadline: who is woken in it does not rely on the first one. */
 SIM_WORLD(night_again, .asleep = asleep) {
     begin(2);
     const int64_t now = thrum_now();

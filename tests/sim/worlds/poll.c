@@ -361,7 +361,7 @@ SIM_WORLD(poll_alarm, .asleep = whole_asleep_shared) {
     whole_ran_once(0, 1);
 }
 
-/* Two have slept for long in their sets, and one of them is the sentinel: the alarm wakes either. */
+/* Two have slept for long in their sets, and one is the sentinel: the alarm wakes either. */
 SIM_WORLD(poll_alarm_3, .asleep = whole_asleep_shared) {
     th_poller *third;
     begin(3);
