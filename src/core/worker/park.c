@@ -239,7 +239,8 @@ void th_park_unannounce(th_worker *worker) {
     worker->backoff_bit = false;
     worker->backoff.ns = 0;
     worker->rounds.night = false;
-    /* pairs: begin_night; xnight, for th_watch_from */
+    /* pairs: begin_night; xnight, for th_watch_from
+     * pairs: th_park_announce, rest; the number of those that sit, for th_rouse_lookout */
     uint64_t word = th_sub_acquire(&sched->xpark, change) - change;
     if (th_unlikely(word & TH_PARK_REST)) {
         th_rouse_lookout(sched, word);
