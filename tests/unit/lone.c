@@ -22,7 +22,7 @@ typedef struct lone {
     unsigned posted;
     thrum_hint hint;
     atomic_bool begun;
-    bool refused; /* no worker may sleep long */
+    bool refused; /* no worker may begin to sleep long while another one runs */
 } lone;
 
 static uint64_t park_word(const lone *l) {
@@ -57,8 +57,9 @@ static bool nobody_comes(const lone *l) {
 /* Computes until the others have nothing to do any more, and sleep accordingly. */
 static void compute_first(lone *l) {
     if (l->refused) {
+        const bool night = th_park_long(park_word(l)); /* it began while this one slept, too */
         const uint64_t rounds = metrics(l).wakes_timer + 30;
-        while (metrics(l).wakes_timer < rounds && th_park_sentinel(park_word(l))) {
+        while (!night && metrics(l).wakes_timer < rounds && th_park_sentinel(park_word(l))) {
             CHECK(!th_park_long(park_word(l)));
         }
     } else {
@@ -67,11 +68,11 @@ static void compute_first(lone *l) {
 }
 
 /*
- * When it was queued a worker was woken, unless one comes anyway: none may sleep long (`refused`),
- * or the sentinel was about to and has looked once more, and seen it.
+ * When it was queued a worker was woken, unless one comes anyway: in rounds, or the sentinel was
+ * about to sleep long, and has looked once more, and seen it.
  */
 static void compute_on(lone *l, uint64_t wakes) {
-    bool comes = l->refused || !nobody_comes(l);
+    bool comes = !nobody_comes(l);
     CHECK(comes || metrics(l).wakes_submit > wakes || atomic_load(&l->begun));
     SPIN_UNTIL(atomic_load(&l->begun));
 }
@@ -117,7 +118,7 @@ TEST(a_lone_task_in_the_slot_is_begun_by_another_worker) {
 }
 
 TEST(a_lone_task_is_begun_where_the_system_has_no_barrier) {
-    /* No worker sleeps long then, however long nothing happens. */
+    /* No worker begins to sleep long then while another one runs, however long nothing happens. */
     lone l;
     th_os_fail_barrier(0, UINT32_MAX);
     begin_as(&l, posts_other, THRUM_HINT_NONE, true);
