@@ -216,7 +216,8 @@ void th_watch_from(thrum_sched *sched, th_worker *by, int64_t at) {
 }
 
 void th_rouse_lookout(thrum_sched *sched, uint64_t word) {
-    /* relaxed: as of the caller's word, which it has acquired; a spare that begins to take part meanwhile compares later */
+    /* relaxed: as of the caller's word, which it has acquired; a spare that begins to take part
+     * meanwhile compares later */
     if (th_park_parked(word) > th_load_relaxed(&sched->bench.xbenched)) {
         return; /* another worker is free */
     }
