@@ -217,8 +217,11 @@ void th_timers_fire_external(th_timers *timers, int64_t now) {
     th_lock_release(&timers->lock);
 }
 
-/* The first of them is what the worker goes on with: no other one is woken for that. */
-static void keep_first(th_worker *by, th_chain *due) {
+/*
+ * The first of them is what the worker goes on with: no other one is woken for that. Not shown to
+ * the thread sanitizer: it reads what another worker may run and free next (base/annotate.h).
+ */
+static TH_NO_TSAN void keep_first(th_worker *by, th_chain *due) {
     if (due->first->worker < 0 && !by->handoff && by->policy->runs_events_first) {
         by->handoff = th_chain_take(due);
         th_count(&by->xtick, 1); /* it has slept in this tick: see tick_marks.h */
