@@ -53,7 +53,7 @@ TEST(others_look_when_a_worker_computes) {
         ends_open_half(&s.e, UNIX);
         CHECK_EQ(thrum_sched_wait_idle(s.r.sched, THRUM_FOREVER), 0);
         if (i % 3 != 0) {
-            usleep(i % 3 == 1 ? 5000 : 500); /* in which the sentinel retires, or does not */
+            usleep(i % 3 == 1 ? 5000 : 500); /* in which the night begins, or does not */
         }
         rig_go(&s.r, begins_both, &s);
         SPIN_UNTIL(atomic_load(&s.computes));

@@ -2,7 +2,7 @@
  * parkword.h: the one word in which parking is decided.
  *
  *     bits  0-10   top        the idle stack's top: a worker's number + 1, or 0
- *     bits 11-21   sentinel   the parked worker that sleeps for a bounded time, + 1, or 0
+ *     bits 11-21   sentinel   the parked worker that looks after those that run, + 1, or 0
  *     bits 22-32   searchers  workers that look for work to steal, or are woken to do so
  *     bits 33-43   parked     workers that have announced that they park, until they go on; spares
  *                             until they take part for the first time, too

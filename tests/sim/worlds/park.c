@@ -264,8 +264,8 @@ SIM_WORLD(park_rescue_both, .asleep = whole_asleep_shared) {
     end(3);
 }
 
-/* The role ends when all are parked, and is taken anew: work, rest, work again from external
- * threads. */
+/* When all are parked the night begins, and others go on in it: work, rest, work again from
+ * external threads. */
 SIM_WORLD(park_retire, .asleep = whole_asleep_shared) {
     begin(2);
     whole_post(sched, 0, single, (void *)THRUM_HINT_NONE);

@@ -290,14 +290,14 @@ static void holds(thrum_task *self, void *arg) {
 }
 
 /*
- * All have slept, and no sentinel is left; then the worker that has descriptors is held up by a
+ * All have slept, and no sentinel comes round; then the worker that has descriptors is held up by a
  * task that is pinned to it.
  */
 SIM_WORLD(poll_held_up_late, .asleep = whole_asleep_shared) {
     begin(2);
     add((void *)0);
     if (sim_pick(2)) {
-        late(5 * MS); /* the sentinel has retired by then */
+        late(5 * MS); /* it is night by then */
     }
     thrum_task_init(&whole_tasks[0], holds, NULL);
     thrum_task_set_worker(&whole_tasks[0], 0);
@@ -308,8 +308,9 @@ SIM_WORLD(poll_held_up_late, .asleep = whole_asleep_shared) {
 }
 
 /*
- * Its owner sleeps in a set without descriptors, and no sentinel is left; then the first one comes
- * as the owner is woken, and held up. Whichever of the two is later has another worker look (E3a).
+ * Its owner sleeps in a set without descriptors, and no sentinel comes round; then the first one
+ * comes as the owner is woken, and held up. Whichever of the two is later has another worker look
+ * (E3a).
  */
 SIM_WORLD(poll_held_up_first, .asleep = whole_asleep_shared) {
     begin(2);

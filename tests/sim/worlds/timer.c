@@ -95,7 +95,7 @@ SIM_WORLD(timer_two_externals, .asleep = whole_asleep) {
     end(4);
 }
 
-/* Work, deadlines, rest, and again: the sentinel's role ends and is taken while timers stand. */
+/* Work, deadlines, rest, and again: the sentinel's night begins and ends while timers stand. */
 SIM_WORLD(timer_work_between, .asleep = whole_asleep) {
     begin(2, THRUM_SHARDED);
     post_at(0, body, thrum_after(LATER));
