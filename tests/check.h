@@ -8,16 +8,17 @@
  *     }
  *
  * A check that fails, in any fiber or thread, prints one line and ends the process with status 1.
- * CTest finds the tests by the text `TEST(name) {` at a line's start. It knows these lines too, as
+ * `PROGRAM --all` runs each test in a child and reports each by its full name, FOLDER/FILE.TEST[CELL];
+ * `PROGRAM TEST` runs one in place, for a debugger. CTest has one entry for each file and cell.
+ *
+ * CMake finds the tests by the text `TEST(name) {` at a line's start. It knows these lines too, as
  * comments of their own:
  *
- *     matrix: policy workers      run each test for every policy and worker count (by environment)
- *     matrix: quick 1 2 8         these worker counts in `make test`, the others in test-full; with
- *                                 fifo and global of these only 2, and 8 for storms
- *     plain: full                 with fifo and global only in test-full
- *     matrix: bound               run each test for 0 to 64 workers with the main thread bound to
- *                                 the scheduler, once unbound, and with small stacks (bound.h)
- *     variants:                   also once with each variant of the sharded policy at 4 workers
+ *     matrix: policy workers      the file can run in any cell, by environment; tests/cells says in
+ *                                 which of them it runs in `make test`, the others are in test-full
+ *     matrix: bound               the same with 0 to 64 workers and the main thread bound to the
+ *                                 scheduler, once unbound, and with small stacks (bound.h)
+ *     variants:                   test-full runs it also with each variant of the sharded policy
  *     limit: 200                  seconds that a test may take (60, stress 120)
  *     full:                       not in `make test`, only in test-full
  *     alone:                      no other test runs beside it
@@ -26,7 +27,8 @@
  *     POSIX: fork, /proc          a test of what only such systems have, not built on Windows; each
  *                                 of these words stands in the file (tools/windows-skipped)
  *
- * Include it once in a program; it brings main.
+ * Include it once in a program; it brings main. In a program of several files (tests/portable) each is
+ * compiled with CHECK_PART, the name of its file, and main is in one more.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -42,18 +44,32 @@
 
 typedef struct check_test {
     const char *name;
+    const char *file; /* FOLDER/FILE in a program of several files; otherwise NULL */
     void (*run)(void);
     struct check_test *next;
 } check_test;
 
-static check_test *check_first;
-static check_test **check_last = &check_first;
-static const char *check_program; /* as it was started */
+#ifdef CHECK_PART
+#define CHECK_FILE_NAME CHECK_PART
+extern check_test *check_first;
+extern check_test **check_last;
+extern const char *check_program;
+#else
+#define CHECK_FILE_NAME NULL
+#ifdef CHECK_PARTS
+#define CHECK_SHARED
+#else
+#define CHECK_SHARED static
+#endif
+CHECK_SHARED check_test *check_first;
+CHECK_SHARED check_test **check_last = &check_first;
+CHECK_SHARED const char *check_program; /* as it was started */
+#endif
 
 #define TEST(test)                                                                                 \
     static void test_##test(void);                                                                 \
     __attribute__((constructor)) static void check_register_##test(void) {                         \
-        static check_test entry = {#test, test_##test, NULL};                                      \
+        static check_test entry = {#test, CHECK_FILE_NAME, test_##test, NULL};                     \
         *check_last = &entry;                                                                      \
         check_last = &entry.next;                                                                  \
     }                                                                                              \
@@ -203,55 +219,18 @@ CHECK_UNUSED static void check_keep_counts(void) {
 }
 #endif
 
-/* check_run, and check_dies: in a process of its own, by the means of the system. */
+/* How a child of the runner's has ended: its status, or that it took longer than it may. */
+#define CHECK_ENDED_LATE (-1)
+
+/* check_run_apart, and check_dies: in a process of its own, by the means of the system. */
 #if defined(_WIN32)
 #include "windows/dies.h"
 #else
 #include "posix/dies.h"
 #endif
 
-static int check_usage(const char *program) {
-    fprintf(stderr, "usage: %s --list | --all | TEST...\n", program);
-    return 2;
-}
-
-/* Runs the test, or each of them. The number of those that were there; `*worst` as the status. */
-static int check_run_named(const char *program, const char *name, bool only, int *worst) {
-    int found = 0;
-    for (check_test *test = check_first; test != NULL; test = test->next) {
-        if (strcmp(name, "--all") == 0 || strcmp(test->name, name) == 0) {
-            const int status = check_run(program, test, only);
-            *worst = status != 0 && status != 77 ? status : *worst;
-            found++;
-        }
-    }
-    return found;
-}
-
-int main(int argc, char **argv) {
-    int worst = 0;
-    check_program = argv[0];
-    if (argc < 2) {
-        return check_usage(argv[0]);
-    }
-    if (strcmp(argv[1], "--list") == 0) {
-        for (check_test *test = check_first; test != NULL; test = test->next) {
-            printf("%s\n", test->name);
-        }
-        return 0;
-    }
-#if defined(CHECK_IN_PLACE)
-    const bool only = true;
-#else
-    const bool only = argc == 2 && strcmp(argv[1], "--all") != 0;
+#ifndef CHECK_PART
+#include "runner.h"
 #endif
-    for (int i = 1; i < argc; i++) {
-        if (check_run_named(argv[0], argv[i], only, &worst) == 0) {
-            fprintf(stderr, "%s: no test named %s\n", argv[0], argv[i]);
-            return check_usage(argv[0]);
-        }
-    }
-    return worst;
-}
 
 #endif

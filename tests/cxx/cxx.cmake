@@ -33,7 +33,12 @@ function(cxx_file source suffix library)
     target_compile_definitions(cxx_${file} PRIVATE CHECK_COVERAGE=1)
     target_link_options(cxx_${file} PRIVATE LINKER:--wrap=_exit)
   endif()
-  register_file(cxx ${file} ${source} 60)
+  target_compile_options(cxx_${file} PRIVATE ${quick_code})
+  set(size quick)
+  if(suffix)
+    set(size full) # the same tests, of another library; their compilation takes minutes
+  endif()
+  register_file(cxx ${file} ${source} 60 ${size})
 endfunction()
 
 # Not under the thread sanitizer: what libc++'s unwinder writes on a stack by memset, where a worker

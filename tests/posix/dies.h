@@ -7,6 +7,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 /* In a handler: it is called the next time, too. */
 CHECK_UNUSED static void signal_again(int number, void (*handler)(int)) {
@@ -22,30 +26,81 @@ CHECK_UNUSED static FILE *check_full_stream(void) {
     return fopen("/dev/full", "w");
 }
 
-/*
- * Runs a test and returns its status: of several each in a process of its own, since the next one
- * does not expect what one leaves in the file's variables, and in the process.
- */
-static int check_run(const char *program, const check_test *test, bool only) {
-    int status = 0;
-    if (only) {
-        test->run();
-        return 0;
+CHECK_UNUSED static int check_run_here(const check_test *test) {
+    test->run();
+    return 0;
+}
+
+/* The child's half of check_run_apart: it and its children are one process group. */
+CHECK_UNUSED __attribute__((noreturn)) static void check_run_child(const check_test *test,
+                                                                   const sigset_t *signals) {
+    setpgid(0, 0);
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* an interrupted runner leaves nothing behind */
+#endif
+    sigprocmask(SIG_SETMASK, signals, NULL);
+    test->run();
+    exit(0);
+}
+
+/* Waits for the child, `seconds` at most unless that is 0; whether it has ended. SIGCHLD is blocked. */
+CHECK_UNUSED static bool check_await_child(pid_t child, int seconds, int *status) {
+    struct timespec now, end, left;
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGCHLD);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += seconds > 0 ? seconds : 1000000;
+    for (;;) {
+        if (waitpid(child, status, WNOHANG) == child) {
+            return true;
+        }
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        left.tv_sec = end.tv_sec - now.tv_sec - 1;
+        left.tv_nsec = end.tv_nsec - now.tv_nsec + 999999999;
+        if (left.tv_nsec > 999999999) {
+            left.tv_nsec -= 1000000000;
+            left.tv_sec++;
+        }
+        if (left.tv_sec < 0) {
+            return false;
+        }
+        sigtimedwait(&ends, NULL, &left);
     }
+}
+
+/*
+ * Runs a test in a process of its own, since the next one does not expect what one leaves in the
+ * file's variables and in the process. Returns its status, or CHECK_ENDED_LATE after `seconds`.
+ */
+CHECK_UNUSED static int check_run_apart(const check_test *test, int seconds) {
+    sigset_t ends, before;
+    int status = 0;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGCHLD);
     fflush(NULL);
+    sigprocmask(SIG_BLOCK, &ends, &before);
     const pid_t child = fork();
     if (child == 0) {
-        test->run();
-        exit(0);
+        check_run_child(test, &before);
     }
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (child < 0 || !WIFEXITED(status)) {
-        fprintf(stderr, "%s: %s: wait status 0x%x\n", program, test->name, (unsigned)status);
+    if (child < 0) {
+        perror("fork");
         return 1;
     }
-    if (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 77) {
-        fprintf(stderr, "%s: %s: failed\n", program, test->name);
+    const bool ended = check_await_child(child, seconds, &status);
+    if (!ended || status != 0) {
+        kill(-child, SIGKILL); /* whatever it has left */
+    }
+    while (!ended && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (!ended) {
+        return CHECK_ENDED_LATE;
+    }
+    if (!WIFEXITED(status)) {
+        printf("%s: wait status 0x%x\n", test->name, (unsigned)status);
+        return 1;
     }
     return WEXITSTATUS(status);
 }

@@ -15,6 +15,18 @@
 
 #include "windows/unix_signals.h"
 
+/* As windows.h has them, which brings too many names for a test. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+__declspec(dllimport) unsigned long __stdcall WaitForSingleObject(void *object, unsigned long ms);
+__declspec(dllimport) int __stdcall TerminateProcess(void *process, unsigned status);
+__declspec(dllimport) int __stdcall GetExitCodeProcess(void *process, unsigned long *status);
+__declspec(dllimport) int __stdcall CloseHandle(void *object);
+#ifdef __cplusplus
+}
+#endif
+
 /* ---- what the C library lacks ---- */
 
 CHECK_UNUSED static int setenv(const char *name, const char *value, int over) {
@@ -121,25 +133,42 @@ static int check_dies_count;       /* how many the function has come to */
 static char check_dies_before[64]; /* the numbers of those whose functions it runs in */
 static char check_dies_wanted[64]; /* of the one that is meant, from here on; "": none */
 
-/*
- * Runs a test and returns its status: of several each in a process of its own, since the next one
- * does not expect what one leaves in the file's variables, and in the process.
- */
-static int check_run(const char *program, const check_test *test, bool only) {
+CHECK_UNUSED static int check_run_here(const check_test *test) {
     const char *wanted = getenv("CHECK_DIES");
-    if (!only) {
-        fflush(NULL);
-        const int status = (int)_spawnl(_P_WAIT, program, program, test->name, (char *)NULL);
-        if (status != 0 && status != 77) {
-            fprintf(stderr, "%s: %s: failed\n", program, test->name);
-        }
-        return status;
-    }
     check_test_name = test->name;
     check_dies_count = 0;
     snprintf(check_dies_wanted, sizeof check_dies_wanted, "%s", wanted ? wanted : "");
     test->run();
     return 0;
+}
+
+/*
+ * Runs a test in a process of its own, since the next one does not expect what one leaves in the
+ * file's variables and in the process. Returns its status, or CHECK_ENDED_LATE after `seconds`.
+ */
+CHECK_UNUSED static int check_run_apart(const check_test *test, int seconds) {
+    char name[512];
+    fflush(NULL);
+    snprintf(name, sizeof name, "%s%s%s", test->file ? test->file : "", test->file ? "." : "",
+             test->name);
+    const intptr_t child = _spawnl(_P_NOWAIT, check_program, check_program, name, (char *)NULL);
+    if (child == -1) {
+        perror(check_program);
+        return 1;
+    }
+    void *process = (void *)child;
+    const unsigned long forever = 0xffffffff;
+    unsigned long status = 1;
+    const bool ended =
+        WaitForSingleObject(process, seconds > 0 ? (unsigned long)seconds * 1000 : forever) == 0;
+    if (!ended) {
+        TerminateProcess(process, 1);
+        WaitForSingleObject(process, forever);
+    } else if (!GetExitCodeProcess(process, &status)) {
+        status = 1;
+    }
+    CloseHandle(process);
+    return ended ? (int)status : CHECK_ENDED_LATE;
 }
 
 /* If the number is the one that is meant, runs the function, and ends. */
