@@ -5,8 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/actors.h"
-
-#define PAST (thrum_now() - 1)
+#include "support/times.h"
 
 /* Runs a test on a fiber and on a plain thread. */
 static void on_both(thrum_fn fn) {
@@ -22,29 +21,29 @@ static void on_both(thrum_fn fn) {
 /* Waits in vain, late and not early; then the primitive is destroyed, and its memory is gone. */
 static int wait_in_vain(void *arg) {
     (void)arg;
-    thrum_time until = thrum_after_ms(2);
+    thrum_time until = soon();
     thrum_sem *sem = malloc(sizeof *sem);
     thrum_sem_init(sem, 0);
     CHECK_EQ(thrum_sem_wait_until(sem, until), -ETIMEDOUT);
-    CHECK(thrum_now() >= until);
+    CHECK_PASSED(until);
     CHECK_EQ(thrum_sem_destroy(sem), 0);
     free(sem);
     for (int i = 0; i < 2; i++) {
         thrum_event *event = malloc(sizeof *event);
         thrum_event_init(event, i ? THRUM_EVENT_AUTO : THRUM_EVENT_MANUAL, false);
-        until = thrum_after_ms(1);
+        until = soon();
         CHECK_EQ(thrum_event_wait_until(event, until), -ETIMEDOUT);
-        CHECK(thrum_now() >= until);
+        CHECK_PASSED(until);
         CHECK_EQ(thrum_event_destroy(event), 0);
         free(event);
     }
     thrum_waitgroup *wg = malloc(sizeof *wg);
     thrum_waitgroup_init(wg, 1);
-    until = thrum_after_ms(1);
+    until = soon();
     CHECK_EQ(thrum_waitgroup_wait_until(wg, until), -ETIMEDOUT);
-    CHECK(thrum_now() >= until);
+    CHECK_PASSED(until);
     thrum_waitgroup_done(wg);
-    CHECK_EQ(thrum_waitgroup_wait_until(wg, PAST), 0);
+    CHECK_EQ(thrum_waitgroup_wait_until(wg, past()), 0);
     CHECK_EQ(thrum_waitgroup_destroy(wg), 0);
     free(wg);
     thrum_mutex *mutex = malloc(sizeof *mutex);
@@ -52,9 +51,9 @@ static int wait_in_vain(void *arg) {
     thrum_mutex_init(mutex);
     thrum_cond_init(cond);
     thrum_mutex_lock(mutex);
-    until = thrum_after_ms(1);
+    until = soon();
     CHECK_EQ(thrum_cond_wait_until(cond, mutex, until), -ETIMEDOUT);
-    CHECK(thrum_now() >= until);
+    CHECK_PASSED(until);
     CHECK_EQ(thrum_mutex_try_lock(mutex), -EBUSY); /* it is held again */
     CHECK_EQ(thrum_cond_destroy(cond), 0);
     thrum_mutex_unlock(mutex);
@@ -73,31 +72,31 @@ TEST(a_wait_in_vain_ends_at_its_deadline) {
 
 static int try_once(void *arg) {
     (void)arg;
-    static const thrum_time pasts[] = {INT64_MIN, -1, 0, 1};
-    for (size_t i = 0; i < COUNT_OF(pasts); i++) {
-        thrum_time past = pasts[i];
+    static const thrum_time long_past[] = {INT64_MIN, -1, 0, 1};
+    for (size_t i = 0; i <= COUNT_OF(long_past); i++) {
+        const thrum_time at = i < COUNT_OF(long_past) ? long_past[i] : past();
         thrum_sem sem = THRUM_SEM_INIT(1);
-        CHECK_EQ(thrum_sem_wait_until(&sem, past), 0);
-        CHECK_EQ(thrum_sem_wait_until(&sem, past), -ETIMEDOUT);
+        CHECK_EQ(thrum_sem_wait_until(&sem, at), 0);
+        CHECK_EQ(thrum_sem_wait_until(&sem, at), -ETIMEDOUT);
         CHECK_EQ(thrum_sem_destroy(&sem), 0);
         thrum_event event = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, true);
-        CHECK_EQ(thrum_event_wait_until(&event, past), 0);
-        CHECK_EQ(thrum_event_wait_until(&event, past), -ETIMEDOUT);
+        CHECK_EQ(thrum_event_wait_until(&event, at), 0);
+        CHECK_EQ(thrum_event_wait_until(&event, at), -ETIMEDOUT);
         CHECK_EQ(thrum_event_destroy(&event), 0);
         event = (thrum_event)THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, true);
-        CHECK_EQ(thrum_event_wait_until(&event, past), 0);
-        CHECK_EQ(thrum_event_wait_until(&event, past), 0);
+        CHECK_EQ(thrum_event_wait_until(&event, at), 0);
+        CHECK_EQ(thrum_event_wait_until(&event, at), 0);
         thrum_event_clear(&event);
-        CHECK_EQ(thrum_event_wait_until(&event, past), -ETIMEDOUT);
+        CHECK_EQ(thrum_event_wait_until(&event, at), -ETIMEDOUT);
         CHECK_EQ(thrum_event_destroy(&event), 0);
         thrum_waitgroup wg = THRUM_WAITGROUP_INIT(1);
-        CHECK_EQ(thrum_waitgroup_wait_until(&wg, past), -ETIMEDOUT);
+        CHECK_EQ(thrum_waitgroup_wait_until(&wg, at), -ETIMEDOUT);
         thrum_waitgroup_done(&wg);
-        CHECK_EQ(thrum_waitgroup_wait_until(&wg, past), 0);
+        CHECK_EQ(thrum_waitgroup_wait_until(&wg, at), 0);
         thrum_mutex mutex = THRUM_MUTEX_INIT;
-        CHECK_EQ(thrum_mutex_lock_until(&mutex, past), 0);
+        CHECK_EQ(thrum_mutex_lock_until(&mutex, at), 0);
         thrum_cond cond = THRUM_COND_INIT;
-        CHECK_EQ(thrum_cond_wait_until(&cond, &mutex, past), -ETIMEDOUT);
+        CHECK_EQ(thrum_cond_wait_until(&cond, &mutex, at), -ETIMEDOUT);
         thrum_mutex_unlock(&mutex);
         CHECK_EQ(thrum_cond_destroy(&cond), 0);
         CHECK_EQ(thrum_mutex_destroy(&mutex), 0);
@@ -144,10 +143,10 @@ static int lock_until_told(void *arg) {
 
 static int lock_in_vain(void *arg) {
     locked *l = ((actor *)arg)->arg;
-    thrum_time until = thrum_after_ms(2);
-    CHECK_EQ(thrum_mutex_lock_until(&l->mutex, PAST), -ETIMEDOUT);
+    thrum_time until = soon();
+    CHECK_EQ(thrum_mutex_lock_until(&l->mutex, past()), -ETIMEDOUT);
     CHECK_EQ(thrum_mutex_lock_until(&l->mutex, until), -ETIMEDOUT);
-    CHECK(thrum_now() >= until);
+    CHECK_PASSED(until);
     atomic_fetch_add(&l->late, 1);
     return 0;
 }
@@ -167,7 +166,7 @@ TEST(a_held_mutex_is_given_up_at_the_deadline) {
     CHECK_EQ(MUTEX_WAITING(&l.mutex), 0);
     thrum_event_signal(&l.let_go);
     cast_join(c);
-    CHECK_EQ(thrum_mutex_lock_until(&l.mutex, PAST), 0);
+    CHECK_EQ(thrum_mutex_lock_until(&l.mutex, past()), 0);
     thrum_mutex_unlock(&l.mutex);
     CHECK_EQ(thrum_mutex_destroy(&l.mutex), 0);
     rig_stop(&r);
@@ -187,15 +186,15 @@ static int join_late(void *arg) {
     thrum_attr attr = rig_attr(r);
     int result = 7;
     CHECK_EQ(thrum_spawn_with(&handle, &attr, wait_for_event, &go), 0);
-    CHECK_EQ(thrum_join_until(handle, &result, PAST), -ETIMEDOUT);
-    thrum_time until = thrum_after_ms(2);
+    CHECK_EQ(thrum_join_until(handle, &result, past()), -ETIMEDOUT);
+    thrum_time until = soon();
     CHECK_EQ(thrum_join_until(handle, &result, until), -ETIMEDOUT);
-    CHECK(thrum_now() >= until);
+    CHECK_PASSED(until);
     CHECK_EQ(result, 7);
     thrum_event_signal(&go);
-    CHECK_EQ(thrum_join_until(handle, &result, thrum_after_s(1000)), 0);
+    CHECK_EQ(thrum_join_until(handle, &result, far_off()), 0);
     CHECK_EQ(result, 42);
-    CHECK_EQ(thrum_join_until(NULL, NULL, PAST), -EINVAL);
+    CHECK_EQ(thrum_join_until(NULL, NULL, past()), -EINVAL);
     return 0;
 }
 
@@ -204,30 +203,34 @@ TEST(a_join_that_is_late_leaves_the_handle) {
     on_both(join_late);
 }
 
+typedef struct detached {
+    thrum_event go;
+    atomic_bool gone_on;
+} detached;
+
+static int wait_and_go_on(void *arg) {
+    detached *d = arg;
+    CHECK_EQ(thrum_event_wait(&d->go), 0);
+    atomic_store(&d->gone_on, true);
+    return 0;
+}
+
 static int detach_late(void *arg) {
     rig *r = arg;
-    thrum_event go = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
+    detached d = {.go = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false)};
     thrum_handle *handle = NULL;
     thrum_attr attr = rig_attr(r);
-    CHECK_EQ(thrum_spawn_with(&handle, &attr, wait_for_event, &go), 0);
-    CHECK_EQ(thrum_join_until(handle, NULL, thrum_after_us(100)), -ETIMEDOUT);
-    thrum_event_signal(&go);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, wait_and_go_on, &d), 0);
+    CHECK_EQ(thrum_join_until(handle, NULL, soon()), -ETIMEDOUT);
+    thrum_event_signal(&d.go);
     CHECK_EQ(thrum_detach(handle), 0);
-    if (thrum_sched_current() == NULL) {
-        rig_wait_done(r); /* `go` is on this stack */
-    } else {
-        thrum_sem never = THRUM_SEM_INIT(0);
-        CHECK_EQ(thrum_sem_wait_until(&never, thrum_after_ms(20)), -ETIMEDOUT);
-    }
+    YIELD_UNTIL(atomic_load(&d.gone_on)); /* it is on this stack */
     return 0;
 }
 
 TEST(a_join_that_is_late_can_detach) {
     /* The handle is freed when the task ends. */
-    rig r;
-    rig_begin(&r, 0);
-    CHECK_EQ(detach_late(&r), 0);
-    rig_stop(&r);
+    on_both(detach_late);
 }
 
 /* ---- in the middle of the list ---- */
@@ -243,7 +246,7 @@ static int take_in_turn(void *arg) {
     actor *a = arg;
     queue *q = a->arg;
     bool brief = a->index % 2 != 0;
-    int result = thrum_sem_wait_until(&q->sem, brief ? thrum_after_ms(3) : thrum_after_s(1000));
+    int result = thrum_sem_wait_until(&q->sem, brief ? soon() : far_off());
     if (brief && result == -ETIMEDOUT) {
         atomic_fetch_add(&q->late, 1);
     } else {
@@ -299,7 +302,7 @@ typedef struct pass {
 static int await(void *arg) {
     pass *p = ((actor *)arg)->arg;
     bool brief = ((actor *)arg)->index % 2 == 0;
-    int result = thrum_event_wait_until(&p->event, brief ? thrum_after_ms(1) : thrum_after_s(1000));
+    int result = thrum_event_wait_until(&p->event, brief ? soon() : far_off());
     CHECK_EQ(result, brief ? -ETIMEDOUT : 0);
     atomic_fetch_add(brief ? &p->late : &p->woken, 1);
     return 0;
@@ -329,8 +332,7 @@ static int wait_on_cond(void *arg) {
     pass *p = ((actor *)arg)->arg;
     bool brief = ((actor *)arg)->index % 2 == 0;
     thrum_mutex_lock(&p->mutex);
-    int result =
-        thrum_cond_wait_until(&p->cond, &p->mutex, brief ? thrum_after_ms(1) : thrum_after_s(1000));
+    int result = thrum_cond_wait_until(&p->cond, &p->mutex, brief ? soon() : far_off());
     CHECK_EQ(result, brief ? -ETIMEDOUT : 0);
     atomic_fetch_add(brief ? &p->late : &p->woken, 1);
     thrum_mutex_unlock(&p->mutex);
@@ -363,7 +365,7 @@ typedef struct misuse {
 
 static void wait_without_the_mutex(void *arg) {
     misuse *m = arg;
-    (void)!thrum_cond_wait_until(&m->cond, &m->mutex, thrum_after_ms(1));
+    (void)!thrum_cond_wait_until(&m->cond, &m->mutex, soon());
 }
 
 TEST(a_timed_cond_wait_needs_the_mutex) {
