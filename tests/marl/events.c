@@ -5,6 +5,7 @@
 #include "support/bound.h"
 
 #include "support/actors.h"
+#include "support/times.h"
 
 enum { N = 100 };
 
@@ -58,7 +59,7 @@ TEST(manual_lets_all_through) {
     CHECK(thrum_event_is_signaled(&h.event));
     thrum_event_clear(&h.event);
     CHECK(!thrum_event_test(&h.event));
-    CHECK_EQ(thrum_event_wait_until(&h.event, thrum_after_us(100)), -ETIMEDOUT);
+    CHECK_EQ(thrum_event_wait_until(&h.event, soon()), -ETIMEDOUT);
     bound_end(&h.r);
 }
 
@@ -73,7 +74,7 @@ TEST(a_test_takes_the_signal_of_an_auto_event) {
     thrum_event_signal(&event);
     thrum_event_signal(&event);
     CHECK_EQ(thrum_event_wait(&event), 0);
-    CHECK_EQ(thrum_event_wait_until(&event, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_event_wait_until(&event, past()), -ETIMEDOUT);
     bound_end(&r);
 }
 
@@ -83,7 +84,7 @@ static int waits_for_any(void *arg) {
     for (int i = 0; i < 4; i++) {
         list[i] = &h->many[i];
     }
-    const int which = thrum_event_wait_any(list, 4, thrum_after_s(10));
+    const int which = thrum_event_wait_any(list, 4, far_off());
     CHECK(which >= 0 && which < 4);
     atomic_fetch_add(&h->by[which], 1);
     atomic_fetch_add(&h->passed, 1);

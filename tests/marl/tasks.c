@@ -4,6 +4,7 @@
  */
 /* matrix: bound */
 #include "support/bound.h"
+#include "support/times.h"
 
 enum { MANY = 1000 };
 
@@ -35,7 +36,7 @@ static int blocks(void *arg) {
 
 static int opens_late(void *arg) {
     crowd *c = arg;
-    CHECK_EQ(thrum_sleep(3000000), 0);
+    nap();
     thrum_event_signal(&c->open);
     return 0;
 }
@@ -108,7 +109,7 @@ static int stays(void *arg) {
     CHECK_EQ(blocks(&h->c), 0);
     CHECK(pthread_equal(before, thread_now()));
     thrum_yield();
-    CHECK_EQ(thrum_sleep(1000), 0);
+    nap();
     CHECK(pthread_equal(before, thread_now()));
     CHECK_EQ(worker, thrum_worker_id());
     if (pthread_equal(before, h->main)) {
@@ -164,7 +165,7 @@ TEST(a_thousand_threads_bound_at_once_go_on_as_themselves) {
         CHECK_EQ(pthread_create(&threads[i], NULL, is_bound_and_stays, &h), 0);
     }
     while (atomic_load(&h.c.begun) < n) {
-        CHECK_EQ(thrum_sleep(1000000), 0); /* all are bound at once, and wait */
+        nap(); /* all are bound at once, and wait */
     }
     thrum_event_signal(&h.c.open);
     for (int i = 0; i < n; i++) {
@@ -196,7 +197,7 @@ TEST(tasks_run_on_the_bound_thread_only_without_workers) {
         thrum_yield();
     }
     bound_run_all(&h.c.r, N / 2, looks_where, &h);
-    CHECK_EQ(thrum_sleep(1000000), 0);
+    nap();
     const bool none = thrum_sched_parallelism(h.c.r.sched) > 0;
     bound_end(&h.c.r);
     CHECK_EQ(atomic_load(&h.c.ended), N / 2 * 2);
